@@ -1,0 +1,156 @@
+package fleet
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fill sets every field that the value reaches to something random, so that a field which the JSON form forgets is seen.
+func fill(random *rand.Rand, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Unix(random.Int64N(1<<32), random.Int64N(1e9)).UTC()))
+		return
+	}
+	if v.Type() == reflect.TypeFor[ReadingState]() {
+		v.SetUint(random.Uint64N(uint64(len(readingStates))))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(random, v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1+random.IntN(2), 2))
+		for i := range v.Len() {
+			fill(random, v.Index(i))
+		}
+	case reflect.String:
+		v.SetString("s" + strings.Repeat("/", random.IntN(2)) + string(rune('a'+random.IntN(26))))
+	case reflect.Bool:
+		v.SetBool(random.IntN(2) == 0)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(random.Int64N(1 << 40))
+	case reflect.Float64:
+		v.SetFloat(math.Ldexp(random.Float64(), random.IntN(40)-20))
+	default:
+		panic("a kind that the JSON form was not thought through for: " + v.Kind().String())
+	}
+}
+
+func TestSnapshotJSONRoundTripsExactly(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var want Snapshot
+		fill(random, reflect.ValueOf(&want).Elem())
+		for i := range want.Variants { // an identity's namespace holds no slash
+			want.Variants[i].ID = VariantID{"ns", "v"}
+			want.Variants[i].Model = ModelID{"ns", "org/model"}
+		}
+		for i := range want.Models {
+			want.Models[i].ID = ModelID{"ns", "org/model"}
+		}
+		for i := range want.Standing {
+			want.Standing[i].Variant = VariantID{"ns", "v"}
+		}
+		data, err := EncodeSnapshot(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeSnapshot(data)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, data)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("read back\n%+v\nwant\n%+v\nfrom %s", got, want, data)
+		}
+		again, err := EncodeSnapshot(got)
+		if err != nil || string(again) != string(data) {
+			t.Fatalf("encoding again differs (%v):\n%s\n%s", err, again, data)
+		}
+	}
+}
+
+func TestDecodeSnapshotRefusesWhatItWouldMisread(t *testing.T) {
+	for name, text := range map[string]string{
+		"no version":       `{"time":"2026-01-01T00:00:00Z"}`,
+		"another version":  `{"version":"wva.snapshot/v9","time":"2026-01-01T00:00:00Z"}`,
+		"an unknown field": `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","colour":1}`,
+		"unknown in a row": `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","models":[{"id":"a/b","colour":1}]}`,
+		"a bare number":    `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","models":[{"id":"a/b","retention":"5"}]}`,
+		"a bad identity":   `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","models":[{"id":"b"}]}`,
+		"a bad state":      `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","usages":[{"running":{"state":"perhaps"}}]}`,
+		"two snapshots":    `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z"}{}`,
+		"not JSON":         `snapshot`,
+	} {
+		if got, err := DecodeSnapshot([]byte(text)); err == nil {
+			t.Errorf("%s: decoded as %+v, want an error", name, got)
+		}
+	}
+}
+
+func FuzzDecodeSnapshot(f *testing.F) {
+	f.Add([]byte(`{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","variants":[{"id":"a/b","model":"a/c/d","objective":{"ttft":"1s"}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := DecodeSnapshot(data)
+		if err != nil {
+			return
+		}
+		encoded, err := EncodeSnapshot(s)
+		if err != nil {
+			t.Fatalf("what was decoded cannot be encoded: %v", err)
+		}
+		if _, err := DecodeSnapshot(encoded); err != nil {
+			t.Fatalf("what was encoded cannot be decoded: %v\n%s", err, encoded)
+		}
+	})
+}
+
+func TestObservedNeverHoldsAValueThatIsNotFinite(t *testing.T) {
+	for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		r := Observed(value)
+		if _, known := r.Known(); known || r.State != NaN || r.Value != 0 {
+			t.Errorf("Observed(%v) = %+v, want the state NaN and no value", value, r)
+		}
+	}
+	if _, known := (Reading{}).Known(); known {
+		t.Error("the zero reading is known, want it absent")
+	}
+	if v, known := Observed(0).Known(); !known || v != 0 {
+		t.Error("an observed zero is a value")
+	}
+}
+
+func TestRangeClampStaysInItsDomain(t *testing.T) {
+	r := Range{Min: 2, Max: 5, Idle: 0, AllowsIdle: true}
+	for n, want := range map[int]int{-1: 0, 0: 0, 1: 2, 2: 2, 4: 4, 9: 5} {
+		if got := r.Clamp(n); got != want {
+			t.Errorf("Clamp(%d) = %d, want %d", n, got, want)
+		}
+	}
+	if got := (Range{Min: 1, Max: 5}).Clamp(0); got != 1 {
+		t.Errorf("Clamp(0) without idle = %d, want the minimum", got)
+	}
+}
+
+func TestStandingKeepsTheTimeOfTheDecisionThatIsHeld(t *testing.T) {
+	decided := time.Unix(100, 0).UTC()
+	plan := Plan{
+		Time:    time.Unix(200, 0).UTC(),
+		Targets: []Target{{Variant: VariantID{"a", "z"}, Replicas: 3}},
+		Held: []Held{
+			{Variant: VariantID{"a", "b"}, Replicas: 2, Known: true, Decided: decided},
+			{Variant: VariantID{"a", "c"}},
+			{Variant: VariantID{"a", "d"}, Replicas: 4, Known: true},
+		},
+	}
+	want := []Standing{{VariantID{"a", "b"}, 2, decided}, {VariantID{"a", "z"}, 3, plan.Time}}
+	if got := plan.Standing(); !reflect.DeepEqual(got, want) {
+		t.Errorf("standing %+v, want %+v: a held number keeps its time, an unknown or never decided one is no row", got, want)
+	}
+}

@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// VariantID names a variant: the namespace and name of its ScaledObject.
+type VariantID struct{ Namespace, Name string }
+
+// ModelID names a model: the namespace it is served in and the identifier users ask for, such as
+// "meta-llama/Llama-3.1-8B-Instruct".
+type ModelID struct{ Namespace, Name string }
+
+// Accelerator is the name of a kind of accelerator, such as "H100" or "L40S". It is compared byte for byte.
+type Accelerator string
+
+// TargetID names the workload that a variant scales.
+type TargetID struct {
+	Namespace string `json:"namespace"`
+	// APIVersion is the group and version of the kind, "apps/v1" for a Deployment.
+	APIVersion string `json:"apiVersion,omitzero"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+}
+
+// String returns "namespace/name".
+func (id VariantID) String() string { return id.Namespace + "/" + id.Name }
+
+// Compare orders by namespace, then name.
+func (id VariantID) Compare(other VariantID) int {
+	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
+}
+
+// MarshalText encodes the identity as "namespace/name".
+func (id VariantID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText decodes "namespace/name".
+func (id *VariantID) UnmarshalText(text []byte) error {
+	namespace, name, err := splitIdentity("variant", string(text))
+	if err != nil {
+		return err
+	}
+	*id = VariantID{Namespace: namespace, Name: name}
+	return nil
+}
+
+// String returns "namespace/name"; the name may itself hold slashes.
+func (id ModelID) String() string { return id.Namespace + "/" + id.Name }
+
+// Compare orders by namespace, then name.
+func (id ModelID) Compare(other ModelID) int {
+	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
+}
+
+// MarshalText encodes the identity as "namespace/name".
+func (id ModelID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText decodes "namespace/name", splitting at the first slash: a namespace holds none.
+func (id *ModelID) UnmarshalText(text []byte) error {
+	namespace, name, err := splitIdentity("model", string(text))
+	if err != nil {
+		return err
+	}
+	*id = ModelID{Namespace: namespace, Name: name}
+	return nil
+}
+
+// String returns "Kind namespace/name".
+func (id TargetID) String() string { return id.Kind + " " + id.Namespace + "/" + id.Name }
+
+// Compare orders by namespace, kind, name and API version.
+func (id TargetID) Compare(other TargetID) int {
+	return cmp.Or(
+		cmp.Compare(id.Namespace, other.Namespace),
+		cmp.Compare(id.Kind, other.Kind),
+		cmp.Compare(id.Name, other.Name),
+		cmp.Compare(id.APIVersion, other.APIVersion),
+	)
+}
+
+func splitIdentity(what, text string) (namespace, name string, err error) {
+	namespace, name, found := strings.Cut(text, "/")
+	if !found || namespace == "" || name == "" {
+		return "", "", fmt.Errorf("%s %q: write it as namespace/name", what, text)
+	}
+	return namespace, name, nil
+}

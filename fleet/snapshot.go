@@ -1,0 +1,245 @@
+package fleet
+
+import "time"
+
+// Snapshot is everything that one decision depends on. Each source fills its own tables; rows are joined by the planner.
+// The order of rows carries no meaning. A row that is not there was not observed; Missing says why where that is known.
+type Snapshot struct {
+	// Time is the instant of the decision. Time of loads and usages is the instant of their queries, at or before it.
+	Time time.Time `json:"time"`
+
+	Models       []Model           `json:"models,omitzero"`       // configuration: what belongs to a model
+	Accelerators []AcceleratorSpec `json:"accelerators,omitzero"` // configuration: the catalogue
+	Variants     []Variant         `json:"variants,omitzero"`     // ScaledObjects
+	Workloads    []Workload        `json:"workloads,omitzero"`    // what the variants scale, as it stands
+	Pools        []Pool            `json:"pools,omitzero"`        // accelerators on nodes
+	Usages       []Usage           `json:"usages,omitzero"`       // what each pod's engine reports
+	Loads        []Load            `json:"loads,omitzero"`        // what is asked of each model
+	Standing     []Standing        `json:"standing,omitzero"`     // the plan in force
+	Missing      []Missing         `json:"missing,omitzero"`      // what could not be observed, and why
+}
+
+// Model is what the administrator says of a model. A model without a row takes every default.
+type Model struct {
+	ID ModelID `json:"id"`
+	// ScaleToZero allows the model to have no replica while nobody asks for it.
+	ScaleToZero bool `json:"scaleToZero,omitzero"`
+	// Retention is how long a model stays up without any use before it may go to zero. Zero means the policy's default.
+	Retention time.Duration `json:"-"`
+}
+
+// AcceleratorSpec is one row of the catalogue of accelerators.
+type AcceleratorSpec struct {
+	Name Accelerator `json:"name"`
+	// Speed is the throughput of one accelerator relative to the others of the catalogue; only ratios count. > 0.
+	Speed float64 `json:"speed"`
+	// MemoryGiB is the memory of one accelerator in GiB. > 0.
+	MemoryGiB float64 `json:"memoryGiB"`
+}
+
+// Variant is one way of serving a model: a workload on one kind of accelerator, at a price.
+type Variant struct {
+	ID     VariantID `json:"id"`
+	Model  ModelID   `json:"model"`
+	Target TargetID  `json:"target"`
+	// ServedName is the model's name in the engine's metrics; empty where it equals Model.Name.
+	ServedName     string      `json:"servedName,omitzero"`
+	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
+	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0
+	// Cost is the price of one replica for an hour.
+	Cost         float64       `json:"cost"`
+	ServiceClass string        `json:"serviceClass,omitzero"`
+	Role         Role          `json:"role"`
+	Engine       Engine        `json:"engine"`
+	Objective    Objective     `json:"objective,omitzero"`
+	Range        Range         `json:"range"`
+	Cooldown     time.Duration `json:"-"` // how long KEDA waits with the last step to zero
+	// Created is when the ScaledObject was made: the older of two claims on one target wins.
+	Created time.Time `json:"created,omitzero"`
+}
+
+// EngineModel returns the model's name in the engine's metrics.
+func (v Variant) EngineModel() string {
+	if v.ServedName != "" {
+		return v.ServedName
+	}
+	return v.Model.Name
+}
+
+// Role is the part of the work that a variant does.
+type Role string
+
+// The roles.
+const (
+	RoleBoth    Role = "both"    // prefill and decode
+	RolePrefill Role = "prefill" // prefill only
+	RoleDecode  Role = "decode"  // decode only
+)
+
+// Engine is the inference engine of a variant; it says which names its metrics have.
+type Engine string
+
+// The engines.
+const (
+	EngineVLLM   Engine = "vllm"
+	EngineSGLang Engine = "sglang"
+)
+
+// Objective is a latency promise. A zero limit is no limit.
+type Objective struct {
+	TTFT time.Duration `json:"-"` // time to first token
+	ITL  time.Duration `json:"-"` // inter-token latency
+	// Percentile is the share of requests, in (0, 1), that must meet both limits. Zero means the policy's default.
+	Percentile float64 `json:"percentile,omitzero"`
+}
+
+// Range is the domain of a variant's replicas: [Min, Max], and Idle below it where AllowsIdle.
+type Range struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+	// Idle is the number of replicas of an idle variant, below Min. It means something only where AllowsIdle.
+	Idle       int  `json:"idle,omitzero"`
+	AllowsIdle bool `json:"allowsIdle,omitzero"`
+}
+
+// Floor returns the least number of replicas of the range.
+func (r Range) Floor() int {
+	if r.AllowsIdle {
+		return min(r.Idle, r.Min)
+	}
+	return r.Min
+}
+
+// Clamp returns the number of the range that is nearest to n from above, or Max.
+func (r Range) Clamp(n int) int {
+	if r.AllowsIdle && n <= r.Idle {
+		return r.Idle
+	}
+	return max(r.Min, min(n, r.Max))
+}
+
+// Workload is a scale target as the API server shows it.
+type Workload struct {
+	ID TargetID `json:"id"`
+	// Replicas is the number asked for (the scale subresource's spec), not the number that is there.
+	Replicas int `json:"replicas"`
+	// Startup is how long a replica of this target usually needs from its creation until it is ready. Zero: not known.
+	Startup time.Duration `json:"-"`
+	// MaxSequences is the engine's limit of requests in a batch (max_num_seqs). Zero: not known.
+	MaxSequences int `json:"maxSequences,omitzero"`
+	// KVTokens is the room of one replica's KV cache in tokens as its arguments say it. Zero: not known.
+	KVTokens float64 `json:"kvTokens,omitzero"`
+	Pods     []Pod   `json:"pods,omitzero"`
+}
+
+// Pod is one replica of a workload (for a group of pods, its leader).
+type Pod struct {
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+	Ready   bool      `json:"ready,omitzero"`
+	// ReadyAt is since when the pod has been ready; it means something only where Ready.
+	ReadyAt time.Time `json:"readyAt,omitzero"`
+	// Terminating is true of a pod that is being deleted: it still finishes requests, but will take no more.
+	Terminating bool `json:"terminating,omitzero"`
+	// Waiting is why the pod is not ready, as the API server says it ("Unschedulable", "ImagePullBackOff"); may be empty.
+	Waiting string `json:"waiting,omitzero"`
+}
+
+// Pool is the accelerators of one kind as they stand on nodes.
+type Pool struct {
+	Accelerator Accelerator `json:"accelerator"`
+	// Elastic is true where a node autoscaler stands behind the pool.
+	Elastic bool   `json:"elastic,omitzero"`
+	Nodes   []Node `json:"nodes,omitzero"`
+}
+
+// Node is one node of a pool; both numbers are accelerators.
+type Node struct {
+	Name        string `json:"name"`
+	Allocatable int    `json:"allocatable"`
+	// Taken is what pods of all tenants hold, the fleet's own included.
+	Taken int `json:"taken"`
+}
+
+// Usage is what the engine of one pod reports. Several engines in one pod are one row: counts added up, KV the largest.
+type Usage struct {
+	Namespace string    `json:"namespace"`
+	Pod       string    `json:"pod"`
+	Model     string    `json:"model"` // the served name
+	Time      time.Time `json:"time"`  // the instant of the query
+
+	Running Reading `json:"running"` // requests in the batch
+	Waiting Reading `json:"waiting"` // requests in the engine's queue
+	KV      Reading `json:"kv"`      // share of the KV cache in use, 0 to 1
+	// KVTokens is the room of the KV cache in tokens, over all engines of the pod.
+	KVTokens Reading `json:"kvTokens"`
+	// FirstTokens is the rate at which requests got their first token over the latest window, per second. It counts all of a
+	// pod that was born within the window; Reset where its engine restarted within it; absent where fewer than four scrapes
+	// of an older pod fall into the window (Scrapes says how many).
+	FirstTokens Reading `json:"firstTokens"`
+	// Scrapes is how many samples the latest window holds.
+	Scrapes int `json:"scrapes,omitzero"`
+	// WaitingGrowth is by how much the engine's queue grew over the latest window, requests per second; may be negative.
+	WaitingGrowth Reading `json:"waitingGrowth"`
+	// ITL is the mean time between output tokens over the latest window, seconds.
+	ITL Reading `json:"itl"`
+	// PeakThroughput is the highest rate of first tokens that this pod reached while it was saturated, over the long
+	// window, per second. Absent where the pod was not saturated in that time.
+	PeakThroughput Reading `json:"peakThroughput"`
+}
+
+// LoadSource says who reported a load.
+type LoadSource string
+
+// The sources of loads.
+const (
+	SourceEngine  LoadSource = "engine"
+	SourceGateway LoadSource = "gateway"
+)
+
+// Load is what is asked of one model in one namespace, as one source reports it. Of two rows of the same source for the
+// same model the one with the later Time counts, reading by reading.
+type Load struct {
+	Namespace string     `json:"namespace"`
+	Model     string     `json:"model"` // the served name
+	Source    LoadSource `json:"source"`
+	Time      time.Time  `json:"time"` // the instant of the query
+
+	// Arrivals is the rate of requests over the latest window, per second. Engines report none: theirs is the sum over
+	// the usages of their pods.
+	Arrivals Reading `json:"arrivals"`
+	// Queued is how many requests the source holds back now (gateway).
+	Queued Reading `json:"queued"`
+	// PeakArrivals and PeakInFlight are the highest of the peak window (rate per second; running and waiting requests).
+	PeakArrivals Reading `json:"peakArrivals"`
+	PeakInFlight Reading `json:"peakInFlight"`
+	// PeakCovered is true where samples cover the whole peak window.
+	PeakCovered bool `json:"peakCovered,omitzero"`
+	// LastActive is when the model was last seen in use (arrivals, or a request in flight) within the idle window; zero
+	// where it was not. IdleCovered is how much of the idle window, counted back from Time, samples cover without a gap.
+	LastActive  time.Time     `json:"lastActive,omitzero"`
+	IdleCovered time.Duration `json:"-"`
+	// PromptTokens and OutputTokens are the mean lengths of a request.
+	PromptTokens Reading `json:"promptTokens"`
+	OutputTokens Reading `json:"outputTokens"`
+	// TTFT is the 95th percentile of the time to first token, and ITL the mean time between output tokens, over the latest
+	// window, seconds.
+	TTFT Reading `json:"ttft"`
+	ITL  Reading `json:"itl"`
+}
+
+// Standing is the decision in force for a variant.
+type Standing struct {
+	Variant  VariantID `json:"variant"`
+	Replicas int       `json:"replicas"`
+	// Decided is when the number was last derived from data; repeating it while it is held does not renew it.
+	Decided time.Time `json:"decided"`
+}
+
+// Missing is something that could not be observed.
+type Missing struct {
+	// Source names what failed, such as "prometheus query waiting".
+	Source string `json:"source"`
+	// Reason says why, and ends with the remedy where there is one.
+	Reason string `json:"reason"`
+}
