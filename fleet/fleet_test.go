@@ -21,8 +21,8 @@ func fill(random *rand.Rand, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(random, v.Field(i))
+		for _, field := range v.Fields() {
+			fill(random, field)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1+random.IntN(2), 2))

@@ -33,11 +33,20 @@ func (id VariantID) Compare(other VariantID) int {
 	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
 }
 
-// MarshalText encodes the identity as "namespace/name".
-func (id VariantID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+// MarshalText encodes the identity as "namespace/name", the zero one as nothing.
+func (id VariantID) MarshalText() ([]byte, error) {
+	if id == (VariantID{}) {
+		return nil, nil
+	}
+	return []byte(id.String()), nil
+}
 
 // UnmarshalText decodes "namespace/name".
 func (id *VariantID) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*id = VariantID{}
+		return nil
+	}
 	namespace, name, err := splitIdentity("variant", string(text))
 	if err != nil {
 		return err
@@ -54,11 +63,20 @@ func (id ModelID) Compare(other ModelID) int {
 	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
 }
 
-// MarshalText encodes the identity as "namespace/name".
-func (id ModelID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+// MarshalText encodes the identity as "namespace/name", the zero one as nothing.
+func (id ModelID) MarshalText() ([]byte, error) {
+	if id == (ModelID{}) {
+		return nil, nil
+	}
+	return []byte(id.String()), nil
+}
 
 // UnmarshalText decodes "namespace/name", splitting at the first slash: a namespace holds none.
 func (id *ModelID) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*id = ModelID{}
+		return nil
+	}
 	namespace, name, err := splitIdentity("model", string(text))
 	if err != nil {
 		return err

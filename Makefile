@@ -1,0 +1,116 @@
+# `make` prints this file's targets. Only Go is needed to build, test and run the demo; tools are built from tools/*/go.mod.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+BIN      := bin
+FUZZTIME ?= 10s
+BENCH    ?= .
+ARGS     ?=
+
+.PHONY: help
+help: ## Print this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##### The product
+
+.PHONY: build
+build: ## Build every command of cmd/ into bin/
+	go build -trimpath -o $(BIN)/ ./cmd/...
+
+.PHONY: demo
+demo: ## Run the whole product against a simulated fleet; ARGS="--speed 0" passes flags on
+	go run ./cmd/wvactl demo $(ARGS)
+
+##### Tests
+
+.PHONY: test
+test: ## Run the tests
+	go test ./...
+
+.PHONY: race
+race: ## Run the tests under the race detector
+	go test -race -timeout 30m ./...
+
+.PHONY: bench
+bench: ## Run the benchmarks that match BENCH (default: all)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+# go test lists a package's targets first and its "ok" line after them; one call fuzzes one target.
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (default: 10s)
+	@targets=$$(go test -list '^Fuzz' ./... \
+		| awk '/^Fuzz/ {name[n++] = $$1} /^ok/ {for (i = 0; i < n; i++) print $$2, name[i]; n = 0}'); \
+	[ -n "$$targets" ] || { echo "no fuzz target found"; exit 1; }; \
+	while read -r package name; do \
+		echo "$$package $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done <<< "$$targets"
+
+##### Code
+
+.PHONY: lint
+lint: vet golangci buf-lint buf-breaking ## Run go vet, golangci-lint, buf lint and buf breaking
+
+.PHONY: vet
+vet:
+	go vet ./...
+
+.PHONY: golangci
+golangci: $(BIN)/golangci-lint
+	$(BIN)/golangci-lint run ./...
+
+.PHONY: buf-lint
+buf-lint: $(BIN)/buf
+	$(BIN)/buf lint
+
+# The API is compared with the commit at which the branch left main, and on main itself with the commit before.
+# BREAKING_BASE names another one.
+.PHONY: buf-breaking
+buf-breaking: $(BIN)/buf
+	@base="$(BREAKING_BASE)"; \
+	if [ -z "$$base" ]; then \
+		base=$$(git merge-base HEAD main 2>/dev/null || git merge-base HEAD origin/main 2>/dev/null || true); \
+		if [ "$$base" = "$$(git rev-parse -q --verify HEAD 2>/dev/null)" ]; then base=HEAD^; fi; \
+	fi; \
+	if [ -z "$$base" ] || ! git rev-parse -q --verify "$$base:buf.yaml" >/dev/null 2>&1; then \
+		echo "buf breaking: no earlier version to compare with"; exit 0; \
+	fi; \
+	old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; \
+	git archive "$$base" buf.yaml proto | tar -x -C "$$old"; \
+	echo "buf breaking: comparing with $$base"; \
+	$(BIN)/buf breaking --against "$$old"
+
+.PHONY: generate
+generate: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Generate the Go code of proto/
+	$(BIN)/buf generate
+
+.PHONY: check-generated
+check-generated: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Fail where generated code is not up to date
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	$(BIN)/buf generate --output "$$fresh"; \
+	diff -r --exclude='*.proto' "$$fresh/proto" proto || { echo "generated code is out of date; run make generate"; exit 1; }
+
+.PHONY: check-modules
+check-modules: ## Fail where go.mod is not tidy or a module is not what go.sum says
+	go mod verify
+	go mod tidy -diff
+
+##### Everything
+
+# The tests come last, so that the output ends with their result.
+.PHONY: check
+check: build lint check-generated check-modules race ## Run what CI runs
+
+.PHONY: clean
+clean: ## Remove bin/
+	rm -rf $(BIN)
+
+##### Tools: one module each, rebuilt when its go.mod changes
+
+$(BIN)/%: tools/%/go.mod
+	@mkdir -p $(BIN)
+	go build -C tools/$* -o $(CURDIR)/$@ "$$(sed -n 's/^tool //p' $<)"
+	@touch $@

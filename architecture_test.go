@@ -1,0 +1,273 @@
+package wva_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/build"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/wva-project/wva"
+
+// Third parties, by the prefix of their import path. A room names those that it may use; each is quarantined in one
+// room, or in the few that its row says.
+const (
+	cobra         = "github.com/spf13/cobra"
+	viper         = "github.com/spf13/viper"
+	gonum         = "gonum.org/v1/gonum"
+	grpc          = "google.golang.org/grpc"
+	protobuf      = "google.golang.org/protobuf"
+	keda          = "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	kubernetes    = "k8s.io"
+	yaml          = "sigs.k8s.io/yaml"
+	clock         = "k8s.io/utils/clock"
+	metrics       = "github.com/prometheus/client_golang/prometheus"
+	prometheusAPI = "github.com/prometheus/client_golang/api"
+	promModel     = "github.com/prometheus/common"
+	promEngine    = "github.com/prometheus/prometheus"
+	errgroup      = "golang.org/x/sync"
+	limiter       = "golang.org/x/time/rate"
+	testify       = "github.com/stretchr/testify"
+	goleak        = "go.uber.org/goleak"
+)
+
+// room is one row of the drawing: what a package may import beside the standard library.
+type room struct {
+	pure    bool     // no clock, network, file, log or context, and plain comparisons in tests
+	rooms   []string // of the module
+	parties []string // third parties, by prefix
+}
+
+// drawing is docs/architecture.md as a table, top down. A row may stand here before its package exists.
+var drawing = map[string]room{
+	"cmd/wva": {
+		rooms:   []string{"scaler", "collector", "inventory", "config", "planner", "fleet"},
+		parties: []string{cobra, grpc, metrics, errgroup},
+	},
+	"cmd/wvactl": {
+		rooms:   []string{"demo", "simulation", "planner", "scaledobject", "fleet", "proto/wva/v1"},
+		parties: []string{cobra, grpc, metrics, errgroup},
+	},
+	"demo": {
+		rooms: []string{
+			"demo/promstore", "scaler", "collector", "inventory", "config", "simulation", "planner", "analyzer", "solver",
+			"scaledobject", "fleet", "proto/wva/v1",
+		},
+		parties: []string{grpc, protobuf, keda, metrics, prometheusAPI, promModel, promEngine, errgroup, clock, yaml},
+	},
+	"demo/promstore": {parties: []string{promEngine, promModel, metrics}},
+
+	"scaler": {
+		rooms:   []string{"scaledobject", "fleet", "proto/wva/v1"},
+		parties: []string{grpc, protobuf, keda, metrics, errgroup, limiter, clock},
+	},
+	"collector": {rooms: []string{"fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
+	"inventory": {rooms: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, errgroup}},
+	"config":    {rooms: []string{"fleet"}, parties: []string{viper, yaml}},
+
+	"proto/wva/v1": {parties: []string{grpc, protobuf}},
+
+	"simulation":        {pure: true, rooms: []string{"planner", "fleet"}},
+	"planner":           {pure: true, rooms: []string{"analyzer", "solver", "fleet"}},
+	"analyzer":          {pure: true, rooms: []string{"analyzer/queueing", "fleet"}, parties: []string{gonum}},
+	"analyzer/queueing": {pure: true, parties: []string{gonum}},
+	"solver":            {pure: true, rooms: []string{"fleet"}},
+	"scaledobject":      {pure: true, rooms: []string{"fleet"}},
+	"fleet":             {pure: true},
+
+	".": {},
+}
+
+// impure is what a pure room may not import of the standard library, with all below it.
+var impure = []string{"context", "crypto/rand", "io/fs", "io/ioutil", "log", "math/rand", "net", "os", "path/filepath", "syscall", "testing/fstest"}
+
+// seeded is the exception: simulation draws from generators that it seeds itself.
+var seeded = map[string]string{"simulation": "math/rand/v2"}
+
+// testKits are what tests of shell rooms may use beside their row and the demo, which holds the in-process Prometheus.
+// None of it is linked into the product that way.
+var testKits = []string{testify, goleak, prometheusAPI, promEngine}
+
+// source is a package as it stands: its path below the module and what it imports.
+type source struct {
+	name        string
+	imports     []string
+	testImports []string
+}
+
+func TestPackagesImportOnlyWhatTheDrawingAllows(t *testing.T) {
+	sources, err := packagesBelow(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sources) < 2 {
+		t.Fatalf("found %d packages; the walk is broken", len(sources))
+	}
+	for _, violation := range violations(sources) {
+		t.Error(violation)
+	}
+}
+
+func TestCheckerCatchesWhatTheDrawingForbids(t *testing.T) {
+	tests := []struct {
+		name string
+		give source
+		want string // part of the one violation; empty: none
+	}{
+		{"package without a row", source{name: "utils"}, "utils: not in the table"},
+		{"arrow that points up", source{name: "fleet", imports: []string{module + "/planner"}}, "fleet imports planner"},
+		{"sibling in the I/O row", source{name: "scaler", imports: []string{module + "/collector"}}, "scaler imports collector"},
+		{"scaler sees the planner", source{name: "scaler", imports: []string{module + "/planner"}}, "scaler imports planner"},
+		{"third party in a pure room", source{name: "solver", imports: []string{testify + "/require"}}, "solver imports " + testify},
+		{"third party outside its quarantine", source{name: "scaler", imports: []string{viper}}, "scaler imports " + viper},
+		{"prefix of another name", source{name: "cmd/wva", imports: []string{cobra + "extra"}}, "cmd/wva imports " + cobra + "extra"},
+		{"prometheus engine in the product", source{name: "collector", imports: []string{promEngine + "/promql"}}, "collector imports " + promEngine},
+		{"context in a pure room", source{name: "planner", imports: []string{"context"}}, "planner is pure and imports context"},
+		{"structured log in a pure room", source{name: "planner", imports: []string{"log/slog"}}, "planner is pure and imports log/slog"},
+		{"randomness in a pure room", source{name: "solver", imports: []string{"math/rand/v2"}}, "solver is pure and imports math/rand/v2"},
+		{"testify in a pure test", source{name: "fleet", testImports: []string{testify + "/require"}}, "fleet (test) imports " + testify},
+		{"sibling in a test", source{name: "scaler", testImports: []string{module + "/collector"}}, "scaler (test) imports collector"},
+
+		{"time in a pure room", source{name: "planner", imports: []string{"time", "math", module + "/fleet"}}, ""},
+		{"seeded randomness in simulation", source{name: "simulation", imports: []string{"math/rand/v2"}}, ""},
+		{"quarantined third party at home", source{name: "inventory", imports: []string{"k8s.io/client-go/kubernetes"}}, ""},
+		{"files in a pure test", source{name: "planner", testImports: []string{"os", module + "/planner"}}, ""},
+		{"demo's prometheus in a shell test", source{name: "collector", testImports: []string{module + "/demo/promstore"}}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := violations([]source{test.give})
+			switch {
+			case test.want == "" && len(got) != 0:
+				t.Errorf("violations %q, want none", got)
+			case test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)):
+				t.Errorf("violations %q, want one that says %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDrawingNamesOnlyItsOwnRooms(t *testing.T) {
+	for name, row := range drawing {
+		for _, other := range row.rooms {
+			if _, ok := drawing[other]; !ok {
+				t.Errorf("%s may import %s, which has no row", name, other)
+			}
+			if row.pure && !drawing[other].pure {
+				t.Errorf("%s is pure and may import %s, which is not", name, other)
+			}
+		}
+	}
+}
+
+// violations returns what the sources import against the drawing, a line each.
+func violations(sources []source) []string {
+	var found []string
+	for _, s := range sources {
+		row, ok := drawing[s.name]
+		if !ok {
+			found = append(found, s.name+": not in the table of architecture_test.go; give it a row, and a place in docs/architecture.md")
+			continue
+		}
+		for _, imported := range s.imports {
+			if why := row.forbids(s.name, imported); why != "" {
+				found = append(found, why)
+			}
+		}
+		for _, imported := range s.testImports {
+			if !row.allowsInTest(s.name, imported) {
+				found = append(found, fmt.Sprintf("%s (test) imports %s", s.name, strings.TrimPrefix(imported, module+"/")))
+			}
+		}
+	}
+	return found
+}
+
+// forbids says why the room may not import the path; empty where it may.
+func (r room) forbids(name, imported string) string {
+	switch own, ofModule := strings.CutPrefix(imported, module+"/"); {
+	case ofModule:
+		if !slices.Contains(r.rooms, own) {
+			return fmt.Sprintf("%s imports %s: its row allows %v of the module", name, own, r.rooms)
+		}
+	case !isStandard(imported):
+		if !hasPrefix(imported, r.parties) {
+			return fmt.Sprintf("%s imports %s: its row allows the third parties %v", name, imported, r.parties)
+		}
+	case r.pure && hasPrefix(imported, impure) && imported != seeded[name]:
+		return fmt.Sprintf("%s is pure and imports %s", name, imported)
+	}
+	return ""
+}
+
+// allowsInTest reports whether the room's tests may import the path. The standard library is theirs whole: a pure room's
+// tests read golden files and draw random cases.
+func (r room) allowsInTest(name, imported string) bool {
+	own, ofModule := strings.CutPrefix(imported, module+"/")
+	switch {
+	case isStandard(imported), own == name, r.forbids(name, imported) == "":
+		return true
+	case ofModule:
+		return !r.pure && hasPrefix(own, []string{"demo"})
+	default:
+		return !r.pure && hasPrefix(imported, testKits)
+	}
+}
+
+// isStandard reports whether the path is the standard library's: its first element holds no dot.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
+
+// hasPrefix reports whether the path is one of the prefixes or lies below one.
+func hasPrefix(imported string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		return imported == prefix || strings.HasPrefix(imported, prefix+"/")
+	})
+}
+
+// packagesBelow reads the imports of every package of the module, sorted by name. It skips other modules, testdata and
+// hidden folders.
+func packagesBelow(root string) ([]source, error) {
+	var sources []source
+	err := filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if dir != root && isForeign(dir) {
+			return filepath.SkipDir
+		}
+		found, err := build.ImportDir(dir, 0)
+		if none := new(build.NoGoError); errors.As(err, &none) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		sources = append(sources, source{
+			name:        path.Clean(filepath.ToSlash(dir)),
+			imports:     found.Imports,
+			testImports: slices.Concat(found.TestImports, found.XTestImports),
+		})
+		return nil
+	})
+	slices.SortFunc(sources, func(a, b source) int { return cmp.Compare(a.name, b.name) })
+	return sources, err
+}
+
+func isForeign(dir string) bool {
+	base := filepath.Base(dir)
+	if base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
