@@ -1,0 +1,195 @@
+package analyzer
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// replicas returns n ready replicas that all report the same.
+func replicas(n int, r Replica) []Replica {
+	all := make([]Replica, n)
+	for i := range all {
+		all[i] = r
+	}
+	return all
+}
+
+// busy returns a replica with so many requests running and waiting, at a use of its KV cache, that serves a rate.
+func busy(running, waiting, kv, rate float64) Replica {
+	return Replica{
+		Running: fleet.Observed(running), Waiting: fleet.Observed(waiting), KV: fleet.Observed(kv), KVTokens: fleet.Observed(200_000),
+		FirstTokens: fleet.Observed(rate), WaitingGrowth: fleet.Observed(0), Scrapes: 4,
+	}
+}
+
+// demand returns a model whose demand is what its replicas serve, plus a backlog that is drained within a minute.
+func demand(variants ...Variant) Model {
+	m := Model{Variants: variants}
+	var rate float64
+	for _, v := range variants {
+		for _, r := range v.Replicas {
+			rate += r.FirstTokens.Or(0) + r.Waiting.Or(0)/60
+			m.InFlight += r.Running.Or(0) + r.Waiting.Or(0)
+		}
+	}
+	m.Rate = fleet.Observed(rate)
+	return m
+}
+
+// needed returns how many replicas of a variant carry all of the demand.
+func needed(t *testing.T, c Capacity) int {
+	t.Helper()
+	share, known := c.Share.Known()
+	if !known || share <= 0 {
+		t.Fatalf("the capacity is %+v, want a share", c)
+	}
+	return int(math.Ceil(1/share - 1e-9))
+}
+
+func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		saturated, idle int
+		waiting         float64
+		atLeast, atMost int
+	}{
+		{"8 saturated and 2 idle do not shrink", 8, 2, 6, 10, 14},
+		{"98 saturated and 2 idle do not shrink", 98, 2, 6, 100, 140},
+		{"10 saturated with 400 queued each grow by far more than 1", 10, 0, 400, 20, 60},
+		{"10 idle shrink", 0, 10, 0, 1, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			all := append(replicas(test.saturated, busy(100, test.waiting, 0.95, 6)), replicas(test.idle, busy(10, 0, 0.1, 0.7))...)
+			c := Analyze(demand(Variant{Replicas: all}), Saturation{})[0]
+			if n := needed(t, c); n < test.atLeast || n > test.atMost {
+				t.Errorf("needs %d replicas, want %d to %d", n, test.atLeast, test.atMost)
+			}
+			if c.Saturated != test.saturated {
+				t.Errorf("%d replicas are saturated, want %d", c.Saturated, test.saturated)
+			}
+		})
+	}
+}
+
+func TestEmptyConfigurationIsTheDefaultOne(t *testing.T) {
+	m := demand(Variant{Replicas: replicas(3, busy(100, 2, 0.9, 5))})
+	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVSpare: 0.10, QueueSpare: 3, ThroughputMargin: 0.85}
+	if got, want := Analyze(m, Saturation{})[0], Analyze(m, defaults)[0]; got != want {
+		t.Errorf("empty configuration gives %+v, the defaults %+v", got, want)
+	}
+	if got := Analyze(m, Saturation{KVThreshold: math.NaN()})[0]; needed(t, got) <= 3 {
+		t.Errorf("with a threshold that is not a number 3 replicas at 0.9 need %d, want more", needed(t, got))
+	}
+}
+
+func TestCapacityIsWhatTheRoomOfTheKVCacheCarries(t *testing.T) {
+	// Two replicas at 35 % of their KV cache serve 5/s each: at 70 % one serves 10/s.
+	c := Analyze(demand(Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5))}), Saturation{})[0]
+	if share := c.Share.Or(0); math.Abs(share-1) > 1e-9 || c.Binding != LimitKV || c.Basis != BasisObserved {
+		t.Errorf("capacity %+v, want a share of 1, bound by KV cache, from its own replicas", c)
+	}
+	if load := c.Load.Or(0); math.Abs(load-0.5) > 1e-9 {
+		t.Errorf("load %v, want 0.5: half of what two replicas carry", load)
+	}
+}
+
+func TestCapacityIsBoundByTheLimitOfSequences(t *testing.T) {
+	c := Analyze(demand(Variant{Replicas: replicas(1, busy(30, 0, 0.10, 5)), MaxSequences: 60}), Saturation{})[0]
+	if share := c.Share.Or(0); math.Abs(share-2) > 1e-9 || c.Binding != LimitSequences {
+		t.Errorf("capacity %+v, want a share of 2, bound by sequences", c)
+	}
+}
+
+func TestReplicaThatHadAQueueAllTheTimeShowsItsThroughput(t *testing.T) {
+	r := busy(50, 0, 0.20, 10)
+	r.PeakThroughput = fleet.Observed(20)
+	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Saturation{})[0]
+	if share := c.Share.Or(0); math.Abs(share-1.7) > 1e-9 || c.Binding != LimitThroughput {
+		t.Errorf("capacity %+v, want 0.85 of 20/s, which is 1.7 times the demand, bound by throughput", c)
+	}
+}
+
+func TestQueueThatDoesNotShrinkBoundsAReplicaWithFreeKVCache(t *testing.T) {
+	r := busy(50, 20, 0.20, 10)
+	r.WaitingGrowth = fleet.Observed(0.2)
+	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Saturation{})[0]; needed(t, c) <= 2 || c.Binding != LimitThroughput {
+		t.Errorf("capacity %+v: two replicas whose queues grow need more", c)
+	}
+	r.Scrapes = 2 // it has only just begun to serve: its rate does not show its limit
+	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Saturation{})[0]; c.Binding == LimitThroughput {
+		t.Errorf("capacity %+v: a replica without a whole window shows no limit", c)
+	}
+}
+
+func TestSlowTokensBoundAReplicaWithFreeKVCache(t *testing.T) {
+	r := busy(20, 0, 0.10, 5)
+	r.ITL = fleet.Observed(0.150)
+	v := Variant{Replicas: replicas(2, r), ITL: 30 * time.Millisecond}
+	if c := Analyze(demand(v), Saturation{})[0]; needed(t, c) != 4 || c.Binding != LimitITL {
+		t.Errorf("capacity %+v at five times the objective: want the double of 2 replicas, bound by ITL", c)
+	}
+	v.ITL = 200 * time.Millisecond
+	if c := Analyze(demand(v), Saturation{})[0]; c.Binding == LimitITL {
+		t.Errorf("capacity %+v within the objective is bound by ITL", c)
+	}
+}
+
+func TestSlowerVariantCarriesLessThanItsMemorySays(t *testing.T) {
+	// The same KV cache in use for a quarter of the rate: the slower engine holds each request for four times as long.
+	fast := Variant{Replicas: replicas(1, busy(40, 0, 0.35, 20))}
+	slow := Variant{Replicas: replicas(1, busy(40, 0, 0.35, 5))}
+	c := Analyze(demand(fast, slow), Saturation{})
+	if ratio := c[0].Share.Or(0) / c[1].Share.Or(0); math.Abs(ratio-4) > 1e-9 {
+		t.Errorf("the fast variant carries %.2f times as much, want 4", ratio)
+	}
+}
+
+func TestVariantThatNeverRanTakesTheCataloguesRatio(t *testing.T) {
+	running := Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5)), Speed: 1}
+	c := Analyze(demand(running, Variant{Speed: 4}), Saturation{})
+	if ratio := c[1].Share.Or(0) / c[0].Share.Or(0); math.Abs(ratio-4) > 1e-9 || c[1].Basis != BasisSibling {
+		t.Errorf("capacity %+v, want 4 times that of its sibling", c[1])
+	}
+}
+
+func TestVariantThatNeverRanTakesItsArguments(t *testing.T) {
+	m := Model{InFlight: 30, PromptTokens: fleet.Observed(900), OutputTokens: fleet.Observed(200), Variants: []Variant{{KVTokens: 100_000}}}
+	c := Analyze(m, Saturation{})[0]
+	if share := c.Share.Or(0); math.Abs(share-70.0/30) > 1e-9 || c.Basis != BasisArguments {
+		t.Errorf("capacity %+v, want 70 requests of 1,000 tokens in 0.7 of 100,000, over 30 in flight", c)
+	}
+	if c := Analyze(Model{InFlight: 30, Variants: []Variant{{}}}, Saturation{})[0]; c.Share.State != fleet.Absent {
+		t.Errorf("capacity %+v of a variant of which nothing is known, want none", c)
+	}
+}
+
+func TestReplicaThatReportsHalfIsLeftOut(t *testing.T) {
+	half := Replica{Running: fleet.Observed(500)}
+	c := Analyze(demand(Variant{Replicas: append(replicas(1, busy(50, 0, 0.35, 5)), half)}), Saturation{})[0]
+	if load := c.Load.Or(0); math.Abs(load-0.5) > 1e-9 {
+		t.Errorf("load %v, want 0.5: the KV cache of the other is not known", load)
+	}
+}
+
+func TestAnalyzeAlwaysAnswersFinitePositiveShares(t *testing.T) {
+	values := []fleet.Reading{{}, fleet.Observed(0), fleet.Observed(1e-300), fleet.Observed(0.5), fleet.Observed(1e300), {State: fleet.NaN}, {State: fleet.Stale, Value: 3}}
+	pick := func(i, salt int) fleet.Reading { return values[(i*7+salt*i*i+salt)%len(values)] }
+	for i := range 5000 {
+		r := Replica{
+			Running: pick(i, 1), Waiting: pick(i, 2), KV: pick(i, 3), KVTokens: pick(i, 4), FirstTokens: pick(i, 5), ITL: pick(i, 6),
+			WaitingGrowth: pick(i, 8), PeakThroughput: pick(i, 9), Scrapes: i % 6,
+		}
+		m := Model{
+			Rate: pick(i, 10), InFlight: pick(i, 11).Or(0), PromptTokens: pick(i, 12), OutputTokens: pick(i, 13),
+			Variants: []Variant{{Replicas: replicas(i%3, r), Speed: pick(i, 14).Or(0), ITL: time.Duration(i % 2)}, {Replicas: replicas(1, r), KVTokens: pick(i, 15).Or(0), MaxSequences: i % 2 * 64}},
+		}
+		for _, c := range Analyze(m, Saturation{}) {
+			if share, known := c.Share.Known(); known && (share < 0 || math.IsNaN(share) || math.IsInf(share, 0)) {
+				t.Fatalf("case %d: share %v of %+v", i, share, m)
+			}
+		}
+	}
+}
