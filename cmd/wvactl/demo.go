@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wva-project/wva/demo"
+)
+
+// defaultAddress is where KEDA would find the scaler.
+const defaultAddress = "127.0.0.1:9090"
+
+func newDemoCommand() *cobra.Command {
+	var options demo.Options
+	var trace, output string
+	var faults []string
+	var verbose bool
+	command := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the whole product against a simulated fleet",
+		Long: `Run the whole product in one process, with nothing to install: the real collector, planner and gRPC server between a simulated
+fleet of engines, which an in-process Prometheus scrapes, and a stand-in for KEDA and the HPA, which calls the server and
+scales the fleet.
+
+Without a trace, a generated load comes to two models: one on two variants of different speed and price, and a small one
+that goes to zero and wakes. The same seed gives the same summary, byte for byte.
+
+Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
+  prometheus@20m+5m   Prometheus is down: it scrapes nothing and answers nothing
+  scrape@20m+5m       Prometheus answers, but its scrapes fail
+  wva@20m+1m          the scaler is killed, and starts anew without memory`,
+		Example: `  wvactl demo
+  wvactl demo --speed 0 --fault prometheus@20m+5m
+  wvactl demo --trace requests.csv --scale 4 --speed 0 --output json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			for _, text := range faults {
+				fault, err := demo.ParseFault(text)
+				if err != nil {
+					return err
+				}
+				options.Faults = append(options.Faults, fault)
+			}
+			switch output {
+			case "table":
+			case "json":
+				options.JSON = true
+			default:
+				return fmt.Errorf("output %q is unknown; it is table or json", output)
+			}
+			if trace != "" {
+				file, err := os.Open(trace)
+				if err != nil {
+					return fmt.Errorf("reading the trace: %w", err)
+				}
+				defer file.Close()
+				options.Trace = file
+			}
+			if verbose {
+				options.Logger = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
+			}
+			if !command.Flags().Changed("grpc-address") {
+				options.Address = freeAddress(command)
+			}
+			options.Output = command.OutOrStdout()
+			_, err := demo.Run(command.Context(), options)
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&trace, "trace", "", "replay the requests of a CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens")
+	flags.Float64Var(&options.Scale, "scale", 1, "multiply the rate of the trace by superposing shifted copies")
+	flags.Uint64Var(&options.Seed, "seed", 1, "randomness of load, start-up times and engines")
+	flags.Float64Var(&options.Speed, "speed", 30, "virtual seconds per second; 0 is as fast as it goes")
+	flags.StringArrayVar(&faults, "fault", nil, "break something on purpose, such as prometheus@20m+5m (repeatable)")
+	flags.StringVarP(&output, "output", "o", "table", "table, or json: a line per decision, then a summary")
+	flags.StringVar(&options.Address, "grpc-address", defaultAddress, "where the gRPC server listens")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "write the product's log to standard error")
+	return command
+}
+
+// freeAddress returns the default address, or a free one where another process has it.
+func freeAddress(command *cobra.Command) string {
+	listener, err := (&net.ListenConfig{}).Listen(command.Context(), "tcp", defaultAddress)
+	if err != nil {
+		fmt.Fprintf(command.ErrOrStderr(), "%s is taken, so the gRPC server listens on a free port; --grpc-address names one\n", defaultAddress)
+		return "127.0.0.1:0"
+	}
+	_ = listener.Close() // nothing was accepted
+	return defaultAddress
+}

@@ -1,0 +1,139 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+)
+
+// answer is what one query brought. An answer is never changed once it is made.
+type answer struct {
+	at       time.Time // the instant that was asked about
+	samples  model.Vector
+	warnings []string
+	err      error // why there is none
+}
+
+// asked is a query with its latest answer.
+type asked struct {
+	query
+	answer answer
+	tried  time.Time // when the query was last sent, by the clock of the caller; zero: never
+}
+
+// reusable says whether the answer stands for a query about the instant: it is about that instant, and is either a good
+// one or a failure that is too young to be tried again.
+func (a *asked) reusable(at, now time.Time, retryAfter time.Duration) bool {
+	if a.tried.IsZero() || !a.answer.at.Equal(at) {
+		return false
+	}
+	return a.answer.err == nil || (now.Sub(a.tried) < retryAfter && !now.Before(a.tried))
+}
+
+// answers returns an answer to each of the cycle's queries, sending those whose answer cannot be used again, side by side.
+func (c *Collector) answers(ctx context.Context, now time.Time) []answer {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return c.unanswered(now, ctx.Err())
+	}
+	answers := make([]answer, len(c.queries))
+	var sending sync.WaitGroup
+	for i, q := range c.queries {
+		at := floorTime(c.instant(now), q.step)
+		if q.reusable(at, now, c.options.RetryAfter) {
+			answers[i] = q.answer
+			continue
+		}
+		sending.Go(func() {
+			answers[i] = c.ask(ctx, q.query, at, c.options.Timeout)
+			if ctx.Err() == nil || answers[i].err == nil { // the caller's own end says nothing about Prometheus
+				q.answer, q.tried = answers[i], now
+			}
+		})
+	}
+	sending.Wait()
+	return answers
+}
+
+// unanswered returns an answer to each query that says why there is none.
+func (c *Collector) unanswered(now time.Time, err error) []answer {
+	answers := make([]answer, len(c.queries))
+	for i, q := range c.queries {
+		answers[i] = answer{at: floorTime(c.instant(now), q.step), err: err}
+	}
+	return answers
+}
+
+// ask sends one query.
+func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time.Duration) answer {
+	asking, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	begun := time.Now()
+	value, warnings, _, err := c.api.Query(asking, q.text, at, v1.WithTimeout(timeout))
+	samples, isVector := value.(model.Vector)
+	switch {
+	case errors.Is(asking.Err(), context.DeadlineExceeded) && ctx.Err() == nil && err != nil:
+		err = fmt.Errorf("no answer within %s: Prometheus is overloaded, or the network drops packets; raise the query timeout or give Prometheus more CPU", timeout)
+	case err != nil:
+		err = withRemedy(err)
+	case !isVector:
+		err = errors.New("the answer is not a vector: check that the address is that of Prometheus' HTTP API")
+	}
+	c.metrics.observe(q.name, time.Since(begun), err)
+	if err != nil {
+		c.options.Logger.Debug("query failed", "query", q.name, "at", at, "error", err)
+	}
+	return answer{at: at, samples: samples, warnings: warnings, err: err}
+}
+
+// withRemedy adds to an error what can be done about it.
+func withRemedy(err error) error {
+	var refused *v1.Error
+	var network *net.OpError
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w%s; %s", err, detail(refused), remedy(refused))
+	case errors.As(err, &network):
+		return fmt.Errorf("%w; check the address of Prometheus, that it runs, and that network policies let the scaler reach it", err)
+	case errors.Is(err, context.Canceled):
+		return err
+	default:
+		return fmt.Errorf("%w; check the address of Prometheus", err)
+	}
+}
+
+// detail is the beginning of what a server that is not Prometheus, or not well, had to say.
+func detail(refused *v1.Error) string {
+	const most = 120
+	text := strings.Join(strings.Fields(refused.Detail), " ")
+	if text == "" || strings.Contains(refused.Msg, text) {
+		return ""
+	}
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return " (" + strconv.Quote(text) + ")"
+}
+
+func remedy(refused *v1.Error) string {
+	switch refused.Type {
+	case v1.ErrServer, v1.ErrTimeout, v1.ErrCanceled:
+		return "Prometheus is starting, overloaded or out of reach behind its proxy; look at its own health"
+	case v1.ErrBadResponse:
+		return "check that the address is that of Prometheus' HTTP API"
+	case v1.ErrClient:
+		return "check the address and the credentials for Prometheus"
+	default:
+		return "check that Prometheus is version 2.45 or later, and report the query if it is"
+	}
+}

@@ -1,0 +1,94 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Collector asks Prometheus about the fleet. It is safe for concurrent use.
+type Collector struct {
+	options Options
+	api     v1.API
+	metrics *metrics
+	queues  query
+
+	turn    chan struct{} // holds one: whoever put it there owns the answers of the queries
+	queries []*asked
+}
+
+// Observation is what Prometheus said about one instant. Its tables are sorted by identity.
+type Observation struct {
+	// Time is the instant that was asked about: a multiple of the interval.
+	Time   time.Time
+	Usages []fleet.Usage
+	Loads  []fleet.Load
+	// Missing has a row for each query that failed and for each that Prometheus answered with a warning.
+	Missing []fleet.Missing
+}
+
+// New returns a collector, or an error that names every fault of the options.
+func New(o Options) (*Collector, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	api, err := o.prometheusAPI()
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newMetrics(o.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	gateways := newGatewayExpressions(o)
+	c := &Collector{
+		options: o,
+		api:     api,
+		metrics: metrics,
+		queues:  query{name: "queues", text: gateways.queuesQuery(), step: time.Second},
+		turn:    make(chan struct{}, 1),
+	}
+	for _, q := range slices.Concat(newExpressions(o).queries(), gateways.queries()) {
+		c.queries = append(c.queries, &asked{query: q})
+	}
+	return c, nil
+}
+
+// Collect returns what Prometheus knows at the last instant that is at least the lag before now. It sends at most a dozen
+// queries side by side, none for an instant that was answered before, and always returns: what a failed query would have
+// brought is absent, and Missing says why.
+func (c *Collector) Collect(ctx context.Context, now time.Time) Observation {
+	at := c.instant(now)
+	read := newTables(c.options, at)
+	for i, answer := range c.answers(ctx, now) {
+		read.take("prometheus query "+c.queries[i].name, answer)
+	}
+	if newest, seen := read.newestSample(); seen {
+		c.metrics.age.Set(now.Sub(newest).Seconds())
+	}
+	return Observation{Time: at, Usages: read.usages(), Loads: read.loads(), Missing: read.sortedMissing()}
+}
+
+// Queues returns what the gateways hold back at the present second, one row for each model, by one query that is never
+// answered from memory. Only Queued is filled.
+func (c *Collector) Queues(ctx context.Context, now time.Time) ([]fleet.Load, error) {
+	at := floorTime(now, c.queues.step)
+	answer := c.ask(ctx, c.queues, at, c.options.QueueTimeout)
+	if answer.err != nil {
+		return nil, fmt.Errorf("asking Prometheus for the queues of the gateways: %w", answer.err)
+	}
+	read := newTables(c.options, at)
+	read.take("", answer)
+	return read.loads(), nil
+}
+
+// instant returns the instant that a cycle at the time now asks about. Replicas of the scaler compute the same one.
+func (c *Collector) instant(now time.Time) time.Time {
+	return floorTime(now.Add(-c.options.Lag), c.options.Interval)
+}

@@ -1,0 +1,9 @@
+// Package collector reads Prometheus and fills the tables of a snapshot that say what engines report (fleet.Usage) and
+// what is asked of models (fleet.Load). PromQL lives here and nowhere else.
+//
+// Units: rates are per second, latencies in seconds, lengths in tokens.
+//
+// Limits: a cycle asks at most a dozen queries, whatever the size of the fleet, all at one instant that every replica of
+// the scaler computes alike. The collector keeps no history: windows are Prometheus'. Engines and gateways are rows of a
+// table (dialects.go); a metric under another name is a new row.
+package collector

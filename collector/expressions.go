@@ -1,0 +1,127 @@
+package collector
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+)
+
+// expressions writes PromQL. Every result carries the labels of an identity and nothing else: namespace, pod and model
+// (byPod), or namespace and model (byModel).
+type expressions struct {
+	options Options
+	engines engineDialects
+	byPod   string
+	byModel string
+	podOnly string // namespace and pod
+}
+
+func newExpressions(o Options) expressions {
+	return expressions{
+		options: o,
+		engines: engines(),
+		byPod:   strings.Join([]string{o.NamespaceLabel, o.PodLabel, o.ModelLabel}, ", "),
+		byModel: o.NamespaceLabel + ", " + o.ModelLabel,
+		podOnly: o.NamespaceLabel + ", " + o.PodLabel,
+	}
+}
+
+// perPod returns a quantity for each pod. The function writes the expression of one metric's series. Names of several
+// versions are never put under one function: rate() of a regular expression over names fails where a pod exposes both.
+func (e expressions) perPod(q quantity, series func(metric string) string) string {
+	var names []string
+	for _, n := range q.names {
+		names = append(names, scaled(n, aggregate(q.over, e.byPod, series(n.metric))))
+	}
+	return either(names...)
+}
+
+// perModel returns the sum of a quantity over the pods of each model.
+func (e expressions) perModel(q quantity, series func(metric string) string) string {
+	return aggregate(sum, e.byModel, e.perPod(q, series))
+}
+
+// aggregate joins series. The largest of several is not a number where one of them is not: max() alone would hide it.
+func aggregate(over aggregation, by, expression string) string {
+	if over == largest {
+		return fmt.Sprintf("(max by (%[1]s) (%[2]s) + 0 * sum by (%[1]s) (%[2]s))", by, expression)
+	}
+	return fmt.Sprintf("%s by (%s) (%s)", over, by, expression)
+}
+
+func scaled(n name, expression string) string {
+	if n.scale == 0 || n.scale == 1 {
+		return expression
+	}
+	return fmt.Sprintf("%s * %s", expression, number(n.scale))
+}
+
+// tagged marks an expression as a part of a query.
+func tagged(p part, expression string) string {
+	return fmt.Sprintf(`label_replace(%s, %q, %q, "", "")`, expression, partLabel, partNames[p])
+}
+
+// either returns the union of the expressions; of those with the same labels, the first.
+func either(expressions ...string) string { return "(" + strings.Join(expressions, " or ") + ")" }
+
+// over wraps a metric in a function over a range.
+func over(function string, span time.Duration) func(string) string {
+	return func(metric string) string { return fmt.Sprintf("%s(%s[%s])", function, metric, duration(span)) }
+}
+
+func itself(metric string) string { return metric }
+
+// past has the series that are older than the window.
+func (e expressions) past(metric string) string {
+	return fmt.Sprintf("present_over_time(%s[%s] offset %s)", metric, duration(history), duration(e.options.Window))
+}
+
+// olderRate is the rate of the series that are older than the window.
+func (e expressions) olderRate(metric string) string {
+	return fmt.Sprintf("(rate(%s[%s]) and %s)", metric, duration(e.options.Window), e.past(metric))
+}
+
+// bornRate counts all of the series that were born within the window: rate() would lose their first value.
+func (e expressions) bornRate(metric string) string {
+	window := e.options.Window
+	return fmt.Sprintf("((last_over_time(%s[%s]) unless %s) / %s)", metric, duration(window), e.past(metric), seconds(window))
+}
+
+// watched drops pods whose process is older than the time that past looks back while Prometheus did not know it at the
+// start of the window: their counters were not born, they were found. Without this, putting Prometheus into a
+// running fleet would look like a flood. Pods that do not expose the start of their process are kept.
+func (e expressions) watched(expression string) string {
+	const started = "process_start_time_seconds"
+	pods := fmt.Sprintf(`%s{%s!=""}`, started, e.options.PodLabel)
+	window := e.options.Window
+	return fmt.Sprintf("(%s unless on (%s) ((%s < time() - %s) unless %s offset %s))",
+		expression, e.podOnly, pods, seconds(history+window), pods, duration(window))
+}
+
+// sampledAt is when the oldest of a pod's series was scraped.
+func sampledAt(metric string) string { return "timestamp(" + metric + ")" }
+
+// ratio returns the quotient where the denominator is not zero.
+func ratio(numerator, denominator string) string {
+	return fmt.Sprintf("(%s / (%s > 0))", numerator, denominator)
+}
+
+// subquery evaluates an expression at every step of (t-window, t] and folds the values. A window of a millisecond
+// less makes the number of steps the same in Prometheus 2, whose ranges hold both ends, and 3.
+func subquery(function, expression string, window, step time.Duration) string {
+	return fmt.Sprintf("%s(%s[%s:%s])", function, expression, duration(window-time.Millisecond), duration(step))
+}
+
+// stepsIn returns how many evaluations such a subquery makes at the time t.
+func stepsIn(t time.Time, window, step time.Duration) int {
+	return int(floorTime(t, step).Sub(floorTime(t.Add(-window), step)) / step)
+}
+
+func duration(d time.Duration) string { return model.Duration(d).String() }
+
+func seconds(d time.Duration) string { return number(d.Seconds()) }
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

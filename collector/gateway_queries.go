@@ -1,0 +1,83 @@
+package collector
+
+import (
+	"fmt"
+	"slices"
+)
+
+// gatewayExpressions writes PromQL about gateways. Their model is in a label of the query's own making: writing it over
+// one of theirs would make series equal that differ in it.
+type gatewayExpressions struct {
+	expressions
+	gateways gatewayDialects
+}
+
+const gatewayModelLabel = "wva_model"
+
+func newGatewayExpressions(o Options) gatewayExpressions {
+	o.ModelLabel = gatewayModelLabel
+	return gatewayExpressions{expressions: newExpressions(o), gateways: gateways()}
+}
+
+// queries returns the queries of one cycle about gateways.
+func (e gatewayExpressions) queries() []query {
+	return []query{
+		{"gateway", e.gatewayQuery(), e.options.Interval},
+		{"gateway history", e.historyQuery(), e.options.Interval},
+	}
+}
+
+// labelled gives the series the label of the model: the target's name, else the name.
+func (e gatewayExpressions) labelled(expression string) string {
+	for _, label := range []string{gatewayModel, gatewayTarget} {
+		expression = fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, expression, e.options.ModelLabel, label)
+	}
+	return expression
+}
+
+// perGateway returns a quantity for each gateway pod and model.
+func (e gatewayExpressions) perGateway(q quantity, series func(metric string) string) string {
+	return e.perPod(q, func(metric string) string { return e.labelled(series(metric)) })
+}
+
+func (e gatewayExpressions) perGatewayModel(q quantity, series func(metric string) string) string {
+	return aggregate(sum, e.byModel, e.perGateway(q, series))
+}
+
+func (e gatewayExpressions) gatewayQuery() string {
+	requests := e.gateways.requests
+	return either(
+		tagged(gatewayRate, e.perGatewayModel(requests, e.olderRate)),
+		tagged(gatewayBorn, aggregate(sum, e.byModel, e.watched(e.perGateway(requests, e.bornRate)))),
+		tagged(gatewayResets, "("+e.perGatewayModel(requests, over("resets", e.options.Window))+" > 0)"),
+		e.queuesQuery(),
+	)
+}
+
+// queuesQuery asks for the gateways' queues and nothing else.
+func (e gatewayExpressions) queuesQuery() string {
+	oldest := e.perGateway(quantity{over: least, names: e.gateways.queued.names}, sampledAt)
+	return either(
+		tagged(gatewayQueued, e.perGatewayModel(e.gateways.queued, itself)),
+		tagged(gatewaySampled, aggregate(least, e.byModel, oldest)),
+	)
+}
+
+func (e gatewayExpressions) historyQuery() string {
+	peakWindow, peakStep := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
+	heartbeat := quantity{names: slices.Concat(e.gateways.requests.names, e.gateways.queued.names)}
+	step := e.options.step(e.options.IdleWindow)
+	used := append(gaugeUsed(e.gateways.queued, step, e.labelled), e.counterUsed(e.gateways.activity, step, e.labelled)...)
+	cover := e.covered(heartbeat, e.labelled)
+	arrivals := e.perGatewayModel(e.gateways.requests, over("rate", e.options.Window))
+	return either(
+		tagged(gatewayPeak, subquery("max_over_time", arrivals, peakWindow, peakStep)),
+		tagged(gatewayPeakCovered, subquery("count_over_time", cover, peakWindow, peakStep)),
+		e.idle(idleExpression{
+			known:  e.present(heartbeat, e.labelled),
+			active: e.groups(used...),
+			cover:  cover,
+			parts:  [3]part{gatewayIdleKnown, gatewayIdleHole, gatewayLastActive},
+		}),
+	)
+}

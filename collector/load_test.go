@@ -1,0 +1,325 @@
+package collector_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/collector"
+	"github.com/wva-project/wva/demo/promstore"
+	"github.com/wva-project/wva/fleet"
+)
+
+// idle is an engine that nobody asks.
+func idle(pod string) func(second int) []promstore.Sample {
+	return func(int) []promstore.Sample { return vllm(pod, 0, engine{firstTokens: 70, finished: 70}) }
+}
+
+func TestTwoMinutesOfHistoryDoNotProveTenIdleOnes(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 120, idle("pod-a"))
+	load := w.load(fleet.SourceEngine)
+	require.False(t, load.PeakCovered)
+	require.LessOrEqual(t, load.IdleCovered, 2*time.Minute+15*time.Second)
+	require.GreaterOrEqual(t, load.IdleCovered, 2*time.Minute)
+
+	w.scrapes("pod-a", 135, 300, idle("pod-a"))
+	require.True(t, w.load(fleet.SourceEngine).PeakCovered)
+	w.scrapes("pod-a", 315, 585, idle("pod-a"))
+	require.Less(t, w.load(fleet.SourceEngine).IdleCovered, 10*time.Minute)
+	w.scrapes("pod-a", 600, 600, idle("pod-a"))
+	load = w.load(fleet.SourceEngine)
+	require.Equal(t, 10*time.Minute, load.IdleCovered)
+	require.Equal(t, at(45), load.LastActive, "the first sample of a counter may be requests that just came")
+
+	w.scrapes("pod-a", 615, 660, idle("pod-a"))
+	require.Zero(t, w.load(fleet.SourceEngine).LastActive)
+}
+
+func TestHoleInHistoryIsNotCovered(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 900, steady("pod-a", 1))
+	w.scrapes("pod-a", 1020, 1200, steady("pod-a", 1))
+	load := w.load(fleet.SourceEngine)
+	require.False(t, load.PeakCovered)
+	require.Equal(t, 195*time.Second, load.IdleCovered, "the last step without samples is at 1005")
+
+	w.scrapes("pod-a", 1215, 1305, steady("pod-a", 1))
+	require.True(t, w.load(fleet.SourceEngine).PeakCovered)
+	require.Equal(t, 300*time.Second, w.load(fleet.SourceEngine).IdleCovered)
+}
+
+func TestOneMissedScrapeIsNoHole(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 885, steady("pod-a", 1))
+	w.scrapes("pod-a", 915, 1020, steady("pod-a", 1))
+	load := w.load(fleet.SourceEngine)
+	require.True(t, load.PeakCovered)
+	require.Equal(t, 10*time.Minute, load.IdleCovered)
+}
+
+func TestWhatIsNotANumberCoversNothing(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 900, func(int) []promstore.Sample { return vllm("pod-a", 0, engine{running: math.NaN()}) })
+	load := w.load(fleet.SourceEngine)
+	require.False(t, load.PeakCovered)
+	require.Zero(t, load.IdleCovered)
+	require.Equal(t, fleet.NaN, load.PeakInFlight.State)
+}
+
+func TestAnyUseIsActivity(t *testing.T) {
+	const last = 1200
+	for _, c := range []struct {
+		name   string
+		expose func(second int) engine
+		want   time.Time // not before this and not 45 s after it
+	}{
+		{"one long generation", func(int) engine { return engine{running: 1} }, at(last)},
+		{"a queue", func(int) engine { return engine{waiting: 1} }, at(last)},
+		{"a request between two scrapes", func(second int) engine {
+			return engine{firstTokens: step(second, 900), finished: step(second, 900)}
+		}, at(900)},
+		{"a prompt that never got its first token", func(second int) engine { return engine{prompt: 512 * step(second, 900)} }, at(900)},
+		{"a request that finished", func(second int) engine { return engine{finished: step(second, 900)} }, at(900)},
+		{"a restart of the engine after a request", func(second int) engine { return engine{firstTokens: 5 - 4*step(second, 900)} }, at(900)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.scrapes("pod-a", 0, last, func(second int) []promstore.Sample { return vllm("pod-a", 0, c.expose(second)) })
+			active := w.load(fleet.SourceEngine).LastActive
+			require.False(t, active.Before(c.want), "%s", active)
+			require.LessOrEqual(t, active.Sub(c.want), 45*time.Second)
+		})
+	}
+}
+
+func TestStreamOfFailuresIsNotIdle(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
+		samples := idle("pod-a")(second)
+		for i := range samples {
+			if samples[i].Name == "vllm:request_success_total" && slices.Contains(samples[i].Labels, promstore.Label{Name: "finished_reason", Value: "abort"}) {
+				samples[i].Value = float64(second)
+			}
+		}
+		return samples
+	})
+	require.Equal(t, at(1200), w.load(fleet.SourceEngine).LastActive)
+}
+
+// step is 0 before the second and 1 from then on.
+func step(second, at int) float64 {
+	if second < at {
+		return 0
+	}
+	return 1
+}
+
+func TestBlipBetweenStepsIsNotLost(t *testing.T) {
+	w := newWorld(t, func(o *collector.Options) { o.IdleWindow = time.Hour }) // steps of a minute
+	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
+		e := engine{}
+		if second == 1830 {
+			e.running = 1
+		}
+		return vllm("pod-a", 0, e)
+	})
+	require.Equal(t, at(1860), w.load(fleet.SourceEngine).LastActive)
+}
+
+func TestPeakIsTheHighestOfItsWindow(t *testing.T) {
+	w := newWorld(t)
+	total := 0.0
+	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
+		e := engine{running: 1}
+		switch {
+		case second > 600 && second <= 720: // before the window
+			total += 50 * interval
+		case second > 960 && second <= 1020:
+			total += 5 * interval
+			e.running, e.waiting = 9, 30
+		default:
+			total += interval
+		}
+		e.firstTokens = total
+		return vllm("pod-a", 0, e)
+	})
+	load := w.load(fleet.SourceEngine)
+	require.True(t, load.PeakCovered)
+	present(t, 39, load.PeakInFlight)
+	require.Equal(t, fleet.Present, load.PeakArrivals.State)
+	require.InDelta(t, 5, load.PeakArrivals.Value, 0.6, "first tokens at 5 a second and a queue that grew by 30 in a minute")
+}
+
+func TestLengthsStayKnownForAWhileAfterTheTraffic(t *testing.T) {
+	w := newWorld(t)
+	done := 0.0
+	w.scrapes("pod-a", 0, 5400, func(second int) []promstore.Sample {
+		if second < 1200 {
+			done++
+		}
+		return vllm("pod-a", 0, engine{firstTokens: done, finished: done, prompt: 1000 * done, output: 200 * done})
+	})
+	w.last = 3600
+	load := w.load(fleet.SourceEngine)
+	present(t, 1000, load.PromptTokens)
+	present(t, 200, load.OutputTokens)
+	require.Equal(t, fleet.Reading{}, load.TTFT)
+	w.last = 5400
+	load = w.load(fleet.SourceEngine)
+	require.Equal(t, fleet.Reading{}, load.PromptTokens)
+	require.Equal(t, fleet.Reading{}, load.OutputTokens)
+}
+
+func TestModelOnTwoKindsOfEnginesIsOneLoad(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
+	w.scrapes("pod-b", 0, 600, func(second int) []promstore.Sample {
+		done := float64(second + 1)
+		return sglang("pod-b", engine{running: 3, firstTokens: done, finished: done, prompt: 4000 * done, output: 200 * done})
+	})
+	load := w.load(fleet.SourceEngine)
+	present(t, 3, load.PeakArrivals)
+	present(t, 7, load.PeakInFlight)
+	present(t, 2000, load.PromptTokens)
+	present(t, 0.475, load.TTFT)
+}
+
+func gatewayRequests(metric, pod, name, target string, value float64, more ...string) promstore.Sample {
+	return promstore.Sample{Name: metric, Value: value, Labels: with(promstore.Labels(
+		"namespace", team, "pod", pod, "model_name", name, "target_model_name", target), more...)}
+}
+
+func TestGatewayIsReadByTargetElseName(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("epp", 0, 900, func(second int) []promstore.Sample {
+		s := float64(second)
+		return []promstore.Sample{
+			// Two names and two priorities for one target, and a model that is its own target.
+			gatewayRequests("inference_objective_request_total", "epp-0", "chat", llama, s, "priority", "0"),
+			gatewayRequests("inference_objective_request_total", "epp-0", "chat", llama, s, "priority", "1"),
+			gatewayRequests("inference_objective_request_total", "epp-0", "chat-canary", llama, s, "priority", "0"),
+			gatewayRequests("inference_objective_request_total", "epp-1", "chat", llama, s, "priority", "0"),
+			gatewayRequests("inference_extension_flow_control_queue_size", "epp-0", "chat", llama, 3, "fairness_id", "a"),
+			gatewayRequests("inference_extension_flow_control_queue_size", "epp-0", "chat", llama, 4, "fairness_id", "b"),
+			gatewayRequests("inference_extension_flow_control_queue_size", "epp-1", "chat-canary", llama, 5),
+			gatewayRequests("inference_objective_request_total", "epp-0", "small", "", 0),
+			gatewayRequests("inference_extension_flow_control_queue_size", "epp-0", "small", "", 0),
+		}
+	})
+	observation := w.collect()
+	require.Len(t, observation.Loads, 2)
+	big, small := observation.Loads[0], observation.Loads[1]
+	require.Equal(t, llama, big.Model)
+	require.Equal(t, fleet.SourceGateway, big.Source)
+	present(t, 4, big.Arrivals)
+	present(t, 12, big.Queued)
+	present(t, 4, big.PeakArrivals)
+	require.True(t, big.PeakCovered)
+	require.Equal(t, at(900), big.LastActive)
+	require.Equal(t, 10*time.Minute, big.IdleCovered)
+
+	require.Equal(t, "small", small.Model)
+	present(t, 0, small.Arrivals)
+	present(t, 0, small.Queued)
+	present(t, 0, small.PeakArrivals)
+	require.Zero(t, small.LastActive)
+	require.Equal(t, 10*time.Minute, small.IdleCovered)
+	require.Empty(t, observation.Usages)
+}
+
+func TestGatewayWithOldAndNewNamesIsNotAddedUp(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("epp", 0, 900, func(second int) []promstore.Sample {
+		s := float64(second)
+		return []promstore.Sample{
+			gatewayRequests("inference_model_request_total", "epp-old", "chat", llama, 10*s),
+			gatewayRequests("inference_objective_request_total", "epp-new", "chat", llama, s),
+			gatewayRequests("llm_d_epp_request_total", "epp-new", "chat", llama, s, "fairness_id", "x"),
+			gatewayRequests("inference_extension_flow_control_queue_size", "epp-new", "chat", llama, 7),
+			gatewayRequests("llm_d_epp_flow_control_queue_size", "epp-new", "chat", llama, 7, "inference_pool", "p"),
+		}
+	})
+	load := w.load(fleet.SourceGateway)
+	present(t, 11, load.Arrivals)
+	present(t, 7, load.Queued)
+}
+
+func TestGatewaysFirstRequestIsNotLost(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("epp", 0, 600, func(second int) []promstore.Sample {
+		other := gatewayRequests("inference_objective_request_total", "epp-0", "other", "", 1)
+		if second < 600 {
+			return []promstore.Sample{other}
+		}
+		return []promstore.Sample{other, gatewayRequests("inference_objective_request_total", "epp-0", "chat", llama, 5)}
+	})
+	observation := w.collect()
+	load := observation.Loads[0]
+	require.Equal(t, llama, load.Model)
+	present(t, 5.0/60, load.Arrivals)
+	require.Equal(t, at(600), load.LastActive)
+	require.LessOrEqual(t, load.IdleCovered, 15*time.Second)
+}
+
+func TestRestartedGatewayIsReset(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("epp", 0, 600, func(second int) []promstore.Sample {
+		total := float64(second)
+		if second >= 585 {
+			total = float64(second - 585)
+		}
+		return []promstore.Sample{gatewayRequests("inference_objective_request_total", "epp-0", "chat", llama, total)}
+	})
+	require.Equal(t, fleet.Reset, w.load(fleet.SourceGateway).Arrivals.State)
+}
+
+func TestOldQueueOfGatewayIsStale(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.store.Append(at(0), []promstore.Sample{
+		gatewayRequests("inference_extension_flow_control_queue_size", "epp-0", "chat", llama, 3)}))
+	w.last = 75
+	require.Equal(t, fleet.Reading{State: fleet.Stale}, w.load(fleet.SourceGateway).Queued)
+}
+
+func TestGatewayAndEngineBothQueueingAreReportedApart(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("epp", 0, 600, func(second int) []promstore.Sample {
+		return []promstore.Sample{
+			gatewayRequests("inference_objective_request_total", "epp-0", llama, "", 3*float64(second)),
+			gatewayRequests("inference_extension_flow_control_queue_size", "epp-0", llama, "", 20),
+		}
+	})
+	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
+		return vllm("pod-a", 0, engine{running: 8, waiting: 7, firstTokens: 2 * float64(second)})
+	})
+	observation := w.collect()
+	gateway, engines := loadOf(t, observation, fleet.SourceGateway), loadOf(t, observation, fleet.SourceEngine)
+	present(t, 3, gateway.Arrivals)
+	present(t, 20, gateway.Queued)
+	require.Equal(t, fleet.Reading{}, engines.Queued)
+	present(t, 2, engines.PeakArrivals)
+	present(t, 15, engines.PeakInFlight)
+	present(t, 7, usagesOf(observation, "pod-a")[0].Waiting)
+}
+
+func TestQueuesAreOfThePresentSecond(t *testing.T) {
+	w := newWorld(t)
+	queue := func(value float64) promstore.Sample {
+		return gatewayRequests("llm_d_epp_flow_control_queue_size", "epp-0", "chat", llama, value)
+	}
+	w.scrape("epp", 0, queue(0))
+	w.scrape("epp", 1, queue(9))
+	now := at(1).Add(999 * time.Millisecond)
+	loads, err := w.collector.Queues(t.Context(), now)
+	require.NoError(t, err)
+	want := fleet.Load{Namespace: team, Model: llama, Source: fleet.SourceGateway, Time: at(1), Queued: fleet.Observed(9)}
+	require.Equal(t, []fleet.Load{want}, loads)
+	require.EqualValues(t, 1, w.requests.Load())
+	_, err = w.collector.Queues(t.Context(), now)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, w.requests.Load(), "never from memory")
+}

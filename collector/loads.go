@@ -1,0 +1,83 @@
+package collector
+
+import (
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// loads returns a row for each model that engines report, and one for each that gateways do.
+func (t *tables) loads() []fleet.Load {
+	var loads []fleet.Load
+	for _, who := range t.sortedIdentities() {
+		if who.pod != "" {
+			continue
+		}
+		about := t.facts[who]
+		load := fleet.Load{Namespace: who.namespace, Model: who.model, Time: t.at}
+		if about.ofEngine() {
+			loads = append(loads, t.engineLoad(load, about))
+		}
+		if about.ofGateway() {
+			loads = append(loads, t.gatewayLoad(load, about))
+		}
+	}
+	return loads
+}
+
+func (f *facts) ofEngine() bool  { return f.known&(1<<gatewayRate-1) != 0 }
+func (f *facts) ofGateway() bool { return f.known>>gatewayRate != 0 }
+
+func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
+	load.Source = fleet.SourceEngine
+	load.PeakArrivals = gauge(about, peakArrivals, false)
+	load.PeakInFlight = gauge(about, peakInFlight, false)
+	load.PeakCovered = t.covers(about, peakCovered)
+	load.LastActive = moment(about, lastActive)
+	load.IdleCovered = t.idleCovered(about, idleKnown, idleHole)
+	load.PromptTokens = firstKnown(mean(about, promptRecent), mean(about, promptLong))
+	load.OutputTokens = firstKnown(mean(about, outputRecent), mean(about, outputLong))
+	load.TTFT = mean(about, modelTTFT)
+	load.ITL = mean(about, modelITL)
+	return load
+}
+
+func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
+	load.Source = fleet.SourceGateway
+	rate, hasRate := about.value(gatewayRate)
+	born, isBorn := about.value(gatewayBorn)
+	load.Arrivals = counted(rate+born, hasRate || isBorn, about.has(gatewayResets))
+	load.Queued = gauge(about, gatewayQueued, t.stale(about, gatewaySampled))
+	load.PeakArrivals = gauge(about, gatewayPeak, false)
+	load.PeakCovered = t.covers(about, gatewayPeakCovered)
+	load.LastActive = moment(about, gatewayLastActive)
+	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleHole)
+	return load
+}
+
+// covers says whether samples were there at every step of the peak window.
+func (t *tables) covers(about *facts, p part) bool {
+	window := t.options.PeakWindow
+	count, known := about.value(p)
+	return known && int(count) >= stepsIn(t.at, window, t.options.step(window))
+}
+
+// idleCovered returns how long samples cover the idle window without a hole, counted back from the instant.
+func (t *tables) idleCovered(about *facts, known, hole part) time.Duration {
+	if !about.has(known) {
+		return 0
+	}
+	if at, holed := about.value(hole); holed {
+		return t.at.Sub(unixTime(at))
+	}
+	return t.options.IdleWindow
+}
+
+func firstKnown(readings ...fleet.Reading) fleet.Reading {
+	for _, reading := range readings {
+		if reading.State != fleet.Absent {
+			return reading
+		}
+	}
+	return fleet.Reading{}
+}

@@ -1,0 +1,103 @@
+package collector
+
+// partLabel tags the parts of one query's answer. The inner expressions keep only the labels of identities.
+const partLabel = "wva_part"
+
+// part is one column of what the queries answer.
+type part int
+
+// The parts: those of pods first, then those of models as engines report them, then as gateways do.
+const (
+	running part = iota
+	waiting
+	kv
+	sampled    // when the oldest of the gauges was scraped, Unix time
+	kvBlocks   // room of the KV cache in tokens, of blocks
+	kvTokens   // room of the KV cache in tokens, as a number
+	firstRate  // rate of first tokens of series that are older than the window
+	firstBorn  // and of those born within it
+	resets     // counter resets within the window
+	scrapes    // samples within the window, of pods that are alive
+	growth     // of the waiting requests, per second
+	podITL     // seconds
+	throughput // highest rate of first tokens under saturation
+
+	peakArrivals
+	peakInFlight
+	peakCovered // steps of the peak window that samples cover
+	idleKnown   // 1 where the idle window holds a sample at all
+	idleHole    // the latest step of the idle window without samples, Unix time
+	lastActive  // the latest step of the idle window with any use, Unix time
+	promptRecent
+	promptLong
+	outputRecent
+	outputLong
+	modelTTFT
+	modelITL
+
+	gatewayRate
+	gatewayBorn
+	gatewayResets
+	gatewayQueued
+	gatewaySampled
+	gatewayPeak
+	gatewayPeakCovered
+	gatewayIdleKnown
+	gatewayIdleHole
+	gatewayLastActive
+
+	partCount
+)
+
+var partNames = [partCount]string{
+	running: "running", waiting: "waiting", kv: "kv", sampled: "sampled", kvBlocks: "kv_blocks", kvTokens: "kv_tokens",
+	firstRate: "first_rate", firstBorn: "first_born", resets: "resets", scrapes: "scrapes", growth: "growth",
+	podITL: "pod_itl", throughput: "throughput",
+	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", peakCovered: "peak_covered",
+	idleKnown: "idle_known", idleHole: "idle_hole", lastActive: "last_active",
+	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
+	modelTTFT: "model_ttft", modelITL: "model_itl",
+	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
+	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak",
+	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleHole: "gateway_idle_hole",
+	gatewayLastActive: "gateway_last_active",
+}
+
+// ofPod says whether the part is one of pods.
+func (p part) ofPod() bool { return p <= throughput }
+
+// ofGateway says whether the part is one of gateways.
+func (p part) ofGateway() bool { return p >= gatewayRate }
+
+// partNamed returns the part with the name.
+func partNamed(name string) (part, bool) {
+	for p, candidate := range partNames {
+		if candidate == name {
+			return part(p), true
+		}
+	}
+	return 0, false
+}
+
+// facts is what was answered about one pod or model.
+type facts struct {
+	values [partCount]float64
+	known  uint64 // a bit for each part
+}
+
+// add adds the value: of the parts only kvBlocks comes in several rows.
+func (f *facts) add(p part, value float64) {
+	f.values[p] += value
+	f.known |= 1 << p
+}
+
+func (f *facts) value(p part) (float64, bool) { return f.values[p], f.known&(1<<p) != 0 }
+
+func (f *facts) has(parts ...part) bool {
+	for _, p := range parts {
+		if f.known&(1<<p) != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,231 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+)
+
+// query is one of the cycle's queries.
+type query struct {
+	name string
+	text string
+	// step is the distance between the instants that the query is asked about: a multiple of the interval.
+	step time.Duration
+}
+
+// queries returns the queries of one cycle about engines.
+func (e expressions) queries() []query {
+	interval := e.options.Interval
+	return []query{
+		{"gauges", e.gaugesQuery(), interval},
+		{"capacity", e.capacityQuery(), interval},
+		{"window", e.windowQuery(), interval},
+		{"latency", e.latencyQuery(), interval},
+		{"lengths", e.lengthsQuery(promptRecent, outputRecent, e.options.PeakWindow), interval},
+		{"peaks", e.peaksQuery(), interval},
+		{"idle", e.idleQuery(), interval},
+		// Its subquery is evaluated at multiples of its step only, so that asking in between would bring the same.
+		{"history", e.historyQuery(), e.options.step(e.options.LongWindow)},
+	}
+}
+
+func (e expressions) gaugesQuery() string {
+	var sampledBy []string
+	for _, q := range []quantity{e.engines.running, e.engines.waiting, e.engines.kv} {
+		sampledBy = append(sampledBy, e.perPod(quantity{over: least, names: q.names}, sampledAt))
+	}
+	return either(
+		tagged(running, e.perPod(e.engines.running, itself)),
+		tagged(waiting, e.perPod(e.engines.waiting, itself)),
+		tagged(kv, e.perPod(e.engines.kv, itself)),
+		tagged(sampled, either(sampledBy...)),
+	)
+}
+
+// capacityQuery has the labels of cache_config_info, which names no model: it is joined by pod.
+func (e expressions) capacityQuery() string {
+	by := fmt.Sprintf("%s, %s, %s, %s", e.podOnly, engineIndex, blockSize, blockCount)
+	var blocks []string
+	for _, n := range e.engines.kvBlocks.names {
+		blocks = append(blocks, fmt.Sprintf("group by (%s) (%s)", by, n.metric))
+	}
+	return either(
+		tagged(kvBlocks, either(blocks...)),
+		tagged(kvTokens, e.perPod(e.engines.kvTokens, itself)),
+	)
+}
+
+func (e expressions) windowQuery() string {
+	window := e.options.Window
+	alive := func(metric string) string {
+		return fmt.Sprintf("(count_over_time(%[1]s[%[2]s]) and %[1]s)", metric, duration(window))
+	}
+	grown := func(metric string) string {
+		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or (%[1]s unless %[3]s))", metric, duration(window), e.past(metric))
+	}
+	return either(
+		tagged(firstRate, e.firstTokensOfOlder()),
+		tagged(firstBorn, e.watched(e.perPod(e.engines.firstTokens, e.bornRate))),
+		tagged(resets, "("+e.perPod(e.engines.firstTokens, over("resets", window))+" > 0)"),
+		tagged(scrapes, e.perPod(quantity{over: least, names: e.engines.running.names}, alive)),
+		tagged(growth, e.perPod(e.engines.waiting, grown)+" / "+seconds(window)),
+	)
+}
+
+// firstTokensOfOlder is the rate of first tokens, and zero where an engine has not made its counter yet.
+func (e expressions) firstTokensOfOlder() string {
+	rates := []string{e.perPod(e.engines.firstTokens, e.olderRate)}
+	for _, n := range e.engines.firstTokens.names {
+		if n.zeroWhile != "" {
+			rates = append(rates, fmt.Sprintf("(0 * sum by (%s) (%s) unless sum by (%s) (%s))",
+				e.byPod, n.zeroWhile, e.byPod, over("last_over_time", e.options.Window)(n.metric)))
+		}
+	}
+	return either(rates...)
+}
+
+func (e expressions) latencyQuery() string {
+	rate := over("rate", e.options.Window)
+	var ofPods []string
+	for _, base := range e.engines.interTokenLatency {
+		ofPods = append(ofPods, ratio(aggregate(sum, e.byPod, rate(base+"_sum")), aggregate(sum, e.byPod, rate(base+"_count"))))
+	}
+	var quantiles []string
+	for _, base := range e.engines.timeToFirstToken {
+		// Buckets of different engines have different bounds: they do not add up.
+		quantile := fmt.Sprintf("histogram_quantile(0.95, sum by (%s, le) (%s))", e.byModel, rate(base+"_bucket"))
+		quantiles = append(quantiles, fmt.Sprintf(`label_replace(%s >= 0, "engine", %q, "", "")`, quantile, base))
+	}
+	return either(
+		tagged(podITL, either(ofPods...)),
+		tagged(modelITL, ratio(
+			e.perModel(e.engines.interTokenLatency.series("_sum"), rate),
+			e.perModel(e.engines.interTokenLatency.series("_count"), rate))),
+		tagged(modelTTFT, fmt.Sprintf("max by (%s) (%s)", e.byModel, either(quantiles...))),
+	)
+}
+
+// series returns the histogram's series with the suffix as a quantity.
+func (h histogram) series(suffix string) quantity {
+	q := quantity{over: sum}
+	for _, base := range h {
+		q.names = append(q.names, name{metric: base + suffix})
+	}
+	return q
+}
+
+func (e expressions) lengthsQuery(prompt, output part, window time.Duration) string {
+	rate := over("rate", window)
+	return either(
+		tagged(prompt, ratio(e.perModel(e.engines.promptTokens, rate), e.perModel(e.engines.prompts, rate))),
+		tagged(output, ratio(e.perModel(e.engines.outputTokens, rate), e.perModel(e.engines.outputs, rate))),
+	)
+}
+
+func (e expressions) peaksQuery() string {
+	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
+	grown := func(metric string) string {
+		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[1]s)", metric, duration(e.options.Window))
+	}
+	arrivals := fmt.Sprintf("(%s + clamp_min(%s, 0))",
+		e.perModel(e.engines.firstTokens, over("rate", e.options.Window)), e.perModel(e.engines.waiting, grown))
+	inFlight := fmt.Sprintf("(%s + %s)", e.perModel(e.engines.running, itself), e.perModel(e.engines.waiting, itself))
+	return either(
+		tagged(peakArrivals, subquery("max_over_time", arrivals, window, step)),
+		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
+		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines.running, itself), window, step)),
+	)
+}
+
+// covered has the models with a sample within the gap. An instant selector would take one that is five minutes old.
+func (e expressions) covered(q quantity, label func(string) string) string {
+	var names []string
+	for _, n := range q.names {
+		names = append(names, label(over("max_over_time", e.options.gap())(n.metric))+" >= 0")
+	}
+	return e.groups(names...)
+}
+
+// groups has the models of the union of the expressions, each as 1.
+func (e expressions) groups(expressions ...string) string {
+	return fmt.Sprintf("group by (%s) (%s)", e.byModel, either(expressions...))
+}
+
+func (e expressions) idleQuery() string {
+	step := e.options.step(e.options.IdleWindow)
+	var used []string
+	for _, q := range []quantity{e.engines.running, e.engines.waiting} {
+		used = append(used, gaugeUsed(q, step, itself)...)
+	}
+	used = append(used, e.counterUsed(e.engines.activity, step, itself)...)
+	return e.idle(idleExpression{
+		known:  e.present(e.engines.running, itself),
+		active: e.groups(used...),
+		cover:  e.covered(e.engines.running, itself),
+		parts:  [3]part{idleKnown, idleHole, lastActive},
+	})
+}
+
+// idleExpression is what idle is made of: who was seen in the window at all, and at each step who is used and covered.
+type idleExpression struct {
+	known         func(modifier string) string
+	active, cover string
+	parts         [3]part // known, hole, active
+}
+
+// idle asks when a model was last used and when its samples last had a hole. The end of the query, not of the step, says
+// who is known, so that a model is missed at the steps before its first sample.
+func (e expressions) idle(i idleExpression) string {
+	window, step := e.options.IdleWindow, e.options.step(e.options.IdleWindow)
+	hole := fmt.Sprintf("((%s unless %s) * time())", i.known(" @ end()"), i.cover)
+	return either(
+		tagged(i.parts[0], i.known("")),
+		tagged(i.parts[1], subquery("max_over_time", hole, window, step)),
+		tagged(i.parts[2], subquery("max_over_time", "("+i.active+" * time())", window, step)),
+	)
+}
+
+// present has the models with a sample in the idle window before the instant that the modifier names.
+func (e expressions) present(q quantity, label func(string) string) func(modifier string) string {
+	return func(modifier string) string {
+		var names []string
+		for _, n := range q.names {
+			names = append(names, label(fmt.Sprintf("present_over_time(%s[%s]%s)", n.metric, duration(e.options.IdleWindow), modifier)))
+		}
+		return e.groups(names...)
+	}
+}
+
+// gaugeUsed has the series above zero at any time since the step before, so that a blip between steps is not lost.
+func gaugeUsed(q quantity, step time.Duration, label func(string) string) []string {
+	var used []string
+	for _, n := range q.names {
+		used = append(used, label(over("max_over_time", step)(n.metric))+" > 0")
+	}
+	return used
+}
+
+// counterUsed has the counters that rose since the step before, or were born above zero. The range reaches a gap further
+// back, so that every two neighbouring samples stand in the range of one step.
+func (e expressions) counterUsed(q quantity, step time.Duration, label func(string) string) []string {
+	reach := step + e.options.gap()
+	var used []string
+	for _, n := range q.names {
+		used = append(used,
+			label(over("increase", reach)(n.metric))+" > 0",
+			label(fmt.Sprintf("(%[1]s unless %[1]s offset %[2]s)", n.metric, duration(reach)))+" > 0")
+	}
+	return used
+}
+
+func (e expressions) historyQuery() string {
+	window, step := e.options.LongWindow, e.options.step(e.options.LongWindow)
+	saturatedRate := fmt.Sprintf("(%s and (%s >= %s or %s >= %s))",
+		e.perPod(e.engines.firstTokens, over("rate", e.options.Window)),
+		e.perPod(e.engines.kv, itself), number(e.options.SaturatedKV),
+		e.perPod(e.engines.waiting, itself), number(e.options.SaturatedWaiting))
+	return either(
+		tagged(throughput, subquery("max_over_time", saturatedRate, window, step)),
+		e.lengthsQuery(promptLong, outputLong, window),
+	)
+}

@@ -1,0 +1,319 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/wva-project/wva/demo/promstore"
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/simulation"
+)
+
+// Options say what is shown.
+type Options struct {
+	// Trace holds the requests of the chat model as a CSV (see simulation.ReadTrace). Nil: the generated load of both models.
+	Trace io.Reader
+	// Scale multiplies the rate of a trace. Default 1.
+	Scale float64
+	// Seed is all randomness of the run. Default 1.
+	Seed uint64
+	// Speed is how many virtual seconds pass in a second. Zero: as many as go.
+	Speed float64
+	// Faults are broken on purpose.
+	Faults []Fault
+	// Address is where the gRPC server listens. Default a free port of 127.0.0.1.
+	Address string
+	// JSON writes a line per decision and a summary object instead of a table.
+	JSON bool
+	// Output takes the table and the summary. Default: nothing is written.
+	Output io.Writer
+	// Logger takes the product's log. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (o *Options) setDefaults() error {
+	if o.Scale == 0 {
+		o.Scale = 1
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Address == "" {
+		o.Address = "127.0.0.1:0"
+	}
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	var faults []error
+	if !(o.Scale > 0) {
+		faults = append(faults, fmt.Errorf("scale %v: give a number above 0", o.Scale))
+	}
+	if o.Scale != 1 && o.Trace == nil {
+		faults = append(faults, errors.New("scale: there is no trace to scale; add --trace FILE"))
+	}
+	if !(o.Speed >= 0) {
+		faults = append(faults, fmt.Errorf("speed %v: give a number of virtual seconds per second, or 0 for as fast as it goes", o.Speed))
+	}
+	return errors.Join(faults...)
+}
+
+// Run shows the product on a simulated fleet until every request has ended, and returns the summary that it wrote.
+func Run(ctx context.Context, o Options) (Summary, error) {
+	if err := o.setDefaults(); err != nil {
+		return Summary{}, err
+	}
+	requests, err := o.load()
+	if err != nil {
+		return Summary{}, err
+	}
+	w, err := newWorld(o.Seed, o.Trace == nil)
+	if err != nil {
+		return Summary{}, err
+	}
+	r, err := newRun(o, w, requests)
+	if err != nil {
+		return Summary{}, err
+	}
+	if err := errors.Join(r.play(ctx), r.close()); err != nil {
+		return Summary{}, err
+	}
+	r.report.waitForRivals()
+	summary, err := r.summarize(requests)
+	if err != nil {
+		return Summary{}, err
+	}
+	return summary, r.report.summary(summary)
+}
+
+// load returns the requests of the run, sorted.
+func (o Options) load() ([]simulation.Request, error) {
+	if o.Trace == nil {
+		return generatedLoad(o.Seed)
+	}
+	trace, err := simulation.ReadTrace(o.Trace, chatModel)
+	if err != nil {
+		return nil, err
+	}
+	if len(trace) == 0 {
+		return nil, errors.New("the trace holds no requests; give one line per request below the header")
+	}
+	return simulation.Scale(trace, o.Scale, o.Seed)
+}
+
+// run is one demo under way.
+type run struct {
+	options  Options
+	world    *world
+	fleet    *simulation.Fleet
+	recorder simulation.Recorder
+	end      int // the second in which the run ended
+	store    *promstore.Store
+	down     bool // Prometheus is down
+	clock    *clocktesting.FakeClock
+	product  *product // nil while the scaler is down
+	kube     *kube
+	report   *report
+	last     int // the second from which the run may end
+	scraped  map[string]bool
+	deadline int
+}
+
+// patience is for how many seconds after the last arrival requests are waited for that may never end.
+const patience = 1800
+
+func newRun(o Options, w *world, requests []simulation.Request) (*run, error) {
+	simulated, err := simulation.NewFleet(w.fleet)
+	if err != nil {
+		return nil, err
+	}
+	if err := simulated.Offer(requests); err != nil {
+		return nil, err
+	}
+	store, err := promstore.New()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		options: o, world: w, fleet: simulated, store: store, clock: clocktesting.NewFakeClock(epoch),
+		report: newReport(o, w), scraped: make(map[string]bool), last: int(requests[len(requests)-1].Arrival) + 1,
+	}
+	if o.Trace == nil {
+		r.last = generatedMinutes * 60
+	}
+	r.deadline = r.last + patience
+	r.kube, err = newKube(w.objects, r.scale, r.replicas)
+	return r, err
+}
+
+// play lets virtual time pass, second by second, until every request has ended.
+func (r *run) play(ctx context.Context) error {
+	if err := r.startProduct(ctx); err != nil {
+		return err
+	}
+	r.report.begin(r.product.address)
+	for second := 0; ; second++ {
+		if err := r.second(ctx, second); err != nil {
+			return err
+		}
+		if second >= r.last && (r.open() == 0 || second >= r.deadline) {
+			r.end = second
+			return nil
+		}
+		if err := r.report.throttle(ctx, second); err != nil {
+			return err
+		}
+	}
+}
+
+// open returns how many requests have arrived and not ended.
+func (r *run) open() (open int) {
+	for _, t := range r.fleet.Tallies() {
+		open += t.Queued + t.InFlight
+	}
+	return open
+}
+
+// second is one second of virtual time: the fleet moves, Prometheus scrapes, the scaler decides, KEDA and the HPA act. Each
+// waits for the one before.
+func (r *run) second(ctx context.Context, second int) error {
+	now := epoch.Add(time.Duration(second) * time.Second)
+	r.clock.SetTime(now)
+	r.fleet.Advance(float64(second))
+	r.recorder.Observe(r.fleet)
+	r.down = active(r.options.Faults, FaultPrometheus, second)
+	if !r.down {
+		if err := r.scrape(second, now); err != nil {
+			return err
+		}
+	}
+	if err := r.lives(ctx, second); err != nil {
+		return err
+	}
+	if r.product != nil {
+		decided, err := r.product.turn(ctx, now)
+		if err != nil {
+			return err
+		}
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+		if decided {
+			r.report.tick(second, r)
+		}
+	}
+	return r.kube.tick(ctx, second)
+}
+
+// settle returns once every push that is due has arrived.
+func (r *run) settle(ctx context.Context) error {
+	if err := r.product.server.Settle(ctx); err != nil {
+		return err
+	}
+	return r.kube.await(ctx, r.product.server.Pushes())
+}
+
+// lives kills and restarts the scaler as the faults say.
+func (r *run) lives(ctx context.Context, second int) error {
+	dead := active(r.options.Faults, FaultScaler, second)
+	switch {
+	case dead && r.product != nil:
+		err := errors.Join(r.product.close(), r.kube.disconnect())
+		r.product = nil
+		return err
+	case !dead && r.product == nil:
+		return r.startProduct(ctx)
+	}
+	return nil
+}
+
+func (r *run) startProduct(ctx context.Context) error {
+	p, err := startProduct(ctx, productOptions{
+		world: r.world, workloads: r.fleet.Workloads, transport: r, clock: r.clock, logger: r.options.Logger, address: r.options.Address, seed: r.options.Seed,
+	})
+	if err != nil {
+		return err
+	}
+	r.product = p
+	r.options.Address = p.address // the next life is found where this one was
+	return r.kube.connect(ctx, p.address)
+}
+
+// RoundTrip carries the collector's queries to the store, or nowhere while Prometheus is down.
+func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.down {
+		return nil, errors.New("connection refused (Prometheus is down on purpose)")
+	}
+	return r.store.Transport().RoundTrip(request)
+}
+
+// Scrape intervals in seconds. Gateways are few, and what waits at one is urgent.
+const (
+	scrapePods    = 15
+	scrapeGateway = 5
+)
+
+// scrape lets Prometheus scrape what is due in this second. Targets are spread over the interval, as Prometheus does it.
+func (r *run) scrape(second int, now time.Time) error {
+	seen := make(map[string]bool)
+	for _, target := range r.fleet.Series() {
+		seen[target.Name] = true
+		every := scrapePods
+		if isGateway(target) {
+			every = scrapeGateway
+		}
+		if (second+spread(target.Name))%every != 0 {
+			continue
+		}
+		r.scraped[target.Name] = true
+		var samples []promstore.Sample
+		if !active(r.options.Faults, FaultScrape, second) {
+			samples = exposition(target)
+		}
+		if err := r.store.Scrape(target.Name, now, samples); err != nil {
+			return err
+		}
+	}
+	for name := range r.scraped {
+		if !seen[name] {
+			delete(r.scraped, name)
+			if err := r.store.Gone(name, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) scale(id fleet.VariantID, replicas int) {
+	if err := r.fleet.Scale(id, replicas); err != nil {
+		r.options.Logger.Error("scaling was refused", "variant", id.String(), "error", err)
+	}
+}
+
+func (r *run) replicas(id fleet.VariantID) int {
+	for _, s := range r.fleet.States() {
+		if s.Variant == id {
+			return s.Wanted
+		}
+	}
+	return 0
+}
+
+// close ends everything that the run started.
+func (r *run) close() error {
+	var errs []error
+	if r.product != nil {
+		errs = append(errs, r.product.close())
+	}
+	return errors.Join(append(errs, r.kube.disconnect(), r.store.Close())...)
+}

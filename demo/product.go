@@ -1,0 +1,146 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/wva-project/wva/collector"
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/planner"
+	"github.com/wva-project/wva/scaler"
+)
+
+// interval is the time between two decisions, and lag how long after an instant its samples are asked for.
+const (
+	interval = 15 * time.Second
+	lag      = 2 * time.Second
+)
+
+// product is one life of the scaler: the real collector, planner, loop, board and gRPC server, in virtual time.
+type product struct {
+	world     *world
+	workloads func() []fleet.Workload
+	collector *collector.Collector
+	board     *scaler.Board
+	loop      *scaler.Loop
+	server    *scaler.Server
+	queues    []fleet.Load // what the last look at the gateways found
+	address   string
+	stop      context.CancelFunc
+	ended     chan error
+}
+
+// productOptions is what a product is wired to.
+type productOptions struct {
+	world     *world
+	workloads func() []fleet.Workload
+	transport http.RoundTripper // to Prometheus
+	clock     clock.Clock
+	logger    *slog.Logger
+	address   string
+	seed      uint64
+}
+
+// startProduct wires a product and begins to serve. It remembers nothing of an earlier one.
+func startProduct(ctx context.Context, o productOptions) (*product, error) {
+	p := &product{world: o.world, workloads: o.workloads, ended: make(chan error, 1)}
+	registry := prometheus.NewRegistry()
+	var err error
+	if p.collector, err = collector.New(collector.Options{
+		Address: "http://prometheus.demo", RoundTripper: o.transport, Interval: interval, Lag: lag, Logger: o.logger, Registerer: registry,
+	}); err != nil {
+		return nil, err
+	}
+	p.board = scaler.NewBoard(scaler.BoardOptions{Clock: o.clock})
+	if p.loop, err = scaler.NewLoop(scaler.LoopOptions{
+		Observe: p.observe, Plan: func(s fleet.Snapshot) fleet.Plan { return planner.Plan(s, planner.Policy{}) },
+		Board: p.board, Interval: interval, Logger: o.logger, Registerer: registry,
+	}); err != nil {
+		return nil, err
+	}
+	if p.server, err = scaler.NewServer(scaler.ServerOptions{Board: p.board, Logger: o.logger, Registerer: registry, Seed: o.seed + 1}); err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
+	if err != nil {
+		return nil, fmt.Errorf("listening for gRPC: %w; take another address with --grpc-address, or port 0 for a free one", err)
+	}
+	p.address = listener.Addr().String()
+	ctx, p.stop = context.WithCancel(ctx)
+	go func() { p.ended <- p.server.Serve(ctx, listener) }()
+	return p, nil
+}
+
+// close ends the product as a SIGTERM does, and returns once it has ended.
+func (p *product) close() error {
+	p.stop()
+	return <-p.ended
+}
+
+// observe fills the tables of a snapshot.
+func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+	seen := p.collector.Collect(ctx, now)
+	return fleet.Snapshot{
+		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Variants: p.world.variants,
+		Workloads: p.workloads(), Usages: seen.Usages, Loads: append(seen.Loads, p.queues...), Missing: seen.Missing, Standing: standing,
+	}, nil
+}
+
+// turn is what the scaler does in one second: a cycle at its interval, or at once where requests wait for a model at zero.
+func (p *product) turn(ctx context.Context, now time.Time) (decided bool, err error) {
+	due := now.Sub(now.Truncate(interval)) == lag
+	if !due {
+		if due, err = p.watch(ctx, now); err != nil || !due {
+			return false, err
+		}
+	}
+	return true, p.loop.Once(ctx, now)
+}
+
+// watch reports whether requests wait for a model that stands at zero. A gateway that cannot be seen is no reason to wake.
+func (p *product) watch(ctx context.Context, now time.Time) (bool, error) {
+	p.queues = nil
+	plan, posted := p.board.Plan()
+	if !posted {
+		return false, nil
+	}
+	asleep := sleeping(plan)
+	if len(asleep) == 0 {
+		return false, nil
+	}
+	queues, err := p.collector.Queues(ctx, now)
+	if err != nil {
+		return false, ctx.Err()
+	}
+	for _, v := range p.world.variants {
+		for _, row := range queues {
+			if asleep[v.Model] && row.Namespace == v.Model.Namespace && row.Model == v.EngineModel() && row.Queued.Or(0) > 0 {
+				p.queues = queues
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// sleeping returns the models of which no replica is wanted.
+func sleeping(plan fleet.Plan) map[fleet.ModelID]bool {
+	asleep := make(map[fleet.ModelID]bool)
+	for _, d := range plan.Decisions() {
+		awake, seen := asleep[d.Facts.Model]
+		asleep[d.Facts.Model] = (!seen || awake) && d.Known && d.Replicas == 0
+	}
+	for model, zero := range asleep {
+		if !zero {
+			delete(asleep, model)
+		}
+	}
+	return asleep
+}

@@ -1,0 +1,151 @@
+package demo
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
+	"github.com/wva-project/wva/simulation"
+)
+
+// epoch is the time of day at which every demo begins.
+var epoch = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
+
+// The models of the demo.
+var (
+	chatModel  = fleet.ModelID{Namespace: "demo", Name: "meta-llama/Llama-3.1-8B-Instruct"}
+	notesModel = fleet.ModelID{Namespace: "demo", Name: "ibm-granite/granite-3.3-8b-instruct"}
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// world is the fleet before anything happens: what is declared, what is configured, and the hardware behind it.
+type world struct {
+	objects      []scaledobject.Object // sorted by name
+	variants     []fleet.Variant       // of the objects, in their order
+	models       []fleet.Model
+	accelerators []fleet.AcceleratorSpec
+	fleet        simulation.FleetSpec
+}
+
+// hardware is what the manifests do not say: how a variant's engine behaves.
+type hardware struct {
+	profile simulation.Profile
+	initial int
+}
+
+// newWorld reads the embedded manifests. Without notes the small model is left out: a trace is about one model.
+func newWorld(seed uint64, notes bool) (*world, error) {
+	w := &world{
+		models: []fleet.Model{{ID: chatModel}},
+		// Throughput of one GPU for models of this size, relative to an L40S.
+		accelerators: []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5, MemoryGiB: 80}, {Name: "L40S", Speed: 1, MemoryGiB: 48}},
+		fleet:        simulation.FleetSpec{Seed: seed, Epoch: epoch},
+	}
+	if notes {
+		w.models = append(w.models, fleet.Model{ID: notesModel, ScaleToZero: true, Retention: 4 * time.Minute})
+	}
+	if err := w.readManifests(); err != nil {
+		return nil, err
+	}
+	for i, object := range w.objects {
+		v, err := scaledobject.Read(object)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(w.models, func(m fleet.Model) bool { return m.ID == v.Model }) {
+			continue
+		}
+		h, err := hardwareOf(v)
+		if err != nil {
+			return nil, err
+		}
+		w.objects[len(w.variants)] = w.objects[i]
+		w.variants = append(w.variants, v)
+		w.fleet.Variants = append(w.fleet.Variants, simulation.VariantSpec{
+			ID: v.ID, Model: v.Model, Target: v.Target, ServedName: v.EngineModel(), Profile: h.profile, GPUs: v.GPUsPerReplica, Cost: v.Cost,
+			Startup: 60, StartupSpread: 0.1, Initial: h.initial,
+		})
+	}
+	w.objects = w.objects[:len(w.variants)]
+	return w, nil
+}
+
+func (w *world) readManifests() error {
+	names, err := fs.Glob(manifests, "manifests/*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		data, err := manifests.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var object scaledobject.Object
+		if err := yaml.Unmarshal(data, &object); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.objects = append(w.objects, object)
+	}
+	slices.SortFunc(w.objects, func(a, b scaledobject.Object) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
+	return nil
+}
+
+// hardwareOf returns the engine of a variant. All models of the demo have the size of the profiles' 8B model.
+func hardwareOf(v fleet.Variant) (hardware, error) {
+	profile, found := simulation.ProfileOf("Llama-3.1-8B", v.Accelerator)
+	if !found {
+		return hardware{}, fmt.Errorf("variant %s: there is no profile of accelerator %q", v.ID, v.Accelerator)
+	}
+	return hardware{profile: profile, initial: v.Range.Min}, nil
+}
+
+// objective returns the latency promise of a model: that of its first variant.
+func (w *world) objective(model fleet.ModelID) fleet.Objective {
+	for _, v := range w.variants {
+		if v.Model == model {
+			return v.Objective
+		}
+	}
+	return fleet.Objective{}
+}
+
+// generatedLoad is the generated load of the demo: a hill for the chat model, and two short visits to the small one.
+func generatedLoad(seed uint64) ([]simulation.Request, error) {
+	minute := 60.0
+	chat, err := simulation.Generate(simulation.Stream{
+		Model: chatModel, Seed: seed, Until: generatedMinutes * minute, Burstiness: 1.5,
+		Rate: simulation.Ramps(
+			simulation.Point{At: 0, PerSecond: 3}, simulation.Point{At: 4 * minute, PerSecond: 4},
+			simulation.Point{At: 14 * minute, PerSecond: 32}, simulation.Point{At: 19 * minute, PerSecond: 32},
+			simulation.Point{At: 27 * minute, PerSecond: 5}, simulation.Point{At: generatedMinutes * minute, PerSecond: 3},
+		),
+		Prompt: simulation.Lengths{Mean: 1100, P99: 5000, Max: 14_000}, Output: simulation.Lengths{Mean: 210, P99: 700, Max: 1000},
+	})
+	if err != nil {
+		return nil, err
+	}
+	notes, err := simulation.Generate(simulation.Stream{
+		Model: notesModel, Seed: seed + 1, Until: generatedMinutes * minute,
+		Rate: simulation.Bursts(
+			simulation.Burst{At: 1 * minute, Duration: 4 * minute, PerSecond: 0.4},
+			simulation.Burst{At: 23 * minute, Duration: 3 * minute, PerSecond: 0.4},
+		),
+		Prompt: simulation.Lengths{Mean: 600, P99: 2500, Max: 8000}, Output: simulation.Lengths{Mean: 150, P99: 500, Max: 1000},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return simulation.Merge(chat, notes), nil
+}
+
+// generatedMinutes is how long the generated load lasts.
+const generatedMinutes = 36

@@ -1,0 +1,248 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// demand is what is asked of a model, measured against a reference: the higher of what is asked now and of the highest of
+// the peak window. Shares of the analyzer are shares of the reference.
+type demand struct {
+	rate      fleet.Reading // the reference in requests per second; absent where no rate is known
+	inFlight  float64       // the reference in requests in flight
+	latest    float64       // what is asked now over the reference, 0 to 1
+	steady    float64       // the same without the backlog
+	arrivals  fleet.Reading // requests per second
+	backlog   float64       // requests waiting at engines and gateway
+	running   float64
+	idle      bool       // nothing arrives, runs or waits
+	since     time.Time  // when the model was last in use; zero where it was not within the idle window
+	unused    bool       // idle for the whole retention period, and samples prove it
+	freeze    fleet.Code // why nothing may shrink; empty where it may
+	why       string     // the sentence of the freeze
+	prompt    fleet.Reading
+	output    fleet.Reading
+	ttft, itl fleet.Reading
+}
+
+// demand works out what is asked of the model, or why that cannot be said.
+func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
+	if reason := m.unobserved(x); reason != nil {
+		return demand{}, reason
+	}
+	d := demand{}
+	arrivals, growth := m.engineRates()
+	for _, v := range m.variants {
+		for _, r := range v.replicas {
+			d.running += r.Running.Or(0)
+			d.backlog += r.Waiting.Or(0)
+		}
+	}
+	d.arrivals = arrivals
+	if rate, known := arrivals.Known(); known {
+		d.arrivals = fleet.Observed(max(0, rate+growth))
+	}
+	for _, row := range m.gateway {
+		d.backlog += row.Queued.Or(0)
+	}
+	if rate, known := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Arrivals }); known && (rate > 0 || d.arrivals.Or(0) == 0) {
+		d.arrivals = fleet.Observed(rate)
+	}
+	if m.ready() == 0 && d.arrivals.State == fleet.Absent {
+		d.arrivals = fleet.Observed(0) // no engine that could serve, and no gateway that says otherwise
+	}
+	d.idle = d.arrivals.State != fleet.Absent && d.arrivals.Or(0) <= 0 && d.backlog <= 0 && d.running <= 0
+	m.describe(&d)
+	m.measure(&d, p)
+	d.unused = d.idle && m.unused(&d, x.now, p)
+	d.freeze, d.why = m.freeze(d)
+	return d, nil
+}
+
+// unobserved returns why the model's demand is unknown, nil where it is known. A model without a ready replica has no engine
+// metrics, which is not missing data, unless queries failed.
+func (m *model) unobserved(x *index) *fleet.Reason {
+	var all reports
+	for _, v := range m.variants {
+		all.good += v.reports.good
+		all.missing += v.reports.missing
+		all.stale += v.reports.stale
+		all.invalid += v.reports.invalid
+		all.tooShort += v.reports.tooShort
+	}
+	switch {
+	case all.good > 0 && all.tooShort < all.good:
+		return nil
+	case all.good > 0:
+		return reason(fleet.CodeWindowTooShort, "the rate window holds fewer than 4 scrapes of any replica, so no rate can be told; scrape more often or widen the window (right after an outage this passes by itself)%s", x.failures())
+	case all.invalid > 0:
+		return reason(fleet.CodeMetricsInvalid, "%s what is not a number; look at the engine's /metrics%s", countOf(all.invalid, "ready replica reports", "ready replicas report"), x.failures())
+	case all.stale > 0:
+		return reason(fleet.CodeMetricsStale, "the last samples of %s are too old to act on; check that Prometheus scrapes them%s", countOf(all.stale, "ready replica", "ready replicas"), x.failures())
+	case all.missing > 0:
+		return reason(fleet.CodeMetricsMissing, "%s no metrics under the model name %s; check that Prometheus scrapes them, and servedModelName%s", countOf(all.missing, "ready replica has", "ready replicas have"), strings.Join(m.servedNames(), " or "), x.failures())
+	case len(m.gateway) == 0 && len(x.missing) > 0:
+		return reason(fleet.CodeMetricsMissing, "nothing is known of the demand%s", x.failures())
+	}
+	return nil
+}
+
+// failures returns what could not be observed, as the end of a sentence.
+func (x *index) failures() string {
+	if len(x.missing) == 0 {
+		return ""
+	}
+	first := fmt.Sprintf(" (%s: %s", x.missing[0].Source, x.missing[0].Reason)
+	if more := len(x.missing) - 1; more > 0 {
+		first += fmt.Sprintf("; and %d more", more)
+	}
+	return first + ")"
+}
+
+// engineRates returns the rate of first tokens over all pods, those that are gone included, since what they served was asked
+// for, and the growth of the queues over the pods that are there: a queue that died with its pod was not served.
+func (m *model) engineRates() (arrivals fleet.Reading, growth float64) {
+	for _, row := range m.usages {
+		if rate, known := row.FirstTokens.Known(); known {
+			arrivals = fleet.Observed(arrivals.Or(0) + rate)
+		}
+	}
+	for _, v := range m.variants {
+		for _, r := range v.replicas {
+			growth += r.WaitingGrowth.Or(0)
+		}
+	}
+	return arrivals, growth
+}
+
+// describe copies what is only shown, or passed on to the analyzer.
+func (m *model) describe(d *demand) {
+	for _, row := range m.engine {
+		d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
+		d.ttft, d.itl = first(d.ttft, row.TTFT), first(d.itl, row.ITL)
+	}
+}
+
+// measure sets the reference, and what is asked now as a part of it.
+func (m *model) measure(d *demand, p Policy) {
+	inFlight := d.running + d.backlog
+	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakInFlight })
+	d.inFlight = max(inFlight, peak)
+	if d.inFlight > 0 {
+		d.latest = inFlight / d.inFlight
+		d.steady = d.running / d.inFlight
+	}
+	arrivals, known := d.arrivals.Known()
+	if !known {
+		return
+	}
+	rate := arrivals + d.backlog/p.DrainWithin.Seconds()
+	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
+	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
+	reference := max(rate, peak, gatewayPeak)
+	if reference <= 0 {
+		return
+	}
+	d.rate = fleet.Observed(reference)
+	d.latest = rate / reference
+	d.steady = arrivals / reference
+}
+
+// unused reports whether samples prove that nobody used the model for its whole retention period.
+func (m *model) unused(d *demand, now time.Time, p Policy) bool {
+	retention := m.spec.Retention
+	if retention <= 0 {
+		retention = p.Retention
+	}
+	rows := m.engine
+	if m.ready() == 0 && len(rows) == 0 {
+		rows = m.gateway
+	}
+	for _, row := range append(append([]fleet.Load(nil), rows...), m.gateway...) {
+		if row.LastActive.After(d.since) {
+			d.since = row.LastActive
+		}
+	}
+	covered := len(rows) > 0
+	for _, row := range rows {
+		covered = covered && row.IdleCovered >= retention
+	}
+	return covered && now.Sub(d.since) >= retention
+}
+
+// freeze returns why nothing of the model may shrink, "" where it may.
+func (m *model) freeze(d demand) (code fleet.Code, why string) {
+	var incomplete, unwatched int
+	for _, v := range m.variants {
+		incomplete += v.reports.missing + v.reports.stale + v.reports.invalid + v.reports.tooShort
+		unwatched += v.ready
+	}
+	switch {
+	case incomplete > 0:
+		return fleet.CodeMetricsMissing, countOf(incomplete, "ready replica does", "ready replicas do") + " not report in full, so the demand may be higher than what is seen"
+	case unwatched == 0:
+		return "", ""
+	case d.arrivals.State == fleet.Absent:
+		return fleet.CodeMetricsMissing, "the rate of arrivals is not known"
+	}
+	covered := len(m.engine) > 0
+	for _, row := range m.engine {
+		covered = covered && row.PeakCovered
+	}
+	if !covered {
+		return fleet.CodeWindowNotCovered, "samples do not cover the whole window yet that a scale-down looks back on"
+	}
+	return m.missed(d)
+}
+
+// missed returns the freeze of a model whose requests wait for longer than its objective allows.
+func (m *model) missed(d demand) (code fleet.Code, why string) {
+	for _, v := range m.variants {
+		if limit := v.Objective.ITL.Seconds(); limit > 0 && d.itl.Or(0) > limit {
+			return fleet.CodeObjectiveMissed, fmt.Sprintf("tokens come every %.3g s on average, the objective is %v", d.itl.Value, v.Objective.ITL)
+		}
+		if limit := v.Objective.TTFT.Seconds(); limit > 0 && d.ttft.Or(0) > limit {
+			return fleet.CodeObjectiveMissed, fmt.Sprintf("the first token takes %.3g s at the 95th percentile, the objective is %v", d.ttft.Value, v.Objective.TTFT)
+		}
+	}
+	return "", ""
+}
+
+func (m *model) ready() (ready int) {
+	for _, v := range m.variants {
+		ready += v.ready
+	}
+	return ready
+}
+
+// sum adds up one reading over loads, and reports whether any was known.
+func sum(rows []fleet.Load, reading func(fleet.Load) fleet.Reading) (total float64, known bool) {
+	for _, row := range rows {
+		if value, ok := reading(row).Known(); ok {
+			total += value
+			known = true
+		}
+	}
+	return total, known
+}
+
+func first(a, b fleet.Reading) fleet.Reading {
+	if a.State != fleet.Absent {
+		return a
+	}
+	return b
+}
+
+func reason(code fleet.Code, format string, args ...any) *fleet.Reason {
+	return &fleet.Reason{Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,66 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// holdModel holds every variant of a model.
+func (x *index) holdModel(m *model, why fleet.Reason, p Policy) []fleet.Held {
+	held := make([]fleet.Held, 0, len(m.variants))
+	for _, v := range m.variants {
+		held = append(held, x.hold(v, why, p))
+	}
+	return held
+}
+
+// hold keeps a variant's number: the standing one up to the policy's age, then the replicas that are asked for, or a standing
+// number above them that was not reached yet.
+func (x *index) hold(v *variant, why fleet.Reason, p Policy) fleet.Held {
+	held := fleet.Held{Variant: v.ID, Reason: why, Facts: v.facts()}
+	standing, stands := x.standing[v.ID]
+	held.Known = stands || v.seen
+	held.Decided = standing.Decided
+	switch {
+	case stands && (!v.seen || x.now.Sub(standing.Decided) <= p.HoldFor):
+		held.Replicas = standing.Replicas
+	case v.seen:
+		held.Replicas = max(v.now, standing.Replicas)
+	}
+	return held
+}
+
+// facts returns what was observed of a variant.
+func (v *variant) facts() fleet.Facts {
+	return fleet.Facts{
+		Model: v.Model, Target: v.Target, Accelerator: v.Accelerator, Cost: v.Cost,
+		Current: v.now, CurrentKnown: v.seen, Ready: v.ready,
+		Asleep: v.seen && v.now <= max(0, v.idleNumber()),
+	}
+}
+
+// idleNumber returns the number at which KEDA considers the variant inactive.
+func (v *variant) idleNumber() int {
+	if v.Range.AllowsIdle {
+		return v.Range.Idle
+	}
+	return 0
+}
+
+// fault returns what a variant's own numbers contradict, with the remedy; "" where nothing.
+func fault(v fleet.Variant) string {
+	switch {
+	case v.Range.Min < 0:
+		return fmt.Sprintf("minReplicaCount %d is negative; set it to 0 or more in the ScaledObject", v.Range.Min)
+	case v.Range.Max < v.Range.Min:
+		return fmt.Sprintf("maxReplicaCount %d is below minReplicaCount %d; raise it in the ScaledObject", v.Range.Max, v.Range.Min)
+	case v.Range.AllowsIdle && (v.Range.Idle < 0 || v.Range.Idle >= max(v.Range.Min, 1)):
+		return fmt.Sprintf("idleReplicaCount %d is not below minReplicaCount %d; lower it in the ScaledObject", v.Range.Idle, v.Range.Min)
+	case !(v.Cost >= 0): // also NaN
+		return fmt.Sprintf("variantCost %v is not a price; set it to 0 or more in the ScaledObject", v.Cost)
+	case v.Role == fleet.RolePrefill || v.Role == fleet.RoleDecode:
+		return fmt.Sprintf("role %s is not sized yet: only variants that do both prefill and decode are; leave role unset, or scale this workload by other means", v.Role)
+	}
+	return ""
+}

@@ -1,0 +1,267 @@
+package planner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wva-project/wva/analyzer"
+	"github.com/wva-project/wva/fleet"
+)
+
+// index is the tables of a snapshot, joined once. Everything that is ranged over is a sorted slice.
+type index struct {
+	now          time.Time
+	models       []*model
+	losers       []claim // variants whose target another one owns
+	invalid      []*variant
+	standing     map[fleet.VariantID]fleet.Standing
+	missing      []fleet.Missing
+	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
+}
+
+// claim is a variant whose target belongs to another variant.
+type claim struct {
+	variant fleet.Variant
+	owner   fleet.VariantID
+}
+
+// model is one model with everything that was observed of it.
+type model struct {
+	id       fleet.ModelID
+	spec     fleet.Model
+	variants []*variant
+	usages   []fleet.Usage // of all pods that carry the model's name, those of pods that are gone included
+	engine   []fleet.Load
+	gateway  []fleet.Load
+}
+
+// variant is one variant with its workload and what its pods report.
+type variant struct {
+	fleet.Variant
+	workload fleet.Workload
+	seen     bool // the workload was observed
+	replicas []analyzer.Replica
+	now      int  // replicas asked for
+	ready    int  // ready and not on their way out
+	coming   int  // not ready yet, and not overdue
+	overdue  int  // not ready, past the time that this target usually needs
+	sterile  bool // nothing has become ready since the oldest overdue replica was made
+	reports  reports
+}
+
+// reports counts a variant's ready replicas by what they report. A replica that has just become ready owes nothing yet.
+type reports struct{ good, missing, stale, invalid, tooShort int }
+
+type podKey struct{ namespace, pod, model string }
+
+type modelKey struct{ namespace, model string }
+
+func newIndex(s fleet.Snapshot, p Policy) *index {
+	x := &index{
+		now:          s.Time,
+		standing:     make(map[fleet.VariantID]fleet.Standing, len(s.Standing)),
+		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
+		missing: slices.SortedFunc(slices.Values(s.Missing), func(a, b fleet.Missing) int {
+			return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
+		}),
+	}
+	for _, row := range s.Standing {
+		x.standing[row.Variant] = row
+	}
+	for _, row := range s.Accelerators {
+		x.accelerators[row.Name] = row
+	}
+	x.groupVariants(s)
+	x.attachLoads(s)
+	x.attachWorkloads(s, p)
+	return x
+}
+
+// groupVariants sorts the variants into models, sets aside those that contradict themselves, and settles who owns a target:
+// the oldest ScaledObject, then the first by name.
+func (x *index) groupVariants(s fleet.Snapshot) {
+	variants := slices.SortedFunc(slices.Values(s.Variants), func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
+	owners := make(map[fleet.TargetID]fleet.Variant, len(variants))
+	for _, v := range variants {
+		owner, claimed := owners[v.Target]
+		if !claimed || v.Created.Before(owner.Created) {
+			owners[v.Target] = v
+		}
+	}
+	specs := make(map[fleet.ModelID]fleet.Model, len(s.Models))
+	for _, row := range s.Models {
+		specs[row.ID] = row
+	}
+	byID := make(map[fleet.ModelID]*model)
+	for _, v := range variants {
+		switch owner := owners[v.Target].ID; {
+		case owner != v.ID:
+			x.losers = append(x.losers, claim{v, owner})
+			continue
+		case fault(v) != "":
+			x.invalid = append(x.invalid, &variant{Variant: v})
+			continue
+		}
+		m := byID[v.Model]
+		if m == nil {
+			m = &model{id: v.Model, spec: specs[v.Model]}
+			byID[v.Model] = m
+		}
+		m.variants = append(m.variants, &variant{Variant: v})
+	}
+	x.models = slices.SortedFunc(maps.Values(byID), func(a, b *model) int { return a.id.Compare(b.id) })
+}
+
+// attachLoads gives each model the loads and usages that carry its name in the engines' metrics. Of two rows of one source
+// the later wins, reading by reading.
+func (x *index) attachLoads(s fleet.Snapshot) {
+	engine, gateway := map[modelKey]fleet.Load{}, map[modelKey]fleet.Load{}
+	for _, row := range s.Loads {
+		table := engine
+		if row.Source == fleet.SourceGateway {
+			table = gateway
+		}
+		key := modelKey{row.Namespace, row.Model}
+		if other, found := table[key]; found {
+			row = later(other, row)
+		}
+		table[key] = row
+	}
+	usages := map[modelKey][]fleet.Usage{}
+	for _, row := range s.Usages {
+		key := modelKey{row.Namespace, row.Model}
+		usages[key] = append(usages[key], row)
+	}
+	for _, m := range x.models {
+		for _, name := range m.servedNames() {
+			key := modelKey{m.id.Namespace, name}
+			if row, found := engine[key]; found {
+				m.engine = append(m.engine, row)
+			}
+			if row, found := gateway[key]; found {
+				m.gateway = append(m.gateway, row)
+			}
+			m.usages = append(m.usages, slices.SortedFunc(slices.Values(usages[key]), func(a, b fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })...)
+		}
+	}
+}
+
+// attachWorkloads gives each variant its workload, and its ready pods what they report.
+func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
+	workloads := make(map[fleet.TargetID]fleet.Workload, len(s.Workloads))
+	for _, row := range s.Workloads {
+		workloads[row.ID] = row
+	}
+	usages := make(map[podKey]fleet.Usage, len(s.Usages))
+	for _, row := range s.Usages {
+		usages[podKey{row.Namespace, row.Pod, row.Model}] = row
+	}
+	variants := slices.Clone(x.invalid)
+	for _, m := range x.models {
+		variants = append(variants, m.variants...)
+	}
+	for _, v := range variants {
+		if v.workload, v.seen = workloads[v.Target]; v.seen {
+			v.join(usages, x.now, p)
+		}
+	}
+}
+
+// join counts a variant's pods and reads what they report.
+func (v *variant) join(usages map[podKey]fleet.Usage, now time.Time, p Policy) {
+	v.now = v.workload.Replicas
+	if v.workload.Startup <= 0 {
+		v.workload.Startup = p.Startup
+	}
+	var oldestOverdue, newestReady time.Time
+	for _, pod := range slices.SortedFunc(slices.Values(v.workload.Pods), func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) }) {
+		switch {
+		case pod.Terminating:
+		case pod.Ready:
+			v.ready++
+			if pod.ReadyAt.After(newestReady) {
+				newestReady = pod.ReadyAt
+			}
+			row, found := usages[podKey{v.Target.Namespace, pod.Name, v.EngineModel()}]
+			v.read(row, found, now.Sub(pod.ReadyAt), p)
+		case now.Sub(pod.Created) > overdue*v.workload.Startup:
+			v.overdue++
+			if oldestOverdue.IsZero() || pod.Created.Before(oldestOverdue) {
+				oldestOverdue = pod.Created
+			}
+		default:
+			v.coming++
+		}
+	}
+	// Replicas that are asked for and have no pod yet are on their way too.
+	v.coming += max(0, v.now-v.ready-v.coming-v.overdue)
+	v.sterile = v.overdue > 0 && !newestReady.After(oldestOverdue)
+}
+
+// read files what one ready replica reports.
+func (v *variant) read(row fleet.Usage, found bool, age time.Duration, p Policy) {
+	owes := age >= p.MetricsGrace
+	states := []fleet.ReadingState{row.Running.State, row.Waiting.State, row.KV.State}
+	switch {
+	case !found, slices.Contains(states, fleet.Absent):
+		if owes {
+			v.reports.missing++
+		}
+		return
+	case slices.Contains(states, fleet.NaN):
+		v.reports.invalid++
+		return
+	case slices.Contains(states, fleet.Stale):
+		v.reports.stale++
+		return
+	case owes && row.FirstTokens.State == fleet.Absent && row.Scrapes > 0 && row.Scrapes < analyzer.MinScrapes:
+		v.reports.tooShort++
+	}
+	v.reports.good++
+	v.replicas = append(v.replicas, analyzer.Replica{
+		Running: row.Running, Waiting: row.Waiting, KV: row.KV, KVTokens: row.KVTokens, FirstTokens: row.FirstTokens,
+		WaitingGrowth: row.WaitingGrowth, ITL: row.ITL, PeakThroughput: row.PeakThroughput, Scrapes: row.Scrapes,
+	})
+}
+
+// servedNames returns the names under which the model's variants report, each once, sorted.
+func (m *model) servedNames() []string {
+	var names []string
+	for _, v := range m.variants {
+		names = append(names, v.EngineModel())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// later returns the newer of two loads of one source, filled up with what only the older has.
+func later(a, b fleet.Load) fleet.Load {
+	if a.Time.After(b.Time) {
+		a, b = b, a
+	}
+	for _, pair := range []struct {
+		newer *fleet.Reading
+		older fleet.Reading
+	}{
+		{&b.Arrivals, a.Arrivals},
+		{&b.Queued, a.Queued},
+		{&b.PeakArrivals, a.PeakArrivals},
+		{&b.PeakInFlight, a.PeakInFlight},
+		{&b.PromptTokens, a.PromptTokens},
+		{&b.OutputTokens, a.OutputTokens},
+		{&b.TTFT, a.TTFT},
+		{&b.ITL, a.ITL},
+	} {
+		if pair.newer.State == fleet.Absent {
+			*pair.newer = pair.older
+		}
+	}
+	b.PeakCovered = b.PeakCovered || a.PeakCovered
+	b.IdleCovered = max(b.IdleCovered, a.IdleCovered)
+	if a.LastActive.After(b.LastActive) {
+		b.LastActive = a.LastActive
+	}
+	return b
+}

@@ -1,0 +1,436 @@
+package planner
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// cheap and fast are the two variants of most scenarios: one L40S replica carries about 6/s, an H100 four times that.
+func cheap(g group) group {
+	g.name, g.cost, g.accelerator = "cheap", 1, "L40S"
+	g.max = max(g.max, 10)
+	return g
+}
+
+func fast(g group) group {
+	g.name, g.cost, g.accelerator = "fast", 3.5, "H100"
+	g.max = max(g.max, 4)
+	return g
+}
+
+func TestSteadyLoadChangesNothing(t *testing.T) {
+	expect(t, newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})).decide(t)["cheap"], 3, fleet.CodeSteady)
+}
+
+func TestFleetIsSizedDirectly(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 100, waiting: 200, kv: 0.95, rate: 6}))
+	d := s.decide(t)["cheap"]
+	if d.Replicas < 5 || d.Reason.Code != fleet.CodeScaleUp {
+		t.Errorf("2 replicas with 200 waiting each: %+v, want several more at once", d)
+	}
+}
+
+func TestDownOnlyToTheHighestOfTheWindow(t *testing.T) {
+	s := newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1}))
+	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(20) }) // one replica carries 7/s
+	expect(t, s.decide(t)["cheap"], 3, fleet.CodeScaleDown)
+	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(40) })
+	expect(t, s.decide(t)["cheap"], 6, fleet.CodeSteady)
+}
+
+func TestNothingShrinksWhile(t *testing.T) {
+	quiet := group{ready: 6, running: 5, kv: 0.05, rate: 0.5}
+	for _, test := range []struct {
+		name  string
+		build func() *scenario
+		code  fleet.Code
+	}{
+		{"the window is not covered", func() *scenario {
+			return newScenario(cheap(quiet)).load(func(l *fleet.Load) { l.PeakCovered = false })
+		}, fleet.CodeWindowNotCovered},
+		{"a replica is saturated", func() *scenario {
+			s := newScenario(cheap(quiet))
+			s.Usages[2].KV = fleet.Observed(0.85)
+			return s
+		}, fleet.CodeSaturated},
+		{"tokens come at five times the objective with an empty KV cache", func() *scenario {
+			g := quiet
+			g.objective = 40 * time.Millisecond
+			return newScenario(cheap(g)).load(func(l *fleet.Load) { l.ITL = fleet.Observed(0.2) })
+		}, fleet.CodeObjectiveMissed},
+		{"one replica of six reports nothing", func() *scenario {
+			s := newScenario(cheap(quiet))
+			s.Usages = s.Usages[1:]
+			return s
+		}, fleet.CodeMetricsMissing},
+		{"the rate of arrivals is not known", func() *scenario {
+			g := quiet
+			g.usage = func(u *fleet.Usage) { u.FirstTokens, u.Scrapes = fleet.Reading{}, 0 }
+			return newScenario(cheap(g)).missing("prometheus query arrivals", "timeout")
+		}, fleet.CodeMetricsMissing},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			expect(t, test.build().decide(t)["cheap"], 6, test.code)
+		})
+	}
+}
+
+func TestManySaturatedReplicasNeverShrink(t *testing.T) {
+	for _, saturated := range []int{8, 98} {
+		s := newScenario(
+			group{name: "cheap", cost: 1, max: 200, ready: saturated, running: 100, waiting: 6, kv: 0.9, rate: 6},
+			group{name: "idle", cost: 1, max: 200, ready: 2, running: 1, kv: 0.01, rate: 0.1},
+		)
+		d := s.decide(t)
+		if total := d["cheap"].Replicas + d["idle"].Replicas; total < saturated+2 {
+			t.Errorf("%d saturated and 2 idle: %d in all, want no less than there are", saturated, total)
+		}
+	}
+}
+
+func TestMissingDataHoldsTheStandingNumber(t *testing.T) {
+	blind := cheap(group{ready: 3, spec: 3, mute: true})
+	s := newScenario(blind).missing("prometheus query running", "connection refused; check --prometheus-url")
+	s.standing("cheap", 10, time.Minute)
+	d := s.decide(t)["cheap"]
+	expect(t, d, 10, fleet.CodeMetricsMissing)
+	if !d.Held || !strings.Contains(d.Reason.Text, "connection refused") {
+		t.Errorf("held %v with %q, want a hold that says why", d.Held, d.Reason.Text)
+	}
+	// Later than the hold's age it is what is asked for, or a standing number above it that was not reached yet.
+	late := newScenario(blind).standing("cheap", 10, 6*time.Minute)
+	expect(t, late.decide(t)["cheap"], 10, fleet.CodeMetricsMissing)
+	lateBelow := newScenario(blind).standing("cheap", 1, 6*time.Minute)
+	expect(t, lateBelow.decide(t)["cheap"], 3, fleet.CodeMetricsMissing)
+	// After a restart nothing stands.
+	expect(t, newScenario(blind).decide(t)["cheap"], 3, fleet.CodeMetricsMissing)
+}
+
+func TestHeldStandingKeepsItsAge(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, mute: true})).standing("cheap", 10, time.Minute)
+	plan := Plan(s.Snapshot, Policy{})
+	if got := plan.Standing(); len(got) != 1 || !got[0].Decided.Equal(epoch.Add(-time.Minute)) {
+		t.Errorf("standing after a hold: %+v, want the time of the decision that is held", got)
+	}
+}
+
+func TestEachStateOfAMetricIsHeldByItsName(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		usage func(*fleet.Usage)
+		code  fleet.Code
+	}{
+		{"absent", func(u *fleet.Usage) { u.KV = fleet.Reading{} }, fleet.CodeMetricsMissing},
+		{"stale", func(u *fleet.Usage) { u.Waiting.State = fleet.Stale }, fleet.CodeMetricsStale},
+		{"NaN", func(u *fleet.Usage) { u.KV = fleet.Reading{State: fleet.NaN} }, fleet.CodeMetricsInvalid},
+		{"too few scrapes", func(u *fleet.Usage) { u.FirstTokens, u.Scrapes = fleet.Reading{}, 3 }, fleet.CodeWindowTooShort},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := newScenario(cheap(group{ready: 4, running: 1, kv: 0.01, rate: 0.1, usage: test.usage})).decide(t)["cheap"]
+			expect(t, d, 4, test.code)
+			if !d.Held {
+				t.Error("it is decided, want it held")
+			}
+		})
+	}
+}
+
+func TestResetCounterIsALowerBoundNotAHold(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, usage: func(u *fleet.Usage) { u.FirstTokens.State = fleet.Reset }}))
+	expect(t, s.decide(t)["cheap"], 2, fleet.CodeSteady)
+}
+
+func TestReplicaThatHasJustBecomeReadyOwesNoMetricsYet(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5}))
+	s.Usages = s.Usages[1:]
+	s.Workloads[0].Pods[0].ReadyAt = epoch.Add(-10 * time.Second)
+	expect(t, s.decide(t)["cheap"], 3, fleet.CodeSteady)
+}
+
+func TestOneModelLosesItsMetricsWhileOthersAreDecided(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 100, waiting: 50, kv: 0.95, rate: 6}))
+	other := newScenario(group{name: "mute", cost: 1, max: 5, ready: 3, mute: true})
+	other.Variants[0].Model.Name = "another"
+	s.Variants = append(s.Variants, other.Variants...)
+	s.Workloads = append(s.Workloads, other.Workloads...)
+	d := s.decide(t)
+	expect(t, d["mute"], 3, fleet.CodeMetricsMissing)
+	if d["cheap"].Replicas <= 2 || d["cheap"].Held {
+		t.Errorf("the model that reports: %+v, want it to grow", d["cheap"])
+	}
+}
+
+func TestIdleModelGoesToZeroOnlyAfterItsRetention(t *testing.T) {
+	idle := func() *scenario {
+		return newScenario(cheap(group{ready: 2}), fast(group{ready: 1})).load(func(l *fleet.Load) {
+			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(0), fleet.Observed(0), true
+			l.IdleCovered, l.LastActive = 10*time.Minute, epoch.Add(-11*time.Minute)
+		})
+	}
+	d := idle().toZero().decide(t)
+	expect(t, d["cheap"], 0, fleet.CodeToZero)
+	expect(t, d["fast"], 0, fleet.CodeToZero)
+
+	t.Run("not where it is not allowed: the cheapest keeps one", func(t *testing.T) {
+		d := idle().decide(t)
+		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
+		expect(t, d["fast"], 0, fleet.CodeScaleDown)
+	})
+	t.Run("not while it was used within the retention", func(t *testing.T) {
+		d := idle().toZero().load(func(l *fleet.Load) { l.LastActive = epoch.Add(-9 * time.Minute) }).decide(t)
+		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
+	})
+	t.Run("not while samples do not cover the retention", func(t *testing.T) {
+		d := idle().toZero().load(func(l *fleet.Load) { l.IdleCovered, l.LastActive = 9*time.Minute, time.Time{} }).decide(t)
+		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
+	})
+	t.Run("not while something runs", func(t *testing.T) {
+		s := idle().toZero()
+		s.Usages[0].Running = fleet.Observed(1)
+		if d := s.decide(t); d["cheap"].Replicas+d["fast"].Replicas == 0 {
+			t.Errorf("a model with a request running goes to zero: %+v", d)
+		}
+	})
+	t.Run("a longer retention of the model counts", func(t *testing.T) {
+		s := idle().toZero()
+		s.Models[0].Retention = time.Hour
+		expect(t, s.decide(t)["cheap"], 1, fleet.CodeScaleDown)
+	})
+	t.Run("a minimum stays", func(t *testing.T) {
+		s := idle().toZero()
+		s.Variants[0].Range.Min = 2
+		expect(t, s.decide(t)["cheap"], 2, fleet.CodeSteady)
+	})
+}
+
+func TestIdleModelMovesToItsCheapestVariantMakeBeforeBreak(t *testing.T) {
+	idle := func(cheapReady, cheapLoading int) *scenario {
+		return newScenario(cheap(group{ready: cheapReady, loading: cheapLoading}), fast(group{ready: 1})).load(func(l *fleet.Load) {
+			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(0), fleet.Observed(0), true
+		})
+	}
+	d := idle(0, 0).decide(t)
+	expect(t, d["cheap"], 1, fleet.CodeRebalance)
+	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
+	d = idle(0, 1).decide(t)
+	expect(t, d["cheap"], 1, fleet.CodeKeepOne)
+	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
+	d = idle(1, 0).decide(t)
+	expect(t, d["cheap"], 1, fleet.CodeKeepOne)
+	expect(t, d["fast"], 0, fleet.CodeScaleDown)
+}
+
+func TestQueueAtTheGatewayWakesTheCheapestOnly(t *testing.T) {
+	d := newScenario(cheap(group{}), fast(group{})).toZero().gateway(7, 0.2).decide(t)
+	expect(t, d["cheap"], 1, fleet.CodeProbe)
+	expect(t, d["fast"], 0, fleet.CodeSteady)
+}
+
+func TestWakesAtTheSizeThatTheQueueNeeds(t *testing.T) {
+	// 100 requests of 1,000 tokens, as was seen before the model went to zero; 70,000 tokens fit on a cheap replica.
+	s := newScenario(cheap(group{kvTokens: 100_000}), fast(group{kvTokens: 400_000})).toZero()
+	s.load(func(l *fleet.Load) { l.PromptTokens, l.OutputTokens = fleet.Observed(900), fleet.Observed(200) })
+	d := s.gateway(100, 0).decide(t)
+	expect(t, d["cheap"], 2, fleet.CodeFromZero)
+	expect(t, d["fast"], 0, fleet.CodeSteady)
+}
+
+func TestModelThatMayNotGoToZeroIsWokenWithoutDemand(t *testing.T) {
+	d := newScenario(cheap(group{}), fast(group{})).decide(t)
+	expect(t, d["cheap"], 1, fleet.CodeKeepOne)
+	expect(t, d["fast"], 0, fleet.CodeSteady)
+}
+
+func TestModelAtZeroIsHeldWhileItsQueueCannotBeSeen(t *testing.T) {
+	d := newScenario(cheap(group{})).toZero().missing("prometheus query gateway", "timeout").decide(t)["cheap"]
+	expect(t, d, 0, fleet.CodeMetricsMissing)
+	if !d.Held {
+		t.Error("it is decided, want it held")
+	}
+}
+
+func TestShiftToACheaperVariantLosesNothing(t *testing.T) {
+	// The fast variant is gone from the cheapest mix, but its replacement still loads.
+	s := newScenario(cheap(group{ready: 1, loading: 2, running: 20, kv: 0.2, rate: 2}), fast(group{ready: 1, running: 40, kv: 0.3, rate: 12}))
+	d := s.decide(t)
+	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
+	s = newScenario(cheap(group{ready: 3, running: 20, kv: 0.2, rate: 2}), fast(group{ready: 1, running: 20, kv: 0.05, rate: 3}))
+	d = s.decide(t)
+	expect(t, d["fast"], 0, fleet.CodeScaleDown)
+}
+
+func TestBacklogIsNotCountedAgainWhileReplicasLoad(t *testing.T) {
+	loaded := group{ready: 2, loading: 3, running: 100, waiting: 300, kv: 0.95, rate: 6}
+	d := newScenario(cheap(loaded)).decide(t)["cheap"]
+	if d.Replicas != 5 {
+		t.Errorf("with 3 loading: %d, want 5: the backlog grows because they load", d.Replicas)
+	}
+	loaded.rate = 30 // the arrivals themselves need more
+	if d := newScenario(cheap(loaded)).decide(t)["cheap"]; d.Replicas > 5 {
+		t.Errorf("a higher throughput is no reason to grow: %+v", d)
+	}
+	s := newScenario(cheap(group{ready: 2, loading: 1, running: 100, waiting: 10, kv: 0.95, rate: 6})).gateway(0, 40)
+	if d := s.decide(t)["cheap"]; d.Replicas <= 5 {
+		t.Errorf("40/s arrive where a replica carries 4.4/s: %+v, want more at once", d)
+	}
+}
+
+func TestReplicaThatDoesNotStartIsReplacedElsewhere(t *testing.T) {
+	s := newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{}))
+	s.gateway(0, 14)
+	d := s.decide(t)
+	expect(t, d["cheap"], 3, fleet.CodeSteady)
+	expect(t, d["fast"], 1, fleet.CodeScaleUp)
+	if !strings.Contains(d["cheap"].Reason.Text, "2 replicas have not become ready within 2m0s and are not counted (Unschedulable)") {
+		t.Errorf("reason %q does not name the replicas that do not start", d["cheap"].Reason.Text)
+	}
+	// When the demand falls, they are no longer asked for.
+	s = newScenario(cheap(group{ready: 1, stuck: 2, running: 20, kv: 0.2, rate: 2}), fast(group{}))
+	expect(t, s.decide(t)["cheap"], 1, fleet.CodeScaleDown)
+}
+
+func TestVariantOfWhichNothingStartsDoesNotClimb(t *testing.T) {
+	s := newScenario(cheap(group{ready: 1, stuck: 2, running: 100, waiting: 100, kv: 0.95, rate: 6})).gateway(0, 30)
+	first := s.decide(t)["cheap"].Replicas
+	s = newScenario(cheap(group{ready: 1, stuck: first - 1, running: 100, waiting: 100, kv: 0.95, rate: 6})).gateway(0, 30)
+	if again := s.decide(t)["cheap"].Replicas; again != first {
+		t.Errorf("with %d that do not start it asks for %d, then for %d", first-1, first, again)
+	}
+}
+
+func TestVariantWithOneBadReplicaIsGivenAnother(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, stuck: 1, running: 60, kv: 0.69, rate: 6, readyAt: epoch.Add(-5 * time.Minute)})).gateway(0, 16)
+	expect(t, s.decide(t)["cheap"], 4, fleet.CodeScaleUp)
+}
+
+func TestDemandAboveAllMaximaIsSaid(t *testing.T) {
+	g := cheap(group{ready: 2, running: 100, waiting: 100, kv: 0.95, rate: 6})
+	g.max = 2
+	s := newScenario(g)
+	expect(t, s.decide(t)["cheap"], 2, fleet.CodeAtMaximum)
+	if plan := Plan(s.Snapshot, Policy{}); plan.Models[0].Short <= 0 {
+		t.Errorf("the plan leaves %v short, want a part of the demand", plan.Models[0].Short)
+	}
+}
+
+func TestGatewaysRateReplacesTheEngines(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 50, kv: 0.35, rate: 5})).gateway(0, 30)
+	if d := s.decide(t)["cheap"]; d.Replicas != 3 {
+		t.Errorf("30/s at the gateway, 10/s a replica: %d, want 3 (not 4, which would be both added up)", d.Replicas)
+	}
+}
+
+func TestGatewayThatSeesNothingDoesNotHideWhatRuns(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5})).gateway(0, 0)
+	expect(t, s.decide(t)["cheap"], 2, fleet.CodeSteady)
+}
+
+func TestQueuesAtGatewayAndEnginesAddUp(t *testing.T) {
+	s := newScenario(cheap(group{ready: 1, running: 60, waiting: 20, kv: 0.6, rate: 5})).gateway(30, 5)
+	if backlog := Plan(s.Snapshot, Policy{}).Models[0].Backlog.Or(0); backlog != 50 {
+		t.Errorf("backlog %v, want 50", backlog)
+	}
+}
+
+func TestUnknownWorkloadIsHeldAndItsSiblingDecided(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5}), group{name: "gone", cost: 1, max: 3, absent: true})
+	d := s.decide(t)
+	if d["gone"].Known || !d["gone"].Held || d["gone"].Reason.Code != fleet.CodeWorkloadUnknown {
+		t.Errorf("%+v, want it held at an unknown number", d["gone"])
+	}
+	expect(t, d["cheap"], 2, fleet.CodeSteady)
+}
+
+func TestTwoClaimsOnOneTargetAreSettledForTheOldest(t *testing.T) {
+	old := cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})
+	s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)}, old)
+	d := s.decide(t)
+	expect(t, d["cheap"], 2, fleet.CodeSteady)
+	expect(t, d["a-newer"], 2, fleet.CodeTargetClaimed)
+	if plan := Plan(s.Snapshot, Policy{}); plan.Cost != 2 {
+		t.Errorf("cost %v, want the workload paid for once", plan.Cost)
+	}
+}
+
+func TestContradictoryDefinitionIsHeldWithARemedy(t *testing.T) {
+	s := newScenario(group{name: "bad", cost: 1, min: 4, max: 2, ready: 3, running: 1, kv: 0.1, rate: 1})
+	d := s.decide(t)["bad"]
+	if !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition || !strings.Contains(d.Reason.Text, "raise it") {
+		t.Errorf("%+v, want it held with the remedy", d)
+	}
+}
+
+func TestVariantsOfOneRoleOnlyAreHeldUntilTheyCanBeSized(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1}))
+	s.Variants[0].Role = fleet.RolePrefill
+	if d := s.decide(t)["cheap"]; !d.Held || d.Replicas != 3 {
+		t.Errorf("%+v, want it held at 3", d)
+	}
+}
+
+func TestSamePlanInAnyOrderOfRows(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, stuck: 1, running: 80, waiting: 9, kv: 0.8, rate: 6}), fast(group{ready: 1, running: 40, kv: 0.2, rate: 20}),
+		group{name: "third", cost: 3.5, max: 4, accelerator: "H100"}).gateway(5, 30).toZero().standing("cheap", 5, time.Minute).standing("fast", 1, time.Minute).
+		missing("b", "x").missing("a", "y")
+	want := Plan(s.Snapshot, Policy{})
+	r := s.Snapshot
+	for _, rows := range []any{&r.Models, &r.Accelerators, &r.Variants, &r.Workloads, &r.Usages, &r.Loads, &r.Standing, &r.Missing} {
+		v := reflect.ValueOf(rows).Elem()
+		clone := reflect.MakeSlice(v.Type(), 0, v.Len())
+		for i := v.Len() - 1; i >= 0; i-- {
+			clone = reflect.Append(clone, v.Index(i))
+		}
+		v.Set(clone)
+	}
+	for i := range r.Workloads {
+		r.Workloads[i].Pods = slices.Clone(r.Workloads[i].Pods)
+		slices.Reverse(r.Workloads[i].Pods)
+	}
+	if got := Plan(r, Policy{}); !reflect.DeepEqual(got, want) {
+		t.Errorf("reversed tables give\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func TestPlanSurvivesASnapshotsJSONForm(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, stuck: 1, running: 80, waiting: 9, kv: 0.8, rate: 6}), fast(group{ready: 1, running: 40, kv: 0.2, rate: 20})).gateway(5, 30)
+	data, err := fleet.EncodeSnapshot(s.Snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := fleet.DecodeSnapshot(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := json.Marshal(Plan(read, Policy{}))
+	want, _ := json.Marshal(Plan(s.Snapshot, Policy{}))
+	if string(got) != string(want) {
+		t.Errorf("the dumped snapshot gives\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestPlanIsTotal(t *testing.T) {
+	for _, value := range []float64{math.Inf(1), math.NaN(), -1, 1e308, 0} {
+		s := newScenario(cheap(group{ready: 2, running: value, kv: value, rate: value, cost: value}), fast(group{ready: 1, running: 1, kv: 0.1, rate: 1}))
+		s.Variants[0].Cost = value
+		s.Workloads[0].KVTokens = value
+		s.gateway(value, value)
+		for i := range s.Loads {
+			s.Loads[i].Arrivals = fleet.Reading{State: fleet.Present, Value: value}
+		}
+		for name, d := range s.decide(t) {
+			if d.Known && (d.Replicas < 0 || d.Replicas > 10) {
+				t.Errorf("with %v everywhere %s gets %d replicas", value, name, d.Replicas)
+			}
+		}
+	}
+	if plan := Plan(fleet.Snapshot{}, Policy{}); len(plan.Decisions()) != 0 {
+		t.Errorf("an empty snapshot gives %+v", plan)
+	}
+}

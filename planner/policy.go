@@ -1,0 +1,43 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/wva-project/wva/analyzer"
+)
+
+// Policy is what the administrator wants of all decisions. A field that is zero takes its default, so that an empty
+// configuration is the default one.
+type Policy struct {
+	Saturation analyzer.Saturation
+	// DrainWithin is the time in which a backlog is to be served. Default 60 s.
+	DrainWithin time.Duration
+	// HoldFor is how long a standing number is repeated on missing data; after it, the replicas that are there are. Default 5 m.
+	HoldFor time.Duration
+	// Startup is how long a replica takes to load where its target has not shown it. Default 2 m.
+	Startup time.Duration
+	// Retention is how long a model stays up unused before it may go to zero. Default 10 m.
+	Retention time.Duration
+	// MetricsGrace is how long a ready replica may report nothing before that counts as missing. Default 60 s.
+	MetricsGrace time.Duration
+	// Horizon is the time over which a running replica is weighed against the price of starting one. Default 1 h.
+	Horizon time.Duration
+}
+
+func (p Policy) withDefaults() Policy {
+	orDefault := func(value *time.Duration, fallback time.Duration) {
+		if *value <= 0 {
+			*value = fallback
+		}
+	}
+	orDefault(&p.DrainWithin, time.Minute)
+	orDefault(&p.HoldFor, 5*time.Minute)
+	orDefault(&p.Startup, 2*time.Minute)
+	orDefault(&p.Retention, 10*time.Minute)
+	orDefault(&p.MetricsGrace, time.Minute)
+	orDefault(&p.Horizon, time.Hour)
+	return p
+}
+
+// overdue is the multiple of a target's usual start-up time after which a replica that is not ready stops counting.
+const overdue = 2

@@ -1,0 +1,185 @@
+package planner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// epoch is the instant of every scenario's decision.
+var epoch = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+
+const llama = "meta-llama/Llama-3.1-8B-Instruct"
+
+// scenario builds a snapshot of one model, step by step.
+type scenario struct{ fleet.Snapshot }
+
+// group is a variant with its replicas, all of which report the same.
+type group struct {
+	name                  string
+	cost                  float64
+	min, max              int
+	ready, loading, stuck int
+	spec                  int // 0: as many as there are pods
+	running, waiting, kv  float64
+	rate                  float64 // first tokens per second of each replica
+	mute                  bool    // reports nothing
+	accelerator           fleet.Accelerator
+	itl, objective        time.Duration
+	kvTokens              float64
+	served                string
+	usage                 func(*fleet.Usage)
+	workload              func(*fleet.Workload)
+	absent                bool // no workload row
+	created               time.Time
+	claims                string // another variant's target
+	readyAt               time.Time
+}
+
+func newScenario(groups ...group) *scenario {
+	s := &scenario{fleet.Snapshot{Time: epoch}}
+	s.Accelerators = []fleet.AcceleratorSpec{{Name: "L40S", Speed: 1, MemoryGiB: 48}, {Name: "H100", Speed: 4, MemoryGiB: 80}}
+	var rate, inFlight float64
+	for _, g := range groups {
+		s.add(g)
+		if !g.mute {
+			rate += float64(g.ready) * g.rate
+			inFlight += float64(g.ready) * (g.running + g.waiting)
+		}
+	}
+	if inFlight > 0 || rate > 0 {
+		s.Loads = append(s.Loads, fleet.Load{
+			Namespace: "shop", Model: llama, Source: fleet.SourceEngine, Time: epoch,
+			PeakArrivals: fleet.Observed(rate), PeakInFlight: fleet.Observed(inFlight), PeakCovered: true,
+			LastActive: epoch, IdleCovered: 10 * time.Minute,
+			PromptTokens: fleet.Observed(1000), OutputTokens: fleet.Observed(200),
+		})
+	}
+	return s
+}
+
+func (s *scenario) add(g group) {
+	target := fleet.TargetID{Namespace: "shop", APIVersion: "apps/v1", Kind: "Deployment", Name: g.name}
+	v := fleet.Variant{
+		ID: fleet.VariantID{Namespace: "shop", Name: g.name}, Model: fleet.ModelID{Namespace: "shop", Name: llama}, Target: target,
+		Accelerator: g.accelerator, GPUsPerReplica: 1, Cost: g.cost, Role: fleet.RoleBoth, Engine: fleet.EngineVLLM,
+		Objective: fleet.Objective{ITL: g.objective}, Range: fleet.Range{Min: g.min, Max: g.max}, Created: g.created,
+	}
+	if g.claims != "" {
+		v.Target.Name = g.claims
+	}
+	s.Variants = append(s.Variants, v)
+	if g.absent || g.claims != "" {
+		return
+	}
+	w := fleet.Workload{ID: target, Replicas: g.spec, Startup: time.Minute, KVTokens: g.kvTokens}
+	if w.Replicas == 0 {
+		w.Replicas = g.ready + g.loading + g.stuck
+	}
+	pod := func(kind string, i int, age time.Duration) fleet.Pod {
+		return fleet.Pod{Name: fmt.Sprintf("%s-%s-%d", g.name, kind, i), Created: epoch.Add(-age)}
+	}
+	for i := range g.ready {
+		p := pod("ready", i, time.Hour)
+		p.Ready, p.ReadyAt = true, epoch.Add(-50*time.Minute)
+		if !g.readyAt.IsZero() {
+			p.ReadyAt = g.readyAt
+		}
+		w.Pods = append(w.Pods, p)
+		if !g.mute {
+			s.report(g, p.Name)
+		}
+	}
+	for i := range g.loading {
+		w.Pods = append(w.Pods, pod("loading", i, 30*time.Second))
+	}
+	for i := range g.stuck {
+		p := pod("stuck", i, 10*time.Minute)
+		p.Waiting = "Unschedulable"
+		w.Pods = append(w.Pods, p)
+	}
+	if g.workload != nil {
+		g.workload(&w)
+	}
+	s.Workloads = append(s.Workloads, w)
+}
+
+func (s *scenario) report(g group, pod string) {
+	u := fleet.Usage{
+		Namespace: "shop", Pod: pod, Model: llama, Time: epoch, Running: fleet.Observed(g.running), Waiting: fleet.Observed(g.waiting),
+		KV: fleet.Observed(g.kv), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(g.rate), Scrapes: 4,
+		WaitingGrowth: fleet.Observed(0),
+	}
+	if g.itl > 0 {
+		u.ITL = fleet.Observed(g.itl.Seconds())
+	}
+	if g.usage != nil {
+		g.usage(&u)
+	}
+	s.Usages = append(s.Usages, u)
+}
+
+// load changes the load that engines report.
+func (s *scenario) load(change func(*fleet.Load)) *scenario {
+	if len(s.Loads) == 0 {
+		s.Loads = append(s.Loads, fleet.Load{Namespace: "shop", Model: llama, Source: fleet.SourceEngine, Time: epoch})
+	}
+	change(&s.Loads[0])
+	return s
+}
+
+// gateway adds what a gateway reports.
+func (s *scenario) gateway(queued, arrivals float64) *scenario {
+	s.Loads = append(s.Loads, fleet.Load{
+		Namespace: "shop", Model: llama, Source: fleet.SourceGateway, Time: epoch,
+		Queued: fleet.Observed(queued), Arrivals: fleet.Observed(arrivals), IdleCovered: 10 * time.Minute,
+	})
+	return s
+}
+
+// toZero lets the model go to zero.
+func (s *scenario) toZero() *scenario {
+	s.Models = append(s.Models, fleet.Model{ID: fleet.ModelID{Namespace: "shop", Name: llama}, ScaleToZero: true})
+	return s
+}
+
+// standing says what was decided for a variant, and how long ago.
+func (s *scenario) standing(name string, replicas int, ago time.Duration) *scenario {
+	s.Standing = append(s.Standing, fleet.Standing{Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Decided: epoch.Add(-ago)})
+	return s
+}
+
+// missing says that a query failed.
+func (s *scenario) missing(source, why string) *scenario {
+	s.Missing = append(s.Missing, fleet.Missing{Source: source, Reason: why})
+	return s
+}
+
+// decide returns what is decided of each variant by its name.
+func (s *scenario) decide(t *testing.T) map[string]fleet.Decision {
+	t.Helper()
+	decisions := map[string]fleet.Decision{}
+	for _, d := range Plan(s.Snapshot, Policy{}).Decisions() {
+		if _, twice := decisions[d.Variant.Name]; twice {
+			t.Fatalf("%s is decided twice", d.Variant)
+		}
+		if d.Reason.Code == "" || d.Reason.Text == "" {
+			t.Fatalf("%s has no reason: %+v", d.Variant, d)
+		}
+		decisions[d.Variant.Name] = d
+	}
+	if len(decisions) != len(s.Variants) {
+		t.Fatalf("%d of %d variants are decided", len(decisions), len(s.Variants))
+	}
+	return decisions
+}
+
+// expect checks one decision.
+func expect(t *testing.T, d fleet.Decision, replicas int, code fleet.Code) {
+	t.Helper()
+	if d.Replicas != replicas || d.Reason.Code != code || !d.Known {
+		t.Errorf("%s: %d replicas (known %v), %s: %s; want %d, %s", d.Variant.Name, d.Replicas, d.Known, d.Reason.Code, d.Reason.Text, replicas, code)
+	}
+}

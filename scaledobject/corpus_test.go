@@ -1,0 +1,71 @@
+package scaledobject
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestCorpusReadsAndLintsAsItsGoldenFilesSay holds every text that people see of an object in one readable place.
+func TestCorpusReadsAndLintsAsItsGoldenFilesSay(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no corpus: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var o Object
+			if err := json.Unmarshal(data, &o); err != nil {
+				t.Fatal(err)
+			}
+			got := report(t, o)
+			golden := strings.TrimSuffix(path, ".json") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// report is what is said of an object: the variant or the faults, the status message, and the findings.
+func report(t *testing.T, o Object) string {
+	t.Helper()
+	var b strings.Builder
+	v, err := Read(o)
+	if err != nil {
+		fmt.Fprintf(&b, "error:\n%v\nshort: %s\n", err, Short(err))
+	} else {
+		data, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "variant:\n%s\n", data)
+	}
+	for _, finding := range Lint(o) {
+		kind := "warning"
+		if finding.Refused {
+			kind = "refused"
+		}
+		fmt.Fprintf(&b, "%s: %v\n", kind, finding)
+	}
+	return b.String()
+}

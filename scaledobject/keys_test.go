@@ -1,0 +1,191 @@
+package scaledobject
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+var team = fleet.VariantID{Namespace: "team", Name: "v"}
+
+// readOne reads a model with one more key.
+func readOne(key, value string) (fleet.Variant, error) {
+	metadata := map[string]string{"modelID": "m"}
+	metadata[key] = value
+	return ReadMetadata(team, metadata)
+}
+
+func TestKeysAreDescribedInFullAndReadTheirOwnExamplesAndDefaults(t *testing.T) {
+	keys := Keys()
+	if len(keys) != 11 {
+		t.Fatalf("%d keys, want 11", len(keys))
+	}
+	seen := map[string]bool{}
+	for _, key := range keys {
+		if key.Name == "" || key.Type == "" || key.Allowed == "" || key.Meaning == "" || key.Example == "" || seen[key.Name] {
+			t.Errorf("key %+v is not described in full, or twice", key)
+		}
+		seen[key.Name] = true
+		for _, value := range []string{key.Example, key.Default} {
+			if value == "" {
+				continue
+			}
+			if _, err := readOne(key.Name, value); err != nil {
+				t.Errorf("the key's own value is refused: %v", err)
+			}
+		}
+		if key.Required != (key.Name == "modelID") {
+			t.Errorf("key %s: required %v", key.Name, key.Required)
+		}
+	}
+}
+
+func TestKeysAreOnesOwnCopy(t *testing.T) {
+	Keys()[0].Name = "changed"
+	if Keys()[0].Name != "modelID" {
+		t.Error("a caller's change of the keys reaches the next caller")
+	}
+}
+
+func TestValuesAreReadOrRefusedWithTheRemedy(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for _, test := range []struct {
+		key, value string
+		want       string // in the error; empty: read
+	}{
+		{"modelID", "org/Model 8B", ""},
+		{"modelID", "modèle", ""},
+		{"modelID", strings.Repeat("x", 256), ""},
+		{"modelID", strings.Repeat("x", 257), "is 257 bytes long"},
+		{"modelID", long, "is 1048576 bytes long"},
+		{"modelID", " m", "white space"},
+		{"modelID", "m\n", "white space"},
+		{"modelID", "a\tb", "white space"},
+		{"modelID", "a\x00b", "not printable"},
+		{"modelID", "a\u200bb", "not printable"},
+		{"modelID", "a\xffb", "not valid UTF-8"},
+		{"servedModelName", "", "is empty"},
+
+		{"variantCost", "0", ""},
+		{"variantCost", "2.5", ""},
+		{"variantCost", "1e3", ""},
+		{"variantCost", "1e-400", ""},
+		{"variantCost", "-0", ""},
+		{"variantCost", "1000000000", ""},
+		{"variantCost", "1000000001", "out of range"},
+		{"variantCost", "-1", "out of range"},
+		{"variantCost", "1e400", "out of range"},
+		{"variantCost", "NaN", "not a decimal number"},
+		{"variantCost", "Inf", "not a decimal number"},
+		{"variantCost", "0x10", "not a decimal number"},
+		{"variantCost", "0x1p4", "not a decimal number"},
+		{"variantCost", "1_000", "not a decimal number"},
+		{"variantCost", "1,5", "not a decimal number"},
+		{"variantCost", "$10", "not a decimal number"},
+		{"variantCost", " 10", "white space"},
+		{"variantCost", "", "is empty"},
+		{"variantCost", "--", "not a decimal number"},
+		{"variantCost", long, "bytes long"},
+
+		{"gpusPerReplica", "8", ""},
+		{"gpusPerReplica", "4096", ""},
+		{"gpusPerReplica", "4097", "out of range"},
+		{"gpusPerReplica", "0", "out of range"},
+		{"gpusPerReplica", "-1", "out of range"},
+		{"gpusPerReplica", "99999999999999999999", "out of range"},
+		{"gpusPerReplica", "1.0", "not a whole number"},
+		{"gpusPerReplica", "0x10", "not a whole number"},
+		{"gpusPerReplica", "+1", "not a whole number"},
+		{"gpusPerReplica", "٣", "not a whole number"},
+
+		{"role", "prefill", ""},
+		{"role", "Decode", "did you mean decode?"},
+		{"role", "cook", "both, prefill or decode"},
+		{"engine", "sglang", ""},
+		{"engine", "SGLang", "did you mean sglang?"},
+		{"engine", "tgi", "vllm or sglang"},
+
+		{"ttft", "500ms", ""},
+		{"ttft", "1h", ""},
+		{"ttft", "1h1ns", "out of range"},
+		{"ttft", "500", `add one: "500ms" or "500s"`},
+		{"itl", "0.5", `add one: "0.5ms" or "0.5s"`},
+		{"itl", strings.Repeat("1", 200), "has no unit"},
+		{"itl", "0", "out of range"},
+		{"itl", "-5ms", "out of range"},
+		{"itl", "nan", "not a duration"},
+		{"itl", "5 ms", "not a duration"},
+		{"itl", "9999999999h", "not a duration"},
+
+		{"percentile", "0.99", ""},
+		{"percentile", "0", "above 0 and below 1"},
+		{"percentile", "1", "above 0 and below 1"},
+		{"percentile", "95", `write it as a share, "0.95"`},
+		{"percentile", "95%", `write it as a share, "0.95"`},
+		{"percentile", "p99.9", `write it as a share, "0.999"`},
+		{"percentile", "nan", "not a decimal number"},
+	} {
+		_, err := readOne(test.key, test.value)
+		name := test.key + "=" + quoted(test.value)
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s is refused: %v", name, err)
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: error %v, want one that says %q", name, err, test.want)
+		case err != nil && len(err.Error()) > 500:
+			t.Errorf("%s: the error repeats too much, %d bytes", name, len(err.Error()))
+		}
+	}
+}
+
+func TestNegativeZeroCostIsZero(t *testing.T) {
+	if v, _ := readOne("variantCost", "-0"); math.Signbit(v.Cost) {
+		t.Error("the cost is -0")
+	}
+}
+
+func TestPercentileIsTheDefaultOnlyWhereAnObjectiveIsGiven(t *testing.T) {
+	for _, test := range []struct {
+		metadata map[string]string
+		want     fleet.Objective
+	}{
+		{map[string]string{}, fleet.Objective{}},
+		{map[string]string{"ttft": "1s"}, fleet.Objective{TTFT: time.Second, Percentile: 0.95}},
+		{map[string]string{"itl": "1s"}, fleet.Objective{ITL: time.Second, Percentile: 0.95}},
+		{map[string]string{"itl": "1s", "percentile": "0.5"}, fleet.Objective{ITL: time.Second, Percentile: 0.5}},
+		{map[string]string{"percentile": "0.5"}, fleet.Objective{Percentile: 0.5}},
+	} {
+		test.metadata["modelID"] = "m"
+		v, err := ReadMetadata(team, test.metadata)
+		if err != nil || v.Objective != test.want {
+			t.Errorf("%v: objective %+v, %v; want %+v", test.metadata, v.Objective, err, test.want)
+		}
+	}
+}
+
+func TestUnknownKeysAreOneFaultWithTheNearestName(t *testing.T) {
+	_, err := ReadMetadata(team, map[string]string{
+		"modelID": "m", "variant-cost": "1", "acelerator": "H100", "zeta": "1", "omega": "2", "scalerAdress": "x", "tokenFromEnv": "t",
+	})
+	faults := definition(t, err).Faults
+	want := `metadata holds the unknown keys "acelerator" (did you mean accelerator?), "omega", "scalerAdress" (did you mean scalerAddress?) and 2 more`
+	if len(faults) != 1 || faults[0].head() != want {
+		t.Errorf("faults\n%v\nwant one that begins\n%s", faults, want)
+	}
+}
+
+func TestNearestDoesNotGuessWildly(t *testing.T) {
+	for word, want := range map[string]string{
+		"MODELID": "modelID", "model_id": "modelID", "ttfs": "ttft", "itls": "itl", "tpot": "", "x": "", "": "",
+		"gpuPerReplica": "gpusPerReplica", "cost": "", "servicclas": "serviceClass", "percentil": "percentile",
+		strings.Repeat("m", 1<<20): "",
+	} {
+		got, ok := nearest(word, knownNames())
+		if got != want || ok != (want != "") {
+			t.Errorf("nearest(%s) = %q, want %q", quoted(word), got, want)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package scaler
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// defaultMaxAge is how long a held number is repeated too: past it, no answer is better than an old one.
+const defaultMaxAge = 5 * time.Minute
+
+// BoardOptions says how a board behaves.
+type BoardOptions struct {
+	// MaxAge is the age from which a plan is no longer acted on. Default: 5 minutes.
+	MaxAge time.Duration
+	// Clock is the clock of the board, and of every loop and server that works with it. Default: the real one.
+	Clock clock.Clock
+}
+
+// Board holds the latest plan, and nothing else. Reading is one atomic load and one map lookup, whatever the fleet; a
+// plan is replaced whole, never edited. All methods may be called at the same time.
+type Board struct {
+	maxAge time.Duration
+	clock  clock.Clock
+	latest atomic.Pointer[edition]
+}
+
+// edition is a plan as it stands on the board. It is immutable; superseded is closed once the next one is posted.
+type edition struct {
+	posted      bool // false of the empty edition of a new board
+	plan        fleet.Plan
+	decisions   []fleet.Decision // sorted by variant, each variant once
+	index       map[fleet.VariantID]int
+	modelAtZero bool
+	superseded  chan struct{}
+}
+
+// NewBoard returns an empty board.
+func NewBoard(options BoardOptions) *Board {
+	board := &Board{maxAge: options.MaxAge, clock: options.Clock}
+	if board.maxAge <= 0 {
+		board.maxAge = defaultMaxAge
+	}
+	if board.clock == nil {
+		board.clock = clock.RealClock{}
+	}
+	board.latest.Store(&edition{superseded: make(chan struct{})})
+	return board
+}
+
+// Post replaces the plan and wakes everybody who waits for a change. The plan must not be changed afterwards.
+func (b *Board) Post(plan fleet.Plan) {
+	old := b.latest.Swap(newEdition(plan))
+	close(old.superseded)
+}
+
+// Plan returns the latest plan, however old, and whether there is one.
+func (b *Board) Plan() (fleet.Plan, bool) {
+	latest := b.latest.Load()
+	return latest.plan, latest.posted
+}
+
+// Lookup returns what the latest plan says of a variant, however old it is, and whether it says anything.
+func (b *Board) Lookup(id fleet.VariantID) (fleet.Decision, bool) { return b.latest.Load().lookup(id) }
+
+// Changed returns a channel that is closed when the next plan is posted.
+func (b *Board) Changed() <-chan struct{} { return b.latest.Load().superseded }
+
+// Age returns how long ago the snapshot of the latest plan was taken, and whether there is a plan.
+func (b *Board) Age() (time.Duration, bool) { return b.age(b.latest.Load()) }
+
+// Ready returns nil where the latest plan may be acted on. Otherwise it returns an error that says why not: no plan was
+// posted yet, or the latest is older than MaxAge.
+func (b *Board) Ready() error { return b.ready(b.latest.Load()) }
+
+func (b *Board) age(e *edition) (time.Duration, bool) {
+	if !e.posted {
+		return 0, false
+	}
+	return max(0, b.clock.Since(e.plan.Time)), true
+}
+
+func (b *Board) ready(e *edition) error {
+	age, posted := b.age(e)
+	if !posted {
+		return newFault(undecided, "nothing is decided yet: the first cycle has not ended; if this lasts, see the log of the scaler")
+	}
+	if age > b.maxAge {
+		// Whole minutes keep the text stable: Kubernetes folds equal events into one.
+		return newFault(undecided, fmt.Sprintf("the latest plan is %s old, above the limit of %s; see the log of the scaler for why its cycles fail",
+			age.Truncate(time.Minute), b.maxAge))
+	}
+	return nil
+}
+
+// expiry returns the instant at which the latest plan becomes too old, and whether there is one.
+func (b *Board) expiry(e *edition) (time.Time, bool) { return e.plan.Time.Add(b.maxAge), e.posted }
+
+func newEdition(plan fleet.Plan) *edition {
+	all := plan.Decisions()
+	e := &edition{
+		posted:     true,
+		plan:       plan,
+		decisions:  make([]fleet.Decision, 0, len(all)),
+		index:      make(map[fleet.VariantID]int, len(all)),
+		superseded: make(chan struct{}),
+	}
+	for _, d := range all {
+		if _, twice := e.index[d.Variant]; twice {
+			continue
+		}
+		e.index[d.Variant] = len(e.decisions)
+		e.decisions = append(e.decisions, d)
+	}
+	e.modelAtZero = anyModelAtZero(e.decisions)
+	return e
+}
+
+func (e *edition) lookup(id fleet.VariantID) (fleet.Decision, bool) {
+	i, found := e.index[id]
+	if !found {
+		return fleet.Decision{}, false
+	}
+	return e.decisions[i], true
+}
+
+// anyModelAtZero reports whether some model is to have no replica at all. A variant whose number is unknown may have some.
+func anyModelAtZero(decisions []fleet.Decision) bool {
+	up := make(map[fleet.ModelID]bool)
+	for _, d := range decisions {
+		up[d.Facts.Model] = up[d.Facts.Model] || !d.Known || d.Replicas > 0
+	}
+	for _, is := range up {
+		if !is {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,217 @@
+package scaler
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start is the instant at which every story begins.
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func variant(name string) fleet.VariantID { return fleet.VariantID{Namespace: "prod", Name: name} }
+
+// target is a decided variant that runs already.
+func target(name string, replicas int) fleet.Target {
+	return fleet.Target{
+		Variant:  variant(name),
+		Replicas: replicas,
+		Reason:   fleet.Reason{Code: fleet.CodeSteady, Text: "the number that stands carries the demand"},
+		Facts: fleet.Facts{
+			Model:   fleet.ModelID{Namespace: "prod", Name: "model-" + name},
+			Target:  fleet.TargetID{Namespace: "prod", Kind: "Deployment", Name: "deploy-" + name},
+			Current: 1, CurrentKnown: true,
+		},
+	}
+}
+
+// sleeper is a decided variant whose workload stands at zero.
+func sleeper(name string, replicas int) fleet.Target {
+	t := target(name, replicas)
+	t.Facts.Current, t.Facts.Asleep = 0, true
+	return t
+}
+
+func held(name string, replicas int, known bool) fleet.Held {
+	t := target(name, replicas)
+	return fleet.Held{
+		Variant: t.Variant, Replicas: replicas, Known: known, Facts: t.Facts, Decided: start,
+		Reason: fleet.Reason{Code: fleet.CodeMetricsMissing, Text: "ready replicas report nothing; check the PodMonitor"},
+	}
+}
+
+func planAt(now time.Time, targets ...fleet.Target) fleet.Plan {
+	return fleet.Plan{Time: now, Targets: targets}
+}
+
+// world is a server on an in-memory network, in virtual time.
+type world struct {
+	*testing.T
+	clock    *clocktesting.FakeClock
+	board    *Board
+	server   *Server
+	registry *prometheus.Registry
+	logs     *journal
+	listener *bufconn.Listener
+	stop     func() // ends Serve and waits for it
+}
+
+func newWorld(t *testing.T, change ...func(*ServerOptions)) *world {
+	t.Helper()
+	w := &world{T: t, clock: clocktesting.NewFakeClock(start), registry: prometheus.NewRegistry(), logs: &journal{}}
+	w.board = NewBoard(BoardOptions{Clock: w.clock})
+	options := ServerOptions{Board: w.board, Logger: slog.New(w.logs), Registerer: w.registry, Seed: 1}
+	for _, c := range change {
+		c(&options)
+	}
+	var err error
+	w.server, err = NewServer(options)
+	require.NoError(t, err)
+	w.listener = bufconn.Listen(64 << 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- w.server.Serve(ctx, w.listener) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-served)
+	})
+	t.Cleanup(w.stop)
+	return w
+}
+
+// connect returns a connection of its own; wrap may stand between the client and the network.
+func (w *world) connect(wrap func(net.Conn) net.Conn) *grpc.ClientConn {
+	w.Helper()
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		conn, err := w.listener.DialContext(ctx)
+		if err == nil && wrap != nil {
+			conn = wrap(conn)
+		}
+		return conn, err
+	}
+	conn, err := grpc.NewClient("passthrough:///scaler", grpc.WithContextDialer(dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(w, err)
+	w.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func (w *world) keda() externalscaler.ExternalScalerClient {
+	return externalscaler.NewExternalScalerClient(w.connect(nil))
+}
+
+// post posts a plan of the present time and waits for its effects.
+func (w *world) post(targets ...fleet.Target) {
+	w.Helper()
+	w.board.Post(planAt(w.clock.Now(), targets...))
+	w.settle()
+}
+
+// step moves the clock and waits for the effects.
+func (w *world) step(d time.Duration) {
+	w.Helper()
+	w.clock.Step(d)
+	w.settle()
+}
+
+func (w *world) settle() {
+	w.Helper()
+	require.NoError(w, w.server.Settle(w.Context()))
+}
+
+// listen opens a push stream, waits until the server has registered it, and counts what arrives.
+func (w *world) listen(client externalscaler.ExternalScalerClient, name string) *listener {
+	w.Helper()
+	stream, err := client.StreamIsActive(w.Context(), ref(name))
+	require.NoError(w, err)
+	_, err = stream.Header()
+	require.NoError(w, err)
+	l := &listener{received: make(chan bool, 1024), ended: make(chan error, 1)}
+	go func() {
+		for {
+			response, err := stream.Recv()
+			if err != nil {
+				l.ended <- err
+				return
+			}
+			l.received <- response.GetResult()
+		}
+	}()
+	return l
+}
+
+// listener is the client's end of a push stream.
+type listener struct {
+	received chan bool
+	ended    chan error
+}
+
+func ref(name string) *externalscaler.ScaledObjectRef {
+	return &externalscaler.ScaledObjectRef{Namespace: "prod", Name: name, ScalerMetadata: map[string]string{"modelID": "m"}}
+}
+
+func metricsRequest(name string) *externalscaler.GetMetricsRequest {
+	return &externalscaler.GetMetricsRequest{ScaledObjectRef: ref(name), MetricName: metricName}
+}
+
+// journal is a log that a test can read.
+type journal struct {
+	mu      sync.Mutex
+	records []string
+}
+
+func (j *journal) Enabled(context.Context, slog.Level) bool { return true }
+
+func (j *journal) Handle(_ context.Context, r slog.Record) error {
+	line := r.Level.String() + " " + r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		line += fmt.Sprintf(" %s=%v", a.Key, a.Value)
+		return true
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.records = append(j.records, line)
+	return nil
+}
+
+func (j *journal) WithAttrs(attributes []slog.Attr) slog.Handler { return &journalWith{j, attributes} }
+func (j *journal) WithGroup(string) slog.Handler                 { return j }
+
+// lines returns what was logged at a level.
+func (j *journal) lines(level slog.Level) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var lines []string
+	for _, line := range j.records {
+		if len(line) > len(level.String()) && line[:len(level.String())+1] == level.String()+" " {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+type journalWith struct {
+	*journal
+	attributes []slog.Attr
+}
+
+func (j *journalWith) Handle(ctx context.Context, r slog.Record) error {
+	r.AddAttrs(j.attributes...)
+	return j.journal.Handle(ctx, r)
+}

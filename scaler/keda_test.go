@@ -1,0 +1,376 @@
+package scaler
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+func requireStatus(t *testing.T, err error, code codes.Code, text string) {
+	t.Helper()
+	require.Error(t, err)
+	require.Equal(t, code.String(), status.Code(err).String(), err.Error())
+	require.Contains(t, status.Convert(err).Message(), text)
+	require.Less(t, len(status.Convert(err).Message()), 200)
+}
+
+func TestGetMetricSpecIsConstantAndNeverFails(t *testing.T) {
+	w := newWorld(t)
+	client := w.keda()
+	requests := []*externalscaler.ScaledObjectRef{
+		ref("a"),
+		{},
+		{Name: strings.Repeat("x", 10_000), Namespace: "Not A Name"},
+		{Name: "a", Namespace: "prod", ScalerMetadata: map[string]string{"modelID": ""}},
+		{Name: "a", Namespace: "prod", ScalerMetadata: map[string]string{"big": strings.Repeat("x", 1<<20)}},
+	}
+	ask := func() {
+		for _, request := range requests {
+			response, err := client.GetMetricSpec(t.Context(), request)
+			require.NoError(t, err)
+			require.Len(t, response.MetricSpecs, 1)
+			spec := response.MetricSpecs[0]
+			require.Equal(t, "wva-desired-replicas", spec.MetricName)
+			require.EqualValues(t, 1, spec.TargetSize)
+			require.EqualValues(t, 1, spec.TargetSizeFloat)
+		}
+	}
+	ask() // before the first plan
+	w.post(target("a", 1))
+	ask()
+	w.step(time.Hour) // the plan is too old
+	ask()
+	_, err := (&kedaService{}).GetMetricSpec(t.Context(), nil)
+	require.NoError(t, err)
+}
+
+func TestGetMetricsAnswersThePlanInBothForms(t *testing.T) {
+	w := newWorld(t)
+	client := w.keda()
+	w.board.Post(fleet.Plan{
+		Time:    start,
+		Targets: []fleet.Target{target("up", 7), target("zero", 0)},
+		Held:    []fleet.Held{held("held", 4, true), held("held-zero", 0, true)},
+	})
+	for name, want := range map[string]int{"up": 7, "zero": 0, "held": 4, "held-zero": 0} {
+		response, err := client.GetMetrics(t.Context(), metricsRequest(name))
+		require.NoError(t, err, name)
+		require.Len(t, response.MetricValues, 1)
+		value := response.MetricValues[0]
+		require.Equal(t, metricName, value.MetricName)
+		require.EqualValues(t, want, value.MetricValue, name)
+		require.EqualValues(t, want, value.MetricValueFloat, name)
+
+		active, err := client.IsActive(t.Context(), ref(name))
+		require.NoError(t, err)
+		require.Equal(t, want > 0, active.Result, name)
+	}
+}
+
+func TestGetMetricsAnswersWhateverTheMetricName(t *testing.T) {
+	w := newWorld(t)
+	w.post(target("a", 3))
+	for _, name := range []string{"", "s0-wva-desired-replicas", "of-an-older-release"} {
+		response, err := w.keda().GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{ScaledObjectRef: ref("a"), MetricName: name})
+		require.NoError(t, err)
+		require.EqualValues(t, 3, response.MetricValues[0].MetricValue)
+	}
+}
+
+func TestAPlanIsTheTruthWhateverTheMetadataOfTheRequest(t *testing.T) {
+	w := newWorld(t)
+	w.post(target("a", 3))
+	request := metricsRequest("a")
+	request.ScaledObjectRef.ScalerMetadata = map[string]string{"variantCost": "minus ten"}
+	response, err := w.keda().GetMetrics(t.Context(), request)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, response.MetricValues[0].MetricValue)
+}
+
+func TestNoNumberIsAClearStatus(t *testing.T) {
+	long := fleet.Held{Variant: variant("long"), Reason: fleet.Reason{Code: fleet.CodeWorkloadUnknown, Text: strings.Repeat("ä", 300)}}
+	decided := fleet.Plan{Time: start, Held: []fleet.Held{held("unknown", 0, false), long}, Targets: []fleet.Target{target("negative", -1)}}
+	good := map[string]string{"modelID": "m"}
+	tests := []struct {
+		name     string
+		plan     *fleet.Plan
+		after    time.Duration
+		object   *externalscaler.ScaledObjectRef
+		code     codes.Code
+		contains string
+	}{
+		{"before the first plan", nil, 0, ref("a"), codes.Unavailable, "nothing is decided yet"},
+		{"with an old plan", &decided, 7*time.Minute + 20*time.Second, ref("a"), codes.Unavailable, "7m0s old"},
+		{"object not in the plan", &decided, 0, ref("new"), codes.Unavailable, "prod/new is not decided yet"},
+		{"no number known", &decided, 0, ref("unknown"), codes.Unavailable, "check the PodMonitor"},
+		{"no number known, long reason", &decided, 0, ref("long"), codes.Unavailable, "ä…"},
+		{"number below zero", &decided, 0, ref("negative"), codes.Unavailable, "prod/negative"},
+		{"object not in the plan, bad metadata", &decided, 0,
+			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new"}, codes.InvalidArgument, "modelID"},
+		{"no number known, bad metadata", &decided, 0,
+			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "unknown", ScalerMetadata: map[string]string{"modelID": "m", "variantCost": "-3"}},
+			codes.InvalidArgument, "variantCost"},
+		{"a megabyte of metadata", &decided, 0,
+			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new", ScalerMetadata: map[string]string{"modelID": strings.Repeat("x", 1<<20)}},
+			codes.InvalidArgument, "trigger metadata hold 1048583 bytes"},
+		{"no object", &decided, 0, nil, codes.InvalidArgument, "namespace is empty"},
+		{"no namespace", &decided, 0, &externalscaler.ScaledObjectRef{Name: "a", ScalerMetadata: good}, codes.InvalidArgument, "namespace is empty"},
+		{"no name", &decided, 0, &externalscaler.ScaledObjectRef{Namespace: "prod", ScalerMetadata: good}, codes.InvalidArgument, "name is empty"},
+		{"oversized name", &decided, 0, ref(strings.Repeat("x", 254)), codes.InvalidArgument, "254 characters"},
+		{"oversized namespace", &decided, 0, &externalscaler.ScaledObjectRef{Namespace: strings.Repeat("x", 64), Name: "a"}, codes.InvalidArgument, "64 characters"},
+		{"not a name", &decided, 0, ref("a\nlevel=ERROR"), codes.InvalidArgument, `'\n'`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			client := w.keda()
+			if test.plan != nil {
+				w.board.Post(*test.plan)
+			}
+			w.step(test.after)
+			_, err := client.GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{ScaledObjectRef: test.object, MetricName: metricName})
+			requireStatus(t, err, test.code, test.contains)
+			first := status.Convert(err).Message()
+			if test.object != nil {
+				_, err = client.IsActive(t.Context(), test.object)
+				requireStatus(t, err, test.code, test.contains)
+				require.Equal(t, first, status.Convert(err).Message(), "the text is stable")
+			}
+		})
+	}
+}
+
+func TestARequestAboveTheLimitIsAClearStatus(t *testing.T) {
+	w := newWorld(t)
+	request := metricsRequest("a")
+	request.ScaledObjectRef.ScalerMetadata["modelID"] = strings.Repeat("x", maxMessage)
+	_, err := w.keda().GetMetrics(t.Context(), request)
+	requireStatus(t, err, codes.ResourceExhausted, "larger than max")
+}
+
+func TestNilRequestsAreAClearError(t *testing.T) {
+	service := &kedaService{board: NewBoard(BoardOptions{}), metadata: readMetadata}
+	_, err := service.GetMetrics(t.Context(), nil)
+	require.ErrorContains(t, err, "namespace is empty")
+	_, err = service.IsActive(t.Context(), nil)
+	require.ErrorContains(t, err, "namespace is empty")
+}
+
+func TestSecretsAreNeitherEchoedNorLogged(t *testing.T) {
+	const secret = "hunter2-s3cr3t"
+	w := newWorld(t)
+	client := w.keda()
+	metadata := map[string]string{"modelIDFromEnv": secret, "passwordFromEnv": secret, "variantCostFromEnv": secret, "variantCost": "x"}
+	object := &externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new", ScalerMetadata: metadata}
+	w.post(target("a", 1))
+	_, err := client.IsActive(t.Context(), object)
+	requireStatus(t, err, codes.InvalidArgument, "")
+	require.NotContains(t, err.Error(), secret)
+	_, err = client.GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{ScaledObjectRef: object})
+	require.NotContains(t, err.Error(), secret)
+	w.listen(client, "new")
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		require.NotContains(t, strings.Join(w.logs.lines(level), "\n"), secret)
+	}
+}
+
+func TestStreamMetricSpecSendsAtOnceAndStaysOpen(t *testing.T) {
+	w := newWorld(t)
+	stream, err := w.keda().StreamMetricSpec(t.Context(), ref("a"))
+	require.NoError(t, err)
+	response, err := stream.Recv()
+	require.NoError(t, err)
+	require.Equal(t, metricName, response.MetricSpecs[0].MetricName)
+	require.EqualValues(t, 1, response.MetricSpecs[0].TargetSizeFloat)
+
+	ended := make(chan error, 1)
+	go func() {
+		_, err := stream.Recv()
+		ended <- err
+	}()
+	w.post(target("a", 1))
+	w.step(time.Hour)
+	require.Empty(t, ended)
+	w.stop()
+	require.ErrorIs(t, <-ended, io.EOF)
+}
+
+func TestStreamMetricSpecEndsWithItsCaller(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := w.keda().StreamMetricSpec(ctx, ref("a"))
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	cancel()
+	_, err = stream.Recv()
+	require.Equal(t, codes.Canceled, status.Code(err))
+}
+
+func TestStreamIsActiveWakesASleeper(t *testing.T) {
+	w := newWorld(t)
+	client := w.keda()
+	l, awake := w.listen(client, "a"), w.listen(client, "b")
+	w.post(sleeper("a", 0), target("b", 1))
+	require.Zero(t, w.server.Pushes())
+
+	w.post(sleeper("a", 2), target("b", 2))
+	require.EqualValues(t, 1, w.server.Pushes(), "after Settle the push is sent")
+	require.True(t, <-l.received)
+
+	w.step(time.Second)
+	require.EqualValues(t, 2, w.server.Pushes(), "it sleeps on: again after a second")
+	require.True(t, <-l.received)
+
+	w.post(target("a", 2), target("b", 2))
+	w.step(time.Minute)
+	require.EqualValues(t, 2, w.server.Pushes())
+	require.Empty(t, awake.received)
+
+	late := w.listen(client, "c")
+	w.post(sleeper("c", 1))
+	require.True(t, <-late.received)
+	require.True(t, <-w.listen(client, "c").received, "a stream that opens on a sleeper is told at once")
+}
+
+func TestStreamIsActiveRefusesAnObjectWithoutName(t *testing.T) {
+	w := newWorld(t)
+	stream, err := w.keda().StreamIsActive(t.Context(), &externalscaler.ScaledObjectRef{Namespace: "prod"})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	requireStatus(t, err, codes.InvalidArgument, "name is empty")
+}
+
+func TestStreamsEndWithoutErrorWhenTheServerShutsDown(t *testing.T) {
+	w := newWorld(t)
+	client := w.keda()
+	var listeners []*listener
+	for i := range 50 {
+		listeners = append(listeners, w.listen(client, fmt.Sprintf("v%d", i)))
+	}
+	w.stop()
+	for _, l := range listeners {
+		require.ErrorIs(t, <-l.ended, io.EOF)
+	}
+}
+
+func TestStreamsAreCapped(t *testing.T) {
+	w := newWorld(t, func(o *ServerOptions) { o.MaxStreamsPerPeer, o.MaxUnknownStreams = 5, 2 })
+	client := w.keda()
+	w.post(target("a", 1))
+	open := func(name string) error {
+		stream, err := client.StreamIsActive(t.Context(), ref(name))
+		require.NoError(t, err)
+		if _, err = stream.Header(); err != nil {
+			return err
+		}
+		_, err = stream.Recv()
+		return err
+	}
+	w.listen(client, "x")
+	w.listen(client, "y")
+	requireStatus(t, open("z"), codes.ResourceExhausted, "prod/z has to wait")
+	for range 3 {
+		w.listen(client, "a")
+	}
+	requireStatus(t, open("a"), codes.ResourceExhausted, "5 streams are open from this address")
+	_, err := client.GetMetrics(t.Context(), metricsRequest("a"))
+	require.NoError(t, err, "numbers are answered all the same")
+}
+
+// stalledConn is a client's connection that stops reading.
+type stalledConn struct {
+	net.Conn
+	stalled, released <-chan struct{}
+}
+
+func (c *stalledConn) Read(b []byte) (int, error) {
+	select {
+	case <-c.stalled:
+		<-c.released
+		return 0, io.EOF
+	default:
+		return c.Conn.Read(b[:1]) // byte by byte, so that nothing is read ahead
+	}
+}
+
+func TestAClientThatNeverReadsDelaysNobody(t *testing.T) {
+	const streams = 1000
+	w := newWorld(t, func(o *ServerOptions) { o.ShutdownTimeout = time.Millisecond })
+	stalled, released := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(released) })
+	deaf := externalscaler.NewExternalScalerClient(w.connect(func(c net.Conn) net.Conn {
+		return &stalledConn{Conn: c, stalled: stalled, released: released}
+	}))
+	client := w.keda()
+	targets := []fleet.Target{sleeper("deaf", 1)}
+	w.listen(deaf, "deaf")
+	var listeners []*listener
+	for i := range streams - 1 {
+		name := fmt.Sprintf("v%03d", i)
+		listeners = append(listeners, w.listen(client, name))
+		targets = append(targets, sleeper(name, 1))
+	}
+	close(stalled)
+	w.post(targets...)
+	for range streams/pushesPerSecond - 1 {
+		w.clock.Step(time.Second)
+		w.post(targets...)
+	}
+	require.EqualValues(t, streams, w.server.Pushes())
+	for _, l := range listeners {
+		require.True(t, <-l.received)
+	}
+}
+
+var _ grpc.ServerStreamingServer[externalscaler.IsActiveResponse] = (*stuckStream)(nil)
+
+// stuckStream is a push stream whose Send does not return before it is released.
+type stuckStream struct {
+	grpc.ServerStream
+	ctx      context.Context
+	sending  chan struct{}
+	released chan struct{}
+}
+
+func (s *stuckStream) Context() context.Context     { return s.ctx }
+func (s *stuckStream) SendHeader(metadata.MD) error { return nil }
+func (s *stuckStream) Send(*externalscaler.IsActiveResponse) error {
+	s.sending <- struct{}{}
+	<-s.released
+	return nil
+}
+
+func TestAStuckSendDelaysNobody(t *testing.T) {
+	w := newWorld(t)
+	stuck := &stuckStream{ctx: t.Context(), sending: make(chan struct{}, 1), released: make(chan struct{})}
+	service := &kedaService{board: w.board, pusher: w.server.pusher, closing: w.server.closing}
+	ended := make(chan error, 1)
+	go func() { ended <- service.StreamIsActive(ref("a"), stuck) }()
+	w.board.Post(planAt(start, sleeper("a", 1), sleeper("b", 1)))
+	<-stuck.sending
+
+	l := w.listen(w.keda(), "b")
+	require.True(t, <-l.received)
+	for range 3 {
+		w.clock.Step(4 * time.Second)
+		require.True(t, <-l.received)
+	}
+	close(stuck.released)
+	w.stop()
+	require.NoError(t, <-ended)
+}

@@ -1,0 +1,268 @@
+package scaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Defaults of a loop.
+const (
+	defaultInterval      = 15 * time.Second
+	defaultWatchInterval = time.Second
+	defaultGather        = 100 * time.Millisecond
+)
+
+// The results of a cycle, as metrics name them.
+const (
+	resultOK    = "ok"
+	resultError = "error"
+	resultPanic = "panic"
+)
+
+// LoopOptions says what a loop does in a cycle, and when.
+type LoopOptions struct {
+	// Observe returns everything that the decision of the given instant depends on; the standing table is that of the plan
+	// on the board. It must heed its context. Required.
+	Observe func(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error)
+	// Plan decides. Required.
+	Plan func(fleet.Snapshot) fleet.Plan
+	// Board is where plans are posted, and brings the clock. Required.
+	Board *Board
+	// Watch reports whether anybody waits for a model at zero. It is called every WatchInterval while the plan on the board
+	// leaves some model without a replica; true triggers a cycle. Default: nobody looks.
+	Watch func(ctx context.Context, now time.Time) (wake bool, err error)
+	// WatchInterval is the time between two looks, and the bound of one. Default: 1 s.
+	WatchInterval time.Duration
+	// Interval is the time between two cycles. Default: 15 s.
+	Interval time.Duration
+	// Deadline bounds the observation of a cycle, in real time: it guards against a source that does not answer.
+	// Default: the interval.
+	Deadline time.Duration
+	// Gather is how long a triggered cycle waits for further triggers of the same burst. Default: 100 ms.
+	Gather time.Duration
+	// Logger takes one Info per changed number, one Error per failed cycle, the rest as Debug. Default: nothing is logged.
+	Logger *slog.Logger
+	// Registerer takes the metrics of the loop and the gauges of the board. Default: they are shown nowhere.
+	Registerer prometheus.Registerer
+}
+
+// Loop observes, plans and posts: at every multiple of its interval, and soon after a trigger.
+//
+// A cycle that fails keeps the plan that stands; so does one that panics, since one poisoned row must not take KEDA's
+// answers away from the whole fleet. The board's bound on the age of a plan ends what a lasting failure leaves standing.
+type Loop struct {
+	options LoopOptions
+	metrics *loopMetrics
+
+	interval  atomic.Int64
+	retimed   chan struct{} // capacity 1: the interval changed
+	triggered chan string   // capacity 1: the reason of the first trigger of a burst
+	cycles    atomic.Uint64
+	decided   atomic.Pointer[fleet.Snapshot]
+	cycle     sync.Mutex // held through a cycle: there is one at a time
+}
+
+// NewLoop returns a loop that Run or Once makes turn. It fails where something required is missing, and where a metric
+// cannot be registered.
+func NewLoop(options LoopOptions) (*Loop, error) {
+	if options.Observe == nil || options.Plan == nil || options.Board == nil {
+		return nil, errors.New("loop: set LoopOptions.Observe, Plan and Board")
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	orDefault(&options.Interval, defaultInterval)
+	orDefault(&options.WatchInterval, defaultWatchInterval)
+	orDefault(&options.Gather, defaultGather)
+	l := &Loop{
+		options:   options,
+		metrics:   newLoopMetrics(),
+		retimed:   make(chan struct{}, 1),
+		triggered: make(chan string, 1),
+	}
+	l.interval.Store(int64(options.Interval))
+	m := l.metrics
+	if err := register(options.Registerer, m.cycles, m.duration, m.triggers, m.looks, newBoardMetrics(options.Board)); err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
+	}
+	return l, nil
+}
+
+// Run turns the loop until the context ends, beginning with a cycle at once, and returns nil.
+func (l *Loop) Run(ctx context.Context) error {
+	var watching sync.WaitGroup
+	if l.options.Watch != nil {
+		watching.Go(func() { l.watch(ctx) })
+	}
+	l.run(ctx)
+	watching.Wait()
+	return nil
+}
+
+// Once runs one cycle for the given instant: observe, plan, post. Where it returns an error, the plan that stood stands.
+func (l *Loop) Once(ctx context.Context, now time.Time) error {
+	_, err := l.once(ctx, now)
+	return err
+}
+
+// Trigger asks for a cycle outside the interval. It never blocks; triggers that come before the cycle begins share it.
+// The reason is a label of a metric: take it from a small, fixed set.
+func (l *Loop) Trigger(reason string) {
+	l.metrics.triggers.WithLabelValues(validLabel(reason)).Inc()
+	select {
+	case l.triggered <- reason:
+	default:
+	}
+}
+
+// SetInterval changes the interval from the next multiple on; zero or less restores the default.
+func (l *Loop) SetInterval(interval time.Duration) {
+	orDefault(&interval, defaultInterval)
+	l.interval.Store(int64(interval))
+	select {
+	case l.retimed <- struct{}{}:
+	default:
+	}
+}
+
+// Snapshot returns what the plan on the board was decided on, and whether a plan was decided. It must not be changed.
+func (l *Loop) Snapshot() (fleet.Snapshot, bool) {
+	snapshot := l.decided.Load()
+	if snapshot == nil {
+		return fleet.Snapshot{}, false
+	}
+	return *snapshot, true
+}
+
+func (l *Loop) run(ctx context.Context) {
+	cause := "start"
+	for ctx.Err() == nil {
+		number, err := l.once(ctx, l.options.Board.clock.Now())
+		if err != nil && ctx.Err() == nil {
+			l.logFailure(number, cause, err)
+		}
+		cause = l.await(ctx)
+	}
+}
+
+// await returns why the next cycle begins; it returns early where the context ends.
+func (l *Loop) await(ctx context.Context) (cause string) {
+	for {
+		now, interval := l.options.Board.clock.Now(), time.Duration(l.interval.Load())
+		timer := l.options.Board.clock.NewTimer(now.Truncate(interval).Add(interval).Sub(now))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ""
+		case <-timer.C():
+			return "interval"
+		case reason := <-l.triggered:
+			timer.Stop()
+			l.gather(ctx)
+			return reason
+		case <-l.retimed:
+			timer.Stop()
+		}
+	}
+}
+
+// gather waits for the rest of a burst: what fires one informer fires several.
+func (l *Loop) gather(ctx context.Context) {
+	wait(ctx, l.options.Board, l.options.Gather)
+	select {
+	case <-l.triggered:
+	default:
+	}
+}
+
+// once runs one cycle and returns its number.
+func (l *Loop) once(ctx context.Context, now time.Time) (number uint64, err error) {
+	l.cycle.Lock()
+	defer l.cycle.Unlock()
+	number = l.cycles.Add(1)
+	started := l.options.Board.clock.Now()
+	err = guard(func() error { return l.decide(ctx, now, number) })
+	l.metrics.record(resultOf(err), l.options.Board.clock.Since(started))
+	return number, err
+}
+
+func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
+	standing := l.options.Board.latest.Load()
+	snapshot, err := l.observe(ctx, now, standing.plan.Standing())
+	if err != nil {
+		return fmt.Errorf("observing the fleet: %w", err)
+	}
+	plan := l.options.Plan(snapshot)
+	l.decided.Store(&snapshot)
+	l.options.Board.Post(plan)
+	l.logChanges(number, standing)
+	return nil
+}
+
+func (l *Loop) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+	deadline := l.options.Deadline
+	orDefault(&deadline, time.Duration(l.interval.Load()))
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	return l.options.Observe(ctx, now, standing)
+}
+
+// logChanges writes a line for each number that is not what it was: in the plan before, or else in the cluster.
+func (l *Loop) logChanges(number uint64, before *edition) {
+	after := l.options.Board.latest.Load()
+	log := l.options.Logger.With("cycle", number)
+	for _, d := range after.decisions {
+		from, known := before.standing(d)
+		if !d.Known || known && from == d.Replicas {
+			continue
+		}
+		attributes := []any{"variant", d.Variant.String(), "to", d.Replicas, "reason", string(d.Reason.Code), "text", d.Reason.Text}
+		if known {
+			attributes = append(attributes, "from", from)
+		}
+		log.Info("target changed", attributes...)
+	}
+	log.Debug("cycle done", "targets", len(after.plan.Targets), "held", len(after.plan.Held), "cost", after.plan.Cost)
+}
+
+// standing returns the number that stood for a variant before a new decision.
+func (e *edition) standing(d fleet.Decision) (replicas int, known bool) {
+	if old, found := e.lookup(d.Variant); found && old.Known {
+		return old.Replicas, true
+	}
+	return d.Facts.Current, d.Facts.CurrentKnown
+}
+
+func (l *Loop) logFailure(number uint64, cause string, err error) {
+	log := l.options.Logger.With("cycle", number, "cause", cause)
+	if crash, crashed := errors.AsType[*panicError](err); crashed {
+		log.Error("cycle crashed, the plan stands", "panic", fmt.Sprint(crash.value), "stack", crash.stack)
+		return
+	}
+	log.Error("cycle failed, the plan stands", "error", err)
+}
+
+func resultOf(err error) string {
+	if err == nil {
+		return resultOK
+	}
+	if _, crashed := errors.AsType[*panicError](err); crashed {
+		return resultPanic
+	}
+	return resultError
+}
+
+func orDefault(d *time.Duration, value time.Duration) {
+	if *d <= 0 {
+		*d = value
+	}
+}

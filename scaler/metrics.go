@@ -1,0 +1,195 @@
+package scaler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// variantLabels are the labels of every series about a variant.
+var variantLabels = []string{"namespace", "target_name", "target_kind", "model", "accelerator"}
+
+// boardMetrics shows the plan on the board as gauges. Each scrape reads the board, so that the series of a deleted object
+// end with it. A plan that is too old shows its age and nothing else.
+type boardMetrics struct {
+	board *Board
+
+	desired    *prometheus.Desc
+	current    *prometheus.Desc
+	saturation *prometheus.Desc
+	decision   *prometheus.Desc
+	held       *prometheus.Desc
+	age        *prometheus.Desc
+}
+
+func newBoardMetrics(board *Board) *boardMetrics {
+	describe := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return &boardMetrics{
+		board:      board,
+		desired:    describe("wva_desired_replicas", "Replicas that KEDA is told: the target, or the number at which the variant is held.", variantLabels...),
+		current:    describe("wva_current_replicas", "Replicas that the workload's spec asks for; absent where unknown.", variantLabels...),
+		saturation: describe("wva_saturation_level", "Load of the ready replicas over their capacity, 1 at the limit; absent where unknown.", variantLabels...),
+		decision: describe("wva_scaling_decision", "1 for the decision in force: up, down, none (also where current replicas are unknown) or hold, and its reason.",
+			append(slices.Clone(variantLabels), "decision", "reason")...),
+		held: describe("wva_held_variants", "Variants whose number stays because deciding was not possible.", "reason"),
+		age:  describe("wva_plan_age_seconds", "Time since the snapshot of the plan in force; absent before the first plan."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *boardMetrics) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.held, m.age} {
+		descriptions <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
+	latest := m.board.latest.Load()
+	age, posted := m.board.age(latest)
+	if !posted {
+		return
+	}
+	metrics <- gauge(m.age, age.Seconds())
+	if m.board.ready(latest) != nil {
+		return
+	}
+	held := make(map[fleet.Code]int)
+	for _, d := range latest.decisions {
+		if d.Held {
+			held[d.Reason.Code]++
+		}
+	}
+	for code, count := range held {
+		metrics <- gauge(m.held, float64(count), validLabel(string(code)))
+	}
+	for _, d := range distinct(latest.decisions) {
+		m.collectVariant(metrics, d)
+	}
+}
+
+func (m *boardMetrics) collectVariant(metrics chan<- prometheus.Metric, d fleet.Decision) {
+	labels := labelsOf(d)
+	if d.Known {
+		metrics <- gauge(m.desired, float64(d.Replicas), labels[:]...)
+	}
+	if d.Facts.CurrentKnown {
+		metrics <- gauge(m.current, float64(d.Facts.Current), labels[:]...)
+	}
+	if level, known := d.Facts.Saturation.Known(); known {
+		metrics <- gauge(m.saturation, level, labels[:]...)
+	}
+	metrics <- gauge(m.decision, 1, append(labels[:], direction(d), validLabel(string(d.Reason.Code)))...)
+}
+
+// distinct returns one decision for each set of labels: two series with equal labels would spoil the whole scrape. Where
+// two ScaledObjects claim one workload it is the one that owns it, else the first by variant.
+func distinct(decisions []fleet.Decision) []fleet.Decision {
+	ownersFirst := slices.Clone(decisions)
+	slices.SortStableFunc(ownersFirst, func(a, b fleet.Decision) int { return cmp.Compare(claims(a), claims(b)) })
+	seen := make(map[[5]string]bool, len(decisions))
+	return slices.DeleteFunc(ownersFirst, func(d fleet.Decision) bool {
+		labels := labelsOf(d)
+		again := seen[labels]
+		seen[labels] = true
+		return again
+	})
+}
+
+func claims(d fleet.Decision) int {
+	if d.Reason.Code == fleet.CodeTargetClaimed {
+		return 1
+	}
+	return 0
+}
+
+func labelsOf(d fleet.Decision) [5]string {
+	return [5]string{
+		validLabel(d.Variant.Namespace),
+		validLabel(d.Facts.Target.Name),
+		validLabel(d.Facts.Target.Kind),
+		validLabel(d.Facts.Model.Name),
+		validLabel(string(d.Facts.Accelerator)),
+	}
+}
+
+// validLabel makes a string fit for a label: one that is not UTF-8 would spoil the whole scrape.
+func validLabel(value string) string { return strings.ToValidUTF8(value, "\uFFFD") }
+
+func direction(d fleet.Decision) string {
+	switch {
+	case d.Held:
+		return "hold"
+	case d.Facts.CurrentKnown && d.Replicas > d.Facts.Current:
+		return "up"
+	case d.Facts.CurrentKnown && d.Replicas < d.Facts.Current:
+		return "down"
+	}
+	return "none"
+}
+
+func gauge(description *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
+}
+
+// loopMetrics counts what the loop does.
+type loopMetrics struct {
+	cycles   *prometheus.CounterVec
+	duration prometheus.Histogram
+	triggers *prometheus.CounterVec
+	looks    *prometheus.CounterVec
+}
+
+func newLoopMetrics() *loopMetrics {
+	m := &loopMetrics{
+		cycles: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_cycles_total", Help: "Cycles of the loop by result: ok, error or panic.",
+		}, []string{"result"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "wva_cycle_duration_seconds", Help: "Time that a cycle took.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 2, 13), // 5 ms to 20 s
+		}),
+		triggers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_cycle_triggers_total", Help: "Requests for a cycle outside the interval, by reason. Those of one burst share a cycle.",
+		}, []string{"reason"}),
+		looks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_watches_total", Help: "Looks at the queues of models at zero by result: quiet, wake or error.",
+		}, []string{"result"}),
+	}
+	for _, result := range []string{resultOK, resultError, resultPanic} {
+		m.cycles.WithLabelValues(result)
+	}
+	return m
+}
+
+func (m *loopMetrics) record(result string, took time.Duration) {
+	m.cycles.WithLabelValues(result).Inc()
+	m.duration.Observe(took.Seconds())
+}
+
+func pushesMetric(p *pusher) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "wva_pushes_total", Help: "Pushes sent to wake sleeping objects.",
+	}, func() float64 { return float64(p.pushes()) })
+}
+
+// register hands collectors to a registerer, where there is one.
+func register(registerer prometheus.Registerer, collectors ...prometheus.Collector) error {
+	if registerer == nil {
+		return nil
+	}
+	for _, c := range collectors {
+		if err := registerer.Register(c); err != nil {
+			return fmt.Errorf("registering metrics: %w; give each server and loop its own registry", err)
+		}
+	}
+	return nil
+}

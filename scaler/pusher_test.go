@@ -1,0 +1,346 @@
+package scaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// stage is a pusher in virtual time, without a network.
+type stage struct {
+	*testing.T
+	clock  *clocktesting.FakeClock
+	board  *Board
+	pusher *pusher
+}
+
+func newStage(t *testing.T) *stage {
+	clock := clocktesting.NewFakeClock(start)
+	board := NewBoard(BoardOptions{Clock: clock})
+	return &stage{T: t, clock: clock, board: board, pusher: newPusher(board, 1, 10)}
+}
+
+func (s *stage) open(name string) *stream {
+	s.Helper()
+	opened, err := s.pusher.open(variant(name), true)
+	require.NoError(s, err)
+	return opened
+}
+
+func (s *stage) post(targets ...fleet.Target) { s.board.Post(planAt(s.clock.Now(), targets...)) }
+
+// pushed steps the pusher, sends every turn that it hands out, and returns to whom.
+func (s *stage) pushed(streams ...*stream) []string {
+	s.Helper()
+	s.pusher.step()
+	var names []string
+	for _, stream := range streams {
+		select {
+		case <-stream.turn:
+			names = append(names, stream.id.Name)
+			s.pusher.done(stream, nil)
+		default:
+		}
+	}
+	return names
+}
+
+func TestPusherWakesASleeperOnTheEdge(t *testing.T) {
+	s := newStage(t)
+	a, b := s.open("a"), s.open("b")
+	require.Empty(t, s.pushed(a, b), "nothing is decided")
+	s.post(sleeper("a", 0), target("b", 3))
+	require.Empty(t, s.pushed(a, b), "a is to sleep on, and b is awake")
+	s.post(sleeper("a", 1), target("b", 4))
+	require.Equal(t, []string{"a"}, s.pushed(a, b))
+	require.Empty(t, s.pushed(a, b), "once is enough for now")
+}
+
+func TestPusherWakesASleeperWhenItsStreamOpens(t *testing.T) {
+	s := newStage(t)
+	s.post(sleeper("a", 2))
+	require.Equal(t, []string{"a"}, s.pushed(s.open("a")))
+}
+
+func TestPusherRepeatsWithGrowingDelaysWhileTheObjectSleeps(t *testing.T) {
+	s := newStage(t)
+	a := s.open("a")
+	s.post(sleeper("a", 1))
+	require.Equal(t, []string{"a"}, s.pushed(a))
+	last := s.clock.Now()
+	for _, delay := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
+		next, waits := s.pusher.step()
+		require.True(t, waits)
+		waited := next.Sub(last)
+		require.LessOrEqual(t, waited, delay*time.Second)
+		require.GreaterOrEqual(t, waited, delay*time.Second*8/10)
+		s.clock.SetTime(next.Add(-1))
+		require.Empty(t, s.pushed(a))
+		s.clock.SetTime(next)
+		s.post(sleeper("a", 1)) // the same decision again is no edge
+		require.Equal(t, []string{"a"}, s.pushed(a))
+		last = next
+	}
+}
+
+func TestPusherStopsWhenTheObjectWakes(t *testing.T) {
+	s := newStage(t)
+	a := s.open("a")
+	s.post(sleeper("a", 1))
+	require.Equal(t, []string{"a"}, s.pushed(a))
+	s.post(target("a", 1))
+	_, waits := s.pusher.step()
+	require.False(t, waits)
+	s.clock.Step(time.Minute)
+	require.Empty(t, s.pushed(a))
+
+	s.post(sleeper("a", 1))
+	require.Equal(t, []string{"a"}, s.pushed(a), "asleep again: a new edge")
+	next, _ := s.pusher.step()
+	require.LessOrEqual(t, next.Sub(s.clock.Now()), time.Second, "the delays begin anew")
+}
+
+func TestPusherPushesNothingForAnObjectThatLeftThePlan(t *testing.T) {
+	s := newStage(t)
+	a := s.open("a")
+	s.post(sleeper("a", 1))
+	require.Equal(t, []string{"a"}, s.pushed(a))
+	s.post()
+	s.clock.Step(time.Minute)
+	s.post()
+	require.Empty(t, s.pushed(a))
+}
+
+func TestPusherPushesAHeldNumberToo(t *testing.T) {
+	s := newStage(t)
+	a, b := s.open("a"), s.open("b")
+	known, unknown := held("a", 2, true), held("b", 2, false)
+	known.Facts.Asleep, unknown.Facts.Asleep = true, true
+	s.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{known, unknown}})
+	require.Equal(t, []string{"a"}, s.pushed(a, b))
+}
+
+func TestPusherDoesNotWakeOnTheWordOfAnOldPlan(t *testing.T) {
+	s := newStage(t)
+	s.post(sleeper("a", 1))
+	s.clock.Step(6 * time.Minute)
+	a := s.open("a")
+	_, waits := s.pusher.step()
+	require.False(t, waits, "nothing to do before a new plan")
+	require.Empty(t, s.pushed(a))
+	s.post(sleeper("a", 1))
+	require.Equal(t, []string{"a"}, s.pushed(a))
+}
+
+func TestPusherSendsAtMostFiveInAnySecond(t *testing.T) {
+	s := newStage(t)
+	var streams []*stream
+	var targets []fleet.Target
+	for i := range 23 {
+		name := fmt.Sprintf("v%02d", i)
+		streams = append(streams, s.open(name))
+		targets = append(targets, sleeper(name, 1))
+	}
+	s.post(targets...)
+	var times []time.Time
+	for range 60 {
+		for range s.pushed(streams...) {
+			times = append(times, s.clock.Now())
+		}
+		s.clock.Step(100 * time.Millisecond)
+	}
+	require.GreaterOrEqual(t, len(times), 25)
+	for i := pushesPerSecond; i < len(times); i++ {
+		require.GreaterOrEqual(t, times[i].Sub(times[i-pushesPerSecond]), time.Second)
+	}
+}
+
+func TestPusherSaysWhenThePaceAllowsMore(t *testing.T) {
+	s := newStage(t)
+	var targets []fleet.Target
+	for i := range 6 {
+		name := fmt.Sprintf("v%d", i)
+		s.open(name)
+		targets = append(targets, sleeper(name, 1))
+	}
+	s.post(targets...)
+	next, waits := s.pusher.step()
+	require.True(t, waits)
+	require.Equal(t, start.Add(time.Second), next)
+}
+
+func TestPusherPutsANewSleeperBeforeRepeats(t *testing.T) {
+	s := newStage(t)
+	var streams []*stream
+	var targets []fleet.Target
+	for i := range 100 {
+		name := fmt.Sprintf("old%02d", i)
+		streams = append(streams, s.open(name))
+		targets = append(targets, sleeper(name, 1))
+	}
+	s.post(targets...)
+	for range 20 {
+		require.Len(t, s.pushed(streams...), 5)
+		s.clock.Step(time.Second)
+	}
+	fresh := s.open("fresh")
+	s.post(append(targets, sleeper("fresh", 1))...)
+	require.Contains(t, s.pushed(append(streams, fresh)...), "fresh")
+}
+
+func TestPusherHoldsNobodyForAStreamThatDoesNotSend(t *testing.T) {
+	s := newStage(t)
+	stuck, fine := s.open("a-stuck"), s.open("b-fine")
+	s.post(sleeper("a-stuck", 1), sleeper("b-fine", 1))
+	s.pusher.step() // a-stuck has its turn, and never gives it back
+	sent := len(s.pushed(fine))
+	for range 100 {
+		s.clock.Step(time.Second)
+		s.post(sleeper("a-stuck", 1), sleeper("b-fine", 1))
+		sent += len(s.pushed(fine))
+	}
+	require.GreaterOrEqual(t, sent, 7)
+	require.Len(t, stuck.turn, 1, "however long it takes, one push waits: the latest wins")
+}
+
+func TestPusherPushesAtOnceWhatBecameWantedDuringASend(t *testing.T) {
+	s := newStage(t)
+	a := s.open("a")
+	s.post(sleeper("a", 1))
+	s.pusher.step()
+	<-a.turn
+	s.post(target("a", 1))
+	s.pusher.step()
+	s.post(sleeper("a", 1))
+	s.pusher.step()
+	require.Empty(t, a.turn)
+	s.pusher.done(a, nil)
+	require.Equal(t, []string{"a"}, s.pushed(a))
+}
+
+func TestPusherJitterDependsOnSeedVariantAndAttemptOnly(t *testing.T) {
+	board := NewBoard(BoardOptions{})
+	one, same, other := newPusher(board, 1, 1), newPusher(board, 1, 1), newPusher(board, 2, 1)
+	for attempts := 1; attempts < 8; attempts++ {
+		require.Equal(t, one.delay(variant("a"), attempts), same.delay(variant("a"), attempts))
+		require.NotEqual(t, one.delay(variant("a"), attempts), one.delay(variant("b"), attempts))
+		require.NotEqual(t, one.delay(variant("a"), attempts), other.delay(variant("a"), attempts))
+	}
+}
+
+func TestPusherCapsStreamsOfUnknownObjects(t *testing.T) {
+	s := newStage(t)
+	for i := range 20 {
+		s.open(fmt.Sprintf("early%d", i)) // before the first plan nobody knows who is unknown
+	}
+	s.post(target("known", 1))
+	_, err := s.pusher.open(variant("x"), true)
+	require.ErrorContains(t, err, "too many streams")
+	s.open("known")
+
+	s = newStage(t)
+	s.post(target("known", 1))
+	var last *stream
+	for i := range 10 {
+		last = s.open(fmt.Sprintf("x%d", i))
+	}
+	_, err = s.pusher.open(variant("x"), false)
+	require.ErrorContains(t, err, "too many streams")
+	s.pusher.close(last)
+	_, err = s.pusher.open(variant("x"), false)
+	require.NoError(t, err, "a closed stream makes room")
+
+	s.post(target("known", 1), target("x0", 1))
+	s.open("y")
+	_, err = s.pusher.open(variant("z"), true)
+	require.Error(t, err, "a stream that the plan now knows makes room for one")
+}
+
+func TestPusherOnlyCountsStreamsThatDoNotPush(t *testing.T) {
+	s := newStage(t)
+	s.post(sleeper("a", 1))
+	quiet, err := s.pusher.open(variant("a"), false)
+	require.NoError(t, err)
+	require.Empty(t, s.pushed(quiet))
+}
+
+func TestPusherForgetsClosedStreams(t *testing.T) {
+	s := newStage(t)
+	waiting, sending, failing := s.open("a"), s.open("b"), s.open("c")
+	s.post(sleeper("b", 1), sleeper("c", 1))
+	s.pusher.step()
+	<-failing.turn
+	s.pusher.done(failing, errors.New("gone"))
+	s.pusher.close(failing)
+	s.pusher.close(sending) // with its turn not taken
+	s.post(sleeper("a", 1))
+	s.pusher.open(variant("d"), true)
+	s.pusher.close(waiting)
+	require.NoError(t, s.pusher.settle(t.Context()))
+	require.Zero(t, s.pusher.pushes())
+	require.Len(t, s.pusher.streams, 1)
+	require.True(t, s.pusher.later.empty() && s.pusher.due.empty())
+}
+
+func TestSettleWaitsForSendsToReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		board := NewBoard(BoardOptions{})
+		p := newPusher(board, 1, 10)
+		a, err := p.open(variant("a"), true)
+		require.NoError(t, err)
+		board.Post(planAt(time.Now(), sleeper("a", 1)))
+		settled := make(chan error, 1)
+		go func() { settled <- p.settle(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, settled, "the send has not returned")
+		<-a.turn
+		p.done(a, nil)
+		require.NoError(t, <-settled)
+		require.EqualValues(t, 1, p.pushes())
+	})
+}
+
+func TestSettleEndsWithItsContext(t *testing.T) {
+	s := newStage(t)
+	s.open("a")
+	s.post(sleeper("a", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.pusher.settle(ctx), context.Canceled)
+}
+
+func TestPusherRunsByItselfInRealTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		board := NewBoard(BoardOptions{})
+		p := newPusher(board, 1, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go p.run(ctx)
+		a, err := p.open(variant("a"), true)
+		require.NoError(t, err)
+		synctest.Wait()
+
+		board.Post(planAt(time.Now(), sleeper("a", 1)))
+		last := time.Now()
+		for _, longest := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
+			<-a.turn
+			require.LessOrEqual(t, time.Since(last), longest)
+			require.GreaterOrEqual(t, time.Since(last), longest*8/10)
+			last = time.Now()
+			p.done(a, nil)
+		}
+
+		board.Post(planAt(time.Now(), target("a", 1)))
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		require.Empty(t, a.turn)
+	})
+}

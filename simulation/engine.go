@@ -1,0 +1,249 @@
+package simulation
+
+import (
+	"math"
+	"slices"
+)
+
+// blockSize is how many tokens a block of the KV cache holds.
+const blockSize = 16
+
+// engine serves requests in iterations, by the rules of vLLM's scheduler.
+//
+// An iteration costs a constant amount of work plus that of the chunks of prompts in it, whatever the number of
+// sequences in decode: all of these move by one token, so that sums and a clock of steps say all that is needed.
+type engine struct {
+	profile      Profile
+	maxSequences int
+	maxTokens    int
+	blocks       int     // room of the KV cache
+	prefixHits   float64 // share of each prompt that is found in the cache
+	noise        draws
+
+	waiting    []*sequence // first come, first served; preempted ones in front
+	running    []*sequence // in the order of admission
+	prefilling []*sequence // those of running whose prompt is not done yet
+	decoding   decoding    // those of running whose prompt is done
+	contexts   int64       // sum of the contexts of decoding
+	// offsets counts the decoding sequences by (tokens stored - step) modulo the block size, which stays as it is while
+	// both grow. A sequence needs a new block in the iteration after which its tokens stored pass a multiple of the size.
+	offsets [blockSize]int
+	free    int // blocks
+
+	step     int     // iterations done
+	admitted int     // sequences admitted so far, preempted ones again
+	began    float64 // the running iteration
+	end      float64 // +Inf: idle
+	done     []*sequence
+
+	metrics engineMetrics
+}
+
+func newEngine(spec VariantSpec, noise draws) engine {
+	blocks := spec.KVTokens / blockSize
+	return engine{
+		profile:      spec.Profile,
+		maxSequences: spec.MaxSequences,
+		maxTokens:    spec.MaxBatchedTokens,
+		blocks:       blocks,
+		prefixHits:   spec.PrefixHits,
+		noise:        noise,
+		free:         blocks,
+		end:          math.Inf(1),
+		metrics:      newEngineMetrics(),
+	}
+}
+
+// inFlight returns how many requests the engine has.
+func (e *engine) inFlight() int { return len(e.waiting) + len(e.running) }
+
+// holds reports whether a sequence fits into the KV cache to its end.
+func (e *engine) holds(s *sequence) bool { return blocksOf(s.longest()) <= e.blocks }
+
+// kvUsage returns the share of the KV cache that is taken.
+func (e *engine) kvUsage() float64 { return float64(e.blocks-e.free) / float64(e.blocks) }
+
+// submit takes a sequence into the queue; an idle engine begins at once.
+func (e *engine) submit(s *sequence, now float64) {
+	s.dispatched, s.order = now, 0
+	e.waiting = append(e.waiting, s)
+	if math.IsInf(e.end, 1) {
+		e.begin(now)
+	}
+}
+
+// begin decides what the next iteration does and when it ends.
+func (e *engine) begin(now float64) {
+	preempted := e.makeRoom(now)
+	e.free -= e.newBlocks()
+	b := batch{decodes: len(e.decoding), contexts: e.contexts}
+	budget := e.maxTokens - b.decodes
+	for _, s := range e.prefilling {
+		budget -= e.take(s, budget, &b)
+	}
+	if !preempted {
+		e.admit(now, budget, &b)
+	}
+	e.began, e.end = now, math.Inf(1)
+	if len(e.running) > 0 {
+		e.end = now + float64(e.profile.duration(&b)*e.noise.spread(e.profile.Noise))
+	}
+}
+
+// makeRoom preempts the youngest sequences until every decoding one can store its next token. One alone always can.
+func (e *engine) makeRoom(now float64) (preempted bool) {
+	for e.free < e.newBlocks() {
+		e.preempt(e.running[len(e.running)-1], now)
+		preempted = true
+	}
+	return preempted
+}
+
+// preempt takes a sequence out of the batch and to the head of the queue. Its KV cache is computed again later.
+func (e *engine) preempt(s *sequence, now float64) {
+	e.running = e.running[:len(e.running)-1]
+	if s.position < s.prefill {
+		e.free += blocksOf(s.prefill)
+		e.prefilling = e.prefilling[:len(e.prefilling)-1]
+	} else {
+		s.generated = s.decoded(e.step)
+		s.lastToken = now
+		e.decoding.remove(s)
+		e.leaveDecode(s, s.generated)
+	}
+	s.position, s.chunk = 0, 0
+	e.waiting = slices.Insert(e.waiting, 0, s)
+	e.metrics.preemptions++
+}
+
+// newBlocks returns how many blocks the decoding sequences need for their next tokens.
+func (e *engine) newBlocks() int { return e.offsets[offset(0, e.step)] }
+
+// take gives a sequence as much of the budget as the rest of its prompt needs, and returns how much that is.
+func (e *engine) take(s *sequence, budget int, b *batch) int {
+	s.chunk = min(budget, s.prefill-s.position)
+	if s.chunk == 0 {
+		return 0
+	}
+	b.prompts++
+	b.tokens += s.chunk
+	b.squares += int64(s.chunk) * int64(2*s.position+s.chunk)
+	return s.chunk
+}
+
+// admit takes sequences from the queue while there are budget, places and free blocks for the whole prompt of the next.
+func (e *engine) admit(now float64, budget int, b *batch) {
+	for len(e.waiting) > 0 && budget > 0 && len(e.running) < e.maxSequences {
+		s := e.waiting[0]
+		prefill := s.Prompt + s.generated
+		if blocksOf(prefill) > e.free {
+			return
+		}
+		e.waiting = e.waiting[1:]
+		e.free -= blocksOf(prefill)
+		s.position = cached(s.Prompt, e.prefixHits)
+		if s.order == 0 { // not one that was preempted
+			s.scheduled = now
+			e.metrics.prefixQueries += s.Prompt
+			e.metrics.prefixHits += s.position
+		}
+		e.admitted++
+		s.order, s.prefill = e.admitted, prefill
+		e.running = append(e.running, s)
+		e.prefilling = append(e.prefilling, s)
+		budget -= e.take(s, budget, b)
+	}
+}
+
+// complete ends the running iteration and returns the sequences that are finished with it. The slice is reused.
+func (e *engine) complete() []*sequence {
+	now := e.end
+	e.step++
+	e.done = e.done[:0]
+	e.contexts += int64(len(e.decoding))
+	e.metrics.generationTokens += len(e.decoding)
+	e.metrics.itl.observe(now-e.began, len(e.decoding))
+	for s, ok := e.decoding.pop(e.step); ok; s, ok = e.decoding.pop(e.step) {
+		e.leaveDecode(s, s.Output)
+		e.retire(s, now)
+	}
+	e.completeChunks(now)
+	return e.done
+}
+
+// completeChunks moves the prompts on. The last chunk of a prompt yields the next token, for a new request its first.
+func (e *engine) completeChunks(now float64) {
+	kept := e.prefilling[:0]
+	for _, s := range e.prefilling {
+		s.position += s.chunk
+		s.chunk = 0
+		if s.position < s.prefill {
+			kept = append(kept, s)
+			continue
+		}
+		e.emit(s, now)
+		if s.generated == s.Output {
+			e.free += blocksOf(s.prefill)
+			e.retire(s, now)
+			continue
+		}
+		e.enterDecode(s)
+	}
+	clear(e.prefilling[len(kept):])
+	e.prefilling = kept
+}
+
+// emit gives a sequence the token that ends its prefill.
+func (e *engine) emit(s *sequence, now float64) {
+	s.generated++
+	e.metrics.generationTokens++
+	if s.generated == 1 {
+		s.firstToken = now
+		e.metrics.promptTokens += s.Prompt
+		e.metrics.ttft.observe(now-s.dispatched, 1)
+	} else {
+		e.metrics.itl.observe(now-s.lastToken, 1)
+	}
+	s.lastToken = now
+}
+
+func (e *engine) enterDecode(s *sequence) {
+	s.finish = e.step + s.Output - s.generated
+	e.decoding.add(s)
+	e.contexts += int64(s.Prompt + s.generated)
+	e.offsets[offset(s.Prompt+s.generated-1, e.step)]++
+}
+
+// leaveDecode returns what a sequence held that has generated so many tokens.
+func (e *engine) leaveDecode(s *sequence, generated int) {
+	stored := s.Prompt + generated - 1
+	e.contexts -= int64(s.Prompt + generated)
+	e.offsets[offset(stored, e.step)]--
+	e.free += blocksOf(stored)
+}
+
+func (e *engine) retire(s *sequence, now float64) {
+	at := slices.Index(e.running, s)
+	e.running = slices.Delete(e.running, at, at+1)
+	s.lastToken = now
+	e.done = append(e.done, s)
+	e.metrics.finish(s)
+}
+
+// release takes a sequence out of the queue that another engine has.
+func (e *engine) release(s *sequence) {
+	at := slices.Index(e.waiting, s)
+	e.waiting = slices.Delete(e.waiting, at, at+1)
+	e.metrics.aborted++
+}
+
+func blocksOf(tokens int) int { return (tokens + blockSize - 1) / blockSize }
+
+func offset(stored, step int) int { return (stored - step) & (blockSize - 1) }
+
+// cached returns how much of a prompt is found in the prefix cache: whole blocks, and never the last token, whose
+// output is needed.
+func cached(prompt int, hits float64) int {
+	found := int(float64(prompt) * hits)
+	return min(found, prompt-1) / blockSize * blockSize
+}

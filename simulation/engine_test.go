@@ -1,0 +1,385 @@
+package simulation
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// plain is a profile with round numbers and no noise.
+func plain() Profile {
+	return Profile{
+		Accelerator: "L40S", Model: "Llama-3.1-8B",
+		Iteration: 0.020, PerSequence: 0.0001, PerContextToken: 1e-7,
+		PerPromptToken: 5e-5, PerPromptTokenSquared: 1e-9, PerRequest: 2e-5,
+		KVTokens: 100_000,
+	}
+}
+
+func oneVariant(change func(*VariantSpec)) FleetSpec {
+	v := VariantSpec{
+		ID:      fleet.VariantID{Namespace: chat.Namespace, Name: "llama-l40s"},
+		Model:   chat,
+		Target:  fleet.TargetID{Namespace: chat.Namespace, APIVersion: "apps/v1", Kind: "Deployment", Name: "llama-l40s"},
+		Profile: plain(), Cost: 2, Initial: 1,
+	}
+	if change != nil {
+		change(&v)
+	}
+	return FleetSpec{Seed: 1, Epoch: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), Variants: []VariantSpec{v}}
+}
+
+func newFleet(t testing.TB, spec FleetSpec) *Fleet {
+	t.Helper()
+	f, err := NewFleet(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func offer(t testing.TB, f *Fleet, requests ...Request) {
+	t.Helper()
+	if err := f.Offer(requests); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seeded returns n requests at a rate with lengths up to the given ones.
+func seeded(seed uint64, n int, rate float64, prompt, output int) []Request {
+	random := rand.New(rand.NewPCG(seed, 99))
+	requests := make([]Request, n)
+	now := 0.0
+	for i := range requests {
+		now += random.ExpFloat64() / rate
+		requests[i] = Request{Arrival: now, Model: chat, Prompt: 1 + random.IntN(prompt), Output: 1 + random.IntN(output)}
+	}
+	return requests
+}
+
+func close15(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(1, math.Abs(b)) }
+
+func TestEngineServesOneRequestAsComputedByHand(t *testing.T) {
+	f := newFleet(t, oneVariant(nil))
+	offer(t, f, Request{Arrival: 10, Model: chat, Prompt: 1000, Output: 3})
+	f.Advance(100)
+	prefill := 0.020 + 5e-5*1000 + 1e-9*1000*1000 + 2e-5
+	second := 0.020 + 0.0001 + 1e-7*1001 + 2e-5
+	third := 0.020 + 0.0001 + 1e-7*1002 + 2e-5
+	o := f.Outcomes()[0]
+	if !close15(o.TTFT, prefill) || !close15(o.End, 10+prefill+second+third) || !close15(o.ITL, (second+third)/2) {
+		t.Errorf("got TTFT %v, ITL %v, end %v; want %v, %v, %v",
+			o.TTFT, o.ITL, o.End, prefill, (second+third)/2, 10+prefill+second+third)
+	}
+}
+
+func TestEngineGivesASingleTokenWithThePrompt(t *testing.T) {
+	f := newFleet(t, oneVariant(nil))
+	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 16, Output: 1})
+	f.Advance(1)
+	if o := f.Outcomes()[0]; o.End != o.TTFT || o.ITL != 0 {
+		t.Errorf("got end %v, TTFT %v, ITL %v", o.End, o.TTFT, o.ITL)
+	}
+	if kv := f.States()[0].KV; kv != 0 {
+		t.Errorf("KV usage %v is left", kv)
+	}
+}
+
+func TestEngineSharesTheTokenBudgetAmongPrompts(t *testing.T) {
+	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens, v.MaxSequences = 1000, 10 }))
+	// The first begins alone with 1000 of its 1500 tokens. Its other 500 leave 500 for the second, which then takes what
+	// the one decode leaves: 100.
+	offer(t, f,
+		Request{Arrival: 0, Model: chat, Prompt: 1500, Output: 2},
+		Request{Arrival: 0.001, Model: chat, Prompt: 600, Output: 1})
+	f.Advance(10)
+	first := 0.020 + 5e-5*1000 + 1e-9*1000*1000 + 2e-5
+	second := 0.020 + 5e-5*1000 + 1e-9*(500*2500+500*500) + 2*2e-5
+	third := 0.020 + 0.0001 + 1e-7*1501 + 5e-5*100 + 1e-9*100*1100 + 2*2e-5
+	a, b := f.Outcomes()[0], f.Outcomes()[1]
+	if !close15(a.TTFT, first+second) || !close15(a.End, first+second+third) || !close15(b.End, a.End) {
+		t.Errorf("got %v, %v, %v; want %v, %v, %v", a.TTFT, a.End, b.End, first+second, first+second+third, first+second+third)
+	}
+}
+
+func TestPrefixHitsSaveTheWorkOfWholeBlocks(t *testing.T) {
+	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.PrefixHits = 0.5 }))
+	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 1000, Output: 1})
+	f.Advance(1)
+	const hit = 496 // of the half, whole blocks
+	want := 0.020 + 5e-5*(1000-hit) + 1e-9*(1000-hit)*(2*hit+1000-hit) + 2e-5
+	if got := f.Outcomes()[0].TTFT; !close15(got, want) {
+		t.Errorf("got TTFT %v, want %v", got, want)
+	}
+}
+
+// TestEngineAgreesWithItsTwin compares the engine with one that keeps every sequence's tokens and sums them up in each
+// iteration. Small caches make it preempt.
+func TestEngineAgreesWithItsTwin(t *testing.T) {
+	preemptions := 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		spec := oneVariant(func(v *VariantSpec) {
+			v.MaxSequences = 1 + random.IntN(30)
+			v.MaxBatchedTokens = v.MaxSequences + random.IntN(500)
+			v.KVTokens = 800 + random.IntN(3000)
+			v.PrefixHits = []float64{0, 0.3}[random.IntN(2)]
+		})
+		requests := seeded(seed, 300, 2+10*random.Float64(), 500, 300)
+		f := newFleet(t, spec)
+		offer(t, f, requests...)
+		f.Advance(math.Inf(1))
+		twin := newTwin(spec.Variants[0].withDefaults(), requests)
+		twin.run(t)
+		preemptions += twin.preempted
+		if got := f.States()[0].Preemptions; got != twin.preempted {
+			t.Fatalf("seed %d: %d preemptions, twin %d", seed, got, twin.preempted)
+		}
+		if len(f.Outcomes()) != len(requests) {
+			t.Fatalf("seed %d: %d of %d requests ended", seed, len(f.Outcomes()), len(requests))
+		}
+		for _, o := range f.Outcomes() {
+			want := twin.byArrival[o.Arrival]
+			if o.End != want.end || o.TTFT != want.first-o.Arrival {
+				t.Fatalf("seed %d: request at %v: got first token after %v, end %v; twin %v, %v",
+					seed, o.Arrival, o.TTFT, o.End, want.first-o.Arrival, want.end)
+			}
+		}
+	}
+	if preemptions < 100 {
+		t.Errorf("only %d preemptions: the cases are too easy", preemptions)
+	}
+}
+
+// twin is a deliberately dumb engine.
+type twin struct {
+	spec      VariantSpec
+	arrivals  []Request
+	waiting   []*twinSequence
+	running   []*twinSequence
+	now       float64
+	preempted int
+	byArrival map[float64]*twinSequence
+}
+
+type twinSequence struct {
+	Request
+	generated, computed, target, chunk int
+	first, end                         float64
+}
+
+func newTwin(spec VariantSpec, requests []Request) *twin {
+	return &twin{spec: spec, arrivals: requests, byArrival: map[float64]*twinSequence{}}
+}
+
+func (s *twinSequence) decodes() bool { return s.computed >= s.target }
+
+// stored is how many tokens a sequence has, or has reserved, in the KV cache.
+func (s *twinSequence) stored() int { return max(s.computed, s.target) }
+
+func ceil16(n int) int { return int(math.Ceil(float64(n) / 16)) }
+
+func (w *twin) used(extra int) int {
+	used := 0
+	for _, s := range w.running {
+		stored := s.stored()
+		if s.decodes() {
+			stored += extra
+		}
+		used += ceil16(stored)
+	}
+	return used
+}
+
+func (w *twin) run(t *testing.T) {
+	room := w.spec.KVTokens / 16
+	for len(w.arrivals) > 0 || len(w.waiting) > 0 || len(w.running) > 0 {
+		if len(w.waiting) == 0 && len(w.running) == 0 {
+			w.now = w.arrivals[0].Arrival
+			w.arrive()
+		}
+		w.iterate(room)
+		if w.used(0) > room {
+			t.Fatal("the KV cache holds more than its room")
+		}
+		for len(w.arrivals) > 0 && w.arrivals[0].Arrival < w.now {
+			w.arrive()
+		}
+	}
+}
+
+func (w *twin) arrive() {
+	s := &twinSequence{Request: w.arrivals[0]}
+	w.arrivals = w.arrivals[1:]
+	w.byArrival[s.Arrival] = s
+	w.waiting = append(w.waiting, s)
+}
+
+func (w *twin) iterate(room int) {
+	before := w.preempted
+	for w.used(1) > room {
+		last := w.running[len(w.running)-1]
+		w.running = w.running[:len(w.running)-1]
+		last.computed, last.target = 0, 0
+		w.waiting = append([]*twinSequence{last}, w.waiting...)
+		w.preempted++
+	}
+	b := batch{}
+	for _, s := range w.running {
+		if s.decodes() {
+			b.decodes++
+			b.contexts += int64(s.Prompt + s.generated)
+		}
+	}
+	budget := w.spec.MaxBatchedTokens - b.decodes
+	chunk := func(s *twinSequence) {
+		s.chunk = min(budget, s.target-s.computed)
+		budget -= s.chunk
+		if s.chunk > 0 {
+			b.prompts++
+			b.tokens += s.chunk
+			b.squares += int64(s.chunk * (2*s.computed + s.chunk))
+		}
+	}
+	for _, s := range w.running {
+		if !s.decodes() {
+			chunk(s)
+		}
+	}
+	for w.preempted == before && budget > 0 && len(w.waiting) > 0 && len(w.running) < w.spec.MaxSequences {
+		s := w.waiting[0]
+		if w.used(1)+ceil16(s.Prompt+s.generated) > room {
+			break
+		}
+		w.waiting = w.waiting[1:]
+		w.running = append(w.running, s)
+		s.target = s.Prompt + s.generated
+		s.computed = min(int(float64(s.Prompt)*w.spec.PrefixHits), s.Prompt-1) / 16 * 16
+		chunk(s)
+	}
+	w.now += w.spec.Profile.duration(&b)
+	w.finish()
+}
+
+func (w *twin) finish() {
+	var kept []*twinSequence
+	for _, s := range w.running {
+		if s.decodes() {
+			s.computed++
+			s.generated++
+		} else {
+			s.computed += s.chunk
+			if s.decodes() {
+				s.generated++
+				if s.generated == 1 {
+					s.first = w.now
+				}
+			}
+		}
+		if s.generated == s.Output {
+			s.end = w.now
+			continue
+		}
+		kept = append(kept, s)
+	}
+	w.running = kept
+}
+
+func TestEngineStaysWithinItsLimits(t *testing.T) {
+	spec := oneVariant(func(v *VariantSpec) {
+		v.KVTokens, v.MaxSequences, v.MaxBatchedTokens = 4000, 20, 256
+	})
+	f := newFleet(t, spec)
+	offer(t, f, seeded(3, 500, 8, 600, 200)...)
+	e := &f.variants[0].pods[0].engine
+	for !math.IsInf(f.agenda.first(), 1) || f.arrived < len(f.offered) {
+		at := f.agenda.first()
+		if f.arrived < len(f.offered) {
+			at = min(at, f.offered[f.arrived].Arrival)
+		}
+		f.Advance(at)
+		tokens := len(e.decoding)
+		for _, s := range e.prefilling {
+			tokens += s.chunk
+		}
+		if tokens > 256 || len(e.running) > 20 || e.free < 0 || e.kvUsage() > 1 {
+			t.Fatalf("at %v: %d tokens, %d running, %d blocks free", at, tokens, len(e.running), e.free)
+		}
+	}
+	if e.free != e.blocks || e.contexts != 0 || e.offsets != [blockSize]int{} {
+		t.Errorf("an empty engine has %d of %d blocks free, contexts %d, offsets %v", e.free, e.blocks, e.contexts, e.offsets)
+	}
+	if e.metrics.preemptions == 0 {
+		t.Error("nothing was preempted: the case is too easy")
+	}
+}
+
+func TestEngineIsFirstComeFirstServed(t *testing.T) {
+	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxSequences = 4 }))
+	offer(t, f, seeded(5, 200, 5, 3000, 100)...)
+	f.Advance(math.Inf(1))
+	first := map[float64]float64{}
+	for _, o := range f.Outcomes() {
+		first[o.Arrival] = o.Arrival + o.TTFT
+	}
+	last := 0.0
+	for _, r := range seeded(5, 200, 5, 3000, 100) {
+		if first[r.Arrival] < last {
+			t.Fatalf("the request of %v got its first token at %v, after a later one at %v", r.Arrival, first[r.Arrival], last)
+		}
+		last = first[r.Arrival]
+	}
+}
+
+// TestIterationsAreAsLongAsTheMeanFieldSays compares the mean iteration with α/(1-ρ), where ρ is the share of the time
+// that goes into work per prompt and per sequence (sums of means; exact where the batch never empties).
+func TestIterationsAreAsLongAsTheMeanFieldSays(t *testing.T) {
+	const rate, prompt, output = 4.0, 1000, 200
+	spec := oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens = 8192 })
+	spec.Variants[0].Profile.Noise = 0.1
+	requests := seeded(11, 20_000, rate, 1, 1)
+	for i := range requests {
+		requests[i].Prompt, requests[i].Output = prompt, output
+	}
+	f := newFleet(t, spec)
+	offer(t, f, requests...)
+	f.Advance(math.Inf(1))
+	p := plain()
+	perRequest := p.PerPromptToken*prompt + p.PerPromptTokenSquared*prompt*prompt + p.PerRequest +
+		(output-1)*(p.PerSequence+p.PerRequest+p.PerContextToken*(prompt+(output+1)/2))
+	arrived := float64(len(requests)) / requests[len(requests)-1].Arrival
+	want := p.Iteration / (1 - arrived*perRequest)
+	got := f.Now() / float64(f.variants[0].pods[0].engine.step)
+	if math.Abs(got/want-1) > 0.02 {
+		t.Errorf("an iteration takes %v s on average, want about %v", got, want)
+	}
+}
+
+func TestNoiseHasMeanOne(t *testing.T) {
+	source, sum := newDraws(1, 2), 0.0
+	const n = 100_000
+	for range n {
+		sum += source.spread(0.5)
+	}
+	if math.Abs(sum/n-1) > 0.01 {
+		t.Errorf("mean %v", sum/n)
+	}
+}
+
+func TestProfilesHaveTheirFitsAndRoom(t *testing.T) {
+	p, ok := ProfileOf("Llama-3.1-8B", "H100")
+	if !ok {
+		t.Fatal("no profile")
+	}
+	// 39.2 ms for 2,048 tokens in the source, which has 4.86 ms where an iteration has 6.07 here.
+	got := p.duration(&batch{prompts: 1, tokens: 2048, squares: 2048 * 2048}) - hostOverhead
+	if math.Abs(got-0.0369) > 0.0001 || p.KVTokens != 427246 {
+		t.Errorf("a prefill of 2048 takes %v s, the room is %d tokens", got, p.KVTokens)
+	}
+	if _, ok := ProfileOf("Llama-3.1-8B", "TPU"); ok {
+		t.Error("a profile of an accelerator that is not there")
+	}
+}

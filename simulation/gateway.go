@@ -1,0 +1,67 @@
+package simulation
+
+import (
+	"math"
+	"slices"
+)
+
+// gateway takes the requests of one model to its replicas, and holds those back that no ready replica can take.
+type gateway struct {
+	ModelSpec
+	served  string // the model's name in metrics
+	routing Routing
+	room    int // KV blocks of the largest replica that any variant of the model has
+
+	pods   []*pod // that are ready, in the order in which they became so
+	cursor int
+	queue  []*sequence // in order of arrival
+
+	arrived, answered, lost int // requests
+}
+
+// fits reports whether any variant of the model could ever hold a request.
+func (g *gateway) fits(s *sequence) bool { return blocksOf(s.longest()) <= g.room }
+
+// choose returns the replica for a sequence, and whether there is one.
+func (g *gateway) choose(s *sequence) (*pod, bool) {
+	var best *pod
+	chosen := 0
+	for i := range g.pods {
+		at := (g.cursor + i) % len(g.pods)
+		p := g.pods[at]
+		if !p.engine.holds(s) || best != nil && p.engine.inFlight() >= best.engine.inFlight() {
+			continue
+		}
+		best, chosen = p, at
+		if g.routing == RoundRobin {
+			break
+		}
+	}
+	if best != nil {
+		g.cursor = (chosen + 1) % len(g.pods)
+	}
+	return best, best != nil
+}
+
+func (g *gateway) full() bool { return g.MaxQueue > 0 && len(g.queue) >= g.MaxQueue }
+
+// expiry returns when the first of the queue gives up, or +Inf.
+func (g *gateway) expiry() float64 {
+	if g.Patience == 0 || len(g.queue) == 0 {
+		return math.Inf(1)
+	}
+	return g.queue[0].Arrival + g.Patience
+}
+
+func (g *gateway) join(p *pod) { g.pods = append(g.pods, p) }
+
+func (g *gateway) leave(p *pod) {
+	at := slices.Index(g.pods, p)
+	g.pods = slices.Delete(g.pods, at, at+1)
+	if g.cursor > at {
+		g.cursor--
+	}
+	if g.cursor >= len(g.pods) {
+		g.cursor = 0
+	}
+}

@@ -1,0 +1,92 @@
+package simulation
+
+import "slices"
+
+// active returns the replicas that are not on their way out.
+func (v *variant) active() []*pod {
+	active := make([]*pod, 0, len(v.pods))
+	for _, p := range v.pods {
+		if p.state != draining {
+			active = append(active, p)
+		}
+	}
+	return active
+}
+
+func (v *variant) slotsTaken() int {
+	taken := 0
+	for _, p := range v.pods {
+		if p.holdsSlot() {
+			taken++
+		}
+	}
+	return taken
+}
+
+// schedule gives free slots to pending replicas, the oldest first. Their start-up begins.
+func (f *Fleet) schedule(v *variant) {
+	taken := v.slotsTaken()
+	for _, p := range v.pods {
+		if p.state != pending {
+			continue
+		}
+		if v.Slots > 0 && taken >= v.Slots {
+			return
+		}
+		taken++
+		p.state, p.scheduled = loading, f.now
+		p.readyAt += f.now
+		f.agenda.set(p)
+	}
+}
+
+// shrink removes replicas, those that serve by way of a drain.
+func (f *Fleet) shrink(surplus []*pod) {
+	var drained []*pod
+	for _, p := range surplus {
+		if p.state != ready {
+			f.remove(p)
+			continue
+		}
+		p.state, p.deadline = draining, f.now+p.variant.Grace
+		p.variant.gateway.leave(p)
+		drained = append(drained, p)
+	}
+	for _, p := range drained {
+		f.handOver(p)
+		f.settle(p)
+	}
+}
+
+// handOver gives what a draining replica has not begun to replicas that are ready. Where none can take it, it stays.
+func (f *Fleet) handOver(p *pod) {
+	for _, s := range slices.Clone(p.engine.waiting) {
+		if s.started() {
+			continue
+		}
+		if f.dispatch(p.variant.gateway, s) {
+			p.engine.release(s)
+		}
+	}
+}
+
+// cutOff ends a drain at its deadline.
+func (f *Fleet) cutOff(p *pod) {
+	for _, s := range slices.Concat(p.engine.running, p.engine.waiting) {
+		f.lose(p.variant.gateway, s, CutOff)
+	}
+	f.remove(p)
+}
+
+// remove takes a replica out of the fleet; its slot is free at once.
+func (f *Fleet) remove(p *pod) {
+	v := p.variant
+	if p.holdsSlot() {
+		v.held += f.now - p.scheduled
+	}
+	p.state = gone
+	f.agenda.set(p)
+	at := slices.Index(v.pods, p)
+	v.pods = slices.Delete(v.pods, at, at+1)
+	f.schedule(v)
+}

@@ -1,0 +1,11 @@
+package simulation
+
+import "github.com/wva-project/wva/fleet"
+
+// Request is one request as it arrives. Times are seconds of virtual time since the simulation began.
+type Request struct {
+	Arrival float64       // when it reaches the gateway
+	Model   fleet.ModelID // the model it asks for
+	Prompt  int           // prompt tokens, at least 1
+	Output  int           // output tokens, at least 1
+}

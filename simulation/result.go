@@ -1,0 +1,100 @@
+package simulation
+
+import (
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Result is what a run took and what it gave.
+type Result struct {
+	Requests int // that arrived. What is neither served nor lost was not finished in the end
+	Served   int
+	Lost     int
+	// Attainment is the share of all that arrived, 0 to 1, that were served within the objective of their model. It is 1
+	// without requests.
+	Attainment float64
+	Expenses   []Expense // by variant
+	Cost       float64   // of all variants
+	// Reversals is how often the number of replicas asked for of any variant went up after it had gone down, or the other
+	// way round.
+	Reversals    int
+	PeakReplicas int // the most that were asked for at one time, over all variants
+	EndReplicas  int // asked for in the end
+}
+
+// Promise is the objective of a model. A model without one is served well by any answer.
+type Promise struct {
+	Model fleet.ModelID
+	fleet.Objective
+}
+
+// Recorder keeps of a run what cannot be read off a fleet in the end. Its zero value is ready to use, for one fleet.
+type Recorder struct {
+	wanted     []int // replicas asked for, by variant
+	directions []int // of the latest change: -1, +1, or 0 before the first
+	reversals  int
+	peak       int
+}
+
+// Observe records the replicas that are asked for. Call it at the beginning and whenever replicas may have been scaled.
+func (r *Recorder) Observe(f *Fleet) {
+	if r.wanted == nil {
+		r.wanted, r.directions = make([]int, len(f.variants)), make([]int, len(f.variants))
+		for i, v := range f.variants {
+			r.wanted[i] = v.wanted
+		}
+	}
+	total := 0
+	for i, v := range f.variants {
+		total += v.wanted
+		if v.wanted == r.wanted[i] {
+			continue
+		}
+		direction := +1
+		if v.wanted < r.wanted[i] {
+			direction = -1
+		}
+		if r.directions[i] == -direction {
+			r.reversals++
+		}
+		r.wanted[i], r.directions[i] = v.wanted, direction
+	}
+	r.peak = max(r.peak, total)
+}
+
+// Result returns what the fleet took and gave up to now.
+func (r *Recorder) Result(f *Fleet, promises []Promise) Result {
+	r.Observe(f)
+	result := Result{Attainment: 1, Expenses: f.Expenses(), Reversals: r.reversals, PeakReplicas: r.peak}
+	for _, tally := range f.Tallies() {
+		result.Requests += tally.Arrived
+		result.Served += tally.Served
+		result.Lost += tally.Lost
+	}
+	for _, expense := range result.Expenses {
+		result.Cost += expense.Cost
+	}
+	for _, v := range f.variants {
+		result.EndReplicas += v.wanted
+	}
+	if result.Requests > 0 {
+		result.Attainment = float64(met(f.outcomes, promises)) / float64(result.Requests)
+	}
+	return result
+}
+
+// met returns how many requests were served as it was promised.
+func met(outcomes []Outcome, promises []Promise) int {
+	met := 0
+	for _, o := range outcomes {
+		var objective fleet.Objective
+		if i := slices.IndexFunc(promises, func(p Promise) bool { return p.Model == o.Model }); i >= 0 {
+			objective = promises[i].Objective
+		}
+		if o.Meets(objective) {
+			met++
+		}
+	}
+	return met
+}

@@ -1,0 +1,177 @@
+package simulation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// FleetSpec describes a fleet. Two fleets of the same spec behave alike to the bit.
+type FleetSpec struct {
+	// Seed is the randomness of start-up times and of iteration times. Each replica draws from a stream of its own, named
+	// by its variant and number, so that what happens elsewhere does not change it.
+	Seed uint64
+	// Epoch is the time of day at which virtual time is 0.
+	Epoch    time.Time
+	Variants []VariantSpec
+	// Models has a row for each model whose gateway differs from the default.
+	Models []ModelSpec
+	// Routing is how gateways choose a replica. Zero means LeastRequests.
+	Routing Routing
+}
+
+// Routing is how a gateway chooses among the replicas that are ready.
+type Routing uint8
+
+// The ways to route.
+const (
+	LeastRequests Routing = iota // the one with the fewest requests, in turn among equals
+	RoundRobin                   // in turn
+)
+
+// ModelSpec describes the gateway of one model.
+type ModelSpec struct {
+	ID fleet.ModelID
+	// MaxQueue is how many requests the gateway holds back at most; what comes on top is lost. Zero means any number.
+	MaxQueue int
+	// Patience is for how long after its arrival a request waits at the gateway before it gives up, in seconds. Zero means
+	// for ever.
+	Patience float64
+}
+
+// VariantSpec describes a variant and the workload that it scales.
+type VariantSpec struct {
+	ID         fleet.VariantID
+	Model      fleet.ModelID
+	Target     fleet.TargetID
+	ServedName string // the model's name in metrics; empty means Model.Name. All variants of a model have the same
+
+	Profile          Profile
+	MaxSequences     int     // max_num_seqs. Zero means 256
+	MaxBatchedTokens int     // max_num_batched_tokens, at least MaxSequences. Zero means 2048
+	KVTokens         int     // room of the KV cache. Zero means the profile's
+	PrefixHits       float64 // share of each prompt that is found in the prefix cache, in [0, 1). Zero means none
+
+	GPUs int     // of one replica. Zero means 1
+	Cost float64 // the price of one replica for an hour
+
+	// Startup is the mean time from scheduled to ready, in seconds. Zero means 60.
+	Startup float64
+	// StartupSpread is the standard deviation of the logarithm of the start-up time. Zero means that all take the mean.
+	StartupSpread float64
+	// Grace is for how long a replica that is being removed may finish requests, in seconds. Zero means 120.
+	Grace   float64
+	Initial int // replicas at the beginning; those that find a slot are ready
+	// Slots is how many replicas find GPUs; the others stay pending. Zero means any number.
+	Slots int
+}
+
+// withDefaults returns the spec with the stated defaults for what is zero.
+func (v VariantSpec) withDefaults() VariantSpec {
+	v.ServedName = cmp.Or(v.ServedName, v.Model.Name)
+	v.MaxSequences = cmp.Or(v.MaxSequences, 256)
+	v.MaxBatchedTokens = cmp.Or(v.MaxBatchedTokens, 2048)
+	v.KVTokens = cmp.Or(v.KVTokens, v.Profile.KVTokens)
+	v.GPUs = cmp.Or(v.GPUs, 1)
+	v.Startup = cmp.Or(v.Startup, 60)
+	v.Grace = cmp.Or(v.Grace, 120)
+	return v
+}
+
+// resolved returns the spec with defaults, its variants and models sorted, or every fault that it has.
+func (s FleetSpec) resolved() (FleetSpec, error) {
+	var faults []error
+	variants := make([]VariantSpec, len(s.Variants))
+	for i, v := range s.Variants {
+		variants[i] = v.withDefaults()
+		if err := variants[i].validate(); err != nil {
+			faults = append(faults, fmt.Errorf("variant %s: %w", v.ID, err))
+		}
+	}
+	s.Variants = variants
+	s.Models = slices.Clone(s.Models)
+	slices.SortFunc(s.Variants, func(a, b VariantSpec) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(s.Models, func(a, b ModelSpec) int { return a.ID.Compare(b.ID) })
+	if s.Routing > RoundRobin {
+		faults = append(faults, fmt.Errorf("routing %d is unknown; take LeastRequests or RoundRobin", s.Routing))
+	}
+	faults = append(faults, s.conflicts()...)
+	faults = append(faults, s.modelFaults()...)
+	return s, errors.Join(faults...)
+}
+
+func (v VariantSpec) validate() error {
+	var faults []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	p := v.Profile
+	require(p.Iteration > 0 && isFinite(p.Iteration), "an iteration takes %v s; give it a profile", p.Iteration)
+	for _, share := range []float64{
+		p.PerSequence, p.PerContextToken, p.PerPromptToken, p.PerPromptTokenSquared, p.PerRequest, p.Noise,
+	} {
+		require(share >= 0 && isFinite(share), "the profile has a coefficient of %v; all must be >= 0", share)
+	}
+	require(v.MaxSequences >= 1, "MaxSequences %d is below 1", v.MaxSequences)
+	require(v.MaxBatchedTokens >= v.MaxSequences,
+		"MaxBatchedTokens %d is below MaxSequences %d; raise it", v.MaxBatchedTokens, v.MaxSequences)
+	require(v.KVTokens >= blockSize, "KVTokens %d is less than a block of %d", v.KVTokens, blockSize)
+	require(v.PrefixHits >= 0 && v.PrefixHits < 1, "PrefixHits %v is not in [0, 1)", v.PrefixHits)
+	require(v.GPUs >= 1, "GPUs %d is below 1", v.GPUs)
+	require(v.Cost >= 0 && isFinite(v.Cost), "Cost %v is not a number >= 0", v.Cost)
+	require(v.Startup > 0 && isFinite(v.Startup), "Startup %v is not a number > 0", v.Startup)
+	require(v.StartupSpread >= 0 && isFinite(v.StartupSpread), "StartupSpread %v is not a number >= 0", v.StartupSpread)
+	require(v.Grace > 0 && isFinite(v.Grace), "Grace %v is not a number > 0", v.Grace)
+	require(v.Initial >= 0, "Initial %d is negative", v.Initial)
+	require(v.Slots >= 0, "Slots %d is negative; 0 means any number", v.Slots)
+	return errors.Join(faults...)
+}
+
+// conflicts returns what is wrong between variants, which are sorted.
+func (s FleetSpec) conflicts() []error {
+	var faults []error
+	owners := map[fleet.TargetID]fleet.VariantID{}
+	names := map[fleet.ModelID]string{}
+	for i, v := range s.Variants {
+		if i > 0 && s.Variants[i-1].ID == v.ID {
+			faults = append(faults, fmt.Errorf("variant %s is there twice", v.ID))
+		}
+		if owner, taken := owners[v.Target]; taken {
+			faults = append(faults, fmt.Errorf("variant %s: %s belongs to variant %s", v.ID, v.Target, owner))
+		}
+		owners[v.Target] = v.ID
+		if name, named := names[v.Model]; named && name != v.ServedName {
+			faults = append(faults, fmt.Errorf("variant %s: model %s is served as %q elsewhere, not as %q", v.ID, v.Model, name, v.ServedName))
+		}
+		names[v.Model] = v.ServedName
+	}
+	return faults
+}
+
+func (s FleetSpec) modelFaults() []error {
+	var faults []error
+	for i, m := range s.Models {
+		if i > 0 && s.Models[i-1].ID == m.ID {
+			faults = append(faults, fmt.Errorf("model %s is there twice", m.ID))
+		}
+		if m.MaxQueue < 0 {
+			faults = append(faults, fmt.Errorf("model %s: MaxQueue %d is negative; 0 means any number", m.ID, m.MaxQueue))
+		}
+		if !(m.Patience >= 0) || !isFinite(m.Patience) {
+			faults = append(faults, fmt.Errorf("model %s: Patience %v is not a number >= 0", m.ID, m.Patience))
+		}
+		if !slices.ContainsFunc(s.Variants, func(v VariantSpec) bool { return v.Model == m.ID }) {
+			faults = append(faults, fmt.Errorf("model %s has no variant", m.ID))
+		}
+	}
+	return faults
+}
+
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,87 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// State is a variant at a glance.
+type State struct {
+	Variant fleet.VariantID
+	Wanted  int // replicas asked for
+	// Replicas that are there, by where they stand in their lives.
+	Pending, Loading, Ready, Draining int
+	Running, Waiting                  int     // requests in the batches and queues of its engines
+	KV                                float64 // mean share of the KV cache in use over ready replicas; 0 without any
+	Preemptions                       int     // by the replicas that are there
+}
+
+// States returns every variant at a glance, sorted by variant.
+func (f *Fleet) States() []State {
+	states := make([]State, len(f.variants))
+	for i, v := range f.variants {
+		states[i] = v.state()
+	}
+	return states
+}
+
+func (v *variant) state() State {
+	s := State{Variant: v.ID, Wanted: v.wanted}
+	kv := 0.0
+	for _, p := range v.pods {
+		s.Running += len(p.engine.running)
+		s.Waiting += len(p.engine.waiting)
+		s.Preemptions += p.engine.metrics.preemptions
+		switch p.state {
+		case pending:
+			s.Pending++
+		case loading:
+			s.Loading++
+		case ready:
+			s.Ready++
+			kv += p.engine.kvUsage()
+		case draining:
+			s.Draining++
+		case gone:
+		}
+	}
+	if s.Ready > 0 {
+		s.KV = kv / float64(s.Ready)
+	}
+	return s
+}
+
+// Workloads returns what the API server shows of the variants' targets, sorted by variant. Its timestamps are whole
+// seconds. The room of the KV cache is not among the arguments of a real engine, and therefore not known here.
+func (f *Fleet) Workloads() []fleet.Workload {
+	workloads := make([]fleet.Workload, len(f.variants))
+	for i, v := range f.variants {
+		workloads[i] = fleet.Workload{
+			ID:           v.Target,
+			Replicas:     v.wanted,
+			Startup:      time.Duration(v.Startup * float64(time.Second)),
+			MaxSequences: v.MaxSequences,
+		}
+		for _, p := range v.pods {
+			workloads[i].Pods = append(workloads[i].Pods, f.podOf(p))
+		}
+	}
+	return workloads
+}
+
+func (f *Fleet) podOf(p *pod) fleet.Pod {
+	pod := fleet.Pod{
+		Name:        p.name,
+		Created:     f.Time(p.created).Truncate(time.Second),
+		Ready:       p.state == ready || p.state == draining,
+		Terminating: p.state == draining,
+	}
+	if pod.Ready {
+		pod.ReadyAt = f.Time(p.readyAt).Truncate(time.Second)
+	}
+	if p.state == pending {
+		pod.Waiting = "Unschedulable"
+	}
+	return pod
+}

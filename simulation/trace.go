@@ -1,0 +1,199 @@
+package simulation
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// The columns of a trace, as the Azure LLM inference traces name them.
+const (
+	columnTime   = "TIMESTAMP"
+	columnPrompt = "ContextTokens"
+	columnOutput = "GeneratedTokens"
+)
+
+const (
+	// maxFaults is how many faults of a trace are reported at once.
+	maxFaults = 10
+	// maxTokens is the longest prompt or output that a trace may hold.
+	maxTokens = 10_000_000
+	// maxSpan is the longest trace, in seconds: a year and a day. More is a timestamp gone wrong.
+	maxSpan = 366 * 24 * 3600
+)
+
+// timeLayouts are the forms of a date that a trace may use, besides plain seconds. Fractions of a second may follow the
+// seconds in all of them.
+var timeLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339}
+
+// ReadTrace reads the requests of one model from CSV with a header that holds the columns TIMESTAMP, ContextTokens and
+// GeneratedTokens, in any order and among others. A timestamp is a date with a time ("2023-11-16 18:15:46.6805900",
+// RFC 3339; UTC where it names no zone) or a number of seconds, the same form in all lines. Lines need not be sorted.
+// A byte order mark and CRLF are fine.
+//
+// Requests come back sorted, the first at 0. A count of 0 tokens is read as 1: such a request was served all the same,
+// and engines work on at least one token. Up to ten faults are reported at once, each with its line.
+func ReadTrace(r io.Reader, model fleet.ModelID) ([]Request, error) {
+	trace := traceReader{csv: csv.NewReader(r), model: model}
+	trace.csv.FieldsPerRecord = -1
+	trace.csv.ReuseRecord = true
+	if err := trace.readHeader(); err != nil {
+		return nil, err
+	}
+	trace.readLines()
+	if len(trace.faults) > 0 {
+		return nil, errors.Join(trace.faults...)
+	}
+	return trace.sorted()
+}
+
+// traceReader reads one trace. While it reads, arrivals are seconds since the first line.
+type traceReader struct {
+	csv      *csv.Reader
+	model    fleet.ModelID
+	columns  [3]int     // where time, prompt and output stand in a line
+	first    *timestamp // of the first line that has one
+	requests []Request
+	faults   []error
+}
+
+// timestamp is a time in one of the two forms.
+type timestamp struct {
+	date    time.Time
+	seconds float64
+	dated   bool
+}
+
+func (t *traceReader) readHeader() error {
+	header, err := t.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("the trace is empty; its first line names the columns %s, %s and %s", columnTime, columnPrompt, columnOutput)
+	}
+	if err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	header[0] = strings.TrimPrefix(header[0], "\ufeff")
+	line, _ := t.csv.FieldPos(0)
+	var faults []error
+	for i, name := range []string{columnTime, columnPrompt, columnOutput} {
+		found := 0
+		for at, column := range header {
+			if strings.EqualFold(strings.TrimSpace(column), name) {
+				t.columns[i] = at
+				found++
+			}
+		}
+		if found != 1 {
+			faults = append(faults, fmt.Errorf("line %d: the header has %d columns %s; it needs one", line, found, name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (t *traceReader) readLines() {
+	for {
+		record, err := t.csv.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if len(t.faults) >= maxFaults {
+			t.faults = append(t.faults, fmt.Errorf("reading stopped after %d faults; there may be more", maxFaults))
+			return
+		}
+		var syntax *csv.ParseError
+		switch {
+		case err == nil:
+			t.readLine(record)
+		case errors.As(err, &syntax):
+			t.faults = append(t.faults, fmt.Errorf("line %d: %w", syntax.Line, syntax.Err))
+		default:
+			t.faults = append(t.faults, fmt.Errorf("reading the trace: %w", err))
+			return
+		}
+	}
+}
+
+// readLine adds the request of one line, or its faults.
+func (t *traceReader) readLine(record []string) {
+	line, _ := t.csv.FieldPos(0)
+	if last := max(t.columns[0], t.columns[1], t.columns[2]); last >= len(record) {
+		t.faults = append(t.faults, fmt.Errorf("line %d: %d fields; the header asks for %d or more", line, len(record), last+1))
+		return
+	}
+	arrival, timeErr := t.arrival(strings.TrimSpace(record[t.columns[0]]))
+	prompt, promptErr := parseTokens(columnPrompt, record[t.columns[1]])
+	output, outputErr := parseTokens(columnOutput, record[t.columns[2]])
+	faulty := false
+	for _, err := range []error{timeErr, promptErr, outputErr} {
+		if err != nil {
+			faulty = true
+			t.faults = append(t.faults, fmt.Errorf("line %d: %w", line, err))
+		}
+	}
+	if !faulty {
+		t.requests = append(t.requests, Request{Arrival: arrival, Model: t.model, Prompt: prompt, Output: output})
+	}
+}
+
+// arrival returns the seconds between the trace's first timestamp and the given one.
+func (t *traceReader) arrival(text string) (float64, error) {
+	at, err := parseTimestamp(text)
+	if err != nil {
+		return 0, err
+	}
+	if t.first == nil {
+		t.first = &at
+	}
+	if at.dated != t.first.dated {
+		return 0, fmt.Errorf("%s %q: dates and seconds are mixed; write all in one form", columnTime, text)
+	}
+	since := at.seconds - t.first.seconds
+	if at.dated {
+		since = at.date.Sub(t.first.date).Seconds()
+	}
+	if math.Abs(since) > maxSpan {
+		return 0, fmt.Errorf("%s %q: over a year away from the trace's first line; correct it or cut the trace", columnTime, text)
+	}
+	return since, nil
+}
+
+func parseTimestamp(text string) (timestamp, error) {
+	for _, layout := range timeLayouts {
+		if date, err := time.Parse(layout, text); err == nil {
+			return timestamp{date: date.UTC(), dated: true}, nil
+		}
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) {
+		return timestamp{}, fmt.Errorf("%s %q: write it as 2023-11-16 18:15:46.68, as RFC 3339 or as seconds", columnTime, text)
+	}
+	return timestamp{seconds: seconds}, nil
+}
+
+func parseTokens(column, text string) (int, error) {
+	tokens, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || tokens < 0 || tokens > maxTokens {
+		return 0, fmt.Errorf("%s %q: write a whole number from 0 to %d", column, text, maxTokens)
+	}
+	return max(1, tokens), nil
+}
+
+// sorted returns the requests in order, the first at 0.
+func (t *traceReader) sorted() ([]Request, error) {
+	if len(t.requests) == 0 {
+		return nil, errors.New("the trace has a header and no requests; give it a line for each request")
+	}
+	sortByArrival(t.requests)
+	first := t.requests[0].Arrival
+	for i := range t.requests {
+		t.requests[i].Arrival -= first
+	}
+	return t.requests, nil
+}

@@ -1,0 +1,89 @@
+package solver
+
+import (
+	"math"
+	"math/bits"
+)
+
+const (
+	// whole is a model's demand in parts, and tolerance what may be left of it.
+	whole     int64 = 1 << 60
+	tolerance       = whole >> 31
+	// maxSum bounds what any sum of costs can reach, and maxWeight the replicas that are counted in one.
+	maxSum          = 1 << 60
+	maxWeight int64 = 1 << 36
+	// unreachable is the cost of what cannot be had.
+	unreachable int64 = math.MaxInt64
+)
+
+// parts returns the capacity of one replica in parts of the demand, rounded down, at most the whole.
+func parts(capacity, demand float64) int64 {
+	share := capacity / demand
+	if share >= 1 {
+		return whole
+	}
+	return int64(share * float64(whole))
+}
+
+// remaining returns what is left of need when n replicas carry their capacity, at least zero.
+func remaining[N int | int64](need, capacity int64, n N) int64 {
+	high, low := bits.Mul64(uint64(capacity), uint64(n))
+	if high > 0 || low >= uint64(need) {
+		return 0
+	}
+	return need - int64(low)
+}
+
+// divideUp returns ⌈a/b⌉ of a >= 0 and b > 0.
+func divideUp(a, b int64) int64 {
+	if a == 0 {
+		return 0
+	}
+	return (a-1)/b + 1
+}
+
+// roundedRatio returns a/b of a >= 0 and b > 0, rounded to the nearest.
+func roundedRatio(a, b int64) int64 { return (a + b/2) / b }
+
+// scale returns a·b/c, which must fit, rounded to the nearest.
+func scale(a, b, c int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	low, carry := bits.Add64(low, uint64(c)/2, 0)
+	quotient, _ := bits.Div64(high+carry, low, uint64(c))
+	return int64(quotient)
+}
+
+// scaleUp returns ⌈a·b/c⌉, which must fit.
+func scaleUp(a, b, c int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	quotient, rest := bits.Div64(high, low, uint64(c))
+	if rest > 0 {
+		quotient++
+	}
+	return int64(quotient)
+}
+
+// compareRatios orders a/b and c/d without rounding.
+func compareRatios(a, b, c, d int64) int {
+	leftHigh, leftLow := bits.Mul64(uint64(a), uint64(d))
+	rightHigh, rightLow := bits.Mul64(uint64(c), uint64(b))
+	switch {
+	case leftHigh != rightHigh:
+		if leftHigh < rightHigh {
+			return -1
+		}
+		return 1
+	case leftLow < rightLow:
+		return -1
+	case leftLow > rightLow:
+		return 1
+	}
+	return 0
+}
+
+func greatestDivisor(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

@@ -1,0 +1,213 @@
+package solver
+
+// variable is an option in the search. Its value n counts replicas above the option's floor: 0 or low..high.
+type variable struct {
+	row          int
+	capacity     int64 // of a replica, in parts of the demand
+	low, high    int64 // 1 <= low <= high
+	kept         int64 // replicas above the floor that stand already, at most high
+	price, start int64 // of a replica over the horizon, and of starting it
+}
+
+// cost is convex in n.
+func (v *variable) cost(n int64) int64 { return n*v.price + max(0, n-v.kept)*v.start }
+
+// change is by how many replicas n differs from what stands, but for a constant.
+func (v *variable) change(n int64) int64 { return max(n-v.kept, v.kept-n) }
+
+// atMost returns the largest value of the domain that is n or less.
+func (v *variable) atMost(n int64) int64 {
+	if n < v.low {
+		return 0
+	}
+	return min(n, v.high)
+}
+
+// atLeast returns the smallest value of the domain that is n or more, or the largest.
+func (v *variable) atLeast(n int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	return min(max(n, v.low), v.high)
+}
+
+// search is a depth-first branch and bound over the variables of one model, in order of capacity, so that the last ones fill
+// in what the first ones leave. It runs twice: first for the cost, then, among plans of the least cost, for the change.
+type search struct {
+	variables []variable
+	penalty   int64 // of leaving the whole demand unserved; zero: that is no choice
+	relaxation
+
+	values, best         []int64
+	bestCost, bestChange int64
+	bound                int64 // no plan costs less
+	forChange            bool
+	found, aborted       bool
+	proven               bool // bestCost is the least
+	finished             bool // so is bestChange among the plans of that cost
+	steps, budget        int
+}
+
+func (s *search) reset() {
+	*s = search{
+		variables:  s.variables[:0],
+		relaxation: relaxation{pieces: s.pieces[:0], rest: s.rest[:0], dearest: s.dearest[:0]},
+		values:     s.values[:0],
+		best:       s.best[:0],
+		finished:   true,
+	}
+}
+
+// run searches for the best values. The first dive always ends with a plan; after it, the budget is kept.
+func (s *search) run(need int64, budget int) {
+	s.budget = budget
+	s.values = append(s.values, make([]int64, len(s.variables))...)
+	s.best = append(s.best, s.values...)
+	if s.penalty == 0 && s.relaxed(0, need) == unreachable {
+		s.takeAll()
+		return
+	}
+	s.bestCost, s.bestChange = unreachable, unreachable
+	s.branch(0, need, 0, 0)
+	s.proven = !s.aborted || s.bound == s.bestCost
+	if s.bestChange > 0 && !s.aborted {
+		s.forChange = true
+		s.branch(0, need, 0, 0)
+	}
+	if s.proven {
+		s.bound = s.bestCost
+	}
+	s.finished = !s.aborted
+}
+
+// takeAll is the plan of the least shortage where all replicas together do not carry the demand.
+func (s *search) takeAll() {
+	for i := range s.variables {
+		s.best[i] = s.variables[i].high
+	}
+	s.proven = true
+}
+
+// child is a value of the variable that is branched on, with a bound on the cost of every plan that has it.
+type child struct {
+	value, need int64
+	bound       int64
+}
+
+// branch tries the values of variable d, the most promising first. The bound is convex in the value, so that walking away
+// from the value of the relaxation in both directions meets them in the order of their bounds.
+func (s *search) branch(d int, need, cost, change int64) {
+	if need == 0 || d == len(s.variables)-1 {
+		s.complete(d, need, cost, change)
+		return
+	}
+	v := &s.variables[d]
+	down := s.child(d, v.atMost(s.taken(d, need)), need, cost)
+	up := s.above(d, down.value, need, cost)
+	for {
+		next := down
+		if up.bound < down.bound {
+			next = up
+		}
+		if s.tooDear(next.bound) {
+			return
+		}
+		if s.found && s.steps >= s.budget {
+			s.aborted = true
+			return
+		}
+		if d == 0 {
+			s.bound = next.bound
+		}
+		s.visit(d, next, cost, change)
+		if next.value == down.value {
+			down = s.below(d, down.value, need, cost)
+		} else {
+			up = s.above(d, up.value, need, cost)
+		}
+	}
+}
+
+func (s *search) visit(d int, c child, cost, change int64) {
+	v := &s.variables[d]
+	cost += v.cost(c.value)
+	change += v.change(c.value)
+	if s.forChange && change+s.leastChange(d+1, c.need, cost) >= s.bestChange {
+		return
+	}
+	s.values[d] = c.value
+	s.branch(d+1, c.need, cost, change)
+}
+
+// tooDear is true where no plan of at least this cost can be better than the best one.
+func (s *search) tooDear(bound int64) bool {
+	if s.forChange {
+		return bound > s.bestCost
+	}
+	return bound >= s.bestCost
+}
+
+func (s *search) child(d int, value, need, cost int64) child {
+	s.steps++
+	v := &s.variables[d]
+	c := child{value: value, need: remaining(need, v.capacity, value), bound: unreachable}
+	if rest := s.relaxed(d+1, c.need); rest != unreachable {
+		c.bound = cost + v.cost(value) + rest
+	}
+	return c
+}
+
+func (s *search) above(d int, value, need, cost int64) child {
+	v := &s.variables[d]
+	if value == v.high {
+		return child{value: value + 1, bound: unreachable}
+	}
+	return s.child(d, v.atLeast(value+1), need, cost)
+}
+
+func (s *search) below(d int, value, need, cost int64) child {
+	if value == 0 {
+		return child{value: -1, bound: unreachable}
+	}
+	return s.child(d, s.variables[d].atMost(value-1), need, cost)
+}
+
+// complete ends a plan: nothing is needed any more, or d is the last variable.
+func (s *search) complete(d int, need, cost, change int64) {
+	s.steps++
+	for i := d; i < len(s.variables); i++ {
+		s.values[i] = 0
+	}
+	if need == 0 {
+		for i := d; i < len(s.variables); i++ {
+			change += s.variables[i].kept
+		}
+		s.offer(cost, change)
+		return
+	}
+	v := &s.variables[d]
+	if s.penalty == 0 {
+		if v.high >= divideUp(need, v.capacity) {
+			s.values[d] = v.atLeast(divideUp(need, v.capacity))
+			s.offer(cost+v.cost(s.values[d]), change+v.change(s.values[d]))
+		}
+		return
+	}
+	// The cost is convex in the value with corners at these, so that its least is at one of them or beside the gap.
+	for _, corner := range [...]int64{0, need / v.capacity, divideUp(need, v.capacity), v.kept, v.high} {
+		for _, value := range [...]int64{v.atMost(corner), v.atLeast(corner)} {
+			s.values[d] = value
+			left := remaining(need, v.capacity, value)
+			s.offer(cost+v.cost(value)+scale(s.penalty, left, whole), change+v.change(value))
+		}
+	}
+}
+
+func (s *search) offer(cost, change int64) {
+	if cost > s.bestCost || cost == s.bestCost && change >= s.bestChange {
+		return
+	}
+	s.found = true
+	s.bestCost, s.bestChange = cost, change
+	copy(s.best, s.values)
+}
