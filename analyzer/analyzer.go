@@ -39,7 +39,8 @@ type Variant struct {
 
 // Replica is what one ready replica reports; see fleet.Usage for the readings.
 type Replica struct {
-	Running, Waiting, KV, KVTokens, FirstTokens, WaitingGrowth, ITL, PeakThroughput fleet.Reading
+	Running, Waiting, KV, KVTokens, FirstTokens, WaitingGrowth fleet.Reading
+	ITL, ITLFloor, PeakRate, PeakThroughput                    fleet.Reading
 	// Scrapes is how many samples the latest window holds: the rates of a younger replica do not show its limit yet.
 	Scrapes int
 }
@@ -65,6 +66,8 @@ const (
 	LimitSequences  Limit = "sequences"
 	LimitThroughput Limit = "throughput"
 	LimitITL        Limit = "ITL"
+	LimitRouting    Limit = "routing"    // it gets less of the load than it could carry, while another variant is full
+	LimitExperience Limit = "experience" // a replica is not assumed to carry far more than it has been seen to
 )
 
 // Basis is what a capacity was derived from.

@@ -21,6 +21,10 @@ type Saturation struct {
 	QueueSpare float64
 	// ThroughputMargin is the part of the throughput of a busy replica that it is asked to carry. Default 0.85.
 	ThroughputMargin float64
+	// ITLMargin is the part of the objective's ITL that the mean is kept within, since the objective is a percentile. Default 0.7.
+	ITLMargin float64
+	// ITLStretch is by how much tokens may slow down against a nearly empty batch where there is no objective. Default 3.
+	ITLStretch float64
 }
 
 func (s Saturation) withDefaults() Saturation {
@@ -34,6 +38,8 @@ func (s Saturation) withDefaults() Saturation {
 	orDefault(&s.KVSpare, 0.10)
 	orDefault(&s.QueueSpare, 3)
 	orDefault(&s.ThroughputMargin, 0.85)
+	orDefault(&s.ITLMargin, 0.7)
+	orDefault(&s.ITLStretch, 3)
 	return s
 }
 
@@ -57,9 +63,9 @@ const minRequests = 10
 // windowSeconds is the length over which minRequests is counted: the collector's latest window.
 const windowSeconds = 60
 
-// maxLatencyStep bounds by how much one decision grows a variant because of its latency: the replicas that are asked for
-// change the latency that the next decision sees.
-const maxLatencyStep = 2
+// maxExtrapolation is by how much more than it has been seen to carry a replica is assumed to carry at most: what memory and
+// latency say at a light load is far from exact at a heavy one.
+const maxExtrapolation = 2
 
 // observed is a variant's ready replicas, added up.
 type observed struct {
@@ -69,8 +75,10 @@ type observed struct {
 	tokens           float64 // KV tokens in use; 0 where the room is not known
 	rate             float64 // first tokens per second
 	busiest          float64 // the highest throughput of a replica that had a queue all the time; 0 where none had
+	peak             float64 // the highest rate of a replica; 0 where unknown
+	settled          bool    // the rates of all replicas come from a whole window
 	stuck            bool    // replicas have a queue that does not shrink
-	itl              float64 // mean over replicas, seconds; 0 where unknown
+	itl, floor       float64 // mean now and least ever of the time between tokens, seconds; 0 where unknown
 }
 
 // residence returns the seconds that a request spends in a batch (Little's law), and whether enough were seen to say.
@@ -103,6 +111,7 @@ func saturation(m Model, s Saturation) []Capacity {
 			}
 		}
 	}
+	spread(m, totals, capacities)
 	reference := busiestVariant(totals, capacities)
 	for i := range m.Variants {
 		if capacities[i].Share.State == fleet.Absent {
@@ -115,7 +124,7 @@ func saturation(m Model, s Saturation) []Capacity {
 func total(v Variant, s Saturation) observed {
 	var o observed
 	var growth, itls float64
-	settled := true
+	o.settled = true
 	for _, r := range v.Replicas {
 		kv, kvKnown := r.KV.Known()
 		running, runningKnown := r.Running.Known()
@@ -130,7 +139,11 @@ func total(v Variant, s Saturation) observed {
 		o.rate += r.FirstTokens.Or(0)
 		o.busiest = max(o.busiest, r.PeakThroughput.Or(0))
 		growth += r.WaitingGrowth.Or(0)
-		settled = settled && r.Scrapes >= MinScrapes
+		o.settled = o.settled && r.Scrapes >= MinScrapes
+		o.peak = max(o.peak, r.PeakRate.Or(0), r.FirstTokens.Or(0))
+		if floor, known := r.ITLFloor.Known(); known && floor > 0 && (o.floor == 0 || floor < o.floor) {
+			o.floor = floor
+		}
 		if itl, known := r.ITL.Known(); known {
 			o.itl += itl
 			itls++
@@ -139,7 +152,7 @@ func total(v Variant, s Saturation) observed {
 	if itls > 0 {
 		o.itl /= itls
 	}
-	o.stuck = settled && o.replicas > 0 && growth >= 0 && o.waiting/o.replicas > s.QueueThreshold-s.QueueSpare
+	o.stuck = o.settled && o.replicas > 0 && growth >= 0 && o.waiting/o.replicas > s.QueueThreshold-s.QueueSpare
 	return o
 }
 
@@ -158,50 +171,94 @@ func fromReplicas(m Model, i int, totals []observed, s Saturation) Capacity {
 	if math.IsInf(room, 1) {
 		return Capacity{}
 	}
-	c := Capacity{Basis: BasisObserved, Binding: binding, Load: fleet.Observed((o.running + o.waiting) / (o.replicas * room))}
-	share := room / m.inFlightOn(i, totals)
-	if demand, known := m.Rate.Known(); known && demand > 0 {
-		if residence, seen := o.residence(); seen {
-			share = room / residence / demand
+	c := Capacity{Basis: BasisObserved, Binding: binding}
+	demand, known := m.Rate.Known()
+	if residence, seen := o.residence(); known && demand > 0 && seen {
+		rate := room / residence
+		for _, bound := range o.bounds(v, s) {
+			if bound.rate > 0 && bound.rate < rate {
+				rate, c.Binding = bound.rate, bound.limit
+			}
 		}
-		share = o.boundByThroughput(share, demand, s, &c)
+		c.Share = fleet.Observed(rate / demand)
+		c.Load = fleet.Observed(o.rate / o.replicas / rate)
+		return c
 	}
-	share = o.boundByLatency(share, v, m, totals, &c)
-	c.Share = fleet.Observed(share)
+	c.Share = fleet.Observed(room / m.inFlightOn(i, totals))
+	c.Load = fleet.Observed((o.running + o.waiting) / (o.replicas * room))
 	return c
 }
 
-// boundByThroughput lowers a share to what replicas that were busy all the time have shown to serve.
-func (o observed) boundByThroughput(share, demand float64, s Saturation, c *Capacity) float64 {
-	busiest := s.ThroughputMargin * o.busiest
-	if o.stuck && (busiest == 0 || o.rate/o.replicas < busiest) {
-		busiest = o.rate / o.replicas
-	}
-	if busiest > 0 && busiest/demand < share {
-		c.Binding = LimitThroughput
-		c.Load = fleet.Observed(max(c.Load.Or(0), o.rate/o.replicas/busiest))
-		return busiest / demand
-	}
-	return share
+// bound is a rate that a replica does not exceed; 0 where nothing is known of it.
+type bound struct {
+	limit Limit
+	rate  float64
 }
 
-// boundByLatency lowers a share in proportion where tokens come slower than the objective allows.
-func (o observed) boundByLatency(share float64, v Variant, m Model, totals []observed, c *Capacity) float64 {
-	if v.ITL <= 0 || o.itl <= v.ITL.Seconds() || o.running <= 0 {
-		return share
+// bounds returns what memory does not show: the rates that compute, latency and experience allow.
+func (o observed) bounds(v Variant, s Saturation) []bound {
+	served := o.rate / o.replicas
+	throughput := s.ThroughputMargin * o.busiest
+	if o.stuck && (throughput == 0 || served < throughput) {
+		throughput = served
 	}
-	var all float64
-	for _, t := range totals {
-		all += t.running
+	experience := 0.0
+	if o.settled {
+		experience = max(maxExtrapolation*o.peak, minRequests/windowSeconds)
 	}
-	excess := min(o.itl/v.ITL.Seconds(), maxLatencyStep)
-	if carried := o.running / all / o.replicas / excess; carried < share {
-		c.Binding = LimitITL
-		c.Load = fleet.Observed(max(c.Load.Or(0), excess))
-		return carried
-	}
-	return share
+	return []bound{{LimitThroughput, throughput}, {LimitITL, o.withinLatency(served, v, s)}, {LimitExperience, experience}}
 }
+
+// withinLatency returns the rate at which tokens come as slowly as they may. An iteration takes T = T0/(1-u), where u is the
+// share of an engine's time that requests take of it, which is in proportion to their rate: the work for a request does not
+// depend on how many share an iteration, while the time T0 of an empty one is spent all the same. T0 is the least that was
+// seen. 0 where nothing can be said.
+func (o observed) withinLatency(served float64, v Variant, s Saturation) float64 {
+	limit := s.ITLMargin * v.ITL.Seconds()
+	if v.ITL <= 0 {
+		limit = s.ITLStretch * o.floor
+	}
+	switch {
+	case o.itl <= 0 || limit <= 0:
+		return 0
+	case o.floor > 0 && o.floor < limit && o.itl > o.floor:
+		return served * (1 - o.floor/limit) / (1 - o.floor/o.itl)
+	case o.itl > limit: // how much of it is load is not known
+		return served * max(limit/o.itl, 0.5)
+	}
+	return 0
+}
+
+// spread lowers the capacity of variants that get less of the load than they could carry. Capacities add up only where load
+// is spread by capacity; where it is not, the variant that fills up first ends it for all.
+func spread(m Model, totals []observed, capacities []Capacity) {
+	demand, known := m.Rate.Known()
+	if !known || demand <= 0 {
+		return
+	}
+	use := make([]float64, len(totals))
+	fullest := 0.0
+	for i, o := range totals {
+		if share := capacities[i].Share.Or(0); share > 0 && o.settled && o.rate > 0 {
+			use[i] = o.rate / o.replicas / (share * demand)
+			fullest = max(fullest, use[i])
+		}
+	}
+	if fullest < unspread {
+		return
+	}
+	for i, u := range use {
+		if u > 0 && u < fullest {
+			capacities[i].Share.Value *= u / fullest
+			if u < unspread*fullest {
+				capacities[i].Binding = LimitRouting
+			}
+		}
+	}
+}
+
+// unspread is the use of the fullest variant from which on it tells how load is spread: at a light load, chance does.
+const unspread = 0.5
 
 // inFlightOn returns the model's requests in flight as they would be if all were on variant i: what runs on a slower
 // variant stays for longer. What waits counts once.

@@ -59,7 +59,7 @@ func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
 		{"8 saturated and 2 idle do not shrink", 8, 2, 6, 10, 14},
 		{"98 saturated and 2 idle do not shrink", 98, 2, 6, 100, 140},
 		{"10 saturated with 400 queued each grow by far more than 1", 10, 0, 400, 20, 60},
-		{"10 idle shrink", 0, 10, 0, 1, 3},
+		{"10 idle shrink, to where each carries twice what it did", 0, 10, 0, 5, 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			all := append(replicas(test.saturated, busy(100, test.waiting, 0.95, 6)), replicas(test.idle, busy(10, 0, 0.1, 0.7))...)
@@ -131,9 +131,37 @@ func TestSlowTokensBoundAReplicaWithFreeKVCache(t *testing.T) {
 	if c := Analyze(demand(v), Saturation{})[0]; needed(t, c) != 4 || c.Binding != LimitITL {
 		t.Errorf("capacity %+v at five times the objective: want the double of 2 replicas, bound by ITL", c)
 	}
-	v.ITL = 200 * time.Millisecond
+	v.ITL = 300 * time.Millisecond
 	if c := Analyze(demand(v), Saturation{})[0]; c.Binding == LimitITL {
 		t.Errorf("capacity %+v within the objective is bound by ITL", c)
+	}
+}
+
+func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
+	// An empty batch takes 20 ms; at 40 ms half of the engine's time is work. 80 ms, at three quarters, is the limit of 0.8 x 100 ms.
+	r := busy(40, 0, 0.05, 6)
+	r.ITL, r.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
+	v := Variant{Replicas: replicas(2, r), ITL: 100 * time.Millisecond}
+	c := Analyze(demand(v), Saturation{ITLMargin: 0.8})[0]
+	if rate := c.Share.Or(0) * 12; math.Abs(rate-9) > 1e-9 || c.Binding != LimitITL {
+		t.Errorf("capacity %+v, that is %v/s, want 9/s, bound by ITL", c, rate)
+	}
+	v.ITL = 0 // without an objective, three times the empty batch: two thirds
+	if rate := Analyze(demand(v), Saturation{})[0].Share.Or(0) * 12; math.Abs(rate-8) > 1e-9 {
+		t.Errorf("capacity %v/s without an objective, want 8/s", rate)
+	}
+}
+
+func TestReplicaIsNotAssumedToCarryFarMoreThanItHas(t *testing.T) {
+	r := busy(5, 0, 0.01, 1)
+	r.PeakRate = fleet.Observed(3)
+	c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Saturation{})[0]
+	if rate := c.Share.Or(0) * 4; math.Abs(rate-6) > 1e-9 || c.Binding != LimitExperience {
+		t.Errorf("capacity %+v, that is %v/s, want the double of 3/s, bound by experience", c, rate)
+	}
+	r.Scrapes = 1 // it has only just begun
+	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Saturation{})[0]; c.Binding == LimitExperience {
+		t.Errorf("capacity %+v of a replica that has just begun is bound by experience", c)
 	}
 }
 

@@ -27,6 +27,18 @@ const (
 	least   aggregation = "min"
 )
 
+// as returns the quantity with another way of joining engines.
+func (q quantity) as(over aggregation) quantity { return quantity{names: q.names, over: over} }
+
+// each returns the expression of each of the quantity's metrics.
+func (q quantity) each(series func(metric string) string) []string {
+	var expressions []string
+	for _, n := range q.names {
+		expressions = append(expressions, series(n.metric))
+	}
+	return expressions
+}
+
 // histogram is the names of a histogram without _bucket, _sum and _count, in order of precedence.
 type histogram []string
 

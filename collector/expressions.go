@@ -17,16 +17,30 @@ type expressions struct {
 	byPod   string
 	byModel string
 	podOnly string // namespace and pod
+	// anyOf has the models, each as 1, of which any of the expressions has a series that meets the condition.
+	anyOf func(condition string, expressions []string) string
 }
 
 func newExpressions(o Options) expressions {
-	return expressions{
+	e := expressions{
 		options: o,
 		engines: engines(),
 		byPod:   strings.Join([]string{o.NamespaceLabel, o.PodLabel, o.ModelLabel}, ", "),
 		byModel: o.NamespaceLabel + ", " + o.ModelLabel,
 		podOnly: o.NamespaceLabel + ", " + o.PodLabel,
 	}
+	e.anyOf = e.anyModel
+	return e
+}
+
+// anyModel joins the series of each model before it compares: unions and comparisons of every pod's series at every step
+// of a subquery would cost ten times as much.
+func (e expressions) anyModel(condition string, expressions []string) string {
+	var met []string
+	for _, expression := range expressions {
+		met = append(met, fmt.Sprintf("max by (%s) (%s) %s", e.byModel, expression, condition))
+	}
+	return fmt.Sprintf("group by (%s) (%s)", e.byModel, either(met...))
 }
 
 // perPod returns a quantity for each pod. The function writes the expression of one metric's series. Names of several
@@ -44,11 +58,7 @@ func (e expressions) perModel(q quantity, series func(metric string) string) str
 	return aggregate(sum, e.byModel, e.perPod(q, series))
 }
 
-// aggregate joins series. The largest of several is not a number where one of them is not: max() alone would hide it.
 func aggregate(over aggregation, by, expression string) string {
-	if over == largest {
-		return fmt.Sprintf("(max by (%[1]s) (%[2]s) + 0 * sum by (%[1]s) (%[2]s))", by, expression)
-	}
 	return fmt.Sprintf("%s by (%s) (%s)", over, by, expression)
 }
 

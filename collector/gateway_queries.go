@@ -16,7 +16,18 @@ const gatewayModelLabel = "wva_model"
 
 func newGatewayExpressions(o Options) gatewayExpressions {
 	o.ModelLabel = gatewayModelLabel
-	return gatewayExpressions{expressions: newExpressions(o), gateways: gateways()}
+	e := gatewayExpressions{expressions: newExpressions(o), gateways: gateways()}
+	e.anyOf = e.anyLabelled
+	return e
+}
+
+// anyLabelled compares the series before it names their models: gateways have few.
+func (e gatewayExpressions) anyLabelled(condition string, expressions []string) string {
+	var met []string
+	for _, expression := range expressions {
+		met = append(met, expression+" "+condition)
+	}
+	return fmt.Sprintf("group by (%s) (%s)", e.byModel, e.labelled(either(met...)))
 }
 
 // queries returns the queries of one cycle about gateways.
@@ -56,7 +67,7 @@ func (e gatewayExpressions) gatewayQuery() string {
 
 // queuesQuery asks for the gateways' queues and nothing else.
 func (e gatewayExpressions) queuesQuery() string {
-	oldest := e.perGateway(quantity{over: least, names: e.gateways.queued.names}, sampledAt)
+	oldest := e.perGateway(e.gateways.queued.as(least), sampledAt)
 	return either(
 		tagged(gatewayQueued, e.perGatewayModel(e.gateways.queued, itself)),
 		tagged(gatewaySampled, aggregate(least, e.byModel, oldest)),
@@ -67,17 +78,16 @@ func (e gatewayExpressions) historyQuery() string {
 	peakWindow, peakStep := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
 	heartbeat := quantity{names: slices.Concat(e.gateways.requests.names, e.gateways.queued.names)}
 	step := e.options.step(e.options.IdleWindow)
-	used := append(gaugeUsed(e.gateways.queued, step, e.labelled), e.counterUsed(e.gateways.activity, step, e.labelled)...)
-	cover := e.covered(heartbeat, e.labelled)
+	used := slices.Concat(gaugeUsed(e.gateways.queued, step),
+		e.counterMoved(e.gateways.activity, step), nil)
 	arrivals := e.perGatewayModel(e.gateways.requests, over("rate", e.options.Window))
 	return either(
 		tagged(gatewayPeak, subquery("max_over_time", arrivals, peakWindow, peakStep)),
-		tagged(gatewayPeakCovered, subquery("count_over_time", cover, peakWindow, peakStep)),
+		tagged(gatewayPeakCovered, subquery("count_over_time", e.covered(heartbeat), peakWindow+peakStep, peakStep)),
 		e.idle(idleExpression{
-			known:  e.present(heartbeat, e.labelled),
-			active: e.groups(used...),
-			cover:  cover,
-			parts:  [3]part{gatewayIdleKnown, gatewayIdleHole, gatewayLastActive},
+			heartbeat: heartbeat,
+			active:    e.anyOf("> 0", used),
+			parts:     [3]part{gatewayIdleKnown, gatewayIdleHole, gatewayLastActive},
 		}),
 	)
 }

@@ -55,11 +55,11 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 	return load
 }
 
-// covers says whether samples were there at every step of the peak window.
+// covers says whether samples were there at every step of the peak window, its start included.
 func (t *tables) covers(about *facts, p part) bool {
-	window := t.options.PeakWindow
+	step := t.options.step(t.options.PeakWindow)
 	count, known := about.value(p)
-	return known && int(count) >= stepsIn(t.at, window, t.options.step(window))
+	return known && int(count) >= stepsIn(t.at, t.options.PeakWindow+step, step)
 }
 
 // idleCovered returns how long samples cover the idle window without a hole, counted back from the instant.
@@ -68,7 +68,8 @@ func (t *tables) idleCovered(about *facts, known, hole part) time.Duration {
 		return 0
 	}
 	if at, holed := about.value(hole); holed {
-		return t.at.Sub(unixTime(at))
+		step := t.options.step(t.options.IdleWindow)
+		return max(0, t.at.Sub(unixTime(at).Add(step)))
 	}
 	return t.options.IdleWindow
 }

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -32,12 +33,14 @@ func (e expressions) queries() []query {
 func (e expressions) gaugesQuery() string {
 	var sampledBy []string
 	for _, q := range []quantity{e.engines.running, e.engines.waiting, e.engines.kv} {
-		sampledBy = append(sampledBy, e.perPod(quantity{over: least, names: q.names}, sampledAt))
+		sampledBy = append(sampledBy, e.perPod(q.as(least), sampledAt))
 	}
+	// The largest of several is not a number where one of them is not: max() alone would hide it.
+	usage := fmt.Sprintf("(%s + 0 * %s)", e.perPod(e.engines.kv, itself), e.perPod(e.engines.kv.as(sum), itself))
 	return either(
 		tagged(running, e.perPod(e.engines.running, itself)),
 		tagged(waiting, e.perPod(e.engines.waiting, itself)),
-		tagged(kv, e.perPod(e.engines.kv, itself)),
+		tagged(kv, usage),
 		tagged(sampled, either(sampledBy...)),
 	)
 }
@@ -67,7 +70,7 @@ func (e expressions) windowQuery() string {
 		tagged(firstRate, e.firstTokensOfOlder()),
 		tagged(firstBorn, e.watched(e.perPod(e.engines.firstTokens, e.bornRate))),
 		tagged(resets, "("+e.perPod(e.engines.firstTokens, over("resets", window))+" > 0)"),
-		tagged(scrapes, e.perPod(quantity{over: least, names: e.engines.running.names}, alive)),
+		tagged(scrapes, e.perPod(e.engines.running.as(least), alive)),
 		tagged(growth, e.perPod(e.engines.waiting, grown)+" / "+seconds(window)),
 	)
 }
@@ -127,95 +130,74 @@ func (e expressions) peaksQuery() string {
 	grown := func(metric string) string {
 		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[1]s)", metric, duration(e.options.Window))
 	}
-	arrivals := fmt.Sprintf("(%s + clamp_min(%s, 0))",
-		e.perModel(e.engines.firstTokens, over("rate", e.options.Window)), e.perModel(e.engines.waiting, grown))
+	arrivals := fmt.Sprintf("(%s + clamp_min(%s, 0) / %s)",
+		e.perModel(e.engines.firstTokens, over("rate", e.options.Window)), e.perModel(e.engines.waiting, grown), seconds(e.options.Window))
 	inFlight := fmt.Sprintf("(%s + %s)", e.perModel(e.engines.running, itself), e.perModel(e.engines.waiting, itself))
 	return either(
 		tagged(peakArrivals, subquery("max_over_time", arrivals, window, step)),
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
-		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines.running, itself), window, step)),
+		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines.running), window+step, step)),
 	)
 }
 
 // covered has the models with a sample within the gap. An instant selector would take one that is five minutes old.
-func (e expressions) covered(q quantity, label func(string) string) string {
-	var names []string
-	for _, n := range q.names {
-		names = append(names, label(over("max_over_time", e.options.gap())(n.metric))+" >= 0")
-	}
-	return e.groups(names...)
-}
-
-// groups has the models of the union of the expressions, each as 1.
-func (e expressions) groups(expressions ...string) string {
-	return fmt.Sprintf("group by (%s) (%s)", e.byModel, either(expressions...))
+func (e expressions) covered(q quantity) string {
+	return e.anyOf(">= 0", q.each(over("max_over_time", e.options.gap())))
 }
 
 func (e expressions) idleQuery() string {
 	step := e.options.step(e.options.IdleWindow)
-	var used []string
-	for _, q := range []quantity{e.engines.running, e.engines.waiting} {
-		used = append(used, gaugeUsed(q, step, itself)...)
-	}
-	used = append(used, e.counterUsed(e.engines.activity, step, itself)...)
+	used := slices.Concat(
+		gaugeUsed(e.engines.running, step), gaugeUsed(e.engines.waiting, step),
+		e.counterMoved(e.engines.activity, step), e.counterBorn(e.engines.firstTokens, step))
 	return e.idle(idleExpression{
-		known:  e.present(e.engines.running, itself),
-		active: e.groups(used...),
-		cover:  e.covered(e.engines.running, itself),
-		parts:  [3]part{idleKnown, idleHole, lastActive},
+		heartbeat: e.engines.running,
+		active:    e.anyOf("> 0", used),
+		parts:     [3]part{idleKnown, idleHole, lastActive},
 	})
 }
 
-// idleExpression is what idle is made of: who was seen in the window at all, and at each step who is used and covered.
+// idleExpression is what the question for idleness is made of.
 type idleExpression struct {
-	known         func(modifier string) string
-	active, cover string
-	parts         [3]part // known, hole, active
+	heartbeat quantity // what is there as long as the model is observed
+	active    string   // who is used since the step before
+	parts     [3]part  // known, hole, active
 }
 
 // idle asks when a model was last used and when its samples last had a hole. The end of the query, not of the step, says
-// who is known, so that a model is missed at the steps before its first sample.
+// who is known, so that a model is missed at the steps before its first sample. The steps begin at the very start of the
+// window: what is covered from the step after it on is not all of it.
 func (e expressions) idle(i idleExpression) string {
 	window, step := e.options.IdleWindow, e.options.step(e.options.IdleWindow)
-	hole := fmt.Sprintf("((%s unless %s) * time())", i.known(" @ end()"), i.cover)
+	known := func(modifier string) string {
+		return e.anyOf("> 0", i.heartbeat.each(func(metric string) string {
+			return fmt.Sprintf("present_over_time(%s[%s]%s)", metric, duration(window), modifier)
+		}))
+	}
+	hole := fmt.Sprintf("((%s unless %s) * time())", known(" @ end()"), e.covered(i.heartbeat))
 	return either(
-		tagged(i.parts[0], i.known("")),
-		tagged(i.parts[1], subquery("max_over_time", hole, window, step)),
-		tagged(i.parts[2], subquery("max_over_time", "("+i.active+" * time())", window, step)),
+		tagged(i.parts[0], known("")),
+		tagged(i.parts[1], subquery("max_over_time", hole, window+step, step)),
+		tagged(i.parts[2], subquery("max_over_time", "("+i.active+" * time())", window+step, step)),
 	)
 }
 
-// present has the models with a sample in the idle window before the instant that the modifier names.
-func (e expressions) present(q quantity, label func(string) string) func(modifier string) string {
-	return func(modifier string) string {
-		var names []string
-		for _, n := range q.names {
-			names = append(names, label(fmt.Sprintf("present_over_time(%s[%s]%s)", n.metric, duration(e.options.IdleWindow), modifier)))
-		}
-		return e.groups(names...)
-	}
+// gaugeUsed is above zero where the gauge was so at any time since the step before, so that no blip is lost.
+func gaugeUsed(q quantity, step time.Duration) []string {
+	return q.each(over("max_over_time", step))
 }
 
-// gaugeUsed has the series above zero at any time since the step before, so that a blip between steps is not lost.
-func gaugeUsed(q quantity, step time.Duration, label func(string) string) []string {
-	var used []string
-	for _, n := range q.names {
-		used = append(used, label(over("max_over_time", step)(n.metric))+" > 0")
-	}
-	return used
+// counterMoved is above zero where the counter rose since the step before. The range reaches a gap further back, so that
+// every two neighbouring samples stand in the range of one step.
+func (e expressions) counterMoved(q quantity, step time.Duration) []string {
+	return q.each(over("increase", step+e.options.gap()))
 }
 
-// counterUsed has the counters that rose since the step before, or were born above zero. The range reaches a gap further
-// back, so that every two neighbouring samples stand in the range of one step.
-func (e expressions) counterUsed(q quantity, step time.Duration, label func(string) string) []string {
-	reach := step + e.options.gap()
-	var used []string
-	for _, n := range q.names {
-		used = append(used,
-			label(over("increase", reach)(n.metric))+" > 0",
-			label(fmt.Sprintf("(%[1]s unless %[1]s offset %[2]s)", n.metric, duration(reach)))+" > 0")
-	}
-	return used
+// counterBorn is above zero where a counter was born above zero since the step before: increase() does not see that.
+func (e expressions) counterBorn(q quantity, step time.Duration) []string {
+	return q.each(func(metric string) string {
+		return fmt.Sprintf("(%[1]s unless %[1]s offset %[2]s)", metric, duration(step+e.options.gap()))
+	})
 }
 
 func (e expressions) historyQuery() string {

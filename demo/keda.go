@@ -71,6 +71,9 @@ func manage(object scaledobject.Object) (*managed, error) {
 	if n := object.Spec.MaxReplicaCount; n != nil {
 		spec.Max = int(*n)
 	}
+	if n := object.Spec.IdleReplicaCount; n != nil {
+		spec.Idle, spec.HasIdle = int(*n), true
+	}
 	if f := object.Spec.Fallback; f != nil {
 		spec.Fallback = &simulation.Fallback{FailureThreshold: int(f.FailureThreshold), Replicas: int(f.Replicas), Behavior: simulation.FallbackBehavior(f.Behavior)}
 	}
@@ -278,11 +281,11 @@ func behaviorOf(object scaledobject.Object) (*simulation.Behavior, error) {
 	if object.Spec.Advanced == nil || object.Spec.Advanced.HorizontalPodAutoscalerConfig == nil {
 		return nil, nil
 	}
-	behavior := simulation.DefaultBehavior()
 	given := object.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior
 	if given == nil {
-		return &behavior, nil
+		return nil, nil
 	}
+	behavior := simulation.DefaultBehavior()
 	for _, direction := range []struct {
 		into *simulation.ScalingRules
 		from *scaledobject.Rules

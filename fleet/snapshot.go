@@ -183,8 +183,13 @@ type Usage struct {
 	WaitingGrowth Reading `json:"waitingGrowth"`
 	// ITL is the mean time between output tokens over the latest window, seconds.
 	ITL Reading `json:"itl"`
-	// PeakThroughput is the highest rate of first tokens that this pod reached while it was saturated, over the long
-	// window, per second. Absent where the pod was not saturated in that time.
+	// ITLFloor is the lowest mean time between output tokens that the pod showed in any window of the long window, seconds:
+	// that of a nearly empty batch.
+	ITLFloor Reading `json:"itlFloor"`
+	// PeakRate is the highest rate of first tokens that the pod showed in any window of the long window, per second.
+	PeakRate Reading `json:"peakRate"`
+	// PeakThroughput is the same over those windows in which its queue was never empty: it was busy all the time. Absent
+	// where there was no such window.
 	PeakThroughput Reading `json:"peakThroughput"`
 }
 
@@ -213,6 +218,8 @@ type Load struct {
 	// PeakArrivals and PeakInFlight are the highest of the peak window (rate per second; running and waiting requests).
 	PeakArrivals Reading `json:"peakArrivals"`
 	PeakInFlight Reading `json:"peakInFlight"`
+	// Trend is by how much the rate of requests rises per second, over the last minutes; negative where it falls.
+	Trend Reading `json:"trend"`
 	// PeakCovered is true where samples cover the whole peak window.
 	PeakCovered bool `json:"peakCovered,omitzero"`
 	// LastActive is when the model was last seen in use (arrivals, or a request in flight) within the idle window; zero

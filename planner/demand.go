@@ -8,13 +8,14 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// demand is what is asked of a model, measured against a reference: the higher of what is asked now and of the highest of
-// the peak window. Shares of the analyzer are shares of the reference.
+// demand is what is asked of a model, measured against a reference. Shares of the analyzer are shares of the reference.
 type demand struct {
 	rate      fleet.Reading // the reference in requests per second; absent where no rate is known
 	inFlight  float64       // the reference in requests in flight
-	latest    float64       // what is asked now over the reference, 0 to 1
+	latest    float64       // what must be covered, over the reference: what is asked now, and by when a replica could start
 	steady    float64       // the same without the backlog
+	highest   float64       // what must stay covered when something shrinks: the highest of the window, and a margin
+	ahead     float64       // by how much the rate will have risen when a replica that is started now is ready
 	arrivals  fleet.Reading // requests per second
 	backlog   float64       // requests waiting at engines and gateway
 	running   float64
@@ -126,30 +127,48 @@ func (m *model) describe(d *demand) {
 	}
 }
 
-// measure sets the reference, and what is asked now as a part of it.
+// measure sets the reference, and what must be covered as parts of it: up on the latest, down on the highest. Where no rate
+// is known, requests in flight are counted.
 func (m *model) measure(d *demand, p Policy) {
 	inFlight := d.running + d.backlog
 	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakInFlight })
-	d.inFlight = max(inFlight, peak)
-	if d.inFlight > 0 {
-		d.latest = inFlight / d.inFlight
-		d.steady = d.running / d.inFlight
+	highest := (1 + p.ShrinkMargin) * max(inFlight, peak)
+	if d.inFlight = highest; highest > 0 {
+		d.latest, d.steady, d.highest = inFlight/highest, d.running/highest, 1
 	}
 	arrivals, known := d.arrivals.Known()
 	if !known {
 		return
 	}
-	rate := arrivals + d.backlog/p.DrainWithin.Seconds()
+	d.ahead = m.ahead(arrivals, p)
+	latest := arrivals + d.ahead + d.backlog/p.DrainWithin.Seconds()
 	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
 	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	reference := max(rate, peak, gatewayPeak)
+	highest = (1 + p.ShrinkMargin) * max(arrivals, peak, gatewayPeak)
+	reference := max(latest, highest)
 	if reference <= 0 {
 		return
 	}
 	d.rate = fleet.Observed(reference)
-	d.latest = rate / reference
-	d.steady = arrivals / reference
+	d.latest, d.steady, d.highest = latest/reference, (arrivals+d.ahead)/reference, highest/reference
 }
+
+// ahead returns by how much the rate will have risen when a replica that is started now is ready. A trend is no promise: at
+// most half of what arrives now is believed.
+func (m *model) ahead(arrivals float64, p Policy) float64 {
+	trend, known := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Trend })
+	if !known {
+		trend, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.Trend })
+	}
+	var startup time.Duration
+	for _, v := range m.variants {
+		startup = max(startup, v.workload.Startup)
+	}
+	return max(0, min(trend*(startup+p.Reaction).Seconds(), maxAhead*arrivals))
+}
+
+// maxAhead bounds how much of what arrives now a trend may add.
+const maxAhead = 0.5
 
 // unused reports whether samples prove that nobody used the model for its whole retention period.
 func (m *model) unused(d *demand, now time.Time, p Policy) bool {

@@ -222,7 +222,8 @@ func (v *variant) read(row fleet.Usage, found bool, age time.Duration, p Policy)
 	v.reports.good++
 	v.replicas = append(v.replicas, analyzer.Replica{
 		Running: row.Running, Waiting: row.Waiting, KV: row.KV, KVTokens: row.KVTokens, FirstTokens: row.FirstTokens,
-		WaitingGrowth: row.WaitingGrowth, ITL: row.ITL, PeakThroughput: row.PeakThroughput, Scrapes: row.Scrapes,
+		WaitingGrowth: row.WaitingGrowth, ITL: row.ITL, ITLFloor: row.ITLFloor, PeakRate: row.PeakRate,
+		PeakThroughput: row.PeakThroughput, Scrapes: row.Scrapes,
 	})
 }
 
@@ -249,6 +250,7 @@ func later(a, b fleet.Load) fleet.Load {
 		{&b.Queued, a.Queued},
 		{&b.PeakArrivals, a.PeakArrivals},
 		{&b.PeakInFlight, a.PeakInFlight},
+		{&b.Trend, a.Trend},
 		{&b.PromptTokens, a.PromptTokens},
 		{&b.OutputTokens, a.OutputTokens},
 		{&b.TTFT, a.TTFT},

@@ -43,37 +43,41 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	return plan
 }
 
-// solve finds the cheapest mix for all models at once. A model with replicas that do not start is solved again without
-// them, so that others take over what they should have carried.
+// solve finds the cheapest mix for all models at once: first for the latest demand, then, with nothing started beyond that,
+// for what must stay covered. A model with replicas that do not start is solved again without them, so that others take
+// over what they should have carried.
 func solve(sizings []*sizing, p Policy) {
-	var problem, without solver.Problem
-	problem.Horizon, without.Horizon = p.Horizon, p.Horizon
-	bySolution := make(map[fleet.VariantID]*choice)
-	for _, sized := range sizings {
-		sized.ask(&problem, false)
-		if sized.overdue() {
-			sized.ask(&without, true)
+	choices := make(map[fleet.VariantID]*choice)
+	var latest, wanted, without solver.Problem
+	for _, z := range sizings {
+		for _, c := range z.choices {
+			choices[c.variant.ID] = c
 		}
-		for _, c := range sized.choices {
-			bySolution[c.variant.ID] = c
+		z.ask(&latest, z.latest, anything)
+	}
+	decide := func(problem solver.Problem, take func(*choice, int)) {
+		problem.Horizon = p.Horizon
+		for _, count := range solver.Solve(problem).Counts {
+			take(choices[count.Variant], count.Replicas)
 		}
 	}
-	for _, count := range solver.Solve(problem).Counts {
-		bySolution[count.Variant].replicas = count.Replicas
-	}
-	if len(without.Demands) == 0 {
-		return
-	}
-	for _, count := range solver.Solve(without).Counts {
-		c := bySolution[count.Variant]
-		carrying := c.variant.now - c.variant.overdue
-		if instead := count.Replicas; instead > carrying {
-			c.replicas = max(c.replicas, instead+c.variant.overdue)
-		} else {
-			c.replicas = max(c.replicas, instead)
+	decide(latest, func(c *choice, replicas int) { c.replicas = replicas })
+	for _, z := range sizings {
+		z.ask(&wanted, z.wanted, startsForTheLatest)
+		if z.overdue() {
+			z.ask(&without, z.wanted, withoutOverdue)
 		}
-		c.replicas = c.variant.Range.Clamp(c.replicas)
 	}
+	decide(wanted, func(c *choice, replicas int) { c.replicas = replicas })
+	decide(without, (*choice).replace)
+}
+
+// replace takes the number of replicas that are needed beside those that do not start.
+func (c *choice) replace(instead int) {
+	if instead > c.variant.now-c.variant.overdue {
+		instead += c.variant.overdue
+	}
+	c.replicas = c.variant.Range.Clamp(max(c.replicas, instead))
 }
 
 // repeatOwners gives each variant whose target another one owns the owner's number, so that two autoscalers of one workload

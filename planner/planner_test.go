@@ -39,7 +39,7 @@ func TestFleetIsSizedDirectly(t *testing.T) {
 
 func TestDownOnlyToTheHighestOfTheWindow(t *testing.T) {
 	s := newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1}))
-	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(20) }) // one replica carries 7/s
+	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(18) }) // and 15 %; one replica carries 7/s
 	expect(t, s.decide(t)["cheap"], 3, fleet.CodeScaleDown)
 	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(40) })
 	expect(t, s.decide(t)["cheap"], 6, fleet.CodeSteady)
@@ -229,6 +229,12 @@ func TestIdleModelMovesToItsCheapestVariantMakeBeforeBreak(t *testing.T) {
 
 func TestQueueAtTheGatewayWakesTheCheapestOnly(t *testing.T) {
 	d := newScenario(cheap(group{}), fast(group{})).toZero().gateway(7, 0.2).decide(t)
+	expect(t, d["cheap"], 1, fleet.CodeProbe)
+	expect(t, d["fast"], 0, fleet.CodeSteady)
+}
+
+func TestVariantThatWasWokenStaysWhileItLoads(t *testing.T) {
+	d := newScenario(cheap(group{loading: 1}), fast(group{})).toZero().gateway(9, 0.2).decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeProbe)
 	expect(t, d["fast"], 0, fleet.CodeSteady)
 }

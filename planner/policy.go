@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"math"
 	"time"
 
 	"github.com/wva-project/wva/analyzer"
@@ -20,6 +21,14 @@ type Policy struct {
 	Retention time.Duration
 	// MetricsGrace is how long a ready replica may report nothing before that counts as missing. Default 60 s.
 	MetricsGrace time.Duration
+	// ShrinkMargin is by how much the capacity that is left after a scale-down exceeds the highest demand of the window. What
+	// lies between needs neither more nor less. Default 0.15.
+	ShrinkMargin float64
+	// Reaction is the time from a change of the load until a replica is asked for: scrape, cycle, HPA sync. Default 45 s.
+	Reaction time.Duration
+	// Settle is how long a replica that was started is kept at least, since the demand that it was started for stays in the
+	// window: it is paid for with the start. Default 5 m.
+	Settle time.Duration
 	// Horizon is the time over which a running replica is weighed against the price of starting one. Default 1 h.
 	Horizon time.Duration
 }
@@ -35,7 +44,12 @@ func (p Policy) withDefaults() Policy {
 	orDefault(&p.Startup, 2*time.Minute)
 	orDefault(&p.Retention, 10*time.Minute)
 	orDefault(&p.MetricsGrace, time.Minute)
+	orDefault(&p.Reaction, 45*time.Second)
+	orDefault(&p.Settle, 5*time.Minute)
 	orDefault(&p.Horizon, time.Hour)
+	if !(p.ShrinkMargin > 0) || math.IsInf(p.ShrinkMargin, 0) {
+		p.ShrinkMargin = 0.15
+	}
 	return p
 }
 

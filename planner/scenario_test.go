@@ -110,7 +110,7 @@ func (s *scenario) report(g group, pod string) {
 	u := fleet.Usage{
 		Namespace: "shop", Pod: pod, Model: llama, Time: epoch, Running: fleet.Observed(g.running), Waiting: fleet.Observed(g.waiting),
 		KV: fleet.Observed(g.kv), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(g.rate), Scrapes: 4,
-		WaitingGrowth: fleet.Observed(0),
+		WaitingGrowth: fleet.Observed(0), PeakRate: fleet.Observed(100),
 	}
 	if g.itl > 0 {
 		u.ITL = fleet.Observed(g.itl.Seconds())

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/fleet"
@@ -14,7 +15,8 @@ type sizing struct {
 	demand  demand
 	choices []*choice // the variants that can be decided
 	keepOne bool      // idle, but one replica must stay
-	wanted  float64   // what the solver is asked to cover, as a share of the reference
+	latest  float64   // what must be covered at once, as a share of the reference
+	wanted  float64   // what is covered in the end: more than the latest where that stands already
 	frozen  bool      // nothing may shrink
 	short   float64   // the share of the reference that stays uncovered
 	probe   *choice
@@ -23,6 +25,7 @@ type sizing struct {
 // choice is one variant, what a replica of it carries, and how many it gets.
 type choice struct {
 	variant  *variant
+	startup  time.Duration // for which a start is paid
 	capacity analyzer.Capacity
 	share    float64 // of the reference demand; 0 where unknown
 	replicas int     // decided
@@ -41,7 +44,7 @@ func newSizing(x *index, m *model, d demand, p Policy) (*sizing, []fleet.Held) {
 			held = append(held, x.hold(v, why, p))
 			continue
 		}
-		sized.choices = append(sized.choices, &choice{variant: v})
+		sized.choices = append(sized.choices, &choice{variant: v, startup: v.workload.Startup + p.Settle})
 	}
 	sized.analyze(x, p)
 	sized.want()
@@ -77,24 +80,24 @@ func (z *sizing) want() {
 	z.frozen = z.demand.freeze != ""
 	switch nothingAsked := z.demand.latest <= 0 && z.demand.inFlight <= 0 && z.demand.rate.Or(0) <= 0; {
 	case z.demand.unused && z.model.spec.ScaleToZero:
-		z.wanted = 0
+		z.latest, z.wanted = 0, 0
 	case nothingAsked && z.model.spec.ScaleToZero && z.asleep():
-		z.wanted = 0
+		z.latest, z.wanted = 0, 0
 	case nothingAsked:
 		z.keepOne = true
-		z.wanted = 1
+		z.latest, z.wanted = 1, 1
 		for _, c := range z.choices { // any one replica of any variant is enough
 			c.share = 1
 		}
 	default:
-		latest := z.demand.latest
-		if z.coming() > 0 {
+		z.latest = z.demand.latest
+		if committed := z.committed(); z.coming() > 0 && committed > 0 {
 			// The backlog grows because replicas load. It asks for no more than they will carry, or each cycle would count it again.
-			latest = max(z.demand.steady, min(latest, z.committed()))
+			z.latest = max(z.demand.steady, min(z.latest, committed))
 		}
-		z.wanted = latest
+		z.wanted = z.latest
 		if !z.frozen {
-			z.wanted = max(latest, min(1, z.committed()))
+			z.wanted = max(z.latest, min(z.demand.highest, z.committed()))
 		}
 		z.chooseProbe()
 	}
@@ -146,15 +149,13 @@ func (z *sizing) chooseProbe() {
 	}
 }
 
-// ask adds the model to the solver's problem. With withoutOverdue, replicas that do not start carry nothing and cannot be
-// had, and a variant of which nothing starts does not grow.
-func (z *sizing) ask(problem *solver.Problem, withoutOverdue bool) {
-	problem.Demands = append(problem.Demands, solver.Demand{Model: z.model.id, Amount: z.wanted})
+// ask adds the model to a solver's problem: this much is to be covered, with each variant in the range that limit leaves.
+func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(*choice, solver.Option) solver.Option) {
+	problem.Demands = append(problem.Demands, solver.Demand{Model: z.model.id, Amount: amount})
 	for _, c := range z.choices {
 		v := c.variant
 		option := solver.Option{
-			Variant: v.ID, Model: z.model.id, Capacity: c.share, Price: v.Cost, Startup: v.workload.Startup,
-			Range: v.Range, Now: v.now,
+			Variant: v.ID, Model: z.model.id, Capacity: c.share, Price: v.Cost, Startup: c.startup, Range: v.Range, Now: v.now,
 		}
 		if z.frozen {
 			option.Range = atLeast(option.Range, v.now)
@@ -165,12 +166,27 @@ func (z *sizing) ask(problem *solver.Problem, withoutOverdue bool) {
 		if c.share == 0 && c != z.probe {
 			option.Range.Max = max(option.Range.Floor(), min(option.Range.Max, v.now))
 		}
-		if withoutOverdue && v.overdue > 0 {
-			option.Now = v.now - v.overdue
-			option.Range = atMost(option.Range, c.reach())
-		}
-		problem.Options = append(problem.Options, option)
+		problem.Options = append(problem.Options, limit(c, option))
 	}
+}
+
+// anything leaves an option as it is.
+func anything(_ *choice, option solver.Option) solver.Option { return option }
+
+// startsForTheLatest lets a variant grow only as far as the latest demand makes it: nothing is started for a demand that is
+// already on its way down.
+func startsForTheLatest(c *choice, option solver.Option) solver.Option {
+	option.Range = atMost(option.Range, max(c.variant.now, c.replicas))
+	return option
+}
+
+// withoutOverdue takes the replicas away that do not start. A variant of which nothing starts does not grow.
+func withoutOverdue(c *choice, option solver.Option) solver.Option {
+	if c.variant.overdue > 0 {
+		option.Now = c.variant.now - c.variant.overdue
+		option.Range = atMost(option.Range, c.reach())
+	}
+	return option
 }
 
 // reach returns how many replicas of a variant with overdue ones may carry something.

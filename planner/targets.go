@@ -150,6 +150,9 @@ func (z *sizing) asked() string {
 	if rate, known := z.demand.arrivals.Known(); known {
 		text = fmt.Sprintf("%.3g requests/s arrive", rate)
 	}
+	if z.demand.ahead > 0.05*z.demand.arrivals.Or(0) {
+		text += fmt.Sprintf(" (%.3g/s by when a replica could start)", z.demand.arrivals.Or(0)+z.demand.ahead)
+	}
 	if z.demand.backlog > 0 {
 		text += fmt.Sprintf(" and %.0f wait", z.demand.backlog)
 	}

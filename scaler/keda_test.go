@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -295,13 +296,20 @@ func TestStreamsAreCapped(t *testing.T) {
 // stalledConn is a client's connection that stops reading.
 type stalledConn struct {
 	net.Conn
-	stalled, released <-chan struct{}
+	stalled <-chan struct{}
+	closed  chan struct{}
+	close   func() // closes closed, once
+}
+
+func (c *stalledConn) Close() error {
+	c.close()
+	return c.Conn.Close()
 }
 
 func (c *stalledConn) Read(b []byte) (int, error) {
 	select {
 	case <-c.stalled:
-		<-c.released
+		<-c.closed
 		return 0, io.EOF
 	default:
 		return c.Conn.Read(b[:1]) // byte by byte, so that nothing is read ahead
@@ -311,10 +319,10 @@ func (c *stalledConn) Read(b []byte) (int, error) {
 func TestAClientThatNeverReadsDelaysNobody(t *testing.T) {
 	const streams = 1000
 	w := newWorld(t, func(o *ServerOptions) { o.ShutdownTimeout = time.Millisecond })
-	stalled, released := make(chan struct{}), make(chan struct{})
-	t.Cleanup(func() { close(released) })
+	stalled := make(chan struct{})
 	deaf := externalscaler.NewExternalScalerClient(w.connect(func(c net.Conn) net.Conn {
-		return &stalledConn{Conn: c, stalled: stalled, released: released}
+		closed := make(chan struct{})
+		return &stalledConn{Conn: c, stalled: stalled, closed: closed, close: sync.OnceFunc(func() { close(closed) })}
 	}))
 	client := w.keda()
 	targets := []fleet.Target{sleeper("deaf", 1)}

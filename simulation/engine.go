@@ -74,16 +74,14 @@ func (e *engine) submit(s *sequence, now float64) {
 
 // begin decides what the next iteration does and when it ends.
 func (e *engine) begin(now float64) {
-	preempted := e.makeRoom(now)
+	e.makeRoom(now)
 	e.free -= e.newBlocks()
 	b := batch{decodes: len(e.decoding), contexts: e.contexts}
 	budget := e.maxTokens - b.decodes
 	for _, s := range e.prefilling {
 		budget -= e.take(s, budget, &b)
 	}
-	if !preempted {
-		e.admit(now, budget, &b)
-	}
+	e.admit(now, budget, &b)
 	e.began, e.end = now, math.Inf(1)
 	if len(e.running) > 0 {
 		e.end = now + float64(e.profile.duration(&b)*e.noise.spread(e.profile.Noise))
@@ -91,12 +89,11 @@ func (e *engine) begin(now float64) {
 }
 
 // makeRoom preempts the youngest sequences until every decoding one can store its next token. One alone always can.
-func (e *engine) makeRoom(now float64) (preempted bool) {
+// What it frees is not enough to admit a preempted one again at once.
+func (e *engine) makeRoom(now float64) {
 	for e.free < e.newBlocks() {
 		e.preempt(e.running[len(e.running)-1], now)
-		preempted = true
 	}
-	return preempted
 }
 
 // preempt takes a sequence out of the batch and to the head of the queue. Its KV cache is computed again later.
@@ -241,9 +238,8 @@ func blocksOf(tokens int) int { return (tokens + blockSize - 1) / blockSize }
 
 func offset(stored, step int) int { return (stored - step) & (blockSize - 1) }
 
-// cached returns how much of a prompt is found in the prefix cache: whole blocks, and never the last token, whose
-// output is needed.
+// cached returns how much of a prompt is found in the prefix cache, in whole blocks. As hits is below 1, it is never the
+// whole prompt: the last token's output is needed.
 func cached(prompt int, hits float64) int {
-	found := int(float64(prompt) * hits)
-	return min(found, prompt-1) / blockSize * blockSize
+	return int(float64(prompt)*hits) / blockSize * blockSize
 }

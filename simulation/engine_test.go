@@ -249,7 +249,7 @@ func (w *twin) iterate(room int) {
 			chunk(s)
 		}
 	}
-	for w.preempted == before && budget > 0 && len(w.waiting) > 0 && len(w.running) < w.spec.MaxSequences {
+	for w.preempted == before /* vLLM's rule */ && budget > 0 && len(w.waiting) > 0 && len(w.running) < w.spec.MaxSequences {
 		s := w.waiting[0]
 		if w.used(1)+ceil16(s.Prompt+s.generated) > room {
 			break
@@ -355,6 +355,30 @@ func TestIterationsAreAsLongAsTheMeanFieldSays(t *testing.T) {
 	got := f.Now() / float64(f.variants[0].pods[0].engine.step)
 	if math.Abs(got/want-1) > 0.02 {
 		t.Errorf("an iteration takes %v s on average, want about %v", got, want)
+	}
+}
+
+func TestARequestMayFillTheKVCacheToTheLastToken(t *testing.T) {
+	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.KVTokens = 160 }))
+	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 100, Output: 61}) // the last token is not stored
+	f.Advance(60)
+	if n := f.Tallies()[0]; n.Served != 1 {
+		t.Errorf("%+v", n)
+	}
+}
+
+func TestSequencesOfOneIterationEndInTheOrderOfAdmission(t *testing.T) {
+	f := newFleet(t, oneVariant(nil))
+	for i := range 20 {
+		offer(t, f, Request{Arrival: float64(i) / 1e6, Model: chat, Prompt: 10, Output: 10})
+	}
+	f.Advance(60)
+	last := -1.0
+	for _, o := range f.Outcomes() {
+		if o.Arrival < last {
+			t.Fatalf("the request of %v ended after that of %v", o.Arrival, last)
+		}
+		last = o.Arrival
 	}
 }
 

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"reflect"
 	"slices"
@@ -134,6 +135,30 @@ func TestAFleetIsTheSameForASeedInSmallAndLargeSteps(t *testing.T) {
 	}
 }
 
+// TestAFleetIsTheSameOnEveryMachine holds a run to the bits it had elsewhere. A change of the engine changes them.
+func TestAFleetIsTheSameOnEveryMachine(t *testing.T) {
+	f := newFleet(t, mixed())
+	load, err := Generate(Stream{
+		Model: chat, Rate: Constant(12), Burstiness: 2, Until: 200, Seed: 3,
+		Prompt: Lengths{Mean: 800, P99: 4000}, Output: Lengths{Mean: 150, P99: 600},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer(t, f, load...)
+	f.Advance(60)
+	scale(t, f, "llama-h100", 3)
+	f.Advance(math.Inf(1))
+	sum := fnv.New64a()
+	for _, o := range f.Outcomes() {
+		fmt.Fprintf(sum, "%x %x %x\n", o.End, o.TTFT, o.ITL)
+	}
+	const want = 0xc4e48a79cc39ee5e
+	if got := sum.Sum64(); got != want {
+		t.Errorf("got %#x, want %#x", got, uint64(want))
+	}
+}
+
 func TestAnotherSeedIsAnotherRun(t *testing.T) {
 	spec := mixed()
 	spec.Seed++
@@ -213,6 +238,7 @@ func TestWhatTheGraceCutsOffIsLost(t *testing.T) {
 	if got := f.Expenses()[0].ReplicaSeconds; got != 1.5 {
 		t.Errorf("%v replica-seconds", got)
 	}
+	wantValue(t, f.Series()[0], 0, "inference_objective_running_requests")
 }
 
 func TestAModelAtZeroQueuesAndWakes(t *testing.T) {
@@ -235,6 +261,7 @@ func TestAModelAtZeroQueuesAndWakes(t *testing.T) {
 	if o := f.Outcomes()[0]; o.Loss != Served || o.TTFT < 65 || o.TTFT > 65.1 {
 		t.Errorf("the first request: %+v", o)
 	}
+	wantValue(t, f.Series()[0], 2, "vllm:time_to_first_token_seconds_bucket", "le=0.1") // the engine's own view
 }
 
 func TestReplicasWithoutASlotStayPending(t *testing.T) {
@@ -270,6 +297,75 @@ func TestAPendingReplicaTakesTheSlotOfOneThatIsGone(t *testing.T) {
 	f.Advance(4)
 	if s := f.States()[0]; s.Draining != 0 || s.Loading != 1 {
 		t.Errorf("after the drain: %+v", s)
+	}
+	if got := f.Expenses()[0].ReplicaSeconds; math.Abs(got-4) > 1e-9 {
+		t.Errorf("one slot was held for %v s of 4", got)
+	}
+}
+
+func TestALoadingReplicaHoldsItsSlot(t *testing.T) {
+	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Slots, v.GPUs = 2, 4 }))
+	scale(t, f, "llama-l40s", 2)
+	scale(t, f, "llama-l40s", 3)
+	f.Advance(30)
+	if s := f.States()[0]; s.Loading != 1 || s.Pending != 1 {
+		t.Errorf("%+v", s)
+	}
+	if got := f.Expenses()[0]; got.ReplicaSeconds != 60 || got.GPUSeconds != 240 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestADrainingReplicaKeepsWhatItsClientsHaveSeenTokensOf drains replicas with small caches: of what they preempted,
+// streams that have begun cannot move.
+func TestADrainingReplicaKeepsWhatItsClientsHaveSeenTokensOf(t *testing.T) {
+	kept, moved := 0, 0
+	for seed := range uint64(40) {
+		f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Initial, v.KVTokens, v.MaxBatchedTokens, v.MaxSequences = 2, 1500, 64, 32 }))
+		offer(t, f, seeded(seed, 60, 10, 700, 300)...)
+		f.Advance(4)
+		leaving := f.variants[0].pods[1]
+		started := 0
+		var fresh []*sequence // preempted before their first token
+		for _, s := range leaving.engine.waiting {
+			if s.started() {
+				started++
+			} else if s.order > 0 {
+				fresh = append(fresh, s)
+			}
+		}
+		f.Advance(4)
+		scale(t, f, "llama-l40s", 1)
+		if got := len(leaving.engine.waiting); got != started {
+			t.Fatalf("seed %d: %d requests stay in the queue, %d have begun", seed, got, started)
+		}
+		kept, moved = kept+started, moved+len(fresh)
+		f.Advance(math.Inf(1))
+		for _, s := range fresh {
+			if s.scheduled < 4 {
+				t.Fatalf("seed %d: a request that moved at 4 s was scheduled at %v", seed, s.scheduled)
+			}
+		}
+		if n := f.Tallies()[0]; n.Served != 60 {
+			t.Fatalf("seed %d: %+v", seed, n)
+		}
+	}
+	if kept == 0 || moved == 0 {
+		t.Errorf("%d were kept and %d preempted prompts moved: the cases are too easy", kept, moved)
+	}
+}
+
+func TestRoundRobinGoesOnAfterAReplicaThatLeft(t *testing.T) {
+	spec := oneVariant(func(v *VariantSpec) { v.Initial = 3 })
+	spec.Routing = RoundRobin
+	f := newFleet(t, spec)
+	offer(t, f, seeded(42, 2, 10, 1, 1)...)
+	f.Advance(5)
+	scale(t, f, "llama-l40s", 2) // the third, whose turn it is, leaves
+	offer(t, f, Request{Arrival: 6, Model: chat, Prompt: 1, Output: 1})
+	f.Advance(7)
+	if got := f.variants[0].pods[0].engine.metrics.served; got != 2 {
+		t.Errorf("the first replica served %d", got)
 	}
 }
 
@@ -448,6 +544,25 @@ func TestRecentIsThe95thPercentileOfWhatEndedLately(t *testing.T) {
 	}
 	if got := f.Recent(chat, 0); got != (Recent{}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestModelsAreMeasuredApart(t *testing.T) {
+	spec := mixed()
+	spec.Variants[2].Initial = 1
+	f := newFleet(t, spec)
+	small := fleet.ModelID{Namespace: chat.Namespace, Name: "small"}
+	offer(t, f,
+		Request{Arrival: 0, Model: chat, Prompt: 10, Output: 1},
+		Request{Arrival: 1, Model: small, Prompt: 10_000, Output: 1},
+		Request{Arrival: 2, Model: small, Prompt: 10_000, Output: 1})
+	f.Advance(10)
+	within := fleet.Objective{TTFT: 200 * time.Millisecond}
+	if a, b := f.Attainment(chat, within), f.Attainment(small, within); a != 1 || b != 0 {
+		t.Errorf("attainment %v and %v", a, b)
+	}
+	if a, b := f.Recent(chat, 10), f.Recent(small, 10); a.Served != 1 || a.TTFT > 0.2 || b.Served != 2 || b.TTFT < 0.2 {
+		t.Errorf("%+v and %+v", a, b)
 	}
 }
 

@@ -12,8 +12,8 @@ type gateway struct {
 	routing Routing
 	room    int // KV blocks of the largest replica that any variant of the model has
 
-	pods   []*pod // that are ready, in the order in which they became so
-	cursor int
+	pods   []*pod      // that are ready, in the order in which they became so
+	cursor int         // into pods, modulo their number: where the next choice begins
 	queue  []*sequence // in order of arrival
 
 	arrived, answered, lost int // requests
@@ -60,8 +60,5 @@ func (g *gateway) leave(p *pod) {
 	g.pods = slices.Delete(g.pods, at, at+1)
 	if g.cursor > at {
 		g.cursor--
-	}
-	if g.cursor >= len(g.pods) {
-		g.cursor = 0
 	}
 }

@@ -84,7 +84,7 @@ func (w weights) profile(f fit) Profile {
 		PerPromptTokenSquared: f.perSquare / 1e9,
 		PerRequest:            hostOverhead,
 		Noise:                 defaultNoise,
-		KVTokens:              int((f.memory*0.9e9 - w.size) / w.perToken),
+		KVTokens:              int((float64(f.memory*0.9e9) - w.size) / w.perToken),
 	}
 }
 

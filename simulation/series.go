@@ -1,7 +1,7 @@
 package simulation
 
 import (
-	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,17 +67,19 @@ func gatewaySamples(gateways []*gateway) []Sample {
 			continue
 		}
 		model := []Label{{"model_name", g.ID.Name}}
-		both := append(model[:1:1], Label{"target_model_name", g.served})
-		flow := append(both[:2:2],
-			Label{"fairness_id", "default-flow"}, Label{"inference_pool", poolName(g.ID)}, Label{"priority", "0"})
+		both := with(model, Label{"target_model_name", g.served})
+		flow := with(both, Label{"fairness_id", "default-flow"}, Label{"inference_pool", poolName(g.ID)}, Label{"priority", "0"})
 		inFlight := g.arrived - g.answered - g.lost - len(g.queue)
 		requests = append(requests, Sample{"inference_objective_request_total", both, float64(g.arrived)})
 		running = append(running, Sample{"inference_objective_running_requests", model, float64(inFlight)})
 		queued = append(queued, Sample{"inference_extension_flow_control_queue_size", flow, float64(len(g.queue))})
 		bytes = append(bytes, Sample{"inference_extension_flow_control_queue_bytes", flow, g.queuedBytes()})
 	}
-	return append(append(append(requests, running...), queued...), bytes...)
+	return slices.Concat(requests, running, queued, bytes)
 }
+
+// with returns the labels and some more.
+func with(labels []Label, more ...Label) []Label { return slices.Concat(labels, more) }
 
 // queuedBytes is about what the bodies of the queued requests take, at 4 bytes per token.
 func (g *gateway) queuedBytes() float64 {
@@ -108,7 +110,7 @@ type scrapeLabels struct {
 // newScrapeLabels returns the labels as vLLM has them: cache_config_info says no model.
 func newScrapeLabels(p *pod) scrapeLabels {
 	engine := []Label{{"engine", "0"}, {"model_name", p.variant.ServedName}}
-	reason := func(reason string) []Label { return append(engine[:2:2], Label{"finished_reason", reason}) }
+	reason := func(reason string) []Label { return with(engine, Label{"finished_reason", reason}) }
 	m := &p.engine.metrics
 	return scrapeLabels{
 		engine: engine,
@@ -130,17 +132,14 @@ func newScrapeLabels(p *pod) scrapeLabels {
 
 func bucketLabels(engine []Label, bounds []float64) [][]Label {
 	labels := make([][]Label, 0, len(bounds)+1)
-	for _, bound := range append(bounds[:len(bounds):len(bounds)], math.Inf(1)) {
-		labels = append(labels, append(engine[:2:2], Label{"le", boundText(bound)}))
+	for _, bound := range bounds {
+		labels = append(labels, with(engine, Label{"le", boundText(bound)}))
 	}
-	return labels
+	return append(labels, with(engine, Label{"le", "+Inf"}))
 }
 
 // boundText writes a bound as Python's client does: with a point, whole numbers too.
 func boundText(bound float64) string {
-	if math.IsInf(bound, 1) {
-		return "+Inf"
-	}
 	text := strconv.FormatFloat(bound, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
 		text += ".0"

@@ -1,7 +1,7 @@
 package simulation
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -12,7 +12,7 @@ import (
 // WriteText writes the samples of a target in Prometheus' text format, without the labels that the scraper adds. The
 // type of a family follows from its name: a suffix of a histogram's, _total for a counter, and a gauge else.
 func WriteText(w io.Writer, target Target) error {
-	out := bufio.NewWriter(w)
+	var out bytes.Buffer
 	previous := ""
 	for _, s := range target.Samples {
 		name, kind := family(s.Name)
@@ -20,9 +20,9 @@ func WriteText(w io.Writer, target Target) error {
 			out.WriteString("# TYPE " + name + " " + kind + "\n")
 			previous = name
 		}
-		writeSample(out, s)
+		writeSample(&out, s)
 	}
-	if err := out.Flush(); err != nil {
+	if _, err := w.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("writing metrics of %s: %w", target.Name, err)
 	}
 	return nil
@@ -41,7 +41,7 @@ func family(series string) (name, kind string) {
 	return series, "gauge"
 }
 
-func writeSample(out *bufio.Writer, s Sample) {
+func writeSample(out *bytes.Buffer, s Sample) {
 	out.WriteString(s.Name)
 	for i, l := range s.Labels {
 		if i == 0 {

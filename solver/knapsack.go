@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// solve fills in the replicas of one model's options and returns the steps it took; s.finished says whether the plan is
-// optimal. Whatever it found before is forgotten.
+// solve fills in the replicas of one model's options, and how good they are, and returns the steps it took. What an earlier
+// call found is forgotten: a larger budget never finds a worse plan.
 func (c *canonicalProblem) solve(m *model, s *search, budget int) int {
 	m.gap, m.proven = 0, true
 	s.reset()

@@ -5,14 +5,6 @@ import (
 	"slices"
 )
 
-// relaxation is the same problem with fractions of replicas allowed: the pieces, cheapest per capacity first, until the
-// need is met. Leaving demand unserved is a piece as well where it has a price.
-type relaxation struct {
-	pieces  []piece
-	rest    []rest
-	dearest []int // the variables, by falling price
-}
-
 // piece is some replicas of one variable that cost the same: those that stand, or those to be started.
 type piece struct {
 	variable        int
@@ -26,7 +18,8 @@ type rest struct {
 	carries, costs int64 // of the replicas that stand
 }
 
-// prepare builds the relaxation of the variables.
+// prepare builds the relaxation: the same problem with fractions of replicas allowed. Its solution is the pieces, cheapest per
+// capacity first, until the need is met. Leaving demand unserved is a piece as well where it has a price.
 func (s *search) prepare() {
 	for i := range s.variables {
 		v := &s.variables[i]

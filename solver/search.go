@@ -36,7 +36,11 @@ func (v *variable) atLeast(n int64) int64 {
 type search struct {
 	variables []variable
 	penalty   int64 // of leaving the whole demand unserved; zero: that is no choice
-	relaxation
+
+	// The relaxation: see prepare.
+	pieces  []piece
+	rest    []rest
+	dearest []int // the variables, by falling price
 
 	values, best         []int64
 	bestCost, bestChange int64
@@ -44,23 +48,24 @@ type search struct {
 	forChange            bool
 	found, aborted       bool
 	proven               bool // bestCost is the least
-	finished             bool // so is bestChange among the plans of that cost
 	steps, budget        int
 }
 
+// reset forgets everything but the memory.
 func (s *search) reset() {
 	*s = search{
-		variables:  s.variables[:0],
-		relaxation: relaxation{pieces: s.pieces[:0], rest: s.rest[:0], dearest: s.dearest[:0]},
-		values:     s.values[:0],
-		best:       s.best[:0],
-		finished:   true,
+		variables: s.variables[:0],
+		pieces:    s.pieces[:0],
+		rest:      s.rest[:0],
+		dearest:   s.dearest[:0],
+		values:    s.values[:0],
+		best:      s.best[:0],
 	}
 }
 
-// run searches for the best values. The first dive always ends with a plan; after it, the budget is kept.
+// run searches for the best values. The first dive always ends with a plan; after it, the budget is kept. An eighth of it may
+// go into finding the least change.
 func (s *search) run(need int64, budget int) {
-	s.budget = budget
 	s.values = append(s.values, make([]int64, len(s.variables))...)
 	s.best = append(s.best, s.values...)
 	if s.penalty == 0 && s.relaxed(0, need) == unreachable {
@@ -68,16 +73,18 @@ func (s *search) run(need int64, budget int) {
 		return
 	}
 	s.bestCost, s.bestChange = unreachable, unreachable
+	s.budget = budget
 	s.branch(0, need, 0, 0)
 	s.proven = !s.aborted || s.bound == s.bestCost
-	if s.bestChange > 0 && !s.aborted {
+	if !s.proven {
+		return
+	}
+	if s.bestChange > 0 {
 		s.forChange = true
+		s.budget = min(budget, s.steps+budget/8)
 		s.branch(0, need, 0, 0)
 	}
-	if s.proven {
-		s.bound = s.bestCost
-	}
-	s.finished = !s.aborted
+	s.bound = s.bestCost
 }
 
 // takeAll is the plan of the least shortage where all replicas together do not carry the demand.
@@ -136,7 +143,36 @@ func (s *search) visit(d int, c child, cost, change int64) {
 		return
 	}
 	s.values[d] = c.value
+	if s.found && s.dominated(d) {
+		return
+	}
 	s.branch(d+1, c.need, cost, change)
+}
+
+// dominated is true where variable d carries as much as the one before it and a replica moved from one to the other makes a
+// plan that is no worse, so that of the many ways to share a number among equals one is tried.
+func (s *search) dominated(d int) bool {
+	if d == 0 || s.variables[d-1].capacity != s.variables[d].capacity {
+		return false
+	}
+	before, v := &s.variables[d-1], &s.variables[d]
+	if before.low > 1 || v.low > 1 {
+		return false
+	}
+	n, m := s.values[d-1], s.values[d]
+	if m > 0 && n < before.high {
+		cost := before.cost(n+1) - before.cost(n) + v.cost(m-1) - v.cost(m)
+		change := before.change(n+1) - before.change(n) + v.change(m-1) - v.change(m)
+		if cost < 0 || cost == 0 && change <= 0 {
+			return true
+		}
+	}
+	if n > 0 && m < v.high {
+		cost := before.cost(n-1) - before.cost(n) + v.cost(m+1) - v.cost(m)
+		change := before.change(n-1) - before.change(n) + v.change(m+1) - v.change(m)
+		return cost < 0 || cost == 0 && change < 0
+	}
+	return false
 }
 
 // tooDear is true where no plan of at least this cost can be better than the best one.
@@ -151,8 +187,8 @@ func (s *search) child(d int, value, need, cost int64) child {
 	s.steps++
 	v := &s.variables[d]
 	c := child{value: value, need: remaining(need, v.capacity, value), bound: unreachable}
-	if rest := s.relaxed(d+1, c.need); rest != unreachable {
-		c.bound = cost + v.cost(value) + rest
+	if least := s.relaxed(d+1, c.need); least != unreachable {
+		c.bound = cost + v.cost(value) + least
 	}
 	return c
 }

@@ -16,8 +16,8 @@
 // left, so that what divides evenly does so. Money keeps nine digits of the dearest replica's price, or fewer where the
 // largest sum would not fit; a free replica counts as one unit, so that one that is not needed goes.
 //
-// Limits: a variant has at most 2^20 replicas; prices and penalties up to 1e15; horizon and start-up are whole seconds, at
-// most 30 days. Accelerators are unlimited here.
+// Limits: a variant has at most 2^20 replicas and a model 2^16 variants that matter; prices and penalties go up to 1e15; horizon
+// and start-up are whole seconds, at most 30 days. Accelerators are unlimited here.
 package solver
 
 import (
@@ -29,7 +29,7 @@ import (
 // DefaultHorizon is the time over which the price of a running replica is counted where the problem does not say.
 const DefaultHorizon = time.Hour
 
-// DefaultSteps is the budget of a problem that does not say. A step takes some 30 ns.
+// DefaultSteps is the budget of a problem that does not say. A step takes some 10 ns.
 const DefaultSteps = 1 << 23
 
 // Problem is what is to be solved. The order of its rows carries no meaning.
@@ -93,8 +93,8 @@ type Short struct {
 }
 
 // Solve returns the cheapest plan. Of plans that cost the same it takes the one with the least change from what stands (as
-// far as the budget reaches), and of those the first in an order that follows from the variants alone: larger capacity, lower
-// price, VariantID. It is total, and the same rows in any order give the same solution on every machine.
+// far as the budget reaches), and of those the first that it meets, in an order that follows from the variants alone: larger
+// capacity, lower price, VariantID. It is total, and the same rows in any order give the same solution on every machine.
 func Solve(p Problem) Solution {
 	c := canonical(p)
 	steps := solveAll(&c)
@@ -141,7 +141,7 @@ func solveAll(c *canonicalProblem) (steps int) {
 		unfinished := pending[:0]
 		for _, i := range pending {
 			steps += c.solve(&c.models[i], &s, share)
-			if !s.finished {
+			if !c.models[i].proven {
 				unfinished = append(unfinished, i)
 			}
 		}

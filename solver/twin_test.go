@@ -129,7 +129,7 @@ func small(random *rand.Rand) Problem {
 func TestSolveAgreesWithTryingEveryPlan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	shorts, ties := 0, 0
-	for i := range 20000 {
+	for i := range 6000 {
 		p := small(random)
 		want, s := tryAll(p), Solve(p)
 		got := judge(p, countsOf(t, p, s))
@@ -146,7 +146,7 @@ func TestSolveAgreesWithTryingEveryPlan(t *testing.T) {
 			ties++
 		}
 	}
-	if shorts < 500 || ties < 500 {
+	if shorts < 300 || ties < 300 {
 		t.Errorf("%d cases with shortage and %d that stay as they are: too few to say anything", shorts, ties)
 	}
 }

@@ -1,0 +1,351 @@
+package collector_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/collector"
+	"github.com/wva-project/wva/demo/promstore"
+	"github.com/wva-project/wva/fleet"
+)
+
+// transport answers a query by its text.
+type transport func(r *http.Request, text string) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	return f(r, string(body))
+}
+
+func respond(code int, body string) (*http.Response, error) {
+	return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func nothing() string {
+	return `{"status":"success","data":{"resultType":"vector","result":[]}}`
+}
+
+func newCollector(t *testing.T, rt http.RoundTripper, change ...func(*collector.Options)) *collector.Collector {
+	t.Helper()
+	options := collector.Options{Address: "http://prometheus.invalid", RoundTripper: rt, Logger: quiet()}
+	for _, f := range change {
+		f(&options)
+	}
+	c, err := collector.New(options)
+	require.NoError(t, err)
+	return c
+}
+
+const mostQueries = 12
+
+func TestQueriesPerCycleAreAtMostADozenWhateverTheFleet(t *testing.T) {
+	few, many := newWorld(t), newWorld(t)
+	few.scrape("pod-a", 0, steady("pod-a", 1)(0)...)
+	for i := range 50 {
+		pod := "pod-" + string(rune('A'+i))
+		many.scrape(pod, 0, steady(pod, 1)(0)...)
+	}
+	few.collect()
+	require.Len(t, many.collect().Usages, 50)
+	require.LessOrEqual(t, few.requests.Load(), int64(mostQueries))
+	require.Equal(t, few.requests.Load(), many.requests.Load())
+}
+
+func TestBurstOfCollectsMakesOneSetOfQueries(t *testing.T) {
+	w := newWorld(t, func(o *collector.Options) { o.Lag = 2 * time.Second })
+	w.scrapes("pod-a", 0, 600, steady("pod-a", 1))
+	first := w.collector.Collect(t.Context(), at(602))
+	require.Equal(t, at(600), first.Time)
+	asked := w.requests.Load()
+
+	var burst sync.WaitGroup
+	var observations [20]collector.Observation
+	for i := range observations {
+		burst.Go(func() {
+			observations[i] = w.collector.Collect(t.Context(), at(602).Add(time.Duration(i)*700*time.Millisecond))
+		})
+	}
+	burst.Wait()
+	for _, observation := range observations {
+		require.Equal(t, first, observation)
+	}
+	require.Equal(t, asked, w.requests.Load())
+
+	require.Equal(t, at(615), w.collector.Collect(t.Context(), at(617)).Time)
+	require.Greater(t, w.requests.Load(), asked)
+}
+
+func TestConcurrentCollectsShareTheirQueries(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 60, steady("pod-a", 1))
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() { w.collector.Collect(t.Context(), at(60)) })
+	}
+	all.Wait()
+	require.LessOrEqual(t, w.requests.Load(), int64(mostQueries))
+}
+
+func TestReplicasAskAboutTheSameInstant(t *testing.T) {
+	for second, want := range map[int]int{602: 600, 609: 600, 616: 600, 617: 615} {
+		var times sync.Map
+		c := newCollector(t, transport(func(_ *http.Request, text string) (*http.Response, error) {
+			times.Store(text[strings.Index(text, "&time="):], true)
+			return respond(http.StatusOK, nothing())
+		}))
+		require.Equal(t, at(want), c.Collect(t.Context(), at(second).Add(300*time.Millisecond)).Time)
+		times.Range(func(key, _ any) bool {
+			require.NotContains(t, key, ".")
+			return true
+		})
+	}
+}
+
+func TestPrometheusDownIsAllMissingWithRemedy(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close()) // nobody listens there any more
+
+	c := newCollector(t, http.DefaultTransport, func(o *collector.Options) { o.Address = "http://" + address })
+	observation := c.Collect(t.Context(), at(600))
+	require.Empty(t, observation.Usages)
+	require.Empty(t, observation.Loads)
+	require.GreaterOrEqual(t, len(observation.Missing), 9)
+	for _, missing := range observation.Missing {
+		require.True(t, strings.HasPrefix(missing.Source, "prometheus query "), missing.Source)
+		require.Contains(t, missing.Reason, address)
+		require.Contains(t, missing.Reason, "check the address of Prometheus")
+	}
+	_, err = c.Queues(t.Context(), at(600))
+	require.ErrorContains(t, err, "asking Prometheus for the queues")
+}
+
+func TestSlowPrometheusIsLeftAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, transport(func(r *http.Request, _ string) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), func(o *collector.Options) { o.Timeout, o.QueueTimeout = 7*time.Second, 800*time.Millisecond })
+		begun := time.Now()
+		observation := c.Collect(t.Context(), at(600))
+		require.Equal(t, 7*time.Second, time.Since(begun), "the queries run side by side")
+		require.NotEmpty(t, observation.Missing)
+		require.Contains(t, observation.Missing[0].Reason, "no answer within 7s")
+
+		begun = time.Now()
+		_, err := c.Queues(t.Context(), at(600))
+		require.ErrorContains(t, err, "no answer within 800ms")
+		require.Equal(t, 800*time.Millisecond, time.Since(begun))
+	})
+}
+
+func TestWhatIsNotPrometheusIsMissingWithRemedy(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		code int
+		body string
+		want string
+	}{
+		{"garbage", 200, `<html>Welcome to nginx</html>`, "check that the address is that of Prometheus' HTTP API"},
+		{"half an answer", 200, `{"status":"success","data":{"resultType":"vec`, "check that the address is that of Prometheus' HTTP API"},
+		{"no data", 200, `{"status":"success"}`, "check that the address is that of Prometheus' HTTP API"},
+		{"a matrix", 200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`, "the answer is not a vector"},
+		{"503 of a proxy", 503, `no healthy upstream`, "look at its own health"},
+		{"503 of Prometheus", 503, `{"status":"error","errorType":"timeout","error":"query timed out"}`, "look at its own health"},
+		{"500", 500, strings.Repeat("stack trace ", 100), "look at its own health"},
+		{"401", 401, `Unauthorized`, "credentials"},
+		{"a refused query", 400, `{"status":"error","errorType":"bad_data","error":"unknown modifier"}`, "2.45"},
+		{"an impossible query", 422, `{"status":"error","errorType":"execution","error":"many-to-many"}`, "2.45"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			observation := newCollector(t, transport(func(*http.Request, string) (*http.Response, error) {
+				return respond(c.code, c.body)
+			})).Collect(t.Context(), at(600))
+			require.Empty(t, observation.Usages)
+			require.GreaterOrEqual(t, len(observation.Missing), 9)
+			require.Contains(t, observation.Missing[0].Reason, c.want)
+			require.Less(t, len(observation.Missing[0].Reason), 400)
+		})
+	}
+}
+
+func TestFailedQueryLosesNothingOfTheOthers(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
+	broken := func(mark string) collector.Observation {
+		c := newCollector(t, transport(func(r *http.Request, text string) (*http.Response, error) {
+			if strings.Contains(text, mark) {
+				return respond(http.StatusServiceUnavailable, "")
+			}
+			return w.RoundTrip(r)
+		}), func(o *collector.Options) { o.Lag = -1 })
+		return c.Collect(t.Context(), at(600))
+	}
+
+	observation := broken("first_rate")
+	require.Len(t, observation.Missing, 1)
+	require.Equal(t, "prometheus query window", observation.Missing[0].Source)
+	usage := observation.Usages[0]
+	present(t, 4, usage.Running)
+	require.Equal(t, fleet.Reading{}, usage.FirstTokens, "unknown is not zero")
+	require.Equal(t, fleet.Reading{}, usage.WaitingGrowth)
+	present(t, 2, loadOf(t, observation, fleet.SourceEngine).PeakArrivals)
+
+	observation = broken("idle_known")
+	load := loadOf(t, observation, fleet.SourceEngine)
+	require.Zero(t, load.LastActive)
+	require.Zero(t, load.IdleCovered, "not knowing when it was used does not prove that it is idle")
+	present(t, 2, observation.Usages[0].FirstTokens)
+}
+
+func TestFailedQueryIsTriedAgainButNotInABurst(t *testing.T) {
+	var sent atomic.Int64
+	var broken atomic.Bool
+	c := newCollector(t, transport(func(_ *http.Request, text string) (*http.Response, error) {
+		if !strings.Contains(text, "%22running%22") {
+			return respond(http.StatusOK, nothing())
+		}
+		sent.Add(1)
+		if broken.Load() {
+			return respond(http.StatusServiceUnavailable, "")
+		}
+		return respond(http.StatusOK, nothing())
+	}), func(o *collector.Options) { o.Lag = -1 })
+
+	broken.Store(true)
+	for i := range 49 {
+		require.Len(t, c.Collect(t.Context(), at(600).Add(time.Duration(i)*100*time.Millisecond)).Missing, 1)
+	}
+	require.EqualValues(t, 1, sent.Load())
+	require.Len(t, c.Collect(t.Context(), at(605)).Missing, 1)
+	require.EqualValues(t, 2, sent.Load())
+	broken.Store(false)
+	require.Empty(t, c.Collect(t.Context(), at(610)).Missing)
+	require.EqualValues(t, 3, sent.Load())
+	require.Empty(t, c.Collect(t.Context(), at(614)).Missing)
+	require.EqualValues(t, 3, sent.Load(), "a good answer is kept for its interval")
+	broken.Store(true)
+	require.Len(t, c.Collect(t.Context(), at(615)).Missing, 1, "an answer about another instant is never used again")
+}
+
+func TestCallerThatLeavesSaysNothingAboutPrometheus(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	observation := w.collector.Collect(ctx, at(600))
+	require.NotEmpty(t, observation.Missing)
+	require.Empty(t, observation.Usages)
+	require.Len(t, w.collect().Usages, 1, "the next caller asks at once")
+}
+
+func TestCallerDoesNotWaitForAnotherLongerThanItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, transport(func(r *http.Request, _ string) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}))
+		var first sync.WaitGroup
+		first.Go(func() { c.Collect(t.Context(), at(600)) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		require.NotEmpty(t, c.Collect(ctx, at(600)).Missing)
+		require.Equal(t, time.Second, time.Since(begun))
+		first.Wait()
+	})
+}
+
+func TestWarningsAreKept(t *testing.T) {
+	const warned = `{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["partial response: store 7 is away"]}`
+	c := newCollector(t, transport(func(_ *http.Request, text string) (*http.Response, error) {
+		if strings.Contains(text, "%22running%22") {
+			return respond(http.StatusOK, warned)
+		}
+		return respond(http.StatusOK, nothing())
+	}))
+	for range 2 { // the second is answered from memory
+		observation := c.Collect(t.Context(), at(600))
+		require.Len(t, observation.Missing, 1)
+		require.Equal(t, "prometheus query gauges", observation.Missing[0].Source)
+		require.Contains(t, observation.Missing[0].Reason, "store 7 is away")
+	}
+}
+
+func TestRealQueriesCauseNoWarnings(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
+	w.scrapes("pod-b", 0, 600, steady("pod-b", 2))
+	require.Empty(t, w.collect().Missing)
+}
+
+func TestOwnMetricsAreRegistered(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	w := newWorld(t, func(o *collector.Options) { o.Registerer, o.Lag = registry, 2*time.Second })
+	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
+	w.collector.Collect(t.Context(), at(609))
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP wva_collector_newest_sample_age_seconds Age of the newest sample of any engine when it was last collected.
+# TYPE wva_collector_newest_sample_age_seconds gauge
+wva_collector_newest_sample_age_seconds 9
+`), "wva_collector_newest_sample_age_seconds"))
+	count, err := testutil.GatherAndCount(registry, "wva_collector_queries_total", "wva_collector_query_duration_seconds")
+	require.NoError(t, err)
+	require.EqualValues(t, 2*w.requests.Load(), count)
+
+	_, err = collector.New(collector.Options{Address: "http://x", Registerer: registry})
+	require.ErrorContains(t, err, "registering the collector's metrics")
+}
+
+func TestOptionsReportEveryFault(t *testing.T) {
+	_, err := collector.New(collector.Options{
+		Interval: 15 * time.Second, Timeout: 15 * time.Second, Window: 2 * time.Second, PeakWindow: time.Second,
+		PodLabel: "a-b", NamespaceLabel: "model_name",
+	})
+	for _, want := range []string{"address", "query timeout 15s", "latest window 2s", "peak window 1s", `"a-b"`, `"model_name"`} {
+		require.ErrorContains(t, err, want)
+	}
+	_, err = collector.New(collector.Options{Address: "://"})
+	require.ErrorContains(t, err, "address of Prometheus")
+	_, err = collector.New(collector.Options{Address: "http://x", Interval: time.Millisecond})
+	require.ErrorContains(t, err, "interval 1ms")
+}
+
+func TestLabelNamesAreOptions(t *testing.T) {
+	w := newWorld(t, func(o *collector.Options) {
+		o.NamespaceLabel, o.PodLabel, o.ModelLabel = "kubernetes_namespace", "kubernetes_pod", "model"
+	})
+	names := strings.NewReplacer("namespace", "kubernetes_namespace", "pod", "kubernetes_pod", "model_name", "model")
+	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
+		samples := steady("pod-a", 2)(second)
+		for i := range samples {
+			renamed := make([]promstore.Label, len(samples[i].Labels)) // several samples share their labels
+			for j, label := range samples[i].Labels {
+				renamed[j] = promstore.Label{Name: names.Replace(label.Name), Value: label.Value}
+			}
+			samples[i].Labels = renamed
+		}
+		return samples
+	})
+	usage := w.usage("pod-a")
+	present(t, 4, usage.Running)
+	present(t, 16000, usage.KVTokens)
+}

@@ -1,0 +1,70 @@
+package collector
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestScaleIsAppliedToTheNameThatHasIt(t *testing.T) {
+	e := newExpressions(Options{}.withDefaults())
+	q := quantity{over: sum, names: []name{{metric: "seconds"}, {metric: "milliseconds", scale: 0.001}}}
+	want := "(sum by (namespace, pod, model_name) (seconds) or sum by (namespace, pod, model_name) (milliseconds) * 0.001)"
+	if got := e.perPod(q, itself); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestSubqueriesHaveAtMostSixtySteps(t *testing.T) {
+	o := Options{}.withDefaults()
+	for _, window := range []time.Duration{time.Minute, 5 * time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 25*time.Hour + time.Second} {
+		step := o.step(window)
+		if step%o.Interval != 0 || step < o.Interval {
+			t.Errorf("window %s: step %s is no multiple of the interval", window, step)
+		}
+		if n := stepsIn(time.Unix(1_700_000_000, 0), window, step); n > maxSteps {
+			t.Errorf("window %s: %d steps", window, n)
+		}
+	}
+}
+
+func TestInstantsAreMultiplesSince1970(t *testing.T) {
+	for _, c := range []struct{ t, step, want time.Duration }{
+		{29 * time.Second, 15 * time.Second, 15 * time.Second},
+		{30 * time.Second, 15 * time.Second, 30 * time.Second},
+		{-time.Nanosecond, 15 * time.Second, -15 * time.Second},
+		{100 * time.Second, 7 * time.Second, 98 * time.Second}, // time.Truncate counts from the year 1 and would differ
+	} {
+		if got := floorTime(time.Unix(0, int64(c.t)), c.step); !got.Equal(time.Unix(0, int64(c.want))) {
+			t.Errorf("%s by %s: got %s", c.t, c.step, got)
+		}
+	}
+}
+
+func TestPartsHaveNamesOfTheirOwn(t *testing.T) {
+	names := slices.Clone(partNames[:])
+	slices.Sort(names)
+	if len(slices.Compact(names)) != int(partCount) || names[0] == "" {
+		t.Errorf("parts %v", names)
+	}
+	if partCount > 64 {
+		t.Errorf("%d parts do not fit into the bits of facts", partCount)
+	}
+}
+
+func TestNoQueryPutsNamesUnderARegularExpression(t *testing.T) {
+	o := Options{}.withDefaults()
+	queries := slices.Concat(newExpressions(o).queries(), newGatewayExpressions(o).queries())
+	if len(queries) > 12 {
+		t.Errorf("%d queries", len(queries))
+	}
+	for _, q := range queries {
+		if strings.Contains(q.text, "__name__") {
+			t.Errorf("query %s: %s", q.name, q.text)
+		}
+		if o.Interval != q.step && q.step%o.Interval != 0 {
+			t.Errorf("query %s: step %s", q.name, q.step)
+		}
+	}
+}

@@ -1,0 +1,399 @@
+package scaler
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// rig is a loop whose observations and plans a test decides.
+type rig struct {
+	loop     *Loop
+	board    *Board
+	registry *prometheus.Registry
+	logs     *journal
+
+	mu      sync.Mutex
+	times   []time.Time
+	observe func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error)
+	targets []fleet.Target
+}
+
+func newRig(t *testing.T, board *Board, change ...func(*LoopOptions)) *rig {
+	t.Helper()
+	r := &rig{board: board, registry: prometheus.NewRegistry(), logs: &journal{}}
+	options := LoopOptions{
+		Observe:    r.observed,
+		Plan:       func(s fleet.Snapshot) fleet.Plan { return planAt(s.Time, r.wanted()...) },
+		Board:      board,
+		Logger:     slog.New(r.logs),
+		Registerer: r.registry,
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	var err error
+	r.loop, err = NewLoop(options)
+	require.NoError(t, err)
+	return r
+}
+
+func (r *rig) observed(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+	r.mu.Lock()
+	r.times = append(r.times, now)
+	observe := r.observe
+	r.mu.Unlock()
+	if observe != nil {
+		return observe(ctx, now, standing)
+	}
+	return fleet.Snapshot{Time: now, Standing: standing}, nil
+}
+
+func (r *rig) wanted() []fleet.Target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.targets
+}
+
+// want decides what the next plans say.
+func (r *rig) want(targets ...fleet.Target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.targets = targets
+}
+
+// fail decides how the next observations end.
+func (r *rig) fail(observe func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.observe = observe
+}
+
+// seconds returns when the cycles were, in seconds since the instant.
+func (r *rig) seconds(since time.Time) []float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seconds := make([]float64, len(r.times))
+	for i, at := range r.times {
+		seconds[i] = at.Sub(since).Seconds()
+	}
+	return seconds
+}
+
+// running runs the loop in a bubble of virtual time that begins at a multiple of a minute plus two seconds.
+func running(t *testing.T, change func(*LoopOptions), story func(*testing.T, *rig, time.Time)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(2 * time.Second)
+		began := time.Now().Truncate(time.Minute)
+		var changes []func(*LoopOptions)
+		if change != nil {
+			changes = append(changes, change)
+		}
+		r := newRig(t, NewBoard(BoardOptions{}), changes...)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.loop.Run(ctx) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-done)
+		}()
+		synctest.Wait()
+		story(t, r, began)
+	})
+}
+
+func TestLoopTurnsAtOnceAndAtEveryMultipleOfItsInterval(t *testing.T) {
+	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
+		time.Sleep(time.Minute)
+		require.Equal(t, []float64{2, 15, 30, 45, 60}, r.seconds(began))
+	})
+}
+
+func TestManyTriggersInOneBurstMakeOneCycle(t *testing.T) {
+	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
+		for range 100 {
+			r.loop.Trigger("scaledobject")
+			time.Sleep(900 * time.Microsecond)
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, []float64{2, 2.1}, r.seconds(began))
+		require.EqualValues(t, 100, testutil.ToFloat64(r.loop.metrics.triggers.WithLabelValues("scaledobject")))
+	})
+}
+
+func TestATriggerDuringACycleMakesAnother(t *testing.T) {
+	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
+		r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+			time.Sleep(time.Second)
+			return fleet.Snapshot{Time: now}, nil
+		})
+		r.loop.Trigger("workload")
+		time.Sleep(500 * time.Millisecond) // the cycle is running
+		r.loop.Trigger("workload")
+		r.loop.Trigger("workload")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []float64{2, 2.1, 3.2}, r.seconds(began))
+	})
+}
+
+func TestSetIntervalChangesTheNextMultiple(t *testing.T) {
+	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
+		time.Sleep(time.Second)
+		r.loop.SetInterval(5 * time.Second)
+		time.Sleep(8 * time.Second)
+		r.loop.SetInterval(0) // the default
+		time.Sleep(10 * time.Second)
+		require.Equal(t, []float64{2, 5, 10, 15}, r.seconds(began))
+	})
+}
+
+func TestLoopSkipsTheMultiplesThatALongCycleCovers(t *testing.T) {
+	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
+		r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+			time.Sleep(40 * time.Second)
+			return fleet.Snapshot{Time: now}, nil
+		})
+		time.Sleep(88 * time.Second)
+		require.Equal(t, []float64{2, 15, 60}, r.seconds(began))
+	})
+}
+
+func TestLoopKeepsPlanWhenObservingFails(t *testing.T) {
+	running(t, nil, func(t *testing.T, r *rig, _ time.Time) {
+		r.want(target("a", 3))
+		time.Sleep(15 * time.Second)
+		r.want(target("a", 9))
+		r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) {
+			return fleet.Snapshot{}, errors.New("the API server is away")
+		})
+		time.Sleep(30 * time.Second)
+		a, _ := r.board.Lookup(variant("a"))
+		require.Equal(t, 3, a.Replicas)
+		require.EqualValues(t, 2, testutil.ToFloat64(r.loop.metrics.cycles.WithLabelValues("error")))
+		require.Equal(t, []string{
+			"ERROR cycle failed, the plan stands error=observing the fleet: the API server is away cycle=3 cause=interval",
+			"ERROR cycle failed, the plan stands error=observing the fleet: the API server is away cycle=4 cause=interval",
+		}, r.logs.lines(slog.LevelError))
+
+		r.fail(nil)
+		time.Sleep(15 * time.Second)
+		a, _ = r.board.Lookup(variant("a"))
+		require.Equal(t, 9, a.Replicas)
+	})
+}
+
+func TestLoopSurvivesAPlanThatPanics(t *testing.T) {
+	var poisoned atomic.Bool
+	change := func(o *LoopOptions) {
+		plan := o.Plan
+		o.Plan = func(s fleet.Snapshot) fleet.Plan {
+			if poisoned.Load() {
+				panic("index out of range")
+			}
+			return plan(s)
+		}
+	}
+	running(t, change, func(t *testing.T, r *rig, _ time.Time) {
+		r.want(target("a", 3))
+		time.Sleep(15 * time.Second)
+		poisoned.Store(true)
+		time.Sleep(15 * time.Second)
+		poisoned.Store(false)
+		a, _ := r.board.Lookup(variant("a"))
+		require.Equal(t, 3, a.Replicas)
+		require.EqualValues(t, 1, testutil.ToFloat64(r.loop.metrics.cycles.WithLabelValues("panic")))
+		lines := r.logs.lines(slog.LevelError)
+		require.Len(t, lines, 1)
+		require.Contains(t, lines[0], "panic=index out of range stack=")
+
+		r.want(target("a", 4))
+		time.Sleep(15 * time.Second)
+		a, _ = r.board.Lookup(variant("a"))
+		require.Equal(t, 4, a.Replicas)
+	})
+}
+
+func TestLoopBoundsAnObservation(t *testing.T) {
+	running(t, func(o *LoopOptions) { o.Deadline = 4 * time.Second }, func(t *testing.T, r *rig, began time.Time) {
+		r.fail(func(ctx context.Context, _ time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+			<-ctx.Done()
+			return fleet.Snapshot{}, ctx.Err()
+		})
+		r.loop.Trigger("node")
+		r.loop.SetInterval(15 * time.Second)
+		time.Sleep(6 * time.Second)
+		require.Equal(t, []float64{2, 2.1}, r.seconds(began))
+		require.Contains(t, strings.Join(r.logs.lines(slog.LevelError), "\n"), "deadline exceeded cycle=2 cause=node")
+	})
+}
+
+func TestLoopEndsWithItsContextAndBlamesNobody(t *testing.T) {
+	running(t, nil, func(t *testing.T, r *rig, _ time.Time) {
+		r.fail(func(ctx context.Context, _ time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+			<-ctx.Done()
+			return fleet.Snapshot{}, ctx.Err()
+		})
+		r.loop.Trigger("node")
+		time.Sleep(time.Second)
+		t.Cleanup(func() { require.Empty(t, r.logs.lines(slog.LevelError)) })
+	})
+}
+
+func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
+	var mu sync.Mutex
+	var looks []time.Time
+	var answer error
+	queued := false
+	change := func(o *LoopOptions) {
+		o.Watch = func(ctx context.Context, now time.Time) (bool, error) {
+			if _, bounded := ctx.Deadline(); !bounded {
+				t.Error("a look is not bounded")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			looks = append(looks, now)
+			return queued, answer
+		}
+	}
+	running(t, change, func(t *testing.T, r *rig, began time.Time) {
+		set := func(q bool, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			queued, answer, looks = q, err, nil
+		}
+		count := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(looks)
+		}
+		r.want(target("a", 1))
+		time.Sleep(13500 * time.Millisecond) // a plan without a model at zero stands since 15, and looks are at whole seconds
+		set(false, nil)
+		time.Sleep(10 * time.Second)
+		require.Zero(t, count(), "no model is at zero")
+
+		r.want(target("a", 1), target("b", 0))
+		r.loop.Trigger("test")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 5, count())
+
+		set(false, errors.New("gateway away"))
+		time.Sleep(3 * time.Second)
+		require.Equal(t, 3, count(), "a failed look does not end the watch")
+		require.EqualValues(t, 3, testutil.ToFloat64(r.loop.metrics.looks.WithLabelValues("error")))
+		require.Empty(t, r.logs.lines(slog.LevelError))
+
+		r.want(target("a", 1), target("b", 2))
+		set(true, nil)
+		before := len(r.seconds(began))
+		time.Sleep(1200 * time.Millisecond)
+		require.Len(t, r.seconds(began), before+1, "a queue triggers a cycle within a look and a burst")
+		b, _ := r.board.Lookup(variant("b"))
+		require.Equal(t, 2, b.Replicas)
+		set(true, nil)
+		time.Sleep(3 * time.Second)
+		require.Zero(t, count(), "nobody is at zero any more")
+	})
+}
+
+func TestOnceIsObservePlanPost(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	r := newRig(t, NewBoard(BoardOptions{Clock: clock}))
+	_, decided := r.loop.Snapshot()
+	require.False(t, decided)
+
+	r.want(target("a", 3))
+	require.NoError(t, r.loop.Once(t.Context(), start))
+	snapshot, decided := r.loop.Snapshot()
+	require.True(t, decided)
+	require.Equal(t, start, snapshot.Time)
+	require.Empty(t, snapshot.Standing, "nothing stood before")
+
+	later := start.Add(15 * time.Second)
+	require.NoError(t, r.loop.Once(t.Context(), later))
+	snapshot, _ = r.loop.Snapshot()
+	require.Equal(t, []fleet.Standing{{Variant: variant("a"), Replicas: 3, Decided: start}}, snapshot.Standing)
+	plan, posted := r.board.Plan()
+	require.True(t, posted)
+	require.Equal(t, later, plan.Time)
+}
+
+func TestOnceReturnsWhatWentWrongAndLogsNothing(t *testing.T) {
+	r := newRig(t, NewBoard(BoardOptions{}))
+	broken := errors.New("broken")
+	r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) {
+		return fleet.Snapshot{}, broken
+	})
+	require.ErrorIs(t, r.loop.Once(t.Context(), start), broken)
+	r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) { panic("poison") })
+	require.EqualError(t, r.loop.Once(t.Context(), start), "panic: poison")
+	require.Empty(t, r.logs.lines(slog.LevelError))
+	_, decided := r.loop.Snapshot()
+	require.False(t, decided)
+}
+
+func TestLoopLogsOneLinePerChangedNumber(t *testing.T) {
+	r := newRig(t, NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)}))
+	once := func(targets ...fleet.Target) []string {
+		r.want(targets...)
+		before := len(r.logs.lines(slog.LevelInfo))
+		require.NoError(t, r.loop.Once(t.Context(), start))
+		return r.logs.lines(slog.LevelInfo)[before:]
+	}
+	unseen := target("unseen", 2)
+	unseen.Facts.CurrentKnown = false
+	const why = "reason=Steady text=the number that stands carries the demand"
+	require.Equal(t, []string{
+		"INFO target changed variant=prod/b to=4 " + why + " from=1 cycle=1",
+		"INFO target changed variant=prod/unseen to=2 " + why + " cycle=1",
+	}, once(target("a", 1), target("b", 4), unseen), "at first, what differs from the cluster")
+	require.Empty(t, once(target("a", 1), target("b", 4), unseen))
+	require.Equal(t, []string{
+		"INFO target changed variant=prod/a to=0 " + why + " from=1 cycle=3",
+	}, once(target("a", 0), target("b", 4), unseen), "then, what differs from the plan before")
+}
+
+func TestTwoCyclesNeverRunAtOnce(t *testing.T) {
+	r := newRig(t, NewBoard(BoardOptions{}))
+	var inside sync.Mutex
+	r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+		if !inside.TryLock() {
+			t.Error("two cycles at once")
+			return fleet.Snapshot{}, nil
+		}
+		defer inside.Unlock()
+		return fleet.Snapshot{Time: now}, nil
+	})
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			for range 50 {
+				_ = r.loop.Once(t.Context(), start)
+			}
+		})
+	}
+	callers.Wait()
+}
+
+func TestNewLoopSaysWhatIsMissing(t *testing.T) {
+	_, err := NewLoop(LoopOptions{})
+	require.ErrorContains(t, err, "set LoopOptions.Observe, Plan and Board")
+	r := newRig(t, NewBoard(BoardOptions{}))
+	options := r.loop.options
+	_, err = NewLoop(options)
+	require.ErrorContains(t, err, "registering metrics")
+}

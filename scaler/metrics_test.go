@@ -1,0 +1,127 @@
+package scaler
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// requireMetrics compares everything that is shown of the board, line by line.
+func requireMetrics(t *testing.T, m *boardMetrics, want string) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m)
+	recorder := httptest.NewRecorder()
+	NewHTTPHandler(m.board, registry).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	var lines []string
+	for line := range strings.Lines(recorder.Body.String()) {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	require.Equal(t, strings.TrimPrefix(want, "\n"), strings.Join(lines, ""))
+}
+
+func TestMetricsShowThePlanOnTheBoard(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	board := NewBoard(BoardOptions{Clock: clock})
+	m := newBoardMetrics(board)
+	requireMetrics(t, m, "")
+
+	up := target("a", 3)
+	up.Facts.Accelerator = "H100"
+	up.Facts.Saturation = fleet.Observed(0.875)
+	up.Reason.Code = fleet.CodeScaleUp
+	board.Post(fleet.Plan{Time: start, Targets: []fleet.Target{up}, Held: []fleet.Held{held("b", 2, true)}})
+	clock.Step(10 * time.Second)
+	requireMetrics(t, m, `
+wva_current_replicas{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b"} 1
+wva_current_replicas{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a"} 1
+wva_desired_replicas{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b"} 2
+wva_desired_replicas{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a"} 3
+wva_held_variants{reason="MetricsMissing"} 1
+wva_plan_age_seconds 10
+wva_saturation_level{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a"} 0.875
+wva_scaling_decision{accelerator="",decision="hold",model="model-b",namespace="prod",reason="MetricsMissing",target_kind="Deployment",target_name="deploy-b"} 1
+wva_scaling_decision{accelerator="H100",decision="up",model="model-a",namespace="prod",reason="ScaleUp",target_kind="Deployment",target_name="deploy-a"} 1
+`)
+
+	board.Post(planAt(clock.Now()))
+	requireMetrics(t, m, "\nwva_plan_age_seconds 0\n")
+}
+
+func TestMetricsLeaveOutWhatIsNotKnown(t *testing.T) {
+	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
+	unknown := held("b", 0, false)
+	unknown.Facts.CurrentKnown = false
+	board.Post(fleet.Plan{Time: start, Held: []fleet.Held{unknown}})
+	requireMetrics(t, newBoardMetrics(board), `
+wva_held_variants{reason="MetricsMissing"} 1
+wva_plan_age_seconds 0
+wva_scaling_decision{accelerator="",decision="hold",model="model-b",namespace="prod",reason="MetricsMissing",target_kind="Deployment",target_name="deploy-b"} 1
+`)
+}
+
+func TestMetricsShowOnlyTheAgeOfAPlanThatIsTooOld(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	board := NewBoard(BoardOptions{Clock: clock})
+	board.Post(planAt(start, target("a", 3)))
+	clock.Step(6 * time.Minute)
+	requireMetrics(t, newBoardMetrics(board), "\nwva_plan_age_seconds 360\n")
+}
+
+func TestVariantsWithEqualLabelsDoNotSpoilTheScrape(t *testing.T) {
+	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
+	claimed := target("a", 1)
+	claimed.Reason.Code = fleet.CodeTargetClaimed
+	owner, second := target("b", 5), target("c", 6)
+	owner.Facts, second.Facts = claimed.Facts, claimed.Facts
+	broken, broken2 := target("d", 1), target("e", 1)
+	broken.Facts.Model.Name, broken2.Facts.Model.Name = "m\xff", "m\xfe"
+	broken2.Facts.Target = broken.Facts.Target
+	board.Post(planAt(start, claimed, owner, second, broken, broken2))
+
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(newBoardMetrics(board))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	values := map[string][]float64{}
+	for _, family := range families {
+		for _, metric := range family.Metric {
+			values[family.GetName()] = append(values[family.GetName()], metric.GetGauge().GetValue())
+		}
+	}
+	require.ElementsMatch(t, []float64{5, 1}, values["wva_desired_replicas"], "the owner of the workload, and one of the two others")
+}
+
+func TestDirectionOfADecision(t *testing.T) {
+	decision := func(replicas, current int, known, held bool) fleet.Decision {
+		return fleet.Decision{Replicas: replicas, Held: held, Facts: fleet.Facts{Current: current, CurrentKnown: known}}
+	}
+	require.Equal(t, "up", direction(decision(3, 1, true, false)))
+	require.Equal(t, "down", direction(decision(1, 3, true, false)))
+	require.Equal(t, "none", direction(decision(3, 3, true, false)))
+	require.Equal(t, "none", direction(decision(3, 0, false, false)))
+	require.Equal(t, "hold", direction(decision(3, 1, true, true)))
+}
+
+func TestMetricNamesFollowPrometheusConventions(t *testing.T) {
+	w := newWorld(t)
+	r := newRig(t, w.board)
+	w.post(target("a", 1))
+	require.NoError(t, r.loop.Once(t.Context(), start))
+	for _, registry := range []*prometheus.Registry{w.registry, r.registry} {
+		problems, err := testutil.GatherAndLint(registry)
+		require.NoError(t, err)
+		require.Empty(t, problems)
+	}
+}

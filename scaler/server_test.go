@@ -1,0 +1,255 @@
+package scaler
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	shuffle "math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+func TestReflectionListsEveryService(t *testing.T) {
+	w := newWorld(t)
+	stream, err := reflectionv1.NewServerReflectionClient(w.connect(nil)).ServerReflectionInfo(t.Context())
+	require.NoError(t, err)
+	ask := func(request *reflectionv1.ServerReflectionRequest) *reflectionv1.ServerReflectionResponse {
+		require.NoError(t, stream.Send(request))
+		response, err := stream.Recv()
+		require.NoError(t, err)
+		return response
+	}
+	var services []string
+	list := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}})
+	for _, service := range list.GetListServicesResponse().GetService() {
+		services = append(services, service.Name)
+	}
+	require.Subset(t, services, []string{"externalscaler.ExternalScaler", "wva.v1.OperatorService", "grpc.health.v1.Health"})
+	file := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{
+		FileContainingSymbol: "externalscaler.ExternalScaler",
+	}})
+	require.NotEmpty(t, file.GetFileDescriptorResponse().GetFileDescriptorProto())
+	require.NoError(t, stream.CloseSend())
+	_, err = stream.Recv()
+	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestServeCutsOffWhatDoesNotEndInTime(t *testing.T) {
+	w := newWorld(t, func(o *ServerOptions) { o.ShutdownTimeout = time.Millisecond })
+	stream, err := reflectionv1.NewServerReflectionClient(w.connect(nil)).ServerReflectionInfo(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}))
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	w.stop() // the client holds its stream open
+	require.Contains(t, w.logs.lines(slog.LevelWarn), "WARN requests did not end in time and are cut off timeout=1ms")
+}
+
+func TestServeEndsAtOnceWhereItsContextHasEnded(t *testing.T) {
+	server, err := NewServer(ServerOptions{Board: NewBoard(BoardOptions{})})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, server.Serve(ctx, bufconn.Listen(1024)))
+}
+
+func TestServeReturnsWhatTheListenerSays(t *testing.T) {
+	server, err := NewServer(ServerOptions{Board: NewBoard(BoardOptions{})})
+	require.NoError(t, err)
+	listener := bufconn.Listen(1024)
+	require.NoError(t, listener.Close())
+	require.ErrorContains(t, server.Serve(t.Context(), listener), "serving gRPC on bufconn")
+}
+
+func TestNewServerSaysWhatIsWrong(t *testing.T) {
+	_, err := NewServer(ServerOptions{})
+	require.ErrorContains(t, err, "set ServerOptions.Board")
+	w := newWorld(t)
+	_, err = NewServer(ServerOptions{Board: w.board, Registerer: w.registry})
+	require.ErrorContains(t, err, "registering metrics")
+}
+
+func TestPlaintextIsLoggedLoudly(t *testing.T) {
+	w := newWorld(t)
+	require.Len(t, w.logs.lines(slog.LevelWarn), 1)
+	require.Contains(t, w.logs.lines(slog.LevelWarn)[0], "without TLS")
+}
+
+func TestOnlyHoldersOfAClientCertificateGetAnAnswer(t *testing.T) {
+	certificate, pool := selfSigned(t)
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
+	logs := &journal{}
+	board := NewBoard(BoardOptions{})
+	board.Post(planAt(time.Now(), target("a", 2)))
+	server, err := NewServer(ServerOptions{Board: board, TLS: config, Logger: slog.New(logs)})
+	require.NoError(t, err)
+	require.Empty(t, logs.lines(slog.LevelWarn))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-served)
+	})
+	ask := func(creds credentials.TransportCredentials) error {
+		conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(creds))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = externalscaler.NewExternalScalerClient(conn).GetMetrics(t.Context(), metricsRequest("a"))
+		return err
+	}
+	require.NoError(t, ask(credentials.NewTLS(&tls.Config{RootCAs: pool, Certificates: []tls.Certificate{certificate}})))
+	require.Equal(t, codes.Unavailable, status.Code(ask(credentials.NewTLS(&tls.Config{RootCAs: pool}))))
+	require.Equal(t, codes.Unavailable, status.Code(ask(insecure.NewCredentials())))
+}
+
+// selfSigned returns a certificate for 127.0.0.1 that is its own authority, for both ends.
+func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "test"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// TestTheSameStoryPushesTheSameInEveryRun drives a loop and a server in virtual time as a demo does: what arrives at which
+// instant must not depend on how goroutines happen to run, nor on the order in which streams were opened.
+func TestTheSameStoryPushesTheSameInEveryRun(t *testing.T) {
+	story := func(t *testing.T) []uint64 {
+		w := newWorld(t)
+		r := newRig(t, w.board)
+		client := w.keda()
+		var sleepers, awake []fleet.Target
+		for i := range 30 {
+			name := fmt.Sprintf("v%02d", i)
+			sleepers, awake = append(sleepers, sleeper(name, 1)), append(awake, target(name, 1))
+		}
+		for _, i := range shuffle.Perm(30) {
+			w.listen(client, sleepers[i].Variant.Name)
+		}
+		var pushes []uint64
+		for second := range 120 {
+			w.step(time.Second)
+			if second%15 == 0 {
+				r.want(append(sleepers[:20-second/10:20-second/10], awake[20-second/10:]...)...)
+				require.NoError(t, r.loop.Once(t.Context(), w.clock.Now()))
+			}
+			w.settle()
+			pushes = append(pushes, w.server.Pushes())
+		}
+		return pushes
+	}
+	first := story(t)
+	require.Greater(t, first[len(first)-1], uint64(30))
+	for range 3 {
+		require.Equal(t, first, story(t))
+	}
+}
+
+// BenchmarkGetMetrics compares the whole server with a bare one that returns a constant.
+func BenchmarkGetMetrics(b *testing.B) {
+	board := NewBoard(BoardOptions{})
+	plan := fleet.Plan{Time: time.Now().Add(time.Hour)}
+	for i := range 10_000 {
+		plan.Targets = append(plan.Targets, target(fmt.Sprintf("v%05d", i), i%10))
+	}
+	board.Post(plan)
+	b.Run("whole", func(b *testing.B) {
+		server, err := NewServer(ServerOptions{Board: board})
+		require.NoError(b, err)
+		benchmarkGetMetrics(b, func(ctx context.Context, l net.Listener) error { return server.Serve(ctx, l) })
+	})
+	b.Run("bare", func(b *testing.B) {
+		server := grpc.NewServer()
+		externalscaler.RegisterExternalScalerServer(server, constant{})
+		benchmarkGetMetrics(b, func(ctx context.Context, l net.Listener) error {
+			context.AfterFunc(ctx, server.GracefulStop)
+			return server.Serve(l)
+		})
+	})
+}
+
+func benchmarkGetMetrics(b *testing.B, serve func(context.Context, net.Listener) error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	ctx, cancel := context.WithCancel(b.Context())
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, listener) }()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(b, err)
+	client := externalscaler.NewExternalScalerClient(conn)
+	request := metricsRequest("v05000")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := client.GetMetrics(ctx, request); err != nil {
+			b.Fatal(err)
+		}
+	}
+	require.NoError(b, conn.Close())
+	cancel()
+	require.NoError(b, <-served)
+}
+
+type constant struct {
+	externalscaler.UnimplementedExternalScalerServer
+}
+
+func (constant) GetMetrics(context.Context, *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
+	return &externalscaler.GetMetricsResponse{MetricValues: []*externalscaler.MetricValue{{MetricName: metricName, MetricValue: 1, MetricValueFloat: 1}}}, nil
+}
+
+// BenchmarkPlanWithOpenStreams measures what a new plan costs while 20,000 push streams are open.
+func BenchmarkPlanWithOpenStreams(b *testing.B) {
+	const streams = 20_000
+	p := newPusher(NewBoard(BoardOptions{}), 1, streams)
+	var plan fleet.Plan
+	for i := range streams {
+		name := fmt.Sprintf("v%05d", i)
+		plan.Targets = append(plan.Targets, target(name, 1))
+		_, err := p.open(variant(name), true)
+		require.NoError(b, err)
+	}
+	plan.Time = time.Now().Add(time.Hour)
+	for b.Loop() {
+		p.board.Post(plan)
+		p.step()
+	}
+}
