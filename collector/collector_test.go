@@ -5,6 +5,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,14 +109,19 @@ func TestReplicasAskAboutTheSameInstant(t *testing.T) {
 	for second, want := range map[int]int{602: 600, 609: 600, 616: 600, 617: 615} {
 		var times sync.Map
 		c := newCollector(t, transport(func(_ *http.Request, text string) (*http.Response, error) {
-			times.Store(text[strings.Index(text, "&time="):], true)
+			form, err := url.ParseQuery(text)
+			times.Store(form.Get("time"), err)
 			return respond(http.StatusOK, nothing())
 		}))
 		require.Equal(t, at(want), c.Collect(t.Context(), at(second).Add(300*time.Millisecond)).Time)
+		var asked []string
 		times.Range(func(key, _ any) bool {
-			require.NotContains(t, key, ".")
+			asked = append(asked, key.(string))
 			return true
 		})
+		slices.Sort(asked)
+		// The query over the long window is asked about whole minutes: its steps are.
+		require.Equal(t, slices.Compact([]string{strconv.FormatInt(at(600).Unix(), 10), strconv.FormatInt(at(want).Unix(), 10)}), asked)
 	}
 }
 

@@ -79,7 +79,7 @@ func (e gatewayExpressions) historyQuery() string {
 	heartbeat := quantity{names: slices.Concat(e.gateways.requests.names, e.gateways.queued.names)}
 	step := e.options.step(e.options.IdleWindow)
 	used := slices.Concat(gaugeUsed(e.gateways.queued, step),
-		e.counterMoved(e.gateways.activity, step), nil)
+		e.counterMoved(e.gateways.activity, step), e.counterBorn(e.gateways.activity, step))
 	arrivals := e.perGatewayModel(e.gateways.requests, over("rate", e.options.Window))
 	return either(
 		tagged(gatewayPeak, subquery("max_over_time", arrivals, peakWindow, peakStep)),

@@ -175,6 +175,24 @@ func TestLengthsStayKnownForAWhileAfterTheTraffic(t *testing.T) {
 	require.Equal(t, fleet.Reading{}, load.OutputTokens)
 }
 
+func TestLatestLengthsCountBeforeOlderOnes(t *testing.T) {
+	w := newWorld(t)
+	e := engine{}
+	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
+		e.finished++
+		e.prompt += 3000
+		e.output += 50
+		if second > 3000 {
+			e.prompt -= 2000
+			e.output += 350
+		}
+		return vllm("pod-a", 0, e)
+	})
+	load := w.load(fleet.SourceEngine)
+	present(t, 1000, load.PromptTokens)
+	present(t, 400, load.OutputTokens)
+}
+
 func TestModelOnTwoKindsOfEnginesIsOneLoad(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
@@ -264,6 +282,15 @@ func TestGatewaysFirstRequestIsNotLost(t *testing.T) {
 	present(t, 5.0/60, load.Arrivals)
 	require.Equal(t, at(600), load.LastActive)
 	require.LessOrEqual(t, load.IdleCovered, 15*time.Second)
+}
+
+func TestFoundCounterOfGatewayIsNotBorn(t *testing.T) {
+	w := newWorld(t)
+	w.scrape("epp", 0,
+		gatewayRequests("inference_objective_request_total", "epp-0", "chat", llama, 1e6),
+		promstore.Sample{Name: "process_start_time_seconds", Value: float64(at(-7200).Unix()),
+			Labels: promstore.Labels("namespace", team, "pod", "epp-0")})
+	require.Equal(t, fleet.Reading{}, w.load(fleet.SourceGateway).Arrivals)
 }
 
 func TestRestartedGatewayIsReset(t *testing.T) {

@@ -128,7 +128,7 @@ func (o Options) validate() error {
 	}
 	labels := []string{o.NamespaceLabel, o.PodLabel, o.ModelLabel}
 	for i, label := range labels {
-		if !model.LabelName(label).IsValidLegacy() || label == labels[(i+1)%len(labels)] {
+		if !model.LegacyValidation.IsValidLabelName(label) || label == labels[(i+1)%len(labels)] {
 			fault("label name %q: use letters, digits and underscores, and a name of its own for each label", label)
 		}
 	}

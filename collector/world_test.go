@@ -2,7 +2,6 @@ package collector_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -126,7 +125,7 @@ func newWorld(t testing.TB, change ...func(*collector.Options)) *world {
 	return w
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.requests.Add(1)
