@@ -41,6 +41,7 @@ type Variant struct {
 type Replica struct {
 	Running, Waiting, KV, KVTokens, FirstTokens, WaitingGrowth fleet.Reading
 	ITL, ITLFloor, PeakRate, PeakThroughput                    fleet.Reading
+	MeanRate, MeanKV, MeanITL                                  fleet.Reading
 	// Scrapes is how many samples the latest window holds: the rates of a younger replica do not show its limit yet.
 	Scrapes int
 }

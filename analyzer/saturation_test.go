@@ -76,7 +76,7 @@ func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
 
 func TestEmptyConfigurationIsTheDefaultOne(t *testing.T) {
 	m := demand(Variant{Replicas: replicas(3, busy(100, 2, 0.9, 5))})
-	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVSpare: 0.10, QueueSpare: 3, ThroughputMargin: 0.85}
+	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVSpare: 0.10, ThroughputMargin: 0.85}
 	if got, want := Analyze(m, Saturation{})[0], Analyze(m, defaults)[0]; got != want {
 		t.Errorf("empty configuration gives %+v, the defaults %+v", got, want)
 	}
@@ -87,7 +87,9 @@ func TestEmptyConfigurationIsTheDefaultOne(t *testing.T) {
 
 func TestCapacityIsWhatTheRoomOfTheKVCacheCarries(t *testing.T) {
 	// Two replicas at 35 % of their KV cache serve 5/s each: at 70 % one serves 10/s.
-	c := Analyze(demand(Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5))}), Saturation{})[0]
+	r := busy(50, 0, 0.35, 5)
+	r.PeakRate = fleet.Observed(9)
+	c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Saturation{})[0]
 	if share := c.Share.Or(0); math.Abs(share-1) > 1e-9 || c.Binding != LimitKV || c.Basis != BasisObserved {
 		t.Errorf("capacity %+v, want a share of 1, bound by KV cache, from its own replicas", c)
 	}
@@ -162,6 +164,36 @@ func TestReplicaIsNotAssumedToCarryFarMoreThanItHas(t *testing.T) {
 	r.Scrapes = 1 // it has only just begun
 	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Saturation{})[0]; c.Binding == LimitExperience {
 		t.Errorf("capacity %+v of a replica that has just begun is bound by experience", c)
+	}
+}
+
+func TestYoungReplicasTakeTheirSiblingsCapacity(t *testing.T) {
+	young := busy(3, 0, 0.01, 0.5)
+	young.Scrapes = 2
+	old := Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5)), Speed: 1}
+	young.KVTokens = fleet.Reading{}
+	c := Analyze(demand(old, Variant{Replicas: replicas(1, young), Speed: 4}), Saturation{})
+	if ratio := c[1].Share.Or(0) / c[0].Share.Or(0); math.Abs(ratio-4) > 1e-9 || c[1].Basis != BasisSibling {
+		t.Errorf("capacity %+v, want 4 times that of its sibling: its own replica has only just begun", c[1])
+	}
+}
+
+func TestCapacityComesFromThePeakWindow(t *testing.T) {
+	r := busy(10, 0, 0.10, 1) // this minute is quiet
+	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(6), fleet.Observed(0.42), fleet.Observed(9)
+	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Saturation{})[0]
+	if rate := c.Share.Or(0); math.Abs(rate-10) > 1e-9 || c.Binding != LimitKV {
+		t.Errorf("capacity %+v, that is %v/s, want 10/s: 6/s took 42 %% of the KV cache", c, rate)
+	}
+}
+
+func TestLoadThatIsNotSpreadByCapacityEndsAtTheFullestVariant(t *testing.T) {
+	// Both get 5/s, of which one could carry four times as much: together they carry what two slow ones do.
+	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
+	slow.PeakRate, fast.PeakRate = fleet.Observed(9), fleet.Observed(90)
+	c := Analyze(demand(Variant{Replicas: replicas(1, slow)}, Variant{Replicas: replicas(1, fast)}), Saturation{})
+	if math.Abs(c[1].Share.Or(0)-c[0].Share.Or(0)) > 1e-9 || c[1].Binding != LimitRouting {
+		t.Errorf("capacities %+v, want the fast one bound by routing to what the slow one carries", c)
 	}
 }
 

@@ -32,6 +32,7 @@ func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Source = fleet.SourceEngine
 	load.PeakArrivals = gauge(about, peakArrivals, false)
 	load.PeakInFlight = gauge(about, peakInFlight, false)
+	load.Trend = mean(about, trend)
 	load.PeakCovered = t.covers(about, peakCovered)
 	load.LastActive = moment(about, lastActive)
 	load.IdleCovered = t.idleCovered(about, idleKnown, idleHole)

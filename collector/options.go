@@ -38,16 +38,14 @@ type Options struct {
 	Window time.Duration
 	// PeakWindow is how far back the highest demand is looked for. Default 5 m.
 	PeakWindow time.Duration
+	// TrendWindow is how far back the trend of arrivals is fitted. Default 2 m.
+	TrendWindow time.Duration
 	// IdleWindow is how far back the last use of a model is looked for: the longest retention of any model. Default 10 m.
 	IdleWindow time.Duration
-	// LongWindow is how far back throughput under saturation and lengths of requests are looked for. Default 1 h.
+	// LongWindow is how far back a pod's least latency and highest rates, and lengths of requests are looked for. Default 1 h.
 	LongWindow time.Duration
 	// StaleAfter is the age from which a gauge is Stale. Default the larger of 1 m and four intervals.
 	StaleAfter time.Duration
-
-	// A pod counts as saturated at this share of its KV cache (default 0.80) or this many waiting requests (default 5).
-	SaturatedKV      float64
-	SaturatedWaiting float64
 
 	// NamespaceLabel, PodLabel and ModelLabel name the labels of engine metrics. Defaults namespace, pod, model_name.
 	NamespaceLabel string
@@ -78,11 +76,10 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.QueueTimeout, time.Second)
 	defaultTo(&o.Window, time.Minute)
 	defaultTo(&o.PeakWindow, 5*time.Minute)
+	defaultTo(&o.TrendWindow, 2*time.Minute)
 	defaultTo(&o.IdleWindow, 10*time.Minute)
 	defaultTo(&o.LongWindow, time.Hour)
 	defaultTo(&o.StaleAfter, max(time.Minute, 4*o.Interval))
-	defaultTo(&o.SaturatedKV, 0.80)
-	defaultTo(&o.SaturatedWaiting, 5)
 	defaultTo(&o.NamespaceLabel, "namespace")
 	defaultTo(&o.PodLabel, "pod")
 	defaultTo(&o.ModelLabel, "model_name")
@@ -116,6 +113,7 @@ func (o Options) validate() error {
 	}{
 		{"latest window", o.Window, minScrapes * time.Second},
 		{"peak window", o.PeakWindow, o.Window},
+		{"trend window", o.TrendWindow, o.Window},
 		{"idle window", o.IdleWindow, o.Window},
 		{"long window", o.LongWindow, o.PeakWindow},
 	} {

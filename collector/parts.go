@@ -20,10 +20,16 @@ const (
 	scrapes    // samples within the window, of pods that are alive
 	growth     // of the waiting requests, per second
 	podITL     // seconds
-	throughput // highest rate of first tokens under saturation
+	meanRate   // of first tokens, over the peak window
+	meanKV     // and the use of the KV cache
+	meanITL    // and the time between tokens, seconds
+	itlFloor   // the least that podITL was
+	peakRate   // the highest rate of first tokens
+	throughput // the highest while the queue was never empty
 
 	peakArrivals
 	peakInFlight
+	trend       // of the rate of arrivals, per second
 	peakCovered // steps of the peak window that samples cover
 	idleKnown   // 1 where the idle window holds a sample at all
 	idleHole    // the latest step of the idle window without samples, Unix time
@@ -52,8 +58,8 @@ const (
 var partNames = [partCount]string{
 	running: "running", waiting: "waiting", kv: "kv", sampled: "sampled", kvBlocks: "kv_blocks", kvTokens: "kv_tokens",
 	firstRate: "first_rate", firstBorn: "first_born", resets: "resets", scrapes: "scrapes", growth: "growth",
-	podITL: "pod_itl", throughput: "throughput",
-	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", peakCovered: "peak_covered",
+	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
+	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", trend: "trend", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleHole: "idle_hole", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
 	modelTTFT: "model_ttft", modelITL: "model_itl",

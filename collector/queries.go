@@ -26,6 +26,7 @@ func (e expressions) queries() []query {
 		{"peaks", e.peaksQuery(), interval},
 		{"idle", e.idleQuery(), interval},
 		// Its subquery is evaluated at multiples of its step only, so that asking in between would bring the same.
+		{"means", e.meansQuery(), interval},
 		{"history", e.historyQuery(), e.options.step(e.options.LongWindow)},
 	}
 }
@@ -89,10 +90,6 @@ func (e expressions) firstTokensOfOlder() string {
 
 func (e expressions) latencyQuery() string {
 	rate := over("rate", e.options.Window)
-	var ofPods []string
-	for _, base := range e.engines.interTokenLatency {
-		ofPods = append(ofPods, ratio(aggregate(sum, e.byPod, rate(base+"_sum")), aggregate(sum, e.byPod, rate(base+"_count"))))
-	}
 	var quantiles []string
 	for _, base := range e.engines.timeToFirstToken {
 		// Buckets of different engines have different bounds: they do not add up.
@@ -100,12 +97,32 @@ func (e expressions) latencyQuery() string {
 		quantiles = append(quantiles, fmt.Sprintf(`label_replace(%s >= 0, "engine", %q, "", "")`, quantile, base))
 	}
 	return either(
-		tagged(podITL, either(ofPods...)),
+		tagged(podITL, e.itlOfPods()),
 		tagged(modelITL, ratio(
 			e.perModel(e.engines.interTokenLatency.series("_sum"), rate),
 			e.perModel(e.engines.interTokenLatency.series("_count"), rate))),
 		tagged(modelTTFT, fmt.Sprintf("max by (%s) (%s)", e.byModel, either(quantiles...))),
 	)
+}
+
+// meansQuery averages over the peak window, or over the life of a younger pod: hence no rate() over the whole window.
+func (e expressions) meansQuery() string {
+	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
+	return either(
+		tagged(meanRate, subquery("avg_over_time", e.perPod(e.engines.firstTokens, over("rate", e.options.Window)), window, step)),
+		tagged(meanKV, e.perPod(e.engines.kv, over("avg_over_time", window))),
+		tagged(meanITL, subquery("avg_over_time", e.itlOfPods(), window, step)),
+	)
+}
+
+// itlOfPods is the mean time between output tokens of each pod, where there were any.
+func (e expressions) itlOfPods() string {
+	rate := over("rate", e.options.Window)
+	var means []string
+	for _, base := range e.engines.interTokenLatency {
+		means = append(means, ratio(aggregate(sum, e.byPod, rate(base+"_sum")), aggregate(sum, e.byPod, rate(base+"_count"))))
+	}
+	return either(means...)
 }
 
 // series returns the histogram's series with the suffix as a quantity.
@@ -136,6 +153,7 @@ func (e expressions) peaksQuery() string {
 	return either(
 		tagged(peakArrivals, subquery("max_over_time", arrivals, window, step)),
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
+		tagged(trend, subquery("deriv", arrivals, e.options.TrendWindow, e.options.step(e.options.TrendWindow))),
 		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines.running), window+step, step)),
 	)
 }
@@ -202,12 +220,13 @@ func (e expressions) counterBorn(q quantity, step time.Duration) []string {
 
 func (e expressions) historyQuery() string {
 	window, step := e.options.LongWindow, e.options.step(e.options.LongWindow)
-	saturatedRate := fmt.Sprintf("(%s and (%s >= %s or %s >= %s))",
-		e.perPod(e.engines.firstTokens, over("rate", e.options.Window)),
-		e.perPod(e.engines.kv, itself), number(e.options.SaturatedKV),
-		e.perPod(e.engines.waiting, itself), number(e.options.SaturatedWaiting))
+	rate := over("rate", e.options.Window)
+	rates := e.perPod(e.engines.firstTokens, rate)
+	busy := fmt.Sprintf("(%s and %s > 0)", rates, e.perPod(e.engines.waiting, over("min_over_time", e.options.Window)))
 	return either(
-		tagged(throughput, subquery("max_over_time", saturatedRate, window, step)),
+		tagged(peakRate, subquery("max_over_time", rates, window, step)),
+		tagged(throughput, subquery("max_over_time", busy, window, step)),
+		tagged(itlFloor, subquery("min_over_time", e.itlOfPods(), window, step)),
 		e.lengthsQuery(promptLong, outputLong, window),
 	)
 }

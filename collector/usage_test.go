@@ -307,27 +307,59 @@ func TestSGLangIsRead(t *testing.T) {
 	present(t, 11, load.PeakInFlight)
 }
 
-func TestPeakThroughputIsOfSaturatedTimesOnly(t *testing.T) {
+func TestPeakThroughputIsOfTimesWithAQueueOnly(t *testing.T) {
 	w := newWorld(t)
-	total := 0.0
+	total, gaps, slow := 0.0, 0.0, 0.0
 	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
-		e := engine{kv: 0.5}
+		e, rate, itl := engine{kv: 0.5}, 1.0, 0.040
 		switch {
-		case second >= 600 && second < 900: // fast, but not saturated
-			total += 9 * interval
-		case second >= 1200 && second < 1500: // saturated by its queue
-			total += 3 * interval
-			e.waiting = 5
-		case second >= 1800 && second < 2100: // saturated by its cache
-			total += 4 * interval
-			e.kv = 0.8
-		default:
-			total += interval
+		case second >= 600 && second < 900: // fast, with an empty queue, and short gaps between tokens
+			rate, itl = 9, 0.020
+		case second >= 1200 && second < 1500: // busy all the time
+			rate, e.waiting = 3, 1
+		case second >= 1800 && second < 2100: // a queue now and then
+			rate, e.waiting = 6, float64(second/interval%2)
 		}
-		e.firstTokens = total
+		total += rate * interval
+		gaps += 100
+		slow += 100 * itl
+		e.firstTokens, e.tokenGaps, e.tokenSeconds = total, gaps, slow
 		return vllm("pod-a", 0, e)
 	})
-	present(t, 4, w.usage("pod-a").PeakThroughput)
+	usage := w.usage("pod-a")
+	present(t, 3, usage.PeakThroughput)
+	present(t, 9, usage.PeakRate)
+	present(t, 0.020, usage.ITLFloor)
+}
+
+func TestMeansAreOfThePeakWindowOrOfAYoungerPodsLife(t *testing.T) {
+	for name, born := range map[string]int{"old": 0, "young": 480} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			total, gaps, slow := 0.0, 0.0, 0.0
+			w.scrapes("pod-b", 0, born-interval, steady("pod-b", 1))
+			w.scrapes("pod-a", born, 600, func(second int) []promstore.Sample {
+				rate, kv, itl := 2.0, 0.2, 0.030
+				if second > 540 { // another minute than the last five or two
+					rate, kv, itl = 8, 0.8, 0.090
+				}
+				total += rate * interval
+				gaps += 100
+				slow += 100 * itl
+				return vllm("pod-a", 0, engine{kv: kv, firstTokens: total, tokenGaps: gaps, tokenSeconds: slow})
+			})
+			usage := w.usage("pod-a")
+			rate, kv := usage.MeanRate.Or(0), usage.MeanKV.Or(0)
+			if name == "old" {
+				require.InDelta(t, 3, rate, 0.4)
+				require.InDelta(t, 0.32, kv, 0.02)
+				require.InDelta(t, 0.040, usage.MeanITL.Or(0), 0.003)
+			} else {
+				require.InDelta(t, 4, rate, 0.8)
+				require.InDelta(t, 0.46, kv, 0.05)
+			}
+		})
+	}
 }
 
 func TestRowsAreSortedAndKeepNamespacesApart(t *testing.T) {

@@ -44,7 +44,8 @@ func (t *tables) fill(usage *fleet.Usage, about *facts) {
 		usage.Scrapes = int(count)
 	}
 	usage.ITL = mean(about, podITL)
-	usage.PeakThroughput = mean(about, throughput)
+	usage.MeanRate, usage.MeanKV, usage.MeanITL = mean(about, meanRate), mean(about, meanKV), mean(about, meanITL)
+	usage.ITLFloor, usage.PeakRate, usage.PeakThroughput = mean(about, itlFloor), mean(about, peakRate), mean(about, throughput)
 }
 
 // room returns the size of the pod's KV cache. A size does not age with its sample.

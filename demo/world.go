@@ -42,13 +42,14 @@ type hardware struct {
 	initial int
 }
 
-// newWorld reads the embedded manifests. Without notes the small model is left out: a trace is about one model.
+// newWorld reads the embedded manifests. Without notes the small model is left out: a trace is about one model. It begins in
+// the middle of a day, so that its fleet is at work already, with one replica of each variant.
 func newWorld(seed uint64, notes bool) (*world, error) {
 	w := &world{
 		models: []fleet.Model{{ID: chatModel}},
 		// Throughput of one GPU for models of this size, relative to an L40S.
 		accelerators: []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5, MemoryGiB: 80}, {Name: "L40S", Speed: 1, MemoryGiB: 48}},
-		fleet:        simulation.FleetSpec{Seed: seed, Epoch: epoch},
+		fleet:        simulation.FleetSpec{Seed: seed, Epoch: epoch, Routing: simulation.LeastKV},
 	}
 	if notes {
 		w.models = append(w.models, fleet.Model{ID: notesModel, ScaleToZero: true, Retention: 4 * time.Minute})
@@ -64,7 +65,7 @@ func newWorld(seed uint64, notes bool) (*world, error) {
 		if !slices.ContainsFunc(w.models, func(m fleet.Model) bool { return m.ID == v.Model }) {
 			continue
 		}
-		h, err := hardwareOf(v)
+		h, err := hardwareOf(v, !notes)
 		if err != nil {
 			return nil, err
 		}
@@ -100,12 +101,16 @@ func (w *world) readManifests() error {
 }
 
 // hardwareOf returns the engine of a variant. All models of the demo have the size of the profiles' 8B model.
-func hardwareOf(v fleet.Variant) (hardware, error) {
+func hardwareOf(v fleet.Variant, atWork bool) (hardware, error) {
 	profile, found := simulation.ProfileOf("Llama-3.1-8B", v.Accelerator)
 	if !found {
 		return hardware{}, fmt.Errorf("variant %s: there is no profile of accelerator %q", v.ID, v.Accelerator)
 	}
-	return hardware{profile: profile, initial: v.Range.Min}, nil
+	h := hardware{profile: profile, initial: v.Range.Min}
+	if atWork {
+		h.initial = max(1, h.initial)
+	}
+	return h, nil
 }
 
 // objective returns the latency promise of a model: that of its first variant.

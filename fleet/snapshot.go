@@ -183,6 +183,12 @@ type Usage struct {
 	WaitingGrowth Reading `json:"waitingGrowth"`
 	// ITL is the mean time between output tokens over the latest window, seconds.
 	ITL Reading `json:"itl"`
+	// MeanRate, MeanKV and MeanITL are first tokens per second, share of the KV cache in use and seconds between output tokens
+	// as they were on average over the peak window, or the pod's life where that is shorter: what a replica carries changes
+	// slowly, and one minute of it is noisy.
+	MeanRate Reading `json:"meanRate"`
+	MeanKV   Reading `json:"meanKV"`
+	MeanITL  Reading `json:"meanITL"`
 	// ITLFloor is the lowest mean time between output tokens that the pod showed in any window of the long window, seconds:
 	// that of a nearly empty batch.
 	ITLFloor Reading `json:"itlFloor"`

@@ -223,7 +223,7 @@ func (v *variant) read(row fleet.Usage, found bool, age time.Duration, p Policy)
 	v.replicas = append(v.replicas, analyzer.Replica{
 		Running: row.Running, Waiting: row.Waiting, KV: row.KV, KVTokens: row.KVTokens, FirstTokens: row.FirstTokens,
 		WaitingGrowth: row.WaitingGrowth, ITL: row.ITL, ITLFloor: row.ITLFloor, PeakRate: row.PeakRate,
-		PeakThroughput: row.PeakThroughput, Scrapes: row.Scrapes,
+		PeakThroughput: row.PeakThroughput, MeanRate: row.MeanRate, MeanKV: row.MeanKV, MeanITL: row.MeanITL, Scrapes: row.Scrapes,
 	})
 }
 

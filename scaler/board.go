@@ -87,11 +87,11 @@ func (b *Board) age(e *edition) (time.Duration, bool) {
 func (b *Board) ready(e *edition) error {
 	age, posted := b.age(e)
 	if !posted {
-		return newFault(undecided, "nothing is decided yet: the first cycle has not ended; if this lasts, see the log of the scaler")
+		return refuse(undecided, "nothing is decided yet: the first cycle has not ended; if this lasts, see the log of the scaler")
 	}
 	if age > b.maxAge {
 		// Whole minutes keep the text stable: Kubernetes folds equal events into one.
-		return newFault(undecided, fmt.Sprintf("the latest plan is %s old, above the limit of %s; see the log of the scaler for why its cycles fail",
+		return refuse(undecided, fmt.Sprintf("the latest plan is %s old, above the limit of %s; see the log of the scaler for why its cycles fail",
 			age.Truncate(time.Minute), b.maxAge))
 	}
 	return nil

@@ -90,7 +90,7 @@ func (g *gate) answer(ctx context.Context, request any, next grpc.UnaryHandler) 
 	case a := <-answered:
 		return a.response, a.err
 	case <-timer.C():
-		return nil, newFault(tooSlow, fmt.Sprintf("no answer within %s: the scaler is overloaded; see its log and its CPU limit", g.deadline))
+		return nil, refuse(tooSlow, fmt.Sprintf("no answer within %s: the scaler is overloaded; see its log and its CPU limit", g.deadline))
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -114,7 +114,7 @@ func (g *gate) enter(from string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.streams[from] >= g.maxStreams {
-		return newFault(crowded, fmt.Sprintf("%d streams are open from this address already; raise the limit of streams per peer", g.maxStreams))
+		return refuse(crowded, fmt.Sprintf("%d streams are open from this address already; raise the limit of streams per peer", g.maxStreams))
 	}
 	g.streams[from]++
 	return nil

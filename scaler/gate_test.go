@@ -27,12 +27,13 @@ func TestEveryErrorHasOneCode(t *testing.T) {
 		text string
 	}{
 		{nil, codes.OK, ""},
-		{newFault(malformed, "a"), codes.InvalidArgument, "a"},
-		{newFault(invalid, "b"), codes.InvalidArgument, "b"},
-		{newFault(undecided, "c"), codes.Unavailable, "c"},
-		{newFault(crowded, "d"), codes.ResourceExhausted, "d"},
-		{newFault(tooSlow, "e"), codes.DeadlineExceeded, "e"},
-		{fmt.Errorf("asking: %w", newFault(undecided, "c")), codes.Unavailable, "c"},
+		{refuse(malformed, "a"), codes.InvalidArgument, "a"},
+		{refuse(invalid, "b"), codes.InvalidArgument, "b"},
+		{refuse(undecided, "c"), codes.Unavailable, "c"},
+		{refuse(unserved, "f"), codes.NotFound, "f"},
+		{refuse(crowded, "d"), codes.ResourceExhausted, "d"},
+		{refuse(tooSlow, "e"), codes.DeadlineExceeded, "e"},
+		{fmt.Errorf("asking: %w", refuse(undecided, "c")), codes.Unavailable, "c"},
 		{context.Canceled, codes.Canceled, "not answered"},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, "not answered"},
 		{errors.New("secret"), codes.Internal, "not answered"},
@@ -102,7 +103,7 @@ func TestARequestThatPanicsIsAStatusAndALogLineWithoutItsValue(t *testing.T) {
 	requireStatus(t, err, codes.Internal, "not answered")
 	err = call(t, gate, func(context.Context, any) (any, error) { return []int{}[len(err.Error())], nil })
 	requireStatus(t, err, codes.Internal, "not answered")
-	err = gate.stream(nil, &stuckStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/test.Service/Stream"},
+	err = gate.stream(nil, &stuckStream{T: t}, &grpc.StreamServerInfo{FullMethod: "/test.Service/Stream"},
 		func(any, grpc.ServerStream) error { panic("hunter2") })
 	requireStatus(t, err, codes.Internal, "not answered")
 

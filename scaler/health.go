@@ -9,9 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/status"
 
 	wvav1 "github.com/wva-project/wva/proto/wva/v1"
 )
@@ -27,7 +25,7 @@ type healthService struct {
 // Check returns SERVING while the plan may be acted on and the server is not shutting down.
 func (h *healthService) Check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	if !knownService(request.GetService()) {
-		return nil, status.Error(codes.NotFound, "unknown service: ask for one that reflection lists, or for the empty name")
+		return nil, refuse(unserved, "unknown service: ask for one that reflection lists, or for the empty name")
 	}
 	return &healthv1.HealthCheckResponse{Status: h.status()}, nil
 }

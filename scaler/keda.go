@@ -121,9 +121,9 @@ func (k *kedaService) replicas(ref *externalscaler.ScaledObjectRef) (int, error)
 		return 0, err
 	}
 	if !found {
-		return 0, newFault(undecided, fmt.Sprintf("%s is not decided yet; if this lasts, check that the scaler watches its namespace and that it is a ScaledObject", id))
+		return 0, refuse(undecided, fmt.Sprintf("%s is not decided yet; if this lasts, check that the scaler watches its namespace and that it is a ScaledObject", id))
 	}
-	return 0, newFault(undecided, fmt.Sprintf("%s: no number is known: %s", id, decision.Reason.Text))
+	return 0, refuse(undecided, fmt.Sprintf("%s: no number is known: %s", id, decision.Reason.Text))
 }
 
 func metricSpec() *externalscaler.GetMetricSpecResponse {

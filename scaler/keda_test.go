@@ -47,7 +47,7 @@ func TestGetMetricSpecIsConstantAndNeverFails(t *testing.T) {
 			spec := response.MetricSpecs[0]
 			require.Equal(t, "wva-desired-replicas", spec.MetricName)
 			require.EqualValues(t, 1, spec.TargetSize)
-			require.EqualValues(t, 1, spec.TargetSizeFloat)
+			require.InDelta(t, 1, spec.TargetSizeFloat, 0)
 		}
 	}
 	ask() // before the first plan
@@ -74,7 +74,7 @@ func TestGetMetricsAnswersThePlanInBothForms(t *testing.T) {
 		value := response.MetricValues[0]
 		require.Equal(t, metricName, value.MetricName)
 		require.EqualValues(t, want, value.MetricValue, name)
-		require.EqualValues(t, want, value.MetricValueFloat, name)
+		require.InDelta(t, want, value.MetricValueFloat, 0, name)
 
 		active, err := client.IsActive(t.Context(), ref(name))
 		require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestStreamMetricSpecSendsAtOnceAndStaysOpen(t *testing.T) {
 	response, err := stream.Recv()
 	require.NoError(t, err)
 	require.Equal(t, metricName, response.MetricSpecs[0].MetricName)
-	require.EqualValues(t, 1, response.MetricSpecs[0].TargetSizeFloat)
+	require.InDelta(t, 1, response.MetricSpecs[0].TargetSizeFloat, 0)
 
 	ended := make(chan error, 1)
 	go func() {
@@ -350,12 +350,12 @@ var _ grpc.ServerStreamingServer[externalscaler.IsActiveResponse] = (*stuckStrea
 // stuckStream is a push stream whose Send does not return before it is released.
 type stuckStream struct {
 	grpc.ServerStream
-	ctx      context.Context
+	*testing.T
 	sending  chan struct{}
 	released chan struct{}
 }
 
-func (s *stuckStream) Context() context.Context     { return s.ctx }
+func (s *stuckStream) Context() context.Context     { return s.T.Context() }
 func (s *stuckStream) SendHeader(metadata.MD) error { return nil }
 func (s *stuckStream) Send(*externalscaler.IsActiveResponse) error {
 	s.sending <- struct{}{}
@@ -365,7 +365,7 @@ func (s *stuckStream) Send(*externalscaler.IsActiveResponse) error {
 
 func TestAStuckSendDelaysNobody(t *testing.T) {
 	w := newWorld(t)
-	stuck := &stuckStream{ctx: t.Context(), sending: make(chan struct{}, 1), released: make(chan struct{})}
+	stuck := &stuckStream{T: t, sending: make(chan struct{}, 1), released: make(chan struct{})}
 	service := &kedaService{board: w.board, pusher: w.server.pusher, closing: w.server.closing}
 	ended := make(chan error, 1)
 	go func() { ended <- service.StreamIsActive(ref("a"), stuck) }()

@@ -131,7 +131,7 @@ func TestManyTriggersInOneBurstMakeOneCycle(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		require.Equal(t, []float64{2, 2.1}, r.seconds(began))
-		require.EqualValues(t, 100, testutil.ToFloat64(r.loop.metrics.triggers.WithLabelValues("scaledobject")))
+		require.InDelta(t, 100, testutil.ToFloat64(r.loop.metrics.triggers.WithLabelValues("scaledobject")), 0)
 	})
 }
 
@@ -183,7 +183,7 @@ func TestLoopKeepsPlanWhenObservingFails(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		a, _ := r.board.Lookup(variant("a"))
 		require.Equal(t, 3, a.Replicas)
-		require.EqualValues(t, 2, testutil.ToFloat64(r.loop.metrics.cycles.WithLabelValues("error")))
+		require.InDelta(t, 2, testutil.ToFloat64(r.loop.metrics.cycles.WithLabelValues("error")), 0)
 		require.Equal(t, []string{
 			"ERROR cycle failed, the plan stands error=observing the fleet: the API server is away cycle=3 cause=interval",
 			"ERROR cycle failed, the plan stands error=observing the fleet: the API server is away cycle=4 cause=interval",
@@ -215,7 +215,7 @@ func TestLoopSurvivesAPlanThatPanics(t *testing.T) {
 		poisoned.Store(false)
 		a, _ := r.board.Lookup(variant("a"))
 		require.Equal(t, 3, a.Replicas)
-		require.EqualValues(t, 1, testutil.ToFloat64(r.loop.metrics.cycles.WithLabelValues("panic")))
+		require.InDelta(t, 1, testutil.ToFloat64(r.loop.metrics.cycles.WithLabelValues("panic")), 0)
 		lines := r.logs.lines(slog.LevelError)
 		require.Len(t, lines, 1)
 		require.Contains(t, lines[0], "panic=index out of range stack=")
@@ -294,7 +294,7 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 		set(false, errors.New("gateway away"))
 		time.Sleep(3 * time.Second)
 		require.Equal(t, 3, count(), "a failed look does not end the watch")
-		require.EqualValues(t, 3, testutil.ToFloat64(r.loop.metrics.looks.WithLabelValues("error")))
+		require.InDelta(t, 3, testutil.ToFloat64(r.loop.metrics.looks.WithLabelValues("error")), 0)
 		require.Empty(t, r.logs.lines(slog.LevelError))
 
 		r.want(target("a", 1), target("b", 2))

@@ -26,10 +26,10 @@ func (read metadataReader) fault(id fleet.VariantID, metadata map[string]string)
 		size += len(key) + len(value)
 	}
 	if size > maxMetadata {
-		return newFault(invalid, fmt.Sprintf("trigger metadata hold %d bytes in %d keys; at most %d bytes are read", size, len(metadata), maxMetadata))
+		return refuse(invalid, fmt.Sprintf("trigger metadata hold %d bytes in %d keys; at most %d bytes are read", size, len(metadata), maxMetadata))
 	}
 	if err := read(id, metadata); err != nil {
-		return newFault(invalid, scaledobject.Short(err))
+		return refuse(invalid, scaledobject.Short(err))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	require.True(t, proto.Equal(&wvav1.Variant{
 		Namespace: "prod", Name: "b", Model: "model-b", TargetKind: "Deployment", TargetName: "deploy-b", Accelerator: "H100",
 		DesiredReplicas: 3, Known: true, CurrentReplicas: 1, CurrentKnown: true, Ready: 2,
-		Saturation: proto.Float64(0), CapacityShare: proto.Float64(0.25), BindingLimit: "KV cache", CostPerReplicaHour: 10,
+		Saturation: new(0.0), CapacityShare: new(0.25), BindingLimit: "KV cache", CostPerReplicaHour: 10,
 		ReasonCode: "Steady", ReasonText: "the number that stands carries the demand", Decided: timestamppb.New(start),
 	}, response.Variants[1]), response.Variants[1].String())
 	a := response.Variants[0]

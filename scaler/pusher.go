@@ -115,7 +115,7 @@ func (p *pusher) open(id fleet.VariantID, pushes bool) (*stream, error) {
 	_, known := p.seen.lookup(id)
 	unknown := p.seen.posted && !known
 	if unknown && p.unknown >= p.maxUnknown {
-		return nil, newFault(crowded, "too many streams are open for objects that are not decided yet: "+id.String()+" has to wait")
+		return nil, refuse(crowded, "too many streams are open for objects that are not decided yet: "+id.String()+" has to wait")
 	}
 	p.opened++
 	s := &stream{id: id, pushes: pushes, turn: make(chan struct{}, 1), number: p.opened}

@@ -177,6 +177,23 @@ func TestPusherSaysWhenThePaceAllowsMore(t *testing.T) {
 	require.Equal(t, start.Add(time.Second), next)
 }
 
+func TestPusherFreesThePaceOnePushAtATime(t *testing.T) {
+	s := newStage(t)
+	var targets []fleet.Target
+	for i := range 5 {
+		name := fmt.Sprintf("v%d", i)
+		targets = append(targets, sleeper(name, 1))
+		s.post(targets...)
+		require.Len(t, s.pushed(s.open(name)), 1)
+		s.clock.Step(150 * time.Millisecond)
+	}
+	s.post(append(targets, sleeper("v5", 1))...)
+	late := s.open("v5")
+	require.Empty(t, s.pushed(late))
+	next, _ := s.pusher.step()
+	require.Equal(t, start.Add(time.Second), next, "a second after the first of the five")
+}
+
 func TestPusherPutsANewSleeperBeforeRepeats(t *testing.T) {
 	s := newStage(t)
 	var streams []*stream
@@ -282,7 +299,7 @@ func TestPusherForgetsClosedStreams(t *testing.T) {
 	s.pusher.close(failing)
 	s.pusher.close(sending) // with its turn not taken
 	s.post(sleeper("a", 1))
-	s.pusher.open(variant("d"), true)
+	s.open("d")
 	s.pusher.close(waiting)
 	require.NoError(t, s.pusher.settle(t.Context()))
 	require.Zero(t, s.pusher.pushes())

@@ -21,34 +21,36 @@ const (
 	malformed kind = iota + 1 // the request itself cannot be read
 	invalid                   // the trigger's metadata leave nothing to decide
 	undecided                 // no number is known
+	unserved                  // no such service
 	crowded                   // too many streams are open
 	tooSlow                   // no answer within the server's own deadline
 )
 
-// fault is an error that a caller of an RPC is told.
-type fault struct {
+// refusalError is an error that a caller of an RPC is told.
+type refusalError struct {
 	kind kind
 	text string
 }
 
-func newFault(k kind, text string) error { return &fault{kind: k, text: text} }
+func refuse(k kind, text string) error { return &refusalError{kind: k, text: text} }
 
-func (f *fault) Error() string { return f.text }
+func (r *refusalError) Error() string { return r.text }
 
 // statusOf turns the error of an RPC into the status that its caller gets.
 func statusOf(err error) *status.Status {
 	if own, ok := status.FromError(err); ok {
-		return own // nil, or what gRPC or its health service said
+		return own // nil, or what gRPC itself said
 	}
-	if f, ok := errors.AsType[*fault](err); ok {
-		return status.New(codeOf(err), clip(f.text))
+	if refused, ok := errors.AsType[*refusalError](err); ok {
+		return status.New(codeOf(err), clip(refused.text))
 	}
 	return status.New(codeOf(err), "the request was not answered: see the log of the scaler")
 }
 
-// codeOf chooses the code of every error of this package. To KEDA any of them means: hold the number.
+// codeOf chooses the code of every error of this package. On any of them KEDA leaves the replicas as they are, except
+// where its user set a fallback.
 func codeOf(err error) codes.Code {
-	f, ok := errors.AsType[*fault](err)
+	refused, ok := errors.AsType[*refusalError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return codes.Canceled
@@ -57,11 +59,13 @@ func codeOf(err error) codes.Code {
 	case !ok:
 		return codes.Internal
 	}
-	switch f.kind {
+	switch refused.kind {
 	case malformed, invalid:
 		return codes.InvalidArgument
 	case undecided:
 		return codes.Unavailable
+	case unserved:
+		return codes.NotFound
 	case crowded:
 		return codes.ResourceExhausted
 	case tooSlow:
@@ -90,7 +94,7 @@ const (
 	maxNameLength      = 253
 )
 
-// identify returns the variant that a request names, or a fault that says what is wrong with the name.
+// identify returns the variant that a request names, or an error that says what is wrong with the name.
 func identify(namespace, name string) (fleet.VariantID, error) {
 	if err := checkName("namespace", namespace, maxNamespaceLength); err != nil {
 		return fleet.VariantID{}, err
@@ -103,14 +107,14 @@ func identify(namespace, name string) (fleet.VariantID, error) {
 
 func checkName(what, name string, limit int) error {
 	if name == "" {
-		return newFault(malformed, what+" is empty: name the ScaledObject by its namespace and name")
+		return refuse(malformed, what+" is empty: name the ScaledObject by its namespace and name")
 	}
 	if len(name) > limit {
-		return newFault(malformed, fmt.Sprintf("%s has %d characters; a ScaledObject's has at most %d", what, len(name), limit))
+		return refuse(malformed, fmt.Sprintf("%s has %d characters; a ScaledObject's has at most %d", what, len(name), limit))
 	}
 	for _, c := range []byte(name) {
 		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.') {
-			return newFault(malformed, fmt.Sprintf("%s holds %q; a ScaledObject's holds a-z, 0-9, '-' and '.' only", what, c))
+			return refuse(malformed, fmt.Sprintf("%s holds %q; a ScaledObject's holds a-z, 0-9, '-' and '.' only", what, c))
 		}
 	}
 	return nil

@@ -63,6 +63,15 @@ func (e *engine) holds(s *sequence) bool { return blocksOf(s.longest()) <= e.blo
 // kvUsage returns the share of the KV cache that is taken.
 func (e *engine) kvUsage() float64 { return float64(e.blocks-e.free) / float64(e.blocks) }
 
+// claimed returns the share of the KV cache that is in use or that prompts wait for; it may pass 1.
+func (e *engine) claimed() float64 {
+	blocks := e.blocks - e.free
+	for _, s := range e.waiting {
+		blocks += blocksOf(s.Prompt)
+	}
+	return float64(blocks) / float64(e.blocks)
+}
+
 // submit takes a sequence into the queue; an idle engine begins at once.
 func (e *engine) submit(s *sequence, now float64) {
 	s.dispatched, s.order = now, 0

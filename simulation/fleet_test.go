@@ -449,6 +449,23 @@ func TestGatewayChoosesTheReplicaWithTheFewestRequests(t *testing.T) {
 	}
 }
 
+func TestGatewayChoosesTheReplicaWithTheEmptiestCache(t *testing.T) {
+	spec := mixed()
+	spec.Routing = LeastKV
+	f := newFleet(t, spec)
+	offer(t, f, seeded(43, 2500, 40, 800, 300)...)
+	f.Advance(50)
+	var least, most float64 = 1, 0
+	for _, v := range f.variants {
+		for _, p := range v.pods {
+			least, most = min(least, p.engine.claimed()), max(most, p.engine.claimed())
+		}
+	}
+	if most < 0.1 || most-least > 0.1 {
+		t.Errorf("the caches of unequal replicas are %v to %v full, want them alike", least, most)
+	}
+}
+
 func TestAnIdleFleetIsUsedInTurn(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Initial = 3 }))
 	for i := range 9 {

@@ -29,7 +29,7 @@ func (g *gateway) choose(s *sequence) (*pod, bool) {
 	for i := range g.pods {
 		at := (g.cursor + i) % len(g.pods)
 		p := g.pods[at]
-		if !p.engine.holds(s) || best != nil && p.engine.inFlight() >= best.engine.inFlight() {
+		if !p.engine.holds(s) || best != nil && !g.prefers(p, best) {
 			continue
 		}
 		best, chosen = p, at
@@ -41,6 +41,16 @@ func (g *gateway) choose(s *sequence) (*pod, bool) {
 		g.cursor = (chosen + 1) % len(g.pods)
 	}
 	return best, best != nil
+}
+
+// prefers reports whether a replica has less to do than another.
+func (g *gateway) prefers(p, other *pod) bool {
+	if g.routing == LeastKV {
+		if mine, its := p.engine.claimed(), other.engine.claimed(); mine != its {
+			return mine < its
+		}
+	}
+	return p.engine.inFlight() < other.engine.inFlight()
 }
 
 func (g *gateway) full() bool { return g.MaxQueue > 0 && len(g.queue) >= g.MaxQueue }

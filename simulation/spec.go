@@ -32,6 +32,9 @@ type Routing uint8
 const (
 	LeastRequests Routing = iota // the one with the fewest requests, in turn among equals
 	RoundRobin                   // in turn
+	// LeastKV takes the one whose KV cache is the least full, prompts that wait included, then the one with the fewest
+	// requests: what endpoint pickers of the gateway API do. It spreads load over unequal accelerators by their memory.
+	LeastKV
 )
 
 // ModelSpec describes the gateway of one model.
@@ -97,8 +100,8 @@ func (s FleetSpec) resolved() (FleetSpec, error) {
 	s.Models = slices.Clone(s.Models)
 	slices.SortFunc(s.Variants, func(a, b VariantSpec) int { return a.ID.Compare(b.ID) })
 	slices.SortFunc(s.Models, func(a, b ModelSpec) int { return a.ID.Compare(b.ID) })
-	if s.Routing > RoundRobin {
-		faults = append(faults, fmt.Errorf("routing %d is unknown; take LeastRequests or RoundRobin", s.Routing))
+	if s.Routing > LeastKV {
+		faults = append(faults, fmt.Errorf("routing %d is unknown; take LeastRequests, RoundRobin or LeastKV", s.Routing))
 	}
 	faults = append(faults, s.conflicts()...)
 	faults = append(faults, s.modelFaults()...)

@@ -74,7 +74,7 @@ func (s *search) run(need int64, budget int) {
 	}
 	s.bestCost, s.bestChange = unreachable, unreachable
 	s.budget = budget
-	s.branch(0, need, 0, 0)
+	s.branch(0, node{need: need})
 	s.proven = !s.aborted || s.bound == s.bestCost
 	if !s.proven {
 		return
@@ -82,7 +82,7 @@ func (s *search) run(need int64, budget int) {
 	if s.bestChange > 0 {
 		s.forChange = true
 		s.budget = min(budget, s.steps+budget/8)
-		s.branch(0, need, 0, 0)
+		s.branch(0, node{need: need})
 	}
 	s.bound = s.bestCost
 }
@@ -95,22 +95,30 @@ func (s *search) takeAll() {
 	s.proven = true
 }
 
-// child is a value of the variable that is branched on, with a bound on the cost of every plan that has it.
+// node is where a search stands: what is still needed, and what the decided variables cost and change.
+type node struct {
+	need, cost, change int64
+}
+
+// child is the node that a value of the next variable leads to, with a bound on the cost of every plan below it.
 type child struct {
-	value, need int64
-	bound       int64
+	node
+	value, bound int64
 }
 
 // branch tries the values of variable d, the most promising first. The bound is convex in the value, so that walking away
 // from the value of the relaxation in both directions meets them in the order of their bounds.
-func (s *search) branch(d int, need, cost, change int64) {
-	if need == 0 || d == len(s.variables)-1 {
-		s.complete(d, need, cost, change)
+func (s *search) branch(d int, at node) {
+	if at.need == 0 || d == len(s.variables)-1 {
+		s.complete(d, at)
 		return
 	}
-	v := &s.variables[d]
-	down := s.child(d, v.atMost(s.taken(d, need)), need, cost)
-	up := s.above(d, down.value, need, cost)
+	low, high := s.window(d)
+	if low > high {
+		return
+	}
+	down := s.child(d, at, s.variables[d].atMost(max(low, min(s.taken(d, at.need), high))))
+	up := s.above(d, at, down.value, high)
 	for {
 		next := down
 		if up.bound < down.bound {
@@ -126,53 +134,21 @@ func (s *search) branch(d int, need, cost, change int64) {
 		if d == 0 {
 			s.bound = next.bound
 		}
-		s.visit(d, next, cost, change)
+		s.visit(d, next)
 		if next.value == down.value {
-			down = s.below(d, down.value, need, cost)
+			down = s.below(d, at, down.value, low)
 		} else {
-			up = s.above(d, up.value, need, cost)
+			up = s.above(d, at, up.value, high)
 		}
 	}
 }
 
-func (s *search) visit(d int, c child, cost, change int64) {
-	v := &s.variables[d]
-	cost += v.cost(c.value)
-	change += v.change(c.value)
-	if s.forChange && change+s.leastChange(d+1, c.need, cost) >= s.bestChange {
+func (s *search) visit(d int, c child) {
+	if s.forChange && c.change+s.leastChange(d+1, c.node) >= s.bestChange {
 		return
 	}
 	s.values[d] = c.value
-	if s.found && s.dominated(d) {
-		return
-	}
-	s.branch(d+1, c.need, cost, change)
-}
-
-// dominated is true where variable d carries as much as the one before it and a replica moved from one to the other makes a
-// plan that is no worse, so that of the many ways to share a number among equals one is tried.
-func (s *search) dominated(d int) bool {
-	if d == 0 || s.variables[d-1].capacity != s.variables[d].capacity {
-		return false
-	}
-	before, v := &s.variables[d-1], &s.variables[d]
-	if before.low > 1 || v.low > 1 {
-		return false
-	}
-	n, m := s.values[d-1], s.values[d]
-	if m > 0 && n < before.high {
-		cost := before.cost(n+1) - before.cost(n) + v.cost(m-1) - v.cost(m)
-		change := before.change(n+1) - before.change(n) + v.change(m-1) - v.change(m)
-		if cost < 0 || cost == 0 && change <= 0 {
-			return true
-		}
-	}
-	if n > 0 && m < v.high {
-		cost := before.cost(n-1) - before.cost(n) + v.cost(m+1) - v.cost(m)
-		change := before.change(n-1) - before.change(n) + v.change(m+1) - v.change(m)
-		return cost < 0 || cost == 0 && change < 0
-	}
-	return false
+	s.branch(d+1, c.node)
 }
 
 // tooDear is true where no plan of at least this cost can be better than the best one.
@@ -183,58 +159,65 @@ func (s *search) tooDear(bound int64) bool {
 	return bound >= s.bestCost
 }
 
-func (s *search) child(d int, value, need, cost int64) child {
+func (s *search) child(d int, at node, value int64) child {
 	s.steps++
 	v := &s.variables[d]
-	c := child{value: value, need: remaining(need, v.capacity, value), bound: unreachable}
+	c := child{
+		node: node{
+			need:   remaining(at.need, v.capacity, value),
+			cost:   at.cost + v.cost(value),
+			change: at.change + v.change(value),
+		},
+		value: value,
+		bound: unreachable,
+	}
 	if least := s.relaxed(d+1, c.need); least != unreachable {
-		c.bound = cost + v.cost(value) + least
+		c.bound = c.cost + least
 	}
 	return c
 }
 
-func (s *search) above(d int, value, need, cost int64) child {
-	v := &s.variables[d]
-	if value == v.high {
+func (s *search) above(d int, at node, value, high int64) child {
+	if value >= high {
 		return child{value: value + 1, bound: unreachable}
 	}
-	return s.child(d, v.atLeast(value+1), need, cost)
+	return s.child(d, at, s.variables[d].atLeast(value+1))
 }
 
-func (s *search) below(d int, value, need, cost int64) child {
-	if value == 0 {
+func (s *search) below(d int, at node, value, low int64) child {
+	if value <= low {
 		return child{value: -1, bound: unreachable}
 	}
-	return s.child(d, s.variables[d].atMost(value-1), need, cost)
+	return s.child(d, at, s.variables[d].atMost(value-1))
 }
 
 // complete ends a plan: nothing is needed any more, or d is the last variable.
-func (s *search) complete(d int, need, cost, change int64) {
+func (s *search) complete(d int, at node) {
 	s.steps++
 	for i := d; i < len(s.variables); i++ {
 		s.values[i] = 0
 	}
-	if need == 0 {
+	if at.need == 0 {
 		for i := d; i < len(s.variables); i++ {
-			change += s.variables[i].kept
+			at.change += s.variables[i].kept
 		}
-		s.offer(cost, change)
+		s.offer(at.cost, at.change)
 		return
 	}
 	v := &s.variables[d]
 	if s.penalty == 0 {
-		if v.high >= divideUp(need, v.capacity) {
-			s.values[d] = v.atLeast(divideUp(need, v.capacity))
-			s.offer(cost+v.cost(s.values[d]), change+v.change(s.values[d]))
+		if least := divideUp(at.need, v.capacity); least <= v.high {
+			s.values[d] = v.atLeast(least)
+			s.offer(at.cost+v.cost(s.values[d]), at.change+v.change(s.values[d]))
 		}
 		return
 	}
 	// The cost is convex in the value with corners at these, so that its least is at one of them or beside the gap.
-	for _, corner := range [...]int64{0, need / v.capacity, divideUp(need, v.capacity), v.kept, v.high} {
+	for _, corner := range [...]int64{0, at.need / v.capacity, divideUp(at.need, v.capacity), v.kept, v.high} {
 		for _, value := range [...]int64{v.atMost(corner), v.atLeast(corner)} {
 			s.values[d] = value
-			left := remaining(need, v.capacity, value)
-			s.offer(cost+v.cost(value)+scale(s.penalty, left, whole), change+v.change(value))
+			left := remaining(at.need, v.capacity, value)
+			s.offer(at.cost+v.cost(value)+scale(s.penalty, left, whole), at.change+v.change(value))
 		}
 	}
 }

@@ -90,6 +90,17 @@ func TestShortageTakesEverythingUnlessItHasALowerPrice(t *testing.T) {
 	}
 }
 
+func TestServingIsNotStartedForAPriceThatItDoesNotSave(t *testing.T) {
+	p := Problem{
+		Demands: []Demand{{Amount: 160, Penalty: 16}},
+		Options: []Option{option("a", 80, 8, 0), option("b", 40, 4, 1), option("c", 20, 2, 0)},
+	}
+	s := Solve(p)
+	if got := countsOf(t, p, s); !reflect.DeepEqual(got, []int{0, 1, 0}) || s.Cost != 16 || !s.Proven {
+		t.Errorf("every plan costs 16, and got %v at %v; want what stands", got, s.Cost)
+	}
+}
+
 func TestShortsNameEveryModelWithoutOptions(t *testing.T) {
 	a, b := fleet.ModelID{Name: "a"}, fleet.ModelID{Name: "b"}
 	s := Solve(Problem{Demands: []Demand{{Model: b, Amount: 2}, {Model: a, Amount: 1, Penalty: 5}}})
@@ -133,6 +144,11 @@ func TestPlansLeaveNothingUncovered(t *testing.T) {
 		if random.IntN(2) == 0 { // just above what divides evenly
 			o := p.Options[0]
 			p.Demands[0].Amount = o.Capacity * float64(1+random.IntN(o.Range.Max+1)) * (1 + 2e-9*random.Float64())
+		}
+		if i%10 == 0 { // nearly multiples of each other
+			for j := range p.Options {
+				p.Options[j].Capacity = float64(1+random.IntN(4)) * (1 + 1e-7*random.Float64())
+			}
 		}
 		p.Steps = 1 + random.IntN(2000)
 		s, carried := Solve(p), 0.0

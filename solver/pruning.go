@@ -1,0 +1,94 @@
+package solver
+
+// replica is what one replica more adds to a plan.
+type replica struct{ cost, change int64 }
+
+func (r replica) less(other replica) bool {
+	if r.cost != other.cost {
+		return r.cost < other.cost
+	}
+	return r.change < other.change
+}
+
+// next is the replica after the first n.
+func (v *variable) next(n int64) replica {
+	if n < v.kept {
+		return replica{cost: v.price, change: -1}
+	}
+	return replica{cost: v.price + v.start, change: 1}
+}
+
+// window returns the values of variable d that are worth trying. Where the variable before it carries as much, a plan from
+// which a replica can be moved to the other one without making it worse need not be tried, so that of the many ways to share
+// a number among equals few are left. Before there is any plan, all are worth trying.
+func (s *search) window(d int) (low, high int64) {
+	v := &s.variables[d]
+	low, high = 0, v.high
+	if d == 0 || !s.found {
+		return low, high
+	}
+	before, n := &s.variables[d-1], s.values[d-1]
+	if before.capacity != v.capacity || before.low > 1 || v.low > 1 {
+		return low, high
+	}
+	if n < before.high {
+		more := before.next(n)
+		if !v.next(v.kept).less(more) {
+			high = v.kept
+		}
+		if !v.next(0).less(more) {
+			high = 0
+		}
+	}
+	if n > 0 {
+		last := before.next(n - 1)
+		if v.next(0).less(last) {
+			low = v.kept
+		}
+		if v.next(v.kept).less(last) {
+			low = v.high
+		}
+	}
+	return low, high
+}
+
+// leastChange is a lower bound on the change of variables d, d+1 and so on, where they have to meet the need and the whole
+// plan must not cost more than the best one: what stands may carry too little, or cost too much.
+func (s *search) leastChange(d int, at node) int64 {
+	r := &s.rest[d]
+	removed := s.leastRemoved(d, at.cost+r.costs-s.bestCost)
+	if s.penalty > 0 {
+		return removed
+	}
+	return max(removed, s.leastAdded(d, at.need-r.carries))
+}
+
+// leastAdded starts the largest replicas first, which is the order of the variables.
+func (s *search) leastAdded(d int, missing int64) int64 {
+	added := int64(0)
+	for i := d; i < len(s.variables) && missing > 0; i++ {
+		v := &s.variables[i]
+		count := min(v.high-v.kept, divideUp(missing, v.capacity))
+		missing = max(0, missing-count*v.capacity)
+		added += count
+	}
+	return added
+}
+
+// leastRemoved stops the dearest replicas first.
+func (s *search) leastRemoved(d int, over int64) int64 {
+	removed := int64(0)
+	for _, i := range s.dearest {
+		if over <= 0 {
+			break
+		}
+		if i < d {
+			continue
+		}
+		v := &s.variables[i]
+		count := min(v.kept, divideUp(over, v.price))
+		over -= count * v.price
+		removed += count
+	}
+	return removed
+}
