@@ -12,6 +12,8 @@ import (
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 // answer is what one query brought. An answer is never changed once it is made.
@@ -24,6 +26,7 @@ type answer struct {
 
 // asked is a query with its latest answer.
 type asked struct {
+	hides fleet.LoadSource // what is incomplete where it fails
 	query
 	answer answer
 	tried  time.Time // when the query was last sent, by the clock of the caller; zero: never

@@ -3,7 +3,6 @@ package collector
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -54,8 +53,11 @@ func New(o Options) (*Collector, error) {
 		queues:  query{name: "queues", text: gateways.queuesQuery(), step: time.Second},
 		turn:    make(chan struct{}, 1),
 	}
-	for _, q := range slices.Concat(newExpressions(o).queries(), gateways.queries()) {
-		c.queries = append(c.queries, &asked{query: q})
+	for _, q := range newExpressions(o).queries() {
+		c.queries = append(c.queries, &asked{query: q, hides: fleet.SourceEngine})
+	}
+	for _, q := range gateways.queries() {
+		c.queries = append(c.queries, &asked{query: q, hides: fleet.SourceGateway})
 	}
 	return c, nil
 }
@@ -67,7 +69,7 @@ func (c *Collector) Collect(ctx context.Context, now time.Time) Observation {
 	at := c.instant(now)
 	read := newTables(c.options, at)
 	for i, answer := range c.answers(ctx, now) {
-		read.take("prometheus query "+c.queries[i].name, answer)
+		read.take("prometheus query "+c.queries[i].name, c.queries[i].hides, answer)
 	}
 	if newest, seen := read.newestSample(); seen {
 		c.metrics.age.Set(now.Sub(newest).Seconds())
@@ -84,7 +86,7 @@ func (c *Collector) Queues(ctx context.Context, now time.Time) ([]fleet.Load, er
 		return nil, fmt.Errorf("asking Prometheus for the queues of the gateways: %w", answer.err)
 	}
 	read := newTables(c.options, at)
-	read.take("", answer)
+	read.take("", "", answer)
 	return read.loads(), nil
 }
 

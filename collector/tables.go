@@ -34,10 +34,10 @@ func newTables(o Options, at time.Time) *tables {
 	return &tables{options: o, at: at, facts: make(map[identity]*facts)}
 }
 
-// take reads one answer. The source names it in Missing.
-func (t *tables) take(source string, a answer) {
+// take reads one answer. The source names it in Missing, with what is hidden where it failed.
+func (t *tables) take(source string, hides fleet.LoadSource, a answer) {
 	if a.err != nil {
-		t.miss(source, a.err.Error())
+		t.missing = append(t.missing, fleet.Missing{Source: source, Reason: a.err.Error(), Hides: hides})
 		return
 	}
 	for _, warning := range a.warnings {
@@ -55,6 +55,7 @@ func (t *tables) take(source string, a answer) {
 	}
 }
 
+// miss notes something that hides nothing by itself.
 func (t *tables) miss(source, reason string) {
 	t.missing = append(t.missing, fleet.Missing{Source: source, Reason: reason})
 }

@@ -79,7 +79,7 @@ func busiest(requests []simulation.Request, model fleet.ModelID) []simulation.Re
 	return own
 }
 
-// mixes returns all numbers of replicas of a model's variants that their maxima allow, at least one in all, by price.
+// mixes returns all numbers of replicas of a model's variants that their ranges allow, at least one in all, by price.
 func (w *world) mixes(model fleet.ModelID) [][]simulation.RivalRow {
 	type priced struct {
 		rows  []simulation.RivalRow
@@ -93,7 +93,7 @@ func (w *world) mixes(model fleet.ModelID) [][]simulation.RivalRow {
 		}
 		var grown []priced
 		for _, p := range all {
-			for n := range v.Range.Max + 1 {
+			for n := v.Range.Min; n <= v.Range.Max; n++ {
 				row := simulation.RivalRow{Variant: v.ID, Replicas: n}
 				grown = append(grown, priced{rows: append(slices.Clone(p.rows), row), price: p.price + float64(float64(n)*v.Cost), total: p.total + n})
 			}

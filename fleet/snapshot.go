@@ -255,4 +255,6 @@ type Missing struct {
 	Source string `json:"source"`
 	// Reason says why, and ends with the remedy where there is one.
 	Reason string `json:"reason"`
+	// Hides is whose loads and usages are incomplete because of it; empty where it is worth knowing only.
+	Hides LoadSource `json:"hides,omitzero"`
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (m *model) unobserved(x *index) *fleet.Reason {
 		return reason(fleet.CodeMetricsStale, "the last samples of %s are too old to act on; check that Prometheus scrapes them%s", countOf(all.stale, "ready replica", "ready replicas"), x.failures())
 	case all.missing > 0:
 		return reason(fleet.CodeMetricsMissing, "%s no metrics under the model name %s; check that Prometheus scrapes them, and servedModelName%s", countOf(all.missing, "ready replica has", "ready replicas have"), strings.Join(m.servedNames(), " or "), x.failures())
-	case len(m.gateway) == 0 && len(x.missing) > 0:
+	case len(m.gateway) == 0 && slices.ContainsFunc(x.missing, func(row fleet.Missing) bool { return row.Hides == fleet.SourceGateway }):
 		return reason(fleet.CodeMetricsMissing, "nothing is known of the demand%s", x.failures())
 	}
 	return nil

@@ -63,9 +63,7 @@ func newIndex(s fleet.Snapshot, p Policy) *index {
 		now:          s.Time,
 		standing:     make(map[fleet.VariantID]fleet.Standing, len(s.Standing)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
-		missing: slices.SortedFunc(slices.Values(s.Missing), func(a, b fleet.Missing) int {
-			return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
-		}),
+		missing:      hiding(s.Missing),
 	}
 	for _, row := range s.Standing {
 		x.standing[row.Variant] = row
@@ -77,6 +75,15 @@ func newIndex(s fleet.Snapshot, p Policy) *index {
 	x.attachLoads(s)
 	x.attachWorkloads(s, p)
 	return x
+}
+
+// hiding returns what hides something, sorted.
+func hiding(rows []fleet.Missing) []fleet.Missing {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row fleet.Missing) bool { return row.Hides == "" })
+	slices.SortFunc(rows, func(a, b fleet.Missing) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rows
 }
 
 // groupVariants sorts the variants into models, sets aside those that contradict themselves, and settles who owns a target:

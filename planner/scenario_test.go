@@ -153,7 +153,7 @@ func (s *scenario) standing(name string, replicas int, ago time.Duration) *scena
 
 // missing says that a query failed.
 func (s *scenario) missing(source, why string) *scenario {
-	s.Missing = append(s.Missing, fleet.Missing{Source: source, Reason: why})
+	s.Missing = append(s.Missing, fleet.Missing{Source: source, Reason: why, Hides: fleet.SourceGateway})
 	return s
 }
 

@@ -72,6 +72,7 @@ func (c *canonicalProblem) collect(m *model, s *search) int64 {
 	for i := range s.variables { // keeps sums of costs within int64 however many there are
 		v := &s.variables[i]
 		v.high = max(v.low, min(v.high, maxWeight/int64(len(s.variables))))
+		v.kept = min(v.kept, v.high)
 	}
 	return need
 }

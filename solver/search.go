@@ -3,7 +3,7 @@ package solver
 // variable is an option in the search. Its value n counts replicas above the option's floor: 0 or low..high.
 type variable struct {
 	row          int
-	capacity     int64 // of a replica, in parts of the demand
+	capacity     int64 // of a replica, in parts of the demand or in grains
 	low, high    int64 // 1 <= low <= high
 	kept         int64 // replicas above the floor that stand already, at most high
 	price, start int64 // of a replica over the horizon, and of starting it

@@ -146,14 +146,20 @@ func TestPlansLeaveNothingUncovered(t *testing.T) {
 			p.Demands[0].Amount = o.Capacity * float64(1+random.IntN(o.Range.Max+1)) * (1 + 2e-9*random.Float64())
 		}
 		if i%10 == 0 { // nearly multiples of each other
+			p.Demands[0].Amount = 0
 			for j := range p.Options {
-				p.Options[j].Capacity = float64(1+random.IntN(4)) * (1 + 1e-7*random.Float64())
+				o := &p.Options[j]
+				o.Capacity = float64(1+random.IntN(4)) * (1 + 1e-7*random.Float64())
+				p.Demands[0].Amount += o.Capacity * float64(random.IntN(o.Range.Max+1))
 			}
 		}
 		p.Steps = 1 + random.IntN(2000)
 		s, carried := Solve(p), 0.0
 		for j, n := range countsOf(t, p, s) {
 			carried += p.Options[j].Capacity * float64(n)
+			if o := p.Options[j]; len(s.Shorts) > 0 && n < o.Range.Max {
+				t.Fatalf("case %d: %+v with %v at %d of %d replicas", i, s.Shorts, o.Variant, n, o.Range.Max)
+			}
 		}
 		want := p.Demands[0].Amount
 		if len(s.Shorts) > 0 {
