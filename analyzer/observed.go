@@ -73,6 +73,23 @@ func observe(v Variant, s Saturation) observed {
 	return o
 }
 
+// shareFloors lowers each variant's least time between tokens to what a sibling's is by the catalogue's ratio: a replica that
+// has been busy ever since it started has not shown how fast an empty one is, and its load would be taken for less.
+func shareFloors(m Model, totals []observed) {
+	floors := make([]float64, len(totals))
+	for i, v := range m.Variants {
+		floors[i] = totals[i].floor
+		for j, sibling := range m.Variants {
+			if floors[i] > 0 && v.Speed > 0 && sibling.Speed > 0 && totals[j].floor > 0 {
+				floors[i] = min(floors[i], totals[j].floor*sibling.Speed/v.Speed)
+			}
+		}
+	}
+	for i := range totals {
+		totals[i].floor = floors[i]
+	}
+}
+
 // add adds up a replica. Rate and KV are used together, so they come from the same window.
 func (a *average) add(r Replica, itls *float64) {
 	rate, kv := r.FirstTokens.Or(0), r.KV.Or(0)

@@ -64,6 +64,7 @@ func saturation(m Model, s Saturation) []Capacity {
 	for i, v := range m.Variants {
 		totals[i] = observe(v, s)
 	}
+	shareFloors(m, totals)
 	for i := range m.Variants {
 		if totals[i].replicas > 0 {
 			capacities[i] = fromReplicas(m, i, totals, s)

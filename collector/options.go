@@ -47,6 +47,10 @@ type Options struct {
 	// StaleAfter is the age from which a gauge is Stale. Default the larger of 1 m and four intervals.
 	StaleAfter time.Duration
 
+	// SaturatedWaiting is the number of waiting requests from which on a pod is busy: fewer wait for the next iteration only.
+	// Default 5.
+	SaturatedWaiting float64
+
 	// NamespaceLabel, PodLabel and ModelLabel name the labels of engine metrics. Defaults namespace, pod, model_name.
 	NamespaceLabel string
 	PodLabel       string
@@ -80,6 +84,7 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.IdleWindow, 10*time.Minute)
 	defaultTo(&o.LongWindow, time.Hour)
 	defaultTo(&o.StaleAfter, max(time.Minute, 4*o.Interval))
+	defaultTo(&o.SaturatedWaiting, 5)
 	defaultTo(&o.NamespaceLabel, "namespace")
 	defaultTo(&o.PodLabel, "pod")
 	defaultTo(&o.ModelLabel, "model_name")

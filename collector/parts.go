@@ -25,7 +25,7 @@ const (
 	meanITL    // and the time between tokens, seconds
 	itlFloor   // the least that podITL was
 	peakRate   // the highest rate of first tokens
-	throughput // the highest while the queue was never empty
+	throughput // the highest while the queue was never short
 
 	peakArrivals
 	peakInFlight

@@ -222,7 +222,8 @@ func (e expressions) historyQuery() string {
 	window, step := e.options.LongWindow, e.options.step(e.options.LongWindow)
 	rate := over("rate", e.options.Window)
 	rates := e.perPod(e.engines.firstTokens, rate)
-	busy := fmt.Sprintf("(%s and %s > 0)", rates, e.perPod(e.engines.waiting, over("min_over_time", e.options.Window)))
+	busy := fmt.Sprintf("(%s and %s >= %s)", rates,
+		e.perPod(e.engines.waiting, over("min_over_time", e.options.Window)), number(e.options.SaturatedWaiting))
 	return either(
 		tagged(peakRate, subquery("max_over_time", rates, window, step)),
 		tagged(throughput, subquery("max_over_time", busy, window, step)),

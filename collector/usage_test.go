@@ -316,9 +316,9 @@ func TestPeakThroughputIsOfTimesWithAQueueOnly(t *testing.T) {
 		case second >= 600 && second < 900: // fast, with an empty queue, and short gaps between tokens
 			rate, itl = 9, 0.020
 		case second >= 1200 && second < 1500: // busy all the time
-			rate, e.waiting = 3, 1
+			rate, e.waiting = 3, 5
 		case second >= 1800 && second < 2100: // a queue now and then
-			rate, e.waiting = 6, float64(second/interval%2)
+			rate, e.waiting = 6, float64(second/interval%2*20)
 		}
 		total += rate * interval
 		gaps += 100

@@ -130,8 +130,8 @@ func generatedLoad(seed uint64) ([]simulation.Request, error) {
 		Model: chatModel, Seed: seed, Until: generatedMinutes * minute, Burstiness: 1.5,
 		Rate: simulation.Ramps(
 			simulation.Point{At: 0, PerSecond: 3}, simulation.Point{At: 4 * minute, PerSecond: 4},
-			simulation.Point{At: 14 * minute, PerSecond: 32}, simulation.Point{At: 19 * minute, PerSecond: 32},
-			simulation.Point{At: 27 * minute, PerSecond: 5}, simulation.Point{At: generatedMinutes * minute, PerSecond: 3},
+			simulation.Point{At: 18 * minute, PerSecond: 32}, simulation.Point{At: 21 * minute, PerSecond: 32},
+			simulation.Point{At: 28 * minute, PerSecond: 4}, simulation.Point{At: generatedMinutes * minute, PerSecond: 3},
 		),
 		Prompt: simulation.Lengths{Mean: 1100, P99: 5000, Max: 14_000}, Output: simulation.Lengths{Mean: 210, P99: 700, Max: 1000},
 	})
@@ -153,4 +153,4 @@ func generatedLoad(seed uint64) ([]simulation.Request, error) {
 }
 
 // generatedMinutes is how long the generated load lasts.
-const generatedMinutes = 36
+const generatedMinutes = 38

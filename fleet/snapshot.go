@@ -194,7 +194,7 @@ type Usage struct {
 	ITLFloor Reading `json:"itlFloor"`
 	// PeakRate is the highest rate of first tokens that the pod showed in any window of the long window, per second.
 	PeakRate Reading `json:"peakRate"`
-	// PeakThroughput is the same over those windows in which its queue was never empty: it was busy all the time. Absent
+	// PeakThroughput is the same over those windows in which its queue was never short: it was busy all the time. Absent
 	// where there was no such window.
 	PeakThroughput Reading `json:"peakThroughput"`
 }

@@ -39,7 +39,7 @@ func TestFleetIsSizedDirectly(t *testing.T) {
 
 func TestDownOnlyToTheHighestOfTheWindow(t *testing.T) {
 	s := newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1}))
-	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(18) }) // and 15 %; one replica carries 7/s
+	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(17) }) // and 20 %; one replica carries 7/s
 	expect(t, s.decide(t)["cheap"], 3, fleet.CodeScaleDown)
 	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(40) })
 	expect(t, s.decide(t)["cheap"], 6, fleet.CodeSteady)

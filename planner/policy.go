@@ -22,7 +22,7 @@ type Policy struct {
 	// MetricsGrace is how long a ready replica may report nothing before that counts as missing. Default 60 s.
 	MetricsGrace time.Duration
 	// ShrinkMargin is by how much the capacity that is left after a scale-down exceeds the highest demand of the window. What
-	// lies between needs neither more nor less. Default 0.15.
+	// lies between needs neither more nor less. Default 0.2.
 	ShrinkMargin float64
 	// Reaction is the time from a change of the load until a replica is asked for: scrape, cycle, HPA sync. Default 45 s.
 	Reaction time.Duration
@@ -48,7 +48,7 @@ func (p Policy) withDefaults() Policy {
 	orDefault(&p.Settle, 5*time.Minute)
 	orDefault(&p.Horizon, time.Hour)
 	if !(p.ShrinkMargin > 0) || math.IsInf(p.ShrinkMargin, 0) {
-		p.ShrinkMargin = 0.15
+		p.ShrinkMargin = 0.2
 	}
 	return p
 }

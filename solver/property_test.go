@@ -266,7 +266,9 @@ func garbageCount(random *rand.Rand) int {
 }
 
 func garbageProblem(random *rand.Rand) Problem {
-	duration := func() time.Duration { return time.Duration(garbageCount(random)) * time.Duration(1+random.Int64N(1e10)) }
+	duration := func() time.Duration {
+		return time.Duration(garbageCount(random)) * time.Duration(1+random.Int64N(1e10))
+	}
 	name := func() string { return string(rune('a' + random.IntN(6))) }
 	p := Problem{Horizon: duration(), Steps: 5000}
 	for range random.IntN(4) {
