@@ -31,8 +31,9 @@ type observed struct {
 // average is one replica's share of what was observed, over the peak window where that is known.
 type average struct {
 	count   float64
-	running float64
-	rate    float64 // first tokens per second
+	running float64 // now
+	latest  float64 // first tokens per second, now
+	rate    float64 // and on average
 	kv      float64 // share of the KV cache in use
 	itl     float64 // seconds between tokens; 0 where unknown
 	waiting float64
@@ -106,6 +107,7 @@ func (a *average) add(r Replica, itls *float64) {
 	}
 	a.count++
 	a.running += r.Running.Or(0)
+	a.latest += r.FirstTokens.Or(0)
 	a.rate += rate
 	a.kv += kv
 	a.waiting += r.Waiting.Or(0)
@@ -116,7 +118,9 @@ func (a *average) divide(itls float64) {
 	if a.count == 0 {
 		return
 	}
-	a.running, a.rate, a.kv, a.waiting, a.growth = a.running/a.count, a.rate/a.count, a.kv/a.count, a.waiting/a.count, a.growth/a.count
+	for _, sum := range []*float64{&a.running, &a.latest, &a.rate, &a.kv, &a.waiting, &a.growth} {
+		*sum /= a.count
+	}
 	if itls > 0 {
 		a.itl /= itls
 	}
@@ -127,10 +131,10 @@ func (o observed) enough() bool { return o.mean.rate*o.mean.count >= minRequests
 
 // residence returns the seconds that a request spends in a batch (Little's law), and whether enough were seen to say.
 func (o observed) residence() (float64, bool) {
-	if !o.enough() || o.mean.running <= 0 {
+	if o.mean.latest*o.mean.count < minRequests || o.mean.running <= 0 {
 		return 0, false
 	}
-	return o.mean.running / o.mean.rate, true
+	return o.mean.running / o.mean.latest, true
 }
 
 // bound is a rate that a replica does not exceed; 0 where nothing is known of it.

@@ -1,0 +1,217 @@
+package demo_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/wva-project/wva/demo"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hill is a trace of some minutes whose rate rises from low to high and falls again.
+func hill(minutes int, low, high float64) string {
+	var csv strings.Builder
+	csv.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
+	length := float64(60 * minutes)
+	for t, i := 0.0, 0; t < length; i++ {
+		fmt.Fprintf(&csv, "%.3f,%d,%d\n", t, 400+i%13*100, 60+i%7*40)
+		t += 1 / (low + (high-low)*math.Sin(math.Pi*t/length))
+	}
+	return csv.String()
+}
+
+// outcome is what a run wrote.
+type outcome struct {
+	raw     []byte
+	ticks   []demo.Tick
+	summary demo.Summary
+}
+
+func play(t *testing.T, options demo.Options) outcome {
+	t.Helper()
+	var out bytes.Buffer
+	options.JSON, options.Output = true, &out
+	summary, err := demo.Run(t.Context(), options)
+	require.NoError(t, err)
+	o := outcome{raw: out.Bytes(), summary: summary}
+	for decoder := json.NewDecoder(bytes.NewReader(o.raw)); ; {
+		var line json.RawMessage
+		if err := decoder.Decode(&line); err == io.EOF {
+			return o
+		} else {
+			require.NoError(t, err)
+		}
+		var tick demo.Tick
+		require.NoError(t, json.Unmarshal(line, &tick))
+		if tick.Type == "tick" {
+			o.ticks = append(o.ticks, tick)
+		}
+	}
+}
+
+// variant returns a variant at a tick.
+func variant(t *testing.T, tick demo.Tick, name string) demo.VariantTick {
+	t.Helper()
+	for _, v := range tick.Variants {
+		if v.Name == name {
+			return v
+		}
+	}
+	require.Fail(t, "no such variant", name)
+	return demo.VariantTick{}
+}
+
+func TestEveryRequestIsServedAndTheFleetFollowsTheLoad(t *testing.T) {
+	s := play(t, demo.Options{Trace: strings.NewReader(hill(20, 6, 48))}).summary
+	require.Equal(t, strings.Count(hill(20, 6, 48), "\n")-1, s.Requests)
+	require.Equal(t, s.Requests, s.Served)
+	require.Zero(t, s.Lost)
+	require.Greater(t, s.PeakReplicas, s.StartReplicas)
+	require.Less(t, s.EndReplicas, s.PeakReplicas)
+	require.Equal(t, s.Requests, s.Rivals.StaticPeak.Requests)
+	require.Equal(t, s.Requests, s.Rivals.HPAQueue.Requests)
+}
+
+func TestSameSeedGivesTheSameBytes(t *testing.T) {
+	run := func(seed uint64) []byte {
+		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 3, 20)), Scale: 1.5, Seed: seed}).raw
+	}
+	first := run(7)
+	require.Equal(t, string(first), string(run(7)))
+	require.NotEqual(t, string(first), string(run(8)))
+}
+
+func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
+	for _, kind := range []demo.FaultKind{demo.FaultPrometheus, demo.FaultScrape} {
+		t.Run(string(kind), func(t *testing.T) {
+			// The load falls all the while: a scaler that took silence for idleness would shrink.
+			o := play(t, demo.Options{
+				Trace:  strings.NewReader(hill(24, 6, 48)),
+				Faults: []demo.Fault{{Kind: kind, At: 13 * time.Minute, Duration: 5 * time.Minute}},
+			})
+			const begin, end = 13 * 60, 18 * 60
+			before := map[string]int{}
+			held, fell := 0, false
+			for _, tick := range o.ticks {
+				for _, v := range tick.Variants {
+					require.True(t, v.Known, "%d s: %s is not known", tick.Seconds, v.Name)
+					if tick.Seconds > begin && tick.Seconds < end {
+						require.GreaterOrEqual(t, v.Wanted, before[v.Name], "%d s: %s falls: %s", tick.Seconds, v.Name, v.Reason)
+					}
+					if v.Held {
+						held++
+						require.GreaterOrEqual(t, tick.Seconds, begin, v.Reason)
+						require.Less(t, tick.Seconds, end+120, "decisions do not resume: %s", v.Reason)
+					}
+					fell = fell || tick.Seconds > end && v.Wanted < before[v.Name]
+					before[v.Name] = v.Wanted
+				}
+			}
+			require.Greater(t, held, 10, "nothing was held")
+			require.True(t, fell, "nothing shrank after the fault")
+			require.Equal(t, o.summary.Requests, o.summary.Served)
+		})
+	}
+}
+
+func TestRestartOfTheScalerLosesNothing(t *testing.T) {
+	o := play(t, demo.Options{
+		Trace:  strings.NewReader(hill(14, 30, 30)),
+		Faults: []demo.Fault{{Kind: demo.FaultScaler, At: 6*time.Minute + 5*time.Second, Duration: 45 * time.Second}},
+	})
+	var before, after *demo.Tick
+	for i, tick := range o.ticks {
+		if tick.Seconds < 365 {
+			before = &o.ticks[i]
+		} else if after == nil {
+			after = &o.ticks[i]
+		}
+	}
+	require.Greater(t, after.Seconds, 405, "the scaler did not stop")
+	for _, v := range after.Variants {
+		require.GreaterOrEqual(t, v.Wanted, variant(t, *before, v.Name).Spec, "%s fell: %s", v.Name, v.Reason)
+	}
+	require.Equal(t, o.summary.Requests, o.summary.Served)
+}
+
+func TestGeneratedLoadShowsSpillZeroAndWake(t *testing.T) {
+	o := play(t, demo.Options{})
+	spilled, slept := 0, 0
+	wokenAt, asked := 0, 0
+	for _, tick := range o.ticks {
+		if variant(t, tick, "chat-h100").Spec > 0 {
+			spilled++
+		}
+		notes := variant(t, tick, "notes-l40s")
+		if tick.Seconds > 600 && notes.Spec == 0 {
+			slept++
+		}
+		if slept > 0 && asked == 0 && tick.Queued > 0 {
+			asked = tick.Seconds
+		}
+		if asked > 0 && wokenAt == 0 && notes.Spec > 0 {
+			wokenAt = tick.Seconds
+		}
+	}
+	require.Positive(t, spilled, "the fast variant was never needed")
+	require.Positive(t, slept, "the small model never went to zero")
+	require.Positive(t, wokenAt, "the small model never woke")
+	require.LessOrEqual(t, wokenAt-asked, 2, "a queue at the gateway woke it late")
+	require.Equal(t, o.summary.Requests, o.summary.Served)
+	require.Zero(t, o.summary.Lost)
+}
+
+func TestTraceOfARealService(t *testing.T) {
+	file, err := os.Open("../../shared/data/azure_conv_2023.csv")
+	if err != nil {
+		t.Skip("the reference trace is not there:", err)
+	}
+	defer func() { require.NoError(t, file.Close()) }()
+	s := play(t, demo.Options{Trace: file, Scale: 4}).summary
+	require.Equal(t, 4*19366, s.Requests)
+	require.Equal(t, s.Requests, s.Served)
+	require.Zero(t, s.Lost)
+	require.Greater(t, s.PeakReplicas, s.StartReplicas)
+	require.Less(t, s.EndReplicas, s.PeakReplicas)
+	require.Less(t, s.Cost, s.Rivals.StaticPeak.Cost)
+}
+
+func TestOptionsThatMakeNoSenseAreRefusedAtOnce(t *testing.T) {
+	_, err := demo.Run(t.Context(), demo.Options{Scale: -1, Speed: math.NaN()})
+	require.ErrorContains(t, err, "scale -1: give a number above 0")
+	require.ErrorContains(t, err, "there is no trace to scale")
+	require.ErrorContains(t, err, "speed NaN")
+	_, err = demo.Run(t.Context(), demo.Options{Trace: strings.NewReader("TIMESTAMP,ContextTokens,GeneratedTokens\n")})
+	require.Error(t, err)
+}
+
+func TestParseFault(t *testing.T) {
+	fault, err := demo.ParseFault("prometheus@20m+5m")
+	require.NoError(t, err)
+	require.Equal(t, demo.Fault{Kind: demo.FaultPrometheus, At: 20 * time.Minute, Duration: 5 * time.Minute}, fault)
+	for text, problem := range map[string]string{
+		"prometheus":            "write it as KIND@BEGIN+DURATION",
+		"prometheus@5m":         "write it as KIND@BEGIN+DURATION",
+		"moon@5m+1m":            `kind "moon" is unknown`,
+		"scrape@soon+1m":        `begin "soon" is no duration`,
+		"scrape@1m+0s":          "whole number of seconds",
+		"scrape@1m+1500ms":      "whole number of seconds",
+		"scrape@-1m+1m":         "whole number of seconds",
+		"moon@x+y":              `duration "y" is no duration`,
+		"prometheus@20m+5m+20s": "is no duration",
+	} {
+		_, err := demo.ParseFault(text)
+		require.ErrorContains(t, err, problem, text)
+	}
+}
