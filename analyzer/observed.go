@@ -21,29 +21,32 @@ type observed struct {
 	// What one of them carries, from those whose rates come from a whole window; settled is false where none has one yet,
 	// and then from all.
 	settled bool
-	mean    average
+	each    average
 	busiest float64 // the highest throughput of a replica that had a queue all the time; 0 where none had
 	peak    float64 // the highest rate of a replica
 	floor   float64 // the least time between tokens that a replica ever showed, seconds; 0 where unknown
 	stuck   bool    // replicas are saturated by their queues, and these grow
 }
 
-// average is one replica's share of what was observed, over the peak window where that is known.
+// average is one replica's share of what was observed.
 type average struct {
-	count   float64
-	running float64 // now
-	latest  float64 // first tokens per second, now
-	rate    float64 // and on average
-	kv      float64 // share of the KV cache in use
-	itl     float64 // seconds between tokens; 0 where unknown
-	waiting float64
-	growth  float64 // of the queue, per second
+	count            float64
+	running, waiting float64
+	growth           float64 // of the queue, per second
+	latest, mean     window
+}
+
+// window is what was observed over one window: the latest one, or the peak window.
+type window struct {
+	rate float64 // first tokens per second
+	kv   float64 // share of the KV cache in use
+	itl  float64 // seconds between tokens; 0 where unknown
+	itls float64 // replicas that showed it
 }
 
 func observe(v Variant, s Saturation) observed {
 	var o observed
 	var young average
-	var itls, youngITLs float64
 	for _, r := range v.Replicas {
 		if r.KV.State != fleet.Present || r.Running.State != fleet.Present {
 			continue
@@ -60,17 +63,17 @@ func observe(v Variant, s Saturation) observed {
 			o.floor = floor
 		}
 		if r.Scrapes >= MinScrapes {
-			o.mean.add(r, &itls)
+			o.each.add(r)
 		} else {
-			young.add(r, &youngITLs)
+			young.add(r)
 		}
 	}
-	o.settled = o.mean.count > 0
+	o.settled = o.each.count > 0
 	if !o.settled {
-		o.mean, itls = young, youngITLs
+		o.each = young
 	}
-	o.mean.divide(itls)
-	o.stuck = o.settled && o.mean.growth > 0 && o.mean.waiting >= s.QueueThreshold
+	o.each.divide()
+	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold
 	return o
 }
 
@@ -91,50 +94,67 @@ func shareFloors(m Model, totals []observed) {
 	}
 }
 
-// add adds up a replica. Rate and KV are used together, so they come from the same window.
-func (a *average) add(r Replica, itls *float64) {
-	rate, kv := r.FirstTokens.Or(0), r.KV.Or(0)
-	if r.MeanRate.State == fleet.Present && r.MeanKV.State == fleet.Present {
-		rate, kv = r.MeanRate.Value, r.MeanKV.Value
-	}
-	itl, known := r.MeanITL.Known()
-	if !known {
-		itl, known = r.ITL.Known()
-	}
-	if known {
-		a.itl += itl
-		*itls++
-	}
+// add adds up a replica. Without a peak window the latest one stands for it.
+func (a *average) add(r Replica) {
 	a.count++
 	a.running += r.Running.Or(0)
-	a.latest += r.FirstTokens.Or(0)
-	a.rate += rate
-	a.kv += kv
 	a.waiting += r.Waiting.Or(0)
 	a.growth += r.WaitingGrowth.Or(0)
+	a.latest.add(r.FirstTokens.Or(0), r.KV.Or(0), r.ITL)
+	if r.MeanRate.State != fleet.Present || r.MeanKV.State != fleet.Present {
+		a.mean.add(r.FirstTokens.Or(0), r.KV.Or(0), r.ITL)
+		return
+	}
+	a.mean.add(r.MeanRate.Value, r.MeanKV.Value, r.MeanITL)
 }
 
-func (a *average) divide(itls float64) {
+func (w *window) add(rate, kv float64, itl fleet.Reading) {
+	w.rate += rate
+	w.kv += kv
+	if seconds, known := itl.Known(); known {
+		w.itl += seconds
+		w.itls++
+	}
+}
+
+func (a *average) divide() {
 	if a.count == 0 {
 		return
 	}
-	for _, sum := range []*float64{&a.running, &a.latest, &a.rate, &a.kv, &a.waiting, &a.growth} {
+	for _, sum := range []*float64{&a.running, &a.waiting, &a.growth, &a.latest.rate, &a.latest.kv, &a.mean.rate, &a.mean.kv} {
 		*sum /= a.count
 	}
-	if itls > 0 {
-		a.itl /= itls
-	}
+	a.latest.itl /= max(1, a.latest.itls)
+	a.mean.itl /= max(1, a.mean.itls)
 }
 
 // enough reports whether the replicas serve enough requests for rates to mean something.
-func (o observed) enough() bool { return o.mean.rate*o.mean.count >= minRequests }
+func (o observed) enough() bool { return o.each.mean.rate*o.each.count >= minRequests }
 
 // residence returns the seconds that a request spends in a batch (Little's law), and whether enough were seen to say.
 func (o observed) residence() (float64, bool) {
-	if o.mean.latest*o.mean.count < minRequests || o.mean.running <= 0 {
+	if o.each.latest.rate*o.each.count < minRequests || o.each.running <= 0 {
 		return 0, false
 	}
-	return o.mean.running / o.mean.latest, true
+	return o.each.running / o.each.latest.rate, true
+}
+
+// The limits of a replica are extrapolated from the more loaded of its two windows, from which it is less far to them. One
+// look at the KV cache is noisy: it must differ clearly.
+const clearly = 1.25
+
+func (a average) byKV() window {
+	if a.latest.kv > clearly*a.mean.kv {
+		return a.latest
+	}
+	return a.mean
+}
+
+func (a average) byITL() window {
+	if a.latest.itl > a.mean.itl {
+		return a.latest
+	}
+	return a.mean
 }
 
 // bound is a rate that a replica does not exceed; 0 where nothing is known of it.
@@ -146,8 +166,8 @@ type bound struct {
 // bounds returns the rates that a replica's limits allow.
 func (o observed) bounds(v Variant, s Saturation) []bound {
 	var kv, sequences, experience float64
-	if o.mean.kv > 0 {
-		kv = o.mean.rate * s.kvTarget() / o.mean.kv
+	if w := o.each.byKV(); w.kv > 0 {
+		kv = w.rate * s.kvTarget() / w.kv
 	}
 	if residence, seen := o.residence(); seen && v.MaxSequences > 0 {
 		sequences = float64(v.MaxSequences) / residence
@@ -174,13 +194,14 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	if v.ITL <= 0 {
 		limit = s.ITLStretch * o.floor
 	}
+	w := o.each.byITL()
 	switch {
-	case o.mean.itl <= 0 || limit <= 0:
+	case w.itl <= 0 || limit <= 0:
 		return 0
-	case o.floor > 0 && o.floor < limit && o.mean.itl > o.floor:
-		return o.mean.rate * (1 - o.floor/limit) / (1 - o.floor/o.mean.itl)
-	case o.mean.itl > limit: // how much of it is load is not known
-		return o.mean.rate * max(limit/o.mean.itl, 0.5)
+	case o.floor > 0 && o.floor < limit && w.itl > o.floor:
+		return w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
+	case w.itl > limit: // how much of it is load is not known
+		return w.rate * max(limit/w.itl, 0.5)
 	}
 	return 0
 }

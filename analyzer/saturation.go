@@ -131,7 +131,7 @@ func spread(m Model, totals []observed, capacities []Capacity) {
 	fullest := 0.0
 	for i, o := range totals {
 		if share := capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() {
-			use[i] = o.mean.rate / (share * demand)
+			use[i] = o.each.mean.rate / (share * demand)
 			fullest = max(fullest, use[i])
 		}
 	}

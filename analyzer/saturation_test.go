@@ -197,6 +197,15 @@ func TestCapacityComesFromThePeakWindow(t *testing.T) {
 	}
 }
 
+func TestRisingLoadIsReadOffTheLatestWindow(t *testing.T) {
+	r := busy(100, 0, 0.63, 6) // five minutes ago it was next to idle
+	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(3), fleet.Observed(0.14), fleet.Observed(9)
+	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Saturation{})[0]
+	if rate := c.Share.Or(0) * 6; math.Abs(rate-20.0/3) > 1e-9 || c.Binding != LimitKV {
+		t.Errorf("capacity %+v, that is %v/s, want 6.67/s: 6/s take 63 %% of the KV cache now", c, rate)
+	}
+}
+
 func TestLoadThatIsNotSpreadByCapacityEndsAtTheFullestVariant(t *testing.T) {
 	// Both get 5/s, of which one could carry four times as much: together they carry what two slow ones do.
 	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
