@@ -139,19 +139,22 @@ func (o observed) residence() (float64, bool) {
 	return o.each.running / o.each.latest.rate, true
 }
 
-// The limits of a replica are extrapolated from the more loaded of its two windows, from which it is less far to them. One
-// look at the KV cache is noisy: it must differ clearly.
-const clearly = 1.25
+// The limits of a replica are extrapolated from the more loaded of its two windows, from which it is less far to them. The
+// latest one is noisy, above all the one look at the KV cache in it: it must differ clearly.
+const (
+	clearlyFuller = 1.25
+	clearlySlower = 1.1
+)
 
 func (a average) byKV() window {
-	if a.latest.kv > clearly*a.mean.kv {
+	if a.latest.kv > clearlyFuller*a.mean.kv {
 		return a.latest
 	}
 	return a.mean
 }
 
 func (a average) byITL() window {
-	if a.latest.itl > a.mean.itl {
+	if a.latest.itl > clearlySlower*a.mean.itl {
 		return a.latest
 	}
 	return a.mean

@@ -43,17 +43,18 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	return plan
 }
 
-// solve finds the cheapest mix for all models at once: first for the latest demand, then, with nothing started beyond that,
-// for what must stay covered. A model with replicas that do not start is solved again without them, so that others take
-// over what they should have carried.
+// solve finds the cheapest mix for all models at once: first for the latest demand, then for one with a second margin, and in
+// the end, with nothing started beyond these, for what must stay covered. A model with replicas that do not start is solved
+// again without them, so that others take over what they should have carried.
 func solve(sizings []*sizing, p Policy) {
 	choices := make(map[fleet.VariantID]*choice)
-	var latest, wanted, without solver.Problem
+	var latest, safe, wanted, without solver.Problem
 	for _, z := range sizings {
 		for _, c := range z.choices {
 			choices[c.variant.ID] = c
 		}
 		z.ask(&latest, z.latest, anything)
+		z.ask(&safe, max(z.wanted, z.demand.highest)*(1+p.ShrinkMargin), anything)
 	}
 	decide := func(problem solver.Problem, take func(*choice, int)) {
 		problem.Horizon = p.Horizon
@@ -61,9 +62,10 @@ func solve(sizings []*sizing, p Policy) {
 			take(choices[count.Variant], count.Replicas)
 		}
 	}
-	decide(latest, func(c *choice, replicas int) { c.replicas = replicas })
+	decide(latest, func(c *choice, replicas int) { c.most = replicas })
+	decide(safe, func(c *choice, replicas int) { c.safe = replicas })
 	for _, z := range sizings {
-		z.ask(&wanted, z.wanted, startsForTheLatest)
+		z.ask(&wanted, z.wanted, z.startsForTheLatest)
 		if z.overdue() {
 			z.ask(&without, z.wanted, withoutOverdue)
 		}

@@ -28,6 +28,8 @@ type choice struct {
 	startup  time.Duration // for which a start is paid
 	capacity analyzer.Capacity
 	share    float64 // of the reference demand; 0 where unknown
+	most     int     // what the latest demand needs
+	safe     int     // what a demand with a second margin needs
 	replicas int     // decided
 	delayed  bool    // shrinks later, to aim: the replicas that take over are not ready
 	aim      int
@@ -174,9 +176,14 @@ func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(*choice
 func anything(_ *choice, option solver.Option) solver.Option { return option }
 
 // startsForTheLatest lets a variant grow only as far as the latest demand makes it: nothing is started for a demand that is
-// already on its way down.
-func startsForTheLatest(c *choice, option solver.Option) solver.Option {
-	option.Range = atMost(option.Range, max(c.variant.now, c.replicas))
+// already on its way down. Where no more is needed than stands, a cheaper mix must hold with a second margin: capacities
+// are estimates, and a mix that just fits would be taken back with the next one.
+func (z *sizing) startsForTheLatest(c *choice, option solver.Option) solver.Option {
+	most := c.most
+	if !z.keepOne && z.latest <= z.committed() {
+		most = min(most, c.safe)
+	}
+	option.Range = atMost(option.Range, max(c.variant.now, most))
 	return option
 }
 

@@ -1,0 +1,163 @@
+package planner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// BenchmarkPlan decides for fleets of five variants a model and five replicas a variant. The bar is 250 ms on one core for
+// 10,000 variants, and time in proportion to the variants from 1,000 on: ns/variant stays as it is.
+func BenchmarkPlan(b *testing.B) {
+	for _, variants := range []int{1_000, 3_000, 10_000} {
+		b.Run(fmt.Sprintf("variants=%d", variants), func(b *testing.B) {
+			s := largeFleet(variants, 1)
+			b.ReportAllocs()
+			var plan fleet.Plan
+			for b.Loop() {
+				plan = Plan(s, Policy{})
+			}
+			if got := len(plan.Targets) + len(plan.Held); got != variants {
+				b.Fatalf("%d variants are decided, want %d", got, variants)
+			}
+			perCycle := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+			b.ReportMetric(perCycle/float64(variants), "ns/variant")
+			if variants == 10_000 {
+				b.ReportMetric(perCycle/1e6, "ms/cycle(bar<=250)")
+			}
+			b.ReportMetric(float64(len(plan.Held)), "held")
+		})
+	}
+}
+
+const (
+	variantsPerModel   = 5
+	replicasPerVariant = 5
+)
+
+// kinds are the accelerators of a large fleet: what a replica on one gets done per second, and what it costs.
+var kinds = [variantsPerModel]struct {
+	name        fleet.Accelerator
+	rate, price float64
+}{{"L4", 1, 0.8}, {"L40S", 2.6, 2.1}, {"A100", 4.5, 4}, {"H100", 8, 9.8}, {"H200", 10, 12}}
+
+// largeFleet returns a fleet in which most models are steady, and of every ten one each grows with a backlog, falls, and is
+// idle. One of fifty reports nothing and is held.
+func largeFleet(variants int, seed uint64) fleet.Snapshot {
+	random := rand.New(rand.NewPCG(seed, 1))
+	s := fleet.Snapshot{Time: epoch}
+	for _, kind := range kinds {
+		s.Accelerators = append(s.Accelerators, fleet.AcceleratorSpec{Name: kind.name, Speed: kind.rate, MemoryGiB: 80})
+		s.Pools = append(s.Pools, largePool(kind.name, variants*2))
+	}
+	for i := range variants / variantsPerModel {
+		m := &largeModel{Snapshot: &s, random: random, number: i}
+		m.add()
+	}
+	random.Shuffle(len(s.Variants), func(i, j int) { s.Variants[i], s.Variants[j] = s.Variants[j], s.Variants[i] })
+	random.Shuffle(len(s.Usages), func(i, j int) { s.Usages[i], s.Usages[j] = s.Usages[j], s.Usages[i] })
+	return s
+}
+
+// largePool has nodes of eight accelerators, half of which are taken.
+func largePool(name fleet.Accelerator, accelerators int) fleet.Pool {
+	pool := fleet.Pool{Accelerator: name}
+	for i := range accelerators / 8 {
+		pool.Nodes = append(pool.Nodes, fleet.Node{Name: fmt.Sprintf("%s-%05d", name, i), Allocatable: 8, Taken: 4})
+	}
+	return pool
+}
+
+// largeModel adds one model to a snapshot.
+type largeModel struct {
+	*fleet.Snapshot
+	random *rand.Rand
+	number int
+	total  float64 // rate of all replicas
+}
+
+func (m *largeModel) id() fleet.ModelID {
+	return fleet.ModelID{Namespace: fmt.Sprintf("team-%02d", m.number%50), Name: fmt.Sprintf("org/model-%05d", m.number)}
+}
+
+// busy is what replicas carry, of what they could.
+func (m *largeModel) busy() float64 {
+	switch m.number % 10 {
+	case 0:
+		return 1 // grows
+	case 1:
+		return 0.15 // falls
+	case 2:
+		return 0 // idle
+	default:
+		return 0.5 + 0.15*m.random.Float64()
+	}
+}
+
+func (m *largeModel) add() {
+	busy := m.busy()
+	m.Models = append(m.Models, fleet.Model{ID: m.id(), ScaleToZero: m.number%20 == 2})
+	for k := range kinds {
+		m.addVariant(k, busy)
+	}
+	load := fleet.Load{
+		Namespace: m.id().Namespace, Model: m.id().Name, Source: fleet.SourceEngine, Time: epoch,
+		PeakArrivals: fleet.Observed(1.1 * m.total), PeakInFlight: fleet.Observed(60 * m.total), Trend: fleet.Observed(0.001 * m.total),
+		PeakCovered: true, IdleCovered: 10 * time.Minute,
+		PromptTokens: fleet.Observed(1000), OutputTokens: fleet.Observed(200), TTFT: fleet.Observed(0.3), ITL: fleet.Observed(0.02),
+	}
+	if busy > 0 {
+		load.LastActive = epoch
+	}
+	m.Loads = append(m.Loads, load)
+	if m.number%2 == 0 {
+		m.Loads = append(m.Loads, fleet.Load{
+			Namespace: load.Namespace, Model: load.Model, Source: fleet.SourceGateway, Time: epoch, IdleCovered: load.IdleCovered,
+			LastActive: load.LastActive, Arrivals: fleet.Observed(m.total), Queued: fleet.Observed(0), PeakArrivals: load.PeakArrivals,
+		})
+	}
+}
+
+func (m *largeModel) addVariant(k int, busy float64) {
+	kind, id := kinds[k], m.id()
+	name := fmt.Sprintf("model-%05d-%d", m.number, k)
+	v := fleet.Variant{
+		ID:          fleet.VariantID{Namespace: id.Namespace, Name: name},
+		Model:       id,
+		Target:      fleet.TargetID{Namespace: id.Namespace, APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+		Accelerator: kind.name, GPUsPerReplica: 1, Cost: kind.price * (0.9 + 0.2*m.random.Float64()), Role: fleet.RoleBoth, Engine: fleet.EngineVLLM,
+		Objective: fleet.Objective{ITL: 60 * time.Millisecond}, Range: fleet.Range{Max: 50}, Created: epoch.Add(-24 * time.Hour),
+	}
+	m.Variants = append(m.Variants, v)
+	m.Standing = append(m.Standing, fleet.Standing{Variant: v.ID, Replicas: replicasPerVariant, Decided: epoch.Add(-15 * time.Second)})
+	w := fleet.Workload{ID: v.Target, Replicas: replicasPerVariant, Startup: 2 * time.Minute, MaxSequences: 256}
+	rate := kind.rate * (0.8 + 0.4*m.random.Float64())
+	for i := range replicasPerVariant {
+		pod := fleet.Pod{Name: fmt.Sprintf("%s-%d", name, i), Created: epoch.Add(-time.Hour), Ready: true, ReadyAt: epoch.Add(-50 * time.Minute)}
+		w.Pods = append(w.Pods, pod)
+		if m.number%50 == 3 {
+			continue // nothing is reported of the model
+		}
+		m.report(pod.Name, rate, busy*(0.95+0.05*m.random.Float64()))
+	}
+	m.Workloads = append(m.Workloads, w)
+}
+
+// report adds what a replica says that carries a share of the rate that it could.
+func (m *largeModel) report(pod string, rate, busy float64) {
+	waiting := 0.0
+	if busy > 0.9 {
+		waiting = 8
+	}
+	m.total += rate * busy
+	m.Usages = append(m.Usages, fleet.Usage{
+		Namespace: m.id().Namespace, Pod: pod, Model: m.id().Name, Time: epoch,
+		Running: fleet.Observed(60 * rate * busy), Waiting: fleet.Observed(waiting), KV: fleet.Observed(0.9 * busy), KVTokens: fleet.Observed(200_000),
+		FirstTokens: fleet.Observed(rate * busy), Scrapes: 4, WaitingGrowth: fleet.Observed(waiting / 60), ITL: fleet.Observed(0.02 + 0.02*busy),
+		MeanRate: fleet.Observed(rate * busy), MeanKV: fleet.Observed(0.9 * busy), MeanITL: fleet.Observed(0.02 + 0.02*busy),
+		ITLFloor: fleet.Observed(0.02), PeakRate: fleet.Observed(rate), PeakThroughput: fleet.Observed(rate),
+	})
+}
