@@ -9,12 +9,12 @@ import (
 
 // inFlightOn returns the model's requests in flight as they would be if all were on variant i: what runs on a slower
 // variant stays for longer. What waits counts once.
-func (m Model) inFlightOn(i int, totals []observed) float64 {
-	waiting := m.InFlight
+func (a *analysis) inFlightOn(i int) float64 {
+	waiting := a.InFlight
 	var running float64
-	for j, o := range totals {
+	for j, o := range a.totals {
 		waiting -= o.running
-		running += o.running * m.residenceRatio(i, j, totals)
+		running += o.running * a.residenceRatio(i, j)
 	}
 	return max(running+max(waiting, 0), smallestDemand)
 }
@@ -24,26 +24,26 @@ const smallestDemand = 1e-3
 
 // residenceRatio returns how much longer a request stays on variant i than on variant j: as measured, else by the
 // catalogue, else 1.
-func (m Model) residenceRatio(i, j int, totals []observed) float64 {
+func (a *analysis) residenceRatio(i, j int) float64 {
 	if i == j {
 		return 1
 	}
-	mine, seen := totals[i].residence()
-	other, otherSeen := totals[j].residence()
+	mine, seen := a.totals[i].residence()
+	other, otherSeen := a.totals[j].residence()
 	if seen && otherSeen {
 		return mine / other
 	}
-	if m.Variants[i].Speed > 0 && m.Variants[j].Speed > 0 {
-		return m.Variants[j].Speed / m.Variants[i].Speed
+	if a.Variants[i].Speed > 0 && a.Variants[j].Speed > 0 {
+		return a.Variants[j].Speed / a.Variants[i].Speed
 	}
 	return 1
 }
 
 // perRequest returns the KV tokens that a running request holds: as measured over all replicas, else by the mean lengths
 // (the prompt and, on average, half the output); 0 where unknown.
-func perRequest(m Model, totals []observed) float64 {
+func (a *analysis) perRequest() float64 {
 	var tokens, running float64
-	for _, o := range totals {
+	for _, o := range a.totals {
 		if o.tokens > 0 {
 			tokens += o.tokens
 			running += o.running
@@ -52,11 +52,11 @@ func perRequest(m Model, totals []observed) float64 {
 	if tokens > 0 && running > 0 {
 		return tokens / running
 	}
-	prompt, known := m.PromptTokens.Known()
+	prompt, known := a.PromptTokens.Known()
 	if !known {
 		return 0
 	}
-	return prompt + m.OutputTokens.Or(0)/2
+	return prompt + a.OutputTokens.Or(0)/2
 }
 
 // kvRoom returns the KV tokens of one replica: as a replica reports them, else by the arguments; 0 where unknown.
@@ -71,13 +71,15 @@ func (v Variant) kvRoom() float64 {
 
 // bestKnown returns the variant that a capacity is best derived from: of those with a settled one the one that serves the
 // most, else of all; -1 where none has a capacity of its own.
-func bestKnown(totals []observed, capacities []Capacity) int {
+func (a *analysis) bestKnown() int {
 	best := -1
-	for i, c := range capacities {
+	for i, c := range a.capacities {
 		if c.Share.State != fleet.Present {
 			continue
 		}
-		if best < 0 || totals[i].settled && !totals[best].settled || totals[i].settled == totals[best].settled && totals[i].running > totals[best].running {
+		mine := a.totals[i]
+		if best < 0 || mine.settled && !a.totals[best].settled ||
+			mine.settled == a.totals[best].settled && mine.running > a.totals[best].running {
 			best = i
 		}
 	}
@@ -86,23 +88,23 @@ func bestKnown(totals []observed, capacities []Capacity) int {
 
 // fromElsewhere returns the capacity of a variant whose own replicas do not say enough yet, and whether there is a better one:
 // that of the reference by the catalogue's ratio, and what its arguments say; the smaller where there are both.
-func fromElsewhere(m Model, i, reference int, capacities []Capacity, totals []observed, s Saturation) (Capacity, bool) {
-	own := capacities[i].Share.State == fleet.Present
-	if own && (totals[i].settled || reference < 0 || !totals[reference].settled) {
+func (a *analysis) fromElsewhere(i, reference int) (Capacity, bool) {
+	own := a.capacities[i].Share.State == fleet.Present
+	if own && (a.totals[i].settled || reference < 0 || !a.totals[reference].settled) {
 		return Capacity{}, false
 	}
-	v := m.Variants[i]
+	v := a.Variants[i]
 	var candidates []Capacity
-	if reference >= 0 && reference != i && v.Speed > 0 && m.Variants[reference].Speed > 0 {
-		share := capacities[reference].Share.Or(0) * v.Speed / m.Variants[reference].Speed
-		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisSibling, Binding: capacities[reference].Binding})
+	if reference >= 0 && reference != i && v.Speed > 0 && a.Variants[reference].Speed > 0 {
+		share := a.capacities[reference].Share.Or(0) * v.Speed / a.Variants[reference].Speed
+		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisSibling, Binding: a.capacities[reference].Binding})
 	}
 	if own && len(candidates) == 0 {
 		return Capacity{}, false
 	}
-	inFlight := m.inFlightOn(i, totals)
-	if tokens := perRequest(m, totals); tokens > 0 && v.kvRoom() > 0 {
-		share := s.kvTarget() * v.kvRoom() / tokens / inFlight
+	inFlight := a.inFlightOn(i)
+	if tokens := a.perRequest(); tokens > 0 && v.kvRoom() > 0 {
+		share := a.kvTarget() * v.kvRoom() / tokens / inFlight
 		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisArguments, Binding: LimitKV})
 	}
 	if v.MaxSequences > 0 && len(candidates) > 0 {
@@ -113,6 +115,6 @@ func fromElsewhere(m Model, i, reference int, capacities []Capacity, totals []ob
 		return Capacity{}, false
 	}
 	least := slices.MinFunc(candidates, func(a, b Capacity) int { return cmp.Compare(a.Share.Value, b.Share.Value) })
-	least.Load = capacities[i].Load
+	least.Load = a.capacities[i].Load
 	return least, true
 }

@@ -59,38 +59,45 @@ func (s Saturation) Saturated(r Replica) bool {
 // that an engine is out of compute. Otherwise requests in flight are counted: what the KV cache and the limit of sequences
 // have room for.
 func saturation(m Model, s Saturation) []Capacity {
-	totals := make([]observed, len(m.Variants))
-	capacities := make([]Capacity, len(m.Variants))
+	a := analysis{Model: m, Saturation: s, totals: make([]observed, len(m.Variants)), capacities: make([]Capacity, len(m.Variants))}
 	for i, v := range m.Variants {
-		totals[i] = observe(v, s)
+		a.totals[i] = observe(v, s)
 	}
-	shareFloors(m, totals)
+	shareFloors(m, a.totals)
 	for i := range m.Variants {
-		if totals[i].replicas > 0 {
-			capacities[i] = fromReplicas(m, i, totals, s)
+		if a.totals[i].replicas > 0 {
+			a.capacities[i] = a.fromReplicas(i)
 		}
 	}
-	spread(m, totals, capacities)
-	reference := bestKnown(totals, capacities)
-	for i := range m.Variants {
-		if elsewhere, better := fromElsewhere(m, i, reference, capacities, totals, s); better {
-			capacities[i] = elsewhere
+	a.spread()
+	reference := a.bestKnown()
+	for i, v := range m.Variants {
+		if elsewhere, better := a.fromElsewhere(i, reference); better {
+			a.capacities[i] = elsewhere
 		}
-		for _, r := range m.Variants[i].Replicas {
+		for _, r := range v.Replicas {
 			if s.Saturated(r) {
-				capacities[i].Saturated++
+				a.capacities[i].Saturated++
 			}
 		}
 	}
-	return capacities
+	return a.capacities
+}
+
+// analysis is one model under way; totals and capacities have a row for each of its variants.
+type analysis struct {
+	Model
+	Saturation
+	totals     []observed
+	capacities []Capacity
 }
 
 // fromReplicas returns the capacity of variant i as its own ready replicas show it.
-func fromReplicas(m Model, i int, totals []observed, s Saturation) Capacity {
-	v, o := m.Variants[i], totals[i]
-	if demand, known := m.Rate.Known(); known && demand > 0 && o.enough() {
+func (a *analysis) fromReplicas(i int) Capacity {
+	v, o := a.Variants[i], a.totals[i]
+	if demand, known := a.Rate.Known(); known && demand > 0 && o.enough() {
 		least := bound{rate: math.Inf(1)}
-		for _, b := range o.bounds(v, s) {
+		for _, b := range o.bounds(v, a.Saturation) {
 			if b.rate > 0 && b.rate < least.rate {
 				least = b
 			}
@@ -104,9 +111,9 @@ func fromReplicas(m Model, i int, totals []observed, s Saturation) Capacity {
 	}
 	room, binding := math.Inf(1), LimitKV
 	if o.kv > 0 && o.running > 0 {
-		room = s.kvTarget() * o.running / o.kv
-	} else if tokens := perRequest(m, totals); tokens > 0 && v.kvRoom() > 0 {
-		room = s.kvTarget() * v.kvRoom() / tokens
+		room = a.kvTarget() * o.running / o.kv
+	} else if tokens := a.perRequest(); tokens > 0 && v.kvRoom() > 0 {
+		room = a.kvTarget() * v.kvRoom() / tokens
 	}
 	if v.MaxSequences > 0 && float64(v.MaxSequences) < room {
 		room, binding = float64(v.MaxSequences), LimitSequences
@@ -115,22 +122,22 @@ func fromReplicas(m Model, i int, totals []observed, s Saturation) Capacity {
 		return Capacity{}
 	}
 	return Capacity{
-		Share: fleet.Observed(room / m.inFlightOn(i, totals)), Binding: binding, Basis: BasisObserved,
+		Share: fleet.Observed(room / a.inFlightOn(i)), Binding: binding, Basis: BasisObserved,
 		Load: fleet.Observed((o.running + o.waiting) / (o.replicas * room)),
 	}
 }
 
 // spread lowers the capacity of variants that get less of the load than they could carry. Capacities add up only where load
 // is spread by capacity; where it is not, the variant that fills up first ends it for all.
-func spread(m Model, totals []observed, capacities []Capacity) {
-	demand, known := m.Rate.Known()
+func (a *analysis) spread() {
+	demand, known := a.Rate.Known()
 	if !known || demand <= 0 {
 		return
 	}
-	use := make([]float64, len(totals))
+	use := make([]float64, len(a.totals))
 	fullest := 0.0
-	for i, o := range totals {
-		if share := capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() {
+	for i, o := range a.totals {
+		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() {
 			use[i] = o.each.mean.rate / (share * demand)
 			fullest = max(fullest, use[i])
 		}
@@ -140,9 +147,9 @@ func spread(m Model, totals []observed, capacities []Capacity) {
 	}
 	for i, u := range use {
 		if u > 0 && u < fullest {
-			capacities[i].Share.Value *= u / fullest
+			a.capacities[i].Share.Value *= u / fullest
 			if u < unspread*fullest {
-				capacities[i].Binding = LimitRouting
+				a.capacities[i].Binding = LimitRouting
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package demo_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -47,11 +48,11 @@ func play(t *testing.T, options demo.Options) outcome {
 	o := outcome{raw: out.Bytes(), summary: summary}
 	for decoder := json.NewDecoder(bytes.NewReader(o.raw)); ; {
 		var line json.RawMessage
-		if err := decoder.Decode(&line); err == io.EOF {
+		err := decoder.Decode(&line)
+		if errors.Is(err, io.EOF) {
 			return o
-		} else {
-			require.NoError(t, err)
 		}
+		require.NoError(t, err)
 		var tick demo.Tick
 		require.NoError(t, json.Unmarshal(line, &tick))
 		if tick.Type == "tick" {

@@ -215,7 +215,7 @@ func (k *kube) sync(ctx context.Context, m *managed, now float64) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	wanted := current
+	var wanted int
 	if metric, known := m.keda.Metric(current, 1, value, err); known {
 		wanted = m.hpa.Decide(now, current, metric)
 	} else {

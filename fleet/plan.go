@@ -104,7 +104,6 @@ const (
 	CodeMetricsInvalid    Code = "MetricsInvalid"    // an engine reports something that is not a number
 	CodeWindowTooShort    Code = "WindowTooShort"    // the rate window holds fewer than four scrapes
 	CodeWorkloadUnknown   Code = "WorkloadUnknown"   // the scale target was not seen
-	CodeCapacityUnknown   Code = "CapacityUnknown"   // what a replica carries could not be worked out
 	CodeInvalidDefinition Code = "InvalidDefinition" // the ScaledObject's own numbers contradict each other
 )
 

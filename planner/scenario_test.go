@@ -29,7 +29,6 @@ type group struct {
 	accelerator           fleet.Accelerator
 	itl, objective        time.Duration
 	kvTokens              float64
-	served                string
 	usage                 func(*fleet.Usage)
 	workload              func(*fleet.Workload)
 	absent                bool // no workload row

@@ -118,16 +118,22 @@ func (z *sizing) sentence(c *choice, code fleet.Code, x *index) string {
 	case fleet.CodeProbe:
 		return fmt.Sprintf("%s, and nothing is known yet of what a replica carries: one is started to learn it", z.asked())
 	case fleet.CodeSaturated, fleet.CodeObjectiveMissed, fleet.CodeWindowNotCovered, fleet.CodeMetricsMissing:
-		return "nothing shrinks: " + z.demand.why
+		return fmt.Sprintf("%s; nothing shrinks: %s", z.asked(), z.demand.why)
 	case fleet.CodeMakeBeforeBreak:
 		return fmt.Sprintf("%s; shrinks to %d once the replicas that take over are ready", z.asked(), c.aim)
 	case fleet.CodeAtMaximum:
 		return fmt.Sprintf("%s, which is %.0f%% more than all variants carry at their maximum; raise maxReplicaCount (%d here) or add a variant", z.asked(), 100*z.short/(1-z.short+tiny), c.variant.Range.Max)
+	default:
+		return z.numbers(c)
 	}
-	if z.wanted <= 0 && c.replicas == 0 {
+}
+
+// numbers says what is asked, and what one replica carries of it.
+func (z *sizing) numbers(c *choice) string {
+	switch {
+	case z.wanted <= 0 && c.replicas == 0:
 		return "nothing is asked of the model, which stands at zero"
-	}
-	if c.share <= 0 || z.keepOne {
+	case c.share <= 0, z.keepOne:
 		return z.asked()
 	}
 	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s)", z.asked(), z.carried(c), c.capacity.Binding, c.capacity.Basis)

@@ -14,11 +14,16 @@ import (
 // defaultAddress is where KEDA would find the scaler.
 const defaultAddress = "127.0.0.1:9090"
 
+// demoFlags are the flags of the demo as they are given.
+type demoFlags struct {
+	options       demo.Options
+	trace, output string
+	faults        []string
+	verbose       bool
+}
+
 func newDemoCommand() *cobra.Command {
-	var options demo.Options
-	var trace, output string
-	var faults []string
-	var verbose bool
+	var f demoFlags
 	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Run the whole product against a simulated fleet",
@@ -37,50 +42,52 @@ Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
   wvactl demo --speed 0 --fault prometheus@20m+5m
   wvactl demo --trace requests.csv --scale 4 --speed 0 --output json`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			for _, text := range faults {
-				fault, err := demo.ParseFault(text)
-				if err != nil {
-					return err
-				}
-				options.Faults = append(options.Faults, fault)
-			}
-			switch output {
-			case "table":
-			case "json":
-				options.JSON = true
-			default:
-				return fmt.Errorf("output %q is unknown; it is table or json", output)
-			}
-			if trace != "" {
-				file, err := os.Open(trace)
-				if err != nil {
-					return fmt.Errorf("reading the trace: %w", err)
-				}
-				defer file.Close()
-				options.Trace = file
-			}
-			if verbose {
-				options.Logger = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
-			}
-			if !command.Flags().Changed("grpc-address") {
-				options.Address = freeAddress(command)
-			}
-			options.Output = command.OutOrStdout()
-			_, err := demo.Run(command.Context(), options)
-			return err
-		},
+		RunE: func(command *cobra.Command, _ []string) error { return f.run(command) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&trace, "trace", "", "replay the requests of a CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens")
-	flags.Float64Var(&options.Scale, "scale", 1, "multiply the rate of the trace by superposing shifted copies")
-	flags.Uint64Var(&options.Seed, "seed", 1, "randomness of load, start-up times and engines")
-	flags.Float64Var(&options.Speed, "speed", 30, "virtual seconds per second; 0 is as fast as it goes")
-	flags.StringArrayVar(&faults, "fault", nil, "break something on purpose, such as prometheus@20m+5m (repeatable)")
-	flags.StringVarP(&output, "output", "o", "table", "table, or json: a line per decision, then a summary")
-	flags.StringVar(&options.Address, "grpc-address", defaultAddress, "where the gRPC server listens")
-	flags.BoolVarP(&verbose, "verbose", "v", false, "write the product's log to standard error")
+	flags.StringVar(&f.trace, "trace", "", "replay the requests of a CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens")
+	flags.Float64Var(&f.options.Scale, "scale", 1, "multiply the rate of the trace by superposing shifted copies")
+	flags.Uint64Var(&f.options.Seed, "seed", 1, "randomness of load, start-up times and engines, above 0")
+	flags.Float64Var(&f.options.Speed, "speed", 30, "virtual seconds per second; 0 is as fast as it goes")
+	flags.StringArrayVar(&f.faults, "fault", nil, "break something on purpose, such as prometheus@20m+5m (repeatable)")
+	flags.StringVarP(&f.output, "output", "o", "table", "table, or json: a line per decision, then a summary")
+	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "where the gRPC server listens")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "write the product's log to standard error")
 	return command
+}
+
+func (f *demoFlags) run(command *cobra.Command) error {
+	for _, text := range f.faults {
+		fault, err := demo.ParseFault(text)
+		if err != nil {
+			return err
+		}
+		f.options.Faults = append(f.options.Faults, fault)
+	}
+	switch f.output {
+	case "table":
+	case "json":
+		f.options.JSON = true
+	default:
+		return fmt.Errorf("output %q is unknown; it is table or json", f.output)
+	}
+	if f.trace != "" {
+		file, err := os.Open(f.trace)
+		if err != nil {
+			return fmt.Errorf("reading the trace: %w", err)
+		}
+		defer file.Close()
+		f.options.Trace = file
+	}
+	if f.verbose {
+		f.options.Logger = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
+	}
+	if !command.Flags().Changed("grpc-address") {
+		f.options.Address = freeAddress(command)
+	}
+	f.options.Output = command.OutOrStdout()
+	_, err := demo.Run(command.Context(), f.options)
+	return err
 }
 
 // freeAddress returns the default address, or a free one where another process has it.
