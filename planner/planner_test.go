@@ -229,7 +229,7 @@ func TestIdleModelMovesToItsCheapestVariantMakeBeforeBreak(t *testing.T) {
 
 func TestQueueAtTheGatewayWakesTheCheapestOnly(t *testing.T) {
 	d := newScenario(cheap(group{}), fast(group{})).toZero().gateway(7, 0.2).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeProbe)
+	expect(t, d["cheap"], 1, fleet.CodeFromZero)
 	expect(t, d["fast"], 0, fleet.CodeSteady)
 }
 

@@ -69,7 +69,7 @@ func (z *sizing) explain(c *choice, x *index) fleet.Reason {
 // code names what decided the number.
 func (z *sizing) code(c *choice) fleet.Code {
 	switch now := c.variant.now; {
-	case c == z.probe && c.share == 0:
+	case c == z.probe && c.share == 0 && !z.asleep():
 		return fleet.CodeProbe
 	case c.replicas > now && z.asleep():
 		if z.keepOne {
@@ -133,6 +133,8 @@ func (z *sizing) numbers(c *choice) string {
 	switch {
 	case z.wanted <= 0 && c.replicas == 0:
 		return "nothing is asked of the model, which stands at zero"
+	case c == z.probe && c.share <= 0:
+		return z.asked() + "; nothing is known yet of what a replica carries, so the cheapest variant begins with one"
 	case c.share <= 0, z.keepOne:
 		return z.asked()
 	}
