@@ -54,6 +54,8 @@ type Capacity struct {
 	Basis   Basis
 	// Load is what the ready replicas carry now over what they can carry; absent where none reports.
 	Load fleet.Reading
+	// Infeasible is true where no load meets the objective: a nearly empty replica is slower.
+	Infeasible bool
 	// Saturated is how many ready replicas are at a threshold.
 	Saturated int
 }

@@ -107,7 +107,7 @@ func (a *analysis) fromElsewhere(i, reference int) (Capacity, bool) {
 		share := a.kvTarget() * v.kvRoom() / tokens / inFlight
 		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisArguments, Binding: LimitKV})
 	}
-	if v.MaxSequences > 0 && len(candidates) > 0 {
+	if v.MaxSequences > 0 {
 		share := float64(v.MaxSequences) / inFlight
 		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisArguments, Binding: LimitSequences})
 	}

@@ -197,9 +197,12 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	if v.ITL <= 0 {
 		limit = s.ITLStretch * o.floor
 	}
+	if o.floor >= limit { // the margin is for a percentile; without it the objective may still be met
+		limit = v.ITL.Seconds()
+	}
 	w := o.each.byITL()
 	switch {
-	case w.itl <= 0 || limit <= 0:
+	case w.itl <= 0 || limit <= 0 || o.infeasible(v):
 		return 0
 	case o.floor > 0 && o.floor < limit && w.itl > o.floor:
 		return w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
@@ -208,3 +211,6 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	}
 	return 0
 }
+
+// infeasible reports whether even a nearly empty replica is slower than the objective allows.
+func (o observed) infeasible(v Variant) bool { return v.ITL > 0 && o.floor >= v.ITL.Seconds() }

@@ -70,11 +70,16 @@ func saturation(m Model, s Saturation) []Capacity {
 		}
 	}
 	a.spread()
-	reference := a.bestKnown()
-	for i, v := range m.Variants {
-		if elsewhere, better := a.fromElsewhere(i, reference); better {
-			a.capacities[i] = elsewhere
+	for range 2 { // what is known by arguments only is a reference for the others in turn
+		reference := a.bestKnown()
+		for i := range m.Variants {
+			if elsewhere, better := a.fromElsewhere(i, reference); better {
+				a.capacities[i] = elsewhere
+			}
 		}
+	}
+	for i, v := range m.Variants {
+		a.capacities[i].Infeasible = a.totals[i].infeasible(v)
 		for _, r := range v.Replicas {
 			if s.Saturated(r) {
 				a.capacities[i].Saturated++

@@ -151,8 +151,10 @@ func newRun(o Options, w *world, requests []simulation.Request) (*run, error) {
 		r.last = generatedMinutes * 60
 	}
 	r.deadline = r.last + patience
-	r.kube, err = newKube(w.objects, r.scale, r.replicas)
-	return r, err
+	if r.kube, err = newKube(w.objects, r.scale, r.replicas); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return r, nil
 }
 
 // play lets virtual time pass, second by second, until every request has ended.

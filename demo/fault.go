@@ -14,7 +14,7 @@ type FaultKind string
 // The kinds of faults.
 const (
 	FaultPrometheus FaultKind = "prometheus" // Prometheus is down: it scrapes nothing and answers nothing
-	FaultScrape     FaultKind = "scrape"     // Prometheus answers, but its scrapes of the engines fail
+	FaultScrape     FaultKind = "scrape"     // Prometheus answers, but its scrapes fail
 	FaultScaler     FaultKind = "wva"        // the scaler is killed, and starts anew without memory
 )
 

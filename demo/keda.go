@@ -251,7 +251,15 @@ func (k *kube) metric(ctx context.Context, m *managed) (float64, error) {
 		m.failures++
 		return 0, err
 	}
-	answer, err := k.client.GetMetrics(ctx, &externalscaler.GetMetricsRequest{ScaledObjectRef: m.ref, MetricName: specs.GetMetricSpecs()[0].GetMetricName()})
+	if len(specs.GetMetricSpecs()) == 0 {
+		m.failures++
+		return 0, errors.New("got empty metric spec")
+	}
+	name := specs.GetMetricSpecs()[0].GetMetricName()
+	answer, err := k.client.GetMetrics(ctx, &externalscaler.GetMetricsRequest{ScaledObjectRef: m.ref, MetricName: name})
+	if err == nil && len(answer.GetMetricValues()) == 0 {
+		err = errors.New("got no metric value")
+	}
 	if err != nil {
 		m.failures++
 		return 0, err

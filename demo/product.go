@@ -31,7 +31,7 @@ type product struct {
 	board     *scaler.Board
 	loop      *scaler.Loop
 	server    *scaler.Server
-	queues    []fleet.Load // what the last look at the gateways found
+	lookout   *scaler.Lookout
 	address   string
 	stop      context.CancelFunc
 	ended     chan error
@@ -65,6 +65,11 @@ func startProduct(ctx context.Context, o productOptions) (*product, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if p.lookout, err = scaler.NewLookout(scaler.LookoutOptions{
+		Board: p.board, Queues: p.collector.Queues, Variants: func() []fleet.Variant { return o.world.variants },
+	}); err != nil {
+		return nil, err
+	}
 	if p.server, err = scaler.NewServer(scaler.ServerOptions{Board: p.board, Logger: o.logger, Registerer: registry, Seed: o.seed + 1}); err != nil {
 		return nil, err
 	}
@@ -89,7 +94,7 @@ func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.S
 	seen := p.collector.Collect(ctx, now)
 	return fleet.Snapshot{
 		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Variants: p.world.variants,
-		Workloads: p.workloads(), Usages: seen.Usages, Loads: append(seen.Loads, p.queues...), Missing: seen.Missing, Standing: standing,
+		Workloads: p.workloads(), Usages: seen.Usages, Loads: append(seen.Loads, p.lookout.Seen(now)...), Missing: seen.Missing, Standing: standing,
 	}, nil
 }
 
@@ -97,50 +102,10 @@ func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.S
 func (p *product) turn(ctx context.Context, now time.Time) (decided bool, err error) {
 	due := now.Sub(now.Truncate(interval)) == lag
 	if !due {
-		if due, err = p.watch(ctx, now); err != nil || !due {
-			return false, err
+		// A gateway that cannot be seen is no reason to wake.
+		if wake, _ := p.lookout.Look(ctx, now); !wake {
+			return false, ctx.Err()
 		}
 	}
 	return true, p.loop.Once(ctx, now)
-}
-
-// watch reports whether requests wait for a model that stands at zero. A gateway that cannot be seen is no reason to wake.
-func (p *product) watch(ctx context.Context, now time.Time) (bool, error) {
-	p.queues = nil
-	plan, posted := p.board.Plan()
-	if !posted {
-		return false, nil
-	}
-	asleep := sleeping(plan)
-	if len(asleep) == 0 {
-		return false, nil
-	}
-	queues, err := p.collector.Queues(ctx, now)
-	if err != nil {
-		return false, ctx.Err()
-	}
-	for _, v := range p.world.variants {
-		for _, row := range queues {
-			if asleep[v.Model] && row.Namespace == v.Model.Namespace && row.Model == v.EngineModel() && row.Queued.Or(0) > 0 {
-				p.queues = queues
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// sleeping returns the models of which no replica is wanted.
-func sleeping(plan fleet.Plan) map[fleet.ModelID]bool {
-	asleep := make(map[fleet.ModelID]bool)
-	for _, d := range plan.Decisions() {
-		awake, seen := asleep[d.Facts.Model]
-		asleep[d.Facts.Model] = (!seen || awake) && d.Known && d.Replicas == 0
-	}
-	for model, zero := range asleep {
-		if !zero {
-			delete(asleep, model)
-		}
-	}
-	return asleep
 }

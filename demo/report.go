@@ -81,7 +81,7 @@ Of each variant: wanted>asked for (ready), KV cache in use, waiting requests; h:
 `, address, object)
 }
 
-// tick writes what stands after a decision. The table shows every other one.
+// tick writes what stands after a decision. The table shows one in half a minute.
 func (r *report) tick(second int, run *run) {
 	tick := r.measure(second, run)
 	if r.json {

@@ -3,7 +3,8 @@ package fleet
 import "time"
 
 // Snapshot is everything that one decision depends on. Each source fills its own tables; rows are joined by the planner.
-// The order of rows carries no meaning. A row that is not there was not observed; Missing says why where that is known.
+// The order of rows carries no meaning; but for loads, a table has one row for each identity. A row that is not there was not
+// observed; Missing says why where that is known.
 type Snapshot struct {
 	// Time is the instant of the decision. Time of loads and usages is the instant of their queries, at or before it.
 	Time time.Time `json:"time"`
@@ -89,7 +90,7 @@ const (
 type Objective struct {
 	TTFT time.Duration `json:"-"` // time to first token
 	ITL  time.Duration `json:"-"` // inter-token latency
-	// Percentile is the share of requests, in (0, 1), that must meet both limits. Zero means the policy's default.
+	// Percentile is the share of requests, in (0, 1), that must meet both limits. It means something only where there is one.
 	Percentile float64 `json:"percentile,omitzero"`
 }
 

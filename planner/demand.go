@@ -35,23 +35,15 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 	if reason := m.unobserved(x); reason != nil {
 		return demand{}, reason
 	}
-	d := demand{}
-	arrivals, growth := m.engineRates()
+	d := demand{arrivals: m.arrivals()}
 	for _, v := range m.variants {
 		for _, r := range v.replicas {
 			d.running += r.Running.Or(0)
 			d.backlog += r.Waiting.Or(0)
 		}
 	}
-	d.arrivals = arrivals
-	if rate, known := arrivals.Known(); known {
-		d.arrivals = fleet.Observed(max(0, rate+growth))
-	}
 	for _, row := range m.gateway {
 		d.backlog += row.Queued.Or(0)
-	}
-	if rate, known := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Arrivals }); known && (rate > 0 || d.arrivals.Or(0) == 0) {
-		d.arrivals = fleet.Observed(rate)
 	}
 	if m.ready() == 0 && d.arrivals.State == fleet.Absent {
 		d.arrivals = fleet.Observed(0) // no engine that could serve, and no gateway that says otherwise
@@ -60,13 +52,16 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 	m.describe(&d)
 	m.measure(&d, p)
 	d.unused = d.idle && m.unused(&d, x.now, p)
-	d.freeze, d.why = m.freeze(d)
+	d.freeze, d.why = m.freeze(d, x)
 	return d, nil
 }
 
 // unobserved returns why the model's demand is unknown, nil where it is known. A model without a ready replica has no engine
 // metrics, which is not missing data, unless queries failed.
 func (m *model) unobserved(x *index) *fleet.Reason {
+	if m.twin != (fleet.ModelID{}) {
+		return reason(fleet.CodeInvalidDefinition, "model %s has the same name in the engines' metrics, so their load cannot be told apart; give each a servedModelName of its own", m.twin)
+	}
 	var all reports
 	for _, v := range m.variants {
 		all.good += v.reports.good
@@ -104,23 +99,45 @@ func (x *index) failures() string {
 	return first + ")"
 }
 
-// engineRates returns the rate of first tokens over all pods, those that are gone included, since what they served was asked
-// for, and the growth of the queues over the pods that are there: a queue that died with its pod was not served.
-func (m *model) engineRates() (arrivals fleet.Reading, growth float64) {
-	for _, row := range m.usages {
-		if rate, known := row.FirstTokens.Known(); known {
-			arrivals = fleet.Observed(arrivals.Or(0) + rate)
+// arrivals returns the rate of requests over all names under which the model is served. Under one name the gateway's rate
+// replaces the engines', unless it sees nothing of what they serve.
+func (m *model) arrivals() (arrivals fleet.Reading) {
+	for _, name := range m.served {
+		rate := m.engineArrivals(name)
+		if atGateway, known := name.gateway.Known(); known && (atGateway > 0 || rate.Or(0) == 0) {
+			rate = name.gateway
 		}
+		if value, known := rate.Known(); known {
+			arrivals = fleet.Observed(arrivals.Or(0) + value)
+		}
+	}
+	return arrivals
+}
+
+// engineArrivals returns the rate of first tokens over all pods, those that are gone included, since what they served was
+// asked for, and the growth of the queues over the pods that are there: a queue that died with its pod was not served.
+func (m *model) engineArrivals(name served) fleet.Reading {
+	var tokens fleet.Reading
+	for _, row := range name.usages {
+		if rate, known := row.FirstTokens.Known(); known {
+			tokens = fleet.Observed(tokens.Or(0) + rate)
+		}
+	}
+	rate, known := tokens.Known()
+	if !known {
+		return fleet.Reading{}
 	}
 	for _, v := range m.variants {
 		for _, r := range v.replicas {
-			growth += r.WaitingGrowth.Or(0)
+			if v.EngineModel() == name.name {
+				rate += r.WaitingGrowth.Or(0)
+			}
 		}
 	}
-	return arrivals, growth
+	return fleet.Observed(max(0, rate))
 }
 
-// describe copies what is only shown, or passed on to the analyzer.
+// describe copies what the analyzer, the objectives and people ask for.
 func (m *model) describe(d *demand) {
 	for _, row := range m.engine {
 		d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
@@ -152,6 +169,9 @@ func (m *model) measure(d *demand, p Policy) {
 	}
 	d.rate = fleet.Observed(reference)
 	d.latest, d.steady, d.highest = latest/reference, (arrivals+d.ahead)/reference, highest/reference
+	if d.latest > 0 && inFlight > 0 { // where a variant is known by its room only, the same part of both is asked
+		d.inFlight = inFlight / d.latest
+	}
 }
 
 // ahead returns by how much the rate will have risen when a replica that is started now is ready. A trend is no promise: at
@@ -193,17 +213,18 @@ func (m *model) unused(d *demand, now time.Time, p Policy) bool {
 	return covered && now.Sub(d.since) >= retention
 }
 
-// freeze returns why nothing of the model may shrink, "" where it may.
-func (m *model) freeze(d demand) (code fleet.Code, why string) {
-	var incomplete, unwatched int
+// freeze returns why nothing of the model may shrink, "" where it may. Growth goes on.
+func (m *model) freeze(d demand, x *index) (code fleet.Code, why string) {
+	var incomplete int
 	for _, v := range m.variants {
 		incomplete += v.reports.missing + v.reports.stale + v.reports.invalid + v.reports.tooShort
-		unwatched += v.ready
 	}
 	switch {
 	case incomplete > 0:
 		return fleet.CodeMetricsMissing, countOf(incomplete, "ready replica does", "ready replicas do") + " not report in full, so the demand may be higher than what is seen"
-	case unwatched == 0:
+	case len(x.missing) > 0:
+		return fleet.CodeMetricsMissing, "the demand may be higher than what is seen" + x.failures()
+	case m.ready() == 0:
 		return "", ""
 	case d.arrivals.State == fleet.Absent:
 		return fleet.CodeMetricsMissing, "the rate of arrivals is not known"
@@ -214,19 +235,6 @@ func (m *model) freeze(d demand) (code fleet.Code, why string) {
 	}
 	if !covered {
 		return fleet.CodeWindowNotCovered, "samples do not cover the whole window yet that a scale-down looks back on"
-	}
-	return m.missed(d)
-}
-
-// missed returns the freeze of a model whose requests wait for longer than its objective allows.
-func (m *model) missed(d demand) (code fleet.Code, why string) {
-	for _, v := range m.variants {
-		if limit := v.Objective.ITL.Seconds(); limit > 0 && d.itl.Or(0) > limit {
-			return fleet.CodeObjectiveMissed, fmt.Sprintf("tokens come every %.3g s on average, the objective is %v", d.itl.Value, v.Objective.ITL)
-		}
-		if limit := v.Objective.TTFT.Seconds(); limit > 0 && d.ttft.Or(0) > limit {
-			return fleet.CodeObjectiveMissed, fmt.Sprintf("the first token takes %.3g s at the 95th percentile, the objective is %v", d.ttft.Value, v.Objective.TTFT)
-		}
 	}
 	return "", ""
 }
@@ -249,11 +257,12 @@ func sum(rows []fleet.Load, reading func(fleet.Load) fleet.Reading) (total float
 	return total, known
 }
 
+// first returns the first of two readings that is known, else the first that is there.
 func first(a, b fleet.Reading) fleet.Reading {
-	if a.State != fleet.Absent {
-		return a
+	if _, known := b.Known(); known && a.State != fleet.Present || a.State == fleet.Absent {
+		return b
 	}
-	return b
+	return a
 }
 
 func reason(code fleet.Code, format string, args ...any) *fleet.Reason {

@@ -32,9 +32,17 @@ type model struct {
 	id       fleet.ModelID
 	spec     fleet.Model
 	variants []*variant
-	usages   []fleet.Usage // of all pods that carry the model's name, those of pods that are gone included
+	served   []served
 	engine   []fleet.Load
 	gateway  []fleet.Load
+	twin     fleet.ModelID // another model with the same name in the engines' metrics; zero where there is none
+}
+
+// served is one name under which a model is served.
+type served struct {
+	name    string
+	usages  []*fleet.Usage // of all pods that carry the name, those of pods that are gone included
+	gateway fleet.Reading  // the rate of requests at the gateway
 }
 
 // variant is one variant with its workload and what its pods report.
@@ -47,7 +55,8 @@ type variant struct {
 	ready    int  // ready and not on their way out
 	coming   int  // not ready yet, and not overdue
 	overdue  int  // not ready, past the time that this target usually needs
-	sterile  bool // nothing has become ready since the oldest overdue replica was made
+	sterile  bool // further replicas would not start either
+	young    int  // replicas that were made so recently that the demand they were made for may be in the window still
 	reports  reports
 }
 
@@ -136,21 +145,29 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 		}
 		table[key] = row
 	}
-	usages := map[modelKey][]fleet.Usage{}
-	for _, row := range s.Usages {
-		key := modelKey{row.Namespace, row.Model}
-		usages[key] = append(usages[key], row)
+	usages := map[modelKey][]*fleet.Usage{}
+	for i := range s.Usages {
+		key := modelKey{s.Usages[i].Namespace, s.Usages[i].Model}
+		usages[key] = append(usages[key], &s.Usages[i])
 	}
+	owners := map[modelKey]fleet.ModelID{}
 	for _, m := range x.models {
 		for _, name := range m.servedNames() {
 			key := modelKey{m.id.Namespace, name}
+			if owner, taken := owners[key]; taken {
+				m.twin = owner
+			}
+			owners[key] = m.id
+			served := served{name: name, usages: usages[key]}
+			slices.SortFunc(served.usages, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
 			if row, found := engine[key]; found {
 				m.engine = append(m.engine, row)
 			}
 			if row, found := gateway[key]; found {
 				m.gateway = append(m.gateway, row)
+				served.gateway = row.Arrivals
 			}
-			m.usages = append(m.usages, slices.SortedFunc(slices.Values(usages[key]), func(a, b fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })...)
+			m.served = append(m.served, served)
 		}
 	}
 }
@@ -161,8 +178,9 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 	for _, row := range s.Workloads {
 		workloads[row.ID] = row
 	}
-	usages := make(map[podKey]fleet.Usage, len(s.Usages))
-	for _, row := range s.Usages {
+	usages := make(map[podKey]*fleet.Usage, len(s.Usages))
+	for i := range s.Usages {
+		row := &s.Usages[i]
 		usages[podKey{row.Namespace, row.Pod, row.Model}] = row
 	}
 	variants := slices.Clone(x.invalid)
@@ -177,42 +195,71 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 }
 
 // join counts a variant's pods and reads what they report.
-func (v *variant) join(usages map[podKey]fleet.Usage, now time.Time, p Policy) {
+func (v *variant) join(usages map[podKey]*fleet.Usage, now time.Time, p Policy) {
 	v.now = v.workload.Replicas
 	if v.workload.Startup <= 0 {
 		v.workload.Startup = p.Startup
 	}
-	var oldestOverdue, newestReady time.Time
-	for _, pod := range slices.SortedFunc(slices.Values(v.workload.Pods), func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) }) {
+	byName := func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) }
+	pods := v.workload.Pods
+	if !slices.IsSortedFunc(pods, byName) {
+		pods = slices.SortedFunc(slices.Values(pods), byName)
+	}
+	var starts starts
+	for _, pod := range pods {
+		if pod.Terminating {
+			continue
+		}
+		if now.Sub(pod.Created) < v.workload.Startup+p.Settle {
+			v.young++
+		}
 		switch {
-		case pod.Terminating:
 		case pod.Ready:
 			v.ready++
-			if pod.ReadyAt.After(newestReady) {
-				newestReady = pod.ReadyAt
-			}
-			row, found := usages[podKey{v.Target.Namespace, pod.Name, v.EngineModel()}]
-			v.read(row, found, now.Sub(pod.ReadyAt), p)
+			v.read(usages[podKey{v.Target.Namespace, pod.Name, v.EngineModel()}], now.Sub(pod.ReadyAt), p)
 		case now.Sub(pod.Created) > overdue*v.workload.Startup:
 			v.overdue++
-			if oldestOverdue.IsZero() || pod.Created.Before(oldestOverdue) {
-				oldestOverdue = pod.Created
-			}
-		default:
-			v.coming++
 		}
+		starts.note(pod)
 	}
-	// Replicas that are asked for and have no pod yet are on their way too.
-	v.coming += max(0, v.now-v.ready-v.coming-v.overdue)
-	v.sterile = v.overdue > 0 && !newestReady.After(oldestOverdue)
+	// Replicas that are asked for and have no pod yet are on their way too; the surge of a rolling update adds none.
+	v.coming = max(0, v.now-v.ready-v.overdue)
+	v.sterile = v.overdue > 0 && starts.fail(overdue*v.workload.Startup, v.overdue)
 }
 
-// read files what one ready replica reports.
-func (v *variant) read(row fleet.Usage, found bool, age time.Duration, p Policy) {
+// starts is how the replicas of a workload came up.
+type starts struct {
+	oldestWaiting, newestReady time.Time
+	unschedulable              bool
+}
+
+func (s *starts) note(pod fleet.Pod) {
+	switch {
+	case pod.Ready && pod.ReadyAt.After(s.newestReady):
+		s.newestReady = pod.ReadyAt
+	case !pod.Ready:
+		s.unschedulable = s.unschedulable || pod.Waiting == "Unschedulable"
+		if s.oldestWaiting.IsZero() || pod.Created.Before(s.oldestWaiting) {
+			s.oldestWaiting = pod.Created
+		}
+	}
+}
+
+// fail reports whether further replicas would not start either: nothing has become ready since the first of those that wait
+// was overdue, and they wait for room on a node, or are more than one. A single one may have a fault of its own.
+func (s *starts) fail(patience time.Duration, waiting int) bool {
+	return !s.newestReady.After(s.oldestWaiting.Add(patience)) && (s.unschedulable || waiting > 1)
+}
+
+// read files what one ready replica reports; nil is nothing.
+func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 	owes := age >= p.MetricsGrace
+	if row == nil {
+		row = &fleet.Usage{}
+	}
 	states := []fleet.ReadingState{row.Running.State, row.Waiting.State, row.KV.State}
 	switch {
-	case !found, slices.Contains(states, fleet.Absent):
+	case slices.Contains(states, fleet.Absent):
 		if owes {
 			v.reports.missing++
 		}

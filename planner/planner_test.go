@@ -294,7 +294,7 @@ func TestReplicaThatDoesNotStartIsReplacedElsewhere(t *testing.T) {
 	d := s.decide(t)
 	expect(t, d["cheap"], 3, fleet.CodeSteady)
 	expect(t, d["fast"], 1, fleet.CodeScaleUp)
-	if !strings.Contains(d["cheap"].Reason.Text, "2 replicas have not become ready within 2m0s and are not counted (Unschedulable)") {
+	if !strings.Contains(d["cheap"].Reason.Text, "2 replicas are not ready 2m0s after they were made, and not counted (Unschedulable)") {
 		t.Errorf("reason %q does not name the replicas that do not start", d["cheap"].Reason.Text)
 	}
 	// When the demand falls, they are no longer asked for.

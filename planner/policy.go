@@ -26,8 +26,8 @@ type Policy struct {
 	ShrinkMargin float64
 	// Reaction is the time from a change of the load until a replica is asked for: scrape, cycle, HPA sync. Default 45 s.
 	Reaction time.Duration
-	// Settle is how long a replica that was started is kept at least, since the demand that it was started for stays in the
-	// window: it is paid for with the start. Default 5 m.
+	// Settle is how long a replica is kept at least once it had time to start, unless nothing is asked at all: the demand that
+	// it was started for is in the window that long. It is paid for with the start. Default 5 m.
 	Settle time.Duration
 	// Horizon is the time over which a running replica is weighed against the price of starting one. Default 1 h.
 	Horizon time.Duration

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ type sizing struct {
 	demand  demand
 	choices []*choice // the variants that can be decided
 	keepOne bool      // idle, but one replica must stay
+	needed  bool      // a replica must stay or come
 	latest  float64   // what must be covered at once, as a share of the reference
 	wanted  float64   // what is covered in the end: more than the latest where that stands already
 	frozen  bool      // nothing may shrink
@@ -75,6 +77,27 @@ func (z *sizing) analyze(x *index, p Policy) {
 			z.demand.why = countOf(capacity.Saturated, "replica", "replicas") + " of " + c.variant.ID.Name + " at a saturation threshold"
 		}
 	}
+	if z.demand.freeze == "" {
+		z.demand.freeze, z.demand.why = z.missed()
+	}
+}
+
+// missed returns the freeze of a model whose requests wait for longer than its objective allows. An objective that no load
+// meets freezes nothing: more replicas would not meet it either.
+func (z *sizing) missed() (code fleet.Code, why string) {
+	if z.model.ready() == 0 {
+		return "", ""
+	}
+	for _, c := range z.choices {
+		objective := c.variant.Objective
+		if itl := z.demand.itl.Or(0); objective.ITL > 0 && itl > objective.ITL.Seconds() && !c.capacity.Infeasible {
+			return fleet.CodeObjectiveMissed, fmt.Sprintf("tokens come every %.3g s on average, the objective is %v", itl, objective.ITL)
+		}
+		if ttft := z.demand.ttft.Or(0); objective.TTFT > 0 && ttft > objective.TTFT.Seconds() {
+			return fleet.CodeObjectiveMissed, fmt.Sprintf("the first token takes %.3g s at the 95th percentile, the objective is %v", ttft, objective.TTFT)
+		}
+	}
+	return "", ""
 }
 
 // want sets what is to be covered. Up on the latest, down on the highest: between the two, what stands is right.
@@ -86,12 +109,13 @@ func (z *sizing) want() {
 	case nothingAsked && z.model.spec.ScaleToZero && z.asleep():
 		z.latest, z.wanted = 0, 0
 	case nothingAsked:
-		z.keepOne = true
+		z.keepOne, z.needed = true, true
 		z.latest, z.wanted = 1, 1
 		for _, c := range z.choices { // any one replica of any variant is enough
 			c.share = 1
 		}
 	default:
+		z.needed = true
 		z.latest = z.demand.latest
 		if committed := z.committed(); z.coming() > 0 && committed > 0 {
 			// The backlog grows because replicas load. It asks for no more than they will carry, or each cycle would count it again.
@@ -129,47 +153,94 @@ func (z *sizing) committed() (share float64) {
 	return share
 }
 
-// chooseProbe picks a variant of unknown capacity that is to have one replica, so that it shows what it carries: the
-// cheapest, where the known ones cannot cover the demand and no other unknown one is up already.
+// chooseProbe picks a variant of unknown capacity that is to have one replica, so that it shows what it carries: where the
+// known ones cannot cover the demand, and from zero also where it is the cheapest of all. While it loads, nothing else is
+// started for what it may carry.
 func (z *sizing) chooseProbe() {
 	var room float64
 	for _, c := range z.choices {
-		room += float64(c.share * float64(c.variant.Range.Max))
+		room += float64(c.share * float64(z.domain(c).Max))
 	}
-	if room >= z.wanted {
+	best := z.bestProbe()
+	waking := best != nil && z.model.ready() == 0 && best == z.cheapest()
+	if best == nil || room >= z.wanted && !waking {
 		return
 	}
+	z.probe = best
+	if waking && !best.variant.sterile {
+		z.latest, z.wanted = 0, 0
+	}
+}
+
+// bestProbe returns the variant of unknown capacity that is best tried: one that is up already, else the cheapest; one of
+// which nothing starts only where there is no other.
+func (z *sizing) bestProbe() *choice {
+	var best *choice
+	rank := func(c *choice) [2]bool { return [2]bool{!c.variant.sterile, c.variant.now > c.variant.idleNumber()} }
 	for _, c := range z.choices {
-		switch {
-		case c.share > 0 || c.variant.Range.Max < 1:
-		case c.variant.now > c.variant.idleNumber() && c.variant.overdue == 0:
-			z.probe = c
-			return
-		case z.probe == nil || c.variant.Cost < z.probe.variant.Cost:
-			z.probe = c
+		if c.share > 0 || c.variant.Range.Max < 1 {
+			continue
+		}
+		if best == nil || better(rank(c), rank(best)) || rank(c) == rank(best) && c.variant.Cost < best.variant.Cost {
+			best = c
 		}
 	}
+	return best
+}
+
+// better compares ranks: the first difference counts.
+func better(a, b [2]bool) bool {
+	if a[0] != b[0] {
+		return a[0]
+	}
+	return a[1] && !b[1]
+}
+
+// cheapest returns the variant with the least price of a replica, of those that may have one and start.
+func (z *sizing) cheapest() *choice {
+	var cheapest *choice
+	for _, c := range z.choices {
+		if c.variant.Range.Max >= 1 && !c.variant.sterile && (cheapest == nil || c.variant.Cost < cheapest.variant.Cost) {
+			cheapest = c
+		}
+	}
+	return cheapest
 }
 
 // ask adds the model to a solver's problem: this much is to be covered, with each variant in the range that limit leaves.
 func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(*choice, solver.Option) solver.Option) {
 	problem.Demands = append(problem.Demands, solver.Demand{Model: z.model.id, Amount: amount})
 	for _, c := range z.choices {
-		v := c.variant
 		option := solver.Option{
-			Variant: v.ID, Model: z.model.id, Capacity: c.share, Price: v.Cost, Startup: c.startup, Range: v.Range, Now: v.now,
-		}
-		if z.frozen {
-			option.Range = atLeast(option.Range, v.now)
-		}
-		if c == z.probe {
-			option.Range = atLeast(option.Range, max(1, v.Range.Min))
-		}
-		if c.share == 0 && c != z.probe {
-			option.Range.Max = max(option.Range.Floor(), min(option.Range.Max, v.now))
+			Variant: c.variant.ID, Model: z.model.id, Capacity: c.share, Price: c.variant.Cost, Startup: c.startup,
+			Range: z.domain(c), Now: c.variant.now,
 		}
 		problem.Options = append(problem.Options, limit(c, option))
 	}
+}
+
+// domain returns where a variant's replicas may be.
+func (z *sizing) domain(c *choice) fleet.Range {
+	v := c.variant
+	domain := v.Range
+	if v.sterile {
+		domain = atMost(domain, v.now)
+	}
+	switch {
+	case z.frozen:
+		domain = atLeast(domain, v.now)
+	case z.needed:
+		domain = atLeast(domain, min(v.now, v.young))
+	}
+	switch {
+	case c == z.probe:
+		domain = atLeast(domain, max(1, v.Range.Min))
+	case c.share == 0 && v.overdue > 0 && z.needed: // it would be asked for again at once
+		domain = atMost(atLeast(domain, v.now), v.now)
+	case c.share == 0:
+		domain = atMost(domain, v.now)
+	}
+	return domain
 }
 
 // anything leaves an option as it is.
@@ -187,21 +258,13 @@ func (z *sizing) startsForTheLatest(c *choice, option solver.Option) solver.Opti
 	return option
 }
 
-// withoutOverdue takes the replicas away that do not start. A variant of which nothing starts does not grow.
+// withoutOverdue counts only the replicas of a variant that carry something: its bounds are lower by those that do not start.
 func withoutOverdue(c *choice, option solver.Option) solver.Option {
-	if c.variant.overdue > 0 {
-		option.Now = c.variant.now - c.variant.overdue
-		option.Range = atMost(option.Range, c.reach())
+	if missing := c.variant.overdue; missing > 0 {
+		option.Now = c.variant.now - missing
+		option.Range = fleet.Range{Min: max(0, option.Range.Min-missing), Max: max(0, option.Range.Max-missing)}
 	}
 	return option
-}
-
-// reach returns how many replicas of a variant with overdue ones may carry something.
-func (c *choice) reach() int {
-	if c.variant.sterile {
-		return max(0, c.variant.now-c.variant.overdue)
-	}
-	return max(0, c.variant.Range.Max-c.variant.overdue)
 }
 
 // atLeast returns the range without what lies below n.
@@ -216,14 +279,8 @@ func atLeast(r fleet.Range, n int) fleet.Range {
 	return r
 }
 
-// atMost returns the range without what lies above n.
+// atMost returns the range without what lies above n; the minimum stays.
 func atMost(r fleet.Range, n int) fleet.Range {
-	r.Max = min(r.Max, n)
-	if r.Min > r.Max {
-		r.Min = r.Max
-	}
-	if r.AllowsIdle && r.Idle >= r.Min {
-		r.AllowsIdle, r.Idle = false, 0
-	}
+	r.Max = max(r.Min, min(r.Max, n))
 	return r
 }

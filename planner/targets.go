@@ -27,12 +27,10 @@ func (z *sizing) makeBeforeBreak() {
 	})
 	for _, c := range shrinking {
 		c.aim = c.replicas
-		for left < z.wanted*(1-tiny) && c.replicas < c.variant.now {
-			if c.replicas < c.variant.ready {
-				left += c.share
-			}
-			c.replicas = c.variant.Range.Clamp(c.replicas + 1)
-			c.delayed = true
+		for limit := c.variant.Range.Clamp(c.variant.now); left < z.wanted*(1-tiny) && c.replicas < limit; {
+			next := c.variant.Range.Clamp(c.replicas + 1)
+			left += float64(c.share * float64(min(next, c.variant.ready)-min(c.replicas, c.variant.ready)))
+			c.replicas, c.delayed = next, true
 		}
 	}
 }
@@ -60,8 +58,10 @@ func (z *sizing) explain(c *choice, x *index) fleet.Reason {
 	code := z.code(c)
 	text := z.sentence(c, code, x)
 	if c.variant.overdue > 0 {
-		text += fmt.Sprintf("; %s not become ready within %v and %s not counted%s",
-			countOf(c.variant.overdue, "replica has", "replicas have"), overdue*c.variant.workload.Startup, isAre(c.variant.overdue), c.variant.waitingFor())
+		text += fmt.Sprintf("; %s, and not counted%s", c.variant.late(), c.variant.waitingFor())
+	}
+	if c.capacity.Infeasible {
+		text += fmt.Sprintf("; no load meets the ITL objective of %v here: a nearly empty replica is slower; raise it, or take another accelerator", c.variant.Objective.ITL)
 	}
 	return fleet.Reason{Code: code, Text: text}
 }
@@ -116,13 +116,13 @@ func (z *sizing) sentence(c *choice, code fleet.Code, x *index) string {
 	case fleet.CodeKeepOne:
 		return "nothing is asked of the model, which keeps one replica of its cheapest variant" + z.whyNotZero(x)
 	case fleet.CodeProbe:
-		return fmt.Sprintf("%s, and nothing is known yet of what a replica carries: one is started to learn it", z.asked())
+		return fmt.Sprintf("%s, and nothing is known yet of what a replica carries: one shows it first", z.asked())
 	case fleet.CodeSaturated, fleet.CodeObjectiveMissed, fleet.CodeWindowNotCovered, fleet.CodeMetricsMissing:
 		return fmt.Sprintf("%s; nothing shrinks: %s", z.asked(), z.demand.why)
 	case fleet.CodeMakeBeforeBreak:
-		return fmt.Sprintf("%s; shrinks to %d once the replicas that take over are ready", z.asked(), c.aim)
+		return fmt.Sprintf("%s; shrinks to %d once the other ready replicas carry the demand", z.asked(), c.aim)
 	case fleet.CodeAtMaximum:
-		return fmt.Sprintf("%s, which is %.0f%% more than all variants carry at their maximum; raise maxReplicaCount (%d here) or add a variant", z.asked(), 100*z.short/(1-z.short+tiny), c.variant.Range.Max)
+		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; raise maxReplicaCount (%d here) or add a variant", z.asked(), 100*z.short, c.variant.Range.Max)
 	default:
 		return z.numbers(c)
 	}
@@ -175,6 +175,15 @@ func (z *sizing) carried(c *choice) string {
 	return fmt.Sprintf("%.0f requests in flight", c.share*z.demand.inFlight)
 }
 
+// late says how many replicas are not ready in spite of their age.
+func (v *variant) late() string {
+	patience := overdue * v.workload.Startup
+	if v.overdue == 1 {
+		return fmt.Sprintf("1 replica is not ready %v after it was made", patience)
+	}
+	return fmt.Sprintf("%d replicas are not ready %v after they were made", v.overdue, patience)
+}
+
 // waitingFor lists why replicas are not ready, as the API server says it.
 func (v *variant) waitingFor() string {
 	var why []string
@@ -196,11 +205,4 @@ func (z *sizing) summary() fleet.ModelPlan {
 		ID: z.model.id, Arrivals: z.demand.arrivals, Backlog: fleet.Observed(z.demand.backlog), InFlight: fleet.Observed(z.demand.running + z.demand.backlog),
 		TTFT: z.demand.ttft, ITL: z.demand.itl, Short: z.short,
 	}
-}
-
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }

@@ -28,8 +28,11 @@ func (read metadataReader) fault(id fleet.VariantID, metadata map[string]string)
 	if size > maxMetadata {
 		return refuse(invalid, fmt.Sprintf("trigger metadata hold %d bytes in %d keys; at most %d bytes are read", size, len(metadata), maxMetadata))
 	}
+	if len(metadata) == 0 {
+		return nil // somebody asks by name: KEDA always sends the trigger's metadata
+	}
 	if err := read(id, metadata); err != nil {
-		return refuse(invalid, scaledobject.Short(err))
+		return refuse(invalid, id.String()+": "+scaledobject.Short(err))
 	}
 	return nil
 }
