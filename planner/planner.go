@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/solver"
 )
 
 // Plan decides how many replicas every variant of the snapshot should have.
@@ -29,11 +28,10 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 		plan.Held = append(plan.Held, held...)
 		sizings = append(sizings, sized)
 	}
-	solve(sizings, p)
-	for _, sized := range sizings {
-		sized.makeBeforeBreak()
-		plan.Targets = append(plan.Targets, sized.targets(x)...)
-		plan.Models = append(plan.Models, sized.summary())
+	for i, outcomes := range solve(sizings, p) {
+		z := sizings[i]
+		plan.Targets = append(plan.Targets, z.targets(outcomes, x)...)
+		plan.Models = append(plan.Models, z.summary(outcomes))
 	}
 	for _, v := range x.invalid {
 		plan.Held = append(plan.Held, x.hold(v, fleet.Reason{Code: fleet.CodeInvalidDefinition, Text: fault(v.Variant)}, p))
@@ -41,45 +39,6 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	x.repeatOwners(&plan)
 	finish(&plan)
 	return plan
-}
-
-// solve finds the cheapest mix for all models at once: first for the latest demand, then for one with a second margin, and in
-// the end, with nothing started beyond these, for what must stay covered. A model with replicas that do not start is solved
-// again without them, so that others take over what they should have carried.
-func solve(sizings []*sizing, p Policy) {
-	choices := make(map[fleet.VariantID]*choice)
-	var latest, safe, wanted, without solver.Problem
-	for _, z := range sizings {
-		for _, c := range z.choices {
-			choices[c.variant.ID] = c
-		}
-		z.ask(&latest, z.latest, anything)
-		z.ask(&safe, max(z.wanted, z.demand.highest)*(1+p.ShrinkMargin), anything)
-	}
-	decide := func(problem solver.Problem, take func(*choice, int)) {
-		problem.Horizon = p.Horizon
-		for _, count := range solver.Solve(problem).Counts {
-			take(choices[count.Variant], count.Replicas)
-		}
-	}
-	decide(latest, func(c *choice, replicas int) { c.most = replicas })
-	decide(safe, func(c *choice, replicas int) { c.safe = replicas })
-	for _, z := range sizings {
-		z.ask(&wanted, z.wanted, z.startsForTheLatest)
-		if z.overdue() {
-			z.ask(&without, z.wanted, withoutOverdue)
-		}
-	}
-	decide(wanted, func(c *choice, replicas int) { c.replicas = replicas })
-	decide(without, (*choice).replace)
-}
-
-// replace takes the number of replicas that are needed beside those that do not start.
-func (c *choice) replace(instead int) {
-	if instead > c.variant.now-c.variant.overdue {
-		instead += c.variant.overdue
-	}
-	c.replicas = c.variant.Range.Clamp(max(c.replicas, instead))
 }
 
 // repeatOwners gives each variant whose target another one owns the owner's number, so that two autoscalers of one workload

@@ -1,153 +1,146 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/wva-project/wva/fleet"
 )
 
-// makeBeforeBreak lets variants shrink only as far as the ready replicas that are left carry what is wanted. A replica that
-// is not ready carries nothing, and is the first that goes when a workload shrinks.
-func (z *sizing) makeBeforeBreak() {
-	left := 0.0
-	for _, c := range z.choices {
-		z.short += float64(c.share * float64(c.replicas))
-		left += float64(c.share * float64(min(c.replicas, c.variant.ready)))
-	}
-	z.short = max(0, 1-z.short/max(z.wanted, tiny))
-	if z.wanted <= 0 {
-		z.short = 0
-		return
-	}
-	shrinking := slices.DeleteFunc(slices.Clone(z.choices), func(c *choice) bool { return c.replicas >= c.variant.now })
-	slices.SortFunc(shrinking, func(a, b *choice) int { // what carries most for its price is kept first
-		return cmp.Or(cmp.Compare(a.variant.Cost*b.share, b.variant.Cost*a.share), a.variant.ID.Compare(b.variant.ID))
-	})
-	for _, c := range shrinking {
-		c.aim = c.replicas
-		for limit := c.variant.Range.Clamp(c.variant.now); left < z.wanted*(1-tiny) && c.replicas < limit; {
-			next := c.variant.Range.Clamp(c.replicas + 1)
-			left += float64(c.share * float64(min(next, c.variant.ready)-min(c.replicas, c.variant.ready)))
-			c.replicas, c.delayed = next, true
-		}
-	}
+// story is what the reasons of one model's targets are told from.
+type story struct {
+	*sizing
+	x        *index
+	outcomes []outcome
+	short    float64 // the share of what is wanted that stays uncovered
 }
 
-// tiny is a relative difference that is rounding, not demand.
-const tiny = 1e-9
+func (z *sizing) story(outcomes []outcome, x *index) story {
+	covered := 0.0
+	for i, o := range outcomes {
+		covered += float64(z.share(i) * float64(o.replicas))
+	}
+	s := story{sizing: z, x: x, outcomes: outcomes}
+	if z.need.wanted > 0 {
+		s.short = max(0, 1-covered/z.need.wanted)
+	}
+	return s
+}
 
 // targets returns the decided numbers with their reasons.
-func (z *sizing) targets(x *index) []fleet.Target {
+func (z *sizing) targets(outcomes []outcome, x *index) []fleet.Target {
+	s := z.story(outcomes, x)
 	targets := make([]fleet.Target, 0, len(z.choices))
-	for _, c := range z.choices {
-		facts := c.variant.facts()
+	for i, c := range z.choices {
+		facts := c.facts()
 		facts.Saturation = c.capacity.Load
-		if !z.keepOne {
+		if !z.need.keepOne {
 			facts.Capacity = c.capacity.Share
 			facts.Binding = string(c.capacity.Binding)
 		}
-		targets = append(targets, fleet.Target{Variant: c.variant.ID, Replicas: c.replicas, Reason: z.explain(c, x), Facts: facts})
+		targets = append(targets, fleet.Target{Variant: c.ID, Replicas: outcomes[i].replicas, Reason: s.explain(i), Facts: facts})
 	}
 	return targets
 }
 
 // explain says why a variant has its number.
-func (z *sizing) explain(c *choice, x *index) fleet.Reason {
-	code := z.code(c)
-	text := z.sentence(c, code, x)
+func (s story) explain(i int) fleet.Reason {
+	c, code := s.choices[i], s.code(i)
+	text := s.sentence(i, code)
 	if c.variant.overdue > 0 {
-		text += fmt.Sprintf("; %s, and not counted%s", c.variant.late(), c.variant.waitingFor())
+		text += fmt.Sprintf("; %s, and not counted%s", c.late(), c.waitingFor())
 	}
 	if c.capacity.Infeasible {
-		text += fmt.Sprintf("; no load meets the ITL objective of %v here: a nearly empty replica is slower; raise it, or take another accelerator", c.variant.Objective.ITL)
+		text += fmt.Sprintf("; no load meets the ITL objective of %v here: a nearly empty replica is slower; raise it, or take another accelerator", c.Objective.ITL)
 	}
 	return fleet.Reason{Code: code, Text: text}
 }
 
 // code names what decided the number.
-func (z *sizing) code(c *choice) fleet.Code {
-	switch now := c.variant.now; {
-	case c == z.probe && c.share == 0 && !z.asleep():
+func (s story) code(i int) fleet.Code {
+	c, o := s.choices[i], s.outcomes[i]
+	switch {
+	case i == s.need.probe && !s.asleep():
 		return fleet.CodeProbe
-	case c.replicas > now && z.asleep():
-		if z.keepOne {
+	case o.replicas > c.now && s.asleep():
+		if s.need.keepOne {
 			return fleet.CodeKeepOne
 		}
 		return fleet.CodeFromZero
-	case c.replicas > now && z.grows():
+	case o.replicas > c.now && s.grows():
 		return fleet.CodeScaleUp
-	case c.replicas > now, c.replicas < now && z.anyGrows():
+	case o.replicas > c.now, o.replicas < c.now && s.anyGrows():
 		return fleet.CodeRebalance
-	case c.delayed:
+	case o.delayed:
 		return fleet.CodeMakeBeforeBreak
-	case c.replicas < now && z.wanted <= 0:
+	case o.replicas < c.now && !s.need.some:
 		return fleet.CodeToZero
-	case c.replicas < now:
+	case o.replicas < c.now:
 		return fleet.CodeScaleDown
-	case z.short > tiny && c.share > 0 && c.replicas >= c.variant.Range.Max:
+	case s.short > tiny && c.share > 0 && o.replicas >= c.Range.Max:
 		return fleet.CodeAtMaximum
-	case z.frozen && now > 0:
-		return z.demand.freeze
-	case z.keepOne && c.replicas > 0:
+	case s.need.freeze != "" && c.now > 0:
+		return s.need.freeze
+	case s.need.keepOne && o.replicas > 0:
 		return fleet.CodeKeepOne
 	}
 	return fleet.CodeSteady
 }
 
 // grows reports whether the model as a whole gets more capacity.
-func (z *sizing) grows() bool {
-	if z.keepOne {
-		return z.committed() <= 0
-	}
-	return z.demand.latest > z.committed()*(1+tiny)
-}
+func (s story) grows() bool { return s.need.latest > s.committed()*(1+tiny) }
 
-func (z *sizing) anyGrows() bool {
-	return slices.ContainsFunc(z.choices, func(c *choice) bool { return c.replicas > c.variant.now })
+func (s story) anyGrows() bool {
+	for i, c := range s.choices {
+		if s.outcomes[i].replicas > c.now {
+			return true
+		}
+	}
+	return false
 }
 
 // sentence says in words what code says as a name.
-func (z *sizing) sentence(c *choice, code fleet.Code, x *index) string {
+func (s story) sentence(i int, code fleet.Code) string {
+	c := s.choices[i]
 	switch code {
 	case fleet.CodeToZero:
 		return "no request arrived, ran or waited for the whole retention period"
 	case fleet.CodeKeepOne:
-		return "nothing is asked of the model, which keeps one replica of its cheapest variant" + z.whyNotZero(x)
+		return "nothing is asked of the model, which keeps one replica of its cheapest variant" + s.whyNotZero()
 	case fleet.CodeProbe:
-		return fmt.Sprintf("%s, and nothing is known yet of what a replica carries: one shows it first", z.asked())
+		return fmt.Sprintf("%s, and nothing is known yet of what a replica carries: one shows it first", s.asked())
 	case fleet.CodeSaturated, fleet.CodeObjectiveMissed, fleet.CodeWindowNotCovered, fleet.CodeMetricsMissing:
-		return fmt.Sprintf("%s; nothing shrinks: %s", z.asked(), z.demand.why)
+		return fmt.Sprintf("%s; nothing shrinks: %s", s.asked(), s.need.why)
 	case fleet.CodeMakeBeforeBreak:
-		return fmt.Sprintf("%s; shrinks to %d once the other ready replicas carry the demand", z.asked(), c.aim)
+		return fmt.Sprintf("%s; shrinks to %d once the other ready replicas carry the demand", s.asked(), s.outcomes[i].aim)
 	case fleet.CodeAtMaximum:
-		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; raise maxReplicaCount (%d here) or add a variant", z.asked(), 100*z.short, c.variant.Range.Max)
+		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; raise maxReplicaCount (%d here) or add a variant", s.asked(), 100*s.short, c.Range.Max)
 	default:
-		return z.numbers(c)
+		return s.numbers(i)
 	}
 }
 
 // numbers says what is asked, and what one replica carries of it.
-func (z *sizing) numbers(c *choice) string {
+func (s story) numbers(i int) string {
+	c := s.choices[i]
 	switch {
-	case z.wanted <= 0 && c.replicas == 0:
+	case !s.need.some && s.outcomes[i].replicas == 0:
 		return "nothing is asked of the model, which stands at zero"
-	case c == z.probe && c.share <= 0:
-		return z.asked() + "; nothing is known yet of what a replica carries, so the cheapest variant begins with one"
-	case c.share <= 0, z.keepOne:
-		return z.asked()
+	case i == s.need.probe:
+		return s.asked() + "; nothing is known yet of what a replica carries, so the cheapest variant begins with one"
+	case c.share <= 0, s.need.keepOne:
+		return s.asked()
 	}
-	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s)", z.asked(), z.carried(c), c.capacity.Binding, c.capacity.Basis)
+	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s)", s.asked(), s.carried(c), c.capacity.Binding, c.capacity.Basis)
 }
 
 // whyNotZero ends the sentence of a model that keeps one replica.
-func (z *sizing) whyNotZero(x *index) string {
+func (s story) whyNotZero() string {
 	switch {
-	case !z.model.spec.ScaleToZero:
+	case !s.model.spec.ScaleToZero:
 		return " (scale to zero is not enabled for it)"
-	case !z.demand.since.IsZero():
-		return fmt.Sprintf(" (last used %v ago)", x.now.Sub(z.demand.since).Round(1e9))
+	case !s.demand.since.IsZero():
+		return fmt.Sprintf(" (last used %v ago)", s.x.now.Sub(s.demand.since).Round(1e9))
 	}
 	return " (samples do not cover its retention period yet)"
 }
@@ -168,7 +161,7 @@ func (z *sizing) asked() string {
 }
 
 // carried says what one replica carries.
-func (z *sizing) carried(c *choice) string {
+func (z *sizing) carried(c choice) string {
 	if rate, known := z.demand.rate.Known(); known {
 		return fmt.Sprintf("%.3g/s", c.share*rate)
 	}
@@ -200,9 +193,9 @@ func (v *variant) waitingFor() string {
 }
 
 // summary returns what was found about the model.
-func (z *sizing) summary() fleet.ModelPlan {
+func (z *sizing) summary(outcomes []outcome) fleet.ModelPlan {
 	return fleet.ModelPlan{
 		ID: z.model.id, Arrivals: z.demand.arrivals, Backlog: fleet.Observed(z.demand.backlog), InFlight: fleet.Observed(z.demand.running + z.demand.backlog),
-		TTFT: z.demand.ttft, ITL: z.demand.itl, Short: z.short,
+		TTFT: z.demand.ttft, ITL: z.demand.itl, Short: z.story(outcomes, nil).short,
 	}
 }
