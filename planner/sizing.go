@@ -72,7 +72,7 @@ func (z *sizing) loads() bool {
 }
 
 func (z *sizing) overdue() bool {
-	return slices.ContainsFunc(z.choices, func(c choice) bool { return c.variant.overdue > 0 })
+	return slices.ContainsFunc(z.choices, func(c choice) bool { return c.overdue > 0 })
 }
 
 // committed returns what the replicas carry that are ready or on their way, as a share of the reference.

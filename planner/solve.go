@@ -63,8 +63,8 @@ func (c choice) beside(decided int, instead counts) int {
 	if !without {
 		return decided
 	}
-	if carrying > c.now-c.variant.overdue {
-		carrying += c.variant.overdue
+	if carrying > c.now-c.overdue {
+		carrying += c.overdue
 	}
 	return c.Range.Clamp(max(decided, carrying))
 }
@@ -95,7 +95,7 @@ func (z *sizing) domain(i int) fleet.Range {
 	switch unknown := z.share(i) <= 0; {
 	case i == z.need.probe:
 		domain = atLeast(domain, max(1, c.Range.Min))
-	case unknown && c.variant.overdue > 0 && z.need.some: // it would be asked for again at once
+	case unknown && c.overdue > 0 && z.need.some: // it would be asked for again at once
 		domain = atMost(atLeast(domain, c.now), c.now)
 	case unknown:
 		domain = atMost(domain, c.now)
@@ -123,7 +123,7 @@ func (z *sizing) startsForTheLatest(most, safely counts) func(choice, solver.Opt
 
 // withoutOverdue counts only the replicas of a variant that carry something: its bounds are lower by those that do not start.
 func withoutOverdue(c choice, option solver.Option) solver.Option {
-	if missing := c.variant.overdue; missing > 0 {
+	if missing := c.overdue; missing > 0 {
 		option.Now = c.now - missing
 		option.Range = fleet.Range{Min: max(0, option.Range.Min-missing), Max: max(0, option.Range.Max-missing)}
 	}

@@ -47,7 +47,7 @@ func (z *sizing) targets(outcomes []outcome, x *index) []fleet.Target {
 func (s story) explain(i int) fleet.Reason {
 	c, code := s.choices[i], s.code(i)
 	text := s.sentence(i, code)
-	if c.variant.overdue > 0 {
+	if c.overdue > 0 {
 		text += fmt.Sprintf("; %s, and not counted%s", c.late(), c.waitingFor())
 	}
 	if c.capacity.Infeasible {
