@@ -1,0 +1,297 @@
+package collector
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/config"
+)
+
+const (
+	// defaultMaxAnswer is seven times what the largest query brings about 50,000 pods.
+	defaultMaxAnswer = 256 << 20
+	// answersTogether is how many of the largest answers may be read at one time.
+	answersTogether = 2
+	// maxErrorAnswer is how much is read of an answer that is no success, in bytes: people read its beginning.
+	maxErrorAnswer = 64 << 10
+	// maxHeader bounds the header of an answer, in bytes.
+	maxHeader = 1 << 20
+	// maxConnections is above the dozen queries of a cycle, those of the cycle before that still end, and Queues.
+	maxConnections  = 32
+	idleConnections = 13
+)
+
+// TransportOptions say how Prometheus is spoken to. All files are read again when they change. The zero value is plain
+// HTTP, or TLS by the authorities of the system, without credentials.
+type TransportOptions struct {
+	// CAFile holds, in PEM, the authorities that Prometheus' certificate is verified by. Default: those of the system.
+	CAFile string
+	// CertFile and KeyFile hold the client's certificate and its key, in PEM. Both or neither. Default: none is shown.
+	CertFile string
+	KeyFile  string
+	// ServerName is the name that Prometheus' certificate is verified for. Default: the host of the address.
+	ServerName string
+	// BearerToken is sent with each request. Default: none.
+	BearerToken string
+	// BearerTokenFile holds the token instead, as a service account's does. Default: none.
+	BearerTokenFile string
+	// ProxyFromEnvironment uses the proxy of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Default: no proxy, whatever these say.
+	ProxyFromEnvironment bool
+	// MaxAnswer bounds one answer, in bytes as they are unpacked; those that are read at one time may be twice as large
+	// together. Default: 256 MiB.
+	MaxAnswer int64
+}
+
+// NewTransport returns what sends the collector's requests, or an error that names every fault of the options. It follows
+// no redirect and keeps credentials out of its errors. Its idle connections are closed by CloseIdleConnections of an
+// http.Client that holds it.
+func NewTransport(o TransportOptions) (http.RoundTripper, error) {
+	defaultTo(&o.MaxAnswer, defaultMaxAnswer)
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("connection to Prometheus: %w", err)
+	}
+	sender, err := o.sender()
+	if err != nil {
+		return nil, fmt.Errorf("connection to Prometheus: %w", err)
+	}
+	return &transport{sender: sender, room: &room{each: o.MaxAnswer, together: answersTogether * o.MaxAnswer}}, nil
+}
+
+// validate reports every fault at once, those of the files included.
+func (o TransportOptions) validate() error {
+	faults := []error{o.tokenFault()}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		faults = append(faults, errors.New("a client certificate needs its key, and a key its certificate; set both files or neither"))
+	} else if _, err := config.NewTLSConfig(&config.TLSConfig{CertFile: o.CertFile, KeyFile: o.KeyFile}); err != nil {
+		faults = append(faults, fmt.Errorf("%w; put a client certificate and the key that it was made for there, both in PEM", err))
+	}
+	if _, err := config.NewTLSConfig(&config.TLSConfig{CAFile: o.CAFile}); err != nil {
+		faults = append(faults, fmt.Errorf("%w; put the authorities of Prometheus' certificate there, in PEM", err))
+	}
+	if o.MaxAnswer < 0 {
+		faults = append(faults, fmt.Errorf("largest answer of %d bytes; set it above zero", o.MaxAnswer))
+	}
+	return errors.Join(faults...)
+}
+
+// tokenFault says what is wrong with the token, and never what it is.
+func (o TransportOptions) tokenFault() error {
+	token, where := o.BearerToken, "the bearer token"
+	if o.BearerTokenFile != "" {
+		if token != "" {
+			return errors.New("a bearer token and a file of one are set; keep one of them")
+		}
+		content, err := os.ReadFile(o.BearerTokenFile)
+		if err != nil {
+			return fmt.Errorf("bearer token: %w; mount the secret that holds it, or correct the path", err)
+		}
+		if token, where = strings.TrimSpace(string(content)), "the bearer token in "+o.BearerTokenFile; token == "" {
+			return fmt.Errorf("%s is empty; write the token there", where)
+		}
+	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("%s holds spaces or what is not ASCII; remove these", where)
+	}
+	return nil
+}
+
+// sender returns what sends requests with the credentials.
+func (o TransportOptions) sender() (http.RoundTripper, error) {
+	trust, err := config.NewTLSConfig(&config.TLSConfig{
+		CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile, ServerName: o.ServerName, MinVersion: config.TLSVersions["TLS12"],
+	})
+	if err != nil {
+		return nil, err
+	}
+	var watched config.TLSRoundTripperSettings
+	if o.CAFile != "" {
+		watched.CA = config.NewFileSecret(o.CAFile)
+	}
+	if o.CertFile != "" {
+		watched.Cert, watched.Key = config.NewFileSecret(o.CertFile), config.NewFileSecret(o.KeyFile)
+	}
+	sender, err := config.NewTLSRoundTripper(trust, watched, o.connections)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.BearerToken != "":
+		sender = config.NewAuthorizationCredentialsRoundTripper("Bearer", config.NewInlineSecret(o.BearerToken), sender)
+	case o.BearerTokenFile != "":
+		sender = config.NewAuthorizationCredentialsRoundTripper("Bearer", config.NewFileSecret(o.BearerTokenFile), sender)
+	}
+	return sender, nil
+}
+
+// connections speaks HTTP/1.1 only: a query that ends at its deadline then takes its connection with it, where the one
+// connection of HTTP/2 would be used on after the network has lost it.
+func (o TransportOptions) connections(trust *tls.Config) (http.RoundTripper, error) {
+	proxy := config.ProxyConfig{ProxyFromEnvironment: o.ProxyFromEnvironment}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy:                  proxy.Proxy(),
+		DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		TLSClientConfig:        trust,
+		TLSHandshakeTimeout:    5 * time.Second,
+		Protocols:              protocols,
+		MaxConnsPerHost:        maxConnections,
+		MaxIdleConnsPerHost:    idleConnections,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+	}, nil
+}
+
+// transport guards the collector against what may stand at Prometheus' address.
+type transport struct {
+	sender http.RoundTripper
+	room   *room
+}
+
+// RoundTrip sends a copy: the sender writes the credentials into the header that it is given.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.sender.RoundTrip(request.Clone(request.Context()))
+	switch {
+	case err != nil && request.URL.Scheme == "https":
+		return nil, withTLSRemedy(err)
+	case err != nil:
+		return nil, err
+	}
+	if err := t.refuse(response); err != nil {
+		response.Body.Close()
+		return nil, err
+	}
+	if response.StatusCode/100 != 2 {
+		response.Body = &beginning{Reader: io.LimitReader(response.Body, maxErrorAnswer), Closer: response.Body}
+	} else {
+		response.Body = &answerBody{ReadCloser: response.Body, room: t.room}
+	}
+	return response, nil
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (t *transport) CloseIdleConnections() {
+	if closer, ok := t.sender.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// refuse says why an answer is not read at all.
+func (t *transport) refuse(response *http.Response) error {
+	if target, err := response.Location(); err == nil && response.StatusCode/100 == 3 {
+		return fmt.Errorf("a redirect to %s://%s%s is not followed, as the credentials would go along; set the address of Prometheus to where "+
+			"its API is, or give credentials if a login page stands before it", target.Scheme, target.Host, beginningOf(target.EscapedPath()))
+	}
+	if response.StatusCode/100 == 2 && response.ContentLength > t.room.each {
+		return tooLarge("the answer is", t.room.each)
+	}
+	return nil
+}
+
+// withTLSRemedy adds what can be done where the two ends do not trust each other.
+func withTLSRemedy(err error) error {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w; set the CA file to the authority that signed Prometheus' certificate", err)
+	case errors.As(err, &name):
+		return fmt.Errorf("%w; set the server name to one that Prometheus' certificate holds", err)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("%w; renew Prometheus' certificate", err)
+	case broken(err):
+		return fmt.Errorf("%w; if Prometheus asks for client certificates, set a certificate and key of an authority that it trusts", err)
+	default:
+		return err
+	}
+}
+
+// broken reports whether a connection ended that stood. A client whose certificate is refused learns of it by an alert or,
+// where it is still writing, only in this way.
+func broken(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op != "dial" || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
+}
+
+// beginning is the beginning of a body.
+type beginning struct {
+	io.Reader
+	io.Closer
+}
+
+// room bounds the bytes of the answers that are being read.
+type room struct {
+	each     int64
+	together int64
+
+	mu    sync.Mutex
+	taken int64 // guarded by mu, as is the state of each answerBody
+}
+
+// answerBody is a body that fails where it outgrows its room. It may be closed while it is read.
+type answerBody struct {
+	io.ReadCloser
+	room   *room
+	taken  int64
+	closed bool
+}
+
+// Read reads on, and takes the room that this needs.
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if full := b.take(int64(n)); full != nil {
+		return 0, full
+	}
+	return n, err
+}
+
+func (b *answerBody) take(n int64) error {
+	b.room.mu.Lock()
+	defer b.room.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	b.taken += n
+	b.room.taken += n
+	switch {
+	case b.taken > b.room.each:
+		return tooLarge("the answer is", b.room.each)
+	case b.room.taken > b.room.together:
+		return tooLarge("the answers that are read at once are", b.room.together)
+	default:
+		return nil
+	}
+}
+
+// Close ends the reading and gives the room back.
+func (b *answerBody) Close() error {
+	b.room.mu.Lock()
+	if !b.closed {
+		b.room.taken -= b.taken
+		b.closed = true
+	}
+	b.room.mu.Unlock()
+	return b.ReadCloser.Close()
+}
+
+func tooLarge(what string, limit int64) error {
+	return fmt.Errorf("%s larger than %d bytes; raise the limit if the fleet is that large", what, limit)
+}
+
+func beginningOf(text string) string {
+	const most = 120
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
