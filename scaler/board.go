@@ -31,12 +31,12 @@ type Board struct {
 
 // edition is a plan as it stands on the board. It is immutable; superseded is closed once the next one is posted.
 type edition struct {
-	posted      bool // false of the empty edition of a new board
-	plan        fleet.Plan
-	decisions   []fleet.Decision // sorted by variant, each variant once
-	index       map[fleet.VariantID]int
-	modelAtZero bool
-	superseded  chan struct{}
+	posted     bool // false of the empty edition of a new board
+	plan       fleet.Plan
+	decisions  []fleet.Decision // sorted by variant, each variant once
+	index      map[fleet.VariantID]int
+	asleep     map[fleet.ModelID]bool // the models that are to have no replica at all
+	superseded chan struct{}
 }
 
 // NewBoard returns an empty board.
@@ -116,7 +116,7 @@ func newEdition(plan fleet.Plan) *edition {
 		e.index[d.Variant] = len(e.decisions)
 		e.decisions = append(e.decisions, d)
 	}
-	e.modelAtZero = anyModelAtZero(e.decisions)
+	e.asleep = modelsAtZero(e.decisions)
 	return e
 }
 
@@ -128,16 +128,16 @@ func (e *edition) lookup(id fleet.VariantID) (fleet.Decision, bool) {
 	return e.decisions[i], true
 }
 
-// anyModelAtZero reports whether some model is to have no replica at all. A variant whose number is unknown may have some.
-func anyModelAtZero(decisions []fleet.Decision) bool {
-	up := make(map[fleet.ModelID]bool)
+// modelsAtZero returns the models that are to have no replica at all. A variant whose number is unknown may have some.
+func modelsAtZero(decisions []fleet.Decision) map[fleet.ModelID]bool {
+	asleep := make(map[fleet.ModelID]bool)
 	for _, d := range decisions {
-		up[d.Facts.Model] = up[d.Facts.Model] || !d.Known || d.Replicas > 0
+		asleep[d.Facts.Model] = true
 	}
-	for _, is := range up {
-		if !is {
-			return true
+	for _, d := range decisions {
+		if !d.Known || d.Replicas > 0 {
+			delete(asleep, d.Facts.Model)
 		}
 	}
-	return false
+	return asleep
 }

@@ -1,10 +1,12 @@
 package scaler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +46,9 @@ type LoopOptions struct {
 	WatchInterval time.Duration
 	// Interval is the time between two cycles. Default: 15 s.
 	Interval time.Duration
+	// Offset is how long after each multiple of the interval its cycle begins, so that what is observed at the multiple has
+	// arrived. Default: not at all.
+	Offset time.Duration
 	// Deadline bounds the observation of a cycle, in real time: it guards against a source that does not answer.
 	// Default: the interval.
 	Deadline time.Duration
@@ -55,7 +60,8 @@ type LoopOptions struct {
 	Registerer prometheus.Registerer
 }
 
-// Loop observes, plans and posts: at every multiple of its interval, and soon after a trigger.
+// Loop observes, plans and posts: at every multiple of its interval since 1970, so that replicas of the scaler do so at the
+// same instants, and soon after a trigger.
 //
 // A cycle that fails keeps the plan that stands; so does one that panics, since one poisoned row must not take KEDA's
 // answers away from the whole fleet. The board's bound on the age of a plan ends what a lasting failure leaves standing.
@@ -158,7 +164,7 @@ func (l *Loop) run(ctx context.Context) {
 func (l *Loop) await(ctx context.Context) (cause string) {
 	for {
 		now, interval := l.options.Board.clock.Now(), time.Duration(l.interval.Load())
-		timer := l.options.Board.clock.NewTimer(now.Truncate(interval).Add(interval).Sub(now))
+		timer := l.options.Board.clock.NewTimer(untilNext(now, interval, l.options.Offset))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -173,6 +179,15 @@ func (l *Loop) await(ctx context.Context) (cause string) {
 			timer.Stop()
 		}
 	}
+}
+
+// untilNext returns the time from now until the next instant that lies the offset after a multiple of the interval.
+func untilNext(now time.Time, interval, offset time.Duration) time.Duration {
+	since := time.Duration(now.Add(-offset).UnixNano()) % interval
+	if since < 0 { // before 1970
+		since += interval
+	}
+	return interval - since
 }
 
 // gather waits for the rest of a burst: what fires one informer fires several.
@@ -202,8 +217,9 @@ func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
 		return fmt.Errorf("observing the fleet: %w", err)
 	}
 	plan := l.options.Plan(snapshot)
-	l.decided.Store(&snapshot)
+	before := l.decided.Swap(&snapshot)
 	l.options.Board.Post(plan)
+	l.logHidden(number, before, &snapshot)
 	l.logChanges(number, standing)
 	return nil
 }
@@ -232,6 +248,35 @@ func (l *Loop) logChanges(number uint64, before *edition) {
 		log.Info("target changed", attributes...)
 	}
 	log.Debug("cycle done", "targets", len(after.plan.Targets), "held", len(after.plan.Held), "cost", after.plan.Cost)
+}
+
+// logHidden says once that sources of metrics do not answer, and once that they do again, however many cycles that lasts.
+func (l *Loop) logHidden(number uint64, before, after *fleet.Snapshot) {
+	was, is := hidden(before), hidden(after)
+	log := l.options.Logger.With("cycle", number)
+	switch {
+	case slices.EqualFunc(was, is, func(a, b fleet.Missing) bool { return a.Source == b.Source }):
+	case len(is) == 0:
+		log.Info("all metrics are observed again")
+	default:
+		sources := make([]string, len(is))
+		for i, m := range is {
+			sources[i] = m.Source
+		}
+		log.Warn("metrics cannot be observed, what depends on them is held", "sources", sources, "reason", is[0].Reason)
+	}
+}
+
+// hidden returns, sorted by source, what of a snapshot's missing table makes its loads and usages incomplete.
+func hidden(s *fleet.Snapshot) []fleet.Missing {
+	if s == nil {
+		return nil
+	}
+	rows := slices.DeleteFunc(slices.Clone(s.Missing), func(m fleet.Missing) bool { return m.Hides == "" })
+	slices.SortFunc(rows, func(a, b fleet.Missing) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rows
 }
 
 // standing returns the number that stood for a variant before a new decision.

@@ -123,6 +123,58 @@ func TestLoopTurnsAtOnceAndAtEveryMultipleOfItsInterval(t *testing.T) {
 	})
 }
 
+func TestLoopTurnsTheOffsetAfterTheMultiples(t *testing.T) {
+	running(t, func(o *LoopOptions) { o.Offset = 2 * time.Second }, func(t *testing.T, r *rig, began time.Time) {
+		time.Sleep(31 * time.Second) // it began at 2 s
+		require.Equal(t, []float64{2, 17, 32}, r.seconds(began))
+		r.loop.SetInterval(5 * time.Second)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, []float64{2, 17, 32, 37, 42}, r.seconds(began))
+	})
+}
+
+func TestMultiplesCountFrom1970(t *testing.T) {
+	tests := []struct {
+		now              time.Time
+		interval, offset time.Duration
+		want             time.Duration
+	}{
+		{time.Unix(700, 0), 7 * time.Second, 0, 7 * time.Second},
+		{time.Unix(701, 0), 7 * time.Second, 0, 6 * time.Second},
+		{time.Unix(701, 0), 7 * time.Second, 2 * time.Second, time.Second},
+		{time.Unix(702, 0), 7 * time.Second, 2 * time.Second, 7 * time.Second},
+		{time.Unix(700, 0), 7 * time.Second, 30 * time.Second, 2 * time.Second},
+		{time.Unix(1, 0), 7 * time.Second, 2 * time.Second, time.Second},
+		{time.Unix(706, 999_999_999), 7 * time.Second, 0, time.Nanosecond},
+	}
+	for _, test := range tests {
+		require.Equal(t, test.want, untilNext(test.now, test.interval, test.offset), "%v %v %v", test.now, test.interval, test.offset)
+	}
+}
+
+func TestLoopSaysOnceThatMetricsCannotBeObserved(t *testing.T) {
+	r := newRig(t, NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)}))
+	once := func(missing ...fleet.Missing) (lines []string) {
+		r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+			return fleet.Snapshot{Time: now, Missing: missing}, nil
+		})
+		warnings, infos := len(r.logs.lines(slog.LevelWarn)), len(r.logs.lines(slog.LevelInfo))
+		require.NoError(t, r.loop.Once(t.Context(), start))
+		return append(r.logs.lines(slog.LevelWarn)[warnings:], r.logs.lines(slog.LevelInfo)[infos:]...)
+	}
+	down := func(source, reason string) fleet.Missing {
+		return fleet.Missing{Source: source, Reason: reason, Hides: fleet.SourceEngine}
+	}
+	notice := fleet.Missing{Source: "pods.yaml", Reason: "worth knowing"}
+	const text = "WARN metrics cannot be observed, what depends on them is held sources="
+	require.Empty(t, once(notice), "it hides nothing")
+	require.Equal(t, []string{text + "[query b query c] reason=refused cycle=2"}, once(down("query c", "slow"), notice, down("query b", "refused")))
+	require.Empty(t, once(down("query b", "refused again"), down("query c", "slow")), "in another order, for another reason")
+	require.Equal(t, []string{text + "[query c] reason=slow cycle=4"}, once(down("query c", "slow")))
+	require.Equal(t, []string{"INFO all metrics are observed again cycle=5"}, once(notice))
+	require.Empty(t, once())
+}
+
 func TestManyTriggersInOneBurstMakeOneCycle(t *testing.T) {
 	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
 		for range 100 {

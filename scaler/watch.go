@@ -8,7 +8,7 @@ import (
 // watch looks at the queues of models at zero until the context ends.
 func (l *Loop) watch(ctx context.Context) {
 	for wait(ctx, l.options.Board, l.options.WatchInterval) {
-		if l.options.Board.latest.Load().modelAtZero {
+		if len(l.options.Board.latest.Load().asleep) > 0 {
 			l.look(ctx)
 		}
 	}
