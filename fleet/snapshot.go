@@ -57,6 +57,9 @@ type Variant struct {
 	Cooldown     time.Duration `json:"-"` // how long KEDA waits with the last step to zero
 	// Created is when the ScaledObject was made: the older of two claims on one target wins.
 	Created time.Time `json:"created,omitzero"`
+	// Fault is what is wrong with the definition, with the remedy; empty where nothing is. Such a variant is held: defaults stand
+	// where something could not be read.
+	Fault string `json:"fault,omitzero"`
 }
 
 // EngineModel returns the model's name in the engine's metrics.

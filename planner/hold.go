@@ -52,6 +52,8 @@ func (v *variant) idleNumber() int {
 // fault returns what a variant's own numbers contradict, with the remedy; "" where nothing.
 func fault(v fleet.Variant) string {
 	switch {
+	case v.Fault != "":
+		return v.Fault
 	case v.Range.Min < 0:
 		return fmt.Sprintf("minReplicaCount %d is negative; set it to 0 or more in the ScaledObject", v.Range.Min)
 	case v.Range.Max < v.Range.Min:

@@ -373,6 +373,16 @@ func TestContradictoryDefinitionIsHeldWithARemedy(t *testing.T) {
 	}
 }
 
+func TestFaultyDefinitionIsHeldWithItsFault(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1}))
+	s.Variants[0].Fault = "variantCost \"cheap\": write a number"
+	d := s.decide(t)["cheap"]
+	expect(t, d, 3, fleet.CodeInvalidDefinition)
+	if !d.Held || d.Reason.Text != s.Variants[0].Fault {
+		t.Errorf("%+v, want it held with its fault", d)
+	}
+}
+
 func TestVariantsOfOneRoleOnlyAreHeldUntilTheyCanBeSized(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1}))
 	s.Variants[0].Role = fleet.RolePrefill
