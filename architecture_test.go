@@ -21,12 +21,14 @@ const module = "github.com/wva-project/wva"
 const (
 	cobra         = "github.com/spf13/cobra"
 	viper         = "github.com/spf13/viper"
+	pflag         = "github.com/spf13/pflag"
 	gonum         = "gonum.org/v1/gonum"
 	grpc          = "google.golang.org/grpc"
 	protobuf      = "google.golang.org/protobuf"
 	keda          = "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	kubernetes    = "k8s.io"
 	yaml          = "sigs.k8s.io/yaml"
+	yamlNodes     = "go.yaml.in/yaml/v3"
 	clock         = "k8s.io/utils/clock"
 	metrics       = "github.com/prometheus/client_golang/prometheus"
 	prometheusAPI = "github.com/prometheus/client_golang/api"
@@ -70,7 +72,7 @@ var drawing = map[string]room{
 	},
 	"collector": {rooms: []string{"fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
 	"inventory": {rooms: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, errgroup}},
-	"config":    {rooms: []string{"fleet"}, parties: []string{viper, yaml}},
+	"config":    {rooms: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes}},
 
 	"proto/wva/v1": {parties: []string{grpc, protobuf}},
 
@@ -91,9 +93,9 @@ var impure = []string{"context", "crypto/rand", "io/fs", "io/ioutil", "log", "ma
 // seeded is the exception: simulation draws from generators that it seeds itself.
 var seeded = map[string]string{"simulation": "math/rand/v2"}
 
-// testKits are what tests of shell rooms may use beside their row and the demo, which holds the in-process Prometheus.
-// None of it is linked into the product that way.
-var testKits = []string{testify, goleak, prometheusAPI, promEngine}
+// testKits are what tests of shell rooms may use beside their row, the demo, which holds the in-process Prometheus, and the
+// operators' API, to ask what they test. None of it is linked into the product that way.
+var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda}
 
 // source is a package as it stands: its path below the module and what it imports.
 type source struct {
@@ -215,7 +217,7 @@ func (r room) allowsInTest(name, imported string) bool {
 	case isStandard(imported), own == name, r.forbids(name, imported) == "":
 		return true
 	case ofModule:
-		return !r.pure && hasPrefix(own, []string{"demo"})
+		return !r.pure && hasPrefix(own, []string{"demo", "proto"})
 	default:
 		return !r.pure && hasPrefix(imported, testKits)
 	}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Config is everything that an administrator decides. It is made by Load, complete and valid, and must not be changed.
+// What the fields mean, and their defaults, stands in the table of settings.
+type Config struct {
+	Interval   time.Duration
+	MaxPlanAge time.Duration
+	Manifests  string
+	Log        Log
+	Prometheus Prometheus
+	GRPC       GRPC
+	HTTP       HTTP
+	Saturation Saturation
+	Policy     Policy
+
+	Models       []fleet.Model
+	Accelerators []fleet.AcceleratorSpec
+
+	flags   *pflag.FlagSet
+	file    file
+	origins map[string]Origin // by key
+	unknown []string          // warnings about the environment
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  slog.Level
+	Format string // FormatText or FormatJSON
+}
+
+// The formats of the log.
+const (
+	FormatText = "text"
+	FormatJSON = "json"
+)
+
+// Prometheus says where Prometheus is, how it is reached, and what it is asked.
+type Prometheus struct {
+	URL             string
+	CAFile          string
+	CertFile        string
+	KeyFile         string
+	ServerName      string
+	BearerToken     string // secret
+	BearerTokenFile string
+	QueryTimeout    time.Duration
+	Lag             time.Duration
+	Windows         Windows
+	Labels          Labels
+}
+
+// Windows are how far back is looked.
+type Windows struct{ Latest, Peak, Idle, Long, Trend time.Duration }
+
+// Labels are the names of the labels of engine metrics.
+type Labels struct{ Namespace, Pod, Model string }
+
+// GRPC says how the gRPC port is served.
+type GRPC struct {
+	Address string
+	TLS     TLS
+}
+
+// TLS secures the gRPC port where CertFile is set.
+type TLS struct {
+	CertFile       string
+	KeyFile        string
+	ClientCAFile   string
+	AllowedClients []string
+}
+
+// HTTP says where health and metrics are served.
+type HTTP struct{ Address string }
+
+// Saturation holds the thresholds of the saturation analysis.
+type Saturation struct {
+	KVThreshold      float64
+	QueueThreshold   float64
+	KVSpare          float64
+	ThroughputMargin float64
+	ITLMargin        float64
+	ITLStretch       float64
+}
+
+// Policy is what is wanted of all decisions.
+type Policy struct {
+	DrainWithin  time.Duration
+	HoldFor      time.Duration
+	Startup      time.Duration
+	Retention    time.Duration
+	MetricsGrace time.Duration
+	ShrinkMargin float64
+	Reaction     time.Duration
+	Settle       time.Duration
+	Horizon      time.Duration
+}
+
+// IdleWindow returns how far back the last use of a model is looked for: the idle window, or the longest retention where
+// that is longer.
+func (c *Config) IdleWindow() time.Duration {
+	longest := max(c.Prometheus.Windows.Idle, c.Policy.Retention)
+	for _, model := range c.Models {
+		if model.ScaleToZero {
+			longest = max(longest, model.Retention)
+		}
+	}
+	return longest
+}
+
+// Origin returns where the value of a setting came from.
+func (c *Config) Origin(key string) Origin { return c.origins[key] }
+
+// File returns the path of the configuration file; empty where there is none.
+func (c *Config) File() string { return c.file.path }

@@ -1,0 +1,462 @@
+package config_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/fleet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// needed is the least that a file must set; %s is a directory.
+const needed = "prometheus: {url: https://prometheus.example.com}\nmanifests: "
+
+// given returns flags as a command line would set them, in an environment of which our part is empty.
+func given(t *testing.T, arguments ...string) *pflag.FlagSet {
+	t.Helper()
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "WVA_") {
+			t.Setenv(name, "")
+			require.NoError(t, os.Unsetenv(name))
+		}
+	}
+	flags := pflag.NewFlagSet("wva", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	require.NoError(t, flags.Parse(arguments))
+	return flags
+}
+
+// written returns the path of a new file.
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wva.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// complete is a file that sets what must be set, and more.
+func complete(t *testing.T, more ...string) string {
+	t.Helper()
+	return written(t, needed+t.TempDir()+"\n"+strings.Join(more, "\n"))
+}
+
+// faults returns the lines of an error without the path of the file.
+func faults(t *testing.T, err error, path string) []string {
+	t.Helper()
+	require.Error(t, err)
+	return strings.Split(strings.ReplaceAll(err.Error(), path, "wva.yaml"), "\n")
+}
+
+func TestConfigTakesEveryDefaultWhereNothingElseIsSet(t *testing.T) {
+	c, err := config.Load(given(t, "--config", complete(t)))
+	require.NoError(t, err)
+	require.Equal(t, 15*time.Second, c.Interval)
+	require.Equal(t, 10*time.Second, c.Prometheus.QueryTimeout)
+	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour, Trend: 2 * time.Minute}, c.Prometheus.Windows)
+	require.Equal(t, ":9090", c.GRPC.Address)
+	require.Equal(t, slog.LevelInfo, c.Log.Level)
+	require.Equal(t, config.Saturation{KVThreshold: 0.8, QueueThreshold: 5, KVSpare: 0.1, ThroughputMargin: 0.85, ITLMargin: 0.7, ITLStretch: 3}, c.Saturation)
+	require.Equal(t, config.Policy{
+		DrainWithin: time.Minute, HoldFor: 5 * time.Minute, Startup: 2 * time.Minute, Retention: 10 * time.Minute, MetricsGrace: time.Minute,
+		ShrinkMargin: 0.2, Reaction: 45 * time.Second, Settle: 5 * time.Minute, Horizon: time.Hour,
+	}, c.Policy)
+	require.Empty(t, c.Models)
+	require.Contains(t, c.Accelerators, fleet.AcceleratorSpec{Name: "H100", Speed: 3.2, MemoryGiB: 80})
+	require.Empty(t, c.Warnings())
+	require.Equal(t, config.SourceDefault, c.Origin("interval").Source)
+	require.Equal(t, config.SourceFile, c.Origin("manifests").Source)
+}
+
+func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+	file := "interval: 20s"
+	tests := []struct {
+		file, env, flag string
+		want            time.Duration
+		origin          string
+	}{
+		{"", "", "", 15 * time.Second, "default"},
+		{file, "", "", 20 * time.Second, "file wva.yaml, line 3"},
+		{"", "30s", "", 30 * time.Second, "environment variable WVA_INTERVAL"},
+		{file, "30s", "", 30 * time.Second, "environment variable WVA_INTERVAL"},
+		{"", "", "40s", 40 * time.Second, "flag --interval"},
+		{file, "", "40s", 40 * time.Second, "flag --interval"},
+		{"", "30s", "40s", 40 * time.Second, "flag --interval"},
+		{file, "30s", "40s", 40 * time.Second, "flag --interval"},
+		{"interval:", "", "", 15 * time.Second, "default"},
+	}
+	for _, test := range tests {
+		t.Run(test.file+" "+test.env+" "+test.flag, func(t *testing.T) {
+			path := complete(t, test.file)
+			arguments := []string{"--config", path}
+			if test.flag != "" {
+				arguments = append(arguments, "--interval", test.flag)
+			}
+			flags := given(t, arguments...)
+			t.Setenv("WVA_INTERVAL", test.env)
+			c, err := config.Load(flags)
+			require.NoError(t, err)
+			require.Equal(t, test.want, c.Interval)
+			require.Equal(t, test.origin, strings.ReplaceAll(c.Origin("interval").String(), path, "wva.yaml"))
+		})
+	}
+}
+
+func TestEverySettingCanComeFromEverySource(t *testing.T) {
+	directory := t.TempDir()
+	readable := written(t, "x")
+	example := map[string]string{
+		"duration": "17m", "number": "0.5", "word": "", "URL": "https://p.example.com/x", "address": "127.0.0.1:7", "file": readable, "directory": directory,
+		"secret": "hush", "name": "host", "names": "[a, b]", "models": "[{model: a/b/c, scaleToZero: true, retention: 30s}]",
+		"accelerators": "[{name: X1, speed: 2, memoryGiB: 8}]",
+	}
+	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.itlStretch": "2", "prometheus.windows.latest": "20s",
+		"saturation.kvSpare": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.lag": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7"}
+	for _, s := range config.Settings() {
+		value := special[s.Key]
+		if value == "" {
+			value = example[s.Kind()]
+		}
+		partner := map[string]string{
+			"prometheus.certFile": "prometheus.keyFile", "prometheus.keyFile": "prometheus.certFile", "grpc.tls.certFile": "grpc.tls.keyFile",
+			"grpc.tls.keyFile": "grpc.tls.certFile",
+		}[s.Key]
+		base := []string{"--prometheus-url", "http://p", "--manifests", directory}
+		switch {
+		case partner != "":
+			base = append(base, "--"+flagOf(t, partner), readable)
+		case s.Key == "grpc.tls.clientCAFile" || s.Key == "grpc.tls.allowedClients":
+			base = append(base, "--grpc-tls-cert-file", readable, "--grpc-tls-key-file", readable)
+			if s.Key == "grpc.tls.allowedClients" {
+				base = append(base, "--grpc-tls-client-ca-file", readable)
+			}
+		}
+		without := slices.Clone(base)
+		if i := slices.Index(without, "--"+s.Flag()); i >= 0 {
+			without = slices.Delete(without, i, i+2)
+		}
+		t.Run(s.Key, func(t *testing.T) {
+			check := func(c *config.Config, err error, want config.Source) {
+				t.Helper()
+				require.NoError(t, err)
+				require.Equal(t, want, c.Origin(s.Key).Source)
+				if s.Secret() {
+					require.Equal(t, "hush", c.Prometheus.BearerToken)
+				}
+			}
+			nested := value
+			for _, part := range slices.Backward(strings.Split(s.Key, ".")) {
+				nested = "{" + part + ": " + nested + "}"
+			}
+			fromFile, err := config.Load(given(t, append(without, "--config", written(t, nested))...))
+			check(fromFile, err, config.SourceFile)
+
+			text := strings.TrimSuffix(strings.TrimPrefix(value, "[a"), " b]")
+			if text != value {
+				text = "a, b"
+			}
+			flags := given(t, without...)
+			t.Setenv(s.Env(), text)
+			fromEnvironment, err := config.Load(flags)
+			check(fromEnvironment, err, config.SourceEnvironment)
+			require.Equal(t, fromFile.Effective(), fromEnvironment.Effective())
+			if s.Flag() == "" {
+				return
+			}
+			fromFlag, err := config.Load(given(t, append(without, "--"+s.Flag(), text)...))
+			check(fromFlag, err, config.SourceFlag)
+			require.Equal(t, fromFile.Effective(), fromFlag.Effective())
+			require.NotEqual(t, defaultOf(t, without, s), fromFlag.Effective(), "the value is not that of the default")
+		})
+	}
+}
+
+func flagOf(t *testing.T, key string) string {
+	t.Helper()
+	for _, s := range config.Settings() {
+		if s.Key == key {
+			return s.Flag()
+		}
+	}
+	t.Fatalf("no setting %s", key)
+	return ""
+}
+
+// defaultOf returns the effective configuration without the setting; empty where it must be set.
+func defaultOf(t *testing.T, arguments []string, _ config.Setting) string {
+	t.Helper()
+	c, err := config.Load(given(t, arguments...))
+	if err != nil {
+		return ""
+	}
+	return c.Effective()
+}
+
+func TestAllFaultsAreReportedAtOnceWithOriginAndRemedy(t *testing.T) {
+	path := written(t, `interval: 15
+prometheus:
+  url: ftp://prometheus
+  windows: {latest: 2m, trend: 1m}
+  labels: {pod: "not a label"}
+  caFile: /does/not/exist
+promtheus: {}
+log:
+  lvel: debug
+saturation: {kvSpare: 0.9}
+models:
+- {model: llama}
+- {model: a/b, scaleToZero: yes, retention: 1s}
+- {model: a/c}
+- {model: a/c, retain: 5m}
+- 7
+accelerators: {name: H100}
+grpc:
+  tls: {certFile: `+"wva.go"+`}
+`)
+	flags := given(t, "--config", path, "--log-format", "xml", "--manifests", "/does/not/exist")
+	t.Setenv("WVA_POLICY_SHRINK_MARGIN", "a lot")
+	c, err := config.Load(flags)
+	require.Nil(t, c)
+	require.Equal(t, []string{
+		`unknown key "promtheus"; did you mean prometheus? (file wva.yaml, line 7)`,
+		`log: unknown key "lvel"; did you mean level? (file wva.yaml, line 9)`,
+		`interval: "15" is not a duration; write a duration from 1s to 1h, such as 15s (file wva.yaml, line 1)`,
+		`manifests: "/does/not/exist" cannot be read: no such file or directory; write the path of a directory that the server may read (flag --manifests)`,
+		`log.format: "xml" is unknown; write text or json (flag --log-format)`,
+		`prometheus.url: "ftp://prometheus" is not an http or https URL; write the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090 (file wva.yaml, line 3)`,
+		`prometheus.caFile: "/does/not/exist" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 6)`,
+		`prometheus.labels.pod: "not a label" is not the name of a label; write letters, digits and underscores, not beginning with a digit (file wva.yaml, line 5)`,
+		`grpc.tls.certFile: "wva.go" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 19)`,
+		`policy.shrinkMargin: "a lot" is not a number; write a number from 0.001 to 100 (environment variable WVA_POLICY_SHRINK_MARGIN)`,
+		`models: model "llama" is not namespace/name; write namespace/name, such as team/meta-llama/Llama-3.1-8B-Instruct (file wva.yaml, line 12)`,
+		`models: scaleToZero "yes" is neither true nor false; write true or false (file wva.yaml, line 13)`,
+		`models: retention "1s" is below 10s; write a duration from 10s to 720h, such as 30m (file wva.yaml, line 13)`,
+		`models: unknown key "retain"; there is model, scaleToZero, retention (file wva.yaml, line 15)`,
+		`models: has an entry that is a single value; write each entry as {model: ..., scaleToZero: ..., retention: ...} (file wva.yaml, line 16)`,
+		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2, memoryGiB: 80}] (file wva.yaml, line 17)`,
+		`prometheus.windows.trend: 1m is shorter than prometheus.windows.latest, which is 2m; raise the one or lower the other (file wva.yaml, line 4)`,
+		`saturation.kvSpare: 0.9 is not below saturation.kvThreshold, which is 0.8; lower the one or raise the other (file wva.yaml, line 10)`,
+	}, faults(t, err, path))
+	var fault *config.FaultError
+	require.ErrorAs(t, err, &fault)
+}
+
+func TestWhatMustFitTogetherIsChecked(t *testing.T) {
+	readable := written(t, "x")
+	tests := []struct {
+		name string
+		give []string
+		want string // part of the one fault; empty: none
+	}{
+		{"timeout above the interval", []string{"--prometheus-query-timeout", "15s"}, "prometheus.queryTimeout: 15s is not below the interval of 15s"},
+		{"default timeout follows the interval", []string{"--interval", "3s"}, ""},
+		{"plan ages within two intervals", []string{"--max-plan-age", "29s"}, "maxPlanAge: 29s is below two intervals of 15s"},
+		{"default plan age follows the interval", []string{"--interval", "10m"}, ""},
+		{"peak window below the latest", []string{"--prometheus-windows-peak", "30s"}, "prometheus.windows.peak: 30s is shorter than prometheus.windows.latest, which is 1m"},
+		{"latest window above the others", []string{"--prometheus-windows-latest", "3m"}, "prometheus.windows.trend: 2m is shorter than prometheus.windows.latest, which is 3m; raise the one or lower the other (flag --prometheus-windows-latest)"},
+		{"long window below the peak", []string{"--prometheus-windows-long", "2m"}, "prometheus.windows.long: 2m is shorter than prometheus.windows.peak"},
+		{"certificate without key", []string{"--prometheus-cert-file", readable}, "prometheus.keyFile: is missing beside prometheus.certFile; set both or none (flag --prometheus-cert-file)"},
+		{"key without certificate", []string{"--grpc-tls-key-file", readable}, "grpc.tls.certFile: is missing beside grpc.tls.keyFile"},
+		{"client CA without TLS", []string{"--grpc-tls-client-ca-file", readable}, "grpc.tls.clientCAFile: asks for client certificates on a port without TLS"},
+		{"client names without CA", []string{"--grpc-tls-allowed-clients", "keda"}, "grpc.tls.allowedClients: allows clients by a name that nobody vouches for"},
+		{"one port for two", []string{"--http-address", ":9090"}, "http.address: \":9090\" is that of gRPC too"},
+		{"two free ports", []string{"--http-address", "127.0.0.1:0", "--grpc-address", "127.0.0.1:0"}, ""},
+		{"labels alike", []string{"--prometheus-labels-pod", "namespace"}, "two labels have one name"},
+		{"empty URL", []string{"--prometheus-url", ""}, "prometheus.url: is missing; write the URL of an HTTP API"},
+		{"credentials in the URL", []string{"--prometheus-url", "http://me:hush@p"}, "prometheus.url: holds a user name or password, which would be shown"},
+		{"no port", []string{"--grpc-address", "localhost"}, `grpc.address: "localhost" is not host:port`},
+		{"infinite number", []string{"--policy-shrink-margin", "Inf"}, `"Inf" is above 100`},
+		{"zero would mean the default", []string{"--saturation-kv-spare", "0"}, `saturation.kvSpare: "0" is below 0.001`},
+		{"directory for a file", []string{"--prometheus-ca-file", t.TempDir()}, "is a directory"},
+		{"file for a directory", []string{"--manifests", readable}, "cannot be read: not a directory"},
+		{"no configuration file", []string{"--config", "/does/not/exist"}, "config: the file /does/not/exist cannot be read: no such file or directory; name a file that the server may read (flag --config)"},
+		{"twice in a list", []string{"--models", "[{model: a/b}, {model: a/b}]"}, `models: "a/b" is there twice`},
+		{"list that is no YAML", []string{"--models", "[{model: a/b"}, "models: is not YAML"},
+		{"fraction of a millisecond", []string{"--interval", "1000100us"}, "is not a whole number of milliseconds"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			base := []string{"--prometheus-url", "http://p", "--manifests", filepath.Dir(readable)}
+			_, err := config.Load(given(t, append(base, test.give...)...))
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+			require.NotContains(t, err.Error(), "\n", "one cause, one fault")
+			require.NotContains(t, err.Error(), "hush")
+		})
+	}
+}
+
+func TestFileFaultsNameTheLine(t *testing.T) {
+	tests := []struct{ name, give, want string }{
+		{"not YAML", "interval: [", "is not YAML: did not find expected node content"},
+		{"tab", "log:\n\tlevel: info", "line 2"},
+		{"twice", "interval: 15s\ninterval: 20s", `"interval" is given twice, first in line 1; remove one of the two (file wva.yaml, line 2)`},
+		{"section that is a value", "log: info", "log: is a single value; write settings as key: value (file wva.yaml, line 1)"},
+		{"value that is a section", "interval: {seconds: 15}", "interval: is a mapping; write a duration"},
+		{"file that is a list", "- interval: 15s", "is a list; write settings as key: value"},
+		{"two documents", "interval: 15s\n---\ninterval: 20s", "holds more than one YAML document"},
+		{"alias", "prometheus: &p {url: http://x}\nlog: *p", "log: is a YAML alias"},
+		{"merge", "log: {<<: {level: info}}", `unknown key "<<"`},
+		{"key of another section", "url: http://x", "did you mean url below prometheus?"},
+		{"name of the flag", "prometheus-ca-file: x", "did you mean caFile below prometheus?"},
+		{"dotted key", "prometheus.url: http://x", "did you mean url below prometheus?"},
+		{"key in other case", "Interval: 20s", `unknown key "Interval"; did you mean interval?`},
+		{"nothing like it", "replicas: 3", "remove it; `wva --help` lists what there is"},
+		{"mapping as a key", "{a: b}: c", "has a mapping as a key"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := written(t, test.give)
+			_, err := config.Load(given(t, "--config", path, "--prometheus-url", "http://p", "--manifests", t.TempDir()))
+			require.Contains(t, strings.Join(faults(t, err, path), "\n"), test.want)
+			require.Len(t, faults(t, err, path), 1)
+		})
+	}
+}
+
+func TestSecretsAreNeverShown(t *testing.T) {
+	const secret = "s3cr3t-value"
+	base := []string{"--prometheus-url", "http://p", "--manifests", t.TempDir()}
+	for _, text := range []string{
+		"prometheus: {bearerToken: " + secret + "}",
+		"prometheus: {bearerToken: \"" + secret + "\\nx\"}",
+		"prometheus: {bearerToken: {" + secret + ": " + secret + "}}",
+		"prometheus: {bearerToken: [" + secret + "]}",
+		"prometheus:\n  bearerToken: \"" + secret + ": [",
+		"prometheus: {bearerToken: !!int " + secret + "}",
+		"prometheus:\n  bearerToken: " + secret + ": x: y",
+		"prometheus:\n  bearerToken: *" + secret,
+		"prometheus: {bearerToken: " + secret + ", bearerTokenFile: /does/not/exist}",
+	} {
+		path := written(t, text)
+		c, err := config.Load(given(t, append(base, "--config", path)...))
+		if err != nil {
+			require.NotContains(t, err.Error(), secret, text)
+			continue
+		}
+		for _, shown := range []string{c.Effective(), c.EffectiveWithOrigins(), c.EffectiveJSON(), c.EffectiveJSONWithOrigins(), strings.Join(c.Warnings(), "\n")} {
+			require.NotContains(t, shown, secret, text)
+		}
+		require.Contains(t, c.Effective(), "bearerToken: <redacted>")
+	}
+	flags := given(t, base...)
+	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", secret+" ")
+	_, err := config.Load(flags)
+	require.EqualError(t, err, "prometheus.bearerToken: holds a space; "+
+		"write one line of printable characters, without spaces (environment variable WVA_PROMETHEUS_BEARER_TOKEN)")
+	require.NotContains(t, flags.FlagUsages(), "--prometheus-bearer-token ")
+}
+
+func TestThePrintedPlaceholderIsNoToken(t *testing.T) {
+	flags := given(t, "--config", complete(t))
+	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", "<redacted>")
+	_, err := config.Load(flags)
+	require.ErrorContains(t, err, "is the placeholder that `wva config` prints")
+}
+
+func TestEffectiveConfigurationIsAConfigurationFile(t *testing.T) {
+	first, err := config.Load(given(t, "--config", complete(t, "interval: 90s", "models: [{model: a/b/c, scaleToZero: true, retention: 36h}, {model: 'x/y: #z'}]")))
+	require.NoError(t, err)
+	second, err := config.Load(given(t, "--config", written(t, first.Effective())))
+	require.NoError(t, err)
+	require.Equal(t, first.Effective(), second.Effective())
+	third, err := config.Load(given(t, "--config", written(t, first.EffectiveWithOrigins())))
+	require.NoError(t, err)
+	require.Equal(t, first.Effective(), third.Effective())
+	fourth, err := config.Load(given(t, "--config", written(t, first.EffectiveJSON()))) // JSON is YAML
+	require.NoError(t, err)
+	require.Equal(t, first.Effective(), fourth.Effective())
+	require.Contains(t, first.EffectiveWithOrigins(), "level: info # default\n")
+	require.Regexp(t, `interval: 1m30s # file /\S+/wva.yaml, line 3\n`, first.EffectiveWithOrigins())
+	require.Regexp(t, `"interval": \{\s+"value": "1m30s",\s+"origin": "file /\S+/wva.yaml, line 3"\s+\}`, first.EffectiveJSONWithOrigins())
+}
+
+func TestWarningsNameWhatMayNotBeMeant(t *testing.T) {
+	flags := given(t, "--config", complete(t,
+		"policy: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]"), "--prometheus-url", "http://p")
+	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", "x")
+	t.Setenv("WVA_INTERVALL", "20s")
+	t.Setenv("WVA_SERVICE_HOST", "10.0.0.1") // what Kubernetes sets for a Service named wva
+	t.Setenv("WVA_SERVICE_PORT_GRPC", "9090")
+	t.Setenv("WVA_PORT", "tcp://10.0.0.1:9090")
+	t.Setenv("WVA_PORT_9090_TCP_ADDR", "10.0.0.1")
+	c, err := config.Load(flags)
+	require.NoError(t, err)
+	const why = " looks that far back in Prometheus in every cycle, and needs samples from the whole time"
+	require.Equal(t, []string{
+		"environment variable WVA_INTERVALL sets nothing; did you mean WVA_INTERVAL?",
+		"the bearer token travels in the clear: prometheus.url is not https",
+		"policy.retention of 25h" + why,
+		"retention of 48h of model a/b" + why,
+		"retention of model a/c sets nothing: scaleToZero is false",
+	}, c.Warnings())
+	require.Equal(t, 48*time.Hour, c.IdleWindow())
+}
+
+func TestIdleWindowReachesTheLongestRetention(t *testing.T) {
+	for give, want := range map[string]time.Duration{
+		"":                                   10 * time.Minute,
+		"prometheus: {windows: {idle: 20m}}": 20 * time.Minute,
+		"policy: {retention: 30m}":           30 * time.Minute,
+		"models: [{model: a/b, retention: 2h, scaleToZero: true}]": 2 * time.Hour,
+		"models: [{model: a/b, retention: 2h}]":                    10 * time.Minute,
+	} {
+		c, err := config.Load(given(t, "--prometheus-url", "http://p", "--manifests", t.TempDir(), "--config", written(t, give)))
+		require.NoError(t, err)
+		require.Equal(t, want, c.IdleWindow(), give)
+	}
+}
+
+func TestSettingsHaveNamesOfTheirOwn(t *testing.T) {
+	seen := map[string]bool{"config": true, "WVA_CONFIG": true}
+	settings := config.Settings()
+	for _, s := range settings {
+		for _, name := range []string{s.Key, s.Env(), "--" + s.Flag()} {
+			require.False(t, seen[name], name)
+			seen[name] = name != "--"
+		}
+		require.NotRegexp(t, `_(SERVICE_HOST|SERVICE_PORT|PORT)(_|$)`, s.Env(), "Kubernetes sets such variables for Services")
+		require.NotEmpty(t, s.Meaning)
+		require.NotContains(t, s.Meaning, "`", "pflag takes it for the name of a type")
+		for _, other := range settings {
+			require.False(t, strings.HasPrefix(other.Key, s.Key+"."), "%s would be a value and a section", s.Key)
+		}
+	}
+	require.True(t, seen["WVA_GRPC_TLS_CLIENT_CA_FILE"])
+	require.True(t, seen["--saturation-kv-threshold"])
+}
+
+func TestEveryFaultIsAFaultError(t *testing.T) {
+	_, err := config.Load(given(t, "--config", "/does/not/exist", "--interval", "x"))
+	joined, ok := err.(interface{ Unwrap() []error })
+	require.True(t, ok)
+	var count int
+	var walk func([]error)
+	walk = func(errs []error) {
+		for _, err := range errs {
+			if more, ok := err.(interface{ Unwrap() []error }); ok {
+				walk(more.Unwrap())
+				continue
+			}
+			_, isFault := errors.AsType[*config.FaultError](err)
+			require.True(t, isFault, err)
+			count++
+		}
+	}
+	walk(joined.Unwrap())
+	require.Equal(t, 2, count, "the file and the interval; what else is missing may stand in the file")
+}

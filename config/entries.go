@@ -1,0 +1,176 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Bounds of a retention.
+const (
+	leastRetention = 10 * time.Second
+	mostRetention  = 30 * 24 * time.Hour
+	longRetention  = 24 * time.Hour // from here on it is warned about
+)
+
+// names are texts that are separated by commas where they do not stand in a file.
+func names(field func(*Config) *[]string) binding {
+	return list[string]{
+		name: "names", entries: "a list of names; in a variable or flag, separated by commas",
+		field:    field,
+		identity: func(name string) string { return name },
+		write:    textNode,
+		read: func(item *yaml.Node) (string, []complaint) {
+			if item.Kind != yaml.ScalarNode || strings.TrimSpace(item.Value) == "" || isNull(item) || !printable(item.Value) {
+				return "", []complaint{{item, "has an entry that is not a name", "write one name for each entry"}}
+			}
+			return strings.TrimSpace(item.Value), nil
+		},
+		split: func(text string) *yaml.Node {
+			sequence := &yaml.Node{Kind: yaml.SequenceNode}
+			for part := range strings.SplitSeq(text, ",") {
+				if part = strings.TrimSpace(part); part != "" {
+					sequence.Content = append(sequence.Content, textNode(part))
+				}
+			}
+			return sequence
+		},
+	}
+}
+
+// models are what is said of models.
+func models(field func(*Config) *[]fleet.Model) binding {
+	return list[fleet.Model]{
+		name: "models", entries: "a list such as [{model: team/llama-8b, scaleToZero: true, retention: 30m}]",
+		field:    field,
+		identity: func(m fleet.Model) string { return m.ID.String() },
+		read:     readModel,
+		write: func(m fleet.Model) *yaml.Node {
+			fields := []*yaml.Node{textNode("model"), textNode(m.ID.String()), textNode("scaleToZero"), plainNode("!!bool", strconv.FormatBool(m.ScaleToZero))}
+			if m.Retention > 0 {
+				fields = append(fields, textNode("retention"), textNode(written(m.Retention)))
+			}
+			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: fields}
+		},
+	}
+}
+
+func readModel(item *yaml.Node) (fleet.Model, []complaint) {
+	r := readEntry(item, "model", "scaleToZero", "retention")
+	var m fleet.Model
+	r.field("model", true, "namespace/name, such as team/meta-llama/Llama-3.1-8B-Instruct", func(text string) string {
+		if m.ID.UnmarshalText([]byte(text)) != nil || m.ID == (fleet.ModelID{}) {
+			return "is not namespace/name"
+		}
+		return ""
+	})
+	r.field("scaleToZero", false, "true or false", func(text string) string {
+		m.ScaleToZero = text == "true"
+		if text != "true" && text != "false" {
+			return "is neither true nor false"
+		}
+		return ""
+	})
+	retention := duration(leastRetention, mostRetention, "30m")
+	r.field("retention", false, retention.allowed, func(text string) (wrong string) {
+		m.Retention, wrong = retention.parse(text)
+		return wrong
+	})
+	return m, r.complaints
+}
+
+// accelerators are the catalogue.
+func accelerators(field func(*Config) *[]fleet.AcceleratorSpec) binding {
+	return list[fleet.AcceleratorSpec]{
+		name: "accelerators", entries: "a list such as [{name: H100, speed: 3.2, memoryGiB: 80}]",
+		field:    field,
+		identity: func(a fleet.AcceleratorSpec) string { return string(a.Name) },
+		read:     readAccelerator,
+		write: func(a fleet.AcceleratorSpec) *yaml.Node {
+			decimal := func(value float64) *yaml.Node {
+				return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatFloat(value, 'g', -1, 64)}
+			}
+			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
+				textNode("name"), textNode(string(a.Name)), textNode("speed"), decimal(a.Speed), textNode("memoryGiB"), decimal(a.MemoryGiB),
+			}}
+		},
+	}
+}
+
+func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []complaint) {
+	r := readEntry(item, "name", "speed", "memoryGiB")
+	var a fleet.AcceleratorSpec
+	r.field("name", true, "the name that variants use, such as H100", func(text string) string {
+		a.Name = fleet.Accelerator(text)
+		if strings.TrimSpace(text) != text || text == "" {
+			return "is not a name"
+		}
+		return ""
+	})
+	speed, memory := number(0.001, 1e6), number(0.1, 1e5)
+	r.field("speed", true, speed.allowed, func(text string) (wrong string) {
+		a.Speed, wrong = speed.parse(text)
+		return wrong
+	})
+	r.field("memoryGiB", true, memory.allowed, func(text string) (wrong string) {
+		a.MemoryGiB, wrong = memory.parse(text)
+		return wrong
+	})
+	return a, r.complaints
+}
+
+// entryReader reads one entry of a list.
+type entryReader struct {
+	item       *yaml.Node
+	values     map[string]*yaml.Node
+	complaints []complaint
+}
+
+func readEntry(item *yaml.Node, known ...string) *entryReader {
+	r := &entryReader{item: item, values: make(map[string]*yaml.Node)}
+	if item.Kind != yaml.MappingNode {
+		r.complaints = []complaint{{item, "has an entry that is a " + kindOf(item), "write each entry as {" + strings.Join(known, ": ..., ") + ": ...}"}}
+		return r
+	}
+	entries, wrong := entriesOf(item)
+	r.complaints = wrong
+	for _, e := range entries {
+		isKnown := false
+		for _, name := range known {
+			isKnown = isKnown || name == e.key.Value
+		}
+		switch near, found := nearest(e.key.Value, known); {
+		case isKnown && !isNull(e.value):
+			r.values[e.key.Value] = e.value
+		case isKnown:
+		case found:
+			r.complaints = append(r.complaints, complaint{e.key, "unknown key " + quoted(e.key.Value), "did you mean " + near + "?"})
+		default:
+			r.complaints = append(r.complaints, complaint{e.key, "unknown key " + quoted(e.key.Value), "there is " + strings.Join(known, ", ")})
+		}
+	}
+	return r
+}
+
+// field reads one value of the entry, where it is there.
+func (r *entryReader) field(name string, required bool, allowed string, set func(text string) (wrong string)) {
+	value, given := r.values[name]
+	switch {
+	case r.item.Kind != yaml.MappingNode:
+	case !given && required:
+		r.complaints = append(r.complaints, complaint{r.item, "has an entry without " + name, "write " + allowed})
+	case !given:
+	case value.Kind != yaml.ScalarNode:
+		r.complaints = append(r.complaints, complaint{value, name + " is a " + kindOf(value), "write " + allowed})
+	case !printable(value.Value):
+		r.complaints = append(r.complaints, complaint{value, name + " " + quoted(value.Value) + " holds characters that cannot be printed", "write " + allowed})
+	default:
+		if wrong := set(value.Value); wrong != "" {
+			r.complaints = append(r.complaints, complaint{value, name + " " + quoted(value.Value) + " " + wrong, "write " + allowed})
+		}
+	}
+}

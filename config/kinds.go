@@ -1,0 +1,230 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// shape is what the values of a scalar setting look like.
+type shape[T comparable] struct {
+	kind    string // the name of the type
+	allowed string // what may be written, as the end of "write ..."
+	// parse returns the value, or what is wrong with the text, as the end of a sentence that begins with the value.
+	parse  func(text string) (value T, wrong string)
+	render func(T) string
+	secret bool
+	number bool // written without quotes
+}
+
+// duration is a length of time between two bounds, in whole milliseconds.
+func duration(least, most time.Duration, example string) shape[time.Duration] {
+	return shape[time.Duration]{
+		kind:    "duration",
+		allowed: fmt.Sprintf("a duration from %s to %s, such as %s", written(least), written(most), example),
+		render:  written,
+		parse: func(text string) (time.Duration, string) {
+			d, err := time.ParseDuration(text)
+			switch {
+			case err != nil:
+				return 0, "is not a duration"
+			case d < least:
+				return 0, "is below " + written(least)
+			case d > most:
+				return 0, "is above " + written(most)
+			case d%time.Millisecond != 0:
+				return 0, "is not a whole number of milliseconds"
+			}
+			return d, ""
+		},
+	}
+}
+
+// written returns a duration without the zeros that time.Duration ends with: 1m instead of 1m0s.
+func written(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// number is a finite number between two bounds.
+func number(least, most float64) shape[float64] {
+	return shape[float64]{
+		kind:    "number",
+		allowed: fmt.Sprintf("a number from %v to %v", least, most),
+		render:  func(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) },
+		number:  true,
+		parse: func(text string) (float64, string) {
+			value, err := strconv.ParseFloat(text, 64)
+			switch {
+			case err != nil || math.IsNaN(value):
+				return 0, "is not a number"
+			case value < least:
+				return 0, fmt.Sprintf("is below %v", least)
+			case value > most:
+				return 0, fmt.Sprintf("is above %v", most)
+			}
+			return value, ""
+		},
+	}
+}
+
+// checked is a text that a function finds nothing wrong with. An empty text means that nothing is set, where the
+// function allows it.
+func checked(kind, allowed string, wrong func(string) string) shape[string] {
+	return shape[string]{
+		kind:    kind,
+		allowed: allowed,
+		render:  func(value string) string { return value },
+		parse:   func(text string) (string, string) { return text, wrong(text) },
+	}
+}
+
+// optional allows a text to be empty.
+func optional(s shape[string]) shape[string] {
+	parse := s.parse
+	s.parse = func(text string) (string, string) {
+		if text == "" {
+			return "", ""
+		}
+		return parse(text)
+	}
+	return s
+}
+
+func oneOf(values ...string) shape[string] {
+	return checked("word", strings.Join(values[:len(values)-1], ", ")+" or "+values[len(values)-1], func(text string) string {
+		if !slices.Contains(values, text) {
+			return "is unknown"
+		}
+		return ""
+	})
+}
+
+func level() shape[slog.Level] {
+	levels := []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+	return shape[slog.Level]{
+		kind: "word", allowed: "debug, info, warn or error",
+		render: func(l slog.Level) string { return strings.ToLower(l.String()) },
+		parse: func(text string) (slog.Level, string) {
+			for _, l := range levels {
+				if strings.EqualFold(text, l.String()) {
+					return l, ""
+				}
+			}
+			return 0, "is unknown"
+		},
+	}
+}
+
+func httpURL() shape[string] {
+	return checked("URL", "the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090", func(text string) string {
+		if text == "" {
+			return "is missing"
+		}
+		parsed, err := url.Parse(text)
+		switch {
+		case err != nil, parsed.Scheme != "http" && parsed.Scheme != "https", parsed.Hostname() == "":
+			return "is not an http or https URL"
+		case parsed.RawQuery != "" || parsed.Fragment != "":
+			return "has a query or a fragment"
+		}
+		return ""
+	})
+}
+
+// hasCredentials reports whether a text that is to be a URL holds a user's name or password: it may not be shown.
+func hasCredentials(text string) bool {
+	before, _, found := strings.Cut(text, "@")
+	return found && strings.Contains(before, "://")
+}
+
+func address(example string) shape[string] {
+	return checked("address", "host:port to listen on, such as "+example, func(text string) string {
+		_, port, err := net.SplitHostPort(text)
+		if err != nil {
+			return "is not host:port"
+		}
+		if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+			return "has no port between 0 and 65535"
+		}
+		return ""
+	})
+}
+
+// readableFile is the path of a file that can be read now; it may be another one later.
+func readableFile() shape[string] {
+	return checked("file", "the path of a file that the server may read", func(text string) string {
+		file, err := os.Open(text)
+		if err != nil {
+			return "cannot be read: " + cause(err)
+		}
+		defer file.Close()
+		if info, err := file.Stat(); err != nil || info.IsDir() {
+			return "is a directory"
+		}
+		return ""
+	})
+}
+
+func directory() shape[string] {
+	return checked("directory", "the path of a directory that the server may read", func(text string) string {
+		if text == "" {
+			return "is missing"
+		}
+		if _, err := os.ReadDir(text); err != nil {
+			return "cannot be read: " + cause(err)
+		}
+		return ""
+	})
+}
+
+// token is a secret of one line.
+func token() shape[string] {
+	s := checked("secret", "one line of printable characters, without spaces", func(text string) string {
+		if strings.Contains(text, " ") {
+			return "holds a space"
+		}
+		if text == redacted {
+			return "is the placeholder that `wva config` prints"
+		}
+		return ""
+	})
+	s.secret = true
+	return s
+}
+
+func hostName() shape[string] {
+	return checked("name", "a host's name, such as prometheus.example.com", func(text string) string {
+		if strings.ContainsAny(text, ":/ \t\n") {
+			return "is not the name of a host"
+		}
+		return ""
+	})
+}
+
+func labelName() shape[string] {
+	return checked("name", "letters, digits and underscores, not beginning with a digit", func(text string) string {
+		for i, c := range []byte(text) {
+			if !(c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && '0' <= c && c <= '9') {
+				return "is not the name of a label"
+			}
+		}
+		if text == "" {
+			return "is missing"
+		}
+		return ""
+	})
+}
