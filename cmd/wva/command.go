@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wva-project/wva/config"
+)
+
+const long = `wva decides how many replicas of each variant of a model should run, by what engines and gateways report to Prometheus,
+and tells KEDA over gRPC.
+
+Each setting has a place in the configuration file, an environment variable and a flag, in order of growing strength. The
+variable of a flag is its name in upper case after WVA_, with underscores: that of --prometheus-url is WVA_PROMETHEUS_URL.
+A bearer token has no flag; it is read from --prometheus-bearer-token-file, or else from WVA_PROMETHEUS_BEARER_TOKEN.
+
+The configuration file is read again when it changes. What is wrong in it is logged, and the configuration in force stays.`
+
+const examples = `  wva --prometheus-url http://127.0.0.1:9099 --manifests deploy/samples
+  wva --config /etc/wva/config.yaml --log-format json
+  wva config --config /etc/wva/config.yaml --origins`
+
+// helpWidth is how wide the help of flags is printed.
+const helpWidth = 120
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "wva",
+		Short:         "The autoscaler for LLM inference on Kubernetes: the server that KEDA asks",
+		Long:          long,
+		Example:       examples,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			c, err := config.Load(command.Flags())
+			if err != nil {
+				return faulty(err)
+			}
+			s, err := newServer(command.Context(), c, command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return s.run(command.Context())
+		},
+	}
+	withSettings(root)
+	root.AddCommand(newConfigCommand(), newVersionCommand())
+	return root
+}
+
+func newConfigCommand() *cobra.Command {
+	var origins bool
+	var output string
+	command := &cobra.Command{
+		Use:   "config",
+		Short: "Print the effective configuration, secrets redacted",
+		Long: `Print the configuration that the file, the environment and the flags make, in the form of a configuration file. Secrets are
+redacted. Where something is wrong, every fault is printed instead, and the command fails.`,
+		Example: `  wva config --config /etc/wva/config.yaml --origins
+  wva config --config /etc/wva/config.yaml --output json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if output != "yaml" && output != "json" {
+				return fmt.Errorf("output %q is unknown; write yaml or json", output)
+			}
+			c, err := config.Load(command.Flags())
+			if err != nil {
+				return faulty(err)
+			}
+			for _, warning := range c.Warnings() {
+				fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
+			}
+			_, err = fmt.Fprint(command.OutOrStdout(), shown(c, output == "json", origins))
+			return err
+		},
+	}
+	command.Flags().BoolVar(&origins, "origins", false, "say where each value came from")
+	command.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	withSettings(command)
+	return command
+}
+
+func shown(c *config.Config, json, origins bool) string {
+	switch {
+	case json && origins:
+		return c.EffectiveJSONWithOrigins()
+	case json:
+		return c.EffectiveJSON()
+	case origins:
+		return c.EffectiveWithOrigins()
+	}
+	return c.Effective()
+}
+
+// faulty puts every fault of a configuration on a line of its own.
+func faulty(err error) error {
+	return fmt.Errorf("the configuration is faulty:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+}
+
+// withSettings gives a command a flag for each setting, in the order of the table.
+func withSettings(command *cobra.Command) {
+	command.Flags().SortFlags = false
+	config.AddFlags(command.Flags())
+	wrapped := fmt.Sprintf(".LocalFlags.FlagUsagesWrapped %d ", helpWidth)
+	command.SetUsageTemplate(strings.ReplaceAll(command.UsageTemplate(), ".LocalFlags.FlagUsages ", wrapped))
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wva-project/wva/scaler"
+)
+
+const (
+	// headerTimeout bounds how long a caller may take to say what it wants.
+	headerTimeout = 5 * time.Second
+	// answerTimeout bounds an answer: metrics of a large fleet are megabytes.
+	answerTimeout = 30 * time.Second
+	// lastAnswers bounds how long requests may take to end once gRPC has ended.
+	lastAnswers = time.Second
+)
+
+// serveHTTP serves health and metrics until gRPC has ended, so that probes see readiness go first.
+func (s *server) serveHTTP(ctx context.Context, answered <-chan struct{}) error {
+	h := &http.Server{
+		Handler: s.handler(ctx), ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(s.http) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving HTTP on %s: %w", s.http.Addr(), err)
+	case <-answered:
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+	defer cancel()
+	if err := h.Shutdown(bounded); err != nil {
+		_ = h.Close() // whoever still reads is cut off
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving HTTP on %s: %w", s.http.Addr(), err)
+	}
+	return nil
+}
+
+// handler answers as the scaler's handler does, but is not ready once the context has ended. The collector, and its metrics
+// with it, change with the configuration.
+func (s *server) handler(ctx context.Context) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" && ctx.Err() != nil {
+			http.Error(w, "shutting down", http.StatusServiceUnavailable)
+			return
+		}
+		scaler.NewHTTPHandler(s.board, prometheus.Gatherers{s.registry, s.settings.Load().metrics}).ServeHTTP(w, r)
+	})
+}

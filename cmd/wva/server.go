@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
+	"github.com/wva-project/wva/planner"
+	"github.com/wva-project/wva/scaler"
+)
+
+// server is the product wired together. It decides nothing itself.
+type server struct {
+	logger    *slog.Logger
+	level     *slog.LevelVar
+	settings  atomic.Pointer[settings] // replaced whole
+	manifests *inventory.Directory
+	registry  *prometheus.Registry
+	board     *scaler.Board
+	loop      *scaler.Loop
+	lookout   *scaler.Lookout
+	scaler    *scaler.Server
+	grpc      net.Listener
+	http      net.Listener
+
+	lookAtConfig time.Duration // how often; zero: config's default
+}
+
+// newServer wires a server and opens its ports; run makes it work. Its error names every fault.
+func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, error) {
+	s := &server{level: new(slog.LevelVar), registry: prometheus.NewRegistry()}
+	s.logger = newLogger(log, c.Log, s.level)
+	for _, warning := range c.Warnings() {
+		s.logger.Warn("configuration may not be what is meant", "warning", warning)
+	}
+	current, err := newSettings(c, s.logger)
+	s.settings.Store(current)
+	faults := []error{err}
+	if s.manifests, err = inventory.OpenDirectory(inventory.DirectoryOptions{Path: c.Manifests, Logger: s.logger}); err != nil {
+		faults = append(faults, err)
+	}
+	if err := errors.Join(append(faults, s.decide(c), s.serve(c))...); err != nil {
+		return nil, err
+	}
+	if err := s.listen(ctx, c); err != nil {
+		current.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// decide makes what observes, plans and posts.
+func (s *server) decide(c *config.Config) (err error) {
+	s.board = scaler.NewBoard(scaler.BoardOptions{MaxAge: c.MaxPlanAge})
+	if s.lookout, err = scaler.NewLookout(scaler.LookoutOptions{Board: s.board, Queues: s.queues, Variants: s.variants}); err != nil {
+		return err
+	}
+	s.loop, err = scaler.NewLoop(scaler.LoopOptions{
+		Observe: s.observe, Plan: s.plan, Board: s.board, Watch: s.lookout.Look,
+		Interval: c.Interval, Offset: c.Prometheus.Lag, Logger: s.logger, Registerer: s.registry,
+	})
+	return err
+}
+
+// serve makes what answers.
+func (s *server) serve(c *config.Config) error {
+	options := scaler.ServerOptions{Board: s.board, Logger: s.logger, Registerer: s.registry}
+	if files := tlsOf(c); !files.IsZero() {
+		var err error
+		if options.TLS, err = scaler.NewTLSConfig(files, s.logger); err != nil {
+			return err
+		}
+	}
+	s.registry.MustRegister(builtFrom().metric(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var err error
+	s.scaler, err = scaler.NewServer(options)
+	return err
+}
+
+func (s *server) listen(ctx context.Context, c *config.Config) error {
+	var network net.ListenConfig
+	var grpcErr, httpErr error
+	if s.grpc, grpcErr = network.Listen(ctx, "tcp", c.GRPC.Address); grpcErr != nil {
+		grpcErr = fmt.Errorf("listening for gRPC: %w; set grpc.address to an address that is free", grpcErr)
+	}
+	if s.http, httpErr = network.Listen(ctx, "tcp", c.HTTP.Address); httpErr != nil {
+		httpErr = fmt.Errorf("listening for HTTP: %w; set http.address to an address that is free", httpErr)
+	}
+	err := errors.Join(grpcErr, httpErr)
+	if err != nil {
+		for _, listener := range []net.Listener{s.grpc, s.http} {
+			if listener != nil {
+				_ = listener.Close() // nothing was accepted
+			}
+		}
+	}
+	return err
+}
+
+// run works until the context ends, and returns once everything that it started has ended.
+func (s *server) run(ctx context.Context) error {
+	s.logger.Info("starting", "version", builtFrom().String(), "grpc", s.grpc.Addr().String(), "http", s.http.Addr().String(),
+		"prometheus", s.settings.Load().config.Prometheus.URL, "config", s.settings.Load().config.File())
+	group, ctx := errgroup.WithContext(ctx)
+	answered := make(chan struct{}) // closed once gRPC has ended
+	group.Go(func() error {
+		defer close(answered)
+		return s.scaler.Serve(ctx, s.grpc)
+	})
+	group.Go(func() error { return s.serveHTTP(ctx, answered) })
+	group.Go(func() error { return s.loop.Run(ctx) })
+	group.Go(func() error { return s.manifests.Watch(ctx, func() { s.loop.Trigger("manifests") }) })
+	group.Go(func() error { return s.watchConfig(ctx) })
+	group.Go(func() error { return s.announce(ctx) })
+	err := group.Wait()
+	s.settings.Load().close()
+	s.logger.Info("stopped")
+	return err
+}
+
+// announce logs what becomes of the server.
+func (s *server) announce(ctx context.Context) error {
+	select {
+	case <-s.board.Changed():
+		s.logger.Info("ready: the first plan is posted")
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	s.logger.Info("stopping")
+	return nil
+}
+
+func (s *server) watchConfig(ctx context.Context) error {
+	return config.Watch(ctx, config.WatchOptions{
+		Current: s.settings.Load().config, Every: s.lookAtConfig, Apply: s.apply,
+		Refused: func(err error) {
+			s.logger.Error("configuration file is not taken, the configuration in force stays", "faults", err)
+		},
+	})
+}
+
+// apply puts a new configuration in force.
+func (s *server) apply(c *config.Config, change config.Change) error {
+	next, err := newSettings(c, s.logger)
+	if err != nil {
+		return err
+	}
+	before := s.settings.Swap(next)
+	before.close()
+	s.level.Set(c.Log.Level)
+	s.loop.SetInterval(c.Interval)
+	s.loop.Trigger("configuration")
+	s.logger.Info("configuration reloaded", "changed", change.Reloaded)
+	if len(change.Pending) > 0 {
+		s.logger.Warn("settings are changed in the configuration file and need a restart", "settings", change.Pending)
+	}
+	for _, warning := range c.Warnings() {
+		s.logger.Warn("configuration may not be what is meant", "warning", warning)
+	}
+	return nil
+}
+
+// observe fills the tables of a snapshot.
+func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+	current, declared := s.settings.Load(), s.manifests.Tables()
+	seen := current.collector.Collect(ctx, now)
+	missing := seen.Missing
+	for _, problem := range declared.Problems {
+		missing = append(missing, problem.Missing())
+	}
+	return fleet.Snapshot{
+		Time: now, Models: current.config.Models, Accelerators: current.config.Accelerators,
+		Variants: declared.Variants, Workloads: declared.Workloads, Pools: declared.Pools,
+		Usages: seen.Usages, Loads: append(seen.Loads, s.lookout.Seen(now)...), Standing: standing, Missing: missing,
+	}, nil
+}
+
+func (s *server) plan(snapshot fleet.Snapshot) fleet.Plan {
+	return planner.Plan(snapshot, s.settings.Load().policy)
+}
+
+func (s *server) queues(ctx context.Context, now time.Time) ([]fleet.Load, error) {
+	return s.settings.Load().collector.Queues(ctx, now)
+}
+
+func (s *server) variants() []fleet.Variant { return s.manifests.Tables().Variants }
+
+func newLogger(w io.Writer, c config.Log, level *slog.LevelVar) *slog.Logger {
+	level.Set(c.Level)
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == config.FormatJSON {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

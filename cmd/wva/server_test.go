@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/demo/promstore"
+	"github.com/wva-project/wva/fleet"
+	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+)
+
+func (s *started) dial(t *testing.T, secured credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	connection, err := grpc.NewClient(s.grpc.Addr().String(), grpc.WithTransportCredentials(secured))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, connection.Close()) })
+	return connection
+}
+
+func (s *started) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.http.Addr().String()+path, nil)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(body)
+}
+
+// metric returns the value of a series of the server's own metrics.
+func (s *started) metric(t *testing.T, series string) float64 {
+	t.Helper()
+	_, page := s.get(t, "/metrics")
+	_, after, found := strings.Cut(page, "\n"+series+" ")
+	require.True(t, found, "no series %s", series)
+	text, _, _ := strings.Cut(after, "\n")
+	value, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return value
+}
+
+func metricsOf(name string) *externalscaler.GetMetricsRequest {
+	return &externalscaler.GetMetricsRequest{ScaledObjectRef: reference(name), MetricName: "wva"}
+}
+
+func reference(name string) *externalscaler.ScaledObjectRef {
+	return &externalscaler.ScaledObjectRef{Namespace: "llm", Name: name, ScalerMetadata: map[string]string{"modelID": model}}
+}
+
+func TestServerAnswersFromPrometheusAndManifestsUntilItIsStopped(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 2, "1")
+	now := time.Now()
+	w.load("chat-5f-0", now, 20, 2)
+	w.load("chat-5f-1", now, 20, 2)
+	s := w.start()
+	s.log.await("ready")
+
+	connection := s.dial(t, insecure.NewCredentials())
+	keda := externalscaler.NewExternalScalerClient(connection)
+	answer, err := keda.GetMetrics(t.Context(), metricsOf("chat"))
+	require.NoError(t, err)
+	require.Len(t, answer.GetMetricValues(), 1)
+	require.GreaterOrEqual(t, answer.GetMetricValues()[0].GetMetricValue(), int64(1))
+	active, err := keda.IsActive(t.Context(), reference("chat"))
+	require.NoError(t, err)
+	require.True(t, active.GetResult())
+	listed, err := wvav1.NewOperatorServiceClient(connection).ListVariants(t.Context(), &wvav1.ListVariantsRequest{})
+	require.NoError(t, err)
+	require.Len(t, listed.GetVariants(), 1)
+	chat := listed.GetVariants()[0]
+	require.False(t, chat.GetHeld(), chat.GetReasonText())
+	require.Equal(t, int32(2), chat.GetReady())
+	require.NotNil(t, chat.Saturation)
+
+	code, _ := s.get(t, "/readyz")
+	require.Equal(t, http.StatusOK, code)
+	code, _ = s.get(t, "/healthz")
+	require.Equal(t, http.StatusOK, code)
+	for _, name := range []string{
+		`wva_desired_replicas{accelerator="L40S",model="` + model + `",namespace="llm",target_kind="Deployment",target_name="chat"}`,
+		`wva_collector_queries_total{query="gauges",result="success"}`, `wva_cycles_total{result="ok"}`, "go_goroutines", "process_start_time_seconds",
+	} {
+		require.Positive(t, s.metric(t, name), name)
+	}
+
+	stream, err := keda.StreamIsActive(t.Context(), reference("chat"))
+	require.NoError(t, err)
+	_, err = stream.Header()
+	require.NoError(t, err)
+	require.NoError(t, s.stop())
+	_, err = stream.Recv()
+	require.ErrorIs(t, err, io.EOF, "streams end without an error")
+	s.log.await("stopped")
+}
+
+func TestServerHoldsWhilePrometheusIsDownAndSaysSoOnce(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 3, "1")
+	w.url = "http://127.0.0.1:1"
+	s := w.start()
+	require.Contains(t, s.log.await("metrics cannot be observed")["reason"], "check the address of Prometheus")
+	s.log.await("ready")
+	keda := externalscaler.NewExternalScalerClient(s.dial(t, insecure.NewCredentials()))
+	answer, err := keda.GetMetrics(t.Context(), metricsOf("chat"))
+	require.NoError(t, err)
+	require.Equal(t, int64(3), answer.GetMetricValues()[0].GetMetricValue(), "what is there stays")
+
+	require.NoError(t, s.loop.Once(t.Context(), time.Now()))
+	require.NoError(t, s.loop.Once(t.Context(), time.Now()))
+	require.NoError(t, s.stop())
+	for {
+		line := s.log.next()
+		require.NotContains(t, line["msg"], "metrics cannot be observed", "it was said already")
+		if line["msg"] == "stopped" {
+			break
+		}
+	}
+}
+
+// next returns the next line.
+func (j *journal) next() map[string]any {
+	j.Helper()
+	line, open := <-j.lines
+	if !open {
+		j.Fatal("the log ended")
+	}
+	return line
+}
+
+func TestServerWakesAModelForAQueueAtTheGateway(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 0, "1")
+	now := time.Now().Truncate(15 * time.Second).Add(2 * time.Second)
+	queue := func(second int, length float64) {
+		labels := promstore.Labels("namespace", "llm", "model_name", model, "pod", "gateway-0")
+		require.NoError(t, w.store.Scrape("gateway", now.Add(time.Duration(second)*time.Second), []promstore.Sample{
+			{Name: "inference_extension_flow_control_queue_size", Labels: labels, Value: length},
+			{Name: "inference_objective_request_total", Labels: labels, Value: 7},
+		}))
+	}
+	for second := -900; second <= 0; second += 5 {
+		queue(second, 0)
+	}
+	s, err := newServer(t.Context(), w.config("--models", "[{model: llm/"+model+", scaleToZero: true}]"), io.Discard)
+	require.NoError(t, err)
+	defer s.close(t)
+	wanted := func() int {
+		decision, found := s.board.Lookup(fleet.VariantID{Namespace: "llm", Name: "chat"})
+		require.True(t, found)
+		require.True(t, decision.Known)
+		return decision.Replicas
+	}
+	require.NoError(t, s.loop.Once(t.Context(), now))
+	require.Zero(t, wanted())
+	wake, err := s.lookout.Look(t.Context(), now.Add(time.Second))
+	require.NoError(t, err)
+	require.False(t, wake)
+
+	queue(5, 3)
+	wake, err = s.lookout.Look(t.Context(), now.Add(6*time.Second))
+	require.NoError(t, err)
+	require.True(t, wake)
+	require.NoError(t, s.loop.Once(t.Context(), now.Add(6*time.Second)), "before the regular queries show the queue")
+	require.Positive(t, wanted())
+}
+
+// close ends a server that never ran.
+func (s *server) close(t *testing.T) {
+	t.Helper()
+	require.NoError(t, errors.Join(s.grpc.Close(), s.http.Close()))
+	s.settings.Load().close()
+}
+
+func TestServerReloadsItsConfigurationAndRefusesAFaultyOne(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 1, "1")
+	path := filepath.Join(t.TempDir(), "wva.yaml")
+	write := func(text string) {
+		require.NoError(t, os.WriteFile(path+".new", []byte(text), 0o600))
+		require.NoError(t, os.Rename(path+".new", path))
+	}
+	write("")
+	s := w.start("--config", path)
+	s.log.await("ready")
+	require.Equal(t, 10*time.Minute, s.settings.Load().policy.Retention)
+
+	write("policy: {retention: 20m}\ninterval: 30s\nsaturation: {kvThreshold: 0.7}\ngrpc: {address: ':7'}\nmaxPlanAge: 10m")
+	require.Equal(t, []any{"interval", "saturation.kvThreshold", "policy.retention"}, s.log.await("configuration reloaded")["changed"])
+	require.Equal(t, []any{"maxPlanAge"}, s.log.await("settings are changed in the configuration file and need a restart")["settings"], "the address is given by a flag")
+	require.InDelta(t, 1, s.metric(t, `wva_cycle_triggers_total{reason="configuration"}`), 0, "a cycle follows at once")
+	current := s.settings.Load()
+	require.Equal(t, 20*time.Minute, current.policy.Retention)
+	require.InDelta(t, 0.7, current.policy.Saturation.KVThreshold, 0)
+	require.Equal(t, 30*time.Second, current.config.Interval)
+
+	write("interval: never")
+	require.Contains(t, s.log.await("configuration file is not taken")["faults"], `interval: "never" is not a duration`)
+	require.Same(t, current, s.settings.Load())
+
+	notPEM := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(notPEM, []byte("x"), 0o600))
+	write("prometheus: {caFile: " + notPEM + "}")
+	require.Contains(t, s.log.await("configuration file is not taken")["faults"], "PEM")
+	require.Same(t, current, s.settings.Load())
+}
+
+func TestServerSeesManifestsThatChange(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 1, "1")
+	s := w.start()
+	s.log.await("ready")
+	w.variant("more", 2, "2")
+	for held := 0.0; held < 2; {
+		held, _ = s.log.await("cycle done")["held"].(float64)
+	}
+	decision, found := s.board.Lookup(fleet.VariantID{Namespace: "llm", Name: "more"})
+	require.True(t, found)
+	require.Equal(t, 2, decision.Replicas)
+	require.InDelta(t, 1, s.metric(t, `wva_cycle_triggers_total{reason="manifests"}`), 0)
+}
+
+func TestServerIsNotReadyOnceItStops(t *testing.T) {
+	w := newWorld(t)
+	s, err := newServer(t.Context(), w.config(), io.Discard)
+	require.NoError(t, err)
+	defer s.close(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ready := func() (int, string) {
+		answer := httptest.NewRecorder()
+		s.handler(ctx).ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil))
+		return answer.Code, answer.Body.String()
+	}
+	code, why := ready()
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Contains(t, why, "nothing is decided yet")
+	require.NoError(t, s.loop.Once(t.Context(), time.Now()))
+	code, _ = ready()
+	require.Equal(t, http.StatusOK, code)
+	cancel()
+	code, why = ready()
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "shutting down\n", why)
+}
+
+func TestServerServesTLSToClientsThatAreAllowed(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 2, "1")
+	files := newCertificates(t)
+	s := w.start("--grpc-tls-cert-file", files.path("server.pem"), "--grpc-tls-key-file", files.path("server.key"),
+		"--grpc-tls-client-ca-file", files.path("ca.pem"), "--grpc-tls-allowed-clients", "keda-operator")
+	s.log.await("ready")
+	ask := func(secured credentials.TransportCredentials) error {
+		_, err := externalscaler.NewExternalScalerClient(s.dial(t, secured)).GetMetrics(t.Context(), metricsOf("chat"))
+		return err
+	}
+	require.NoError(t, ask(credentials.NewTLS(files.client(t, "keda"))))
+	require.Error(t, ask(credentials.NewTLS(files.client(t, "stranger"))))
+	require.Error(t, ask(credentials.NewTLS(&tls.Config{RootCAs: files.authorities, MinVersion: tls.VersionTLS12})), "without a certificate")
+	require.Error(t, ask(insecure.NewCredentials()))
+}
+
+func TestEveryFaultOfTheWiringIsReportedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	notPEM := filepath.Join(t.TempDir(), "x.pem")
+	require.NoError(t, os.WriteFile(notPEM, []byte("x"), 0o600))
+	c := w.config("--prometheus-ca-file", notPEM, "--grpc-tls-cert-file", notPEM, "--grpc-tls-key-file", notPEM)
+	require.NoError(t, os.Remove(w.manifests))
+	_, err := newServer(t.Context(), c, io.Discard)
+	require.ErrorContains(t, err, "authorities of Prometheus' certificate")
+	require.ErrorContains(t, err, "TLS of the server")
+	require.ErrorContains(t, err, "directory of manifests")
+}
+
+func TestAPortThatIsTakenIsSaidWithTheSettingToChange(t *testing.T) {
+	w := newWorld(t)
+	taken := httptest.NewServer(http.NotFoundHandler())
+	defer taken.Close()
+	_, err := newServer(t.Context(), w.config("--http-address", strings.TrimPrefix(taken.URL, "http://")), io.Discard)
+	require.ErrorContains(t, err, "address already in use; set http.address to an address that is free")
+}
+
+func TestFaultyDefinitionsAreHeldWithTheirFaults(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 3, "cheap")
+	s, err := newServer(t.Context(), w.config(), io.Discard)
+	require.NoError(t, err)
+	defer s.close(t)
+	require.NoError(t, s.loop.Once(t.Context(), time.Now()))
+	decision, found := s.board.Lookup(fleet.VariantID{Namespace: "llm", Name: "chat"})
+	require.True(t, found)
+	require.True(t, decision.Held)
+	require.Equal(t, 3, decision.Replicas)
+	require.Equal(t, fleet.CodeInvalidDefinition, decision.Reason.Code)
+	require.Contains(t, decision.Reason.Text, `variantCost "cheap"`)
+}
+
+func TestLogHasTheFormAndLevelOfTheConfiguration(t *testing.T) {
+	var text strings.Builder
+	level := new(slog.LevelVar)
+	logger := newLogger(&text, config.Log{Level: slog.LevelWarn, Format: config.FormatText}, level)
+	logger.Info("quiet")
+	logger.Warn("loud")
+	level.Set(slog.LevelInfo)
+	logger.Info("louder")
+	require.NotContains(t, text.String(), "quiet")
+	require.Regexp(t, `level=WARN msg=loud\n.*level=INFO msg=louder\n`, text.String())
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wva-project/wva/collector"
+	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/planner"
+	"github.com/wva-project/wva/scaler"
+)
+
+// settings is a configuration with all that is made of it anew when it is reloaded.
+type settings struct {
+	config    *config.Config
+	policy    planner.Policy
+	transport http.RoundTripper
+	collector *collector.Collector
+	metrics   *prometheus.Registry // the collector's own
+}
+
+func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
+	s := &settings{config: c, policy: policyOf(c), metrics: prometheus.NewRegistry()}
+	var err error
+	if s.transport, err = collector.NewTransport(transportOf(c.Prometheus)); err != nil {
+		return nil, err
+	}
+	options := queriesOf(c)
+	options.RoundTripper, options.Registerer, options.Logger = s.transport, s.metrics, logger
+	if s.collector, err = collector.New(options); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// close ends the connections that nobody uses.
+func (s *settings) close() { (&http.Client{Transport: s.transport}).CloseIdleConnections() }
+
+func transportOf(p config.Prometheus) collector.TransportOptions {
+	return collector.TransportOptions{
+		CAFile: p.CAFile, CertFile: p.CertFile, KeyFile: p.KeyFile, ServerName: p.ServerName,
+		BearerToken: p.BearerToken, BearerTokenFile: p.BearerTokenFile,
+	}
+}
+
+func queriesOf(c *config.Config) collector.Options {
+	p := c.Prometheus
+	return collector.Options{
+		Address: p.URL, Interval: c.Interval, Lag: p.Lag, Timeout: p.QueryTimeout,
+		Window: p.Windows.Latest, PeakWindow: p.Windows.Peak, TrendWindow: p.Windows.Trend, IdleWindow: c.IdleWindow(), LongWindow: p.Windows.Long,
+		SaturatedWaiting: c.Saturation.QueueThreshold,
+		NamespaceLabel:   p.Labels.Namespace, PodLabel: p.Labels.Pod, ModelLabel: p.Labels.Model,
+	}
+}
+
+func policyOf(c *config.Config) planner.Policy {
+	policy := planner.Policy{
+		DrainWithin: c.Policy.DrainWithin, HoldFor: c.Policy.HoldFor, Startup: c.Policy.Startup, Retention: c.Policy.Retention,
+		MetricsGrace: c.Policy.MetricsGrace, ShrinkMargin: c.Policy.ShrinkMargin, Reaction: c.Policy.Reaction, Settle: c.Policy.Settle,
+		Horizon: c.Policy.Horizon,
+	}
+	thresholds := &policy.Saturation
+	thresholds.KVThreshold, thresholds.QueueThreshold, thresholds.KVSpare = c.Saturation.KVThreshold, c.Saturation.QueueThreshold, c.Saturation.KVSpare
+	thresholds.ThroughputMargin, thresholds.ITLMargin, thresholds.ITLStretch = c.Saturation.ThroughputMargin, c.Saturation.ITLMargin, c.Saturation.ITLStretch
+	return policy
+}
+
+func tlsOf(c *config.Config) scaler.TLSFiles {
+	t := c.GRPC.TLS
+	return scaler.TLSFiles{Cert: t.CertFile, Key: t.KeyFile, ClientCA: t.ClientCAFile, AllowedNames: t.AllowedClients}
+}

@@ -1,0 +1,153 @@
+package inventory
+
+import (
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// product is a label that names the kind of accelerator of a node, and the resources by which such are counted.
+type product struct {
+	label     string
+	resources []corev1.ResourceName
+}
+
+// products returns the labels that are read; of two labels about one resource the first counts.
+func products() []product {
+	return []product{
+		{"nvidia.com/gpu.product", []corev1.ResourceName{"nvidia.com/gpu"}},
+		{"cloud.google.com/gke-accelerator", []corev1.ResourceName{"nvidia.com/gpu"}},
+		{"amd.com/gpu.product-name", []corev1.ResourceName{"amd.com/gpu"}},
+		{"gpu.intel.com/product", []corev1.ResourceName{"gpu.intel.com/i915", "gpu.intel.com/xe"}},
+	}
+}
+
+// gpuResources returns the resources by which accelerators are counted.
+func gpuResources() []corev1.ResourceName {
+	return []corev1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"}
+}
+
+// shortNames returns the names by which accelerators are usually called, as parts of the products' names.
+func shortNames() map[string]bool {
+	names := map[string]bool{}
+	for name := range strings.FieldsSeq(`
+		T4 V100 A10 A10G A16 A30 A40 A100 L4 L20 L40 L40S H20 H100 H200 GH200 H800 B100 B200 GB200 B300 GB300
+		MI210 MI250 MI250X MI300A MI300X MI308X MI325X MI350X MI355X`) {
+		names[name] = true
+	}
+	return names
+}
+
+// accelerator returns the name of a product. A slice or a share of a GPU keeps the label's text: it is not the whole.
+func (o Options) accelerator(label string) fleet.Accelerator {
+	if name, found := o.Accelerators[label]; found {
+		return name
+	}
+	parts := strings.FieldsFunc(strings.ToUpper(label), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
+	known, name := shortNames(), ""
+	for _, part := range parts {
+		switch {
+		case part == "MIG" || part == "SHARED":
+			return fleet.Accelerator(label)
+		case name == "" && known[part]:
+			name = part
+		}
+	}
+	if name == "" {
+		return fleet.Accelerator(label)
+	}
+	return fleet.Accelerator(name)
+}
+
+// selected returns the accelerator that a pod's node selector or required node affinity asks for; "" where neither does, or
+// where several would do.
+func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
+	if template == nil {
+		return ""
+	}
+	for _, product := range products() {
+		if value := template.Spec.NodeSelector[product.label]; value != "" {
+			return o.accelerator(value)
+		}
+	}
+	affinity := template.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for _, product := range products() {
+		if name, only := o.demanded(terms, product.label); only {
+			return name
+		}
+	}
+	return ""
+}
+
+// demanded returns the one accelerator that every term asks for by a label; false where some term does not, or they differ.
+func (o Options) demanded(terms []corev1.NodeSelectorTerm, label string) (fleet.Accelerator, bool) {
+	var name fleet.Accelerator
+	for _, term := range terms {
+		asks := false
+		for _, expression := range term.MatchExpressions {
+			if expression.Key != label || expression.Operator != corev1.NodeSelectorOpIn {
+				continue
+			}
+			for _, value := range expression.Values {
+				other := o.accelerator(value)
+				if name != "" && other != name {
+					return "", false
+				}
+				name = other
+			}
+			asks = len(expression.Values) > 0
+		}
+		if !asks {
+			return "", false
+		}
+	}
+	return name, name != ""
+}
+
+// templateGPUs returns how many accelerators a pod of the template takes.
+func templateGPUs(template *corev1.PodTemplateSpec) (total int) {
+	if template == nil {
+		return 0
+	}
+	for _, name := range gpuResources() {
+		total += requested(template.Spec, name)
+	}
+	return total
+}
+
+// requested returns how much of a resource a pod holds: what its containers ask for together, or one init container alone.
+func requested(pod corev1.PodSpec, name corev1.ResourceName) int {
+	together, alone := 0, 0
+	for _, container := range pod.Containers {
+		together += asked(container, name)
+	}
+	for _, container := range pod.InitContainers {
+		if always := corev1.ContainerRestartPolicyAlways; container.RestartPolicy != nil && *container.RestartPolicy == always {
+			together += asked(container, name)
+		} else {
+			alone = max(alone, asked(container, name))
+		}
+	}
+	return max(together, alone)
+}
+
+// asked returns how much of an extended resource a container asks for: request and limit are the same where both are given.
+func asked(container corev1.Container, name corev1.ResourceName) int {
+	if quantity, found := container.Resources.Limits[name]; found {
+		return whole(quantity)
+	}
+	return whole(container.Resources.Requests[name])
+}
+
+// whole returns a quantity as a number that cannot overflow a sum.
+func whole(quantity resource.Quantity) int {
+	return int(max(0, min(quantity.Value(), math.MaxInt32)))
+}

@@ -1,0 +1,188 @@
+package inventory
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// limits is what the arguments of an engine say of one replica; 0 where they say nothing.
+type limits struct {
+	sequences int     // requests in a batch
+	tokens    float64 // room of the KV cache
+}
+
+// dialect is how an engine calls its limits: flags without leading dashes, with '-' for '_'. An empty name: it has no such
+// flag.
+type dialect struct {
+	engine    fleet.Engine
+	sequences string
+	tokens    string // room of the KV cache in tokens
+	blocks    string // room of the KV cache in blocks
+	blockSize string // tokens in a block; its default depends on the platform, so it has to be said
+	// ranks are the names of the number of engines that share a pod; the limits hold for each of them.
+	ranks []string
+}
+
+func dialects() []dialect {
+	return []dialect{
+		{
+			engine: fleet.EngineVLLM, sequences: "max-num-seqs", blocks: "num-gpu-blocks-override", blockSize: "block-size",
+			ranks: []string{"data-parallel-size-local", "dpl", "data-parallel-size", "dp"},
+		},
+		{engine: fleet.EngineSGLang, sequences: "max-running-requests", tokens: "max-total-tokens"},
+	}
+}
+
+// readLimits returns the limits that the first container says which says any.
+func readLimits(template *corev1.PodTemplateSpec, engine fleet.Engine) limits {
+	if template == nil {
+		return limits{}
+	}
+	for _, dialect := range dialects() {
+		if dialect.engine != engine {
+			continue
+		}
+		for _, container := range template.Spec.Containers {
+			if found := dialect.read(flagsOf(container)); found != (limits{}) {
+				return found
+			}
+		}
+	}
+	return limits{}
+}
+
+func (d dialect) read(flags map[string]string) limits {
+	ranks := 1
+	for _, name := range d.ranks {
+		if n := count(flags[name]); n > 0 {
+			ranks = n
+			break
+		}
+	}
+	tokens := float64(count(flags[d.tokens]))
+	if blocks := float64(count(flags[d.blocks])) * float64(count(flags[d.blockSize])); blocks > 0 {
+		tokens = blocks
+	}
+	return limits{sequences: ranks * count(flags[d.sequences]), tokens: float64(ranks) * tokens}
+}
+
+// count returns a positive whole number; 0 where the text is none, or is larger than any limit of an engine.
+func count(text string) int {
+	const largest = 1 << 31
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n >= largest {
+		return 0
+	}
+	return int(n)
+}
+
+// flagsOf returns the flags of a container's command line by name: "--max-num-seqs=64", "--max-num-seqs 64" and
+// "--max_num_seqs=64" are the same. Of one that is repeated the last counts, as engines read them.
+func flagsOf(container corev1.Container) map[string]string {
+	words := commandLine(container)
+	flags := map[string]string{}
+	for i, word := range words {
+		name, isFlag := strings.CutPrefix(word, "-")
+		if !isFlag {
+			continue
+		}
+		name, value, joined := strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		if !joined && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+			value = words[i+1]
+		}
+		if name != "" {
+			flags[strings.ReplaceAll(name, "_", "-")] = value
+		}
+	}
+	return flags
+}
+
+// commandLine returns the words of command and arguments. A word with white space in it that is no flag is taken for a
+// shell's script and split as a shell does it. Variables take the values that the container's environment spells out.
+func commandLine(container corev1.Container) []string {
+	environment := make(map[string]string, len(container.Env))
+	for _, variable := range container.Env {
+		environment[variable.Name] = variable.Value
+	}
+	var words []string
+	for _, list := range [][]string{container.Command, container.Args} {
+		for _, word := range list {
+			word = expand(word, environment)
+			if strings.HasPrefix(word, "-") || !strings.ContainsAny(word, " \t\n") {
+				words = append(words, word)
+			} else {
+				words = append(words, shellWords(word)...)
+			}
+		}
+	}
+	return words
+}
+
+// variable matches Kubernetes' $(NAME) and the shell's $NAME, ${NAME} and ${NAME:-default}.
+var variable = regexp.MustCompile(`\$\((\w+)\)|\$(\w+)|\$\{(\w+)(?::?-([^}]*))?\}`)
+
+// expand replaces variables by their values; those without one by their default, or nothing.
+func expand(word string, environment map[string]string) string {
+	if !strings.Contains(word, "$") {
+		return word
+	}
+	return variable.ReplaceAllStringFunc(word, func(reference string) string {
+		parts := variable.FindStringSubmatch(reference)
+		if value := environment[parts[1]+parts[2]+parts[3]]; value != "" {
+			return value
+		}
+		return parts[4]
+	})
+}
+
+// shellWords splits a script into words at white space and at the signs that end a command. Quotes keep what they enclose
+// together, a backslash keeps the next character, and a comment is left out.
+func shellWords(script string) []string {
+	var words []string
+	var word strings.Builder
+	started := false
+	end := func() {
+		if started {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		started = false
+	}
+	for i := 0; i < len(script); i++ {
+		switch c := script[i]; {
+		case strings.IndexByte(" \t\r\n;&|()<>", c) >= 0:
+			end()
+		case c == '#' && !started:
+			i += lineLength(script[i:]) - 1
+		case c == '\\' && i+1 < len(script):
+			i++
+			if script[i] != '\n' {
+				word.WriteByte(script[i])
+				started = true
+			}
+		case c == '\'' || c == '"':
+			length := max(0, strings.IndexByte(script[i+1:], c))
+			word.WriteString(script[i+1 : i+1+length])
+			i += length + 1
+			started = true
+		default:
+			word.WriteByte(c)
+			started = true
+		}
+	}
+	end()
+	return words
+}
+
+// lineLength returns the length of the text's first line without its end.
+func lineLength(text string) int {
+	if end := strings.IndexByte(text, '\n'); end >= 0 {
+		return end
+	}
+	return len(text)
+}

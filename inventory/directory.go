@@ -1,0 +1,282 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of a directory.
+const (
+	defaultPollInterval = time.Second
+	defaultMaxFileBytes = 16 << 20
+)
+
+// DirectoryOptions say which manifests are read, and how.
+type DirectoryOptions struct {
+	// Path is the directory. Its files that end in .yaml, .yml or .json are read, not its subdirectories. Required.
+	Path string
+	// PollInterval is how often Watch looks for changes. Default: 1 s.
+	PollInterval time.Duration
+	// MaxFileBytes is the size from which on a file is refused. Default: 16 MiB.
+	MaxFileBytes int64
+	// Tables say how objects are read. Default: as its zero value has it.
+	Tables Options
+	// Logger takes a warning for each problem, once, and a line when what was read has changed. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Directory is a directory of manifests: ScaledObjects, workloads, pods and nodes as kubectl get -o yaml prints them.
+//
+// A fault takes nothing away that was there: where a file cannot be read whole any more, what it held when it last could
+// stays in force until it is repaired. Of a file that never could be read whole, what can be read counts. A file that is
+// removed takes its objects with it.
+type Directory struct {
+	options DirectoryOptions
+	current atomic.Pointer[view]
+
+	mu       sync.Mutex // held through a reading
+	listed   listing    // what the content in force was read from; without files that are to be read again
+	pending  listing    // what was seen at the last look, where it is not what is listed
+	waited   int        // looks since the change was first seen
+	files    map[string]file
+	unlisted string // why the directory itself cannot be read; empty where it can
+}
+
+// view is what a directory holds at one time.
+type view struct {
+	tables Tables
+	counts Counts
+}
+
+// Counts say how much a directory holds.
+type Counts struct {
+	Files   int // that are read
+	Objects int
+	Skipped int // objects of kinds that are not read
+}
+
+// file is one file of the directory.
+type file struct {
+	content  content   // in force
+	whole    bool      // the content in force was read without a fault
+	problems []Problem // of the latest reading
+}
+
+// OpenDirectory reads the directory once. It fails where the directory cannot be read; what is wrong with its files is in
+// the tables' problems.
+func OpenDirectory(options DirectoryOptions) (*Directory, error) {
+	if options.PollInterval <= 0 {
+		options.PollInterval = defaultPollInterval
+	}
+	if options.MaxFileBytes <= 0 {
+		options.MaxFileBytes = defaultMaxFileBytes
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &Directory{options: options, files: map[string]file{}}
+	d.current.Store(&view{})
+	found, err := list(options.Path)
+	if err != nil {
+		return nil, fmt.Errorf("directory of manifests: %w; give a directory that can be read", err)
+	}
+	d.load(found, found)
+	d.publish()
+	return d, nil
+}
+
+// Tables returns what the directory says, from memory. It never waits.
+func (d *Directory) Tables() Tables { return d.current.Load().tables }
+
+// Counts returns how much was read.
+func (d *Directory) Counts() Counts { return d.current.Load().counts }
+
+// load reads the files that are new or have changed, and forgets those that are gone. A file whose state is not the
+// expected one is still being written: it is read, and read again at the next look.
+func (d *Directory) load(found, expected listing) {
+	files, listed := make(map[string]file, len(found)), make(listing, len(found))
+	for name, info := range found {
+		before, known := d.files[name]
+		if known && same(d.listed[name], info) {
+			files[name], listed[name] = before, info
+			continue
+		}
+		data, err := d.readFile(name, info)
+		files[name] = before.next(name, data, err)
+		if err == nil && same(expected[name], info) {
+			listed[name] = info
+		}
+	}
+	d.files, d.listed, d.pending, d.waited = files, listed, nil, 0
+}
+
+// readFile reads a file that is not larger than allowed.
+func (d *Directory) readFile(name string, info fs.FileInfo) ([]byte, error) {
+	switch limit := d.options.MaxFileBytes; {
+	case info == nil:
+		return nil, errors.New("the file it links to cannot be read")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is no regular file")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("has %d bytes, more than the %d that are read; split it", info.Size(), limit)
+	}
+	f, err := os.Open(filepath.Join(d.options.Path, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, d.options.MaxFileBytes+1))
+	if err == nil && int64(len(data)) > d.options.MaxFileBytes {
+		err = errors.New("grows while it is read")
+	}
+	return data, err
+}
+
+// next returns the file after a reading of it.
+func (f file) next(name string, data []byte, err error) file {
+	read := content{}
+	if err != nil {
+		read.problems = []Problem{{Object: name, Text: err.Error(), Remedy: "make it a readable file, or remove it"}}
+	} else {
+		read = readManifests(name, data)
+	}
+	holds := f.content.documents > 0
+	if err == nil && holds && read.documents == 0 && len(read.problems) == 0 {
+		// Most often what wrote it failed halfway: a file that is meant to be gone is removed.
+		read.problems = []Problem{{Object: name, Text: "holds nothing any more", Remedy: "write its objects anew, or remove the file"}}
+	}
+	switch {
+	case len(read.problems) == 0:
+		return file{content: read, whole: true}
+	case holds && (f.whole || read.documents == 0):
+		for i := range read.problems {
+			read.problems[i].Text += "; until that is repaired, what the file held before stays in force"
+		}
+		return file{content: f.content, whole: f.whole, problems: read.problems}
+	}
+	return file{content: read, problems: read.problems}
+}
+
+// publish makes tables of all files, and reports whether they differ from those before.
+func (d *Directory) publish() bool {
+	objects, problems := d.merge()
+	next := &view{tables: objects.Tables(d.options.Tables), counts: Counts{Files: len(d.files), Objects: objects.Len()}}
+	for _, f := range d.files {
+		next.counts.Skipped += f.content.skipped
+	}
+	next.tables.Problems = append(next.tables.Problems, problems...)
+	slices.SortFunc(next.tables.Problems, compareProblems)
+	before := d.current.Swap(next)
+	d.log(before, next)
+	return !reflect.DeepEqual(before.tables, next.tables)
+}
+
+// merge puts the files together, in the order of their names. Of an object that is there twice the first counts.
+func (d *Directory) merge() (Objects, []Problem) {
+	var objects Objects
+	var problems []Problem
+	if d.unlisted != "" {
+		problems = append(problems, Problem{
+			Object: d.options.Path, Text: d.unlisted + "; what was read before stays in force", Remedy: "make the directory readable",
+		})
+	} else if len(d.files) == 0 {
+		problems = append(problems, Problem{
+			Object: d.options.Path, Text: "holds no file that ends in .yaml, .yml or .json", Remedy: "put manifests there, or correct the path",
+		})
+	}
+	first := map[objectKey]string{}
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		problems = append(problems, d.files[name].problems...)
+		for _, m := range d.files[name].content.manifests {
+			if other, found := first[m.key]; found {
+				problems = append(problems, Problem{
+					Object: m.where, Text: fmt.Sprintf("holds %s, and so does %s, which counts", m.key, other), Remedy: "remove one of them",
+				})
+				continue
+			}
+			first[m.key] = m.where
+			objects.Append(m.objects)
+		}
+	}
+	return objects, problems
+}
+
+// log says once what has changed.
+func (d *Directory) log(before, now *view) {
+	for _, problem := range newProblems(before.tables.Problems, now.tables.Problems) {
+		d.options.Logger.Warn("problem in the manifests", "object", problem.Object, "problem", problem.Text, "remedy", problem.Remedy)
+	}
+	for _, problem := range newProblems(now.tables.Problems, before.tables.Problems) {
+		d.options.Logger.Info("problem in the manifests is solved", "object", problem.Object, "problem", problem.Text)
+	}
+	if before.counts != now.counts {
+		d.options.Logger.Info("manifests read", "directory", d.options.Path, "files", now.counts.Files, "objects", now.counts.Objects,
+			"skipped", now.counts.Skipped, "variants", len(now.tables.Variants))
+	}
+}
+
+// newProblems returns the problems that are now there and were not before.
+func newProblems(before, now []Problem) []Problem {
+	known := make(map[Problem]bool, len(before))
+	for _, problem := range before {
+		known[problem] = true
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(problem Problem) bool { return known[problem] })
+}
+
+// listing is the files of a directory by name. The info of a file that cannot be looked at is nil.
+type listing map[string]fs.FileInfo
+
+// list returns the manifests of a directory. Hidden files, which editors and mounts leave there, are none.
+func list(path string) (listing, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	found := listing{}
+	for _, entry := range entries {
+		switch strings.ToLower(filepath.Ext(entry.Name())) {
+		case ".yaml", ".yml", ".json":
+		default:
+			continue
+		}
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(path, entry.Name())) // of what a link points at
+		if err != nil {
+			info = nil
+		} else if info.IsDir() {
+			continue
+		}
+		found[entry.Name()] = info
+	}
+	return found, nil
+}
+
+// equal reports whether two listings show the same files in the same state.
+func (l listing) equal(other listing) bool {
+	for name, info := range l {
+		if !same(info, other[name]) {
+			return false
+		}
+	}
+	return len(l) == len(other)
+}
+
+// same reports whether two looks at a file show the same file unchanged. What cannot be looked at is never unchanged.
+func same(a, b fs.FileInfo) bool {
+	return a != nil && b != nil && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
+}

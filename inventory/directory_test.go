@@ -1,0 +1,188 @@
+package inventory
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// folder is a directory of a test, read and watched.
+type folder struct {
+	t       *testing.T
+	path    string
+	watched *Directory
+
+	mu      sync.Mutex
+	changes int
+	log     bytes.Buffer
+}
+
+// Write takes the log.
+func (f *folder) Write(line []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log.Write(line)
+}
+
+// changed counts what is told.
+func (f *folder) changed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes++
+}
+
+// told returns how often a change was told, and what was logged.
+func (f *folder) told() (changes int, log string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changes, f.log.String()
+}
+
+// toldTimes fails where changes were not told that often.
+func (f *folder) toldTimes(want int, why ...any) {
+	f.t.Helper()
+	changes, _ := f.told()
+	require.Equal(f.t, want, changes, why...)
+}
+
+// warnedTimes fails where the log does not hold that many warnings.
+func (f *folder) warnedTimes(want int, why ...any) {
+	f.t.Helper()
+	_, log := f.told()
+	require.Equal(f.t, want, strings.Count(log, "level=WARN"), why...)
+}
+
+func newFolder(t *testing.T, files map[string]string) *folder {
+	t.Helper()
+	f := &folder{t: t, path: t.TempDir()}
+	for name, text := range files {
+		f.write(name, text)
+	}
+	return f
+}
+
+func (f *folder) write(name, text string) {
+	f.t.Helper()
+	require.NoError(f.t, os.WriteFile(filepath.Join(f.path, name), []byte(text), 0o644))
+}
+
+func (f *folder) open(options DirectoryOptions) *Directory {
+	f.t.Helper()
+	options.Path = f.path
+	options.Logger = slog.New(slog.NewTextHandler(f, nil))
+	d, err := OpenDirectory(options)
+	require.NoError(f.t, err)
+	f.watched = d
+	return d
+}
+
+// watch watches the directory in a bubble of its own time, while the story runs.
+func (f *folder) watch(story func()) {
+	f.t.Helper()
+	synctest.Test(f.t, func(t *testing.T) {
+		f.open(DirectoryOptions{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- f.watched.Watch(ctx, f.changed) }()
+		story()
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// settle lets enough looks pass for a change to be read, and none beyond.
+func (f *folder) settle() {
+	time.Sleep(2*defaultPollInterval + defaultPollInterval/2)
+	synctest.Wait()
+}
+
+// nodes returns the names of the nodes that are in force.
+func (f *folder) nodes() string {
+	var names []string
+	for _, pool := range f.watched.Tables().Pools {
+		for _, node := range pool.Nodes {
+			names = append(names, node.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func l4(name string) string { return node(name, "NVIDIA-L4", "") }
+
+func TestDirectoryThatCannotBeReadIsRefused(t *testing.T) {
+	_, err := OpenDirectory(DirectoryOptions{Path: filepath.Join(t.TempDir(), "none")})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "give a directory")
+	file := filepath.Join(t.TempDir(), "file.yaml")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	_, err = OpenDirectory(DirectoryOptions{Path: file})
+	require.Error(t, err)
+}
+
+func TestFilesThatAreRead(t *testing.T) {
+	f := newFolder(t, map[string]string{
+		"a.yaml": l4("a"), "b.yml": l4("b"), "c.json": `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`, "d.YAML": l4("d"),
+		"e.txt": l4("e"), ".hidden.yaml": l4("f"), "g.yaml~": l4("g"), ".#h.yaml": l4("h"),
+	})
+	require.NoError(t, os.Mkdir(filepath.Join(f.path, "sub.yaml"), 0o755))
+	outside := filepath.Join(t.TempDir(), "outside")
+	require.NoError(t, os.WriteFile(outside, []byte(l4("linked")), 0o644))
+	require.NoError(t, os.Symlink(outside, filepath.Join(f.path, "link.yaml")))
+	d := f.open(DirectoryOptions{})
+	require.Equal(t, "a b d linked", f.nodes())
+	require.Equal(t, Counts{Files: 5, Objects: 4, Skipped: 1}, d.Counts())
+	require.Empty(t, d.Tables().Problems)
+}
+
+func TestFileThatCannotBeReadIsAProblemAndTheOthersCount(t *testing.T) {
+	f := newFolder(t, map[string]string{"a.yaml": l4("a"), "large.yaml": "# " + strings.Repeat("x", 2000)})
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(f.path, "dangling.yaml")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(f.path, "pipe.yaml"), 0o644))
+	d := f.open(DirectoryOptions{MaxFileBytes: 1000})
+	require.Equal(t, "a", f.nodes())
+	problems := d.Tables().Problems
+	require.Len(t, problems, 3)
+	require.Equal(t, "dangling.yaml: the file it links to cannot be read; make it a readable file, or remove it", problems[0].String())
+	require.Equal(t, "large.yaml: has 2002 bytes, more than the 1000 that are read; split it; make it a readable file, or remove it", problems[1].String())
+	require.Equal(t, "pipe.yaml: is no regular file; make it a readable file, or remove it", problems[2].String())
+}
+
+func TestEmptyDirectoryIsAProblem(t *testing.T) {
+	d := newFolder(t, nil).open(DirectoryOptions{})
+	require.Len(t, d.Tables().Problems, 1)
+	require.Contains(t, d.Tables().Problems[0].Text, "holds no file")
+}
+
+func TestObjectThatIsThereTwiceCountsOnceAndIsAProblem(t *testing.T) {
+	f := newFolder(t, map[string]string{"a.yaml": scaled("x", `variantCost: "1"`), "b.yaml": "---\n" + scaled("x", `variantCost: "2"`)})
+	tables := f.open(DirectoryOptions{}).Tables()
+	require.Len(t, tables.Variants, 1)
+	require.InDelta(t, 1.0, tables.Variants[0].Cost, 0)
+	require.Contains(t, tables.Problems, Problem{
+		Object: "b.yaml, document 1 (line 1)",
+		Text:   "holds ScaledObject llm/x, and so does a.yaml, document 1 (line 1), which counts",
+		Remedy: "remove one of them",
+	})
+}
+
+func TestReloadKeepsTheOptions(t *testing.T) {
+	f := newFolder(t, map[string]string{"a.yaml": l4("a")})
+	d := f.open(DirectoryOptions{Tables: Options{Accelerators: map[string]fleet.Accelerator{"NVIDIA-L4": "small"}}})
+	f.write("b.yaml", l4("b"))
+	d.look()
+	require.True(t, d.look())
+	require.Len(t, d.Tables().Pools, 1)
+	require.Equal(t, fleet.Accelerator("small"), d.Tables().Pools[0].Accelerator)
+}

@@ -1,0 +1,13 @@
+// Package inventory turns Kubernetes objects into the tables of a snapshot that say what there is: variants, workloads with
+// their pods, and accelerators on nodes.
+//
+// It has two halves. Decode and Objects.Tables are pure: objects in, tables out, sorted, the same for the same objects in
+// any order. Directory feeds them from a directory of manifests, for use without a cluster; a watch of an API server feeds
+// them in the same way.
+//
+// Units: replicas and accelerators are whole numbers, durations are time.Duration, times are UTC.
+//
+// Limits: what an object does not say stays unsaid (zero, or a missing row). Accelerators are counted by extended resources
+// and node labels; dynamic resource allocation and slices of a GPU (MIG) are not read. Whether a node autoscaler stands
+// behind a pool is not told by its nodes, so fleet.Pool.Elastic is never set here.
+package inventory

@@ -1,0 +1,120 @@
+package inventory
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	goyaml "sigs.k8s.io/yaml/goyaml.v3"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+func FuzzManifests(f *testing.F) {
+	// Seeds are small: the samples as a whole would keep the fuzzer at shortening them.
+	for _, text := range []string{
+		scaled("a", "role: cook") + "\n---\n" + deployment("a", 1, "command: [sh, -c, 'vllm serve --max-num-seqs ${N:-3}']"),
+		scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: a}"),
+		"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: a}\nspec: {leaderWorkerTemplate: {size: 2, workerTemplate: {}}}",
+		node("a", "NVIDIA-L4", "unschedulable: true") + "\n---\n" + holder("p", "a", 1, "phase: Running"),
+		pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:02:00"}.String(),
+		pod{name: "p", status: "containerStatuses: [{name: e, state: {waiting: {reason: ErrImagePull}}}]"}.String(),
+		"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: p}}]\n...\n--- text\n",
+		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"a"},"spec":{"replicas":3.5}}]}`,
+		"a: &x [*x]\nb: *x",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkAliases(t, data)
+		read := readManifests("f.yaml", data)
+		var objects Objects
+		for _, m := range read.manifests {
+			objects.Append(m.objects)
+		}
+		tables := objects.Tables(Options{})
+		for _, problem := range append(read.problems, tables.Problems...) {
+			if problem.Object == "" || problem.Text == "" || problem.Remedy == "" || !utf8.ValidString(problem.String()) {
+				t.Fatalf("problem %+v", problem)
+			}
+		}
+		checkTables(t, tables)
+		if again := objects.Tables(Options{}); !reflect.DeepEqual(again, tables) {
+			t.Fatalf("the same objects, two tables:\n%+v\n%+v", tables, again)
+		}
+	})
+}
+
+// checkAliases compares the search for aliases with a parser of another make.
+func checkAliases(t *testing.T, data []byte) {
+	if !utf8.Valid(data) {
+		return
+	}
+	for _, document := range splitDocuments(data) {
+		var root goyaml.Node
+		if goyaml.Unmarshal(document.data, &root) != nil {
+			continue
+		}
+		if _, found := alias(document.data); !found && hasAlias(&root) {
+			t.Fatalf("an alias was overlooked in %q", document.data)
+		}
+	}
+}
+
+func hasAlias(node *goyaml.Node) bool {
+	if node.Kind == goyaml.AliasNode {
+		return true
+	}
+	return slices.ContainsFunc(node.Content, hasAlias)
+}
+
+// checkTables fails where the tables break what their comments promise.
+func checkTables(t *testing.T, tables Tables) {
+	for _, w := range tables.Workloads {
+		if w.Replicas < 0 || w.Startup < 0 || w.Startup > longestStartup || w.MaxSequences < 0 || !(w.KVTokens >= 0) {
+			t.Fatalf("workload %+v", w)
+		}
+	}
+	for _, pool := range tables.Pools {
+		if pool.Accelerator == "" || len(pool.Nodes) == 0 {
+			t.Fatalf("pool %+v", pool)
+		}
+		for _, node := range pool.Nodes {
+			if node.Allocatable < 0 || node.Taken < 0 {
+				t.Fatalf("node %+v", node)
+			}
+		}
+	}
+	snapshot := fleet.Snapshot{Workloads: tables.Workloads, Pools: tables.Pools}
+	data, err := fleet.EncodeSnapshot(snapshot)
+	if err != nil {
+		t.Fatalf("the tables cannot be dumped: %v", err)
+	}
+	if _, err := fleet.DecodeSnapshot(data); err != nil {
+		t.Fatalf("the dump cannot be read: %v\n%s", err, data)
+	}
+}
+
+func FuzzCommandLine(f *testing.F) {
+	f.Add("sh", "vllm serve m \\\n --max-num-seqs ${N:-64} # --max-num-seqs 8")
+	f.Add("--max_num_seqs", "64")
+	f.Add("-c", `exec 'a b' "--max-num-seqs=$N" && x; --max-num-seqs`)
+	f.Fuzz(func(t *testing.T, command, argument string) {
+		container := corev1.Container{
+			Command: []string{command}, Args: []string{argument}, Env: []corev1.EnvVar{{Name: "N", Value: "$N"}},
+		}
+		template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
+		for _, engine := range []fleet.Engine{fleet.EngineVLLM, fleet.EngineSGLang} {
+			if found := readLimits(template, engine); found.sequences < 0 || !(found.tokens >= 0) {
+				t.Fatalf("limits %+v", found)
+			}
+		}
+		for _, word := range shellWords(argument) {
+			if len(word) > len(argument) {
+				t.Fatalf("the word %q is longer than the script", word)
+			}
+		}
+	})
+}

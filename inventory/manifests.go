@@ -1,0 +1,246 @@
+package inventory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// problemsShown is how many problems of one file are told apart; the rest are counted.
+	problemsShown = 20
+	// defaultNamespace is where kubectl puts an object that names no namespace.
+	defaultNamespace = "default"
+)
+
+// content is what a file of manifests holds.
+type content struct {
+	documents int // that are not blank
+	manifests []manifest
+	skipped   int // objects of kinds that are not read
+	problems  []Problem
+}
+
+// manifest is one object of a file.
+type manifest struct {
+	key     objectKey
+	where   string // file and document
+	objects Objects
+}
+
+// readManifests reads a file of manifests, YAML or JSON, with any number of documents and lists. What cannot be read is a
+// problem, and the rest is read all the same.
+func readManifests(name string, data []byte) content {
+	var c content
+	if !utf8.Valid(data) {
+		c.problems = []Problem{{Object: name, Text: "is not UTF-8", Remedy: "save it as UTF-8"}}
+		return c
+	}
+	for _, document := range splitDocuments(data) {
+		c.read(name, document)
+	}
+	if more := len(c.problems) - problemsShown; more > 0 {
+		c.problems = append(c.problems[:problemsShown:problemsShown], Problem{
+			Object: name, Text: fmt.Sprintf("has %d problems more", more), Remedy: "correct the first ones",
+		})
+	}
+	return c
+}
+
+// read reads one document.
+func (c *content) read(name string, document document) {
+	where := fmt.Sprintf("%s, document %d (line %d)", name, document.number, document.line)
+	value, err := document.decode()
+	switch fields, isObject := value.(map[string]any); {
+	case err != nil:
+		c.documents++
+		c.problems = append(c.problems, Problem{Object: where, Text: err.Error(), Remedy: asPrinted})
+	case value == nil: // comments only
+	case !isObject:
+		c.documents++
+		c.problems = append(c.problems, Problem{Object: where, Text: "is no object", Remedy: asPrinted})
+	default:
+		c.documents++
+		c.add(where, &unstructured.Unstructured{Object: fields})
+	}
+}
+
+// add decodes an object, or each item of a list.
+func (c *content) add(where string, u *unstructured.Unstructured) {
+	if items, isList := u.Object["items"].([]any); isList && strings.HasSuffix(u.GetKind(), "List") {
+		c.addItems(where, u, items)
+		return
+	}
+	if u.GetAPIVersion() == "" || u.GetKind() == "" {
+		c.problems = append(c.problems, Problem{
+			Object: where, Text: "has no apiVersion and kind, so it is no manifest", Remedy: asPrinted + ", or move it elsewhere",
+		})
+		return
+	}
+	if u.GetNamespace() == "" && !isNode(u) {
+		if err := unstructured.SetNestedField(u.Object, defaultNamespace, "metadata", "namespace"); err != nil {
+			c.problems = append(c.problems, Problem{Object: where, Text: "its metadata is no object", Remedy: asPrinted})
+			return
+		}
+	}
+	objects, err := Decode(u)
+	switch {
+	case err != nil:
+		text := strings.TrimSuffix(err.Error(), "; "+asPrinted)
+		c.problems = append(c.problems, Problem{Object: where, Text: text, Remedy: asPrinted})
+	case objects.Len() == 0:
+		c.skipped++
+	default:
+		c.manifests = append(c.manifests, manifest{keyOf(u), where, objects})
+	}
+}
+
+// addItems decodes the items of a list. Those of a typed list, such as a PodList, need not say what they are.
+func (c *content) addItems(where string, list *unstructured.Unstructured, items []any) {
+	for i, item := range items {
+		at := fmt.Sprintf("%s, item %d", where, i+1)
+		fields, isObject := item.(map[string]any)
+		if !isObject {
+			c.problems = append(c.problems, Problem{Object: at, Text: "is no object", Remedy: asPrinted})
+			continue
+		}
+		u := &unstructured.Unstructured{Object: fields}
+		if kind := strings.TrimSuffix(list.GetKind(), "List"); kind != "" && u.GetKind() == "" {
+			u.SetKind(kind)
+			u.SetAPIVersion(list.GetAPIVersion())
+		}
+		c.add(at, u)
+	}
+}
+
+func isNode(u *unstructured.Unstructured) bool {
+	return u.GetKind() == kindNode && u.GetAPIVersion() == "v1"
+}
+
+// document is one document of a file.
+type document struct {
+	number int // from 1
+	line   int // in the file, from 1
+	data   []byte
+}
+
+// splitDocuments splits a file at the lines that begin or end a document ("---", "..."). Blank documents are left out.
+func splitDocuments(data []byte) []document {
+	var documents []document
+	start, startLine, line := 0, 1, 0
+	cut := func(end int) {
+		if text := data[start:end]; len(bytes.TrimSpace(text)) > 0 {
+			documents = append(documents, document{len(documents) + 1, startLine, text})
+		}
+	}
+	for at := 0; at < len(data); {
+		line++
+		length := len(data) - at
+		if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
+			length = end + 1
+		}
+		if mark := boundary(data[at : at+length]); mark > 0 {
+			cut(at)
+			start, startLine = at+mark, line
+		}
+		at += length
+	}
+	cut(len(data))
+	return documents
+}
+
+// boundary returns the length of the mark with which a line begins or ends a document; 0 where it has none.
+func boundary(line []byte) int {
+	const length = 3
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return 0
+	}
+	if rest := line[length:]; len(rest) > 0 && !bytes.ContainsAny(rest[:1], " \t\r\n") {
+		return 0
+	}
+	return length
+}
+
+// decode returns what the document holds: an object, a list, a scalar, or nil for nothing.
+func (d document) decode() (any, error) {
+	data := d.data
+	if !json.Valid(data) {
+		if name, found := alias(data); found {
+			return nil, fmt.Errorf("uses the YAML alias *%s: aliases are not read, since a few of them can expand to more than fits into memory", name)
+		}
+		converted, err := yaml.YAMLToJSONStrict(data)
+		if err != nil {
+			return nil, errors.New(d.relocate(err.Error()))
+		}
+		data = converted
+	}
+	var value any
+	if err := utiljson.Unmarshal(data, &value); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+var lineNumber = regexp.MustCompile(`line (\d+)`)
+
+// relocate makes a parser's line numbers those of the file, and its text one line.
+func (d document) relocate(text string) string {
+	text = lineNumber.ReplaceAllStringFunc(text, func(found string) string {
+		n, err := strconv.Atoi(strings.TrimPrefix(found, "line "))
+		if err != nil {
+			return found
+		}
+		return fmt.Sprintf("line %d", n+d.line-1)
+	})
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// alias returns the name of an alias: a word that stands behind a '*' and, as an anchor, behind a '&'. It may take plain
+// text for one, and never misses one.
+func alias(data []byte) (string, bool) {
+	anchors := words(data, '&')
+	if len(anchors) == 0 {
+		return "", false
+	}
+	for name := range words(data, '*') {
+		if anchors[name] {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// words returns the words that stand behind a mark which does not itself follow a letter or digit.
+func words(data []byte, mark byte) map[string]bool {
+	found := map[string]bool{}
+	for at := 0; at < len(data); {
+		next := bytes.IndexByte(data[at:], mark)
+		if next < 0 {
+			break
+		}
+		at += next + 1
+		end := at
+		for end < len(data) && isNameByte(data[end]) {
+			end++
+		}
+		if end > at && (at < 2 || !isNameByte(data[at-2])) {
+			found[string(data[at:end])] = true
+		}
+		at = max(at, end)
+	}
+	return found
+}
+
+// isNameByte reports whether a byte may stand in the name of an anchor.
+func isNameByte(b byte) bool {
+	return b == '_' || b == '-' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
+}

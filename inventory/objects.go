@@ -1,0 +1,274 @@
+package inventory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
+)
+
+// Objects is what the API server holds of a fleet, decoded. Each object is in it once, in any order.
+type Objects struct {
+	ScaledObjects []scaledobject.Object
+	Targets       []Target
+	Pods          []*corev1.Pod
+	Nodes         []*corev1.Node
+}
+
+// Target is a workload that may be scaled, and the ReplicaSets and the like that stand between it and its pods.
+type Target struct {
+	ID fleet.TargetID
+	// Controller is the workload that made this one, such as the Deployment of a ReplicaSet; zero where none did.
+	Controller fleet.TargetID
+	// Replicas is the number asked for.
+	Replicas int
+	// Template is the pod of one replica, for a group of pods its leader; nil where the kind shows none.
+	Template *corev1.PodTemplateSpec
+	// Worker is the pod of the others of a group, and Workers how many there are of them; nil and 0 where a replica is one
+	// pod.
+	Worker  *corev1.PodTemplateSpec
+	Workers int
+}
+
+// Append adds the rows of other objects.
+func (o *Objects) Append(more Objects) {
+	o.ScaledObjects = append(o.ScaledObjects, more.ScaledObjects...)
+	o.Targets = append(o.Targets, more.Targets...)
+	o.Pods = append(o.Pods, more.Pods...)
+	o.Nodes = append(o.Nodes, more.Nodes...)
+}
+
+// Len returns the number of objects.
+func (o *Objects) Len() int {
+	return len(o.ScaledObjects) + len(o.Targets) + len(o.Pods) + len(o.Nodes)
+}
+
+// The kinds that are read by name. Any other kind is read where it has spec.replicas, as kinds with a scale subresource
+// have it.
+const (
+	kindScaledObject    = "ScaledObject"
+	kindPod             = "Pod"
+	kindNode            = "Node"
+	kindDeployment      = "Deployment"
+	kindReplicaSet      = "ReplicaSet"
+	kindStatefulSet     = "StatefulSet"
+	kindLeaderWorkerSet = "LeaderWorkerSet"
+
+	groupKEDA         = "keda.sh"
+	groupApps         = "apps"
+	groupLeaderWorker = "leaderworkerset.x-k8s.io"
+)
+
+// asPrinted is the remedy for an object that cannot be decoded.
+const asPrinted = "write it as kubectl get -o yaml prints it"
+
+// Decode returns one object as the tables need it; nothing where its kind is not read. The object is shared, not copied.
+// The error names the object and ends with the remedy.
+func Decode(u *unstructured.Unstructured) (Objects, error) {
+	kind := u.GroupVersionKind().GroupKind()
+	read := decoder(kind)
+	if read == nil && !asksForReplicas(u) {
+		return Objects{}, nil
+	}
+	if u.GetName() == "" {
+		return Objects{}, fmt.Errorf("a %s whose metadata.name is missing or no text; %s", u.GetKind(), asPrinted)
+	}
+	if read == nil {
+		read = decodeAnyTarget
+	}
+	objects, err := read(u)
+	if err != nil {
+		return Objects{}, fmt.Errorf("%s: %w; %s", keyOf(u), err, asPrinted)
+	}
+	return objects, nil
+}
+
+// decoder returns what reads a kind by name; nil where it is not one of them.
+func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, error) {
+	switch kind {
+	case schema.GroupKind{Group: groupKEDA, Kind: kindScaledObject}:
+		return decodeScaledObject
+	case schema.GroupKind{Kind: kindPod}:
+		return decodePod
+	case schema.GroupKind{Kind: kindNode}:
+		return decodeNode
+	case schema.GroupKind{Group: groupApps, Kind: kindDeployment},
+		schema.GroupKind{Group: groupApps, Kind: kindReplicaSet},
+		schema.GroupKind{Group: groupApps, Kind: kindStatefulSet}:
+		return decodeWorkload
+	case schema.GroupKind{Group: groupLeaderWorker, Kind: kindLeaderWorkerSet}:
+		return decodeLeaderWorkerSet
+	}
+	return nil
+}
+
+func decodeScaledObject(u *unstructured.Unstructured) (Objects, error) {
+	var object scaledobject.Object
+	if err := convert(u.Object, &object); err != nil {
+		return Objects{}, err
+	}
+	return Objects{ScaledObjects: []scaledobject.Object{object}}, nil
+}
+
+func decodePod(u *unstructured.Unstructured) (Objects, error) {
+	pod := new(corev1.Pod)
+	if err := convert(u.Object, pod); err != nil {
+		return Objects{}, err
+	}
+	return Objects{Pods: []*corev1.Pod{pod}}, nil
+}
+
+func decodeNode(u *unstructured.Unstructured) (Objects, error) {
+	node := new(corev1.Node)
+	if err := convert(u.Object, node); err != nil {
+		return Objects{}, err
+	}
+	return Objects{Nodes: []*corev1.Node{node}}, nil
+}
+
+func decodeWorkload(u *unstructured.Unstructured) (Objects, error) {
+	template, templateErr := templateAt(u, "spec", "template")
+	target, err := newTarget(u)
+	target.Template = template
+	return Objects{Targets: []Target{target}}, errors.Join(err, templateErr)
+}
+
+// decodeLeaderWorkerSet reads groups of pods: the leader is made of the workers' template where it has none of its own.
+func decodeLeaderWorkerSet(u *unstructured.Unstructured) (Objects, error) {
+	target, err := newTarget(u)
+	leader, leaderErr := templateAt(u, "spec", "leaderWorkerTemplate", "leaderTemplate")
+	worker, workerErr := templateAt(u, "spec", "leaderWorkerTemplate", "workerTemplate")
+	size, sizeErr := countAt(u, 1, "spec", "leaderWorkerTemplate", "size")
+	target.Template, target.Worker, target.Workers = leader, worker, max(0, size-1)
+	if leader == nil {
+		target.Template = worker
+	}
+	return Objects{Targets: []Target{target}}, errors.Join(err, leaderErr, workerErr, sizeErr)
+}
+
+// decodeAnyTarget reads a kind that nothing is known of but its spec.replicas. What stands at spec.template is taken where
+// it is a pod's template.
+func decodeAnyTarget(u *unstructured.Unstructured) (Objects, error) {
+	target, err := newTarget(u)
+	if template, templateErr := templateAt(u, "spec", "template"); templateErr == nil {
+		target.Template = template
+	}
+	return Objects{Targets: []Target{target}}, err
+}
+
+// newTarget returns a workload without its templates.
+func newTarget(u *unstructured.Unstructured) (Target, error) {
+	const byDefault = 1 // of every kind that has a default
+	replicas, err := countAt(u, byDefault, "spec", "replicas")
+	target := Target{
+		ID:       fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()},
+		Replicas: replicas,
+	}
+	if owner := metav1.GetControllerOf(u); owner != nil {
+		target.Controller = fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}
+	}
+	return target, err
+}
+
+// asksForReplicas reports whether an object of a kind that is not known says how many replicas it wants.
+func asksForReplicas(u *unstructured.Unstructured) bool {
+	value, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "replicas")
+	if !found || err != nil {
+		return false
+	}
+	_, isCount := value.(int64)
+	return isCount
+}
+
+// countAt returns the whole number at a path; the default where nothing stands there.
+func countAt(u *unstructured.Unstructured, byDefault int, path ...string) (int, error) {
+	value, found, err := unstructured.NestedFieldNoCopy(u.Object, path...)
+	if err != nil || !found || value == nil {
+		return byDefault, err
+	}
+	n, isCount := value.(int64)
+	if !isCount || n < 0 || n > math.MaxInt32 {
+		return byDefault, fmt.Errorf("%s is not a whole number from 0 to %d", strings.Join(path, "."), math.MaxInt32)
+	}
+	return int(n), nil
+}
+
+// templateAt returns the pod template at a path; nil where nothing stands there.
+func templateAt(u *unstructured.Unstructured, path ...string) (*corev1.PodTemplateSpec, error) {
+	value, found, err := unstructured.NestedFieldNoCopy(u.Object, path...)
+	if err != nil || !found || value == nil {
+		return nil, err
+	}
+	fields, isObject := value.(map[string]any)
+	if !isObject {
+		return nil, fmt.Errorf("%s is not a pod template", strings.Join(path, "."))
+	}
+	template := new(corev1.PodTemplateSpec)
+	if err := convert(fields, template); err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(path, "."), err)
+	}
+	return template, nil
+}
+
+// convert decodes fields into a typed object. The converter does not say where it failed, the JSON decoder does: its error
+// is the one that is returned.
+func convert(fields map[string]any, into any) error {
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, into)
+	if err == nil {
+		return nil
+	}
+	if data, marshalErr := json.Marshal(fields); marshalErr == nil {
+		if located := utiljson.Unmarshal(data, into); located != nil {
+			return located
+		}
+	}
+	return err
+}
+
+// objectKey names an object whatever the version of its kind.
+type objectKey struct{ group, kind, namespace, name string }
+
+func keyOf(u *unstructured.Unstructured) objectKey {
+	kind := u.GroupVersionKind()
+	return objectKey{kind.Group, kind.Kind, u.GetNamespace(), u.GetName()}
+}
+
+func targetKey(id fleet.TargetID) objectKey {
+	return objectKey{groupOf(id.APIVersion), id.Kind, id.Namespace, id.Name}
+}
+
+// groupOf returns the group of "group/version", "" for the core's "v1".
+func groupOf(apiVersion string) string {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return apiVersion
+	}
+	return version.Group
+}
+
+// String returns "Kind namespace/name", without a namespace where there is none.
+func (k objectKey) String() string {
+	if k.namespace == "" {
+		return k.kind + " " + k.name
+	}
+	return k.kind + " " + k.namespace + "/" + k.name
+}
+
+// sorted returns a sorted copy.
+func sorted[T any](rows []T, compare func(a, b T) int) []T {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, compare)
+	return rows
+}

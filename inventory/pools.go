@@ -1,0 +1,124 @@
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// holding is how much of a resource pods hold on a node.
+type holding struct {
+	node     string
+	resource corev1.ResourceName
+}
+
+// pools returns the accelerators on nodes, by their kind, and what is wrong with the nodes.
+func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
+	taken := o.taken()
+	nodes := map[fleet.Accelerator][]fleet.Node{}
+	var unnamed []string
+	for _, node := range o.Nodes {
+		named := map[corev1.ResourceName]bool{}
+		for _, product := range products() {
+			value := node.Labels[product.label]
+			if value == "" || named[product.resources[0]] {
+				continue
+			}
+			for _, name := range product.resources {
+				named[name] = true
+			}
+			kind := options.accelerator(value)
+			nodes[kind] = append(nodes[kind], poolNode(node, product.resources, taken))
+		}
+		if holdsUnnamed(node, named) {
+			unnamed = append(unnamed, node.Name)
+		}
+	}
+	var pools []fleet.Pool
+	for _, kind := range slices.Sorted(maps.Keys(nodes)) {
+		slices.SortFunc(nodes[kind], func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
+		pools = append(pools, fleet.Pool{Accelerator: kind, Nodes: nodes[kind]})
+	}
+	return pools, unnamedProblem(unnamed)
+}
+
+// taken adds up what pods hold that have a node and have not ended. A pod that is being deleted still holds its share.
+func (o Objects) taken() map[holding]int {
+	taken := map[holding]int{}
+	for _, pod := range o.Pods {
+		if pod.Spec.NodeName == "" || ended(pod) {
+			continue
+		}
+		for _, name := range gpuResources() {
+			if n := requested(pod.Spec, name); n > 0 {
+				taken[holding{pod.Spec.NodeName, name}] += n
+			}
+		}
+	}
+	return taken
+}
+
+// poolNode returns a node as a row of a pool.
+func poolNode(node *corev1.Node, resources []corev1.ResourceName, taken map[holding]int) fleet.Node {
+	row := fleet.Node{Name: node.Name}
+	for _, name := range resources {
+		row.Allocatable += whole(node.Status.Allocatable[name])
+		row.Taken += taken[holding{node.Name, name}]
+	}
+	if !takesPods(node) {
+		row.Allocatable = min(row.Allocatable, row.Taken)
+	}
+	return row
+}
+
+// takesPods reports whether the scheduler may place a pod on the node.
+func takesPods(node *corev1.Node) bool {
+	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || slices.ContainsFunc(node.Spec.Taints, closes) {
+		return false
+	}
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// closes reports whether a taint says that its node takes no more pods, whatever they tolerate on purpose.
+func closes(taint corev1.Taint) bool {
+	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+		return false
+	}
+	switch taint.Key {
+	case corev1.TaintNodeUnschedulable, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService,
+		"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted":
+		return true
+	}
+	return false
+}
+
+// holdsUnnamed reports whether a node has accelerators whose kind no label names.
+func holdsUnnamed(node *corev1.Node, named map[corev1.ResourceName]bool) bool {
+	return slices.ContainsFunc(gpuResources(), func(name corev1.ResourceName) bool {
+		return !named[name] && whole(node.Status.Allocatable[name]) > 0
+	})
+}
+
+// unnamedProblem returns one problem for all nodes whose accelerators no label names.
+func unnamedProblem(nodes []string) []Problem {
+	if len(nodes) == 0 {
+		return nil
+	}
+	slices.Sort(nodes)
+	text := "has accelerators whose kind no label names, so they are in no pool"
+	if len(nodes) > 1 {
+		text += fmt.Sprintf(" (%d nodes in all)", len(nodes))
+	}
+	return []Problem{{
+		Object: objectKey{kind: kindNode, name: nodes[0]}.String(),
+		Text:   text,
+		Remedy: "install the vendor's feature discovery, or label them with " + products()[0].label,
+	}}
+}

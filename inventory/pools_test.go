@@ -1,0 +1,96 @@
+package inventory
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// node returns a node with 4 nvidia.com/gpu that is ready, with further lines of its spec.
+func node(name, product, spec string) string {
+	label := ""
+	if product != "" {
+		label = "nvidia.com/gpu.product: " + product
+	}
+	return fmt.Sprintf(`apiVersion: v1
+kind: Node
+metadata: {name: %s, labels: {%s}}
+spec: {%s}
+status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: "True"}]}`, name, label, spec)
+}
+
+// holder returns a pod that holds GPUs on a node.
+func holder(name, node string, gpus int, status string) string {
+	return pod{
+		name: name, status: status,
+		spec: fmt.Sprintf("nodeName: %s\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: %d}, requests: {nvidia.com/gpu: %d}}}]", node, gpus, gpus),
+	}.String()
+}
+
+func TestPoolsHoldNodesByTheirAccelerator(t *testing.T) {
+	tables := objectsOf(t, node("b", "NVIDIA-L40S", ""), node("a", "NVIDIA-L40S", ""), node("c", "NVIDIA-H100-80GB-HBM3", ""),
+		`{apiVersion: v1, kind: Node, metadata: {name: cpu}, status: {allocatable: {cpu: 4}}}`,
+		`apiVersion: v1
+kind: Node
+metadata: {name: d, labels: {amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM}}
+status: {allocatable: {amd.com/gpu: 8}, conditions: [{type: Ready, status: "True"}]}`,
+		`apiVersion: v1
+kind: Node
+metadata: {name: e, labels: {cloud.google.com/gke-accelerator: nvidia-h100-80gb, nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}}
+status: {allocatable: {nvidia.com/gpu: 8}, conditions: [{type: Ready, status: "True"}]}`,
+	).Tables(Options{})
+	require.Empty(t, tables.Problems)
+	require.Equal(t, []fleet.Pool{
+		{Accelerator: "H100", Nodes: []fleet.Node{{Name: "c", Allocatable: 4}, {Name: "e", Allocatable: 8}}},
+		{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 4}, {Name: "b", Allocatable: 4}}},
+		{Accelerator: "MI300X", Nodes: []fleet.Node{{Name: "d", Allocatable: 8}}},
+	}, tables.Pools)
+}
+
+func TestTakenIsWhatPodsOfAllTenantsHold(t *testing.T) {
+	tables := objectsOf(t, node("a", "NVIDIA-L4", ""),
+		holder("runs", "a", 1, "phase: Running"), holder("starts", "a", 1, "phase: Pending"), holder("ended", "a", 1, "phase: Succeeded"),
+		holder("failed", "a", 1, "phase: Failed"), holder("elsewhere", "b", 1, "phase: Running"), holder("unplaced", "''", 1, "phase: Pending"),
+		pod{name: "leaves", meta: "deletionTimestamp: 2026-01-01T00:05:00Z", spec: "nodeName: a\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String(),
+	).Tables(Options{})
+	require.Equal(t, []fleet.Node{{Name: "a", Allocatable: 4, Taken: 3}}, tables.Pools[0].Nodes)
+}
+
+func TestNodeThatTakesNoMorePodsHasNothingFree(t *testing.T) {
+	notReady := `apiVersion: v1
+kind: Node
+metadata: {name: a, labels: {nvidia.com/gpu.product: NVIDIA-L4}}
+status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: %s}]}`
+	tests := []struct {
+		name string
+		node string
+		want fleet.Node
+	}{
+		{"open", node("a", "NVIDIA-L4", ""), fleet.Node{Name: "a", Allocatable: 4, Taken: 1}},
+		{"tainted for GPU pods only", node("a", "NVIDIA-L4", "taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Taken: 1}},
+		{"cordoned", node("a", "NVIDIA-L4", "unschedulable: true"), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
+		{"to be removed by the autoscaler", node("a", "NVIDIA-L4", "taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
+		{"not ready", fmt.Sprintf(notReady, `"False"`), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
+		{"not heard of", fmt.Sprintf(notReady, "Unknown"), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
+		{"preferably not", node("a", "NVIDIA-L4", "taints: [{key: karpenter.sh/disrupted, effect: PreferNoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Taken: 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tables := objectsOf(t, test.node, holder("p", "a", 1, "phase: Running")).Tables(Options{})
+			require.Equal(t, []fleet.Node{test.want}, tables.Pools[0].Nodes)
+		})
+	}
+}
+
+func TestAcceleratorsThatNoLabelNamesAreAProblem(t *testing.T) {
+	tables := objectsOf(t, node("b", "", ""), node("a", "", ""), node("c", "NVIDIA-L4", "")).Tables(Options{})
+	require.Len(t, tables.Pools, 1)
+	require.Equal(t, []Problem{{
+		Object: "Node a",
+		Text:   "has accelerators whose kind no label names, so they are in no pool (2 nodes in all)",
+		Remedy: "install the vendor's feature discovery, or label them with nvidia.com/gpu.product",
+	}}, tables.Problems)
+}

@@ -1,0 +1,149 @@
+package inventory
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
+)
+
+// Options say how objects are read. The zero value reads them by what is known of accelerators in general.
+type Options struct {
+	// Accelerators names accelerators as the catalogue does, by what labels of nodes and selectors of pods call them, such
+	// as "NVIDIA-A100-SXM4-40GB". A product without a row takes its usual short name ("H100" of "NVIDIA-H100-80GB-HBM3"), or
+	// the label's text where it has none.
+	Accelerators map[string]fleet.Accelerator
+}
+
+// Tables is what the objects say, as tables of a snapshot. All are sorted; they are shared and must not be changed.
+type Tables struct {
+	// Variants are the ScaledObjects with a trigger of ours, those with faults included.
+	Variants []fleet.Variant
+	// Workloads are what the variants scale. A target that was not seen is no row.
+	Workloads []fleet.Workload
+	// Pools are the accelerators on nodes. Of a node that takes no more pods (cordoned, not ready, or about to go) only
+	// what pods hold there counts as allocatable: nothing is free on it.
+	Pools []fleet.Pool
+	// Problems are what keeps a part of the fleet from being seen as it is meant.
+	Problems []Problem
+}
+
+// Problem is something that is wrong with what was read.
+type Problem struct {
+	// Object names what it is about: "ScaledObject llm/chat", or "pods.yaml, document 3 (line 120)".
+	Object string
+	// Text says what is wrong, and what follows from it where that is not plain.
+	Text string
+	// Remedy is what to do. It is never empty.
+	Remedy string
+}
+
+// String returns the problem as one line.
+func (p Problem) String() string { return p.Object + ": " + p.Text + "; " + p.Remedy }
+
+// Missing returns the problem as a row of a snapshot. It hides no loads.
+func (p Problem) Missing() fleet.Missing {
+	return fleet.Missing{Source: p.Object, Reason: p.Text + "; " + p.Remedy}
+}
+
+func compareProblems(a, b Problem) int {
+	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Remedy, b.Remedy))
+}
+
+// Tables returns what the objects say. It is total: what cannot be used is a problem.
+func (o Objects) Tables(options Options) Tables {
+	targets := make(map[objectKey]Target, len(o.Targets))
+	for _, target := range o.Targets {
+		targets[targetKey(target.ID)] = target
+	}
+	var t Tables
+	o.readVariants(&t, targets, options)
+	t.Workloads = o.workloads(t.Variants, targets)
+	pools, problems := o.pools(options)
+	t.Pools = pools
+	t.Problems = append(t.Problems, problems...)
+	slices.SortFunc(t.Problems, compareProblems)
+	return t
+}
+
+// readVariants fills the tables of variants, and what their ScaledObjects leave out from the targets.
+func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options Options) {
+	objects := sorted(o.ScaledObjects, func(a, b scaledobject.Object) int {
+		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
+	})
+	for _, object := range objects {
+		v, err := scaledobject.Read(object)
+		if errors.Is(err, scaledobject.ErrNotOurs) {
+			continue
+		}
+		name := objectKey{groupKEDA, kindScaledObject, object.Metadata.Namespace, object.Metadata.Name}.String()
+		if err != nil {
+			problems := definitionProblems(name, err)
+			t.Problems = append(t.Problems, problems...)
+			v.Fault = told(problems)
+		}
+		target, seen := targets[targetKey(v.Target)]
+		if seen {
+			// Two objects may write one kind in two versions: the target is the same, and so has to be its name.
+			v.Target.APIVersion = target.ID.APIVersion
+			target.complete(&v, object, options)
+		} else if v.Target.Name != "" {
+			t.Problems = append(t.Problems, Problem{
+				Object: name,
+				Text:   "its scale target " + v.Target.String() + " (" + v.Target.APIVersion + ") was not found, so its replicas are not known",
+				Remedy: "create it, or correct scaleTargetRef",
+			})
+		}
+		t.Variants = append(t.Variants, v)
+	}
+}
+
+// told returns what is wrong with an object and what to do, as one text.
+func told(problems []Problem) string {
+	texts := make([]string, len(problems))
+	for i, problem := range problems {
+		texts[i] = problem.Missing().Reason
+	}
+	return strings.Join(texts, "; ")
+}
+
+// definitionProblems returns a problem for each fault of a definition.
+func definitionProblems(name string, err error) []Problem {
+	definition, ok := errors.AsType[scaledobject.DefinitionError](err)
+	if !ok {
+		return []Problem{{Object: name, Text: err.Error(), Remedy: "correct the ScaledObject"}}
+	}
+	problems := make([]Problem, len(definition.Faults))
+	for i, fault := range definition.Faults {
+		where := strings.TrimSpace(fault.Key + " " + fault.Value)
+		problems[i] = Problem{Object: name, Text: where + " " + fault.Problem + "; allowed: " + fault.Allowed, Remedy: fault.Remedy}
+	}
+	return problems
+}
+
+// complete fills in what the ScaledObject leaves out: the accelerator and how many of them a replica takes.
+func (t Target) complete(v *fleet.Variant, object scaledobject.Object, options Options) {
+	if v.Accelerator == "" {
+		v.Accelerator = options.selected(t.Template)
+	}
+	if says(object, "gpusPerReplica") {
+		return
+	}
+	gpus := templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)
+	if gpus > 0 {
+		v.GPUsPerReplica = gpus
+	}
+}
+
+// says reports whether an external trigger of the object has the key. Such a trigger is ours: no other scaler knows it.
+func says(object scaledobject.Object, key string) bool {
+	for _, trigger := range object.Spec.Triggers {
+		if _, found := trigger.Metadata[key]; found && (trigger.Type == "external" || trigger.Type == "external-push") {
+			return true
+		}
+	}
+	return false
+}

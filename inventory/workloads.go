@@ -1,0 +1,205 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Labels by which controllers mark their pods.
+const (
+	labelTemplateHash = "pod-template-hash"                        // of a Deployment's pods: the last part of the ReplicaSet's name
+	labelGroup        = "leaderworkerset.sigs.k8s.io/name"         // the LeaderWorkerSet
+	labelWorkerIndex  = "leaderworkerset.sigs.k8s.io/worker-index" // "0" of the leader
+	leaderIndex       = "0"
+)
+
+// workloads returns a row for each target of the variants that was seen.
+func (o Objects) workloads(variants []fleet.Variant, targets map[objectKey]Target) []fleet.Workload {
+	engines := make(map[objectKey]fleet.Engine, len(variants))
+	for _, v := range variants {
+		if _, claimed := engines[targetKey(v.Target)]; !claimed {
+			engines[targetKey(v.Target)] = v.Engine
+		}
+	}
+	pods := podsByTarget(o.Pods, engines, targets)
+	var rows []fleet.Workload
+	for key, engine := range engines {
+		if target, seen := targets[key]; seen {
+			rows = append(rows, target.workload(pods[key], engine))
+		}
+	}
+	slices.SortFunc(rows, func(a, b fleet.Workload) int { return a.ID.Compare(b.ID) })
+	return rows
+}
+
+// workload returns the target with its pods as a row of the snapshot.
+func (t Target) workload(pods []*corev1.Pod, engine fleet.Engine) fleet.Workload {
+	limits := readLimits(t.Template, engine)
+	row := fleet.Workload{
+		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
+	}
+	for _, pod := range pods {
+		row.Pods = append(row.Pods, replica(pod))
+	}
+	slices.SortFunc(row.Pods, func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return row
+}
+
+// podsByTarget returns the replicas of each wanted target: its pods, for groups the leaders only. A pod that has ended is
+// no replica.
+func podsByTarget[T any](pods []*corev1.Pod, wanted map[objectKey]T, targets map[objectKey]Target) map[objectKey][]*corev1.Pod {
+	replicas := make(map[objectKey][]*corev1.Pod, len(wanted))
+	for _, pod := range pods {
+		if ended(pod) {
+			continue
+		}
+		if key, found := targetOf(pod, wanted, targets); found {
+			replicas[key] = append(replicas[key], pod)
+		}
+	}
+	return replicas
+}
+
+// ended reports whether the pod's containers have stopped for good.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// targetOf climbs from a pod over its controllers to a wanted target.
+func targetOf[T any](pod *corev1.Pod, wanted map[objectKey]T, targets map[objectKey]Target) (objectKey, bool) {
+	const highest = 4 // controllers above a pod; a cycle ends there too
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return objectKey{}, false
+	}
+	if group := pod.Labels[labelGroup]; group != "" && owner.Kind == kindStatefulSet {
+		key := objectKey{groupLeaderWorker, kindLeaderWorkerSet, pod.Namespace, group}
+		_, found := wanted[key]
+		return key, found && pod.Labels[labelWorkerIndex] == leaderIndex
+	}
+	key := objectKey{groupOf(owner.APIVersion), owner.Kind, pod.Namespace, owner.Name}
+	for range highest {
+		if _, found := wanted[key]; found {
+			return key, true
+		}
+		next, found := controllerOf(key, pod, targets)
+		if !found {
+			break
+		}
+		key = next
+	}
+	return objectKey{}, false
+}
+
+// controllerOf returns what made a workload. A ReplicaSet that was not seen betrays its Deployment by its name: that and
+// the hash which its pods carry.
+func controllerOf(key objectKey, pod *corev1.Pod, targets map[objectKey]Target) (objectKey, bool) {
+	if target, seen := targets[key]; seen {
+		return targetKey(target.Controller), target.Controller != fleet.TargetID{}
+	}
+	hash := pod.Labels[labelTemplateHash]
+	deployment, hashed := strings.CutSuffix(key.name, "-"+hash)
+	if hash == "" || !hashed || key.group != groupApps || key.kind != kindReplicaSet {
+		return objectKey{}, false
+	}
+	return objectKey{groupApps, kindDeployment, key.namespace, deployment}, true
+}
+
+// replica returns a pod as a row of a workload.
+func replica(pod *corev1.Pod) fleet.Pod {
+	row := fleet.Pod{Name: pod.Name, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil}
+	if since, ready := readySince(pod); ready {
+		row.Ready, row.ReadyAt = true, since
+	} else if !row.Terminating {
+		row.Waiting = waiting(pod)
+	}
+	return row
+}
+
+// readySince returns since when the pod has been ready; its creation where the API server does not say.
+func readySince(pod *corev1.Pod) (time.Time, bool) {
+	ready, found := podCondition(pod, corev1.PodReady)
+	if !found || ready.Status != corev1.ConditionTrue {
+		return time.Time{}, false
+	}
+	if ready.LastTransitionTime.IsZero() {
+		return pod.CreationTimestamp.UTC(), true
+	}
+	return ready.LastTransitionTime.UTC(), true
+}
+
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) (corev1.PodCondition, bool) {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == kind {
+			return condition, true
+		}
+	}
+	return corev1.PodCondition{}, false
+}
+
+// waiting returns why a pod is not ready, in the API server's words; "" where its containers run and are not ready yet. What
+// stops a pod goes before what every pod passes through.
+func waiting(pod *corev1.Pod) string {
+	if scheduled, found := podCondition(pod, corev1.PodScheduled); found && scheduled.Status == corev1.ConditionFalse && scheduled.Reason != "" {
+		return scheduled.Reason
+	}
+	passing := ""
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		switch reason := stopped(status); reason {
+		case "":
+		case "PodInitializing", "ContainerCreating":
+			passing = cmp.Or(passing, reason)
+		default:
+			return reason
+		}
+	}
+	return cmp.Or(passing, pod.Status.Reason)
+}
+
+// stopped returns why a container does not run; "" where it runs, or has done its work.
+func stopped(status corev1.ContainerStatus) string {
+	switch state := status.State; {
+	case state.Waiting != nil:
+		return state.Waiting.Reason
+	case state.Terminated != nil && state.Terminated.ExitCode != 0:
+		return cmp.Or(state.Terminated.Reason, "Error")
+	}
+	return ""
+}
+
+// longestStartup is from when on the time between a pod's creation and its readiness tells of a pod that lost its readiness
+// in between, not of a start.
+const longestStartup = 2 * time.Hour
+
+// startup returns the median time from creation to readiness over the ready pods; zero where none tells. A container that
+// was restarted makes its pod ready again later, so such pods do not tell.
+func startup(pods []*corev1.Pod) time.Duration {
+	var times []time.Duration
+	for _, pod := range pods {
+		since, ready := readySince(pod)
+		took := since.Sub(pod.CreationTimestamp.Time)
+		if ready && !restarted(pod) && took > 0 && took <= longestStartup {
+			times = append(times, took)
+		}
+	}
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	middle := len(times) / 2
+	if len(times)%2 == 1 {
+		return times[middle]
+	}
+	return (times[middle-1] + times[middle]) / 2
+}
+
+func restarted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool { return status.RestartCount > 0 })
+}

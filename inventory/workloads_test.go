@@ -1,0 +1,210 @@
+package inventory
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+func at(clock string) time.Time {
+	when, err := time.Parse(time.DateTime, "2026-01-01 "+clock)
+	if err != nil {
+		panic(err)
+	}
+	return when
+}
+
+func TestPodsBelongToTheirTargetByOwnerReferences(t *testing.T) {
+	replicaSet := func(name, owner string) string {
+		return fmt.Sprintf(`apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: %s, namespace: llm, ownerReferences: [{apiVersion: apps/v1, kind: %s, controller: true, uid: u}]}
+spec: {replicas: 1}`, name, owner)
+	}
+	statefulSet := `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: a, namespace: llm}
+spec: {replicas: 1}`
+	rollout := `apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: a, namespace: llm}
+spec: {replicas: 1}`
+	ownedByRollout := `apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: a-5f, namespace: llm, ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: a, controller: true, uid: u}]}
+spec: {replicas: 1}`
+	tests := []struct {
+		name   string
+		object string
+		others []string
+		pod    pod
+		owned  bool
+	}{
+		{"over its ReplicaSet", scaled("a"), []string{deployment("a", 1, "image: x"), replicaSet("a-5f", "Deployment, name: a")}, pod{owner: "ReplicaSet a-5f"}, true},
+		{"a ReplicaSet of another Deployment", scaled("a"), []string{deployment("a", 1, "image: x"), replicaSet("a-5f", "Deployment, name: b")}, pod{owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f"}, false},
+		{"by the name of a ReplicaSet that was not seen", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f"}, true},
+		{"a hash that is not the name's", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{owner: "ReplicaSet a-5f", labels: "pod-template-hash: 6a"}, false},
+		{"a ReplicaSet without a hash", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{owner: "ReplicaSet a-5f"}, false},
+		{"no owner", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{labels: "app: a"}, false},
+		{"a StatefulSet", scaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, pod{owner: "StatefulSet a"}, true},
+		{"another kind of that name", scaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, pod{owner: "DaemonSet a"}, false},
+		{"another group of that kind", scaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, pod{owner: "StatefulSet a", version: "apps.kruise.io/v1"}, false},
+		{
+			"a kind that only has a scale subresource", scaledTo("a", "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: a}"),
+			[]string{rollout, ownedByRollout}, pod{owner: "ReplicaSet a-5f"}, true,
+		},
+		{
+			"the ReplicaSet itself", scaledTo("a", "{kind: ReplicaSet, name: a-5f}"),
+			[]string{replicaSet("a-5f", "Deployment, name: a")}, pod{owner: "ReplicaSet a-5f"}, true,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.pod.name = "p"
+			w := workloadOf(t, append(test.others, test.object, test.pod.String())...)
+			require.Equal(t, test.owned, len(w.Pods) == 1)
+		})
+	}
+}
+
+func TestControllersThatOwnEachOtherEndTheClimb(t *testing.T) {
+	loop := func(name, owner string) string {
+		return fmt.Sprintf(`apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: %s, namespace: llm, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: %s, controller: true, uid: u}]}
+spec: {replicas: 1}`, name, owner)
+	}
+	w := workloadOf(t, scaled("a"), deployment("a", 1, "image: x"), loop("one", "two"), loop("two", "one"), pod{name: "p", owner: "ReplicaSet one"}.String())
+	require.Empty(t, w.Pods)
+}
+
+func TestOnlyLeadersAreReplicasOfAGroup(t *testing.T) {
+	group := `apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: big, namespace: llm}
+spec:
+  replicas: 2
+  leaderWorkerTemplate:
+    size: 2
+    leaderTemplate: {spec: {containers: [{name: e, args: [--max-num-seqs=64]}]}}
+    workerTemplate: {spec: {containers: [{name: e, args: [--max-num-seqs=32]}]}}`
+	member := func(name, owner, index string) string {
+		return pod{name: name, owner: owner, labels: "leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: '" + index + "'"}.String()
+	}
+	w := workloadOf(t, group, scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}"),
+		member("big-1", "StatefulSet big", "0"), member("big-1-1", "StatefulSet big-1", "1"),
+		member("big-0", "StatefulSet big", "0"), member("big-0-1", "StatefulSet big-0", "1"))
+	require.Equal(t, []string{"big-0", "big-1"}, podNames(w))
+	require.Equal(t, 2, w.Replicas)
+	require.Equal(t, 64, w.MaxSequences, "the leader's arguments count")
+}
+
+func TestReplicasAreThoseAskedFor(t *testing.T) {
+	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: llm}\n"
+	require.Equal(t, 7, workloadOf(t, scaled("a"), head+"spec: {replicas: 7}\nstatus: {replicas: 3}").Replicas)
+	require.Equal(t, 0, workloadOf(t, scaled("a"), head+"spec: {replicas: 0}\nstatus: {replicas: 3}").Replicas)
+	require.Equal(t, 1, workloadOf(t, scaled("a"), head+"spec: {paused: true}").Replicas, "the API's default")
+}
+
+func TestPodsThatHaveEndedAreNoReplicas(t *testing.T) {
+	of := func(name, phase string) string {
+		return pod{name: name, owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", status: "phase: " + phase}.String()
+	}
+	w := workloadOf(t, scaled("a"), deployment("a", 1, "image: x"),
+		of("done", "Succeeded"), of("evicted", "Failed"), of("lost", "Unknown"), of("new", "Pending"), of("up", "Running"))
+	require.Equal(t, []string{"lost", "new", "up"}, podNames(w))
+}
+
+func TestPodRowSaysSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
+	const created = `2026-01-01T00:00:00Z`
+	condition := func(kind, status, rest string) string {
+		return "conditions: [{type: " + kind + ", status: \"" + status + "\", " + rest + "}]"
+	}
+	waits := func(reason string) string { return "{name: e, state: {waiting: {reason: " + reason + "}}}" }
+	const gone = "deletionTimestamp: 2026-01-01T00:05:00Z"
+	tests := []struct {
+		name string
+		pod  pod
+		want fleet.Pod
+	}{
+		{"ready", pod{readyAt: "00:02:00"}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00")}},
+		{"ready, since when is not said", pod{status: condition("Ready", "True", "reason: x")}, fleet.Pod{Ready: true, ReadyAt: at("00:00:00")}},
+		{"ready on its way out", pod{readyAt: "00:02:00", meta: gone}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00"), Terminating: true}},
+		{"not ready on its way out", pod{meta: gone, status: "containerStatuses: [" + waits("Error") + "]"}, fleet.Pod{Terminating: true}},
+		{"loading", pod{status: condition("Ready", "False", "lastTransitionTime: "+created)}, fleet.Pod{}},
+		{"no node has room", pod{status: condition("PodScheduled", "False", "reason: Unschedulable")}, fleet.Pod{Waiting: "Unschedulable"}},
+		{"gated", pod{status: condition("PodScheduled", "False", "reason: SchedulingGated")}, fleet.Pod{Waiting: "SchedulingGated"}},
+		{"no image", pod{status: "containerStatuses: [" + waits("ImagePullBackOff") + "]"}, fleet.Pod{Waiting: "ImagePullBackOff"}},
+		{"crashes", pod{status: "containerStatuses: [" + waits("CrashLoopBackOff") + "]"}, fleet.Pod{Waiting: "CrashLoopBackOff"}},
+		{"bad configuration", pod{status: "containerStatuses: [" + waits("CreateContainerError") + "]"}, fleet.Pod{Waiting: "CreateContainerError"}},
+		{"crashed just now", pod{status: "containerStatuses: [{name: e, state: {terminated: {exitCode: 137, reason: OOMKilled}}}]"}, fleet.Pod{Waiting: "OOMKilled"}},
+		{"an init container stops it", pod{status: "initContainerStatuses: [" + waits("ErrImagePull") + "]\n  containerStatuses: [" + waits("PodInitializing") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
+		{"an init container has done its work", pod{status: "initContainerStatuses: [{name: i, state: {terminated: {exitCode: 0, reason: Completed}}}]"}, fleet.Pod{}},
+		{"what stops it before what passes", pod{status: "containerStatuses: [" + waits("ContainerCreating") + ", " + waits("ErrImagePull") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
+		{"still being made", pod{status: "containerStatuses: [" + waits("ContainerCreating") + "]"}, fleet.Pod{Waiting: "ContainerCreating"}},
+		{"its node is lost", pod{status: "reason: NodeLost"}, fleet.Pod{Waiting: "NodeLost"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.pod.name, test.pod.owner, test.pod.labels = "p", "ReplicaSet a-5f", "pod-template-hash: 5f"
+			test.want.Name, test.want.Created = "p", at("00:00:00")
+			w := workloadOf(t, scaled("a"), deployment("a", 1, "image: x"), test.pod.String())
+			require.Equal(t, []fleet.Pod{test.want}, w.Pods)
+		})
+	}
+}
+
+func TestStartupIsTheMedianOverReadyPods(t *testing.T) {
+	tests := []struct {
+		name string
+		pods []pod
+		want time.Duration
+	}{
+		{"no pod", nil, 0},
+		{"none ready", []pod{{}}, 0},
+		{"one", []pod{{readyAt: "00:02:00"}, {}}, 2 * time.Minute},
+		{"odd", []pod{{readyAt: "00:05:00"}, {readyAt: "00:01:00"}, {readyAt: "00:02:00"}}, 2 * time.Minute},
+		{"even", []pod{{readyAt: "00:05:00"}, {readyAt: "00:01:00"}, {readyAt: "00:02:00"}, {readyAt: "00:03:00"}}, 150 * time.Second},
+		{"one that was restarted tells nothing", []pod{{readyAt: "00:02:00"}, {readyAt: "01:00:00", restarts: 1}, {readyAt: "01:00:00", restarts: 2}}, 2 * time.Minute},
+		{"one that lost its readiness tells nothing", []pod{{readyAt: "00:02:00"}, {readyAt: "23:00:00"}}, 2 * time.Minute},
+		{"ready before it was made", []pod{{created: "01:00:00", readyAt: "00:30:00"}}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			manifests := []string{scaled("a"), deployment("a", 1, "image: x")}
+			for i, p := range test.pods {
+				p.name, p.owner, p.labels = fmt.Sprint("p", i), "ReplicaSet a-5f", "pod-template-hash: 5f"
+				manifests = append(manifests, p.String())
+			}
+			require.Equal(t, test.want, workloadOf(t, manifests...).Startup)
+		})
+	}
+}
+
+func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
+	var manifests []string
+	for i := range 6 {
+		name := fmt.Sprint("v", i)
+		manifests = append(manifests, scaled(name, fmt.Sprintf("role: %q", []string{"both", "cook"}[i%2])),
+			node(fmt.Sprint("n", i), []string{"NVIDIA-L4", "NVIDIA-H100-NVL", ""}[i%3], ""))
+		if i > 1 {
+			manifests = append(manifests, deployment(name, i, "image: x"))
+		}
+		for j := range i {
+			manifests = append(manifests, pod{name: fmt.Sprint(name, "-", j), owner: "ReplicaSet " + name + "-5f", labels: "pod-template-hash: 5f"}.String())
+		}
+	}
+	want := objectsOf(t, manifests...).Tables(Options{})
+	require.Len(t, want.Variants, 6)
+	require.NotEmpty(t, want.Problems)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		random.Shuffle(len(manifests), func(i, j int) { manifests[i], manifests[j] = manifests[j], manifests[i] })
+		require.Equal(t, want, objectsOf(t, manifests...).Tables(Options{}))
+	}
+}
