@@ -86,8 +86,9 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 	}
 	value := reflect.ValueOf(v)
 	for i := range value.NumField() {
-		if value.Field(i).IsZero() {
-			t.Errorf("field %s is zero: no key or field of the object reaches it", value.Type().Field(i).Name)
+		// Whoever fills the table of variants writes the faults that Read returns as an error.
+		if name := value.Type().Field(i).Name; value.Field(i).IsZero() && name != "Fault" {
+			t.Errorf("field %s is zero: no key or field of the object reaches it", name)
 		}
 	}
 	if want := (fleet.Objective{TTFT: 1500 * time.Millisecond, ITL: 40 * time.Millisecond, Percentile: 0.99}); v.Objective != want {
