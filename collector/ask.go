@@ -82,7 +82,7 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	begun := time.Now()
-	value, warnings, _, err := c.api.Query(asking, q.text, at, v1.WithTimeout(timeout))
+	value, warnings, _, err := c.api.Query(asking, q.text, at, v1.WithTimeout(wholeUnits(timeout)))
 	samples, isVector := value.(model.Vector)
 	switch {
 	case errors.Is(asking.Err(), context.DeadlineExceeded) && ctx.Err() == nil && err != nil:
@@ -97,6 +97,16 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 		c.options.Logger.Debug("query failed", "query", q.name, "at", at, "error", err)
 	}
 	return answer{at: at, samples: samples, warnings: warnings, err: err}
+}
+
+// wholeUnits rounds a timeout up to what Prometheus reads: "1.5s" is no duration to it, while "2s" is. The exact deadline is
+// the context's.
+func wholeUnits(timeout time.Duration) time.Duration {
+	unit := time.Millisecond
+	if timeout >= time.Second {
+		unit = time.Second
+	}
+	return (timeout + unit - 1) / unit * unit
 }
 
 // withRemedy adds to an error what can be done about it.
@@ -137,6 +147,6 @@ func remedy(refused *v1.Error) string {
 	case v1.ErrClient:
 		return "check the address and the credentials for Prometheus"
 	default:
-		return "check that Prometheus is version 2.45 or later, and report the query if it is"
+		return "check that Prometheus is version 2.42 or later, and report the query if it is"
 	}
 }
