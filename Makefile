@@ -12,7 +12,7 @@ ARGS     ?=
 
 .PHONY: help
 help: ## Print this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##### The product
 
@@ -33,6 +33,15 @@ test: ## Run the tests
 .PHONY: race
 race: ## Run the tests under the race detector
 	go test -race -timeout 30m ./...
+
+.PHONY: conformance
+conformance: ## Drive the server with KEDA's own client code (first build takes minutes)
+	go test -C e2e/conformance ./...
+
+.PHONY: e2e-prometheus
+e2e-prometheus: ## Drive the server against a real Prometheus (PROMETHEUS names its binary; skipped without one)
+	@command -v "$${PROMETHEUS:-prometheus}" >/dev/null || echo "e2e-prometheus: there is no Prometheus, its tests are skipped"
+	go test -C e2e/prometheus -count=1 -parallel 8 ./...
 
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (default: all)
@@ -102,7 +111,7 @@ check-modules: ## Fail where go.mod is not tidy or a module is not what go.sum s
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules race ## Run what CI runs
+check: build lint check-generated check-modules conformance e2e-prometheus race ## Run what CI runs
 
 .PHONY: clean
 clean: ## Remove bin/

@@ -1,0 +1,189 @@
+package conformance
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaler"
+)
+
+// readAll counts what KEDA is told until the subscription ends, and fails on anything but true.
+func readAll(t *testing.T, u *subscription) <-chan int {
+	count := make(chan int, 1)
+	go func() {
+		n := 0
+		for active := range u.active {
+			if !active {
+				t.Error("false was pushed: KEDA ignores it, and it costs a message")
+			}
+			n++
+		}
+		count <- n
+	}()
+	return count
+}
+
+func TestPushComesOnlyWhereAnObjectIsToBeWoken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	counts := make(map[string]<-chan int)
+	ends := make(map[string]func())
+	for _, name := range []string{"awake", "asleep", "unknown"} {
+		u := w.trigger(name).subscribe(t)
+		counts[name], ends[name] = readAll(t, u), u.end
+	}
+	toWake, heldAsleep := w.trigger("to-wake").subscribe(t), w.trigger("held-asleep").subscribe(t)
+	w.awaitStreams("StreamIsActive", 5)
+	held := w.held("held-asleep", 2, true)
+	held.Facts.Asleep = true
+	plan := func(toWake fleet.Target) {
+		w.board.Post(fleet.Plan{
+			Time: w.clock.Now(), Held: []fleet.Held{held},
+			Targets: []fleet.Target{w.target("awake", 5), w.sleeper("asleep", 0), toWake},
+		})
+		w.settle()
+	}
+	plan(w.sleeper("to-wake", 0))
+	require.True(t, <-heldAsleep.active, "what is held above zero while it sleeps is woken too")
+	plan(w.sleeper("to-wake", 3))
+	require.True(t, <-toWake.active, "on the edge")
+	held.Facts.Asleep = false
+	plan(w.target("to-wake", 3)) // both have woken
+	w.step(time.Minute)
+	plan(w.target("to-wake", 4))
+	plan(w.target("to-wake", 0))
+	require.EqualValues(t, 2, w.server.Pushes(), "an object that is awake needs none")
+
+	w.stop() // ends the streams after all that was sent
+	for name, count := range counts {
+		w.trigger(name).awaitLog("StreamIsActive retry backoff")
+		ends[name]()
+		require.Zero(t, <-count, name)
+	}
+}
+
+func TestPushComesWhenTheStreamOfASleeperOpens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.post(w.sleeper("a", 1))
+	require.True(t, <-w.trigger("a").subscribe(t).active)
+}
+
+func TestPushIsRepeatedWithGrowingDelaysWhileTheObjectSleeps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	u := w.trigger("a").subscribe(t)
+	w.awaitStreams("StreamIsActive", 1)
+	w.post(w.sleeper("a", 1))
+	require.True(t, <-u.active)
+	pushes := 1
+	for _, delay := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		w.step(delay * time.Second * 7 / 10)
+		w.post(w.sleeper("a", 1)) // the same again is no edge
+		require.EqualValues(t, pushes, w.server.Pushes(), "before %d s", delay)
+		w.step(delay*time.Second - delay*time.Second*7/10)
+		pushes++
+		require.EqualValues(t, pushes, w.server.Pushes(), "after %d s", delay)
+		require.True(t, <-u.active)
+	}
+}
+
+func TestAtMostFivePushesASecondReachKEDA(t *testing.T) {
+	t.Parallel()
+	const objects = 23
+	w := newWorld(t)
+	told := make(chan string, 1000)
+	var sleepers, awake []fleet.Target
+	for i := range objects {
+		name := fmt.Sprintf("v%02d", i)
+		u := w.trigger(name).subscribe(t)
+		go func() {
+			for range u.active {
+				told <- name
+			}
+		}()
+		sleepers, awake = append(sleepers, w.sleeper(name, 1)), append(awake, w.target(name, 1))
+	}
+	received := 0
+	tellAll := func(first map[string]bool) { // what was sent has come, too
+		for received < int(w.server.Pushes()) {
+			first[<-told] = true
+			received++
+		}
+	}
+	for seen := make(map[string]bool); len(seen) < objects; tellAll(seen) { // until every stream is open
+		w.clock.Step(time.Second)
+		w.post(sleepers...)
+	}
+	w.post(awake...)
+	w.step(time.Minute)
+
+	before, first := int(w.server.Pushes()), make(map[string]bool)
+	w.post(sleepers...)
+	for second := 1; len(first) < objects; second++ {
+		pushes := int(w.server.Pushes()) - before
+		require.Equal(t, min(5*second, objects), min(pushes, objects), "second %d", second)
+		require.LessOrEqual(t, pushes, 5*second)
+		tellAll(first)
+		require.Len(t, first, min(5*second, objects), "a first push goes before the repetition of another")
+		w.step(time.Second)
+	}
+}
+
+func TestAKEDAThatReadsSlowlyDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.trigger("slow").subscribe(t) // nobody reads what it is told
+	quick := w.trigger("quick").subscribe(t)
+	w.awaitStreams("StreamIsActive", 2)
+	for range 50 {
+		w.post(w.sleeper("slow", 1), w.sleeper("quick", 1))
+		require.True(t, <-quick.active)
+		w.post(w.target("slow", 1), w.target("quick", 1))
+		w.step(time.Second)
+	}
+	w.trigger("slow").requireNumber(t, 1)
+}
+
+func TestStreamsForUnknownObjectsAreCapped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *world, o *scaler.ServerOptions) { o.MaxUnknownStreams = 4 })
+	w.post(w.target("a", 1))
+	client := raw(t, w.address)
+	for _, name := range []string{"u", "v", "x", "y"} {
+		stream, err := client.StreamIsActive(t.Context(), &externalscaler.ScaledObjectRef{Namespace: w.namespace, Name: name})
+		require.NoError(t, err)
+		_, err = stream.Header() // it is open
+		require.NoError(t, err)
+	}
+	z := w.trigger("z")
+	z.subscribe(t)
+	line := z.awaitLog("error running StreamIsActive")
+	require.Contains(t, line, "ResourceExhausted")
+	require.Contains(t, line, "z has to wait")
+	known := w.trigger("a").subscribe(t)
+	w.post(w.sleeper("a", 1))
+	require.True(t, <-known.active, "objects of the plan are not counted")
+	w.trigger("a").requireNumber(t, 1)
+}
+
+func TestClosingAScalerEndsItsStreamsAtTheServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var subscriptions []*subscription
+	for i := range 50 {
+		subscriptions = append(subscriptions, w.trigger(fmt.Sprintf("v%d", i)).subscribe(t))
+	}
+	w.awaitStreams("StreamIsActive", 50)
+	w.awaitStreams("StreamMetricSpec", 50)
+	for _, u := range subscriptions {
+		u.end()
+	}
+	w.awaitStreams("StreamIsActive", 0)
+	w.awaitStreams("StreamMetricSpec", 0)
+}

@@ -1,0 +1,127 @@
+package prometheus
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// scrapeConfig lets Prometheus find the engines by HTTP discovery; %s is their address.
+const scrapeConfig = `global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+- job_name: engines
+  http_sd_configs: [{url: "http://%s/targets", refresh_interval: 1s}]
+`
+
+// binary returns the Prometheus to start. Where there is none, the test is skipped.
+func binary(t *testing.T) string {
+	t.Helper()
+	if named := os.Getenv("PROMETHEUS"); named != "" {
+		return named
+	}
+	found, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("there is no Prometheus: install it (Debian: apt-get install prometheus) or name its binary in PROMETHEUS")
+	}
+	return found
+}
+
+// scraper is a real Prometheus that scrapes engines. It keeps its data when it is killed and started again.
+type scraper struct {
+	testing.TB
+	binary, directory string
+	process           *process
+	at                atomic.Pointer[url.URL]
+}
+
+func startScraper(t *testing.T, e *engines) *scraper {
+	t.Helper()
+	s := &scraper{TB: t, binary: binary(t), directory: t.TempDir()}
+	require.NoError(t, os.WriteFile(s.path("prometheus.yml"), fmt.Appendf(nil, scrapeConfig, address(e.URL)), 0o600))
+	s.start()
+	return s
+}
+
+func (s *scraper) path(name string) string { return filepath.Join(s.directory, name) }
+
+// start returns once Prometheus answers queries.
+func (s *scraper) start() {
+	s.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(s, err)
+	free := listener.Addr().String()
+	require.NoError(s, listener.Close())
+	s.process = run(s, func(string) {}, s.binary, "--config.file="+s.path("prometheus.yml"), "--storage.tsdb.path="+s.path("data"),
+		"--web.listen-address="+free, "--log.level=warn")
+	s.at.Store(&url.URL{Scheme: "http", Host: free})
+	eventually(s, "Prometheus is ready", func() bool {
+		answer, err := http.Get("http://" + free + "/-/ready")
+		if err != nil {
+			return false
+		}
+		_ = answer.Body.Close() // nothing is read
+		return answer.StatusCode == http.StatusOK
+	})
+}
+
+// gate stands before Prometheus: it speaks TLS and lets only those in who show the token.
+type gate struct {
+	testing.TB
+	*httptest.Server
+	caFile, tokenFile string
+	stuck             atomic.Bool   // hold every query until its caller gives up
+	caught            chan struct{} // takes a value whenever a query is held
+}
+
+const rightToken = "correct-horse"
+
+func newGate(t *testing.T, s *scraper) *gate {
+	t.Helper()
+	g := &gate{TB: t, caught: make(chan struct{}, 1)}
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(s.at.Load()) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	}
+	g.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer "+rightToken:
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+		case g.stuck.Load():
+			_ = r.ParseForm() // the end of the connection is seen once the body is read
+			select {
+			case g.caught <- struct{}{}:
+			default:
+			}
+			<-r.Context().Done()
+		default:
+			forward.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(g.Close)
+	directory := t.TempDir()
+	g.caFile, g.tokenFile = filepath.Join(directory, "ca.crt"), filepath.Join(directory, "token")
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
+	require.NoError(t, os.WriteFile(g.caFile, authority, 0o600))
+	g.give(rightToken)
+	return g
+}
+
+// give replaces the token that the server holds.
+func (g *gate) give(token string) {
+	g.Helper()
+	require.NoError(g, os.WriteFile(g.tokenFile+".new", []byte(token), 0o600))
+	require.NoError(g, os.Rename(g.tokenFile+".new", g.tokenFile))
+}

@@ -1,0 +1,185 @@
+package prometheus
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/wva-project/wva/fleet"
+	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+)
+
+const (
+	// interval is the time between two decisions of a server.
+	interval = 2 * time.Second
+	// lag is how far behind the present a server asks.
+	lag = time.Second
+)
+
+// server is a running wva, as its clients see it.
+type server struct {
+	*process
+	grpc, http string // addresses
+	connection *grpc.ClientConn
+	keda       externalscaler.ExternalScalerClient
+	operators  wvav1.OperatorServiceClient
+}
+
+// start starts a server, with more arguments, and returns once its ports are open.
+func (w *world) start(arguments ...string) *server {
+	w.Helper()
+	s, opened := &server{}, make(chan struct{})
+	announce := sync.OnceFunc(func() { close(opened) })
+	s.process = run(w, func(line string) {
+		var entry struct{ Msg, GRPC, HTTP string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "starting" {
+			s.grpc, s.http = entry.GRPC, entry.HTTP
+			announce()
+		}
+	}, w.binary, append(w.arguments(), arguments...)...)
+	select {
+	case <-opened:
+	case <-s.ended:
+		w.Fatalf("wva ended at start:\n%s", s.tail())
+	}
+	var err error
+	s.connection, err = grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(w, err)
+	w.Cleanup(func() { require.NoError(w, s.connection.Close()) })
+	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1.NewOperatorServiceClient(s.connection)
+	return s
+}
+
+// arguments are the settings of every server: windows are seconds instead of minutes.
+func (w *world) arguments() []string {
+	return []string{
+		"--prometheus-url", w.gate.URL, "--prometheus-ca-file", w.gate.caFile, "--prometheus-bearer-token-file", w.gate.tokenFile,
+		"--manifests", w.manifests.directory, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0",
+		"--log-format", "json", "--log-level", "debug", "--interval", interval.String(), "--prometheus-lag", lag.String(),
+		"--prometheus-windows-latest", "8s", "--prometheus-windows-peak", "15s", "--prometheus-windows-trend", "15s",
+		"--prometheus-windows-idle", "30s", "--prometheus-windows-long", "60s", "--policy-startup", "3s", "--policy-reaction", "3s",
+		"--policy-settle", "5s", "--policy-metrics-grace", "10s", "--policy-drain-within", "10s",
+	}
+}
+
+// ready asks the probe.
+func (s *server) ready() bool {
+	answer, err := http.Get("http://" + s.http + "/readyz")
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close() // nothing is read
+	return answer.StatusCode == http.StatusOK
+}
+
+func (s *server) awaitReady() {
+	s.Helper()
+	eventually(s, "the server is ready", s.ready)
+}
+
+func reference(v fleet.VariantID) *externalscaler.ScaledObjectRef {
+	return &externalscaler.ScaledObjectRef{Name: v.Name, Namespace: v.Namespace}
+}
+
+// desired asks for the number of replicas, as KEDA does.
+func (s *server) desired(v fleet.VariantID) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	specs, err := s.keda.GetMetricSpec(ctx, reference(v))
+	if err != nil {
+		return 0, err
+	}
+	metrics, err := s.keda.GetMetrics(ctx, &externalscaler.GetMetricsRequest{
+		ScaledObjectRef: reference(v), MetricName: specs.GetMetricSpecs()[0].GetMetricName(),
+	})
+	if err != nil {
+		return 0, err
+	}
+	return int(metrics.GetMetricValues()[0].GetMetricValue()), nil
+}
+
+// plan asks for the plan in force.
+func (s *server) plan() (*wvav1.ListVariantsResponse, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return s.operators.ListVariants(ctx, &wvav1.ListVariantsRequest{})
+}
+
+// variant returns what the plan in force says of a variant; nil where it says nothing.
+func (s *server) variant(id fleet.VariantID) *wvav1.Variant {
+	plan, err := s.plan()
+	if err != nil {
+		return nil
+	}
+	for _, v := range plan.GetVariants() {
+		if v.GetName() == id.Name && v.GetNamespace() == id.Namespace {
+			return v
+		}
+	}
+	return nil
+}
+
+// awaitDecision returns once what the variant's replicas carry is known, and its target follows from it.
+func (s *server) awaitDecision(id fleet.VariantID) {
+	s.Helper()
+	var v *wvav1.Variant
+	defer func() {
+		if s.Failed() {
+			s.Log(v)
+		}
+	}()
+	eventually(s, id.Name+" is decided", func() bool {
+		v = s.variant(id)
+		return v != nil && !v.GetHeld() && v.CapacityShare != nil
+	})
+}
+
+// awaitHeld returns once the variant is held, and why.
+func (s *server) awaitHeld(id fleet.VariantID) (reason string) {
+	s.Helper()
+	eventually(s, id.Name+" is held", func() bool {
+		v := s.variant(id)
+		reason = v.GetReasonText()
+		return v.GetHeld()
+	})
+	return reason
+}
+
+// subscribe opens the push stream of a variant, and returns how it ends: io.EOF where the server ends it with nil.
+func (s *server) subscribe(t *testing.T, id fleet.VariantID) <-chan error {
+	t.Helper()
+	stream, err := s.keda.StreamIsActive(t.Context(), reference(id), grpc.WaitForReady(true))
+	require.NoError(t, err)
+	_, err = stream.Header()
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := stream.Recv(); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	return ended
+}
+
+// requireEndsWithNil asserts that the server has ended a stream in peace.
+func requireEndsWithNil(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, io.EOF)
+	case <-time.After(patience):
+		require.Fail(t, "the stream has not ended")
+	}
+}
