@@ -129,7 +129,7 @@ func TestNoNumberIsAClearStatus(t *testing.T) {
 			codes.InvalidArgument, "variantCost"},
 		{"a megabyte of metadata", &decided, 0,
 			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new", ScalerMetadata: map[string]string{"modelID": strings.Repeat("x", 1<<20)}},
-			codes.InvalidArgument, "trigger metadata hold 1048583 bytes"},
+			codes.ResourceExhausted, "trigger metadata hold 1048583 bytes"},
 		{"no object", &decided, 0, nil, codes.InvalidArgument, "namespace is empty"},
 		{"no namespace", &decided, 0, &externalscaler.ScaledObjectRef{Name: "a", ScalerMetadata: good}, codes.InvalidArgument, "namespace is empty"},
 		{"no name", &decided, 0, &externalscaler.ScaledObjectRef{Namespace: "prod", ScalerMetadata: good}, codes.InvalidArgument, "name is empty"},

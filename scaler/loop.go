@@ -151,26 +151,40 @@ func (l *Loop) Snapshot() (fleet.Snapshot, bool) {
 
 func (l *Loop) run(ctx context.Context) {
 	cause := "start"
+	retry := firstRetry
 	for ctx.Err() == nil {
 		number, err := l.once(ctx, l.options.Board.clock.Now())
 		if err != nil && ctx.Err() == nil {
 			l.logFailure(number, cause, err)
 		}
-		cause = l.await(ctx)
+		if seen := l.decided.Load(); seen != nil && len(hidden(seen)) == 0 {
+			retry = 0
+		}
+		cause = l.await(ctx, retry)
+		retry *= 2
 	}
 }
 
-// await returns why the next cycle begins; it returns early where the context ends.
-func (l *Loop) await(ctx context.Context) (cause string) {
+// firstRetry is how soon a cycle is repeated as long as not everything could be observed once since the start; then twice as
+// long, up to the interval. What comes up together with its sources need not wait for a whole interval.
+const firstRetry = time.Second
+
+// await returns why the next cycle begins: the interval, unless a retry is due before; zero is none. It returns early where
+// the context ends.
+func (l *Loop) await(ctx context.Context, retry time.Duration) (cause string) {
 	for {
 		now, interval := l.options.Board.clock.Now(), time.Duration(l.interval.Load())
-		timer := l.options.Board.clock.NewTimer(untilNext(now, interval, l.options.Offset))
+		wait, due := untilNext(now, interval, l.options.Offset), "interval"
+		if retry > 0 && retry < wait {
+			wait, due = retry, "retry"
+		}
+		timer := l.options.Board.clock.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return ""
 		case <-timer.C():
-			return "interval"
+			return due
 		case reason := <-l.triggered:
 			timer.Stop()
 			l.gather(ctx)

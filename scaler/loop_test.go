@@ -133,6 +133,26 @@ func TestLoopTurnsTheOffsetAfterTheMultiples(t *testing.T) {
 	})
 }
 
+func TestLoopRetriesSoonerUntilEverythingWasObservedOnce(t *testing.T) {
+	up := time.Time{}
+	running(t, func(o *LoopOptions) {
+		observe := o.Observe
+		o.Observe = func(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+			s, err := observe(ctx, now, standing)
+			if up.IsZero() {
+				up = now.Add(7 * time.Second)
+			}
+			if now.Before(up) || now.Sub(up) > 20*time.Second { // down at the start, and again later
+				s.Missing = []fleet.Missing{{Source: "prometheus query gauges", Reason: "connection refused", Hides: fleet.SourceEngine}}
+			}
+			return s, err
+		}
+	}, func(t *testing.T, r *rig, began time.Time) {
+		time.Sleep(time.Minute)
+		require.Equal(t, []float64{2, 3, 5, 9, 15, 30, 45, 60}, r.seconds(began))
+	})
+}
+
 func TestMultiplesCountFrom1970(t *testing.T) {
 	tests := []struct {
 		now              time.Time

@@ -26,7 +26,7 @@ func (read metadataReader) fault(id fleet.VariantID, metadata map[string]string)
 		size += len(key) + len(value)
 	}
 	if size > maxMetadata {
-		return refuse(invalid, fmt.Sprintf("trigger metadata hold %d bytes in %d keys; at most %d bytes are read", size, len(metadata), maxMetadata))
+		return refuse(crowded, fmt.Sprintf("trigger metadata hold %d bytes in %d keys; at most %d bytes are read", size, len(metadata), maxMetadata))
 	}
 	if len(metadata) == 0 {
 		return nil // somebody asks by name: KEDA always sends the trigger's metadata

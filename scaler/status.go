@@ -22,7 +22,7 @@ const (
 	invalid                   // the trigger's metadata leave nothing to decide
 	undecided                 // no number is known
 	unserved                  // no such service
-	crowded                   // too many streams are open
+	crowded                   // too many streams are open, or a request is too large
 	tooSlow                   // no answer within the server's own deadline
 )
 

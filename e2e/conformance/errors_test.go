@@ -165,7 +165,7 @@ func TestAMegabyteOfMetadata(t *testing.T) {
 	known.requireNumber(t, 3)
 	requireSpec(t, known, known.poll(t).GetMetricSpecForScaling(t.Context()))
 	_, err := unknown.ask(t)
-	requireStatus(t, err, codes.InvalidArgument, "trigger metadata hold 1048")
+	requireStatus(t, err, codes.ResourceExhausted, "trigger metadata hold 1048")
 	u := known.subscribe(t)
 	w.post(w.sleeper("a", 3))
 	require.True(t, <-u.active)

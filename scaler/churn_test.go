@@ -1,0 +1,35 @@
+package scaler
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTenThousandStreamsOpenedAndCancelledLeaveNothing(t *testing.T) {
+	w := newWorld(t)
+	client := w.keda()
+	for range 10_000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		stream, err := client.StreamIsActive(ctx, &externalscaler.ScaledObjectRef{Namespace: "prod", Name: "chat"})
+		require.NoError(t, err)
+		_, err = stream.Header() // the server has it
+		require.NoError(t, err)
+		cancel()
+	}
+	open := func() int {
+		w.server.pusher.mu.Lock()
+		defer w.server.pusher.mu.Unlock()
+		return len(w.server.pusher.streams)
+	}
+	for open() > 0 { // the server hears of the last ones a moment later
+		runtime.Gosched()
+	}
+	w.server.pusher.mu.Lock()
+	defer w.server.pusher.mu.Unlock()
+	require.Zero(t, w.server.pusher.unknown)
+	require.True(t, w.server.pusher.later.empty() && w.server.pusher.due.empty())
+}
