@@ -133,7 +133,7 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 // attachLoads gives each model the loads and usages that carry its name in the engines' metrics. Of two rows of one source
 // the later wins, reading by reading.
 func (x *index) attachLoads(s fleet.Snapshot) {
-	engine, gateway := map[modelKey]fleet.Load{}, map[modelKey]fleet.Load{}
+	engine, gateway := make(map[modelKey]fleet.Load, len(x.models)), make(map[modelKey]fleet.Load, len(x.models))
 	for _, row := range s.Loads {
 		table := engine
 		if row.Source == fleet.SourceGateway {
@@ -145,7 +145,7 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 		}
 		table[key] = row
 	}
-	usages := map[modelKey][]*fleet.Usage{}
+	usages := make(map[modelKey][]*fleet.Usage, len(x.models))
 	for i := range s.Usages {
 		key := modelKey{s.Usages[i].Namespace, s.Usages[i].Model}
 		usages[key] = append(usages[key], &s.Usages[i])
@@ -206,7 +206,9 @@ func (v *variant) join(usages map[podKey]*fleet.Usage, now time.Time, p Policy) 
 		pods = slices.SortedFunc(slices.Values(pods), byName)
 	}
 	var starts starts
-	for _, pod := range pods {
+	v.replicas = make([]analyzer.Replica, 0, len(pods))
+	for i := range pods {
+		pod := &pods[i]
 		if pod.Terminating {
 			continue
 		}
@@ -233,7 +235,7 @@ type starts struct {
 	unschedulable              bool
 }
 
-func (s *starts) note(pod fleet.Pod) {
+func (s *starts) note(pod *fleet.Pod) {
 	switch {
 	case pod.Ready && pod.ReadyAt.After(s.newestReady):
 		s.newestReady = pod.ReadyAt
