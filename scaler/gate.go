@@ -67,14 +67,14 @@ func (g *gate) stream(service any, server grpc.ServerStream, info *grpc.StreamSe
 	return g.conclude(info.FullMethod, err)
 }
 
-// answer calls the method, but waits no longer than the deadline: KEDA sets none, and would hang with the method.
+// answer calls the method, but waits no longer than the deadline: KEDA sets none, and would hang with the method. gRPC ends
+// the method's context once the RPC is answered. An answer that comes with the deadline counts: KEDA makes of an error more
+// than of a number that is late.
 func (g *gate) answer(ctx context.Context, request any, next grpc.UnaryHandler) (any, error) {
 	type answer struct {
 		response any
 		err      error
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	answered := make(chan answer, 1)
 	go func() {
 		var a answer
@@ -90,9 +90,14 @@ func (g *gate) answer(ctx context.Context, request any, next grpc.UnaryHandler) 
 	case a := <-answered:
 		return a.response, a.err
 	case <-timer.C():
-		return nil, refuse(tooSlow, fmt.Sprintf("no answer within %s: the scaler is overloaded; see its log and its CPU limit", g.deadline))
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+	select {
+	case a := <-answered:
+		return a.response, a.err
+	default:
+		return nil, refuse(tooSlow, fmt.Sprintf("no answer within %s: the scaler is overloaded; see its log and its CPU limit", g.deadline))
 	}
 }
 
