@@ -24,10 +24,10 @@ import (
 
 const podsPerModel = 25
 
-// BenchmarkCollectLarge reads answers about up to 50,000 pods of 2,000 models over HTTP, compressed as Prometheus compresses them.
-// The answers are made before: Prometheus' own work is not in the figures, the transport over the loopback and all that
-// the collector does is. Peak and kept are bytes of the heap while it collects and after it: answers are kept for the
-// repetition of an instant.
+// BenchmarkCollectLarge reads answers about up to 50,000 pods of 2,000 models over HTTP, compressed as Prometheus compresses
+// them. The answers are made before: Prometheus' own work is not in the figures, the transport over the loopback and all
+// that the collector does is. Peak and kept are the heap while it collects and after it: answers are kept for the repetition
+// of an instant.
 func BenchmarkCollectLarge(b *testing.B) {
 	for _, models := range []int{400, 2_000} {
 		b.Run(fmt.Sprintf("pods=%d", models*podsPerModel), func(b *testing.B) { benchmarkCollectLarge(b, models) })
