@@ -36,7 +36,7 @@ race: ## Run the tests under the race detector
 
 .PHONY: conformance
 conformance: ## Drive the server with KEDA's own client code (first build takes minutes)
-	go test -C e2e/conformance ./...
+	go test -C e2e/conformance -count=1 ./...
 
 .PHONY: e2e-prometheus
 e2e-prometheus: ## Drive the server against a real Prometheus (PROMETHEUS names its binary; skipped without one)
