@@ -73,7 +73,8 @@ The file is read again when it changes, also where a mounted ConfigMap is swappe
 own. What is marked *restart* keeps its value, and the log says that a restart is needed. A file with a fault is not taken as a whole: the configuration in
 force stays, and the log says every fault as an error. Certificates, tokens and manifests are files of their own, and are read again when they change.
 
-The file is looked at every two seconds, and taken once two looks in a row have found the same.
+The file is looked at every two seconds, and taken once two looks in a row have found the same. A file that is not taken is tried again at each look: a
+secret that it names may be mounted later.
 
 ## Settings
 `

@@ -71,7 +71,7 @@ func generalSettings() []Setting {
 		row("interval", "15s", "Time between two decisions. Prometheus is asked once in it.",
 			bind(duration(time.Second, time.Hour, "15s"), func(c *Config) *time.Duration { return &c.Interval })),
 		row("maxPlanAge", "5m", "Age from which a plan is no longer answered from: KEDA then gets an error, and readiness is lost. Where it is not set, 5m or four intervals, whichever is longer.",
-			bind(duration(2*time.Second, day, "5m"), func(c *Config) *time.Duration { return &c.MaxPlanAge })).needsRestart(),
+			bind(duration(2*time.Second, day, "5m"), func(c *Config) *time.Duration { return &c.MaxPlanAge })),
 		row("manifests", "", "Directory of ScaledObjects, workloads, pods and nodes as 'kubectl get -o yaml' prints them. It is read again when a file in it changes.",
 			bind(directory(), func(c *Config) *string { return &c.Manifests })).needsRestart(),
 		row("log.level", "info", "The least level that is logged: debug, info, warn or error. info has a line for each changed target, debug one for each cycle.",

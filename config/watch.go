@@ -17,7 +17,8 @@ type WatchOptions struct {
 	// Apply takes each new configuration. In it, settings that cannot be reloaded have the values that they began with. Where
 	// it returns an error, the configuration in force stays. Required.
 	Apply func(*Config, Change) error
-	// Refused takes the faults of a file that is not taken: the configuration in force stays. Required.
+	// Refused takes the faults of a file that is not taken: the configuration in force stays. It is told of the same faults
+	// once. Required.
 	Refused func(error)
 	// Every is the time between two looks at the file. Default 2 s.
 	Every time.Duration
@@ -32,10 +33,10 @@ type Change struct {
 
 // Watch looks at the configuration file until the context ends, and returns nil. It reads the file by its path each time,
 // so that files which are replaced by a rename, or reached by a symbolic link that is, are seen to change. A content is taken
-// once two looks in a row have found it, since an editor may be half through, and is told of once. Without a file it just
-// waits.
+// once two looks in a row have found it, since an editor may be half through. A content that was refused is tried again at
+// each look: what it names, such as a mounted secret, may come later. Without a file it just waits.
 func Watch(ctx context.Context, o WatchOptions) error {
-	w := &watcher{options: o, current: o.Current, told: o.Current.file.data, latest: o.Current.file.data}
+	w := &watcher{options: o, current: o.Current, taken: o.Current.file.data, latest: o.Current.file.data, seen: true}
 	if o.Current.file.path == "" {
 		<-ctx.Done()
 		return nil
@@ -58,47 +59,51 @@ func Watch(ctx context.Context, o WatchOptions) error {
 type watcher struct {
 	options WatchOptions
 	current *Config
-	told    []byte // the content that was last told of
+	taken   []byte // the content in force; it is told of again where the file was refused or gone in between
 	latest  []byte // the content at the last look
-	missing bool   // the file could not be read at the last look
+	seen    bool   // the last look could read the file
+	refused string // the faults that were told of and stand
 }
 
 func (w *watcher) look() {
 	path := w.current.file.path
 	read, err := readFile(path, Origin{Source: SourceFile, Name: path})
 	if err != nil {
-		if !w.missing {
-			w.options.Refused(err)
-		}
-		w.missing, w.latest = true, nil
+		w.seen = false
+		w.refuse(err)
 		return
 	}
-	settled := bytes.Equal(read.data, w.latest)
-	w.latest = read.data
-	if !settled || bytes.Equal(read.data, w.told) && !w.missing {
+	settled := w.seen && bytes.Equal(read.data, w.latest)
+	w.seen, w.latest = true, read.data
+	if !settled || bytes.Equal(read.data, w.taken) && w.refused == "" {
 		return
 	}
-	w.missing, w.told = false, read.data
-	w.take(read)
+	if err := w.take(read); err != nil {
+		w.refuse(err)
+		return
+	}
+	w.taken, w.refused = read.data, ""
 }
 
-// take applies a new content, or refuses it.
-func (w *watcher) take(read file) {
+func (w *watcher) refuse(err error) {
+	if text := err.Error(); text != w.refused {
+		w.refused = text
+		w.options.Refused(err)
+	}
+}
+
+// take puts a new content in force.
+func (w *watcher) take(read file) error {
 	next, faults := load(w.current.flags, read)
 	if len(faults) > 0 {
-		w.options.Refused(errors.Join(faults...))
-		return
+		return errors.Join(faults...)
 	}
 	change := w.current.keepPending(next)
-	if faults := next.check(nil); len(faults) > 0 {
-		w.options.Refused(errors.Join(append(faults, errors.New("the file is right, and what it changes can only be taken with a restart"))...))
-		return
-	}
 	if err := w.options.Apply(next, change); err != nil {
-		w.options.Refused(err)
-		return
+		return err
 	}
 	w.current = next
+	return nil
 }
 
 // keepPending gives the settings of next that cannot be reloaded the values in force, and says what remains changed.

@@ -156,9 +156,9 @@ func TestWatchSaysWhatNeedsARestart(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	path := written(t, base)
 	watching(t, path, func(t *testing.T, w *watched) {
-		require.NoError(t, os.WriteFile(path, []byte(base+"grpc: {address: ':7'}\nmaxPlanAge: 1h\npolicy: {holdFor: 7m}"), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(base+"grpc: {address: ':7'}\nlog: {format: json}\npolicy: {holdFor: 7m}"), 0o600))
 		w.looks(2)
-		require.Equal(t, []string{"maxPlanAge", "grpc.address"}, w.changes[0].Pending)
+		require.Equal(t, []string{"log.format", "grpc.address"}, w.changes[0].Pending)
 		require.Equal(t, []string{"policy.holdFor"}, w.changes[0].Reloaded)
 		require.Equal(t, ":9090", w.last().GRPC.Address, "what cannot be reloaded stays")
 		require.Equal(t, config.SourceDefault, w.last().Origin("grpc.address").Source)
@@ -166,16 +166,33 @@ func TestWatchSaysWhatNeedsARestart(t *testing.T) {
 	})
 }
 
-func TestWatchRefusesWhatFitsTogetherAfterARestartOnly(t *testing.T) {
+func TestWatchReloadsTheIntervalWithWhatFollowsIt(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	path := written(t, base)
 	watching(t, path, func(t *testing.T, w *watched) {
 		require.NoError(t, os.WriteFile(path, []byte(base+"interval: 30m"), 0o600))
 		w.looks(2)
-		require.Empty(t, w.configs)
-		require.ErrorContains(t, w.refused[0], "maxPlanAge: 5m is below two intervals of 30m")
-		require.ErrorContains(t, w.refused[0], "can only be taken with a restart")
+		require.Empty(t, w.refused)
+		require.Equal(t, 2*time.Hour, w.last().MaxPlanAge)
+		require.Equal(t, []string{"interval", "maxPlanAge"}, w.changes[0].Reloaded)
+		require.Empty(t, w.changes[0].Pending)
 	})
+}
+
+func TestWatchTriesARefusedFileAgainUntilItIsTaken(t *testing.T) {
+	path := written(t, "interval: 20s\n")
+	certificate := filepath.Join(t.TempDir(), "ca.pem")
+	watching(t, path, func(t *testing.T, w *watched) {
+		require.NoError(t, os.WriteFile(path, []byte("prometheus: {caFile: "+certificate+"}"), 0o600))
+		w.looks(10)
+		require.Len(t, w.refused, 1, "the same faults are told of once")
+		require.NoError(t, os.WriteFile(certificate, []byte("x"), 0o600))
+		w.looks(1)
+		require.Len(t, w.configs, 1)
+		require.Equal(t, certificate, w.last().Prometheus.CAFile)
+		w.looks(5)
+		require.Len(t, w.configs, 1)
+	}, "--prometheus-url", "https://p", "--manifests", t.TempDir())
 }
 
 func TestWatchKeepsTheConfigurationWhereTheNewOneCannotBeApplied(t *testing.T) {
@@ -187,10 +204,38 @@ func TestWatchKeepsTheConfigurationWhereTheNewOneCannotBeApplied(t *testing.T) {
 		w.looks(5)
 		require.Equal(t, []error{w.broken}, w.refused)
 		w.broken = nil
-		require.NoError(t, os.WriteFile(path, []byte(base+"interval: 30s"), 0o600))
-		w.looks(2)
+		w.looks(1)
 		require.Equal(t, []string{"interval"}, w.changes[0].Reloaded)
 	})
+}
+
+func TestWatchTellsOfAFaultAgainAfterAFileThatWasRight(t *testing.T) {
+	base := needed + t.TempDir() + "\n"
+	path := written(t, base)
+	watching(t, path, func(t *testing.T, w *watched) {
+		for range 2 {
+			require.NoError(t, os.WriteFile(path, []byte(base+"interval: soon"), 0o600))
+			w.looks(3)
+			require.NoError(t, os.WriteFile(path, []byte(base), 0o600))
+			w.looks(3)
+		}
+		require.Len(t, w.refused, 2)
+		require.Len(t, w.configs, 2, "that the file is right again is told of, even without a change")
+	})
+}
+
+func TestWatchTakesAnEmptyFileAfterTwoLooksOnly(t *testing.T) {
+	path := written(t, "interval: 20s\n")
+	watching(t, path, func(t *testing.T, w *watched) {
+		require.NoError(t, os.Remove(path))
+		w.looks(2)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		w.looks(1)
+		require.Empty(t, w.configs, "an editor may be half through")
+		w.looks(1)
+		require.Len(t, w.configs, 1)
+		require.Equal(t, 15*time.Second, w.last().Interval)
+	}, "--prometheus-url", "http://p", "--manifests", t.TempDir())
 }
 
 func TestAFlagStaysStrongerThanAFileThatChanges(t *testing.T) {

@@ -24,7 +24,7 @@ type BoardOptions struct {
 // Board holds the latest plan, and nothing else. Reading is one atomic load and one map lookup, whatever the fleet; a
 // plan is replaced whole, never edited. All methods may be called at the same time.
 type Board struct {
-	maxAge time.Duration
+	maxAge atomic.Int64 // time.Duration
 	clock  clock.Clock
 	latest atomic.Pointer[edition]
 }
@@ -41,16 +41,26 @@ type edition struct {
 
 // NewBoard returns an empty board.
 func NewBoard(options BoardOptions) *Board {
-	board := &Board{maxAge: options.MaxAge, clock: options.Clock}
-	if board.maxAge <= 0 {
-		board.maxAge = defaultMaxAge
-	}
+	board := &Board{clock: options.Clock}
+	board.SetMaxAge(options.MaxAge)
 	if board.clock == nil {
 		board.clock = clock.RealClock{}
 	}
 	board.latest.Store(&edition{superseded: make(chan struct{})})
 	return board
 }
+
+// SetMaxAge replaces the age from which a plan is no longer acted on. Zero stands for the default. Who watches the health of
+// the server notices a change with the next plan.
+func (b *Board) SetMaxAge(age time.Duration) {
+	if age <= 0 {
+		age = defaultMaxAge
+	}
+	b.maxAge.Store(int64(age))
+}
+
+// MaxAge returns the age from which a plan is no longer acted on.
+func (b *Board) MaxAge() time.Duration { return time.Duration(b.maxAge.Load()) }
 
 // Post replaces the plan and wakes everybody who waits for a change. The plan must not be changed afterwards.
 func (b *Board) Post(plan fleet.Plan) {
@@ -89,16 +99,16 @@ func (b *Board) ready(e *edition) error {
 	if !posted {
 		return refuse(undecided, "nothing is decided yet: the first cycle has not ended; if this lasts, see the log of the scaler")
 	}
-	if age > b.maxAge {
+	if limit := b.MaxAge(); age > limit {
 		// Whole minutes keep the text stable: Kubernetes folds equal events into one.
 		return refuse(undecided, fmt.Sprintf("the latest plan is %s old, above the limit of %s; see the log of the scaler for why its cycles fail",
-			age.Truncate(time.Minute), b.maxAge))
+			age.Truncate(time.Minute), limit))
 	}
 	return nil
 }
 
 // expiry returns the instant at which the latest plan becomes too old, and whether there is one.
-func (b *Board) expiry(e *edition) (time.Time, bool) { return e.plan.Time.Add(b.maxAge), e.posted }
+func (b *Board) expiry(e *edition) (time.Time, bool) { return e.plan.Time.Add(b.MaxAge()), e.posted }
 
 func newEdition(plan fleet.Plan) *edition {
 	all := plan.Decisions()

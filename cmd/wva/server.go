@@ -114,6 +114,7 @@ func (s *server) run(ctx context.Context) error {
 	s.logger.Info("starting", "version", builtFrom().String(), "grpc", s.grpc.Addr().String(), "http", s.http.Addr().String(),
 		"prometheus", s.settings.Load().config.Prometheus.URL, "config", s.settings.Load().config.File())
 	group, ctx := errgroup.WithContext(ctx)
+	posted := s.board.Changed()     // asked for before anything can post
 	answered := make(chan struct{}) // closed once gRPC has ended
 	group.Go(func() error {
 		defer close(answered)
@@ -123,7 +124,7 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error { return s.loop.Run(ctx) })
 	group.Go(func() error { return s.manifests.Watch(ctx, func() { s.loop.Trigger("manifests") }) })
 	group.Go(func() error { return s.watchConfig(ctx) })
-	group.Go(func() error { return s.announce(ctx) })
+	group.Go(func() error { return s.announce(ctx, posted) })
 	err := group.Wait()
 	s.settings.Load().close()
 	s.logger.Info("stopped")
@@ -131,9 +132,9 @@ func (s *server) run(ctx context.Context) error {
 }
 
 // announce logs what becomes of the server.
-func (s *server) announce(ctx context.Context) error {
+func (s *server) announce(ctx context.Context, posted <-chan struct{}) error {
 	select {
-	case <-s.board.Changed():
+	case <-posted:
 		s.logger.Info("ready: the first plan is posted")
 		<-ctx.Done()
 	case <-ctx.Done():
@@ -160,6 +161,7 @@ func (s *server) apply(c *config.Config, change config.Change) error {
 	before := s.settings.Swap(next)
 	before.close()
 	s.level.Set(c.Log.Level)
+	s.board.SetMaxAge(c.MaxPlanAge)
 	s.loop.SetInterval(c.Interval)
 	s.loop.Trigger("configuration")
 	s.logger.Info("configuration reloaded", "changed", change.Reloaded)

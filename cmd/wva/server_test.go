@@ -206,14 +206,15 @@ func TestServerReloadsItsConfigurationAndRefusesAFaultyOne(t *testing.T) {
 	s.log.await("ready")
 	require.Equal(t, 10*time.Minute, s.settings.Load().policy.Retention)
 
-	write("policy: {retention: 20m}\ninterval: 30s\nsaturation: {kvThreshold: 0.7}\ngrpc: {address: ':7'}\nmaxPlanAge: 10m")
-	require.Equal(t, []any{"interval", "saturation.kvThreshold", "policy.retention"}, s.log.await("configuration reloaded")["changed"])
-	require.Equal(t, []any{"maxPlanAge"}, s.log.await("settings are changed in the configuration file and need a restart")["settings"], "the address is given by a flag")
+	write("policy: {retention: 20m}\ninterval: 30s\nsaturation: {kvThreshold: 0.7}\ngrpc: {address: ':7'}\nmaxPlanAge: 10m\nprometheus: {lag: 3s}")
+	require.Equal(t, []any{"interval", "maxPlanAge", "saturation.kvThreshold", "policy.retention"}, s.log.await("configuration reloaded")["changed"])
+	require.Equal(t, []any{"prometheus.lag"}, s.log.await("settings are changed in the configuration file and need a restart")["settings"], "the address is given by a flag")
 	require.InDelta(t, 1, s.metric(t, `wva_cycle_triggers_total{reason="configuration"}`), 0, "a cycle follows at once")
 	current := s.settings.Load()
 	require.Equal(t, 20*time.Minute, current.policy.Retention)
 	require.InDelta(t, 0.7, current.policy.Saturation.KVThreshold, 0)
 	require.Equal(t, 30*time.Second, current.config.Interval)
+	require.Equal(t, 10*time.Minute, s.board.MaxAge())
 
 	write("interval: never")
 	require.Contains(t, s.log.await("configuration file is not taken")["faults"], `interval: "never" is not a duration`)

@@ -1,0 +1,26 @@
+package config
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A reload keeps what needs a restart and takes the rest: a rule over both could then be broken by a file that is right.
+func TestNoRuleTiesAReloadableSettingToOneThatNeedsARestart(t *testing.T) {
+	reloadable := make(map[string]bool)
+	for _, s := range Settings() {
+		reloadable[s.Key] = s.Reloadable
+	}
+	c := new(Config)
+	rules := slices.Concat(c.timingRules(), c.credentialRules(), c.otherRules())
+	require.NotEmpty(t, rules)
+	for _, r := range rules {
+		require.Contains(t, reloadable, r.key)
+		for _, other := range r.others {
+			require.Contains(t, reloadable, other)
+			require.Equal(t, reloadable[r.key], reloadable[other], "%s and %s", r.key, other)
+		}
+	}
+}
