@@ -2,8 +2,8 @@ package scaler
 
 import (
 	"context"
-	"runtime"
 	"testing"
+	"time"
 
 	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/stretchr/testify/require"
@@ -25,9 +25,8 @@ func TestTenThousandStreamsOpenedAndCancelledLeaveNothing(t *testing.T) {
 		defer w.server.pusher.mu.Unlock()
 		return len(w.server.pusher.streams)
 	}
-	for open() > 0 { // the server hears of the last ones a moment later
-		runtime.Gosched()
-	}
+	// The server hears of the last ones a moment later.
+	require.Eventually(t, func() bool { return open() == 0 }, time.Minute, time.Millisecond)
 	w.server.pusher.mu.Lock()
 	defer w.server.pusher.mu.Unlock()
 	require.Zero(t, w.server.pusher.unknown)

@@ -10,21 +10,17 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
-	"k8s.io/utils/clock"
 )
 
-// gate is what every RPC passes: it bounds the time of an answer and the streams of a peer, survives a bug in one
-// request, turns errors into statuses, and counts.
+// gate is what every RPC passes: it bounds the streams of a peer, survives a bug in one request, turns errors into
+// statuses, and counts.
 type gate struct {
-	clock      clock.Clock
-	deadline   time.Duration // of a unary RPC
-	maxStreams int           // open at once, per peer
+	maxStreams int // open at once, per peer
 	logger     *slog.Logger
 	requests   *prometheus.CounterVec // by method and code
 	open       *prometheus.GaugeVec   // by method
@@ -35,8 +31,6 @@ type gate struct {
 
 func newGate(options ServerOptions) *gate {
 	return &gate{
-		clock:      options.Board.clock,
-		deadline:   options.Deadline,
 		maxStreams: options.MaxStreamsPerPeer,
 		logger:     options.Logger,
 		streams:    make(map[string]int),
@@ -50,7 +44,11 @@ func newGate(options ServerOptions) *gate {
 }
 
 func (g *gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	response, err := g.answer(ctx, request, next)
+	var response any
+	err := guard(func() (err error) {
+		response, err = next(ctx, request)
+		return err
+	})
 	return response, g.conclude(info.FullMethod, err)
 }
 
@@ -65,40 +63,6 @@ func (g *gate) stream(service any, server grpc.ServerStream, info *grpc.StreamSe
 	defer open.Dec()
 	err := guard(func() error { return next(service, server) })
 	return g.conclude(info.FullMethod, err)
-}
-
-// answer calls the method, but waits no longer than the deadline: KEDA sets none, and would hang with the method. gRPC ends
-// the method's context once the RPC is answered. An answer that comes with the deadline counts: KEDA makes of an error more
-// than of a number that is late.
-func (g *gate) answer(ctx context.Context, request any, next grpc.UnaryHandler) (any, error) {
-	type answer struct {
-		response any
-		err      error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		var a answer
-		a.err = guard(func() (err error) {
-			a.response, err = next(ctx, request)
-			return err
-		})
-		answered <- a
-	}()
-	timer := g.clock.NewTimer(g.deadline)
-	defer timer.Stop()
-	select {
-	case a := <-answered:
-		return a.response, a.err
-	case <-timer.C():
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case a := <-answered:
-		return a.response, a.err
-	default:
-		return nil, refuse(tooSlow, fmt.Sprintf("no answer within %s: the scaler is overloaded; see its log and its CPU limit", g.deadline))
-	}
 }
 
 // conclude counts the outcome of an RPC and returns what its caller gets. Requests are never logged: they hold secrets.

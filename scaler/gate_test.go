@@ -69,16 +69,18 @@ func TestAnAnswerThatTakesTooLongIsAStatus(t *testing.T) {
 	options.setDefaults()
 	gate := newGate(options)
 	reading, release, finished := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	service := &kedaService{board: options.Board, metadata: func(fleet.VariantID, map[string]string) error {
+	reader := newMetadataReader(options)
+	reader.read = func(fleet.VariantID, map[string]string) error {
+		defer close(finished)
 		close(reading)
 		<-release
 		return nil
-	}}
+	}
+	service := &kedaService{board: options.Board, metadata: reader}
 	options.Board.Post(planAt(start))
 	answered := make(chan error, 1)
 	go func() {
 		answered <- call(t, gate, func(ctx context.Context, _ any) (any, error) {
-			defer close(finished)
 			return service.GetMetrics(ctx, metricsRequest("a"))
 		})
 	}()

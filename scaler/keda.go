@@ -50,8 +50,8 @@ func (k *kedaService) StreamMetricSpec(ref *externalscaler.ScaledObjectRef, serv
 
 // GetMetrics returns the number of replicas that the plan in force wants or holds. It always answers with its one metric,
 // whatever the name in the request: an HPA that still carries the name of an earlier release is served too.
-func (k *kedaService) GetMetrics(_ context.Context, request *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
-	replicas, err := k.replicas(request.GetScaledObjectRef())
+func (k *kedaService) GetMetrics(ctx context.Context, request *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
+	replicas, err := k.replicas(ctx, request.GetScaledObjectRef())
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (k *kedaService) GetMetrics(_ context.Context, request *externalscaler.GetM
 }
 
 // IsActive reports whether the number that GetMetrics returns is above zero.
-func (k *kedaService) IsActive(_ context.Context, ref *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
-	replicas, err := k.replicas(ref)
+func (k *kedaService) IsActive(ctx context.Context, ref *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
+	replicas, err := k.replicas(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server
 
 // replicas returns the number that stands for an object, at least 0, or why there is none. The plan is the truth; the
 // request's metadata are looked at only where it has no number.
-func (k *kedaService) replicas(ref *externalscaler.ScaledObjectRef) (int, error) {
+func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledObjectRef) (int, error) {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
 		return 0, err
@@ -117,7 +117,7 @@ func (k *kedaService) replicas(ref *externalscaler.ScaledObjectRef) (int, error)
 	if found && decision.Known && decision.Replicas >= 0 {
 		return decision.Replicas, nil
 	}
-	if err := k.metadata.fault(id, ref.GetScalerMetadata()); err != nil {
+	if err := k.metadata.fault(ctx, id, ref.GetScalerMetadata()); err != nil {
 		return 0, err
 	}
 	if !found {

@@ -166,7 +166,9 @@ func TestARequestAboveTheLimitIsAClearStatus(t *testing.T) {
 }
 
 func TestNilRequestsAreAClearError(t *testing.T) {
-	service := &kedaService{board: NewBoard(BoardOptions{}), metadata: readMetadata}
+	options := ServerOptions{Board: NewBoard(BoardOptions{})}
+	options.setDefaults()
+	service := &kedaService{board: options.Board, metadata: newMetadataReader(options)}
 	_, err := service.GetMetrics(t.Context(), nil)
 	require.ErrorContains(t, err, "namespace is empty")
 	_, err = service.IsActive(t.Context(), nil)

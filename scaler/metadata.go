@@ -1,7 +1,11 @@
 package scaler
 
 import (
+	"context"
 	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/scaledobject"
@@ -10,8 +14,17 @@ import (
 // maxMetadata bounds the trigger metadata that are read, in bytes of keys and values.
 const maxMetadata = 256 << 10
 
-// metadataReader reads the trigger metadata of an object and returns what is wrong with them.
-type metadataReader func(fleet.VariantID, map[string]string) error
+// metadataReader says what is wrong with trigger metadata. It is the only part of an answer whose time grows with what the
+// caller sent, so it has the deadline: all others look up the board.
+type metadataReader struct {
+	read     func(fleet.VariantID, map[string]string) error
+	clock    clock.Clock
+	deadline time.Duration
+}
+
+func newMetadataReader(options ServerOptions) metadataReader {
+	return metadataReader{read: readMetadata, clock: options.Board.clock, deadline: options.Deadline}
+}
 
 func readMetadata(id fleet.VariantID, metadata map[string]string) error {
 	_, err := scaledobject.ReadMetadata(id, metadata)
@@ -20,7 +33,7 @@ func readMetadata(id fleet.VariantID, metadata map[string]string) error {
 
 // fault returns what is wrong with the trigger metadata of an object that the plan has no number for; nil where nothing
 // is. Values may be secrets: only the reader's own short text leaves this method.
-func (read metadataReader) fault(id fleet.VariantID, metadata map[string]string) error {
+func (m metadataReader) fault(ctx context.Context, id fleet.VariantID, metadata map[string]string) error {
 	size := 0
 	for key, value := range metadata {
 		size += len(key) + len(value)
@@ -31,8 +44,32 @@ func (read metadataReader) fault(id fleet.VariantID, metadata map[string]string)
 	if len(metadata) == 0 {
 		return nil // somebody asks by name: KEDA always sends the trigger's metadata
 	}
-	if err := read(id, metadata); err != nil {
-		return refuse(invalid, id.String()+": "+scaledobject.Short(err))
+	return m.inTime(ctx, func() error {
+		if err := m.read(id, metadata); err != nil {
+			return refuse(invalid, id.String()+": "+scaledobject.Short(err))
+		}
+		return nil
+	})
+}
+
+// inTime waits for the reader no longer than the deadline: KEDA sets none, and would hang with the method. What comes with the
+// deadline counts.
+func (m metadataReader) inTime(ctx context.Context, read func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- guard(read) }()
+	timer := m.clock.NewTimer(m.deadline)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C():
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
+	select {
+	case err := <-done:
+		return err
+	default:
+		return refuse(tooSlow, fmt.Sprintf("no answer within %s: the scaler is overloaded; see its log and its CPU limit", m.deadline))
+	}
 }

@@ -43,7 +43,7 @@ type ServerOptions struct {
 	// TLS secures the port; with client certificates required in it, only their holders get an answer. Default: plaintext,
 	// which is logged as a warning.
 	TLS *tls.Config
-	// Deadline bounds the answer of every unary RPC, by the clock of the board. Default: 250 ms.
+	// Deadline bounds the answer of a unary RPC, by the clock of the board. Default: 250 ms.
 	Deadline time.Duration
 	// MaxStreamsPerPeer bounds the open streams of one address. KEDA opens two for each object, all from one address.
 	// Default: 50,000.
@@ -84,7 +84,7 @@ func NewServer(options ServerOptions) (*Server, error) {
 	}
 	s.grpc = grpc.NewServer(grpcOptions(options.TLS, gate)...)
 	externalscaler.RegisterExternalScalerServer(s.grpc, &kedaService{
-		board: options.Board, pusher: s.pusher, metadata: readMetadata, closing: s.closing,
+		board: options.Board, pusher: s.pusher, metadata: newMetadataReader(options), closing: s.closing,
 	})
 	wvav1.RegisterOperatorServiceServer(s.grpc, &operatorService{board: options.Board})
 	healthv1.RegisterHealthServer(s.grpc, &healthService{board: options.Board, closing: s.closing})
