@@ -126,7 +126,7 @@ func TestDeadPodLeavesOnlyItsFirstTokens(t *testing.T) {
 	w.scrapes("dead", 0, 600, func(second int) []promstore.Sample {
 		return vllm("dead", 0, engine{running: 8, kv: 0.9, firstTokens: float64(2 * second), tokenSeconds: float64(second), tokenGaps: float64(50 * second)})
 	})
-	require.NoError(t, w.store.Gone("dead", at(601)))
+	require.NoError(t, w.store.Gone("dead", at(601))) // which writes the staleness marker to all its series
 	w.last = 615
 	usage := w.usage("dead")
 	present(t, 2, usage.FirstTokens)

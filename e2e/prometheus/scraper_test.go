@@ -24,15 +24,20 @@ scrape_configs:
   http_sd_configs: [{url: "http://%s/targets", refresh_interval: 1s}]
 `
 
-// binary returns the Prometheus to start. Where there is none, the test is skipped.
+// binary returns the Prometheus to start. Where there is none, the test is skipped, or fails where E2E_REQUIRED is set.
 func binary(t *testing.T) string {
 	t.Helper()
+	const remedy = "there is no Prometheus: install it (Debian: apt-get install prometheus) or name its binary in PROMETHEUS"
 	if named := os.Getenv("PROMETHEUS"); named != "" {
 		return named
 	}
 	found, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Skip("there is no Prometheus: install it (Debian: apt-get install prometheus) or name its binary in PROMETHEUS")
+	switch {
+	case err == nil:
+	case os.Getenv("E2E_REQUIRED") != "":
+		t.Fatal(remedy)
+	default:
+		t.Skip(remedy)
 	}
 	return found
 }
