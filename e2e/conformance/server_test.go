@@ -71,7 +71,7 @@ func newWorld(t *testing.T, options ...option) *world {
 	go func() { served <- w.server.Serve(ctx, w.listener) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
-		_ = <-served // the error of a listener that was cut
+		<-served // with the error of a listener that was cut
 	})
 	t.Cleanup(w.stop)
 	return w
