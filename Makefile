@@ -6,7 +6,7 @@ SHELL       := bash
 .NOTPARALLEL:
 
 BIN      := bin
-E2E      := e2e/conformance e2e/prometheus
+E2E      := e2e/conformance e2e/prometheus e2e/cluster
 FUZZTIME ?= 10s
 BENCH    ?= .
 ARGS     ?=
@@ -43,6 +43,18 @@ conformance: ## Drive the server with KEDA's own client code (first build takes 
 e2e-prometheus: ## Drive the server against a real Prometheus (PROMETHEUS names its binary; skipped without one, unless E2E_REQUIRED)
 	@command -v "$${PROMETHEUS:-prometheus}" >/dev/null || echo "e2e-prometheus: there is no Prometheus"
 	go test -C e2e/prometheus -count=1 -parallel 8 ./...
+
+.PHONY: cluster-build
+cluster-build: ## Build etcd, Kubernetes, KWOK and KEDA for e2e-cluster and cluster (a cold build takes 10 to 40 minutes)
+	go run -C e2e/cluster ./cmd/build
+
+.PHONY: e2e-cluster
+e2e-cluster: cluster-build ## Drive the server beside a real API server, KEDA and HPA (Linux; skipped without user namespaces, unless E2E_REQUIRED)
+	go test -C e2e/cluster -count=1 -timeout 20m ./...
+
+.PHONY: cluster
+cluster: cluster-build ## Leave such a cluster up until Ctrl-C, and say how to reach it
+	go run -C e2e/cluster ./cmd/cluster $(ARGS)
 
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (default: all)
@@ -114,7 +126,7 @@ check-modules: ## Fail where go.mod is not tidy or a module is not what go.sum s
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules conformance e2e-prometheus race ## Run what CI runs
+check: build lint check-generated check-modules conformance e2e-prometheus e2e-cluster race ## Run what CI runs
 
 .PHONY: clean
 clean: ## Remove bin/

@@ -50,7 +50,7 @@ func New(o Options) (*Collector, error) {
 		options: o,
 		api:     api,
 		metrics: metrics,
-		queues:  query{name: "queues", text: gateways.queuesQuery(), step: time.Second},
+		queues:  query{name: "queues", text: gateways.queuesQuery(), step: lookStep},
 		turn:    make(chan struct{}, 1),
 	}
 	for _, q := range newExpressions(o).queries() {
@@ -77,7 +77,10 @@ func (c *Collector) Collect(ctx context.Context, now time.Time) Observation {
 	return Observation{Time: at, Usages: read.usages(), Loads: read.loads(), Missing: read.sortedMissing()}
 }
 
-// Queues returns what the gateways hold back at the present second, one row for each model, by one query that is never
+// lookStep is the distance between the instants at which queues are looked at.
+const lookStep = 250 * time.Millisecond
+
+// Queues returns what the gateways hold back at the present quarter of a second, one row for each model, by one query that is never
 // answered from memory. Only Queued is filled.
 func (c *Collector) Queues(ctx context.Context, now time.Time) ([]fleet.Load, error) {
 	at := floorTime(now, c.queues.step)

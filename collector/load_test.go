@@ -334,14 +334,14 @@ func TestGatewayAndEngineBothQueueingAreReportedApart(t *testing.T) {
 	present(t, 7, usagesOf(observation, "pod-a")[0].Waiting)
 }
 
-func TestQueuesAreOfThePresentSecond(t *testing.T) {
+func TestQueuesAreOfThePresentQuarterOfASecond(t *testing.T) {
 	w := newWorld(t)
 	queue := func(value float64) promstore.Sample {
 		return gatewayRequests("llm_d_epp_flow_control_queue_size", "epp-0", "chat", llama, value)
 	}
 	w.scrape("epp", 0, queue(0))
 	w.scrape("epp", 1, queue(9))
-	now := at(1).Add(999 * time.Millisecond)
+	now := at(1).Add(249 * time.Millisecond)
 	loads, err := w.collector.Queues(t.Context(), now)
 	require.NoError(t, err)
 	want := fleet.Load{Namespace: team, Model: llama, Source: fleet.SourceGateway, Time: at(1), Queued: fleet.Observed(9)}

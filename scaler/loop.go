@@ -19,7 +19,7 @@ import (
 // Defaults of a loop.
 const (
 	defaultInterval      = 15 * time.Second
-	defaultWatchInterval = time.Second
+	defaultWatchInterval = 500 * time.Millisecond
 	defaultGather        = 100 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ type LoopOptions struct {
 	// Watch reports whether anybody waits for a model at zero. It is called every WatchInterval while the plan on the board
 	// leaves some model without a replica; true triggers a cycle. Default: nobody looks.
 	Watch func(ctx context.Context, now time.Time) (wake bool, err error)
-	// WatchInterval is the time between two looks, and the bound of one. Default: 1 s.
+	// WatchInterval is the time between two looks, and the bound of one. Default: 500 ms.
 	WatchInterval time.Duration
 	// Interval is the time between two cycles. Default: 15 s.
 	Interval time.Duration

@@ -331,6 +331,7 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 	var answer error
 	queued := false
 	change := func(o *LoopOptions) {
+		o.WatchInterval = time.Second
 		o.Watch = func(ctx context.Context, now time.Time) (bool, error) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Error("a look is not bounded")

@@ -1,0 +1,161 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Cluster is a running cluster. Its methods are not for several goroutines at once; its clients are.
+type Cluster struct {
+	// Config is the administrator's, without a limit on requests.
+	Config *rest.Config
+	// Kubeconfig is the path of the same as a file, which exists inside only.
+	Kubeconfig string
+	// Client is the administrator's.
+	Client *kubernetes.Clientset
+
+	directory string
+	port      int // of the API server
+	clients   *authority
+	servers   *authority
+	processes []*process
+	names     []string // in /etc/hosts
+}
+
+// Start opens a cluster for a test and closes it at its end. It skips the test where the system grants no namespaces, unless
+// the environment has E2E_REQUIRED: there it fails.
+func Start(t testing.TB, options Options) *Cluster {
+	t.Helper()
+	if err := refusal(); err != nil {
+		var refused refusedError
+		if errors.As(err, &refused) && os.Getenv("E2E_REQUIRED") == "" {
+			t.Skip("no cluster: ", err)
+		}
+		t.Fatal("no cluster: ", err)
+	}
+	c, err := Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.Logs())
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Open starts a cluster and returns once it serves. The context limits the start, not the cluster's life.
+func Open(ctx context.Context, options Options) (*Cluster, error) {
+	if err := refusal(); err != nil {
+		return nil, err
+	}
+	directory, err := os.MkdirTemp(os.Getenv(directoryVariable), "cluster-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{directory: directory, Kubeconfig: filepath.Join(directory, "admin.kubeconfig")}
+	if err := c.open(ctx, options.complete()); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a cluster: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+func (c *Cluster) open(ctx context.Context, options Options) error {
+	steps := []struct {
+		wanted bool
+		start  func(context.Context) error
+	}{
+		{true, func(ctx context.Context) error { return c.startControlPlane(ctx, options) }},
+		{options.KEDACRDs && !options.KEDA, c.defineKEDA},
+		{options.LeaderWorkerSetCRD, c.defineLeaderWorkerSet},
+		{options.ControllerManager, c.startControllerManager},
+		{options.Scheduler, c.startScheduler},
+		{options.KWOK, c.startKWOK},
+		{options.KEDA, c.startKEDA},
+	}
+	for _, step := range steps {
+		if !step.wanted {
+			continue
+		}
+		if err := step.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends every process of the cluster, the last one started first, and forgets its data and host names.
+func (c *Cluster) Close() error {
+	for _, p := range slices.Backward(c.processes) {
+		p.kill()
+	}
+	c.processes = nil
+	return errors.Join(writeHosts(nil), os.RemoveAll(c.directory))
+}
+
+// Kubectl runs kubectl as the administrator, with an input that may be nil, and returns what it prints.
+func (c *Cluster) Kubectl(ctx context.Context, input []byte, arguments ...string) (string, error) {
+	binary, err := Path(kubectl)
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, binary, arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "HOME="+c.directory)
+	var stdout, stderr bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(input), &stdout, &stderr
+	if err := command.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", arguments[0], err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.String(), nil
+}
+
+// Apply creates or changes the objects of a YAML document or several, on the server's side.
+func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
+	_, err := c.Kubectl(ctx, manifests, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	return err
+}
+
+// define applies definitions of kinds and waits until they are served.
+func (c *Cluster) define(ctx context.Context, path string) error {
+	if _, err := c.Kubectl(ctx, nil, "apply", "--server-side", "-f", path); err != nil {
+		return err
+	}
+	_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "--timeout", patience.String(), "-f", path)
+	return err
+}
+
+func (c *Cluster) defineKEDA(ctx context.Context) error {
+	manifests, err := Path(kedaManifests)
+	if err != nil {
+		return err
+	}
+	return c.define(ctx, filepath.Join(manifests, "crd", "bases"))
+}
+
+func (c *Cluster) defineLeaderWorkerSet(ctx context.Context) error {
+	manifests, err := Path(lwsManifests)
+	if err != nil {
+		return err
+	}
+	return c.define(ctx, manifests)
+}
+
+// path returns where the cluster keeps a file.
+func (c *Cluster) path(name string) string { return filepath.Join(c.directory, name) }
+
+func (c *Cluster) address() string { return "https://127.0.0.1:" + strconv.Itoa(c.port) }

@@ -1,0 +1,52 @@
+package cluster
+
+import "slices"
+
+// Options say what runs beside etcd and the API server. Each is off by default, and brings along what it needs.
+type Options struct {
+	// KEDACRDs defines KEDA's kinds: ScaledObject, TriggerAuthentication and the others. Nothing acts on them.
+	KEDACRDs bool
+	// LeaderWorkerSetCRD defines the LeaderWorkerSet kind. Nothing acts on it.
+	LeaderWorkerSetCRD bool
+	// ControllerManager runs Kubernetes' own controllers: Deployments get pods, the HPA scales.
+	ControllerManager bool
+	// Scheduler gives pods a node. There are none without KWOK.
+	Scheduler bool
+	// KWOK plays kubelet: nodes made by AddNode are Ready, and pods on them run. It brings the controllers and the
+	// scheduler, and one node for what needs no GPU.
+	KWOK bool
+	// KEDA runs KEDA's operator, metrics adapter and admission webhooks. It brings KWOK and KEDA's kinds. Its ports are
+	// fixed, so that there can be one such cluster at a time.
+	KEDA bool
+}
+
+// complete turns on what the options need.
+func (o Options) complete() Options {
+	o.KWOK = o.KWOK || o.KEDA
+	o.ControllerManager = o.ControllerManager || o.KWOK
+	o.Scheduler = o.Scheduler || o.KWOK
+	o.KEDACRDs = o.KEDACRDs || o.KEDA
+	return o
+}
+
+// Components names what has to be built for the options, in the order of Known.
+func (o Options) Components() []string {
+	o = o.complete()
+	needed := []string{etcd, apiServer, kubectl}
+	for _, more := range []struct {
+		wanted bool
+		names  []string
+	}{
+		{o.ControllerManager, []string{controllerManager}},
+		{o.Scheduler, []string{scheduler}},
+		{o.KWOK, []string{kwok}},
+		{o.KEDACRDs, []string{kedaManifests}},
+		{o.KEDA, []string{kedaOperator, kedaAdapter, kedaWebhooks}},
+		{o.LeaderWorkerSetCRD, []string{lwsManifests}},
+	} {
+		if more.wanted {
+			needed = append(needed, more.names...)
+		}
+	}
+	return slices.DeleteFunc(Known(), func(name string) bool { return !slices.Contains(needed, name) })
+}
