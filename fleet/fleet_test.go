@@ -139,17 +139,20 @@ func TestRangeClampStaysInItsDomain(t *testing.T) {
 }
 
 func TestStandingKeepsTheTimeOfTheDecisionThatIsHeld(t *testing.T) {
-	decided := time.Unix(100, 0).UTC()
+	decided, changed := time.Unix(100, 0).UTC(), time.Unix(50, 0).UTC()
 	plan := Plan{
 		Time:    time.Unix(200, 0).UTC(),
-		Targets: []Target{{Variant: VariantID{"a", "z"}, Replicas: 3}},
+		Targets: []Target{{Variant: VariantID{"a", "z"}, Replicas: 3, Changed: changed, Delta: -2}},
 		Held: []Held{
 			{Variant: VariantID{"a", "b"}, Replicas: 2, Known: true, Decided: decided},
 			{Variant: VariantID{"a", "c"}},
 			{Variant: VariantID{"a", "d"}, Replicas: 4, Known: true},
 		},
 	}
-	want := []Standing{{VariantID{"a", "b"}, 2, decided}, {VariantID{"a", "z"}, 3, plan.Time}}
+	want := []Standing{
+		{Variant: VariantID{"a", "b"}, Replicas: 2, Decided: decided},
+		{Variant: VariantID{"a", "z"}, Replicas: 3, Decided: plan.Time, Changed: changed, Delta: -2},
+	}
 	if got := plan.Standing(); !reflect.DeepEqual(got, want) {
 		t.Errorf("standing %+v, want %+v: a held number keeps its time, an unknown or never decided one is no row", got, want)
 	}

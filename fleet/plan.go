@@ -1,9 +1,6 @@
 package fleet
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Plan is one decision. Every variant of the snapshot is in exactly one of Targets and Held. All tables are sorted by
 // identity, so that equal decisions are equal values.
@@ -12,6 +9,8 @@ type Plan struct {
 	Targets []Target    `json:"targets,omitzero"`
 	Held    []Held      `json:"held,omitzero"`
 	Models  []ModelPlan `json:"models,omitzero"`
+	// Conflicts are what contradicts itself in the fleet, sorted by kind, then variants.
+	Conflicts []Conflict `json:"conflicts,omitzero"`
 	// Cost is the price of all targets and known held numbers for an hour.
 	Cost float64 `json:"cost"`
 }
@@ -20,8 +19,12 @@ type Plan struct {
 type Target struct {
 	Variant  VariantID `json:"variant"`
 	Replicas int       `json:"replicas"`
-	Reason   Reason    `json:"reason"`
-	Facts    Facts     `json:"facts"`
+	// Changed is when the number last became another one, by Delta replicas; zero where it has not since it is known. The
+	// first number is compared with the replicas that were asked for then.
+	Changed time.Time `json:"changed,omitzero"`
+	Delta   int       `json:"delta,omitzero"`
+	Reason  Reason    `json:"reason"`
+	Facts   Facts     `json:"facts"`
 }
 
 // Held is a variant whose number stays because deciding was not possible.
@@ -33,8 +36,13 @@ type Held struct {
 	Known    bool `json:"known"`
 	// Decided is when the number was last derived from data; zero where it never was.
 	Decided time.Time `json:"decided,omitzero"`
-	Reason  Reason    `json:"reason"`
-	Facts   Facts     `json:"facts"`
+	// Changed and Delta are those of the last decision: a hold changes nothing.
+	Changed time.Time `json:"changed,omitzero"`
+	Delta   int       `json:"delta,omitzero"`
+	// Refused is true where KEDA would misapply the number, so that it must be told none: the reason is the error.
+	Refused bool   `json:"refused,omitzero"`
+	Reason  Reason `json:"reason"`
+	Facts   Facts  `json:"facts"`
 }
 
 // Facts is what the decision about a variant rested on, for people and metrics.
@@ -53,8 +61,10 @@ type Facts struct {
 	// Capacity is the share of the model's demand that one replica carries; absent where unknown.
 	Capacity Reading `json:"capacity"`
 	// Binding is the limit that sets the capacity, such as "KV cache".
-	Binding string  `json:"binding,omitzero"`
-	Cost    float64 `json:"cost"` // per replica-hour
+	Binding string `json:"binding,omitzero"`
+	// Fallback is true while KEDA applies its fallback and not the number.
+	Fallback bool    `json:"fallback,omitzero"`
+	Cost     float64 `json:"cost"` // per replica-hour
 }
 
 // ModelPlan is what was found about a model.
@@ -95,6 +105,7 @@ const (
 	CodeAtMaximum        Code = "AtMaximum"        // the demand needs more than maxReplicaCount allows
 	CodeProbe            Code = "Probe"            // one replica, to learn what it carries
 	CodeTargetClaimed    Code = "TargetClaimed"    // an older ScaledObject owns the workload: its number is repeated
+	CodePaused           Code = "Paused"           // an annotation of the ScaledObject fixes the number
 )
 
 // The reasons of a hold.
@@ -105,43 +116,6 @@ const (
 	CodeWindowTooShort    Code = "WindowTooShort"    // the rate window holds fewer than four scrapes
 	CodeWorkloadUnknown   Code = "WorkloadUnknown"   // the scale target was not seen
 	CodeInvalidDefinition Code = "InvalidDefinition" // the ScaledObject's own numbers contradict each other
+	CodeMisapplied        Code = "Misapplied"        // KEDA would make another number of ours
+	CodeForeignAutoscaler Code = "ForeignAutoscaler" // a HorizontalPodAutoscaler of somebody else scales the workload
 )
-
-// Decision is what a plan says of one variant, whether it is a target or held.
-type Decision struct {
-	Variant  VariantID
-	Replicas int
-	Known    bool
-	Held     bool
-	Decided  time.Time
-	Reason   Reason
-	Facts    Facts
-}
-
-// Decisions returns what the plan says of every variant, sorted by variant.
-func (p Plan) Decisions() []Decision {
-	decisions := make([]Decision, 0, len(p.Targets)+len(p.Held))
-	for _, t := range p.Targets {
-		decisions = append(decisions, Decision{
-			Variant: t.Variant, Replicas: t.Replicas, Known: true, Decided: p.Time, Reason: t.Reason, Facts: t.Facts,
-		})
-	}
-	for _, h := range p.Held {
-		decisions = append(decisions, Decision{
-			Variant: h.Variant, Replicas: h.Replicas, Known: h.Known, Held: true, Decided: h.Decided, Reason: h.Reason, Facts: h.Facts,
-		})
-	}
-	slices.SortFunc(decisions, func(a, b Decision) int { return a.Variant.Compare(b.Variant) })
-	return decisions
-}
-
-// Standing returns the plan as the standing table of the next snapshot: what is known, with the time it was derived.
-func (p Plan) Standing() []Standing {
-	var standing []Standing
-	for _, d := range p.Decisions() {
-		if d.Known && !d.Decided.IsZero() {
-			standing = append(standing, Standing{Variant: d.Variant, Replicas: d.Replicas, Decided: d.Decided})
-		}
-	}
-	return standing
-}

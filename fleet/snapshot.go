@@ -38,90 +38,6 @@ type AcceleratorSpec struct {
 	MemoryGiB float64 `json:"memoryGiB"`
 }
 
-// Variant is one way of serving a model: a workload on one kind of accelerator, at a price.
-type Variant struct {
-	ID     VariantID `json:"id"`
-	Model  ModelID   `json:"model"`
-	Target TargetID  `json:"target"`
-	// ServedName is the model's name in the engine's metrics; empty where it equals Model.Name.
-	ServedName     string      `json:"servedName,omitzero"`
-	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
-	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0
-	// Cost is the price of one replica for an hour.
-	Cost         float64       `json:"cost"`
-	ServiceClass string        `json:"serviceClass,omitzero"`
-	Role         Role          `json:"role"`
-	Engine       Engine        `json:"engine"`
-	Objective    Objective     `json:"objective,omitzero"`
-	Range        Range         `json:"range"`
-	Cooldown     time.Duration `json:"-"` // how long KEDA waits with the last step to zero
-	// Created is when the ScaledObject was made: the older of two claims on one target wins.
-	Created time.Time `json:"created,omitzero"`
-	// Fault is what is wrong with the definition, with the remedy; empty where nothing is. Such a variant is held: defaults stand
-	// where something could not be read.
-	Fault string `json:"fault,omitzero"`
-}
-
-// EngineModel returns the model's name in the engine's metrics.
-func (v Variant) EngineModel() string {
-	if v.ServedName != "" {
-		return v.ServedName
-	}
-	return v.Model.Name
-}
-
-// Role is the part of the work that a variant does.
-type Role string
-
-// The roles.
-const (
-	RoleBoth    Role = "both"    // prefill and decode
-	RolePrefill Role = "prefill" // prefill only
-	RoleDecode  Role = "decode"  // decode only
-)
-
-// Engine is the inference engine of a variant; it says which names its metrics have.
-type Engine string
-
-// The engines.
-const (
-	EngineVLLM   Engine = "vllm"
-	EngineSGLang Engine = "sglang"
-)
-
-// Objective is a latency promise. A zero limit is no limit.
-type Objective struct {
-	TTFT time.Duration `json:"-"` // time to first token
-	ITL  time.Duration `json:"-"` // inter-token latency
-	// Percentile is the share of requests, in (0, 1), that must meet both limits. It means something only where there is one.
-	Percentile float64 `json:"percentile,omitzero"`
-}
-
-// Range is the domain of a variant's replicas: [Min, Max], and Idle below it where AllowsIdle.
-type Range struct {
-	Min int `json:"min"`
-	Max int `json:"max"`
-	// Idle is the number of replicas of an idle variant, below Min. It means something only where AllowsIdle.
-	Idle       int  `json:"idle,omitzero"`
-	AllowsIdle bool `json:"allowsIdle,omitzero"`
-}
-
-// Floor returns the least number of replicas of the range.
-func (r Range) Floor() int {
-	if r.AllowsIdle {
-		return min(r.Idle, r.Min)
-	}
-	return r.Min
-}
-
-// Clamp returns the number of the range that is nearest to n from above, or Max.
-func (r Range) Clamp(n int) int {
-	if r.AllowsIdle && n <= r.Idle {
-		return r.Idle
-	}
-	return max(r.Min, min(n, r.Max))
-}
-
 // Workload is a scale target as the API server shows it.
 type Workload struct {
 	ID TargetID `json:"id"`
@@ -133,7 +49,17 @@ type Workload struct {
 	MaxSequences int `json:"maxSequences,omitzero"`
 	// KVTokens is the room of one replica's KV cache in tokens as its arguments say it. Zero: not known.
 	KVTokens float64 `json:"kvTokens,omitzero"`
-	Pods     []Pod   `json:"pods,omitzero"`
+	// BatchedTokens is the engine's limit of tokens in one iteration (max_num_batched_tokens). Zero: not known.
+	BatchedTokens int `json:"batchedTokens,omitzero"`
+	// TensorParallel is over how many accelerators the engine splits each layer. Zero: not said, which engines take for 1.
+	TensorParallel int `json:"tensorParallel,omitzero"`
+	// MemoryShare is the part of an accelerator's memory that the engine takes (gpu_memory_utilization), in (0, 1]. Zero: not
+	// known.
+	MemoryShare float64 `json:"memoryShare,omitzero"`
+	// ForeignAutoscaler is the name of a HorizontalPodAutoscaler that scales the target and was not made by KEDA for one of the
+	// variants that do; empty where there is none.
+	ForeignAutoscaler string `json:"foreignAutoscaler,omitzero"`
+	Pods              []Pod  `json:"pods,omitzero"`
 }
 
 // Pod is one replica of a workload (for a group of pods, its leader).
@@ -251,6 +177,9 @@ type Standing struct {
 	Replicas int       `json:"replicas"`
 	// Decided is when the number was last derived from data; repeating it while it is held does not renew it.
 	Decided time.Time `json:"decided"`
+	// Changed is when the number last became another one, by Delta replicas; zero where it has not since it is known.
+	Changed time.Time `json:"changed,omitzero"`
+	Delta   int       `json:"delta,omitzero"`
 }
 
 // Missing is something that could not be observed.

@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +24,7 @@ func products() []product {
 		{"nvidia.com/gpu.product", []corev1.ResourceName{"nvidia.com/gpu"}},
 		{"cloud.google.com/gke-accelerator", []corev1.ResourceName{"nvidia.com/gpu"}},
 		{"amd.com/gpu.product-name", []corev1.ResourceName{"amd.com/gpu"}},
+		{"beta.amd.com/gpu.product-name", []corev1.ResourceName{"amd.com/gpu"}},
 		{"gpu.intel.com/product", []corev1.ResourceName{"gpu.intel.com/i915", "gpu.intel.com/xe"}},
 	}
 }
@@ -112,13 +115,69 @@ func (o Options) demanded(terms []corev1.NodeSelectorTerm, label string) (fleet.
 	return name, name != ""
 }
 
+// nodeAccelerators fills in the accelerator that neither metadata nor template name from the nodes that the pods run on. Where
+// a node is not known, has no label, or two do not agree, it stays unknown: a guess would be worse.
+func (o Objects) nodeAccelerators(variants []fleet.Variant, pods map[objectKey][]*corev1.Pod, options Options) {
+	nodes := make(map[string]*corev1.Node, len(o.Nodes))
+	for _, node := range o.Nodes {
+		nodes[node.Name] = node
+	}
+	for i := range variants {
+		if variants[i].Accelerator == "" {
+			variants[i].Accelerator = options.runsOn(pods[targetKey(variants[i].Target)], nodes)
+		}
+	}
+}
+
+// runsOn returns the accelerator of the nodes that all placed pods run on; "" where they do not agree, or none is placed.
+func (o Options) runsOn(pods []*corev1.Pod, nodes map[string]*corev1.Node) (name fleet.Accelerator) {
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		other := o.nodeAccelerator(nodes[pod.Spec.NodeName], pod)
+		if other == "" || name != "" && other != name {
+			return ""
+		}
+		name = other
+	}
+	return name
+}
+
+// nodeAccelerator returns the accelerator of a node that a pod takes; that of the first label where the pod asks for none by
+// name. "" where the node does not say.
+func (o Options) nodeAccelerator(node *corev1.Node, pod *corev1.Pod) fleet.Accelerator {
+	if node == nil {
+		return ""
+	}
+	var first string
+	for _, product := range products() {
+		value := node.Labels[product.label]
+		if value == "" {
+			continue
+		}
+		if slices.ContainsFunc(product.resources, func(name corev1.ResourceName) bool { return requested(pod.Spec, name) > 0 }) {
+			return o.accelerator(value)
+		}
+		first = cmp.Or(first, value)
+	}
+	if first == "" || podGPUs(pod.Spec) > 0 {
+		return ""
+	}
+	return o.accelerator(first)
+}
+
 // templateGPUs returns how many accelerators a pod of the template takes.
-func templateGPUs(template *corev1.PodTemplateSpec) (total int) {
+func templateGPUs(template *corev1.PodTemplateSpec) int {
 	if template == nil {
 		return 0
 	}
+	return podGPUs(template.Spec)
+}
+
+func podGPUs(pod corev1.PodSpec) (total int) {
 	for _, name := range gpuResources() {
-		total += requested(template.Spec, name)
+		total += requested(pod, name)
 	}
 	return total
 }

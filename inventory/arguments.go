@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,6 +15,9 @@ import (
 type limits struct {
 	sequences int     // requests in a batch
 	tokens    float64 // room of the KV cache
+	batched   int     // tokens in an iteration of one engine
+	tensor    int     // accelerators over which one engine splits each layer
+	memory    float64 // part of an accelerator's memory that the engine takes
 }
 
 // dialect is how an engine calls its limits: flags without leading dashes, with '-' for '_'. An empty name: it has no such
@@ -24,6 +28,9 @@ type dialect struct {
 	tokens    string // room of the KV cache in tokens
 	blocks    string // room of the KV cache in blocks
 	blockSize string // tokens in a block; its default depends on the platform, so it has to be said
+	batched   string
+	memory    string
+	tensor    []string
 	// ranks are the names of the number of engines that share a pod; the limits hold for each of them.
 	ranks []string
 }
@@ -32,9 +39,13 @@ func dialects() []dialect {
 	return []dialect{
 		{
 			engine: fleet.EngineVLLM, sequences: "max-num-seqs", blocks: "num-gpu-blocks-override", blockSize: "block-size",
+			batched: "max-num-batched-tokens", memory: "gpu-memory-utilization", tensor: []string{"tensor-parallel-size", "tp"},
 			ranks: []string{"data-parallel-size-local", "dpl", "data-parallel-size", "dp"},
 		},
-		{engine: fleet.EngineSGLang, sequences: "max-running-requests", tokens: "max-total-tokens"},
+		{
+			engine: fleet.EngineSGLang, sequences: "max-running-requests", tokens: "max-total-tokens",
+			batched: "chunked-prefill-size", memory: "mem-fraction-static", tensor: []string{"tensor-parallel-size", "tp-size", "tp"},
+		},
 	}
 }
 
@@ -57,18 +68,25 @@ func readLimits(template *corev1.PodTemplateSpec, engine fleet.Engine) limits {
 }
 
 func (d dialect) read(flags map[string]string) limits {
-	ranks := 1
-	for _, name := range d.ranks {
-		if n := count(flags[name]); n > 0 {
-			ranks = n
-			break
-		}
-	}
+	ranks := max(1, firstCount(flags, d.ranks))
 	tokens := float64(count(flags[d.tokens]))
 	if blocks := float64(count(flags[d.blocks])) * float64(count(flags[d.blockSize])); blocks > 0 {
 		tokens = blocks
 	}
-	return limits{sequences: ranks * count(flags[d.sequences]), tokens: float64(ranks) * tokens}
+	return limits{
+		sequences: ranks * count(flags[d.sequences]), tokens: float64(ranks) * tokens,
+		batched: scaledCount(flags[d.batched]), tensor: firstCount(flags, d.tensor), memory: share(flags[d.memory]),
+	}
+}
+
+// firstCount returns the number of the first of several names for one flag that has one; 0 where none has.
+func firstCount(flags map[string]string, names []string) int {
+	for _, name := range names {
+		if n := count(flags[name]); n > 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // count returns a positive whole number; 0 where the text is none, or is larger than any limit of an engine.
@@ -79,6 +97,30 @@ func count(text string) int {
 		return 0
 	}
 	return int(n)
+}
+
+// scaledCount returns a count that may end in k for 1,000 or K for 1,024, as vLLM reads it.
+func scaledCount(text string) int {
+	digits, scale := text, 1
+	if before, found := strings.CutSuffix(text, "k"); found {
+		digits, scale = before, 1000
+	} else if before, found := strings.CutSuffix(text, "K"); found {
+		digits, scale = before, 1024
+	}
+	n := count(digits)
+	if n > math.MaxInt32/scale {
+		return 0
+	}
+	return n * scale
+}
+
+// share returns a number above 0 and at most 1; 0 where the text is none.
+func share(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0 && x <= 1) {
+		return 0
+	}
+	return x
 }
 
 // flagsOf returns the flags of a container's command line by name: "--max-num-seqs=64", "--max-num-seqs 64" and

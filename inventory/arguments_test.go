@@ -10,7 +10,7 @@ import (
 )
 
 func TestLimitsAreReadFromArguments(t *testing.T) {
-	vllm := func(sequences int, tokens float64) limits { return limits{sequences, tokens} }
+	vllm := func(sequences int, tokens float64) limits { return limits{sequences: sequences, tokens: tokens} }
 	tests := []struct {
 		name    string
 		command []string
@@ -51,6 +51,22 @@ func TestLimitsAreReadFromArguments(t *testing.T) {
 		{"data parallel over nodes: the ranks of this one", nil, []string{"--max-num-seqs=64", "--data-parallel-size=16", "--data-parallel-size-local=8"}, nil, vllm(512, 0)},
 		{"KV blocks", nil, []string{"--num-gpu-blocks-override=1000", "--block-size", "16"}, nil, vllm(0, 16000)},
 		{"KV blocks of a size that is not said", nil, []string{"--num-gpu-blocks-override=1000"}, nil, limits{}},
+		{"tokens of an iteration", nil, []string{"--max-num-batched-tokens=8192"}, nil, limits{batched: 8192}},
+		{"tokens of an iteration, with underscores", nil, []string{"--max_num_batched_tokens", "8192"}, nil, limits{batched: 8192}},
+		{"tokens of an iteration in thousands", nil, []string{"--max-num-batched-tokens", "8k"}, nil, limits{batched: 8000}},
+		{"tokens of an iteration in 1,024s", []string{"sh", "-c", "vllm serve --max-num-batched-tokens 8K"}, nil, nil, limits{batched: 8192}},
+		{"tokens of an iteration that overflow", nil, []string{"--max-num-batched-tokens=2147483647K"}, nil, limits{}},
+		{"tensor parallel", nil, []string{"--tensor-parallel-size=4"}, nil, limits{tensor: 4}},
+		{"tensor parallel, in short", nil, []string{"-tp", "4"}, nil, limits{tensor: 4}},
+		{"tensor parallel of a script", []string{"sh", "-c", "vllm serve m --tensor_parallel_size 8"}, nil, nil, limits{tensor: 8}},
+		{"memory", nil, []string{"--gpu-memory-utilization=0.9"}, nil, limits{memory: 0.9}},
+		{"memory, with underscores", nil, []string{"--gpu_memory_utilization", "0.85"}, nil, limits{memory: 0.85}},
+		{"memory out of range", nil, []string{"--gpu-memory-utilization=90"}, nil, limits{}},
+		{"memory that is no number", nil, []string{"--gpu-memory-utilization=NaN"}, nil, limits{}},
+		{
+			"data parallel: an iteration is that of one rank", nil, []string{"--max-num-seqs=64", "--max-num-batched-tokens=2048", "-dp", "4"},
+			nil, limits{sequences: 256, batched: 2048},
+		},
 		{"a flag of the other engine", nil, []string{"--max-running-requests=64"}, nil, limits{}},
 	}
 	for _, test := range tests {
@@ -69,13 +85,18 @@ func TestSGLangHasFlagsOfItsOwn(t *testing.T) {
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Command: []string{"python3", "-m", "sglang.launch_server", "--max-running-requests=96", "--max-total-tokens", "400000", "--max-num-seqs=1"},
 	}}}}
-	require.Equal(t, limits{96, 400000}, readLimits(template, fleet.EngineSGLang))
+	require.Equal(t, limits{sequences: 96, tokens: 400000}, readLimits(template, fleet.EngineSGLang))
+	template.Spec.Containers[0].Command = []string{"python3", "-m", "sglang.launch_server", "--chunked-prefill-size=4096", "--tp", "2", "--mem-fraction-static=0.8"}
+	require.Equal(t, limits{batched: 4096, tensor: 2, memory: 0.8}, readLimits(template, fleet.EngineSGLang))
 	require.Equal(t, limits{}, readLimits(template, "another"))
 	require.Equal(t, limits{}, readLimits(nil, fleet.EngineSGLang))
 }
 
 func TestEngineOfTheVariantSaysWhichFlagsAreRead(t *testing.T) {
-	w := workloadOf(t, scaled("a", "engine: sglang"), deployment("a", 1, "args: [--max-running-requests=96, --max-total-tokens=400000]"))
+	w := workloadOf(t, scaled("a", "engine: sglang"), deployment("a", 1, "args: [--max-running-requests=96, --max-total-tokens=400000, --tp-size=2, --chunked-prefill-size=2048, --mem-fraction-static=0.9]"))
 	require.Equal(t, 96, w.MaxSequences)
 	require.InDelta(t, 400000.0, w.KVTokens, 0)
+	require.Equal(t, 2048, w.BatchedTokens)
+	require.Equal(t, 2, w.TensorParallel)
+	require.InDelta(t, 0.9, w.MemoryShare, 0)
 }

@@ -20,6 +20,8 @@ func FuzzManifests(f *testing.F) {
 		"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: a}\nspec: {leaderWorkerTemplate: {size: 2, workerTemplate: {}}}",
 		node("a", "NVIDIA-L4", "unschedulable: true") + "\n---\n" + holder("p", "a", 1, "phase: Running"),
 		pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:02:00"}.String(),
+		scaled("a") + "\n---\n" + deployment("a", 1, "image: x") + "\n---\n" + hpa("cpu", "labels: {scaledobject.keda.sh/name: b}"),
+		"apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a}\nspec: {triggers: [{type: external, metadata: {modelID: m}}]}",
 		pod{name: "p", status: "containerStatuses: [{name: e, state: {waiting: {reason: ErrImagePull}}}]"}.String(),
 		"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: p}}]\n...\n--- text\n",
 		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"a"},"spec":{"replicas":3.5}}]}`,
@@ -73,7 +75,7 @@ func hasAlias(node *goyaml.Node) bool {
 // checkTables fails where the tables break what their comments promise.
 func checkTables(t *testing.T, tables Tables) {
 	for _, w := range tables.Workloads {
-		if w.Replicas < 0 || w.Startup < 0 || w.Startup > longestStartup || w.MaxSequences < 0 || !(w.KVTokens >= 0) {
+		if w.Replicas < 0 || w.Startup < 0 || w.Startup > longestStartup || w.MaxSequences < 0 || !(w.KVTokens >= 0) || w.BatchedTokens < 0 || w.TensorParallel < 0 || !(w.MemoryShare >= 0 && w.MemoryShare <= 1) {
 			t.Fatalf("workload %+v", w)
 		}
 	}

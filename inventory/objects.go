@@ -22,7 +22,9 @@ import (
 // Objects is what the API server holds of a fleet, decoded. Each object is in it once, in any order.
 type Objects struct {
 	ScaledObjects []scaledobject.Object
+	ScaledJobs    []scaledobject.Object
 	Targets       []Target
+	HPAs          []HPA
 	Pods          []*corev1.Pod
 	Nodes         []*corev1.Node
 }
@@ -45,20 +47,24 @@ type Target struct {
 // Append adds the rows of other objects.
 func (o *Objects) Append(more Objects) {
 	o.ScaledObjects = append(o.ScaledObjects, more.ScaledObjects...)
+	o.ScaledJobs = append(o.ScaledJobs, more.ScaledJobs...)
 	o.Targets = append(o.Targets, more.Targets...)
+	o.HPAs = append(o.HPAs, more.HPAs...)
 	o.Pods = append(o.Pods, more.Pods...)
 	o.Nodes = append(o.Nodes, more.Nodes...)
 }
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
-	return len(o.ScaledObjects) + len(o.Targets) + len(o.Pods) + len(o.Nodes)
+	return len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes)
 }
 
 // The kinds that are read by name. Any other kind is read where it has spec.replicas, as kinds with a scale subresource
 // have it.
 const (
 	kindScaledObject    = "ScaledObject"
+	kindScaledJob       = "ScaledJob"
+	kindHPA             = "HorizontalPodAutoscaler"
 	kindPod             = "Pod"
 	kindNode            = "Node"
 	kindDeployment      = "Deployment"
@@ -68,6 +74,7 @@ const (
 
 	groupKEDA         = "keda.sh"
 	groupApps         = "apps"
+	groupAutoscaling  = "autoscaling"
 	groupLeaderWorker = "leaderworkerset.x-k8s.io"
 )
 
@@ -100,6 +107,10 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 	switch kind {
 	case schema.GroupKind{Group: groupKEDA, Kind: kindScaledObject}:
 		return decodeScaledObject
+	case schema.GroupKind{Group: groupKEDA, Kind: kindScaledJob}:
+		return decodeScaledJob
+	case schema.GroupKind{Group: groupAutoscaling, Kind: kindHPA}:
+		return decodeHPA
 	case schema.GroupKind{Kind: kindPod}:
 		return decodePod
 	case schema.GroupKind{Kind: kindNode}:
@@ -120,6 +131,14 @@ func decodeScaledObject(u *unstructured.Unstructured) (Objects, error) {
 		return Objects{}, err
 	}
 	return Objects{ScaledObjects: []scaledobject.Object{object}}, nil
+}
+
+func decodeScaledJob(u *unstructured.Unstructured) (Objects, error) {
+	var object scaledobject.Object
+	if err := convert(u.Object, &object); err != nil {
+		return Objects{}, err
+	}
+	return Objects{ScaledJobs: []scaledobject.Object{object}}, nil
 }
 
 func decodePod(u *unstructured.Unstructured) (Objects, error) {

@@ -20,7 +20,8 @@ type Options struct {
 
 // Tables is what the objects say, as tables of a snapshot. All are sorted; they are shared and must not be changed.
 type Tables struct {
-	// Variants are the ScaledObjects with a trigger of ours, those with faults included.
+	// Variants are the ScaledObjects with a trigger of ours, those with faults included, and ScaledJobs with one, which are
+	// refused.
 	Variants []fleet.Variant
 	// Workloads are what the variants scale. A target that was not seen is no row.
 	Workloads []fleet.Workload
@@ -61,7 +62,9 @@ func (o Objects) Tables(options Options) Tables {
 	}
 	var t Tables
 	o.readVariants(&t, targets, options)
-	t.Workloads = o.workloads(t.Variants, targets)
+	pods := podsByTarget(o.Pods, enginesOf(t.Variants), targets)
+	o.nodeAccelerators(t.Variants, pods, options)
+	t.Workloads = o.workloads(t.Variants, targets, pods)
 	pools, problems := o.pools(options)
 	t.Pools = pools
 	t.Problems = append(t.Problems, problems...)
@@ -71,34 +74,64 @@ func (o Objects) Tables(options Options) Tables {
 
 // readVariants fills the tables of variants, and what their ScaledObjects leave out from the targets.
 func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options Options) {
-	objects := sorted(o.ScaledObjects, func(a, b scaledobject.Object) int {
+	byName := func(a, b scaledobject.Object) int {
 		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
-	})
-	for _, object := range objects {
-		v, err := scaledobject.Read(object)
-		if errors.Is(err, scaledobject.ErrNotOurs) {
-			continue
-		}
-		name := objectKey{groupKEDA, kindScaledObject, object.Metadata.Namespace, object.Metadata.Name}.String()
-		if err != nil {
-			problems := definitionProblems(name, err)
-			t.Problems = append(t.Problems, problems...)
-			v.Fault = told(problems)
-		}
-		target, seen := targets[targetKey(v.Target)]
-		if seen {
-			// Two objects may write one kind in two versions: the target is the same, and so has to be its name.
-			v.Target.APIVersion = target.ID.APIVersion
-			target.complete(&v, object, options)
-		} else if v.Target.Name != "" {
-			t.Problems = append(t.Problems, Problem{
-				Object: name,
-				Text:   "its scale target " + v.Target.String() + " (" + v.Target.APIVersion + ") was not found, so its replicas are not known",
-				Remedy: "create it, or correct scaleTargetRef",
-			})
-		}
-		t.Variants = append(t.Variants, v)
 	}
+	names := make(map[fleet.VariantID]bool, len(o.ScaledObjects))
+	for _, object := range sorted(o.ScaledObjects, byName) {
+		if v, ours := t.read(object, kindScaledObject); ours {
+			names[v.ID] = true
+			t.Variants = append(t.Variants, t.locate(v, object, targets, options))
+		}
+	}
+	for _, job := range sorted(o.ScaledJobs, byName) {
+		v, ours := t.read(job, kindScaledJob)
+		switch {
+		case !ours:
+		case names[v.ID]: // KEDA's calls say a name only
+			t.Problems = append(t.Problems, Problem{
+				Object: objectKey{groupKEDA, kindScaledJob, v.ID.Namespace, v.ID.Name}.String(),
+				Text:   "a ScaledObject has the same name, so KEDA's calls for the two cannot be told apart: both get the ScaledObject's number",
+				Remedy: "remove the trigger from the ScaledJob",
+			})
+		default:
+			t.Variants = append(t.Variants, v)
+		}
+	}
+	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
+}
+
+// read returns the variant of an object with what is wrong with it; false where it is not ours.
+func (t *Tables) read(object scaledobject.Object, kind string) (fleet.Variant, bool) {
+	v, err := scaledobject.Read(object)
+	if errors.Is(err, scaledobject.ErrNotOurs) {
+		return v, false
+	}
+	if err != nil {
+		problems := definitionProblems(objectKey{groupKEDA, kind, object.Metadata.Namespace, object.Metadata.Name}.String(), err)
+		t.Problems = append(t.Problems, problems...)
+		v.Fault = told(problems)
+	}
+	v.Refused = scaledobject.Refusal(object)
+	return v, true
+}
+
+// locate joins a variant with its target, which says what the ScaledObject leaves out.
+func (t *Tables) locate(v fleet.Variant, object scaledobject.Object, targets map[objectKey]Target, options Options) fleet.Variant {
+	target, seen := targets[targetKey(v.Target)]
+	switch {
+	case seen:
+		// Two objects may write one kind in two versions: the target is the same, and so has to be its name.
+		v.Target.APIVersion = target.ID.APIVersion
+		target.complete(&v, object, options)
+	case v.Target.Name != "":
+		t.Problems = append(t.Problems, Problem{
+			Object: variantKey(object.Metadata.Namespace, object.Metadata.Name).String(),
+			Text:   "its scale target " + v.Target.String() + " (" + v.Target.APIVersion + ") was not found, so its replicas are not known",
+			Remedy: "create it, or correct scaleTargetRef",
+		})
+	}
+	return v
 }
 
 // told returns what is wrong with an object and what to do, as one text.

@@ -92,6 +92,11 @@ func TestAcceleratorIsReadFromThePodTemplateWhereTheMetadataLeaveItOut(t *testin
 		{"amd selector", "", "nodeSelector: {amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM}", Options{}, "MI300X"},
 		{"gke selector", "", "nodeSelector: {cloud.google.com/gke-accelerator: nvidia-tesla-t4}", Options{}, "T4"},
 		{"intel selector", "", "nodeSelector: {gpu.intel.com/product: Max_1550}", Options{}, "Max_1550"},
+		{"amd's older label", "", "nodeSelector: {beta.amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM}", Options{}, "MI300X"},
+		{"selector before affinity", "", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}\n      " + affinity(in("nvidia.com/gpu.product", "NVIDIA-L40S")), Options{}, "L4"},
+		{"affinity for amd", "", affinity(in("amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM")), Options{}, "MI300X"},
+		{"affinity for gke", "", affinity(in("cloud.google.com/gke-accelerator", "nvidia-l4")), Options{}, "L4"},
+		{"affinity for intel", "", affinity(in("gpu.intel.com/product", "Max_1550")), Options{}, "Max_1550"},
 		{"another selector", "", "nodeSelector: {disk: ssd}", Options{}, ""},
 		{"metadata win", "accelerator: L40S", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}", Options{}, "L40S"},
 		{"affinity", "", affinity(in("nvidia.com/gpu.product", "NVIDIA-L40S")), Options{}, "L40S"},
@@ -172,4 +177,48 @@ func TestGPUsOfAnotherTriggerDoNotCount(t *testing.T) {
 	other.Type, other.Metadata = "prometheus", map[string]string{"gpusPerReplica": "2"}
 	objects.ScaledObjects[0].Spec.Triggers = append(objects.ScaledObjects[0].Spec.Triggers, other)
 	require.Equal(t, 8, objects.Tables(Options{}).Variants[0].GPUsPerReplica)
+}
+
+func TestAcceleratorThatNothingNamesIsThatOfTheNodes(t *testing.T) {
+	on := func(name, node string) string {
+		return pod{
+			name: name, owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f",
+			spec: "nodeName: " + node + "\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]",
+		}.String()
+	}
+	both := `apiVersion: v1
+kind: Node
+metadata: {name: both, labels: {amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM, cloud.google.com/gke-accelerator: nvidia-l4}}`
+	amd := `apiVersion: v1
+kind: Node
+metadata: {name: amd, labels: {amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM}}`
+	tests := []struct {
+		name   string
+		others []string
+		want   fleet.Accelerator
+	}{
+		{"no pod", nil, ""},
+		{"one pod", []string{on("p", "l4")}, "L4"},
+		{"one that is not placed yet", []string{on("p", "l4"), on("q", "''")}, "L4"},
+		{"two that agree under two names", []string{on("p", "h100"), on("q", "h100-nvl")}, "H100"},
+		{"two that do not agree", []string{on("p", "l4"), on("q", "h100")}, ""},
+		{"a node without a label", []string{on("p", "l4"), on("q", "bare")}, ""},
+		{"a node that was not seen", []string{on("p", "l4"), on("q", "gone")}, ""},
+		{"the label of what the pod takes", []string{on("p", "both")}, "L4"},
+		{"only the label of what it does not take", []string{on("p", "amd")}, ""},
+		{"no resource asked for", []string{pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", spec: "nodeName: amd"}.String()}, "MI300X"},
+		{"a pod of another", []string{holder("p", "l4", 1, "phase: Running")}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			objects := objectsOf(t, append(test.others, scaled("a"), deployment("a", 1, "image: x"), both, amd,
+				node("l4", "NVIDIA-L4", ""), node("h100", "NVIDIA-H100-80GB-HBM3", ""), node("h100-nvl", "NVIDIA-H100-NVL", ""), node("bare", "", ""))...)
+			require.Equal(t, test.want, objects.Tables(Options{}).Variants[0].Accelerator)
+		})
+	}
+	t.Run("what the template says wins", func(t *testing.T) {
+		objects := objectsOf(t, scaled("a"), on("p", "l4"), node("l4", "NVIDIA-L4", ""),
+			deployment("a", 1, "image: x", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L40S}"))
+		require.Equal(t, fleet.Accelerator("L40S"), objects.Tables(Options{}).Variants[0].Accelerator)
+	})
 }

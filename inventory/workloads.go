@@ -20,19 +20,26 @@ const (
 	leaderIndex       = "0"
 )
 
-// workloads returns a row for each target of the variants that was seen.
-func (o Objects) workloads(variants []fleet.Variant, targets map[objectKey]Target) []fleet.Workload {
+// enginesOf returns the targets of the variants, each with the engine of the first variant that names it.
+func enginesOf(variants []fleet.Variant) map[objectKey]fleet.Engine {
 	engines := make(map[objectKey]fleet.Engine, len(variants))
 	for _, v := range variants {
 		if _, claimed := engines[targetKey(v.Target)]; !claimed {
 			engines[targetKey(v.Target)] = v.Engine
 		}
 	}
-	pods := podsByTarget(o.Pods, engines, targets)
+	return engines
+}
+
+// workloads returns a row for each target of the variants that was seen.
+func (o Objects) workloads(variants []fleet.Variant, targets map[objectKey]Target, pods map[objectKey][]*corev1.Pod) []fleet.Workload {
+	foreign := o.foreign(variants)
 	var rows []fleet.Workload
-	for key, engine := range engines {
+	for key, engine := range enginesOf(variants) {
 		if target, seen := targets[key]; seen {
-			rows = append(rows, target.workload(pods[key], engine))
+			row := target.workload(pods[key], engine)
+			row.ForeignAutoscaler = foreign[key]
+			rows = append(rows, row)
 		}
 	}
 	slices.SortFunc(rows, func(a, b fleet.Workload) int { return a.ID.Compare(b.ID) })
@@ -44,6 +51,7 @@ func (t Target) workload(pods []*corev1.Pod, engine fleet.Engine) fleet.Workload
 	limits := readLimits(t.Template, engine)
 	row := fleet.Workload{
 		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
+		BatchedTokens: limits.batched, TensorParallel: limits.tensor, MemoryShare: limits.memory,
 	}
 	for _, pod := range pods {
 		row.Pods = append(row.Pods, replica(pod))

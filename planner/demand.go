@@ -59,8 +59,8 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 // unobserved returns why the model's demand is unknown, nil where it is known. A model without a ready replica has no engine
 // metrics, which is not missing data, unless queries failed.
 func (m *model) unobserved(x *index) *fleet.Reason {
-	if m.twin != (fleet.ModelID{}) {
-		return reason(fleet.CodeInvalidDefinition, "model %s has the same name in the engines' metrics, so their load cannot be told apart; give each a servedModelName of its own", m.twin)
+	if m.twin != nil {
+		return reason(fleet.CodeInvalidDefinition, "model %s has the same name in the engines' metrics, so their load cannot be told apart; give each a servedModelName of its own", m.twin.id)
 	}
 	var all reports
 	for _, v := range m.variants {

@@ -34,6 +34,21 @@ func goldens() map[string]*scenario {
 		"two-claims-on-a-target": newScenario(
 			group{name: "newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)},
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})),
+		"refused-variant-carries-its-load": newScenario(
+			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, variant: refused}), fast(group{ready: 1, running: 40, kv: 0.3, rate: 12})),
+		"foreign-autoscaler": newScenario(
+			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, workload: foreign}), fast(group{ready: 1, running: 40, kv: 0.3, rate: 12})),
+		"paused-variants": newScenario(
+			cheap(group{ready: 3, running: 90, waiting: 4, kv: 0.85, rate: 6, variant: paused(fleet.Pause{All: true})}),
+			fast(group{variant: paused(fleet.Pause{In: true, Awake: true})}),
+			group{name: "spare", cost: 1, max: 3, accelerator: "L40S", ready: 1, running: 60, kv: 0.6, rate: 6, variant: paused(fleet.Pause{All: true, Fixed: true, Replicas: 2})},
+		).gateway(0, 40),
+		"contradicting-facts": newScenario(
+			cheap(group{ready: 1, running: 60, kv: 0.6, rate: 6, created: epoch.Add(-time.Hour)}),
+			group{name: "cheap-too", cost: 1.5, max: 3, accelerator: "L40S", objective: 40 * time.Millisecond, ready: 1, running: 60, kv: 0.6, rate: 6, created: epoch.Add(-time.Minute)},
+			group{name: "two-triggers", cost: 1, max: 3, ready: 1, mute: true, variant: func(v *fleet.Variant) {
+				v.Triggers, v.Fault = 2, "triggers hold 2 of ours; give each model an object of its own"
+			}}),
 	}
 }
 

@@ -8,26 +8,36 @@ import (
 )
 
 // holdModel holds every variant of a model.
-func (x *index) holdModel(m *model, why fleet.Reason, p Policy) []fleet.Held {
-	held := make([]fleet.Held, 0, len(m.variants))
+func (x *index) holdModel(m *model, why fleet.Reason) []fleet.Decision {
+	held := make([]fleet.Decision, 0, len(m.variants))
 	for _, v := range m.variants {
-		held = append(held, x.hold(v, why, p))
+		held = append(held, x.hold(v, why))
 	}
 	return held
 }
 
 // hold keeps a variant's number: the standing one up to the policy's age, then the replicas that are asked for, or a standing
-// number above them that was not reached yet.
-func (x *index) hold(v *variant, why fleet.Reason, p Policy) fleet.Held {
-	held := fleet.Held{Variant: v.ID, Reason: why, Facts: v.facts()}
+// number above them that was not reached yet. A number that is given stays what it is, for its own reason.
+func (x *index) hold(v *variant, why fleet.Reason) fleet.Decision {
+	if v.given != nil && v.given.known {
+		return x.give(v)
+	}
 	standing, stands := x.standing[v.ID]
-	held.Known = stands || v.seen
-	held.Decided = standing.Decided
+	held := fleet.Decision{
+		Variant: v.ID, Known: stands || v.seen, Held: true, Decided: standing.Decided,
+		Reason: fleet.Reason{Code: why.Code, Text: why.Text + v.bounds}, Facts: v.facts(),
+	}
+	if v.given != nil {
+		held.Reason, held.Refused = v.given.reason, v.given.refused
+	}
 	switch {
-	case stands && (!v.seen || x.now.Sub(standing.Decided) <= p.HoldFor):
+	case stands && (!v.seen || x.now.Sub(standing.Decided) <= x.holdFor):
 		held.Replicas = standing.Replicas
 	case v.seen:
 		held.Replicas = max(v.now, standing.Replicas)
+	}
+	if v.bounds != "" {
+		held.Replicas = v.Range.Clamp(held.Replicas)
 	}
 	return held
 }
@@ -37,7 +47,7 @@ func (v *variant) facts() fleet.Facts {
 	return fleet.Facts{
 		Model: v.Model, Target: v.Target, Accelerator: v.Accelerator, Cost: v.Cost,
 		Current: v.now, CurrentKnown: v.seen, Ready: v.ready,
-		Asleep: v.seen && v.now <= max(0, v.idleNumber()),
+		Asleep: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback,
 	}
 }
 

@@ -2,8 +2,10 @@ package planner
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wva-project/wva/analyzer"
@@ -16,6 +18,8 @@ type index struct {
 	models       []*model
 	losers       []claim // variants whose target another one owns
 	invalid      []*variant
+	facts        []fleet.Conflict // facts that are not believed
+	holdFor      time.Duration
 	standing     map[fleet.VariantID]fleet.Standing
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
@@ -35,7 +39,8 @@ type model struct {
 	served   []served
 	engine   []fleet.Load
 	gateway  []fleet.Load
-	twin     fleet.ModelID // another model with the same name in the engines' metrics; zero where there is none
+	twin     *model // an older model with the same name in the engines' metrics; nil where there is none
+	shares   string // that name
 }
 
 // served is one name under which a model is served.
@@ -49,7 +54,9 @@ type served struct {
 type variant struct {
 	fleet.Variant
 	workload fleet.Workload
-	seen     bool // the workload was observed
+	seen     bool   // the workload was observed
+	given    *given // the number, where it is not ours to decide
+	bounds   string // what narrows its range besides the definition, as the end of a sentence
 	replicas []analyzer.Replica
 	now      int  // replicas asked for
 	ready    int  // ready and not on their way out
@@ -65,7 +72,16 @@ type reports struct{ good, missing, stale, invalid, tooShort int }
 
 type podKey struct{ namespace, pod, model string }
 
-type modelKey struct{ namespace, model string }
+// targetKey names a workload whatever the version of its kind: two ScaledObjects may spell it differently.
+type targetKey struct{ namespace, group, kind, name string }
+
+func keyOf(id fleet.TargetID) targetKey {
+	group, _, grouped := strings.Cut(id.APIVersion, "/")
+	if !grouped {
+		group = "" // the core's "v1"
+	}
+	return targetKey{id.Namespace, group, id.Kind, id.Name}
+}
 
 func newIndex(s fleet.Snapshot, p Policy) *index {
 	x := &index{
@@ -73,6 +89,7 @@ func newIndex(s fleet.Snapshot, p Policy) *index {
 		standing:     make(map[fleet.VariantID]fleet.Standing, len(s.Standing)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		missing:      hiding(s.Missing),
+		holdFor:      p.HoldFor,
 	}
 	for _, row := range s.Standing {
 		x.standing[row.Variant] = row
@@ -81,6 +98,9 @@ func newIndex(s fleet.Snapshot, p Policy) *index {
 		x.accelerators[row.Name] = row
 	}
 	x.groupVariants(s)
+	for _, m := range x.models {
+		x.facts = append(x.facts, m.believe()...)
+	}
 	x.attachLoads(s)
 	x.attachWorkloads(s, p)
 	return x
@@ -96,14 +116,14 @@ func hiding(rows []fleet.Missing) []fleet.Missing {
 }
 
 // groupVariants sorts the variants into models, sets aside those that contradict themselves, and settles who owns a target:
-// the oldest ScaledObject, then the first by name.
+// the oldest ScaledObject, then the first by name, whatever else is wrong with it.
 func (x *index) groupVariants(s fleet.Snapshot) {
 	variants := slices.SortedFunc(slices.Values(s.Variants), func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
-	owners := make(map[fleet.TargetID]fleet.Variant, len(variants))
+	owners := make(map[targetKey]fleet.Variant, len(variants))
 	for _, v := range variants {
-		owner, claimed := owners[v.Target]
+		owner, claimed := owners[keyOf(v.Target)]
 		if !claimed || v.Created.Before(owner.Created) {
-			owners[v.Target] = v
+			owners[keyOf(v.Target)] = v
 		}
 	}
 	specs := make(map[fleet.ModelID]fleet.Model, len(s.Models))
@@ -112,8 +132,8 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 	}
 	byID := make(map[fleet.ModelID]*model)
 	for _, v := range variants {
-		switch owner := owners[v.Target].ID; {
-		case owner != v.ID:
+		switch owner := owners[keyOf(v.Target)].ID; {
+		case owner != v.ID && v.Target.Name != "":
 			x.losers = append(x.losers, claim{v, owner})
 			continue
 		case fault(v) != "":
@@ -130,66 +150,44 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 	x.models = slices.SortedFunc(maps.Values(byID), func(a, b *model) int { return a.id.Compare(b.id) })
 }
 
-// attachLoads gives each model the loads and usages that carry its name in the engines' metrics. Of two rows of one source
-// the later wins, reading by reading.
-func (x *index) attachLoads(s fleet.Snapshot) {
-	engine, gateway := make(map[modelKey]fleet.Load, len(x.models)), make(map[modelKey]fleet.Load, len(x.models))
-	for _, row := range s.Loads {
-		table := engine
-		if row.Source == fleet.SourceGateway {
-			table = gateway
-		}
-		key := modelKey{row.Namespace, row.Model}
-		if other, found := table[key]; found {
-			row = later(other, row)
-		}
-		table[key] = row
-	}
-	usages := make(map[modelKey][]*fleet.Usage, len(x.models))
-	for i := range s.Usages {
-		key := modelKey{s.Usages[i].Namespace, s.Usages[i].Model}
-		usages[key] = append(usages[key], &s.Usages[i])
-	}
-	owners := map[modelKey]fleet.ModelID{}
-	for _, m := range x.models {
-		for _, name := range m.servedNames() {
-			key := modelKey{m.id.Namespace, name}
-			if owner, taken := owners[key]; taken {
-				m.twin = owner
-			}
-			owners[key] = m.id
-			served := served{name: name, usages: usages[key]}
-			slices.SortFunc(served.usages, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
-			if row, found := engine[key]; found {
-				m.engine = append(m.engine, row)
-			}
-			if row, found := gateway[key]; found {
-				m.gateway = append(m.gateway, row)
-				served.gateway = row.Arrivals
-			}
-			m.served = append(m.served, served)
-		}
-	}
-}
-
 // attachWorkloads gives each variant its workload, and its ready pods what they report.
 func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
-	workloads := make(map[fleet.TargetID]fleet.Workload, len(s.Workloads))
-	for _, row := range s.Workloads {
-		workloads[row.ID] = row
+	workloads := make(map[targetKey]*fleet.Workload, len(s.Workloads))
+	for i := range s.Workloads {
+		workloads[keyOf(s.Workloads[i].ID)] = &s.Workloads[i]
 	}
 	usages := make(map[podKey]*fleet.Usage, len(s.Usages))
 	for i := range s.Usages {
 		row := &s.Usages[i]
 		usages[podKey{row.Namespace, row.Pod, row.Model}] = row
 	}
-	variants := slices.Clone(x.invalid)
-	for _, m := range x.models {
-		variants = append(variants, m.variants...)
-	}
-	for _, v := range variants {
-		if v.workload, v.seen = workloads[v.Target]; v.seen {
+	for v := range x.owners() {
+		if row := workloads[keyOf(v.Target)]; row != nil {
+			v.workload, v.seen = *row, true
 			v.join(usages, x.now, p)
+		}
+	}
+	for _, m := range x.models {
+		for _, v := range m.variants {
+			v.bound()
+		}
+	}
+}
+
+// owners yields the variants that own their target.
+func (x *index) owners() iter.Seq[*variant] {
+	return func(yield func(*variant) bool) {
+		for _, m := range x.models {
+			for _, v := range m.variants {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+		for _, v := range x.invalid {
+			if !yield(v) {
+				return
+			}
 		}
 	}
 }
@@ -281,45 +279,4 @@ func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 		WaitingGrowth: row.WaitingGrowth, ITL: row.ITL, ITLFloor: row.ITLFloor, PeakRate: row.PeakRate,
 		PeakThroughput: row.PeakThroughput, MeanRate: row.MeanRate, MeanKV: row.MeanKV, MeanITL: row.MeanITL, Scrapes: row.Scrapes,
 	})
-}
-
-// servedNames returns the names under which the model's variants report, each once, sorted.
-func (m *model) servedNames() []string {
-	var names []string
-	for _, v := range m.variants {
-		names = append(names, v.EngineModel())
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// later returns the newer of two loads of one source, filled up with what only the older has.
-func later(a, b fleet.Load) fleet.Load {
-	if a.Time.After(b.Time) {
-		a, b = b, a
-	}
-	for _, pair := range []struct {
-		newer *fleet.Reading
-		older fleet.Reading
-	}{
-		{&b.Arrivals, a.Arrivals},
-		{&b.Queued, a.Queued},
-		{&b.PeakArrivals, a.PeakArrivals},
-		{&b.PeakInFlight, a.PeakInFlight},
-		{&b.Trend, a.Trend},
-		{&b.PromptTokens, a.PromptTokens},
-		{&b.OutputTokens, a.OutputTokens},
-		{&b.TTFT, a.TTFT},
-		{&b.ITL, a.ITL},
-	} {
-		if pair.newer.State == fleet.Absent {
-			*pair.newer = pair.older
-		}
-	}
-	b.PeakCovered = b.PeakCovered || a.PeakCovered
-	b.IdleCovered = max(b.IdleCovered, a.IdleCovered)
-	if a.LastActive.After(b.LastActive) {
-		b.LastActive = a.LastActive
-	}
-	return b
 }

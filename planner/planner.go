@@ -14,64 +14,99 @@ import (
 func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	p = p.withDefaults()
 	x := newIndex(s, p)
-	plan := fleet.Plan{Time: s.Time}
+	plan := fleet.Plan{Time: s.Time, Conflicts: x.conflicts()}
+	decisions := make([]fleet.Decision, 0, len(s.Variants))
 
 	sizings := make([]*sizing, 0, len(x.models))
 	for _, m := range x.models {
 		d, why := m.demand(x, p)
 		if why != nil {
 			plan.Models = append(plan.Models, fleet.ModelPlan{ID: m.id})
-			plan.Held = append(plan.Held, x.holdModel(m, *why, p)...)
+			decisions = append(decisions, x.holdModel(m, *why)...)
 			continue
 		}
 		sized, held := newSizing(x, m, d, p)
-		plan.Held = append(plan.Held, held...)
+		decisions = append(decisions, held...)
 		sizings = append(sizings, sized)
 	}
 	for i, outcomes := range solve(sizings, p) {
 		z := sizings[i]
-		plan.Targets = append(plan.Targets, z.targets(outcomes, x)...)
+		decisions = append(decisions, z.decisions(outcomes, x)...)
 		plan.Models = append(plan.Models, z.summary(outcomes))
 	}
 	for _, v := range x.invalid {
-		plan.Held = append(plan.Held, x.hold(v, fleet.Reason{Code: fleet.CodeInvalidDefinition, Text: fault(v.Variant)}, p))
+		decisions = append(decisions, x.holdInvalid(v))
 	}
-	x.repeatOwners(&plan)
-	finish(&plan)
+	plan.Cost = price(decisions)
+	decisions = append(decisions, x.repeatOwners(decisions)...)
+	x.finish(decisions)
+	plan.Decide(decisions)
+	slices.SortFunc(plan.Models, func(a, b fleet.ModelPlan) int { return a.ID.Compare(b.ID) })
 	return plan
+}
+
+// holdInvalid holds a variant whose definition contradicts itself.
+func (x *index) holdInvalid(v *variant) fleet.Decision {
+	if v.Refused != "" { // nothing may be answered, whatever else is wrong
+		v.given = v.setByOthers()
+	}
+	return x.hold(v, fleet.Reason{Code: fleet.CodeInvalidDefinition, Text: fault(v.Variant)})
 }
 
 // repeatOwners gives each variant whose target another one owns the owner's number, so that two autoscalers of one workload
 // do not pull in two directions.
-func (x *index) repeatOwners(plan *fleet.Plan) {
+func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 	if len(x.losers) == 0 {
-		return
+		return nil
 	}
-	decisions := make(map[fleet.VariantID]fleet.Decision)
-	for _, d := range plan.Decisions() {
-		decisions[d.Variant] = d
+	byID := make(map[fleet.VariantID]fleet.Decision, len(decisions))
+	for _, d := range decisions {
+		byID[d.Variant] = d
 	}
+	repeated := make([]fleet.Decision, 0, len(x.losers))
 	for _, l := range x.losers {
-		d := decisions[l.owner]
-		why := *reason(fleet.CodeTargetClaimed, "%s belongs to the older ScaledObject %s, whose number is repeated; delete one of the two", l.variant.Target, l.owner)
-		facts := d.Facts
-		facts.Model, facts.Accelerator, facts.Cost = l.variant.Model, l.variant.Accelerator, l.variant.Cost
-		if d.Held {
-			plan.Held = append(plan.Held, fleet.Held{Variant: l.variant.ID, Replicas: d.Replicas, Known: d.Known, Decided: d.Decided, Reason: why, Facts: facts})
-			continue
+		d, v := byID[l.owner], l.variant
+		d.Variant, d.Refused = v.ID, false
+		d.Facts.Model, d.Facts.Accelerator, d.Facts.Cost, d.Facts.Fallback = v.Model, v.Accelerator, v.Cost, v.Fallback
+		d.Reason = *reason(fleet.CodeTargetClaimed, "%s belongs to the older ScaledObject %s, whose number is repeated; delete one of the two", v.Target, l.owner)
+		if v.Refused != "" {
+			d.Held, d.Refused, d.Reason.Text = true, true, v.Refused+"; besides, "+d.Reason.Text
 		}
-		plan.Targets = append(plan.Targets, fleet.Target{Variant: l.variant.ID, Replicas: d.Replicas, Reason: why, Facts: facts})
+		repeated = append(repeated, d)
+	}
+	return repeated
+}
+
+// price returns the price of all numbers for an hour. Each workload is among them once.
+func price(decisions []fleet.Decision) (total float64) {
+	for i := range decisions {
+		if d := &decisions[i]; d.Known {
+			total += float64(float64(d.Replicas) * d.Facts.Cost)
+		}
+	}
+	return total
+}
+
+// finish says since when the numbers stand, and where KEDA applies another one.
+func (x *index) finish(decisions []fleet.Decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		x.date(d)
+		if d.Facts.Fallback && !d.Refused {
+			d.Reason.Text += "; KEDA's fallback is in force, which it applies instead until its calls succeed again"
+		}
 	}
 }
 
-// finish sorts the tables and adds up the price. A workload is paid for once, however many variants claim it.
-func finish(plan *fleet.Plan) {
-	slices.SortFunc(plan.Targets, func(a, b fleet.Target) int { return a.Variant.Compare(b.Variant) })
-	slices.SortFunc(plan.Held, func(a, b fleet.Held) int { return a.Variant.Compare(b.Variant) })
-	slices.SortFunc(plan.Models, func(a, b fleet.ModelPlan) int { return a.ID.Compare(b.ID) })
-	for _, d := range plan.Decisions() {
-		if d.Known && d.Reason.Code != fleet.CodeTargetClaimed {
-			plan.Cost += float64(float64(d.Replicas) * d.Facts.Cost)
-		}
+// date says when a number last changed. A hold changes nothing; a first number is compared with the replicas that are asked for.
+func (x *index) date(d *fleet.Decision) {
+	standing, stands := x.standing[d.Variant]
+	d.Changed, d.Delta = standing.Changed, standing.Delta
+	before, known := standing.Replicas, stands
+	if !stands {
+		before, known = d.Facts.Current, d.Facts.CurrentKnown
+	}
+	if known && !d.Held && d.Replicas != before {
+		d.Changed, d.Delta = x.now, d.Replicas-before
 	}
 }

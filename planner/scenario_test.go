@@ -31,6 +31,7 @@ type group struct {
 	kvTokens              float64
 	usage                 func(*fleet.Usage)
 	workload              func(*fleet.Workload)
+	variant               func(*fleet.Variant)
 	absent                bool // no workload row
 	created               time.Time
 	claims                string // another variant's target
@@ -68,6 +69,9 @@ func (s *scenario) add(g group) {
 	}
 	if g.claims != "" {
 		v.Target.Name = g.claims
+	}
+	if g.variant != nil {
+		g.variant(&v)
 	}
 	s.Variants = append(s.Variants, v)
 	if g.absent || g.claims != "" {

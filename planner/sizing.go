@@ -26,16 +26,16 @@ type choice struct {
 
 // newSizing works out what is needed of a model. Variants whose workload was not seen are held: their replicas may exist, and
 // what they carry is part of what was observed, so the others are sized for all of the demand.
-func newSizing(x *index, m *model, d demand, p Policy) (*sizing, []fleet.Held) {
+func newSizing(x *index, m *model, d demand, p Policy) (*sizing, []fleet.Decision) {
 	var seen []*variant
-	var held []fleet.Held
+	var held []fleet.Decision
 	for _, v := range m.variants {
 		if v.seen {
 			seen = append(seen, v)
 			continue
 		}
 		why := *reason(fleet.CodeWorkloadUnknown, "%s was not found; check scaleTargetRef, and that the workload exists", v.Target)
-		held = append(held, x.hold(v, why, p))
+		held = append(held, x.hold(v, why))
 	}
 	z := &sizing{model: m, demand: d, choices: x.choices(seen, d, p)}
 	z.need = z.work()

@@ -27,20 +27,25 @@ func (z *sizing) story(outcomes []outcome, x *index) story {
 	return s
 }
 
-// targets returns the decided numbers with their reasons.
-func (z *sizing) targets(outcomes []outcome, x *index) []fleet.Target {
+// decisions returns the decided numbers with their reasons.
+func (z *sizing) decisions(outcomes []outcome, x *index) []fleet.Decision {
 	s := z.story(outcomes, x)
-	targets := make([]fleet.Target, 0, len(z.choices))
+	decisions := make([]fleet.Decision, 0, len(z.choices))
 	for i, c := range z.choices {
-		facts := c.facts()
-		facts.Saturation = c.capacity.Load
-		if !z.need.keepOne {
-			facts.Capacity = c.capacity.Share
-			facts.Binding = string(c.capacity.Binding)
+		d := fleet.Decision{Variant: c.ID, Replicas: outcomes[i].replicas, Known: true, Decided: x.now, Facts: c.facts()}
+		if c.given != nil {
+			d = x.give(c.variant)
+		} else {
+			d.Reason = s.explain(i)
 		}
-		targets = append(targets, fleet.Target{Variant: c.ID, Replicas: outcomes[i].replicas, Reason: s.explain(i), Facts: facts})
+		d.Facts.Saturation = c.capacity.Load
+		if !z.need.keepOne {
+			d.Facts.Capacity = c.capacity.Share
+			d.Facts.Binding = string(c.capacity.Binding)
+		}
+		decisions = append(decisions, d)
 	}
-	return targets
+	return decisions
 }
 
 // explain says why a variant has its number.
@@ -53,7 +58,7 @@ func (s story) explain(i int) fleet.Reason {
 	if c.capacity.Infeasible {
 		text += fmt.Sprintf("; no load meets the ITL objective of %v here: a nearly empty replica is slower; raise it, or take another accelerator", c.Objective.ITL)
 	}
-	return fleet.Reason{Code: code, Text: text}
+	return fleet.Reason{Code: code, Text: text + c.bounds}
 }
 
 // code names what decided the number.
@@ -114,7 +119,11 @@ func (s story) sentence(i int, code fleet.Code) string {
 	case fleet.CodeMakeBeforeBreak:
 		return fmt.Sprintf("%s; shrinks to %d once the other ready replicas carry the demand", s.asked(), s.outcomes[i].aim)
 	case fleet.CodeAtMaximum:
-		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; raise maxReplicaCount (%d here) or add a variant", s.asked(), 100*s.short, c.Range.Max)
+		remedy := fmt.Sprintf("raise maxReplicaCount (%d here)", c.Range.Max)
+		if c.Pause.Out {
+			remedy = "let it grow again"
+		}
+		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; %s or add a variant", s.asked(), 100*s.short, remedy)
 	default:
 		return s.numbers(i)
 	}

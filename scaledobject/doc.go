@@ -2,8 +2,8 @@
 //
 // Read takes the whole object; ReadMetadata takes what an RPC of KEDA carries, which is the trigger's metadata and the
 // object's name. Both report every fault at once. Lint says what reads well but would scale badly: warnings, and refusals
-// where KEDA would misapply the number. Render is the inverse of Read. One table, which Keys returns, describes the
-// metadata keys; the reader, its error texts and the rendering come from it.
+// where KEDA would misapply the number; Refusal returns the first of these. Render is the inverse of Read. One table, which
+// Keys returns, describes the metadata keys; the reader, its error texts and the rendering come from it.
 //
 // Units: counts are whole replicas or GPUs, cost is the price of one replica for an hour, durations are time.Duration
 // (KEDA's own are whole seconds).

@@ -2,6 +2,7 @@ package scaledobject
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,5 +188,17 @@ func TestNearestDoesNotGuessWildly(t *testing.T) {
 		if got != want || ok != (want != "") {
 			t.Errorf("nearest(%s) = %q, want %q", quoted(word), got, want)
 		}
+	}
+}
+
+func TestClaimingKeysAreThoseOfTheTable(t *testing.T) {
+	var want []string
+	for _, row := range table() {
+		if row.claims {
+			want = append(want, fold(row.Name))
+		}
+	}
+	if got := claiming(); !slices.Equal(got, want) {
+		t.Errorf("claiming keys %v, want %v as the table has them", got, want)
 	}
 }

@@ -27,6 +27,7 @@ type FindingCode string
 const (
 	FindingMetricType       FindingCode = "MetricType"       // metricType is not AverageValue
 	FindingScalingModifiers FindingCode = "ScalingModifiers" // a formula stands between our number and the HPA
+	FindingScaledJob        FindingCode = "ScaledJob"        // our number would be taken for a length of queue
 )
 
 // The warnings.
@@ -39,25 +40,57 @@ const (
 	FindingFallbackWakes    FindingCode = "FallbackWakes"    // errors wake a variant that stands at zero
 	FindingNoPush           FindingCode = "NoPush"           // waking waits for KEDA's poll
 	FindingFromEnvIgnored   FindingCode = "FromEnvIgnored"   // a key of ours is looked up in the environment, in vain
+	FindingPausedReplicas   FindingCode = "PausedReplicas"   // KEDA cannot read the number at which it is paused
 )
 
 // Lint returns what is wrong with the way in which KEDA and the HPA would apply our number, refusals first, in a fixed
 // order. An object without a trigger of ours has no findings. What Read calls a fault is not repeated.
 func Lint(o Object) []Finding {
 	ours := o.ours()
-	if len(ours) == 0 {
+	switch {
+	case len(ours) == 0:
 		return nil
+	case o.Kind == jobKind:
+		return refusals(o, ours) // the warnings are about what a ScaledJob does not have
 	}
 	return slices.Concat(
-		lintMetricTypes(o, ours),
-		lintModifiers(o),
+		refusals(o, ours),
 		lintOtherTriggers(o, ours),
 		lintTolerance(o),
 		lintMax(o),
 		lintFallback(o),
 		lintPush(o, ours),
 		lintFromEnv(o, ours),
+		lintPause(o),
 	)
+}
+
+// Refusal returns why KEDA would misapply our number, with the remedy; "" where it would not, or the object is not ours.
+func Refusal(o Object) string {
+	if found := refusals(o, o.ours()); len(found) > 0 {
+		return found[0].Text + "; " + found[0].Remedy
+	}
+	return ""
+}
+
+// refusals returns the findings on which the RPCs of an object answer with an error.
+func refusals(o Object, ours []int) []Finding {
+	switch {
+	case len(ours) == 0:
+		return nil
+	case o.Kind == jobKind:
+		return lintJob()
+	}
+	return append(lintMetricTypes(o, ours), lintModifiers(o)...)
+}
+
+// lintJob refuses a ScaledJob: KEDA starts as many jobs as it takes our number for, which is one of replicas.
+func lintJob() []Finding {
+	return []Finding{{
+		FindingScaledJob, true,
+		"KEDA would start that many new jobs for our number, which is one of replicas",
+		"serve the model with a Deployment or the like, and scale that with a " + objectKind,
+	}}
 }
 
 func lintMetricTypes(o Object, ours []int) []Finding {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,9 @@ func TestLintFindsWhatTheContractWarnsAbout(t *testing.T) {
 		{"polled, min unset", func(o *Object) { o.Spec.Triggers[0].Type, o.Spec.MinReplicaCount = typePoll, nil }, []FindingCode{FindingNoPush}},
 		{"polled above zero", func(o *Object) { atLeastOne(o); o.Spec.Triggers[0].Type = typePoll }, nil},
 		{"a key of ours from the environment", func(o *Object) { o.Spec.Triggers[0].Metadata["roleFromEnv"] = "ROLE" }, []FindingCode{FindingFromEnvIgnored}},
+		{"paused at a number", func(o *Object) { o.Metadata.Annotations = map[string]string{annotationPausedReplicas: "2"} }, nil},
+		{"paused at no number", func(o *Object) { o.Metadata.Annotations = map[string]string{annotationPausedReplicas: "two"} }, []FindingCode{FindingPausedReplicas}},
+		{"a ScaledJob", func(o *Object) { o.Kind, o.Spec.MaxReplicaCount = jobKind, nil }, []FindingCode{FindingScaledJob}},
 		{"another's key from the environment", func(o *Object) { o.Spec.Triggers[0].Metadata["tokenFromEnv"] = "TOKEN" }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,7 +72,7 @@ func TestLintFindsWhatTheContractWarnsAbout(t *testing.T) {
 				t.Errorf("findings %v, want %v", findings, test.want)
 			}
 			for _, finding := range findings {
-				refused := finding.Code == FindingMetricType || finding.Code == FindingScalingModifiers
+				refused := slices.Contains([]FindingCode{FindingMetricType, FindingScalingModifiers, FindingScaledJob}, finding.Code)
 				if finding.Refused != refused || finding.Text == "" || finding.Remedy == "" {
 					t.Errorf("finding %+v", finding)
 				}
@@ -122,5 +126,21 @@ func TestToleranceIsReadAsAStringOrANumber(t *testing.T) {
 		if got, ok := (Quantity{text}).Number(); ok {
 			t.Errorf("quantity %q is read as %v", text, got)
 		}
+	}
+}
+
+func TestRefusalIsOneShortLineWithTheRemedy(t *testing.T) {
+	for name, change := range map[string]func(*Object){
+		"metricType Value": func(o *Object) { o.Spec.Triggers[0].MetricType = "Value" },
+		"modifiers":        func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{Formula: "wva * 2"} },
+		"a ScaledJob":      func(o *Object) { o.Kind = jobKind },
+	} {
+		// A status message of ours has room for 199 bytes.
+		if text := Refusal(valid(change)); !strings.Contains(text, "; ") || strings.Contains(text, "\n") || len(text) >= shortLimit {
+			t.Errorf("%s: refusal %q of %d bytes, want what is wrong and the remedy in fewer than %d", name, text, len(text), shortLimit)
+		}
+	}
+	if text := Refusal(valid(func(o *Object) { o.Spec.MaxReplicaCount = nil })); text != "" {
+		t.Errorf("a warning refuses: %q", text)
 	}
 }

@@ -3,17 +3,19 @@ package scaledobject
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Object is a KEDA ScaledObject as far as it is read here. Its JSON form is KEDA's; a field that is not there is KEDA's
-// default, which the field's comment states.
+// Object is a KEDA ScaledObject as far as it is read here, or a ScaledJob, which has no target. Its JSON form is KEDA's; a
+// field that is not there is KEDA's default, which the field's comment states.
 type Object struct {
 	APIVersion string `json:"apiVersion,omitzero"`
 	Kind       string `json:"kind,omitzero"` // empty, as in typed lists, means ScaledObject
 	Metadata   Meta   `json:"metadata"`
 	Spec       Spec   `json:"spec"`
+	Status     Status `json:"status,omitzero"`
 }
 
 // Meta is the object's identity.
@@ -60,6 +62,7 @@ type Advanced struct {
 
 // HPAConfig is what KEDA hands on to the HPA that it makes.
 type HPAConfig struct {
+	Name     string    `json:"name,omitzero"` // default: keda-hpa- and the object's name
 	Behavior *Behavior `json:"behavior,omitzero"`
 }
 
@@ -105,6 +108,33 @@ type Trigger struct {
 type AuthenticationRef struct {
 	Name string `json:"name"`
 	Kind string `json:"kind,omitzero"` // default TriggerAuthentication
+}
+
+// Status is what KEDA says of the object.
+type Status struct {
+	HPAName    string      `json:"hpaName,omitzero"`
+	Conditions []Condition `json:"conditions,omitzero"`
+}
+
+// Condition is one of the status' conditions; KEDA's carry no times.
+type Condition struct {
+	Type   string `json:"type"`
+	Status string `json:"status"` // True, False or Unknown
+}
+
+// NamesHPA reports whether KEDA's HPA of the object has the name: the one that it made, or the one that it is to make or
+// to adopt.
+func (o Object) NamesHPA(name string) bool {
+	own := "keda-hpa-" + o.Metadata.Name
+	if a := o.Spec.Advanced; a != nil && a.HorizontalPodAutoscalerConfig != nil && a.HorizontalPodAutoscalerConfig.Name != "" {
+		own = a.HorizontalPodAutoscalerConfig.Name
+	}
+	return name != "" && (name == own || name == o.Status.HPAName)
+}
+
+// fallsBack reports whether KEDA's fallback is in force.
+func (o Object) fallsBack() bool {
+	return slices.Contains(o.Status.Conditions, Condition{Type: "Fallback", Status: "True"})
 }
 
 // Quantity is a Kubernetes quantity. Its JSON form is a string; a bare number is read too, as the API server allows. It is

@@ -20,7 +20,7 @@ const (
 	defaultCooldown   = 300 // seconds
 )
 
-// Read returns the variant that the object defines.
+// Read returns the variant that the object defines. That of a ScaledJob has no target: Lint refuses it.
 //
 // An object without a trigger of ours gives ErrNotOurs and the zero variant. A trigger is ours when its type is external or
 // external-push and it has a modelID; so that a misspelt or forgotten modelID does not go unseen, one with a key such as
@@ -35,19 +35,23 @@ func Read(o Object) (fleet.Variant, error) {
 	var faults faultList
 	id := fleet.VariantID{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}
 	checkIdentity(id, &faults)
-	if o.Kind != "" && o.Kind != objectKind {
-		faults.add(Fault{"kind", quoted(o.Kind), "cannot be scaled by us", objectKind, "move the trigger to a " + objectKind})
+	var target fleet.TargetID
+	if o.Kind != jobKind {
+		target = readTarget(o, &faults)
 	}
-	target := readTarget(o, &faults)
 	replicas := readRange(o.Spec, &faults)
 	cooldown := readCooldown(o.Spec, &faults)
 	if len(ours) > 1 {
 		faults.add(Fault{"triggers", "", fmt.Sprintf("hold %d of ours", len(ours)), "one trigger with a modelID", "give each model an object of its own"})
 	}
 	v := readMetadata(o.Spec.Triggers[ours[0]].Metadata, &faults)
+	if len(ours) > 1 {
+		v.Triggers = len(ours)
+	}
 	v.ID, v.Model.Namespace = id, id.Namespace
 	v.Target, v.Range, v.Cooldown = target, replicas, cooldown
 	v.Created = o.Metadata.CreationTimestamp.UTC()
+	v.Pause, v.Fallback = readPause(o.Metadata.Annotations), o.fallsBack()
 	return v, faults.of(id)
 }
 
@@ -77,19 +81,19 @@ func (l *faultList) of(id fleet.VariantID) error {
 
 // ours returns the indices of our triggers.
 func (o Object) ours() []int {
-	var names []string
-	for _, row := range table() {
-		if row.claims {
-			names = append(names, fold(row.Name))
-		}
-	}
 	var ours []int
 	for i, trigger := range o.Spec.Triggers {
-		if trigger.external() && trigger.holds(names) {
+		if trigger.external() && trigger.holds(claiming()) {
 			ours = append(ours, i)
 		}
 	}
 	return ours
+}
+
+// claiming returns the folded names of the keys that claim a trigger, as the table has them: it is asked for every object of
+// a cluster, and the table costs more than to look at one.
+func claiming() []string {
+	return []string{"modelid", "servedmodelname", "gpusperreplica", "variantcost"}
 }
 
 func (t Trigger) external() bool { return t.Type == typePoll || t.Type == typePush }
@@ -115,6 +119,9 @@ func checkIdentity(id fleet.VariantID, faults *faultList) {
 }
 
 func readTarget(o Object, faults *faultList) fleet.TargetID {
+	if o.Kind != "" && o.Kind != objectKind {
+		faults.add(Fault{"kind", quoted(o.Kind), "cannot be scaled by us", objectKind, "move the trigger to a " + objectKind})
+	}
 	ref := o.Spec.ScaleTargetRef
 	switch {
 	case ref.Name == "":

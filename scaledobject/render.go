@@ -10,6 +10,7 @@ import (
 const (
 	objectAPIVersion = "keda.sh/v1alpha1"
 	objectKind       = "ScaledObject"
+	jobKind          = "ScaledJob"
 	typePoll         = "external"
 	typePush         = "external-push"
 	fallbackBehavior = "currentReplicasIfHigher"
@@ -26,15 +27,15 @@ type RenderOptions struct {
 }
 
 // Render returns the recommended ScaledObject of a variant: pushed, exact to one replica, and still during errors. Read
-// gives the variant back, if it is one that Read can give: its model and target stand in its own namespace, and its
-// cool-down is whole seconds. Lint finds nothing in it.
+// gives the variant back, if it is one that Read can give of a ScaledObject: its model and target stand in its own namespace,
+// and its cool-down is whole seconds. What KEDA's status says of it is not rendered. Lint finds nothing in it.
 //
 // A fallback is rendered only where the variant never goes to zero: KEDA would wake one that stands there.
 func Render(v fleet.Variant, options RenderOptions) Object {
 	return Object{
 		APIVersion: objectAPIVersion,
 		Kind:       objectKind,
-		Metadata:   Meta{Name: v.ID.Name, Namespace: v.ID.Namespace, CreationTimestamp: v.Created},
+		Metadata:   Meta{Name: v.ID.Name, Namespace: v.ID.Namespace, CreationTimestamp: v.Created, Annotations: renderPause(v.Pause)},
 		Spec: Spec{
 			ScaleTargetRef:   TargetRef{APIVersion: v.Target.APIVersion, Kind: v.Target.Kind, Name: v.Target.Name},
 			PollingInterval:  wholeSeconds(options.PollingInterval, 10*time.Second),

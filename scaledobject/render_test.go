@@ -37,6 +37,10 @@ func randomVariant(random *rand.Rand) fleet.Variant {
 	if v.Objective != (fleet.Objective{}) || random.IntN(2) == 0 {
 		v.Objective.Percentile = []float64{DefaultPercentile, 0.99, 1 - random.Float64()/2 - 1e-9}[random.IntN(3)]
 	}
+	v.Pause = fleet.Pause{In: random.IntN(4) == 0, Out: random.IntN(4) == 0, Awake: random.IntN(4) == 0, All: random.IntN(4) == 0}
+	if v.Pause.All && random.IntN(2) == 0 {
+		v.Pause.Fixed, v.Pause.Replicas = true, random.IntN(20)
+	}
 	if random.IntN(2) == 0 {
 		v.Created = time.Unix(random.Int64N(1<<33), 0).UTC()
 	}

@@ -1,0 +1,85 @@
+package inventory
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
+)
+
+// labelScaledObject is what KEDA marks its HPAs with: the name of the ScaledObject.
+const labelScaledObject = "scaledobject.keda.sh/name"
+
+// HPA is a HorizontalPodAutoscaler: who scales what.
+type HPA struct {
+	Namespace, Name string
+	// Target is what it scales.
+	Target fleet.TargetID
+	// MadeFor are the ScaledObjects that own it, or whose label it carries: KEDA made it for them.
+	MadeFor []string
+}
+
+// decodeHPA reads an HPA of any version: what is read of it is the same in all.
+func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
+	var object struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			ScaleTargetRef scaledobject.TargetRef `json:"scaleTargetRef"`
+		} `json:"spec"`
+	}
+	if err := convert(u.Object, &object); err != nil {
+		return Objects{}, err
+	}
+	ref := object.Spec.ScaleTargetRef
+	hpa := HPA{
+		Namespace: object.Metadata.Namespace, Name: object.Metadata.Name,
+		Target: fleet.TargetID{Namespace: object.Metadata.Namespace, APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
+	}
+	for _, owner := range object.Metadata.OwnerReferences {
+		if owner.Kind == kindScaledObject && groupOf(owner.APIVersion) == groupKEDA {
+			hpa.MadeFor = append(hpa.MadeFor, owner.Name)
+		}
+	}
+	if name := object.Metadata.Labels[labelScaledObject]; name != "" {
+		hpa.MadeFor = append(hpa.MadeFor, name)
+	}
+	return Objects{HPAs: []HPA{hpa}}, nil
+}
+
+// foreign returns the first HPA by name of each target that KEDA made for none of the variants which scale it.
+func (o Objects) foreign(variants []fleet.Variant) map[objectKey]string {
+	objects := make(map[objectKey]scaledobject.Object, len(o.ScaledObjects))
+	for _, object := range o.ScaledObjects {
+		objects[variantKey(object.Metadata.Namespace, object.Metadata.Name)] = object
+	}
+	claims := make(map[objectKey][]scaledobject.Object, len(variants))
+	for _, v := range variants {
+		if object, found := objects[variantKey(v.ID.Namespace, v.ID.Name)]; found {
+			claims[targetKey(v.Target)] = append(claims[targetKey(v.Target)], object)
+		}
+	}
+	names := map[objectKey]string{}
+	for _, hpa := range o.HPAs {
+		key := targetKey(hpa.Target)
+		claimed, wanted := claims[key]
+		if !wanted || slices.ContainsFunc(claimed, hpa.of) {
+			continue
+		}
+		if name, found := names[key]; !found || hpa.Name < name {
+			names[key] = hpa.Name
+		}
+	}
+	return names
+}
+
+// of reports whether KEDA made the HPA for the object, or is to adopt it.
+func (h HPA) of(object scaledobject.Object) bool {
+	return slices.Contains(h.MadeFor, object.Metadata.Name) || object.NamesHPA(h.Name)
+}
+
+func variantKey(namespace, name string) objectKey {
+	return objectKey{groupKEDA, kindScaledObject, namespace, name}
+}

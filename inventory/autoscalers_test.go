@@ -1,0 +1,116 @@
+package inventory
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// hpa returns an HPA of the Deployment llm/a with further lines of its metadata.
+func hpa(name, meta string) string {
+	return hpaOf(name, "{apiVersion: apps/v1, kind: Deployment, name: a}", meta)
+}
+
+func hpaOf(name, target, meta string) string {
+	return fmt.Sprintf(`apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: %s, namespace: llm, %s}
+spec: {scaleTargetRef: %s, maxReplicas: 3}`, name, meta, target)
+}
+
+func TestForeignAutoscalerIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testing.T) {
+	owned := func(group, name string) string {
+		return fmt.Sprintf("ownerReferences: [{apiVersion: %s/v1alpha1, kind: ScaledObject, name: %s, controller: true, uid: u}]", group, name)
+	}
+	for _, test := range []struct {
+		name  string
+		hpas  []string
+		wants string
+	}{
+		{"none", nil, ""},
+		{"somebody's own", []string{hpa("cpu", "")}, "cpu"},
+		{"of version 1", []string{"apiVersion: autoscaling/v1\n" + hpa("cpu", "")[len("apiVersion: autoscaling/v2\n"):]}, "cpu"},
+		{"another spelling of the target's version", []string{hpaOf("cpu", "{apiVersion: apps/v1beta2, kind: Deployment, name: a}", "")}, "cpu"},
+		{"the first of two by name", []string{hpa("mem", ""), hpa("cpu", "")}, "cpu"},
+		{"owned by the ScaledObject", []string{hpa("renamed", owned("keda.sh", "a"))}, ""},
+		{"owned by another ScaledObject", []string{hpa("keda-hpa-b", owned("keda.sh", "b"))}, "keda-hpa-b"},
+		{"owned by a ScaledObject of another group", []string{hpa("cpu", owned("example.com", "a"))}, "cpu"},
+		{"with KEDA's label", []string{hpa("renamed", "labels: {scaledobject.keda.sh/name: a}")}, ""},
+		{"with KEDA's name", []string{hpa("keda-hpa-a", "")}, ""},
+		{"of another target", []string{hpaOf("cpu", "{apiVersion: apps/v1, kind: Deployment, name: b}", "")}, ""},
+		{"of another kind", []string{hpaOf("cpu", "{apiVersion: apps/v1, kind: StatefulSet, name: a}", "")}, ""},
+		{"of no target", []string{hpaOf("cpu", "{}", "")}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, append(test.hpas, scaled("a"), deployment("a", 1, "image: x"))...)
+			require.Equal(t, test.wants, w.ForeignAutoscaler)
+		})
+	}
+}
+
+func TestHPAOfASecondVariantOfTheTargetIsNotForeign(t *testing.T) {
+	w := workloadOf(t, scaled("a"), scaledTo("b", "{name: a}"), deployment("a", 1, "image: x"), hpa("keda-hpa-a", ""), hpa("keda-hpa-b", ""))
+	require.Empty(t, w.ForeignAutoscaler, "that two objects scale one target is told apart from a foreign hand")
+}
+
+func TestHPAThatKEDAIsToAdoptIsNotForeign(t *testing.T) {
+	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), hpa("cpu", ""))
+	require.Equal(t, "cpu", objects.Tables(Options{}).Workloads[0].ForeignAutoscaler)
+	adopting := objectsOf(t, scaled("a")+"\n  advanced: {horizontalPodAutoscalerConfig: {name: cpu}}", deployment("a", 1, "image: x"), hpa("cpu", ""))
+	require.Empty(t, adopting.Tables(Options{}).Workloads[0].ForeignAutoscaler)
+	objects.ScaledObjects[0].Status.HPAName = "cpu"
+	require.Empty(t, objects.Tables(Options{}).Workloads[0].ForeignAutoscaler)
+}
+
+func TestScaledJobIsARefusedVariantWithoutATarget(t *testing.T) {
+	job := func(name, trigger string) string {
+		return fmt.Sprintf(`apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: %s, namespace: llm}
+spec:
+  jobTargetRef: {template: {spec: {containers: [{name: e}]}}}
+  triggers: [%s]`, name, trigger)
+	}
+	const ours = "{type: external, metadata: {scalerAddress: wva, modelID: m}}"
+	tables := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), job("batch", ours), job("other", "{type: cron, metadata: {modelID: m}}")).Tables(Options{})
+	require.Len(t, tables.Variants, 2)
+	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "batch"}, tables.Variants[1].ID)
+	require.Equal(t, fleet.TargetID{}, tables.Variants[1].Target)
+	require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "m"}, tables.Variants[1].Model)
+	require.Contains(t, tables.Variants[1].Refused, "new jobs")
+	require.Empty(t, tables.Variants[1].Fault)
+	require.Empty(t, tables.Problems)
+
+	t.Run("unless a ScaledObject has its name: then the name is the ScaledObject's", func(t *testing.T) {
+		tables := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), job("a", ours)).Tables(Options{})
+		require.Len(t, tables.Variants, 1)
+		require.Empty(t, tables.Variants[0].Refused)
+		require.Len(t, tables.Problems, 1)
+		require.Equal(t, "ScaledJob llm/a", tables.Problems[0].Object)
+	})
+}
+
+func TestRefusalPauseAndFallbackReachTheVariant(t *testing.T) {
+	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"))
+	require.Empty(t, objects.Tables(Options{}).Variants[0].Refused)
+	object := &objects.ScaledObjects[0]
+	object.Spec.Triggers[0].MetricType = "Value"
+	object.Metadata.Annotations = map[string]string{"autoscaling.keda.sh/paused-replicas": "2"}
+	v := objects.Tables(Options{}).Variants[0]
+	require.Contains(t, v.Refused, "metricType")
+	require.Contains(t, v.Refused, "; remove metricType")
+	require.Equal(t, fleet.Pause{All: true, Fixed: true, Replicas: 2}, v.Pause)
+
+	status := scaled("a") + "\nstatus: {conditions: [{type: Fallback, status: \"True\", reason: FallbackExists}]}"
+	require.True(t, objectsOf(t, status).Tables(Options{}).Variants[0].Fallback)
+}
+
+func TestTwoTriggersOfOursInOneObjectAreAFault(t *testing.T) {
+	v := objectsOf(t, scaled("a")+"\n  - type: external\n    metadata: {scalerAddress: wva, modelID: other}").Tables(Options{}).Variants[0]
+	require.Equal(t, 2, v.Triggers)
+	require.Contains(t, v.Fault, "give each model an object of its own")
+	require.Equal(t, "m", v.Model.Name, "the first is read")
+}

@@ -1,0 +1,128 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// conflicts returns what contradicts itself in the fleet, sorted.
+func (x *index) conflicts() []fleet.Conflict {
+	found := slices.Clone(x.facts)
+	claims := make(map[fleet.VariantID][]fleet.VariantID, len(x.losers))
+	for _, l := range x.losers {
+		claims[l.owner] = append(claims[l.owner], l.variant.ID)
+		found = append(found, ownConflicts(l.variant)...)
+	}
+	for v := range x.owners() {
+		found = append(found, ownConflicts(v.Variant)...)
+		found = append(found, v.targetConflicts(claims[v.ID])...)
+	}
+	for _, m := range x.models {
+		if m.twin != nil {
+			found = append(found, m.namesake())
+		}
+	}
+	slices.SortFunc(found, fleet.Conflict.Compare)
+	return found
+}
+
+// ownConflicts returns the conflicts that one object alone has.
+func ownConflicts(v fleet.Variant) (found []fleet.Conflict) {
+	if v.Refused != "" {
+		found = append(found, fleet.Conflict{Kind: fleet.ConflictMisapplied, Variants: []fleet.VariantID{v.ID}, Text: v.Refused})
+	}
+	if v.Triggers > 1 {
+		found = append(found, fleet.Conflict{
+			Kind: fleet.ConflictTwoTriggers, Variants: []fleet.VariantID{v.ID},
+			Text: fmt.Sprintf("%d triggers of ours stand in one object, so it is held as it is; give each model an object of its own", v.Triggers),
+		})
+	}
+	return found
+}
+
+// targetConflicts returns the conflicts over a variant's target, which others claim too.
+func (v *variant) targetConflicts(others []fleet.VariantID) (found []fleet.Conflict) {
+	if len(others) == 0 && v.workload.ForeignAutoscaler == "" {
+		return nil
+	}
+	all := slices.SortedFunc(slices.Values(append([]fleet.VariantID{v.ID}, others...)), fleet.VariantID.Compare)
+	if len(others) > 0 {
+		found = append(found, fleet.Conflict{
+			Kind: fleet.ConflictTwoObjects, Variants: all,
+			Text: fmt.Sprintf("%d ScaledObjects scale %s; the oldest, %s, owns it, and its number is repeated for the others; delete those", len(all), v.Target, v.ID),
+		})
+	}
+	if v.workload.ForeignAutoscaler != "" {
+		found = append(found, fleet.Conflict{Kind: fleet.ConflictForeignAutoscaler, Variants: all, Text: v.foreignHand()})
+	}
+	return found
+}
+
+// namesake returns the conflict of a model with an older one of the same name in the engines' metrics.
+func (m *model) namesake() fleet.Conflict {
+	var all []fleet.VariantID
+	for _, v := range slices.Concat(m.variants, m.twin.variants) {
+		all = append(all, v.ID)
+	}
+	slices.SortFunc(all, fleet.VariantID.Compare)
+	return fleet.Conflict{
+		Kind: fleet.ConflictFacts, Variants: all,
+		Text: fmt.Sprintf("models %s and %s are both called %s by their engines, so their load cannot be told apart; it is taken for that of %s, and the other is held; "+
+			"give each a servedModelName of its own", m.twin.id, m.id, m.shares, m.twin.id),
+	}
+}
+
+// kind is what variants of one model have in common that must agree on what a replica costs and promises.
+type kind struct {
+	accelerator fleet.Accelerator
+	gpus        int
+	class       string
+}
+
+// believe gives variants of one kind the price and the objective of the oldest of them, then the first by name, and returns
+// what was not believed. Kinds whose accelerator is not known are not compared.
+func (m *model) believe() (conflicts []fleet.Conflict) {
+	if len(m.variants) < 2 {
+		return nil
+	}
+	older := func(a, b *variant) int { return cmp.Or(a.Created.Compare(b.Created), a.ID.Compare(b.ID)) }
+	believed := make(map[kind]*variant, len(m.variants))
+	for _, v := range slices.SortedFunc(slices.Values(m.variants), older) {
+		key := kind{v.Accelerator, v.GPUsPerReplica, v.ServiceClass}
+		first, found := believed[key]
+		switch {
+		case v.Accelerator == "":
+		case !found:
+			believed[key] = v
+		case v.Cost != first.Cost || v.Objective != first.Objective:
+			conflicts = append(conflicts, contradiction(first, v))
+			v.Cost, v.Objective = first.Cost, first.Objective
+		}
+	}
+	return conflicts
+}
+
+// contradiction says what a variant contradicts an older one of its kind about.
+func contradiction(first, v *variant) fleet.Conflict {
+	var facts []string
+	add := func(name string, said, believed any) {
+		if said != believed {
+			facts = append(facts, fmt.Sprintf("%s %v and %v", name, believed, said))
+		}
+	}
+	add("variantCost", v.Cost, first.Cost)
+	add("ttft", v.Objective.TTFT, first.Objective.TTFT)
+	add("itl", v.Objective.ITL, first.Objective.ITL)
+	add("percentile", v.Objective.Percentile, first.Objective.Percentile)
+	ids := []fleet.VariantID{first.ID, v.ID}
+	slices.SortFunc(ids, fleet.VariantID.Compare)
+	return fleet.Conflict{
+		Kind: fleet.ConflictFacts, Variants: ids,
+		Text: fmt.Sprintf("%s and the newer %s serve %s alike on %s, but say %s; the older is believed; make them the same, or give one accelerator a name of its own",
+			first.ID, v.ID, v.Model, v.Accelerator, strings.Join(facts, ", ")),
+	}
+}

@@ -1,0 +1,84 @@
+package planner
+
+import "github.com/wva-project/wva/fleet"
+
+// given is a number of replicas that is not ours to decide: others set it, or KEDA would make another one of ours. What the
+// replicas carry counts for the model all the same.
+type given struct {
+	replicas int
+	known    bool
+	held     bool // it only stays as it is
+	refused  bool // KEDA would misapply it
+	reason   fleet.Reason
+}
+
+// bound takes the number that is given, or else narrows the variant's range to what KEDA lets happen.
+func (v *variant) bound() {
+	if v.given = v.setByOthers(); v.given != nil {
+		if v.given.known {
+			v.Range = fleet.Range{Min: v.given.replicas, Max: v.given.replicas}
+		}
+		return
+	}
+	if v.Pause.Awake {
+		v.Range = fleet.Range{Min: max(1, v.Range.Min), Max: max(1, v.Range.Max)}
+		v.bounds += "; KEDA keeps it awake (annotation autoscaling.keda.sh/force-activation)"
+	}
+	if v.Pause.In && v.seen {
+		v.Range = atLeast(v.Range, v.now)
+		v.bounds += "; KEDA does not let it shrink (annotation autoscaling.keda.sh/paused-scale-in)"
+	}
+	if v.Pause.Out && v.seen {
+		v.Range = notAbove(v.Range, v.now)
+		v.bounds += "; KEDA does not let it grow (annotation autoscaling.keda.sh/paused-scale-out)"
+	}
+}
+
+// notAbove returns the range of a variant that KEDA does not let grow: the HPA reaches its minimum all the same, but not from
+// zero.
+func notAbove(r fleet.Range, now int) fleet.Range {
+	if now == 0 {
+		return fleet.Range{}
+	}
+	return atMost(r, now)
+}
+
+// setByOthers returns the number that is not ours to decide; nil where it is ours. Texts hold no number that changes, so that
+// events about them fold.
+func (v *variant) setByOthers() *given {
+	asItIs := given{replicas: v.now, known: v.seen}
+	switch {
+	case v.Refused != "":
+		asItIs.held, asItIs.refused = true, true
+		asItIs.reason = fleet.Reason{Code: fleet.CodeMisapplied, Text: v.Refused}
+	case v.workload.ForeignAutoscaler != "":
+		asItIs.held = true
+		asItIs.reason = *reason(fleet.CodeForeignAutoscaler, "%s", v.foreignHand())
+	case v.Pause.Fixed:
+		asItIs.replicas, asItIs.known = v.Pause.Replicas, true
+		asItIs.reason = *reason(fleet.CodePaused, "paused at %d by annotation autoscaling.keda.sh/paused-replicas; remove it to have the variant scaled", v.Pause.Replicas)
+	case v.Pause.All:
+		asItIs.reason = *reason(fleet.CodePaused, "paused as it is by annotation autoscaling.keda.sh/paused; remove it to have the variant scaled")
+	default:
+		return nil
+	}
+	return &asItIs
+}
+
+// foreignHand says who else scales the variant's target, and what to do.
+func (v *variant) foreignHand() string {
+	return "HorizontalPodAutoscaler " + v.workload.ForeignAutoscaler + " scales " + v.Target.String() + " too; delete it, or let KEDA adopt it: " +
+		"its name as advanced.horizontalPodAutoscalerConfig.name, and annotation scaledobject.keda.sh/transfer-hpa-ownership"
+}
+
+// give returns the decision of a variant whose number is given and known.
+func (x *index) give(v *variant) fleet.Decision {
+	d := fleet.Decision{
+		Variant: v.ID, Replicas: v.given.replicas, Known: true, Held: v.given.held, Refused: v.given.refused, Decided: x.now,
+		Reason: v.given.reason, Facts: v.facts(),
+	}
+	if d.Held {
+		d.Decided = x.standing[v.ID].Decided
+	}
+	return d
+}

@@ -1,0 +1,111 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+type modelKey struct{ namespace, model string }
+
+// attachLoads gives each model the loads and usages that carry its name in the engines' metrics. Of two rows of one source
+// the later wins, reading by reading. A name that two models have belongs to the older of them.
+func (x *index) attachLoads(s fleet.Snapshot) {
+	engine, gateway := make(map[modelKey]fleet.Load, len(x.models)), make(map[modelKey]fleet.Load, len(x.models))
+	for _, row := range s.Loads {
+		table := engine
+		if row.Source == fleet.SourceGateway {
+			table = gateway
+		}
+		key := modelKey{row.Namespace, row.Model}
+		if other, found := table[key]; found {
+			row = later(other, row)
+		}
+		table[key] = row
+	}
+	usages := make(map[modelKey][]*fleet.Usage, len(x.models))
+	for i := range s.Usages {
+		key := modelKey{s.Usages[i].Namespace, s.Usages[i].Model}
+		usages[key] = append(usages[key], &s.Usages[i])
+	}
+	owners := make(map[modelKey]*model, len(x.models))
+	for _, m := range slices.SortedFunc(slices.Values(x.models), olderModel) {
+		for _, name := range m.servedNames() {
+			key := modelKey{m.id.Namespace, name}
+			if owner, taken := owners[key]; taken {
+				m.twin, m.shares = owner, name
+			} else {
+				owners[key] = m
+			}
+			served := served{name: name, usages: usages[key]}
+			slices.SortFunc(served.usages, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+			if row, found := engine[key]; found {
+				m.engine = append(m.engine, row)
+			}
+			if row, found := gateway[key]; found {
+				m.gateway = append(m.gateway, row)
+				served.gateway = row.Arrivals
+			}
+			m.served = append(m.served, served)
+		}
+	}
+}
+
+// olderModel orders models by their oldest variant, then by name.
+func olderModel(a, b *model) int {
+	return cmp.Or(a.created().Compare(b.created()), a.id.Compare(b.id))
+}
+
+// created returns when the model's oldest ScaledObject was made.
+func (m *model) created() time.Time {
+	oldest := m.variants[0].Created
+	for _, v := range m.variants[1:] {
+		if v.Created.Before(oldest) {
+			oldest = v.Created
+		}
+	}
+	return oldest
+}
+
+// servedNames returns the names under which the model's variants report, each once, sorted.
+func (m *model) servedNames() []string {
+	var names []string
+	for _, v := range m.variants {
+		names = append(names, v.EngineModel())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// later returns the newer of two loads of one source, filled up with what only the older has.
+func later(a, b fleet.Load) fleet.Load {
+	if a.Time.After(b.Time) {
+		a, b = b, a
+	}
+	for _, pair := range []struct {
+		newer *fleet.Reading
+		older fleet.Reading
+	}{
+		{&b.Arrivals, a.Arrivals},
+		{&b.Queued, a.Queued},
+		{&b.PeakArrivals, a.PeakArrivals},
+		{&b.PeakInFlight, a.PeakInFlight},
+		{&b.Trend, a.Trend},
+		{&b.PromptTokens, a.PromptTokens},
+		{&b.OutputTokens, a.OutputTokens},
+		{&b.TTFT, a.TTFT},
+		{&b.ITL, a.ITL},
+	} {
+		if pair.newer.State == fleet.Absent {
+			*pair.newer = pair.older
+		}
+	}
+	b.PeakCovered = b.PeakCovered || a.PeakCovered
+	b.IdleCovered = max(b.IdleCovered, a.IdleCovered)
+	if a.LastActive.After(b.LastActive) {
+		b.LastActive = a.LastActive
+	}
+	return b
+}

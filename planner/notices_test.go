@@ -1,0 +1,168 @@
+package planner
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// told builds the plans of a story about notices.
+type told struct{ fleet.Plan }
+
+func toldAt(minute int) *told {
+	return &told{fleet.Plan{Time: epoch.Add(time.Duration(minute) * time.Minute)}}
+}
+
+func (p *told) target(name string, replicas int, code fleet.Code, text string) *told {
+	p.Targets = append(p.Targets, fleet.Target{
+		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Reason: fleet.Reason{Code: code, Text: text},
+		Facts: fleet.Facts{Current: 1, CurrentKnown: true},
+	})
+	return p
+}
+
+func (p *told) held(name string, replicas int, code fleet.Code, text string) *told {
+	p.Held = append(p.Held, fleet.Held{
+		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Known: true, Refused: code == fleet.CodeMisapplied,
+		Reason: fleet.Reason{Code: code, Text: text}, Facts: fleet.Facts{Current: 1, CurrentKnown: true},
+	})
+	return p
+}
+
+func (p *told) conflict(kind fleet.ConflictKind, text string, names ...string) *told {
+	c := fleet.Conflict{Kind: kind, Text: text}
+	for _, name := range names {
+		c.Variants = append(c.Variants, fleet.VariantID{Namespace: "shop", Name: name})
+	}
+	p.Conflicts = append(p.Conflicts, c)
+	return p
+}
+
+// lines writes notices as "name Warning Code: text".
+func lines(notices []fleet.Notice) []string {
+	written := []string{}
+	for _, n := range notices {
+		kind := "Normal"
+		if n.Warning {
+			kind = "Warning"
+		}
+		written = append(written, n.Variant.Name+" "+kind+" "+string(n.Code)+": "+n.Text)
+	}
+	return written
+}
+
+func expectNotices(t *testing.T, before, after *told, want ...string) {
+	t.Helper()
+	var plan fleet.Plan
+	if before != nil {
+		plan = before.Plan
+	}
+	got := lines(Notices(plan, after.Plan))
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("told\n%s\nwant lines that begin with\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAChangedNumberIsToldOnceWithItsReason(t *testing.T) {
+	three := toldAt(0).target("a", 3, fleet.CodeSteady, "fine").target("b", 1, fleet.CodeSteady, "fine")
+	five := toldAt(1).target("a", 5, fleet.CodeScaleUp, "9 requests/s arrive").target("b", 1, fleet.CodeSteady, "fine")
+	later := toldAt(2).target("a", 5, fleet.CodeSteady, "8 requests/s arrive").target("b", 1, fleet.CodeSteady, "fine")
+	expectNotices(t, three, five, "a Normal ScaleUp: 3 -> 5: 9 requests/s arrive")
+	expectNotices(t, five, later)
+}
+
+func TestANewVariantIsComparedWithWhatRuns(t *testing.T) {
+	old := toldAt(0).target("a", 3, fleet.CodeSteady, "fine")
+	both := toldAt(1).target("a", 3, fleet.CodeSteady, "fine").target("new", 4, fleet.CodeScaleUp, "busy").target("right", 1, fleet.CodeSteady, "fine")
+	expectNotices(t, old, both, "new Normal ScaleUp: 1 -> 4: busy")
+	expectNotices(t, both, old) // an object that is gone hears nothing
+}
+
+func TestAHoldIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
+	decided := toldAt(0).target("a", 3, fleet.CodeSteady, "fine")
+	missing := toldAt(1).held("a", 3, fleet.CodeMetricsMissing, "2 ready replicas have no metrics")
+	more := toldAt(2).held("a", 3, fleet.CodeMetricsMissing, "3 ready replicas have no metrics (connection refused)")
+	stale := toldAt(3).held("a", 3, fleet.CodeMetricsStale, "the last samples of 1 ready replica are too old")
+	expectNotices(t, decided, missing, "a Warning MetricsMissing: the number stays, since metrics")
+	expectNotices(t, missing, more) // the same warning stands, whatever its figures
+	expectNotices(t, more, stale, "a Warning MetricsStale: the number stays")
+	expectNotices(t, stale, decided, "a Normal HoldEnded: decided again; MetricsStale is over")
+}
+
+func TestAFaultThatBecomesAnotherOneIsToldAgain(t *testing.T) {
+	cost := toldAt(0).held("a", 3, fleet.CodeInvalidDefinition, "variantCost -1 is not a price; set it to 0 or more")
+	rangeFault := toldAt(1).held("a", 3, fleet.CodeInvalidDefinition, "maxReplicaCount 1 is below minReplicaCount 2; raise it")
+	expectNotices(t, cost, cost)
+	expectNotices(t, cost, rangeFault, "a Warning InvalidDefinition: maxReplicaCount")
+}
+
+func TestConflictsAndRefusalsAreToldOnEachVariantOnce(t *testing.T) {
+	quiet := toldAt(0).target("a", 3, fleet.CodeSteady, "fine").target("b", 3, fleet.CodeSteady, "fine").held("c", 1, fleet.CodeWorkloadUnknown, "x")
+	loud := toldAt(1).target("a", 4, fleet.CodeScaleUp, "busy").target("b", 4, fleet.CodeTargetClaimed, "belongs to a").
+		held("c", 1, fleet.CodeMisapplied, "metricType Value would multiply the number; leave it unset").
+		conflict(fleet.ConflictTwoObjects, "a and b scale one target; delete one", "a", "b").
+		conflict(fleet.ConflictMisapplied, "c is misapplied", "c").
+		conflict(fleet.ConflictFacts, "a and a variant that is gone", "a", "gone")
+	expectNotices(t, quiet, loud,
+		"a Warning Facts: a and a variant",
+		"a Warning TwoObjects: a and b scale one target; delete one",
+		"a Normal ScaleUp: 3 -> 4: busy",
+		"b Warning TwoObjects: a and b scale one target; delete one",
+		"c Warning Misapplied: metricType Value")
+	expectNotices(t, loud, loud)
+}
+
+func TestALoserWhoseOwnerIsHeldIsNotToldSo(t *testing.T) {
+	free := toldAt(0).target("a", 3, fleet.CodeSteady, "fine").target("b", 3, fleet.CodeTargetClaimed, "belongs to a")
+	held := toldAt(1).held("a", 3, fleet.CodeWorkloadUnknown, "was not found").held("b", 3, fleet.CodeTargetClaimed, "belongs to a")
+	expectNotices(t, free, held, "a Warning WorkloadUnknown: was not found")
+	expectNotices(t, held, free, "a Normal HoldEnded: decided again")
+}
+
+func TestSaturationAtTheMaximumIsAWarningWithoutFigures(t *testing.T) {
+	enough := toldAt(0).target("a", 4, fleet.CodeScaleUp, "busy")
+	short := toldAt(1).target("a", 4, fleet.CodeAtMaximum, "12 requests/s arrive, of which 7% are more")
+	shorter := toldAt(2).target("a", 4, fleet.CodeAtMaximum, "15 requests/s arrive, of which 9% are more")
+	expectNotices(t, enough, short, "a Warning AtMaximum: the demand is more than")
+	expectNotices(t, short, shorter)
+	for _, n := range Notices(fleet.Plan{}, shorter.Plan) {
+		if strings.ContainsAny(n.Text, "0123456789") {
+			t.Errorf("%q holds a figure, which keeps events from being folded", n.Text)
+		}
+	}
+}
+
+func TestAPauseIsNoWarning(t *testing.T) {
+	running := toldAt(0).target("a", 3, fleet.CodeSteady, "fine")
+	expectNotices(t, running, toldAt(1).target("a", 2, fleet.CodePaused, "paused at 2"), "a Normal Paused: 3 -> 2: paused at 2")
+	expectNotices(t, running, toldAt(1).held("a", 3, fleet.CodePaused, "paused"))
+}
+
+func TestAfterARestartOnlyStandingWarningsAreTold(t *testing.T) {
+	plan := toldAt(9).target("a", 5, fleet.CodeScaleUp, "busy").held("b", 3, fleet.CodeWorkloadUnknown, "was not found").
+		target("c", 4, fleet.CodeAtMaximum, "7% are more").conflict(fleet.ConflictFacts, "a and b differ", "a", "b")
+	expectNotices(t, nil, plan,
+		"a Warning Facts: a and b differ",
+		"b Warning Facts: a and b differ", "b Warning WorkloadUnknown: was not found",
+		"c Warning AtMaximum: ")
+	expectNotices(t, &told{}, &told{})
+}
+
+func TestNoticesDoNotDependOnTheOrderOfRows(t *testing.T) {
+	before := toldAt(0).target("a", 1, fleet.CodeSteady, "x").held("b", 1, fleet.CodeMetricsMissing, "x").target("c", 1, fleet.CodeSteady, "x")
+	after := toldAt(1).target("a", 2, fleet.CodeScaleUp, "x").target("b", 2, fleet.CodeScaleUp, "x").held("c", 1, fleet.CodeMetricsMissing, "x").
+		conflict(fleet.ConflictFacts, "differ", "c", "a").conflict(fleet.ConflictTwoObjects, "claim", "b", "a")
+	want := Notices(before.Plan, after.Plan)
+	for _, p := range []*told{before, after} {
+		slices.Reverse(p.Targets)
+		slices.Reverse(p.Held)
+		slices.Reverse(p.Conflicts)
+	}
+	if got := Notices(before.Plan, after.Plan); !reflect.DeepEqual(got, want) || len(want) != 8 {
+		t.Errorf("in another order\n%q\nwant\n%q", lines(got), lines(want))
+	}
+}
