@@ -71,7 +71,7 @@ var drawing = map[string]room{
 		parties: []string{grpc, protobuf, keda, metrics, errgroup, limiter, clock},
 	},
 	"collector": {rooms: []string{"fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
-	"inventory": {rooms: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, errgroup}},
+	"inventory": {rooms: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, metrics, errgroup}},
 	"config":    {rooms: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes}},
 
 	"proto/wva/v1": {parties: []string{grpc, protobuf}},

@@ -112,6 +112,9 @@ func (c *Config) credentialRules() []rule {
 func (c *Config) otherRules() []rule {
 	l := c.Prometheus.Labels
 	return []rule{{
+		key: "kubeconfig", others: []string{"manifests"}, broken: c.Kubernetes.Kubeconfig != "" && c.Manifests != "",
+		problem: "is set beside manifests", remedy: "keep one of the two: a cluster is watched, or a directory is read",
+	}, {
 		key: "http.address", others: []string{"grpc.address"}, broken: c.HTTP.Address == c.GRPC.Address && !anyPort(c.HTTP.Address),
 		problem: quoted(c.HTTP.Address) + " is that of gRPC too", remedy: "give each a port of its own",
 	}, {

@@ -14,7 +14,8 @@ import (
 type Config struct {
 	Interval   time.Duration
 	MaxPlanAge time.Duration
-	Manifests  string
+	Manifests  string // empty: the cluster is watched
+	Kubernetes Kubernetes
 	Log        Log
 	Prometheus Prometheus
 	GRPC       GRPC
@@ -29,6 +30,18 @@ type Config struct {
 	file    file
 	origins map[string]Origin // by key
 	unknown []string          // warnings about the environment
+}
+
+// Kubernetes says which cluster is watched, and how.
+type Kubernetes struct {
+	Kubeconfig         string // empty: the cluster that the server runs in
+	Context            string // empty: the kubeconfig's current one
+	WatchNamespaces    []string
+	ExcludedNamespaces []string
+	NamespaceSelector  string
+	QPS                float64
+	Burst              float64
+	MaxCacheAge        time.Duration
 }
 
 // Log says what is logged, and how.

@@ -135,12 +135,14 @@ func exampleFaults(t *testing.T) string {
 }
 
 func titleOf(key string) string {
-	section, _, nested := strings.Cut(key, ".")
+	section, _, _ := strings.Cut(key, ".")
 	title, known := map[string]string{
 		"prometheus": "Prometheus", "grpc": "gRPC and HTTP", "http": "gRPC and HTTP", "saturation": "Saturation", "policy": "Policy", "models": "Models and accelerators",
 		"accelerators": "Models and accelerators",
+		"kubeconfig":   "Kubernetes", "kubeContext": "Kubernetes", "watchNamespace": "Kubernetes", "excludeNamespace": "Kubernetes",
+		"namespaceSelector": "Kubernetes", "kubernetes": "Kubernetes",
 	}[section]
-	if !known || !nested && section != "models" && section != "accelerators" {
+	if !known {
 		return "General"
 	}
 	return title

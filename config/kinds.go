@@ -181,14 +181,16 @@ func readableFile() shape[string] {
 
 func directory() shape[string] {
 	return checked("directory", "the path of a directory that the server may read", func(text string) string {
-		if text == "" {
-			return "is missing"
-		}
 		if _, err := os.ReadDir(text); err != nil {
 			return "cannot be read: " + cause(err)
 		}
 		return ""
 	})
+}
+
+// oneLine is a text that is checked by whom it is meant for.
+func oneLine() shape[string] {
+	return checked("text", "one line of text", func(string) string { return "" })
 }
 
 // token is a secret of one line.

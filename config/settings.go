@@ -48,7 +48,7 @@ func (s Setting) Secret() bool { return s.binding.secret() }
 func Settings() []Setting {
 	var table []Setting
 	for _, rows := range [][]Setting{
-		generalSettings(), prometheusSettings(), windowSettings(), servingSettings(), saturationSettings(), policySettings(), fleetSettings(),
+		generalSettings(), kubernetesSettings(), prometheusSettings(), windowSettings(), servingSettings(), saturationSettings(), policySettings(), fleetSettings(),
 	} {
 		table = append(table, rows...)
 	}
@@ -72,12 +72,36 @@ func generalSettings() []Setting {
 			bind(duration(time.Second, time.Hour, "15s"), func(c *Config) *time.Duration { return &c.Interval })),
 		row("maxPlanAge", "5m", "Age from which a plan is no longer answered from: KEDA then gets an error, and readiness is lost. Where it is not set, 5m or four intervals, whichever is longer.",
 			bind(duration(2*time.Second, day, "5m"), func(c *Config) *time.Duration { return &c.MaxPlanAge })),
-		row("manifests", "", "Directory of ScaledObjects, workloads, pods and nodes as 'kubectl get -o yaml' prints them. It is read again when a file in it changes.",
-			bind(directory(), func(c *Config) *string { return &c.Manifests })).needsRestart(),
+		row("manifests", "", "Directory of ScaledObjects, workloads, pods and nodes as 'kubectl get -o yaml' prints them, to work without a cluster. It is read again when a file in it changes. Default: the cluster is watched.",
+			bind(optional(directory()), func(c *Config) *string { return &c.Manifests })).needsRestart(),
 		row("log.level", "info", "The least level that is logged: debug, info, warn or error. info has a line for each changed target, debug one for each cycle.",
 			bind(level(), func(c *Config) *slog.Level { return &c.Log.Level })),
 		row("log.format", "text", "Form of the log's lines on standard error: text or json.",
 			bind(oneOf(FormatText, FormatJSON), func(c *Config) *string { return &c.Log.Format })).needsRestart(),
+	}
+}
+
+func kubernetesSettings() []Setting {
+	k := func(field func(*Kubernetes) *string) func(*Config) *string {
+		return func(c *Config) *string { return field(&c.Kubernetes) }
+	}
+	return []Setting{
+		row("kubeconfig", "", "File that says how to reach the cluster. Default: the cluster that the server runs in.",
+			bind(optional(readableFile()), k(func(k *Kubernetes) *string { return &k.Kubeconfig }))).needsRestart(),
+		row("kubeContext", "", "Context of the kubeconfig. Default: its current one.",
+			bind(optional(oneLine()), k(func(k *Kubernetes) *string { return &k.Context }))).needsRestart(),
+		row("watchNamespace", "", "Namespaces that are watched; a role in each of them is then enough. Default: all.",
+			names(func(c *Config) *[]string { return &c.Kubernetes.WatchNamespaces })).needsRestart(),
+		row("excludeNamespace", "", "Namespaces whose objects are left alone.",
+			names(func(c *Config) *[]string { return &c.Kubernetes.ExcludedNamespaces })).needsRestart(),
+		row("namespaceSelector", "", "Labels that a namespace must have for its objects to be seen, such as team=llm,stage!=test. Default: none.",
+			bind(optional(oneLine()), k(func(k *Kubernetes) *string { return &k.NamespaceSelector }))).needsRestart(),
+		row("kubernetes.qps", "20", "Requests a second to the API server. Watches are not counted once they stand.",
+			bind(number(1, 10_000), func(c *Config) *float64 { return &c.Kubernetes.QPS })).needsRestart(),
+		row("kubernetes.burst", "40", "Requests to the API server that may be made at once.",
+			bind(number(1, 10_000), func(c *Config) *float64 { return &c.Kubernetes.Burst })).needsRestart(),
+		row("kubernetes.maxCacheAge", "10m", "How long replicas are believed that the API server has stopped reporting. After it, variants are held at their number.",
+			bind(duration(10*time.Second, day, "10m"), func(c *Config) *time.Duration { return &c.Kubernetes.MaxCacheAge })).needsRestart(),
 	}
 }
 

@@ -57,6 +57,14 @@ func held(name string, replicas int, known bool) fleet.Held {
 	}
 }
 
+// refused is a held variant whose number KEDA would misapply.
+func refused(name string, replicas int) fleet.Held {
+	h := held(name, replicas, true)
+	h.Refused = true
+	h.Reason = fleet.Reason{Code: fleet.CodeMisapplied, Text: "metricType Value would multiply the number by the ready pods; leave metricType unset"}
+	return h
+}
+
 func planAt(now time.Time, targets ...fleet.Target) fleet.Plan {
 	return fleet.Plan{Time: now, Targets: targets}
 }

@@ -102,8 +102,8 @@ func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server
 	}
 }
 
-// replicas returns the number that stands for an object, at least 0, or why there is none. The plan is the truth; the
-// request's metadata are looked at only where it has no number.
+// replicas returns the number that stands for an object, at least 0, or why there is none or KEDA must not have it. The plan
+// is the truth; the request's metadata are looked at only where it has no number.
 func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledObjectRef) (int, error) {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
@@ -114,6 +114,9 @@ func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledOb
 		return 0, err
 	}
 	decision, found := latest.lookup(id)
+	if decision.Refused {
+		return 0, refuse(misapplied, decision.Reason.Text) // whole, where it fits: the event stands at the object
+	}
 	if found && decision.Known && decision.Replicas >= 0 {
 		return decision.Replicas, nil
 	}

@@ -157,6 +157,29 @@ func TestNoNumberIsAClearStatus(t *testing.T) {
 	}
 }
 
+func TestARefusedVariantIsAnErrorAndNeverANumber(t *testing.T) {
+	w := newWorld(t)
+	client := w.keda()
+	l := w.listen(client, "a")
+	a, long := refused("a", 2), refused("long", 2)
+	a.Facts.Current, a.Facts.Asleep = 0, true
+	long.Reason.Text = strings.Repeat("word ", 100)
+	w.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{a, long}})
+	w.settle()
+
+	_, err := client.GetMetrics(t.Context(), metricsRequest("a"))
+	requireStatus(t, err, codes.FailedPrecondition, a.Reason.Text)
+	_, err = client.IsActive(t.Context(), ref("a"))
+	requireStatus(t, err, codes.FailedPrecondition, a.Reason.Text)
+	_, err = client.GetMetrics(t.Context(), metricsRequest("long"))
+	requireStatus(t, err, codes.FailedPrecondition, "word word")
+	w.step(10 * time.Second)
+	require.Zero(t, w.server.Pushes())
+
+	w.post(sleeper("a", 2))
+	require.True(t, <-l.received, "the trigger was corrected")
+}
+
 func TestARequestAboveTheLimitIsAClearStatus(t *testing.T) {
 	w := newWorld(t)
 	request := metricsRequest("a")

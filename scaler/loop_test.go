@@ -470,3 +470,25 @@ func TestNewLoopSaysWhatIsMissing(t *testing.T) {
 	_, err = NewLoop(options)
 	require.ErrorContains(t, err, "registering metrics")
 }
+
+func TestLoopTellsWhatWasPosted(t *testing.T) {
+	type told struct{ before, after int }
+	var stories []told
+	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
+	r := newRig(t, board, func(o *LoopOptions) {
+		o.Posted = func(before, after fleet.Plan) {
+			standing, _ := board.Plan()
+			require.Equal(t, after.Time, standing.Time, "it is posted already")
+			stories = append(stories, told{len(before.Targets), len(after.Targets)})
+		}
+	})
+	r.want(target("a", 1))
+	require.NoError(t, r.loop.Once(t.Context(), start))
+	r.want(target("a", 1), target("b", 1))
+	require.NoError(t, r.loop.Once(t.Context(), start))
+	r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) {
+		return fleet.Snapshot{}, errors.New("x")
+	})
+	require.Error(t, r.loop.Once(t.Context(), start))
+	require.Equal(t, []told{{0, 1}, {1, 2}}, stories)
+}

@@ -24,7 +24,9 @@ type boardMetrics struct {
 	current    *prometheus.Desc
 	saturation *prometheus.Desc
 	decision   *prometheus.Desc
+	condition  *prometheus.Desc
 	held       *prometheus.Desc
+	conflicts  *prometheus.Desc
 	age        *prometheus.Desc
 }
 
@@ -34,19 +36,22 @@ func newBoardMetrics(board *Board) *boardMetrics {
 	}
 	return &boardMetrics{
 		board:      board,
-		desired:    describe("wva_desired_replicas", "Replicas that KEDA is told: the target, or the number at which the variant is held.", variantLabels...),
+		desired:    describe("wva_desired_replicas", "Replicas that KEDA is told: the target, or the number at which the variant is held; absent where it is told none.", variantLabels...),
 		current:    describe("wva_current_replicas", "Replicas that the workload's spec asks for; absent where unknown.", variantLabels...),
 		saturation: describe("wva_saturation_level", "Load of the ready replicas over their capacity, 1 at the limit; absent where unknown.", variantLabels...),
 		decision: describe("wva_scaling_decision", "1 for the decision in force: up, down, none (also where current replicas are unknown) or hold, and its reason.",
 			append(slices.Clone(variantLabels), "decision", "reason")...),
-		held: describe("wva_held_variants", "Variants whose number stays because deciding was not possible.", "reason"),
-		age:  describe("wva_plan_age_seconds", "Time since the snapshot of the plan in force; absent before the first plan."),
+		condition: describe("wva_condition", "1 where a condition of the variant holds, 0 where it does not; absent where unknown.",
+			append(slices.Clone(variantLabels), "type")...),
+		held:      describe("wva_held_variants", "Variants whose number stays because deciding was not possible.", "reason"),
+		conflicts: describe("wva_conflicts", "Conflicts between variants, or with others, by kind; absent where there is none.", "kind"),
+		age:       describe("wva_plan_age_seconds", "Time since the snapshot of the plan in force; absent before the first plan."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *boardMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.held, m.age} {
+	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.condition, m.held, m.conflicts, m.age} {
 		descriptions <- d
 	}
 }
@@ -71,6 +76,13 @@ func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
 	for code, count := range held {
 		metrics <- gauge(m.held, float64(count), validLabel(string(code)))
 	}
+	conflicts := make(map[fleet.ConflictKind]int)
+	for _, c := range latest.plan.Conflicts {
+		conflicts[c.Kind]++
+	}
+	for kind, count := range conflicts {
+		metrics <- gauge(m.conflicts, float64(count), validLabel(string(kind)))
+	}
 	for _, d := range distinct(latest.decisions) {
 		m.collectVariant(metrics, d)
 	}
@@ -78,7 +90,7 @@ func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
 
 func (m *boardMetrics) collectVariant(metrics chan<- prometheus.Metric, d fleet.Decision) {
 	labels := labelsOf(d)
-	if d.Known {
+	if d.Known && !d.Refused {
 		metrics <- gauge(m.desired, float64(d.Replicas), labels[:]...)
 	}
 	if d.Facts.CurrentKnown {
@@ -88,6 +100,15 @@ func (m *boardMetrics) collectVariant(metrics chan<- prometheus.Metric, d fleet.
 		metrics <- gauge(m.saturation, level, labels[:]...)
 	}
 	metrics <- gauge(m.decision, 1, append(labels[:], direction(d), validLabel(string(d.Reason.Code)))...)
+	for _, c := range d.Conditions() {
+		switch c.Status {
+		case fleet.ConditionTrue:
+			metrics <- gauge(m.condition, 1, append(labels[:], string(c.Type))...)
+		case fleet.ConditionFalse:
+			metrics <- gauge(m.condition, 0, append(labels[:], string(c.Type))...)
+		case fleet.ConditionUnknown: // no series says so
+		}
+	}
 }
 
 // distinct returns one decision for each set of labels: two series with equal labels would spoil the whole scrape. Where

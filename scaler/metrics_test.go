@@ -18,10 +18,8 @@ import (
 // requireMetrics compares everything that is shown of the board, line by line.
 func requireMetrics(t *testing.T, m *boardMetrics, want string) {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(m)
 	recorder := httptest.NewRecorder()
-	NewHTTPHandler(m.board, registry).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	NewHTTPHandler(m.board, registryOf(m)).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	var lines []string
 	for line := range strings.Lines(recorder.Body.String()) {
 		if !strings.HasPrefix(line, "#") {
@@ -29,6 +27,19 @@ func requireMetrics(t *testing.T, m *boardMetrics, want string) {
 		}
 	}
 	require.Equal(t, strings.TrimPrefix(want, "\n"), strings.Join(lines, ""))
+}
+
+func requireNoSeries(t *testing.T, m *boardMetrics, name string) {
+	t.Helper()
+	count, err := testutil.GatherAndCount(registryOf(m), name)
+	require.NoError(t, err)
+	require.Zero(t, count)
+}
+
+func registryOf(m *boardMetrics) *prometheus.Registry {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m)
+	return registry
 }
 
 func TestMetricsShowThePlanOnTheBoard(t *testing.T) {
@@ -41,9 +52,20 @@ func TestMetricsShowThePlanOnTheBoard(t *testing.T) {
 	up.Facts.Accelerator = "H100"
 	up.Facts.Saturation = fleet.Observed(0.875)
 	up.Reason.Code = fleet.CodeScaleUp
-	board.Post(fleet.Plan{Time: start, Targets: []fleet.Target{up}, Held: []fleet.Held{held("b", 2, true)}})
+	board.Post(fleet.Plan{
+		Time: start, Targets: []fleet.Target{up}, Held: []fleet.Held{held("b", 2, true)},
+		Conflicts: []fleet.Conflict{{Kind: fleet.ConflictFacts}, {Kind: fleet.ConflictFacts}, {Kind: fleet.ConflictTwoObjects}},
+	})
 	clock.Step(10 * time.Second)
 	requireMetrics(t, m, `
+wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="MetricsAvailable"} 0
+wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="OptimizationReady"} 0
+wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="TargetResolved"} 1
+wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="MetricsAvailable"} 1
+wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="OptimizationReady"} 1
+wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="TargetResolved"} 1
+wva_conflicts{kind="Facts"} 2
+wva_conflicts{kind="TwoObjects"} 1
 wva_current_replicas{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b"} 1
 wva_current_replicas{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a"} 1
 wva_desired_replicas{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b"} 2
@@ -63,12 +85,21 @@ func TestMetricsLeaveOutWhatIsNotKnown(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
 	unknown := held("b", 0, false)
 	unknown.Facts.CurrentKnown = false
+	unknown.Reason.Code = fleet.CodeWorkloadUnknown // so nothing is said of its metrics
 	board.Post(fleet.Plan{Time: start, Held: []fleet.Held{unknown}})
 	requireMetrics(t, newBoardMetrics(board), `
-wva_held_variants{reason="MetricsMissing"} 1
+wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="OptimizationReady"} 0
+wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="TargetResolved"} 0
+wva_held_variants{reason="WorkloadUnknown"} 1
 wva_plan_age_seconds 0
-wva_scaling_decision{accelerator="",decision="hold",model="model-b",namespace="prod",reason="MetricsMissing",target_kind="Deployment",target_name="deploy-b"} 1
+wva_scaling_decision{accelerator="",decision="hold",model="model-b",namespace="prod",reason="WorkloadUnknown",target_kind="Deployment",target_name="deploy-b"} 1
 `)
+}
+
+func TestARefusedVariantHasNoDesiredReplicas(t *testing.T) {
+	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
+	board.Post(fleet.Plan{Time: start, Held: []fleet.Held{refused("a", 3)}})
+	requireNoSeries(t, newBoardMetrics(board), "wva_desired_replicas")
 }
 
 func TestMetricsShowOnlyTheAgeOfAPlanThatIsTooOld(t *testing.T) {

@@ -3,6 +3,7 @@ package scaler
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -18,18 +19,19 @@ type operatorService struct {
 	board *Board
 }
 
-// ListVariants returns what the latest plan says, however old it is: plan_time tells.
+// ListVariants returns a page of what the latest plan says, however old it is: plan_time tells.
 func (o *operatorService) ListVariants(_ context.Context, request *wvav1.ListVariantsRequest) (*wvav1.ListVariantsResponse, error) {
+	p, err := pageOf(request)
+	if err != nil {
+		return nil, err
+	}
 	latest := o.board.latest.Load()
 	if !latest.posted {
 		return nil, o.board.ready(latest)
 	}
 	response := &wvav1.ListVariantsResponse{PlanTime: timestamppb.New(latest.plan.Time)}
-	for _, decision := range latest.decisions {
-		if request.GetNamespace() == "" || request.GetNamespace() == decision.Variant.Namespace {
-			response.Variants = append(response.Variants, variantMessage(decision))
-		}
-	}
+	p.fill(response, latest.decisions)
+	response.Conflicts = conflictsOf(response.Variants, latest.plan.Conflicts)
 	return response, nil
 }
 
@@ -54,7 +56,40 @@ func variantMessage(d fleet.Decision) *wvav1.Variant {
 		ReasonCode:         string(d.Reason.Code),
 		ReasonText:         d.Reason.Text,
 		Decided:            optionalTime(d.Decided),
+		Conditions:         conditionMessages(d),
+		LastChange:         optionalTime(d.Changed),
+		LastDelta:          count32(d.Delta),
+		Refused:            d.Refused,
 	}
+}
+
+func conditionMessages(d fleet.Decision) []*wvav1.Condition {
+	conditions := d.Conditions()
+	messages := make([]*wvav1.Condition, len(conditions))
+	for i, c := range conditions {
+		messages[i] = &wvav1.Condition{Type: string(c.Type), Status: string(c.Status), Reason: c.Reason, Text: c.Text}
+	}
+	return messages
+}
+
+// conflictsOf returns the conflicts that one of the variants takes part in.
+func conflictsOf(variants []*wvav1.Variant, all []fleet.Conflict) []*wvav1.Conflict {
+	listed := make(map[fleet.VariantID]bool, len(variants))
+	for _, v := range variants {
+		listed[fleet.VariantID{Namespace: v.GetNamespace(), Name: v.GetName()}] = true
+	}
+	var messages []*wvav1.Conflict
+	for _, c := range all {
+		if !slices.ContainsFunc(c.Variants, func(id fleet.VariantID) bool { return listed[id] }) {
+			continue
+		}
+		message := &wvav1.Conflict{Kind: string(c.Kind), Text: c.Text}
+		for _, id := range c.Variants {
+			message.Variants = append(message.Variants, id.String())
+		}
+		messages = append(messages, message)
+	}
+	return messages
 }
 
 func count32(n int) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }

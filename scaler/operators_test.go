@@ -27,6 +27,7 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	full.Facts.Capacity = fleet.Observed(0.25)
 	full.Facts.Binding = "KV cache"
 	full.Facts.Cost = 10
+	full.Changed, full.Delta = start.Add(-time.Minute), -2
 	elsewhere := target("z", 1)
 	elsewhere.Variant.Namespace = "test"
 	unknown := held("a", 0, false)
@@ -43,15 +44,31 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 		DesiredReplicas: 3, Known: true, CurrentReplicas: 1, CurrentKnown: true, Ready: 2,
 		Saturation: new(0.0), CapacityShare: new(0.25), BindingLimit: "KV cache", CostPerReplicaHour: 10,
 		ReasonCode: "Steady", ReasonText: "the number that stands carries the demand", Decided: timestamppb.New(start),
+		Conditions: []*wvav1.Condition{
+			{Type: "TargetResolved", Status: "True", Reason: "TargetFound", Text: "Deployment prod/deploy-b was found"},
+			{Type: "MetricsAvailable", Status: "True", Reason: "MetricsReported", Text: "the engines of ready replicas report"},
+			{Type: "OptimizationReady", Status: "True", Reason: "Optimized", Text: "the number that stands carries the demand"},
+		},
+		LastChange: timestamppb.New(start.Add(-time.Minute)), LastDelta: -2,
 	}, response.Variants[1]), response.Variants[1].String())
 	a := response.Variants[0]
-	require.True(t, a.Held && !a.Known && !a.CurrentKnown && a.Saturation == nil && a.CapacityShare == nil && a.Decided == nil, a.String())
+	require.True(t, a.Held && !a.Known && !a.CurrentKnown && a.Saturation == nil && a.CapacityShare == nil && a.Decided == nil && a.LastChange == nil, a.String())
 
 	w.step(time.Hour)
 	response, err = client.ListVariants(t.Context(), &wvav1.ListVariantsRequest{Namespace: "test"})
 	require.NoError(t, err, "people may see an old plan: it carries its time")
 	require.Len(t, response.Variants, 1)
 	require.Equal(t, "z", response.Variants[0].Name)
+}
+
+func TestListVariantsSaysWhoIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{refused("a", 3), held("b", 1, true)}})
+	response, err := wvav1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1.ListVariantsRequest{})
+	require.NoError(t, err)
+	require.True(t, response.Variants[0].Refused && response.Variants[0].Known)
+	require.Equal(t, "Misapplied", response.Variants[0].ReasonCode)
+	require.False(t, response.Variants[1].Refused)
 }
 
 func TestCountsFitTheirField(t *testing.T) {

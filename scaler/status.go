@@ -18,12 +18,13 @@ const maxStatusText = 199
 type kind int
 
 const (
-	malformed kind = iota + 1 // the request itself cannot be read
-	invalid                   // the trigger's metadata leave nothing to decide
-	undecided                 // no number is known
-	unserved                  // no such service
-	crowded                   // too many streams are open, or a request is too large
-	tooSlow                   // no answer within the server's own deadline
+	malformed  kind = iota + 1 // the request itself cannot be read
+	invalid                    // the trigger's metadata leave nothing to decide
+	undecided                  // no number is known
+	misapplied                 // KEDA would make another number of ours
+	unserved                   // no such service
+	crowded                    // too many streams are open, or a request is too large
+	tooSlow                    // no answer within the server's own deadline
 )
 
 // refusalError is an error that a caller of an RPC is told.
@@ -64,6 +65,8 @@ func codeOf(err error) codes.Code {
 		return codes.InvalidArgument
 	case undecided:
 		return codes.Unavailable
+	case misapplied:
+		return codes.FailedPrecondition
 	case unserved:
 		return codes.NotFound
 	case crowded:

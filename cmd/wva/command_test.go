@@ -75,7 +75,6 @@ func TestFaultsOfTheConfigurationEndTheServerAllAtOnce(t *testing.T) {
 		_, _, err := output(t, append(arguments, "--interval", "soon")...)
 		require.EqualError(t, err, `the configuration is faulty:
   interval: "soon" is not a duration; write a duration from 1s to 1h, such as 15s (flag --interval)
-  manifests: is missing; write the path of a directory that the server may read (default)
   prometheus.url: is missing; write the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090 (default)`)
 	}
 }

@@ -16,24 +16,23 @@ import (
 
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/planner"
 	"github.com/wva-project/wva/scaler"
 )
 
 // server is the product wired together. It decides nothing itself.
 type server struct {
-	logger    *slog.Logger
-	level     *slog.LevelVar
-	settings  atomic.Pointer[settings] // replaced whole
-	manifests *inventory.Directory
-	registry  *prometheus.Registry
-	board     *scaler.Board
-	loop      *scaler.Loop
-	lookout   *scaler.Lookout
-	scaler    *scaler.Server
-	grpc      net.Listener
-	http      net.Listener
+	logger   *slog.Logger
+	level    *slog.LevelVar
+	settings atomic.Pointer[settings] // replaced whole
+	source   source
+	registry *prometheus.Registry
+	board    *scaler.Board
+	loop     *scaler.Loop
+	lookout  *scaler.Lookout
+	scaler   *scaler.Server
+	grpc     net.Listener
+	http     net.Listener
 
 	lookAtConfig time.Duration // how often; zero: config's default
 }
@@ -48,7 +47,7 @@ func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, e
 	current, err := newSettings(c, s.logger)
 	s.settings.Store(current)
 	faults := []error{err}
-	if s.manifests, err = inventory.OpenDirectory(inventory.DirectoryOptions{Path: c.Manifests, Logger: s.logger}); err != nil {
+	if s.source, err = openSource(c, s.logger, s.registry); err != nil {
 		faults = append(faults, err)
 	}
 	if err := errors.Join(append(faults, s.decide(c), s.serve(c))...); err != nil {
@@ -121,14 +120,24 @@ func (s *server) run(ctx context.Context) error {
 		return s.scaler.Serve(ctx, s.grpc)
 	})
 	group.Go(func() error { return s.serveHTTP(ctx, answered) })
-	group.Go(func() error { return s.loop.Run(ctx) })
-	group.Go(func() error { return s.manifests.Watch(ctx, func() { s.loop.Trigger("manifests") }) })
+	group.Go(func() error { return s.source.watch(ctx, s.loop.Trigger) })
+	group.Go(func() error { return s.runLoop(ctx) })
 	group.Go(func() error { return s.watchConfig(ctx) })
 	group.Go(func() error { return s.announce(ctx, posted) })
 	err := group.Wait()
 	s.settings.Load().close()
 	s.logger.Info("stopped")
 	return err
+}
+
+// runLoop decides from when on all that can be seen was seen: a variant whose workload is not listed yet would be held.
+func (s *server) runLoop(ctx context.Context) error {
+	select {
+	case <-s.source.complete:
+		return s.loop.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // announce logs what becomes of the server.
@@ -176,7 +185,7 @@ func (s *server) apply(c *config.Config, change config.Change) error {
 
 // observe fills the tables of a snapshot.
 func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
-	current, declared := s.settings.Load(), s.manifests.Tables()
+	current, declared := s.settings.Load(), s.source.tables()
 	seen := current.collector.Collect(ctx, now)
 	missing := seen.Missing
 	for _, problem := range declared.Problems {
@@ -197,7 +206,7 @@ func (s *server) queues(ctx context.Context, now time.Time) ([]fleet.Load, error
 	return s.settings.Load().collector.Queues(ctx, now)
 }
 
-func (s *server) variants() []fleet.Variant { return s.manifests.Tables().Variants }
+func (s *server) variants() []fleet.Variant { return s.source.tables().Variants }
 
 func newLogger(w io.Writer, c config.Log, level *slog.LevelVar) *slog.Logger {
 	level.Set(c.Level)

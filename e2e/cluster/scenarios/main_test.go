@@ -1,0 +1,59 @@
+package scenarios
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/wva-project/wva/e2e/cluster"
+)
+
+const (
+	// patience bounds what must happen at once, on a machine that is busy.
+	patience = 20 * time.Second
+	// deadline bounds what takes windows, decisions, KEDA's polls and the HPA's.
+	deadline = 90 * time.Second
+	// tick is the time between two looks.
+	tick = 20 * time.Millisecond
+)
+
+// binary is the wva that the tests start.
+var binary string
+
+func TestMain(m *testing.M) {
+	cluster.Enter(cluster.Options{KEDA: true})
+	directory, err := os.MkdirTemp("", "wva-")
+	if err == nil {
+		binary = filepath.Join(directory, "wva")
+		err = build(binary)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(directory) // a directory below the temporary one
+		os.Exit(code)
+	}))
+}
+
+func build(path string) error {
+	command := exec.Command("go", "build", "-o", path, "./cmd/wva")
+	command.Dir = filepath.Join("..", "..", "..")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building wva: %w: %s", err, output)
+	}
+	return nil
+}
+
+// eventually waits until something holds.
+func eventually(t testing.TB, within time.Duration, what string, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, within, tick, "never: %s", what)
+}

@@ -1,0 +1,115 @@
+package scenarios
+
+import (
+	"strconv"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wva-project/wva/e2e/cluster"
+)
+
+const namespace = "llm"
+
+var scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
+
+// spec is a variant as a test declares it.
+type spec struct {
+	name, model string
+	accelerator string
+	cost        float64
+	replicas    int // of the Deployment as it is created
+	min, max    int
+	startup     string // how long a pod takes from running to ready
+}
+
+func (s spec) deployment() *appsv1.Deployment {
+	replicas, app := int32(s.replicas), map[string]string{"app": s.name}
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      map[string]string{"app": s.name, "engine": "played"},
+			Annotations: map[string]string{modelLabel: s.model},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "vllm", Image: "vllm/vllm-openai", Args: []string{"--model", s.model, "--max-num-seqs", "64"},
+		}}},
+	}
+	if s.startup != "" {
+		template.Annotations[cluster.StartupAnnotation] = s.startup
+	}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name, Namespace: namespace},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template},
+	}
+}
+
+func (s spec) scaledObject(address string) *unstructured.Unstructured {
+	rules := func() map[string]any {
+		return map[string]any{
+			"stabilizationWindowSeconds": int64(0), "tolerance": "0",
+			"policies": []any{map[string]any{"type": "Pods", "value": int64(1000), "periodSeconds": int64(1)}},
+		}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+		"metadata": map[string]any{"name": s.name, "namespace": namespace},
+		"spec": map[string]any{
+			"scaleTargetRef":  map[string]any{"name": s.name},
+			"minReplicaCount": int64(s.min), "maxReplicaCount": int64(s.max),
+			"pollingInterval": int64(2), "cooldownPeriod": int64(2),
+			"advanced": map[string]any{"horizontalPodAutoscalerConfig": map[string]any{
+				"behavior": map[string]any{"scaleUp": rules(), "scaleDown": rules()},
+			}},
+			"triggers": []any{map[string]any{"type": "external-push", "metadata": map[string]any{
+				"scalerAddress": address, "modelID": s.model, "accelerator": s.accelerator,
+				"variantCost": strconv.FormatFloat(s.cost, 'g', -1, 64),
+			}}},
+		},
+	}}
+}
+
+// declare creates the Deployment and the ScaledObject of a variant.
+func (w *world) declare(s spec) {
+	w.Helper()
+	w.deploy(s)
+	w.scale(s)
+}
+
+func (w *world) deploy(s spec) {
+	w.Helper()
+	_, err := w.Client.AppsV1().Deployments(namespace).Create(w.Context(), s.deployment(), metav1.CreateOptions{})
+	require.NoError(w, err)
+}
+
+func (w *world) scale(s spec) {
+	w.Helper()
+	_, err := w.objects.Create(w.Context(), s.scaledObject(w.address), metav1.CreateOptions{})
+	require.NoError(w, err)
+}
+
+// change edits a ScaledObject.
+func (w *world) change(name string, edit func(object map[string]any)) {
+	w.Helper()
+	object, err := w.objects.Get(w.Context(), name, metav1.GetOptions{})
+	require.NoError(w, err)
+	edit(object.Object)
+	_, err = w.objects.Update(w.Context(), object, metav1.UpdateOptions{})
+	require.NoError(w, err)
+}
+
+// metadata returns the trigger metadata of a ScaledObject, to be edited.
+func metadata(object map[string]any) map[string]any {
+	triggers := object["spec"].(map[string]any)["triggers"].([]any)
+	return triggers[0].(map[string]any)["metadata"].(map[string]any)
+}
+
+// replicas returns how many replicas a Deployment asks for.
+func (w *world) replicas(name string) int {
+	seen, err := w.Client.AppsV1().Deployments(namespace).Get(w.Context(), name, metav1.GetOptions{})
+	require.NoError(w, err)
+	return int(*seen.Spec.Replicas)
+}

@@ -1,0 +1,82 @@
+package scenarios
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/e2e/cluster"
+	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+)
+
+func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
+	w := newWorld(t, cluster.Options{KEDA: true})
+	v := spec{name: "chat", model: "org/chat", accelerator: "L40S", cost: 2, min: 0, max: 10, startup: "2s"}
+	w.player.ask(v.model, 0)
+	s := w.start("--models", "[{model: llm/org/chat, scaleToZero: true}]")
+	s.awaitReady()
+	w.declare(v)
+	s.await(v.name, "is decided at zero", func(v *wvav1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
+
+	reaches := func(replicas int) {
+		t.Helper()
+		begun := time.Now()
+		eventually(t, deadline, "the Deployment reaches its number", func() bool { return w.replicas(v.name) == replicas })
+		t.Logf("%d replicas after %v", replicas, time.Since(begun).Round(100*time.Millisecond))
+	}
+	w.player.ask(v.model, 1)
+	reaches(1)
+	w.player.ask(v.model, 10)
+	reaches(5)
+	w.player.ask(v.model, 3)
+	reaches(2)
+	w.player.ask(v.model, 0)
+	reaches(0)
+}
+
+func TestOnlyTheCheapestVariantIsWokenByAQueue(t *testing.T) {
+	w := newWorld(t, cluster.Options{KEDA: true})
+	cheap := spec{name: "cheap", model: "org/chat", accelerator: "L40S", cost: 2, min: 0, max: 10, startup: "5s"}
+	dear := spec{name: "dear", model: "org/chat", accelerator: "H100", cost: 9, min: 0, max: 10, startup: "5s"}
+	w.player.ask(cheap.model, 0)
+	s := w.start("--models", "[{model: llm/org/chat, scaleToZero: true}]")
+	s.awaitReady()
+	for _, v := range []spec{dear, cheap} {
+		w.declare(v)
+		s.await(v.name, "is decided at zero", func(v *wvav1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
+	}
+	eventually(t, deadline, "KEDA listens on both streams", func() bool { return s.metric("wva_open_streams") >= 2 })
+
+	asked := w.player.askAt(cheap.model, 1)
+	eventually(t, deadline, "the cheap variant is woken", func() bool { return w.replicas(cheap.name) > 0 })
+	t.Logf("woken %v after the sample", time.Since(<-asked).Round(time.Millisecond))
+	for range 50 {
+		require.Zero(t, w.replicas(dear.name), "the dear variant sleeps")
+		time.Sleep(tick)
+	}
+	require.NotZero(t, w.replicas(cheap.name))
+}
+
+func TestKillUnderLoadLowersNothing(t *testing.T) {
+	w := newWorld(t, cluster.Options{KEDA: true})
+	v := spec{name: "chat", model: "org/chat", accelerator: "L40S", cost: 2, replicas: 1, min: 1, max: 10, startup: "2s"}
+	w.player.ask(v.model, 8)
+	s := w.start()
+	s.awaitReady()
+	w.declare(v)
+	eventually(t, deadline, "the load is carried", func() bool { return w.replicas(v.name) >= 4 })
+	s.await(v.name, "is decided", func(v *wvav1.Variant) bool { return !v.GetHeld() })
+	standing := w.replicas(v.name)
+
+	s.kill()
+	s = w.start()
+	lowest := standing
+	for until := time.Now().Add(15 * time.Second); time.Now().Before(until); time.Sleep(tick) {
+		lowest = min(lowest, w.replicas(v.name))
+		if wanted, err := s.desired(v.name); err == nil {
+			require.GreaterOrEqual(t, wanted, standing, "no target falls")
+		}
+	}
+	require.Equal(t, standing, lowest, "no replica is taken away")
+}

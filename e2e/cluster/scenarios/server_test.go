@@ -1,0 +1,167 @@
+package scenarios
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+)
+
+// server is a running wva, as its clients see it.
+type server struct {
+	testing.TB
+	command    *exec.Cmd
+	http       string
+	connection *grpc.ClientConn
+	keda       externalscaler.ExternalScalerClient
+	operators  wvav1.OperatorServiceClient
+	ended      chan struct{}
+
+	mu  sync.Mutex
+	log []string
+}
+
+// start starts a server, with more arguments. It need not be ready when start returns.
+func (w *world) start(arguments ...string) *server {
+	w.Helper()
+	s := &server{TB: w, http: "127.0.0.1:" + freePort(w.T), ended: make(chan struct{})}
+	s.command = exec.Command(binary, append(w.arguments(s.http), arguments...)...)
+	stderr, err := s.command.StderrPipe()
+	require.NoError(w, err)
+	require.NoError(w, s.command.Start())
+	go s.read(stderr)
+	s.connection, err = grpc.NewClient("127.0.0.1:"+w.port, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(w, err)
+	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1.NewOperatorServiceClient(s.connection)
+	w.Cleanup(func() {
+		s.kill()
+		require.NoError(w, s.connection.Close())
+		if w.Failed() {
+			w.Logf("the log of wva:\n%s", s.tail())
+		}
+	})
+	return s
+}
+
+// arguments are the settings of every server: windows are seconds instead of minutes.
+func (w *world) arguments(http string) []string {
+	return []string{
+		"--prometheus-url", w.player.server.URL, "--kubeconfig", w.kubeconfig, "--grpc-address", "0.0.0.0:" + w.port, "--http-address", http,
+		"--log-format", "json", "--log-level", "debug", "--interval", "2s", "--prometheus-lag", "1s",
+		"--prometheus-windows-latest", "6s", "--prometheus-windows-peak", "8s", "--prometheus-windows-trend", "8s",
+		"--prometheus-windows-idle", "10s", "--prometheus-windows-long", "60s", "--policy-startup", "2s", "--policy-reaction", "2s",
+		"--policy-settle", "4s", "--policy-metrics-grace", "8s", "--policy-drain-within", "10s", "--policy-retention", "10s",
+	}
+}
+
+func (s *server) read(stderr io.Reader) {
+	defer close(s.ended)
+	lines := bufio.NewReader(stderr)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			_ = s.command.Wait() // it was killed, or a test will notice that it is not there
+			return
+		}
+		s.mu.Lock()
+		s.log = append(s.log, line)
+		s.mu.Unlock()
+	}
+}
+
+func (s *server) tail() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	const most = 60
+	return strings.Join(s.log[max(0, len(s.log)-most):], "")
+}
+
+// kill ends the server as kill -9 does.
+func (s *server) kill() {
+	_ = s.command.Process.Kill() // it may have ended
+	<-s.ended
+}
+
+// awaitReady waits for the first plan.
+func (s *server) awaitReady() {
+	s.Helper()
+	eventually(s, patience, "the server is ready", func() bool {
+		answer, err := http.Get("http://" + s.http + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = answer.Body.Close() // nothing is read
+		return answer.StatusCode == http.StatusOK
+	})
+}
+
+// variants returns what the plan in force says, by name; nil where there is none.
+func (s *server) variants() map[string]*wvav1.Variant {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	plan, err := s.operators.ListVariants(ctx, &wvav1.ListVariantsRequest{})
+	if err != nil {
+		return nil
+	}
+	found := make(map[string]*wvav1.Variant)
+	for _, v := range plan.GetVariants() {
+		found[v.GetName()] = v
+	}
+	return found
+}
+
+// await waits until the plan in force says of a variant what is asked for.
+func (s *server) await(name, what string, holds func(v *wvav1.Variant) bool) {
+	s.Helper()
+	defer func() {
+		if s.Failed() {
+			s.Logf("%s: %v", name, s.variants()[name])
+		}
+	}()
+	eventually(s, patience, name+" "+what, func() bool {
+		v, found := s.variants()[name]
+		return found && holds(v)
+	})
+}
+
+// desired asks for a number of replicas, as KEDA does.
+func (s *server) desired(name string) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answer, err := s.keda.GetMetrics(ctx, &externalscaler.GetMetricsRequest{
+		ScaledObjectRef: &externalscaler.ScaledObjectRef{Namespace: namespace, Name: name}, MetricName: "wva-desired-replicas",
+	})
+	if err != nil {
+		return 0, err
+	}
+	return int(answer.GetMetricValues()[0].GetMetricValue()), nil
+}
+
+// metric returns the sum of the series of a metric.
+func (s *server) metric(name string) float64 {
+	s.Helper()
+	answer, err := http.Get("http://" + s.http + "/metrics")
+	require.NoError(s, err)
+	defer answer.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(answer.Body)
+	require.NoError(s, err)
+	sum := 0.0
+	for _, m := range families[name].GetMetric() {
+		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	return sum
+}

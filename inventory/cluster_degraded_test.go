@@ -1,0 +1,227 @@
+package inventory
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// refusedConnection is what a dead API server looks like.
+func refusedConnection() error {
+	return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+}
+
+func TestForbiddenKindIsNamedAndTheRestGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.deny("list deployments.apps", 403)
+		w.api.deny("watch deployments.apps", 403)
+		w.api.apply(append(chat(2), strings.Replace(deployment("set", 3, "image: vllm"), "kind: Deployment", "kind: StatefulSet", 1),
+			scaledTo("set", "{kind: StatefulSet, name: set}"))...)
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Equal(t, "llm/chat llm/set", w.variants())
+		require.Equal(t, "set=3/0", w.workloads())
+		require.Equal(t, "watch of deployments.apps: list on deployments.apps is forbidden since 2000-01-01 00:00 UTC; "+
+			"variants that need it are held; allow list and watch on deployments.apps in the role of the service account", w.problems())
+		w.api.deny("list deployments.apps", 0)
+		w.api.deny("watch deployments.apps", 0)
+		w.pass(time.Minute)
+		require.Equal(t, "chat=2/2 set=3/0", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestForbiddenPodsShowNoWorkloadAndNoPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.deny("list pods", 403)
+		w.api.deny("watch pods", 403)
+		w.api.apply(chat(2)...)
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Equal(t, "llm/chat", w.variants())
+		require.Empty(t, w.workloads(), "pods that are not seen are not pods that are not there")
+		require.Empty(t, w.Tables().Pools)
+		require.Contains(t, w.problems(), "list on pods is forbidden")
+	})
+}
+
+func TestForbiddenWatchIsNamedAndListsKeepTheTablesFresh(t *testing.T) {
+	inCluster(t, ClusterOptions{MaxAge: 5 * time.Minute}, chat(2), func(w *clusterWorld) {
+		w.api.deny("watch pods", 403)
+		w.api.apply(chatPod(3))
+		w.pass(time.Hour)
+		require.Equal(t, "chat=2/3", w.workloads(), "each attempt lists")
+		require.Contains(t, w.problems(), "watch on pods is forbidden")
+	})
+}
+
+func TestKEDAThatIsInstalledLaterIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		all := w.api.kinds
+		w.api.kinds = all[:6]
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Contains(t, w.problems(), "watch of scaledobjects.keda.sh: the API server does not serve it since")
+		w.api.mu.Lock()
+		w.api.kinds = all
+		w.api.mu.Unlock()
+		w.api.apply(chat(2)...)
+		w.pass(time.Minute)
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestTablesStayWhileTheAPIServerIsGone(t *testing.T) {
+	for name, err := range map[string]error{"refused": refusedConnection(), "unreachable": fmt.Errorf("no route to host"), "timeout": &net.DNSError{IsTimeout: true}} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			inCluster(t, ClusterOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, chat(2), func(w *clusterWorld) {
+				before := w.Tables()
+				w.causes()
+				w.api.fail(err)
+				w.pass(5 * time.Minute)
+				tables := w.Tables()
+				require.Len(t, tables.Problems, 6, "one per resource")
+				require.Contains(t, w.problems(), "watch of pods: fails since 2000-01-01 00:00 UTC: ")
+				require.Contains(t, w.problems(), "what was seen before stays in force; see that the API server can be reached")
+				tables.Problems = nil
+				require.Equal(t, before, tables)
+				require.Equal(t, 6, strings.Count(log.String(), "level=WARN"), "one line per resource, not per attempt:\n%s", log.String())
+				told := len(strings.Fields(w.causes()))
+				require.LessOrEqual(t, told, 6)
+				w.api.fail(nil)
+				w.pass(2 * time.Minute)
+				require.Empty(t, w.problems())
+				require.Equal(t, before, w.Tables())
+				require.Equal(t, 6, strings.Count(log.String(), "is solved"))
+			})
+		})
+	}
+}
+
+func TestWorkloadsAreNotTrustedLongerThanTheAge(t *testing.T) {
+	inCluster(t, ClusterOptions{MaxAge: 10 * time.Minute}, chat(2), func(w *clusterWorld) {
+		w.causes()
+		w.api.fail(refusedConnection())
+		w.pass(9 * time.Minute)
+		require.Equal(t, "chat=2/2", w.workloads())
+		w.causes()
+		w.pass(2 * time.Minute)
+		require.Empty(t, w.workloads())
+		require.Equal(t, "llm/chat", w.variants(), "variants stay, to be held")
+		require.Len(t, w.Tables().Pools, 1)
+		require.NotEmpty(t, w.causes(), "the end of trust is told")
+		require.Contains(t, w.problems(), "too long ago to trust")
+		require.NotContains(t, w.problems(), "was not found")
+		w.api.fail(nil)
+		w.pass(2 * time.Minute)
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestOneKindThatFailsTooLongTakesItsWorkloadsOnly(t *testing.T) {
+	set := strings.Replace(deployment("set", 3, "image: vllm"), "kind: Deployment", "kind: StatefulSet", 1)
+	manifests := append(chat(2), set, scaledTo("set", "{kind: StatefulSet, name: set}"))
+	inCluster(t, ClusterOptions{MaxAge: time.Minute}, manifests, func(w *clusterWorld) {
+		w.api.deny("list statefulsets.apps", 500)
+		w.api.deny("watch statefulsets.apps", 500)
+		w.pass(5 * time.Minute)
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Contains(t, w.problems(), "watch of statefulsets.apps: fails since")
+	})
+}
+
+func TestEmptyListAfterAnOutageIsBelieved(t *testing.T) {
+	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
+		w.api.fail(refusedConnection())
+		w.api.remove("deployments.apps llm/chat")
+		w.pass(time.Minute)
+		require.Equal(t, "chat=2/2", w.workloads())
+		w.api.fail(nil)
+		w.pass(time.Minute)
+		require.Empty(t, w.workloads())
+		require.Contains(t, w.problems(), "was not found")
+	})
+}
+
+func TestAPIServerThatNeverAnswersIsNoticed(t *testing.T) {
+	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
+		w.api.hang(true)
+		w.pass(time.Minute)
+		require.Contains(t, w.problems(), "watch of pods: fails since 2000-01-01 00:00 UTC: there is no answer within 30s")
+		require.Equal(t, "chat=2/2", w.workloads())
+		w.api.hang(false)
+		w.pass(time.Minute)
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestExpiredWatchListsAnewAndIsNoFailure(t *testing.T) {
+	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
+		w.causes()
+		w.api.deny("watch pods", 410)
+		w.api.apply(chatPod(3))
+		w.pass(10 * time.Second)
+		w.api.deny("watch pods", 0)
+		w.pass(time.Minute)
+		require.Equal(t, "chat=2/3", w.workloads())
+		require.Empty(t, w.problems())
+		require.Equal(t, "pod", w.causes())
+	})
+}
+
+func TestNothingIsToldBeforeAllIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.apply(chat(2)...)
+		w.api.fail(refusedConnection())
+		w.run()
+		w.pass(time.Hour)
+		require.False(t, w.isSynced())
+		require.Empty(t, w.variants())
+		require.Contains(t, w.problems(), "watch of pods: fails since")
+		w.api.deny("list deployments.apps", 500)
+		w.api.deny("watch deployments.apps", 500)
+		w.api.fail(nil)
+		w.pass(2 * time.Minute)
+		require.False(t, w.isSynced(), "the kind of a target may be readable yet")
+		require.Empty(t, w.variants())
+		require.Empty(t, w.causes())
+		w.api.deny("list deployments.apps", 0)
+		w.api.deny("watch deployments.apps", 0)
+		w.pass(2 * time.Minute)
+		require.True(t, w.isSynced())
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Equal(t, "watch", w.causes())
+	})
+}
+
+func TestRunEndsAtOnceThoughTheAPIServerIsGone(t *testing.T) {
+	for name, err := range map[string]error{"reached": nil, "gone": refusedConnection()} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
+				w.api.fail(err)
+				w.pass(3 * time.Minute)
+				w.cancel()
+				synctest.Wait()
+				require.Empty(t, w.states())
+			})
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// feedID names a feed: what it watches, and where; an empty namespace is all of them.
+type feedID struct {
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+// String returns what is watched as roles name it: "deployments.apps", and "in namespace llm" where it is one.
+func (id feedID) String() string {
+	if id.namespace == "" {
+		return id.name()
+	}
+	return id.name() + " in namespace " + id.namespace
+}
+
+// name returns the resource as roles and metrics name it.
+func (id feedID) name() string { return id.resource.GroupResource().String() }
+
+// feed holds one kind of object, in one namespace or in all, as the API server shows it. It is what an informer is, but that
+// what it holds is decoded and cut down to what the tables need.
+type feed struct {
+	feedID
+	plan
+	objects dynamic.NamespaceableResourceInterface // of the resource
+	client  dynamic.ResourceInterface              // of its objects that are watched
+	notify  func(cause string)
+	errors  interface{ Inc() }
+	streams sync.WaitGroup
+	stop    context.CancelFunc
+	ended   chan struct{}
+
+	mu     sync.Mutex
+	rows   map[types.NamespacedName]row
+	health health
+}
+
+// plan is how the objects of a feed are read.
+type plan struct {
+	cause string // of a change of it
+	kind  string // of its objects; empty where they are no scale targets
+	shape shape
+	// replicas is where an object of the kind says how many replicas it wants; nil where Decode knows.
+	replicas []string
+}
+
+// row is one object of a feed.
+type row struct {
+	uid     types.UID
+	version string
+	objects Objects
+	labels  map[string]string          // of a namespace
+	fault   string                     // why it cannot be decoded
+	bare    *unstructured.Unstructured // of a scale target that does not say how many replicas it wants
+	scale   scaleAnswer                // what the API server says instead
+}
+
+// run watches until the context ends. A watch that ends is begun anew after 0.8 s, then up to a minute apart.
+func (f *feed) run(ctx context.Context) {
+	defer close(f.ended)
+	source := &source{feed: f}
+	reflector := cache.NewReflectorWithOptions(source, nil, f, cache.ReflectorOptions{
+		Name: f.String(), TypeDescription: f.String(), Clock: endingClock{done: ctx.Done()},
+	})
+	backoff := wait.Backoff{Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
+	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		_ = reflector.ListAndWatchWithContext(ctx) // the source has told what failed
+		return false, nil
+	})
+	source.end()
+	f.streams.Wait()
+}
+
+// endingClock is the time, but that no wait is longer than the feed runs: the reflector's would be.
+type endingClock struct {
+	clock.RealClock
+	done <-chan struct{}
+}
+
+// After returns a channel that gets the time after a while, or at the end.
+func (c endingClock) After(d time.Duration) <-chan time.Time {
+	fired := make(chan time.Time, 1)
+	go func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.done:
+		}
+		fired <- time.Now()
+	}()
+	return fired
+}
+
+// decode makes an arrival of an object, which it takes apart.
+func (f *feed) decode(u *unstructured.Unstructured, into *arrival) {
+	into.Name, into.Namespace, into.UID, into.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
+	into.row = row{uid: into.UID, version: into.ResourceVersion}
+	strip(u, f.shape)
+	if f.cause == causeNamespace {
+		into.row.labels = u.GetLabels()
+		return
+	}
+	if f.replicas != nil && !moveReplicas(u, f.replicas) {
+		into.row.bare = u
+		return
+	}
+	into.row.read(u)
+}
+
+// read decodes an object into the row.
+func (r *row) read(u *unstructured.Unstructured) {
+	objects, err := Decode(u)
+	r.objects = objects
+	if err != nil {
+		r.objects, r.fault = Objects{}, err.Error()
+	}
+}
+
+// moveReplicas puts the number of replicas where Decode reads it; false where the object does not say it.
+func moveReplicas(u *unstructured.Unstructured, from []string) bool {
+	n, found, err := unstructured.NestedInt64(u.Object, from...)
+	if !found || err != nil {
+		return false
+	}
+	return unstructured.SetNestedField(u.Object, n, "spec", "replicas") == nil
+}
+
+// Add takes an object that is new.
+func (f *feed) Add(object any) error { return f.put(object) }
+
+// Update takes an object that has changed.
+func (f *feed) Update(object any) error { return f.put(object) }
+
+func (f *feed) put(object any) error {
+	a, err := arrivalOf(object)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	before, found := f.rows[key]
+	now := a.row.after(before)
+	f.rows[key] = now
+	f.mu.Unlock()
+	if !found || !now.same(before) {
+		f.notify(f.cause)
+	}
+	return nil
+}
+
+// Delete forgets an object. It may get a tombstone, or the object.
+func (f *feed) Delete(object any) error {
+	if tombstone, isOne := object.(cache.DeletedFinalStateUnknown); isOne {
+		object = tombstone.Obj
+	}
+	a, err := arrivalOf(object)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	_, found := f.rows[key]
+	delete(f.rows, key)
+	f.mu.Unlock()
+	if found {
+		f.notify(f.cause)
+	}
+	return nil
+}
+
+// Replace takes a whole list: what is not in it is gone.
+func (f *feed) Replace(list []any, _ string) error {
+	rows := make(map[types.NamespacedName]row, len(list))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed := !f.health.listed || len(list) != len(f.rows)
+	for _, object := range list {
+		a, err := arrivalOf(object)
+		if err != nil {
+			return err
+		}
+		key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+		before, found := f.rows[key]
+		rows[key] = a.row.after(before)
+		changed = changed || !found || !rows[key].same(before)
+	}
+	f.rows = rows
+	f.health.listed, f.health.seen = true, time.Now()
+	if changed {
+		f.notify(f.cause)
+	}
+	return nil
+}
+
+// Resync does nothing: the tables are made of all rows at any time.
+func (f *feed) Resync() error { return nil }
+
+func arrivalOf(object any) (*arrival, error) {
+	a, isOne := object.(*arrival)
+	if !isOne {
+		return nil, fmt.Errorf("%T is no decoded object", object)
+	}
+	return a, nil
+}
+
+// after returns the row as the one that follows another of the same name. What was asked of the API server about the same
+// object stays until it is asked again.
+func (r row) after(before row) row {
+	if r.bare != nil && before.scale.known && r.uid == before.uid {
+		return r.answered(before.scale)
+	}
+	return r
+}
+
+// same reports whether two rows say the same.
+func (r row) same(other row) bool {
+	return r.fault == other.fault && (r.bare == nil) == (other.bare == nil) && (r.bare == nil || r.version == other.version) &&
+		reflect.DeepEqual(r.labels, other.labels) && reflect.DeepEqual(r.objects, other.objects)
+}

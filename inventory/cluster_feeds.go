@@ -1,0 +1,238 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// resources that are watched whatever the variants name.
+func scaledObjectsResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: groupKEDA, Version: "v1alpha1", Resource: "scaledobjects"}
+}
+
+func scaledJobsResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: groupKEDA, Version: "v1alpha1", Resource: "scaledjobs"}
+}
+
+func podsResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+}
+
+func nodesResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+}
+
+func namespacesResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+}
+
+func autoscalersResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+}
+
+// supervise starts and stops feeds until the context ends, and waits for them.
+func (c *Cluster) supervise(ctx context.Context) error {
+	defer c.stopFeeds(func(feedID) bool { return true })
+	for {
+		again := c.resolveKinds(ctx)
+		c.startAndStop(ctx)
+		var retry <-chan time.Time
+		var timer *time.Timer
+		if again > 0 {
+			timer = time.NewTimer(again)
+			retry = timer.C
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.arrange:
+		case <-retry:
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// startAndStop makes the feeds that run those that are needed.
+func (c *Cluster) startAndStop(ctx context.Context) {
+	c.mu.Lock()
+	c.noPods = c.noPods || c.podsAreNamespaced()
+	needed := c.needed()
+	c.mu.Unlock()
+	c.stopFeeds(func(id feedID) bool { _, isNeeded := needed[id]; return !isNeeded })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, p := range needed {
+		if _, runs := c.feeds[id]; !runs {
+			c.feeds[id] = c.startFeed(ctx, id, p)
+		}
+	}
+	if !c.arranged {
+		c.arranged = true
+		c.changes.note(causeWatch)
+	}
+}
+
+// podsAreNamespaced reports whether the pods of all namespaces may not be read, so that those of Namespaces have to do. It
+// is tried once per run.
+func (c *Cluster) podsAreNamespaced() bool {
+	f, runs := c.feeds[feedID{resource: podsResource()}]
+	if !runs || len(c.options.Namespaces) == 0 {
+		return false
+	}
+	return f.state().health.refused()
+}
+
+// needed returns the feeds that are to run. The cluster is locked.
+func (c *Cluster) needed() map[feedID]plan {
+	needed := map[feedID]plan{}
+	everywhere := []string{metav1.NamespaceAll}
+	namespaces := c.options.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = everywhere
+	}
+	add := func(resource schema.GroupVersionResource, namespaces []string, p plan) {
+		for _, namespace := range namespaces {
+			needed[feedID{resource, namespace}] = p
+		}
+	}
+	add(scaledObjectsResource(), namespaces, plan{cause: causeScaledObject, shape: scaledShape()})
+	add(scaledJobsResource(), namespaces, plan{cause: causeScaledObject, shape: scaledShape()})
+	add(autoscalersResource(), namespaces, plan{cause: causeAutoscaler, shape: autoscalerShape()})
+	add(nodesResource(), everywhere, plan{cause: causeNode, shape: nodeShape()})
+	if c.noPods {
+		add(podsResource(), namespaces, plan{cause: causePod, shape: podShape()})
+	} else {
+		add(podsResource(), everywhere, plan{cause: causePod, shape: podShape()})
+	}
+	if c.options.NamespaceSelector != nil {
+		add(namespacesResource(), everywhere, plan{cause: causeNamespace, shape: namespaceShape()})
+	}
+	for id := range c.wanted {
+		if k := c.kinds[id.GroupKind]; k.found {
+			needed[feedID{k.resource, id.namespace}] = plan{cause: causeWorkload, kind: id.Kind, shape: targetShape(), replicas: k.replicas}
+		}
+	}
+	return needed
+}
+
+// startFeed starts a feed.
+func (c *Cluster) startFeed(ctx context.Context, id feedID, p plan) *feed {
+	f := c.newFeed(id, p)
+	ctx, f.stop = context.WithCancel(ctx)
+	c.options.Logger.Info("watching", "resource", id.name(), "namespace", id.namespace)
+	go f.run(ctx)
+	return f
+}
+
+func (c *Cluster) newFeed(id feedID, p plan) *feed {
+	f := &feed{
+		feedID: id, plan: p, objects: c.clients.objects.Resource(id.resource),
+		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), rows: map[types.NamespacedName]row{},
+	}
+	f.client = f.objects
+	if id.namespace != "" {
+		f.client = f.objects.Namespace(id.namespace)
+	}
+	f.notify = func(cause string) {
+		c.changes.note(cause)
+		if cause == causeWatch {
+			c.rearrange()
+		}
+	}
+	return f
+}
+
+// stopFeeds stops those that are not wanted any more, waits for them, and forgets what they held.
+func (c *Cluster) stopFeeds(isOver func(feedID) bool) {
+	var over []*feed
+	c.mu.Lock()
+	for id, f := range c.feeds {
+		if isOver(id) {
+			over = append(over, f)
+		}
+	}
+	c.mu.Unlock()
+	for _, f := range over {
+		f.stop()
+	}
+	for _, f := range over {
+		<-f.ended
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range over {
+		delete(c.feeds, f.feedID)
+		c.changes.note(f.cause)
+	}
+	for _, f := range over {
+		if !c.watches(f.resource) {
+			c.metrics.errors.DeleteLabelValues(f.name())
+		}
+	}
+}
+
+// watches reports whether a feed of the resource runs. The cluster is locked.
+func (c *Cluster) watches(resource schema.GroupVersionResource) bool {
+	for id := range c.feeds {
+		if id.resource == resource {
+			return true
+		}
+	}
+	return false
+}
+
+// rearrange makes the supervisor look at once.
+func (c *Cluster) rearrange() {
+	select {
+	case c.arrange <- struct{}{}:
+	default:
+	}
+}
+
+// feedState is a feed at one instant.
+type feedState struct {
+	id     feedID
+	cause  string
+	health health
+	rows   int
+}
+
+func (f *feed) state() feedState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return feedState{id: f.feedID, cause: f.cause, health: f.health, rows: len(f.rows)}
+}
+
+// running returns the feeds, sorted.
+func (c *Cluster) running() []*feed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	feeds := make([]*feed, 0, len(c.feeds))
+	for _, f := range c.feeds {
+		feeds = append(feeds, f)
+	}
+	slices.SortFunc(feeds, func(a, b *feed) int {
+		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.namespace, b.namespace))
+	})
+	return feeds
+}
+
+// states returns how the feeds stand, sorted.
+func (c *Cluster) states() []feedState {
+	feeds := c.running()
+	states := make([]feedState, len(feeds))
+	for i, f := range feeds {
+		states[i] = f.state()
+	}
+	return states
+}

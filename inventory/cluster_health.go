@@ -1,0 +1,147 @@
+package inventory
+
+import (
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// health is how a feed stands.
+type health struct {
+	listed  bool      // once at least, whole
+	seen    time.Time // when it was last listed whole
+	failure *failure  // nil where it works; it is replaced, never changed
+}
+
+// failure is what keeps a feed from being read.
+type failure struct {
+	since time.Time // since when anything does
+	verb  string
+	class failureClass
+	text  string // of the first error of the class: later ones differ in port numbers and the like
+}
+
+// failureClass is what an error means for the feed.
+type failureClass int
+
+const (
+	failedOtherwise failureClass = iota // the API server does not answer, or not as it should
+	failedForbidden                     // a role is missing
+	failedUnknown                       // the API server does not serve the kind
+)
+
+func classOf(err error) failureClass {
+	switch {
+	case apierrors.IsForbidden(err):
+		return failedForbidden
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return failedUnknown
+	}
+	return failedOtherwise
+}
+
+// refused reports whether the feed never showed anything, and will not before somebody changes the cluster.
+func (h health) refused() bool {
+	return !h.listed && h.failure != nil && h.failure.class != failedOtherwise
+}
+
+// settled reports whether the feed shows what it can.
+func (h health) settled() bool { return h.listed || h.refused() }
+
+// expiry returns when what the feed shows ceases to be trusted; false where it does not, or never was.
+func (h health) expiry(maxAge time.Duration) (time.Time, bool) {
+	if !h.listed || h.failure == nil {
+		return time.Time{}, false
+	}
+	since := h.failure.since
+	if h.seen.After(since) {
+		since = h.seen
+	}
+	return since.Add(maxAge), true
+}
+
+// trusted reports whether rows may rest on what the feed shows.
+func (h health) trusted(now time.Time, maxAge time.Duration) bool {
+	at, expires := h.expiry(maxAge)
+	return h.listed && (!expires || now.Before(at))
+}
+
+// fails notes an error. It is told where it is not what failed before.
+func (f *feed) fails(verb string, err error) {
+	f.errors.Inc()
+	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: err.Error()}
+	f.mu.Lock()
+	before := f.health.failure
+	told := before == nil || before.class != next.class || (next.class == failedForbidden && before.verb != next.verb)
+	if before != nil {
+		next.since = before.since
+	}
+	if told {
+		f.health.failure = next
+	}
+	f.mu.Unlock()
+	if told {
+		f.notify(causeWatch)
+	}
+}
+
+// works notes that the feed can be read.
+func (f *feed) works() {
+	f.mu.Lock()
+	before := f.health.failure
+	f.health.failure = nil
+	f.mu.Unlock()
+	if before != nil {
+		f.notify(causeWatch)
+	}
+}
+
+// holds reports whether workloads rest on what the feed shows.
+func (s feedState) holds() bool {
+	return s.cause == causeScaledObject || s.cause == causeWorkload || s.cause == causePod || s.cause == causeNamespace
+}
+
+// unseen says what follows where the feed never showed anything.
+func (s feedState) unseen() string {
+	switch s.cause {
+	case causeScaledObject:
+		return "no variant that it holds is seen"
+	case causeNode:
+		return "no accelerators are seen"
+	case causeAutoscaler:
+		return "HPAs that scale the same targets are not seen"
+	case causeNamespace:
+		return "no namespace is chosen"
+	}
+	return "variants that need it are held"
+}
+
+// problem returns what is wrong with a feed; false where nothing is.
+func (s feedState) problem(trusted bool) (Problem, bool) {
+	failure := s.health.failure
+	if failure == nil {
+		return Problem{}, false
+	}
+	since := failure.since.UTC().Format("2006-01-02 15:04 UTC")
+	follows := "; what was seen before stays in force"
+	switch {
+	case !s.health.listed:
+		follows = "; " + s.unseen()
+	case !trusted && s.holds():
+		follows = "; that is too long ago to trust what was seen before, so variants that need it are held"
+	}
+	p := Problem{Object: "watch of " + s.id.String()}
+	switch failure.class {
+	case failedForbidden:
+		p.Text = fmt.Sprintf("%s on %s is forbidden since %s", failure.verb, s.id, since) + follows
+		p.Remedy = fmt.Sprintf("allow list and watch on %s in the role of the service account", s.id.name())
+	case failedUnknown:
+		p.Text = fmt.Sprintf("the API server does not serve it since %s", since) + follows
+		p.Remedy = "install the CustomResourceDefinition that it belongs to"
+	case failedOtherwise:
+		p.Text = fmt.Sprintf("fails since %s: %s", since, failure.text) + follows
+		p.Remedy = "see that the API server can be reached and answers"
+	}
+	return p, true
+}

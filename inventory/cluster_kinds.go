@@ -1,0 +1,238 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+const (
+	// discoverEvery is how often at most the API server is asked which kinds there are, while a variant names one that is
+	// not known.
+	discoverEvery = 30 * time.Second
+	// retryDiscovery is when it is asked again after it did not answer.
+	retryDiscovery = 5 * time.Second
+	// requestLimit is how long a single request may take.
+	requestLimit = 10 * time.Second
+)
+
+// kindID is a kind of scale target, and where it is watched; an empty namespace is everywhere.
+type kindID struct {
+	schema.GroupKind
+	namespace string
+}
+
+// wanted is the kinds that variants name, each with the versions that they write, sorted.
+type wanted map[kindID][]string
+
+// kind is what is known of a kind of scale target. The zero value was not asked for yet.
+type kind struct {
+	asked    bool // the API server has answered, or refused to
+	checked  time.Time
+	found    bool
+	resource schema.GroupVersionResource
+	replicas []string // where its objects say how many replicas they want
+	problem  Problem  // why it is not watched, where it was asked for and not found
+	retry    time.Duration
+}
+
+// wants returns the kinds that the variants name.
+func (c *Cluster) wants(variants []fleet.Variant) wanted {
+	w := wanted{}
+	for _, v := range variants {
+		version, err := schema.ParseGroupVersion(v.Target.APIVersion)
+		if err != nil || v.Target.Kind == "" || v.Target.Name == "" {
+			continue
+		}
+		id := kindID{GroupKind: version.WithKind(v.Target.Kind).GroupKind()}
+		if len(c.options.Namespaces) > 0 {
+			id.namespace = v.Target.Namespace
+		}
+		if !slices.Contains(w[id], version.Version) {
+			w[id] = append(w[id], version.Version)
+			slices.Sort(w[id])
+		}
+	}
+	return w
+}
+
+// want makes the supervisor watch the kinds, where they are others than before.
+func (c *Cluster) want(w wanted) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !maps.EqualFunc(w, c.wanted, slices.Equal) {
+		c.wanted = w
+		c.rearrange()
+	}
+}
+
+// resolveKinds asks which resources the wanted kinds are, and returns when to ask again; 0 where that is not needed.
+func (c *Cluster) resolveKinds(ctx context.Context) (again time.Duration) {
+	c.mu.Lock()
+	versions := map[schema.GroupKind][]string{}
+	for id, more := range c.wanted {
+		versions[id.GroupKind] = append(versions[id.GroupKind], more...)
+	}
+	known := make(map[schema.GroupKind]kind, len(versions))
+	for gk := range versions {
+		known[gk] = c.kinds[gk]
+	}
+	c.mu.Unlock()
+	for _, gk := range slices.SortedFunc(maps.Keys(versions), compareKinds) {
+		if known[gk].isDue() {
+			known[gk] = c.lookUp(ctx, gk, slices.Compact(slices.Sorted(slices.Values(versions[gk])))).after(known[gk])
+			c.changes.note(causeWatch)
+		}
+		if k := known[gk]; k.retry > 0 && (again == 0 || k.retry < again) {
+			again = k.retry
+		}
+	}
+	c.mu.Lock()
+	c.kinds = known
+	c.mu.Unlock()
+	return again
+}
+
+func compareKinds(a, b schema.GroupKind) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+}
+
+// isDue reports whether a kind is to be asked for: it never was, or was not found a while ago.
+func (k kind) isDue() bool {
+	return k.checked.IsZero() || (!k.found && time.Since(k.checked) >= k.retry)
+}
+
+// after returns the kind as the one that was asked for again. The first error tells why it cannot be: later ones differ in
+// port numbers and the like.
+func (k kind) after(before kind) kind {
+	if !k.asked && before.problem != (Problem{}) {
+		k.asked, k.problem = before.asked, before.problem
+	}
+	return k
+}
+
+// lookUp resolves a kind. Where it is not known, what was learnt about kinds a while ago is learnt anew.
+func (c *Cluster) lookUp(ctx context.Context, gk schema.GroupKind, versions []string) kind {
+	if c.discovered.IsZero() {
+		c.discovered = time.Now()
+	}
+	k := c.resolve(ctx, gk, versions)
+	if k.asked && !k.found && time.Since(c.discovered) >= discoverEvery {
+		c.clients.kinds.ResetWithContext(ctx)
+		c.discovered = time.Now()
+		k = c.resolve(ctx, gk, versions)
+	}
+	return k
+}
+
+// resolve asks for one kind.
+func (c *Cluster) resolve(ctx context.Context, gk schema.GroupKind, versions []string) kind {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	name := kindName(gk)
+	mapping, err := c.mapping(ctx, gk, versions)
+	switch {
+	case meta.IsNoMatchError(err):
+		return absent(name, "is not known to the API server", "install its CustomResourceDefinition, or correct scaleTargetRef")
+	case err != nil:
+		return unanswered(name, err)
+	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+		return absent(name, "has no namespace, so it cannot be scaled by an object that has one", "correct scaleTargetRef")
+	}
+	resources, err := c.clients.resources.ServerResourcesForGroupVersionWithContext(ctx, mapping.Resource.GroupVersion().String())
+	switch {
+	case err != nil:
+		return unanswered(name, err)
+	case !scales(resources, mapping.Resource.Resource):
+		return absent(name, "has no scale subresource, so its objects cannot be scaled", "correct scaleTargetRef")
+	}
+	return kind{asked: true, checked: time.Now(), found: true, resource: mapping.Resource, replicas: c.replicasPath(ctx, gk, mapping.Resource)}
+}
+
+// unanswered returns a kind that could not be asked for.
+func unanswered(name string, err error) kind {
+	return kind{checked: time.Now(), retry: retryDiscovery, problem: Problem{
+		Object: name, Text: "cannot be looked up: " + err.Error(), Remedy: "see that the API server can be reached and answers",
+	}}
+}
+
+// absent returns a kind that is not watched. It is asked for again: it may be installed.
+func absent(name, text, remedy string) kind {
+	return kind{asked: true, checked: time.Now(), retry: discoverEvery, problem: Problem{
+		Object: name, Text: text + "; variants that scale one are held", Remedy: remedy,
+	}}
+}
+
+func kindName(gk schema.GroupKind) string {
+	if gk.Group == "" {
+		return "kind " + gk.Kind
+	}
+	return "kind " + gk.Kind + " of " + gk.Group
+}
+
+// mapping returns the resource of a kind, in a version that a variant names where it is served.
+func (c *Cluster) mapping(ctx context.Context, gk schema.GroupKind, versions []string) (*meta.RESTMapping, error) {
+	for _, version := range versions {
+		found, err := c.clients.kinds.RESTMappingWithContext(ctx, gk, version)
+		if err == nil || !meta.IsNoMatchError(err) {
+			return found, err
+		}
+	}
+	return c.clients.kinds.RESTMappingWithContext(ctx, gk)
+}
+
+func scales(resources *metav1.APIResourceList, plural string) bool {
+	return resources != nil && slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == plural+"/scale" })
+}
+
+// replicasPath returns where objects of a kind say how many replicas they want: what the scale subresource of its
+// CustomResourceDefinition says, once per kind; spec.replicas where that may not be read. nil where Decode knows the kind.
+func (c *Cluster) replicasPath(ctx context.Context, gk schema.GroupKind, resource schema.GroupVersionResource) []string {
+	usual := []string{"spec", "replicas"}
+	if decoder(gk) != nil {
+		return nil
+	}
+	if !strings.Contains(gk.Group, ".") {
+		return usual // not made by a definition
+	}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definition, err := c.clients.objects.Resource(definitions).Get(ctx, resource.GroupResource().String(), metav1.GetOptions{})
+	if err != nil {
+		return usual
+	}
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		fields, _ := v.(map[string]any)
+		if fields["name"] != resource.Version {
+			continue
+		}
+		path, _, _ := unstructured.NestedString(fields, "subresources", "scale", "specReplicasPath")
+		if names := strings.FieldsFunc(path, func(r rune) bool { return r == '.' }); len(names) > 1 {
+			return names
+		}
+	}
+	return usual
+}
+
+// problems returns why kinds that variants name are not watched.
+func (w wanted) problems(kinds map[schema.GroupKind]kind) []Problem {
+	unique := map[schema.GroupKind]bool{}
+	var problems []Problem
+	for id := range w {
+		if k := kinds[id.GroupKind]; k.problem != (Problem{}) && !unique[id.GroupKind] {
+			unique[id.GroupKind] = true
+			problems = append(problems, k.problem)
+		}
+	}
+	return problems
+}

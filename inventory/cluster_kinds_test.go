@@ -1,0 +1,192 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func rollouts(scale bool) servedKind {
+	return servedKind{"argoproj.io", "v1alpha1", "rollouts", "Rollout", true, scale}
+}
+
+// rollout returns a Rollout llm/NAME with a spec.
+func rollout(name, spec string) string {
+	return fmt.Sprintf("apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: %s, namespace: llm, uid: u}\nspec: {%s}", name, spec)
+}
+
+func scaledRollout(name string) string {
+	return scaledTo(name, "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: "+name+"}")
+}
+
+func rolloutDefinition(path string) string {
+	return `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: rollouts.argoproj.io}
+spec:
+  versions:
+  - {name: v1alpha1, subresources: {scale: {specReplicasPath: ` + path + `}}}`
+}
+
+func TestAnyKindWithAScaleSubresourceIsATarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.serve(rollouts(true))
+		w.api.apply(rollout("r", "replicas: 3"), scaledRollout("r"))
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Equal(t, "r=3/0", w.workloads())
+		require.Equal(t, 1, w.api.asked("get customresourcedefinitions.apiextensions.k8s.io rollouts.argoproj.io"))
+	})
+}
+
+func TestReplicasAreReadWhereTheDefinitionSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.serve(rollouts(true))
+		w.api.apply(rolloutDefinition(".spec.workers.count"), rollout("r", "replicas: 3, workers: {count: 7}"), scaledRollout("r"))
+		w.run()
+		w.settle()
+		require.Equal(t, "r=7/0", w.workloads())
+		require.Zero(t, w.api.asked("get rollouts.argoproj.io"))
+	})
+}
+
+func TestScaleSubresourceIsAskedOncePerChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.serve(rollouts(true))
+		w.api.scales["llm/r"] = 4
+		w.api.apply(rollout("r", "size: large"), rollout("unused", "size: large"), scaledRollout("r"))
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Equal(t, "r=4/0", w.workloads(), "complete when it is told to be")
+		w.pass(time.Hour)
+		require.Equal(t, 1, w.api.asked("get rollouts.argoproj.io r scale"))
+		require.Equal(t, 1, w.api.asked("get rollouts.argoproj.io"), "not about what no variant scales")
+		w.api.scales["llm/r"] = 6
+		w.api.apply(rollout("r", "size: small"))
+		w.settle()
+		require.Equal(t, "r=6/0", w.workloads())
+		require.Equal(t, 2, w.api.asked("get rollouts.argoproj.io r scale"))
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestScaleSubresourceThatDoesNotAnswerIsAskedAgainLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.serve(rollouts(true))
+		w.api.apply(rollout("r", "size: large"), scaledRollout("r"))
+		w.run()
+		w.pass(20 * time.Second)
+		require.True(t, w.isSynced())
+		require.Empty(t, w.workloads())
+		require.Contains(t, w.problems(), "rollouts.argoproj.io llm/r: does not say how many replicas it wants")
+		require.NotContains(t, w.problems(), "was not found")
+		w.api.mu.Lock()
+		w.api.scales["llm/r"] = 4
+		w.api.mu.Unlock()
+		w.pass(time.Minute)
+		require.Equal(t, "r=4/0", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestLastAnswerStaysWhileTheScaleSubresourceFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.serve(rollouts(true))
+		w.api.scales["llm/r"] = 4
+		w.api.apply(rollout("r", "size: large"), scaledRollout("r"))
+		w.run()
+		w.settle()
+		w.api.mu.Lock()
+		delete(w.api.scales, "llm/r")
+		w.api.mu.Unlock()
+		w.api.apply(rollout("r", "size: small"))
+		w.pass(20 * time.Second)
+		require.Equal(t, "r=4/0", w.workloads())
+		require.Contains(t, w.problems(), "does not say how many replicas")
+	})
+}
+
+func TestKindThatIsInstalledLaterIsFound(t *testing.T) {
+	inCluster(t, ClusterOptions{}, append(chat(2), scaledRollout("r")), func(w *clusterWorld) {
+		require.True(t, w.isSynced())
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Equal(t, "kind Rollout of argoproj.io: is not known to the API server; variants that scale one are held; "+
+			"install its CustomResourceDefinition, or correct scaleTargetRef", w.problems())
+		discoveries := w.api.asked("discover /apis")
+		w.pass(10 * time.Minute)
+		require.LessOrEqual(t, w.api.asked("discover /apis")-discoveries, 200, "at a bounded rate")
+		w.api.serve(rollouts(true))
+		w.api.apply(rollout("r", "replicas: 3"))
+		w.pass(40 * time.Second)
+		require.Equal(t, "chat=2/2 r=3/0", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestKindsThatCannotBeScaledAreNotWatched(t *testing.T) {
+	inCluster(t, ClusterOptions{}, []string{
+		scaledTo("a", "{apiVersion: v1, kind: Pod, name: a}"), scaledTo("b", "{apiVersion: v1, kind: Node, name: b}"),
+	}, func(w *clusterWorld) {
+		require.True(t, w.isSynced())
+		require.Contains(t, w.problems(), "kind Pod: has no scale subresource")
+		require.Contains(t, w.problems(), "kind Node: has no namespace")
+	})
+}
+
+func TestTargetInAnotherVersionOfItsKindIsFound(t *testing.T) {
+	inCluster(t, ClusterOptions{}, []string{
+		deployment("a", 2, "image: vllm"), scaledTo("a", "{apiVersion: apps/v1beta2, kind: Deployment, name: a}"),
+	}, func(w *clusterWorld) {
+		require.Equal(t, "a=2/0", w.workloads())
+		require.Equal(t, "apps/v1", w.Tables().Variants[0].Target.APIVersion)
+	})
+}
+
+func TestForeignHPAIsSeen(t *testing.T) {
+	hpa := "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: theirs, namespace: llm}\n" +
+		"spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}, metrics: [{type: Resource}]}"
+	inCluster(t, ClusterOptions{}, append(chat(2), hpa), func(w *clusterWorld) {
+		require.Equal(t, "theirs", w.Tables().Workloads[0].ForeignAutoscaler)
+		w.causes()
+		w.api.apply(hpa + "\nstatus: {currentReplicas: 2}")
+		w.settle()
+		require.Empty(t, w.causes())
+		w.api.remove("horizontalpodautoscalers.autoscaling llm/theirs")
+		w.settle()
+		require.Empty(t, w.Tables().Workloads[0].ForeignAutoscaler)
+		require.Equal(t, "hpa", w.causes())
+	})
+}
+
+func TestStatusThatKEDAWritesAtEveryPollIsNoChange(t *testing.T) {
+	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
+		w.causes()
+		w.api.apply(scaled("chat") + "\nstatus: {lastActiveTime: \"2026-01-01T00:00:00Z\", health: {s0: {status: Happy}}}")
+		w.settle()
+		require.Empty(t, w.causes())
+	})
+}
+
+func TestShapeKeepsAnnotationsOfKEDAAndOfOurs(t *testing.T) {
+	paused := strings.Replace(scaled("chat"), "namespace: llm,", `namespace: llm, annotations: {autoscaling.keda.sh/paused: "true", other: x, wva.dev/x: y},`, 1)
+	inCluster(t, ClusterOptions{}, append(chat(2), paused), func(w *clusterWorld) {
+		for _, f := range w.running() {
+			for _, row := range f.rows {
+				for _, object := range row.objects.ScaledObjects {
+					require.Equal(t, map[string]string{"autoscaling.keda.sh/paused": "true", "wva.dev/x": "y"}, object.Metadata.Annotations)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// in moves manifests of namespace llm to another namespace.
+func in(namespace string, manifests ...string) []string {
+	moved := make([]string, len(manifests))
+	for i, manifest := range manifests {
+		moved[i] = strings.ReplaceAll(manifest, "namespace: llm", "namespace: "+namespace)
+	}
+	return moved
+}
+
+func namespace(name, labels string) string {
+	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + ", labels: {" + labels + "}}"
+}
+
+// gpuPod takes two of node-a's GPUs.
+func gpuPod() string {
+	return pod{
+		name: "holder", spec: "nodeName: node-a\n  containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2, cpu: 4}}}]",
+	}.String()
+}
+
+func TestExcludedNamespaceIsNotInTheTablesButHoldsAccelerators(t *testing.T) {
+	manifests := append(chat(2), in("staging", append(chat(9), gpuPod())...)...)
+	inCluster(t, ClusterOptions{ExcludedNamespaces: []string{"staging"}}, manifests, func(w *clusterWorld) {
+		require.Equal(t, "llm/chat", w.variants())
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Equal(t, 2, w.Tables().Pools[0].Nodes[0].Taken)
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestNamespacesAreChosenByTheirLabels(t *testing.T) {
+	selector, err := labels.Parse("wva=on")
+	require.NoError(t, err)
+	manifests := append(chat(2), append(in("staging", chat(9)...), namespace("llm", `wva: "on"`), namespace("staging", ""))...)
+	inCluster(t, ClusterOptions{NamespaceSelector: selector}, manifests, func(w *clusterWorld) {
+		require.Equal(t, "llm/chat", w.variants())
+		w.causes()
+		w.api.apply(namespace("staging", `wva: "on"`), namespace("llm", ""))
+		w.settle()
+		require.Equal(t, "staging/chat", w.variants())
+		require.Equal(t, "chat=9/2", w.workloads())
+		require.Equal(t, "namespace", w.causes())
+	})
+}
+
+func TestUnreadableNamespacesChooseNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{NamespaceSelector: labels.Everything()})
+		w.api.deny("list namespaces", 403)
+		w.api.deny("watch namespaces", 403)
+		w.api.apply(chat(2)...)
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Empty(t, w.variants())
+		require.Contains(t, w.problems(), "list on namespaces is forbidden")
+	})
+}
+
+func TestNamedNamespacesNeedNoRolesElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{Namespaces: []string{"one", "two"}})
+		for _, resource := range []string{"scaledobjects.keda.sh", "scaledjobs.keda.sh", "horizontalpodautoscalers.autoscaling", "pods", "nodes", "deployments.apps"} {
+			w.api.denyOutside(resource, "one", "two")
+		}
+		w.api.apply(in("one", chat(1)...)...)
+		w.api.apply(in("two", chat(2)...)...)
+		w.api.apply(in("three", chat(3)...)...)
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Equal(t, "one/chat two/chat", w.variants())
+		require.Equal(t, "chat=1/2 chat=2/2", w.workloads())
+		require.Nil(t, w.Tables().Pools)
+		require.Len(t, w.Tables().Problems, 2)
+		require.Contains(t, w.problems(), "watch of nodes: list on nodes is forbidden")
+		require.Contains(t, w.problems(), "watch of pods: list on pods in all namespaces is forbidden, so what others hold")
+		w.api.apply(in("two", deployment("chat", 4, "image: vllm"))...)
+		w.settle()
+		require.Equal(t, "chat=1/2 chat=4/2", w.workloads())
+	})
+}
+
+func TestNamedNamespacesShowPoolsWhereAllPodsMayBeRead(t *testing.T) {
+	manifests := append(in("one", chat(1)...), in("three", append(chat(3), gpuPod())...)...)
+	inCluster(t, ClusterOptions{Namespaces: []string{"one"}}, manifests, func(w *clusterWorld) {
+		require.Equal(t, "one/chat", w.variants())
+		require.Equal(t, "chat=1/2", w.workloads())
+		require.Equal(t, 2, w.Tables().Pools[0].Nodes[0].Taken)
+		require.Zero(t, w.api.asked("watch scaledobjects.keda.sh in three"))
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestForbiddenNamespaceIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{Namespaces: []string{"one", "two"}})
+		w.api.denyOutside("deployments.apps", "one")
+		w.api.apply(in("one", chat(1)...)...)
+		w.api.apply(in("two", chat(2)...)...)
+		w.run()
+		w.settle()
+		require.Equal(t, "one/chat two/chat", w.variants())
+		require.Equal(t, "chat=1/2", w.workloads())
+		require.Contains(t, w.problems(), "list on deployments.apps in namespace two is forbidden")
+	})
+}
+
+func TestMetricsTellHowWatchesStand(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	inCluster(t, ClusterOptions{Registerer: registry}, chat(2), func(w *clusterWorld) {
+		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP wva_inventory_objects Objects of a resource that are known.
+# TYPE wva_inventory_objects gauge
+wva_inventory_objects{resource="deployments.apps"} 1
+wva_inventory_objects{resource="horizontalpodautoscalers.autoscaling"} 0
+wva_inventory_objects{resource="nodes"} 1
+wva_inventory_objects{resource="pods"} 2
+wva_inventory_objects{resource="scaledjobs.keda.sh"} 0
+wva_inventory_objects{resource="scaledobjects.keda.sh"} 1
+`), "wva_inventory_objects"))
+		w.api.deny("watch pods", 403)
+		w.api.deny("list pods", 403)
+		w.pass(time.Minute)
+		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP wva_watch_failing 1 while a watch of a resource fails, else 0.
+# TYPE wva_watch_failing gauge
+wva_watch_failing{resource="deployments.apps"} 0
+wva_watch_failing{resource="horizontalpodautoscalers.autoscaling"} 0
+wva_watch_failing{resource="nodes"} 0
+wva_watch_failing{resource="pods"} 1
+wva_watch_failing{resource="scaledjobs.keda.sh"} 0
+wva_watch_failing{resource="scaledobjects.keda.sh"} 0
+`), "wva_watch_failing"))
+		require.Greater(t, testutil.ToFloat64(w.metrics.errors.WithLabelValues("pods")), 2.0)
+		w.api.remove("scaledobjects.keda.sh llm/chat")
+		w.settle()
+		count, err := testutil.GatherAndCount(registry, "wva_watch_errors_total", "wva_watch_failing")
+		require.NoError(t, err)
+		require.Equal(t, 10, count, "a resource that is not watched any more has no series")
+	})
+}

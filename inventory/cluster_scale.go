@@ -1,0 +1,140 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+const (
+	// scaleQPS and scaleBurst limit the requests for scale subresources.
+	scaleQPS, scaleBurst = 5, 10
+	// retryScale is when an object is asked about again after the API server did not answer.
+	retryScale = 30 * time.Second
+)
+
+// scaleAnswer is what the API server says of an object's scale subresource.
+type scaleAnswer struct {
+	version  string    // of the object when it was asked
+	asked    time.Time // when
+	known    bool      // replicas has been answered, for this version or one before
+	replicas int64
+	fault    string // why this version was not answered
+}
+
+// answered returns the row with the number of replicas that the API server says.
+func (r row) answered(a scaleAnswer) row {
+	r.scale = a
+	if a.known {
+		u := &unstructured.Unstructured{Object: maps.Clone(r.bare.Object)}
+		before, _ := u.Object["spec"].(map[string]any)
+		spec := map[string]any{"replicas": a.replicas}
+		maps.Copy(spec, before)
+		u.Object["spec"] = spec
+		r.read(u)
+	}
+	return r
+}
+
+// question is an object whose scale subresource is to be asked for.
+type question struct {
+	feed *feed
+	key  types.NamespacedName
+}
+
+// open reports whether an object's replicas have to be asked for at a time, and where not, when they will have to be; the
+// zero time where never.
+func (r row) open(now time.Time) (bool, time.Time) {
+	switch {
+	case r.bare == nil:
+		return false, time.Time{}
+	case r.scale.version != r.version:
+		return true, time.Time{}
+	case r.scale.fault == "":
+		return false, time.Time{}
+	}
+	again := r.scale.asked.Add(retryScale)
+	return !now.Before(again), again
+}
+
+// unanswered reports whether nobody knows yet how many replicas the object wants.
+func (r row) unanswered() bool { return r.bare != nil && !r.scale.known && r.scale.fault == "" }
+
+// askForReplicas asks for the scale subresource of objects that do not say how many replicas they want, one after another:
+// the last resort. An object is asked about once per change.
+func (c *Cluster) askForReplicas(ctx context.Context) error {
+	limit := flowcontrol.NewTokenBucketRateLimiter(scaleQPS, scaleBurst)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.asks.asked:
+		}
+		for {
+			q, found := c.asks.next()
+			if !found || limit.Wait(ctx) != nil {
+				break
+			}
+			q.feed.ask(ctx, q.key)
+		}
+	}
+}
+
+// ask asks about one object.
+func (f *feed) ask(ctx context.Context, key types.NamespacedName) {
+	f.mu.Lock()
+	asked, found := f.rows[key]
+	f.mu.Unlock()
+	if isOpen, _ := asked.open(time.Now()); !found || !isOpen {
+		return
+	}
+	replicas, err := f.scaleOf(ctx, key)
+	if ctx.Err() != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, found := f.rows[key]
+	if !found || now.uid != asked.uid || now.bare == nil {
+		return
+	}
+	answer := scaleAnswer{version: asked.version, asked: time.Now(), known: true, replicas: replicas}
+	if err != nil {
+		f.errors.Inc()
+		answer.known, answer.replicas, answer.fault = now.scale.known, now.scale.replicas, err.Error()
+	}
+	f.rows[key] = now.answered(answer)
+	f.notify(f.cause)
+}
+
+func (f *feed) scaleOf(ctx context.Context, key types.NamespacedName) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	scale, err := f.objects.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{}, "scale")
+	if err != nil {
+		return 0, err
+	}
+	replicas, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas") // 0 is left out
+	return replicas, err
+}
+
+// problem returns why it is not known how many replicas an object wants; false where it is.
+func (r row) problem(id feedID, key types.NamespacedName) (Problem, bool) {
+	if r.fault != "" {
+		return Problem{Object: id.name() + " " + key.String(), Text: r.fault, Remedy: "correct the object"}, true
+	}
+	if r.bare == nil || r.scale.fault == "" {
+		return Problem{}, false
+	}
+	return Problem{
+		Object: fmt.Sprintf("%s %s", id.name(), key),
+		Text:   "does not say how many replicas it wants, and neither does its scale subresource: " + r.scale.fault,
+		Remedy: "set its number of replicas, and allow get on " + id.name() + "/scale in the role of the service account",
+	}, true
+}

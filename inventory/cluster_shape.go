@@ -1,0 +1,146 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// shape is the fields of an object that are kept when it is read, by name; nil keeps a field whole, and of a list each
+// element has the shape. What Decode begins to read has to be added here: the rest is cut before.
+type shape map[string]shape
+
+// cut removes the fields that are not of the shape.
+func (s shape) cut(fields map[string]any) {
+	for name, value := range fields {
+		inner, kept := s[name]
+		switch value := value.(type) {
+		case map[string]any:
+			if kept && inner != nil {
+				inner.cut(value)
+			}
+		case []any:
+			if kept && inner != nil {
+				inner.cutAll(value)
+			}
+		}
+		if !kept {
+			delete(fields, name)
+		}
+	}
+}
+
+func (s shape) cutAll(elements []any) {
+	for _, element := range elements {
+		if fields, isObject := element.(map[string]any); isObject {
+			s.cut(fields)
+		}
+	}
+}
+
+// fieldsOf returns a shape that keeps fields whole.
+func fieldsOf(names string) shape {
+	s := shape{}
+	for name := range strings.FieldsSeq(names) {
+		s[name] = nil
+	}
+	return s
+}
+
+// with returns the shape with a field of a shape of its own.
+func (s shape) with(name string, inner shape) shape {
+	s[name] = inner
+	return s
+}
+
+// objectShape is a shape with the identity that every object has.
+func objectShape(spec, status shape) shape {
+	metadata := fieldsOf("name namespace uid creationTimestamp deletionTimestamp labels annotations").
+		with("ownerReferences", fieldsOf("apiVersion kind name uid controller"))
+	whole := fieldsOf("apiVersion kind").with("metadata", metadata)
+	if spec != nil {
+		whole["spec"] = spec
+	}
+	if status != nil {
+		whole["status"] = status
+	}
+	return whole
+}
+
+func podShape() shape {
+	container := fieldsOf("name resources restartPolicy")
+	stopped := fieldsOf("name restartCount").
+		with("state", shape{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
+	return objectShape(
+		fieldsOf("nodeName").with("containers", container).with("initContainers", container),
+		fieldsOf("phase reason").
+			with("conditions", fieldsOf("type status reason lastTransitionTime")).
+			with("containerStatuses", stopped).with("initContainerStatuses", stopped),
+	)
+}
+
+func nodeShape() shape {
+	return objectShape(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
+}
+
+// scaledShape is that of ScaledObjects and ScaledJobs. KEDA writes the rest of the status at every poll.
+func scaledShape() shape {
+	whole := objectShape(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount"))
+	whole["spec"] = nil
+	return whole
+}
+
+func autoscalerShape() shape {
+	return objectShape(fieldsOf("scaleTargetRef minReplicas maxReplicas"), nil)
+}
+
+func namespaceShape() shape { return objectShape(nil, nil) }
+
+// targetShape is that of whatever is scaled. Where its pods' template stands depends on the kind, so its spec is kept until
+// it is decoded.
+func targetShape() shape {
+	whole := objectShape(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
+	whole["spec"] = nil
+	return whole
+}
+
+// strip cuts an object down to a shape, and the annotations down to KEDA's and our own.
+func strip(u *unstructured.Unstructured, s shape) {
+	s.cut(u.Object)
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for name := range annotations {
+		if !strings.HasPrefix(name, "autoscaling.keda.sh/") && !strings.HasPrefix(name, "scaledobject.keda.sh/") && !strings.HasPrefix(name, "wva.dev/") {
+			delete(annotations, name)
+		}
+	}
+	keepExtended(u)
+}
+
+// keepExtended removes from a pod the containers that take nothing which is counted, and from the others what they take
+// of cpu, memory and the like. Accelerators are extended resources: their names hold a slash, and of those a request is
+// never another number than the limit, without which there is none.
+func keepExtended(u *unstructured.Unstructured) {
+	if u.GetKind() != kindPod {
+		return
+	}
+	spec, _ := u.Object["spec"].(map[string]any)
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _ := spec[list].([]any)
+		containers = slices.DeleteFunc(containers, func(element any) bool {
+			container, _ := element.(map[string]any)
+			resources, _ := container["resources"].(map[string]any)
+			delete(resources, "requests")
+			limits, _ := resources["limits"].(map[string]any)
+			maps.DeleteFunc(limits, func(name string, _ any) bool { return !strings.Contains(name, "/") })
+			return len(limits) == 0
+		})
+		if len(containers) > 0 {
+			spec[list] = containers
+		} else {
+			delete(spec, list)
+		}
+	}
+}

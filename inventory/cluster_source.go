@@ -1,0 +1,212 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// arrival is one object as it came from the API server, decoded at once: nothing else of it is ever held.
+type arrival struct {
+	metav1.ObjectMeta // name, namespace, UID and resource version only
+
+	row row
+}
+
+// GetObjectKind returns nothing: the feed knows the kind.
+func (a *arrival) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject returns the arrival itself, which nobody changes.
+func (a *arrival) DeepCopyObject() runtime.Object { return a }
+
+// arrivals is a list of them.
+type arrivals struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+
+	Items []arrival
+}
+
+// DeepCopyObject returns the list itself, which nobody changes.
+func (a *arrivals) DeepCopyObject() runtime.Object { return a }
+
+// The verbs by which a feed reads.
+const (
+	verbList  = "list"
+	verbWatch = "watch"
+)
+
+// source lists and watches for a feed. It decodes what comes, and tells the feed what fails and what works again.
+type source struct {
+	feed *feed
+
+	mu    sync.Mutex
+	ended bool
+	lists sync.WaitGroup // a reflector does not wait for the list that it has given up
+}
+
+// begin reports whether a list may begin; it has to be told when that is done.
+func (s *source) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.lists.Add(1)
+	}
+	return !s.ended
+}
+
+// end waits for the lists that are under way. None begins any more.
+func (s *source) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.lists.Wait()
+}
+
+// List is never called: the reflector knows ListWithContext.
+func (s *source) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+// Watch is never called: the reflector knows WatchWithContext.
+func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext returns a page of the list.
+func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if !s.begin() {
+		return nil, context.Canceled
+	}
+	defer s.lists.Done()
+	answered := s.expectAnswer(verbList)
+	list, err := s.feed.client.List(ctx, options)
+	answered()
+	if err != nil {
+		if ctx.Err() == nil && !isExpired(err) {
+			s.feed.fails(verbList, err)
+		}
+		return nil, err
+	}
+	page := &arrivals{ListMeta: metav1.ListMeta{
+		ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue(), RemainingItemCount: list.GetRemainingItemCount(),
+	}}
+	page.Items = make([]arrival, len(list.Items))
+	for i := range list.Items {
+		s.feed.decode(&list.Items[i], &page.Items[i])
+		list.Items[i].Object = nil // the next ones need the memory
+	}
+	return page, nil
+}
+
+// WatchWithContext returns a stream of changes. A stream that begins with the whole list is an attempt: where it is refused,
+// the reflector asks for the list instead, and that tells what fails.
+func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	listsFirst := options.SendInitialEvents != nil && *options.SendInitialEvents
+	answered := s.expectAnswer(verbWatch)
+	events, err := s.feed.client.Watch(ctx, options)
+	answered()
+	switch {
+	case err != nil && isExpired(err) && listsFirst && options.ResourceVersion == "":
+		// Nothing can be older than the newest. The reflector would ask again without end, and without a pause.
+		return nil, errors.New(err.Error())
+	case err != nil:
+		again := utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+		if ctx.Err() == nil && !isExpired(err) && (again || !listsFirst) {
+			s.feed.fails(verbWatch, err)
+		}
+		return nil, err
+	case reflect.TypeOf(events) == reflect.TypeOf(watch.NewEmptyWatch()):
+		// This is how client-go says that the connection broke or timed out, again and again. The reflector tries on and on.
+		if ctx.Err() == nil {
+			s.feed.fails(verbWatch, errBroken)
+		}
+		return events, nil
+	case !listsFirst:
+		s.feed.works()
+	}
+	return newStream(events, s.feed), nil
+}
+
+// answerLimit is from when on an API server counts as gone that accepts requests and does not answer: a connection alone
+// times out after 30 s, and is tried ten times before anything is said.
+const answerLimit = 30 * time.Second
+
+var (
+	errBroken = errors.New("the connection breaks before an answer")
+	errSilent = errors.New("there is no answer within " + answerLimit.String())
+)
+
+// expectAnswer notes a failure where the returned function is not called in time.
+func (s *source) expectAnswer(verb string) (answered func()) {
+	timer := time.AfterFunc(answerLimit, func() { s.feed.fails(verb, errSilent) })
+	return func() { timer.Stop() }
+}
+
+// isExpired reports whether an error says only that a version is too old, upon which the reflector begins anew.
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
+// stream is a watch whose events are decoded as they come.
+type stream struct {
+	events watch.Interface
+	feed   *feed
+	result chan watch.Event
+	once   sync.Once
+	done   chan struct{}
+}
+
+func newStream(events watch.Interface, f *feed) *stream {
+	s := &stream{events: events, feed: f, result: make(chan watch.Event), done: make(chan struct{})}
+	f.streams.Go(s.pump)
+	return s
+}
+
+// Stop ends the stream.
+func (s *stream) Stop() {
+	s.once.Do(func() {
+		close(s.done)
+		s.events.Stop()
+	})
+}
+
+// ResultChan returns the events. It is closed at the end.
+func (s *stream) ResultChan() <-chan watch.Event { return s.result }
+
+func (s *stream) pump() {
+	defer close(s.result)
+	defer s.Stop()
+	for event := range s.events.ResultChan() {
+		select {
+		case s.result <- s.convert(event):
+		case <-s.done:
+		}
+	}
+}
+
+func (s *stream) convert(event watch.Event) watch.Event {
+	switch event.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		if u, isObject := event.Object.(*unstructured.Unstructured); isObject {
+			a := new(arrival)
+			s.feed.decode(u, a)
+			event.Object = a
+		}
+	case watch.Bookmark:
+		if object, err := meta.Accessor(event.Object); err == nil && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+			s.feed.works() // the list is whole
+		}
+	case watch.Error: // the reflector decides
+	}
+	return event
+}

@@ -1,0 +1,96 @@
+package inventory
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+)
+
+const (
+	// settleFor is how long a change waits for others of its burst.
+	settleFor = 50 * time.Millisecond
+	// longestSettle bounds the wait where making the tables takes long: then it lasts as long as that took, so that changes
+	// without end take half a processor at most.
+	longestSettle = 2 * time.Second
+)
+
+// rebuild makes the tables anew when something has changed, until the context ends.
+func (c *Cluster) rebuild(ctx context.Context, changed func(cause string)) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for took := time.Duration(0); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.changes.waiting:
+		case <-timer.C:
+		}
+		timer.Reset(min(longestSettle, max(settleFor, took)))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		start := time.Now()
+		cause := c.changes.take()
+		wasSynced := c.isSynced()
+		next, tell := c.publish(start)
+		if !wasSynced {
+			cause = causeWatch
+		}
+		took = time.Since(start)
+		c.metrics.rebuilds.Observe(took.Seconds())
+		if tell && changed != nil {
+			changed(cause)
+		}
+		timer.Reset(next)
+	}
+}
+
+// publish makes the tables. It returns after which time they have to be made again even though nothing changes, and whether
+// somebody has to be told, which is nobody before all that can be read was read.
+func (c *Cluster) publish(now time.Time) (next time.Duration, tell bool) {
+	v := c.look(now)
+	tables := v.objects.Tables(c.options.Tables)
+	w := c.wants(tables.Variants)
+	c.want(w)
+	open, next := v.questions(tables.Variants)
+	c.asks.put(open)
+	problems := slices.Concat(v.problems(tables.Variants), w.problems(v.kinds))
+	wasSynced := c.isSynced()
+	isSynced := wasSynced || v.isComplete(w, tables.Variants)
+	if isSynced {
+		v.judge(&tables)
+	} else {
+		tables = Tables{}
+	}
+	tables.Problems = append(tables.Problems, problems...)
+	slices.SortFunc(tables.Problems, compareProblems)
+	before := c.tables.Swap(&tables)
+	c.log(before, &tables)
+	if isSynced && !wasSynced {
+		close(c.synced)
+		return next, true
+	}
+	return next, isSynced && !reflect.DeepEqual(*before, tables)
+}
+
+func (c *Cluster) isSynced() bool {
+	select {
+	case <-c.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// log says once what is wrong, and when it is not any more.
+func (c *Cluster) log(before, now *Tables) {
+	for _, problem := range newProblems(before.Problems, now.Problems) {
+		c.options.Logger.Warn("problem in the cluster", "object", problem.Object, "problem", problem.Text, "remedy", problem.Remedy)
+	}
+	for _, problem := range newProblems(now.Problems, before.Problems) {
+		c.options.Logger.Info("problem in the cluster is solved", "object", problem.Object, "problem", problem.Text)
+	}
+}

@@ -1,0 +1,232 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// longestStand is after which time tables are made again where nothing asks for it.
+const longestStand = 24 * time.Hour
+
+// sight is what the feeds show at one instant, and how far it is to be trusted.
+type sight struct {
+	now      time.Time
+	options  *ClusterOptions
+	objects  Objects
+	states   map[feedID]feedState
+	unread   map[objectKey]unread // scale targets that do not say how many replicas they want, or cannot be decoded
+	faults   []Problem            // of other objects that cannot be decoded
+	kinds    map[schema.GroupKind]kind
+	arranged bool
+	noPods   bool
+}
+
+// unread is a scale target that does not say how many replicas it wants, or that cannot be decoded.
+type unread struct {
+	question
+	row row
+}
+
+// look gathers what the feeds hold.
+func (c *Cluster) look(now time.Time) *sight {
+	v := &sight{now: now, options: &c.options, states: map[feedID]feedState{}, unread: map[objectKey]unread{}}
+	c.mu.Lock()
+	v.kinds, v.arranged, v.noPods = maps.Clone(c.kinds), c.arranged, c.noPods
+	c.mu.Unlock()
+	feeds := c.running()
+	selected := c.selected(feeds)
+	for _, f := range feeds {
+		v.states[f.feedID] = v.gather(f, func(namespace string) bool {
+			return f.cause == causePod || f.cause == causeNode || c.includes(namespace, selected)
+		})
+	}
+	return v
+}
+
+// selected returns the namespaces that the selector chooses; nil where there is none.
+func (c *Cluster) selected(feeds []*feed) map[string]bool {
+	if c.options.NamespaceSelector == nil {
+		return nil
+	}
+	chosen := map[string]bool{}
+	for _, f := range feeds {
+		if f.cause != causeNamespace {
+			continue
+		}
+		f.mu.Lock()
+		for key, row := range f.rows {
+			chosen[key.Name] = c.options.NamespaceSelector.Matches(labels.Set(row.labels))
+		}
+		f.mu.Unlock()
+	}
+	return chosen
+}
+
+// gather adds the rows of a feed, and returns how it stands.
+func (v *sight) gather(f *feed, includes func(namespace string) bool) feedState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, row := range f.rows {
+		if !includes(key.Namespace) {
+			continue
+		}
+		v.objects.Append(row.objects)
+		problem, isFault := row.problem(f.feedID, key)
+		switch {
+		case row.bare != nil:
+			v.unread[keyOf(row.bare)] = unread{question{f, key}, row}
+		case isFault && f.cause == causeWorkload:
+			v.unread[objectKey{f.resource.Group, f.kind, key.Namespace, key.Name}] = unread{question{f, key}, row}
+		case isFault:
+			v.faults = append(v.faults, problem)
+		}
+	}
+	return feedState{id: f.feedID, cause: f.cause, health: f.health, rows: len(f.rows)}
+}
+
+// stateOf returns how the feed stands that shows a resource in a namespace.
+func (v *sight) stateOf(resource schema.GroupVersionResource, namespace string) (feedState, bool) {
+	if state, found := v.states[feedID{resource, namespace}]; found {
+		return state, true
+	}
+	state, found := v.states[feedID{resource: resource}]
+	return state, found
+}
+
+func (v *sight) trusts(resource schema.GroupVersionResource, namespace string) bool {
+	state, found := v.stateOf(resource, namespace)
+	return found && state.health.trusted(v.now, v.options.MaxAge)
+}
+
+// isComplete reports whether all is read that can be.
+func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
+	if !v.arranged {
+		return false
+	}
+	for id, state := range v.states {
+		if !state.health.settled() || v.isReplaced(id, state) {
+			return false
+		}
+	}
+	for id := range w {
+		k := v.kinds[id.GroupKind]
+		if !k.asked {
+			return false
+		}
+		if state, runs := v.states[feedID{k.resource, id.namespace}]; k.found && (!runs || !state.health.settled()) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(variants, func(variant fleet.Variant) bool {
+		target, isUnread := v.unread[targetKey(variant.Target)]
+		return isUnread && target.row.unanswered()
+	})
+}
+
+// isReplaced reports whether a feed shows the pods of all namespaces where it may not, and those of Namespaces are about to
+// be watched instead.
+func (v *sight) isReplaced(id feedID, state feedState) bool {
+	return id == feedID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.refused()
+}
+
+// questions returns which scale subresources are to be asked for, and after which time the tables have to be made again
+// because an answer is missing or trust ends.
+func (v *sight) questions(variants []fleet.Variant) (open []question, next time.Duration) {
+	next = longestStand
+	asked := map[objectKey]bool{}
+	for _, variant := range variants {
+		key := targetKey(variant.Target)
+		target, isUnread := v.unread[key]
+		if !isUnread || asked[key] {
+			continue
+		}
+		asked[key] = true
+		isOpen, again := target.row.open(v.now)
+		if isOpen {
+			open = append(open, target.question)
+		} else if !again.IsZero() {
+			next = min(next, again.Sub(v.now))
+		}
+	}
+	for _, state := range v.states {
+		if at, expires := state.health.expiry(v.options.MaxAge); expires && at.After(v.now) {
+			next = min(next, at.Sub(v.now))
+		}
+	}
+	return open, next
+}
+
+// judge removes from the tables what may not be trusted.
+func (v *sight) judge(t *Tables) {
+	t.Workloads = slices.DeleteFunc(t.Workloads, func(w fleet.Workload) bool { return !v.trustsWorkload(w.ID) })
+	if !v.countsAccelerators() {
+		t.Pools = nil
+	}
+	unseen := map[string]bool{}
+	for _, variant := range t.Variants {
+		_, isUnread := v.unread[targetKey(variant.Target)]
+		if isUnread || !v.shows(variant.Target) {
+			unseen[objectKey{groupKEDA, kindScaledObject, variant.ID.Namespace, variant.ID.Name}.String()] = true
+		}
+	}
+	// That a target was not found says nothing where its kind is not seen: the problem of the kind does.
+	t.Problems = slices.DeleteFunc(t.Problems, func(p Problem) bool {
+		return unseen[p.Object] && strings.HasPrefix(p.Text, "its scale target ")
+	})
+}
+
+// trustsWorkload reports whether all that a workload's row rests on may be trusted.
+func (v *sight) trustsWorkload(id fleet.TargetID) bool {
+	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
+	return k.found && v.trusts(k.resource, id.Namespace) && v.trusts(podsResource(), id.Namespace) &&
+		v.trusts(scaledObjectsResource(), id.Namespace) &&
+		(v.options.NamespaceSelector == nil || v.trusts(namespacesResource(), ""))
+}
+
+// shows reports whether targets of a kind are seen where they are.
+func (v *sight) shows(id fleet.TargetID) bool {
+	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
+	state, watched := v.stateOf(k.resource, id.Namespace)
+	return k.found && watched && state.health.listed
+}
+
+// countsAccelerators reports whether what is free on nodes is known: nodes were listed, and the pods of all namespaces.
+func (v *sight) countsAccelerators() bool {
+	return v.states[feedID{resource: nodesResource()}].health.listed && v.states[feedID{resource: podsResource()}].health.listed
+}
+
+// problems returns what keeps the cluster from being seen.
+func (v *sight) problems(variants []fleet.Variant) []Problem {
+	problems := slices.Clone(v.faults)
+	for id, state := range v.states {
+		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
+			problems = append(problems, p)
+		}
+	}
+	if v.noPods {
+		problems = append(problems, Problem{
+			Object: "watch of pods", Remedy: "allow list and watch on pods in a cluster role",
+			Text: "list on pods in all namespaces is forbidden, so what others hold of the accelerators is not known and no pool is shown",
+		})
+	}
+	told := map[types.NamespacedName]bool{}
+	for _, variant := range variants {
+		target, isUnread := v.unread[targetKey(variant.Target)]
+		if !isUnread || told[target.key] {
+			continue
+		}
+		if p, is := target.row.problem(target.feed.feedID, target.key); is {
+			told[target.key] = true
+			problems = append(problems, p)
+		}
+	}
+	return problems
+}

@@ -1,0 +1,262 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	recordutil "k8s.io/client-go/tools/record/util"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Limits of writing events. A fleet of thousands may have something to say about each variant at once: what does not fit is
+// dropped and counted, since the API server serves others too.
+const (
+	eventsWaiting   = 1000
+	eventsPerSecond = 5
+	eventsBurst     = 20
+	eventTries      = 6
+	firstEventRetry = time.Second // then twice as long each time
+	eventTimeout    = 5 * time.Second
+	maxEventText    = 1024 // bytes
+)
+
+// eventSource is who events come from.
+const eventSource = "wva"
+
+// Why an event was not written, as the metric names it.
+const (
+	dropQueueFull = "queue_full" // more are waiting than may
+	dropRate      = "rate"       // too many about one object
+	dropForbidden = "forbidden"  // a role is missing
+	dropFailed    = "failed"     // the API server refused it, or did not answer for a minute
+)
+
+// EventOptions say where events are written, and when.
+type EventOptions struct {
+	// Config says how the API server is reached; it is copied. Events have a limit of requests of their own: 5 a second, 20 at
+	// once. Required.
+	Config *rest.Config
+	// Leader reports whether this replica is the one that writes. Default: it is.
+	Leader func() bool
+	// Object returns what is known of a variant's object beside its name. Default: nothing is.
+	Object func(fleet.VariantID) EventObject
+	// Logger takes a warning where a role is missing, once. Default: nothing is logged.
+	Logger *slog.Logger
+	// Registerer takes the counters of events that were written and dropped. Default: they are shown nowhere.
+	Registerer prometheus.Registerer
+}
+
+// EventObject is what an event says of its object beside the name.
+type EventObject struct {
+	// Kind is ScaledObject or ScaledJob. Empty: ScaledObject.
+	Kind string
+	// UID is the object's own; empty where it is not known. kubectl describe shows events with the UID of the object only;
+	// kubectl events shows all.
+	UID string
+}
+
+// EventWriter writes Kubernetes events on the variants' ScaledObjects: equal ones become one with a count, many of one kind are
+// told together, and no object gets more than 25 at once and then one every five minutes, warnings and others apart.
+//
+// It uses client-go's correlation and not its recorder, whose goroutines cannot be waited for, and which holds everything
+// back for two minutes where one event cannot be written.
+type EventWriter struct {
+	options    EventOptions
+	client     eventClient
+	correlator *record.EventCorrelator
+	waiting    chan toldAt
+	written    prometheus.Counter
+	dropped    *prometheus.CounterVec
+	made       int64 // events so far; it keeps names apart
+	warned     bool  // that a role is missing
+}
+
+// toldAt is a notice with the instant at which it was given.
+type toldAt struct {
+	fleet.Notice
+	at time.Time
+}
+
+// NewEventWriter returns a writer that Run makes write. It asks nothing of the API server.
+func NewEventWriter(options EventOptions) (*EventWriter, error) {
+	if options.Config == nil {
+		return nil, errors.New("events: no API server; set EventOptions.Config")
+	}
+	client, err := newEventClient(options.Config)
+	if err != nil {
+		return nil, err
+	}
+	options.setDefaults()
+	w := &EventWriter{
+		options: options, client: client, correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
+		waiting: make(chan toldAt, eventsWaiting),
+		written: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "wva_events_written_total", Help: "Kubernetes events that the API server took, those included that raise the count of an equal one.",
+		}),
+		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_events_dropped_total", Help: "Kubernetes events that were not written, by reason: queue_full, rate, forbidden or failed.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{dropQueueFull, dropRate, dropForbidden, dropFailed} {
+		w.dropped.WithLabelValues(reason)
+	}
+	for _, c := range []prometheus.Collector{w.written, w.dropped} {
+		if err := options.Registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("events: registering metrics: %w; give each writer its own registry", err)
+		}
+	}
+	return w, nil
+}
+
+func (o *EventOptions) setDefaults() {
+	if o.Leader == nil {
+		o.Leader = func() bool { return true }
+	}
+	if o.Object == nil {
+		o.Object = func(fleet.VariantID) EventObject { return EventObject{} }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
+	}
+}
+
+// Write hands over what is to be told, and returns at once. A replica that does not lead writes nothing: another one does.
+func (w *EventWriter) Write(notices []fleet.Notice) {
+	if len(notices) == 0 || !w.options.Leader() {
+		return
+	}
+	now := time.Now()
+	for _, n := range notices {
+		select {
+		case w.waiting <- toldAt{Notice: n, at: now}:
+		default:
+			w.dropped.WithLabelValues(dropQueueFull).Inc()
+		}
+	}
+}
+
+// Run writes until the context ends, and returns nil. What waits then is not written any more.
+func (w *EventWriter) Run(ctx context.Context) error {
+	defer w.client.close()
+	ctx = quiet(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case n := <-w.waiting:
+			w.write(ctx, w.event(n))
+		}
+	}
+}
+
+// event returns a notice as an event about its object.
+func (w *EventWriter) event(n toldAt) *corev1.Event {
+	w.made++
+	about := w.options.Object(n.Variant)
+	kind := corev1.EventTypeNormal
+	if n.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	at := metav1.NewTime(n.at)
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: recordutil.GenerateEventName(n.Variant.Name, n.at.UnixNano()+w.made), Namespace: n.Variant.Namespace,
+		},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: groupKEDA + "/v1alpha1", Kind: cmp.Or(about.Kind, kindScaledObject),
+			Namespace: n.Variant.Namespace, Name: n.Variant.Name, UID: types.UID(about.UID),
+		},
+		Type: kind, Reason: string(n.Code), Message: clipped(n.Text),
+		FirstTimestamp: at, LastTimestamp: at, Count: 1,
+		Source: corev1.EventSource{Component: eventSource}, ReportingController: eventSource,
+	}
+}
+
+// write brings one event to the API server, where it is worth it. An API server that does not answer is waited for: what
+// comes meanwhile waits too, up to the bound.
+func (w *EventWriter) write(ctx context.Context, event *corev1.Event) {
+	result, err := w.correlator.EventCorrelate(event)
+	switch {
+	case err != nil:
+		w.drop(dropFailed, err)
+		return
+	case result.Skip:
+		w.dropped.WithLabelValues(dropRate).Inc()
+		return
+	}
+	for try, wait := 1, firstEventRetry; ; try, wait = try+1, 2*wait {
+		stored, verb, err := w.client.send(ctx, result.Event, result.Patch)
+		switch {
+		case err == nil:
+			if stored != nil {
+				w.correlator.UpdateState(stored)
+			}
+			w.written.Inc()
+			return
+		case isMissingRole(err):
+			w.warn(verb, event.Namespace, err)
+			w.dropped.WithLabelValues(dropForbidden).Inc()
+			return
+		case isFinal(err) || try == eventTries:
+			w.drop(dropFailed, err)
+			return
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+// warn says once that a role is missing: it is missing for all events that follow.
+func (w *EventWriter) warn(verb, namespace string, err error) {
+	if w.warned {
+		return
+	}
+	w.warned = true
+	w.options.Logger.Warn("events cannot be written, nothing else depends on them", "verb", verb, "resource", "events", "namespace", namespace,
+		"error", err, "remedy", "allow create and patch on events in the role of the service account")
+}
+
+func (w *EventWriter) drop(reason string, err error) {
+	w.dropped.WithLabelValues(reason).Inc()
+	w.options.Logger.Debug("event dropped", "reason", reason, "error", err)
+}
+
+// sleep returns true after the given time, and false where the context ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// clipped shortens a text to maxEventText bytes without cutting a rune in two.
+func clipped(text string) string {
+	if len(text) <= maxEventText {
+		return text
+	}
+	const ellipsis = "…"
+	end := maxEventText - len(ellipsis)
+	for end > 0 && text[end]&0xC0 == 0x80 {
+		end--
+	}
+	return text[:end] + ellipsis
+}

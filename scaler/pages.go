@@ -1,0 +1,64 @@
+package scaler
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/wva-project/wva/fleet"
+	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+)
+
+// The size of a page of variants. gRPC's clients refuse messages above 4 MiB unless told otherwise; what the bytes leave of
+// that is for conflicts.
+const (
+	defaultPageSize = 1000
+	maxPageSize     = 2000
+	maxPageBytes    = 3 << 20
+)
+
+// page is the part of the variants that a request asks for.
+type page struct {
+	namespace string          // empty: all
+	after     fleet.VariantID // the last of the page before; zero where this is the first
+	size      int
+}
+
+// pageOf reads a request.
+func pageOf(request *wvav1.ListVariantsRequest) (page, error) {
+	p := page{namespace: request.GetNamespace(), size: int(request.GetPageSize())}
+	switch {
+	case p.size < 0:
+		return page{}, refuse(malformed, fmt.Sprintf("page_size %d is negative; leave it out for %d, or set it to 1 to %d", p.size, defaultPageSize, maxPageSize))
+	case p.size == 0:
+		p.size = defaultPageSize
+	}
+	p.size = min(p.size, maxPageSize)
+	if err := p.after.UnmarshalText([]byte(request.GetPageToken())); err != nil {
+		return page{}, refuse(malformed, "page_token is not one that was given out; take next_page_token of the page before, or leave it out")
+	}
+	return p, nil
+}
+
+// fill adds the page of the decisions, which are sorted by variant, and what asks for the next one where there is more.
+func (p page) fill(response *wvav1.ListVariantsResponse, decisions []fleet.Decision) {
+	from, found := slices.BinarySearchFunc(decisions, p.after, func(d fleet.Decision, id fleet.VariantID) int { return d.Variant.Compare(id) })
+	if found {
+		from++
+	}
+	bytes := 0
+	for _, d := range decisions[from:] {
+		if p.namespace != "" && p.namespace != d.Variant.Namespace {
+			continue
+		}
+		message := variantMessage(d)
+		bytes += proto.Size(message)
+		if n := len(response.Variants); n > 0 && (n == p.size || bytes > maxPageBytes) {
+			last := response.Variants[n-1]
+			response.NextPageToken = fleet.VariantID{Namespace: last.GetNamespace(), Name: last.GetName()}.String()
+			return
+		}
+		response.Variants = append(response.Variants, message)
+	}
+}
