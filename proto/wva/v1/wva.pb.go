@@ -33,7 +33,12 @@ const (
 type ListVariantsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// namespace limits the answer to the variants of one namespace. Empty: all namespaces.
-	Namespace     string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// page_size is how many variants the answer holds at most. 0: 1,000. More than 2,000 is taken for 2,000. An answer holds
+	// fewer where it would not fit into the 4 MiB that gRPC's clients accept by default; next_page_token says whether there are more.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is the next_page_token of the page before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -75,13 +80,33 @@ func (x *ListVariantsRequest) GetNamespace() string {
 	return ""
 }
 
+func (x *ListVariantsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListVariantsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListVariantsResponse is one plan, or the part of it that was asked for.
 type ListVariantsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// plan_time is the instant of the snapshot that the plan was derived from.
+	// plan_time is the instant of the snapshot that the plan was derived from. Where it differs from that of the page before,
+	// a new plan came between them: the pages fit together, since each variant has its place, and show two instants.
 	PlanTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=plan_time,json=planTime,proto3" json:"plan_time,omitempty"`
 	// variants holds each variant once, whether it has a target or is held.
-	Variants      []*Variant `protobuf:"bytes,2,rep,name=variants,proto3" json:"variants,omitempty"`
+	Variants []*Variant `protobuf:"bytes,2,rep,name=variants,proto3" json:"variants,omitempty"`
+	// conflicts are those that a variant of this page takes part in, sorted by kind, then variants.
+	Conflicts []*Conflict `protobuf:"bytes,3,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
+	// next_page_token asks for the next page: it is the last variant of this one, as "namespace/name". Empty: this is the last
+	// page.
+	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -130,6 +155,20 @@ func (x *ListVariantsResponse) GetVariants() []*Variant {
 	return nil
 }
 
+func (x *ListVariantsResponse) GetConflicts() []*Conflict {
+	if x != nil {
+		return x.Conflicts
+	}
+	return nil
+}
+
+func (x *ListVariantsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // Variant is one way of serving a model, defined by one ScaledObject, and what the plan says of it.
 type Variant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -148,7 +187,8 @@ type Variant struct {
 	// desired_replicas is the number that KEDA is told: the target, or the number at which the variant is held. It means
 	// something only where known is true.
 	DesiredReplicas int32 `protobuf:"varint,7,opt,name=desired_replicas,json=desiredReplicas,proto3" json:"desired_replicas,omitempty"`
-	// known is false where neither a decision stands nor the workload was seen; KEDA is then answered with an error.
+	// known is false where neither a decision stands nor the workload was seen; KEDA is then answered with an error. A variant
+	// that is refused gets one in any case.
 	Known bool `protobuf:"varint,8,opt,name=known,proto3" json:"known,omitempty"`
 	// held is true where deciding was not possible and the number stays as it was; reason_code and reason_text say why.
 	Held bool `protobuf:"varint,9,opt,name=held,proto3" json:"held,omitempty"`
@@ -173,7 +213,16 @@ type Variant struct {
 	// reason_text is the reason as a sentence for people. Its wording may change from release to release.
 	ReasonText string `protobuf:"bytes,18,opt,name=reason_text,json=reasonText,proto3" json:"reason_text,omitempty"`
 	// decided is when desired_replicas was last derived from data; holding a number does not renew it. Unset: never.
-	Decided       *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=decided,proto3" json:"decided,omitempty"`
+	Decided *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=decided,proto3" json:"decided,omitempty"`
+	// conditions are TargetResolved, MetricsAvailable and OptimizationReady, in that order.
+	Conditions []*Condition `protobuf:"bytes,20,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	// last_change is when desired_replicas last became another number. Unset: it has not since it is known.
+	LastChange *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=last_change,json=lastChange,proto3" json:"last_change,omitempty"`
+	// last_delta is by how many replicas it changed then; negative where it fell.
+	LastDelta int32 `protobuf:"varint,22,opt,name=last_delta,json=lastDelta,proto3" json:"last_delta,omitempty"`
+	// refused is true where KEDA would not apply desired_replicas as it is meant. KEDA is then answered with FAILED_PRECONDITION
+	// and reason_text, and told no number.
+	Refused       bool `protobuf:"varint,23,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,16 +390,186 @@ func (x *Variant) GetDecided() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Variant) GetConditions() []*Condition {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+func (x *Variant) GetLastChange() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastChange
+	}
+	return nil
+}
+
+func (x *Variant) GetLastDelta() int32 {
+	if x != nil {
+		return x.LastDelta
+	}
+	return 0
+}
+
+func (x *Variant) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
+}
+
+// Condition is one thing that is or is not so of a variant, in the form that Kubernetes has for it.
+type Condition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// type is TargetResolved, MetricsAvailable or OptimizationReady.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// status is True, False or Unknown.
+	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// reason is the stable name of why, such as "TargetFound" or "MetricsStale".
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// text says why as a sentence for people. Its wording may change from release to release.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Condition) Reset() {
+	*x = Condition{}
+	mi := &file_wva_v1_wva_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condition) ProtoMessage() {}
+
+func (x *Condition) ProtoReflect() protoreflect.Message {
+	mi := &file_wva_v1_wva_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condition.ProtoReflect.Descriptor instead.
+func (*Condition) Descriptor() ([]byte, []int) {
+	return file_wva_v1_wva_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Condition) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Condition) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Condition) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Condition) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// Conflict is something that contradicts itself in what variants say, or a hand other than ours at a workload.
+type Conflict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kind is the stable name of the kind, such as "TwoObjects" or "ForeignAutoscaler".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// variants are all that take part, each as "namespace/name", sorted.
+	Variants []string `protobuf:"bytes,2,rep,name=variants,proto3" json:"variants,omitempty"`
+	// text says what contradicts what, what is done about it, and how to end it. Its wording may change from release to release.
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Conflict) Reset() {
+	*x = Conflict{}
+	mi := &file_wva_v1_wva_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Conflict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Conflict) ProtoMessage() {}
+
+func (x *Conflict) ProtoReflect() protoreflect.Message {
+	mi := &file_wva_v1_wva_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
+func (*Conflict) Descriptor() ([]byte, []int) {
+	return file_wva_v1_wva_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Conflict) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Conflict) GetVariants() []string {
+	if x != nil {
+		return x.Variants
+	}
+	return nil
+}
+
+func (x *Conflict) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_wva_v1_wva_proto protoreflect.FileDescriptor
 
 const file_wva_v1_wva_proto_rawDesc = "" +
 	"\n" +
-	"\x10wva/v1/wva.proto\x12\x06wva.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"3\n" +
+	"\x10wva/v1/wva.proto\x12\x06wva.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"o\n" +
 	"\x13ListVariantsRequest\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"|\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\xd4\x01\n" +
 	"\x14ListVariantsResponse\x127\n" +
 	"\tplan_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bplanTime\x12+\n" +
-	"\bvariants\x18\x02 \x03(\v2\x0f.wva.v1.VariantR\bvariants\"\xb3\x05\n" +
+	"\bvariants\x18\x02 \x03(\v2\x0f.wva.v1.VariantR\bvariants\x12.\n" +
+	"\tconflicts\x18\x03 \x03(\v2\x10.wva.v1.ConflictR\tconflicts\x12&\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\"\xdc\x06\n" +
 	"\aVariant\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -377,9 +596,26 @@ const file_wva_v1_wva_proto_rawDesc = "" +
 	"reasonCode\x12\x1f\n" +
 	"\vreason_text\x18\x12 \x01(\tR\n" +
 	"reasonText\x124\n" +
-	"\adecided\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\adecidedB\r\n" +
+	"\adecided\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\adecided\x121\n" +
+	"\n" +
+	"conditions\x18\x14 \x03(\v2\x11.wva.v1.ConditionR\n" +
+	"conditions\x12;\n" +
+	"\vlast_change\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"lastChange\x12\x1d\n" +
+	"\n" +
+	"last_delta\x18\x16 \x01(\x05R\tlastDelta\x12\x18\n" +
+	"\arefused\x18\x17 \x01(\bR\arefusedB\r\n" +
 	"\v_saturationB\x11\n" +
-	"\x0f_capacity_share2\\\n" +
+	"\x0f_capacity_share\"c\n" +
+	"\tCondition\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"N\n" +
+	"\bConflict\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
+	"\bvariants\x18\x02 \x03(\tR\bvariants\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text2\\\n" +
 	"\x0fOperatorService\x12I\n" +
 	"\fListVariants\x12\x1b.wva.v1.ListVariantsRequest\x1a\x1c.wva.v1.ListVariantsResponseB/Z-github.com/wva-project/wva/proto/wva/v1;wvav1b\x06proto3"
 
@@ -395,24 +631,29 @@ func file_wva_v1_wva_proto_rawDescGZIP() []byte {
 	return file_wva_v1_wva_proto_rawDescData
 }
 
-var file_wva_v1_wva_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_wva_v1_wva_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_wva_v1_wva_proto_goTypes = []any{
 	(*ListVariantsRequest)(nil),   // 0: wva.v1.ListVariantsRequest
 	(*ListVariantsResponse)(nil),  // 1: wva.v1.ListVariantsResponse
 	(*Variant)(nil),               // 2: wva.v1.Variant
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*Condition)(nil),             // 3: wva.v1.Condition
+	(*Conflict)(nil),              // 4: wva.v1.Conflict
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
 }
 var file_wva_v1_wva_proto_depIdxs = []int32{
-	3, // 0: wva.v1.ListVariantsResponse.plan_time:type_name -> google.protobuf.Timestamp
+	5, // 0: wva.v1.ListVariantsResponse.plan_time:type_name -> google.protobuf.Timestamp
 	2, // 1: wva.v1.ListVariantsResponse.variants:type_name -> wva.v1.Variant
-	3, // 2: wva.v1.Variant.decided:type_name -> google.protobuf.Timestamp
-	0, // 3: wva.v1.OperatorService.ListVariants:input_type -> wva.v1.ListVariantsRequest
-	1, // 4: wva.v1.OperatorService.ListVariants:output_type -> wva.v1.ListVariantsResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 2: wva.v1.ListVariantsResponse.conflicts:type_name -> wva.v1.Conflict
+	5, // 3: wva.v1.Variant.decided:type_name -> google.protobuf.Timestamp
+	3, // 4: wva.v1.Variant.conditions:type_name -> wva.v1.Condition
+	5, // 5: wva.v1.Variant.last_change:type_name -> google.protobuf.Timestamp
+	0, // 6: wva.v1.OperatorService.ListVariants:input_type -> wva.v1.ListVariantsRequest
+	1, // 7: wva.v1.OperatorService.ListVariants:output_type -> wva.v1.ListVariantsResponse
+	7, // [7:8] is the sub-list for method output_type
+	6, // [6:7] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_wva_v1_wva_proto_init() }
@@ -427,7 +668,7 @@ func file_wva_v1_wva_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wva_v1_wva_proto_rawDesc), len(file_wva_v1_wva_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -35,8 +35,8 @@ const (
 //
 // OperatorService answers the people who run the fleet.
 type OperatorServiceClient interface {
-	// ListVariants returns what the plan in force says of every variant, sorted by namespace, then name. It fails with
-	// UNAVAILABLE while nothing was decided yet.
+	// ListVariants returns what the plan in force says of every variant, sorted by namespace, then name, in pages. It fails with
+	// UNAVAILABLE while nothing was decided yet, and with INVALID_ARGUMENT where page_size or page_token cannot be used.
 	ListVariants(ctx context.Context, in *ListVariantsRequest, opts ...grpc.CallOption) (*ListVariantsResponse, error)
 }
 
@@ -64,8 +64,8 @@ func (c *operatorServiceClient) ListVariants(ctx context.Context, in *ListVarian
 //
 // OperatorService answers the people who run the fleet.
 type OperatorServiceServer interface {
-	// ListVariants returns what the plan in force says of every variant, sorted by namespace, then name. It fails with
-	// UNAVAILABLE while nothing was decided yet.
+	// ListVariants returns what the plan in force says of every variant, sorted by namespace, then name, in pages. It fails with
+	// UNAVAILABLE while nothing was decided yet, and with INVALID_ARGUMENT where page_size or page_token cannot be used.
 	ListVariants(context.Context, *ListVariantsRequest) (*ListVariantsResponse, error)
 	mustEmbedUnimplementedOperatorServiceServer()
 }
