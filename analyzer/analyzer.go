@@ -26,8 +26,8 @@ type Model struct {
 // Variant is what is known of one variant.
 type Variant struct {
 	ID fleet.VariantID
-	// Replicas are the ready replicas that report.
-	Replicas []Replica
+	// Replicas is what the ready replicas report, a row each. Rows are read only.
+	Replicas []*fleet.Usage
 	// Speed is the catalogue's throughput of one replica, relative to the model's other variants; 0 where unknown.
 	Speed float64
 	// KVTokens and MaxSequences are the limits of one replica by its arguments; 0 where unknown.
@@ -35,15 +35,6 @@ type Variant struct {
 	MaxSequences int
 	// ITL is the limit on the time between output tokens; 0 where there is none.
 	ITL time.Duration
-}
-
-// Replica is what one ready replica reports; see fleet.Usage for the readings.
-type Replica struct {
-	Running, Waiting, KV, KVTokens, FirstTokens, WaitingGrowth fleet.Reading
-	ITL, ITLFloor, PeakRate, PeakThroughput                    fleet.Reading
-	MeanRate, MeanKV, MeanITL                                  fleet.Reading
-	// Scrapes is how many samples the latest window holds: the rates of a younger replica do not show its limit yet.
-	Scrapes int
 }
 
 // Capacity is what one replica of a variant carries.

@@ -95,7 +95,7 @@ func shareFloors(m Model, totals []observed) {
 }
 
 // add adds up a replica. Without a peak window the latest one stands for it.
-func (a *average) add(r Replica) {
+func (a *average) add(r *fleet.Usage) {
 	a.count++
 	a.running += r.Running.Or(0)
 	a.waiting += r.Waiting.Or(0)

@@ -47,7 +47,7 @@ func (s Saturation) kvTarget() float64 {
 }
 
 // Saturated reports whether a replica is at a threshold. What it does not report does not saturate it.
-func (s Saturation) Saturated(r Replica) bool {
+func (s Saturation) Saturated(r *fleet.Usage) bool {
 	s = s.withDefaults()
 	return r.KV.Or(0) >= s.KVThreshold || r.Waiting.Or(0) >= s.QueueThreshold
 }

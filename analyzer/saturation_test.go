@@ -9,17 +9,17 @@ import (
 )
 
 // replicas returns n ready replicas that all report the same.
-func replicas(n int, r Replica) []Replica {
-	all := make([]Replica, n)
+func replicas(n int, r fleet.Usage) []*fleet.Usage {
+	all := make([]*fleet.Usage, n)
 	for i := range all {
-		all[i] = r
+		all[i] = &r
 	}
 	return all
 }
 
 // busy returns a replica with so many requests running and waiting, at a use of its KV cache, that serves a rate.
-func busy(running, waiting, kv, rate float64) Replica {
-	return Replica{
+func busy(running, waiting, kv, rate float64) fleet.Usage {
+	return fleet.Usage{
 		Running: fleet.Observed(running), Waiting: fleet.Observed(waiting), KV: fleet.Observed(kv), KVTokens: fleet.Observed(200_000),
 		FirstTokens: fleet.Observed(rate), WaitingGrowth: fleet.Observed(0), Scrapes: 4,
 	}
@@ -246,7 +246,7 @@ func TestVariantThatNeverRanTakesItsArguments(t *testing.T) {
 }
 
 func TestReplicaThatReportsHalfIsLeftOut(t *testing.T) {
-	half := Replica{Running: fleet.Observed(500)}
+	half := &fleet.Usage{Running: fleet.Observed(500)}
 	c := Analyze(demand(Variant{Replicas: append(replicas(1, busy(50, 0, 0.35, 5)), half)}), Saturation{})[0]
 	if load := c.Load.Or(0); math.Abs(load-0.5) > 1e-9 {
 		t.Errorf("load %v, want 0.5: the KV cache of the other is not known", load)
@@ -257,7 +257,7 @@ func TestAnalyzeAlwaysAnswersFinitePositiveShares(t *testing.T) {
 	values := []fleet.Reading{{}, fleet.Observed(0), fleet.Observed(1e-300), fleet.Observed(0.5), fleet.Observed(1e300), {State: fleet.NaN}, {State: fleet.Stale, Value: 3}}
 	pick := func(i, salt int) fleet.Reading { return values[(i*7+salt*i*i+salt)%len(values)] }
 	for i := range 5000 {
-		r := Replica{
+		r := fleet.Usage{
 			Running: pick(i, 1), Waiting: pick(i, 2), KV: pick(i, 3), KVTokens: pick(i, 4), FirstTokens: pick(i, 5), ITL: pick(i, 6),
 			WaitingGrowth: pick(i, 8), PeakThroughput: pick(i, 9), Scrapes: i % 6,
 		}

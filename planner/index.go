@@ -20,6 +20,7 @@ type index struct {
 	invalid      []*variant
 	facts        []fleet.Conflict // facts that are not believed
 	holdFor      time.Duration
+	usages       map[modelKey][]*fleet.Usage // sorted by pod
 	standing     map[fleet.VariantID]fleet.Standing
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
@@ -53,24 +54,23 @@ type served struct {
 // variant is one variant with its workload and what its pods report.
 type variant struct {
 	fleet.Variant
+	target   targetKey // of Target
 	workload fleet.Workload
-	seen     bool   // the workload was observed
-	given    *given // the number, where it is not ours to decide
-	bounds   string // what narrows its range besides the definition, as the end of a sentence
-	replicas []analyzer.Replica
-	now      int  // replicas asked for
-	ready    int  // ready and not on their way out
-	coming   int  // not ready yet, and not overdue
-	overdue  int  // not ready, past the time that this target usually needs
-	sterile  bool // further replicas would not start either
-	young    int  // replicas that were made so recently that the demand they were made for may be in the window still
+	seen     bool           // the workload was observed
+	given    *given         // the number, where it is not ours to decide
+	bounds   string         // what narrows its range besides the definition, as the end of a sentence
+	replicas []*fleet.Usage // what ready replicas report
+	now      int            // replicas asked for
+	ready    int            // ready and not on their way out
+	coming   int            // not ready yet, and not overdue
+	overdue  int            // not ready, past the time that this target usually needs
+	sterile  bool           // further replicas would not start either
+	young    int            // replicas that were made so recently that the demand they were made for may be in the window still
 	reports  reports
 }
 
 // reports counts a variant's ready replicas by what they report. A replica that has just become ready owes nothing yet.
 type reports struct{ good, missing, stale, invalid, tooShort int }
-
-type podKey struct{ namespace, pod, model string }
 
 // targetKey names a workload whatever the version of its kind: two ScaledObjects may spell it differently.
 type targetKey struct{ namespace, group, kind, name string }
@@ -118,12 +118,15 @@ func hiding(rows []fleet.Missing) []fleet.Missing {
 // groupVariants sorts the variants into models, sets aside those that contradict themselves, and settles who owns a target:
 // the oldest ScaledObject, then the first by name, whatever else is wrong with it.
 func (x *index) groupVariants(s fleet.Snapshot) {
-	variants := slices.SortedFunc(slices.Values(s.Variants), func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
-	owners := make(map[targetKey]fleet.Variant, len(variants))
+	variants := make([]*variant, len(s.Variants))
+	for i := range s.Variants {
+		variants[i] = &variant{Variant: s.Variants[i], target: keyOf(s.Variants[i].Target)}
+	}
+	slices.SortFunc(variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
+	owners := make(map[targetKey]*variant, len(variants))
 	for _, v := range variants {
-		owner, claimed := owners[keyOf(v.Target)]
-		if !claimed || v.Created.Before(owner.Created) {
-			owners[keyOf(v.Target)] = v
+		if owner := owners[v.target]; owner == nil || v.Created.Before(owner.Created) {
+			owners[v.target] = v
 		}
 	}
 	specs := make(map[fleet.ModelID]fleet.Model, len(s.Models))
@@ -132,12 +135,12 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 	}
 	byID := make(map[fleet.ModelID]*model)
 	for _, v := range variants {
-		switch owner := owners[keyOf(v.Target)].ID; {
-		case owner != v.ID && v.Target.Name != "":
-			x.losers = append(x.losers, claim{v, owner})
+		switch owner := owners[v.target]; {
+		case owner != v && v.Target.Name != "":
+			x.losers = append(x.losers, claim{v.Variant, owner.ID})
 			continue
-		case fault(v) != "":
-			x.invalid = append(x.invalid, &variant{Variant: v})
+		case fault(v.Variant) != "":
+			x.invalid = append(x.invalid, v)
 			continue
 		}
 		m := byID[v.Model]
@@ -145,7 +148,7 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 			m = &model{id: v.Model, spec: specs[v.Model]}
 			byID[v.Model] = m
 		}
-		m.variants = append(m.variants, &variant{Variant: v})
+		m.variants = append(m.variants, v)
 	}
 	x.models = slices.SortedFunc(maps.Values(byID), func(a, b *model) int { return a.id.Compare(b.id) })
 }
@@ -156,15 +159,10 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 	for i := range s.Workloads {
 		workloads[keyOf(s.Workloads[i].ID)] = &s.Workloads[i]
 	}
-	usages := make(map[podKey]*fleet.Usage, len(s.Usages))
-	for i := range s.Usages {
-		row := &s.Usages[i]
-		usages[podKey{row.Namespace, row.Pod, row.Model}] = row
-	}
 	for v := range x.owners() {
-		if row := workloads[keyOf(v.Target)]; row != nil {
+		if row := workloads[v.target]; row != nil {
 			v.workload, v.seen = *row, true
-			v.join(usages, x.now, p)
+			v.join(x.usages[modelKey{v.Target.Namespace, v.EngineModel()}], x.now, p)
 		}
 	}
 	for _, m := range x.models {
@@ -192,8 +190,8 @@ func (x *index) owners() iter.Seq[*variant] {
 	}
 }
 
-// join counts a variant's pods and reads what they report.
-func (v *variant) join(usages map[podKey]*fleet.Usage, now time.Time, p Policy) {
+// join counts a variant's pods and reads what they report, of the usages under its model's name, which are sorted by pod.
+func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 	v.now = v.workload.Replicas
 	if v.workload.Startup <= 0 {
 		v.workload.Startup = p.Startup
@@ -204,7 +202,7 @@ func (v *variant) join(usages map[podKey]*fleet.Usage, now time.Time, p Policy) 
 		pods = slices.SortedFunc(slices.Values(pods), byName)
 	}
 	var starts starts
-	v.replicas = make([]analyzer.Replica, 0, len(pods))
+	v.replicas = make([]*fleet.Usage, 0, len(pods))
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Terminating {
@@ -216,7 +214,7 @@ func (v *variant) join(usages map[podKey]*fleet.Usage, now time.Time, p Policy) 
 		switch {
 		case pod.Ready:
 			v.ready++
-			v.read(usages[podKey{v.Target.Namespace, pod.Name, v.EngineModel()}], now.Sub(pod.ReadyAt), p)
+			v.read(usageOf(usages, pod.Name), now.Sub(pod.ReadyAt), p)
 		case now.Sub(pod.Created) > overdue*v.workload.Startup:
 			v.overdue++
 		}
@@ -225,6 +223,15 @@ func (v *variant) join(usages map[podKey]*fleet.Usage, now time.Time, p Policy) 
 	// Replicas that are asked for and have no pod yet are on their way too; the surge of a rolling update adds none.
 	v.coming = max(0, v.now-v.ready-v.overdue)
 	v.sterile = v.overdue > 0 && starts.fail(overdue*v.workload.Startup, v.overdue)
+}
+
+// usageOf returns the row of a pod; nil where there is none.
+func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
+	at, found := slices.BinarySearchFunc(usages, pod, func(row *fleet.Usage, pod string) int { return cmp.Compare(row.Pod, pod) })
+	if !found {
+		return nil
+	}
+	return usages[at]
 }
 
 // starts is how the replicas of a workload came up.
@@ -274,9 +281,5 @@ func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 		v.reports.tooShort++
 	}
 	v.reports.good++
-	v.replicas = append(v.replicas, analyzer.Replica{
-		Running: row.Running, Waiting: row.Waiting, KV: row.KV, KVTokens: row.KVTokens, FirstTokens: row.FirstTokens,
-		WaitingGrowth: row.WaitingGrowth, ITL: row.ITL, ITLFloor: row.ITLFloor, PeakRate: row.PeakRate,
-		PeakThroughput: row.PeakThroughput, MeanRate: row.MeanRate, MeanKV: row.MeanKV, MeanITL: row.MeanITL, Scrapes: row.Scrapes,
-	})
+	v.replicas = append(v.replicas, row)
 }

@@ -25,11 +25,7 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 		}
 		table[key] = row
 	}
-	usages := make(map[modelKey][]*fleet.Usage, len(x.models))
-	for i := range s.Usages {
-		key := modelKey{s.Usages[i].Namespace, s.Usages[i].Model}
-		usages[key] = append(usages[key], &s.Usages[i])
-	}
+	x.usages = usagesByModel(s.Usages, len(x.models))
 	owners := make(map[modelKey]*model, len(x.models))
 	for _, m := range slices.SortedFunc(slices.Values(x.models), olderModel) {
 		for _, name := range m.servedNames() {
@@ -39,8 +35,7 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 			} else {
 				owners[key] = m
 			}
-			served := served{name: name, usages: usages[key]}
-			slices.SortFunc(served.usages, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+			served := served{name: name, usages: x.usages[key]}
 			if row, found := engine[key]; found {
 				m.engine = append(m.engine, row)
 			}
@@ -51,6 +46,23 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 			m.served = append(m.served, served)
 		}
 	}
+}
+
+// usagesByModel returns the rows of each model's name, sorted by pod.
+func usagesByModel(rows []fleet.Usage, models int) map[modelKey][]*fleet.Usage {
+	usages, keys := make(map[modelKey][]*fleet.Usage, models), make([]modelKey, 0, models)
+	for i := range rows {
+		key := modelKey{rows[i].Namespace, rows[i].Model}
+		own, known := usages[key]
+		if !known {
+			keys = append(keys, key)
+		}
+		usages[key] = append(own, &rows[i])
+	}
+	for _, key := range keys {
+		slices.SortFunc(usages[key], func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+	}
+	return usages
 }
 
 // olderModel orders models by their oldest variant, then by name.
