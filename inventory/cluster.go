@@ -34,7 +34,7 @@ type ClusterOptions struct {
 	NamespaceSelector labels.Selector
 	// Tables say how objects are read. Default: as its zero value has it.
 	Tables Options
-	// Logger takes a line when a watch begins or ceases to fail, and one per kind that is watched. Default: nothing is logged.
+	// Logger takes a warning for each problem, once, and a line when it is solved. Default: nothing is logged.
 	Logger *slog.Logger
 	// Registerer takes the metrics. Default: they are not registered.
 	Registerer prometheus.Registerer
@@ -130,7 +130,8 @@ func (o ClusterOptions) faults() []error {
 func (c *Cluster) Tables() Tables { return *c.tables.Load() }
 
 // Synced returns a channel that is closed once every kind was listed, or is known not to be readable, and Tables shows it.
-// Nothing may be decided before.
+// Nothing may be decided before. A kind of scale target that fails otherwise, and what no workload rests on, is waited for
+// for a minute.
 func (c *Cluster) Synced() <-chan struct{} { return c.synced }
 
 // Run watches until the context ends, and returns nil once everything that it started has ended. It may run once.

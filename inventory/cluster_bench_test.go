@@ -2,8 +2,6 @@ package inventory
 
 import (
 	"fmt"
-	"io"
-	"log/slog"
 	"runtime"
 	"testing"
 	"time"
@@ -79,17 +77,15 @@ func (f *feed) take(u *unstructured.Unstructured) {
 
 // largeCluster returns a cluster that has read so many variants with five pods each.
 func largeCluster(b *testing.B, variants int) *Cluster {
-	c, err := OpenCluster(ClusterOptions{
-		Config: &rest.Config{Host: "http://api.test"}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	c, err := OpenCluster(ClusterOptions{Config: &rest.Config{Host: "http://api.test"}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	c.kinds[schema.GroupKind{Group: "apps", Kind: "Deployment"}] = kind{asked: true, found: true, checked: time.Now(), resource: deployments}
 	c.wanted, c.arranged = wanted{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {"v1"}}, true
-	for id, p := range c.needed() {
-		f := c.newFeed(id, p)
+	for id, r := range c.needed() {
+		f := c.newFeed(id, r)
 		f.health.listed = true
 		c.feeds[id] = f
 	}

@@ -172,6 +172,26 @@ func TestAPIServerThatNeverAnswersIsNoticed(t *testing.T) {
 	})
 }
 
+func TestRefusedCredentialsAreNamed(t *testing.T) {
+	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
+		w.api.deny("list pods", 401)
+		w.api.deny("watch pods", 401)
+		w.pass(time.Minute)
+		require.Contains(t, w.problems(), "watch of pods: the credentials are not accepted since")
+		require.Equal(t, "chat=2/2", w.workloads())
+	})
+}
+
+func TestRecoveryTakesHalfAMinuteAtMost(t *testing.T) {
+	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
+		w.api.fail(refusedConnection())
+		w.pass(time.Hour)
+		w.api.fail(nil)
+		w.pass(31 * time.Second)
+		require.Empty(t, w.problems())
+	})
+}
+
 func TestExpiredWatchListsAnewAndIsNoFailure(t *testing.T) {
 	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
 		w.causes()
@@ -199,7 +219,7 @@ func TestNothingIsToldBeforeAllIsRead(t *testing.T) {
 		w.api.deny("list deployments.apps", 500)
 		w.api.deny("watch deployments.apps", 500)
 		w.api.fail(nil)
-		w.pass(2 * time.Minute)
+		w.pass(35 * time.Second)
 		require.False(t, w.isSynced(), "the kind of a target may be readable yet")
 		require.Empty(t, w.variants())
 		require.Empty(t, w.causes())
@@ -209,6 +229,39 @@ func TestNothingIsToldBeforeAllIsRead(t *testing.T) {
 		require.True(t, w.isSynced())
 		require.Equal(t, "chat=2/2", w.workloads())
 		require.Equal(t, "watch", w.causes())
+	})
+}
+
+func TestKindThatFailsIsNotWaitedForForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.deny("list statefulsets.apps", 500) // as where a conversion webhook is gone
+		w.api.deny("watch statefulsets.apps", 500)
+		w.api.deny("list nodes", 500)
+		w.api.deny("watch nodes", 500)
+		w.api.apply(append(chat(2), scaledTo("set", "{kind: StatefulSet, name: set}"))...)
+		w.run()
+		w.pass(30 * time.Second)
+		require.False(t, w.isSynced())
+		w.pass(40 * time.Second)
+		require.True(t, w.isSynced())
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Equal(t, "llm/chat llm/set", w.variants())
+		require.Nil(t, w.Tables().Pools)
+		require.Contains(t, w.problems(), "variants that need it are held")
+		require.NotContains(t, w.problems(), "was not found")
+	})
+}
+
+func TestPodsAreWaitedForForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.deny("list pods", 500)
+		w.api.deny("watch pods", 500)
+		w.api.apply(chat(2)...)
+		w.run()
+		w.pass(time.Hour)
+		require.False(t, w.isSynced())
 	})
 }
 

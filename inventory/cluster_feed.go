@@ -37,7 +37,7 @@ func (id feedID) name() string { return id.resource.GroupResource().String() }
 // what it holds is decoded and cut down to what the tables need.
 type feed struct {
 	feedID
-	plan
+	recipe
 	objects dynamic.NamespaceableResourceInterface // of the resource
 	client  dynamic.ResourceInterface              // of its objects that are watched
 	notify  func(cause string)
@@ -51,8 +51,8 @@ type feed struct {
 	health health
 }
 
-// plan is how the objects of a feed are read.
-type plan struct {
+// recipe is how the objects of a feed are read.
+type recipe struct {
 	cause string // of a change of it
 	kind  string // of its objects; empty where they are no scale targets
 	shape shape
@@ -71,14 +71,14 @@ type row struct {
 	scale   scaleAnswer                // what the API server says instead
 }
 
-// run watches until the context ends. A watch that ends is begun anew after 0.8 s, then up to a minute apart.
+// run watches until the context ends. What fails is tried again after 0.8 s, then up to half a minute apart.
 func (f *feed) run(ctx context.Context) {
 	defer close(f.ended)
 	source := &source{feed: f}
+	backoff := wait.Backoff{Duration: 800 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 	reflector := cache.NewReflectorWithOptions(source, nil, f, cache.ReflectorOptions{
-		Name: f.String(), TypeDescription: f.String(), Clock: endingClock{done: ctx.Done()},
+		Name: f.String(), TypeDescription: f.String(), Clock: endingClock{done: ctx.Done()}, Backoff: &backoff,
 	})
-	backoff := wait.Backoff{Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		_ = reflector.ListAndWatchWithContext(ctx) // the source has told what failed
 		return false, nil

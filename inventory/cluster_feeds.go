@@ -71,9 +71,9 @@ func (c *Cluster) startAndStop(ctx context.Context) {
 	c.stopFeeds(func(id feedID) bool { _, isNeeded := needed[id]; return !isNeeded })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, p := range needed {
+	for id, r := range needed {
 		if _, runs := c.feeds[id]; !runs {
-			c.feeds[id] = c.startFeed(ctx, id, p)
+			c.feeds[id] = c.startFeed(ctx, id, r)
 		}
 	}
 	if !c.arranged {
@@ -93,50 +93,50 @@ func (c *Cluster) podsAreNamespaced() bool {
 }
 
 // needed returns the feeds that are to run. The cluster is locked.
-func (c *Cluster) needed() map[feedID]plan {
-	needed := map[feedID]plan{}
+func (c *Cluster) needed() map[feedID]recipe {
+	needed := map[feedID]recipe{}
 	everywhere := []string{metav1.NamespaceAll}
 	namespaces := c.options.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = everywhere
 	}
-	add := func(resource schema.GroupVersionResource, namespaces []string, p plan) {
+	add := func(resource schema.GroupVersionResource, namespaces []string, r recipe) {
 		for _, namespace := range namespaces {
-			needed[feedID{resource, namespace}] = p
+			needed[feedID{resource, namespace}] = r
 		}
 	}
-	add(scaledObjectsResource(), namespaces, plan{cause: causeScaledObject, shape: scaledShape()})
-	add(scaledJobsResource(), namespaces, plan{cause: causeScaledObject, shape: scaledShape()})
-	add(autoscalersResource(), namespaces, plan{cause: causeAutoscaler, shape: autoscalerShape()})
-	add(nodesResource(), everywhere, plan{cause: causeNode, shape: nodeShape()})
+	add(scaledObjectsResource(), namespaces, recipe{cause: causeScaledObject, shape: scaledShape()})
+	add(scaledJobsResource(), namespaces, recipe{cause: causeScaledObject, shape: scaledShape()})
+	add(autoscalersResource(), namespaces, recipe{cause: causeAutoscaler, shape: autoscalerShape()})
+	add(nodesResource(), everywhere, recipe{cause: causeNode, shape: nodeShape()})
 	if c.noPods {
-		add(podsResource(), namespaces, plan{cause: causePod, shape: podShape()})
+		add(podsResource(), namespaces, recipe{cause: causePod, shape: podShape()})
 	} else {
-		add(podsResource(), everywhere, plan{cause: causePod, shape: podShape()})
+		add(podsResource(), everywhere, recipe{cause: causePod, shape: podShape()})
 	}
 	if c.options.NamespaceSelector != nil {
-		add(namespacesResource(), everywhere, plan{cause: causeNamespace, shape: namespaceShape()})
+		add(namespacesResource(), everywhere, recipe{cause: causeNamespace, shape: namespaceShape()})
 	}
 	for id := range c.wanted {
 		if k := c.kinds[id.GroupKind]; k.found {
-			needed[feedID{k.resource, id.namespace}] = plan{cause: causeWorkload, kind: id.Kind, shape: targetShape(), replicas: k.replicas}
+			needed[feedID{k.resource, id.namespace}] = recipe{cause: causeWorkload, kind: id.Kind, shape: targetShape(), replicas: k.replicas}
 		}
 	}
 	return needed
 }
 
 // startFeed starts a feed.
-func (c *Cluster) startFeed(ctx context.Context, id feedID, p plan) *feed {
-	f := c.newFeed(id, p)
+func (c *Cluster) startFeed(ctx context.Context, id feedID, r recipe) *feed {
+	f := c.newFeed(id, r)
 	ctx, f.stop = context.WithCancel(ctx)
-	c.options.Logger.Info("watching", "resource", id.name(), "namespace", id.namespace)
+	c.options.Logger.Debug("watching", "resource", id.name(), "namespace", id.namespace)
 	go f.run(ctx)
 	return f
 }
 
-func (c *Cluster) newFeed(id feedID, p plan) *feed {
+func (c *Cluster) newFeed(id feedID, r recipe) *feed {
 	f := &feed{
-		feedID: id, plan: p, objects: c.clients.objects.Resource(id.resource),
+		feedID: id, recipe: r, objects: c.clients.objects.Resource(id.resource),
 		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), rows: map[types.NamespacedName]row{},
 	}
 	f.client = f.objects

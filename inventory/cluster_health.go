@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,13 +28,16 @@ type failure struct {
 type failureClass int
 
 const (
-	failedOtherwise failureClass = iota // the API server does not answer, or not as it should
-	failedForbidden                     // a role is missing
-	failedUnknown                       // the API server does not serve the kind
+	failedOtherwise    failureClass = iota // the API server does not answer, or not as it should
+	failedUnauthorized                     // it does not know who asks
+	failedForbidden                        // a role is missing
+	failedUnknown                          // it does not serve the kind
 )
 
 func classOf(err error) failureClass {
 	switch {
+	case apierrors.IsUnauthorized(err):
+		return failedUnauthorized
 	case apierrors.IsForbidden(err):
 		return failedForbidden
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
@@ -41,13 +46,36 @@ func classOf(err error) failureClass {
 	return failedOtherwise
 }
 
+// textOf returns what an error says, without the address that was asked, which differs from one request to the next.
+func textOf(err error) string {
+	if request, isOne := errors.AsType[*url.Error](err); isOne {
+		return request.Err.Error()
+	}
+	return err.Error()
+}
+
 // refused reports whether the feed never showed anything, and will not before somebody changes the cluster.
 func (h health) refused() bool {
 	return !h.listed && h.failure != nil && h.failure.class != failedOtherwise
 }
 
-// settled reports whether the feed shows what it can.
-func (h health) settled() bool { return h.listed || h.refused() }
+// giveUpAfter is how long a kind that fails keeps all others from being decided on when everything is read for the first
+// time. What needs it is held from then on.
+const giveUpAfter = time.Minute
+
+// settled reports whether the feed shows what it can, and where it does not, when it will be given up; the zero time where
+// never: without ScaledObjects, pods and chosen namespaces there is nothing to decide.
+func (s feedState) settled(now time.Time) (bool, time.Time) {
+	isNeeded := s.holds() && s.cause != causeWorkload
+	switch {
+	case s.health.listed || s.health.refused():
+		return true, time.Time{}
+	case isNeeded || s.health.failure == nil:
+		return false, time.Time{}
+	}
+	at := s.health.failure.since.Add(giveUpAfter)
+	return !now.Before(at), at
+}
 
 // expiry returns when what the feed shows ceases to be trusted; false where it does not, or never was.
 func (h health) expiry(maxAge time.Duration) (time.Time, bool) {
@@ -70,7 +98,7 @@ func (h health) trusted(now time.Time, maxAge time.Duration) bool {
 // fails notes an error. It is told where it is not what failed before.
 func (f *feed) fails(verb string, err error) {
 	f.errors.Inc()
-	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: err.Error()}
+	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: textOf(err)}
 	f.mu.Lock()
 	before := f.health.failure
 	told := before == nil || before.class != next.class || (next.class == failedForbidden && before.verb != next.verb)
@@ -99,7 +127,7 @@ func (f *feed) works() {
 
 // holds reports whether workloads rest on what the feed shows.
 func (s feedState) holds() bool {
-	return s.cause == causeScaledObject || s.cause == causeWorkload || s.cause == causePod || s.cause == causeNamespace
+	return s.id.resource == scaledObjectsResource() || s.cause == causeWorkload || s.cause == causePod || s.cause == causeNamespace
 }
 
 // unseen says what follows where the feed never showed anything.
@@ -139,6 +167,9 @@ func (s feedState) problem(trusted bool) (Problem, bool) {
 	case failedUnknown:
 		p.Text = fmt.Sprintf("the API server does not serve it since %s", since) + follows
 		p.Remedy = "install the CustomResourceDefinition that it belongs to"
+	case failedUnauthorized:
+		p.Text = fmt.Sprintf("the credentials are not accepted since %s", since) + follows
+		p.Remedy = "give the kubeconfig, or the service account, a token or certificate that is valid"
 	case failedOtherwise:
 		p.Text = fmt.Sprintf("fails since %s: %s", since, failure.text) + follows
 		p.Remedy = "see that the API server can be reached and answers"

@@ -39,11 +39,12 @@ type wanted map[kindID][]string
 type kind struct {
 	asked    bool // the API server has answered, or refused to
 	checked  time.Time
+	since    time.Time // when it was asked for first
 	found    bool
 	resource schema.GroupVersionResource
-	replicas []string // where its objects say how many replicas they want
-	problem  Problem  // why it is not watched, where it was asked for and not found
-	retry    time.Duration
+	replicas []string      // where its objects say how many replicas they want
+	problem  Problem       // why it is not watched, where it was asked for and not found
+	retry    time.Duration // when to ask again, where it was not found
 }
 
 // wants returns the kinds that the variants name.
@@ -89,11 +90,12 @@ func (c *Cluster) resolveKinds(ctx context.Context) (again time.Duration) {
 	}
 	c.mu.Unlock()
 	for _, gk := range slices.SortedFunc(maps.Keys(versions), compareKinds) {
-		if known[gk].isDue() {
+		isGone := c.isGone(known[gk])
+		if known[gk].isDue(isGone) {
 			known[gk] = c.lookUp(ctx, gk, slices.Compact(slices.Sorted(slices.Values(versions[gk])))).after(known[gk])
 			c.changes.note(causeWatch)
 		}
-		if k := known[gk]; k.retry > 0 && (again == 0 || k.retry < again) {
+		if k := known[gk]; (isGone || !k.found) && (again == 0 || k.retry < again) {
 			again = k.retry
 		}
 	}
@@ -107,14 +109,30 @@ func compareKinds(a, b schema.GroupKind) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
 }
 
-// isDue reports whether a kind is to be asked for: it never was, or was not found a while ago.
-func (k kind) isDue() bool {
-	return k.checked.IsZero() || (!k.found && time.Since(k.checked) >= k.retry)
+// isDue reports whether a kind is to be asked for: it never was, or was not found a while ago, or found and is gone.
+func (k kind) isDue(isGone bool) bool {
+	return k.checked.IsZero() || ((isGone || !k.found) && time.Since(k.checked) >= k.retry)
+}
+
+// settled reports whether it is known if the kind can be watched, or it was given up to learn that.
+func (k kind) settled(now time.Time) bool {
+	return k.asked || (!k.since.IsZero() && now.Sub(k.since) >= giveUpAfter)
+}
+
+// isGone reports whether the API server ceased to serve a kind: it may be served in another version now.
+func (c *Cluster) isGone(k kind) bool {
+	return k.found && slices.ContainsFunc(c.states(), func(s feedState) bool {
+		return s.id.resource == k.resource && s.health.failure != nil && s.health.failure.class == failedUnknown
+	})
 }
 
 // after returns the kind as the one that was asked for again. The first error tells why it cannot be: later ones differ in
 // port numbers and the like.
 func (k kind) after(before kind) kind {
+	k.since = before.since
+	if k.since.IsZero() {
+		k.since = k.checked
+	}
 	if !k.asked && before.problem != (Problem{}) {
 		k.asked, k.problem = before.asked, before.problem
 	}
@@ -127,7 +145,8 @@ func (c *Cluster) lookUp(ctx context.Context, gk schema.GroupKind, versions []st
 		c.discovered = time.Now()
 	}
 	k := c.resolve(ctx, gk, versions)
-	if k.asked && !k.found && time.Since(c.discovered) >= discoverEvery {
+	isNews := k.found && k.resource != c.kinds[gk].resource
+	if k.asked && !isNews && time.Since(c.discovered) >= discoverEvery {
 		c.clients.kinds.ResetWithContext(ctx)
 		c.discovered = time.Now()
 		k = c.resolve(ctx, gk, versions)
@@ -156,7 +175,10 @@ func (c *Cluster) resolve(ctx context.Context, gk schema.GroupKind, versions []s
 	case !scales(resources, mapping.Resource.Resource):
 		return absent(name, "has no scale subresource, so its objects cannot be scaled", "correct scaleTargetRef")
 	}
-	return kind{asked: true, checked: time.Now(), found: true, resource: mapping.Resource, replicas: c.replicasPath(ctx, gk, mapping.Resource)}
+	return kind{
+		asked: true, checked: time.Now(), retry: discoverEvery, found: true,
+		resource: mapping.Resource, replicas: c.replicasPath(ctx, gk, mapping.Resource),
+	}
 }
 
 // unanswered returns a kind that could not be asked for.

@@ -134,6 +134,45 @@ func TestKindThatIsInstalledLaterIsFound(t *testing.T) {
 	})
 }
 
+func TestKindsThatCannotBeLookedUpAreWaitedForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.deny("discover", 500)
+		w.api.apply(chat(2)...)
+		w.run()
+		w.pass(40 * time.Second)
+		require.False(t, w.isSynced())
+		require.Contains(t, w.problems(), "kind Deployment of apps: cannot be looked up: ")
+		w.pass(40 * time.Second)
+		require.True(t, w.isSynced(), "it is given up after a minute")
+		require.Equal(t, "llm/chat", w.variants())
+		require.Empty(t, w.workloads())
+		w.api.deny("discover", 0)
+		w.pass(10 * time.Second)
+		require.Equal(t, "chat=2/2", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestKindThatIsServedInAnotherVersionIsFoundAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.serve(rollouts(true))
+		w.api.apply(rollout("r", "replicas: 3"), scaledRollout("r"))
+		w.run()
+		w.settle()
+		require.Equal(t, "r=3/0", w.workloads())
+		w.api.mu.Lock()
+		w.api.kinds[len(w.api.kinds)-1].version = "v1"
+		w.api.mu.Unlock()
+		w.api.apply(strings.Replace(rollout("r", "replicas: 4"), "v1alpha1", "v1", 1))
+		w.api.end()
+		w.pass(2 * time.Minute)
+		require.Equal(t, "r=4/0", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
 func TestKindsThatCannotBeScaledAreNotWatched(t *testing.T) {
 	inCluster(t, ClusterOptions{}, []string{
 		scaledTo("a", "{apiVersion: v1, kind: Pod, name: a}"), scaledTo("b", "{apiVersion: v1, kind: Node, name: b}"),

@@ -90,7 +90,13 @@ func (c *Cluster) log(before, now *Tables) {
 	for _, problem := range newProblems(before.Problems, now.Problems) {
 		c.options.Logger.Warn("problem in the cluster", "object", problem.Object, "problem", problem.Text, "remedy", problem.Remedy)
 	}
+	remains := func(object string) bool {
+		return slices.ContainsFunc(now.Problems, func(p Problem) bool { return p.Object == object })
+	}
 	for _, problem := range newProblems(now.Problems, before.Problems) {
+		if remains(problem.Object) {
+			continue // it is told in other words
+		}
 		c.options.Logger.Info("problem in the cluster is solved", "object", problem.Object, "problem", problem.Text)
 	}
 }

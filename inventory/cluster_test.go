@@ -1,115 +1,18 @@
 package inventory
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
 )
-
-// clusterWorld is a cluster that is watched in a bubble.
-type clusterWorld struct {
-	*testing.T
-	*Cluster
-	api    *apiServer
-	cancel context.CancelFunc
-
-	mu   sync.Mutex
-	told []string
-}
-
-// inCluster runs a story with an API server that holds the manifests at first, and a cluster that is being watched.
-func inCluster(t *testing.T, options ClusterOptions, manifests []string, story func(w *clusterWorld)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newClusterWorld(t, options)
-		w.api.apply(manifests...)
-		w.run()
-		w.settle()
-		story(w)
-	})
-}
-
-func newClusterWorld(t *testing.T, options ClusterOptions) *clusterWorld {
-	w := &clusterWorld{T: t, api: newAPIServer(t)}
-	options.Config = &rest.Config{Host: "http://api.test", Transport: w.api}
-	cluster, err := OpenCluster(options)
-	require.NoError(t, err)
-	w.Cluster = cluster
-	return w
-}
-
-func (w *clusterWorld) run() {
-	ctx, cancel := context.WithCancel(w.Context())
-	w.cancel = cancel
-	ended := make(chan error, 1)
-	go func() {
-		ended <- w.Cluster.Run(ctx, func(cause string) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.told = append(w.told, cause)
-		})
-	}()
-	w.Cleanup(func() {
-		cancel()
-		require.NoError(w, <-ended)
-	})
-}
-
-// settle waits until all that was told to the API server is in the tables.
-func (w *clusterWorld) settle() { w.pass(time.Second) }
-
-func (w *clusterWorld) pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
-func (w *clusterWorld) isSynced() bool { return w.Cluster.isSynced() }
-
-// causes returns what changed was told since the last time.
-func (w *clusterWorld) causes() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	told := strings.Join(w.told, " ")
-	w.told = nil
-	return told
-}
-
-// workloads returns the workloads as "name=replicas/pods".
-func (w *clusterWorld) workloads() string {
-	var rows []string
-	for _, row := range w.Tables().Workloads {
-		rows = append(rows, fmt.Sprintf("%s=%d/%d", row.ID.Name, row.Replicas, len(row.Pods)))
-	}
-	return strings.Join(rows, " ")
-}
-
-func (w *clusterWorld) variants() string {
-	var rows []string
-	for _, row := range w.Tables().Variants {
-		rows = append(rows, row.ID.String())
-	}
-	return strings.Join(rows, " ")
-}
-
-// problems returns the problems, a line each.
-func (w *clusterWorld) problems() string {
-	var rows []string
-	for _, row := range w.Tables().Problems {
-		rows = append(rows, row.String())
-	}
-	return strings.Join(rows, "\n")
-}
 
 func chatPod(n int) string {
 	return pod{name: fmt.Sprint("chat-5f-", n), owner: "ReplicaSet chat-5f", labels: "pod-template-hash: 5f", readyAt: "00:02:00"}.String()
@@ -141,6 +44,21 @@ func TestListedObjectsMakeTables(t *testing.T) {
 	}
 }
 
+func TestListInPagesIsReadWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.noEvents, w.api.pageSize = true, 2
+		w.api.apply(chat(2)...)
+		for i := range 5 {
+			w.api.apply(chatPod(10 + i))
+		}
+		w.run()
+		w.settle()
+		require.Equal(t, "chat=2/7", w.workloads())
+		require.Equal(t, 4, w.api.asked("list pods"))
+	})
+}
+
 func TestSamplesGiveTheSameTablesAsTheirDirectory(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(samples, "*.yaml"))
 	require.NoError(t, err)
@@ -154,6 +72,51 @@ func TestSamplesGiveTheSameTablesAsTheirDirectory(t *testing.T) {
 	require.NoError(t, err)
 	inCluster(t, ClusterOptions{}, manifests, func(w *clusterWorld) {
 		require.Equal(t, asJSON(t, directory.Tables()), asJSON(t, w.Tables()))
+	})
+}
+
+// TestShapesKeepAllThatIsRead guards the shapes: what the pure half begins to read of an object has to be added to its shape,
+// and to this fleet.
+func TestShapesKeepAllThatIsRead(t *testing.T) {
+	manifests := []string{
+		scaled("a", "gpusPerReplica: \"2\"") + "\nstatus: {hpaName: mine, conditions: [{type: Fallback, status: \"True\"}]}",
+		deployment("a", 3, `image: vllm, command: [sh, -c, "vllm serve --max_num_seqs=$SEQS"], env: [{name: SEQS, value: "77"}]`,
+			"nodeSelector: {amd.com/gpu.product-name: MI300X}"),
+		strings.Replace(scaledTo("b", "{apiVersion: apps/v1, kind: StatefulSet, name: b}"), "namespace: llm,",
+			`namespace: llm, annotations: {autoscaling.keda.sh/paused-replicas: "2"},`, 1),
+		strings.Replace(deployment("b", 2, "args: [--max-num-seqs=64, --num-gpu-blocks-override=100, --block-size=16]"), "kind: Deployment", "kind: StatefulSet", 1),
+		scaledTo("c", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: c}"),
+		`apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: c, namespace: llm}
+spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 4}}}]}}}}`,
+		strings.Replace(scaled("job"), "kind: ScaledObject", "kind: ScaledJob", 1),
+		"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: theirs, namespace: llm}\n" +
+			"spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: b}}",
+		"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: ours, namespace: llm, labels: {scaledobject.keda.sh/name: a}}\n" +
+			"spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}}",
+		pod{name: "a-5f-1", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:02:00"}.String(),
+		pod{name: "a-5f-2", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:09:00", restarts: 2}.String(),
+		pod{name: "a-5f-3", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", meta: `deletionTimestamp: "2026-01-01T00:10:00Z"`}.String(),
+		pod{name: "a-5f-4", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", status: "phase: Failed"}.String(),
+		pod{name: "b-0", owner: "StatefulSet b", spec: "nodeName: x\n  containers: [{name: c, resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1}}}]\n" +
+			"  initContainers: [{name: i, restartPolicy: Always, resources: {limits: {nvidia.com/gpu: 1}}}]",
+			status: "initContainerStatuses: [{name: i, state: {terminated: {exitCode: 1, reason: OOMKilled}}}]"}.String(),
+		pod{name: "b-1", owner: "StatefulSet b", status: "conditions: [{type: PodScheduled, status: \"False\", reason: Unschedulable}]"}.String(),
+		pod{name: "b-2", owner: "StatefulSet b", status: "reason: NodeLost\n  containerStatuses: [{name: c, state: {waiting: {reason: ImagePullBackOff}}}]"}.String(),
+		pod{name: "c-0", owner: "StatefulSet c", labels: "leaderworkerset.sigs.k8s.io/name: c, leaderworkerset.sigs.k8s.io/worker-index: \"0\""}.String(),
+		node("x", "NVIDIA-H100-80GB-HBM3", "taints: [{key: node.kubernetes.io/unreachable, effect: NoSchedule}]"), node("n2", "NVIDIA-L4", "unschedulable: true"),
+	}
+	want := objectsOf(t, manifests...).Tables(Options{})
+	require.Len(t, want.Variants, 4)
+	require.Len(t, want.Workloads, 3)
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.serve(servedKind{"leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet", true, true})
+		w.api.apply(manifests...)
+		w.run()
+		w.settle()
+		require.Equal(t, asJSON(t, want), asJSON(t, w.Tables()))
 	})
 }
 

@@ -112,16 +112,13 @@ func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
 		return false
 	}
 	for id, state := range v.states {
-		if !state.health.settled() || v.isReplaced(id, state) {
+		if isSettled, _ := state.settled(v.now); !isSettled || v.isReplaced(id, state) {
 			return false
 		}
 	}
 	for id := range w {
 		k := v.kinds[id.GroupKind]
-		if !k.asked {
-			return false
-		}
-		if state, runs := v.states[feedID{k.resource, id.namespace}]; k.found && (!runs || !state.health.settled()) {
+		if _, runs := v.states[feedID{k.resource, id.namespace}]; !k.settled(v.now) || (k.found && !runs) {
 			return false
 		}
 	}
@@ -157,8 +154,12 @@ func (v *sight) questions(variants []fleet.Variant) (open []question, next time.
 		}
 	}
 	for _, state := range v.states {
-		if at, expires := state.health.expiry(v.options.MaxAge); expires && at.After(v.now) {
-			next = min(next, at.Sub(v.now))
+		expiry, _ := state.health.expiry(v.options.MaxAge)
+		_, givenUp := state.settled(v.now)
+		for _, at := range []time.Time{expiry, givenUp} {
+			if at.After(v.now) {
+				next = min(next, at.Sub(v.now))
+			}
 		}
 	}
 	return open, next

@@ -2,8 +2,8 @@
 // their pods, and accelerators on nodes.
 //
 // It has two halves. Decode and Objects.Tables are pure: objects in, tables out, sorted, the same for the same objects in
-// any order. Directory feeds them from a directory of manifests, for use without a cluster; a watch of an API server feeds
-// them in the same way.
+// any order. Directory feeds them from a directory of manifests, for use without a cluster; Cluster feeds them in the same
+// way from what it watches at an API server. Both keep what they have seen while they cannot see more, and say so.
 //
 // Units: replicas and accelerators are whole numbers, durations are time.Duration, times are UTC.
 //
