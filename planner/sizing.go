@@ -90,3 +90,12 @@ func (z *sizing) share(i int) float64 {
 	}
 	return z.choices[i].share
 }
+
+// shown returns what one replica of a variant carries by what its own replicas have shown. What is only assumed of it, by
+// its arguments or its siblings, is no ground on which to take others away.
+func (z *sizing) shown(i int) float64 {
+	if z.need.keepOne || z.choices[i].capacity.Basis == analyzer.BasisObserved {
+		return z.share(i)
+	}
+	return 0
+}

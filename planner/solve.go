@@ -130,13 +130,13 @@ func withoutOverdue(c choice, option solver.Option) solver.Option {
 	return option
 }
 
-// makeBeforeBreak lets variants shrink only as far as the ready replicas that are left carry what is wanted. A replica that
-// is not ready carries nothing, and is the first that goes when a workload shrinks.
+// makeBeforeBreak lets variants shrink only as far as the ready replicas that are left carry what is wanted, as they have
+// shown it. A replica that is not ready carries nothing, and is the first that goes when a workload shrinks.
 func (z *sizing) makeBeforeBreak(outcomes []outcome) {
 	left := 0.0
 	var shrinking []int
 	for i, c := range z.choices {
-		left += float64(z.share(i) * float64(min(outcomes[i].replicas, c.ready)))
+		left += float64(z.shown(i) * float64(min(outcomes[i].replicas, c.ready)))
 		if outcomes[i].replicas < c.now {
 			shrinking = append(shrinking, i)
 		}
@@ -150,7 +150,7 @@ func (z *sizing) makeBeforeBreak(outcomes []outcome) {
 		o.aim = o.replicas
 		for limit := c.Range.Clamp(c.now); left < z.need.wanted*(1-tiny) && o.replicas < limit; {
 			next := c.Range.Clamp(o.replicas + 1)
-			left += float64(z.share(i) * float64(min(next, c.ready)-min(o.replicas, c.ready)))
+			left += float64(z.shown(i) * float64(min(next, c.ready)-min(o.replicas, c.ready)))
 			o.replicas, o.delayed = next, true
 		}
 	}

@@ -198,3 +198,27 @@ func TestInfinitePriceIsRefused(t *testing.T) {
 		t.Log("the plan can be shown")
 	}
 }
+
+// All replicas of a node that was away for a while become unready at once. Those that come back report nothing yet, so all
+// that is known of a replica is what its arguments would allow: no ground to take the others away.
+func TestReplicasThatWereLostUnderLoadAreNotGivenUpForAnAssumption(t *testing.T) {
+	for ready := range 4 {
+		g := cheap(group{ready: ready, stuck: 6 - ready, mute: true, kvTokens: 1e6, readyAt: epoch.Add(-5 * time.Second)})
+		g.workload = func(w *fleet.Workload) {
+			w.MaxSequences = 256
+			for i := range w.Pods {
+				w.Pods[i].Waiting = ""
+			}
+		}
+		s := newScenario(g).load(func(l *fleet.Load) {
+			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(6), fleet.Observed(24), true
+			l.PromptTokens, l.OutputTokens, l.LastActive = fleet.Observed(1000), fleet.Observed(200), epoch
+		}).gateway(0, 6)
+		for i := range s.Loads {
+			s.Loads[i].PeakCovered, s.Loads[i].IdleCovered = true, 10*time.Minute
+		}
+		if d := s.decide(t)["cheap"]; d.Replicas < 6 {
+			t.Errorf("%d of 6 ready: %+v, want none to be taken away", ready, d)
+		}
+	}
+}
