@@ -57,12 +57,22 @@ func (p *Plan) Decide(decisions []Decision) {
 	}
 }
 
-// Standing returns the plan as the standing table of the next snapshot: what is known, with the time it was derived.
+// Standing returns the plan as the standing table of the next snapshot: what is known, with the time it was derived. Advice
+// does not stand: only what was known of its variants does.
 func (p Plan) Standing() []Standing {
 	var standing []Standing
 	for _, d := range p.Decisions() {
+		row := Standing{Variant: d.Variant, Accelerator: d.Facts.Accelerator}
 		if d.Known && !d.Decided.IsZero() {
-			standing = append(standing, Standing{Variant: d.Variant, Replicas: d.Replicas, Decided: d.Decided, Changed: d.Changed, Delta: d.Delta})
+			row.Replicas, row.Decided, row.Changed, row.Delta = d.Replicas, d.Decided, d.Changed, d.Delta
+		}
+		if !row.Decided.IsZero() || row.Accelerator != "" {
+			standing = append(standing, row)
+		}
+	}
+	for _, a := range p.Advice {
+		if a.Facts.Accelerator != "" {
+			standing = append(standing, Standing{Variant: a.Variant, Accelerator: a.Facts.Accelerator})
 		}
 	}
 	return standing

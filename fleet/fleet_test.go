@@ -147,13 +147,20 @@ func TestStandingKeepsTheTimeOfTheDecisionThatIsHeld(t *testing.T) {
 			{Variant: VariantID{"a", "b"}, Replicas: 2, Known: true, Decided: decided},
 			{Variant: VariantID{"a", "c"}},
 			{Variant: VariantID{"a", "d"}, Replicas: 4, Known: true},
+			{Variant: VariantID{"a", "e"}, Replicas: 5, Known: true, Changed: changed, Facts: Facts{Accelerator: "H100"}},
+		},
+		Advice: []Advice{
+			{Variant: VariantID{"b", "f"}, Replicas: 6, Known: true, Facts: Facts{Accelerator: "L40S"}},
+			{Variant: VariantID{"b", "g"}, Replicas: 7, Known: true},
 		},
 	}
 	want := []Standing{
 		{Variant: VariantID{"a", "b"}, Replicas: 2, Decided: decided},
+		{Variant: VariantID{"a", "e"}, Accelerator: "H100"},
 		{Variant: VariantID{"a", "z"}, Replicas: 3, Decided: plan.Time, Changed: changed, Delta: -2},
+		{Variant: VariantID{"b", "f"}, Accelerator: "L40S"},
 	}
 	if got := plan.Standing(); !reflect.DeepEqual(got, want) {
-		t.Errorf("standing %+v, want %+v: a held number keeps its time, an unknown or never decided one is no row", got, want)
+		t.Errorf("standing %+v, want %+v: a held number keeps its time, of an unknown or never decided one and of advice only the accelerator is kept", got, want)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// VariantID names a variant: the namespace and name of its ScaledObject.
+// VariantID names a variant: the namespace and name of its ScaledObject, or of the object whose annotations declare it.
 type VariantID struct{ Namespace, Name string }
 
 // ModelID names a model: the namespace it is served in and the identifier users ask for, such as

@@ -2,13 +2,16 @@ package fleet
 
 import "time"
 
-// Plan is one decision. Every variant of the snapshot is in exactly one of Targets and Held. All tables are sorted by
+// Plan is one decision. Every variant of the snapshot is in exactly one of Targets, Held and Advice. All tables are sorted by
 // identity, so that equal decisions are equal values.
 type Plan struct {
-	Time    time.Time   `json:"time"` // of the snapshot
-	Targets []Target    `json:"targets,omitzero"`
-	Held    []Held      `json:"held,omitzero"`
-	Models  []ModelPlan `json:"models,omitzero"`
+	Time    time.Time `json:"time"` // of the snapshot
+	Targets []Target  `json:"targets,omitzero"`
+	Held    []Held    `json:"held,omitzero"`
+	// Advice is what would be decided of the advisory variants. Nobody is to act on it: KEDA is never told, and Cost does not
+	// hold it.
+	Advice []Advice    `json:"advice,omitzero"`
+	Models []ModelPlan `json:"models,omitzero"`
 	// Conflicts are what contradicts itself in the fleet, sorted by kind, then variants.
 	Conflicts []Conflict `json:"conflicts,omitzero"`
 	// Cost is the price of all targets and known held numbers for an hour.
@@ -116,6 +119,7 @@ const (
 	CodeWindowTooShort    Code = "WindowTooShort"    // the rate window holds fewer than four scrapes
 	CodeWorkloadUnknown   Code = "WorkloadUnknown"   // the scale target was not seen
 	CodeInvalidDefinition Code = "InvalidDefinition" // the ScaledObject's own numbers contradict each other
+	CodeModelScaled       Code = "ModelScaled"       // advice only: other variants of the model are scaled already
 	CodeMisapplied        Code = "Misapplied"        // KEDA would make another number of ours
 	CodeForeignAutoscaler Code = "ForeignAutoscaler" // a HorizontalPodAutoscaler of somebody else scales the workload
 )

@@ -11,7 +11,7 @@ type Snapshot struct {
 
 	Models       []Model           `json:"models,omitzero"`       // configuration: what belongs to a model
 	Accelerators []AcceleratorSpec `json:"accelerators,omitzero"` // configuration: the catalogue
-	Variants     []Variant         `json:"variants,omitzero"`     // ScaledObjects
+	Variants     []Variant         `json:"variants,omitzero"`     // ScaledObjects, and what annotations declare
 	Workloads    []Workload        `json:"workloads,omitzero"`    // what the variants scale, as it stands
 	Pools        []Pool            `json:"pools,omitzero"`        // accelerators on nodes
 	Usages       []Usage           `json:"usages,omitzero"`       // what each pod's engine reports
@@ -171,12 +171,15 @@ type Load struct {
 	ITL  Reading `json:"itl"`
 }
 
-// Standing is the decision in force for a variant.
+// Standing is the decision in force for a variant, and what was last known of it.
 type Standing struct {
 	Variant  VariantID `json:"variant"`
 	Replicas int       `json:"replicas"`
-	// Decided is when the number was last derived from data; repeating it while it is held does not renew it.
-	Decided time.Time `json:"decided"`
+	// Decided is when the number was last derived from data; repeating it while it is held does not renew it. Zero: no number
+	// stands, and the row says only what was known.
+	Decided time.Time `json:"decided,omitzero"`
+	// Accelerator is that on which the variant ran when it was last known: without a replica, no node shows it.
+	Accelerator Accelerator `json:"accelerator,omitzero"`
 	// Changed is when the number last became another one, by Delta replicas; zero where it has not since it is known.
 	Changed time.Time `json:"changed,omitzero"`
 	Delta   int       `json:"delta,omitzero"`

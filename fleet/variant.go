@@ -4,9 +4,13 @@ import "time"
 
 // Variant is one way of serving a model: a workload on one kind of accelerator, at a price.
 type Variant struct {
-	ID     VariantID `json:"id"`
-	Model  ModelID   `json:"model"`
-	Target TargetID  `json:"target"`
+	ID VariantID `json:"id"`
+	// Advisory is true of a variant that annotations of an existing object declare: it is decided, and nobody is told the number
+	// but people.
+	Advisory bool `json:"advisory,omitzero"`
+
+	Model  ModelID  `json:"model"`
+	Target TargetID `json:"target"`
 	// ServedName is the model's name in the engine's metrics; empty where it equals Model.Name.
 	ServedName     string      `json:"servedName,omitzero"`
 	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
@@ -19,7 +23,7 @@ type Variant struct {
 	Objective    Objective     `json:"objective,omitzero"`
 	Range        Range         `json:"range"`
 	Cooldown     time.Duration `json:"-"` // how long KEDA waits with the last step to zero
-	// Created is when the ScaledObject was made: the older of two claims on one target wins.
+	// Created is when the ScaledObject, or the object that declares it, was made: the older of two claims on one target wins.
 	Created time.Time `json:"created,omitzero"`
 	// Fault is what is wrong with the definition, with the remedy; empty where nothing is. Such a variant is held: defaults stand
 	// where something could not be read.

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,11 @@ type HPA struct {
 	Target fleet.TargetID
 	// MadeFor are the ScaledObjects that own it, or whose label it carries: KEDA made it for them.
 	MadeFor []string
+	// Min and Max are the bounds that it keeps to.
+	Min, Max *int64
+	// Created is when it was made, and Annotations are those of its annotations that are ours; nil where there are none.
+	Created     time.Time
+	Annotations map[string]string
 }
 
 // decodeHPA reads an HPA of any version: what is read of it is the same in all.
@@ -28,6 +34,8 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     struct {
 			ScaleTargetRef scaledobject.TargetRef `json:"scaleTargetRef"`
+			MinReplicas    *int64                 `json:"minReplicas"`
+			MaxReplicas    *int64                 `json:"maxReplicas"`
 		} `json:"spec"`
 	}
 	if err := convert(u.Object, &object); err != nil {
@@ -37,6 +45,11 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 	hpa := HPA{
 		Namespace: object.Metadata.Namespace, Name: object.Metadata.Name,
 		Target: fleet.TargetID{Namespace: object.Metadata.Namespace, APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
+		Min:    object.Spec.MinReplicas, Max: object.Spec.MaxReplicas,
+		Created: object.Metadata.CreationTimestamp.UTC(), Annotations: ours(object.Metadata.Annotations),
+	}
+	if hpa.Min == nil {
+		hpa.Min = new(int64(1)) // its default
 	}
 	for _, owner := range object.Metadata.OwnerReferences {
 		if owner.Kind == kindScaledObject && groupOf(owner.APIVersion) == groupKEDA {
@@ -47,6 +60,15 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 		hpa.MadeFor = append(hpa.MadeFor, name)
 	}
 	return Objects{HPAs: []HPA{hpa}}, nil
+}
+
+// markForeign names the foreign HPAs of the targets that variants are to scale. Those of advisory variants are not foreign:
+// they are what scales these today.
+func (o Objects) markForeign(rows []fleet.Workload, scaled []fleet.Variant) {
+	foreign := o.foreign(scaled)
+	for i := range rows {
+		rows[i].ForeignAutoscaler = foreign[targetKey(rows[i].ID)]
+	}
 }
 
 // foreign returns the first HPA by name of each target that KEDA made for none of the variants which scale it.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,9 @@ type Target struct {
 	ID fleet.TargetID
 	// Controller is the workload that made this one, such as the Deployment of a ReplicaSet; zero where none did.
 	Controller fleet.TargetID
+	// Created is when it was made, and Annotations are those of its annotations that are ours; nil where there are none.
+	Created     time.Time
+	Annotations map[string]string
 	// Replicas is the number asked for.
 	Replicas int
 	// Template is the pod of one replica, for a group of pods its leader; nil where the kind shows none.
@@ -192,7 +196,8 @@ func newTarget(u *unstructured.Unstructured) (Target, error) {
 	const byDefault = 1 // of every kind that has a default
 	replicas, err := countAt(u, byDefault, "spec", "replicas")
 	target := Target{
-		ID:       fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()},
+		ID:      fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()},
+		Created: u.GetCreationTimestamp().UTC(), Annotations: ours(u.GetAnnotations()),
 		Replicas: replicas,
 	}
 	if owner := metav1.GetControllerOf(u); owner != nil {

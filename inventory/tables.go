@@ -20,8 +20,8 @@ type Options struct {
 
 // Tables is what the objects say, as tables of a snapshot. All are sorted; they are shared and must not be changed.
 type Tables struct {
-	// Variants are the ScaledObjects with a trigger of ours, those with faults included, and ScaledJobs with one, which are
-	// refused.
+	// Variants are the ScaledObjects with a trigger of ours, those with faults included, ScaledJobs with one, which are
+	// refused, and what annotations declare, which is advisory.
 	Variants []fleet.Variant
 	// Workloads are what the variants scale. A target that was not seen is no row.
 	Workloads []fleet.Workload
@@ -62,9 +62,12 @@ func (o Objects) Tables(options Options) Tables {
 	}
 	var t Tables
 	o.readVariants(&t, targets, options)
+	scaled := t.Variants
+	o.readAdvisory(&t, targets, options)
 	pods := podsByTarget(o.Pods, enginesOf(t.Variants), targets)
 	o.nodeAccelerators(t.Variants, pods, options)
-	t.Workloads = o.workloads(t.Variants, targets, pods)
+	t.Workloads = workloads(t.Variants, targets, pods)
+	o.markForeign(t.Workloads, scaled)
 	pools, problems := o.pools(options)
 	t.Pools = pools
 	t.Problems = append(t.Problems, problems...)
@@ -81,7 +84,8 @@ func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options O
 	for _, object := range sorted(o.ScaledObjects, byName) {
 		if v, ours := t.read(object, kindScaledObject); ours {
 			names[v.ID] = true
-			t.Variants = append(t.Variants, t.locate(v, object, targets, options))
+			t.Variants = append(t.Variants, v)
+			t.locate(&t.Variants[len(t.Variants)-1], origin{variantKey(v.ID.Namespace, v.ID.Name), says(object, keyGPUs)}, targets, options)
 		}
 	}
 	for _, job := range sorted(o.ScaledJobs, byName) {
@@ -116,22 +120,27 @@ func (t *Tables) read(object scaledobject.Object, kind string) (fleet.Variant, b
 	return v, true
 }
 
-// locate joins a variant with its target, which says what the ScaledObject leaves out.
-func (t *Tables) locate(v fleet.Variant, object scaledobject.Object, targets map[objectKey]Target, options Options) fleet.Variant {
+// origin is the object that defines a variant, and whether it says how many accelerators a replica takes.
+type origin struct {
+	name     objectKey
+	saysGPUs bool
+}
+
+// locate joins a variant with its target, which says what the object that defines it leaves out.
+func (t *Tables) locate(v *fleet.Variant, from origin, targets map[objectKey]Target, options Options) {
 	target, seen := targets[targetKey(v.Target)]
 	switch {
 	case seen:
 		// Two objects may write one kind in two versions: the target is the same, and so has to be its name.
 		v.Target.APIVersion = target.ID.APIVersion
-		target.complete(&v, object, options)
+		target.complete(v, from.saysGPUs, options)
 	case v.Target.Name != "":
 		t.Problems = append(t.Problems, Problem{
-			Object: variantKey(object.Metadata.Namespace, object.Metadata.Name).String(),
+			Object: from.name.String(),
 			Text:   "its scale target " + v.Target.String() + " (" + v.Target.APIVersion + ") was not found, so its replicas are not known",
 			Remedy: "create it, or correct scaleTargetRef",
 		})
 	}
-	return v
 }
 
 // told returns what is wrong with an object and what to do, as one text.
@@ -157,12 +166,12 @@ func definitionProblems(name string, err error) []Problem {
 	return problems
 }
 
-// complete fills in what the ScaledObject leaves out: the accelerator and how many of them a replica takes.
-func (t Target) complete(v *fleet.Variant, object scaledobject.Object, options Options) {
+// complete fills in what the object that defines a variant leaves out: the accelerator and how many of them a replica takes.
+func (t Target) complete(v *fleet.Variant, saysGPUs bool, options Options) {
 	if v.Accelerator == "" {
 		v.Accelerator = options.selected(t.Template)
 	}
-	if says(object, "gpusPerReplica") {
+	if saysGPUs {
 		return
 	}
 	gpus := templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)
@@ -170,6 +179,9 @@ func (t Target) complete(v *fleet.Variant, object scaledobject.Object, options O
 		v.GPUsPerReplica = gpus
 	}
 }
+
+// keyGPUs is the key that says how many accelerators a replica takes.
+const keyGPUs = "gpusPerReplica"
 
 // says reports whether an external trigger of the object has the key. Such a trigger is ours: no other scaler knows it.
 func says(object scaledobject.Object, key string) bool {

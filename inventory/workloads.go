@@ -32,14 +32,11 @@ func enginesOf(variants []fleet.Variant) map[objectKey]fleet.Engine {
 }
 
 // workloads returns a row for each target of the variants that was seen.
-func (o Objects) workloads(variants []fleet.Variant, targets map[objectKey]Target, pods map[objectKey][]*corev1.Pod) []fleet.Workload {
-	foreign := o.foreign(variants)
+func workloads(variants []fleet.Variant, targets map[objectKey]Target, pods map[objectKey][]*corev1.Pod) []fleet.Workload {
 	var rows []fleet.Workload
 	for key, engine := range enginesOf(variants) {
 		if target, seen := targets[key]; seen {
-			row := target.workload(pods[key], engine)
-			row.ForeignAutoscaler = foreign[key]
-			rows = append(rows, row)
+			rows = append(rows, target.workload(pods[key], engine))
 		}
 	}
 	slices.SortFunc(rows, func(a, b fleet.Workload) int { return a.ID.Compare(b.ID) })

@@ -1,6 +1,11 @@
 package planner
 
-import "github.com/wva-project/wva/fleet"
+import (
+	"math"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
 
 // given is a number of replicas that is not ours to decide: others set it, or KEDA would make another one of ours. What the
 // replicas carry counts for the model all the same.
@@ -69,6 +74,38 @@ func (v *variant) setByOthers() *given {
 func (v *variant) foreignHand() string {
 	return "HorizontalPodAutoscaler " + v.workload.ForeignAutoscaler + " scales " + v.Target.String() + " too; delete it, or let KEDA adopt it: " +
 		"its name as advanced.horizontalPodAutoscalerConfig.name, and annotation scaledobject.keda.sh/transfer-hpa-ownership"
+}
+
+// admit lets variants with a faulty definition take part in their model with the number at which they are held, where ready
+// replicas prove by what they report that they serve it: else the others would grow for the load that these carry.
+func (x *index) admit() {
+	x.aside = slices.DeleteFunc(x.aside, func(v *variant) bool {
+		m := x.serves(v)
+		if m == nil {
+			return false
+		}
+		held := x.holdAside(v)
+		v.given = &given{replicas: held.Replicas, known: held.Known, held: true, refused: held.Refused, reason: held.Reason}
+		v.Range = fleet.Range{Min: held.Replicas, Max: held.Replicas}
+		m.variants = append(m.variants, v)
+		slices.SortFunc(m.variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
+		return true
+	})
+}
+
+// serves returns the model that a variant with a faulty definition serves all the same; nil where that is not known, or where
+// what its replicas do cannot be weighed against others.
+func (x *index) serves(v *variant) *model {
+	at, found := slices.BinarySearchFunc(x.models, v.Model, func(m *model, id fleet.ModelID) int { return m.id.Compare(id) })
+	weighs := v.Role != fleet.RolePrefill && v.Role != fleet.RoleDecode && v.Cost >= 0 && !math.IsInf(v.Cost, 0)
+	if !found || !weighs || v.aside.Code != fleet.CodeInvalidDefinition || v.reports.good == 0 {
+		return nil
+	}
+	m := x.models[at]
+	if !slices.ContainsFunc(m.served, func(s served) bool { return s.name == v.EngineModel() }) {
+		return nil
+	}
+	return m
 }
 
 // give returns the decision of a variant whose number is given and known.

@@ -12,6 +12,10 @@ const refusal = "metricType \"Value\" of trigger 0: the HPA would not take our n
 
 func refused(v *fleet.Variant) { v.Refused = refusal }
 
+func faulty(v *fleet.Variant) {
+	v.Fault = "variantCost \"cheap\" is not a decimal number; write digits only"
+}
+
 func foreign(w *fleet.Workload) { w.ForeignAutoscaler = "cpu" }
 
 func paused(p fleet.Pause) func(*fleet.Variant) {
@@ -63,6 +67,7 @@ func TestReplicasThatOthersSetCarryTheirPartOfTheLoad(t *testing.T) {
 	want := steady(same, same).decide(t)["fast"].Replicas
 	for name, change := range map[string]func(*group){
 		"refused":              func(g *group) { g.variant = refused },
+		"faulty":               func(g *group) { g.variant = faulty },
 		"another's autoscaler": func(g *group) { g.workload = foreign },
 		"paused":               func(g *group) { g.variant = paused(fleet.Pause{All: true}) },
 		"paused at a number":   func(g *group) { g.variant = paused(fleet.Pause{All: true, Fixed: true, Replicas: 2}) },
@@ -73,6 +78,62 @@ func TestReplicasThatOthersSetCarryTheirPartOfTheLoad(t *testing.T) {
 				t.Errorf("cheap %+v\nfast %+v\nwant the fast one at %d, and cheap at 2", d["cheap"], d["fast"], want)
 			}
 		})
+	}
+}
+
+func TestFaultyVariantWhoseReplicasProveNothingTakesNoPart(t *testing.T) {
+	same := func(*group) {}
+	alone := func(change func(*group)) fleet.Decision {
+		s := steady(change, same)
+		s.Variants = s.Variants[1:]
+		return s.decide(t)["fast"]
+	}
+	for name, change := range map[string]func(*group){
+		"they report nothing":             func(g *group) { g.mute = true },
+		"they report under another name":  func(g *group) { g.usage = func(u *fleet.Usage) { u.Model = "other" } },
+		"the model's name is not read":    func(g *group) { g.variant = func(v *fleet.Variant) { v.Model.Name = "" } },
+		"they serve under another name":   func(g *group) { g.variant = func(v *fleet.Variant) { v.ServedName = "other" } },
+		"they do a part of the work only": func(g *group) { g.variant = func(v *fleet.Variant) { v.Role = fleet.RolePrefill } },
+		"none is ready":                   func(g *group) { g.ready, g.loading = 0, 2 },
+		"they were not seen":              func(g *group) { g.absent = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := func(g *group) {
+				change(g)
+				inner := g.variant
+				g.variant = func(v *fleet.Variant) {
+					if inner != nil {
+						inner(v)
+					}
+					v.Fault = "broken; repair it"
+				}
+			}
+			want, got := alone(broken), steady(broken, same).decide(t)
+			if d := got["fast"]; d.Replicas != want.Replicas || d.Reason != want.Reason {
+				t.Errorf("fast %+v, want %+v as without the faulty one", d, want)
+			}
+			if d := got["cheap"]; !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition {
+				t.Errorf("cheap %+v, want it held for its fault", d)
+			}
+		})
+	}
+}
+
+func TestFaultyVariantIsNotBelieved(t *testing.T) {
+	s := newScenario(
+		cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, created: epoch.Add(-time.Hour), variant: func(v *fleet.Variant) { faulty(v); v.Cost = 10 }}),
+		group{name: "twin", cost: 1, max: 4, accelerator: "L40S", ready: 1, running: 60, kv: 0.6, rate: 6})
+	if d := s.decide(t); d["twin"].Facts.Cost != 1 || d["cheap"].Facts.Saturation.State != fleet.Present {
+		t.Errorf("twin %+v, cheap %+v: want the price of the sound one to stand, and the load of both known", d["twin"], d["cheap"])
+	}
+}
+
+func TestFaultyVariantStaysAtItsStandingNumberAndTakesPartWithIt(t *testing.T) {
+	s := steady(func(g *group) { g.variant = faulty }, func(*group) {}).standing("cheap", 3, time.Minute)
+	d := s.decide(t)
+	expect(t, d["cheap"], 3, fleet.CodeInvalidDefinition)
+	if !d["cheap"].Held || !d["cheap"].Decided.Equal(epoch.Add(-time.Minute)) {
+		t.Errorf("%+v, want it held, and the time at which its number was decided", d["cheap"])
 	}
 }
 

@@ -43,6 +43,13 @@ func goldens() map[string]*scenario {
 			fast(group{variant: paused(fleet.Pause{In: true, Awake: true})}),
 			group{name: "spare", cost: 1, max: 3, accelerator: "L40S", ready: 1, running: 60, kv: 0.6, rate: 6, variant: paused(fleet.Pause{All: true, Fixed: true, Replicas: 2})},
 		).gateway(0, 40),
+		"advice-to-what-others-scale": newScenario(
+			cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: advisory, workload: foreign}), fast(group{ready: 1, running: 10, kv: 0.1, rate: 1, variant: advisory})),
+		"advice-beside-what-is-scaled": newScenario(
+			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6}), fast(group{ready: 1, running: 40, kv: 0.3, rate: 12, variant: advisory}),
+			group{name: "again", cost: 9, max: 3, claims: "cheap", variant: advisory}),
+		"faulty-variant-carries-its-load": newScenario(
+			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, variant: faulty}), fast(group{ready: 1, running: 40, kv: 0.3, rate: 12})),
 		"contradicting-facts": newScenario(
 			cheap(group{ready: 1, running: 60, kv: 0.6, rate: 6, created: epoch.Add(-time.Hour)}),
 			group{name: "cheap-too", cost: 1.5, max: 3, accelerator: "L40S", objective: 40 * time.Millisecond, ready: 1, running: 60, kv: 0.6, rate: 6, created: epoch.Add(-time.Minute)},

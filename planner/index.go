@@ -15,9 +15,12 @@ import (
 // index is the tables of a snapshot, joined once. Everything that is ranged over is a sorted slice.
 type index struct {
 	now          time.Time
+	size         int // variants
 	models       []*model
-	losers       []claim // variants whose target another one owns
-	invalid      []*variant
+	losers       []claim    // variants whose target another one owns
+	aside        []*variant // variants that take no part in their model
+	taken        *taken     // what variants that are scaled have; nil while those are planned themselves
+	names        map[modelKey]*model
 	facts        []fleet.Conflict // facts that are not believed
 	holdFor      time.Duration
 	usages       map[modelKey][]*fleet.Usage // sorted by pod
@@ -56,6 +59,7 @@ type variant struct {
 	fleet.Variant
 	target   targetKey // of Target
 	workload fleet.Workload
+	aside    *fleet.Reason  // why it takes no part in its model
 	seen     bool           // the workload was observed
 	given    *given         // the number, where it is not ours to decide
 	bounds   string         // what narrows its range besides the definition, as the end of a sentence
@@ -83,16 +87,21 @@ func keyOf(id fleet.TargetID) targetKey {
 	return targetKey{id.Namespace, group, id.Kind, id.Name}
 }
 
-func newIndex(s fleet.Snapshot, p Policy) *index {
+// newIndex joins a snapshot; of advisory variants, beside what those have that are scaled.
+func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 	x := &index{
 		now:          s.Time,
+		size:         len(s.Variants),
+		taken:        beside,
 		standing:     make(map[fleet.VariantID]fleet.Standing, len(s.Standing)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		missing:      hiding(s.Missing),
 		holdFor:      p.HoldFor,
 	}
 	for _, row := range s.Standing {
-		x.standing[row.Variant] = row
+		if beside == nil && !row.Decided.IsZero() {
+			x.standing[row.Variant] = row
+		}
 	}
 	for _, row := range s.Accelerators {
 		x.accelerators[row.Name] = row
@@ -103,6 +112,7 @@ func newIndex(s fleet.Snapshot, p Policy) *index {
 	}
 	x.attachLoads(s)
 	x.attachWorkloads(s, p)
+	x.admit()
 	return x
 }
 
@@ -115,7 +125,7 @@ func hiding(rows []fleet.Missing) []fleet.Missing {
 	return rows
 }
 
-// groupVariants sorts the variants into models, sets aside those that contradict themselves, and settles who owns a target:
+// groupVariants sorts the variants into models, sets aside those that cannot be decided, and settles who owns a target:
 // the oldest ScaledObject, then the first by name, whatever else is wrong with it.
 func (x *index) groupVariants(s fleet.Snapshot) {
 	variants := make([]*variant, len(s.Variants))
@@ -123,6 +133,7 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 		variants[i] = &variant{Variant: s.Variants[i], target: keyOf(s.Variants[i].Target)}
 	}
 	slices.SortFunc(variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
+	recall(variants, s)
 	owners := make(map[targetKey]*variant, len(variants))
 	for _, v := range variants {
 		if owner := owners[v.target]; owner == nil || v.Created.Before(owner.Created) {
@@ -139,8 +150,8 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 		case owner != v && v.Target.Name != "":
 			x.losers = append(x.losers, claim{v.Variant, owner.ID})
 			continue
-		case fault(v.Variant) != "":
-			x.invalid = append(x.invalid, v)
+		case x.excludes(v):
+			x.aside = append(x.aside, v)
 			continue
 		}
 		m := byID[v.Model]
@@ -162,6 +173,9 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 	for v := range x.owners() {
 		if row := workloads[v.target]; row != nil {
 			v.workload, v.seen = *row, true
+			if v.Advisory { // whoever scales it today is no foreign hand
+				v.workload.ForeignAutoscaler = ""
+			}
 			v.join(x.usages[modelKey{v.Target.Namespace, v.EngineModel()}], x.now, p)
 		}
 	}
@@ -182,7 +196,7 @@ func (x *index) owners() iter.Seq[*variant] {
 				}
 			}
 		}
-		for _, v := range x.invalid {
+		for _, v := range x.aside {
 			if !yield(v) {
 				return
 			}

@@ -26,14 +26,14 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 		table[key] = row
 	}
 	x.usages = usagesByModel(s.Usages, len(x.models))
-	owners := make(map[modelKey]*model, len(x.models))
+	x.names = make(map[modelKey]*model, len(x.models))
 	for _, m := range slices.SortedFunc(slices.Values(x.models), olderModel) {
 		for _, name := range m.servedNames() {
 			key := modelKey{m.id.Namespace, name}
-			if owner, taken := owners[key]; taken {
+			if owner := x.named(key); owner != nil {
 				m.twin, m.shares = owner, name
 			} else {
-				owners[key] = m
+				x.names[key] = m
 			}
 			served := served{name: name, usages: x.usages[key]}
 			if row, found := engine[key]; found {
@@ -46,6 +46,14 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 			m.served = append(m.served, served)
 		}
 	}
+}
+
+// named returns the model that has a name in the engines' metrics already; nil where none has.
+func (x *index) named(key modelKey) *model {
+	if owner := x.names[key]; owner != nil || x.taken == nil {
+		return owner
+	}
+	return x.taken.names[key]
 }
 
 // usagesByModel returns the rows of each model's name, sorted by pod.

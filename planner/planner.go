@@ -10,12 +10,24 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Plan decides how many replicas every variant of the snapshot should have.
+// Plan decides how many replicas every variant of the snapshot should have, and apart from that what it would advise of those
+// that are advisory.
 func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	p = p.withDefaults()
-	x := newIndex(s, p)
-	plan := fleet.Plan{Time: s.Time, Conflicts: x.conflicts()}
-	decisions := make([]fleet.Decision, 0, len(s.Variants))
+	scaled, advisory := apart(s)
+	x := newIndex(scaled, nil, p)
+	plan := x.plan(p)
+	if len(advisory.Variants) > 0 {
+		beside := newIndex(advisory, takenBy(scaled.Variants, x.names), p)
+		advise(&plan, beside.plan(p))
+	}
+	return plan
+}
+
+// plan decides the variants of the index.
+func (x *index) plan(p Policy) fleet.Plan {
+	plan := fleet.Plan{Time: x.now, Conflicts: x.conflicts()}
+	decisions := make([]fleet.Decision, 0, x.size)
 
 	sizings := make([]*sizing, 0, len(x.models))
 	for _, m := range x.models {
@@ -34,8 +46,8 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 		decisions = append(decisions, z.decisions(outcomes, x)...)
 		plan.Models = append(plan.Models, z.summary(outcomes))
 	}
-	for _, v := range x.invalid {
-		decisions = append(decisions, x.holdInvalid(v))
+	for _, v := range x.aside {
+		decisions = append(decisions, x.holdAside(v))
 	}
 	plan.Cost = price(decisions)
 	decisions = append(decisions, x.repeatOwners(decisions)...)
@@ -45,12 +57,12 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	return plan
 }
 
-// holdInvalid holds a variant whose definition contradicts itself.
-func (x *index) holdInvalid(v *variant) fleet.Decision {
+// holdAside holds a variant that takes no part in its model.
+func (x *index) holdAside(v *variant) fleet.Decision {
 	if v.Refused != "" { // nothing may be answered, whatever else is wrong
 		v.given = v.setByOthers()
 	}
-	return x.hold(v, fleet.Reason{Code: fleet.CodeInvalidDefinition, Text: fault(v.Variant)})
+	return x.hold(v, *v.aside)
 }
 
 // repeatOwners gives each variant whose target another one owns the owner's number, so that two autoscalers of one workload

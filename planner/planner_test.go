@@ -393,7 +393,12 @@ func TestVariantsOfOneRoleOnlyAreHeldUntilTheyCanBeSized(t *testing.T) {
 
 func TestSamePlanInAnyOrderOfRows(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, stuck: 1, running: 80, waiting: 9, kv: 0.8, rate: 6}), fast(group{ready: 1, running: 40, kv: 0.2, rate: 20}),
-		group{name: "third", cost: 3.5, max: 4, accelerator: "H100"}).gateway(5, 30).toZero().standing("cheap", 5, time.Minute).standing("fast", 1, time.Minute).
+		group{name: "third", cost: 3.5, max: 4, accelerator: "H100"},
+		group{name: "broken", cost: 3.5, max: 4, ready: 1, running: 40, kv: 0.2, rate: 20, variant: faulty},
+		group{name: "z-advised", cost: 2, max: 4, ready: 2, running: 10, kv: 0.2, rate: 2, variant: otherModel, usage: reportOther, workload: foreign},
+		group{name: "a-advised", cost: 2, max: 4, ready: 1, running: 10, kv: 0.2, rate: 2, variant: otherModel, usage: reportOther},
+		group{name: "beside", cost: 2, max: 4, ready: 1, running: 10, kv: 0.2, rate: 2, variant: advisory},
+		group{name: "claim", cost: 2, max: 4, claims: "third", variant: advisory}).gateway(5, 30).toZero().standing("cheap", 5, time.Minute).standing("fast", 1, time.Minute).
 		missing("b", "x").missing("a", "y")
 	want := Plan(s.Snapshot, Policy{})
 	r := s.Snapshot

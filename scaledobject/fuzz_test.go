@@ -93,6 +93,7 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add([]byte(`{"metadata":{"name":"a","namespace":"b","annotations":{"wva.dev/modelID":"m","wva.dev/minReplicaCount":"1"}},"spec":{"scaleTargetRef":{"name":"a"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var o Object
 		if json.Unmarshal(data, &o) != nil {
@@ -100,6 +101,8 @@ func FuzzRead(f *testing.F) {
 		}
 		v, err := Read(o)
 		checkRead(t, v, err)
+		advised, adviceErr := ReadAdvisory(o)
+		checkRead(t, advised, adviceErr)
 		for _, finding := range Lint(o) {
 			if finding.Code == "" || finding.Remedy == "" || !utf8.ValidString(finding.String()) {
 				t.Fatalf("finding %+v", finding)

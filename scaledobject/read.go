@@ -1,6 +1,7 @@
 package scaledobject
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func Read(o Object) (fleet.Variant, error) {
 	if len(ours) > 1 {
 		faults.add(Fault{"triggers", "", fmt.Sprintf("hold %d of ours", len(ours)), "one trigger with a modelID", "give each model an object of its own"})
 	}
-	v := readMetadata(o.Spec.Triggers[ours[0]].Metadata, &faults)
+	v := readKeys(o.Spec.Triggers[ours[0]].Metadata, inTrigger, &faults)
 	if len(ours) > 1 {
 		v.Triggers = len(ours)
 	}
@@ -61,10 +62,13 @@ func Read(o Object) (fleet.Variant, error) {
 func ReadMetadata(id fleet.VariantID, metadata map[string]string) (fleet.Variant, error) {
 	var faults faultList
 	checkIdentity(id, &faults)
-	v := readMetadata(metadata, &faults)
+	v := readKeys(metadata, inTrigger, &faults)
 	v.ID, v.Model.Namespace = id, id.Namespace
 	return v, faults.of(id)
 }
+
+// inTrigger is where the keys of a ScaledObject stand.
+const inTrigger = "the trigger's metadata"
 
 // faultList collects faults in the order of reading.
 type faultList []Fault
@@ -89,6 +93,9 @@ func (o Object) ours() []int {
 	}
 	return ours
 }
+
+// IsOurs reports whether the object has a trigger of ours, so that Read takes it for a variant.
+func (o Object) IsOurs() bool { return len(o.ours()) > 0 }
 
 // claiming returns the folded names of the keys that claim a trigger, as the table has them: it is asked for every object of
 // a cluster, and the table costs more than to look at one.
@@ -137,14 +144,16 @@ func readTarget(o Object, faults *faultList) fleet.TargetID {
 			faults.add(Fault{field.key, quoted(field.value), "does not name a kind", fmt.Sprintf("a name such as %q", field.example), "write it as the workload has it"})
 		}
 	}
-	target := fleet.TargetID{Namespace: o.Metadata.Namespace, APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
-	if target.APIVersion == "" {
-		target.APIVersion = defaultAPIVersion
+	return o.Target()
+}
+
+// Target returns what the object scales, as far as it says it, with KEDA's defaults.
+func (o Object) Target() fleet.TargetID {
+	ref := o.Spec.ScaleTargetRef
+	return fleet.TargetID{
+		Namespace: o.Metadata.Namespace, Name: ref.Name,
+		APIVersion: cmp.Or(ref.APIVersion, defaultAPIVersion), Kind: cmp.Or(ref.Kind, defaultKind),
 	}
-	if target.Kind == "" {
-		target.Kind = defaultKind
-	}
-	return target
 }
 
 // count is a whole number of the object's spec.
@@ -178,10 +187,16 @@ func (c count) allowed() string {
 	return fmt.Sprintf("a whole number from %d to %d", c.lowest, maxReplicas)
 }
 
+// The fields that bound the number of replicas.
+const (
+	keyMin = "minReplicaCount"
+	keyMax = "maxReplicaCount"
+)
+
 // readRange returns the range as it is written, even where its numbers contradict each other.
 func readRange(s Spec, faults *faultList) fleet.Range {
-	lowest := count{"minReplicaCount", s.MinReplicaCount, defaultMin, 0}
-	highest := count{"maxReplicaCount", s.MaxReplicaCount, defaultMax, 1}
+	lowest := count{keyMin, s.MinReplicaCount, defaultMin, 0}
+	highest := count{keyMax, s.MaxReplicaCount, defaultMax, 1}
 	idle := count{"idleReplicaCount", s.IdleReplicaCount, 0, 0}
 
 	var r fleet.Range
@@ -213,14 +228,14 @@ func readCooldown(s Spec, faults *faultList) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// readMetadata returns a variant with the fields that the metadata keys stand for.
-func readMetadata(metadata map[string]string, faults *faultList) fleet.Variant {
+// readKeys returns a variant with the fields that the keys stand for, which are written in a place.
+func readKeys(metadata map[string]string, place string, faults *faultList) fleet.Variant {
 	var v fleet.Variant
 	for _, row := range table() {
 		value, found := metadata[row.Name]
 		switch {
 		case !found && row.Required:
-			faults.add(missing(row.Key, metadata))
+			faults.add(missing(row.Key, metadata, place))
 		case !found:
 			row.defaults(&v)
 		default:
@@ -236,8 +251,8 @@ func readMetadata(metadata map[string]string, faults *faultList) fleet.Variant {
 	return v
 }
 
-func missing(key Key, metadata map[string]string) Fault {
-	remedy := fmt.Sprintf("add it to the trigger's metadata, such as %q", key.Example)
+func missing(key Key, metadata map[string]string, place string) Fault {
+	remedy := fmt.Sprintf("add it to %s, such as %q", place, key.Example)
 	if _, found := metadata[key.Name+fromEnv]; found {
 		remedy = fmt.Sprintf("%s is not read; write the value itself, such as %q", key.Name+fromEnv, key.Example)
 	}

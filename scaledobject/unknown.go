@@ -10,6 +10,9 @@ import (
 // and never read or shown: in an RPC they hold resolved secrets.
 const fromEnv = "FromEnv"
 
+// keyOfAll is the key of a fault that is about all of the metadata.
+const keyOfAll = "metadata"
+
 // unknownLimit is how many unknown keys a fault names.
 const unknownLimit = 3
 
@@ -48,7 +51,7 @@ func unknownFault(unknown []string) Fault {
 	for _, key := range Keys() {
 		names = append(names, key.Name)
 	}
-	return Fault{"metadata", "", problem, strings.Join(names, ", "), "correct the name or remove the key"}
+	return Fault{keyOfAll, "", problem, strings.Join(names, ", "), "correct the name or remove the key"}
 }
 
 // knownNames returns our keys, then KEDA's.

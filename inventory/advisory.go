@@ -1,0 +1,205 @@
+package inventory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
+)
+
+// ours returns the annotations that are ours; nil where there are none.
+func ours(annotations map[string]string) map[string]string {
+	kept := maps.Clone(annotations)
+	maps.DeleteFunc(kept, func(name, _ string) bool { return !strings.HasPrefix(name, scaledobject.AnnotationPrefix) })
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// declaration is an object whose annotations declare an advisory variant.
+type declaration struct {
+	rank   int // by which the first of two declarations is found
+	name   objectKey
+	object scaledobject.Object // in the form of a ScaledObject
+}
+
+// The ranks: what is nearest to the replicas says it best.
+const (
+	rankWorkload = iota
+	rankScaledObject
+	rankHPA
+)
+
+// compareDeclarations orders by rank, then the older first, then by name.
+func compareDeclarations(a, b declaration) int {
+	return cmp.Or(
+		cmp.Compare(a.rank, b.rank),
+		a.object.Metadata.CreationTimestamp.Compare(b.object.Metadata.CreationTimestamp),
+		cmp.Compare(a.name.namespace, b.name.namespace), cmp.Compare(a.name.name, b.name.name),
+		cmp.Compare(a.name.kind, b.name.kind), cmp.Compare(a.name.group, b.name.group),
+	)
+}
+
+// readAdvisory adds the variants that annotations declare. One that is scaled goes before them: of its target and of its name
+// there is no other.
+func (o Objects) readAdvisory(t *Tables, targets map[objectKey]Target, options Options) {
+	declarations := o.declarations(t)
+	if len(declarations) == 0 {
+		return
+	}
+	c := claimsOf(t.Variants)
+	for _, d := range declarations {
+		v, err := scaledobject.ReadAdvisory(d.object)
+		if problem, claimed := c.claim(v, d.name); claimed {
+			t.Problems = append(t.Problems, problem)
+			continue
+		}
+		if err != nil {
+			problems := definitionProblems(d.name.String(), err)
+			t.Problems = append(t.Problems, problems...)
+			v.Fault = told(problems)
+		}
+		t.locate(&v, origin{d.name, scaledobject.Says(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
+		t.Variants = append(t.Variants, v)
+	}
+	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
+}
+
+// claims say who has a target, and who a name.
+type claims struct {
+	targets map[objectKey]claimant
+	names   map[fleet.VariantID]claimant
+}
+
+// claimant is the object that defines a variant.
+type claimant struct {
+	name   string
+	scales bool // it is a ScaledObject with a trigger of ours
+}
+
+// claimsOf returns the claims of the variants that are scaled.
+func claimsOf(scaled []fleet.Variant) claims {
+	c := claims{map[objectKey]claimant{}, map[fleet.VariantID]claimant{}}
+	for _, v := range scaled {
+		who := claimant{variantKey(v.ID.Namespace, v.ID.Name).String(), true}
+		if v.Target == (fleet.TargetID{}) {
+			who.name = objectKey{groupKEDA, kindScaledJob, v.ID.Namespace, v.ID.Name}.String()
+		}
+		c.names[v.ID] = who
+		c.targets[targetKey(v.Target)] = who
+	}
+	return c
+}
+
+// claim notes what an object declares, or returns why that does not count.
+func (c claims) claim(v fleet.Variant, by objectKey) (Problem, bool) {
+	key := targetKey(v.Target)
+	hasTarget, targetTaken := c.targets[key]
+	hasName, nameTaken := c.names[v.ID]
+	p := Problem{Object: by.String(), Text: "its annotations declare a variant, which does not count: "}
+	switch {
+	case targetTaken && hasTarget.scales && v.Target.Name != "":
+		p.Text += hasTarget.name + " has " + v.Target.String() + " scaled already"
+		p.Remedy = "remove the annotations " + scaledobject.AnnotationPrefix + "*"
+	case targetTaken && v.Target.Name != "":
+		p.Text += hasTarget.name + " declares one of " + v.Target.String() + " too, and goes before it"
+		p.Remedy = "remove the annotations " + scaledobject.AnnotationPrefix + "* from one of the two"
+	case nameTaken:
+		p.Text += hasName.name + " makes a variant of the same name"
+		p.Remedy = "declare it at another object: at what is scaled, at its ScaledObject or at its HorizontalPodAutoscaler"
+	default:
+		c.targets[key], c.names[v.ID] = claimant{name: by.String()}, claimant{name: by.String()}
+		return Problem{}, false
+	}
+	return p, true
+}
+
+// declarations returns the objects whose annotations declare a variant, in the order in which they count. That those of a
+// ScaledObject with a trigger of ours do not is a problem.
+func (o Objects) declarations(t *Tables) []declaration {
+	var found []declaration
+	for _, object := range o.ScaledObjects {
+		if !scaledobject.Declares(object.Metadata.Annotations) {
+			continue
+		}
+		name := variantKey(object.Metadata.Namespace, object.Metadata.Name)
+		if object.IsOurs() {
+			t.Problems = append(t.Problems, Problem{
+				Object: name.String(), Text: "its annotations declare a variant, which does not count: its trigger has it scaled already",
+				Remedy: "remove the annotations " + scaledobject.AnnotationPrefix + "*",
+			})
+			continue
+		}
+		object.Kind = ""
+		found = append(found, declaration{rankScaledObject, name, object})
+	}
+	for _, hpa := range o.HPAs {
+		// KEDA copies a ScaledObject's annotations to the HPA that it makes.
+		if len(hpa.MadeFor) == 0 && scaledobject.Declares(hpa.Annotations) {
+			found = append(found, declaration{rankHPA, objectKey{groupAutoscaling, kindHPA, hpa.Namespace, hpa.Name}, hpa.object()})
+		}
+	}
+	found = append(found, o.declaredWorkloads()...)
+	slices.SortFunc(found, compareDeclarations)
+	return found
+}
+
+// declaredWorkloads returns the workloads whose annotations declare a variant, each with the bounds between which it is scaled
+// today.
+func (o Objects) declaredWorkloads() (found []declaration) {
+	for _, target := range o.Targets {
+		// A Deployment's annotations are copied to its ReplicaSets.
+		if target.Controller == (fleet.TargetID{}) && scaledobject.Declares(target.Annotations) {
+			found = append(found, declaration{rankWorkload, targetKey(target.ID), target.object()})
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	bounds := o.bounds()
+	for i := range found {
+		spec, own := &found[i].object.Spec, bounds[found[i].name].object.Spec
+		spec.MinReplicaCount, spec.MaxReplicaCount, spec.IdleReplicaCount = own.MinReplicaCount, own.MaxReplicaCount, own.IdleReplicaCount
+	}
+	return found
+}
+
+// bounds returns for each target what scales it today: a ScaledObject, else an HPA, of several the oldest.
+func (o Objects) bounds() map[objectKey]declaration {
+	bounds := map[objectKey]declaration{}
+	note := func(key objectKey, d declaration) {
+		if other, found := bounds[key]; !found || compareDeclarations(d, other) < 0 {
+			bounds[key] = d
+		}
+	}
+	for _, object := range o.ScaledObjects {
+		note(targetKey(object.Target()), declaration{rankScaledObject, variantKey(object.Metadata.Namespace, object.Metadata.Name), object})
+	}
+	for _, hpa := range o.HPAs {
+		note(targetKey(hpa.Target), declaration{rankHPA, objectKey{groupAutoscaling, kindHPA, hpa.Namespace, hpa.Name}, hpa.object()})
+	}
+	return bounds
+}
+
+// object returns the HPA in the form of a ScaledObject.
+func (h HPA) object() scaledobject.Object {
+	return scaledobject.Object{
+		Metadata: scaledobject.Meta{Name: h.Name, Namespace: h.Namespace, CreationTimestamp: h.Created, Annotations: h.Annotations},
+		Spec: scaledobject.Spec{
+			ScaleTargetRef:  scaledobject.TargetRef{APIVersion: h.Target.APIVersion, Kind: h.Target.Kind, Name: h.Target.Name},
+			MinReplicaCount: h.Min, MaxReplicaCount: h.Max,
+		},
+	}
+}
+
+// object returns the workload in the form of a ScaledObject that scales it.
+func (t Target) object() scaledobject.Object {
+	return scaledobject.Object{
+		Metadata: scaledobject.Meta{Name: t.ID.Name, Namespace: t.ID.Namespace, CreationTimestamp: t.Created, Annotations: t.Annotations},
+		Spec:     scaledobject.Spec{ScaleTargetRef: scaledobject.TargetRef{APIVersion: t.ID.APIVersion, Kind: t.ID.Kind, Name: t.ID.Name}},
+	}
+}

@@ -1,0 +1,232 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+const model = "annotations: {wva.dev/modelID: m}"
+
+// annotatedDeployment returns the Deployment llm/NAME with further lines of its metadata.
+func annotatedDeployment(name, meta string) string {
+	return fmt.Sprintf(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %s, namespace: llm, creationTimestamp: "2026-01-01T00:00:00Z", %s}
+spec:
+  replicas: 3
+  template: {spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}, containers: [{name: e, resources: {limits: {nvidia.com/gpu: 2}}}]}}`, name, meta)
+}
+
+// otherObject returns the ScaledObject llm/NAME of a target, with a trigger that is not ours.
+func otherObject(name, target, meta string) string {
+	return fmt.Sprintf(`apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: %s, namespace: llm, creationTimestamp: "2026-01-01T00:00:00Z", %s}
+spec:
+  scaleTargetRef: {name: %s}
+  minReplicaCount: 2
+  maxReplicaCount: 9
+  triggers: [{type: prometheus, metadata: {query: up}}]`, name, meta, target)
+}
+
+func deploymentID(name string) fleet.TargetID {
+	return fleet.TargetID{Namespace: "llm", APIVersion: "apps/v1", Kind: "Deployment", Name: name}
+}
+
+// advisory returns the advisory variants of the tables by name, with the workload of each.
+func advisory(t *testing.T, tables Tables) map[string]fleet.Variant {
+	t.Helper()
+	variants := map[string]fleet.Variant{}
+	for _, v := range tables.Variants {
+		if v.Advisory {
+			require.Equal(t, "llm", v.ID.Namespace)
+			require.True(t, slices.ContainsFunc(tables.Workloads, func(w fleet.Workload) bool { return w.ID == v.Target }), v.Target)
+			variants[v.ID.Name] = v
+		}
+	}
+	return variants
+}
+
+func TestAnnotationsOfAWorkloadMakeItAnAdvisoryVariant(t *testing.T) {
+	group := `apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: group, namespace: llm, annotations: {wva.dev/modelID: big, wva.dev/accelerator: H200, wva.dev/gpusPerReplica: "16"}}
+spec: {replicas: 2, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: e}]}}}}`
+	set := `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: set, namespace: llm, annotations: {wva.dev/modelID: m, wva.dev/maxReplicaCount: "4"}}
+spec: {replicas: 1}`
+	custom := `apiVersion: example.com/v1
+kind: Server
+metadata: {name: server, namespace: llm, annotations: {wva.dev/modelID: m}}
+spec: {replicas: 5}`
+	tables := objectsOf(t, group, set, custom, annotatedDeployment("a", model), deployment("other", 1, "image: x")).Tables(Options{})
+	require.Empty(t, tables.Problems)
+	found := advisory(t, tables)
+	require.Len(t, found, 4)
+	require.Len(t, tables.Variants, 4)
+	a := found["a"]
+	require.Equal(t, deploymentID("a"), a.Target)
+	require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "m"}, a.Model)
+	require.Equal(t, fleet.Accelerator("L4"), a.Accelerator, "as the pod template says")
+	require.Equal(t, 2, a.GPUsPerReplica)
+	require.Equal(t, fleet.Range{Min: 0, Max: 100}, a.Range, "nothing bounds it, so KEDA's defaults do")
+	require.Equal(t, "2026-01-01T00:00:00Z", a.Created.Format("2006-01-02T15:04:05Z07:00"))
+	require.Equal(t, fleet.Range{Min: 0, Max: 4}, found["set"].Range)
+	require.Equal(t, 16, found["group"].GPUsPerReplica, "the annotation goes before the template")
+	require.Equal(t, "Server", found["server"].Target.Kind)
+}
+
+func TestAnnotationsOfAnAutoscalerMakeItsTargetAnAdvisoryVariant(t *testing.T) {
+	plain := deployment("a", 3, "image: x")
+	t.Run("a ScaledObject of any trigger", func(t *testing.T) {
+		v := advisory(t, objectsOf(t, plain, otherObject("keda", "a", model)).Tables(Options{}))["keda"]
+		require.Equal(t, deploymentID("a"), v.Target)
+		require.Equal(t, fleet.Range{Min: 2, Max: 9}, v.Range)
+	})
+	t.Run("a HorizontalPodAutoscaler", func(t *testing.T) {
+		tables := objectsOf(t, plain, hpa("cpu", `annotations: {wva.dev/modelID: m, wva.dev/minReplicaCount: "0"}`)).Tables(Options{})
+		require.Equal(t, fleet.Range{Min: 0, Max: 3}, advisory(t, tables)["cpu"].Range, "an HPA cannot say zero, the annotation can")
+		require.Empty(t, tables.Workloads[0].ForeignAutoscaler, "what scales it today is no foreign hand")
+		require.Empty(t, tables.Problems)
+	})
+	t.Run("whose target was not found", func(t *testing.T) {
+		tables := objectsOf(t, hpa("cpu", model)).Tables(Options{})
+		require.Len(t, tables.Variants, 1)
+		require.Len(t, tables.Problems, 1)
+		require.Equal(t, "HorizontalPodAutoscaler llm/cpu", tables.Problems[0].Object)
+	})
+}
+
+func TestBoundsOfAnAdvisoryWorkloadAreThoseOfWhatScalesIt(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		others []string
+		want   fleet.Range
+	}{
+		{"a ScaledObject", []string{otherObject("keda", "a", "")}, fleet.Range{Min: 2, Max: 9}},
+		{"an HPA", []string{hpa("cpu", "")}, fleet.Range{Min: 1, Max: 3}},
+		{"the ScaledObject before the HPA that KEDA makes for it", []string{hpa("keda-hpa-keda", ""), otherObject("keda", "a", "")}, fleet.Range{Min: 2, Max: 9}},
+		{"of another target", []string{otherObject("keda", "b", "")}, fleet.Range{Min: 0, Max: 100}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tables := objectsOf(t, append(test.others, annotatedDeployment("a", model))...).Tables(Options{})
+			require.Equal(t, test.want, advisory(t, tables)["a"].Range)
+			require.Empty(t, tables.Problems)
+		})
+	}
+}
+
+func TestFirstOfTwoDeclarationsOfATargetIsTheWorkloadsThenTheScaledObjectsThenTheHPAs(t *testing.T) {
+	older := `annotations: {wva.dev/modelID: m}, creationTimestamp: "2025-01-01T00:00:00Z"`
+	for _, test := range []struct {
+		name    string
+		objects []string
+		want    string
+		told    []string // who is told that it does not count
+	}{
+		{
+			"all three", []string{annotatedDeployment("a", model), otherObject("keda", "a", model), hpa("cpu", model)}, "a",
+			[]string{"HorizontalPodAutoscaler llm/cpu", "ScaledObject llm/keda"},
+		},
+		{"without the workload", []string{annotatedDeployment("a", "labels: {}"), otherObject("keda", "a", model), hpa("cpu", model)}, "keda", []string{"HorizontalPodAutoscaler llm/cpu"}},
+		{"the older of two HPAs", []string{annotatedDeployment("a", "labels: {}"), hpa("cpu", model+`, creationTimestamp: "2026-01-01T00:00:00Z"`), hpa("mem", older)}, "mem", []string{"HorizontalPodAutoscaler llm/cpu"}},
+		{"the first of two by name", []string{annotatedDeployment("a", "labels: {}"), hpa("mem", model), hpa("cpu", model)}, "cpu", []string{"HorizontalPodAutoscaler llm/mem"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			objects := objectsOf(t, test.objects...)
+			tables := objects.Tables(Options{})
+			require.Len(t, tables.Variants, 1)
+			require.Contains(t, advisory(t, tables), test.want)
+			require.Equal(t, test.told, problemObjects(tables))
+			slices.Reverse(objects.ScaledObjects)
+			slices.Reverse(objects.HPAs)
+			slices.Reverse(objects.Targets)
+			require.Equal(t, tables, objects.Tables(Options{}), "in any order")
+		})
+	}
+}
+
+func problemObjects(tables Tables) []string {
+	var names []string
+	for _, problem := range tables.Problems {
+		names = append(names, problem.Object)
+	}
+	return names
+}
+
+func TestVariantThatIsScaledIsNeverAdvisory(t *testing.T) {
+	plain := deployment("a", 3, "image: x")
+	annotated := func(manifest string) Objects {
+		objects := objectsOf(t, manifest)
+		objects.ScaledObjects[0].Metadata.Annotations = map[string]string{"wva.dev/modelID": "other", "wva.dev/variantCost": "99"}
+		return objects
+	}
+	for _, test := range []struct {
+		name    string
+		objects Objects
+		told    string
+	}{
+		{"its own annotations", annotated(scaled("a")), "ScaledObject llm/a"},
+		{"its target's annotations", objectsOf(t, scaled("b"), annotatedDeployment("b", model)), "Deployment llm/b"},
+		{"annotations of another autoscaler of its target", objectsOf(t, scaled("a"), otherObject("keda", "a", model)), "ScaledObject llm/keda"},
+		{"annotations of an object with its name", objectsOf(t, scaledTo("c", "{name: a}"), annotatedDeployment("c", model)), "Deployment llm/c"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.objects.Append(objectsOf(t, plain))
+			tables := test.objects.Tables(Options{})
+			require.Len(t, tables.Variants, 1)
+			require.False(t, tables.Variants[0].Advisory)
+			require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "m"}, tables.Variants[0].Model)
+			require.InDelta(t, 10, tables.Variants[0].Cost, 0, "the default of the trigger")
+			require.Equal(t, []string{test.told}, problemObjects(tables))
+			require.NotEmpty(t, tables.Problems[0].Remedy)
+		})
+	}
+}
+
+func TestTwoAdvisoryVariantsOfOneNameAreOne(t *testing.T) {
+	set := "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: llm, annotations: {wva.dev/modelID: m}, creationTimestamp: \"2026-01-02T00:00:00Z\"}\nspec: {replicas: 1}"
+	tables := objectsOf(t, set, annotatedDeployment("a", model)).Tables(Options{})
+	require.Equal(t, deploymentID("a"), advisory(t, tables)["a"].Target, "the older one")
+	require.Equal(t, []string{"StatefulSet llm/a"}, problemObjects(tables))
+	require.Contains(t, tables.Problems[0].Text, "Deployment llm/a makes a variant of the same name")
+}
+
+func TestAnnotationsThatAControllerCopiedDeclareNothing(t *testing.T) {
+	replicaSet := `apiVersion: apps/v1
+kind: ReplicaSet
+metadata:
+  name: a-5f
+  namespace: llm
+  annotations: {wva.dev/modelID: m}
+  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: a, controller: true, uid: u}]
+spec: {replicas: 3}`
+	made := hpa("keda-hpa-keda", model+", ownerReferences: [{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, name: keda, controller: true, uid: u}]")
+	tables := objectsOf(t, replicaSet, annotatedDeployment("a", model)).Tables(Options{})
+	require.Len(t, advisory(t, tables), 1)
+	require.Empty(t, tables.Problems)
+	tables = objectsOf(t, deployment("a", 1, "image: x"), made, otherObject("keda", "a", model)).Tables(Options{})
+	require.Contains(t, advisory(t, tables), "keda")
+	require.Empty(t, tables.Problems)
+}
+
+func TestFaultyAnnotationsAreProblemsOfTheObjectThatHasThem(t *testing.T) {
+	tables := objectsOf(t, annotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap, wva.dev/maxReplicaCount: few}`)).Tables(Options{})
+	v := advisory(t, tables)["a"]
+	require.Contains(t, v.Fault, `wva.dev/variantCost "cheap"`)
+	require.Contains(t, v.Fault, `wva.dev/maxReplicaCount "few"`)
+	require.Equal(t, []string{"Deployment llm/a", "Deployment llm/a"}, problemObjects(tables))
+}
+
+func TestAdvisoryVariantRunsOnTheNodesOfItsPods(t *testing.T) {
+	tables := objectsOf(t, scaledTo("gone", "{name: gone}"), hpa("cpu", model), deployment("a", 1, "image: x"), node("l4", "NVIDIA-L4", ""),
+		pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:01:00", spec: "nodeName: l4\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String()).Tables(Options{})
+	require.Equal(t, fleet.Accelerator("L4"), advisory(t, tables)["cpu"].Accelerator)
+	require.Len(t, tables.Workloads[0].Pods, 1)
+}

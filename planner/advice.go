@@ -1,0 +1,82 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// apart returns the snapshot of the variants that are scaled, and that of the advisory ones. What is declared for advice does
+// not reach the numbers of the others in any way.
+func apart(s fleet.Snapshot) (scaled, advisory fleet.Snapshot) {
+	if !slices.ContainsFunc(s.Variants, isAdvisory) {
+		return s, fleet.Snapshot{}
+	}
+	scaled, advisory = s, s
+	scaled.Variants = slices.DeleteFunc(slices.Clone(s.Variants), isAdvisory)
+	advisory.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v fleet.Variant) bool { return !v.Advisory })
+	return scaled, advisory
+}
+
+func isAdvisory(v fleet.Variant) bool { return v.Advisory }
+
+// taken is what variants that are scaled have, so that advisory ones do not.
+type taken struct {
+	targets map[targetKey]fleet.VariantID
+	models  map[fleet.ModelID]fleet.VariantID
+	names   map[modelKey]*model // in the engines' metrics
+}
+
+// takenBy returns what the variants have that are scaled, of several the first by name.
+func takenBy(scaled []fleet.Variant, names map[modelKey]*model) *taken {
+	t := &taken{targets: map[targetKey]fleet.VariantID{}, models: map[fleet.ModelID]fleet.VariantID{}, names: names}
+	for _, v := range scaled {
+		if first, found := t.models[v.Model]; !found || v.ID.Compare(first) < 0 {
+			t.models[v.Model] = v.ID
+		}
+		if first, found := t.targets[keyOf(v.Target)]; v.Target.Name != "" && (!found || v.ID.Compare(first) < 0) {
+			t.targets[keyOf(v.Target)] = v.ID
+		}
+	}
+	return t
+}
+
+// excludes reports whether a variant takes no part in its model, and notes why.
+func (x *index) excludes(v *variant) bool {
+	if x.taken != nil {
+		if owner, found := x.taken.targets[v.target]; found {
+			v.aside = reason(fleet.CodeTargetClaimed, "ScaledObject %s has %s scaled already; remove the annotations", owner, v.Target)
+			return true
+		}
+	}
+	if text := fault(v.Variant); text != "" {
+		v.aside = reason(fleet.CodeInvalidDefinition, "%s", text)
+		return true
+	}
+	if x.taken != nil {
+		if other, found := x.taken.models[v.Model]; found {
+			v.aside = reason(fleet.CodeModelScaled, "variants of the model are scaled already, such as %s, and do not depend on this one; "+
+				"give it a ScaledObject with a trigger of ours to have all decided together", other)
+			return true
+		}
+	}
+	return false
+}
+
+// advise adds to a plan what another one decides of advisory variants. Contradictions count where advisory ones alone are part
+// of them: nobody else is to be told.
+func advise(plan *fleet.Plan, advised fleet.Plan) {
+	own := make(map[fleet.VariantID]bool)
+	for _, d := range advised.Decisions() {
+		own[d.Variant] = true
+		plan.Advice = append(plan.Advice, fleet.Advise(d))
+	}
+	for _, c := range advised.Conflicts {
+		if !slices.ContainsFunc(c.Variants, func(id fleet.VariantID) bool { return !own[id] }) {
+			plan.Conflicts = append(plan.Conflicts, c)
+		}
+	}
+	slices.SortFunc(plan.Conflicts, fleet.Conflict.Compare)
+	plan.Models = append(plan.Models, advised.Models...)
+	slices.SortFunc(plan.Models, func(a, b fleet.ModelPlan) int { return a.ID.Compare(b.ID) })
+}

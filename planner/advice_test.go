@@ -1,0 +1,167 @@
+package planner
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+func advisory(v *fleet.Variant) { v.Advisory = true }
+
+// otherModel makes a variant an advisory one of a model of its own, and reportOther its replicas report under that name.
+func otherModel(v *fleet.Variant) { v.Advisory, v.Model.Name = true, "other" }
+
+func reportOther(u *fleet.Usage) { u.Model = "other" }
+
+// adviceByName returns what is advised, by name, where nothing but advice is in the plan.
+func adviceOf(t *testing.T, s *scenario) map[string]fleet.Advice {
+	t.Helper()
+	advice := map[string]fleet.Advice{}
+	for _, a := range Plan(s.Snapshot, Policy{}).Advice {
+		advice[a.Variant.Name] = a
+	}
+	return advice
+}
+
+func TestAdvisoryVariantsAreDecidedAsIfTheyWereScaled(t *testing.T) {
+	for name, s := range goldens() {
+		t.Run(name, func(t *testing.T) {
+			s.Standing = nil // advice does not stand
+			for i := range s.Workloads {
+				s.Workloads[i].ForeignAutoscaler = ""
+			}
+			for i := range s.Variants {
+				s.Variants[i].Advisory = false
+			}
+			want := Plan(s.Snapshot, Policy{})
+			for i := range s.Variants {
+				s.Variants[i].Advisory = true
+			}
+			for i := range s.Workloads {
+				s.Workloads[i].ForeignAutoscaler = "cpu"
+			}
+			got := Plan(s.Snapshot, Policy{})
+			if len(got.Targets)+len(got.Held) > 0 || got.Cost != 0 {
+				t.Errorf("targets %+v, held %+v at %v, want none: KEDA is not to be told", got.Targets, got.Held, got.Cost)
+			}
+			var advice []fleet.Advice
+			for _, d := range want.Decisions() {
+				advice = append(advice, fleet.Advise(d))
+			}
+			if !reflect.DeepEqual(got.Advice, advice) || !reflect.DeepEqual(got.Models, want.Models) || !reflect.DeepEqual(got.Conflicts, want.Conflicts) {
+				t.Errorf("advised\n%+v\nwant\n%+v", got, want)
+			}
+		})
+	}
+}
+
+// rivals are declarations that would change the decisions about the first variant if they counted.
+func rivals(s *scenario) []fleet.Variant {
+	older := func(name string, change func(*fleet.Variant)) fleet.Variant {
+		v := s.Variants[0]
+		v.ID.Name, v.Target.Name, v.Advisory, v.Created = name, name, true, time.Unix(1, 0).UTC()
+		v.Fault, v.Refused, v.Triggers, v.Pause = "", "", 0, fleet.Pause{}
+		change(&v)
+		return v
+	}
+	return []fleet.Variant{
+		older("contradicts", func(v *fleet.Variant) { v.Cost, v.Objective = 99, fleet.Objective{ITL: time.Nanosecond} }),
+		older("claims", func(v *fleet.Variant) { v.Target = s.Variants[0].Target }),
+		older("namesake", func(v *fleet.Variant) { v.Model.Name, v.ServedName = "namesake", v.EngineModel() }),
+		older("two-names", func(v *fleet.Variant) { v.ServedName = "second-name" }),
+		older("broken", func(v *fleet.Variant) { v.Fault = "role: no" }),
+		older("takes-over", func(v *fleet.Variant) { v.Cost = 0 }),
+	}
+}
+
+func TestAdvisoryVariantsChangeNoNumberThatIsNotAdvice(t *testing.T) {
+	for name, s := range goldens() {
+		t.Run(name, func(t *testing.T) {
+			for i := range s.Variants {
+				s.Variants[i].Advisory = false
+			}
+			added := cheap(group{ready: 4, running: 1, kv: 0.01, rate: 1})
+			added.name = "takes-over"
+			s.add(added) // its workload and what it reports are there with and without the declaration
+			s.Variants = s.Variants[:len(s.Variants)-1]
+			want := Plan(s.Snapshot, Policy{})
+			s.Variants = append(rivals(s), s.Variants...)
+			got := Plan(s.Snapshot, Policy{})
+			if len(got.Advice) != len(rivals(s)) {
+				t.Errorf("%d pieces of advice, want %d", len(got.Advice), len(rivals(s)))
+			}
+			got.Advice = nil
+			got.Models = slices.DeleteFunc(got.Models, func(m fleet.ModelPlan) bool { return m.ID.Name == "namesake" })
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("with declarations\n%+v\nwithout\n%+v", got, want)
+			}
+		})
+	}
+}
+
+func TestAdvisoryVariantOfWhatIsScaledIsToldSo(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6}))
+	s.Variants = append(s.Variants, rivals(s)...)
+	advice := adviceOf(t, s)
+	for name, want := range map[string]fleet.Code{
+		"contradicts": fleet.CodeModelScaled, "claims": fleet.CodeTargetClaimed, "namesake": fleet.CodeInvalidDefinition, "broken": fleet.CodeInvalidDefinition,
+	} {
+		if a := advice[name]; a.Reason.Code != want || !a.Held || !strings.Contains(a.Reason.Text, "; ") && name != "broken" {
+			t.Errorf("%s: %+v, want it held with the code %s and a remedy", name, a, want)
+		}
+	}
+	if a := advice["claims"]; !a.Known || a.Replicas != 2 || !strings.Contains(a.Reason.Text, "shop/cheap") {
+		t.Errorf("%+v, want what runs, and who scales it", a)
+	}
+}
+
+func TestAdviceSaysWhatItWouldSave(t *testing.T) {
+	quiet := group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: advisory}
+	a := adviceOf(t, newScenario(cheap(quiet)))["cheap"]
+	if saved, known := a.Saved(); !known || a.Replicas != 2 || a.CostNow != 6 || a.Cost != 2 || saved != 4 || a.Reason.Code != fleet.CodeScaleDown {
+		t.Errorf("%+v saves %v, want 2 of 6 replicas at 1 an hour to save 4", a, saved)
+	}
+	t.Run("less than nothing where more is needed", func(t *testing.T) {
+		a := adviceOf(t, newScenario(cheap(group{ready: 2, running: 100, waiting: 200, kv: 0.95, rate: 6, variant: advisory})))["cheap"]
+		if saved, known := a.Saved(); !known || saved >= 0 {
+			t.Errorf("%+v saves %v, want it to cost more", a, saved)
+		}
+	})
+	t.Run("nothing while it cannot be decided", func(t *testing.T) {
+		quiet := quiet
+		quiet.mute = true
+		a := adviceOf(t, newScenario(cheap(quiet)).standing("cheap", 1, time.Minute))["cheap"]
+		if saved, known := a.Saved(); !known || saved != 0 || !a.Held || a.Replicas != 6 {
+			t.Errorf("%+v saves %v, want what runs to stay", a, saved)
+		}
+	})
+	t.Run("an unknown sum where the workload was not seen", func(t *testing.T) {
+		a := adviceOf(t, newScenario(cheap(group{absent: true, variant: advisory})))["cheap"]
+		if saved, known := a.Saved(); known || saved != 0 || a.Known {
+			t.Errorf("%+v saves %v, want nothing to be known", a, saved)
+		}
+	})
+}
+
+func TestAdviceIsNoNotice(t *testing.T) {
+	s := newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: advisory}))
+	before := Plan(s.Snapshot, Policy{})
+	s.Variants[0].Fault = "role: no"
+	if notices := Notices(before, Plan(s.Snapshot, Policy{})); len(notices) > 0 {
+		t.Errorf("%+v, want none", notices)
+	}
+}
+
+func TestNumberThatStoodBeforeAVariantBecameAdvisoryDoesNotStandForIt(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, mute: true, variant: advisory})).standing("cheap", 9, time.Minute)
+	if a := adviceOf(t, s)["cheap"]; a.Replicas != 3 || !a.Held {
+		t.Errorf("%+v, want what runs", a)
+	}
+	if rows := Plan(s.Snapshot, Policy{}).Standing(); len(rows) != 1 || !rows[0].Decided.IsZero() || rows[0].Accelerator != "L40S" {
+		t.Errorf("standing %+v, want the accelerator and no number", rows)
+	}
+}
