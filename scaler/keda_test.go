@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -401,8 +402,12 @@ func TestAStuckSendDelaysNobody(t *testing.T) {
 
 	l := w.listen(w.keda(), "b")
 	require.True(t, <-l.received)
-	for range 3 {
+	for sent := range uint64(3) {
+		for w.server.Pushes() <= sent {
+			runtime.Gosched() // what was received may not have been taken back yet
+		}
 		w.clock.Step(4 * time.Second)
+		w.server.pusher.nudge() // it may have read the clock before the step
 		require.True(t, <-l.received)
 	}
 	close(stuck.released)
