@@ -129,6 +129,8 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 		"--root-ca-file", c.path("servers.crt"),
 		"--kube-api-qps", "300", "--kube-api-burst", "600",
 		// The defaults, 15 s and 5 min, are for clusters that nobody waits for.
+		// A machine that is busy may be late with the leases of its pretended nodes, whose pods must not be unready for it.
+		"--node-monitor-grace-period", "5m",
 		"--horizontal-pod-autoscaler-sync-period", "2s", "--horizontal-pod-autoscaler-downscale-stabilization", "10s",
 	})
 	if err != nil {

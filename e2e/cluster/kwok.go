@@ -45,7 +45,7 @@ func (c *Cluster) startKWOK(ctx context.Context) error {
 	}
 	err := c.run(kwok, []string{
 		"--kubeconfig", c.Kubeconfig, "--config", c.path("stages.yaml"), "--cidr", pods, "--node-ip", advertised,
-		"--manage-nodes-with-annotation-selector", "kwok.x-k8s.io/node=fake",
+		"--manage-nodes-with-annotation-selector", "kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds", "40",
 	})
 	if err != nil {
 		return err

@@ -19,6 +19,8 @@ const (
 	patience = 20 * time.Second
 	// deadline bounds what takes windows, decisions, KEDA's polls and the HPA's.
 	deadline = 90 * time.Second
+	// settled is how long a number has to stay.
+	settled = 6 * time.Second
 	// tick is the time between two looks.
 	tick = 20 * time.Millisecond
 )

@@ -76,7 +76,7 @@ func (s spec) scaledObject(address string) *unstructured.Unstructured {
 func (w *world) declare(s spec) {
 	w.Helper()
 	w.deploy(s)
-	w.scale(s)
+	w.create(s.scaledObject(w.address))
 }
 
 func (w *world) deploy(s spec) {
@@ -85,9 +85,9 @@ func (w *world) deploy(s spec) {
 	require.NoError(w, err)
 }
 
-func (w *world) scale(s spec) {
+func (w *world) create(object *unstructured.Unstructured) {
 	w.Helper()
-	_, err := w.objects.Create(w.Context(), s.scaledObject(w.address), metav1.CreateOptions{})
+	_, err := w.objects.Create(w.Context(), object, metav1.CreateOptions{})
 	require.NoError(w, err)
 }
 

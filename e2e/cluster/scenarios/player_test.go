@@ -142,8 +142,8 @@ func (p *player) engine(now time.Time, pod corev1.Pod, model string, perSecond f
 		t = &totals{}
 		p.totals[pod.Name] = t
 	}
-	served := min(perSecond, carried)
-	t.waiting = max(0, t.waiting+perSecond-carried)
+	served := min(t.waiting+perSecond, carried)
+	t.waiting += perSecond - served
 	t.requests += served
 	own := promstore.Labels("namespace", pod.Namespace, "pod", pod.Name, "job", "vllm", "model_name", model, "engine", "0")
 	config := promstore.Labels("namespace", pod.Namespace, "pod", pod.Name, "job", "vllm", "engine", "0",

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -19,20 +20,27 @@ func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
 	w.declare(v)
 	s.await(v.name, "is decided at zero", func(v *wvav1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
 
-	reaches := func(replicas int) {
+	settles := func(replicas int) {
 		t.Helper()
 		begun := time.Now()
-		eventually(t, deadline, "the Deployment reaches its number", func() bool { return w.replicas(v.name) == replicas })
-		t.Logf("%d replicas after %v", replicas, time.Since(begun).Round(100*time.Millisecond))
+		eventually(t, deadline, fmt.Sprintf("the Deployment settles at %d", replicas), func() bool {
+			for since := time.Now(); w.replicas(v.name) == replicas; time.Sleep(tick) {
+				if time.Since(since) > settled {
+					return true
+				}
+			}
+			return false
+		})
+		t.Logf("settled at %d replicas after %v", replicas, (time.Since(begun) - settled).Round(100*time.Millisecond))
 	}
 	w.player.ask(v.model, 1)
-	reaches(1)
-	w.player.ask(v.model, 10)
-	reaches(5)
+	settles(1)
+	w.player.ask(v.model, 8)
+	settles(5)
 	w.player.ask(v.model, 3)
-	reaches(2)
+	settles(2)
 	w.player.ask(v.model, 0)
-	reaches(0)
+	settles(0)
 }
 
 func TestOnlyTheCheapestVariantIsWokenByAQueue(t *testing.T) {

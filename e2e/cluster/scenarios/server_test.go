@@ -89,6 +89,13 @@ func (s *server) tail() string {
 	return strings.Join(s.log[max(0, len(s.log)-most):], "")
 }
 
+// whole returns all that was logged.
+func (s *server) whole() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.log, "")
+}
+
 // kill ends the server as kill -9 does.
 func (s *server) kill() {
 	_ = s.command.Process.Kill() // it may have ended

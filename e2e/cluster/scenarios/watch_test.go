@@ -49,8 +49,7 @@ func TestAnswersFollowTheObjects(t *testing.T) {
 	twin.name = "twin"
 	object := twin.scaledObject(w.address)
 	object.Object["spec"].(map[string]any)["scaleTargetRef"] = map[string]any{"name": chat.name}
-	_, err = w.objects.Create(t.Context(), object, metav1.CreateOptions{})
-	require.NoError(t, err)
+	w.create(object)
 	s.await(twin.name, "repeats its owner's number", func(v *wvav1.Variant) bool {
 		return v.GetReasonCode() == "TargetClaimed" && v.GetDesiredReplicas() == 3
 	})
