@@ -42,7 +42,16 @@ type Kubernetes struct {
 	QPS                float64
 	Burst              float64
 	MaxCacheAge        time.Duration
+	Events             string // On or Off
+	Advisory           string // On or Off
+	LeaseNamespace     string // empty: the server's own
 }
+
+// What is turned on or off.
+const (
+	On  = "on"
+	Off = "off"
+)
 
 // Log says what is logged, and how.
 type Log struct {

@@ -123,7 +123,7 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.itlStretch": "2", "prometheus.windows.latest": "20s",
 		"saturation.kvSpare": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.lag": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
-		"kubernetes.qps": "7", "kubernetes.burst": "8"}
+		"kubernetes.events": "off", "kubernetes.advisory": "off", "kubernetes.qps": "7", "kubernetes.burst": "8"}
 	for _, s := range config.Settings() {
 		value := special[s.Key]
 		if value == "" {

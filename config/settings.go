@@ -102,6 +102,12 @@ func kubernetesSettings() []Setting {
 			bind(number(1, 10_000), func(c *Config) *float64 { return &c.Kubernetes.Burst })).needsRestart(),
 		row("kubernetes.maxCacheAge", "10m", "How long replicas are believed that the API server has stopped reporting. After it, variants are held at their number.",
 			bind(duration(10*time.Second, day, "10m"), func(c *Config) *time.Duration { return &c.Kubernetes.MaxCacheAge })).needsRestart(),
+		row("kubernetes.advisory", On, "Whether variants that are declared by wva.dev/ annotations on workloads, HPAs and ScaledObjects of others are looked for: on or off. They are decided and explained, and nothing is done.",
+			bind(oneOf(On, Off), k(func(k *Kubernetes) *string { return &k.Advisory }))).needsRestart(),
+		row("kubernetes.events", On, "Whether Kubernetes events are written on ScaledObjects: on or off. One of several replicas writes them.",
+			bind(oneOf(On, Off), k(func(k *Kubernetes) *string { return &k.Events }))).needsRestart(),
+		row("kubernetes.leaseNamespace", "", "Namespace of the lease that says which replica writes events. Default: that of the pod, or of the kubeconfig's context.",
+			bind(optional(oneLine()), k(func(k *Kubernetes) *string { return &k.LeaseNamespace }))).needsRestart(),
 	}
 }
 

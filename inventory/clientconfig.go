@@ -3,6 +3,8 @@ package inventory
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -43,6 +45,22 @@ func ClientConfig(o ClientOptions) (*rest.Config, error) {
 	return config, nil
 }
 
+// inClusterNamespace is where a pod finds the name of its namespace.
+const inClusterNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// ClientNamespace returns the namespace of this process: that of its pod, or of the kubeconfig's context.
+func ClientNamespace(o ClientOptions) (string, error) {
+	if o.Kubeconfig != "" {
+		namespace, _, err := o.load().Namespace()
+		return namespace, err
+	}
+	name, err := os.ReadFile(inClusterNamespace)
+	if err != nil {
+		return "", fmt.Errorf("namespace of this pod: %w; mount a token of its service account", err)
+	}
+	return strings.TrimSpace(string(name)), nil
+}
+
 // ParseSelector reads a selector of labels, as kubectl takes it. An empty text selects everything and is nil.
 func ParseSelector(text string) (labels.Selector, error) {
 	if text == "" {
@@ -66,10 +84,15 @@ func (o ClientOptions) read() (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: o.Context}).ClientConfig()
+	config, err := o.load().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w; write it as kubectl config view --raw prints it", o.Kubeconfig, err)
 	}
 	return config, nil
+}
+
+// load reads the kubeconfig once it is asked for something.
+func (o ClientOptions) load() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: o.Context})
 }

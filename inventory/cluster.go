@@ -32,6 +32,9 @@ type ClusterOptions struct {
 	ExcludedNamespaces []string
 	// NamespaceSelector leaves out the namespaces whose labels do not match. Default: nil, and namespaces are not watched.
 	NamespaceSelector labels.Selector
+	// Advisory has Deployments, StatefulSets and LeaderWorkerSets watched whether a ScaledObject names them or not, so that
+	// those with our annotations are seen. What of them is not served or may not be read blocks nothing. Default: off.
+	Advisory bool
 	// Tables say how objects are read. Default: as its zero value has it.
 	Tables Options
 	// Logger takes a warning for each problem, once, and a line when it is solved. Default: nothing is logged.
@@ -46,7 +49,7 @@ type ClusterOptions struct {
 // Cluster is what an API server shows: ScaledObjects, what they scale, pods, nodes and HPAs.
 //
 // It learns of them by watches, one per kind and, with Namespaces, namespace. A kind of scale target is watched while a
-// variant names it. Tables are made anew when something changed that they rest on; a burst of changes makes them once.
+// variant names it, with Advisory those that may be annotated always. Tables are made anew when something changed that they rest on; a burst of changes makes them once.
 //
 // What cannot be read takes nothing away that was there: while a watch fails, what it last showed stays in force, and a
 // problem says so. A workload is shown only where its kind, the pods and the ScaledObjects of its namespace were listed
@@ -131,7 +134,7 @@ func (c *Cluster) Tables() Tables { return *c.tables.Load() }
 
 // Synced returns a channel that is closed once every kind was listed, or is known not to be readable, and Tables shows it.
 // Nothing may be decided before. A kind of scale target that fails otherwise, and what no workload rests on, is waited for
-// for a minute.
+// for a minute; a kind that no variant names until it first fails.
 func (c *Cluster) Synced() <-chan struct{} { return c.synced }
 
 // Run watches until the context ends, and returns nil once everything that it started has ended. It may run once.

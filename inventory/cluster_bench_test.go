@@ -83,7 +83,7 @@ func largeCluster(b *testing.B, variants int) *Cluster {
 	}
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	c.kinds[schema.GroupKind{Group: "apps", Kind: "Deployment"}] = kind{asked: true, found: true, checked: time.Now(), resource: deployments}
-	c.wanted, c.arranged = wanted{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {"v1"}}, true
+	c.wanted, c.arranged = wanted{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {[]string{"v1"}, true}}, true
 	for id, r := range c.needed() {
 		f := c.newFeed(id, r)
 		f.health.listed = true
@@ -141,6 +141,48 @@ func BenchmarkPodMemory(b *testing.B) {
 		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
 	}
 	runtime.KeepAlive(f)
+}
+
+// BenchmarkDeploymentMemory says what 10,000 Deployments take, each time it is run.
+func BenchmarkDeploymentMemory(b *testing.B) {
+	const deployments = 10000
+	c := largeCluster(b, 0)
+	f := c.feeds[feedID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
+	template := servingDeploymentJSON(b)
+	for b.Loop() {
+		clear(f.rows)
+		before := heap()
+		for i := range deployments {
+			u := received(b, template)
+			u.SetName(fmt.Sprint("chat-", i))
+			f.take(u)
+		}
+		b.ReportMetric(float64(heap()-before)/deployments, "B/deployment")
+	}
+	runtime.KeepAlive(f)
+}
+
+// servingDeploymentJSON returns a Deployment of serving pods as the API server sends it.
+func servingDeploymentJSON(b *testing.B) []byte {
+	pod := servingPod("chat", 0)
+	template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "chat"}}, "spec": pod.Object["spec"]}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec":   map[string]any{"replicas": int64(5), "selector": map[string]any{"matchLabels": map[string]any{"app": "chat"}}, "template": template},
+		"status": map[string]any{"replicas": int64(5), "readyReplicas": int64(5)},
+	}}
+	u.SetAPIVersion("apps/v1")
+	u.SetKind(kindDeployment)
+	u.SetNamespace("llm")
+	u.SetUID(pod.GetUID())
+	u.SetResourceVersion("1")
+	u.SetCreationTimestamp(pod.GetCreationTimestamp())
+	u.SetLabels(pod.GetLabels())
+	u.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": "3"})
+	data, err := u.MarshalJSON()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return data
 }
 
 func heap() uint64 {

@@ -119,7 +119,7 @@ func (c *Cluster) needed() map[feedID]recipe {
 	}
 	for id := range c.wanted {
 		if k := c.kinds[id.GroupKind]; k.found {
-			needed[feedID{k.resource, id.namespace}] = recipe{cause: causeWorkload, kind: id.Kind, shape: targetShape(), replicas: k.replicas}
+			needed[feedID{k.resource, id.namespace}] = recipe{cause: causeWorkload, kind: id.Kind, shape: targetShape(k.replicas == nil), replicas: k.replicas}
 		}
 	}
 	return needed
@@ -205,6 +205,8 @@ type feedState struct {
 	cause  string
 	health health
 	rows   int
+	// unnamed is true where it shows a kind that no variant names, which is watched for its annotations.
+	unnamed bool
 }
 
 func (f *feed) state() feedState {

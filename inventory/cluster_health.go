@@ -64,11 +64,12 @@ func (h health) refused() bool {
 const giveUpAfter = time.Minute
 
 // settled reports whether the feed shows what it can, and where it does not, when it will be given up; the zero time where
-// never: without ScaledObjects, pods and chosen namespaces there is nothing to decide.
+// never: without ScaledObjects, pods and chosen namespaces there is nothing to decide. A kind that no variant names is given
+// up at its first failure.
 func (s feedState) settled(now time.Time) (bool, time.Time) {
 	isNeeded := s.holds() && s.cause != causeWorkload
 	switch {
-	case s.health.listed || s.health.refused():
+	case s.health.listed || s.health.refused() || (s.unnamed && s.health.failure != nil):
 		return true, time.Time{}
 	case isNeeded || s.health.failure == nil:
 		return false, time.Time{}
@@ -142,13 +143,16 @@ func (s feedState) unseen() string {
 	case causeNamespace:
 		return "no namespace is chosen"
 	}
+	if s.unnamed {
+		return "variants that its annotations declare are not seen"
+	}
 	return "variants that need it are held"
 }
 
 // problem returns what is wrong with a feed; false where nothing is.
 func (s feedState) problem(trusted bool) (Problem, bool) {
 	failure := s.health.failure
-	if failure == nil {
+	if failure == nil || (s.unnamed && failure.class == failedUnknown) {
 		return Problem{}, false
 	}
 	since := failure.since.UTC().Format("2006-01-02 15:04 UTC")

@@ -12,28 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/wva-project/wva/fleet"
 )
 
 const (
 	// discoverEvery is how often at most the API server is asked which kinds there are, while a variant names one that is
 	// not known.
 	discoverEvery = 30 * time.Second
+	// discoverUnnamedEvery is how often where no variant names it: most clusters never serve all kinds that may be annotated.
+	discoverUnnamedEvery = 10 * time.Minute
 	// retryDiscovery is when it is asked again after it did not answer.
 	retryDiscovery = 5 * time.Second
 	// requestLimit is how long a single request may take.
 	requestLimit = 10 * time.Second
 )
-
-// kindID is a kind of scale target, and where it is watched; an empty namespace is everywhere.
-type kindID struct {
-	schema.GroupKind
-	namespace string
-}
-
-// wanted is the kinds that variants name, each with the versions that they write, sorted.
-type wanted map[kindID][]string
 
 // kind is what is known of a kind of scale target. The zero value was not asked for yet.
 type kind struct {
@@ -47,56 +38,23 @@ type kind struct {
 	retry    time.Duration // when to ask again, where it was not found
 }
 
-// wants returns the kinds that the variants name.
-func (c *Cluster) wants(variants []fleet.Variant) wanted {
-	w := wanted{}
-	for _, v := range variants {
-		version, err := schema.ParseGroupVersion(v.Target.APIVersion)
-		if err != nil || v.Target.Kind == "" || v.Target.Name == "" {
-			continue
-		}
-		id := kindID{GroupKind: version.WithKind(v.Target.Kind).GroupKind()}
-		if len(c.options.Namespaces) > 0 {
-			id.namespace = v.Target.Namespace
-		}
-		if !slices.Contains(w[id], version.Version) {
-			w[id] = append(w[id], version.Version)
-			slices.Sort(w[id])
-		}
-	}
-	return w
-}
-
-// want makes the supervisor watch the kinds, where they are others than before.
-func (c *Cluster) want(w wanted) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !maps.EqualFunc(w, c.wanted, slices.Equal) {
-		c.wanted = w
-		c.rearrange()
-	}
-}
-
 // resolveKinds asks which resources the wanted kinds are, and returns when to ask again; 0 where that is not needed.
 func (c *Cluster) resolveKinds(ctx context.Context) (again time.Duration) {
 	c.mu.Lock()
-	versions := map[schema.GroupKind][]string{}
-	for id, more := range c.wanted {
-		versions[id.GroupKind] = append(versions[id.GroupKind], more...)
-	}
-	known := make(map[schema.GroupKind]kind, len(versions))
-	for gk := range versions {
+	demands := c.wanted.byKind()
+	known := make(map[schema.GroupKind]kind, len(demands))
+	for gk := range demands {
 		known[gk] = c.kinds[gk]
 	}
 	c.mu.Unlock()
-	for _, gk := range slices.SortedFunc(maps.Keys(versions), compareKinds) {
-		isGone := c.isGone(known[gk])
-		if known[gk].isDue(isGone) {
-			known[gk] = c.lookUp(ctx, gk, slices.Compact(slices.Sorted(slices.Values(versions[gk])))).after(known[gk])
+	for _, gk := range slices.SortedFunc(maps.Keys(demands), compareKinds) {
+		isGone, named := c.isGone(known[gk]), demands[gk].named
+		if known[gk].isDue(isGone, named) {
+			known[gk] = c.lookUp(ctx, gk, demands[gk].versions).after(known[gk])
 			c.changes.note(causeWatch)
 		}
-		if k := known[gk]; (isGone || !k.found) && (again == 0 || k.retry < again) {
-			again = k.retry
+		if k := known[gk]; (isGone || !k.found) && (again == 0 || k.wait(named) < again) {
+			again = k.wait(named)
 		}
 	}
 	c.mu.Lock()
@@ -110,13 +68,22 @@ func compareKinds(a, b schema.GroupKind) int {
 }
 
 // isDue reports whether a kind is to be asked for: it never was, or was not found a while ago, or found and is gone.
-func (k kind) isDue(isGone bool) bool {
-	return k.checked.IsZero() || ((isGone || !k.found) && time.Since(k.checked) >= k.retry)
+func (k kind) isDue(isGone, named bool) bool {
+	return k.checked.IsZero() || ((isGone || !k.found) && time.Since(k.checked) >= k.wait(named))
 }
 
-// settled reports whether it is known if the kind can be watched, or it was given up to learn that.
-func (k kind) settled(now time.Time) bool {
-	return k.asked || (!k.since.IsZero() && now.Sub(k.since) >= giveUpAfter)
+// wait returns how long after the last time the kind is asked for again.
+func (k kind) wait(named bool) time.Duration {
+	if k.asked && !k.found && !named {
+		return discoverUnnamedEvery
+	}
+	return k.retry
+}
+
+// settled reports whether it is known if the kind can be watched, or it was given up to learn that: where no variant names
+// it, after the first attempt.
+func (k kind) settled(now time.Time, named bool) bool {
+	return k.asked || (!named && !k.checked.IsZero()) || (!k.since.IsZero() && now.Sub(k.since) >= giveUpAfter)
 }
 
 // isGone reports whether the API server ceased to serve a kind: it may be served in another version now.
@@ -244,17 +211,4 @@ func (c *Cluster) replicasPath(ctx context.Context, gk schema.GroupKind, resourc
 		}
 	}
 	return usual
-}
-
-// problems returns why kinds that variants name are not watched.
-func (w wanted) problems(kinds map[schema.GroupKind]kind) []Problem {
-	unique := map[schema.GroupKind]bool{}
-	var problems []Problem
-	for id := range w {
-		if k := kinds[id.GroupKind]; k.problem != (Problem{}) && !unique[id.GroupKind] {
-			unique[id.GroupKind] = true
-			problems = append(problems, k.problem)
-		}
-	}
-	return problems
 }

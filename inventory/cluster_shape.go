@@ -98,12 +98,28 @@ func autoscalerShape() shape {
 
 func namespaceShape() shape { return objectShape(nil, nil) }
 
-// targetShape is that of whatever is scaled. Where its pods' template stands depends on the kind, so its spec is kept until
-// it is decoded.
-func targetShape() shape {
+// targetShape is that of whatever is scaled. Where its pods' template and its number of replicas stand depends on the kind, so
+// of one that is not known by name the spec is kept until it is decoded.
+//
+// A template is kept whether a variant names the workload or not: one that does may come later, and would need it at once. So
+// any Deployment that is watched takes 3 KB (BenchmarkDeploymentMemory).
+func targetShape(known bool) shape {
 	whole := objectShape(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
 	whole["spec"] = nil
+	if known {
+		template := templateShape()
+		whole["spec"] = fieldsOf("replicas").with("template", template).
+			with("leaderWorkerTemplate", fieldsOf("size").with("leaderTemplate", template).with("workerTemplate", template))
+	}
 	return whole
+}
+
+// templateShape is that of a pod that is to be: what it asks of nodes, and its engine's command line.
+func templateShape() shape {
+	return shape{"spec": fieldsOf("nodeSelector").
+		with("affinity", fieldsOf("nodeAffinity")).
+		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
+		with("initContainers", fieldsOf("name resources restartPolicy"))}
 }
 
 // strip cuts an object down to a shape, and the annotations down to KEDA's and our own.
@@ -119,28 +135,48 @@ func strip(u *unstructured.Unstructured, s shape) {
 	keepExtended(u)
 }
 
-// keepExtended removes from a pod the containers that take nothing which is counted, and from the others what they take
-// of cpu, memory and the like. Accelerators are extended resources: their names hold a slash, and of those a request is
-// never another number than the limit, without which there is none.
+// keepExtended removes what is not counted of what containers take: cpu, memory and the like. Accelerators are extended
+// resources: their names hold a slash, and of those a request is never another number than the limit, without which there is
+// none. Of a pod, containers that take none are removed too; of a template they stay, since one of them is the engine.
 func keepExtended(u *unstructured.Unstructured) {
-	if u.GetKind() != kindPod {
+	spec, _ := u.Object["spec"].(map[string]any)
+	if u.GetKind() == kindPod {
+		trimContainers(spec, true)
 		return
 	}
-	spec, _ := u.Object["spec"].(map[string]any)
+	group, _ := spec["leaderWorkerTemplate"].(map[string]any)
+	for _, value := range []any{spec["template"], group["leaderTemplate"], group["workerTemplate"]} {
+		template, _ := value.(map[string]any)
+		pod, _ := template["spec"].(map[string]any)
+		trimContainers(pod, false)
+	}
+}
+
+// trimContainers trims the resources of a pod's containers, and removes those without any where that is asked for.
+func trimContainers(pod map[string]any, remove bool) {
 	for _, list := range []string{"containers", "initContainers"} {
-		containers, _ := spec[list].([]any)
+		containers, _ := pod[list].([]any)
 		containers = slices.DeleteFunc(containers, func(element any) bool {
 			container, _ := element.(map[string]any)
-			resources, _ := container["resources"].(map[string]any)
-			delete(resources, "requests")
-			limits, _ := resources["limits"].(map[string]any)
-			maps.DeleteFunc(limits, func(name string, _ any) bool { return !strings.Contains(name, "/") })
-			return len(limits) == 0
+			return !takesExtended(container) && remove
 		})
 		if len(containers) > 0 {
-			spec[list] = containers
+			pod[list] = containers
 		} else {
-			delete(spec, list)
+			delete(pod, list)
 		}
 	}
+}
+
+// takesExtended trims a container's resources, and reports whether any are left.
+func takesExtended(container map[string]any) bool {
+	resources, _ := container["resources"].(map[string]any)
+	limits, _ := resources["limits"].(map[string]any)
+	maps.DeleteFunc(limits, func(name string, _ any) bool { return !strings.Contains(name, "/") })
+	if len(limits) == 0 {
+		delete(container, "resources")
+		return false
+	}
+	delete(resources, "requests")
+	return true
 }

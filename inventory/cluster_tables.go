@@ -55,6 +55,7 @@ func (c *Cluster) publish(now time.Time) (next time.Duration, tell bool) {
 	tables := v.objects.Tables(c.options.Tables)
 	w := c.wants(tables.Variants)
 	c.want(w)
+	v.mark(w)
 	open, next := v.questions(tables.Variants)
 	c.asks.put(open)
 	problems := slices.Concat(v.problems(tables.Variants), w.problems(v.kinds))

@@ -84,12 +84,16 @@ func TestShapesKeepAllThatIsRead(t *testing.T) {
 			"nodeSelector: {amd.com/gpu.product-name: MI300X}"),
 		strings.Replace(scaledTo("b", "{apiVersion: apps/v1, kind: StatefulSet, name: b}"), "namespace: llm,",
 			`namespace: llm, annotations: {autoscaling.keda.sh/paused-replicas: "2"},`, 1),
-		strings.Replace(deployment("b", 2, "args: [--max-num-seqs=64, --num-gpu-blocks-override=100, --block-size=16]"), "kind: Deployment", "kind: StatefulSet", 1),
+		statefulSet(deployment("b", 2, "args: [--max-num-seqs=64, --num-gpu-blocks-override=100, --block-size=16], resources: {limits: {nvidia.com/gpu: 1}}",
+			"initContainers: [{name: i, restartPolicy: Always, resources: {limits: {nvidia.com/gpu: 3}}}, {name: j, resources: {limits: {nvidia.com/gpu: 2}}}]",
+			"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: ["+
+				"{matchExpressions: [{key: nvidia.com/gpu.product, operator: In, values: [NVIDIA-A100-SXM4-80GB]}]}]}}}")),
 		scaledTo("c", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: c}"),
 		`apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata: {name: c, namespace: llm}
-spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 4}}}]}}}}`,
+spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 4}}}]}},
+  leaderTemplate: {spec: {containers: [{name: c, args: [--max-num-seqs=9], resources: {limits: {nvidia.com/gpu: 1, cpu: 4}, requests: {nvidia.com/gpu: 1}}}]}}}}`,
 		strings.Replace(scaled("job"), "kind: ScaledObject", "kind: ScaledJob", 1),
 		"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: theirs, namespace: llm}\n" +
 			"spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: b}}",

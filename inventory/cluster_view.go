@@ -106,6 +106,17 @@ func (v *sight) trusts(resource schema.GroupVersionResource, namespace string) b
 	return found && state.health.trusted(v.now, v.options.MaxAge)
 }
 
+// mark notes which feeds show kinds that no variant names.
+func (v *sight) mark(w wanted) {
+	for id, d := range w {
+		feed := feedID{v.kinds[id.GroupKind].resource, id.namespace}
+		if state, runs := v.states[feed]; runs {
+			state.unnamed = !d.named
+			v.states[feed] = state
+		}
+	}
+}
+
 // isComplete reports whether all is read that can be.
 func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
 	if !v.arranged {
@@ -116,9 +127,9 @@ func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
 			return false
 		}
 	}
-	for id := range w {
+	for id, d := range w {
 		k := v.kinds[id.GroupKind]
-		if _, runs := v.states[feedID{k.resource, id.namespace}]; !k.settled(v.now) || (k.found && !runs) {
+		if _, runs := v.states[feedID{k.resource, id.namespace}]; !k.settled(v.now, d.named) || (k.found && !runs) {
 			return false
 		}
 	}
@@ -175,7 +186,10 @@ func (v *sight) judge(t *Tables) {
 	for _, variant := range t.Variants {
 		_, isUnread := v.unread[targetKey(variant.Target)]
 		if isUnread || !v.shows(variant.Target) {
-			unseen[objectKey{groupKEDA, kindScaledObject, variant.ID.Namespace, variant.ID.Name}.String()] = true
+			unseen[variantKey(variant.ID.Namespace, variant.ID.Name).String()] = true
+			if variant.Advisory {
+				unseen[objectKey{groupAutoscaling, kindHPA, variant.ID.Namespace, variant.ID.Name}.String()] = true
+			}
 		}
 	}
 	// That a target was not found says nothing where its kind is not seen: the problem of the kind does.

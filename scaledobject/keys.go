@@ -75,10 +75,14 @@ type row struct {
 	write func(fleet.Variant) string
 }
 
+// keyTable and knownKeys are compiled once: they are asked for at every object of a cluster. Nobody changes them.
+var (
+	keyTable  = slices.Concat(servingKeys(), sizingKeys(), objectiveKeys())
+	knownKeys = knownNames()
+)
+
 // table is the one description of the keys. A key that depends on another stands below it.
-func table() []row {
-	return slices.Concat(servingKeys(), sizingKeys(), objectiveKeys())
-}
+func table() []row { return keyTable }
 
 func servingKeys() []row {
 	model := textKey("modelID", func(v *fleet.Variant) *string { return &v.Model.Name })

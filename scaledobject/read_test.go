@@ -33,6 +33,17 @@ func valid(change func(*Object)) Object {
 	return o
 }
 
+// BenchmarkRead says what an object takes each time that a cluster's tables are made.
+func BenchmarkRead(b *testing.B) {
+	o := valid(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Read(o); err != nil || Refusal(o) != "" {
+			b.Fatal(err)
+		}
+	}
+}
+
 func definition(t *testing.T, err error) DefinitionError {
 	t.Helper()
 	e, ok := errors.AsType[DefinitionError](err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // fromEnv is the ending of a metadata key whose value KEDA takes from the workload's environment. Such keys are allowed
@@ -18,10 +19,9 @@ const unknownLimit = 3
 
 // unknownKeys returns the keys that are neither ours nor KEDA's, sorted.
 func unknownKeys(metadata map[string]string) []string {
-	known := knownNames()
 	var unknown []string
 	for key := range metadata {
-		if !slices.Contains(known, key) && !strings.HasSuffix(key, fromEnv) {
+		if !slices.Contains(knownKeys, key) && !strings.HasSuffix(key, fromEnv) {
 			unknown = append(unknown, key)
 		}
 	}
@@ -31,11 +31,10 @@ func unknownKeys(metadata map[string]string) []string {
 
 // unknownFault returns the one fault for all unknown keys. It shows their names only: any of them may hold a secret.
 func unknownFault(unknown []string) Fault {
-	known := knownNames()
 	var named []string
 	for _, key := range unknown[:min(len(unknown), unknownLimit)] {
 		text := quoted(key)
-		if near, ok := nearest(key, known); ok {
+		if near, ok := nearest(key, knownKeys); ok {
 			text += " (did you mean " + near + "?)"
 		}
 		named = append(named, text)
@@ -85,7 +84,12 @@ func nearest(word string, candidates []string) (string, bool) {
 
 // fold returns a name in lower case, without '-' and '_'.
 func fold(name string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // distance returns how many bytes have to be inserted, removed or replaced to make one word of the other (Levenshtein).

@@ -34,6 +34,7 @@ type edition struct {
 	posted     bool // false of the empty edition of a new board
 	plan       fleet.Plan
 	decisions  []fleet.Decision // sorted by variant, each variant once
+	listed     []listed         // the same, and advice; sorted by variant
 	index      map[fleet.VariantID]int
 	asleep     map[fleet.ModelID]bool // the models that are to have no replica at all
 	superseded chan struct{}
@@ -127,6 +128,7 @@ func newEdition(plan fleet.Plan) *edition {
 		e.decisions = append(e.decisions, d)
 	}
 	e.asleep = modelsAtZero(e.decisions)
+	e.listed = list(e.decisions, plan.Advice)
 	return e
 }
 

@@ -99,7 +99,7 @@ func NewLoop(options LoopOptions) (*Loop, error) {
 	}
 	l.interval.Store(int64(options.Interval))
 	m := l.metrics
-	if err := register(options.Registerer, m.cycles, m.duration, m.triggers, m.looks, newBoardMetrics(options.Board)); err != nil {
+	if err := register(options.Registerer, m.cycles, m.duration, m.triggers, m.looks, m.advice.changes, m.advice.cost, newBoardMetrics(options.Board)); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	return l, nil
@@ -237,6 +237,7 @@ func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
 	l.options.Board.Post(plan)
 	l.logHidden(number, before, &snapshot)
 	l.logChanges(number, standing)
+	l.metrics.advice.count(standing.plan, plan)
 	if l.options.Posted != nil {
 		l.options.Posted(standing.plan, plan)
 	}

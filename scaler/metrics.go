@@ -27,6 +27,7 @@ type boardMetrics struct {
 	condition  *prometheus.Desc
 	held       *prometheus.Desc
 	conflicts  *prometheus.Desc
+	advised    *prometheus.Desc
 	age        *prometheus.Desc
 }
 
@@ -45,13 +46,14 @@ func newBoardMetrics(board *Board) *boardMetrics {
 			append(slices.Clone(variantLabels), "type")...),
 		held:      describe("wva_held_variants", "Variants whose number stays because deciding was not possible.", "reason"),
 		conflicts: describe("wva_conflicts", "Conflicts between variants, or with others, by kind; absent where there is none.", "kind"),
+		advised:   describe("wva_advised_replicas", "Replicas that an advisory variant would be given; absent where unknown.", variantLabels...),
 		age:       describe("wva_plan_age_seconds", "Time since the snapshot of the plan in force; absent before the first plan."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *boardMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.condition, m.held, m.conflicts, m.age} {
+	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.condition, m.held, m.conflicts, m.advised, m.age} {
 		descriptions <- d
 	}
 }
@@ -85,6 +87,20 @@ func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 	for _, d := range distinct(latest.decisions) {
 		m.collectVariant(metrics, d)
+	}
+	m.collectAdvice(metrics, latest.listed)
+}
+
+func (m *boardMetrics) collectAdvice(metrics chan<- prometheus.Metric, all []listed) {
+	var advised []fleet.Decision
+	for _, d := range all {
+		if d.advisory && d.Known {
+			advised = append(advised, d.Decision)
+		}
+	}
+	for _, d := range distinct(advised) {
+		labels := labelsOf(d)
+		metrics <- gauge(m.advised, float64(d.Replicas), labels[:]...)
 	}
 }
 
@@ -167,10 +183,12 @@ type loopMetrics struct {
 	duration prometheus.Histogram
 	triggers *prometheus.CounterVec
 	looks    *prometheus.CounterVec
+	advice   adviceMetrics
 }
 
 func newLoopMetrics() *loopMetrics {
 	m := &loopMetrics{
+		advice: newAdviceMetrics(),
 		cycles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wva_cycles_total", Help: "Cycles of the loop by result: ok, error or panic.",
 		}, []string{"result"}),

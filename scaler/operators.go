@@ -30,12 +30,12 @@ func (o *operatorService) ListVariants(_ context.Context, request *wvav1.ListVar
 		return nil, o.board.ready(latest)
 	}
 	response := &wvav1.ListVariantsResponse{PlanTime: timestamppb.New(latest.plan.Time)}
-	p.fill(response, latest.decisions)
+	p.fill(response, latest.listed)
 	response.Conflicts = conflictsOf(response.Variants, latest.plan.Conflicts)
 	return response, nil
 }
 
-func variantMessage(d fleet.Decision) *wvav1.Variant {
+func variantMessage(d listed) *wvav1.Variant {
 	return &wvav1.Variant{
 		Namespace:          d.Variant.Namespace,
 		Name:               d.Variant.Name,
@@ -56,10 +56,11 @@ func variantMessage(d fleet.Decision) *wvav1.Variant {
 		ReasonCode:         string(d.Reason.Code),
 		ReasonText:         d.Reason.Text,
 		Decided:            optionalTime(d.Decided),
-		Conditions:         conditionMessages(d),
+		Conditions:         conditionMessages(d.Decision),
 		LastChange:         optionalTime(d.Changed),
 		LastDelta:          count32(d.Delta),
 		Refused:            d.Refused,
+		Advisory:           d.advisory,
 	}
 }
 

@@ -41,14 +41,14 @@ func pageOf(request *wvav1.ListVariantsRequest) (page, error) {
 	return p, nil
 }
 
-// fill adds the page of the decisions, which are sorted by variant, and what asks for the next one where there is more.
-func (p page) fill(response *wvav1.ListVariantsResponse, decisions []fleet.Decision) {
-	from, found := slices.BinarySearchFunc(decisions, p.after, func(d fleet.Decision, id fleet.VariantID) int { return d.Variant.Compare(id) })
+// fill adds the page of the variants, which are sorted, and what asks for the next one where there is more.
+func (p page) fill(response *wvav1.ListVariantsResponse, all []listed) {
+	from, found := slices.BinarySearchFunc(all, p.after, func(d listed, id fleet.VariantID) int { return d.Variant.Compare(id) })
 	if found {
 		from++
 	}
 	bytes := 0
-	for _, d := range decisions[from:] {
+	for _, d := range all[from:] {
 		if p.namespace != "" && p.namespace != d.Variant.Namespace {
 			continue
 		}

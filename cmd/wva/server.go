@@ -66,10 +66,14 @@ func (s *server) decide(c *config.Config) (err error) {
 	if s.lookout, err = scaler.NewLookout(scaler.LookoutOptions{Board: s.board, Queues: s.queues, Variants: s.variants}); err != nil {
 		return err
 	}
-	s.loop, err = scaler.NewLoop(scaler.LoopOptions{
+	options := scaler.LoopOptions{
 		Observe: s.observe, Plan: s.plan, Board: s.board, Watch: s.lookout.Look,
 		Interval: c.Interval, Offset: c.Prometheus.Lag, Logger: s.logger, Registerer: s.registry,
-	})
+	}
+	if s.source.announcer != nil {
+		options.Posted = s.source.announcer.posted
+	}
+	s.loop, err = scaler.NewLoop(options)
 	return err
 }
 
@@ -122,6 +126,9 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error { return s.serveHTTP(ctx, answered) })
 	group.Go(func() error { return s.source.watch(ctx, s.loop.Trigger) })
 	group.Go(func() error { return s.runLoop(ctx) })
+	if s.source.announcer != nil {
+		group.Go(func() error { return s.source.announcer.run(ctx) })
+	}
 	group.Go(func() error { return s.watchConfig(ctx) })
 	group.Go(func() error { return s.announce(ctx, posted) })
 	err := group.Wait()

@@ -19,6 +19,8 @@ type source struct {
 	watch func(ctx context.Context, changed func(cause string)) error
 	// complete is closed once the tables hold all that can be seen. Nothing may be decided on less.
 	complete <-chan struct{}
+	// announcer tells people of plans; nil where there is nobody to tell.
+	announcer *announcer
 }
 
 func openSource(c *config.Config, logger *slog.Logger, registry prometheus.Registerer) (source, error) {
@@ -42,17 +44,25 @@ func openManifests(path string, logger *slog.Logger) (source, error) {
 }
 
 func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.Registerer) (source, error) {
-	client, clientErr := inventory.ClientConfig(inventory.ClientOptions{Kubeconfig: k.Kubeconfig, Context: k.Context, QPS: k.QPS, Burst: k.Burst})
+	client, clientErr := inventory.ClientConfig(clientOf(k))
 	selector, selectorErr := inventory.ParseSelector(k.NamespaceSelector)
 	if err := errors.Join(clientErr, selectorErr); err != nil {
 		return source{}, err
 	}
 	cluster, err := inventory.OpenCluster(inventory.ClusterOptions{
 		Config: client, Namespaces: k.WatchNamespaces, ExcludedNamespaces: k.ExcludedNamespaces, NamespaceSelector: selector,
-		MaxAge: k.MaxCacheAge, Logger: logger, Registerer: registry,
+		Advisory: k.Advisory == config.On, MaxAge: k.MaxCacheAge, Logger: logger, Registerer: registry,
 	})
 	if err != nil {
 		return source{}, err
 	}
-	return source{tables: cluster.Tables, watch: cluster.Run, complete: cluster.Synced()}, nil
+	s := source{tables: cluster.Tables, watch: cluster.Run, complete: cluster.Synced()}
+	if k.Events == config.On {
+		s.announcer, err = newAnnouncer(k, cluster, logger, registry)
+	}
+	return s, err
+}
+
+func clientOf(k config.Kubernetes) inventory.ClientOptions {
+	return inventory.ClientOptions{Kubeconfig: k.Kubeconfig, Context: k.Context, QPS: k.QPS, Burst: k.Burst}
 }

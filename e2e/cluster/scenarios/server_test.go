@@ -5,7 +5,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,16 +36,23 @@ type server struct {
 	log []string
 }
 
-// start starts a server, with more arguments. It need not be ready when start returns.
+// start starts the server that KEDA asks, with more arguments. It need not be ready when start returns.
 func (w *world) start(arguments ...string) *server {
 	w.Helper()
+	return w.startAt(w.port, arguments...)
+}
+
+// startAt starts a server on a port.
+func (w *world) startAt(port string, arguments ...string) *server {
+	w.Helper()
 	s := &server{TB: w, http: "127.0.0.1:" + freePort(w.T), ended: make(chan struct{})}
-	s.command = exec.Command(binary, append(w.arguments(s.http), arguments...)...)
+	s.command = exec.Command(binary, append(w.arguments(port, s.http), arguments...)...)
+	s.command.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "WVA_") }) // the cluster's
 	stderr, err := s.command.StderrPipe()
 	require.NoError(w, err)
 	require.NoError(w, s.command.Start())
 	go s.read(stderr)
-	s.connection, err = grpc.NewClient("127.0.0.1:"+w.port, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	s.connection, err = grpc.NewClient("127.0.0.1:"+port, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(w, err)
 	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1.NewOperatorServiceClient(s.connection)
 	w.Cleanup(func() {
@@ -57,9 +66,9 @@ func (w *world) start(arguments ...string) *server {
 }
 
 // arguments are the settings of every server: windows are seconds instead of minutes.
-func (w *world) arguments(http string) []string {
+func (w *world) arguments(port, http string) []string {
 	return []string{
-		"--prometheus-url", w.player.server.URL, "--kubeconfig", w.kubeconfig, "--grpc-address", "0.0.0.0:" + w.port, "--http-address", http,
+		"--prometheus-url", w.player.server.URL, "--kubeconfig", w.kubeconfig, "--kubernetes-lease-namespace", "keda", "--grpc-address", "0.0.0.0:" + port, "--http-address", http,
 		"--log-format", "json", "--log-level", "debug", "--interval", "2s", "--prometheus-lag", "1s",
 		"--prometheus-windows-latest", "6s", "--prometheus-windows-peak", "8s", "--prometheus-windows-trend", "8s",
 		"--prometheus-windows-idle", "10s", "--prometheus-windows-long", "60s", "--policy-startup", "2s", "--policy-reaction", "2s",

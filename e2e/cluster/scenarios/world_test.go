@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -33,8 +34,12 @@ func newWorld(t *testing.T, options cluster.Options) *world {
 	client, err := dynamic.NewForConfig(c.Config)
 	require.NoError(t, err)
 	w.objects = client.Resource(scaledObjects).Namespace(namespace)
-	_, err = c.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	for _, name := range []string{namespace, "keda"} {
+		_, err = c.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			require.NoError(t, err)
+		}
+	}
 	require.NoError(t, c.AddService("wva", "wva"))
 	w.address = "wva.wva.svc:" + w.port
 	w.player = newPlayer(t, c)

@@ -222,7 +222,10 @@ type Variant struct {
 	LastDelta int32 `protobuf:"varint,22,opt,name=last_delta,json=lastDelta,proto3" json:"last_delta,omitempty"`
 	// refused is true where KEDA would not apply desired_replicas as it is meant. KEDA is then answered with FAILED_PRECONDITION
 	// and reason_text, and told no number.
-	Refused       bool `protobuf:"varint,23,opt,name=refused,proto3" json:"refused,omitempty"`
+	Refused bool `protobuf:"varint,23,opt,name=refused,proto3" json:"refused,omitempty"`
+	// advisory is true of a variant that is declared by annotations and scaled by others. desired_replicas is then advice:
+	// KEDA is never told it.
+	Advisory      bool `protobuf:"varint,24,opt,name=advisory,proto3" json:"advisory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -418,6 +421,13 @@ func (x *Variant) GetRefused() bool {
 	return false
 }
 
+func (x *Variant) GetAdvisory() bool {
+	if x != nil {
+		return x.Advisory
+	}
+	return false
+}
+
 // Condition is one thing that is or is not so of a variant, in the form that Kubernetes has for it.
 type Condition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -569,7 +579,7 @@ const file_wva_v1_wva_proto_rawDesc = "" +
 	"\tplan_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bplanTime\x12+\n" +
 	"\bvariants\x18\x02 \x03(\v2\x0f.wva.v1.VariantR\bvariants\x12.\n" +
 	"\tconflicts\x18\x03 \x03(\v2\x10.wva.v1.ConflictR\tconflicts\x12&\n" +
-	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\"\xdc\x06\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\"\xf8\x06\n" +
 	"\aVariant\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -604,7 +614,8 @@ const file_wva_v1_wva_proto_rawDesc = "" +
 	"lastChange\x12\x1d\n" +
 	"\n" +
 	"last_delta\x18\x16 \x01(\x05R\tlastDelta\x12\x18\n" +
-	"\arefused\x18\x17 \x01(\bR\arefusedB\r\n" +
+	"\arefused\x18\x17 \x01(\bR\arefused\x12\x1a\n" +
+	"\badvisory\x18\x18 \x01(\bR\badvisoryB\r\n" +
 	"\v_saturationB\x11\n" +
 	"\x0f_capacity_share\"c\n" +
 	"\tCondition\x12\x12\n" +

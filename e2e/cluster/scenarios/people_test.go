@@ -1,0 +1,64 @@
+package scenarios
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wva-project/wva/e2e/cluster"
+	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+)
+
+func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
+	w := newWorld(t, cluster.Options{})
+	first := w.start()
+	first.awaitReady()
+	second := w.startAt(freePort(t))
+	second.awaitReady()
+	v := chat
+	object := v.scaledObject(w.address)
+	object.Object["spec"].(map[string]any)["triggers"].([]any)[0].(map[string]any)["metricType"] = "Value"
+	w.deploy(v)
+	w.create(object)
+	stored, err := w.objects.Get(t.Context(), v.name, metav1.GetOptions{})
+	require.NoError(t, err)
+
+	told := func() (events []corev1.Event) {
+		all, err := w.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		for _, event := range all.Items {
+			if event.InvolvedObject.Kind == "ScaledObject" && event.Source.Component == "wva" {
+				events = append(events, event)
+			}
+		}
+		return events
+	}
+	eventually(t, patience, "the refusal is told", func() bool { return len(told()) > 0 })
+	second.await(v.name, "is held by the second too", func(v *wvav1.Variant) bool { return v.GetReasonCode() == "Misapplied" })
+	events := told()
+	require.Len(t, events, 1)
+	require.Equal(t, corev1.EventTypeWarning, events[0].Type)
+	require.Equal(t, "Misapplied", events[0].Reason)
+	require.Contains(t, events[0].Message, "metricType")
+	require.Equal(t, stored.GetUID(), events[0].InvolvedObject.UID)
+	require.EqualValues(t, 1, events[0].Count)
+}
+
+func TestAnAnnotatedDeploymentGetsAdviceAndKEDAIsToldNothing(t *testing.T) {
+	w := newWorld(t, cluster.Options{})
+	s := w.start()
+	s.awaitReady()
+	live := chat.deployment()
+	live.Annotations = map[string]string{
+		"wva.dev/modelID": chat.model, "wva.dev/accelerator": "L40S", "wva.dev/variantCost": "2", "wva.dev/maxReplicaCount": "8",
+	}
+	_, err := w.Client.AppsV1().Deployments(namespace).Create(t.Context(), live, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.await(chat.name, "is advised", func(v *wvav1.Variant) bool { return v.GetAdvisory() && v.GetCurrentReplicas() == 3 })
+	_, err = s.desired(chat.name)
+	require.ErrorContains(t, err, "not decided yet")
+	require.Equal(t, 3, w.replicas(chat.name))
+	require.NotContains(t, s.whole(), `"msg":"target changed"`)
+}

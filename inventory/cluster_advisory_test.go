@@ -1,0 +1,200 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func groups() servedKind {
+	return servedKind{groupLeaderWorker, "v1", "leaderworkersets", kindLeaderWorkerSet, true, true}
+}
+
+// annotatedGroup returns the LeaderWorkerSet llm/NAME that declares a variant.
+func annotatedGroup(name string) string {
+	return `apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: ` + name + `, namespace: llm, annotations: {wva.dev/modelID: m}}
+spec: {replicas: 2, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: e}]}}}}`
+}
+
+func statefulSet(manifest string) string {
+	return strings.Replace(manifest, "kind: Deployment", "kind: StatefulSet", 1)
+}
+
+func TestAnnotatedWorkloadsAreSeenWhereThatIsAskedFor(t *testing.T) {
+	manifests := []string{annotatedDeployment("a", model), statefulSet(annotatedDeployment("b", model)), deployment("other", 1, "image: x")}
+	for name, asked := range map[string]bool{"asked for": true, "not asked for": false} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, ClusterOptions{Advisory: asked}, manifests, func(w *clusterWorld) {
+				require.True(t, w.isSynced())
+				require.Empty(t, w.problems())
+				if !asked {
+					require.Empty(t, w.variants())
+					require.Zero(t, w.api.asked("watch deployments.apps"))
+					return
+				}
+				require.Equal(t, "llm/a llm/b", w.variants())
+				require.True(t, w.Tables().Variants[0].Advisory)
+				require.Equal(t, "a=3/0 b=3/0", w.workloads())
+				require.Equal(t, "watch", w.causes(), "they are there when the first tables are")
+				w.api.apply(annotatedDeployment("c", model))
+				w.settle()
+				require.Equal(t, "llm/a llm/b llm/c", w.variants())
+				require.Equal(t, "workload", w.causes())
+			})
+		})
+	}
+}
+
+func TestAnnotatedKindsAreWatchedInEachNamespace(t *testing.T) {
+	manifests := append(in("a", annotatedDeployment("x", model)), append(in("b", chat(2)...), annotatedDeployment("outside", model))...)
+	inCluster(t, ClusterOptions{Advisory: true, Namespaces: []string{"a", "b"}}, manifests, func(w *clusterWorld) {
+		require.True(t, w.isSynced())
+		require.Equal(t, "a/x b/chat", w.variants())
+		require.Equal(t, 1, w.api.asked("watch deployments.apps in a"))
+		require.Equal(t, 1, w.api.asked("watch deployments.apps in b"))
+		require.Equal(t, 2, w.api.asked("watch statefulsets.apps in "))
+		require.Zero(t, w.api.asked("watch deployments.apps in llm"))
+	})
+}
+
+func TestAnnotatedKindThatIsNotServedIsNoProblemAndIsFoundLater(t *testing.T) {
+	inCluster(t, ClusterOptions{Advisory: true}, chat(2), func(w *clusterWorld) {
+		require.True(t, w.isSynced())
+		before := w.api.asked("discover /apis/apps/v1")
+		w.pass(time.Hour)
+		require.LessOrEqual(t, w.api.asked("discover /apis/apps/v1")-before, 6, "once in ten minutes")
+		require.Empty(t, w.problems())
+		w.api.serve(groups())
+		w.api.apply(annotatedGroup("group"))
+		w.pass(11 * time.Minute)
+		require.Equal(t, "llm/chat llm/group", w.variants())
+		require.Equal(t, "chat=2/2 group=2/0", w.workloads())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestAnnotatedKindThatAVariantNamesIsAskedForAsAnyOther(t *testing.T) {
+	inCluster(t, ClusterOptions{Advisory: true}, chat(2), func(w *clusterWorld) {
+		w.api.apply(scaledTo("g", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: g}"))
+		w.settle()
+		require.Contains(t, w.problems(), "kind LeaderWorkerSet of leaderworkerset.x-k8s.io: is not known to the API server")
+		w.api.serve(groups())
+		w.api.apply(annotatedGroup("other"))
+		w.pass(40 * time.Second)
+		require.Equal(t, "llm/chat llm/g llm/other", w.variants())
+		require.NotContains(t, w.problems(), "is not known")
+		require.Contains(t, w.problems(), "LeaderWorkerSet llm/g (leaderworkerset.x-k8s.io/v1) was not found")
+	})
+}
+
+func TestAnnotatedKindThatIsRemovedIsNoProblem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{Advisory: true})
+		w.api.serve(groups())
+		w.run()
+		w.settle()
+		require.Equal(t, 1, w.api.asked("watch leaderworkersets"))
+		w.api.mu.Lock()
+		w.api.kinds = w.api.kinds[:len(w.api.kinds)-1]
+		w.api.mu.Unlock()
+		w.api.end()
+		for range 24 {
+			w.pass(5 * time.Second)
+			require.Empty(t, w.problems())
+		}
+	})
+}
+
+func TestAnnotatedKindThatCannotBeReadBlocksNothing(t *testing.T) {
+	for name, code := range map[string]int{"is forbidden since": 403, "fails since": 500} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newClusterWorld(t, ClusterOptions{Advisory: true})
+				w.api.deny("list statefulsets.apps", code)
+				w.api.deny("watch statefulsets.apps", code)
+				w.api.apply(append(chat(2), statefulSet(annotatedDeployment("set", model)))...)
+				w.run()
+				w.settle()
+				require.True(t, w.isSynced())
+				require.Equal(t, "chat=2/2", w.workloads())
+				require.Contains(t, w.problems(), name)
+				require.Contains(t, w.problems(), "variants that its annotations declare are not seen")
+				w.api.deny("list statefulsets.apps", 0)
+				w.api.deny("watch statefulsets.apps", 0)
+				w.pass(time.Minute)
+				require.Equal(t, "chat=2/2 set=3/0", w.workloads())
+				require.Empty(t, w.problems())
+			})
+		})
+	}
+}
+
+func TestKindThatAVariantNamesIsWaitedForThoughItMayBeAnnotated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{Advisory: true})
+		w.api.deny("list deployments.apps", 500)
+		w.api.deny("watch deployments.apps", 500)
+		w.api.apply(chat(2)...)
+		w.run()
+		w.pass(40 * time.Second)
+		require.False(t, w.isSynced())
+		w.pass(40 * time.Second)
+		require.True(t, w.isSynced())
+		require.Contains(t, w.problems(), "variants that need it are held")
+	})
+}
+
+func TestAnnotatedKindsThatCannotBeLookedUpBlockNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{Advisory: true})
+		w.api.deny("discover", 500)
+		w.api.apply(annotatedDeployment("a", model))
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Empty(t, w.problems())
+		w.api.deny("discover", 0)
+		w.pass(time.Minute)
+		require.Equal(t, "a=3/0", w.workloads())
+	})
+}
+
+func TestScaledObjectThatComesLaterFindsItsTargetWhole(t *testing.T) {
+	manifest := deployment("a", 2, "args: [--max-num-seqs=64], resources: {limits: {nvidia.com/gpu: 2}}", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}")
+	inCluster(t, ClusterOptions{Advisory: true}, []string{manifest}, func(w *clusterWorld) {
+		require.Empty(t, w.variants())
+		w.api.apply(scaled("a"))
+		w.settle()
+		require.Equal(t, objectsOf(t, manifest, scaled("a")).Tables(Options{}).Workloads, w.Tables().Workloads)
+		require.Equal(t, 64, w.Tables().Workloads[0].MaxSequences)
+		require.Equal(t, 2, w.Tables().Variants[0].GPUsPerReplica)
+		require.Equal(t, 1, w.api.asked("watch deployments.apps"), "it was watched before")
+	})
+}
+
+func TestTargetOfAnAnnotatedHPAIsNotMissingWhereItsKindIsNotSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClusterWorld(t, ClusterOptions{})
+		w.api.deny("list deployments.apps", 403)
+		w.api.deny("watch deployments.apps", 403)
+		w.api.apply(hpa("cpu", model), deployment("a", 2, "image: x"))
+		w.run()
+		w.settle()
+		require.True(t, w.isSynced())
+		require.Equal(t, "llm/cpu", w.variants())
+		require.Contains(t, w.problems(), "list on deployments.apps is forbidden")
+		require.NotContains(t, w.problems(), "was not found")
+		w.api.deny("list deployments.apps", 0)
+		w.api.deny("watch deployments.apps", 0)
+		w.pass(time.Minute)
+		require.Equal(t, "a=2/0", w.workloads())
+		w.api.remove("deployments.apps llm/a")
+		w.settle()
+		require.Contains(t, w.problems(), "HorizontalPodAutoscaler llm/cpu: its scale target")
+	})
+}

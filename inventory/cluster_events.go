@@ -1,0 +1,54 @@
+package inventory
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
+)
+
+// EventObject returns the kind and the UID of the ScaledObject or ScaledJob that makes a variant, from memory. It never waits
+// for the API server, and may be called at any time. The zero value: no such object was seen.
+func (c *Cluster) EventObject(id fleet.VariantID) EventObject {
+	first, isOurs := c.eventObject(scaledObjectsResource(), id)
+	if isOurs {
+		return first
+	}
+	// Of a ScaledObject of others and a ScaledJob of ours that share a name, the job is the variant.
+	second, isOurs := c.eventObject(scaledJobsResource(), id)
+	if isOurs || first == (EventObject{}) {
+		return second
+	}
+	return first
+}
+
+// eventObject returns the object of one resource, and whether it has a trigger of ours.
+func (c *Cluster) eventObject(resource schema.GroupVersionResource, id fleet.VariantID) (EventObject, bool) {
+	r, found := c.rowOf(resource, types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
+	if !found {
+		return EventObject{}, false
+	}
+	isOurs := func(objects []scaledobject.Object) bool { return len(objects) == 1 && objects[0].IsOurs() }
+	if resource == scaledJobsResource() {
+		return EventObject{Kind: kindScaledJob, UID: string(r.uid)}, isOurs(r.objects.ScaledJobs)
+	}
+	return EventObject{Kind: kindScaledObject, UID: string(r.uid)}, isOurs(r.objects.ScaledObjects)
+}
+
+// rowOf returns what a feed holds of an object.
+func (c *Cluster) rowOf(resource schema.GroupVersionResource, key types.NamespacedName) (row, bool) {
+	c.mu.Lock()
+	f, runs := c.feeds[feedID{resource, key.Namespace}]
+	if !runs {
+		f, runs = c.feeds[feedID{resource: resource}]
+	}
+	c.mu.Unlock()
+	if !runs {
+		return row{}, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, found := f.rows[key]
+	return r, found
+}

@@ -1,0 +1,106 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// kindID is a kind of scale target, and where it is watched; an empty namespace is everywhere.
+type kindID struct {
+	schema.GroupKind
+	namespace string
+}
+
+// wanted is the kinds that are to be watched.
+type wanted map[kindID]demand
+
+// demand says in which versions a kind is asked for, sorted, and whether a variant names it. What none names is watched for
+// its annotations, and blocks nothing.
+type demand struct {
+	versions []string
+	named    bool
+}
+
+func (d demand) equal(other demand) bool {
+	return d.named == other.named && slices.Equal(d.versions, other.versions)
+}
+
+// wants returns the kinds that the variants name, and those that may be annotated, where that is asked for.
+func (c *Cluster) wants(variants []fleet.Variant) wanted {
+	w := wanted{}
+	for _, v := range variants {
+		version, err := schema.ParseGroupVersion(v.Target.APIVersion)
+		if err != nil || v.Target.Kind == "" || v.Target.Name == "" {
+			continue
+		}
+		id := kindID{GroupKind: version.WithKind(v.Target.Kind).GroupKind()}
+		if len(c.options.Namespaces) > 0 {
+			id.namespace = v.Target.Namespace
+		}
+		versions := w[id].versions
+		if !slices.Contains(versions, version.Version) {
+			versions = append(versions, version.Version)
+			slices.Sort(versions)
+		}
+		w[id] = demand{versions, true}
+	}
+	if c.options.Advisory {
+		w.addAnnotated(c.options.Namespaces)
+	}
+	return w
+}
+
+// addAnnotated adds the kinds that may be annotated where no variant names them; no namespaces are all.
+func (w wanted) addAnnotated(namespaces []string) {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, gk := range []schema.GroupKind{
+		{Group: groupApps, Kind: kindDeployment}, {Group: groupApps, Kind: kindStatefulSet}, {Group: groupLeaderWorker, Kind: kindLeaderWorkerSet},
+	} {
+		for _, namespace := range namespaces {
+			if id := (kindID{gk, namespace}); !w[id].named {
+				w[id] = demand{versions: []string{"v1"}}
+			}
+		}
+	}
+}
+
+// want makes the supervisor watch the kinds, where they are others than before.
+func (c *Cluster) want(w wanted) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !maps.EqualFunc(w, c.wanted, demand.equal) {
+		c.wanted = w
+		c.rearrange()
+	}
+}
+
+// byKind returns what is asked for of each kind, in any namespace.
+func (w wanted) byKind() map[schema.GroupKind]demand {
+	demands := map[schema.GroupKind]demand{}
+	for id, d := range w {
+		all := slices.Concat(demands[id.GroupKind].versions, d.versions)
+		slices.Sort(all)
+		demands[id.GroupKind] = demand{slices.Compact(all), d.named || demands[id.GroupKind].named}
+	}
+	return demands
+}
+
+// problems returns why kinds that variants name are not watched.
+func (w wanted) problems(kinds map[schema.GroupKind]kind) []Problem {
+	unique := map[schema.GroupKind]bool{}
+	var problems []Problem
+	for id, d := range w {
+		if k := kinds[id.GroupKind]; d.named && k.problem != (Problem{}) && !unique[id.GroupKind] {
+			unique[id.GroupKind] = true
+			problems = append(problems, k.problem)
+		}
+	}
+	return problems
+}

@@ -1,0 +1,81 @@
+package scaler
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// listed is what people are told of a variant: what was decided of it, or what is advised.
+type listed struct {
+	fleet.Decision
+
+	advisory bool
+}
+
+// list returns decisions and advice, sorted by variant.
+func list(decisions []fleet.Decision, advice []fleet.Advice) []listed {
+	all := make([]listed, 0, len(decisions)+len(advice))
+	for _, d := range decisions {
+		all = append(all, listed{Decision: d})
+	}
+	for _, a := range advice {
+		d := fleet.Decision{Variant: a.Variant, Replicas: a.Replicas, Known: a.Known, Held: a.Held, Reason: a.Reason, Facts: a.Facts}
+		all = append(all, listed{Decision: d, advisory: true})
+	}
+	slices.SortStableFunc(all, func(a, b listed) int { return a.Variant.Compare(b.Variant) })
+	return all
+}
+
+// adviceMetrics counts what would have been done if advice had been followed.
+type adviceMetrics struct {
+	changes *prometheus.CounterVec // by namespace, model and direction
+	cost    *prometheus.CounterVec // by namespace, model and direction
+}
+
+func newAdviceMetrics() adviceMetrics {
+	return adviceMetrics{
+		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_advised_changes_total", Help: "Changes of the number of replicas that was advised, by direction: up or down.",
+		}, []string{"namespace", "model", "direction"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_advised_cost_difference_total",
+			Help: "What following the advice would have saved, or cost more, since the start: price per replica-hour by hours, by direction: saved or added.",
+		}, []string{"namespace", "model", "direction"}),
+	}
+}
+
+// count adds what the advice that stood until now would have saved, and what changed.
+func (m adviceMetrics) count(before, after fleet.Plan) {
+	hours := after.Time.Sub(before.Time).Hours()
+	if before.Time.IsZero() || hours <= 0 {
+		return
+	}
+	now := make(map[fleet.VariantID]fleet.Advice, len(after.Advice))
+	for _, a := range after.Advice {
+		now[a.Variant] = a
+	}
+	for _, a := range before.Advice {
+		next, stands := now[a.Variant]
+		if !stands {
+			continue
+		}
+		namespace, model := validLabel(a.Variant.Namespace), validLabel(a.Facts.Model.Name)
+		if saved, known := a.Saved(); known && saved != 0 {
+			direction := "saved"
+			if saved < 0 {
+				direction, saved = "added", -saved
+			}
+			m.cost.WithLabelValues(namespace, model, direction).Add(saved * hours)
+		}
+		switch {
+		case !a.Known || !next.Known || a.Replicas == next.Replicas:
+		case next.Replicas > a.Replicas:
+			m.changes.WithLabelValues(namespace, model, "up").Inc()
+		default:
+			m.changes.WithLabelValues(namespace, model, "down").Inc()
+		}
+	}
+}
