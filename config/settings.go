@@ -106,7 +106,7 @@ func kubernetesSettings() []Setting {
 			bind(oneOf(On, Off), k(func(k *Kubernetes) *string { return &k.Advisory }))).needsRestart(),
 		row("kubernetes.events", On, "Whether Kubernetes events are written on ScaledObjects: on or off. One of several replicas writes them.",
 			bind(oneOf(On, Off), k(func(k *Kubernetes) *string { return &k.Events }))).needsRestart(),
-		row("kubernetes.leaseNamespace", "", "Namespace of the lease that says which replica writes events. Default: that of the pod, or of the kubeconfig's context.",
+		row("kubernetes.leaseNamespace", "", "Namespace of the lease that says which replica writes events. Default: that of the pod. With a kubeconfig, no events are written unless it is set.",
 			bind(optional(oneLine()), k(func(k *Kubernetes) *string { return &k.LeaseNamespace }))).needsRestart(),
 	}
 }

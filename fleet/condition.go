@@ -43,6 +43,8 @@ func (d Decision) targetResolved() Condition {
 		c.Reason, c.Text = string(CodeTargetClaimed), d.Reason.Text
 	case d.Facts.Target.Name == "":
 		c.Reason, c.Text = "NoTarget", "the object names no workload; scale one with a ScaledObject"
+	case !d.Facts.CurrentKnown && d.Reason.Code == CodeWorkloadHidden:
+		c.Status, c.Reason, c.Text = ConditionUnknown, string(CodeWorkloadHidden), d.Reason.Text
 	case !d.Facts.CurrentKnown:
 		c.Reason, c.Text = "TargetNotFound", d.Facts.Target.String()+" was not found; check scaleTargetRef, and that the workload exists"
 	default:

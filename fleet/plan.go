@@ -118,6 +118,7 @@ const (
 	CodeMetricsInvalid    Code = "MetricsInvalid"    // an engine reports something that is not a number
 	CodeWindowTooShort    Code = "WindowTooShort"    // the rate window holds fewer than four scrapes
 	CodeWorkloadUnknown   Code = "WorkloadUnknown"   // the scale target was not seen
+	CodeWorkloadHidden    Code = "WorkloadHidden"    // the scale target of a variant of the model cannot be seen now
 	CodeInvalidDefinition Code = "InvalidDefinition" // the ScaledObject's own numbers contradict each other
 	CodeModelScaled       Code = "ModelScaled"       // advice only: other variants of the model are scaled already
 	CodeMisapplied        Code = "Misapplied"        // KEDA would make another number of ours

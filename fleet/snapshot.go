@@ -43,6 +43,8 @@ type Workload struct {
 	ID TargetID `json:"id"`
 	// Replicas is the number asked for (the scale subresource's spec), not the number that is there.
 	Replicas int `json:"replicas"`
+	// Stale is why Replicas may be out of date; empty where it is not. A number that stands and is higher then counts.
+	Stale string `json:"stale,omitzero"`
 	// Startup is how long a replica of this target usually needs from its creation until it is ready. Zero: not known.
 	Startup time.Duration `json:"-"`
 	// MaxSequences is the engine's limit of requests in a batch (max_num_seqs). Zero: not known.

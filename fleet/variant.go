@@ -25,6 +25,9 @@ type Variant struct {
 	Cooldown     time.Duration `json:"-"` // how long KEDA waits with the last step to zero
 	// Created is when the ScaledObject, or the object that declares it, was made: the older of two claims on one target wins.
 	Created time.Time `json:"created,omitzero"`
+	// Hidden is why the replicas of the workload, or its pods, cannot be seen now, with the remedy; empty where they can. What is
+	// shown of them may be old, or a part. The whole model is then held: what these replicas carry is not known.
+	Hidden string `json:"hidden,omitzero"`
 	// Fault is what is wrong with the definition, with the remedy; empty where nothing is. Such a variant is held: defaults stand
 	// where something could not be read.
 	Fault string `json:"fault,omitzero"`

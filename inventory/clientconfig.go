@@ -48,12 +48,8 @@ func ClientConfig(o ClientOptions) (*rest.Config, error) {
 // inClusterNamespace is where a pod finds the name of its namespace.
 const inClusterNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// ClientNamespace returns the namespace of this process: that of its pod, or of the kubeconfig's context.
-func ClientNamespace(o ClientOptions) (string, error) {
-	if o.Kubeconfig != "" {
-		namespace, _, err := o.load().Namespace()
-		return namespace, err
-	}
+// PodNamespace returns the namespace of the pod that this process runs in.
+func PodNamespace() (string, error) {
 	name, err := os.ReadFile(inClusterNamespace)
 	if err != nil {
 		return "", fmt.Errorf("namespace of this pod: %w; mount a token of its service account", err)

@@ -41,7 +41,7 @@ func TestForbiddenKindIsNamedAndTheRestGoesOn(t *testing.T) {
 	})
 }
 
-func TestForbiddenPodsShowNoWorkloadAndNoPool(t *testing.T) {
+func TestForbiddenPodsHideTheirWorkloadsAndShowNoPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
 		w.api.deny("list pods", 403)
@@ -51,7 +51,8 @@ func TestForbiddenPodsShowNoWorkloadAndNoPool(t *testing.T) {
 		w.settle()
 		require.True(t, w.isSynced())
 		require.Equal(t, "llm/chat", w.variants())
-		require.Empty(t, w.workloads(), "pods that are not seen are not pods that are not there")
+		require.Equal(t, "llm/chat", w.hidden(), "pods that are not seen are not pods that are not there")
+		require.Equal(t, "chat=2/0", w.workloads(), "what is asked for is known all the same")
 		require.Empty(t, w.Tables().Pools)
 		require.Contains(t, w.problems(), "list on pods is forbidden")
 	})
@@ -99,8 +100,10 @@ func TestTablesStayWhileTheAPIServerIsGone(t *testing.T) {
 				require.Len(t, tables.Problems, 6, "one per resource")
 				require.Contains(t, w.problems(), "watch of pods: fails since 2000-01-01 00:00 UTC: ")
 				require.Contains(t, w.problems(), "what was seen before stays in force; see that the API server can be reached")
-				tables.Problems = nil
+				require.Equal(t, "the watch of deployments.apps fails", tables.Workloads[0].Stale)
+				tables.Problems, tables.Workloads[0].Stale = nil, ""
 				require.Equal(t, before, tables)
+				require.Empty(t, w.hidden())
 				require.Equal(t, 6, strings.Count(log.String(), "level=WARN"), "one line per resource, not per attempt:\n%s", log.String())
 				told := len(strings.Fields(w.causes()))
 				require.LessOrEqual(t, told, 6)
@@ -122,8 +125,7 @@ func TestWorkloadsAreNotTrustedLongerThanTheAge(t *testing.T) {
 		require.Equal(t, "chat=2/2", w.workloads())
 		w.causes()
 		w.pass(2 * time.Minute)
-		require.Empty(t, w.workloads())
-		require.Equal(t, "llm/chat", w.variants(), "variants stay, to be held")
+		require.Equal(t, "llm/chat", w.hidden(), "the variant stays, to be held")
 		require.Len(t, w.Tables().Pools, 1)
 		require.NotEmpty(t, w.causes(), "the end of trust is told")
 		require.Contains(t, w.problems(), "too long ago to trust")
@@ -142,7 +144,7 @@ func TestOneKindThatFailsTooLongTakesItsWorkloadsOnly(t *testing.T) {
 		w.api.deny("list statefulsets.apps", 500)
 		w.api.deny("watch statefulsets.apps", 500)
 		w.pass(5 * time.Minute)
-		require.Equal(t, "chat=2/2", w.workloads())
+		require.Equal(t, "llm/set", w.hidden())
 		require.Contains(t, w.problems(), "watch of statefulsets.apps: fails since")
 	})
 }
@@ -253,15 +255,18 @@ func TestKindThatFailsIsNotWaitedForForever(t *testing.T) {
 	})
 }
 
-func TestPodsAreWaitedForForever(t *testing.T) {
+func TestPodsAreNotWaitedForForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
 		w.api.deny("list pods", 500)
 		w.api.deny("watch pods", 500)
 		w.api.apply(chat(2)...)
 		w.run()
-		w.pass(time.Hour)
+		w.pass(giveUpAfter - 10*time.Second)
 		require.False(t, w.isSynced())
+		w.pass(time.Minute)
+		require.True(t, w.isSynced(), "what runs is answered, and nothing is decided")
+		require.Equal(t, "llm/chat", w.hidden())
 	})
 }
 

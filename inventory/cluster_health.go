@@ -64,10 +64,10 @@ func (h health) refused() bool {
 const giveUpAfter = time.Minute
 
 // settled reports whether the feed shows what it can, and where it does not, when it will be given up; the zero time where
-// never: without ScaledObjects, pods and chosen namespaces there is nothing to decide. A kind that no variant names is given
-// up at its first failure.
+// never: without ScaledObjects and chosen namespaces there is nothing to decide. A kind that no variant names is given up at
+// its first failure.
 func (s feedState) settled(now time.Time) (bool, time.Time) {
-	isNeeded := s.holds() && s.cause != causeWorkload
+	isNeeded := s.holds() && s.cause != causeWorkload && s.cause != causePod
 	switch {
 	case s.health.listed || s.health.refused() || (s.unnamed && s.health.failure != nil):
 		return true, time.Time{}

@@ -176,14 +176,18 @@ func (v *sight) questions(variants []fleet.Variant) (open []question, next time.
 	return open, next
 }
 
-// judge removes from the tables what may not be trusted.
+// judge marks in the tables what may not be relied on, and removes what says nothing.
 func (v *sight) judge(t *Tables) {
-	t.Workloads = slices.DeleteFunc(t.Workloads, func(w fleet.Workload) bool { return !v.trustsWorkload(w.ID) })
+	for i := range t.Workloads {
+		t.Workloads[i].Stale = v.stale(t.Workloads[i].ID)
+	}
 	if !v.countsAccelerators() {
 		t.Pools = nil
 	}
 	unseen := map[string]bool{}
-	for _, variant := range t.Variants {
+	for i := range t.Variants {
+		variant := &t.Variants[i]
+		variant.Hidden = v.hides(variant.Target)
 		_, isUnread := v.unread[targetKey(variant.Target)]
 		if isUnread || !v.shows(variant.Target) {
 			unseen[variantKey(variant.ID.Namespace, variant.ID.Name).String()] = true
@@ -198,12 +202,38 @@ func (v *sight) judge(t *Tables) {
 	})
 }
 
-// trustsWorkload reports whether all that a workload's row rests on may be trusted.
-func (v *sight) trustsWorkload(id fleet.TargetID) bool {
+// hides returns why the replicas of a target, or its pods, cannot be seen; "" where they can, and where the API server says
+// that there is no such kind.
+func (v *sight) hides(id fleet.TargetID) string {
 	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
-	return k.found && v.trusts(k.resource, id.Namespace) && v.trusts(podsResource(), id.Namespace) &&
-		v.trusts(scaledObjectsResource(), id.Namespace) &&
-		(v.options.NamespaceSelector == nil || v.trusts(namespacesResource(), ""))
+	if id.Name == "" || !k.found {
+		return ""
+	}
+	rests := []struct {
+		resource  schema.GroupVersionResource
+		namespace string
+	}{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
+	if v.options.NamespaceSelector != nil {
+		rests = append(rests, struct {
+			resource  schema.GroupVersionResource
+			namespace string
+		}{namespacesResource(), ""})
+	}
+	for _, on := range rests {
+		if !v.trusts(on.resource, on.namespace) {
+			return "the watch of " + on.resource.GroupResource().String() + " fails; see the problems of the inventory"
+		}
+	}
+	return ""
+}
+
+// stale returns why the number of replicas that a target asks for may be out of date; "" where it is not.
+func (v *sight) stale(id fleet.TargetID) string {
+	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
+	if state, watched := v.stateOf(k.resource, id.Namespace); watched && state.health.failure != nil {
+		return "the watch of " + k.resource.GroupResource().String() + " fails"
+	}
+	return ""
 }
 
 // shows reports whether targets of a kind are seen where they are.

@@ -100,6 +100,17 @@ func (w *clusterWorld) variants() string {
 	return strings.Join(rows, " ")
 }
 
+// hidden returns the variants whose workloads cannot be seen.
+func (w *clusterWorld) hidden() string {
+	var rows []string
+	for _, row := range w.Tables().Variants {
+		if row.Hidden != "" {
+			rows = append(rows, row.ID.String())
+		}
+	}
+	return strings.Join(rows, " ")
+}
+
 // problems returns the problems, a line each.
 func (w *clusterWorld) problems() string {
 	var rows []string

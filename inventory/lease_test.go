@@ -63,7 +63,7 @@ func TestOneOfSeveralReplicasHoldsTheLease(t *testing.T) {
 		}
 		a.stop()
 		require.False(t, a.Held())
-		time.Sleep(2 * leaseRetry)
+		time.Sleep(3 * leaseRetry)
 		synctest.Wait()
 		require.True(t, b.Held(), "what is given up need not expire")
 		b.stop()

@@ -62,6 +62,11 @@ func (m *model) unobserved(x *index) *fleet.Reason {
 	if m.twin != nil {
 		return reason(fleet.CodeInvalidDefinition, "model %s has the same name in the engines' metrics, so their load cannot be told apart; give each a servedModelName of its own", m.twin.id)
 	}
+	for _, v := range m.variants {
+		if v.Hidden != "" {
+			return reason(fleet.CodeWorkloadHidden, "%s cannot be seen, and so not what it carries (%s); the numbers of its model stay until it can", v.Target, v.Hidden)
+		}
+	}
 	var all reports
 	for _, v := range m.variants {
 		all.good += v.reports.good

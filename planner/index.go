@@ -64,12 +64,13 @@ type variant struct {
 	given    *given         // the number, where it is not ours to decide
 	bounds   string         // what narrows its range besides the definition, as the end of a sentence
 	replicas []*fleet.Usage // what ready replicas report
-	now      int            // replicas asked for
-	ready    int            // ready and not on their way out
-	coming   int            // not ready yet, and not overdue
-	overdue  int            // not ready, past the time that this target usually needs
-	sterile  bool           // further replicas would not start either
-	young    int            // replicas that were made so recently that the demand they were made for may be in the window still
+	standing fleet.Standing
+	now      int  // replicas asked for
+	ready    int  // ready and not on their way out
+	coming   int  // not ready yet, and not overdue
+	overdue  int  // not ready, past the time that this target usually needs
+	sterile  bool // further replicas would not start either
+	young    int  // replicas that were made so recently that the demand they were made for may be in the window still
 	reports  reports
 }
 
@@ -173,6 +174,10 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 	for v := range x.owners() {
 		if row := workloads[v.target]; row != nil {
 			v.workload, v.seen = *row, true
+			if row.Stale != "" { // KEDA may have followed a number that stands
+				v.workload.Replicas = max(row.Replicas, x.standing[v.ID].Replicas)
+			}
+			v.standing = x.standing[v.ID]
 			if v.Advisory { // whoever scales it today is no foreign hand
 				v.workload.ForeignAutoscaler = ""
 			}
@@ -234,7 +239,12 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 		}
 		starts.note(pod)
 	}
-	// Replicas that are asked for and have no pod yet are on their way too; the surge of a rolling update adds none.
+	// Replicas that are asked for and have no pod yet are on their way too; the surge of a rolling update adds none. Those that
+	// have got none for as long as a start takes do not start either: a quota may be full.
+	podless := max(0, v.now-v.ready-starts.waiting)
+	if since := v.standing.Changed; podless > 0 && !since.IsZero() && now.Sub(since) > overdue*v.workload.Startup {
+		v.overdue += podless
+	}
 	v.coming = max(0, v.now-v.ready-v.overdue)
 	v.sterile = v.overdue > 0 && starts.fail(overdue*v.workload.Startup, v.overdue)
 }
@@ -252,6 +262,7 @@ func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
 type starts struct {
 	oldestWaiting, newestReady time.Time
 	unschedulable              bool
+	waiting                    int // pods that are not ready
 }
 
 func (s *starts) note(pod *fleet.Pod) {
@@ -259,6 +270,7 @@ func (s *starts) note(pod *fleet.Pod) {
 	case pod.Ready && pod.ReadyAt.After(s.newestReady):
 		s.newestReady = pod.ReadyAt
 	case !pod.Ready:
+		s.waiting++
 		s.unschedulable = s.unschedulable || pod.Waiting == "Unschedulable"
 		if s.oldestWaiting.IsZero() || pod.Created.Before(s.oldestWaiting) {
 			s.oldestWaiting = pod.Created

@@ -2,6 +2,7 @@ package scaler
 
 import (
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -47,12 +48,14 @@ func newAdviceMetrics() adviceMetrics {
 	}
 }
 
-// count adds what the advice that stood until now would have saved, and what changed.
-func (m adviceMetrics) count(before, after fleet.Plan) {
-	hours := after.Time.Sub(before.Time).Hours()
+// count adds what the advice that stood until now would have saved, and what changed. A plan that stood for longer than it
+// may be acted on counts that long. Models without advice lose their series.
+func (m adviceMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
+	hours := min(after.Time.Sub(before.Time), maxAge).Hours()
 	if before.Time.IsZero() || hours <= 0 {
 		return
 	}
+	defer m.forget(before.Advice, after.Advice)
 	now := make(map[fleet.VariantID]fleet.Advice, len(after.Advice))
 	for _, a := range after.Advice {
 		now[a.Variant] = a
@@ -76,6 +79,24 @@ func (m adviceMetrics) count(before, after fleet.Plan) {
 			m.changes.WithLabelValues(namespace, model, "up").Inc()
 		default:
 			m.changes.WithLabelValues(namespace, model, "down").Inc()
+		}
+	}
+}
+
+// forget drops the series of models that have no advice any more.
+func (m adviceMetrics) forget(before, after []fleet.Advice) {
+	advised := make(map[[2]string]bool)
+	labels := func(a fleet.Advice) [2]string {
+		return [2]string{validLabel(a.Variant.Namespace), validLabel(a.Facts.Model.Name)}
+	}
+	for _, a := range after {
+		advised[labels(a)] = true
+	}
+	for _, a := range before {
+		if l := labels(a); !advised[l] {
+			gone := prometheus.Labels{"namespace": l[0], "model": l[1]}
+			m.changes.DeletePartialMatch(gone)
+			m.cost.DeletePartialMatch(gone)
 		}
 	}
 }

@@ -44,9 +44,9 @@ func TestWhatAdviceWouldHaveSavedIsCounted(t *testing.T) {
 	}
 	first := plan(0, advised("a", 3, 5), advised("b", 4, 3), advised("gone", 1, 9))
 	second := plan(30*time.Minute, advised("a", 2, 5), advised("b", 6, 3))
-	m.count(fleet.Plan{}, first)
-	m.count(first, second)
-	m.count(second, first) // a clock that was set back counts nothing
+	m.count(fleet.Plan{}, first, time.Hour)
+	m.count(first, second, time.Hour)
+	m.count(second, first, time.Hour) // a clock that was set back counts nothing
 	value := func(counter *prometheus.CounterVec, i int, direction string) float64 {
 		a := first.Advice[i]
 		return testutil.ToFloat64(counter.WithLabelValues(a.Variant.Namespace, a.Facts.Model.Name, direction))
@@ -55,4 +55,13 @@ func TestWhatAdviceWouldHaveSavedIsCounted(t *testing.T) {
 	require.InDelta(t, 1, value(m.cost, 1, "added"), 1e-9)
 	require.InDelta(t, 1, value(m.changes, 0, "down"), 0)
 	require.InDelta(t, 1, value(m.changes, 1, "up"), 0)
+}
+
+func TestAdviceThatIsGoneLeavesNoSeriesAndAGapIsNotCounted(t *testing.T) {
+	m := newAdviceMetrics()
+	first := fleet.Plan{Time: start, Advice: []fleet.Advice{advised("a", 3, 5)}}
+	m.count(first, fleet.Plan{Time: start.Add(10 * time.Hour), Advice: first.Advice}, 5*time.Minute)
+	require.InDelta(t, 4.0/12, testutil.ToFloat64(m.cost), 1e-9, "no cycle ended for ten hours, of which five minutes count")
+	m.count(first, fleet.Plan{Time: start.Add(time.Minute)}, 5*time.Minute)
+	require.Zero(t, testutil.CollectAndCount(m.cost))
 }

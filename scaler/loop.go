@@ -237,7 +237,7 @@ func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
 	l.options.Board.Post(plan)
 	l.logHidden(number, before, &snapshot)
 	l.logChanges(number, standing)
-	l.metrics.advice.count(standing.plan, plan)
+	l.metrics.advice.count(standing.plan, plan, l.options.Board.MaxAge())
 	if l.options.Posted != nil {
 		l.options.Posted(standing.plan, plan)
 	}

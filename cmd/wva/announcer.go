@@ -21,14 +21,13 @@ type announcer struct {
 }
 
 func newAnnouncer(k config.Kubernetes, cluster *inventory.Cluster, logger *slog.Logger, registry prometheus.Registerer) (*announcer, error) {
-	at := clientOf(k)
-	client, err := inventory.ClientConfig(at)
+	client, err := inventory.ClientConfig(clientOf(k))
 	if err != nil {
 		return nil, err
 	}
 	namespace := k.LeaseNamespace
 	if namespace == "" {
-		if namespace, err = inventory.ClientNamespace(at); err != nil {
+		if namespace, err = inventory.PodNamespace(); err != nil {
 			return nil, err
 		}
 	}

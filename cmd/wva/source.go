@@ -57,7 +57,11 @@ func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.R
 		return source{}, err
 	}
 	s := source{tables: cluster.Tables, watch: cluster.Run, complete: cluster.Synced()}
-	if k.Events == config.On {
+	switch {
+	case k.Events == config.Off:
+	case k.Kubeconfig != "" && k.LeaseNamespace == "":
+		logger.Info("no Kubernetes events are written: beside a deployed server both would; set kubernetes.leaseNamespace to that of its lease to compete for it")
+	default:
 		s.announcer, err = newAnnouncer(k, cluster, logger, registry)
 	}
 	return s, err

@@ -37,6 +37,9 @@ func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
 	}
 	eventually(t, patience, "the refusal is told", func() bool { return len(told()) > 0 })
 	second.await(v.name, "is held by the second too", func(v *wvav1.Variant) bool { return v.GetReasonCode() == "Misapplied" })
+	cycles := second.metric("wva_cycles_total")
+	eventually(t, patience, "the second has had the time to tell it too", func() bool { return second.metric("wva_cycles_total") > cycles+2 })
+	require.InDelta(t, 1, first.metric("wva_events_written_total")+second.metric("wva_events_written_total"), 0)
 	events := told()
 	require.Len(t, events, 1)
 	require.Equal(t, corev1.EventTypeWarning, events[0].Type)

@@ -20,19 +20,7 @@ func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
 	w.declare(v)
 	s.await(v.name, "is decided at zero", func(v *wvav1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
 
-	settles := func(replicas int) {
-		t.Helper()
-		begun := time.Now()
-		eventually(t, deadline, fmt.Sprintf("the Deployment settles at %d", replicas), func() bool {
-			for since := time.Now(); w.replicas(v.name) == replicas; time.Sleep(tick) {
-				if time.Since(since) > settled {
-					return true
-				}
-			}
-			return false
-		})
-		t.Logf("settled at %d replicas after %v", replicas, (time.Since(begun) - settled).Round(100*time.Millisecond))
-	}
+	settles := func(replicas int) { w.settles(v.name, replicas) }
 	w.player.ask(v.model, 1)
 	settles(1)
 	w.player.ask(v.model, 8)
@@ -73,7 +61,7 @@ func TestKillUnderLoadLowersNothing(t *testing.T) {
 	s := w.start()
 	s.awaitReady()
 	w.declare(v)
-	eventually(t, deadline, "the load is carried", func() bool { return w.replicas(v.name) >= 4 })
+	w.settles(v.name, 5)
 	s.await(v.name, "is decided", func(v *wvav1.Variant) bool { return !v.GetHeld() })
 	standing := w.replicas(v.name)
 
@@ -87,4 +75,19 @@ func TestKillUnderLoadLowersNothing(t *testing.T) {
 		}
 	}
 	require.Equal(t, standing, lowest, "no replica is taken away")
+}
+
+// settles waits until a Deployment asks for a number of replicas and stays there.
+func (w *world) settles(name string, replicas int) {
+	w.Helper()
+	begun := time.Now()
+	eventually(w, deadline, fmt.Sprintf("%s settles at %d", name, replicas), func() bool {
+		for since := time.Now(); w.replicas(name) == replicas; time.Sleep(tick) {
+			if time.Since(since) > settled {
+				return true
+			}
+		}
+		return false
+	})
+	w.Logf("settled at %d replicas after %v", replicas, (time.Since(begun) - settled).Round(100*time.Millisecond))
 }

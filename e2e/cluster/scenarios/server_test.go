@@ -169,6 +169,12 @@ func (s *server) desired(name string) (int, error) {
 // metric returns the sum of the series of a metric.
 func (s *server) metric(name string) float64 {
 	s.Helper()
+	return s.labelled(name, "", "")
+}
+
+// labelled returns the sum of those series of a metric that have a label.
+func (s *server) labelled(name, label, value string) float64 {
+	s.Helper()
 	answer, err := http.Get("http://" + s.http + "/metrics")
 	require.NoError(s, err)
 	defer answer.Body.Close()
@@ -177,7 +183,13 @@ func (s *server) metric(name string) float64 {
 	require.NoError(s, err)
 	sum := 0.0
 	for _, m := range families[name].GetMetric() {
-		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		has := label == ""
+		for _, pair := range m.GetLabel() {
+			has = has || pair.GetName() == label && pair.GetValue() == value
+		}
+		if has {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
 	}
 	return sum
 }

@@ -1,0 +1,69 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// hide makes the workload of a variant one that cannot be seen.
+func (s *scenario) hide(name string) *scenario {
+	for i := range s.Variants {
+		if s.Variants[i].ID.Name == name {
+			s.Variants[i].Hidden = "the watch of pods fails"
+		}
+	}
+	return s
+}
+
+func TestHiddenWorkloadHoldsItsModelAtWhatIsKnown(t *testing.T) {
+	s := newScenario(cheap(group{ready: 6, running: 100, waiting: 9, kv: 0.95, rate: 6}), fast(group{ready: 1, running: 50, kv: 0.5, rate: 20})).hide("cheap")
+	s.Workloads[0].Pods = nil
+	decisions := s.decide(t)
+	for name, want := range map[string]int{"cheap": 6, "fast": 1} {
+		d := decisions[name]
+		expect(t, d, want, fleet.CodeWorkloadHidden)
+		if !d.Held || !d.Known || !strings.Contains(d.Reason.Text, "the watch of pods fails") {
+			t.Errorf("%s: %+v, want it held at a known number, with the reason", name, d)
+		}
+	}
+}
+
+func TestHiddenWorkloadNeverLowersAStandingNumber(t *testing.T) {
+	for _, ago := range []time.Duration{time.Minute, time.Hour} {
+		s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})).hide("cheap").standing("cheap", 6, ago)
+		expect(t, s.decide(t)["cheap"], 6, fleet.CodeWorkloadHidden)
+	}
+}
+
+// KEDA has followed a number of ours that the cluster's cache does not show, since its watch fails.
+func TestStaleReplicasDoNotLowerAStandingNumber(t *testing.T) {
+	for _, stale := range []string{"", "the watch of deployments.apps fails"} {
+		g := cheap(group{ready: 6, spec: 3, running: 60, kv: 0.69, rate: 6})
+		g.workload = func(w *fleet.Workload) { w.Stale = stale }
+		s := newScenario(g).standing("cheap", 6, 15*time.Second)
+		s.Usages = s.Usages[1:] // nothing shrinks
+		d := s.decide(t)["cheap"]
+		if stale != "" && d.Replicas < 6 {
+			t.Errorf("%+v, want no fall below the 6 that stand", d)
+		}
+	}
+}
+
+// A quota lets no further pod be made. What never comes must not be counted as on its way for good.
+func TestReplicasWithoutAPodAreNotWaitedForForever(t *testing.T) {
+	for _, test := range []struct {
+		ago   time.Duration
+		joins bool
+	}{{30 * time.Second, false}, {10 * time.Minute, true}} {
+		s := newScenario(cheap(group{ready: 2, spec: 6, running: 100, waiting: 60, kv: 0.95, rate: 6}), fast(group{max: 4})).gateway(0, 24)
+		s.Standing = append(s.Standing, fleet.Standing{
+			Variant: fleet.VariantID{Namespace: "shop", Name: "cheap"}, Replicas: 6, Decided: epoch.Add(-15 * time.Second), Changed: epoch.Add(-test.ago), Delta: 4,
+		})
+		if d := s.decide(t)["fast"]; (d.Replicas > 0) != test.joins {
+			t.Errorf("changed %v ago: %+v, want it to join: %v", test.ago, d, test.joins)
+		}
+	}
+}
