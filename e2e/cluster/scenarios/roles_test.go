@@ -47,7 +47,7 @@ func TestAMissingRoleIsSaidAndTheRestGoesOn(t *testing.T) {
 	object.Object["spec"].(map[string]any)["scaleTargetRef"] = map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "other"}
 	w.create(object)
 	s.await(chat.name, "is shown with its workload", func(v *wvav1.Variant) bool { return v.GetCurrentReplicas() == 3 })
-	s.await(other.name, "is held", func(v *wvav1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "WorkloadUnknown" })
+	s.await(other.name, "is held", func(v *wvav1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "WorkloadHidden" })
 	eventually(t, patience, "the missing role is named", func() bool {
 		return strings.Contains(s.whole(), "list on statefulsets.apps") && strings.Contains(s.whole(), "forbidden")
 	})

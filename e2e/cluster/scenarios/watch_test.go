@@ -22,8 +22,8 @@ func TestAnswersFollowTheObjects(t *testing.T) {
 	s := w.start()
 	s.awaitReady()
 
-	applied := time.Now()
 	w.declare(chat)
+	applied := time.Now()
 	s.await(chat.name, "is shown with its workload", func(v *wvav1.Variant) bool { return v.GetCurrentReplicas() == 3 && v.GetKnown() })
 	t.Logf("shown %v after it was applied", time.Since(applied).Round(time.Millisecond))
 	replicas, err := s.desired(chat.name)
