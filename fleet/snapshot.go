@@ -45,6 +45,8 @@ type Workload struct {
 	Replicas int `json:"replicas"`
 	// Stale is why Replicas may be out of date; empty where it is not. A number that stands and is higher then counts.
 	Stale string `json:"stale,omitzero"`
+	// Refused is why no further pod can be made, as the API server says it, such as that a quota is full; empty where one can.
+	Refused string `json:"refused,omitzero"`
 	// Startup is how long a replica of this target usually needs from its creation until it is ready. Zero: not known.
 	Startup time.Duration `json:"-"`
 	// MaxSequences is the engine's limit of requests in a batch (max_num_seqs). Zero: not known.

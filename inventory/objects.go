@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type Target struct {
 	Annotations map[string]string
 	// Replicas is the number asked for.
 	Replicas int
+	// Refused is why no further pod can be made, as the API server says it; "" where one can.
+	Refused string
 	// Template is the pod of one replica, for a group of pods its leader; nil where the kind shows none.
 	Template *corev1.PodTemplateSpec
 	// Worker is the pod of the others of a group, and Workers how many there are of them; nil and 0 where a replica is one
@@ -196,6 +199,7 @@ func newTarget(u *unstructured.Unstructured) (Target, error) {
 	const byDefault = 1 // of every kind that has a default
 	replicas, err := countAt(u, byDefault, "spec", "replicas")
 	target := Target{
+		Refused: replicaFailure(u),
 		ID:      fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()},
 		Created: u.GetCreationTimestamp().UTC(), Annotations: ours(u.GetAnnotations()),
 		Replicas: replicas,
@@ -204,6 +208,22 @@ func newTarget(u *unstructured.Unstructured) (Target, error) {
 		target.Controller = fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}
 	}
 	return target, err
+}
+
+// replicaFailure returns why no pods can be made, as the workload's condition ReplicaFailure says it, such as that a quota is
+// full; "" where they can.
+func replicaFailure(u *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") // what is no list says nothing
+	for _, each := range conditions {
+		condition, isObject := each.(map[string]any)
+		if !isObject || condition["type"] != "ReplicaFailure" || condition["status"] != "True" {
+			continue
+		}
+		reason, _ := condition["reason"].(string)
+		message, _ := condition["message"].(string)
+		return strings.TrimSuffix(cmp.Or(reason, "ReplicaFailure")+": "+message, ": ")
+	}
+	return ""
 }
 
 // asksForReplicas reports whether an object of a kind that is not known says how many replicas it wants.

@@ -48,7 +48,7 @@ func (t Target) workload(pods []*corev1.Pod, engine fleet.Engine) fleet.Workload
 	limits := readLimits(t.Template, engine)
 	row := fleet.Workload{
 		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
-		BatchedTokens: limits.batched, TensorParallel: limits.tensor, MemoryShare: limits.memory,
+		Refused: t.Refused, BatchedTokens: limits.batched, TensorParallel: limits.tensor, MemoryShare: limits.memory,
 	}
 	for _, pod := range pods {
 		row.Pods = append(row.Pods, replica(pod))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -207,4 +208,22 @@ func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
 		random.Shuffle(len(manifests), func(i, j int) { manifests[i], manifests[j] = manifests[j], manifests[i] })
 		require.Equal(t, want, objectsOf(t, manifests...).Tables(Options{}))
 	}
+}
+
+func TestReplicaFailureIsReadFromTheWorkload(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "chat", "namespace": "llm"},
+		"spec": map[string]any{"replicas": int64(3)},
+		"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Available", "status": "True"},
+			map[string]any{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: gpus"},
+		}},
+	}}
+	objects, err := Decode(u)
+	require.NoError(t, err)
+	require.Equal(t, "FailedCreate: exceeded quota: gpus", objects.Targets[0].Refused)
+	u.Object["status"].(map[string]any)["conditions"].([]any)[1].(map[string]any)["status"] = "False"
+	objects, err = Decode(u)
+	require.NoError(t, err)
+	require.Empty(t, objects.Targets[0].Refused)
 }

@@ -67,3 +67,15 @@ func TestReplicasWithoutAPodAreNotWaitedForForever(t *testing.T) {
 		}
 	}
 }
+
+func TestReplicasThatTheAPIServerRefusesAreToldAndReplaced(t *testing.T) {
+	g := cheap(group{ready: 2, spec: 6, running: 100, waiting: 60, kv: 0.95, rate: 6})
+	g.workload = func(w *fleet.Workload) { w.Refused = "FailedCreate: exceeded quota" }
+	decisions := newScenario(g, fast(group{max: 4})).gateway(0, 24).decide(t)
+	if d := decisions["fast"]; d.Replicas == 0 {
+		t.Errorf("%+v, want it to join at once", d)
+	}
+	if d := decisions["cheap"]; d.Replicas > 6 || !strings.Contains(d.Reason.Text, "exceeded quota") {
+		t.Errorf("%+v, want no growth, and the reason told", d)
+	}
+}

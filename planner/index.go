@@ -242,11 +242,12 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 	// Replicas that are asked for and have no pod yet are on their way too; the surge of a rolling update adds none. Those that
 	// have got none for as long as a start takes do not start either: a quota may be full.
 	podless := max(0, v.now-v.ready-starts.waiting)
-	if since := v.standing.Changed; podless > 0 && !since.IsZero() && now.Sub(since) > overdue*v.workload.Startup {
+	since := v.standing.Changed
+	if podless > 0 && (v.workload.Refused != "" || !since.IsZero() && now.Sub(since) > overdue*v.workload.Startup) {
 		v.overdue += podless
 	}
 	v.coming = max(0, v.now-v.ready-v.overdue)
-	v.sterile = v.overdue > 0 && starts.fail(overdue*v.workload.Startup, v.overdue)
+	v.sterile = v.overdue > 0 && (podless > 0 && v.workload.Refused != "" || starts.fail(overdue*v.workload.Startup, v.overdue))
 }
 
 // usageOf returns the row of a pod; nil where there is none.

@@ -188,6 +188,9 @@ func (v *variant) late() string {
 
 // waitingFor lists why replicas are not ready, as the API server says it.
 func (v *variant) waitingFor() string {
+	if v.workload.Refused != "" {
+		return fmt.Sprintf(" (%s)", v.workload.Refused)
+	}
 	var why []string
 	for _, pod := range v.workload.Pods {
 		if !pod.Ready && !pod.Terminating && pod.Waiting != "" {
