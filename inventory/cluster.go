@@ -41,7 +41,7 @@ type ClusterOptions struct {
 	Logger *slog.Logger
 	// Registerer takes the metrics. Default: they are not registered.
 	Registerer prometheus.Registerer
-	// MaxAge is how old what a failing watch last showed may become before no workload that rests on it is shown any more.
+	// MaxAge is how old what a failing watch last showed may become before the variants that rest on it are marked as hidden.
 	// Default: 10 min.
 	MaxAge time.Duration
 }
@@ -52,8 +52,8 @@ type ClusterOptions struct {
 // variant names it, with Advisory those that may be annotated always. Tables are made anew when something changed that they rest on; a burst of changes makes them once.
 //
 // What cannot be read takes nothing away that was there: while a watch fails, what it last showed stays in force, and a
-// problem says so. A workload is shown only where its kind, the pods and the ScaledObjects of its namespace were listed
-// whole and did not fail for longer than MaxAge; a variant without its workload is held at its number. Pools are shown only
+// problem says so. A variant is marked as hidden where its target's kind, the pods or the ScaledObjects of its namespace were
+// not listed whole, or have failed for longer than MaxAge; it is then held. Pools are shown only
 // where nodes and the pods of all namespaces were listed; they stay while their watches fail.
 //
 // Pods of left out namespaces count as holders of accelerators, and for nothing else.

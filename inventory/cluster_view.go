@@ -209,19 +209,13 @@ func (v *sight) hides(id fleet.TargetID) string {
 	if id.Name == "" || !k.found {
 		return ""
 	}
-	rests := []struct {
-		resource  schema.GroupVersionResource
-		namespace string
-	}{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
+	rests := []feedID{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
 	if v.options.NamespaceSelector != nil {
-		rests = append(rests, struct {
-			resource  schema.GroupVersionResource
-			namespace string
-		}{namespacesResource(), ""})
+		rests = append(rests, feedID{resource: namespacesResource()})
 	}
 	for _, on := range rests {
 		if !v.trusts(on.resource, on.namespace) {
-			return "the watch of " + on.resource.GroupResource().String() + " fails; see the problems of the inventory"
+			return "the watch of " + on.name() + " fails; see the problems of the inventory"
 		}
 	}
 	return ""
