@@ -54,7 +54,9 @@ var drawing = map[string]room{
 		parties: []string{cobra, grpc, metrics, errgroup},
 	},
 	"cmd/wvactl": {
-		rooms:   []string{"demo", "simulation", "planner", "scaledobject", "fleet", "proto/wva/v1"},
+		rooms: []string{
+			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "config", "scaledobject", "fleet", "proto/wva/v1",
+		},
 		parties: []string{cobra, grpc, metrics, errgroup},
 	},
 	"demo": {
@@ -79,6 +81,7 @@ var drawing = map[string]room{
 	"simulation":        {pure: true, rooms: []string{"planner", "fleet"}},
 	"planner":           {pure: true, rooms: []string{"analyzer", "solver", "fleet"}},
 	"analyzer":          {pure: true, rooms: []string{"analyzer/queueing", "fleet"}, parties: []string{gonum}},
+	"analyzer/fit":      {pure: true, rooms: []string{"fleet"}, parties: []string{gonum}},
 	"analyzer/queueing": {pure: true, parties: []string{gonum}},
 	"solver":            {pure: true, rooms: []string{"fleet"}},
 	"scaledobject":      {pure: true, rooms: []string{"fleet"}},
@@ -91,7 +94,7 @@ var drawing = map[string]room{
 var impure = []string{"context", "crypto/rand", "io/fs", "io/ioutil", "log", "math/rand", "net", "os", "path/filepath", "syscall", "testing/fstest"}
 
 // seeded is the exception: simulation draws from generators that it seeds itself.
-var seeded = map[string]string{"simulation": "math/rand/v2"}
+var seeded = map[string]string{"simulation": "math/rand/v2", "analyzer/queueing": "math/rand/v2"}
 
 // testKits are what tests of shell rooms may use beside their row, the demo, which holds the in-process Prometheus, and the
 // operators' API, to ask what they test. None of it is linked into the product that way.

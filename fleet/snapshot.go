@@ -11,13 +11,15 @@ type Snapshot struct {
 
 	Models       []Model           `json:"models,omitzero"`       // configuration: what belongs to a model
 	Accelerators []AcceleratorSpec `json:"accelerators,omitzero"` // configuration: the catalogue
-	Variants     []Variant         `json:"variants,omitzero"`     // ScaledObjects, and what annotations declare
-	Workloads    []Workload        `json:"workloads,omitzero"`    // what the variants scale, as it stands
-	Pools        []Pool            `json:"pools,omitzero"`        // accelerators on nodes
-	Usages       []Usage           `json:"usages,omitzero"`       // what each pod's engine reports
-	Loads        []Load            `json:"loads,omitzero"`        // what is asked of each model
-	Standing     []Standing        `json:"standing,omitzero"`     // the plan in force
-	Missing      []Missing         `json:"missing,omitzero"`      // what could not be observed, and why
+	// Profiles are configuration too: what engines cost. Of several rows that fit a variant, the first counts.
+	Profiles  []Profile  `json:"profiles,omitzero"`
+	Variants  []Variant  `json:"variants,omitzero"`  // ScaledObjects, and what annotations declare
+	Workloads []Workload `json:"workloads,omitzero"` // what the variants scale, as it stands
+	Pools     []Pool     `json:"pools,omitzero"`     // accelerators on nodes
+	Usages    []Usage    `json:"usages,omitzero"`    // what each pod's engine reports
+	Loads     []Load     `json:"loads,omitzero"`     // what is asked of each model
+	Standing  []Standing `json:"standing,omitzero"`  // the plan in force
+	Missing   []Missing  `json:"missing,omitzero"`   // what could not be observed, and why
 }
 
 // Model is what the administrator says of a model. A model without a row takes every default.
@@ -123,6 +125,10 @@ type Usage struct {
 	MeanRate Reading `json:"meanRate"`
 	MeanKV   Reading `json:"meanKV"`
 	MeanITL  Reading `json:"meanITL"`
+	// MeanRunning is the mean number of requests in the batch over the same window, and MeanPrefill the mean time from when a
+	// request was taken into the batch to its first token, seconds: its prefill, without the wait before.
+	MeanRunning Reading `json:"meanRunning"`
+	MeanPrefill Reading `json:"meanPrefill"`
 	// ITLFloor is the lowest mean time between output tokens that the pod showed in any window of the long window, seconds:
 	// that of a nearly empty batch.
 	ITLFloor Reading `json:"itlFloor"`
@@ -169,6 +175,14 @@ type Load struct {
 	// PromptTokens and OutputTokens are the mean lengths of a request.
 	PromptTokens Reading `json:"promptTokens"`
 	OutputTokens Reading `json:"outputTokens"`
+	// PromptLengths and OutputLengths are the histograms of the same, in ascending order; empty where unknown.
+	PromptLengths []Bucket `json:"promptLengths,omitzero"`
+	OutputLengths []Bucket `json:"outputLengths,omitzero"`
+	// PrefixHits is the share of prompt tokens that were found in the prefix cache, 0 to 1.
+	PrefixHits Reading `json:"prefixHits"`
+	// Dispersion is the index of dispersion of the arrivals: the variance of their number in a stretch of time over its mean, 1
+	// for a Poisson process.
+	Dispersion Reading `json:"dispersion"`
 	// TTFT is the 95th percentile of the time to first token, and ITL the mean time between output tokens, over the latest
 	// window, seconds.
 	TTFT Reading `json:"ttft"`

@@ -15,6 +15,10 @@ type Variant struct {
 	ServedName     string      `json:"servedName,omitzero"`
 	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
 	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0
+	// Precision is that of the weights, such as bf16 or fp8, to find a profile by; empty where it is not said.
+	Precision string `json:"precision,omitzero"`
+	// Profile is what one iteration of the engine costs, as the trigger says it; zero where it does not.
+	Profile EngineCost `json:"profile,omitzero"`
 	// Cost is the price of one replica for an hour.
 	Cost         float64       `json:"cost"`
 	ServiceClass string        `json:"serviceClass,omitzero"`
