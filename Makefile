@@ -56,6 +56,10 @@ e2e-cluster: cluster-build ## Drive the server beside a real API server, KEDA an
 cluster: cluster-build ## Leave such a cluster up until Ctrl-C, and say how to reach it
 	go run -C e2e/cluster ./cmd/cluster $(ARGS)
 
+.PHONY: grid
+grid: ## Hold the sizing of a replica against simulated engines (minutes); ARGS=-update rewrites docs/sizing-grid.md
+	go test -count=1 -timeout 60m -v -run 'Grid|Truth|StupidTwin' ./analyzer/queueing -grid $(ARGS)
+
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (default: all)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...

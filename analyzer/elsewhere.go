@@ -90,6 +90,12 @@ func (a *analysis) bestKnown() int {
 // that of the reference by the catalogue's ratio, and what its arguments say; the smaller where there are both.
 func (a *analysis) fromElsewhere(i, reference int) (Capacity, bool) {
 	own := a.capacities[i].Share.State == fleet.Present
+	if l := a.latencies[i]; l.known {
+		if demand, known := a.Rate.Known(); known && demand > 0 {
+			least := Capacity{Share: fleet.Observed(l.rate / demand), Binding: l.limit, Basis: l.basis, Load: a.capacities[i].Load}
+			return least, !own || !a.totals[i].enough()
+		}
+	}
 	if own && (a.totals[i].settled || reference < 0 || !a.totals[reference].settled) {
 		return Capacity{}, false
 	}

@@ -1,6 +1,10 @@
 package analyzer
 
-import "github.com/wva-project/wva/fleet"
+import (
+	"math"
+
+	"github.com/wva-project/wva/fleet"
+)
 
 // minRequests is how many first tokens a replica must have given within a minute on average for its rates to be believed.
 const minRequests = 10.0 / 60
@@ -164,10 +168,12 @@ func (a average) byITL() window {
 type bound struct {
 	limit Limit
 	rate  float64
+	basis Basis // empty: what its replicas show
 }
 
-// bounds returns the rates that a replica's limits allow.
-func (o observed) bounds(v Variant, s Saturation) []bound {
+// bounds returns the rates that a replica's limits allow. A profile that was known beforehand says more of the latency, and of
+// loads that were never seen, than the means of the past do.
+func (o observed) bounds(v Variant, l latency, s Saturation) []bound {
 	var kv, sequences, experience float64
 	if w := o.each.byKV(); w.kv > 0 {
 		kv = w.rate * s.kvTarget() / w.kv
@@ -179,13 +185,27 @@ func (o observed) bounds(v Variant, s Saturation) []bound {
 	if served := o.rate / o.replicas; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
 		throughput = served
 	}
+	bounds := []bound{
+		{limit: LimitKV, rate: kv}, {limit: LimitSequences, rate: sequences}, {limit: LimitThroughput, rate: throughput},
+	}
+	if l.known && l.basis != BasisLearned {
+		return bounds
+	}
 	if o.settled {
 		experience = max(maxExtrapolation*o.peak, minRequests)
 	}
-	return []bound{
-		{LimitKV, kv}, {LimitSequences, sequences}, {LimitThroughput, throughput}, {LimitITL, o.withinLatency(v, s)},
-		{LimitExperience, experience},
+	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitExperience, rate: experience})
+}
+
+// lowest returns the bound that binds; an infinite one where none is known.
+func lowest(bounds []bound) bound {
+	least := bound{rate: math.Inf(1)}
+	for _, b := range bounds {
+		if b.rate > 0 && b.rate < least.rate {
+			least = b
+		}
 	}
+	return least
 }
 
 // withinLatency returns the rate at which tokens come as slowly as they may. An iteration takes T = T0/(1-u), where u is the
@@ -193,12 +213,12 @@ func (o observed) bounds(v Variant, s Saturation) []bound {
 // depend on how many share an iteration, while the time T0 of an empty one is spent all the same. T0 is the least that was
 // seen. 0 where nothing can be said.
 func (o observed) withinLatency(v Variant, s Saturation) float64 {
-	limit := s.ITLMargin * v.ITL.Seconds()
-	if v.ITL <= 0 {
+	limit := s.ITLMargin * v.itl()
+	if v.itl() <= 0 {
 		limit = s.ITLStretch * o.floor
 	}
 	if o.floor >= limit { // the margin is for a percentile; without it the objective may still be met
-		limit = v.ITL.Seconds()
+		limit = v.itl()
 	}
 	w := o.each.byITL()
 	switch {
@@ -213,4 +233,12 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 }
 
 // infeasible reports whether even a nearly empty replica is slower than the objective allows.
-func (o observed) infeasible(v Variant) bool { return v.ITL > 0 && o.floor >= v.ITL.Seconds() }
+func (o observed) infeasible(v Variant) bool { return v.itl() > 0 && o.floor >= v.itl() }
+
+// itl returns the limit on the time between output tokens in seconds; 0 where there is none, or the variant gives none.
+func (v Variant) itl() float64 {
+	if v.Role == fleet.RolePrefill {
+		return 0
+	}
+	return v.Objective.ITL.Seconds()
+}

@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/wva-project/wva/fleet"
@@ -57,9 +58,12 @@ func (s Saturation) Saturated(r *fleet.Usage) bool {
 //
 // Where a rate is known, a replica carries the rate at which the first of its limits is reached; memory alone does not show
 // that an engine is out of compute. Otherwise requests in flight are counted: what the KV cache and the limit of sequences
-// have room for.
-func saturation(m Model, s Saturation) []Capacity {
-	a := analysis{Model: m, Saturation: s, totals: make([]observed, len(m.Variants)), capacities: make([]Capacity, len(m.Variants))}
+// have room for. What the queueing model says is one more limit, in place of what the mean latency alone would.
+func saturation(m Model, latencies []latency, s Saturation) []Capacity {
+	a := analysis{
+		Model: m, Saturation: s, latencies: latencies,
+		totals: make([]observed, len(m.Variants)), hard: make([]float64, len(m.Variants)), capacities: make([]Capacity, len(m.Variants)),
+	}
 	for i, v := range m.Variants {
 		a.totals[i] = observe(v, s)
 	}
@@ -79,7 +83,7 @@ func saturation(m Model, s Saturation) []Capacity {
 		}
 	}
 	for i, v := range m.Variants {
-		a.capacities[i].Infeasible = a.totals[i].infeasible(v)
+		a.finish(i)
 		for _, r := range v.Replicas {
 			if s.Saturated(r) {
 				a.capacities[i].Saturated++
@@ -89,27 +93,38 @@ func saturation(m Model, s Saturation) []Capacity {
 	return a.capacities
 }
 
-// analysis is one model under way; totals and capacities have a row for each of its variants.
+// analysis is one model under way; the slices have a row for each of its variants.
 type analysis struct {
 	Model
 	Saturation
+	latencies  []latency
 	totals     []observed
+	hard       []float64 // requests per second that a replica's limits allow whatever its latency; 0 where that was not asked
 	capacities []Capacity
+}
+
+// finish says of a capacity what else was found.
+func (a *analysis) finish(i int) {
+	c, l := &a.capacities[i], a.latencies[i]
+	c.Infeasible, c.Remedy = l.infeasible, l.remedy
+	if a.totals[i].infeasible(a.Variants[i]) && !l.known {
+		c.Infeasible, c.Remedy = true, "a nearly empty replica is slower; raise it, or take another accelerator"
+	}
+	if c.Basis == l.basis || c.Basis == BasisObserved && l.note != "" && !l.known {
+		c.Note = l.note
+	}
 }
 
 // fromReplicas returns the capacity of variant i as its own ready replicas show it.
 func (a *analysis) fromReplicas(i int) Capacity {
 	v, o := a.Variants[i], a.totals[i]
 	if demand, known := a.Rate.Known(); known && demand > 0 && o.enough() {
-		least := bound{rate: math.Inf(1)}
-		for _, b := range o.bounds(v, a.Saturation) {
-			if b.rate > 0 && b.rate < least.rate {
-				least = b
-			}
-		}
+		least := lowest(o.bounds(v, a.latencies[i], a.Saturation))
+		a.hard[i] = least.rate
+		least = lowest([]bound{least, a.latencies[i].bound()})
 		if !math.IsInf(least.rate, 1) {
 			return Capacity{
-				Share: fleet.Observed(least.rate / demand), Binding: least.limit, Basis: BasisObserved,
+				Share: fleet.Observed(least.rate / demand), Binding: least.limit, Basis: cmp.Or(least.basis, BasisObserved),
 				Load: fleet.Observed(o.rate / o.replicas / least.rate),
 			}
 		}
@@ -131,34 +146,3 @@ func (a *analysis) fromReplicas(i int) Capacity {
 		Load: fleet.Observed((o.running + o.waiting) / (o.replicas * room)),
 	}
 }
-
-// spread lowers the capacity of variants that get less of the load than they could carry. Capacities add up only where load
-// is spread by capacity; where it is not, the variant that fills up first ends it for all.
-func (a *analysis) spread() {
-	demand, known := a.Rate.Known()
-	if !known || demand <= 0 {
-		return
-	}
-	use := make([]float64, len(a.totals))
-	fullest := 0.0
-	for i, o := range a.totals {
-		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() {
-			use[i] = o.each.mean.rate / (share * demand)
-			fullest = max(fullest, use[i])
-		}
-	}
-	if fullest < unspread {
-		return
-	}
-	for i, u := range use {
-		if u > 0 && u < fullest {
-			a.capacities[i].Share.Value *= u / fullest
-			if u < unspread*fullest {
-				a.capacities[i].Binding = LimitRouting
-			}
-		}
-	}
-}
-
-// unspread is the use of the fullest variant from which on it tells how load is spread: at a light load, chance does.
-const unspread = 0.5

@@ -63,7 +63,7 @@ func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			all := append(replicas(test.saturated, busy(100, test.waiting, 0.95, 6)), replicas(test.idle, busy(10, 0, 0.1, 0.7))...)
-			c := Analyze(demand(Variant{Replicas: all}), Saturation{})[0]
+			c := Analyze(demand(Variant{Replicas: all}), Options{})[0]
 			if n := needed(t, c); n < test.atLeast || n > test.atMost {
 				t.Errorf("needs %d replicas, want %d to %d", n, test.atLeast, test.atMost)
 			}
@@ -77,10 +77,10 @@ func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
 func TestEmptyConfigurationIsTheDefaultOne(t *testing.T) {
 	m := demand(Variant{Replicas: replicas(3, busy(100, 2, 0.9, 5))})
 	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVSpare: 0.10, ThroughputMargin: 0.85}
-	if got, want := Analyze(m, Saturation{})[0], Analyze(m, defaults)[0]; got != want {
+	if got, want := Analyze(m, Options{})[0], Analyze(m, Options{Saturation: defaults})[0]; got != want {
 		t.Errorf("empty configuration gives %+v, the defaults %+v", got, want)
 	}
-	if got := Analyze(m, Saturation{KVThreshold: math.NaN()})[0]; needed(t, got) <= 3 {
+	if got := Analyze(m, Options{Saturation: Saturation{KVThreshold: math.NaN()}})[0]; needed(t, got) <= 3 {
 		t.Errorf("with a threshold that is not a number 3 replicas at 0.9 need %d, want more", needed(t, got))
 	}
 }
@@ -89,7 +89,7 @@ func TestCapacityIsWhatTheRoomOfTheKVCacheCarries(t *testing.T) {
 	// Two replicas at 35 % of their KV cache serve 5/s each: at 70 % one serves 10/s.
 	r := busy(50, 0, 0.35, 5)
 	r.PeakRate = fleet.Observed(9)
-	c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Saturation{})[0]
+	c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]
 	if share := c.Share.Or(0); math.Abs(share-1) > 1e-9 || c.Binding != LimitKV || c.Basis != BasisObserved {
 		t.Errorf("capacity %+v, want a share of 1, bound by KV cache, from its own replicas", c)
 	}
@@ -99,7 +99,7 @@ func TestCapacityIsWhatTheRoomOfTheKVCacheCarries(t *testing.T) {
 }
 
 func TestCapacityIsBoundByTheLimitOfSequences(t *testing.T) {
-	c := Analyze(demand(Variant{Replicas: replicas(1, busy(30, 0, 0.10, 5)), MaxSequences: 60}), Saturation{})[0]
+	c := Analyze(demand(Variant{Replicas: replicas(1, busy(30, 0, 0.10, 5)), MaxSequences: 60}), Options{})[0]
 	if share := c.Share.Or(0); math.Abs(share-2) > 1e-9 || c.Binding != LimitSequences {
 		t.Errorf("capacity %+v, want a share of 2, bound by sequences", c)
 	}
@@ -108,7 +108,7 @@ func TestCapacityIsBoundByTheLimitOfSequences(t *testing.T) {
 func TestReplicaThatHadAQueueAllTheTimeShowsItsThroughput(t *testing.T) {
 	r := busy(50, 0, 0.20, 10)
 	r.PeakThroughput = fleet.Observed(20)
-	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Saturation{})[0]
+	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
 	if share := c.Share.Or(0); math.Abs(share-1.7) > 1e-9 || c.Binding != LimitThroughput {
 		t.Errorf("capacity %+v, want 0.85 of 20/s, which is 1.7 times the demand, bound by throughput", c)
 	}
@@ -117,11 +117,11 @@ func TestReplicaThatHadAQueueAllTheTimeShowsItsThroughput(t *testing.T) {
 func TestQueueThatDoesNotShrinkBoundsAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(50, 20, 0.20, 10)
 	r.WaitingGrowth = fleet.Observed(0.2)
-	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Saturation{})[0]; needed(t, c) <= 2 || c.Binding != LimitThroughput {
+	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; needed(t, c) <= 2 || c.Binding != LimitThroughput {
 		t.Errorf("capacity %+v: two replicas whose queues grow need more", c)
 	}
 	r.Scrapes = 2 // it has only just begun to serve: its rate does not show its limit
-	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Saturation{})[0]; c.Binding == LimitThroughput {
+	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; c.Binding == LimitThroughput {
 		t.Errorf("capacity %+v: a replica without a whole window shows no limit", c)
 	}
 }
@@ -129,12 +129,12 @@ func TestQueueThatDoesNotShrinkBoundsAReplicaWithFreeKVCache(t *testing.T) {
 func TestSlowTokensBoundAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(20, 0, 0.10, 5)
 	r.ITL = fleet.Observed(0.150)
-	v := Variant{Replicas: replicas(2, r), ITL: 30 * time.Millisecond}
-	if c := Analyze(demand(v), Saturation{})[0]; needed(t, c) != 4 || c.Binding != LimitITL {
+	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 30 * time.Millisecond}}
+	if c := Analyze(demand(v), Options{})[0]; needed(t, c) != 4 || c.Binding != LimitITL {
 		t.Errorf("capacity %+v at five times the objective: want the double of 2 replicas, bound by ITL", c)
 	}
-	v.ITL = 300 * time.Millisecond
-	if c := Analyze(demand(v), Saturation{})[0]; c.Binding == LimitITL {
+	v.Objective.ITL = 300 * time.Millisecond
+	if c := Analyze(demand(v), Options{})[0]; c.Binding == LimitITL {
 		t.Errorf("capacity %+v within the objective is bound by ITL", c)
 	}
 }
@@ -143,13 +143,13 @@ func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
 	// An empty batch takes 20 ms; at 40 ms half of the engine's time is work. 80 ms, at three quarters, is the limit of 0.8 x 100 ms.
 	r := busy(40, 0, 0.05, 6)
 	r.ITL, r.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
-	v := Variant{Replicas: replicas(2, r), ITL: 100 * time.Millisecond}
-	c := Analyze(demand(v), Saturation{ITLMargin: 0.8})[0]
+	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 100 * time.Millisecond}}
+	c := Analyze(demand(v), Options{Saturation: Saturation{ITLMargin: 0.8}})[0]
 	if rate := c.Share.Or(0) * 12; math.Abs(rate-9) > 1e-9 || c.Binding != LimitITL {
 		t.Errorf("capacity %+v, that is %v/s, want 9/s, bound by ITL", c, rate)
 	}
-	v.ITL = 0 // without an objective, three times the empty batch: two thirds
-	if rate := Analyze(demand(v), Saturation{})[0].Share.Or(0) * 12; math.Abs(rate-8) > 1e-9 {
+	v.Objective.ITL = 0 // without an objective, three times the empty batch: two thirds
+	if rate := Analyze(demand(v), Options{})[0].Share.Or(0) * 12; math.Abs(rate-8) > 1e-9 {
 		t.Errorf("capacity %v/s without an objective, want 8/s", rate)
 	}
 }
@@ -158,7 +158,7 @@ func TestReplicaThatWasNeverIdleTakesItsSiblingsFloor(t *testing.T) {
 	slow, fast := busy(40, 0, 0.05, 6), busy(40, 0, 0.05, 20)
 	slow.ITL, slow.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
 	fast.ITL, fast.ITLFloor = fleet.Observed(0.010), fleet.Observed(0.008) // 0.005 by the ratio: half of its time is work too
-	c := Analyze(demand(Variant{Replicas: replicas(1, slow), Speed: 1}, Variant{Replicas: replicas(1, fast), Speed: 4}), Saturation{})
+	c := Analyze(demand(Variant{Replicas: replicas(1, slow), Speed: 1}, Variant{Replicas: replicas(1, fast), Speed: 4}), Options{})
 	if slow, fast := c[0].Share.Or(0)*26, c[1].Share.Or(0)*26; math.Abs(slow-8) > 1e-9 || math.Abs(fast-80.0/3) > 1e-9 {
 		t.Errorf("capacities %v/s and %v/s, want 8/s and 26.7/s", slow, fast)
 	}
@@ -167,12 +167,12 @@ func TestReplicaThatWasNeverIdleTakesItsSiblingsFloor(t *testing.T) {
 func TestReplicaIsNotAssumedToCarryFarMoreThanItHas(t *testing.T) {
 	r := busy(5, 0, 0.01, 1)
 	r.PeakRate = fleet.Observed(3)
-	c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Saturation{})[0]
+	c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]
 	if rate := c.Share.Or(0) * 4; math.Abs(rate-6) > 1e-9 || c.Binding != LimitExperience {
 		t.Errorf("capacity %+v, that is %v/s, want the double of 3/s, bound by experience", c, rate)
 	}
 	r.Scrapes = 1 // it has only just begun
-	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Saturation{})[0]; c.Binding == LimitExperience {
+	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]; c.Binding == LimitExperience {
 		t.Errorf("capacity %+v of a replica that has just begun is bound by experience", c)
 	}
 }
@@ -182,7 +182,7 @@ func TestYoungReplicasTakeTheirSiblingsCapacity(t *testing.T) {
 	young.Scrapes = 2
 	old := Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5)), Speed: 1}
 	young.KVTokens = fleet.Reading{}
-	c := Analyze(demand(old, Variant{Replicas: replicas(1, young), Speed: 4}), Saturation{})
+	c := Analyze(demand(old, Variant{Replicas: replicas(1, young), Speed: 4}), Options{})
 	if ratio := c[1].Share.Or(0) / c[0].Share.Or(0); math.Abs(ratio-4) > 1e-9 || c[1].Basis != BasisSibling {
 		t.Errorf("capacity %+v, want 4 times that of its sibling: its own replica has only just begun", c[1])
 	}
@@ -191,7 +191,7 @@ func TestYoungReplicasTakeTheirSiblingsCapacity(t *testing.T) {
 func TestCapacityComesFromThePeakWindow(t *testing.T) {
 	r := busy(10, 0, 0.10, 1) // this minute is quiet
 	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(6), fleet.Observed(0.42), fleet.Observed(9)
-	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Saturation{})[0]
+	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
 	if rate := c.Share.Or(0); math.Abs(rate-10) > 1e-9 || c.Binding != LimitKV {
 		t.Errorf("capacity %+v, that is %v/s, want 10/s: 6/s took 42 %% of the KV cache", c, rate)
 	}
@@ -200,7 +200,7 @@ func TestCapacityComesFromThePeakWindow(t *testing.T) {
 func TestRisingLoadIsReadOffTheLatestWindow(t *testing.T) {
 	r := busy(100, 0, 0.63, 6) // five minutes ago it was next to idle
 	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(3), fleet.Observed(0.14), fleet.Observed(9)
-	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Saturation{})[0]
+	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
 	if rate := c.Share.Or(0) * 6; math.Abs(rate-20.0/3) > 1e-9 || c.Binding != LimitKV {
 		t.Errorf("capacity %+v, that is %v/s, want 6.67/s: 6/s take 63 %% of the KV cache now", c, rate)
 	}
@@ -210,7 +210,7 @@ func TestLoadThatIsNotSpreadByCapacityEndsAtTheFullestVariant(t *testing.T) {
 	// Both get 5/s, of which one could carry four times as much: together they carry what two slow ones do.
 	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
 	slow.PeakRate, fast.PeakRate = fleet.Observed(9), fleet.Observed(90)
-	c := Analyze(demand(Variant{Replicas: replicas(1, slow)}, Variant{Replicas: replicas(1, fast)}), Saturation{})
+	c := Analyze(demand(Variant{Replicas: replicas(1, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})
 	if math.Abs(c[1].Share.Or(0)-c[0].Share.Or(0)) > 1e-9 || c[1].Binding != LimitRouting {
 		t.Errorf("capacities %+v, want the fast one bound by routing to what the slow one carries", c)
 	}
@@ -220,7 +220,7 @@ func TestSlowerVariantCarriesLessThanItsMemorySays(t *testing.T) {
 	// The same KV cache in use for a quarter of the rate: the slower engine holds each request for four times as long.
 	fast := Variant{Replicas: replicas(1, busy(40, 0, 0.35, 20))}
 	slow := Variant{Replicas: replicas(1, busy(40, 0, 0.35, 5))}
-	c := Analyze(demand(fast, slow), Saturation{})
+	c := Analyze(demand(fast, slow), Options{})
 	if ratio := c[0].Share.Or(0) / c[1].Share.Or(0); math.Abs(ratio-4) > 1e-9 {
 		t.Errorf("the fast variant carries %.2f times as much, want 4", ratio)
 	}
@@ -228,7 +228,7 @@ func TestSlowerVariantCarriesLessThanItsMemorySays(t *testing.T) {
 
 func TestVariantThatNeverRanTakesTheCataloguesRatio(t *testing.T) {
 	running := Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5)), Speed: 1}
-	c := Analyze(demand(running, Variant{Speed: 4}), Saturation{})
+	c := Analyze(demand(running, Variant{Speed: 4}), Options{})
 	if ratio := c[1].Share.Or(0) / c[0].Share.Or(0); math.Abs(ratio-4) > 1e-9 || c[1].Basis != BasisSibling {
 		t.Errorf("capacity %+v, want 4 times that of its sibling", c[1])
 	}
@@ -236,18 +236,18 @@ func TestVariantThatNeverRanTakesTheCataloguesRatio(t *testing.T) {
 
 func TestVariantThatNeverRanTakesItsArguments(t *testing.T) {
 	m := Model{InFlight: 30, PromptTokens: fleet.Observed(900), OutputTokens: fleet.Observed(200), Variants: []Variant{{KVTokens: 100_000}}}
-	c := Analyze(m, Saturation{})[0]
+	c := Analyze(m, Options{})[0]
 	if share := c.Share.Or(0); math.Abs(share-70.0/30) > 1e-9 || c.Basis != BasisArguments {
 		t.Errorf("capacity %+v, want 70 requests of 1,000 tokens in 0.7 of 100,000, over 30 in flight", c)
 	}
-	if c := Analyze(Model{InFlight: 30, Variants: []Variant{{}}}, Saturation{})[0]; c.Share.State != fleet.Absent {
+	if c := Analyze(Model{InFlight: 30, Variants: []Variant{{}}}, Options{})[0]; c.Share.State != fleet.Absent {
 		t.Errorf("capacity %+v of a variant of which nothing is known, want none", c)
 	}
 }
 
 func TestReplicaThatReportsHalfIsLeftOut(t *testing.T) {
 	half := &fleet.Usage{Running: fleet.Observed(500)}
-	c := Analyze(demand(Variant{Replicas: append(replicas(1, busy(50, 0, 0.35, 5)), half)}), Saturation{})[0]
+	c := Analyze(demand(Variant{Replicas: append(replicas(1, busy(50, 0, 0.35, 5)), half)}), Options{})[0]
 	if load := c.Load.Or(0); math.Abs(load-0.5) > 1e-9 {
 		t.Errorf("load %v, want 0.5: the KV cache of the other is not known", load)
 	}
@@ -263,9 +263,9 @@ func TestAnalyzeAlwaysAnswersFinitePositiveShares(t *testing.T) {
 		}
 		m := Model{
 			Rate: pick(i, 10), InFlight: pick(i, 11).Or(0), PromptTokens: pick(i, 12), OutputTokens: pick(i, 13),
-			Variants: []Variant{{Replicas: replicas(i%3, r), Speed: pick(i, 14).Or(0), ITL: time.Duration(i % 2)}, {Replicas: replicas(1, r), KVTokens: pick(i, 15).Or(0), MaxSequences: i % 2 * 64}},
+			Variants: []Variant{{Replicas: replicas(i%3, r), Speed: pick(i, 14).Or(0), Objective: fleet.Objective{ITL: time.Duration(i % 2)}}, {Replicas: replicas(1, r), KVTokens: pick(i, 15).Or(0), MaxSequences: i % 2 * 64}},
 		}
-		for _, c := range Analyze(m, Saturation{}) {
+		for _, c := range Analyze(m, Options{}) {
 			if share, known := c.Share.Known(); known && (share < 0 || math.IsNaN(share) || math.IsInf(share, 0)) {
 				t.Fatalf("case %d: share %v of %+v", i, share, m)
 			}

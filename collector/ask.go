@@ -20,6 +20,7 @@ import (
 type answer struct {
 	at       time.Time // the instant that was asked about
 	samples  model.Vector
+	streams  model.Matrix // in the place of samples, where the query asks for several instants
 	warnings []string
 	err      error // why there is none
 }
@@ -83,20 +84,24 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	defer cancel()
 	begun := time.Now()
 	value, warnings, _, err := c.api.Query(asking, q.text, at, v1.WithTimeout(wholeUnits(timeout)))
-	samples, isVector := value.(model.Vector)
 	switch {
 	case errors.Is(asking.Err(), context.DeadlineExceeded) && ctx.Err() == nil && err != nil:
 		err = fmt.Errorf("no answer within %s: Prometheus is overloaded, or the network drops packets; raise the query timeout or give Prometheus more CPU", timeout)
 	case err != nil:
 		err = withRemedy(err)
-	case !isVector:
-		err = errors.New("the answer is not a vector: check that the address is that of Prometheus' HTTP API")
+	case value == nil || value.Type() != q.answer:
+		err = fmt.Errorf("the answer is not a %s: check that the address is that of Prometheus' HTTP API", q.answer)
 	}
 	c.metrics.observe(q.name, time.Since(begun), err)
 	if err != nil {
 		c.options.Logger.Debug("query failed", "query", q.name, "at", at, "error", err)
 	}
-	return answer{at: at, samples: samples, warnings: warnings, err: err}
+	a := answer{at: at, warnings: warnings, err: err}
+	if err == nil {
+		a.samples, _ = value.(model.Vector)
+		a.streams, _ = value.(model.Matrix)
+	}
+	return a
 }
 
 // wholeUnits rounds a timeout up to what Prometheus reads: "1.5s" is no duration to it, while "2s" is. The exact deadline is

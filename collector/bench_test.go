@@ -2,6 +2,7 @@ package collector_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -32,18 +33,34 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
+// fleetBounds are those of lengths where a context holds 131,072 tokens.
+var fleetBounds = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, math.Inf(1)}
+
+// shareOf returns the buckets of a histogram of so many lengths.
+func shareOf(total float64, bounds []float64) []float64 {
+	below := make([]float64, len(bounds))
+	for i, bound := range bounds {
+		below[i] = math.Floor(total * (1 - math.Exp(-bound/1000)))
+	}
+	return below
+}
+
 func benchmarkFleet(b *testing.B, pods int) *world {
 	w := newWorld(b)
 	random := rand.New(rand.NewPCG(1, 2))
 	totals := make([]float64, pods)
-	for second := 0; second <= 3600; second += interval {
-		samples := make([]promstore.Sample, 0, 20*pods)
+	for second := 3600 - span(); second <= 3600; second += interval {
+		samples := make([]promstore.Sample, 0, 64*pods)
 		for i := range totals {
 			totals[i] += float64(random.IntN(3 * interval))
 			done := totals[i]
-			samples = append(samples, vllm(fmt.Sprintf("pod-%04d", i), 0, engine{
+			pod := fmt.Sprintf("pod-%04d", i)
+			for _, metric := range []string{"vllm:request_prompt_tokens", "vllm:request_generation_tokens"} {
+				samples = append(samples, histogramOf(pod, metric, fleetBounds, shareOf(done, fleetBounds))...)
+			}
+			samples = append(samples, vllm(pod, 0, engine{
 				running: float64(random.IntN(64)), waiting: float64(random.IntN(6)), kv: random.Float64(),
-				firstTokens: done, finished: done, prompt: 1000 * done, output: 200 * done, tokenSeconds: 4 * done, tokenGaps: 200 * done,
+				firstTokens: done, finished: done, prefillSeconds: 0.2 * done, prefixQueries: 1000 * done, prefixHits: 300 * done, prompt: 1000 * done, output: 200 * done, tokenSeconds: 4 * done, tokenGaps: 200 * done,
 			})...)
 		}
 		w.scrape("fleet", second, samples...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -50,10 +51,11 @@ func New(o Options) (*Collector, error) {
 		options: o,
 		api:     api,
 		metrics: metrics,
-		queues:  query{name: "queues", text: gateways.queuesQuery(), step: lookStep},
+		queues:  query{name: "queues", text: gateways.queuesQuery(), step: lookStep, answer: model.ValVector},
 		turn:    make(chan struct{}, 1),
 	}
-	for _, q := range newExpressions(o).queries() {
+	engines := newExpressions(o)
+	for _, q := range append(engines.queries(), engines.arrivalsQuery(gateways)) {
 		c.queries = append(c.queries, &asked{query: q, hides: fleet.SourceEngine})
 	}
 	for _, q := range gateways.queries() {

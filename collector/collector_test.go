@@ -2,6 +2,7 @@ package collector_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -40,8 +41,13 @@ func respond(code int, body string) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-func nothing() string {
-	return `{"status":"success","data":{"resultType":"vector","result":[]}}`
+// nothing is the answer to a query that finds nothing.
+func nothing(query string) string {
+	kind := "vector"
+	if strings.Contains(query, "arrival_rate") {
+		kind = "matrix"
+	}
+	return fmt.Sprintf(`{"status":"success","data":{"resultType":%q,"result":[]}}`, kind)
 }
 
 func newCollector(t *testing.T, rt http.RoundTripper, change ...func(*collector.Options)) *collector.Collector {
@@ -111,7 +117,7 @@ func TestReplicasAskAboutTheSameInstant(t *testing.T) {
 		c := newCollector(t, transport(func(_ *http.Request, text string) (*http.Response, error) {
 			form, err := url.ParseQuery(text)
 			times.Store(form.Get("time"), err)
-			return respond(http.StatusOK, nothing())
+			return respond(http.StatusOK, nothing(text))
 		}))
 		require.Equal(t, at(want), c.Collect(t.Context(), at(second).Add(300*time.Millisecond)).Time)
 		var asked []string
@@ -228,13 +234,13 @@ func TestFailedQueryIsTriedAgainButNotInABurst(t *testing.T) {
 	var broken atomic.Bool
 	c := newCollector(t, transport(func(_ *http.Request, text string) (*http.Response, error) {
 		if !strings.Contains(text, "%22running%22") {
-			return respond(http.StatusOK, nothing())
+			return respond(http.StatusOK, nothing(text))
 		}
 		sent.Add(1)
 		if broken.Load() {
 			return respond(http.StatusServiceUnavailable, "")
 		}
-		return respond(http.StatusOK, nothing())
+		return respond(http.StatusOK, nothing(text))
 	}), func(o *collector.Options) { o.Lag = -1 })
 
 	broken.Store(true)
@@ -288,7 +294,7 @@ func TestWarningsAreKept(t *testing.T) {
 		if strings.Contains(text, "%22running%22") {
 			return respond(http.StatusOK, warned)
 		}
-		return respond(http.StatusOK, nothing())
+		return respond(http.StatusOK, nothing(text))
 	}))
 	for range 2 { // the second is answered from memory
 		observation := c.Collect(t.Context(), at(600))

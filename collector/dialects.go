@@ -25,6 +25,7 @@ const (
 	sum     aggregation = "sum"
 	largest aggregation = "max"
 	least   aggregation = "min"
+	count   aggregation = "count"
 )
 
 // as returns the quantity with another way of joining engines.
@@ -49,9 +50,14 @@ type engineDialects struct {
 	firstTokens           quantity // requests that got their first token, counter
 	promptTokens, prompts quantity // counters: the mean length is their quotient
 	outputTokens, outputs quantity
-	activity              quantity // counters that move when a model is used in any way, failing included
-	timeToFirstToken      histogram
-	interTokenLatency     histogram
+	// prefixHits of prefixQueries tokens of prompts were found in the prefix cache, counters.
+	prefixHits, prefixQueries quantity
+	activity                  quantity // counters that move when a model is used in any way, failing included
+	timeToFirstToken          histogram
+	interTokenLatency         histogram
+	prefillTime               histogram // from when a request was taken into the batch to its first token; SGLang has none
+	promptLengths             histogram // SGLang's are there only where it was told to collect them
+	outputLengths             histogram
 }
 
 // gatewayDialects is what is read of gateways: endpoint pickers of llm-d and of the inference extension.
@@ -86,9 +92,15 @@ func engines() engineDialects {
 		prompts:      row(sum, "vllm:request_prompt_tokens_count", "sglang:num_requests_total"),
 		outputTokens: row(sum, "vllm:request_generation_tokens_sum", "sglang:generation_tokens_total"),
 		outputs:      row(sum, "vllm:request_generation_tokens_count", "sglang:num_requests_total"),
+		// SGLang makes its counter of hits with the first one: a model without any is not known to have none.
+		prefixHits:    row(sum, "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"),
+		prefixQueries: row(sum, "vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total", "sglang:prompt_tokens_total"),
 		activity: row(sum,
 			"vllm:time_to_first_token_seconds_count", "vllm:request_success_total", "vllm:prompt_tokens_total",
 			"sglang:time_to_first_token_seconds_count", "sglang:num_requests_total", "sglang:num_aborted_requests_total"),
+		prefillTime:      histogram{"vllm:request_prefill_time_seconds"},
+		promptLengths:    histogram{"vllm:request_prompt_tokens", "sglang:prompt_tokens_histogram"},
+		outputLengths:    histogram{"vllm:request_generation_tokens", "sglang:generation_tokens_histogram"},
 		timeToFirstToken: histogram{"vllm:time_to_first_token_seconds", "sglang:time_to_first_token_seconds"},
 		interTokenLatency: histogram{
 			"vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds",

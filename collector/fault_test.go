@@ -40,7 +40,7 @@ func nothingIsKnown(t *testing.T, o collector.Observation, reason string) {
 		require.NotEmpty(t, missing.Hides)
 		sources[missing.Source] = true
 	}
-	require.Len(t, sources, 11, "a row for each query")
+	require.Len(t, sources, mostQueries, "a row for each query")
 }
 
 func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
@@ -70,7 +70,7 @@ func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
 	server.Close()
 	observation = c.Collect(t.Context(), at(615))
 	require.Empty(t, observation.Usages)
-	require.Len(t, observation.Missing, 10)
+	require.Len(t, observation.Missing, mostQueries-1)
 	lengths := loadOf(t, observation, fleet.SourceEngine) // of the last hour: asked about the minute, and answered from memory
 	present(t, 1000, lengths.PromptTokens)
 	require.Equal(t, fleet.Load{Namespace: team, Model: llama, Source: fleet.SourceEngine, Time: at(615),
@@ -81,7 +81,7 @@ func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
 }
 
 func TestSlowAnswerIsLeftAtTheDeadline(t *testing.T) {
-	for name, begin := range map[string]string{"before it begins": "", "in its middle": nothing()[:20]} {
+	for name, begin := range map[string]string{"before it begins": "", "in its middle": nothing("")[:20]} {
 		t.Run(name, func(t *testing.T) {
 			left := make(chan struct{}, 16)
 			server := listen(t, func(w http.ResponseWriter, r *http.Request) {
@@ -178,7 +178,7 @@ func TestTrustThatFailsIsMissingWithRemedy(t *testing.T) {
 	identity, _, _ := own.issue(time.Now().Add(time.Hour))
 	trusting := collector.TransportOptions{CAFile: files.put("own", own.pem), ServerName: "prometheus.test"}
 	mistrusting := collector.TransportOptions{CAFile: files.put("other", other.pem), ServerName: "prometheus.test"}
-	empty := says(200, nothing())
+	empty := func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, nothing(r.FormValue("query"))) }
 	secured, asking := listen(t, empty, withTLS(identity, nil)), listen(t, empty, withTLS(identity, own))
 	plain := listen(t, empty)
 	other443 := strings.Replace(plain.URL, "http:", "https:", 1)
@@ -325,6 +325,6 @@ func TestClockThatIsSetBackAsksAgain(t *testing.T) {
 	c := reach(t, server.URL, collector.TransportOptions{})
 	for i, second := range []int{612, 603, 585} { // twice about 600, then about an earlier instant
 		require.NotEmpty(t, c.Collect(t.Context(), at(second)).Missing)
-		require.EqualValues(t, 11*(i+1), sent.Load(), "a failure of the future puts nothing off")
+		require.EqualValues(t, mostQueries*(i+1), sent.Load(), "a failure of the future puts nothing off")
 	}
 }

@@ -3,6 +3,8 @@ package collector
 import (
 	"fmt"
 	"slices"
+
+	"github.com/prometheus/common/model"
 )
 
 // gatewayExpressions writes PromQL about gateways. Their model is in a label of the query's own making: writing it over
@@ -33,8 +35,8 @@ func (e gatewayExpressions) anyLabelled(condition string, expressions []string) 
 // queries returns the queries of one cycle about gateways.
 func (e gatewayExpressions) queries() []query {
 	return []query{
-		{"gateway", e.gatewayQuery(), e.options.Interval},
-		{"gateway history", e.historyQuery(), e.options.Interval},
+		{"gateway", e.gatewayQuery(), e.options.Interval, model.ValVector},
+		{"gateway history", e.historyQuery(), e.options.Interval, model.ValVector},
 	}
 }
 

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -25,8 +26,8 @@ func (t *tables) loads() []fleet.Load {
 	return loads
 }
 
-func (f *facts) ofEngine() bool  { return f.known&(1<<gatewayRate-1) != 0 }
-func (f *facts) ofGateway() bool { return f.known>>gatewayRate != 0 }
+func (f *facts) ofEngine() bool  { return slices.Contains(f.known[:gatewayRate], true) }
+func (f *facts) ofGateway() bool { return slices.Contains(f.known[gatewayRate:], true) }
 
 func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Source = fleet.SourceEngine
@@ -38,6 +39,10 @@ func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
 	load.IdleCovered = t.idleCovered(about, idleKnown, idleHole)
 	load.PromptTokens = firstKnown(mean(about, promptRecent), mean(about, promptLong))
 	load.OutputTokens = firstKnown(mean(about, outputRecent), mean(about, outputLong))
+	load.PromptLengths = lengths(about.buckets[promptBuckets])
+	load.OutputLengths = lengths(about.buckets[outputBuckets])
+	load.PrefixHits = share(about, prefixHits)
+	load.Dispersion = t.dispersion(about, sourceOfArrivals{rate: arrivalRate, count: arrivalCount, queue: arrivalQueue})
 	load.TTFT = mean(about, modelTTFT)
 	load.ITL = mean(about, modelITL)
 	return load
@@ -50,6 +55,7 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Arrivals = counted(rate+born, hasRate || isBorn, about.has(gatewayResets))
 	load.Queued = gauge(about, gatewayQueued, t.stale(about, gatewaySampled))
 	load.PeakArrivals = gauge(about, gatewayPeak, false)
+	load.Dispersion = t.dispersion(about, sourceOfArrivals{rate: gatewayArrivalRate, count: gatewayArrivalCount, queue: none})
 	load.PeakCovered = t.covers(about, gatewayPeakCovered)
 	load.LastActive = moment(about, gatewayLastActive)
 	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleHole)

@@ -1,5 +1,11 @@
 package collector
 
+import (
+	"slices"
+
+	"github.com/prometheus/common/model"
+)
+
 // partLabel tags the parts of one query's answer. The inner expressions keep only the labels of identities.
 const partLabel = "wva_part"
 
@@ -11,21 +17,23 @@ const (
 	running part = iota
 	waiting
 	kv
-	sampled    // when the oldest of the gauges was scraped, Unix time
-	kvBlocks   // room of the KV cache in tokens, of blocks
-	kvTokens   // room of the KV cache in tokens, as a number
-	firstRate  // rate of first tokens of series that are older than the window
-	firstBorn  // and of those born within it
-	resets     // counter resets within the window
-	scrapes    // samples within the window, of pods that are alive
-	growth     // of the waiting requests, per second
-	podITL     // seconds
-	meanRate   // of first tokens, over the peak window
-	meanKV     // and the use of the KV cache
-	meanITL    // and the time between tokens, seconds
-	itlFloor   // the least that podITL was
-	peakRate   // the highest rate of first tokens
-	throughput // the highest while the queue was never short
+	sampled   // when the oldest of the gauges was scraped, Unix time
+	kvBlocks  // room of the KV cache in tokens, of blocks
+	kvTokens  // room of the KV cache in tokens, as a number
+	firstRate // rate of first tokens of series that are older than the window
+	firstBorn // and of those born within it
+	resets    // counter resets within the window
+	scrapes   // samples within the window, of pods that are alive
+	growth    // of the waiting requests, per second
+	podITL    // seconds
+	meanRate  // of first tokens, over the peak window
+	meanKV    // and the use of the KV cache
+	meanITL   // and the time between tokens, seconds
+	meanRunning
+	meanPrefill // seconds
+	itlFloor    // the least that podITL was
+	peakRate    // the highest rate of first tokens
+	throughput  // the highest while the queue was never short
 
 	peakArrivals
 	peakInFlight
@@ -38,8 +46,15 @@ const (
 	promptLong
 	outputRecent
 	outputLong
+	prefixHits // share of tokens
 	modelTTFT
 	modelITL
+
+	promptBuckets // cumulative; each bound is a row of its own
+	outputBuckets
+	arrivalRate  // over the latest scrape, as a stream
+	arrivalCount // in it
+	arrivalQueue // by how much the queues grew in it
 
 	gatewayRate
 	gatewayBorn
@@ -51,6 +66,8 @@ const (
 	gatewayIdleKnown
 	gatewayIdleHole
 	gatewayLastActive
+	gatewayArrivalRate
+	gatewayArrivalCount
 
 	partCount
 )
@@ -58,15 +75,18 @@ const (
 var partNames = [partCount]string{
 	running: "running", waiting: "waiting", kv: "kv", sampled: "sampled", kvBlocks: "kv_blocks", kvTokens: "kv_tokens",
 	firstRate: "first_rate", firstBorn: "first_born", resets: "resets", scrapes: "scrapes", growth: "growth",
-	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
+	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
+	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
 	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", trend: "trend", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleHole: "idle_hole", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
-	modelTTFT: "model_ttft", modelITL: "model_itl",
+	prefixHits: "prefix_hits", modelTTFT: "model_ttft", modelITL: "model_itl",
+	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
+	arrivalRate: "arrival_rate", arrivalCount: "arrival_count", arrivalQueue: "arrival_queue",
 	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
 	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak",
 	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleHole: "gateway_idle_hole",
-	gatewayLastActive: "gateway_last_active",
+	gatewayLastActive: "gateway_last_active", gatewayArrivalRate: "gateway_arrival_rate", gatewayArrivalCount: "gateway_arrival_count",
 }
 
 // ofPod says whether the part is one of pods.
@@ -74,6 +94,9 @@ func (p part) ofPod() bool { return p <= throughput }
 
 // ofGateway says whether the part is one of gateways.
 func (p part) ofGateway() bool { return p >= gatewayRate }
+
+// ofHistogram says whether the part is the buckets of a histogram.
+func (p part) ofHistogram() bool { return p >= promptBuckets && p <= outputBuckets }
 
 // partNamed returns the part with the name.
 func partNamed(name string) (part, bool) {
@@ -88,22 +111,20 @@ func partNamed(name string) (part, bool) {
 // facts is what was answered about one pod or model.
 type facts struct {
 	values [partCount]float64
-	known  uint64 // a bit for each part
+	known  [partCount]bool
+	// buckets and streams are of models; what they hold makes no part known.
+	buckets map[part][]bucket
+	streams map[part][]model.SamplePair
 }
 
 // add adds the value: of the parts only kvBlocks comes in several rows.
 func (f *facts) add(p part, value float64) {
 	f.values[p] += value
-	f.known |= 1 << p
+	f.known[p] = true
 }
 
-func (f *facts) value(p part) (float64, bool) { return f.values[p], f.known&(1<<p) != 0 }
+func (f *facts) value(p part) (float64, bool) { return f.values[p], f.known[p] }
 
 func (f *facts) has(parts ...part) bool {
-	for _, p := range parts {
-		if f.known&(1<<p) != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(p part) bool { return f.known[p] })
 }

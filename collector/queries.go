@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // query is one of the cycle's queries.
@@ -12,22 +14,24 @@ type query struct {
 	text string
 	// step is the distance between the instants that the query is asked about: a multiple of the interval.
 	step time.Duration
+	// answer is a vector, or a matrix where the query asks for the values of several instants.
+	answer model.ValueType
 }
 
 // queries returns the queries of one cycle about engines.
 func (e expressions) queries() []query {
-	interval := e.options.Interval
+	interval, long := e.options.Interval, e.options.step(e.options.LongWindow)
 	return []query{
-		{"gauges", e.gaugesQuery(), interval},
-		{"capacity", e.capacityQuery(), interval},
-		{"window", e.windowQuery(), interval},
-		{"latency", e.latencyQuery(), interval},
-		{"lengths", e.lengthsQuery(promptRecent, outputRecent, e.options.PeakWindow), interval},
-		{"peaks", e.peaksQuery(), interval},
-		{"idle", e.idleQuery(), interval},
+		{"gauges", e.gaugesQuery(), interval, model.ValVector},
+		{"capacity", e.capacityQuery(), interval, model.ValVector},
+		{"window", e.windowQuery(), interval, model.ValVector},
+		{"latency", e.latencyQuery(), interval, model.ValVector},
+		{"peaks", e.peaksQuery(), interval, model.ValVector},
+		{"idle", e.idleQuery(), interval, model.ValVector},
 		// Its subquery is evaluated at multiples of its step only, so that asking in between would bring the same.
-		{"means", e.meansQuery(), interval},
-		{"history", e.historyQuery(), e.options.step(e.options.LongWindow)},
+		{"means", e.meansQuery(), interval, model.ValVector},
+		{"mix", e.mixQuery(), long, model.ValVector},
+		{"history", e.historyQuery(), long, model.ValVector},
 	}
 }
 
@@ -112,6 +116,9 @@ func (e expressions) meansQuery() string {
 		tagged(meanRate, subquery("avg_over_time", e.perPod(e.engines.firstTokens, over("rate", e.options.Window)), window, step)),
 		tagged(meanKV, e.perPod(e.engines.kv, over("avg_over_time", window))),
 		tagged(meanITL, subquery("avg_over_time", e.itlOfPods(), window, step)),
+		tagged(meanRunning, e.perPod(e.engines.running, over("avg_over_time", window))),
+		tagged(meanPrefill, e.prefillOfPods(over("rate", window))),
+		e.meanLengths(promptRecent, outputRecent, window),
 	)
 }
 
@@ -125,6 +132,20 @@ func (e expressions) itlOfPods() string {
 	return either(means...)
 }
 
+func (e expressions) meanLengths(prompt, output part, window time.Duration) string {
+	rate := over("rate", window)
+	return either(
+		tagged(prompt, ratio(e.perModel(e.engines.promptTokens, rate), e.perModel(e.engines.prompts, rate))),
+		tagged(output, ratio(e.perModel(e.engines.outputTokens, rate), e.perModel(e.engines.outputs, rate))),
+	)
+}
+
+// prefillOfPods is the mean time that the prefill of a request took, where any finished.
+func (e expressions) prefillOfPods(rate func(metric string) string) string {
+	h := e.engines.prefillTime
+	return ratio(e.perPod(h.series("_sum"), rate), e.perPod(h.series("_count"), rate))
+}
+
 // series returns the histogram's series with the suffix as a quantity.
 func (h histogram) series(suffix string) quantity {
 	q := quantity{over: sum}
@@ -132,14 +153,6 @@ func (h histogram) series(suffix string) quantity {
 		q.names = append(q.names, name{metric: base + suffix})
 	}
 	return q
-}
-
-func (e expressions) lengthsQuery(prompt, output part, window time.Duration) string {
-	rate := over("rate", window)
-	return either(
-		tagged(prompt, ratio(e.perModel(e.engines.promptTokens, rate), e.perModel(e.engines.prompts, rate))),
-		tagged(output, ratio(e.perModel(e.engines.outputTokens, rate), e.perModel(e.engines.outputs, rate))),
-	)
 }
 
 func (e expressions) peaksQuery() string {
@@ -228,6 +241,6 @@ func (e expressions) historyQuery() string {
 		tagged(peakRate, subquery("max_over_time", rates, window, step)),
 		tagged(throughput, subquery("max_over_time", busy, window, step)),
 		tagged(itlFloor, subquery("min_over_time", e.itlOfPods(), window, step)),
-		e.lengthsQuery(promptLong, outputLong, window),
+		e.meanLengths(promptLong, outputLong, window),
 	)
 }

@@ -49,6 +49,11 @@ func (t *tables) take(source string, hides fleet.LoadSource, a answer) {
 			nameless++
 		}
 	}
+	for _, stream := range a.streams {
+		if !t.takeStream(stream) {
+			nameless++
+		}
+	}
 	if nameless > 0 {
 		t.miss(source, fmt.Sprintf("%d series lack one of the labels %s, %s and %s; add them by relabeling the scrape, or set the label names",
 			nameless, t.options.NamespaceLabel, t.options.PodLabel, t.options.ModelLabel))
@@ -66,37 +71,60 @@ func (t *tables) takeSample(sample *model.Sample) bool {
 	if !known {
 		return true // not one of ours: a proxy may add series of its own
 	}
-	who := identity{
-		namespace: t.label(sample, t.options.NamespaceLabel),
-		pod:       t.label(sample, t.options.PodLabel),
-		model:     t.label(sample, t.options.ModelLabel),
-	}
 	value := float64(sample.Value)
-	switch {
-	case p == kvBlocks:
-		who.model = ""
+	if p == kvBlocks {
 		if value, known = blockTokens(sample.Metric); !known {
 			return true // an engine that has not counted its blocks yet
 		}
+	}
+	about := t.about(p, sample.Metric)
+	switch {
+	case about == nil:
+		return false
+	case p.ofHistogram():
+		about.addBucket(p, string(sample.Metric[model.BucketLabel]), value)
+	default:
+		about.add(p, value)
+	}
+	return true
+}
+
+// takeStream reads one row of values at several instants, and says false where it does not say whom it is about.
+func (t *tables) takeStream(stream *model.SampleStream) bool {
+	p, known := partNamed(string(stream.Metric[partLabel]))
+	if !known {
+		return true
+	}
+	about := t.about(p, stream.Metric)
+	if about != nil {
+		about.addStream(p, stream.Values)
+	}
+	return about != nil
+}
+
+// about returns what is known of the pod or model that a row is about; nil where its labels do not say which that is.
+func (t *tables) about(p part, metric model.Metric) *facts {
+	label := func(name string) string { return string(metric[model.LabelName(name)]) }
+	who := identity{
+		namespace: label(t.options.NamespaceLabel), pod: label(t.options.PodLabel), model: label(t.options.ModelLabel),
+	}
+	switch {
+	case p == kvBlocks:
+		who.model = ""
 	case p.ofGateway():
-		who.pod, who.model = "", t.label(sample, gatewayModelLabel)
+		who.pod, who.model = "", label(gatewayModelLabel)
 	case !p.ofPod():
 		who.pod = ""
 	}
 	if who.namespace == "" || (p.ofPod() && who.pod == "") || (p != kvBlocks && who.model == "") {
-		return false
+		return nil
 	}
 	about := t.facts[who]
 	if about == nil {
 		about = &facts{}
 		t.facts[who] = about
 	}
-	about.add(p, value)
-	return true
-}
-
-func (t *tables) label(sample *model.Sample, name string) string {
-	return string(sample.Metric[model.LabelName(name)])
+	return about
 }
 
 // blockTokens returns the room of an engine's KV cache, which vLLM writes into labels.

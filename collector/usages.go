@@ -45,6 +45,7 @@ func (t *tables) fill(usage *fleet.Usage, about *facts) {
 	}
 	usage.ITL = mean(about, podITL)
 	usage.MeanRate, usage.MeanKV, usage.MeanITL = mean(about, meanRate), mean(about, meanKV), mean(about, meanITL)
+	usage.MeanRunning, usage.MeanPrefill = mean(about, meanRunning), mean(about, meanPrefill)
 	usage.ITLFloor, usage.PeakRate, usage.PeakThroughput = mean(about, itlFloor), mean(about, peakRate), mean(about, throughput)
 }
 

@@ -3,6 +3,7 @@ package collector_test
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -33,6 +34,9 @@ type engine struct {
 	firstTokens, finished   float64
 	prompt, output          float64 // tokens, totals
 	tokenSeconds, tokenGaps float64 // of the histogram of inter-token latency
+	prefillSeconds          float64
+	prefixQueries           float64 // tokens
+	prefixHits              float64
 }
 
 // vllm returns the engine's series as vLLM and Prometheus' relabeling show them.
@@ -50,6 +54,10 @@ func vllm(pod string, index int, e engine) []promstore.Sample {
 		{Name: "vllm:request_prompt_tokens_count", Labels: own, Value: e.finished},
 		{Name: "vllm:request_generation_tokens_sum", Labels: own, Value: e.output},
 		{Name: "vllm:request_generation_tokens_count", Labels: own, Value: e.finished},
+		{Name: "vllm:prefix_cache_queries_total", Labels: own, Value: e.prefixQueries},
+		{Name: "vllm:prefix_cache_hits_total", Labels: own, Value: e.prefixHits},
+		{Name: "vllm:request_prefill_time_seconds_sum", Labels: own, Value: e.prefillSeconds},
+		{Name: "vllm:request_prefill_time_seconds_count", Labels: own, Value: e.finished},
 		{Name: "vllm:inter_token_latency_seconds_sum", Labels: own, Value: e.tokenSeconds},
 		{Name: "vllm:inter_token_latency_seconds_count", Labels: own, Value: e.tokenGaps},
 		{Name: "vllm:time_to_first_token_seconds_sum", Labels: own, Value: e.firstTokens * 0.3},
@@ -68,6 +76,20 @@ func vllm(pod string, index int, e engine) []promstore.Sample {
 			finished = e.finished
 		}
 		series = append(series, promstore.Sample{Name: "vllm:request_success_total", Labels: with(own, "finished_reason", reason), Value: finished})
+	}
+	return series
+}
+
+// histogramOf returns the buckets of a histogram of a pod, which count what is not above their bounds. vllm shows its count.
+func histogramOf(pod, metric string, bounds, below []float64) []promstore.Sample {
+	own := promstore.Labels("namespace", team, "pod", pod, "job", "vllm", "model_name", llama, "engine", "0")
+	var series []promstore.Sample
+	for i, bound := range bounds {
+		text := "+Inf"
+		if !math.IsInf(bound, 1) {
+			text = strconv.FormatFloat(bound, 'f', 1, 64)
+		}
+		series = append(series, promstore.Sample{Name: metric + "_bucket", Labels: with(own, "le", text), Value: below[i]})
 	}
 	return series
 }

@@ -155,5 +155,5 @@ func (c *Config) Warnings() []string {
 			warnings = append(warnings, "retention of model "+m.ID.String()+" sets nothing: scaleToZero is false")
 		}
 	}
-	return warnings
+	return append(warnings, c.profileWarnings()...)
 }

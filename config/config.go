@@ -25,11 +25,15 @@ type Config struct {
 
 	Models       []fleet.Model
 	Accelerators []fleet.AcceleratorSpec
+	// Profiles are the administrator's; EngineProfiles has the catalogue's too.
+	Profiles         []fleet.Profile
+	ProfileCatalogue string // On or Off
 
-	flags   *pflag.FlagSet
-	file    file
-	origins map[string]Origin // by key
-	unknown []string          // warnings about the environment
+	flags     *pflag.FlagSet
+	file      file
+	origins   map[string]Origin // by key
+	unknown   []string          // warnings about the environment
+	catalogue []fleet.Profile
 }
 
 // Kubernetes says which cluster is watched, and how.

@@ -73,6 +73,8 @@ func TestConfigTakesEveryDefaultWhereNothingElseIsSet(t *testing.T) {
 		ShrinkMargin: 0.2, Reaction: 45 * time.Second, Settle: 5 * time.Minute, Horizon: time.Hour,
 	}, c.Policy)
 	require.Empty(t, c.Models)
+	require.Empty(t, c.Profiles)
+	require.Equal(t, config.On, c.ProfileCatalogue)
 	require.Contains(t, c.Accelerators, fleet.AcceleratorSpec{Name: "H100", Speed: 3.2, MemoryGiB: 80})
 	require.Empty(t, c.Warnings())
 	require.Equal(t, config.SourceDefault, c.Origin("interval").Source)
@@ -119,11 +121,11 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 	example := map[string]string{
 		"duration": "17m", "number": "0.5", "word": "", "URL": "https://p.example.com/x", "address": "127.0.0.1:7", "file": readable, "directory": directory,
 		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{model: a/b/c, scaleToZero: true, retention: 30s}]",
-		"accelerators": "[{name: X1, speed: 2, memoryGiB: 8}]",
+		"accelerators": "[{name: X1, speed: 2, memoryGiB: 8}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]",
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.itlStretch": "2", "prometheus.windows.latest": "20s",
 		"saturation.kvSpare": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.lag": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
-		"kubernetes.events": "off", "kubernetes.advisory": "off", "kubernetes.qps": "7", "kubernetes.burst": "8"}
+		"kubernetes.events": "off", "kubernetes.advisory": "off", "profileCatalogue": "off", "kubernetes.qps": "7", "kubernetes.burst": "8"}
 	for _, s := range config.Settings() {
 		value := special[s.Key]
 		if value == "" {

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/fleet"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/configuration.md")
@@ -38,6 +40,9 @@ saturation: {kvThreshold: 0.85}
 
 models:
 - {model: llm/meta-llama/Llama-3.1-8B-Instruct, scaleToZero: true, retention: 30m}
+
+profiles:
+- {model: "*Llama-3.1-8B*", accelerator: L40S, precision: fp8, alpha: 13.4, beta: 0.05, gamma: 0.2, prefill: 0.03, origin: measured by us}
 `
 
 const introduction = `# Configuration of the server
@@ -55,7 +60,7 @@ file, and the file is stronger than the default. All faults are reported at once
   Anchors and aliases are not read.
 - A **variable** is ` + "`WVA_`" + ` and the name of the flag in upper case, with underscores. An empty variable sets nothing. An unknown variable that begins
   with ` + "`WVA_`" + ` is warned about, unless it is one that Kubernetes sets for a Service.
-- Lists of models and accelerators are written as YAML in a variable or flag, and names are separated by commas.
+- Lists of models, accelerators and profiles are written as YAML in a variable or flag, and names are separated by commas.
 - Paths are relative to the working directory of the server.
 - **Secrets** have no flag, since other processes can read those, and are never printed or logged.
 
@@ -77,6 +82,38 @@ The file is looked at every two seconds, and taken once two looks in a row have 
 secret that it names may be mounted later.
 
 ## Settings
+`
+
+const aboutProfiles = `
+## Profiles
+
+A profile says what one iteration of an engine costs. Where n requests decode, whose contexts add up to C tokens, and chunks of prompts are computed, it is
+
+` + "```" + `
+alpha + beta·n + gamma·C/1000 + prefill·Σchunk + prefillSquared·Σchunk·(2·position+chunk)/10⁶
+` + "```" + `
+
+milliseconds, where position is how many tokens of the prompt are in the KV cache already. ` + "`alpha`" + ` is required, what is left out is zero, and
+` + "`tensorParallel`" + ` is 1 where it is left out. ` + "`kvTokens`, `maxSequences` and `batchedTokens`" + ` are those of one replica; they count where neither the engine nor its
+arguments say them, and 0 means not known. A profile in a variant's trigger goes before all of these.
+
+An entry fits a variant where all of this holds; of several, the first counts, and the shipped ones come last:
+
+- **model**: modelID has the form of the entry's name, in which each ` + "`*`" + ` stands for any text. Case does not matter.
+- **accelerator**: it is the variant's, byte for byte. One that is not known fits nothing.
+- **tensorParallel**: it is the engine's, by its arguments; 1 where they do not say it.
+- **precision**: an entry without one fits any. A variant has that of its trigger, else of its engine's ` + "`--quantization`" + `, else of its model's name
+  (FP8, NVFP4, AWQ, w8a8 and the like), else 16 bits: fewer bits are faster, and what is not known must not promise more. A model that is published
+  in fewer bits without a name for it needs ` + "`precision`" + ` in the trigger, or an entry without one. bf16 and fp16 are one, and so are fp8 and its forms,
+  nvfp4 and mxfp4, awq, gptq and int4.
+
+### Profiles by default
+
+They are where a variant begins; what its replicas are seen to do corrects them. All are in milliseconds, as above. A100, H100, H200 and B200 are SXM
+boards: PCIe boards of the same name are slower, and want an entry of their own. ` + "`profileCatalogue: off`" + ` leaves all of them out.
+
+| model | accelerator | precision | TP | alpha | beta | gamma | prefill | prefillSquared | kvTokens | origin |
+|---|---|---|---|---|---|---|---|---|---|---|
 `
 
 func TestDocumentSaysWhatTheTableSays(t *testing.T) {
@@ -123,7 +160,22 @@ func documented(t *testing.T) string {
 	for _, a := range c.Accelerators {
 		fmt.Fprintf(&text, "| %s | %v | %v |\n", a.Name, a.Speed, a.MemoryGiB)
 	}
+	text.WriteString(aboutProfiles)
+	for _, p := range c.EngineProfiles() {
+		fmt.Fprintf(&text, "| %s | %s | %s | %d |", code(p.Model), p.Accelerator, p.Precision, p.TensorParallel)
+		for _, figure := range fleet.CostFigures() {
+			fmt.Fprintf(&text, " %v |", *figure.Of(&p.Cost))
+		}
+		fmt.Fprintf(&text, " %s | %s |\n", room(p.KVTokens), p.Origin)
+	}
 	return text.String()
+}
+
+func room(tokens float64) string {
+	if tokens == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(tokens, 'f', 0, 64)
 }
 
 // exampleFaults is what a user sees who wrote three things wrong.
@@ -137,9 +189,9 @@ func exampleFaults(t *testing.T) string {
 func titleOf(key string) string {
 	section, _, _ := strings.Cut(key, ".")
 	title, known := map[string]string{
-		"prometheus": "Prometheus", "grpc": "gRPC and HTTP", "http": "gRPC and HTTP", "saturation": "Saturation", "policy": "Policy", "models": "Models and accelerators",
-		"accelerators": "Models and accelerators",
-		"kubeconfig":   "Kubernetes", "kubeContext": "Kubernetes", "watchNamespace": "Kubernetes", "excludeNamespace": "Kubernetes",
+		"prometheus": "Prometheus", "grpc": "gRPC and HTTP", "http": "gRPC and HTTP", "saturation": "Saturation", "policy": "Policy", "models": "Models, accelerators and profiles",
+		"accelerators": "Models, accelerators and profiles", "profiles": "Models, accelerators and profiles", "profileCatalogue": "Models, accelerators and profiles",
+		"kubeconfig": "Kubernetes", "kubeContext": "Kubernetes", "watchNamespace": "Kubernetes", "excludeNamespace": "Kubernetes",
 		"namespaceSelector": "Kubernetes", "kubernetes": "Kubernetes",
 	}[section]
 	if !known {

@@ -9,12 +9,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Effective returns the configuration as a file would set it, secrets redacted: YAML in the order of the table.
-func (c *Config) Effective() string { return encode(c.tree(func(Setting, *yaml.Node) {})) }
+// Effective returns the configuration as a file would set it, secrets redacted: YAML in the order of the table. A comment
+// says how many profiles ship; they are not listed.
+func (c *Config) Effective() string {
+	return encode(c.tree(func(s Setting, value *yaml.Node) { value.LineComment = s.noteOf(c) }))
+}
 
 // EffectiveWithOrigins is Effective, with a comment at each setting that says where its value came from.
 func (c *Config) EffectiveWithOrigins() string {
-	return encode(c.tree(func(s Setting, value *yaml.Node) { value.LineComment = c.origins[s.Key].String() }))
+	return encode(c.tree(func(s Setting, value *yaml.Node) {
+		value.LineComment = c.origins[s.Key].String()
+		if note := s.noteOf(c); note != "" {
+			value.LineComment += "; " + note
+		}
+	}))
+}
+
+func (s Setting) noteOf(c *Config) string {
+	if s.note == nil {
+		return ""
+	}
+	return s.note(c)
 }
 
 // EffectiveJSON returns what Effective returns, as JSON.

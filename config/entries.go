@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,18 +140,15 @@ func readEntry(item *yaml.Node, known ...string) *entryReader {
 	entries, wrong := entriesOf(item)
 	r.complaints = wrong
 	for _, e := range entries {
-		isKnown := false
-		for _, name := range known {
-			isKnown = isKnown || name == e.key.Value
-		}
-		switch near, found := nearest(e.key.Value, known); {
+		switch isKnown := slices.Contains(known, e.key.Value); {
 		case isKnown && !isNull(e.value):
 			r.values[e.key.Value] = e.value
-		case isKnown:
-		case found:
-			r.complaints = append(r.complaints, complaint{e.key, "unknown key " + quoted(e.key.Value), "did you mean " + near + "?"})
-		default:
-			r.complaints = append(r.complaints, complaint{e.key, "unknown key " + quoted(e.key.Value), "there is " + strings.Join(known, ", ")})
+		case !isKnown:
+			remedy := "there is " + strings.Join(known, ", ")
+			if near, found := nearest(e.key.Value, known); found {
+				remedy = "did you mean " + near + "?"
+			}
+			r.complaints = append(r.complaints, complaint{e.key, "unknown key " + quoted(e.key.Value), remedy})
 		}
 	}
 	return r

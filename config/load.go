@@ -109,6 +109,7 @@ func load(flags *pflag.FlagSet, from file) (*Config, []error) {
 		}
 	}
 	c.derive()
+	faults = append(faults, c.readCatalogue()...)
 	return c, append(faults, c.check(broken)...)
 }
 

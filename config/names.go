@@ -49,7 +49,12 @@ func nearest(word string, candidates []string) (string, bool) {
 
 // fold returns a name in lower case, without '-' and '_'.
 func fold(name string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // distance returns how many bytes have to be inserted, removed or replaced to make one word of the other (Levenshtein).

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ type Setting struct {
 	Reloadable bool
 
 	binding binding
+	// note is what the effective configuration says beside the value; nil where it says nothing.
+	note func(*Config) string
 }
 
 // Env returns the name of the setting's environment variable.
@@ -61,6 +64,11 @@ func row(key, fallback, meaning string, b binding) Setting {
 
 func (s Setting) needsRestart() Setting {
 	s.Reloadable = false
+	return s
+}
+
+func (s Setting) noted(note func(*Config) string) Setting {
+	s.note = note
 	return s
 }
 
@@ -232,6 +240,12 @@ func fleetSettings() []Setting {
 			models(func(c *Config) *[]fleet.Model { return &c.Models })),
 		row("accelerators", starterCatalogue, "The catalogue of accelerators: throughput of one, of which only ratios count, and memory. A list replaces the whole catalogue.",
 			accelerators(func(c *Config) *[]fleet.AcceleratorSpec { return &c.Accelerators })),
+		row("profiles", "", "What an iteration costs the engine that serves a model on an accelerator, in milliseconds. Of several entries that fit a variant the first counts, and each goes before the catalogue.",
+			profiles(func(c *Config) *[]fleet.Profile { return &c.Profiles })),
+		row("profileCatalogue", On, "Whether the shipped profiles count where none of the list above fits: on or off.",
+			bind(oneOf(On, Off), func(c *Config) *string { return &c.ProfileCatalogue })).noted(func(c *Config) string {
+			return fmt.Sprintf("%d shipped profiles", len(c.catalogue))
+		}),
 	}
 }
 

@@ -257,3 +257,21 @@ func TestWatchWithoutAFileWaits(t *testing.T) {
 	cancel()
 	require.NoError(t, config.Watch(ctx, config.WatchOptions{Current: current}))
 }
+
+func TestWatchReloadsProfilesAndTheirCatalogue(t *testing.T) {
+	base := needed + t.TempDir() + "\n"
+	m := newMount(t, base)
+	watching(t, m.path(), func(t *testing.T, w *watched) {
+		m.swap(base + "profileCatalogue: off\nprofiles: [{model: m, accelerator: H100, alpha: 6}]")
+		w.looks(5)
+		require.Equal(t, []string{"profiles", "profileCatalogue"}, w.changes[0].Reloaded)
+		require.Len(t, w.last().EngineProfiles(), 1)
+		m.swap(base + "profiles: [{model: m, accelerator: H100}]")
+		w.looks(5)
+		require.Len(t, w.refused, 1)
+		m.swap(base)
+		w.looks(5)
+		require.Greater(t, len(w.last().EngineProfiles()), 1)
+		require.Empty(t, w.last().Profiles)
+	})
+}

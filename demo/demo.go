@@ -22,6 +22,10 @@ type Options struct {
 	Trace io.Reader
 	// Scale multiplies the rate of a trace. Default 1.
 	Scale float64
+	// Objective replaces that of every model of the demo, limit by limit: what is zero stays as the manifests have it.
+	Objective fleet.Objective
+	// SaturationAlone has the product decide without profiles and percentiles, for comparison.
+	SaturationAlone bool
 	// Seed is all randomness of the run. Default 1.
 	Seed uint64
 	// Speed is how many virtual seconds pass in a second. Zero: as many as go.
@@ -76,7 +80,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	w, err := newWorld(o.Seed, o.Trace == nil)
+	w, err := newWorld(o)
 	if err != nil {
 		return Summary{}, err
 	}

@@ -60,7 +60,7 @@ func startProduct(ctx context.Context, o productOptions) (*product, error) {
 	}
 	p.board = scaler.NewBoard(scaler.BoardOptions{Clock: o.clock})
 	if p.loop, err = scaler.NewLoop(scaler.LoopOptions{
-		Observe: p.observe, Plan: func(s fleet.Snapshot) fleet.Plan { return planner.Plan(s, planner.Policy{}) },
+		Observe: p.observe, Plan: func(s fleet.Snapshot) fleet.Plan { return planner.Plan(s, o.world.policy) },
 		Board: p.board, Interval: interval, Logger: o.logger, Registerer: registry,
 	}); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (p *product) close() error {
 func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
 	seen := p.collector.Collect(ctx, now)
 	return fleet.Snapshot{
-		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Variants: p.world.variants,
+		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Profiles: p.world.profiles, Variants: p.world.variants,
 		Workloads: p.workloads(), Usages: seen.Usages, Loads: append(seen.Loads, p.lookout.Seen(now)...), Missing: seen.Missing, Standing: standing,
 	}, nil
 }

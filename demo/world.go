@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/wva-project/wva/analyzer"
+	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/planner"
 	"github.com/wva-project/wva/scaledobject"
 	"github.com/wva-project/wva/simulation"
 )
@@ -33,6 +37,8 @@ type world struct {
 	variants     []fleet.Variant       // of the objects, in their order
 	models       []fleet.Model
 	accelerators []fleet.AcceleratorSpec
+	profiles     []fleet.Profile
+	policy       planner.Policy
 	fleet        simulation.FleetSpec
 }
 
@@ -44,12 +50,18 @@ type hardware struct {
 
 // newWorld reads the embedded manifests. Without notes the small model is left out: a trace is about one model. It begins in
 // the middle of a day, so that its fleet is at work already, with one replica of each variant.
-func newWorld(seed uint64, notes bool) (*world, error) {
+func newWorld(o Options) (*world, error) {
+	notes := o.Trace == nil
 	w := &world{
 		models: []fleet.Model{{ID: chatModel}},
 		// Throughput of one GPU for models of this size, relative to an L40S.
 		accelerators: []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5, MemoryGiB: 80}, {Name: "L40S", Speed: 1, MemoryGiB: 48}},
-		fleet:        simulation.FleetSpec{Seed: seed, Epoch: epoch, Routing: simulation.LeastKV},
+		policy:       planner.Policy{SaturationAlone: o.SaturationAlone, Memo: &analyzer.Memo{}},
+		fleet:        simulation.FleetSpec{Seed: o.Seed, Epoch: epoch, Routing: simulation.LeastKV},
+	}
+	var err error
+	if w.profiles, err = config.ShippedProfiles(); err != nil {
+		return nil, err
 	}
 	if notes {
 		w.models = append(w.models, fleet.Model{ID: notesModel, ScaleToZero: true, Retention: 4 * time.Minute})
@@ -58,6 +70,7 @@ func newWorld(seed uint64, notes bool) (*world, error) {
 		return nil, err
 	}
 	for i, object := range w.objects {
+		promise(object, o.Objective)
 		v, err := scaledobject.Read(object)
 		if err != nil {
 			return nil, err
@@ -78,6 +91,21 @@ func newWorld(seed uint64, notes bool) (*world, error) {
 	}
 	w.objects = w.objects[:len(w.variants)]
 	return w, nil
+}
+
+// promise writes the limits that are given into an object's trigger.
+func promise(object scaledobject.Object, o fleet.Objective) {
+	for _, trigger := range object.Spec.Triggers {
+		if o.TTFT > 0 {
+			trigger.Metadata["ttft"] = o.TTFT.String()
+		}
+		if o.ITL > 0 {
+			trigger.Metadata["itl"] = o.ITL.String()
+		}
+		if o.Percentile > 0 {
+			trigger.Metadata["percentile"] = strconv.FormatFloat(o.Percentile, 'g', -1, 64)
+		}
+	}
 }
 
 func (w *world) readManifests() error {

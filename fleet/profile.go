@@ -1,11 +1,18 @@
 package fleet
 
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
 // Profile is what is known beforehand of an engine that serves a model on one kind of accelerator.
 type Profile struct {
 	// Model is the model's public name, as variants give it in modelID; each * in it stands for any text. Case does not matter.
 	Model       string      `json:"model"`
 	Accelerator Accelerator `json:"accelerator"`
-	// Precision is that of the weights, such as bf16 or fp8; empty where it is not said.
+	// Precision is that of the weights, such as bf16 or fp8; empty where the row holds for any.
 	Precision string `json:"precision,omitzero"`
 	// TensorParallel is over how many accelerators each layer is split; >= 1.
 	TensorParallel int `json:"tensorParallel"`
@@ -33,6 +40,53 @@ type EngineCost struct {
 	Gamma          float64 `json:"gamma"`          // ms per thousand tokens of context
 	Prefill        float64 `json:"prefill"`        // ms per token of a prompt
 	PrefillSquared float64 `json:"prefillSquared"` // ms per million squared tokens of a prompt
+}
+
+// CostFigure is one of the figures of an EngineCost, as people write it.
+type CostFigure struct {
+	// Name is that of the figure in configuration and triggers, such as "alpha".
+	Name string
+	// Lowest and Highest bound it, both included. Only Alpha has to be above zero: no engine is faster than its Lowest, and a
+	// figure in seconds is then refused.
+	Lowest, Highest float64
+	// Of returns the figure's place.
+	Of func(*EngineCost) *float64
+}
+
+// CostFigures returns the figures in the order in which they are written. The first is required.
+func CostFigures() []CostFigure {
+	return []CostFigure{
+		{"alpha", 0.1, 10_000, func(c *EngineCost) *float64 { return &c.Alpha }},
+		{"beta", 0, 1000, func(c *EngineCost) *float64 { return &c.Beta }},
+		{"gamma", 0, 1000, func(c *EngineCost) *float64 { return &c.Gamma }},
+		{"prefill", 0, 1000, func(c *EngineCost) *float64 { return &c.Prefill }},
+		{"prefillSquared", 0, 1_000_000, func(c *EngineCost) *float64 { return &c.PrefillSquared }},
+	}
+}
+
+// Check returns what is wrong with the figures; nil where they lie within the bounds of CostFigures.
+func (c EngineCost) Check() error {
+	for _, figure := range CostFigures() {
+		if x := *figure.Of(&c); math.IsNaN(x) || x < figure.Lowest || x > figure.Highest {
+			return fmt.Errorf("%s %v is not from %v to %v; write it in milliseconds", figure.Name, x, figure.Lowest, figure.Highest)
+		}
+	}
+	return nil
+}
+
+// String returns the cost as a trigger says it, such as "alpha=6.07,beta=0.034": Alpha, and what is not zero. It returns ""
+// for the zero value.
+func (c EngineCost) String() string {
+	if c == (EngineCost{}) {
+		return ""
+	}
+	var parts []string
+	for i, figure := range CostFigures() {
+		if x := *figure.Of(&c); i == 0 || x != 0 {
+			parts = append(parts, figure.Name+"="+strconv.FormatFloat(x, 'g', -1, 64))
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 // Bucket is one bucket of a histogram of lengths.

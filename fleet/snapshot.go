@@ -62,6 +62,8 @@ type Workload struct {
 	// MemoryShare is the part of an accelerator's memory that the engine takes (gpu_memory_utilization), in (0, 1]. Zero: not
 	// known.
 	MemoryShare float64 `json:"memoryShare,omitzero"`
+	// Precision is how the engine quantizes the weights, as its arguments say it, such as fp8; empty where they do not.
+	Precision string `json:"precision,omitzero"`
 	// ForeignAutoscaler is the name of a HorizontalPodAutoscaler that scales the target and was not made by KEDA for one of the
 	// variants that do; empty where there is none.
 	ForeignAutoscaler string `json:"foreignAutoscaler,omitzero"`

@@ -18,6 +18,7 @@ type limits struct {
 	batched   int     // tokens in an iteration of one engine
 	tensor    int     // accelerators over which one engine splits each layer
 	memory    float64 // part of an accelerator's memory that the engine takes
+	precision string  // of the weights
 }
 
 // dialect is how an engine calls its limits: flags without leading dashes, with '-' for '_'. An empty name: it has no such
@@ -31,6 +32,7 @@ type dialect struct {
 	batched   string
 	memory    string
 	tensor    []string
+	quantized []string // how the weights are quantized
 	// ranks are the names of the number of engines that share a pod; the limits hold for each of them.
 	ranks []string
 }
@@ -40,11 +42,12 @@ func dialects() []dialect {
 		{
 			engine: fleet.EngineVLLM, sequences: "max-num-seqs", blocks: "num-gpu-blocks-override", blockSize: "block-size",
 			batched: "max-num-batched-tokens", memory: "gpu-memory-utilization", tensor: []string{"tensor-parallel-size", "tp"},
-			ranks: []string{"data-parallel-size-local", "dpl", "data-parallel-size", "dp"},
+			ranks: []string{"data-parallel-size-local", "dpl", "data-parallel-size", "dp"}, quantized: []string{"quantization", "q"},
 		},
 		{
 			engine: fleet.EngineSGLang, sequences: "max-running-requests", tokens: "max-total-tokens",
 			batched: "chunked-prefill-size", memory: "mem-fraction-static", tensor: []string{"tensor-parallel-size", "tp-size", "tp"},
+			quantized: []string{"quantization"},
 		},
 	}
 }
@@ -76,8 +79,26 @@ func (d dialect) read(flags map[string]string) limits {
 	return limits{
 		sequences: ranks * count(flags[d.sequences]), tokens: float64(ranks) * tokens,
 		batched: scaledCount(flags[d.batched]), tensor: firstCount(flags, d.tensor), memory: share(flags[d.memory]),
+		precision: precision(flags, d.quantized),
 	}
 }
+
+// precision returns how the weights are quantized, in the engine's word. It returns "" where that leaves it to the model's own
+// files. What an engine computes in (--dtype) is not read: the weights of a quantized model have fewer bits.
+func precision(flags map[string]string, names []string) string {
+	const longest = 32 // bytes
+	for _, name := range names {
+		word := strings.ToLower(flags[name])
+		if word == "" || word == "none" || word == "auto" || word == "compressed-tensors" || len(word) > longest || !plainWord.MatchString(word) {
+			continue
+		}
+		return word
+	}
+	return ""
+}
+
+// plainWord is what engines call a quantization.
+var plainWord = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 // firstCount returns the number of the first of several names for one flag that has one; 0 where none has.
 func firstCount(flags map[string]string, names []string) int {

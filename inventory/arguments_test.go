@@ -67,6 +67,11 @@ func TestLimitsAreReadFromArguments(t *testing.T) {
 			"data parallel: an iteration is that of one rank", nil, []string{"--max-num-seqs=64", "--max-num-batched-tokens=2048", "-dp", "4"},
 			nil, limits{sequences: 256, batched: 2048},
 		},
+		{"quantization", nil, []string{"--quantization=fp8"}, nil, limits{precision: "fp8"}},
+		{"quantization, in short", nil, []string{"-q", "AWQ_marlin"}, nil, limits{precision: "awq_marlin"}},
+		{"quantization by the model's files", nil, []string{"--quantization=compressed-tensors"}, nil, limits{}},
+		{"quantization that is no name", nil, []string{"--quantization=f p"}, nil, limits{}},
+		{"what is computed in is not what the weights are", nil, []string{"--dtype=bfloat16"}, nil, limits{}},
 		{"a flag of the other engine", nil, []string{"--max-running-requests=64"}, nil, limits{}},
 	}
 	for _, test := range tests {
@@ -86,17 +91,18 @@ func TestSGLangHasFlagsOfItsOwn(t *testing.T) {
 		Command: []string{"python3", "-m", "sglang.launch_server", "--max-running-requests=96", "--max-total-tokens", "400000", "--max-num-seqs=1"},
 	}}}}
 	require.Equal(t, limits{sequences: 96, tokens: 400000}, readLimits(template, fleet.EngineSGLang))
-	template.Spec.Containers[0].Command = []string{"python3", "-m", "sglang.launch_server", "--chunked-prefill-size=4096", "--tp", "2", "--mem-fraction-static=0.8"}
-	require.Equal(t, limits{batched: 4096, tensor: 2, memory: 0.8}, readLimits(template, fleet.EngineSGLang))
+	template.Spec.Containers[0].Command = []string{"python3", "-m", "sglang.launch_server", "--chunked-prefill-size=4096", "--tp", "2", "--mem-fraction-static=0.8", "--quantization", "w8a8_int8"}
+	require.Equal(t, limits{batched: 4096, tensor: 2, memory: 0.8, precision: "w8a8_int8"}, readLimits(template, fleet.EngineSGLang))
 	require.Equal(t, limits{}, readLimits(template, "another"))
 	require.Equal(t, limits{}, readLimits(nil, fleet.EngineSGLang))
 }
 
 func TestEngineOfTheVariantSaysWhichFlagsAreRead(t *testing.T) {
-	w := workloadOf(t, scaled("a", "engine: sglang"), deployment("a", 1, "args: [--max-running-requests=96, --max-total-tokens=400000, --tp-size=2, --chunked-prefill-size=2048, --mem-fraction-static=0.9]"))
+	w := workloadOf(t, scaled("a", "engine: sglang"), deployment("a", 1, "args: [--max-running-requests=96, --max-total-tokens=400000, --tp-size=2, --chunked-prefill-size=2048, --mem-fraction-static=0.9, --quantization=fp8]"))
 	require.Equal(t, 96, w.MaxSequences)
 	require.InDelta(t, 400000.0, w.KVTokens, 0)
 	require.Equal(t, 2048, w.BatchedTokens)
 	require.Equal(t, 2, w.TensorParallel)
 	require.InDelta(t, 0.9, w.MemoryShare, 0)
+	require.Equal(t, "fp8", w.Precision)
 }

@@ -49,6 +49,7 @@ func (t Target) workload(pods []*corev1.Pod, engine fleet.Engine) fleet.Workload
 	row := fleet.Workload{
 		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
 		Refused: t.Refused, BatchedTokens: limits.batched, TensorParallel: limits.tensor, MemoryShare: limits.memory,
+		Precision: limits.precision,
 	}
 	for _, pod := range pods {
 		row.Pods = append(row.Pods, replica(pod))

@@ -27,6 +27,10 @@ type demand struct {
 	why       string     // the sentence of the freeze
 	prompt    fleet.Reading
 	output    fleet.Reading
+	prompts   []fleet.Bucket
+	outputs   []fleet.Bucket
+	hits      fleet.Reading // share of prompts that the prefix cache holds
+	bursts    fleet.Reading // index of dispersion of the arrivals
 	ttft, itl fleet.Reading
 }
 
@@ -61,6 +65,10 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 func (m *model) unobserved(x *index) *fleet.Reason {
 	if m.twin != nil {
 		return reason(fleet.CodeInvalidDefinition, "model %s has the same name in the engines' metrics, so their load cannot be told apart; give each a servedModelName of its own", m.twin.id)
+	}
+	if m.mixed {
+		return reason(fleet.CodeInvalidDefinition, "some variants of the model have a role of prefill or decode and some have none, so it cannot be told which requests they share; "+
+			"give all of them a role, or serve the others under a model of their own")
 	}
 	for _, v := range m.variants {
 		if v.Hidden != "" {
@@ -123,7 +131,7 @@ func (m *model) arrivals() (arrivals fleet.Reading) {
 // asked for, and the growth of the queues over the pods that are there: a queue that died with its pod was not served.
 func (m *model) engineArrivals(name served) fleet.Reading {
 	var tokens fleet.Reading
-	for _, row := range name.usages {
+	for _, row := range m.usagesOf(name) {
 		if rate, known := row.FirstTokens.Known(); known {
 			tokens = fleet.Observed(tokens.Or(0) + rate)
 		}
@@ -142,12 +150,38 @@ func (m *model) engineArrivals(name served) fleet.Reading {
 	return fleet.Observed(max(0, rate))
 }
 
+// usagesOf returns the rows that count for the model's arrivals. Where prefill and decode are apart, which of them a pod did that
+// is gone is not known: only those that are there count.
+func (m *model) usagesOf(name served) []*fleet.Usage {
+	if !m.apart() {
+		return name.usages
+	}
+	var own []*fleet.Usage
+	for _, v := range m.variants {
+		if v.EngineModel() == name.name {
+			own = append(own, v.replicas...)
+		}
+	}
+	return own
+}
+
 // describe copies what the analyzer, the objectives and people ask for.
 func (m *model) describe(d *demand) {
 	for _, row := range m.engine {
 		d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
 		d.ttft, d.itl = first(d.ttft, row.TTFT), first(d.itl, row.ITL)
+		d.hits, d.bursts = first(d.hits, row.PrefixHits), first(d.bursts, row.Dispersion)
+		if len(d.prompts) == 0 {
+			d.prompts = row.PromptLengths
+		}
+		if len(d.outputs) == 0 {
+			d.outputs = row.OutputLengths
+		}
 	}
+	for _, row := range m.gateway { // it sees requests arrive, engines only when they begin
+		d.bursts = first(row.Dispersion, d.bursts)
+	}
+	m.withoutPrefill(d)
 }
 
 // measure sets the reference, and what must be covered as parts of it: up on the latest, down on the highest. Where no rate
@@ -155,7 +189,7 @@ func (m *model) describe(d *demand) {
 func (m *model) measure(d *demand, p Policy) {
 	inFlight := d.running + d.backlog
 	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakInFlight })
-	highest := (1 + p.ShrinkMargin) * max(inFlight, peak)
+	highest := (1 + p.ShrinkMargin) * max(inFlight, peak*m.fraction(runningOf))
 	if d.inFlight = highest; highest > 0 {
 		d.latest, d.steady, d.highest = inFlight/highest, d.running/highest, 1
 	}
@@ -166,6 +200,7 @@ func (m *model) measure(d *demand, p Policy) {
 	d.ahead = m.ahead(arrivals, p)
 	latest := arrivals + d.ahead + d.backlog/p.DrainWithin.Seconds()
 	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
+	peak *= m.fraction(rateOf)
 	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
 	highest = (1 + p.ShrinkMargin) * max(arrivals, peak, gatewayPeak)
 	reference := max(latest, highest)
@@ -185,6 +220,7 @@ func (m *model) ahead(arrivals float64, p Policy) float64 {
 	trend, known := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Trend })
 	if !known {
 		trend, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.Trend })
+		trend *= m.fraction(rateOf)
 	}
 	var startup time.Duration
 	for _, v := range m.variants {

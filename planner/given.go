@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -96,8 +97,10 @@ func (x *index) admit() {
 // serves returns the model that a variant with a faulty definition serves all the same; nil where that is not known, or where
 // what its replicas do cannot be weighed against others.
 func (x *index) serves(v *variant) *model {
-	at, found := slices.BinarySearchFunc(x.models, v.Model, func(m *model, id fleet.ModelID) int { return m.id.Compare(id) })
-	weighs := v.Role != fleet.RolePrefill && v.Role != fleet.RoleDecode && v.Cost >= 0 && !math.IsInf(v.Cost, 0)
+	at, found := slices.BinarySearchFunc(x.models, v, func(m *model, v *variant) int {
+		return cmp.Or(m.id.Compare(v.Model), cmp.Compare(m.part, partOf(v.Role)))
+	})
+	weighs := v.Cost >= 0 && !math.IsInf(v.Cost, 0)
 	if !found || !weighs || v.aside.Code != fleet.CodeInvalidDefinition || v.reports.good == 0 {
 		return nil
 	}

@@ -72,8 +72,6 @@ func fault(v fleet.Variant) string {
 		return fmt.Sprintf("idleReplicaCount %d is not below minReplicaCount %d; lower it in the ScaledObject", v.Range.Idle, v.Range.Min)
 	case !(v.Cost >= 0) || math.IsInf(v.Cost, 0): // also NaN
 		return fmt.Sprintf("variantCost %v is not a price; set it to 0 or more in the ScaledObject", v.Cost)
-	case v.Role == fleet.RolePrefill || v.Role == fleet.RoleDecode:
-		return fmt.Sprintf("role %s is not sized yet: only variants that do both prefill and decode are; leave role unset, or scale this workload by other means", v.Role)
 	}
 	return ""
 }

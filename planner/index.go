@@ -27,6 +27,8 @@ type index struct {
 	standing     map[fleet.VariantID]fleet.Standing
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
+	profiles     fleet.Profiles
+	simulations  int // answers that may be simulated yet
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -35,9 +37,13 @@ type claim struct {
 	owner   fleet.VariantID
 }
 
-// model is one model with everything that was observed of it.
+// model is one model with everything that was observed of it. A model whose prefill and decode are served apart is two, one
+// for each part of the work: both must carry all of its requests.
 type model struct {
 	id       fleet.ModelID
+	part     fleet.Role
+	parts    int  // of the model
+	mixed    bool // some of its variants do all of the work, and some a part
 	spec     fleet.Model
 	variants []*variant
 	served   []served
@@ -96,6 +102,8 @@ func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 		taken:        beside,
 		standing:     make(map[fleet.VariantID]fleet.Standing, len(s.Standing)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
+		profiles:     fleet.NewProfiles(s.Profiles),
+		simulations:  p.Simulations,
 		missing:      hiding(s.Missing),
 		holdFor:      p.HoldFor,
 	}
@@ -145,7 +153,7 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 	for _, row := range s.Models {
 		specs[row.ID] = row
 	}
-	byID := make(map[fleet.ModelID]*model)
+	byPart := make(map[partKey]*model)
 	for _, v := range variants {
 		switch owner := owners[v.target]; {
 		case owner != v && v.Target.Name != "":
@@ -155,14 +163,18 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 			x.aside = append(x.aside, v)
 			continue
 		}
-		m := byID[v.Model]
+		key := partKey{v.Model, partOf(v.Role)}
+		m := byPart[key]
 		if m == nil {
-			m = &model{id: v.Model, spec: specs[v.Model]}
-			byID[v.Model] = m
+			m = &model{id: key.id, part: key.part, spec: specs[v.Model]}
+			byPart[key] = m
 		}
 		m.variants = append(m.variants, v)
 	}
-	x.models = slices.SortedFunc(maps.Values(byID), func(a, b *model) int { return a.id.Compare(b.id) })
+	x.models = slices.SortedFunc(maps.Values(byPart), func(a, b *model) int {
+		return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.part, b.part))
+	})
+	x.countParts()
 }
 
 // attachWorkloads gives each variant its workload, and its ready pods what they report.

@@ -30,9 +30,9 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 	for _, m := range slices.SortedFunc(slices.Values(x.models), olderModel) {
 		for _, name := range m.servedNames() {
 			key := modelKey{m.id.Namespace, name}
-			if owner := x.named(key); owner != nil {
+			if owner := x.named(key); owner != nil && owner.id != m.id {
 				m.twin, m.shares = owner, name
-			} else {
+			} else if owner == nil {
 				x.names[key] = m
 			}
 			served := served{name: name, usages: x.usages[key]}
@@ -115,12 +115,20 @@ func later(a, b fleet.Load) fleet.Load {
 		{&b.Trend, a.Trend},
 		{&b.PromptTokens, a.PromptTokens},
 		{&b.OutputTokens, a.OutputTokens},
+		{&b.PrefixHits, a.PrefixHits},
+		{&b.Dispersion, a.Dispersion},
 		{&b.TTFT, a.TTFT},
 		{&b.ITL, a.ITL},
 	} {
 		if pair.newer.State == fleet.Absent {
 			*pair.newer = pair.older
 		}
+	}
+	if len(b.PromptLengths) == 0 {
+		b.PromptLengths = a.PromptLengths
+	}
+	if len(b.OutputLengths) == 0 {
+		b.OutputLengths = a.OutputLengths
 	}
 	b.PeakCovered = b.PeakCovered || a.PeakCovered
 	b.IdleCovered = max(b.IdleCovered, a.IdleCovered)

@@ -53,7 +53,8 @@ func (x *index) plan(p Policy) fleet.Plan {
 	decisions = append(decisions, x.repeatOwners(decisions)...)
 	x.finish(decisions)
 	plan.Decide(decisions)
-	slices.SortFunc(plan.Models, func(a, b fleet.ModelPlan) int { return a.ID.Compare(b.ID) })
+	slices.SortStableFunc(plan.Models, func(a, b fleet.ModelPlan) int { return a.ID.Compare(b.ID) })
+	plan.Models = joinParts(plan.Models)
 	return plan
 }
 

@@ -383,14 +383,6 @@ func TestFaultyDefinitionIsHeldWithItsFault(t *testing.T) {
 	}
 }
 
-func TestVariantsOfOneRoleOnlyAreHeldUntilTheyCanBeSized(t *testing.T) {
-	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1}))
-	s.Variants[0].Role = fleet.RolePrefill
-	if d := s.decide(t)["cheap"]; !d.Held || d.Replicas != 3 {
-		t.Errorf("%+v, want it held at 3", d)
-	}
-}
-
 func TestSamePlanInAnyOrderOfRows(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, stuck: 1, running: 80, waiting: 9, kv: 0.8, rate: 6}), fast(group{ready: 1, running: 40, kv: 0.2, rate: 20}),
 		group{name: "third", cost: 3.5, max: 4, accelerator: "H100"},

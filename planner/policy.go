@@ -11,6 +11,8 @@ import (
 // configuration is the default one.
 type Policy struct {
 	Saturation analyzer.Saturation
+	// SaturationAlone leaves objectives' percentiles and profiles out of sizing.
+	SaturationAlone bool
 	// DrainWithin is the time in which a backlog is to be served. Default 60 s.
 	DrainWithin time.Duration
 	// HoldFor is how long a standing number is repeated on missing data; after it, the replicas that are there are. Default 5 m.
@@ -29,6 +31,11 @@ type Policy struct {
 	// Settle is how long a replica is kept at least once it had time to start, unless nothing is asked at all: the demand that
 	// it was started for is in the window that long. It is paid for with the start. Default 5 m.
 	Settle time.Duration
+	// Memo keeps what sizing worked out from one plan to the next. It changes no plan. Default: nothing is kept.
+	Memo *analyzer.Memo
+	// Simulations is how many variants of a plan may be sized by simulation where the queueing model's formula is known to be far
+	// off: the first ones, in the order of their models. Each takes some 20 ms unless the memo has it. Default 32; below 0: none.
+	Simulations int
 	// Horizon is the time over which a running replica is weighed against the price of starting one. Default 1 h.
 	Horizon time.Duration
 }
@@ -47,6 +54,9 @@ func (p Policy) withDefaults() Policy {
 	orDefault(&p.Reaction, 45*time.Second)
 	orDefault(&p.Settle, 5*time.Minute)
 	orDefault(&p.Horizon, time.Hour)
+	if p.Simulations == 0 {
+		p.Simulations = 32
+	}
 	if !(p.ShrinkMargin > 0) || math.IsInf(p.ShrinkMargin, 0) {
 		p.ShrinkMargin = 0.2
 	}

@@ -44,21 +44,38 @@ func newSizing(x *index, m *model, d demand, p Policy) (*sizing, []fleet.Decisio
 
 // choices asks what a replica of each variant carries.
 func (x *index) choices(variants []*variant, d demand, p Policy) []choice {
-	m := analyzer.Model{Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output}
+	m := analyzer.Model{
+		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
+		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts,
+	}
 	for _, v := range variants {
 		m.Variants = append(m.Variants, analyzer.Variant{
 			ID: v.ID, Replicas: v.replicas, Speed: x.accelerators[v.Accelerator].Speed * float64(max(1, v.GPUsPerReplica)),
-			KVTokens: v.workload.KVTokens, MaxSequences: v.workload.MaxSequences, ITL: v.Objective.ITL,
+			KVTokens: v.workload.KVTokens, MaxSequences: v.workload.MaxSequences, BatchedTokens: v.workload.BatchedTokens,
+			Role: v.Role, Objective: v.Objective, Profile: x.profileOf(v),
 		})
 	}
 	choices := make([]choice, len(variants))
-	for i, capacity := range analyzer.Analyze(m, p.Saturation) {
+	options := analyzer.Options{Saturation: p.Saturation, SaturationAlone: p.SaturationAlone, Memo: p.Memo, Simulations: &x.simulations}
+	for i, capacity := range analyzer.Analyze(m, options) {
 		choices[i] = choice{variant: variants[i], capacity: capacity, pays: variants[i].workload.Startup + p.Settle}
 		if share, known := capacity.Share.Known(); known && share > 0 {
 			choices[i].share = share
 		}
 	}
 	return choices
+}
+
+// profileOf returns what is known of a variant's engine: what its trigger says, else the first row that fits; nil where none does.
+func (x *index) profileOf(v *variant) *fleet.Profile {
+	if v.Profile.Alpha > 0 {
+		return &fleet.Profile{Cost: v.Profile}
+	}
+	profile, found := x.profiles.Find(v.Model.Name, v.Accelerator, v.Precision, v.workload.TensorParallel)
+	if !found {
+		return nil
+	}
+	return &profile
 }
 
 // asleep reports whether no replica of the model is asked for.
@@ -94,7 +111,7 @@ func (z *sizing) share(i int) float64 {
 // shown returns what one replica of a variant carries by what its own replicas have shown. What is only assumed of it, by
 // its arguments or its siblings, is no ground on which to take others away.
 func (z *sizing) shown(i int) float64 {
-	if z.need.keepOne || z.choices[i].capacity.Basis == analyzer.BasisObserved {
+	if z.need.keepOne || z.choices[i].capacity.Shown() {
 		return z.share(i)
 	}
 	return 0

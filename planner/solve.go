@@ -71,10 +71,10 @@ func (c choice) beside(decided int, instead counts) int {
 
 // ask adds the model to a solver's problem: this much is to be covered, with each variant in the range that limit leaves.
 func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(choice, solver.Option) solver.Option) {
-	problem.Demands = append(problem.Demands, solver.Demand{Model: z.model.id, Amount: amount})
+	problem.Demands = append(problem.Demands, solver.Demand{Model: z.model.id, Role: z.model.part, Amount: amount})
 	for i, c := range z.choices {
 		problem.Options = append(problem.Options, limit(c, solver.Option{
-			Variant: c.ID, Model: z.model.id, Capacity: z.share(i), Price: c.Cost, Startup: c.pays, Range: z.domain(i), Now: c.now,
+			Variant: c.ID, Model: z.model.id, Role: z.model.part, Capacity: z.share(i), Price: c.Cost, Startup: c.pays, Range: z.domain(i), Now: c.now,
 		}))
 	}
 }

@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -56,7 +57,7 @@ func (s story) explain(i int) fleet.Reason {
 		text += fmt.Sprintf("; %s, and not counted%s", c.late(), c.waitingFor())
 	}
 	if c.capacity.Infeasible {
-		text += fmt.Sprintf("; no load meets the ITL objective of %v here: a nearly empty replica is slower; raise it, or take another accelerator", c.Objective.ITL)
+		text += fmt.Sprintf("; infeasible: no useful load meets the objective (%s) here; %s", promised(c.Objective), c.capacity.Remedy)
 	}
 	return fleet.Reason{Code: code, Text: text + c.bounds}
 }
@@ -140,7 +141,27 @@ func (s story) numbers(i int) string {
 	case c.share <= 0, s.need.keepOne:
 		return s.asked()
 	}
-	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s)", s.asked(), s.carried(c), c.capacity.Binding, c.capacity.Basis)
+	note := ""
+	if c.capacity.Note != "" {
+		note = "; " + c.capacity.Note
+	}
+	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s%s)", s.asked(), s.carried(c), c.capacity.Binding, c.capacity.Basis, note)
+}
+
+// promised writes an objective.
+func promised(o fleet.Objective) string {
+	var limits []string
+	if o.TTFT > 0 {
+		limits = append(limits, fmt.Sprintf("TTFT %v", o.TTFT))
+	}
+	if o.ITL > 0 {
+		limits = append(limits, fmt.Sprintf("ITL %v", o.ITL))
+	}
+	promise := strings.Join(limits, ", ")
+	if o.Percentile > 0 {
+		promise += fmt.Sprintf(" for %g %%", 100*o.Percentile)
+	}
+	return promise
 }
 
 // whyNotZero ends the sentence of a model that keeps one replica.

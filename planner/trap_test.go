@@ -66,7 +66,7 @@ func TestImpossibleObjectiveDoesNotClimb(t *testing.T) {
 	g.usage = func(u *fleet.Usage) { u.ITLFloor = fleet.Observed(0.0105) }
 	s := newScenario(g).load(func(l *fleet.Load) { l.ITL = fleet.Observed(0.011) })
 	d := s.decide(t)["cheap"]
-	if d.Replicas > 2 || !strings.Contains(d.Reason.Text, "no load meets the ITL objective of 8ms") {
+	if d.Replicas > 2 || !strings.Contains(d.Reason.Text, "no useful load meets the objective (ITL 8ms") {
 		t.Errorf("%+v, want no growth and the objective said to be infeasible", d)
 	}
 }

@@ -34,6 +34,7 @@ const (
 	TypeCount    Type = "count"    // a whole number, in digits
 	TypeNumber   Type = "number"   // a decimal number, "10", "0.5" or "1e3"
 	TypeDuration Type = "duration" // a number with a unit, "500ms" or "1.5s"
+	TypeFigures  Type = "figures"  // named numbers, "alpha=6,beta=0.03"
 )
 
 // DefaultPercentile is the share of requests that must meet an objective whose percentile is not said.
@@ -77,7 +78,7 @@ type row struct {
 
 // keyTable and knownKeys are compiled once: they are asked for at every object of a cluster. Nobody changes them.
 var (
-	keyTable  = slices.Concat(servingKeys(), sizingKeys(), objectiveKeys())
+	keyTable  = slices.Concat(servingKeys(), sizingKeys(), engineKeys(), objectiveKeys())
 	knownKeys = knownNames()
 )
 
@@ -120,6 +121,18 @@ func sizingKeys() []row {
 	cost.Meaning = "The price of one replica for an hour, in any currency; what counts is the ratio between variants."
 
 	return []row{accelerator, gpus, cost}
+}
+
+func engineKeys() []row {
+	precision := textKey("precision", func(v *fleet.Variant) *string { return &v.Precision })
+	precision.Example = "fp8"
+	precision.Meaning = "The precision of the weights, to find the engine's profile by; absent means what the engine's arguments or the model's name say, else 16 bits."
+
+	profile := costKey("profile", func(v *fleet.Variant) *fleet.EngineCost { return &v.Profile })
+	profile.Example = "alpha=6.07,beta=0.034,gamma=0.0424,prefill=0.0134,prefillSquared=0.829"
+	profile.Meaning = "What one iteration of the engine costs, in milliseconds; it goes before the configuration's profiles."
+
+	return []row{precision, profile}
 }
 
 func objectiveKeys() []row {

@@ -21,8 +21,8 @@ func readOne(key, value string) (fleet.Variant, error) {
 
 func TestKeysAreDescribedInFullAndReadTheirOwnExamplesAndDefaults(t *testing.T) {
 	keys := Keys()
-	if len(keys) != 11 {
-		t.Fatalf("%d keys, want 11", len(keys))
+	if len(keys) != 13 {
+		t.Fatalf("%d keys, want 13", len(keys))
 	}
 	seen := map[string]bool{}
 	for _, key := range keys {
@@ -109,6 +109,34 @@ func TestValuesAreReadOrRefusedWithTheRemedy(t *testing.T) {
 		{"engine", "SGLang", "did you mean sglang?"},
 		{"engine", "tgi", "vllm or sglang"},
 
+		{"precision", "bf16", ""},
+		{"precision", "", "is empty"},
+		{"precision", "fp8 ", "white space"},
+
+		{"profile", "alpha=6.07", ""},
+		{"profile", "prefillSquared=0,prefill=1e-2, gamma=0.04 ,beta=0.03, alpha=10000", ""},
+		{"profile", "", "is empty"},
+		{"profile", "alpha", `holds "alpha", which is not name=number; allowed: alpha=N,beta=N,gamma=N,prefill=N,prefillSquared=N in milliseconds`},
+		{"profile", "alpha=6,07", `holds "07", which is not name=number`},
+		{"profile", "alpha=6,", `holds "", which is not name=number`},
+		{"profile", "alpha=6;beta=1", `alpha a value that is not a decimal number`},
+		{"profile", "alpha=6ms", `alpha a value that is not a decimal number`},
+		{"profile", "alpha=", "gives alpha no value"},
+		{"profile", "alpha=6,alpha=6", "gives alpha twice"},
+		{"profile", "alpah=6", "there is alpha, beta"}, // two letters off in a short word
+		{"profile", "Alpa=6", "did you mean alpha?"},
+		{"profile", "alpha=6,tpot=1", `unknown figure "tpot"; allowed`},
+		{"profile", "beta=1", "does not give alpha"},
+		{"profile", "alpha=0", "out of range"},
+		{"profile", "alpha=-6", "out of range"},
+		{"profile", "alpha=0.00607", "write a number from 0.1 to 10000, in milliseconds"},
+		{"profile", "alpha=1e5", "out of range"},
+		{"profile", "alpha=6,beta=-0.01", "gives beta a value that is out of range"},
+		{"profile", "alpha=6,gamma=nan", "gives gamma a value that is not a decimal number"},
+		{"profile", "alpha=6,prefill=1e400", "gives prefill a value that is out of range"},
+		{"profile", "alpha=6,prefillSquared=1000001", "out of range"},
+		{"profile", long, "bytes long"},
+
 		{"ttft", "500ms", ""},
 		{"ttft", "1h", ""},
 		{"ttft", "1h1ns", "out of range"},
@@ -148,6 +176,22 @@ func TestNegativeZeroCostIsZero(t *testing.T) {
 	}
 }
 
+func TestProfileIsReadWithZeroForWhatItDoesNotSay(t *testing.T) {
+	for value, want := range map[string]fleet.EngineCost{
+		"alpha=6":                             {Alpha: 6},
+		"gamma=3,alpha=6,beta=-0":             {Alpha: 6, Gamma: 3},
+		"prefill=4, prefillSquared=5,alpha=1": {Alpha: 1, Prefill: 4, PrefillSquared: 5},
+	} {
+		v, err := readOne("profile", value)
+		if err != nil || v.Profile != want || math.Signbit(v.Profile.Beta) {
+			t.Errorf("%s: read %+v, %v; want %+v", value, v.Profile, err, want)
+		}
+	}
+	if v, err := readOne("profile", "alpha=6,beta=x"); err == nil || v.Profile != (fleet.EngineCost{}) {
+		t.Errorf("half of a profile was read: %+v, %v", v.Profile, err)
+	}
+}
+
 func TestPercentileIsTheDefaultOnlyWhereAnObjectiveIsGiven(t *testing.T) {
 	for _, test := range []struct {
 		metadata map[string]string
@@ -181,7 +225,7 @@ func TestUnknownKeysAreOneFaultWithTheNearestName(t *testing.T) {
 func TestNearestDoesNotGuessWildly(t *testing.T) {
 	for word, want := range map[string]string{
 		"MODELID": "modelID", "model_id": "modelID", "ttfs": "ttft", "itls": "itl", "tpot": "", "x": "", "": "",
-		"gpuPerReplica": "gpusPerReplica", "cost": "", "servicclas": "serviceClass", "percentil": "percentile",
+		"gpuPerReplica": "gpusPerReplica", "cost": "", "servicclas": "serviceClass", "percentil": "percentile", "Profile": "profile", "precison": "precision",
 		strings.Repeat("m", 1<<20): "",
 	} {
 		got, ok := nearest(word, knownNames())

@@ -88,7 +88,7 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 		o.Spec.Triggers[0].Metadata = map[string]string{
 			"scalerAddress": "wva:9090", "modelID": "org/m", "servedModelName": "m", "engine": "sglang", "role": "decode",
 			"accelerator": "L40S", "gpusPerReplica": "8", "variantCost": "2.5", "serviceClass": "gold", "ttft": "1.5s",
-			"itl": "40ms", "percentile": "0.99",
+			"itl": "40ms", "percentile": "0.99", "precision": "fp8", "profile": "alpha=6,beta=0.03",
 		}
 		o.Metadata.CreationTimestamp = time.Unix(1, 0)
 		o.Metadata.Annotations = map[string]string{annotationPausedIn: "true"}

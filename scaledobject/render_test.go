@@ -20,6 +20,7 @@ func randomVariant(random *rand.Rand) fleet.Variant {
 		Target:         fleet.TargetID{Namespace: "team", APIVersion: "apps/v1", Kind: "StatefulSet", Name: "engine"},
 		ServedName:     maybe("m7"),
 		Accelerator:    fleet.Accelerator(maybe("NVIDIA-H100-80GB-HBM3")),
+		Precision:      maybe("fp8_e4m3"),
 		GPUsPerReplica: 1 + random.IntN(maxGPUs),
 		Cost:           []float64{0, 10, random.Float64(), random.Float64() * maxCost, 1e-300, maxCost}[random.IntN(6)],
 		ServiceClass:   maybe("gold"),
@@ -37,6 +38,9 @@ func randomVariant(random *rand.Rand) fleet.Variant {
 	if v.Objective != (fleet.Objective{}) || random.IntN(2) == 0 {
 		v.Objective.Percentile = []float64{DefaultPercentile, 0.99, 1 - random.Float64()/2 - 1e-9}[random.IntN(3)]
 	}
+	if random.IntN(2) == 0 {
+		v.Profile = randomCost(random)
+	}
 	v.Pause = fleet.Pause{In: random.IntN(4) == 0, Out: random.IntN(4) == 0, Awake: random.IntN(4) == 0, All: random.IntN(4) == 0}
 	if v.Pause.All && random.IntN(2) == 0 {
 		v.Pause.Fixed, v.Pause.Replicas = true, random.IntN(20)
@@ -45,6 +49,15 @@ func randomVariant(random *rand.Rand) fleet.Variant {
 		v.Created = time.Unix(random.Int64N(1<<33), 0).UTC()
 	}
 	return v
+}
+
+// randomCost returns figures within their bounds, some of them at one.
+func randomCost(random *rand.Rand) (cost fleet.EngineCost) {
+	for _, figure := range fleet.CostFigures() {
+		within := figure.Lowest + random.Float64()*(figure.Highest-figure.Lowest)
+		*figure.Of(&cost) = []float64{figure.Lowest, figure.Highest, within}[random.IntN(3)]
+	}
+	return cost
 }
 
 func TestReadGivesBackWhatRenderWasGiven(t *testing.T) {

@@ -36,7 +36,8 @@ func itlBounds() []float64 {
 	}
 }
 
-func queueTimeBounds() []float64 {
+// requestTimeBounds are those of every time that vLLM observes once for each request.
+func requestTimeBounds() []float64 {
 	return []float64{
 		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
 	}
@@ -56,7 +57,8 @@ type engineMetrics struct {
 	promptTokens                 int
 	generationTokens             int
 	prefixQueries, prefixHits    int // tokens
-	ttft, itl, queueTime         histogram
+	ttft, itl                    histogram
+	queueTime, prefillTime       histogram
 	promptLengths, outputLengths histogram
 }
 
@@ -64,16 +66,18 @@ func newEngineMetrics() engineMetrics {
 	return engineMetrics{
 		ttft:          newHistogram(ttftBounds()),
 		itl:           newHistogram(itlBounds()),
-		queueTime:     newHistogram(queueTimeBounds()),
+		queueTime:     newHistogram(requestTimeBounds()),
+		prefillTime:   newHistogram(requestTimeBounds()),
 		promptLengths: newHistogram(lengthBounds()),
 		outputLengths: newHistogram(lengthBounds()),
 	}
 }
 
-// finish counts a served request; vLLM observes queue time and lengths only then.
+// finish counts a served request; vLLM observes the times of its phases and its lengths only then.
 func (m *engineMetrics) finish(s *sequence) {
 	m.served++
 	m.queueTime.observe(s.scheduled-s.dispatched, 1)
+	m.prefillTime.observe(s.firstToken-s.scheduled, 1)
 	m.promptLengths.observe(float64(s.Prompt), 1)
 	m.outputLengths.observe(float64(s.Output), 1)
 }

@@ -104,7 +104,7 @@ func poolName(id fleet.ModelID) string {
 // scrapeLabels are the labels of an engine's series. They never change, so that scrapes share them.
 type scrapeLabels struct {
 	engine, stop, length, abort, cacheConfig []Label
-	ttft, itl, queueTime, lengths            [][]Label // of the buckets
+	ttft, itl, requestTime, lengths          [][]Label // of the buckets
 }
 
 // newScrapeLabels returns the labels as vLLM has them: cache_config_info says no model.
@@ -126,7 +126,7 @@ func newScrapeLabels(p *pod) scrapeLabels {
 			{"sliding_window", "None"},
 		},
 		ttft: bucketLabels(engine, m.ttft.bounds), itl: bucketLabels(engine, m.itl.bounds),
-		queueTime: bucketLabels(engine, m.queueTime.bounds), lengths: bucketLabels(engine, m.promptLengths.bounds),
+		requestTime: bucketLabels(engine, m.queueTime.bounds), lengths: bucketLabels(engine, m.promptLengths.bounds),
 	}
 }
 
@@ -171,7 +171,8 @@ func (p *pod) samples() []Sample {
 		Sample{"vllm:cache_config_info", l.cacheConfig, 1})
 	s = m.ttft.append(s, histogramNames("vllm:time_to_first_token_seconds"), l.ttft)
 	s = m.itl.append(s, histogramNames("vllm:inter_token_latency_seconds"), l.itl)
-	s = m.queueTime.append(s, histogramNames("vllm:request_queue_time_seconds"), l.queueTime)
+	s = m.queueTime.append(s, histogramNames("vllm:request_queue_time_seconds"), l.requestTime)
+	s = m.prefillTime.append(s, histogramNames("vllm:request_prefill_time_seconds"), l.requestTime)
 	s = m.promptLengths.append(s, histogramNames("vllm:request_prompt_tokens"), l.lengths)
 	return m.outputLengths.append(s, histogramNames("vllm:request_generation_tokens"), l.lengths)
 }

@@ -49,7 +49,7 @@ func TestAnEngineExposesVLLMsNames(t *testing.T) {
 		"vllm:num_preemptions_total": 0, "vllm:prefix_cache_queries_total": 0, "vllm:prefix_cache_hits_total": 0,
 		"vllm:prompt_tokens_total": 0, "vllm:generation_tokens_total": 0,
 		"vllm:time_to_first_token_seconds": 23, "vllm:inter_token_latency_seconds": 20,
-		"vllm:request_queue_time_seconds": 22, "vllm:request_prompt_tokens": 17, "vllm:request_generation_tokens": 17,
+		"vllm:request_queue_time_seconds": 22, "vllm:request_prefill_time_seconds": 22, "vllm:request_prompt_tokens": 17, "vllm:request_generation_tokens": 17,
 	} {
 		if buckets == 0 {
 			wantValue(t, target, 0, name, "model_name=llama", "engine=0")

@@ -55,14 +55,18 @@ func canonical(p Problem) canonicalProblem {
 
 // join gives each model its options.
 func (c *canonicalProblem) join() {
-	index := make(map[fleet.ModelID]int, len(c.models))
+	type served struct {
+		model fleet.ModelID
+		role  fleet.Role
+	}
+	index := make(map[served]int, len(c.models))
 	for i := range c.models {
-		index[c.models[i].Model] = i
+		index[served{c.models[i].Model, c.models[i].Role}] = i
 	}
 	owner := make([]int, len(c.options))
 	sizes := make([]int, len(c.models))
 	for row := range c.options {
-		i, found := index[c.options[row].Model]
+		i, found := index[served{c.options[row].Model, c.options[row].Role}]
 		if !found {
 			owner[row] = -1
 			continue
@@ -112,7 +116,7 @@ func usableDemands(demands []Demand) []model {
 		models[i].Demand = d
 	}
 	slices.SortFunc(models, func(a, b model) int {
-		if order := a.Model.Compare(b.Model); order != 0 {
+		if order := cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role)); order != 0 {
 			return order
 		}
 		// Unknown first, then the largest; no penalty is the highest one.
@@ -122,7 +126,7 @@ func usableDemands(demands []Demand) []model {
 			cmp.Compare(a.Penalty, b.Penalty),
 		)
 	})
-	return slices.CompactFunc(models, func(a, b model) bool { return a.Model == b.Model })
+	return slices.CompactFunc(models, func(a, b model) bool { return a.Model == b.Model && a.Role == b.Role })
 }
 
 func usableOptions(rows []Option) []Option {
@@ -142,6 +146,7 @@ func usableOptions(rows []Option) []Option {
 func compareContent(a, b Option) int {
 	return cmp.Or(
 		a.Model.Compare(b.Model),
+		cmp.Compare(a.Role, b.Role),
 		cmp.Compare(a.Capacity, b.Capacity),
 		cmp.Compare(a.Price, b.Price),
 		cmp.Compare(a.Startup, b.Startup),

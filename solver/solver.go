@@ -43,9 +43,10 @@ type Problem struct {
 	Steps int
 }
 
-// Demand is what is asked of one model.
+// Demand is what is asked of one model, or of the replicas of one role of it.
 type Demand struct {
 	Model fleet.ModelID
+	Role  fleet.Role
 	// Amount is in the unit of Option.Capacity. An amount that is negative, infinite or not a number is unknown: the
 	// model's options stay at Range.Clamp(Now).
 	Amount float64
@@ -59,8 +60,9 @@ type Demand struct {
 // package's limits cannot be weighed: it stays at Range.Clamp(Now), and its price counts as nothing.
 type Option struct {
 	Variant fleet.VariantID
-	// Model is the model it serves. A model without a demand has none: its options go to Range.Floor.
+	// Model and Role are those of the demand that it serves. Without such a demand it goes to Range.Floor.
 	Model    fleet.ModelID
+	Role     fleet.Role
 	Capacity float64       // what one replica carries; zero: nothing, so it goes to Range.Floor
 	Price    float64       // of one replica for an hour
 	Startup  time.Duration // a start costs this long of the price, once; negative counts as zero
@@ -72,7 +74,7 @@ type Option struct {
 // Solution is the plan and its proof.
 type Solution struct {
 	Counts []Count // sorted by variant, every variant of the options once
-	Shorts []Short // sorted by model
+	Shorts []Short // sorted by model and role
 	// Cost is the objective over the horizon; no plan costs less than Bound.
 	Cost, Bound float64
 	// Proven is true where the plan is the cheapest there is. Cost and Bound are then equal.
@@ -89,6 +91,7 @@ type Count struct {
 // Short is demand that the plan leaves unserved.
 type Short struct {
 	Model  fleet.ModelID
+	Role   fleet.Role
 	Amount float64 // in the unit of the demand
 }
 
@@ -108,7 +111,7 @@ func Solve(p Problem) Solution {
 	for i := range c.models {
 		m := &c.models[i]
 		if amount := c.unserved(m); amount > 0 {
-			solution.Shorts = append(solution.Shorts, Short{Model: m.Model, Amount: amount})
+			solution.Shorts = append(solution.Shorts, Short{Model: m.Model, Role: m.Role, Amount: amount})
 			// Rows are usable, so that the share is a number; the conversions keep products from being fused into sums.
 			penalty := float64(m.Penalty * float64(amount/m.Amount) * c.horizon.Hours())
 			solution.Cost += penalty

@@ -104,7 +104,7 @@ func TestServingIsNotStartedForAPriceThatItDoesNotSave(t *testing.T) {
 func TestShortsNameEveryModelWithoutOptions(t *testing.T) {
 	a, b := fleet.ModelID{Name: "a"}, fleet.ModelID{Name: "b"}
 	s := Solve(Problem{Demands: []Demand{{Model: b, Amount: 2}, {Model: a, Amount: 1, Penalty: 5}}})
-	want := Solution{Counts: []Count{}, Shorts: []Short{{a, 1}, {b, 2}}, Cost: 5, Bound: 5, Proven: true}
+	want := Solution{Counts: []Count{}, Shorts: []Short{{Model: a, Amount: 1}, {Model: b, Amount: 2}}, Cost: 5, Bound: 5, Proven: true}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)
 	}

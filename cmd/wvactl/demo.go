@@ -40,13 +40,18 @@ Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
   wva@20m+1m          the scaler is killed, and starts anew without memory`,
 		Example: `  wvactl demo
   wvactl demo --speed 0 --fault prometheus@20m+5m
-  wvactl demo --trace requests.csv --scale 4 --speed 0 --output json`,
+  wvactl demo --trace requests.csv --scale 4 --speed 0 --output json
+  wvactl demo --trace requests.csv --scale 4 --speed 0 --ttft 1s --itl 30ms --percentile 0.95`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return f.run(command) },
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.trace, "trace", "", "replay the requests of a CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens")
 	flags.Float64Var(&f.options.Scale, "scale", 1, "multiply the rate of the trace by superposing shifted copies")
+	flags.DurationVar(&f.options.Objective.TTFT, "ttft", 0, "limit on the time to first token, instead of the manifests'")
+	flags.DurationVar(&f.options.Objective.ITL, "itl", 0, "limit on the time between output tokens, instead of the manifests'")
+	flags.Float64Var(&f.options.Objective.Percentile, "percentile", 0, "share of requests that must meet both, such as 0.95")
+	flags.BoolVar(&f.options.SaturationAlone, "saturation-alone", false, "decide without profiles and percentiles, for comparison")
 	flags.Uint64Var(&f.options.Seed, "seed", 1, "randomness of load, start-up times and engines, above 0")
 	flags.Float64Var(&f.options.Speed, "speed", 30, "virtual seconds per second; 0 is as fast as it goes")
 	flags.StringArrayVar(&f.faults, "fault", nil, "break something on purpose, such as prometheus@20m+5m (repeatable)")

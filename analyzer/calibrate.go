@@ -1,0 +1,167 @@
+package analyzer
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/fleet"
+)
+
+// work is what a request asks of an engine, on average.
+type work struct {
+	mix    *queueing.Mix
+	hits   float64 // share of each prompt that is found in the prefix cache
+	chunks float64 // iterations that a prompt is computed in; 0 where nothing of it is
+}
+
+// newWork looks at a mix on an engine.
+func newWork(mix *queueing.Mix, r queueing.Replica) work {
+	w := work{mix: mix, hits: r.PrefixHits}
+	if tokens := mix.MeanPrompt() * (1 - r.PrefixHits); tokens > 0 {
+		w.chunks = max(1, tokens/float64(r.BatchedTokens)+0.5)
+	}
+	return w
+}
+
+// decodes reports whether requests have more tokens than the first.
+func (w work) decodes() bool { return w.mix.MeanOutput() > 1 }
+
+// correction is by what a profile is multiplied to agree with what replicas report: its iteration, what decoding adds to one,
+// and what prompts add.
+type correction struct {
+	iteration, decode, prefill float64
+	replicas                   int // that it follows from; 0: there is none
+}
+
+// How much a profile and a window are believed. A profile is of another version of an engine, or of kernels alone: it is wrong
+// by a third, and mostly by the same in all respects. What is measured of one minute's or five minutes' requests strays less.
+const (
+	profileDeviation  = 0.3
+	profileCommon     = 0.7 // part of the variance that all parameters share
+	windowDeviation   = 0.07
+	prefillDeviation  = 0.15
+	mostCorrection    = 2.0
+	requestsForWindow = 30.0 // a window of so many requests strays by 1.4 times as much
+)
+
+// calibrate corrects a profile by what the variant's replicas report. In an iteration of T seconds a replica that serves λ
+// requests a second does the work of λT requests, so that
+//
+//	1 = iteration/T + λ·decode + λ·prefill
+//
+// for what it shows as the mean time between tokens; and the prefill of a request takes the iterations of its chunks, its own
+// work and that of other prompts in these. Both are linear in the corrections, which are estimated by least squares with the
+// profile as the prior: a pure function of the windows in the snapshot.
+func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correction) {
+	e := newEstimate()
+	for _, r := range v.Replicas {
+		e.add(p, w, r)
+	}
+	c := correction{iteration: 1, decode: 1, prefill: 1}
+	if e.replicas > 0 {
+		c = e.solve()
+		if floor := look(v).floor; floor > 0 { // no iteration is shorter than that of an empty batch
+			c.iteration = min(c.iteration, max(1/mostCorrection, floor/p.Iteration))
+		}
+	}
+	p.Iteration *= c.iteration
+	p.PerSequence *= c.decode
+	p.PerContextToken *= c.decode
+	p.PerPromptToken *= c.prefill
+	p.PerPromptTokenSquared *= c.prefill
+	return p, c
+}
+
+// estimate is a least-squares problem in the deviations of three factors from 1.
+type estimate struct {
+	normal   *mat.SymDense
+	right    *mat.VecDense
+	replicas int
+}
+
+func newEstimate() estimate {
+	variance := profileDeviation * profileDeviation
+	prior := mat.NewSymDense(3, nil)
+	for i := range 3 {
+		for j := i; j < 3; j++ {
+			covariance := variance * profileCommon
+			if i == j {
+				covariance = variance
+			}
+			prior.SetSym(i, j, covariance)
+		}
+	}
+	var inverse mat.Cholesky
+	inverse.Factorize(prior)
+	e := estimate{normal: mat.NewSymDense(3, nil), right: mat.NewVecDense(3, nil)}
+	_ = inverse.InverseTo(e.normal) // the prior is well conditioned
+	return e
+}
+
+// add adds what one replica shows over the peak window.
+func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage) {
+	rate, rated := r.MeanRate.Known()
+	itl, timed := r.MeanITL.Known()
+	if r.Scrapes < MinScrapes || !rated || rate < minRequests {
+		return
+	}
+	strays := math.Sqrt(1 + requestsForWindow/(rate*peakSeconds))
+	prefill, decode := w.mix.Work(p, w.hits)
+	timed = timed && itl > 0 && w.decodes()
+	if timed {
+		e.observe(windowDeviation*strays, p.Iteration/itl, rate*decode, rate*prefill)
+	} else { // it only prefills
+		itl = p.Iteration / max(0.1, 1-rate*prefill)
+	}
+	first, seen := r.MeanPrefill.Known()
+	seen = seen && first > 0 && w.chunks > 0
+	if seen {
+		e.observe(prefillDeviation*strays, w.chunks*p.Iteration/first, w.chunks*rate*decode*itl/first, prefill*(1+rate*itl)/first)
+	}
+	if timed || seen {
+		e.replicas++
+	}
+}
+
+// peakSeconds is how long the window of a replica's means is.
+const peakSeconds = 300
+
+// observe adds a row: the parts add up to 1, but for a deviation.
+func (e *estimate) observe(deviation float64, parts ...float64) {
+	row := mat.NewVecDense(3, parts)
+	weight := 1 / (deviation * deviation)
+	e.normal.SymRankOne(e.normal, weight, row)
+	e.right.AddScaledVec(e.right, weight*(1-mat.Sum(row)), row)
+}
+
+// solve returns the factors, bounded, in steps.
+func (e *estimate) solve() correction {
+	var factorized mat.Cholesky
+	deviations := mat.NewVecDense(3, nil)
+	if !factorized.Factorize(e.normal) || factorized.SolveVecTo(deviations, e.right) != nil {
+		return correction{iteration: 1, decode: 1, prefill: 1}
+	}
+	factor := func(i int) float64 {
+		return steps(max(1/mostCorrection, min(1+deviations.AtVec(i), mostCorrection)), coarseMean)
+	}
+	return correction{iteration: factor(0), decode: factor(1), prefill: factor(2), replicas: e.replicas}
+}
+
+// basis returns what a capacity by the corrected profile is derived from.
+func (c correction) basis() Basis {
+	if c.replicas > 0 {
+		return BasisCalibrated
+	}
+	return BasisProfile
+}
+
+// String says what was corrected; "" where nothing was.
+func (c correction) String() string {
+	if c.replicas == 0 {
+		return ""
+	}
+	return fmt.Sprintf("its iteration ×%.2f, decode ×%.2f, prefill ×%.2f", c.iteration, c.decode, c.prefill)
+}

@@ -1,0 +1,202 @@
+package analyzer
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/fleet"
+)
+
+// h100 is the profile of an 8B model on an H100, by public kernel tables.
+func h100() *fleet.Profile {
+	return &fleet.Profile{
+		Model: "*", Accelerator: "H100", TensorParallel: 1,
+		Cost: fleet.EngineCost{Alpha: 6.07, Beta: 0.034, Gamma: 0.0424, Prefill: 0.0134, PrefillSquared: 0.829},
+	}
+}
+
+func promise(ttft, itl time.Duration) fleet.Objective {
+	return fleet.Objective{TTFT: ttft, ITL: itl, Percentile: 0.95}
+}
+
+// chat is a model that is asked for at a rate, with the lengths of a chat.
+func chat(rate float64, variants ...Variant) Model {
+	return Model{
+		Rate: fleet.Observed(rate), InFlight: rate * 3, PromptTokens: fleet.Observed(1155), OutputTokens: fleet.Observed(211),
+		Prompts:  []fleet.Bucket{{Upper: 100, Count: 8}, {Upper: 500, Count: 22}, {Upper: 1000, Count: 19}, {Upper: 2000, Count: 35}, {Upper: 5000, Count: 16}},
+		Outputs:  []fleet.Bucket{{Upper: 50, Count: 14}, {Upper: 100, Count: 20}, {Upper: 200, Count: 23}, {Upper: 500, Count: 37}, {Upper: 1000, Count: 6}},
+		Variants: variants,
+	}
+}
+
+// showing returns a replica of a true cost that serves a rate of the model's requests in balance.
+func showing(m Model, cost fleet.EngineCost, rate float64) fleet.Usage {
+	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+	p := seconds(cost)
+	prefill, decode := mix.Work(p, 0)
+	itl := p.Iteration / (1 - rate*(prefill+decode))
+	first := p.Iteration + rate*decode*itl + prefill*(1+rate*itl)
+	return fleet.Usage{
+		Running: fleet.Observed(rate * 2), Waiting: fleet.Observed(0), KV: fleet.Observed(0.1), KVTokens: fleet.Observed(400_000), Scrapes: 4,
+		FirstTokens: fleet.Observed(rate), ITL: fleet.Observed(itl), MeanRate: fleet.Observed(rate), MeanITL: fleet.Observed(itl), MeanKV: fleet.Observed(0.1),
+		MeanPrefill: fleet.Observed(first), ITLFloor: fleet.Observed(p.Iteration * 1.02),
+	}
+}
+
+// carried returns the requests per second that a replica of the first variant carries.
+func carried(m Model, o Options) (float64, Capacity) {
+	c := Analyze(m, o)[0]
+	return c.Share.Or(math.NaN()) * m.Rate.Or(0), c
+}
+
+func TestProfileSizesAVariantThatNeverRan(t *testing.T) {
+	rate, c := carried(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 25*time.Millisecond)}), Options{})
+	if !(rate > 12 && rate < 24) || c.Basis != BasisProfile || c.Shown() {
+		t.Errorf("%v/s, %+v, want some 17/s by its profile, not shown yet", rate, c)
+	}
+	strict, c := carried(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 12*time.Millisecond)}), Options{})
+	if !(strict < rate) || c.Binding != LimitITL {
+		t.Errorf("%v/s within 12 ms, %+v, want less than %v/s, and ITL to bind", strict, c, rate)
+	}
+}
+
+func TestNoObjectiveOrNoProfileLeavesItToSaturation(t *testing.T) {
+	for name, v := range map[string]Variant{
+		"no objective": {Profile: h100()},
+		"no profile":   {Objective: promise(time.Second, 25*time.Millisecond)},
+	} {
+		m := chat(40, v)
+		v.Replicas = replicas(2, showing(m, h100().Cost, 1))
+		if c := Analyze(chat(40, v), Options{})[0]; c.Basis != BasisObserved {
+			t.Errorf("%s: %+v, want what its replicas show", name, c)
+		}
+	}
+}
+
+func TestCalibrationFindsWhatTheEngineReallyCosts(t *testing.T) {
+	for name, test := range map[string]struct{ iteration, decode, prefill float64 }{
+		"as the profile says":    {1, 1, 1},
+		"slower throughout":      {1.4, 1.4, 1.4},
+		"faster throughout":      {0.75, 0.75, 0.75},
+		"an old attention":       {1.1, 1.6, 1.1},
+		"a slow host":            {1.5, 1, 1},
+		"a prefill without fuse": {1, 1, 1.7},
+	} {
+		truth := h100().Cost
+		truth.Alpha *= test.iteration
+		truth.Beta, truth.Gamma = truth.Beta*test.decode, truth.Gamma*test.decode
+		truth.Prefill, truth.PrefillSquared = truth.Prefill*test.prefill, truth.PrefillSquared*test.prefill
+
+		m := chat(40)
+		objective := promise(time.Second, 40*time.Millisecond)
+		known := h100()
+		known.Cost = truth
+		right, _ := carried(chat(40, Variant{Profile: known, Objective: objective}), Options{})
+		v := Variant{Profile: h100(), Objective: objective}
+		for _, rate := range []float64{7, 9, 11} {
+			v.Replicas = append(v.Replicas, replicas(1, showing(m, truth, rate))...)
+		}
+		got, c := carried(chat(40, v), Options{})
+		// One load does not tell an iteration's own time from that of its work: what only one of them is wrong about is spread.
+		if math.Abs(got/right-1) > 0.2 || c.Basis != BasisCalibrated || !c.Shown() {
+			t.Errorf("%s: %v/s, %+v, want about %v/s", name, got, c, right)
+		}
+	}
+}
+
+func TestCalibrationIsBounded(t *testing.T) {
+	m := chat(40)
+	broken := showing(m, h100().Cost, 5)
+	broken.MeanITL, broken.MeanPrefill = fleet.Observed(5), fleet.Observed(90)
+	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+	p, c := calibrate(seconds(h100().Cost), newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(50, broken)})
+	if p.Iteration > mostCorrection*1.03*h100().Cost.Alpha/1e3 || c.decode > mostCorrection*1.03 || c.prefill > mostCorrection*1.03 {
+		t.Errorf("%+v by %v, want at most the double", p, c)
+	}
+	idle := showing(m, h100().Cost, 0.01)
+	if _, c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(3, idle)}); c.replicas != 0 {
+		t.Errorf("%+v from replicas that serve next to nothing", c)
+	}
+}
+
+func TestProfileIsLearnedWhereLoadShows(t *testing.T) {
+	m := chat(40)
+	objective := promise(time.Second, 40*time.Millisecond)
+	right, _ := carried(chat(40, Variant{Profile: h100(), Objective: objective}), Options{})
+	busy := showing(m, h100().Cost, 12)
+	busy.PeakRate = fleet.Observed(14)
+	got, c := carried(chat(40, Variant{Replicas: replicas(3, busy), Objective: objective}), Options{})
+	if !(got > 0.6*right && got < 1.1*right) {
+		t.Errorf("%v/s, %+v, want about %v/s", got, c, right)
+	}
+	if c := Analyze(chat(40, Variant{Replicas: replicas(3, showing(m, h100().Cost, 1)), Objective: objective}), Options{})[0]; c.Basis != BasisObserved || c.Note == "" {
+		t.Errorf("%+v, want what is shown, and that it is not enough to learn from", c)
+	}
+}
+
+func TestWhatCannotMeetTheObjectiveIsSaidAndNotBought(t *testing.T) {
+	slow := h100()
+	slow.Cost.Alpha = 30
+	objective := promise(time.Second, 25*time.Millisecond)
+	c := Analyze(chat(40, Variant{Profile: slow, Objective: objective}, Variant{Profile: h100(), Objective: objective}), Options{})
+	if !c[0].Infeasible || c[0].Remedy == "" || c[0].Share.Or(1) > 1e-3 || c[1].Infeasible {
+		t.Errorf("%+v, want the slow one to carry next to nothing beside one that can", c)
+	}
+	slowOnly := chat(40)
+	slowOnly.Variants = []Variant{{Profile: slow, Objective: objective, Replicas: replicas(2, showing(slowOnly, slow.Cost, 3))}}
+	if c := Analyze(slowOnly, Options{})[0]; !c.Infeasible || c.Share.Or(0)*40 < 1 {
+		t.Errorf("%+v, want it sized by its other limits, or it would climb to its maximum", c)
+	}
+}
+
+func TestEachRoleIsHeldAgainstItsOwnLimit(t *testing.T) {
+	objective := promise(time.Second, 25*time.Millisecond)
+	whole, _ := carried(chat(40, Variant{Profile: h100(), Objective: objective}), Options{})
+	prefill, c := carried(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RolePrefill}), Options{})
+	if !(prefill > whole) || c.Binding == LimitITL {
+		t.Errorf("prefill alone carries %v/s (%+v), both together %v/s", prefill, c, whole)
+	}
+	decode, c := carried(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RoleDecode}), Options{})
+	if !(decode > whole) || c.Binding == LimitTTFT {
+		t.Errorf("decode alone carries %v/s (%+v), both together %v/s", decode, c, whole)
+	}
+	if c := Analyze(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 0), Role: fleet.RoleDecode}), Options{})[0]; c.Basis == BasisProfile {
+		t.Errorf("%+v: a limit on the first token says nothing of decoding", c)
+	}
+}
+
+func TestBurstsTakeRoomAndManyReplicasSpreadThem(t *testing.T) {
+	v := Variant{Profile: h100(), Objective: promise(300*time.Millisecond, 40*time.Millisecond)}
+	smooth, _ := carried(chat(10, v), Options{})
+	m := chat(10, v)
+	m.Dispersion = fleet.Observed(4)
+	alone, _ := carried(m, Options{})
+	m.Rate = fleet.Observed(1000)
+	spread, _ := carried(m, Options{})
+	if !(alone < 0.97*smooth) || !(spread > alone) {
+		t.Errorf("%v/s smooth, %v/s in bursts, %v/s where many share them", smooth, alone, spread)
+	}
+}
+
+func TestMemoChangesNoCapacity(t *testing.T) {
+	memo := &Memo{}
+	for _, percentile := range []float64{0.9, 0.95, 0.95, 0.9} {
+		o := promise(time.Second, 25*time.Millisecond)
+		o.Percentile = percentile
+		m := chat(40, Variant{Profile: h100(), Objective: o})
+		if kept, fresh := Analyze(m, Options{Memo: memo})[0], Analyze(m, Options{})[0]; kept != fresh {
+			t.Errorf("%+v with a memo, %+v without", kept, fresh)
+		}
+	}
+}
+
+func TestUnknownLengthsAreSaid(t *testing.T) {
+	m := chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 25*time.Millisecond), Replicas: replicas(2, busy(20, 0, 0.3, 5))})
+	m.OutputTokens = fleet.Reading{}
+	if c := Analyze(m, Options{})[0]; c.Basis != BasisObserved || !strings.Contains(c.Note, "lengths") {
+		t.Errorf("%+v, want saturation to decide, and why", c)
+	}
+}

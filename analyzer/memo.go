@@ -1,0 +1,201 @@
+package analyzer
+
+import (
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/fleet"
+)
+
+// Memo keeps what was worked out, so that the same is not worked out again in each cycle. It changes no result: all that it
+// holds follows from what was asked. It is safe for concurrent use.
+type Memo struct {
+	sizer queueing.Sizer
+
+	mutex   sync.Mutex
+	mixes   map[string]*queueing.Mix
+	answers map[queueing.Question]queueing.Answer // by formula
+}
+
+// What bounds the memory of a memo: a mix takes some kilobytes, an answer some hundred bytes.
+const (
+	maxMixes   = 4096
+	maxAnswers = 1 << 16
+)
+
+// answered is an answer of the queueing model with the question that it is about.
+type answered struct {
+	queueing.Answer
+	question queueing.Question
+	formula  float64 // the rate by the formula
+}
+
+// maxRate asks for the highest rate within the objective. A replica gets a part of the model's requests, and a part of bursts is
+// less of a burst: where each request goes to it with a probability p, an index of dispersion of I becomes 1+p(I-1).
+func (k *Memo) maxRate(q queueing.Question, m Model, simulations *int) (a answered, err error) {
+	dispersion := max(1, min(m.Dispersion.Or(1), mostDispersion))
+	q.Dispersion = steps(dispersion, coarseMean)
+	if a.Answer, err = k.formula(q); err != nil {
+		return a, err
+	}
+	if rate := m.Rate.Or(0); rate > a.Rate {
+		if part := steps(1+a.Rate/rate*(dispersion-1), coarseMean); part < q.Dispersion {
+			q.Dispersion = part
+			if a.Answer, err = k.formula(q); err != nil {
+				return a, err
+			}
+		}
+	}
+	a.question, a.formula = q, a.Rate
+	if a.Doubtful && simulations != nil && *simulations > 0 {
+		*simulations--
+		a.Answer, err = k.sizer.Simulate(q)
+	}
+	return a, err
+}
+
+// misses returns the share of requests that miss the objective at a rate, by the formula, which is scaled to agree with the
+// answer where a simulation gave it.
+func (k *Memo) misses(a answered, rate float64) float64 {
+	if a.Rate > 0 {
+		rate *= a.formula / a.Rate
+	}
+	violation, err := k.sizer.Violation(a.question, rate)
+	if err != nil {
+		return 1
+	}
+	return violation.Either
+}
+
+// formula answers by the formula.
+func (k *Memo) formula(q queueing.Question) (queueing.Answer, error) {
+	k.mutex.Lock()
+	answer, kept := k.answers[q]
+	k.mutex.Unlock()
+	if kept {
+		return answer, nil
+	}
+	answer, err := k.sizer.MaxRate(q)
+	if err != nil {
+		return answer, err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.answers == nil || len(k.answers) >= maxAnswers {
+		k.answers = make(map[queueing.Question]queueing.Answer)
+	}
+	k.answers[q] = answer
+	return answer, nil
+}
+
+// mostDispersion is the highest index of dispersion that is believed: beyond it, the load changes rather than bursts.
+const mostDispersion = 8
+
+// mix returns the lengths of a model's requests as a variant of the role meets them; nil, and why, where they are not known.
+func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) {
+	prompt, output := m.PromptTokens.Or(0), m.OutputTokens.Or(0)
+	if !(prompt > 0) || !(output > 0) {
+		return nil, "the lengths of its requests are not known yet, so its objective is not used for sizing"
+	}
+	prompts, outputs := coarse(m.Prompts), coarse(m.Outputs)
+	prompt, output = steps(prompt, coarseMean), steps(output, coarseMean)
+	key := keyOf(role, prompts, outputs, prompt, output)
+	memo.mutex.Lock()
+	defer memo.mutex.Unlock()
+	if kept := memo.mixes[key]; kept != nil {
+		return kept, ""
+	}
+	mix, err := newMix(lengths{prompts, prompt}, lengths{outputs, output})
+	if err != nil {
+		return nil, "the lengths of its requests make no sense: " + err.Error()
+	}
+	if role == fleet.RolePrefill {
+		mix = mix.PrefillOnly()
+	}
+	if memo.mixes == nil || len(memo.mixes) >= maxMixes {
+		memo.mixes = make(map[string]*queueing.Mix)
+	}
+	memo.mixes[key] = mix
+	return mix, ""
+}
+
+// lengths is a histogram, which may be empty, and its mean.
+type lengths struct {
+	buckets []queueing.LengthBucket
+	mean    float64
+}
+
+func newMix(prompts, outputs lengths) (*queueing.Mix, error) {
+	prompt, err := prompts.distribution()
+	if err != nil {
+		return nil, err
+	}
+	output, err := outputs.distribution()
+	if err != nil {
+		return nil, err
+	}
+	return queueing.NewMix(prompt, output)
+}
+
+func (l lengths) distribution() (queueing.Lengths, error) {
+	if len(l.buckets) == 0 {
+		return queueing.AssumedLengths(l.mean)
+	}
+	return queueing.BucketedLengths(l.buckets, l.mean)
+}
+
+// Lengths are read in steps, so that the noise of a window neither moves the plan nor asks anew: a step in a mean is 3 %, one
+// in the share of a bucket 9 %.
+const (
+	coarseMean  = 24 // steps to a factor of two
+	coarseShare = 8
+)
+
+// coarse returns the shares of the buckets in steps.
+func coarse(buckets []fleet.Bucket) []queueing.LengthBucket {
+	var total float64
+	for _, b := range buckets {
+		total += max(b.Count, 0)
+	}
+	if !(total > 0) || math.IsInf(total, 0) {
+		return nil
+	}
+	shares := make([]queueing.LengthBucket, len(buckets))
+	for i, b := range buckets {
+		shares[i] = queueing.LengthBucket{Upper: b.Upper}
+		if share := b.Count / total; share >= 1e-4 {
+			shares[i].Count = steps(share, coarseShare)
+		}
+	}
+	return shares
+}
+
+// steps rounds a number above zero to a power of two in so many steps to each factor of two.
+func steps(value float64, perOctave float64) float64 {
+	return math.Exp2(math.Round(math.Log2(value)*perOctave) / perOctave)
+}
+
+// rounded rounds a share down to a twentieth.
+func rounded(share float64) float64 { return math.Floor(share*20+tiny) / 20 }
+
+// tiny is a difference that is rounding.
+const tiny = 1e-9
+
+// keyOf writes down what a mix is made of.
+func keyOf(role fleet.Role, prompts, outputs []queueing.LengthBucket, means ...float64) string {
+	key := append([]byte(nil), role...)
+	number := func(value float64) { key = binary.LittleEndian.AppendUint64(key, math.Float64bits(value)) }
+	for _, mean := range means {
+		number(mean)
+	}
+	for _, buckets := range [][]queueing.LengthBucket{prompts, outputs} {
+		number(float64(len(buckets)))
+		for _, b := range buckets {
+			number(b.Upper)
+			number(b.Count)
+		}
+	}
+	return string(key)
+}

@@ -1,0 +1,93 @@
+package queueing
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// maxDispersion is the largest index of dispersion that is told apart; more counts as this. What is below 1, smoother than
+// Poisson, counts as 1.
+const maxDispersion = 64
+
+// dispersionStep is the ratio between two indices of dispersion that are told apart.
+const dispersionStep = 1.02
+
+// dispersionCell is the number of the cell of the grid of indices of dispersion that holds d.
+func dispersionCell(d float64) int {
+	return int(math.Round(math.Log(min(max(d, 1), maxDispersion)) / math.Log(dispersionStep)))
+}
+
+const burstPoints = 128
+
+// burst is how arrivals clump: what an arrival says of those after it. Gaps are gamma distributed with the squared
+// coefficient of variation I, the index of dispersion, and the shape k = 1/I. With time x in units of the mean gap,
+//
+//	m(x) = Σ_j P(jk, kx) - x      expected arrivals within x after an arrival, beyond x itself; rises from 0 to (I-1)/2
+//	I(x) = 1 + (2/x)·∫m           index of dispersion of the number of arrivals within x
+//
+// with P the regularised incomplete gamma function (the renewal function: Cox, Renewal Theory, 1962, chapter 4).
+type burst struct {
+	index, shape float64
+	from, step   float64 // of ln x
+	extra        [burstPoints]float64
+	integral     [burstPoints]float64
+}
+
+// newBurst builds the table of one cell of the grid. Beyond kx = 25 nothing is left of the arrival at zero.
+func newBurst(cell int) *burst {
+	b := &burst{index: math.Pow(dispersionStep, float64(cell))}
+	b.shape = 1 / b.index
+	if cell == 0 {
+		return b
+	}
+	b.from = math.Log(1e-4)
+	b.step = (math.Log(25/b.shape) - b.from) / (burstPoints - 1)
+	for i := range b.extra {
+		x := math.Exp(b.from + float64(i)*b.step)
+		b.extra[i] = max(0, renewals(b.shape, b.shape*x)-x)
+		if i == 0 {
+			b.integral[0] = b.extra[0] * x / (1 + b.shape)
+			continue
+		}
+		before := math.Exp(b.from + float64(i-1)*b.step)
+		b.integral[i] = b.integral[i-1] + (x-before)*(b.extra[i]+b.extra[i-1])/2
+	}
+	return b
+}
+
+// renewals is Σ_j P(jk, y): the expected number of renewals up to y of gaps with a gamma distribution of shape k and scale 1.
+func renewals(k, y float64) float64 {
+	sum := 0.0
+	for j := 1; ; j++ {
+		term := mathext.GammaIncReg(float64(j)*k, y)
+		sum += term
+		if term < 1e-10 {
+			return sum
+		}
+	}
+}
+
+// at is m(x) and I(x).
+func (b *burst) at(x float64) (extra, index float64) {
+	if b.index == 1 || x <= 0 {
+		return 0, 1
+	}
+	position := (math.Log(x) - b.from) / b.step
+	if position <= 0 { // m rises like a power of x there
+		extra = b.extra[0] * math.Exp(b.shape*position*b.step)
+		return extra, 1 + 2*extra/(1+b.shape)
+	}
+	last := burstPoints - 1
+	if position >= float64(last) {
+		end := math.Exp(b.from + float64(last)*b.step)
+		extra = b.extra[last]
+		return extra, 1 + 2/x*(b.integral[last]+(x-end)*extra)
+	}
+	i := int(position)
+	part := position - float64(i)
+	left, right := math.Exp(b.from+float64(i)*b.step), math.Exp(b.from+float64(i+1)*b.step)
+	extra = b.extra[i] + part*(b.extra[i+1]-b.extra[i])
+	share := (x - left) / (right - left)
+	return extra, 1 + 2/x*(b.integral[i]+share*(b.integral[i+1]-b.integral[i]))
+}

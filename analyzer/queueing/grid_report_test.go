@@ -1,0 +1,134 @@
+package queueing_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// report is what is told of the grid.
+type report struct{ grid, caps, holdout []*verdict }
+
+func (r *report) summary() string {
+	var b strings.Builder
+	for _, set := range []struct {
+		title    string
+		verdicts []*verdict
+	}{
+		{"## The grid", r.grid},
+		{"## Where sequences or the KV cache bind", r.caps},
+		{"## Cells that nothing was tuned on", r.holdout},
+	} {
+		n := len(usable(set.verdicts))
+		fmt.Fprintf(&b, "%s\n\n%d of %d cells are usable. %d of them are doubtful by the formula's own word. Errors of the rate in percent of the true one.\n\n",
+			set.title, n, len(set.verdicts), doubtful(set.verdicts))
+		b.WriteString(methodTable(set.verdicts) + "\n" + groupTable(set.verdicts) + "\n" + promiseTable(set.verdicts) + "\n" + infeasibleLine(set.verdicts) + "\n")
+	}
+	return b.String()
+}
+
+func doubtful(verdicts []*verdict) int {
+	n := 0
+	for _, v := range usable(verdicts) {
+		if v.formula.Doubtful {
+			n++
+		}
+	}
+	return n
+}
+
+const documentHead = `# Sizing against an engine run iteration by iteration
+
+` + "`make grid ARGS=-update`" + ` writes this file. The text beside it, [sizing.md](sizing.md), says what the formula is.
+
+- **Truth**: the highest rate of one replica that keeps the promise in a simulated engine that shares no code with the formula: first come, first
+  served; prompts in chunks within max_num_batched_tokens; nobody is preempted. Five replicates of 30,000 requests, the same at every rate; bisection to 0.4 %;
+  ± is the standard error over the replicates (95 % confidence: 2.8 times that). 3,000 requests before those that count and 3,000 after are not counted.
+  Gaps between arrivals are gamma distributed with the CV² given.
+- **Lengths**: chat, those of the Azure conversation trace of 2023 (prompt and output of a request together); code, lognormal with means 2,000 (σ 0.75, at
+  most 8,192) and 28 (σ 1.24, at most 2,000); long, lognormal with means 8,000 (σ 0.5) and 300 (σ 0.7); retrieval, 4,000 (σ 0.4) and 150 (σ 0.7);
+  reasoning, 500 (σ 0.8) and 2,000 (σ 0.8, at most 16,384): 20,000 pairs each, from a seed.
+- **Engines**: fits to public kernel tables, Llama-3.1-8B where no other size is said (14B, 32B: Qwen3). Limit of 256 sequences and no limit of KV, so
+  that neither binds, except where said; 1,000 sequences in the last set.
+- **Limits** on TPOT and TTFT, set 1: 25, 40, 60, 15 ms (H100, A100, L40S, B200) and 1 s, for long 2, 4, 6, 1 s; set 2: 50, 80, 100, 30 ms and 300, 700, 800,
+  200 ms, for long 800, 2,000, 3,000, 500 ms.
+- **Usable**: true rate at least a tenth of λ_mean = (1-α/TPOT)/work. The others have to be named infeasible.
+- **From histograms**: the product is given counts between 1, 2, 5, 10, 20, 50 ... 100,000 and the mean, as vLLM reports them, and no lengths.
+
+`
+
+// document is docs/sizing-grid.md.
+func (r *report) document() string {
+	return documentHead + r.summary() + "## Misses\n\n" + r.misses() + "\n## Every cell of the grid\n\n" + r.everyCell()
+}
+
+// misses are the cells that are off by more than 15 % or miss a bar, the worst first.
+func (r *report) misses() string {
+	var b strings.Builder
+	b.WriteString("| cell | truth 1/s | formula | hybrid | from histograms | attained | fault |\n|---|---|---|---|---|---|---|\n")
+	verdicts := slices.DeleteFunc(slices.Concat(r.grid, r.caps), func(v *verdict) bool {
+		return len(v.faults()) == 0 && (!v.usable() || math.Abs(v.off(v.hybrid.Rate)) <= 0.15)
+	})
+	slices.SortStableFunc(verdicts, func(a, b *verdict) int {
+		return int(math.Copysign(1, b.distance()-a.distance()))
+	})
+	for _, v := range verdicts {
+		fault := strings.Join(v.faults(), ", ")
+		if fault == "" {
+			fault = "more than 15 % low"
+		}
+		fmt.Fprintf(&b, "| %s | %.3f ± %.3f | %s | %s | %s | %.1f %% | %s |\n", v.name, v.Rate, v.Error,
+			v.told(v.formula.Rate), v.told(v.hybrid.Rate), v.told(v.bucketed.Rate), 100*v.attained, fault)
+	}
+	return b.String()
+}
+
+// distance is how bad the hybrid's answer is, for the order of the misses.
+func (v *verdict) distance() float64 {
+	if !v.usable() {
+		return 0
+	}
+	return math.Abs(v.off(v.hybrid.Rate))
+}
+
+// told is a rate as its error, or in λ_mean where the cell is not usable.
+func (v *verdict) told(rate float64) string {
+	if !v.usable() {
+		return fmt.Sprintf("%.2f·λ_mean", rate/v.meanRate)
+	}
+	return fmt.Sprintf("%+.0f %%", 100*v.off(rate))
+}
+
+// everyCell has a row for what differs in more than variation and level, and a column for each of those.
+func (r *report) everyCell() string {
+	var b strings.Builder
+	b.WriteString("Truth in requests per second and, behind it, the errors of the formula and of the hybrid in percent; \"s\" where the simulation answered, \"-\" where no\n" +
+		"useful load is carried, which is then named infeasible unless \"!\" stands there.\n\n" +
+		"| cell | λ_mean | CV² 1, 95 % | CV² 1, 99 % | CV² 4, 95 % | CV² 4, 99 % |\n|---|---|---|---|---|---|")
+	row := ""
+	for _, v := range r.grid {
+		if next := fmt.Sprintf("%s %s %d, limits %d", v.use, v.accelerator, v.budget, v.limits); next != row {
+			row = next
+			fmt.Fprintf(&b, "\n| %s | %.2f |", row, v.meanRate)
+		}
+		b.WriteString(v.compact())
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func (v *verdict) compact() string {
+	simulated := ""
+	if v.formula.Doubtful {
+		simulated = "s"
+	}
+	switch {
+	case v.usable():
+		return fmt.Sprintf(" %.2f ± %.2f: %+.0f, %+.0f%s |", v.Rate, v.Error, 100*v.off(v.formula.Rate), 100*v.off(v.hybrid.Rate), simulated)
+	case v.hybrid.Infeasible:
+		return " - |"
+	default:
+		return fmt.Sprintf(" - ! %.2f·λ_mean |", v.hybrid.Rate/v.meanRate)
+	}
+}

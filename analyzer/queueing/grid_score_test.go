@@ -1,0 +1,165 @@
+package queueing_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// score is how far the rates of one method are from the truth, over usable cells.
+type score struct {
+	cells                       int
+	bias, off, low, high, worst float64 // relative: mean, mean of absolutes, 5 %, 95 %, highest
+	within, optimistic          float64 // shares of cells: at most 15 % off either way, more than 10 % optimistic
+}
+
+// scoreOf scores a method; the verdicts are of usable cells.
+func scoreOf(verdicts []*verdict, rate func(*verdict) float64) score {
+	s := score{cells: len(verdicts)}
+	if s.cells == 0 {
+		return s
+	}
+	n := float64(s.cells)
+	var errors []float64
+	for _, v := range verdicts {
+		e := v.off(rate(v))
+		errors = append(errors, e)
+		s.bias += e / n
+		s.off += math.Abs(e) / n
+		if math.Abs(e) <= 0.15 {
+			s.within += 1 / n
+		}
+		if e > 0.10 {
+			s.optimistic += 1 / n
+		}
+	}
+	slices.Sort(errors)
+	s.low, s.high = errors[int(0.05*n)], errors[min(int(0.95*n), s.cells-1)]
+	s.worst = errors[s.cells-1]
+	return s
+}
+
+const scoreHead = "n | bias | mean abs | p05 | p95 | max | within 15 % | >10 % optimistic |\n"
+
+func (s score) String() string {
+	percents := func(x float64) string { return fmt.Sprintf("%+.1f", 100*x) }
+	return fmt.Sprintf("%d | %s | %.1f | %s | %s | %s | %.0f %% | %.0f %% |", s.cells, percents(s.bias), 100*s.off,
+		percents(s.low), percents(s.high), percents(s.worst), 100*s.within, 100*s.optimistic)
+}
+
+func rateOfHybrid(v *verdict) float64 { return v.hybrid.Rate }
+
+// methods are what stands in the tables side by side.
+var methods = []struct {
+	name string
+	rate func(*verdict) float64
+}{
+	{"by means: λ_mean", func(v *verdict) float64 { return v.meanRate }},
+	{"0.6·λ_mean", func(v *verdict) float64 { return 0.6 * v.meanRate }},
+	{"formula", func(v *verdict) float64 { return v.formula.Rate }},
+	{"**hybrid: simulation where the formula is doubtful**", rateOfHybrid},
+	{"simulation everywhere", func(v *verdict) float64 { return v.simulation.Rate }},
+	{"formula, from histograms", func(v *verdict) float64 { return v.buckets.Rate }},
+	{"hybrid, from histograms", func(v *verdict) float64 { return v.bucketed.Rate }},
+}
+
+func usable(verdicts []*verdict) []*verdict {
+	return slices.DeleteFunc(slices.Clone(verdicts), func(v *verdict) bool { return !v.usable() })
+}
+
+// methodTable compares the methods.
+func methodTable(verdicts []*verdict) string {
+	var b strings.Builder
+	b.WriteString("| method | " + scoreHead + "|---|---|---|---|---|---|---|---|---|\n")
+	for _, m := range methods {
+		fmt.Fprintf(&b, "| %s | %v\n", m.name, scoreOf(usable(verdicts), m.rate))
+	}
+	return b.String()
+}
+
+// groupings sort cells into groups.
+var groupings = []func(*verdict) string{
+	func(v *verdict) string { return v.use },
+	func(v *verdict) string { return v.accelerator },
+	func(v *verdict) string { return fmt.Sprintf("budget %5d", v.budget) },
+	func(v *verdict) string { return fmt.Sprintf("CV² %g", v.variation) },
+	func(v *verdict) string { return fmt.Sprintf("%g %%", 100*v.level) },
+	func(v *verdict) string { return fmt.Sprintf("limits %d", v.limits) },
+	func(v *verdict) string { return fmt.Sprintf("%d sequences, KV %3gk", v.sequences, v.kv/1e3) },
+	func(v *verdict) string { return fmt.Sprintf("hits %g", v.hits) },
+}
+
+// groupTable scores the formula and the hybrid by group. A grouping that does not divide the cells is left out.
+func groupTable(verdicts []*verdict) string {
+	var b strings.Builder
+	b.WriteString("| group | formula: within 15 % | max | hybrid: " + scoreHead + "|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, group := range groupings {
+		members := map[string][]*verdict{}
+		for _, v := range usable(verdicts) {
+			members[group(v)] = append(members[group(v)], v)
+		}
+		if len(members) < 2 {
+			continue
+		}
+		for _, name := range sortedKeys(members) {
+			formula := scoreOf(members[name], func(v *verdict) float64 { return v.formula.Rate })
+			fmt.Fprintf(&b, "| %s | %.0f %% | %+.1f | %v\n", name, 100*formula.within, 100*formula.worst, scoreOf(members[name], rateOfHybrid))
+		}
+	}
+	return b.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// promiseTable says what share of requests meets the limits at the predicted rates, by level.
+func promiseTable(verdicts []*verdict) string {
+	var b strings.Builder
+	b.WriteString("| promised | usable cells | hybrid: mean | lowest | cells below the bar | at λ_mean: mean | lowest |\n|---|---|---|---|---|---|---|\n")
+	for _, level := range []float64{0.95, 0.99} {
+		var n, mean, meanRate, below float64
+		lowest, lowestMean := 1.0, 1.0
+		for _, v := range usable(verdicts) {
+			if v.level != level {
+				continue
+			}
+			n++
+			mean += v.attained
+			meanRate += v.meanAttained
+			lowest, lowestMean = min(lowest, v.attained), min(lowestMean, v.meanAttained)
+			if v.attained < v.attainable() {
+				below++
+			}
+		}
+		fmt.Fprintf(&b, "| %.0f %% | %.0f | %.1f %% | %.1f %% | %.0f | %.0f %% | %.0f %% |\n",
+			100*level, n, 100*mean/n, 100*lowest, below, 100*meanRate/n, 100*lowestMean)
+	}
+	return b.String()
+}
+
+// infeasibleLine says how the cells are answered that carry no useful load.
+func infeasibleLine(verdicts []*verdict) string {
+	var n, named, marginal int
+	highest := 0.0
+	for _, v := range verdicts {
+		if v.usable() {
+			continue
+		}
+		n++
+		if v.hybrid.Infeasible {
+			named++
+		} else if v.marginal() {
+			marginal++
+		}
+		highest = max(highest, v.hybrid.Rate/v.meanRate)
+	}
+	return fmt.Sprintf("%d cells carry less than a tenth of λ_mean: %d are named infeasible, %d more are within three standard errors of a tenth; "+
+		"the highest answer among them is %.2f·λ_mean.\n", n, named, marginal, highest)
+}

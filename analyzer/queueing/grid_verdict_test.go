@@ -1,0 +1,148 @@
+package queueing_test
+
+import (
+	"math"
+	"slices"
+
+	"github.com/wva-project/wva/analyzer/queueing"
+)
+
+// verdict is one cell with its truth and with what the product says.
+type verdict struct {
+	*cell
+	truth
+	meanRate float64
+
+	formula, hybrid   queueing.Answer // hybrid: the simulation's answer where the formula's is doubtful
+	simulation        queueing.Answer // the simulation's answer everywhere
+	buckets, bucketed queueing.Answer // formula and hybrid from histograms with vLLM's bounds
+
+	attained     float64 // share of requests within both limits at the hybrid's rate
+	meanAttained float64 // and at the mean rate
+}
+
+// usable says that the engine carries a load worth having.
+func (v *verdict) usable() bool { return v.Rate >= 0.1*v.meanRate }
+
+// marginal says that the truth is not known well enough to tell whether the cell is usable.
+func (v *verdict) marginal() bool { return math.Abs(v.Rate-0.1*v.meanRate) < 3*v.Error }
+
+// off is the relative error of a rate: above zero is optimistic.
+func (v *verdict) off(rate float64) float64 { return rate/v.Rate - 1 }
+
+// lengthsOfMix are a mix as the product gets it: every length, or histograms and means.
+type lengthsOfMix struct{ sampled, bucketed *queueing.Mix }
+
+func lengthsFrom(mix []lengthPair) lengthsOfMix {
+	var prompts, outputs []float64
+	for _, l := range mix {
+		prompts, outputs = append(prompts, l.prompt), append(outputs, l.output)
+	}
+	return lengthsOfMix{
+		sampled:  newMix(must(queueing.SampledLengths(prompts)), must(queueing.SampledLengths(outputs))),
+		bucketed: newMix(histogram(prompts), histogram(outputs)),
+	}
+}
+
+func newMix(prompts, outputs queueing.Lengths) *queueing.Mix {
+	return must(queueing.NewMix(prompts, outputs))
+}
+
+// histogram is what vLLM would report of the lengths: counts between 1, 2, 5, 10, 20, 50 and so on to 100,000, and the mean.
+func histogram(lengths []float64) queueing.Lengths {
+	var buckets []queueing.LengthBucket
+	for scale := 1.0; scale <= 100_000; scale *= 10 {
+		for _, step := range []float64{1, 2, 5} {
+			if step*scale <= 100_000 {
+				buckets = append(buckets, queueing.LengthBucket{Upper: step * scale})
+			}
+		}
+	}
+	buckets = append(buckets, queueing.LengthBucket{})
+	var sum float64
+	for _, length := range lengths {
+		i := slices.IndexFunc(buckets, func(b queueing.LengthBucket) bool { return b.Upper == 0 || length <= b.Upper })
+		buckets[i].Count++
+		sum += length
+	}
+	return must(queueing.BucketedLengths(buckets, sum/float64(len(lengths))))
+}
+
+// must is the value. The questions of the grid are valid, so that an error is a fault of the program.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// asked is the cell as a question to the product.
+func (c *cell) asked(mix *queueing.Mix) queueing.Question {
+	return queueing.Question{
+		Replica: queueing.Replica{
+			Profile: queueing.Profile{
+				Iteration: c.alpha, PerSequence: c.beta, PerContextToken: c.gamma, PerPromptToken: c.b, PerPromptTokenSquared: c.c,
+			},
+			MaxSequences: c.sequences, BatchedTokens: c.budget, KVTokens: c.kv, PrefixHits: c.hits,
+		},
+		Mix:        mix,
+		Objective:  queueing.Objective{TTFT: c.ttft, ITL: c.tpot, Percentile: c.level},
+		Dispersion: c.variation,
+	}
+}
+
+// judge asks the product about a cell whose truth is known.
+func judge(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *verdict {
+	v := &verdict{cell: c, truth: known, meanRate: c.meanRate()}
+	v.formula = must(sizer.MaxRate(c.asked(mix.sampled)))
+	v.simulation = must(simulate(sizer, c.asked(mix.sampled)))
+	v.buckets = must(sizer.MaxRate(c.asked(mix.bucketed)))
+	v.hybrid, v.bucketed = v.formula, v.buckets
+	if v.formula.Doubtful {
+		v.hybrid = v.simulation
+	}
+	if v.buckets.Doubtful {
+		v.bucketed = must(simulate(sizer, c.asked(mix.bucketed)))
+	}
+	if v.usable() {
+		v.attained = c.attainment(v.hybrid.Rate, c.replicates)
+		v.meanAttained = c.attainment(v.meanRate, 1)
+	}
+	return v
+}
+
+// faults are the bars that the cell misses.
+func (v *verdict) faults() []string {
+	var faults []string
+	add := func(missed bool, what string) {
+		if missed {
+			faults = append(faults, what)
+		}
+	}
+	if !v.usable() {
+		add(!v.hybrid.Infeasible && !v.marginal(), "not named infeasible")
+		return faults
+	}
+	add(v.off(v.hybrid.Rate) > 0.10, "more than 10 % optimistic")
+	add(v.off(v.bucketed.Rate) > 0.30, "more than 30 % optimistic from histograms")
+	add(v.attained < v.attainable(), "too few requests within the limits")
+	add(v.hybrid.Infeasible && !v.marginal(), "named infeasible")
+	return faults
+}
+
+// attainable is the share of requests that has to be within the limits at the predicted rate.
+func (v *verdict) attainable() float64 {
+	if v.level >= 0.99 {
+		return 0.98
+	}
+	return v.level - 0.02
+}
+
+func simulate(s *queueing.Sizer, q queueing.Question) (queueing.Answer, error) {
+	if x, ok := any(s).(interface {
+		Simulate(queueing.Question) (queueing.Answer, error)
+	}); ok {
+		return x.Simulate(q)
+	}
+	return s.MaxRate(q)
+}

@@ -1,0 +1,138 @@
+package queueing
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// lengthPoints is by how many equally likely lengths a distribution is held that was not measured length by length.
+const lengthPoints = 4096
+
+// Lengths is the distribution of a length in tokens. It is immutable. The zero value is no distribution.
+type Lengths struct {
+	sorted []float64 // equally likely, ascending, each >= 1
+	mean   float64
+}
+
+// SampledLengths is the distribution of lengths that were measured one by one. A length below 1 counts as 1.
+func SampledLengths(tokens []float64) (Lengths, error) {
+	if len(tokens) == 0 {
+		return Lengths{}, errors.New("no lengths; measure at least one request")
+	}
+	sorted := slices.Clone(tokens)
+	for i, length := range sorted {
+		if !(length >= 0 && length <= maxLength) {
+			return Lengths{}, fmt.Errorf("length %v is not within 0 and %g tokens; correct it", length, float64(maxLength))
+		}
+		sorted[i] = max(1, length)
+	}
+	slices.Sort(sorted)
+	return lengthsOf(sorted), nil
+}
+
+// AssumedLengths is what is assumed where only the mean of a length is known: a lognormal distribution whose standard
+// deviation is its mean, as lengths of chats have it.
+func AssumedLengths(mean float64) (Lengths, error) {
+	if !(mean > 0 && mean <= maxLength) {
+		return Lengths{}, fmt.Errorf("mean length %v is not within 0 and %g tokens; correct it", mean, float64(maxLength))
+	}
+	sigma := math.Sqrt(math.Ln2) // of a lognormal distribution with a coefficient of variation of 1
+	sorted := make([]float64, lengthPoints)
+	for i := range sorted {
+		sorted[i] = math.Exp(sigma * math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/lengthPoints-1))
+	}
+	return rescaled(sorted, mean), nil
+}
+
+// maxLength is the longest length that is believed.
+const maxLength = 1e8
+
+func lengthsOf(sorted []float64) Lengths {
+	sum := 0.0
+	for _, length := range sorted {
+		sum += length
+	}
+	return Lengths{sorted: sorted, mean: sum / float64(len(sorted))}
+}
+
+// rescaled multiplies ascending lengths so that their mean is the given one though none is below 1.
+func rescaled(sorted []float64, mean float64) Lengths {
+	if mean <= 1 {
+		return Lengths{sorted: []float64{1}, mean: 1}
+	}
+	factor := mean / lengthsOf(sorted).mean
+	for range 40 {
+		sum := 0.0
+		for _, length := range sorted {
+			sum += max(1, length*factor)
+		}
+		ratio := mean * float64(len(sorted)) / sum
+		factor *= ratio
+		if math.Abs(ratio-1) < 1e-12 {
+			break
+		}
+	}
+	for i, length := range sorted {
+		sorted[i] = max(1, length*factor)
+	}
+	return lengthsOf(sorted)
+}
+
+// Mean is the mean in tokens.
+func (l Lengths) Mean() float64 { return l.mean }
+
+// Quantile is the length that a share p of all do not exceed.
+func (l Lengths) Quantile(p float64) float64 {
+	if len(l.sorted) == 0 {
+		return 0
+	}
+	rank := int(min(max(p, 0), 1) * float64(len(l.sorted)))
+	return l.sorted[min(rank, len(l.sorted)-1)]
+}
+
+// whole is Quantile rounded to whole tokens.
+func (l Lengths) whole(p float64) float64 { return math.Round(l.Quantile(p)) }
+
+// moment is the mean of the power-th power.
+func (l Lengths) moment(power int) float64 {
+	sum := 0.0
+	for _, length := range l.sorted {
+		product := length
+		for range power - 1 {
+			product *= length
+		}
+		sum += product
+	}
+	return sum / float64(len(l.sorted))
+}
+
+// bins splits the distribution at quantiles that stand dense in both tails, p_j = 1/2 - cos(pi·j/n)/2, and returns the share
+// and the mean of each part; a distribution of few different lengths has fewer.
+func (l Lengths) bins(shares, means []float64) int {
+	n, total := len(shares), float64(len(l.sorted))
+	filled, from := 0, 0.0
+	for j := range n {
+		to := total * (0.5 - 0.5*math.Cos(math.Pi*float64(j+1)/float64(n)))
+		if j == n-1 {
+			to = total
+		}
+		if to <= from {
+			continue
+		}
+		shares[filled], means[filled] = (to-from)/total, l.sumBetween(from, to)/(to-from)
+		filled++
+		from = to
+	}
+	return filled
+}
+
+// sumBetween adds up the lengths between two ranks, which may lie within a length.
+func (l Lengths) sumBetween(from, to float64) float64 {
+	sum := 0.0
+	for i := int(from); i < len(l.sorted) && float64(i) < to; i++ {
+		sum += l.sorted[i] * (min(to, float64(i+1)) - max(from, float64(i)))
+	}
+	return sum
+}

@@ -1,0 +1,127 @@
+package queueing
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+const (
+	mixBins  = 12 // parts of the prompts, and of the outputs, that the time per output token is worked out for
+	tailBins = 64 // parts of the prompts that the time to first token is worked out for
+)
+
+// Mix is the lengths of prompts and outputs that requests ask for, taken to be independent of each other, with all tables
+// that depend on nothing else. It is immutable.
+type Mix struct {
+	prompts, outputs Lengths
+
+	promptBins, outputBins, tailCount int
+	promptShare, promptMean           [mixBins]float64
+	outputShare, outputMean           [mixBins]float64
+	tailShare, tailMean               [tailBins]float64
+	windows                           [mixBins]window // of the outputs
+
+	prompt, prompt2                float64 // E[I], E[I²]
+	output, output2, output3       float64 // E[O] and so on
+	decode, decode2, decodeContext float64 // E[D], E[D²], E[D·(I+1+D/2)] with D = O-1
+	fingerprint                    [sha256.Size]byte
+}
+
+// NewMix prepares the tables of a mix of prompts and outputs.
+func NewMix(prompts, outputs Lengths) (*Mix, error) {
+	if len(prompts.sorted) == 0 || len(outputs.sorted) == 0 {
+		return nil, errors.New("a mix needs lengths of prompts and of outputs; assume them by their means if need be")
+	}
+	m := &Mix{
+		prompts: prompts, outputs: outputs,
+		prompt: prompts.mean, prompt2: prompts.moment(2),
+		output: outputs.mean, output2: outputs.moment(2), output3: outputs.moment(3),
+	}
+	m.decode = m.output - 1
+	m.decode2 = max(0, m.output2-2*m.output+1)
+	m.decodeContext = m.decode*(m.prompt+1) + m.decode2/2
+	m.promptBins = prompts.bins(m.promptShare[:], m.promptMean[:])
+	m.outputBins = outputs.bins(m.outputShare[:], m.outputMean[:])
+	m.tailCount = prompts.bins(m.tailShare[:], m.tailMean[:])
+	for j := range m.outputBins {
+		m.windows[j] = m.windowOf(m.outputMean[j] - 1)
+	}
+	m.fingerprint = fingerprint(prompts, outputs)
+	return m, nil
+}
+
+// PrefillOnly is the mix with a single token in every output: what a replica sees that only computes prompts.
+func (m *Mix) PrefillOnly() *Mix {
+	only, err := NewMix(m.prompts, Lengths{sorted: []float64{1}, mean: 1})
+	if err != nil {
+		return m // never: a mix has prompts
+	}
+	return only
+}
+
+func fingerprint(parts ...Lengths) (sum [sha256.Size]byte) {
+	hash := sha256.New()
+	var word [8]byte
+	for _, part := range parts {
+		binary.LittleEndian.PutUint64(word[:], uint64(len(part.sorted)))
+		hash.Write(word[:])
+		for _, length := range part.sorted {
+			binary.LittleEndian.PutUint64(word[:], math.Float64bits(length))
+			hash.Write(word[:])
+		}
+	}
+	hash.Sum(sum[:0])
+	return sum
+}
+
+// window is what a request that decodes for n more iterations sees of the others' decoding. A request that began to decode s
+// iterations ago and has D = O-1 in all decodes k(s) = min((D-s)⁺, n) iterations within the next n. Integrals are over s.
+type window struct {
+	iterations    float64 // n
+	sum           float64 // A1 = E∫k
+	position      float64 // A2 = E∫k·(s+k/2): tokens of output in the context, summed over the iterations
+	square        float64 // Q = E∫k²
+	meanSquare    float64 // R = ∫(E k)²
+	later, later2 float64 // mean and variance of min(D, nU), U uniform: the iterations of a request that begins within the window
+}
+
+func (m *Mix) windowOf(n float64) window {
+	w := window{iterations: n}
+	if n <= 0 {
+		return w
+	}
+	second := 0.0
+	for a := range m.outputBins {
+		share, d := m.outputShare[a], m.outputMean[a]-1
+		short, rest := min(d, n), max(0, d-n)
+		w.sum += share * (short*short/2 + n*rest)
+		w.position += share * (d*short*short/2 - short*short*short/6 + n*((d+n/2)*rest-(d*d-n*n)/2*step(rest)))
+		w.square += share * (short*short*short/3 + n*n*rest)
+		w.later += share * (short - short*short/(2*n))
+		second += share * (short*short - 2*short*short*short/(3*n))
+		for b := range m.outputBins {
+			w.meanSquare += share * m.outputShare[b] * overlap(d, m.outputMean[b]-1, n)
+		}
+	}
+	w.later2 = max(0, second-w.later*w.later)
+	return w
+}
+
+// step is 1 above 0.
+func step(x float64) float64 {
+	if x > 0 {
+		return 1
+	}
+	return 0
+}
+
+// overlap is ∫ min((a-s)⁺, n)·min((b-s)⁺, n) ds.
+func overlap(a, b, n float64) float64 {
+	shorter, apart := min(a, b), math.Abs(a-b)
+	// With u = shorter-s: min(u, n)·min(u+apart, n).
+	first := min(shorter, max(0, n-apart)) // both decode to their end
+	middle := min(shorter, n)              // the longer one lasts for the whole window
+	return first*first*first/3 + apart*first*first/2 + n*(middle*middle-first*first)/2 + n*n*(shorter-middle)
+}

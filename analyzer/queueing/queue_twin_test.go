@@ -1,0 +1,242 @@
+package queueing
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// The dumb twin: every state's weight in long numbers, added up one by one.
+
+const twinBits = 160
+
+func long(x float64) *big.Float { return new(big.Float).SetPrec(twinBits).SetFloat64(x) }
+
+func times(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(twinBits).Mul(a, b) }
+
+func over(a, b *big.Float) float64 {
+	f, _ := new(big.Float).SetPrec(twinBits).Quo(a, b).Float64()
+	return f
+}
+
+type twin struct {
+	State
+	weights []*big.Float
+	batch   int
+	room    int
+	full    float64
+}
+
+func newTwin(rates []float64, room int, rate float64) twin {
+	batch := len(rates)
+	tw := twin{batch: batch, room: room, full: rates[batch-1], weights: make([]*big.Float, batch+room+1)}
+	all, accepted, busy, waiting, delay := long(0), long(0), long(0), long(0), long(0)
+	w := long(1)
+	for n := range tw.weights {
+		if n > 0 {
+			w = times(w, long(rate))
+			w.Quo(w, long(rates[min(n, batch)-1]))
+		}
+		tw.weights[n] = w
+		all.Add(all, w)
+		busy.Add(busy, times(w, long(float64(min(n, batch)))))
+		waiting.Add(waiting, times(w, long(float64(max(0, n-batch)))))
+		if n < batch+room {
+			accepted.Add(accepted, w)
+			delay.Add(delay, times(w, long(float64(max(0, n-batch+1)))))
+		}
+	}
+	tw.Throughput = rate * over(accepted, all)
+	tw.Refused = over(w, all)
+	tw.InService, tw.Waiting = over(busy, all), over(waiting, all)
+	tw.Wait = over(delay, accepted) / tw.full
+	tw.Empty = over(tw.weights[0], all)
+	return tw
+}
+
+// waitTail adds, over the requests that find the batch full and j others waiting, the probability that j+1 departures take
+// longer than t: that a Poisson number is at most j.
+func (tw twin) waitTail(t float64) float64 {
+	mean := tw.full * t
+	low := max(0, int(mean)-40*int(math.Sqrt(mean))-400)
+	high := int(mean) + 40*int(math.Sqrt(mean)) + 400
+	terms := make([]*big.Float, high-low)
+	w, all := long(1), long(0)
+	for n := low; n < high; n++ {
+		terms[n-low] = w
+		all.Add(all, w)
+		w = times(w, long(mean))
+		w.Quo(w, long(float64(n+1)))
+	}
+	accepted, longer, below := long(0), long(0), long(0)
+	for n, weight := range tw.weights[:tw.batch+tw.room] {
+		accepted.Add(accepted, weight)
+		if n < tw.batch {
+			continue
+		}
+		if j := n - tw.batch; j >= high {
+			longer.Add(longer, times(weight, all))
+		} else if j >= low {
+			below.Add(below, terms[j-low])
+			longer.Add(longer, times(weight, below))
+		}
+	}
+	return over(longer, times(accepted, all))
+}
+
+func (tw twin) compare(t *testing.T, name string, s State) {
+	t.Helper()
+	check := func(what string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) <= 1e-9*math.Abs(want)+1e-300) {
+			t.Errorf("%s: %s %.12g, want %.12g (off by %.1e)", name, what, got, want, got/want-1)
+		}
+	}
+	check("throughput", s.Throughput, tw.Throughput)
+	check("refused", s.Refused, tw.Refused)
+	check("in service", s.InService, tw.InService)
+	check("waiting", s.Waiting, tw.Waiting)
+	check("wait", s.Wait, tw.Wait)
+	check("empty", s.Empty, tw.Empty)
+	for _, share := range []float64{0, 0.01, 0.3, 0.9, 1, 1.1, 2} {
+		at := share * (1 + float64(tw.room)) / tw.full
+		if got, want := s.WaitTail(at), tw.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
+			t.Errorf("%s: P(W > %g) %.12g, want %.12g (off by %.1e)", name, at, got, want, got/want-1)
+		}
+		if at := share * (s.Wait + 1/tw.full); share > 0 {
+			if got, want := s.WaitTail(at), tw.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
+				t.Errorf("%s: P(W > %g) %.12g, want %.12g (off by %.1e)", name, at, got, want, got/want-1)
+			}
+		}
+	}
+}
+
+// batching is the rates of a batch whose iterations take 1 + slope·n, and sequential those of one server.
+func batching(batch int, slope float64) []float64 {
+	rates := make([]float64, batch)
+	for i := range rates {
+		n := float64(i + 1)
+		rates[i] = n / (1 + slope*n)
+	}
+	return rates
+}
+
+func TestQueueMatchesDirectSummation(t *testing.T) {
+	for _, batch := range []int{1, 2, 17, 128} {
+		for _, room := range []int{0, 1, 2, 5, 40, 300} {
+			rates := batching(batch, 0.2)
+			for _, load := range []float64{1e-12, 0.01, 0.5, 0.9, 0.99, 1 - 1e-6, 1 - 1e-12, 1, 1 + 1e-12, 1 + 1e-6, 1.01, 1.2, 3, 1e6} {
+				rate := load * rates[batch-1]
+				s := steady(t, rates, room, rate)
+				newTwin(rates, room, rate).compare(t, fmt.Sprintf("batch %d room %d load %.13g", batch, room, load), s)
+			}
+		}
+	}
+}
+
+func TestQueueMatchesDirectSummationWithAnyRates(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 1))
+	for range 60 {
+		rates := make([]float64, 1+random.IntN(60))
+		for i := range rates {
+			rates[i] = math.Exp(40 * random.NormFloat64()) // valleys and peaks far outside of float64
+		}
+		room := random.IntN(30)
+		rate := rates[len(rates)-1] * math.Exp(random.NormFloat64())
+		if random.IntN(2) == 0 {
+			rate = math.Exp(40 * random.NormFloat64())
+		}
+		newTwin(rates, room, rate).compare(t, fmt.Sprintf("%d rates, room %d", len(rates), room), steady(t, rates, room, rate))
+	}
+}
+
+// At full size the twin adds float64, of weights whose logarithms are added with their rounding errors kept.
+func TestQueueMatchesDirectSummationAtFullSize(t *testing.T) {
+	const batch, room = 4096, 1_000_000
+	rates := batching(batch, 0.001)
+	full := rates[batch-1]
+	for _, load := range []float64{0.7, 1 - 1e-6, 1, 1 + 3e-6, 1.0002, 1.5} {
+		rate := load * full
+		weights := addedLogs(rates, room, rate)
+		var all, accepted, busy, waiting, delay float64
+		for n, w := range weights {
+			all += w
+			busy += w * float64(min(n, batch))
+			waiting += w * float64(max(0, n-batch))
+			if n < batch+room {
+				accepted += w
+				delay += w * float64(max(0, n-batch+1))
+			}
+		}
+		s := steady(t, rates, room, rate)
+		check := func(what string, got, want float64) {
+			if !(math.Abs(got-want) <= 1e-9*want+1e-12) {
+				t.Errorf("load %g: %s %.12g, want %.12g (off by %.1e)", load, what, got, want, got/want-1)
+			}
+		}
+		check("throughput", s.Throughput, rate*accepted/all)
+		check("refused", s.Refused, weights[batch+room]/all)
+		check("in service", s.InService, busy/all)
+		check("waiting", s.Waiting, waiting/all)
+		check("wait", s.Wait, delay/accepted/full)
+		check("empty", s.Empty, weights[0]/all)
+		for _, share := range []float64{0.5, 0.999, 1.003, 2} {
+			at := share * (s.Wait + 1/full)
+			check(fmt.Sprintf("P(W > %g)", at), s.WaitTail(at), addedTail(weights[batch:batch+room], full*at)/accepted)
+		}
+	}
+}
+
+func addedLogs(rates []float64, room int, rate float64) []float64 {
+	weights := make([]float64, len(rates)+room+1)
+	sum, lost, largest := 0.0, 0.0, 0.0
+	for n := 1; n < len(weights); n++ {
+		term := math.Log(rate/rates[min(n, len(rates))-1]) - lost
+		next := sum + term
+		lost, sum = next-sum-term, next
+		weights[n] = sum
+		largest = max(largest, sum)
+	}
+	for n := range weights {
+		weights[n] = math.Exp(weights[n] - largest)
+	}
+	return weights
+}
+
+func addedTail(waiting []float64, mean float64) float64 {
+	mode := int(mean)
+	far := 12*int(math.Sqrt(mean)) + 100
+	terms, all := map[int]float64{}, 0.0
+	for n, w := mode, 1.0; n < mode+far; n++ {
+		terms[n] = w
+		w *= mean / float64(n+1)
+	}
+	for n, w := mode, 1.0; n > 0 && n > mode-far; n-- {
+		w *= float64(n) / mean
+		terms[n-1] = w
+	}
+	for n := max(0, mode-far); n < mode+far; n++ {
+		all += terms[n]
+	}
+	longer, below := 0.0, 0.0
+	for j, w := range waiting {
+		below += terms[j]
+		longer += w * min(1, below/all)
+	}
+	return longer
+}
+
+func steady(t testing.TB, rates []float64, room int, rate float64) State {
+	t.Helper()
+	q, err := New(rates, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := q.At(rate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,200 @@
+package queueing
+
+import "math"
+
+// replay is a small engine that serves a fixed series of requests iteration by iteration, to count which meet their limits.
+// Its rules: first come, first served; a request is admitted while there is a place in the batch and room in the KV cache for
+// its prompt and its whole output, and it is not preempted; what the running sequences leave of the token budget goes to the
+// oldest prompt, then to the next; a prompt's last chunk makes its first token. It allocates nothing once made.
+type replay struct {
+	replica   Replica
+	objective Objective
+	series    series
+
+	first []float64 // when the first token came
+	rest  []float64 // tokens of the prompt to compute
+	next  []int32   // the next request that ends in the same iteration, or -1
+	ends  []int32   // by iteration, modulo the length, a power of two: the first that ends there, or -1
+}
+
+// series is what the requests are: gaps in units of the mean gap, and lengths in tokens.
+type series struct {
+	gaps, prompts, outputs []float64
+	skip                   int // requests at the start that fill the engine and do not count
+}
+
+// tally counts the requests that missed.
+type tally struct{ ttft, itl, either, counted int }
+
+func newReplay(r Replica, o Objective, s series) *replay {
+	longest := 1.0
+	for _, output := range s.outputs {
+		longest = max(longest, output)
+	}
+	size := 1
+	for float64(size) <= longest {
+		size *= 2
+	}
+	return &replay{
+		replica: r, objective: o, series: s,
+		first: make([]float64, len(s.gaps)), rest: make([]float64, len(s.gaps)),
+		next: make([]int32, len(s.gaps)), ends: make([]int32, size),
+	}
+}
+
+// progress is the state of an engine. Requests are numbered as they come; those before oldest have been prefilled, those
+// before admitted are in the batch, those before arrived have come.
+type progress struct {
+	*replay
+	now, arrival              float64 // arrival is when request number arrived comes
+	gap                       float64
+	oldest, admitted, arrived int
+	decoding, refused         int
+	context, reserved         float64
+	iteration                 int
+	ended                     int
+	tally
+}
+
+// run serves the series at a rate. It stops as soon as more have missed than are allowed; 0 allowed means that it counts all.
+func (r *replay) run(rate float64, allowed int) tally {
+	for i := range r.ends {
+		r.ends[i] = -1
+	}
+	p := progress{replay: r, gap: 1 / rate}
+	p.arrival = r.series.gaps[0] * p.gap
+	for p.ended < len(r.series.gaps) && (allowed == 0 || p.either <= allowed) {
+		p.admit()
+		if p.decoding == 0 && p.oldest == p.admitted {
+			if p.arrived == len(r.series.gaps) {
+				break
+			}
+			p.now = max(p.now, p.arrival)
+			continue
+		}
+		p.step()
+	}
+	return p.tally
+}
+
+// admit lets requests come, and those into the batch for which there is room.
+func (p *progress) admit() {
+	s := &p.series
+	for p.arrived < len(s.gaps) && p.arrival <= p.now {
+		p.first[p.arrived] = p.arrival
+		p.arrived++
+		if p.arrived == len(s.gaps) {
+			p.arrival = math.Inf(1)
+		} else {
+			p.arrival += s.gaps[p.arrived] * p.gap
+		}
+	}
+	for ; p.admitted < p.arrived; p.admitted++ {
+		i := p.admitted
+		need := s.prompts[i] + s.outputs[i]
+		if p.decoding+p.admitted-p.oldest >= p.replica.MaxSequences {
+			return
+		}
+		p.rest[i] = max(1, s.prompts[i]*(1-p.replica.PrefixHits))
+		if p.replica.KVTokens > 0 && p.reserved+need > p.replica.KVTokens {
+			if p.decoding+p.admitted-p.oldest > 0 {
+				return
+			}
+			p.rest[i] = 0 // it will never fit: refused
+		}
+		p.reserved += need
+	}
+}
+
+// step is one iteration.
+func (p *progress) step() {
+	s, r := &p.series, &p.replica
+	took := r.Iteration + r.PerSequence*float64(p.decoding) + r.PerContextToken*p.context
+	budget := float64(r.BatchedTokens - p.decoding)
+	done := p.oldest
+	for ; done < p.admitted; done++ {
+		chunk := min(budget, p.rest[done])
+		if chunk > 0 {
+			position := s.prompts[done] - p.rest[done]
+			took += chunk * (r.PerPromptToken + r.PerPromptTokenSquared*(2*position+chunk))
+			p.rest[done] -= chunk
+			budget -= chunk
+		}
+		if p.rest[done] > 0 {
+			break
+		}
+	}
+	p.now += took
+	p.iteration++
+	p.context += float64(p.decoding)
+	if p.oldest == p.arrived {
+		p.leap()
+	}
+	p.finish()
+	for ; p.oldest < done; p.oldest++ {
+		p.begin(p.oldest)
+	}
+}
+
+// leap goes on with iterations that only decode until a request comes or ends.
+func (p *progress) leap() {
+	mask := len(p.ends) - 1
+	grows := p.replica.PerContextToken * float64(p.decoding)
+	took := p.replica.Iteration + p.replica.PerSequence*float64(p.decoding) + p.replica.PerContextToken*p.context
+	from := p.iteration
+	for p.now < p.arrival && p.decoding > 0 && p.ends[p.iteration&mask] < 0 {
+		p.now += took
+		took += grows
+		p.iteration++
+	}
+	p.context += float64(p.decoding * (p.iteration - from))
+}
+
+// finish ends the requests whose last token this iteration made.
+func (p *progress) finish() {
+	slot := &p.ends[p.iteration&(len(p.ends)-1)]
+	for i := *slot; i >= 0; i = p.next[i] {
+		output := p.series.outputs[i]
+		p.decoding--
+		p.context -= p.series.prompts[i] + output - 1
+		late := (p.now-math.Abs(p.first[i]))/(output-1) > p.objective.ITL && p.objective.ITL > 0
+		p.count(int(i), math.Signbit(p.first[i]), late)
+	}
+	*slot = -1
+}
+
+// begin notes a first token. A late one is kept as a negative time.
+func (p *progress) begin(i int) {
+	late := p.objective.TTFT > 0 && p.now-p.first[i] > p.objective.TTFT
+	output := p.series.outputs[i]
+	if output <= 1 {
+		p.count(i, late, false)
+		return
+	}
+	p.first[i] = p.now
+	if late {
+		p.first[i] = -p.now
+	}
+	p.decoding++
+	p.context += p.series.prompts[i]
+	slot := &p.ends[(p.iteration+int(output)-1)&(len(p.ends)-1)]
+	p.next[i], *slot = *slot, int32(i)
+}
+
+func (p *progress) count(i int, ttft, itl bool) {
+	p.ended++
+	p.reserved -= p.series.prompts[i] + p.series.outputs[i]
+	if i < p.series.skip {
+		return
+	}
+	p.counted++
+	if ttft {
+		p.ttft++
+	}
+	if itl {
+		p.itl++
+	}
+	if ttft || itl {
+		p.either++
+	}
+}

@@ -1,0 +1,118 @@
+package queueing
+
+import (
+	"crypto/sha256"
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	replayRequests = 20_000 // that count
+	replaySkip     = 500    // that fill the engine first
+	replaySeed     = 2
+	replayStep     = 0.004 // how near the rate is found, relative
+	keptAnswers    = 4096
+	keptGaps       = 16
+)
+
+// simulationKey is all that a simulated answer depends on.
+type simulationKey struct {
+	replica    Replica
+	mix        [sha256.Size]byte
+	objective  Objective
+	dispersion int
+}
+
+// Simulate answers by the formula, and then by a small simulation that starts where the formula ended: 10,000 requests with
+// always the same random order. Its answer is a function of the question alone, and is kept.
+func (s *Sizer) Simulate(q Question) (Answer, error) {
+	answer, err := s.MaxRate(q)
+	if err != nil {
+		return Answer{}, err
+	}
+	key := simulationKey{q.Replica, q.Mix.fingerprint, q.Objective, dispersionCell(q.Dispersion)}
+	s.mu.Lock()
+	known, ok := s.simulated[key]
+	s.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	c := newCell(q, s.burstOf(q.Dispersion))
+	c.simulate(s.gapsOf(key.dispersion), &answer)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.simulated == nil || len(s.simulated) >= keptAnswers {
+		s.simulated = make(map[simulationKey]Answer)
+	}
+	s.simulated[key] = answer
+	return answer, nil
+}
+
+// gapsOf is the series of gaps of one index of dispersion, with mean 1.
+func (s *Sizer) gapsOf(cell int) []float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.gaps[cell]; ok {
+		return known
+	}
+	if s.gaps == nil || len(s.gaps) >= keptGaps {
+		s.gaps = make(map[int][]float64)
+	}
+	random := rand.New(rand.NewPCG(replaySeed, 1))
+	built := stratified(replayRequests+replaySkip, random, gammaGap(math.Pow(dispersionStep, float64(cell))))
+	s.gaps[cell] = built
+	return built
+}
+
+// simulate replaces the formula's rate by the simulation's.
+func (c *cell) simulate(gaps []float64, a *Answer) {
+	random := rand.New(rand.NewPCG(replaySeed, 2))
+	s := series{
+		gaps:    gaps,
+		prompts: stratified(len(gaps), random, c.Mix.prompts.whole),
+		outputs: stratified(len(gaps), random, c.Mix.outputs.whole),
+		skip:    replaySkip,
+	}
+	r := newReplay(c.Replica, c.Objective, s)
+	allowed := int((1 - c.Objective.Percentile) * replayRequests)
+	passes := func(rate float64) bool { return r.run(rate, allowed).either <= allowed }
+	a.Simulated = true
+	a.Rate = c.climb(passes, a.Rate)
+	a.Binding = c.binding(a.Rate)
+}
+
+// climb brackets the highest rate that passes, by steps that grow, and halves the bracket.
+func (c *cell) climb(passes func(rate float64) bool, start float64) float64 {
+	top := c.stableRate()
+	least := top * leastShare
+	rate := min(top, max(start, least*10))
+	low, high, factor := 0.0, top, 1.06
+	if passes(rate) {
+		for low = rate; rate < top; factor *= factor {
+			if rate = min(top, rate*factor); !passes(rate) {
+				high = rate
+				break
+			}
+			low = rate
+		}
+	} else {
+		for high = rate; ; factor *= factor {
+			if rate /= factor; rate < least {
+				return 0
+			}
+			if passes(rate) {
+				low = rate
+				break
+			}
+			high = rate
+		}
+	}
+	for high-low > replayStep*high {
+		if rate = math.Sqrt(low * high); passes(rate) {
+			low = rate
+		} else {
+			high = rate
+		}
+	}
+	return low
+}

@@ -1,0 +1,130 @@
+package queueing
+
+import "math"
+
+// cell is one question with all that does not depend on the rate. Symbols in comments are those of docs/sizing.md.
+type cell struct {
+	Question
+	burst *burst
+
+	promptWork                    [mixBins]float64  // π(I) of each part of the prompts
+	tailTokens, tailWork          [tailBins]float64 // the same of the finer parts, and the tokens to compute
+	work, work2, work3            float64           // E[π], E[π²], E[π³]
+	tokens, tokens2               float64           // tok: mean and mean square of the tokens to compute of a prompt
+	decodeWork, perRequest        float64           // seconds of decoding and of everything that one request adds (w)
+	squareContext                 float64           // Var I·γ²
+	variationOut, variationLength float64           // CV² of O and of I+O
+}
+
+func newCell(q Question, b *burst) *cell {
+	c := &cell{Question: q, burst: b}
+	m, r := q.Mix, q.Replica
+	for i := range m.promptBins {
+		_, c.promptWork[i] = c.prefill(m.promptMean[i])
+	}
+	for i := range m.tailCount {
+		tokens, work := c.prefill(m.tailMean[i])
+		c.tailTokens[i], c.tailWork[i] = tokens, work
+		share := m.tailShare[i]
+		c.work += share * work
+		c.work2 += share * work * work
+		c.work3 += share * work * work * work
+		c.tokens += share * tokens
+		c.tokens2 += share * tokens * tokens
+	}
+	c.decodeWork = r.PerSequence*m.decode + r.PerContextToken*m.decodeContext
+	c.perRequest = c.work + c.decodeWork
+	c.squareContext = r.PerContextToken * r.PerContextToken * max(0, m.prompt2-m.prompt*m.prompt)
+	c.variationOut = max(0, m.output2/(m.output*m.output)-1)
+	length := m.prompt + m.output
+	c.variationLength = max(0, (m.prompt2+2*m.prompt*m.output+m.output2)/(length*length)-1)
+	return c
+}
+
+// prefill is how many tokens of a prompt have to be computed, tok = I(1-h), and the work of that: π = b·tok + c·tok·(2hI+tok).
+// At least one is computed, however much is in the prefix cache: it makes the first token.
+func (c *cell) prefill(prompt float64) (tokens, work float64) {
+	tokens = min(prompt, max(1, prompt*(1-c.Replica.PrefixHits)))
+	work = tokens * (c.Replica.PerPromptToken + c.Replica.PerPromptTokenSquared*(2*(prompt-tokens)+tokens))
+	return tokens, work
+}
+
+// load is the mean state of a replica at a rate: the mean of a linear Hawkes process in the clock of iterations (Hawkes, 1971).
+type load struct {
+	rate                   float64
+	prefillShare           float64 // ρp = λπ
+	decodeShare            float64 // ρd
+	iteration              float64 // T = α/(1-ρp-ρd)
+	base                   float64 // an iteration without prefill: α + ρd·T
+	decoding               float64 // N
+	chunk                  float64 // C: tokens of an iteration left for prompts
+	wait, waitPower, start float64 // of the prefill queue: see ttft.go
+	service                float64 // s: mean time a prompt occupies the prefill queue
+	service3               float64 // E[s³]
+	grown                  float64 // base' of the prefill queue: an iteration in a congested period
+	amplification          float64 // of the variance of the work, by the feedback of work on the length of iterations
+}
+
+// loadAt is false where the replica is not stable at the rate.
+func (c *cell) loadAt(rate float64) (load, bool) {
+	l := load{rate: rate, prefillShare: rate * c.work, decodeShare: rate * c.decodeWork}
+	idle := 1 - l.prefillShare - l.decodeShare
+	if idle <= 1e-3 {
+		return l, false
+	}
+	l.iteration = c.Replica.Iteration / idle
+	l.base = c.Replica.Iteration + l.decodeShare*l.iteration
+	l.decoding = rate * c.Mix.decode * l.iteration
+	l.chunk = float64(c.Replica.BatchedTokens) - l.decoding
+	if l.chunk < 1 || rate*c.tokens*l.iteration >= l.chunk {
+		return l, false
+	}
+	remaining := 1 - l.prefillShare
+	l.amplification = 1 / (remaining * remaining * (1 - l.decodeShare/remaining))
+	return l, c.queuePrompts(&l)
+}
+
+// misses holds the share of requests that miss, by what makes them.
+type misses struct{ ttft, kv, sequences, itl float64 }
+
+func (m misses) first() float64 { return 1 - (1-m.ttft)*(1-m.kv)*(1-m.sequences) }
+
+func (m misses) either() float64 { return 1 - (1-m.first())*(1-m.itl) }
+
+func (c *cell) misses(rate float64) misses {
+	if rate == 0 {
+		rate = 1e-9 / (c.Replica.Iteration + c.perRequest)
+	}
+	l, stable := c.loadAt(rate)
+	if !stable {
+		return misses{1, 1, 1, 1}
+	}
+	m := misses{ttft: c.ttftMiss(&l)}
+	m.kv, m.sequences = c.capMisses(&l)
+	m.itl = c.itlMiss(&l)
+	return m
+}
+
+// meanRate is λ_mean: the mean iteration takes the limit on ITL, λ = (1-α/S)/w, and no limit of the engine is exceeded by the
+// mean; without a limit on ITL, the rate of stability.
+func (c *cell) meanRate() float64 {
+	m := c.Mix
+	perRequest := c.work + c.Replica.PerSequence*m.output + c.Replica.PerContextToken*(m.prompt*m.output+m.output2/2)
+	share := 1.0
+	if c.Objective.ITL > 0 {
+		share = max(0, 1-c.Replica.Iteration/c.Objective.ITL)
+	}
+	rate := share / perRequest
+	for _, limit := range c.caps() {
+		rate = min(rate, limit.rate(c))
+	}
+	return max(0, rate)
+}
+
+// finite is x, or 1 where x is not a number: a probability that could not be worked out counts as a miss.
+func finite(x float64) float64 {
+	if math.IsNaN(x) {
+		return 1
+	}
+	return min(max(x, 0), 1)
+}

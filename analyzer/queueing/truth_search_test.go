@@ -1,0 +1,154 @@
+package queueing_test
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+)
+
+// effort is how much is simulated: replicates with requests of their own, and in each the same requests at every rate.
+type effort struct{ replicates, counted int }
+
+var (
+	full  = effort{replicates: 5, counted: 30_000}
+	small = effort{replicates: 3, counted: 10_000}
+)
+
+const (
+	// warming requests fill the engine before the first that counts, and as many come behind the last, so that the counted
+	// ones see an engine in steady state. It is several times what the engines of the grid hold at once.
+	warming   = 3_000
+	precision = 0.004 // of the rate, by bisection
+)
+
+// lengthPair is a request's prompt and output in tokens.
+type lengthPair struct{ prompt, output float64 }
+
+// question is one cell: who serves what, and what is promised.
+type question struct {
+	name string // also seeds the random numbers
+	engine
+	promise
+	effort
+	mix       []lengthPair
+	variation float64 // squared coefficient of variation of the gaps
+}
+
+// arrivals are requests with gamma distributed gaps of mean one and lengths drawn from the mix with replacement.
+func (q *question) arrivals(n int, source *rand.Rand) []request {
+	requests := make([]request, n)
+	var at float64
+	for i := range requests {
+		at += gammaOf(1/q.variation, source) * q.variation
+		l := q.mix[source.IntN(len(q.mix))]
+		requests[i] = request{at: at, prompt: l.prompt, output: l.output}
+	}
+	return requests
+}
+
+// gammaOf draws from the gamma distribution of a shape and scale one (Marsaglia and Tsang, 2000).
+func gammaOf(shape float64, source *rand.Rand) float64 {
+	if shape == 1 {
+		return source.ExpFloat64()
+	}
+	if shape < 1 {
+		return gammaOf(shape+1, source) * math.Pow(1-source.Float64(), 1/shape)
+	}
+	d := shape - 1.0/3
+	for {
+		x := source.NormFloat64()
+		v := 1 + x/math.Sqrt(9*d)
+		if v <= 0 {
+			continue
+		}
+		v *= v * v
+		if math.Log(1-source.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+			return d * v
+		}
+	}
+}
+
+// replay is one replicate of the question.
+func (q *question) replay(replicate int) *replay {
+	h := fnv.New64a()
+	h.Write([]byte(q.name))
+	source := rand.New(rand.NewPCG(h.Sum64(), uint64(replicate)))
+	requests := q.arrivals(warming+q.counted+warming, source)
+	return newReplay(q.engine, q.promise, requests, warming, warming+q.counted)
+}
+
+// meanRate is λ_mean: where an iteration of the mean batch takes as long as the limit on TPOT.
+func (q *question) meanRate() float64 {
+	var work float64
+	for _, l := range q.mix {
+		computed := l.prompt * (1 - q.hits)
+		work += computed*(q.b+q.c*(2*q.hits*l.prompt+computed)) + l.output*(q.beta+q.gamma*(l.prompt+l.output/2))
+	}
+	return (1 - q.alpha/q.tpot) / (work / float64(len(q.mix)))
+}
+
+// truth is the highest rate that keeps the promise.
+type truth struct {
+	Rate  float64
+	Error float64 // standard error of Rate
+}
+
+func (q *question) truth() truth {
+	rates := make([]float64, q.replicates)
+	for i := range rates {
+		rates[i] = q.replay(i).maxRate(q.meanRate())
+	}
+	mean, deviation := moments(rates)
+	return truth{Rate: mean, Error: deviation / math.Sqrt(float64(q.replicates))}
+}
+
+func moments(values []float64) (mean, deviation float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean) / float64(len(values)-1)
+	}
+	return mean, math.Sqrt(deviation)
+}
+
+// maxRate is the highest rate at which the promise is kept, zero where it is not at a hundredth of the mean rate. Below a
+// tenth of the mean rate nobody would serve at it, and 5 % are precise enough.
+func (r *replay) maxRate(mean float64) float64 {
+	allowed := int(math.Floor((1-r.level)*float64(r.to-r.from) + 1e-9))
+	keeps := func(rate float64) bool { return r.run(rate, allowed).either <= allowed }
+	low, high := 0.6*mean, mean
+	for !keeps(low) {
+		if low < 0.01*mean {
+			return 0
+		}
+		low, high = low/2, low
+	}
+	for high >= mean && keeps(high) {
+		low, high = high, 1.5*high
+	}
+	step := 1 + precision
+	if high < 0.1*mean {
+		step = 1.05
+	}
+	for high > step*low {
+		if middle := math.Sqrt(low * high); keeps(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Sqrt(low * high)
+}
+
+// attainment is the share of requests that meet both limits at a rate, over some replicates.
+func (q *question) attainment(rate float64, replicates int) float64 {
+	if rate <= 0 {
+		return 1
+	}
+	var missed int
+	for i := range replicates {
+		missed += q.replay(i).run(rate, math.MaxInt).either
+	}
+	return 1 - float64(missed)/float64(replicates*q.counted)
+}

@@ -1,0 +1,17 @@
+package queueing
+
+// Work returns the seconds that a request adds to iterations on average: by the chunks of its prompt, of which a share of hits
+// is found in the prefix cache, and by decoding. An iteration of T seconds of a replica that serves λ requests a second lasts
+// T = Iteration + λT·(prefill + decode).
+func (m *Mix) Work(p Profile, hits float64) (prefill, decode float64) {
+	tokens, squares := m.prompt*(1-hits), m.prompt2*(1-hits*hits)
+	prefill = p.PerPromptToken*tokens + p.PerPromptTokenSquared*squares
+	decode = p.PerSequence*m.decode + p.PerContextToken*m.decodeContext
+	return prefill, decode
+}
+
+// MeanPrompt returns the mean length of prompts in tokens, and MeanOutput that of outputs.
+func (m *Mix) MeanPrompt() float64 { return m.prompt }
+
+// MeanOutput returns the mean length of outputs in tokens.
+func (m *Mix) MeanOutput() float64 { return m.output }

@@ -1,0 +1,145 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+const (
+	// minStretches is the least number of stretches of time in which arrivals are counted.
+	minStretches = 40
+	// minArrivals is how many requests it takes to say something of how they come.
+	minArrivals = 10
+	// minDifferences is how many differences between stretches it takes, and jumps how many of them are left out.
+	minDifferences = 10
+	jumps          = 2
+)
+
+// stretchStep returns the distance between two stretches: the least in which there is always another scrape, as the latest
+// window holds minScrapes of them, or more where the peak window is long.
+func (o Options) stretchStep() time.Duration {
+	scrape := (o.Window + minScrapes - 1) / minScrapes
+	least := max(1, (scrape+o.Interval-1)/o.Interval) * o.Interval
+	return max(least, o.step(o.PeakWindow))
+}
+
+// stretches returns how many stretches are asked for.
+func (o Options) stretches() int { return max(minStretches, int(o.PeakWindow/o.stretchStep())) }
+
+// arrivalsQuery asks how many requests came from one scrape to the next. A stretch of time is the distance of two scrapes, by
+// their own times: increase() over a window that holds a few of them extrapolates, which multiplies the variance. The answer
+// is a matrix.
+func (e expressions) arrivalsQuery(g gatewayExpressions) query {
+	rate, change := over("irate", e.options.Window), over("idelta", e.options.Window)
+	rise := func(metric string) string { return "(" + change(metric) + " >= 0)" } // not that of a counter that was reset
+	arrivals := either(
+		tagged(arrivalRate, e.perModel(e.engines.firstTokens, rate)),
+		tagged(arrivalCount, e.perModel(e.engines.firstTokens, rise)),
+		tagged(arrivalQueue, e.perModel(e.engines.waiting, change)),
+		tagged(gatewayArrivalRate, g.perGatewayModel(g.gateways.requests, rate)),
+		tagged(gatewayArrivalCount, g.perGatewayModel(g.gateways.requests, rise)),
+	)
+	step := e.options.stretchStep()
+	span := time.Duration(e.options.stretches()) * step
+	return query{"arrivals", fmt.Sprintf("%s[%s:%s]", arrivals, duration(span-time.Millisecond), duration(step)), step, model.ValMatrix}
+}
+
+// addStream adds a part that has a value at several instants.
+func (f *facts) addStream(p part, values []model.SamplePair) {
+	if f.streams == nil {
+		f.streams = make(map[part][]model.SamplePair)
+	}
+	f.streams[p] = values
+}
+
+// sourceOfArrivals is the streams that tell the arrivals of one source.
+type sourceOfArrivals struct {
+	rate, count part
+	queue       part // none where requests are counted as they come
+}
+
+// none is no part.
+const none = partCount
+
+// dispersion returns the index of dispersion of a model's arrivals.
+//
+// Engines count first tokens. These lag behind arrivals, and a busy engine bunches them; with the growth of its queue they are
+// the arrivals but for the few requests in prefill. Pods are scraped at different times, which hides a part of those bursts
+// that are shorter than a stretch and spread over pods. A gateway counts the arrivals themselves.
+func (t *tables) dispersion(about *facts, from sourceOfArrivals) fleet.Reading {
+	rates, counts, queues := t.stream(about, from.rate), t.stream(about, from.count), t.stream(about, from.queue)
+	requests, perSecond := 0.0, 0.0
+	for i, rate := range rates {
+		if rate > 0 && counts[i] > 0 {
+			requests, perSecond = requests+counts[i], perSecond+rate
+		}
+	}
+	if requests < minArrivals {
+		return fleet.Reading{}
+	}
+	stretch := requests / perSecond // seconds
+	arrivals := rates
+	for i, rate := range rates {
+		arrivals[i] = rate * stretch
+		if !math.IsNaN(queues[i]) {
+			arrivals[i] = max(0, arrivals[i]+queues[i])
+		}
+	}
+	if index, known := indexOfDispersion(arrivals); known {
+		return fleet.Observed(index)
+	}
+	return fleet.Reading{}
+}
+
+// stream returns the values of a part in the order of time, one for each stretch; what is not there is not a number.
+func (t *tables) stream(about *facts, p part) []float64 {
+	values := slices.Repeat([]float64{math.NaN()}, t.options.stretches())
+	step := t.options.stretchStep()
+	last := floorTime(t.at, step)
+	for _, pair := range about.streams[p] {
+		i := len(values) - 1 - int(last.Sub(pair.Timestamp.Time())/step)
+		if value := float64(pair.Value); i >= 0 && i < len(values) && !math.IsInf(value, 0) {
+			values[i] = value
+		}
+	}
+	return values
+}
+
+// indexOfDispersion returns the variance over the mean of numbers of arrivals in stretches of equal length, if there are enough
+// of both; what is not a number is a stretch that is not known.
+//
+// The variance is that of second differences (a-2b+c, whose variance is six times that of a number), which are blind to a steady
+// rise or fall; deviations from the mean would take ten minutes of one for bursts. The largest of their squares are left
+// out, so that a jump to another rate is no burst either; the others are compared with what they would be of normal numbers.
+func indexOfDispersion(arrivals []float64) (float64, bool) {
+	total, known := 0.0, 0
+	var squares []float64
+	for i, n := range arrivals {
+		if math.IsNaN(n) {
+			continue
+		}
+		total, known = total+n, known+1
+		if i < 2 {
+			continue
+		}
+		if difference := arrivals[i-2] - 2*arrivals[i-1] + n; !math.IsNaN(difference) {
+			squares = append(squares, difference*difference/6)
+		}
+	}
+	if total < minArrivals || len(squares) < minDifferences {
+		return 0, false
+	}
+	slices.Sort(squares)
+	variance, expected := 0.0, 0.0
+	for i, square := range squares[:len(squares)-jumps] {
+		deviation := math.Erfinv((float64(i) + 0.5) / float64(len(squares))) // of a normal number, in units of √2
+		variance, expected = variance+square, expected+2*deviation*deviation
+	}
+	return variance / expected / (total / float64(known)), true
+}

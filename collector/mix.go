@@ -1,0 +1,99 @@
+package collector
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// bucketBound is the label of a bucket's upper bound.
+const bucketBound = "le"
+
+// mixQuery asks what the requests of the peak window were like. It is asked about whole steps of the long window only: engines
+// have many buckets, and the mix changes slowly. For the same reason nothing older stands in for a window without requests:
+// reading an hour of every bucket costs Prometheus several times as much.
+func (e expressions) mixQuery() string {
+	rate := over("rate", e.options.PeakWindow)
+	return either(
+		tagged(promptBuckets, e.histogramOf(e.engines.promptLengths, rate)),
+		tagged(outputBuckets, e.histogramOf(e.engines.outputLengths, rate)),
+		tagged(prefixHits, ratio(e.perModel(e.engines.prefixHits, rate), e.perModel(e.engines.prefixQueries, rate))),
+	)
+}
+
+// histogramOf has the buckets of each model's histogram, cumulative, where anything was observed. Engines that count in other
+// buckets than their neighbors share some bounds with them, the last always; the other bounds are left out, because what
+// lies below them is not known of every engine.
+func (e expressions) histogramOf(h histogram, series func(metric string) string) string {
+	byBound := e.byModel + ", " + bucketBound
+	buckets, observed := h.series("_bucket").each(series), h.series("_count").each(series)
+	engines := fmt.Sprintf("(%s and %s > 0)", e.overEngines(count, e.byModel, observed), e.overEngines(sum, e.byModel, observed))
+	return fmt.Sprintf("(%s and (%s == on (%s) group_left () %s))",
+		e.overEngines(sum, byBound, buckets), e.overEngines(count, byBound, buckets), e.byModel, engines)
+}
+
+// overEngines aggregates the series of each kind of engine, and adds the results up: unions of many series are slow.
+func (e expressions) overEngines(operator aggregation, by string, expressions []string) string {
+	var kinds []string
+	for i, expression := range expressions {
+		kinds = append(kinds, fmt.Sprintf(`label_replace(%s, %q, "%d", "", "")`, aggregate(operator, by, expression), engineIndex, i))
+	}
+	return aggregate(sum, by, either(kinds...))
+}
+
+// bucket is a bucket of a histogram as Prometheus has it: what is counted in it is in all those above as well.
+type bucket struct{ upper, below float64 }
+
+// addBucket adds a bucket. One without a bound is none.
+func (f *facts) addBucket(p part, bound string, below float64) {
+	upper, err := strconv.ParseFloat(bound, 64)
+	if err != nil {
+		return
+	}
+	if f.buckets == nil {
+		f.buckets = make(map[part][]bucket)
+	}
+	f.buckets[p] = append(f.buckets[p], bucket{upper: upper, below: below})
+}
+
+// lengths returns how much is in each bucket alone; nothing where nothing was counted, where the last bucket is missing or the
+// only one, and where something is not a number.
+func lengths(buckets []bucket) []fleet.Bucket {
+	buckets = slices.SortedFunc(slices.Values(buckets), func(a, b bucket) int { return cmp.Compare(a.upper, b.upper) })
+	last := len(buckets) - 1
+	if last < 1 || !math.IsInf(buckets[last].upper, 1) || !(buckets[last].below > 0) {
+		return nil
+	}
+	// Prometheus extrapolates each bucket by itself and adds them up in any order: a sum may fall by a little from one bound to
+	// the next, or rise by its last digits.
+	negligible := buckets[last].below * 1e-9
+	var histogram []fleet.Bucket
+	reached := 0.0
+	for _, b := range buckets {
+		if math.IsNaN(b.below) || math.IsInf(b.below, 0) {
+			return nil
+		}
+		if b.upper <= 0 {
+			continue // nothing is that short
+		}
+		own := fleet.Bucket{Upper: b.upper}
+		if b.below-reached > negligible {
+			own.Count = b.below - reached
+			reached = b.below
+		}
+		histogram = append(histogram, own)
+	}
+	histogram[len(histogram)-1].Upper = 0
+	return histogram
+}
+
+// share returns the reading of a quotient that can neither be negative nor above 1.
+func share(about *facts, p part) fleet.Reading {
+	reading := mean(about, p)
+	reading.Value = min(max(reading.Value, 0), 1)
+	return reading
+}

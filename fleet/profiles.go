@@ -1,0 +1,148 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Fits reports whether the row is about a variant of a model on accelerators, whose engine splits each layer over
+// tensorParallel of them (0 means 1).
+//
+// A precision that the row does not say fits any. One that the variant does not say is that of the model's name, such as
+// Llama-3.1-8B-FP8; where the name says none, 16 bits, which most models are published in: a row of fewer bits would promise
+// more than such an engine holds. Names that mean the same cost are one, such as bf16 and float16.
+func (p Profile) Fits(model string, a Accelerator, precision string, tensorParallel int) bool {
+	row := p.compiled()
+	return p.place() == placeOf(a, tensorParallel) && row.fits(strings.ToLower(model), precisionOf(model, precision))
+}
+
+// Covers reports whether the row fits all that another one fits, so that the other never counts below it.
+func (p Profile) Covers(other Profile) bool {
+	row, below := p.compiled(), other.compiled()
+	return p.place() == other.place() && matches(row.pattern, below.pattern) && (row.precision == "" || row.precision == below.precision)
+}
+
+// Profiles finds the profile of a variant among rows. The zero value has none.
+type Profiles struct {
+	byPlace map[place][]compiledProfile
+}
+
+// NewProfiles returns the rows, to be searched in their order.
+func NewProfiles(rows []Profile) Profiles {
+	p := Profiles{byPlace: make(map[place][]compiledProfile)}
+	for _, row := range rows {
+		p.byPlace[row.place()] = append(p.byPlace[row.place()], row.compiled())
+	}
+	return p
+}
+
+// Find returns the first row that fits, as Fits says it.
+func (p Profiles) Find(model string, a Accelerator, precision string, tensorParallel int) (Profile, bool) {
+	rows := p.byPlace[placeOf(a, tensorParallel)]
+	if len(rows) == 0 {
+		return Profile{}, false
+	}
+	folded, precision := strings.ToLower(model), precisionOf(model, precision)
+	for i := range rows {
+		if rows[i].fits(folded, precision) {
+			return rows[i].profile, true
+		}
+	}
+	return Profile{}, false
+}
+
+// place is what rows are told apart by without looking at names.
+type place struct {
+	accelerator    Accelerator
+	tensorParallel int
+}
+
+func placeOf(a Accelerator, tensorParallel int) place { return place{a, max(1, tensorParallel)} }
+
+func (p Profile) place() place { return placeOf(p.Accelerator, p.TensorParallel) }
+
+// compiledProfile is a row in the form in which it is compared.
+type compiledProfile struct {
+	pattern   string // in lower case
+	precision string // canonical
+	profile   Profile
+}
+
+func (p Profile) compiled() compiledProfile {
+	return compiledProfile{pattern: strings.ToLower(p.Model), precision: CanonicalPrecision(p.Precision), profile: p}
+}
+
+// fits compares with a model's name in lower case and a canonical precision. An accelerator that is not known fits nothing.
+func (c *compiledProfile) fits(model, precision string) bool {
+	return c.profile.Accelerator != "" && (c.precision == "" || c.precision == precision) && matches(c.pattern, model)
+}
+
+// matches reports whether a text has the form of a pattern, in which each * stands for any text.
+func matches(pattern, text string) bool {
+	first, rest, found := strings.Cut(pattern, "*")
+	if !found {
+		return pattern == text
+	}
+	text, found = strings.CutPrefix(text, first)
+	for found {
+		part, more, another := strings.Cut(rest, "*")
+		if !another {
+			return strings.HasSuffix(text, rest)
+		}
+		_, text, found = strings.Cut(text, part)
+		rest = more
+	}
+	return false
+}
+
+// The precisions that have several names.
+const (
+	precision16   = "bf16"
+	precisionFP8  = "fp8"
+	precisionFP4  = "fp4"
+	precisionInt8 = "int8"
+	precisionInt4 = "int4"
+)
+
+// CanonicalPrecision returns the one name of precisions that cost an engine the same, in lower case: bf16 for float16, fp8
+// for fp8_e4m3. It returns "" for auto, which says nothing.
+func CanonicalPrecision(name string) string {
+	folded := strings.ReplaceAll(strings.ToLower(name), "-", "_")
+	switch folded {
+	case "auto":
+		return ""
+	case "bf16", "bfloat16", "fp16", "float16", "half", "16bit":
+		return precision16
+	case "fp8", "float8", "fp8_e4m3", "fp8_e5m2", "fbgemm_fp8", "ptpc_fp8", "modelopt", "modelopt_fp8", "w8a8_fp8":
+		return precisionFP8
+	case "fp4", "nvfp4", "mxfp4", "modelopt_fp4":
+		return precisionFP4
+	case "int8", "w8a8", "w8a8_int8", "w8a16", "8bit":
+		return precisionInt8
+	case "int4", "w4a16", "4bit", "awq", "awq_marlin", "gptq", "gptq_marlin":
+		return precisionInt4
+	case "fp32", "float32", "float":
+		return "fp32"
+	}
+	return folded
+}
+
+// precisionOf returns the canonical precision of a variant.
+func precisionOf(model, precision string) string {
+	if said := CanonicalPrecision(precision); said != "" {
+		return said
+	}
+	named, method := "", ""
+	for part := range strings.FieldsFuncSeq(model, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		canonical := CanonicalPrecision(part)
+		switch part = strings.ToLower(part); {
+		case part == "awq" || part == "gptq" || part == "modelopt": // the bits may stand beside it, as in GPTQ-Int8
+			method = canonical
+		case slices.Contains([]string{precisionFP8, precisionFP4, precisionInt8, precisionInt4, "gguf"}, canonical):
+			named = canonical
+		}
+	}
+	return cmp.Or(named, method, precision16)
+}
