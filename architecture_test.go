@@ -50,7 +50,7 @@ type room struct {
 // drawing is docs/architecture.md as a table, top down. A row may stand here before its package exists.
 var drawing = map[string]room{
 	"cmd/wva": {
-		rooms:   []string{"scaler", "collector", "inventory", "config", "planner", "fleet"},
+		rooms:   []string{"scaler", "collector", "inventory", "config", "planner", "analyzer", "fleet"},
 		parties: []string{cobra, grpc, metrics, errgroup},
 	},
 	"cmd/wvactl": {

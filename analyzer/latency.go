@@ -13,6 +13,9 @@ const (
 	defaultBatchedTokens = 2048
 )
 
+// defaultPercentile is the share of requests that must meet an objective that says none.
+const defaultPercentile = 0.95
+
 // latency is what the queueing model says of one variant.
 type latency struct {
 	known      bool    // rate means something
@@ -65,23 +68,25 @@ func (m Model) latency(v Variant, o Options) latency {
 	if objective.TTFT <= 0 && objective.ITL <= 0 {
 		return latency{}
 	}
+	var seen sight
+	if v.Profile == nil {
+		var why string
+		if seen, why = look(v).enough(); why != "" {
+			return latency{note: why}
+		}
+	}
 	mix, why := m.mix(v.Role, o.Memo)
 	if mix == nil {
 		return latency{note: why}
 	}
 	replica := v.engine(m)
-	l := latency{known: true}
-	switch w := newWork(mix, replica); {
-	case v.Profile != nil:
+	l, w := latency{known: true}, newWork(mix, replica)
+	if v.Profile != nil {
 		var c correction
 		replica.Profile, c = calibrate(seconds(v.Profile.Cost), w, v)
 		l.basis, l.note = c.basis(), c.String()
-	default:
-		learned, why := learn(w, v)
-		if why != "" {
-			return latency{note: why}
-		}
-		replica.Profile, l.basis = learned, BasisLearned
+	} else {
+		replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
 	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, m, o)
 }
@@ -114,7 +119,7 @@ func joined(a, b string) string {
 // objective returns the limits that the variant's part of the work has, seconds. What a replica of prefill or decode alone
 // does is held against its own limit.
 func (v Variant) objective() queueing.Objective {
-	o := queueing.Objective{TTFT: v.Objective.TTFT.Seconds(), ITL: v.itl(), Percentile: v.Objective.Percentile}
+	o := queueing.Objective{TTFT: v.Objective.TTFT.Seconds(), ITL: v.itl(), Percentile: firstPositive(v.Objective.Percentile, defaultPercentile)}
 	if v.Role == fleet.RoleDecode {
 		o.TTFT = 0
 	}

@@ -15,18 +15,8 @@ const (
 
 // learn derives a profile from what the replicas of a variant show, by the same balance as calibrate: an iteration of a nearly
 // empty batch is the shortest that was seen, prefill follows from the times to prefill, and what decoding adds is the rest of
-// an iteration under load. What was never seen is not told apart: all that decoding adds is taken to come from contexts. It
-// returns why not enough is known where it is not.
-func learn(w work, v Variant) (p queueing.Profile, why string) {
-	s := look(v)
-	switch {
-	case s.requests < requestsForLearn:
-		return p, "too few requests were seen to learn a profile"
-	case !(s.floor > 0) || w.decodes() && !(s.itl >= visibleLoad*s.floor):
-		return p, "no load was seen that slows tokens down, so no profile could be learned"
-	case w.chunks > 0 && !(s.prefill > 0):
-		return p, "the engines report no prefill time, so no profile could be learned"
-	}
+// an iteration under load. What was never seen is not told apart: all that decoding adds is taken to come from contexts.
+func learn(w work, s sight) (p queueing.Profile) {
 	p.Iteration = s.floor
 	tokens, _ := w.mix.Work(queueing.Profile{PerPromptToken: 1}, w.hits)
 	_, contexts := w.mix.Work(queueing.Profile{PerContextToken: 1}, w.hits)
@@ -35,7 +25,7 @@ func learn(w work, v Variant) (p queueing.Profile, why string) {
 		own := max(s.prefill-w.chunks*s.itl, s.prefill/4) / max(0.5, 1+s.rate*s.itl*(1-w.chunks))
 		p.PerPromptToken = min(own, 0.9/s.rate) / tokens
 	}
-	if w.decodes() {
+	if contexts > 0 {
 		p.PerContextToken = max(added-p.PerPromptToken*tokens, added/10) / contexts
 	}
 	for _, value := range []*float64{&p.Iteration, &p.PerPromptToken, &p.PerContextToken} {
@@ -43,11 +33,24 @@ func learn(w work, v Variant) (p queueing.Profile, why string) {
 			*value = steps(*value, coarseMean)
 		}
 	}
-	return p, ""
+	return p
 }
 
 // sight is what the replicas of a variant show together: means over those that report, and the least iteration.
 type sight struct{ requests, rate, itl, prefill, floor float64 }
+
+// enough returns why a profile cannot be learned from what was seen; "" where it can.
+func (s sight) enough() (sight, string) {
+	switch {
+	case s.requests < requestsForLearn:
+		return s, "too few requests were seen to learn a profile"
+	case !(s.floor > 0) || !(s.itl >= visibleLoad*s.floor):
+		return s, "no load was seen that slows tokens down, so no profile could be learned"
+	case !(s.prefill > 0):
+		return s, "the engines report no prefill time, so no profile could be learned"
+	}
+	return s, ""
+}
 
 func look(v Variant) sight {
 	s := sight{floor: math.Inf(1)}

@@ -128,6 +128,8 @@ type Policy struct {
 	Reaction     time.Duration
 	Settle       time.Duration
 	Horizon      time.Duration
+	Queueing     string // On or Off
+	Simulations  float64
 }
 
 // IdleWindow returns how far back the last use of a model is looked for: the idle window, or the longest retention where

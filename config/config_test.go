@@ -70,7 +70,7 @@ func TestConfigTakesEveryDefaultWhereNothingElseIsSet(t *testing.T) {
 	require.Equal(t, config.Saturation{KVThreshold: 0.8, QueueThreshold: 5, KVSpare: 0.1, ThroughputMargin: 0.85, ITLMargin: 0.7, ITLStretch: 3}, c.Saturation)
 	require.Equal(t, config.Policy{
 		DrainWithin: time.Minute, HoldFor: 5 * time.Minute, Startup: 2 * time.Minute, Retention: 10 * time.Minute, MetricsGrace: time.Minute,
-		ShrinkMargin: 0.2, Reaction: 45 * time.Second, Settle: 5 * time.Minute, Horizon: time.Hour,
+		ShrinkMargin: 0.2, Reaction: 45 * time.Second, Settle: 5 * time.Minute, Horizon: time.Hour, Queueing: config.On, Simulations: 32,
 	}, c.Policy)
 	require.Empty(t, c.Models)
 	require.Empty(t, c.Profiles)
@@ -125,7 +125,7 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.itlStretch": "2", "prometheus.windows.latest": "20s",
 		"saturation.kvSpare": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.lag": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
-		"kubernetes.events": "off", "kubernetes.advisory": "off", "profileCatalogue": "off", "kubernetes.qps": "7", "kubernetes.burst": "8"}
+		"kubernetes.events": "off", "kubernetes.advisory": "off", "profileCatalogue": "off", "policy.queueing": "off", "kubernetes.qps": "7", "kubernetes.burst": "8"}
 	for _, s := range config.Settings() {
 		value := special[s.Key]
 		if value == "" {

@@ -231,6 +231,10 @@ func policySettings() []Setting {
 			within(time.Second, day, "5m", func(p *Policy) *time.Duration { return &p.Settle })),
 		row("policy.horizon", "1h", "Time over which a running replica is weighed against the price of starting one.",
 			within(time.Minute, 30*day, "1h", func(p *Policy) *time.Duration { return &p.Horizon })),
+		row("policy.queueing", On, "Whether objectives size replicas by profiles, percentiles and the queueing model: on or off. Off leaves it to saturation.",
+			bind(oneOf(On, Off), func(c *Config) *string { return &c.Policy.Queueing })),
+		row("policy.simulations", "32", "How many variants of a plan may be sized by simulation where the queueing model's formula is known to be far off; 0 is none.",
+			bind(number(0, 10_000), func(c *Config) *float64 { return &c.Policy.Simulations })),
 	}
 }
 

@@ -17,7 +17,7 @@ type ConditionType string
 const (
 	ConditionTargetResolved    ConditionType = "TargetResolved"    // the workload was found, and is the variant's to scale
 	ConditionMetricsAvailable  ConditionType = "MetricsAvailable"  // what has to report does
-	ConditionOptimizationReady ConditionType = "OptimizationReady" // the number is derived from the demand
+	ConditionOptimizationReady ConditionType = "OptimizationReady" // the number is derived from the demand, and the objective can be met
 )
 
 // ConditionStatus says whether a condition holds.
@@ -73,7 +73,11 @@ func (d Decision) metricsAvailable() Condition {
 
 func (d Decision) optimizationReady() Condition {
 	c := Condition{Type: ConditionOptimizationReady, Status: ConditionFalse, Reason: string(d.Reason.Code), Text: d.Reason.Text}
-	if !d.Held && d.Reason.Code != CodeTargetClaimed && d.Reason.Code != CodePaused {
+	switch {
+	case d.Held || d.Reason.Code == CodeTargetClaimed || d.Reason.Code == CodePaused:
+	case d.Facts.Infeasible != "":
+		c.Reason, c.Text = string(CodeInfeasible), d.Facts.Infeasible
+	default:
 		c.Status, c.Reason = ConditionTrue, "Optimized"
 	}
 	return c

@@ -65,6 +65,8 @@ type Facts struct {
 	Capacity Reading `json:"capacity"`
 	// Binding is the limit that sets the capacity, such as "KV cache".
 	Binding string `json:"binding,omitzero"`
+	// Infeasible says which objective no useful load meets here, and what would help; empty where one does, or that is not known.
+	Infeasible string `json:"infeasible,omitzero"`
 	// Fallback is true while KEDA applies its fallback and not the number.
 	Fallback bool    `json:"fallback,omitzero"`
 	Cost     float64 `json:"cost"` // per replica-hour
@@ -94,21 +96,22 @@ type Code string
 
 // The reasons of a target.
 const (
-	CodeSteady           Code = "Steady"           // the number that stands carries the demand
-	CodeScaleUp          Code = "ScaleUp"          // the latest demand needs more
-	CodeScaleDown        Code = "ScaleDown"        // the highest demand of the window needs less
-	CodeRebalance        Code = "Rebalance"        // a cheaper mix carries the same demand
-	CodeToZero           Code = "ToZero"           // nobody asked for the whole retention period
-	CodeFromZero         Code = "FromZero"         // requests wait for a model that stands at zero
-	CodeKeepOne          Code = "KeepOne"          // idle, but the model may not go to zero
-	CodeMakeBeforeBreak  Code = "MakeBeforeBreak"  // shrinks once the replicas that take over are ready
-	CodeSaturated        Code = "Saturated"        // a replica is saturated: nothing shrinks
-	CodeObjectiveMissed  Code = "ObjectiveMissed"  // latency is above the objective: nothing shrinks
-	CodeWindowNotCovered Code = "WindowNotCovered" // too little history to shrink
-	CodeAtMaximum        Code = "AtMaximum"        // the demand needs more than maxReplicaCount allows
-	CodeProbe            Code = "Probe"            // one replica, to learn what it carries
-	CodeTargetClaimed    Code = "TargetClaimed"    // an older ScaledObject owns the workload: its number is repeated
-	CodePaused           Code = "Paused"           // an annotation of the ScaledObject fixes the number
+	CodeSteady           Code = "Steady"              // the number that stands carries the demand
+	CodeScaleUp          Code = "ScaleUp"             // the latest demand needs more
+	CodeScaleDown        Code = "ScaleDown"           // the highest demand of the window needs less
+	CodeRebalance        Code = "Rebalance"           // a cheaper mix carries the same demand
+	CodeToZero           Code = "ToZero"              // nobody asked for the whole retention period
+	CodeFromZero         Code = "FromZero"            // requests wait for a model that stands at zero
+	CodeKeepOne          Code = "KeepOne"             // idle, but the model may not go to zero
+	CodeMakeBeforeBreak  Code = "MakeBeforeBreak"     // shrinks once the replicas that take over are ready
+	CodeSaturated        Code = "Saturated"           // a replica is saturated: nothing shrinks
+	CodeObjectiveMissed  Code = "ObjectiveMissed"     // latency is above the objective: nothing shrinks
+	CodeInfeasible       Code = "ObjectiveInfeasible" // of a condition or a warning: no useful load meets the objective
+	CodeWindowNotCovered Code = "WindowNotCovered"    // too little history to shrink
+	CodeAtMaximum        Code = "AtMaximum"           // the demand needs more than maxReplicaCount allows
+	CodeProbe            Code = "Probe"               // one replica, to learn what it carries
+	CodeTargetClaimed    Code = "TargetClaimed"       // an older ScaledObject owns the workload: its number is repeated
+	CodePaused           Code = "Paused"              // an annotation of the ScaledObject fixes the number
 )
 
 // The reasons of a hold.

@@ -32,6 +32,9 @@ func warnings(plan fleet.Plan) []fleet.Notice {
 		if text := warning(d); text != "" {
 			standing = append(standing, fleet.Notice{Variant: d.Variant, Warning: true, Code: d.Reason.Code, Text: text})
 		}
+		if text := d.Facts.Infeasible; text != "" && !d.Held {
+			standing = append(standing, fleet.Notice{Variant: d.Variant, Warning: true, Code: fleet.CodeInfeasible, Text: text})
+		}
 	}
 	for _, c := range plan.Conflicts {
 		for _, id := range c.Variants {

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -71,7 +72,7 @@ func (x *index) profileOf(v *variant) *fleet.Profile {
 	if v.Profile.Alpha > 0 {
 		return &fleet.Profile{Cost: v.Profile}
 	}
-	profile, found := x.profiles.Find(v.Model.Name, v.Accelerator, v.Precision, v.workload.TensorParallel)
+	profile, found := x.profiles.Find(v.Model.Name, v.Accelerator, cmp.Or(v.Precision, v.workload.Precision), v.workload.TensorParallel)
 	if !found {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (z *sizing) decisions(outcomes []outcome, x *index) []fleet.Decision {
 		} else {
 			d.Reason = s.explain(i)
 		}
-		d.Facts.Saturation = c.capacity.Load
+		d.Facts.Saturation, d.Facts.Infeasible = c.capacity.Load, c.infeasible()
 		if !z.need.keepOne {
 			d.Facts.Capacity = c.capacity.Share
 			d.Facts.Binding = string(c.capacity.Binding)
@@ -56,8 +56,8 @@ func (s story) explain(i int) fleet.Reason {
 	if c.overdue > 0 {
 		text += fmt.Sprintf("; %s, and not counted%s", c.late(), c.waitingFor())
 	}
-	if c.capacity.Infeasible {
-		text += fmt.Sprintf("; infeasible: no useful load meets the objective (%s) here; %s", promised(c.Objective), c.capacity.Remedy)
+	if infeasible := c.infeasible(); infeasible != "" {
+		text += "; infeasible: " + infeasible
 	}
 	return fleet.Reason{Code: code, Text: text + c.bounds}
 }
@@ -146,6 +146,14 @@ func (s story) numbers(i int) string {
 		note = "; " + c.capacity.Note
 	}
 	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s%s)", s.asked(), s.carried(c), c.capacity.Binding, c.capacity.Basis, note)
+}
+
+// infeasible says which objective no useful load meets, and what would help; "" where one does.
+func (c choice) infeasible() string {
+	if !c.capacity.Infeasible {
+		return ""
+	}
+	return fmt.Sprintf("no useful load meets the objective (%s) here; %s", promised(c.Objective), c.capacity.Remedy)
 }
 
 // promised writes an objective.

@@ -68,12 +68,12 @@ func usable(verdicts []*verdict) []*verdict {
 	return slices.DeleteFunc(slices.Clone(verdicts), func(v *verdict) bool { return !v.usable() })
 }
 
-// methodTable compares the methods.
+// methodTable compares the methods on usable cells.
 func methodTable(verdicts []*verdict) string {
 	var b strings.Builder
 	b.WriteString("| method | " + scoreHead + "|---|---|---|---|---|---|---|---|---|\n")
 	for _, m := range methods {
-		fmt.Fprintf(&b, "| %s | %v\n", m.name, scoreOf(usable(verdicts), m.rate))
+		fmt.Fprintf(&b, "| %s | %v\n", m.name, scoreOf(verdicts, m.rate))
 	}
 	return b.String()
 }
@@ -90,13 +90,13 @@ var groupings = []func(*verdict) string{
 	func(v *verdict) string { return fmt.Sprintf("hits %g", v.hits) },
 }
 
-// groupTable scores the formula and the hybrid by group. A grouping that does not divide the cells is left out.
+// groupTable scores the formula and the hybrid by group of usable cells. A grouping that does not divide the cells is left out.
 func groupTable(verdicts []*verdict) string {
 	var b strings.Builder
 	b.WriteString("| group | formula: within 15 % | max | hybrid: " + scoreHead + "|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, group := range groupings {
 		members := map[string][]*verdict{}
-		for _, v := range usable(verdicts) {
+		for _, v := range verdicts {
 			members[group(v)] = append(members[group(v)], v)
 		}
 		if len(members) < 2 {
@@ -119,14 +119,14 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// promiseTable says what share of requests meets the limits at the predicted rates, by level.
+// promiseTable says, of usable cells, what share of requests meets the limits at the predicted rates, by level.
 func promiseTable(verdicts []*verdict) string {
 	var b strings.Builder
 	b.WriteString("| promised | usable cells | hybrid: mean | lowest | cells below the bar | at λ_mean: mean | lowest |\n|---|---|---|---|---|---|---|\n")
 	for _, level := range []float64{0.95, 0.99} {
 		var n, mean, meanRate, below float64
 		lowest, lowestMean := 1.0, 1.0
-		for _, v := range usable(verdicts) {
+		for _, v := range verdicts {
 			if v.level != level {
 				continue
 			}

@@ -30,7 +30,7 @@ func TestSizingHoldsOnPartOfTheGrid(t *testing.T) {
 	if len(cells) != len(smallCells) {
 		t.Fatalf("%d cells", len(cells))
 	}
-	for _, v := range judged(cells, solved(cells, nil)) {
+	for _, v := range judged(cells, map[string]truth{}) {
 		t.Logf("%s: truth %.3f ± %.3f, formula %+.0f %%, hybrid %+.0f %%, attained %.1f %%", v.name, v.Rate, v.Error,
 			100*v.off(v.formula.Rate), 100*v.off(v.hybrid.Rate), 100*v.attained)
 		for _, fault := range v.faults() {
@@ -49,48 +49,53 @@ func TestSizingHoldsOnTheGrid(t *testing.T) {
 	if table(t, "azure_conv_2023.csv") == nil || table(t, "engine_profiles.csv") == nil {
 		t.Skip("the reference data are not there: ../shared/data beside the checkout")
 	}
-	sets := gridSets{grid: gridSpan.cells(t), holdout: holdoutSpan.cells(t)}
-	for _, span := range capsSpans {
-		sets.caps = append(sets.caps, span.cells(t)...)
-	}
-	all := slices.Concat(sets.grid, sets.caps, sets.holdout)
-	known := keptTruths(t, all)
-	result := report{
-		grid:    judged(sets.grid, known),
-		caps:    judged(sets.caps, known),
-		holdout: judged(sets.holdout, known),
-	}
-	t.Log("\n" + result.summary())
+	kept := readTruths(t)
+	var whole report
+	t.Run("grid", func(t *testing.T) {
+		whole.grid = judged(gridSpan.cells(t), kept)
+		t.Log("\n" + summary(whole.grid) + "\n" + missTable(whole.grid))
+		for _, v := range whole.grid {
+			for _, fault := range v.faults() {
+				t.Errorf("%s: %s", v.name, fault)
+			}
+		}
+		if s := scoreOf(usable(whole.grid), rateOfHybrid); s.within < 0.9 {
+			t.Errorf("%.0f %% of the cells are within 15 %%", 100*s.within)
+		}
+	})
+	t.Run("caps", func(t *testing.T) {
+		whole.caps = judged(slices.Concat(capsSpans[0].cells(t), capsSpans[1].cells(t)), kept)
+		t.Log("\n" + summary(whole.caps) + "\n" + missTable(whole.caps))
+	})
+	t.Run("holdout", func(t *testing.T) {
+		whole.holdout = judged(holdoutSpan.cells(t), kept)
+		t.Log("\n" + summary(whole.holdout))
+	})
+	writeTruths(t, kept)
 	if *update {
-		if err := os.WriteFile("../../docs/sizing-grid.md", []byte(result.document()), 0o644); err != nil {
+		if err := os.WriteFile("../../docs/sizing-grid.md", []byte(whole.document()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, v := range result.grid {
-		for _, fault := range v.faults() {
-			t.Errorf("%s: %s", v.name, fault)
-		}
-	}
-	if s := scoreOf(usable(result.grid), rateOfHybrid); s.within < 0.9 {
-		t.Errorf("%.0f %% of the cells are within 15 %%", 100*s.within)
 	}
 }
 
-// gridSets are the cells of the three sets.
-type gridSets struct{ grid, caps, holdout []*cell }
-
-// keptTruths are the truths of all cells by name, from the file of truths as far as it has them.
-func keptTruths(t *testing.T, cells []*cell) map[string]truth {
+// readTruths are the truths of an earlier run by name of cell.
+func readTruths(t *testing.T) map[string]truth {
 	known := map[string]truth{}
+	text, err := os.ReadFile(*truthsFile)
+	if err != nil {
+		return known
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
+func writeTruths(t *testing.T, known map[string]truth) {
 	if *truthsFile == "" {
-		return solved(cells, known)
+		return
 	}
-	if text, err := os.ReadFile(*truthsFile); err == nil {
-		if err := json.Unmarshal(text, &known); err != nil {
-			t.Fatal(err)
-		}
-	}
-	known = solved(cells, known)
 	text, err := json.MarshalIndent(known, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -98,28 +103,20 @@ func keptTruths(t *testing.T, cells []*cell) map[string]truth {
 	if err := os.WriteFile(*truthsFile, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return known
 }
 
-// solved are the truths of the cells by name; those known already are not looked for again.
-func solved(cells []*cell, known map[string]truth) map[string]truth {
-	found := make([]truth, len(cells))
+// judged finds the truths that are not known, adds them to those that are, and asks the product.
+func judged(cells []*cell, known map[string]truth) []*verdict {
+	truths := make([]truth, len(cells))
 	atOnce(len(cells), func(i int) {
 		var ok bool
-		if found[i], ok = known[cells[i].name]; !ok {
-			found[i] = cells[i].truth()
+		if truths[i], ok = known[cells[i].name]; !ok {
+			truths[i] = cells[i].truth()
 		}
 	})
-	all := map[string]truth{}
-	for i, c := range cells {
-		all[c.name] = found[i]
-	}
-	return all
-}
-
-func judged(cells []*cell, known map[string]truth) []*verdict {
 	mixes := map[string]lengthsOfMix{}
-	for _, c := range cells {
+	for i, c := range cells {
+		known[c.name] = truths[i]
 		if _, ok := mixes[c.use]; !ok {
 			mixes[c.use] = lengthsFrom(c.mix)
 		}
@@ -127,7 +124,7 @@ func judged(cells []*cell, known map[string]truth) []*verdict {
 	verdicts := make([]*verdict, len(cells))
 	var sizer queueing.Sizer
 	atOnce(len(cells), func(i int) {
-		verdicts[i] = judge(&sizer, cells[i], known[cells[i].name], mixes[cells[i].use])
+		verdicts[i] = judge(&sizer, cells[i], truths[i], mixes[cells[i].use])
 	})
 	return verdicts
 }

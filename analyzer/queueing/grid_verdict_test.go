@@ -95,14 +95,14 @@ func (c *cell) asked(mix *queueing.Mix) queueing.Question {
 func judge(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *verdict {
 	v := &verdict{cell: c, truth: known, meanRate: c.meanRate()}
 	v.formula = must(sizer.MaxRate(c.asked(mix.sampled)))
-	v.simulation = must(simulate(sizer, c.asked(mix.sampled)))
+	v.simulation = must(sizer.Simulate(c.asked(mix.sampled)))
 	v.buckets = must(sizer.MaxRate(c.asked(mix.bucketed)))
 	v.hybrid, v.bucketed = v.formula, v.buckets
 	if v.formula.Doubtful {
 		v.hybrid = v.simulation
 	}
 	if v.buckets.Doubtful {
-		v.bucketed = must(simulate(sizer, c.asked(mix.bucketed)))
+		v.bucketed = must(sizer.Simulate(c.asked(mix.bucketed)))
 	}
 	if v.usable() {
 		v.attained = c.attainment(v.hybrid.Rate, c.replicates)
@@ -136,13 +136,4 @@ func (v *verdict) attainable() float64 {
 		return 0.98
 	}
 	return v.level - 0.02
-}
-
-func simulate(s *queueing.Sizer, q queueing.Question) (queueing.Answer, error) {
-	if x, ok := any(s).(interface {
-		Simulate(queueing.Question) (queueing.Answer, error)
-	}); ok {
-		return x.Simulate(q)
-	}
-	return s.MaxRate(q)
 }

@@ -9,20 +9,18 @@ import (
 // bigPoisson returns the probabilities of n, of less than n, and the mean of (n-N)⁺, by adding all terms that matter in long
 // numbers: the weights mean^k/k! relative to the largest.
 func bigPoisson(n int, mean float64) (at, below, short float64) {
-	const digits = 120
-	long := func(x float64) *big.Float { return new(big.Float).SetPrec(digits).SetFloat64(x) }
 	mode := int(mean)
 	all, under, less, here := long(0), long(0), long(0), long(0)
 	add := func(k int, w *big.Float) {
 		all.Add(all, w)
 		if k < n {
 			under.Add(under, w)
-			less.Add(less, new(big.Float).SetPrec(digits).Mul(w, long(float64(n-k))))
+			less.Add(less, times(w, long(float64(n-k))))
 		} else if k == n {
 			here.Set(w)
 		}
 	}
-	far := 35*int(math.Sqrt(mean)) + 300
+	far := 25*int(math.Sqrt(mean)) + 300
 	w := long(1)
 	for k := mode; k < mode+far; k++ {
 		add(k, w)
@@ -33,16 +31,12 @@ func bigPoisson(n int, mean float64) (at, below, short float64) {
 		w.Quo(w.Mul(w, long(float64(k))), long(mean))
 		add(k-1, w)
 	}
-	value := func(x *big.Float) float64 {
-		f, _ := new(big.Float).SetPrec(digits).Quo(x, all).Float64()
-		return f
-	}
-	return value(here), value(under), value(less)
+	return over(here, all), over(under, all), over(less, all)
 }
 
 func TestPoissonIsExactToTenDigits(t *testing.T) {
-	for _, n := range []int{1, 2, 7, 15, 16, 40, 199, 200, 201, 3000, 1_000_000} {
-		for _, z := range []float64{-30, -6, -4.6, -4.4, -1, -1e-3, 0, 0.1, 3, 4.4, 4.6, 8, 30} {
+	for _, n := range []int{1, 2, 7, 15, 16, 40, 199, 200, 201, 1_000_000} {
+		for _, z := range []float64{-15, -4.6, -4.4, -1, -1e-3, 0, 0.1, 4.4, 4.6, 15} {
 			mean := float64(n) + z*math.Sqrt(float64(n))
 			if mean <= 0 {
 				mean = float64(n) / (1 - z)

@@ -47,7 +47,7 @@ func bracketRoot(f func(float64) float64, low, high float64) (lowEnd, highEnd fl
 	const precision = 4e-15
 	b, fb := low, f(low)
 	a, fa := high, f(high) // a is the newest point, b on its other side of zero, c the one before
-	c, fc := a, fa
+	var c, fc float64
 	step := 0.5
 	for range 200 {
 		width := precision * max(math.Abs(a), math.Abs(b)) / math.Abs(b-a)

@@ -100,7 +100,7 @@ func (tw twin) compare(t *testing.T, name string, s State) {
 	check("waiting", s.Waiting, tw.Waiting)
 	check("wait", s.Wait, tw.Wait)
 	check("empty", s.Empty, tw.Empty)
-	for _, share := range []float64{0, 0.01, 0.3, 0.9, 1, 1.1, 2} {
+	for _, share := range []float64{0, 0.01, 0.5, 1, 1.1} {
 		at := share * (1 + float64(tw.room)) / tw.full
 		if got, want := s.WaitTail(at), tw.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
 			t.Errorf("%s: P(W > %g) %.12g, want %.12g (off by %.1e)", name, at, got, want, got/want-1)
@@ -113,7 +113,7 @@ func (tw twin) compare(t *testing.T, name string, s State) {
 	}
 }
 
-// batching is the rates of a batch whose iterations take 1 + slope·n, and sequential those of one server.
+// batching is the rates of a batch of n that takes 1 + slope·n.
 func batching(batch int, slope float64) []float64 {
 	rates := make([]float64, batch)
 	for i := range rates {
@@ -124,10 +124,10 @@ func batching(batch int, slope float64) []float64 {
 }
 
 func TestQueueMatchesDirectSummation(t *testing.T) {
-	for _, batch := range []int{1, 2, 17, 128} {
+	for _, batch := range []int{1, 2, 40} {
 		for _, room := range []int{0, 1, 2, 5, 40, 300} {
 			rates := batching(batch, 0.2)
-			for _, load := range []float64{1e-12, 0.01, 0.5, 0.9, 0.99, 1 - 1e-6, 1 - 1e-12, 1, 1 + 1e-12, 1 + 1e-6, 1.01, 1.2, 3, 1e6} {
+			for _, load := range []float64{1e-12, 0.01, 0.5, 0.99, 1 - 1e-6, 1 - 1e-12, 1, 1 + 1e-9, 1.01, 1.2, 3, 1e6} {
 				rate := load * rates[batch-1]
 				s := steady(t, rates, room, rate)
 				newTwin(rates, room, rate).compare(t, fmt.Sprintf("batch %d room %d load %.13g", batch, room, load), s)
@@ -208,7 +208,7 @@ func addedLogs(rates []float64, room int, rate float64) []float64 {
 func addedTail(waiting []float64, mean float64) float64 {
 	mode := int(mean)
 	far := 12*int(math.Sqrt(mean)) + 100
-	terms, all := map[int]float64{}, 0.0
+	terms, all := make([]float64, max(len(waiting), mode+far)), 0.0
 	for n, w := mode, 1.0; n < mode+far; n++ {
 		terms[n] = w
 		w *= mean / float64(n+1)

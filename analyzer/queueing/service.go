@@ -54,6 +54,7 @@ type Service struct {
 	rates   []float64 // μ(n) = n/S(n) at n-1
 	prefill []float64
 	itl     []float64
+	decodes float64 // O-1
 	binding Limit
 }
 
@@ -76,18 +77,17 @@ func NewService(r Replica, q Request) (Service, error) {
 		return Service{}, fmt.Errorf("a request holds %g tokens of a KV cache of %g; give the replica more memory, or limit the length of requests",
 			q.Held, r.KVTokens)
 	}
-	s := Service{rates: make([]float64, batch), prefill: make([]float64, batch), itl: make([]float64, batch), binding: binding}
+	s := Service{rates: make([]float64, batch), prefill: make([]float64, batch), itl: make([]float64, batch), decodes: q.Output - 1, binding: binding}
 	for i := range s.rates {
 		n := float64(i + 1)
 		stay := q.iterations(n, float64(r.BatchedTokens))
 		work := q.Prefill + q.Decode
 		others := r.Iteration + (n-1)*work/stay // an iteration without what this request adds
-		decodes := q.Output - 1
 		s.rates[i] = n / (stay*r.Iteration + n*work)
-		s.prefill[i] = (stay-decodes)*others + q.Prefill
+		s.prefill[i] = max(0, stay-s.decodes)*others + q.Prefill
 		s.itl[i] = others
-		if decodes > 0 {
-			s.itl[i] += q.Decode / decodes
+		if s.decodes > 0 {
+			s.itl[i] += q.Decode / s.decodes
 		}
 	}
 	return s, nil
@@ -135,7 +135,11 @@ func (s Service) Queue(room int) (Queue, error) { return New(s.rates, room) }
 // Latency returns the mean TTFT and the mean ITL of the accepted requests in seconds, each at the size of the batch that it
 // meets, where q is this service's queue and state one of its states.
 func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
-	return state.Wait + q.RequestMean(state.Rate, s.prefill), q.RequestMean(state.Rate, s.itl)
+	prefill := q.RequestMean(state.Rate, s.prefill)
+	if s.decodes < 1 {
+		return state.Wait + prefill, q.RequestMean(state.Rate, s.itl)
+	}
+	return state.Wait + prefill, (state.Service - prefill) / s.decodes
 }
 
 // MaxMeanRate returns the highest rate at which the mean TTFT and the mean ITL stay within limits in seconds, of which zero is
@@ -143,13 +147,8 @@ func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
 // It is what sizing by means gives, for comparison: a percentile of the requests needs a lower rate.
 func (s Service) MaxMeanRate(q Queue, limits Objective) (float64, Limit) {
 	shares := func(state State) (ttft, itl float64) {
-		if limits.TTFT > 0 {
-			ttft = (state.Wait + q.RequestMean(state.Rate, s.prefill)) / limits.TTFT
-		}
-		if limits.ITL > 0 {
-			itl = q.RequestMean(state.Rate, s.itl) / limits.ITL
-		}
-		return ttft, itl
+		ttft, itl = s.Latency(q, state)
+		return usedUp(ttft, limits.TTFT), usedUp(itl, limits.ITL)
 	}
 	rate := q.MaxRate(1, func(state State) float64 {
 		ttft, itl := shares(state)
@@ -166,4 +165,12 @@ func (s Service) MaxMeanRate(q Queue, limits Objective) (float64, Limit) {
 		return rate, LimitITL
 	}
 	return rate, LimitTTFT
+}
+
+// usedUp returns how much of a limit is used up, nothing where there is none.
+func usedUp(x, limit float64) float64 {
+	if limit > 0 {
+		return x / limit
+	}
+	return 0
 }

@@ -6,12 +6,13 @@ import (
 	"math/rand/v2"
 )
 
-// effort is how much is simulated: replicates with requests of their own, and in each the same requests at every rate.
-type effort struct{ replicates, counted int }
+// effort is how much is simulated: replicates with requests of their own, and in each the same requests at every rate. There
+// are more replicates, up to most, while the standard error is above uncertain.
+type effort struct{ replicates, most, counted int }
 
 var (
-	full  = effort{replicates: 5, counted: 30_000}
-	small = effort{replicates: 3, counted: 10_000}
+	full  = effort{replicates: 5, most: 20, counted: 30_000}
+	small = effort{replicates: 3, most: 3, counted: 10_000}
 )
 
 const (
@@ -19,6 +20,7 @@ const (
 	// ones see an engine in steady state. It is several times what the engines of the grid hold at once.
 	warming   = 3_000
 	precision = 0.004 // of the rate, by bisection
+	uncertain = 0.02  // of the rate
 )
 
 // lengthPair is a request's prompt and output in tokens.
@@ -94,12 +96,18 @@ type truth struct {
 }
 
 func (q *question) truth() truth {
-	rates := make([]float64, q.replicates)
-	for i := range rates {
-		rates[i] = q.replay(i).maxRate(q.meanRate())
+	var rates []float64
+	for {
+		rates = append(rates, q.replay(len(rates)).maxRate(q.meanRate()))
+		if len(rates) < q.replicates {
+			continue
+		}
+		mean, deviation := moments(rates)
+		found := truth{Rate: mean, Error: deviation / math.Sqrt(float64(len(rates)))}
+		if len(rates) >= q.most || found.Error <= uncertain*mean || mean < 0.05*q.meanRate() {
+			return found
+		}
 	}
-	mean, deviation := moments(rates)
-	return truth{Rate: mean, Error: deviation / math.Sqrt(float64(q.replicates))}
 }
 
 func moments(values []float64) (mean, deviation float64) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/collector"
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/planner"
@@ -57,9 +58,13 @@ func queriesOf(c *config.Config) collector.Options {
 
 func policyOf(c *config.Config) planner.Policy {
 	policy := planner.Policy{
+		SaturationAlone: c.Policy.Queueing == config.Off, Memo: &analyzer.Memo{}, Simulations: int(c.Policy.Simulations),
 		DrainWithin: c.Policy.DrainWithin, HoldFor: c.Policy.HoldFor, Startup: c.Policy.Startup, Retention: c.Policy.Retention,
 		MetricsGrace: c.Policy.MetricsGrace, ShrinkMargin: c.Policy.ShrinkMargin, Reaction: c.Policy.Reaction, Settle: c.Policy.Settle,
 		Horizon: c.Policy.Horizon,
+	}
+	if policy.Simulations == 0 { // the policy's zero is its default
+		policy.Simulations = -1
 	}
 	thresholds := &policy.Saturation
 	thresholds.KVThreshold, thresholds.QueueThreshold, thresholds.KVSpare = c.Saturation.KVThreshold, c.Saturation.QueueThreshold, c.Saturation.KVSpare
