@@ -32,29 +32,34 @@ type answered struct {
 	formula  float64 // the rate by the formula
 }
 
-// maxRate asks for the highest rate within the objective. A replica gets a part of the model's requests, and a part of bursts is
-// less of a burst: where each request goes to it with a probability p, an index of dispersion of I becomes 1+p(I-1).
+// maxRate asks for the highest rate within the objective.
 func (k *Memo) maxRate(q queueing.Question, m Model, simulations *int) (a answered, err error) {
-	dispersion := max(1, min(m.Dispersion.Or(1), mostDispersion))
-	q.Dispersion = steps(dispersion, coarseMean)
+	q.Dispersion = m.dispersionOf(q)
+	a.question = q
 	if a.Answer, err = k.formula(q); err != nil {
 		return a, err
 	}
-	if rate := m.Rate.Or(0); rate > a.Rate {
-		if part := steps(1+a.Rate/rate*(dispersion-1), coarseMean); part < q.Dispersion {
-			q.Dispersion = part
-			if a.Answer, err = k.formula(q); err != nil {
-				return a, err
-			}
-		}
-	}
-	a.question, a.formula = q, a.Rate
+	a.formula = a.Rate
 	if a.Doubtful && simulations != nil && *simulations > 0 {
 		*simulations--
 		a.Answer, err = k.sizer.Simulate(q)
 	}
 	return a, err
 }
+
+// dispersionOf returns the index of dispersion of what one replica gets of the model's requests. A part of bursts is less of a
+// burst: where each request goes to it with a probability p, an index of I becomes 1+p(I-1).
+func (m Model) dispersionOf(q queueing.Question) float64 {
+	dispersion, part := max(1, min(m.Dispersion.Or(1), mostDispersion)), 1.0
+	if total := m.Rate.Or(0); total > 0 {
+		prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
+		part = min(1, usefulShare*queueing.MeanRate(q.Replica, prefill, decode, q.Objective.ITL)/total)
+	}
+	return steps(1+part*(dispersion-1), coarseMean)
+}
+
+// usefulShare is about how much of the rate by means a percentile leaves.
+const usefulShare = 0.7
 
 // misses returns the share of requests that miss the objective at a rate, by the formula, which is scaled to agree with the
 // answer where a simulation gave it.

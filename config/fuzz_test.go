@@ -20,6 +20,8 @@ func FuzzFile(f *testing.F) {
 		"accelerators:\n- {name: X, speed: 1e-2, memoryGiB: 0x10}", "grpc: {tls: {allowedClients: [a, 'b: c']}}", "log: {level: WARN, format: json}",
 		"- 1", "{", "a: &a [*a]", "interval: !!binary aGk=", "? {a: b}\n: c", "---\n---\n", "prometheus.url: x", "log: {<<: {level: info}}", "\xff\xfe", "saturation: {kvThreshold: .inf}",
 		"interval: 1h\nmaxPlanAge: 2h\nmodels:\n- model: |\n    a/b\n", "models: [{model: \"a/\\u2028\\x7f\"}]", "accelerators: []",
+		"profiles: [{model: '*M*', accelerator: H100, precision: FP16, tensorParallel: 2, alpha: 6, beta: -0, kvTokens: 0x10, maxSequences: 1e2, origin: 'a: #b'}]",
+		"profileCatalogue: off\nprofiles:\n- model: m\n  accelerator: 'X '\n  alpha: 1_0",
 	} {
 		f.Add(seed)
 	}

@@ -3,7 +3,7 @@ package fleet
 import "time"
 
 // Snapshot is everything that one decision depends on. Each source fills its own tables; rows are joined by the planner.
-// The order of rows carries no meaning; but for loads, a table has one row for each identity. A row that is not there was not
+// The order of rows carries no meaning but in Profiles; but for loads, a table has one row for each identity. A row that is not there was not
 // observed; Missing says why where that is known.
 type Snapshot struct {
 	// Time is the instant of the decision. Time of loads and usages is the instant of their queries, at or before it.

@@ -68,11 +68,13 @@ func (x *index) choices(variants []*variant, d demand, p Policy) []choice {
 }
 
 // profileOf returns what is known of a variant's engine: what its trigger says, else the first row that fits; nil where none does.
+// A replica of several accelerators whose arguments do not say how it splits the model is taken to split it over all of them.
 func (x *index) profileOf(v *variant) *fleet.Profile {
 	if v.Profile.Alpha > 0 {
 		return &fleet.Profile{Cost: v.Profile}
 	}
-	profile, found := x.profiles.Find(v.Model.Name, v.Accelerator, cmp.Or(v.Precision, v.workload.Precision), v.workload.TensorParallel)
+	precision, split := cmp.Or(v.Precision, v.workload.Precision), cmp.Or(v.workload.TensorParallel, v.GPUsPerReplica)
+	profile, found := x.profiles.Find(v.Model.Name, v.Accelerator, precision, split)
 	if !found {
 		return nil
 	}

@@ -43,6 +43,8 @@ func checkRead(t *testing.T, v fleet.Variant, err error) {
 		t.Fatalf("role of %+v", v)
 	case v.Engine != fleet.EngineVLLM && v.Engine != fleet.EngineSGLang:
 		t.Fatalf("engine of %+v", v)
+	case v.Profile != (fleet.EngineCost{}) && v.Profile.Check() != nil:
+		t.Fatalf("a profile %+v: %v", v.Profile, v.Profile.Check())
 	case v.Objective.TTFT < 0 || v.Objective.ITL < 0 || v.Objective.Percentile < 0 || v.Objective.Percentile >= 1:
 		t.Fatalf("objective of %+v", v)
 	case (v.Objective.TTFT > 0 || v.Objective.ITL > 0) && v.Objective.Percentile == 0:
@@ -58,6 +60,8 @@ func FuzzReadMetadata(f *testing.F) {
 	}
 	f.Add("variantCost", "0x1p-2", "modelId")
 	f.Add("ttft", "1e400", "caCert")
+	f.Add("profile", "alpha=0.1, beta=1e-300,gamma=-0", "profileFromEnv")
+	f.Add("profile", "alpha=6,=,alpha", "precision")
 	f.Add("modelID", "\xff\x00", "modelIDFromEnv")
 	f.Fuzz(func(t *testing.T, key, value, secretKey string) {
 		const secret = "s3cr3t-s3cr3t-s3cr3t"

@@ -1,0 +1,85 @@
+package fit
+
+import (
+	"math"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// The parameters that are estimated together.
+const (
+	alpha = iota
+	beta
+	gamma
+	prefill
+	prefillSquared
+	experts    // what saturates as the batch grows, ms
+	lead       // iterations that a request waits before its prompt
+	parameters // how many there are
+)
+
+// expertBatch is the batch at which a request has touched about two thirds of the experts.
+const expertBatch = 32
+
+type vector [parameters]float64
+
+func (v vector) dot(w vector) float64 {
+	sum := 0.0
+	for i := range v {
+		sum += v[i] * w[i]
+	}
+	return sum
+}
+
+// work returns what a prompt's work is made of.
+func work(prompt float64) vector {
+	return vector{prefill: prompt, prefillSquared: prompt * prompt / 1e6}
+}
+
+// iteration returns what the time of an iteration is made of in which n requests decode.
+func iteration(r Row, n float64) vector {
+	v := vector{alpha: 1, beta: n, gamma: n * (r.Prompt + r.Output/2) / 1000, experts: 1 - math.Exp(-n/expertBatch)}
+	perIteration := n / (r.Output - 1)
+	for i, x := range work(r.Prompt) {
+		v[i] += perIteration * x
+	}
+	return v
+}
+
+// first returns what the time to the first token is made of, where an iteration takes time ms and wave of the clients' prompts go
+// before.
+func first(r Row, time, wave float64) vector {
+	v := vector{lead: time}
+	for i, x := range work(r.Prompt) {
+		v[i] += (1 + wave*r.Concurrency) * x
+	}
+	return v
+}
+
+// form is T(n) and F with figures.
+type form struct {
+	x    vector
+	wave float64 // by how much of a prompt's work each client delays the first token of the others
+}
+
+// predict returns the TTFT and the TPOT of a row from what it was measured at alone. The batch in decode is the root of Little's
+// law: what stays in decode is a concave function of the batch, above it at zero and below it at the concurrency.
+func (f form) predict(r Row) (ttft, tpot float64) {
+	low, high := 0.0, r.Concurrency
+	for range 60 {
+		n := (low + high) / 2
+		r.TPOT = f.x.dot(iteration(r, n))
+		r.TTFT = f.x.dot(first(r, r.TPOT, f.wave))
+		if r.batch() > n {
+			low = n
+		} else {
+			high = n
+		}
+	}
+	return r.TTFT, r.TPOT
+}
+
+// cost returns the part that fleet knows.
+func (f form) cost() fleet.EngineCost {
+	return fleet.EngineCost{Alpha: f.x[alpha], Beta: f.x[beta], Gamma: f.x[gamma], Prefill: f.x[prefill], PrefillSquared: f.x[prefillSquared]}
+}

@@ -1,0 +1,39 @@
+package fit
+
+import "cmp"
+
+// compareRows orders rows by what they were measured at, then by figures.
+func compareRows(a, b Row) int {
+	return cmp.Or(
+		cmp.Compare(a.Prompt, b.Prompt), cmp.Compare(a.Output, b.Output), cmp.Compare(a.Concurrency, b.Concurrency),
+		cmp.Compare(a.TPOT, b.TPOT), cmp.Compare(a.TTFT, b.TTFT), cmp.Compare(a.Line, b.Line),
+	)
+}
+
+// leftOut fits each half of sorted rows and tests it on the other; nil where the rows are too few. Every second cell belongs to
+// one half, and all rows of a cell to the same.
+func leftOut(sorted []Row, saturating bool) *LeftOut {
+	var halves [2][]Row
+	cells := 0
+	for i, r := range sorted {
+		if i == 0 || r.cell() != sorted[i-1].cell() {
+			cells++
+		}
+		halves[cells%2] = append(halves[cells%2], r)
+	}
+	if cells < cellsForHalves {
+		return nil
+	}
+	var sum LeftOut
+	for i, seen := range halves {
+		f := estimate(seen, true)
+		if !saturating {
+			f = straight(seen, f)
+		}
+		unseen := halves[1-i]
+		ttft, tpot := deviations(unseen, f)
+		sum.TTFT += ttft.Mean * float64(len(unseen)) / float64(len(sorted))
+		sum.TPOT += tpot.Mean * float64(len(unseen)) / float64(len(sorted))
+	}
+	return &sum
+}

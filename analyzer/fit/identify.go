@@ -1,0 +1,168 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Warning is about a parameter that the rows do not show.
+type Warning struct {
+	Parameter string `json:"parameter"` // as the configuration names it
+	Problem   string `json:"problem"`
+	Remedy    string `json:"remedy"` // which rows to measure
+}
+
+func (w Warning) String() string { return fmt.Sprintf("%s: %s; %s", w.Parameter, w.Problem, w.Remedy) }
+
+// figure is how messages speak of a parameter.
+type figure struct {
+	name   string
+	remedy string
+}
+
+// figures are those of fleet.EngineCost, in the order of the parameters.
+func figures() [experts]figure {
+	return [experts]figure{
+		alpha:          {"alpha", "measure at concurrency 1 to 4 too"},
+		beta:           {"beta", "measure the same lengths at several concurrencies, from 4 to 128 and more, with prompts of about 100 tokens among them"},
+		gamma:          {"gamma", "measure long prompts, 8,000 tokens and more, with outputs of 1,000 and more at concurrency 32 and more"},
+		prefill:        {"prefill", "measure short outputs, of about 100 tokens, at concurrency 32 and more"},
+		prefillSquared: {"prefillSquared", "measure prompts of three lengths, such as 128, 1,024 and 8,192, with outputs of about 100 tokens"},
+	}
+}
+
+// How sure a parameter has to be: what its standard error is worth as a share of the TPOT.
+const (
+	unsureShare  = 0.10 // in the rows; above it they do not show a parameter
+	pinnedShare  = 0.03 // in the rows; above it a parameter that came out as the least may well be more
+	distantShare = 0.25 // in the distant row; above it the rows are too short to show a parameter
+	leastScatter = 0.02 // relative; benchmarks do not repeat better than that
+)
+
+// distant is a workload that most engines meet some day.
+func distant() Row { return Row{Concurrency: 64, Prompt: 8192, Output: 256} }
+
+// warnings names the parameters that rows do not show, those that came out as the least for want of rows among them.
+func warnings(rows []Row, f form) []Warning {
+	problem := system(rows, f.wave, false)
+	doubts := problem.uncertainty(f)
+	far := distant()
+	far.TTFT, far.TPOT = f.predict(far)
+	worth := iteration(far, far.batch())
+	var found []Warning
+	for i, figure := range figures() {
+		w := Warning{Parameter: figure.name, Remedy: remedy(i, doubts[i].partner)}
+		lowest := fleet.CostFigures()[i].Lowest
+		beyond := doubts[i].deviation * worth[i] / far.TPOT
+		switch {
+		case doubts[i].share > unsureShare:
+			w.Problem = "the rows do not tell it from " + nameOf(doubts[i].partner) + alike(rows, i)
+		case f.x[i] <= lowest && doubts[i].share > pinnedShare:
+			w.Problem = fmt.Sprintf("it came out as %v, the least, and the rows do not show that it is%s", lowest, alike(rows, i))
+		case beyond > distantShare:
+			w.Problem = fmt.Sprintf("the lengths in the rows are too short to show it: for prompts of %v tokens it leaves %.0f %% of TPOT open", far.Prompt, 100*beyond)
+		default:
+			continue
+		}
+		found = append(found, w)
+	}
+	return found
+}
+
+// remedy says which rows would show a parameter beside the one that it is hardest to tell from.
+func remedy(parameter, partner int) string {
+	if parameter == prefill && partner == prefillSquared {
+		parameter = partner
+	}
+	return figures()[parameter].remedy
+}
+
+func nameOf(parameter int) string {
+	if parameter < experts {
+		return figures()[parameter].name
+	}
+	return "the benchmark's waiting"
+}
+
+// alike says what is the same in all rows and hides a parameter thereby.
+func alike(rows []Row, parameter int) string {
+	same := func(of func(Row) float64) bool {
+		for _, r := range rows {
+			if of(r) != of(rows[0]) {
+				return false
+			}
+		}
+		return true
+	}
+	prompts := same(func(r Row) float64 { return r.Prompt })
+	outputs := same(func(r Row) float64 { return r.Output })
+	switch {
+	case len(rows) == 1:
+		return ", since there is one row only"
+	case parameter <= beta && same(func(r Row) float64 { return r.Concurrency }):
+		return fmt.Sprintf(", since all have concurrency %v", rows[0].Concurrency)
+	case parameter != alpha && prompts && outputs:
+		return fmt.Sprintf(", since all have isl %v and osl %v", rows[0].Prompt, rows[0].Output)
+	case parameter != alpha && prompts:
+		return fmt.Sprintf(", since all have isl %v", rows[0].Prompt)
+	}
+	return ""
+}
+
+// doubt is how little rows say of a parameter.
+type doubt struct {
+	deviation float64 // its standard error
+	share     float64 // what that is worth in the rows, as a share of their times
+	partner   int     // the parameter that it is hardest to tell from
+}
+
+// uncertainty returns the doubts about the parameters of fleet.EngineCost.
+func (e *equations) uncertainty(f form) [experts]doubt {
+	used := []int{alpha, beta, gamma, prefill, prefillSquared, lead} // a parameter of fleet.EngineCost stands at its own number
+	norms := e.norms()
+	correlation := mat.NewSymDense(len(used), nil)
+	for a, i := range used {
+		for b := a; b < len(used); b++ {
+			sum := 0.0
+			for _, line := range e.lines {
+				sum += line[i] / norms[i] * line[used[b]] / norms[used[b]]
+			}
+			correlation.SetSym(a, b, sum)
+		}
+		correlation.SetSym(a, a, correlation.At(a, a)+1e-9) // columns that are one are far apart by this, but not infinitely
+	}
+	var doubts [experts]doubt
+	var factor mat.Cholesky
+	var inverse mat.SymDense
+	if !factor.Factorize(correlation) || factor.InverseTo(&inverse) != nil && math.IsInf(factor.Cond(), 1) {
+		for i := range doubts {
+			doubts[i] = doubt{deviation: math.Inf(1), share: math.Inf(1), partner: lead}
+		}
+		return doubts
+	}
+	scatter := e.scatter(f)
+	for i := range doubts {
+		doubts[i].deviation = scatter * math.Sqrt(inverse.At(i, i)) / norms[i]
+		doubts[i].share = scatter * math.Sqrt(inverse.At(i, i)/float64(len(e.lines)/2))
+		closest := 0.0
+		for b, j := range used {
+			if partial := math.Abs(inverse.At(i, b)) / math.Sqrt(inverse.At(i, i)*inverse.At(b, b)); b != i && partial > closest {
+				closest, doubts[i].partner = partial, j
+			}
+		}
+	}
+	return doubts
+}
+
+// scatter is the standard deviation of the relative errors of the TPOT, by the lines that are theirs: every second.
+func (e *equations) scatter(f form) float64 {
+	sum := 0.0
+	for i := 0; i < len(e.lines); i += 2 {
+		sum += square(f.x.dot(e.lines[i]) - e.right[i])
+	}
+	return max(leastScatter, math.Sqrt(sum/max(1, float64(len(e.lines)/2-5))))
+}

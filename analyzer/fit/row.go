@@ -1,0 +1,70 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+)
+
+// Row is one measurement in closed loop.
+type Row struct {
+	// Line is where the row stands in its file; 0 where it comes from none.
+	Line int `json:"line,omitzero"`
+	// Concurrency is how many clients there are; each has one request under way at all times. >= 1.
+	Concurrency float64 `json:"concurrency"`
+	Prompt      float64 `json:"isl"` // tokens, mean; >= 1
+	Output      float64 `json:"osl"` // tokens, mean; >= 2, since the time between tokens needs two
+	TTFT        float64 `json:"ttftMs"`
+	TPOT        float64 `json:"tpotMs"` // mean time per output token after the first
+}
+
+// Bounds of a row. A time per token outside them is one in another unit.
+const (
+	mostConcurrency = 1e6
+	mostTokens      = 1e7
+	leastTPOT       = 0.05   // ms
+	mostTPOT        = 10_000 // ms
+	leastTTFT       = 1e-3   // ms
+	mostTTFT        = 1e8    // ms
+)
+
+// faults returns everything that is wrong with a row.
+func (r Row) faults() []error {
+	var faults []error
+	within := func(name string, x, least, most float64, remedy string) {
+		if math.IsNaN(x) || x < least || x > most {
+			faults = append(faults, fmt.Errorf("%s %v is not from %v to %v; %s", name, x, least, most, remedy))
+		}
+	}
+	within("concurrency", r.Concurrency, 1, mostConcurrency, "give the number of requests that are under way at once")
+	within("isl", r.Prompt, 1, mostTokens, "give the prompt's tokens")
+	within("osl", r.Output, 2, mostTokens, "give the output's tokens; the time between tokens needs two")
+	within("TTFT in milliseconds", r.TTFT, leastTTFT, mostTTFT, "the name of the column tells the unit: ttft_ms, ttft_s, and ttft for seconds")
+	within("TPOT in milliseconds", r.TPOT, leastTPOT, mostTPOT, "the name of the column tells the unit: tpot_ms, tpot_s, and tpot for seconds")
+	return faults
+}
+
+// decoding is how long a request decodes, in ms.
+func (r Row) decoding() float64 { return (r.Output - 1) * r.TPOT }
+
+// batch is how many requests decode, on average, by Little's law.
+func (r Row) batch() float64 { return r.Concurrency * r.decoding() / (r.TTFT + r.decoding()) }
+
+// cell is what a row was measured at.
+type cell struct{ prompt, output, concurrency float64 }
+
+func (r Row) cell() cell { return cell{r.Prompt, r.Output, r.Concurrency} }
+
+// distinct returns the rows without those whose figures repeat an earlier one's: the same measurement twice.
+func distinct(rows []Row) []Row {
+	seen := make(map[Row]bool, len(rows))
+	var kept []Row
+	for _, r := range rows {
+		figures := r
+		figures.Line = 0
+		if !seen[figures] {
+			seen[figures] = true
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
