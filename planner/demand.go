@@ -189,7 +189,8 @@ func (m *model) describe(d *demand) {
 func (m *model) measure(d *demand, p Policy) {
 	inFlight := d.running + d.backlog
 	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakInFlight })
-	highest := (1 + p.ShrinkMargin) * max(inFlight, peak*m.fraction(runningOf))
+	margin := 1 + m.margin(p)
+	highest := margin * max(inFlight, peak*m.fraction(runningOf))
 	if d.inFlight = highest; highest > 0 {
 		d.latest, d.steady, d.highest = inFlight/highest, d.running/highest, 1
 	}
@@ -202,7 +203,7 @@ func (m *model) measure(d *demand, p Policy) {
 	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
 	peak *= m.fraction(rateOf)
 	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	highest = (1 + p.ShrinkMargin) * max(arrivals, peak, gatewayPeak)
+	highest = margin * max(arrivals, peak, gatewayPeak)
 	reference := max(latest, highest)
 	if reference <= 0 {
 		return

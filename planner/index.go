@@ -71,12 +71,13 @@ type variant struct {
 	bounds   string         // what narrows its range besides the definition, as the end of a sentence
 	replicas []*fleet.Usage // what ready replicas report
 	standing fleet.Standing
-	now      int  // replicas asked for
-	ready    int  // ready and not on their way out
-	coming   int  // not ready yet, and not overdue
-	overdue  int  // not ready, past the time that this target usually needs
-	sterile  bool // further replicas would not start either
-	young    int  // replicas that were made so recently that the demand they were made for may be in the window still
+	profile  *fleet.Profile // what is known of its engine beforehand; nil where nothing is
+	now      int            // replicas asked for
+	ready    int            // ready and not on their way out
+	coming   int            // not ready yet, and not overdue
+	overdue  int            // not ready, past the time that this target usually needs
+	sterile  bool           // further replicas would not start either
+	young    int            // replicas that were made so recently that the demand they were made for may be in the window still
 	reports  reports
 }
 
@@ -189,7 +190,7 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 			if row.Stale != "" { // KEDA may have followed a number that stands
 				v.workload.Replicas = max(row.Replicas, x.standing[v.ID].Replicas)
 			}
-			v.standing = x.standing[v.ID]
+			v.standing, v.profile = x.standing[v.ID], x.profileOf(v)
 			if v.Advisory { // whoever scales it today is no foreign hand
 				v.workload.ForeignAutoscaler = ""
 			}

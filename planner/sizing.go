@@ -13,6 +13,7 @@ import (
 type sizing struct {
 	model   *model
 	demand  demand
+	margin  float64  // of a scale-down
 	choices []choice // the variants that can be decided
 	need    need
 }
@@ -38,7 +39,7 @@ func newSizing(x *index, m *model, d demand, p Policy) (*sizing, []fleet.Decisio
 		why := *reason(fleet.CodeWorkloadUnknown, "%s was not found; check scaleTargetRef, and that the workload exists", v.Target)
 		held = append(held, x.hold(v, why))
 	}
-	z := &sizing{model: m, demand: d, choices: x.choices(seen, d, p)}
+	z := &sizing{model: m, demand: d, margin: m.margin(p), choices: x.choices(seen, d, p)}
 	z.need = z.work()
 	return z, held
 }
@@ -53,7 +54,7 @@ func (x *index) choices(variants []*variant, d demand, p Policy) []choice {
 		m.Variants = append(m.Variants, analyzer.Variant{
 			ID: v.ID, Replicas: v.replicas, Speed: x.accelerators[v.Accelerator].Speed * float64(max(1, v.GPUsPerReplica)),
 			KVTokens: v.workload.KVTokens, MaxSequences: v.workload.MaxSequences, BatchedTokens: v.workload.BatchedTokens,
-			Role: v.Role, Objective: v.Objective, Profile: x.profileOf(v),
+			Role: v.Role, Objective: v.Objective, Profile: v.profile,
 		})
 	}
 	choices := make([]choice, len(variants))
@@ -79,6 +80,16 @@ func (x *index) profileOf(v *variant) *fleet.Profile {
 		return nil
 	}
 	return &profile
+}
+
+// margin returns by how much what is left after a scale-down exceeds the highest demand: half of the policy's where all that may
+// run is sized for a percentile, which keeps a distance of its own.
+func (m *model) margin(p Policy) float64 {
+	sized := func(v *variant) bool { return v.profile != nil && (v.Objective.TTFT > 0 || v.Objective.ITL > 0) }
+	if p.SaturationAlone || slices.ContainsFunc(m.variants, func(v *variant) bool { return !sized(v) }) {
+		return p.ShrinkMargin
+	}
+	return p.ShrinkMargin / 2
 }
 
 // asleep reports whether no replica of the model is asked for.

@@ -26,7 +26,7 @@ func solve(sizings []*sizing, p Policy) [][]outcome {
 	var latest, safe solver.Problem
 	for _, z := range sizings {
 		z.ask(&latest, z.need.latest, anything)
-		z.ask(&safe, max(z.need.wanted, z.demand.highest)*(1+p.ShrinkMargin), anything)
+		z.ask(&safe, max(z.need.wanted, z.demand.highest)*(1+z.margin), anything)
 	}
 	most, safely := decide(latest, p), decide(safe, p)
 	var wanted, without solver.Problem
