@@ -58,7 +58,7 @@ cluster: cluster-build ## Leave such a cluster up until Ctrl-C, and say how to r
 
 .PHONY: grid
 grid: ## Hold the sizing of a replica against simulated engines (minutes); ARGS=-update rewrites docs/sizing-grid.md
-	go test -count=1 -timeout 60m -v -run 'Grid|Truth|StupidTwin' ./analyzer/queueing -grid $(ARGS)
+	go test -count=1 -timeout 60m -v -run 'TestSizingHolds|TestTruth|TestReplayIsItsStupidTwin' ./analyzer/queueing -grid $(ARGS)
 
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (default: all)

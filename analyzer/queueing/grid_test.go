@@ -31,8 +31,8 @@ func TestSizingHoldsOnPartOfTheGrid(t *testing.T) {
 		t.Fatalf("%d cells", len(cells))
 	}
 	for _, v := range judged(cells, map[string]truth{}) {
-		t.Logf("%s: truth %.3f ± %.3f, formula %+.0f %%, hybrid %+.0f %%, attained %.1f %%", v.name, v.Rate, v.Error,
-			100*v.off(v.formula.Rate), 100*v.off(v.hybrid.Rate), 100*v.attained)
+		t.Logf("%s: truth %.3f ± %.3f, formula %s, hybrid %s, attained %.1f %%", v.name, v.Rate, v.Error,
+			v.told(v.formula.Rate), v.told(v.hybrid.Rate), 100*v.attained)
 		for _, fault := range v.faults() {
 			t.Errorf("%s: %s", v.name, fault)
 		}

@@ -14,7 +14,7 @@ type verdict struct {
 	meanRate float64
 
 	formula, hybrid   queueing.Answer // hybrid: the simulation's answer where the formula's is doubtful
-	simulation        queueing.Answer // the simulation's answer everywhere
+	simulation        queueing.Answer // the simulation's answer everywhere; not on the small part
 	buckets, bucketed queueing.Answer // formula and hybrid from histograms with vLLM's bounds
 
 	attained     float64 // share of requests within both limits at the hybrid's rate
@@ -95,14 +95,16 @@ func (c *cell) asked(mix *queueing.Mix) queueing.Question {
 func judge(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *verdict {
 	v := &verdict{cell: c, truth: known, meanRate: c.meanRate()}
 	v.formula = must(sizer.MaxRate(c.asked(mix.sampled)))
-	v.simulation = must(sizer.Simulate(c.asked(mix.sampled)))
 	v.buckets = must(sizer.MaxRate(c.asked(mix.bucketed)))
 	v.hybrid, v.bucketed = v.formula, v.buckets
 	if v.formula.Doubtful {
-		v.hybrid = v.simulation
+		v.hybrid = must(sizer.Simulate(c.asked(mix.sampled)))
 	}
 	if v.buckets.Doubtful {
 		v.bucketed = must(sizer.Simulate(c.asked(mix.bucketed)))
+	}
+	if c.effort == full {
+		v.simulation = must(sizer.Simulate(c.asked(mix.sampled))) // kept where it was asked for already
 	}
 	if v.usable() {
 		v.attained = c.attainment(v.hybrid.Rate, c.replicates)

@@ -12,7 +12,7 @@ type effort struct{ replicates, most, counted int }
 
 var (
 	full  = effort{replicates: 5, most: 20, counted: 30_000}
-	small = effort{replicates: 3, most: 3, counted: 10_000}
+	small = effort{replicates: 3, most: 3, counted: 8_000}
 )
 
 const (
@@ -79,14 +79,22 @@ func (q *question) replay(replicate int) *replay {
 	return newReplay(q.engine, q.promise, requests, warming, warming+q.counted)
 }
 
-// meanRate is λ_mean: where an iteration of the mean batch takes as long as the limit on TPOT.
+// meanRate is λ_mean: where an iteration of the mean batch takes as long as the limit on TPOT, or where the mean batch fills
+// the sequences or the KV cache.
 func (q *question) meanRate() float64 {
-	var work float64
+	n := float64(len(q.mix))
+	var work, outputs, held float64
 	for _, l := range q.mix {
 		computed := l.prompt * (1 - q.hits)
-		work += computed*(q.b+q.c*(2*q.hits*l.prompt+computed)) + l.output*(q.beta+q.gamma*(l.prompt+l.output/2))
+		work += (computed*(q.b+q.c*(2*q.hits*l.prompt+computed)) + l.output*(q.beta+q.gamma*(l.prompt+l.output/2))) / n
+		outputs += l.output / n
+		held += l.output * (l.prompt + l.output) / n
 	}
-	return (1 - q.alpha/q.tpot) / (work / float64(len(q.mix)))
+	batch := float64(q.sequences)
+	if q.kv > 0 {
+		batch = min(batch, q.kv*outputs/held)
+	}
+	return min((1-q.alpha/q.tpot)/work, batch/(outputs*q.alpha+batch*work))
 }
 
 // truth is the highest rate that keeps the promise.

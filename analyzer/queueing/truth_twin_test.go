@@ -3,6 +3,7 @@ package queueing_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -27,7 +28,7 @@ func twin(e engine, requests []request, rate float64) []*twinRequest {
 		for len(coming) > 0 && coming[0].arrival <= now {
 			waiting, coming = append(waiting, coming[0]), coming[1:]
 		}
-		for len(waiting) > 0 && twinAdmits(e, append(prefilling[:len(prefilling):len(prefilling)], decoding...), waiting[0]) {
+		for len(waiting) > 0 && twinAdmits(e, slices.Concat(prefilling, decoding), waiting[0]) {
 			waiting[0].computed = e.hits * waiting[0].prompt
 			prefilling, waiting = append(prefilling, waiting[0]), waiting[1:]
 		}
