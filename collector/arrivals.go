@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// minStretches is the least number of stretches of time in which arrivals are counted.
+	// minStretches is the least number of stretches of time that are asked for.
 	minStretches = 40
-	// minArrivals is how many requests it takes to say something of how they come.
-	minArrivals = 10
-	// minDifferences is how many differences between stretches it takes, and jumps how many of them are left out.
-	minDifferences = 10
-	jumps          = 2
+	// minArrivals is how many requests, and minDifferences how many differences between stretches it takes to say something of
+	// how requests come. The largest differences, jumps of them, are left out.
+	minArrivals    = 10
+	minDifferences = 12
+	jumps          = 3
 )
 
 // stretchStep returns the distance between two stretches: the least in which there is always another scrape, as the latest
@@ -29,7 +29,7 @@ func (o Options) stretchStep() time.Duration {
 	return max(least, o.step(o.PeakWindow))
 }
 
-// stretches returns how many stretches are asked for.
+// stretches returns in how many stretches arrivals are counted.
 func (o Options) stretches() int { return max(minStretches, int(o.PeakWindow/o.stretchStep())) }
 
 // arrivalsQuery asks how many requests came from one scrape to the next. A stretch of time is the distance of two scrapes, by
@@ -80,7 +80,7 @@ func (t *tables) dispersion(about *facts, from sourceOfArrivals) fleet.Reading {
 			requests, perSecond = requests+counts[i], perSecond+rate
 		}
 	}
-	if requests < minArrivals {
+	if perSecond == 0 {
 		return fleet.Reading{}
 	}
 	stretch := requests / perSecond // seconds
@@ -116,7 +116,8 @@ func (t *tables) stream(about *facts, p part) []float64 {
 //
 // The variance is that of second differences (a-2b+c, whose variance is six times that of a number), which are blind to a steady
 // rise or fall; deviations from the mean would take ten minutes of one for bursts. The largest of their squares are left
-// out, so that a jump to another rate is no burst either; the others are compared with what they would be of normal numbers.
+// out, so that a jump to another rate, which touches three, is no burst either; the others are compared with what they would be of
+// normal numbers. Of 14 stretches that is a third too much, of 40 a twentieth: neighbors are not independent.
 func indexOfDispersion(arrivals []float64) (float64, bool) {
 	total, known := 0.0, 0
 	var squares []float64

@@ -138,10 +138,13 @@ func newRecording(b *testing.B, models int) *recording {
 	require.Empty(b, c.Collect(b.Context(), at(w.last)).Missing)
 	for query, body := range bodies {
 		var small struct {
-			Data struct{ Result []json.RawMessage }
+			Data struct {
+				ResultType string
+				Result     []json.RawMessage
+			}
 		}
 		require.NoError(b, json.Unmarshal(body, &small))
-		answer := multiply(b, models, small.Data.Result)
+		answer := multiply(b, models, small.Data.ResultType, small.Data.Result)
 		r.answers[query] = answer
 		r.plain += len(answer.plain)
 		r.rows += len(small.Data.Result) * models
@@ -150,11 +153,11 @@ func newRecording(b *testing.B, models int) *recording {
 }
 
 // multiply returns the answer that has the rows of one model and its pods once for every model.
-func multiply(b *testing.B, models int, rows []json.RawMessage) recorded {
+func multiply(b *testing.B, models int, kind string, rows []json.RawMessage) recorded {
 	var plain, compressed bytes.Buffer
 	zip := gzip.NewWriter(&compressed)
 	both := io.MultiWriter(&plain, zip)
-	fmt.Fprint(both, `{"status":"success","data":{"resultType":"vector","result":[`)
+	fmt.Fprintf(both, `{"status":"success","data":{"resultType":%q,"result":[`, kind)
 	random, separator := rand.New(rand.NewPCG(1, 2)), ""
 	for i := range models {
 		rename := strings.NewReplacer(llama, fmt.Sprintf("%s-%04d", llama, i), `"pod-`, fmt.Sprintf(`"llama-%04d-pod-`, i))
@@ -185,7 +188,12 @@ func (r *recording) decode(b *testing.B) time.Duration {
 	for query := range r.answers {
 		value, _, _, err := prometheus.Query(b.Context(), query, at(r.last))
 		require.NoError(b, err)
-		rows += len(value.(model.Vector))
+		switch answer := value.(type) {
+		case model.Vector:
+			rows += len(answer)
+		case model.Matrix:
+			rows += len(answer)
+		}
 	}
 	took := time.Since(begun)
 	require.Equal(b, r.rows, rows)
