@@ -25,9 +25,12 @@ type latency struct {
 	note       string
 	infeasible bool
 	remedy     string
+	doubtful   bool
 	// misses is the share of requests that miss the objective at a rate, of which allowed may; nil where that is not known.
 	misses  func(rate float64) float64
 	allowed float64
+	// iteration is what an iteration takes without work, and work what a request adds to iterations on average, seconds.
+	iteration, work float64
 }
 
 // bound returns the latency as one of the limits of a replica.
@@ -99,12 +102,14 @@ func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 	}
 	l.rate, l.limit = answer.Rate, Limit(answer.Binding)
 	l.infeasible, l.remedy = answer.Infeasible, answer.Remedy
+	prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
+	l.iteration, l.work = q.Replica.Iteration, prefill+decode
 	l.allowed, l.misses = 1-q.Objective.Percentile, func(rate float64) float64 { return o.Memo.misses(answer, rate) }
 	switch {
 	case answer.Simulated:
 		l.note = joined(l.note, "simulated")
 	case answer.Doubtful:
-		l.note = joined(l.note, "a careful guess")
+		l.note, l.doubtful = joined(l.note, "a careful guess"), true
 	}
 	return l
 }

@@ -17,6 +17,7 @@ type Memo struct {
 	mutex   sync.Mutex
 	mixes   map[string]*queueing.Mix
 	answers map[queueing.Question]queueing.Answer // by formula
+	curves  map[queueing.Question]curve
 }
 
 // What bounds the memory of a memo: a mix takes some kilobytes, an answer some hundred bytes.
@@ -48,30 +49,68 @@ func (k *Memo) maxRate(q queueing.Question, m Model, simulations *int) (a answer
 }
 
 // dispersionOf returns the index of dispersion of what one replica gets of the model's requests. A part of bursts is less of a
-// burst: where each request goes to it with a probability p, an index of I becomes 1+p(I-1).
+// burst: where each request goes to it with a probability p, an index of I becomes 1+p(I-1). A reading strays by a third: it is
+// taken for what it is at least, and in coarse steps, so that its noise does not move the plan.
 func (m Model) dispersionOf(q queueing.Question) float64 {
-	dispersion, part := max(1, min(m.Dispersion.Or(1), mostDispersion)), 1.0
+	dispersion, part := max(1, min(m.Dispersion.Or(1)/dispersionStrays, mostDispersion)), 1.0
 	if total := m.Rate.Or(0); total > 0 {
 		prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
 		part = min(1, usefulShare*queueing.MeanRate(q.Replica, prefill, decode, q.Objective.ITL)/total)
 	}
-	return steps(1+part*(dispersion-1), coarseMean)
+	return steps(1+part*(dispersion-1), coarseDispersion)
 }
 
-// usefulShare is about how much of the rate by means a percentile leaves.
-const usefulShare = 0.7
+const (
+	// usefulShare is about how much of the rate by means a percentile leaves.
+	usefulShare = 0.7
+	// dispersionStrays is by how much a reading of the index of dispersion strays, one standard deviation.
+	dispersionStrays = 1.35
+	// coarseDispersion is how many steps a factor of two has.
+	coarseDispersion = 2
+)
 
-// misses returns the share of requests that miss the objective at a rate, by the formula, which is scaled to agree with the
-// answer where a simulation gave it.
+// misses returns the share of requests that miss the objective at a rate. It is read off a curve over the highest rate, which
+// holds for the answer of a simulation too.
 func (k *Memo) misses(a answered, rate float64) float64 {
-	if a.Rate > 0 {
-		rate *= a.formula / a.Rate
-	}
-	violation, err := k.sizer.Violation(a.question, rate)
-	if err != nil {
+	if !(a.Rate > 0) {
 		return 1
 	}
-	return violation.Either
+	c := k.curve(a)
+	x := rate / a.Rate
+	for i := 1; i < len(c); i++ {
+		if x <= curveAt[i] {
+			return c[i-1] + (c[i]-c[i-1])*(x-curveAt[i-1])/(curveAt[i]-curveAt[i-1])
+		}
+	}
+	return 1
+}
+
+// curve is the share of requests that miss, at parts of the highest rate. It never falls.
+type curve [len(curveAt)]float64
+
+// curveAt are the parts of the highest rate at which a curve is worked out; beyond the last, all requests are taken to miss.
+var curveAt = [...]float64{0, 0.6, 0.8, 0.9, 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2}
+
+func (k *Memo) curve(a answered) curve {
+	k.mutex.Lock()
+	c, kept := k.curves[a.question]
+	k.mutex.Unlock()
+	if kept {
+		return c
+	}
+	for i := 1; i < len(c); i++ {
+		violation, err := k.sizer.Violation(a.question, curveAt[i]*a.formula)
+		if c[i] = max(c[i-1], violation.Either); err != nil {
+			c[i] = 1
+		}
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.curves == nil || len(k.curves) >= maxAnswers {
+		k.curves = make(map[queueing.Question]curve)
+	}
+	k.curves[a.question] = c
+	return c
 }
 
 // formula answers by the formula.

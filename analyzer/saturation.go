@@ -73,7 +73,7 @@ func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 			a.capacities[i] = a.fromReplicas(i)
 		}
 	}
-	a.spread()
+	mix, shared := a.spread()
 	for range 2 { // what is known by arguments only is a reference for the others in turn
 		reference := a.bestKnown()
 		for i := range m.Variants {
@@ -81,6 +81,9 @@ func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 				a.capacities[i] = elsewhere
 			}
 		}
+	}
+	if shared {
+		a.newcomers(mix)
 	}
 	for i, v := range m.Variants {
 		a.finish(i)
@@ -106,12 +109,12 @@ type analysis struct {
 // finish says of a capacity what else was found.
 func (a *analysis) finish(i int) {
 	c, l := &a.capacities[i], a.latencies[i]
-	c.Infeasible, c.Remedy = l.infeasible, l.remedy
+	c.Infeasible, c.Remedy, c.Doubtful = l.infeasible, l.remedy, l.doubtful
 	if a.totals[i].infeasible(a.Variants[i]) && !l.known {
 		c.Infeasible, c.Remedy = true, "a nearly empty replica is slower; raise it, or take another accelerator"
 	}
 	if c.Basis == l.basis || c.Basis == BasisObserved && l.note != "" && !l.known {
-		c.Note = l.note
+		c.Note = joined(l.note, c.Note)
 	}
 }
 

@@ -1,85 +1,192 @@
 package analyzer
 
-import "math"
+import (
+	"math"
+
+	"github.com/wva-project/wva/fleet"
+)
 
 const (
 	// unspread is the use of the fullest variant from which on it tells how load is spread: at a light load, chance does.
 	unspread = 0.5
 	// held is the part of what a variant could carry below which the spread of the load is what binds it.
 	held = 0.8
+	// mostGrowth is by how much more than the fullest variant allows the load may grow where others make up for its misses.
+	mostGrowth = 3.0
 )
 
-// spread lowers the capacity of variants that get less of the load than they could carry. Capacities add up only where load
-// is spread by capacity; where it is not, the load can grow until the variant that fills up first ends it for all.
-func (a *analysis) spread() {
+// spread makes capacities those of replicas that share load as it is spread now. Capacities add up only where load is spread by
+// capacity; where it is not, it can grow until the variant that fills up first ends it for all, or until as many of the
+// model's requests miss their objective as may. It returns the mix, where there is load that tells how it is spread.
+func (a *analysis) spread() (mix sharing, shared bool) {
 	demand, known := a.Rate.Known()
 	if !known || demand <= 0 {
-		return
+		return mix, false
 	}
-	var loaded []int
+	mix.analysis = a
 	fullest := 0.0
 	for i, o := range a.totals {
 		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() {
-			loaded = append(loaded, i)
+			mix.members = append(mix.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate})
 			fullest = max(fullest, o.each.mean.rate/(share*demand))
 		}
 	}
-	if fullest < unspread || len(loaded) < 2 {
-		return
+	if fullest < unspread || len(mix.members) == 0 {
+		return mix, false
 	}
-	growth := a.growth(loaded, 1/fullest)
-	for _, i := range loaded {
-		c, reached := &a.capacities[i], growth*a.totals[i].each.mean.rate
-		own := c.Share.Value * demand
-		switch {
-		case math.Abs(reached-own) <= tiny*own:
-			continue
-		case reached < held*own:
-			c.Binding = LimitRouting
-		case reached > own:
-			c.Note = joined(c.Note, "what misses the objective here is within what all variants together may miss")
+	mix.grow(1 / fullest)
+	if len(mix.members) > 1 {
+		for k, gain := range mix.gains() {
+			a.lower(mix.members[k], gain, mix.growth)
 		}
-		c.Share.Value = reached / demand
+	}
+	return mix, true
+}
+
+// lower sets the capacity of a variant that shares load to what one more of its replicas gains.
+func (a *analysis) lower(m member, gain, growth float64) {
+	c, demand := &a.capacities[m.variant], a.Rate.Value
+	own := c.Share.Value * demand
+	switch {
+	case math.Abs(gain-own) <= tiny*own:
+		return
+	case gain < held*growth*m.rate:
+		c.Note = joined(c.Note, "it gets more requests than it should, and more of it would get more of them")
+	case gain < held*own:
+		c.Binding = LimitRouting
+	}
+	c.Share.Value = gain / demand
+}
+
+// newcomers sets the capacity of variants that would begin to share load to what that gains.
+func (a *analysis) newcomers(mix sharing) {
+	for i, l := range a.latencies {
+		if !l.known || a.totals[i].replicas > 0 {
+			continue
+		}
+		rate, known := mix.attracted(i)
+		if !known {
+			continue
+		}
+		gain, own := mix.gain(member{variant: i, rate: rate}), l.rate
+		if gain < held*own {
+			a.capacities[i] = Capacity{
+				Share: fleet.Observed(max(gain, leastRate) / a.Rate.Value), Binding: LimitRouting, Basis: l.basis, Load: a.capacities[i].Load,
+				Note: "it would get more requests than it should beside the others",
+			}
+		}
 	}
 }
 
-// growth returns by how much the load may grow, as it is spread now, until as many requests of the model miss their objective
-// as may: a variant that gets a small part of the load may miss more than its own share while others miss less. It is at least
-// what the fullest variant allows, and no more than limits do that are not of latency.
-func (a *analysis) growth(loaded []int, least float64) float64 {
-	most := math.Inf(1)
-	var allowed float64
-	for _, i := range loaded {
-		if a.latencies[i].misses == nil || !a.latencies[i].known {
-			return least
+// member is a variant that shares load: its replicas, and the requests per second that each gets.
+type member struct {
+	variant  int
+	replicas float64
+	rate     float64
+}
+
+// sharing is a mix of variants under a load that is spread as it is now: each replica gets growth times its rate.
+type sharing struct {
+	*analysis
+	members []member
+	growth  float64
+	// slope is by how much the excess of misses rises with the growth; 0 where misses do not end it.
+	slope float64
+}
+
+// excess returns the requests per second that miss their objective beyond those that may, at a growth of the load. A variant that
+// gets a small part of the load may miss more than its own share while others miss less.
+func (s *sharing) excess(growth float64) (excess float64) {
+	for _, m := range s.members {
+		excess += m.replicas * s.missed(m, growth)
+	}
+	return excess
+}
+
+// missed is the same of one replica.
+func (s *sharing) missed(m member, growth float64) float64 {
+	l := s.latencies[m.variant]
+	return m.rate * (l.misses(growth*m.rate) - l.allowed)
+}
+
+// grow finds by how much the load may grow. It is at least what the fullest variant allows, and no more than limits do that are not
+// of latency.
+func (s *sharing) grow(least float64) {
+	s.growth = least
+	most := least * mostGrowth
+	for _, m := range s.members {
+		if l := s.latencies[m.variant]; l.misses == nil || !l.known {
+			return
 		}
-		rate := a.totals[i].each.mean.rate
-		allowed += a.totals[i].each.count * rate * a.latencies[i].allowed
-		if a.hard[i] > 0 {
-			most = min(most, a.hard[i]/rate)
+		if hard := s.hard[m.variant]; hard > 0 {
+			most = min(most, hard/m.rate)
 		}
 	}
-	within := func(growth float64) bool {
-		var missed float64
-		for _, i := range loaded {
-			rate := a.totals[i].each.mean.rate
-			missed += a.totals[i].each.count * rate * a.latencies[i].misses(growth*rate)
-		}
-		return missed <= allowed
+	low, high := least, max(least, most)
+	if s.excess(high) <= 0 {
+		s.growth = high
+		return
 	}
-	low, high := least, max(least, min(most, least*mostGrowth))
-	for range growthSteps {
-		if middle := (low + high) / 2; within(middle) {
+	for range 12 {
+		if middle := (low + high) / 2; s.excess(middle) <= 0 {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return low
+	s.growth = low
+	s.slope = max(0, (s.excess(1.1*low)-s.excess(0.9*low))/(0.2*low))
 }
 
-// The search for a growth ends within a hundredth of what the fullest variant allows, and at so many times of it.
-const (
-	mostGrowth  = 3.0
-	growthSteps = 8
-)
+// total returns the requests per second that all members carry.
+func (s *sharing) total() (total float64) {
+	for _, m := range s.members {
+		total += m.replicas * s.growth * m.rate
+	}
+	return total
+}
+
+// gain returns by how much the load that the mix carries grows with one more replica of a member: what that replica gets, less
+// what the load must fall because it misses more than others. With the excess E of misses over members at a growth g, and the
+// load Λ = gΣnw, it is gw - (Λ/g)·e/(dE/dg), where e is the excess of the replica: the derivative of Λ where E stays zero. As E is
+// linear in the numbers of replicas, the gains of all that stand add up to Λ.
+func (s *sharing) gain(m member) float64 {
+	gain := s.growth * m.rate
+	if l := s.latencies[m.variant]; s.slope > 0 && l.misses != nil {
+		gain -= s.total() / s.growth * s.missed(m, s.growth) / s.slope
+	}
+	return gain
+}
+
+// gains returns what one replica of each member gains. What is next to nothing or less counts as next to nothing, and the others
+// for as much less, so that together they carry what they carry.
+func (s *sharing) gains() []float64 {
+	gains := make([]float64, len(s.members))
+	var sum float64
+	for k, m := range s.members {
+		gains[k] = max(s.gain(m), leastGain*s.growth*m.rate)
+		sum += m.replicas * gains[k]
+	}
+	for k := range gains {
+		gains[k] *= s.total() / sum
+	}
+	return gains
+}
+
+// leastGain keeps the capacity of a replica above zero, which would mean that it is not known.
+const leastGain = 0.02
+
+// attracted returns the requests per second that a replica of a variant would get which does not run yet, if gateways give it as
+// many requests at once as each replica of the first member has: with N of them, of O tokens, it serves N/(O·T) a second in
+// iterations of T = α/(1-ρ).
+func (s *sharing) attracted(i int) (float64, bool) {
+	first, l := s.members[0], s.latencies[i]
+	reference := s.latencies[first.variant]
+	outputs := s.OutputTokens.Or(0)
+	if reference.misses == nil || l.misses == nil || outputs <= 1 {
+		return 0, false
+	}
+	load := min(first.rate*reference.work, 0.95)
+	inFlight := first.rate * outputs * reference.iteration / (1 - load)
+	return inFlight / (outputs*l.iteration + inFlight*l.work), true
+}

@@ -28,7 +28,6 @@ type index struct {
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
-	simulations  int // answers that may be simulated yet
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -104,7 +103,6 @@ func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 		standing:     make(map[fleet.VariantID]fleet.Standing, len(s.Standing)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		profiles:     fleet.NewProfiles(s.Profiles),
-		simulations:  p.Simulations,
 		missing:      hiding(s.Missing),
 		holdFor:      p.HoldFor,
 	}

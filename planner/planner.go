@@ -30,16 +30,13 @@ func (x *index) plan(p Policy) fleet.Plan {
 	decisions := make([]fleet.Decision, 0, x.size)
 
 	sizings := make([]*sizing, 0, len(x.models))
-	for _, m := range x.models {
-		d, why := m.demand(x, p)
-		if why != nil {
-			plan.Models = append(plan.Models, fleet.ModelPlan{ID: m.id})
-			decisions = append(decisions, x.holdModel(m, *why)...)
+	for i, j := range x.judge(p) {
+		decisions = append(decisions, j.held...)
+		if j.sizing == nil {
+			plan.Models = append(plan.Models, fleet.ModelPlan{ID: x.models[i].id})
 			continue
 		}
-		sized, held := newSizing(x, m, d, p)
-		decisions = append(decisions, held...)
-		sizings = append(sizings, sized)
+		sizings = append(sizings, j.sizing)
 	}
 	for i, outcomes := range solve(sizings, p) {
 		z := sizings[i]

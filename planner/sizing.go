@@ -26,9 +26,15 @@ type choice struct {
 	pays     time.Duration // how much running time a start costs
 }
 
+// sizingPolicy is the policy, and how many answers may be simulated; nil is none.
+type sizingPolicy struct {
+	Policy
+	simulations *int
+}
+
 // newSizing works out what is needed of a model. Variants whose workload was not seen are held: their replicas may exist, and
 // what they carry is part of what was observed, so the others are sized for all of the demand.
-func newSizing(x *index, m *model, d demand, p Policy) (*sizing, []fleet.Decision) {
+func newSizing(x *index, m *model, d demand, p sizingPolicy) (*sizing, []fleet.Decision) {
 	var seen []*variant
 	var held []fleet.Decision
 	for _, v := range m.variants {
@@ -39,13 +45,13 @@ func newSizing(x *index, m *model, d demand, p Policy) (*sizing, []fleet.Decisio
 		why := *reason(fleet.CodeWorkloadUnknown, "%s was not found; check scaleTargetRef, and that the workload exists", v.Target)
 		held = append(held, x.hold(v, why))
 	}
-	z := &sizing{model: m, demand: d, margin: m.margin(p), choices: x.choices(seen, d, p)}
+	z := &sizing{model: m, demand: d, margin: m.margin(p.Policy), choices: x.choices(seen, d, p)}
 	z.need = z.work()
 	return z, held
 }
 
 // choices asks what a replica of each variant carries.
-func (x *index) choices(variants []*variant, d demand, p Policy) []choice {
+func (x *index) choices(variants []*variant, d demand, p sizingPolicy) []choice {
 	m := analyzer.Model{
 		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
 		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts,
@@ -58,7 +64,7 @@ func (x *index) choices(variants []*variant, d demand, p Policy) []choice {
 		})
 	}
 	choices := make([]choice, len(variants))
-	options := analyzer.Options{Saturation: p.Saturation, SaturationAlone: p.SaturationAlone, Memo: p.Memo, Simulations: &x.simulations}
+	options := analyzer.Options{Saturation: p.Saturation, SaturationAlone: p.SaturationAlone, Memo: p.Memo, Simulations: p.simulations}
 	for i, capacity := range analyzer.Analyze(m, options) {
 		choices[i] = choice{variant: variants[i], capacity: capacity, pays: variants[i].workload.Startup + p.Settle}
 		if share, known := capacity.Share.Known(); known && share > 0 {

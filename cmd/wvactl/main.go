@@ -28,6 +28,6 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newDemoCommand(), newFitCommand())
+	root.AddCommand(newDemoCommand(), newFitCommand(), newSizeCommand())
 	return root
 }

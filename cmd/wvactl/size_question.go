@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/simulation"
+)
+
+// The limits of an engine where nobody says them: those of vLLM, as the analyzer takes them.
+const (
+	defaultSequences     = 256
+	defaultBatchedTokens = 2048
+)
+
+// sizing is a question with where its parts come from.
+type sizing struct {
+	queueing.Question
+	flags   *sizeFlags
+	profile foundProfile
+	prompts queueing.Lengths
+	lengths string
+	limits  limitSources
+	sizer   *queueing.Sizer
+}
+
+// limitSources says where the limits of an engine come from.
+type limitSources struct {
+	MaxSequences  string `json:"maxSequences"`
+	BatchedTokens string `json:"batchedTokens"`
+	KVTokens      string `json:"kvTokens"`
+}
+
+// sizing returns the question that the flags ask. Its error joins all that is wrong with it.
+func (f *sizeFlags) sizing() (sizing, error) {
+	s := sizing{flags: f, sizer: &queueing.Sizer{}}
+	wrong := f.check()
+	var unknown, unread error
+	s.profile, unknown = f.found()
+	if f.checkLengths() == nil {
+		unread = s.measure()
+	}
+	if err := errors.Join(wrong, unknown, unread); err != nil {
+		return sizing{}, err
+	}
+	s.Objective, s.Dispersion = f.objective(), f.dispersion
+	s.Replica, s.limits = f.replica(s.profile.Profile)
+	if prefill, decode := s.Mix.Work(s.Replica.Profile, 0); prefill+decode == 0 {
+		return sizing{}, errors.New("by its profile no request takes any time, so that any rate is carried; add beta and gamma for decoding, prefill for prompts")
+	}
+	return s, nil
+}
+
+// objective returns the limits that the role's part of the work has.
+func (f *sizeFlags) objective() queueing.Objective {
+	o := queueing.Objective{TTFT: f.ttft.Seconds(), ITL: f.itl.Seconds(), Percentile: f.percentile}
+	switch fleet.Role(f.role) {
+	case fleet.RolePrefill:
+		o.ITL = 0
+	case fleet.RoleDecode:
+		o.TTFT = 0
+	case fleet.RoleBoth:
+	}
+	return o
+}
+
+// replica returns the engine as the analyzer would take it.
+func (f *sizeFlags) replica(p fleet.Profile) (queueing.Replica, limitSources) {
+	r := queueing.Replica{
+		Profile: inSeconds(p.Cost),
+		// Where no engine says its budget, it holds a token for each sequence.
+		MaxSequences: cmp.Or(f.maxSequences, p.MaxSequences, defaultSequences),
+		KVTokens:     cmp.Or(f.kvTokens, p.KVTokens),
+		PrefixHits:   f.prefixHits,
+	}
+	r.BatchedTokens = cmp.Or(f.batchedTokens, p.BatchedTokens, max(defaultBatchedTokens, r.MaxSequences))
+	if f.role == string(fleet.RoleDecode) {
+		r.PrefixHits = 1 // the prompt's keys and values come from elsewhere
+	}
+	return r, limitSources{
+		MaxSequences:  sourceOf(f.maxSequences > 0, p.MaxSequences > 0, "vLLM's default"),
+		BatchedTokens: sourceOf(f.batchedTokens > 0, p.BatchedTokens > 0, "vLLM's default"),
+		KVTokens:      sourceOf(f.kvTokens > 0, p.KVTokens > 0, "not known, so no limit"),
+	}
+}
+
+func sourceOf(given, profiled bool, otherwise string) string {
+	switch {
+	case given:
+		return "as given"
+	case profiled:
+		return "the profile's"
+	}
+	return otherwise
+}
+
+// inSeconds returns what an engine costs in the units of the queueing model.
+func inSeconds(c fleet.EngineCost) queueing.Profile {
+	return queueing.Profile{
+		Iteration: c.Alpha / 1e3, PerSequence: c.Beta / 1e3, PerContextToken: c.Gamma / 1e6,
+		PerPromptToken: c.Prefill / 1e3, PerPromptTokenSquared: c.PrefillSquared / 1e9,
+	}
+}
+
+// measure fills in the lengths of requests as the role meets them.
+func (s *sizing) measure() error {
+	prompts, outputs, source, err := s.flags.distributions()
+	if err != nil {
+		return err
+	}
+	s.prompts, s.lengths = prompts, source
+	s.Mix, err = queueing.NewMix(prompts, outputs)
+	if err == nil && s.flags.role == string(fleet.RolePrefill) {
+		s.Mix = s.Mix.PrefillOnly()
+	}
+	return err
+}
+
+func (f *sizeFlags) distributions() (prompts, outputs queueing.Lengths, source string, err error) {
+	if f.trace != "" {
+		return tracedLengths(f.trace)
+	}
+	prompts, errPrompts := queueing.AssumedLengths(f.promptTokens)
+	if errPrompts != nil {
+		errPrompts = fmt.Errorf("prompt-tokens: %w", errPrompts)
+	}
+	outputs, errOutputs := queueing.AssumedLengths(cmp.Or(f.outputTokens, 1))
+	if errOutputs != nil {
+		errOutputs = fmt.Errorf("output-tokens: %w", errOutputs)
+	}
+	return prompts, outputs, "assumed lognormal, with a deviation as large as the mean", errors.Join(errPrompts, errOutputs)
+}
+
+// tracedLengths reads the lengths of a trace.
+func tracedLengths(path string) (prompts, outputs queueing.Lengths, source string, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return prompts, outputs, "", fmt.Errorf("reading the trace: %w", err)
+	}
+	requests, err := simulation.ReadTrace(bytes.NewReader(timed(data)), fleet.ModelID{})
+	if err != nil {
+		return prompts, outputs, "", fmt.Errorf("%s:\n%w", path, err)
+	}
+	prompt, output := make([]float64, len(requests)), make([]float64, len(requests))
+	for i, r := range requests {
+		prompt[i], output[i] = float64(r.Prompt), float64(r.Output)
+	}
+	prompts, errPrompts := queueing.SampledLengths(prompt)
+	outputs, errOutputs := queueing.SampledLengths(output)
+	return prompts, outputs, fmt.Sprintf("of %d requests in %s", len(requests), path), errors.Join(errPrompts, errOutputs)
+}
+
+// timed gives a trace that has no times a column of them: lengths do not need any.
+func timed(trace []byte) []byte {
+	header, _, _ := bytes.Cut(trace, []byte("\n"))
+	if len(bytes.TrimSpace(header)) == 0 || bytes.Contains(bytes.ToLower(header), []byte("timestamp")) {
+		return trace
+	}
+	var b strings.Builder
+	b.WriteString("TIMESTAMP")
+	for i, line := range strings.SplitAfter(strings.TrimPrefix(string(trace), "\ufeff"), "\n") {
+		switch {
+		case i == 0:
+			b.WriteString("," + line)
+		case strings.TrimSpace(line) == "":
+			b.WriteString(line)
+		default:
+			b.WriteString("0," + line)
+		}
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"sort"
+
+	"github.com/wva-project/wva/analyzer/queueing"
+)
+
+// replicasNeeded is how many replicas a rate needs.
+type replicasNeeded struct {
+	Arrivals float64 `json:"arrivalsPerSecond"`
+	// Replicas is absent where none of them carries a useful load.
+	Replicas   int     `json:"replicas,omitzero"`
+	Each       float64 `json:"eachRatePerSecond,omitzero"`
+	Share      float64 `json:"eachOfItsCapacityShare,omitzero"`
+	Dispersion float64 `json:"eachDispersion,omitzero"`
+}
+
+const (
+	mostReplicas   = 1e9   // that are looked for
+	countsTried    = 3     // of replicas, once the formula has found how many: each may take a simulation
+	roundingExcess = 1e-12 // relative
+)
+
+// replicas returns the smallest number of replicas that carries a rate, each an equal part of it. The formula finds the number;
+// where it is known to be far off, simulations correct it.
+func (s sizing) replicas(arrivals float64) (*replicasNeeded, error) {
+	needed := &replicasNeeded{Arrivals: arrivals}
+	count, err := s.replicasByFormula(arrivals)
+	if err != nil || count == 0 {
+		return needed, err
+	}
+	best, rate := 0.0, 0.0
+	for range countsTried {
+		carried, err := s.rateOfEach(count)
+		if err != nil || carried == 0 {
+			return needed, err
+		}
+		needs := wholeReplicas(arrivals, carried)
+		enough := max(count, needs) // of more replicas each gets less of a burst, and carries no less
+		if best > 0 && enough >= best {
+			break
+		}
+		best, rate = enough, carried
+		if needs == count {
+			break
+		}
+		count = needs
+	}
+	needed.Replicas, needed.Each, needed.Dispersion = int(best), arrivals/best, s.dispersionOfEach(best)
+	needed.Share = needed.Each / rate
+	return needed, nil
+}
+
+// replicasByFormula returns the smallest number that the formula finds enough. Where it finds none it is that of the means, from
+// which a simulation may go on; 0 where not even means are within the limits.
+func (s sizing) replicasByFormula(arrivals float64) (float64, error) {
+	lone, err := s.part(math.Inf(1))
+	switch {
+	case err != nil || lone.MeanRate == 0:
+		return 0, err
+	case lone.Rate == 0:
+		return wholeReplicas(arrivals, lone.MeanRate), nil
+	}
+	enough := func(count float64) bool {
+		answer, fault := s.part(count)
+		err = cmp.Or(err, fault)
+		return wholeReplicas(arrivals, answer.Rate) <= count
+	}
+	least := wholeReplicas(arrivals, lone.Rate) // as if no part of a burst were one
+	most := least
+	for !enough(most) && most < mostReplicas {
+		most *= 2
+	}
+	more := sort.Search(int(most-least), func(i int) bool { return enough(least + float64(i)) })
+	return least + float64(more), err
+}
+
+// part is the formula's answer for one of so many replicas.
+func (s sizing) part(count float64) (queueing.Answer, error) {
+	s.Dispersion = s.dispersionOfEach(count)
+	return s.sizer.MaxRate(s.Question)
+}
+
+// rateOfEach is what one of so many replicas carries; 0 where that is no useful load.
+func (s sizing) rateOfEach(count float64) (float64, error) {
+	s.Dispersion = s.dispersionOfEach(count)
+	a, err := s.answers(false)
+	if err != nil || a.counts().Infeasible {
+		return 0, err
+	}
+	return a.counts().Rate, nil
+}
+
+// dispersionOfEach is how bursty an equal part of the arrivals is: where a request is part of it with a probability p, an index
+// of dispersion of I becomes 1+p(I-1).
+func (s sizing) dispersionOfEach(count float64) float64 { return 1 + (max(1, s.Dispersion)-1)/count }
+
+// wholeReplicas is how many replicas carry the arrivals at a rate each; infinite where that is zero.
+func wholeReplicas(arrivals, each float64) float64 {
+	return max(1, math.Ceil(arrivals/each*(1-roundingExcess)))
+}
