@@ -58,6 +58,8 @@ type Capacity struct {
 	// Infeasible is true where next to no load meets the objective; Remedy says what would help.
 	Infeasible bool
 	Remedy     string
+	// NoMore is true where further replicas would draw requests that others serve better, so that the model carried less.
+	NoMore bool
 	// Doubtful is true where a simulation would say better than the formula that answered.
 	Doubtful bool
 	// Saturated is how many ready replicas are at a threshold.

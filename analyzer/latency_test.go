@@ -200,3 +200,49 @@ func TestUnknownLengthsAreSaid(t *testing.T) {
 		t.Errorf("%+v, want saturation to decide, and why", c)
 	}
 }
+
+// l40s is the profile of the same model on an L40S, which is near a limit of 30 ms without any load.
+func l40s() *fleet.Profile {
+	p := h100()
+	p.Accelerator, p.Cost = "L40S", fleet.EngineCost{Alpha: 21.8, Beta: 0.0526, Gamma: 0.197, Prefill: 0.0417, PrefillSquared: 3.45}
+	return p
+}
+
+func TestSlowVariantThatDrawsTooManyRequestsIsNotAddedTo(t *testing.T) {
+	objective := promise(time.Second, 30*time.Millisecond)
+	m := chat(24)
+	fast := Variant{ID: fleet.VariantID{Name: "fast"}, Profile: h100(), Objective: objective, Replicas: replicas(2, showing(m, h100().Cost, 11))}
+	slow := Variant{ID: fleet.VariantID{Name: "slow"}, Profile: l40s(), Objective: objective, Replicas: replicas(1, showing(m, l40s().Cost, 2))}
+	m.Variants = []Variant{fast, slow}
+	c := Analyze(m, Options{})
+	if !c[1].NoMore || c[0].NoMore || c[1].Note == "" {
+		t.Errorf("%+v, want no more of the slow one, and why", c)
+	}
+	carried := (2*c[0].Share.Or(0) + c[1].Share.Or(0)) * 24
+	if !(carried > 18 && carried < 34) {
+		t.Errorf("the mix is taken to carry %v/s", carried)
+	}
+	fast.Replicas = replicas(2, showing(m, h100().Cost, 17))
+	fastOnly := chat(34, fast, Variant{Profile: l40s(), Objective: objective})
+	if c := Analyze(fastOnly, Options{})[1]; c.Share.Or(1)*34 > 1 || c.Binding != LimitRouting {
+		t.Errorf("%+v, want a slow newcomer beside busy fast ones to be worth little", c)
+	}
+	alone := chat(1, Variant{Profile: l40s(), Objective: objective})
+	if c := Analyze(alone, Options{})[0]; c.Share.Or(0) < 1 || c.NoMore {
+		t.Errorf("%+v, want it to carry something by itself", c)
+	}
+}
+
+func TestGainsOfASharedLoadAddUpToIt(t *testing.T) {
+	objective := promise(time.Second, 60*time.Millisecond)
+	m := chat(40)
+	m.Variants = []Variant{
+		{Profile: h100(), Objective: objective, Replicas: replicas(2, showing(m, h100().Cost, 15))},
+		{Profile: l40s(), Objective: objective, Replicas: replicas(3, showing(m, l40s().Cost, 3))},
+	}
+	c := Analyze(m, Options{})
+	now := 2*15 + 3*3.0
+	if carried := (2*c[0].Share.Or(0) + 3*c[1].Share.Or(0)) * 40; carried < 0.8*now || carried > 2*now {
+		t.Errorf("%+v: the mix is taken to carry %v/s, and serves %v/s", c, carried, now)
+	}
+}

@@ -37,20 +37,21 @@ func (a *analysis) spread() (mix sharing, shared bool) {
 	mix.grow(1 / fullest)
 	if len(mix.members) > 1 {
 		for k, gain := range mix.gains() {
-			a.lower(mix.members[k], gain, mix.growth)
+			a.lower(mix, mix.members[k], gain)
 		}
 	}
 	return mix, true
 }
 
 // lower sets the capacity of a variant that shares load to what one more of its replicas gains.
-func (a *analysis) lower(m member, gain, growth float64) {
+func (a *analysis) lower(mix sharing, m member, gain float64) {
 	c, demand := &a.capacities[m.variant], a.Rate.Value
 	own := c.Share.Value * demand
+	c.NoMore = mix.gain(m) <= 0
 	switch {
 	case math.Abs(gain-own) <= tiny*own:
 		return
-	case gain < held*growth*m.rate:
+	case gain < held*mix.growth*m.rate:
 		c.Note = joined(c.Note, "it gets more requests than it should, and more of it would get more of them")
 	case gain < held*own:
 		c.Binding = LimitRouting
@@ -72,7 +73,7 @@ func (a *analysis) newcomers(mix sharing) {
 		if gain < held*own {
 			a.capacities[i] = Capacity{
 				Share: fleet.Observed(max(gain, leastRate) / a.Rate.Value), Binding: LimitRouting, Basis: l.basis, Load: a.capacities[i].Load,
-				Note: "it would get more requests than it should beside the others",
+				Note: "it would get more requests than it should beside the others", NoMore: gain <= 0,
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (z *sizing) withProbe(n need) need {
 	var room float64
 	for _, c := range z.choices {
 		most := c.Range.Max
-		if c.sterile {
+		if c.sterile || c.capacity.NoMore {
 			most = min(most, c.now)
 		}
 		room += float64(c.share * float64(most))

@@ -83,7 +83,7 @@ func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(choice,
 func (z *sizing) domain(i int) fleet.Range {
 	c := z.choices[i]
 	domain := c.Range
-	if c.sterile {
+	if c.sterile || c.capacity.NoMore {
 		domain = atMost(domain, c.now)
 	}
 	switch {
