@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"math"
+	"slices"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -47,7 +48,7 @@ func (a *analysis) spread() (mix sharing, shared bool) {
 func (a *analysis) lower(mix sharing, m member, gain float64) {
 	c, demand := &a.capacities[m.variant], a.Rate.Value
 	own := c.Share.Value * demand
-	c.NoMore = mix.gain(m) <= 0
+	c.NoMore = mix.slope > 0 && mix.with(member{variant: m.variant, replicas: 1, rate: m.rate}) <= mix.total()
 	switch {
 	case math.Abs(gain-own) <= tiny*own:
 		return
@@ -69,8 +70,8 @@ func (a *analysis) newcomers(mix sharing) {
 		if !known {
 			continue
 		}
-		gain, own := mix.gain(member{variant: i, rate: rate}), l.rate
-		if gain < held*own {
+		gain := mix.with(member{variant: i, replicas: 1, rate: rate}) - mix.total()
+		if gain < held*l.rate {
 			a.capacities[i] = Capacity{
 				Share: fleet.Observed(max(gain, leastRate) / a.Rate.Value), Binding: LimitRouting, Basis: l.basis, Load: a.capacities[i].Load,
 				Note: "it would get more requests than it should beside the others", NoMore: gain <= 0,
@@ -137,6 +138,13 @@ func (s *sharing) grow(least float64) {
 	}
 	s.growth = low
 	s.slope = max(0, (s.excess(1.1*low)-s.excess(0.9*low))/(0.2*low))
+}
+
+// with returns the requests per second that the mix would carry with another member.
+func (s *sharing) with(m member) float64 {
+	other := sharing{analysis: s.analysis, members: append(slices.Clone(s.members), m)}
+	other.grow(min(s.growth, s.latencies[m.variant].rate/m.rate))
+	return other.total()
 }
 
 // total returns the requests per second that all members carry.
