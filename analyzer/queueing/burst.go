@@ -30,6 +30,7 @@ const burstPoints = 128
 type burst struct {
 	index, shape float64
 	from, step   float64 // of ln x
+	x            [burstPoints]float64
 	extra        [burstPoints]float64
 	integral     [burstPoints]float64
 }
@@ -45,13 +46,13 @@ func newBurst(cell int) *burst {
 	b.step = (math.Log(25/b.shape) - b.from) / (burstPoints - 1)
 	for i := range b.extra {
 		x := math.Exp(b.from + float64(i)*b.step)
+		b.x[i] = x
 		b.extra[i] = max(0, renewals(b.shape, b.shape*x)-x)
 		if i == 0 {
 			b.integral[0] = b.extra[0] * x / (1 + b.shape)
 			continue
 		}
-		before := math.Exp(b.from + float64(i-1)*b.step)
-		b.integral[i] = b.integral[i-1] + (x-before)*(b.extra[i]+b.extra[i-1])/2
+		b.integral[i] = b.integral[i-1] + (x-b.x[i-1])*(b.extra[i]+b.extra[i-1])/2
 	}
 	return b
 }
@@ -80,14 +81,11 @@ func (b *burst) at(x float64) (extra, index float64) {
 	}
 	last := burstPoints - 1
 	if position >= float64(last) {
-		end := math.Exp(b.from + float64(last)*b.step)
 		extra = b.extra[last]
-		return extra, 1 + 2/x*(b.integral[last]+(x-end)*extra)
+		return extra, 1 + 2/x*(b.integral[last]+(x-b.x[last])*extra)
 	}
 	i := int(position)
-	part := position - float64(i)
-	left, right := math.Exp(b.from+float64(i)*b.step), math.Exp(b.from+float64(i+1)*b.step)
-	extra = b.extra[i] + part*(b.extra[i+1]-b.extra[i])
-	share := (x - left) / (right - left)
+	share := (x - b.x[i]) / (b.x[i+1] - b.x[i])
+	extra = b.extra[i] + share*(b.extra[i+1]-b.extra[i])
 	return extra, 1 + 2/x*(b.integral[i]+share*(b.integral[i+1]-b.integral[i]))
 }

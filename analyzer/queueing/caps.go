@@ -5,7 +5,8 @@ import "math"
 // resource is something of which an engine has a limited amount, and which a request holds from its admission to its end.
 type resource struct {
 	limit    Limit
-	room     float64 // less what the request itself needs
+	room     float64 // beside what a request itself needs
+	capacity float64 // all of it, where a request's own part is not counted by what others hold
 	held     float64 // hold: what one request holds
 	held2    float64 // E[hold²·O]
 	used     float64 // u = E[hold·O]
@@ -20,12 +21,13 @@ func (c *cell) caps() [2]resource {
 		square := m.prompt2 + 2*m.prompt*m.output + m.output2
 		kv.held = m.prompt + m.output
 		kv.room = c.Replica.KVTokens - square/kv.held
+		kv.capacity = kv.room
 		kv.used = m.prompt*m.output + m.output2
 		kv.held2 = m.prompt2*m.output + 2*m.prompt*m.output2 + m.output3
 		kv.clumping = max(1, c.variationOut+c.variationLength)
 	}
 	return [2]resource{kv, {
-		limit: LimitSequences, room: float64(c.Replica.MaxSequences) - 1,
+		limit: LimitSequences, room: float64(c.Replica.MaxSequences) - 1, capacity: float64(c.Replica.MaxSequences),
 		held: 1, held2: m.output, used: m.output, clumping: max(1, c.variationOut),
 	}}
 }
@@ -40,10 +42,10 @@ func (r resource) rate(c *cell) float64 {
 }
 
 func (r resource) rateWith(c *cell, service float64) float64 {
-	if r.room <= 0 {
+	if r.capacity <= 0 {
 		return 0
 	}
-	return r.room / (c.Replica.Iteration*r.used + r.held*service + r.room*c.perRequest)
+	return r.capacity / (c.Replica.Iteration*r.used + r.held*service + r.capacity*c.perRequest)
 }
 
 // capMisses is the share of requests that come too late because they wait for KV cache, or for a place in the batch: the

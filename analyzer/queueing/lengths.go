@@ -41,7 +41,7 @@ func AssumedLengths(mean float64) (Lengths, error) {
 	sigma := math.Sqrt(math.Ln2) // of a lognormal distribution with a coefficient of variation of 1
 	sorted := make([]float64, lengthPoints)
 	for i := range sorted {
-		sorted[i] = math.Exp(sigma * math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/lengthPoints-1))
+		sorted[i] = math.Exp(sigma * normalDeviate((float64(i)+0.5)/lengthPoints))
 	}
 	return rescaled(sorted, mean), nil
 }

@@ -15,47 +15,87 @@ type LengthBucket struct {
 	Count float64
 }
 
-// BucketedLengths is the distribution that a histogram and the exact mean describe; a mean of zero is not known. Between the
-// bounds the cumulative share is a monotone cubic in the logarithm of the length, which is flat at both ends; the whole is
-// scaled to the mean. The bucket without a bound, if anything is in it, reaches up to four times the last bound.
+// BucketedLengths is the distribution that a histogram and the exact mean describe; a mean of zero is not known. Within a bucket
+// lengths are distributed as part of a lognormal distribution that passes through both bounds; in the first and the last bucket
+// as the neighbour's goes on, cut off at the outer bound. Then they are moved within their buckets until the mean is right.
 func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
-	curve, err := curveThrough(buckets)
+	total, err := checkBuckets(buckets)
 	if err != nil {
 		return Lengths{}, err
 	}
 	if !(mean >= 0 && mean <= maxLength) {
 		return Lengths{}, fmt.Errorf("mean length %v is not within 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
-	sorted := make([]float64, lengthPoints)
-	for i := range sorted {
-		sorted[i] = max(1, curve.length((float64(i)+0.5)/lengthPoints))
+	curve := newLengthCurve(buckets, total)
+	points := make([]bucketPoint, lengthPoints)
+	for i := range points {
+		points[i] = curve.point((float64(i) + 0.5) / lengthPoints)
 	}
-	if mean > 0 {
-		return rescaled(sorted, mean), nil
+	if mean == 0 {
+		return lengthsOf(moved(points, 1, 1)), nil
 	}
-	return lengthsOf(sorted), nil
+	return rescaled(fitted(points, mean), mean), nil
 }
 
-// knot is one bound of a histogram: the logarithm of a length, the share of lengths up to it, and the slope there.
-type knot struct{ log, share, slope float64 }
+// bucketPoint is a length within a bucket: by logarithms, the lower bound, the width, and the share of the width it is at.
+type bucketPoint struct{ low, width, share float64 }
 
-// lengthCurve is a cumulative distribution over the logarithm of a length, a cubic between any two knots (Fritsch and
-// Carlson, Monotone piecewise cubic interpolation, 1980). Every share is larger than the one before.
-type lengthCurve []knot
+const (
+	longShare = 0.9 // of the lengths that are not long
+	farthest  = 50  // by which lengths are drawn to a bound at most
+)
 
-const openBucketReach = 4 // how many times the last bound the bucket without one reaches
+// moved draws the lengths that are not long, and those that are, to the lower bounds of their buckets where the factor is above
+// 1, to the upper ones where it is below. They stay in their buckets and in their order.
+func moved(points []bucketPoint, short, long float64) []float64 {
+	lengths := make([]float64, len(points))
+	for i, p := range points {
+		factor := short
+		if float64(i) >= longShare*float64(len(points)) {
+			factor = long
+		}
+		share := p.share
+		if share < 1 {
+			share /= share + (1-share)*factor
+		}
+		lengths[i] = min(maxLength, max(1, math.Exp(p.low+p.width*share)))
+	}
+	return lengths
+}
 
-func curveThrough(buckets []LengthBucket) (lengthCurve, error) {
-	total, last := 0.0, 0.0
+// fitted moves lengths until they have a mean, or nearly. Where the long lengths lie in their buckets decides what a replica
+// carries, so the safer assumption is taken: what is missing is missing in the long ones first, and what is too much
+// is in the others first.
+func fitted(points []bucketPoint, mean float64) []float64 {
+	move := func(factor float64) []float64 { return moved(points, 1, factor) }
+	switch {
+	case lengthsOf(move(1)).mean > mean:
+		move = func(factor float64) []float64 { return moved(points, factor, 1) }
+	case lengthsOf(move(1./farthest)).mean < mean:
+		move = func(factor float64) []float64 { return moved(points, factor, 1./farthest) }
+	}
+	low, high := 1./farthest, float64(farthest) // the mean falls with the factor
+	for range 14 {
+		if middle := math.Sqrt(low * high); lengthsOf(move(middle)).mean > mean {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return move(math.Sqrt(low * high))
+}
+
+func checkBuckets(buckets []LengthBucket) (total float64, err error) {
+	last := 0.0
 	for i, b := range buckets {
-		open := b.Upper == 0 || math.IsInf(b.Upper, 1)
+		open := b.open()
 		switch {
 		case !(b.Count >= 0) || math.IsInf(b.Count, 1):
-			return nil, fmt.Errorf("bucket %d holds %v lengths; counts are not negative", i, b.Count)
+			return 0, fmt.Errorf("bucket %d holds %v lengths; counts are not negative", i, b.Count)
 		case open && i < len(buckets)-1:
-			return nil, fmt.Errorf("bucket %d has no bound; only the last may have none", i)
+			return 0, fmt.Errorf("bucket %d has no bound; only the last may have none", i)
 		case !open && !(b.Upper > last && b.Upper <= maxLength):
-			return nil, fmt.Errorf("bucket %d ends at %v; bounds rise, from above 0", i, b.Upper)
+			return 0, fmt.Errorf("bucket %d ends at %v; bounds rise, from above 0", i, b.Upper)
 		}
 		total += b.Count
 		if !open {
@@ -63,67 +103,126 @@ func curveThrough(buckets []LengthBucket) (lengthCurve, error) {
 		}
 	}
 	if !(total > 0) || math.IsInf(total, 1) {
-		return nil, errors.New("the histogram is empty; wait until requests have been measured")
+		return 0, errors.New("the histogram is empty; wait until requests have been measured")
 	}
-	return newLengthCurve(buckets, total), nil
+	return total, nil
 }
+
+func (b LengthBucket) open() bool { return b.Upper == 0 || math.IsInf(b.Upper, 1) }
+
+// knot is an inner bound of a histogram: its logarithm, and the standard normal deviate below which as large a share lies.
+type knot struct{ log, deviate float64 }
+
+// lengthCurve is a quantile function, made of straight lines between the logarithm of a length and a normal deviate.
+type lengthCurve struct {
+	knots          []knot
+	shares         []float64 // of what lies below each knot
+	bottom, top    float64   // slopes below the first knot and above the last
+	lowest, spread float64   // logarithm of the least length, and from there to the largest where there is no knot
+	highest        float64   // logarithm of the largest length
+	least, most    float64   // shares that the first and the last line would give to the outer bounds
+}
+
+const (
+	leastLength = 0.5 // where the first bucket begins
+	farDeviates = 3   // how many deviates a bucket spans that has no neighbour
+)
 
 func newLengthCurve(buckets []LengthBucket, total float64) lengthCurve {
-	lower, below := 0.5, 0.0
-	var curve lengthCurve
+	lower, below := leastLength, 0.0
+	lowest, highest := 0.0, math.Inf(1)
+	var c lengthCurve
 	for _, b := range buckets {
-		upper := b.Upper
-		if upper == 0 || math.IsInf(upper, 1) {
-			upper = openBucketReach * max(lower, 1)
-		}
 		if b.Count > 0 {
-			if len(curve) == 0 || curve[len(curve)-1].log < math.Log(lower) {
-				curve = append(curve, knot{log: math.Log(lower), share: below})
+			if below == 0 {
+				lowest = math.Log(min(lower, b.upper(lower)))
+			} else if last := len(c.knots) - 1; last < 0 || c.knots[last].log < math.Log(lower) {
+				c.add(lower, below) // after empty buckets
 			}
 			below += b.Count / total
-			curve = append(curve, knot{log: math.Log(upper), share: below})
+			highest = math.Inf(1)
+			if !b.open() {
+				highest = math.Log(b.Upper)
+			}
+			if below < 1-1e-12 {
+				c.add(b.upper(lower), below)
+			}
 		}
-		lower = upper
+		lower = b.upper(lower)
 	}
-	curve[len(curve)-1].share = 1
-	curve.tilt()
-	return curve
+	c.close(lowest, highest)
+	return c
 }
 
-// tilt gives every inner knot the slope of Fritsch and Carlson's weighted harmonic mean, which keeps the curve monotone.
-func (c lengthCurve) tilt() {
-	for i := 1; i < len(c)-1; i++ {
-		left, right := c[i].log-c[i-1].log, c[i+1].log-c[i].log
-		rise, next := (c[i].share-c[i-1].share)/left, (c[i+1].share-c[i].share)/right
-		if rise > 0 && next > 0 {
-			w, v := 2*right+left, right+2*left
-			c[i].slope = (w + v) / (w/rise + v/next)
+// upper is the bound; without one, twice the lower.
+func (b LengthBucket) upper(lower float64) float64 {
+	if b.open() {
+		return 2 * lower
+	}
+	return b.Upper
+}
+
+func (c *lengthCurve) add(length, share float64) {
+	c.knots = append(c.knots, knot{math.Log(length), normalDeviate(share)})
+	c.shares = append(c.shares, share)
+}
+
+// close works out what goes on beyond the first and the last knot.
+func (c *lengthCurve) close(lowest, highest float64) {
+	c.lowest, c.highest, c.spread = lowest, highest, min(highest, lowest+math.Ln2)-lowest
+	if len(c.knots) == 0 {
+		return
+	}
+	first, last := c.knots[0], c.knots[len(c.knots)-1]
+	c.bottom, c.top = (first.log-lowest)/farDeviates, (min(highest, last.log+math.Ln2)-last.log)/farDeviates
+	for i := 1; i < len(c.knots); i++ { // the outermost lines that are not upright
+		if slope := c.slope(i); slope < math.Inf(1) {
+			c.top = slope
 		}
+		if slope := c.slope(len(c.knots) - i); slope < math.Inf(1) {
+			c.bottom = slope
+		}
+	}
+	c.least = normalTail(-(first.deviate + (lowest-first.log)/c.bottom))
+	c.most = 1 - normalTail(last.deviate+(highest-last.log)/c.top)
+}
+
+func (c *lengthCurve) slope(i int) float64 {
+	a, b := c.knots[i-1], c.knots[i]
+	if b.deviate-a.deviate < 1e-12 {
+		return math.Inf(1)
+	}
+	return (b.log - a.log) / (b.deviate - a.deviate)
+}
+
+// point is where the cumulative share is p.
+func (c *lengthCurve) point(p float64) bucketPoint {
+	if len(c.knots) == 0 {
+		return within(c.lowest+p*c.spread, c.lowest, c.lowest+c.spread)
+	}
+	i, _ := slices.BinarySearch(c.shares, p)
+	switch last := len(c.knots) - 1; {
+	case i == 0:
+		first := c.knots[0]
+		p = c.least + p/c.shares[0]*(c.shares[0]-c.least)
+		return within(first.log+c.bottom*(normalDeviate(p)-first.deviate), c.lowest, first.log)
+	case i > last:
+		p = c.shares[last] + (p-c.shares[last])/(1-c.shares[last])*(c.most-c.shares[last])
+		return within(c.knots[last].log+c.top*(normalDeviate(p)-c.knots[last].deviate), c.knots[last].log, c.highest)
+	default:
+		from := c.knots[i-1]
+		return within(from.log+c.slope(i)*(normalDeviate(p)-from.deviate), from.log, c.knots[i].log)
 	}
 }
 
-// length is the length at which the cumulative share is p.
-func (c lengthCurve) length(p float64) float64 {
-	i, _ := slices.BinarySearchFunc(c, p, func(k knot, p float64) int {
-		if k.share < p {
-			return -1
-		}
-		return 1
-	})
-	i = min(max(i, 1), len(c)-1)
-	from, to := c[i-1], c[i]
-	width := to.log - from.log
-	low, high := 0.0, 1.0
-	for range 40 {
-		t := (low + high) / 2
-		square, cube := t*t, t*t*t
-		share := (2*cube-3*square+1)*from.share + (cube-2*square+t)*width*from.slope +
-			(3*square-2*cube)*to.share + (cube-square)*width*to.slope
-		if share < p {
-			low = t
-		} else {
-			high = t
-		}
+func within(log, low, high float64) bucketPoint {
+	if width := high - low; width > 0 && width < math.Inf(1) {
+		return bucketPoint{low, width, min(1, max(0, (log-low)/width))}
 	}
-	return math.Exp(from.log + width*(low+high)/2)
+	return bucketPoint{low, max(0, log-low), 1}
+}
+
+// normalDeviate is the standard normal deviate below which a share p lies.
+func normalDeviate(p float64) float64 {
+	return math.Sqrt2 * math.Erfinv(2*min(max(p, 1e-15), 1-1e-15)-1)
 }

@@ -21,7 +21,8 @@ type Mix struct {
 	promptShare, promptMean           [mixBins]float64
 	outputShare, outputMean           [mixBins]float64
 	tailShare, tailMean               [tailBins]float64
-	windows                           [mixBins]window // of the outputs
+	windows                           [mixBins]window  // of the outputs
+	lateShare                         [mixBins]float64 // the shares of those with more than one token, which can be late
 
 	prompt, prompt2                float64 // E[I], E[I²]
 	output, output2, output3       float64 // E[O] and so on
@@ -46,7 +47,9 @@ func NewMix(prompts, outputs Lengths) (*Mix, error) {
 	m.outputBins = outputs.bins(m.outputShare[:], m.outputMean[:])
 	m.tailCount = prompts.bins(m.tailShare[:], m.tailMean[:])
 	for j := range m.outputBins {
-		m.windows[j] = m.windowOf(m.outputMean[j] - 1)
+		n := m.outputMean[j] - 1
+		m.windows[j] = m.windowOf(max(1, n))
+		m.lateShare[j] = m.outputShare[j] * min(1, n) // part of a bin may have a single token
 	}
 	m.fingerprint = fingerprint(prompts, outputs)
 	return m, nil
@@ -89,9 +92,6 @@ type window struct {
 
 func (m *Mix) windowOf(n float64) window {
 	w := window{iterations: n}
-	if n <= 0 {
-		return w
-	}
 	second := 0.0
 	for a := range m.outputBins {
 		share, d := m.outputShare[a], m.outputMean[a]-1

@@ -49,7 +49,7 @@ type progress struct {
 	now, arrival              float64 // arrival is when request number arrived comes
 	gap                       float64
 	oldest, admitted, arrived int
-	decoding, refused         int
+	decoding                  int
 	context, reserved         float64
 	iteration                 int
 	ended                     int
@@ -89,18 +89,17 @@ func (p *progress) admit() {
 			p.arrival += s.gaps[p.arrived] * p.gap
 		}
 	}
-	for ; p.admitted < p.arrived; p.admitted++ {
+	for ; p.admitted < p.arrived && p.decoding+p.admitted-p.oldest < p.replica.MaxSequences; p.admitted++ {
 		i := p.admitted
-		need := s.prompts[i] + s.outputs[i]
-		if p.decoding+p.admitted-p.oldest >= p.replica.MaxSequences {
-			return
-		}
 		p.rest[i] = max(1, s.prompts[i]*(1-p.replica.PrefixHits))
-		if p.replica.KVTokens > 0 && p.reserved+need > p.replica.KVTokens {
-			if p.decoding+p.admitted-p.oldest > 0 {
-				return
-			}
-			p.rest[i] = 0 // it will never fit: refused
+		need := s.prompts[i] + s.outputs[i]
+		switch room := p.replica.KVTokens; {
+		case room == 0:
+		case need > room: // it will never fit: refused when its turn comes
+			p.rest[i] = 0
+			continue
+		case p.reserved+need > room:
+			return
 		}
 		p.reserved += need
 	}
@@ -136,18 +135,26 @@ func (p *progress) step() {
 	}
 }
 
-// leap goes on with iterations that only decode until a request comes or ends.
+// leap goes on with iterations that only decode until a request comes or ends. The j-th of them takes longer than the one
+// before by what the contexts have grown, so that j take j·took + grows·j(j-1)/2.
 func (p *progress) leap() {
-	mask := len(p.ends) - 1
+	if p.decoding == 0 || p.now >= p.arrival {
+		return
+	}
 	grows := p.replica.PerContextToken * float64(p.decoding)
 	took := p.replica.Iteration + p.replica.PerSequence*float64(p.decoding) + p.replica.PerContextToken*p.context
-	from := p.iteration
-	for p.now < p.arrival && p.decoding > 0 && p.ends[p.iteration&mask] < 0 {
-		p.now += took
-		took += grows
-		p.iteration++
+	most := float64(len(p.ends))
+	if left := p.arrival - p.now; left < most*took {
+		linear := took - grows/2
+		most = math.Ceil(2 * left / (linear + math.Sqrt(linear*linear+2*grows*left)))
 	}
-	p.context += float64(p.decoding * (p.iteration - from))
+	mask, j := len(p.ends)-1, 0
+	for j < int(most) && p.ends[(p.iteration+j)&mask] < 0 {
+		j++
+	}
+	p.now += float64(j) * (took + grows*float64(j-1)/2)
+	p.iteration += j
+	p.context += float64(p.decoding * j)
 }
 
 // finish ends the requests whose last token this iteration made.
@@ -163,10 +170,15 @@ func (p *progress) finish() {
 	*slot = -1
 }
 
-// begin notes a first token. A late one is kept as a negative time.
+// begin notes a first token, or a refusal. A late one is kept as a negative time.
 func (p *progress) begin(i int) {
-	late := p.objective.TTFT > 0 && p.now-p.first[i] > p.objective.TTFT
 	output := p.series.outputs[i]
+	if need := p.series.prompts[i] + output; p.replica.KVTokens > 0 && need > p.replica.KVTokens {
+		p.reserved += need
+		p.count(i, true, true)
+		return
+	}
+	late := p.objective.TTFT > 0 && p.now-p.first[i] > p.objective.TTFT
 	if output <= 1 {
 		p.count(i, late, false)
 		return
@@ -181,6 +193,7 @@ func (p *progress) begin(i int) {
 	p.next[i], *slot = *slot, int32(i)
 }
 
+// count notes that a request has ended, and what it missed.
 func (p *progress) count(i int, ttft, itl bool) {
 	p.ended++
 	p.reserved -= p.series.prompts[i] + p.series.outputs[i]

@@ -9,10 +9,14 @@ type cell struct {
 
 	promptWork                    [mixBins]float64  // π(I) of each part of the prompts
 	tailTokens, tailWork          [tailBins]float64 // the same of the finer parts, and the tokens to compute
-	work, work2, work3            float64           // E[π], E[π²], E[π³]
+	work, work2                   float64           // E[π], E[π²]
 	tokens, tokens2               float64           // tok: mean and mean square of the tokens to compute of a prompt
 	decodeWork, perRequest        float64           // seconds of decoding and of everything that one request adds (w)
-	squareContext                 float64           // Var I·γ²
+	contextVariance               float64           // γ²·Var I
+	starts                        [mixBins]foundAt  // where the saddle of each part of the outputs was found, to start there
+	safe                          [mixBins]float64  // up to which rate the misses of a part are negligible
+	theta                         float64           // and θ of the prefill queue
+	wholePosition, wholeSquare    float64           // mean position of a token in its prompt's tokens to compute, and mean square by prompts
 	variationOut, variationLength float64           // CV² of O and of I+O
 }
 
@@ -28,13 +32,13 @@ func newCell(q Question, b *burst) *cell {
 		share := m.tailShare[i]
 		c.work += share * work
 		c.work2 += share * work * work
-		c.work3 += share * work * work * work
 		c.tokens += share * tokens
 		c.tokens2 += share * tokens * tokens
 	}
+	c.wholePosition, c.wholeSquare = c.positions(math.Inf(1))
 	c.decodeWork = r.PerSequence*m.decode + r.PerContextToken*m.decodeContext
 	c.perRequest = c.work + c.decodeWork
-	c.squareContext = r.PerContextToken * r.PerContextToken * max(0, m.prompt2-m.prompt*m.prompt)
+	c.contextVariance = r.PerContextToken * r.PerContextToken * max(0, m.prompt2-m.prompt*m.prompt)
 	c.variationOut = max(0, m.output2/(m.output*m.output)-1)
 	length := m.prompt + m.output
 	c.variationLength = max(0, (m.prompt2+2*m.prompt*m.output+m.output2)/(length*length)-1)
@@ -49,20 +53,31 @@ func (c *cell) prefill(prompt float64) (tokens, work float64) {
 	return tokens, work
 }
 
+// positions is the mean position of a token in its prompt, and the mean square of each prompt's mean position, where no more
+// tokens than these are looked at from the first one that is to be computed.
+func (c *cell) positions(tokens float64) (mean, square float64) {
+	for i, share := range c.Mix.tailShare[:c.Mix.tailCount] {
+		x := c.Mix.tailMean[i] - c.tailTokens[i] + min(tokens, c.tailTokens[i])/2
+		share *= c.tailTokens[i] / c.tokens
+		mean += share * x
+		square += share * x * x
+	}
+	return mean, square
+}
+
 // load is the mean state of a replica at a rate: the mean of a linear Hawkes process in the clock of iterations (Hawkes, 1971).
 type load struct {
-	rate                   float64
-	prefillShare           float64 // ρp = λπ
-	decodeShare            float64 // ρd
-	iteration              float64 // T = α/(1-ρp-ρd)
-	base                   float64 // an iteration without prefill: α + ρd·T
-	decoding               float64 // N
-	chunk                  float64 // C: tokens of an iteration left for prompts
-	wait, waitPower, start float64 // of the prefill queue: see ttft.go
-	service                float64 // s: mean time a prompt occupies the prefill queue
-	service3               float64 // E[s³]
-	grown                  float64 // base' of the prefill queue: an iteration in a congested period
-	amplification          float64 // of the variance of the work, by the feedback of work on the length of iterations
+	rate               float64
+	prefillShare       float64      // ρp = λπ
+	decodeShare        float64      // ρd
+	iteration          float64      // T = α/(1-ρp-ρd)
+	base               float64      // an iteration without prefill: α + ρd·T
+	decoding           float64      // N
+	chunk              float64      // C: tokens of an iteration left for prompts
+	wait, waitVariance float64      // of the prefill queue
+	service            float64      // s: mean time a prompt occupies it
+	waits              prefillWaits // where there is a limit on TTFT
+	amplification      float64      // of the variance of the work, by the feedback of work on the length of iterations
 }
 
 // loadAt is false where the replica is not stable at the rate.
@@ -85,7 +100,7 @@ func (c *cell) loadAt(rate float64) (load, bool) {
 }
 
 // misses holds the share of requests that miss, by what makes them.
-type misses struct{ ttft, kv, sequences, itl float64 }
+type misses struct{ ttft, kv, sequences, itl, short float64 }
 
 func (m misses) first() float64 { return 1 - (1-m.ttft)*(1-m.kv)*(1-m.sequences) }
 
@@ -97,11 +112,11 @@ func (c *cell) misses(rate float64) misses {
 	}
 	l, stable := c.loadAt(rate)
 	if !stable {
-		return misses{1, 1, 1, 1}
+		return misses{1, 1, 1, 1, 0}
 	}
 	m := misses{ttft: c.ttftMiss(&l)}
 	m.kv, m.sequences = c.capMisses(&l)
-	m.itl = c.itlMiss(&l)
+	m.itl, m.short = c.itlMiss(&l)
 	return m
 }
 

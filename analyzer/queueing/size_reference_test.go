@@ -63,37 +63,42 @@ func azureLengths(t testing.TB) (prompts, outputs []float64) {
 
 var systems = map[string]string{"H100": "h100_sxm", "A100": "a100_sxm", "L40S": "l40s", "B200": "b200_sxm"}
 
+// TestFormulaIsNearTheTruthOfChat holds the formula against rates that another simulator found. It knew which prompt has which
+// output; the formula does not, which is 3 % of the work of this trace.
 func TestFormulaIsNearTheTruthOfChat(t *testing.T) {
 	profiles := engineProfiles(t)
 	prompts, outputs := azureLengths(t)
-	in, _ := SampledLengths(prompts)
-	out, _ := SampledLengths(outputs)
+	in, err := SampledLengths(prompts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := SampledLengths(outputs)
+	if err != nil {
+		t.Fatal(err)
+	}
 	mix, err := NewMix(in, out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var s Sizer
-	sum, abs, n, within := 0.0, 0.0, 0.0, 0.0
-	for _, row := range readTable(t, "sizing_truth_chat.csv") {
-		q := Question{
+	sum, rows := 0.0, readTable(t, "sizing_truth_chat.csv")
+	for _, row := range rows {
+		a, err := s.MaxRate(Question{
 			Replica:    Replica{Profile: profiles[systems[row["prof"]]+" Llama-3.1-8B"], MaxSequences: 256, BatchedTokens: int(number(row["mbt"]))},
 			Mix:        mix,
 			Objective:  Objective{TTFT: number(row["ttft"]) / 1e3, ITL: number(row["tpot"]) / 1e3, Percentile: number(row["level"])},
 			Dispersion: number(row["cv2"]),
-		}
-		a, err := s.MaxRate(q)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		truth := number(row["lam"])
-		e := a.Rate/truth - 1
-		n++
-		sum += e
-		abs += math.Abs(e)
-		if math.Abs(e) < .15 {
-			within++
+		off := a.Rate/number(row["lam"]) - 1
+		sum += math.Abs(off)
+		if math.Abs(off) > 0.1 {
+			t.Errorf("%s, %s tokens, CV² %s, %s: %v, true %s", row["prof"], row["mbt"], row["cv2"], row["level"], a, row["lam"])
 		}
-		t.Logf("%s %s cv2 %s level %s ttft %s tpot %s: truth %.3f rate %.3f %+.1f%% %s", row["prof"], row["mbt"], row["cv2"], row["level"], row["ttft"], row["tpot"], truth, a.Rate, 100*e, a.Binding)
 	}
-	t.Logf("bias %.1f abs %.1f within %.0f%% of %v", 100*sum/n, 100*abs/n, 100*within/n, n)
+	if mean := sum / float64(len(rows)); mean > 0.03 {
+		t.Errorf("%.1f %% off on average", 100*mean)
+	}
 }

@@ -2,93 +2,114 @@ package queueing
 
 import "math"
 
-// answer finds the highest rate at which the misses stay within what the percentile allows.
-func (c *cell) answer() Answer {
-	a := Answer{MeanRate: c.meanRate()}
-	a.Rate = c.search(c.misses, a.MeanRate)
-	a.Binding = c.binding(a.Rate)
-	a.Infeasible = !(a.Rate >= infeasibleShare*a.MeanRate) || a.Rate == 0
-	if a.Infeasible {
-		a.Remedy = c.remedy(a.Binding)
-	}
-	return a
-}
-
 const (
-	rateTolerance = 1e-4 // of the search, relative
-	leastShare    = 1e-5 // of the rate of stability, below which no rate is looked for
+	rateTolerance = 1e-7 // of the search, of the rate or of the misses
+	leastShare    = 1e-4 // of the rate of stability, below which no rate is looked for
 )
 
 // stableRate is the rate at which the work of requests alone fills the engine.
 func (c *cell) stableRate() float64 { return 1 / c.perRequest }
 
-// search is the root of misses = 1 - percentile over the rate: regula falsi on logarithms (Illinois), from below.
-func (c *cell) search(missesAt func(float64) misses, start float64) float64 {
-	allowed := 1 - c.Objective.Percentile
-	excess := func(rate float64) float64 { return math.Log(max(missesAt(rate).either(), 1e-12) / allowed) }
-	top := c.stableRate()
-	low, high := top*leastShare, top
-	rate := min(max(start*0.7, low), top)
-	var fLow, fHigh float64
-	f := excess(rate)
-	if f > 0 {
-		high, fHigh = rate, f
-		for {
-			rate /= 2
-			if rate < low {
-				return 0
-			}
-			if f = excess(rate); f <= 0 {
-				low, fLow = rate, f
-				break
-			}
-			high, fHigh = rate, f
+// probe is the logarithm of a rate, and of the misses there over those allowed.
+type probe struct {
+	at, excess float64
+	misses
+}
+
+func (c *cell) probe(at float64) probe {
+	m := c.misses(math.Exp(at))
+	return probe{at, math.Log(max(m.either(), 1e-12) / (1 - c.Objective.Percentile)), m}
+}
+
+// maxRate is the rate at which as many requests miss as may, on logarithms of both; 0 where too many miss without load.
+// The misses need not rise everywhere with the rate: where they are too many at half or four fifths of what was found, the
+// answer is below that. check is the probe at four fifths. It is false where even the least rate is too high.
+func (c *cell) maxRate(start float64) (found, check probe, ok bool) {
+	least := math.Log(c.stableRate() * leastShare)
+	low, high, ok := c.bracket(math.Log(start), least)
+	for ok {
+		found = c.root(low, high)
+		check = c.probe(found.at + math.Log(checkShare))
+		lower := check
+		if check.excess <= 0 {
+			lower = c.probe(found.at + math.Log(0.5))
 		}
-	} else {
-		low, fLow = rate, f
-		for {
-			rate = min(top, rate*1.3)
-			if f = excess(rate); f > 0 || rate == top {
-				high, fHigh = rate, f
-				break
+		if lower.excess <= 0 || lower.at < least {
+			return found, check, true
+		}
+		low, high, ok = c.bracket(lower.at, least)
+	}
+	return high, high, false
+}
+
+// bracket finds a rate at which few enough miss and one above at which too many do.
+func (c *cell) bracket(start, least float64) (low, high probe, ok bool) {
+	top := math.Log(c.stableRate())
+	p := c.probe(min(max(start, least), top))
+	if p.excess > 0 {
+		for stride := 0.3; p.excess > 0; stride *= 2 {
+			if high = p; p.at <= least {
+				return low, high, false
 			}
-			low, fLow = rate, f
+			p = c.probe(max(least, p.at-max(stride, min(1, p.excess/8))))
+		}
+		return p, high, true
+	}
+	for stride := 0.08; ; stride *= 1.5 {
+		if low = p; p.at >= top {
+			return low, p, true
+		}
+		if p = c.probe(min(top, p.at+max(stride, min(0.3, -p.excess/20)))); p.excess > 0 {
+			return low, p, true
 		}
 	}
-	for range 60 {
-		if high-low <= rateTolerance*high {
+}
+
+// root narrows a bracket by inverse quadratic interpolation where that is safe, else by halving (Chandrupatla, 1997), and
+// returns its lower end, or where the misses are as many as may be.
+func (c *cell) root(low, high probe) probe {
+	a, b := high, low
+	share := 0.5
+	if high.excess > low.excess {
+		share = min(0.9, max(0.1, high.excess/(high.excess-low.excess)))
+	}
+	for range 80 {
+		if math.Abs(b.at-a.at) < rateTolerance {
 			break
 		}
-		a, b := math.Log(low), math.Log(high)
-		part := -fLow / (fHigh - fLow)
-		rate = math.Exp(a + (b-a)*min(0.95, max(0.05, part)))
-		if f = excess(rate); f > 0 {
-			high, fHigh = rate, f
-			fLow /= 2
+		p := c.probe(a.at + share*(b.at-a.at))
+		if math.Abs(p.excess) < rateTolerance {
+			return p
+		}
+		last := a
+		if (p.excess > 0) == (a.excess > 0) {
+			a = p
 		} else {
-			low, fLow = rate, f
-			fHigh /= 2
+			b, last, a = a, b, p
 		}
+		share = chandrupatla(a, b, last)
+		least := 0.4 * rateTolerance / math.Abs(b.at-a.at)
+		share = min(1-least, max(least, share))
 	}
-	return low
+	if a.excess > 0 {
+		return b
+	}
+	return a
 }
 
-// binding is the limit that most requests miss just above the rate.
-func (c *cell) binding(rate float64) Limit {
-	m := c.misses(rate * 1.01)
-	largest, limit := m.ttft, LimitTTFT
-	if m.ttft == 1 && m.itl == 1 && m.kv == 1 {
-		return LimitStability
-	}
-	for _, other := range []struct {
-		p     float64
-		limit Limit
-	}{{m.kv, LimitKV}, {m.sequences, LimitSequences}, {m.itl, LimitITL}} {
-		if other.p > largest {
-			largest, limit = other.p, other.limit
+// chandrupatla is where to look between a, the newest end of the bracket, and b, as a share of the way; last was the end before.
+func chandrupatla(a, b, last probe) float64 {
+	if last.at == b.at || last.at == a.at {
+		if a.excess == b.excess {
+			return 0.5
 		}
+		return a.excess / (a.excess - b.excess)
 	}
-	return limit
+	x := (a.at - b.at) / (last.at - b.at)
+	y := (a.excess - b.excess) / (last.excess - b.excess)
+	if !(y*y < x && (1-y)*(1-y) < 1-x) {
+		return 0.5
+	}
+	return a.excess/(b.excess-a.excess)*last.excess/(b.excess-last.excess) +
+		(last.at-a.at)/(b.at-a.at)*a.excess/(last.excess-a.excess)*b.excess/(last.excess-b.excess)
 }
-
-func (c *cell) remedy(limit Limit) string { return string(limit) }

@@ -2,88 +2,158 @@ package queueing
 
 import "math"
 
-// itlMiss is the share of requests whose mean time between tokens is too long.
+// itlMiss is the share of requests whose mean time between tokens is too long, and how much of it are short outputs.
 //
 // A request with n = O-1 iterations to go meets a limit S on the mean if they are done within τ = nS. The engine works on its
 // iterations and on those of others in turn. So the time they take is the first time t at which t less the work that others
 // have brought until t is the request's own: a delay busy period, started by the own work, by what is left of the requests that
 // decode already, and by the prompts that queued up behind the own one. Jumps are the work that each later request adds.
-func (c *cell) itlMiss(l *load) float64 {
+func (c *cell) itlMiss(l *load) (miss, short float64) {
 	if c.Objective.ITL == 0 {
-		return 0
+		return 0, 0
 	}
 	b := c.backlogOf(l)
-	miss := 0.0
+	last := 0.0
 	for j := range c.Mix.outputBins {
 		w := &c.Mix.windows[j]
-		if w.iterations > 0 {
-			miss += c.Mix.outputShare[j] * c.late(l, &b, w)
+		if c.Mix.lateShare[j] == 0 || l.rate <= c.safe[j] {
+			continue
+		}
+		if c.starts[j].rate == 0 {
+			c.starts[j].eta = last // that of the neighbour is near
+		}
+		late := c.Mix.lateShare[j] * c.late(l, &b, j)
+		last = c.starts[j].eta
+		if late < negligible*(1-c.Objective.Percentile) {
+			c.safe[j] = l.rate
+		}
+		miss += late
+		if w.iterations < shortOutput {
+			short += late
 		}
 	}
-	return finite(miss)
+	return finite(miss), finite(short)
 }
+
+// negligible is the share of the misses that are allowed below which those of a part of the outputs do not count: at no lower
+// rate either, where they are fewer.
+const negligible = 1e-7
+
+// shortOutput is the number of iterations below which an output is too short for time to be treated as if it flowed.
+const shortOutput = 6
 
 // backlog is the stretch of time before the first token whose arrivals are still to be prefilled afterwards: the wait and the
 // own prefill, where it shuts others out.
 type backlog struct {
-	mean, variance float64 // δ and Vδ
-	cut            float64 // iterations at the end of the window whose arrivals are executed in part only
-	base           float64
+	mean, variance float64
+	along          float64 // share of those behind that still fit into the last iteration before the first token
+	chunks         float64 // κ: of the prompt that a random token belongs to
 }
+
+const (
+	shutOut   = 0.8 // how much of the earlier chunks of a prompt shuts others out: short prompts come along
+	alongWait = 0.8 // how much of what may come along does: of those that came during the wait
+	alongOwn  = 0.2 // and of those of the own batch
+)
 
 func (c *cell) backlogOf(l *load) backlog {
-	mean, square := 0.0, 0.0
-	for i := range c.Mix.tailCount {
-		chunks := math.Ceil(c.tailTokens[i] / l.chunk)
-		// The last chunk shuts others out; the earlier ones in part, 0.8, since short prompts may come with them.
-		last := min(1, l.chunk/c.tailTokens[i])
-		d := 0.8*(chunks-1)*l.base + c.tailWork[i]*(last+0.8*(1-last))
-		mean += c.Mix.tailShare[i] * d
-		square += c.Mix.tailShare[i] * d * d
+	early, early2, last, last2 := 0.0, 0.0, 0.0, 0.0
+	for i, share := range c.Mix.tailShare[:c.Mix.tailCount] {
+		part := min(1, l.chunk/c.tailTokens[i])
+		e := shutOut * ((math.Ceil(c.tailTokens[i]/l.chunk)-1)*l.base + c.tailWork[i]*(1-part))
+		f := c.tailWork[i] * part
+		early += share * e
+		early2 += share * e * e
+		last += share * f
+		last2 += share * f * f
 	}
+	// Tokens behind: none, or exponential. What the own last chunk leaves of the budget: uniform.
+	behind := l.rate * (l.wait + early)
+	size := behind * c.tokens / -math.Expm1(-behind)
+	along := 1 + size/l.chunk*math.Expm1(-l.chunk/size)
+	keep := 1 - alongWait*along*(1-l.prefillShare)
 	return backlog{
-		mean:     l.wait + mean,
-		variance: max(0, square-mean*mean) + l.wait*l.wait + l.rate*l.service3/(3*(1-l.rate*l.service)),
-		cut:      c.tokens2 / (c.tokens * l.chunk), base: l.base,
+		mean:     keep*(l.wait+early) + last,
+		variance: keep*keep*(max(0, early2-early*early)+l.waitVariance) + max(0, last2-last*last),
+		along:    along,
+		chunks:   max(1, c.tokens2/(c.tokens*l.chunk)),
 	}
 }
 
+// lost is how many iterations at the end of a window of n are lost to arrivals: in the last one none is executed, in those
+// before only chunks of it.
+func (b *backlog) lost(n float64) float64 {
+	if n <= b.chunks {
+		return n - n*(n-1)/(2*b.chunks)
+	}
+	return (b.chunks + 1) / 2
+}
+
+// pessimism multiplies the tails: Lugannani and Rice's formula was up to a fifth below a Monte Carlo of the same model.
+const pessimism = 1.15
+
 // late is the share of the requests of one part of the outputs that miss the limit.
-func (c *cell) late(l *load, b *backlog, w *window) float64 {
-	m, r := c.Mix, c.Replica
+func (c *cell) late(l *load, b *backlog, part int) float64 {
+	m, r, w := c.Mix, c.Replica, &c.Mix.windows[part]
 	n := w.iterations
-	f := passage{deadline: n * c.Objective.ITL, rate: l.rate, count: m.promptBins, shares: &m.promptShare}
+	f := passage{deadline: n * c.Objective.ITL, rate: l.rate, count: m.promptBins, shares: &m.promptShare, start: c.starts[part].expect(l.rate)}
 	f.own = n * (r.Iteration + r.PerSequence + r.PerContextToken*(m.prompt+n/2))
 	if f.own >= f.deadline {
 		return 1
 	}
-	f.delay, f.delayVariance = b.mean-min(b.cut, n)*b.base, b.variance
+	f.delay = max(0, b.mean-b.lost(n)*l.base)
+	f.delayVariance = b.variance * f.delay / b.mean
 	for i := range m.promptBins {
 		f.jumps[i] = c.promptWork[i] + w.later*(r.PerSequence+r.PerContextToken*(m.promptMean[i]+w.later/2))
 	}
-
-	perIteration := r.PerSequence + r.PerContextToken*(m.prompt+w.position/w.sum) // w1
-	f.old = l.rate * l.iteration * (r.PerSequence*w.sum + r.PerContextToken*(m.prompt*w.sum+w.position))
-	big := max(1, (f.deadline-f.own-f.old)*c.work/c.work2) // J: how many prompts it takes
-	scale := max(0, f.delay) + f.own + 0.5*(1-1/big)*(f.deadline-f.own)
-	extra, _ := c.burst.at(l.rate * scale)
-	f.repeat = extra / (1 + extra)
-	_, index := c.burst.at(l.rate * f.deadline)
-
-	f.old += extra * min(n, m.output) * perIteration
-	square := perIteration * perIteration
-	f.oldVariance = l.rate * l.iteration * ((square+c.squareContext)*w.square + (index-1)*square*w.meanSquare) * l.amplification
-	f.oldVariance += l.rate * f.deadline * square * w.later2
-	return min(pessimism*f.miss(), c.chunkCap(l, w, &f))
+	c.older(l, b, w, &f)
+	miss := pessimism * f.miss()
+	c.starts[part].note(l.rate, f.start)
+	if miss < 1e-9 {
+		return miss
+	}
+	return min(1, miss) * c.chunksSuffice(l, w, &f)
 }
 
-// chunkCap bounds the share by what the token budget lets through: in n iterations at most nC tokens of prompts are computed.
-func (c *cell) chunkCap(l *load, w *window, f *passage) float64 {
-	r, m := c.Replica, c.Mix
+// older fills in what the requests do that decode already, and how later ones clump.
+func (c *cell) older(l *load, b *backlog, w *window, f *passage) {
+	m, r := c.Mix, c.Replica
 	n := w.iterations
-	top := m.promptMean[m.promptBins-1]
-	work := n * l.chunk * (r.PerPromptToken + r.PerPromptTokenSquared*(2*top-min(n*l.chunk, top)))
-	perIteration := r.PerSequence + r.PerContextToken*(m.prompt+w.position/w.sum)
-	mean := f.old + n*(l.chunk/c.tokens)*w.later*perIteration
-	return gammaTail(f.deadline-f.own-work, mean, f.oldVariance)
+	f.old = l.rate * l.iteration * (r.PerSequence*w.sum + r.PerContextToken*(m.prompt*w.sum+w.position)) // mo
+	prompts := 1.0                                                                                       // J: how many it takes to be late
+	if c.work2 > 0 {
+		prompts = max(1, (f.deadline-f.own-f.old)*c.work/c.work2)
+	}
+	scale := b.mean + f.own + 0.5*(1-1/prompts)*(f.deadline-f.own)
+	extra, _ := c.burst.at(l.rate * scale)
+	f.repeat = extra / (1 + extra)
+	own := extra * (1 - alongOwn*b.along)
+	f.behind = own / (1 + own)
+
+	_, index := c.burst.at(l.rate * f.deadline)
+	perIteration := c.perIteration(w)
+	square := perIteration * perIteration
+	f.old += extra * min(n, m.output) * perIteration
+	f.oldVariance = l.amplification*l.rate*l.iteration*((square+c.contextVariance)*w.square+(index-1)*square*w.meanSquare) +
+		l.rate*f.deadline*square*w.later2 // vo
+}
+
+// perIteration is w1: what one iteration of another request costs.
+func (c *cell) perIteration(w *window) float64 {
+	return c.Replica.PerSequence + c.Replica.PerContextToken*(c.Mix.prompt+w.position/w.sum)
+}
+
+// chunksSuffice is the chance that as many chunks of prompts as fit into the window's iterations make it late. The prompt
+// that is next begins with the window, so that its position, which its work depends on, is known.
+func (c *cell) chunksSuffice(l *load, w *window, f *passage) float64 {
+	r, m := c.Replica, c.Mix
+	tokens := w.iterations * l.chunk
+	position, square := c.wholePosition, c.wholeSquare
+	if tokens+l.chunk < c.tailTokens[m.tailCount-1] {
+		position, square = c.positions(tokens + l.chunk)
+	}
+	perToken := 2 * r.PerPromptTokenSquared * tokens
+	mean := tokens*r.PerPromptToken + perToken*position + f.old + tokens/c.tokens*w.later*c.perIteration(w)
+	variance := perToken * perToken * max(0, square-position*position)
+	return gammaTail(f.deadline-f.own, mean, f.oldVariance+variance)
 }

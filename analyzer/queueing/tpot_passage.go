@@ -8,27 +8,54 @@ import "math"
 //
 // (Prabhu, Stochastic Storage Processes; Cohen, The Single Server Queue: the delay busy period). X is compound Poisson in
 // batches: geometric, p of a further one, each a jump of a prompt's work, so that G = (1-p)M/(1-pM) with M = E e^{ηv}. Y is
-// the own work, a gamma distributed rest of the older requests, what came during the delay δ, and the rest of the own batch.
+// the own work, the rest of the older requests, what came during the delay δ less what comes too late in the window to count,
+// and the rest of the own batch. The older requests and δ have gamma distributions.
 type passage struct {
 	deadline         float64 // τ
 	own              float64 // y0
 	old, oldVariance float64 // mo, vo
-	rate, repeat     float64 // λ, p
 	delay            float64 // δ
-	delayVariance    float64 // Vδ
+	delayVariance    float64
+	rate, repeat     float64 // λ, p
+	behind           float64 // p of the own batch, of which some came along
+	alone, busy      float64 // logarithm of the chance that none came within δ; 1-a, the chance that another comes at all
+	quiet            bool    // the chance that nobody comes matters
 	count            int
 	jumps            [mixBins]float64 // v
 	shares           *[mixBins]float64
+	start            float64 // where to look for the saddle first; it is left where it was found
 }
 
-// point holds θ and the cumulant generating function of D there, with its derivatives by θ, at one η.
-type point struct{ eta, theta, value, mean, variance float64 }
+// slopes holds the first two derivatives of a cumulant generating function.
+type slopes struct{ first, second float64 }
 
-// batch is M and its first two derivatives.
+// gammaSlopes is that of a gamma distribution at x; false beyond its pole.
+func gammaSlopes(mean, variance, x float64) (slopes, bool) {
+	if !(mean > 0) {
+		return slopes{}, true
+	}
+	left := 1 - x*variance/mean
+	return slopes{mean / left, variance / (left * left)}, left > 0
+}
+
+// gammaCumulant is the function itself.
+func gammaCumulant(mean, variance, x float64) float64 {
+	if !(mean > 0) || variance < 1e-12*mean*mean {
+		return mean * x
+	}
+	return -mean * mean / variance * math.Log1p(-x*variance/mean)
+}
+
+// batch is M and its first two derivatives; the jumps ascend.
 func (f *passage) batch(eta float64) (m, m1, m2 float64) {
-	for i := range f.count {
-		v := f.jumps[i]
-		term := f.shares[i] * math.Exp(eta*v)
+	switch farthest := eta * f.jumps[f.count-1]; {
+	case !(farthest < exponentialRange):
+		return math.Inf(1), 0, 0
+	case farthest < -exponentialRange:
+		return 0, 0, 0
+	}
+	for i, v := range f.jumps[:f.count] {
+		term := f.shares[i] * exponential(eta*v)
 		m += term
 		term *= v
 		m1 += term
@@ -37,140 +64,69 @@ func (f *passage) batch(eta float64) (m, m1, m2 float64) {
 	return m, m1, m2
 }
 
-// at evaluates the cumulant generating function; false outside its domain, which ends somewhere above η = 0.
+// point holds θ, and the cumulant of D where other requests come with its first two derivatives by θ, at one η; slope is dθ/dη.
+// value is filled in only where the lump is taken out.
+type point struct {
+	eta, theta, slope, value, mean, variance, z, rest float64
+	lump                                              bool // so far below the mean that nothing else is left
+}
+
+// at evaluates the cumulant of D; false outside its domain, which ends somewhere above η = 0.
 func (f *passage) at(eta float64) (point, bool) {
 	m, m1, m2 := f.batch(eta)
-	q := 1 - f.repeat*m
-	if !(q > 0) {
-		return point{}, false
-	}
+	more, rest := 1-f.repeat*m, 1-f.behind*m
 	keep := 1 - f.repeat
-	flow := f.rate * keep
-	z := flow * (keep*m/q - 1)
-	z1 := flow * keep * m1 / (q * q)
-	z2 := flow * keep * (m2 + 2*f.repeat*m1*m1/q) / (q * q)
+	flow := f.rate * keep * keep / (more * more)
+	z := f.rate * keep * (keep*m/more - 1)
+	z1 := flow * m1
+	z2 := flow * (m2 + 2*f.repeat*m1*m1/more)
+	old, inOld := gammaSlopes(f.old, f.oldVariance, eta)
+	waited, inDelay := gammaSlopes(f.delay, f.delayVariance, z)
 	slope := 1 - z1
-	if !(slope > 0) {
+	if !(more > 0 && rest > 0 && slope > 0 && inOld && inDelay) {
 		return point{}, false
 	}
-	value, first, second := f.own*eta, f.own, 0.0
-	if f.oldVariance > 0 && f.old > 0 {
-		scale := f.oldVariance / f.old
-		left := 1 - eta*scale
-		if !(left > 0) {
-			return point{}, false
-		}
-		value -= f.old / scale * math.Log(left)
-		first += f.old / left
-		second += f.oldVariance / (left * left)
-	} else {
-		value, first = value+f.old*eta, first+f.old
-	}
-	if behind := f.delay + z*f.delayVariance; behind > 0 || z >= 0 {
-		value += z*f.delay + z*z*f.delayVariance/2
-		first += z1 * behind
-		second += z2*behind + z1*z1*f.delayVariance
-	} else { // past its least value the normal approximation of the delay means nothing
-		value -= f.delay * f.delay / (2 * f.delayVariance)
-	}
-	value += math.Log(keep / q)
-	again := f.repeat * m1 / q
-	first += again
-	second += f.repeat*m2/q + again*again
-	p := point{eta: eta, theta: eta - z, value: value, mean: first / slope}
+	again := f.behind * m1 / rest
+	first := f.own + old.first + waited.first*z1 + again
+	second := old.second + waited.second*z1*z1 + waited.first*z2 + f.behind*m2/rest + again*again
+	p := point{eta: eta, theta: eta - z, slope: slope}
+	p.mean = first / slope
 	p.variance = (second + p.mean*z2) / (slope * slope)
-	return p, !math.IsInf(p.variance, 0) && !math.IsNaN(p.variance)
+	p.z, p.rest = z, rest
+	if f.quiet {
+		f.withoutQuiet(&p)
+	}
+	return p, p.mean > 0 && p.variance > 0 && !math.IsInf(p.variance, 0)
 }
 
-// saddle solves mean(η) = τ by Newton's method on the logarithm, bracketed.
-func (f *passage) saddle() (point, bool) {
-	origin, ok := f.at(0)
-	if !ok {
-		return origin, false
-	}
-	low, high := math.Inf(-1), math.Inf(1)
-	p := origin
-	for range 60 {
-		miss := math.Log(p.mean / f.deadline)
-		if math.Abs(miss) < 1e-7 {
-			break
-		}
-		if miss > 0 {
-			high = p.eta
-		} else {
-			low = p.eta
-		}
-		next := p.eta - miss*p.mean/(p.variance*f.slope(p.eta))
-		p, high, ok = f.within(next, low, high)
-		if !ok {
-			return p, false
-		}
-	}
-	return p, true
+// cumulant is K itself, which only the point that is the saddle needs.
+func (f *passage) cumulant(p *point) float64 {
+	return f.own*p.eta + gammaCumulant(f.old, f.oldVariance, p.eta) + gammaCumulant(f.delay, f.delayVariance, p.z) +
+		math.Log((1-f.behind)/p.rest)
 }
 
-// slope is dθ/dη.
-func (f *passage) slope(eta float64) float64 {
-	m, m1, _ := f.batch(eta)
-	q := 1 - f.repeat*m
-	keep := 1 - f.repeat
-	return 1 - f.rate*keep*keep*m1/(q*q)
+// quietCumulant is ln E[e^{θD}; no other request comes], with its derivatives: all is over after the own work and that of the
+// older requests, y, and none came within δ and y, A(θ) = (1-p)·E e^{-λ(1-p)δ}·E e^{(θ-λ(1-p))y}.
+func (f *passage) quietCumulant(theta float64) (value, first, second float64) {
+	flow := f.rate * (1 - f.repeat)
+	old, _ := gammaSlopes(f.old, f.oldVariance, theta-flow)
+	value = f.alone + f.own*(theta-flow) + gammaCumulant(f.old, f.oldVariance, theta-flow)
+	return value, f.own + old.first, old.second
 }
 
-// within evaluates at next, or between the bounds where next is outside them or of the domain; it lowers the upper bound.
-func (f *passage) within(next, low, high float64) (point, float64, bool) {
-	for range 100 {
-		if !(next > low && next < high) {
-			next = between(low, high)
-		}
-		if p, ok := f.at(next); ok {
-			return p, high, true
-		}
-		high = next
+// withoutQuiet takes the case that no other request comes out of the cumulant: it is a lump of probability at the start of the
+// distribution, which no saddlepoint sees. K*(θ) = ln((e^K - A)/(1-a)) with a = A(0).
+func (f *passage) withoutQuiet(p *point) {
+	quiet, first, second := f.quietCumulant(p.theta)
+	value := f.cumulant(p)
+	share := math.Exp(quiet - value)
+	rest := 1 - share
+	if !(rest > 1e-8) { // nothing but the lump is left, far below the mean
+		p.mean, p.lump = first, true
+		return
 	}
-	return point{}, high, false
-}
-
-func between(low, high float64) float64 {
-	switch {
-	case math.IsInf(low, -1):
-		return high - 1 - math.Abs(high)
-	case math.IsInf(high, 1):
-		return low + 1 + math.Abs(low)
-	}
-	return (low + high) / 2
-}
-
-// miss is P(D > τ) by Lugannani and Rice (1980), and by Edgeworth's expansion about the mean where that is singular:
-//
-//	P = Φ̄(w) + φ(w)(1/u - 1/w),  w = sgn(θ)·√(2(θτ - K)),  u = θ·√K''
-func (f *passage) miss() float64 {
-	p, ok := f.saddle()
-	if !ok {
-		return 1
-	}
-	square := 2 * (p.theta*f.deadline - p.value)
-	w := math.Copysign(math.Sqrt(max(0, square)), p.theta)
-	u := p.theta * math.Sqrt(p.variance)
-	if math.Abs(w) < 0.15 || math.Abs(u) < 0.15 {
-		return f.nearMean(p)
-	}
-	density := math.Exp(-w*w/2) / math.Sqrt(2*math.Pi)
-	return finite(normalTail(w) + density*(1/u-1/w))
-}
-
-// nearMean is Edgeworth's expansion with the skewness that the change of the variance shows.
-func (f *passage) nearMean(p point) float64 {
-	origin, ok := f.at(0)
-	if !ok {
-		return 1
-	}
-	deviation := math.Sqrt(origin.variance)
-	x := (f.deadline - origin.mean) / deviation
-	skew := 0.0
-	if p.theta != 0 {
-		skew = min(2, max(0, (p.variance-origin.variance)/p.theta/(deviation*deviation*deviation)))
-	}
-	density := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
-	return finite(normalTail(x) + density*skew/6*(x*x-1))
+	p.value = value + math.Log(rest/f.busy)
+	square := (p.variance + p.mean*p.mean - share*(second+first*first)) / rest
+	p.mean = (p.mean - share*first) / rest
+	p.variance = square - p.mean*p.mean
 }

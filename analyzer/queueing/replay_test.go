@@ -1,0 +1,85 @@
+package queueing
+
+import (
+	"math"
+	"testing"
+)
+
+// alone is a replay of requests that come so far apart that each is alone.
+func alone(replica Replica, o Objective, prompt, output float64) tally {
+	const n = 5
+	s := series{skip: 1}
+	for range n {
+		s.gaps, s.prompts, s.outputs = append(s.gaps, 1), append(s.prompts, prompt), append(s.outputs, output)
+	}
+	return newReplay(replica, o, s).run(1e-6, 0)
+}
+
+func TestReplayTakesTheTimeOfARequestAlone(t *testing.T) {
+	r := Replica{Profile: benchProfile, MaxSequences: 4, BatchedTokens: 512}
+	p := benchProfile
+	const prompt, output = 1300, 41
+	ttft := 3*p.Iteration + prompt*(p.PerPromptToken+p.PerPromptTokenSquared*prompt)
+	itl := p.Iteration + p.PerSequence + p.PerContextToken*(prompt+(output-2)/2.0)
+	for _, c := range []struct {
+		o    Objective
+		want tally
+	}{
+		{Objective{TTFT: ttft * 1.0001, ITL: itl * 1.0001}, tally{counted: 4}},
+		{Objective{TTFT: ttft * 0.9999, ITL: itl * 1.0001}, tally{counted: 4, ttft: 4, either: 4}},
+		{Objective{TTFT: ttft * 1.0001, ITL: itl * 0.9999}, tally{counted: 4, itl: 4, either: 4}},
+		{Objective{TTFT: ttft * 0.9999, ITL: itl * 0.9999}, tally{counted: 4, ttft: 4, itl: 4, either: 4}},
+	} {
+		if got := alone(r, c.o, prompt, output); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.o, got, c.want)
+		}
+	}
+}
+
+func TestReplayRefusesWhatNeverFits(t *testing.T) {
+	r := Replica{Profile: benchProfile, MaxSequences: 4, BatchedTokens: 512, KVTokens: 1000}
+	if got := alone(r, Objective{TTFT: 10}, 990, 20); got.either != 4 {
+		t.Errorf("%+v", got)
+	}
+	if got := alone(r, Objective{TTFT: 10}, 980, 20); got.either != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReplayAllocatesNothingAsItRuns(t *testing.T) {
+	var s Sizer
+	gaps := s.gapsOf(0)
+	n := 2000
+	prompts, outputs := make([]float64, n), make([]float64, n)
+	for i := range n {
+		prompts[i], outputs[i] = float64(100+i%1000), float64(1+i%300)
+	}
+	r := newReplay(Replica{Profile: benchProfile, MaxSequences: 64, BatchedTokens: 2048, KVTokens: 50_000}, Objective{TTFT: 1, ITL: 0.02},
+		series{gaps: gaps[:n], prompts: prompts, outputs: outputs})
+	if allocations := testing.AllocsPerRun(3, func() { r.run(15, 0) }); allocations > 0 {
+		t.Errorf("%v allocations", allocations)
+	}
+	if all := r.run(15, 0); all.counted != n {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestReplaySeriesIsTypical holds the one series against others: its waits in a queue have the usual tail.
+func TestReplaySeriesIsTypical(t *testing.T) {
+	var s Sizer
+	for _, dispersion := range []float64{1, 4} {
+		gaps := s.gapsOf(dispersionCell(dispersion))
+		const load, level = 0.6, 6.0
+		wait, late := 0.0, 0.0
+		for _, gap := range gaps {
+			if wait = max(0, wait+1-gap/load); wait > level {
+				late++
+			}
+		}
+		// From a million drawn requests.
+		want := map[float64]float64{1: 0.0026, 4: 0.2183}[dispersion]
+		if got := late / float64(len(gaps)); math.Abs(math.Log(got/want)) > 0.15 {
+			t.Errorf("dispersion %v: %v wait longer than %v, want %v", dispersion, got, level, want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package queueing
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// drawPassage draws the time that a passage takes, event by event.
+func drawPassage(f *passage, r *rand.Rand) float64 {
+	jump := func() float64 {
+		p := r.Float64()
+		for i := range f.count {
+			if p -= f.shares[i]; p < 0 {
+				return f.jumps[i]
+			}
+		}
+		return f.jumps[f.count-1]
+	}
+	batch := func() float64 {
+		work := jump()
+		for r.Float64() < f.repeat {
+			work += jump()
+		}
+		return work
+	}
+	gamma := func(mean, variance float64) float64 {
+		shape := mean * mean / variance
+		return mean * gammaVariate(shape, r) / shape
+	}
+	work := f.own + gamma(f.old, f.oldVariance)
+	for r.Float64() < f.behind {
+		work += jump()
+	}
+	flow := f.rate * (1 - f.repeat)
+	delay := 0.0
+	if f.delay > 0 {
+		delay = gamma(f.delay, f.delayVariance)
+	}
+	for at := r.ExpFloat64() / flow; at < delay; at += r.ExpFloat64() / flow {
+		work += batch()
+	}
+	end := work
+	for at := r.ExpFloat64() / flow; at < end && end < 100*f.deadline; at += r.ExpFloat64() / flow {
+		end += batch()
+	}
+	return end
+}
+
+// gammaVariate draws by Marsaglia and Tsang's method.
+func gammaVariate(shape float64, r *rand.Rand) float64 {
+	if shape < 1 {
+		return gammaVariate(shape+1, r) * math.Pow(r.Float64(), 1/shape)
+	}
+	d := shape - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := r.NormFloat64()
+		if v := 1 + c*x; v > 0 && math.Log(r.Float64()) < x*x/2+d-d*v*v*v+3*d*math.Log(v) {
+			return d * v * v * v
+		}
+	}
+}
+
+func TestPassageHasTheTailOfDrawnOnes(t *testing.T) {
+	shares := [mixBins]float64{0.6, 0.3, 0.1}
+	for _, repeat := range []float64{0, 0.3} {
+		for _, delay := range []float64{0, 0.7} {
+			for _, deadline := range []float64{2.5, 4, 6, 9} {
+				f := passage{
+					deadline: deadline, own: 1, old: 0.5, oldVariance: 0.1, rate: 0.6, repeat: repeat, behind: repeat, delay: delay, delayVariance: 0.8 * delay,
+					count: 3, jumps: [mixBins]float64{0.2, 0.8, 2}, shares: &shares,
+				}
+				random := rand.New(rand.NewPCG(7, 7))
+				late, runs := 0, 200_000
+				for range runs {
+					if drawPassage(&f, random) > deadline {
+						late++
+					}
+				}
+				drawn, got := float64(late)/float64(runs), f.miss()
+				if math.Abs(got-drawn) > 0.15*drawn+0.005 {
+					t.Errorf("batches %v, delay %v, deadline %v: %v, drawn %v", repeat, delay, deadline, got, drawn)
+				}
+			}
+		}
+	}
+}
+
+func TestPassageKnowsTheLumpWhereNobodyComes(t *testing.T) {
+	shares := [mixBins]float64{1}
+	// One more request is too much, whenever it comes: the chance is that of any arrival within the own second.
+	f := passage{deadline: 1.01, own: 1, rate: 0.2, count: 1, jumps: [mixBins]float64{5}, shares: &shares}
+	if got, want := f.miss(), 1-math.Exp(-0.2); math.Abs(got-want) > 1e-6 {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
