@@ -104,8 +104,18 @@ func (q Question) check() error {
 	if !(q.Dispersion >= 0) || math.IsInf(q.Dispersion, 1) {
 		faults = append(faults, fmt.Errorf("dispersion %v is not a finite number from 0; leave it at 0 where it is not known", q.Dispersion))
 	}
-	return errors.Join(append(faults, q.Replica.check(), q.Objective.check())...)
+	faults = append(faults, q.Replica.check(), q.Objective.check())
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	if prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits); !(prefill+decode >= leastWork) {
+		return fmt.Errorf("a request adds %v seconds to iterations, so that no rate would fill the engine; give the profile what decoding and prompts cost", prefill+decode)
+	}
+	return nil
 }
+
+// leastWork is the least that a request adds to iterations, in seconds; less would be no engine.
+const leastWork = 1e-9
 
 func (r Replica) check() error {
 	var faults []error

@@ -260,3 +260,24 @@ func TestSizerServesManyAtOnce(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestAProfileWithoutAnyCostOfRequestsIsRefused(t *testing.T) {
+	prompts, _ := AssumedLengths(1000)
+	outputs, _ := AssumedLengths(200)
+	mix, err := NewMix(prompts, outputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Objective{{TTFT: 1, Percentile: 0.95}, {ITL: 0.03, Percentile: 0.95}, {TTFT: 1, ITL: 0.03, Percentile: 0.95}} {
+		for _, cost := range []float64{0, 1e-300, 1e-14} {
+			replica := Replica{Profile: Profile{Iteration: 0.006, PerSequence: cost}, MaxSequences: 256, BatchedTokens: 2048}
+			var s Sizer
+			if a, err := s.MaxRate(Question{Replica: replica, Mix: mix, Objective: o}); err == nil {
+				t.Errorf("%v with a cost of %v: %+v, want an error", o, cost, a)
+			}
+			if a, err := s.Simulate(Question{Replica: replica, Mix: mix, Objective: o}); err == nil {
+				t.Errorf("%v with a cost of %v, simulated: %+v, want an error", o, cost, a)
+			}
+		}
+	}
+}
