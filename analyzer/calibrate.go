@@ -64,7 +64,7 @@ func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correct
 	if e.replicas > 0 {
 		c = e.solve()
 		if floor := look(v).floor; floor > 0 { // no iteration is shorter than that of an empty batch
-			c.iteration = min(c.iteration, max(1/mostCorrection, floor/p.Iteration))
+			c.iteration = min(c.iteration, steps(max(1/mostCorrection, floor/p.Iteration), coarseMean))
 		}
 	}
 	p.Iteration *= c.iteration

@@ -74,7 +74,7 @@ func (m Model) latency(v Variant, o Options) latency {
 	var seen sight
 	if v.Profile == nil {
 		var why string
-		if seen, why = look(v).enough(); why != "" {
+		if seen, why = look(v).enough(v.Role); why != "" {
 			return latency{note: why}
 		}
 	}
@@ -115,8 +115,11 @@ func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 }
 
 func joined(a, b string) string {
-	if a == "" {
+	switch {
+	case a == "":
 		return b
+	case b == "":
+		return a
 	}
 	return a + ", " + b
 }

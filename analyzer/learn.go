@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/fleet"
 )
 
 // What a profile is learned from must show a load: the mean time between tokens stands out from that of a nearly empty batch
@@ -40,13 +41,15 @@ func learn(w work, s sight) (p queueing.Profile) {
 type sight struct{ requests, rate, itl, prefill, floor float64 }
 
 // enough returns why a profile cannot be learned from what was seen; "" where it can.
-func (s sight) enough() (sight, string) {
+func (s sight) enough(role fleet.Role) (sight, string) {
 	switch {
+	case role == fleet.RolePrefill:
+		return s, "a profile cannot be learned of a replica that only prefills; give it one"
 	case s.requests < requestsForLearn:
 		return s, "too few requests were seen to learn a profile"
 	case !(s.floor > 0) || !(s.itl >= visibleLoad*s.floor):
 		return s, "no load was seen that slows tokens down, so no profile could be learned"
-	case !(s.prefill > 0):
+	case role != fleet.RoleDecode && !(s.prefill > 0):
 		return s, "the engines report no prefill time, so no profile could be learned"
 	}
 	return s, ""

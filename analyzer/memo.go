@@ -20,9 +20,9 @@ type Memo struct {
 	curves  map[queueing.Question]curve
 }
 
-// What bounds the memory of a memo: a mix takes some kilobytes, an answer some hundred bytes.
+// What bounds the memory of a memo: a mix takes 70 kB, an answer some hundred bytes.
 const (
-	maxMixes   = 4096
+	maxMixes   = 2048
 	maxAnswers = 1 << 16
 )
 
@@ -147,8 +147,9 @@ func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) 
 	prompt, output = steps(prompt, coarseMean), steps(output, coarseMean)
 	key := keyOf(role, prompts, outputs, prompt, output)
 	memo.mutex.Lock()
-	defer memo.mutex.Unlock()
-	if kept := memo.mixes[key]; kept != nil {
+	kept := memo.mixes[key]
+	memo.mutex.Unlock()
+	if kept != nil {
 		return kept, ""
 	}
 	mix, err := newMix(lengths{prompts, prompt}, lengths{outputs, output})
@@ -158,8 +159,15 @@ func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) 
 	if role == fleet.RolePrefill {
 		mix = mix.PrefillOnly()
 	}
+	memo.mutex.Lock()
+	defer memo.mutex.Unlock()
+	if kept := memo.mixes[key]; kept != nil { // another one was as fast
+		return kept, ""
+	}
 	if memo.mixes == nil || len(memo.mixes) >= maxMixes {
 		memo.mixes = make(map[string]*queueing.Mix)
+		clear(memo.answers) // they hold mixes
+		clear(memo.curves)
 	}
 	memo.mixes[key] = mix
 	return mix, ""

@@ -110,11 +110,15 @@ type analysis struct {
 func (a *analysis) finish(i int) {
 	c, l := &a.capacities[i], a.latencies[i]
 	c.Infeasible, c.Remedy, c.Doubtful = l.infeasible, l.remedy, l.doubtful
-	if a.totals[i].infeasible(a.Variants[i]) && !l.known {
+	c.NoMore = c.NoMore || l.infeasible && l.known // another variant can
+	if a.totals[i].infeasible(a.Variants[i]) && !l.known && c.Remedy == "" {
 		c.Infeasible, c.Remedy = true, "a nearly empty replica is slower; raise it, or take another accelerator"
 	}
 	if c.Basis == l.basis || c.Basis == BasisObserved && l.note != "" && !l.known {
 		c.Note = joined(l.note, c.Note)
+	}
+	if share := c.Share.Value; math.IsNaN(share) || math.IsInf(share, 0) {
+		c.Share = fleet.Reading{}
 	}
 }
 

@@ -12,8 +12,8 @@ const (
 	unspread = 0.5
 	// held is the part of what a variant could carry below which the spread of the load is what binds it.
 	held = 0.8
-	// mostGrowth is by how much more than the fullest variant allows the load may grow where others make up for its misses.
-	mostGrowth = 3.0
+	// worthless is the part of what a variant carries by itself below which it is not begun with.
+	worthless = 0.25
 )
 
 // spread makes capacities those of replicas that share load as it is spread now. Capacities add up only where load is spread by
@@ -27,7 +27,8 @@ func (a *analysis) spread() (mix sharing, shared bool) {
 	mix.analysis = a
 	fullest := 0.0
 	for i, o := range a.totals {
-		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() {
+		// What cannot meet the objective at any load says nothing of the load at which the others do.
+		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() && !a.latencies[i].infeasible {
 			mix.members = append(mix.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate})
 			fullest = max(fullest, o.each.mean.rate/(share*demand))
 		}
@@ -60,10 +61,14 @@ func (a *analysis) lower(mix sharing, m member, gain float64) {
 	c.Share.Value = gain / demand
 }
 
-// newcomers sets the capacity of variants that would begin to share load to what that gains.
+// newcomers sets the capacity of variants that would begin to share load to what that gains. Where what stands cannot carry the
+// load as it is, it is replaced rather than added to, and a newcomer counts for what it carries by itself.
 func (a *analysis) newcomers(mix sharing) {
+	if mix.growth < 1 {
+		return
+	}
 	for i, l := range a.latencies {
-		if !l.known || a.totals[i].replicas > 0 {
+		if !l.known || l.infeasible || a.totals[i].replicas > 0 {
 			continue
 		}
 		rate, known := mix.attracted(i)
@@ -73,8 +78,8 @@ func (a *analysis) newcomers(mix sharing) {
 		gain := mix.with(member{variant: i, replicas: 1, rate: rate}) - mix.total()
 		if gain < held*l.rate {
 			a.capacities[i] = Capacity{
-				Share: fleet.Observed(max(gain, leastRate) / a.Rate.Value), Binding: LimitRouting, Basis: l.basis, Load: a.capacities[i].Load,
-				Note: "it would get more requests than it should beside the others", NoMore: gain <= 0,
+				Share: fleet.Observed(max(gain, worthless*l.rate) / a.Rate.Value), Binding: LimitRouting, Basis: l.basis, Load: a.capacities[i].Load,
+				Note: "it would get more requests than it should beside the others", NoMore: gain < worthless*l.rate,
 			}
 		}
 	}
@@ -115,22 +120,24 @@ func (s *sharing) missed(m member, growth float64) float64 {
 // of latency.
 func (s *sharing) grow(least float64) {
 	s.growth = least
-	most := least * mostGrowth
+	most, hardest := least, math.Inf(1)
 	for _, m := range s.members {
-		if l := s.latencies[m.variant]; l.misses == nil || !l.known {
+		l := s.latencies[m.variant]
+		if l.misses == nil || !l.known {
 			return
 		}
+		most = max(most, curveAt[len(curveAt)-1]*l.rate/m.rate) // from there on all of its requests miss
 		if hard := s.hard[m.variant]; hard > 0 {
-			most = min(most, hard/m.rate)
+			hardest = min(hardest, hard/m.rate)
 		}
 	}
-	low, high := least, max(least, most)
+	low, high := least, max(least, min(most, hardest))
 	if s.excess(high) <= 0 {
 		s.growth = high
 		return
 	}
-	for range 12 {
-		if middle := (low + high) / 2; s.excess(middle) <= 0 {
+	for range 20 {
+		if middle := math.Sqrt(low * high); s.excess(middle) <= 0 {
 			low = middle
 		} else {
 			high = middle

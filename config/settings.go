@@ -233,7 +233,7 @@ func policySettings() []Setting {
 			within(time.Minute, 30*day, "1h", func(p *Policy) *time.Duration { return &p.Horizon })),
 		row("policy.queueing", On, "Whether objectives size replicas by profiles, percentiles and the queueing model: on or off. Off leaves it to saturation.",
 			bind(oneOf(On, Off), func(c *Config) *string { return &c.Policy.Queueing })),
-		row("policy.simulations", "32", "How many variants of a plan may be sized by simulation where the queueing model's formula is known to be far off; 0 is none.",
+		row("policy.simulations", "32", "How many variants of a plan may be sized by simulation where the queueing model's formula is known to be far off: the first, by the names of their models; 0 is none.",
 			bind(number(0, 10_000), func(c *Config) *float64 { return &c.Policy.Simulations })),
 	}
 }

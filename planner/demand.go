@@ -19,6 +19,7 @@ type demand struct {
 	ahead     float64       // by how much the rate will have risen when a replica that is started now is ready
 	arrivals  fleet.Reading // requests per second
 	backlog   float64       // requests waiting at engines and gateway
+	queued    float64       // those at the gateway
 	running   float64
 	idle      bool       // nothing arrives, runs or waits
 	since     time.Time  // when the model was last in use; zero where it was not within the idle window
@@ -47,8 +48,9 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 		}
 	}
 	for _, row := range m.gateway {
-		d.backlog += row.Queued.Or(0)
+		d.queued += row.Queued.Or(0)
 	}
+	d.backlog += d.queued
 	if m.ready() == 0 && d.arrivals.State == fleet.Absent {
 		d.arrivals = fleet.Observed(0) // no engine that could serve, and no gateway that says otherwise
 	}
@@ -163,25 +165,6 @@ func (m *model) usagesOf(name served) []*fleet.Usage {
 		}
 	}
 	return own
-}
-
-// describe copies what the analyzer, the objectives and people ask for.
-func (m *model) describe(d *demand) {
-	for _, row := range m.engine {
-		d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
-		d.ttft, d.itl = first(d.ttft, row.TTFT), first(d.itl, row.ITL)
-		d.hits, d.bursts = first(d.hits, row.PrefixHits), first(d.bursts, row.Dispersion)
-		if len(d.prompts) == 0 {
-			d.prompts = row.PromptLengths
-		}
-		if len(d.outputs) == 0 {
-			d.outputs = row.OutputLengths
-		}
-	}
-	for _, row := range m.gateway { // it sees requests arrive, engines only when they begin
-		d.bursts = first(row.Dispersion, d.bursts)
-	}
-	m.withoutPrefill(d)
 }
 
 // measure sets the reference, and what must be covered as parts of it: up on the latest, down on the highest. Where no rate

@@ -270,32 +270,6 @@ func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
 	return usages[at]
 }
 
-// starts is how the replicas of a workload came up.
-type starts struct {
-	oldestWaiting, newestReady time.Time
-	unschedulable              bool
-	waiting                    int // pods that are not ready
-}
-
-func (s *starts) note(pod *fleet.Pod) {
-	switch {
-	case pod.Ready && pod.ReadyAt.After(s.newestReady):
-		s.newestReady = pod.ReadyAt
-	case !pod.Ready:
-		s.waiting++
-		s.unschedulable = s.unschedulable || pod.Waiting == "Unschedulable"
-		if s.oldestWaiting.IsZero() || pod.Created.Before(s.oldestWaiting) {
-			s.oldestWaiting = pod.Created
-		}
-	}
-}
-
-// fail reports whether further replicas would not start either: nothing has become ready since the first of those that wait
-// was overdue, and they wait for room on a node, or are more than one. A single one may have a fault of its own.
-func (s *starts) fail(patience time.Duration, waiting int) bool {
-	return !s.newestReady.After(s.oldestWaiting.Add(patience)) && (s.unschedulable || waiting > 1)
-}
-
 // read files what one ready replica reports; nil is nothing.
 func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 	owes := age >= p.MetricsGrace

@@ -235,8 +235,12 @@ func (v *variant) waitingFor() string {
 
 // summary returns what was found about the model.
 func (z *sizing) summary(outcomes []outcome) fleet.ModelPlan {
+	backlog := z.demand.backlog
+	if z.model.part == fleet.RoleDecode && z.model.parts > 1 { // the other part counts what the gateway holds
+		backlog -= z.demand.queued
+	}
 	return fleet.ModelPlan{
-		ID: z.model.id, Arrivals: z.demand.arrivals, Backlog: fleet.Observed(z.demand.backlog), InFlight: fleet.Observed(z.demand.running + z.demand.backlog),
+		ID: z.model.id, Arrivals: z.demand.arrivals, Backlog: fleet.Observed(backlog), InFlight: fleet.Observed(z.demand.running + backlog),
 		TTFT: z.demand.ttft, ITL: z.demand.itl, Short: z.story(outcomes, nil).short,
 	}
 }

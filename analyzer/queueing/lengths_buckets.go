@@ -41,8 +41,9 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 type bucketPoint struct{ low, width, share float64 }
 
 const (
-	longShare = 0.9 // of the lengths that are not long
-	farthest  = 50  // by which lengths are drawn to a bound at most
+	longShare  = 0.9 // of the lengths that are not long
+	searchedOf = 8   // of so many points one is looked at in the search; what is left of the mean's error is scaled away
+	farthest   = 50  // by which lengths are drawn to a bound at most
 )
 
 // moved draws the lengths that are not long, and those that are, to the lower bounds of their buckets where the factor is above
@@ -67,22 +68,26 @@ func moved(points []bucketPoint, short, long float64) []float64 {
 // carries, so the safer assumption is taken: what is missing is missing in the long ones first, and what is too much
 // is in the others first.
 func fitted(points []bucketPoint, mean float64) []float64 {
-	move := func(factor float64) []float64 { return moved(points, 1, factor) }
+	some := make([]bucketPoint, 0, len(points)/searchedOf)
+	for i := searchedOf / 2; i < len(points); i += searchedOf {
+		some = append(some, points[i])
+	}
+	move := func(points []bucketPoint, factor float64) []float64 { return moved(points, 1, factor) }
 	switch {
-	case lengthsOf(move(1)).mean > mean:
-		move = func(factor float64) []float64 { return moved(points, factor, 1) }
-	case lengthsOf(move(1./farthest)).mean < mean:
-		move = func(factor float64) []float64 { return moved(points, factor, 1./farthest) }
+	case lengthsOf(move(some, 1)).mean > mean:
+		move = func(points []bucketPoint, factor float64) []float64 { return moved(points, factor, 1) }
+	case lengthsOf(move(some, 1./farthest)).mean < mean:
+		move = func(points []bucketPoint, factor float64) []float64 { return moved(points, factor, 1./farthest) }
 	}
 	low, high := 1./farthest, float64(farthest) // the mean falls with the factor
 	for range 14 {
-		if middle := math.Sqrt(low * high); lengthsOf(move(middle)).mean > mean {
+		if middle := math.Sqrt(low * high); lengthsOf(move(some, middle)).mean > mean {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return move(math.Sqrt(low * high))
+	return move(points, math.Sqrt(low*high))
 }
 
 func checkBuckets(buckets []LengthBucket) (total float64, err error) {
