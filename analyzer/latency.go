@@ -9,8 +9,8 @@ import (
 
 // The limits of an engine where nobody says them: those of vLLM.
 const (
-	defaultMaxSequences  = 256
-	defaultBatchedTokens = 2048
+	DefaultMaxSequences  = 256
+	DefaultBatchedTokens = 2048
 )
 
 // defaultPercentile is the share of requests that must meet an objective that says none.
@@ -86,7 +86,7 @@ func (m Model) latency(v Variant, o Options) latency {
 	l, w := latency{known: true}, newWork(mix, replica)
 	if v.Profile != nil {
 		var c correction
-		replica.Profile, c = calibrate(seconds(v.Profile.Cost), w, v)
+		replica.Profile, c = calibrate(Seconds(v.Profile.Cost), w, v)
 		l.basis, l.note = c.basis(), c.String()
 	} else {
 		replica.Profile, l.basis = learn(w, seen), BasisLearned
@@ -148,8 +148,8 @@ func (v Variant) engine(m Model) queueing.Replica {
 	if v.Profile != nil {
 		p = *v.Profile
 	}
-	r.MaxSequences = firstPositive(r.MaxSequences, p.MaxSequences, defaultMaxSequences)
-	r.BatchedTokens = firstPositive(r.BatchedTokens, p.BatchedTokens, max(defaultBatchedTokens, r.MaxSequences))
+	r.MaxSequences = firstPositive(r.MaxSequences, p.MaxSequences, DefaultMaxSequences)
+	r.BatchedTokens = firstPositive(r.BatchedTokens, p.BatchedTokens, max(DefaultBatchedTokens, r.MaxSequences))
 	r.KVTokens = firstPositive(r.KVTokens, p.KVTokens)
 	return r
 }
@@ -163,8 +163,8 @@ func firstPositive[N int | float64](values ...N) N {
 	return 0
 }
 
-// seconds returns what an engine costs in the units of the queueing model.
-func seconds(c fleet.EngineCost) queueing.Profile {
+// Seconds returns what an engine costs in the units of the queueing model.
+func Seconds(c fleet.EngineCost) queueing.Profile {
 	return queueing.Profile{
 		Iteration: c.Alpha / 1e3, PerSequence: c.Beta / 1e3, PerContextToken: c.Gamma / 1e6,
 		PerPromptToken: c.Prefill / 1e3, PerPromptTokenSquared: c.PrefillSquared / 1e9,

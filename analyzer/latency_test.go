@@ -35,7 +35,7 @@ func chat(rate float64, variants ...Variant) Model {
 // showing returns a replica of a true cost that serves a rate of the model's requests in balance.
 func showing(m Model, cost fleet.EngineCost, rate float64) fleet.Usage {
 	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
-	p := seconds(cost)
+	p := Seconds(cost)
 	prefill, decode := mix.Work(p, 0)
 	itl := p.Iteration / (1 - rate*(prefill+decode))
 	first := p.Iteration + rate*decode*itl + prefill*(1+rate*itl)
@@ -112,7 +112,7 @@ func TestCalibrationIsBounded(t *testing.T) {
 	broken := showing(m, h100().Cost, 5)
 	broken.MeanITL, broken.MeanPrefill = fleet.Observed(5), fleet.Observed(90)
 	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
-	p, c := calibrate(seconds(h100().Cost), newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(50, broken)})
+	p, c := calibrate(Seconds(h100().Cost), newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(50, broken)})
 	if p.Iteration > mostCorrection*1.03*h100().Cost.Alpha/1e3 || c.decode > mostCorrection*1.03 || c.prefill > mostCorrection*1.03 {
 		t.Errorf("%+v by %v, want at most the double", p, c)
 	}

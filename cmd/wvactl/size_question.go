@@ -8,15 +8,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/simulation"
-)
-
-// The limits of an engine where nobody says them: those of vLLM, as the analyzer takes them.
-const (
-	defaultSequences     = 256
-	defaultBatchedTokens = 2048
 )
 
 // sizing is a question with where its parts come from.
@@ -73,13 +68,13 @@ func (f *sizeFlags) objective() queueing.Objective {
 // replica returns the engine as the analyzer would take it.
 func (f *sizeFlags) replica(p fleet.Profile) (queueing.Replica, limitSources) {
 	r := queueing.Replica{
-		Profile: inSeconds(p.Cost),
+		Profile: analyzer.Seconds(p.Cost),
 		// Where no engine says its budget, it holds a token for each sequence.
-		MaxSequences: cmp.Or(f.maxSequences, p.MaxSequences, defaultSequences),
+		MaxSequences: cmp.Or(f.maxSequences, p.MaxSequences, analyzer.DefaultMaxSequences),
 		KVTokens:     cmp.Or(f.kvTokens, p.KVTokens),
 		PrefixHits:   f.prefixHits,
 	}
-	r.BatchedTokens = cmp.Or(f.batchedTokens, p.BatchedTokens, max(defaultBatchedTokens, r.MaxSequences))
+	r.BatchedTokens = cmp.Or(f.batchedTokens, p.BatchedTokens, max(analyzer.DefaultBatchedTokens, r.MaxSequences))
 	if f.role == string(fleet.RoleDecode) {
 		r.PrefixHits = 1 // the prompt's keys and values come from elsewhere
 	}
@@ -98,14 +93,6 @@ func sourceOf(given, profiled bool, otherwise string) string {
 		return "the profile's"
 	}
 	return otherwise
-}
-
-// inSeconds returns what an engine costs in the units of the queueing model.
-func inSeconds(c fleet.EngineCost) queueing.Profile {
-	return queueing.Profile{
-		Iteration: c.Alpha / 1e3, PerSequence: c.Beta / 1e3, PerContextToken: c.Gamma / 1e6,
-		PerPromptToken: c.Prefill / 1e3, PerPromptTokenSquared: c.PrefillSquared / 1e9,
-	}
 }
 
 // measure fills in the lengths of requests as the role meets them.
