@@ -2,6 +2,8 @@ package config_test
 
 import (
 	"encoding/csv"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -133,9 +135,10 @@ func TestCatalogueFindsWhatPeopleServe(t *testing.T) {
 // TestCatalogueHasTheFiguresOfItsSource runs where the source is beside the checkout.
 func TestCatalogueHasTheFiguresOfItsSource(t *testing.T) {
 	file, err := os.Open("../../shared/data/engine_profiles.csv")
-	if err != nil {
-		t.Skip("the fits are not beside the checkout")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the fits are not beside the checkout: ", err)
 	}
+	require.NoError(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
 	require.NoError(t, err)
