@@ -24,8 +24,7 @@ type Policy struct {
 	// MetricsGrace is how long a ready replica may report nothing before that counts as missing. Default 60 s.
 	MetricsGrace time.Duration
 	// ShrinkMargin is by how much the capacity that is left after a scale-down exceeds the highest demand of the window; half of
-	// it where a model is sized for a percentile by profiles. What
-	// lies between needs neither more nor less. Default 0.2.
+	// it where a model is sized for a percentile by profiles. What lies between needs neither more nor less. Default 0.2.
 	ShrinkMargin float64
 	// Reaction is the time from a change of the load until a replica is asked for: scrape, cycle, HPA sync. Default 45 s.
 	Reaction time.Duration

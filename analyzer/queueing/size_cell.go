@@ -120,16 +120,11 @@ func (c *cell) misses(rate float64) misses {
 	return m
 }
 
-// meanRate is λ_mean: the mean iteration takes the limit on ITL, λ = (1-α/S)/w, and no limit of the engine is exceeded by the
-// mean; without a limit on ITL, the rate of stability.
+// meanRate is λ_mean (MeanRate), where no limit of the engine is exceeded by the mean.
 func (c *cell) meanRate() float64 {
 	m := c.Mix
-	perRequest := c.work + c.Replica.PerSequence*m.output + c.Replica.PerContextToken*(m.prompt*m.output+m.output2/2)
-	share := 1.0
-	if c.Objective.ITL > 0 {
-		share = max(0, 1-c.Replica.Iteration/c.Objective.ITL)
-	}
-	rate := share / perRequest
+	decode := c.Replica.PerSequence*m.output + c.Replica.PerContextToken*(m.prompt*m.output+m.output2/2)
+	rate := MeanRate(c.Replica, c.work, decode, c.Objective.ITL)
 	for _, limit := range c.caps() {
 		rate = min(rate, limit.rate(c))
 	}
