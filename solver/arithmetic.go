@@ -7,7 +7,7 @@ import (
 
 const (
 	// whole is a model's demand in parts, and tolerance what may be left of it.
-	whole     int64 = 1 << 60
+	whole     int64 = 1 << 52
 	tolerance       = whole >> 31
 	// maxSum bounds what any sum of costs can reach, and maxWeight the replicas that are counted in one.
 	maxSum          = 1 << 60
@@ -26,7 +26,7 @@ func parts(capacity, demand float64) int64 {
 }
 
 // remaining returns what is left of need when n replicas carry their capacity, at least zero.
-func remaining[N int | int64](need, capacity int64, n N) int64 {
+func remaining(need, capacity, n int64) int64 {
 	high, low := bits.Mul64(uint64(capacity), uint64(n))
 	if high > 0 || low >= uint64(need) {
 		return 0
@@ -53,32 +53,15 @@ func scale(a, b, c int64) int64 {
 	return int64(quotient)
 }
 
-// scaleUp returns ⌈a·b/c⌉, which must fit.
-func scaleUp(a, b, c int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	quotient, rest := bits.Div64(high, low, uint64(c))
-	if rest > 0 {
-		quotient++
+// floorOf returns a whole number that is not above what x was computed for, and equal to it where that is whole and below 2^46:
+// x is off by two roundings at most.
+func floorOf(x float64) int64 {
+	lower := float64(x*(1-0x1p-50)) - 0x1p-4
+	n := int64(lower)
+	if float64(n) < lower {
+		n++
 	}
-	return int64(quotient)
-}
-
-// compareRatios orders a/b and c/d without rounding.
-func compareRatios(a, b, c, d int64) int {
-	leftHigh, leftLow := bits.Mul64(uint64(a), uint64(d))
-	rightHigh, rightLow := bits.Mul64(uint64(c), uint64(b))
-	switch {
-	case leftHigh != rightHigh:
-		if leftHigh < rightHigh {
-			return -1
-		}
-		return 1
-	case leftLow < rightLow:
-		return -1
-	case leftLow > rightLow:
-		return 1
-	}
-	return 0
+	return n
 }
 
 func greatestDivisor(a, b int64) int64 {

@@ -17,133 +17,223 @@ const (
 
 // canonicalProblem is a problem whose rows are usable, unique and in an order of their own, with the plan as it emerges.
 type canonicalProblem struct {
-	options  []Option // sorted by variant
-	replicas []int    // of each option
-	models   []model  // sorted by model
-	horizon  time.Duration
-	steps    int
+	options []Option // as they were given
+	rows    []row    // sorted by model, role, variant
+	// byVariant are the rows by their variant; nil where that is their order anyway.
+	byVariant []int32
+	models    []model // sorted by model and role
+	classes   []class // see constraints.go
+	limits    []limit
+	pools     []nodePool
+	scarce    []*component // what was solved together
+	horizon   time.Duration
+	steps     int
+	tolerance float64
 }
+
+// row is one option in numbers.
+type row struct {
+	option   int32 // its place among the options as they were given
+	class    int32 // what its replicas take; none where that is nothing, or nothing scarce
+	model    int32 // that it serves; none where there is none
+	weighed  bool  // its capacity and price are known
+	startup  int64 // seconds
+	capacity float64
+	price    float64
+	domain   fleet.Range
+	now      int
+	held     int   // replicas that stand on nodes
+	seat     int32 // its place among the rows of its pool
+	cut      bool  // its range ends where the accelerators do
+	replicas int   // the plan
+}
+
+// none is no place in a table.
+const none = -1
 
 // model is one demand with the options that can serve it.
 type model struct {
-	Demand
-	rows   []int   // of the options, ascending
-	gap    float64 // by how much the plan's cost may exceed the least
-	proven bool
+	*Demand
+	rows     []row   // of the problem
+	first    int     // of the rows, among all
+	priority int     // its rank among the demands that compete
+	gap      float64 // by how much the plan's cost may exceed the least, in money
+	proven   bool
 }
 
-func canonical(p Problem) canonicalProblem {
-	c := canonicalProblem{
-		options: usableOptions(p.Options),
-		models:  usableDemands(p.Demands),
-		horizon: wholeSeconds(p.Horizon),
-		steps:   p.Steps,
-	}
+func canonical(p *Problem) canonicalProblem {
+	c := canonicalProblem{options: p.Options, horizon: wholeSeconds(p.Horizon), steps: p.Steps, tolerance: p.Tolerance}
 	if c.horizon == 0 {
 		c.horizon = DefaultHorizon
 	}
 	if c.steps <= 0 {
 		c.steps = DefaultSteps
 	}
-	c.replicas = make([]int, len(c.options))
-	for i := range c.options {
-		c.replicas[i] = c.options[i].Range.Floor()
+	if c.tolerance == 0 || math.IsNaN(c.tolerance) {
+		c.tolerance = DefaultTolerance
 	}
-	c.join()
+	c.setRows()
+	c.join(usableDemands(p.Demands))
 	return c
 }
 
-// join gives each model its options.
-func (c *canonicalProblem) join() {
-	type served struct {
-		model fleet.ModelID
-		role  fleet.Role
+// setRows brings the options into order, each variant once. Most problems come in order.
+func (c *canonicalProblem) setRows() {
+	order := c.orderByVariant()
+	sameModel := func(a, b *Option) int { return cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role)) }
+	sorted := true
+	for i := 1; i < len(order) && sorted; i++ {
+		sorted = sameModel(&c.options[order[i-1]], &c.options[order[i]]) <= 0
 	}
-	index := make(map[served]int, len(c.models))
+	places := order
+	if !sorted {
+		places = slices.Clone(order)
+		slices.SortStableFunc(places, func(a, b int32) int { return sameModel(&c.options[a], &c.options[b]) })
+	}
+	c.rows = make([]row, len(places))
+	for i, place := range places {
+		c.rows[i] = usableRow(&c.options[place], place)
+	}
+	if !sorted {
+		at := make([]int32, len(c.options))
+		for i, place := range places {
+			at[place] = int32(i)
+		}
+		for i, place := range order {
+			order[i] = at[place]
+		}
+		c.byVariant = order
+	}
+}
+
+// orderByVariant returns the places of the options that count, sorted by variant.
+func (c *canonicalProblem) orderByVariant() []int32 {
+	order := make([]int32, len(c.options))
+	sorted := true
+	for i := range order {
+		order[i] = int32(i)
+		sorted = sorted && (i == 0 || c.options[i-1].Variant.Compare(c.options[i].Variant) < 0)
+	}
+	if sorted {
+		return order
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(c.options[a].Variant.Compare(c.options[b].Variant), compareContent(&c.options[a], &c.options[b]))
+	})
+	return slices.CompactFunc(order, func(a, b int32) bool { return c.options[a].Variant == c.options[b].Variant })
+}
+
+// join gives each model its rows: both are sorted alike.
+func (c *canonicalProblem) join(demands []Demand) {
+	c.models = make([]model, len(demands))
+	at := 0
 	for i := range c.models {
-		index[served{c.models[i].Model, c.models[i].Role}] = i
-	}
-	owner := make([]int, len(c.options))
-	sizes := make([]int, len(c.models))
-	for row := range c.options {
-		i, found := index[served{c.options[row].Model, c.options[row].Role}]
-		if !found {
-			owner[row] = -1
-			continue
+		m := &c.models[i]
+		m.Demand = &demands[i]
+		for at < len(c.rows) && c.compare(at, m) < 0 {
+			c.rows[at].model = none
+			at++
 		}
-		owner[row] = i
-		sizes[i]++
-	}
-	rows := make([]int, len(c.options))
-	for i, size := range sizes {
-		c.models[i].rows, rows = rows[:0:size], rows[size:]
-	}
-	for row, i := range owner {
-		if i >= 0 {
-			c.models[i].rows = append(c.models[i].rows, row)
+		m.first = at
+		for at < len(c.rows) && c.compare(at, m) == 0 {
+			c.rows[at].model = int32(i)
+			at++
 		}
+		m.rows = c.rows[m.first:at:at]
+	}
+	for ; at < len(c.rows); at++ {
+		c.rows[at].model = none
 	}
 }
 
-// price is what the replicas of an option cost over the horizon.
-func (c *canonicalProblem) price(row int) float64 {
-	o, n := &c.options[row], c.replicas[row]
-	hours := float64(float64(n)*c.horizon.Hours()) + float64(float64(max(0, n-o.Now))*o.Startup.Hours())
-	return float64(o.Price * hours)
+func (c *canonicalProblem) compare(at int, m *model) int {
+	o := &c.options[c.rows[at].option]
+	return cmp.Or(o.Model.Compare(m.Model), cmp.Compare(o.Role, m.Role))
 }
 
-// unserved is the part of the model's demand that the plan does not carry.
-func (c *canonicalProblem) unserved(m *model) float64 {
+// price is what the replicas of a row cost over the horizon.
+func (c *canonicalProblem) price(r *row) float64 {
+	hours := float64(float64(r.replicas)*c.horizon.Hours()) + float64(float64(max(0, r.replicas-r.now))*(float64(r.startup)/3600))
+	return float64(r.price * hours)
+}
+
+// unserved is the share of the model's demand that the plan does not carry.
+func (m *model) unserved() float64 {
 	if m.Amount == 0 {
 		return 0
 	}
 	left := whole
-	for _, row := range m.rows {
-		left = remaining(left, parts(c.options[row].Capacity, m.Amount), c.replicas[row])
+	for i := range m.rows {
+		left = remaining(left, parts(m.rows[i].capacity, m.Amount), int64(m.rows[i].replicas))
 	}
 	if left <= tolerance {
 		return 0
 	}
-	return m.Amount * (float64(left) / float64(whole))
+	return float64(left) / float64(whole)
 }
 
-func usableDemands(demands []Demand) []model {
-	models := make([]model, len(demands))
-	for i, d := range demands {
-		if !usable(d.Penalty, maxPrice) {
-			d.Penalty = 0
-		}
-		models[i].Demand = d
+// usableDemands returns the demands that count, sorted.
+func usableDemands(rows []Demand) []Demand {
+	sorted := true
+	for i := 1; i < len(rows) && sorted; i++ {
+		sorted = compareServed(&rows[i-1], &rows[i]) < 0
 	}
-	slices.SortFunc(models, func(a, b model) int {
-		if order := cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role)); order != 0 {
-			return order
-		}
+	demands := slices.Clone(rows)
+	for i := range demands {
+		demands[i].Penalty = usablePenalty(demands[i].Penalty)
+	}
+	if sorted {
+		return demands
+	}
+	slices.SortFunc(demands, func(a, b Demand) int {
 		// Unknown first, then the largest; no penalty is the highest one.
 		return cmp.Or(
+			compareServed(&a, &b),
 			-cmp.Compare(unknown(a.Amount), unknown(b.Amount)),
 			-cmp.Compare(a.Amount, b.Amount),
-			cmp.Compare(a.Penalty, b.Penalty),
+			slices.CompareFunc(a.Penalty, b.Penalty, func(x, y Piece) int {
+				return cmp.Or(cmp.Compare(x.Share, y.Share), cmp.Compare(x.Price, y.Price))
+			}),
+			-cmp.Compare(a.Priority, b.Priority),
 		)
 	})
-	return slices.CompactFunc(models, func(a, b model) bool { return a.Model == b.Model && a.Role == b.Role })
+	return slices.CompactFunc(demands, func(a, b Demand) bool { return compareServed(&a, &b) == 0 })
 }
 
-func usableOptions(rows []Option) []Option {
-	options := make([]Option, len(rows))
-	for i := range rows {
-		options[i] = usableOption(rows[i])
+func compareServed(a, b *Demand) int {
+	return cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role))
+}
+
+// usablePenalty returns the pieces that count, the cheapest first, for the whole demand; nil where one of them cannot be weighed.
+func usablePenalty(pieces []Piece) []Piece {
+	if len(pieces) == 0 {
+		return nil
 	}
-	slices.SortFunc(options, func(a, b Option) int {
-		if order := a.Variant.Compare(b.Variant); order != 0 {
-			return order
+	var clean []Piece
+	total := 0.0
+	for _, p := range pieces {
+		if !usable(p.Price, maxPrice) || !usable(p.Share, math.MaxFloat64) {
+			return nil
 		}
-		return compareContent(a, b)
-	})
-	return slices.CompactFunc(options, func(a, b Option) bool { return a.Variant == b.Variant })
+		if p.Share > 0 {
+			clean = append(clean, p)
+		}
+	}
+	slices.SortFunc(clean, func(a, b Piece) int { return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Share, b.Share)) })
+	for i := range clean {
+		clean[i].Share = min(clean[i].Share, 1-total)
+		total += clean[i].Share
+		if total >= 1 {
+			return clean[:i+1]
+		}
+	}
+	if len(clean) > 0 {
+		clean[len(clean)-1].Share += 1 - total
+	}
+	return clean
 }
 
-func compareContent(a, b Option) int {
+func compareContent(a, b *Option) int {
 	return cmp.Or(
 		a.Model.Compare(b.Model),
 		cmp.Compare(a.Role, b.Role),
@@ -154,24 +244,27 @@ func compareContent(a, b Option) int {
 		cmp.Compare(a.Range.Min, b.Range.Min),
 		cmp.Compare(a.Range.Max, b.Range.Max),
 		cmp.Compare(a.Range.Floor(), b.Range.Floor()),
+		cmp.Compare(a.Accelerator, b.Accelerator),
+		cmp.Compare(a.GPUs, b.GPUs),
+		cmp.Compare(a.Nodes, b.Nodes),
 	)
 }
 
-func usableOption(o Option) Option {
-	o.Now = countOf(o.Now)
-	o.Startup = wholeSeconds(o.Startup)
-	o.Range = usableRange(o.Range)
-	capacity, price := usable(o.Capacity, math.MaxFloat64), usable(o.Price, maxPrice)
-	if !capacity {
-		o.Capacity = 0
+func usableRow(o *Option, place int32) row {
+	r := row{
+		option: place, class: none, weighed: true, startup: int64(wholeSeconds(o.Startup) / time.Second), capacity: o.Capacity, price: o.Price,
+		domain: usableRange(o.Range), now: countOf(o.Now),
 	}
-	if !price {
-		o.Price = 0
+	if !usable(o.Capacity, math.MaxFloat64) {
+		r.capacity, r.weighed = 0, false
 	}
-	if !capacity || !price {
-		o.Range = fixed(o)
+	if !usable(o.Price, maxPrice) {
+		r.price, r.weighed = 0, false
 	}
-	return o
+	if !r.weighed {
+		r.fix()
+	}
+	return r
 }
 
 func usableRange(r fleet.Range) fleet.Range {
@@ -183,10 +276,10 @@ func usableRange(r fleet.Range) fleet.Range {
 	return clean
 }
 
-// fixed is the range of an option that stays where it stands.
-func fixed(o Option) fleet.Range {
-	n := o.Range.Clamp(o.Now)
-	return fleet.Range{Min: n, Max: n}
+// fix has the row stay where it stands.
+func (r *row) fix() {
+	n := r.domain.Clamp(r.now)
+	r.domain = fleet.Range{Min: n, Max: n}
 }
 
 func unknown(amount float64) int {

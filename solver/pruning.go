@@ -11,23 +11,23 @@ func (r replica) less(other replica) bool {
 }
 
 // next is the replica after the first n.
-func (v *variable) next(n int64) replica {
+func (v *item) next(n int64) replica {
 	if n < v.kept {
 		return replica{cost: v.price, change: -1}
 	}
 	return replica{cost: v.price + v.start, change: 1}
 }
 
-// window returns the values of variable d that are worth trying. Where the variable before it carries as much, a plan from
+// window returns the values of item d that are worth trying. Where the item before it carries as much, a plan from
 // which a replica can be moved to the other one without making it worse need not be tried, so that of the many ways to share
 // a number among equals few are left. Before there is any plan, all are worth trying.
 func (s *search) window(d int) (low, high int64) {
-	v := &s.variables[d]
+	v := &s.items[d]
 	low, high = 0, v.high
 	if d == 0 || !s.found {
 		return low, high
 	}
-	before, n := &s.variables[d-1], s.values[d-1]
+	before, n := &s.items[d-1], s.values[d-1]
 	if before.capacity != v.capacity || before.low > 1 || v.low > 1 {
 		return low, high
 	}
@@ -52,22 +52,22 @@ func (s *search) window(d int) (low, high int64) {
 	return low, high
 }
 
-// leastChange is a lower bound on the change of variables d, d+1 and so on, where they have to meet the need and the whole
+// leastChange is a lower bound on the change of items d, d+1 and so on, where they have to meet the need and the whole
 // plan must not cost more than the best one: what stands may carry too little, or cost too much.
 func (s *search) leastChange(d int, at node) int64 {
 	r := &s.rest[d]
 	removed := s.leastRemoved(d, at.cost+r.costs-s.bestCost)
-	if s.penalty > 0 {
+	if len(s.penalty) > 0 {
 		return removed
 	}
 	return max(removed, s.leastAdded(d, at.need-r.carries))
 }
 
-// leastAdded starts the largest replicas first, which is the order of the variables.
+// leastAdded starts the largest replicas first, which is the order of the items.
 func (s *search) leastAdded(d int, missing int64) int64 {
 	added := int64(0)
-	for i := d; i < len(s.variables) && missing > 0; i++ {
-		v := &s.variables[i]
+	for i := d; i < len(s.items) && missing > 0; i++ {
+		v := &s.items[i]
 		count := min(v.high-v.kept, divideUp(missing, v.capacity))
 		missing = max(0, missing-count*v.capacity)
 		added += count
@@ -85,7 +85,7 @@ func (s *search) leastRemoved(d int, over int64) int64 {
 		if i < d {
 			continue
 		}
-		v := &s.variables[i]
+		v := &s.items[i]
 		count := min(v.kept, divideUp(over, v.price))
 		over -= count * v.price
 		removed += count

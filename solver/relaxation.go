@@ -1,19 +1,18 @@
 package solver
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
-// piece is some replicas of one variable that cost the same: those that stand, or those to be started.
+// piece is some replicas of one item that cost the same: those that stand, or those to be started; or a part of the demand that
+// is left unserved.
 type piece struct {
-	variable        int
-	price, capacity int64 // of one replica
+	ratio           float64 // cost per capacity
+	price, capacity int64   // of one replica; of a shortage all of it
+	carries, costs  int64   // of all of them
 	count           int64
-	carries, costs  int64 // of all of them, the former at most the whole demand
+	item            int32
 }
 
-// rest is what can be said of variables d, d+1 and so on together.
+// rest is what can be said of items d, d+1 and so on together.
 type rest struct {
 	carries, costs int64 // of the replicas that stand
 }
@@ -21,39 +20,53 @@ type rest struct {
 // prepare builds the relaxation: the same problem with fractions of replicas allowed. Its solution is the pieces, cheapest per
 // capacity first, until the need is met. Leaving demand unserved is a piece as well where it has a price.
 func (s *search) prepare() {
-	for i := range s.variables {
-		v := &s.variables[i]
-		s.addPiece(piece{variable: i, price: v.price, capacity: v.capacity, count: v.kept})
-		s.addPiece(piece{variable: i, price: v.price + v.start, capacity: v.capacity, count: v.high - v.kept})
+	s.pieces = s.pieces[:0]
+	for i := range s.items {
+		v := &s.items[i]
+		s.addPiece(piece{item: int32(i), price: v.price, capacity: v.capacity, count: v.kept})
+		s.addPiece(piece{item: int32(i), price: v.price + v.start, capacity: v.capacity, count: v.high - v.kept})
 	}
-	if s.penalty > 0 {
-		s.addPiece(piece{variable: len(s.variables), price: s.penalty, capacity: whole, count: 1})
+	for _, p := range s.penalty {
+		s.addPiece(piece{item: int32(len(s.items)), price: p.cost, capacity: p.width, count: 1})
 	}
-	slices.SortStableFunc(s.pieces, func(a, b piece) int {
-		return cmp.Or(compareRatios(a.price, a.capacity, b.price, b.capacity), cmp.Compare(a.variable, b.variable))
-	})
-	s.rest = append(s.rest, make([]rest, len(s.variables)+1)...)
-	for d := len(s.variables) - 1; d >= 0; d-- {
-		v, after := &s.variables[d], s.rest[d+1]
-		s.rest[d] = rest{
-			carries: whole - remaining(whole-after.carries, v.capacity, v.kept),
-			costs:   after.costs + v.price*v.kept,
-		}
-		s.dearest = append(s.dearest, d)
-	}
-	slices.SortStableFunc(s.dearest, func(a, b int) int { return cmp.Compare(s.variables[b].price, s.variables[a].price) })
 }
 
+// addPiece puts a piece where it belongs in the order: by cost per capacity, then by item.
 func (s *search) addPiece(p piece) {
 	if p.count == 0 {
 		return
 	}
-	p.carries = whole - remaining(whole, p.capacity, p.count)
-	p.costs = p.price * p.count
+	p.carries, p.costs = p.capacity*p.count, p.price*p.count
+	p.ratio = float64(p.price) / float64(p.capacity)
 	s.pieces = append(s.pieces, p)
+	at := len(s.pieces) - 1
+	for ; at > 0 && s.pieces[at-1].ratio > p.ratio; at-- {
+		s.pieces[at] = s.pieces[at-1]
+	}
+	s.pieces[at] = p
 }
 
-// relaxed returns a lower bound on what variables d, d+1 and so on pay for the need, or unreachable.
+// prepareChange builds what the search for the least change needs besides.
+func (s *search) prepareChange() {
+	s.rest = append(s.rest[:0], make([]rest, len(s.items)+1)...)
+	s.dearest = s.dearest[:0]
+	for d := len(s.items) - 1; d >= 0; d-- {
+		v, after := &s.items[d], s.rest[d+1]
+		s.rest[d] = rest{carries: after.carries + v.capacity*v.kept, costs: after.costs + v.price*v.kept}
+		s.dearest = append(s.dearest, d)
+	}
+	slices.SortStableFunc(s.dearest, func(a, b int) int {
+		switch x, y := s.items[b].price, s.items[a].price; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+}
+
+// relaxed returns a lower bound on what items d, d+1 and so on pay for the need, or unreachable.
 func (s *search) relaxed(d int, need int64) int64 {
 	if need == 0 {
 		return 0
@@ -61,14 +74,11 @@ func (s *search) relaxed(d int, need int64) int64 {
 	cost := int64(0)
 	for i := range s.pieces {
 		p := &s.pieces[i]
-		if p.variable < d {
+		if int(p.item) < d {
 			continue
 		}
 		if p.carries >= need {
-			if s.penalty > 0 {
-				return cost + scale(p.price, need, p.capacity)
-			}
-			return cost + scaleUp(p.price, need, p.capacity)
+			return cost + floorOf(p.ratio*float64(need)) - s.rounding
 		}
 		need -= p.carries
 		cost += p.costs
@@ -76,22 +86,22 @@ func (s *search) relaxed(d int, need int64) int64 {
 	return unreachable
 }
 
-// taken returns how many whole replicas of variable d the relaxation of the variables from d on takes.
+// taken returns how many whole replicas of item d the relaxation of the items from d on takes.
 func (s *search) taken(d int, need int64) int64 {
 	taken := int64(0)
 	for i := range s.pieces {
 		p := &s.pieces[i]
-		if p.variable < d {
+		if int(p.item) < d {
 			continue
 		}
 		if p.carries >= need {
-			if p.variable == d {
+			if int(p.item) == d {
 				taken += need / p.capacity
 			}
 			break
 		}
 		need -= p.carries
-		if p.variable == d {
+		if int(p.item) == d {
 			taken += p.count
 		}
 	}

@@ -1,46 +1,16 @@
 package solver
 
-// variable is an option in the search. Its value n counts replicas above the option's floor: 0 or low..high.
-type variable struct {
-	row          int
-	capacity     int64 // of a replica, in parts of the demand or in grains
-	low, high    int64 // 1 <= low <= high
-	kept         int64 // replicas above the floor that stand already, at most high
-	price, start int64 // of a replica over the horizon, and of starting it
-}
-
-// cost is convex in n.
-func (v *variable) cost(n int64) int64 { return n*v.price + max(0, n-v.kept)*v.start }
-
-// change is by how many replicas n differs from what stands, but for a constant.
-func (v *variable) change(n int64) int64 { return max(n-v.kept, v.kept-n) }
-
-// atMost returns the largest value of the domain that is n or less.
-func (v *variable) atMost(n int64) int64 {
-	if n < v.low {
-		return 0
-	}
-	return min(n, v.high)
-}
-
-// atLeast returns the smallest value of the domain that is n or more, or the largest.
-func (v *variable) atLeast(n int64) int64 {
-	if n <= 0 {
-		return 0
-	}
-	return min(max(n, v.low), v.high)
-}
-
-// search is a depth-first branch and bound over the variables of one model, in order of capacity, so that the last ones fill
+// search is a depth-first branch and bound over the items of a cover, in order of capacity, so that the last ones fill
 // in what the first ones leave. It runs twice: first for the cost, then, among plans of the least cost, for the change.
 type search struct {
-	variables []variable
-	penalty   int64 // of leaving the whole demand unserved; zero: that is no choice
+	cover
+
+	rounding int64 // by how much the cost of a plan may be below what is exact: 1 where shortage has a price
 
 	// The relaxation: see prepare.
 	pieces  []piece
 	rest    []rest
-	dearest []int // the variables, by falling price
+	dearest []int // the items, by falling price
 
 	values, best         []int64
 	bestCost, bestChange int64
@@ -51,65 +21,65 @@ type search struct {
 	steps, budget        int
 }
 
-// reset forgets everything but the memory.
-func (s *search) reset() {
-	*s = search{
-		variables: s.variables[:0],
-		pieces:    s.pieces[:0],
-		rest:      s.rest[:0],
-		dearest:   s.dearest[:0],
-		values:    s.values[:0],
-		best:      s.best[:0],
+// minimise searches for the best values of a cover, within a budget of steps. The first dive always ends with a plan; after it,
+// the budget is kept. It returns the steps that were taken.
+func (s *search) minimise(c cover, budget int) int {
+	s.cover = c
+	s.values = append(s.values[:0], make([]int64, len(s.items))...)
+	s.best = append(s.best[:0], s.values...)
+	s.forChange, s.found, s.aborted, s.proven = false, false, false, false
+	s.steps, s.budget, s.bound = 0, budget, 0
+	s.bestCost, s.bestChange = unreachable, unreachable
+	s.rounding = min(1, int64(len(s.penalty)))
+	s.prepare()
+	if len(s.penalty) == 0 && s.relaxed(0, s.need) == unreachable {
+		s.takeAll()
+		return s.steps
 	}
+	s.branch(0, node{need: s.need})
+	s.proven = !s.aborted || s.bound == s.bestCost
+	if s.proven {
+		s.bound = s.bestCost
+	}
+	return s.steps
 }
 
-// run searches for the best values. The first dive always ends with a plan; after it, the budget is kept. An eighth of it may
-// go into finding the least change.
-func (s *search) run(need int64, budget int) {
-	s.values = append(s.values, make([]int64, len(s.variables))...)
-	s.best = append(s.best, s.values...)
-	if s.penalty == 0 && s.relaxed(0, need) == unreachable {
-		s.takeAll()
-		return
+// settle searches for the least change among plans of the least cost, once that is proven. An eighth of the budget may go into
+// it.
+func (s *search) settle(budget int) int {
+	if !s.proven || s.bestChange == 0 || s.bestCost == unreachable {
+		return s.steps
 	}
-	s.bestCost, s.bestChange = unreachable, unreachable
-	s.budget = budget
-	s.branch(0, node{need: need})
-	s.proven = !s.aborted || s.bound == s.bestCost
-	if !s.proven {
-		return
-	}
-	if s.bestChange > 0 {
-		s.forChange = true
-		s.budget = min(budget, s.steps+budget/8)
-		s.branch(0, node{need: need})
-	}
-	s.bound = s.bestCost
+	s.prepareChange()
+	s.forChange = true
+	s.budget = min(budget, s.steps+budget/8)
+	s.branch(0, node{need: s.need})
+	return s.steps
 }
 
 // takeAll is the plan of the least shortage where all replicas together do not carry the demand.
 func (s *search) takeAll() {
-	for i := range s.variables {
-		s.best[i] = s.variables[i].high
+	for i := range s.items {
+		s.best[i] = s.items[i].high
 	}
-	s.proven = true
+	s.bestCost, s.bound, s.proven = unreachable, unreachable, true
 }
 
-// node is where a search stands: what is still needed, and what the decided variables cost and change.
+// node is where a search stands: what is still needed, and what the decided items cost and change.
 type node struct {
 	need, cost, change int64
 }
 
-// child is the node that a value of the next variable leads to, with a bound on the cost of every plan below it.
+// child is the node that a value of the next item leads to, with a bound on the cost of every plan below it.
 type child struct {
 	node
 	value, bound int64
 }
 
-// branch tries the values of variable d, the most promising first. The bound is convex in the value, so that walking away
+// branch tries the values of item d, the most promising first. The bound is convex in the value, so that walking away
 // from the value of the relaxation in both directions meets them in the order of their bounds.
 func (s *search) branch(d int, at node) {
-	if at.need == 0 || d == len(s.variables)-1 {
+	if at.need == 0 || d == len(s.items)-1 {
 		s.complete(d, at)
 		return
 	}
@@ -117,7 +87,7 @@ func (s *search) branch(d int, at node) {
 	if low > high {
 		return
 	}
-	down := s.child(d, at, s.variables[d].atMost(max(low, min(s.taken(d, at.need), high))))
+	down := s.child(d, at, s.items[d].atMost(max(low, min(s.taken(d, at.need), high))))
 	up := s.above(d, at, down.value, high)
 	for {
 		next := down
@@ -161,7 +131,7 @@ func (s *search) tooDear(bound int64) bool {
 
 func (s *search) child(d int, at node, value int64) child {
 	s.steps++
-	v := &s.variables[d]
+	v := &s.items[d]
 	c := child{
 		node: node{
 			need:   remaining(at.need, v.capacity, value),
@@ -181,44 +151,62 @@ func (s *search) above(d int, at node, value, high int64) child {
 	if value >= high {
 		return child{value: value + 1, bound: unreachable}
 	}
-	return s.child(d, at, s.variables[d].atLeast(value+1))
+	return s.child(d, at, s.items[d].atLeast(value+1))
 }
 
 func (s *search) below(d int, at node, value, low int64) child {
 	if value <= low {
 		return child{value: -1, bound: unreachable}
 	}
-	return s.child(d, at, s.variables[d].atMost(value-1))
+	return s.child(d, at, s.items[d].atMost(value-1))
 }
 
-// complete ends a plan: nothing is needed any more, or d is the last variable.
+// complete ends a plan: nothing is needed any more, or d is the last item.
 func (s *search) complete(d int, at node) {
 	s.steps++
-	for i := d; i < len(s.variables); i++ {
+	for i := d; i < len(s.items); i++ {
 		s.values[i] = 0
 	}
 	if at.need == 0 {
-		for i := d; i < len(s.variables); i++ {
-			at.change += s.variables[i].kept
+		for i := d; i < len(s.items); i++ {
+			at.change += s.items[i].kept
 		}
 		s.offer(at.cost, at.change)
 		return
 	}
-	v := &s.variables[d]
-	if s.penalty == 0 {
+	v := &s.items[d]
+	if len(s.penalty) == 0 {
 		if least := divideUp(at.need, v.capacity); least <= v.high {
 			s.values[d] = v.atLeast(least)
 			s.offer(at.cost+v.cost(s.values[d]), at.change+v.change(s.values[d]))
 		}
 		return
 	}
-	// The cost is convex in the value with corners at these, so that its least is at one of them or beside the gap.
-	for _, corner := range [...]int64{0, at.need / v.capacity, divideUp(at.need, v.capacity), v.kept, v.high} {
+	s.weighShortage(d, at)
+}
+
+// weighShortage ends a plan in which what the last item does not carry stays unserved, at its price. The cost is convex in the
+// value with corners at these, so that its least is at one of them or beside the gap of the domain.
+func (s *search) weighShortage(d int, at node) {
+	v := &s.items[d]
+	try := func(corner int64) {
 		for _, value := range [...]int64{v.atMost(corner), v.atLeast(corner)} {
 			s.values[d] = value
 			left := remaining(at.need, v.capacity, value)
-			s.offer(at.cost+v.cost(value)+scale(s.penalty, left, whole), at.change+v.change(value))
+			s.offer(at.cost+v.cost(value)+s.unservedCost(left), at.change+v.change(value))
 		}
+	}
+	try(0)
+	try(v.kept)
+	try(v.high)
+	served := at.need
+	for i := range s.penalty {
+		if served <= 0 {
+			break
+		}
+		try(served / v.capacity)
+		try(divideUp(served, v.capacity))
+		served -= s.penalty[i].width
 	}
 }
 

@@ -22,6 +22,14 @@ func option(name string, capacity, price float64, now int) Option {
 
 func demand(amount float64) []Demand { return []Demand{{Amount: amount}} }
 
+// priced is a penalty of one piece; zero is none.
+func priced(price float64) []Piece {
+	if price == 0 {
+		return nil
+	}
+	return []Piece{{Share: 1, Price: price}}
+}
+
 func TestSolveAvoidsTheKnownTraps(t *testing.T) {
 	big := func(now int) Option { return option("big", 100e3, 40, now) }
 	small := func(now int) Option { return option("small", 20e3, 10, now) }
@@ -79,7 +87,7 @@ func TestShortageTakesEverythingUnlessItHasALowerPrice(t *testing.T) {
 		{"the dear ones are not worth 300 an hour for the whole", 300, []int{3, 0}, 700, 30 + 210},
 		{"nothing is worth 90 an hour for the whole", 90, []int{0, 0}, 1000, 90},
 	} {
-		p := Problem{Demands: []Demand{{Amount: 1000, Penalty: c.penalty}}, Options: options}
+		p := Problem{Demands: []Demand{{Amount: 1000, Penalty: priced(c.penalty)}}, Options: options}
 		s := Solve(p)
 		if got := countsOf(t, p, s); !reflect.DeepEqual(got, c.want) || !s.Proven || math.Abs(s.Cost-c.cost) > 1e-9 {
 			t.Errorf("%s: got %v at %v, want %v at %v", c.name, got, s.Cost, c.want, c.cost)
@@ -92,7 +100,7 @@ func TestShortageTakesEverythingUnlessItHasALowerPrice(t *testing.T) {
 
 func TestServingIsNotStartedForAPriceThatItDoesNotSave(t *testing.T) {
 	p := Problem{
-		Demands: []Demand{{Amount: 160, Penalty: 16}},
+		Demands: []Demand{{Amount: 160, Penalty: priced(16)}},
 		Options: []Option{option("a", 80, 8, 0), option("b", 40, 4, 1), option("c", 20, 2, 0)},
 	}
 	s := Solve(p)
@@ -103,8 +111,8 @@ func TestServingIsNotStartedForAPriceThatItDoesNotSave(t *testing.T) {
 
 func TestShortsNameEveryModelWithoutOptions(t *testing.T) {
 	a, b := fleet.ModelID{Name: "a"}, fleet.ModelID{Name: "b"}
-	s := Solve(Problem{Demands: []Demand{{Model: b, Amount: 2}, {Model: a, Amount: 1, Penalty: 5}}})
-	want := Solution{Counts: []Count{}, Shorts: []Short{{Model: a, Amount: 1}, {Model: b, Amount: 2}}, Cost: 5, Bound: 5, Proven: true}
+	s := Solve(Problem{Demands: []Demand{{Model: b, Amount: 2}, {Model: a, Amount: 1, Penalty: priced(5)}}})
+	want := Solution{Counts: []Count{}, Shorts: []Short{{Model: a, Amount: 1}, {Model: b, Amount: 2}}, Cost: 5, Bound: 5, Penalty: 5, Proven: true}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)
 	}

@@ -63,10 +63,10 @@ func judge(p Problem, counts []int) answer {
 		a.change += max(n-o.Now, o.Now-n)
 	}
 	short := max(0, demand.Amount-carried)
-	if demand.Penalty == 0 {
+	if len(demand.Penalty) == 0 {
 		a.short = short
 	} else if demand.Amount > 0 {
-		a.cost += demand.Penalty * short / demand.Amount * p.Horizon.Hours()
+		a.cost += demand.Penalty[0].Price * short / demand.Amount * p.Horizon.Hours()
 	}
 	return a
 }
@@ -120,7 +120,7 @@ func small(random *rand.Rand) Problem {
 	}
 	d := Demand{Model: p.Options[0].Model, Amount: math.Round(total*random.Float64()*1.2/grain) * grain}
 	if random.IntN(3) == 0 {
-		d.Penalty = d.Amount * float64(random.IntN(40)) * 0.125 // divides by the demand exactly
+		d.Penalty = priced(d.Amount * float64(random.IntN(40)) * 0.125) // divides by the demand exactly
 	}
 	p.Demands = []Demand{d}
 	return p

@@ -1,0 +1,235 @@
+package solver
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// cover is the problem of one model: replicas of its variants that carry its demand at the least cost. Where nothing is scarce
+// it is all there is to solve.
+type cover struct {
+	items   []item     // by falling capacity
+	need    int64      // what is left of the demand when all variants are at their floor, in parts or in grains
+	penalty []shortage // of what stays unserved, the cheapest first; empty: it must be served
+}
+
+// item is a variant in a cover. Its value n counts replicas above the variant's floor: 0 or low..high.
+type item struct {
+	row          int32
+	class        int32
+	capacity     int64 // of a replica, in parts of the demand or in grains
+	low, high    int64 // 1 <= low <= high
+	kept         int64 // replicas above the floor that stand already, at most high
+	price, start int64 // of a replica over the horizon, and of starting it
+	own          int64 // the price without what scarce accelerators are worth
+}
+
+// shortage is a part of the demand and the cost of leaving all of it unserved.
+type shortage struct{ width, cost int64 }
+
+// cost is convex in n.
+func (v *item) cost(n int64) int64 { return n*v.price + max(0, n-v.kept)*v.start }
+
+// ownCost is the cost without what scarce accelerators are worth.
+func (v *item) ownCost(n int64) int64 { return n*v.own + max(0, n-v.kept)*v.start }
+
+// change is by how many replicas n differs from what stands, but for a constant.
+func (v *item) change(n int64) int64 { return max(n-v.kept, v.kept-n) }
+
+// atMost returns the largest value of the domain that is n or less.
+func (v *item) atMost(n int64) int64 {
+	if n < v.low {
+		return 0
+	}
+	return min(n, v.high)
+}
+
+// atLeast returns the smallest value of the domain that is n or more, or the largest.
+func (v *item) atLeast(n int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	return min(max(n, v.low), v.high)
+}
+
+// unservedCost is the cost of leaving that much unserved.
+func (c *cover) unservedCost(left int64) int64 {
+	cost := int64(0)
+	for i := range c.penalty {
+		p := &c.penalty[i]
+		if left <= p.width {
+			return cost + scale(p.cost, left, p.width)
+		}
+		left -= p.width
+		cost += p.cost
+	}
+	return cost
+}
+
+// cover makes the model's cover of every row that has a choice and carries something. Its items are appended to what is given.
+// Prices are not set.
+func (m *model) cover(items []item) cover {
+	c := cover{need: whole - tolerance}
+	for i := range m.rows {
+		r := &m.rows[i]
+		c.need = remaining(c.need, parts(r.capacity, m.Amount), int64(r.domain.Floor()))
+	}
+	if c.need == 0 {
+		return c
+	}
+	from := len(items)
+	for i := range m.rows {
+		r := &m.rows[i]
+		floor, capacity := r.domain.Floor(), parts(r.capacity, m.Amount)
+		if capacity == 0 || floor == r.domain.Max {
+			continue
+		}
+		low := int64(max(1, r.domain.Min-floor))
+		capacity = min(capacity, divideUp(c.need+tolerance, low)) // a block that carries it all carries no more
+		// More than carries it all is never cheaper.
+		high := min(int64(r.domain.Max-floor), max(low, divideUp(c.need+tolerance, capacity)))
+		items = append(items, item{
+			row: int32(m.first + i), class: r.class, capacity: capacity, low: low, high: high,
+			kept: max(0, min(int64(r.now-floor), high)),
+		})
+	}
+	c.items = items[from:]
+	for i := range c.items { // keeps sums of costs within int64 however many there are
+		v := &c.items[i]
+		v.high = max(v.low, min(v.high, maxWeight/int64(len(c.items))))
+		v.kept = min(v.kept, v.high)
+	}
+	rows, first := m.rows, int32(m.first)
+	slices.SortFunc(c.items, func(a, b item) int {
+		if a.capacity != b.capacity {
+			return -cmp.Compare(a.capacity, b.capacity)
+		}
+		return cmp.Or(cmp.Compare(rows[a.row-first].price, rows[b.row-first].price), cmp.Compare(a.row, b.row))
+	})
+	return c
+}
+
+// money is the unit in which costs are whole: units of the currency's hour times seconds.
+type money struct {
+	unit    float64 // units in one unit of currency
+	horizon int64   // seconds
+}
+
+// budget is what a cover may cost, to choose a unit.
+type budget struct{ dearest, total, weight float64 }
+
+// add counts the largest cost of a cover and of the penalty of its model, for all of its demand left.
+func (b *budget) add(m *model, c *cover, horizon int64, penalty float64) {
+	for i := range c.items {
+		v := &c.items[i]
+		r := &m.rows[int(v.row)-m.first]
+		most := float64(v.high * (horizon + r.startup))
+		b.dearest = max(b.dearest, r.price)
+		b.weight += most
+		b.total += float64(r.price * most)
+	}
+	b.total += float64(penalty * float64(horizon))
+	b.weight += float64(horizon)
+}
+
+// unit returns the largest power of ten by which prices can be multiplied and rounded up, such that the dearest has at
+// most nine digits and the largest sum is in reach. The sum is total·unit, and at most weight more from rounding.
+func (b *budget) unit(largest float64) float64 {
+	const mostDigits, least = 15, -20
+	for exponent := mostDigits; exponent > least; exponent-- {
+		unit := powersOfTen[exponent+20]
+		if b.dearest*unit <= 1e9 && float64(b.total*unit)+b.weight <= largest {
+			return unit
+		}
+	}
+	return powersOfTen[0]
+}
+
+// powersOfTen are 10^-20 to 10^15.
+var powersOfTen = func() (powers [36]float64) {
+	for i := range powers {
+		powers[i] = math.Pow10(i - 20)
+	}
+	return powers
+}()
+
+// setPrices expresses the prices of a cover in money; a free replica counts as one unit, so that one that is not needed goes.
+func (c *cover) setPrices(m *model, unit money) {
+	for i := range c.items {
+		v := &c.items[i]
+		r := &m.rows[int(v.row)-m.first]
+		price := max(1, int64(math.Round(r.price*unit.unit)))
+		v.own, v.start = price*unit.horizon, price*r.startup
+		v.price = v.own
+	}
+}
+
+// setPenalty makes shortages of a penalty for the whole demand.
+func (c *cover) setPenalty(pieces []Piece, unit money) {
+	c.penalty = make([]shortage, 0, len(pieces))
+	left := whole
+	for i, p := range pieces {
+		width := min(left, int64(math.Round(p.Share*float64(whole))))
+		if i == len(pieces)-1 {
+			width = left
+		}
+		if width <= 0 {
+			continue
+		}
+		price := math.Round(float64(p.Price*unit.unit)) * float64(unit.horizon)
+		c.penalty = append(c.penalty, shortage{width: width, cost: int64(math.Round(price * (float64(width) / float64(whole))))})
+		left -= width
+	}
+}
+
+// divide makes the unit of money as coarse as the costs allow, which makes bounds sharper: they are rounded up to it. It
+// returns the number of old units in the new one.
+func (c *cover) divide() int64 {
+	divisor := int64(0)
+	for i := range c.items {
+		v := &c.items[i]
+		divisor = greatestDivisor(v.price, divisor)
+		divisor = greatestDivisor(v.start, divisor)
+	}
+	for i := range c.items {
+		v := &c.items[i]
+		v.price /= divisor
+		v.start /= divisor
+		v.own = v.price
+	}
+	return divisor
+}
+
+// countInGrains counts capacities and the need in the largest grain that all capacities are multiples of, where there is one.
+// It is a whole number of grains then, so that variants that carry the same, or twice or four times as much, leave no fraction
+// to search for. Rounding a capacity to grains is paid for out of the tolerance.
+func (c *cover) countInGrains() {
+	const mostPerReplica = 4 // grains in the smallest capacity
+	smallest := c.items[len(c.items)-1].capacity
+	allowed := tolerance / 4 / int64(len(c.items))
+	for grains := int64(1); grains <= mostPerReplica; grains++ {
+		if !c.inGrains(smallest, grains, allowed) {
+			continue
+		}
+		for i := range c.items {
+			c.items[i].capacity = roundedRatio(grains*c.items[i].capacity, smallest)
+		}
+		c.need = divideUp(grains*(c.need+tolerance/4), smallest)
+		return
+	}
+}
+
+// inGrains is true where every capacity is so near to a multiple of smallest/grains that even all replicas of its variable
+// are not off by more than what is allowed.
+func (c *cover) inGrains(smallest, grains, allowed int64) bool {
+	for i := range c.items {
+		v := &c.items[i]
+		exact := grains * v.capacity
+		off := exact - roundedRatio(exact, smallest)*smallest
+		if max(off, -off) > allowed/v.high {
+			return false
+		}
+	}
+	return true
+}

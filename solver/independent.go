@@ -1,0 +1,90 @@
+package solver
+
+// solveEach solves every model by itself, as if nothing were scarce but what a single replica cannot have, and returns the steps
+// it took. Every model gets the same share of the budget; then those that were not finished start again with equal shares of
+// what is left, while that at least doubles them.
+func (c *canonicalProblem) solveEach() (steps int) {
+	var s search
+	for i := range c.rows {
+		c.rows[i].replicas = c.rows[i].domain.Floor()
+	}
+	pending := make([]int, len(c.models))
+	for i := range pending {
+		pending[i] = i
+	}
+	for share := 0; len(pending) > 0; {
+		next := max(0, c.steps-steps) / len(pending)
+		if share > 0 && next < 2*share {
+			break
+		}
+		share = max(1, next)
+		unfinished := pending[:0]
+		for _, i := range pending {
+			steps += c.solveModel(&c.models[i], &s, share)
+			if !c.models[i].proven {
+				unfinished = append(unfinished, i)
+			}
+		}
+		pending = unfinished
+	}
+	return steps
+}
+
+// solveModel fills in the replicas of one model's rows, and how good they are, and returns the steps it took. What an earlier
+// call found is forgotten: a larger budget never finds a worse plan.
+func (c *canonicalProblem) solveModel(m *model, s *search, budget int) int {
+	m.gap, m.proven = 0, true
+	for i := range m.rows {
+		m.rows[i].replicas = m.rows[i].domain.Floor()
+	}
+	if m.Amount == 0 {
+		return 0
+	}
+	k, unit := c.coverAlone(m, s.items[:0])
+	if k.need == 0 || len(k.items) == 0 {
+		return 0
+	}
+	s.minimise(k, budget)
+	steps := s.settle(budget)
+	for i := range s.items {
+		m.rows[int(s.items[i].row)-m.first].replicas += int(s.best[i])
+	}
+	m.proven = s.proven
+	if !m.proven {
+		m.gap = float64(s.bestCost-s.bound) / unit / 3600
+	}
+	return steps
+}
+
+// coverAlone returns the cover of a model with a unit of money of its own, and how many units there are in one of the currency.
+func (c *canonicalProblem) coverAlone(m *model, items []item) (k cover, unit float64) {
+	k = m.cover(items)
+	if k.need == 0 || len(k.items) == 0 {
+		return k, 1
+	}
+	horizon := int64(c.horizon.Seconds())
+	var b budget
+	b.add(m, &k, horizon, 0)
+	penalty := m.penaltyOfAll()
+	priced := len(m.Penalty) > 0 && float64(penalty*float64(horizon)) <= float64(1e6*b.total)
+	if priced {
+		b.add(m, &cover{}, horizon, penalty)
+	}
+	in := money{unit: b.unit(maxSum), horizon: horizon}
+	k.setPrices(m, in)
+	if priced {
+		k.need += tolerance // what is left has its price
+		k.setPenalty(m.Penalty, in)
+		return k, in.unit
+	}
+	k.countInGrains()
+	return k, in.unit / float64(k.divide())
+}
+
+// penaltyOfAll is what leaving all of the demand unserved costs for an hour.
+func (m *model) penaltyOfAll() (price float64) {
+	for _, p := range m.Penalty {
+		price += float64(p.Share * p.Price)
+	}
+	return price
+}

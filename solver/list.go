@@ -1,0 +1,73 @@
+package solver
+
+// list collects the columns of a cover that cost no more than a threshold.
+type list struct {
+	*search
+	threshold int64
+	most      int // columns that are wanted
+	steps     int
+	values    []int64
+	found     []int64 // the values of all, one after the other
+	costs     []int64
+}
+
+// collect finds all columns up to the threshold; false where there are more than are wanted, or the steps end first.
+func (l *list) collect(c cover, threshold int64, most, steps int) bool {
+	l.cover, l.threshold, l.most, l.steps = c, threshold, most, steps
+	l.found, l.costs = l.found[:0], l.costs[:0]
+	l.values = append(l.values[:0], make([]int64, len(c.items))...)
+	l.rounding = min(1, int64(len(c.penalty)))
+	l.prepare()
+	return l.walk(0, node{need: c.need})
+}
+
+// walk lists what items d, d+1 and so on may be. It returns false when it has to end.
+func (l *list) walk(d int, at node) bool {
+	if d == len(l.items) {
+		cost := at.cost + l.unservedCost(at.need)
+		if cost > l.threshold {
+			return true
+		}
+		if len(l.costs) == l.most {
+			return false
+		}
+		l.found, l.costs = append(l.found, l.values...), append(l.costs, cost)
+		return true
+	}
+	v := &l.items[d]
+	first := v.atMost(min(l.taken(d, at.need), v.high))
+	for n := first; n >= 0; n = v.atMost(n - 1) {
+		goOn, ended := l.try(d, at, n)
+		if ended {
+			return false
+		}
+		if !goOn || n == 0 {
+			break
+		}
+	}
+	for n := v.atLeast(first + 1); n > first; n = v.atLeast(n + 1) {
+		goOn, ended := l.try(d, at, n)
+		if ended {
+			return false
+		}
+		if !goOn || n == v.high {
+			break
+		}
+	}
+	return true
+}
+
+// try lists what follows from one value. It goes on where values further out may be below the threshold too.
+func (l *list) try(d int, at node, n int64) (goOn, ended bool) {
+	if l.steps--; l.steps < 0 {
+		return false, true
+	}
+	v := &l.items[d]
+	next := node{need: remaining(at.need, v.capacity, n), cost: at.cost + v.cost(n)}
+	least := l.relaxed(d+1, next.need)
+	if least == unreachable || next.cost+least > l.threshold {
+		return false, false
+	}
+	l.values[d] = n
+	return true, !l.walk(d+1, next)
+}

@@ -1,0 +1,198 @@
+package solver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// milpMix is a random problem in the making. What stands is put on nodes first, so that minimums have room.
+type milpMix struct {
+	Problem
+	random *rand.Rand
+	sizes  []int
+	left   map[fleet.Accelerator][]int // of each node, beside what stands
+	taken  map[fleet.Accelerator]int   // by what stands, on kinds without nodes as well
+}
+
+// mixedProblem has everything that a problem can have, all demands with a penalty. Its sizes divide each other if they are
+// to.
+func mixedProblem(random *rand.Rand, models int, divides bool) Problem {
+	x := &milpMix{random: random, sizes: []int{1, 1, 2, 2, 4, 8}, left: map[fleet.Accelerator][]int{}, taken: map[fleet.Accelerator]int{}}
+	if !divides {
+		x.sizes = []int{1, 2, 3, 4, 5, 6}
+	}
+	x.Horizon = []time.Duration{0, time.Hour, 20 * time.Minute, 2 * time.Hour}[random.IntN(4)]
+	kinds := 1 + random.IntN(4)
+	for k := range kinds {
+		x.addPool(k, 1+models/2)
+	}
+	for i := range models {
+		roles := []fleet.Role{fleet.RoleBoth}
+		if random.IntN(5) == 0 {
+			roles = []fleet.Role{fleet.RolePrefill, fleet.RoleDecode}
+		}
+		for _, role := range roles {
+			x.addDemand(fleet.ModelID{Namespace: fmt.Sprintf("ns%d", i%2), Name: fmt.Sprint("model-", i)}, role, kinds)
+		}
+	}
+	x.addLimits()
+	return x.Problem
+}
+
+func milpKind(k int) fleet.Accelerator { return fleet.Accelerator(fmt.Sprint("kind-", k)) }
+
+// addPool adds a pool with nodes, an elastic one, or none.
+func (x *milpMix) addPool(k, nodes int) {
+	pool := Pool{Accelerator: milpKind(k)}
+	switch x.random.IntN(10) {
+	case 0:
+		return
+	case 1:
+		pool.Elastic = true
+	default:
+		left := make([]int, 1+x.random.IntN(nodes))
+		for i := range left {
+			left[i] = x.random.IntN(9)
+			pool.Nodes = append(pool.Nodes, Node{Name: fmt.Sprint("node-", k, "-", i), Free: left[i]})
+		}
+		x.left[pool.Accelerator] = left
+	}
+	x.Pools = append(x.Pools, pool)
+}
+
+func (x *milpMix) addDemand(id fleet.ModelID, role fleet.Role, kinds int) {
+	d := Demand{Model: id, Role: role}
+	total, dear := 0.0, 0.0
+	for j := range 1 + x.random.IntN(4) {
+		o := x.option(id, role, x.random.IntN(kinds))
+		o.Variant.Name = fmt.Sprint(id.Name, "-", role, "-", j)
+		x.place(&o)
+		x.limitRange(&o)
+		total += float64(o.Capacity * float64(min(o.Range.Max, 6)))
+		dear = max(dear, o.Price/o.Capacity)
+		x.Options = append(x.Options, o)
+	}
+	if x.random.IntN(12) > 0 {
+		d.Amount = total * x.random.Float64() * 0.8
+	}
+	d.Penalty = x.penalty(d.Amount * dear)
+	x.Demands = append(x.Demands, d)
+}
+
+func (x *milpMix) option(id fleet.ModelID, role fleet.Role, kind int) Option {
+	o := Option{
+		Variant: fleet.VariantID{Namespace: id.Namespace}, Model: id, Role: role, Accelerator: milpKind(kind),
+		GPUs:    x.sizes[x.random.IntN(len(x.sizes))],
+		Startup: time.Duration(x.random.IntN(20)) * time.Minute,
+	}
+	if x.random.IntN(6) == 0 {
+		o.Nodes = 1 + x.random.IntN(3)
+	}
+	size := float64(o.GPUs * max(1, o.Nodes))
+	o.Capacity = size * float64(1+kind) * between(x.random, 0.7, 1.3)
+	o.Price = size * (0.5 + float64(kind)) * between(x.random, 0.8, 1.2)
+	if x.random.IntN(20) == 0 {
+		o.GPUs = 0
+	}
+	return o
+}
+
+// place lets up to three replicas stand where there is room. Of some options it is not known where.
+func (x *milpMix) place(o *Option) {
+	known := x.random.IntN(3) > 0
+	for range x.random.IntN(4) {
+		nodes, ok := x.seats(*o)
+		if !ok {
+			return
+		}
+		o.Now++
+		x.taken[o.Accelerator] += o.GPUs * max(1, o.Nodes)
+		if known && len(nodes) > 0 && o.GPUs > 0 {
+			x.Holdings = append(x.Holdings, Holding{Variant: o.Variant, Nodes: nodes})
+		}
+	}
+}
+
+// seats takes what one replica needs, a random node for each share.
+func (x *milpMix) seats(o Option) (nodes []string, ok bool) {
+	left, limited := x.left[o.Accelerator]
+	if !limited || o.GPUs == 0 {
+		return nil, true
+	}
+	var taken []int
+	for range max(1, o.Nodes) {
+		for _, i := range x.random.Perm(len(left)) {
+			if left[i] >= o.GPUs {
+				left[i] -= o.GPUs
+				taken = append(taken, i)
+				break
+			}
+		}
+	}
+	if len(taken) < max(1, o.Nodes) {
+		for _, i := range taken {
+			left[i] += o.GPUs
+		}
+		return nil, false
+	}
+	for _, i := range taken {
+		nodes = append(nodes, x.nodeName(o.Accelerator, i))
+	}
+	return nodes, true
+}
+
+func (x *milpMix) nodeName(kind fleet.Accelerator, i int) string {
+	for _, pool := range x.Pools {
+		if pool.Accelerator == kind {
+			return pool.Nodes[i].Name
+		}
+	}
+	return ""
+}
+
+// limitRange asks for no more than what stands.
+func (x *milpMix) limitRange(o *Option) {
+	o.Range.Min = x.random.IntN(o.Now + 1)
+	o.Range.Max = o.Range.Min + x.random.IntN(12)
+	switch {
+	case x.random.IntN(8) == 0: // held
+		o.Range = fleet.Range{Min: o.Now, Max: o.Now}
+	case o.Range.Min > 0 && x.random.IntN(3) == 0:
+		o.Range.AllowsIdle, o.Range.Idle = true, x.random.IntN(o.Range.Min)
+	}
+}
+
+// penalty has one to five convex pieces, some of which are less or more than the demand. Price is what serving costs.
+func (x *milpMix) penalty(price float64) []Piece {
+	pieces := make([]Piece, 1+x.random.IntN(5))
+	price *= between(x.random, 0.5, 10)
+	for j := range pieces {
+		pieces[j] = Piece{Share: between(x.random, 0.5, 1.5) / float64(len(pieces)), Price: price}
+		price *= between(x.random, 1, 2.5)
+	}
+	return pieces
+}
+
+// addLimits adds quotas and limits of elastic pools that leave room for what stands.
+func (x *milpMix) addLimits() {
+	for i := range x.Pools {
+		if pool := &x.Pools[i]; pool.Elastic && x.random.IntN(4) > 0 {
+			pool.Limit = x.taken[pool.Accelerator] + 1 + x.random.IntN(12)
+		}
+	}
+	for _, q := range []Quota{{Namespace: "ns0"}, {Namespace: "ns1", Accelerator: milpKind(0)}} {
+		if x.random.IntN(2) == 0 {
+			continue
+		}
+		for _, o := range x.Options {
+			if o.Variant.Namespace == q.Namespace && (q.Accelerator == "" || q.Accelerator == o.Accelerator) {
+				q.GPUs += o.Now * o.GPUs * max(1, o.Nodes)
+			}
+		}
+		q.GPUs += x.random.IntN(24)
+		x.Quotas = append(x.Quotas, q)
+	}
+}

@@ -1,0 +1,198 @@
+package solver
+
+import "slices"
+
+// maxLeaves bounds an exhaustive search, whatever it is asked: else smaller counts might end it later than larger ones.
+const maxLeaves = 1 << 16
+
+// exact searches all placements, and all choices of replicas that go, where those are few.
+type exact struct {
+	ready    bool
+	packs    bool // there are sizes beside the chain, and few ways to place them
+	searches bool // there are few choices of what goes too
+
+	sizes, odd     []int64 // a chain of divisors, and the sizes beside it
+	sizeAt, oddAt  []int   // their indices among the placer's
+	patterns       []pattern
+	groups         [][]group
+	left, room     []int64
+	standing       []int64 // blocks on what is left, kept only where there are no odd sizes
+	blocks, shares []int64
+	wanted         []int64
+}
+
+// pattern is numbers of shares of the odd sizes that stand on one node together.
+type pattern struct {
+	shares []int64
+	volume int64
+}
+
+// group is rows of an option that stand on the same nodes.
+type group struct {
+	nodes []int32
+	rows  int64
+}
+
+// prepare chooses the chain beside which the fewest placements are to be tried, when it is first needed.
+func (e *exact) prepare(p *placer) {
+	if e.ready {
+		return
+	}
+	leaves := int64(maxLeaves + 1)
+	for _, chain := range p.chains {
+		try := exact{sizes: chain}
+		for k, size := range p.sizes {
+			if slices.Contains(chain, size) {
+				try.sizeAt = append(try.sizeAt, k)
+			} else {
+				try.odd, try.oddAt = append(try.odd, size), append(try.oddAt, k)
+			}
+		}
+		if n := try.countLeaves(p); n < leaves {
+			leaves, *e = n, try
+		}
+	}
+	e.ready = true
+	if leaves > maxLeaves {
+		return
+	}
+	e.packs = len(e.odd) > 0
+	e.blocks, e.standing, e.wanted = make([]int64, len(e.sizes)), make([]int64, len(e.sizes)), make([]int64, len(e.sizes))
+	e.shares = make([]int64, len(e.odd))
+	for i := range p.options {
+		groups, ways := groupRows(p.options[i].held)
+		if leaves = capped(leaves, ways); leaves > maxLeaves {
+			return
+		}
+		e.groups = append(e.groups, groups)
+	}
+	e.searches = true
+}
+
+// choose reports whether what is asked fits by any choice of the replicas that go.
+func (e *exact) choose(p *placer) bool {
+	e.left = append(e.left[:0], p.left...)
+	countBlocks(e.standing, e.sizes, p.left)
+	e.setWanted(p)
+	return e.chooseFrom(p, 0, 0, -1)
+}
+
+// chooseFrom chooses for the givers from one on, its groups from one on, of which it has so many to give yet; below zero: all.
+func (e *exact) chooseFrom(p *placer, giver, at int, gives int64) bool {
+	if giver == len(p.givers) {
+		if len(e.odd) == 0 {
+			return haveRoom(e.sizes, e.wanted, e.standing)
+		}
+		return e.seats(p, e.left)
+	}
+	option := p.givers[giver]
+	groups := e.groups[option]
+	if gives < 0 {
+		gives = p.given[option]
+	}
+	if at == len(groups)-1 {
+		if gives > groups[at].rows {
+			return false
+		}
+		e.release(groups[at], gives*p.options[option].gpus)
+		fits := e.chooseFrom(p, giver+1, 0, -1)
+		e.release(groups[at], -gives*p.options[option].gpus)
+		return fits
+	}
+	for n := range min(gives, groups[at].rows) + 1 {
+		e.release(groups[at], n*p.options[option].gpus)
+		fits := e.chooseFrom(p, giver, at+1, gives-n)
+		e.release(groups[at], -n*p.options[option].gpus)
+		if fits {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *exact) release(g group, gpus int64) {
+	for _, node := range g.nodes {
+		before := max(0, e.left[node])
+		e.left[node] += gpus
+		if len(e.odd) > 0 {
+			continue
+		}
+		after := max(0, e.left[node])
+		for k, size := range e.sizes {
+			e.standing[k] += after/size - before/size
+		}
+	}
+}
+
+// seats reports whether what is asked can be placed on nodes with so much left.
+func (e *exact) seats(p *placer, left []int64) bool {
+	e.room = append(e.room[:0], left...)
+	slices.Sort(e.room)
+	e.setWanted(p)
+	clear(e.blocks)
+	return e.seat(0, 0)
+}
+
+func (e *exact) setWanted(p *placer) {
+	for k, at := range e.oddAt {
+		e.shares[k] = p.need[at]
+	}
+	for k, at := range e.sizeAt {
+		e.wanted[k] = p.need[at]
+	}
+}
+
+// seat tries all patterns on the nodes from one on. Nodes with the same room take patterns in order.
+func (e *exact) seat(node, from int) bool {
+	if node == len(e.room) {
+		for _, n := range e.shares {
+			if n > 0 {
+				return false
+			}
+		}
+		return haveRoom(e.sizes, e.wanted, e.blocks)
+	}
+	room := max(0, e.room[node])
+	if node == 0 || room != max(0, e.room[node-1]) {
+		from = 0
+	}
+	for at := from; at < len(e.patterns) && e.patterns[at].volume <= room; at++ {
+		pattern := &e.patterns[at]
+		if !e.take(pattern) {
+			continue
+		}
+		e.addBlocks(room-pattern.volume, 1)
+		fits := e.seat(node+1, at)
+		e.addBlocks(room-pattern.volume, -1)
+		e.put(pattern)
+		if fits {
+			return true
+		}
+	}
+	return false
+}
+
+// take takes the shares of a pattern off those to be placed, and reports false where it has more of them.
+func (e *exact) take(pattern *pattern) bool {
+	for k, n := range pattern.shares {
+		if n > e.shares[k] {
+			return false
+		}
+	}
+	for k, n := range pattern.shares {
+		e.shares[k] -= n
+	}
+	return true
+}
+
+func (e *exact) put(pattern *pattern) {
+	for k, n := range pattern.shares {
+		e.shares[k] += n
+	}
+}
+
+func (e *exact) addBlocks(room, sign int64) {
+	for k, size := range e.sizes {
+		e.blocks[k] += sign * (room / size)
+	}
+}

@@ -1,0 +1,190 @@
+package solver
+
+import (
+	"cmp"
+	"slices"
+)
+
+const (
+	maxChains  = 8
+	maxSchemes = 32
+	maxSlots   = 1 << 13
+)
+
+// scheme is one way to place shares: sizes that divide each other stand in blocks, those of one odd size before them on slots in
+// an order that does not depend on how many there are, and all others take the place of the next larger one.
+type scheme struct {
+	sizes      []int64 // of blocks, largest first
+	into       []int   // for each size of the placer the index of the block that it takes, len(sizes) for the odd one, -1 for none
+	odd        int64   // zero: there is none
+	smallFirst bool    // slots spare the small blocks before the large ones
+
+	ready  bool
+	slots  []int32 // the nodes of the odd shares, where all that is held stays
+	blocks []int64 // that remain after the first n slots, len(sizes) of them for each n
+	wanted []int64 // shares in blocks
+	extra  int64   // shares of the odd size
+}
+
+// makeSchemes makes a scheme for each chain and size beside it.
+func (p *placer) makeSchemes(chains [][]int64) {
+	for _, chain := range chains {
+		if len(p.schemes) >= maxSchemes {
+			return
+		}
+		var odd []int64
+		for _, size := range p.sizes {
+			if !slices.Contains(chain, size) {
+				odd = append(odd, size)
+			}
+		}
+		if len(odd) == 0 {
+			p.schemes = append(p.schemes[:0], p.newScheme(chain, 0))
+			p.schemes[0].prepare(p)
+			return
+		}
+		for _, size := range odd[:min(len(odd), (maxSchemes-len(p.schemes))/2)] {
+			s := p.newScheme(chain, size)
+			p.schemes = append(p.schemes, s)
+			s.smallFirst, s.wanted = true, make([]int64, len(chain))
+			p.schemes = append(p.schemes, s)
+		}
+	}
+}
+
+func (p *placer) newScheme(chain []int64, odd int64) scheme {
+	s := scheme{sizes: chain, odd: odd, into: make([]int, len(p.sizes)), wanted: make([]int64, len(chain))}
+	for k, size := range p.sizes {
+		s.into[k] = -1
+		next := int64(0)
+		for at, block := range chain {
+			if block >= size {
+				s.into[k], next = at, block
+			}
+		}
+		if odd >= size && (next == 0 || odd < next) {
+			s.into[k] = len(chain)
+		}
+	}
+	return s
+}
+
+// divisorChains returns the longest chains of divisors that go through each of the sizes, the longest first.
+func divisorChains(sizes []int64) [][]int64 {
+	above, below := make([][]int64, len(sizes)), make([][]int64, len(sizes))
+	for i, size := range sizes {
+		for j := range i {
+			if sizes[j]%size == 0 && len(above[j]) >= len(above[i]) {
+				above[i] = append(slices.Clone(above[j]), sizes[j])
+			}
+		}
+	}
+	for i := len(sizes) - 1; i >= 0; i-- {
+		for j := len(sizes) - 1; j > i; j-- {
+			if sizes[i]%sizes[j] == 0 && len(below[j])+1 > len(below[i]) {
+				below[i] = append([]int64{sizes[j]}, below[j]...)
+			}
+		}
+	}
+	if len(sizes) == 0 {
+		return [][]int64{nil}
+	}
+	var chains [][]int64
+	for i, size := range sizes {
+		chains = append(chains, slices.Concat(above[i], []int64{size}, below[i]))
+	}
+	slices.SortFunc(chains, func(a, b []int64) int { return cmp.Or(cmp.Compare(len(b), len(a)), slices.Compare(b, a)) })
+	chains = slices.CompactFunc(chains, slices.Equal)
+	return chains[:min(len(chains), maxChains)]
+}
+
+// prepare finds the slots of the odd shares and what blocks remain after each of them.
+func (s *scheme) prepare(p *placer) {
+	s.ready = true
+	s.blocks = make([]int64, len(s.sizes))
+	countBlocks(s.blocks, s.sizes, p.left)
+	if s.odd == 0 {
+		return
+	}
+	nodes := p.nodesByContent()
+	levels := map[int64][]int32{}
+	var keys []int64
+	put := func(free int64, node int32) {
+		if at, found := slices.BinarySearch(keys, free); !found {
+			keys = slices.Insert(keys, at, free)
+		}
+		levels[free] = append(levels[free], node)
+	}
+	for _, node := range nodes {
+		put(max(0, p.left[node]), node)
+	}
+	for len(s.slots) < maxSlots {
+		from := int64(-1)
+		for _, free := range keys {
+			if free >= s.odd && (from < 0 || s.sparesMore(free, from)) {
+				from = free
+			}
+		}
+		if from < 0 {
+			return
+		}
+		node := levels[from][0]
+		if levels[from] = levels[from][1:]; len(levels[from]) == 0 {
+			at, _ := slices.BinarySearch(keys, from)
+			keys = slices.Delete(keys, at, at+1)
+		}
+		put(from-s.odd, node)
+		s.slots = append(s.slots, node)
+		last := s.blocks[len(s.blocks)-len(s.sizes):]
+		for k, size := range s.sizes {
+			s.blocks = append(s.blocks, last[k]-s.loss(from, size))
+		}
+	}
+}
+
+// loss is how many blocks of a size an odd share costs a node.
+func (s *scheme) loss(free, size int64) int64 { return free/size - (free-s.odd)/size }
+
+// sparesMore reports whether an odd share costs less on a node with a free accelerators than on one with b.
+func (s *scheme) sparesMore(a, b int64) bool {
+	for k := range s.sizes {
+		if s.smallFirst {
+			k = len(s.sizes) - 1 - k
+		}
+		if x, y := s.loss(a, s.sizes[k]), s.loss(b, s.sizes[k]); x != y {
+			return x < y
+		}
+	}
+	return false
+}
+
+// round counts what the placer is asked in blocks and slots, and reports false where a share is larger than all of them.
+func (s *scheme) round(p *placer) bool {
+	clear(s.wanted)
+	s.extra = 0
+	for k, n := range p.need {
+		switch at := s.into[k]; {
+		case n == 0:
+		case at < 0:
+			return false
+		case at == len(s.sizes):
+			s.extra += n
+		default:
+			s.wanted[at] += n
+		}
+	}
+	return true
+}
+
+// holds reports whether what the placer is asked stands by this scheme beside all that is held.
+func (s *scheme) holds(p *placer) bool {
+	if !s.round(p) {
+		return false
+	}
+	if !s.ready {
+		s.prepare(p)
+	}
+	return s.extra <= int64(len(s.slots)) && haveRoom(s.sizes, s.wanted, s.blocksAfter(s.extra))
+}
+
+func (s *scheme) blocksAfter(n int64) []int64 { return s.blocks[int(n)*len(s.sizes):][:len(s.sizes)] }

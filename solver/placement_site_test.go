@@ -1,0 +1,212 @@
+package solver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// site is nodes, options on them, and counts to be asked.
+type site struct {
+	free    []int32
+	options []placedOption
+	counts  []int64
+}
+
+// siteKind is what random sites are like.
+type siteKind struct {
+	nodes, options, most int // at most so many nodes, options, and replicas of an option
+	sizes                []int
+	shares               int // of a replica, at most
+	held                 bool
+	overfull             bool // some nodes have less than is held there
+}
+
+var chainSizes, oddSizes = []int{1, 2, 4, 8}, []int{1, 2, 3, 4, 5, 6}
+
+// newSite draws a site whose replicas that stand are placed on its nodes at random.
+func newSite(random *rand.Rand, k siteKind) site {
+	s := site{free: make([]int32, 1+random.IntN(k.nodes))}
+	for i := range s.free {
+		s.free[i] = int32(random.IntN(9))
+	}
+	room := slices.Clone(s.free)
+	for range 1 + random.IntN(k.options) {
+		o := placedOption{shape: shape{gpus: k.sizes[random.IntN(len(k.sizes))], shares: 1 + random.IntN(k.shares)}}
+		for range random.IntN(1 + k.most) {
+			if nodes := stand(random, room, o.shape); k.held && nodes != nil {
+				o.held = append(o.held, nodes)
+			}
+		}
+		s.options = append(s.options, o)
+	}
+	if k.overfull {
+		at := random.IntN(len(s.free))
+		s.free[at] = int32(random.IntN(int(s.free[at]) + 1))
+	}
+	s.ask(random, random.IntN(4))
+	return s
+}
+
+// ask draws counts that take nearly all accelerators, all but so many at least: those that hardly fit, or hardly do not, tell most.
+func (s *site) ask(random *rand.Rand, but int) {
+	s.counts = make([]int64, len(s.options))
+	spare := -but
+	for _, f := range s.free {
+		spare += int(f)
+	}
+	for range 64 {
+		i := random.IntN(len(s.options))
+		o := s.options[i]
+		if volume := o.gpus * max(1, o.shares); volume <= spare {
+			s.counts[i]++
+			spare -= volume
+		}
+	}
+}
+
+// stand places a replica on random nodes that have room for it, and returns nil where there are none.
+func stand(random *rand.Rand, room []int32, of shape) []int32 {
+	left := slices.Clone(room)
+	var nodes []int32
+	for range of.shares {
+		at := -1
+		for _, node := range random.Perm(len(left)) {
+			if left[node] >= int32(of.gpus) {
+				at = node
+			}
+		}
+		if at < 0 {
+			return nil
+		}
+		left[at] -= int32(of.gpus)
+		nodes = append(nodes, int32(at))
+	}
+	copy(room, left)
+	return nodes
+}
+
+func (s *site) placer() *placer {
+	p := newPlacer(s.free, s.options)
+	p.exact.prepare(p)
+	return p
+}
+
+// heuristic returns the placer without its exhaustive search.
+func (s *site) heuristic() *placer {
+	p := s.placer()
+	p.exact = exact{ready: true}
+	return p
+}
+
+// canStand tries every choice of replicas that go and every node for the shares that are placed.
+func (s *site) canStand() bool {
+	return s.keep(0, make([]int, len(s.free)))
+}
+
+func (s *site) keep(option int, taken []int) bool {
+	if option == len(s.options) {
+		return s.seat(taken)
+	}
+	o := s.options[option]
+	stays := min(int(s.counts[option]), len(o.held))
+	for chosen := range 1 << len(o.held) {
+		next := slices.Clone(taken)
+		n := 0
+		for row, nodes := range o.held {
+			if chosen>>row&1 == 1 {
+				n++
+				for _, node := range nodes {
+					next[node] += o.gpus
+				}
+			}
+		}
+		if n == stays && s.keep(option+1, next) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *site) seat(taken []int) bool {
+	room := make([]int, len(s.free))
+	for i, f := range s.free {
+		room[i] = max(0, int(f)-taken[i])
+	}
+	var sizes []int
+	volume := 0
+	for i, o := range s.options {
+		for range max(0, int(s.counts[i])-len(o.held)) * max(1, o.shares) {
+			sizes = append(sizes, o.gpus)
+			volume += o.gpus
+		}
+	}
+	slices.Sort(sizes)
+	slices.Reverse(sizes)
+	for _, r := range room {
+		volume -= r
+	}
+	return volume <= 0 && seatAll(sizes, room, map[string]bool{})
+}
+
+// seatAll places sizes, the largest first, on any node that has room; failed are the rooms that were tried in vain, by how many
+// sizes were left.
+func seatAll(sizes, room []int, failed map[string]bool) bool {
+	if len(sizes) == 0 {
+		return true
+	}
+	state := fmt.Sprint(len(sizes), slices.Sorted(slices.Values(room)))
+	if failed[state] {
+		return false
+	}
+	for i, r := range room {
+		if r < sizes[0] {
+			continue
+		}
+		room[i] -= sizes[0]
+		fits := seatAll(sizes[1:], room, failed)
+		room[i] += sizes[0]
+		if fits {
+			return true
+		}
+	}
+	failed[state] = true
+	return false
+}
+
+func smallKinds() []siteKind {
+	var kinds []siteKind
+	for _, sizes := range [][]int{chainSizes, oddSizes, {2, 3}, {3, 4, 5}} {
+		for _, held := range []bool{false, true} {
+			for _, shares := range []int{1, 3} {
+				kinds = append(kinds, siteKind{nodes: 4, options: 4, most: 4, sizes: sizes, shares: shares, held: held})
+			}
+		}
+		kinds = append(kinds,
+			siteKind{nodes: 4, options: 3, most: 6, sizes: sizes, shares: 1, held: true},
+			siteKind{nodes: 4, options: 3, most: 5, sizes: sizes, shares: 2, held: true, overfull: true})
+	}
+	return kinds
+}
+
+// shuffled returns the site with its nodes and options in another order.
+func (s *site) shuffled(random *rand.Rand) site {
+	nodes, order := random.Perm(len(s.free)), random.Perm(len(s.options))
+	to := site{free: make([]int32, len(s.free)), options: make([]placedOption, len(order)), counts: make([]int64, len(order))}
+	for i, free := range s.free {
+		to.free[nodes[i]] = free
+	}
+	for i, at := range order {
+		o := placedOption{shape: s.options[i].shape}
+		for _, row := range random.Perm(len(s.options[i].held)) {
+			moved := slices.Clone(s.options[i].held[row])
+			for j := range moved {
+				moved[j] = int32(nodes[moved[j]])
+			}
+			random.Shuffle(len(moved), func(a, b int) { moved[a], moved[b] = moved[b], moved[a] })
+			o.held = append(o.held, moved)
+		}
+		to.options[at], to.counts[at] = o, s.counts[i]
+	}
+	return to
+}

@@ -1,0 +1,207 @@
+package solver
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestPlacementAgreesWithTryingEveryNode(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for _, kind := range smallKinds() {
+		fitting, searched, missed := 0, 0, 0
+		for range 1000 {
+			s := newSite(random, kind)
+			can := s.canStand()
+			p := s.placer()
+			if got := p.fits(s.counts); got != can && (got || p.exact.searches) {
+				t.Fatalf("fits is %v of %+v", got, s)
+			}
+			rough := s.heuristic().fits(s.counts)
+			if rough && !can {
+				t.Fatalf("fits is true of %+v without a search", s)
+			}
+			if can {
+				fitting++
+			}
+			if can && !rough {
+				missed++
+			}
+			if p.exact.searches {
+				searched++
+			}
+		}
+		t.Logf("%+v: %d fit, %d searched, heuristics alone miss %d", kind, fitting, searched, missed)
+		if searched < 900 || missed > fitting/20 {
+			t.Errorf("%+v: of 1000, %d are searched, and of %d heuristics miss %d", kind, searched, fitting, missed)
+		}
+	}
+}
+
+func TestPlacementIsExactWhereSizesDivideEachOtherAndNothingIsHeld(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 1))
+	for range 2000 {
+		s := newSite(random, siteKind{nodes: 7, options: 5, most: 4, sizes: chainSizes, shares: 2})
+		if got := s.heuristic().fits(s.counts); got != s.canStand() {
+			t.Fatalf("fits is %v of %+v", got, s)
+		}
+	}
+}
+
+// checkFewer goes down from counts that fit: each option's with one replica less must fit too.
+func checkFewer(t *testing.T, s site, p *placer) {
+	t.Helper()
+	if !p.fits(s.counts) {
+		return
+	}
+	for i := range s.counts {
+		for s.counts[i] > 0 {
+			s.counts[i]--
+			if !p.fits(s.counts) {
+				t.Fatalf("fits is false of one less of option %d: %+v", i, s)
+			}
+			if s.counts[i]%3 == 0 {
+				s.counts[i]++
+				break
+			}
+		}
+	}
+}
+
+func largerKinds() []siteKind {
+	var kinds []siteKind
+	for _, sizes := range [][]int{chainSizes, oddSizes, {2, 3}, {3, 5, 7, 8}} {
+		kinds = append(kinds,
+			siteKind{nodes: 20, options: 8, most: 6, sizes: sizes, shares: 2, held: true},
+			siteKind{nodes: 20, options: 8, most: 6, sizes: sizes, shares: 1, held: true, overfull: true},
+			siteKind{nodes: 9, options: 3, most: 9, sizes: sizes, shares: 3, held: true})
+	}
+	return kinds
+}
+
+func TestFewerReplicasFitWhereMoreDo(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 1))
+	for _, kind := range append(smallKinds(), largerKinds()...) {
+		for range 300 {
+			s := newSite(random, kind)
+			checkFewer(t, s, s.heuristic())
+			s.ask(random, 2)
+			checkFewer(t, s, s.placer())
+		}
+	}
+}
+
+func TestRoomIsAsManyAsFitOneByOne(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 1))
+	for _, kind := range append(smallKinds(), largerKinds()...) {
+		for range 100 {
+			s := newSite(random, kind)
+			p := s.placer()
+			if !p.fits(s.counts) {
+				continue
+			}
+			i := random.IntN(len(s.counts))
+			s.counts[i] /= 2
+			room := p.room(s.counts, i, 1<<20)
+			for most := range room + 3 {
+				if got := p.room(s.counts, i, most); got != min(most, room) {
+					t.Fatalf("room is %d of at most %d, and %d of more: %+v", got, most, room, s)
+				}
+			}
+			s.counts[i] += room
+			if !p.fits(s.counts) {
+				t.Fatalf("there is no room for %d more of option %d: %+v", room, i, s)
+			}
+			s.counts[i]++
+			if p.fits(s.counts) {
+				t.Fatalf("there is room for more than %d of option %d: %+v", room, i, s)
+			}
+		}
+	}
+}
+
+func TestTheOrderOfNodesAndOptionsChangesNoPlacement(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 1))
+	for _, kind := range append(smallKinds(), largerKinds()...) {
+		for range 300 {
+			s := newSite(random, kind)
+			other := s.shuffled(random)
+			if s.placer().fits(s.counts) != other.placer().fits(other.counts) {
+				t.Fatalf("the answer changes with the order: %+v, %+v", s, other)
+			}
+			if s.heuristic().fits(s.counts) != other.heuristic().fits(other.counts) {
+				t.Fatalf("without a search the answer changes with the order: %+v, %+v", s, other)
+			}
+		}
+	}
+}
+
+func TestANodeOnWhichMoreIsHeldThanItHasIsFull(t *testing.T) {
+	options := []placedOption{{shape{2, 1}, [][]int32{{0}, {0}, {0}}}, {shape{1, 1}, nil}}
+	p := newPlacer([]int32{3, 1}, options)
+	for _, c := range []struct {
+		counts []int64
+		fits   bool
+	}{
+		{[]int64{3, 0}, true},
+		{[]int64{3, 1}, true},
+		{[]int64{3, 2}, false},
+		{[]int64{2, 2}, false},
+		{[]int64{1, 2}, true},
+		{[]int64{1, 3}, false},
+		{[]int64{4, 0}, false},
+		{[]int64{0, 4}, true},
+	} {
+		if got := p.fits(c.counts); got != c.fits {
+			t.Errorf("fits is %v of %v", got, c.counts)
+		}
+	}
+}
+
+func TestCountsBeyondAllRoomDoNotFit(t *testing.T) {
+	options := []placedOption{{shape{8, 1 << 16}, nil}, {shape{1 << 16, 1}, nil}, {shape{0, 3}, nil}, {shape{3, 1}, [][]int32{{0}}}}
+	p := newPlacer([]int32{8, 8, 1 << 16}, options)
+	for _, i := range []int{0, 1, 3} {
+		counts := make([]int64, len(options))
+		for _, n := range []int64{1 << 20, 1 << 62} {
+			counts[i] = n
+			if p.fits(counts) {
+				t.Errorf("%d of option %d fit", n, i)
+			}
+		}
+	}
+	if room := p.room(make([]int64, len(options)), 2, 1<<40); room != 1<<40 {
+		t.Errorf("of what takes nothing there is room for %d only", room)
+	}
+}
+
+func FuzzPlacement(f *testing.F) {
+	f.Add(uint64(1), uint8(0), false)
+	f.Add(uint64(2), uint8(9), true)
+	f.Fuzz(func(t *testing.T, seed uint64, at uint8, garbage bool) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		kinds := append(smallKinds(), largerKinds()...)
+		kind := kinds[int(at)%len(kinds)]
+		s := newSite(random, kind)
+		if garbage {
+			for i := range s.options {
+				s.options[i].gpus = random.IntN(12) - 2
+				s.options[i].shares = random.IntN(5) - 1
+				s.options[i].held = append(s.options[i].held, []int32{int32(random.IntN(40) - 9), int32(random.IntN(40))})
+				s.counts[i] = random.Int64N(1<<uint(1+random.IntN(30))) - 2
+			}
+			s.free[0] = int32(random.IntN(1<<uint(1+random.IntN(20)))) - 3
+		} else if kind.nodes <= 4 {
+			p := s.placer()
+			if got, can := p.fits(s.counts), s.canStand(); got != can && (got || p.exact.searches) {
+				t.Fatalf("fits is %v of %+v", got, s)
+			}
+		}
+		p := s.placer()
+		first := p.fits(s.counts)
+		p.room(s.counts, 0, 1<<20)
+		if p.fits(s.counts) != first {
+			t.Fatalf("the second answer differs: %+v", s)
+		}
+		checkFewer(t, s, p)
+	})
+}

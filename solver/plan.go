@@ -1,0 +1,295 @@
+package solver
+
+import (
+	"slices"
+)
+
+// draft is a plan for a component as it emerges: a number for each item of each model, and what they take.
+type draft struct {
+	k    *component
+	used []int64 // of each limit
+	cost int64   // without prices
+
+	delta  []int64 // scratch: of each limit, what a change takes
+	values []int64 // scratch: of a model
+}
+
+func newDraft(k *component) *draft {
+	d := &draft{k: k, used: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack))}
+	for i := range k.models {
+		m := &k.models[i]
+		m.chosen = make([]int64, len(m.items))
+		m.cost = m.costOf(m.chosen)
+		d.cost += m.cost
+	}
+	return d
+}
+
+// put changes the numbers of a model.
+func (d *draft) put(m *competitor, values []int64, cost int64) {
+	for i := range m.items {
+		if class := m.items[i].class; class != none && values[i] != m.chosen[i] {
+			for _, u := range d.k.classes[class].uses {
+				d.used[u.limit] += u.amount * (values[i] - m.chosen[i])
+			}
+		}
+	}
+	copy(m.chosen, values)
+	d.cost += cost - m.cost
+	m.cost = cost
+}
+
+// fits reports whether a model may have other numbers, the others staying as they are.
+func (d *draft) fits(m *competitor, values []int64) bool {
+	grows := d.measure(m, values)
+	for i, more := range d.delta {
+		if more > 0 && d.used[i]+more > d.k.slack[i] {
+			return false
+		}
+	}
+	return !grows || d.placeable(m, values)
+}
+
+// measure notes what a change takes of each limit, and reports whether it asks for more on nodes of which the limits do not say
+// all.
+func (d *draft) measure(m *competitor, values []int64) (grows bool) {
+	clear(d.delta)
+	for i := range m.items {
+		change := values[i] - m.chosen[i]
+		class := m.items[i].class
+		if change == 0 || class == none {
+			continue
+		}
+		own := &d.k.classes[class]
+		for _, u := range own.uses {
+			d.delta[u.limit] += u.amount * change
+		}
+		if change > 0 && own.pool != none {
+			p := &d.k.c.pools[own.pool]
+			grows = grows || p.placer != nil && !p.exact
+		}
+	}
+	return grows
+}
+
+// placeable asks the placers of the pools of which a model would take more.
+func (d *draft) placeable(m *competitor, values []int64) bool {
+	c := d.k.c
+	for i := range m.items {
+		class := m.items[i].class
+		if values[i] <= m.chosen[i] || class == none || d.k.classes[class].pool == none {
+			continue
+		}
+		p := &c.pools[d.k.classes[class].pool]
+		if p.placer == nil || p.exact {
+			continue
+		}
+		d.countPool(p)
+		for j := range m.items {
+			if r := &c.rows[m.items[j].row]; r.class != none && c.classes[r.class].pool == c.classes[class].pool {
+				p.counts[r.seat] = int64(r.domain.Floor()) + values[j]
+			}
+		}
+		if !p.placer.fits(p.counts) {
+			return false
+		}
+	}
+	return true
+}
+
+// countPool counts the plan's replicas on a pool.
+func (d *draft) countPool(p *nodePool) {
+	c := d.k.c
+	for i, row := range p.rows {
+		p.counts[i] = int64(c.rows[row].domain.Floor())
+	}
+	for i := range d.k.models {
+		m := &d.k.models[i]
+		for j := range m.items {
+			if r := &c.rows[m.items[j].row]; r.class != none && m.chosen[j] > 0 && c.pools[max(0, c.classes[r.class].pool)].counts != nil &&
+				c.classes[r.class].pool != none && &c.pools[c.classes[r.class].pool] == p {
+				p.counts[r.seat] += m.chosen[j]
+			}
+		}
+	}
+}
+
+func (x *column) values(values []int64) []int64 {
+	values = values[:0]
+	for _, n := range x.counts {
+		values = append(values, int64(n))
+	}
+	return values
+}
+
+// over reports whether a limit is broken.
+func (d *draft) over() bool {
+	for i, used := range d.used {
+		if used > d.k.slack[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// relief is how much over-use a change takes away, weighted by the prices; below zero where it adds to it.
+func (d *draft) relief(m *competitor, values []int64) (relief float64) {
+	d.measure(m, values)
+	for i, more := range d.delta {
+		if more == 0 {
+			continue
+		}
+		over := d.used[i] - d.k.slack[i]
+		after := max(0, over+more)
+		relief += float64(float64(max(0, over)-after) * float64(max(1, d.k.prices[i])))
+	}
+	return relief
+}
+
+// shed takes replicas away, one after the other, until the limits are kept and the rest can be placed.
+func (d *draft) shed() {
+	for d.over() {
+		best, item, least := none, 0, 0.0
+		for i := range d.k.models {
+			m := &d.k.models[i]
+			for j := range m.items {
+				before := m.chosen[j]
+				if before == 0 {
+					continue
+				}
+				m.chosen[j] = m.items[j].atMost(before - 1)
+				cost, values := m.costOf(m.chosen), slices.Clone(m.chosen)
+				m.chosen[j] = before
+				relief := d.relief(m, values)
+				if relief <= 0 {
+					continue
+				}
+				if score := float64(cost-m.cost) / relief; best == none || score < least {
+					best, item, least = i, j, score
+				}
+			}
+		}
+		if best == none {
+			return
+		}
+		d.drop(&d.k.models[best], item)
+	}
+}
+
+// makePlaceable takes replicas away from pools on whose nodes the plan cannot stand, those first that are missed the least.
+func (d *draft) makePlaceable() {
+	for _, at := range d.k.pools {
+		p := &d.k.c.pools[at]
+		for p.placer != nil && !p.exact && !d.poolHolds(p) {
+			best, item, least := none, 0, int64(0)
+			for i := range d.k.models {
+				m := &d.k.models[i]
+				for j := range m.items {
+					before := m.chosen[j]
+					if class := m.items[j].class; before == 0 || class == none || d.k.classes[class].pool != at {
+						continue
+					}
+					m.chosen[j] = m.items[j].atMost(before - 1)
+					cost := m.costOf(m.chosen) - m.cost
+					m.chosen[j] = before
+					if best == none || cost < least {
+						best, item, least = i, j, cost
+					}
+				}
+			}
+			if best == none {
+				break
+			}
+			d.drop(&d.k.models[best], item)
+		}
+	}
+}
+
+func (d *draft) poolHolds(p *nodePool) bool {
+	d.countPool(p)
+	return p.placer.fits(p.counts)
+}
+
+// placeableAll reports whether the whole plan can be placed.
+func (d *draft) placeableAll() bool {
+	for _, at := range d.k.pools {
+		if p := &d.k.c.pools[at]; p.placer != nil && !p.exact && !d.poolHolds(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// drop takes one replica of an item away, or the whole block where its domain has a gap.
+func (d *draft) drop(m *competitor, item int) {
+	values := slices.Clone(m.chosen)
+	values[item] = m.items[item].atMost(values[item] - 1)
+	d.put(m, values, m.costOf(values))
+}
+
+// improve changes one model after the other, as long as that makes the plan cheaper and it fits.
+func (d *draft) improve() {
+	for range 20 {
+		changed := false
+		for i := range d.k.models {
+			for d.improveModel(&d.k.models[i]) {
+				changed = true
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// improveModel makes the best change of one model: to one of its columns, or of a replica or two of its plan.
+func (d *draft) improveModel(m *competitor) bool {
+	best, least := []int64(nil), m.cost
+	try := func(values []int64, cost int64) {
+		if cost < least && d.fits(m, values) {
+			best, least = append(best[:0], values...), cost
+		}
+	}
+	values := make([]int64, 0, 16)
+	for j := range m.columns {
+		if x := &m.columns[j]; x.cost < least {
+			values = x.values(values)
+			try(values, x.cost)
+		}
+	}
+	m.neighbours(func(values []int64) { try(values, m.costOf(values)) })
+	if best == nil {
+		return false
+	}
+	d.put(m, best, least)
+	return true
+}
+
+// neighbours yields the plans of a model that differ by one replica of an item, or by one of two items each.
+func (m *competitor) neighbours(yield func(values []int64)) {
+	values := slices.Clone(m.chosen)
+	for i := range m.items {
+		v := &m.items[i]
+		for _, n := range [...]int64{v.atMost(m.chosen[i] - 1), v.atLeast(m.chosen[i] + 1)} {
+			if n == m.chosen[i] || n < 0 {
+				continue
+			}
+			values[i] = n
+			yield(values)
+			for j := range m.items {
+				w := &m.items[j]
+				other := w.atLeast(m.chosen[j] + 1)
+				if n > m.chosen[i] {
+					other = w.atMost(m.chosen[j] - 1)
+				}
+				if j == i || other < 0 || other == m.chosen[j] {
+					continue
+				}
+				values[j] = other
+				yield(values)
+				values[j] = m.chosen[j]
+			}
+			values[i] = m.chosen[i]
+		}
+	}
+}

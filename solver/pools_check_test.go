@@ -1,0 +1,131 @@
+package solver
+
+import (
+	"math"
+	"testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// checkPlan fails the test where a solution breaks a promise that holds at any budget, and returns its counts in the order of the
+// options. The problem's rows are usable, and those of one identity are one.
+func checkPlan(t *testing.T, twin *poolsTwin, s Solution) []int {
+	t.Helper()
+	counts := checkCounts(t, twin, s)
+	if !twin.fits(counts) {
+		t.Fatalf("%v cannot be placed or exceeds a quota: %+v", counts, twin.Problem)
+	}
+	checkMisfits(t, twin, s, counts)
+	checkShorts(t, twin, s, counts)
+	if twin.priced() {
+		cost, penalty := twin.judge(counts)
+		if above(s.Cost, cost) || above(cost, s.Cost) || above(s.Penalty, penalty) || above(penalty, s.Penalty) {
+			t.Fatalf("%v costs %v, %v of it for shortage, and not %v and %v: %+v", counts, cost, penalty, s.Cost, s.Penalty, twin.Problem)
+		}
+	}
+	if !(s.Bound >= 0 && s.Bound <= s.Cost) || s.Proven && s.Bound != s.Cost {
+		t.Fatalf("cost %v, bound %v, proven %v: %+v", s.Cost, s.Bound, s.Proven, twin.Problem)
+	}
+	return counts
+}
+
+// above is true where a cost is above another one by more than rounding.
+func above(a, b float64) bool { return a > b+1e-9*max(1, b) }
+
+// priced is true where the price of all shortage is in the problem.
+func (t *poolsTwin) priced() bool {
+	for _, d := range t.Demands {
+		if len(d.Penalty) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// checkCounts demands every variant once, in order, in its range or else among the misfits.
+func checkCounts(t *testing.T, twin *poolsTwin, s Solution) []int {
+	t.Helper()
+	if len(s.Counts) != len(twin.Options) {
+		t.Fatalf("%d counts for %d options: %+v", len(s.Counts), len(twin.Options), s.Counts)
+	}
+	misfits := map[fleet.VariantID]Misfit{}
+	for i, m := range s.Misfits {
+		misfits[m.Variant] = m
+		if i > 0 && s.Misfits[i-1].Variant.Compare(m.Variant) >= 0 {
+			t.Fatalf("misfits are not sorted: %+v", s.Misfits)
+		}
+	}
+	counts := make([]int, len(twin.Options))
+	for i, c := range s.Counts {
+		if i > 0 && s.Counts[i-1].Variant.Compare(c.Variant) >= 0 {
+			t.Fatalf("counts are not sorted: %+v", s.Counts)
+		}
+		at := twin.indexOfVariant(c.Variant)
+		if at < 0 {
+			t.Fatalf("%v is not among the options", c.Variant)
+		}
+		counts[at] = c.Replicas
+		o := twin.Options[at]
+		m, misfit := misfits[c.Variant]
+		switch {
+		case !misfit && !inRange(o, c.Replicas):
+			t.Fatalf("%d replicas of %v are outside of %+v: %+v", c.Replicas, c.Variant, o.Range, twin.Problem)
+		case misfit && (m.Replicas != c.Replicas || m.Least != leastOf(o) || c.Replicas >= m.Least || c.Replicas < 0):
+			t.Fatalf("misfit %+v of %d replicas within %+v: %+v", m, c.Replicas, o.Range, twin.Problem)
+		}
+		delete(misfits, c.Variant)
+	}
+	if len(misfits) > 0 {
+		t.Fatalf("misfits that are not among the options: %+v", misfits)
+	}
+	return counts
+}
+
+// checkMisfits demands that minimums are kept where they all fit. Else no minimum is given up that has room beside the others, and
+// none that stands on its nodes, as long as those alone keep to the quotas and limits.
+func checkMisfits(t *testing.T, twin *poolsTwin, s Solution, counts []int) {
+	t.Helper()
+	leasts := twin.leasts()
+	if twin.fits(leasts) != (len(s.Misfits) == 0) {
+		t.Fatalf("minimums %v fit: %v, misfits: %+v: %+v", leasts, twin.fits(leasts), s.Misfits, twin.Problem)
+	}
+	if len(s.Misfits) == 0 {
+		return
+	}
+	kept, standing := make([]int, len(counts)), make([]int, len(counts))
+	for i := range counts {
+		kept[i] = min(counts[i], leasts[i])
+		standing[i] = min(len(twin.rows[i]), leasts[i])
+	}
+	for i := range counts {
+		if kept[i] < leasts[i] {
+			kept[i]++
+			if twin.fits(kept) {
+				t.Fatalf("%v has room for more of its minimum than %d beside those of the others: %+v\n%+v", twin.Options[i].Variant, counts[i], s, twin.Problem)
+			}
+			kept[i]--
+		}
+		if counts[i] < standing[i] && twin.fits(standing) {
+			t.Fatalf("%v is to have %d replicas, of its minimum %d stand: %+v\n%+v", twin.Options[i].Variant, counts[i], standing[i], s, twin.Problem)
+		}
+	}
+}
+
+func checkShorts(t *testing.T, twin *poolsTwin, s Solution, counts []int) {
+	t.Helper()
+	shorts := map[served]float64{}
+	for i, short := range s.Shorts {
+		shorts[served{short.Model, short.Role}] = short.Amount
+		if i > 0 {
+			last := s.Shorts[i-1]
+			if order := last.Model.Compare(short.Model); order > 0 || order == 0 && last.Role >= short.Role {
+				t.Fatalf("shorts are not sorted: %+v", s.Shorts)
+			}
+		}
+	}
+	for i, d := range twin.Demands {
+		if want := twin.short(i, counts); math.Abs(want-shorts[served{d.Model, d.Role}]) > 1e-9*d.Amount {
+			t.Fatalf("%v leaves %v of %v unserved, and not %+v: %+v", counts, want, d.Model, s.Shorts, twin.Problem)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package solver
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// taking gives an option its accelerators.
+func taking(o Option, kind fleet.Accelerator, gpus int) Option {
+	o.Accelerator, o.GPUs = kind, gpus
+	return o
+}
+
+func nodes(kind fleet.Accelerator, free ...int) Pool {
+	p := Pool{Accelerator: kind}
+	for i, f := range free {
+		p.Nodes = append(p.Nodes, Node{Name: string(rune('0' + i)), Free: f})
+	}
+	return p
+}
+
+func held(name string, on ...string) Holding { return Holding{Variant: variant(name), Nodes: on} }
+
+func TestTheTwinKnowsWhatFits(t *testing.T) {
+	one, two := taking(option("one", 1, 1, 0), "A", 1), taking(option("two", 1, 1, 0), "A", 2)
+	three, four := taking(option("three", 1, 1, 0), "A", 3), taking(option("four", 1, 1, 0), "A", 4)
+	eight, group := taking(option("eight", 1, 1, 0), "A", 8), taking(option("group", 1, 1, 0), "A", 4)
+	group.Nodes = 2
+	for _, c := range []struct {
+		name     string
+		free     []int
+		options  []Option
+		counts   []int
+		holdings []Holding
+		want     bool
+	}{
+		{"nothing", nil, []Option{one}, []int{0}, nil, true},
+		{"one without nodes", nil, []Option{one}, []int{1}, nil, false},
+		{"one of 8 on eight nodes of 1", []int{1, 1, 1, 1, 1, 1, 1, 1}, []Option{eight}, []int{1}, nil, false},
+		{"a mix that fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{3, 2, 1}, nil, true},
+		{"one more than fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{4, 2, 1}, nil, false},
+		{"what the largest first does not find", []int{6, 4}, []Option{two, three}, []int{2, 2}, nil, true},
+		{"the total fits, no node does", []int{5, 5}, []Option{two, three}, []int{0, 3}, nil, false},
+		{"both shares of a group on one node", []int{8}, []Option{group}, []int{1}, nil, true},
+		{"the shares of a group on two nodes", []int{7, 4}, []Option{group}, []int{1}, nil, true},
+		{"half a group", []int{7, 3}, []Option{group}, []int{1}, nil, false},
+		{"eight beside four that stand apart", []int{8, 8}, []Option{four, eight}, []int{2, 1}, []Holding{held("four", "0"), held("four", "1")}, false},
+		{"eight once one of them goes", []int{8, 8}, []Option{four, eight}, []int{1, 1}, []Holding{held("four", "0"), held("four", "1")}, true},
+		{"one that stands is not moved for others", []int{8, 8}, []Option{two, four, eight}, []int{1, 1, 1}, []Holding{held("two", "0"), held("four", "1")}, false},
+		{"what stands where less is free", []int{1, 1}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, true},
+		{"more where less is free than stands", []int{1, 0}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, false},
+		{"a row on a node that is not there", []int{8, 8}, []Option{four, eight}, []int{2, 1}, []Holding{held("four", "0"), held("four", "x")}, true},
+		{"half a group that stays", []int{4, 4}, []Option{group, four}, []int{1, 1}, []Holding{held("group", "0", "1")}, false},
+	} {
+		twin := newPoolsTwin(Problem{Options: c.options, Pools: []Pool{nodes("A", c.free...)}, Holdings: c.holdings})
+		if got := twin.fits(c.counts); got != c.want {
+			t.Errorf("%s: fits is %v", c.name, got)
+		}
+	}
+}
+
+// Where sizes divide each other, fragments are counted by a formula.
+func TestTheTwinPlacesAsTheFormulaForDividingSizesSays(t *testing.T) {
+	random := rand.New(rand.NewPCG(22, 1))
+	for range 3000 {
+		p := Problem{Pools: []Pool{nodes("A", random.IntN(9), random.IntN(9), random.IntN(9))}}
+		var counts []int
+		want := true
+		for i, size := range []int{1, 2, 4, 8} {
+			p.Options = append(p.Options, taking(option(string(rune('a'+i)), 1, 1, 0), "A", size))
+			counts = append(counts, random.IntN(2+6/size))
+		}
+		for _, size := range []int{1, 2, 4, 8} {
+			taken, room := 0, 0
+			for j, o := range p.Options {
+				if o.GPUs >= size {
+					taken += o.GPUs * counts[j]
+				}
+			}
+			for _, n := range p.Pools[0].Nodes {
+				room += n.Free / size * size
+			}
+			want = want && taken <= room
+		}
+		if got := newPoolsTwin(p).fits(counts); got != want {
+			t.Fatalf("%v on %+v: fits is %v", counts, p.Pools[0].Nodes, got)
+		}
+	}
+}
+
+func TestTheTwinFindsKnownOptima(t *testing.T) {
+	cheap, dear := taking(option("cheap", 100, 2, 0), "A", 1), taking(option("dear", 100, 6, 0), "B", 1)
+	cheap.Range.Max, dear.Range.Max, dear.Startup = 5, 5, 15*time.Minute
+	p := Problem{
+		Horizon: time.Hour,
+		Demands: []Demand{{Amount: 400, Penalty: []Piece{{Share: 0.25, Price: 8}, {Share: 0.5, Price: 64}}}},
+		Options: []Option{cheap, dear},
+		Pools:   []Pool{nodes("A", 1, 1)},
+	}
+	// Two cheap ones at 2, one dear at 6 and a quarter of 6 for its start; a quarter of the demand left unserved costs 2.
+	if got := newPoolsTwin(p).tryAll(); !got.fits || got.cost != 4+7.5+2 || got.ample != 3*2+2 || got.plans != 36 {
+		t.Errorf("got %+v", got)
+	}
+	p.Quotas = []Quota{{Namespace: "ns", GPUs: 1}}
+	if got := newPoolsTwin(p).tryAll(); got.cost != 2+2+32 {
+		t.Errorf("with a quota of one: %+v", got)
+	}
+	p.Options[1].Range.Min = 2
+	if got := newPoolsTwin(p).tryAll(); got.fits {
+		t.Errorf("two within a quota of one: %+v", got)
+	}
+}
+
+// tally is how many problems were what.
+type tally struct{ coupled, infeasible, short, exact, exactProven, other, otherProven int }
+
+func TestSolveAgreesWithTryingEveryPlanWhereDemandsCompete(t *testing.T) {
+	random := rand.New(rand.NewPCG(20, 1))
+	var seen tally
+	const problems = 5000
+	for i := range problems {
+		p := competing(random, twinsContest)
+		p.Tolerance = -1
+		twin, s := newPoolsTwin(p), Solve(p)
+		counts := checkPlan(t, twin, s)
+		best := twin.tryAll()
+		if !best.fits {
+			seen.infeasible++
+			continue
+		}
+		if above(s.Bound, best.cost) {
+			t.Fatalf("case %d: the bound %v is above the optimum %v: %+v", i, s.Bound, best.cost, p)
+		}
+		if s.Proven && above(s.Cost, best.cost) {
+			t.Fatalf("case %d: cost %v of %v is not the optimum, %v: %+v", i, s.Cost, counts, best.cost, p)
+		}
+		seen.add(p, s, best)
+	}
+	t.Logf("%+v", seen)
+	if seen.coupled < problems/2 || seen.short < problems/4 || seen.infeasible < problems/50 {
+		t.Errorf("too few problems that say something: %+v", seen)
+	}
+	if seen.exactProven < seen.exact {
+		t.Errorf("%d of %d problems were not proven whose bound knows all that the nodes say", seen.exact-seen.exactProven, seen.exact)
+	}
+	if all := seen.exact + seen.other; seen.exactProven+seen.otherProven < all*97/100 {
+		t.Errorf("only %d of %d problems were proven", seen.exactProven+seen.otherProven, all)
+	}
+}
+
+func (n *tally) add(p Problem, s Solution, best optimum) {
+	if best.cost > best.ample {
+		n.coupled++
+	}
+	if len(s.Shorts) > 0 {
+		n.short++
+	}
+	all, proven := &n.other, &n.otherProven
+	if dividing(p) {
+		all, proven = &n.exact, &n.exactProven
+	}
+	*all++
+	if s.Proven {
+		*proven++
+	}
+}

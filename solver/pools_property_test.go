@@ -1,0 +1,221 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// shuffledPools is the same problem with all of its rows in another order.
+func shuffledPools(p Problem, random *rand.Rand) Problem {
+	p = shuffled(p, random)
+	p.Pools, p.Holdings, p.Quotas = slices.Clone(p.Pools), slices.Clone(p.Holdings), slices.Clone(p.Quotas)
+	shuffle(p.Pools, random)
+	shuffle(p.Holdings, random)
+	shuffle(p.Quotas, random)
+	for i := range p.Pools {
+		p.Pools[i].Nodes = slices.Clone(p.Pools[i].Nodes)
+		shuffle(p.Pools[i].Nodes, random)
+	}
+	for i := range p.Holdings {
+		p.Holdings[i].Nodes = slices.Clone(p.Holdings[i].Nodes)
+		shuffle(p.Holdings[i].Nodes, random)
+	}
+	return p
+}
+
+func shuffle[T any](rows []T, random *rand.Rand) {
+	random.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+}
+
+// checkRepeats solves the problem, and again in another order of rows: that gives the same and leaves the problem alone.
+func checkRepeats(t *testing.T, p Problem, random *rand.Rand) Solution {
+	t.Helper()
+	before := fmt.Sprint(p) // not a number is not equal to itself
+	s := Solve(p)
+	if after := fmt.Sprint(p); after != before {
+		t.Fatalf("the rows of the problem were changed from %s to %s", before, after)
+	}
+	if got := Solve(shuffledPools(p, random)); !reflect.DeepEqual(got, s) {
+		t.Fatalf("%+v\nin one order %+v\nin another %+v", p, s, got)
+	}
+	if most := p.Steps + 1000*len(p.Options) + 10000; s.Steps < 0 || s.Steps > most {
+		t.Fatalf("%d steps of %d were taken: %+v", s.Steps, p.Steps, p)
+	}
+	return s
+}
+
+// checkCompeting is the promises for problems that the twin can judge.
+func checkCompeting(t *testing.T, seed uint64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 12))
+	p := competing(random, widest)
+	if random.IntN(4) == 0 {
+		p = unpriced(p, 1+random.IntN(3), random)
+	}
+	p.Steps, p.Tolerance, p.Reasons = 20000, -1, random.IntN(2) == 0
+	best := checkRepeats(t, p, random)
+	twin := newPoolsTwin(p)
+	checkPlan(t, twin, best)
+	checkBudgets(t, twin, best)
+	if twin.priced() && len(best.Misfits) == 0 {
+		checkMoreIsNotWorse(t, p, best, random)
+	}
+}
+
+// checkBudgets demands a plan and a true bound at any budget. Shortage without a price need not be in the cost, so that there is
+// nothing to compare.
+func checkBudgets(t *testing.T, twin *poolsTwin, best Solution) {
+	t.Helper()
+	p := twin.Problem
+	for _, steps := range []int{1, 10, 100, 1000, 5000} {
+		p.Steps = steps
+		s := Solve(p)
+		checkPlan(t, twin, s)
+		if twin.priced() && len(s.Misfits) == 0 && (above(s.Bound, best.Cost) || above(best.Bound, s.Cost)) {
+			t.Fatalf("with %d steps: cost %v, bound %v; with %d: cost %v, bound %v: %+v", steps, s.Cost, s.Bound, twin.Steps, best.Cost, best.Bound, p)
+		}
+	}
+}
+
+func TestMoreStepsNeverGiveAWorsePlan(t *testing.T) {
+	for seed := range uint64(600) {
+		p := competing(rand.New(rand.NewPCG(seed, 12)), widest)
+		p.Tolerance = -1
+		last := math.Inf(1)
+		for _, steps := range []int{1, 10, 100, 1000, 5000, 20000} {
+			p.Steps = steps
+			s := Solve(p)
+			if len(s.Misfits) == 0 && above(s.Cost, last) {
+				t.Fatalf("seed %d: with %d steps the plan costs %v, and %v with fewer: %+v", seed, steps, s.Cost, last, p)
+			}
+			last = s.Cost
+		}
+	}
+}
+
+// checkMoreIsNotWorse adds accelerators and lowers prices. The plan that was found still fits then, so that no true bound is
+// above what it costs.
+func checkMoreIsNotWorse(t *testing.T, p Problem, s Solution, random *rand.Rand) {
+	t.Helper()
+	larger, cheaper := p, p
+	larger.Pools = slices.Clone(p.Pools)
+	pool := &larger.Pools[random.IntN(len(p.Pools))]
+	pool.Nodes = slices.Clone(pool.Nodes)
+	if random.IntN(2) == 0 {
+		pool.Nodes[random.IntN(len(pool.Nodes))].Free++
+	} else {
+		pool.Nodes = append(pool.Nodes, Node{Name: "new", Free: 1 + random.IntN(8)})
+	}
+	cheaper.Options = slices.Clone(p.Options)
+	cheaper.Options[random.IntN(len(p.Options))].Price /= 2
+	for what, other := range map[string]Problem{"more accelerators": larger, "a lower price": cheaper} {
+		got := Solve(other)
+		checkPlan(t, newPoolsTwin(other), got)
+		if len(got.Misfits) > 0 || above(got.Bound, s.Cost) || got.Proven && above(got.Cost, s.Cost) {
+			t.Fatalf("cost %v; with %s %v (bound %v, misfits %+v): %+v", s.Cost, what, got.Cost, got.Bound, got.Misfits, other)
+		}
+	}
+}
+
+// garbagePools is garbage that mentions pools. Names are few, so that rows meet, and come twice.
+func garbagePools(random *rand.Rand) Problem {
+	p := garbageProblem(random)
+	name := func() string { return string(rune('a' + random.IntN(3))) }
+	kind := func() fleet.Accelerator { return fleet.Accelerator([]string{"A", "A", "B", ""}[random.IntN(4)]) }
+	few := func(odd ...int) int {
+		if random.IntN(6) == 0 {
+			return odd[random.IntN(len(odd))]
+		}
+		return random.IntN(9)
+	}
+	for i := range p.Options {
+		o := &p.Options[i]
+		o.Accelerator, o.GPUs, o.Nodes = kind(), few(-1, math.MinInt, math.MaxInt, 1<<16+1), few(-1, math.MinInt, math.MaxInt)/4
+		for range random.IntN(3) * random.IntN(4) {
+			h := Holding{Variant: o.Variant}
+			for range few(40) / 3 {
+				h.Nodes = append(h.Nodes, name())
+			}
+			p.Holdings = append(p.Holdings, h)
+		}
+	}
+	for i := range p.Demands {
+		d := &p.Demands[i]
+		d.Priority = few(math.MinInt, math.MaxInt, -3)
+		for range random.IntN(4) {
+			d.Penalty = append(d.Penalty, Piece{Share: garbage(random), Price: garbage(random)})
+		}
+		if random.IntN(3) == 0 {
+			d.Penalty = nil
+		}
+	}
+	for range random.IntN(4) {
+		pool := Pool{Accelerator: kind(), Elastic: random.IntN(4) == 0, Limit: few(-1, math.MinInt, math.MaxInt)}
+		for range random.IntN(5) {
+			pool.Nodes = append(pool.Nodes, Node{Name: name(), Free: few(-1, math.MinInt, math.MaxInt, 1<<16)})
+		}
+		p.Pools = append(p.Pools, pool)
+	}
+	for range random.IntN(3) {
+		namespace := []string{"ns", "ns", "other"}[random.IntN(3)]
+		p.Quotas = append(p.Quotas, Quota{Namespace: namespace, Accelerator: kind(), GPUs: few(-1, math.MinInt, math.MaxInt)})
+	}
+	p.Tolerance, p.Reasons = garbage(random), random.IntN(2) == 0
+	return p
+}
+
+// checkGarbagePools is the promises that hold whatever the rows are.
+func checkGarbagePools(t *testing.T, seed uint64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 13))
+	p := garbagePools(random)
+	s := checkRepeats(t, p, random)
+	misfits := map[fleet.VariantID]Misfit{}
+	for _, m := range s.Misfits {
+		misfits[m.Variant] = m
+	}
+	for i, c := range s.Counts {
+		if i > 0 && s.Counts[i-1].Variant.Compare(c.Variant) >= 0 {
+			t.Fatalf("seed %d: counts are not sorted: %+v", seed, s.Counts)
+		}
+		m, misfit := misfits[c.Variant]
+		known := misfit && c.Replicas == m.Replicas && c.Replicas >= 0 && c.Replicas < m.Least
+		for _, o := range p.Options {
+			r := usableRange(o.Range)
+			known = known || !misfit && o.Variant == c.Variant && (c.Replicas >= r.Min && c.Replicas <= r.Max || r.AllowsIdle && c.Replicas == r.Idle)
+		}
+		if !known {
+			t.Fatalf("seed %d: %+v is outside of its range, misfits %+v: %+v", seed, c, s.Misfits, p)
+		}
+	}
+	if !(s.Cost >= 0 && s.Bound >= 0 && s.Bound <= s.Cost) || math.IsInf(s.Cost, 0) || s.Proven && s.Bound != s.Cost {
+		t.Fatalf("seed %d: cost %v, bound %v, proven %v: %+v", seed, s.Cost, s.Bound, s.Proven, p)
+	}
+	checkTotals(t, p, s)
+}
+
+func TestGarbageWithPoolsKeepsThePromises(t *testing.T) {
+	for seed := range uint64(3000) {
+		checkGarbagePools(t, seed)
+	}
+}
+
+func TestCompetingDemandsKeepThePromises(t *testing.T) {
+	for seed := range uint64(3000) {
+		checkCompeting(t, seed)
+	}
+}
+
+func FuzzPools(f *testing.F) {
+	f.Add(uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		checkGarbagePools(t, seed)
+		checkCompeting(t, seed)
+	})
+}

@@ -1,0 +1,123 @@
+package solver
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// beyond is more accelerators than anything has: where a number is no longer counted is up to the solver.
+const beyond = 1 << 16
+
+// totals is the sums that no plan exceeds, for problems that the twin cannot read. Floats have room for whatever is in them.
+type totals struct {
+	Problem
+	replicas map[fleet.VariantID]int
+}
+
+// checkTotals demands that a plan takes no more than the nodes have in all, nor more than a quota, wherever the rows of the
+// problem leave no doubt about what that is.
+func checkTotals(t *testing.T, p Problem, s Solution) {
+	t.Helper()
+	all := totals{p, map[fleet.VariantID]int{}}
+	for _, c := range s.Counts {
+		all.replicas[c.Variant] = c.Replicas
+	}
+	if repeats(p.Options, func(o Option) fleet.VariantID { return o.Variant }) ||
+		repeats(p.Pools, func(l Pool) fleet.Accelerator { return l.Accelerator }) {
+		return
+	}
+	for _, pool := range p.Pools {
+		room, known := all.room(pool)
+		taken := all.taken(func(o Option) bool { return o.Accelerator == pool.Accelerator })
+		if known && taken > room {
+			t.Fatalf("%v of %v accelerators of kind %q are taken: %+v\n%+v", taken, room, pool.Accelerator, s, p)
+		}
+	}
+	for _, q := range p.Quotas {
+		taken := all.taken(func(o Option) bool {
+			return o.Variant.Namespace == q.Namespace && (q.Accelerator == "" || q.Accelerator == o.Accelerator)
+		})
+		if q.GPUs < beyond && taken > float64(max(0, q.GPUs)) {
+			t.Fatalf("%v accelerators are taken of %+v: %+v\n%+v", taken, q, s, p)
+		}
+	}
+}
+
+func repeats[T any, K comparable](rows []T, key func(T) K) bool {
+	seen := map[K]bool{}
+	for _, row := range rows {
+		if seen[key(row)] {
+			return true
+		}
+		seen[key(row)] = true
+	}
+	return false
+}
+
+// room is what the nodes of a pool have, and of those of which more is held, that.
+func (a totals) room(pool Pool) (float64, bool) {
+	if pool.Elastic {
+		return float64(pool.Limit), pool.Limit > 0 && pool.Limit < beyond
+	}
+	room := 0.0
+	for _, n := range pool.Nodes {
+		if n.Free >= beyond {
+			return 0, false
+		}
+		holds := 0.0
+		for _, h := range a.Holdings {
+			for _, name := range h.Nodes {
+				for _, o := range a.Options {
+					if name == n.Name && o.Variant == h.Variant && o.Accelerator == pool.Accelerator {
+						holds += float64(max(0, o.GPUs))
+					}
+				}
+			}
+		}
+		room += max(0, float64(n.Free), holds)
+	}
+	return room, !repeats(pool.Nodes, func(n Node) string { return n.Name })
+}
+
+func (a totals) taken(counted func(Option) bool) float64 {
+	taken := 0.0
+	for _, o := range a.Options {
+		if counted(o) {
+			taken += float64(a.replicas[o.Variant]) * float64(max(0, o.GPUs)) * float64(shares(o))
+		}
+	}
+	return taken
+}
+
+// Prices and demands are of no account where nothing competes.
+func TestPoolsThatHoldEverythingChangeNothing(t *testing.T) {
+	random := rand.New(rand.NewPCG(27, 1))
+	for i := range uint64(20) {
+		p := typicalFleet(1+random.IntN(40), i)
+		for j := range p.Options {
+			p.Options[j].Accelerator, p.Options[j].GPUs = fleet.Accelerator(rune('A'+random.IntN(3))), 1<<random.IntN(4)
+		}
+		want := Solve(p)
+		free := make([]int, 4000)
+		for j := range free {
+			free[j] = 8
+		}
+		p.Pools = []Pool{nodes("A", free...), nodes("B", free...), {Accelerator: "C", Elastic: true}}
+		p.Quotas = []Quota{{Namespace: "ns", GPUs: 1 << 30}}
+		got := Solve(p)
+		if !got.Proven || got.Cost != want.Cost || !sameCounts(got, want) {
+			t.Fatalf("problem %d: cost %v (proven %v), and %v without pools", i, got.Cost, got.Proven, want.Cost)
+		}
+	}
+}
+
+func sameCounts(a, b Solution) bool {
+	for i := range a.Counts {
+		if a.Counts[i] != b.Counts[i] {
+			return false
+		}
+	}
+	return len(a.Counts) == len(b.Counts)
+}

@@ -1,0 +1,180 @@
+package solver
+
+import (
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Fits reports whether these numbers of replicas can stand together: on the nodes of the problem's pools, beside what its
+// holdings have there, and within limits and quotas. A variant without a count has none, and ranges and demands do not matter.
+func Fits(p Problem, counts []Count) bool {
+	c := canonical(&p)
+	c.constrain(&p)
+	sorted := slices.Clone(counts)
+	slices.SortStableFunc(sorted, func(a, b Count) int { return a.Variant.Compare(b.Variant) })
+	for i := range c.rows {
+		r := &c.rows[c.inOrder(i)]
+		at, found := slices.BinarySearchFunc(sorted, c.options[r.option].Variant, func(n Count, id fleet.VariantID) int { return n.Variant.Compare(id) })
+		if found {
+			r.replicas = countOf(sorted[at].Replicas)
+			c.take(r, int64(r.replicas))
+		}
+	}
+	return c.limitsHold() && c.nodesHold()
+}
+
+// reasons explains the plan.
+func (c *canonicalProblem) reasons() []Reason {
+	for i := range c.limits {
+		c.limits[i].taken = 0
+	}
+	for i := range c.rows {
+		c.take(&c.rows[i], int64(c.rows[i].replicas))
+	}
+	reasons := make([]Reason, len(c.rows))
+	for i := range c.rows {
+		r := &c.rows[i]
+		reasons[i] = Reason{Variant: c.options[r.option].Variant, Limit: c.limitOf(r)}
+	}
+	together := make(map[*model]*competitor)
+	for _, k := range c.scarce {
+		for i := range k.models {
+			m := &k.models[i]
+			k.setItemPrices(m)
+			together[m.model] = m
+		}
+	}
+	var s search
+	for i := range c.models {
+		m := &c.models[i]
+		if m.Amount == 0 {
+			continue
+		}
+		if own := together[m]; own != nil {
+			c.runnersUp(m, own.cover, &s, reasons)
+			c.markScarce(own, reasons)
+			continue
+		}
+		if cover, _ := c.coverAlone(m, nil); cover.need > 0 {
+			c.runnersUp(m, cover, &s, reasons)
+		}
+	}
+	if c.byVariant == nil {
+		return reasons
+	}
+	sorted := make([]Reason, len(reasons))
+	for i, at := range c.byVariant {
+		sorted[i] = reasons[at]
+	}
+	return sorted
+}
+
+// limitOf returns what keeps a row from another replica.
+func (c *canonicalProblem) limitOf(r *row) Limit {
+	if r.class != none {
+		for _, u := range c.classes[r.class].uses {
+			if l := &c.limits[u.limit]; l.taken+u.amount > l.capacity {
+				return l.kind
+			}
+		}
+		if c.room(r, 1) < 1 {
+			return LimitNodes
+		}
+	}
+	if r.replicas >= countOf(c.options[r.option].Range.Max) {
+		return LimitMax
+	}
+	return LimitNone
+}
+
+// runnersUp finds for each item of a model's cover the cheapest plan with another number of it.
+func (c *canonicalProblem) runnersUp(m *model, cover cover, s *search, reasons []Reason) {
+	items := cover.items
+	for i := range items {
+		v := items[i]
+		r := &c.rows[v.row]
+		chosen := int64(r.replicas - r.domain.Floor())
+		best, cost := []int64(nil), unreachable
+		if chosen > 0 {
+			less := v
+			less.high = v.atMost(chosen - 1)
+			less.kept = min(v.kept, less.high)
+			best, cost = tryOther(cover, items, i, less, s)
+		}
+		if more := v.atLeast(chosen + 1); more > chosen {
+			rest := v
+			rest.low, rest.high, rest.kept = 1, v.high-more, max(0, v.kept-more)
+			beside := cover
+			beside.need = remaining(cover.need, v.capacity, more)
+			if values, found := tryOther(beside, items, i, rest, s); values != nil && found < unreachable-v.cost(more) && found+v.cost(more) < cost {
+				values[i] += more
+				best = values
+			}
+		}
+		if best != nil {
+			c.describe(m, items, best, &reasons[v.row])
+		}
+	}
+}
+
+// tryOther solves a cover in which one item is another, and returns the values and their cost.
+func tryOther(k cover, items []item, at int, other item, s *search) (values []int64, cost int64) {
+	k.items = slices.Clone(items)
+	k.items[at] = other
+	if k.need == 0 {
+		return make([]int64, len(items)), 0
+	}
+	s.minimise(k, stepsPerModel)
+	if s.bestCost == unreachable { // it cannot be served that way: no price says how bad that is
+		return slices.Clone(s.best), unreachable - 1
+	}
+	return slices.Clone(s.best), s.bestCost
+}
+
+// describe writes a plan of a model down as a runner-up.
+func (c *canonicalProblem) describe(m *model, items []item, values []int64, reason *Reason) {
+	plan := make([]int, len(m.rows))
+	before, after := 0.0, 0.0
+	for i := range m.rows {
+		plan[i] = m.rows[i].replicas
+		before += c.price(&m.rows[i])
+	}
+	for i := range items {
+		at := int(items[i].row) - m.first
+		plan[at] = m.rows[at].domain.Floor() + int(values[i])
+	}
+	left := whole
+	for i := range m.rows {
+		r := m.rows[i]
+		r.replicas = plan[i]
+		after += c.price(&r)
+		left = remaining(left, parts(r.capacity, m.Amount), int64(r.replicas))
+		if r.replicas > 0 {
+			reason.RunnerUp = append(reason.RunnerUp, Count{Variant: c.options[r.option].Variant, Replicas: r.replicas})
+		}
+	}
+	if left > tolerance {
+		reason.Short = float64(left) / float64(whole)
+	}
+	reason.Extra = (after - before) / c.horizon.Hours()
+	slices.SortFunc(reason.RunnerUp, func(a, b Count) int { return a.Variant.Compare(b.Variant) })
+}
+
+// markScarce notes which runners-up take more of what is scarce than the plan does.
+func (c *canonicalProblem) markScarce(m *competitor, reasons []Reason) {
+	for i := range m.items {
+		reason := &reasons[m.items[i].row]
+		worth := int64(0)
+		for j := range m.items {
+			v := &m.items[j]
+			r := &c.rows[v.row]
+			n := 0
+			if at, found := slices.BinarySearchFunc(reason.RunnerUp, c.options[r.option].Variant, func(n Count, id fleet.VariantID) int { return n.Variant.Compare(id) }); found {
+				n = reason.RunnerUp[at].Replicas
+			}
+			worth += int64(n-r.replicas) * (v.price - v.own)
+		}
+		reason.Scarce = worth > 0
+	}
+}

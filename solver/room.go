@@ -1,0 +1,166 @@
+package solver
+
+import (
+	"cmp"
+	"slices"
+)
+
+// makeRoom sees to it that the least of every range fits. Where it does not, what stands on nodes stays, the rest of the minimums
+// is kept in the order of priorities as far as there is room, and what is left out is returned, sorted by variant.
+func (c *canonicalProblem) makeRoom() []Misfit {
+	if len(c.limits) == 0 {
+		return nil
+	}
+	for i := range c.rows {
+		r := &c.rows[i]
+		r.replicas = r.domain.Floor()
+		c.take(r, int64(r.replicas))
+	}
+	if c.limitsHold() && c.nodesHold() {
+		return nil
+	}
+	return c.lower()
+}
+
+// take counts n more replicas of a row.
+func (c *canonicalProblem) take(r *row, n int64) {
+	if r.class == none {
+		return
+	}
+	for _, u := range c.classes[r.class].uses {
+		c.limits[u.limit].taken += u.amount * n
+	}
+}
+
+func (c *canonicalProblem) limitsHold() bool {
+	for i := range c.limits {
+		if l := &c.limits[i]; l.taken > l.capacity {
+			return false
+		}
+	}
+	return true
+}
+
+// nodesHold reports whether the plan's replicas can be placed.
+func (c *canonicalProblem) nodesHold() bool {
+	for i := range c.pools {
+		if p := &c.pools[i]; !p.exact && !c.placeable(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// placeable reports whether the plan's replicas can stand on the nodes of a pool.
+func (c *canonicalProblem) placeable(p *nodePool) bool {
+	if p.placer == nil {
+		return true
+	}
+	for i, row := range p.rows {
+		p.counts[i] = int64(c.rows[row].replicas)
+	}
+	return p.placer.fits(p.counts)
+}
+
+// lower keeps of the minimums what fits.
+func (c *canonicalProblem) lower() []Misfit {
+	order := make([]int32, 0, len(c.rows))
+	for i := range c.rows {
+		r := &c.rows[i]
+		if r.class == none || r.replicas == 0 {
+			continue
+		}
+		stays := min(r.replicas, r.held)
+		c.take(r, int64(stays-r.replicas))
+		r.replicas = stays
+		order = append(order, int32(i))
+	}
+	for _, i := range order {
+		if r := &c.rows[i]; r.replicas > 0 && c.overdrawn(r) {
+			c.take(r, int64(-r.replicas))
+			r.replicas = 0
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return -cmp.Compare(c.priorityOf(a), c.priorityOf(b)) })
+	raise := func(r *row, least int) {
+		for n := c.room(r, int64(least-r.replicas)); n > 0; n = c.room(r, int64(least-r.replicas)) {
+			r.replicas += int(n)
+			c.take(r, n)
+		}
+	}
+	for _, i := range order {
+		raise(&c.rows[i], min(c.rows[i].held, c.rows[i].domain.Floor()))
+	}
+	var misfits []Misfit
+	for _, i := range order {
+		r := &c.rows[i]
+		least := r.domain.Floor()
+		if raise(r, least); r.replicas < least {
+			misfits = append(misfits, Misfit{Variant: c.options[r.option].Variant, Least: least, Replicas: r.replicas})
+			r.domain.Min, r.domain.Max, r.domain.AllowsIdle = r.replicas, r.replicas, false
+		}
+	}
+	slices.SortFunc(misfits, func(a, b Misfit) int { return a.Variant.Compare(b.Variant) })
+	return misfits
+}
+
+// overdrawn reports whether what stands breaks a limit that a row takes of: a quota, say, that was lowered.
+func (c *canonicalProblem) overdrawn(r *row) bool {
+	for _, u := range c.classes[r.class].uses {
+		if l := &c.limits[u.limit]; l.taken > l.capacity {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *canonicalProblem) priorityOf(row int32) int {
+	if m := c.rows[row].model; m != none {
+		return c.models[m].Priority
+	}
+	return 0
+}
+
+// room returns how many more replicas of a row fit on top of the plan, at most most.
+func (c *canonicalProblem) room(r *row, most int64) int64 {
+	if r.class == none {
+		return most
+	}
+	class := &c.classes[r.class]
+	for _, u := range class.uses {
+		l := &c.limits[u.limit]
+		most = min(most, max(0, l.capacity-l.taken)/u.amount)
+	}
+	if class.pool == none || most <= 0 {
+		return max(0, most)
+	}
+	p := &c.pools[class.pool]
+	if p.exact || p.placer == nil {
+		return most
+	}
+	for i, row := range p.rows {
+		p.counts[i] = int64(c.rows[row].replicas)
+	}
+	return p.placer.room(p.counts, int(r.seat), most)
+}
+
+// cutRanges takes out of the ranges what no plan can have, because the others' least leaves no room for it.
+func (c *canonicalProblem) cutRanges() {
+	for i := range c.rows {
+		r := &c.rows[i]
+		if r.class == none {
+			continue
+		}
+		most := int64(r.domain.Max)
+		for _, u := range c.classes[r.class].uses {
+			l := &c.limits[u.limit]
+			most = min(most, int64(r.domain.Floor())+max(0, l.capacity-l.taken)/u.amount)
+		}
+		r.cut = int(most) < r.domain.Max
+		if int(most) < r.domain.Min {
+			r.domain.Min, r.domain.Max, r.domain.AllowsIdle = r.domain.Floor(), r.domain.Floor(), false
+			continue
+		}
+		r.domain.Max = int(most)
+	}
+}

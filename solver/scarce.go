@@ -1,0 +1,69 @@
+package solver
+
+import "math"
+
+// solveScarce solves those models together that break limits when each is solved alone, with all that they are linked to, and
+// returns the steps it took.
+func (c *canonicalProblem) solveScarce(taken int) (steps int) {
+	if len(c.limits) == 0 {
+		return 0
+	}
+	for i := range c.limits {
+		c.limits[i].taken = 0
+	}
+	for i := range c.rows {
+		c.take(&c.rows[i], int64(c.rows[i].replicas))
+	}
+	components := c.components()
+	c.scarce = components
+	for i, k := range components {
+		k.steps = max(1, (c.steps-taken-steps)/(len(components)-i))
+		before := k.steps
+		k.prepare()
+		k.solve()
+		steps += before - k.steps
+	}
+	return steps
+}
+
+// solve plans a component, and writes the plan into the rows.
+func (k *component) solve() {
+	bound := k.raise()
+	d := newDraft(k)
+	k.round(d, bound)
+	gap := func() float64 { return float64(d.cost-bound) / math.Max(1, float64(d.cost)) }
+	if d.cost > bound && gap() > k.c.tolerance && k.steps > 0 {
+		bound = k.close(d, bound)
+	}
+	d.serveFirst()
+	k.write(d, bound)
+}
+
+// round turns prices into a plan.
+func (k *component) round(d *draft, bound int64) {
+	k.enumerate(int64(k.typicalCost() / 2))
+	p := newPolish(k)
+	p.run(k.steps/4, int64(max(0, k.c.tolerance)/4*math.Abs(float64(bound))))
+	k.steps -= p.steps
+	p.apply(d)
+	d.shed()
+	d.makePlaceable()
+	d.improve()
+}
+
+// write writes a plan into the rows, and what is proven into the models.
+func (k *component) write(d *draft, bound int64) {
+	for i := range k.models {
+		m := &k.models[i]
+		m.model.gap, m.model.proven = 0, bound >= d.cost
+		for j := range m.rows {
+			m.rows[j].replicas = m.rows[j].domain.Floor()
+		}
+		for j := range m.items {
+			m.rows[int(m.items[j].row)-m.first].replicas += int(m.chosen[j])
+		}
+	}
+	if len(k.models) > 0 && bound < d.cost {
+		k.models[0].model.gap = float64(d.cost-bound) / k.unit.unit / 3600
+	}
+}

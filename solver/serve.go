@@ -1,0 +1,91 @@
+package solver
+
+import (
+	"cmp"
+	"slices"
+)
+
+// serveFirst sees to what prices of shortage can only come near to: no demand that must be served is left short while another
+// replica that would carry something of it fits, or would fit in the place of one that serves a lower priority.
+func (d *draft) serveFirst() {
+	short := d.mustServe()
+	for _, m := range short {
+		for d.grow(m) {
+		}
+	}
+	for _, m := range short {
+		for d.k.steps > 0 && m.left(m.chosen) > tolerance && d.displace(m, short) {
+		}
+	}
+}
+
+// mustServe returns the models whose demand must be served, the highest priority first.
+func (d *draft) mustServe() []*competitor {
+	var models []*competitor
+	for i := range d.k.models {
+		if m := &d.k.models[i]; len(m.Penalty) == 0 {
+			models = append(models, m)
+		}
+	}
+	slices.SortStableFunc(models, func(a, b *competitor) int { return -cmp.Compare(a.Priority, b.Priority) })
+	return models
+}
+
+// left is what values leave unserved.
+func (m *competitor) left(values []int64) int64 {
+	left := m.need
+	for i := range m.items {
+		left = remaining(left, m.items[i].capacity, values[i])
+	}
+	return left
+}
+
+// grow adds the replica that makes the plan the least dear, where the model is short and one fits.
+func (d *draft) grow(m *competitor) bool {
+	if m.left(m.chosen) <= tolerance {
+		return false
+	}
+	var best []int64
+	least := int64(0)
+	values := slices.Clone(m.chosen)
+	for i := range m.items {
+		v := &m.items[i]
+		d.k.steps--
+		values[i] = v.atLeast(m.chosen[i] + 1)
+		if values[i] > m.chosen[i] && d.fits(m, values) {
+			if cost := m.costOf(values); best == nil || cost < least {
+				best, least = slices.Clone(values), cost
+			}
+		}
+		values[i] = m.chosen[i]
+	}
+	if best == nil {
+		return false
+	}
+	d.put(m, best, least)
+	return true
+}
+
+// displace takes a replica from a model of a lower priority, the lowest first, where a replica of m fits then.
+func (d *draft) displace(m *competitor, models []*competitor) bool {
+	for i := len(models) - 1; i >= 0; i-- {
+		lower := models[i]
+		if lower.Priority >= m.Priority {
+			return false
+		}
+		for j := range lower.items {
+			if lower.chosen[j] == 0 {
+				continue
+			}
+			before, cost := slices.Clone(lower.chosen), lower.cost
+			d.drop(lower, j)
+			if d.grow(m) {
+				for d.grow(lower) {
+				}
+				return true
+			}
+			d.put(lower, before, cost)
+		}
+	}
+	return false
+}

@@ -1,0 +1,281 @@
+package solver
+
+import (
+	"math"
+	"slices"
+)
+
+// tree closes the gap of a component: every column that could be part of a better plan is listed, and branch and bound chooses one
+// for each model. The bound of a node comes from prices for the models that are not decided there.
+type tree struct {
+	k     *component
+	s     *smooth
+	best  int64   // the cost of the best plan
+	plan  []int32 // scratch: the columns of a plan
+	d     *draft
+	floor float64 // of temperatures
+	ended bool    // the steps ended first
+}
+
+// mostListed is how many columns of a model are listed at most, and mostListedSteps how long is searched for them.
+const (
+	mostListed      = 4000
+	mostListedSteps = 100_000
+)
+
+// close searches for a better plan than the draft's, and returns a lower bound: the cost of the best plan where the search ended,
+// the one that it is given otherwise.
+func (k *component) close(d *draft, bound int64) int64 {
+	if !k.listAll(d.cost - bound) {
+		return bound
+	}
+	t := tree{k: k, s: newSmooth(k), best: d.cost, d: d}
+	t.floor = max(1, float64(d.cost-bound)/float64(len(k.models))/64)
+	t.visit(toFloats(k.prices))
+	if t.ended {
+		return bound
+	}
+	return t.best
+}
+
+// listAll has every model hold all columns that cost less than reach more than the cheapest at the prices; false where there are
+// too many.
+func (k *component) listAll(reach int64) bool {
+	l := list{search: &k.search}
+	for i := range k.models {
+		m := &k.models[i]
+		if m.need == 0 || len(m.items) == 0 {
+			m.columns = m.columns[m.best : m.best+1]
+			continue
+		}
+		k.setItemPrices(m)
+		complete := l.collect(m.cover, m.value+reach-1, mostListed, mostListedSteps)
+		k.steps -= mostListedSteps - l.steps
+		if !complete || k.steps <= 0 {
+			return false
+		}
+		columns := make([]column, len(l.costs))
+		for j := range columns {
+			values := l.found[j*len(m.items) : (j+1)*len(m.items)]
+			columns[j] = column{counts: make([]int32, len(values)), cost: m.costOf(values)}
+			for n, value := range values {
+				columns[j].counts[n] = int32(value)
+			}
+		}
+		m.columns = columns
+	}
+	return true
+}
+
+func toFloats(values []int64) []float64 {
+	floats := make([]float64, len(values))
+	for i, v := range values {
+		floats[i] = float64(v)
+	}
+	return floats
+}
+
+// visit searches below a node: what the models' columns are there. It leaves them as they were.
+func (t *tree) visit(prices []float64) {
+	if t.k.steps <= 0 {
+		t.ended = true
+		return
+	}
+	saved := make([][]column, len(t.k.models))
+	for i := range saved {
+		saved[i] = t.k.models[i].columns
+	}
+	defer func() {
+		for i := range saved {
+			t.k.models[i].columns = saved[i]
+		}
+	}()
+	prices = slices.Clone(prices)
+	if !t.bound(prices) {
+		return
+	}
+	m := t.choose()
+	if m == nil {
+		t.offer()
+		return
+	}
+	columns := m.columns
+	order := t.order(m)
+	for _, i := range order {
+		m.columns = columns[i : i+1]
+		t.visit(prices)
+		if t.ended {
+			return
+		}
+	}
+}
+
+// bound looks for prices that show that nothing below the node is better than the best plan, and takes away the columns that
+// cannot be part of a better one; false where nothing is left.
+func (t *tree) bound(prices []float64) bool {
+	k := t.k
+	lower := t.lower(prices)
+	t.s.temperature = max(t.floor, float64(t.best-lower)/float64(len(k.models)))
+	for range 12 {
+		if lower >= t.best || !t.reduce(lower) {
+			return false
+		}
+		t.try()
+		if lower >= t.best {
+			return false
+		}
+		if t.choose() == nil {
+			return true
+		}
+		next := slices.Clone(prices)
+		radius := k.typicalPrices()
+		for i := range radius {
+			radius[i] = max(radius[i], prices[i])
+		}
+		t.s.climb(next, radius)
+		found := t.lower(next)
+		if found > lower {
+			gain := found - lower
+			lower = found
+			copy(prices, next)
+			if gain > (t.best-lower)/8 {
+				continue
+			}
+		}
+		if t.s.temperature <= t.floor {
+			break
+		}
+		t.s.temperature = max(t.floor, t.s.temperature/4)
+	}
+	t.lower(prices)
+	return lower < t.best && t.reduce(lower)
+}
+
+// lower returns the bound at prices, which become the component's.
+func (t *tree) lower(prices []float64) (bound int64) {
+	k := t.k
+	for i, price := range prices {
+		k.prices[i] = int64(math.Round(price))
+		bound -= k.prices[i] * k.slack[i]
+	}
+	for i := range k.models {
+		m := &k.models[i]
+		k.setItemPrices(m)
+		m.best = m.cheapest()
+		m.value = m.priced(&m.columns[m.best])
+		bound += m.value
+		k.steps -= len(m.columns)
+	}
+	return bound
+}
+
+// reduce takes away the columns of models that cost too much at the prices; false where a model has none left.
+func (t *tree) reduce(lower int64) bool {
+	for i := range t.k.models {
+		m := &t.k.models[i]
+		if len(m.columns) == 1 {
+			continue
+		}
+		kept := 0
+		for j := range m.columns {
+			if lower+m.priced(&m.columns[j])-m.value < t.best {
+				kept++
+			}
+		}
+		if kept == 0 {
+			return false
+		}
+		if kept == len(m.columns) {
+			continue
+		}
+		columns := make([]column, 0, kept)
+		for j := range m.columns {
+			if lower+m.priced(&m.columns[j])-m.value < t.best {
+				columns = append(columns, m.columns[j])
+			}
+		}
+		m.columns = columns
+		m.best = m.cheapest()
+	}
+	return true
+}
+
+// try makes a plan of the cheapest columns at the prices, if it fits and is better than the best.
+func (t *tree) try() {
+	d, k := t.d, t.k
+	cost := int64(0)
+	copy(d.delta, k.slack)
+	for i := range k.models {
+		m := &k.models[i]
+		x := &m.columns[m.best]
+		cost += x.cost
+		for j, n := range x.counts {
+			if class := m.items[j].class; class != none && n != 0 {
+				for _, u := range k.classes[class].uses {
+					d.delta[u.limit] -= u.amount * int64(n)
+				}
+			}
+		}
+	}
+	if cost >= t.best || slices.ContainsFunc(d.delta, func(left int64) bool { return left < 0 }) {
+		return
+	}
+	t.keep(cost)
+}
+
+// keep makes the cheapest columns the draft's plan, if they can be placed.
+func (t *tree) keep(cost int64) {
+	d := t.d
+	before := make([][]int64, len(t.k.models))
+	costs := make([]int64, len(t.k.models))
+	for i := range t.k.models {
+		m := &t.k.models[i]
+		before[i], costs[i] = slices.Clone(m.chosen), m.cost
+		x := &m.columns[m.best]
+		d.put(m, x.values(d.values), x.cost)
+	}
+	if d.placeableAll() {
+		t.best = cost
+		return
+	}
+	for i := range t.k.models {
+		d.put(&t.k.models[i], before[i], costs[i])
+	}
+}
+
+// offer weighs the one plan that is left.
+func (t *tree) offer() {
+	for i := range t.k.models {
+		t.k.models[i].best = 0
+	}
+	t.try()
+}
+
+// choose returns the undecided model with the fewest columns; nil where all are decided.
+func (t *tree) choose() *competitor {
+	var chosen *competitor
+	for i := range t.k.models {
+		if m := &t.k.models[i]; len(m.columns) > 1 && (chosen == nil || len(m.columns) < len(chosen.columns)) {
+			chosen = m
+		}
+	}
+	return chosen
+}
+
+// order returns the columns of a model, the cheapest at the prices first.
+func (t *tree) order(m *competitor) []int {
+	order := make([]int, len(m.columns))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := m.priced(&m.columns[a]), m.priced(&m.columns[b]); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
