@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 // derive sets the defaults that depend on other settings.
@@ -153,6 +155,11 @@ func (c *Config) Warnings() []string {
 		}
 		if m.Retention > 0 && !m.ScaleToZero {
 			warnings = append(warnings, "retention of model "+m.ID.String()+" sets nothing: scaleToZero is false")
+		}
+	}
+	for _, name := range c.FixedAccelerators {
+		if !slices.ContainsFunc(c.Accelerators, func(a fleet.AcceleratorSpec) bool { return string(a.Name) == name }) {
+			warnings = append(warnings, "fixedAccelerators names "+name+", which the list of accelerators does not have; nodes and variants are compared with it byte for byte")
 		}
 	}
 	return append(warnings, c.profileWarnings()...)

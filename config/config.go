@@ -23,8 +23,11 @@ type Config struct {
 	Saturation Saturation
 	Policy     Policy
 
-	Models       []fleet.Model
-	Accelerators []fleet.AcceleratorSpec
+	Models         []fleet.Model
+	ServiceClasses []fleet.ServiceClass
+	// FixedAccelerators are the kinds of which no node autoscaler adds any to the cluster.
+	FixedAccelerators []string
+	Accelerators      []fleet.AcceleratorSpec
 	// Profiles are the administrator's; EngineProfiles has the catalogue's too.
 	Profiles         []fleet.Profile
 	ProfileCatalogue string // On or Off

@@ -121,7 +121,7 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 	example := map[string]string{
 		"duration": "17m", "number": "0.5", "word": "", "URL": "https://p.example.com/x", "address": "127.0.0.1:7", "file": readable, "directory": directory,
 		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{model: a/b/c, scaleToZero: true, retention: 30s}]",
-		"accelerators": "[{name: X1, speed: 2, memoryGiB: 8}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]",
+		"accelerators": "[{name: X1, speed: 2, memoryGiB: 8}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3}, {name: rest, priority: -3}]",
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.itlStretch": "2", "prometheus.windows.latest": "20s",
 		"saturation.kvSpare": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.lag": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
@@ -226,6 +226,7 @@ models:
 - {model: a/c, retain: 5m}
 - 7
 accelerators: {name: H100}
+serviceClasses: [{name: gold, priority: 1.5}, {name: gold}, {priority: 1001}, {name: rest, priority: -1001}, {name: " ", priority: 1}, gold]
 grpc:
   tls: {certFile: `+"wva.go"+`}
 `)
@@ -242,13 +243,20 @@ grpc:
 		`prometheus.url: "ftp://prometheus" is not an http or https URL; write the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090 (file wva.yaml, line 3)`,
 		`prometheus.caFile: "/does/not/exist" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 6)`,
 		`prometheus.labels.pod: "not a label" is not the name of a label; write letters, digits and underscores, not beginning with a digit (file wva.yaml, line 5)`,
-		`grpc.tls.certFile: "wva.go" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 19)`,
+		`grpc.tls.certFile: "wva.go" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 20)`,
 		`policy.shrinkMargin: "a lot" is not a number; write a number from 0.001 to 100 (environment variable WVA_POLICY_SHRINK_MARGIN)`,
 		`models: model "llama" is not namespace/name; write namespace/name, such as team/meta-llama/Llama-3.1-8B-Instruct (file wva.yaml, line 12)`,
 		`models: scaleToZero "yes" is neither true nor false; write true or false (file wva.yaml, line 13)`,
 		`models: retention "1s" is below 10s; write a duration from 10s to 720h, such as 30m (file wva.yaml, line 13)`,
 		`models: unknown key "retain"; there is model, scaleToZero, retention (file wva.yaml, line 15)`,
 		`models: has an entry that is a single value; write each entry as {model: ..., scaleToZero: ..., retention: ...} (file wva.yaml, line 16)`,
+		`serviceClasses: priority "1.5" is not a whole number; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
+		`serviceClasses: has an entry without priority; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
+		`serviceClasses: has an entry without name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
+		`serviceClasses: priority "1001" is above 1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
+		`serviceClasses: priority "-1001" is below -1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
+		`serviceClasses: name " " is not a name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
+		`serviceClasses: has an entry that is a single value; write each entry as {name: ..., priority: ...} (file wva.yaml, line 18)`,
 		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2, memoryGiB: 80}] (file wva.yaml, line 17)`,
 		`prometheus.windows.trend: 1m is shorter than prometheus.windows.latest, which is 2m; raise the one or lower the other (file wva.yaml, line 4)`,
 		`saturation.kvSpare: 0.9 is not below saturation.kvThreshold, which is 0.8; lower the one or raise the other (file wva.yaml, line 10)`,
@@ -287,6 +295,7 @@ func TestWhatMustFitTogetherIsChecked(t *testing.T) {
 		{"file for a directory", []string{"--manifests", readable}, "cannot be read: not a directory"},
 		{"no configuration file", []string{"--config", "/does/not/exist"}, "config: the file /does/not/exist cannot be read: no such file or directory; name a file that the server may read (flag --config)"},
 		{"twice in a list", []string{"--models", "[{model: a/b}, {model: a/b}]"}, `models: "a/b" is there twice`},
+		{"class twice", []string{"--service-classes", "[{name: a, priority: 1}, {name: a, priority: 2}]"}, `serviceClasses: "a" is there twice`},
 		{"list that is no YAML", []string{"--models", "[{model: a/b"}, "models: is not YAML"},
 		{"fraction of a millisecond", []string{"--interval", "1000100us"}, "is not a whole number of milliseconds"},
 	}
@@ -392,7 +401,7 @@ func TestEffectiveConfigurationIsAConfigurationFile(t *testing.T) {
 
 func TestWarningsNameWhatMayNotBeMeant(t *testing.T) {
 	flags := given(t, "--config", complete(t,
-		"policy: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]"), "--prometheus-url", "http://p")
+		"policy: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]", "fixedAccelerators: [H100, h100]"), "--prometheus-url", "http://p")
 	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", "x")
 	t.Setenv("WVA_INTERVALL", "20s")
 	t.Setenv("WVA_SERVICE_HOST", "10.0.0.1") // what Kubernetes sets for a Service named wva
@@ -408,6 +417,7 @@ func TestWarningsNameWhatMayNotBeMeant(t *testing.T) {
 		"policy.retention of 25h" + why,
 		"retention of 48h of model a/b" + why,
 		"retention of model a/c sets nothing: scaleToZero is false",
+		"fixedAccelerators names h100, which the list of accelerators does not have; nodes and variants are compared with it byte for byte",
 	}, c.Warnings())
 	require.Equal(t, 48*time.Hour, c.IdleWindow())
 }

@@ -41,6 +41,12 @@ saturation: {kvThreshold: 0.85}
 models:
 - {model: llm/meta-llama/Llama-3.1-8B-Instruct, scaleToZero: true, retention: 30m}
 
+serviceClasses:
+- {name: premium, priority: 10}
+- {name: batch, priority: -1}
+
+fixedAccelerators: [H100]
+
 profiles:
 - {model: "*Llama-3.1-8B*", accelerator: L40S, precision: fp8, alpha: 13.4, beta: 0.05, gamma: 0.2, prefill: 0.03, origin: measured by us}
 `
@@ -60,7 +66,7 @@ file, and the file is stronger than the default. All faults are reported at once
   Anchors and aliases are not read.
 - A **variable** is ` + "`WVA_`" + ` and the name of the flag in upper case, with underscores. An empty variable sets nothing. An unknown variable that begins
   with ` + "`WVA_`" + ` is warned about, unless it is one that Kubernetes sets for a Service.
-- Lists of models, accelerators and profiles are written as YAML in a variable or flag, and names are separated by commas.
+- Lists of models, service classes, accelerators and profiles are written as YAML in a variable or flag, and names are separated by commas.
 - Paths are relative to the working directory of the server.
 - **Secrets** have no flag, since other processes can read those, and are never printed or logged.
 
@@ -190,6 +196,7 @@ func titleOf(key string) string {
 	section, _, _ := strings.Cut(key, ".")
 	title, known := map[string]string{
 		"prometheus": "Prometheus", "grpc": "gRPC and HTTP", "http": "gRPC and HTTP", "saturation": "Saturation", "policy": "Policy", "models": "Models, accelerators and profiles",
+		"serviceClasses": "Models, accelerators and profiles", "fixedAccelerators": "Models, accelerators and profiles",
 		"accelerators": "Models, accelerators and profiles", "profiles": "Models, accelerators and profiles", "profileCatalogue": "Models, accelerators and profiles",
 		"kubeconfig": "Kubernetes", "kubeContext": "Kubernetes", "watchNamespace": "Kubernetes", "excludeNamespace": "Kubernetes",
 		"namespaceSelector": "Kubernetes", "kubernetes": "Kubernetes",

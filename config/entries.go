@@ -18,6 +18,9 @@ const (
 	longRetention  = 24 * time.Hour // from here on it is warned about
 )
 
+// mostPriority bounds the priority of a service class, and as a negative number too.
+const mostPriority = 1000
+
 // names are texts that are separated by commas where they do not stand in a file.
 func names(field func(*Config) *[]string) binding {
 	return list[string]{
@@ -82,6 +85,39 @@ func readModel(item *yaml.Node) (fleet.Model, []complaint) {
 		return wrong
 	})
 	return m, r.complaints
+}
+
+// classes are the service classes.
+func classes(field func(*Config) *[]fleet.ServiceClass) binding {
+	return list[fleet.ServiceClass]{
+		name: "classes", entries: "a list such as [{name: premium, priority: 10}]",
+		field:    field,
+		identity: func(c fleet.ServiceClass) string { return c.Name },
+		read:     readClass,
+		write: func(c fleet.ServiceClass) *yaml.Node {
+			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
+				textNode("name"), textNode(c.Name), textNode("priority"), plainNode("!!int", strconv.Itoa(c.Priority)),
+			}}
+		},
+	}
+}
+
+func readClass(item *yaml.Node) (fleet.ServiceClass, []complaint) {
+	r := readEntry(item, "name", "priority")
+	var c fleet.ServiceClass
+	r.field("name", true, "the name that variants use, such as premium", func(text string) string {
+		c.Name = text
+		if strings.TrimSpace(text) != text || text == "" {
+			return "is not a name"
+		}
+		return ""
+	})
+	priority := integer(-mostPriority, mostPriority)
+	r.field("priority", true, priority.allowed, func(text string) (wrong string) {
+		c.Priority, wrong = priority.parse(text)
+		return wrong
+	})
+	return c, r.complaints
 }
 
 // accelerators are the catalogue.

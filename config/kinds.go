@@ -81,6 +81,28 @@ func number(least, most float64) shape[float64] {
 	}
 }
 
+// integer is a whole number between two bounds.
+func integer(least, most int) shape[int] {
+	return shape[int]{
+		kind:    "number",
+		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
+		render:  strconv.Itoa,
+		number:  true,
+		parse: func(text string) (int, string) {
+			value, err := strconv.Atoi(text)
+			switch {
+			case err != nil:
+				return 0, "is not a whole number"
+			case value < least:
+				return 0, fmt.Sprintf("is below %d", least)
+			case value > most:
+				return 0, fmt.Sprintf("is above %d", most)
+			}
+			return value, ""
+		},
+	}
+}
+
 // checked is a text that a function finds nothing wrong with. An empty text means that nothing is set, where the
 // function allows it.
 func checked(kind, allowed string, wrong func(string) string) shape[string] {

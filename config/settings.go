@@ -242,6 +242,10 @@ func fleetSettings() []Setting {
 	return []Setting{
 		row("models", "", "What belongs to a model: whether it may go to zero, and after how long without use. A model that is not listed stays up.",
 			models(func(c *Config) *[]fleet.Model { return &c.Models })),
+		row("serviceClasses", "", "The classes that variants name as serviceClass. Where models compete for accelerators, those of a higher priority are served first; a model has the highest of its variants' classes, and 0 without one.",
+			classes(func(c *Config) *[]fleet.ServiceClass { return &c.ServiceClasses })),
+		row("fixedAccelerators", "", "Accelerators of which the cluster has no more than its nodes show, as the catalogue names them. Of the others a node autoscaler is taken to add what is asked for. Those of a directory of manifests are fixed all.",
+			names(func(c *Config) *[]string { return &c.FixedAccelerators })),
 		row("accelerators", starterCatalogue, "The catalogue of accelerators: throughput of one, of which only ratios count, and memory. A list replaces the whole catalogue.",
 			accelerators(func(c *Config) *[]fleet.AcceleratorSpec { return &c.Accelerators })),
 		row("profiles", "", "What an iteration costs the engine that serves a model on an accelerator, in milliseconds. Of several entries that fit a variant the first counts, and each goes before the catalogue.",

@@ -109,6 +109,7 @@ const (
 	CodeInfeasible       Code = "ObjectiveInfeasible" // of a condition or a warning: no useful load meets the objective
 	CodeWindowNotCovered Code = "WindowNotCovered"    // too little history to shrink
 	CodeAtMaximum        Code = "AtMaximum"           // the demand needs more than maxReplicaCount allows
+	CodeNoRoom           Code = "NoRoom"              // the demand needs more accelerators than there are
 	CodeProbe            Code = "Probe"               // one replica, to learn what it carries
 	CodeTargetClaimed    Code = "TargetClaimed"       // an older ScaledObject owns the workload: its number is repeated
 	CodePaused           Code = "Paused"              // an annotation of the ScaledObject fixes the number

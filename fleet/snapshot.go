@@ -10,6 +10,7 @@ type Snapshot struct {
 	Time time.Time `json:"time"`
 
 	Models       []Model           `json:"models,omitzero"`       // configuration: what belongs to a model
+	Classes      []ServiceClass    `json:"classes,omitzero"`      // configuration: what service classes there are
 	Accelerators []AcceleratorSpec `json:"accelerators,omitzero"` // configuration: the catalogue
 	// Profiles are configuration too: what engines cost. Of several rows that fit a variant, the first counts.
 	Profiles  []Profile  `json:"profiles,omitzero"`
@@ -29,6 +30,13 @@ type Model struct {
 	ScaleToZero bool `json:"scaleToZero,omitzero"`
 	// Retention is how long a model stays up without any use before it may go to zero. Zero means the policy's default.
 	Retention time.Duration `json:"-"`
+}
+
+// ServiceClass is a class of requests. Variants name theirs; one that names none, or none of these, has priority 0.
+type ServiceClass struct {
+	Name string `json:"name"` // unique
+	// Priority orders models that compete for accelerators: those of a higher one are served first.
+	Priority int `json:"priority"`
 }
 
 // AcceleratorSpec is one row of the catalogue of accelerators.
@@ -62,6 +70,8 @@ type Workload struct {
 	// MemoryShare is the part of an accelerator's memory that the engine takes (gpu_memory_utilization), in (0, 1]. Zero: not
 	// known.
 	MemoryShare float64 `json:"memoryShare,omitzero"`
+	// GroupSize is how many pods of one replica hold accelerators, each as many as the others. Zero or one: a replica is one pod.
+	GroupSize int `json:"groupSize,omitzero"`
 	// Precision is how the engine quantizes the weights, as its arguments say it, such as fp8; empty where they do not.
 	Precision string `json:"precision,omitzero"`
 	// ForeignAutoscaler is the name of a HorizontalPodAutoscaler that scales the target and was not made by KEDA for one of the
@@ -81,14 +91,19 @@ type Pod struct {
 	Terminating bool `json:"terminating,omitzero"`
 	// Waiting is why the pod is not ready, as the API server says it ("Unschedulable", "ImagePullBackOff"); may be empty.
 	Waiting string `json:"waiting,omitzero"`
+	// Nodes are the nodes on which the replica's pods hold accelerators, one row for each pod of a group: a node is there several
+	// times where it holds several of them. Empty while none has a node.
+	Nodes []string `json:"nodes,omitzero"`
 }
 
 // Pool is the accelerators of one kind as they stand on nodes.
 type Pool struct {
 	Accelerator Accelerator `json:"accelerator"`
 	// Elastic is true where a node autoscaler stands behind the pool.
-	Elastic bool   `json:"elastic,omitzero"`
-	Nodes   []Node `json:"nodes,omitzero"`
+	Elastic bool `json:"elastic,omitzero"`
+	// Limit is how many accelerators there may be in all of an elastic pool, those that others hold not counted. Zero: any number.
+	Limit int    `json:"limit,omitzero"`
+	Nodes []Node `json:"nodes,omitzero"`
 }
 
 // Node is one node of a pool; both numbers are accelerators.

@@ -14,14 +14,14 @@ type Variant struct {
 	// ServedName is the model's name in the engine's metrics; empty where it equals Model.Name.
 	ServedName     string      `json:"servedName,omitzero"`
 	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
-	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0
+	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0; of a group all its pods together
 	// Precision is that of the weights, such as bf16 or fp8, to find a profile by; empty where it is not said.
 	Precision string `json:"precision,omitzero"`
 	// Profile is what one iteration of the engine costs, as the trigger says it; zero where it does not.
 	Profile EngineCost `json:"profile,omitzero"`
 	// Cost is the price of one replica for an hour.
 	Cost         float64       `json:"cost"`
-	ServiceClass string        `json:"serviceClass,omitzero"`
+	ServiceClass string        `json:"serviceClass,omitzero"` // names a row of Snapshot.Classes
 	Role         Role          `json:"role"`
 	Engine       Engine        `json:"engine"`
 	Objective    Objective     `json:"objective,omitzero"`

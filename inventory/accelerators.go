@@ -66,6 +66,19 @@ func (o Options) accelerator(label string) fleet.Accelerator {
 	return fleet.Accelerator(name)
 }
 
+// rename gives variants whose definition calls an accelerator what its vendor does ("NVIDIA-H100-80GB-HBM3") the name under which
+// nodes with that label stand in a pool. Any other name is the catalogue's already.
+func (o Options) rename(variants []fleet.Variant) {
+	for i, v := range variants {
+		name := string(v.Accelerator)
+		vendor, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "-")
+		_, listed := o.Accelerators[name]
+		if listed || vendor == "nvidia" || vendor == "amd" || vendor == "intel" {
+			variants[i].Accelerator = o.accelerator(name)
+		}
+	}
+}
+
 // selected returns the accelerator that a pod's node selector or required node affinity asks for; "" where neither does, or
 // where several would do.
 func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {

@@ -184,6 +184,9 @@ func (v *sight) judge(t *Tables) {
 	if !v.countsAccelerators() {
 		t.Pools = nil
 	}
+	for i := range t.Pools { // nothing tells whether a node autoscaler stands behind them
+		t.Pools[i].Elastic = true
+	}
 	unseen := map[string]bool{}
 	for i := range t.Variants {
 		variant := &t.Variants[i]

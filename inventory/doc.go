@@ -9,6 +9,7 @@
 //
 // Limits: what an object does not say stays unsaid (zero, or a missing row). Accelerators are counted by extended resources
 // and node labels; dynamic resource allocation and slices of a GPU (MIG) are not read. Whether a node autoscaler stands
-// behind a pool is not told by its nodes, so fleet.Pool.Elastic is never set here. With ClusterOptions.Advisory all Deployments,
+// behind a pool is not told by its nodes: the pools of a directory are fixed, those of a cluster elastic without a limit. The pods
+// of a group that hold accelerators are taken to hold equally many. With ClusterOptions.Advisory all Deployments,
 // StatefulSets and LeaderWorkerSets are held, named by a variant or not: about 30 MB for 10,000.
 package inventory

@@ -85,6 +85,17 @@ status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: %s
 	}
 }
 
+func TestDefinitionMayCallAnAcceleratorWhatItsVendorDoes(t *testing.T) {
+	for given, want := range map[string]fleet.Accelerator{
+		"NVIDIA-H100-80GB-HBM3": "H100", "nvidia-h100-80gb": "H100", "AMD_Instinct_MI300X_OAM": "MI300X", "H100": "H100",
+		"A100-40GB": "A100-40GB", // a row of the catalogue
+		"h100":      "h100", "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", "nvidia": "nvidia",
+	} {
+		tables := objectsOf(t, scaled("a", "accelerator: "+given), deployment("a", 1, "image: x")).Tables(Options{})
+		require.Equal(t, want, tables.Variants[0].Accelerator, given)
+	}
+}
+
 func TestAcceleratorsThatNoLabelNamesAreAProblem(t *testing.T) {
 	tables := objectsOf(t, node("b", "", ""), node("a", "", ""), node("c", "NVIDIA-L4", "")).Tables(Options{})
 	require.Len(t, tables.Pools, 1)

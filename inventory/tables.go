@@ -26,7 +26,8 @@ type Tables struct {
 	// Workloads are what the variants scale. A target that was not seen is no row.
 	Workloads []fleet.Workload
 	// Pools are the accelerators on nodes. Of a node that takes no more pods (cordoned, not ready, or about to go) only
-	// what pods hold there counts as allocatable: nothing is free on it.
+	// what pods hold there counts as allocatable: nothing is free on it. Those of a directory are fixed; those of a cluster are
+	// elastic, since nothing tells whether a node autoscaler stands behind them.
 	Pools []fleet.Pool
 	// Problems are what keeps a part of the fleet from being seen as it is meant.
 	Problems []Problem
@@ -64,9 +65,10 @@ func (o Objects) Tables(options Options) Tables {
 	o.readVariants(&t, targets, options)
 	scaled := t.Variants
 	o.readAdvisory(&t, targets, options)
+	options.rename(t.Variants)
 	pods := podsByTarget(o.Pods, enginesOf(t.Variants), targets)
 	o.nodeAccelerators(t.Variants, pods, options)
-	t.Workloads = workloads(t.Variants, targets, pods)
+	t.Workloads = workloads(t.Variants, targets, pods, groupsOf(o.Pods))
 	o.markForeign(t.Workloads, scaled)
 	pools, problems := o.pools(options)
 	t.Pools = pools

@@ -32,11 +32,11 @@ func enginesOf(variants []fleet.Variant) map[objectKey]fleet.Engine {
 }
 
 // workloads returns a row for each target of the variants that was seen.
-func workloads(variants []fleet.Variant, targets map[objectKey]Target, pods map[objectKey][]*corev1.Pod) []fleet.Workload {
+func workloads(variants []fleet.Variant, targets map[objectKey]Target, pods map[objectKey][]*corev1.Pod, groups podGroups) []fleet.Workload {
 	var rows []fleet.Workload
 	for key, engine := range enginesOf(variants) {
 		if target, seen := targets[key]; seen {
-			rows = append(rows, target.workload(pods[key], engine))
+			rows = append(rows, target.workload(pods[key], groups, engine))
 		}
 	}
 	slices.SortFunc(rows, func(a, b fleet.Workload) int { return a.ID.Compare(b.ID) })
@@ -44,15 +44,17 @@ func workloads(variants []fleet.Variant, targets map[objectKey]Target, pods map[
 }
 
 // workload returns the target with its pods as a row of the snapshot.
-func (t Target) workload(pods []*corev1.Pod, engine fleet.Engine) fleet.Workload {
+func (t Target) workload(pods []*corev1.Pod, groups podGroups, engine fleet.Engine) fleet.Workload {
 	limits := readLimits(t.Template, engine)
 	row := fleet.Workload{
 		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
 		Refused: t.Refused, BatchedTokens: limits.batched, TensorParallel: limits.tensor, MemoryShare: limits.memory,
-		Precision: limits.precision,
+		Precision: limits.precision, GroupSize: t.groupSize(),
 	}
 	for _, pod := range pods {
-		row.Pods = append(row.Pods, replica(pod))
+		replica := replica(pod)
+		replica.Nodes = groups.nodes(pod)
+		row.Pods = append(row.Pods, replica)
 	}
 	slices.SortFunc(row.Pods, func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return row
@@ -118,7 +120,7 @@ func controllerOf(key objectKey, pod *corev1.Pod, targets map[objectKey]Target) 
 	return objectKey{groupApps, kindDeployment, key.namespace, deployment}, true
 }
 
-// replica returns a pod as a row of a workload.
+// replica returns a pod as a row of a workload, without its nodes.
 func replica(pod *corev1.Pod) fleet.Pod {
 	row := fleet.Pod{Name: pod.Name, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil}
 	if since, ready := readySince(pod); ready {

@@ -105,6 +105,57 @@ spec:
 	require.Equal(t, 64, w.MaxSequences, "the leader's arguments count")
 }
 
+func TestReplicaIsOnTheNodesWhereItsPodsHoldAccelerators(t *testing.T) {
+	const gpus = "containers: [{name: e, resources: {limits: {nvidia.com/gpu: 8}}}]"
+	on := func(name, owner, labels, node string) string {
+		return pod{name: name, owner: owner, labels: labels, spec: "nodeName: " + node + "\n  " + gpus}.String()
+	}
+	nodes := func(w fleet.Workload) map[string][]string {
+		found := map[string][]string{}
+		for _, pod := range w.Pods {
+			found[pod.Name] = pod.Nodes
+		}
+		return found
+	}
+	t.Run("one pod each", func(t *testing.T) {
+		const labels = "pod-template-hash: 5f"
+		w := workloadOf(t, scaled("a"), deployment("a", 4, "image: x"), on("runs", "ReplicaSet a-5f", labels, "n1"), on("waits", "ReplicaSet a-5f", labels, "''"),
+			pod{name: "leaves", owner: "ReplicaSet a-5f", labels: labels, meta: "deletionTimestamp: 2026-01-01T00:05:00Z", spec: "nodeName: n2\n  " + gpus}.String(),
+			pod{name: "without", owner: "ReplicaSet a-5f", labels: labels, spec: "nodeName: n1\n  containers: [{name: e}]"}.String())
+		require.Equal(t, map[string][]string{"leaves": {"n2"}, "runs": {"n1"}, "waits": nil, "without": nil}, nodes(w))
+		require.Zero(t, w.GroupSize)
+	})
+	t.Run("groups", func(t *testing.T) {
+		member := func(name, owner, index, node string) string {
+			return on(name, owner, "leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: '"+index+"'", node)
+		}
+		w := workloadOf(t, group("big", 3, gpus, gpus), scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}"),
+			member("big-0", "StatefulSet big", "0", "n2"), member("big-0-1", "StatefulSet big-0", "1", "n1"), member("big-0-2", "StatefulSet big-0", "2", "n2"),
+			member("big-1", "StatefulSet big", "0", "n3"), member("big-1-1", "StatefulSet big-1", "1", "''"))
+		require.Equal(t, map[string][]string{"big-0": {"n1", "n2", "n2"}, "big-1": {"n3"}}, nodes(w))
+		require.Equal(t, 3, w.GroupSize)
+	})
+}
+
+// group returns the LeaderWorkerSet llm/NAME with the specs of its pods.
+func group(name string, size int, leader, worker string) string {
+	return fmt.Sprintf("apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: %s, namespace: llm}\n"+
+		"spec: {replicas: 2, leaderWorkerTemplate: {size: %d, leaderTemplate: {spec: {%s}}, workerTemplate: {spec: {%s}}}}", name, size, leader, worker)
+}
+
+func TestGroupIsThePodsThatHoldAccelerators(t *testing.T) {
+	const gpus, none = "containers: [{name: e, resources: {limits: {nvidia.com/gpu: 8}}}]", "containers: [{name: e}]"
+	for _, test := range []struct {
+		size           int
+		leader, worker string
+		want, gpus     int
+	}{{3, gpus, gpus, 3, 24}, {3, none, gpus, 2, 16}, {3, gpus, none, 1, 8}, {3, none, none, 3, 1}, {1, gpus, gpus, 0, 8}} {
+		tables := objectsOf(t, group("big", test.size, test.leader, test.worker), scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}")).Tables(Options{})
+		require.Equal(t, test.want, tables.Workloads[0].GroupSize, "%+v", test)
+		require.Equal(t, test.gpus, tables.Variants[0].GPUsPerReplica, "of all its pods together: %+v", test)
+	}
+}
+
 func TestReplicasAreThoseAskedFor(t *testing.T) {
 	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: llm}\n"
 	require.Equal(t, 7, workloadOf(t, scaled("a"), head+"spec: {replicas: 7}\nstatus: {replicas: 3}").Replicas)

@@ -63,19 +63,12 @@ func (m *competitor) costOf(values []int64) (cost int64) {
 
 // remember keeps a column, and returns its place.
 func (m *competitor) remember(values []int64) int {
-search:
 	for i := range m.columns {
-		for j, n := range m.columns[i].counts {
-			if int64(n) != values[j] {
-				continue search
-			}
+		if m.columns[i].holds(values) {
+			return i
 		}
-		return i
 	}
-	x := column{counts: make([]int32, len(values)), cost: m.costOf(values)}
-	for i, n := range values {
-		x.counts[i] = int32(n)
-	}
+	x := newColumn(m, values)
 	if len(m.columns) >= maxColumns {
 		at := m.worst()
 		m.columns[at] = x

@@ -102,7 +102,7 @@ func (f comparedFleet) compare(t *testing.T, solvers []milpSolver) []comparedSee
 		}
 		for _, s := range solvers {
 			if s.name == "cbc" && seed < f.cbc || s.name == "glpsol" && seed < f.glpsol {
-				a := s.solve(t, milpOf(p, bySum), milpEffort{limit: f.limit, gap: 0.001})
+				a := s.solve(t, milpOf(p, f.seats()), milpEffort{limit: f.limit, gap: 0.001})
 				r.contestants = append(r.contestants, contestant{
 					name: s.name, took: a.took, found: a.found, proven: a.proven, cost: a.objective, bound: a.bound,
 				})
@@ -114,6 +114,14 @@ func (f comparedFleet) compare(t *testing.T, solvers []milpSolver) []comparedSee
 		results = append(results, r)
 	}
 	return results
+}
+
+// seats is how others are told of the nodes: of large fleets by what they find the easiest.
+func (f comparedFleet) seats() milpSeats {
+	if f.models <= 100 {
+		return byLevel
+	}
+	return bySum
 }
 
 // solveInParts gives an ample fleet to another solver, ten models at a time. The sum of the optima is a bound for the whole fleet, and
@@ -156,7 +164,7 @@ func (f comparedFleet) check(t *testing.T, r comparedSeed) {
 		t.Errorf("seed %d: the gap is %.2f %%", r.seed, 100*max(ours.gap(), r.contestants[1].gap()))
 	case f.scarce && f.models >= 100 && (ours.unserved < 0.1 || ours.unserved > 0.3):
 		t.Errorf("seed %d: %.0f %% are unserved", r.seed, 100*ours.unserved)
-	case !f.scarce && (!ours.proven || ours.unserved > 0):
+	case !f.scarce && (!ours.proven || ours.unserved > 0.01): // the last percent of a model can cost less than a replica
 		t.Errorf("seed %d: proven %v, %.1f %% unserved", r.seed, ours.proven, 100*ours.unserved)
 	}
 	for _, c := range r.contestants[1:] {

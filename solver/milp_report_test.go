@@ -21,12 +21,13 @@ const comparisonIntroduction = `# The solver beside cbc and glpsol
 
 The same problems were given to this project's solver and to two general ones: cbc 2.10 and glpsol 5.0, as Debian packages them. The test writes each
 problem as a mixed integer program by the definition in solver/problem.go: the whole objective (running replicas, starts, convex penalties of
-what is left unserved) and all constraints (demands, ranges, and the placement on nodes). It shares nothing with the solver. Placement is one row for each size of
-replica and kind, which cbc finds easier than variables for nodes and which is exact where sizes divide each other (tests compare the forms).
+what is left unserved) and all constraints (demands, ranges, and the placement on nodes); it shares no code with the solver. Up to 100 models, placement is whole
+numbers of each size on the nodes of each number of free accelerators. Above, where cbc finds no plan that way, it is one row for each size and kind, as in the
+solver itself; that this means the same where sizes divide each other is tested on small problems.
 
 - **Fleets**: models with four variants each on four of eight kinds of accelerator; replicas of 1, 2, 4 and 8; two nodes of 8 for each model, half of which other
   tenants use in part. Penalties have five pieces of a fifth of the demand, the first about ten times what serving costs, each twice the one before. *Scarce*: about
-  a fifth of the demand cannot be served. *Ample*: the same models with ten times the nodes.
+  a fifth of the demand cannot be served. *Ample*: the same models with ten times the nodes; what is unserved there costs less than another replica.
 - **Machine**: a virtual machine with two cores that others use as well. Nothing of this is a benchmark to a few percent. Every solver used one core.
 - **Ours**: the default budget and tolerance (0.1 %), and a tolerance of 0.5 %; the shortest of five times.
 - **cbc, glpsol**: default settings, a gap of 0.1 % and a limit of 60 or 75 seconds; their times are those of the processor and include reading the program. The first seeds only.

@@ -122,9 +122,10 @@ func solveByGLPK(t testing.TB, g *milpProgram, effort milpEffort) milpAnswer {
 			a.bound = bound
 		}
 	}
-	if a.proven && effort.gap == 0 {
+	if a.proven { // else it stopped, maybe at the gap
 		a.bound = a.objective
 	}
+	a.proven = a.proven || a.found && a.objective-a.bound <= effort.gap*math.Abs(a.objective)
 	return a
 }
 

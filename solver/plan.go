@@ -39,6 +39,33 @@ func (d *draft) put(m *competitor, values []int64, cost int64) {
 	m.cost = cost
 }
 
+// saved is a plan that a draft can go back to.
+type saved struct {
+	used  []int64
+	cost  int64
+	plans [][]int64
+	costs []int64
+}
+
+func (d *draft) save() saved {
+	s := saved{used: slices.Clone(d.used), cost: d.cost}
+	for i := range d.k.models {
+		m := &d.k.models[i]
+		s.plans, s.costs = append(s.plans, slices.Clone(m.chosen)), append(s.costs, m.cost)
+	}
+	return s
+}
+
+func (d *draft) restore(s saved) {
+	copy(d.used, s.used)
+	d.cost = s.cost
+	for i := range d.k.models {
+		m := &d.k.models[i]
+		copy(m.chosen, s.plans[i])
+		m.cost = s.costs[i]
+	}
+}
+
 // fits reports whether a model may have other numbers, the others staying as they are.
 func (d *draft) fits(m *competitor, values []int64) bool {
 	grows := d.measure(m, values)

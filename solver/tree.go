@@ -15,54 +15,107 @@ type tree struct {
 	d     *draft
 	floor float64 // of temperatures
 	ended bool    // the steps ended first
+	// reserve is how many steps are to be left.
+	reserve int
 }
 
 // mostListed is how many columns of a model are listed at most, and mostListedSteps how long is searched for them.
 const (
-	mostListed      = 4000
-	mostListedSteps = 100_000
+	mostListed      = 600
+	mostListedSteps = 20_000
 )
 
-// close searches for a better plan than the draft's, and returns a lower bound: the cost of the best plan where the search ended,
-// the one that it is given otherwise.
+// close searches for a better plan than the draft's, and returns a lower bound: the cost of the best plan where that is proven, the
+// one that it is given otherwise. Where there are too many columns to list them all, the best ones give better plans, and
+// those a smaller gap, so that in the end all may be listed.
 func (k *component) close(d *draft, bound int64) int64 {
-	if !k.listAll(d.cost - bound) {
-		return bound
+	prices := slices.Clone(k.prices)
+	for k.steps > 0 && d.cost > bound {
+		before := d.cost
+		copy(k.prices, prices)
+		complete := k.listAll(d.cost - bound)
+		k.polishAgain(d, bound)
+		if !complete && d.cost < before {
+			continue
+		}
+		t := tree{k: k, s: newSmooth(k), best: d.cost, d: d, reserve: k.steps / 2}
+		if complete {
+			t.reserve = 0
+		}
+		t.floor = max(1, float64(d.cost-bound)/float64(len(k.models))/64)
+		t.visit(toFloats(prices))
+		switch {
+		case complete && !t.ended:
+			return t.best
+		case complete || d.cost == before:
+			return bound
+		}
 	}
-	t := tree{k: k, s: newSmooth(k), best: d.cost, d: d}
-	t.floor = max(1, float64(d.cost-bound)/float64(len(k.models))/64)
-	t.visit(toFloats(k.prices))
-	if t.ended {
-		return bound
-	}
-	return t.best
+	return bound
 }
 
-// listAll has every model hold all columns that cost less than reach more than the cheapest at the prices; false where there are
-// too many.
-func (k *component) listAll(reach int64) bool {
+// polishAgain looks for a better plan among the columns that are listed.
+func (k *component) polishAgain(d *draft, bound int64) {
+	saved := d.save()
+	p := newPolish(k)
+	p.run(k.steps/4, 0)
+	k.steps -= p.steps
+	p.apply(d)
+	d.shed()
+	d.makePlaceable()
+	d.improve()
+	if d.cost >= saved.cost {
+		d.restore(saved)
+	}
+}
+
+// listAll has every model hold the columns that cost less than reach more than the cheapest at the prices; false where there are
+// too many, and some of them are left out.
+func (k *component) listAll(reach int64) (complete bool) {
 	l := list{search: &k.search}
+	complete = true
 	for i := range k.models {
 		m := &k.models[i]
 		if m.need == 0 || len(m.items) == 0 {
-			m.columns = m.columns[m.best : m.best+1]
+			m.columns, m.best = m.columns[m.best:m.best+1], 0
 			continue
 		}
 		k.setItemPrices(m)
-		complete := l.collect(m.cover, m.value+reach-1, mostListed, mostListedSteps)
-		k.steps -= mostListedSteps - l.steps
-		if !complete || k.steps <= 0 {
-			return false
+		m.value = k.findColumn(m)
+		best := m.columns[m.best]
+		for within := reach; within > 0; within /= 2 {
+			all := l.collect(m.cover, m.value+within-1, mostListed, mostListedSteps)
+			k.steps -= mostListedSteps - l.steps
+			if all {
+				break
+			}
+			complete = false
 		}
-		columns := make([]column, len(l.costs))
-		for j := range columns {
-			values := l.found[j*len(m.items) : (j+1)*len(m.items)]
-			columns[j] = column{counts: make([]int32, len(values)), cost: m.costOf(values)}
-			for n, value := range values {
-				columns[j].counts[n] = int32(value)
+		m.columns = append(m.columns[:0:0], best)
+		m.best = 0
+		for j := range l.costs {
+			if values := l.found[j*len(m.items) : (j+1)*len(m.items)]; !best.holds(values) {
+				m.columns = append(m.columns, newColumn(m, values))
 			}
 		}
-		m.columns = columns
+	}
+	return complete
+}
+
+func newColumn(m *competitor, values []int64) column {
+	x := column{counts: make([]int32, len(values)), cost: m.costOf(values)}
+	for i, n := range values {
+		x.counts[i] = int32(n)
+	}
+	return x
+}
+
+// holds reports whether the column is of these values.
+func (x *column) holds(values []int64) bool {
+	for i, n := range x.counts {
+		if int64(n) != values[i] {
+			return false
+		}
 	}
 	return true
 }
@@ -77,7 +130,7 @@ func toFloats(values []int64) []float64 {
 
 // visit searches below a node: what the models' columns are there. It leaves them as they were.
 func (t *tree) visit(prices []float64) {
-	if t.k.steps <= 0 {
+	if t.k.steps <= t.reserve {
 		t.ended = true
 		return
 	}
@@ -225,22 +278,17 @@ func (t *tree) try() {
 
 // keep makes the cheapest columns the draft's plan, if they can be placed.
 func (t *tree) keep(cost int64) {
-	d := t.d
-	before := make([][]int64, len(t.k.models))
-	costs := make([]int64, len(t.k.models))
+	saved := t.d.save()
 	for i := range t.k.models {
 		m := &t.k.models[i]
-		before[i], costs[i] = slices.Clone(m.chosen), m.cost
 		x := &m.columns[m.best]
-		d.put(m, x.values(d.values), x.cost)
+		t.d.put(m, x.values(t.d.values), x.cost)
 	}
-	if d.placeableAll() {
-		t.best = cost
+	if !t.d.placeableAll() {
+		t.d.restore(saved)
 		return
 	}
-	for i := range t.k.models {
-		d.put(&t.k.models[i], before[i], costs[i])
-	}
+	t.best = cost
 }
 
 // offer weighs the one plan that is left.

@@ -199,8 +199,9 @@ func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.St
 		missing = append(missing, problem.Missing())
 	}
 	return fleet.Snapshot{
-		Time: now, Models: current.config.Models, Accelerators: current.config.Accelerators, Profiles: current.config.EngineProfiles(),
-		Variants: declared.Variants, Workloads: declared.Workloads, Pools: declared.Pools,
+		Time: now, Models: current.config.Models, Classes: current.config.ServiceClasses,
+		Accelerators: current.config.Accelerators, Profiles: current.config.EngineProfiles(),
+		Variants: declared.Variants, Workloads: declared.Workloads, Pools: current.pools(declared.Pools),
 		Usages: seen.Usages, Loads: append(seen.Loads, s.lookout.Seen(now)...), Standing: standing, Missing: missing,
 	}, nil
 }

@@ -3,12 +3,14 @@ package main
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/collector"
 	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/planner"
 	"github.com/wva-project/wva/scaler"
 )
@@ -34,6 +36,15 @@ func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// pools returns the pools that were seen, without a node autoscaler behind those which the configuration says have none.
+func (s *settings) pools(seen []fleet.Pool) []fleet.Pool {
+	pools := slices.Clone(seen)
+	for i := range pools {
+		pools[i].Elastic = pools[i].Elastic && !slices.Contains(s.config.FixedAccelerators, string(pools[i].Accelerator))
+	}
+	return pools
 }
 
 // close ends the connections that nobody uses.
