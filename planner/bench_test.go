@@ -43,9 +43,28 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
+// BenchmarkLimitedPlan decides for the same fleets where the nodes are all there is: half of the accelerators are free, and all models
+// would like the cheapest.
+func BenchmarkLimitedPlan(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, variants := range []int{100, 1_000} {
+		b.Run(fmt.Sprintf("variants=%d", variants), func(b *testing.B) {
+			s := largeFleet(variants, 1)
+			for i := range s.Pools {
+				s.Pools[i].Elastic = false
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				Plan(s, Policy{})
+			}
+		})
+	}
+}
+
 const (
 	variantsPerModel   = 5
 	replicasPerVariant = 5
+	takenPerNode       = 4
 )
 
 // kinds are the accelerators of a large fleet: what a replica on one gets done per second, and what it costs.
@@ -61,7 +80,9 @@ func largeFleet(variants int, seed uint64) fleet.Snapshot {
 	s := fleet.Snapshot{Time: epoch}
 	for _, kind := range kinds {
 		s.Accelerators = append(s.Accelerators, fleet.AcceleratorSpec{Name: kind.name, Speed: kind.rate, MemoryGiB: 80})
-		s.Pools = append(s.Pools, largePool(kind.name, variants*2))
+		pool := largePool(kind.name, variants*2)
+		pool.Elastic = true
+		s.Pools = append(s.Pools, pool)
 	}
 	for i := range variants / variantsPerModel {
 		m := &largeModel{Snapshot: &s, random: random, number: i}
@@ -75,11 +96,13 @@ func largeFleet(variants int, seed uint64) fleet.Snapshot {
 // largePool has nodes of eight accelerators, half of which are taken.
 func largePool(name fleet.Accelerator, accelerators int) fleet.Pool {
 	pool := fleet.Pool{Accelerator: name}
-	for i := range accelerators / 8 {
-		pool.Nodes = append(pool.Nodes, fleet.Node{Name: fmt.Sprintf("%s-%05d", name, i), Allocatable: 8, Taken: 4})
+	for i := range accelerators / (2 * takenPerNode) {
+		pool.Nodes = append(pool.Nodes, fleet.Node{Name: nodeName(name, i), Allocatable: 2 * takenPerNode, Taken: takenPerNode})
 	}
 	return pool
 }
+
+func nodeName(name fleet.Accelerator, i int) string { return fmt.Sprintf("%s-%05d", name, i) }
 
 // largeModel adds one model to a snapshot.
 type largeModel struct {
@@ -147,6 +170,7 @@ func (m *largeModel) addVariant(k int, busy float64) {
 	rate := kind.rate * (0.8 + 0.4*m.random.Float64())
 	for i := range replicasPerVariant {
 		pod := fleet.Pod{Name: fmt.Sprintf("%s-%d", name, i), Created: epoch.Add(-time.Hour), Ready: true, ReadyAt: epoch.Add(-50 * time.Minute)}
+		pod.Nodes = []string{nodeName(kind.name, (m.number*replicasPerVariant+i)/takenPerNode)}
 		w.Pods = append(w.Pods, pod)
 		if m.number%50 == 3 {
 			continue // nothing is reported of the model

@@ -43,6 +43,11 @@ func goldens() map[string]*scenario {
 			fast(group{variant: paused(fleet.Pause{In: true, Awake: true})}),
 			group{name: "spare", cost: 1, max: 3, accelerator: "L40S", ready: 1, running: 60, kv: 0.6, rate: 6, variant: paused(fleet.Pause{All: true, Fixed: true, Replicas: 2})},
 		).gateway(0, 40),
+		"spill-where-the-cheap-kind-is-full":  spill(),
+		"shortage-by-priority":                competitors().class("a-cheap", "premium", 10).class("b-cheap", "batch", -10),
+		"held-variant-keeps-its-accelerators": heldBeside(),
+		"switch-without-room":                 switchWithoutRoom(1),
+		"switch-that-makes-room":              switchThatMakesRoom(),
 		"advice-to-what-others-scale": newScenario(
 			cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: advisory, workload: foreign}), fast(group{ready: 1, running: 10, kv: 0.1, rate: 1, variant: advisory})),
 		"advice-beside-what-is-scaled": newScenario(

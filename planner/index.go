@@ -28,6 +28,8 @@ type index struct {
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
+	pools        []fleet.Pool
+	stock        stock // all that the variants may have of pools
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -44,6 +46,7 @@ type model struct {
 	parts    int  // of the model
 	mixed    bool // some of its variants do all of the work, and some a part
 	spec     fleet.Model
+	priority int // the highest of its variants' service classes
 	variants []*variant
 	served   []served
 	engine   []fleet.Load
@@ -76,6 +79,8 @@ type variant struct {
 	coming   int            // not ready yet, and not overdue
 	overdue  int            // not ready, past the time that this target usually needs
 	sterile  bool           // further replicas would not start either
+	placed   int            // replicas that hold accelerators, and are not on their way out
+	hosts    int            // the most replicas that it could have beside what the others hold
 	young    int            // replicas that were made so recently that the demand they were made for may be in the window still
 	reports  reports
 }
@@ -105,6 +110,7 @@ func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 		profiles:     fleet.NewProfiles(s.Profiles),
 		missing:      hiding(s.Missing),
 		holdFor:      p.HoldFor,
+		pools:        s.Pools,
 	}
 	for _, row := range s.Standing {
 		if beside == nil && !row.Decided.IsZero() {
@@ -121,16 +127,9 @@ func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 	x.attachLoads(s)
 	x.attachWorkloads(s, p)
 	x.admit()
+	x.rank(s.Classes)
+	x.takeStock()
 	return x
-}
-
-// hiding returns what hides something, sorted.
-func hiding(rows []fleet.Missing) []fleet.Missing {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(row fleet.Missing) bool { return row.Hides == "" })
-	slices.SortFunc(rows, func(a, b fleet.Missing) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
-	})
-	return rows
 }
 
 // groupVariants sorts the variants into models, sets aside those that cannot be decided, and settles who owns a target:
@@ -245,8 +244,11 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 		case pod.Ready:
 			v.ready++
 			v.read(usageOf(usages, pod.Name), now.Sub(pod.ReadyAt), p)
-		case now.Sub(pod.Created) > overdue*v.workload.Startup:
+		case v.isOverdue(pod, now):
 			v.overdue++
+		}
+		if pod.Ready || len(pod.Nodes) > 0 {
+			v.placed++
 		}
 		starts.note(pod)
 	}

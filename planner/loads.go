@@ -137,3 +137,12 @@ func later(a, b fleet.Load) fleet.Load {
 	}
 	return b
 }
+
+// hiding returns what hides something, sorted.
+func hiding(rows []fleet.Missing) []fleet.Missing {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row fleet.Missing) bool { return row.Hides == "" })
+	slices.SortFunc(rows, func(a, b fleet.Missing) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rows
+}

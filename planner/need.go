@@ -88,6 +88,7 @@ func (z *sizing) withProbe(n need) need {
 		if c.sterile || c.capacity.NoMore {
 			most = min(most, c.now)
 		}
+		most = min(most, c.hosts)
 		room += float64(c.share * float64(most))
 	}
 	best := z.bestProbe()
@@ -102,14 +103,16 @@ func (z *sizing) withProbe(n need) need {
 	return n
 }
 
-// bestProbe returns the variant of unknown capacity that is best tried: one that starts before one of which nothing does,
-// then one that is up already, then the cheapest.
+// bestProbe returns the variant of unknown capacity that is best tried: one that starts before one of which nothing does, then
+// one for which there is room, then one that is up already, then the cheapest.
 func (z *sizing) bestProbe() int {
 	return z.best(func(c choice) bool { return c.share <= 0 }, func(a, b choice) bool {
 		upA, upB := a.now > a.idleNumber(), b.now > b.idleNumber()
 		switch {
 		case a.sterile != b.sterile:
 			return b.sterile
+		case a.hasRoom() != b.hasRoom():
+			return a.hasRoom()
 		case upA != upB:
 			return upA
 		}
@@ -117,9 +120,9 @@ func (z *sizing) bestProbe() int {
 	})
 }
 
-// cheapest returns the variant with the least price of a replica, of those that start.
+// cheapest returns the variant with the least price of a replica, of those that start and for which there is room.
 func (z *sizing) cheapest() int {
-	return z.best(func(c choice) bool { return !c.sterile }, func(a, b choice) bool { return a.Cost < b.Cost })
+	return z.best(func(c choice) bool { return !c.sterile && c.hasRoom() }, func(a, b choice) bool { return a.Cost < b.Cost })
 }
 
 // best returns the first of the best variants that fit and may have a replica; none where there is none.

@@ -51,6 +51,8 @@ func warning(d fleet.Decision) string {
 	switch d.Reason.Code {
 	case fleet.CodeAtMaximum:
 		return "the demand is more than all variants of the model carry at their maximum; raise maxReplicaCount or add a variant"
+	case fleet.CodeNoRoom:
+		return "the demand needs more accelerators than there are for the model; add nodes, a variant on another kind, or let a node autoscaler add them"
 	case fleet.CodeTargetClaimed, fleet.CodePaused: // a conflict tells the one, and somebody did the other on purpose
 		return ""
 	default:

@@ -38,14 +38,16 @@ func (x *index) plan(p Policy) fleet.Plan {
 		}
 		sizings = append(sizings, j.sizing)
 	}
-	for i, outcomes := range solve(sizings, p) {
+	held := make([]fleet.Decision, 0, len(x.aside))
+	for _, v := range x.aside {
+		held = append(held, x.holdAside(v))
+	}
+	for i, outcomes := range x.solve(sizings, slices.Concat(decisions, held), p) {
 		z := sizings[i]
 		decisions = append(decisions, z.decisions(outcomes, x)...)
 		plan.Models = append(plan.Models, z.summary(outcomes))
 	}
-	for _, v := range x.aside {
-		decisions = append(decisions, x.holdAside(v))
-	}
+	decisions = append(decisions, held...)
 	plan.Cost = price(decisions)
 	decisions = append(decisions, x.repeatOwners(decisions)...)
 	x.finish(decisions)

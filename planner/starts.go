@@ -26,6 +26,11 @@ func (s *starts) note(pod *fleet.Pod) {
 	}
 }
 
+// isOverdue reports whether a pod is not ready past the time that its target usually needs.
+func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
+	return !pod.Ready && !pod.Terminating && now.Sub(pod.Created) > overdue*v.workload.Startup
+}
+
 // fail reports whether further replicas would not start either: nothing has become ready since the first of those that wait
 // was overdue, and they wait for room on a node, or are more than one. A single one may have a fault of its own.
 func (s *starts) fail(patience time.Duration, waiting int) bool {

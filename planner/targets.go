@@ -19,7 +19,7 @@ type story struct {
 func (z *sizing) story(outcomes []outcome, x *index) story {
 	covered := 0.0
 	for i, o := range outcomes {
-		covered += float64(z.share(i) * float64(o.replicas))
+		covered += float64(z.share(i) * float64(o.placed))
 	}
 	s := story{sizing: z, x: x, outcomes: outcomes}
 	if z.need.wanted > 0 {
@@ -59,13 +59,15 @@ func (s story) explain(i int) fleet.Reason {
 	if infeasible := c.infeasible(); infeasible != "" {
 		text += "; infeasible: " + infeasible
 	}
-	return fleet.Reason{Code: code, Text: text + c.bounds}
+	return fleet.Reason{Code: code, Text: text + s.why(i, code) + c.bounds}
 }
 
 // code names what decided the number.
 func (s story) code(i int) fleet.Code {
 	c, o := s.choices[i], s.outcomes[i]
 	switch {
+	case o.replicas <= c.now && s.lacksRoom(i):
+		return fleet.CodeNoRoom
 	case i == s.need.probe && !s.asleep():
 		return fleet.CodeProbe
 	case o.replicas > c.now && s.asleep():
@@ -124,7 +126,12 @@ func (s story) sentence(i int, code fleet.Code) string {
 		if c.Pause.Out {
 			remedy = "let it grow again"
 		}
+		if full := s.full(); full != "" {
+			return fmt.Sprintf("%s, of which %.0f%% are not carried: this variant is at its maximum, and %s; %s, add nodes or a variant", s.asked(), 100*s.short, full, remedy)
+		}
 		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; %s or add a variant", s.asked(), 100*s.short, remedy)
+	case fleet.CodeNoRoom:
+		return s.noRoom(i)
 	default:
 		return s.numbers(i)
 	}

@@ -1,0 +1,163 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// competitors are two models on one kind of four accelerators, of which each has two and could do with four.
+func competitors() *scenario {
+	return newScenario(cheap(full(group{ready: 2}))).called("a-").gateway(0, 24).
+		beside("b", newScenario(cheap(full(group{ready: 2}))).called("b-").gateway(0, 24)).
+		node("L40S", "l1", 2, 0).node("L40S", "l2", 2, 0).on("a-cheap", "l1", "l1").on("b-cheap", "l2", "l2")
+}
+
+func TestEqualModelsShareAShortage(t *testing.T) {
+	d := competitors().decideWithin(t)
+	expect(t, d["a-cheap"], 2, fleet.CodeNoRoom)
+	expect(t, d["b-cheap"], 2, fleet.CodeNoRoom)
+}
+
+// Replicas that others need more are given up though they are saturated: in a shortage all are.
+func TestWhoHasMoreThanItsShareGivesWay(t *testing.T) {
+	s := newScenario(cheap(full(group{ready: 4}))).called("a-").gateway(0, 24).
+		beside("b", newScenario(cheap(group{})).called("b-").gateway(30, 24)).
+		node("L40S", "l1", 4, 0).on("a-cheap", "l1", "l1", "l1", "l1")
+	d := s.decideWithin(t)
+	if a, b := d["a-cheap"], d["b-cheap"]; a.Replicas+b.Replicas != 4 || b.Replicas < 1 || !strings.Contains(a.Reason.Text, "given up for others") {
+		t.Errorf("a %+v\nb %+v\nwant one to make room for the other", a, b)
+	}
+}
+
+func TestReplicasOfWhichDataAreMissingDoNotGiveWay(t *testing.T) {
+	s := competitors().class("a-cheap", "premium", 10)
+	s.Usages[len(s.Usages)-1].FirstTokens = fleet.Reading{} // of one of b's
+	s.Usages[len(s.Usages)-1].KV = fleet.Reading{}
+	if d := s.decideWithin(t)["b-cheap"]; d.Replicas != 2 {
+		t.Errorf("%+v, want it to keep what it has", d)
+	}
+}
+
+func TestShortageGoesToTheLowestPriority(t *testing.T) {
+	for _, winner := range []string{"a", "b"} {
+		loser := map[string]string{"a": "b", "b": "a"}[winner]
+		s := competitors().class(winner+"-cheap", "premium", 10).class(loser+"-cheap", "batch", -10)
+		d := s.decideWithin(t)
+		if up, down := d[winner+"-cheap"], d[loser+"-cheap"]; up.Replicas != 4 || down.Replicas != 0 {
+			t.Errorf("up %+v\ndown %+v\nwant all four for the higher priority", up, down)
+		}
+	}
+}
+
+func TestModelHasTheHighestPriorityOfItsVariants(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*scenario)
+		want   int
+	}{
+		"none":       {func(*scenario) {}, 0},
+		"one":        {func(s *scenario) { s.class("cheap", "gold", 3) }, 3},
+		"below none": {func(s *scenario) { s.class("cheap", "batch", -3) }, 0},
+		"both below": {func(s *scenario) { s.class("cheap", "batch", -3).class("fast", "worst", -4) }, -3},
+		"not listed": {func(s *scenario) { s.variant("cheap").ServiceClass = "gold" }, 0},
+		"other's part": {func(s *scenario) {
+			s.class("fast", "gold", 3)
+			s.variant("cheap").Role, s.variant("fast").Role = "prefill", "decode"
+		}, 3},
+		"no name": {func(s *scenario) { s.Classes = append(s.Classes, fleet.ServiceClass{Priority: 9}) }, 0},
+	} {
+		s := newScenario(cheap(group{}), fast(group{}))
+		test.change(s)
+		for _, m := range newIndex(s.Snapshot, nil, Policy{}.withDefaults()).models {
+			if m.priority != test.want {
+				t.Errorf("%s: priority %d of part %s, want %d", name, m.priority, m.part, test.want)
+			}
+		}
+	}
+}
+
+// heldBeside is a model that could do with the accelerator that a held one is to get.
+func heldBeside() *scenario {
+	return newScenario(cheap(full(group{ready: 2}))).gateway(0, 24).
+		beside("b", newScenario(cheap(group{ready: 1, spec: 2, mute: true})).called("held-")).
+		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("held-cheap", "l1")
+}
+
+func TestHeldVariantKeepsItsAccelerators(t *testing.T) {
+	d := heldBeside().decideWithin(t)
+	if held := d["held-cheap"]; !held.Held || held.Replicas != 2 {
+		t.Fatalf("%+v, want it held at 2", held)
+	}
+	expect(t, d["cheap"], 2, fleet.CodeNoRoom)
+}
+
+func TestWhatCannotBeScaledKeepsItsAccelerators(t *testing.T) {
+	for name, change := range map[string]func(*group){
+		"refused": func(g *group) { g.variant = refused },
+		"paused":  func(g *group) { g.variant = paused(fleet.Pause{All: true, Fixed: true, Replicas: 2}) },
+		"faulty":  func(g *group) { g.variant = faulty },
+		"foreign": func(g *group) { g.workload = foreign },
+	} {
+		g := cheap(group{ready: 1, spec: 2, running: 10, kv: 0.1, rate: 1})
+		change(&g)
+		s := newScenario(cheap(full(group{ready: 2}))).gateway(0, 24).beside("b", newScenario(g).called("other-")).
+			node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("other-cheap", "l1")
+		if d := s.decideWithin(t); d["cheap"].Replicas != 2 || d["other-cheap"].Replicas != 2 {
+			t.Errorf("%s: %+v\n%+v\nwant two each", name, d["cheap"], d["other-cheap"])
+		}
+	}
+}
+
+func TestAdvisoryReplicasAreOthersForWhatIsScaled(t *testing.T) {
+	s := newScenario(cheap(full(group{ready: 2}))).gateway(0, 24).
+		beside("b", newScenario(cheap(full(group{ready: 1, variant: advisory}))).called("advice-").gateway(0, 24)).
+		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("advice-cheap", "l1")
+	plan := Plan(s.Snapshot, Policy{})
+	if got := plan.Targets[0].Replicas; got != 3 {
+		t.Errorf("%+v, want the one that is free", plan.Targets[0])
+	}
+	if got := plan.Advice[0].Replicas; got != 2 {
+		t.Errorf("%+v, want the one that is free advised", plan.Advice[0])
+	}
+}
+
+// switchWithoutRoom is a model whose load a replica of eight accelerators would carry for less than two of four, which it would
+// have room for beside them on a second node only.
+func switchWithoutRoom(nodes int) *scenario {
+	slow := cheap(group{ready: 2, running: 55, kv: 0.55, rate: 5.5, variant: gpus(4)})
+	big := group{name: "big", cost: 1.2, max: 3, accelerator: "L40S", kvTokens: 800_000, variant: gpus(8)}
+	s := newScenario(slow, big)
+	for i := range nodes {
+		s.node("L40S", fmt.Sprint("l", i), 8, 0)
+	}
+	return s.on("cheap", "l0", "l0")
+}
+
+func TestSwitchWithoutRoomDoesNotBegin(t *testing.T) {
+	if d := switchWithoutRoom(2).decideWithin(t); d["big"].Replicas != 1 {
+		t.Fatalf("cheap %+v\nbig %+v\nwant the switch where there is room", d["cheap"], d["big"])
+	}
+	d := switchWithoutRoom(1).decideWithin(t)
+	if d["cheap"].Replicas != 2 || d["big"].Replicas != 0 {
+		t.Errorf("cheap %+v\nbig %+v\nwant what stands", d["cheap"], d["big"])
+	}
+}
+
+// switchThatMakesRoom is a model that can move to another kind, and so make room for one that cannot.
+func switchThatMakesRoom() *scenario {
+	return newScenario(fast(group{ready: 2, running: 50, kv: 0.5, rate: 10}), cheap(group{})).called("a-").class("a-fast", "batch", -1).class("a-cheap", "batch", -1).
+		beside("b", newScenario(fast(full(group{ready: 1, rate: 20}))).called("b-").gateway(0, 60)).
+		node("H100", "h1", 3, 0).node("L40S", "l1", 8, 0).on("a-fast", "h1", "h1").on("b-fast", "h1")
+}
+
+func TestSwitchThatMakesRoomGoesOn(t *testing.T) {
+	d := switchThatMakesRoom().decideWithin(t)
+	if a, b := d["a-cheap"], d["b-fast"]; a.Replicas == 0 || b.Replicas != 1 || d["a-fast"].Replicas != 2 {
+		t.Errorf("a-cheap %+v\na-fast %+v\nb-fast %+v\nwant the switch begun, and the other to wait", a, d["a-fast"], b)
+	}
+	if !strings.Contains(d["b-fast"].Reason.Text, "H100") {
+		t.Errorf("%+v, want it said what is short", d["b-fast"])
+	}
+}

@@ -1,0 +1,188 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// full has the replicas of a group carry all they can.
+func full(g group) group {
+	g.running, g.waiting, g.kv, g.rate = 90, 4, 0.85, 6
+	return g
+}
+
+// spill is a model whose cheap kind has room for two replicas, which serve, while more is asked than they carry.
+func spill() *scenario {
+	return newScenario(cheap(full(group{ready: 2})), fast(group{})).gateway(0, 24).
+		node("L40S", "l1", 1, 0).node("L40S", "l2", 1, 0).node("H100", "h1", 8, 0).on("cheap", "l1", "l2")
+}
+
+// crowd is a model of one kind whose nodes are full, while more is asked.
+func crowd() *scenario {
+	return newScenario(cheap(full(group{ready: 2}))).gateway(0, 24).node("L40S", "l1", 1, 0).node("L40S", "l2", 1, 0).on("cheap", "l1", "l2")
+}
+
+func TestPlanSpillsToAnotherKindWhereTheCheapOneIsFull(t *testing.T) {
+	unlimited := spill()
+	unlimited.Pools = nil
+	if d := unlimited.decide(t); d["cheap"].Replicas < 4 || d["fast"].Replicas != 0 {
+		t.Fatalf("cheap %+v\nfast %+v\nwant only cheap ones without a limit", d["cheap"], d["fast"])
+	}
+	d := spill().decideWithin(t)
+	if d["cheap"].Replicas != 2 || d["fast"].Replicas < 1 {
+		t.Errorf("cheap %+v\nfast %+v\nwant two cheap ones and a fast one", d["cheap"], d["fast"])
+	}
+	expect(t, d["fast"], 1, fleet.CodeScaleUp)
+	if !strings.Contains(d["cheap"].Reason.Text, "no node has room for another") {
+		t.Errorf("%s, want it said that the nodes are full", d["cheap"].Reason.Text)
+	}
+}
+
+func TestPlanComesBackWhereTheCheapKindHasRoom(t *testing.T) {
+	s := newScenario(cheap(group{ready: 2, running: 20, kv: 0.2, rate: 2}), fast(group{ready: 1, running: 20, kv: 0.1, rate: 4})).
+		node("L40S", "l1", 1, 0).node("L40S", "l2", 1, 0).node("H100", "h1", 8, 0).on("cheap", "l1", "l2").on("fast", "h1")
+	d := s.decideWithin(t)
+	expect(t, d["cheap"], 2, fleet.CodeSteady)
+	expect(t, d["fast"], 0, fleet.CodeScaleDown)
+}
+
+func TestElasticPoolGrowsToItsLimit(t *testing.T) {
+	for limit, want := range map[int]int{0: 4, 3: 3, 2: 2} {
+		s := crowd()
+		s.Pools[0].Elastic, s.Pools[0].Limit = true, limit
+		d := s.decide(t)["cheap"]
+		if d.Replicas < want || limit > 0 && d.Replicas > want {
+			t.Errorf("limit %d: %+v, want %d", limit, d, want)
+		}
+		if limit == 2 && (d.Reason.Code != fleet.CodeNoRoom || !strings.Contains(d.Reason.Text, "there may be 2 L40S and no more")) {
+			t.Errorf("%+v, want it said that the limit is reached", d)
+		}
+	}
+}
+
+func TestWhatOthersHoldIsNotToBeHad(t *testing.T) {
+	for others, want := range map[int]int{0: 5, 2: 3, 3: 2} {
+		s := newScenario(cheap(full(group{ready: 2}))).gateway(0, 40).node("L40S", "l1", 5, others).on("cheap", "l1", "l1")
+		if d := s.decideWithin(t)["cheap"]; d.Replicas != want {
+			t.Errorf("others hold %d: %+v, want %d", others, d, want)
+		}
+	}
+}
+
+func TestShortageIsSaidWithWhatIsFullAndWhatHelps(t *testing.T) {
+	s := crowd()
+	plan := Plan(s.Snapshot, Policy{})
+	d := s.decideWithin(t)["cheap"]
+	expect(t, d, 2, fleet.CodeNoRoom)
+	for _, part := range []string{"24 requests/s arrive", "are not carried", "all 2 L40S that are free for the fleet are taken", "add nodes"} {
+		if !strings.Contains(d.Reason.Text, part) {
+			t.Errorf("%q does not say %q", d.Reason.Text, part)
+		}
+	}
+	if short := plan.Models[0].Short; short < 0.3 || short > 0.7 {
+		t.Errorf("%v are not carried, want about a half", short)
+	}
+	notices := Notices(fleet.Plan{}, plan)
+	if len(notices) != 1 || !notices[0].Warning || notices[0].Code != fleet.CodeNoRoom || strings.ContainsAny(notices[0].Text, "0123456789") {
+		t.Errorf("%+v, want one warning without figures", notices)
+	}
+}
+
+func TestPiecesOfNodesHoldNoReplica(t *testing.T) {
+	s := newScenario(cheap(full(group{ready: 1, variant: gpus(4)}))).gateway(0, 24).on("cheap", "")
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		s.node("L40S", name, 8, 5) // 24 are left, and no four of them together
+	}
+	d := s.decide(t)["cheap"]
+	expect(t, d, 1, fleet.CodeNoRoom)
+	if !strings.Contains(d.Reason.Text, "no node has room for 4 together") {
+		t.Errorf("%q does not say that there are pieces only", d.Reason.Text)
+	}
+}
+
+func TestGroupsTakeWholeNodes(t *testing.T) {
+	group := cheap(full(group{ready: 1, variant: gpus(16), workload: func(w *fleet.Workload) { w.GroupSize = 2 }}))
+	s := newScenario(group).gateway(0, 24)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		s.node("L40S", name, 8, 0)
+	}
+	s.Workloads[0].Pods[0].Nodes = []string{"a", "b"}
+	s.Pools[0].Nodes[0].Taken, s.Pools[0].Nodes[1].Taken = 8, 8
+	if d := s.decideWithin(t)["cheap"]; d.Replicas != 2 {
+		t.Errorf("%+v, want a second group on three nodes that are left", d)
+	}
+}
+
+func TestPlacesThatReplicasAreLeavingAreFree(t *testing.T) {
+	s := newScenario(cheap(full(group{ready: 1, loading: 1, workload: func(w *fleet.Workload) {
+		w.Pods = append(w.Pods, fleet.Pod{Name: "leaves", Created: epoch.Add(-time.Hour), Terminating: true})
+	}}))).gateway(0, 12).node("L40S", "l1", 1, 0).node("L40S", "l2", 1, 0).on("cheap", "l1", "", "l2")
+	if d := s.decideWithin(t)["cheap"]; d.Replicas != 2 {
+		t.Errorf("%+v, want the replica kept that waits for the place", d)
+	}
+}
+
+// A node that is cordoned, has lost an accelerator, or is gone from the pool takes nothing away that runs, nor does a snapshot that
+// does not say where replicas stand.
+func TestWhatRunsStaysWhateverItsNodeSays(t *testing.T) {
+	for name, change := range map[string]func(*scenario){
+		"cordoned":           func(s *scenario) { s.Pools[0].Nodes[0].Allocatable = 1 },
+		"an accelerator out": func(s *scenario) { s.Pools[0].Nodes[0].Allocatable = 0 },
+		"gone":               func(s *scenario) { s.Pools[0].Nodes = s.Pools[0].Nodes[1:] },
+		"all gone":           func(s *scenario) { s.Pools[0].Nodes = nil },
+		"not said": func(s *scenario) {
+			for i := range s.Workloads[0].Pods {
+				s.Workloads[0].Pods[i].Nodes = nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := crowd()
+			change(s)
+			expect(t, s.decideWithin(t)["cheap"], 2, fleet.CodeNoRoom)
+		})
+	}
+}
+
+func TestReplicasForWhichThereIsNoRoomAreTakenBack(t *testing.T) {
+	s := newScenario(cheap(full(group{ready: 2, loading: 3})), fast(group{})).gateway(0, 24).
+		node("L40S", "l1", 1, 0).node("L40S", "l2", 1, 0).node("H100", "h1", 8, 0).on("cheap", "l1", "l2")
+	d := s.decideWithin(t)
+	if d["cheap"].Replicas != 2 || d["fast"].Replicas != 1 {
+		t.Errorf("cheap %+v\nfast %+v\nwant the three that wait taken back, and a fast one", d["cheap"], d["fast"])
+	}
+}
+
+func TestMinimumWithoutRoomStaysAndIsSaid(t *testing.T) {
+	s := newScenario(cheap(full(group{ready: 1, min: 3}))).gateway(0, 24).node("L40S", "l1", 1, 0).on("cheap", "l1")
+	d := s.decide(t)["cheap"]
+	if d.Replicas != 3 || !strings.Contains(d.Reason.Text, "KEDA keeps 3 all the same, and there is room for 1") {
+		t.Errorf("%+v, want the minimum with the reason", d)
+	}
+}
+
+func TestProbeGoesWhereThereIsRoom(t *testing.T) {
+	unknown := func(v *fleet.Variant) { v.Objective = fleet.Objective{} }
+	s := newScenario(cheap(group{variant: unknown}), fast(group{variant: unknown})).toZero().gateway(7, 2).
+		node("L40S", "l1", 1, 1).node("H100", "h1", 8, 0)
+	s.Accelerators = nil
+	d := s.decideWithin(t)
+	if d["cheap"].Replicas != 0 || d["fast"].Replicas != 1 {
+		t.Errorf("cheap %+v\nfast %+v\nwant the fast one tried", d["cheap"], d["fast"])
+	}
+}
+
+func TestReasonNamesTheNextBestMix(t *testing.T) {
+	d := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5}), fast(group{})).decide(t)["cheap"]
+	expect(t, d, 3, fleet.CodeSteady)
+	if !strings.Contains(d.Reason.Text, "next best is ") || !strings.Contains(d.Reason.Text, " an hour") {
+		t.Errorf("%q does not name the next best mix", d.Reason.Text)
+	}
+	paused := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, variant: paused(fleet.Pause{All: true})}), fast(group{})).decide(t)["cheap"]
+	if strings.Contains(paused.Reason.Text, "next best") {
+		t.Errorf("%q names a next best mix of a number that is given", paused.Reason.Text)
+	}
+}

@@ -1,0 +1,130 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/solver"
+)
+
+// node adds a node to the pool of a kind, of which others hold a part.
+func (s *scenario) node(kind fleet.Accelerator, name string, gpus, others int) *scenario {
+	i := slices.IndexFunc(s.Pools, func(p fleet.Pool) bool { return p.Accelerator == kind })
+	if i < 0 {
+		i = len(s.Pools)
+		s.Pools = append(s.Pools, fleet.Pool{Accelerator: kind})
+	}
+	s.Pools[i].Nodes = append(s.Pools[i].Nodes, fleet.Node{Name: name, Allocatable: gpus, Taken: others})
+	return s
+}
+
+// on gives the pods of a variant nodes, one for each in their order; "" leaves one without.
+func (s *scenario) on(name string, nodes ...string) *scenario {
+	v := s.variant(name)
+	w := &s.Workloads[slices.IndexFunc(s.Workloads, func(w fleet.Workload) bool { return w.ID == v.Target })]
+	for i, node := range nodes {
+		if node == "" {
+			continue
+		}
+		w.Pods[i].Nodes = []string{node}
+		for p := range s.Pools {
+			for n := range s.Pools[p].Nodes {
+				if s.Pools[p].Nodes[n].Name == node {
+					s.Pools[p].Nodes[n].Taken += v.GPUsPerReplica
+				}
+			}
+		}
+	}
+	return s
+}
+
+func (s *scenario) variant(name string) *fleet.Variant {
+	return &s.Variants[slices.IndexFunc(s.Variants, func(v fleet.Variant) bool { return v.ID.Name == name })]
+}
+
+// gpus has each replica of a variant take as many accelerators.
+func gpus(n int) func(*fleet.Variant) { return func(v *fleet.Variant) { v.GPUsPerReplica = n } }
+
+// beside adds the variants of another scenario, as those of another model.
+func (s *scenario) beside(model string, other *scenario) *scenario {
+	for _, v := range other.Variants {
+		v.Model.Name = model
+		s.Variants = append(s.Variants, v)
+	}
+	for _, u := range other.Usages {
+		u.Model = model
+		s.Usages = append(s.Usages, u)
+	}
+	for _, l := range other.Loads {
+		l.Model = model
+		s.Loads = append(s.Loads, l)
+	}
+	s.Workloads = append(s.Workloads, other.Workloads...)
+	return s
+}
+
+// class gives a variant a service class.
+func (s *scenario) class(variant, class string, priority int) *scenario {
+	s.variant(variant).ServiceClass = class
+	if !slices.ContainsFunc(s.Classes, func(c fleet.ServiceClass) bool { return c.Name == class }) {
+		s.Classes = append(s.Classes, fleet.ServiceClass{Name: class, Priority: priority})
+	}
+	return s
+}
+
+// called renames the variants of a scenario.
+func (s *scenario) called(prefix string) *scenario {
+	for i := range s.Variants {
+		s.Variants[i].ID.Name = prefix + s.Variants[i].ID.Name
+		s.Variants[i].Target.Name = prefix + s.Variants[i].Target.Name
+	}
+	for i := range s.Workloads {
+		s.Workloads[i].ID.Name = prefix + s.Workloads[i].ID.Name
+		for j := range s.Workloads[i].Pods {
+			s.Workloads[i].Pods[j].Name = prefix + s.Workloads[i].Pods[j].Name
+		}
+	}
+	for i := range s.Usages {
+		s.Usages[i].Pod = prefix + s.Usages[i].Pod
+	}
+	return s
+}
+
+// overbooked returns what of a plan the nodes do not hold; "" where they hold all of it. What the numbers of variants that are held
+// and minimums ask for beyond them is none of the planner's.
+func overbooked(s fleet.Snapshot, plan fleet.Plan) string {
+	scaled, _ := apart(s)
+	x := newIndex(scaled, nil, Policy{}.withDefaults())
+	r := &round{x: x, held: x.heldOptions(plan.Decisions())}
+	problem := r.problem(x.stock)
+	numbers := counts{}
+	owners := map[fleet.VariantID]*variant{}
+	for v := range x.owners() {
+		owners[v.ID] = v
+	}
+	for _, d := range plan.Decisions() {
+		numbers[d.Variant] = d.Replicas
+		if v := owners[d.Variant]; v != nil && d.Held {
+			numbers[d.Variant] = min(d.Replicas, v.stands())
+		}
+	}
+	rows := make([]solver.Count, len(problem.Options))
+	for i, option := range problem.Options {
+		rows[i] = solver.Count{Variant: option.Variant, Replicas: numbers[option.Variant]}
+	}
+	if !solver.Fits(problem, rows) {
+		return fmt.Sprintf("%+v of %+v", rows, problem.Pools)
+	}
+	return ""
+}
+
+// decideWithin is decide, and sees to it that the nodes hold the plan.
+func (s *scenario) decideWithin(t *testing.T) map[string]fleet.Decision {
+	t.Helper()
+	if over := overbooked(s.Snapshot, Plan(s.Snapshot, Policy{})); over != "" {
+		t.Errorf("the nodes do not hold %s", over)
+	}
+	return s.decide(t)
+}

@@ -1,0 +1,241 @@
+package planner
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/solver"
+)
+
+// stock is the kinds of accelerators of which there is a limit, as the variants of an index may have them. The zero value
+// limits nothing.
+type stock struct {
+	kinds    []*kindStock // in the order of the pools
+	byName   map[fleet.Accelerator]*kindStock
+	holdings []solver.Holding
+}
+
+// kindStock is the accelerators of one kind.
+type kindStock struct {
+	pool     solver.Pool
+	at       map[string]int // the node of a name
+	free     []int          // by node: what nobody holds; below zero where more is held than there is
+	own      []int          // what replicas of the variants hold
+	live     []int          // the part of it that is not about to go
+	asked    int            // what the replicas take that are asked for
+	seats    map[int]int    // by a share's accelerators: how many shares fit beside what is live
+	used     int            // what the plan takes
+	shortFor []*sizing      // models that are short of it; nil until that is asked
+}
+
+// unlimited is more replicas than any range allows.
+const unlimited = math.MaxInt32
+
+// takeStock counts the accelerators that the variants may have, and what each could have of them.
+func (x *index) takeStock() {
+	x.stock = newStock(x.pools, x.owners(), func(*variant, *fleet.Pod) bool { return true })
+	for v := range x.owners() {
+		v.hosts = x.stock.hosts(v)
+	}
+}
+
+// newStock counts what the variants may have: what nobody else holds. Of what their own replicas hold, those that count are told
+// apart; others hold what the rest does.
+func newStock(pools []fleet.Pool, variants iter.Seq[*variant], counts func(*variant, *fleet.Pod) bool) stock {
+	s := stock{byName: make(map[fleet.Accelerator]*kindStock)}
+	for _, pool := range pools {
+		if pool.Elastic && pool.Limit <= 0 || s.byName[pool.Accelerator] != nil {
+			continue
+		}
+		k := newKindStock(pool)
+		s.kinds, s.byName[pool.Accelerator] = append(s.kinds, k), k
+	}
+	if len(s.kinds) == 0 {
+		return stock{}
+	}
+	for v := range variants {
+		if k, limited := s.of(v); limited {
+			s.enter(v, k, counts)
+		}
+	}
+	for _, k := range s.kinds {
+		k.count()
+	}
+	return s
+}
+
+func newKindStock(pool fleet.Pool) *kindStock {
+	k := &kindStock{
+		pool: solver.Pool{Accelerator: pool.Accelerator, Elastic: pool.Elastic, Limit: pool.Limit},
+		at:   make(map[string]int, len(pool.Nodes)), seats: make(map[int]int),
+	}
+	if pool.Elastic {
+		return k
+	}
+	for _, node := range pool.Nodes {
+		k.add(node.Name, within(node.Allocatable)-within(node.Taken))
+	}
+	return k
+}
+
+// within bounds a number of accelerators, so that sums do not overflow.
+func within(n int) int { return max(0, min(n, math.MaxInt32)) }
+
+// add adds a node and returns where it is.
+func (k *kindStock) add(name string, free int) int {
+	i := len(k.pool.Nodes)
+	k.at[name] = i
+	k.pool.Nodes = append(k.pool.Nodes, solver.Node{Name: name})
+	k.free, k.own, k.live = append(k.free, free), append(k.own, 0), append(k.live, 0)
+	return i
+}
+
+// enter notes what the replicas of a variant hold.
+func (s *stock) enter(v *variant, k *kindStock, counts func(*variant, *fleet.Pod) bool) {
+	gpus, shares := v.shape()
+	k.asked += min(unlimited, max(v.now, v.placed)) * gpus * shares
+	if k.pool.Elastic {
+		return
+	}
+	for i := range v.workload.Pods {
+		pod := &v.workload.Pods[i]
+		if !counts(v, pod) {
+			continue
+		}
+		nodes := v.seatsOf(pod, shares)
+		for _, name := range nodes {
+			k.hold(name, gpus, pod.Terminating)
+		}
+		if !pod.Terminating && len(nodes) == shares {
+			s.holdings = append(s.holdings, solver.Holding{Variant: v.ID, Nodes: nodes})
+		}
+	}
+}
+
+// seatsOf returns the nodes that a replica stands on. One that is ready stands somewhere, whether that can be seen or not.
+func (v *variant) seatsOf(pod *fleet.Pod, shares int) []string {
+	if len(pod.Nodes) > 0 || !pod.Ready || pod.Terminating {
+		return pod.Nodes
+	}
+	unseen := make([]string, shares)
+	for i := range unseen {
+		unseen[i] = v.ID.String() + "/" + pod.Name // no node's name holds a slash
+	}
+	return unseen
+}
+
+// standings returns the nodes of the replicas that stand and are not about to go, by name.
+func (v *variant) standings(shares int) [][]string {
+	pods := slices.SortedFunc(slices.Values(v.workload.Pods), func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	nodes := make([][]string, 0, v.placed)
+	for i := range pods {
+		if own := v.seatsOf(&pods[i], shares); len(own) > 0 && !pods[i].Terminating {
+			nodes = append(nodes, own)
+		}
+	}
+	return nodes
+}
+
+// hold notes that a replica holds accelerators of a node. One that the pool does not have (a node that is gone from it, or has
+// another label than what the variant says) has what is held there and no more: what runs is not taken away for it.
+func (k *kindStock) hold(name string, gpus int, leaves bool) {
+	i, found := k.at[name]
+	switch {
+	case !found && leaves:
+		return
+	case !found:
+		i = k.add(name, 0)
+	}
+	k.own[i] += gpus
+	if !leaves {
+		k.live[i] += gpus
+	}
+}
+
+// count works out what the variants may have of each node together: what is free and what they hold, those that are about to go
+// included, since a replica that waits for their place is not to be taken back meanwhile. What is held stays allowed.
+func (k *kindStock) count() {
+	for i := range k.pool.Nodes {
+		k.pool.Nodes[i].Free = max(k.free[i]+k.own[i], k.live[i])
+	}
+}
+
+// of returns the kind of accelerators that a variant's replicas take; false where it is not known or without a limit.
+func (s *stock) of(v *variant) (*kindStock, bool) {
+	k, found := s.byName[v.Accelerator]
+	gpus, _ := v.shape()
+	return k, found && gpus > 0
+}
+
+// hosts returns the most replicas that a variant could have beside what the others hold now.
+func (s *stock) hosts(v *variant) int {
+	k, limited := s.of(v)
+	if !limited {
+		return unlimited
+	}
+	gpus, shares := v.shape()
+	if k.pool.Elastic {
+		return max(v.now, v.placed) + max(0, k.pool.Limit-k.asked)/(gpus*shares)
+	}
+	return v.placed + k.seatsFor(gpus)/shares
+}
+
+// seatsFor returns how many shares of a size fit beside what is live.
+func (k *kindStock) seatsFor(gpus int) int {
+	if seats, known := k.seats[gpus]; known {
+		return seats
+	}
+	seats := 0
+	for i, node := range k.pool.Nodes {
+		seats += (node.Free - k.live[i]) / gpus
+	}
+	k.seats[gpus] = seats
+	return seats
+}
+
+// total returns how many accelerators of the kind the variants may have together.
+func (k *kindStock) total() (total int) {
+	if k.pool.Elastic {
+		return k.pool.Limit
+	}
+	for _, node := range k.pool.Nodes {
+		total += node.Free
+	}
+	return total
+}
+
+func (s *stock) pools() []solver.Pool {
+	pools := make([]solver.Pool, len(s.kinds))
+	for i, k := range s.kinds {
+		pools[i] = k.pool
+	}
+	return pools
+}
+
+// shape returns what one replica takes: accelerators for each share, and its shares, of which a group has one for each pod. Nothing
+// where it is not known of which kind.
+func (v *variant) shape() (gpus, shares int) {
+	if v.Accelerator == "" || v.GPUsPerReplica <= 0 {
+		return 0, 1
+	}
+	total := min(v.GPUsPerReplica, mostGPUs)
+	shares = max(1, min(v.workload.GroupSize, total))
+	return (total + shares - 1) / shares, shares
+}
+
+// mostGPUs bounds the accelerators of a replica, so that sums do not overflow.
+const mostGPUs = 1 << 16
+
+// hasRoom reports whether one replica stands, or could beside what the others hold.
+func (v *variant) hasRoom() bool { return v.hosts > 0 }
+
+// stands returns how many of the replicas that are asked for have their accelerators, where these are limited.
+func (v *variant) stands() int {
+	if v.hosts == unlimited {
+		return v.now
+	}
+	return min(v.now, v.placed)
+}
