@@ -30,6 +30,7 @@ type competitor struct {
 	value   int64
 	chosen  []int64 // the plan: a number for each item
 	cost    int64   // of the plan, without prices
+	base    []int64 // in a tree: what each item has at least, which the cover does not count
 }
 
 // column is one way to serve a model: a number for each item, and its cost without prices.

@@ -15,6 +15,7 @@ func (k *component) evaluate() (bound int64) {
 		m := &k.models[i]
 		k.setItemPrices(m)
 		bound += k.findColumn(m)
+		k.steps -= stepsPerModel
 	}
 	for i, price := range k.prices {
 		bound -= price * k.slack[i]
@@ -34,8 +35,12 @@ func (k *component) setItemPrices(m *competitor) {
 	}
 }
 
-// stepsPerModel bounds the search of one model at one set of prices.
-const stepsPerModel = 2000
+const (
+	// stepsPerModel is how many steps it counts to look at a model, beside the steps of its search, and mostPerModel bounds those
+	// at one set of prices.
+	stepsPerModel = 32
+	mostPerModel  = 2000
+)
 
 // findColumn finds the cheapest column of a model at the prices of its items, and returns a lower bound on what it costs there.
 func (k *component) findColumn(m *competitor) int64 {
@@ -44,7 +49,7 @@ func (k *component) findColumn(m *competitor) int64 {
 		m.best = m.remember(make([]int64, len(m.items)))
 		return m.value
 	}
-	k.steps -= k.search.minimise(m.cover, stepsPerModel)
+	k.steps -= k.search.minimise(m.cover, mostPerModel)
 	m.best = m.remember(k.search.best)
 	m.value = k.search.bound
 	return m.value
@@ -327,6 +332,9 @@ func (s *smooth) direction(prices, low, high, step []float64) bool {
 		// A limit that few columns tell about has little curvature: its step goes as far as the box.
 		reach := max(high[row]-low[row], 1e-9)
 		a[i*n+i] += float64(a[i*n+i]*1e-6) + float64(0.5*math.Abs(s.gradient[row]))/reach
+		if a[i*n+i] == 0 { // it has no slope either
+			a[i*n+i] = 1
+		}
 		x[i] = s.gradient[row]
 	}
 	if !solveSymmetric(a, x) {

@@ -91,30 +91,25 @@ func (d *draft) measure(m *competitor, values []int64) (grows bool) {
 		for _, u := range own.uses {
 			d.delta[u.limit] += u.amount * change
 		}
-		if change > 0 && own.pool != none {
-			p := &d.k.c.pools[own.pool]
-			grows = grows || p.placer != nil && !p.exact
-		}
+		grows = grows || change > 0 && d.poolOf(&m.items[i]) != none
 	}
 	return grows
 }
 
 // placeable asks the placers of the pools of which a model would take more.
 func (d *draft) placeable(m *competitor, values []int64) bool {
-	c := d.k.c
+	asked := int32(none)
 	for i := range m.items {
-		class := m.items[i].class
-		if values[i] <= m.chosen[i] || class == none || d.k.classes[class].pool == none {
+		at := d.poolOf(&m.items[i])
+		if values[i] <= m.chosen[i] || at == none || at == asked {
 			continue
 		}
-		p := &c.pools[d.k.classes[class].pool]
-		if p.placer == nil || p.exact {
-			continue
-		}
-		d.countPool(p)
+		asked = at
+		p := &d.k.c.pools[at]
+		d.countPool(at)
 		for j := range m.items {
-			if r := &c.rows[m.items[j].row]; r.class != none && c.classes[r.class].pool == c.classes[class].pool {
-				p.counts[r.seat] = int64(r.domain.Floor()) + values[j]
+			if d.poolOf(&m.items[j]) == at {
+				p.counts[d.k.c.rows[m.items[j].row].seat] += values[j] - m.chosen[j]
 			}
 		}
 		if !p.placer.fits(p.counts) {
@@ -124,18 +119,35 @@ func (d *draft) placeable(m *competitor, values []int64) bool {
 	return true
 }
 
+// poolOf returns the pool on whose nodes an item's replicas stand, where its limits do not say all; none otherwise.
+func (d *draft) poolOf(v *item) int32 {
+	if v.class == none || d.k.classes[v.class].pool == none {
+		return none
+	}
+	at := d.k.classes[v.class].pool
+	if p := &d.k.c.pools[at]; p.placer == nil || p.exact {
+		return none
+	}
+	return at
+}
+
 // countPool counts the plan's replicas on a pool.
-func (d *draft) countPool(p *nodePool) {
+func (d *draft) countPool(at int32) {
 	c := d.k.c
+	p := &c.pools[at]
 	for i, row := range p.rows {
 		p.counts[i] = int64(c.rows[row].domain.Floor())
 	}
 	for i := range d.k.models {
 		m := &d.k.models[i]
 		for j := range m.items {
-			if r := &c.rows[m.items[j].row]; r.class != none && m.chosen[j] > 0 && c.pools[max(0, c.classes[r.class].pool)].counts != nil &&
-				c.classes[r.class].pool != none && &c.pools[c.classes[r.class].pool] == p {
-				p.counts[r.seat] += m.chosen[j]
+			if d.poolOf(&m.items[j]) != at {
+				continue
+			}
+			seat := c.rows[m.items[j].row].seat
+			p.counts[seat] += m.chosen[j]
+			if m.base != nil {
+				p.counts[seat] += m.base[j]
 			}
 		}
 	}
@@ -206,14 +218,13 @@ func (d *draft) shed() {
 // makePlaceable takes replicas away from pools on whose nodes the plan cannot stand, those first that are missed the least.
 func (d *draft) makePlaceable() {
 	for _, at := range d.k.pools {
-		p := &d.k.c.pools[at]
-		for p.placer != nil && !p.exact && !d.poolHolds(p) {
+		for !d.poolHolds(at) {
 			best, item, least := none, 0, int64(0)
 			for i := range d.k.models {
 				m := &d.k.models[i]
 				for j := range m.items {
 					before := m.chosen[j]
-					if class := m.items[j].class; before == 0 || class == none || d.k.classes[class].pool != at {
+					if before == 0 || d.poolOf(&m.items[j]) != at {
 						continue
 					}
 					m.chosen[j] = m.items[j].atMost(before - 1)
@@ -225,26 +236,26 @@ func (d *draft) makePlaceable() {
 				}
 			}
 			if best == none {
-				break
+				return
 			}
 			d.drop(&d.k.models[best], item)
 		}
 	}
 }
 
-func (d *draft) poolHolds(p *nodePool) bool {
-	d.countPool(p)
+// poolHolds reports whether the plan can stand on the nodes of a pool.
+func (d *draft) poolHolds(at int32) bool {
+	p := &d.k.c.pools[at]
+	if p.placer == nil || p.exact {
+		return true
+	}
+	d.countPool(at)
 	return p.placer.fits(p.counts)
 }
 
 // placeableAll reports whether the whole plan can be placed.
 func (d *draft) placeableAll() bool {
-	for _, at := range d.k.pools {
-		if p := &d.k.c.pools[at]; p.placer != nil && !p.exact && !d.poolHolds(p) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) })
 }
 
 // drop takes one replica of an item away, or the whole block where its domain has a gap.

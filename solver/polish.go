@@ -143,17 +143,22 @@ func (p *polish) take(way int32) {
 	p.current[w.model] = way
 }
 
-// run lowers what is to be lowered until it is small enough, no change of one or two models does, or the steps end.
-func (p *polish) run(steps int, enough int64) {
-	for p.steps < steps {
+// run lowers what is to be lowered until it is small enough, no change of one or two models does, or the budget ends. It returns
+// the steps it took.
+func (p *polish) run(budget int, enough int64) int {
+	for p.steps < budget/stepsPerChange {
 		if p.singles() {
 			continue
 		}
-		if p.regret+p.total() <= enough && !p.breaks() || !p.pairs(steps) {
-			return
+		if p.regret+p.total() <= enough && !p.breaks() || !p.pairs(budget/stepsPerChange) {
+			break
 		}
 	}
+	return p.steps * stepsPerChange
 }
+
+// stepsPerChange is how many steps it counts to weigh a change of a plan.
+const stepsPerChange = 8
 
 // breaks reports whether a limit is over-used.
 func (p *polish) breaks() bool {

@@ -83,22 +83,6 @@ func checkBudgets(t *testing.T, twin *poolsTwin, best Solution) {
 	}
 }
 
-func TestMoreStepsNeverGiveAWorsePlan(t *testing.T) {
-	for seed := range uint64(600) {
-		p := competing(rand.New(rand.NewPCG(seed, 12)), widest)
-		p.Tolerance = -1
-		last := math.Inf(1)
-		for _, steps := range []int{1, 10, 100, 1000, 5000, 20000} {
-			p.Steps = steps
-			s := Solve(p)
-			if len(s.Misfits) == 0 && above(s.Cost, last) {
-				t.Fatalf("seed %d: with %d steps the plan costs %v, and %v with fewer: %+v", seed, steps, s.Cost, last, p)
-			}
-			last = s.Cost
-		}
-	}
-}
-
 // checkMoreIsNotWorse adds accelerators and lowers prices. The plan that was found still fits then, so that no true bound is
 // above what it costs.
 func checkMoreIsNotWorse(t *testing.T, p Problem, s Solution, random *rand.Rand) {

@@ -125,7 +125,7 @@ func tryOther(k cover, items []item, at int, other item, s *search) (values []in
 	if k.need == 0 {
 		return make([]int64, len(items)), 0
 	}
-	s.minimise(k, stepsPerModel)
+	s.minimise(k, mostPerModel)
 	if s.bestCost == unreachable { // it cannot be served that way: no price says how bad that is
 		return slices.Clone(s.best), unreachable - 1
 	}

@@ -34,6 +34,9 @@ func (k *component) solve() {
 	gap := func() float64 { return float64(d.cost-bound) / math.Max(1, float64(d.cost)) }
 	if d.cost > bound && gap() > k.c.tolerance && k.steps > 0 {
 		bound = k.close(d, bound)
+		if gap() > k.c.tolerance && k.steps > 0 {
+			bound = k.branchAndBound(d, bound)
+		}
 	}
 	d.serveFirst()
 	k.write(d, bound)
@@ -43,8 +46,7 @@ func (k *component) solve() {
 func (k *component) round(d *draft, bound int64) {
 	k.enumerate(int64(k.typicalCost() / 2))
 	p := newPolish(k)
-	p.run(k.steps/4, int64(max(0, k.c.tolerance)/4*math.Abs(float64(bound))))
-	k.steps -= p.steps
+	k.steps -= p.run(k.steps/4, int64(max(0, k.c.tolerance)/4*math.Abs(float64(bound))))
 	p.apply(d)
 	d.shed()
 	d.makePlaceable()

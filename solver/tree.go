@@ -30,7 +30,8 @@ const (
 // those a smaller gap, so that in the end all may be listed.
 func (k *component) close(d *draft, bound int64) int64 {
 	prices := slices.Clone(k.prices)
-	for k.steps > 0 && d.cost > bound {
+	reserve := k.steps - k.steps/8
+	for k.steps > reserve && d.cost > bound {
 		before := d.cost
 		copy(k.prices, prices)
 		complete := k.listAll(d.cost - bound)
@@ -38,10 +39,7 @@ func (k *component) close(d *draft, bound int64) int64 {
 		if !complete && d.cost < before {
 			continue
 		}
-		t := tree{k: k, s: newSmooth(k), best: d.cost, d: d, reserve: k.steps / 2}
-		if complete {
-			t.reserve = 0
-		}
+		t := tree{k: k, s: newSmooth(k), best: d.cost, d: d, reserve: reserve}
 		t.floor = max(1, float64(d.cost-bound)/float64(len(k.models))/64)
 		t.visit(toFloats(prices))
 		switch {
@@ -58,8 +56,7 @@ func (k *component) close(d *draft, bound int64) int64 {
 func (k *component) polishAgain(d *draft, bound int64) {
 	saved := d.save()
 	p := newPolish(k)
-	p.run(k.steps/4, 0)
-	k.steps -= p.steps
+	k.steps -= p.run(k.steps/4, 0)
 	p.apply(d)
 	d.shed()
 	d.makePlaceable()
@@ -217,7 +214,7 @@ func (t *tree) lower(prices []float64) (bound int64) {
 		m.best = m.cheapest()
 		m.value = m.priced(&m.columns[m.best])
 		bound += m.value
-		k.steps -= len(m.columns)
+		k.steps -= stepsPerColumn * len(m.columns)
 	}
 	return bound
 }
