@@ -3,9 +3,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"time"
 
@@ -15,61 +12,6 @@ import (
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/simulation"
 )
-
-// Options say what is shown.
-type Options struct {
-	// Trace holds the requests of the chat model as a CSV (see simulation.ReadTrace). Nil: the generated load of both models.
-	Trace io.Reader
-	// Scale multiplies the rate of a trace. Default 1.
-	Scale float64
-	// Objective replaces that of every model of the demo, limit by limit: what is zero stays as the manifests have it.
-	Objective fleet.Objective
-	// SaturationAlone has the product decide without profiles and percentiles, for comparison.
-	SaturationAlone bool
-	// Seed is all randomness of the run. Default 1.
-	Seed uint64
-	// Speed is how many virtual seconds pass in a second. Zero: as many as go.
-	Speed float64
-	// Faults are broken on purpose.
-	Faults []Fault
-	// Address is where the gRPC server listens. Default a free port of 127.0.0.1.
-	Address string
-	// JSON writes a line per decision and a summary object instead of a table.
-	JSON bool
-	// Output takes the table and the summary. Default: nothing is written.
-	Output io.Writer
-	// Logger takes the product's log. Default: nothing is logged.
-	Logger *slog.Logger
-}
-
-func (o *Options) setDefaults() error {
-	if o.Scale == 0 {
-		o.Scale = 1
-	}
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
-	if o.Address == "" {
-		o.Address = "127.0.0.1:0"
-	}
-	if o.Output == nil {
-		o.Output = io.Discard
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	var faults []error
-	if !(o.Scale > 0) {
-		faults = append(faults, fmt.Errorf("scale %v: give a number above 0", o.Scale))
-	}
-	if o.Scale != 1 && o.Trace == nil {
-		faults = append(faults, errors.New("scale: there is no trace to scale; add --trace FILE"))
-	}
-	if !(o.Speed >= 0) {
-		faults = append(faults, fmt.Errorf("speed %v: give a number of virtual seconds per second, or 0 for as fast as it goes", o.Speed))
-	}
-	return errors.Join(faults...)
-}
 
 // Run shows the product on a simulated fleet until every request has ended, and returns the summary that it wrote.
 func Run(ctx context.Context, o Options) (Summary, error) {
@@ -99,21 +41,6 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return summary, r.report.summary(summary)
 }
 
-// load returns the requests of the run, sorted.
-func (o Options) load() ([]simulation.Request, error) {
-	if o.Trace == nil {
-		return generatedLoad(o.Seed)
-	}
-	trace, err := simulation.ReadTrace(o.Trace, chatModel)
-	if err != nil {
-		return nil, err
-	}
-	if len(trace) == 0 {
-		return nil, errors.New("the trace holds no requests; give one line per request below the header")
-	}
-	return simulation.Scale(trace, o.Scale, o.Seed)
-}
-
 // run is one demo under way.
 type run struct {
 	options  Options
@@ -125,6 +52,7 @@ type run struct {
 	down     bool // Prometheus is down
 	clock    *clocktesting.FakeClock
 	product  *product // nil while the scaler is down
+	pools    poolBook
 	kube     *kube
 	report   *report
 	last     int // the second from which the run may end
@@ -196,6 +124,7 @@ func (r *run) second(ctx context.Context, second int) error {
 	r.clock.SetTime(now)
 	r.fleet.Advance(float64(second))
 	r.recorder.Observe(r.fleet)
+	r.pools.observe(second, r.fleet.Pools())
 	r.down = active(r.options.Faults, FaultPrometheus, second)
 	if !r.down {
 		if err := r.scrape(second, now); err != nil { //nolint:contextcheck // a scrape into memory does not wait
@@ -244,7 +173,8 @@ func (r *run) lives(ctx context.Context, second int) error {
 
 func (r *run) startProduct(ctx context.Context) error {
 	p, err := startProduct(ctx, productOptions{
-		world: r.world, workloads: r.fleet.Workloads, transport: r, clock: r.clock, logger: r.options.Logger, address: r.options.Address, seed: r.options.Seed,
+		world: r.world, workloads: r.fleet.Workloads, pools: r.fleet.Pools, transport: r, clock: r.clock,
+		logger: r.options.Logger, address: r.options.Address, seed: r.options.Seed,
 	})
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ const (
 type product struct {
 	world     *world
 	workloads func() []fleet.Workload
+	pools     func() []fleet.Pool
 	collector *collector.Collector
 	board     *scaler.Board
 	loop      *scaler.Loop
@@ -41,6 +42,7 @@ type product struct {
 type productOptions struct {
 	world     *world
 	workloads func() []fleet.Workload
+	pools     func() []fleet.Pool
 	transport http.RoundTripper // to Prometheus
 	clock     clock.Clock
 	logger    *slog.Logger
@@ -50,7 +52,7 @@ type productOptions struct {
 
 // startProduct wires a product and begins to serve. It remembers nothing of an earlier one.
 func startProduct(ctx context.Context, o productOptions) (*product, error) {
-	p := &product{world: o.world, workloads: o.workloads, ended: make(chan error, 1)}
+	p := &product{world: o.world, workloads: o.workloads, pools: o.pools, ended: make(chan error, 1)}
 	registry := prometheus.NewRegistry()
 	var err error
 	if p.collector, err = collector.New(collector.Options{
@@ -94,7 +96,7 @@ func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.S
 	seen := p.collector.Collect(ctx, now)
 	return fleet.Snapshot{
 		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Profiles: p.world.profiles, Variants: p.world.variants,
-		Workloads: p.workloads(), Usages: seen.Usages, Loads: append(seen.Loads, p.lookout.Seen(now)...), Missing: seen.Missing, Standing: standing,
+		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.lookout.Seen(now)...), Missing: seen.Missing, Standing: standing,
 	}, nil
 }
 

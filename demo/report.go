@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type report struct {
 	at       int
 	err      error // the first that a write gave
 	variants []fleet.VariantID
+	pools    []fleet.Accelerator // kinds that are on nodes, sorted
 }
 
 // Tick is one decision in the JSON output.
@@ -36,6 +38,7 @@ type Tick struct {
 	ITL      float64       `json:"itl_p95_seconds"`
 	Cost     float64       `json:"cost"`
 	Variants []VariantTick `json:"variants"`
+	Pools    []PoolTick    `json:"pools,omitzero"` // by kind of accelerator
 }
 
 // VariantTick is one variant at a decision.
@@ -47,6 +50,7 @@ type VariantTick struct {
 	Spec    int     `json:"spec"` // what the workload is asked for
 	Ready   int     `json:"ready"`
 	Loading int     `json:"loading"`
+	Pending int     `json:"pending,omitzero"` // of those that load, the ones without room on a node
 	Running int     `json:"running"`
 	Waiting int     `json:"waiting"`
 	KV      float64 `json:"kv"`
@@ -59,6 +63,10 @@ func newReport(o Options, w *world) *report {
 	for _, v := range w.variants {
 		r.variants = append(r.variants, v.ID)
 	}
+	for _, p := range o.Pools {
+		r.pools = append(r.pools, p.Accelerator)
+	}
+	slices.Sort(r.pools)
 	return r
 }
 
@@ -79,6 +87,7 @@ func (r *report) begin(address string) {
 
 Of each variant: wanted>asked for (ready), KV cache in use, waiting requests; h: held.
 `, address, object)
+	r.poolLegend()
 }
 
 // tick writes what stands after a decision. The table shows one in half a minute.
@@ -96,6 +105,7 @@ func (r *report) tick(second int, run *run) {
 		for _, id := range r.variants {
 			r.print("  %-26s", id.Name)
 		}
+		r.poolHeader()
 		r.print(" %6s %8s %8s %8s\n", "queue", "p95 TTFT", "p95 ITL", "cost")
 	}
 	r.rows++
@@ -110,6 +120,7 @@ func (r *report) tick(second int, run *run) {
 		}
 		r.print("  %-26s", fmt.Sprintf("%2s%s>%d (%d) KV %3.0f%% wait %d", wanted, held, v.Spec, v.Ready, 100*v.KV, v.Waiting))
 	}
+	r.poolCells(tick.Pools)
 	r.print(" %6d %7.2fs %6.0fms %8.2f\n", tick.Queued, tick.TTFT, 1000*tick.ITL, tick.Cost)
 }
 
@@ -144,9 +155,11 @@ func (r *report) measure(second int, run *run) Tick {
 		d, _ := run.product.board.Lookup(id)
 		tick.Variants = append(tick.Variants, VariantTick{
 			Name: id.Name, Wanted: d.Replicas, Known: d.Known, Held: d.Held, Spec: s.Wanted, Ready: s.Ready, Loading: s.Loading + s.Pending,
-			Running: s.Running, Waiting: s.Waiting, KV: round(s.KV), Code: string(d.Reason.Code), Reason: d.Reason.Text,
+			Pending: s.Pending, Running: s.Running, Waiting: s.Waiting, KV: round(s.KV), Code: string(d.Reason.Code), Reason: d.Reason.Text,
 		})
 	}
+	tick.Pools = r.world.poolTicks(run.fleet.Pools(), tick.Variants)
+	run.pools.decided(tick.Pools)
 	return tick
 }
 
@@ -171,6 +184,7 @@ func (r *report) summary(s Summary) error {
 		r.print(" %s %.2f", id.Name, s.GPUHours[id.Name])
 	}
 	r.print("\n")
+	r.poolSummary(s)
 	return r.err
 }
 

@@ -14,7 +14,8 @@ type Summary struct {
 	// Seconds is how long the run took in virtual time; every policy is paid for just as long.
 	Seconds int `json:"seconds"`
 	Result
-	Rivals Rivals `json:"rivals"`
+	Pools  []PoolSummary `json:"pools,omitzero"` // by kind of accelerator
+	Rivals Rivals        `json:"rivals"`
 }
 
 // Rivals are the results of other policies.
@@ -35,6 +36,8 @@ type Result struct {
 	// GPUHours, by variant, count from when a replica is scheduled until it is gone, loading and draining included.
 	GPUHours map[string]float64 `json:"gpu_hours"`
 	Cost     float64            `json:"cost"`
+	// PendingSeconds is how long replicas waited for room on a node, added up over them.
+	PendingSeconds float64 `json:"pending_replica_seconds,omitzero"`
 	// Reversals is how often a variant's replicas turned from growing to shrinking or back.
 	Reversals     int `json:"reversals"`
 	StartReplicas int `json:"start_replicas"`
@@ -49,7 +52,9 @@ func newResult(r simulation.Result, start int) Result {
 	}
 	for _, e := range r.Expenses {
 		result.GPUHours[e.Variant.Name] = round(e.GPUSeconds / 3600)
+		result.PendingSeconds += e.PendingSeconds
 	}
+	result.PendingSeconds = round(result.PendingSeconds)
 	return result
 }
 
@@ -62,6 +67,7 @@ func (r *run) summarize(requests []simulation.Request) (Summary, error) {
 	summary := Summary{
 		Type: "summary", Scale: r.options.Scale, Seed: r.options.Seed, Seconds: r.end,
 		Result: newResult(r.recorder.Result(r.fleet, r.world.promises()), start),
+		Pools:  r.pools.summary(r.world, r.fleet.Expenses()),
 	}
 	var err error
 	summary.Rivals, err = r.world.rivals(requests, r.end)

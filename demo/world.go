@@ -85,12 +85,13 @@ func newWorld(o Options) (*world, error) {
 		w.objects[len(w.variants)] = w.objects[i]
 		w.variants = append(w.variants, v)
 		w.fleet.Variants = append(w.fleet.Variants, simulation.VariantSpec{
-			ID: v.ID, Model: v.Model, Target: v.Target, ServedName: v.EngineModel(), Profile: h.profile, GPUs: v.GPUsPerReplica, Cost: v.Cost,
+			ID: v.ID, Model: v.Model, Target: v.Target, ServedName: v.EngineModel(), Profile: h.profile,
+			GPUs: v.GPUsPerReplica, Accelerator: v.Accelerator, Cost: v.Cost,
 			Startup: 60, StartupSpread: 0.1, Initial: h.initial,
 		})
 	}
 	w.objects = w.objects[:len(w.variants)]
-	return w, nil
+	return w, w.limit(o.Pools)
 }
 
 // promise writes the limits that are given into an object's trigger.

@@ -13,6 +13,8 @@
 // matters, and products that enter a sum are rounded first, so that no compiler fuses the two. Advancing in many small
 // steps or in one gives the same run.
 //
-// Limits: one engine per replica; no network between gateway and engine; no failures of replicas; prefixes are a share
-// of every prompt, not a cache. A value of this package is not for concurrent use.
+// Where the fleet has nodes, a replica holds accelerators of one of them from its start-up to the end of its drain.
+//
+// Limits: one engine per replica; a replica is one pod on one node; no network between gateway and engine; no failures of
+// replicas; prefixes are a share of every prompt, not a cache. A value of this package is not for concurrent use.
 package simulation

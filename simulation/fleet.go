@@ -16,13 +16,15 @@ type Fleet struct {
 	epoch    time.Time
 	now      float64
 	variants []*variant // by identity
+	nodes    []*node    // by kind, then name
 	gateways []*gateway // by model
 	byModel  map[fleet.ModelID]*gateway
 
 	offered  []Request // by arrival
 	arrived  int       // how many of these have
 	agenda   agenda
-	created  int // replicas so far
+	pending  []*pod // the oldest first
+	created  int    // replicas so far
 	outcomes []Outcome
 }
 
@@ -33,6 +35,9 @@ func NewFleet(spec FleetSpec) (*Fleet, error) {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
 	f := &Fleet{seed: spec.Seed, epoch: spec.Epoch.UTC(), byModel: map[fleet.ModelID]*gateway{}}
+	for _, n := range spec.Nodes {
+		f.nodes = append(f.nodes, &node{NodeSpec: n})
+	}
 	for _, v := range spec.Variants {
 		f.addVariant(v, spec.Routing)
 	}
@@ -53,12 +58,19 @@ func (f *Fleet) addVariant(spec VariantSpec, routing Routing) {
 	}
 	g.room = max(g.room, spec.KVTokens/blockSize)
 	v := &variant{VariantSpec: spec, gateway: g, wanted: spec.Initial}
+	for _, n := range f.nodes {
+		if n.Accelerator == spec.Accelerator {
+			v.nodes = append(v.nodes, n)
+		}
+	}
 	f.variants = append(f.variants, v)
 	for range spec.Initial {
 		p := newPod(f, v)
-		if spec.Slots == 0 || v.slotsTaken() < spec.Slots {
+		if f.bind(p) {
 			p.state, p.readyAt = ready, f.now
 			g.join(p)
+		} else {
+			f.pending = append(f.pending, p)
 		}
 	}
 }
@@ -107,13 +119,13 @@ func (f *Fleet) Scale(id fleet.VariantID, replicas int) error {
 	v.wanted = replicas
 	active := v.active()
 	for range replicas - len(active) {
-		newPod(f, v)
+		f.pending = append(f.pending, newPod(f, v))
 	}
 	if len(active) > replicas {
 		slices.SortFunc(active, removedBefore)
 		f.shrink(active[:len(active)-replicas])
 	}
-	f.schedule(v)
+	f.schedule()
 	return nil
 }
 

@@ -264,8 +264,8 @@ func TestAModelAtZeroQueuesAndWakes(t *testing.T) {
 	wantValue(t, f.Series()[0], 2, "vllm:time_to_first_token_seconds_bucket", "le=0.1") // the engine's own view
 }
 
-func TestReplicasWithoutASlotStayPending(t *testing.T) {
-	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Slots = 2 }))
+func TestReplicasWithoutAcceleratorsStayPending(t *testing.T) {
+	f := newFleet(t, limited(2, nil))
 	scale(t, f, "llama-l40s", 4)
 	f.Advance(100)
 	if s := f.States()[0]; s.Ready != 2 || s.Pending != 2 || s.Wanted != 4 {
@@ -274,7 +274,7 @@ func TestReplicasWithoutASlotStayPending(t *testing.T) {
 	if pod := f.Workloads()[0].Pods[3]; pod.Waiting != "Unschedulable" || pod.Ready {
 		t.Errorf("%+v", pod)
 	}
-	if got := f.Expenses()[0]; got.ReplicaSeconds != 200 || got.GPUSeconds != 200 || math.Abs(got.Cost-200./3600*2) > 1e-12 {
+	if got := f.Expenses()[0]; got.ReplicaSeconds != 200 || got.PendingSeconds != 200 || got.GPUSeconds != 200 || math.Abs(got.Cost-200./3600*2) > 1e-12 {
 		t.Errorf("pending replicas cost: %+v", got)
 	}
 	scale(t, f, "llama-l40s", 3)
@@ -283,28 +283,27 @@ func TestReplicasWithoutASlotStayPending(t *testing.T) {
 	}
 }
 
-func TestAPendingReplicaTakesTheSlotOfOneThatIsGone(t *testing.T) {
-	spec := oneVariant(func(v *VariantSpec) { v.Slots = 1 })
-	f := newFleet(t, spec)
+func TestAPendingReplicaTakesThePlaceOfOneThatIsGone(t *testing.T) {
+	f := newFleet(t, limited(1, nil))
 	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 10, Output: 100})
 	f.Advance(1)
 	scale(t, f, "llama-l40s", 0)
 	scale(t, f, "llama-l40s", 1)
 	f.Advance(1.5)
 	if s := f.States()[0]; s.Draining != 1 || s.Pending != 1 {
-		t.Fatalf("while the drain holds the slot: %+v", s)
+		t.Fatalf("while the drain holds the GPU: %+v", s)
 	}
 	f.Advance(4)
 	if s := f.States()[0]; s.Draining != 0 || s.Loading != 1 {
 		t.Errorf("after the drain: %+v", s)
 	}
 	if got := f.Expenses()[0].ReplicaSeconds; math.Abs(got-4) > 1e-9 {
-		t.Errorf("one slot was held for %v s of 4", got)
+		t.Errorf("one GPU was held for %v s of 4", got)
 	}
 }
 
-func TestALoadingReplicaHoldsItsSlot(t *testing.T) {
-	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Slots, v.GPUs = 2, 4 }))
+func TestALoadingReplicaHoldsItsAccelerators(t *testing.T) {
+	f := newFleet(t, limited(8, func(v *VariantSpec) { v.GPUs = 4 }))
 	scale(t, f, "llama-l40s", 2)
 	scale(t, f, "llama-l40s", 3)
 	f.Advance(30)
@@ -370,7 +369,7 @@ func TestRoundRobinGoesOnAfterAReplicaThatLeft(t *testing.T) {
 }
 
 func TestSurplusReplicasGoAsAReplicaSetRemovesThem(t *testing.T) {
-	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Slots, v.Startup = 4, 10 }))
+	f := newFleet(t, limited(4, func(v *VariantSpec) { v.Startup = 10 }))
 	f.Advance(1)
 	scale(t, f, "llama-l40s", 2) // llama-l40s-1 is ready at 11
 	f.Advance(20)

@@ -13,33 +13,6 @@ func (v *variant) active() []*pod {
 	return active
 }
 
-func (v *variant) slotsTaken() int {
-	taken := 0
-	for _, p := range v.pods {
-		if p.holdsSlot() {
-			taken++
-		}
-	}
-	return taken
-}
-
-// schedule gives free slots to pending replicas, the oldest first. Their start-up begins.
-func (f *Fleet) schedule(v *variant) {
-	taken := v.slotsTaken()
-	for _, p := range v.pods {
-		if p.state != pending {
-			continue
-		}
-		if v.Slots > 0 && taken >= v.Slots {
-			return
-		}
-		taken++
-		p.state, p.scheduled = loading, f.now
-		p.readyAt += f.now
-		f.agenda.set(p)
-	}
-}
-
 // shrink removes replicas, those that serve by way of a drain.
 func (f *Fleet) shrink(surplus []*pod) {
 	var drained []*pod
@@ -78,15 +51,19 @@ func (f *Fleet) cutOff(p *pod) {
 	f.remove(p)
 }
 
-// remove takes a replica out of the fleet; its slot is free at once.
+// remove takes a replica out of the fleet; its accelerators are free at once.
 func (f *Fleet) remove(p *pod) {
 	v := p.variant
-	if p.holdsSlot() {
+	if p.holdsGPUs() {
 		v.held += f.now - p.scheduled
+		p.release()
+	} else {
+		v.waited += f.now - p.created
+		f.pending = slices.DeleteFunc(f.pending, func(other *pod) bool { return other == p })
 	}
 	p.state = gone
 	f.agenda.set(p)
 	at := slices.Index(v.pods, p)
 	v.pods = slices.Delete(v.pods, at, at+1)
-	f.schedule(v)
+	f.schedule()
 }

@@ -71,6 +71,8 @@ type Recent struct {
 type Expense struct {
 	Variant        fleet.VariantID
 	ReplicaSeconds float64
+	// PendingSeconds is how long replicas waited for accelerators, added up over them.
+	PendingSeconds float64
 	GPUSeconds     float64
 	Cost           float64
 }
@@ -122,14 +124,16 @@ func (f *Fleet) Tallies() []Tally {
 func (f *Fleet) Expenses() []Expense {
 	expenses := make([]Expense, len(f.variants))
 	for i, v := range f.variants {
-		held := v.held
+		held, waited := v.held, v.waited
 		for _, p := range v.pods {
-			if p.holdsSlot() {
+			if p.holdsGPUs() {
 				held += f.now - p.scheduled
+			} else {
+				waited += f.now - p.created
 			}
 		}
 		expenses[i] = Expense{
-			Variant: v.ID, ReplicaSeconds: held, GPUSeconds: held * float64(v.GPUs), Cost: held / 3600 * v.Cost,
+			Variant: v.ID, ReplicaSeconds: held, PendingSeconds: waited, GPUSeconds: held * float64(v.GPUs), Cost: held / 3600 * v.Cost,
 		}
 	}
 	return expenses

@@ -15,7 +15,7 @@ import (
 type podState uint8
 
 const (
-	pending  podState = iota // no slot yet
+	pending  podState = iota // no accelerators yet
 	loading                  // scheduled, not ready
 	ready                    // takes requests
 	draining                 // finishes what it has
@@ -29,7 +29,9 @@ type variant struct {
 	wanted  int
 	made    int     // replicas so far
 	pods    []*pod  // that are not gone, the oldest first
+	nodes   []*node // of its accelerator, by name; none: any number of replicas finds room
 	held    float64 // seconds that replicas which are gone were scheduled
+	waited  float64 // seconds that replicas were pending which are not any more
 }
 
 // pod is one replica.
@@ -38,6 +40,7 @@ type pod struct {
 	name      string
 	ordinal   int // in order of creation, over the fleet
 	state     podState
+	node      *node // nil: none yet, or its accelerators are on no node of the fleet
 	created   float64
 	scheduled float64
 	readyAt   float64 // while loading, when it will be
@@ -82,8 +85,8 @@ func newPod(f *Fleet, v *variant) *pod {
 	return p
 }
 
-// holdsSlot reports whether the replica occupies GPUs.
-func (p *pod) holdsSlot() bool { return p.state == loading || p.state == ready || p.state == draining }
+// holdsGPUs reports whether the replica occupies GPUs.
+func (p *pod) holdsGPUs() bool { return p.state == loading || p.state == ready || p.state == draining }
 
 // next returns when something happens to the replica by itself.
 func (p *pod) next() float64 {

@@ -141,7 +141,7 @@ func TestHistogramsAreCumulative(t *testing.T) {
 }
 
 func TestOnlyReadyAndDrainingReplicasAnswerAScrape(t *testing.T) {
-	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Slots = 2 }))
+	f := newFleet(t, limited(2, nil))
 	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 10, Output: 1000})
 	f.Advance(1)
 	scale(t, f, "llama-l40s", 3)

@@ -19,6 +19,9 @@ type FleetSpec struct {
 	// Epoch is the time of day at which virtual time is 0.
 	Epoch    time.Time
 	Variants []VariantSpec
+	// Nodes are where accelerators stand. A replica takes its own from one node; while none has so many free, it is pending. Of a
+	// kind without nodes there are any number.
+	Nodes []NodeSpec
 	// Models has a row for each model whose gateway differs from the default.
 	Models []ModelSpec
 	// Routing is how gateways choose a replica. Zero means LeastRequests.
@@ -60,8 +63,9 @@ type VariantSpec struct {
 	KVTokens         int     // room of the KV cache. Zero means the profile's
 	PrefixHits       float64 // share of each prompt that is found in the prefix cache, in [0, 1). Zero means none
 
-	GPUs int     // of one replica. Zero means 1
-	Cost float64 // the price of one replica for an hour
+	GPUs        int               // of one replica. Zero means 1
+	Accelerator fleet.Accelerator // the kind of them; empty means one that is on no node
+	Cost        float64           // the price of one replica for an hour
 
 	// Startup is the mean time from scheduled to ready, in seconds. Zero means 60.
 	Startup float64
@@ -69,9 +73,7 @@ type VariantSpec struct {
 	StartupSpread float64
 	// Grace is for how long a replica that is being removed may finish requests, in seconds. Zero means 120.
 	Grace   float64
-	Initial int // replicas at the beginning; those that find a slot are ready
-	// Slots is how many replicas find GPUs; the others stay pending. Zero means any number.
-	Slots int
+	Initial int // replicas at the beginning; those that find room are ready
 }
 
 // withDefaults returns the spec with the stated defaults for what is zero.
@@ -97,6 +99,11 @@ func (s FleetSpec) resolved() (FleetSpec, error) {
 		}
 	}
 	s.Variants = variants
+	nodes, err := sortedNodes(s.Nodes)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	s.Nodes = nodes
 	s.Models = slices.Clone(s.Models)
 	slices.SortFunc(s.Variants, func(a, b VariantSpec) int { return a.ID.Compare(b.ID) })
 	slices.SortFunc(s.Models, func(a, b ModelSpec) int { return a.ID.Compare(b.ID) })
@@ -133,7 +140,6 @@ func (v VariantSpec) validate() error {
 	require(v.StartupSpread >= 0 && isFinite(v.StartupSpread), "StartupSpread %v is not a number >= 0", v.StartupSpread)
 	require(v.Grace > 0 && isFinite(v.Grace), "Grace %v is not a number > 0", v.Grace)
 	require(v.Initial >= 0, "Initial %d is negative", v.Initial)
-	require(v.Slots >= 0, "Slots %d is negative; 0 means any number", v.Slots)
 	return errors.Join(faults...)
 }
 

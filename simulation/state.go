@@ -80,6 +80,9 @@ func (f *Fleet) podOf(p *pod) fleet.Pod {
 	if pod.Ready {
 		pod.ReadyAt = f.Time(p.readyAt).Truncate(time.Second)
 	}
+	if p.node != nil {
+		pod.Nodes = []string{p.node.Name}
+	}
 	if p.state == pending {
 		pod.Waiting = "Unschedulable"
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,7 +19,7 @@ const defaultAddress = "127.0.0.1:9090"
 type demoFlags struct {
 	options       demo.Options
 	trace, output string
-	faults        []string
+	faults, pools []string
 	verbose       bool
 }
 
@@ -37,9 +38,16 @@ that goes to zero and wakes. The same seed gives the same summary, byte for byte
 Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
   prometheus@20m+5m   Prometheus is down: it scrapes nothing and answers nothing
   scrape@20m+5m       Prometheus answers, but its scrapes fail
-  wva@20m+1m          the scaler is killed, and starts anew without memory`,
+  wva@20m+1m          the scaler is killed, and starts anew without memory
+
+Pools put accelerators on nodes, as KIND=NODESxGPUS; of a kind without a pool there are any number. A replica then holds
+accelerators of one node until it is gone, and waits while none has room, under the rivals as under WVA. With only two of the
+cheap L40S, which both models share, the plan spills to the H100 and comes back:
+  L40S=2x1            two nodes with one L40S each
+  H100=1x8            one node with eight H100`,
 		Example: `  wvactl demo
   wvactl demo --speed 0 --fault prometheus@20m+5m
+  wvactl demo --speed 0 --pools L40S=2x1,H100=1x8
   wvactl demo --trace requests.csv --scale 4 --speed 0 --output json
   wvactl demo --trace requests.csv --scale 4 --speed 0 --ttft 1s --itl 30ms --percentile 0.95`,
 		Args: cobra.NoArgs,
@@ -55,6 +63,7 @@ Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
 	flags.Uint64Var(&f.options.Seed, "seed", 1, "randomness of load, start-up times and engines, above 0")
 	flags.Float64Var(&f.options.Speed, "speed", 30, "virtual seconds per second; 0 is as fast as it goes")
 	flags.StringArrayVar(&f.faults, "fault", nil, "break something on purpose, such as prometheus@20m+5m (repeatable)")
+	flags.StringSliceVar(&f.pools, "pools", nil, "put accelerators on nodes, such as L40S=2x1,H100=1x8 (repeatable)")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, or json: a line per decision, then a summary")
 	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "where the gRPC server listens")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "write the product's log to standard error")
@@ -62,12 +71,8 @@ Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
 }
 
 func (f *demoFlags) run(command *cobra.Command) error {
-	for _, text := range f.faults {
-		fault, err := demo.ParseFault(text)
-		if err != nil {
-			return err
-		}
-		f.options.Faults = append(f.options.Faults, fault)
+	if err := f.parse(); err != nil {
+		return err
 	}
 	switch f.output {
 	case "table":
@@ -93,6 +98,22 @@ func (f *demoFlags) run(command *cobra.Command) error {
 	f.options.Output = command.OutOrStdout()
 	_, err := demo.Run(command.Context(), f.options)
 	return err
+}
+
+// parse reads what is written in a form of its own, and reports every fault of it.
+func (f *demoFlags) parse() error {
+	var faults []error
+	for _, text := range f.faults {
+		fault, err := demo.ParseFault(text)
+		faults = append(faults, err)
+		f.options.Faults = append(f.options.Faults, fault)
+	}
+	for _, text := range f.pools {
+		pool, err := demo.ParsePool(text)
+		faults = append(faults, err)
+		f.options.Pools = append(f.options.Pools, pool)
+	}
+	return errors.Join(faults...)
 }
 
 // freeAddress returns the default address, or a free one where another process has it.
