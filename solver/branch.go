@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"cmp"
 	"container/heap"
 	"math"
 	"slices"
@@ -15,44 +14,6 @@ type branching struct {
 	best int64     // the cost of the best plan
 	plan [][]int64 // of each model of the root
 	made int
-}
-
-// treeNode is a component in which some ranges are smaller.
-type treeNode struct {
-	k     *component
-	fixed int64 // the cost of replicas that the ranges ask for, which the node's covers do not count
-	bound int64
-	at    int // in order of creation
-}
-
-// openNodes is a heap, the lowest bound on top.
-type openNodes []*treeNode
-
-// Len implements [heap.Interface].
-func (o openNodes) Len() int { return len(o) }
-
-// Less implements [heap.Interface].
-func (o openNodes) Less(i, j int) bool {
-	if o[i].bound != o[j].bound {
-		return o[i].bound < o[j].bound
-	}
-	return o[i].at > o[j].at
-}
-
-// Swap implements [heap.Interface].
-func (o openNodes) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
-
-// Push implements [heap.Interface].
-func (o *openNodes) Push(x any) {
-	n, _ := x.(*treeNode)
-	*o = append(*o, n)
-}
-
-// Pop implements [heap.Interface].
-func (o *openNodes) Pop() any {
-	last := (*o)[len(*o)-1]
-	*o = (*o)[:len(*o)-1]
-	return last
 }
 
 // branchAndBound searches for a better plan than the draft's, which becomes the draft's, and returns a lower bound.
@@ -175,89 +136,6 @@ func (b *branching) look(n *treeNode) {
 	}
 }
 
-// child returns a component of its own with the same models, to restrict.
-func (k *component) child() *component {
-	c := *k
-	c.models = slices.Clone(k.models)
-	c.slack, c.prices = slices.Clone(k.slack), slices.Clone(k.prices)
-	for i := range c.models {
-		m := &c.models[i]
-		m.columns = m.cheapestColumns(mostInTree)
-		if m.base == nil {
-			m.base = make([]int64, len(m.items))
-		}
-	}
-	return &c
-}
-
-// mostInTree is how many columns of a model a node of a tree begins with.
-const mostInTree = 12
-
-// cheapestColumns returns the columns that cost the least at the prices, the best of all first.
-func (m *competitor) cheapestColumns(most int) []column {
-	columns := slices.Clone(m.columns)
-	slices.SortStableFunc(columns, func(a, b column) int { return cmp.Compare(m.priced(&a), m.priced(&b)) })
-	m.best = 0
-	return columns[:min(most, len(columns))]
-}
-
-// restrict has an item be at most at, or more than that; false where it cannot.
-func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
-	k := n.k
-	m := &k.models[model]
-	m.items = slices.Clone(m.items)
-	v := &m.items[item]
-	if !more {
-		v.high = v.atMost(at)
-		v.kept = min(v.kept, v.high)
-		m.keepColumns(func(counts []int32) bool { return int64(counts[item]) <= at })
-		return true
-	}
-	least := v.atLeast(at + 1)
-	if least <= at {
-		return false
-	}
-	m.base = slices.Clone(m.base)
-	m.base[item] += least
-	n.fixed += v.ownCost(least)
-	if v.class != none {
-		for _, u := range k.classes[v.class].uses {
-			if k.slack[u.limit] -= u.amount * least; k.slack[u.limit] < 0 {
-				return false
-			}
-		}
-	}
-	m.need = remaining(m.need, v.capacity, least)
-	v.low, v.high, v.kept = 1, v.high-least, max(0, v.kept-least)
-	m.keepColumns(func(counts []int32) bool {
-		if int64(counts[item]) < least {
-			return false
-		}
-		counts[item] -= int32(least)
-		return true
-	})
-	return true
-}
-
-// keepColumns leaves a model the columns that fit its new ranges; there is always one.
-func (m *competitor) keepColumns(fits func(counts []int32) bool) {
-	columns := m.columns
-	m.columns = nil
-	for i := range columns {
-		counts := slices.Clone(columns[i].counts)
-		if !fits(counts) {
-			continue
-		}
-		x := column{counts: counts}
-		x.cost = m.costOf(x.values(nil))
-		m.columns = append(m.columns, x)
-	}
-	if len(m.columns) == 0 {
-		m.remember(make([]int64, len(m.items)))
-	}
-	m.best = m.cheapest()
-}
-
 // refine raises the bound of a node from the prices of the one above it, as far as that may rule it out.
 func (k *component) refine(limit int64) (bound int64) {
 	k.setCeiling()
@@ -295,76 +173,4 @@ func (k *component) refine(limit int64) (bound int64) {
 		k.prices[i] = int64(math.Round(center[i]))
 	}
 	return max(bound, k.evaluate())
-}
-
-// mostCuts is how many cuts of a node are tried.
-const mostCuts = 4
-
-// cuts returns the cuts of a node that promise the most: of items whose number the prices leave open, weighted by price; where
-// there is none, of one on which two columns of a model differ.
-func (k *component) cuts() []cut {
-	s := newSmooth(k)
-	s.temperature = max(1, k.typicalCost()/8192)
-	s.at(toFloats(k.prices))
-	var cuts []cut
-	for i := range k.models {
-		m := &k.models[i]
-		for j, x := range s.meanOf(m) {
-			below := math.Floor(x)
-			if open := min(x-below, below+1-x); open > 1e-3 && m.items[j].high > 0 {
-				cuts = append(cuts, cut{i, j, int64(below), float64(open * float64(m.items[j].price))})
-			}
-		}
-	}
-	slices.SortStableFunc(cuts, func(a, b cut) int { return cmp.Compare(b.weight, a.weight) })
-	if len(cuts) == 0 {
-		if at, found := k.disputed(); found {
-			cuts = append(cuts, at)
-		}
-	}
-	return cuts[:min(mostCuts, len(cuts))]
-}
-
-// meanOf returns what the soft minimum expects of each item of a model.
-func (s *smooth) meanOf(m *competitor) []float64 {
-	s.model(m)
-	mean := make([]float64, len(m.items))
-	for i := range m.columns {
-		for j, n := range m.columns[i].counts {
-			mean[j] += float64(s.weights[i] * float64(n))
-		}
-	}
-	return mean
-}
-
-// disputed returns an item on which a model's two cheapest columns differ, of the model where they cost about the same; or else
-// one that may have several numbers at all.
-func (k *component) disputed() (at cut, found bool) {
-	least := int64(math.MaxInt64)
-	for i := range k.models {
-		m := &k.models[i]
-		best := &m.columns[m.best]
-		for j := range m.columns {
-			x := &m.columns[j]
-			if j == m.best || m.priced(x)-m.value >= least {
-				continue
-			}
-			for n := range x.counts {
-				if a, b := int64(x.counts[n]), int64(best.counts[n]); a != b {
-					at, found, least = cut{model: i, item: n, at: min(a, b)}, true, m.priced(x)-m.value
-					break
-				}
-			}
-		}
-	}
-	for i := 0; i < len(k.models) && !found; i++ {
-		m := &k.models[i]
-		for j := range m.items {
-			if v := &m.items[j]; v.high > 0 {
-				n := min(int64(m.columns[m.best].counts[j]), v.atMost(v.high-1))
-				return cut{model: i, item: j, at: n}, true
-			}
-		}
-	}
-	return at, found
 }

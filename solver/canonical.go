@@ -9,12 +9,6 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-const (
-	maxReplicas = 1 << 20
-	maxPrice    = 1e15
-	maxDuration = 30 * 24 * time.Hour
-)
-
 // canonicalProblem is a problem whose rows are usable, unique and in an order of their own, with the plan as it emerges.
 type canonicalProblem struct {
 	options []Option // as they were given
@@ -54,11 +48,10 @@ const none = -1
 // model is one demand with the options that can serve it.
 type model struct {
 	*Demand
-	rows     []row   // of the problem
-	first    int     // of the rows, among all
-	priority int     // its rank among the demands that compete
-	gap      float64 // by how much the plan's cost may exceed the least, in money
-	proven   bool
+	rows   []row   // of the problem
+	first  int     // of the rows, among all
+	gap    float64 // by how much the plan's cost may exceed the least, in money
+	proven bool
 }
 
 func canonical(p *Problem) canonicalProblem {
@@ -170,129 +163,4 @@ func (m *model) unserved() float64 {
 		return 0
 	}
 	return float64(left) / float64(whole)
-}
-
-// usableDemands returns the demands that count, sorted.
-func usableDemands(rows []Demand) []Demand {
-	sorted := true
-	for i := 1; i < len(rows) && sorted; i++ {
-		sorted = compareServed(&rows[i-1], &rows[i]) < 0
-	}
-	demands := slices.Clone(rows)
-	for i := range demands {
-		demands[i].Penalty = usablePenalty(demands[i].Penalty)
-	}
-	if sorted {
-		return demands
-	}
-	slices.SortFunc(demands, func(a, b Demand) int {
-		// Unknown first, then the largest; no penalty is the highest one.
-		return cmp.Or(
-			compareServed(&a, &b),
-			-cmp.Compare(unknown(a.Amount), unknown(b.Amount)),
-			-cmp.Compare(a.Amount, b.Amount),
-			slices.CompareFunc(a.Penalty, b.Penalty, func(x, y Piece) int {
-				return cmp.Or(cmp.Compare(x.Share, y.Share), cmp.Compare(x.Price, y.Price))
-			}),
-			-cmp.Compare(a.Priority, b.Priority),
-		)
-	})
-	return slices.CompactFunc(demands, func(a, b Demand) bool { return compareServed(&a, &b) == 0 })
-}
-
-func compareServed(a, b *Demand) int {
-	return cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role))
-}
-
-// usablePenalty returns the pieces that count, the cheapest first, for the whole demand; nil where one of them cannot be weighed.
-func usablePenalty(pieces []Piece) []Piece {
-	if len(pieces) == 0 {
-		return nil
-	}
-	var clean []Piece
-	total := 0.0
-	for _, p := range pieces {
-		if !usable(p.Price, maxPrice) || !usable(p.Share, math.MaxFloat64) {
-			return nil
-		}
-		if p.Share > 0 {
-			clean = append(clean, p)
-		}
-	}
-	slices.SortFunc(clean, func(a, b Piece) int { return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Share, b.Share)) })
-	for i := range clean {
-		clean[i].Share = min(clean[i].Share, 1-total)
-		total += clean[i].Share
-		if total >= 1 {
-			return clean[:i+1]
-		}
-	}
-	if len(clean) > 0 {
-		clean[len(clean)-1].Share += 1 - total
-	}
-	return clean
-}
-
-func compareContent(a, b *Option) int {
-	return cmp.Or(
-		a.Model.Compare(b.Model),
-		cmp.Compare(a.Role, b.Role),
-		cmp.Compare(a.Capacity, b.Capacity),
-		cmp.Compare(a.Price, b.Price),
-		cmp.Compare(a.Startup, b.Startup),
-		cmp.Compare(a.Now, b.Now),
-		cmp.Compare(a.Range.Min, b.Range.Min),
-		cmp.Compare(a.Range.Max, b.Range.Max),
-		cmp.Compare(a.Range.Floor(), b.Range.Floor()),
-		cmp.Compare(a.Accelerator, b.Accelerator),
-		cmp.Compare(a.GPUs, b.GPUs),
-		cmp.Compare(a.Nodes, b.Nodes),
-	)
-}
-
-func usableRow(o *Option, place int32) row {
-	r := row{
-		option: place, class: none, weighed: true, startup: int64(wholeSeconds(o.Startup) / time.Second), capacity: o.Capacity, price: o.Price,
-		domain: usableRange(o.Range), now: countOf(o.Now),
-	}
-	if !usable(o.Capacity, math.MaxFloat64) {
-		r.capacity, r.weighed = 0, false
-	}
-	if !usable(o.Price, maxPrice) {
-		r.price, r.weighed = 0, false
-	}
-	if !r.weighed {
-		r.fix()
-	}
-	return r
-}
-
-func usableRange(r fleet.Range) fleet.Range {
-	least, idle := countOf(r.Min), countOf(r.Idle)
-	clean := fleet.Range{Min: least, Max: max(least, countOf(r.Max))}
-	if r.AllowsIdle && idle < least {
-		clean.Idle, clean.AllowsIdle = idle, true
-	}
-	return clean
-}
-
-// fix has the row stay where it stands.
-func (r *row) fix() {
-	n := r.domain.Clamp(r.now)
-	r.domain = fleet.Range{Min: n, Max: n}
-}
-
-func unknown(amount float64) int {
-	if usable(amount, math.MaxFloat64) {
-		return 0
-	}
-	return 1
-}
-
-func usable(x, limit float64) bool { return x >= 0 && x <= limit }
-
-func countOf(n int) int { return max(0, min(n, maxReplicas)) }
-
-func wholeSeconds(d time.Duration) time.Duration {
-	return max(0, min(d, maxDuration)).Round(time.Second)
 }

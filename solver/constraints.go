@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/wva-project/wva/fleet"
@@ -40,9 +39,11 @@ type nodePool struct {
 	limit       int64 // of an elastic one; none where there is none
 	nodes       []Node
 	rows        []int32
-	placer      *placer
-	counts      []int64 // of each of its rows, to ask the placer
-	exact       bool    // the limits say all: nothing is held, and sizes divide each other
+	exact       bool        // the limits say all: nothing is held, and sizes divide each other
+	held        [][][]int32 // of each of its rows, where the replicas stand; nil where nothing is held
+	raised      []int       // what each node has, or what is held there if that is more; nil where nothing is held
+	placer      *placer     // nil where the limits say all
+	counts      []int64     // of each of its rows, to ask the placer
 }
 
 // constrain gives rows their classes, and makes the limits.
@@ -55,7 +56,11 @@ func (c *canonicalProblem) constrain(p *Problem) {
 	c.classify(quotas)
 	c.stand(p.Holdings)
 	for at := range c.pools {
+		p := &c.pools[at]
 		c.limitPool(int32(at))
+		if p.fixed && len(p.rows) > 0 && !p.exact {
+			c.seat(p)
+		}
 	}
 	for _, q := range quotas {
 		c.addLimit(LimitQuota, int64(q.GPUs), func(k *class) int64 {
@@ -146,17 +151,25 @@ func (c *canonicalProblem) limitPool(at int32) {
 		}
 	}
 	for _, size := range sizes {
-		blocks := int64(0)
-		for _, node := range p.nodes {
-			blocks += int64(node.Free / size)
-		}
-		c.addLimit(LimitNodes, blocks, func(k *class) int64 {
+		c.addLimit(LimitNodes, p.blocks(size), func(k *class) int64 {
 			if k.pool != at {
 				return 0
 			}
 			return int64(k.shares) * int64(k.gpus/size)
 		})
 	}
+}
+
+// blocks is how many blocks of a size the nodes hold.
+func (p *nodePool) blocks(size int) (blocks int64) {
+	for i := range p.nodes {
+		free := p.nodes[i].Free
+		if p.raised != nil {
+			free = p.raised[i]
+		}
+		blocks += int64(free / size)
+	}
+	return blocks
 }
 
 // divide reports whether each size divides the next one.
@@ -180,62 +193,6 @@ func (c *canonicalProblem) addLimit(kind Limit, capacity int64, amount func(k *c
 	}
 }
 
-// stand notes where replicas stand. A node on which more is held than it has counts as one that has that much: the placer knows
-// better.
-func (c *canonicalProblem) stand(holdings []Holding) {
-	byVariant := make(map[fleet.VariantID][][]string)
-	for _, h := range holdings {
-		byVariant[h.Variant] = append(byVariant[h.Variant], h.Nodes)
-	}
-	for at := range c.pools {
-		p := &c.pools[at]
-		if !p.fixed || len(p.rows) == 0 {
-			continue
-		}
-		index := make(map[string]int32, len(p.nodes))
-		free := make([]int32, len(p.nodes))
-		for i, node := range p.nodes {
-			index[node.Name], free[i] = int32(i), int32(node.Free)
-		}
-		p.exact, p.counts = true, make([]int64, len(p.rows))
-		taken := make([]int, len(p.nodes))
-		options := make([]placedOption, len(p.rows))
-		for i, at := range p.rows {
-			r := &c.rows[at]
-			options[i].shape = c.classes[r.class].shape
-			for _, names := range byVariant[c.options[r.option].Variant] {
-				nodes, known := places(names, index)
-				if !known || len(nodes) != options[i].shares {
-					continue
-				}
-				options[i].held = append(options[i].held, nodes)
-				for _, node := range nodes {
-					taken[node] += options[i].gpus
-				}
-			}
-			slices.SortFunc(options[i].held, slices.Compare[[]int32])
-			r.held = len(options[i].held)
-			p.exact = p.exact && r.held == 0
-		}
-		for i := range p.nodes {
-			p.nodes[i].Free = max(p.nodes[i].Free, taken[i])
-		}
-		p.placer = newPlacer(free, options)
-	}
-}
-
-func places(names []string, index map[string]int32) (nodes []int32, known bool) {
-	for _, name := range names {
-		at, found := index[name]
-		if !found {
-			return nil, false
-		}
-		nodes = append(nodes, at)
-	}
-	slices.Sort(nodes)
-	return nodes, true
-}
-
 func shapeOf(o *Option) shape {
 	gpus := max(0, min(o.GPUs, maxGPUs))
 	return shape{gpus: gpus, shares: max(1, min(o.Nodes, maxGPUs))}
@@ -243,42 +200,3 @@ func shapeOf(o *Option) shape {
 
 // all is how many accelerators a replica takes.
 func (s shape) all() int64 { return int64(s.gpus) * int64(s.shares) }
-
-// usablePools returns the pools that limit something, each kind once: nodes of all its rows, each name once with the least that
-// it has.
-func usablePools(rows []Pool) []nodePool {
-	sorted := slices.Clone(rows)
-	slices.SortStableFunc(sorted, func(a, b Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
-	var pools []nodePool
-	for _, row := range sorted {
-		if len(pools) == 0 || pools[len(pools)-1].accelerator != row.Accelerator {
-			pools = append(pools, nodePool{accelerator: row.Accelerator, limit: none})
-		}
-		p := &pools[len(pools)-1]
-		p.fixed = p.fixed || !row.Elastic
-		if row.Elastic && row.Limit > 0 && (p.limit == none || int64(row.Limit) < p.limit) {
-			p.limit = int64(row.Limit)
-		}
-		p.nodes = append(p.nodes, row.Nodes...)
-	}
-	for i := range pools {
-		nodes := pools[i].nodes
-		for j := range nodes {
-			nodes[j].Free = max(0, min(nodes[j].Free, maxGPUs))
-		}
-		slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Free, b.Free)) })
-		pools[i].nodes = slices.CompactFunc(nodes, func(a, b Node) bool { return a.Name == b.Name })
-	}
-	return pools
-}
-
-func usableQuotas(rows []Quota) []Quota {
-	quotas := slices.Clone(rows)
-	for i := range quotas {
-		quotas[i].GPUs = max(0, quotas[i].GPUs)
-	}
-	slices.SortFunc(quotas, func(a, b Quota) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Accelerator, b.Accelerator), cmp.Compare(a.GPUs, b.GPUs))
-	})
-	return slices.CompactFunc(quotas, func(a, b Quota) bool { return a.Namespace == b.Namespace && a.Accelerator == b.Accelerator })
-}

@@ -165,9 +165,9 @@ func (c *cover) setPrices(m *model, unit money) {
 	}
 }
 
-// setPenalty makes shortages of a penalty for the whole demand.
-func (c *cover) setPenalty(pieces []Piece, unit money) {
-	c.penalty = make([]shortage, 0, len(pieces))
+// setPenalty makes shortages of a penalty for the whole demand, in the memory that is given.
+func (c *cover) setPenalty(pieces []Piece, unit money, memory []shortage) {
+	c.penalty = memory
 	left := whole
 	for i, p := range pieces {
 		width := min(left, int64(math.Round(p.Share*float64(whole))))

@@ -40,7 +40,7 @@ func (c *canonicalProblem) solveModel(m *model, s *search, budget int) int {
 	if m.Amount == 0 {
 		return 0
 	}
-	k, unit := c.coverAlone(m, s.items[:0])
+	k, unit := c.coverAlone(m, &s.cover)
 	if k.need == 0 || len(k.items) == 0 {
 		return 0
 	}
@@ -56,9 +56,9 @@ func (c *canonicalProblem) solveModel(m *model, s *search, budget int) int {
 	return steps
 }
 
-// coverAlone returns the cover of a model with a unit of money of its own, and how many units there are in one of the currency.
-func (c *canonicalProblem) coverAlone(m *model, items []item) (k cover, unit float64) {
-	k = m.cover(items)
+// coverAlone returns the cover of a model with a unit of money of its own, and how many units there are in one of the currency. It takes the memory of another one.
+func (c *canonicalProblem) coverAlone(m *model, memory *cover) (k cover, unit float64) {
+	k = m.cover(memory.items[:0])
 	if k.need == 0 || len(k.items) == 0 {
 		return k, 1
 	}
@@ -74,7 +74,7 @@ func (c *canonicalProblem) coverAlone(m *model, items []item) (k cover, unit flo
 	k.setPrices(m, in)
 	if priced {
 		k.need += tolerance // what is left has its price
-		k.setPenalty(m.Penalty, in)
+		k.setPenalty(m.Penalty, in, memory.penalty[:0])
 		return k, in.unit
 	}
 	k.countInGrains()

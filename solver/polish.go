@@ -45,6 +45,11 @@ func newPolish(k *component) *polish {
 		k: k, over: make([]int64, len(k.slack)), weight: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack)),
 		moved: make([]bool, len(k.models)), helping: make([][]int32, 2*len(k.slack)),
 	}
+	ways := 0
+	for i := range k.models {
+		ways += len(k.models[i].columns)
+	}
+	p.ways, p.uses = make([]way, 0, ways), make([]use, 0, 4*ways)
 	for i, price := range k.typicalPrices() {
 		p.over[i] = -k.slack[i]
 		p.weight[i] = overWeight * max(k.prices[i], int64(price)/4, 1)

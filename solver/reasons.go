@@ -56,8 +56,8 @@ func (c *canonicalProblem) reasons() []Reason {
 			c.markScarce(own, reasons)
 			continue
 		}
-		if cover, _ := c.coverAlone(m, nil); cover.need > 0 {
-			c.runnersUp(m, cover, &s, reasons)
+		if alone, _ := c.coverAlone(m, &cover{}); alone.need > 0 {
+			c.runnersUp(m, alone, &s, reasons)
 		}
 	}
 	if c.byVariant == nil {
@@ -100,14 +100,14 @@ func (c *canonicalProblem) runnersUp(m *model, cover cover, s *search, reasons [
 			less := v
 			less.high = v.atMost(chosen - 1)
 			less.kept = min(v.kept, less.high)
-			best, cost = tryOther(cover, items, i, less, s)
+			best, cost = tryOther(cover, i, less, s)
 		}
 		if more := v.atLeast(chosen + 1); more > chosen {
 			rest := v
 			rest.low, rest.high, rest.kept = 1, v.high-more, max(0, v.kept-more)
 			beside := cover
 			beside.need = remaining(cover.need, v.capacity, more)
-			if values, found := tryOther(beside, items, i, rest, s); values != nil && found < unreachable-v.cost(more) && found+v.cost(more) < cost {
+			if values, found := tryOther(beside, i, rest, s); values != nil && found < unreachable-v.cost(more) && found+v.cost(more) < cost {
 				values[i] += more
 				best = values
 			}
@@ -119,11 +119,11 @@ func (c *canonicalProblem) runnersUp(m *model, cover cover, s *search, reasons [
 }
 
 // tryOther solves a cover in which one item is another, and returns the values and their cost.
-func tryOther(k cover, items []item, at int, other item, s *search) (values []int64, cost int64) {
-	k.items = slices.Clone(items)
+func tryOther(k cover, at int, other item, s *search) (values []int64, cost int64) {
+	k.items = slices.Clone(k.items)
 	k.items[at] = other
 	if k.need == 0 {
-		return make([]int64, len(items)), 0
+		return make([]int64, len(k.items)), 0
 	}
 	s.minimise(k, mostPerModel)
 	if s.bestCost == unreachable { // it cannot be served that way: no price says how bad that is

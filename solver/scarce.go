@@ -46,7 +46,7 @@ func (k *component) solve() {
 func (k *component) round(d *draft, bound int64) {
 	k.enumerate(int64(k.typicalCost() / 2))
 	p := newPolish(k)
-	k.steps -= p.run(k.steps/4, int64(max(0, k.c.tolerance)/4*math.Abs(float64(bound))))
+	k.steps -= p.run(k.steps/4, int64(max(0, k.c.tolerance)/3*math.Abs(float64(bound))))
 	p.apply(d)
 	d.shed()
 	d.makePlaceable()
@@ -57,7 +57,7 @@ func (k *component) round(d *draft, bound int64) {
 func (k *component) write(d *draft, bound int64) {
 	for i := range k.models {
 		m := &k.models[i]
-		m.model.gap, m.model.proven = 0, bound >= d.cost
+		m.gap, m.proven = 0, bound >= d.cost
 		for j := range m.rows {
 			m.rows[j].replicas = m.rows[j].domain.Floor()
 		}
@@ -66,6 +66,6 @@ func (k *component) write(d *draft, bound int64) {
 		}
 	}
 	if len(k.models) > 0 && bound < d.cost {
-		k.models[0].model.gap = float64(d.cost-bound) / k.unit.unit / 3600
+		k.models[0].gap = float64(d.cost-bound) / k.unit.unit / 3600
 	}
 }

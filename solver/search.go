@@ -17,6 +17,7 @@ type search struct {
 	bound                int64 // no plan costs less
 	forChange            bool
 	found, aborted       bool
+	tied                 bool // plans that may cost as little were not looked at
 	proven               bool // bestCost is the least
 	steps, budget        int
 }
@@ -27,7 +28,7 @@ func (s *search) minimise(c cover, budget int) int {
 	s.cover = c
 	s.values = append(s.values[:0], make([]int64, len(s.items))...)
 	s.best = append(s.best[:0], s.values...)
-	s.forChange, s.found, s.aborted, s.proven = false, false, false, false
+	s.forChange, s.found, s.aborted, s.tied, s.proven = false, false, false, false, false
 	s.steps, s.budget, s.bound = 0, budget, 0
 	s.bestCost, s.bestChange = unreachable, unreachable
 	s.rounding = min(1, int64(len(s.penalty)))
@@ -47,7 +48,7 @@ func (s *search) minimise(c cover, budget int) int {
 // settle searches for the least change among plans of the least cost, once that is proven. An eighth of the budget may go into
 // it.
 func (s *search) settle(budget int) int {
-	if !s.proven || s.bestChange == 0 || s.bestCost == unreachable {
+	if !s.proven || !s.tied || s.bestChange == 0 || s.bestCost == unreachable {
 		return s.steps
 	}
 	s.prepareChange()
@@ -95,6 +96,7 @@ func (s *search) branch(d int, at node) {
 			next = up
 		}
 		if s.tooDear(next.bound) {
+			s.tied = s.tied || next.bound <= s.bestCost && next.bound != unreachable
 			return
 		}
 		if s.found && s.steps >= s.budget {
@@ -215,6 +217,7 @@ func (s *search) offer(cost, change int64) {
 		return
 	}
 	s.found = true
+	s.tied = s.tied && cost == s.bestCost
 	s.bestCost, s.bestChange = cost, change
 	copy(s.best, s.values)
 }

@@ -10,11 +10,12 @@ import (
 func (d *draft) serveFirst() {
 	short := d.mustServe()
 	for _, m := range short {
-		for d.grow(m) {
-		}
+		d.fill(m)
 	}
 	for _, m := range short {
-		for d.k.steps > 0 && m.left(m.chosen) > tolerance && d.displace(m, short) {
+		more := true
+		for more && d.k.steps > 0 && m.left(m.chosen) > tolerance {
+			more = d.displace(m, short)
 		}
 	}
 }
@@ -38,6 +39,14 @@ func (m *competitor) left(values []int64) int64 {
 		left = remaining(left, m.items[i].capacity, values[i])
 	}
 	return left
+}
+
+// fill adds replicas as long as the model is short and one fits.
+func (d *draft) fill(m *competitor) {
+	more := true
+	for more {
+		more = d.grow(m)
+	}
 }
 
 // grow adds the replica that makes the plan the least dear, where the model is short and one fits.
@@ -68,8 +77,7 @@ func (d *draft) grow(m *competitor) bool {
 
 // displace takes a replica from a model of a lower priority, the lowest first, where a replica of m fits then.
 func (d *draft) displace(m *competitor, models []*competitor) bool {
-	for i := len(models) - 1; i >= 0; i-- {
-		lower := models[i]
+	for _, lower := range slices.Backward(models) {
 		if lower.Priority >= m.Priority {
 			return false
 		}
@@ -80,8 +88,7 @@ func (d *draft) displace(m *competitor, models []*competitor) bool {
 			before, cost := slices.Clone(lower.chosen), lower.cost
 			d.drop(lower, j)
 			if d.grow(m) {
-				for d.grow(lower) {
-				}
+				d.fill(lower)
 				return true
 			}
 			d.put(lower, before, cost)

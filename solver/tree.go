@@ -10,8 +10,7 @@ import (
 type tree struct {
 	k     *component
 	s     *smooth
-	best  int64   // the cost of the best plan
-	plan  []int32 // scratch: the columns of a plan
+	best  int64 // the cost of the best plan
 	d     *draft
 	floor float64 // of temperatures
 	ended bool    // the steps ended first
@@ -35,7 +34,7 @@ func (k *component) close(d *draft, bound int64) int64 {
 		before := d.cost
 		copy(k.prices, prices)
 		complete := k.listAll(d.cost - bound)
-		k.polishAgain(d, bound)
+		k.polishAgain(d)
 		if !complete && d.cost < before {
 			continue
 		}
@@ -53,7 +52,7 @@ func (k *component) close(d *draft, bound int64) int64 {
 }
 
 // polishAgain looks for a better plan among the columns that are listed.
-func (k *component) polishAgain(d *draft, bound int64) {
+func (k *component) polishAgain(d *draft) {
 	saved := d.save()
 	p := newPolish(k)
 	k.steps -= p.run(k.steps/4, 0)
@@ -97,24 +96,6 @@ func (k *component) listAll(reach int64) (complete bool) {
 		}
 	}
 	return complete
-}
-
-func newColumn(m *competitor, values []int64) column {
-	x := column{counts: make([]int32, len(values)), cost: m.costOf(values)}
-	for i, n := range values {
-		x.counts[i] = int32(n)
-	}
-	return x
-}
-
-// holds reports whether the column is of these values.
-func (x *column) holds(values []int64) bool {
-	for i, n := range x.counts {
-		if int64(n) != values[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func toFloats(values []int64) []float64 {

@@ -1,0 +1,141 @@
+package solver
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// usablePools returns the pools that limit something, each kind once: nodes of all its rows, each name once with the least that
+// it has.
+func usablePools(rows []Pool) []nodePool {
+	sorted := slices.Clone(rows)
+	slices.SortStableFunc(sorted, func(a, b Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
+	var pools []nodePool
+	for _, row := range sorted {
+		if len(pools) == 0 || pools[len(pools)-1].accelerator != row.Accelerator {
+			pools = append(pools, nodePool{accelerator: row.Accelerator, limit: none})
+		}
+		p := &pools[len(pools)-1]
+		p.fixed = p.fixed || !row.Elastic
+		if row.Elastic && row.Limit > 0 && (p.limit == none || int64(row.Limit) < p.limit) {
+			p.limit = int64(row.Limit)
+		}
+		if p.nodes == nil {
+			p.nodes = row.Nodes
+		} else {
+			p.nodes = slices.Concat(p.nodes, row.Nodes)
+		}
+	}
+	for i := range pools {
+		pools[i].nodes = usableNodes(pools[i].nodes)
+	}
+	return pools
+}
+
+// usableNodes returns the nodes sorted, each once with the least that it has. Most come that way.
+func usableNodes(nodes []Node) []Node {
+	clean := true
+	for i := range nodes {
+		clean = clean && nodes[i].Free >= 0 && nodes[i].Free <= maxGPUs && (i == 0 || nodes[i-1].Name < nodes[i].Name)
+	}
+	if clean {
+		return nodes
+	}
+	nodes = slices.Clone(nodes)
+	for i := range nodes {
+		nodes[i].Free = max(0, min(nodes[i].Free, maxGPUs))
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Free, b.Free)) })
+	return slices.CompactFunc(nodes, func(a, b Node) bool { return a.Name == b.Name })
+}
+
+func usableQuotas(rows []Quota) []Quota {
+	quotas := slices.Clone(rows)
+	for i := range quotas {
+		quotas[i].GPUs = max(0, quotas[i].GPUs)
+	}
+	slices.SortFunc(quotas, func(a, b Quota) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Accelerator, b.Accelerator), cmp.Compare(a.GPUs, b.GPUs))
+	})
+	return slices.CompactFunc(quotas, func(a, b Quota) bool { return a.Namespace == b.Namespace && a.Accelerator == b.Accelerator })
+}
+
+// stand notes where replicas stand. A node on which more is held than it has counts as one that has that much: the placer knows
+// better.
+func (c *canonicalProblem) stand(holdings []Holding) {
+	byVariant := make(map[fleet.VariantID][][]string, len(holdings))
+	for _, h := range holdings {
+		byVariant[h.Variant] = append(byVariant[h.Variant], h.Nodes)
+	}
+	for at := range c.pools {
+		if p := &c.pools[at]; p.fixed && len(p.rows) > 0 {
+			c.standOn(p, byVariant)
+		}
+	}
+}
+
+// standOn notes where replicas stand on the nodes of a pool.
+func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][][]string) {
+	p.exact = true
+	if len(holdings) == 0 {
+		return
+	}
+	index := make(map[string]int32, len(p.nodes))
+	for i, node := range p.nodes {
+		index[node.Name] = int32(i)
+	}
+	taken := make([]int, len(p.nodes))
+	p.held = make([][][]int32, len(p.rows))
+	for i, at := range p.rows {
+		r := &c.rows[at]
+		own := c.classes[r.class].shape
+		for _, names := range holdings[c.options[r.option].Variant] {
+			nodes, known := places(names, index)
+			if !known || len(nodes) != own.shares {
+				continue
+			}
+			p.held[i] = append(p.held[i], nodes)
+			for _, node := range nodes {
+				taken[node] += own.gpus
+			}
+		}
+		slices.SortFunc(p.held[i], slices.Compare[[]int32])
+		r.held = len(p.held[i])
+		p.exact = p.exact && r.held == 0
+	}
+	p.raised = make([]int, len(p.nodes))
+	for i, node := range p.nodes {
+		p.raised[i] = max(node.Free, taken[i])
+	}
+}
+
+// seat makes the placer of a pool whose limits do not say all.
+func (c *canonicalProblem) seat(p *nodePool) {
+	free := make([]int32, len(p.nodes))
+	for i, node := range p.nodes {
+		free[i] = int32(node.Free)
+	}
+	options := make([]placedOption, len(p.rows))
+	for i, at := range p.rows {
+		options[i].shape = c.classes[c.rows[at].class].shape
+		if p.held != nil {
+			options[i].held = p.held[i]
+		}
+	}
+	p.counts = make([]int64, len(p.rows))
+	p.placer = newPlacer(free, options)
+}
+
+func places(names []string, index map[string]int32) (nodes []int32, known bool) {
+	for _, name := range names {
+		at, found := index[name]
+		if !found {
+			return nil, false
+		}
+		nodes = append(nodes, at)
+	}
+	slices.Sort(nodes)
+	return nodes, true
+}

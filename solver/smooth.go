@@ -1,0 +1,272 @@
+package solver
+
+import "math"
+
+// stepsPerColumn is how many steps it counts to weigh a column.
+const stepsPerColumn = 4
+
+// smooth is the dual function with a soft minimum over the columns in the place of the minimum over all: concave, and smooth.
+type smooth struct {
+	k           *component
+	temperature float64
+	classPrice  []float64
+	expected    []float64 // of each class, replicas
+	covariance  []float64 // of each pair of classes
+	gradient    []float64 // by limit
+	hessian     []float64 // by pair of limits, of the negative function
+	weights     []float64
+	mean        []float64
+	moments     []float64 // of each pair of items
+	product     []float64
+}
+
+func newSmooth(k *component) *smooth {
+	classes, limits := len(k.classes), len(k.slack)
+	return &smooth{
+		k: k, classPrice: make([]float64, classes), expected: make([]float64, classes), covariance: make([]float64, classes*classes),
+		gradient: make([]float64, limits), hessian: make([]float64, limits*limits), product: make([]float64, limits*classes),
+		weights: make([]float64, maxColumns),
+	}
+}
+
+// at computes the function, its gradient and its curvature.
+func (s *smooth) at(prices []float64) (value float64) {
+	k := s.k
+	for i := range s.classPrice {
+		s.classPrice[i] = 0
+		for _, u := range k.classes[i].uses {
+			s.classPrice[i] += float64(float64(u.amount) * prices[u.limit])
+		}
+	}
+	clear(s.expected)
+	clear(s.covariance)
+	for i := range k.models {
+		value += s.model(&k.models[i])
+		k.steps -= stepsPerColumn * len(k.models[i].columns)
+	}
+	for i, price := range prices {
+		value -= float64(price * float64(k.slack[i]))
+	}
+	s.slopes()
+	return value
+}
+
+// model returns the soft minimum of one model's columns, and adds what it expects.
+func (s *smooth) model(m *competitor) float64 {
+	least := math.Inf(1)
+	if len(s.weights) < len(m.columns) {
+		s.weights = make([]float64, 2*len(m.columns))
+	}
+	for i := range m.columns {
+		x := &m.columns[i]
+		cost := float64(x.cost)
+		for j, n := range x.counts {
+			if class := m.items[j].class; class != none && n != 0 {
+				cost += float64(float64(n) * s.classPrice[class])
+			}
+		}
+		s.weights[i] = cost
+		least = min(least, cost)
+	}
+	total := 0.0
+	for i := range m.columns {
+		s.weights[i] = expOf((least - s.weights[i]) / s.temperature)
+		total += s.weights[i]
+	}
+	s.expect(m, total)
+	return least - float64(s.temperature*logOf(total))
+}
+
+// expect adds the mean and the covariance of the model's numbers of replicas.
+func (s *smooth) expect(m *competitor, total float64) {
+	items := len(m.items)
+	if len(s.mean) < items {
+		s.mean, s.moments = make([]float64, items), make([]float64, items*items)
+	}
+	mean, moments := s.mean[:items], s.moments[:items*items]
+	clear(mean)
+	clear(moments)
+	single := true
+	for i := range m.columns {
+		w := s.weights[i] / total
+		s.weights[i] = w
+		if w == 0 {
+			continue
+		}
+		single = single && w == 1
+		for a, n := range m.columns[i].counts {
+			if n == 0 {
+				continue
+			}
+			share := float64(w * float64(n))
+			mean[a] += share
+			for b, more := range m.columns[i].counts[:a+1] {
+				if more != 0 {
+					moments[a*items+b] += float64(share * float64(more))
+				}
+			}
+		}
+	}
+	s.scatter(m, mean, moments, single)
+}
+
+// scatter adds means and covariances of items to those of their classes; single says that there are no covariances.
+func (s *smooth) scatter(m *competitor, mean, moments []float64, single bool) {
+	items, classes := len(mean), int32(len(s.expected))
+	for a, x := range mean {
+		ca := m.items[a].class
+		if ca == none || x == 0 {
+			continue
+		}
+		s.expected[ca] += x
+		if single {
+			continue
+		}
+		for b, y := range mean[:a+1] {
+			cb := m.items[b].class
+			if cb == none || y == 0 {
+				continue
+			}
+			covariance := moments[a*items+b] - float64(x*y)
+			s.covariance[ca*classes+cb] += covariance
+			if a != b {
+				s.covariance[cb*classes+ca] += covariance
+			}
+		}
+	}
+}
+
+// slopes turns what classes expect into the gradient and the curvature by limits.
+func (s *smooth) slopes() {
+	k := s.k
+	limits, classes := len(k.slack), len(k.classes)
+	for i := range s.gradient {
+		s.gradient[i] = -float64(k.slack[i])
+	}
+	clear(s.product)
+	clear(s.hessian)
+	for a := range k.classes {
+		for _, u := range k.classes[a].uses {
+			amount := float64(u.amount)
+			s.gradient[u.limit] += float64(amount * s.expected[a])
+			row := s.product[int(u.limit)*classes : int(u.limit+1)*classes]
+			for b := range row {
+				row[b] += float64(amount * s.covariance[a*classes+b])
+			}
+		}
+	}
+	for b := range k.classes {
+		for _, u := range k.classes[b].uses {
+			amount := float64(u.amount) / s.temperature
+			for i := range limits {
+				s.hessian[i*limits+int(u.limit)] += float64(amount * s.product[i*classes+b])
+			}
+		}
+	}
+}
+
+// climb maximises the function from the prices within a box around them, by projected Newton steps. It changes the prices.
+func (s *smooth) climb(prices, radius []float64) {
+	limits := len(prices)
+	low, high := make([]float64, limits), make([]float64, limits)
+	for i := range prices {
+		low[i] = max(0, prices[i]-radius[i])
+		high[i] = min(float64(s.k.ceiling[i]), prices[i]+radius[i])
+	}
+	next, step := make([]float64, limits), make([]float64, limits)
+	value := s.at(prices)
+	for range mostNewtonSteps {
+		if !s.direction(prices, low, high, step) {
+			return
+		}
+		before := value
+		for length := 1.0; ; length /= 4 {
+			if length < 1e-3 {
+				return
+			}
+			for i := range next {
+				next[i] = max(low[i], min(high[i], prices[i]+float64(length*step[i])))
+			}
+			if value = s.at(next); value > before {
+				break
+			}
+		}
+		copy(prices, next)
+		if value-before < 1e-6*math.Abs(value) {
+			return
+		}
+	}
+}
+
+const mostNewtonSteps = 5
+
+// direction solves for the Newton step of the prices that may move; false where none may.
+func (s *smooth) direction(prices, low, high, step []float64) bool {
+	limits := len(prices)
+	var free []int
+	for i := range prices {
+		step[i] = 0
+		blocked := s.gradient[i] <= 0 && prices[i] <= low[i] || s.gradient[i] >= 0 && prices[i] >= high[i]
+		if !blocked {
+			free = append(free, i)
+		}
+	}
+	if len(free) == 0 {
+		return false
+	}
+	n := len(free)
+	a, x := make([]float64, n*n), make([]float64, n)
+	for i, row := range free {
+		for j, column := range free {
+			a[i*n+j] = s.hessian[row*limits+column]
+		}
+		// A limit that few columns tell about has little curvature: its step goes as far as the box.
+		reach := max(high[row]-low[row], 1e-9)
+		a[i*n+i] += float64(a[i*n+i]*1e-6) + float64(0.5*math.Abs(s.gradient[row]))/reach
+		if a[i*n+i] == 0 { // it has no slope either
+			a[i*n+i] = 1
+		}
+		x[i] = s.gradient[row]
+	}
+	if !solveSymmetric(a, x) {
+		return false
+	}
+	for i, row := range free {
+		step[row] = x[i]
+	}
+	return true
+}
+
+// solveSymmetric solves a·x = b of a positive definite matrix by Cholesky's method, in place; false where it is not.
+func solveSymmetric(a, b []float64) bool {
+	n := len(b)
+	for j := range n {
+		for i := j; i < n; i++ {
+			sum := a[i*n+j]
+			for l := range j {
+				sum -= float64(a[i*n+l] * a[j*n+l])
+			}
+			if i == j {
+				if !(sum > 0) {
+					return false
+				}
+				a[j*n+j] = math.Sqrt(sum)
+				continue
+			}
+			a[i*n+j] = sum / a[j*n+j]
+		}
+	}
+	for i := range n {
+		for l := range i {
+			b[i] -= float64(a[i*n+l] * b[l])
+		}
+		b[i] /= a[i*n+i]
+	}
+	for i := n - 1; i >= 0; i-- {
+		for l := i + 1; l < n; l++ {
+			b[i] -= float64(a[l*n+i] * b[l])
+		}
+		b[i] /= a[i*n+i]
+	}
+	return true
+}
