@@ -60,6 +60,17 @@ cluster: cluster-build ## Leave such a cluster up until Ctrl-C, and say how to r
 grid: ## Hold the sizing of a replica against simulated engines (minutes); ARGS=-update rewrites docs/sizing-grid.md
 	go test -count=1 -timeout 60m -v -run 'TestSizingHolds|TestTruth|TestReplayIsItsStupidTwin' ./analyzer/queueing -grid $(ARGS)
 
+.PHONY: compare
+compare: ## Hold the solver against cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/solver-comparison.md
+	go test -count=1 -timeout 90m -v -run TestFleetsAgainstOtherSolvers ./solver -compare $(ARGS)
+
+.PHONY: arm64
+arm64: ## Check that the solver makes the same plans on arm64 (skipped without qemu-aarch64, Debian's qemu-user)
+	@command -v qemu-aarch64 >/dev/null || { echo "arm64: there is no qemu-aarch64; skipped"; exit 0; }; \
+	test=$$(mktemp); trap 'rm -f "$$test"' EXIT; \
+	GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$$test" ./solver; \
+	cd solver && qemu-aarch64 "$$test" -test.v -test.run TestPlansAreTheSameOnEveryMachine
+
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (default: all)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
@@ -130,7 +141,7 @@ check-modules: ## Fail where go.mod is not tidy or a module is not what go.sum s
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules conformance e2e-prometheus e2e-cluster race ## Run what CI runs
+check: build lint check-generated check-modules arm64 conformance e2e-prometheus e2e-cluster race ## Run what CI runs
 
 .PHONY: clean
 clean: ## Remove bin/
