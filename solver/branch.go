@@ -9,11 +9,12 @@ import (
 // branching closes the gap of a component by branch and bound over ranges: of the open nodes, the one with the lowest bound is split
 // at a number of replicas that the prices leave undecided. The lowest bound of the open nodes holds for all plans.
 type branching struct {
-	root *component
-	open openNodes
-	best int64     // the cost of the best plan
-	plan [][]int64 // of each model of the root
-	made int
+	root  *component
+	open  openNodes
+	best  int64     // the cost of the best plan
+	plan  [][]int64 // of each model of the root
+	made  int
+	stuck bool // the node with the lowest bound cannot be split
 }
 
 // branchAndBound searches for a better plan than the draft's, which becomes the draft's, and returns a lower bound.
@@ -23,7 +24,7 @@ func (k *component) branchAndBound(d *draft, bound int64) int64 {
 		b.plan = append(b.plan, slices.Clone(k.models[i].chosen))
 	}
 	b.push(&treeNode{k: k.child(), bound: bound})
-	for len(b.open) > 0 && k.steps > 0 && !b.close(bound) {
+	for len(b.open) > 0 && k.steps > 0 && !b.stuck && !b.close(bound) {
 		n, _ := heap.Pop(&b.open).(*treeNode)
 		bound = max(bound, n.bound)
 		if n.bound < b.best {
@@ -75,8 +76,8 @@ func (b *branching) split(n *treeNode) {
 			b.push(part)
 		}
 	}
-	if most < 0 { // nothing is left to decide: the node stays open, and its bound holds
-		b.root.steps = 0
+	b.stuck = most < 0
+	if b.stuck { // nothing is left to decide, and no place was found: the node stays open, and its bound holds
 		b.push(n)
 	}
 }

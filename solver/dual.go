@@ -78,9 +78,6 @@ func (k *component) raise() (bound int64) {
 			k.prices[i] = int64(math.Round(x[i]))
 		}
 		found := k.evaluate()
-		if debug != nil {
-			debug(round, s, bound, found)
-		}
 		if float64(found-bound) < k.settles()*math.Abs(float64(bound)) {
 			settled++
 		} else {
@@ -106,8 +103,6 @@ func (k *component) raise() (bound int64) {
 	}
 	return max(bound, k.evaluate())
 }
-
-var debug func(round int, s *smooth, bound, found int64)
 
 const mostRounds = 20
 

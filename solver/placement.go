@@ -34,6 +34,7 @@ type placer struct {
 	givers     []int32
 	given      []int64 // by option
 	trial      []int64
+	sure       bool // that what was asked last does not fit
 }
 
 // placing is an option of a placer; one of no GPUs takes nothing.
@@ -104,6 +105,7 @@ func (p *placer) add(at int, o placedOption) {
 // what it says of counts it says of smaller ones too. It is exact where nothing is given up and sizes divide each other, and where
 // nodes and replicas are few; else it may say false of what a cleverer choice could place.
 func (p *placer) fits(counts []int64) bool {
+	p.sure = true
 	if !p.ask(counts) {
 		return false
 	}
@@ -114,6 +116,7 @@ func (p *placer) fits(counts []int64) bool {
 	}
 	p.exact.prepare(p)
 	if len(p.givers) == 0 {
+		p.sure = p.exact.packs || len(p.sizes) == len(p.exact.sizes)
 		return p.exact.packs && p.exact.seats(p, p.left)
 	}
 	if p.isHopeless() {
@@ -123,6 +126,7 @@ func (p *placer) fits(counts []int64) bool {
 	if p.victims.isHopeless(p) {
 		return false
 	}
+	p.sure = p.exact.searches
 	return p.fitsWithout() || p.exact.searches && p.exact.choose(p)
 }
 

@@ -6,9 +6,10 @@ import (
 
 // draft is a plan for a component as it emerges: a number for each item of each model, and what they take.
 type draft struct {
-	k    *component
-	used []int64 // of each limit
-	cost int64   // without prices
+	k     *component
+	used  []int64 // of each limit
+	cost  int64   // without prices
+	seats []seats // of each pool of the problem
 
 	delta  []int64 // scratch: of each limit, what a change takes
 	values []int64 // scratch: of a model
@@ -16,6 +17,7 @@ type draft struct {
 
 func newDraft(k *component) *draft {
 	d := &draft{k: k, used: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack))}
+	d.seats = newSeats(k)
 	for i := range k.models {
 		m := &k.models[i]
 		m.chosen = make([]int64, len(m.items))
@@ -28,10 +30,12 @@ func newDraft(k *component) *draft {
 // put changes the numbers of a model.
 func (d *draft) put(m *competitor, values []int64, cost int64) {
 	for i := range m.items {
-		if class := m.items[i].class; class != none && values[i] != m.chosen[i] {
+		change := values[i] - m.chosen[i]
+		if class := m.items[i].class; class != none && change != 0 {
 			for _, u := range d.k.classes[class].uses {
-				d.used[u.limit] += u.amount * (values[i] - m.chosen[i])
+				d.used[u.limit] += u.amount * change
 			}
+			d.sit(&m.items[i], change)
 		}
 	}
 	copy(m.chosen, values)
@@ -45,10 +49,14 @@ type saved struct {
 	cost  int64
 	plans [][]int64
 	costs []int64
+	seats []seats
 }
 
 func (d *draft) save() saved {
 	s := saved{used: slices.Clone(d.used), cost: d.cost}
+	for i := range d.seats {
+		s.seats = append(s.seats, d.seats[i].clone())
+	}
 	for i := range d.k.models {
 		m := &d.k.models[i]
 		s.plans, s.costs = append(s.plans, slices.Clone(m.chosen)), append(s.costs, m.cost)
@@ -59,6 +67,9 @@ func (d *draft) save() saved {
 func (d *draft) restore(s saved) {
 	copy(d.used, s.used)
 	d.cost = s.cost
+	for i := range d.seats {
+		d.seats[i] = s.seats[i].clone()
+	}
 	for i := range d.k.models {
 		m := &d.k.models[i]
 		copy(m.chosen, s.plans[i])
@@ -91,66 +102,9 @@ func (d *draft) measure(m *competitor, values []int64) (grows bool) {
 		for _, u := range own.uses {
 			d.delta[u.limit] += u.amount * change
 		}
-		grows = grows || change > 0 && d.poolOf(&m.items[i]) != none
+		grows = grows || change > 0 && d.k.poolOf(&m.items[i]) != none
 	}
 	return grows
-}
-
-// placeable asks the placers of the pools of which a model would take more.
-func (d *draft) placeable(m *competitor, values []int64) bool {
-	asked := int32(none)
-	for i := range m.items {
-		at := d.poolOf(&m.items[i])
-		if values[i] <= m.chosen[i] || at == none || at == asked {
-			continue
-		}
-		asked = at
-		p := &d.k.c.pools[at]
-		d.countPool(at)
-		for j := range m.items {
-			if d.poolOf(&m.items[j]) == at {
-				p.counts[d.k.c.rows[m.items[j].row].seat] += values[j] - m.chosen[j]
-			}
-		}
-		if !p.placer.fits(p.counts) {
-			return false
-		}
-	}
-	return true
-}
-
-// poolOf returns the pool on whose nodes an item's replicas stand, where its limits do not say all; none otherwise.
-func (d *draft) poolOf(v *item) int32 {
-	if v.class == none || d.k.classes[v.class].pool == none {
-		return none
-	}
-	at := d.k.classes[v.class].pool
-	if p := &d.k.c.pools[at]; p.placer == nil || p.exact {
-		return none
-	}
-	return at
-}
-
-// countPool counts the plan's replicas on a pool.
-func (d *draft) countPool(at int32) {
-	c := d.k.c
-	p := &c.pools[at]
-	for i, row := range p.rows {
-		p.counts[i] = int64(c.rows[row].domain.Floor())
-	}
-	for i := range d.k.models {
-		m := &d.k.models[i]
-		for j := range m.items {
-			if d.poolOf(&m.items[j]) != at {
-				continue
-			}
-			seat := c.rows[m.items[j].row].seat
-			p.counts[seat] += m.chosen[j]
-			if m.base != nil {
-				p.counts[seat] += m.base[j]
-			}
-		}
-	}
 }
 
 // over reports whether a limit is broken.
@@ -168,11 +122,11 @@ func (d *draft) improve() {
 	for range 20 {
 		changed := false
 		for i := range d.k.models {
-			for d.improveModel(&d.k.models[i]) {
+			for d.k.steps > 0 && d.improveModel(&d.k.models[i]) {
 				changed = true
 			}
 		}
-		if !changed {
+		if !changed || d.k.steps <= 0 {
 			return
 		}
 	}

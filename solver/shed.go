@@ -55,7 +55,7 @@ func (d *draft) makePlaceable() {
 				m := &d.k.models[i]
 				for j := range m.items {
 					before := m.chosen[j]
-					if before == 0 || d.poolOf(&m.items[j]) != at {
+					if before == 0 || d.k.poolOf(&m.items[j]) != at {
 						continue
 					}
 					m.chosen[j] = m.items[j].atMost(before - 1)
@@ -72,21 +72,6 @@ func (d *draft) makePlaceable() {
 			d.drop(&d.k.models[best], item)
 		}
 	}
-}
-
-// poolHolds reports whether the plan can stand on the nodes of a pool.
-func (d *draft) poolHolds(at int32) bool {
-	p := &d.k.c.pools[at]
-	if p.placer == nil || p.exact {
-		return true
-	}
-	d.countPool(at)
-	return p.placer.fits(p.counts)
-}
-
-// placeableAll reports whether the whole plan can be placed.
-func (d *draft) placeableAll() bool {
-	return !slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) })
 }
 
 // drop takes one replica of an item away, or the whole block where its domain has a gap.

@@ -14,6 +14,8 @@ type tree struct {
 	d     *draft
 	floor float64 // of temperatures
 	ended bool    // the steps ended first
+	// doubted is the least cost of the plans of which the placers found no place, and could not tell that there is none.
+	doubted int64
 	// reserve is how many steps are to be left.
 	reserve int
 }
@@ -38,12 +40,12 @@ func (k *component) close(d *draft, bound int64) int64 {
 		if !complete && d.cost < before {
 			continue
 		}
-		t := tree{k: k, s: newSmooth(k), best: d.cost, d: d, reserve: reserve}
+		t := tree{k: k, s: newSmooth(k), best: d.cost, d: d, reserve: reserve, doubted: unreachable}
 		t.floor = max(1, float64(d.cost-bound)/float64(len(k.models))/64)
 		t.visit(toFloats(prices))
 		switch {
 		case complete && !t.ended:
-			return t.best
+			return max(bound, min(t.best, t.doubted))
 		case complete || d.cost == before:
 			return bound
 		}
@@ -263,6 +265,9 @@ func (t *tree) keep(cost int64) {
 		t.d.put(m, x.values(t.d.values), x.cost)
 	}
 	if !t.d.placeableAll() {
+		if t.choose() == nil && !t.d.cannotStand() {
+			t.doubted = min(t.doubted, cost)
+		}
 		t.d.restore(saved)
 		return
 	}

@@ -1,0 +1,31 @@
+package solver
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Replicas of 5, 3 and 2 fill every node, if someone thinks of it. On many nodes the placer does not, and then nobody may call a
+// dearer plan proven.
+func TestAPlacerThatFindsNoPlaceProvesNothing(t *testing.T) {
+	for _, nodes := range []int{3, 8, 20} {
+		p := Problem{Pools: []Pool{{Accelerator: "A"}}, Tolerance: -1}
+		for i := range nodes {
+			p.Pools[0].Nodes = append(p.Pools[0].Nodes, Node{Name: fmt.Sprintf("node-%03d", i), Free: 10})
+		}
+		for _, gpus := range []int{5, 3, 2} {
+			name := fmt.Sprint("of-", gpus)
+			model := fleet.ModelID{Name: name}
+			p.Demands = append(p.Demands, Demand{Model: model, Amount: float64(nodes), Penalty: priced(float64(100 * nodes))})
+			p.Options = append(p.Options, Option{
+				Variant: variant(name), Model: model, Capacity: 1, Price: 1, Range: fleet.Range{Max: nodes}, Accelerator: "A", GPUs: gpus,
+			})
+		}
+		optimum := float64(3 * nodes)
+		if s := Solve(p); s.Bound > optimum || s.Proven && s.Cost > optimum {
+			t.Errorf("%d nodes: cost %v, bound %v, proven %v; one of each on each node costs %v", nodes, s.Cost, s.Bound, s.Proven, optimum)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package solver
+
+import "slices"
+
+// seats is how many replicas of each row a draft has on a pool whose limits do not say all; it has no counts of any other pool.
+type seats struct {
+	counts []int64
+	// full are the rows of which another replica is known not to fit, until one of any row goes.
+	full []bool
+}
+
+func (s seats) clone() seats { return seats{slices.Clone(s.counts), slices.Clone(s.full)} }
+
+// newSeats counts what rows have at least, and what a node of a tree has them have.
+func newSeats(k *component) []seats {
+	c := k.c
+	all := make([]seats, len(c.pools))
+	for _, at := range k.pools {
+		p := &c.pools[at]
+		if p.exact || p.placer == nil {
+			continue
+		}
+		all[at] = seats{counts: make([]int64, len(p.rows)), full: make([]bool, len(p.rows))}
+		for i, row := range p.rows {
+			all[at].counts[i] = int64(c.rows[row].domain.Floor())
+		}
+	}
+	for i := range k.models {
+		m := &k.models[i]
+		for j, n := range m.base {
+			if at := k.poolOf(&m.items[j]); at != none {
+				all[at].counts[c.rows[m.items[j].row].seat] += n
+			}
+		}
+	}
+	return all
+}
+
+// poolOf returns the pool on whose nodes an item's replicas stand, where its limits do not say all; none otherwise.
+func (k *component) poolOf(v *item) int32 {
+	if v.class == none || k.classes[v.class].pool == none {
+		return none
+	}
+	at := k.classes[v.class].pool
+	if p := &k.c.pools[at]; p.placer == nil || p.exact {
+		return none
+	}
+	return at
+}
+
+// sit counts a change of an item's number.
+func (d *draft) sit(v *item, change int64) {
+	at := d.k.poolOf(v)
+	if at == none {
+		return
+	}
+	s := &d.seats[at]
+	s.counts[d.k.c.rows[v.row].seat] += change
+	if change < 0 {
+		clear(s.full)
+	}
+}
+
+// stepsPerPlacement is how many steps it counts to ask a placer.
+const stepsPerPlacement = 500
+
+// placeable asks the placers of the pools of which a model would take more.
+func (d *draft) placeable(m *competitor, values []int64) bool {
+	asked := int32(none)
+	for i := range m.items {
+		at := d.k.poolOf(&m.items[i])
+		if values[i] <= m.chosen[i] || at == none || at == asked {
+			continue
+		}
+		asked = at
+		if !d.placeableOn(at, m, values) {
+			return false
+		}
+	}
+	return true
+}
+
+// placeableOn asks the placer of one pool, unless it is known to say no.
+func (d *draft) placeableOn(at int32, m *competitor, values []int64) bool {
+	s, rows := &d.seats[at], d.k.c.rows
+	only, shrinks, grows := int32(none), false, 0
+	for j := range m.items {
+		if d.k.poolOf(&m.items[j]) != at {
+			continue
+		}
+		switch change := values[j] - m.chosen[j]; {
+		case change < 0:
+			shrinks = true
+		case change > 0:
+			only = rows[m.items[j].row].seat
+			grows++
+			if !shrinks && s.full[only] {
+				return false
+			}
+			if change > 1 {
+				grows++
+			}
+		}
+	}
+	add := func(sign int64) {
+		for j := range m.items {
+			if d.k.poolOf(&m.items[j]) == at {
+				s.counts[rows[m.items[j].row].seat] += sign * (values[j] - m.chosen[j])
+			}
+		}
+	}
+	add(1)
+	d.k.steps -= stepsPerPlacement
+	fits := d.k.c.pools[at].placer.fits(s.counts)
+	add(-1)
+	if !fits && !shrinks && grows == 1 {
+		s.full[only] = true
+	}
+	return fits
+}
+
+// poolHolds reports whether the plan can stand on the nodes of a pool.
+func (d *draft) poolHolds(at int32) bool {
+	p := &d.k.c.pools[at]
+	if p.placer == nil || p.exact {
+		return true
+	}
+	d.k.steps -= stepsPerPlacement
+	return p.placer.fits(d.seats[at].counts)
+}
+
+// placeableAll reports whether the whole plan can be placed.
+func (d *draft) placeableAll() bool {
+	return !slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) })
+}
+
+// cannotStand reports whether there is a pool on whose nodes the plan cannot stand for certain: a placer may also have found no
+// place where there is one.
+func (d *draft) cannotStand() bool {
+	return slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) && d.k.c.pools[at].placer.sure })
+}
