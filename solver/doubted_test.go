@@ -24,7 +24,7 @@ func TestAPlacerThatFindsNoPlaceProvesNothing(t *testing.T) {
 			})
 		}
 		optimum := float64(3 * nodes)
-		if s := Solve(p); s.Bound > optimum || s.Proven && s.Cost > optimum {
+		if s := Solve(p); above(s.Bound, optimum) || s.Proven && above(s.Cost, optimum) {
 			t.Errorf("%d nodes: cost %v, bound %v, proven %v; one of each on each node costs %v", nodes, s.Cost, s.Bound, s.Proven, optimum)
 		}
 	}
