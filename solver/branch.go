@@ -26,7 +26,7 @@ func (k *component) branchAndBound(d *draft, bound int64) int64 {
 	b.push(&treeNode{k: k.child(), bound: bound})
 	for len(b.open) > 0 && k.steps > 0 && !b.stuck && !b.close(bound) {
 		n, _ := heap.Pop(&b.open).(*treeNode)
-		bound = max(bound, n.bound)
+		bound = max(bound, min(n.bound, b.best))
 		if n.bound < b.best {
 			b.split(n)
 		}

@@ -45,10 +45,12 @@ type Demand struct {
 	// model's options stay at Range.Clamp(Now).
 	Amount float64
 	// Penalty is what leaving a part of it unserved costs, cheapest pieces first; what goes beyond their shares costs as the last
-	// one. Empty (or unusable): no price is too high, so the least shortage comes first and the least cost second.
+	// one. Empty (or unusable, or where the demand does not compete above a million times the price of everything that could serve
+	// it): no price is too high, so the least shortage comes first and the least cost second.
 	//
 	// Where such demands compete for accelerators, shortage costs them a multiple of what serving them alone would cost, in
-	// five pieces of which each costs twice the one before: it spreads evenly over models, whatever their size.
+	// five pieces of which each costs twice the one before: it spreads evenly over models, whatever their size. That price is
+	// in no sum that is told.
 	Penalty []Piece
 	// Priority orders demands without a penalty that compete: those of a higher one are served first.
 	Priority int
@@ -103,7 +105,7 @@ type Holding struct {
 	Nodes   []string
 }
 
-// Quota is how many accelerators the variants of a namespace may have together.
+// Quota is how many accelerators the variants of a namespace may have together. It goes before minimums, and before what stands.
 type Quota struct {
 	Namespace   string
 	Accelerator fleet.Accelerator // empty: all kinds together
@@ -116,7 +118,8 @@ type Solution struct {
 	Shorts []Short // sorted by model and role
 	// Misfits are minimums (and replicas that are to stay) for which there is no room, sorted by variant.
 	Misfits []Misfit
-	// Cost is the objective over the horizon; no plan costs less than Bound. Penalty is the part of it that pays for shortage.
+	// Cost is the objective over the horizon, and Penalty the part of it that pays for shortage. No plan costs less than Bound; of
+	// demands without a penalty that compete: no plan is better by more than Cost − Bound, shortage at its price included.
 	Cost, Bound, Penalty float64
 	// Proven is true where the plan is the cheapest there is. Cost and Bound are then equal.
 	Proven bool
@@ -138,7 +141,7 @@ type Short struct {
 	Amount float64 // in the unit of the demand
 }
 
-// Misfit is a variant that has less than the least of its range, because no node has room for more.
+// Misfit is a variant that has less than the least of its range (Range.Floor), because there is no room for more.
 type Misfit struct {
 	Variant         fleet.VariantID
 	Least, Replicas int

@@ -166,14 +166,15 @@ func (t *tree) bound(prices []float64) bool {
 			radius[i] = max(radius[i], prices[i])
 		}
 		t.s.climb(next, radius)
-		found := t.lower(next)
-		if found > lower {
+		if found := t.lower(next); found > lower {
 			gain := found - lower
 			lower = found
 			copy(prices, next)
 			if gain > (t.best-lower)/8 {
 				continue
 			}
+		} else {
+			t.lower(prices) // regrets go with the prices of the bound
 		}
 		if t.s.temperature <= t.floor {
 			break
