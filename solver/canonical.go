@@ -60,7 +60,7 @@ func canonical(p *Problem) canonicalProblem {
 		c.horizon = DefaultHorizon
 	}
 	if c.steps <= 0 {
-		c.steps = DefaultSteps
+		c.steps = DefaultSteps * (1 + len(p.Demands)/2048)
 	}
 	if c.tolerance == 0 || math.IsNaN(c.tolerance) {
 		c.tolerance = DefaultTolerance

@@ -3,7 +3,7 @@ package solver
 import "math"
 
 // stepsPerColumn is how many steps it counts to weigh a column.
-const stepsPerColumn = 4
+const stepsPerColumn = 2
 
 // smooth is the dual function with a soft minimum over the columns in the place of the minimum over all: concave, and smooth.
 type smooth struct {
