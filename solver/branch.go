@@ -112,6 +112,7 @@ func (b *branching) look(n *treeNode) {
 	k := n.k
 	k.steps = b.root.steps
 	defer func() { b.root.steps = k.steps }()
+	k.setPrices()
 	d := newDraft(k)
 	p := newPolish(k)
 	k.steps -= p.run(4*stepsPerChange*len(p.ways), 0)

@@ -38,7 +38,6 @@ type row struct {
 	now      int
 	held     int   // replicas that stand on nodes
 	seat     int32 // its place among the rows of its pool
-	cut      bool  // its range ends where the accelerators do
 	replicas int   // the plan
 }
 

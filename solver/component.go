@@ -8,14 +8,17 @@ type component struct {
 	models  []competitor
 	items   []item  // of all models
 	limits  []int32 // of the problem
-	classes []class // of the problem, their uses in the component's own limits
+	classes []class // their uses in the component's own limits
+	local   []int32 // of each class of the problem, its place among these; none where it takes nothing of them
 	pools   []int32
 	slack   []int64 // of each limit, when all rows are at their least
 	prices  []int64 // of each limit, for one unit of it over the horizon
 	ceiling []int64 // of prices, so that no sum overflows
 	unit    money
-	steps   int // that may be taken
-	search  search
+	// rounding is by how much the sum of all prices may be off, because they are whole numbers of the unit.
+	rounding float64
+	steps    int // that may be taken
+	search   search
 }
 
 // competitor is one model of a component.
@@ -31,6 +34,9 @@ type competitor struct {
 	base    []int64 // in a tree: what each item has at least, which the cover does not count
 }
 
+// maxTotal bounds what all models of a component can cost together, shortage included.
+const maxTotal = 1 << 57
+
 // prepare brings the models of a component into one unit of money, and counts what the limits leave when all rows are at their
 // least.
 func (k *component) prepare() {
@@ -45,69 +51,59 @@ func (k *component) prepare() {
 		cover := m.model.cover(k.items[len(k.items):])
 		k.items = append(k.items, cover.items...)
 		m.need, ends[i] = cover.need+tolerance, len(k.items)
+		for j := len(k.items) - len(cover.items); j < len(k.items); j++ {
+			if v := &k.items[j]; v.class != none {
+				v.class = k.local[v.class]
+			}
+		}
 		if cover.need == 0 {
 			m.need = 0
 		}
 	}
 	from := 0
 	var b budget
-	penalties := k.penalties()
 	for i := range k.models {
 		m := &k.models[i]
 		m.items, from = k.items[from:ends[i]:ends[i]], ends[i]
-		total := 0.0
-		for _, p := range penalties[i] {
-			total += float64(p.Share * p.Price)
-		}
-		b.add(m.model, &m.cover, horizon, total)
+		b.add(m.model, &m.cover, horizon, 0)
 	}
-	k.unit = money{unit: b.unit(maxSum >> 8), horizon: horizon}
+	penalties := k.penalties(&b)
+	k.unit = money{unit: b.unit(maxTotal), horizon: horizon}
 	for i := range k.models {
 		m := &k.models[i]
-		m.setPrices(m.model, k.unit)
+		k.rounding += m.setPrices(m.model, k.unit)
 		m.setPenalty(penalties[i], k.unit, nil)
 	}
 	k.setCeiling()
 }
 
-// localize gives the classes their uses of the component's own limits.
+// localize gives the component classes and limits of its own.
 func (k *component) localize() {
 	c := k.c
-	local := make([]int32, len(c.limits))
-	for i := range local {
-		local[i] = none
-	}
+	limits := make(map[int32]int32, len(k.limits))
 	k.slack = make([]int64, len(k.limits))
 	k.prices, k.ceiling = make([]int64, len(k.limits)), make([]int64, len(k.limits))
 	for i, at := range k.limits {
-		local[at] = int32(i)
-		k.slack[i] = c.limits[at].capacity
+		limits[at] = int32(i)
+		k.slack[i] = c.limits[at].capacity - c.limits[at].least
 	}
-	k.classes = make([]class, len(c.classes))
-	pools := make([]bool, len(c.pools))
+	k.local = make([]int32, len(c.classes))
 	for i := range c.classes {
+		k.local[i] = none
 		own := c.classes[i]
 		own.uses = nil
 		for _, u := range c.classes[i].uses {
-			if local[u.limit] != none {
-				own.uses = append(own.uses, use{local[u.limit], u.amount})
+			if at, found := limits[u.limit]; found {
+				own.uses = append(own.uses, use{at, u.amount})
 			}
 		}
-		if len(own.uses) > 0 && own.pool != none && c.pools[own.pool].placer != nil {
-			pools[own.pool] = true
+		if len(own.uses) == 0 {
+			continue
 		}
-		k.classes[i] = own
-	}
-	for i := range pools {
-		if pools[i] {
-			k.pools = append(k.pools, int32(i))
-		}
-	}
-	for i := range c.rows {
-		if r := &c.rows[i]; r.class != none {
-			for _, u := range k.classes[r.class].uses {
-				k.slack[u.limit] -= u.amount * int64(r.domain.Floor())
-			}
+		k.local[i] = int32(len(k.classes))
+		k.classes = append(k.classes, own)
+		if own.pool != none && c.pools[own.pool].placer != nil && !slices.Contains(k.pools, own.pool) {
+			k.pools = append(k.pools, own.pool)
 		}
 	}
 }
@@ -119,6 +115,6 @@ func (k *component) setCeiling() {
 		most = max(most, int64(len(k.models[i].items)))
 	}
 	for i := range k.slack {
-		k.ceiling[i] = max(1, (maxSum>>1)/most/int64(len(k.slack))/(max(0, k.slack[i])+1))
+		k.ceiling[i] = max(1, (maxSum>>1)/max(most, int64(len(k.slack)))/(max(0, k.slack[i])+1))
 	}
 }

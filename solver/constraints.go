@@ -13,8 +13,8 @@ const maxGPUs = 1 << 16
 type limit struct {
 	kind     Limit
 	capacity int64
-	// taken is what the plan takes.
-	taken int64
+	// taken is what the plan takes, and least what rows take that are at their least.
+	taken, least int64
 }
 
 // use is what a replica of a class takes of a limit.

@@ -154,15 +154,21 @@ var powersOfTen = func() (powers [36]float64) {
 	return powers
 }()
 
-// setPrices expresses the prices of a cover in money; a free replica counts as one unit, so that one that is not needed goes.
-func (c *cover) setPrices(m *model, unit money) {
+// setPrices expresses the prices of a cover in money; a free replica counts as one unit, so that one that is not needed goes. It
+// returns by how much the cost of all replicas may be off because of that.
+func (c *cover) setPrices(m *model, unit money) (rounding float64) {
 	for i := range c.items {
 		v := &c.items[i]
 		r := &m.rows[int(v.row)-m.first]
 		price := max(1, int64(math.Round(r.price*unit.unit)))
 		v.own, v.start = price*unit.horizon, price*r.startup
 		v.price = v.own
+		if r.price > 0 {
+			off := math.Abs(float64(price) - float64(r.price*unit.unit))
+			rounding += float64(off * float64(v.high*(unit.horizon+r.startup)))
+		}
 	}
+	return rounding
 }
 
 // setPenalty makes shortages of a penalty for the whole demand, in the memory that is given.

@@ -20,6 +20,14 @@ func (k *component) evaluate() (bound int64) {
 	return bound
 }
 
+// setPrices gives the items of all models the prices of the component: nodes of a tree share items.
+func (k *component) setPrices() {
+	for i := range k.models {
+		k.setItemPrices(&k.models[i])
+	}
+}
+
+// setItemPrices gives the items of a model the prices of what they take.
 func (k *component) setItemPrices(m *competitor) {
 	for i := range m.items {
 		v := &m.items[i]

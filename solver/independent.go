@@ -3,7 +3,7 @@ package solver
 // solveEach solves every model by itself, as if nothing were scarce but what a single replica cannot have, and returns the steps
 // it took. Every model gets the same share of the budget; then those that were not finished start again with equal shares of
 // what is left, while that at least doubles them.
-func (c *canonicalProblem) solveEach() (steps int) {
+func (c *canonicalProblem) solveEach(budget int) (steps int) {
 	var s search
 	for i := range c.rows {
 		c.rows[i].replicas = c.rows[i].domain.Floor()
@@ -13,7 +13,7 @@ func (c *canonicalProblem) solveEach() (steps int) {
 		pending[i] = i
 	}
 	for share := 0; len(pending) > 0; {
-		next := max(0, c.steps-steps) / len(pending)
+		next := max(0, budget-steps) / len(pending)
 		if share > 0 && next < 2*share {
 			break
 		}

@@ -15,40 +15,74 @@ const (
 	mostRanks      = 4
 )
 
-// penalties returns the penalty of each model.
-func (k *component) penalties() [][]Piece {
+// penalties returns the penalty of each model, and adds them to the budget. One that exceeds any price by far counts as none.
+func (k *component) penalties(b *budget) [][]Piece {
 	penalties := make([][]Piece, len(k.models))
-	spread := 1.0
+	spread, base := 1.0, 0.0
 	var priorities []int
+	horizon := k.c.horizon.Seconds()
 	for i := range k.models {
 		m := &k.models[i]
-		penalties[i] = m.Penalty
-		if len(m.Penalty) == 0 {
-			spread = max(spread, m.spread())
-			priorities = append(priorities, m.Priority)
+		if total := m.penaltyOfAll(); len(m.Penalty) > 0 && float64(total*horizon) <= float64(1e6*b.total) {
+			penalties[i] = m.Penalty
+			b.total += float64(total * horizon)
+			continue
 		}
+		spread = max(spread, m.spread())
+		base += m.alone(k.c)
+		priorities = append(priorities, m.Priority)
 	}
 	slices.Sort(priorities)
 	priorities = slices.Compact(priorities)
-	base := max(leastPenalty, min(4*spread, mostPenalty))
-	step := k.rankStep(len(priorities))
+	factor := max(leastPenalty, min(4*spread, mostPenalty))
+	base = float64(float64(base*factor) * horizon * (1<<shortagePieces - 1) / shortagePieces)
+	ranks, step := k.ranks(len(priorities), base, b)
+	for range ranks - 1 {
+		base *= step
+	}
+	b.total += base
 	for i := range k.models {
 		m := &k.models[i]
-		if len(m.Penalty) > 0 {
+		if penalties[i] != nil {
 			continue
 		}
 		rank, _ := slices.BinarySearch(priorities, m.Priority)
-		rank = max(0, rank-max(0, len(priorities)-mostRanks))
-		price := float64(base * m.alone(k.c))
-		for range rank {
+		price := float64(factor * m.alone(k.c))
+		for range rank - (len(priorities) - ranks) {
 			price *= step
 		}
 		for range shortagePieces {
-			penalties[i] = append(penalties[i], Piece{Share: 1.0 / shortagePieces, Price: min(price, maxPrice*1e6)})
+			penalties[i] = append(penalties[i], Piece{Share: 1.0 / shortagePieces, Price: price})
 			price *= 2
 		}
 	}
 	return penalties
+}
+
+// ranks returns how many classes of priority are told apart by prices, the highest of them, and by how much each is dearer than the
+// one below it: as far as prices of replicas keep digits enough. What prices do not tell apart is left to serveFirst.
+func (k *component) ranks(priorities int, base float64, b *budget) (ranks int, step float64) {
+	const digits = 1e5 // of the dearest replica's price
+	most := float64(maxTotal) / digits * b.dearest / max(1, b.total+base)
+	for ranks = min(priorities, mostRanks); ranks > 1; ranks-- {
+		step = 1
+		for root := step * 2; powerOf(root, ranks-1) <= most; root *= 2 {
+			step = root
+		}
+		if step >= 1<<shortagePieces {
+			return ranks, min(step, k.rankStep(ranks))
+		}
+	}
+	return min(1, priorities), 1
+}
+
+// powerOf returns x^n.
+func powerOf(x float64, n int) float64 {
+	power := 1.0
+	for range n {
+		power *= x
+	}
+	return power
 }
 
 // rankStep is by how much a class of priority is dearer than the one below it: enough that the least of what a replica is worth in
@@ -66,7 +100,7 @@ func (k *component) rankStep(priorities int) float64 {
 			if r.class == none || r.capacity <= 0 || r.domain.Floor() == r.domain.Max {
 				continue
 			}
-			worth := float64(alone*min(1, r.capacity/m.Amount)) / float64(k.classes[r.class].all())
+			worth := float64(alone*min(1, r.capacity/m.Amount)) / float64(k.c.classes[r.class].all())
 			least, most = min(least, worth), max(most, worth)
 		}
 	}

@@ -155,6 +155,9 @@ func (d *draft) improveModel(m *competitor) bool {
 	return true
 }
 
+// mostExchanged is with how many items of its model an item exchanges replicas.
+const mostExchanged = 16
+
 // neighbours yields the plans of a model that differ by one replica of an item, or by one of two items each.
 func (m *competitor) neighbours(yield func(values []int64)) {
 	values := slices.Clone(m.chosen)
@@ -166,7 +169,7 @@ func (m *competitor) neighbours(yield func(values []int64)) {
 			}
 			values[i] = n
 			yield(values)
-			for j := range m.items {
+			for j := range m.items[:min(len(m.items), mostExchanged)] {
 				w := &m.items[j]
 				other := w.atLeast(m.chosen[j] + 1)
 				if n > m.chosen[i] {

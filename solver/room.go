@@ -16,10 +16,14 @@ func (c *canonicalProblem) makeRoom() []Misfit {
 		r.replicas = r.domain.Floor()
 		c.take(r, int64(r.replicas))
 	}
-	if c.limitsHold() && c.nodesHold() {
-		return nil
+	var misfits []Misfit
+	if !c.limitsHold() || !c.nodesHold() {
+		misfits = c.lower()
 	}
-	return c.lower()
+	for i := range c.limits {
+		c.limits[i].least = c.limits[i].taken
+	}
+	return misfits
 }
 
 // take counts n more replicas of a row.
@@ -156,7 +160,6 @@ func (c *canonicalProblem) cutRanges() {
 			l := &c.limits[u.limit]
 			most = min(most, int64(r.domain.Floor())+max(0, l.capacity-l.taken)/u.amount)
 		}
-		r.cut = int(most) < r.domain.Max
 		if int(most) < r.domain.Min {
 			r.domain.Min, r.domain.Max, r.domain.AllowsIdle = r.domain.Floor(), r.domain.Floor(), false
 			continue

@@ -55,9 +55,11 @@ func (k *component) round(d *draft, bound int64) {
 
 // write writes a plan into the rows, and what is proven into the models.
 func (k *component) write(d *draft, bound int64) {
+	// Costs are whole units, and bounds of large ones are off by some.
+	proven := float64(d.cost-bound) <= float64(1e-10*float64(d.cost)) && k.rounding <= float64(1e-7*float64(d.cost))
 	for i := range k.models {
 		m := &k.models[i]
-		m.gap, m.proven = 0, bound >= d.cost
+		m.gap, m.proven = 0, proven
 		for j := range m.rows {
 			m.rows[j].replicas = m.rows[j].domain.Floor()
 		}
@@ -65,7 +67,7 @@ func (k *component) write(d *draft, bound int64) {
 			m.rows[int(m.items[j].row)-m.first].replicas += int(m.chosen[j])
 		}
 	}
-	if len(k.models) > 0 && bound < d.cost {
-		k.models[0].gap = float64(d.cost-bound) / k.unit.unit / 3600
+	if len(k.models) > 0 && !proven {
+		k.models[0].gap = (float64(max(0, d.cost-bound)) + k.rounding) / k.unit.unit / 3600
 	}
 }

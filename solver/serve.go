@@ -12,6 +12,9 @@ func (d *draft) serveFirst() {
 	for _, m := range short {
 		d.fill(m)
 	}
+	left := d.k.steps
+	defer func() { d.k.steps = min(left, d.k.steps) }()
+	d.k.steps = max(left, stepsToServe)
 	for _, m := range short {
 		more := true
 		for more && d.k.steps > 0 && m.left(m.chosen) > tolerance {
@@ -75,6 +78,9 @@ func (d *draft) grow(m *competitor) bool {
 	return true
 }
 
+// stepsToServe is how many steps there are for it, whatever was taken before.
+const stepsToServe = 1 << 20
+
 // displace takes a replica from a model of a lower priority, the lowest first, where a replica of m fits then.
 func (d *draft) displace(m *competitor, models []*competitor) bool {
 	for _, lower := range slices.Backward(models) {
@@ -82,17 +88,26 @@ func (d *draft) displace(m *competitor, models []*competitor) bool {
 			return false
 		}
 		for j := range lower.items {
-			if lower.chosen[j] == 0 {
-				continue
-			}
-			before, cost := slices.Clone(lower.chosen), lower.cost
-			d.drop(lower, j)
-			if d.grow(m) {
-				d.fill(lower)
+			if d.displaceFrom(m, lower, j) {
 				return true
 			}
-			d.put(lower, before, cost)
 		}
 	}
+	return false
+}
+
+// displaceFrom takes as few replicas of an item away as make room for one of m: one, or two, four or eight of them.
+func (d *draft) displaceFrom(m, lower *competitor, item int) bool {
+	before, cost := slices.Clone(lower.chosen), lower.cost
+	for n := int64(1); n <= 8 && n <= before[item]; n *= 2 {
+		values := slices.Clone(before)
+		values[item] = lower.items[item].atMost(before[item] - n)
+		d.put(lower, values, lower.costOf(values))
+		if d.grow(m) {
+			d.fill(lower)
+			return true
+		}
+	}
+	d.put(lower, before, cost)
 	return false
 }

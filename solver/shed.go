@@ -1,6 +1,9 @@
 package solver
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // relief is how much over-use a change takes away, weighted by the prices; below zero where it adds to it.
 func (d *draft) relief(m *competitor, values []int64) (relief float64) {
@@ -16,34 +19,56 @@ func (d *draft) relief(m *competitor, values []int64) (relief float64) {
 	return relief
 }
 
-// shed takes replicas away, one after the other, until the limits are kept and the rest can be placed.
+// surplus is a replica that a plan could do without, and what it costs for the over-use that it takes away.
+type surplus struct {
+	model, item int32
+	score       float64
+}
+
+// shed takes replicas away until the limits are kept: in turns, those first that cost the least for the over-use that they take
+// away.
 func (d *draft) shed() {
+	var all []surplus
 	for d.over() {
-		best, item, least := none, 0, 0.0
+		all = all[:0]
 		for i := range d.k.models {
-			m := &d.k.models[i]
-			for j := range m.items {
-				before := m.chosen[j]
-				if before == 0 {
-					continue
-				}
-				m.chosen[j] = m.items[j].atMost(before - 1)
-				cost, values := m.costOf(m.chosen), slices.Clone(m.chosen)
-				m.chosen[j] = before
-				relief := d.relief(m, values)
-				if relief <= 0 {
-					continue
-				}
-				if score := float64(cost-m.cost) / relief; best == none || score < least {
-					best, item, least = i, j, score
+			for j := range d.k.models[i].items {
+				if score, helps := d.scoreWithout(int32(i), int32(j)); helps {
+					all = append(all, surplus{int32(i), int32(j), score})
 				}
 			}
 		}
-		if best == none {
+		if len(all) == 0 {
 			return
 		}
-		d.drop(&d.k.models[best], item)
+		slices.SortFunc(all, func(a, b surplus) int {
+			return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.model, b.model), cmp.Compare(a.item, b.item))
+		})
+		for _, s := range all {
+			if _, helps := d.scoreWithout(s.model, s.item); helps {
+				d.drop(&d.k.models[s.model], int(s.item))
+			}
+			if !d.over() {
+				return
+			}
+		}
 	}
+}
+
+// scoreWithout says what it costs to do without a replica, for each unit of over-use that it takes away; false where it takes none.
+func (d *draft) scoreWithout(model, item int32) (score float64, helps bool) {
+	d.k.steps--
+	m := &d.k.models[model]
+	if m.chosen[item] == 0 {
+		return 0, false
+	}
+	values := append(d.values[:0], m.chosen...)
+	values[item] = m.items[item].atMost(values[item] - 1)
+	relief := d.relief(m, values)
+	if relief <= 0 {
+		return 0, false
+	}
+	return float64(m.costOf(values)-m.cost) / relief, true
 }
 
 // makePlaceable takes replicas away from pools on whose nodes the plan cannot stand, those first that are missed the least.

@@ -37,7 +37,11 @@ func Solve(p Problem) Solution {
 	}
 	misfits := c.makeRoom()
 	c.cutRanges()
-	steps := c.solveEach()
+	budget := c.steps
+	if len(c.limits) > 0 { // a model that competes for nothing is not to take what those that do will need
+		budget /= 4
+	}
+	steps := c.solveEach(budget)
 	steps += c.solveScarce(steps)
 	s := c.solution()
 	s.Misfits, s.Steps = misfits, steps

@@ -31,6 +31,10 @@ const (
 // those a smaller gap, so that in the end all may be listed.
 func (k *component) close(d *draft, bound int64) int64 {
 	prices := slices.Clone(k.prices)
+	defer func() {
+		copy(k.prices, prices)
+		k.setPrices()
+	}()
 	reserve := k.steps - k.steps/8
 	for k.steps > reserve && d.cost > bound {
 		before := d.cost

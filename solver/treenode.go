@@ -46,9 +46,10 @@ func (o *openNodes) Pop() any {
 
 // child returns a component of its own with the same models, to restrict.
 func (k *component) child() *component {
+	k.setPrices()
 	c := *k
 	c.models = slices.Clone(k.models)
-	c.slack, c.prices = slices.Clone(k.slack), slices.Clone(k.prices)
+	c.slack, c.prices, c.ceiling = slices.Clone(k.slack), slices.Clone(k.prices), slices.Clone(k.ceiling)
 	for i := range c.models {
 		m := &c.models[i]
 		m.columns = m.cheapestColumns(mostInTree)
@@ -133,6 +134,7 @@ const mostCuts = 4
 // cuts returns the cuts of a node that promise the most: of items whose number the prices leave open, weighted by price; where
 // there is none, of one on which two columns of a model differ.
 func (k *component) cuts() []cut {
+	k.setPrices()
 	s := newSmooth(k)
 	s.temperature = max(1, k.typicalCost()/8192)
 	s.at(toFloats(k.prices))
