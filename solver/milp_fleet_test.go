@@ -22,3 +22,16 @@ func TestSmallScarceFleetsHaveTheOptimumOfAnotherSolver(t *testing.T) {
 		}
 	}
 }
+
+// A tree that weighed regrets at other prices than those of its bound called a dearer plan proven here.
+func TestAFleetThatWasOnceProvenWrongly(t *testing.T) {
+	for seed := range uint64(40) {
+		p := scarceFleet(4, seed, true)
+		p.Tolerance = -1
+		s := Solve(p)
+		a := needSolvers(t)[0].solve(t, milpOf(p, bySum), milpEffort{limit: time.Minute})
+		if a.proven && (s.Bound > a.objective*(1+1e-6) || s.Proven && !sameMoney(s.Cost, a.objective, 1e-6)) {
+			t.Errorf("seed %d: cost %v, bound %v, proven %v; %v", seed, s.Cost, s.Bound, s.Proven, a)
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 // DefaultHorizon is the time over which the price of a running replica is counted where the problem does not say.
 const DefaultHorizon = time.Hour
 
-// DefaultSteps is the budget of a problem that does not say, for every 2,048 demands that it has. A step takes some 10 ns.
+// DefaultSteps is the budget of a problem that does not say, for every 2,048 demands that it has. A step takes 10 to 100 ns.
 const DefaultSteps = 1 << 23
 
 // DefaultTolerance is the gap at which a problem that does not say is solved well enough.

@@ -51,6 +51,7 @@ func (k *component) round(d *draft, bound int64) {
 	d.shed()
 	d.makePlaceable()
 	d.improve()
+	d.exchange()
 }
 
 // write writes a plan into the rows, and what is proven into the models.

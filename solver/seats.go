@@ -62,7 +62,7 @@ func (d *draft) sit(v *item, change int64) {
 }
 
 // stepsPerPlacement is how many steps it counts to ask a placer.
-const stepsPerPlacement = 500
+const stepsPerPlacement = 1500
 
 // placeable asks the placers of the pools of which a model would take more.
 func (d *draft) placeable(m *competitor, values []int64) bool {

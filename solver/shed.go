@@ -62,7 +62,8 @@ func (d *draft) scoreWithout(model, item int32) (score float64, helps bool) {
 	if m.chosen[item] == 0 {
 		return 0, false
 	}
-	values := append(d.values[:0], m.chosen...)
+	d.values = append(d.values[:0], m.chosen...)
+	values := d.values
 	values[item] = m.items[item].atMost(values[item] - 1)
 	relief := d.relief(m, values)
 	if relief <= 0 {

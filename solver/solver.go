@@ -21,7 +21,7 @@
 // left, so that what divides evenly does so. Money keeps nine digits of the dearest replica's price, or fewer where the
 // largest sum would not fit; a free replica counts as one unit, so that one that is not needed goes.
 //
-// Limits: a variant has at most 2^20 replicas and a model 2^16 variants that matter; prices and penalties go up to 1e15; horizon
+// Limits: a variant has at most 2^20 replicas; a model of hundreds of variants takes long; prices and penalties go up to 1e15; horizon
 // and start-up are whole seconds, at most 30 days; a replica takes at most 2^16 accelerators of a node.
 package solver
 

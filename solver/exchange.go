@@ -1,0 +1,82 @@
+package solver
+
+import "slices"
+
+// mostExchanging is up to how many models exchange places on nodes: each is tried with each.
+const mostExchanging = 400
+
+// exchange lets models exchange places on nodes where what stands there keeps limits from saying all: a replica of one takes the
+// place of one, two, four or eight of another, as long as that makes the plan cheaper.
+func (d *draft) exchange() {
+	if len(d.k.models) > mostExchanging {
+		return
+	}
+	reserve := d.k.steps - d.k.steps/4
+	for range 10 {
+		changed := false
+		for i := range d.k.models {
+			m := &d.k.models[i]
+			for j := range m.items {
+				if at := d.k.poolOf(&m.items[j]); at != none && d.k.steps > reserve && d.takePlace(m, j, at) {
+					changed = true
+				}
+			}
+		}
+		if !changed {
+			return
+		}
+		d.improve()
+	}
+}
+
+// takePlace adds a replica of an item in the place of replicas of another model on the same pool.
+func (d *draft) takePlace(m *competitor, item int, at int32) bool {
+	values := slices.Clone(m.chosen)
+	values[item] = m.items[item].atLeast(values[item] + 1)
+	cost := m.costOf(values)
+	if values[item] == m.chosen[item] || cost >= m.cost {
+		return false
+	}
+	for i := range d.k.models {
+		other := &d.k.models[i]
+		if other == m {
+			continue
+		}
+		for j := range other.items {
+			if other.chosen[j] > 0 && d.k.poolOf(&other.items[j]) == at && d.giveUp(other, j, m.cost-cost, func() bool {
+				if !d.fits(m, values) {
+					return false
+				}
+				d.put(m, values, cost)
+				return true
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// giveUp takes as few replicas of an item away as make room, for less than a gain, and says whether they do. What does not help
+// comes back.
+func (d *draft) giveUp(m *competitor, item int, gain int64, helps func() bool) bool {
+	before, cost := slices.Clone(m.chosen), m.cost
+	for n := int64(1); n <= 8 && n <= before[item]; n *= 2 {
+		values := slices.Clone(before)
+		values[item] = m.items[item].atMost(before[item] - n)
+		less := m.costOf(values)
+		if less-cost >= gain {
+			break
+		}
+		d.k.steps -= stepsPerChange
+		d.put(m, values, less)
+		if helps() {
+			for d.k.steps > 0 && d.improveModel(m) {
+				continue
+			}
+			return true
+		}
+	}
+	d.put(m, before, cost)
+	return false
+}
