@@ -86,9 +86,6 @@ func (r *round) standing(outcomes [][]outcome, chosen func(i int) bool) ([]growt
 		needed := z.need.latest > z.committed()*(1+tiny)
 		for j, c := range z.choices {
 			o := outcomes[i][j]
-			if c.hosts == unlimited {
-				continue
-			}
 			stands := min(o.placed, c.stands())
 			seats.keep(c.variant, stands)
 			switch more := o.placed - stands; {
@@ -132,12 +129,26 @@ func (r *round) cut(outcomes [][]outcome) {
 		more := seats.take(g.variant, g.replicas)
 		if o := &outcomes[g.model][g.choice]; more < g.replicas {
 			o.placed, o.crowded = g.from+more, true
-			o.replicas = g.Range.Clamp(o.placed)
+			o.replicas = r.sizings[g.model].number(g.choice, o.placed)
 		}
 	}
 }
 
-// tally notes what the plan takes of each kind.
+// stillDelayed notes what waits for the rest of its model to grow before it shrinks to what was aimed at.
+func (r *round) stillDelayed(outcomes, aimed [][]outcome) {
+	for i, z := range r.sizings {
+		if !z.story(outcomes[i], r.x).anyGrows() {
+			continue
+		}
+		for j, c := range z.choices {
+			if o, before := &outcomes[i][j], aimed[i][j]; before.delayed && !o.delayed && o.replicas == c.now && before.aim < c.now {
+				o.delayed, o.aim = true, before.aim
+			}
+		}
+	}
+}
+
+// tally notes what the plan takes of each kind, and which variant's minimum takes all.
 func (r *round) tally(outcomes [][]outcome) {
 	if len(r.x.stock.kinds) == 0 {
 		return
@@ -145,8 +156,10 @@ func (r *round) tally(outcomes [][]outcome) {
 	placed := r.placed(outcomes)
 	for v := range r.x.owners() {
 		if k, limited := r.x.stock.of(v); limited {
-			gpus, shares := v.shape()
-			k.used += placed[v.ID] * gpus * shares
+			k.used += placed[v.ID] * v.takes()
+			if v.given == nil && v.bounds == "" && v.Range.Min > 0 && placed[v.ID] >= v.Range.Min && v.Range.Min*v.takes() >= k.total() {
+				k.keeper = v
+			}
 		}
 	}
 }

@@ -15,6 +15,9 @@ type need struct {
 	freeze  fleet.Code
 	why     string // the sentence of the freeze
 	probe   int    // the variant that is tried; none where there is nothing to try
+	waits   bool   // it is not tried before there is room
+	last    int    // the variant that keeps the model's last replica; none where no plan took all
+	gives   []int  // by variant: replicas that may go to others in spite of the freeze; nil is none
 }
 
 // none is no variant.
@@ -22,7 +25,7 @@ const none = -1
 
 // work works out what is needed. Up on the latest, down on the highest: between the two, what stands is right.
 func (z *sizing) work() need {
-	n := need{probe: none}
+	n := need{probe: none, last: none}
 	n.freeze, n.why = z.frozen()
 	d := z.demand
 	switch nothingAsked := d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0; {

@@ -46,8 +46,8 @@ func TestShortageGoesToTheLowestPriority(t *testing.T) {
 		loser := map[string]string{"a": "b", "b": "a"}[winner]
 		s := competitors().class(winner+"-cheap", "premium", 10).class(loser+"-cheap", "batch", -10)
 		d := s.decideWithin(t)
-		if up, down := d[winner+"-cheap"], d[loser+"-cheap"]; up.Replicas != 4 || down.Replicas != 0 {
-			t.Errorf("up %+v\ndown %+v\nwant all four for the higher priority", up, down)
+		if up, down := d[winner+"-cheap"], d[loser+"-cheap"]; up.Replicas != 3 || down.Replicas != 1 {
+			t.Errorf("up %+v\ndown %+v\nwant all but the last one for the higher priority", up, down)
 		}
 	}
 }
@@ -160,4 +160,15 @@ func TestSwitchThatMakesRoomGoesOn(t *testing.T) {
 	if !strings.Contains(d["b-fast"].Reason.Text, "H100") {
 		t.Errorf("%+v, want it said what is short", d["b-fast"])
 	}
+}
+
+// A kind without a limit takes the switch as well as one with room.
+func TestSwitchToAKindWithoutALimitBegins(t *testing.T) {
+	s := switchThatMakesRoom()
+	s.Pools = s.Pools[:1]
+	d := s.decideWithin(t)
+	if d["a-cheap"].Replicas == 0 || d["b-fast"].Replicas != 1 {
+		t.Errorf("a-cheap %+v\nb-fast %+v\nwant the switch begun, and the other to wait", d["a-cheap"], d["b-fast"])
+	}
+	expect(t, d["a-fast"], 2, fleet.CodeMakeBeforeBreak)
 }

@@ -165,7 +165,6 @@ func TestMinimumWithoutRoomStaysAndIsSaid(t *testing.T) {
 }
 
 func TestProbeGoesWhereThereIsRoom(t *testing.T) {
-	unknown := func(v *fleet.Variant) { v.Objective = fleet.Objective{} }
 	s := newScenario(cheap(group{variant: unknown}), fast(group{variant: unknown})).toZero().gateway(7, 2).
 		node("L40S", "l1", 1, 1).node("H100", "h1", 8, 0)
 	s.Accelerators = nil

@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wva-project/wva/fleet"
@@ -93,7 +94,7 @@ func (s *scenario) called(prefix string) *scenario {
 }
 
 // overbooked returns what of a plan the nodes do not hold; "" where they hold all of it. What the numbers of variants that are held
-// and minimums ask for beyond them is none of the planner's.
+// or do not shrink while data are missing, and minimums ask for beyond them is none of the planner's.
 func overbooked(s fleet.Snapshot, plan fleet.Plan) string {
 	scaled, _ := apart(s)
 	x := newIndex(scaled, nil, Policy{}.withDefaults())
@@ -106,7 +107,7 @@ func overbooked(s fleet.Snapshot, plan fleet.Plan) string {
 	}
 	for _, d := range plan.Decisions() {
 		numbers[d.Variant] = d.Replicas
-		if v := owners[d.Variant]; v != nil && d.Held {
+		if v := owners[d.Variant]; v != nil && (d.Held || strings.Contains(d.Reason.Text, "nothing shrinks meanwhile")) {
 			numbers[d.Variant] = min(d.Replicas, v.stands())
 		}
 	}

@@ -62,7 +62,11 @@ func (s story) full() string {
 	var kinds []string
 	for i, c := range s.choices {
 		if k, limited := s.x.stock.of(c.variant); limited && s.outcomes[i].crowds() {
-			kinds = append(kinds, k.full(c.variant))
+			text := k.full(c.variant)
+			if k.keeper != nil && k.keeper != c.variant {
+				text += fmt.Sprintf(" (%s keeps %d by its minReplicaCount)", k.keeper.ID, k.keeper.Range.Min)
+			}
+			kinds = append(kinds, text)
 		}
 	}
 	slices.Sort(kinds)
@@ -94,7 +98,10 @@ func (k *kindStock) full(v *variant) string {
 func (s story) why(i int, code fleet.Code) string {
 	c, o := s.choices[i], s.outcomes[i]
 	text := ""
-	if o.placed < o.replicas {
+	switch missing := s.need.freeze == fleet.CodeMetricsMissing; {
+	case o.placed < o.replicas && missing && c.Range.Clamp(o.placed) < o.replicas:
+		text = fmt.Sprintf("; nothing shrinks meanwhile (%s), so all %d stay, and there is room for %d", s.need.why, o.replicas, o.placed)
+	case o.placed < o.replicas:
 		text = fmt.Sprintf("; KEDA keeps %d all the same, and there is room for %d", o.replicas, o.placed)
 	}
 	if c.given != nil || !s.need.some {

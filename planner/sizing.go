@@ -128,6 +128,16 @@ func (z *sizing) share(i int) float64 {
 	return z.choices[i].share
 }
 
+// number returns the replicas of a variant for which there is room, within its range. While data are missing it has all that it had:
+// it may need them, whether there is room or not.
+func (z *sizing) number(i, placed int) int {
+	c := z.choices[i]
+	if z.need.freeze == fleet.CodeMetricsMissing {
+		placed = max(placed, c.now)
+	}
+	return c.Range.Clamp(placed)
+}
+
 // shown returns what one replica of a variant carries by what its own replicas have shown. What is only assumed of it, by
 // its arguments or its siblings, is no ground on which to take others away.
 func (z *sizing) shown(i int) float64 {

@@ -26,17 +26,27 @@ type counts map[fleet.VariantID]int
 // again without them, so that others take over what they should have carried. The outcomes have a row for each sizing, with
 // one for each of its choices. The accelerators of variants that are held stay theirs.
 //
-// Where accelerators are short, saturated models give way to others that need them more. Where a switch keeps replicas until others are ready, what was to have their accelerators may have no room: then all is
-// solved again with these replicas where they stand, and growth for which there is no room after that is left for later.
+// Where accelerators are short, saturated models give way to others that need them more, and none that is asked for loses its last
+// replica. Where a switch keeps replicas until others are ready, what was to have their accelerators may have no room: then all
+// is solved again with these replicas where they stand, and growth for which there is no room after that is left for later.
 func (x *index) solve(sizings []*sizing, held []fleet.Decision, p Policy) [][]outcome {
 	r := &round{x: x, sizings: sizings, held: x.heldOptions(held), policy: p}
+	r.admitProbes()
 	outcomes := r.begin()
 	if r.giveWay(outcomes) {
 		outcomes = r.begin()
 	}
+	for range mostRescues {
+		if !r.keepLast(outcomes) {
+			break
+		}
+		outcomes = r.begin()
+	}
 	if !r.fits(outcomes) {
-		outcomes = r.mix(r.stay(outcomes))
+		aimed := outcomes
+		outcomes = r.mix(r.stay(aimed))
 		r.cut(outcomes)
+		r.stillDelayed(outcomes, aimed)
 	}
 	r.tally(outcomes)
 	return outcomes
@@ -53,9 +63,13 @@ type round struct {
 	whole        *solver.Problem // that asks for nothing, to see what fits; nil until that is in question
 }
 
+// roughly is the tolerance of an answer that only bounds another one.
+const roughly = 0.01
+
 // begin solves for the latest demand and with a second margin, which bound what is started, and then for what is wanted.
 func (r *round) begin() [][]outcome {
 	latest, safe := r.problem(r.x.stock), r.problem(r.x.stock)
+	latest.Tolerance, safe.Tolerance = roughly, roughly
 	for _, z := range r.sizings {
 		z.ask(&latest, z.need.latest, anything)
 		z.ask(&safe, max(z.need.wanted, z.demand.highest)*(1+z.margin), anything)
@@ -169,8 +183,9 @@ func (z *sizing) outcomes(decided, instead answer) []outcome {
 		if o.placed = from.counts[c.ID]; z.overdue() {
 			o.placed = c.beside(decided.counts[c.ID], instead.counts[c.ID])
 		}
-		o.replicas = c.Range.Clamp(o.placed)
-		o.why, o.solved, o.crowded = from.reasons[c.ID], from.counts[c.ID], from.misfits[c.ID]
+		o.replicas = z.number(i, o.placed)
+		o.why, o.solved = from.reasons[c.ID], from.counts[c.ID]
+		o.crowded = from.misfits[c.ID] || i == z.need.probe && z.need.waits
 	}
 	return outcomes
 }
@@ -204,17 +219,20 @@ func (z *sizing) domain(i int) fleet.Range {
 	}
 	switch {
 	case z.need.freeze != "":
-		domain = atLeast(domain, c.now)
+		domain = atLeast(domain, z.frozenAt(i))
 	case z.need.some: // what was started lately is not taken back
 		domain = atLeast(domain, min(c.now, c.young))
 	}
 	switch unknown := z.share(i) <= 0; {
-	case i == z.need.probe:
+	case i == z.need.probe && !z.need.waits:
 		domain = atLeast(domain, max(1, c.Range.Min))
 	case unknown && c.overdue > 0 && z.need.some: // it would be asked for again at once
 		domain = atMost(atLeast(domain, c.now), c.now)
 	case unknown:
 		domain = atMost(domain, c.now)
+	}
+	if i == z.need.last {
+		domain = atLeast(domain, 1)
 	}
 	return domain
 }

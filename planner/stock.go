@@ -13,7 +13,7 @@ import (
 // stock is the kinds of accelerators of which there is a limit, as the variants of an index may have them. The zero value
 // limits nothing.
 type stock struct {
-	kinds    []*kindStock // in the order of the pools
+	kinds    []*kindStock // by name
 	byName   map[fleet.Accelerator]*kindStock
 	holdings []solver.Holding
 }
@@ -22,13 +22,15 @@ type stock struct {
 type kindStock struct {
 	pool     solver.Pool
 	at       map[string]int // the node of a name
-	free     []int          // by node: what nobody holds; below zero where more is held than there is
+	there    []int          // by node: what it has for anybody
+	free     []int          // what nobody holds of it; below zero where more is held than there is
 	own      []int          // what replicas of the variants hold
 	live     []int          // the part of it that is not about to go
 	asked    int            // what the replicas take that are asked for
 	seats    map[int]int    // by a share's accelerators: how many shares fit beside what is live
 	used     int            // what the plan takes
 	shortFor []*sizing      // models that are short of it; nil until that is asked
+	keeper   *variant       // whose minimum takes all; nil where none does
 }
 
 // unlimited is more replicas than any range allows.
@@ -46,8 +48,8 @@ func (x *index) takeStock() {
 // apart; others hold what the rest does.
 func newStock(pools []fleet.Pool, variants iter.Seq[*variant], counts func(*variant, *fleet.Pod) bool) stock {
 	s := stock{byName: make(map[fleet.Accelerator]*kindStock)}
-	for _, pool := range pools {
-		if pool.Elastic && pool.Limit <= 0 || s.byName[pool.Accelerator] != nil {
+	for _, pool := range oneRowPerKind(pools) {
+		if pool.Elastic && pool.Limit <= 0 {
 			continue
 		}
 		k := newKindStock(pool)
@@ -76,7 +78,7 @@ func newKindStock(pool fleet.Pool) *kindStock {
 		return k
 	}
 	for _, node := range pool.Nodes {
-		k.add(node.Name, within(node.Allocatable)-within(node.Taken))
+		k.add(node.Name, within(node.Allocatable), within(node.Taken))
 	}
 	return k
 }
@@ -85,11 +87,12 @@ func newKindStock(pool fleet.Pool) *kindStock {
 func within(n int) int { return max(0, min(n, math.MaxInt32)) }
 
 // add adds a node and returns where it is.
-func (k *kindStock) add(name string, free int) int {
+func (k *kindStock) add(name string, there, taken int) int {
 	i := len(k.pool.Nodes)
 	k.at[name] = i
 	k.pool.Nodes = append(k.pool.Nodes, solver.Node{Name: name})
-	k.free, k.own, k.live = append(k.free, free), append(k.own, 0), append(k.live, 0)
+	k.there, k.free = append(k.there, there), append(k.free, there-taken)
+	k.own, k.live = append(k.own, 0), append(k.live, 0)
 	return i
 }
 
@@ -147,7 +150,7 @@ func (k *kindStock) hold(name string, gpus int, leaves bool) {
 	case !found && leaves:
 		return
 	case !found:
-		i = k.add(name, 0)
+		i = k.add(name, 0, 0)
 	}
 	k.own[i] += gpus
 	if !leaves {
@@ -156,10 +159,11 @@ func (k *kindStock) hold(name string, gpus int, leaves bool) {
 }
 
 // count works out what the variants may have of each node together: what is free and what they hold, those that are about to go
-// included, since a replica that waits for their place is not to be taken back meanwhile. What is held stays allowed.
+// included, since a replica that waits for their place is not to be taken back meanwhile. That is no more than the node has, but
+// what runs stays allowed.
 func (k *kindStock) count() {
 	for i := range k.pool.Nodes {
-		k.pool.Nodes[i].Free = max(k.free[i]+k.own[i], k.live[i])
+		k.pool.Nodes[i].Free = max(min(k.free[i]+k.own[i], k.there[i]), k.live[i])
 	}
 }
 
@@ -224,6 +228,12 @@ func (v *variant) shape() (gpus, shares int) {
 	total := min(v.GPUsPerReplica, mostGPUs)
 	shares = max(1, min(v.workload.GroupSize, total))
 	return (total + shares - 1) / shares, shares
+}
+
+// takes returns how many accelerators one replica takes.
+func (v *variant) takes() int {
+	gpus, shares := v.shape()
+	return gpus * shares
 }
 
 // mostGPUs bounds the accelerators of a replica, so that sums do not overflow.

@@ -1,0 +1,49 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// oneRowPerKind returns the pools by name, a row for each kind. Of several rows of a kind those that are fixed count, with the nodes
+// of all, or else the least limit.
+func oneRowPerKind(pools []fleet.Pool) []fleet.Pool {
+	rows := make([]fleet.Pool, 0, len(pools))
+	byName := func(a, b fleet.Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) }
+	for _, pool := range slices.SortedStableFunc(slices.Values(pools), byName) {
+		last := len(rows) - 1
+		if last < 0 || rows[last].Accelerator != pool.Accelerator {
+			rows = append(rows, pool)
+			continue
+		}
+		rows[last] = joined(rows[last], pool)
+	}
+	for i := range rows {
+		rows[i].Nodes = oneRowPerNode(rows[i].Nodes)
+	}
+	return rows
+}
+
+func joined(a, b fleet.Pool) fleet.Pool {
+	switch {
+	case !a.Elastic && !b.Elastic:
+		a.Nodes = slices.Concat(a.Nodes, b.Nodes)
+		return a
+	case !a.Elastic:
+		return a
+	case !b.Elastic, a.Limit <= 0, b.Limit > 0 && b.Limit < a.Limit:
+		return b
+	}
+	return a
+}
+
+// oneRowPerNode returns the nodes by name. Of several rows of a node the one counts that has least to give.
+func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
+	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b fleet.Node) int {
+		free := cmp.Compare(within(a.Allocatable)-within(a.Taken), within(b.Allocatable)-within(b.Taken))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), free, cmp.Compare(a.Allocatable, b.Allocatable))
+	})
+	return slices.CompactFunc(sorted, func(a, b fleet.Node) bool { return a.Name == b.Name })
+}
