@@ -158,8 +158,8 @@ func (c *Config) Warnings() []string {
 		}
 	}
 	for _, name := range c.FixedAccelerators {
-		if !slices.ContainsFunc(c.Accelerators, func(a fleet.AcceleratorSpec) bool { return string(a.Name) == name }) {
-			warnings = append(warnings, "fixedAccelerators names "+name+", which the list of accelerators does not have; nodes and variants are compared with it byte for byte")
+		if !slices.ContainsFunc(c.Accelerators, func(a fleet.AcceleratorSpec) bool { return strings.EqualFold(string(a.Name), name) }) {
+			warnings = append(warnings, "fixedAccelerators names "+name+", which the list of accelerators does not have; nodes and variants have to call it that too")
 		}
 	}
 	return append(warnings, c.profileWarnings()...)

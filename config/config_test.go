@@ -401,7 +401,7 @@ func TestEffectiveConfigurationIsAConfigurationFile(t *testing.T) {
 
 func TestWarningsNameWhatMayNotBeMeant(t *testing.T) {
 	flags := given(t, "--config", complete(t,
-		"policy: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]", "fixedAccelerators: [H100, h100]"), "--prometheus-url", "http://p")
+		"policy: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]", "fixedAccelerators: [H100, h100, h1000]"), "--prometheus-url", "http://p")
 	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", "x")
 	t.Setenv("WVA_INTERVALL", "20s")
 	t.Setenv("WVA_SERVICE_HOST", "10.0.0.1") // what Kubernetes sets for a Service named wva
@@ -417,7 +417,7 @@ func TestWarningsNameWhatMayNotBeMeant(t *testing.T) {
 		"policy.retention of 25h" + why,
 		"retention of 48h of model a/b" + why,
 		"retention of model a/c sets nothing: scaleToZero is false",
-		"fixedAccelerators names h100, which the list of accelerators does not have; nodes and variants are compared with it byte for byte",
+		"fixedAccelerators names h1000, which the list of accelerators does not have; nodes and variants have to call it that too",
 	}, c.Warnings())
 	require.Equal(t, 48*time.Hour, c.IdleWindow())
 }

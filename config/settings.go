@@ -244,7 +244,7 @@ func fleetSettings() []Setting {
 			models(func(c *Config) *[]fleet.Model { return &c.Models })),
 		row("serviceClasses", "", "The classes that variants name as serviceClass. Where models compete for accelerators, those of a higher priority are served first; a model has the highest of its variants' classes, and 0 without one.",
 			classes(func(c *Config) *[]fleet.ServiceClass { return &c.ServiceClasses })),
-		row("fixedAccelerators", "", "Accelerators of which the cluster has no more than its nodes show, as the catalogue names them. Of the others a node autoscaler is taken to add what is asked for. Those of a directory of manifests are fixed all.",
+		row("fixedAccelerators", "", "Accelerators of which the cluster has no more than its nodes show, as the catalogue names them, in capitals or not; where it shows none, none is added. Of the others a node autoscaler is taken to add what is asked for. Those of a directory of manifests are fixed all.",
 			names(func(c *Config) *[]string { return &c.FixedAccelerators })),
 		row("accelerators", starterCatalogue, "The catalogue of accelerators: throughput of one, of which only ratios count, and memory. A list replaces the whole catalogue.",
 			accelerators(func(c *Config) *[]fleet.AcceleratorSpec { return &c.Accelerators })),

@@ -145,6 +145,9 @@ func (r *run) second(ctx context.Context, second int) error {
 		if decided {
 			r.report.tick(second, r)
 		}
+		if plan, posted := r.product.board.Plan(); posted && r.pools.rows != nil {
+			r.pools.planned(plan)
+		}
 	}
 	return r.kube.tick(ctx, second)
 }

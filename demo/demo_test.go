@@ -75,6 +75,7 @@ func variant(t *testing.T, tick demo.Tick, name string) demo.VariantTick {
 }
 
 func TestEveryRequestIsServedAndTheFleetFollowsTheLoad(t *testing.T) {
+	t.Parallel()
 	s := play(t, demo.Options{Trace: strings.NewReader(hill(20, 6, 48))}).summary
 	require.Equal(t, strings.Count(hill(20, 6, 48), "\n")-1, s.Requests)
 	require.Equal(t, s.Requests, s.Served)
@@ -86,6 +87,7 @@ func TestEveryRequestIsServedAndTheFleetFollowsTheLoad(t *testing.T) {
 }
 
 func TestSameSeedGivesTheSameBytes(t *testing.T) {
+	t.Parallel()
 	run := func(seed uint64) []byte {
 		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 3, 20)), Scale: 1.5, Seed: seed}).raw
 	}
@@ -95,6 +97,7 @@ func TestSameSeedGivesTheSameBytes(t *testing.T) {
 }
 
 func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []demo.FaultKind{demo.FaultPrometheus, demo.FaultScrape} {
 		t.Run(string(kind), func(t *testing.T) {
 			// The load falls all the while: a scaler that took silence for idleness would shrink.
@@ -127,6 +130,7 @@ func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
 	}
 }
 
+// TestRestartOfTheScalerLosesNothing runs alone: the second life listens where the first did, which no other test may take meanwhile.
 func TestRestartOfTheScalerLosesNothing(t *testing.T) {
 	undisturbed := play(t, demo.Options{Trace: strings.NewReader(hill(14, 30, 30))})
 	o := play(t, demo.Options{
@@ -155,6 +159,7 @@ func TestRestartOfTheScalerLosesNothing(t *testing.T) {
 }
 
 func TestGeneratedLoadShowsSpillZeroAndWake(t *testing.T) {
+	t.Parallel()
 	o := play(t, demo.Options{})
 	spilled, slept := 0, 0
 	wokenAt, asked := 0, 0
@@ -182,6 +187,7 @@ func TestGeneratedLoadShowsSpillZeroAndWake(t *testing.T) {
 }
 
 func TestTraceOfARealService(t *testing.T) {
+	t.Parallel()
 	file, err := os.Open("../../shared/data/azure_conv_2023.csv")
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the reference trace is not there:", err)

@@ -110,6 +110,14 @@ type PoolSummary struct {
 	PendingSeconds float64 `json:"pending_replica_seconds"`
 	// Full are the stretches of time in which all were held.
 	Full []Stretch `json:"full,omitzero"`
+	// NoRoom are the variants that needed more of it than there was, by name.
+	NoRoom []Refusal `json:"no_room,omitzero"`
+}
+
+// Refusal is for how long the plan said that there is no room for what a variant needs.
+type Refusal struct {
+	Variant string `json:"variant"`
+	Seconds int    `json:"seconds"`
 }
 
 // Stretch is a stretch of virtual time in seconds. One that does not end before the run ends with it.
@@ -122,6 +130,8 @@ type Stretch struct {
 type poolBook struct {
 	rows []PoolSummary // by kind
 	full []bool        // since the latest observation
+	// refused is for how many seconds each variant had no room.
+	refused map[fleet.VariantID]int
 }
 
 // observe notes what is held at a second. Its rows have the order of the pools, which stays.
@@ -144,6 +154,18 @@ func (b *poolBook) observe(second int, pools []fleet.Pool) {
 	}
 }
 
+// planned notes for which variants the plan in force has no room in this second.
+func (b *poolBook) planned(plan fleet.Plan) {
+	for _, d := range plan.Decisions() {
+		if d.Reason.Code == fleet.CodeNoRoom {
+			if b.refused == nil {
+				b.refused = make(map[fleet.VariantID]int)
+			}
+			b.refused[d.Variant]++
+		}
+	}
+}
+
 // decided notes what the scaler asks for.
 func (b *poolBook) decided(pools []PoolTick) {
 	for i, pool := range pools {
@@ -151,7 +173,7 @@ func (b *poolBook) decided(pools []PoolTick) {
 	}
 }
 
-// summary returns the rows with the waits that the variants of the fleet account for.
+// summary returns the rows with the waits and refusals that the variants of the fleet account for.
 func (b *poolBook) summary(w *world, expenses []simulation.Expense) []PoolSummary {
 	for i := range b.rows {
 		row := &b.rows[i]
@@ -161,6 +183,11 @@ func (b *poolBook) summary(w *world, expenses []simulation.Expense) []PoolSummar
 			}
 		}
 		row.PendingSeconds = round(row.PendingSeconds)
+		for _, v := range w.variants {
+			if seconds := b.refused[v.ID]; seconds > 0 && string(v.Accelerator) == row.Accelerator {
+				row.NoRoom = append(row.NoRoom, Refusal{Variant: v.ID.Name, Seconds: seconds})
+			}
+		}
 	}
 	return b.rows
 }

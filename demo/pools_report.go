@@ -33,8 +33,8 @@ func (r *report) poolSummary(s Summary) {
 	}
 	r.print("\nAccelerators on nodes, for every policy alike. Of WVA:\n")
 	for _, p := range s.Pools {
-		r.print("  %s: at most %d of %d held and %d wanted; %s; replicas waited %.0f s for room.\n",
-			p.Accelerator, p.Held, p.GPUs, p.Wanted, fullness(p.Full, s.Seconds), p.PendingSeconds)
+		r.print("  %s: at most %d of %d held and %d wanted; %s; replicas waited %.0f s for room%s.\n",
+			p.Accelerator, p.Held, p.GPUs, p.Wanted, fullness(p.Full, s.Seconds), p.PendingSeconds, refusals(p.NoRoom))
 	}
 	r.print("Replicas of the static fleet waited %.0f s for room, those of the HPA %.0f s.\n",
 		s.Rivals.StaticPeak.PendingSeconds, s.Rivals.HPAQueue.PendingSeconds)
@@ -61,6 +61,18 @@ func fullness(full []Stretch, end int) string {
 		parts = append(parts, clockText(s.From)+" to "+until)
 	}
 	return "all from " + strings.Join(parts, ", ")
+}
+
+// refusals says which variants needed more than there was, and for how long.
+func refusals(rows []Refusal) (text string) {
+	for _, row := range rows {
+		length := fmt.Sprintf("%d s", row.Seconds)
+		if row.Seconds >= 120 {
+			length = fmt.Sprintf("%d min", (row.Seconds+30)/60)
+		}
+		text += fmt.Sprintf("; %s: no room for %s", row.Variant, length)
+	}
+	return text
 }
 
 // clockText writes a virtual time as the table does.

@@ -44,8 +44,9 @@ func TestPoolsThatMakeNoSenseAreRefusedAtOnce(t *testing.T) {
 }
 
 func TestNodesChangeWhatTheyLimitOnly(t *testing.T) {
+	t.Parallel()
 	on := func(pools ...demo.Pool) outcome {
-		return play(t, demo.Options{Trace: strings.NewReader(hill(12, 6, 48)), Pools: pools})
+		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 6, 48)), Pools: pools})
 	}
 	unlimited := on()
 	require.NotContains(t, string(unlimited.raw), `"pools"`)
@@ -58,6 +59,7 @@ func TestNodesChangeWhatTheyLimitOnly(t *testing.T) {
 }
 
 func TestGeneratedLoadOnFewNodes(t *testing.T) {
+	t.Parallel()
 	few := play(t, demo.Options{Pools: twoL40S})
 	t.Run("the plan never exceeds the nodes", func(t *testing.T) { planFits(t, few) })
 	t.Run("the dear kind carries what the cheap one cannot, and is given back", func(t *testing.T) { spillsAndComesBack(t, few) })
@@ -136,6 +138,7 @@ func spill(t *testing.T, o outcome) int {
 
 // TestThePlanFitsWhereBothKindsAreFew leaves demand unserved at the peak: what cannot be carried waits.
 func TestThePlanFitsWhereBothKindsAreFew(t *testing.T) {
+	t.Parallel()
 	o := play(t, demo.Options{
 		Trace: strings.NewReader(hill(10, 6, 90)),
 		Pools: []demo.Pool{{Accelerator: "L40S", Nodes: 1, GPUs: 2}, {Accelerator: "H100", Nodes: 1, GPUs: 1}},
@@ -150,6 +153,7 @@ func TestThePlanFitsWhereBothKindsAreFew(t *testing.T) {
 }
 
 func TestRivalsRunOnTheSameNodes(t *testing.T) {
+	t.Parallel()
 	// The peak is more than two accelerators carry: the HPA asks for a third, which never comes.
 	o := play(t, demo.Options{Trace: strings.NewReader(hill(12, 20, 60)), Pools: []demo.Pool{
 		{Accelerator: "L40S", Nodes: 1, GPUs: 1}, {Accelerator: "H100", Nodes: 1, GPUs: 1},
@@ -167,6 +171,7 @@ func TestRivalsRunOnTheSameNodes(t *testing.T) {
 }
 
 func TestSameSeedGivesTheSameBytesOnNodes(t *testing.T) {
+	t.Parallel()
 	run := func() []byte {
 		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 3, 40)), Pools: twoL40S}).raw
 	}
@@ -175,6 +180,7 @@ func TestSameSeedGivesTheSameBytesOnNodes(t *testing.T) {
 }
 
 func TestTheTableShowsTheNodes(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	summary, err := demo.Run(t.Context(), demo.Options{Trace: strings.NewReader(hill(10, 6, 40)), Pools: twoL40S, Output: &out})
 	require.NoError(t, err)

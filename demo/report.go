@@ -175,8 +175,15 @@ func (r *report) summary(s Summary) error {
 		name string
 		Result
 	}{{"WVA", s.Result}, {"static, sized for the peak", s.Rivals.StaticPeak}, {"HPA on queue length", s.Rivals.HPAQueue}} {
-		r.print("%-28s %9d %6d %10.1f%% %9.2f %8.0f%% %10d %6d %6d\n", row.name, row.Served, row.Lost, 100*row.Attainment, row.Cost,
+		r.print("%-28s %9d %6d %10.1f%% %9.2f %8.0f%% %10d %6d %6d", row.name, row.Served, row.Lost, 100*row.Attainment, row.Cost,
 			100*row.Cost/s.Rivals.StaticPeak.Cost, row.Reversals, row.PeakReplicas, row.EndReplicas)
+		if row.Unfinished > 0 {
+			r.print("  %d unfinished", row.Unfinished)
+		}
+		r.print("\n")
+	}
+	for _, o := range s.Open {
+		r.print("\nNever finished under WVA: requests of %s, %d at the gateway and %d at engines.\n", o.Model, o.Queued, o.InFlight)
 	}
 	r.print("\nAttainment: requests whose first token and whose tokens came within the objective (%s).\n", r.objectives())
 	r.print("GPU-hours of WVA:")

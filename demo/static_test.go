@@ -28,6 +28,7 @@ func staticReplicas(t *testing.T, pools ...Pool) map[string]int {
 }
 
 func TestTheStaticFleetFindsRoomForAllModelsTogether(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, map[string]int{"chat-h100": 1, "chat-l40s": 1, "notes-l40s": 1}, staticReplicas(t, Pool{Accelerator: "L40S", Nodes: 2, GPUs: 1}))
 	// One L40S is the chat model's by its least number of replicas, and nothing is left for the other model.
 	require.Zero(t, staticReplicas(t, Pool{Accelerator: "L40S", Nodes: 1, GPUs: 1})["notes-l40s"])

@@ -14,8 +14,17 @@ type Summary struct {
 	// Seconds is how long the run took in virtual time; every policy is paid for just as long.
 	Seconds int `json:"seconds"`
 	Result
-	Pools  []PoolSummary `json:"pools,omitzero"` // by kind of accelerator
-	Rivals Rivals        `json:"rivals"`
+	// Open are the models of which requests were never finished, sorted.
+	Open   []OpenRequests `json:"open,omitzero"`
+	Pools  []PoolSummary  `json:"pools,omitzero"` // by kind of accelerator
+	Rivals Rivals         `json:"rivals"`
+}
+
+// OpenRequests are requests of a model that had arrived when the run was given up, and not ended.
+type OpenRequests struct {
+	Model    string `json:"model"`
+	Queued   int    `json:"queued_at_gateway"`
+	InFlight int    `json:"in_flight"`
 }
 
 // Rivals are the results of other policies.
@@ -31,6 +40,8 @@ type Result struct {
 	Requests int `json:"requests"`
 	Served   int `json:"served"`
 	Lost     int `json:"lost"`
+	// Unfinished is how many had not ended when the run was given up.
+	Unfinished int `json:"unfinished,omitzero"`
 	// Attainment is the share of all requests that met both limits of their model's objective; lost and unfinished ones miss.
 	Attainment float64 `json:"attainment"`
 	// GPUHours, by variant, count from when a replica is scheduled until it is gone, loading and draining included.
@@ -47,7 +58,7 @@ type Result struct {
 
 func newResult(r simulation.Result, start int) Result {
 	result := Result{
-		Requests: r.Requests, Served: r.Served, Lost: r.Lost, Attainment: round(r.Attainment), Cost: round(r.Cost), Reversals: r.Reversals,
+		Requests: r.Requests, Served: r.Served, Lost: r.Lost, Unfinished: r.Requests - r.Served - r.Lost, Attainment: round(r.Attainment), Cost: round(r.Cost), Reversals: r.Reversals,
 		StartReplicas: start, PeakReplicas: r.PeakReplicas, EndReplicas: r.EndReplicas, GPUHours: make(map[string]float64),
 	}
 	for _, e := range r.Expenses {
@@ -67,11 +78,23 @@ func (r *run) summarize(requests []simulation.Request) (Summary, error) {
 	summary := Summary{
 		Type: "summary", Scale: r.options.Scale, Seed: r.options.Seed, Seconds: r.end,
 		Result: newResult(r.recorder.Result(r.fleet, r.world.promises()), start),
+		Open:   openRequests(r.fleet.Tallies()),
 		Pools:  r.pools.summary(r.world, r.fleet.Expenses()),
 	}
 	var err error
 	summary.Rivals, err = r.world.rivals(requests, r.end)
 	return summary, err
+}
+
+// openRequests returns the models that have some, in the order of the tallies.
+func openRequests(tallies []simulation.Tally) []OpenRequests {
+	var open []OpenRequests
+	for _, t := range tallies {
+		if t.Queued+t.InFlight > 0 {
+			open = append(open, OpenRequests{Model: t.Model.Name, Queued: t.Queued, InFlight: t.InFlight})
+		}
+	}
+	return open
 }
 
 // round keeps four decimals: more would be noise to a reader.

@@ -67,8 +67,9 @@ func (o Options) accelerator(label string) fleet.Accelerator {
 }
 
 // rename gives variants whose definition calls an accelerator what its vendor does ("NVIDIA-H100-80GB-HBM3") the name under which
-// nodes with that label stand in a pool. Any other name is the catalogue's already.
-func (o Options) rename(variants []fleet.Variant) {
+// nodes with that label stand in a pool, and those whose definition spells a pool in other letters, such as "l40s", the pool's: one
+// kind under two names would be limited under one only. Any other name is the catalogue's already.
+func (o Options) rename(variants []fleet.Variant, pools []fleet.Pool) {
 	for i, v := range variants {
 		name := string(v.Accelerator)
 		vendor, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "-")
@@ -76,7 +77,18 @@ func (o Options) rename(variants []fleet.Variant) {
 		if listed || vendor == "nvidia" || vendor == "amd" || vendor == "intel" {
 			variants[i].Accelerator = o.accelerator(name)
 		}
+		if at := spelled(variants[i].Accelerator, pools); at >= 0 {
+			variants[i].Accelerator = pools[at].Accelerator
+		}
 	}
+}
+
+// spelled returns where the pool of a kind is, in the kind's very letters or else in others; -1 where it has none.
+func spelled(kind fleet.Accelerator, pools []fleet.Pool) int {
+	if at := slices.IndexFunc(pools, func(p fleet.Pool) bool { return p.Accelerator == kind }); at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(pools, func(p fleet.Pool) bool { return strings.EqualFold(string(p.Accelerator), string(kind)) })
 }
 
 // selected returns the accelerator that a pod's node selector or required node affinity asks for; "" where neither does, or

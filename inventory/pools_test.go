@@ -96,6 +96,17 @@ func TestDefinitionMayCallAnAcceleratorWhatItsVendorDoes(t *testing.T) {
 	}
 }
 
+func TestDefinitionMaySpellAnAcceleratorOfNodesInOtherLetters(t *testing.T) {
+	nodes := []string{node("one", "NVIDIA-L40S", ""), node("two", "Acme-One", ""), node("three", "ACME-ONE", "")}
+	for given, want := range map[string]fleet.Accelerator{
+		"l40s": "L40S", "L40s": "L40S", "L40S": "L40S", "nvidia-l40s": "L40S", "l40": "l40", "h100": "h100",
+		"acme-one": "ACME-ONE", "Acme-One": "Acme-One", // two kinds by the labels, of which each can be meant
+	} {
+		tables := objectsOf(t, append(nodes, scaled("a", "accelerator: "+given), deployment("a", 1, "image: x"))...).Tables(Options{})
+		require.Equal(t, want, tables.Variants[0].Accelerator, given)
+	}
+}
+
 func TestAcceleratorsThatNoLabelNamesAreAProblem(t *testing.T) {
 	tables := objectsOf(t, node("b", "", ""), node("a", "", ""), node("c", "NVIDIA-L4", "")).Tables(Options{})
 	require.Len(t, tables.Pools, 1)

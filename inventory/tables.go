@@ -65,12 +65,12 @@ func (o Objects) Tables(options Options) Tables {
 	o.readVariants(&t, targets, options)
 	scaled := t.Variants
 	o.readAdvisory(&t, targets, options)
-	options.rename(t.Variants)
+	pools, problems := o.pools(options)
+	options.rename(t.Variants, pools)
 	pods := podsByTarget(o.Pods, enginesOf(t.Variants), targets)
 	o.nodeAccelerators(t.Variants, pods, options)
 	t.Workloads = workloads(t.Variants, targets, pods, groupsOf(o.Pods))
 	o.markForeign(t.Workloads, scaled)
-	pools, problems := o.pools(options)
 	t.Pools = pools
 	t.Problems = append(t.Problems, problems...)
 	slices.SortFunc(t.Problems, compareProblems)

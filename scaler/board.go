@@ -36,7 +36,7 @@ type edition struct {
 	decisions  []fleet.Decision // sorted by variant, each variant once
 	listed     []listed         // the same, and advice; sorted by variant
 	index      map[fleet.VariantID]int
-	asleep     map[fleet.ModelID]bool // the models that are to have no replica at all
+	asleep     map[fleet.ModelID]bool // the models at zero for which a queue would change the plan
 	superseded chan struct{}
 }
 
@@ -127,7 +127,7 @@ func newEdition(plan fleet.Plan) *edition {
 		e.index[d.Variant] = len(e.decisions)
 		e.decisions = append(e.decisions, d)
 	}
-	e.asleep = modelsAtZero(e.decisions)
+	e.asleep = wakeable(e.decisions)
 	e.listed = list(e.decisions, plan.Advice)
 	return e
 }
@@ -140,14 +140,15 @@ func (e *edition) lookup(id fleet.VariantID) (fleet.Decision, bool) {
 	return e.decisions[i], true
 }
 
-// modelsAtZero returns the models that are to have no replica at all. A variant whose number is unknown may have some.
-func modelsAtZero(decisions []fleet.Decision) map[fleet.ModelID]bool {
+// wakeable returns the models that are to have no replica at all, and that were not refused one for want of room: their queue is
+// known, and only what changes nodes, workloads or other models' demand makes room. A variant whose number is unknown may have some.
+func wakeable(decisions []fleet.Decision) map[fleet.ModelID]bool {
 	asleep := make(map[fleet.ModelID]bool)
 	for _, d := range decisions {
 		asleep[d.Facts.Model] = true
 	}
 	for _, d := range decisions {
-		if !d.Known || d.Replicas > 0 {
+		if !d.Known || d.Replicas > 0 || d.Reason.Code == fleet.CodeNoRoom {
 			delete(asleep, d.Facts.Model)
 		}
 	}

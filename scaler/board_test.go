@@ -77,7 +77,7 @@ func TestBoardPostWakesWhoWaits(t *testing.T) {
 	require.NotEqual(t, changed, board.Changed())
 }
 
-func TestBoardKnowsWhetherAModelIsAtZero(t *testing.T) {
+func TestBoardKnowsWhetherAQueueCouldWakeAModel(t *testing.T) {
 	sameModel := func(targets ...fleet.Target) []fleet.Target {
 		for i := range targets {
 			targets[i].Facts.Model = fleet.ModelID{Namespace: "prod", Name: "shared"}
@@ -94,6 +94,9 @@ func TestBoardKnowsWhetherAModelIsAtZero(t *testing.T) {
 		{"one of two models at zero", planAt(start, target("a", 1), target("b", 0)), true},
 		{"one of two variants of a model at zero", planAt(start, sameModel(target("a", 0), target("b", 1))...), false},
 		{"all variants of a model at zero", planAt(start, sameModel(target("a", 0), target("b", 0))...), true},
+		{"no room for a model", planAt(start, cramped("a")), false},
+		{"no room for one of two models at zero", planAt(start, cramped("a"), target("b", 0)), true},
+		{"no room for a variant of a model at zero", planAt(start, sameModel(cramped("a"), target("b", 0))...), false},
 		{"held at zero", fleet.Plan{Held: []fleet.Held{held("a", 0, true)}}, true},
 		{"number not known", fleet.Plan{Held: []fleet.Held{held("a", 0, false)}}, false},
 	}

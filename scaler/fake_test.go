@@ -49,6 +49,13 @@ func sleeper(name string, replicas int) fleet.Target {
 	return t
 }
 
+// cramped is a variant at zero for which the nodes have no room.
+func cramped(name string) fleet.Target {
+	t := sleeper(name, 0)
+	t.Reason = fleet.Reason{Code: fleet.CodeNoRoom, Text: "no L40S is free; add nodes"}
+	return t
+}
+
 func held(name string, replicas int, known bool) fleet.Held {
 	t := target(name, replicas)
 	return fleet.Held{

@@ -15,7 +15,7 @@ const seenFor = 15 * time.Second
 
 // LookoutOptions say where a lookout looks.
 type LookoutOptions struct {
-	// Board holds the plan that says which models stand at zero. Required.
+	// Board holds the plan that says which models stand at zero, and which of them found no room. Required.
 	Board *Board
 	// Queues returns how many requests gateways hold back now, a row for each model. Required.
 	Queues func(ctx context.Context, now time.Time) ([]fleet.Load, error)
@@ -38,8 +38,8 @@ func NewLookout(options LookoutOptions) (*Lookout, error) {
 	return &Lookout{options: options}, nil
 }
 
-// Look asks for the queues where some model stands at zero, and reports whether requests wait for such a model. Queues that
-// cannot be seen are an error, and no reason to wake anybody.
+// Look asks for the queues where some model stands at zero, and reports whether requests wait for such a model. One that found no
+// room wakes nobody: the next cycle would refuse it again. Queues that cannot be seen are an error, and no reason to wake anybody.
 func (l *Lookout) Look(ctx context.Context, now time.Time) (wake bool, err error) {
 	asleep := l.options.Board.latest.Load().asleep
 	if len(asleep) == 0 {

@@ -65,6 +65,9 @@ func TestLookoutWakesForAQueueAtAModelThatStandsAtZero(t *testing.T) {
 		{"for a model of nobody", []fleet.Load{waiting("model-c", 2)}, []fleet.Target{target("a", 0)}, false, 1},
 		{"queue that is not known", []fleet.Load{{Namespace: "prod", Model: "model-a", Queued: fleet.Reading{State: fleet.Stale}}}, []fleet.Target{target("a", 0)}, false, 1},
 		{"in another namespace", []fleet.Load{{Namespace: "dev", Model: "model-a", Queued: fleet.Observed(1)}}, []fleet.Target{target("a", 0)}, false, 1},
+		{"for a model without room", []fleet.Load{waiting("model-a", 2)}, []fleet.Target{cramped("a"), target("b", 0)}, false, 1},
+		{"for another model than that", []fleet.Load{waiting("model-a", 2), waiting("served-b", 1)}, []fleet.Target{cramped("a"), target("b", 0)}, true, 1},
+		{"no room for the only one", []fleet.Load{waiting("model-a", 2)}, []fleet.Target{cramped("a")}, false, 0},
 		{"nobody at zero", []fleet.Load{waiting("model-a", 2)}, []fleet.Target{target("a", 1)}, false, 0},
 	}
 	for _, test := range tests {

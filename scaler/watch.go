@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// watch looks at the queues of models at zero until the context ends.
+// watch looks at the queues of models at zero until the context ends, except of those that found no room: what changes for them
+// comes with the interval and the events.
 func (l *Loop) watch(ctx context.Context) {
 	for wait(ctx, l.options.Board, l.options.WatchInterval) {
 		if len(l.options.Board.latest.Load().asleep) > 0 {

@@ -200,8 +200,8 @@ func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.St
 	}
 	return fleet.Snapshot{
 		Time: now, Models: current.config.Models, Classes: current.config.ServiceClasses,
-		Accelerators: current.config.Accelerators, Profiles: current.config.EngineProfiles(),
-		Variants: declared.Variants, Workloads: declared.Workloads, Pools: current.pools(declared.Pools),
+		Accelerators: current.catalogue(declared.Pools), Profiles: current.config.EngineProfiles(),
+		Variants: declared.Variants, Workloads: declared.Workloads, Pools: current.pools(declared.Pools, declared.Variants),
 		Usages: seen.Usages, Loads: append(seen.Loads, s.lookout.Seen(now)...), Standing: standing, Missing: missing,
 	}, nil
 }

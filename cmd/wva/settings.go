@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -38,14 +40,54 @@ func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
 	return s, nil
 }
 
-// pools returns the pools that were seen, without a node autoscaler behind those which the configuration says have none.
-func (s *settings) pools(seen []fleet.Pool) []fleet.Pool {
+// pools returns the pools that were seen, without a node autoscaler behind those which the configuration says have none. Such a kind
+// that nothing shows, since it has no nodes or they cannot be counted, has a pool without nodes under each name that variants give it:
+// what runs of it stays, and none is added.
+func (s *settings) pools(seen []fleet.Pool, variants []fleet.Variant) []fleet.Pool {
 	pools := slices.Clone(seen)
-	for i := range pools {
-		pools[i].Elastic = pools[i].Elastic && !slices.Contains(s.config.FixedAccelerators, string(pools[i].Accelerator))
+	for _, fixed := range s.config.FixedAccelerators {
+		shown := false
+		for i := range pools {
+			if same(string(pools[i].Accelerator), fixed) {
+				pools[i].Elastic, shown = false, true
+			}
+		}
+		if shown {
+			continue
+		}
+		pools = append(pools, fleet.Pool{Accelerator: fleet.Accelerator(fixed)})
+		for _, v := range variants {
+			if same(string(v.Accelerator), fixed) {
+				pools = append(pools, fleet.Pool{Accelerator: v.Accelerator})
+			}
+		}
 	}
-	return pools
+	slices.SortStableFunc(pools, func(a, b fleet.Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
+	return slices.CompactFunc(pools, func(a, b fleet.Pool) bool { return a.Accelerator == b.Accelerator })
 }
+
+// catalogue returns the catalogue of accelerators, in which a kind has the name under which nodes show it: that of the variants too.
+// A row keeps its name where nodes or another row have each spelling.
+func (s *settings) catalogue(seen []fleet.Pool) []fleet.AcceleratorSpec {
+	rows := slices.Clone(s.config.Accelerators)
+	shown := func(name fleet.Accelerator) bool {
+		return slices.ContainsFunc(seen, func(p fleet.Pool) bool { return p.Accelerator == name })
+	}
+	listed := func(name fleet.Accelerator) bool {
+		return slices.ContainsFunc(rows, func(row fleet.AcceleratorSpec) bool { return row.Name == name })
+	}
+	for i := range rows {
+		for _, p := range seen {
+			if !shown(rows[i].Name) && !listed(p.Accelerator) && same(string(p.Accelerator), string(rows[i].Name)) {
+				rows[i].Name = p.Accelerator
+			}
+		}
+	}
+	return rows
+}
+
+// same reports whether two names are those of one kind of accelerator.
+func same(a, b string) bool { return strings.EqualFold(a, b) }
 
 // close ends the connections that nobody uses.
 func (s *settings) close() { (&http.Client{Transport: s.transport}).CloseIdleConnections() }

@@ -71,6 +71,9 @@ cheap L40S, which both models share, the plan spills to the H100 and comes back:
 }
 
 func (f *demoFlags) run(command *cobra.Command) error {
+	if command.Flags().Changed("pools") && len(f.pools) == 0 {
+		f.pools = []string{""} // an empty list is no pool either: it is refused like one
+	}
 	if err := f.parse(); err != nil {
 		return err
 	}

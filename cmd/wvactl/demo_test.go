@@ -16,6 +16,10 @@ func TestDemoReportsEveryFaultOfPoolsAndFaultsAtOnce(t *testing.T) {
 	require.NotContains(t, err.Error(), "H100=1x8")
 }
 
+func TestDemoRefusesAnEmptyListOfPools(t *testing.T) {
+	require.EqualError(t, runDemo(t, "--pools", ""), `pool "": write it as KIND=NODESxGPUS, such as L40S=2x1`)
+}
+
 func TestDemoTakesPoolsInOneFlagOrSeveral(t *testing.T) {
 	for _, flags := range []string{"--pools L40S=1x1,A100=1x1,L40S=1x2", "--pools L40S=1x1 --pools A100=1x1 --pools L40S=1x2"} {
 		err := runDemo(t, strings.Fields(flags)...)

@@ -1,0 +1,76 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/simulation"
+)
+
+// summaryText returns what is written of a summary of the demo on nodes.
+func summaryText(t *testing.T, s Summary) string {
+	t.Helper()
+	w, err := newWorld(Options{})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, newReport(Options{Output: &out}, w).summary(s))
+	return out.String()
+}
+
+func TestSummaryNamesRequestsThatNeverEnd(t *testing.T) {
+	s := Summary{
+		Result: newResult(simulation.Result{Requests: 10, Served: 6, Lost: 1}, 1),
+		Open: openRequests([]simulation.Tally{
+			{Model: chatModel, Arrived: 7, Served: 6, Lost: 1}, {Model: notesModel, Arrived: 3, Queued: 2, InFlight: 1},
+		}),
+		Rivals: Rivals{StaticPeak: newResult(simulation.Result{Requests: 10, Served: 10}, 1), HPAQueue: newResult(simulation.Result{Requests: 10, Served: 5}, 1)},
+	}
+	text := summaryText(t, s)
+	require.Regexp(t, `(?m)^WVA .* 3 unfinished$`, text)
+	require.Regexp(t, `(?m)^static.* 0$`, text)
+	require.Regexp(t, `(?m)^HPA .* 5 unfinished$`, text)
+	require.Contains(t, text, "Never finished under WVA: requests of ibm-granite/granite-3.3-8b-instruct, 2 at the gateway and 1 at engines.\n")
+	raw, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `"lost":1,"unfinished":3,`)
+	require.Contains(t, string(raw), `"open":[{"model":"ibm-granite/granite-3.3-8b-instruct","queued_at_gateway":2,"in_flight":1}]`)
+}
+
+func TestSummaryIsSilentOfWhatDidNotHappen(t *testing.T) {
+	s := Summary{Result: newResult(simulation.Result{Requests: 10, Served: 9, Lost: 1}, 1), Pools: []PoolSummary{{PoolTick: PoolTick{Accelerator: "L40S"}}}}
+	raw, err := json.Marshal(s)
+	require.NoError(t, err)
+	for _, text := range []string{summaryText(t, s), string(raw)} {
+		require.NotContains(t, text, "unfinished")
+		require.NotContains(t, text, "ever finished")
+		require.NotContains(t, text, `"open"`)
+		require.NotContains(t, text, "no_room")
+		require.NotContains(t, text, "no room")
+	}
+}
+
+func TestSummarySaysForHowLongAVariantHadNoRoom(t *testing.T) {
+	w, err := newWorld(Options{})
+	require.NoError(t, err)
+	reason := func(name string, code fleet.Code) fleet.Target {
+		return fleet.Target{Variant: fleet.VariantID{Namespace: "demo", Name: name}, Reason: fleet.Reason{Code: code}}
+	}
+	pools := []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Taken: 1}}}}
+	var book poolBook
+	for second := range 3750 {
+		book.observe(second, pools)
+		plan := fleet.Plan{Targets: []fleet.Target{reason("chat-h100", fleet.CodeScaleUp), reason("chat-l40s", fleet.CodeSteady), reason("notes-l40s", fleet.CodeNoRoom)}}
+		if second < 45 {
+			plan.Targets[1] = reason("chat-l40s", fleet.CodeNoRoom)
+		}
+		book.planned(plan)
+	}
+	rows := book.summary(w, nil)
+	require.Equal(t, []Refusal{{Variant: "chat-l40s", Seconds: 45}, {Variant: "notes-l40s", Seconds: 3750}}, rows[0].NoRoom)
+	require.Contains(t, summaryText(t, Summary{Pools: rows, Seconds: 3749}),
+		"all from 0:00 to the end; replicas waited 0 s for room; chat-l40s: no room for 45 s; notes-l40s: no room for 63 min.\n")
+}
