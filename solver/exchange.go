@@ -37,28 +37,33 @@ func (d *draft) takePlace(m *competitor, item int, at int32) bool {
 	if values[item] == m.chosen[item] || cost >= m.cost {
 		return false
 	}
+	taken := func() bool {
+		if !d.fits(m, values) {
+			return false
+		}
+		d.put(m, values, cost)
+		return true
+	}
 	for i := range d.k.models {
 		other := &d.k.models[i]
 		if other == m {
 			continue
 		}
 		for j := range other.items {
-			if other.chosen[j] > 0 && d.k.poolOf(&other.items[j]) == at && d.giveUp(other, j, m.cost-cost, func() bool {
-				if !d.fits(m, values) {
-					return false
-				}
-				d.put(m, values, cost)
-				return true
-			}) {
-				return true
+			if d.k.poolOf(&other.items[j]) != at || !d.giveUp(other, j, m.cost-cost, taken) {
+				continue
 			}
+			for d.k.steps > 0 && d.improveModel(other) {
+				continue
+			}
+			return true
 		}
 	}
 	return false
 }
 
-// giveUp takes as few replicas of an item away as make room, for less than a gain, and says whether they do. What does not help
-// comes back.
+// giveUp takes as few replicas of an item away as help, one, two, four or eight of them, for less than a gain. It reports whether that
+// helped; what does not help comes back.
 func (d *draft) giveUp(m *competitor, item int, gain int64, helps func() bool) bool {
 	before, cost := slices.Clone(m.chosen), m.cost
 	for n := int64(1); n <= 8 && n <= before[item]; n *= 2 {
@@ -71,9 +76,6 @@ func (d *draft) giveUp(m *competitor, item int, gain int64, helps func() bool) b
 		d.k.steps -= stepsPerChange
 		d.put(m, values, less)
 		if helps() {
-			for d.k.steps > 0 && d.improveModel(m) {
-				continue
-			}
 			return true
 		}
 	}

@@ -26,12 +26,7 @@ func Fits(p Problem, counts []Count) bool {
 
 // reasons explains the plan.
 func (c *canonicalProblem) reasons() []Reason {
-	for i := range c.limits {
-		c.limits[i].taken = 0
-	}
-	for i := range c.rows {
-		c.take(&c.rows[i], int64(c.rows[i].replicas))
-	}
+	c.recount()
 	reasons := make([]Reason, len(c.rows))
 	for i := range c.rows {
 		r := &c.rows[i]

@@ -36,6 +36,16 @@ func (c *canonicalProblem) take(r *row, n int64) {
 	}
 }
 
+// recount counts what the plan takes of each limit.
+func (c *canonicalProblem) recount() {
+	for i := range c.limits {
+		c.limits[i].taken = 0
+	}
+	for i := range c.rows {
+		c.take(&c.rows[i], int64(c.rows[i].replicas))
+	}
+}
+
 func (c *canonicalProblem) limitsHold() bool {
 	for i := range c.limits {
 		if l := &c.limits[i]; l.taken > l.capacity {

@@ -8,12 +8,7 @@ func (c *canonicalProblem) solveScarce(taken int) (steps int) {
 	if len(c.limits) == 0 {
 		return 0
 	}
-	for i := range c.limits {
-		c.limits[i].taken = 0
-	}
-	for i := range c.rows {
-		c.take(&c.rows[i], int64(c.rows[i].replicas))
-	}
+	c.recount()
 	components := c.components()
 	c.scarce = components
 	for i, k := range components {

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -81,33 +82,18 @@ func (d *draft) grow(m *competitor) bool {
 // stepsToServe is how many steps there are for it, whatever was taken before.
 const stepsToServe = 1 << 20
 
-// displace takes a replica from a model of a lower priority, the lowest first, where a replica of m fits then.
+// displace takes replicas from a model of a lower priority, the lowest first, where a replica of m fits then.
 func (d *draft) displace(m *competitor, models []*competitor) bool {
 	for _, lower := range slices.Backward(models) {
 		if lower.Priority >= m.Priority {
 			return false
 		}
 		for j := range lower.items {
-			if d.displaceFrom(m, lower, j) {
+			if d.giveUp(lower, j, math.MaxInt64, func() bool { return d.grow(m) }) {
+				d.fill(lower)
 				return true
 			}
 		}
 	}
-	return false
-}
-
-// displaceFrom takes as few replicas of an item away as make room for one of m: one, or two, four or eight of them.
-func (d *draft) displaceFrom(m, lower *competitor, item int) bool {
-	before, cost := slices.Clone(lower.chosen), lower.cost
-	for n := int64(1); n <= 8 && n <= before[item]; n *= 2 {
-		values := slices.Clone(before)
-		values[item] = lower.items[item].atMost(before[item] - n)
-		d.put(lower, values, lower.costOf(values))
-		if d.grow(m) {
-			d.fill(lower)
-			return true
-		}
-	}
-	d.put(lower, before, cost)
 	return false
 }

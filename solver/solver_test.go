@@ -1,11 +1,8 @@
 package solver
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -182,30 +179,9 @@ func TestPlansLeaveNothingUncovered(t *testing.T) {
 // The published fleet of 15 servers × 6 accelerators, where every candidate is a number of replicas that carries the whole
 // load of its server, so that mixing cannot be cheaper than the best single type: the cost must be the sum of these.
 func TestSolveFindsTheOptimumOfThePublishedFleet(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", "solver_small.json"))
-	if err != nil {
-		t.Skipf("the published fleet is not here: %v", err)
-	}
-	var file struct {
-		Sets struct {
-			Small struct {
-				Candidates map[string]map[string]struct {
-					NumReplicas int
-					Cost        float64
-				} `json:"wva_v05_candidates"`
-				Totals struct {
-					Greedy    float64 `json:"greedy_published"`
-					OneType   float64 `json:"exact_optimum_one_type_per_server"`
-					Unlimited float64 `json:"unlimited_capacity_lower_bound"`
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	published := readPublishedFleet(t)
 	var p Problem
-	for server, candidates := range file.Sets.Small.Candidates {
+	for server, candidates := range published.Candidates {
 		model := fleet.ModelID{Name: server}
 		p.Demands = append(p.Demands, Demand{Model: model, Amount: 1})
 		for accelerator, c := range candidates {
@@ -215,7 +191,7 @@ func TestSolveFindsTheOptimumOfThePublishedFleet(t *testing.T) {
 			p.Options = append(p.Options, o)
 		}
 	}
-	s, totals := Solve(p), file.Sets.Small.Totals
+	s, totals := Solve(p), published.Totals
 	if len(p.Demands) != 15 || !s.Proven || len(s.Shorts) > 0 || math.Abs(s.Cost-totals.Unlimited) > 1e-6 {
 		t.Errorf("%d servers: cost %v (proven %v, shorts %+v), want %v", len(p.Demands), s.Cost, s.Proven, s.Shorts, totals.Unlimited)
 	}
