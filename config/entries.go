@@ -112,11 +112,7 @@ func readClass(item *yaml.Node) (fleet.ServiceClass, []complaint) {
 		}
 		return ""
 	})
-	priority := integer(-mostPriority, mostPriority)
-	r.field("priority", true, priority.allowed, func(text string) (wrong string) {
-		c.Priority, wrong = priority.parse(text)
-		return wrong
-	})
+	r.whole("priority", true, integer(-mostPriority, mostPriority), &c.Priority)
 	return c, r.complaints
 }
 

@@ -83,22 +83,18 @@ func number(least, most float64) shape[float64] {
 
 // integer is a whole number between two bounds.
 func integer(least, most int) shape[int] {
+	inner := number(float64(least), float64(most))
 	return shape[int]{
 		kind:    "number",
 		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
 		render:  strconv.Itoa,
 		number:  true,
 		parse: func(text string) (int, string) {
-			value, err := strconv.Atoi(text)
-			switch {
-			case err != nil:
-				return 0, "is not a whole number"
-			case value < least:
-				return 0, fmt.Sprintf("is below %d", least)
-			case value > most:
-				return 0, fmt.Sprintf("is above %d", most)
+			value, wrong := inner.parse(text)
+			if wrong == "" && value != math.Trunc(value) {
+				wrong = "is not a whole number"
 			}
-			return value, ""
+			return int(value), wrong
 		},
 	}
 }

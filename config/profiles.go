@@ -3,7 +3,6 @@ package config
 import (
 	_ "embed" // the catalogue
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,13 +75,13 @@ func readProfile(item *yaml.Node) (fleet.Profile, []complaint) {
 	r.text("model", true, `the model's name as variants give it in modelID, * for any text, such as "*Llama-3.1-8B*"`, &p.Model)
 	r.text("accelerator", true, "the name that variants use, such as H100", (*string)(&p.Accelerator))
 	r.text("precision", false, "that of the weights, such as bf16 or fp8", &p.Precision)
-	r.whole("tensorParallel", 1, mostSplit, &p.TensorParallel)
+	r.whole("tensorParallel", false, integer(1, mostSplit), &p.TensorParallel)
 	for i, figure := range fleet.CostFigures() {
 		r.number(figure.Name, i == 0, number(figure.Lowest, figure.Highest), figure.Of(&p.Cost))
 	}
 	r.number("kvTokens", false, number(0, mostKVTokens), &p.KVTokens)
-	r.whole("maxSequences", 0, mostSequences, &p.MaxSequences)
-	r.whole("batchedTokens", 0, mostBatched, &p.BatchedTokens)
+	r.whole("maxSequences", false, integer(0, mostSequences), &p.MaxSequences)
+	r.whole("batchedTokens", false, integer(0, mostBatched), &p.BatchedTokens)
 	r.text("origin", false, "where the figures come from, on one line", &p.Origin)
 	return p, r.complaints
 }
@@ -110,15 +109,10 @@ func (r *entryReader) number(name string, required bool, s shape[float64], at *f
 	})
 }
 
-// whole reads a whole number.
-func (r *entryReader) whole(name string, least, most int, at *int) {
-	s := number(float64(least), float64(most))
-	r.field(name, false, fmt.Sprintf("a whole number from %d to %d", least, most), func(text string) string {
-		value, wrong := s.parse(text)
-		if wrong == "" && value != math.Trunc(value) {
-			wrong = "is not a whole number"
-		}
-		*at = int(value)
+// whole reads a whole number of a shape.
+func (r *entryReader) whole(name string, required bool, s shape[int], at *int) {
+	r.field(name, required, s.allowed, func(text string) (wrong string) {
+		*at, wrong = s.parse(text)
 		return wrong
 	})
 }
