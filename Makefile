@@ -89,7 +89,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (default: 10s)
 ##### Code
 
 .PHONY: lint
-lint: vet golangci buf-lint buf-breaking ## Run go vet, golangci-lint, buf lint and buf breaking
+lint: vet golangci deadcode prose buf-lint buf-breaking ## Run go vet, golangci-lint, deadcode, vale, buf lint and buf breaking
 
 .PHONY: vet
 vet:
@@ -102,22 +102,32 @@ golangci: $(BIN)/golangci-lint
 		(cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); \
 	done
 
+# A function that no command reaches is removed, or used.
+.PHONY: deadcode
+deadcode: $(BIN)/deadcode ## Fail if a function is reached by no command
+	@echo "deadcode ./cmd/..."; \
+	unreachable=$$($(BIN)/deadcode -test=false ./cmd/...); \
+	[ -z "$$unreachable" ] || { echo "$$unreachable"; exit 1; }
+
+# The rules are in .vale; that of the words is written from docs/glossary.md. vale is built with cgo.
+.PHONY: prose
+prose: $(BIN)/vale ## Lint Markdown pages and comments by the glossary
+	@$(BIN)/vale --no-global test .vale; \
+	find . \( -name .git -o -name $(BIN) \) -prune -o -name '*.pb.go' -o \
+		\( -name '*.md' -o -name '*.go' -o -name '*.proto' \) -print0 \
+		| xargs -0 $(BIN)/vale --no-global --no-wrap --output line
+
 .PHONY: buf-lint
 buf-lint: $(BIN)/buf
 	$(BIN)/buf lint
 
-# The API is compared with the commit at which the branch left main, and on main itself with the commit before.
-# BREAKING_BASE names another one.
+# The API is compared with the latest tag before this commit: before the first release it may change.
+# BREAKING_BASE names another commit.
 .PHONY: buf-breaking
 buf-breaking: $(BIN)/buf
 	@base="$(BREAKING_BASE)"; \
-	if [ -z "$$base" ]; then \
-		base=$$(git merge-base HEAD main 2>/dev/null || git merge-base HEAD origin/main 2>/dev/null || true); \
-		if [ "$$base" = "$$(git rev-parse -q --verify HEAD 2>/dev/null)" ]; then base=HEAD^; fi; \
-	fi; \
-	if [ -z "$$base" ] || ! git rev-parse -q --verify "$$base:buf.yaml" >/dev/null 2>&1; then \
-		echo "buf breaking: no earlier version to compare with"; exit 0; \
-	fi; \
+	if [ -z "$$base" ]; then base=$$(git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null || true); fi; \
+	if [ -z "$$base" ]; then echo "buf breaking: there is no tag to compare with; skipped"; exit 0; fi; \
 	old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; \
 	git archive "$$base" buf.yaml proto | tar -x -C "$$old"; \
 	echo "buf breaking: comparing with $$base"; \
@@ -128,13 +138,13 @@ generate: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Generate 
 	$(BIN)/buf generate
 
 .PHONY: check-generated
-check-generated: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Fail where generated code is not up to date
+check-generated: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Fail if generated code is not up to date
 	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(BIN)/buf generate --output "$$fresh"; \
 	diff -r --exclude='*.proto' "$$fresh/proto" proto || { echo "generated code is out of date; run make generate"; exit 1; }
 
 .PHONY: check-modules
-check-modules: ## Fail where go.mod is not tidy or a module is not what go.sum says
+check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 	@for module in . $(E2E); do echo "module $$module"; go mod -C $$module verify; go mod -C $$module tidy -diff; done
 
 ##### Everything

@@ -55,28 +55,28 @@ var drawing = map[string]room{
 	},
 	"cmd/wvactl": {
 		rooms: []string{
-			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "config", "scaledobject", "fleet", "proto/wva/v1",
+			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "config", "scaledobject", "fleet", "proto/wva/v1alpha1",
 		},
 		parties: []string{cobra, grpc, metrics, errgroup},
 	},
 	"demo": {
 		rooms: []string{
 			"demo/promstore", "scaler", "collector", "inventory", "config", "simulation", "planner", "analyzer", "solver",
-			"scaledobject", "fleet", "proto/wva/v1",
+			"scaledobject", "fleet", "proto/wva/v1alpha1",
 		},
 		parties: []string{grpc, protobuf, keda, metrics, prometheusAPI, promModel, promEngine, errgroup, clock, yaml},
 	},
 	"demo/promstore": {parties: []string{promEngine, promModel, metrics}},
 
 	"scaler": {
-		rooms:   []string{"scaledobject", "fleet", "proto/wva/v1"},
+		rooms:   []string{"scaledobject", "fleet", "proto/wva/v1alpha1"},
 		parties: []string{grpc, protobuf, keda, metrics, errgroup, limiter, clock},
 	},
 	"collector": {rooms: []string{"fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
 	"inventory": {rooms: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, metrics, errgroup}},
 	"config":    {rooms: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes}},
 
-	"proto/wva/v1": {parties: []string{grpc, protobuf}},
+	"proto/wva/v1alpha1": {parties: []string{grpc, protobuf}},
 
 	"simulation":        {pure: true, rooms: []string{"planner", "fleet"}},
 	"planner":           {pure: true, rooms: []string{"analyzer", "solver", "fleet"}},

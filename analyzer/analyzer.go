@@ -1,9 +1,13 @@
-// Package analyzer works out what one replica of a variant can carry, and what binds it.
+// Package analyzer computes the capacity of one replica of each variant, and the limit that sets it.
 //
-// Units: rates are requests per second, KV cache is in tokens, a share is a part of the model's demand (1 is all of it).
+// Analyze is the entry point. It combines two methods: the queueing model, if the variant has an
+// objective and a profile, and saturation, which reads limits off the metrics of ready replicas. The
+// lower capacity counts.
 //
-// Limits: it decides no replica counts. An analyzer that has nothing to go on says so (an absent share); the smallest share
-// of those that answer counts.
+// Units: rates are requests per second, KV cache is in tokens, a share is a part of the model's
+// demand (1 is all of it).
+//
+// Limits: it decides no replica counts. The share is absent if a variant's capacity is unknown.
 package analyzer
 
 import (
@@ -12,11 +16,12 @@ import (
 
 // Model is one model's demand and its variants, joined from the tables of a snapshot.
 type Model struct {
-	// Rate is the demand in requests per second, the backlog that is to be drained included; absent where unknown.
+	// Rate is the demand in requests per second, including the backlog to drain; absent if unknown.
 	Rate fleet.Reading
 	// InFlight is the demand in requests at one instant: running, waiting at engines and queued at the gateway.
 	InFlight float64
-	// PromptTokens and OutputTokens are the mean lengths of a request, Prompts and Outputs their histograms; empty where unknown.
+	// PromptTokens and OutputTokens are the mean lengths of a request, Prompts and Outputs their
+	// histograms; empty if unknown.
 	PromptTokens, OutputTokens fleet.Reading
 	Prompts, Outputs           []fleet.Bucket
 	// PrefixHits is the share of prompt tokens that need no prefill.
@@ -26,99 +31,104 @@ type Model struct {
 	Variants   []Variant
 }
 
-// Variant is what is known of one variant.
+// Variant is the input about one variant.
 type Variant struct {
 	ID fleet.VariantID
-	// Replicas is what the ready replicas report, a row each. Rows are read only.
+	// Replicas has a row of metrics for each ready replica. Rows are read only.
 	Replicas []*fleet.Usage
-	// Speed is the catalogue's throughput of one replica, relative to the model's other variants; 0 where unknown.
+	// Speed is the catalogue's throughput of one replica, relative to the model's other variants; 0
+	// if unknown.
 	Speed float64
-	// KVTokens, MaxSequences and BatchedTokens are the limits of one replica by its arguments; 0 where unknown.
+	// KVTokens, MaxSequences and BatchedTokens are the limits of one replica by its arguments; 0 if
+	// unknown.
 	KVTokens      float64
 	MaxSequences  int
 	BatchedTokens int
-	// Role is the part of the work that it does. The rates of the model are those of requests, whatever the part.
+	// Role is the part of the work that it does. The rates of the model count requests for every role.
 	Role      fleet.Role
 	Objective fleet.Objective
-	// Profile is what its engine is known to cost; nil where nothing is known beforehand.
+	// Profile is the cost of an iteration of its engine; nil if no profile is configured.
 	Profile *fleet.Profile
 }
 
-// Capacity is what one replica of a variant carries.
+// Capacity is the load that one replica of a variant can serve.
 type Capacity struct {
-	// Share is the part of the model's demand, > 0 and possibly far above 1; absent where unknown.
-	Share   fleet.Reading
-	Binding Limit
-	Basis   Basis
-	// Load is what the ready replicas carry now over what they can carry; absent where none reports.
+	// Share is the part of the model's demand, > 0 and possibly far above 1; absent if unknown.
+	Share     fleet.Reading
+	LimitedBy Limit
+	Basis     Basis
+	// Load is the current load of the ready replicas over their capacity; absent if none reports.
 	Load fleet.Reading
-	// Note says what went into the number besides: how a profile was corrected, that a simulation answered, or why the queueing
-	// model could not; empty where nothing did.
+	// Note explains the number further: how the profile was corrected, that a simulation answered, or
+	// why the queueing model could not; empty if there is nothing to add.
 	Note string
-	// Infeasible is true where next to no load meets the objective; Remedy says what would help.
+	// Infeasible is true if the objective cannot be met at any useful load. Remedy then names the
+	// objective, the cause and the remedy, as one sentence for an operator.
 	Infeasible bool
 	Remedy     string
-	// NoMore is true where further replicas would draw requests that others serve better, so that the model carried less.
+	// NoMore is true if one more replica would attract requests that other variants serve within
+	// their objective, so that the model as a whole could serve less.
 	NoMore bool
-	// Doubtful is true where a simulation would say better than the formula that answered.
+	// Doubtful is true if a simulation would be more accurate than the formula that answered.
 	Doubtful bool
-	// Saturated is how many ready replicas are at a threshold.
+	// Saturated is the number of ready replicas at a saturation threshold.
 	Saturated int
 }
 
-// Limit is what binds a capacity.
+// Limit names the resource or objective that limits a capacity.
 type Limit string
 
 // The limits.
 const (
 	LimitKV         Limit = "KV cache"
-	LimitSequences  Limit = "sequences"
+	LimitSequences  Limit = "max_num_seqs"
 	LimitThroughput Limit = "throughput"
 	LimitTTFT       Limit = "TTFT"
 	LimitITL        Limit = "ITL"
-	LimitStability  Limit = "stability"  // work arrives as fast as it can be done
-	LimitRouting    Limit = "routing"    // it gets less of the load than it could carry, while another variant is full
-	LimitExperience Limit = "experience" // a replica is not assumed to carry far more than it has been seen to
+	LimitCompute    Limit = "compute"            // work arrives as fast as the engine can do it
+	LimitRouting    Limit = "routing"            // another variant is full before it gets its part of the load
+	LimitPeakRate   Limit = "observed peak rate" // capacity is at most twice the highest rate seen
 )
 
-// Basis is what a capacity was derived from.
+// Basis is the source of a capacity.
 type Basis string
 
 // The bases, from the best to the least.
 const (
 	BasisObserved   Basis = "its own replicas"
 	BasisCalibrated Basis = "its profile, corrected by its own replicas"
-	BasisLearned    Basis = "a profile that its own replicas showed"
+	BasisLearned    Basis = "a profile learned from its own replicas"
 	BasisProfile    Basis = "its profile"
 	BasisSibling    Basis = "another variant, by the catalogue's ratio"
 	BasisArguments  Basis = "the engine's arguments"
 )
 
-// Shown reports whether the variant's own replicas have a part in the capacity: what is only assumed of it is no ground on
-// which to take others away.
+// Shown reports whether metrics of the variant's own replicas are part of the capacity. A capacity
+// that is only assumed does not justify scaling other variants down.
 func (c Capacity) Shown() bool {
 	return c.Basis == BasisObserved || c.Basis == BasisCalibrated || c.Basis == BasisLearned
 }
 
-// MinScrapes is how many samples a window must hold before its rates are believed.
+// MinScrapes is the number of samples that a window needs before its rates are used.
 const MinScrapes = 4
 
-// Options say how capacities are worked out. The zero value is the default.
+// Options configure Analyze. The zero value is the default.
 type Options struct {
 	Saturation Saturation
-	// SaturationAlone leaves the queueing model out.
+	// SaturationAlone switches the queueing model off.
 	SaturationAlone bool
-	// Memo keeps results from one call to the next. It changes none. Default: nothing is kept.
+	// Memo caches results from one call to the next. It changes no result. Default: no cache.
 	Memo *Memo
-	// Simulations is how many answers of the queueing model may be simulated where its formula is known to be far off; it is
-	// counted down. Default: none.
+	// Simulations is the number of simulations left for questions whose formula is known to be far
+	// off; Analyze counts it down. Default: none.
 	Simulations *int
 }
 
 // Analyze returns the capacity of one replica of each variant, in the order of m.Variants.
 //
-// Where there is an objective and a profile, the queueing model says which rate a replica carries within the objective.
-// Saturation says at which rate the first of its other limits is reached. The smaller counts.
+// If a variant has an objective and a profile, the queueing model gives the highest rate within the
+// objective. Saturation gives the rate at which the first of the other limits is reached. The lower
+// rate counts.
 func Analyze(m Model, o Options) []Capacity {
 	o.Saturation = o.Saturation.withDefaults()
 	if o.Memo == nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// work is what a request asks of an engine, on average.
+// work is the mean work of a request on an engine.
 type work struct {
 	mix    *queueing.Mix
 	hits   float64 // share of each prompt that is found in the prefix cache
-	chunks float64 // iterations that a prompt is computed in; 0 where nothing of it is
+	chunks float64 // iterations that a prompt is computed in; 0 if all of it is cached
 }
 
-// newWork looks at a mix on an engine.
+// newWork returns the mean work of a mix of requests on an engine.
 func newWork(mix *queueing.Mix, r queueing.Replica) work {
 	w := work{mix: mix, hits: r.PrefixHits}
 	if tokens := mix.MeanPrompt() * (1 - r.PrefixHits); tokens > 0 {
@@ -29,32 +29,34 @@ func newWork(mix *queueing.Mix, r queueing.Replica) work {
 // decodes reports whether requests have more tokens than the first.
 func (w work) decodes() bool { return w.mix.MeanOutput() > 1 }
 
-// correction is by what a profile is multiplied to agree with what replicas report: its iteration, what decoding adds to one,
-// and what prompts add.
+// correction holds the factors that make a profile agree with the metrics of the replicas: on the
+// time of an empty iteration, on the time that decoding adds, and on the time that prompts add.
 type correction struct {
 	iteration, decode, prefill float64
-	replicas                   int // that it follows from; 0: there is none
+	replicas                   int // number of replicas that it was estimated from; 0 means no correction
 }
 
-// How much a profile and a window are believed. A profile is of another version of an engine, or of kernels alone: it is wrong
-// by a third, and mostly by the same in all respects. What is measured of one minute's or five minutes' requests strays less.
+// Standard deviations of a profile and of a window. A profile often comes from another version of
+// an engine, or from kernel timings alone: it is off by a third, mostly by the same factor in all
+// parameters. A window of one minute or five minutes deviates less.
 const (
 	profileDeviation  = 0.3
 	profileCommon     = 0.7 // part of the variance that all parameters share
 	windowDeviation   = 0.07
 	prefillDeviation  = 0.15
 	mostCorrection    = 2.0
-	requestsForWindow = 30.0 // a window of so many requests strays by 1.4 times as much
+	requestsForWindow = 30.0 // with this many requests the deviation of a window is 1.4 times as large
 )
 
-// calibrate corrects a profile by what the variant's replicas report. In an iteration of T seconds a replica that serves λ
-// requests a second does the work of λT requests, so that
+// calibrate corrects a profile with the metrics of the variant's replicas. In an iteration of T
+// seconds a replica that serves λ requests/s does the work of λT requests. T is the mean time between
+// tokens, so that
 //
 //	1 = iteration/T + λ·decode + λ·prefill
 //
-// for what it shows as the mean time between tokens; and the prefill of a request takes the iterations of its chunks, its own
-// work and that of other prompts in these. Both are linear in the corrections, which are estimated by least squares with the
-// profile as the prior: a pure function of the windows in the snapshot.
+// The prefill of a request takes the iterations of its chunks, its own work and that of other prompts
+// in the same iterations. Both equations are linear in the corrections. These are estimated by least
+// squares with the profile as the prior. The result is a pure function of the windows in the snapshot.
 func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correction) {
 	e := newEstimate()
 	for _, r := range v.Replicas {
@@ -63,7 +65,8 @@ func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correct
 	c := correction{iteration: 1, decode: 1, prefill: 1}
 	if e.replicas > 0 {
 		c = e.solve()
-		if floor := look(v).floor; floor > 0 { // no iteration is shorter than that of an empty batch
+		// No iteration is shorter than that of an empty batch.
+		if floor := measure(v).floor; floor > 0 {
 			c.iteration = min(c.iteration, steps(max(1/mostCorrection, floor/p.Iteration), coarseMean))
 		}
 	}
@@ -101,35 +104,36 @@ func newEstimate() estimate {
 	return e
 }
 
-// add adds what one replica shows over the peak window.
+// add adds the metrics of one replica over the peak window.
 func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage) {
 	rate, rated := r.MeanRate.Known()
 	itl, timed := r.MeanITL.Known()
 	if r.Scrapes < MinScrapes || !rated || rate < minRequests {
 		return
 	}
-	strays := math.Sqrt(1 + requestsForWindow/(rate*peakSeconds))
+	noise := math.Sqrt(1 + requestsForWindow/(rate*peakSeconds))
 	prefill, decode := w.mix.Work(p, w.hits)
 	timed = timed && itl > 0 && w.decodes()
 	if timed {
-		e.observe(windowDeviation*strays, p.Iteration/itl, rate*decode, rate*prefill)
+		e.observe(windowDeviation*noise, p.Iteration/itl, rate*decode, rate*prefill)
 	} else { // it only prefills
 		itl = p.Iteration / max(0.1, 1-rate*prefill)
 	}
 	first, seen := r.MeanPrefill.Known()
 	seen = seen && first > 0 && w.chunks > 0
 	if seen {
-		e.observe(prefillDeviation*strays, w.chunks*p.Iteration/first, w.chunks*rate*decode*itl/first, prefill*(1+rate*itl)/first)
+		e.observe(prefillDeviation*noise, w.chunks*p.Iteration/first,
+			w.chunks*rate*decode*itl/first, prefill*(1+rate*itl)/first)
 	}
 	if timed || seen {
 		e.replicas++
 	}
 }
 
-// peakSeconds is how long the window of a replica's means is.
+// peakSeconds is the length of the window of a replica's means.
 const peakSeconds = 300
 
-// observe adds a row: the parts add up to 1, but for a deviation.
+// observe adds a row: the parts add up to 1 within a deviation.
 func (e *estimate) observe(deviation float64, parts ...float64) {
 	row := mat.NewVecDense(3, parts)
 	weight := 1 / (deviation * deviation)
@@ -137,7 +141,7 @@ func (e *estimate) observe(deviation float64, parts ...float64) {
 	e.right.AddScaledVec(e.right, weight*(1-mat.Sum(row)), row)
 }
 
-// solve returns the factors, bounded, in steps.
+// solve returns the factors, bounded and rounded to steps.
 func (e *estimate) solve() correction {
 	var factorized mat.Cholesky
 	deviations := mat.NewVecDense(3, nil)
@@ -150,7 +154,7 @@ func (e *estimate) solve() correction {
 	return correction{iteration: factor(0), decode: factor(1), prefill: factor(2), replicas: e.replicas}
 }
 
-// basis returns what a capacity by the corrected profile is derived from.
+// basis returns the basis of a capacity that is computed from the corrected profile.
 func (c correction) basis() Basis {
 	if c.replicas > 0 {
 		return BasisCalibrated
@@ -158,10 +162,10 @@ func (c correction) basis() Basis {
 	return BasisProfile
 }
 
-// String says what was corrected; "" where nothing was.
+// String returns the corrections for a reason; "" if there are none.
 func (c correction) String() string {
 	if c.replicas == 0 {
 		return ""
 	}
-	return fmt.Sprintf("its iteration ×%.2f, decode ×%.2f, prefill ×%.2f", c.iteration, c.decode, c.prefill)
+	return fmt.Sprintf("iteration ×%.2f, decode ×%.2f, prefill ×%.2f", c.iteration, c.decode, c.prefill)
 }

@@ -7,33 +7,35 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// The limits of an engine where nobody says them: those of vLLM.
+// The limits of an engine if neither metrics, arguments nor profile give them: the defaults of vLLM.
 const (
 	DefaultMaxSequences  = 256
 	DefaultBatchedTokens = 2048
 )
 
-// defaultPercentile is the share of requests that must meet an objective that says none.
+// defaultPercentile is the share of requests that must meet an objective without a percentile.
 const defaultPercentile = 0.95
 
-// latency is what the queueing model says of one variant.
+// latency is the answer of the queueing model for one variant.
 type latency struct {
-	known      bool    // rate means something
-	rate       float64 // requests per second that a replica carries within its objective
+	known      bool    // rate is valid
+	rate       float64 // requests per second that a replica can serve within its objective
 	limit      Limit
 	basis      Basis
 	note       string
 	infeasible bool
 	remedy     string
 	doubtful   bool
-	// misses is the share of requests that miss the objective at a rate, of which allowed may; nil where that is not known.
+	// misses returns the share of requests that miss the objective at a rate; nil if unknown. Up to
+	// allowed of them may.
 	misses  func(rate float64) float64
 	allowed float64
-	// iteration is what an iteration takes without work, and work what a request adds to iterations on average, seconds.
+	// iteration is the time of an iteration without work, and work the time that a request adds to
+	// iterations on average, in seconds.
 	iteration, work float64
 }
 
-// bound returns the latency as one of the limits of a replica.
+// bound returns the latency as one of the bounds on a replica's rate.
 func (l latency) bound() bound {
 	if !l.known {
 		return bound{}
@@ -44,9 +46,10 @@ func (l latency) bound() bound {
 // leastRate keeps a variant that cannot meet its objective out of the mix without making it unknown; per second.
 const leastRate = 1e-6
 
-// latencies asks the queueing model about each variant with an objective and a profile. What cannot meet its objective is
-// worth what little it carries as long as another variant can. Where none can, no number of replicas would help, and the
-// other limits decide.
+// latencies asks the queueing model about each variant with an objective and a profile. A variant
+// that cannot meet its objective counts with the little load that it can serve within it, as long as
+// another variant can meet it. If none can, no number of replicas would help, and the other limits
+// decide.
 func latencies(m Model, o Options) []latency {
 	all := make([]latency, len(m.Variants))
 	if o.SaturationAlone {
@@ -65,16 +68,17 @@ func latencies(m Model, o Options) []latency {
 	return all
 }
 
-// latency asks about one variant: by its profile, corrected by what its replicas report, else by one that they showed.
+// latency asks about one variant: with its profile, corrected by the metrics of its replicas, else
+// with a profile learned from them.
 func (m Model) latency(v Variant, o Options) latency {
 	objective := v.objective()
 	if objective.TTFT <= 0 && objective.ITL <= 0 {
 		return latency{}
 	}
-	var seen sight
+	var seen measured
 	if v.Profile == nil {
 		var why string
-		if seen, why = look(v).enough(v.Role); why != "" {
+		if seen, why = measure(v).enough(v.Role); why != "" {
 			return latency{note: why}
 		}
 	}
@@ -94,14 +98,16 @@ func (m Model) latency(v Variant, o Options) latency {
 	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, m, o)
 }
 
-// ask fills in what the queueing model answers.
+// ask fills in the answer of the queueing model.
 func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 	answer, err := o.Memo.maxRate(q, m, o.Simulations)
 	if err != nil {
 		return latency{note: fmt.Sprintf("the queueing model could not answer: %v", err)}
 	}
-	l.rate, l.limit = answer.Rate, Limit(answer.Binding)
-	l.infeasible, l.remedy = answer.Infeasible, answer.Remedy
+	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
+	if l.infeasible = answer.Infeasible; l.infeasible {
+		l.remedy = answer.Infeasibility(q.Objective)
+	}
 	prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
 	l.iteration, l.work = q.Replica.Iteration, prefill+decode
 	l.allowed, l.misses = 1-q.Objective.Percentile, func(rate float64) float64 { return o.Memo.misses(answer, rate) }
@@ -109,7 +115,7 @@ func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 	case answer.Simulated:
 		l.note = joined(l.note, "simulated")
 	case answer.Doubtful:
-		l.note, l.doubtful = joined(l.note, "a careful guess"), true
+		l.note, l.doubtful = joined(l.note, "a conservative estimate"), true
 	}
 	return l
 }
@@ -124,8 +130,8 @@ func joined(a, b string) string {
 	return a + ", " + b
 }
 
-// objective returns the limits that the variant's part of the work has, seconds. What a replica of prefill or decode alone
-// does is held against its own limit.
+// objective returns the limits for the variant's role, in seconds. A prefill replica has a limit on
+// TTFT only, a decode replica on ITL only.
 func (v Variant) objective() queueing.Objective {
 	o := queueing.Objective{TTFT: v.Objective.TTFT.Seconds(), ITL: v.itl(), Percentile: firstPositive(v.Objective.Percentile, defaultPercentile)}
 	if v.Role == fleet.RoleDecode {
@@ -134,11 +140,11 @@ func (v Variant) objective() queueing.Objective {
 	return o
 }
 
-// engine returns a replica of the variant, its profile apart: limits as its replicas report them, else as its arguments say
-// them, else as the profile does.
+// engine returns a replica of the variant without its profile. Limits are those that its replicas
+// report, else those of its arguments, else those of the profile.
 func (v Variant) engine(m Model) queueing.Replica {
 	r := queueing.Replica{
-		MaxSequences: v.MaxSequences, BatchedTokens: v.BatchedTokens, KVTokens: v.kvRoom(),
+		MaxSequences: v.MaxSequences, BatchedTokens: v.BatchedTokens, KVTokens: v.kvCacheSize(),
 		PrefixHits: rounded(min(max(m.PrefixHits.Or(0), 0), 1)),
 	}
 	if v.Role == fleet.RoleDecode {
@@ -163,7 +169,7 @@ func firstPositive[N int | float64](values ...N) N {
 	return 0
 }
 
-// Seconds returns what an engine costs in the units of the queueing model.
+// Seconds converts the cost of an engine to the units of the queueing model.
 func Seconds(c fleet.EngineCost) queueing.Profile {
 	return queueing.Profile{
 		Iteration: c.Alpha / 1e3, PerSequence: c.Beta / 1e3, PerContextToken: c.Gamma / 1e6,

@@ -58,7 +58,7 @@ func TestProfileSizesAVariantThatNeverRan(t *testing.T) {
 		t.Errorf("%v/s, %+v, want some 17/s by its profile, not shown yet", rate, c)
 	}
 	strict, c := carried(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 12*time.Millisecond)}), Options{})
-	if !(strict < rate) || c.Binding != LimitITL {
+	if !(strict < rate) || c.LimitedBy != LimitITL {
 		t.Errorf("%v/s within 12 ms, %+v, want less than %v/s, and ITL to bind", strict, c, rate)
 	}
 }
@@ -156,11 +156,11 @@ func TestEachRoleIsHeldAgainstItsOwnLimit(t *testing.T) {
 	objective := promise(time.Second, 25*time.Millisecond)
 	whole, _ := carried(chat(40, Variant{Profile: h100(), Objective: objective}), Options{})
 	prefill, c := carried(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RolePrefill}), Options{})
-	if !(prefill > whole) || c.Binding == LimitITL {
+	if !(prefill > whole) || c.LimitedBy == LimitITL {
 		t.Errorf("prefill alone carries %v/s (%+v), both together %v/s", prefill, c, whole)
 	}
 	decode, c := carried(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RoleDecode}), Options{})
-	if !(decode > whole) || c.Binding == LimitTTFT {
+	if !(decode > whole) || c.LimitedBy == LimitTTFT {
 		t.Errorf("decode alone carries %v/s (%+v), both together %v/s", decode, c, whole)
 	}
 	if c := Analyze(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 0), Role: fleet.RoleDecode}), Options{})[0]; c.Basis == BasisProfile {
@@ -224,7 +224,7 @@ func TestSlowVariantThatDrawsTooManyRequestsIsNotAddedTo(t *testing.T) {
 	}
 	fast.Replicas = replicas(2, showing(m, h100().Cost, 17))
 	fastOnly := chat(34, fast, Variant{Profile: l40s(), Objective: objective})
-	if c := Analyze(fastOnly, Options{})[1]; c.Share.Or(1)*34 > 1 || c.Binding != LimitRouting {
+	if c := Analyze(fastOnly, Options{})[1]; c.Share.Or(1)*34 > 1 || c.LimitedBy != LimitRouting {
 		t.Errorf("%+v, want a slow newcomer beside busy fast ones to be worth little", c)
 	}
 	alone := chat(1, Variant{Profile: l40s(), Objective: objective})

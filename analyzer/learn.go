@@ -1,23 +1,25 @@
 package analyzer
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
 )
 
-// What a profile is learned from must show a load: the mean time between tokens stands out from that of a nearly empty batch
-// by this much, and the windows hold so many requests.
+// A profile is learned only under load: the mean time between tokens must be visibleLoad times that
+// of a nearly empty batch, and the windows must hold requestsForLearn requests.
 const (
 	visibleLoad      = 1.2
 	requestsForLearn = 100
 )
 
-// learn derives a profile from what the replicas of a variant show, by the same balance as calibrate: an iteration of a nearly
-// empty batch is the shortest that was seen, prefill follows from the times to prefill, and what decoding adds is the rest of
-// an iteration under load. What was never seen is not told apart: all that decoding adds is taken to come from contexts.
-func learn(w work, s sight) (p queueing.Profile) {
+// learn derives a profile from the metrics of a variant's replicas, by the same balance as calibrate.
+// The iteration of a nearly empty batch is the shortest that was seen, prefill follows from the
+// prefill times, and decoding is the rest of an iteration under load. One load does not separate the
+// two costs of decoding: all of it is attributed to context tokens.
+func learn(w work, s measured) (p queueing.Profile) {
 	p.Iteration = s.floor
 	tokens, _ := w.mix.Work(queueing.Profile{PerPromptToken: 1}, w.hits)
 	_, contexts := w.mix.Work(queueing.Profile{PerContextToken: 1}, w.hits)
@@ -37,26 +39,27 @@ func learn(w work, s sight) (p queueing.Profile) {
 	return p
 }
 
-// sight is what the replicas of a variant show together: means over those that report, and the least iteration.
-type sight struct{ requests, rate, itl, prefill, floor float64 }
+// measured holds means over the replicas of a variant that report, and the shortest iteration.
+type measured struct{ requests, rate, itl, prefill, floor float64 }
 
-// enough returns why a profile cannot be learned from what was seen; "" where it can.
-func (s sight) enough(role fleet.Role) (sight, string) {
+// enough returns why a profile cannot be learned from these metrics; "" if it can.
+func (s measured) enough(role fleet.Role) (measured, string) {
 	switch {
 	case role == fleet.RolePrefill:
-		return s, "a profile cannot be learned of a replica that only prefills; give it one"
+		return s, "no profile: it cannot be learned from a prefill replica; configure one"
 	case s.requests < requestsForLearn:
-		return s, "too few requests were seen to learn a profile"
+		return s, fmt.Sprintf("no profile: fewer than %d requests in 5 minutes to learn one from", requestsForLearn)
 	case !(s.floor > 0) || !(s.itl >= visibleLoad*s.floor):
-		return s, "no load was seen that slows tokens down, so no profile could be learned"
+		return s, "no profile: the load is too light to learn one"
 	case role != fleet.RoleDecode && !(s.prefill > 0):
-		return s, "the engines report no prefill time, so no profile could be learned"
+		return s, "no profile: the engines report no prefill time to learn one from"
 	}
 	return s, ""
 }
 
-func look(v Variant) sight {
-	s := sight{floor: math.Inf(1)}
+// measure returns the means over a variant's replicas.
+func measure(v Variant) measured {
+	s := measured{floor: math.Inf(1)}
 	var replicas, prefills float64
 	for _, r := range v.Replicas {
 		rate, rated := r.MeanRate.Known()

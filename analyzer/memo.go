@@ -9,8 +9,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Memo keeps what was worked out, so that the same is not worked out again in each cycle. It changes no result: all that it
-// holds follows from what was asked. It is safe for concurrent use.
+// Memo caches answers of the queueing model, so that they are not computed again in each cycle. It
+// changes no result: an answer is a function of its question. It is safe for concurrent use.
 type Memo struct {
 	sizer queueing.Sizer
 
@@ -20,7 +20,7 @@ type Memo struct {
 	curves  map[queueing.Question]curve
 }
 
-// What bounds the memory of a memo: a mix takes 70 kB, an answer some hundred bytes.
+// Bounds on the memory of a memo: a mix takes 70 kB, an answer some hundred bytes.
 const (
 	maxMixes   = 2048
 	maxAnswers = 1 << 16
@@ -48,11 +48,12 @@ func (k *Memo) maxRate(q queueing.Question, m Model, simulations *int) (a answer
 	return a, err
 }
 
-// dispersionOf returns the index of dispersion of what one replica gets of the model's requests. A part of bursts is less of a
-// burst: where each request goes to it with a probability p, an index of I becomes 1+p(I-1). A reading strays by a third: it is
-// taken for what it is at least, and in coarse steps, so that its noise does not move the plan.
+// dispersionOf returns the index of dispersion of the requests that one replica gets. A part of a
+// burst is less of a burst: if each request goes to the replica with probability p, an index of I
+// becomes 1+p(I-1). A reading deviates by a third: its lower bound counts, rounded to coarse steps, so
+// that its noise does not change the plan.
 func (m Model) dispersionOf(q queueing.Question) float64 {
-	dispersion, part := max(1, min(m.Dispersion.Or(1)/dispersionStrays, mostDispersion)), 1.0
+	dispersion, part := max(1, min(m.Dispersion.Or(1)/dispersionDeviation, mostDispersion)), 1.0
 	if total := m.Rate.Or(0); total > 0 {
 		prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
 		part = min(1, usefulShare*queueing.MeanRate(q.Replica, prefill, decode, q.Objective.ITL)/total)
@@ -61,16 +62,16 @@ func (m Model) dispersionOf(q queueing.Question) float64 {
 }
 
 const (
-	// usefulShare is about how much of the rate by means a percentile leaves.
+	// usefulShare is about the rate within a percentile over the rate by means.
 	usefulShare = 0.7
-	// dispersionStrays is by how much a reading of the index of dispersion strays, one standard deviation.
-	dispersionStrays = 1.35
-	// coarseDispersion is how many steps a factor of two has.
+	// dispersionDeviation is one standard deviation of a reading of the index of dispersion, a factor.
+	dispersionDeviation = 1.35
+	// coarseDispersion is the number of steps in a factor of two.
 	coarseDispersion = 2
 )
 
-// misses returns the share of requests that miss the objective at a rate. It is read off a curve over the highest rate, which
-// holds for the answer of a simulation too.
+// misses returns the share of requests that miss the objective at a rate. It is interpolated on a
+// curve over the highest rate, which is valid for the answer of a simulation too.
 func (k *Memo) misses(a answered, rate float64) float64 {
 	if !(a.Rate > 0) {
 		return 1
@@ -88,7 +89,8 @@ func (k *Memo) misses(a answered, rate float64) float64 {
 // curve is the share of requests that miss, at parts of the highest rate. It never falls.
 type curve [len(curveAt)]float64
 
-// curveAt are the parts of the highest rate at which a curve is worked out; beyond the last, all requests are taken to miss.
+// curveAt are the parts of the highest rate at which a curve is computed; beyond the last, all
+// requests count as misses.
 var curveAt = [...]float64{0, 0.6, 0.8, 0.9, 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2}
 
 func (k *Memo) curve(a answered) curve {
@@ -113,7 +115,7 @@ func (k *Memo) curve(a answered) curve {
 	return c
 }
 
-// formula answers by the formula.
+// formula returns the answer of the formula, cached or computed.
 func (k *Memo) formula(q queueing.Question) (queueing.Answer, error) {
 	k.mutex.Lock()
 	answer, kept := k.answers[q]
@@ -134,14 +136,16 @@ func (k *Memo) formula(q queueing.Question) (queueing.Answer, error) {
 	return answer, nil
 }
 
-// mostDispersion is the highest index of dispersion that is believed: beyond it, the load changes rather than bursts.
+// mostDispersion is the highest index of dispersion that is used: beyond it the load is changing, not
+// bursting.
 const mostDispersion = 8
 
-// mix returns the lengths of a model's requests as a variant of the role meets them; nil, and why, where they are not known.
+// mix returns the lengths of a model's requests as a variant of the role serves them; nil and the
+// reason if they are unknown.
 func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) {
 	prompt, output := m.PromptTokens.Or(0), m.OutputTokens.Or(0)
 	if !(prompt > 0) || !(output > 0) {
-		return nil, "the lengths of its requests are not known yet, so its objective is not used for sizing"
+		return nil, "prompt and output lengths are not known yet, so the objective is not used for sizing"
 	}
 	prompts, outputs := coarse(m.Prompts), coarse(m.Outputs)
 	prompt, output = steps(prompt, coarseMean), steps(output, coarseMean)
@@ -154,14 +158,14 @@ func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) 
 	}
 	mix, err := newMix(lengths{prompts, prompt}, lengths{outputs, output})
 	if err != nil {
-		return nil, "the lengths of its requests make no sense: " + err.Error()
+		return nil, "prompt and output lengths are invalid: " + err.Error()
 	}
 	if role == fleet.RolePrefill {
 		mix = mix.PrefillOnly()
 	}
 	memo.mutex.Lock()
 	defer memo.mutex.Unlock()
-	if kept := memo.mixes[key]; kept != nil { // another one was as fast
+	if kept := memo.mixes[key]; kept != nil { // another goroutine was faster
 		return kept, ""
 	}
 	if memo.mixes == nil || len(memo.mixes) >= maxMixes {
@@ -198,14 +202,14 @@ func (l lengths) distribution() (queueing.Lengths, error) {
 	return queueing.BucketedLengths(l.buckets, l.mean)
 }
 
-// Lengths are read in steps, so that the noise of a window neither moves the plan nor asks anew: a step in a mean is 3 %, one
-// in the share of a bucket 9 %.
+// Lengths are rounded to steps, so that the noise of a window neither changes the plan nor misses the
+// cache: a step is 3 % in a mean, 9 % in the share of a bucket.
 const (
 	coarseMean  = 24 // steps to a factor of two
 	coarseShare = 8
 )
 
-// coarse returns the shares of the buckets in steps.
+// coarse returns the shares of the buckets, rounded to steps.
 func coarse(buckets []fleet.Bucket) []queueing.LengthBucket {
 	var total float64
 	for _, b := range buckets {
@@ -224,7 +228,7 @@ func coarse(buckets []fleet.Bucket) []queueing.LengthBucket {
 	return shares
 }
 
-// steps rounds a number above zero to a power of two in so many steps to each factor of two.
+// steps rounds a number above zero to one of perOctave steps in each factor of two.
 func steps(value float64, perOctave float64) float64 {
 	return math.Exp2(math.Round(math.Log2(value)*perOctave) / perOctave)
 }
@@ -232,10 +236,10 @@ func steps(value float64, perOctave float64) float64 {
 // rounded rounds a share down to a twentieth.
 func rounded(share float64) float64 { return math.Floor(share*20+tiny) / 20 }
 
-// tiny is a difference that is rounding.
+// tiny is a difference that counts as a rounding error.
 const tiny = 1e-9
 
-// keyOf writes down what a mix is made of.
+// keyOf encodes the input of a mix.
 func keyOf(role fleet.Role, prompts, outputs []queueing.LengthBucket, means ...float64) string {
 	key := append([]byte(nil), role...)
 	number := func(value float64) { key = binary.LittleEndian.AppendUint64(key, math.Float64bits(value)) }

@@ -6,33 +6,34 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// minRequests is how many first tokens a replica must have given within a minute on average for its rates to be believed.
+// minRequests is the lowest rate of first tokens, per second, at which a replica's metrics are used:
+// 10 in a minute.
 const minRequests = 10.0 / 60
 
-// maxExtrapolation is by how much more than it has been seen to carry a replica is assumed to carry at most: what memory and
-// latency say at a light load is far from exact at a heavy one.
+// maxExtrapolation is the highest capacity that is assumed, over the highest rate that was seen:
+// memory and latency at a light load predict a heavy load only roughly.
 const maxExtrapolation = 2
 
-// observed is a variant's ready replicas together.
+// observed holds the metrics of a variant's ready replicas together.
 type observed struct {
 	// All of them, as they are now.
 	replicas         float64
 	running, waiting float64
 	kv               float64 // sum of the shares of KV cache in use
-	tokens           float64 // KV tokens in use; 0 where the room is not known
+	tokens           float64 // KV tokens in use; 0 if the size of the cache is unknown
 	rate             float64 // first tokens per second
 
-	// What one of them carries, from those whose rates come from a whole window; settled is false where none has one yet,
-	// and then from all.
+	// Means of one replica, over those whose rates come from a whole window. If none has a whole
+	// window yet, settled is false and the means are over all replicas.
 	settled bool
 	each    average
-	busiest float64 // the highest throughput of a replica that had a queue all the time; 0 where none had
+	busiest float64 // the highest throughput of a replica that had a queue all the time; 0 if none had
 	peak    float64 // the highest rate of a replica
-	floor   float64 // the least time between tokens that a replica ever showed, seconds; 0 where unknown
+	floor   float64 // the shortest time between tokens that a replica ever had, seconds; 0 if unknown
 	stuck   bool    // replicas are saturated by their queues, and these grow
 }
 
-// average is one replica's share of what was observed.
+// average holds means over replicas.
 type average struct {
 	count            float64
 	running, waiting float64
@@ -40,17 +41,19 @@ type average struct {
 	latest, mean     window
 }
 
-// window is what was observed over one window: the latest one, or the peak window.
+// window holds the metrics of one window: the latest one, or the peak window.
 type window struct {
 	rate float64 // first tokens per second
 	kv   float64 // share of the KV cache in use
-	itl  float64 // seconds between tokens; 0 where unknown
-	itls float64 // replicas that showed it
+	itl  float64 // seconds between tokens; 0 if unknown
+	itls float64 // replicas that reported it
 }
 
+// observe sums up a variant's ready replicas. Replicas without KV cache use or running requests do
+// not count.
 func observe(v Variant, s Saturation) observed {
 	var o observed
-	var young average
+	var recent average
 	for _, r := range v.Replicas {
 		if r.KV.State != fleet.Present || r.Running.State != fleet.Present {
 			continue
@@ -69,20 +72,21 @@ func observe(v Variant, s Saturation) observed {
 		if r.Scrapes >= MinScrapes {
 			o.each.add(r)
 		} else {
-			young.add(r)
+			recent.add(r)
 		}
 	}
 	o.settled = o.each.count > 0
 	if !o.settled {
-		o.each = young
+		o.each = recent
 	}
 	o.each.divide()
 	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold
 	return o
 }
 
-// shareFloors lowers each variant's least time between tokens to what a sibling's is by the catalogue's ratio: a replica that
-// has been busy ever since it started has not shown how fast an empty one is, and its load would be taken for less.
+// shareFloors lowers each variant's shortest time between tokens to that of a sibling, scaled by the
+// catalogue's ratio. A replica that has been busy ever since it started has not shown how fast an
+// empty one is, and its load would be underestimated.
 func shareFloors(m Model, totals []observed) {
 	floors := make([]float64, len(totals))
 	for i, v := range m.Variants {
@@ -98,7 +102,7 @@ func shareFloors(m Model, totals []observed) {
 	}
 }
 
-// add adds up a replica. Without a peak window the latest one stands for it.
+// add adds a replica. Without a peak window the latest window is used for it.
 func (a *average) add(r *fleet.Usage) {
 	a.count++
 	a.running += r.Running.Or(0)
@@ -132,10 +136,11 @@ func (a *average) divide() {
 	a.mean.itl /= max(1, a.mean.itls)
 }
 
-// enough reports whether the replicas serve enough requests for rates to mean something.
+// enough reports whether the replicas serve enough requests for their rates to be used.
 func (o observed) enough() bool { return o.each.mean.rate*o.each.count >= minRequests }
 
-// residence returns the seconds that a request spends in a batch (Little's law), and whether enough were seen to say.
+// residence returns the seconds that a request spends in a batch (Little's law), and whether enough
+// requests were seen.
 func (o observed) residence() (float64, bool) {
 	if o.each.latest.rate*o.each.count < minRequests || o.each.running <= 0 {
 		return 0, false
@@ -143,8 +148,9 @@ func (o observed) residence() (float64, bool) {
 	return o.each.running / o.each.latest.rate, true
 }
 
-// The limits of a replica are extrapolated from the more loaded of its two windows, from which it is less far to them. The
-// latest one is noisy, above all the one look at the KV cache in it: it must differ clearly.
+// The limits of a replica are extrapolated from the more loaded of its two windows, which is closer to
+// them. The latest window is noisy, above all its single sample of the KV cache: it must differ
+// clearly.
 const (
 	clearlyFuller = 1.25
 	clearlySlower = 1.1
@@ -164,17 +170,18 @@ func (a average) byITL() window {
 	return a.mean
 }
 
-// bound is a rate that a replica does not exceed; 0 where nothing is known of it.
+// bound is a rate that a replica does not exceed; 0 if unknown.
 type bound struct {
 	limit Limit
 	rate  float64
-	basis Basis // empty: what its replicas show
+	basis Basis // empty means BasisObserved
 }
 
-// bounds returns the rates that a replica's limits allow. A profile that was known beforehand says more of the latency, and of
-// loads that were never seen, than the means of the past do.
+// bounds returns the rates that a replica's limits allow. A configured profile predicts latency, also
+// at loads that were never seen, better than past means do: with one the bounds by mean ITL and by the
+// peak rate are left out.
 func (o observed) bounds(v Variant, l latency, s Saturation) []bound {
-	var kv, sequences, experience float64
+	var kv, sequences, peakRate float64
 	if w := o.each.byKV(); w.kv > 0 {
 		kv = w.rate * s.kvTarget() / w.kv
 	}
@@ -192,12 +199,12 @@ func (o observed) bounds(v Variant, l latency, s Saturation) []bound {
 		return bounds
 	}
 	if o.settled {
-		experience = max(maxExtrapolation*o.peak, minRequests)
+		peakRate = max(maxExtrapolation*o.peak, minRequests)
 	}
-	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitExperience, rate: experience})
+	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitPeakRate, rate: peakRate})
 }
 
-// lowest returns the bound that binds; an infinite one where none is known.
+// lowest returns the bound with the lowest rate; an infinite one if none is known.
 func lowest(bounds []bound) bound {
 	least := bound{rate: math.Inf(1)}
 	for _, b := range bounds {
@@ -208,10 +215,11 @@ func lowest(bounds []bound) bound {
 	return least
 }
 
-// withinLatency returns the rate at which tokens come as slowly as they may. An iteration takes T = T0/(1-u), where u is the
-// share of an engine's time that requests take of it, which is in proportion to their rate: the work for a request does not
-// depend on how many share an iteration, while the time T0 of an empty one is spent all the same. T0 is the least that was
-// seen. 0 where nothing can be said.
+// withinLatency returns the rate at which the mean time between tokens reaches its limit; 0 if
+// unknown. An iteration takes T = T0/(1-u) with u the share of an engine's time that is work for
+// requests. u is proportional to the rate: the work for a request does not depend on the number of
+// requests in an iteration, while each iteration also takes the time T0 of an empty one. T0 is the
+// shortest time that was seen.
 func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	limit := s.ITLMargin * v.itl()
 	if v.itl() <= 0 {
@@ -226,7 +234,7 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 		return 0
 	case o.floor > 0 && o.floor < limit && w.itl > o.floor:
 		return w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
-	case w.itl > limit: // how much of it is load is not known
+	case w.itl > limit: // the part of it that is load is unknown
 		return w.rate * max(limit/w.itl, 0.5)
 	}
 	return 0
@@ -235,7 +243,8 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 // infeasible reports whether even a nearly empty replica is slower than the objective allows.
 func (o observed) infeasible(v Variant) bool { return v.itl() > 0 && o.floor >= v.itl() }
 
-// itl returns the limit on the time between output tokens in seconds; 0 where there is none, or the variant gives none.
+// itl returns the limit on the time between output tokens in seconds; 0 if there is none, or if the
+// variant only prefills.
 func (v Variant) itl() float64 {
 	if v.Role == fleet.RolePrefill {
 		return 0

@@ -2,25 +2,28 @@ package analyzer
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/wva-project/wva/fleet"
 )
 
-// Saturation holds the thresholds of the saturation analysis. A field that is zero takes its default, so that an empty
-// configuration is the default one.
+// Saturation holds the thresholds of the saturation analysis. A zero field means its default.
 type Saturation struct {
 	// KVThreshold is the share of the KV cache at which a replica is saturated. Default 0.80.
 	KVThreshold float64
 	// QueueThreshold is the number of waiting requests at which a replica is saturated. Default 5.
 	QueueThreshold float64
-	// KVSpare is how much of the KV cache is kept free below the threshold. Default 0.10.
-	KVSpare float64
-	// ThroughputMargin is the part of the throughput of a busy replica that it is asked to carry. Default 0.85.
+	// KVHeadroom is the share of the KV cache that is kept free below the threshold. Default 0.10.
+	KVHeadroom float64
+	// ThroughputMargin is the part of a busy replica's throughput that counts as its capacity.
+	// Default 0.85.
 	ThroughputMargin float64
-	// ITLMargin is the part of the objective's ITL that the mean is kept within, since the objective is a percentile. Default 0.7.
+	// ITLMargin is the limit on the mean ITL as a part of the objective's ITL, which is a percentile.
+	// Default 0.7.
 	ITLMargin float64
-	// ITLStretch is by how much tokens may slow down against a nearly empty batch where there is no objective. Default 3.
+	// ITLStretch is the limit on the mean ITL over that of a nearly empty batch, without an objective.
+	// Default 3.
 	ITLStretch float64
 }
 
@@ -32,7 +35,7 @@ func (s Saturation) withDefaults() Saturation {
 	}
 	orDefault(&s.KVThreshold, 0.80)
 	orDefault(&s.QueueThreshold, 5)
-	orDefault(&s.KVSpare, 0.10)
+	orDefault(&s.KVHeadroom, 0.10)
 	orDefault(&s.ThroughputMargin, 0.85)
 	orDefault(&s.ITLMargin, 0.7)
 	orDefault(&s.ITLStretch, 3)
@@ -41,24 +44,25 @@ func (s Saturation) withDefaults() Saturation {
 
 // kvTarget is the share of the KV cache that a replica is sized for.
 func (s Saturation) kvTarget() float64 {
-	if target := s.KVThreshold - s.KVSpare; target > 0 {
+	if target := s.KVThreshold - s.KVHeadroom; target > 0 {
 		return target
 	}
 	return s.KVThreshold / 2
 }
 
-// Saturated reports whether a replica is at a threshold. What it does not report does not saturate it.
+// Saturated reports whether a replica is at a threshold. A metric that is missing counts as 0.
 func (s Saturation) Saturated(r *fleet.Usage) bool {
 	s = s.withDefaults()
 	return r.KV.Or(0) >= s.KVThreshold || r.Waiting.Or(0) >= s.QueueThreshold
 }
 
-// saturation sizes by KV cache, sequences, throughput and latency, as the ready replicas show them, the saturated ones
-// included.
+// saturation sizes by KV cache, max_num_seqs, throughput and latency, from the metrics of the ready
+// replicas, including saturated ones.
 //
-// Where a rate is known, a replica carries the rate at which the first of its limits is reached; memory alone does not show
-// that an engine is out of compute. Otherwise requests in flight are counted: what the KV cache and the limit of sequences
-// have room for. What the queueing model says is one more limit, in place of what the mean latency alone would.
+// If the rate of requests is known, the capacity is the rate at which the first limit is reached:
+// memory use alone does not show that an engine is out of compute. Otherwise the capacity is a number
+// of requests in flight: those that fit in the KV cache and in max_num_seqs. The answer of the
+// queueing model is one more limit, instead of the limit on the mean latency.
 func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 	a := analysis{
 		Model: m, Saturation: s, latencies: latencies,
@@ -73,17 +77,17 @@ func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 			a.capacities[i] = a.fromReplicas(i)
 		}
 	}
-	mix, shared := a.spread()
-	for range 2 { // what is known by arguments only is a reference for the others in turn
+	split, known := a.splitLoad()
+	for range 2 { // in the second round a capacity by arguments is a reference for the others
 		reference := a.bestKnown()
 		for i := range m.Variants {
-			if elsewhere, better := a.fromElsewhere(i, reference); better {
-				a.capacities[i] = elsewhere
+			if c, better := a.extrapolated(i, reference); better {
+				a.capacities[i] = c
 			}
 		}
 	}
-	if shared {
-		a.newcomers(mix)
+	if known {
+		a.withoutReplicas(split)
 	}
 	for i, v := range m.Variants {
 		a.finish(i)
@@ -96,23 +100,27 @@ func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 	return a.capacities
 }
 
-// analysis is one model under way; the slices have a row for each of its variants.
+// analysis is the state of one model's analysis; the slices have a row for each of its variants.
 type analysis struct {
 	Model
 	Saturation
-	latencies  []latency
-	totals     []observed
-	hard       []float64 // requests per second that a replica's limits allow whatever its latency; 0 where that was not asked
+	latencies []latency
+	totals    []observed
+	// hard is the rate that a replica's limits allow without the queueing model, requests per second;
+	// 0 if it was not computed.
+	hard       []float64
 	capacities []Capacity
 }
 
-// finish says of a capacity what else was found.
+// finish adds infeasibility and notes to the capacity of variant i, and removes a share that is no
+// number.
 func (a *analysis) finish(i int) {
 	c, l := &a.capacities[i], a.latencies[i]
 	c.Infeasible, c.Remedy, c.Doubtful = l.infeasible, l.remedy, l.doubtful
-	c.NoMore = c.NoMore || l.infeasible && l.known // another variant can
-	if a.totals[i].infeasible(a.Variants[i]) && !l.known && c.Remedy == "" {
-		c.Infeasible, c.Remedy = true, "a nearly empty replica is slower; raise it, or take another accelerator"
+	c.NoMore = c.NoMore || l.infeasible && l.known // another variant can meet the objective
+	if o, v := a.totals[i], a.Variants[i]; o.infeasible(v) && !l.known && c.Remedy == "" {
+		c.Infeasible, c.Remedy = true, fmt.Sprintf("ITL %v cannot be met at any load: a nearly empty replica needs about %.0f ms a token; "+
+			"raise itl above that or use a faster accelerator", v.Objective.ITL, math.Ceil(1e3*o.floor))
 	}
 	if c.Basis == l.basis || c.Basis == BasisObserved && l.note != "" && !l.known {
 		c.Note = joined(l.note, c.Note)
@@ -122,7 +130,7 @@ func (a *analysis) finish(i int) {
 	}
 }
 
-// fromReplicas returns the capacity of variant i as its own ready replicas show it.
+// fromReplicas returns the capacity of variant i by the metrics of its own ready replicas.
 func (a *analysis) fromReplicas(i int) Capacity {
 	v, o := a.Variants[i], a.totals[i]
 	if demand, known := a.Rate.Known(); known && demand > 0 && o.enough() {
@@ -131,25 +139,25 @@ func (a *analysis) fromReplicas(i int) Capacity {
 		least = lowest([]bound{least, a.latencies[i].bound()})
 		if !math.IsInf(least.rate, 1) {
 			return Capacity{
-				Share: fleet.Observed(least.rate / demand), Binding: least.limit, Basis: cmp.Or(least.basis, BasisObserved),
+				Share: fleet.Observed(least.rate / demand), LimitedBy: least.limit, Basis: cmp.Or(least.basis, BasisObserved),
 				Load: fleet.Observed(o.rate / o.replicas / least.rate),
 			}
 		}
 	}
-	room, binding := math.Inf(1), LimitKV
+	inFlight, limitedBy := math.Inf(1), LimitKV
 	if o.kv > 0 && o.running > 0 {
-		room = a.kvTarget() * o.running / o.kv
-	} else if tokens := a.perRequest(); tokens > 0 && v.kvRoom() > 0 {
-		room = a.kvTarget() * v.kvRoom() / tokens
+		inFlight = a.kvTarget() * o.running / o.kv
+	} else if tokens := a.perRequest(); tokens > 0 && v.kvCacheSize() > 0 {
+		inFlight = a.kvTarget() * v.kvCacheSize() / tokens
 	}
-	if v.MaxSequences > 0 && float64(v.MaxSequences) < room {
-		room, binding = float64(v.MaxSequences), LimitSequences
+	if v.MaxSequences > 0 && float64(v.MaxSequences) < inFlight {
+		inFlight, limitedBy = float64(v.MaxSequences), LimitSequences
 	}
-	if math.IsInf(room, 1) {
+	if math.IsInf(inFlight, 1) {
 		return Capacity{}
 	}
 	return Capacity{
-		Share: fleet.Observed(room / a.inFlightOn(i)), Binding: binding, Basis: BasisObserved,
-		Load: fleet.Observed((o.running + o.waiting) / (o.replicas * room)),
+		Share: fleet.Observed(inFlight / a.inFlightOn(i)), LimitedBy: limitedBy, Basis: BasisObserved,
+		Load: fleet.Observed((o.running + o.waiting) / (o.replicas * inFlight)),
 	}
 }

@@ -76,7 +76,7 @@ func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
 
 func TestEmptyConfigurationIsTheDefaultOne(t *testing.T) {
 	m := demand(Variant{Replicas: replicas(3, busy(100, 2, 0.9, 5))})
-	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVSpare: 0.10, ThroughputMargin: 0.85}
+	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVHeadroom: 0.10, ThroughputMargin: 0.85}
 	if got, want := Analyze(m, Options{})[0], Analyze(m, Options{Saturation: defaults})[0]; got != want {
 		t.Errorf("empty configuration gives %+v, the defaults %+v", got, want)
 	}
@@ -90,7 +90,7 @@ func TestCapacityIsWhatTheRoomOfTheKVCacheCarries(t *testing.T) {
 	r := busy(50, 0, 0.35, 5)
 	r.PeakRate = fleet.Observed(9)
 	c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]
-	if share := c.Share.Or(0); math.Abs(share-1) > 1e-9 || c.Binding != LimitKV || c.Basis != BasisObserved {
+	if share := c.Share.Or(0); math.Abs(share-1) > 1e-9 || c.LimitedBy != LimitKV || c.Basis != BasisObserved {
 		t.Errorf("capacity %+v, want a share of 1, bound by KV cache, from its own replicas", c)
 	}
 	if load := c.Load.Or(0); math.Abs(load-0.5) > 1e-9 {
@@ -100,7 +100,7 @@ func TestCapacityIsWhatTheRoomOfTheKVCacheCarries(t *testing.T) {
 
 func TestCapacityIsBoundByTheLimitOfSequences(t *testing.T) {
 	c := Analyze(demand(Variant{Replicas: replicas(1, busy(30, 0, 0.10, 5)), MaxSequences: 60}), Options{})[0]
-	if share := c.Share.Or(0); math.Abs(share-2) > 1e-9 || c.Binding != LimitSequences {
+	if share := c.Share.Or(0); math.Abs(share-2) > 1e-9 || c.LimitedBy != LimitSequences {
 		t.Errorf("capacity %+v, want a share of 2, bound by sequences", c)
 	}
 }
@@ -109,7 +109,7 @@ func TestReplicaThatHadAQueueAllTheTimeShowsItsThroughput(t *testing.T) {
 	r := busy(50, 0, 0.20, 10)
 	r.PeakThroughput = fleet.Observed(20)
 	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
-	if share := c.Share.Or(0); math.Abs(share-1.7) > 1e-9 || c.Binding != LimitThroughput {
+	if share := c.Share.Or(0); math.Abs(share-1.7) > 1e-9 || c.LimitedBy != LimitThroughput {
 		t.Errorf("capacity %+v, want 0.85 of 20/s, which is 1.7 times the demand, bound by throughput", c)
 	}
 }
@@ -117,11 +117,11 @@ func TestReplicaThatHadAQueueAllTheTimeShowsItsThroughput(t *testing.T) {
 func TestQueueThatDoesNotShrinkBoundsAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(50, 20, 0.20, 10)
 	r.WaitingGrowth = fleet.Observed(0.2)
-	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; needed(t, c) <= 2 || c.Binding != LimitThroughput {
+	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; needed(t, c) <= 2 || c.LimitedBy != LimitThroughput {
 		t.Errorf("capacity %+v: two replicas whose queues grow need more", c)
 	}
 	r.Scrapes = 2 // it has only just begun to serve: its rate does not show its limit
-	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; c.Binding == LimitThroughput {
+	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; c.LimitedBy == LimitThroughput {
 		t.Errorf("capacity %+v: a replica without a whole window shows no limit", c)
 	}
 }
@@ -130,11 +130,11 @@ func TestSlowTokensBoundAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(20, 0, 0.10, 5)
 	r.ITL = fleet.Observed(0.150)
 	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 30 * time.Millisecond}}
-	if c := Analyze(demand(v), Options{})[0]; needed(t, c) != 4 || c.Binding != LimitITL {
+	if c := Analyze(demand(v), Options{})[0]; needed(t, c) != 4 || c.LimitedBy != LimitITL {
 		t.Errorf("capacity %+v at five times the objective: want the double of 2 replicas, bound by ITL", c)
 	}
 	v.Objective.ITL = 300 * time.Millisecond
-	if c := Analyze(demand(v), Options{})[0]; c.Binding == LimitITL {
+	if c := Analyze(demand(v), Options{})[0]; c.LimitedBy == LimitITL {
 		t.Errorf("capacity %+v within the objective is bound by ITL", c)
 	}
 }
@@ -145,7 +145,7 @@ func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
 	r.ITL, r.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
 	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 100 * time.Millisecond}}
 	c := Analyze(demand(v), Options{Saturation: Saturation{ITLMargin: 0.8}})[0]
-	if rate := c.Share.Or(0) * 12; math.Abs(rate-9) > 1e-9 || c.Binding != LimitITL {
+	if rate := c.Share.Or(0) * 12; math.Abs(rate-9) > 1e-9 || c.LimitedBy != LimitITL {
 		t.Errorf("capacity %+v, that is %v/s, want 9/s, bound by ITL", c, rate)
 	}
 	v.Objective.ITL = 0 // without an objective, three times the empty batch: two thirds
@@ -168,21 +168,21 @@ func TestReplicaIsNotAssumedToCarryFarMoreThanItHas(t *testing.T) {
 	r := busy(5, 0, 0.01, 1)
 	r.PeakRate = fleet.Observed(3)
 	c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]
-	if rate := c.Share.Or(0) * 4; math.Abs(rate-6) > 1e-9 || c.Binding != LimitExperience {
+	if rate := c.Share.Or(0) * 4; math.Abs(rate-6) > 1e-9 || c.LimitedBy != LimitPeakRate {
 		t.Errorf("capacity %+v, that is %v/s, want the double of 3/s, bound by experience", c, rate)
 	}
 	r.Scrapes = 1 // it has only just begun
-	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]; c.Binding == LimitExperience {
+	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]; c.LimitedBy == LimitPeakRate {
 		t.Errorf("capacity %+v of a replica that has just begun is bound by experience", c)
 	}
 }
 
 func TestYoungReplicasTakeTheirSiblingsCapacity(t *testing.T) {
-	young := busy(3, 0, 0.01, 0.5)
-	young.Scrapes = 2
+	recent := busy(3, 0, 0.01, 0.5)
+	recent.Scrapes = 2
 	old := Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5)), Speed: 1}
-	young.KVTokens = fleet.Reading{}
-	c := Analyze(demand(old, Variant{Replicas: replicas(1, young), Speed: 4}), Options{})
+	recent.KVTokens = fleet.Reading{}
+	c := Analyze(demand(old, Variant{Replicas: replicas(1, recent), Speed: 4}), Options{})
 	if ratio := c[1].Share.Or(0) / c[0].Share.Or(0); math.Abs(ratio-4) > 1e-9 || c[1].Basis != BasisSibling {
 		t.Errorf("capacity %+v, want 4 times that of its sibling: its own replica has only just begun", c[1])
 	}
@@ -192,7 +192,7 @@ func TestCapacityComesFromThePeakWindow(t *testing.T) {
 	r := busy(10, 0, 0.10, 1) // this minute is quiet
 	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(6), fleet.Observed(0.42), fleet.Observed(9)
 	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
-	if rate := c.Share.Or(0); math.Abs(rate-10) > 1e-9 || c.Binding != LimitKV {
+	if rate := c.Share.Or(0); math.Abs(rate-10) > 1e-9 || c.LimitedBy != LimitKV {
 		t.Errorf("capacity %+v, that is %v/s, want 10/s: 6/s took 42 %% of the KV cache", c, rate)
 	}
 }
@@ -201,7 +201,7 @@ func TestRisingLoadIsReadOffTheLatestWindow(t *testing.T) {
 	r := busy(100, 0, 0.63, 6) // five minutes ago it was next to idle
 	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(3), fleet.Observed(0.14), fleet.Observed(9)
 	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
-	if rate := c.Share.Or(0) * 6; math.Abs(rate-20.0/3) > 1e-9 || c.Binding != LimitKV {
+	if rate := c.Share.Or(0) * 6; math.Abs(rate-20.0/3) > 1e-9 || c.LimitedBy != LimitKV {
 		t.Errorf("capacity %+v, that is %v/s, want 6.67/s: 6/s take 63 %% of the KV cache now", c, rate)
 	}
 }
@@ -211,7 +211,7 @@ func TestLoadThatIsNotSpreadByCapacityEndsAtTheFullestVariant(t *testing.T) {
 	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
 	slow.PeakRate, fast.PeakRate = fleet.Observed(9), fleet.Observed(90)
 	c := Analyze(demand(Variant{Replicas: replicas(1, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})
-	if math.Abs(c[1].Share.Or(0)-c[0].Share.Or(0)) > 1e-9 || c[1].Binding != LimitRouting {
+	if math.Abs(c[1].Share.Or(0)-c[0].Share.Or(0)) > 1e-9 || c[1].LimitedBy != LimitRouting {
 		t.Errorf("capacities %+v, want the fast one bound by routing to what the slow one carries", c)
 	}
 }

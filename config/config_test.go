@@ -75,7 +75,7 @@ func TestConfigTakesEveryDefaultWhereNothingElseIsSet(t *testing.T) {
 	require.Empty(t, c.Models)
 	require.Empty(t, c.Profiles)
 	require.Equal(t, config.On, c.ProfileCatalogue)
-	require.Contains(t, c.Accelerators, fleet.AcceleratorSpec{Name: "H100", Speed: 3.2, MemoryGiB: 80})
+	require.Contains(t, c.Accelerators, fleet.AcceleratorSpec{Name: "H100", Speed: 3.2})
 	require.Empty(t, c.Warnings())
 	require.Equal(t, config.SourceDefault, c.Origin("interval").Source)
 	require.Equal(t, config.SourceFile, c.Origin("manifests").Source)
@@ -121,7 +121,7 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 	example := map[string]string{
 		"duration": "17m", "number": "0.5", "word": "", "URL": "https://p.example.com/x", "address": "127.0.0.1:7", "file": readable, "directory": directory,
 		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{model: a/b/c, scaleToZero: true, retention: 30s}]",
-		"accelerators": "[{name: X1, speed: 2, memoryGiB: 8}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3}, {name: rest, priority: -3}]",
+		"accelerators": "[{name: X1, speed: 2}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3}, {name: rest, priority: -3}]",
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.itlStretch": "2", "prometheus.windows.latest": "20s",
 		"saturation.kvSpare": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.lag": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
@@ -257,7 +257,7 @@ grpc:
 		`serviceClasses: priority "-1001" is below -1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: name " " is not a name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
 		`serviceClasses: has an entry that is a single value; write each entry as {name: ..., priority: ...} (file wva.yaml, line 18)`,
-		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2, memoryGiB: 80}] (file wva.yaml, line 17)`,
+		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2}] (file wva.yaml, line 17)`,
 		`prometheus.windows.trend: 1m is shorter than prometheus.windows.latest, which is 2m; raise the one or lower the other (file wva.yaml, line 4)`,
 		`saturation.kvSpare: 0.9 is not below saturation.kvThreshold, which is 0.8; lower the one or raise the other (file wva.yaml, line 10)`,
 	}, faults(t, err, path))

@@ -119,7 +119,7 @@ func readClass(item *yaml.Node) (fleet.ServiceClass, []complaint) {
 // accelerators are the catalogue.
 func accelerators(field func(*Config) *[]fleet.AcceleratorSpec) binding {
 	return list[fleet.AcceleratorSpec]{
-		name: "accelerators", entries: "a list such as [{name: H100, speed: 3.2, memoryGiB: 80}]",
+		name: "accelerators", entries: "a list such as [{name: H100, speed: 3.2}]",
 		field:    field,
 		identity: func(a fleet.AcceleratorSpec) string { return string(a.Name) },
 		read:     readAccelerator,
@@ -128,14 +128,14 @@ func accelerators(field func(*Config) *[]fleet.AcceleratorSpec) binding {
 				return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatFloat(value, 'g', -1, 64)}
 			}
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
-				textNode("name"), textNode(string(a.Name)), textNode("speed"), decimal(a.Speed), textNode("memoryGiB"), decimal(a.MemoryGiB),
+				textNode("name"), textNode(string(a.Name)), textNode("speed"), decimal(a.Speed),
 			}}
 		},
 	}
 }
 
 func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []complaint) {
-	r := readEntry(item, "name", "speed", "memoryGiB")
+	r := readEntry(item, "name", "speed")
 	var a fleet.AcceleratorSpec
 	r.field("name", true, "the name that variants use, such as H100", func(text string) string {
 		a.Name = fleet.Accelerator(text)
@@ -144,13 +144,9 @@ func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []complaint) {
 		}
 		return ""
 	})
-	speed, memory := number(0.001, 1e6), number(0.1, 1e5)
+	speed := number(0.001, 1e6)
 	r.field("speed", true, speed.allowed, func(text string) (wrong string) {
 		a.Speed, wrong = speed.parse(text)
-		return wrong
-	})
-	r.field("memoryGiB", true, memory.allowed, func(text string) (wrong string) {
-		a.MemoryGiB, wrong = memory.parse(text)
 		return wrong
 	})
 	return a, r.complaints

@@ -156,8 +156,8 @@ func (b *poolBook) observe(second int, pools []fleet.Pool) {
 
 // planned notes for which variants the plan in force has no room in this second.
 func (b *poolBook) planned(plan fleet.Plan) {
-	for _, d := range plan.Decisions() {
-		if d.Reason.Code == fleet.CodeNoRoom {
+	for _, d := range plan.Decisions {
+		if d.Reason.Code == fleet.CodeInsufficientAccelerators {
 			if b.refused == nil {
 				b.refused = make(map[fleet.VariantID]int)
 			}
@@ -201,7 +201,7 @@ func poolTick(pool fleet.Pool) PoolTick {
 	tick := PoolTick{Accelerator: string(pool.Accelerator)}
 	for _, n := range pool.Nodes {
 		tick.GPUs += n.Allocatable
-		tick.Held += n.Taken
+		tick.Held += n.Allocated
 	}
 	return tick
 }

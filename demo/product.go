@@ -92,11 +92,11 @@ func (p *product) close() error {
 }
 
 // observe fills the tables of a snapshot.
-func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	seen := p.collector.Collect(ctx, now)
 	return fleet.Snapshot{
 		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Profiles: p.world.profiles, Variants: p.world.variants,
-		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.lookout.Seen(now)...), Missing: seen.Missing, Standing: standing,
+		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.lookout.Seen(now)...), Missing: seen.Missing, Previous: standing,
 	}, nil
 }
 

@@ -80,7 +80,7 @@ func (r *report) begin(address string) {
 	r.print(`The product decides for a simulated fleet; nothing leaves this process. Meanwhile, in a second terminal (make bin/grpcurl builds the client):
 
   bin/grpcurl -plaintext %[1]s list
-  bin/grpcurl -plaintext %[1]s wva.v1.OperatorService/ListVariants
+  bin/grpcurl -plaintext %[1]s wva.v1alpha1.OperatorService/ListVariants
   bin/grpcurl -plaintext -d '%[2]s' %[1]s externalscaler.ExternalScaler/GetMetricSpec
   bin/grpcurl -plaintext -d '%[2]s' %[1]s externalscaler.ExternalScaler/IsActive
   bin/grpcurl -plaintext -d '{"scaledObjectRef": %[2]s}' %[1]s externalscaler.ExternalScaler/GetMetrics

@@ -59,13 +59,13 @@ func TestSummarySaysForHowLongAVariantHadNoRoom(t *testing.T) {
 	reason := func(name string, code fleet.Code) fleet.Target {
 		return fleet.Target{Variant: fleet.VariantID{Namespace: "demo", Name: name}, Reason: fleet.Reason{Code: code}}
 	}
-	pools := []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Taken: 1}}}}
+	pools := []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Allocated: 1}}}}
 	var book poolBook
 	for second := range 3750 {
 		book.observe(second, pools)
-		plan := fleet.Plan{Targets: []fleet.Target{reason("chat-h100", fleet.CodeScaleUp), reason("chat-l40s", fleet.CodeSteady), reason("notes-l40s", fleet.CodeNoRoom)}}
+		plan := fleet.Plan{Targets: []fleet.Target{reason("chat-h100", fleet.CodeScaleUp), reason("chat-l40s", fleet.CodeUnchanged), reason("notes-l40s", fleet.CodeInsufficientAccelerators)}}
 		if second < 45 {
-			plan.Targets[1] = reason("chat-l40s", fleet.CodeNoRoom)
+			plan.Targets[1] = reason("chat-l40s", fleet.CodeInsufficientAccelerators)
 		}
 		book.planned(plan)
 	}

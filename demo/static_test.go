@@ -48,9 +48,9 @@ func TestReplicasOfTheBeginningThatFindNoRoomAreAFault(t *testing.T) {
 func TestFullnessOfAKind(t *testing.T) {
 	var book poolBook
 	pool := func(taken int) []fleet.Pool {
-		return []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Taken: taken}, {Name: "b", Allocatable: 1}}}}
+		return []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Allocated: taken}, {Name: "b", Allocatable: 1}}}}
 	}
-	full := []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Taken: 1}, {Name: "b", Allocatable: 1, Taken: 1}}}}
+	full := []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Allocated: 1}, {Name: "b", Allocatable: 1, Allocated: 1}}}}
 	for second := range 200 {
 		if second >= 60 && second < 70 || second >= 190 {
 			book.observe(second, full)

@@ -55,7 +55,7 @@ func newWorld(o Options) (*world, error) {
 	w := &world{
 		models: []fleet.Model{{ID: chatModel}},
 		// Throughput of one GPU for models of this size, relative to an L40S.
-		accelerators: []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5, MemoryGiB: 80}, {Name: "L40S", Speed: 1, MemoryGiB: 48}},
+		accelerators: []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5}, {Name: "L40S", Speed: 1}},
 		policy:       planner.Policy{SaturationAlone: o.SaturationAlone, Memo: &analyzer.Memo{}},
 		fleet:        simulation.FleetSpec{Seed: o.Seed, Epoch: epoch, Routing: simulation.LeastKV},
 	}

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// SnapshotVersion is the version of the JSON form of a snapshot. It changes when a reader of an older form would
-// misunderstand a newer one; fields that are only added leave it as it is.
-const SnapshotVersion = "wva.snapshot/v1"
+// SnapshotVersion is the version of the JSON form of a snapshot. It changes when a reader of an older
+// form would misunderstand a newer one; new fields leave it as it is.
+const SnapshotVersion = "wva.snapshot/v1alpha1"
 
-// EncodeSnapshot returns the JSON form of a snapshot: indented, with the version first, durations as Go writes them
-// ("1m30s") and every float in the shortest form that reads back exactly.
+// EncodeSnapshot returns the JSON form of a snapshot: indented, with the version first, durations as
+// Go writes them ("1m30s") and every float in the shortest form that reads back exactly.
 func EncodeSnapshot(s Snapshot) ([]byte, error) {
 	data, err := json.MarshalIndent(versioned{Version: SnapshotVersion, Snapshot: s}, "", "  ")
 	if err != nil {
@@ -23,8 +23,8 @@ func EncodeSnapshot(s Snapshot) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// DecodeSnapshot reads the JSON form. A field that this version does not know is an error, since a decision made without
-// it could differ from the one that was dumped.
+// DecodeSnapshot reads the JSON form. A field that this version does not know is an error, since a
+// decision made without it could differ from the original one.
 func DecodeSnapshot(data []byte) (Snapshot, error) {
 	var head struct {
 		Version string `json:"version"`
@@ -66,7 +66,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Each struct that holds durations has a shadow, which is the struct itself with its durations in their JSON form.
+// Each struct with durations has a shadow: the struct itself with its durations in their JSON form.
 
 type (
 	plainModel     Model

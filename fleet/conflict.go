@@ -5,32 +5,37 @@ import (
 	"slices"
 )
 
-// Conflict is something that contradicts itself in what the variants say, or a hand other than ours at a workload. It is no
-// fault of one variant alone; what follows from it for each stands in its reason.
+// Conflict is a contradiction between definitions of variants, or another autoscaler of a workload.
+// The consequence for each variant is in its reason.
 type Conflict struct {
-	Kind ConflictKind `json:"kind"`
+	Type ConflictType `json:"type"`
 	// Variants are all that take part, sorted.
 	Variants []VariantID `json:"variants"`
-	// Text says what contradicts what, what is done about it, and ends with the remedy.
+	// Text says what contradicts what, how it is resolved, and ends with the remedy.
 	Text string `json:"text"`
 }
 
-// ConflictKind is the stable name of a kind of conflict.
-type ConflictKind string
+// ConflictType is the stable name of a type of conflict. Each is a Code too.
+type ConflictType string
 
-// The kinds of conflicts.
+// The types of conflicts.
 const (
-	ConflictTwoObjects        ConflictKind = "TwoObjects"        // several ScaledObjects scale one target
-	ConflictTwoTriggers       ConflictKind = "TwoTriggers"       // several triggers of ours stand in one object
-	ConflictForeignAutoscaler ConflictKind = "ForeignAutoscaler" // a HorizontalPodAutoscaler of somebody else scales the target
-	ConflictMisapplied        ConflictKind = "Misapplied"        // KEDA would make another number of ours
-	ConflictFacts             ConflictKind = "Facts"             // variants say different things of the same
+	// ConflictDuplicateTarget: several ScaledObjects scale one workload.
+	ConflictDuplicateTarget = ConflictType(CodeDuplicateTarget)
+	// ConflictMultipleTriggers: one ScaledObject has several WVA triggers.
+	ConflictMultipleTriggers = ConflictType(CodeMultipleTriggers)
+	// ConflictConflictingHPA: an HPA that KEDA did not make scales the workload.
+	ConflictConflictingHPA = ConflictType(CodeConflictingHPA)
+	// ConflictUnsupportedTrigger: KEDA would not apply the number as it is meant.
+	ConflictUnsupportedTrigger = ConflictType(CodeUnsupportedTrigger)
+	// ConflictInconsistentMetadata: variants state different values of the same thing.
+	ConflictInconsistentMetadata = ConflictType(CodeInconsistentMetadata)
 )
 
-// Compare orders by kind, then variants, then text.
+// Compare orders by type, then variants, then text.
 func (c Conflict) Compare(other Conflict) int {
 	return cmp.Or(
-		cmp.Compare(c.Kind, other.Kind),
+		cmp.Compare(c.Type, other.Type),
 		slices.CompareFunc(c.Variants, other.Variants, VariantID.Compare),
 		cmp.Compare(c.Text, other.Text),
 	)

@@ -1,79 +1,175 @@
 package fleet
 
 import (
-	"slices"
+	"strings"
 	"time"
 )
 
-// Decision is what a plan says of one variant, whether it is a target or held.
+// Decision is the number of replicas of one variant, with its reason.
 type Decision struct {
-	Variant  VariantID
-	Replicas int
-	Known    bool
-	Held     bool
-	// Refused is true where KEDA would misapply the number: its RPCs answer with the reason as an error.
-	Refused bool
-	Decided time.Time
-	// Changed is when the number last became another one, by Delta replicas; zero where it has not since it is known.
-	Changed time.Time
-	Delta   int
-	Reason  Reason
-	Facts   Facts
+	Variant VariantID `json:"variant"`
+	// Replicas is the number of replicas. It means something only if Known.
+	Replicas int `json:"replicas"`
+	// Known is false of a held variant that has neither a previous decision nor an observed
+	// workload.
+	Known bool `json:"known"`
+	// Held is true if the variant could not be decided: its number of replicas is kept.
+	Held bool `json:"held,omitzero"`
+	// Unsupported is true if KEDA would not apply the number as it is meant: its RPCs answer with the
+	// reason as an error.
+	Unsupported bool `json:"unsupported,omitzero"`
+	// Decided is when the number was last derived from data; holding it does not renew it. Zero: never.
+	Decided time.Time `json:"decided,omitzero"`
+	// Changed is when the number last became another one, by Delta replicas; zero if it has not since
+	// it is known. The first number is compared with the replicas of the workload's spec then.
+	Changed time.Time `json:"changed,omitzero"`
+	Delta   int       `json:"delta,omitzero"`
+	Reason  Reason    `json:"reason"`
+	// Findings are what is wrong with the variant's definition, sorted by code, then text.
+	Findings []Finding `json:"findings,omitzero"`
+	Facts    Facts     `json:"facts"`
 }
 
-// Decisions returns what the plan says of every variant, sorted by variant.
-func (p Plan) Decisions() []Decision {
-	decisions := make([]Decision, 0, len(p.Targets)+len(p.Held))
-	for _, t := range p.Targets {
-		decisions = append(decisions, Decision{
-			Variant: t.Variant, Replicas: t.Replicas, Known: true, Decided: p.Time, Changed: t.Changed, Delta: t.Delta,
-			Reason: t.Reason, Facts: t.Facts,
-		})
-	}
-	for _, h := range p.Held {
-		decisions = append(decisions, Decision{
-			Variant: h.Variant, Replicas: h.Replicas, Known: h.Known, Held: true, Refused: h.Refused, Decided: h.Decided,
-			Changed: h.Changed, Delta: h.Delta, Reason: h.Reason, Facts: h.Facts,
-		})
-	}
-	slices.SortFunc(decisions, func(a, b Decision) int { return a.Variant.Compare(b.Variant) })
-	return decisions
+// Facts is what was observed of a variant when it was decided, for people and metrics.
+type Facts struct {
+	Model       ModelID     `json:"model"`
+	Target      TargetID    `json:"target"`
+	Accelerator Accelerator `json:"accelerator,omitzero"`
+	// Current is the number of replicas in the workload's spec. It means something only if
+	// CurrentKnown.
+	Current      int  `json:"current"`
+	CurrentKnown bool `json:"currentKnown"`
+	Ready        int  `json:"ready"`
+	// Inactive is true if the workload is scaled to zero or to its idle number: only then does KEDA
+	// need a push.
+	Inactive bool `json:"inactive,omitzero"`
+	// Saturation is the load of the variant's ready replicas over their capacity, 1 at the limit;
+	// absent if unknown.
+	Saturation Reading `json:"saturation"`
+	// Capacity is the share of the model's demand that one replica can serve; absent if unknown.
+	Capacity Reading `json:"capacity"`
+	// LimitedBy is the limit that sets the capacity, such as "KV cache".
+	LimitedBy string `json:"limitedBy,omitzero"`
+	// Infeasible says which latency objective cannot be met at any useful load, and the remedy; empty
+	// if it can, or that is not known.
+	Infeasible string `json:"infeasible,omitzero"`
+	// Fallback is true while KEDA applies its fallback and not the number.
+	Fallback bool `json:"fallback,omitzero"`
+	// Autoscaler is whether an HPA of KEDA follows the number.
+	Autoscaler Autoscaler `json:"autoscaler,omitzero"`
+	Cost       float64    `json:"cost"` // per replica-hour
 }
 
-// Decide fills Targets and Held with decisions, each variant once; it is the inverse of Decisions. The slice is sorted.
-func (p *Plan) Decide(decisions []Decision) {
-	slices.SortFunc(decisions, func(a, b Decision) int { return a.Variant.Compare(b.Variant) })
-	for _, d := range decisions {
-		if d.Held {
-			p.Held = append(p.Held, Held{
-				Variant: d.Variant, Replicas: d.Replicas, Known: d.Known, Decided: d.Decided, Changed: d.Changed, Delta: d.Delta,
-				Refused: d.Refused, Reason: d.Reason, Facts: d.Facts,
-			})
-			continue
-		}
-		p.Targets = append(p.Targets, Target{
-			Variant: d.Variant, Replicas: d.Replicas, Changed: d.Changed, Delta: d.Delta, Reason: d.Reason, Facts: d.Facts,
-		})
+// Reason is why a number was chosen: a stable code for machines and one line for people.
+type Reason struct {
+	Code Code `json:"code"`
+	// Text is one line of at most MaxReasonText bytes: fact, limit, action, with numbers and units
+	// first.
+	Text string `json:"text"`
+	// Details add to the line, in a fixed order, each name at most once.
+	Details []Detail `json:"details,omitzero"`
+}
+
+// MaxReasonText is the longest Text of a reason, in characters. Names of objects that it holds do not
+// count: Kubernetes allows 253 characters for one.
+const MaxReasonText = 120
+
+// Detail is one further fact of a reason.
+type Detail struct {
+	Name DetailName `json:"name"`
+	Text string     `json:"text"`
+}
+
+// DetailName is the stable name of a detail.
+type DetailName string
+
+// The details of reasons.
+const (
+	DetailRemedy      DetailName = "remedy"      // what to do
+	DetailCause       DetailName = "cause"       // the error or the limit behind the reason
+	DetailCapacity    DetailName = "capacity"    // how the capacity of a replica was found
+	DetailNotStarting DetailName = "notStarting" // replicas that are not ready long after their creation
+	DetailInfeasible  DetailName = "infeasible"  // the latency objective that no useful load meets
+	DetailLimit       DetailName = "limit"       // what else bounds the number of replicas
+	DetailAlternative DetailName = "alternative" // the next best mix of replicas, with its price
+	DetailRange       DetailName = "range"       // annotations of KEDA that narrow the range
+	DetailFallback    DetailName = "fallback"    // KEDA applies its fallback instead of the number
+	DetailTrigger     DetailName = "trigger"     // why KEDA would not apply the number as it is meant
+)
+
+// DetailNames returns the names of all details, in the order in which a reason has them.
+func DetailNames() []DetailName {
+	return []DetailName{
+		DetailCapacity, DetailCause, DetailNotStarting, DetailInfeasible, DetailLimit, DetailAlternative,
+		DetailRange, DetailTrigger, DetailFallback, DetailRemedy,
 	}
 }
 
-// Standing returns the plan as the standing table of the next snapshot: what is known, with the time it was derived. Advice
-// does not stand: only what was known of its variants does.
-func (p Plan) Standing() []Standing {
-	var standing []Standing
-	for _, d := range p.Decisions() {
-		row := Standing{Variant: d.Variant, Accelerator: d.Facts.Accelerator}
-		if d.Known && !d.Decided.IsZero() {
-			row.Replicas, row.Decided, row.Changed, row.Delta = d.Replicas, d.Decided, d.Changed, d.Delta
+// With returns the reason with one more detail; an empty text adds none.
+func (r Reason) With(name DetailName, text string) Reason {
+	if text == "" {
+		return r
+	}
+	details := make([]Detail, 0, len(r.Details)+1)
+	rank := func(name DetailName) int {
+		for i, n := range DetailNames() {
+			if n == name {
+				return i
+			}
 		}
-		if !row.Decided.IsZero() || row.Accelerator != "" {
-			standing = append(standing, row)
+		return len(DetailNames())
+	}
+	placed := false
+	for _, d := range r.Details {
+		if !placed && rank(name) < rank(d.Name) {
+			details, placed = append(details, Detail{name, text}), true
+		}
+		details = append(details, d)
+	}
+	if !placed {
+		details = append(details, Detail{name, text})
+	}
+	r.Details = details
+	return r
+}
+
+// Detail returns the text of a detail; empty if the reason does not have it.
+func (r Reason) Detail(name DetailName) string {
+	for _, d := range r.Details {
+		if d.Name == name {
+			return d.Text
 		}
 	}
-	for _, a := range p.Advice {
-		if a.Facts.Accelerator != "" {
-			standing = append(standing, Standing{Variant: a.Variant, Accelerator: a.Facts.Accelerator})
-		}
+	return ""
+}
+
+// String returns the text and the details as one line, separated by semicolons.
+func (r Reason) String() string {
+	var line strings.Builder
+	line.WriteString(r.Text)
+	for _, d := range r.Details {
+		line.WriteString("; ")
+		line.WriteString(d.Text)
 	}
-	return standing
+	return line.String()
+}
+
+// Cost returns the price of the decided replicas for an hour; false if their number is not known.
+func (d Decision) Cost() (float64, bool) { return float64(d.Replicas) * d.Facts.Cost, d.Known }
+
+// CurrentCost returns the price of the current replicas for an hour; false if their number is not
+// known.
+func (d Decision) CurrentCost() (float64, bool) {
+	return float64(d.Facts.Current) * d.Facts.Cost, d.Facts.CurrentKnown
+}
+
+// Saved returns by how much an hour would be cheaper if the decision were applied, negative if it
+// would be more expensive; false if one of the two prices is not known.
+func (d Decision) Saved() (float64, bool) {
+	cost, known := d.Cost()
+	current, currentKnown := d.CurrentCost()
+	if !known || !currentKnown {
+		return 0, false
+	}
+	return current - cost, true
 }

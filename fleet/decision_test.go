@@ -47,19 +47,19 @@ func TestConditionsFollowFromCodeAndFacts(t *testing.T) {
 		want     [3]string // of target, metrics and optimisation
 	}{
 		{"decided", target(CodeScaleUp, there), [3]string{"True TargetFound", "True MetricsReported", "True Optimized"}},
-		{"asleep", target(CodeSteady, asleep), [3]string{"True TargetFound", "True NothingToReport", "True Optimized"}},
+		{"asleep", target(CodeUnchanged, asleep), [3]string{"True TargetFound", "True NothingToReport", "True Optimized"}},
 		{"just ready", target(CodeProbe, silent), [3]string{"True TargetFound", "Unknown NotReportedYet", "True Optimized"}},
 		{"in part", target(CodeMetricsMissing, there), [3]string{"True TargetFound", "False MetricsMissing", "True Optimized"}},
 		{"blind", held(CodeMetricsMissing, silent), [3]string{"True TargetFound", "False MetricsMissing", "False MetricsMissing"}},
 		{"stale", held(CodeMetricsStale, silent), [3]string{"True TargetFound", "False MetricsStale", "False MetricsStale"}},
 		{"not a number", held(CodeMetricsInvalid, silent), [3]string{"True TargetFound", "False MetricsInvalid", "False MetricsInvalid"}},
 		{"young", held(CodeWindowTooShort, silent), [3]string{"True TargetFound", "False WindowTooShort", "False WindowTooShort"}},
-		{"no workload", held(CodeWorkloadUnknown, gone), [3]string{"False TargetNotFound", "Unknown NotEvaluated", "False WorkloadUnknown"}},
+		{"no workload", held(CodeTargetNotFound, gone), [3]string{"False TargetNotFound", "Unknown NotEvaluated", "False WorkloadUnknown"}},
 		{"faulty", held(CodeInvalidDefinition, silent), [3]string{"True TargetFound", "Unknown NotEvaluated", "False InvalidDefinition"}},
-		{"refused", held(CodeMisapplied, there), [3]string{"True TargetFound", "True MetricsReported", "False Misapplied"}},
-		{"a job", held(CodeMisapplied, Facts{}), [3]string{"False NoTarget", "Unknown NotEvaluated", "False Misapplied"}},
-		{"foreign hand", held(CodeForeignAutoscaler, there), [3]string{"True TargetFound", "True MetricsReported", "False ForeignAutoscaler"}},
-		{"second claim", target(CodeTargetClaimed, there), [3]string{"False TargetClaimed", "True MetricsReported", "False TargetClaimed"}},
+		{"refused", held(CodeUnsupportedTrigger, there), [3]string{"True TargetFound", "True MetricsReported", "False Misapplied"}},
+		{"a job", held(CodeUnsupportedTrigger, Facts{}), [3]string{"False NoTarget", "Unknown NotEvaluated", "False Misapplied"}},
+		{"foreign hand", held(CodeConflictingHPA, there), [3]string{"True TargetFound", "True MetricsReported", "False ForeignAutoscaler"}},
+		{"second claim", target(CodeDuplicateTarget, there), [3]string{"False TargetClaimed", "True MetricsReported", "False TargetClaimed"}},
 		{"paused", target(CodePaused, there), [3]string{"True TargetFound", "True MetricsReported", "False Paused"}},
 	} {
 		conditions := test.decision.Conditions()

@@ -54,8 +54,8 @@ func TestSnapshotJSONRoundTripsExactly(t *testing.T) {
 		for i := range want.Models {
 			want.Models[i].ID = ModelID{"ns", "org/model"}
 		}
-		for i := range want.Standing {
-			want.Standing[i].Variant = VariantID{"ns", "v"}
+		for i := range want.Previous {
+			want.Previous[i].Variant = VariantID{"ns", "v"}
 		}
 		data, err := EncodeSnapshot(want)
 		if err != nil {
@@ -154,13 +154,13 @@ func TestStandingKeepsTheTimeOfTheDecisionThatIsHeld(t *testing.T) {
 			{Variant: VariantID{"b", "g"}, Replicas: 7, Known: true},
 		},
 	}
-	want := []Standing{
+	want := []PreviousDecision{
 		{Variant: VariantID{"a", "b"}, Replicas: 2, Decided: decided},
 		{Variant: VariantID{"a", "e"}, Accelerator: "H100"},
 		{Variant: VariantID{"a", "z"}, Replicas: 3, Decided: plan.Time, Changed: changed, Delta: -2},
 		{Variant: VariantID{"b", "f"}, Accelerator: "L40S"},
 	}
-	if got := plan.Standing(); !reflect.DeepEqual(got, want) {
+	if got := plan.Previous(); !reflect.DeepEqual(got, want) {
 		t.Errorf("standing %+v, want %+v: a held number keeps its time, of an unknown or never decided one and of advice only the accelerator is kept", got, want)
 	}
 }

@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// VariantID names a variant: the namespace and name of its ScaledObject, or of the object whose annotations declare it.
+// VariantID names a variant: the namespace and name of its ScaledObject, or of the object whose
+// annotations declare it.
 type VariantID struct{ Namespace, Name string }
 
 // ModelID names a model: the namespace it is served in and the identifier users ask for, such as
 // "meta-llama/Llama-3.1-8B-Instruct".
 type ModelID struct{ Namespace, Name string }
 
-// Accelerator is the name of a kind of accelerator, such as "H100" or "L40S". It is compared byte for byte.
+// Accelerator is the name of an accelerator type, such as "H100" or "L40S". It is compared byte for
+// byte.
 type Accelerator string
 
 // TargetID names the workload that a variant scales.
@@ -98,10 +100,10 @@ func (id TargetID) Compare(other TargetID) int {
 	)
 }
 
-func splitIdentity(what, text string) (namespace, name string, err error) {
+func splitIdentity(noun, text string) (namespace, name string, err error) {
 	namespace, name, found := strings.Cut(text, "/")
 	if !found || namespace == "" || name == "" {
-		return "", "", fmt.Errorf("%s %q: write it as namespace/name", what, text)
+		return "", "", fmt.Errorf("%s %q: write it as namespace/name", noun, text)
 	}
 	return namespace, name, nil
 }

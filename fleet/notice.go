@@ -2,19 +2,17 @@ package fleet
 
 import "cmp"
 
-// Notice is something that people are told on a variant's ScaledObject, at the moment at which it begins to be so. Two notices
-// of the same are equal values.
+// Notice is an event for people on a variant's ScaledObject, at the moment at which a situation
+// begins or a number changes. Two notices of the same situation are equal values.
 type Notice struct {
 	Variant VariantID
-	// Warning is true where somebody has to do something, false where it is only worth knowing.
+	// Warning is true if somebody has to act, false if it is for information.
 	Warning bool
 	Code    Code
-	// Text is a sentence for people. That of a warning holds nothing that changes while the warning stands.
+	// Text is one line for people. That of a warning holds nothing that changes while the situation
+	// lasts.
 	Text string
 }
-
-// CodeHoldEnded is the code of the notice that a variant is decided again.
-const CodeHoldEnded Code = "HoldEnded"
 
 // Compare orders by variant, then warnings before the rest, then code and text.
 func (n Notice) Compare(other Notice) int {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// ReadingState is what is known of one metric at one instant. The zero value is Absent.
+// ReadingState is the state of one metric at one instant. The zero value is Absent.
 type ReadingState uint8
 
 // The five states of a metric.
@@ -46,14 +46,14 @@ func (s *ReadingState) UnmarshalText(text []byte) error {
 	return fmt.Errorf("reading state %q: write one of %v", text, readingStates)
 }
 
-// Reading is one metric at one instant. Its zero value is an absent one. Value is always finite; it means something
-// only when the state is Present or Reset.
+// Reading is one metric at one instant. Its zero value is an absent one. Value is always finite; it
+// means something only when the state is Present or Reset.
 type Reading struct {
 	State ReadingState `json:"state"`
 	Value float64      `json:"value,omitzero"`
 }
 
-// Observed returns the reading of a measured value: Present, or NaN where the value is not finite.
+// Observed returns the reading of a measured value: Present, or NaN if the value is not finite.
 func Observed(value float64) Reading {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return Reading{State: NaN}
@@ -69,7 +69,7 @@ func (r Reading) Known() (float64, bool) {
 	return 0, false
 }
 
-// Or returns the value where it is known, else the given one.
+// Or returns the value if it is known, else the given one.
 func (r Reading) Or(value float64) float64 {
 	if v, ok := r.Known(); ok {
 		return v

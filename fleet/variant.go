@@ -2,22 +2,22 @@ package fleet
 
 import "time"
 
-// Variant is one way of serving a model: a workload on one kind of accelerator, at a price.
+// Variant is one way of serving a model: a workload on one accelerator type, at a price.
 type Variant struct {
 	ID VariantID `json:"id"`
-	// Advisory is true of a variant that annotations of an existing object declare: it is decided, and nobody is told the number
-	// but people.
-	Advisory bool `json:"advisory,omitzero"`
+	// DryRun is true of a variant that annotations of an existing object declare: its number is a
+	// recommendation to people, and KEDA is never told.
+	DryRun bool `json:"dryRun,omitzero"`
 
 	Model  ModelID  `json:"model"`
 	Target TargetID `json:"target"`
-	// ServedName is the model's name in the engine's metrics; empty where it equals Model.Name.
+	// ServedName is the model's name in the engine's metrics; empty if it equals Model.Name.
 	ServedName     string      `json:"servedName,omitzero"`
 	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
-	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0; of a group all its pods together
-	// Precision is that of the weights, such as bf16 or fp8, to find a profile by; empty where it is not said.
+	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0; of a group, over all its pods
+	// Precision is that of the weights, such as bf16 or fp8, to find a profile by; empty if not given.
 	Precision string `json:"precision,omitzero"`
-	// Profile is what one iteration of the engine costs, as the trigger says it; zero where it does not.
+	// Profile is the time of one engine iteration as the trigger gives it; zero if it does not.
 	Profile EngineCost `json:"profile,omitzero"`
 	// Cost is the price of one replica for an hour.
 	Cost         float64       `json:"cost"`
@@ -26,23 +26,31 @@ type Variant struct {
 	Engine       Engine        `json:"engine"`
 	Objective    Objective     `json:"objective,omitzero"`
 	Range        Range         `json:"range"`
-	Cooldown     time.Duration `json:"-"` // how long KEDA waits with the last step to zero
-	// Created is when the ScaledObject, or the object that declares it, was made: the older of two claims on one target wins.
+	Cooldown     time.Duration `json:"-"` // KEDA's delay before the last step to zero
+	// Created is when the ScaledObject, or the object that declares the variant, was created: the older
+	// of two claims on one target wins.
 	Created time.Time `json:"created,omitzero"`
-	// Hidden is why the replicas of the workload, or its pods, cannot be seen now, with the remedy; empty where they can. What is
-	// shown of them may be old, or a part. The whole model is then held: what these replicas carry is not known.
+	// Hidden is why the replicas of the workload, or its pods, cannot be read now, with the remedy;
+	// empty if they can. The rows about them may be old or partial. The whole model is then held,
+	// because the load that these replicas serve is not known.
 	Hidden string `json:"hidden,omitzero"`
-	// Fault is what is wrong with the definition, with the remedy; empty where nothing is. Such a variant is held: defaults stand
-	// where something could not be read.
-	Fault string `json:"fault,omitzero"`
-	// Refused is why KEDA would misapply our number, with the remedy; empty where it would not. Such a variant is held at what
-	// runs, and its RPCs answer with this text as an error.
-	Refused string `json:"refused,omitzero"`
-	// Triggers is how many triggers of ours the object holds, where that is more than one. Fault says so too.
+	// Invalid is the first validation error of the definition, with the remedy; empty if there is none.
+	// Such a variant is held; fields that could not be read have their defaults.
+	Invalid string `json:"invalid,omitzero"`
+	// Unsupported is why KEDA would not apply the number as it is meant, with the remedy; empty if it
+	// would. Such a variant is held at its current replicas, and its RPCs answer with this text as an
+	// error.
+	Unsupported string `json:"unsupported,omitzero"`
+	// Findings are what reads well in the definition and does not scale as it should, sorted.
+	Findings []Finding `json:"findings,omitzero"`
+	// Autoscaler is whether an HPA of KEDA applies the number.
+	Autoscaler Autoscaler `json:"autoscaler,omitzero"`
+	// Triggers is the number of WVA triggers of the object if there is more than one; Invalid then says
+	// so too.
 	Triggers int `json:"triggers,omitzero"`
-	// Pause is what annotations of the ScaledObject keep KEDA from doing.
+	// Pause is the effect of KEDA's annotations on the ScaledObject.
 	Pause Pause `json:"pause,omitzero"`
-	// Fallback is true while KEDA's fallback is in force: KEDA applies that, not our number.
+	// Fallback is true while KEDA's fallback is in force: KEDA applies that and not the number.
 	Fallback bool `json:"fallback,omitzero"`
 }
 
@@ -64,7 +72,7 @@ const (
 	RoleDecode  Role = "decode"  // decode only
 )
 
-// Engine is the inference engine of a variant; it says which names its metrics have.
+// Engine is the inference engine of a variant. Package engine describes each.
 type Engine string
 
 // The engines.
@@ -73,19 +81,21 @@ const (
 	EngineSGLang Engine = "sglang"
 )
 
-// Objective is a latency promise. A zero limit is no limit.
+// Objective is a latency objective, the SLO of a variant. A zero limit is no limit.
 type Objective struct {
 	TTFT time.Duration `json:"-"` // time to first token
 	ITL  time.Duration `json:"-"` // inter-token latency
-	// Percentile is the share of requests, in (0, 1), that must meet both limits. It means something only where there is one.
+	// Percentile is the share of requests, in (0, 1), that must meet both limits. It means
+	// something only if there is a limit.
 	Percentile float64 `json:"percentile,omitzero"`
 }
 
-// Range is the domain of a variant's replicas: [Min, Max], and Idle below it where AllowsIdle.
+// Range is the domain of a variant's replicas: [Min, Max], and Idle below it if AllowsIdle.
 type Range struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
-	// Idle is the number of replicas of an idle variant, below Min. It means something only where AllowsIdle.
+	// Idle is the number of replicas of an idle variant, below Min. It means something only
+	// if AllowsIdle.
 	Idle       int  `json:"idle,omitzero"`
 	AllowsIdle bool `json:"allowsIdle,omitzero"`
 }
@@ -106,15 +116,16 @@ func (r Range) Clamp(n int) int {
 	return max(r.Min, min(n, r.Max))
 }
 
-// Pause is what annotations of a ScaledObject keep KEDA from doing. The zero value is nothing.
+// Pause is the effect of KEDA's annotations on a ScaledObject. The zero value is none.
 type Pause struct {
-	// All is true where KEDA does not scale the target at all. Where Fixed it set the target to Replicas before.
+	// All is true if KEDA does not scale the target at all. If Fixed, it set the target to Replicas
+	// before.
 	All      bool `json:"all,omitzero"`
 	Fixed    bool `json:"fixed,omitzero"`
 	Replicas int  `json:"replicas,omitzero"`
-	// In is true where KEDA does not let the target shrink, Out where it does not let it grow.
+	// In is true if KEDA blocks scale-down of the target, Out if it blocks scale-up.
 	In  bool `json:"in,omitzero"`
 	Out bool `json:"out,omitzero"`
-	// Awake is true where KEDA keeps the target above zero and above its idle number, whatever we say.
+	// Awake is true if KEDA keeps the target above zero and above its idle number, whatever the plan.
 	Awake bool `json:"awake,omitzero"`
 }

@@ -61,7 +61,7 @@ func (o Objects) readAdvisory(t *Tables, targets map[objectKey]Target, options O
 		if err != nil {
 			problems := definitionProblems(d.name.String(), err)
 			t.Problems = append(t.Problems, problems...)
-			v.Fault = told(problems)
+			v.Invalid = told(problems)
 		}
 		t.locate(&v, origin{d.name, scaledobject.Says(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
 		t.Variants = append(t.Variants, v)

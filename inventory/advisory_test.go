@@ -43,7 +43,7 @@ func advisory(t *testing.T, tables Tables) map[string]fleet.Variant {
 	t.Helper()
 	variants := map[string]fleet.Variant{}
 	for _, v := range tables.Variants {
-		if v.Advisory {
+		if v.DryRun {
 			require.Equal(t, "llm", v.ID.Namespace)
 			require.True(t, slices.ContainsFunc(tables.Workloads, func(w fleet.Workload) bool { return w.ID == v.Target }), v.Target)
 			variants[v.ID.Name] = v
@@ -92,7 +92,7 @@ func TestAnnotationsOfAnAutoscalerMakeItsTargetAnAdvisoryVariant(t *testing.T) {
 	t.Run("a HorizontalPodAutoscaler", func(t *testing.T) {
 		tables := objectsOf(t, plain, hpa("cpu", `annotations: {wva.dev/modelID: m, wva.dev/minReplicaCount: "0"}`)).Tables(Options{})
 		require.Equal(t, fleet.Range{Min: 0, Max: 3}, advisory(t, tables)["cpu"].Range, "an HPA cannot say zero, the annotation can")
-		require.Empty(t, tables.Workloads[0].ForeignAutoscaler, "what scales it today is no foreign hand")
+		require.Empty(t, tables.Workloads[0].ConflictingHPA, "what scales it today is no foreign hand")
 		require.Empty(t, tables.Problems)
 	})
 	t.Run("whose target was not found", func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestVariantThatIsScaledIsNeverAdvisory(t *testing.T) {
 			test.objects.Append(objectsOf(t, plain))
 			tables := test.objects.Tables(Options{})
 			require.Len(t, tables.Variants, 1)
-			require.False(t, tables.Variants[0].Advisory)
+			require.False(t, tables.Variants[0].DryRun)
 			require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "m"}, tables.Variants[0].Model)
 			require.InDelta(t, 10, tables.Variants[0].Cost, 0, "the default of the trigger")
 			require.Equal(t, []string{test.told}, problemObjects(tables))
@@ -219,8 +219,8 @@ spec: {replicas: 3}`
 func TestFaultyAnnotationsAreProblemsOfTheObjectThatHasThem(t *testing.T) {
 	tables := objectsOf(t, annotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap, wva.dev/maxReplicaCount: few}`)).Tables(Options{})
 	v := advisory(t, tables)["a"]
-	require.Contains(t, v.Fault, `wva.dev/variantCost "cheap"`)
-	require.Contains(t, v.Fault, `wva.dev/maxReplicaCount "few"`)
+	require.Contains(t, v.Invalid, `wva.dev/variantCost "cheap"`)
+	require.Contains(t, v.Invalid, `wva.dev/maxReplicaCount "few"`)
 	require.Equal(t, []string{"Deployment llm/a", "Deployment llm/a"}, problemObjects(tables))
 }
 

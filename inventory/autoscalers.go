@@ -67,7 +67,7 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 func (o Objects) markForeign(rows []fleet.Workload, scaled []fleet.Variant) {
 	foreign := o.foreign(scaled)
 	for i := range rows {
-		rows[i].ForeignAutoscaler = foreign[targetKey(rows[i].ID)]
+		rows[i].ConflictingHPA = foreign[targetKey(rows[i].ID)]
 	}
 }
 

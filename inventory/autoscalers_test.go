@@ -46,23 +46,23 @@ func TestForeignAutoscalerIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testin
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, append(test.hpas, scaled("a"), deployment("a", 1, "image: x"))...)
-			require.Equal(t, test.wants, w.ForeignAutoscaler)
+			require.Equal(t, test.wants, w.ConflictingHPA)
 		})
 	}
 }
 
 func TestHPAOfASecondVariantOfTheTargetIsNotForeign(t *testing.T) {
 	w := workloadOf(t, scaled("a"), scaledTo("b", "{name: a}"), deployment("a", 1, "image: x"), hpa("keda-hpa-a", ""), hpa("keda-hpa-b", ""))
-	require.Empty(t, w.ForeignAutoscaler, "that two objects scale one target is told apart from a foreign hand")
+	require.Empty(t, w.ConflictingHPA, "that two objects scale one target is told apart from a foreign hand")
 }
 
 func TestHPAThatKEDAIsToAdoptIsNotForeign(t *testing.T) {
 	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), hpa("cpu", ""))
-	require.Equal(t, "cpu", objects.Tables(Options{}).Workloads[0].ForeignAutoscaler)
+	require.Equal(t, "cpu", objects.Tables(Options{}).Workloads[0].ConflictingHPA)
 	adopting := objectsOf(t, scaled("a")+"\n  advanced: {horizontalPodAutoscalerConfig: {name: cpu}}", deployment("a", 1, "image: x"), hpa("cpu", ""))
-	require.Empty(t, adopting.Tables(Options{}).Workloads[0].ForeignAutoscaler)
+	require.Empty(t, adopting.Tables(Options{}).Workloads[0].ConflictingHPA)
 	objects.ScaledObjects[0].Status.HPAName = "cpu"
-	require.Empty(t, objects.Tables(Options{}).Workloads[0].ForeignAutoscaler)
+	require.Empty(t, objects.Tables(Options{}).Workloads[0].ConflictingHPA)
 }
 
 func TestScaledJobIsARefusedVariantWithoutATarget(t *testing.T) {
@@ -80,14 +80,14 @@ spec:
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "batch"}, tables.Variants[1].ID)
 	require.Equal(t, fleet.TargetID{}, tables.Variants[1].Target)
 	require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "m"}, tables.Variants[1].Model)
-	require.Contains(t, tables.Variants[1].Refused, "new jobs")
-	require.Empty(t, tables.Variants[1].Fault)
+	require.Contains(t, tables.Variants[1].Unsupported, "new jobs")
+	require.Empty(t, tables.Variants[1].Invalid)
 	require.Empty(t, tables.Problems)
 
 	t.Run("unless a ScaledObject has its name: then the name is the ScaledObject's", func(t *testing.T) {
 		tables := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), job("a", ours)).Tables(Options{})
 		require.Len(t, tables.Variants, 1)
-		require.Empty(t, tables.Variants[0].Refused)
+		require.Empty(t, tables.Variants[0].Unsupported)
 		require.Len(t, tables.Problems, 1)
 		require.Equal(t, "ScaledJob llm/a", tables.Problems[0].Object)
 	})
@@ -95,13 +95,13 @@ spec:
 
 func TestRefusalPauseAndFallbackReachTheVariant(t *testing.T) {
 	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"))
-	require.Empty(t, objects.Tables(Options{}).Variants[0].Refused)
+	require.Empty(t, objects.Tables(Options{}).Variants[0].Unsupported)
 	object := &objects.ScaledObjects[0]
 	object.Spec.Triggers[0].MetricType = "Value"
 	object.Metadata.Annotations = map[string]string{"autoscaling.keda.sh/paused-replicas": "2"}
 	v := objects.Tables(Options{}).Variants[0]
-	require.Contains(t, v.Refused, "metricType")
-	require.Contains(t, v.Refused, "; remove metricType")
+	require.Contains(t, v.Unsupported, "metricType")
+	require.Contains(t, v.Unsupported, "; remove metricType")
 	require.Equal(t, fleet.Pause{All: true, Fixed: true, Replicas: 2}, v.Pause)
 
 	status := scaled("a") + "\nstatus: {conditions: [{type: Fallback, status: \"True\", reason: FallbackExists}]}"
@@ -111,6 +111,6 @@ func TestRefusalPauseAndFallbackReachTheVariant(t *testing.T) {
 func TestTwoTriggersOfOursInOneObjectAreAFault(t *testing.T) {
 	v := objectsOf(t, scaled("a")+"\n  - type: external\n    metadata: {scalerAddress: wva, modelID: other}").Tables(Options{}).Variants[0]
 	require.Equal(t, 2, v.Triggers)
-	require.Contains(t, v.Fault, "give each model an object of its own")
+	require.Contains(t, v.Invalid, "give each model an object of its own")
 	require.Equal(t, "m", v.Model.Name, "the first is read")
 }

@@ -38,7 +38,7 @@ func TestAnnotatedWorkloadsAreSeenWhereThatIsAskedFor(t *testing.T) {
 					return
 				}
 				require.Equal(t, "llm/a llm/b", w.variants())
-				require.True(t, w.Tables().Variants[0].Advisory)
+				require.True(t, w.Tables().Variants[0].DryRun)
 				require.Equal(t, "a=3/0 b=3/0", w.workloads())
 				require.Equal(t, "watch", w.causes(), "they are there when the first tables are")
 				w.api.apply(annotatedDeployment("c", model))

@@ -196,14 +196,14 @@ func TestForeignHPAIsSeen(t *testing.T) {
 	hpa := "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: theirs, namespace: llm}\n" +
 		"spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}, metrics: [{type: Resource}]}"
 	inCluster(t, ClusterOptions{}, append(chat(2), hpa), func(w *clusterWorld) {
-		require.Equal(t, "theirs", w.Tables().Workloads[0].ForeignAutoscaler)
+		require.Equal(t, "theirs", w.Tables().Workloads[0].ConflictingHPA)
 		w.causes()
 		w.api.apply(hpa + "\nstatus: {currentReplicas: 2}")
 		w.settle()
 		require.Empty(t, w.causes())
 		w.api.remove("horizontalpodautoscalers.autoscaling llm/theirs")
 		w.settle()
-		require.Empty(t, w.Tables().Workloads[0].ForeignAutoscaler)
+		require.Empty(t, w.Tables().Workloads[0].ConflictingHPA)
 		require.Equal(t, "hpa", w.causes())
 	})
 }

@@ -37,7 +37,7 @@ func TestExcludedNamespaceIsNotInTheTablesButHoldsAccelerators(t *testing.T) {
 	inCluster(t, ClusterOptions{ExcludedNamespaces: []string{"staging"}}, manifests, func(w *clusterWorld) {
 		require.Equal(t, "llm/chat", w.variants())
 		require.Equal(t, "chat=2/2", w.workloads())
-		require.Equal(t, 2, w.Tables().Pools[0].Nodes[0].Taken)
+		require.Equal(t, 2, w.Tables().Pools[0].Nodes[0].Allocated)
 		require.Empty(t, w.problems())
 	})
 }
@@ -100,7 +100,7 @@ func TestNamedNamespacesShowPoolsWhereAllPodsMayBeRead(t *testing.T) {
 	inCluster(t, ClusterOptions{Namespaces: []string{"one"}}, manifests, func(w *clusterWorld) {
 		require.Equal(t, "one/chat", w.variants())
 		require.Equal(t, "chat=1/2", w.workloads())
-		require.Equal(t, 2, w.Tables().Pools[0].Nodes[0].Taken)
+		require.Equal(t, 2, w.Tables().Pools[0].Nodes[0].Allocated)
 		require.Zero(t, w.api.asked("watch scaledobjects.keda.sh in three"))
 		require.Empty(t, w.problems())
 	})

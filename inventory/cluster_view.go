@@ -194,7 +194,7 @@ func (v *sight) judge(t *Tables) {
 		_, isUnread := v.unread[targetKey(variant.Target)]
 		if isUnread || !v.shows(variant.Target) {
 			unseen[variantKey(variant.ID.Namespace, variant.ID.Name).String()] = true
-			if variant.Advisory {
+			if variant.DryRun {
 				unseen[objectKey{groupAutoscaling, kindHPA, variant.ID.Namespace, variant.ID.Name}.String()] = true
 			}
 		}

@@ -84,7 +84,7 @@ func checkTables(t *testing.T, tables Tables) {
 			t.Fatalf("pool %+v", pool)
 		}
 		for _, node := range pool.Nodes {
-			if node.Allocatable < 0 || node.Taken < 0 {
+			if node.Allocatable < 0 || node.Allocated < 0 {
 				t.Fatalf("node %+v", node)
 			}
 		}

@@ -68,10 +68,10 @@ func poolNode(node *corev1.Node, resources []corev1.ResourceName, taken map[hold
 	row := fleet.Node{Name: node.Name}
 	for _, name := range resources {
 		row.Allocatable += whole(node.Status.Allocatable[name])
-		row.Taken += taken[holding{node.Name, name}]
+		row.Allocated += taken[holding{node.Name, name}]
 	}
 	if !takesPods(node) {
-		row.Allocatable = min(row.Allocatable, row.Taken)
+		row.Allocatable = min(row.Allocatable, row.Allocated)
 	}
 	return row
 }

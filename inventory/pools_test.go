@@ -56,7 +56,7 @@ func TestTakenIsWhatPodsOfAllTenantsHold(t *testing.T) {
 		holder("failed", "a", 1, "phase: Failed"), holder("elsewhere", "b", 1, "phase: Running"), holder("unplaced", "''", 1, "phase: Pending"),
 		pod{name: "leaves", meta: "deletionTimestamp: 2026-01-01T00:05:00Z", spec: "nodeName: a\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String(),
 	).Tables(Options{})
-	require.Equal(t, []fleet.Node{{Name: "a", Allocatable: 4, Taken: 3}}, tables.Pools[0].Nodes)
+	require.Equal(t, []fleet.Node{{Name: "a", Allocatable: 4, Allocated: 3}}, tables.Pools[0].Nodes)
 }
 
 func TestNodeThatTakesNoMorePodsHasNothingFree(t *testing.T) {
@@ -69,13 +69,13 @@ status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: %s
 		node string
 		want fleet.Node
 	}{
-		{"open", node("a", "NVIDIA-L4", ""), fleet.Node{Name: "a", Allocatable: 4, Taken: 1}},
-		{"tainted for GPU pods only", node("a", "NVIDIA-L4", "taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Taken: 1}},
-		{"cordoned", node("a", "NVIDIA-L4", "unschedulable: true"), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
-		{"to be removed by the autoscaler", node("a", "NVIDIA-L4", "taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
-		{"not ready", fmt.Sprintf(notReady, `"False"`), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
-		{"not heard of", fmt.Sprintf(notReady, "Unknown"), fleet.Node{Name: "a", Allocatable: 1, Taken: 1}},
-		{"preferably not", node("a", "NVIDIA-L4", "taints: [{key: karpenter.sh/disrupted, effect: PreferNoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Taken: 1}},
+		{"open", node("a", "NVIDIA-L4", ""), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
+		{"tainted for GPU pods only", node("a", "NVIDIA-L4", "taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
+		{"cordoned", node("a", "NVIDIA-L4", "unschedulable: true"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
+		{"to be removed by the autoscaler", node("a", "NVIDIA-L4", "taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
+		{"not ready", fmt.Sprintf(notReady, `"False"`), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
+		{"not heard of", fmt.Sprintf(notReady, "Unknown"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
+		{"preferably not", node("a", "NVIDIA-L4", "taints: [{key: karpenter.sh/disrupted, effect: PreferNoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

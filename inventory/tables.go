@@ -116,9 +116,9 @@ func (t *Tables) read(object scaledobject.Object, kind string) (fleet.Variant, b
 	if err != nil {
 		problems := definitionProblems(objectKey{groupKEDA, kind, object.Metadata.Namespace, object.Metadata.Name}.String(), err)
 		t.Problems = append(t.Problems, problems...)
-		v.Fault = told(problems)
+		v.Invalid = told(problems)
 	}
-	v.Refused = scaledobject.Refusal(object)
+	v.Unsupported = scaledobject.Refusal(object)
 	return v, true
 }
 

@@ -23,8 +23,8 @@ func TestFaultyVariantIsKeptAndItsFaultsAreProblemsWithRemedies(t *testing.T) {
 	require.Len(t, tables.Variants, 1)
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "a"}, tables.Variants[0].ID)
 	require.Equal(t, fleet.Range{Min: 1, Max: 4}, tables.Variants[0].Range)
-	require.Contains(t, tables.Variants[0].Fault, `role "cook"`)
-	require.Contains(t, tables.Variants[0].Fault, `variantCost "cheap"`)
+	require.Contains(t, tables.Variants[0].Invalid, `role "cook"`)
+	require.Contains(t, tables.Variants[0].Invalid, `variantCost "cheap"`)
 	require.Len(t, tables.Workloads, 1, "the replicas of a faulty variant have to be known for it to be held")
 	require.Len(t, tables.Problems, 2)
 	for _, problem := range tables.Problems {
@@ -39,7 +39,7 @@ func TestTargetThatWasNotSeenIsNoRowAndAProblem(t *testing.T) {
 	tables := objectsOf(t, scaled("a")).Tables(Options{})
 	require.Len(t, tables.Variants, 1)
 	require.Empty(t, tables.Workloads)
-	require.Empty(t, tables.Variants[0].Fault)
+	require.Empty(t, tables.Variants[0].Invalid)
 	require.Equal(t, []Problem{{
 		Object: "ScaledObject llm/a",
 		Text:   "its scale target Deployment llm/a (apps/v1) was not found, so its replicas are not known",

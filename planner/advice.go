@@ -14,11 +14,11 @@ func apart(s fleet.Snapshot) (scaled, advisory fleet.Snapshot) {
 	}
 	scaled, advisory = s, s
 	scaled.Variants = slices.DeleteFunc(slices.Clone(s.Variants), isAdvisory)
-	advisory.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v fleet.Variant) bool { return !v.Advisory })
+	advisory.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v fleet.Variant) bool { return !v.DryRun })
 	return scaled, advisory
 }
 
-func isAdvisory(v fleet.Variant) bool { return v.Advisory }
+func isAdvisory(v fleet.Variant) bool { return v.DryRun }
 
 // taken is what variants that are scaled have, so that advisory ones do not.
 type taken struct {
@@ -45,7 +45,7 @@ func takenBy(scaled []fleet.Variant, names map[modelKey]*model) *taken {
 func (x *index) excludes(v *variant) bool {
 	if x.taken != nil {
 		if owner, found := x.taken.targets[v.target]; found {
-			v.aside = reason(fleet.CodeTargetClaimed, "ScaledObject %s has %s scaled already; remove the annotations", owner, v.Target)
+			v.aside = reason(fleet.CodeDuplicateTarget, "ScaledObject %s has %s scaled already; remove the annotations", owner, v.Target)
 			return true
 		}
 	}
@@ -55,7 +55,7 @@ func (x *index) excludes(v *variant) bool {
 	}
 	if x.taken != nil {
 		if other, found := x.taken.models[v.Model]; found {
-			v.aside = reason(fleet.CodeModelScaled, "variants of the model are scaled already, such as %s, and do not depend on this one; "+
+			v.aside = reason(fleet.CodeModelAlreadyScaled, "variants of the model are scaled already, such as %s, and do not depend on this one; "+
 				"give it a ScaledObject with a trigger of ours to have all decided together", other)
 			return true
 		}
@@ -67,10 +67,10 @@ func (x *index) excludes(v *variant) bool {
 // of them: nobody else is to be told.
 func advise(plan *fleet.Plan, advised fleet.Plan) {
 	own := make(map[fleet.VariantID]bool)
-	for _, d := range advised.Decisions() {
+	for _, d := range advised.Decisions {
 		own[d.Variant] = true
-		plan.Advice = append(plan.Advice, fleet.Advise(d))
 	}
+	plan.Recommendations = advised.Decisions
 	for _, c := range advised.Conflicts {
 		if !slices.ContainsFunc(c.Variants, func(id fleet.VariantID) bool { return !own[id] }) {
 			plan.Conflicts = append(plan.Conflicts, c)

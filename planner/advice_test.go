@@ -10,10 +10,10 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-func advisory(v *fleet.Variant) { v.Advisory = true }
+func advisory(v *fleet.Variant) { v.DryRun = true }
 
 // otherModel makes a variant an advisory one of a model of its own, and reportOther its replicas report under that name.
-func otherModel(v *fleet.Variant) { v.Advisory, v.Model.Name = true, "other" }
+func otherModel(v *fleet.Variant) { v.DryRun, v.Model.Name = true, "other" }
 
 func reportOther(u *fleet.Usage) { u.Model = "other" }
 
@@ -30,19 +30,19 @@ func adviceOf(t *testing.T, s *scenario) map[string]fleet.Advice {
 func TestAdvisoryVariantsAreDecidedAsIfTheyWereScaled(t *testing.T) {
 	for name, s := range goldens() {
 		t.Run(name, func(t *testing.T) {
-			s.Standing = nil // advice does not stand
+			s.Previous = nil // advice does not stand
 			for i := range s.Workloads {
-				s.Workloads[i].ForeignAutoscaler = ""
+				s.Workloads[i].ConflictingHPA = ""
 			}
 			for i := range s.Variants {
-				s.Variants[i].Advisory = false
+				s.Variants[i].DryRun = false
 			}
 			want := Plan(s.Snapshot, Policy{})
 			for i := range s.Variants {
-				s.Variants[i].Advisory = true
+				s.Variants[i].DryRun = true
 			}
 			for i := range s.Workloads {
-				s.Workloads[i].ForeignAutoscaler = "cpu"
+				s.Workloads[i].ConflictingHPA = "cpu"
 			}
 			got := Plan(s.Snapshot, Policy{})
 			if len(got.Targets)+len(got.Held) > 0 || got.Cost != 0 {
@@ -63,8 +63,8 @@ func TestAdvisoryVariantsAreDecidedAsIfTheyWereScaled(t *testing.T) {
 func rivals(s *scenario) []fleet.Variant {
 	older := func(name string, change func(*fleet.Variant)) fleet.Variant {
 		v := s.Variants[0]
-		v.ID.Name, v.Target.Name, v.Advisory, v.Created = name, name, true, time.Unix(1, 0).UTC()
-		v.Fault, v.Refused, v.Triggers, v.Pause = "", "", 0, fleet.Pause{}
+		v.ID.Name, v.Target.Name, v.DryRun, v.Created = name, name, true, time.Unix(1, 0).UTC()
+		v.Invalid, v.Unsupported, v.Triggers, v.Pause = "", "", 0, fleet.Pause{}
 		change(&v)
 		return v
 	}
@@ -73,7 +73,7 @@ func rivals(s *scenario) []fleet.Variant {
 		older("claims", func(v *fleet.Variant) { v.Target = s.Variants[0].Target }),
 		older("namesake", func(v *fleet.Variant) { v.Model.Name, v.ServedName = "namesake", v.EngineModel() }),
 		older("two-names", func(v *fleet.Variant) { v.ServedName = "second-name" }),
-		older("broken", func(v *fleet.Variant) { v.Fault = "role: no" }),
+		older("broken", func(v *fleet.Variant) { v.Invalid = "role: no" }),
 		older("takes-over", func(v *fleet.Variant) { v.Cost = 0 }),
 	}
 }
@@ -82,7 +82,7 @@ func TestAdvisoryVariantsChangeNoNumberThatIsNotAdvice(t *testing.T) {
 	for name, s := range goldens() {
 		t.Run(name, func(t *testing.T) {
 			for i := range s.Variants {
-				s.Variants[i].Advisory = false
+				s.Variants[i].DryRun = false
 			}
 			added := cheap(group{ready: 4, running: 1, kv: 0.01, rate: 1})
 			added.name = "takes-over"
@@ -108,7 +108,7 @@ func TestAdvisoryVariantOfWhatIsScaledIsToldSo(t *testing.T) {
 	s.Variants = append(s.Variants, rivals(s)...)
 	advice := adviceOf(t, s)
 	for name, want := range map[string]fleet.Code{
-		"contradicts": fleet.CodeModelScaled, "claims": fleet.CodeTargetClaimed, "namesake": fleet.CodeInvalidDefinition, "broken": fleet.CodeInvalidDefinition,
+		"contradicts": fleet.CodeModelAlreadyScaled, "claims": fleet.CodeDuplicateTarget, "namesake": fleet.CodeInvalidDefinition, "broken": fleet.CodeInvalidDefinition,
 	} {
 		if a := advice[name]; a.Reason.Code != want || !a.Held || !strings.Contains(a.Reason.Text, "; ") && name != "broken" {
 			t.Errorf("%s: %+v, want it held with the code %s and a remedy", name, a, want)
@@ -150,7 +150,7 @@ func TestAdviceSaysWhatItWouldSave(t *testing.T) {
 func TestAdviceIsNoNotice(t *testing.T) {
 	s := newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: advisory}))
 	before := Plan(s.Snapshot, Policy{})
-	s.Variants[0].Fault = "role: no"
+	s.Variants[0].Invalid = "role: no"
 	if notices := Notices(before, Plan(s.Snapshot, Policy{})); len(notices) > 0 {
 		t.Errorf("%+v, want none", notices)
 	}
@@ -161,7 +161,7 @@ func TestNumberThatStoodBeforeAVariantBecameAdvisoryDoesNotStandForIt(t *testing
 	if a := adviceOf(t, s)["cheap"]; a.Replicas != 3 || !a.Held {
 		t.Errorf("%+v, want what runs", a)
 	}
-	if rows := Plan(s.Snapshot, Policy{}).Standing(); len(rows) != 1 || !rows[0].Decided.IsZero() || rows[0].Accelerator != "L40S" {
+	if rows := Plan(s.Snapshot, Policy{}).Previous(); len(rows) != 1 || !rows[0].Decided.IsZero() || rows[0].Accelerator != "L40S" {
 		t.Errorf("standing %+v, want the accelerator and no number", rows)
 	}
 }

@@ -35,7 +35,7 @@ func BenchmarkPlanWithProfiles(b *testing.B) {
 			}
 			byProfile := 0
 			for _, d := range plan.Targets {
-				if d.Facts.Binding == "ITL" || d.Facts.Binding == "TTFT" || d.Facts.Binding == "routing" {
+				if d.Facts.LimitedBy == "ITL" || d.Facts.LimitedBy == "TTFT" || d.Facts.LimitedBy == "routing" {
 					byProfile++
 				}
 			}

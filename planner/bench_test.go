@@ -79,7 +79,7 @@ func largeFleet(variants int, seed uint64) fleet.Snapshot {
 	random := rand.New(rand.NewPCG(seed, 1))
 	s := fleet.Snapshot{Time: epoch}
 	for _, kind := range kinds {
-		s.Accelerators = append(s.Accelerators, fleet.AcceleratorSpec{Name: kind.name, Speed: kind.rate, MemoryGiB: 80})
+		s.Accelerators = append(s.Accelerators, fleet.AcceleratorSpec{Name: kind.name, Speed: kind.rate})
 		pool := largePool(kind.name, variants*2)
 		pool.Elastic = true
 		s.Pools = append(s.Pools, pool)
@@ -97,7 +97,7 @@ func largeFleet(variants int, seed uint64) fleet.Snapshot {
 func largePool(name fleet.Accelerator, accelerators int) fleet.Pool {
 	pool := fleet.Pool{Accelerator: name}
 	for i := range accelerators / (2 * takenPerNode) {
-		pool.Nodes = append(pool.Nodes, fleet.Node{Name: nodeName(name, i), Allocatable: 2 * takenPerNode, Taken: takenPerNode})
+		pool.Nodes = append(pool.Nodes, fleet.Node{Name: nodeName(name, i), Allocatable: 2 * takenPerNode, Allocated: takenPerNode})
 	}
 	return pool
 }
@@ -165,7 +165,7 @@ func (m *largeModel) addVariant(k int, busy float64) {
 		Objective: fleet.Objective{ITL: 60 * time.Millisecond}, Range: fleet.Range{Max: 50}, Created: epoch.Add(-24 * time.Hour),
 	}
 	m.Variants = append(m.Variants, v)
-	m.Standing = append(m.Standing, fleet.Standing{Variant: v.ID, Replicas: replicasPerVariant, Decided: epoch.Add(-15 * time.Second)})
+	m.Previous = append(m.Previous, fleet.PreviousDecision{Variant: v.ID, Replicas: replicasPerVariant, Decided: epoch.Add(-15 * time.Second)})
 	w := fleet.Workload{ID: v.Target, Replicas: replicasPerVariant, Startup: 2 * time.Minute, MaxSequences: 256}
 	rate := kind.rate * (0.8 + 0.4*m.random.Float64())
 	for i := range replicasPerVariant {

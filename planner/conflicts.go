@@ -32,12 +32,12 @@ func (x *index) conflicts() []fleet.Conflict {
 
 // ownConflicts returns the conflicts that one object alone has.
 func ownConflicts(v fleet.Variant) (found []fleet.Conflict) {
-	if v.Refused != "" {
-		found = append(found, fleet.Conflict{Kind: fleet.ConflictMisapplied, Variants: []fleet.VariantID{v.ID}, Text: v.Refused})
+	if v.Unsupported != "" {
+		found = append(found, fleet.Conflict{Type: fleet.ConflictUnsupportedTrigger, Variants: []fleet.VariantID{v.ID}, Text: v.Unsupported})
 	}
 	if v.Triggers > 1 {
 		found = append(found, fleet.Conflict{
-			Kind: fleet.ConflictTwoTriggers, Variants: []fleet.VariantID{v.ID},
+			Type: fleet.ConflictMultipleTriggers, Variants: []fleet.VariantID{v.ID},
 			Text: fmt.Sprintf("%d triggers of ours stand in one object, so it is held as it is; give each model an object of its own", v.Triggers),
 		})
 	}
@@ -46,18 +46,18 @@ func ownConflicts(v fleet.Variant) (found []fleet.Conflict) {
 
 // targetConflicts returns the conflicts over a variant's target, which others claim too.
 func (v *variant) targetConflicts(others []fleet.VariantID) (found []fleet.Conflict) {
-	if len(others) == 0 && v.workload.ForeignAutoscaler == "" {
+	if len(others) == 0 && v.workload.ConflictingHPA == "" {
 		return nil
 	}
 	all := slices.SortedFunc(slices.Values(append([]fleet.VariantID{v.ID}, others...)), fleet.VariantID.Compare)
 	if len(others) > 0 {
 		found = append(found, fleet.Conflict{
-			Kind: fleet.ConflictTwoObjects, Variants: all,
+			Type: fleet.ConflictDuplicateTarget, Variants: all,
 			Text: fmt.Sprintf("%d ScaledObjects scale %s; the oldest, %s, owns it, and its number is repeated for the others; delete those", len(all), v.Target, v.ID),
 		})
 	}
-	if v.workload.ForeignAutoscaler != "" {
-		found = append(found, fleet.Conflict{Kind: fleet.ConflictForeignAutoscaler, Variants: all, Text: v.foreignHand()})
+	if v.workload.ConflictingHPA != "" {
+		found = append(found, fleet.Conflict{Type: fleet.ConflictConflictingHPA, Variants: all, Text: v.foreignHand()})
 	}
 	return found
 }
@@ -70,7 +70,7 @@ func (m *model) namesake() fleet.Conflict {
 	}
 	slices.SortFunc(all, fleet.VariantID.Compare)
 	return fleet.Conflict{
-		Kind: fleet.ConflictFacts, Variants: all,
+		Type: fleet.ConflictInconsistentMetadata, Variants: all,
 		Text: fmt.Sprintf("models %s and %s are both called %s by their engines, so their load cannot be told apart; it is taken for that of %s, and the other is held; "+
 			"give each a servedModelName of its own", m.twin.id, m.id, m.shares, m.twin.id),
 	}
@@ -121,7 +121,7 @@ func contradiction(first, v *variant) fleet.Conflict {
 	ids := []fleet.VariantID{first.ID, v.ID}
 	slices.SortFunc(ids, fleet.VariantID.Compare)
 	return fleet.Conflict{
-		Kind: fleet.ConflictFacts, Variants: ids,
+		Type: fleet.ConflictInconsistentMetadata, Variants: ids,
 		Text: fmt.Sprintf("%s and the newer %s serve %s alike on %s, but say %s; the older is believed; make them the same, or give one accelerator a name of its own",
 			first.ID, v.ID, v.Model, v.Accelerator, strings.Join(facts, ", ")),
 	}

@@ -18,7 +18,7 @@ func conflictsOf(t *testing.T, s *scenario) (found []string) {
 		t.Errorf("%+v are not sorted", conflicts)
 	}
 	for _, c := range conflicts {
-		line := string(c.Kind) + ":"
+		line := string(c.Type) + ":"
 		for _, id := range c.Variants {
 			line += " " + id.Name
 		}
@@ -58,7 +58,7 @@ func TestEveryConflictIsInThePlan(t *testing.T) {
 		"none":           {newScenario(old), nil},
 		"two objects":    {newScenario(second, old), []string{"TwoObjects: a-newer cheap"}},
 		"three objects":  {newScenario(third, second, old), []string{"TwoObjects: a-newer b-newer cheap"}},
-		"two triggers":   {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Fault = 2, "two" } }), []string{"TwoTriggers: b"}},
+		"two triggers":   {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, "two" } }), []string{"TwoTriggers: b"}},
 		"refused":        {alike(func(a, b *group) { a.variant, b.variant = refused, refused }), []string{"Misapplied: a", "Misapplied: b"}},
 		"foreign":        {alike(func(a, _ *group) { a.workload = foreign }), []string{"ForeignAutoscaler: a"}},
 		"facts":          {alike(func(a, _ *group) { a.cost = 2 }), []string{"Facts: a b"}},
@@ -88,7 +88,7 @@ func TestOldestVariantOfAKindIsBelieved(t *testing.T) {
 		}
 	})
 	t.Run("a faulty one is not believed", func(t *testing.T) {
-		s := alike(func(_, b *group) { b.cost, b.variant = 2, func(v *fleet.Variant) { v.Fault = "role: no" } })
+		s := alike(func(_, b *group) { b.cost, b.variant = 2, func(v *fleet.Variant) { v.Invalid = "role: no" } })
 		if d := s.decide(t); d["a"].Facts.Cost != 1 {
 			t.Errorf("%+v, want its own price", d["a"])
 		}
@@ -129,11 +129,11 @@ func TestOneTargetInTwoSpellingsOfItsVersionIsOneTarget(t *testing.T) {
 	s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)}, old)
 	s.Variants[0].Target.APIVersion = "apps/v1beta2"
 	d := s.decide(t)
-	expect(t, d["a-newer"], 2, fleet.CodeTargetClaimed)
-	expect(t, d["cheap"], 2, fleet.CodeSteady)
+	expect(t, d["a-newer"], 2, fleet.CodeDuplicateTarget)
+	expect(t, d["cheap"], 2, fleet.CodeUnchanged)
 	t.Run("but not a kind of another group", func(t *testing.T) {
 		s.Variants[0].Target.APIVersion = "apps.kruise.io/v1"
-		if d := s.decide(t); d["a-newer"].Reason.Code != fleet.CodeWorkloadUnknown {
+		if d := s.decide(t); d["a-newer"].Reason.Code != fleet.CodeTargetNotFound {
 			t.Errorf("%+v, want a target of its own", d["a-newer"])
 		}
 	})
@@ -144,8 +144,8 @@ func TestOwnerOfATargetKeepsItWhateverIsWrongWithIt(t *testing.T) {
 		owner func(*fleet.Variant)
 		code  fleet.Code
 	}{
-		"faulty":  {func(v *fleet.Variant) { v.Fault = "role: no" }, fleet.CodeInvalidDefinition},
-		"refused": {refused, fleet.CodeMisapplied},
+		"faulty":  {func(v *fleet.Variant) { v.Invalid = "role: no" }, fleet.CodeInvalidDefinition},
+		"refused": {refused, fleet.CodeUnsupportedTrigger},
 		"paused":  {paused(fleet.Pause{All: true}), fleet.CodePaused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestOwnerOfATargetKeepsItWhateverIsWrongWithIt(t *testing.T) {
 				cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour), variant: test.owner}))
 			d := s.decide(t)
 			expect(t, d["cheap"], 2, test.code)
-			expect(t, d["a-newer"], 2, fleet.CodeTargetClaimed)
+			expect(t, d["a-newer"], 2, fleet.CodeDuplicateTarget)
 			if d["a-newer"].Refused || d["a-newer"].Held != d["cheap"].Held {
 				t.Errorf("%+v, want the owner's number, which may be told", d["a-newer"])
 			}
@@ -163,18 +163,18 @@ func TestOwnerOfATargetKeepsItWhateverIsWrongWithIt(t *testing.T) {
 		s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute), variant: refused},
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)}))
 		d := s.decide(t)["a-newer"]
-		expect(t, d, 2, fleet.CodeTargetClaimed)
-		if !d.Refused || !strings.HasPrefix(d.Reason.Text, refusal) {
+		expect(t, d, 2, fleet.CodeDuplicateTarget)
+		if !d.Unsupported || !strings.HasPrefix(d.Reason.Text, refusal) {
 			t.Errorf("%+v, want it refused, with the refusal first", d)
 		}
 	})
 }
 
 func TestVariantsWithoutATargetDoNotClaimEachOthers(t *testing.T) {
-	job := func(v *fleet.Variant) { v.Refused, v.Target = refusal, fleet.TargetID{} }
+	job := func(v *fleet.Variant) { v.Unsupported, v.Target = refusal, fleet.TargetID{} }
 	s := newScenario(group{name: "a", cost: 1, max: 3, absent: true, variant: job}, group{name: "b", cost: 1, max: 3, absent: true, variant: job})
 	d := s.decide(t)
-	if d["a"].Reason.Code != fleet.CodeMisapplied || d["b"].Reason.Code != fleet.CodeMisapplied {
+	if d["a"].Reason.Code != fleet.CodeUnsupportedTrigger || d["b"].Reason.Code != fleet.CodeUnsupportedTrigger {
 		t.Errorf("a %+v, b %+v, want both refused", d["a"], d["b"])
 	}
 }
@@ -182,7 +182,7 @@ func TestVariantsWithoutATargetDoNotClaimEachOthers(t *testing.T) {
 func TestPlanSaysWhenANumberLastChanged(t *testing.T) {
 	before := epoch.Add(-time.Hour)
 	stood := func(s *scenario, replicas int) *scenario {
-		s.Standing = append(s.Standing, fleet.Standing{
+		s.Previous = append(s.Previous, fleet.PreviousDecision{
 			Variant: fleet.VariantID{Namespace: "shop", Name: "cheap"}, Replicas: replicas, Decided: epoch.Add(-time.Minute), Changed: before, Delta: 7,
 		})
 		return s
@@ -218,7 +218,7 @@ func TestPlanWithConflictsIsTheSameInAnyOrderOfRows(t *testing.T) {
 			group{name: name + "-again", cost: 1, max: 9, claims: name, variant: change})
 	}
 	s := newScenario(groups...)
-	s.Workloads[0].ForeignAutoscaler = "cpu"
+	s.Workloads[0].ConflictingHPA = "cpu"
 	want := Plan(s.Snapshot, Policy{})
 	slices.Reverse(s.Variants)
 	slices.Reverse(s.Workloads)

@@ -74,7 +74,7 @@ func (m *model) unobserved(x *index) *fleet.Reason {
 	}
 	for _, v := range m.variants {
 		if v.Hidden != "" {
-			return reason(fleet.CodeWorkloadHidden, "%s cannot be seen, and so not what it carries (%s); the numbers of its model stay until it can", v.Target, v.Hidden)
+			return reason(fleet.CodeTargetUnreadable, "%s cannot be seen, and so not what it carries (%s); the numbers of its model stay until it can", v.Target, v.Hidden)
 		}
 	}
 	var all reports

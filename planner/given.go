@@ -54,12 +54,12 @@ func notAbove(r fleet.Range, now int) fleet.Range {
 func (v *variant) setByOthers() *given {
 	asItIs := given{replicas: v.now, known: v.seen}
 	switch {
-	case v.Refused != "":
+	case v.Unsupported != "":
 		asItIs.held, asItIs.refused = true, true
-		asItIs.reason = fleet.Reason{Code: fleet.CodeMisapplied, Text: v.Refused}
-	case v.workload.ForeignAutoscaler != "":
+		asItIs.reason = fleet.Reason{Code: fleet.CodeUnsupportedTrigger, Text: v.Unsupported}
+	case v.workload.ConflictingHPA != "":
 		asItIs.held = true
-		asItIs.reason = *reason(fleet.CodeForeignAutoscaler, "%s", v.foreignHand())
+		asItIs.reason = *reason(fleet.CodeConflictingHPA, "%s", v.foreignHand())
 	case v.Pause.Fixed:
 		asItIs.replicas, asItIs.known = v.Pause.Replicas, true
 		asItIs.reason = *reason(fleet.CodePaused, "paused at %d by annotation autoscaling.keda.sh/paused-replicas; remove it to have the variant scaled", v.Pause.Replicas)
@@ -73,7 +73,7 @@ func (v *variant) setByOthers() *given {
 
 // foreignHand says who else scales the variant's target, and what to do.
 func (v *variant) foreignHand() string {
-	return "HorizontalPodAutoscaler " + v.workload.ForeignAutoscaler + " scales " + v.Target.String() + " too; delete it, or let KEDA adopt it: " +
+	return "HorizontalPodAutoscaler " + v.workload.ConflictingHPA + " scales " + v.Target.String() + " too; delete it, or let KEDA adopt it: " +
 		"its name as advanced.horizontalPodAutoscalerConfig.name, and annotation scaledobject.keda.sh/transfer-hpa-ownership"
 }
 
@@ -86,7 +86,7 @@ func (x *index) admit() {
 			return false
 		}
 		held := x.holdAside(v)
-		v.given = &given{replicas: held.Replicas, known: held.Known, held: true, refused: held.Refused, reason: held.Reason}
+		v.given = &given{replicas: held.Replicas, known: held.Known, held: true, refused: held.Unsupported, reason: held.Reason}
 		v.Range = fleet.Range{Min: held.Replicas, Max: held.Replicas}
 		m.variants = append(m.variants, v)
 		slices.SortFunc(m.variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
@@ -114,7 +114,7 @@ func (x *index) serves(v *variant) *model {
 // give returns the decision of a variant whose number is given and known.
 func (x *index) give(v *variant) fleet.Decision {
 	d := fleet.Decision{
-		Variant: v.ID, Replicas: v.given.replicas, Known: true, Held: v.given.held, Refused: v.given.refused, Decided: x.now,
+		Variant: v.ID, Replicas: v.given.replicas, Known: true, Held: v.given.held, Unsupported: v.given.refused, Decided: x.now,
 		Reason: v.given.reason, Facts: v.facts(),
 	}
 	if d.Held {

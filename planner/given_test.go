@@ -10,13 +10,13 @@ import (
 
 const refusal = "metricType \"Value\" of trigger 0: the HPA would not take our number as the number of replicas; remove metricType from the trigger"
 
-func refused(v *fleet.Variant) { v.Refused = refusal }
+func refused(v *fleet.Variant) { v.Unsupported = refusal }
 
 func faulty(v *fleet.Variant) {
-	v.Fault = "variantCost \"cheap\" is not a decimal number; write digits only"
+	v.Invalid = "variantCost \"cheap\" is not a decimal number; write digits only"
 }
 
-func foreign(w *fleet.Workload) { w.ForeignAutoscaler = "cpu" }
+func foreign(w *fleet.Workload) { w.ConflictingHPA = "cpu" }
 
 func paused(p fleet.Pause) func(*fleet.Variant) {
 	return func(v *fleet.Variant) { v.Pause = p }
@@ -25,32 +25,32 @@ func paused(p fleet.Pause) func(*fleet.Variant) {
 func TestRefusedVariantIsHeldAtWhatRuns(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1, variant: refused})).standing("cheap", 9, time.Minute)
 	d := s.decide(t)["cheap"]
-	expect(t, d, 3, fleet.CodeMisapplied)
-	if !d.Held || !d.Refused || d.Reason.Text != refusal {
+	expect(t, d, 3, fleet.CodeUnsupportedTrigger)
+	if !d.Held || !d.Unsupported || d.Reason.Text != refusal {
 		t.Errorf("%+v, want it held and refused, with the refusal as it is", d)
 	}
 	t.Run("also while its metrics are missing", func(t *testing.T) {
 		d := newScenario(cheap(group{ready: 3, mute: true, variant: refused})).decide(t)["cheap"]
-		expect(t, d, 3, fleet.CodeMisapplied)
+		expect(t, d, 3, fleet.CodeUnsupportedTrigger)
 	})
 	t.Run("also where its definition is faulty", func(t *testing.T) {
 		s := newScenario(cheap(group{ready: 3, variant: refused}))
-		s.Variants[0].Fault = "role: no"
+		s.Variants[0].Invalid = "role: no"
 		d := s.decide(t)["cheap"]
-		expect(t, d, 3, fleet.CodeMisapplied)
-		if !d.Refused {
+		expect(t, d, 3, fleet.CodeUnsupportedTrigger)
+		if !d.Unsupported {
 			t.Errorf("%+v, want it refused", d)
 		}
 	})
 	t.Run("at an unknown number where its workload was not seen, as a ScaledJob's never is", func(t *testing.T) {
 		s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5}), group{name: "job", cost: 1, max: 3, absent: true, variant: func(v *fleet.Variant) {
-			v.Refused, v.Target = refusal, fleet.TargetID{}
+			v.Unsupported, v.Target = refusal, fleet.TargetID{}
 		}})
 		d := s.decide(t)
-		if job := d["job"]; job.Known || !job.Held || !job.Refused || job.Reason.Code != fleet.CodeMisapplied {
+		if job := d["job"]; job.Known || !job.Held || !job.Refused || job.Reason.Code != fleet.CodeUnsupportedTrigger {
 			t.Errorf("%+v, want it refused at an unknown number", job)
 		}
-		expect(t, d["cheap"], 2, fleet.CodeSteady)
+		expect(t, d["cheap"], 2, fleet.CodeUnchanged)
 	})
 }
 
@@ -105,7 +105,7 @@ func TestFaultyVariantWhoseReplicasProveNothingTakesNoPart(t *testing.T) {
 					if inner != nil {
 						inner(v)
 					}
-					v.Fault = "broken; repair it"
+					v.Invalid = "broken; repair it"
 				}
 			}
 			want, got := alone(broken), steady(broken, same).decide(t)
@@ -149,8 +149,8 @@ func TestOthersMakeUpForWhatAPausedVariantDoesNotCarry(t *testing.T) {
 func TestForeignAutoscalerHoldsItsTargetAtWhatRuns(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1, workload: foreign})).standing("cheap", 1, time.Minute)
 	d := s.decide(t)["cheap"]
-	expect(t, d, 3, fleet.CodeForeignAutoscaler)
-	if !d.Held || d.Refused || !strings.Contains(d.Reason.Text, "HorizontalPodAutoscaler cpu") || !strings.Contains(d.Reason.Text, "transfer-hpa-ownership") {
+	expect(t, d, 3, fleet.CodeConflictingHPA)
+	if !d.Held || d.Unsupported || !strings.Contains(d.Reason.Text, "HorizontalPodAutoscaler cpu") || !strings.Contains(d.Reason.Text, "transfer-hpa-ownership") {
 		t.Errorf("%+v, want it held with the name of the HPA and both remedies", d)
 	}
 }
@@ -222,7 +222,7 @@ func TestPausedScaleOutKeepsWhatStands(t *testing.T) {
 		t.Errorf("cheap %+v, fast %+v, want 2, and the other to grow instead", d["cheap"], d["fast"])
 	}
 	alone := newScenario(busy).decide(t)["cheap"]
-	expect(t, alone, 2, fleet.CodeAtMaximum)
+	expect(t, alone, 2, fleet.CodeMaxReplicas)
 	if !strings.Contains(alone.Reason.Text, "paused-scale-out") || strings.Contains(alone.Reason.Text, "raise maxReplicaCount") {
 		t.Errorf("reason %q, want the annotation named and no remedy that does not help", alone.Reason.Text)
 	}

@@ -24,7 +24,7 @@ func TestHiddenWorkloadHoldsItsModelAtWhatIsKnown(t *testing.T) {
 	decisions := s.decide(t)
 	for name, want := range map[string]int{"cheap": 6, "fast": 1} {
 		d := decisions[name]
-		expect(t, d, want, fleet.CodeWorkloadHidden)
+		expect(t, d, want, fleet.CodeTargetUnreadable)
 		if !d.Held || !d.Known || !strings.Contains(d.Reason.Text, "the watch of pods fails") {
 			t.Errorf("%s: %+v, want it held at a known number, with the reason", name, d)
 		}
@@ -34,7 +34,7 @@ func TestHiddenWorkloadHoldsItsModelAtWhatIsKnown(t *testing.T) {
 func TestHiddenWorkloadNeverLowersAStandingNumber(t *testing.T) {
 	for _, ago := range []time.Duration{time.Minute, time.Hour} {
 		s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})).hide("cheap").standing("cheap", 6, ago)
-		expect(t, s.decide(t)["cheap"], 6, fleet.CodeWorkloadHidden)
+		expect(t, s.decide(t)["cheap"], 6, fleet.CodeTargetUnreadable)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestReplicasWithoutAPodAreNotWaitedForForever(t *testing.T) {
 		joins bool
 	}{{30 * time.Second, false}, {10 * time.Minute, true}} {
 		s := newScenario(cheap(group{ready: 2, spec: 6, running: 100, waiting: 60, kv: 0.95, rate: 6}), fast(group{max: 4})).gateway(0, 24)
-		s.Standing = append(s.Standing, fleet.Standing{
+		s.Previous = append(s.Previous, fleet.PreviousDecision{
 			Variant: fleet.VariantID{Namespace: "shop", Name: "cheap"}, Replicas: 6, Decided: epoch.Add(-15 * time.Second), Changed: epoch.Add(-test.ago), Delta: 4,
 		})
 		if d := s.decide(t)["fast"]; (d.Replicas > 0) != test.joins {
@@ -70,7 +70,7 @@ func TestReplicasWithoutAPodAreNotWaitedForForever(t *testing.T) {
 
 func TestReplicasThatTheAPIServerRefusesAreToldAndReplaced(t *testing.T) {
 	g := cheap(group{ready: 2, spec: 6, running: 100, waiting: 60, kv: 0.95, rate: 6})
-	g.workload = func(w *fleet.Workload) { w.Refused = "FailedCreate: exceeded quota" }
+	g.workload = func(w *fleet.Workload) { w.ReplicaFailure = "FailedCreate: exceeded quota" }
 	decisions := newScenario(g, fast(group{max: 4})).gateway(0, 24).decide(t)
 	if d := decisions["fast"]; d.Replicas == 0 {
 		t.Errorf("%+v, want it to join at once", d)

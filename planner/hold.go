@@ -28,7 +28,7 @@ func (x *index) hold(v *variant, why fleet.Reason) fleet.Decision {
 		Reason: fleet.Reason{Code: why.Code, Text: why.Text + v.bounds}, Facts: v.facts(),
 	}
 	if v.given != nil {
-		held.Reason, held.Refused = v.given.reason, v.given.refused
+		held.Reason, held.Unsupported = v.given.reason, v.given.refused
 	}
 	switch {
 	case stands && (!v.seen || x.now.Sub(standing.Decided) <= x.holdFor):
@@ -47,7 +47,7 @@ func (v *variant) facts() fleet.Facts {
 	return fleet.Facts{
 		Model: v.Model, Target: v.Target, Accelerator: v.Accelerator, Cost: v.Cost,
 		Current: v.now, CurrentKnown: v.seen, Ready: v.ready,
-		Asleep: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback,
+		Inactive: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback,
 	}
 }
 
@@ -62,8 +62,8 @@ func (v *variant) idleNumber() int {
 // fault returns what a variant's own numbers contradict, with the remedy; "" where nothing.
 func fault(v fleet.Variant) string {
 	switch {
-	case v.Fault != "":
-		return v.Fault
+	case v.Invalid != "":
+		return v.Invalid
 	case v.Range.Min < 0:
 		return fmt.Sprintf("minReplicaCount %d is negative; set it to 0 or more in the ScaledObject", v.Range.Min)
 	case v.Range.Max < v.Range.Min:

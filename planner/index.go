@@ -24,7 +24,7 @@ type index struct {
 	facts        []fleet.Conflict // facts that are not believed
 	holdFor      time.Duration
 	usages       map[modelKey][]*fleet.Usage // sorted by pod
-	standing     map[fleet.VariantID]fleet.Standing
+	standing     map[fleet.VariantID]fleet.PreviousDecision
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
@@ -72,7 +72,7 @@ type variant struct {
 	given    *given         // the number, where it is not ours to decide
 	bounds   string         // what narrows its range besides the definition, as the end of a sentence
 	replicas []*fleet.Usage // what ready replicas report
-	standing fleet.Standing
+	standing fleet.PreviousDecision
 	profile  *fleet.Profile // what is known of its engine beforehand; nil where nothing is
 	now      int            // replicas asked for
 	ready    int            // ready and not on their way out
@@ -105,14 +105,14 @@ func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 		now:          s.Time,
 		size:         len(s.Variants),
 		taken:        beside,
-		standing:     make(map[fleet.VariantID]fleet.Standing, len(s.Standing)),
+		standing:     make(map[fleet.VariantID]fleet.PreviousDecision, len(s.Previous)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		profiles:     fleet.NewProfiles(s.Profiles),
 		missing:      hiding(s.Missing),
-		holdFor:      p.HoldFor,
+		holdFor:      p.KeepFor,
 		pools:        s.Pools,
 	}
-	for _, row := range s.Standing {
+	for _, row := range s.Previous {
 		if beside == nil && !row.Decided.IsZero() {
 			x.standing[row.Variant] = row
 		}
@@ -188,8 +188,8 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 				v.workload.Replicas = max(row.Replicas, x.standing[v.ID].Replicas)
 			}
 			v.standing, v.profile = x.standing[v.ID], x.profileOf(v)
-			if v.Advisory { // whoever scales it today is no foreign hand
-				v.workload.ForeignAutoscaler = ""
+			if v.DryRun { // whoever scales it today is no foreign hand
+				v.workload.ConflictingHPA = ""
 			}
 			v.join(x.usages[modelKey{v.Target.Namespace, v.EngineModel()}], x.now, p)
 		}
@@ -237,7 +237,7 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 		if pod.Terminating {
 			continue
 		}
-		if now.Sub(pod.Created) < v.workload.Startup+p.Settle {
+		if now.Sub(pod.Created) < v.workload.Startup+p.MinReplicaLifetime {
 			v.young++
 		}
 		switch {
@@ -256,11 +256,11 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 	// have got none for as long as a start takes do not start either: a quota may be full.
 	podless := max(0, v.now-v.ready-starts.waiting)
 	since := v.standing.Changed
-	if podless > 0 && (v.workload.Refused != "" || !since.IsZero() && now.Sub(since) > overdue*v.workload.Startup) {
+	if podless > 0 && (v.workload.ReplicaFailure != "" || !since.IsZero() && now.Sub(since) > overdue*v.workload.Startup) {
 		v.overdue += podless
 	}
 	v.coming = max(0, v.now-v.ready-v.overdue)
-	v.sterile = v.overdue > 0 && (podless > 0 && v.workload.Refused != "" || starts.fail(overdue*v.workload.Startup, v.overdue))
+	v.sterile = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" || starts.fail(overdue*v.workload.Startup, v.overdue))
 }
 
 // usageOf returns the row of a pod; nil where there is none.

@@ -18,7 +18,7 @@ type loop struct {
 	models   []*loopModel
 	nodes    []fleet.Node // of L40S
 	leaves   time.Duration
-	standing []fleet.Standing
+	standing []fleet.PreviousDecision
 	random   *rand.Rand
 }
 
@@ -59,7 +59,7 @@ func (l *loop) run() {
 		}
 		l.place()
 		plan := Plan(l.snapshot(), Policy{})
-		l.standing = plan.Standing()
+		l.standing = plan.Previous()
 		for _, d := range plan.Decisions() {
 			m := l.models[slices.IndexFunc(l.models, func(m *loopModel) bool { return m.name == d.Variant.Name })]
 			if turn := cmp.Compare(d.Replicas, m.asked); turn != 0 {
@@ -139,7 +139,7 @@ func (p *loopPod) serves(now time.Time) bool {
 
 func (l *loop) snapshot() fleet.Snapshot {
 	s := newScenario()
-	s.Time, s.Standing = l.now, l.standing
+	s.Time, s.Previous = l.now, l.standing
 	for _, node := range l.nodes {
 		s.node("L40S", node.Name, node.Allocatable, node.Allocatable-l.free(node))
 	}

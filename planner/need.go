@@ -72,10 +72,10 @@ func (z *sizing) missed() (code fleet.Code, why string) {
 			continue
 		}
 		if itl := z.demand.itl.Or(0); c.Role != fleet.RolePrefill && c.Objective.ITL > 0 && itl > c.Objective.ITL.Seconds() {
-			return fleet.CodeObjectiveMissed, fmt.Sprintf("tokens come every %.3g s on average, the objective is %v", itl, c.Objective.ITL)
+			return fleet.CodeSLOMissed, fmt.Sprintf("tokens come every %.3g s on average, the objective is %v", itl, c.Objective.ITL)
 		}
 		if ttft := z.demand.ttft.Or(0); c.Role != fleet.RoleDecode && c.Objective.TTFT > 0 && ttft > c.Objective.TTFT.Seconds() {
-			return fleet.CodeObjectiveMissed, fmt.Sprintf("the first token takes %.3g s at the 95th percentile, the objective is %v", ttft, c.Objective.TTFT)
+			return fleet.CodeSLOMissed, fmt.Sprintf("the first token takes %.3g s at the 95th percentile, the objective is %v", ttft, c.Objective.TTFT)
 		}
 	}
 	return "", ""

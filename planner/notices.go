@@ -27,19 +27,19 @@ func Notices(before, after fleet.Plan) []fleet.Notice {
 func warnings(plan fleet.Plan) []fleet.Notice {
 	var standing []fleet.Notice
 	codes := make(map[fleet.VariantID]fleet.Code)
-	for _, d := range plan.Decisions() {
+	for _, d := range plan.Decisions {
 		codes[d.Variant] = d.Reason.Code
 		if text := warning(d); text != "" {
 			standing = append(standing, fleet.Notice{Variant: d.Variant, Warning: true, Code: d.Reason.Code, Text: text})
 		}
 		if text := d.Facts.Infeasible; text != "" && !d.Held {
-			standing = append(standing, fleet.Notice{Variant: d.Variant, Warning: true, Code: fleet.CodeInfeasible, Text: text})
+			standing = append(standing, fleet.Notice{Variant: d.Variant, Warning: true, Code: fleet.CodeSLOInfeasible, Text: text})
 		}
 	}
 	for _, c := range plan.Conflicts {
 		for _, id := range c.Variants {
-			if code, found := codes[id]; found && !tells(code, c.Kind) {
-				standing = append(standing, fleet.Notice{Variant: id, Warning: true, Code: fleet.Code(c.Kind), Text: c.Text})
+			if code, found := codes[id]; found && !tells(code, c.Type) {
+				standing = append(standing, fleet.Notice{Variant: id, Warning: true, Code: fleet.Code(c.Type), Text: c.Text})
 			}
 		}
 	}
@@ -49,11 +49,11 @@ func warnings(plan fleet.Plan) []fleet.Notice {
 // warning returns what a decision warns of, "" where of nothing.
 func warning(d fleet.Decision) string {
 	switch d.Reason.Code {
-	case fleet.CodeAtMaximum:
+	case fleet.CodeMaxReplicas:
 		return "the demand is more than all variants of the model carry at their maximum; raise maxReplicaCount or add a variant"
-	case fleet.CodeNoRoom:
+	case fleet.CodeInsufficientAccelerators:
 		return "the demand needs more accelerators than there are for the model; add nodes, a variant on another kind, or let a node autoscaler add them"
-	case fleet.CodeTargetClaimed, fleet.CodePaused: // a conflict tells the one, and somebody did the other on purpose
+	case fleet.CodeDuplicateTarget, fleet.CodePaused: // a conflict tells the one, and somebody did the other on purpose
 		return ""
 	default:
 		if d.Held {
@@ -81,20 +81,20 @@ func holdWarning(why fleet.Reason) string {
 }
 
 // tells reports whether a decision's own reason says of its variant what a conflict says of all.
-func tells(code fleet.Code, kind fleet.ConflictKind) bool {
-	return string(code) == string(kind) || code == fleet.CodeInvalidDefinition && kind == fleet.ConflictTwoTriggers
+func tells(code fleet.Code, kind fleet.ConflictType) bool {
+	return string(code) == string(kind) || code == fleet.CodeInvalidDefinition && kind == fleet.ConflictMultipleTriggers
 }
 
 // changes returns which numbers are others than before, and which holds are over. A number that nobody is told (that of a
 // refused variant), or that is told of the target's owner already, is none.
 func changes(before, after fleet.Plan) []fleet.Notice {
 	old := make(map[fleet.VariantID]fleet.Decision)
-	for _, d := range before.Decisions() {
+	for _, d := range before.Decisions {
 		old[d.Variant] = d
 	}
 	var notices []fleet.Notice
-	for _, d := range after.Decisions() {
-		if d.Refused || d.Reason.Code == fleet.CodeTargetClaimed {
+	for _, d := range after.Decisions {
+		if d.Unsupported || d.Reason.Code == fleet.CodeDuplicateTarget {
 			continue
 		}
 		was, found := old[d.Variant]
@@ -102,7 +102,7 @@ func changes(before, after fleet.Plan) []fleet.Notice {
 			text := fmt.Sprintf("%d -> %d: %s", from, d.Replicas, d.Reason.Text)
 			notices = append(notices, fleet.Notice{Variant: d.Variant, Code: d.Reason.Code, Text: text})
 		}
-		if found && was.Held && !d.Held && was.Reason.Code != fleet.CodeTargetClaimed {
+		if found && was.Held && !d.Held && was.Reason.Code != fleet.CodeDuplicateTarget {
 			text := fmt.Sprintf("decided again; %s is over", was.Reason.Code)
 			notices = append(notices, fleet.Notice{Variant: d.Variant, Code: fleet.CodeHoldEnded, Text: text})
 		}

@@ -27,14 +27,14 @@ func (p *told) target(name string, replicas int, code fleet.Code, text string) *
 
 func (p *told) held(name string, replicas int, code fleet.Code, text string) *told {
 	p.Held = append(p.Held, fleet.Held{
-		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Known: true, Refused: code == fleet.CodeMisapplied,
+		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Known: true, Refused: code == fleet.CodeUnsupportedTrigger,
 		Reason: fleet.Reason{Code: code, Text: text}, Facts: fleet.Facts{Current: 1, CurrentKnown: true},
 	})
 	return p
 }
 
-func (p *told) conflict(kind fleet.ConflictKind, text string, names ...string) *told {
-	c := fleet.Conflict{Kind: kind, Text: text}
+func (p *told) conflict(kind fleet.ConflictType, text string, names ...string) *told {
+	c := fleet.Conflict{Type: kind, Text: text}
 	for _, name := range names {
 		c.Variants = append(c.Variants, fleet.VariantID{Namespace: "shop", Name: name})
 	}
@@ -68,22 +68,22 @@ func expectNotices(t *testing.T, before, after *told, want ...string) {
 }
 
 func TestAChangedNumberIsToldOnceWithItsReason(t *testing.T) {
-	three := toldAt(0).target("a", 3, fleet.CodeSteady, "fine").target("b", 1, fleet.CodeSteady, "fine")
-	five := toldAt(1).target("a", 5, fleet.CodeScaleUp, "9 requests/s arrive").target("b", 1, fleet.CodeSteady, "fine")
-	later := toldAt(2).target("a", 5, fleet.CodeSteady, "8 requests/s arrive").target("b", 1, fleet.CodeSteady, "fine")
+	three := toldAt(0).target("a", 3, fleet.CodeUnchanged, "fine").target("b", 1, fleet.CodeUnchanged, "fine")
+	five := toldAt(1).target("a", 5, fleet.CodeScaleUp, "9 requests/s arrive").target("b", 1, fleet.CodeUnchanged, "fine")
+	later := toldAt(2).target("a", 5, fleet.CodeUnchanged, "8 requests/s arrive").target("b", 1, fleet.CodeUnchanged, "fine")
 	expectNotices(t, three, five, "a Normal ScaleUp: 3 -> 5: 9 requests/s arrive")
 	expectNotices(t, five, later)
 }
 
 func TestANewVariantIsComparedWithWhatRuns(t *testing.T) {
-	old := toldAt(0).target("a", 3, fleet.CodeSteady, "fine")
-	both := toldAt(1).target("a", 3, fleet.CodeSteady, "fine").target("new", 4, fleet.CodeScaleUp, "busy").target("right", 1, fleet.CodeSteady, "fine")
+	old := toldAt(0).target("a", 3, fleet.CodeUnchanged, "fine")
+	both := toldAt(1).target("a", 3, fleet.CodeUnchanged, "fine").target("new", 4, fleet.CodeScaleUp, "busy").target("right", 1, fleet.CodeUnchanged, "fine")
 	expectNotices(t, old, both, "new Normal ScaleUp: 1 -> 4: busy")
 	expectNotices(t, both, old) // an object that is gone hears nothing
 }
 
 func TestAHoldIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
-	decided := toldAt(0).target("a", 3, fleet.CodeSteady, "fine")
+	decided := toldAt(0).target("a", 3, fleet.CodeUnchanged, "fine")
 	missing := toldAt(1).held("a", 3, fleet.CodeMetricsMissing, "2 ready replicas have no metrics")
 	more := toldAt(2).held("a", 3, fleet.CodeMetricsMissing, "3 ready replicas have no metrics (connection refused)")
 	stale := toldAt(3).held("a", 3, fleet.CodeMetricsStale, "the last samples of 1 ready replica are too old")
@@ -101,12 +101,12 @@ func TestAFaultThatBecomesAnotherOneIsToldAgain(t *testing.T) {
 }
 
 func TestConflictsAndRefusalsAreToldOnEachVariantOnce(t *testing.T) {
-	quiet := toldAt(0).target("a", 3, fleet.CodeSteady, "fine").target("b", 3, fleet.CodeSteady, "fine").held("c", 1, fleet.CodeWorkloadUnknown, "x")
-	loud := toldAt(1).target("a", 4, fleet.CodeScaleUp, "busy").target("b", 4, fleet.CodeTargetClaimed, "belongs to a").
-		held("c", 1, fleet.CodeMisapplied, "metricType Value would multiply the number; leave it unset").
-		conflict(fleet.ConflictTwoObjects, "a and b scale one target; delete one", "a", "b").
-		conflict(fleet.ConflictMisapplied, "c is misapplied", "c").
-		conflict(fleet.ConflictFacts, "a and a variant that is gone", "a", "gone")
+	quiet := toldAt(0).target("a", 3, fleet.CodeUnchanged, "fine").target("b", 3, fleet.CodeUnchanged, "fine").held("c", 1, fleet.CodeTargetNotFound, "x")
+	loud := toldAt(1).target("a", 4, fleet.CodeScaleUp, "busy").target("b", 4, fleet.CodeDuplicateTarget, "belongs to a").
+		held("c", 1, fleet.CodeUnsupportedTrigger, "metricType Value would multiply the number; leave it unset").
+		conflict(fleet.ConflictDuplicateTarget, "a and b scale one target; delete one", "a", "b").
+		conflict(fleet.ConflictUnsupportedTrigger, "c is misapplied", "c").
+		conflict(fleet.ConflictInconsistentMetadata, "a and a variant that is gone", "a", "gone")
 	expectNotices(t, quiet, loud,
 		"a Warning Facts: a and a variant",
 		"a Warning TwoObjects: a and b scale one target; delete one",
@@ -117,16 +117,16 @@ func TestConflictsAndRefusalsAreToldOnEachVariantOnce(t *testing.T) {
 }
 
 func TestALoserWhoseOwnerIsHeldIsNotToldSo(t *testing.T) {
-	free := toldAt(0).target("a", 3, fleet.CodeSteady, "fine").target("b", 3, fleet.CodeTargetClaimed, "belongs to a")
-	held := toldAt(1).held("a", 3, fleet.CodeWorkloadUnknown, "was not found").held("b", 3, fleet.CodeTargetClaimed, "belongs to a")
+	free := toldAt(0).target("a", 3, fleet.CodeUnchanged, "fine").target("b", 3, fleet.CodeDuplicateTarget, "belongs to a")
+	held := toldAt(1).held("a", 3, fleet.CodeTargetNotFound, "was not found").held("b", 3, fleet.CodeDuplicateTarget, "belongs to a")
 	expectNotices(t, free, held, "a Warning WorkloadUnknown: was not found")
 	expectNotices(t, held, free, "a Normal HoldEnded: decided again")
 }
 
 func TestSaturationAtTheMaximumIsAWarningWithoutFigures(t *testing.T) {
 	enough := toldAt(0).target("a", 4, fleet.CodeScaleUp, "busy")
-	short := toldAt(1).target("a", 4, fleet.CodeAtMaximum, "12 requests/s arrive, of which 7% are more")
-	shorter := toldAt(2).target("a", 4, fleet.CodeAtMaximum, "15 requests/s arrive, of which 9% are more")
+	short := toldAt(1).target("a", 4, fleet.CodeMaxReplicas, "12 requests/s arrive, of which 7% are more")
+	shorter := toldAt(2).target("a", 4, fleet.CodeMaxReplicas, "15 requests/s arrive, of which 9% are more")
 	expectNotices(t, enough, short, "a Warning AtMaximum: the demand is more than")
 	expectNotices(t, short, shorter)
 	for _, n := range Notices(fleet.Plan{}, shorter.Plan) {
@@ -137,14 +137,14 @@ func TestSaturationAtTheMaximumIsAWarningWithoutFigures(t *testing.T) {
 }
 
 func TestAPauseIsNoWarning(t *testing.T) {
-	running := toldAt(0).target("a", 3, fleet.CodeSteady, "fine")
+	running := toldAt(0).target("a", 3, fleet.CodeUnchanged, "fine")
 	expectNotices(t, running, toldAt(1).target("a", 2, fleet.CodePaused, "paused at 2"), "a Normal Paused: 3 -> 2: paused at 2")
 	expectNotices(t, running, toldAt(1).held("a", 3, fleet.CodePaused, "paused"))
 }
 
 func TestAfterARestartOnlyStandingWarningsAreTold(t *testing.T) {
-	plan := toldAt(9).target("a", 5, fleet.CodeScaleUp, "busy").held("b", 3, fleet.CodeWorkloadUnknown, "was not found").
-		target("c", 4, fleet.CodeAtMaximum, "7% are more").conflict(fleet.ConflictFacts, "a and b differ", "a", "b")
+	plan := toldAt(9).target("a", 5, fleet.CodeScaleUp, "busy").held("b", 3, fleet.CodeTargetNotFound, "was not found").
+		target("c", 4, fleet.CodeMaxReplicas, "7% are more").conflict(fleet.ConflictInconsistentMetadata, "a and b differ", "a", "b")
 	expectNotices(t, nil, plan,
 		"a Warning Facts: a and b differ",
 		"b Warning Facts: a and b differ", "b Warning WorkloadUnknown: was not found",
@@ -153,9 +153,9 @@ func TestAfterARestartOnlyStandingWarningsAreTold(t *testing.T) {
 }
 
 func TestNoticesDoNotDependOnTheOrderOfRows(t *testing.T) {
-	before := toldAt(0).target("a", 1, fleet.CodeSteady, "x").held("b", 1, fleet.CodeMetricsMissing, "x").target("c", 1, fleet.CodeSteady, "x")
+	before := toldAt(0).target("a", 1, fleet.CodeUnchanged, "x").held("b", 1, fleet.CodeMetricsMissing, "x").target("c", 1, fleet.CodeUnchanged, "x")
 	after := toldAt(1).target("a", 2, fleet.CodeScaleUp, "x").target("b", 2, fleet.CodeScaleUp, "x").held("c", 1, fleet.CodeMetricsMissing, "x").
-		conflict(fleet.ConflictFacts, "differ", "c", "a").conflict(fleet.ConflictTwoObjects, "claim", "b", "a")
+		conflict(fleet.ConflictInconsistentMetadata, "differ", "c", "a").conflict(fleet.ConflictDuplicateTarget, "claim", "b", "a")
 	want := Notices(before.Plan, after.Plan)
 	for _, p := range []*told{before, after} {
 		slices.Reverse(p.Targets)

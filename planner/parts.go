@@ -102,7 +102,7 @@ func join(a, b fleet.ModelPlan) fleet.ModelPlan {
 	a.Arrivals = higher(a.Arrivals, b.Arrivals)
 	a.Backlog, a.InFlight = both(a.Backlog, b.Backlog), both(a.InFlight, b.InFlight)
 	a.TTFT, a.ITL = first(a.TTFT, b.TTFT), first(a.ITL, b.ITL)
-	a.Short = max(a.Short, b.Short)
+	a.Unserved = max(a.Unserved, b.Unserved)
 	return a
 }
 

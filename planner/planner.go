@@ -51,7 +51,8 @@ func (x *index) plan(p Policy) fleet.Plan {
 	plan.Cost = price(decisions)
 	decisions = append(decisions, x.repeatOwners(decisions)...)
 	x.finish(decisions)
-	plan.Decide(decisions)
+	fleet.SortDecisions(decisions)
+	plan.Decisions = decisions
 	slices.SortStableFunc(plan.Models, func(a, b fleet.ModelPlan) int { return a.ID.Compare(b.ID) })
 	plan.Models = joinParts(plan.Models)
 	return plan
@@ -59,7 +60,7 @@ func (x *index) plan(p Policy) fleet.Plan {
 
 // holdAside holds a variant that takes no part in its model.
 func (x *index) holdAside(v *variant) fleet.Decision {
-	if v.Refused != "" { // nothing may be answered, whatever else is wrong
+	if v.Unsupported != "" { // nothing may be answered, whatever else is wrong
 		v.given = v.setByOthers()
 	}
 	return x.hold(v, *v.aside)
@@ -78,11 +79,11 @@ func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 	repeated := make([]fleet.Decision, 0, len(x.losers))
 	for _, l := range x.losers {
 		d, v := byID[l.owner], l.variant
-		d.Variant, d.Refused = v.ID, false
+		d.Variant, d.Unsupported = v.ID, false
 		d.Facts.Model, d.Facts.Accelerator, d.Facts.Cost, d.Facts.Fallback = v.Model, v.Accelerator, v.Cost, v.Fallback
-		d.Reason = *reason(fleet.CodeTargetClaimed, "%s belongs to the older ScaledObject %s, whose number is repeated; delete one of the two", v.Target, l.owner)
-		if v.Refused != "" {
-			d.Held, d.Refused, d.Reason.Text = true, true, v.Refused+"; besides, "+d.Reason.Text
+		d.Reason = *reason(fleet.CodeDuplicateTarget, "%s belongs to the older ScaledObject %s, whose number is repeated; delete one of the two", v.Target, l.owner)
+		if v.Unsupported != "" {
+			d.Held, d.Unsupported, d.Reason.Text = true, true, v.Unsupported+"; besides, "+d.Reason.Text
 		}
 		repeated = append(repeated, d)
 	}
@@ -104,7 +105,7 @@ func (x *index) finish(decisions []fleet.Decision) {
 	for i := range decisions {
 		d := &decisions[i]
 		x.date(d)
-		if d.Facts.Fallback && !d.Refused {
+		if d.Facts.Fallback && !d.Unsupported {
 			d.Reason.Text += "; KEDA's fallback is in force, which it applies instead until its calls succeed again"
 		}
 	}

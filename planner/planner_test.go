@@ -26,7 +26,7 @@ func fast(g group) group {
 }
 
 func TestSteadyLoadChangesNothing(t *testing.T) {
-	expect(t, newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})).decide(t)["cheap"], 3, fleet.CodeSteady)
+	expect(t, newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})).decide(t)["cheap"], 3, fleet.CodeUnchanged)
 }
 
 func TestFleetIsSizedDirectly(t *testing.T) {
@@ -42,7 +42,7 @@ func TestDownOnlyToTheHighestOfTheWindow(t *testing.T) {
 	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(17) }) // and 20 %; one replica carries 7/s
 	expect(t, s.decide(t)["cheap"], 3, fleet.CodeScaleDown)
 	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(40) })
-	expect(t, s.decide(t)["cheap"], 6, fleet.CodeSteady)
+	expect(t, s.decide(t)["cheap"], 6, fleet.CodeUnchanged)
 }
 
 func TestNothingShrinksWhile(t *testing.T) {
@@ -64,7 +64,7 @@ func TestNothingShrinksWhile(t *testing.T) {
 			g := quiet
 			g.objective = 40 * time.Millisecond
 			return newScenario(cheap(g)).load(func(l *fleet.Load) { l.ITL = fleet.Observed(0.2) })
-		}, fleet.CodeObjectiveMissed},
+		}, fleet.CodeSLOMissed},
 		{"one replica of six reports nothing", func() *scenario {
 			s := newScenario(cheap(quiet))
 			s.Usages = s.Usages[1:]
@@ -116,7 +116,7 @@ func TestMissingDataHoldsTheStandingNumber(t *testing.T) {
 func TestHeldStandingKeepsItsAge(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, mute: true})).standing("cheap", 10, time.Minute)
 	plan := Plan(s.Snapshot, Policy{})
-	if got := plan.Standing(); len(got) != 1 || !got[0].Decided.Equal(epoch.Add(-time.Minute)) {
+	if got := plan.Previous(); len(got) != 1 || !got[0].Decided.Equal(epoch.Add(-time.Minute)) {
 		t.Errorf("standing after a hold: %+v, want the time of the decision that is held", got)
 	}
 }
@@ -144,14 +144,14 @@ func TestEachStateOfAMetricIsHeldByItsName(t *testing.T) {
 
 func TestResetCounterIsALowerBoundNotAHold(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, usage: func(u *fleet.Usage) { u.FirstTokens.State = fleet.Reset }}))
-	expect(t, s.decide(t)["cheap"], 2, fleet.CodeSteady)
+	expect(t, s.decide(t)["cheap"], 2, fleet.CodeUnchanged)
 }
 
 func TestReplicaThatHasJustBecomeReadyOwesNoMetricsYet(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5}))
 	s.Usages = s.Usages[1:]
 	s.Workloads[0].Pods[0].ReadyAt = epoch.Add(-10 * time.Second)
-	expect(t, s.decide(t)["cheap"], 3, fleet.CodeSteady)
+	expect(t, s.decide(t)["cheap"], 3, fleet.CodeUnchanged)
 }
 
 func TestOneModelLosesItsMetricsWhileOthersAreDecided(t *testing.T) {
@@ -175,8 +175,8 @@ func TestIdleModelGoesToZeroOnlyAfterItsRetention(t *testing.T) {
 		})
 	}
 	d := idle().toZero().decide(t)
-	expect(t, d["cheap"], 0, fleet.CodeToZero)
-	expect(t, d["fast"], 0, fleet.CodeToZero)
+	expect(t, d["cheap"], 0, fleet.CodeScaleToZero)
+	expect(t, d["fast"], 0, fleet.CodeScaleToZero)
 
 	t.Run("not where it is not allowed: the cheapest keeps one", func(t *testing.T) {
 		d := idle().decide(t)
@@ -206,7 +206,7 @@ func TestIdleModelGoesToZeroOnlyAfterItsRetention(t *testing.T) {
 	t.Run("a minimum stays", func(t *testing.T) {
 		s := idle().toZero()
 		s.Variants[0].Range.Min = 2
-		expect(t, s.decide(t)["cheap"], 2, fleet.CodeSteady)
+		expect(t, s.decide(t)["cheap"], 2, fleet.CodeUnchanged)
 	})
 }
 
@@ -220,23 +220,23 @@ func TestIdleModelMovesToItsCheapestVariantMakeBeforeBreak(t *testing.T) {
 	expect(t, d["cheap"], 1, fleet.CodeRebalance)
 	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
 	d = idle(0, 1).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeKeepOne)
+	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
 	d = idle(1, 0).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeKeepOne)
+	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 	expect(t, d["fast"], 0, fleet.CodeScaleDown)
 }
 
 func TestQueueAtTheGatewayWakesTheCheapestOnly(t *testing.T) {
 	d := newScenario(cheap(group{}), fast(group{})).toZero().gateway(7, 0.2).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeFromZero)
-	expect(t, d["fast"], 0, fleet.CodeSteady)
+	expect(t, d["cheap"], 1, fleet.CodeScaleFromZero)
+	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
 func TestVariantThatWasWokenStaysWhileItLoads(t *testing.T) {
 	d := newScenario(cheap(group{loading: 1}), fast(group{})).toZero().gateway(9, 0.2).decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeProbe)
-	expect(t, d["fast"], 0, fleet.CodeSteady)
+	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
 func TestWakesAtTheSizeThatTheQueueNeeds(t *testing.T) {
@@ -244,14 +244,14 @@ func TestWakesAtTheSizeThatTheQueueNeeds(t *testing.T) {
 	s := newScenario(cheap(group{kvTokens: 100_000}), fast(group{kvTokens: 400_000})).toZero()
 	s.load(func(l *fleet.Load) { l.PromptTokens, l.OutputTokens = fleet.Observed(900), fleet.Observed(200) })
 	d := s.gateway(100, 0).decide(t)
-	expect(t, d["cheap"], 2, fleet.CodeFromZero)
-	expect(t, d["fast"], 0, fleet.CodeSteady)
+	expect(t, d["cheap"], 2, fleet.CodeScaleFromZero)
+	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
 func TestModelThatMayNotGoToZeroIsWokenWithoutDemand(t *testing.T) {
 	d := newScenario(cheap(group{}), fast(group{})).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeKeepOne)
-	expect(t, d["fast"], 0, fleet.CodeSteady)
+	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
+	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
 func TestModelAtZeroIsHeldWhileItsQueueCannotBeSeen(t *testing.T) {
@@ -292,7 +292,7 @@ func TestReplicaThatDoesNotStartIsReplacedElsewhere(t *testing.T) {
 	s := newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{}))
 	s.gateway(0, 14)
 	d := s.decide(t)
-	expect(t, d["cheap"], 3, fleet.CodeSteady)
+	expect(t, d["cheap"], 3, fleet.CodeUnchanged)
 	expect(t, d["fast"], 1, fleet.CodeScaleUp)
 	if !strings.Contains(d["cheap"].Reason.Text, "2 replicas are not ready 2m0s after they were made, and not counted (Unschedulable)") {
 		t.Errorf("reason %q does not name the replicas that do not start", d["cheap"].Reason.Text)
@@ -320,9 +320,9 @@ func TestDemandAboveAllMaximaIsSaid(t *testing.T) {
 	g := cheap(group{ready: 2, running: 100, waiting: 100, kv: 0.95, rate: 6})
 	g.max = 2
 	s := newScenario(g)
-	expect(t, s.decide(t)["cheap"], 2, fleet.CodeAtMaximum)
-	if plan := Plan(s.Snapshot, Policy{}); plan.Models[0].Short <= 0 {
-		t.Errorf("the plan leaves %v short, want a part of the demand", plan.Models[0].Short)
+	expect(t, s.decide(t)["cheap"], 2, fleet.CodeMaxReplicas)
+	if plan := Plan(s.Snapshot, Policy{}); plan.Models[0].Unserved <= 0 {
+		t.Errorf("the plan leaves %v short, want a part of the demand", plan.Models[0].Unserved)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestGatewaysRateReplacesTheEngines(t *testing.T) {
 
 func TestGatewayThatSeesNothingDoesNotHideWhatRuns(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5})).gateway(0, 0)
-	expect(t, s.decide(t)["cheap"], 2, fleet.CodeSteady)
+	expect(t, s.decide(t)["cheap"], 2, fleet.CodeUnchanged)
 }
 
 func TestQueuesAtGatewayAndEnginesAddUp(t *testing.T) {
@@ -348,18 +348,18 @@ func TestQueuesAtGatewayAndEnginesAddUp(t *testing.T) {
 func TestUnknownWorkloadIsHeldAndItsSiblingDecided(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5}), group{name: "gone", cost: 1, max: 3, absent: true})
 	d := s.decide(t)
-	if d["gone"].Known || !d["gone"].Held || d["gone"].Reason.Code != fleet.CodeWorkloadUnknown {
+	if d["gone"].Known || !d["gone"].Held || d["gone"].Reason.Code != fleet.CodeTargetNotFound {
 		t.Errorf("%+v, want it held at an unknown number", d["gone"])
 	}
-	expect(t, d["cheap"], 2, fleet.CodeSteady)
+	expect(t, d["cheap"], 2, fleet.CodeUnchanged)
 }
 
 func TestTwoClaimsOnOneTargetAreSettledForTheOldest(t *testing.T) {
 	old := cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})
 	s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)}, old)
 	d := s.decide(t)
-	expect(t, d["cheap"], 2, fleet.CodeSteady)
-	expect(t, d["a-newer"], 2, fleet.CodeTargetClaimed)
+	expect(t, d["cheap"], 2, fleet.CodeUnchanged)
+	expect(t, d["a-newer"], 2, fleet.CodeDuplicateTarget)
 	if plan := Plan(s.Snapshot, Policy{}); plan.Cost != 2 {
 		t.Errorf("cost %v, want the workload paid for once", plan.Cost)
 	}
@@ -375,10 +375,10 @@ func TestContradictoryDefinitionIsHeldWithARemedy(t *testing.T) {
 
 func TestFaultyDefinitionIsHeldWithItsFault(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1}))
-	s.Variants[0].Fault = "variantCost \"cheap\": write a number"
+	s.Variants[0].Invalid = "variantCost \"cheap\": write a number"
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeInvalidDefinition)
-	if !d.Held || d.Reason.Text != s.Variants[0].Fault {
+	if !d.Held || d.Reason.Text != s.Variants[0].Invalid {
 		t.Errorf("%+v, want it held with its fault", d)
 	}
 }
@@ -394,7 +394,7 @@ func TestSamePlanInAnyOrderOfRows(t *testing.T) {
 		missing("b", "x").missing("a", "y")
 	want := Plan(s.Snapshot, Policy{})
 	r := s.Snapshot
-	for _, rows := range []any{&r.Models, &r.Accelerators, &r.Variants, &r.Workloads, &r.Usages, &r.Loads, &r.Standing, &r.Missing} {
+	for _, rows := range []any{&r.Models, &r.Accelerators, &r.Variants, &r.Workloads, &r.Usages, &r.Loads, &r.Previous, &r.Missing} {
 		v := reflect.ValueOf(rows).Elem()
 		clone := reflect.MakeSlice(v.Type(), 0, v.Len())
 		for i := v.Len() - 1; i >= 0; i-- {

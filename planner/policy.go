@@ -15,22 +15,22 @@ type Policy struct {
 	SaturationAlone bool
 	// DrainWithin is the time in which a backlog is to be served. Default 60 s.
 	DrainWithin time.Duration
-	// HoldFor is how long a standing number is repeated on missing data; after it, the replicas that are there are. Default 5 m.
-	HoldFor time.Duration
+	// KeepFor is how long a standing number is repeated on missing data; after it, the replicas that are there are. Default 5 m.
+	KeepFor time.Duration
 	// Startup is how long a replica takes to load where its target has not shown it. Default 2 m.
 	Startup time.Duration
 	// Retention is how long a model stays up unused before it may go to zero. Default 10 m.
 	Retention time.Duration
 	// MetricsGrace is how long a ready replica may report nothing before that counts as missing. Default 60 s.
 	MetricsGrace time.Duration
-	// ShrinkMargin is by how much the capacity that is left after a scale-down exceeds the highest demand of the window; half of
+	// ScaleDownHeadroom is by how much the capacity that is left after a scale-down exceeds the highest demand of the window; half of
 	// it where a model is sized for a percentile by profiles. What lies between needs neither more nor less. Default 0.2.
-	ShrinkMargin float64
+	ScaleDownHeadroom float64
 	// Reaction is the time from a change of the load until a replica is asked for: scrape, cycle, HPA sync. Default 45 s.
 	Reaction time.Duration
-	// Settle is how long a replica is kept at least once it had time to start, unless nothing is asked at all: the demand that
+	// MinReplicaLifetime is how long a replica is kept at least once it had time to start, unless nothing is asked at all: the demand that
 	// it was started for is in the window that long. It is paid for with the start. Default 5 m.
-	Settle time.Duration
+	MinReplicaLifetime time.Duration
 	// Memo keeps what sizing worked out from one plan to the next. It changes no plan. Default: nothing is kept.
 	Memo *analyzer.Memo
 	// Simulations is how many variants of a plan may be sized by simulation where the queueing model's formula is known to be far
@@ -47,18 +47,18 @@ func (p Policy) withDefaults() Policy {
 		}
 	}
 	orDefault(&p.DrainWithin, time.Minute)
-	orDefault(&p.HoldFor, 5*time.Minute)
+	orDefault(&p.KeepFor, 5*time.Minute)
 	orDefault(&p.Startup, 2*time.Minute)
 	orDefault(&p.Retention, 10*time.Minute)
 	orDefault(&p.MetricsGrace, time.Minute)
 	orDefault(&p.Reaction, 45*time.Second)
-	orDefault(&p.Settle, 5*time.Minute)
+	orDefault(&p.MinReplicaLifetime, 5*time.Minute)
 	orDefault(&p.Horizon, time.Hour)
 	if p.Simulations == 0 {
 		p.Simulations = 32
 	}
-	if !(p.ShrinkMargin > 0) || math.IsInf(p.ShrinkMargin, 0) {
-		p.ShrinkMargin = 0.2
+	if !(p.ScaleDownHeadroom > 0) || math.IsInf(p.ScaleDownHeadroom, 0) {
+		p.ScaleDownHeadroom = 0.2
 	}
 	return p
 }

@@ -42,7 +42,7 @@ func joined(a, b fleet.Pool) fleet.Pool {
 // oneRowPerNode returns the nodes by name. Of several rows of a node the one counts that has least to give.
 func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
 	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b fleet.Node) int {
-		free := cmp.Compare(within(a.Allocatable)-within(a.Taken), within(b.Allocatable)-within(b.Taken))
+		free := cmp.Compare(within(a.Allocatable)-within(a.Allocated), within(b.Allocatable)-within(b.Allocated))
 		return cmp.Or(cmp.Compare(a.Name, b.Name), free, cmp.Compare(a.Allocatable, b.Allocatable))
 	})
 	return slices.CompactFunc(sorted, func(a, b fleet.Node) bool { return a.Name == b.Name })

@@ -27,8 +27,8 @@ func TestProbeTakesNoLastReplica(t *testing.T) {
 	if d["a-cheap"].Replicas != 1 {
 		t.Errorf("%+v, want the replica that serves kept", d["a-cheap"])
 	}
-	expect(t, d["b-cheap"], 0, fleet.CodeNoRoom)
-	expect(t, probeBeside(serves, 2).on("a-cheap", "l1").decideWithin(t)["b-cheap"], 1, fleet.CodeFromZero)
+	expect(t, d["b-cheap"], 0, fleet.CodeInsufficientAccelerators)
+	expect(t, probeBeside(serves, 2).on("a-cheap", "l1").decideWithin(t)["b-cheap"], 1, fleet.CodeScaleFromZero)
 }
 
 func TestProbeOfALowerPriorityTakesNothing(t *testing.T) {
@@ -84,7 +84,7 @@ func TestNodeWithMoreHeldThanItHasGivesNoMore(t *testing.T) {
 	s := newScenario(cheap(full(group{ready: 1, loading: 1, workload: func(w *fleet.Workload) {
 		w.Pods = append(w.Pods, fleet.Pod{Name: "leaves", Created: epoch.Add(-time.Hour), Terminating: true})
 	}}))).gateway(0, 24).node("L40S", "l1", 1, 0).on("cheap", "l1", "", "l1")
-	s.Pools[0].Nodes[0].Taken = 1
+	s.Pools[0].Nodes[0].Allocated = 1
 	if d := s.decideWithin(t)["cheap"]; d.Replicas != 1 {
 		t.Errorf("%+v, want no more than the node has", d)
 	}
@@ -103,7 +103,7 @@ func TestReasonNamesTheMinimumThatTakesAKind(t *testing.T) {
 	s := newScenario(cheap(full(group{ready: 1, min: 1}))).called("a-").gateway(0, 24).
 		beside("b", newScenario(cheap(group{})).called("b-").gateway(7, 2)).node("L40S", "l1", 1, 0).on("a-cheap", "l1")
 	d := s.decideWithin(t)["b-cheap"]
-	expect(t, d, 0, fleet.CodeNoRoom)
+	expect(t, d, 0, fleet.CodeInsufficientAccelerators)
 	if !strings.Contains(d.Reason.Text, "(shop/a-cheap keeps 1 by its minReplicaCount)") {
 		t.Errorf("%q does not say who keeps the kind", d.Reason.Text)
 	}

@@ -17,8 +17,8 @@ func competitors() *scenario {
 
 func TestEqualModelsShareAShortage(t *testing.T) {
 	d := competitors().decideWithin(t)
-	expect(t, d["a-cheap"], 2, fleet.CodeNoRoom)
-	expect(t, d["b-cheap"], 2, fleet.CodeNoRoom)
+	expect(t, d["a-cheap"], 2, fleet.CodeInsufficientAccelerators)
+	expect(t, d["b-cheap"], 2, fleet.CodeInsufficientAccelerators)
 }
 
 // Replicas that others need more are given up though they are saturated: in a shortage all are.
@@ -90,7 +90,7 @@ func TestHeldVariantKeepsItsAccelerators(t *testing.T) {
 	if held := d["held-cheap"]; !held.Held || held.Replicas != 2 {
 		t.Fatalf("%+v, want it held at 2", held)
 	}
-	expect(t, d["cheap"], 2, fleet.CodeNoRoom)
+	expect(t, d["cheap"], 2, fleet.CodeInsufficientAccelerators)
 }
 
 func TestWhatCannotBeScaledKeepsItsAccelerators(t *testing.T) {

@@ -22,7 +22,7 @@ func limitedFleet(random *rand.Rand) *scenario {
 	}
 	for _, pool := range s.Pools {
 		for i := range pool.Nodes {
-			pool.Nodes[i].Taken = random.IntN(pool.Nodes[i].Allocatable + 1)
+			pool.Nodes[i].Allocated = random.IntN(pool.Nodes[i].Allocatable + 1)
 		}
 	}
 	for i := range 1 + random.IntN(2) {
@@ -63,8 +63,8 @@ func (s *scenario) settle(i int, random *rand.Rand) {
 		for _, pool := range s.Pools {
 			for n := range pool.Nodes {
 				node := &pool.Nodes[n]
-				if pool.Accelerator == v.Accelerator && len(pod.Nodes) == 0 && node.Allocatable-node.Taken >= v.GPUsPerReplica {
-					node.Taken += v.GPUsPerReplica
+				if pool.Accelerator == v.Accelerator && len(pod.Nodes) == 0 && node.Allocatable-node.Allocated >= v.GPUsPerReplica {
+					node.Allocated += v.GPUsPerReplica
 					pod.Nodes = []string{node.Name}
 				}
 			}
@@ -109,7 +109,7 @@ func TestPlansNeverTakeMoreThanTheNodesHold(t *testing.T) {
 		if turned := Plan(s.turned(), Policy{}); !reflect.DeepEqual(plan, turned) {
 			t.Fatalf("seed %d: tables in another order give\n%+v\nwant\n%+v", seed, turned, plan)
 		}
-		if slices.ContainsFunc(plan.Targets, func(of fleet.Target) bool { return of.Reason.Code == fleet.CodeNoRoom }) {
+		if slices.ContainsFunc(plan.Targets, func(of fleet.Target) bool { return of.Reason.Code == fleet.CodeInsufficientAccelerators }) {
 			tight++
 		}
 	}
@@ -145,9 +145,9 @@ func TestPoolsWithRoomChangeNothing(t *testing.T) {
 // A snapshot is data from outside: whatever stands in it, there is a plan.
 func TestPoolsThatMakeNoSenseAreSurvived(t *testing.T) {
 	s := spill()
-	s.Pools = append(s.Pools, fleet.Pool{}, fleet.Pool{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "l1", Allocatable: math.MinInt, Taken: math.MaxInt}}},
+	s.Pools = append(s.Pools, fleet.Pool{}, fleet.Pool{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "l1", Allocatable: math.MinInt, Allocated: math.MaxInt}}},
 		fleet.Pool{Accelerator: "X", Elastic: true, Limit: math.MinInt}, fleet.Pool{Accelerator: "Y", Limit: math.MaxInt})
-	s.Pools[0].Nodes = append(s.Pools[0].Nodes, fleet.Node{Allocatable: math.MaxInt, Taken: math.MinInt}, s.Pools[0].Nodes[0])
+	s.Pools[0].Nodes = append(s.Pools[0].Nodes, fleet.Node{Allocatable: math.MaxInt, Allocated: math.MinInt}, s.Pools[0].Nodes[0])
 	s.variant("fast").GPUsPerReplica = math.MaxInt
 	s.Workloads[1].GroupSize = math.MaxInt
 	s.Workloads[0].GroupSize = -1

@@ -45,7 +45,7 @@ func TestPlanComesBackWhereTheCheapKindHasRoom(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 20, kv: 0.2, rate: 2}), fast(group{ready: 1, running: 20, kv: 0.1, rate: 4})).
 		node("L40S", "l1", 1, 0).node("L40S", "l2", 1, 0).node("H100", "h1", 8, 0).on("cheap", "l1", "l2").on("fast", "h1")
 	d := s.decideWithin(t)
-	expect(t, d["cheap"], 2, fleet.CodeSteady)
+	expect(t, d["cheap"], 2, fleet.CodeUnchanged)
 	expect(t, d["fast"], 0, fleet.CodeScaleDown)
 }
 
@@ -57,7 +57,7 @@ func TestElasticPoolGrowsToItsLimit(t *testing.T) {
 		if d.Replicas < want || limit > 0 && d.Replicas > want {
 			t.Errorf("limit %d: %+v, want %d", limit, d, want)
 		}
-		if limit == 2 && (d.Reason.Code != fleet.CodeNoRoom || !strings.Contains(d.Reason.Text, "there may be 2 L40S and no more")) {
+		if limit == 2 && (d.Reason.Code != fleet.CodeInsufficientAccelerators || !strings.Contains(d.Reason.Text, "there may be 2 L40S and no more")) {
 			t.Errorf("%+v, want it said that the limit is reached", d)
 		}
 	}
@@ -76,17 +76,17 @@ func TestShortageIsSaidWithWhatIsFullAndWhatHelps(t *testing.T) {
 	s := crowd()
 	plan := Plan(s.Snapshot, Policy{})
 	d := s.decideWithin(t)["cheap"]
-	expect(t, d, 2, fleet.CodeNoRoom)
+	expect(t, d, 2, fleet.CodeInsufficientAccelerators)
 	for _, part := range []string{"24 requests/s arrive", "are not carried", "all 2 L40S that are free for the fleet are taken", "add nodes"} {
 		if !strings.Contains(d.Reason.Text, part) {
 			t.Errorf("%q does not say %q", d.Reason.Text, part)
 		}
 	}
-	if short := plan.Models[0].Short; short < 0.3 || short > 0.7 {
+	if short := plan.Models[0].Unserved; short < 0.3 || short > 0.7 {
 		t.Errorf("%v are not carried, want about a half", short)
 	}
 	notices := Notices(fleet.Plan{}, plan)
-	if len(notices) != 1 || !notices[0].Warning || notices[0].Code != fleet.CodeNoRoom || strings.ContainsAny(notices[0].Text, "0123456789") {
+	if len(notices) != 1 || !notices[0].Warning || notices[0].Code != fleet.CodeInsufficientAccelerators || strings.ContainsAny(notices[0].Text, "0123456789") {
 		t.Errorf("%+v, want one warning without figures", notices)
 	}
 }
@@ -97,7 +97,7 @@ func TestPiecesOfNodesHoldNoReplica(t *testing.T) {
 		s.node("L40S", name, 8, 5) // 24 are left, and no four of them together
 	}
 	d := s.decide(t)["cheap"]
-	expect(t, d, 1, fleet.CodeNoRoom)
+	expect(t, d, 1, fleet.CodeInsufficientAccelerators)
 	if !strings.Contains(d.Reason.Text, "no node has room for 4 together") {
 		t.Errorf("%q does not say that there are pieces only", d.Reason.Text)
 	}
@@ -110,7 +110,7 @@ func TestGroupsTakeWholeNodes(t *testing.T) {
 		s.node("L40S", name, 8, 0)
 	}
 	s.Workloads[0].Pods[0].Nodes = []string{"a", "b"}
-	s.Pools[0].Nodes[0].Taken, s.Pools[0].Nodes[1].Taken = 8, 8
+	s.Pools[0].Nodes[0].Allocated, s.Pools[0].Nodes[1].Allocated = 8, 8
 	if d := s.decideWithin(t)["cheap"]; d.Replicas != 2 {
 		t.Errorf("%+v, want a second group on three nodes that are left", d)
 	}
@@ -142,7 +142,7 @@ func TestWhatRunsStaysWhateverItsNodeSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := crowd()
 			change(s)
-			expect(t, s.decideWithin(t)["cheap"], 2, fleet.CodeNoRoom)
+			expect(t, s.decideWithin(t)["cheap"], 2, fleet.CodeInsufficientAccelerators)
 		})
 	}
 }
@@ -176,7 +176,7 @@ func TestProbeGoesWhereThereIsRoom(t *testing.T) {
 
 func TestReasonNamesTheNextBestMix(t *testing.T) {
 	d := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5}), fast(group{})).decide(t)["cheap"]
-	expect(t, d, 3, fleet.CodeSteady)
+	expect(t, d, 3, fleet.CodeUnchanged)
 	if !strings.Contains(d.Reason.Text, "next best is ") || !strings.Contains(d.Reason.Text, " an hour") {
 		t.Errorf("%q does not name the next best mix", d.Reason.Text)
 	}

@@ -17,7 +17,7 @@ func (s *scenario) node(kind fleet.Accelerator, name string, gpus, others int) *
 		i = len(s.Pools)
 		s.Pools = append(s.Pools, fleet.Pool{Accelerator: kind})
 	}
-	s.Pools[i].Nodes = append(s.Pools[i].Nodes, fleet.Node{Name: name, Allocatable: gpus, Taken: others})
+	s.Pools[i].Nodes = append(s.Pools[i].Nodes, fleet.Node{Name: name, Allocatable: gpus, Allocated: others})
 	return s
 }
 
@@ -33,7 +33,7 @@ func (s *scenario) on(name string, nodes ...string) *scenario {
 		for p := range s.Pools {
 			for n := range s.Pools[p].Nodes {
 				if s.Pools[p].Nodes[n].Name == node {
-					s.Pools[p].Nodes[n].Taken += v.GPUsPerReplica
+					s.Pools[p].Nodes[n].Allocated += v.GPUsPerReplica
 				}
 			}
 		}

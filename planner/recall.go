@@ -12,8 +12,8 @@ func recall(variants []*variant, s fleet.Snapshot) {
 	if !slices.ContainsFunc(variants, func(v *variant) bool { return v.Accelerator == "" }) {
 		return
 	}
-	last := make(map[fleet.VariantID]fleet.Accelerator, len(s.Standing))
-	for _, row := range s.Standing {
+	last := make(map[fleet.VariantID]fleet.Accelerator, len(s.Previous))
+	for _, row := range s.Previous {
 		last[row.Variant] = row.Accelerator
 	}
 	shown := make(map[targetKey]bool, len(s.Workloads))

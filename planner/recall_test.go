@@ -26,7 +26,7 @@ func TestAcceleratorThatNodesToldIsKeptUntilAReplicaShowsAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.g.name, test.g.cost, test.g.max = "v", 1, 3
 			s := newScenario(test.g)
-			s.Standing = []fleet.Standing{{Variant: s.Variants[0].ID, Accelerator: test.last}}
+			s.Previous = []fleet.PreviousDecision{{Variant: s.Variants[0].ID, Accelerator: test.last}}
 			for range 2 { // as long as it lasts
 				plan := Plan(s.Snapshot, Policy{})
 				facts := fleet.Facts{}
@@ -39,7 +39,7 @@ func TestAcceleratorThatNodesToldIsKeptUntilAReplicaShowsAnother(t *testing.T) {
 				if facts.Accelerator != test.want {
 					t.Errorf("accelerator %q, want %q", facts.Accelerator, test.want)
 				}
-				s.Standing = plan.Standing()
+				s.Previous = plan.Previous()
 			}
 		})
 	}
@@ -47,12 +47,12 @@ func TestAcceleratorThatNodesToldIsKeptUntilAReplicaShowsAnother(t *testing.T) {
 
 func TestRowThatOnlyRecallsAnAcceleratorIsNoStandingNumber(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, mute: true}))
-	s.Standing = []fleet.Standing{{Variant: s.Variants[0].ID, Accelerator: "L40S"}}
+	s.Previous = []fleet.PreviousDecision{{Variant: s.Variants[0].ID, Accelerator: "L40S"}}
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeMetricsMissing)
 	if !d.Decided.IsZero() || !d.Changed.IsZero() {
 		t.Errorf("%+v, want it never decided", d)
 	}
-	s.Standing[0].Decided = epoch.Add(-time.Minute)
+	s.Previous[0].Decided = epoch.Add(-time.Minute)
 	expect(t, s.decide(t)["cheap"], 0, fleet.CodeMetricsMissing)
 }

@@ -107,7 +107,7 @@ func (s story) why(i int, code fleet.Code) string {
 	if c.given != nil || !s.need.some {
 		return text
 	}
-	if code != fleet.CodeNoRoom && code != fleet.CodeAtMaximum && o.crowds() {
+	if code != fleet.CodeInsufficientAccelerators && code != fleet.CodeMaxReplicas && o.crowds() {
 		text += "; " + o.limit(c.Accelerator)
 	}
 	if o.why == nil || o.placed != o.solved {

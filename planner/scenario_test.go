@@ -40,7 +40,7 @@ type group struct {
 
 func newScenario(groups ...group) *scenario {
 	s := &scenario{fleet.Snapshot{Time: epoch}}
-	s.Accelerators = []fleet.AcceleratorSpec{{Name: "L40S", Speed: 1, MemoryGiB: 48}, {Name: "H100", Speed: 4, MemoryGiB: 80}}
+	s.Accelerators = []fleet.AcceleratorSpec{{Name: "L40S", Speed: 1}, {Name: "H100", Speed: 4}}
 	var rate, inFlight float64
 	for _, g := range groups {
 		s.add(g)
@@ -150,7 +150,7 @@ func (s *scenario) toZero() *scenario {
 
 // standing says what was decided for a variant, and how long ago.
 func (s *scenario) standing(name string, replicas int, ago time.Duration) *scenario {
-	s.Standing = append(s.Standing, fleet.Standing{Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Decided: epoch.Add(-ago)})
+	s.Previous = append(s.Previous, fleet.PreviousDecision{Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Decided: epoch.Add(-ago)})
 	return s
 }
 

@@ -42,7 +42,7 @@ func newSizing(x *index, m *model, d demand, p sizingPolicy) (*sizing, []fleet.D
 			seen = append(seen, v)
 			continue
 		}
-		why := *reason(fleet.CodeWorkloadUnknown, "%s was not found; check scaleTargetRef, and that the workload exists", v.Target)
+		why := *reason(fleet.CodeTargetNotFound, "%s was not found; check scaleTargetRef, and that the workload exists", v.Target)
 		held = append(held, x.hold(v, why))
 	}
 	z := &sizing{model: m, demand: d, margin: m.margin(p.Policy), choices: x.choices(seen, d, p)}
@@ -66,7 +66,7 @@ func (x *index) choices(variants []*variant, d demand, p sizingPolicy) []choice 
 	choices := make([]choice, len(variants))
 	options := analyzer.Options{Saturation: p.Saturation, SaturationAlone: p.SaturationAlone, Memo: p.Memo, Simulations: p.simulations}
 	for i, capacity := range analyzer.Analyze(m, options) {
-		choices[i] = choice{variant: variants[i], capacity: capacity, pays: variants[i].workload.Startup + p.Settle}
+		choices[i] = choice{variant: variants[i], capacity: capacity, pays: variants[i].workload.Startup + p.MinReplicaLifetime}
 		if share, known := capacity.Share.Known(); known && share > 0 {
 			choices[i].share = share
 		}
@@ -93,9 +93,9 @@ func (x *index) profileOf(v *variant) *fleet.Profile {
 func (m *model) margin(p Policy) float64 {
 	sized := func(v *variant) bool { return v.profile != nil && (v.Objective.TTFT > 0 || v.Objective.ITL > 0) }
 	if p.SaturationAlone || slices.ContainsFunc(m.variants, func(v *variant) bool { return !sized(v) }) {
-		return p.ShrinkMargin
+		return p.ScaleDownHeadroom
 	}
-	return p.ShrinkMargin / 2
+	return p.ScaleDownHeadroom / 2
 }
 
 // asleep reports whether no replica of the model is asked for.

@@ -78,7 +78,7 @@ func newKindStock(pool fleet.Pool) *kindStock {
 		return k
 	}
 	for _, node := range pool.Nodes {
-		k.add(node.Name, within(node.Allocatable), within(node.Taken))
+		k.add(node.Name, within(node.Allocatable), within(node.Allocated))
 	}
 	return k
 }

@@ -42,7 +42,7 @@ func (z *sizing) decisions(outcomes []outcome, x *index) []fleet.Decision {
 		d.Facts.Saturation, d.Facts.Infeasible = c.capacity.Load, c.infeasible()
 		if !z.need.keepOne {
 			d.Facts.Capacity = c.capacity.Share
-			d.Facts.Binding = string(c.capacity.Binding)
+			d.Facts.LimitedBy = string(c.capacity.LimitedBy)
 		}
 		decisions = append(decisions, d)
 	}
@@ -67,14 +67,14 @@ func (s story) code(i int) fleet.Code {
 	c, o := s.choices[i], s.outcomes[i]
 	switch {
 	case o.replicas <= c.now && s.lacksRoom(i):
-		return fleet.CodeNoRoom
+		return fleet.CodeInsufficientAccelerators
 	case i == s.need.probe && !s.asleep():
 		return fleet.CodeProbe
 	case o.replicas > c.now && s.asleep():
 		if s.need.keepOne {
-			return fleet.CodeKeepOne
+			return fleet.CodeLastReplica
 		}
-		return fleet.CodeFromZero
+		return fleet.CodeScaleFromZero
 	case o.replicas > c.now && s.grows():
 		return fleet.CodeScaleUp
 	case o.replicas > c.now, o.replicas < c.now && s.anyGrows():
@@ -82,17 +82,17 @@ func (s story) code(i int) fleet.Code {
 	case o.delayed:
 		return fleet.CodeMakeBeforeBreak
 	case o.replicas < c.now && !s.need.some:
-		return fleet.CodeToZero
+		return fleet.CodeScaleToZero
 	case o.replicas < c.now:
 		return fleet.CodeScaleDown
 	case s.short > tiny && c.share > 0 && o.replicas >= c.Range.Max:
-		return fleet.CodeAtMaximum
+		return fleet.CodeMaxReplicas
 	case s.need.freeze != "" && c.now > 0:
 		return s.need.freeze
 	case s.need.keepOne && o.replicas > 0:
-		return fleet.CodeKeepOne
+		return fleet.CodeLastReplica
 	}
-	return fleet.CodeSteady
+	return fleet.CodeUnchanged
 }
 
 // grows reports whether the model as a whole gets more capacity.
@@ -111,17 +111,17 @@ func (s story) anyGrows() bool {
 func (s story) sentence(i int, code fleet.Code) string {
 	c := s.choices[i]
 	switch code {
-	case fleet.CodeToZero:
+	case fleet.CodeScaleToZero:
 		return "no request arrived, ran or waited for the whole retention period"
-	case fleet.CodeKeepOne:
+	case fleet.CodeLastReplica:
 		return "nothing is asked of the model, which keeps one replica of its cheapest variant" + s.whyNotZero()
 	case fleet.CodeProbe:
 		return fmt.Sprintf("%s, and nothing is known yet of what a replica carries: one shows it first", s.asked())
-	case fleet.CodeSaturated, fleet.CodeObjectiveMissed, fleet.CodeWindowNotCovered, fleet.CodeMetricsMissing:
+	case fleet.CodeSaturated, fleet.CodeSLOMissed, fleet.CodeWindowNotCovered, fleet.CodeMetricsMissing:
 		return fmt.Sprintf("%s; nothing shrinks: %s", s.asked(), s.need.why)
 	case fleet.CodeMakeBeforeBreak:
 		return fmt.Sprintf("%s; shrinks to %d once the other ready replicas carry the demand", s.asked(), s.outcomes[i].aim)
-	case fleet.CodeAtMaximum:
+	case fleet.CodeMaxReplicas:
 		remedy := fmt.Sprintf("raise maxReplicaCount (%d here)", c.Range.Max)
 		if c.Pause.Out {
 			remedy = "let it grow again"
@@ -130,7 +130,7 @@ func (s story) sentence(i int, code fleet.Code) string {
 			return fmt.Sprintf("%s, of which %.0f%% are not carried: this variant is at its maximum, and %s; %s, add nodes or a variant", s.asked(), 100*s.short, full, remedy)
 		}
 		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; %s or add a variant", s.asked(), 100*s.short, remedy)
-	case fleet.CodeNoRoom:
+	case fleet.CodeInsufficientAccelerators:
 		return s.noRoom(i)
 	default:
 		return s.numbers(i)
@@ -152,7 +152,7 @@ func (s story) numbers(i int) string {
 	if c.capacity.Note != "" {
 		note = "; " + c.capacity.Note
 	}
-	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s%s)", s.asked(), s.carried(c), c.capacity.Binding, c.capacity.Basis, note)
+	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s%s)", s.asked(), s.carried(c), c.capacity.LimitedBy, c.capacity.Basis, note)
 }
 
 // infeasible says which objective no useful load meets, and what would help; "" where one does.
@@ -224,8 +224,8 @@ func (v *variant) late() string {
 
 // waitingFor lists why replicas are not ready, as the API server says it.
 func (v *variant) waitingFor() string {
-	if v.workload.Refused != "" {
-		return fmt.Sprintf(" (%s)", v.workload.Refused)
+	if v.workload.ReplicaFailure != "" {
+		return fmt.Sprintf(" (%s)", v.workload.ReplicaFailure)
 	}
 	var why []string
 	for _, pod := range v.workload.Pods {
@@ -248,6 +248,6 @@ func (z *sizing) summary(outcomes []outcome) fleet.ModelPlan {
 	}
 	return fleet.ModelPlan{
 		ID: z.model.id, Arrivals: z.demand.arrivals, Backlog: fleet.Observed(backlog), InFlight: fleet.Observed(z.demand.running + backlog),
-		TTFT: z.demand.ttft, ITL: z.demand.itl, Short: z.story(outcomes, nil).short,
+		TTFT: z.demand.ttft, ITL: z.demand.itl, Unserved: z.story(outcomes, nil).short,
 	}
 }

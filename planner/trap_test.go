@@ -150,8 +150,8 @@ func TestCheapestIsWokenThoughOnlyTheDearOneIsKnown(t *testing.T) {
 			s.load(func(l *fleet.Load) { l.PromptTokens = fleet.Observed(900) }).gateway(7, 0)
 			change(s)
 			d := s.decide(t)
-			expect(t, d["cheap"], 1, fleet.CodeFromZero)
-			expect(t, d["fast"], 0, fleet.CodeSteady)
+			expect(t, d["cheap"], 1, fleet.CodeScaleFromZero)
+			expect(t, d["fast"], 0, fleet.CodeUnchanged)
 			s = newScenario(cheap(group{loading: 1}), fast(group{kvTokens: 400_000})).toZero()
 			s.load(func(l *fleet.Load) { l.PromptTokens = fleet.Observed(900) }).gateway(9, 0)
 			change(s)
@@ -164,7 +164,7 @@ func TestCheapestIsWokenThoughOnlyTheDearOneIsKnown(t *testing.T) {
 
 func TestWakesForALongQueueByTheLimitOfSequences(t *testing.T) {
 	s := newScenario(cheap(group{workload: func(w *fleet.Workload) { w.MaxSequences = 64 }})).toZero().gateway(300, 0)
-	expect(t, s.decide(t)["cheap"], 5, fleet.CodeFromZero)
+	expect(t, s.decide(t)["cheap"], 5, fleet.CodeScaleFromZero)
 }
 
 func TestTwoModelsOfOneNameAreHeld(t *testing.T) {

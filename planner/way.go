@@ -28,7 +28,7 @@ func (r *round) giveWay(outcomes [][]outcome) bool {
 
 // yields reports whether what keeps the model from shrinking gives way to others.
 func (n need) yields() bool {
-	return n.freeze == fleet.CodeSaturated || n.freeze == fleet.CodeObjectiveMissed
+	return n.freeze == fleet.CodeSaturated || n.freeze == fleet.CodeSLOMissed
 }
 
 // allSpares returns how many replicas of each variant may go to others; nil where none may.

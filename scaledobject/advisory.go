@@ -41,7 +41,7 @@ func ReadAdvisory(o Object) (fleet.Variant, error) {
 	for _, fault := range keyFaults {
 		faults.add(fault.annotated())
 	}
-	v.ID, v.Advisory, v.Model.Namespace = id, true, id.Namespace
+	v.ID, v.DryRun, v.Model.Namespace = id, true, id.Namespace
 	v.Target, v.Range, v.Created = target, replicas, o.Metadata.CreationTimestamp.UTC()
 	return v, faults.of(id)
 }

@@ -39,7 +39,7 @@ func TestAnnotationsDeclareAVariantByTheKeysOfTheTrigger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Advisory, want.Created, want.Range = true, time.Unix(9, 0).UTC(), fleet.Range{Min: 0, Max: 100}
+	want.DryRun, want.Created, want.Range = true, time.Unix(9, 0).UTC(), fleet.Range{Min: 0, Max: 100}
 	want.Target = fleet.TargetID{Namespace: "shop", APIVersion: "apps/v1", Kind: "StatefulSet", Name: "chat"}
 	got, err := ReadAdvisory(annotatedObject(keys))
 	if err != nil || !reflect.DeepEqual(got, want) {

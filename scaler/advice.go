@@ -13,18 +13,17 @@ import (
 type listed struct {
 	fleet.Decision
 
-	advisory bool
+	dryRun bool
 }
 
 // list returns decisions and advice, sorted by variant.
-func list(decisions []fleet.Decision, advice []fleet.Advice) []listed {
-	all := make([]listed, 0, len(decisions)+len(advice))
+func list(decisions, recommendations []fleet.Decision) []listed {
+	all := make([]listed, 0, len(decisions)+len(recommendations))
 	for _, d := range decisions {
 		all = append(all, listed{Decision: d})
 	}
-	for _, a := range advice {
-		d := fleet.Decision{Variant: a.Variant, Replicas: a.Replicas, Known: a.Known, Held: a.Held, Reason: a.Reason, Facts: a.Facts}
-		all = append(all, listed{Decision: d, advisory: true})
+	for _, d := range recommendations {
+		all = append(all, listed{Decision: d, dryRun: true})
 	}
 	slices.SortStableFunc(all, func(a, b listed) int { return a.Variant.Compare(b.Variant) })
 	return all
@@ -55,12 +54,12 @@ func (m adviceMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
 	if before.Time.IsZero() || hours <= 0 {
 		return
 	}
-	defer m.forget(before.Advice, after.Advice)
-	now := make(map[fleet.VariantID]fleet.Advice, len(after.Advice))
-	for _, a := range after.Advice {
+	defer m.forget(before.Recommendations, after.Recommendations)
+	now := make(map[fleet.VariantID]fleet.Decision, len(after.Recommendations))
+	for _, a := range after.Recommendations {
 		now[a.Variant] = a
 	}
-	for _, a := range before.Advice {
+	for _, a := range before.Recommendations {
 		next, stands := now[a.Variant]
 		if !stands {
 			continue
@@ -84,9 +83,9 @@ func (m adviceMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
 }
 
 // forget drops the series of models that have no advice any more.
-func (m adviceMetrics) forget(before, after []fleet.Advice) {
+func (m adviceMetrics) forget(before, after []fleet.Decision) {
 	advised := make(map[[2]string]bool)
-	labels := func(a fleet.Advice) [2]string {
+	labels := func(a fleet.Decision) [2]string {
 		return [2]string{validLabel(a.Variant.Namespace), validLabel(a.Facts.Model.Name)}
 	}
 	for _, a := range after {

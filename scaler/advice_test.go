@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/fleet"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 func advised(name string, replicas, current int) fleet.Advice {
@@ -24,7 +24,7 @@ func TestAdviceIsListedAndNeverAnswered(t *testing.T) {
 	plan := planAt(start, target("b", 1))
 	plan.Advice = []fleet.Advice{advised("a", 3, 5)}
 	w.board.Post(plan)
-	answer, err := wvav1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1.ListVariantsRequest{})
+	answer, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Len(t, answer.GetVariants(), 2)
 	first, second := answer.GetVariants()[0], answer.GetVariants()[1]

@@ -2,6 +2,7 @@ package scaler
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -112,7 +113,8 @@ func (b *Board) ready(e *edition) error {
 func (b *Board) expiry(e *edition) (time.Time, bool) { return e.plan.Time.Add(b.MaxAge()), e.posted }
 
 func newEdition(plan fleet.Plan) *edition {
-	all := plan.Decisions()
+	all := slices.Clone(plan.Decisions)
+	fleet.SortDecisions(all)
 	e := &edition{
 		posted:     true,
 		plan:       plan,
@@ -128,7 +130,7 @@ func newEdition(plan fleet.Plan) *edition {
 		e.decisions = append(e.decisions, d)
 	}
 	e.asleep = wakeable(e.decisions)
-	e.listed = list(e.decisions, plan.Advice)
+	e.listed = list(e.decisions, plan.Recommendations)
 	return e
 }
 
@@ -148,7 +150,7 @@ func wakeable(decisions []fleet.Decision) map[fleet.ModelID]bool {
 		asleep[d.Facts.Model] = true
 	}
 	for _, d := range decisions {
-		if !d.Known || d.Replicas > 0 || d.Reason.Code == fleet.CodeNoRoom {
+		if !d.Known || d.Replicas > 0 || d.Reason.Code == fleet.CodeInsufficientAccelerators {
 			delete(asleep, d.Facts.Model)
 		}
 	}

@@ -33,7 +33,7 @@ func target(name string, replicas int) fleet.Target {
 	return fleet.Target{
 		Variant:  variant(name),
 		Replicas: replicas,
-		Reason:   fleet.Reason{Code: fleet.CodeSteady, Text: "the number that stands carries the demand"},
+		Reason:   fleet.Reason{Code: fleet.CodeUnchanged, Text: "the number that stands carries the demand"},
 		Facts: fleet.Facts{
 			Model:   fleet.ModelID{Namespace: "prod", Name: "model-" + name},
 			Target:  fleet.TargetID{Namespace: "prod", Kind: "Deployment", Name: "deploy-" + name},
@@ -45,14 +45,14 @@ func target(name string, replicas int) fleet.Target {
 // sleeper is a decided variant whose workload stands at zero.
 func sleeper(name string, replicas int) fleet.Target {
 	t := target(name, replicas)
-	t.Facts.Current, t.Facts.Asleep = 0, true
+	t.Facts.Current, t.Facts.Inactive = 0, true
 	return t
 }
 
 // cramped is a variant at zero for which the nodes have no room.
 func cramped(name string) fleet.Target {
 	t := sleeper(name, 0)
-	t.Reason = fleet.Reason{Code: fleet.CodeNoRoom, Text: "no L40S is free; add nodes"}
+	t.Reason = fleet.Reason{Code: fleet.CodeInsufficientAccelerators, Text: "no L40S is free; add nodes"}
 	return t
 }
 
@@ -68,7 +68,7 @@ func held(name string, replicas int, known bool) fleet.Held {
 func refused(name string, replicas int) fleet.Held {
 	h := held(name, replicas, true)
 	h.Refused = true
-	h.Reason = fleet.Reason{Code: fleet.CodeMisapplied, Text: "metricType Value would multiply the number by the ready pods; leave metricType unset"}
+	h.Reason = fleet.Reason{Code: fleet.CodeUnsupportedTrigger, Text: "metricType Value would multiply the number by the ready pods; leave metricType unset"}
 	return h
 }
 

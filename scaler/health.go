@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // healthService serves grpc.health.v1. It keeps no state: the board says whether the server can answer.
@@ -88,7 +88,7 @@ func (h *healthService) status() healthv1.HealthCheckResponse_ServingStatus {
 
 func knownService(name string) bool {
 	switch name {
-	case "", externalscaler.ExternalScaler_ServiceDesc.ServiceName, wvav1.OperatorService_ServiceDesc.ServiceName:
+	case "", externalscaler.ExternalScaler_ServiceDesc.ServiceName, wvav1alpha1.OperatorService_ServiceDesc.ServiceName:
 		return true
 	}
 	return false

@@ -24,7 +24,7 @@ func TestHealthFollowsThePlan(t *testing.T) {
 		require.NoError(t, err)
 		return response.Status
 	}
-	services := []string{"", "externalscaler.ExternalScaler", "wva.v1.OperatorService"}
+	services := []string{"", "externalscaler.ExternalScaler", "wva.v1alpha1.OperatorService"}
 	for _, service := range services {
 		require.Equal(t, healthv1.HealthCheckResponse_NOT_SERVING, check(service), "before the first plan")
 	}

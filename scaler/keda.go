@@ -114,7 +114,7 @@ func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledOb
 		return 0, err
 	}
 	decision, found := latest.lookup(id)
-	if decision.Refused {
+	if decision.Unsupported {
 		return 0, refuse(misapplied, decision.Reason.Text) // whole, where it fits: the event stands at the object
 	}
 	if found && decision.Known && decision.Replicas >= 0 {

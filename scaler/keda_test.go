@@ -104,7 +104,7 @@ func TestAPlanIsTheTruthWhateverTheMetadataOfTheRequest(t *testing.T) {
 }
 
 func TestNoNumberIsAClearStatus(t *testing.T) {
-	long := fleet.Held{Variant: variant("long"), Reason: fleet.Reason{Code: fleet.CodeWorkloadUnknown, Text: strings.Repeat("ä", 300)}}
+	long := fleet.Held{Variant: variant("long"), Reason: fleet.Reason{Code: fleet.CodeTargetNotFound, Text: strings.Repeat("ä", 300)}}
 	decided := fleet.Plan{Time: start, Held: []fleet.Held{held("unknown", 0, false), long}, Targets: []fleet.Target{target("negative", -1)}}
 	good := map[string]string{"modelID": "m"}
 	tests := []struct {
@@ -163,7 +163,7 @@ func TestARefusedVariantIsAnErrorAndNeverANumber(t *testing.T) {
 	client := w.keda()
 	l := w.listen(client, "a")
 	a, long := refused("a", 2), refused("long", 2)
-	a.Facts.Current, a.Facts.Asleep = 0, true
+	a.Facts.Current, a.Facts.Inactive = 0, true
 	long.Reason.Text = strings.Repeat("word ", 100)
 	w.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{a, long}})
 	w.settle()

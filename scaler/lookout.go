@@ -53,7 +53,7 @@ func (l *Lookout) Look(ctx context.Context, now time.Time) (wake bool, err error
 	awaited := slices.DeleteFunc(queues, func(row fleet.Load) bool { return row.Queued.Or(0) <= 0 })
 	l.seen.Store(&awaited)
 	for _, v := range l.options.Variants() {
-		if !v.Advisory && asleep[v.Model] && slices.ContainsFunc(awaited, func(row fleet.Load) bool {
+		if !v.DryRun && asleep[v.Model] && slices.ContainsFunc(awaited, func(row fleet.Load) bool {
 			return row.Namespace == v.Model.Namespace && row.Model == v.EngineModel()
 		}) {
 			return true, nil

@@ -32,7 +32,7 @@ const (
 type LoopOptions struct {
 	// Observe returns everything that the decision of the given instant depends on; the standing table is that of the plan
 	// on the board. It must heed its context. Required.
-	Observe func(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error)
+	Observe func(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error)
 	// Plan decides. Required.
 	Plan func(fleet.Snapshot) fleet.Plan
 	// Board is where plans are posted, and brings the clock. Required.
@@ -228,7 +228,7 @@ func (l *Loop) once(ctx context.Context, now time.Time) (number uint64, err erro
 
 func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
 	standing := l.options.Board.latest.Load()
-	snapshot, err := l.observe(ctx, now, standing.plan.Standing())
+	snapshot, err := l.observe(ctx, now, standing.plan.Previous())
 	if err != nil {
 		return fmt.Errorf("observing the fleet: %w", err)
 	}
@@ -244,7 +244,7 @@ func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
 	return nil
 }
 
-func (l *Loop) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+func (l *Loop) observe(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	deadline := l.options.Deadline
 	orDefault(&deadline, time.Duration(l.interval.Load()))
 	ctx, cancel := context.WithTimeout(ctx, deadline)

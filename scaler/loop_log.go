@@ -24,7 +24,8 @@ func (l *Loop) logChanges(number uint64, before *edition) {
 		}
 		log.Info("target changed", attributes...)
 	}
-	log.Debug("cycle done", "targets", len(after.plan.Targets), "held", len(after.plan.Held), "cost", after.plan.Cost)
+	held := after.plan.Held()
+	log.Debug("cycle done", "decided", len(after.plan.Decisions)-held, "held", held, "cost", after.plan.Cost)
 }
 
 // logHidden says once that sources of metrics do not answer, and once that they do again, however many cycles that lasts.

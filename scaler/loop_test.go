@@ -28,7 +28,7 @@ type rig struct {
 
 	mu      sync.Mutex
 	times   []time.Time
-	observe func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error)
+	observe func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error)
 	targets []fleet.Target
 }
 
@@ -51,7 +51,7 @@ func newRig(t *testing.T, board *Board, change ...func(*LoopOptions)) *rig {
 	return r
 }
 
-func (r *rig) observed(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+func (r *rig) observed(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	r.mu.Lock()
 	r.times = append(r.times, now)
 	observe := r.observe
@@ -59,7 +59,7 @@ func (r *rig) observed(ctx context.Context, now time.Time, standing []fleet.Stan
 	if observe != nil {
 		return observe(ctx, now, standing)
 	}
-	return fleet.Snapshot{Time: now, Standing: standing}, nil
+	return fleet.Snapshot{Time: now, Previous: standing}, nil
 }
 
 func (r *rig) wanted() []fleet.Target {
@@ -76,7 +76,7 @@ func (r *rig) want(targets ...fleet.Target) {
 }
 
 // fail decides how the next observations end.
-func (r *rig) fail(observe func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error)) {
+func (r *rig) fail(observe func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.observe = observe
@@ -137,7 +137,7 @@ func TestLoopRetriesSoonerUntilEverythingWasObservedOnce(t *testing.T) {
 	up := time.Time{}
 	running(t, func(o *LoopOptions) {
 		observe := o.Observe
-		o.Observe = func(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+		o.Observe = func(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			s, err := observe(ctx, now, standing)
 			if up.IsZero() {
 				up = now.Add(7 * time.Second)
@@ -175,7 +175,7 @@ func TestMultiplesCountFrom1970(t *testing.T) {
 func TestLoopSaysOnceThatMetricsCannotBeObserved(t *testing.T) {
 	r := newRig(t, NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)}))
 	once := func(missing ...fleet.Missing) (lines []string) {
-		r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+		r.fail(func(_ context.Context, now time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			return fleet.Snapshot{Time: now, Missing: missing}, nil
 		})
 		warnings, infos := len(r.logs.lines(slog.LevelWarn)), len(r.logs.lines(slog.LevelInfo))
@@ -209,7 +209,7 @@ func TestManyTriggersInOneBurstMakeOneCycle(t *testing.T) {
 
 func TestATriggerDuringACycleMakesAnother(t *testing.T) {
 	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
-		r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+		r.fail(func(_ context.Context, now time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			time.Sleep(time.Second)
 			return fleet.Snapshot{Time: now}, nil
 		})
@@ -235,7 +235,7 @@ func TestSetIntervalChangesTheNextMultiple(t *testing.T) {
 
 func TestLoopSkipsTheMultiplesThatALongCycleCovers(t *testing.T) {
 	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
-		r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+		r.fail(func(_ context.Context, now time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			time.Sleep(40 * time.Second)
 			return fleet.Snapshot{Time: now}, nil
 		})
@@ -249,7 +249,7 @@ func TestLoopKeepsPlanWhenObservingFails(t *testing.T) {
 		r.want(target("a", 3))
 		time.Sleep(15 * time.Second)
 		r.want(target("a", 9))
-		r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) {
+		r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			return fleet.Snapshot{}, errors.New("the API server is away")
 		})
 		time.Sleep(30 * time.Second)
@@ -301,7 +301,7 @@ func TestLoopSurvivesAPlanThatPanics(t *testing.T) {
 
 func TestLoopBoundsAnObservation(t *testing.T) {
 	running(t, func(o *LoopOptions) { o.Deadline = 4 * time.Second }, func(t *testing.T, r *rig, began time.Time) {
-		r.fail(func(ctx context.Context, _ time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+		r.fail(func(ctx context.Context, _ time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			<-ctx.Done()
 			return fleet.Snapshot{}, ctx.Err()
 		})
@@ -315,7 +315,7 @@ func TestLoopBoundsAnObservation(t *testing.T) {
 
 func TestLoopEndsWithItsContextAndBlamesNobody(t *testing.T) {
 	running(t, nil, func(t *testing.T, r *rig, _ time.Time) {
-		r.fail(func(ctx context.Context, _ time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+		r.fail(func(ctx context.Context, _ time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			<-ctx.Done()
 			return fleet.Snapshot{}, ctx.Err()
 		})
@@ -394,12 +394,12 @@ func TestOnceIsObservePlanPost(t *testing.T) {
 	snapshot, decided := r.loop.Snapshot()
 	require.True(t, decided)
 	require.Equal(t, start, snapshot.Time)
-	require.Empty(t, snapshot.Standing, "nothing stood before")
+	require.Empty(t, snapshot.Previous, "nothing stood before")
 
 	later := start.Add(15 * time.Second)
 	require.NoError(t, r.loop.Once(t.Context(), later))
 	snapshot, _ = r.loop.Snapshot()
-	require.Equal(t, []fleet.Standing{{Variant: variant("a"), Replicas: 3, Decided: start}}, snapshot.Standing)
+	require.Equal(t, []fleet.PreviousDecision{{Variant: variant("a"), Replicas: 3, Decided: start}}, snapshot.Previous)
 	plan, posted := r.board.Plan()
 	require.True(t, posted)
 	require.Equal(t, later, plan.Time)
@@ -408,11 +408,11 @@ func TestOnceIsObservePlanPost(t *testing.T) {
 func TestOnceReturnsWhatWentWrongAndLogsNothing(t *testing.T) {
 	r := newRig(t, NewBoard(BoardOptions{}))
 	broken := errors.New("broken")
-	r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) {
+	r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) {
 		return fleet.Snapshot{}, broken
 	})
 	require.ErrorIs(t, r.loop.Once(t.Context(), start), broken)
-	r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) { panic("poison") })
+	r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) { panic("poison") })
 	require.EqualError(t, r.loop.Once(t.Context(), start), "panic: poison")
 	require.Empty(t, r.logs.lines(slog.LevelError))
 	_, decided := r.loop.Snapshot()
@@ -443,7 +443,7 @@ func TestLoopLogsOneLinePerChangedNumber(t *testing.T) {
 func TestTwoCyclesNeverRunAtOnce(t *testing.T) {
 	r := newRig(t, NewBoard(BoardOptions{}))
 	var inside sync.Mutex
-	r.fail(func(_ context.Context, now time.Time, _ []fleet.Standing) (fleet.Snapshot, error) {
+	r.fail(func(_ context.Context, now time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
 		if !inside.TryLock() {
 			t.Error("two cycles at once")
 			return fleet.Snapshot{}, nil
@@ -486,7 +486,7 @@ func TestLoopTellsWhatWasPosted(t *testing.T) {
 	require.NoError(t, r.loop.Once(t.Context(), start))
 	r.want(target("a", 1), target("b", 1))
 	require.NoError(t, r.loop.Once(t.Context(), start))
-	r.fail(func(context.Context, time.Time, []fleet.Standing) (fleet.Snapshot, error) {
+	r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) {
 		return fleet.Snapshot{}, errors.New("x")
 	})
 	require.Error(t, r.loop.Once(t.Context(), start))

@@ -78,9 +78,9 @@ func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
 	for code, count := range held {
 		metrics <- gauge(m.held, float64(count), validLabel(string(code)))
 	}
-	conflicts := make(map[fleet.ConflictKind]int)
+	conflicts := make(map[fleet.ConflictType]int)
 	for _, c := range latest.plan.Conflicts {
-		conflicts[c.Kind]++
+		conflicts[c.Type]++
 	}
 	for kind, count := range conflicts {
 		metrics <- gauge(m.conflicts, float64(count), validLabel(string(kind)))
@@ -94,7 +94,7 @@ func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
 func (m *boardMetrics) collectAdvice(metrics chan<- prometheus.Metric, all []listed) {
 	var advised []fleet.Decision
 	for _, d := range all {
-		if d.advisory && d.Known {
+		if d.dryRun && d.Known {
 			advised = append(advised, d.Decision)
 		}
 	}
@@ -106,7 +106,7 @@ func (m *boardMetrics) collectAdvice(metrics chan<- prometheus.Metric, all []lis
 
 func (m *boardMetrics) collectVariant(metrics chan<- prometheus.Metric, d fleet.Decision) {
 	labels := labelsOf(d)
-	if d.Known && !d.Refused {
+	if d.Known && !d.Unsupported {
 		metrics <- gauge(m.desired, float64(d.Replicas), labels[:]...)
 	}
 	if d.Facts.CurrentKnown {
@@ -142,7 +142,7 @@ func distinct(decisions []fleet.Decision) []fleet.Decision {
 }
 
 func claims(d fleet.Decision) int {
-	if d.Reason.Code == fleet.CodeTargetClaimed {
+	if d.Reason.Code == fleet.CodeDuplicateTarget {
 		return 1
 	}
 	return 0

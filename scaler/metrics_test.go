@@ -54,7 +54,7 @@ func TestMetricsShowThePlanOnTheBoard(t *testing.T) {
 	up.Reason.Code = fleet.CodeScaleUp
 	board.Post(fleet.Plan{
 		Time: start, Targets: []fleet.Target{up}, Held: []fleet.Held{held("b", 2, true)},
-		Conflicts: []fleet.Conflict{{Kind: fleet.ConflictFacts}, {Kind: fleet.ConflictFacts}, {Kind: fleet.ConflictTwoObjects}},
+		Conflicts: []fleet.Conflict{{Type: fleet.ConflictInconsistentMetadata}, {Type: fleet.ConflictInconsistentMetadata}, {Type: fleet.ConflictDuplicateTarget}},
 	})
 	clock.Step(10 * time.Second)
 	requireMetrics(t, m, `
@@ -85,7 +85,7 @@ func TestMetricsLeaveOutWhatIsNotKnown(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
 	unknown := held("b", 0, false)
 	unknown.Facts.CurrentKnown = false
-	unknown.Reason.Code = fleet.CodeWorkloadUnknown // so nothing is said of its metrics
+	unknown.Reason.Code = fleet.CodeTargetNotFound // so nothing is said of its metrics
 	board.Post(fleet.Plan{Time: start, Held: []fleet.Held{unknown}})
 	requireMetrics(t, newBoardMetrics(board), `
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="OptimizationReady"} 0
@@ -113,7 +113,7 @@ func TestMetricsShowOnlyTheAgeOfAPlanThatIsTooOld(t *testing.T) {
 func TestVariantsWithEqualLabelsDoNotSpoilTheScrape(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
 	claimed := target("a", 1)
-	claimed.Reason.Code = fleet.CodeTargetClaimed
+	claimed.Reason.Code = fleet.CodeDuplicateTarget
 	owner, second := target("b", 5), target("c", 6)
 	owner.Facts, second.Facts = claimed.Facts, claimed.Facts
 	broken, broken2 := target("d", 1), target("e", 1)

@@ -11,13 +11,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/wva-project/wva/fleet"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	w := newWorld(t)
-	client := wvav1.NewOperatorServiceClient(w.connect(nil))
-	_, err := client.ListVariants(t.Context(), &wvav1.ListVariantsRequest{})
+	client := wvav1alpha1.NewOperatorServiceClient(w.connect(nil))
+	_, err := client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	requireStatus(t, err, codes.Unavailable, "nothing is decided yet")
 
 	full := target("b", 3)
@@ -25,7 +25,7 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	full.Facts.Ready = 2
 	full.Facts.Saturation = fleet.Observed(0)
 	full.Facts.Capacity = fleet.Observed(0.25)
-	full.Facts.Binding = "KV cache"
+	full.Facts.LimitedBy = "KV cache"
 	full.Facts.Cost = 10
 	full.Changed, full.Delta = start.Add(-time.Minute), -2
 	elsewhere := target("z", 1)
@@ -35,16 +35,16 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	unknown.Facts.CurrentKnown = false
 	w.board.Post(fleet.Plan{Time: start, Targets: []fleet.Target{elsewhere, full}, Held: []fleet.Held{unknown}})
 
-	response, err := client.ListVariants(t.Context(), &wvav1.ListVariantsRequest{})
+	response, err := client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Len(t, response.Variants, 3)
 	require.Equal(t, start, response.PlanTime.AsTime())
-	require.True(t, proto.Equal(&wvav1.Variant{
+	require.True(t, proto.Equal(&wvav1alpha1.Variant{
 		Namespace: "prod", Name: "b", Model: "model-b", TargetKind: "Deployment", TargetName: "deploy-b", Accelerator: "H100",
 		DesiredReplicas: 3, Known: true, CurrentReplicas: 1, CurrentKnown: true, Ready: 2,
 		Saturation: new(0.0), CapacityShare: new(0.25), BindingLimit: "KV cache", CostPerReplicaHour: 10,
 		ReasonCode: "Steady", ReasonText: "the number that stands carries the demand", Decided: timestamppb.New(start),
-		Conditions: []*wvav1.Condition{
+		Conditions: []*wvav1alpha1.Condition{
 			{Type: "TargetResolved", Status: "True", Reason: "TargetFound", Text: "Deployment prod/deploy-b was found"},
 			{Type: "MetricsAvailable", Status: "True", Reason: "MetricsReported", Text: "the engines of ready replicas report"},
 			{Type: "OptimizationReady", Status: "True", Reason: "Optimized", Text: "the number that stands carries the demand"},
@@ -55,7 +55,7 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	require.True(t, a.Held && !a.Known && !a.CurrentKnown && a.Saturation == nil && a.CapacityShare == nil && a.Decided == nil && a.LastChange == nil, a.String())
 
 	w.step(time.Hour)
-	response, err = client.ListVariants(t.Context(), &wvav1.ListVariantsRequest{Namespace: "test"})
+	response, err = client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{Namespace: "test"})
 	require.NoError(t, err, "people may see an old plan: it carries its time")
 	require.Len(t, response.Variants, 1)
 	require.Equal(t, "z", response.Variants[0].Name)
@@ -64,7 +64,7 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 func TestListVariantsSaysWhoIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{refused("a", 3), held("b", 1, true)}})
-	response, err := wvav1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1.ListVariantsRequest{})
+	response, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.True(t, response.Variants[0].Refused && response.Variants[0].Known)
 	require.Equal(t, "Misapplied", response.Variants[0].ReasonCode)

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/wva-project/wva/fleet"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // The size of a page of variants. gRPC's clients refuse messages above 4 MiB unless told otherwise; what the bytes leave of
@@ -26,7 +26,7 @@ type page struct {
 }
 
 // pageOf reads a request.
-func pageOf(request *wvav1.ListVariantsRequest) (page, error) {
+func pageOf(request *wvav1alpha1.ListVariantsRequest) (page, error) {
 	p := page{namespace: request.GetNamespace(), size: int(request.GetPageSize())}
 	switch {
 	case p.size < 0:
@@ -42,7 +42,7 @@ func pageOf(request *wvav1.ListVariantsRequest) (page, error) {
 }
 
 // fill adds the page of the variants, which are sorted, and what asks for the next one where there is more.
-func (p page) fill(response *wvav1.ListVariantsResponse, all []listed) {
+func (p page) fill(response *wvav1alpha1.ListVariantsResponse, all []listed) {
 	from, found := slices.BinarySearchFunc(all, p.after, func(d listed, id fleet.VariantID) int { return d.Variant.Compare(id) })
 	if found {
 		from++

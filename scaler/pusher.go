@@ -235,7 +235,7 @@ func (p *pusher) judge(s *stream) {
 			p.unknown--
 		}
 	}
-	wanted := s.pushes && decision.Known && !decision.Refused && decision.Replicas > 0 && decision.Facts.Asleep
+	wanted := s.pushes && decision.Known && !decision.Unsupported && decision.Replicas > 0 && decision.Facts.Inactive
 	if wanted == s.wanted {
 		return
 	}

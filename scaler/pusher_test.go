@@ -123,7 +123,7 @@ func TestPusherPushesAHeldNumberToo(t *testing.T) {
 	s := newStage(t)
 	a, b := s.open("a"), s.open("b")
 	known, unknown := held("a", 2, true), held("b", 2, false)
-	known.Facts.Asleep, unknown.Facts.Asleep = true, true
+	known.Facts.Inactive, unknown.Facts.Inactive = true, true
 	s.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{known, unknown}})
 	require.Equal(t, []string{"a"}, s.pushed(a, b))
 }

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // maxMessage bounds a request, in bytes. Kubernetes stores no ScaledObject above 1.5 MiB, so KEDA's requests fit.
@@ -86,7 +86,7 @@ func NewServer(options ServerOptions) (*Server, error) {
 	externalscaler.RegisterExternalScalerServer(s.grpc, &kedaService{
 		board: options.Board, pusher: s.pusher, metadata: newMetadataReader(options), closing: s.closing,
 	})
-	wvav1.RegisterOperatorServiceServer(s.grpc, &operatorService{board: options.Board})
+	wvav1alpha1.RegisterOperatorServiceServer(s.grpc, &operatorService{board: options.Board})
 	healthv1.RegisterHealthServer(s.grpc, &healthService{board: options.Board, closing: s.closing})
 	reflection.Register(s.grpc)
 	if options.TLS == nil {

@@ -45,7 +45,7 @@ func TestReflectionListsEveryService(t *testing.T) {
 	for _, service := range list.GetListServicesResponse().GetService() {
 		services = append(services, service.Name)
 	}
-	require.Subset(t, services, []string{"externalscaler.ExternalScaler", "wva.v1.OperatorService", "grpc.health.v1.Health"})
+	require.Subset(t, services, []string{"externalscaler.ExternalScaler", "wva.v1alpha1.OperatorService", "grpc.health.v1.Health"})
 	file := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{
 		FileContainingSymbol: "externalscaler.ExternalScaler",
 	}})

@@ -94,7 +94,7 @@ func (f *Fleet) Pools() []fleet.Pool {
 			pools = append(pools, fleet.Pool{Accelerator: n.Accelerator})
 		}
 		pool := &pools[len(pools)-1]
-		pool.Nodes = append(pool.Nodes, fleet.Node{Name: n.Name, Allocatable: n.GPUs, Taken: n.Others + n.held})
+		pool.Nodes = append(pool.Nodes, fleet.Node{Name: n.Name, Allocatable: n.GPUs, Allocated: n.Others + n.held})
 	}
 	return pools
 }

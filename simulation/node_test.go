@@ -106,7 +106,7 @@ func TestPoolsShowWhatEveryoneHolds(t *testing.T) {
 	pools := func(a, b int) []fleet.Pool {
 		return []fleet.Pool{
 			{Accelerator: "H100", Nodes: []fleet.Node{{Name: "0", Allocatable: 8}}},
-			{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 2, Taken: a}, {Name: "b", Allocatable: 4, Taken: b}}},
+			{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 2, Allocated: a}, {Name: "b", Allocatable: 4, Allocated: b}}},
 		}
 	}
 	if got := f.Pools(); f.States()[0].Draining != 1 || !reflect.DeepEqual(got, pools(1, 3)) {
@@ -209,8 +209,8 @@ func checkNodes(t *testing.T, f *Fleet) {
 	}
 	for _, pool := range f.Pools() {
 		for _, n := range pool.Nodes {
-			if n.Taken > n.Allocatable || n.Taken != held[n.Name] {
-				t.Fatalf("at %v: node %s has %d accelerators, shows %d as taken, and pods hold %d", f.Now(), n.Name, n.Allocatable, n.Taken, held[n.Name])
+			if n.Allocated > n.Allocatable || n.Allocated != held[n.Name] {
+				t.Fatalf("at %v: node %s has %d accelerators, shows %d as taken, and pods hold %d", f.Now(), n.Name, n.Allocatable, n.Allocated, held[n.Name])
 			}
 		}
 	}

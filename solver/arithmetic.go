@@ -6,17 +6,18 @@ import (
 )
 
 const (
-	// whole is a model's demand in parts, and tolerance what may be left of it.
+	// whole is a model's demand in parts, and tolerance the number of parts that may stay unserved.
 	whole     int64 = 1 << 52
 	tolerance       = whole >> 31
-	// maxSum bounds what any sum of costs can reach, and maxWeight the replicas that are counted in one.
+	// maxSum bounds every sum of costs, and maxWeight the replicas that are counted in one sum.
 	maxSum          = 1 << 60
 	maxWeight int64 = 1 << 36
-	// unreachable is the cost of what cannot be had.
+	// unreachable is the cost of an infeasible plan.
 	unreachable int64 = math.MaxInt64
 )
 
-// parts returns the capacity of one replica in parts of the demand, rounded down, at most the whole.
+// parts returns the capacity of one replica in parts of the demand, rounded down, at most the
+// whole.
 func parts(capacity, demand float64) int64 {
 	share := capacity / demand
 	if share >= 1 {
@@ -25,7 +26,7 @@ func parts(capacity, demand float64) int64 {
 	return int64(share * float64(whole))
 }
 
-// remaining returns what is left of need when n replicas carry their capacity, at least zero.
+// remaining returns the need that is left after n replicas serve their capacity, at least zero.
 func remaining(need, capacity, n int64) int64 {
 	high, low := bits.Mul64(uint64(capacity), uint64(n))
 	if high > 0 || low >= uint64(need) {
@@ -45,7 +46,7 @@ func divideUp(a, b int64) int64 {
 // roundedRatio returns a/b of a >= 0 and b > 0, rounded to the nearest.
 func roundedRatio(a, b int64) int64 { return (a + b/2) / b }
 
-// scale returns a·b/c, which must fit, rounded to the nearest.
+// scale returns a·b/c, rounded to the nearest. The result must fit in int64.
 func scale(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	low, carry := bits.Add64(low, uint64(c)/2, 0)
@@ -53,8 +54,8 @@ func scale(a, b, c int64) int64 {
 	return int64(quotient)
 }
 
-// floorOf returns a whole number that is not above what x was computed for, and equal to it where that is whole and below 2^46:
-// x is off by two roundings at most.
+// floorOf returns a whole number that is at most the exact value of which x is the float. It equals
+// the exact value if that is whole and below 2^46: x is off by two roundings at most.
 func floorOf(x float64) int64 {
 	lower := float64(x*(1-0x1p-50)) - 0x1p-4
 	n := int64(lower)

@@ -10,12 +10,14 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// between returns a number that is the same on every machine: the conversion keeps the product from being fused into the sum.
+// between returns a number that is the same on every machine: the conversion prevents the product
+// from being fused into the sum.
 func between(random *rand.Rand, low, high float64) float64 {
 	return low + float64((high-low)*random.Float64())
 }
 
-// typicalFleet has models of 4 variants each, whose capacities and prices are those of common accelerators, give or take.
+// typicalFleet has models of 4 variants each. Their capacities and prices are near those of common
+// accelerators.
 func typicalFleet(models int, seed uint64) Problem {
 	random := rand.New(rand.NewPCG(seed, 1))
 	kinds := []struct{ capacity, price float64 }{{1, 0.8}, {2.6, 2.1}, {4.5, 4}, {8, 9.8}}
@@ -41,8 +43,8 @@ func typicalFleet(models int, seed uint64) Problem {
 	return p
 }
 
-// hardModel is one model whose variants all cost about the same for what they carry (spread says how much they differ),
-// which leaves a search the fewest reasons to prefer one.
+// hardModel is one model whose variants all have about the same cost per capacity (spread tells how
+// much they differ), which leaves a search the fewest reasons to prefer one.
 func hardModel(variants, most int, spread float64, seed uint64) Problem {
 	random := rand.New(rand.NewPCG(seed, 2))
 	var p Problem

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// branching closes the gap of a component by branch and bound over ranges: of the open nodes, the one with the lowest bound is split
-// at a number of replicas that the prices leave undecided. The lowest bound of the open nodes holds for all plans.
+// branching closes the gap of a component by branch and bound over ranges. It takes the open node
+// with the lowest bound and splits it at a number of replicas that the prices leave undecided. The
+// lowest bound of the open nodes is valid for all plans.
 type branching struct {
 	root  *component
 	open  openNodes
@@ -17,7 +18,8 @@ type branching struct {
 	stuck bool // the node with the lowest bound cannot be split
 }
 
-// branchAndBound searches for a better plan than the draft's, which becomes the draft's, and returns a lower bound.
+// branchAndBound searches for a better plan than the candidate d, writes it to d, and returns a
+// lower bound.
 func (k *component) branchAndBound(d *draft, bound int64) int64 {
 	b := branching{root: k, best: d.cost}
 	for i := range k.models {
@@ -43,7 +45,7 @@ func (k *component) branchAndBound(d *draft, bound int64) int64 {
 	return bound
 }
 
-// close reports whether the best plan is good enough.
+// close reports whether the best plan is within the tolerance of the bound.
 func (b *branching) close(bound int64) bool {
 	return float64(b.best-bound) <= max(0, b.root.c.tolerance)*math.Abs(float64(b.best))
 }
@@ -54,7 +56,8 @@ func (b *branching) push(n *treeNode) {
 	heap.Push(&b.open, n)
 }
 
-// split opens the two parts of a node, by that one of the most promising cuts whose worse part has the highest bound.
+// split opens the two parts of a node. Of the most promising cuts it takes the one whose worse part
+// has the highest bound.
 func (b *branching) split(n *treeNode) {
 	var parts [2]*treeNode
 	most := int64(-1)
@@ -77,19 +80,23 @@ func (b *branching) split(n *treeNode) {
 		}
 	}
 	b.stuck = most < 0
-	if b.stuck { // nothing is left to decide, and no place was found: the node stays open, and its bound holds
+	// Nothing is left to decide and no placement was found: the node stays open, and its bound is
+	// valid.
+	if b.stuck {
 		b.push(n)
 	}
 }
 
-// cut is a number of replicas of an item: one part has no more, the other one has.
+// cut splits the range of an item: one part has at most this number of replicas, the other has
+// more.
 type cut struct {
 	model, item int
 	at          int64
 	weight      float64
 }
 
-// cut returns the two parts of a node, nil where there can be no plan, and by how much the bound of the worse one is higher.
+// cut returns the two parts of a node and the increase of the worse bound. A part that has no plan
+// is nil.
 func (b *branching) cut(n *treeNode, at cut) (parts [2]*treeNode, gain int64) {
 	gain = b.best - n.bound
 	for i, more := range [...]bool{false, true} {
@@ -107,7 +114,7 @@ func (b *branching) cut(n *treeNode, at cut) (parts [2]*treeNode, gain int64) {
 	return parts, gain
 }
 
-// look makes a plan of a node's prices, and keeps it where it is the best.
+// look makes a plan from the prices of a node, and keeps it if it is the best.
 func (b *branching) look(n *treeNode) {
 	k := n.k
 	k.steps = b.root.steps
@@ -138,7 +145,8 @@ func (b *branching) look(n *treeNode) {
 	}
 }
 
-// refine raises the bound of a node from the prices of the one above it, as far as that may rule it out.
+// refine raises the bound of a node, starting from its parent's prices, until it reaches the limit
+// at which the node is pruned or stops improving.
 func (k *component) refine(limit int64) (bound int64) {
 	k.setCeiling()
 	s := newSmooth(k)

@@ -9,17 +9,18 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// canonicalProblem is a problem whose rows are usable, unique and in an order of their own, with the plan as it emerges.
+// canonicalProblem is a problem after validation: its rows are usable, unique and sorted. It also
+// collects the plan.
 type canonicalProblem struct {
-	options []Option // as they were given
+	options []Option // in the order of the caller
 	rows    []row    // sorted by model, role, variant
-	// byVariant are the rows by their variant; nil where that is their order anyway.
+	// byVariant are the indices of the rows, sorted by variant; nil if the rows are in that order.
 	byVariant []int32
 	models    []model // sorted by model and role
 	classes   []class // see constraints.go
 	limits    []limit
 	pools     []nodePool
-	scarce    []*component // what was solved together
+	scarce    []*component // the components that were solved for contended accelerators
 	horizon   time.Duration
 	steps     int
 	tolerance float64
@@ -27,29 +28,30 @@ type canonicalProblem struct {
 
 // row is one option in numbers.
 type row struct {
-	option   int32 // its place among the options as they were given
-	class    int32 // what its replicas take; none where that is nothing, or nothing scarce
-	model    int32 // that it serves; none where there is none
+	option int32 // its index in options
+	// class is the resource request of a replica; none if it uses no limited accelerators.
+	class    int32
+	model    int32 // the index of its model; none if it has no demand
 	weighed  bool  // its capacity and price are known
 	startup  int64 // seconds
 	capacity float64
 	price    float64
 	domain   fleet.Range
 	now      int
-	held     int   // replicas that stand on nodes
-	seat     int32 // its place among the rows of its pool
-	replicas int   // the plan
+	held     int   // existing replicas whose nodes are known
+	seat     int32 // its index in nodePool.rows
+	replicas int   // of the plan
 }
 
-// none is no place in a table.
+// none is the index for "no entry".
 const none = -1
 
 // model is one demand with the options that can serve it.
 type model struct {
 	*Demand
-	rows   []row   // of the problem
-	first  int     // of the rows, among all
-	gap    float64 // by how much the plan's cost may exceed the least, in money
+	rows   []row   // a part of canonicalProblem.rows
+	first  int     // index of the first row, among all
+	gap    float64 // the difference between the plan's cost and its lower bound, in currency units
 	proven bool
 }
 
@@ -69,7 +71,7 @@ func canonical(p *Problem) canonicalProblem {
 	return c
 }
 
-// setRows brings the options into order, each variant once. Most problems come in order.
+// setRows sorts the options, each variant once. Most problems are sorted already.
 func (c *canonicalProblem) setRows() {
 	order := c.orderByVariant()
 	sameModel := func(a, b *Option) int { return cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role)) }
@@ -98,7 +100,7 @@ func (c *canonicalProblem) setRows() {
 	}
 }
 
-// orderByVariant returns the places of the options that count, sorted by variant.
+// orderByVariant returns the indices of the options that count, sorted by variant.
 func (c *canonicalProblem) orderByVariant() []int32 {
 	order := make([]int32, len(c.options))
 	sorted := true
@@ -115,7 +117,7 @@ func (c *canonicalProblem) orderByVariant() []int32 {
 	return slices.CompactFunc(order, func(a, b int32) bool { return c.options[a].Variant == c.options[b].Variant })
 }
 
-// join gives each model its rows: both are sorted alike.
+// join gives each model its rows. Both are sorted the same way.
 func (c *canonicalProblem) join(demands []Demand) {
 	c.models = make([]model, len(demands))
 	at := 0
@@ -143,13 +145,13 @@ func (c *canonicalProblem) compare(at int, m *model) int {
 	return cmp.Or(o.Model.Compare(m.Model), cmp.Compare(o.Role, m.Role))
 }
 
-// price is what the replicas of a row cost over the horizon.
+// price is the cost of a row's replicas over the horizon.
 func (c *canonicalProblem) price(r *row) float64 {
 	hours := float64(float64(r.replicas)*c.horizon.Hours()) + float64(float64(max(0, r.replicas-r.now))*(float64(r.startup)/3600))
 	return float64(r.price * hours)
 }
 
-// unserved is the share of the model's demand that the plan does not carry.
+// unserved is the share of the model's demand that the plan does not serve.
 func (m *model) unserved() float64 {
 	if m.Amount == 0 {
 		return 0

@@ -2,13 +2,14 @@ package solver
 
 import "math"
 
-// column is one way to serve a model: a number for each item, and its cost without prices.
+// column is one way to serve a model: a number of replicas for each item, and its cost without the
+// prices of the limits.
 type column struct {
 	counts []int32
 	cost   int64
 }
 
-// maxColumns is how many columns of a model are kept.
+// maxColumns is the largest number of columns that are kept for one model.
 const maxColumns = 40
 
 func newColumn(m *competitor, values []int64) column {
@@ -19,7 +20,7 @@ func newColumn(m *competitor, values []int64) column {
 	return x
 }
 
-// memory is where counts of columns are, so that each need not be allocated.
+// memory is an arena for the counts of columns, which saves one allocation for each.
 type memory struct{ free []int32 }
 
 func (m *memory) take(n int) []int32 {
@@ -31,7 +32,7 @@ func (m *memory) take(n int) []int32 {
 	return counts
 }
 
-// holds reports whether the column is of these values.
+// holds reports whether the column has these values.
 func (x *column) holds(values []int64) bool {
 	for i, n := range x.counts {
 		if int64(n) != values[i] {
@@ -49,7 +50,7 @@ func (x *column) values(values []int64) []int64 {
 	return values
 }
 
-// costOf is what values cost without prices of what is scarce.
+// costOf is the cost of the values without the prices of the limits.
 func (m *competitor) costOf(values []int64) (cost int64) {
 	left := m.need
 	for i := range m.items {
@@ -60,7 +61,7 @@ func (m *competitor) costOf(values []int64) (cost int64) {
 	return cost + m.unservedCost(left)
 }
 
-// remember keeps a column, and returns its place.
+// remember stores a column, and returns its index.
 func (m *competitor) remember(values []int64) int {
 	for i := range m.columns {
 		if m.columns[i].holds(values) {
@@ -88,7 +89,7 @@ func (m *competitor) worst() int {
 	return worst
 }
 
-// priced is what a column costs at the prices.
+// priced is the cost of a column at the prices.
 func (m *competitor) priced(x *column) int64 {
 	cost := x.cost
 	for i, n := range x.counts {
@@ -98,7 +99,8 @@ func (m *competitor) priced(x *column) int64 {
 	return cost
 }
 
-// seed remembers simple columns: nothing, and each item alone carrying all of the demand or half of it.
+// seed stores simple columns: no replicas, and each item alone serving all of the demand or half of
+// it.
 func (m *competitor) seed() {
 	values := make([]int64, len(m.items))
 	m.remember(values)
@@ -124,7 +126,8 @@ func (m *competitor) cheapest() int {
 	return best
 }
 
-// enumerate has each model remember its columns that cost little more at the prices than the cheapest.
+// enumerate stores, for each model, the columns that cost little more at the prices than the
+// cheapest.
 func (k *component) enumerate(most int64) {
 	l := list{search: &k.search}
 	for i := range k.models {

@@ -2,22 +2,25 @@ package solver
 
 import "slices"
 
-// component is models that compete for the same limits, with what they may take of them, in whole numbers of one unit of money.
+// component is a connected component: the models that compete for the same limits, and the slack of
+// these limits. All costs are whole numbers of one unit of money.
 type component struct {
 	c       *canonicalProblem
 	models  []competitor
 	items   []item  // of all models
 	limits  []int32 // of the problem
-	classes []class // their uses in the component's own limits
-	local   []int32 // of each class of the problem, its place among these; none where it takes nothing of them
+	classes []class // their uses of the component's own limits
+	// local is, for each class of the problem, its index in classes; none if it uses no limit.
+	local   []int32
 	pools   []int32
-	slack   []int64 // of each limit, when all rows are at their least
+	slack   []int64 // of each limit: its capacity that is left when all rows are at their minimum
 	prices  []int64 // of each limit, for one unit of it over the horizon
-	ceiling []int64 // of prices, so that no sum overflows
+	ceiling []int64 // of the prices, so that no sum overflows
 	unit    money
-	// rounding is by how much the sum of all prices may be off, because they are whole numbers of the unit.
+	// rounding bounds the error of the sum of all prices, which are rounded to whole numbers of the
+	// unit.
 	rounding float64
-	steps    int // that may be taken
+	steps    int // of the budget that are left
 	search   search
 }
 
@@ -27,18 +30,18 @@ type competitor struct {
 	cover
 	columns []column
 	memory  *memory // of the columns
-	best    int     // the column that is the cheapest at the prices
+	best    int     // index of the cheapest column at the prices
 	value   int64
-	chosen  []int64 // the plan: a number for each item
+	chosen  []int64 // the plan: a number of replicas for each item
 	cost    int64   // of the plan, without prices
-	base    []int64 // in a tree: what each item has at least, which the cover does not count
+	base    []int64 // in a branch: the minimum of each item, which the knapsack does not count
 }
 
-// maxTotal bounds what all models of a component can cost together, shortage included.
+// maxTotal bounds the cost of all models of a component together, shortage included.
 const maxTotal = 1 << 57
 
-// prepare brings the models of a component into one unit of money, and counts what the limits leave when all rows are at their
-// least.
+// prepare converts the models of a component to one unit of money, and counts the slack of the
+// limits when all rows are at their minimum.
 func (k *component) prepare() {
 	k.localize()
 	horizon := int64(k.c.horizon.Seconds())
@@ -77,7 +80,7 @@ func (k *component) prepare() {
 	k.setCeiling()
 }
 
-// localize gives the component classes and limits of its own.
+// localize gives the component its own classes and limits.
 func (k *component) localize() {
 	c := k.c
 	limits := make(map[int32]int32, len(k.limits))
@@ -108,7 +111,7 @@ func (k *component) localize() {
 	}
 }
 
-// setCeiling bounds the prices such that no sum of them overflows.
+// setCeiling bounds the prices so that no sum of them overflows.
 func (k *component) setCeiling() {
 	most := int64(1)
 	for i := range k.models {

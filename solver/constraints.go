@@ -6,47 +6,55 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// maxGPUs bounds what one replica takes of a node, over how many nodes it spreads, and what a node has.
+// maxGPUs bounds the accelerators of a replica on one node, its number of nodes, and the
+// accelerators of a node.
 const maxGPUs = 1 << 16
 
-// limit says that replicas may not take more than there is: Σ amount·replicas <= capacity over the rows of its classes.
+// limit is one capacity constraint: Σ amount·replicas <= capacity over the rows of its classes.
 type limit struct {
 	kind     Limit
 	capacity int64
-	// taken is what the plan takes, and least what rows take that are at their least.
+	// taken is the amount that the plan uses, and least the amount that all rows use at their
+	// minimum.
 	taken, least int64
 }
 
-// use is what a replica of a class takes of a limit.
+// use is the amount of a limit that one replica of a class needs.
 type use struct {
 	limit  int32
 	amount int64
 }
 
-// class is what a replica takes: rows of one class take the same.
+// class is the resource request of a replica. All rows of a class request the same.
 type class struct {
 	shape
-	pool      int32 // that it takes of; none where that is unlimited
+	pool      int32 // index of its pool; none if the accelerator type is unlimited
 	namespace string
-	kind      fleet.Accelerator // with the namespace, where that has a quota
+	kind      fleet.Accelerator // set, as the namespace is, if the namespace has a quota
 	uses      []use
 }
 
-// nodePool is the nodes of one kind, sorted by name, and the rows that stand on them.
+// nodePool is the nodes of one accelerator type, sorted by name, and the rows whose replicas run
+// there.
 type nodePool struct {
 	accelerator fleet.Accelerator
-	fixed       bool  // its nodes are all there are
-	limit       int64 // of an elastic one; none where there is none
+	fixed       bool  // no node autoscaler adds nodes
+	limit       int64 // of an elastic pool; none if it has no limit
 	nodes       []Node
 	rows        []int32
-	exact       bool        // the limits say all: nothing is held, and sizes divide each other
-	held        [][][]int32 // of each of its rows, where the replicas stand; nil where nothing is held
-	raised      []int       // what each node has, or what is held there if that is more; nil where nothing is held
-	placer      *placer     // nil where the limits say all
-	counts      []int64     // of each of its rows, to ask the placer
+	// exact is true if the limits are exact: no existing replica is pinned to a node, and sizes
+	// divide each other.
+	exact bool
+	// held is, for each row, the nodes of each existing replica; nil if there are none.
+	held [][][]int32
+	// raised is, for each node, the larger of its free accelerators and those allocated to existing
+	// replicas; nil if none are allocated.
+	raised []int
+	placer *placer // nil if the limits are exact
+	counts []int64 // scratch: for each row the replicas to be placed
 }
 
-// constrain gives rows their classes, and makes the limits.
+// constrain assigns the rows to classes, and makes the limits.
 func (c *canonicalProblem) constrain(p *Problem) {
 	if len(p.Pools) == 0 && len(p.Quotas) == 0 {
 		return
@@ -109,7 +117,7 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 	}
 }
 
-// classLike returns the class that is like k, made where there is none.
+// classLike returns the class that equals k, and adds it if there is none.
 func (c *canonicalProblem) classLike(k *class) int32 {
 	for i := range c.classes {
 		if x := &c.classes[i]; x.pool == k.pool && x.shape == k.shape && x.namespace == k.namespace && x.kind == k.kind {
@@ -120,8 +128,9 @@ func (c *canonicalProblem) classLike(k *class) int32 {
 	return int32(len(c.classes) - 1)
 }
 
-// limitPool makes the limits of a pool. Of fixed nodes there is one for each size of a share: a node with f accelerators free
-// holds ⌊f/s⌋ blocks of s of them, and a share of g takes ⌊g/s⌋. Where sizes divide each other these are exact.
+// limitPool makes the limits of a pool. A fixed pool has one limit for each size s of a share: a
+// node with f free accelerators has ⌊f/s⌋ blocks of s, and a share of g accelerators needs ⌊g/s⌋ of
+// them. These limits are exact if the sizes divide each other.
 func (c *canonicalProblem) limitPool(at int32) {
 	p := &c.pools[at]
 	var sizes []int
@@ -160,7 +169,7 @@ func (c *canonicalProblem) limitPool(at int32) {
 	}
 }
 
-// blocks is how many blocks of a size the nodes hold.
+// blocks is the number of blocks of a size on all nodes.
 func (p *nodePool) blocks(size int) (blocks int64) {
 	for i := range p.nodes {
 		free := p.nodes[i].Free
@@ -182,7 +191,7 @@ func divide(sizes []int) bool {
 	return true
 }
 
-// addLimit adds a limit and what the classes take of it.
+// addLimit adds a limit and the amount of it that each class uses.
 func (c *canonicalProblem) addLimit(kind Limit, capacity int64, amount func(k *class) int64) {
 	at := int32(len(c.limits))
 	c.limits = append(c.limits, limit{kind: kind, capacity: capacity})
@@ -198,5 +207,5 @@ func shapeOf(o *Option) shape {
 	return shape{gpus: gpus, shares: max(1, min(o.Nodes, maxGPUs))}
 }
 
-// all is how many accelerators a replica takes.
+// all is the number of accelerators that one replica uses on all its nodes.
 func (s shape) all() int64 { return int64(s.gpus) * int64(s.shares) }

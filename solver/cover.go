@@ -6,35 +6,38 @@ import (
 	"slices"
 )
 
-// cover is the problem of one model: replicas of its variants that carry its demand at the least cost. Where nothing is scarce
-// it is all there is to solve.
+// cover is the covering knapsack of one model: the cheapest numbers of replicas that serve its
+// demand. If no accelerators are contended, nothing else has to be solved.
 type cover struct {
-	items   []item     // by falling capacity
-	need    int64      // what is left of the demand when all variants are at their floor, in parts or in grains
-	penalty []shortage // of what stays unserved, the cheapest first; empty: it must be served
+	items []item // by falling capacity
+	// need is the demand that is left with all variants at their minimum, in parts or in grains.
+	need int64
+	// penalty is that of unserved demand, cheapest piece first. Empty: all demand must be served.
+	penalty []shortage
 }
 
-// item is a variant in a cover. Its value n counts replicas above the variant's floor: 0 or low..high.
+// item is a variant in the knapsack. Its value n counts replicas above the variant's minimum: 0, or
+// low to high.
 type item struct {
 	row          int32
 	class        int32
 	capacity     int64 // of a replica, in parts of the demand or in grains
 	low, high    int64 // 1 <= low <= high
-	kept         int64 // replicas above the floor that stand already, at most high
+	kept         int64 // existing replicas above the minimum, at most high
 	price, start int64 // of a replica over the horizon, and of starting it
-	own          int64 // the price without what scarce accelerators are worth
+	own          int64 // the price without the prices of the limits
 }
 
-// shortage is a part of the demand and the cost of leaving all of it unserved.
+// shortage is a part of the demand and the cost of leaving all of that part unserved.
 type shortage struct{ width, cost int64 }
 
 // cost is convex in n.
 func (v *item) cost(n int64) int64 { return n*v.price + max(0, n-v.kept)*v.start }
 
-// ownCost is the cost without what scarce accelerators are worth.
+// ownCost is the cost without the prices of the limits.
 func (v *item) ownCost(n int64) int64 { return n*v.own + max(0, n-v.kept)*v.start }
 
-// change is by how many replicas n differs from what stands, but for a constant.
+// change is the number of replicas that are started or stopped, up to a constant.
 func (v *item) change(n int64) int64 { return max(n-v.kept, v.kept-n) }
 
 // atMost returns the largest value of the domain that is n or less.
@@ -67,8 +70,8 @@ func (c *cover) unservedCost(left int64) int64 {
 	return cost
 }
 
-// cover makes the model's cover of every row that has a choice and carries something. Its items are appended to what is given.
-// Prices are not set.
+// cover makes the model's knapsack from the rows whose number is not fixed and whose capacity is
+// above zero. It appends the items to the slice that it is given, and sets no prices.
 func (m *model) cover(items []item) cover {
 	c := cover{need: whole - tolerance}
 	for i := range m.rows {
@@ -86,8 +89,9 @@ func (m *model) cover(items []item) cover {
 			continue
 		}
 		low := int64(max(1, r.domain.Min-floor))
-		capacity = min(capacity, divideUp(c.need+tolerance, low)) // a block that carries it all carries no more
-		// More than carries it all is never cheaper.
+		// A block of low replicas never has to serve more than the need.
+		capacity = min(capacity, divideUp(c.need+tolerance, low))
+		// More replicas than serve the whole need are never cheaper.
 		high := min(int64(r.domain.Max-floor), max(low, divideUp(c.need+tolerance, capacity)))
 		items = append(items, item{
 			row: int32(m.first + i), class: r.class, capacity: capacity, low: low, high: high,
@@ -95,7 +99,7 @@ func (m *model) cover(items []item) cover {
 		})
 	}
 	c.items = items[from:]
-	for i := range c.items { // keeps sums of costs within int64 however many there are
+	for i := range c.items { // keeps sums of costs within int64 for any number of items
 		v := &c.items[i]
 		v.high = max(v.low, min(v.high, maxWeight/int64(len(c.items))))
 		v.kept = min(v.kept, v.high)
@@ -110,16 +114,16 @@ func (m *model) cover(items []item) cover {
 	return c
 }
 
-// money is the unit in which costs are whole: units of the currency's hour times seconds.
+// money is the unit in which costs are whole numbers: price units times seconds.
 type money struct {
-	unit    float64 // units in one unit of currency
+	unit    float64 // price units in one unit of currency
 	horizon int64   // seconds
 }
 
-// budget is what a cover may cost, to choose a unit.
+// budget is the largest possible cost of a knapsack, from which the unit of money follows.
 type budget struct{ dearest, total, weight float64 }
 
-// add counts the largest cost of a cover and of the penalty of its model, for all of its demand left.
+// add counts the largest cost of a model's knapsack, and its penalty if no demand is served.
 func (b *budget) add(m *model, c *cover, horizon int64, penalty float64) {
 	for i := range c.items {
 		v := &c.items[i]
@@ -133,8 +137,9 @@ func (b *budget) add(m *model, c *cover, horizon int64, penalty float64) {
 	b.weight += float64(horizon)
 }
 
-// unit returns the largest power of ten by which prices can be multiplied and rounded up, such that the dearest has at
-// most nine digits and the largest sum is in reach. The sum is total·unit, and at most weight more from rounding.
+// unit returns the largest power of ten for which the most expensive price, multiplied by it, has
+// at most nine digits and the largest sum is within the limit. That sum is total·unit, and at most
+// weight more from rounding.
 func (b *budget) unit(largest float64) float64 {
 	const mostDigits, least = 15, -20
 	for exponent := mostDigits; exponent > least; exponent-- {
@@ -154,8 +159,8 @@ var powersOfTen = func() (powers [36]float64) {
 	return powers
 }()
 
-// setPrices expresses the prices of a cover in money; a free replica counts as one unit, so that one that is not needed goes. It
-// returns by how much the cost of all replicas may be off because of that.
+// setPrices converts the prices of a knapsack to money. A free replica costs one unit, so that an
+// unneeded one is removed. It returns a bound on the rounding error of the cost of all replicas.
 func (c *cover) setPrices(m *model, unit money) (rounding float64) {
 	for i := range c.items {
 		v := &c.items[i]
@@ -171,7 +176,7 @@ func (c *cover) setPrices(m *model, unit money) (rounding float64) {
 	return rounding
 }
 
-// setPenalty makes shortages of a penalty for the whole demand, in the memory that is given.
+// setPenalty converts a penalty to shortages of the whole demand, in the memory that it is given.
 func (c *cover) setPenalty(pieces []Piece, unit money, memory []shortage) {
 	c.penalty = memory
 	left := whole
@@ -189,8 +194,8 @@ func (c *cover) setPenalty(pieces []Piece, unit money, memory []shortage) {
 	}
 }
 
-// divide makes the unit of money as coarse as the costs allow, which makes bounds sharper: they are rounded up to it. It
-// returns the number of old units in the new one.
+// divide makes the unit of money as coarse as the costs allow. Bounds are rounded up to the unit,
+// so a coarser one makes them tighter. It returns the number of old units in the new one.
 func (c *cover) divide() int64 {
 	divisor := int64(0)
 	for i := range c.items {
@@ -207,9 +212,10 @@ func (c *cover) divide() int64 {
 	return divisor
 }
 
-// countInGrains counts capacities and the need in the largest grain that all capacities are multiples of, where there is one.
-// It is a whole number of grains then, so that variants that carry the same, or twice or four times as much, leave no fraction
-// to search for. Rounding a capacity to grains is paid for out of the tolerance.
+// countInGrains expresses capacities and the need in the largest grain of which all capacities are
+// multiples, if there is one. Capacities are then small whole numbers: variants with the same,
+// twice or four times the capacity leave no fraction to search for. Rounding a capacity to grains
+// uses a part of the tolerance.
 func (c *cover) countInGrains() {
 	const mostPerReplica = 4 // grains in the smallest capacity
 	smallest := c.items[len(c.items)-1].capacity
@@ -226,8 +232,8 @@ func (c *cover) countInGrains() {
 	}
 }
 
-// inGrains is true where every capacity is so near to a multiple of smallest/grains that even all replicas of its variable
-// are not off by more than what is allowed.
+// inGrains reports whether every capacity is close enough to a multiple of smallest/grains: the
+// error of all replicas of its item together is at most allowed.
 func (c *cover) inGrains(smallest, grains, allowed int64) bool {
 	for i := range c.items {
 		v := &c.items[i]

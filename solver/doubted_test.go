@@ -7,8 +7,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Replicas of 5, 3 and 2 fill every node, if someone thinks of it. On many nodes the placer does not, and then nobody may call a
-// dearer plan proven.
+// Replicas of 5, 3 and 2 can fill every node. On many nodes the placer does not find that
+// placement, and then no more expensive plan may be called proven.
 func TestAPlacerThatFindsNoPlaceProvesNothing(t *testing.T) {
 	for _, nodes := range []int{3, 8, 20} {
 		p := Problem{Pools: []Pool{{Accelerator: "A"}}, Tolerance: -1}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// evaluate solves every model at the prices, remembers what it finds, and returns a lower bound on the cost of the component:
-// Σ value − Σ price·slack.
+// evaluate solves every model at the prices, stores the columns that it finds, and returns the dual
+// bound, a lower bound on the cost of the component: Σ value − Σ price·slack.
 func (k *component) evaluate() (bound int64) {
 	for i := range k.models {
 		m := &k.models[i]
@@ -20,14 +20,15 @@ func (k *component) evaluate() (bound int64) {
 	return bound
 }
 
-// setPrices gives the items of all models the prices of the component: nodes of a tree share items.
+// setPrices gives the items of all models the prices of the component. The nodes of a tree share
+// items.
 func (k *component) setPrices() {
 	for i := range k.models {
 		k.setItemPrices(&k.models[i])
 	}
 }
 
-// setItemPrices gives the items of a model the prices of what they take.
+// setItemPrices adds the prices of the limits to the items of a model.
 func (k *component) setItemPrices(m *competitor) {
 	for i := range m.items {
 		v := &m.items[i]
@@ -41,13 +42,14 @@ func (k *component) setItemPrices(m *competitor) {
 }
 
 const (
-	// stepsPerModel is how many steps it counts to look at a model, beside the steps of its search, and mostPerModel bounds those
-	// at one set of prices.
+	// stepsPerModel is the charge in steps for visiting a model, in addition to its search.
+	// mostPerModel bounds the steps of that search at one set of prices.
 	stepsPerModel = 32
 	mostPerModel  = 2000
 )
 
-// findColumn finds the cheapest column of a model at the prices of its items, and returns a lower bound on what it costs there.
+// findColumn finds the cheapest column of a model at the prices of its items, and returns a lower
+// bound on its cost there.
 func (k *component) findColumn(m *competitor) int64 {
 	if m.need == 0 || len(m.items) == 0 {
 		m.value = m.unservedCost(m.need)
@@ -60,8 +62,8 @@ func (k *component) findColumn(m *competitor) int64 {
 	return m.value
 }
 
-// raise finds prices at which the bound is high. It leaves the component at the best prices that it found, with the best column
-// of each model there, and returns the bound.
+// raise maximises the dual bound. It leaves the component at the best prices that it found, with
+// the best column of each model at these prices, and returns the bound.
 func (k *component) raise() (bound int64) {
 	clear(k.prices)
 	bound = k.evaluate()
@@ -114,8 +116,8 @@ func (k *component) raise() (bound int64) {
 
 const mostRounds = 20
 
-// settles is the share of the bound below which a round that raises it has raised it little. Small fleets, whose rounds cost nothing,
-// go further.
+// settles is the relative gain below which a round counts as no progress. Small fleets have cheap
+// rounds and go further.
 func (k *component) settles() float64 {
 	if len(k.models) < 200 {
 		return 1e-5
@@ -132,7 +134,7 @@ func (k *component) typicalCost() float64 {
 	return max(1, total/float64(len(k.models)))
 }
 
-// typicalPrices is for each limit the mean price of what takes one unit of it.
+// typicalPrices is, for each limit, the mean price of a replica per unit of the limit that it uses.
 func (k *component) typicalPrices() []float64 {
 	prices, counts := make([]float64, len(k.slack)), make([]float64, len(k.slack))
 	for i := range k.items {

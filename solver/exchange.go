@@ -2,11 +2,13 @@ package solver
 
 import "slices"
 
-// mostExchanging is up to how many models exchange places on nodes: each is tried with each.
+// mostExchanging is the largest number of models for which exchanges on nodes are tried, each model
+// with each.
 const mostExchanging = 400
 
-// exchange lets models exchange places on nodes where what stands there keeps limits from saying all: a replica of one takes the
-// place of one, two, four or eight of another, as long as that makes the plan cheaper.
+// exchange swaps GPU slots between models on nodes whose existing replicas make the limits inexact.
+// A replica of one model replaces one, two, four or eight of another, as long as the plan becomes
+// cheaper.
 func (d *draft) exchange() {
 	if len(d.k.models) > mostExchanging {
 		return
@@ -29,7 +31,8 @@ func (d *draft) exchange() {
 	}
 }
 
-// takePlace adds a replica of an item in the place of replicas of another model on the same pool.
+// takePlace adds a replica of an item in the GPU slots of another model's replicas on the same
+// pool.
 func (d *draft) takePlace(m *competitor, item int, at int32) bool {
 	values := slices.Clone(m.chosen)
 	values[item] = m.items[item].atLeast(values[item] + 1)
@@ -62,8 +65,8 @@ func (d *draft) takePlace(m *competitor, item int, at int32) bool {
 	return false
 }
 
-// giveUp takes as few replicas of an item away as help, one, two, four or eight of them, for less than a gain. It reports whether that
-// helped; what does not help comes back.
+// giveUp removes one, two, four or eight replicas of an item, the fewest that help, at a cost below
+// the gain. It reports whether that helped. If not, it restores them.
 func (d *draft) giveUp(m *competitor, item int, gain int64, helps func() bool) bool {
 	before, cost := slices.Clone(m.chosen), m.cost
 	for n := int64(1); n <= 8 && n <= before[item]; n *= 2 {

@@ -2,14 +2,15 @@ package solver
 
 import "math"
 
-// expOf returns e^x of x <= 0, to seven digits and the same on every machine; below 1e-7 it is zero.
+// expOf returns e^x for x <= 0, to seven digits and the same on every machine. Below 1e-7 it is
+// zero.
 func expOf(x float64) float64 {
 	if x < -16 {
 		return 0
 	}
 	n := int64(float64(x*math.Log2E) - 0.5)
 	r := x - float64(float64(n)*math.Ln2)
-	// Taylor's series of r in ±ln 2 / 2.
+	// Taylor series of r within ±ln 2 / 2.
 	y := 1 + float64(r*(1.0/7))
 	y = 1 + float64(float64(r*(1.0/6))*y)
 	y = 1 + float64(float64(r*(1.0/5))*y)

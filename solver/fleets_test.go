@@ -11,7 +11,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// fleetKind is a kind of accelerator: what one of them carries and costs for an hour, give or take.
+// fleetKind is an accelerator type: its approximate capacity, and its price per hour.
 type fleetKind struct {
 	name            fleet.Accelerator
 	capacity, price float64
@@ -24,13 +24,15 @@ func fleetKinds() []fleetKind {
 	}
 }
 
-// fleetLoad is how much is asked of a scarce fleet, as a multiple of what all free accelerators would carry on average. A
-// plan carries more than the average, because it gives each model the kinds that are good for it.
+// fleetLoad is the demand of a contended fleet, as a multiple of the average capacity of all free
+// accelerators. A plan serves more than the average, because it gives each model the accelerator
+// types on which it is efficient.
 const fleetLoad = 1.42
 
-// scarceFleet has models of four variants, each on another of eight kinds, and two nodes of 8 for each model, of which other
-// tenants hold a part. About a fifth of what is asked cannot be served there. Where it is not to be scarce, the same models
-// have ten times the nodes. What stands is a plan that was good for the demand of a while ago.
+// scarceFleet has models of four variants, each on another of eight accelerator types, and two
+// nodes of 8 for each model, of which a part is allocated to other tenants. They cannot serve about
+// a fifth of the demand. If scarce is false, the same models have ten times the nodes. The existing
+// replicas are those of a good plan for an earlier demand.
 func scarceFleet(models int, seed uint64, scarce bool) Problem {
 	random := rand.New(rand.NewPCG(seed, 3))
 	var p Problem
@@ -50,10 +52,11 @@ func scarceFleet(models int, seed uint64, scarce bool) Problem {
 	return p
 }
 
-// typicalSmall is a fleet of a few models whose accelerators suffice.
+// typicalSmall is a fleet of a few models with enough accelerators.
 func typicalSmall(models int) Problem { return scarceFleet(models, 1, false) }
 
-// addNodes gives each pool as many nodes more. Half of them are free, of the others tenants hold something.
+// addNodes adds a number of nodes to each pool. Half of them are free, the others are allocated in
+// part to other tenants.
 func addNodes(p *Problem, nodes int, random *rand.Rand) {
 	for i := range p.Pools {
 		pool := &p.Pools[i]
@@ -70,7 +73,8 @@ func addNodes(p *Problem, nodes int, random *rand.Rand) {
 func addFleetModel(p *Problem, i int, random *rand.Rand) {
 	kinds := fleetKinds()
 	id := fleet.ModelID{Namespace: "ns", Name: fmt.Sprintf("model-%05d", i)}
-	unit := between(random, 50, 2000) // what a small model gets out of an accelerator, and a large one
+	// Capacity per accelerator, which depends on the size of the model.
+	unit := between(random, 50, 2000)
 	sum := 0.0
 	for j, k := range random.Perm(len(kinds))[:4] {
 		gpus := []int{1, 1, 1, 1, 1, 2, 2, 2, 4, 8}[random.IntN(10)]
@@ -91,7 +95,7 @@ func addFleetModel(p *Problem, i int, random *rand.Rand) {
 	p.Demands = append(p.Demands, Demand{Model: id, Amount: sum / 4 * (1.5 + float64(28*u*u*u))})
 }
 
-// scaleDemands makes the demands as large as the load of the fleet says, and gives them their penalties.
+// scaleDemands scales the demands to the load of the fleet, and gives them their penalties.
 func scaleDemands(p *Problem) {
 	free, asked := 0.0, 0.0
 	for i, k := range fleetKinds() {
@@ -105,7 +109,7 @@ func scaleDemands(p *Problem) {
 	for i := range p.Demands {
 		d := &p.Demands[i]
 		d.Amount *= fleetLoad * free / asked
-		each := 0.0 // what a unit of capacity costs on average
+		each := 0.0 // average price of a unit of capacity
 		for _, o := range p.Options[4*i : 4*i+4] {
 			each += o.Price / o.Capacity / 4
 		}
@@ -113,7 +117,7 @@ func scaleDemands(p *Problem) {
 	}
 }
 
-// unitOf is what an accelerator of capacity 1 would carry of the model.
+// unitOf is the capacity for the model of an accelerator whose relative capacity is 1.
 func unitOf(options []Option) float64 {
 	sum := 0.0
 	for _, o := range options {
@@ -123,7 +127,7 @@ func unitOf(options []Option) float64 {
 	return sum
 }
 
-// doubling are five pieces of a fifth each, of which each costs twice the one before.
+// doubling is five pieces of a fifth each, of which each costs twice the one before.
 func doubling(price float64) []Piece {
 	pieces := make([]Piece, 5)
 	for j := range pieces {
@@ -133,8 +137,8 @@ func doubling(price float64) []Piece {
 	return pieces
 }
 
-// setStanding lets a plan stand that was made for demands that were up to a sixth larger or smaller, of which some
-// replicas are gone.
+// setStanding sets the existing replicas: those of a plan for demands that were up to a sixth
+// larger or smaller, without some replicas.
 func setStanding(p *Problem, random *rand.Rand) {
 	before := Problem{Options: p.Options, Demands: slices.Clone(p.Demands), Pools: p.Pools}
 	for i := range before.Demands {
@@ -152,8 +156,8 @@ func setStanding(p *Problem, random *rand.Rand) {
 	}
 }
 
-// planOfFleet is a plan that fits on the nodes and is about as good as rents for the accelerators make it. The options are four
-// for each demand, in the same order.
+// planOfFleet is a plan that fits on the nodes and is about as good as rents for the accelerators
+// make it. The options are four for each demand, in the same order.
 func planOfFleet(p Problem) []int {
 	kind, rooms, supply := map[fleet.Accelerator]int{}, make([][9]int, len(p.Pools)), make([]float64, len(p.Pools))
 	for k, pool := range p.Pools {
@@ -163,7 +167,7 @@ func planOfFleet(p Problem) []int {
 			supply[k] += float64(n.Free)
 		}
 	}
-	dear := make([]float64, len(p.Options)) // what a unit of capacity costs, rent included
+	dear := make([]float64, len(p.Options)) // price of a unit of capacity, rent included
 	for k, rent := range rentsOfFleet(p, kind, supply) {
 		for i, o := range p.Options {
 			if kind[o.Accelerator] == k {
@@ -172,7 +176,7 @@ func planOfFleet(p Problem) []int {
 		}
 	}
 	counts, carried := make([]int, len(p.Options)), make([]float64, len(p.Demands))
-	for share := 0.1; share < 1.05; share += 0.1 { // in turns, so that shortage spreads
+	for share := 0.1; share < 1.05; share += 0.1 { // in rounds, so that shortage spreads
 		for m, d := range p.Demands {
 			rows := []int{4 * m, 4*m + 1, 4*m + 2, 4*m + 3}
 			slices.SortFunc(rows, func(a, b int) int { return compareFloats(dear[a], dear[b]) })
@@ -198,7 +202,8 @@ func compareFloats(a, b float64) int {
 	return 0
 }
 
-// seatInFleet puts a replica on the fullest node that has room. rooms counts the nodes by how much is free.
+// seatInFleet puts a replica on the fullest node with enough free accelerators. Its table counts
+// the nodes by their free accelerators.
 func seatInFleet(rooms *[9]int, gpus int) bool {
 	for free := gpus; free < len(rooms); free++ {
 		if rooms[free] > 0 {
@@ -210,8 +215,9 @@ func seatInFleet(rooms *[9]int, gpus int) bool {
 	return false
 }
 
-// rentsOfFleet are prices for an hour of each kind at which about as many are asked for as there are, when each model takes its
-// cheapest option for four fifths of its demand. They are far above what running costs, as shortage is.
+// rentsOfFleet are prices per hour of each accelerator type at which demand and supply are about
+// equal, if each model uses its cheapest option for four fifths of its demand. They are far above
+// the price of running, as shortage is.
 func rentsOfFleet(p Problem, kind map[fleet.Accelerator]int, supply []float64) []float64 {
 	rents := make([]float64, len(p.Pools))
 	for k := range rents {
@@ -238,7 +244,8 @@ func rentsOfFleet(p Problem, kind map[fleet.Accelerator]int, supply []float64) [
 	return rents
 }
 
-// unservedShare is the part of all demand that counts leave unserved, each model weighted by what its demand is worth.
+// unservedShare is the part of all demand that counts leave unserved, each model weighted by the
+// value of its demand.
 func unservedShare(p Problem, counts []int) float64 {
 	left, all := 0.0, 0.0
 	for m, d := range p.Demands {
@@ -256,7 +263,7 @@ func TestAScarceFleetLeavesAboutAFifthUnserved(t *testing.T) {
 	for _, models := range []int{10, 30, 100, 1000} {
 		most := 0.3
 		if models < 100 {
-			most = 0.4 // few nodes of a kind differ more
+			most = 0.4 // with few nodes of a type, fleets differ more
 		}
 		for seed := range uint64(10) {
 			p := scarceFleet(models, seed, true)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// holding has the replicas that stand hold their accelerators: the largest first, each on the fullest node that has room.
+// holding places the existing replicas: the largest first, each on the fullest node with enough
+// free accelerators.
 func holding(p Problem) Problem {
 	type one struct{ option, gpus int }
 	free := map[string][]int{}

@@ -1,8 +1,8 @@
 package solver
 
-// solveEach solves every model by itself, as if nothing were scarce but what a single replica cannot have, and returns the steps
-// it took. Every model gets the same share of the budget; then those that were not finished start again with equal shares of
-// what is left, while that at least doubles them.
+// solveEach solves every model by itself, without the limits that models share, and returns the
+// steps that it used. Every model gets the same share of the budget. The unfinished ones then start
+// again with equal shares of the rest, as long as that at least doubles their share.
 func (c *canonicalProblem) solveEach(budget int) (steps int) {
 	var s search
 	for i := range c.rows {
@@ -30,8 +30,9 @@ func (c *canonicalProblem) solveEach(budget int) (steps int) {
 	return steps
 }
 
-// solveModel fills in the replicas of one model's rows, and how good they are, and returns the steps it took. What an earlier
-// call found is forgotten: a larger budget never finds a worse plan.
+// solveModel sets the replicas of one model's rows, its gap and its proof, and returns the steps
+// that it used. It discards the result of an earlier call: a larger budget never finds a worse
+// plan.
 func (c *canonicalProblem) solveModel(m *model, s *search, budget int) int {
 	m.gap, m.proven = 0, true
 	for i := range m.rows {
@@ -56,7 +57,8 @@ func (c *canonicalProblem) solveModel(m *model, s *search, budget int) int {
 	return steps
 }
 
-// coverAlone returns the cover of a model with a unit of money of its own, and how many units there are in one of the currency. It takes the memory of another one.
+// coverAlone returns the knapsack of a model in a unit of money of its own, and the number of these
+// units in one unit of currency. It reuses the memory of another knapsack.
 func (c *canonicalProblem) coverAlone(m *model, memory *cover) (k cover, unit float64) {
 	k = m.cover(memory.items[:0])
 	if k.need == 0 || len(k.items) == 0 {
@@ -73,7 +75,7 @@ func (c *canonicalProblem) coverAlone(m *model, memory *cover) (k cover, unit fl
 	in := money{unit: b.unit(maxSum), horizon: horizon}
 	k.setPrices(m, in)
 	if priced {
-		k.need += tolerance // what is left has its price
+		k.need += tolerance // unserved demand has a price, so no tolerance is needed
 		k.setPenalty(m.Penalty, in, memory.penalty[:0])
 		return k, in.unit
 	}
@@ -81,7 +83,7 @@ func (c *canonicalProblem) coverAlone(m *model, memory *cover) (k cover, unit fl
 	return k, in.unit / float64(k.divide())
 }
 
-// penaltyOfAll is what leaving all of the demand unserved costs for an hour.
+// penaltyOfAll is the cost of leaving all of the demand unserved for an hour.
 func (m *model) penaltyOfAll() (price float64) {
 	for _, p := range m.Penalty {
 		price += float64(p.Share * p.Price)

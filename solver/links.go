@@ -1,6 +1,7 @@
 package solver
 
-// links says which limits are linked by what takes of both: a union-find over limits.
+// links is a union-find over the limits: two limits are joined if a class or a model uses both. Its
+// sets are the connected components.
 type links []int32
 
 func (l links) root(i int32) int32 {
@@ -13,8 +14,8 @@ func (l links) root(i int32) int32 {
 
 func (l links) join(a, b int32) { l[l.root(a)] = l.root(b) }
 
-// link links the limits of every class and of every model that has a choice, and returns a limit of each model's, none where it
-// takes of none.
+// link joins the limits of every class, and of every model whose numbers are not fixed. It returns
+// one limit of each model, none if the model uses none.
 func (c *canonicalProblem) link() (l links, first []int32) {
 	l, first = make(links, len(c.limits)), make([]int32, len(c.models))
 	for i := range l {
@@ -42,7 +43,8 @@ func (c *canonicalProblem) link() (l links, first []int32) {
 	return l, first
 }
 
-// broken returns for the root of each group of limits whether the plan breaks one of them, or cannot be placed.
+// broken returns, for the root of each connected component, whether the plan violates one of its
+// limits or cannot be placed.
 func (c *canonicalProblem) broken(l links) []bool {
 	broken := make([]bool, len(c.limits))
 	for i := range c.limits {
@@ -62,7 +64,7 @@ func (c *canonicalProblem) broken(l links) []bool {
 	return broken
 }
 
-// components returns the groups of models that are linked by limits which the plan does not keep.
+// components returns the connected components in which the plan violates a limit.
 func (c *canonicalProblem) components() []*component {
 	l, first := c.link()
 	broken := c.broken(l)

@@ -1,17 +1,18 @@
 package solver
 
-// list collects the columns of a cover that cost no more than a threshold.
+// list collects the columns of a knapsack that cost at most a threshold.
 type list struct {
 	*search
 	threshold int64
-	most      int // columns that are wanted
+	most      int // largest number of columns
 	steps     int
 	values    []int64
-	found     []int64 // the values of all, one after the other
+	found     []int64 // the values of all columns, one after the other
 	costs     []int64
 }
 
-// collect finds all columns up to the threshold; false where there are more than are wanted, or the steps end first.
+// collect finds all columns up to the threshold. It returns false if there are more than most, or
+// the steps end first.
 func (l *list) collect(c cover, threshold int64, most, steps int) bool {
 	l.cover, l.threshold, l.most, l.steps = c, threshold, most, steps
 	l.found, l.costs = l.found[:0], l.costs[:0]
@@ -21,7 +22,7 @@ func (l *list) collect(c cover, threshold int64, most, steps int) bool {
 	return l.walk(0, node{need: c.need})
 }
 
-// walk lists what items d, d+1 and so on may be. It returns false when it has to end.
+// walk lists the values of items d, d+1 and so on. It returns false if it has to end.
 func (l *list) walk(d int, at node) bool {
 	if d == len(l.items) {
 		cost := at.cost + l.unservedCost(at.need)
@@ -57,7 +58,8 @@ func (l *list) walk(d int, at node) bool {
 	return true
 }
 
-// try lists what follows from one value. It goes on where values further out may be below the threshold too.
+// try lists the columns that contain one value. goOn is true if values further out may be below the
+// threshold too.
 func (l *list) try(d int, at node, n int64) (goOn, ended bool) {
 	if l.steps--; l.steps < 0 {
 		return false, true

@@ -46,7 +46,7 @@ func machineCases() []machineCase {
 	return cases
 }
 
-// fingerprint is of every count and every bit of cost and bound.
+// fingerprint covers every count and every bit of cost and bound.
 func fingerprint(s Solution) uint64 {
 	hash := fnv.New64a()
 	for _, c := range s.Counts {
@@ -75,7 +75,7 @@ func TestPlansAreTheSameOnEveryMachine(t *testing.T) {
 	lines := strings.Split(string(want), "\n")
 	for i, got := range strings.Split(b.String(), "\n") {
 		if i >= len(lines) || got != lines[i] {
-			t.Errorf("%q is not what %s says; a change of the solver that changes plans or bounds needs -update", got, golden)
+			t.Errorf("%q differs from %s; a change of the solver that changes plans or bounds needs -update", got, golden)
 		}
 	}
 }

@@ -25,12 +25,12 @@ type contestant struct {
 // gap is the share of the bound by which the cost may exceed the optimum.
 func (c contestant) gap() float64 { return max(0, c.cost-c.bound) / math.Abs(c.bound) }
 
-// comparedFleet is a kind of fleet, and how many of its seeds each solver gets.
+// comparedFleet is a type of fleet, and the number of its seeds that each solver gets.
 type comparedFleet struct {
 	models            int
 	scarce            bool
 	ours, cbc, glpsol int
-	limit             time.Duration // of the others
+	limit             time.Duration // of the other solvers
 }
 
 func comparedFleets() []comparedFleet {
@@ -45,13 +45,14 @@ func comparedFleets() []comparedFleet {
 	}
 }
 
-// comparedSeed is what all solvers say about one fleet. The first is ours.
+// comparedSeed is the results of all solvers for one fleet. The first is ours.
 type comparedSeed struct {
 	seed        uint64
 	contestants []contestant
 }
 
-// TestFleetsAgainstOtherSolvers prints what docs/solver-comparison.md says, and rewrites it with -update.
+// TestFleetsAgainstOtherSolvers prints the tables of docs/solver-comparison.md, and rewrites the
+// page with -update.
 func TestFleetsAgainstOtherSolvers(t *testing.T) {
 	if !*compare {
 		t.Skip("the comparison takes some ten minutes; -compare runs it")
@@ -79,7 +80,7 @@ func TestFleetsAgainstOtherSolvers(t *testing.T) {
 func (f comparedFleet) String() string {
 	word := "ample"
 	if f.scarce {
-		word = "scarce"
+		word = "contended"
 	}
 	return fmt.Sprintf("%d models, %s", f.models, word)
 }
@@ -96,7 +97,7 @@ func (f comparedFleet) compare(t *testing.T, solvers []milpSolver) []comparedSee
 			quick, _ := solveByUs(t, p, 0.005, "ours, to 0.5 %")
 			r.contestants = append(r.contestants, quick)
 		}
-		// The other solver says whether the nodes hold our plan, and what it costs.
+		// The other solver checks that our plan fits on the nodes, and its cost.
 		if a := solvers[0].solve(t, program.fixed(plan), milpEffort{limit: time.Minute}); !a.found || !sameMoney(a.objective, ours.cost, 1e-6) {
 			t.Errorf("seed %d: our plan of cost %v is to %s: %v", seed, ours.cost, solvers[0].name, a)
 		}
@@ -116,7 +117,7 @@ func (f comparedFleet) compare(t *testing.T, solvers []milpSolver) []comparedSee
 	return results
 }
 
-// seats is how others are told of the nodes: of large fleets by what they find the easiest.
+// The placement rows for the other solvers: for large fleets the ones that they find the easiest.
 func (f comparedFleet) seats() milpSeats {
 	if f.models <= 100 {
 		return byLevel
@@ -124,8 +125,8 @@ func (f comparedFleet) seats() milpSeats {
 	return bySum
 }
 
-// solveInParts gives an ample fleet to another solver, ten models at a time. The sum of the optima is a bound for the whole fleet, and
-// its optimum where accelerators suffice.
+// solveInParts gives an ample fleet to another solver, ten models at a time. The sum of the optima
+// is a bound for the whole fleet, and its optimum if there are enough accelerators.
 func solveInParts(t *testing.T, p Problem, s milpSolver) contestant {
 	sum := contestant{name: s.name + ", 10 models at a time", found: true, proven: true}
 	for m := 0; m < len(p.Demands); m += 10 {
@@ -141,7 +142,7 @@ func solveInParts(t *testing.T, p Problem, s milpSolver) contestant {
 	return sum
 }
 
-// solveByUs takes the shortest of five times.
+// solveByUs measures the shortest of five runs.
 func solveByUs(t *testing.T, p Problem, tolerance float64, name string) (contestant, []int) {
 	p.Tolerance = tolerance
 	c := contestant{name: name, found: true, took: time.Hour}
@@ -156,7 +157,7 @@ func solveByUs(t *testing.T, p Problem, tolerance float64, name string) (contest
 	return c, plan
 }
 
-// check asks for what the package promises on such fleets.
+// check tests the package's guarantees for such fleets.
 func (f comparedFleet) check(t *testing.T, r comparedSeed) {
 	ours := r.contestants[0]
 	switch {
@@ -164,7 +165,8 @@ func (f comparedFleet) check(t *testing.T, r comparedSeed) {
 		t.Errorf("seed %d: the gap is %.2f %%", r.seed, 100*max(ours.gap(), r.contestants[1].gap()))
 	case f.scarce && f.models >= 100 && (ours.unserved < 0.1 || ours.unserved > 0.3):
 		t.Errorf("seed %d: %.0f %% are unserved", r.seed, 100*ours.unserved)
-	case !f.scarce && (!ours.proven || ours.unserved > 0.01): // the last percent of a model can cost less than a replica
+	// The last percent of a model can cost less than a replica.
+	case !f.scarce && (!ours.proven || ours.unserved > 0.01):
 		t.Errorf("seed %d: proven %v, %.1f %% unserved", r.seed, ours.proven, 100*ours.unserved)
 	}
 	for _, c := range r.contestants[1:] {

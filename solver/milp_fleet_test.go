@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Small fleets leave the widest gap between prices and plans, so that trees do the work.
+// Small fleets leave the widest gap between prices and plans, so that the trees do the work.
 func TestSmallScarceFleetsHaveTheOptimumOfAnotherSolver(t *testing.T) {
 	other := needSolvers(t)[0]
 	for seed := range uint64(6) {
@@ -23,7 +23,8 @@ func TestSmallScarceFleetsHaveTheOptimumOfAnotherSolver(t *testing.T) {
 	}
 }
 
-// A tree that weighed regrets at other prices than those of its bound called a dearer plan proven here.
+// A tree that used reduced costs at other prices than those of its bound once proved a plan here
+// that was not the cheapest.
 func TestAFleetThatWasOnceProvenWrongly(t *testing.T) {
 	for seed := range uint64(40) {
 		p := scarceFleet(4, seed, true)

@@ -8,15 +8,15 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// milpKnown is a problem whose optimum follows from a few words.
+// milpKnown is a problem whose optimum is known by a short argument.
 type milpKnown struct {
 	name    string
 	problem Problem
 	cost    float64 // minus infinity: there is no plan
-	levels  bool    // the programs by levels say the same
+	levels  bool    // the programs by levels and by sums have the same optimum
 }
 
-// milpOn puts an option on a kind of accelerator.
+// milpOn puts an option on an accelerator type.
 func milpOn(o Option, kind fleet.Accelerator, gpus int) Option {
 	o.Accelerator, o.GPUs = kind, gpus
 	return o
@@ -67,28 +67,28 @@ func milpKnownCases() []milpKnown {
 		{"a part is left when its piece is cheap", Problem{
 			Demands: []Demand{{Amount: 110, Penalty: []Piece{{Share: 0.1, Price: 50}, {Share: 0.9, Price: 1000}}}}, Options: []Option{option("a", 100, 10, 0)},
 		}, 10 + 50.0*10/110, true},
-		{"what goes beyond the shares costs as the last piece", Problem{
+		{"demand beyond the shares costs as the last piece", Problem{
 			Demands: []Demand{{Amount: 100, Penalty: []Piece{{Share: 0.25, Price: 10}, {Share: 0.25, Price: 20}}}},
 		}, 2.5 + 15, true},
-		{"a minimum where idle is dearer", Problem{
+		{"a minimum if idle is more expensive", Problem{
 			Demands: asked(50, 1000), Options: []Option{milpWithin(option("a", 100, 10, 0), fleet.Range{Min: 3, Max: 9, AllowsIdle: true})},
 		}, 30, true},
-		{"idle where it is cheaper", Problem{
+		{"idle if it is cheaper", Problem{
 			Demands: asked(50, 20), Options: []Option{milpWithin(option("a", 100, 10, 0), fleet.Range{Min: 3, Max: 9, AllowsIdle: true})},
 		}, 20, true},
 		{"without a demand", Problem{Options: []Option{milpWithin(option("a", 100, 10, 5), fleet.Range{Min: 2, Max: 9, Idle: 1, AllowsIdle: true})}}, 10, true},
 		{"one replica of 8 on nodes of 8, 7 and 7", Problem{Demands: asked(300, 300), Options: []Option{eight}, Pools: []Pool{milpPool("H100", 8, 7, 7)}}, 210, true},
 		{"no replica of 8 on nodes of 4", Problem{Demands: asked(100, 300), Options: []Option{eight}, Pools: []Pool{milpPool("H100", 4, 4)}}, 300, true},
-		{"a minimum that has no room", Problem{Demands: asked(100, 300), Options: []Option{ranged}, Pools: []Pool{milpPool("H100", 4)}}, none, true},
-		{"a kind without a row", Problem{Demands: asked(300, 300), Options: []Option{eight}, Pools: []Pool{milpPool("L4")}}, 30, true},
+		{"a minimum with insufficient capacity", Problem{Demands: asked(100, 300), Options: []Option{ranged}, Pools: []Pool{milpPool("H100", 4)}}, none, true},
+		{"a type without a row", Problem{Demands: asked(300, 300), Options: []Option{eight}, Pools: []Pool{milpPool("L4")}}, 30, true},
 		{"an elastic pool's limit", Problem{
 			Demands: asked(300, 300), Options: []Option{eight}, Pools: []Pool{{Accelerator: "H100", Elastic: true, Limit: 17}},
 		}, 120, true},
 		{"an elastic pool without one", Problem{Demands: asked(300, 300), Options: []Option{eight}, Pools: []Pool{{Accelerator: "H100", Elastic: true}}}, 30, true},
-		{"a quota of all kinds", Problem{
+		{"a quota of all types", Problem{
 			Demands: asked(300, 300), Options: []Option{eight, milpOn(option("b", 100, 11, 0), "L4", 4)}, Quotas: []Quota{{Namespace: "ns", GPUs: 13}},
 		}, 33, true},
-		{"a quota of another kind", Problem{
+		{"a quota of another type", Problem{
 			Demands: asked(300, 300), Options: []Option{eight}, Quotas: []Quota{{Namespace: "ns", Accelerator: "L4"}, {Namespace: "other"}},
 		}, 30, true},
 		{"whole groups on three nodes", Problem{Demands: asked(300, 300), Options: []Option{group(eight, 2)}, Pools: []Pool{milpPool("H100", 8, 8, 8)}}, 210, true},
@@ -97,13 +97,13 @@ func milpKnownCases() []milpKnown {
 			Demands: asked(400, 400), Options: []Option{milpOn(option("a", 100, 10, 0), "H100", 5), milpOn(option("b", 100, 20, 0), "H100", 3)}, Pools: []Pool{milpPool("H100", 7, 7)},
 		}, 80, false},
 		milpPinned("replicas that stay are not moved", 2, 80),
-		milpPinned("a replica of 8 comes when one of 4 goes", 1, 40),
-		milpPinned("and no more than one goes", 0, 40),
+		milpPinned("a replica of 8 starts if one of 4 stops", 1, 40),
+		milpPinned("and no more than one stops", 0, 40),
 	}
 }
 
-// milpPinned has two nodes of 8, on each of which a replica of 4 stands. Another one of 8 only has room when one of them goes,
-// and moving would cost 30.
+// milpPinned has two nodes of 8, each with an existing replica of 4. A replica of 8 fits only if
+// one of these is removed, and moving it would cost 30.
 func milpPinned(name string, least int, cost float64) milpKnown {
 	a := milpWithin(milpOn(option("a", 100, 10, 2), "H100", 4), fleet.Range{Min: least, Max: 2})
 	b := milpOn(option("b", 100, 10, 0), "H100", 8)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sameMoney says whether two costs are equal up to a share.
+// sameMoney reports whether two costs are equal up to a share.
 func sameMoney(a, b, share float64) bool { return math.Abs(a-b) <= share*max(a, b)+1e-6 }
 
 func TestTheProgramsAndSolversAgree(t *testing.T) {
@@ -63,7 +63,8 @@ func TestSolveAgreesWithAnIndependentSolver(t *testing.T) {
 		if free := other.solve(t, milpOf(withoutLimits(p), byNode), effort); free.proven && free.objective < a.bound*(1-1e-4) {
 			coupled++
 		}
-		if s.Cost < a.bound-1e-5*math.Abs(a.bound)-1e-3 || s.Bound > a.objective+1e-6*a.objective { // cbc rounds its bound
+		// cbc rounds its bound.
+		if s.Cost < a.bound-1e-5*math.Abs(a.bound)-1e-3 || s.Bound > a.objective+1e-6*a.objective {
 			t.Errorf("problem %d: cost %v and bound %v; %s says %v", i, s.Cost, s.Bound, other.name, a)
 		}
 		if s.Proven {

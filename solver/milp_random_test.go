@@ -8,17 +8,19 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// milpMix is a random problem in the making. What stands is put on nodes first, so that minimums have room.
+// milpMix builds a random problem. Existing replicas are put on nodes first, so that minimums fit.
 type milpMix struct {
 	Problem
 	random *rand.Rand
 	sizes  []int
-	left   map[fleet.Accelerator][]int // of each node, beside what stands
-	taken  map[fleet.Accelerator]int   // by what stands, on kinds without nodes as well
+	// left is the free accelerators of each node beside the existing replicas.
+	left map[fleet.Accelerator][]int
+	// taken is the accelerators of existing replicas, on types without nodes as well.
+	taken map[fleet.Accelerator]int
 }
 
-// mixedProblem has everything that a problem can have, all demands with a penalty. Its sizes divide each other if they are
-// to.
+// mixedProblem has everything that a problem can have, and a penalty for every demand. If divides
+// is true, its sizes divide each other.
 func mixedProblem(random *rand.Rand, models int, divides bool) Problem {
 	x := &milpMix{random: random, sizes: []int{1, 1, 2, 2, 4, 8}, left: map[fleet.Accelerator][]int{}, taken: map[fleet.Accelerator]int{}}
 	if !divides {
@@ -100,7 +102,7 @@ func (x *milpMix) option(id fleet.ModelID, role fleet.Role, kind int) Option {
 	return o
 }
 
-// place lets up to three replicas stand where there is room. Of some options it is not known where.
+// place adds up to three existing replicas that fit. For some options their nodes are unknown.
 func (x *milpMix) place(o *Option) {
 	known := x.random.IntN(3) > 0
 	for range x.random.IntN(4) {
@@ -116,7 +118,7 @@ func (x *milpMix) place(o *Option) {
 	}
 }
 
-// seats takes what one replica needs, a random node for each share.
+// Allocates one replica, with a random node for each share.
 func (x *milpMix) seats(o Option) (nodes []string, ok bool) {
 	left, limited := x.left[o.Accelerator]
 	if !limited || o.GPUs == 0 {
@@ -153,7 +155,7 @@ func (x *milpMix) nodeName(kind fleet.Accelerator, i int) string {
 	return ""
 }
 
-// limitRange asks for no more than what stands.
+// limitRange sets a minimum that is at most the existing replicas.
 func (x *milpMix) limitRange(o *Option) {
 	o.Range.Min = x.random.IntN(o.Now + 1)
 	o.Range.Max = o.Range.Min + x.random.IntN(12)
@@ -165,7 +167,8 @@ func (x *milpMix) limitRange(o *Option) {
 	}
 }
 
-// penalty has one to five convex pieces, some of which are less or more than the demand. Price is what serving costs.
+// penalty has one to five convex pieces, some of which are less or more than the demand. Price is
+// the cost of serving it.
 func (x *milpMix) penalty(price float64) []Piece {
 	pieces := make([]Piece, 1+x.random.IntN(5))
 	price *= between(x.random, 0.5, 10)
@@ -176,7 +179,7 @@ func (x *milpMix) penalty(price float64) []Piece {
 	return pieces
 }
 
-// addLimits adds quotas and limits of elastic pools that leave room for what stands.
+// addLimits adds quotas and limits of elastic pools that the existing replicas keep.
 func (x *milpMix) addLimits() {
 	for i := range x.Pools {
 		if pool := &x.Pools[i]; pool.Elastic && x.random.IntN(4) > 0 {

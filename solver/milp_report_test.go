@@ -9,31 +9,42 @@ import (
 	"time"
 )
 
-// comparison is the text of docs/solver-comparison.md as it grows.
+// comparison collects the text of docs/solver-comparison.md.
 type comparison struct {
 	sections strings.Builder
 	remarks  []string
 }
 
-const comparisonIntroduction = `# The solver beside cbc and glpsol
+const comparisonIntroduction = `# Comparison with cbc and glpsol
 
 ` + "`make compare ARGS=-update`" + ` writes this file.
 
-The same problems were given to this project's solver and to two general ones: cbc 2.10 and glpsol 5.0, as Debian packages them. The test writes each
-problem as a mixed integer program by the definition in solver/problem.go: the whole objective (running replicas, starts, convex penalties of
-what is left unserved) and all constraints (demands, ranges, and the placement on nodes); it shares no code with the solver. Up to 100 models, placement is whole
-numbers of each size on the nodes of each number of free accelerators. Above, where cbc finds no plan that way, it is one row for each size and kind, as in the
-solver itself; that this means the same where sizes divide each other is tested on small problems.
+The same problems were given to this project's solver and to two general ones: cbc 2.10 and glpsol
+5.0, as Debian packages them. The test writes each problem as a mixed integer program by the
+definition in solver/problem.go: the whole objective (running replicas, starts, convex penalties of
+unserved demand) and all constraints (demands, ranges, and the placement on nodes). It shares no
+code with the solver. Up to 100 models, placement is whole numbers of each size on the nodes of each
+number of free accelerators. For larger fleets cbc finds no plan that way, so placement is one row
+for each size and accelerator type, as in the solver itself. A test on small problems checks that
+this means the same if sizes divide each other.
 
-- **Fleets**: models with four variants each on four of eight kinds of accelerator; replicas of 1, 2, 4 and 8; two nodes of 8 for each model, half of which other
-  tenants use in part. Penalties have five pieces of a fifth of the demand, the first about ten times what serving costs, each twice the one before. *Scarce*: about
-  a fifth of the demand cannot be served. *Ample*: the same models with ten times the nodes; what is unserved there costs less than another replica.
-- **Machine**: a virtual machine with two cores that others use as well. Nothing of this is a benchmark to a few percent. Every solver used one core.
-- **Ours**: the default budget and tolerance (0.1 %), and a tolerance of 0.5 %; the shortest of five times.
-- **cbc, glpsol**: default settings, a gap of 0.1 % and a limit of 60 or 75 seconds; their times are those of the processor and include reading the program. The first seeds only.
-- **Gap**: by how much the cost exceeds the solver's own bound, as a share of it. **Proven**: ours, that the plan is the cheapest there is; theirs, to the gap of 0.1 %.
-- cbc, or glpsol without it, was also given every plan of ours as fixed numbers, with variables for what stands on which nodes: they hold it, at the same cost. An ample
-  fleet was given to it ten models at a time as well: what it cannot prove of the whole it can of its parts.
+- **Fleets**: models with four variants each on four of eight accelerator types; replicas of 1, 2, 4
+  and 8; two nodes of 8 for each model, half of which are allocated in part to other tenants.
+  Penalties have five pieces of a fifth of the demand, the first about ten times the cost of
+  serving, each twice the one before. *Contended*: about a fifth of the demand cannot be served.
+  *Ample*: the same models with ten times the nodes; demand that stays unserved there costs less
+  than another replica.
+- **Machine**: a virtual machine with two cores that others use as well, so no figure is exact to a
+  few percent. Every solver used one core.
+- **Ours**: the default budget and tolerance (0.1 %), and a tolerance of 0.5 %; the shortest of five
+  runs.
+- **cbc, glpsol**: default settings, a gap of 0.1 % and a limit of 60 or 75 seconds. Their times are
+  processor times and include reading the program. The first seeds only.
+- **Gap**: the cost above the solver's own bound, as a share of it. **Proven**: for ours, that no
+  plan is cheaper; for the others, the gap of 0.1 %.
+- cbc, or glpsol without it, also got every plan of ours as fixed numbers, with variables for the
+  placement on nodes: the plans fit, at the same cost. It got ample fleets ten models at a time as
+  well, since it can prove the parts and not the whole.
 `
 
 func (d *comparison) add(f comparedFleet, results []comparedSeed) {
@@ -47,11 +58,11 @@ func (d *comparison) add(f comparedFleet, results []comparedSeed) {
 		}
 	}
 	if len(results) > 1 {
-		fmt.Fprintf(&d.sections, "\nOurs at its worst: %s, a gap of %s.\n", timeText(slowest), shareText(gap))
+		fmt.Fprintf(&d.sections, "\nWorst of ours: %s, a gap of %s.\n", timeText(slowest), shareText(gap))
 	}
 }
 
-// compareWith says where another solver did better than ours.
+// compareWith adds a remark if another solver did better than ours.
 func (d *comparison) compareWith(f comparedFleet, seed uint64, ours, other contestant) {
 	if !other.found || strings.HasPrefix(other.name, "ours") {
 		return
@@ -71,15 +82,16 @@ func (d *comparison) text() string {
 	var b strings.Builder
 	b.WriteString(comparisonIntroduction)
 	b.WriteString(d.sections.String())
-	b.WriteString("\n## Where the others are better\n\n")
+	b.WriteString("\n## Results of the others that are better\n\n")
 	for _, remark := range d.remarks {
 		b.WriteString("- " + remark + "\n")
 	}
 	if len(d.remarks) == 0 {
-		b.WriteString("Nowhere in these tables.\n")
+		b.WriteString("None in these tables.\n")
 	}
-	b.WriteString("\nThey also solve what this solver cannot be asked: any other constraint. Where sizes do not divide each other, or replicas hold their nodes, " +
-		"our bound treats\nplacement as easier than it is, so that such fleets can have a gap that a general solver closes when they are small.\n")
+	b.WriteString("\nThey also support constraints that this solver does not have. If sizes do not divide each other, or\n" +
+		"replicas are pinned to their nodes, our bound treats placement as easier than it is. Such fleets can\n" +
+		"have a gap that a general solver closes if they are small.\n")
 	return b.String()
 }
 
@@ -133,7 +145,7 @@ func shareText(x float64) string {
 	return fmt.Sprintf("%.3f %%", 100*x)
 }
 
-// moneyText is a number with a comma between thousands, to cents where it is small.
+// moneyText is a number with a comma between thousands, and with cents if it is small.
 func moneyText(x float64) string {
 	if x < 1000 {
 		return fmt.Sprintf("%.2f", x)

@@ -13,28 +13,29 @@ import (
 	"time"
 )
 
-// milpAnswer is what another solver says about a program.
+// milpAnswer is the answer of another solver to a program.
 type milpAnswer struct {
 	found     bool          // a plan
-	proven    bool          // within the gap that was asked for; where nothing was found: that there is none
+	proven    bool          // within the requested gap; without a plan: that there is none
 	objective float64       // of the plan
-	bound     float64       // which no plan is below; minus infinity where the solver has none
-	took      time.Duration // of the processor
+	bound     float64       // lower bound on every plan; minus infinity if the solver has none
+	took      time.Duration // processor time
 }
 
-// milpSolver is another solver as a program on this machine.
+// milpSolver is another solver, a program that is installed on this machine.
 type milpSolver struct {
 	name  string
 	solve func(t testing.TB, g *milpProgram, effort milpEffort) milpAnswer
 }
 
-// milpEffort is how long a solver may take, and the gap at which it may stop, as a share of the objective.
+// milpEffort is the time limit of a solver, and the gap at which it may stop, as a share of the
+// objective.
 type milpEffort struct {
 	limit time.Duration
 	gap   float64
 }
 
-// milpSolvers are those that are installed, the faster one first.
+// milpSolvers are the installed ones, the faster one first.
 func milpSolvers() []milpSolver {
 	var found []milpSolver
 	for _, s := range []milpSolver{{"cbc", solveByCBC}, {"glpsol", solveByGLPK}} {
@@ -76,7 +77,7 @@ func solveByCBC(t testing.TB, g *milpProgram, effort milpEffort) milpAnswer {
 	a := milpAnswer{took: took, bound: math.Inf(-1)}
 	result := firstMatch(text, `(?m)^Result - (.*)$`)
 	switch whole, ok := numberAfter(text, `(?m)^Optimal - objective value +(\S+)$`); {
-	case ok && result == "": // nothing has to be whole
+	case ok && result == "": // no variable has to be whole
 		return milpAnswer{found: true, proven: true, objective: whole, bound: whole, took: took}
 	case strings.Contains(text, "infeasible") && !strings.Contains(text, "Objective value:"):
 		a.proven = true
@@ -122,7 +123,7 @@ func solveByGLPK(t testing.TB, g *milpProgram, effort milpEffort) milpAnswer {
 			a.bound = bound
 		}
 	}
-	if a.proven { // else it stopped, maybe at the gap
+	if a.proven { // otherwise it stopped, maybe at the gap
 		a.bound = a.objective
 	}
 	a.proven = a.proven || a.found && a.objective-a.bound <= effort.gap*math.Abs(a.objective)

@@ -7,7 +7,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// seatByNode has, for each option and node, the shares that the node takes beside the replicas that stay on it.
+// seatByNode has, for each option and node, the shares that are placed on the node in addition to
+// the replicas that stay on it.
 func (g *milpProgram) seatByNode(p Problem, pool Pool) {
 	taken := make([][]milpTerm, len(pool.Nodes))
 	for _, i := range milpTakers(p, pool.Accelerator) {
@@ -31,8 +32,9 @@ func (g *milpProgram) seatByNode(p Problem, pool Pool) {
 	}
 }
 
-// holdings has a switch for each replica of an option that holds accelerators: it stays where it is or goes. As many stay as the
-// plan has replicas, so that new ones come only when all stay. What stays is added to what the nodes have to hold.
+// holdings has a switch for each existing replica of an option: it stays on its nodes or is
+// removed. As many stay as the plan has replicas, so that new ones start only if all stay. The
+// replicas that stay are added to the use of the nodes.
 func (g *milpProgram) holdings(p Problem, pool Pool, i int, taken [][]milpTerm) []int {
 	var stay []int
 	o := p.Options[i]
@@ -63,8 +65,9 @@ func (g *milpProgram) holdings(p Problem, pool Pool, i int, taken [][]milpTerm) 
 	return stay
 }
 
-// seatByLevel has, for each size and each level of free accelerators, the shares of the size on the nodes of the level. Where
-// sizes divide each other, those of one size and above fit on a node exactly if they fit into its whole multiples of the size.
+// seatByLevel has, for each size and each level of free accelerators, the shares of the size on the
+// nodes of the level. If sizes divide each other, the shares of one size and above fit on a node
+// exactly if they fit into its whole multiples of the size.
 func (g *milpProgram) seatByLevel(p Problem, pool Pool) {
 	sizes, shares := milpSizes(p, pool.Accelerator)
 	seated := make([][]milpTerm, len(sizes))
@@ -91,7 +94,8 @@ func (g *milpProgram) seatByLevel(p Problem, pool Pool) {
 	}
 }
 
-// seatBySum keeps the shares of each size and above within the whole multiples of the size on all nodes together.
+// seatBySum limits the shares of each size and above to the whole multiples of the size on all
+// nodes together.
 func (g *milpProgram) seatBySum(p Problem, pool Pool) {
 	sizes, shares := milpSizes(p, pool.Accelerator)
 	var above []milpTerm
@@ -107,7 +111,7 @@ func (g *milpProgram) seatBySum(p Problem, pool Pool) {
 	}
 }
 
-// milpTakers are the options that take accelerators of the kind.
+// milpTakers are the options that use accelerators of the type.
 func milpTakers(p Problem, kind fleet.Accelerator) []int {
 	var takers []int
 	for i, o := range p.Options {
@@ -118,7 +122,8 @@ func milpTakers(p Problem, kind fleet.Accelerator) []int {
 	return takers
 }
 
-// milpSizes are the sizes on a kind, ascending, and minus the shares of each that the options have.
+// milpSizes are the sizes on an accelerator type, ascending, and minus the shares of each that the
+// options have.
 func milpSizes(p Problem, kind fleet.Accelerator) (sizes []int, shares [][]milpTerm) {
 	takers := milpTakers(p, kind)
 	for _, i := range takers {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// milpProgram is a problem as a mixed integer program that is to be minimised, for solvers that share nothing with this
-// package. Its first columns are the replicas of the problem's options, in the same order.
+// milpProgram is a problem as a mixed integer program to be minimised, for solvers that share
+// nothing with this package. Its first columns are the replicas of the problem's options, in the
+// same order.
 type milpProgram struct {
 	columns []milpColumn
 	rows    []milpRow
@@ -19,7 +20,8 @@ type milpColumn struct {
 	whole           bool
 }
 
-// milpRow says that the sum of its terms is at least, at most or exactly as large as the right side.
+// milpRow says that the sum of its terms is at least, at most or exactly as large as the right
+// side.
 type milpRow struct {
 	terms []milpTerm
 	sense string // ">=", "<=" or "="
@@ -31,22 +33,23 @@ type milpTerm struct {
 	column int
 }
 
-// milpSeats says how the program puts replicas on nodes.
+// milpSeats selects how the program places replicas on nodes.
 type milpSeats int
 
 const (
 	// byNode has a variable for each option and node. Any sizes, groups and holdings.
 	byNode milpSeats = iota
-	// byLevel has one for each size and each number of free accelerators. It is for sizes that divide each other; replicas that
-	// hold accelerators are not kept where they are.
+	// byLevel has one for each size and each number of free accelerators. It needs sizes that
+	// divide each other. Existing replicas may be moved.
 	byLevel
-	// bySum has none: one row for each size, which is the sum of those by level. It is what others find the easiest; that it
-	// means the same is tested and not assumed.
+	// bySum has none: one row for each size, which is the sum of those by level. Other solvers find
+	// it the easiest. A test checks that it means the same.
 	bySum
 )
 
-// milpOf writes the whole objective and all constraints by the definition of Problem. The rows have to be usable: no row twice,
-// amounts, prices and capacities that are numbers, a convex penalty for each demand, and holdings on nodes that are there.
+// milpOf writes the whole objective and all constraints by the definition of Problem. The rows have
+// to be valid: no row twice, amounts, prices and capacities that are numbers, a convex penalty for
+// each demand, and holdings on nodes of their pool.
 func milpOf(p Problem, seats milpSeats) *milpProgram {
 	g := &milpProgram{}
 	hours := p.Horizon.Hours()
@@ -91,7 +94,8 @@ func (g *milpProgram) column(c milpColumn) int {
 	return len(g.columns) - 1
 }
 
-// row adds a row. A column that is named several times, as the node of two shares of a replica is, gets one term: readers refuse more.
+// row adds a row. A column that is named several times, as the node of two shares of a replica is,
+// gets one term: LP readers reject more.
 func (g *milpProgram) row(sense string, right float64, terms ...milpTerm) {
 	merged := make([]milpTerm, 0, len(terms))
 	at := make(map[int]int, len(terms))
@@ -109,7 +113,8 @@ func (g *milpProgram) row(sense string, right float64, terms ...milpTerm) {
 	g.rows = append(g.rows, milpRow{merged, sense, right})
 }
 
-// bound keeps the replicas of an option in its range. Where it may be idle, a switch says whether it is not.
+// bound limits the replicas of an option to its range. If it may be idle, a switch selects between
+// the idle number and the range.
 func (g *milpProgram) bound(i int, o Option) {
 	least, most := float64(o.Range.Min), float64(max(o.Range.Min, o.Range.Max))
 	g.columns[i].low, g.columns[i].high = least, most
@@ -123,13 +128,14 @@ func (g *milpProgram) bound(i int, o Option) {
 	g.row("<=", idle, milpTerm{1, i}, milpTerm{idle - most, awake})
 }
 
-// cover asks for the demand, all but what the pieces of the penalty pay for. The unit of the row is the demand.
+// cover requires that the demand is met, except the shares that the pieces of the penalty pay for.
+// The unit of the row is the demand.
 func (g *milpProgram) cover(p Problem, d Demand, hours float64) {
 	if d.Amount == 0 {
 		return
 	}
 	if len(d.Penalty) == 0 {
-		panic("a program needs the price of what is left unserved")
+		panic("a program needs the price of unserved demand")
 	}
 	var terms []milpTerm
 	for i, o := range p.Options {
@@ -147,7 +153,7 @@ func (g *milpProgram) cover(p Problem, d Demand, hours float64) {
 	g.row(">=", 1, terms...)
 }
 
-// limit lets some options have so many accelerators in all.
+// limit bounds the accelerators of some options together.
 func (g *milpProgram) limit(p Problem, gpus int, counts func(Option) bool) {
 	var terms []milpTerm
 	for i, o := range p.Options {
@@ -160,7 +166,8 @@ func (g *milpProgram) limit(p Problem, gpus int, counts func(Option) bool) {
 	}
 }
 
-// fixed is the program in which the plan is given: its optimum is what the plan costs, if it can be had at all.
+// fixed is the program with the numbers of a plan: its optimum is the cost of the plan, if the plan
+// is feasible.
 func (g *milpProgram) fixed(counts []int) *milpProgram {
 	columns := slices.Clone(g.columns)
 	for i, n := range counts {
@@ -207,7 +214,7 @@ func (g *milpProgram) text() string {
 	return b.String()
 }
 
-// writeTerms breaks long lines, which readers cut.
+// writeTerms breaks long lines, which readers truncate.
 func writeTerms(b *strings.Builder, terms []milpTerm) {
 	for i, t := range terms {
 		if i > 0 && i%8 == 0 {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Shortage of demands without a penalty is priced in pieces of a fifth, each twice as dear as the one before, of at least
-// leastPenalty times what serving the demand alone costs; a class of priority is dearer than the one below it by so much that it
-// is served first.
+// Shortage of demands without a penalty is priced in five equal pieces, each twice as expensive as
+// the one before. The first costs at least leastPenalty times the cost of serving the demand alone.
+// A higher priority is so much more expensive than the next lower one that it is served first.
 const (
 	shortagePieces = 5
 	leastPenalty   = 16
@@ -15,7 +15,8 @@ const (
 	mostRanks      = 4
 )
 
-// penalties returns the penalty of each model, and adds them to the budget. One that exceeds any price by far counts as none.
+// penalties returns the penalty of each model, and adds them to the budget. A penalty that is far
+// above every price counts as none.
 func (k *component) penalties(b *budget) [][]Piece {
 	penalties := make([][]Piece, len(k.models))
 	spread, base := 1.0, 0.0
@@ -59,10 +60,11 @@ func (k *component) penalties(b *budget) [][]Piece {
 	return penalties
 }
 
-// ranks returns how many classes of priority are told apart by prices, the highest of them, and by how much each is dearer than the
-// one below it: as far as prices of replicas keep digits enough. What prices do not tell apart is left to serveFirst.
+// ranks returns the number of priorities that prices can separate, counted from the highest, and
+// the factor between neighbouring ones. Prices of replicas must keep enough digits. serveFirst
+// separates the priorities that prices do not.
 func (k *component) ranks(priorities int, base float64, b *budget) (ranks int, step float64) {
-	const digits = 1e5 // of the dearest replica's price
+	const digits = 1e5 // of the most expensive replica's price
 	most := float64(maxTotal) / digits * b.dearest / max(1, b.total+base)
 	for ranks = min(priorities, mostRanks); ranks > 1; ranks-- {
 		step = 1
@@ -85,8 +87,9 @@ func powerOf(x float64, n int) float64 {
 	return power
 }
 
-// rankStep is by how much a class of priority is dearer than the one below it: enough that the least of what a replica is worth in
-// the one is more than the most in the other, as far as money has digits for it.
+// rankStep is the factor between the prices of neighbouring priorities. It is large enough that the
+// least value of an accelerator at the higher priority exceeds the largest at the lower one, as far
+// as the digits of money allow.
 func (k *component) rankStep(priorities int) float64 {
 	least, most := math.Inf(1), 0.0
 	for i := range k.models {
@@ -111,7 +114,7 @@ func (k *component) rankStep(priorities int) float64 {
 	return min(step, float64(int(1)<<min(16, 32/max(1, min(priorities, mostRanks)-1))))
 }
 
-// spread is by how much the dearest way to carry a part of the demand exceeds the cheapest.
+// spread is the ratio of the most expensive to the cheapest price per capacity.
 func (m *competitor) spread() float64 {
 	least, most := math.Inf(1), 0.0
 	for i := range m.rows {
@@ -126,7 +129,8 @@ func (m *competitor) spread() float64 {
 	return most / least
 }
 
-// alone is what serving all of the demand costs an hour where nobody else takes anything, by the plan that stands now.
+// alone is the cost of serving all of the demand for an hour without competition, extrapolated from
+// the current plan.
 func (m *competitor) alone(c *canonicalProblem) float64 {
 	cost := 0.0
 	for i := range m.rows {

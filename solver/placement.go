@@ -2,52 +2,58 @@ package solver
 
 import "slices"
 
-// shape is what one replica takes: shares (pods of a group, which may stand on the same node) of so many accelerators each.
+// shape is the resource request of one replica: shares (pods of a group, which may run on the same
+// node) of gpus accelerators each.
 type shape struct{ gpus, shares int }
 
-// placedOption is an option on the pool: the shape of its replicas, and where those stand that hold accelerators already (indices
-// of nodes, one per share).
+// placedOption is an option on the pool: the shape of its replicas, and the nodes of the existing
+// replicas (indices of nodes, one per share).
 type placedOption struct {
 	shape
 	held [][]int32
 }
 
-// placer answers whether numbers of replicas can stand on the nodes of one pool.
+// placer decides whether numbers of replicas can be placed on the nodes of one pool.
 //
-// Whatever it does not search exhaustively it tries by schemes and orders of victims that are fixed beforehand, and never by the
-// numbers asked: each of them holds fewer replicas where it holds more, so the whole does too. The heuristics of bin packing
-// (first-fit and best-fit decreasing) do not have that property.
+// It searches small cases exhaustively. All others it tries with schemes and removal orders that
+// are fixed beforehand and do not depend on the counts. With each of them, a plan with fewer
+// replicas fits if one with more does, so that is true of the placer as well. The bin packing
+// heuristics first-fit and best-fit decreasing do not have this monotonicity.
 type placer struct {
 	sizes   []int64 // of shares, largest first
 	options []placing
-	free    []int64   // of each node if all that is held went
-	left    []int64   // of each node beside what is held; below zero where that is more than the node has
-	spare   int64     // of all nodes beside what is held
-	most    []int64   // shares of each size that the nodes hold if all that is held went
+	free    []int64 // of each node without the existing replicas
+	// left is the free accelerators of each node beside the existing replicas; below zero if these
+	// need more than the node has.
+	left    []int64
+	spare   int64     // of all nodes beside the existing replicas
+	most    []int64   // shares of each size that fit on the nodes without the existing replicas
 	chains  [][]int64 // of sizes that divide each other
 	schemes []scheme
 	exact   exact
 	victims victims
 
-	// What is asked: shares of each size to be placed and given up, and the options that give up.
+	// The current question: shares of each size to be placed and to be removed, and the options
+	// from which replicas are removed.
 	need, gone []int64
 	givers     []int32
 	given      []int64 // by option
 	trial      []int64
-	sure       bool // that what was asked last does not fit
+	sure       bool // the last answer "does not fit" is exact
 }
 
-// placing is an option of a placer; one of no GPUs takes nothing.
+// placing is an option of a placer. One of no GPUs needs no node.
 type placing struct {
 	gpus, shares int64
-	stands       int64 // how many are held
-	most         int64 // replicas that the nodes hold if all that is held went
+	stands       int64 // existing replicas
+	most         int64 // replicas that fit on the nodes without the existing ones
 	size         int32 // the index of gpus in placer.sizes
 	held         [][]int32
 }
 
-// newPlacer returns the placer of nodes with so many accelerators that the options' replicas may have together, those held
-// included. It keeps the rows of what is held. Where nodes are alike in all but their index, the index decides which replicas go first.
+// newPlacer returns a placer. free[i] is the number of accelerators of node i for the options'
+// replicas, including the existing ones. It keeps the rows of options[i].held. If nodes differ in
+// their index only, the index decides which replicas are removed first.
 func newPlacer(free []int32, options []placedOption) *placer {
 	p := &placer{free: make([]int64, len(free)), left: make([]int64, len(free)), options: make([]placing, len(options))}
 	for i, f := range free {
@@ -78,7 +84,7 @@ func newPlacer(free []int32, options []placedOption) *placer {
 	return p
 }
 
-// add adds an option, and takes what its replicas hold off the nodes.
+// add adds an option, and subtracts its existing replicas from the free accelerators of the nodes.
 func (p *placer) add(at int, o placedOption) {
 	if o.gpus <= 0 {
 		return
@@ -95,15 +101,17 @@ func (p *placer) add(at int, o placedOption) {
 		}
 	}
 	p.options[at] = row
-	if n := len(p.sizes); n == 0 || p.sizes[n-1] != row.gpus { // a cheap filter; the sizes are made unique later
+	// A cheap filter; duplicates are removed later.
+	if n := len(p.sizes); n == 0 || p.sizes[n-1] != row.gpus {
 		p.sizes = append(p.sizes, row.gpus)
 	}
 }
 
-// fits reports whether counts[i] replicas of each option can stand together: of each option as many of those that stand stay where
-// they are (which ones go is the placer's choice), the others are placed on what is free. It is never wrong when it says true, and
-// what it says of counts it says of smaller ones too. It is exact where nothing is given up and sizes divide each other, and where
-// nodes and replicas are few; else it may say false of what a cleverer choice could place.
+// fits reports whether counts[i] replicas of each option can run together. Existing replicas are
+// not moved: if fewer are wanted, the placer chooses which are removed; if more, it places them on
+// free accelerators. True is always right. If counts fit, smaller counts fit too. False is exact if
+// nothing is removed and sizes divide each other, and if nodes and replicas are few. Otherwise a
+// better placement may exist.
 func (p *placer) fits(counts []int64) bool {
 	p.sure = true
 	if !p.ask(counts) {
@@ -130,7 +138,7 @@ func (p *placer) fits(counts []int64) bool {
 	return p.fitsWithout() || p.exact.searches && p.exact.choose(p)
 }
 
-// room returns how many more replicas of option i fit on top of counts that fit, at most so many.
+// How many more replicas of option i fit in addition to counts that fit, at most most.
 func (p *placer) room(counts []int64, i int, most int64) int64 {
 	o := &p.options[i]
 	if o.gpus == 0 {
@@ -151,7 +159,8 @@ func (p *placer) room(counts []int64, i int, most int64) int64 {
 	return low
 }
 
-// ask notes what counts want, and reports false where that is more than the empty nodes hold.
+// ask records the shares to be placed and removed, and returns false if they exceed the empty
+// nodes.
 func (p *placer) ask(counts []int64) bool {
 	clear(p.need)
 	clear(p.gone)
@@ -187,8 +196,9 @@ func (p *placer) ask(counts []int64) bool {
 	return volume <= spare
 }
 
-// isHopeless reports whether what is asked does not fit whichever replicas go: a share that goes makes at most one block more of
-// each size above its own, and where sizes divide each other as many as it holds of the others.
+// isHopeless reports whether the counts do not fit whichever replicas are removed. A removed share
+// frees at most one block of each larger size, and of the other sizes, if they divide each other,
+// as many as it contains.
 func (p *placer) isHopeless() bool {
 	if len(p.schemes) != 1 || p.schemes[0].odd != 0 {
 		return false
@@ -207,7 +217,7 @@ func (p *placer) isHopeless() bool {
 	return false
 }
 
-// countBlocks counts the blocks of each size that fit on the nodes one beside the other.
+// countBlocks counts the blocks of each size on the nodes, each size by itself.
 func countBlocks(blocks, sizes, left []int64) {
 	clear(blocks)
 	for _, f := range left {
@@ -220,7 +230,8 @@ func countBlocks(blocks, sizes, left []int64) {
 	}
 }
 
-// haveRoom reports whether so many shares of sizes that divide each other, largest first, stand in so many blocks. It is exact.
+// haveRoom reports whether the shares fit into the blocks. Sizes divide each other, largest first.
+// It is exact.
 func haveRoom(sizes, shares, blocks []int64) bool {
 	volume := int64(0)
 	for k, size := range sizes {

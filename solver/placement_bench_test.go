@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// largeSite has 250 nodes of 8, of which others leave 0 to 8 free, and 500 options, which hold some of that where held is true.
+// largeSite has 250 nodes of 8, of which 0 to 8 are free, and 500 options. If held is true, these
+// have existing replicas there.
 func largeSite(sizes []int, held bool) site {
 	random := rand.New(rand.NewPCG(3, 3))
 	var s site
@@ -28,7 +29,7 @@ func largeSite(sizes []int, held bool) site {
 	return s
 }
 
-// give has every so many-th option give up one replica.
+// give removes one replica of one option in every so many.
 func (s *site) give(every int) {
 	for i := 0; i < len(s.counts); i += every {
 		s.counts[i] = max(0, s.counts[i]-1)
@@ -40,7 +41,7 @@ func BenchmarkPlacement(b *testing.B) {
 		name  string
 		sizes []int
 		held  bool
-		give  int // one of so many options gives up a replica
+		give  int // one option in so many loses a replica
 		more  int64
 	}{
 		{"nothing held", chainSizes, false, 0, 0},

@@ -2,38 +2,40 @@ package solver
 
 import "slices"
 
-// maxLeaves bounds an exhaustive search, whatever it is asked: else smaller counts might end it later than larger ones.
+// maxLeaves bounds an exhaustive search, independent of the counts: otherwise smaller counts could
+// end it later than larger ones.
 const maxLeaves = 1 << 16
 
-// exact searches all placements, and all choices of replicas that go, where those are few.
+// exact searches all placements, and all choices of replicas to remove, if there are few.
 type exact struct {
 	ready    bool
-	packs    bool // there are sizes beside the chain, and few ways to place them
-	searches bool // there are few choices of what goes too
+	packs    bool // there are odd sizes, and few ways to place them
+	searches bool // there are also few choices of replicas to remove
 
-	sizes, odd     []int64 // a chain of divisors, and the sizes beside it
-	sizeAt, oddAt  []int   // their indices among the placer's
-	patterns       []pattern
-	groups         [][]group
-	left, room     []int64
-	standing       []int64 // blocks on what is left, kept only where there are no odd sizes
+	sizes, odd    []int64 // a chain of divisors, and the odd sizes outside it
+	sizeAt, oddAt []int   // their indices in placer.sizes
+	patterns      []pattern
+	groups        [][]group
+	left, room    []int64
+	// Blocks on the remaining accelerators, kept only if there are no odd sizes.
+	standing       []int64
 	blocks, shares []int64
 	wanted         []int64
 }
 
-// pattern is numbers of shares of the odd sizes that stand on one node together.
+// pattern is the number of shares of each odd size that run on one node together.
 type pattern struct {
 	shares []int64
 	volume int64
 }
 
-// group is rows of an option that stand on the same nodes.
+// group is the existing replicas of an option on the same nodes.
 type group struct {
 	nodes []int32
 	rows  int64
 }
 
-// prepare chooses the chain beside which the fewest placements are to be tried, when it is first needed.
+// prepare selects, at the first use, the chain for which the fewest placements have to be tried.
 func (e *exact) prepare(p *placer) {
 	if e.ready {
 		return
@@ -69,7 +71,7 @@ func (e *exact) prepare(p *placer) {
 	e.searches = true
 }
 
-// choose reports whether what is asked fits by any choice of the replicas that go.
+// choose reports whether the counts fit for any choice of the replicas to remove.
 func (e *exact) choose(p *placer) bool {
 	e.left = append(e.left[:0], p.left...)
 	countBlocks(e.standing, e.sizes, p.left)
@@ -77,7 +79,8 @@ func (e *exact) choose(p *placer) bool {
 	return e.chooseFrom(p, 0, 0, -1)
 }
 
-// chooseFrom chooses for the givers from one on, its groups from one on, of which it has so many to give yet; below zero: all.
+// chooseFrom removes replicas of p.givers[giver:]: of the first of them, gives more from its groups
+// starting at index at. If gives is below zero, all that it has to remove.
 func (e *exact) chooseFrom(p *placer, giver, at int, gives int64) bool {
 	if giver == len(p.givers) {
 		if len(e.odd) == 0 {
@@ -124,7 +127,7 @@ func (e *exact) release(g group, gpus int64) {
 	}
 }
 
-// seats reports whether what is asked can be placed on nodes with so much left.
+// Whether the shares can be placed on nodes with these free accelerators.
 func (e *exact) seats(p *placer, left []int64) bool {
 	e.room = append(e.room[:0], left...)
 	slices.Sort(e.room)
@@ -142,7 +145,8 @@ func (e *exact) setWanted(p *placer) {
 	}
 }
 
-// seat tries all patterns on the nodes from one on. Nodes with the same room take patterns in order.
+// Tries all patterns on the nodes starting at index node. Nodes with equal free accelerators get
+// patterns in ascending order.
 func (e *exact) seat(node, from int) bool {
 	if node == len(e.room) {
 		for _, n := range e.shares {
@@ -172,7 +176,7 @@ func (e *exact) seat(node, from int) bool {
 	return false
 }
 
-// take takes the shares of a pattern off those to be placed, and reports false where it has more of them.
+// take subtracts the shares of a pattern from those to be placed, and returns false if it has more.
 func (e *exact) take(pattern *pattern) bool {
 	for k, n := range pattern.shares {
 		if n > e.shares[k] {

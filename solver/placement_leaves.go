@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// maxPatterns bounds what is listed for a node.
+// maxPatterns bounds the patterns that are listed for a node.
 const maxPatterns = 1 << 10
 
-// capped returns a·b, at most one above maxLeaves.
+// capped returns a·b, limited to maxLeaves+1.
 func capped(a, b int64) int64 {
 	if a > maxLeaves/max(1, b) {
 		return maxLeaves + 1
@@ -16,7 +16,8 @@ func capped(a, b int64) int64 {
 	return a * b
 }
 
-// countLeaves returns at most how many placements of the odd sizes there are, times the nodes; one without odd sizes.
+// countLeaves returns an upper bound on the placements of the odd sizes times the number of nodes;
+// one without odd sizes.
 func (e *exact) countLeaves(p *placer) int64 {
 	if len(p.free) > maxLeaves || !e.listPatterns(slices.Max(append(slices.Clone(p.free), 0))) {
 		return maxLeaves + 1
@@ -50,7 +51,8 @@ func (e *exact) countLeaves(p *placer) int64 {
 	return leaves
 }
 
-// selections returns in how many ways n nodes that are alike take one of so many patterns each, at most one above maxLeaves.
+// selections returns the number of multisets of n patterns, limited to maxLeaves+1: the ways in
+// which n equal nodes get one pattern each.
 func selections(n, patterns int) int64 {
 	ways := int64(1)
 	for i := 1; i <= n && ways <= maxLeaves; i++ {
@@ -59,7 +61,8 @@ func selections(n, patterns int) int64 {
 	return min(ways, maxLeaves+1)
 }
 
-// listPatterns lists what can stand on a node, the smallest volume first, and reports false where that is too much.
+// listPatterns lists the patterns that fit on a node, the smallest volume first. It returns false
+// if there are too many.
 func (e *exact) listPatterns(free int64) bool {
 	e.patterns = []pattern{{shares: make([]int64, len(e.odd))}}
 	for k, size := range e.odd {
@@ -83,7 +86,8 @@ func (e *exact) patternsWithin(free int64) int {
 	return n
 }
 
-// groupRows joins rows on the same nodes, and returns at most how many ways there are to choose some of them.
+// groupRows joins rows on the same nodes, and returns an upper bound on the ways to choose some of
+// them.
 func groupRows(held [][]int32) (groups []group, ways int64) {
 	sorted := make([][]int32, len(held))
 	for i, nodes := range held {
@@ -98,7 +102,7 @@ func groupRows(held [][]int32) (groups []group, ways int64) {
 			groups = append(groups, group{nodes, 1})
 		}
 	}
-	// The last group gives what the others do not.
+	// The last group makes up the difference, so it adds no choice.
 	for i := 0; i+1 < len(groups); i++ {
 		ways = capped(ways, groups[i].rows+1)
 	}

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// maxBlockOrders is for how many sizes, the largest first, nodes are ordered by what they lack to another block of it.
+// maxBlockOrders is the number of sizes, the largest first, that have a removal order of their own:
+// nodes by the accelerators that are missing for another block of the size.
 const maxBlockOrders = 3
 
-// prepare makes the orders.
+// prepare makes the removal orders.
 func (v *victims) prepare(p *placer) {
 	if v.rows != nil {
 		return
@@ -40,7 +41,7 @@ func (v *victims) prepare(p *placer) {
 	}
 }
 
-// addOrder adds the order in which replicas on nodes with the smaller keys go first.
+// addOrder adds the order in which replicas on nodes with smaller keys are removed first.
 func (v *victims) addOrder(p *placer, key func(node int32) (int64, int64)) {
 	nodes := slices.Clone(p.nodesByContent())
 	slices.SortStableFunc(nodes, func(a, b int32) int {
@@ -59,7 +60,7 @@ func (v *victims) addOrder(p *placer, key func(node int32) (int64, int64)) {
 	v.rows, v.ranks = append(v.rows, orders), append(v.ranks, rank)
 }
 
-// orderRows sorts rows by the ranks of their nodes, the first of them first.
+// orderRows sorts rows by the ranks of their nodes, the smallest first.
 func orderRows(held [][]int32, rank []int32) []int32 {
 	ranks := make([][]int32, len(held))
 	order := make([]int32, len(held))
@@ -74,8 +75,9 @@ func orderRows(held [][]int32, rank []int32) []int32 {
 	return order
 }
 
-// nodesByContent returns the nodes sorted by what is free on them and what stands there, and by their index only where those are
-// alike: a few rounds tell nodes apart by what else the options that stand there hold.
+// nodesByContent returns the nodes sorted by their free accelerators and existing replicas, and by
+// their index only if these are equal. A few rounds of hashing tell nodes apart by the other nodes
+// of the same options.
 func (p *placer) nodesByContent() []int32 {
 	v := &p.victims
 	if v.nodes != nil {
@@ -102,7 +104,7 @@ func (p *placer) nodesByContent() []int32 {
 	return v.nodes
 }
 
-// mark adds to the marks of nodes what an option holds there and elsewhere.
+// mark adds to the hash of each node the replicas of an option on this and other nodes.
 func (p *placer) mark(o *placing, marks, next []uint64) {
 	mark := mix(uint64(o.gpus), uint64(o.shares))
 	rows := make([]uint64, len(o.held))
@@ -119,7 +121,7 @@ func (p *placer) mark(o *placing, marks, next []uint64) {
 	}
 }
 
-// mix returns a number that tells pairs apart.
+// mix returns a hash of a pair.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

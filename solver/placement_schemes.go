@@ -11,22 +11,25 @@ const (
 	maxSlots   = 1 << 13
 )
 
-// scheme is one way to place shares: sizes that divide each other stand in blocks, those of one odd size before them on slots in
-// an order that does not depend on how many there are, and all others take the place of the next larger one.
+// scheme is one way to place shares. Shares of sizes that divide each other use blocks. Shares of
+// one odd size are placed before them, on slots in an order that does not depend on their number.
+// Every other share uses a block of the next larger size.
 type scheme struct {
-	sizes      []int64 // of blocks, largest first
-	into       []int   // for each size of the placer the index of the block that it takes, len(sizes) for the odd one, -1 for none
-	odd        int64   // zero: there is none
-	smallFirst bool    // slots spare the small blocks before the large ones
+	sizes []int64 // of blocks, largest first
+	// into is, for each size of the placer, the index of the block that it uses: len(sizes) for the
+	// odd size, -1 for none.
+	into       []int
+	odd        int64 // zero: there is none
+	smallFirst bool  // slots avoid breaking small blocks before large ones
 
 	ready  bool
-	slots  []int32 // the nodes of the odd shares, where all that is held stays
+	slots  []int32 // the nodes of the odd shares, if no existing replica is removed
 	blocks []int64 // that remain after the first n slots, len(sizes) of them for each n
-	wanted []int64 // shares in blocks
-	extra  int64   // shares of the odd size
+	wanted []int64 // shares to be placed in blocks
+	extra  int64   // shares to be placed of the odd size
 }
 
-// makeSchemes makes a scheme for each chain and size beside it.
+// makeSchemes makes the schemes of each chain and each odd size.
 func (p *placer) makeSchemes(chains [][]int64) {
 	for _, chain := range chains {
 		if len(p.schemes) >= maxSchemes {
@@ -69,7 +72,7 @@ func (p *placer) newScheme(chain []int64, odd int64) scheme {
 	return s
 }
 
-// divisorChains returns the longest chains of divisors that go through each of the sizes, the longest first.
+// divisorChains returns the longest chain of divisors through each of the sizes, the longest first.
 func divisorChains(sizes []int64) [][]int64 {
 	above, below := make([][]int64, len(sizes)), make([][]int64, len(sizes))
 	for i, size := range sizes {
@@ -98,7 +101,7 @@ func divisorChains(sizes []int64) [][]int64 {
 	return chains[:min(len(chains), maxChains)]
 }
 
-// prepare finds the slots of the odd shares and what blocks remain after each of them.
+// prepare finds the slots of the odd shares, and the blocks that remain after each of them.
 func (s *scheme) prepare(p *placer) {
 	s.ready = true
 	s.blocks = make([]int64, len(s.sizes))
@@ -142,10 +145,11 @@ func (s *scheme) prepare(p *placer) {
 	}
 }
 
-// loss is how many blocks of a size an odd share costs a node.
+// loss is the number of blocks of a size that an odd share breaks on a node.
 func (s *scheme) loss(free, size int64) int64 { return free/size - (free-s.odd)/size }
 
-// sparesMore reports whether an odd share costs less on a node with a free accelerators than on one with b.
+// sparesMore reports whether an odd share breaks less on a node with a free accelerators than on
+// one with b.
 func (s *scheme) sparesMore(a, b int64) bool {
 	for k := range s.sizes {
 		if s.smallFirst {
@@ -158,7 +162,8 @@ func (s *scheme) sparesMore(a, b int64) bool {
 	return false
 }
 
-// round counts what the placer is asked in blocks and slots, and reports false where a share is larger than all of them.
+// round counts the requested shares in blocks and slots, and returns false if a share is larger
+// than all of them.
 func (s *scheme) round(p *placer) bool {
 	clear(s.wanted)
 	s.extra = 0
@@ -176,7 +181,7 @@ func (s *scheme) round(p *placer) bool {
 	return true
 }
 
-// holds reports whether what the placer is asked stands by this scheme beside all that is held.
+// holds reports whether the requested shares fit by this scheme beside all existing replicas.
 func (s *scheme) holds(p *placer) bool {
 	if !s.round(p) {
 		return false

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// site is nodes, options on them, and counts to be asked.
+// site is nodes, options on them, and counts to check.
 type site struct {
 	free    []int32
 	options []placedOption
 	counts  []int64
 }
 
-// siteKind is what random sites are like.
+// siteKind describes random sites.
 type siteKind struct {
 	nodes, options, most int // at most so many nodes, options, and replicas of an option
 	sizes                []int
 	shares               int // of a replica, at most
 	held                 bool
-	overfull             bool // some nodes have less than is held there
+	overfull             bool // some nodes have fewer accelerators than are allocated there
 }
 
 var chainSizes, oddSizes = []int{1, 2, 4, 8}, []int{1, 2, 3, 4, 5, 6}
 
-// newSite draws a site whose replicas that stand are placed on its nodes at random.
+// newSite draws a site whose existing replicas are on random nodes.
 func newSite(random *rand.Rand, k siteKind) site {
 	s := site{free: make([]int32, 1+random.IntN(k.nodes))}
 	for i := range s.free {
@@ -48,7 +48,8 @@ func newSite(random *rand.Rand, k siteKind) site {
 	return s
 }
 
-// ask draws counts that take nearly all accelerators, all but so many at least: those that hardly fit, or hardly do not, tell most.
+// ask draws counts that use nearly all accelerators, with at least but left over: counts near the
+// limit test most.
 func (s *site) ask(random *rand.Rand, but int) {
 	s.counts = make([]int64, len(s.options))
 	spare := -but
@@ -65,7 +66,8 @@ func (s *site) ask(random *rand.Rand, but int) {
 	}
 }
 
-// stand places a replica on random nodes that have room for it, and returns nil where there are none.
+// stand places a replica on random nodes with enough free accelerators, and returns nil if there
+// are none.
 func stand(random *rand.Rand, room []int32, of shape) []int32 {
 	left := slices.Clone(room)
 	var nodes []int32
@@ -99,7 +101,7 @@ func (s *site) heuristic() *placer {
 	return p
 }
 
-// canStand tries every choice of replicas that go and every node for the shares that are placed.
+// canStand tries every choice of replicas to remove and every node for the shares to place.
 func (s *site) canStand() bool {
 	return s.keep(0, make([]int, len(s.free)))
 }
@@ -149,8 +151,8 @@ func (s *site) seat(taken []int) bool {
 	return volume <= 0 && seatAll(sizes, room, map[string]bool{})
 }
 
-// seatAll places sizes, the largest first, on any node that has room; failed are the rooms that were tried in vain, by how many
-// sizes were left.
+// seatAll places sizes, the largest first, on any node with enough free accelerators. failed has
+// the states that were tried without success: the free accelerators and the number of sizes left.
 func seatAll(sizes, room []int, failed map[string]bool) bool {
 	if len(sizes) == 0 {
 		return true

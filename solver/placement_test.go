@@ -47,7 +47,7 @@ func TestPlacementIsExactWhereSizesDivideEachOtherAndNothingIsHeld(t *testing.T)
 	}
 }
 
-// checkFewer goes down from counts that fit: each option's with one replica less must fit too.
+// checkFewer reduces counts that fit: with one replica less of any option, they must fit too.
 func checkFewer(t *testing.T, s site, p *placer) {
 	t.Helper()
 	if !p.fits(s.counts) {
@@ -104,16 +104,16 @@ func TestRoomIsAsManyAsFitOneByOne(t *testing.T) {
 			room := p.room(s.counts, i, 1<<20)
 			for most := range room + 3 {
 				if got := p.room(s.counts, i, most); got != min(most, room) {
-					t.Fatalf("room is %d of at most %d, and %d of more: %+v", got, most, room, s)
+					t.Fatalf("%d more fit of at most %d, and %d of more: %+v", got, most, room, s)
 				}
 			}
 			s.counts[i] += room
 			if !p.fits(s.counts) {
-				t.Fatalf("there is no room for %d more of option %d: %+v", room, i, s)
+				t.Fatalf("%d more of option %d do not fit: %+v", room, i, s)
 			}
 			s.counts[i]++
 			if p.fits(s.counts) {
-				t.Fatalf("there is room for more than %d of option %d: %+v", room, i, s)
+				t.Fatalf("more than %d of option %d fit: %+v", room, i, s)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func TestCountsBeyondAllRoomDoNotFit(t *testing.T) {
 		}
 	}
 	if room := p.room(make([]int64, len(options)), 2, 1<<40); room != 1<<40 {
-		t.Errorf("of what takes nothing there is room for %d only", room)
+		t.Errorf("of an option without accelerators only %d fit", room)
 	}
 }
 

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// victims is in which orders the replicas that stand may go. An order is fixed for each option, whatever the others give up: so
-// what goes for smaller counts is never less. It is made when a plan first gives up something.
+// victims has the orders in which existing replicas are removed. The order of an option does not
+// depend on the other options, so that smaller counts never free fewer accelerators. It is made
+// when a plan first removes a replica.
 type victims struct {
 	nodes     []int32   // by content
 	ranks     [][]int32 // of nodes, for each order
 	rows      [][][]int32
-	occupants [][]int32 // the options that hold something of each node
+	occupants [][]int32 // for each node the options with existing replicas there
 
 	left    []int64 // of each node, while an order is tried
 	gone    []int64
@@ -21,14 +22,14 @@ type victims struct {
 	touched []int32
 }
 
-// move is a change of what is free on a node.
+// move is a change of the free accelerators of a node.
 type move struct {
 	node int32
 	gpus int64
 }
 
-// fitsWithout reports whether what is asked fits by one of the orders: whole, or with everything that can go from one node going
-// from it first.
+// fitsWithout reports whether the counts fit with one of the removal orders, either as it is or
+// with all removable replicas of one node first.
 func (p *placer) fitsWithout() bool {
 	v := &p.victims
 	for i := range p.schemes {
@@ -47,7 +48,8 @@ func (p *placer) fitsWithout() bool {
 	return p.exact.packs && v.tryPacking(p)
 }
 
-// tryPacking reports whether what is asked can be placed in any way once replicas went by one of the orders.
+// tryPacking reports whether the counts can be placed in any way after replicas were removed by one
+// of the orders.
 func (v *victims) tryPacking(p *placer) bool {
 	for order := range v.rows {
 		copy(v.left, p.left)
@@ -67,8 +69,8 @@ func (v *victims) tryPacking(p *placer) bool {
 	return false
 }
 
-// try reports whether what is asked fits by a scheme and an order. Odd shares beyond the scheme's slots stand in the place of single
-// shares that go, so that another one that goes never takes away room.
+// try reports whether the counts fit with a scheme and an order. Odd shares beyond the scheme's
+// slots replace single removed shares, so that removing one more never reduces the capacity.
 func (v *victims) try(p *placer, s *scheme, order int) bool {
 	slots := min(s.extra, int64(len(s.slots)))
 	v.blocks = append(v.blocks[:0], s.blocksAfter(slots)...)
@@ -90,7 +92,8 @@ func (v *victims) try(p *placer, s *scheme, order int) bool {
 	return s.extra <= int64(len(s.slots)) && v.tryNodes(p, s, order)
 }
 
-// replace places odd shares beyond the slots on shares that go, and reports false where those are too few.
+// replace places odd shares beyond the slots on removed shares, and returns false if those are too
+// few.
 func (v *victims) replace(p *placer, s *scheme, order int) bool {
 	beyond := s.extra - int64(len(s.slots))
 	if beyond <= 0 {
@@ -119,7 +122,7 @@ func (v *victims) replace(p *placer, s *scheme, order int) bool {
 	return beyond == 0
 }
 
-// reset has all that is held stand again.
+// reset restores all existing replicas.
 func (v *victims) reset(p *placer) {
 	for _, node := range v.touched {
 		v.left[node] = p.left[node]
@@ -127,8 +130,8 @@ func (v *victims) reset(p *placer) {
 	v.touched = v.touched[:0]
 }
 
-// isHopeless reports whether what is asked does not even fit if each option gave up all that it may on every node at once. Only
-// where all sizes divide each other it can tell.
+// isHopeless reports whether the counts do not fit even if each option removed all that it may on
+// every node at once. It can tell only if all sizes divide each other.
 func (v *victims) isHopeless(p *placer) bool {
 	s := &p.schemes[0]
 	if s.odd != 0 {
@@ -154,7 +157,7 @@ func (v *victims) isHopeless(p *placer) bool {
 	return !s.round(p) || !haveRoom(s.sizes, s.wanted, v.blocks)
 }
 
-// change adds to what is free on a node.
+// change adds to the free accelerators of a node.
 func (v *victims) change(s *scheme, node int32, gpus int64) {
 	before := max(0, v.left[node])
 	v.left[node] += gpus
@@ -165,7 +168,8 @@ func (v *victims) change(s *scheme, node int32, gpus int64) {
 	}
 }
 
-// tryNodes has for each node the replicas on it go before all others, the rest in the order that was tried.
+// tryNodes tries, for each node, to remove the replicas on it before all others. The rest follow in
+// the given order.
 func (v *victims) tryNodes(p *placer, s *scheme, order int) bool {
 	v.lacks = v.lacks[:0]
 	volume := int64(0)
@@ -199,7 +203,7 @@ func (v *victims) tryNodes(p *placer, s *scheme, order int) bool {
 	return false
 }
 
-// couldMake reports whether a node would have the blocks that are lacking if all went from it.
+// couldMake reports whether a node without its existing replicas would have the missing blocks.
 func (v *victims) couldMake(p *placer, s *scheme, node int) bool {
 	for k, size := range s.sizes {
 		if v.lacks[k] > p.free[node]/size-max(0, v.left[node])/size {
@@ -209,7 +213,8 @@ func (v *victims) couldMake(p *placer, s *scheme, node int) bool {
 	return true
 }
 
-// vacate notes the moves by which the first rows that stay and touch the node go, and the last that go and do not touch it stay.
+// vacate records moves: the first remaining rows on the node are removed, and instead the last
+// removed rows that are not on it remain.
 func (v *victims) vacate(p *placer, option int32, rows []int32, node int32) {
 	o := &p.options[option]
 	at := int(p.given[option])

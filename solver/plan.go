@@ -4,14 +4,15 @@ import (
 	"slices"
 )
 
-// draft is a plan for a component as it emerges: a number for each item of each model, and what they take.
+// draft is a candidate plan for a component: a number of replicas for each item of each model, and
+// the accelerators that they use.
 type draft struct {
 	k     *component
 	used  []int64 // of each limit
-	cost  int64   // without prices
+	cost  int64   // without the prices of the limits
 	seats []seats // of each pool of the problem
 
-	delta  []int64 // scratch: of each limit, what a change takes
+	delta  []int64 // scratch: of each limit, the amount that a change uses
 	values []int64 // scratch: of a model
 }
 
@@ -43,7 +44,7 @@ func (d *draft) put(m *competitor, values []int64, cost int64) {
 	m.cost = cost
 }
 
-// saved is a plan that a draft can go back to.
+// saved is a plan to which a candidate can return.
 type saved struct {
 	used  []int64
 	cost  int64
@@ -77,7 +78,7 @@ func (d *draft) restore(s saved) {
 	}
 }
 
-// fits reports whether a model may have other numbers, the others staying as they are.
+// fits reports whether a model may have other numbers while the other models keep theirs.
 func (d *draft) fits(m *competitor, values []int64) bool {
 	grows := d.measure(m, values)
 	for i, more := range d.delta {
@@ -88,8 +89,8 @@ func (d *draft) fits(m *competitor, values []int64) bool {
 	return !grows || d.placeable(m, values)
 }
 
-// measure notes what a change takes of each limit, and reports whether it asks for more on nodes of which the limits do not say
-// all.
+// measure records the amount of each limit that a change uses. It reports whether the change needs
+// more on nodes for which the limits are not exact.
 func (d *draft) measure(m *competitor, values []int64) (grows bool) {
 	clear(d.delta)
 	for i := range m.items {
@@ -107,7 +108,7 @@ func (d *draft) measure(m *competitor, values []int64) (grows bool) {
 	return grows
 }
 
-// over reports whether a limit is broken.
+// over reports whether a limit is violated.
 func (d *draft) over() bool {
 	for i, used := range d.used {
 		if used > d.k.slack[i] {
@@ -117,7 +118,7 @@ func (d *draft) over() bool {
 	return false
 }
 
-// improve changes one model after the other, as long as that makes the plan cheaper and it fits.
+// improve changes one model after the other, as long as the plan becomes cheaper and fits.
 func (d *draft) improve() {
 	for range 20 {
 		changed := false
@@ -132,7 +133,8 @@ func (d *draft) improve() {
 	}
 }
 
-// improveModel makes the best change of one model: to one of its columns, or of a replica or two of its plan.
+// improveModel makes the best change of one model: to one of its columns, or by one or two
+// replicas.
 func (d *draft) improveModel(m *competitor) bool {
 	best, least := []int64(nil), m.cost
 	try := func(values []int64, cost int64) {
@@ -155,10 +157,11 @@ func (d *draft) improveModel(m *competitor) bool {
 	return true
 }
 
-// mostExchanged is with how many items of its model an item exchanges replicas.
+// mostExchanged is the number of items of its model with which an item exchanges replicas.
 const mostExchanged = 16
 
-// neighbours yields the plans of a model that differ by one replica of an item, or by one of two items each.
+// neighbours yields the plans of a model that differ by one replica of an item, or by one of each
+// of two items.
 func (m *competitor) neighbours(yield func(values []int64)) {
 	values := slices.Clone(m.chosen)
 	for i := range m.items {

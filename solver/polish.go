@@ -5,23 +5,25 @@ import (
 	"slices"
 )
 
-// overWeight is how many times its price over-use of a limit counts while a plan emerges, where what is left unused counts once.
+// overWeight is the weight of over-use of a limit, as a multiple of its price. Unused capacity has
+// weight one.
 const overWeight = 3
 
-// polish looks for the plan among the columns of the models: it starts with the cheapest at the prices, which over-uses some
-// limits a little and leaves some unused, and changes one model or two at a time, as long as that lowers
+// A local search for a plan among the columns of the models. It starts with the cheapest columns at
+// the prices, which over-use some limits a little and leave others unused. It changes one model or
+// two at a time, as long as that lowers
 //
-//	Σ regret + Σ price·unused + overWeight·Σ price·over-use
+//	Σ reduced cost + Σ price·unused + overWeight·Σ price·over-use
 //
-// where a column's regret is what it costs more at the prices than the cheapest. Of a plan that keeps the limits it is the gap to
-// the bound.
+// The reduced cost of a column is its cost at the prices above that of the cheapest column. For a
+// plan that keeps the limits, the sum is the gap to the bound.
 type polish struct {
 	k       *component
 	ways    []way
 	uses    []use   // of all ways
 	first   []int32 // of each model, among the ways
-	current []int32 // way of each model
-	over    []int64 // of each limit, what is taken above its slack
+	current []int32 // index of the current way of each model
+	over    []int64 // of each limit, the use above its slack
 	weight  []int64 // of each limit, of over-use
 	regret  int64
 
@@ -29,7 +31,9 @@ type polish struct {
 	touched []int32
 	order   []int32
 	moved   []bool
-	helping [][]int32 // of each limit, the ways that take less of it than their models do; then those that take more
+	// helping is, for each limit, the ways that use less of it than the current one of their model,
+	// followed by those that use more.
+	helping [][]int32
 	steps   int
 }
 
@@ -61,7 +65,7 @@ func newPolish(k *component) *polish {
 	return p
 }
 
-// add adds the ways of a model, and takes the cheapest.
+// add adds the ways of a model, and selects the cheapest.
 func (p *polish) add(model int32) {
 	m := &p.k.models[model]
 	p.first = append(p.first, int32(len(p.ways)))
@@ -87,7 +91,7 @@ func (p *polish) add(model int32) {
 	}
 }
 
-// imbalance is what it costs that a limit is over-used, or not used up.
+// imbalance is the cost of over-using a limit, or of not using all of it.
 func (p *polish) imbalance(limit int32, over int64) int64 {
 	if over > 0 {
 		return over * p.weight[limit]
@@ -102,7 +106,7 @@ func (p *polish) total() (total int64) {
 	return total
 }
 
-// measure notes by how much a way takes more of each limit than the current one of its model.
+// measure records how much more of each limit a way uses than the current one of its model.
 func (p *polish) measure(way int32) {
 	w := &p.ways[way]
 	now := &p.ways[p.current[w.model]]
@@ -121,7 +125,7 @@ func (p *polish) measure(way int32) {
 	}
 }
 
-// gain is by how much a way would change what is to be lowered.
+// gain is the change of the objective of the search by a way.
 func (p *polish) gain(way int32) (change int64) {
 	p.steps++
 	p.measure(way)
@@ -136,7 +140,7 @@ func (p *polish) gain(way int32) (change int64) {
 	return change
 }
 
-// takes makes a way the one of its model.
+// take makes a way the current one of its model.
 func (p *polish) take(way int32) {
 	p.measure(way)
 	for _, limit := range p.touched {
@@ -148,8 +152,8 @@ func (p *polish) take(way int32) {
 	p.current[w.model] = way
 }
 
-// run lowers what is to be lowered until it is small enough, no change of one or two models does, or the budget ends. It returns
-// the steps it took.
+// run searches until the objective is at most enough, no change of one or two models lowers it, or
+// the budget ends. It returns the steps that it used.
 func (p *polish) run(budget int, enough int64) int {
 	for p.steps < budget/stepsPerChange {
 		if p.singles() {
@@ -162,7 +166,7 @@ func (p *polish) run(budget int, enough int64) int {
 	return p.steps * stepsPerChange
 }
 
-// stepsPerChange is how many steps it counts to weigh a change of a plan.
+// stepsPerChange is the charge in steps for evaluating a change of a plan.
 const stepsPerChange = 8
 
 // breaks reports whether a limit is over-used.
@@ -170,7 +174,7 @@ func (p *polish) breaks() bool {
 	return slices.ContainsFunc(p.over, func(over int64) bool { return over > 0 })
 }
 
-// singles changes single models, those first that gain the most.
+// singles changes single models, the largest gain first.
 func (p *polish) singles() (changed bool) {
 	type candidate struct {
 		way  int32
@@ -198,8 +202,8 @@ func (p *polish) singles() (changed bool) {
 	return changed
 }
 
-// pairs changes two models at once: for a change that alone would not help it looks for another one that puts right what it
-// does to the limits.
+// pairs changes two models at once: for a change that does not help alone, it searches for a second
+// one that repairs the limits.
 func (p *polish) pairs(steps int) (changed bool) {
 	p.index()
 	clear(p.moved)
@@ -224,7 +228,8 @@ func (p *polish) pairs(steps int) (changed bool) {
 	return changed
 }
 
-// index sorts the ways by their regret, and notes for each limit which of them take less, and which more of it.
+// index sorts the ways by their reduced cost, and records for each limit which of them use less of
+// it and which use more.
 func (p *polish) index() {
 	more := func(i int32) int64 { return p.ways[i].regret - p.ways[p.current[p.ways[i].model]].regret }
 	total := p.total() + p.most()
@@ -252,7 +257,7 @@ func (p *polish) index() {
 	}
 }
 
-// most is the largest regret of a model.
+// most is the largest reduced cost of a current way.
 func (p *polish) most() (most int64) {
 	for _, i := range p.current {
 		most = max(most, p.ways[i].regret)
@@ -260,7 +265,8 @@ func (p *polish) most() (most int64) {
 	return most
 }
 
-// partner finds the way of another model that makes the most of a change of one; none where both together do not help.
+// partner finds the way of another model that best complements a change of one; none if both
+// together do not help.
 func (p *polish) partner(way int32) int32 {
 	w := &p.ways[way]
 	before := p.current[w.model]
@@ -302,7 +308,7 @@ func (p *polish) partner(way int32) int32 {
 	return best
 }
 
-// apply writes the plan into a draft.
+// apply writes the plan to a candidate.
 func (p *polish) apply(d *draft) {
 	for i := range p.k.models {
 		m := &p.k.models[i]

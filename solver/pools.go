@@ -7,8 +7,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// usablePools returns the pools that limit something, each kind once: nodes of all its rows, each name once with the least that
-// it has.
+// usablePools returns the pools that limit something, each accelerator type once. A type has the
+// nodes of all its rows. A node that is listed several times has the least of its free
+// accelerators.
 func usablePools(rows []Pool) []nodePool {
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(a, b Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
@@ -34,7 +35,8 @@ func usablePools(rows []Pool) []nodePool {
 	return pools
 }
 
-// usableNodes returns the nodes sorted, each once with the least that it has. Most come that way.
+// usableNodes returns the nodes sorted by name, each once with the least of its free accelerators.
+// Most inputs are sorted already.
 func usableNodes(nodes []Node) []Node {
 	clean := true
 	for i := range nodes {
@@ -62,8 +64,8 @@ func usableQuotas(rows []Quota) []Quota {
 	return slices.CompactFunc(quotas, func(a, b Quota) bool { return a.Namespace == b.Namespace && a.Accelerator == b.Accelerator })
 }
 
-// stand notes where replicas stand. A node on which more is held than it has counts as one that has that much: the placer knows
-// better.
+// stand records the nodes of existing replicas. If more is allocated on a node than it has, the
+// limits count the allocated amount. The placer counts exactly.
 func (c *canonicalProblem) stand(holdings []Holding) {
 	byVariant := make(map[fleet.VariantID][][]string, len(holdings))
 	for _, h := range holdings {
@@ -76,7 +78,7 @@ func (c *canonicalProblem) stand(holdings []Holding) {
 	}
 }
 
-// standOn notes where replicas stand on the nodes of a pool.
+// standOn records the nodes of existing replicas in one pool.
 func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][][]string) {
 	p.exact = true
 	if len(holdings) == 0 {
@@ -111,7 +113,7 @@ func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][][
 	}
 }
 
-// seat makes the placer of a pool whose limits do not say all.
+// Makes the placer of a pool whose limits are not exact.
 func (c *canonicalProblem) seat(p *nodePool) {
 	free := make([]int32, len(p.nodes))
 	for i, node := range p.nodes {

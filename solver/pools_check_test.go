@@ -7,8 +7,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// checkPlan fails the test where a solution breaks a promise that holds at any budget, and returns its counts in the order of the
-// options. The problem's rows are usable, and those of one identity are one.
+// checkPlan fails the test if a solution violates a guarantee that applies at any budget, and
+// returns its counts in the order of the options. The problem's rows are valid, and no row is
+// repeated.
 func checkPlan(t *testing.T, twin *poolsTwin, s Solution) []int {
 	t.Helper()
 	counts := checkCounts(t, twin, s)
@@ -29,10 +30,10 @@ func checkPlan(t *testing.T, twin *poolsTwin, s Solution) []int {
 	return counts
 }
 
-// above is true where a cost is above another one by more than rounding.
+// above reports whether a cost is above another one by more than rounding.
 func above(a, b float64) bool { return a > b+1e-9*max(1, b) }
 
-// priced is true where the price of all shortage is in the problem.
+// priced reports whether the problem has a price for all shortage.
 func (t *poolsTwin) priced() bool {
 	for _, d := range t.Demands {
 		if len(d.Penalty) == 0 {
@@ -42,7 +43,8 @@ func (t *poolsTwin) priced() bool {
 	return true
 }
 
-// checkCounts demands every variant once, in order, in its range or else among the misfits.
+// checkCounts checks that every variant occurs once, in order, and is in its range or else among
+// the unsatisfied minimums.
 func checkCounts(t *testing.T, twin *poolsTwin, s Solution) []int {
 	t.Helper()
 	if len(s.Counts) != len(twin.Options) {
@@ -81,8 +83,9 @@ func checkCounts(t *testing.T, twin *poolsTwin, s Solution) []int {
 	return counts
 }
 
-// checkMisfits demands that minimums are kept where they all fit. Else no minimum is given up that has room beside the others, and
-// none that stands on its nodes, as long as those alone keep to the quotas and limits.
+// checkMisfits checks that minimums are kept if they all fit. Otherwise no minimum is reduced that
+// fits beside the others, and none that runs on its nodes, if these alone keep the quotas and
+// limits.
 func checkMisfits(t *testing.T, twin *poolsTwin, s Solution, counts []int) {
 	t.Helper()
 	leasts := twin.leasts()
@@ -101,12 +104,12 @@ func checkMisfits(t *testing.T, twin *poolsTwin, s Solution, counts []int) {
 		if kept[i] < leasts[i] {
 			kept[i]++
 			if twin.fits(kept) {
-				t.Fatalf("%v has room for more of its minimum than %d beside those of the others: %+v\n%+v", twin.Options[i].Variant, counts[i], s, twin.Problem)
+				t.Fatalf("more of the minimum of %v than %d fits beside those of the others: %+v\n%+v", twin.Options[i].Variant, counts[i], s, twin.Problem)
 			}
 			kept[i]--
 		}
 		if counts[i] < standing[i] && twin.fits(standing) {
-			t.Fatalf("%v is to have %d replicas, of its minimum %d stand: %+v\n%+v", twin.Options[i].Variant, counts[i], standing[i], s, twin.Problem)
+			t.Fatalf("%v is to have %d replicas, of its minimum %d exist: %+v\n%+v", twin.Options[i].Variant, counts[i], standing[i], s, twin.Problem)
 		}
 	}
 }

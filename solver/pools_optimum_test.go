@@ -8,7 +8,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// taking gives an option its accelerators.
+// taking sets the accelerators of an option.
 func taking(o Option, kind fleet.Accelerator, gpus int) Option {
 	o.Accelerator, o.GPUs = kind, gpus
 	return o
@@ -42,16 +42,16 @@ func TestTheTwinKnowsWhatFits(t *testing.T) {
 		{"one of 8 on eight nodes of 1", []int{1, 1, 1, 1, 1, 1, 1, 1}, []Option{eight}, []int{1}, nil, false},
 		{"a mix that fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{3, 2, 1}, nil, true},
 		{"one more than fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{4, 2, 1}, nil, false},
-		{"what the largest first does not find", []int{6, 4}, []Option{two, three}, []int{2, 2}, nil, true},
+		{"a placement that the largest first does not find", []int{6, 4}, []Option{two, three}, []int{2, 2}, nil, true},
 		{"the total fits, no node does", []int{5, 5}, []Option{two, three}, []int{0, 3}, nil, false},
 		{"both shares of a group on one node", []int{8}, []Option{group}, []int{1}, nil, true},
 		{"the shares of a group on two nodes", []int{7, 4}, []Option{group}, []int{1}, nil, true},
 		{"half a group", []int{7, 3}, []Option{group}, []int{1}, nil, false},
-		{"eight beside four that stand apart", []int{8, 8}, []Option{four, eight}, []int{2, 1}, []Holding{held("four", "0"), held("four", "1")}, false},
-		{"eight once one of them goes", []int{8, 8}, []Option{four, eight}, []int{1, 1}, []Holding{held("four", "0"), held("four", "1")}, true},
-		{"one that stands is not moved for others", []int{8, 8}, []Option{two, four, eight}, []int{1, 1, 1}, []Holding{held("two", "0"), held("four", "1")}, false},
-		{"what stands where less is free", []int{1, 1}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, true},
-		{"more where less is free than stands", []int{1, 0}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, false},
+		{"eight beside four on two nodes", []int{8, 8}, []Option{four, eight}, []int{2, 1}, []Holding{held("four", "0"), held("four", "1")}, false},
+		{"eight after one of them stops", []int{8, 8}, []Option{four, eight}, []int{1, 1}, []Holding{held("four", "0"), held("four", "1")}, true},
+		{"an existing replica is not moved for others", []int{8, 8}, []Option{two, four, eight}, []int{1, 1, 1}, []Holding{held("two", "0"), held("four", "1")}, false},
+		{"existing replicas on a node with less free", []int{1, 1}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, true},
+		{"more than the existing replicas on a node with less free", []int{1, 0}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, false},
 		{"a row on a node that is not there", []int{8, 8}, []Option{four, eight}, []int{2, 1}, []Holding{held("four", "0"), held("four", "x")}, true},
 		{"half a group that stays", []int{4, 4}, []Option{group, four}, []int{1, 1}, []Holding{held("group", "0", "1")}, false},
 	} {
@@ -62,7 +62,7 @@ func TestTheTwinKnowsWhatFits(t *testing.T) {
 	}
 }
 
-// Where sizes divide each other, fragments are counted by a formula.
+// If sizes divide each other, a formula counts fragments.
 func TestTheTwinPlacesAsTheFormulaForDividingSizesSays(t *testing.T) {
 	random := rand.New(rand.NewPCG(22, 1))
 	for range 3000 {
@@ -100,7 +100,8 @@ func TestTheTwinFindsKnownOptima(t *testing.T) {
 		Options: []Option{cheap, dear},
 		Pools:   []Pool{nodes("A", 1, 1)},
 	}
-	// Two cheap ones at 2, one dear at 6 and a quarter of 6 for its start; a quarter of the demand left unserved costs 2.
+	// Two cheap ones at 2, an expensive one at 6 and a quarter of 6 for its start; a quarter of the
+	// demand left unserved costs 2.
 	if got := newPoolsTwin(p).tryAll(); !got.fits || got.cost != 4+7.5+2 || got.ample != 3*2+2 || got.plans != 36 {
 		t.Errorf("got %+v", got)
 	}
@@ -114,7 +115,7 @@ func TestTheTwinFindsKnownOptima(t *testing.T) {
 	}
 }
 
-// tally is how many problems were what.
+// tally counts problems by property.
 type tally struct{ coupled, infeasible, short, exact, exactProven, other, otherProven int }
 
 func TestSolveAgreesWithTryingEveryPlanWhereDemandsCompete(t *testing.T) {
@@ -141,10 +142,10 @@ func TestSolveAgreesWithTryingEveryPlanWhereDemandsCompete(t *testing.T) {
 	}
 	t.Logf("%+v", seen)
 	if seen.coupled < problems/2 || seen.short < problems/4 || seen.infeasible < problems/50 {
-		t.Errorf("too few problems that say something: %+v", seen)
+		t.Errorf("too few problems that test something: %+v", seen)
 	}
 	if seen.exactProven < seen.exact {
-		t.Errorf("%d of %d problems were not proven whose bound knows all that the nodes say", seen.exact-seen.exactProven, seen.exact)
+		t.Errorf("%d of %d problems with exact limits were not proven", seen.exact-seen.exactProven, seen.exact)
 	}
 	if all := seen.exact + seen.other; seen.exactProven+seen.otherProven < all*97/100 {
 		t.Errorf("only %d of %d problems were proven", seen.exactProven+seen.otherProven, all)

@@ -33,10 +33,11 @@ func shuffle[T any](rows []T, random *rand.Rand) {
 	random.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 }
 
-// checkRepeats solves the problem, and again in another order of rows: that gives the same and leaves the problem alone.
+// checkRepeats solves the problem again with its rows in another order. The solution must be equal
+// and the problem unchanged.
 func checkRepeats(t *testing.T, p Problem, random *rand.Rand) Solution {
 	t.Helper()
-	before := fmt.Sprint(p) // not a number is not equal to itself
+	before := fmt.Sprint(p) // as text, since NaN is not equal to itself
 	s := Solve(p)
 	if after := fmt.Sprint(p); after != before {
 		t.Fatalf("the rows of the problem were changed from %s to %s", before, after)
@@ -45,12 +46,12 @@ func checkRepeats(t *testing.T, p Problem, random *rand.Rand) Solution {
 		t.Fatalf("%+v\nin one order %+v\nin another %+v", p, s, got)
 	}
 	if most := p.Steps + 1000*len(p.Options) + 10000; s.Steps < 0 || s.Steps > most {
-		t.Fatalf("%d steps of %d were taken: %+v", s.Steps, p.Steps, p)
+		t.Fatalf("%d steps of %d were used: %+v", s.Steps, p.Steps, p)
 	}
 	return s
 }
 
-// checkCompeting is the promises for problems that the twin can judge.
+// checkCompeting checks the guarantees for problems that the reference can evaluate.
 func checkCompeting(t *testing.T, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 12))
@@ -68,8 +69,8 @@ func checkCompeting(t *testing.T, seed uint64) {
 	}
 }
 
-// checkBudgets demands a plan and a true bound at any budget. Shortage without a price need not be in the cost, so that there is
-// nothing to compare.
+// checkBudgets requires a plan and a valid bound at any budget. Shortage without a price need not
+// be in the cost, so that it cannot be compared.
 func checkBudgets(t *testing.T, twin *poolsTwin, best Solution) {
 	t.Helper()
 	p := twin.Problem
@@ -83,8 +84,8 @@ func checkBudgets(t *testing.T, twin *poolsTwin, best Solution) {
 	}
 }
 
-// checkMoreIsNotWorse adds accelerators and lowers prices. The plan that was found still fits then, so that no true bound is
-// above what it costs.
+// checkMoreIsNotWorse adds accelerators and lowers prices. The earlier plan still fits then, so
+// that no valid bound is above its cost.
 func checkMoreIsNotWorse(t *testing.T, p Problem, s Solution, random *rand.Rand) {
 	t.Helper()
 	larger, cheaper := p, p
@@ -107,7 +108,7 @@ func checkMoreIsNotWorse(t *testing.T, p Problem, s Solution, random *rand.Rand)
 	}
 }
 
-// garbagePools is garbage that mentions pools. Names are few, so that rows meet, and come twice.
+// garbagePools is garbage that mentions pools. It uses few names, so that rows match and repeat.
 func garbagePools(random *rand.Rand) Problem {
 	p := garbageProblem(random)
 	name := func() string { return string(rune('a' + random.IntN(3))) }
@@ -154,7 +155,7 @@ func garbagePools(random *rand.Rand) Problem {
 	return p
 }
 
-// checkGarbagePools is the promises that hold whatever the rows are.
+// checkGarbagePools checks the guarantees that apply to any rows.
 func checkGarbagePools(t *testing.T, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 13))

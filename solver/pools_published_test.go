@@ -12,8 +12,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// publishedFleet is what the file says of 15 servers × 6 accelerators, of which there are only so many. A candidate is a number of
-// replicas that carries the whole load of a server, and its cost.
+// publishedFleet is the content of the file: 15 servers × 6 accelerators in limited number. A
+// candidate is a number of replicas that serves the whole load of a server, and its cost.
 type publishedFleet struct {
 	Accelerators []struct {
 		Name, Type   string
@@ -57,7 +57,7 @@ func readPublishedFleet(t *testing.T) publishedFleet {
 	return file.Sets.Small
 }
 
-// gpus is how many accelerators of which type a replica of a model takes.
+// gpus returns the type and number of accelerators of a replica of a model.
 func (f publishedFleet) gpus(model, accelerator string) (fleet.Accelerator, int) {
 	for _, a := range f.Accelerators {
 		for _, m := range f.Models {
@@ -82,7 +82,7 @@ func (f publishedFleet) problem(t *testing.T, together bool) Problem {
 		for accelerator, c := range f.Candidates[server.Name] {
 			kind, gpus := f.gpus(server.Model, accelerator)
 			if gpus == 0 || !strings.HasSuffix(server.Name, server.Model) {
-				t.Fatalf("%s takes nothing of %s", server.Name, accelerator)
+				t.Fatalf("%s uses no accelerator of %s", server.Name, accelerator)
 			}
 			n := float64(c.NumReplicas)
 			o := within(taking(option(server.Name+"/"+accelerator, 1/n, c.Cost/n, 0), kind, gpus), 0, maxReplicas)

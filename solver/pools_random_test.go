@@ -11,29 +11,30 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// contest is how large a random problem may be whose demands compete.
+// contest bounds the size of a random problem whose demands compete.
 type contest struct {
 	models int
 	plans  int // at most, by the product of the ranges
 }
 
-// twinsContest is what the twin can try in no time, widest what it can only judge.
+// The reference can enumerate twinsContest in a short time. It can only evaluate plans of widest.
 var (
 	twinsContest = contest{models: 4, plans: 8000}
 	widest       = contest{models: 9, plans: 1 << 50}
 )
 
-// contestMaker makes one random problem. Its numbers are coarse, so that ties are frequent, and sums of them are exact.
+// contestMaker makes one random problem. Its numbers are coarse, so that ties are frequent, and
+// sums of them are exact.
 type contestMaker struct {
 	*rand.Rand
 	Problem
 	sizes []int
 	grain float64
-	plans float64 // that are still allowed
+	plans float64 // budget of plans for the options that are left
 	kinds int
 }
 
-// competing makes a problem whose demands compete for accelerators, more often than not.
+// competing makes a problem whose demands compete for accelerators, in most cases.
 func competing(random *rand.Rand, c contest) Problem {
 	m := &contestMaker{Rand: random, sizes: []int{1, 1, 1, 2, 2, 4, 8}, plans: float64(c.plans)}
 	if m.IntN(4) == 0 {
@@ -50,7 +51,8 @@ func competing(random *rand.Rand, c contest) Problem {
 	}
 	for i, n := range variants {
 		id := served{model: fleet.ModelID{Namespace: "ns", Name: fmt.Sprint("model-", i)}}
-		if i > 0 && m.Demands[i-1].Role == "" && m.IntN(8) == 0 { // another role of the model before
+		// Another role of the previous model.
+		if i > 0 && m.Demands[i-1].Role == "" && m.IntN(8) == 0 {
 			id = served{m.Demands[i-1].Model, fleet.RoleDecode}
 		}
 		total := 0.0
@@ -87,12 +89,13 @@ func (m *contestMaker) makePools() {
 		m.Pools = append(m.Pools, pool)
 	}
 	m.kinds = len(m.Pools)
-	if m.kinds > 1 && m.IntN(6) == 0 { // a kind without a row is unlimited
+	if m.kinds > 1 && m.IntN(6) == 0 { // a type without a row is unlimited
 		m.Pools = m.Pools[1:]
 	}
 }
 
-// option is drawn so that the product of the ranges stays within what is allowed when as many are left to come.
+// option draws an option so that the product of the ranges stays within the budget, with left
+// options to come, itself included.
 func (m *contestMaker) option(id served, left int) Option {
 	width := 1 + m.IntN(int(min(8, m.plans, 1.6*math.Pow(m.plans, 1/float64(left)))))
 	o := Option{
@@ -116,7 +119,7 @@ func (m *contestMaker) option(id served, left int) Option {
 		o.Capacity = 0
 	}
 	switch {
-	case width >= 2 && m.IntN(6) == 0: // idle beside a minimum
+	case width >= 2 && m.IntN(6) == 0: // an idle number below a minimum
 		o.Range.Min = 2 + m.IntN(2)
 		o.Range.Max = o.Range.Min + width - 2
 		o.Range.AllowsIdle, o.Range.Idle = true, m.IntN(2)
@@ -125,7 +128,7 @@ func (m *contestMaker) option(id served, left int) Option {
 		o.Range.Max = o.Range.Min + width - 1
 	}
 	o.Now = m.IntN(o.Range.Max + 2)
-	if m.IntN(16) == 0 { // held
+	if m.IntN(16) == 0 { // fixed, as for a held variant
 		o.Now = m.oneOf(0, 1, 1, 2)
 		o.Range, width = fleet.Range{Min: o.Now, Max: o.Now}, 1
 	}
@@ -140,7 +143,7 @@ func (m *contestMaker) demand(id served, total float64, variants int) Demand {
 	if m.IntN(20) > 0 && total > 0 {
 		d.Amount = math.Exp2(math.Ceil(math.Log2(total * (0.2 + m.Float64()))))
 	}
-	price := 0.0 // of what serves it
+	price := 0.0 // of all that can serve it
 	for _, o := range m.Options[len(m.Options)-variants:] {
 		price += o.Price * float64(o.Range.Max)
 	}
@@ -163,8 +166,9 @@ func (m *contestMaker) makeQuotas() {
 	}
 }
 
-// makeHoldings lets replicas stand on nodes with room for them, and some on a node that is not there (any more). Of some nodes
-// less is free than is held, as if they had been cordoned.
+// makeHoldings puts existing replicas on nodes with enough free accelerators, and some on a node
+// that is gone. Some nodes have fewer accelerators than are allocated there, as if they had been
+// cordoned.
 func (m *contestMaker) makeHoldings() {
 	for _, pool := range m.Pools {
 		room := make([]int, len(pool.Nodes))
@@ -191,7 +195,7 @@ func (m *contestMaker) stand(o *Option, pool Pool, room []int) {
 	for range shares(*o) {
 		node := m.IntN(len(left))
 		if left[node] < o.GPUs {
-			return // it waits for a node
+			return // it is Pending
 		}
 		left[node] -= o.GPUs
 		h.Nodes = append(h.Nodes, pool.Nodes[node].Name)
@@ -204,8 +208,8 @@ func (m *contestMaker) stand(o *Option, pool Pool, room []int) {
 	m.Holdings = append(m.Holdings, h)
 }
 
-// dividing is true where nothing is pinned to a node and the sizes of each kind divide each other: there the solver's bound knows
-// all that the nodes say.
+// dividing reports whether no replica is pinned to a node and the sizes of each accelerator type
+// divide each other: then the solver's limits are exact.
 func dividing(p Problem) bool {
 	for _, rows := range newPoolsTwin(p).rows {
 		if len(rows) > 0 {
@@ -248,11 +252,11 @@ func TestCompetingProblemsAreVaried(t *testing.T) {
 			"idle":              slices.ContainsFunc(p.Options, func(o Option) bool { return o.Range.AllowsIdle }),
 			"a held variant":    slices.ContainsFunc(p.Options, func(o Option) bool { return o.Range.Min == o.Range.Max }),
 			"roles":             slices.ContainsFunc(p.Demands, func(d Demand) bool { return d.Role != "" }),
-			"an unlimited kind": slices.ContainsFunc(p.Options, func(o Option) bool {
+			"an unlimited type": slices.ContainsFunc(p.Options, func(o Option) bool {
 				return !slices.ContainsFunc(p.Pools, func(l Pool) bool { return l.Accelerator == o.Accelerator })
 			}),
-			"no load":             slices.ContainsFunc(p.Demands, func(d Demand) bool { return d.Amount == 0 }),
-			"what carries naught": slices.ContainsFunc(p.Options, func(o Option) bool { return o.Capacity == 0 }),
+			"no load":       slices.ContainsFunc(p.Demands, func(d Demand) bool { return d.Amount == 0 }),
+			"zero capacity": slices.ContainsFunc(p.Options, func(o Option) bool { return o.Capacity == 0 }),
 		} {
 			if is {
 				seen[what]++
@@ -261,7 +265,7 @@ func TestCompetingProblemsAreVaried(t *testing.T) {
 	}
 	t.Logf("%d plans a problem; %v", plans/problems, seen)
 	if seen["coupled"] < problems/2 || seen["infeasible"] > problems/4 || seen["dividing"] < problems/4 {
-		t.Errorf("too few problems that say something: %v", seen)
+		t.Errorf("too few problems that test something: %v", seen)
 	}
 	for what, n := range seen {
 		if n < problems/100 {

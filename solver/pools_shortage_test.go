@@ -9,7 +9,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// unpriced takes the prices of shortage away: the least of it comes first.
+// unpriced removes the prices of shortage: the least shortage comes first.
 func unpriced(p Problem, priorities int, random *rand.Rand) Problem {
 	p.Demands = slices.Clone(p.Demands)
 	for i := range p.Demands {
@@ -28,7 +28,7 @@ func nextNumber(o Option, n int) (int, bool) {
 	return 0, false
 }
 
-// growth returns an option that could carry a part of what is short of the demand, if there is one.
+// growth returns an option that could serve a part of the shortage of the demand, if there is one.
 func (t *poolsTwin) growth(d Demand, counts []int) (Option, bool) {
 	for i, o := range t.Options {
 		more, found := nextNumber(o, counts[i])
@@ -58,7 +58,7 @@ func TestNoDemandStaysShortWhereAnotherReplicaFits(t *testing.T) {
 			}
 			shorts++
 			if o, found := twin.growth(d, counts); found {
-				t.Fatalf("case %d: %v is short by %v and %v has room beside %v: %+v", i, d.Model, twin.short(k, counts), o.Variant, counts, p)
+				t.Fatalf("case %d: %v is short by %v and another replica of %v fits beside %v: %+v", i, d.Model, twin.short(k, counts), o.Variant, counts, p)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestNoDemandStaysShortWhereAnotherReplicaFits(t *testing.T) {
 	}
 }
 
-// A replica that a lower priority could give up, so that one of a higher priority fits, is given up.
+// A replica of a lower priority is removed if that makes one of a higher priority fit.
 func TestNoDemandStaysShortForOneOfALowerPriority(t *testing.T) {
 	random := rand.New(rand.NewPCG(24, 1))
 	asked := 0
@@ -91,7 +91,7 @@ func TestNoDemandStaysShortForOneOfALowerPriority(t *testing.T) {
 				less := slices.Clone(counts)
 				less[j]--
 				if grows, found := twin.growth(d, less); found {
-					t.Fatalf("case %d: %v of priority %d is short by %v while %v runs, in whose place %v has room: %v of %+v",
+					t.Fatalf("case %d: %v of priority %d is short by %v while %v runs, in whose place %v fits: %v of %+v",
 						i, d.Model, d.Priority, twin.short(k, counts), o.Variant, grows.Variant, counts, p)
 				}
 			}
@@ -102,7 +102,8 @@ func TestNoDemandStaysShortForOneOfALowerPriority(t *testing.T) {
 	}
 }
 
-// priorityOf is that of the demand that an option serves. One that serves none has the lowest.
+// priorityOf is the priority of the demand that an option serves. An option that serves none has
+// the lowest.
 func (t *poolsTwin) priorityOf(o Option) int {
 	for _, d := range t.Demands {
 		if d.Model == o.Model && d.Role == o.Role {
@@ -112,7 +113,7 @@ func (t *poolsTwin) priorityOf(o Option) int {
 	return -1
 }
 
-// asking adds a model that asks for a number of replicas of one accelerator each, of the kind A.
+// asking adds a model that needs a number of replicas of one accelerator each, of type A.
 func asking(p *Problem, name string, replicas, priority int) {
 	id := fleet.ModelID{Namespace: "ns", Name: name}
 	o := taking(option(name, 10, 3, 0), "A", 1)
@@ -169,7 +170,7 @@ func TestAHigherPriorityIsServedFirst(t *testing.T) {
 	}
 }
 
-// A replica of the first takes eight accelerators and carries a thousandth of its demand.
+// A replica of the first uses eight accelerators and serves a thousandth of its demand.
 func TestPriorityGoesBeforeEfficiency(t *testing.T) {
 	var p Problem
 	asking(&p, "poor", 1000, 1)
@@ -181,7 +182,7 @@ func TestPriorityGoesBeforeEfficiency(t *testing.T) {
 	}
 }
 
-// Three in five of what all ask for is there.
+// There are accelerators for three fifths of the demand.
 func TestShortageDependsOnNeitherSizeNorName(t *testing.T) {
 	random := rand.New(rand.NewPCG(26, 1))
 	for i := range 60 {

@@ -10,10 +10,10 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// trap is a problem in which it is known what goes wrong. Its demands are those of the models "" and "b".
+// trap is a problem with a known pitfall. Its demands are those of the models "" and "b".
 type trap struct {
 	name     string
-	demand   float64 // of the model that option() names
+	demand   float64 // of the model of option()
 	other    float64 // of the model "b"
 	options  []Option
 	pools    []Pool
@@ -65,12 +65,12 @@ func TestTheTrapsOfBuyingStayAvoidedOnPools(t *testing.T) {
 	small := func(now int) Option { return taking(option("small", 20e3, 10, now), "A", 1) }
 	ample, both := []Pool{nodes("A", 8, 8)}, func(a, b int) []Option { return []Option{big(a), small(b)} }
 	for _, c := range []trap{
-		{name: "a small need takes a small replica", demand: 15e3, options: both(0, 0), pools: ample, want: []int{0, 1}},
-		{name: "a need above one big takes one of each", demand: 105e3, options: both(0, 0), pools: ample, want: []int{1, 1}},
-		{name: "on the way down it is the big one that goes", demand: 15e3, options: both(1, 1), pools: ample, want: []int{0, 1}},
-		{name: "the small one goes where the big one carries it", demand: 90e3, options: both(1, 1), pools: ample, want: []int{1, 0}},
-		{name: "of four accelerators the big one makes more", demand: 105e3, options: both(0, 0), pools: []Pool{nodes("A", 4)}, want: []int{1, 0}, short: 5e3},
-		{name: "four that stand apart are four small ones", demand: 105e3, options: both(0, 0), pools: []Pool{nodes("A", 2, 2)}, want: []int{0, 4}, short: 25e3},
+		{name: "a small need uses a small replica", demand: 15e3, options: both(0, 0), pools: ample, want: []int{0, 1}},
+		{name: "a need above one big uses one of each", demand: 105e3, options: both(0, 0), pools: ample, want: []int{1, 1}},
+		{name: "scaling down removes the big one", demand: 15e3, options: both(1, 1), pools: ample, want: []int{0, 1}},
+		{name: "the small one is removed if the big one can serve it", demand: 90e3, options: both(1, 1), pools: ample, want: []int{1, 0}},
+		{name: "on four accelerators the big one serves more", demand: 105e3, options: both(0, 0), pools: []Pool{nodes("A", 4)}, want: []int{1, 0}, short: 5e3},
+		{name: "four on two nodes are four small ones", demand: 105e3, options: both(0, 0), pools: []Pool{nodes("A", 2, 2)}, want: []int{0, 4}, short: 25e3},
 		{name: "no load is no replicas, on no nodes", demand: 0, options: both(3, 2), pools: []Pool{nodes("A")}, want: []int{0, 0}},
 		{name: "no load is no replicas, on full nodes", demand: 0, options: both(3, 2), pools: []Pool{nodes("A", 0, 0)}, want: []int{0, 0}},
 		{name: "a switch that costs more than it saves in the horizon does not happen", demand: 90e3, pools: []Pool{nodes("A", 1), nodes("B", 1)}, want: []int{1, 0},
@@ -89,19 +89,19 @@ func TestAPlanFitsTheNodesAsTheyStand(t *testing.T) {
 	one, four, eight := taking(option("one", 10, 1, 0), "A", 1), taking(option("four", 40, 4, 0), "A", 4), taking(option("eight", 100, 8, 0), "A", 8)
 	eights := []int{1, 1, 1, 1, 1, 1, 1, 1}
 	for _, c := range []trap{
-		{name: "eight nodes with one free each do not take a replica of 8", demand: 100, options: []Option{eight}, pools: []Pool{nodes("A", eights...)}, want: []int{0}, short: 100},
+		{name: "a replica of 8 does not fit on eight nodes with one free each", demand: 100, options: []Option{eight}, pools: []Pool{nodes("A", eights...)}, want: []int{0}, short: 100},
 		{name: "but eight of 1", demand: 100, options: []Option{eight, one}, pools: []Pool{nodes("A", eights...)}, want: []int{0, 8}, short: 20},
-		{name: "others hold six of eight", demand: 100, options: []Option{one}, pools: []Pool{nodes("A", 2)}, want: []int{2}, short: 80},
-		{name: "others hold a part of every node", demand: 100, options: []Option{four}, pools: []Pool{nodes("A", 3, 5, 7, 2)}, want: []int{2}, short: 20},
-		{name: "a pool without nodes refuses growth", demand: 40, options: []Option{one}, pools: []Pool{nodes("A")}, want: []int{0}, short: 40},
-		{name: "a kind without a pool does not", demand: 40, options: []Option{one}, pools: []Pool{nodes("B")}, want: []int{4}},
-		{name: "what takes nothing needs no node", demand: 40, options: []Option{taking(option("none", 10, 1, 0), "A", 0)}, pools: []Pool{nodes("A")}, want: []int{4}},
-		{name: "elastic without a limit never refuses", demand: 400, options: []Option{eight}, pools: []Pool{{Accelerator: "A", Elastic: true}}, want: []int{4}},
+		{name: "six of eight are allocated to others", demand: 100, options: []Option{one}, pools: []Pool{nodes("A", 2)}, want: []int{2}, short: 80},
+		{name: "a part of every node is allocated to others", demand: 100, options: []Option{four}, pools: []Pool{nodes("A", 3, 5, 7, 2)}, want: []int{2}, short: 20},
+		{name: "a pool without nodes allows no scale-up", demand: 40, options: []Option{one}, pools: []Pool{nodes("A")}, want: []int{0}, short: 40},
+		{name: "a type without a pool does", demand: 40, options: []Option{one}, pools: []Pool{nodes("B")}, want: []int{4}},
+		{name: "a replica without accelerators needs no node", demand: 40, options: []Option{taking(option("none", 10, 1, 0), "A", 0)}, pools: []Pool{nodes("A")}, want: []int{4}},
+		{name: "elastic without a limit has no maximum", demand: 400, options: []Option{eight}, pools: []Pool{{Accelerator: "A", Elastic: true}}, want: []int{4}},
 		{name: "elastic with a limit stops there", demand: 400, options: []Option{one}, pools: []Pool{{Accelerator: "A", Elastic: true, Limit: 5}}, want: []int{5}, short: 350},
 		{name: "a limit is for whole replicas", demand: 400, options: []Option{four}, pools: []Pool{{Accelerator: "A", Elastic: true, Limit: 11}}, want: []int{2}, short: 320},
 		{name: "the nodes of an elastic pool do not count", demand: 400, options: []Option{four}, pools: []Pool{{Accelerator: "A", Elastic: true, Nodes: []Node{{"0", 1}}}}, want: []int{10}},
 		{name: "a quota", demand: 40, options: []Option{one}, quotas: []Quota{{Namespace: "ns", Accelerator: "A", GPUs: 3}}, want: []int{3}, short: 10},
-		{name: "a quota of all kinds together", demand: 400, options: []Option{eight, one}, quotas: []Quota{{Namespace: "ns", GPUs: 10}}, want: []int{1, 2}, short: 280},
+		{name: "a quota of all types together", demand: 400, options: []Option{eight, one}, quotas: []Quota{{Namespace: "ns", GPUs: 10}}, want: []int{1, 2}, short: 280},
 		{name: "the quota of others", demand: 40, options: []Option{one}, quotas: []Quota{{Namespace: "other", GPUs: 0}, {Namespace: "ns", Accelerator: "B", GPUs: 0}}, want: []int{4}},
 		{name: "groups of two nodes of 8 on three", demand: 400, options: []Option{grouped(eight, 2)}, pools: []Pool{nodes("A", 8, 8, 8)}, want: []int{1}, short: 300},
 		{name: "both pods of a group on one node", demand: 40, options: []Option{grouped(four, 2)}, pools: []Pool{nodes("A", 8)}, want: []int{1}},
@@ -118,20 +118,20 @@ func TestWhatStandsIsNotMovedNorGivenAway(t *testing.T) {
 	apart := []Holding{held("a", "0"), held("a", "1")}
 	ones := func(o Option) Option { return taking(o, "A", 1) }
 	for _, c := range []trap{
-		{name: "two that stand apart leave no node for one of 8", demand: 200, other: 100, options: []Option{a(2), b}, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{2, 0}, short: 100},
-		{name: "it fits where they have no place yet", demand: 200, other: 100, options: []Option{a(2), b}, pools: []Pool{nodes("A", 8, 8)}, want: []int{2, 1}},
-		{name: "it fits once one of them is not needed", demand: 100, other: 100, options: []Option{a(1), b}, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{1, 1}},
-		{name: "the one goes in whose place it fits", demand: 200, other: 100, options: []Option{within(a(0), 2, 2), b}, pools: []Pool{nodes("A", 8, 4, 8)},
+		{name: "two on two nodes leave no node for one of 8", demand: 200, other: 100, options: []Option{a(2), b}, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{2, 0}, short: 100},
+		{name: "it fits if their nodes are unknown", demand: 200, other: 100, options: []Option{a(2), b}, pools: []Pool{nodes("A", 8, 8)}, want: []int{2, 1}},
+		{name: "it fits if one of them is not needed", demand: 100, other: 100, options: []Option{a(1), b}, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{1, 1}},
+		{name: "the one in whose place it fits is removed", demand: 200, other: 100, options: []Option{within(a(0), 2, 2), b}, pools: []Pool{nodes("A", 8, 4, 8)},
 			holdings: []Holding{held("a", "0"), held("a", "1"), held("a", "2")}, want: []int{2, 1}},
 		{name: "a held variant keeps its accelerators from others", demand: 0, other: 400, pools: []Pool{nodes("A", 2, 2)}, want: []int{2, 2}, short: 200,
 			options: []Option{within(ones(option("held", 0, 1000, 2)), 2, 2), ofB(ones(option("b", 100, 1, 0)))}},
-		{name: "a held variant that stands", demand: 40, other: 400, pools: []Pool{nodes("A", 1, 2)}, want: []int{2, 1}, short: 320,
+		{name: "a held variant with existing replicas", demand: 40, other: 400, pools: []Pool{nodes("A", 1, 2)}, want: []int{2, 1}, short: 320,
 			options: []Option{within(ones(option("held", 10, 1000, 2)), 2, 2), ofB(ones(option("b", 100, 1, 0)))}, holdings: []Holding{held("held", "0"), held("held", "1")}},
-		{name: "a cordoned node keeps what stands on it", demand: 300, pools: []Pool{nodes("A", 0, 4)}, holdings: []Holding{held("a", "0")}, options: []Option{a(1)}, want: []int{2}, short: 100},
+		{name: "a cordoned node keeps its replicas", demand: 300, pools: []Pool{nodes("A", 0, 4)}, holdings: []Holding{held("a", "0")}, options: []Option{a(1)}, want: []int{2}, short: 100},
 		{name: "minimums that do not fit are misfits", demand: 100, pools: []Pool{nodes("A", 8, 7)}, options: []Option{a(4)}, want: []int{3}, misfits: 1},
-		{name: "what stands is not given up for the minimum of another", demand: 200, other: 100, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{2, 0}, short: 100, misfits: 1,
+		{name: "an existing replica is not preempted for the minimum of another", demand: 200, other: 100, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{2, 0}, short: 100, misfits: 1,
 			options: []Option{a(2), within(b, 1, 9)}},
-		{name: "what stands above its minimum is", demand: 200, other: 100, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{1, 1}, short: 100,
+		{name: "an existing replica above its minimum is", demand: 200, other: 100, pools: []Pool{nodes("A", 8, 8)}, holdings: apart, want: []int{1, 1}, short: 100,
 			options: []Option{a(1), within(b, 1, 9)}},
 	} {
 		c.check(t)
@@ -160,7 +160,7 @@ func TestDemandSpillsToTheDearerKindAndComesBack(t *testing.T) {
 	}
 }
 
-// A bound that lets a thousand replicas stand where six accelerators are is far from what can be had.
+// A bound that allows a thousand replicas on six accelerators is far below the optimum.
 func TestFewAcceleratorsAndWideRangesLeaveNoGap(t *testing.T) {
 	random := rand.New(rand.NewPCG(28, 1))
 	for i := range 40 {

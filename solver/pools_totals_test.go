@@ -7,17 +7,18 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// beyond is more accelerators than anything has: where a number is no longer counted is up to the solver.
+// beyond is more accelerators than anything has: the solver may truncate larger numbers.
 const beyond = 1 << 16
 
-// totals is the sums that no plan exceeds, for problems that the twin cannot read. Floats have room for whatever is in them.
+// totals is the sums that no plan exceeds, for problems that the reference cannot read. Floats can
+// hold any of their numbers.
 type totals struct {
 	Problem
 	replicas map[fleet.VariantID]int
 }
 
-// checkTotals demands that a plan takes no more than the nodes have in all, nor more than a quota, wherever the rows of the
-// problem leave no doubt about what that is.
+// checkTotals checks that a plan uses no more than the nodes have in total, nor more than a quota,
+// if the rows of the problem define that without ambiguity.
 func checkTotals(t *testing.T, p Problem, s Solution) {
 	t.Helper()
 	all := totals{p, map[fleet.VariantID]int{}}
@@ -32,7 +33,7 @@ func checkTotals(t *testing.T, p Problem, s Solution) {
 		room, known := all.room(pool)
 		taken := all.taken(func(o Option) bool { return o.Accelerator == pool.Accelerator })
 		if known && taken > room {
-			t.Fatalf("%v of %v accelerators of kind %q are taken: %+v\n%+v", taken, room, pool.Accelerator, s, p)
+			t.Fatalf("%v of %v accelerators of type %q are used: %+v\n%+v", taken, room, pool.Accelerator, s, p)
 		}
 	}
 	for _, q := range p.Quotas {
@@ -40,7 +41,7 @@ func checkTotals(t *testing.T, p Problem, s Solution) {
 			return o.Variant.Namespace == q.Namespace && (q.Accelerator == "" || q.Accelerator == o.Accelerator)
 		})
 		if q.GPUs < beyond && taken > float64(max(0, q.GPUs)) {
-			t.Fatalf("%v accelerators are taken of %+v: %+v\n%+v", taken, q, s, p)
+			t.Fatalf("%v accelerators are used of %+v: %+v\n%+v", taken, q, s, p)
 		}
 	}
 }
@@ -56,7 +57,8 @@ func repeats[T any, K comparable](rows []T, key func(T) K) bool {
 	return false
 }
 
-// room is what the nodes of a pool have, and of those of which more is held, that.
+// The number of accelerators of a pool; for a node with more allocated than it has, the allocated
+// number.
 func (a totals) room(pool Pool) (float64, bool) {
 	if pool.Elastic {
 		return float64(pool.Limit), pool.Limit > 0 && pool.Limit < beyond
@@ -91,7 +93,7 @@ func (a totals) taken(counted func(Option) bool) float64 {
 	return taken
 }
 
-// Prices and demands are of no account where nothing competes.
+// Prices and demands do not matter without contention.
 func TestPoolsThatHoldEverythingChangeNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(27, 1))
 	for i := range uint64(20) {

@@ -8,13 +8,14 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// poolsTwin is the dumb twin of Solve where demands compete: it tries every plan, and every way of placing it. Its sums are exact
-// as long as the numbers of the problem are small multiples of a power of two.
+// poolsTwin is the brute-force reference of Solve for competing demands: it tries every plan, and
+// every placement of it. Its sums are exact if the numbers of the problem are small multiples of a
+// power of two.
 type poolsTwin struct {
 	Problem
-	rows   [][]Holding     // of each option, those that count
+	rows   [][]Holding     // of each option, the holdings that count
 	served [][]int         // the options of each demand
-	known  map[string]bool // what is known of counts on a pool
+	known  map[string]bool // results for counts on a pool
 }
 
 func newPoolsTwin(p Problem) *poolsTwin {
@@ -59,7 +60,7 @@ func inRange(o Option, n int) bool {
 	return n >= o.Range.Min && n <= o.Range.Max || o.Range.AllowsIdle && n == o.Range.Idle
 }
 
-// leastOf is where a range begins.
+// leastOf is the least number of a range.
 func leastOf(o Option) int {
 	if o.Range.AllowsIdle {
 		return o.Range.Idle
@@ -75,7 +76,7 @@ func (t *poolsTwin) leasts() []int {
 	return counts
 }
 
-// fits is true where there is a placement of the counts and no quota is exceeded.
+// fits reports whether there is a placement of the counts and no quota is exceeded.
 func (t *poolsTwin) fits(counts []int) bool {
 	return t.withinQuotas(counts) && t.placeable(counts)
 }
@@ -132,8 +133,8 @@ func (t *poolsTwin) standsOn(pool Pool, counts []int) bool {
 	return pool.Limit == 0 || taken <= pool.Limit
 }
 
-// keep tries every choice of the replicas that stay where they stand, of the options from i on, and places the others then. Each
-// of the sizes is a share of a replica that has no node yet.
+// keep tries every choice of the existing replicas that stay, for the options from i on, and then
+// places the others. Each of the sizes is a share of a replica that has no node yet.
 func (t *poolsTwin) keep(pool Pool, counts []int, i int, free, sizes []int) bool {
 	if i == len(t.Options) {
 		sizes = slices.Sorted(slices.Values(sizes))
@@ -172,7 +173,7 @@ func (t *poolsTwin) keep(pool Pool, counts []int, i int, free, sizes []int) bool
 	return choose(0, min(counts[i], len(rows)))
 }
 
-// place tries every node for every size. A node of which more is held than it has is full.
+// place tries every node for every size. A node with more allocated than it has is full.
 func place(sizes, free []int) bool {
 	if len(sizes) == 0 {
 		return true
@@ -206,7 +207,7 @@ func sumOf(free []int) int {
 	return sum
 }
 
-// judge applies the definition of the objective to one plan. The penalty is a part of the cost.
+// Applies the definition of the objective to one plan. The penalty is a part of the cost.
 func (t *poolsTwin) judge(counts []int) (cost, penalty float64) {
 	for i, d := range t.Demands {
 		if short := t.short(i, counts); short > 0 {
@@ -220,7 +221,7 @@ func (t *poolsTwin) judge(counts []int) (cost, penalty float64) {
 	return cost + penalty, penalty
 }
 
-// short is what the counts leave unserved of a demand.
+// short is the part of a demand that the counts leave unserved.
 func (t *poolsTwin) short(demand int, counts []int) float64 {
 	carried := 0.0
 	for _, i := range t.served[demand] {
@@ -229,8 +230,8 @@ func (t *poolsTwin) short(demand int, counts []int) float64 {
 	return max(0, t.Demands[demand].Amount-carried)
 }
 
-// penaltyOf is what leaving a share of the demand unserved costs for an hour: the pieces are filled in order, and the last has
-// no end.
+// penaltyOf is the cost of leaving a share of the demand unserved for an hour: the pieces are
+// filled in order, and the last has no end.
 func penaltyOf(pieces []Piece, share float64) float64 {
 	cost := 0.0
 	for i, piece := range pieces {
@@ -244,11 +245,11 @@ func penaltyOf(pieces []Piece, share float64) float64 {
 	return cost
 }
 
-// optimum is what the twin finds. Where no plan fits, the minimums cannot all be kept.
+// optimum is the result of the reference. If no plan fits, the minimums cannot all be kept.
 type optimum struct {
 	fits  bool
 	cost  float64
-	ample float64 // what the cheapest plan would cost if everything fitted
+	ample float64 // cost of the cheapest plan with unlimited accelerators
 	plans int
 }
 

@@ -6,87 +6,99 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// DefaultHorizon is the time over which the price of a running replica is counted where the problem does not say.
+// DefaultHorizon is the default of Problem.Horizon.
 const DefaultHorizon = time.Hour
 
-// DefaultSteps is the budget of a problem that does not say, for every 2,048 demands that it has. A step takes 10 to 100 ns.
+// DefaultSteps is the default of Problem.Steps for every 2,048 demands. A step takes 10 to 100 ns.
 const DefaultSteps = 1 << 23
 
-// DefaultTolerance is the gap at which a problem that does not say is solved well enough.
+// DefaultTolerance is the default of Problem.Tolerance.
 const DefaultTolerance = 0.001
 
-// Problem is what is to be solved. The order of its rows carries no meaning.
+// Problem is the input of Solve. The order of its rows has no effect.
 type Problem struct {
-	Demands []Demand // one per model and role; of several the largest counts
-	Options []Option // one per variant; of several one counts, chosen by their content
-	// Pools are the accelerators that are there, one row per kind. A kind without a row is unlimited.
+	Demands []Demand // one per model and role; of duplicates the largest counts
+	Options []Option // one per variant; of duplicates one counts, chosen by its content
+	// Pools are the available accelerators, one row per accelerator type. A type without a row is
+	// unlimited.
 	Pools []Pool
-	// Holdings are the replicas that stand on nodes, a row for each. They stay where they are: a plan may give them up, and not
-	// move them.
+	// Holdings are the existing replicas on nodes, one row each. A plan may remove them, but it
+	// does not move them.
 	Holdings []Holding
 	Quotas   []Quota
-	// Horizon is the time over which a running replica's price is counted. Zero or less: DefaultHorizon.
+	// Horizon is the time over which the price of a running replica is counted. Zero or less:
+	// DefaultHorizon.
 	Horizon time.Duration
-	// Steps is the budget of search steps for the whole problem. It is shared evenly among the models, and what easy ones
-	// leave goes to the hard ones. A first plan is made whatever the budget. Zero or less: DefaultSteps.
+	// Steps is the search budget of the whole problem. The models get equal shares of it, and the
+	// steps that easy models leave go to the hard ones. A first plan is made with any budget. Zero
+	// or less: DefaultSteps.
 	Steps int
-	// Tolerance is the share of the cost by which it may exceed the bound without a further search, where demands compete for
-	// accelerators. Zero: DefaultTolerance. Below zero: only a proof or the budget ends the search.
+	// Tolerance is the gap between cost and bound, as a share of the cost, at which the search for
+	// a contended component ends. Zero: DefaultTolerance. Below zero: only a proof or the budget
+	// ends the search.
 	Tolerance float64
-	// Reasons asks for Solution.Reasons.
+	// Reasons requests Solution.Reasons.
 	Reasons bool
 }
 
-// Demand is what is asked of one model, or of the replicas of one role of it.
+// Demand is the load of one model, or of one role of it.
 type Demand struct {
 	Model fleet.ModelID
 	Role  fleet.Role
-	// Amount is in the unit of Option.Capacity. An amount that is negative, infinite or not a number is unknown: the
-	// model's options stay at Range.Clamp(Now).
+	// Amount is in the unit of Option.Capacity. A negative, infinite or NaN amount is unknown: the
+	// model's options keep Range.Clamp(Now).
 	Amount float64
-	// Penalty is what leaving a part of it unserved costs, cheapest pieces first; what goes beyond their shares costs as the last
-	// one. Empty (or unusable, or where the demand does not compete above a million times the price of everything that could serve
-	// it): no price is too high, so the least shortage comes first and the least cost second.
+	// Penalty is the cost of leaving a part of the demand unserved, cheapest piece first. Demand
+	// beyond the shares of all pieces costs as much as the last one. If it is empty or invalid, no
+	// price is too high: the least shortage comes first and the least cost second. The same applies
+	// to a demand that competes for nothing and whose penalty is above a million times the price of
+	// all that could serve it.
 	//
-	// Where such demands compete for accelerators, shortage costs them a multiple of what serving them alone would cost, in
-	// five pieces of which each costs twice the one before: it spreads evenly over models, whatever their size. That price is
-	// in no sum that is told.
+	// Demands without a penalty that compete for accelerators get an internal one: a multiple of
+	// the cost of serving them alone, in five pieces of which each costs twice the one before.
+	// Shortage then spreads evenly over models of any size. This price is not part of any reported
+	// sum.
 	Penalty []Piece
-	// Priority orders demands without a penalty that compete: those of a higher one are served first.
+	// Priority orders competing demands without a penalty: a higher one is served first.
 	Priority int
 }
 
 // Piece is a part of a demand and the price of leaving it unserved.
 type Piece struct {
 	Share float64 // of the demand, above 0
-	Price float64 // of leaving the whole demand unserved for an hour at this rate; a share of it costs that share
+	// Price is the cost of leaving the whole demand unserved for an hour; a share of it costs that
+	// share.
+	Price float64
 }
 
-// Option is a variant that can serve a model. One whose capacity or price is negative, infinite, not a number or beyond the
-// package's limits cannot be weighed: it stays at Range.Clamp(Now), and its price counts as nothing.
+// Option is a variant that can serve a model. If its capacity or price is negative, infinite, NaN
+// or beyond the package's limits, it keeps Range.Clamp(Now) and its price counts as zero.
 type Option struct {
 	Variant fleet.VariantID
-	// Model and Role are those of the demand that it serves. Without such a demand it goes to Range.Floor.
+	// Model and Role identify the demand that it serves. Without such a demand it gets Range.Floor.
 	Model    fleet.ModelID
 	Role     fleet.Role
-	Capacity float64       // what one replica carries; zero: nothing, so it goes to Range.Floor
+	Capacity float64       // of one replica; zero: it serves nothing, so it gets Range.Floor
 	Price    float64       // of one replica for an hour
-	Startup  time.Duration // a start costs this long of the price, once; negative counts as zero
-	// Range is where the number of replicas may be. Where it contradicts itself, the minimum wins.
+	Startup  time.Duration // a start costs the price of this time, once; negative counts as zero
+	// Range is the allowed number of replicas. If its maximum is below its minimum, the minimum
+	// applies.
 	Range fleet.Range
-	Now   int // replicas that stand
-	// Accelerator is the kind that a replica takes: GPUs of them on one node, or on each of Nodes nodes, of which several may be
-	// the same one. Zero GPUs take nothing, and zero Nodes are one.
+	Now   int // existing replicas
+	// Accelerator is the accelerator type. A replica uses GPUs accelerators on one node, or on each
+	// of Nodes nodes, several of which may be the same node. Zero GPUs use nothing, and zero Nodes
+	// are one.
 	Accelerator fleet.Accelerator
 	GPUs, Nodes int
 }
 
-// Pool is the accelerators of one kind, by node.
+// Pool is the accelerators of one type, by node.
 type Pool struct {
 	Accelerator fleet.Accelerator
-	// Elastic is true where a node autoscaler adds nodes as they are asked for: then only Limit counts.
+	// Elastic is true if a node autoscaler adds nodes on demand: then only Limit counts.
 	Elastic bool
-	// Limit is how many accelerators there may be in all of an elastic pool, those that others hold not counted. Zero: any number.
+	// Limit is the largest number of accelerators of an elastic pool for these options, without
+	// those allocated to others. Zero: no limit.
 	Limit int
 	Nodes []Node
 }
@@ -94,21 +106,24 @@ type Pool struct {
 // Node is one node of a pool.
 type Node struct {
 	Name string
-	// Free is how many accelerators the options' replicas may have together, those that they hold already included.
+	// Free is the number of accelerators available to the options' replicas together, including
+	// those already allocated to them.
 	Free int
 }
 
-// Holding is a replica that stands, and the nodes on which it holds its accelerators: Option.Nodes of them, a node several times
-// where it holds several shares of it. A row that names other nodes than those of the pool is not counted.
+// Holding is an existing replica and the nodes on which its accelerators are allocated:
+// Option.Nodes entries, a node several times if it runs several shares. A row that names a node
+// outside the pool is ignored.
 type Holding struct {
 	Variant fleet.VariantID
 	Nodes   []string
 }
 
-// Quota is how many accelerators the variants of a namespace may have together. It goes before minimums, and before what stands.
+// Quota limits the accelerators of a namespace's variants together. It takes precedence over
+// minimums and over existing replicas.
 type Quota struct {
 	Namespace   string
-	Accelerator fleet.Accelerator // empty: all kinds together
+	Accelerator fleet.Accelerator // empty: all types together
 	GPUs        int
 }
 
@@ -116,15 +131,18 @@ type Quota struct {
 type Solution struct {
 	Counts []Count // sorted by variant, every variant of the options once
 	Shorts []Short // sorted by model and role
-	// Misfits are minimums (and replicas that are to stay) for which there is no room, sorted by variant.
+	// Unsatisfied minimums (and fixed numbers of replicas) because of insufficient capacity, sorted
+	// by variant.
 	Misfits []Misfit
-	// Cost is the objective over the horizon, and Penalty the part of it that pays for shortage. No plan costs less than Bound; of
-	// demands without a penalty that compete: no plan is better by more than Cost − Bound, shortage at its price included.
+	// Cost is the objective over the horizon, and Penalty the part of it that pays for shortage. No
+	// plan costs less than Bound. With competing demands that have no penalty, no plan is better by
+	// more than Cost − Bound, shortage at its internal price included.
 	Cost, Bound, Penalty float64
-	// Proven is true where the plan is the cheapest there is. Cost and Bound are then equal.
+	// Proven is true if no plan is cheaper. Cost and Bound are then equal.
 	Proven bool
-	Steps  int // that were taken
-	// Reasons say why each variant has its number, sorted by variant; only where Problem.Reasons.
+	Steps  int // that were used
+	// Reasons explain the number of each variant, sorted by variant; only if Problem.Reasons is
+	// set.
 	Reasons []Reason
 }
 
@@ -141,34 +159,37 @@ type Short struct {
 	Amount float64 // in the unit of the demand
 }
 
-// Misfit is a variant that has less than the least of its range (Range.Floor), because there is no room for more.
+// Misfit is an unsatisfied minimum: the variant has fewer replicas than Range.Floor because of
+// insufficient capacity.
 type Misfit struct {
 	Variant         fleet.VariantID
 	Least, Replicas int
 }
 
-// Limit is what keeps a variant from having another replica, beside that it costs something.
+// Limit is the constraint, other than cost, that prevents another replica of a variant.
 type Limit uint8
 
 // The limits.
 const (
 	LimitNone  Limit = iota
-	LimitMax         // its range ends
-	LimitNodes       // no node has room for another replica
-	LimitPool        // the elastic pool may not grow further
-	LimitQuota       // the quota of its namespace is full
+	LimitMax         // Range.Max
+	LimitNodes       // no node has enough free accelerators for another replica
+	LimitPool        // the limit of the elastic pool
+	LimitQuota       // the quota of the namespace
 )
 
-// Reason says why a variant has its number, beside what the plan would be with another one.
+// Reason explains the number of a variant, in comparison with the best plan that has another
+// number.
 type Reason struct {
 	Variant fleet.VariantID
 	Limit   Limit
-	// RunnerUp is the cheapest other plan for the model in which this variant has another number: the model's variants that have
-	// replicas in it. Empty where there is no other plan.
+	// RunnerUp is the cheapest plan for the model in which this variant has another number: the
+	// model's variants that have replicas in it. Empty if there is no other plan.
 	RunnerUp []Count
-	// Extra is by how much that plan is dearer for an hour in running replicas and starts, shortage not counted; below zero where
-	// it is cheaper, and accelerators that others need more, or demand left unserved, speak against it. Short is the share of the
-	// demand that it leaves unserved, and Scarce is true where it takes accelerators that are scarce.
+	// Extra is the price by which that plan is more expensive for an hour, in running replicas and
+	// starts, without shortage. It is below zero if the plan is cheaper but uses contended
+	// accelerators or leaves demand unserved. Short is the share of the demand that it leaves
+	// unserved. Scarce is true if it uses more of the contended accelerators.
 	Extra, Short float64
 	Scarce       bool
 }

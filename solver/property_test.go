@@ -25,7 +25,7 @@ func TestTheOrderOfRowsChangesNothing(t *testing.T) {
 	for i := range 300 {
 		problems = append(problems, small(random))
 		hard := hardModel(2+random.IntN(6), 200, 0, uint64(i))
-		hard.Steps = 500 // where the budget ends is part of the answer
+		hard.Steps = 500 // the end of the budget is a part of the answer
 		problems = append(problems, hard)
 	}
 	fleets := typicalFleet(60, 7)
@@ -150,9 +150,9 @@ func TestAHardModelDoesNotStarveTheOthers(t *testing.T) {
 	if len(got.Counts) != len(want.Counts)+len(hard.Options) {
 		t.Fatal("counts are missing")
 	}
-	// Nor does it get less than what the easy ones leave.
+	// The hard model gets at least the steps that the easy ones leave.
 	if got.Steps < p.Steps {
-		t.Errorf("%d of %d steps were taken", got.Steps, p.Steps)
+		t.Errorf("%d of %d steps were used", got.Steps, p.Steps)
 	}
 	for _, c := range want.Counts {
 		found := false
@@ -165,7 +165,8 @@ func TestAHardModelDoesNotStarveTheOthers(t *testing.T) {
 	}
 }
 
-// Variants that carry the same, or twice or four times as much, give countless plans of nearly the same cost.
+// Variants with the same, twice or four times the capacity give countless plans of nearly the same
+// cost.
 func TestMultiplesOfOneSizeAreProvenInFewSteps(t *testing.T) {
 	random := rand.New(rand.NewPCG(12, 1))
 	for i := range 100 {
@@ -183,7 +184,8 @@ func TestMultiplesOfOneSizeAreProvenInFewSteps(t *testing.T) {
 	}
 }
 
-// table is the twin for large counts: dynamic programming over whole capacities, for demands that must be met.
+// table is the reference for large counts: dynamic programming over whole capacities, for demands
+// that must be met.
 func table(p Problem) answer {
 	need := int(p.Demands[0].Amount)
 	best := make([]answer, need+1) // best[r]: the options so far meet all but r

@@ -1,6 +1,6 @@
 package solver
 
-// replica is what one replica more adds to a plan.
+// replica is the cost and change of one more replica.
 type replica struct{ cost, change int64 }
 
 func (r replica) less(other replica) bool {
@@ -10,7 +10,7 @@ func (r replica) less(other replica) bool {
 	return r.change < other.change
 }
 
-// next is the replica after the first n.
+// next is the cost and change of the replica after the first n.
 func (v *item) next(n int64) replica {
 	if n < v.kept {
 		return replica{cost: v.price, change: -1}
@@ -18,9 +18,9 @@ func (v *item) next(n int64) replica {
 	return replica{cost: v.price + v.start, change: 1}
 }
 
-// window returns the values of item d that are worth trying. Where the item before it carries as much, a plan from
-// which a replica can be moved to the other one without making it worse need not be tried, so that of the many ways to share
-// a number among equals few are left. Before there is any plan, all are worth trying.
+// window returns the values of item d that are worth trying. It breaks symmetry: if the item before
+// it has the same capacity, a plan need not be tried if moving a replica to that item makes it no
+// worse. Before there is any plan, all values are worth trying.
 func (s *search) window(d int) (low, high int64) {
 	v := &s.items[d]
 	low, high = 0, v.high
@@ -52,8 +52,9 @@ func (s *search) window(d int) (low, high int64) {
 	return low, high
 }
 
-// leastChange is a lower bound on the change of items d, d+1 and so on, where they have to meet the need and the whole
-// plan must not cost more than the best one: what stands may carry too little, or cost too much.
+// leastChange is a lower bound on the change of items d, d+1 and so on. They have to meet the need,
+// and the whole plan must not cost more than the best one: the existing replicas may have too
+// little capacity, or cost too much.
 func (s *search) leastChange(d int, at node) int64 {
 	r := &s.rest[d]
 	removed := s.leastRemoved(d, at.cost+r.costs-s.bestCost)
@@ -75,7 +76,7 @@ func (s *search) leastAdded(d int, missing int64) int64 {
 	return added
 }
 
-// leastRemoved stops the dearest replicas first.
+// leastRemoved stops the most expensive replicas first.
 func (s *search) leastRemoved(d int, over int64) int64 {
 	removed := int64(0)
 	for _, i := range s.dearest {

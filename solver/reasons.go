@@ -6,8 +6,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Fits reports whether these numbers of replicas can stand together: on the nodes of the problem's pools, beside what its
-// holdings have there, and within limits and quotas. A variant without a count has none, and ranges and demands do not matter.
+// Fits reports whether these numbers of replicas can run together: on the nodes of the problem's
+// pools, with its holdings, and within limits and quotas. A variant without a count has none.
+// Ranges and demands do not matter.
 func Fits(p Problem, counts []Count) bool {
 	c := canonical(&p)
 	c.constrain(&p)
@@ -65,7 +66,7 @@ func (c *canonicalProblem) reasons() []Reason {
 	return sorted
 }
 
-// limitOf returns what keeps a row from another replica.
+// limitOf returns the limit that prevents another replica of a row.
 func (c *canonicalProblem) limitOf(r *row) Limit {
 	if r.class != none {
 		for _, u := range c.classes[r.class].uses {
@@ -83,7 +84,8 @@ func (c *canonicalProblem) limitOf(r *row) Limit {
 	return LimitNone
 }
 
-// runnersUp finds for each item of a model's cover the cheapest plan with another number of it.
+// runnersUp finds, for each item of a model's knapsack, the cheapest plan with another number of
+// it.
 func (c *canonicalProblem) runnersUp(m *model, cover cover, s *search, reasons []Reason) {
 	items := cover.items
 	for i := range items {
@@ -113,7 +115,7 @@ func (c *canonicalProblem) runnersUp(m *model, cover cover, s *search, reasons [
 	}
 }
 
-// tryOther solves a cover in which one item is another, and returns the values and their cost.
+// tryOther solves a knapsack in which one item is replaced, and returns the values and their cost.
 func tryOther(k cover, at int, other item, s *search) (values []int64, cost int64) {
 	k.items = slices.Clone(k.items)
 	k.items[at] = other
@@ -121,13 +123,13 @@ func tryOther(k cover, at int, other item, s *search) (values []int64, cost int6
 		return make([]int64, len(k.items)), 0
 	}
 	s.minimise(k, mostPerModel)
-	if s.bestCost == unreachable { // it cannot be served that way: no price says how bad that is
+	if s.bestCost == unreachable { // It cannot be served that way: no price tells how bad that is.
 		return slices.Clone(s.best), unreachable - 1
 	}
 	return slices.Clone(s.best), s.bestCost
 }
 
-// describe writes a plan of a model down as a runner-up.
+// describe writes a plan of a model as a runner-up.
 func (c *canonicalProblem) describe(m *model, items []item, values []int64, reason *Reason) {
 	plan := make([]int, len(m.rows))
 	before, after := 0.0, 0.0
@@ -156,7 +158,7 @@ func (c *canonicalProblem) describe(m *model, items []item, values []int64, reas
 	slices.SortFunc(reason.RunnerUp, func(a, b Count) int { return a.Variant.Compare(b.Variant) })
 }
 
-// markScarce notes which runners-up take more of what is scarce than the plan does.
+// markScarce marks the runners-up that use more of the contended accelerators than the plan does.
 func (c *canonicalProblem) markScarce(m *competitor, reasons []Reason) {
 	for i := range m.items {
 		reason := &reasons[m.items[i].row]

@@ -2,23 +2,24 @@ package solver
 
 import "slices"
 
-// piece is some replicas of one item that cost the same: those that stand, or those to be started; or a part of the demand that
-// is left unserved.
+// piece is replicas of one item that cost the same: the existing ones, or those to be started. It
+// may also be a part of the demand that is left unserved.
 type piece struct {
 	ratio           float64 // cost per capacity
-	price, capacity int64   // of one replica; of a shortage all of it
+	price, capacity int64   // of one replica; for a shortage, of all of it
 	carries, costs  int64   // of all of them
 	count           int64
 	item            int32
 }
 
-// rest is what can be said of items d, d+1 and so on together.
+// rest is a sum over items d, d+1 and so on.
 type rest struct {
-	carries, costs int64 // of the replicas that stand
+	carries, costs int64 // of the existing replicas
 }
 
-// prepare builds the relaxation: the same problem with fractions of replicas allowed. Its solution is the pieces, cheapest per
-// capacity first, until the need is met. Leaving demand unserved is a piece as well where it has a price.
+// prepare builds the linear relaxation: the same problem with fractions of replicas. Its solution
+// is the pieces, cheapest per capacity first, until the need is met. If unserved demand has a
+// price, it is a piece as well.
 func (s *search) prepare() {
 	s.pieces = s.pieces[:0]
 	for i := range s.items {
@@ -31,7 +32,7 @@ func (s *search) prepare() {
 	}
 }
 
-// addPiece puts a piece where it belongs in the order: by cost per capacity, then by item.
+// addPiece inserts a piece in order of cost per capacity, then item.
 func (s *search) addPiece(p piece) {
 	if p.count == 0 {
 		return
@@ -46,7 +47,7 @@ func (s *search) addPiece(p piece) {
 	s.pieces[at] = p
 }
 
-// prepareChange builds what the search for the least change needs besides.
+// prepareChange builds the additional tables for the search for the least change.
 func (s *search) prepareChange() {
 	s.rest = append(s.rest[:0], make([]rest, len(s.items)+1)...)
 	s.dearest = s.dearest[:0]
@@ -66,7 +67,8 @@ func (s *search) prepareChange() {
 	})
 }
 
-// relaxed returns a lower bound on what items d, d+1 and so on pay for the need, or unreachable.
+// relaxed returns a lower bound on the cost of meeting the need with items d, d+1 and so on, or
+// unreachable.
 func (s *search) relaxed(d int, need int64) int64 {
 	if need == 0 {
 		return 0
@@ -86,7 +88,7 @@ func (s *search) relaxed(d int, need int64) int64 {
 	return unreachable
 }
 
-// taken returns how many whole replicas of item d the relaxation of the items from d on takes.
+// taken returns how many whole replicas of item d the relaxation of the items from d on uses.
 func (s *search) taken(d int, need int64) int64 {
 	taken := int64(0)
 	for i := range s.pieces {

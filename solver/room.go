@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// makeRoom sees to it that the least of every range fits. Where it does not, what stands on nodes stays, the rest of the minimums
-// is kept in the order of priorities as far as there is room, and what is left out is returned, sorted by variant.
+// makeRoom ensures that the minimums of all ranges fit. If they do not, existing replicas on nodes
+// stay first, and then minimums are kept in order of priority as far as the capacity allows. It
+// returns the unsatisfied minimums, sorted by variant.
 func (c *canonicalProblem) makeRoom() []Misfit {
 	if len(c.limits) == 0 {
 		return nil
@@ -36,7 +37,7 @@ func (c *canonicalProblem) take(r *row, n int64) {
 	}
 }
 
-// recount counts what the plan takes of each limit.
+// recount counts the amount of each limit that the plan uses.
 func (c *canonicalProblem) recount() {
 	for i := range c.limits {
 		c.limits[i].taken = 0
@@ -65,7 +66,7 @@ func (c *canonicalProblem) nodesHold() bool {
 	return true
 }
 
-// placeable reports whether the plan's replicas can stand on the nodes of a pool.
+// placeable reports whether the plan's replicas can be placed on the nodes of a pool.
 func (c *canonicalProblem) placeable(p *nodePool) bool {
 	if p.placer == nil {
 		return true
@@ -76,7 +77,7 @@ func (c *canonicalProblem) placeable(p *nodePool) bool {
 	return p.placer.fits(p.counts)
 }
 
-// lower keeps of the minimums what fits.
+// lower reduces the minimums to a part that fits, and returns the unsatisfied ones.
 func (c *canonicalProblem) lower() []Misfit {
 	order := make([]int32, 0, len(c.rows))
 	for i := range c.rows {
@@ -118,7 +119,8 @@ func (c *canonicalProblem) lower() []Misfit {
 	return misfits
 }
 
-// overdrawn reports whether what stands breaks a limit that a row takes of: a quota, say, that was lowered.
+// overdrawn reports whether existing replicas violate a limit that a row uses, for example a quota
+// that was lowered.
 func (c *canonicalProblem) overdrawn(r *row) bool {
 	for _, u := range c.classes[r.class].uses {
 		if l := &c.limits[u.limit]; l.taken > l.capacity {
@@ -135,7 +137,7 @@ func (c *canonicalProblem) priorityOf(row int32) int {
 	return 0
 }
 
-// room returns how many more replicas of a row fit on top of the plan, at most most.
+// How many more replicas of a row fit in addition to the plan, at most most.
 func (c *canonicalProblem) room(r *row, most int64) int64 {
 	if r.class == none {
 		return most
@@ -158,7 +160,8 @@ func (c *canonicalProblem) room(r *row, most int64) int64 {
 	return p.placer.room(p.counts, int(r.seat), most)
 }
 
-// cutRanges takes out of the ranges what no plan can have, because the others' least leaves no room for it.
+// cutRanges removes from the ranges the numbers that no plan can have, because the minimums of
+// other rows leave insufficient capacity.
 func (c *canonicalProblem) cutRanges() {
 	for i := range c.rows {
 		r := &c.rows[i]

@@ -2,8 +2,8 @@ package solver
 
 import "math"
 
-// solveScarce solves those models together that break limits when each is solved alone, with all that they are linked to, and
-// returns the steps it took.
+// solveScarce solves the components that contain contended accelerators: models whose separate
+// solutions violate a limit, and all models linked to them. It returns the steps that it used.
 func (c *canonicalProblem) solveScarce(taken int) (steps int) {
 	if len(c.limits) == 0 {
 		return 0
@@ -21,7 +21,7 @@ func (c *canonicalProblem) solveScarce(taken int) (steps int) {
 	return steps
 }
 
-// solve plans a component, and writes the plan into the rows.
+// solve plans a component, and writes the plan to the rows.
 func (k *component) solve() {
 	bound := k.raise()
 	d := newDraft(k)
@@ -49,9 +49,9 @@ func (k *component) round(d *draft, bound int64) {
 	d.exchange()
 }
 
-// write writes a plan into the rows, and what is proven into the models.
+// write writes a plan to the rows, and its gap and proof to the models.
 func (k *component) write(d *draft, bound int64) {
-	// Costs are whole units, and bounds of large ones are off by some.
+	// Costs are whole units, and the bounds of large ones have rounding errors.
 	proven := float64(d.cost-bound) <= float64(1e-10*float64(d.cost)) && k.rounding <= float64(1e-7*float64(d.cost))
 	for i := range k.models {
 		m := &k.models[i]

@@ -15,7 +15,8 @@ func fleetsOf(models int, scarce bool) []Problem {
 	return fleets
 }
 
-// benchmarkFleets solves the problems in turns. Its time is that of all of them; the metrics are of the worst one.
+// benchmarkFleets solves the problems in turns. Its time is that of all of them; the metrics are
+// those of the worst one.
 func benchmarkFleets(b *testing.B, problems []Problem) {
 	slowest, gap, unproven := make([]time.Duration, len(problems)), 0.0, 0
 	b.ReportAllocs()
@@ -26,7 +27,8 @@ func benchmarkFleets(b *testing.B, problems []Problem) {
 			s := Solve(p)
 			took := time.Since(start)
 			if slowest[i] == 0 || took < slowest[i] {
-				slowest[i] = took // the least of the rounds, so that what else the machine does counts less
+				// The least of the rounds, so that other load on the machine counts less.
+				slowest[i] = took
 			}
 			gap = max(gap, gapOf(s))
 			if !s.Proven {
@@ -51,7 +53,8 @@ func gapOf(s Solution) float64 {
 	return (s.Cost - s.Bound) / s.Bound
 }
 
-// The bars: 10 models in microseconds, 1,000 ample in 1 ms and scarce in 50 ms, the worst of ten seeds included, 10,000 ample in 10 ms.
+// The targets: 10 models in microseconds, 1,000 ample in 1 ms and scarce in 50 ms, the worst of ten
+// seeds included, 10,000 ample in 10 ms.
 func BenchmarkFleet10(b *testing.B)       { benchmarkFleets(b, []Problem{typicalSmall(10)}) }
 func BenchmarkFleet10Scarce(b *testing.B) { benchmarkFleets(b, fleetsOf(10, true)) }
 func BenchmarkFleet1000(b *testing.B)     { benchmarkFleets(b, []Problem{scarceFleet(1000, 0, false)}) }

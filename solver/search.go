@@ -1,11 +1,14 @@
 package solver
 
-// search is a depth-first branch and bound over the items of a cover, in order of capacity, so that the last ones fill
-// in what the first ones leave. It runs twice: first for the cost, then, among plans of the least cost, for the change.
+// search is a depth-first branch and bound over the items of a knapsack, in order of capacity: the
+// last items fill the gap that the first ones leave. It runs twice, first for the cost and then,
+// among plans of the least cost, for the change.
 type search struct {
 	cover
 
-	rounding int64 // by how much the cost of a plan may be below what is exact: 1 where shortage has a price
+	// rounding bounds the amount by which the cost of a plan may be below the exact one: 1 if
+	// shortage has a price.
+	rounding int64
 
 	// The relaxation: see prepare.
 	pieces  []piece
@@ -17,13 +20,13 @@ type search struct {
 	bound                int64 // no plan costs less
 	forChange            bool
 	found, aborted       bool
-	tied                 bool // plans that may cost as little were not looked at
-	proven               bool // bestCost is the least
+	tied                 bool // plans that may cost as little were skipped
+	proven               bool // bestCost is the optimum
 	steps, budget        int
 }
 
-// minimise searches for the best values of a cover, within a budget of steps. The first dive always ends with a plan; after it,
-// the budget is kept. It returns the steps that were taken.
+// minimise searches for the best values of a knapsack, within a budget of steps. The first dive
+// always ends with a plan; only after it does the budget apply. It returns the steps that it used.
 func (s *search) minimise(c cover, budget int) int {
 	s.cover = c
 	s.values = append(s.values[:0], make([]int64, len(s.items))...)
@@ -45,8 +48,8 @@ func (s *search) minimise(c cover, budget int) int {
 	return s.steps
 }
 
-// settle searches for the least change among plans of the least cost, once that is proven. An eighth of the budget may go into
-// it.
+// settle searches for the least change among plans of the least cost, once that cost is proven. It
+// may use an eighth of the budget.
 func (s *search) settle(budget int) int {
 	if !s.proven || !s.tied || s.bestChange == 0 || s.bestCost == unreachable {
 		return s.steps
@@ -58,7 +61,7 @@ func (s *search) settle(budget int) int {
 	return s.steps
 }
 
-// takeAll is the plan of the least shortage where all replicas together do not carry the demand.
+// takeAll is the plan of the least shortage, if all replicas together cannot serve the demand.
 func (s *search) takeAll() {
 	for i := range s.items {
 		s.best[i] = s.items[i].high
@@ -66,19 +69,22 @@ func (s *search) takeAll() {
 	s.bestCost, s.bound, s.proven = unreachable, unreachable, true
 }
 
-// node is where a search stands: what is still needed, and what the decided items cost and change.
+// node is a state of the search: the need that is left, and the cost and change of the decided
+// items.
 type node struct {
 	need, cost, change int64
 }
 
-// child is the node that a value of the next item leads to, with a bound on the cost of every plan below it.
+// child is the node after a value of the next item, with a bound on the cost of every plan below
+// it.
 type child struct {
 	node
 	value, bound int64
 }
 
-// branch tries the values of item d, the most promising first. The bound is convex in the value, so that walking away
-// from the value of the relaxation in both directions meets them in the order of their bounds.
+// branch tries the values of item d, the most promising first. The bound is convex in the value.
+// Going outwards in both directions from the value of the relaxation visits them in the order of
+// their bounds.
 func (s *search) branch(d int, at node) {
 	if at.need == 0 || d == len(s.items)-1 {
 		s.complete(d, at)
@@ -123,7 +129,7 @@ func (s *search) visit(d int, c child) {
 	s.branch(d+1, c.node)
 }
 
-// tooDear is true where no plan of at least this cost can be better than the best one.
+// tooDear reports whether no plan of at least this cost can be better than the best one.
 func (s *search) tooDear(bound int64) bool {
 	if s.forChange {
 		return bound > s.bestCost
@@ -163,7 +169,7 @@ func (s *search) below(d int, at node, value, low int64) child {
 	return s.child(d, at, s.items[d].atMost(value-1))
 }
 
-// complete ends a plan: nothing is needed any more, or d is the last item.
+// complete ends a plan: the need is met, or d is the last item.
 func (s *search) complete(d int, at node) {
 	s.steps++
 	for i := d; i < len(s.items); i++ {
@@ -187,8 +193,9 @@ func (s *search) complete(d int, at node) {
 	s.weighShortage(d, at)
 }
 
-// weighShortage ends a plan in which what the last item does not carry stays unserved, at its price. The cost is convex in the
-// value with corners at these, so that its least is at one of them or beside the gap of the domain.
+// weighShortage ends a plan in which the last item may leave demand unserved, at its price. The
+// cost is convex and piecewise linear in the value, so that the least is at one of these corners or
+// beside the gap of the domain.
 func (s *search) weighShortage(d int, at node) {
 	v := &s.items[d]
 	try := func(corner int64) {

@@ -2,16 +2,18 @@ package solver
 
 import "slices"
 
-// seats is how many replicas of each row a draft has on a pool whose limits do not say all; it has no counts of any other pool.
+// Counts the replicas of each row that a candidate plan has on a pool whose limits are not exact.
+// For other pools it has no counts.
 type seats struct {
 	counts []int64
-	// full are the rows of which another replica is known not to fit, until one of any row goes.
+	// full marks the rows of which another replica is known not to fit, until a replica of any row
+	// is removed.
 	full []bool
 }
 
 func (s seats) clone() seats { return seats{slices.Clone(s.counts), slices.Clone(s.full)} }
 
-// newSeats counts what rows have at least, and what a node of a tree has them have.
+// newSeats counts the minimums of the rows, and those that a node of a tree adds.
 func newSeats(k *component) []seats {
 	c := k.c
 	all := make([]seats, len(c.pools))
@@ -36,7 +38,7 @@ func newSeats(k *component) []seats {
 	return all
 }
 
-// poolOf returns the pool on whose nodes an item's replicas stand, where its limits do not say all; none otherwise.
+// poolOf returns the pool of an item's replicas if its limits are not exact; none otherwise.
 func (k *component) poolOf(v *item) int32 {
 	if v.class == none || k.classes[v.class].pool == none {
 		return none
@@ -61,10 +63,10 @@ func (d *draft) sit(v *item, change int64) {
 	}
 }
 
-// stepsPerPlacement is how many steps it counts to ask a placer.
+// stepsPerPlacement is the charge in steps for one question to a placer.
 const stepsPerPlacement = 1500
 
-// placeable asks the placers of the pools of which a model would take more.
+// placeable asks the placers of the pools of which a model would use more.
 func (d *draft) placeable(m *competitor, values []int64) bool {
 	asked := int32(none)
 	for i := range m.items {
@@ -80,7 +82,7 @@ func (d *draft) placeable(m *competitor, values []int64) bool {
 	return true
 }
 
-// placeableOn asks the placer of one pool, unless it is known to say no.
+// placeableOn asks the placer of one pool, unless its answer is known to be false.
 func (d *draft) placeableOn(at int32, m *competitor, values []int64) bool {
 	s, rows := &d.seats[at], d.k.c.rows
 	only, shrinks, grows := int32(none), false, 0
@@ -119,7 +121,7 @@ func (d *draft) placeableOn(at int32, m *competitor, values []int64) bool {
 	return fits
 }
 
-// poolHolds reports whether the plan can stand on the nodes of a pool.
+// poolHolds reports whether the plan can be placed on the nodes of a pool.
 func (d *draft) poolHolds(at int32) bool {
 	p := &d.k.c.pools[at]
 	if p.placer == nil || p.exact {
@@ -134,8 +136,8 @@ func (d *draft) placeableAll() bool {
 	return !slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) })
 }
 
-// cannotStand reports whether there is a pool on whose nodes the plan cannot stand for certain: a placer may also have found no
-// place where there is one.
+// cannotStand reports whether the plan certainly cannot be placed on one of the pools. Without
+// certainty, the placer may have missed a placement.
 func (d *draft) cannotStand() bool {
 	return slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) && d.k.c.pools[at].placer.sure })
 }

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// serveFirst sees to what prices of shortage can only come near to: no demand that must be served is left short while another
-// replica that would carry something of it fits, or would fit in the place of one that serves a lower priority.
+// serveFirst enforces exactly the rules that the prices of shortage only approximate. It fills by
+// priority: no demand that must be served stays short while another replica for it fits, or would
+// fit in the place of one of a lower priority.
 func (d *draft) serveFirst() {
 	short := d.mustServe()
 	for _, m := range short {
@@ -36,7 +37,7 @@ func (d *draft) mustServe() []*competitor {
 	return models
 }
 
-// left is what values leave unserved.
+// left is the need that the values leave unserved.
 func (m *competitor) left(values []int64) int64 {
 	left := m.need
 	for i := range m.items {
@@ -53,7 +54,7 @@ func (d *draft) fill(m *competitor) {
 	}
 }
 
-// grow adds the replica that makes the plan the least dear, where the model is short and one fits.
+// grow adds the replica that makes the plan least expensive, if the model is short and one fits.
 func (d *draft) grow(m *competitor) bool {
 	if m.left(m.chosen) <= tolerance {
 		return false
@@ -79,10 +80,11 @@ func (d *draft) grow(m *competitor) bool {
 	return true
 }
 
-// stepsToServe is how many steps there are for it, whatever was taken before.
+// stepsToServe is the least budget of this pass, whatever was used before.
 const stepsToServe = 1 << 20
 
-// displace takes replicas from a model of a lower priority, the lowest first, where a replica of m fits then.
+// displace preempts replicas of lower-priority models, the lowest first, if a replica of m then
+// fits.
 func (d *draft) displace(m *competitor, models []*competitor) bool {
 	for _, lower := range slices.Backward(models) {
 		if lower.Priority >= m.Priority {

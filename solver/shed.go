@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// relief is how much over-use a change takes away, weighted by the prices; below zero where it adds to it.
+// relief is the over-use that a change removes, weighted by the prices; below zero if it adds some.
 func (d *draft) relief(m *competitor, values []int64) (relief float64) {
 	d.measure(m, values)
 	for i, more := range d.delta {
@@ -19,14 +19,14 @@ func (d *draft) relief(m *competitor, values []int64) (relief float64) {
 	return relief
 }
 
-// surplus is a replica that a plan could do without, and what it costs for the over-use that it takes away.
+// surplus is a replica that could be removed, and the cost per unit of over-use that this removes.
 type surplus struct {
 	model, item int32
 	score       float64
 }
 
-// shed takes replicas away until the limits are kept: in turns, those first that cost the least for the over-use that they take
-// away.
+// shed drops replicas until the limits are kept: in rounds, the least cost per unit of removed
+// over-use first.
 func (d *draft) shed() {
 	var all []surplus
 	for d.over() {
@@ -55,7 +55,8 @@ func (d *draft) shed() {
 	}
 }
 
-// scoreWithout says what it costs to do without a replica, for each unit of over-use that it takes away; false where it takes none.
+// scoreWithout is the cost of removing a replica for each unit of over-use that this removes; false
+// if it removes none.
 func (d *draft) scoreWithout(model, item int32) (score float64, helps bool) {
 	d.k.steps--
 	m := &d.k.models[model]
@@ -72,7 +73,8 @@ func (d *draft) scoreWithout(model, item int32) (score float64, helps bool) {
 	return float64(m.costOf(values)-m.cost) / relief, true
 }
 
-// makePlaceable takes replicas away from pools on whose nodes the plan cannot stand, those first that are missed the least.
+// makePlaceable removes replicas from pools on which the plan cannot be placed, the least valuable
+// first.
 func (d *draft) makePlaceable() {
 	for _, at := range d.k.pools {
 		for !d.poolHolds(at) {
@@ -100,7 +102,7 @@ func (d *draft) makePlaceable() {
 	}
 }
 
-// drop takes one replica of an item away, or the whole block where its domain has a gap.
+// drop removes one replica of an item, or the whole block if its domain has a gap.
 func (d *draft) drop(m *competitor, item int) {
 	values := slices.Clone(m.chosen)
 	values[item] = m.items[item].atMost(values[item] - 1)

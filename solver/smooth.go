@@ -2,15 +2,16 @@ package solver
 
 import "math"
 
-// stepsPerColumn is how many steps it counts to weigh a column.
+// stepsPerColumn is the charge in steps for evaluating a column.
 const stepsPerColumn = 2
 
-// smooth is the dual function with a soft minimum over the columns in the place of the minimum over all: concave, and smooth.
+// smooth is the smoothed dual: the dual function with a soft minimum over the columns instead of
+// the minimum. It is concave and differentiable.
 type smooth struct {
 	k           *component
 	temperature float64
 	classPrice  []float64
-	expected    []float64 // of each class, replicas
+	expected    []float64 // of each class, the expected replicas
 	covariance  []float64 // of each pair of classes
 	gradient    []float64 // by limit
 	hessian     []float64 // by pair of limits, of the negative function
@@ -51,7 +52,7 @@ func (s *smooth) at(prices []float64) (value float64) {
 	return value
 }
 
-// model returns the soft minimum of one model's columns, and adds what it expects.
+// model returns the soft minimum of one model's columns, and adds its expectations.
 func (s *smooth) model(m *competitor) float64 {
 	least := math.Inf(1)
 	if len(s.weights) < len(m.columns) {
@@ -110,7 +111,8 @@ func (s *smooth) expect(m *competitor, total float64) {
 	s.scatter(m, mean, moments, single)
 }
 
-// scatter adds means and covariances of items to those of their classes; single says that there are no covariances.
+// scatter adds the means and covariances of items to those of their classes; single tells that
+// there are no covariances.
 func (s *smooth) scatter(m *competitor, mean, moments []float64, single bool) {
 	items, classes := len(mean), int32(len(s.expected))
 	for a, x := range mean {
@@ -136,7 +138,7 @@ func (s *smooth) scatter(m *competitor, mean, moments []float64, single bool) {
 	}
 }
 
-// slopes turns what classes expect into the gradient and the curvature by limits.
+// slopes converts the expectations of classes to the gradient and the curvature by limits.
 func (s *smooth) slopes() {
 	k := s.k
 	limits, classes := len(k.slack), len(k.classes)
@@ -165,7 +167,8 @@ func (s *smooth) slopes() {
 	}
 }
 
-// climb maximises the function from the prices within a box around them, by projected Newton steps. It changes the prices.
+// climb maximises the function within a box around the prices, by projected Newton steps. It
+// changes the prices.
 func (s *smooth) climb(prices, radius []float64) {
 	limits := len(prices)
 	low, high := make([]float64, limits), make([]float64, limits)
@@ -200,7 +203,7 @@ func (s *smooth) climb(prices, radius []float64) {
 
 const mostNewtonSteps = 5
 
-// direction solves for the Newton step of the prices that may move; false where none may.
+// direction computes the Newton step of the prices that may move; false if none may.
 func (s *smooth) direction(prices, low, high, step []float64) bool {
 	limits := len(prices)
 	var free []int
@@ -220,7 +223,8 @@ func (s *smooth) direction(prices, low, high, step []float64) bool {
 		for j, column := range free {
 			a[i*n+j] = s.hessian[row*limits+column]
 		}
-		// A limit that few columns tell about has little curvature: its step goes as far as the box.
+		// A limit that few columns use has little curvature: its step may reach the edge of the
+		// box.
 		reach := max(high[row]-low[row], 1e-9)
 		a[i*n+i] += float64(a[i*n+i]*1e-6) + float64(0.5*math.Abs(s.gradient[row]))/reach
 		if a[i*n+i] == 0 { // it has no slope either
@@ -237,7 +241,8 @@ func (s *smooth) direction(prices, low, high, step []float64) bool {
 	return true
 }
 
-// solveSymmetric solves a·x = b of a positive definite matrix by Cholesky's method, in place; false where it is not.
+// solveSymmetric solves a·x = b for a positive definite matrix by Cholesky's method, in place;
+// false if it is not positive definite.
 func solveSymmetric(a, b []float64) bool {
 	n := len(b)
 	for j := range n {

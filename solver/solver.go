@@ -1,34 +1,41 @@
-// Package solver chooses how many replicas each variant of each model runs, so that the models' demands are met at the
-// least price on the accelerators that there are, and says how good its answer is.
+// Package solver chooses the number of replicas of each variant of each model, so that the models'
+// demands are met at the least cost on the available accelerators. It also bounds the distance from
+// the optimum.
 //
 // It minimises, over a horizon H,
 //
 //	Σ price·n·H + Σ price·startup·max(0, n − now) + Σ penalty(unserved share)·H
 //
-// for whole n in {idle} ∪ [min, max] of each variant, such that all replicas can stand on the nodes of their kind and within the
-// quotas of their namespaces. Only additions cost, so that no idle replica becomes permanent.
+// for whole n in {idle} ∪ [min, max] of each variant. All replicas must fit on the nodes of their
+// accelerator type and within the quotas of their namespaces. Starts have a cost and stops have
+// none, so that no idle replica becomes permanent.
 //
-// Models that compete for nothing are independent: each is a small covering knapsack, solved exactly by branch and bound. Where
-// they compete, prices on what is scarce (Lagrange multipliers) make them independent again and bound the cost from below
+// Models that share no contended accelerators are independent. Each is a small covering knapsack,
+// solved exactly by branch and bound. For contended accelerators, Lagrange multipliers (prices on
+// the limits) make the models independent again and give a lower bound on the cost
 // (docs/solver.md).
 //
-// Units: prices are in the user's currency for an hour, capacities and demands in any unit that a model's rows share.
+// Units: prices are in the user's currency per hour. Capacities and demands are in any unit that
+// the rows of a model share.
 //
-// Arithmetic: capacities become whole parts (2^-52) of their model's demand and money whole decimal units, both int64,
-// because float64 sums depend on their order and on whether the processor fuses multiply and add: equal
-// inputs would give different plans on different machines. Floats propose prices and bounds, which are rounded and then
-// counted. A demand counts as met when 2^-31 (4.7e-10) of it or less is
-// left, so that what divides evenly does so. Money keeps nine digits of the dearest replica's price, or fewer where the
-// largest sum would not fit; a free replica counts as one unit, so that one that is not needed goes.
+// Arithmetic: capacities become whole parts (2^-52) of their model's demand and money whole decimal
+// units, both int64. Sums of float64 depend on their order and on whether the processor fuses
+// multiply and add: equal inputs would give different plans on different machines. Floats only
+// propose prices and bounds, which are rounded and then counted exactly. A demand counts as met if
+// at most 2^-31 (4.7e-10) of it is left, so that a demand that divides evenly needs no extra
+// replica. Money keeps nine digits of the most expensive replica's price, or fewer if the largest
+// sum would not fit. A free replica counts as one unit, so that an unneeded one is removed.
 //
-// Limits: a variant has at most 2^20 replicas; a model of hundreds of variants takes long; prices and penalties go up to 1e15; horizon
-// and start-up are whole seconds, at most 30 days; a replica takes at most 2^16 accelerators of a node.
+// Limits: a variant has at most 2^20 replicas; a model of hundreds of variants takes long; prices
+// and penalties go up to 1e15; horizon and start-up are whole seconds, at most 30 days; a replica
+// uses at most 2^16 accelerators of a node.
 package solver
 
-// Solve returns the cheapest plan. Of plans that cost the same it takes the one with the least change from what stands (as
-// far as the budget reaches, and where nothing is scarce), and of those the first that it meets, in an order that follows from
-// the variants alone: larger capacity, lower price, VariantID. It is total, and the same rows in any order give the same
-// solution on every machine.
+// Solve returns the cheapest plan. Of plans with equal cost it selects the one with the least
+// change from the existing replicas (within the budget, and only without contention), and then the
+// first one in an order that depends on the variants alone: larger capacity, lower price,
+// VariantID. It accepts any input. The same rows in any order give the same solution on every
+// machine.
 func Solve(p Problem) Solution {
 	c := canonical(&p)
 	c.constrain(&p)
@@ -38,7 +45,7 @@ func Solve(p Problem) Solution {
 	misfits := c.makeRoom()
 	c.cutRanges()
 	budget := c.steps
-	if len(c.limits) > 0 { // a model that competes for nothing is not to take what those that do will need
+	if len(c.limits) > 0 { // models without contention leave most of the budget to those with it
 		budget /= 4
 	}
 	steps := c.solveEach(budget)
@@ -51,7 +58,7 @@ func Solve(p Problem) Solution {
 	return s
 }
 
-// settleUnknown has the rows of a model whose demand is not known stay where they stand.
+// settleUnknown fixes the rows of a model with unknown demand at their existing replicas.
 func (m *model) settleUnknown() {
 	if unknown(m.Amount) == 0 {
 		return
@@ -62,7 +69,7 @@ func (m *model) settleUnknown() {
 	}
 }
 
-// solution writes the plan down, with its cost and bound.
+// solution collects the plan, with its cost and bound.
 func (c *canonicalProblem) solution() Solution {
 	s := Solution{Counts: make([]Count, len(c.rows)), Proven: true}
 	for i := range c.rows {
@@ -89,7 +96,7 @@ func (c *canonicalProblem) solution() Solution {
 	return s
 }
 
-// inOrder returns the place of the i-th variant among the rows.
+// inOrder returns the index of the i-th variant among the rows.
 func (c *canonicalProblem) inOrder(i int) int {
 	if c.byVariant == nil {
 		return i
@@ -97,7 +104,7 @@ func (c *canonicalProblem) inOrder(i int) int {
 	return int(c.byVariant[i])
 }
 
-// penaltyOf is what leaving a share of the demand unserved costs for an hour.
+// penaltyOf is the cost of leaving a share of the demand unserved for an hour.
 func (m *model) penaltyOf(share float64) (price float64) {
 	for _, p := range m.Penalty {
 		part := min(p.Share, share)

@@ -12,7 +12,7 @@ import (
 
 func variant(name string) fleet.VariantID { return fleet.VariantID{Namespace: "ns", Name: name} }
 
-// option is a variant of the model with the zero name, with room for a thousand replicas.
+// option is a variant of the model with the zero name, with at most a thousand replicas.
 func option(name string, capacity, price float64, now int) Option {
 	return Option{Variant: variant(name), Capacity: capacity, Price: price, Now: now, Range: fleet.Range{Max: 1000}}
 }
@@ -39,12 +39,12 @@ func TestSolveAvoidsTheKnownTraps(t *testing.T) {
 		want    []int // in the order of the options
 		cost    float64
 	}{
-		{"a small need takes a small replica, not the one that is cheapest per capacity", 15e3, []Option{big(0), small(0)}, []int{0, 1}, 10},
-		{"a need above one big takes one of each", 105e3, []Option{big(0), small(0)}, []int{1, 1}, 50},
-		{"on the way down it is the big one that goes", 15e3, []Option{big(1), small(1)}, []int{0, 1}, 10},
-		{"the small one goes where the big one carries it", 90e3, []Option{big(1), small(1)}, []int{1, 0}, 40},
+		{"a small need uses a small replica, not the one that is cheapest per capacity", 15e3, []Option{big(0), small(0)}, []int{0, 1}, 10},
+		{"a need above one big uses one of each", 105e3, []Option{big(0), small(0)}, []int{1, 1}, 50},
+		{"scaling down removes the big one", 15e3, []Option{big(1), small(1)}, []int{0, 1}, 10},
+		{"the small one is removed if the big one can serve it", 90e3, []Option{big(1), small(1)}, []int{1, 0}, 40},
 		{"no load is no replicas", 0, []Option{big(3), small(2)}, []int{0, 0}, 0},
-		{"no load leaves what the ranges ask for", 0, []Option{
+		{"no load leaves the minimums of the ranges", 0, []Option{
 			within(big(3), fleet.Range{Min: 1, Max: 5}), within(small(2), fleet.Range{Min: 2, Max: 5, AllowsIdle: true}),
 		}, []int{1, 0}, 40},
 		{"a switch that costs more than it saves in the horizon does not happen", 90e3,
@@ -52,14 +52,14 @@ func TestSolveAvoidsTheKnownTraps(t *testing.T) {
 		{"a switch that saves more than it costs happens", 90e3,
 			[]Option{option("a", 100e3, 40, 1), slow(option("b", 100e3, 36, 0), 5*time.Minute)}, []int{0, 1}, 39},
 		{"equals stay as they are", 250, []Option{option("a", 100, 10, 0), option("b", 100, 10, 3), option("c", 100, 10, 0)}, []int{0, 3, 0}, 30},
-		{"of equals the first by identity grows", 450, []Option{option("b", 100, 10, 1), option("a", 100, 10, 1)}, []int{1, 4}, 50},
-		{"an unused minimum beats nothing where idle is not allowed", 50,
+		{"of equals the first by identity scales up", 450, []Option{option("b", 100, 10, 1), option("a", 100, 10, 1)}, []int{1, 4}, 50},
+		{"an unused minimum serves the demand if idle is not allowed", 50,
 			[]Option{within(option("a", 100, 10, 0), fleet.Range{Min: 4, Max: 9}), option("b", 100, 1, 0)}, []int{4, 0}, 40},
-		{"waking three at once loses to a dearer one", 50,
+		{"starting three at once loses to a more expensive one", 50,
 			[]Option{within(option("a", 100, 10, 0), fleet.Range{Min: 3, Max: 9, AllowsIdle: true}), option("b", 100, 29, 0)}, []int{0, 1}, 29},
-		{"what carries nothing is not started", 100, []Option{option("a", 0, 1, 0), option("b", 100, 10, 0)}, []int{0, 1}, 10},
-		{"a free replica that is not needed goes", 150, []Option{option("a", 100, 0, 7)}, []int{2}, 0},
-		{"a held variant carries its part", 500, []Option{within(option("a", 100, 50, 3), fleet.Range{Min: 3, Max: 3}), option("b", 100, 10, 0)}, []int{3, 2}, 170},
+		{"a variant of zero capacity is not started", 100, []Option{option("a", 0, 1, 0), option("b", 100, 10, 0)}, []int{0, 1}, 10},
+		{"an unneeded free replica is removed", 150, []Option{option("a", 100, 0, 7)}, []int{2}, 0},
+		{"a held variant serves its part", 500, []Option{within(option("a", 100, 50, 3), fleet.Range{Min: 3, Max: 3}), option("b", 100, 10, 0)}, []int{3, 2}, 170},
 	} {
 		p := Problem{Demands: demand(c.demand), Options: c.options}
 		s := Solve(p)
@@ -80,8 +80,8 @@ func TestShortageTakesEverythingUnlessItHasALowerPrice(t *testing.T) {
 		cost    float64
 	}{
 		{"serving always wins", 0, []int{3, 2}, 600, 70},
-		{"a high price serves what can be served", 1e4, []int{3, 2}, 600, 70 + 6e3},
-		{"the dear ones are not worth 300 an hour for the whole", 300, []int{3, 0}, 700, 30 + 210},
+		{"a high price serves as much as possible", 1e4, []int{3, 2}, 600, 70 + 6e3},
+		{"the expensive ones are not worth 300 an hour for the whole", 300, []int{3, 0}, 700, 30 + 210},
 		{"nothing is worth 90 an hour for the whole", 90, []int{0, 0}, 1000, 90},
 	} {
 		p := Problem{Demands: []Demand{{Amount: 1000, Penalty: priced(c.penalty)}}, Options: options}
@@ -102,7 +102,7 @@ func TestServingIsNotStartedForAPriceThatItDoesNotSave(t *testing.T) {
 	}
 	s := Solve(p)
 	if got := countsOf(t, p, s); !reflect.DeepEqual(got, []int{0, 1, 0}) || s.Cost != 16 || !s.Proven {
-		t.Errorf("every plan costs 16, and got %v at %v; want what stands", got, s.Cost)
+		t.Errorf("every plan costs 16, and got %v at %v; want the existing replicas", got, s.Cost)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestPlansLeaveNothingUncovered(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 1))
 	for i := range 3000 {
 		p := hardModel(1+random.IntN(6), 1+random.IntN(1000), []float64{0, 1e-9, 0.3}[random.IntN(3)], uint64(i))
-		if random.IntN(2) == 0 { // just above what divides evenly
+		if random.IntN(2) == 0 { // just above an even multiple
 			o := p.Options[0]
 			p.Demands[0].Amount = o.Capacity * float64(1+random.IntN(o.Range.Max+1)) * (1 + 2e-9*random.Float64())
 		}
@@ -171,13 +171,14 @@ func TestPlansLeaveNothingUncovered(t *testing.T) {
 			want -= s.Shorts[0].Amount
 		}
 		if carried < want*(1-1e-9) {
-			t.Fatalf("case %d: %v carried of %v: %+v\n%+v", i, carried, want, s, p)
+			t.Fatalf("case %d: %v served of %v: %+v\n%+v", i, carried, want, s, p)
 		}
 	}
 }
 
-// The published fleet of 15 servers × 6 accelerators, where every candidate is a number of replicas that carries the whole
-// load of its server, so that mixing cannot be cheaper than the best single type: the cost must be the sum of these.
+// The published fleet of 15 servers × 6 accelerators. Every candidate is a number of replicas that
+// serves the whole load of its server, so that mixing cannot be cheaper than the best single type:
+// the cost must be the sum of these.
 func TestSolveFindsTheOptimumOfThePublishedFleet(t *testing.T) {
 	published := readPublishedFleet(t)
 	var p Problem

@@ -5,30 +5,32 @@ import (
 	"slices"
 )
 
-// tree closes the gap of a component: every column that could be part of a better plan is listed, and branch and bound chooses one
-// for each model. The bound of a node comes from prices for the models that are not decided there.
+// tree closes the gap of a component. It lists every column that could be part of a better plan,
+// and selects one for each model by branch and bound. The bound of a node comes from prices for the
+// models that are undecided there.
 type tree struct {
 	k     *component
 	s     *smooth
 	best  int64 // the cost of the best plan
 	d     *draft
 	floor float64 // of temperatures
-	ended bool    // the steps ended first
-	// doubted is the least cost of the plans of which the placers found no place, and could not tell that there is none.
+	ended bool    // the budget ended first
+	// doubted is the least cost of the plans that the placers rejected without proof.
 	doubted int64
-	// reserve is how many steps are to be left.
+	// reserve is the number of steps that must be left.
 	reserve int
 }
 
-// mostListed is how many columns of a model are listed at most, and mostListedSteps how long is searched for them.
+// mostListed bounds the listed columns of a model, and mostListedSteps the steps for listing them.
 const (
 	mostListed      = 600
 	mostListedSteps = 20_000
 )
 
-// close searches for a better plan than the draft's, and returns a lower bound: the cost of the best plan where that is proven, the
-// one that it is given otherwise. Where there are too many columns to list them all, the best ones give better plans, and
-// those a smaller gap, so that in the end all may be listed.
+// close searches for a better plan than the candidate d, and returns a lower bound: the cost of the
+// best plan if that is proven, the given bound otherwise. If there are too many columns to list
+// all, the best ones may give a better plan. That narrows the gap, so that in the end all may be
+// listed.
 func (k *component) close(d *draft, bound int64) int64 {
 	prices := slices.Clone(k.prices)
 	defer func() {
@@ -57,7 +59,7 @@ func (k *component) close(d *draft, bound int64) int64 {
 	return bound
 }
 
-// polishAgain looks for a better plan among the columns that are listed.
+// polishAgain runs the local search on the listed columns.
 func (k *component) polishAgain(d *draft) {
 	saved := d.save()
 	p := newPolish(k)
@@ -71,8 +73,8 @@ func (k *component) polishAgain(d *draft) {
 	}
 }
 
-// listAll has every model hold the columns that cost less than reach more than the cheapest at the prices; false where there are
-// too many, and some of them are left out.
+// listAll lists, for every model, the columns that cost less than reach more than the cheapest at
+// the prices. It returns false if there are too many and some are left out.
 func (k *component) listAll(reach int64) (complete bool) {
 	l := list{search: &k.search}
 	complete = true
@@ -112,7 +114,8 @@ func toFloats(values []int64) []float64 {
 	return floats
 }
 
-// visit searches below a node: what the models' columns are there. It leaves them as they were.
+// visit searches below a node, which is the current columns of the models. It restores them at the
+// end.
 func (t *tree) visit(prices []float64) {
 	if t.k.steps <= t.reserve {
 		t.ended = true
@@ -147,8 +150,8 @@ func (t *tree) visit(prices []float64) {
 	}
 }
 
-// bound looks for prices that show that nothing below the node is better than the best plan, and takes away the columns that
-// cannot be part of a better one; false where nothing is left.
+// bound searches for prices that prove that no plan below the node is better than the best one, and
+// removes the columns that cannot be part of a better plan. It returns false if nothing is left.
 func (t *tree) bound(prices []float64) bool {
 	k := t.k
 	lower := t.lower(prices)
@@ -178,7 +181,7 @@ func (t *tree) bound(prices []float64) bool {
 				continue
 			}
 		} else {
-			t.lower(prices) // regrets go with the prices of the bound
+			t.lower(prices) // reduced costs need the prices of the bound
 		}
 		if t.s.temperature <= t.floor {
 			break
@@ -207,7 +210,7 @@ func (t *tree) lower(prices []float64) (bound int64) {
 	return bound
 }
 
-// reduce takes away the columns of models that cost too much at the prices; false where a model has none left.
+// reduce removes the columns whose reduced cost is too high; false if a model has none left.
 func (t *tree) reduce(lower int64) bool {
 	for i := range t.k.models {
 		m := &t.k.models[i]
@@ -261,7 +264,7 @@ func (t *tree) try() {
 	t.keep(cost)
 }
 
-// keep makes the cheapest columns the draft's plan, if they can be placed.
+// keep makes the cheapest columns the candidate plan, if they can be placed.
 func (t *tree) keep(cost int64) {
 	saved := t.d.save()
 	for i := range t.k.models {
@@ -279,7 +282,7 @@ func (t *tree) keep(cost int64) {
 	t.best = cost
 }
 
-// offer weighs the one plan that is left.
+// offer evaluates the one plan that is left.
 func (t *tree) offer() {
 	for i := range t.k.models {
 		t.k.models[i].best = 0
@@ -287,7 +290,7 @@ func (t *tree) offer() {
 	t.try()
 }
 
-// choose returns the undecided model with the fewest columns; nil where all are decided.
+// choose returns the undecided model with the fewest columns; nil if all are decided.
 func (t *tree) choose() *competitor {
 	var chosen *competitor
 	for i := range t.k.models {

@@ -6,10 +6,12 @@ import (
 	"slices"
 )
 
-// treeNode is a component in which some ranges are smaller.
+// treeNode is a component in which some ranges are narrower.
 type treeNode struct {
-	k     *component
-	fixed int64 // the cost of replicas that the ranges ask for, which the node's covers do not count
+	k *component
+	// fixed is the cost of the replicas that narrowed ranges require, which the node's knapsacks do
+	// not count.
+	fixed int64
 	bound int64
 	at    int // in order of creation
 }
@@ -44,7 +46,7 @@ func (o *openNodes) Pop() any {
 	return last
 }
 
-// child returns a component of its own with the same models, to restrict.
+// child returns a copy of the component with the same models, to restrict.
 func (k *component) child() *component {
 	k.setPrices()
 	c := *k
@@ -60,10 +62,10 @@ func (k *component) child() *component {
 	return &c
 }
 
-// mostInTree is how many columns of a model a node of a tree begins with.
+// mostInTree is the number of columns of a model with which a node of a tree begins.
 const mostInTree = 12
 
-// cheapestColumns returns the columns that cost the least at the prices, the best of all first.
+// cheapestColumns returns the columns that cost the least at the prices, the cheapest first.
 func (m *competitor) cheapestColumns(most int) []column {
 	columns := slices.Clone(m.columns)
 	slices.SortStableFunc(columns, func(a, b column) int { return cmp.Compare(m.priced(&a), m.priced(&b)) })
@@ -71,7 +73,7 @@ func (m *competitor) cheapestColumns(most int) []column {
 	return columns[:min(most, len(columns))]
 }
 
-// restrict has an item be at most at, or more than that; false where it cannot.
+// restrict limits an item to at most at replicas, or to more than that; false if it is infeasible.
 func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
 	k := n.k
 	m := &k.models[model]
@@ -109,7 +111,7 @@ func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
 	return true
 }
 
-// keepColumns leaves a model the columns that fit its new ranges; there is always one.
+// keepColumns keeps the columns of a model that fit its new ranges; there is always one.
 func (m *competitor) keepColumns(fits func(counts []int32) bool) {
 	columns := m.columns
 	m.columns = nil
@@ -128,11 +130,12 @@ func (m *competitor) keepColumns(fits func(counts []int32) bool) {
 	m.best = m.cheapest()
 }
 
-// mostCuts is how many cuts of a node are tried.
+// mostCuts is the number of cuts of a node that are tried.
 const mostCuts = 4
 
-// cuts returns the cuts of a node that promise the most: of items whose number the prices leave open, weighted by price; where
-// there is none, of one on which two columns of a model differ.
+// cuts returns the most promising cuts of a node: of items whose number the prices leave
+// fractional, weighted by price. If there are none, it returns a cut on which two columns of a
+// model differ.
 func (k *component) cuts() []cut {
 	k.setPrices()
 	s := newSmooth(k)
@@ -157,7 +160,7 @@ func (k *component) cuts() []cut {
 	return cuts[:min(mostCuts, len(cuts))]
 }
 
-// meanOf returns what the soft minimum expects of each item of a model.
+// meanOf returns the expected number of each item of a model under the soft minimum.
 func (s *smooth) meanOf(m *competitor) []float64 {
 	s.model(m)
 	mean := make([]float64, len(m.items))
@@ -169,8 +172,9 @@ func (s *smooth) meanOf(m *competitor) []float64 {
 	return mean
 }
 
-// disputed returns an item on which a model's two cheapest columns differ, of the model where they cost about the same; or else
-// one that may have several numbers at all.
+// disputed returns a cut of an item in which two columns of a model differ, for the model and
+// column with the least difference in cost. If there is none, it returns an item that may have
+// several numbers.
 func (k *component) disputed() (at cut, found bool) {
 	least := int64(math.MaxInt64)
 	for i := range k.models {

@@ -9,9 +9,10 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// answer is what the twin finds: of all plans the cheapest, and of these the one with the least change.
+// answer is the result of the reference: of all plans the cheapest, and of these the one with the
+// least change.
 type answer struct {
-	short  float64 // demand unserved where the penalty is zero, in its unit
+	short  float64 // unserved demand if it has no penalty, in its unit
 	cost   float64
 	change int
 }
@@ -26,8 +27,8 @@ func (a answer) better(b answer) bool {
 	return a.change < b.change
 }
 
-// tryAll is the dumb twin of Solve for one model: it tries every combination of counts. Its sums are exact as long as the
-// numbers of the problem are small multiples of a power of two.
+// tryAll is the brute-force reference of Solve for one model: it tries every combination of counts.
+// Its sums are exact if the numbers of the problem are small multiples of a power of two.
 func tryAll(p Problem) answer {
 	best := answer{short: math.Inf(1)}
 	counts := make([]int, len(p.Options))
@@ -51,7 +52,7 @@ func tryAll(p Problem) answer {
 	return best
 }
 
-// judge applies the definition of the objective to one plan for a problem of one model.
+// Applies the definition of the objective to one plan for a problem of one model.
 func judge(p Problem, counts []int) answer {
 	var a answer
 	demand, carried := p.Demands[0], 0.0
@@ -91,8 +92,8 @@ func countsOf(t *testing.T, p Problem, s Solution) []int {
 	return counts
 }
 
-// small makes a problem of one model that the twin can solve. Its numbers are exact in float64 and their sums as well;
-// coarse ones make ties frequent.
+// small makes a problem of one model that the reference can solve. Its numbers are exact in float64
+// and their sums as well; coarse ones make ties frequent.
 func small(random *rand.Rand) Problem {
 	grain := []float64{1, 0.25, 0.0625}[random.IntN(3)]
 	spread := []int{3, 12, 200}[random.IntN(3)]
@@ -112,7 +113,7 @@ func small(random *rand.Rand) Problem {
 		if o.Range.Min > 0 && random.IntN(2) == 0 {
 			o.Range.AllowsIdle, o.Range.Idle = true, random.IntN(o.Range.Min)
 		}
-		if random.IntN(8) == 0 { // held
+		if random.IntN(8) == 0 { // fixed, as for a held variant
 			o.Range = fleet.Range{Min: o.Now, Max: o.Now}
 		}
 		total += o.Capacity * float64(o.Range.Max)
@@ -120,7 +121,8 @@ func small(random *rand.Rand) Problem {
 	}
 	d := Demand{Model: p.Options[0].Model, Amount: math.Round(total*random.Float64()*1.2/grain) * grain}
 	if random.IntN(3) == 0 {
-		d.Penalty = priced(d.Amount * float64(random.IntN(40)) * 0.125) // divides by the demand exactly
+		// It divides by the demand exactly.
+		d.Penalty = priced(d.Amount * float64(random.IntN(40)) * 0.125)
 	}
 	p.Demands = []Demand{d}
 	return p

@@ -47,7 +47,8 @@ func compareServed(a, b *Demand) int {
 	return cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role))
 }
 
-// usablePenalty returns the pieces that count, the cheapest first, for the whole demand; nil where one of them cannot be weighed.
+// usablePenalty returns the pieces that count, the cheapest first, for the whole demand; nil if one
+// of them is invalid.
 func usablePenalty(pieces []Piece) []Piece {
 	if len(pieces) == 0 || areUsable(pieces) {
 		return pieces
@@ -76,7 +77,7 @@ func usablePenalty(pieces []Piece) []Piece {
 	return clean
 }
 
-// areUsable reports whether pieces are as they should be, which most are.
+// areUsable reports whether the pieces are valid, sorted and complete, as most are.
 func areUsable(pieces []Piece) bool {
 	total := 0.0
 	for i, p := range pieces {
@@ -131,7 +132,7 @@ func usableRange(r fleet.Range) fleet.Range {
 	return clean
 }
 
-// fix has the row stay where it stands.
+// fix fixes the row at its existing replicas, within its range.
 func (r *row) fix() {
 	n := r.domain.Clamp(r.now)
 	r.domain = fleet.Range{Min: n, Max: n}

@@ -55,9 +55,9 @@ type Table struct {
 	Groups []Group // sorted by key
 	// Columns are the names that the file has, of those that ReadTable knows.
 	Columns []string
-	// Parted is how many rows were left out because prefill and decode ran on engines of their own, and Incomplete how many because
+	// Disaggregated is how many rows were left out because prefill and decode ran on engines of their own, and Incomplete how many because
 	// a figure is empty.
-	Parted, Incomplete int
+	Disaggregated, Incomplete int
 }
 
 // Names reports whether the file has a column, named as the first of its names in ReadTable.
@@ -98,7 +98,7 @@ func ReadTable(r io.Reader) (Table, error) {
 		return Table{}, errors.Join(t.faults...)
 	}
 	if t.rows == 0 {
-		return Table{}, fmt.Errorf("the file has no rows to fit: %d are of engines that do prefill or decode only, %d lack a figure", t.table.Parted, t.table.Incomplete)
+		return Table{}, fmt.Errorf("the file has no rows to fit: %d are of engines that do prefill or decode only, %d lack a figure", t.table.Disaggregated, t.table.Incomplete)
 	}
 	for _, g := range t.groups {
 		t.table.Groups = append(t.table.Groups, *g)
@@ -179,7 +179,7 @@ func (t *tableReader) readLine(record []string) {
 		return
 	}
 	if mode := t.text(record, "mode"); mode != "" && !strings.EqualFold(mode, "agg") && !strings.EqualFold(mode, "aggregated") {
-		t.table.Parted++
+		t.table.Disaggregated++
 		return
 	}
 	row, complete, faults := t.row(record)

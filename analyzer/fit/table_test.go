@@ -55,8 +55,8 @@ g,vllm,m,h100,,agg,128,64,,,4,20,6
 	if !reflect.DeepEqual(keys, want) || len(got.Groups[2].Rows) != 2 || got.Groups[2].Rows[1].Line != 4 {
 		t.Errorf("groups %q of %+v", keys, got.Groups)
 	}
-	if got.Parted != 1 || got.Incomplete != 1 {
-		t.Errorf("%d parted and %d incomplete rows, want 1 and 1", got.Parted, got.Incomplete)
+	if got.Disaggregated != 1 || got.Incomplete != 1 {
+		t.Errorf("%d parted and %d incomplete rows, want 1 and 1", got.Disaggregated, got.Incomplete)
 	}
 	if !got.Names("engine") || !got.Names("tp") || got.Names("id") {
 		t.Errorf("columns %q", got.Columns)

@@ -6,22 +6,23 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// maxDispersion is the largest index of dispersion that is told apart; more counts as this. What is below 1, smoother than
-// Poisson, counts as 1.
+// maxDispersion is the largest index of dispersion; higher values count as this. Values below 1,
+// smoother than Poisson, count as 1.
 const maxDispersion = 64
 
-// dispersionStep is the ratio between two indices of dispersion that are told apart.
+// dispersionStep is the ratio between two neighbours on the grid of indices of dispersion.
 const dispersionStep = 1.02
 
-// dispersionCell is the number of the cell of the grid of indices of dispersion that holds d.
+// dispersionCell is the index of the grid point nearest to an index of dispersion d.
 func dispersionCell(d float64) int {
 	return int(math.Round(math.Log(min(max(d, 1), maxDispersion)) / math.Log(dispersionStep)))
 }
 
 const burstPoints = 128
 
-// burst is how arrivals clump: what an arrival says of those after it. Gaps are gamma distributed with the squared
-// coefficient of variation I, the index of dispersion, and the shape k = 1/I. With time x in units of the mean gap,
+// burst describes how arrivals clump: the number of arrivals to expect after an arrival. Gaps are gamma
+// distributed with the squared coefficient of variation I, the index of dispersion, and the shape
+// k = 1/I. With time x in units of the mean gap,
 //
 //	m(x) = Σ_j P(jk, kx) - x      expected arrivals within x after an arrival, beyond x itself; rises from 0 to (I-1)/2
 //	I(x) = 1 + (2/x)·∫m           index of dispersion of the number of arrivals within x
@@ -35,7 +36,7 @@ type burst struct {
 	integral     [burstPoints]float64
 }
 
-// newBurst builds the table of one cell of the grid. Beyond kx = 25 nothing is left of the arrival at zero.
+// newBurst builds the table of one grid point. Beyond kx = 25 the arrival at zero has no influence.
 func newBurst(cell int) *burst {
 	b := &burst{index: math.Pow(dispersionStep, float64(cell))}
 	b.shape = 1 / b.index

@@ -2,8 +2,9 @@ package queueing
 
 import "math"
 
-// exponential is e^x to 3e-10 of it, for x within ±exponentialRange only. Sums of exponentials are what sizing spends its time
-// on, and the compiler can put this one in line: x = k·ln 2 + r, and a polynomial for |r| <= ln 2 / 2.
+// exponential is e^x with a relative error of 3e-10, for x within ±exponentialRange only. Sizing spends
+// most of its time on sums of exponentials, and the compiler can inline this one: x = k·ln 2 + r, and a
+// polynomial for |r| <= ln 2 / 2.
 func exponential(x float64) float64 {
 	shifted := x*math.Log2E + toWhole
 	return math.Float64frombits(math.Float64bits(shifted)<<52) * nearOne(x-(shifted-toWhole)*math.Ln2)
@@ -11,10 +12,10 @@ func exponential(x float64) float64 {
 
 const (
 	exponentialRange = 700
-	toWhole          = 0x1.8p52 + 1023 // rounds what it is added to, and leaves its exponent's bits lowest
+	toWhole          = 0x1.8p52 + 1023 // adding it rounds to a whole number; its lowest bits are the exponent
 )
 
-// nearOne is Taylor's series, whose rest is below 2e-10 where |r| <= ln 2 / 2.
+// nearOne is the Taylor series of e^r, with a remainder below 2e-10 for |r| <= ln 2 / 2.
 func nearOne(r float64) float64 {
 	high := 1./24 + r*(1./120+r*(1./720+r*(1./5040+r*(1./40320))))
 	return 1 + r*(1+r*(1./2+r*(1./6+r*high)))

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// lengthPoints is by how many equally likely lengths a distribution is held that was not measured length by length.
+// lengthPoints is the number of equally likely lengths that represent a distribution known only by
+// its mean or histogram.
 const lengthPoints = 4096
 
 // Lengths is the distribution of a length in tokens. It is immutable. The zero value is no distribution.
@@ -16,7 +17,8 @@ type Lengths struct {
 	mean   float64
 }
 
-// SampledLengths is the distribution of lengths that were measured one by one. A length below 1 counts as 1.
+// SampledLengths is the distribution of lengths that were measured one by one. A length below 1
+// counts as 1.
 func SampledLengths(tokens []float64) (Lengths, error) {
 	if len(tokens) == 0 {
 		return Lengths{}, errors.New("no lengths; measure at least one request")
@@ -24,7 +26,7 @@ func SampledLengths(tokens []float64) (Lengths, error) {
 	sorted := slices.Clone(tokens)
 	for i, length := range sorted {
 		if !(length >= 0 && length <= maxLength) {
-			return Lengths{}, fmt.Errorf("length %v is not within 0 and %g tokens; correct it", length, float64(maxLength))
+			return Lengths{}, fmt.Errorf("length %v is not between 0 and %g tokens; correct it", length, float64(maxLength))
 		}
 		sorted[i] = max(1, length)
 	}
@@ -32,11 +34,11 @@ func SampledLengths(tokens []float64) (Lengths, error) {
 	return lengthsOf(sorted), nil
 }
 
-// AssumedLengths is what is assumed where only the mean of a length is known: a lognormal distribution whose standard
-// deviation is its mean, as lengths of chats have it.
+// AssumedLengths is the distribution that is assumed if only the mean of a length is known: a lognormal
+// distribution whose standard deviation is its mean, as in chats.
 func AssumedLengths(mean float64) (Lengths, error) {
 	if !(mean > 0 && mean <= maxLength) {
-		return Lengths{}, fmt.Errorf("mean length %v is not within 0 and %g tokens; correct it", mean, float64(maxLength))
+		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
 	sigma := math.Sqrt(math.Ln2) // of a lognormal distribution with a coefficient of variation of 1
 	sorted := make([]float64, lengthPoints)
@@ -46,7 +48,7 @@ func AssumedLengths(mean float64) (Lengths, error) {
 	return rescaled(sorted, mean), nil
 }
 
-// maxLength is the longest length that is believed.
+// maxLength is the longest valid length.
 const maxLength = 1e8
 
 func lengthsOf(sorted []float64) Lengths {
@@ -57,7 +59,7 @@ func lengthsOf(sorted []float64) Lengths {
 	return Lengths{sorted: sorted, mean: sum / float64(len(sorted))}
 }
 
-// rescaled multiplies ascending lengths so that their mean is the given one though none is below 1.
+// rescaled multiplies ascending lengths so that their mean is the given one and none is below 1.
 func rescaled(sorted []float64, mean float64) Lengths {
 	if mean <= 1 {
 		return Lengths{sorted: []float64{1}, mean: 1}
@@ -108,8 +110,9 @@ func (l Lengths) moment(power int) float64 {
 	return sum / float64(len(l.sorted))
 }
 
-// bins splits the distribution at quantiles that stand dense in both tails, p_j = 1/2 - cos(pi·j/n)/2, and returns the share
-// and the mean of each part; a distribution of few different lengths has fewer.
+// bins splits the distribution at quantiles that are dense in both tails, p_j = 1/2 - cos(pi·j/n)/2. It
+// fills in the share and the mean of each part and returns the number of parts; a distribution with few
+// different lengths has fewer.
 func (l Lengths) bins(shares, means []float64) int {
 	n, total := len(shares), float64(len(l.sorted))
 	filled, from := 0, 0.0
@@ -128,7 +131,7 @@ func (l Lengths) bins(shares, means []float64) int {
 	return filled
 }
 
-// sumBetween adds up the lengths between two ranks, which may lie within a length.
+// sumBetween adds up the lengths between two ranks, which may be fractional.
 func (l Lengths) sumBetween(from, to float64) float64 {
 	sum := 0.0
 	for i := int(from); i < len(l.sorted) && float64(i) < to; i++ {

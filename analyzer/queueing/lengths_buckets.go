@@ -9,22 +9,23 @@ import (
 
 // LengthBucket is one bucket of a histogram of lengths.
 type LengthBucket struct {
-	// Upper is the largest length that counts; 0 or infinite means no bound, in the last bucket only.
+	// Upper is the largest length in the bucket; 0 or infinite means no bound, in the last bucket only.
 	Upper float64
-	// Count is how many lengths fall into this bucket alone. Only the shares matter.
+	// Count is the number of lengths in this bucket alone. Only the shares matter.
 	Count float64
 }
 
-// BucketedLengths is the distribution that a histogram and the exact mean describe; a mean of zero is not known. Within a bucket
-// lengths are distributed as part of a lognormal distribution that passes through both bounds; in the first and the last bucket
-// as the neighbour's goes on, cut off at the outer bound. Then they are moved within their buckets until the mean is right.
+// BucketedLengths is the distribution that a histogram and the exact mean describe; a mean of zero is
+// unknown. Within a bucket lengths follow a part of a lognormal distribution through both bounds; in
+// the first and the last bucket that of the neighbour, cut off at the outer bound. Then they are moved
+// within their buckets until the mean is right.
 func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 	total, err := checkBuckets(buckets)
 	if err != nil {
 		return Lengths{}, err
 	}
 	if !(mean >= 0 && mean <= maxLength) {
-		return Lengths{}, fmt.Errorf("mean length %v is not within 0 and %g tokens; correct it", mean, float64(maxLength))
+		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
 	curve := newLengthCurve(buckets, total)
 	points := make([]bucketPoint, lengthPoints)
@@ -37,22 +38,23 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 	return rescaled(fitted(points, mean), mean), nil
 }
 
-// bucketPoint is a length within a bucket: by logarithms, the lower bound, the width, and the share of the width it is at.
+// bucketPoint is a length within a bucket, in logarithms: the lower bound, the width, and the position
+// as a share of the width.
 type bucketPoint struct{ low, width, share float64 }
 
 const (
-	longShare  = 0.9 // of the lengths that are not long
-	searchedOf = 8   // of so many points one is looked at in the search; what is left of the mean's error is scaled away
-	farthest   = 50  // by which lengths are drawn to a bound at most
+	shortShare = 0.9 // share of the lengths that do not count as long
+	searchedOf = 8   // the search uses one of so many points; the remaining error of the mean is scaled away
+	farthest   = 50  // largest factor by which lengths are moved to a bound
 )
 
-// moved draws the lengths that are not long, and those that are, to the lower bounds of their buckets where the factor is above
-// 1, to the upper ones where it is below. They stay in their buckets and in their order.
+// moved moves lengths within their buckets, by one factor for short lengths and one for long ones: a
+// factor above 1 moves them to the lower bounds, one below 1 to the upper bounds. Their order stays.
 func moved(points []bucketPoint, short, long float64) []float64 {
 	lengths := make([]float64, len(points))
 	for i, p := range points {
 		factor := short
-		if float64(i) >= longShare*float64(len(points)) {
+		if float64(i) >= shortShare*float64(len(points)) {
 			factor = long
 		}
 		share := p.share
@@ -64,9 +66,9 @@ func moved(points []bucketPoint, short, long float64) []float64 {
 	return lengths
 }
 
-// fitted moves lengths until they have a mean, or nearly. Where the long lengths lie in their buckets decides what a replica
-// carries, so the safer assumption is taken: what is missing is missing in the long ones first, and what is too much
-// is in the others first.
+// fitted moves lengths until they have a mean, or nearly. The position of the long lengths in their
+// buckets decides the capacity of a replica, so the safer assumption is made: if the mean is too low,
+// the long lengths are raised first; if it is too high, the others are lowered first.
 func fitted(points []bucketPoint, mean float64) []float64 {
 	some := make([]bucketPoint, 0, len(points)/searchedOf)
 	for i := searchedOf / 2; i < len(points); i += searchedOf {
@@ -96,7 +98,7 @@ func checkBuckets(buckets []LengthBucket) (total float64, err error) {
 		open := b.open()
 		switch {
 		case !(b.Count >= 0) || math.IsInf(b.Count, 1):
-			return 0, fmt.Errorf("bucket %d holds %v lengths; counts are not negative", i, b.Count)
+			return 0, fmt.Errorf("bucket %d has a count of %v; counts are finite and not negative", i, b.Count)
 		case open && i < len(buckets)-1:
 			return 0, fmt.Errorf("bucket %d has no bound; only the last may have none", i)
 		case !open && !(b.Upper > last && b.Upper <= maxLength):
@@ -115,22 +117,24 @@ func checkBuckets(buckets []LengthBucket) (total float64, err error) {
 
 func (b LengthBucket) open() bool { return b.Upper == 0 || math.IsInf(b.Upper, 1) }
 
-// knot is an inner bound of a histogram: its logarithm, and the standard normal deviate below which as large a share lies.
+// knot is an inner bound of a histogram: its logarithm, and the standard normal deviate of the share of
+// lengths below it.
 type knot struct{ log, deviate float64 }
 
-// lengthCurve is a quantile function, made of straight lines between the logarithm of a length and a normal deviate.
+// lengthCurve is a quantile function of straight lines from a normal deviate to the logarithm of a
+// length.
 type lengthCurve struct {
-	knots          []knot
-	shares         []float64 // of what lies below each knot
-	bottom, top    float64   // slopes below the first knot and above the last
-	lowest, spread float64   // logarithm of the least length, and from there to the largest where there is no knot
-	highest        float64   // logarithm of the largest length
-	least, most    float64   // shares that the first and the last line would give to the outer bounds
+	knots         []knot
+	shares        []float64 // share of the lengths below each knot
+	bottom, top   float64   // slopes below the first knot and above the last
+	lowest, width float64   // logarithm of the least length, and the distance to the largest without knots
+	highest       float64   // logarithm of the largest length
+	least, most   float64   // cumulative shares of the first and the last line at the outer bounds
 }
 
 const (
-	leastLength = 0.5 // where the first bucket begins
-	farDeviates = 3   // how many deviates a bucket spans that has no neighbour
+	leastLength = 0.5 // lower bound of the first bucket
+	farDeviates = 3   // deviates that a bucket without a neighbour spans
 )
 
 func newLengthCurve(buckets []LengthBucket, total float64) lengthCurve {
@@ -159,7 +163,7 @@ func newLengthCurve(buckets []LengthBucket, total float64) lengthCurve {
 	return c
 }
 
-// upper is the bound; without one, twice the lower.
+// upper is the upper bound; without one, twice the lower bound.
 func (b LengthBucket) upper(lower float64) float64 {
 	if b.open() {
 		return 2 * lower
@@ -172,9 +176,9 @@ func (c *lengthCurve) add(length, share float64) {
 	c.shares = append(c.shares, share)
 }
 
-// close works out what goes on beyond the first and the last knot.
+// close computes the lines beyond the first and the last knot.
 func (c *lengthCurve) close(lowest, highest float64) {
-	c.lowest, c.highest, c.spread = lowest, highest, min(highest, lowest+math.Ln2)-lowest
+	c.lowest, c.highest, c.width = lowest, highest, min(highest, lowest+math.Ln2)-lowest
 	if len(c.knots) == 0 {
 		return
 	}
@@ -200,10 +204,10 @@ func (c *lengthCurve) slope(i int) float64 {
 	return (b.log - a.log) / (b.deviate - a.deviate)
 }
 
-// point is where the cumulative share is p.
+// point is the point at which the cumulative share is p.
 func (c *lengthCurve) point(p float64) bucketPoint {
 	if len(c.knots) == 0 {
-		return within(c.lowest+p*c.spread, c.lowest, c.lowest+c.spread)
+		return within(c.lowest+p*c.width, c.lowest, c.lowest+c.width)
 	}
 	i, _ := slices.BinarySearch(c.shares, p)
 	switch last := len(c.knots) - 1; {
@@ -227,7 +231,7 @@ func within(log, low, high float64) bucketPoint {
 	return bucketPoint{low, max(0, log-low), 1}
 }
 
-// normalDeviate is the standard normal deviate below which a share p lies.
+// normalDeviate is the quantile of the standard normal distribution for a share p.
 func normalDeviate(p float64) float64 {
 	return math.Sqrt2 * math.Erfinv(2*min(max(p, 1e-15), 1-1e-15)-1)
 }

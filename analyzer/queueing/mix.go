@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	mixBins  = 12 // parts of the prompts, and of the outputs, that the time per output token is worked out for
-	tailBins = 64 // parts of the prompts that the time to first token is worked out for
+	mixBins  = 12 // parts of the prompts, and of the outputs, for the time per output token
+	tailBins = 64 // parts of the prompts for the time to first token
 )
 
-// Mix is the lengths of prompts and outputs that requests ask for, taken to be independent of each other, with all tables
-// that depend on nothing else. It is immutable.
+// Mix is the distributions of prompt and output lengths, which are assumed to be independent, with all
+// tables that depend on nothing else. It is immutable.
 type Mix struct {
 	prompts, outputs Lengths
 
@@ -22,7 +22,7 @@ type Mix struct {
 	outputShare, outputMean           [mixBins]float64
 	tailShare, tailMean               [tailBins]float64
 	windows                           [mixBins]window  // of the outputs
-	lateShare                         [mixBins]float64 // the shares of those with more than one token, which can be late
+	lateShare                         [mixBins]float64 // the shares of outputs with more than one token
 
 	prompt, prompt2                float64 // E[I], E[I²]
 	output, output2, output3       float64 // E[O] and so on
@@ -33,7 +33,7 @@ type Mix struct {
 // NewMix prepares the tables of a mix of prompts and outputs.
 func NewMix(prompts, outputs Lengths) (*Mix, error) {
 	if len(prompts.sorted) == 0 || len(outputs.sorted) == 0 {
-		return nil, errors.New("a mix needs lengths of prompts and of outputs; assume them by their means if need be")
+		return nil, errors.New("a mix without prompt or output lengths; give both, or assume them by their means")
 	}
 	m := &Mix{
 		prompts: prompts, outputs: outputs,
@@ -55,7 +55,7 @@ func NewMix(prompts, outputs Lengths) (*Mix, error) {
 	return m, nil
 }
 
-// PrefillOnly is the mix with a single token in every output: what a replica sees that only computes prompts.
+// PrefillOnly is the mix with a single token in every output, as a prefill replica serves it.
 func (m *Mix) PrefillOnly() *Mix {
 	only, err := NewMix(m.prompts, Lengths{sorted: []float64{1}, mean: 1})
 	if err != nil {
@@ -79,15 +79,16 @@ func fingerprint(parts ...Lengths) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// window is what a request that decodes for n more iterations sees of the others' decoding. A request that began to decode s
-// iterations ago and has D = O-1 in all decodes k(s) = min((D-s)⁺, n) iterations within the next n. Integrals are over s.
+// window holds the decoding of other requests in the next n iterations. A request that began to decode
+// s iterations ago and decodes for D = O-1 in total decodes k(s) = min((D-s)⁺, n) iterations of these.
+// Integrals are over s.
 type window struct {
 	iterations    float64 // n
 	sum           float64 // A1 = E∫k
 	position      float64 // A2 = E∫k·(s+k/2): tokens of output in the context, summed over the iterations
 	square        float64 // Q = E∫k²
 	meanSquare    float64 // R = ∫(E k)²
-	later, later2 float64 // mean and variance of min(D, nU), U uniform: the iterations of a request that begins within the window
+	later, later2 float64 // mean and variance of min(D, nU), U uniform: iterations of a request that begins in it
 }
 
 func (m *Mix) windowOf(n float64) window {

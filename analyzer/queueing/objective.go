@@ -1,6 +1,6 @@
 package queueing
 
-// Objective is a latency promise in seconds. A zero limit is no limit.
+// Objective is a latency objective (SLO) in seconds. A zero limit is no limit.
 type Objective struct {
 	TTFT float64 // from the arrival of a request to its first token
 	ITL  float64 // mean time between a request's output tokens (its TPOT)
@@ -8,7 +8,7 @@ type Objective struct {
 	Percentile float64
 }
 
-// Limit is what binds the rate of a replica.
+// Limit names the resource or objective that limits the rate of a replica.
 type Limit string
 
 // The limits.
@@ -16,6 +16,6 @@ const (
 	LimitTTFT      Limit = "TTFT"
 	LimitITL       Limit = "ITL"
 	LimitKV        Limit = "KV cache"
-	LimitSequences Limit = "sequences"
-	LimitStability Limit = "stability" // work arrives as fast as it can be done
+	LimitSequences Limit = "max_num_seqs"
+	LimitCompute   Limit = "compute" // work arrives as fast as the engine can do it
 )

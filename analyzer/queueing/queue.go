@@ -6,39 +6,42 @@ import (
 	"math"
 )
 
-// Unlimited is the room of a queue that refuses nobody.
+// Unlimited is the limit on waiting requests of a queue that rejects none.
 const Unlimited = -1
 
-// ErrOverload means that requests arrive at least as fast as a full batch serves them, and that nothing limits the queue.
-var ErrOverload = errors.New("requests arrive as fast as they can be served or faster; lower the rate or limit the room")
+// ErrOverload means that requests arrive at least as fast as a full batch serves them, and that the
+// queue has no limit.
+var ErrOverload = errors.New("requests arrive as fast as they can be served or faster; lower the rate or limit the queue")
 
 // extreme bounds rates, and one over it, so that no product of two of them leaves the range of float64.
 const extreme = 1e100
 
-// Queue is a birth-death queue: requests arrive in a Poisson stream, up to B of them are served side by side, and n of them are
-// served at the rate μ(n) together. The others wait in order of arrival; one that finds no room to wait is refused.
-// It holds all that does not depend on the rate of arrivals, is immutable, and solving it allocates nothing. Answers are exact to
-// nine digits for B up to 4,096 and room for up to a million, in overload as well.
+// Queue is a birth-death queue: requests arrive in a Poisson stream, up to B of them are served at the
+// same time, and n of them are served at the rate μ(n) together. The others wait in order of arrival; a
+// request that finds the queue full is rejected. A Queue does not depend on the rate of arrivals, is
+// immutable, and solving it allocates nothing. Answers are exact to nine digits for B up to 4,096 and
+// up to a million waiting requests, in overload as well.
 //
-// With p(n) the share of time with n requests, p(n+1) = p(n)·λ/μ(n+1) up to B, and above it p falls or grows by r = λ/μ(B) with
-// each request: a geometric tail, which is summed in closed form. (Kleinrock, Queueing Systems 1, sections 3.1 and 3.2.)
+// With p(n) the share of time with n requests, p(n+1) = p(n)·λ/μ(n+1) up to B, and above B the ratio
+// is constant, r = λ/μ(B): a geometric tail, which is summed in closed form. (Kleinrock, Queueing
+// Systems 1, sections 3.1 and 3.2.)
 type Queue struct {
-	inverse []float64 // 1/μ(n) at n-1
-	inBatch []float64 // n at n
-	full    float64   // μ(B)
-	room    float64   // +Inf if unlimited
+	inverse    []float64 // 1/μ(n) at n-1
+	inBatch    []float64 // n at n
+	full       float64   // μ(B)
+	maxWaiting float64   // +Inf if unlimited
 }
 
-// New returns the queue with the rates μ(1), μ(2) ... μ(B) in requests per second, of which the last holds for all larger
-// numbers, and with room for so many waiting requests, or Unlimited.
-func New(rates []float64, room int) (Queue, error) {
+// New returns the queue with the rates μ(1), μ(2) ... μ(B) in requests per second, of which the last
+// holds for all larger numbers, and with at most maxWaiting waiting requests, or Unlimited.
+func New(rates []float64, maxWaiting int) (Queue, error) {
 	if len(rates) == 0 {
 		return Queue{}, errors.New("a queue without service rates; give one for every size of the batch")
 	}
-	if room < Unlimited {
-		return Queue{}, fmt.Errorf("room for %d waiting requests; give 0 or more, or Unlimited", room)
+	if maxWaiting < Unlimited {
+		return Queue{}, fmt.Errorf("queue limit of %d waiting requests; give 0 or more, or Unlimited", maxWaiting)
 	}
-	q := Queue{inverse: make([]float64, len(rates)), inBatch: make([]float64, len(rates)), room: float64(room)}
+	q := Queue{inverse: make([]float64, len(rates)), inBatch: make([]float64, len(rates)), maxWaiting: float64(maxWaiting)}
 	for i, rate := range rates {
 		if !(rate >= 1/extreme && rate <= extreme) {
 			return Queue{}, fmt.Errorf("service rate %g of a batch of %d; it must be above zero and finite", rate, i+1)
@@ -46,21 +49,21 @@ func New(rates []float64, room int) (Queue, error) {
 		q.inverse[i], q.inBatch[i] = 1/rate, float64(i)
 	}
 	q.full = rates[len(rates)-1]
-	if room == Unlimited {
-		q.room = math.Inf(1)
+	if maxWaiting == Unlimited {
+		q.maxWaiting = math.Inf(1)
 	}
 	return q, nil
 }
 
-// Capacity returns μ(B), the rate that the queue serves when it never runs dry.
+// Capacity returns μ(B), the rate at which a full batch is served.
 func (q Queue) Capacity() float64 { return q.full }
 
-// At returns the steady state at a rate of arrivals. The error is ErrOverload where there is none.
+// At returns the steady state at a rate of arrivals. The error is ErrOverload if there is none.
 func (q Queue) At(rate float64) (State, error) {
 	if !(rate >= 0 && rate <= extreme) {
 		return State{}, fmt.Errorf("rate of arrivals %g; it must be finite and not below zero", rate)
 	}
-	if math.IsInf(q.room, 1) && rate >= q.full {
+	if math.IsInf(q.maxWaiting, 1) && rate >= q.full {
 		return State{}, fmt.Errorf("rate %g against a capacity of %g: %w", rate, q.full, ErrOverload)
 	}
 	if rate < 1/extreme {
@@ -72,27 +75,27 @@ func (q Queue) At(rate float64) (State, error) {
 	s := State{
 		Rate:       rate,
 		Throughput: rate * parts.accepted / parts.total,
-		Refused:    parts.last / parts.total,
+		Rejected:   parts.last / parts.total,
 		InService:  (parts.head*head.mean + batch*parts.tail) / parts.total,
-		Waiting:    parts.tail / parts.total * truncatedMean(q.room+1, parts.growth),
+		Waiting:    parts.tail / parts.total * truncatedMean(q.maxWaiting+1, parts.growth),
 		Empty:      parts.head * math.Exp(head.first) / parts.total,
 		batch:      batch,
-		waits:      waits{share: parts.waiting / parts.accepted, service: q.full, growth: parts.growth, room: q.room},
+		waits:      waits{share: parts.waiting / parts.accepted, service: q.full, growth: parts.growth, maxWaiting: q.maxWaiting},
 	}
 	s.Service = s.InService / s.Throughput
-	s.Wait = s.waits.share * (1 + truncatedMean(q.room, parts.growth)) / q.full
+	s.Wait = s.waits.share * (1 + truncatedMean(q.maxWaiting, parts.growth)) / q.full
 	return s, nil
 }
 
-// idle is the state at a rate that is too low to be told from none.
+// idle is the state at a rate that is too low to differ from zero.
 func (q Queue) idle(rate float64) State {
 	return State{Rate: rate, Throughput: rate, Service: q.inverse[0], InService: rate * q.inverse[0], Empty: 1,
-		batch: float64(len(q.inverse)), waits: waits{service: q.full, room: q.room}}
+		batch: float64(len(q.inverse)), waits: waits{service: q.full, maxWaiting: q.maxWaiting}}
 }
 
-// RequestMean returns the mean over the accepted requests at a rate of arrivals of a quantity that is values[n-1] for a request
-// that is in a batch of n, itself included, when it is taken in. By Little's law the mean of n/μ(n) is the mean time in
-// service. There must be a value for every size of the batch.
+// RequestMean returns the mean of a quantity over the accepted requests at a rate of arrivals. The
+// quantity is values[n-1] for a request that enters a batch of n, itself included. By Little's law the
+// mean of n/μ(n) is the mean time in service. There must be a value for every size of the batch.
 func (q Queue) RequestMean(rate float64, values []float64) float64 {
 	if !(rate >= 1/extreme) {
 		return values[0]
@@ -102,20 +105,22 @@ func (q Queue) RequestMean(rate float64, values []float64) float64 {
 	return (parts.head*head.mean + parts.waiting*values[len(values)-1]) / parts.accepted
 }
 
-// head is what the states with free places in the batch add up to, each in terms of their sum.
+// head sums up the states with free slots in the batch; weights are relative to their sum.
 type head struct {
-	mean  float64 // of the values that were asked for
+	mean  float64 // of the values
 	first float64 // logarithm of the weight of the empty queue
-	edge  float64 // logarithm of the weight of the state with the batch full and nobody waiting
+	edge  float64 // logarithm of the weight of the state with the batch full and no request waiting
 }
 
-// stride is the scale's step: weights are kept within one of 1, so that neither they nor their sums leave float64.
+// stride is the step of the scale: weights are kept within one step of 1, so that neither they nor
+// their sums leave the range of float64.
 const (
 	stride    = 0x1p+500
 	strideLog = 500 * math.Ln2
 )
 
-// head walks the states 0 .. B-1. Weights far below the largest so far get a scale of their own, as they may grow again.
+// head sums over the states 0 .. B-1. Weights far below the largest so far get a scale of their own, as
+// they may grow again.
 func (q Queue) head(rate float64, values []float64) head {
 	weight, unit, sum, weighted := 1.0, 1.0, 0.0, 0.0
 	first, deep := 0.0, 0
@@ -143,11 +148,11 @@ func (q Queue) head(rate float64, values []float64) head {
 
 // parts is the weights of groups of states, scaled together so that the largest is near 1.
 type parts struct {
-	head     float64 // places free
+	head     float64 // slots free
 	tail     float64 // batch full
-	waiting  float64 // batch full, with room to wait: an arrival waits
-	last     float64 // no room: an arrival is refused
-	accepted float64 // room
+	waiting  float64 // batch full, queue not: an arrival waits
+	last     float64 // queue full: an arrival is rejected
+	accepted float64 // queue not full
 	total    float64
 	growth   float64 // logarithm of λ/μ(B)
 }
@@ -157,18 +162,18 @@ func (q Queue) parts(rate float64, h head) parts {
 	decay := math.Abs(growth)
 	highest := h.edge // logarithm of the largest state of the tail
 	if growth > 0 {
-		highest += q.room * growth
+		highest += q.maxWaiting * growth
 	}
 	top := max(0, highest)
 	unit := math.Exp(highest - top)
-	p := parts{head: math.Exp(-top), tail: unit * geometric(q.room+1, decay), growth: growth}
-	p.waiting, p.last = unit*geometric(q.room, decay), unit
+	p := parts{head: math.Exp(-top), tail: unit * geometric(q.maxWaiting+1, decay), growth: growth}
+	p.waiting, p.last = unit*geometric(q.maxWaiting, decay), unit
 	if growth > 0 {
-		p.waiting *= math.Exp(-decay) // the largest state is the one that refuses
-	} else if q.room > 0 {
-		p.last *= math.Exp(q.room * growth)
+		p.waiting *= math.Exp(-decay) // the largest state is the one that rejects
+	} else if q.maxWaiting > 0 {
+		p.last *= math.Exp(q.maxWaiting * growth)
 	}
-	if math.IsInf(q.room, 1) {
+	if math.IsInf(q.maxWaiting, 1) {
 		p.last = 0
 	}
 	p.accepted = p.head + p.waiting
@@ -176,7 +181,7 @@ func (q Queue) parts(rate float64, h head) parts {
 	return p
 }
 
-// logRatio returns ln(a/b), exact where they are close.
+// logRatio returns ln(a/b), exact if a and b are close.
 func logRatio(a, b float64) float64 {
 	if ratio := a / b; ratio < 0.5 || ratio > 2 {
 		return math.Log(ratio)

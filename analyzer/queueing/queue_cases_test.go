@@ -36,7 +36,7 @@ type caseOutputs struct {
 	ITL        float64  `json:"itl_ms"`
 	TTFT       float64  `json:"ttft_ms"`
 	Load       float64  `json:"rho"`
-	Refused    *float64 `json:"blocking_probability"`
+	Rejected   *float64 `json:"blocking_probability"`
 }
 
 type queueCase struct {
@@ -194,8 +194,8 @@ func (o caseOutputs) compare(t *testing.T, id string, in caseInputs, s State, to
 	check("ITL", g.itl(s), o.ITL)
 	check("TTFT", g.ttft(s), o.TTFT)
 	check("utilisation", s.Utilisation(), o.Load)
-	if o.Refused != nil && math.Abs(s.Refused-*o.Refused) > 1e-12 {
-		t.Errorf("%s: refused %g, want %g", id, s.Refused, *o.Refused)
+	if o.Rejected != nil && math.Abs(s.Rejected-*o.Rejected) > 1e-12 {
+		t.Errorf("%s: refused %g, want %g", id, s.Rejected, *o.Rejected)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzQueue checks what holds for every queue: finite numbers that agree with each other, and an order in load and in room.
+// FuzzQueue checks what holds for every queue: finite numbers that agree with each other, and an order in load and in maxWaiting.
 func FuzzQueue(f *testing.F) {
 	f.Add(uint16(1), uint32(0), 1.0, 0.0, 0.5)
 	f.Add(uint16(1), uint32(1), 1.0, 1.0, 1.0)
@@ -13,7 +13,7 @@ func FuzzQueue(f *testing.F) {
 	f.Add(uint16(4096), uint32(1_000_000), 0.02, 1e-4, 1.01)
 	f.Add(uint16(64), uint32(7), 1e-9, 3.0, 1e-30)
 	f.Add(uint16(300), uint32(100_000), 1e3, 0.5, 30.0)
-	f.Fuzz(func(t *testing.T, batch uint16, room uint32, start, slope, load float64) {
+	f.Fuzz(func(t *testing.T, batch uint16, maxWaiting uint32, start, slope, load float64) {
 		start, slope, load = math.Abs(start), math.Abs(slope), math.Abs(load)
 		if !(start > 1e-20 && start < 1e20 && slope < 1e10 && load < 1e20) {
 			return
@@ -22,15 +22,15 @@ func FuzzQueue(f *testing.F) {
 		for i := range rates {
 			rates[i] /= start
 		}
-		places := int(room % 1_000_001)
+		maxWaiting := int(maxWaiting % 1_000_001)
 		full := rates[len(rates)-1]
-		s := steady(t, rates, places, load*full)
+		s := steady(t, rates, maxWaiting, load*full)
 		checkState(t, s, full)
-		more := steady(t, rates, places, 1.001*load*full)
+		more := steady(t, rates, maxWaiting, 1.001*load*full)
 		checkOrder(t, s, more)
-		roomier := steady(t, rates, places+1, load*full)
-		if roomier.Refused > s.Refused*(1+1e-9)+1e-12 || roomier.Wait < s.Wait*(1-1e-9) || roomier.Throughput < s.Throughput*(1-1e-9) {
-			t.Errorf("with more room: %+v\n%+v", s, roomier)
+		longer := steady(t, rates, maxWaiting+1, load*full)
+		if longer.Rejected > s.Rejected*(1+1e-9)+1e-12 || longer.Wait < s.Wait*(1-1e-9) || longer.Throughput < s.Throughput*(1-1e-9) {
+			t.Errorf("with more maxWaiting: %+v\n%+v", s, longer)
 		}
 		if load < 1 {
 			unlimited := steady(t, rates, Unlimited, load*full)
@@ -44,7 +44,7 @@ func FuzzQueue(f *testing.F) {
 
 func checkState(t *testing.T, s State, full float64) {
 	t.Helper()
-	for _, x := range []float64{s.Throughput, s.Refused, s.Wait, s.Service, s.InService, s.Waiting, s.Empty, s.Utilisation()} {
+	for _, x := range []float64{s.Throughput, s.Rejected, s.Wait, s.Service, s.InService, s.Waiting, s.Empty, s.Utilisation()} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			t.Fatalf("%g in %+v", x, s)
 		}
@@ -53,10 +53,10 @@ func checkState(t *testing.T, s State, full float64) {
 	if !closeTo(s.Waiting, s.Throughput*s.Wait, 1e-9) && s.Waiting > 1e-200 {
 		t.Errorf("waiting %g, but %g by Little's law: %+v", s.Waiting, s.Throughput*s.Wait, s)
 	}
-	if !closeTo(s.Throughput, s.Rate*(1-s.Refused), 1e-9) && s.Refused < 0.99 {
-		t.Errorf("throughput %g of %g, refused %g", s.Throughput, s.Rate, s.Refused)
+	if !closeTo(s.Throughput, s.Rate*(1-s.Rejected), 1e-9) && s.Rejected < 0.99 {
+		t.Errorf("throughput %g of %g, refused %g", s.Throughput, s.Rate, s.Rejected)
 	}
-	if s.Throughput > full*(1+1e-9) || s.Refused > 1+1e-12 || s.Empty > 1+1e-12 || s.InService > s.batch*(1+1e-12) {
+	if s.Throughput > full*(1+1e-9) || s.Rejected > 1+1e-12 || s.Empty > 1+1e-12 || s.InService > s.batch*(1+1e-12) {
 		t.Errorf("out of bounds: %+v", s)
 	}
 	last := 1.0
@@ -83,7 +83,7 @@ func checkState(t *testing.T, s State, full float64) {
 func checkOrder(t *testing.T, s, more State) {
 	t.Helper()
 	const slack = 1e-9
-	if more.Wait < s.Wait*(1-slack) || more.InService < s.InService*(1-slack) || more.Refused < s.Refused*(1-slack)-1e-300 ||
+	if more.Wait < s.Wait*(1-slack) || more.InService < s.InService*(1-slack) || more.Rejected < s.Rejected*(1-slack)-1e-300 ||
 		more.Throughput < s.Throughput*(1-slack) || more.Empty > s.Empty*(1+slack)+1e-300 || more.Service < s.Service*(1-slack) {
 		t.Errorf("with more load: %+v\n%+v", s, more)
 	}

@@ -14,8 +14,9 @@ func poissonShort(n, mean float64) float64 {
 	return max(0, n*poisson(n, mean)+(n-mean)*poissonBelow(n, mean))
 }
 
-// poisson returns the probability of n, a whole number >= 0, by Loader's saddle-point form, whose exponent is small where the
-// probability is not. (C. Loader, Fast and Accurate Computation of Binomial Probabilities, 2000.)
+// poisson returns the probability of n, a whole number >= 0, by Loader's saddle-point form, whose
+// exponent is small if the probability is not. (C. Loader, Fast and Accurate Computation of Binomial
+// Probabilities, 2000.)
 func poisson(n, mean float64) float64 {
 	switch {
 	case n == 0:
@@ -36,7 +37,7 @@ func stirlingError(n float64) float64 {
 	return (1.0/12 - s*(1.0/360-s*(1.0/1260-s*(1.0/1680-s/1188)))) / n
 }
 
-// deviance returns x·ln(x/mean) + mean - x, exact where they are close.
+// deviance returns x·ln(x/mean) + mean - x, exact if x and mean are close.
 func deviance(x, mean float64) float64 {
 	v := (x - mean) / (x + mean)
 	if math.Abs(v) > 0.1 {

@@ -2,14 +2,15 @@ package queueing
 
 import "math"
 
-// nearCapacity is how close to its capacity a queue without a limit is looked at.
+// nearCapacity is the highest load of a search on a queue without a limit.
 const nearCapacity = 1 - 1e-9
 
-// MaxRate returns the highest rate, from 0 up to the queue's capacity, at which a mean such as State.Wait stays within a limit.
-// The mean must not fall with the rate. 0 means that it is above the limit even without load.
-// It takes about ten steady states and allocates nothing unless the function does.
+// MaxRate returns the highest rate, from 0 up to the queue's capacity, at which a mean such as
+// State.Wait stays within a limit. The mean must not fall with the rate. 0 means that it is above the
+// limit even without load. It takes about ten steady states and allocates nothing unless the function
+// does.
 func (q Queue) MaxRate(limit float64, mean func(State) float64) float64 {
-	// Bounded, and close to straight where the mean grows like 1/(1-load).
+	// Bounded, and close to straight if the mean grows like 1/(1-load).
 	excess := func(rate float64) float64 {
 		state, err := q.At(rate)
 		if err != nil {
@@ -32,17 +33,18 @@ func (q Queue) MaxRate(limit float64, mean func(State) float64) float64 {
 	return rate
 }
 
-// highest is the highest rate that a search looks at.
+// highest is the highest rate of a search.
 func (q Queue) highest() float64 {
-	if math.IsInf(q.room, 1) {
+	if math.IsInf(q.maxWaiting, 1) {
 		return q.full * nearCapacity
 	}
 	return q.full
 }
 
-// bracketRoot narrows an interval in which a function rises through zero, f(low) <= 0 < f(high), to within the precision of
-// float64 by Chandrupatla's method: inverse quadratic interpolation where three points allow it, else halves.
-// (T. Chandrupatla, A new hybrid quadratic/bisection algorithm, Advances in Engineering Software 28, 1997.)
+// bracketRoot narrows an interval in which a function rises through zero, f(low) <= 0 < f(high), to
+// within the precision of float64 by Chandrupatla's method: inverse quadratic interpolation if three
+// points allow it, else bisection. (T. Chandrupatla, A new hybrid quadratic/bisection algorithm,
+// Advances in Engineering Software 28, 1997.)
 func bracketRoot(f func(float64) float64, low, high float64) (lowEnd, highEnd float64) {
 	const precision = 4e-15
 	b, fb := low, f(low)

@@ -6,7 +6,7 @@ import "math"
 type State struct {
 	Rate       float64 // of arrivals, 1/s
 	Throughput float64 // of accepted requests, 1/s
-	Refused    float64 // share of the arrivals, in [0, 1]
+	Rejected   float64 // share of the arrivals, in [0, 1]
 	Wait       float64 // mean time from arrival to service, s
 	Service    float64 // mean time in service, s
 	InService  float64 // mean number of requests
@@ -23,7 +23,7 @@ func (s State) InSystem() float64 { return s.Waiting + s.InService }
 // Response returns the mean time in seconds from arrival to the end of service.
 func (s State) Response() float64 { return s.Wait + s.Service }
 
-// Utilisation returns the mean share of the batch's places that are taken, in [0, 1].
+// Utilisation returns the mean share of the batch's slots in use, in [0, 1].
 func (s State) Utilisation() float64 {
 	if s.batch == 0 {
 		return 0
@@ -42,8 +42,8 @@ func (s State) WaitTail(t float64) float64 {
 	return s.waits.share * s.waits.beyond(s.waits.service*t)
 }
 
-// WaitQuantile returns the time in seconds that a share p of the accepted requests does not wait longer than. It is +Inf from
-// p = 1 on, where some wait.
+// WaitQuantile returns the wait in seconds that a share p of the accepted requests does not exceed. For
+// p >= 1 it is +Inf if any request waits.
 func (s State) WaitQuantile(p float64) float64 {
 	over := 1 - p
 	switch {
@@ -55,23 +55,26 @@ func (s State) WaitQuantile(p float64) float64 {
 	return s.waits.quantile(over/s.waits.share) / s.waits.service
 }
 
-// waits is how long requests wait. A share of them waits at all. One with j others before it waits for j+1 departures at the
-// rate of a full batch, as the batch stays full until then: an Erlang time of j+1 phases. The share with j before them
-// grows by e^growth with each j, j = 0 .. room-1.
+// waits is the distribution of the wait. A share of the requests waits at all. One with j others before
+// it waits for j+1 departures at the rate of a full batch, as the batch stays full until then: an Erlang
+// time of j+1 phases. The share with j before them changes by e^growth with each j,
+// j = 0 .. maxWaiting-1.
 type waits struct {
-	share   float64
-	service float64 // μ(B)
-	growth  float64 // ln r
-	room    float64
+	share      float64
+	service    float64 // μ(B)
+	growth     float64 // ln r
+	maxWaiting float64
 }
 
 // beyond returns the probability that a request which waits does so for longer than a/μ(B) seconds.
 //
-// With N a Poisson number of mean a, of which no more than j+1 phases end with probability P(N <= j), with K = room:
+// Let N be a Poisson number of mean a. j+1 phases take longer with probability P(N <= j). With
+// K = maxWaiting:
 //
 //	P = Σ r^j P(N <= j) / Σ r^j = E[r^N - r^K; N < K] / (1 - r^K),  E[r^N; N < K] = e^(-a(1-r)) Q(K, a·r)
 //
-// where Q is the regularized upper incomplete gamma function, Q(K, a) = P(N < K). Without a limit the first term is all.
+// with Q the regularized upper incomplete gamma function, Q(K, a) = P(N < K). Without a limit only the
+// first term is left.
 func (w waits) beyond(a float64) float64 {
 	if !(a > 0) {
 		return 1
@@ -79,36 +82,36 @@ func (w waits) beyond(a float64) float64 {
 	if math.IsInf(a, 1) {
 		return 0
 	}
-	if math.IsInf(w.room, 1) {
+	if math.IsInf(w.maxWaiting, 1) {
 		return math.Exp(a * math.Expm1(w.growth))
 	}
-	depth := w.room * w.growth
+	depth := w.maxWaiting * w.growth
 	var p float64
 	switch {
 	case math.Abs(depth) <= 1:
 		p = w.beyondNearBalance(a)
 	case depth < 0:
-		first := math.Exp(a*math.Expm1(w.growth)) * poissonBelow(w.room, a*math.Exp(w.growth))
-		p = (first - math.Exp(depth)*poissonBelow(w.room, a)) / -math.Expm1(depth)
+		first := math.Exp(a*math.Expm1(w.growth)) * poissonBelow(w.maxWaiting, a*math.Exp(w.growth))
+		p = (first - math.Exp(depth)*poissonBelow(w.maxWaiting, a)) / -math.Expm1(depth)
 	default: // divided by r^K
-		p = (poissonBelow(w.room, a) - w.discounted(a)) / -math.Expm1(-depth)
+		p = (poissonBelow(w.maxWaiting, a) - w.discounted(a)) / -math.Expm1(-depth)
 	}
 	return min(1, max(0, p))
 }
 
-// discounted returns E[r^(N-K); N < K] for r > 1, a sum of positive terms, the largest of which is the last where the closed
-// form leaves float64.
+// discounted returns E[r^(N-K); N < K] for r > 1, a sum of positive terms. If the closed form leaves the
+// range of float64, the last term is the largest.
 func (w waits) discounted(a float64) float64 {
 	mean := a * math.Exp(w.growth)
-	if below := poissonBelow(w.room, mean); below > 1e-280 {
-		return math.Exp(a*math.Expm1(w.growth)-w.room*w.growth) * below
+	if below := poissonBelow(w.maxWaiting, mean); below > 1e-280 {
+		return math.Exp(a*math.Expm1(w.growth)-w.maxWaiting*w.growth) * below
 	}
 	sum, term := 1.0, 1.0
-	for n := w.room - 1; n > 0 && term > 1e-17*sum; n-- {
+	for n := w.maxWaiting - 1; n > 0 && term > 1e-17*sum; n-- {
 		term *= n / mean
 		sum += term
 	}
-	return poisson(w.room-1, a) * math.Exp(-w.growth) * sum
+	return poisson(w.maxWaiting-1, a) * math.Exp(-w.growth) * sum
 }
 
 // Gauss and Legendre's six points on (0, 1), and their weights.
@@ -117,8 +120,8 @@ var (
 	legendreWeights = [...]float64{0.08566224618958517, 0.1803807865240693, 0.23395696728634552, 0.23395696728634552, 0.1803807865240693, 0.08566224618958517}
 )
 
-// beyondNearBalance is beyond where r is so close to 1 that the two terms of the closed form cancel. Their difference is the
-// integral of its derivative: with u = ln ρ
+// beyondNearBalance is beyond for r so close to 1 that the two terms of the closed form cancel. Their
+// difference is the integral of its derivative: with u = ln ρ
 //
 //	E[r^N - r^K; N < K] = r^K ∫ e^(-Ku) e^(-a(1-ρ)) E[(K-N(aρ))⁺] du,  u from ln r to 0
 //
@@ -127,27 +130,27 @@ func (w waits) beyondNearBalance(a float64) float64 {
 	mean := 0.0
 	for i, at := range legendrePoints {
 		u := at * w.growth
-		if left := poissonShort(w.room, a*math.Exp(u)); left > 0 {
-			mean += legendreWeights[i] * left * math.Exp(a*math.Expm1(u)-w.room*u)
+		if left := poissonShort(w.maxWaiting, a*math.Exp(u)); left > 0 {
+			mean += legendreWeights[i] * left * math.Exp(a*math.Expm1(u)-w.maxWaiting*u)
 		}
 	}
-	scale := 1 / w.room // the limit of growth/(e^depth - 1)
-	if depth := w.room * w.growth; depth != 0 {
+	scale := 1 / w.maxWaiting // the limit of growth/(e^depth - 1)
+	if depth := w.maxWaiting * w.growth; depth != 0 {
 		scale = w.growth / math.Expm1(depth)
 	}
-	return math.Exp(w.room*w.growth) * scale * mean
+	return math.Exp(w.maxWaiting*w.growth) * scale * mean
 }
 
-// quantile returns the a for which beyond is p, 0 < p < 1.
+// quantile returns a with beyond(a) = p, 0 < p < 1.
 func (w waits) quantile(p float64) float64 {
-	if math.IsInf(w.room, 1) {
+	if math.IsInf(w.maxWaiting, 1) {
 		return math.Log(p) / math.Expm1(w.growth)
 	}
 	target := math.Log(p)
 	difference := func(a float64) float64 {
 		return target - math.Log(max(w.beyond(a), 1e-320))
 	}
-	high := 1 + truncatedMean(w.room, w.growth)
+	high := 1 + truncatedMean(w.maxWaiting, w.growth)
 	for difference(high) < 0 {
 		high *= 2
 	}

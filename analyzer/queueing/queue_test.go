@@ -15,9 +15,9 @@ func closeTo(got, want, tolerance float64) bool {
 
 func TestNewReportsWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
-		rates []float64
-		room  int
-		want  string
+		rates      []float64
+		maxWaiting int
+		want       string
 	}{
 		{nil, 0, "give one for every size"},
 		{[]float64{1}, -2, "or Unlimited"},
@@ -26,8 +26,8 @@ func TestNewReportsWhatIsWrong(t *testing.T) {
 		{[]float64{math.NaN()}, 0, "service rate NaN"},
 		{[]float64{math.Inf(1)}, 0, "finite"},
 	} {
-		if _, err := New(c.rates, c.room); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, room %d: %v", c.rates, c.room, err)
+		if _, err := New(c.rates, c.maxWaiting); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, maxWaiting %d: %v", c.rates, c.maxWaiting, err)
 		}
 	}
 	q, err := New([]float64{1}, 3)
@@ -53,7 +53,7 @@ func TestOverloadIsAnErrorOnlyWithoutLimit(t *testing.T) {
 		}
 		s := steady(t, rates, 100, load*q.Capacity())
 		if !(s.Throughput > 0.98*q.Capacity() && s.Throughput <= q.Capacity()*(1+1e-12)) || s.Utilisation() < 0.98 {
-			t.Errorf("load %g with room: %+v", load, s)
+			t.Errorf("load %g with maxWaiting: %+v", load, s)
 		}
 	}
 }
@@ -69,25 +69,25 @@ func TestQueueMatchesTextbookFormulas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !closeTo(s.InSystem(), 4, 1e-12) || !closeTo(s.Wait, 2, 1e-12) || !closeTo(s.WaitTail(3), 0.8*math.Exp(-1.2), 1e-12) ||
-		!closeTo(s.WaitQuantile(0.95), math.Log(16)/0.4, 1e-12) || s.Refused != 0 || !closeTo(s.Empty, 0.2, 1e-12) {
+		!closeTo(s.WaitQuantile(0.95), math.Log(16)/0.4, 1e-12) || s.Rejected != 0 || !closeTo(s.Empty, 0.2, 1e-12) {
 		t.Errorf("M/M/1: %+v", s)
 	}
 	s = steady(t, []float64{2}, 4, 2) // K = 5 at a load of exactly 1
-	if !closeTo(s.Refused, 1.0/6, 1e-12) || !closeTo(s.InSystem(), 2.5, 1e-12) || !closeTo(s.Throughput, 10.0/6, 1e-12) {
+	if !closeTo(s.Rejected, 1.0/6, 1e-12) || !closeTo(s.InSystem(), 2.5, 1e-12) || !closeTo(s.Throughput, 10.0/6, 1e-12) {
 		t.Errorf("M/M/1/5: %+v", s)
 	}
 	s = steady(t, []float64{1, 2, 3}, 0, 2) // (8/6) / (1 + 2 + 2 + 8/6)
-	if !closeTo(s.Refused, 4.0/19, 1e-12) || s.Wait != 0 || s.WaitTail(0) != 0 || s.WaitQuantile(0.99) != 0 || s.Waiting != 0 {
+	if !closeTo(s.Rejected, 4.0/19, 1e-12) || s.Wait != 0 || s.WaitTail(0) != 0 || s.WaitQuantile(0.99) != 0 || s.Waiting != 0 {
 		t.Errorf("M/M/3/3: %+v", s)
 	}
 }
 
 func TestQueueWithoutArrivalsIsEmpty(t *testing.T) {
-	for _, room := range []int{0, 1, 1000, Unlimited} {
+	for _, maxWaiting := range []int{0, 1, 1000, Unlimited} {
 		for _, rate := range []float64{0, 1e-300, 1e-99} {
-			s := steady(t, batching(4, 0.5), room, rate)
+			s := steady(t, batching(4, 0.5), maxWaiting, rate)
 			if !(s.Empty == 1 && s.Throughput == rate && s.Wait < 1e-90 && s.WaitTail(0) < 1e-90 && s.WaitQuantile(0.99) == 0 && closeTo(s.Service, 1.5, 1e-12)) {
-				t.Errorf("room %d rate %g: %+v", room, rate, s)
+				t.Errorf("maxWaiting %d rate %g: %+v", maxWaiting, rate, s)
 			}
 		}
 	}
@@ -99,15 +99,15 @@ func TestRequestMeanOfTimeInServiceIsLittles(t *testing.T) {
 	for i := range rates {
 		stays[i] = float64(i+1) / rates[i]
 	}
-	for _, room := range []int{0, 7, 1000} {
-		q, err := New(rates, room)
+	for _, maxWaiting := range []int{0, 7, 1000} {
+		q, err := New(rates, maxWaiting)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, load := range []float64{0, 1e-9, 0.3, 1, 1.5} {
-			s := steady(t, rates, room, load*q.Capacity())
+			s := steady(t, rates, maxWaiting, load*q.Capacity())
 			if got := q.RequestMean(s.Rate, stays); !closeTo(got, s.Service, 1e-12) {
-				t.Errorf("room %d load %g: %g, want %g", room, load, got, s.Service)
+				t.Errorf("maxWaiting %d load %g: %g, want %g", maxWaiting, load, got, s.Service)
 			}
 		}
 	}
@@ -116,16 +116,16 @@ func TestRequestMeanOfTimeInServiceIsLittles(t *testing.T) {
 func TestQueueIsContinuousAcrossBalanceAndAcrossRooms(t *testing.T) {
 	rates := batching(16, 0.05)
 	full := rates[15]
-	for _, room := range []int{1, 3, 50, 10_000} {
-		for _, load := range []float64{0.2, 1, math.Exp(1 / float64(room)), math.Exp(-1 / float64(room)), 1.7} { // where forms change
-			low, high := steady(t, rates, room, load*full*(1-1e-10)), steady(t, rates, room, load*full*(1+1e-10))
+	for _, maxWaiting := range []int{1, 3, 50, 10_000} {
+		for _, load := range []float64{0.2, 1, math.Exp(1 / float64(maxWaiting)), math.Exp(-1 / float64(maxWaiting)), 1.7} { // where forms change
+			low, high := steady(t, rates, maxWaiting, load*full*(1-1e-10)), steady(t, rates, maxWaiting, load*full*(1+1e-10))
 			for _, at := range []float64{low.Wait / 3, low.Wait, 2 * low.Wait} {
 				if a, b := low.WaitTail(at), high.WaitTail(at); math.Abs(a-b) > 1e-5 {
-					t.Errorf("room %d load %g: P(W > %g) %g, then %g", room, load, at, a, b)
+					t.Errorf("maxWaiting %d load %g: P(W > %g) %g, then %g", maxWaiting, load, at, a, b)
 				}
 			}
 			if !closeTo(low.Wait, high.Wait, 1e-5) || !closeTo(low.Throughput, high.Throughput, 1e-8) {
-				t.Errorf("room %d load %g: wait %g, then %g", room, load, low.Wait, high.Wait)
+				t.Errorf("maxWaiting %d load %g: wait %g, then %g", maxWaiting, load, low.Wait, high.Wait)
 			}
 		}
 	}
@@ -138,8 +138,8 @@ func TestQueueIsContinuousAcrossBalanceAndAcrossRooms(t *testing.T) {
 
 func TestMaxRateMeetsTheLimitExactly(t *testing.T) {
 	rates := batching(64, 0.05)
-	for _, room := range []int{0, 10, 1000, Unlimited} {
-		q, err := New(rates, room)
+	for _, maxWaiting := range []int{0, 10, 1000, Unlimited} {
+		q, err := New(rates, maxWaiting)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,20 +149,20 @@ func TestMaxRateMeetsTheLimitExactly(t *testing.T) {
 			if rate == q.highest() { // short queues are never that long
 				continue
 			}
-			s := steady(t, rates, room, rate)
+			s := steady(t, rates, maxWaiting, rate)
 			if !closeTo(s.Wait, limit, 1e-9) {
-				t.Errorf("room %d limit %g: wait %g at %g", room, limit, s.Wait, rate)
+				t.Errorf("maxWaiting %d limit %g: wait %g at %g", maxWaiting, limit, s.Wait, rate)
 			}
 		}
 		service := func(s State) float64 { return s.Service }
 		if rate := q.MaxRate(1, service); rate != 0 {
-			t.Errorf("room %d: a rate of %g where even one request takes longer", room, rate)
+			t.Errorf("maxWaiting %d: a rate of %g where even one request takes longer", maxWaiting, rate)
 		}
 		if rate := q.MaxRate(math.NaN(), service); rate != 0 {
-			t.Errorf("room %d: a rate of %g for no number", room, rate)
+			t.Errorf("maxWaiting %d: a rate of %g for no number", maxWaiting, rate)
 		}
 		if rate := q.MaxRate(1e9, service); rate != q.highest() {
-			t.Errorf("room %d: %g, want all of %g", room, rate, q.Capacity())
+			t.Errorf("maxWaiting %d: %g, want all of %g", maxWaiting, rate, q.Capacity())
 		}
 	}
 }
@@ -190,13 +190,13 @@ func TestMaxRateTakesFewProbesAndAllocatesNothing(t *testing.T) {
 // TestWaitTailMatchesSimulation runs the chain itself, event by event, and counts how long accepted requests wait.
 func TestWaitTailMatchesSimulation(t *testing.T) {
 	for i, c := range []struct {
-		batch, room int
-		load        float64
+		batch, maxWaiting int
+		load              float64
 	}{{1, 4, 0.8}, {4, 10, 0.95}, {4, 10, 1.3}, {8, Unlimited, 0.85}} {
 		rates := batching(c.batch, 0.3)
 		rate := c.load * rates[c.batch-1]
-		s := steady(t, rates, c.room, rate)
-		waits := simulateWaits(rates, c.room, rate, rand.New(rand.NewPCG(7, uint64(i))))
+		s := steady(t, rates, c.maxWaiting, rate)
+		waits := simulateWaits(rates, c.maxWaiting, rate, rand.New(rand.NewPCG(7, uint64(i))))
 		mean := 0.0
 		for _, w := range waits {
 			mean += w / float64(len(waits))
@@ -228,7 +228,7 @@ func upper(sorted []float64, x float64) int {
 	return i
 }
 
-func simulateWaits(rates []float64, room int, rate float64, random *rand.Rand) []float64 {
+func simulateWaits(rates []float64, maxWaiting int, rate float64, random *rand.Rand) []float64 {
 	const requests, warm = 400_000, 10_000
 	waits := make([]float64, 0, requests)
 	var waiting []float64 // times of arrival
@@ -243,7 +243,7 @@ func simulateWaits(rates []float64, room int, rate float64, random *rand.Rand) [
 		case arrives && busy < len(rates):
 			busy++
 			waits = append(waits, 0)
-		case arrives && (room == Unlimited || len(waiting) < room):
+		case arrives && (maxWaiting == Unlimited || len(waiting) < maxWaiting):
 			waiting = append(waiting, now)
 		case arrives:
 		case len(waiting) > 0:

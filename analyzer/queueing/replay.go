@@ -2,22 +2,23 @@ package queueing
 
 import "math"
 
-// replay is a small engine that serves a fixed series of requests iteration by iteration, to count which meet their limits.
-// Its rules: first come, first served; a request is admitted while there is a place in the batch and room in the KV cache for
-// its prompt and its whole output, and it is not preempted; what the running sequences leave of the token budget goes to the
-// oldest prompt, then to the next; a prompt's last chunk makes its first token. It allocates nothing once made.
+// replay is a small engine that serves a fixed series of requests iteration by iteration and counts the
+// requests that miss their limits. Its rules: first come, first served; a request is admitted if a slot
+// in the batch is free and the KV cache has space for its prompt and its whole output, and it is not
+// preempted; the part of the token budget that running sequences leave goes to the oldest prompt, then
+// to the next; the last chunk of a prompt gives its first token. Running it allocates nothing.
 type replay struct {
 	replica   Replica
 	objective Objective
 	series    series
 
-	first []float64 // when the first token came
+	first []float64 // time of the first token
 	rest  []float64 // tokens of the prompt to compute
 	next  []int32   // the next request that ends in the same iteration, or -1
 	ends  []int32   // by iteration, modulo the length, a power of two: the first that ends there, or -1
 }
 
-// series is what the requests are: gaps in units of the mean gap, and lengths in tokens.
+// series is the input of a replay: gaps in units of the mean gap, and lengths in tokens.
 type series struct {
 	gaps, prompts, outputs []float64
 	skip                   int // requests at the start that fill the engine and do not count
@@ -42,11 +43,11 @@ func newReplay(r Replica, o Objective, s series) *replay {
 	}
 }
 
-// progress is the state of an engine. Requests are numbered as they come; those before oldest have been prefilled, those
-// before admitted are in the batch, those before arrived have come.
+// progress is the state of an engine. Requests are numbered in order of arrival: those before oldest
+// have been prefilled, those before admitted are in the batch, those before arrived have arrived.
 type progress struct {
 	*replay
-	now, arrival              float64 // arrival is when request number arrived comes
+	now, arrival              float64 // arrival is the time at which request number arrived arrives
 	gap                       float64
 	oldest, admitted, arrived int
 	decoding                  int
@@ -56,7 +57,8 @@ type progress struct {
 	tally
 }
 
-// run serves the series at a rate. It stops as soon as more have missed than are allowed; 0 allowed means that it counts all.
+// run serves the series at a rate. It stops as soon as more requests have missed than allowed; with 0
+// allowed it counts all misses.
 func (r *replay) run(rate float64, allowed int) tally {
 	for i := range r.ends {
 		r.ends[i] = -1
@@ -77,7 +79,7 @@ func (r *replay) run(rate float64, allowed int) tally {
 	return p.tally
 }
 
-// admit lets requests come, and those into the batch for which there is room.
+// admit adds arrivals to the queue, and moves requests into the batch while they fit.
 func (p *progress) admit() {
 	s := &p.series
 	for p.arrived < len(s.gaps) && p.arrival <= p.now {
@@ -93,12 +95,12 @@ func (p *progress) admit() {
 		i := p.admitted
 		p.rest[i] = max(1, s.prompts[i]*(1-p.replica.PrefixHits))
 		need := s.prompts[i] + s.outputs[i]
-		switch room := p.replica.KVTokens; {
-		case room == 0:
-		case need > room: // it will never fit: refused when its turn comes
+		switch size := p.replica.KVTokens; {
+		case size == 0:
+		case need > size: // it never fits: rejected at its turn
 			p.rest[i] = 0
 			continue
-		case p.reserved+need > room:
+		case p.reserved+need > size:
 			return
 		}
 		p.reserved += need
@@ -135,8 +137,8 @@ func (p *progress) step() {
 	}
 }
 
-// leap goes on with iterations that only decode until a request comes or ends. The j-th of them takes longer than the one
-// before by what the contexts have grown, so that j take j·took + grows·j(j-1)/2.
+// leap skips iterations that only decode, until a request arrives or ends. Each of them takes longer
+// than the one before, as contexts grow: j iterations take j·took + grows·j(j-1)/2.
 func (p *progress) leap() {
 	if p.decoding == 0 || p.now >= p.arrival {
 		return
@@ -157,7 +159,7 @@ func (p *progress) leap() {
 	p.context += float64(p.decoding * j)
 }
 
-// finish ends the requests whose last token this iteration made.
+// finish ends the requests that got their last token in this iteration.
 func (p *progress) finish() {
 	slot := &p.ends[p.iteration&(len(p.ends)-1)]
 	for i := *slot; i >= 0; i = p.next[i] {
@@ -170,7 +172,7 @@ func (p *progress) finish() {
 	*slot = -1
 }
 
-// begin notes a first token, or a refusal. A late one is kept as a negative time.
+// begin records a first token, or a rejection. A late first token is stored as a negative time.
 func (p *progress) begin(i int) {
 	output := p.series.outputs[i]
 	if need := p.series.prompts[i] + output; p.replica.KVTokens > 0 && need > p.replica.KVTokens {
@@ -193,7 +195,7 @@ func (p *progress) begin(i int) {
 	p.next[i], *slot = *slot, int32(i)
 }
 
-// count notes that a request has ended, and what it missed.
+// count records the end of a request, and the limits that it missed.
 func (p *progress) count(i int, ttft, itl bool) {
 	p.ended++
 	p.reserved -= p.series.prompts[i] + p.series.outputs[i]

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// stratified draws n values whose shares are exactly those of the distribution with the given quantile function, in an order
-// that is random: what varies between series is how values follow each other, not which there are.
+// stratified draws n values whose shares are exactly those of the distribution with the given quantile
+// function, in random order: series differ in the order of the values only.
 func stratified(n int, random *rand.Rand, quantile func(p float64) float64) []float64 {
 	values := make([]float64, n)
 	for i, rank := range random.Perm(n) {

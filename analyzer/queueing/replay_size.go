@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	replayRequests = 20_000 // that count
-	replaySkip     = 500    // that fill the engine first
+	replayRequests = 20_000 // requests that count
+	replaySkip     = 500    // requests before them that fill the engine
 	replaySeed     = 2
-	replayStep     = 0.004 // how near the rate is found, relative
-	firstStride    = 1.06  // by which the rate is changed first
+	replayStep     = 0.004 // relative precision of the rate
+	firstStride    = 1.06  // first factor on the rate in the search for a bracket
 	keptAnswers    = 4096
 	keptGaps       = 16
 )
 
-// simulationKey is all that a simulated answer depends on.
+// simulationKey is the complete input of a simulated answer.
 type simulationKey struct {
 	replica    Replica
 	mix        [sha256.Size]byte
@@ -24,8 +24,8 @@ type simulationKey struct {
 	dispersion int
 }
 
-// Simulate answers by the formula, and then by a small simulation that starts where the formula ended: 20,000 requests with
-// always the same random order. Its answer is a function of the question alone, and is kept.
+// Simulate answers by a small simulation that starts at the answer of the formula: 20,000 requests,
+// always in the same random order. Its answer is a function of the question alone, and is cached.
 func (s *Sizer) Simulate(q Question) (Answer, error) {
 	answer, err := s.MaxRate(q)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *cell) simulate(gaps []float64, a *Answer) {
 	c.conclude(a, c.misses(a.Rate))
 }
 
-// climb brackets the highest rate that passes, by steps that grow, and halves the bracket.
+// climb brackets the highest rate that passes with growing steps, and bisects the bracket.
 func (c *cell) climb(passes func(rate float64) bool, start float64) float64 {
 	top := c.stableRate()
 	least := top * leastShare

@@ -1,12 +1,13 @@
 package queueing
 
-// Profile is what one iteration of an engine costs, in seconds. An iteration in which n sequences decode, whose contexts add
-// up to C tokens, and chunks of prompts are computed takes
+// Profile is the cost of one iteration of an engine, in seconds. An iteration in which n sequences
+// decode, whose contexts add up to C tokens, and chunks of prompts are computed takes
 //
-//	Iteration + PerSequence·n + PerContextToken·C + PerPromptToken·Σchunk + PerPromptTokenSquared·Σchunk·(2·position+chunk)
+//	Iteration + PerSequence·n + PerContextToken·C +
+//	PerPromptToken·Σchunk + PerPromptTokenSquared·Σchunk·(2·position+chunk)
 //
-// where position is how many tokens of the prompt stand in the KV cache already. The work of a prompt is the same in however
-// many chunks it is done.
+// with position the number of tokens of the prompt that are in the KV cache already. The work of a
+// prompt does not depend on the number of its chunks.
 type Profile struct {
 	Iteration             float64 // alpha; > 0
 	PerSequence           float64 // beta
@@ -23,7 +24,7 @@ type Replica struct {
 	// BatchedTokens is its limit of tokens in one iteration: one for each sequence in decode, the rest chunks of prompts
 	// (max_num_batched_tokens); >= 1.
 	BatchedTokens int
-	// KVTokens is the room of its KV cache. Zero means no limit.
+	// KVTokens is the size of its KV cache in tokens. Zero means no limit.
 	KVTokens float64
 	// PrefixHits is the share of each prompt that is found in the prefix cache and not computed, in [0, 1].
 	PrefixHits float64

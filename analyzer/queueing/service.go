@@ -5,62 +5,66 @@ import (
 	"math"
 )
 
-// Request is the work of a request on average.
+// Request is the mean work of a request.
 type Request struct {
-	Tokens  float64 // of its prompt that are computed, those found in the prefix cache left out
-	Output  float64 // tokens; >= 1
-	Prefill float64 // seconds that computing its prompt adds to iterations
-	Decode  float64 // seconds that its Output-1 iterations in decode add to them
-	Held    float64 // tokens of the KV cache
+	Tokens   float64 // prompt tokens to compute, without those found in the prefix cache
+	Output   float64 // output tokens; >= 1
+	Prefill  float64 // seconds that computing its prompt adds to iterations
+	Decode   float64 // seconds that its Output-1 iterations in decode add to them
+	KVTokens float64 // tokens of the KV cache that it occupies
 }
 
 // Request returns the work of a request of this length in a replica:
 //
-//	Prefill = (b + c·(2hI + tok))·tok, tok = I(1-h)     b, c PerPromptToken and its square, h PrefixHits
+//	Prefill = (b + c·(2hI + tok))·tok, tok = I(1-h)
 //	Decode  = (O-1)·(β + γ·(I + O/2))
 //
-// The prompt's last chunk gives the first token, so that O-1 iterations are left, whose contexts I+1 .. I+O-1 are I+O/2 on
-// average. What is found in the prefix cache shortens the prefill, but is read with the context like the rest.
+// with b PerPromptToken, c PerPromptTokenSquared and h PrefixHits. The prompt's last chunk gives the
+// first token, so that O-1 iterations are left, whose contexts I+1 .. I+O-1 are I+O/2 on average.
+// Tokens found in the prefix cache shorten the prefill, but are read with the context like the rest.
 func (r Replica) Request(prompt, output float64) Request {
 	tokens := prompt * (1 - r.PrefixHits)
 	return Request{
-		Tokens:  tokens,
-		Output:  output,
-		Prefill: (r.PerPromptToken + r.PerPromptTokenSquared*(2*r.PrefixHits*prompt+tokens)) * tokens,
-		Decode:  (output - 1) * (r.PerSequence + r.PerContextToken*(prompt+output/2)),
-		Held:    prompt + output,
+		Tokens:   tokens,
+		Output:   output,
+		Prefill:  (r.PerPromptToken + r.PerPromptTokenSquared*(2*r.PrefixHits*prompt+tokens)) * tokens,
+		Decode:   (output - 1) * (r.PerSequence + r.PerContextToken*(prompt+output/2)),
+		KVTokens: prompt + output,
 	}
 }
 
-// Service is how long a replica takes for a request when n of them are in its batch all the time, for n = 1 .. Batch. It is
-// immutable.
+// Service is the time that a replica takes for a request if n of them are in its batch all the time,
+// for n = 1 .. Batch. It is immutable.
 //
-// A request stays for m iterations: P that compute a part of its prompt and O-1 in decode. While one request stays, each of the
-// n in the batch has done the work of one whole request, w = Prefill + Decode, so that with iterations scheduled as by Orca
-// (Yu et al., OSDI 2022, section 3) it stays for
+// A request stays for m iterations: P that compute a part of its prompt and O-1 in decode. In that time
+// each of the n slots of the batch does the work of one whole request, w = Prefill + Decode. With
+// iterations scheduled as by Orca (Yu et al., OSDI 2022, section 3) a request stays for
 //
 //	S(n) = m·α + n·w = m·T(n),  T(n) = α + n·w/m
 //
-// which without prompts is T(n) = α + n(β + γc), c = I + O/2. An iteration computes at most M tokens (max_num_batched_tokens):
-// first one for each sequence in decode, then parts of prompts, each starting where the budget was left by the one before
-// (Agrawal et al., Sarathi-Serve, OSDI 2024, section 4.2, and vLLM's scheduler). Of n requests n(O-1)/m decode, so C = M -
-// n(O-1)/m tokens are left for prompts, and a prompt that starts anywhere in C is touched by
+// which without prompts is T(n) = α + n(β + γc), c = I + O/2.
+//
+// An iteration computes at most M tokens (max_num_batched_tokens): first one for each sequence in
+// decode, then parts of prompts, each with the budget that the one before left (Agrawal et al.,
+// Sarathi-Serve, OSDI 2024, section 4.2, and vLLM's scheduler). Of n requests n(O-1)/m decode, so
+// C = M - n(O-1)/m tokens are left for prompts. A prompt that starts anywhere in C is computed in
 //
 //	P = 1 + tok/C
 //
-// iterations on average, which with m = P + O-1 is a quadratic equation for m. No more than M tokens an iteration also means
-// m >= n(tok + O-1)/M: from there on the prompts of the batch wait for each other.
+// iterations on average, which with m = P + O-1 is a quadratic equation for m. The limit of M tokens
+// also means m >= n(tok + O-1)/M; if this bound holds with equality, the prompts of the batch wait for
+// each other.
 type Service struct {
-	rates   []float64 // μ(n) = n/S(n) at n-1
-	prefill []float64
-	itl     []float64
-	decodes float64 // O-1
-	binding Limit
+	rates     []float64 // μ(n) = n/S(n) at n-1
+	prefill   []float64
+	itl       []float64
+	decodes   float64 // O-1
+	limitedBy Limit
 }
 
-// NewService returns the times of service in a replica. The batch is limited by its sequences, by its KV cache,
-// n·Held <= KVTokens, and by the budget, of which each sequence in decode takes a token. The error says what makes no
-// request fit.
+// NewService returns the times of service in a replica. The batch is limited by MaxSequences, by the KV
+// cache, n·q.KVTokens <= r.KVTokens, and by BatchedTokens, of which each sequence in decode takes one.
+// The error names the limit if no request fits.
 func NewService(r Replica, q Request) (Service, error) {
 	if err := q.check(); err != nil {
 		return Service{}, err
@@ -69,15 +73,15 @@ func NewService(r Replica, q Request) (Service, error) {
 		return Service{}, fmt.Errorf("a replica with an iteration of %g s, %d sequences and %d tokens an iteration; all must be above zero",
 			r.Iteration, r.MaxSequences, r.BatchedTokens)
 	}
-	batch, binding := min(r.MaxSequences, r.BatchedTokens), LimitSequences
-	if r.KVTokens > 0 && float64(batch)*q.Held > r.KVTokens {
-		batch, binding = int(r.KVTokens/q.Held), LimitKV
+	batch, limitedBy := min(r.MaxSequences, r.BatchedTokens), LimitSequences
+	if r.KVTokens > 0 && float64(batch)*q.KVTokens > r.KVTokens {
+		batch, limitedBy = int(r.KVTokens/q.KVTokens), LimitKV
 	}
 	if batch < 1 {
-		return Service{}, fmt.Errorf("a request holds %g tokens of a KV cache of %g; give the replica more memory, or limit the length of requests",
-			q.Held, r.KVTokens)
+		return Service{}, fmt.Errorf("a request needs %g tokens of a KV cache of %g; give the replica more memory or limit request lengths",
+			q.KVTokens, r.KVTokens)
 	}
-	s := Service{rates: make([]float64, batch), prefill: make([]float64, batch), itl: make([]float64, batch), decodes: q.Output - 1, binding: binding}
+	s := Service{rates: make([]float64, batch), prefill: make([]float64, batch), itl: make([]float64, batch), decodes: q.Output - 1, limitedBy: limitedBy}
 	for i := range s.rates {
 		n := float64(i + 1)
 		stay := q.iterations(n, float64(r.BatchedTokens))
@@ -94,9 +98,9 @@ func NewService(r Replica, q Request) (Service, error) {
 }
 
 func (q Request) check() error {
-	for _, x := range []float64{q.Tokens, q.Prefill, q.Decode, q.Held} {
+	for _, x := range []float64{q.Tokens, q.Prefill, q.Decode, q.KVTokens} {
 		if !(x >= 0) || math.IsInf(x, 1) {
-			return fmt.Errorf("a request of %+v; what it takes must be finite and not below zero", q)
+			return fmt.Errorf("a request of %+v; its work must be finite and not below zero", q)
 		}
 	}
 	if !(q.Output >= 1) || math.IsInf(q.Output, 1) || q.Tokens+q.Output-1 == 0 {
@@ -106,8 +110,9 @@ func (q Request) check() error {
 	return nil
 }
 
-// iterations returns m, the iterations that a request stays for: the larger root of (m - start - D)(budget·m - nD) = tok·m,
-// D = O-1, where a request without a prompt needs no iteration to start.
+// iterations returns m, the iterations that a request stays for: the larger root of
+// (m - start - D)(budget·m - nD) = tok·m with D = O-1. A request without a prompt has start = 0, it
+// needs no iteration to start.
 func (q Request) iterations(n, budget float64) float64 {
 	decodes, start := q.Output-1, min(1, q.Tokens)
 	half := (n*decodes + budget*(start+decodes) + q.Tokens) / (2 * budget)
@@ -116,24 +121,26 @@ func (q Request) iterations(n, budget float64) float64 {
 	return max(m, n*(q.Tokens+decodes)/budget)
 }
 
-// Batch returns the largest number of requests in the batch, and what limits it: sequences or the KV cache.
-func (s Service) Batch() (int, Limit) { return len(s.rates), s.binding }
+// Batch returns the largest number of requests in the batch, and its limit: LimitSequences or LimitKV.
+func (s Service) Batch() (int, Limit) { return len(s.rates), s.limitedBy }
 
 // Rates returns μ(1) .. μ(Batch) in requests per second. The slice must not be changed.
 func (s Service) Rates() []float64 { return s.rates }
 
-// Prefill returns the seconds from a request's place in a batch of n, itself included, to its first token.
+// Prefill returns the seconds from a request's admission to a batch of n, itself included, to its
+// first token.
 func (s Service) Prefill(n int) float64 { return s.prefill[n-1] }
 
-// ITL returns the mean seconds between the tokens of a request in a batch of n, itself included; an iteration's where requests
-// have a single token.
+// ITL returns the mean seconds between the tokens of a request in a batch of n, itself included; the
+// time of an iteration if requests have a single token.
 func (s Service) ITL(n int) float64 { return s.itl[n-1] }
 
-// Queue returns the queue in front of the replica, with room for so many waiting requests or Unlimited.
-func (s Service) Queue(room int) (Queue, error) { return New(s.rates, room) }
+// Queue returns the queue in front of the replica, with at most maxWaiting waiting requests, or
+// Unlimited.
+func (s Service) Queue(maxWaiting int) (Queue, error) { return New(s.rates, maxWaiting) }
 
-// Latency returns the mean TTFT and the mean ITL of the accepted requests in seconds, each at the size of the batch that it
-// meets, where q is this service's queue and state one of its states.
+// Latency returns the mean TTFT and the mean ITL of the accepted requests in seconds, each at the size
+// of the batch that it enters. q is this service's queue and state one of its states.
 func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
 	prefill := q.RequestMean(state.Rate, s.prefill)
 	if s.decodes < 1 {
@@ -142,9 +149,10 @@ func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
 	return state.Wait + prefill, (state.Service - prefill) / s.decodes
 }
 
-// MaxMeanRate returns the highest rate at which the mean TTFT and the mean ITL stay within limits in seconds, of which zero is
-// none, and what binds it. The rate is 0 where a limit is missed even without load. q is this service's queue.
-// It is what sizing by means gives, for comparison: a percentile of the requests needs a lower rate.
+// MaxMeanRate returns the highest rate at which the mean TTFT and the mean ITL stay within limits in
+// seconds, and the limit that is reached first. A zero limit is none. The rate is 0 if a limit is missed
+// even without load. q is this service's queue. It is the answer of sizing by means, for comparison: a
+// percentile of the requests needs a lower rate.
 func (s Service) MaxMeanRate(q Queue, limits Objective) (float64, Limit) {
 	shares := func(state State) (ttft, itl float64) {
 		ttft, itl = s.Latency(q, state)
@@ -155,11 +163,11 @@ func (s Service) MaxMeanRate(q Queue, limits Objective) (float64, Limit) {
 		return max(ttft, itl)
 	})
 	if rate == q.highest() {
-		return rate, LimitStability
+		return rate, LimitCompute
 	}
 	state, err := q.At(rate)
 	if err != nil {
-		return rate, LimitStability // never: the search solved the queue at this rate
+		return rate, LimitCompute // never: the search solved the queue at this rate
 	}
 	if ttft, itl := shares(state); itl > ttft {
 		return rate, LimitITL
@@ -167,7 +175,7 @@ func (s Service) MaxMeanRate(q Queue, limits Objective) (float64, Limit) {
 	return rate, LimitTTFT
 }
 
-// usedUp returns how much of a limit is used up, nothing where there is none.
+// usedUp returns x as a share of a limit, 0 without one.
 func usedUp(x, limit float64) float64 {
 	if limit > 0 {
 		return x / limit

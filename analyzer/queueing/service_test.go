@@ -124,12 +124,12 @@ func TestBatchIsLimitedByCacheSequencesAndBudget(t *testing.T) {
 		kv                float64
 		sequences, budget int
 		batch             int
-		binding           Limit
+		limitedBy         Limit
 	}{{0, 256, 2048, 256, LimitSequences}, {13_660, 256, 2048, 10, LimitKV}, {1366, 256, 2048, 1, LimitKV}, {1e9, 100, 64, 64, LimitSequences}} {
 		r.KVTokens, r.MaxSequences, r.BatchedTokens = c.kv, c.sequences, c.budget
 		s := mustService(t, r, r.Request(1155, 211))
-		if batch, binding := s.Batch(); batch != c.batch || binding != c.binding {
-			t.Errorf("%+v: %d by %s", c, batch, binding)
+		if batch, limitedBy := s.Batch(); batch != c.batch || limitedBy != c.limitedBy {
+			t.Errorf("%+v: %d by %s", c, batch, limitedBy)
 		}
 	}
 	r.KVTokens = 1000
@@ -151,7 +151,7 @@ func TestPrefixHitsShortenPrefillAndNotContext(t *testing.T) {
 	plain := r.Request(4000, 200)
 	r.PrefixHits = 0.75
 	hit := r.Request(4000, 200)
-	if hit.Decode != plain.Decode || hit.Held != plain.Held || hit.Tokens != 1000 {
+	if hit.Decode != plain.Decode || hit.KVTokens != plain.KVTokens || hit.Tokens != 1000 {
 		t.Errorf("%+v, want the context of %+v", hit, plain)
 	}
 	// The rest attends to the whole prompt: π(4000) less what the first 3000 tokens would have cost.
@@ -174,17 +174,17 @@ func TestMaxMeanRateNamesWhatBinds(t *testing.T) {
 	for _, c := range []struct {
 		limits Objective
 		want   Limit
-	}{{Objective{TTFT: 1, ITL: 0.025}, LimitITL}, {Objective{TTFT: 0.05, ITL: 0.2}, LimitTTFT}, {Objective{}, LimitStability}, {Objective{ITL: 0.006}, LimitITL}} {
-		rate, binding := s.MaxMeanRate(q, c.limits)
+	}{{Objective{TTFT: 1, ITL: 0.025}, LimitITL}, {Objective{TTFT: 0.05, ITL: 0.2}, LimitTTFT}, {Objective{}, LimitCompute}, {Objective{ITL: 0.006}, LimitITL}} {
+		rate, limitedBy := s.MaxMeanRate(q, c.limits)
 		state, err := q.At(rate)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ttft, itl := s.Latency(q, state)
-		if binding != c.want {
-			t.Errorf("%+v: %s at %g (TTFT %g, ITL %g)", c.limits, binding, rate, ttft, itl)
+		if limitedBy != c.want {
+			t.Errorf("%+v: %s at %g (TTFT %g, ITL %g)", c.limits, limitedBy, rate, ttft, itl)
 		}
-		if binding == LimitITL && rate > 0 && !closeTo(itl, c.limits.ITL, 1e-9) || binding == LimitTTFT && !closeTo(ttft, c.limits.TTFT, 1e-9) {
+		if limitedBy == LimitITL && rate > 0 && !closeTo(itl, c.limits.ITL, 1e-9) || limitedBy == LimitTTFT && !closeTo(ttft, c.limits.TTFT, 1e-9) {
 			t.Errorf("%+v: TTFT %g, ITL %g at %g", c.limits, ttft, itl, rate)
 		}
 	}

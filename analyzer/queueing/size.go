@@ -7,30 +7,32 @@ import (
 	"sync"
 )
 
-// Question asks what one replica carries of a mix within an objective.
+// Question asks for the capacity of one replica for a mix of requests within an objective.
 type Question struct {
 	Replica   Replica
 	Mix       *Mix
 	Objective Objective
-	// Dispersion is the index of dispersion of the arrivals: variance over mean of their number, over windows about as long as
-	// the limit on TTFT. 0 means 1, Poisson; what is below 1 counts as 1, and what is above 64 as 64.
+	// Dispersion is the index of dispersion of the arrivals: variance over mean of their number, over
+	// windows about as long as the limit on TTFT. 0 means 1, Poisson; a value below 1 counts as 1, one
+	// above 64 as 64.
 	Dispersion float64
 }
 
-// Answer is what a replica carries.
+// Answer is the capacity of a replica.
 type Answer struct {
-	// Rate is the highest rate in requests per second at which at least the percentile of requests meet both limits; 0 where
-	// they do not without any load.
+	// Rate is the highest rate in requests per second at which at least the percentile of requests meet
+	// both limits; 0 if fewer do even without load.
 	Rate float64
-	// MeanRate is the rate at which the means reach the limits, which is what sizing by means would give.
+	// MeanRate is the rate at which the means reach the limits, the answer of sizing by means.
 	MeanRate float64
-	// Binding is what breaks just above Rate.
-	Binding Limit
-	// Infeasible says that Rate is below a tenth of MeanRate: the replica cannot keep the promise under load.
+	// LimitedBy is the limit that is missed just above Rate.
+	LimitedBy Limit
+	// Infeasible says that Rate is below a tenth of MeanRate: the replica cannot meet the objective
+	// under load.
 	Infeasible bool
-	// Remedy names the setting that would help, where Infeasible.
+	// Remedy names the cause and the setting that would help if Infeasible; else it is empty.
 	Remedy string
-	// Doubtful says that the formula is known to be far off here, and that a simulation should answer.
+	// Doubtful says that the formula is known to be far off, so that a simulation should answer.
 	Doubtful bool
 	// Simulated says that the simulation answered.
 	Simulated bool
@@ -39,7 +41,7 @@ type Answer struct {
 // infeasibleShare is the share of the mean rate below which no useful load meets an objective.
 const infeasibleShare = 0.1
 
-// Sizer answers questions and keeps what costs time: tables of burstiness, and simulated answers. What it keeps never changes
+// Sizer answers questions. It caches tables of burstiness and simulated answers; the cache never changes
 // an answer. The zero value works; it is safe for concurrent use.
 type Sizer struct {
 	mu        sync.Mutex
@@ -48,7 +50,7 @@ type Sizer struct {
 	simulated map[simulationKey]Answer
 }
 
-// MaxRate works out by formula what the replica carries.
+// MaxRate computes the capacity of the replica by formula.
 func (s *Sizer) MaxRate(q Question) (Answer, error) {
 	if err := q.check(); err != nil {
 		return Answer{}, err
@@ -57,14 +59,14 @@ func (s *Sizer) MaxRate(q Question) (Answer, error) {
 	return c.answer(), nil
 }
 
-// Violation says which share of requests misses each limit, and any, at a rate.
+// Violation holds the shares of requests that miss each limit, and either, at a rate.
 type Violation struct {
-	TTFT   float64 // includes what waits for KV cache or for a place in the batch
+	TTFT   float64 // includes requests that wait for KV cache or for a slot in the batch
 	ITL    float64
 	Either float64
 }
 
-// Violation works out by formula which share of requests misses the limits at a rate.
+// Violation computes the shares of requests that miss the limits at a rate, by formula.
 func (s *Sizer) Violation(q Question, rate float64) (Violation, error) {
 	if err := q.check(); err != nil {
 		return Violation{}, err
@@ -77,7 +79,7 @@ func (s *Sizer) Violation(q Question, rate float64) (Violation, error) {
 	return Violation{TTFT: m.first(), ITL: m.itl, Either: m.either()}, nil
 }
 
-// keptBursts bounds how many tables of burstiness are kept. There are 211 cells in the grid.
+// keptBursts bounds the number of tables of burstiness that are cached. The grid has 211 points.
 const keptBursts = 256
 
 func (s *Sizer) burstOf(dispersion float64) *burst {
@@ -95,67 +97,68 @@ func (s *Sizer) burstOf(dispersion float64) *burst {
 	return built
 }
 
-// check reports every fault of the question.
+// check returns every validation error of the question.
 func (q Question) check() error {
-	var faults []error
+	var errs []error
 	if q.Mix == nil {
-		faults = append(faults, errors.New("no mix; make one of the lengths of prompts and outputs"))
+		errs = append(errs, errors.New("no mix; make one of the lengths of prompts and outputs"))
 	}
 	if !(q.Dispersion >= 0) || math.IsInf(q.Dispersion, 1) {
-		faults = append(faults, fmt.Errorf("dispersion %v is not a finite number from 0; leave it at 0 where it is not known", q.Dispersion))
+		errs = append(errs, fmt.Errorf("dispersion %v is not a finite number from 0; leave it at 0 if it is unknown", q.Dispersion))
 	}
-	faults = append(faults, q.Replica.check(), q.Objective.check())
-	if err := errors.Join(faults...); err != nil {
+	errs = append(errs, q.Replica.check(), q.Objective.check())
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	if prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits); !(prefill+decode >= leastWork) {
-		return fmt.Errorf("a request adds %v seconds to iterations, so that no rate would fill the engine; give the profile what decoding and prompts cost", prefill+decode)
+		return fmt.Errorf("a request adds %v seconds to iterations, so that no rate would fill the engine; "+
+			"set the profile's costs of decoding and of prompts", prefill+decode)
 	}
 	return nil
 }
 
-// leastWork is the least that a request adds to iterations, in seconds; less would be no engine.
+// leastWork is the least valid time that a request adds to iterations, in seconds.
 const leastWork = 1e-9
 
 func (r Replica) check() error {
-	var faults []error
+	var errs []error
 	costs := []float64{r.Iteration, r.PerSequence, r.PerContextToken, r.PerPromptToken, r.PerPromptTokenSquared}
 	for _, cost := range costs {
 		if !(cost >= 0 && cost <= 1e6) {
-			faults = append(faults, fmt.Errorf("profile %v holds %v; costs are seconds within 0 and 1e6", costs, cost))
+			errs = append(errs, fmt.Errorf("profile %v contains %v; costs are from 0 to 1e6 seconds", costs, cost))
 			break
 		}
 	}
 	if !(r.Iteration >= 1e-9) {
-		faults = append(faults, fmt.Errorf("an iteration of %v seconds is too short; measure the profile's alpha", r.Iteration))
+		errs = append(errs, fmt.Errorf("an iteration of %v seconds is too short; measure the profile's alpha", r.Iteration))
 	}
 	if r.MaxSequences < 1 {
-		faults = append(faults, fmt.Errorf("max_num_seqs is %d; it must be at least 1", r.MaxSequences))
+		errs = append(errs, fmt.Errorf("max_num_seqs is %d; it must be at least 1", r.MaxSequences))
 	}
 	if r.BatchedTokens < 1 {
-		faults = append(faults, fmt.Errorf("max_num_batched_tokens is %d; it must be at least 1", r.BatchedTokens))
+		errs = append(errs, fmt.Errorf("max_num_batched_tokens is %d; it must be at least 1", r.BatchedTokens))
 	}
 	if !(r.KVTokens >= 0) || math.IsInf(r.KVTokens, 1) {
-		faults = append(faults, fmt.Errorf("KV cache of %v tokens; give its size, or 0 where it is no limit", r.KVTokens))
+		errs = append(errs, fmt.Errorf("KV cache of %v tokens; give its size, or 0 for no limit", r.KVTokens))
 	}
 	if !(r.PrefixHits >= 0 && r.PrefixHits <= 1) {
-		faults = append(faults, fmt.Errorf("share of prefix hits is %v; it lies within 0 and 1", r.PrefixHits))
+		errs = append(errs, fmt.Errorf("share of prefix hits is %v; it must be from 0 to 1", r.PrefixHits))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (o Objective) check() error {
-	var faults []error
+	var errs []error
 	for _, limit := range []float64{o.TTFT, o.ITL} {
 		if !(limit >= 0 && limit <= 1e6) {
-			faults = append(faults, fmt.Errorf("limit of %v seconds is not within 0 and 1e6; 0 is no limit", limit))
+			errs = append(errs, fmt.Errorf("limit of %v seconds is not from 0 to 1e6; 0 is no limit", limit))
 		}
 	}
 	if o.TTFT == 0 && o.ITL == 0 {
-		faults = append(faults, errors.New("the objective has no limit; set one on TTFT or on ITL"))
+		errs = append(errs, errors.New("the objective has no limit; set one on TTFT or on ITL"))
 	}
 	if !(o.Percentile > 0 && o.Percentile < 1) {
-		faults = append(faults, fmt.Errorf("percentile %v is not within 0 and 1; use 0.95 for 95 %%", o.Percentile))
+		errs = append(errs, fmt.Errorf("percentile %v is not between 0 and 1; use 0.95 for 95 %%", o.Percentile))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }

@@ -3,9 +3,32 @@ package queueing
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
-// answer finds the highest rate at which the misses stay within what the percentile allows, and says what binds it.
+// Infeasibility returns one sentence for an operator if the answer is infeasible, "" otherwise: the
+// limit of the objective that cannot be met, the cause, and the remedy.
+func (a Answer) Infeasibility(o Objective) string {
+	if !a.Infeasible {
+		return ""
+	}
+	ttft, itl := "TTFT "+duration(o.TTFT), "ITL "+duration(o.ITL)
+	var limits []string
+	if o.TTFT > 0 && (a.LimitedBy != LimitITL || o.ITL == 0) {
+		limits = append(limits, ttft)
+	}
+	if o.ITL > 0 && (a.LimitedBy != LimitTTFT || o.TTFT == 0) {
+		limits = append(limits, itl)
+	}
+	load := "any useful load"
+	if a.Rate == 0 {
+		load = "any load"
+	}
+	return strings.Join(limits, " and ") + " cannot be met at " + load + ": " + a.Remedy
+}
+
+// answer finds the highest rate at which no more requests miss the objective than the percentile
+// allows, and the limit of that rate.
 func (c *cell) answer() Answer {
 	a := Answer{MeanRate: c.meanRate()}
 	start := 0.7 * a.MeanRate
@@ -21,21 +44,21 @@ func (c *cell) answer() Answer {
 	return a
 }
 
-// conclude fills in what follows from the rate and the misses there.
+// conclude derives the rest of the answer from the rate and the misses at it.
 func (c *cell) conclude(a *Answer, m misses) {
-	a.Binding = m.binding()
+	a.LimitedBy = m.largest()
 	if a.Rate > 0.98*c.stableRate() {
-		a.Binding = LimitStability
+		a.LimitedBy = LimitCompute
 	}
 	a.Infeasible = a.Rate == 0 || a.Rate < infeasibleShare*a.MeanRate
 	a.Remedy = ""
 	if a.Infeasible {
-		a.Remedy = c.remedy(a.Binding)
+		a.Remedy = c.remedy(a.LimitedBy)
 	}
 }
 
-// binding is the limit that most requests miss.
-func (m misses) binding() Limit {
+// largest is the limit that most requests miss.
+func (m misses) largest() Limit {
 	largest, limit := m.ttft, LimitTTFT
 	for _, other := range [...]struct {
 		share float64
@@ -49,50 +72,51 @@ func (m misses) binding() Limit {
 }
 
 const (
-	checkShare = 0.8 // of the rate that was found: how the misses rise up to there
+	checkShare = 0.8 // part of the rate at which the misses are computed again, to see how steeply they rise
 
-	// doubtfulRise is the least power of the rate with which the misses rise where the formula is trusted: an error of a third
-	// in them is then one of a tenth in the rate.
-	doubtfulRise   = 2.5
-	doubtfulMean   = 0.15 // share of the mean rate below which the formula is not trusted
-	doubtfulCaps   = 0.2  // share of the misses that wait for KV cache or a place
-	doubtfulShort  = 0.3  // share of the misses that have short outputs
-	doubtfulSlots  = 15   // mean requests that fit, below which bursts make the formula optimistic
-	doubtfulFew    = 5    // and without bursts
-	doubtfulBursts = 1.5  // index of dispersion from which that matters
+	// doubtfulRise is the lowest power of the rate by which the misses rise if the formula is trusted:
+	// an error of a quarter in the misses is then at most a tenth in the rate.
+	doubtfulRise      = 2.5
+	doubtfulMean      = 0.15 // share of the mean rate below which the formula is not trusted
+	doubtfulResources = 0.2  // share of the misses that wait for KV cache or for a slot in the batch
+	doubtfulShort     = 0.3  // share of the misses that have short outputs
+	doubtfulSlots     = 15   // mean requests that fit, below which bursts make the formula optimistic
+	doubtfulFew       = 5    // the same without bursts
+	doubtfulBursts    = 1.5  // index of dispersion from which arrivals count as bursts here
 )
 
-// doubtful says where the formula is known to be far off.
+// doubtful reports whether the formula is known to be far off.
 func (c *cell) doubtful(a Answer, m misses) bool {
 	if a.Rate < doubtfulMean*a.MeanRate || a.Rate == 0 {
 		return true
 	}
 	all := m.either()
-	if m.kv+m.sequences > doubtfulCaps*all || m.short > doubtfulShort*all {
+	if m.kv+m.sequences > doubtfulResources*all || m.short > doubtfulShort*all {
 		return true
 	}
-	for _, r := range c.caps() {
-		if r.room < doubtfulFew*r.held || r.room < doubtfulSlots*r.held && c.burst.index > doubtfulBursts {
+	for _, r := range c.resources() {
+		if r.available < doubtfulFew*r.need || r.available < doubtfulSlots*r.need && c.burst.index > doubtfulBursts {
 			return true
 		}
 	}
 	return false
 }
 
-// remedy says what would help where a limit breaks under next to no load.
+// remedy names the cause and the remedy if a limit is missed at next to no load.
 func (c *cell) remedy(limit Limit) string {
 	switch limit {
 	case LimitKV:
-		return fmt.Sprintf("the KV cache of %.0f tokens holds too few requests of %.0f tokens; give it more memory, spread the model over more "+
-			"accelerators, or limit the lengths", c.Replica.KVTokens, c.Mix.prompt+c.Mix.output)
+		return fmt.Sprintf("the KV cache of %.0f tokens is too small for requests of %.0f tokens; give it more memory, "+
+			"split the model over more accelerators or limit request lengths", c.Replica.KVTokens, c.Mix.prompt+c.Mix.output)
 	case LimitSequences:
-		return fmt.Sprintf("raise max_num_seqs above %d", c.Replica.MaxSequences)
+		return fmt.Sprintf("the engine runs at most %d requests at once; raise max_num_seqs above %d",
+			c.Replica.MaxSequences, c.Replica.MaxSequences)
 	case LimitITL:
 		return c.remedyITL()
 	case LimitTTFT:
 		return c.remedyTTFT()
 	default:
-		return "use a faster accelerator, or shorter prompts and outputs"
+		return "the work of requests fills the engine; use a faster accelerator or shorter prompts and outputs"
 	}
 }
 
@@ -101,13 +125,15 @@ func (c *cell) remedyITL() string {
 	longest := r.Iteration + float64(r.BatchedTokens)*r.PerPromptToken
 	switch {
 	case r.Iteration >= c.Objective.ITL:
-		return fmt.Sprintf("an iteration takes %s without any load; use a faster accelerator, or an ITL above that", milliseconds(r.Iteration))
+		return fmt.Sprintf("an empty replica needs %s a token; raise itl above %s or use a faster accelerator",
+			duration(r.Iteration), duration(r.Iteration))
 	case longest > c.Objective.ITL && c.Mix.prompt > 64:
 		tokens := (c.Objective.ITL - r.Iteration) / r.PerPromptToken
-		return fmt.Sprintf("an iteration full of prompts takes %s; lower max_num_batched_tokens below %.0f, use a faster accelerator, or allow a slower ITL",
-			milliseconds(longest), max(1, tokens))
+		return fmt.Sprintf("an iteration full of prompts takes %s; lower max_num_batched_tokens below %.0f, raise itl "+
+			"or use a faster accelerator", duration(longest), max(1, tokens))
 	default:
-		return "use a faster accelerator, allow a slower ITL or a lower percentile"
+		return fmt.Sprintf("an empty replica needs %s a token already; raise itl, lower the percentile or use a faster accelerator",
+			duration(r.Iteration))
 	}
 }
 
@@ -116,11 +142,21 @@ func (c *cell) remedyTTFT() string {
 	tokens, work := c.prefill(c.Mix.prompts.Quantile(p))
 	chunks := math.Ceil(tokens / float64(c.Replica.BatchedTokens))
 	alone := work + chunks*c.Replica.Iteration
-	if chunks > 1 && work+c.Replica.Iteration < c.Objective.TTFT {
-		return fmt.Sprintf("a prompt of %.0f tokens takes %s in %.0f chunks; raise max_num_batched_tokens, use a faster accelerator, or allow a slower TTFT",
-			tokens, milliseconds(alone), chunks)
+	needs := fmt.Sprintf("an empty replica needs %s for a prompt of %.0f tokens", duration(alone), tokens)
+	switch {
+	case chunks > 1 && work+c.Replica.Iteration < c.Objective.TTFT:
+		return fmt.Sprintf("%s in %.0f chunks; raise max_num_batched_tokens or ttft, or use a faster accelerator", needs, chunks)
+	case alone >= c.Objective.TTFT:
+		return fmt.Sprintf("%s; raise ttft above %s or use a faster accelerator", needs, duration(alone))
+	default:
+		return needs + ", and requests that queue need more; raise ttft, lower the percentile or use a faster accelerator"
 	}
-	return fmt.Sprintf("a prompt of %.0f tokens takes %s without any load; use a faster accelerator, or allow a slower TTFT", tokens, milliseconds(alone))
 }
 
-func milliseconds(seconds float64) string { return fmt.Sprintf("%.3g ms", 1e3*seconds) }
+// duration writes seconds with a unit, to three digits.
+func duration(seconds float64) string {
+	if seconds < 0.9995 {
+		return fmt.Sprintf("%.3g ms", 1e3*seconds)
+	}
+	return fmt.Sprintf("%.3g s", seconds)
+}

@@ -115,7 +115,7 @@ func (c *cell) misses(rate float64) misses {
 		return misses{1, 1, 1, 1, 0}
 	}
 	m := misses{ttft: c.ttftMiss(&l)}
-	m.kv, m.sequences = c.capMisses(&l)
+	m.kv, m.sequences = c.resourceMisses(&l)
 	m.itl, m.short = c.itlMiss(&l)
 	return m
 }
@@ -125,7 +125,7 @@ func (c *cell) meanRate() float64 {
 	m := c.Mix
 	decode := c.Replica.PerSequence*m.output + c.Replica.PerContextToken*(m.prompt*m.output+m.output2/2)
 	rate := MeanRate(c.Replica, c.work, decode, c.Objective.ITL)
-	for _, limit := range c.caps() {
+	for _, limit := range c.resources() {
 		rate = min(rate, limit.rate(c))
 	}
 	return max(0, rate)

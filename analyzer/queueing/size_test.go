@@ -61,8 +61,8 @@ func rateOf(t testing.TB, s *Sizer, q Question) Answer {
 	if !(a.Rate >= 0 && a.Rate <= stable*(1+1e-9)) || !(a.MeanRate >= 0 && a.MeanRate < math.Inf(1)) {
 		t.Fatalf("%+v: answer %+v, stable up to %v", q.Objective, a, stable)
 	}
-	if a.Infeasible == (a.Remedy == "") || a.Binding == "" {
-		t.Fatalf("infeasible %v, remedy %q, binding %q", a.Infeasible, a.Remedy, a.Binding)
+	if a.Infeasible == (a.Remedy == "") || a.LimitedBy == "" {
+		t.Fatalf("infeasible %v, remedy %q, limitedBy %q", a.Infeasible, a.Remedy, a.LimitedBy)
 	}
 	return a
 }
@@ -140,7 +140,7 @@ func TestRolesAreSizedOnTheirPartOfTheWork(t *testing.T) {
 
 	prefill := q
 	prefill.Mix = q.Mix.PrefillOnly()
-	if a := rateOf(t, &s, prefill); a.Rate <= whole.Rate || a.Binding != LimitTTFT {
+	if a := rateOf(t, &s, prefill); a.Rate <= whole.Rate || a.LimitedBy != LimitTTFT {
 		t.Errorf("prefill alone: %+v, the whole: %+v", a, whole)
 	}
 	decode := q
@@ -168,9 +168,9 @@ func simulatedRate(t testing.TB, s *Sizer, q Question) Answer {
 func TestInfeasibleObjectivesNameLimitAndRemedy(t *testing.T) {
 	var s Sizer
 	for name, c := range map[string]struct {
-		change  func(q *Question)
-		binding Limit
-		remedy  string
+		change    func(q *Question)
+		limitedBy Limit
+		remedy    string
 	}{
 		"ITL below an iteration": {func(q *Question) { q.Objective.ITL = 0.005 }, LimitITL, "without any load"},
 		"chunks too long for ITL": {func(q *Question) {
@@ -183,7 +183,7 @@ func TestInfeasibleObjectivesNameLimitAndRemedy(t *testing.T) {
 	} {
 		q := benchQuestion(benchMix(t))
 		c.change(&q)
-		if a := rateOf(t, &s, q); !a.Infeasible || a.Binding != c.binding || !strings.Contains(a.Remedy, c.remedy) {
+		if a := rateOf(t, &s, q); !a.Infeasible || a.LimitedBy != c.limitedBy || !strings.Contains(a.Remedy, c.remedy) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}

@@ -103,7 +103,7 @@ func (c *cell) ttftMiss(l *load) float64 {
 	apart := l.iteration / (2 * math.Sqrt(3))
 	miss := 0.0
 	for i, share := range c.Mix.tailShare[:c.Mix.tailCount] {
-		room := c.waitingRoom(l, i)
+		room := c.maxWait(l, i)
 		p := waitPessimism * (l.waits.beyond(room-apart) + l.waits.beyond(room+apart)) / 2
 		miss += share * min(1, p)
 	}
@@ -113,9 +113,9 @@ func (c *cell) ttftMiss(l *load) float64 {
 // waitPessimism multiplies the tail of the wait: the queue's iterations are longer just when it is long.
 const waitPessimism = 1.12
 
-// waitingRoom is how long a prompt may wait at most: the limit without its own prefill, half the iteration in which it comes,
+// maxWait is how long a prompt may wait at most: the limit without its own prefill, half the iteration in which it comes,
 // and what others add to its last iteration: the chunk behind its own, as far as others are there to fill it.
-func (c *cell) waitingRoom(l *load, part int) float64 {
+func (c *cell) maxWait(l *load, part int) float64 {
 	own := l.base*math.Ceil(c.tailTokens[part]/l.chunk) + c.tailWork[part]
 	room := c.Objective.TTFT - own - l.iteration/2
 	if room <= 0 {

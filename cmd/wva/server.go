@@ -191,7 +191,7 @@ func (s *server) apply(c *config.Config, change config.Change) error {
 }
 
 // observe fills the tables of a snapshot.
-func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.Standing) (fleet.Snapshot, error) {
+func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	current, declared := s.settings.Load(), s.source.tables()
 	seen := current.collector.Collect(ctx, now)
 	missing := seen.Missing
@@ -202,7 +202,7 @@ func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.St
 		Time: now, Models: current.config.Models, Classes: current.config.ServiceClasses,
 		Accelerators: current.catalogue(declared.Pools), Profiles: current.config.EngineProfiles(),
 		Variants: declared.Variants, Workloads: declared.Workloads, Pools: current.pools(declared.Pools, declared.Variants),
-		Usages: seen.Usages, Loads: append(seen.Loads, s.lookout.Seen(now)...), Standing: standing, Missing: missing,
+		Usages: seen.Usages, Loads: append(seen.Loads, s.lookout.Seen(now)...), Previous: standing, Missing: missing,
 	}, nil
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/demo/promstore"
 	"github.com/wva-project/wva/fleet"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 func (s *started) dial(t *testing.T, secured credentials.TransportCredentials) *grpc.ClientConn {
@@ -86,7 +86,7 @@ func TestServerAnswersFromPrometheusAndManifestsUntilItIsStopped(t *testing.T) {
 	active, err := keda.IsActive(t.Context(), reference("chat"))
 	require.NoError(t, err)
 	require.True(t, active.GetResult())
-	listed, err := wvav1.NewOperatorServiceClient(connection).ListVariants(t.Context(), &wvav1.ListVariantsRequest{})
+	listed, err := wvav1alpha1.NewOperatorServiceClient(connection).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Len(t, listed.GetVariants(), 1)
 	chat := listed.GetVariants()[0]

@@ -112,15 +112,15 @@ func queriesOf(c *config.Config) collector.Options {
 func policyOf(c *config.Config) planner.Policy {
 	policy := planner.Policy{
 		SaturationAlone: c.Policy.Queueing == config.Off, Memo: &analyzer.Memo{}, Simulations: int(c.Policy.Simulations),
-		DrainWithin: c.Policy.DrainWithin, HoldFor: c.Policy.HoldFor, Startup: c.Policy.Startup, Retention: c.Policy.Retention,
-		MetricsGrace: c.Policy.MetricsGrace, ShrinkMargin: c.Policy.ShrinkMargin, Reaction: c.Policy.Reaction, Settle: c.Policy.Settle,
+		DrainWithin: c.Policy.DrainWithin, KeepFor: c.Policy.HoldFor, Startup: c.Policy.Startup, Retention: c.Policy.Retention,
+		MetricsGrace: c.Policy.MetricsGrace, ScaleDownHeadroom: c.Policy.ShrinkMargin, Reaction: c.Policy.Reaction, MinReplicaLifetime: c.Policy.Settle,
 		Horizon: c.Policy.Horizon,
 	}
 	if policy.Simulations == 0 { // the policy's zero is its default
 		policy.Simulations = -1
 	}
 	thresholds := &policy.Saturation
-	thresholds.KVThreshold, thresholds.QueueThreshold, thresholds.KVSpare = c.Saturation.KVThreshold, c.Saturation.QueueThreshold, c.Saturation.KVSpare
+	thresholds.KVThreshold, thresholds.QueueThreshold, thresholds.KVHeadroom = c.Saturation.KVThreshold, c.Saturation.QueueThreshold, c.Saturation.KVSpare
 	thresholds.ThroughputMargin, thresholds.ITLMargin, thresholds.ITLStretch = c.Saturation.ThroughputMargin, c.Saturation.ITLMargin, c.Saturation.ITLStretch
 	return policy
 }

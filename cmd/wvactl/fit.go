@@ -112,8 +112,8 @@ func readTable(command *cobra.Command, path string) (fit.Table, error) {
 // leftOut says how many rows do not count.
 func leftOut(t fit.Table) string {
 	var parts []string
-	if t.Parted > 0 {
-		parts = append(parts, fmt.Sprintf("%d rows of engines that do prefill or decode only", t.Parted))
+	if t.Disaggregated > 0 {
+		parts = append(parts, fmt.Sprintf("%d rows of engines that do prefill or decode only", t.Disaggregated))
 	}
 	if t.Incomplete > 0 {
 		parts = append(parts, fmt.Sprintf("%d rows that lack a figure", t.Incomplete))

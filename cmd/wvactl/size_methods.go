@@ -17,9 +17,9 @@ const (
 
 // comparison returns what the methods say, the percentile method's answers first.
 func (s sizing) comparison(a answers) []estimate {
-	all := []estimate{estimated("percentiles, by formula", formulaLeavesOut, a.formula.Rate, a.formula.Binding)}
+	all := []estimate{estimated("percentiles, by formula", formulaLeavesOut, a.formula.Rate, a.formula.LimitedBy)}
 	if a.simulated != nil {
-		all = append(all, estimated("percentiles, by simulation", simulationLeavesOut, a.simulated.Rate, a.simulated.Binding))
+		all = append(all, estimated("percentiles, by simulation", simulationLeavesOut, a.simulated.Rate, a.simulated.LimitedBy))
 	}
 	return append(all,
 		estimated("means of the work", meansLeaveOut, a.formula.MeanRate, ""),
@@ -61,7 +61,7 @@ func (s sizing) byOneServer() estimate {
 	case limits.ITL > 0 && service.ITL(1) > limits.ITL:
 		return estimated(method, oneByOneLeavesOut, 0, queueing.LimitITL)
 	case limits.TTFT == 0:
-		return estimated(method, oneByOneLeavesOut, queue.Capacity(), queueing.LimitStability)
+		return estimated(method, oneByOneLeavesOut, queue.Capacity(), queueing.LimitCompute)
 	}
 	rate := queue.MaxRate(s.Objective.TTFT, func(state queueing.State) float64 {
 		return state.WaitQuantile(s.Objective.Percentile) + service.Prefill(1)
@@ -81,7 +81,7 @@ func (s sizing) byPrompts() estimate {
 	}
 	capacity := 1 / server.Service
 	if s.Objective.TTFT == 0 {
-		return estimated(method, promptsLeaveOut, capacity, queueing.LimitStability)
+		return estimated(method, promptsLeaveOut, capacity, queueing.LimitCompute)
 	}
 	low, high := 0.0, capacity
 	for range 60 {
@@ -101,7 +101,7 @@ func bindingBelow(rate, capacity float64) queueing.Limit {
 	if rate < 0.9999*capacity {
 		return queueing.LimitTTFT
 	}
-	return queueing.LimitStability
+	return queueing.LimitCompute
 }
 
 // promptPoints is by how many equally likely lengths the prompts are taken.

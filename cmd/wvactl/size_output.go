@@ -86,7 +86,7 @@ func (s sizing) result() (sizeResult, error) {
 		r.Alternatives = s.alternatives()
 	}
 	r.Answer = answerGiven{
-		Rate: given.Rate, OutputTokens: given.Rate * s.Mix.MeanOutput(), Binding: given.Binding, MeanRate: given.MeanRate,
+		Rate: given.Rate, OutputTokens: given.Rate * s.Mix.MeanOutput(), Binding: given.LimitedBy, MeanRate: given.MeanRate,
 		Infeasible: given.Infeasible, Remedy: given.Remedy, Doubtful: a.formula.Doubtful, Simulated: given.Simulated,
 	}
 	idle, err := s.sizer.Violation(s.Question, 0)

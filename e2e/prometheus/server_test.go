@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/wva-project/wva/fleet"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 const (
@@ -31,7 +31,7 @@ type server struct {
 	grpc, http string // addresses
 	connection *grpc.ClientConn
 	keda       externalscaler.ExternalScalerClient
-	operators  wvav1.OperatorServiceClient
+	operators  wvav1alpha1.OperatorServiceClient
 }
 
 // start starts a server, with more arguments, and returns once its ports are open.
@@ -55,7 +55,7 @@ func (w *world) start(arguments ...string) *server {
 	s.connection, err = grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(w, err)
 	w.Cleanup(func() { require.NoError(w, s.connection.Close()) })
-	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1.NewOperatorServiceClient(s.connection)
+	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1alpha1.NewOperatorServiceClient(s.connection)
 	return s
 }
 
@@ -108,14 +108,14 @@ func (s *server) desired(v fleet.VariantID) (int, error) {
 }
 
 // plan asks for the plan in force.
-func (s *server) plan() (*wvav1.ListVariantsResponse, error) {
+func (s *server) plan() (*wvav1alpha1.ListVariantsResponse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return s.operators.ListVariants(ctx, &wvav1.ListVariantsRequest{})
+	return s.operators.ListVariants(ctx, &wvav1alpha1.ListVariantsRequest{})
 }
 
 // variant returns what the plan in force says of a variant; nil where it says nothing.
-func (s *server) variant(id fleet.VariantID) *wvav1.Variant {
+func (s *server) variant(id fleet.VariantID) *wvav1alpha1.Variant {
 	plan, err := s.plan()
 	if err != nil {
 		return nil
@@ -131,7 +131,7 @@ func (s *server) variant(id fleet.VariantID) *wvav1.Variant {
 // awaitDecision returns once what the variant's replicas carry is known, and its target follows from it.
 func (s *server) awaitDecision(id fleet.VariantID) {
 	s.Helper()
-	var v *wvav1.Variant
+	var v *wvav1alpha1.Variant
 	defer func() {
 		if s.Failed() {
 			s.Log(v)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wva-project/wva/e2e/cluster"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
@@ -36,7 +36,7 @@ func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
 		return events
 	}
 	eventually(t, patience, "the refusal is told", func() bool { return len(told()) > 0 })
-	second.await(v.name, "is held by the second too", func(v *wvav1.Variant) bool { return v.GetReasonCode() == "Misapplied" })
+	second.await(v.name, "is held by the second too", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() == "Misapplied" })
 	cycles := second.metric("wva_cycles_total")
 	eventually(t, patience, "the second has had the time to tell it too", func() bool { return second.metric("wva_cycles_total") > cycles+2 })
 	require.InDelta(t, 1, first.metric("wva_events_written_total")+second.metric("wva_events_written_total"), 0)
@@ -59,7 +59,7 @@ func TestAnAnnotatedDeploymentGetsAdviceAndKEDAIsToldNothing(t *testing.T) {
 	}
 	_, err := w.Client.AppsV1().Deployments(namespace).Create(t.Context(), live, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.await(chat.name, "is advised", func(v *wvav1.Variant) bool { return v.GetAdvisory() && v.GetCurrentReplicas() == 3 })
+	s.await(chat.name, "is advised", func(v *wvav1alpha1.Variant) bool { return v.GetAdvisory() && v.GetCurrentReplicas() == 3 })
 	_, err = s.desired(chat.name)
 	require.ErrorContains(t, err, "not decided yet")
 	require.Equal(t, 3, w.replicas(chat.name))

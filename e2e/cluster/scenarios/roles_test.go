@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/e2e/cluster"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // asDeployed lets wva run with the roles of deploy/, of which what they name is granted, and nothing else.
@@ -31,7 +31,7 @@ func TestTheDeployedRolesAreEnough(t *testing.T) {
 	s := w.start()
 	s.awaitReady()
 	w.declare(chat)
-	s.await(chat.name, "is shown with its workload", func(v *wvav1.Variant) bool { return v.GetCurrentReplicas() == 3 })
+	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 })
 	require.NotContains(t, s.whole(), "forbidden")
 }
 
@@ -46,8 +46,8 @@ func TestAMissingRoleIsSaidAndTheRestGoesOn(t *testing.T) {
 	object := other.scaledObject(w.address)
 	object.Object["spec"].(map[string]any)["scaleTargetRef"] = map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "other"}
 	w.create(object)
-	s.await(chat.name, "is shown with its workload", func(v *wvav1.Variant) bool { return v.GetCurrentReplicas() == 3 })
-	s.await(other.name, "is held", func(v *wvav1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "WorkloadHidden" })
+	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 })
+	s.await(other.name, "is held", func(v *wvav1alpha1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "WorkloadHidden" })
 	eventually(t, patience, "the missing role is named", func() bool {
 		return strings.Contains(s.whole(), "list on statefulsets.apps") && strings.Contains(s.whole(), "forbidden")
 	})
@@ -59,5 +59,5 @@ func TestRolesInOneNamespaceAreEnoughForIt(t *testing.T) {
 	s := w.start("--watch-namespace", namespace)
 	s.awaitReady()
 	w.declare(chat)
-	s.await(chat.name, "is shown with its workload", func(v *wvav1.Variant) bool { return v.GetCurrentReplicas() == 3 })
+	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/e2e/cluster"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
@@ -18,7 +18,7 @@ func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
 	s := w.start("--models", "[{model: llm/org/chat, scaleToZero: true}]")
 	s.awaitReady()
 	w.declare(v)
-	s.await(v.name, "is decided at zero", func(v *wvav1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
+	s.await(v.name, "is decided at zero", func(v *wvav1alpha1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
 
 	settles := func(replicas int) { w.settles(v.name, replicas) }
 	w.player.ask(v.model, 1)
@@ -40,7 +40,7 @@ func TestOnlyTheCheapestVariantIsWokenByAQueue(t *testing.T) {
 	s.awaitReady()
 	for _, v := range []spec{dear, cheap} {
 		w.declare(v)
-		s.await(v.name, "is decided at zero", func(v *wvav1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
+		s.await(v.name, "is decided at zero", func(v *wvav1alpha1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
 	}
 	eventually(t, deadline, "KEDA listens on both streams", func() bool { return s.metric("wva_open_streams") >= 2 })
 
@@ -62,7 +62,7 @@ func TestKillUnderLoadLowersNothing(t *testing.T) {
 	s.awaitReady()
 	w.declare(v)
 	w.settles(v.name, 5)
-	s.await(v.name, "is decided", func(v *wvav1.Variant) bool { return !v.GetHeld() })
+	s.await(v.name, "is decided", func(v *wvav1alpha1.Variant) bool { return !v.GetHeld() })
 	standing := w.replicas(v.name)
 
 	s.kill()

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // server is a running wva, as its clients see it.
@@ -29,7 +29,7 @@ type server struct {
 	http       string
 	connection *grpc.ClientConn
 	keda       externalscaler.ExternalScalerClient
-	operators  wvav1.OperatorServiceClient
+	operators  wvav1alpha1.OperatorServiceClient
 	ended      chan struct{}
 
 	mu  sync.Mutex
@@ -54,7 +54,7 @@ func (w *world) startAt(port string, arguments ...string) *server {
 	go s.read(stderr)
 	s.connection, err = grpc.NewClient("127.0.0.1:"+port, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(w, err)
-	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1.NewOperatorServiceClient(s.connection)
+	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1alpha1.NewOperatorServiceClient(s.connection)
 	w.Cleanup(func() {
 		s.kill()
 		require.NoError(w, s.connection.Close())
@@ -125,14 +125,14 @@ func (s *server) awaitReady() {
 }
 
 // variants returns what the plan in force says, by name; nil where there is none.
-func (s *server) variants() map[string]*wvav1.Variant {
+func (s *server) variants() map[string]*wvav1alpha1.Variant {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	plan, err := s.operators.ListVariants(ctx, &wvav1.ListVariantsRequest{})
+	plan, err := s.operators.ListVariants(ctx, &wvav1alpha1.ListVariantsRequest{})
 	if err != nil {
 		return nil
 	}
-	found := make(map[string]*wvav1.Variant)
+	found := make(map[string]*wvav1alpha1.Variant)
 	for _, v := range plan.GetVariants() {
 		found[v.GetName()] = v
 	}
@@ -140,7 +140,7 @@ func (s *server) variants() map[string]*wvav1.Variant {
 }
 
 // await waits until the plan in force says of a variant what is asked for.
-func (s *server) await(name, what string, holds func(v *wvav1.Variant) bool) {
+func (s *server) await(name, what string, holds func(v *wvav1alpha1.Variant) bool) {
 	s.Helper()
 	defer func() {
 		if s.Failed() {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wva-project/wva/e2e/cluster"
-	wvav1 "github.com/wva-project/wva/proto/wva/v1"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 var chat = spec{name: "chat", model: "org/chat", accelerator: "L40S", cost: 2, replicas: 3, min: 1, max: 10}
@@ -24,33 +24,33 @@ func TestAnswersFollowTheObjects(t *testing.T) {
 
 	w.declare(chat)
 	applied := time.Now()
-	s.await(chat.name, "is shown with its workload", func(v *wvav1.Variant) bool { return v.GetCurrentReplicas() == 3 && v.GetKnown() })
+	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 && v.GetKnown() })
 	t.Logf("shown %v after it was applied", time.Since(applied).Round(time.Millisecond))
 	replicas, err := s.desired(chat.name)
 	require.NoError(t, err)
 	require.Equal(t, 3, replicas, "nothing is known of its load, so it is held at what runs")
 
 	w.change(chat.name, func(object map[string]any) { metadata(object)["variantCost"] = "3.5" })
-	s.await(chat.name, "has its new price", func(v *wvav1.Variant) bool { return v.GetCostPerReplicaHour() == 3.5 })
+	s.await(chat.name, "has its new price", func(v *wvav1alpha1.Variant) bool { return v.GetCostPerReplicaHour() == 3.5 })
 
 	w.change(chat.name, func(object map[string]any) { metadata(object)["variantCost"] = "cheap" })
-	s.await(chat.name, "is held for its fault", func(v *wvav1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "InvalidDefinition" })
+	s.await(chat.name, "is held for its fault", func(v *wvav1alpha1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "InvalidDefinition" })
 	w.change(chat.name, func(object map[string]any) { metadata(object)["variantCost"] = "2" })
-	s.await(chat.name, "is right again", func(v *wvav1.Variant) bool { return v.GetReasonCode() != "InvalidDefinition" })
+	s.await(chat.name, "is right again", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() != "InvalidDefinition" })
 
 	w.change(chat.name, func(object map[string]any) {
 		object["metadata"].(map[string]any)["annotations"] = map[string]any{"autoscaling.keda.sh/paused-replicas": "4"}
 	})
-	s.await(chat.name, "is paused", func(v *wvav1.Variant) bool { return v.GetReasonCode() == "Paused" && v.GetDesiredReplicas() == 4 })
+	s.await(chat.name, "is paused", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() == "Paused" && v.GetDesiredReplicas() == 4 })
 	w.change(chat.name, func(object map[string]any) { delete(object["metadata"].(map[string]any), "annotations") })
-	s.await(chat.name, "is not paused any more", func(v *wvav1.Variant) bool { return v.GetReasonCode() != "Paused" })
+	s.await(chat.name, "is not paused any more", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() != "Paused" })
 
 	twin := chat
 	twin.name = "twin"
 	object := twin.scaledObject(w.address)
 	object.Object["spec"].(map[string]any)["scaleTargetRef"] = map[string]any{"name": chat.name}
 	w.create(object)
-	s.await(twin.name, "repeats its owner's number", func(v *wvav1.Variant) bool {
+	s.await(twin.name, "repeats its owner's number", func(v *wvav1alpha1.Variant) bool {
 		return v.GetReasonCode() == "TargetClaimed" && v.GetDesiredReplicas() == 3
 	})
 
@@ -84,7 +84,7 @@ func TestOneChangedObjectOfManyMakesOneCycle(t *testing.T) {
 	triggers := func() float64 { return s.labelled("wva_cycle_triggers_total", "reason", "scaledobject") }
 	before := triggers()
 	w.change("chat-250", func(object map[string]any) { metadata(object)["variantCost"] = "7" })
-	s.await("chat-250", "has its new price", func(v *wvav1.Variant) bool { return v.GetCostPerReplicaHour() == 7 })
+	s.await("chat-250", "has its new price", func(v *wvav1alpha1.Variant) bool { return v.GetCostPerReplicaHour() == 7 })
 	time.Sleep(time.Second) // a second one would come by now
 	require.InDelta(t, before+1, triggers(), 0, "and each makes one cycle at most")
 }

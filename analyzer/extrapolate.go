@@ -7,8 +7,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// inFlightOn returns the model's requests in flight as they would be if all were on variant i: what runs on a slower
-// variant stays for longer. What waits counts once.
+// inFlightOn returns the model's requests in flight as they would be if all ran on variant i: on a
+// slower variant a request runs for longer. Waiting requests count once.
 func (a *analysis) inFlightOn(i int) float64 {
 	waiting := a.InFlight
 	var running float64
@@ -22,8 +22,8 @@ func (a *analysis) inFlightOn(i int) float64 {
 // smallestDemand keeps the share of a model with nothing in flight finite.
 const smallestDemand = 1e-3
 
-// residenceRatio returns how much longer a request stays on variant i than on variant j: as measured, else by the
-// catalogue, else 1.
+// residenceRatio returns how much longer a request runs on variant i than on variant j: as measured,
+// else by the catalogue, else 1.
 func (a *analysis) residenceRatio(i, j int) float64 {
 	if i == j {
 		return 1
@@ -39,8 +39,8 @@ func (a *analysis) residenceRatio(i, j int) float64 {
 	return 1
 }
 
-// perRequest returns the KV tokens that a running request holds: as measured over all replicas, else by the mean lengths
-// (the prompt and, on average, half the output); 0 where unknown.
+// perRequest returns the KV cache tokens of a running request: as measured over all replicas, else by
+// the mean lengths (the prompt and, on average, half the output); 0 if unknown.
 func (a *analysis) perRequest() float64 {
 	var tokens, running float64
 	for _, o := range a.totals {
@@ -59,8 +59,9 @@ func (a *analysis) perRequest() float64 {
 	return prompt + a.OutputTokens.Or(0)/2
 }
 
-// kvRoom returns the KV tokens of one replica: as a replica reports them, else by the arguments; 0 where unknown.
-func (v Variant) kvRoom() float64 {
+// kvCacheSize returns the size of one replica's KV cache in tokens: as a replica reports it, else by
+// the arguments; 0 if unknown.
+func (v Variant) kvCacheSize() float64 {
 	for _, r := range v.Replicas {
 		if tokens, known := r.KVTokens.Known(); known && tokens > 0 {
 			return tokens
@@ -69,8 +70,8 @@ func (v Variant) kvRoom() float64 {
 	return v.KVTokens
 }
 
-// bestKnown returns the variant that a capacity is best derived from: of those with a settled one the one that serves the
-// most, else of all; -1 where none has a capacity of its own.
+// bestKnown returns the variant that the capacity of another is derived from: the one that serves the
+// most, of those with a settled capacity if there are any; -1 if none has a capacity of its own.
 func (a *analysis) bestKnown() int {
 	best := -1
 	for i, c := range a.capacities {
@@ -86,13 +87,17 @@ func (a *analysis) bestKnown() int {
 	return best
 }
 
-// fromElsewhere returns the capacity of a variant whose own replicas do not say enough yet, and whether there is a better one:
-// that of the reference by the catalogue's ratio, and what its arguments say; the smaller where there are both.
-func (a *analysis) fromElsewhere(i, reference int) (Capacity, bool) {
+// extrapolated returns a capacity for a variant whose own replicas have not shown enough yet, and
+// whether it is better than the variant's own. It is the capacity of the reference by the catalogue's
+// ratio, or the one by the variant's arguments; the lower one if there are both.
+func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 	own := a.capacities[i].Share.State == fleet.Present
 	if l := a.latencies[i]; l.known {
 		if demand, known := a.Rate.Known(); known && demand > 0 {
-			least := Capacity{Share: fleet.Observed(l.rate / demand), Binding: l.limit, Basis: l.basis, Load: a.capacities[i].Load}
+			least := Capacity{
+				Share: fleet.Observed(l.rate / demand), LimitedBy: l.limit, Basis: l.basis,
+				Load: a.capacities[i].Load,
+			}
 			return least, !own || !a.totals[i].enough()
 		}
 	}
@@ -103,19 +108,21 @@ func (a *analysis) fromElsewhere(i, reference int) (Capacity, bool) {
 	var candidates []Capacity
 	if reference >= 0 && reference != i && v.Speed > 0 && a.Variants[reference].Speed > 0 {
 		share := a.capacities[reference].Share.Or(0) * v.Speed / a.Variants[reference].Speed
-		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisSibling, Binding: a.capacities[reference].Binding})
+		candidates = append(candidates, Capacity{
+			Share: fleet.Observed(share), Basis: BasisSibling, LimitedBy: a.capacities[reference].LimitedBy,
+		})
 	}
 	if own && len(candidates) == 0 {
 		return Capacity{}, false
 	}
 	inFlight := a.inFlightOn(i)
-	if tokens := a.perRequest(); tokens > 0 && v.kvRoom() > 0 {
-		share := a.kvTarget() * v.kvRoom() / tokens / inFlight
-		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisArguments, Binding: LimitKV})
+	if tokens := a.perRequest(); tokens > 0 && v.kvCacheSize() > 0 {
+		share := a.kvTarget() * v.kvCacheSize() / tokens / inFlight
+		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisArguments, LimitedBy: LimitKV})
 	}
 	if v.MaxSequences > 0 {
 		share := float64(v.MaxSequences) / inFlight
-		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisArguments, Binding: LimitSequences})
+		candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisArguments, LimitedBy: LimitSequences})
 	}
 	if len(candidates) == 0 {
 		return Capacity{}, false

@@ -23,15 +23,15 @@ func over(a, b *big.Float) float64 {
 
 type twin struct {
 	State
-	weights []*big.Float
-	batch   int
-	room    int
-	full    float64
+	weights    []*big.Float
+	batch      int
+	maxWaiting int
+	full       float64
 }
 
-func newTwin(rates []float64, room int, rate float64) twin {
+func newTwin(rates []float64, maxWaiting int, rate float64) twin {
 	batch := len(rates)
-	tw := twin{batch: batch, room: room, full: rates[batch-1], weights: make([]*big.Float, batch+room+1)}
+	tw := twin{batch: batch, maxWaiting: maxWaiting, full: rates[batch-1], weights: make([]*big.Float, batch+maxWaiting+1)}
 	all, accepted, busy, waiting, delay := long(0), long(0), long(0), long(0), long(0)
 	w := long(1)
 	for n := range tw.weights {
@@ -43,13 +43,13 @@ func newTwin(rates []float64, room int, rate float64) twin {
 		all.Add(all, w)
 		busy.Add(busy, times(w, long(float64(min(n, batch)))))
 		waiting.Add(waiting, times(w, long(float64(max(0, n-batch)))))
-		if n < batch+room {
+		if n < batch+maxWaiting {
 			accepted.Add(accepted, w)
 			delay.Add(delay, times(w, long(float64(max(0, n-batch+1)))))
 		}
 	}
 	tw.Throughput = rate * over(accepted, all)
-	tw.Refused = over(w, all)
+	tw.Rejected = over(w, all)
 	tw.InService, tw.Waiting = over(busy, all), over(waiting, all)
 	tw.Wait = over(delay, accepted) / tw.full
 	tw.Empty = over(tw.weights[0], all)
@@ -71,7 +71,7 @@ func (tw twin) waitTail(t float64) float64 {
 		w.Quo(w, long(float64(n+1)))
 	}
 	accepted, longer, below := long(0), long(0), long(0)
-	for n, weight := range tw.weights[:tw.batch+tw.room] {
+	for n, weight := range tw.weights[:tw.batch+tw.maxWaiting] {
 		accepted.Add(accepted, weight)
 		if n < tw.batch {
 			continue
@@ -95,13 +95,13 @@ func (tw twin) compare(t *testing.T, name string, s State) {
 		}
 	}
 	check("throughput", s.Throughput, tw.Throughput)
-	check("refused", s.Refused, tw.Refused)
+	check("refused", s.Rejected, tw.Rejected)
 	check("in service", s.InService, tw.InService)
 	check("waiting", s.Waiting, tw.Waiting)
 	check("wait", s.Wait, tw.Wait)
 	check("empty", s.Empty, tw.Empty)
 	for _, share := range []float64{0, 0.01, 0.5, 1, 1.1} {
-		at := share * (1 + float64(tw.room)) / tw.full
+		at := share * (1 + float64(tw.maxWaiting)) / tw.full
 		if got, want := s.WaitTail(at), tw.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
 			t.Errorf("%s: P(W > %g) %.12g, want %.12g (off by %.1e)", name, at, got, want, got/want-1)
 		}
@@ -125,12 +125,12 @@ func batching(batch int, slope float64) []float64 {
 
 func TestQueueMatchesDirectSummation(t *testing.T) {
 	for _, batch := range []int{1, 2, 40} {
-		for _, room := range []int{0, 1, 2, 5, 40, 300} {
+		for _, maxWaiting := range []int{0, 1, 2, 5, 40, 300} {
 			rates := batching(batch, 0.2)
 			for _, load := range []float64{1e-12, 0.01, 0.5, 0.99, 1 - 1e-6, 1 - 1e-12, 1, 1 + 1e-9, 1.01, 1.2, 3, 1e6} {
 				rate := load * rates[batch-1]
-				s := steady(t, rates, room, rate)
-				newTwin(rates, room, rate).compare(t, fmt.Sprintf("batch %d room %d load %.13g", batch, room, load), s)
+				s := steady(t, rates, maxWaiting, rate)
+				newTwin(rates, maxWaiting, rate).compare(t, fmt.Sprintf("batch %d maxWaiting %d load %.13g", batch, maxWaiting, load), s)
 			}
 		}
 	}
@@ -143,54 +143,54 @@ func TestQueueMatchesDirectSummationWithAnyRates(t *testing.T) {
 		for i := range rates {
 			rates[i] = math.Exp(40 * random.NormFloat64()) // valleys and peaks far outside of float64
 		}
-		room := random.IntN(30)
+		maxWaiting := random.IntN(30)
 		rate := rates[len(rates)-1] * math.Exp(random.NormFloat64())
 		if random.IntN(2) == 0 {
 			rate = math.Exp(40 * random.NormFloat64())
 		}
-		newTwin(rates, room, rate).compare(t, fmt.Sprintf("%d rates, room %d", len(rates), room), steady(t, rates, room, rate))
+		newTwin(rates, maxWaiting, rate).compare(t, fmt.Sprintf("%d rates, maxWaiting %d", len(rates), maxWaiting), steady(t, rates, maxWaiting, rate))
 	}
 }
 
 // At full size the twin adds float64, of weights whose logarithms are added with their rounding errors kept.
 func TestQueueMatchesDirectSummationAtFullSize(t *testing.T) {
-	const batch, room = 4096, 1_000_000
+	const batch, maxWaiting = 4096, 1_000_000
 	rates := batching(batch, 0.001)
 	full := rates[batch-1]
 	for _, load := range []float64{0.7, 1 - 1e-6, 1, 1 + 3e-6, 1.0002, 1.5} {
 		rate := load * full
-		weights := addedLogs(rates, room, rate)
+		weights := addedLogs(rates, maxWaiting, rate)
 		var all, accepted, busy, waiting, delay float64
 		for n, w := range weights {
 			all += w
 			busy += w * float64(min(n, batch))
 			waiting += w * float64(max(0, n-batch))
-			if n < batch+room {
+			if n < batch+maxWaiting {
 				accepted += w
 				delay += w * float64(max(0, n-batch+1))
 			}
 		}
-		s := steady(t, rates, room, rate)
+		s := steady(t, rates, maxWaiting, rate)
 		check := func(what string, got, want float64) {
 			if !(math.Abs(got-want) <= 1e-9*want+1e-12) {
 				t.Errorf("load %g: %s %.12g, want %.12g (off by %.1e)", load, what, got, want, got/want-1)
 			}
 		}
 		check("throughput", s.Throughput, rate*accepted/all)
-		check("refused", s.Refused, weights[batch+room]/all)
+		check("refused", s.Rejected, weights[batch+maxWaiting]/all)
 		check("in service", s.InService, busy/all)
 		check("waiting", s.Waiting, waiting/all)
 		check("wait", s.Wait, delay/accepted/full)
 		check("empty", s.Empty, weights[0]/all)
 		for _, share := range []float64{0.5, 0.999, 1.003, 2} {
 			at := share * (s.Wait + 1/full)
-			check(fmt.Sprintf("P(W > %g)", at), s.WaitTail(at), addedTail(weights[batch:batch+room], full*at)/accepted)
+			check(fmt.Sprintf("P(W > %g)", at), s.WaitTail(at), addedTail(weights[batch:batch+maxWaiting], full*at)/accepted)
 		}
 	}
 }
 
-func addedLogs(rates []float64, room int, rate float64) []float64 {
-	weights := make([]float64, len(rates)+room+1)
+func addedLogs(rates []float64, maxWaiting int, rate float64) []float64 {
+	weights := make([]float64, len(rates)+maxWaiting+1)
 	sum, lost, largest := 0.0, 0.0, 0.0
 	for n := 1; n < len(weights); n++ {
 		term := math.Log(rate/rates[min(n, len(rates))-1]) - lost
@@ -228,9 +228,9 @@ func addedTail(waiting []float64, mean float64) float64 {
 	return longer
 }
 
-func steady(t testing.TB, rates []float64, room int, rate float64) State {
+func steady(t testing.TB, rates []float64, maxWaiting int, rate float64) State {
 	t.Helper()
-	q, err := New(rates, room)
+	q, err := New(rates, maxWaiting)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
-// The operators' API: what is wanted of every variant, what is there, and why.
+// The operators' API: the desired replicas of every variant, the observed ones, and the reason.
 //
-// It is answered from memory, from the plan that is in force; asking never starts a decision. KEDA does not use it: it
-// speaks externalscaler.ExternalScaler on the same port.
+// It is answered from memory, from the plan in force; a request never starts a decision. KEDA does
+// not use it: it speaks externalscaler.ExternalScaler on the same port.
 //
 // Units: costs are in the user's currency per replica-hour, shares are fractions, times are UTC.
 
@@ -9,9 +9,9 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             (unknown)
-// source: wva/v1/wva.proto
+// source: wva/v1alpha1/wva.proto
 
-package wvav1
+package wvav1alpha1
 
 import (
 	context "context"
@@ -26,7 +26,7 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	OperatorService_ListVariants_FullMethodName = "/wva.v1.OperatorService/ListVariants"
+	OperatorService_ListVariants_FullMethodName = "/wva.v1alpha1.OperatorService/ListVariants"
 )
 
 // OperatorServiceClient is the client API for OperatorService service.
@@ -35,8 +35,9 @@ const (
 //
 // OperatorService answers the people who run the fleet.
 type OperatorServiceClient interface {
-	// ListVariants returns what the plan in force says of every variant, sorted by namespace, then name, in pages. It fails with
-	// UNAVAILABLE while nothing was decided yet, and with INVALID_ARGUMENT where page_size or page_token cannot be used.
+	// ListVariants returns the decision of the plan in force about every variant, sorted by namespace,
+	// then name, in pages. It fails with UNAVAILABLE before the first plan, and with INVALID_ARGUMENT
+	// if page_size or page_token cannot be used.
 	ListVariants(ctx context.Context, in *ListVariantsRequest, opts ...grpc.CallOption) (*ListVariantsResponse, error)
 }
 
@@ -64,8 +65,9 @@ func (c *operatorServiceClient) ListVariants(ctx context.Context, in *ListVarian
 //
 // OperatorService answers the people who run the fleet.
 type OperatorServiceServer interface {
-	// ListVariants returns what the plan in force says of every variant, sorted by namespace, then name, in pages. It fails with
-	// UNAVAILABLE while nothing was decided yet, and with INVALID_ARGUMENT where page_size or page_token cannot be used.
+	// ListVariants returns the decision of the plan in force about every variant, sorted by namespace,
+	// then name, in pages. It fails with UNAVAILABLE before the first plan, and with INVALID_ARGUMENT
+	// if page_size or page_token cannot be used.
 	ListVariants(context.Context, *ListVariantsRequest) (*ListVariantsResponse, error)
 	mustEmbedUnimplementedOperatorServiceServer()
 }
@@ -123,7 +125,7 @@ func _OperatorService_ListVariants_Handler(srv interface{}, ctx context.Context,
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var OperatorService_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "wva.v1.OperatorService",
+	ServiceName: "wva.v1alpha1.OperatorService",
 	HandlerType: (*OperatorServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
@@ -132,5 +134,5 @@ var OperatorService_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
-	Metadata: "wva/v1/wva.proto",
+	Metadata: "wva/v1alpha1/wva.proto",
 }

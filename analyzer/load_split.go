@@ -1,0 +1,218 @@
+package analyzer
+
+import (
+	"math"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+const (
+	// minSplitUse is the use of the fullest variant from which on the load split is measured: at a
+	// lighter load chance decides which replica gets a request.
+	minSplitUse = 0.5
+	// unevenShare is the part of a variant's own capacity below which its capacity counts as limited
+	// by the load split.
+	unevenShare = 0.8
+	// minStartShare is the part of a variant's own capacity below which its first replica is not worth
+	// starting.
+	minStartShare = 0.25
+)
+
+// splitLoad replaces capacities by those of replicas that share the load as it is split now. Capacities
+// add up only if load is split in proportion to them. Otherwise the load can grow until the variant
+// that fills up first is full, or until more of the model's requests miss their objective than may. It
+// returns the split, and false if the load is too light to measure it.
+func (a *analysis) splitLoad() (split loadSplit, known bool) {
+	demand, rated := a.Rate.Known()
+	if !rated || demand <= 0 {
+		return split, false
+	}
+	split.analysis = a
+	fullest := 0.0
+	for i, o := range a.totals {
+		// A variant that misses the objective at any load does not limit the load of the others.
+		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() && !a.latencies[i].infeasible {
+			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate})
+			fullest = max(fullest, o.each.mean.rate/(share*demand))
+		}
+	}
+	if fullest < minSplitUse || len(split.members) == 0 {
+		return split, false
+	}
+	split.solveGrowth(1 / fullest)
+	if len(split.members) > 1 {
+		for k, gain := range split.gains() {
+			a.lower(split, split.members[k], gain)
+		}
+	}
+	return split, true
+}
+
+// lower sets the capacity of a variant that shares load to the gain of one more replica.
+func (a *analysis) lower(split loadSplit, m member, gain float64) {
+	c, demand := &a.capacities[m.variant], a.Rate.Value
+	own := c.Share.Value * demand
+	c.NoMore = split.slope > 0 && split.with(member{variant: m.variant, replicas: 1, rate: m.rate}) <= split.total()
+	switch {
+	case math.Abs(gain-own) <= tiny*own:
+		return
+	case gain < unevenShare*split.growth*m.rate:
+		c.Note = joined(c.Note, "gets more requests than it can serve within its objective, as another replica would")
+	case gain < unevenShare*own:
+		c.LimitedBy = LimitRouting
+	}
+	c.Share.Value = gain / demand
+}
+
+// withoutReplicas sets the capacity of variants without replicas to the gain of their first replica.
+// If the current replicas cannot serve the current load, they are replaced rather than added to, and
+// a variant without replicas keeps its own capacity.
+func (a *analysis) withoutReplicas(split loadSplit) {
+	if split.growth < 1 {
+		return
+	}
+	for i, l := range a.latencies {
+		if !l.known || l.infeasible || a.totals[i].replicas > 0 {
+			continue
+		}
+		rate, known := split.attracted(i)
+		if !known {
+			continue
+		}
+		gain := split.with(member{variant: i, replicas: 1, rate: rate}) - split.total()
+		if gain < unevenShare*l.rate {
+			a.capacities[i] = Capacity{
+				Share:     fleet.Observed(max(gain, minStartShare*l.rate) / a.Rate.Value),
+				LimitedBy: LimitRouting, Basis: l.basis, Load: a.capacities[i].Load,
+				Note:   "would get more requests than it can serve within its objective",
+				NoMore: gain < minStartShare*l.rate,
+			}
+		}
+	}
+}
+
+// member is a variant that shares load: its replicas, and the requests per second that each gets.
+type member struct {
+	variant  int
+	replicas float64
+	rate     float64
+}
+
+// loadSplit holds the variants that share the load, and the growth of the load that they can serve at
+// its current split: each replica then gets growth times its current rate.
+type loadSplit struct {
+	*analysis
+	members []member
+	growth  float64
+	// slope is the derivative of the excess of misses by the growth; 0 if misses do not limit it.
+	slope float64
+}
+
+// excess returns the requests per second that miss their objective beyond those that may, at a growth
+// of the load. A variant that gets a small part of the load may miss more than its own share while
+// others miss less.
+func (s *loadSplit) excess(growth float64) (excess float64) {
+	for _, m := range s.members {
+		excess += m.replicas * s.missed(m, growth)
+	}
+	return excess
+}
+
+// missed returns the same for one replica.
+func (s *loadSplit) missed(m member, growth float64) float64 {
+	l := s.latencies[m.variant]
+	return m.rate * (l.misses(growth*m.rate) - l.allowed)
+}
+
+// solveGrowth finds the factor by which the load may grow: at least the factor that the fullest
+// variant allows, and at most the one that limits other than latency allow.
+func (s *loadSplit) solveGrowth(least float64) {
+	s.growth = least
+	most, hardest := least, math.Inf(1)
+	for _, m := range s.members {
+		l := s.latencies[m.variant]
+		if l.misses == nil || !l.known {
+			return
+		}
+		most = max(most, curveAt[len(curveAt)-1]*l.rate/m.rate) // from there on all of its requests miss
+		if hard := s.hard[m.variant]; hard > 0 {
+			hardest = min(hardest, hard/m.rate)
+		}
+	}
+	low, high := least, max(least, min(most, hardest))
+	if s.excess(high) <= 0 {
+		s.growth = high
+		return
+	}
+	for range 20 {
+		if middle := math.Sqrt(low * high); s.excess(middle) <= 0 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	s.growth = low
+	s.slope = max(0, (s.excess(1.1*low)-s.excess(0.9*low))/(0.2*low))
+}
+
+// with returns the requests per second that the members could serve together with another one.
+func (s *loadSplit) with(m member) float64 {
+	other := loadSplit{analysis: s.analysis, members: append(slices.Clone(s.members), m)}
+	other.solveGrowth(min(s.growth, s.latencies[m.variant].rate/m.rate))
+	return other.total()
+}
+
+// total returns the requests per second that the members can serve together.
+func (s *loadSplit) total() (total float64) {
+	for _, m := range s.members {
+		total += m.replicas * s.growth * m.rate
+	}
+	return total
+}
+
+// gain returns the additional load that can be served with one more replica of a member: the requests
+// that it gets, less the load that must go because it misses more than others. Let E be the excess of
+// misses over members at growth g, and Λ = gΣnw the load. The gain is the derivative of Λ by the number
+// of replicas while E stays zero: gw - (Λ/g)·e/(dE/dg), with e the excess of the replica. As E is
+// linear in the numbers of replicas, the gains of all current replicas add up to Λ.
+func (s *loadSplit) gain(m member) float64 {
+	gain := s.growth * m.rate
+	if l := s.latencies[m.variant]; s.slope > 0 && l.misses != nil {
+		gain -= s.total() / s.growth * s.missed(m, s.growth) / s.slope
+	}
+	return gain
+}
+
+// gains returns the gain of one replica of each member. A gain has a lower bound, leastGain of the
+// replica's rate, and all gains are scaled so that they still add up to the total.
+func (s *loadSplit) gains() []float64 {
+	gains := make([]float64, len(s.members))
+	var sum float64
+	for k, m := range s.members {
+		gains[k] = max(s.gain(m), leastGain*s.growth*m.rate)
+		sum += m.replicas * gains[k]
+	}
+	for k := range gains {
+		gains[k] *= s.total() / sum
+	}
+	return gains
+}
+
+// leastGain keeps the capacity of a replica above zero, which would mean that it is not known.
+const leastGain = 0.02
+
+// attracted returns the requests per second that the first replica of a variant would get, if gateways
+// give it as many requests in flight as each replica of the first member has. With N of them, of O
+// tokens each, it serves N/(O·T) a second in iterations of T = α/(1-ρ).
+func (s *loadSplit) attracted(i int) (float64, bool) {
+	first, l := s.members[0], s.latencies[i]
+	reference := s.latencies[first.variant]
+	outputs := s.OutputTokens.Or(0)
+	if reference.misses == nil || l.misses == nil || outputs <= 1 {
+		return 0, false
+	}
+	load := min(first.rate*reference.work, 0.95)
+	inFlight := first.rate * outputs * reference.iteration / (1 - load)
+	return inFlight / (outputs*l.iteration + inFlight*l.work), true
+}
