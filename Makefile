@@ -22,7 +22,7 @@ build: ## Build every command of cmd/ into bin/
 	go build -trimpath -o $(BIN)/ ./cmd/...
 
 .PHONY: demo
-demo: ## Run the whole product against a simulated fleet; ARGS="--speed 0" passes flags on
+demo: ## Run the product against a simulated fleet; ARGS="--speed 0" passes flags on
 	go run ./cmd/wvactl demo $(ARGS)
 
 ##### Tests
@@ -53,15 +53,15 @@ e2e-cluster: cluster-build ## Drive the server beside a real API server, KEDA an
 	go test -C e2e/cluster -count=1 -timeout 20m ./...
 
 .PHONY: cluster
-cluster: cluster-build ## Leave such a cluster up until Ctrl-C, and say how to reach it
+cluster: cluster-build ## Run such a cluster until Ctrl-C, and print how to reach it
 	go run -C e2e/cluster ./cmd/cluster $(ARGS)
 
 .PHONY: grid
-grid: ## Hold the sizing of a replica against simulated engines (minutes); ARGS=-update rewrites docs/sizing-grid.md
+grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=-update rewrites docs/sizing-grid.md
 	go test -count=1 -timeout 60m -v -run 'TestSizingHolds|TestTruth|TestReplayIsItsStupidTwin' ./analyzer/queueing -grid $(ARGS)
 
 .PHONY: compare
-compare: ## Hold the solver against cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/solver-comparison.md
+compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/solver-comparison.md
 	go test -count=1 -timeout 90m -v -run TestFleetsAgainstOtherSolvers ./solver -compare $(ARGS)
 
 .PHONY: arm64

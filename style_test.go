@@ -84,8 +84,13 @@ func TestWideProseIsFound(t *testing.T) {
 		"a [link](https://example.com/" + strings.Repeat("x", 100) + ")",
 		"- `" + long + "`", // 15
 		"> " + long,
+		"<!-- table: written by go test -update -->",
+		long,
+		"<!-- end of the table -->",
+		long + "is written by go test -update", // 20
+		long,
 	}, "\n")
-	if got, want := wideProse([]byte(source)), []int{3, 9, 14, 16}; !slices.Equal(got, want) {
+	if got, want := wideProse([]byte(source)), []int{3, 9, 14, 16, 20, 21}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	generated := "# Page\n\n<!-- Written by \"go test ./config -update\" from a table. -->\n\n" + long
@@ -208,22 +213,27 @@ func wideComments(source []byte) []int {
 }
 
 var (
+	// generated is told at the beginning of a page, or in the comment before a part of it. Such a
+	// part ends at the next comment.
 	generated = regexp.MustCompile(`(?i)(written|generated) by .*-update|writes this file`)
 	// marker is what precedes the text of an item or a quotation.
 	marker = regexp.MustCompile(`^\s*(?:(?:[-*+]|\d+[.)]|>)\s+)*`)
 )
 
-// wideProse returns the lines of a page that are too wide. Tables, code, headings and generated
-// pages may be.
+// wideProse returns the lines of a page that are too wide. Tables, code, headings, generated pages
+// and generated parts of a page may be.
 func wideProse(page []byte) []int {
 	lines := strings.Split(string(page), "\n")
 	if generated.MatchString(strings.Join(lines[:min(10, len(lines))], "\n")) {
 		return nil
 	}
 	var wide []int
-	fenced, indented := false, false
+	fenced, indented, part := false, false, false
 	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(line, "<!--") {
+			part = generated.MatchString(line)
+		}
 		if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
 			fenced = !fenced
 			continue
@@ -232,7 +242,7 @@ func wideProse(page []byte) []int {
 		indented = strings.HasPrefix(line, "    ") && (indented || blankBefore)
 		text := marker.ReplaceAllString(line, "")
 		switch {
-		case fenced, indented, trimmed == "", strings.ContainsAny(trimmed[:1], "|#"):
+		case part, fenced, indented, trimmed == "", strings.ContainsAny(trimmed[:1], "|#"):
 		case columns(line) > maxColumns && !isOneWord(code.ReplaceAllString(text, "x")):
 			wide = append(wide, i+1)
 		}

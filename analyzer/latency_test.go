@@ -18,11 +18,11 @@ func h100() *fleet.Profile {
 	}
 }
 
-func promise(ttft, itl time.Duration) fleet.Objective {
+func slo(ttft, itl time.Duration) fleet.Objective {
 	return fleet.Objective{TTFT: ttft, ITL: itl, Percentile: 0.95}
 }
 
-// chat is a model that is asked for at a rate, with the lengths of a chat.
+// chat is a model with a rate of requests, with the lengths of a chat.
 func chat(rate float64, variants ...Variant) Model {
 	return Model{
 		Rate: fleet.Observed(rate), InFlight: rate * 3, PromptTokens: fleet.Observed(1155), OutputTokens: fleet.Observed(211),
@@ -32,7 +32,7 @@ func chat(rate float64, variants ...Variant) Model {
 	}
 }
 
-// showing returns a replica of a true cost that serves a rate of the model's requests in balance.
+// showing returns the metrics of a replica with a true cost that serves a rate of the model's requests.
 func showing(m Model, cost fleet.EngineCost, rate float64) fleet.Usage {
 	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
 	p := Seconds(cost)
@@ -46,37 +46,37 @@ func showing(m Model, cost fleet.EngineCost, rate float64) fleet.Usage {
 	}
 }
 
-// carried returns the requests per second that a replica of the first variant carries.
-func carried(m Model, o Options) (float64, Capacity) {
+// capacityOf returns the capacity of a replica of the first variant, in requests per second and whole.
+func capacityOf(m Model, o Options) (float64, Capacity) {
 	c := Analyze(m, o)[0]
 	return c.Share.Or(math.NaN()) * m.Rate.Or(0), c
 }
 
 func TestProfileSizesAVariantThatNeverRan(t *testing.T) {
-	rate, c := carried(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 25*time.Millisecond)}), Options{})
+	rate, c := capacityOf(chat(40, Variant{Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond)}), Options{})
 	if !(rate > 12 && rate < 24) || c.Basis != BasisProfile || c.Shown() {
-		t.Errorf("%v/s, %+v, want some 17/s by its profile, not shown yet", rate, c)
+		t.Errorf("%v/s, %+v, want about 17/s by its profile, not shown yet", rate, c)
 	}
-	strict, c := carried(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 12*time.Millisecond)}), Options{})
+	strict, c := capacityOf(chat(40, Variant{Profile: h100(), Objective: slo(time.Second, 12*time.Millisecond)}), Options{})
 	if !(strict < rate) || c.LimitedBy != LimitITL {
-		t.Errorf("%v/s within 12 ms, %+v, want less than %v/s, and ITL to bind", strict, c, rate)
+		t.Errorf("%v/s within 12 ms, %+v, want less than %v/s, limited by ITL", strict, c, rate)
 	}
 }
 
-func TestNoObjectiveOrNoProfileLeavesItToSaturation(t *testing.T) {
+func TestVariantWithoutObjectiveOrProfileIsSizedBySaturation(t *testing.T) {
 	for name, v := range map[string]Variant{
 		"no objective": {Profile: h100()},
-		"no profile":   {Objective: promise(time.Second, 25*time.Millisecond)},
+		"no profile":   {Objective: slo(time.Second, 25*time.Millisecond)},
 	} {
 		m := chat(40, v)
 		v.Replicas = replicas(2, showing(m, h100().Cost, 1))
 		if c := Analyze(chat(40, v), Options{})[0]; c.Basis != BasisObserved {
-			t.Errorf("%s: %+v, want what its replicas show", name, c)
+			t.Errorf("%s: %+v, want a capacity observed on its replicas", name, c)
 		}
 	}
 }
 
-func TestCalibrationFindsWhatTheEngineReallyCosts(t *testing.T) {
+func TestCalibrationFindsTheTrueCostOfTheEngine(t *testing.T) {
 	for name, test := range map[string]struct{ iteration, decode, prefill float64 }{
 		"as the profile says":    {1, 1, 1},
 		"slower throughout":      {1.4, 1.4, 1.4},
@@ -91,16 +91,17 @@ func TestCalibrationFindsWhatTheEngineReallyCosts(t *testing.T) {
 		truth.Prefill, truth.PrefillSquared = truth.Prefill*test.prefill, truth.PrefillSquared*test.prefill
 
 		m := chat(40)
-		objective := promise(time.Second, 40*time.Millisecond)
+		objective := slo(time.Second, 40*time.Millisecond)
 		known := h100()
 		known.Cost = truth
-		right, _ := carried(chat(40, Variant{Profile: known, Objective: objective}), Options{})
+		right, _ := capacityOf(chat(40, Variant{Profile: known, Objective: objective}), Options{})
 		v := Variant{Profile: h100(), Objective: objective}
 		for _, rate := range []float64{7, 9, 11} {
 			v.Replicas = append(v.Replicas, replicas(1, showing(m, truth, rate))...)
 		}
-		got, c := carried(chat(40, v), Options{})
-		// One load does not tell an iteration's own time from that of its work: what only one of them is wrong about is spread.
+		got, c := capacityOf(chat(40, v), Options{})
+		// One load does not distinguish the time of an empty iteration from that of its work: an error
+		// in one of them is attributed to all.
 		if math.Abs(got/right-1) > 0.2 || c.Basis != BasisCalibrated || !c.Shown() {
 			t.Errorf("%s: %v/s, %+v, want about %v/s", name, got, c, right)
 		}
@@ -118,73 +119,76 @@ func TestCalibrationIsBounded(t *testing.T) {
 	}
 	idle := showing(m, h100().Cost, 0.01)
 	if _, c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(3, idle)}); c.replicas != 0 {
-		t.Errorf("%+v from replicas that serve next to nothing", c)
+		t.Errorf("%+v from replicas that serve almost no requests", c)
 	}
 }
 
-func TestProfileIsLearnedWhereLoadShows(t *testing.T) {
+func TestProfileIsLearnedUnderLoad(t *testing.T) {
 	m := chat(40)
-	objective := promise(time.Second, 40*time.Millisecond)
-	right, _ := carried(chat(40, Variant{Profile: h100(), Objective: objective}), Options{})
+	objective := slo(time.Second, 40*time.Millisecond)
+	right, _ := capacityOf(chat(40, Variant{Profile: h100(), Objective: objective}), Options{})
 	busy := showing(m, h100().Cost, 12)
 	busy.PeakRate = fleet.Observed(14)
-	got, c := carried(chat(40, Variant{Replicas: replicas(3, busy), Objective: objective}), Options{})
+	got, c := capacityOf(chat(40, Variant{Replicas: replicas(3, busy), Objective: objective}), Options{})
 	if !(got > 0.6*right && got < 1.1*right) {
 		t.Errorf("%v/s, %+v, want about %v/s", got, c, right)
 	}
 	if c := Analyze(chat(40, Variant{Replicas: replicas(3, showing(m, h100().Cost, 1)), Objective: objective}), Options{})[0]; c.Basis != BasisObserved || c.Note == "" {
-		t.Errorf("%+v, want what is shown, and that it is not enough to learn from", c)
+		t.Errorf("%+v, want an observed capacity, and a note that no profile could be learned", c)
 	}
 }
 
-func TestWhatCannotMeetTheObjectiveIsSaidAndNotBought(t *testing.T) {
+func TestInfeasibleVariantIsReportedAndNotScaledUp(t *testing.T) {
 	slow := h100()
 	slow.Cost.Alpha = 30
-	objective := promise(time.Second, 25*time.Millisecond)
+	objective := slo(time.Second, 25*time.Millisecond)
 	c := Analyze(chat(40, Variant{Profile: slow, Objective: objective}, Variant{Profile: h100(), Objective: objective}), Options{})
 	if !c[0].Infeasible || c[0].Remedy == "" || c[0].Share.Or(1) > 1e-3 || c[1].Infeasible {
-		t.Errorf("%+v, want the slow one to carry next to nothing beside one that can", c)
+		t.Errorf("%+v, want a capacity of the slow one near 0 beside one that meets the objective", c)
+	}
+	if want := "ITL 25 ms cannot be met at any load: an empty replica needs 30 ms a token; raise itl above 30 ms or use a faster accelerator"; c[0].Remedy != want {
+		t.Errorf("%q, want %q", c[0].Remedy, want)
 	}
 	slowOnly := chat(40)
 	slowOnly.Variants = []Variant{{Profile: slow, Objective: objective, Replicas: replicas(2, showing(slowOnly, slow.Cost, 3))}}
 	if c := Analyze(slowOnly, Options{})[0]; !c.Infeasible || c.Share.Or(0)*40 < 1 {
-		t.Errorf("%+v, want it sized by its other limits, or it would climb to its maximum", c)
+		t.Errorf("%+v, want it sized by its other limits, or it would scale up to its maximum", c)
 	}
 }
 
-func TestEachRoleIsHeldAgainstItsOwnLimit(t *testing.T) {
-	objective := promise(time.Second, 25*time.Millisecond)
-	whole, _ := carried(chat(40, Variant{Profile: h100(), Objective: objective}), Options{})
-	prefill, c := carried(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RolePrefill}), Options{})
+func TestEachRoleIsSizedForItsOwnLimit(t *testing.T) {
+	objective := slo(time.Second, 25*time.Millisecond)
+	whole, _ := capacityOf(chat(40, Variant{Profile: h100(), Objective: objective}), Options{})
+	prefill, c := capacityOf(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RolePrefill}), Options{})
 	if !(prefill > whole) || c.LimitedBy == LimitITL {
-		t.Errorf("prefill alone carries %v/s (%+v), both together %v/s", prefill, c, whole)
+		t.Errorf("prefill alone serves %v/s (%+v), both together %v/s", prefill, c, whole)
 	}
-	decode, c := carried(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RoleDecode}), Options{})
+	decode, c := capacityOf(chat(40, Variant{Profile: h100(), Objective: objective, Role: fleet.RoleDecode}), Options{})
 	if !(decode > whole) || c.LimitedBy == LimitTTFT {
-		t.Errorf("decode alone carries %v/s (%+v), both together %v/s", decode, c, whole)
+		t.Errorf("decode alone serves %v/s (%+v), both together %v/s", decode, c, whole)
 	}
-	if c := Analyze(chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 0), Role: fleet.RoleDecode}), Options{})[0]; c.Basis == BasisProfile {
-		t.Errorf("%+v: a limit on the first token says nothing of decoding", c)
+	if c := Analyze(chat(40, Variant{Profile: h100(), Objective: slo(time.Second, 0), Role: fleet.RoleDecode}), Options{})[0]; c.Basis == BasisProfile {
+		t.Errorf("%+v: a limit on the first token does not limit decoding", c)
 	}
 }
 
-func TestBurstsTakeRoomAndManyReplicasSpreadThem(t *testing.T) {
-	v := Variant{Profile: h100(), Objective: promise(300*time.Millisecond, 40*time.Millisecond)}
-	smooth, _ := carried(chat(10, v), Options{})
+func TestBurstsLowerCapacityLessWithManyReplicas(t *testing.T) {
+	v := Variant{Profile: h100(), Objective: slo(300*time.Millisecond, 40*time.Millisecond)}
+	smooth, _ := capacityOf(chat(10, v), Options{})
 	m := chat(10, v)
 	m.Dispersion = fleet.Observed(4)
-	alone, _ := carried(m, Options{})
+	alone, _ := capacityOf(m, Options{})
 	m.Rate = fleet.Observed(1000)
-	spread, _ := carried(m, Options{})
-	if !(alone < 0.97*smooth) || !(spread > alone) {
-		t.Errorf("%v/s smooth, %v/s in bursts, %v/s where many share them", smooth, alone, spread)
+	shared, _ := capacityOf(m, Options{})
+	if !(alone < 0.97*smooth) || !(shared > alone) {
+		t.Errorf("%v/s smooth, %v/s in bursts, %v/s if many share them", smooth, alone, shared)
 	}
 }
 
 func TestMemoChangesNoCapacity(t *testing.T) {
 	memo := &Memo{}
 	for _, percentile := range []float64{0.9, 0.95, 0.95, 0.9} {
-		o := promise(time.Second, 25*time.Millisecond)
+		o := slo(time.Second, 25*time.Millisecond)
 		o.Percentile = percentile
 		m := chat(40, Variant{Profile: h100(), Objective: o})
 		if kept, fresh := Analyze(m, Options{Memo: memo})[0], Analyze(m, Options{})[0]; kept != fresh {
@@ -193,48 +197,48 @@ func TestMemoChangesNoCapacity(t *testing.T) {
 	}
 }
 
-func TestUnknownLengthsAreSaid(t *testing.T) {
-	m := chat(40, Variant{Profile: h100(), Objective: promise(time.Second, 25*time.Millisecond), Replicas: replicas(2, busy(20, 0, 0.3, 5))})
+func TestUnknownLengthsAreNoted(t *testing.T) {
+	m := chat(40, Variant{Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond), Replicas: replicas(2, busy(20, 0, 0.3, 5))})
 	m.OutputTokens = fleet.Reading{}
 	if c := Analyze(m, Options{})[0]; c.Basis != BasisObserved || !strings.Contains(c.Note, "lengths") {
-		t.Errorf("%+v, want saturation to decide, and why", c)
+		t.Errorf("%+v, want an observed capacity, and a note with the reason", c)
 	}
 }
 
-// l40s is the profile of the same model on an L40S, which is near a limit of 30 ms without any load.
+// l40s is the profile of the same model on an L40S, which is near a limit of 30 ms without load.
 func l40s() *fleet.Profile {
 	p := h100()
 	p.Accelerator, p.Cost = "L40S", fleet.EngineCost{Alpha: 21.8, Beta: 0.0526, Gamma: 0.197, Prefill: 0.0417, PrefillSquared: 3.45}
 	return p
 }
 
-func TestSlowVariantThatDrawsTooManyRequestsIsNotAddedTo(t *testing.T) {
-	objective := promise(time.Second, 30*time.Millisecond)
+func TestSlowVariantThatAttractsTooManyRequestsIsNotScaledUp(t *testing.T) {
+	objective := slo(time.Second, 30*time.Millisecond)
 	m := chat(24)
 	fast := Variant{ID: fleet.VariantID{Name: "fast"}, Profile: h100(), Objective: objective, Replicas: replicas(2, showing(m, h100().Cost, 11))}
 	slow := Variant{ID: fleet.VariantID{Name: "slow"}, Profile: l40s(), Objective: objective, Replicas: replicas(1, showing(m, l40s().Cost, 2))}
 	m.Variants = []Variant{fast, slow}
 	c := Analyze(m, Options{})
 	if !c[1].NoMore || c[0].NoMore || c[1].Note == "" {
-		t.Errorf("%+v, want no more of the slow one, and why", c)
+		t.Errorf("%+v, want no more of the slow one, and a note with the reason", c)
 	}
-	carried := (2*c[0].Share.Or(0) + c[1].Share.Or(0)) * 24
-	if !(carried > 18 && carried < 34) {
-		t.Errorf("the mix is taken to carry %v/s", carried)
+	total := (2*c[0].Share.Or(0) + c[1].Share.Or(0)) * 24
+	if !(total > 18 && total < 34) {
+		t.Errorf("the capacity of both is %v/s", total)
 	}
 	fast.Replicas = replicas(2, showing(m, h100().Cost, 17))
 	fastOnly := chat(34, fast, Variant{Profile: l40s(), Objective: objective})
 	if c := Analyze(fastOnly, Options{})[1]; c.Share.Or(1)*34 > 1 || c.LimitedBy != LimitRouting {
-		t.Errorf("%+v, want a slow newcomer beside busy fast ones to be worth little", c)
+		t.Errorf("%+v, want the first slow replica beside busy fast ones to gain little", c)
 	}
 	alone := chat(1, Variant{Profile: l40s(), Objective: objective})
 	if c := Analyze(alone, Options{})[0]; c.Share.Or(0) < 1 || c.NoMore {
-		t.Errorf("%+v, want it to carry something by itself", c)
+		t.Errorf("%+v, want it to have a capacity by itself", c)
 	}
 }
 
 func TestGainsOfASharedLoadAddUpToIt(t *testing.T) {
-	objective := promise(time.Second, 60*time.Millisecond)
+	objective := slo(time.Second, 60*time.Millisecond)
 	m := chat(40)
 	m.Variants = []Variant{
 		{Profile: h100(), Objective: objective, Replicas: replicas(2, showing(m, h100().Cost, 15))},
@@ -242,7 +246,7 @@ func TestGainsOfASharedLoadAddUpToIt(t *testing.T) {
 	}
 	c := Analyze(m, Options{})
 	now := 2*15 + 3*3.0
-	if carried := (2*c[0].Share.Or(0) + 3*c[1].Share.Or(0)) * 40; carried < 0.8*now || carried > 2*now {
-		t.Errorf("%+v: the mix is taken to carry %v/s, and serves %v/s", c, carried, now)
+	if total := (2*c[0].Share.Or(0) + 3*c[1].Share.Or(0)) * 40; total < 0.8*now || total > 2*now {
+		t.Errorf("%+v: the capacity of both is %v/s, and they serve %v/s", c, total, now)
 	}
 }

@@ -119,8 +119,8 @@ func (a *analysis) finish(i int) {
 	c.Infeasible, c.Remedy, c.Doubtful = l.infeasible, l.remedy, l.doubtful
 	c.NoMore = c.NoMore || l.infeasible && l.known // another variant can meet the objective
 	if o, v := a.totals[i], a.Variants[i]; o.infeasible(v) && !l.known && c.Remedy == "" {
-		c.Infeasible, c.Remedy = true, fmt.Sprintf("ITL %v cannot be met at any load: a nearly empty replica needs about %.0f ms a token; "+
-			"raise itl above that or use a faster accelerator", v.Objective.ITL, math.Ceil(1e3*o.floor))
+		c.Infeasible, c.Remedy = true, fmt.Sprintf("ITL %.3g ms cannot be met at any load: a nearly empty replica needs about %.0f ms a token; "+
+			"raise itl above that or use a faster accelerator", 1e3*v.itl(), math.Ceil(1e3*o.floor))
 	}
 	if c.Basis == l.basis || c.Basis == BasisObserved && l.note != "" && !l.known {
 		c.Note = joined(l.note, c.Note)

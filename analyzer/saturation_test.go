@@ -17,7 +17,8 @@ func replicas(n int, r fleet.Usage) []*fleet.Usage {
 	return all
 }
 
-// busy returns a replica with so many requests running and waiting, at a use of its KV cache, that serves a rate.
+// busy returns the metrics of a replica with running and waiting requests, a share of its KV cache in
+// use, and a rate of requests.
 func busy(running, waiting, kv, rate float64) fleet.Usage {
 	return fleet.Usage{
 		Running: fleet.Observed(running), Waiting: fleet.Observed(waiting), KV: fleet.Observed(kv), KVTokens: fleet.Observed(200_000),
@@ -25,7 +26,8 @@ func busy(running, waiting, kv, rate float64) fleet.Usage {
 	}
 }
 
-// demand returns a model whose demand is what its replicas serve, plus a backlog that is drained within a minute.
+// demand returns a model whose demand is the rate that its replicas serve, plus a backlog to drain
+// within a minute.
 func demand(variants ...Variant) Model {
 	m := Model{Variants: variants}
 	var rate float64
@@ -39,7 +41,7 @@ func demand(variants ...Variant) Model {
 	return m
 }
 
-// needed returns how many replicas of a variant carry all of the demand.
+// needed returns the replicas of a variant that can serve all of the demand.
 func needed(t *testing.T, c Capacity) int {
 	t.Helper()
 	share, known := c.Share.Known()
@@ -56,10 +58,10 @@ func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
 		waiting         float64
 		atLeast, atMost int
 	}{
-		{"8 saturated and 2 idle do not shrink", 8, 2, 6, 10, 14},
-		{"98 saturated and 2 idle do not shrink", 98, 2, 6, 100, 140},
-		{"10 saturated with 400 queued each grow by far more than 1", 10, 0, 400, 20, 60},
-		{"10 idle shrink, to where each carries twice what it did", 0, 10, 0, 5, 5},
+		{"8 saturated and 2 idle do not scale down", 8, 2, 6, 10, 14},
+		{"98 saturated and 2 idle do not scale down", 98, 2, 6, 100, 140},
+		{"10 saturated with 400 queued each scale up by far more than 1", 10, 0, 400, 20, 60},
+		{"10 idle scale down until each serves twice as much", 0, 10, 0, 5, 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			all := append(replicas(test.saturated, busy(100, test.waiting, 0.95, 6)), replicas(test.idle, busy(10, 0, 0.1, 0.7))...)
@@ -85,23 +87,23 @@ func TestEmptyConfigurationIsTheDefaultOne(t *testing.T) {
 	}
 }
 
-func TestCapacityIsWhatTheRoomOfTheKVCacheCarries(t *testing.T) {
+func TestCapacityIsLimitedByTheKVCache(t *testing.T) {
 	// Two replicas at 35 % of their KV cache serve 5/s each: at 70 % one serves 10/s.
 	r := busy(50, 0, 0.35, 5)
 	r.PeakRate = fleet.Observed(9)
 	c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]
 	if share := c.Share.Or(0); math.Abs(share-1) > 1e-9 || c.LimitedBy != LimitKV || c.Basis != BasisObserved {
-		t.Errorf("capacity %+v, want a share of 1, bound by KV cache, from its own replicas", c)
+		t.Errorf("capacity %+v, want a share of 1, limited by KV cache, from its own replicas", c)
 	}
 	if load := c.Load.Or(0); math.Abs(load-0.5) > 1e-9 {
-		t.Errorf("load %v, want 0.5: half of what two replicas carry", load)
+		t.Errorf("load %v, want 0.5: half of the capacity of two replicas", load)
 	}
 }
 
-func TestCapacityIsBoundByTheLimitOfSequences(t *testing.T) {
+func TestCapacityIsLimitedByMaxNumSeqs(t *testing.T) {
 	c := Analyze(demand(Variant{Replicas: replicas(1, busy(30, 0, 0.10, 5)), MaxSequences: 60}), Options{})[0]
 	if share := c.Share.Or(0); math.Abs(share-2) > 1e-9 || c.LimitedBy != LimitSequences {
-		t.Errorf("capacity %+v, want a share of 2, bound by sequences", c)
+		t.Errorf("capacity %+v, want a share of 2, limited by max_num_seqs", c)
 	}
 }
 
@@ -110,11 +112,11 @@ func TestReplicaThatHadAQueueAllTheTimeShowsItsThroughput(t *testing.T) {
 	r.PeakThroughput = fleet.Observed(20)
 	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
 	if share := c.Share.Or(0); math.Abs(share-1.7) > 1e-9 || c.LimitedBy != LimitThroughput {
-		t.Errorf("capacity %+v, want 0.85 of 20/s, which is 1.7 times the demand, bound by throughput", c)
+		t.Errorf("capacity %+v, want 0.85 of 20/s, which is 1.7 times the demand, limited by throughput", c)
 	}
 }
 
-func TestQueueThatDoesNotShrinkBoundsAReplicaWithFreeKVCache(t *testing.T) {
+func TestGrowingQueueLimitsAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(50, 20, 0.20, 10)
 	r.WaitingGrowth = fleet.Observed(0.2)
 	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; needed(t, c) <= 2 || c.LimitedBy != LimitThroughput {
@@ -126,27 +128,28 @@ func TestQueueThatDoesNotShrinkBoundsAReplicaWithFreeKVCache(t *testing.T) {
 	}
 }
 
-func TestSlowTokensBoundAReplicaWithFreeKVCache(t *testing.T) {
+func TestSlowTokensLimitAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(20, 0, 0.10, 5)
 	r.ITL = fleet.Observed(0.150)
 	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 30 * time.Millisecond}}
 	if c := Analyze(demand(v), Options{})[0]; needed(t, c) != 4 || c.LimitedBy != LimitITL {
-		t.Errorf("capacity %+v at five times the objective: want the double of 2 replicas, bound by ITL", c)
+		t.Errorf("capacity %+v at five times the objective: want the double of 2 replicas, limited by ITL", c)
 	}
 	v.Objective.ITL = 300 * time.Millisecond
 	if c := Analyze(demand(v), Options{})[0]; c.LimitedBy == LimitITL {
-		t.Errorf("capacity %+v within the objective is bound by ITL", c)
+		t.Errorf("capacity %+v within the objective is limited by ITL", c)
 	}
 }
 
 func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
-	// An empty batch takes 20 ms; at 40 ms half of the engine's time is work. 80 ms, at three quarters, is the limit of 0.8 x 100 ms.
+	// An empty batch takes 20 ms; at 40 ms half of the engine's time is work. At 80 ms, the limit of
+	// 0.8 x 100 ms, it is three quarters.
 	r := busy(40, 0, 0.05, 6)
 	r.ITL, r.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
 	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 100 * time.Millisecond}}
 	c := Analyze(demand(v), Options{Saturation: Saturation{ITLMargin: 0.8}})[0]
 	if rate := c.Share.Or(0) * 12; math.Abs(rate-9) > 1e-9 || c.LimitedBy != LimitITL {
-		t.Errorf("capacity %+v, that is %v/s, want 9/s, bound by ITL", c, rate)
+		t.Errorf("capacity %+v, that is %v/s, want 9/s, limited by ITL", c, rate)
 	}
 	v.Objective.ITL = 0 // without an objective, three times the empty batch: two thirds
 	if rate := Analyze(demand(v), Options{})[0].Share.Or(0) * 12; math.Abs(rate-8) > 1e-9 {
@@ -157,27 +160,28 @@ func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
 func TestReplicaThatWasNeverIdleTakesItsSiblingsFloor(t *testing.T) {
 	slow, fast := busy(40, 0, 0.05, 6), busy(40, 0, 0.05, 20)
 	slow.ITL, slow.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
-	fast.ITL, fast.ITLFloor = fleet.Observed(0.010), fleet.Observed(0.008) // 0.005 by the ratio: half of its time is work too
+	// 0.005 by the ratio: half of its time is work too.
+	fast.ITL, fast.ITLFloor = fleet.Observed(0.010), fleet.Observed(0.008)
 	c := Analyze(demand(Variant{Replicas: replicas(1, slow), Speed: 1}, Variant{Replicas: replicas(1, fast), Speed: 4}), Options{})
 	if slow, fast := c[0].Share.Or(0)*26, c[1].Share.Or(0)*26; math.Abs(slow-8) > 1e-9 || math.Abs(fast-80.0/3) > 1e-9 {
 		t.Errorf("capacities %v/s and %v/s, want 8/s and 26.7/s", slow, fast)
 	}
 }
 
-func TestReplicaIsNotAssumedToCarryFarMoreThanItHas(t *testing.T) {
+func TestCapacityIsAtMostTwiceTheObservedPeakRate(t *testing.T) {
 	r := busy(5, 0, 0.01, 1)
 	r.PeakRate = fleet.Observed(3)
 	c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]
 	if rate := c.Share.Or(0) * 4; math.Abs(rate-6) > 1e-9 || c.LimitedBy != LimitPeakRate {
-		t.Errorf("capacity %+v, that is %v/s, want the double of 3/s, bound by experience", c, rate)
+		t.Errorf("capacity %+v, that is %v/s, want the double of 3/s, limited by the observed peak rate", c, rate)
 	}
 	r.Scrapes = 1 // it has only just begun
 	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]; c.LimitedBy == LimitPeakRate {
-		t.Errorf("capacity %+v of a replica that has just begun is bound by experience", c)
+		t.Errorf("capacity %+v of a replica that has just begun is limited by its peak rate", c)
 	}
 }
 
-func TestYoungReplicasTakeTheirSiblingsCapacity(t *testing.T) {
+func TestRecentlyStartedReplicasTakeTheirSiblingsCapacity(t *testing.T) {
 	recent := busy(3, 0, 0.01, 0.5)
 	recent.Scrapes = 2
 	old := Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5)), Speed: 1}
@@ -197,8 +201,8 @@ func TestCapacityComesFromThePeakWindow(t *testing.T) {
 	}
 }
 
-func TestRisingLoadIsReadOffTheLatestWindow(t *testing.T) {
-	r := busy(100, 0, 0.63, 6) // five minutes ago it was next to idle
+func TestRisingLoadIsReadFromTheLatestWindow(t *testing.T) {
+	r := busy(100, 0, 0.63, 6) // five minutes ago it was nearly idle
 	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(3), fleet.Observed(0.14), fleet.Observed(9)
 	c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]
 	if rate := c.Share.Or(0) * 6; math.Abs(rate-20.0/3) > 1e-9 || c.LimitedBy != LimitKV {
@@ -206,23 +210,23 @@ func TestRisingLoadIsReadOffTheLatestWindow(t *testing.T) {
 	}
 }
 
-func TestLoadThatIsNotSpreadByCapacityEndsAtTheFullestVariant(t *testing.T) {
-	// Both get 5/s, of which one could carry four times as much: together they carry what two slow ones do.
+func TestUnevenLoadSplitIsLimitedByTheFullestVariant(t *testing.T) {
+	// Both get 5/s, and one could serve four times as much: together they serve as much as two slow ones.
 	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
 	slow.PeakRate, fast.PeakRate = fleet.Observed(9), fleet.Observed(90)
 	c := Analyze(demand(Variant{Replicas: replicas(1, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})
 	if math.Abs(c[1].Share.Or(0)-c[0].Share.Or(0)) > 1e-9 || c[1].LimitedBy != LimitRouting {
-		t.Errorf("capacities %+v, want the fast one bound by routing to what the slow one carries", c)
+		t.Errorf("capacities %+v, want the fast one limited by routing to the capacity of the slow one", c)
 	}
 }
 
-func TestSlowerVariantCarriesLessThanItsMemorySays(t *testing.T) {
-	// The same KV cache in use for a quarter of the rate: the slower engine holds each request for four times as long.
+func TestSlowerVariantHasLessCapacityWithTheSameKVCache(t *testing.T) {
+	// The same KV cache in use at a quarter of the rate: each request runs four times as long.
 	fast := Variant{Replicas: replicas(1, busy(40, 0, 0.35, 20))}
 	slow := Variant{Replicas: replicas(1, busy(40, 0, 0.35, 5))}
 	c := Analyze(demand(fast, slow), Options{})
 	if ratio := c[0].Share.Or(0) / c[1].Share.Or(0); math.Abs(ratio-4) > 1e-9 {
-		t.Errorf("the fast variant carries %.2f times as much, want 4", ratio)
+		t.Errorf("the fast variant has %.2f times the capacity, want 4", ratio)
 	}
 }
 
@@ -241,11 +245,11 @@ func TestVariantThatNeverRanTakesItsArguments(t *testing.T) {
 		t.Errorf("capacity %+v, want 70 requests of 1,000 tokens in 0.7 of 100,000, over 30 in flight", c)
 	}
 	if c := Analyze(Model{InFlight: 30, Variants: []Variant{{}}}, Options{})[0]; c.Share.State != fleet.Absent {
-		t.Errorf("capacity %+v of a variant of which nothing is known, want none", c)
+		t.Errorf("capacity %+v of an unknown variant, want none", c)
 	}
 }
 
-func TestReplicaThatReportsHalfIsLeftOut(t *testing.T) {
+func TestReplicaWithMissingMetricsIsLeftOut(t *testing.T) {
 	half := &fleet.Usage{Running: fleet.Observed(500)}
 	c := Analyze(demand(Variant{Replicas: append(replicas(1, busy(50, 0, 0.35, 5)), half)}), Options{})[0]
 	if load := c.Load.Or(0); math.Abs(load-0.5) > 1e-9 {

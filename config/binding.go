@@ -11,132 +11,135 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// redacted stands for a secret in everything that is shown.
+// redacted replaces a secret wherever a configuration is shown.
 const redacted = "<redacted>"
 
-// binding joins a setting with its field of the Config.
+// binding connects a setting with its field of the Config.
 type binding interface {
-	kind() string
+	typeName() string
 	allowed() string
 	secret() bool
-	// set reads what was given into the field. Where it complains, the field is left as it was.
-	set(c *Config, given *yaml.Node) []complaint
-	// node returns the field as it would be written in the file.
+	// set parses a value into the field. If there are problems, the field is left as it was.
+	set(c *Config, value *yaml.Node) []problem
+	// node returns the field as a configuration file would set it.
 	node(c *Config) *yaml.Node
 	copy(from, to *Config)
 	same(a, b *Config) bool
 }
 
-// complaint is what is wrong with a value.
-type complaint struct {
-	node            *yaml.Node // what is complained of
-	problem, remedy string
+// problem is one thing that is wrong with a value, without its setting and origin.
+type problem struct {
+	node         *yaml.Node // the part of the value that is wrong
+	text, remedy string
 }
 
 // scalar binds a setting of one value.
 type scalar[T comparable] struct {
-	shape shape[T]
-	field func(*Config) *T
+	valueType valueType[T]
+	field     func(*Config) *T
 }
 
-func bind[T comparable](s shape[T], field func(*Config) *T) binding {
-	return scalar[T]{shape: s, field: field}
+func bind[T comparable](t valueType[T], field func(*Config) *T) binding {
+	return scalar[T]{valueType: t, field: field}
 }
 
-func (s scalar[T]) kind() string    { return s.shape.kind }
-func (s scalar[T]) allowed() string { return s.shape.allowed }
-func (s scalar[T]) secret() bool    { return s.shape.secret }
+func (s scalar[T]) typeName() string { return s.valueType.name }
+func (s scalar[T]) allowed() string  { return s.valueType.allowed }
+func (s scalar[T]) secret() bool     { return s.valueType.secret }
 
-func (s scalar[T]) set(c *Config, given *yaml.Node) []complaint {
-	remedy := "write " + s.shape.allowed
-	if given.Kind != yaml.ScalarNode {
-		return []complaint{{given, "is a " + kindOf(given), remedy}}
+func (s scalar[T]) set(c *Config, value *yaml.Node) []problem {
+	remedy := "write " + s.valueType.allowed
+	if value.Kind != yaml.ScalarNode {
+		return []problem{{value, "is a " + nodeType(value), remedy}}
 	}
-	if hasCredentials(given.Value) && !s.shape.secret {
-		return []complaint{{given, "holds a user name or password, which would be shown", "give credentials as a bearer token file or a client certificate"}}
+	if hasCredentials(value.Value) && !s.valueType.secret {
+		return []problem{{
+			value, "contains a user name or password, which would be shown",
+			"give credentials as a bearer token file or a client certificate",
+		}}
 	}
-	if !printable(given.Value) {
-		return []complaint{{given, "holds characters that cannot be printed", remedy}}
+	if !printable(value.Value) {
+		return []problem{{value, "contains characters that cannot be printed", remedy}}
 	}
-	value, wrong := s.shape.parse(given.Value)
+	parsed, wrong := s.valueType.parse(value.Value)
 	if wrong != "" {
-		if !s.shape.secret && given.Value != "" {
-			wrong = quoted(given.Value) + " " + wrong
+		if !s.valueType.secret && value.Value != "" {
+			wrong = quoted(value.Value) + " " + wrong
 		}
-		return []complaint{{given, wrong, remedy}}
+		return []problem{{value, wrong, remedy}}
 	}
-	*s.field(c) = value
+	*s.field(c) = parsed
 	return nil
 }
 
 func (s scalar[T]) node(c *Config) *yaml.Node {
-	text := s.shape.render(*s.field(c))
-	if s.shape.secret && text != "" {
+	text := s.valueType.format(*s.field(c))
+	if s.valueType.secret && text != "" {
 		text = redacted
 	}
-	if s.shape.number {
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if s.valueType.number {
+		return plainNode("", text)
 	}
 	return textNode(text)
 }
 
 func (s scalar[T]) copy(from, to *Config)  { *s.field(to) = *s.field(from) }
 func (s scalar[T]) same(a, b *Config) bool { return *s.field(a) == *s.field(b) }
-func textNode(text string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-}
+
+func textNode(text string) *yaml.Node { return plainNode("!!str", text) }
+
 func plainNode(tag, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
-// list binds a setting of several values.
+// list binds a setting of several rows.
 type list[T comparable] struct {
-	name    string // of the type
-	entries string // what may be written
-	field   func(*Config) *[]T
-	read    func(*yaml.Node) (T, []complaint)
-	write   func(T) *yaml.Node
-	// identity returns what only one entry may have.
+	name     string // of the type
+	accepted string // how to write it, as the end of "write ..."
+	field    func(*Config) *[]T
+	read     func(*yaml.Node) (T, []problem)
+	write    func(T) *yaml.Node
+	// identity is unique among the rows.
 	identity func(T) string
-	// split turns a text of the environment or a flag into a sequence; nil: the text is YAML.
+	// split turns the text of a variable or flag into a sequence; nil: the text is YAML.
 	split func(text string) *yaml.Node
 }
 
-func (l list[T]) kind() string    { return l.name }
-func (l list[T]) allowed() string { return l.entries }
-func (l list[T]) secret() bool    { return false }
+func (l list[T]) typeName() string { return l.name }
+func (l list[T]) allowed() string  { return l.accepted }
+func (l list[T]) secret() bool     { return false }
 
-func (l list[T]) set(c *Config, given *yaml.Node) []complaint {
-	if given.Kind == yaml.ScalarNode && given.Line == 0 { // not of a file
-		sequence, wrong := l.sequence(given.Value)
+func (l list[T]) set(c *Config, value *yaml.Node) []problem {
+	if value.Kind == yaml.ScalarNode && value.Line == 0 { // of a variable, a flag or a default
+		sequence, wrong := l.sequence(value.Value)
 		if wrong != "" {
-			return []complaint{{given, wrong, "write " + l.entries}}
+			return []problem{{value, wrong, "write " + l.accepted}}
 		}
-		given = sequence
+		value = sequence
 	}
-	if given.Kind != yaml.SequenceNode {
-		return []complaint{{given, "is a " + kindOf(given), "write " + l.entries}}
+	if value.Kind != yaml.SequenceNode {
+		return []problem{{value, "is a " + nodeType(value), "write " + l.accepted}}
 	}
-	var complaints []complaint
-	entries := make([]T, 0, len(given.Content))
+	var problems []problem
+	rows := make([]T, 0, len(value.Content))
 	seen := make(map[string]bool)
-	for _, item := range given.Content {
-		entry, wrong := l.read(item)
-		complaints = append(complaints, wrong...)
+	for _, item := range value.Content {
+		row, wrong := l.read(item)
+		problems = append(problems, wrong...)
 		if len(wrong) > 0 {
 			continue
 		}
-		if id := l.identity(entry); seen[id] {
-			complaints = append(complaints, complaint{item, quoted(id) + " is there twice", "remove one of the two"})
+		if id := l.identity(row); seen[id] {
+			problems = append(problems, problem{item, quoted(id) + " is listed twice", "remove one of the two"})
 		} else {
 			seen[id] = true
 		}
-		entries = append(entries, entry)
+		rows = append(rows, row)
 	}
-	if len(complaints) == 0 {
-		*l.field(c) = entries
+	if len(problems) == 0 {
+		*l.field(c) = rows
 	}
-	return complaints
+	return problems
 }
 
 func (l list[T]) sequence(text string) (*yaml.Node, string) {
@@ -146,7 +149,7 @@ func (l list[T]) sequence(text string) (*yaml.Node, string) {
 	root, wrong := parseYAML([]byte(text))
 	switch {
 	case wrong != nil:
-		return nil, wrong.problem
+		return nil, wrong.text
 	case root == nil:
 		return &yaml.Node{Kind: yaml.SequenceNode}, ""
 	}
@@ -155,8 +158,8 @@ func (l list[T]) sequence(text string) (*yaml.Node, string) {
 
 func (l list[T]) node(c *Config) *yaml.Node {
 	sequence := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, entry := range *l.field(c) {
-		sequence.Content = append(sequence.Content, l.write(entry))
+	for _, row := range *l.field(c) {
+		sequence.Content = append(sequence.Content, l.write(row))
 	}
 	if len(sequence.Content) == 0 {
 		sequence.Style = yaml.FlowStyle
@@ -167,8 +170,8 @@ func (l list[T]) node(c *Config) *yaml.Node {
 func (l list[T]) copy(from, to *Config)  { *l.field(to) = slices.Clone(*l.field(from)) }
 func (l list[T]) same(a, b *Config) bool { return slices.Equal(*l.field(a), *l.field(b)) }
 
-// kindOf names what a YAML node is.
-func kindOf(node *yaml.Node) string {
+// nodeType returns the name of a YAML node's type for people.
+func nodeType(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
 		return "mapping"
@@ -181,9 +184,10 @@ func kindOf(node *yaml.Node) string {
 	}
 }
 
-// printable reports whether a text is what a person can have meant to write.
+// printable reports whether a text is valid and has no control characters.
 func printable(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+	return utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // cause returns why a file could not be read, without its path.

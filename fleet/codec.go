@@ -13,19 +13,25 @@ import (
 // form would misunderstand a newer one; new fields leave it as it is.
 const SnapshotVersion = "wva.snapshot/v1alpha1"
 
+// PlanVersion is the version of the JSON form of a plan.
+const PlanVersion = "wva.plan/v1alpha1"
+
 // EncodeSnapshot returns the JSON form of a snapshot: indented, with the version first, durations as
-// Go writes them ("1m30s") and every float in the shortest form that reads back exactly.
-func EncodeSnapshot(s Snapshot) ([]byte, error) {
-	data, err := json.MarshalIndent(versioned{Version: SnapshotVersion, Snapshot: s}, "", "  ")
+// Go writes them ("1m30s") and every float in the shortest form that reads back exactly. The policy of
+// the decision goes with it under the key "policy", in the form that package planner gives it; nil is
+// none.
+func EncodeSnapshot(s Snapshot, policy any) ([]byte, error) {
+	data, err := json.MarshalIndent(versioned{SnapshotVersion, policy, s}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encoding snapshot: %w", err)
 	}
 	return append(data, '\n'), nil
 }
 
-// DecodeSnapshot reads the JSON form. A field that this version does not know is an error, since a
-// decision made without it could differ from the original one.
-func DecodeSnapshot(data []byte) (Snapshot, error) {
+// DecodeSnapshot reads the JSON form, and the policy into the value that the pointer points to, which
+// stays as it is if the file has none. With nil, a file that has a policy is an error. So is a field
+// that this version does not know, since a decision made without it could differ from the original one.
+func DecodeSnapshot(data []byte, policy any) (Snapshot, error) {
 	var head struct {
 		Version string `json:"version"`
 	}
@@ -37,32 +43,51 @@ func DecodeSnapshot(data []byte) (Snapshot, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	var v versioned
+	v := versioned{Policy: policy}
 	if err := decoder.Decode(&v); err != nil {
 		return Snapshot{}, fmt.Errorf("decoding snapshot: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Snapshot{}, errors.New("decoding snapshot: something follows the snapshot; write one per file")
 	}
+	if policy == nil && v.Policy != nil {
+		return Snapshot{}, errors.New("decoding snapshot: the file has a policy; read it as the input of a plan")
+	}
 	return v.Snapshot, nil
 }
 
 type versioned struct {
 	Version string `json:"version"`
+	Policy  any    `json:"policy,omitempty"`
 	Snapshot
 }
 
-// duration is a time.Duration in its JSON form.
-type duration time.Duration
+// EncodePlan returns the JSON form of a plan: indented, with the version first. Equal plans have equal
+// forms, byte for byte.
+func EncodePlan(p Plan) ([]byte, error) {
+	data, err := json.MarshalIndent(struct {
+		Version string `json:"version"`
+		Plan
+	}{PlanVersion, p}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding plan: %w", err)
+	}
+	return append(data, '\n'), nil
+}
 
-func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+// Duration is a time.Duration whose JSON form is text, such as "1m30s".
+type Duration time.Duration
 
-func (d *duration) UnmarshalText(text []byte) error {
+// MarshalText encodes the duration as Go writes it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {
 		return fmt.Errorf("%w; write it as 90s or 1m30s", err)
 	}
-	*d = duration(parsed)
+	*d = Duration(parsed)
 	return nil
 }
 
@@ -78,33 +103,33 @@ type (
 
 type shadowModel struct {
 	*plainModel
-	Retention duration `json:"retention,omitzero"`
+	Retention Duration `json:"retention,omitzero"`
 }
 
 type shadowVariant struct {
 	*plainVariant
-	Cooldown duration `json:"cooldown,omitzero"`
+	Cooldown Duration `json:"cooldown,omitzero"`
 }
 
 type shadowObjective struct {
 	*plainObjective
-	TTFT duration `json:"ttft,omitzero"`
-	ITL  duration `json:"itl,omitzero"`
+	TTFT Duration `json:"ttft,omitzero"`
+	ITL  Duration `json:"itl,omitzero"`
 }
 
 type shadowWorkload struct {
 	*plainWorkload
-	Startup duration `json:"startup,omitzero"`
+	Startup Duration `json:"startup,omitzero"`
 }
 
 type shadowLoad struct {
 	*plainLoad
-	IdleCovered duration `json:"idleCovered,omitzero"`
+	IdleCovered Duration `json:"idleCovered,omitzero"`
 }
 
 // MarshalJSON encodes the model with its durations as text.
 func (m Model) MarshalJSON() ([]byte, error) {
-	return json.Marshal(shadowModel{(*plainModel)(&m), duration(m.Retention)})
+	return json.Marshal(shadowModel{(*plainModel)(&m), Duration(m.Retention)})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
@@ -117,7 +142,7 @@ func (m *Model) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON encodes the variant with its durations as text.
 func (v Variant) MarshalJSON() ([]byte, error) {
-	return json.Marshal(shadowVariant{(*plainVariant)(&v), duration(v.Cooldown)})
+	return json.Marshal(shadowVariant{(*plainVariant)(&v), Duration(v.Cooldown)})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
@@ -130,7 +155,7 @@ func (v *Variant) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON encodes the objective with its durations as text.
 func (o Objective) MarshalJSON() ([]byte, error) {
-	return json.Marshal(shadowObjective{(*plainObjective)(&o), duration(o.TTFT), duration(o.ITL)})
+	return json.Marshal(shadowObjective{(*plainObjective)(&o), Duration(o.TTFT), Duration(o.ITL)})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
@@ -143,7 +168,7 @@ func (o *Objective) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON encodes the workload with its durations as text.
 func (w Workload) MarshalJSON() ([]byte, error) {
-	return json.Marshal(shadowWorkload{(*plainWorkload)(&w), duration(w.Startup)})
+	return json.Marshal(shadowWorkload{(*plainWorkload)(&w), Duration(w.Startup)})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
@@ -156,7 +181,7 @@ func (w *Workload) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON encodes the load with its durations as text.
 func (l Load) MarshalJSON() ([]byte, error) {
-	return json.Marshal(shadowLoad{(*plainLoad)(&l), duration(l.IdleCovered)})
+	return json.Marshal(shadowLoad{(*plainLoad)(&l), Duration(l.IdleCovered)})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.

@@ -57,18 +57,18 @@ func TestSnapshotJSONRoundTripsExactly(t *testing.T) {
 		for i := range want.Previous {
 			want.Previous[i].Variant = VariantID{"ns", "v"}
 		}
-		data, err := EncodeSnapshot(want)
+		data, err := EncodeSnapshot(want, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := DecodeSnapshot(data)
+		got, err := DecodeSnapshot(data, nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, data)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("read back\n%+v\nwant\n%+v\nfrom %s", got, want, data)
 		}
-		again, err := EncodeSnapshot(got)
+		again, err := EncodeSnapshot(got, nil)
 		if err != nil || string(again) != string(data) {
 			t.Fatalf("encoding again differs (%v):\n%s\n%s", err, again, data)
 		}
@@ -79,33 +79,33 @@ func TestDecodeSnapshotRefusesWhatItWouldMisread(t *testing.T) {
 	for name, text := range map[string]string{
 		"no version":       `{"time":"2026-01-01T00:00:00Z"}`,
 		"another version":  `{"version":"wva.snapshot/v9","time":"2026-01-01T00:00:00Z"}`,
-		"an unknown field": `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","colour":1}`,
-		"unknown in a row": `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","models":[{"id":"a/b","colour":1}]}`,
-		"a bare number":    `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","models":[{"id":"a/b","retention":"5"}]}`,
-		"a bad identity":   `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","models":[{"id":"b"}]}`,
-		"a bad state":      `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","usages":[{"running":{"state":"perhaps"}}]}`,
-		"two snapshots":    `{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z"}{}`,
+		"an unknown field": `{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z","colour":1}`,
+		"unknown in a row": `{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z","models":[{"id":"a/b","colour":1}]}`,
+		"a bare number":    `{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z","models":[{"id":"a/b","retention":"5"}]}`,
+		"a bad identity":   `{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z","models":[{"id":"b"}]}`,
+		"a bad state":      `{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z","usages":[{"running":{"state":"perhaps"}}]}`,
+		"two snapshots":    `{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z"}{}`,
 		"not JSON":         `snapshot`,
 	} {
-		if got, err := DecodeSnapshot([]byte(text)); err == nil {
+		if got, err := DecodeSnapshot([]byte(text), nil); err == nil {
 			t.Errorf("%s: decoded as %+v, want an error", name, got)
 		}
 	}
 }
 
 func FuzzDecodeSnapshot(f *testing.F) {
-	f.Add([]byte(`{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z"}`))
-	f.Add([]byte(`{"version":"wva.snapshot/v1","time":"2026-01-01T00:00:00Z","variants":[{"id":"a/b","model":"a/c/d","objective":{"ttft":"1s"}}]}`))
+	f.Add([]byte(`{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"version":"wva.snapshot/v1alpha1","time":"2026-01-01T00:00:00Z","variants":[{"id":"a/b","model":"a/c/d","objective":{"ttft":"1s"}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := DecodeSnapshot(data)
+		s, err := DecodeSnapshot(data, nil)
 		if err != nil {
 			return
 		}
-		encoded, err := EncodeSnapshot(s)
+		encoded, err := EncodeSnapshot(s, nil)
 		if err != nil {
 			t.Fatalf("what was decoded cannot be encoded: %v", err)
 		}
-		if _, err := DecodeSnapshot(encoded); err != nil {
+		if _, err := DecodeSnapshot(encoded, nil); err != nil {
 			t.Fatalf("what was encoded cannot be decoded: %v\n%s", err, encoded)
 		}
 	})

@@ -49,9 +49,9 @@ func (id *VariantID) UnmarshalText(text []byte) error {
 		*id = VariantID{}
 		return nil
 	}
-	namespace, name, err := splitIdentity("variant", string(text))
-	if err != nil {
-		return err
+	namespace, name, found := strings.Cut(string(text), "/")
+	if !found || namespace == "" || name == "" {
+		return fmt.Errorf("variant %q: write it as namespace/name", text)
 	}
 	*id = VariantID{Namespace: namespace, Name: name}
 	return nil
@@ -73,15 +73,16 @@ func (id ModelID) MarshalText() ([]byte, error) {
 	return []byte(id.String()), nil
 }
 
-// UnmarshalText decodes "namespace/name", splitting at the first slash: a namespace holds none.
+// UnmarshalText decodes "namespace/name", splitting at the first slash: a namespace holds none. The
+// name may be empty: that of an invalid variant is, if its definition has no model.
 func (id *ModelID) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*id = ModelID{}
 		return nil
 	}
-	namespace, name, err := splitIdentity("model", string(text))
-	if err != nil {
-		return err
+	namespace, name, found := strings.Cut(string(text), "/")
+	if !found || namespace == "" {
+		return fmt.Errorf("model %q: write it as namespace/name", text)
 	}
 	*id = ModelID{Namespace: namespace, Name: name}
 	return nil
@@ -98,12 +99,4 @@ func (id TargetID) Compare(other TargetID) int {
 		cmp.Compare(id.Name, other.Name),
 		cmp.Compare(id.APIVersion, other.APIVersion),
 	)
-}
-
-func splitIdentity(noun, text string) (namespace, name string, err error) {
-	namespace, name, found := strings.Cut(text, "/")
-	if !found || namespace == "" || name == "" {
-		return "", "", fmt.Errorf("%s %q: write it as namespace/name", noun, text)
-	}
-	return namespace, name, nil
 }

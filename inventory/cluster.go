@@ -69,7 +69,7 @@ type Cluster struct {
 	arrange chan struct{} // holds one: feeds are to be started or stopped
 
 	mu       sync.Mutex
-	feeds    map[feedID]*feed
+	feeds    map[watchID]*resourceWatch
 	wanted   wanted
 	kinds    map[schema.GroupKind]kind
 	noPods   bool // pods of all namespaces may not be read: those of Namespaces are
@@ -90,7 +90,7 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 	}
 	c := &Cluster{
 		options: options, synced: make(chan struct{}), changes: newChanges(), asks: newQuestions(), arrange: make(chan struct{}, 1),
-		feeds: map[feedID]*feed{}, wanted: wanted{}, kinds: map[schema.GroupKind]kind{},
+		feeds: map[watchID]*resourceWatch{}, wanted: wanted{}, kinds: map[schema.GroupKind]kind{},
 	}
 	c.tables.Store(&Tables{})
 	if options.Config == nil {

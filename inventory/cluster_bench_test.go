@@ -67,8 +67,8 @@ func decoded(manifest string) map[string]any {
 }
 
 // take puts an object into the feed as if the API server had sent it.
-func (f *feed) take(u *unstructured.Unstructured) {
-	a := new(arrival)
+func (f *resourceWatch) take(u *unstructured.Unstructured) {
+	a := new(item)
 	f.decode(u, a)
 	if err := f.put(a); err != nil {
 		panic(err)
@@ -89,7 +89,7 @@ func largeCluster(b *testing.B, variants int) *Cluster {
 		f.health.listed = true
 		c.feeds[id] = f
 	}
-	pods, targets, objects := c.feeds[feedID{resource: podsResource()}], c.feeds[feedID{resource: deployments}], c.feeds[feedID{resource: scaledObjectsResource()}]
+	pods, targets, objects := c.feeds[watchID{resource: podsResource()}], c.feeds[watchID{resource: deployments}], c.feeds[watchID{resource: scaledObjectsResource()}]
 	template := servingPod("v", 0)
 	for i := range variants {
 		name := fmt.Sprint("v", i)
@@ -128,7 +128,7 @@ func BenchmarkClusterRebuild(b *testing.B) {
 func BenchmarkPodMemory(b *testing.B) {
 	const pods = 50000
 	c := largeCluster(b, 0)
-	f := c.feeds[feedID{resource: podsResource()}]
+	f := c.feeds[watchID{resource: podsResource()}]
 	template := servingJSON(b)
 	for b.Loop() {
 		clear(f.rows)
@@ -147,7 +147,7 @@ func BenchmarkPodMemory(b *testing.B) {
 func BenchmarkDeploymentMemory(b *testing.B) {
 	const deployments = 10000
 	c := largeCluster(b, 0)
-	f := c.feeds[feedID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
+	f := c.feeds[watchID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
 	template := servingDeploymentJSON(b)
 	for b.Loop() {
 		clear(f.rows)
@@ -212,7 +212,7 @@ func received(b *testing.B, data []byte) *unstructured.Unstructured {
 // BenchmarkPodArrival says what it takes to read a pod that has changed.
 func BenchmarkPodArrival(b *testing.B) {
 	c := largeCluster(b, 0)
-	f := c.feeds[feedID{resource: podsResource()}]
+	f := c.feeds[watchID{resource: podsResource()}]
 	template := servingJSON(b)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -16,14 +16,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// feedID names a feed: what it watches, and where; an empty namespace is all of them.
-type feedID struct {
+// watchID names a feed: what it watches, and where; an empty namespace is all of them.
+type watchID struct {
 	resource  schema.GroupVersionResource
 	namespace string
 }
 
 // String returns what is watched as roles name it: "deployments.apps", and "in namespace llm" where it is one.
-func (id feedID) String() string {
+func (id watchID) String() string {
 	if id.namespace == "" {
 		return id.name()
 	}
@@ -31,13 +31,13 @@ func (id feedID) String() string {
 }
 
 // name returns the resource as roles and metrics name it.
-func (id feedID) name() string { return id.resource.GroupResource().String() }
+func (id watchID) name() string { return id.resource.GroupResource().String() }
 
-// feed holds one kind of object, in one namespace or in all, as the API server shows it. It is what an informer is, but that
+// resourceWatch holds one kind of object, in one namespace or in all, as the API server shows it. It is what an informer is, but that
 // what it holds is decoded and cut down to what the tables need.
-type feed struct {
-	feedID
-	recipe
+type resourceWatch struct {
+	watchID
+	watchSpec
 	objects dynamic.NamespaceableResourceInterface // of the resource
 	client  dynamic.ResourceInterface              // of its objects that are watched
 	notify  func(cause string)
@@ -51,13 +51,13 @@ type feed struct {
 	health health
 }
 
-// recipe is how the objects of a feed are read.
-type recipe struct {
+// watchSpec is how the objects of a feed are read.
+type watchSpec struct {
 	cause string // of a change of it
 	kind  string // of its objects; empty where they are no scale targets
-	shape shape
-	// replicas is where an object of the kind says how many replicas it wants; nil where Decode knows.
-	replicas []string
+	fields fieldMask
+	// replicasPath is where an object of the kind says how many replicasPath it wants; nil where Decode knows.
+	replicasPath []string
 }
 
 // row is one object of a feed.
@@ -66,15 +66,15 @@ type row struct {
 	version string
 	objects Objects
 	labels  map[string]string          // of a namespace
-	fault   string                     // why it cannot be decoded
-	bare    *unstructured.Unstructured // of a scale target that does not say how many replicas it wants
+	decodeError   string                     // why it cannot be decoded
+	incomplete    *unstructured.Unstructured // of a scale target that does not say how many replicas it wants
 	scale   scaleAnswer                // what the API server says instead
 }
 
 // run watches until the context ends. What fails is tried again after 0.8 s, then up to half a minute apart.
-func (f *feed) run(ctx context.Context) {
+func (f *resourceWatch) run(ctx context.Context) {
 	defer close(f.ended)
-	source := &source{feed: f}
+	source := &listWatcher{feed: f}
 	backoff := wait.Backoff{Duration: 800 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 	reflector := cache.NewReflectorWithOptions(source, nil, f, cache.ReflectorOptions{
 		Name: f.String(), TypeDescription: f.String(), Clock: endingClock{done: ctx.Done()}, Backoff: &backoff,
@@ -109,16 +109,16 @@ func (c endingClock) After(d time.Duration) <-chan time.Time {
 }
 
 // decode makes an arrival of an object, which it takes apart.
-func (f *feed) decode(u *unstructured.Unstructured, into *arrival) {
+func (f *resourceWatch) decode(u *unstructured.Unstructured, into *item) {
 	into.Name, into.Namespace, into.UID, into.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
 	into.row = row{uid: into.UID, version: into.ResourceVersion}
-	strip(u, f.shape)
+	strip(u, f.fields)
 	if f.cause == causeNamespace {
 		into.row.labels = u.GetLabels()
 		return
 	}
-	if f.replicas != nil && !moveReplicas(u, f.replicas) {
-		into.row.bare = u
+	if f.replicasPath != nil && !moveReplicas(u, f.replicasPath) {
+		into.row.incomplete = u
 		return
 	}
 	into.row.read(u)
@@ -129,7 +129,7 @@ func (r *row) read(u *unstructured.Unstructured) {
 	objects, err := Decode(u)
 	r.objects = objects
 	if err != nil {
-		r.objects, r.fault = Objects{}, err.Error()
+		r.objects, r.decodeError = Objects{}, err.Error()
 	}
 }
 
@@ -143,13 +143,13 @@ func moveReplicas(u *unstructured.Unstructured, from []string) bool {
 }
 
 // Add takes an object that is new.
-func (f *feed) Add(object any) error { return f.put(object) }
+func (f *resourceWatch) Add(object any) error { return f.put(object) }
 
 // Update takes an object that has changed.
-func (f *feed) Update(object any) error { return f.put(object) }
+func (f *resourceWatch) Update(object any) error { return f.put(object) }
 
-func (f *feed) put(object any) error {
-	a, err := arrivalOf(object)
+func (f *resourceWatch) put(object any) error {
+	a, err := itemOf(object)
 	if err != nil {
 		return err
 	}
@@ -166,11 +166,11 @@ func (f *feed) put(object any) error {
 }
 
 // Delete forgets an object. It may get a tombstone, or the object.
-func (f *feed) Delete(object any) error {
+func (f *resourceWatch) Delete(object any) error {
 	if tombstone, isOne := object.(cache.DeletedFinalStateUnknown); isOne {
 		object = tombstone.Obj
 	}
-	a, err := arrivalOf(object)
+	a, err := itemOf(object)
 	if err != nil {
 		return err
 	}
@@ -186,13 +186,13 @@ func (f *feed) Delete(object any) error {
 }
 
 // Replace takes a whole list: what is not in it is gone.
-func (f *feed) Replace(list []any, _ string) error {
+func (f *resourceWatch) Replace(list []any, _ string) error {
 	rows := make(map[types.NamespacedName]row, len(list))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	changed := !f.health.listed || len(list) != len(f.rows)
 	for _, object := range list {
-		a, err := arrivalOf(object)
+		a, err := itemOf(object)
 		if err != nil {
 			return err
 		}
@@ -210,10 +210,10 @@ func (f *feed) Replace(list []any, _ string) error {
 }
 
 // Resync does nothing: the tables are made of all rows at any time.
-func (f *feed) Resync() error { return nil }
+func (f *resourceWatch) Resync() error { return nil }
 
-func arrivalOf(object any) (*arrival, error) {
-	a, isOne := object.(*arrival)
+func itemOf(object any) (*item, error) {
+	a, isOne := object.(*item)
 	if !isOne {
 		return nil, fmt.Errorf("%T is no decoded object", object)
 	}
@@ -223,7 +223,7 @@ func arrivalOf(object any) (*arrival, error) {
 // after returns the row as the one that follows another of the same name. What was asked of the API server about the same
 // object stays until it is asked again.
 func (r row) after(before row) row {
-	if r.bare != nil && before.scale.known && r.uid == before.uid {
+	if r.incomplete != nil && before.scale.known && r.uid == before.uid {
 		return r.answered(before.scale)
 	}
 	return r
@@ -231,6 +231,6 @@ func (r row) after(before row) row {
 
 // same reports whether two rows say the same.
 func (r row) same(other row) bool {
-	return r.fault == other.fault && (r.bare == nil) == (other.bare == nil) && (r.bare == nil || r.version == other.version) &&
+	return r.decodeError == other.decodeError && (r.incomplete == nil) == (other.incomplete == nil) && (r.incomplete == nil || r.version == other.version) &&
 		reflect.DeepEqual(r.labels, other.labels) && reflect.DeepEqual(r.objects, other.objects)
 }

@@ -38,7 +38,7 @@ func autoscalersResource() schema.GroupVersionResource {
 
 // supervise starts and stops feeds until the context ends, and waits for them.
 func (c *Cluster) supervise(ctx context.Context) error {
-	defer c.stopFeeds(func(feedID) bool { return true })
+	defer c.stopFeeds(func(watchID) bool { return true })
 	for {
 		again := c.resolveKinds(ctx)
 		c.startAndStop(ctx)
@@ -68,7 +68,7 @@ func (c *Cluster) startAndStop(ctx context.Context) {
 	c.noPods = c.noPods || c.podsAreNamespaced()
 	needed := c.needed()
 	c.mu.Unlock()
-	c.stopFeeds(func(id feedID) bool { _, isNeeded := needed[id]; return !isNeeded })
+	c.stopFeeds(func(id watchID) bool { _, isNeeded := needed[id]; return !isNeeded })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, r := range needed {
@@ -85,7 +85,7 @@ func (c *Cluster) startAndStop(ctx context.Context) {
 // podsAreNamespaced reports whether the pods of all namespaces may not be read, so that those of Namespaces have to do. It
 // is tried once per run.
 func (c *Cluster) podsAreNamespaced() bool {
-	f, runs := c.feeds[feedID{resource: podsResource()}]
+	f, runs := c.feeds[watchID{resource: podsResource()}]
 	if !runs || len(c.options.Namespaces) == 0 {
 		return false
 	}
@@ -93,40 +93,40 @@ func (c *Cluster) podsAreNamespaced() bool {
 }
 
 // needed returns the feeds that are to run. The cluster is locked.
-func (c *Cluster) needed() map[feedID]recipe {
-	needed := map[feedID]recipe{}
+func (c *Cluster) needed() map[watchID]watchSpec {
+	needed := map[watchID]watchSpec{}
 	everywhere := []string{metav1.NamespaceAll}
 	namespaces := c.options.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = everywhere
 	}
-	add := func(resource schema.GroupVersionResource, namespaces []string, r recipe) {
+	add := func(resource schema.GroupVersionResource, namespaces []string, r watchSpec) {
 		for _, namespace := range namespaces {
-			needed[feedID{resource, namespace}] = r
+			needed[watchID{resource, namespace}] = r
 		}
 	}
-	add(scaledObjectsResource(), namespaces, recipe{cause: causeScaledObject, shape: scaledShape()})
-	add(scaledJobsResource(), namespaces, recipe{cause: causeScaledObject, shape: scaledShape()})
-	add(autoscalersResource(), namespaces, recipe{cause: causeAutoscaler, shape: autoscalerShape()})
-	add(nodesResource(), everywhere, recipe{cause: causeNode, shape: nodeShape()})
+	add(scaledObjectsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledShape()})
+	add(scaledJobsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledShape()})
+	add(autoscalersResource(), namespaces, watchSpec{cause: causeAutoscaler, fields: autoscalerShape()})
+	add(nodesResource(), everywhere, watchSpec{cause: causeNode, fields: nodeShape()})
 	if c.noPods {
-		add(podsResource(), namespaces, recipe{cause: causePod, shape: podShape()})
+		add(podsResource(), namespaces, watchSpec{cause: causePod, fields: podShape()})
 	} else {
-		add(podsResource(), everywhere, recipe{cause: causePod, shape: podShape()})
+		add(podsResource(), everywhere, watchSpec{cause: causePod, fields: podShape()})
 	}
 	if c.options.NamespaceSelector != nil {
-		add(namespacesResource(), everywhere, recipe{cause: causeNamespace, shape: namespaceShape()})
+		add(namespacesResource(), everywhere, watchSpec{cause: causeNamespace, fields: namespaceShape()})
 	}
 	for id := range c.wanted {
 		if k := c.kinds[id.GroupKind]; k.found {
-			needed[feedID{k.resource, id.namespace}] = recipe{cause: causeWorkload, kind: id.Kind, shape: targetShape(k.replicas == nil), replicas: k.replicas}
+			needed[watchID{k.resource, id.namespace}] = watchSpec{cause: causeWorkload, kind: id.Kind, fields: targetShape(k.replicas == nil), replicasPath: k.replicas}
 		}
 	}
 	return needed
 }
 
 // startFeed starts a feed.
-func (c *Cluster) startFeed(ctx context.Context, id feedID, r recipe) *feed {
+func (c *Cluster) startFeed(ctx context.Context, id watchID, r watchSpec) *resourceWatch {
 	f := c.newFeed(id, r)
 	ctx, f.stop = context.WithCancel(ctx)
 	c.options.Logger.Debug("watching", "resource", id.name(), "namespace", id.namespace)
@@ -134,9 +134,9 @@ func (c *Cluster) startFeed(ctx context.Context, id feedID, r recipe) *feed {
 	return f
 }
 
-func (c *Cluster) newFeed(id feedID, r recipe) *feed {
-	f := &feed{
-		feedID: id, recipe: r, objects: c.clients.objects.Resource(id.resource),
+func (c *Cluster) newFeed(id watchID, r watchSpec) *resourceWatch {
+	f := &resourceWatch{
+		watchID: id, watchSpec: r, objects: c.clients.objects.Resource(id.resource),
 		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), rows: map[types.NamespacedName]row{},
 	}
 	f.client = f.objects
@@ -153,8 +153,8 @@ func (c *Cluster) newFeed(id feedID, r recipe) *feed {
 }
 
 // stopFeeds stops those that are not wanted any more, waits for them, and forgets what they held.
-func (c *Cluster) stopFeeds(isOver func(feedID) bool) {
-	var over []*feed
+func (c *Cluster) stopFeeds(isOver func(watchID) bool) {
+	var over []*resourceWatch
 	c.mu.Lock()
 	for id, f := range c.feeds {
 		if isOver(id) {
@@ -171,7 +171,7 @@ func (c *Cluster) stopFeeds(isOver func(feedID) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range over {
-		delete(c.feeds, f.feedID)
+		delete(c.feeds, f.watchID)
 		c.changes.note(f.cause)
 	}
 	for _, f := range over {
@@ -201,7 +201,7 @@ func (c *Cluster) rearrange() {
 
 // feedState is a feed at one instant.
 type feedState struct {
-	id     feedID
+	id     watchID
 	cause  string
 	health health
 	rows   int
@@ -209,21 +209,21 @@ type feedState struct {
 	unnamed bool
 }
 
-func (f *feed) state() feedState {
+func (f *resourceWatch) state() feedState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return feedState{id: f.feedID, cause: f.cause, health: f.health, rows: len(f.rows)}
+	return feedState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
 // running returns the feeds, sorted.
-func (c *Cluster) running() []*feed {
+func (c *Cluster) running() []*resourceWatch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	feeds := make([]*feed, 0, len(c.feeds))
+	feeds := make([]*resourceWatch, 0, len(c.feeds))
 	for _, f := range c.feeds {
 		feeds = append(feeds, f)
 	}
-	slices.SortFunc(feeds, func(a, b *feed) int {
+	slices.SortFunc(feeds, func(a, b *resourceWatch) int {
 		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.namespace, b.namespace))
 	})
 	return feeds

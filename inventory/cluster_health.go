@@ -97,7 +97,7 @@ func (h health) trusted(now time.Time, maxAge time.Duration) bool {
 }
 
 // fails notes an error. It is told where it is not what failed before.
-func (f *feed) fails(verb string, err error) {
+func (f *resourceWatch) fails(verb string, err error) {
 	f.errors.Inc()
 	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: textOf(err)}
 	f.mu.Lock()
@@ -116,7 +116,7 @@ func (f *feed) fails(verb string, err error) {
 }
 
 // works notes that the feed can be read.
-func (f *feed) works() {
+func (f *resourceWatch) works() {
 	f.mu.Lock()
 	before := f.health.failure
 	f.health.failure = nil

@@ -32,7 +32,7 @@ type scaleAnswer struct {
 func (r row) answered(a scaleAnswer) row {
 	r.scale = a
 	if a.known {
-		u := &unstructured.Unstructured{Object: maps.Clone(r.bare.Object)}
+		u := &unstructured.Unstructured{Object: maps.Clone(r.incomplete.Object)}
 		before, _ := u.Object["spec"].(map[string]any)
 		spec := map[string]any{"replicas": a.replicas}
 		maps.Copy(spec, before)
@@ -44,7 +44,7 @@ func (r row) answered(a scaleAnswer) row {
 
 // question is an object whose scale subresource is to be asked for.
 type question struct {
-	feed *feed
+	feed *resourceWatch
 	key  types.NamespacedName
 }
 
@@ -52,7 +52,7 @@ type question struct {
 // zero time where never.
 func (r row) open(now time.Time) (bool, time.Time) {
 	switch {
-	case r.bare == nil:
+	case r.incomplete == nil:
 		return false, time.Time{}
 	case r.scale.version != r.version:
 		return true, time.Time{}
@@ -64,7 +64,7 @@ func (r row) open(now time.Time) (bool, time.Time) {
 }
 
 // unanswered reports whether nobody knows yet how many replicas the object wants.
-func (r row) unanswered() bool { return r.bare != nil && !r.scale.known && r.scale.fault == "" }
+func (r row) unanswered() bool { return r.incomplete != nil && !r.scale.known && r.scale.fault == "" }
 
 // askForReplicas asks for the scale subresource of objects that do not say how many replicas they want, one after another:
 // the last resort. An object is asked about once per change.
@@ -87,7 +87,7 @@ func (c *Cluster) askForReplicas(ctx context.Context) error {
 }
 
 // ask asks about one object.
-func (f *feed) ask(ctx context.Context, key types.NamespacedName) {
+func (f *resourceWatch) ask(ctx context.Context, key types.NamespacedName) {
 	f.mu.Lock()
 	asked, found := f.rows[key]
 	f.mu.Unlock()
@@ -101,7 +101,7 @@ func (f *feed) ask(ctx context.Context, key types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, found := f.rows[key]
-	if !found || now.uid != asked.uid || now.bare == nil {
+	if !found || now.uid != asked.uid || now.incomplete == nil {
 		return
 	}
 	answer := scaleAnswer{version: asked.version, asked: time.Now(), known: true, replicas: replicas}
@@ -113,7 +113,7 @@ func (f *feed) ask(ctx context.Context, key types.NamespacedName) {
 	f.notify(f.cause)
 }
 
-func (f *feed) scaleOf(ctx context.Context, key types.NamespacedName) (int64, error) {
+func (f *resourceWatch) scaleOf(ctx context.Context, key types.NamespacedName) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	scale, err := f.objects.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{}, "scale")
@@ -125,11 +125,11 @@ func (f *feed) scaleOf(ctx context.Context, key types.NamespacedName) (int64, er
 }
 
 // problem returns why it is not known how many replicas an object wants; false where it is.
-func (r row) problem(id feedID, key types.NamespacedName) (Problem, bool) {
-	if r.fault != "" {
-		return Problem{Object: id.name() + " " + key.String(), Text: r.fault, Remedy: "correct the object"}, true
+func (r row) problem(id watchID, key types.NamespacedName) (Problem, bool) {
+	if r.decodeError != "" {
+		return Problem{Object: id.name() + " " + key.String(), Text: r.decodeError, Remedy: "correct the object"}, true
 	}
-	if r.bare == nil || r.scale.fault == "" {
+	if r.incomplete == nil || r.scale.fault == "" {
 		return Problem{}, false
 	}
 	return Problem{

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// shape is the fields of an object that are kept when it is read, by name; nil keeps a field whole, and of a list each
-// element has the shape. What Decode begins to read has to be added here: the rest is cut before.
-type shape map[string]shape
+// fieldMask is the fields of an object that are kept when it is read, by name; nil keeps a field whole, and of a list each
+// element has the fieldMask. What Decode begins to read has to be added here: the rest is cut before.
+type fieldMask map[string]fieldMask
 
 // cut removes the fields that are not of the shape.
-func (s shape) cut(fields map[string]any) {
+func (s fieldMask) cut(fields map[string]any) {
 	for name, value := range fields {
 		inner, kept := s[name]
 		switch value := value.(type) {
@@ -32,7 +32,7 @@ func (s shape) cut(fields map[string]any) {
 	}
 }
 
-func (s shape) cutAll(elements []any) {
+func (s fieldMask) cutAll(elements []any) {
 	for _, element := range elements {
 		if fields, isObject := element.(map[string]any); isObject {
 			s.cut(fields)
@@ -41,8 +41,8 @@ func (s shape) cutAll(elements []any) {
 }
 
 // fieldsOf returns a shape that keeps fields whole.
-func fieldsOf(names string) shape {
-	s := shape{}
+func fieldsOf(names string) fieldMask {
+	s := fieldMask{}
 	for name := range strings.FieldsSeq(names) {
 		s[name] = nil
 	}
@@ -50,13 +50,13 @@ func fieldsOf(names string) shape {
 }
 
 // with returns the shape with a field of a shape of its own.
-func (s shape) with(name string, inner shape) shape {
+func (s fieldMask) with(name string, inner fieldMask) fieldMask {
 	s[name] = inner
 	return s
 }
 
 // objectShape is a shape with the identity that every object has.
-func objectShape(spec, status shape) shape {
+func objectShape(spec, status fieldMask) fieldMask {
 	metadata := fieldsOf("name namespace uid creationTimestamp deletionTimestamp labels annotations").
 		with("ownerReferences", fieldsOf("apiVersion kind name uid controller"))
 	whole := fieldsOf("apiVersion kind").with("metadata", metadata)
@@ -69,10 +69,10 @@ func objectShape(spec, status shape) shape {
 	return whole
 }
 
-func podShape() shape {
+func podShape() fieldMask {
 	container := fieldsOf("name resources restartPolicy")
 	stopped := fieldsOf("name restartCount").
-		with("state", shape{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
+		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
 	return objectShape(
 		fieldsOf("nodeName").with("containers", container).with("initContainers", container),
 		fieldsOf("phase reason").
@@ -81,29 +81,29 @@ func podShape() shape {
 	)
 }
 
-func nodeShape() shape {
+func nodeShape() fieldMask {
 	return objectShape(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
 }
 
 // scaledShape is that of ScaledObjects and ScaledJobs. KEDA writes the rest of the status at every poll.
-func scaledShape() shape {
+func scaledShape() fieldMask {
 	whole := objectShape(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount"))
 	whole["spec"] = nil
 	return whole
 }
 
-func autoscalerShape() shape {
+func autoscalerShape() fieldMask {
 	return objectShape(fieldsOf("scaleTargetRef minReplicas maxReplicas"), nil)
 }
 
-func namespaceShape() shape { return objectShape(nil, nil) }
+func namespaceShape() fieldMask { return objectShape(nil, nil) }
 
 // targetShape is that of whatever is scaled. Where its pods' template and its number of replicas stand depends on the kind, so
 // of one that is not known by name the spec is kept until it is decoded.
 //
 // A template is kept whether a variant names the workload or not: one that does may come later, and would need it at once. So
 // any Deployment that is watched takes 3 KB (BenchmarkDeploymentMemory).
-func targetShape(known bool) shape {
+func targetShape(known bool) fieldMask {
 	whole := objectShape(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
 	whole["spec"] = nil
 	if known {
@@ -115,15 +115,15 @@ func targetShape(known bool) shape {
 }
 
 // templateShape is that of a pod that is to be: what it asks of nodes, and its engine's command line.
-func templateShape() shape {
-	return shape{"spec": fieldsOf("nodeSelector").
+func templateShape() fieldMask {
+	return fieldMask{"spec": fieldsOf("nodeSelector").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
 		with("initContainers", fieldsOf("name resources restartPolicy"))}
 }
 
 // strip cuts an object down to a shape, and the annotations down to KEDA's and our own.
-func strip(u *unstructured.Unstructured, s shape) {
+func strip(u *unstructured.Unstructured, s fieldMask) {
 	s.cut(u.Object)
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)

@@ -17,29 +17,29 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// arrival is one object as it came from the API server, decoded at once: nothing else of it is ever held.
-type arrival struct {
+// item is one object as it came from the API server, decoded at once: nothing else of it is ever held.
+type item struct {
 	metav1.ObjectMeta // name, namespace, UID and resource version only
 
 	row row
 }
 
 // GetObjectKind returns nothing: the feed knows the kind.
-func (a *arrival) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (a *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns the arrival itself, which nobody changes.
-func (a *arrival) DeepCopyObject() runtime.Object { return a }
+func (a *item) DeepCopyObject() runtime.Object { return a }
 
-// arrivals is a list of them.
-type arrivals struct {
+// itemList is a list of them.
+type itemList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 
-	Items []arrival
+	Items []item
 }
 
 // DeepCopyObject returns the list itself, which nobody changes.
-func (a *arrivals) DeepCopyObject() runtime.Object { return a }
+func (a *itemList) DeepCopyObject() runtime.Object { return a }
 
 // The verbs by which a feed reads.
 const (
@@ -47,9 +47,9 @@ const (
 	verbWatch = "watch"
 )
 
-// source lists and watches for a feed. It decodes what comes, and tells the feed what fails and what works again.
-type source struct {
-	feed *feed
+// listWatcher lists and watches for a feed. It decodes what comes, and tells the feed what fails and what works again.
+type listWatcher struct {
+	feed *resourceWatch
 
 	mu    sync.Mutex
 	ended bool
@@ -57,7 +57,7 @@ type source struct {
 }
 
 // begin reports whether a list may begin; it has to be told when that is done.
-func (s *source) begin() bool {
+func (s *listWatcher) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
@@ -67,7 +67,7 @@ func (s *source) begin() bool {
 }
 
 // end waits for the lists that are under way. None begins any more.
-func (s *source) end() {
+func (s *listWatcher) end() {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
@@ -75,17 +75,17 @@ func (s *source) end() {
 }
 
 // List is never called: the reflector knows ListWithContext.
-func (s *source) List(options metav1.ListOptions) (runtime.Object, error) {
+func (s *listWatcher) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }
 
 // Watch is never called: the reflector knows WatchWithContext.
-func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
+func (s *listWatcher) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
 // ListWithContext returns a page of the list.
-func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if !s.begin() {
 		return nil, context.Canceled
 	}
@@ -99,10 +99,10 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		}
 		return nil, err
 	}
-	page := &arrivals{ListMeta: metav1.ListMeta{
+	page := &itemList{ListMeta: metav1.ListMeta{
 		ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue(), RemainingItemCount: list.GetRemainingItemCount(),
 	}}
-	page.Items = make([]arrival, len(list.Items))
+	page.Items = make([]item, len(list.Items))
 	for i := range list.Items {
 		s.feed.decode(&list.Items[i], &page.Items[i])
 		list.Items[i].Object = nil // the next ones need the memory
@@ -112,7 +112,7 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 
 // WatchWithContext returns a stream of changes. A stream that begins with the whole list is an attempt: where it is refused,
 // the reflector asks for the list instead, and that tells what fails.
-func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	listsFirst := options.SendInitialEvents != nil && *options.SendInitialEvents
 	answered := s.expectAnswer(verbWatch)
 	events, err := s.feed.client.Watch(ctx, options)
@@ -149,7 +149,7 @@ var (
 )
 
 // expectAnswer notes a failure where the returned function is not called in time.
-func (s *source) expectAnswer(verb string) (answered func()) {
+func (s *listWatcher) expectAnswer(verb string) (answered func()) {
 	timer := time.AfterFunc(answerLimit, func() { s.feed.fails(verb, errSilent) })
 	return func() { timer.Stop() }
 }
@@ -160,13 +160,13 @@ func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apie
 // stream is a watch whose events are decoded as they come.
 type stream struct {
 	events watch.Interface
-	feed   *feed
+	feed   *resourceWatch
 	result chan watch.Event
 	once   sync.Once
 	done   chan struct{}
 }
 
-func newStream(events watch.Interface, f *feed) *stream {
+func newStream(events watch.Interface, f *resourceWatch) *stream {
 	s := &stream{events: events, feed: f, result: make(chan watch.Event), done: make(chan struct{})}
 	f.streams.Go(s.pump)
 	return s
@@ -198,7 +198,7 @@ func (s *stream) convert(event watch.Event) watch.Event {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
 		if u, isObject := event.Object.(*unstructured.Unstructured); isObject {
-			a := new(arrival)
+			a := new(item)
 			s.feed.decode(u, a)
 			event.Object = a
 		}

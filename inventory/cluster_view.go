@@ -21,7 +21,7 @@ type sight struct {
 	now      time.Time
 	options  *ClusterOptions
 	objects  Objects
-	states   map[feedID]feedState
+	states   map[watchID]feedState
 	unread   map[objectKey]unread // scale targets that do not say how many replicas they want, or cannot be decoded
 	faults   []Problem            // of other objects that cannot be decoded
 	kinds    map[schema.GroupKind]kind
@@ -37,14 +37,14 @@ type unread struct {
 
 // look gathers what the feeds hold.
 func (c *Cluster) look(now time.Time) *sight {
-	v := &sight{now: now, options: &c.options, states: map[feedID]feedState{}, unread: map[objectKey]unread{}}
+	v := &sight{now: now, options: &c.options, states: map[watchID]feedState{}, unread: map[objectKey]unread{}}
 	c.mu.Lock()
 	v.kinds, v.arranged, v.noPods = maps.Clone(c.kinds), c.arranged, c.noPods
 	c.mu.Unlock()
 	feeds := c.running()
 	selected := c.selected(feeds)
 	for _, f := range feeds {
-		v.states[f.feedID] = v.gather(f, func(namespace string) bool {
+		v.states[f.watchID] = v.gather(f, func(namespace string) bool {
 			return f.cause == causePod || f.cause == causeNode || c.includes(namespace, selected)
 		})
 	}
@@ -52,7 +52,7 @@ func (c *Cluster) look(now time.Time) *sight {
 }
 
 // selected returns the namespaces that the selector chooses; nil where there is none.
-func (c *Cluster) selected(feeds []*feed) map[string]bool {
+func (c *Cluster) selected(feeds []*resourceWatch) map[string]bool {
 	if c.options.NamespaceSelector == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (c *Cluster) selected(feeds []*feed) map[string]bool {
 }
 
 // gather adds the rows of a feed, and returns how it stands.
-func (v *sight) gather(f *feed, includes func(namespace string) bool) feedState {
+func (v *sight) gather(f *resourceWatch, includes func(namespace string) bool) feedState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, row := range f.rows {
@@ -79,25 +79,25 @@ func (v *sight) gather(f *feed, includes func(namespace string) bool) feedState 
 			continue
 		}
 		v.objects.Append(row.objects)
-		problem, isFault := row.problem(f.feedID, key)
+		problem, isFault := row.problem(f.watchID, key)
 		switch {
-		case row.bare != nil:
-			v.unread[keyOf(row.bare)] = unread{question{f, key}, row}
+		case row.incomplete != nil:
+			v.unread[keyOf(row.incomplete)] = unread{question{f, key}, row}
 		case isFault && f.cause == causeWorkload:
 			v.unread[objectKey{f.resource.Group, f.kind, key.Namespace, key.Name}] = unread{question{f, key}, row}
 		case isFault:
 			v.faults = append(v.faults, problem)
 		}
 	}
-	return feedState{id: f.feedID, cause: f.cause, health: f.health, rows: len(f.rows)}
+	return feedState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
 // stateOf returns how the feed stands that shows a resource in a namespace.
 func (v *sight) stateOf(resource schema.GroupVersionResource, namespace string) (feedState, bool) {
-	if state, found := v.states[feedID{resource, namespace}]; found {
+	if state, found := v.states[watchID{resource, namespace}]; found {
 		return state, true
 	}
-	state, found := v.states[feedID{resource: resource}]
+	state, found := v.states[watchID{resource: resource}]
 	return state, found
 }
 
@@ -109,7 +109,7 @@ func (v *sight) trusts(resource schema.GroupVersionResource, namespace string) b
 // mark notes which feeds show kinds that no variant names.
 func (v *sight) mark(w wanted) {
 	for id, d := range w {
-		feed := feedID{v.kinds[id.GroupKind].resource, id.namespace}
+		feed := watchID{v.kinds[id.GroupKind].resource, id.namespace}
 		if state, runs := v.states[feed]; runs {
 			state.unnamed = !d.named
 			v.states[feed] = state
@@ -129,7 +129,7 @@ func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
 	}
 	for id, d := range w {
 		k := v.kinds[id.GroupKind]
-		if _, runs := v.states[feedID{k.resource, id.namespace}]; !k.settled(v.now, d.named) || (k.found && !runs) {
+		if _, runs := v.states[watchID{k.resource, id.namespace}]; !k.settled(v.now, d.named) || (k.found && !runs) {
 			return false
 		}
 	}
@@ -141,8 +141,8 @@ func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
 
 // isReplaced reports whether a feed shows the pods of all namespaces where it may not, and those of Namespaces are about to
 // be watched instead.
-func (v *sight) isReplaced(id feedID, state feedState) bool {
-	return id == feedID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.refused()
+func (v *sight) isReplaced(id watchID, state feedState) bool {
+	return id == watchID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.refused()
 }
 
 // questions returns which scale subresources are to be asked for, and after which time the tables have to be made again
@@ -212,9 +212,9 @@ func (v *sight) hides(id fleet.TargetID) string {
 	if id.Name == "" || !k.found {
 		return ""
 	}
-	rests := []feedID{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
+	rests := []watchID{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
 	if v.options.NamespaceSelector != nil {
-		rests = append(rests, feedID{resource: namespacesResource()})
+		rests = append(rests, watchID{resource: namespacesResource()})
 	}
 	for _, on := range rests {
 		if !v.trusts(on.resource, on.namespace) {
@@ -242,7 +242,7 @@ func (v *sight) shows(id fleet.TargetID) bool {
 
 // countsAccelerators reports whether what is free on nodes is known: nodes were listed, and the pods of all namespaces.
 func (v *sight) countsAccelerators() bool {
-	return v.states[feedID{resource: nodesResource()}].health.listed && v.states[feedID{resource: podsResource()}].health.listed
+	return v.states[watchID{resource: nodesResource()}].health.listed && v.states[watchID{resource: podsResource()}].health.listed
 }
 
 // problems returns what keeps the cluster from being seen.
@@ -265,7 +265,7 @@ func (v *sight) problems(variants []fleet.Variant) []Problem {
 		if !isUnread || told[target.key] {
 			continue
 		}
-		if p, is := target.row.problem(target.feed.feedID, target.key); is {
+		if p, is := target.row.problem(target.feed.watchID, target.key); is {
 			told[target.key] = true
 			problems = append(problems, p)
 		}

@@ -75,7 +75,7 @@ func hasAlias(node *goyaml.Node) bool {
 // checkTables fails where the tables break what their comments promise.
 func checkTables(t *testing.T, tables Tables) {
 	for _, w := range tables.Workloads {
-		if w.Replicas < 0 || w.Startup < 0 || w.Startup > longestStartup || w.MaxSequences < 0 || !(w.KVTokens >= 0) || w.BatchedTokens < 0 || w.TensorParallel < 0 || !(w.MemoryShare >= 0 && w.MemoryShare <= 1) {
+		if w.Replicas < 0 || w.Startup < 0 || w.Startup > longestStartup || w.MaxSequences < 0 || !(w.KVTokens >= 0) || w.BatchedTokens < 0 || w.TensorParallel < 0 {
 			t.Fatalf("workload %+v", w)
 		}
 	}
@@ -90,11 +90,11 @@ func checkTables(t *testing.T, tables Tables) {
 		}
 	}
 	snapshot := fleet.Snapshot{Workloads: tables.Workloads, Pools: tables.Pools}
-	data, err := fleet.EncodeSnapshot(snapshot)
+	data, err := fleet.EncodeSnapshot(snapshot, nil)
 	if err != nil {
 		t.Fatalf("the tables cannot be dumped: %v", err)
 	}
-	if _, err := fleet.DecodeSnapshot(data); err != nil {
+	if _, err := fleet.DecodeSnapshot(data, nil); err != nil {
 		t.Fatalf("the dump cannot be read: %v\n%s", err, data)
 	}
 }

@@ -57,9 +57,9 @@ func TestTablesFitIntoASnapshot(t *testing.T) {
 	require.NoError(t, err)
 	tables := d.Tables()
 	snapshot := fleet.Snapshot{Variants: tables.Variants, Workloads: tables.Workloads, Pools: tables.Pools}
-	data, err := fleet.EncodeSnapshot(snapshot)
+	data, err := fleet.EncodeSnapshot(snapshot, nil)
 	require.NoError(t, err)
-	back, err := fleet.DecodeSnapshot(data)
+	back, err := fleet.DecodeSnapshot(data, nil)
 	require.NoError(t, err)
 	require.Equal(t, snapshot, back)
 }

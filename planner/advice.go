@@ -45,18 +45,22 @@ func takenBy(scaled []fleet.Variant, names map[modelKey]*model) *taken {
 func (x *index) excludes(v *variant) bool {
 	if x.taken != nil {
 		if owner, found := x.taken.targets[v.target]; found {
-			v.aside = reason(fleet.CodeDuplicateTarget, "ScaledObject %s has %s scaled already; remove the annotations", owner, v.Target)
+			why := reason(fleet.CodeDuplicateTarget, "ScaledObject %s scales %s already", owner, v.Target).
+				With(fleet.DetailRemedy, "remove the annotations")
+			v.aside = &why
 			return true
 		}
 	}
 	if text := fault(v.Variant); text != "" {
-		v.aside = reason(fleet.CodeInvalidDefinition, "%s", text)
+		why := factAndRemedy(fleet.CodeInvalidDefinition, text)
+		v.aside = &why
 		return true
 	}
 	if x.taken != nil {
 		if other, found := x.taken.models[v.Model]; found {
-			v.aside = reason(fleet.CodeModelAlreadyScaled, "variants of the model are scaled already, such as %s, and do not depend on this one; "+
-				"give it a ScaledObject with a trigger of ours to have all decided together", other)
+			why := reason(fleet.CodeModelAlreadyScaled, "ScaledObjects scale other variants of the model already, such as %s", other).
+				With(fleet.DetailRemedy, "give this one a ScaledObject with a WVA trigger, so that all are decided together")
+			v.aside = &why
 			return true
 		}
 	}

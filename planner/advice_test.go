@@ -18,10 +18,10 @@ func otherModel(v *fleet.Variant) { v.DryRun, v.Model.Name = true, "other" }
 func reportOther(u *fleet.Usage) { u.Model = "other" }
 
 // adviceByName returns what is advised, by name, where nothing but advice is in the plan.
-func adviceOf(t *testing.T, s *scenario) map[string]fleet.Advice {
+func adviceOf(t *testing.T, s *scenario) map[string]fleet.Decision {
 	t.Helper()
-	advice := map[string]fleet.Advice{}
-	for _, a := range Plan(s.Snapshot, Policy{}).Advice {
+	advice := map[string]fleet.Decision{}
+	for _, a := range Plan(s.Snapshot, Policy{}).Recommendations {
 		advice[a.Variant.Name] = a
 	}
 	return advice
@@ -45,14 +45,10 @@ func TestAdvisoryVariantsAreDecidedAsIfTheyWereScaled(t *testing.T) {
 				s.Workloads[i].ConflictingHPA = "cpu"
 			}
 			got := Plan(s.Snapshot, Policy{})
-			if len(got.Targets)+len(got.Held) > 0 || got.Cost != 0 {
-				t.Errorf("targets %+v, held %+v at %v, want none: KEDA is not to be told", got.Targets, got.Held, got.Cost)
+			if len(got.Decisions) > 0 || got.Cost != 0 {
+				t.Errorf("decisions %+v at %v, want none: KEDA is not to be told", got.Decisions, got.Cost)
 			}
-			var advice []fleet.Advice
-			for _, d := range want.Decisions() {
-				advice = append(advice, fleet.Advise(d))
-			}
-			if !reflect.DeepEqual(got.Advice, advice) || !reflect.DeepEqual(got.Models, want.Models) || !reflect.DeepEqual(got.Conflicts, want.Conflicts) {
+			if !reflect.DeepEqual(got.Recommendations, want.Decisions) || !reflect.DeepEqual(got.Models, want.Models) || !reflect.DeepEqual(got.Conflicts, want.Conflicts) {
 				t.Errorf("advised\n%+v\nwant\n%+v", got, want)
 			}
 		})
@@ -91,10 +87,10 @@ func TestAdvisoryVariantsChangeNoNumberThatIsNotAdvice(t *testing.T) {
 			want := Plan(s.Snapshot, Policy{})
 			s.Variants = append(rivals(s), s.Variants...)
 			got := Plan(s.Snapshot, Policy{})
-			if len(got.Advice) != len(rivals(s)) {
-				t.Errorf("%d pieces of advice, want %d", len(got.Advice), len(rivals(s)))
+			if len(got.Recommendations) != len(rivals(s)) {
+				t.Errorf("%d pieces of advice, want %d", len(got.Recommendations), len(rivals(s)))
 			}
-			got.Advice = nil
+			got.Recommendations = nil
 			got.Models = slices.DeleteFunc(got.Models, func(m fleet.ModelPlan) bool { return m.ID.Name == "namesake" })
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("with declarations\n%+v\nwithout\n%+v", got, want)
@@ -110,7 +106,7 @@ func TestAdvisoryVariantOfWhatIsScaledIsToldSo(t *testing.T) {
 	for name, want := range map[string]fleet.Code{
 		"contradicts": fleet.CodeModelAlreadyScaled, "claims": fleet.CodeDuplicateTarget, "namesake": fleet.CodeInvalidDefinition, "broken": fleet.CodeInvalidDefinition,
 	} {
-		if a := advice[name]; a.Reason.Code != want || !a.Held || !strings.Contains(a.Reason.Text, "; ") && name != "broken" {
+		if a := advice[name]; a.Reason.Code != want || !a.Held || a.Reason.Detail(fleet.DetailRemedy) == "" && name != "broken" {
 			t.Errorf("%s: %+v, want it held with the code %s and a remedy", name, a, want)
 		}
 	}
@@ -122,7 +118,9 @@ func TestAdvisoryVariantOfWhatIsScaledIsToldSo(t *testing.T) {
 func TestAdviceSaysWhatItWouldSave(t *testing.T) {
 	quiet := group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: advisory}
 	a := adviceOf(t, newScenario(cheap(quiet)))["cheap"]
-	if saved, known := a.Saved(); !known || a.Replicas != 2 || a.CostNow != 6 || a.Cost != 2 || saved != 4 || a.Reason.Code != fleet.CodeScaleDown {
+	cost, _ := a.Cost()
+	current, _ := a.CurrentCost()
+	if saved, known := a.Saved(); !known || a.Replicas != 2 || current != 6 || cost != 2 || saved != 4 || a.Reason.Code != fleet.CodeScaleDown {
 		t.Errorf("%+v saves %v, want 2 of 6 replicas at 1 an hour to save 4", a, saved)
 	}
 	t.Run("less than nothing where more is needed", func(t *testing.T) {

@@ -34,7 +34,7 @@ func BenchmarkPlanWithProfiles(b *testing.B) {
 				plan = Plan(s, Policy{Memo: test.memo()})
 			}
 			byProfile := 0
-			for _, d := range plan.Targets {
+			for _, d := range plan.Decisions {
 				if d.Facts.LimitedBy == "ITL" || d.Facts.LimitedBy == "TTFT" || d.Facts.LimitedBy == "routing" {
 					byProfile++
 				}

@@ -23,7 +23,7 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				plan = Plan(s, Policy{})
 			}
-			if got := len(plan.Targets) + len(plan.Held); got != variants {
+			if got := len(plan.Decisions); got != variants {
 				b.Fatalf("%d variants are decided, want %d", got, variants)
 			}
 			perCycle := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
@@ -38,7 +38,7 @@ func BenchmarkPlan(b *testing.B) {
 			if variants == 10_000 {
 				b.ReportMetric(perCycle/1e6, "ms/cycle(bar<=250)")
 			}
-			b.ReportMetric(float64(len(plan.Held)), "held")
+			b.ReportMetric(float64(plan.Held()), "held")
 		})
 	}
 }

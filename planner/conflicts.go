@@ -38,7 +38,7 @@ func ownConflicts(v fleet.Variant) (found []fleet.Conflict) {
 	if v.Triggers > 1 {
 		found = append(found, fleet.Conflict{
 			Type: fleet.ConflictMultipleTriggers, Variants: []fleet.VariantID{v.ID},
-			Text: fmt.Sprintf("%d triggers of ours stand in one object, so it is held as it is; give each model an object of its own", v.Triggers),
+			Text: fmt.Sprintf("%d WVA triggers in one ScaledObject, so it is held; give each model a ScaledObject of its own", v.Triggers),
 		})
 	}
 	return found
@@ -53,11 +53,11 @@ func (v *variant) targetConflicts(others []fleet.VariantID) (found []fleet.Confl
 	if len(others) > 0 {
 		found = append(found, fleet.Conflict{
 			Type: fleet.ConflictDuplicateTarget, Variants: all,
-			Text: fmt.Sprintf("%d ScaledObjects scale %s; the oldest, %s, owns it, and its number is repeated for the others; delete those", len(all), v.Target, v.ID),
+			Text: fmt.Sprintf("%d ScaledObjects scale %s; the number of the oldest, %s, is repeated for the others; delete those", len(all), v.Target, v.ID),
 		})
 	}
 	if v.workload.ConflictingHPA != "" {
-		found = append(found, fleet.Conflict{Type: fleet.ConflictConflictingHPA, Variants: all, Text: v.foreignHand()})
+		found = append(found, fleet.Conflict{Type: fleet.ConflictConflictingHPA, Variants: all, Text: v.conflictingHPA()})
 	}
 	return found
 }
@@ -71,7 +71,7 @@ func (m *model) namesake() fleet.Conflict {
 	slices.SortFunc(all, fleet.VariantID.Compare)
 	return fleet.Conflict{
 		Type: fleet.ConflictInconsistentMetadata, Variants: all,
-		Text: fmt.Sprintf("models %s and %s are both called %s by their engines, so their load cannot be told apart; it is taken for that of %s, and the other is held; "+
+		Text: fmt.Sprintf("models %s and %s have the same name %s in the engines' metrics; the load counts for %s, and the other is held; "+
 			"give each a servedModelName of its own", m.twin.id, m.id, m.shares, m.twin.id),
 	}
 }
@@ -122,7 +122,7 @@ func contradiction(first, v *variant) fleet.Conflict {
 	slices.SortFunc(ids, fleet.VariantID.Compare)
 	return fleet.Conflict{
 		Type: fleet.ConflictInconsistentMetadata, Variants: ids,
-		Text: fmt.Sprintf("%s and the newer %s serve %s alike on %s, but say %s; the older is believed; make them the same, or give one accelerator a name of its own",
+		Text: fmt.Sprintf("%s and the newer %s serve %s on %s with different values: %s; the older one is used; make them the same, or give one accelerator a name of its own",
 			first.ID, v.ID, v.Model, v.Accelerator, strings.Join(facts, ", ")),
 	}
 }

@@ -154,7 +154,7 @@ func TestOwnerOfATargetKeepsItWhateverIsWrongWithIt(t *testing.T) {
 			d := s.decide(t)
 			expect(t, d["cheap"], 2, test.code)
 			expect(t, d["a-newer"], 2, fleet.CodeDuplicateTarget)
-			if d["a-newer"].Refused || d["a-newer"].Held != d["cheap"].Held {
+			if d["a-newer"].Unsupported || d["a-newer"].Held != d["cheap"].Held {
 				t.Errorf("%+v, want the owner's number, which may be told", d["a-newer"])
 			}
 		})

@@ -25,7 +25,8 @@ type demand struct {
 	since     time.Time  // when the model was last in use; zero where it was not within the idle window
 	unused    bool       // idle for the whole retention period, and samples prove it
 	freeze    fleet.Code // why nothing may shrink; empty where it may
-	why       string     // the sentence of the freeze
+	why       string     // the text of the freeze
+	cause     string     // the failure behind it; empty if there is none
 	prompt    fleet.Reading
 	output    fleet.Reading
 	prompts   []fleet.Bucket
@@ -37,8 +38,8 @@ type demand struct {
 
 // demand works out what is asked of the model, or why that cannot be said.
 func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
-	if reason := m.unobserved(x); reason != nil {
-		return demand{}, reason
+	if why, unknown := m.unobserved(x); unknown {
+		return demand{}, &why
 	}
 	d := demand{arrivals: m.arrivals()}
 	for _, v := range m.variants {
@@ -58,23 +59,25 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 	m.describe(&d)
 	m.measure(&d, p)
 	d.unused = d.idle && m.unused(&d, x.now, p)
-	d.freeze, d.why = m.freeze(d, x)
+	d.freeze, d.why, d.cause = m.freeze(d, x)
 	return d, nil
 }
 
-// unobserved returns why the model's demand is unknown, nil where it is known. A model without a ready replica has no engine
+// unobserved returns why the model's demand is unknown; false if it is known. A model without a ready replica has no engine
 // metrics, which is not missing data, unless queries failed.
-func (m *model) unobserved(x *index) *fleet.Reason {
+func (m *model) unobserved(x *index) (why fleet.Reason, unknown bool) {
 	if m.twin != nil {
-		return reason(fleet.CodeInvalidDefinition, "model %s has the same name in the engines' metrics, so their load cannot be told apart; give each a servedModelName of its own", m.twin.id)
+		return reason(fleet.CodeInvalidDefinition, "same name in the engines' metrics as model %s; their load cannot be told apart", m.twin.id).
+			With(fleet.DetailRemedy, "give each model a servedModelName of its own"), true
 	}
 	if m.mixed {
-		return reason(fleet.CodeInvalidDefinition, "some variants of the model have a role of prefill or decode and some have none, so it cannot be told which requests they share; "+
-			"give all of them a role, or serve the others under a model of their own")
+		return reason(fleet.CodeInvalidDefinition, "some variants of the model have the role prefill or decode, and some have none").
+			With(fleet.DetailRemedy, "give all of them a role, or serve the others under a model of their own"), true
 	}
 	for _, v := range m.variants {
 		if v.Hidden != "" {
-			return reason(fleet.CodeTargetUnreadable, "%s cannot be seen, and so not what it carries (%s); the numbers of its model stay until it can", v.Target, v.Hidden)
+			return reason(fleet.CodeTargetUnreadable, "%s cannot be read, so the load that it serves is not known", v.Target).
+				With(fleet.DetailCause, v.Hidden), true
 		}
 	}
 	var all reports
@@ -87,31 +90,38 @@ func (m *model) unobserved(x *index) *fleet.Reason {
 	}
 	switch {
 	case all.good > 0 && all.tooShort < all.good:
-		return nil
+		return fleet.Reason{}, false
 	case all.good > 0:
-		return reason(fleet.CodeWindowTooShort, "the rate window holds fewer than 4 scrapes of any replica, so no rate can be told; scrape more often or widen the window (right after an outage this passes by itself)%s", x.failures())
+		return reason(fleet.CodeWindowTooShort, "fewer than 4 scrapes of each replica in the rate window, so no rate is known").
+			With(fleet.DetailCause, x.failures()).
+			With(fleet.DetailRemedy, "scrape more often or raise prometheus.windows.latest; right after an outage this passes by itself"), true
 	case all.invalid > 0:
-		return reason(fleet.CodeMetricsInvalid, "%s what is not a number; look at the engine's /metrics%s", countOf(all.invalid, "ready replica reports", "ready replicas report"), x.failures())
+		return reason(fleet.CodeMetricsInvalid, "%s NaN or an infinite value", countOf(all.invalid, "ready replica reports", "ready replicas report")).
+			With(fleet.DetailCause, x.failures()).With(fleet.DetailRemedy, "look at the engine's /metrics page"), true
 	case all.stale > 0:
-		return reason(fleet.CodeMetricsStale, "the last samples of %s are too old to act on; check that Prometheus scrapes them%s", countOf(all.stale, "ready replica", "ready replicas"), x.failures())
+		return reason(fleet.CodeMetricsStale, "%s too old to act on", countOf(all.stale, "ready replica has samples", "ready replicas have samples")).
+			With(fleet.DetailCause, x.failures()).With(fleet.DetailRemedy, "check that Prometheus scrapes them"), true
 	case all.missing > 0:
-		return reason(fleet.CodeMetricsMissing, "%s no metrics under the model name %s; check that Prometheus scrapes them, and servedModelName%s", countOf(all.missing, "ready replica has", "ready replicas have"), strings.Join(m.servedNames(), " or "), x.failures())
+		return reason(fleet.CodeMetricsMissing, "%s no metrics for model name %s", countOf(all.missing, "ready replica has", "ready replicas have"), strings.Join(m.servedNames(), " or ")).
+			With(fleet.DetailCause, x.failures()).With(fleet.DetailRemedy, "check that Prometheus scrapes them, and servedModelName"), true
 	case len(m.gateway) == 0 && slices.ContainsFunc(x.missing, func(row fleet.Missing) bool { return row.Hides == fleet.SourceGateway }):
-		return reason(fleet.CodeMetricsMissing, "nothing is known of the demand%s", x.failures())
+		return reason(fleet.CodeMetricsMissing, "demand not known: metrics of the gateway are missing").
+			With(fleet.DetailCause, x.failures()), true
 	}
-	return nil
+	return fleet.Reason{}, false
 }
 
-// failures returns what could not be observed, as the end of a sentence.
+// failures returns the first failure to observe metrics, and the number of the others; empty if
+// there is none.
 func (x *index) failures() string {
 	if len(x.missing) == 0 {
 		return ""
 	}
-	first := fmt.Sprintf(" (%s: %s", x.missing[0].Source, x.missing[0].Reason)
+	first := fmt.Sprintf("%s: %s", x.missing[0].Source, x.missing[0].Reason)
 	if more := len(x.missing) - 1; more > 0 {
-		first += fmt.Sprintf("; and %d more", more)
+		first += fmt.Sprintf(" (and %d more)", more)
 	}
-	return first + ")"
+	return first
 }
 
 // arrivals returns the rate of requests over all names under which the model is served. Under one name the gateway's rate
@@ -238,30 +248,31 @@ func (m *model) unused(d *demand, now time.Time, p Policy) bool {
 	return covered && now.Sub(d.since) >= retention
 }
 
-// freeze returns why nothing of the model may shrink, "" where it may. Growth goes on.
-func (m *model) freeze(d demand, x *index) (code fleet.Code, why string) {
+// freeze returns why scale-down of the model is blocked, "" if it is not, and the failure behind it.
+// Scale-up goes on.
+func (m *model) freeze(d demand, x *index) (code fleet.Code, why, cause string) {
 	var incomplete int
 	for _, v := range m.variants {
 		incomplete += v.reports.missing + v.reports.stale + v.reports.invalid + v.reports.tooShort
 	}
 	switch {
 	case incomplete > 0:
-		return fleet.CodeMetricsMissing, countOf(incomplete, "ready replica does", "ready replicas do") + " not report in full, so the demand may be higher than what is seen"
+		return fleet.CodeMetricsMissing, countOf(incomplete, "ready replica reports", "ready replicas report") + " incompletely", ""
 	case len(x.missing) > 0:
-		return fleet.CodeMetricsMissing, "the demand may be higher than what is seen" + x.failures()
+		return fleet.CodeMetricsMissing, "metrics are missing", x.failures()
 	case m.ready() == 0:
-		return "", ""
+		return "", "", ""
 	case d.arrivals.State == fleet.Absent:
-		return fleet.CodeMetricsMissing, "the rate of arrivals is not known"
+		return fleet.CodeMetricsMissing, "request rate not known", ""
 	}
 	covered := len(m.engine) > 0
 	for _, row := range m.engine {
 		covered = covered && row.PeakCovered
 	}
 	if !covered {
-		return fleet.CodeWindowNotCovered, "samples do not cover the whole window yet that a scale-down looks back on"
+		return fleet.CodeWindowNotCovered, "samples do not cover the peak window yet", ""
 	}
-	return "", ""
+	return "", "", ""
 }
 
 func (m *model) ready() (ready int) {
@@ -288,10 +299,6 @@ func first(a, b fleet.Reading) fleet.Reading {
 		return b
 	}
 	return a
-}
-
-func reason(code fleet.Code, format string, args ...any) *fleet.Reason {
-	return &fleet.Reason{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
 func countOf(n int, one, many string) string {

@@ -28,16 +28,24 @@ func (v *variant) bound() {
 	}
 	if v.Pause.Awake {
 		v.Range = fleet.Range{Min: max(1, v.Range.Min), Max: max(1, v.Range.Max)}
-		v.bounds += "; KEDA keeps it awake (annotation autoscaling.keda.sh/force-activation)"
+		v.narrow("kept active by annotation autoscaling.keda.sh/force-activation")
 	}
 	if v.Pause.In && v.seen {
 		v.Range = atLeast(v.Range, v.now)
-		v.bounds += "; KEDA does not let it shrink (annotation autoscaling.keda.sh/paused-scale-in)"
+		v.narrow("scale-down paused by annotation autoscaling.keda.sh/paused-scale-in")
 	}
 	if v.Pause.Out && v.seen {
 		v.Range = notAbove(v.Range, v.now)
-		v.bounds += "; KEDA does not let it grow (annotation autoscaling.keda.sh/paused-scale-out)"
+		v.narrow("scale-up paused by annotation autoscaling.keda.sh/paused-scale-out")
 	}
+}
+
+// narrow notes an annotation that narrows the variant's range.
+func (v *variant) narrow(text string) {
+	if v.bounds != "" {
+		v.bounds += ", "
+	}
+	v.bounds += text
 }
 
 // notAbove returns the range of a variant that KEDA does not let grow: the HPA reaches its minimum all the same, but not from
@@ -56,24 +64,26 @@ func (v *variant) setByOthers() *given {
 	switch {
 	case v.Unsupported != "":
 		asItIs.held, asItIs.refused = true, true
-		asItIs.reason = fleet.Reason{Code: fleet.CodeUnsupportedTrigger, Text: v.Unsupported}
+		asItIs.reason = factAndRemedy(fleet.CodeUnsupportedTrigger, v.Unsupported)
 	case v.workload.ConflictingHPA != "":
 		asItIs.held = true
-		asItIs.reason = *reason(fleet.CodeConflictingHPA, "%s", v.foreignHand())
+		asItIs.reason = factAndRemedy(fleet.CodeConflictingHPA, v.conflictingHPA())
 	case v.Pause.Fixed:
 		asItIs.replicas, asItIs.known = v.Pause.Replicas, true
-		asItIs.reason = *reason(fleet.CodePaused, "paused at %d by annotation autoscaling.keda.sh/paused-replicas; remove it to have the variant scaled", v.Pause.Replicas)
+		asItIs.reason = reason(fleet.CodePaused, "paused at %d by annotation autoscaling.keda.sh/paused-replicas", v.Pause.Replicas).
+			With(fleet.DetailRemedy, "remove the annotation to have the variant scaled")
 	case v.Pause.All:
-		asItIs.reason = *reason(fleet.CodePaused, "paused as it is by annotation autoscaling.keda.sh/paused; remove it to have the variant scaled")
+		asItIs.reason = reason(fleet.CodePaused, "paused at the current replicas by annotation autoscaling.keda.sh/paused").
+			With(fleet.DetailRemedy, "remove the annotation to have the variant scaled")
 	default:
 		return nil
 	}
 	return &asItIs
 }
 
-// foreignHand says who else scales the variant's target, and what to do.
-func (v *variant) foreignHand() string {
-	return "HorizontalPodAutoscaler " + v.workload.ConflictingHPA + " scales " + v.Target.String() + " too; delete it, or let KEDA adopt it: " +
+// conflictingHPA says which other HPA scales the variant's target, and the remedy.
+func (v *variant) conflictingHPA() string {
+	return "HPA " + v.workload.ConflictingHPA + " scales " + v.Target.String() + " too; delete it, or let KEDA adopt it: " +
 		"its name as advanced.horizontalPodAutoscalerConfig.name, and annotation scaledobject.keda.sh/transfer-hpa-ownership"
 }
 

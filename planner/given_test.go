@@ -47,7 +47,7 @@ func TestRefusedVariantIsHeldAtWhatRuns(t *testing.T) {
 			v.Unsupported, v.Target = refusal, fleet.TargetID{}
 		}})
 		d := s.decide(t)
-		if job := d["job"]; job.Known || !job.Held || !job.Refused || job.Reason.Code != fleet.CodeUnsupportedTrigger {
+		if job := d["job"]; job.Known || !job.Held || !job.Unsupported || job.Reason.Code != fleet.CodeUnsupportedTrigger {
 			t.Errorf("%+v, want it refused at an unknown number", job)
 		}
 		expect(t, d["cheap"], 2, fleet.CodeUnchanged)
@@ -109,7 +109,7 @@ func TestFaultyVariantWhoseReplicasProveNothingTakesNoPart(t *testing.T) {
 				}
 			}
 			want, got := alone(broken), steady(broken, same).decide(t)
-			if d := got["fast"]; d.Replicas != want.Replicas || d.Reason != want.Reason {
+			if d := got["fast"]; d.Replicas != want.Replicas || d.Reason.String() != want.Reason.String() {
 				t.Errorf("fast %+v, want %+v as without the faulty one", d, want)
 			}
 			if d := got["cheap"]; !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition {

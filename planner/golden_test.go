@@ -67,7 +67,7 @@ func goldens() map[string]*scenario {
 func TestGoldenSnapshotsGiveTheirPlans(t *testing.T) {
 	if *update {
 		for name, s := range goldens() {
-			data, err := fleet.EncodeSnapshot(s.Snapshot)
+			data, err := fleet.EncodeSnapshot(s.Snapshot, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestGoldenSnapshotsGiveTheirPlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			snapshot, err := fleet.DecodeSnapshot(data)
+			snapshot, err := fleet.DecodeSnapshot(data, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

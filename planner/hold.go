@@ -25,7 +25,7 @@ func (x *index) hold(v *variant, why fleet.Reason) fleet.Decision {
 	standing, stands := x.standing[v.ID]
 	held := fleet.Decision{
 		Variant: v.ID, Known: stands || v.seen, Held: true, Decided: standing.Decided,
-		Reason: fleet.Reason{Code: why.Code, Text: why.Text + v.bounds}, Facts: v.facts(),
+		Reason: why.With(fleet.DetailRange, v.bounds), Facts: v.facts(),
 	}
 	if v.given != nil {
 		held.Reason, held.Unsupported = v.given.reason, v.given.refused
@@ -47,7 +47,7 @@ func (v *variant) facts() fleet.Facts {
 	return fleet.Facts{
 		Model: v.Model, Target: v.Target, Accelerator: v.Accelerator, Cost: v.Cost,
 		Current: v.now, CurrentKnown: v.seen, Ready: v.ready,
-		Inactive: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback,
+		Inactive: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback, Autoscaler: v.Autoscaler,
 	}
 }
 

@@ -25,6 +25,7 @@ type index struct {
 	holdFor      time.Duration
 	usages       map[modelKey][]*fleet.Usage // sorted by pod
 	standing     map[fleet.VariantID]fleet.PreviousDecision
+	findings     map[fleet.VariantID][]fleet.Finding
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
@@ -109,6 +110,7 @@ func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		profiles:     fleet.NewProfiles(s.Profiles),
 		missing:      hiding(s.Missing),
+		findings:     findings(s),
 		holdFor:      p.KeepFor,
 		pools:        s.Pools,
 	}

@@ -60,7 +60,7 @@ func (l *loop) run() {
 		l.place()
 		plan := Plan(l.snapshot(), Policy{})
 		l.standing = plan.Previous()
-		for _, d := range plan.Decisions() {
+		for _, d := range plan.Decisions {
 			m := l.models[slices.IndexFunc(l.models, func(m *loopModel) bool { return m.name == d.Variant.Name })]
 			if turn := cmp.Compare(d.Replicas, m.asked); turn != 0 {
 				if m.last != 0 && turn != m.last {

@@ -13,7 +13,8 @@ type need struct {
 	keepOne bool    // nothing is asked, but one replica must stay
 	some    bool    // a replica must stay or come
 	freeze  fleet.Code
-	why     string // the sentence of the freeze
+	why     string // the text of the freeze
+	cause   string // the failure behind it
 	probe   int    // the variant that is tried; none where there is nothing to try
 	waits   bool   // it is not tried before there is room
 	last    int    // the variant that keeps the model's last replica; none where no plan took all
@@ -26,7 +27,7 @@ const none = -1
 // work works out what is needed. Up on the latest, down on the highest: between the two, what stands is right.
 func (z *sizing) work() need {
 	n := need{probe: none, last: none}
-	n.freeze, n.why = z.frozen()
+	n.freeze, n.why, n.cause = z.frozen()
 	d := z.demand
 	switch nothingAsked := d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0; {
 	case d.unused && z.model.spec.ScaleToZero, nothingAsked && z.model.spec.ScaleToZero && z.asleep():
@@ -48,17 +49,18 @@ func (z *sizing) work() need {
 	return z.withProbe(n)
 }
 
-// frozen returns why nothing may shrink, "" where it may.
-func (z *sizing) frozen() (code fleet.Code, why string) {
+// frozen returns why scale-down is blocked, "" if it is not, and the failure behind it.
+func (z *sizing) frozen() (code fleet.Code, why, cause string) {
 	if z.demand.freeze != "" {
-		return z.demand.freeze, z.demand.why
+		return z.demand.freeze, z.demand.why, z.demand.cause
 	}
 	for _, c := range z.choices {
 		if n := c.capacity.Saturated; n > 0 {
-			return fleet.CodeSaturated, countOf(n, "replica", "replicas") + " of " + c.ID.Name + " at a saturation threshold"
+			return fleet.CodeSaturated, countOf(n, "replica", "replicas") + " of " + c.ID.Name + " saturated", ""
 		}
 	}
-	return z.missed()
+	code, why = z.missed()
+	return code, why, ""
 }
 
 // missed returns the freeze of a model whose requests wait for longer than its objective allows. An objective that no load
@@ -72,10 +74,10 @@ func (z *sizing) missed() (code fleet.Code, why string) {
 			continue
 		}
 		if itl := z.demand.itl.Or(0); c.Role != fleet.RolePrefill && c.Objective.ITL > 0 && itl > c.Objective.ITL.Seconds() {
-			return fleet.CodeSLOMissed, fmt.Sprintf("tokens come every %.3g s on average, the objective is %v", itl, c.Objective.ITL)
+			return fleet.CodeSLOMissed, fmt.Sprintf("mean ITL %.3g s is above the objective of %v", itl, c.Objective.ITL)
 		}
 		if ttft := z.demand.ttft.Or(0); c.Role != fleet.RoleDecode && c.Objective.TTFT > 0 && ttft > c.Objective.TTFT.Seconds() {
-			return fleet.CodeSLOMissed, fmt.Sprintf("the first token takes %.3g s at the 95th percentile, the objective is %v", ttft, c.Objective.TTFT)
+			return fleet.CodeSLOMissed, fmt.Sprintf("p95 TTFT %.3g s is above the objective of %v", ttft, c.Objective.TTFT)
 		}
 	}
 	return "", ""

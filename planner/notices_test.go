@@ -18,16 +18,16 @@ func toldAt(minute int) *told {
 }
 
 func (p *told) target(name string, replicas int, code fleet.Code, text string) *told {
-	p.Targets = append(p.Targets, fleet.Target{
-		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Reason: fleet.Reason{Code: code, Text: text},
+	p.Decisions = append(p.Decisions, fleet.Decision{
+		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Known: true, Reason: fleet.Reason{Code: code, Text: text},
 		Facts: fleet.Facts{Current: 1, CurrentKnown: true},
 	})
 	return p
 }
 
 func (p *told) held(name string, replicas int, code fleet.Code, text string) *told {
-	p.Held = append(p.Held, fleet.Held{
-		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Known: true, Refused: code == fleet.CodeUnsupportedTrigger,
+	p.Decisions = append(p.Decisions, fleet.Decision{
+		Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Known: true, Held: true, Unsupported: code == fleet.CodeUnsupportedTrigger,
 		Reason: fleet.Reason{Code: code, Text: text}, Facts: fleet.Facts{Current: 1, CurrentKnown: true},
 	})
 	return p
@@ -158,8 +158,7 @@ func TestNoticesDoNotDependOnTheOrderOfRows(t *testing.T) {
 		conflict(fleet.ConflictInconsistentMetadata, "differ", "c", "a").conflict(fleet.ConflictDuplicateTarget, "claim", "b", "a")
 	want := Notices(before.Plan, after.Plan)
 	for _, p := range []*told{before, after} {
-		slices.Reverse(p.Targets)
-		slices.Reverse(p.Held)
+		slices.Reverse(p.Decisions)
 		slices.Reverse(p.Conflicts)
 	}
 	if got := Notices(before.Plan, after.Plan); !reflect.DeepEqual(got, want) || len(want) != 8 {

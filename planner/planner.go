@@ -81,9 +81,12 @@ func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 		d, v := byID[l.owner], l.variant
 		d.Variant, d.Unsupported = v.ID, false
 		d.Facts.Model, d.Facts.Accelerator, d.Facts.Cost, d.Facts.Fallback = v.Model, v.Accelerator, v.Cost, v.Fallback
-		d.Reason = *reason(fleet.CodeDuplicateTarget, "%s belongs to the older ScaledObject %s, whose number is repeated; delete one of the two", v.Target, l.owner)
+		d.Facts.Autoscaler = v.Autoscaler
+		d.Reason = reason(fleet.CodeDuplicateTarget, "%s is scaled by the older ScaledObject %s, whose number is repeated", v.Target, l.owner).
+			With(fleet.DetailRemedy, "delete one of the two ScaledObjects")
 		if v.Unsupported != "" {
-			d.Held, d.Unsupported, d.Reason.Text = true, true, v.Unsupported+"; besides, "+d.Reason.Text
+			d.Held, d.Unsupported = true, true
+			d.Reason = d.Reason.With(fleet.DetailTrigger, v.Unsupported)
 		}
 		repeated = append(repeated, d)
 	}
@@ -100,13 +103,14 @@ func price(decisions []fleet.Decision) (total float64) {
 	return total
 }
 
-// finish says since when the numbers stand, and where KEDA applies another one.
+// finish adds when the numbers changed, the findings, and whether KEDA applies its fallback instead.
 func (x *index) finish(decisions []fleet.Decision) {
 	for i := range decisions {
 		d := &decisions[i]
 		x.date(d)
+		d.Findings = x.findings[d.Variant]
 		if d.Facts.Fallback && !d.Unsupported {
-			d.Reason.Text += "; KEDA's fallback is in force, which it applies instead until its calls succeed again"
+			d.Reason = d.Reason.With(fleet.DetailFallback, "KEDA applies its fallback instead until its calls succeed again")
 		}
 	}
 }

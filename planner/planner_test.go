@@ -413,11 +413,11 @@ func TestSamePlanInAnyOrderOfRows(t *testing.T) {
 
 func TestPlanSurvivesASnapshotsJSONForm(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, stuck: 1, running: 80, waiting: 9, kv: 0.8, rate: 6}), fast(group{ready: 1, running: 40, kv: 0.2, rate: 20})).gateway(5, 30)
-	data, err := fleet.EncodeSnapshot(s.Snapshot)
+	data, err := fleet.EncodeSnapshot(s.Snapshot, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := fleet.DecodeSnapshot(data)
+	read, err := fleet.DecodeSnapshot(data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestPlanIsTotal(t *testing.T) {
 			}
 		}
 	}
-	if plan := Plan(fleet.Snapshot{}, Policy{}); len(plan.Decisions()) != 0 {
+	if plan := Plan(fleet.Snapshot{}, Policy{}); len(plan.Decisions) != 0 {
 		t.Errorf("an empty snapshot gives %+v", plan)
 	}
 }

@@ -122,7 +122,7 @@ func TestSeveralRowsOfAKindAreOneInAnyOrder(t *testing.T) {
 		want := Plan(s.Snapshot, Policy{})
 		slices.Reverse(s.Pools)
 		if got := Plan(s.Snapshot, Policy{}); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: rows in another order give\n%+v\nwant\n%+v", name, got.Targets, want.Targets)
+			t.Errorf("%s: rows in another order give\n%+v\nwant\n%+v", name, got.Decisions, want.Decisions)
 		}
 		replicas := 2
 		if name == "other nodes" {

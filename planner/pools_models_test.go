@@ -115,11 +115,11 @@ func TestAdvisoryReplicasAreOthersForWhatIsScaled(t *testing.T) {
 		beside("b", newScenario(cheap(full(group{ready: 1, variant: advisory}))).called("advice-").gateway(0, 24)).
 		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("advice-cheap", "l1")
 	plan := Plan(s.Snapshot, Policy{})
-	if got := plan.Targets[0].Replicas; got != 3 {
-		t.Errorf("%+v, want the one that is free", plan.Targets[0])
+	if got := plan.Decisions[0].Replicas; got != 3 {
+		t.Errorf("%+v, want the one that is free", plan.Decisions[0])
 	}
-	if got := plan.Advice[0].Replicas; got != 2 {
-		t.Errorf("%+v, want the one that is free advised", plan.Advice[0])
+	if got := plan.Recommendations[0].Replicas; got != 2 {
+		t.Errorf("%+v, want the one that is free advised", plan.Recommendations[0])
 	}
 }
 

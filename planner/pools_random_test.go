@@ -104,12 +104,12 @@ func TestPlansNeverTakeMoreThanTheNodesHold(t *testing.T) {
 		s := limitedFleet(rand.New(rand.NewPCG(seed, 7)))
 		plan := Plan(s.Snapshot, Policy{})
 		if over := overbooked(s.Snapshot, plan); over != "" {
-			t.Fatalf("seed %d: the nodes do not hold %s\n%+v", seed, over, plan.Targets)
+			t.Fatalf("seed %d: the nodes do not hold %s\n%+v", seed, over, plan.Decisions)
 		}
 		if turned := Plan(s.turned(), Policy{}); !reflect.DeepEqual(plan, turned) {
 			t.Fatalf("seed %d: tables in another order give\n%+v\nwant\n%+v", seed, turned, plan)
 		}
-		if slices.ContainsFunc(plan.Targets, func(of fleet.Target) bool { return of.Reason.Code == fleet.CodeInsufficientAccelerators }) {
+		if slices.ContainsFunc(plan.Decisions, func(of fleet.Decision) bool { return of.Reason.Code == fleet.CodeInsufficientAccelerators }) {
 			tight++
 		}
 	}
@@ -134,9 +134,9 @@ func TestPoolsWithRoomChangeNothing(t *testing.T) {
 			s.node("L40S", fmt.Sprint("l", i), 64, 0).node("H100", fmt.Sprint("h", i), 64, 0)
 		}
 		got := Plan(s.Snapshot, Policy{})
-		for i, target := range got.Targets {
-			if target.Replicas != want.Targets[i].Replicas || target.Reason.Code != want.Targets[i].Reason.Code {
-				t.Errorf("seed %d: with room %+v\nwithout a limit %+v", seed, target, want.Targets[i])
+		for i, target := range got.Decisions {
+			if target.Replicas != want.Decisions[i].Replicas || target.Reason.Code != want.Decisions[i].Reason.Code {
+				t.Errorf("seed %d: with room %+v\nwithout a limit %+v", seed, target, want.Decisions[i])
 			}
 		}
 	}

@@ -98,14 +98,14 @@ func (s *scenario) called(prefix string) *scenario {
 func overbooked(s fleet.Snapshot, plan fleet.Plan) string {
 	scaled, _ := apart(s)
 	x := newIndex(scaled, nil, Policy{}.withDefaults())
-	r := &round{x: x, held: x.heldOptions(plan.Decisions())}
+	r := &round{x: x, held: x.heldOptions(plan.Decisions)}
 	problem := r.problem(x.stock)
 	numbers := counts{}
 	owners := map[fleet.VariantID]*variant{}
 	for v := range x.owners() {
 		owners[v.ID] = v
 	}
-	for _, d := range plan.Decisions() {
+	for _, d := range plan.Decisions {
 		numbers[d.Variant] = d.Replicas
 		if v := owners[d.Variant]; v != nil && (d.Held || strings.Contains(d.Reason.Text, "nothing shrinks meanwhile")) {
 			numbers[d.Variant] = min(d.Replicas, v.stands())

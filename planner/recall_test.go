@@ -30,10 +30,10 @@ func TestAcceleratorThatNodesToldIsKeptUntilAReplicaShowsAnother(t *testing.T) {
 			for range 2 { // as long as it lasts
 				plan := Plan(s.Snapshot, Policy{})
 				facts := fleet.Facts{}
-				for _, d := range plan.Decisions() {
+				for _, d := range plan.Decisions {
 					facts = d.Facts
 				}
-				for _, a := range plan.Advice {
+				for _, a := range plan.Recommendations {
 					facts = a.Facts
 				}
 				if facts.Accelerator != test.want {

@@ -33,101 +33,122 @@ func (o outcome) crowds() bool {
 	}
 }
 
-// noRoom says what is asked and not carried, which accelerators are taken, and what would help.
-func (s story) noRoom(i int) string {
+// insufficient is the reason of a variant that lacks accelerators.
+func (s story) insufficient(i int) fleet.Reason {
 	text, c, o := s.asked(), s.choices[i], s.outcomes[i]
-	switch {
-	case s.need.keepOne:
-		text = "the model is to keep one replica"
-	case s.need.probe != none:
-		text += ", and nothing is known yet of what a replica carries"
+	if s.need.keepOne {
+		text = "0 requests; the model keeps 1 replica"
 	}
 	if s.short > tiny && !s.need.keepOne {
-		text += fmt.Sprintf(", of which %.0f%% are not carried", 100*s.short)
+		text += fmt.Sprintf(", %.0f%% unserved", 100*s.short)
 	}
-	switch stands := c.stands(); {
-	case o.replicas < stands:
-		text += fmt.Sprintf("; %d of %d replicas are given up for others", stands-o.replicas, stands)
+	switch existing := c.stands(); {
+	case o.replicas < existing:
+		text += fmt.Sprintf(", %d of %d replicas preempted", existing-o.replicas, existing)
 	case o.replicas < c.now:
-		text += fmt.Sprintf("; no accelerator for %d of the %d replicas asked for", c.now-o.replicas, c.now)
+		text += fmt.Sprintf(", %d of %d replicas cannot start", c.now-o.replicas, c.now)
 	}
-	if full := s.full(); full != "" {
-		text += ": " + full
+	full := s.full()
+	if len(full) > 0 {
+		text += ": " + full[0]
 	}
-	return text + "; add nodes, a variant on another kind, or let a node autoscaler add them"
+	why := reason(fleet.CodeInsufficientAccelerators, "%s", text)
+	if len(full) > 1 {
+		why = why.With(fleet.DetailLimit, strings.Join(full[1:], ", "))
+	}
+	return why.With(fleet.DetailCause, s.keepers()).
+		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes")
 }
 
-// full says of each kind of accelerator that keeps the model from more replicas how it is taken; "" where none does.
-func (s story) full() string {
-	var kinds []string
+// full says of each accelerator type that keeps the model from more replicas why, that of the
+// model's first variant by name first.
+func (s story) full() []string {
+	var types []string
 	for i, c := range s.choices {
 		if k, limited := s.x.stock.of(c.variant); limited && s.outcomes[i].crowds() {
-			text := k.full(c.variant)
-			if k.keeper != nil && k.keeper != c.variant {
-				text += fmt.Sprintf(" (%s keeps %d by its minReplicaCount)", k.keeper.ID, k.keeper.Range.Min)
-			}
-			kinds = append(kinds, text)
+			types = append(types, k.full(c.variant))
 		}
 	}
-	slices.Sort(kinds)
-	return strings.Join(slices.Compact(kinds), ", and ")
+	slices.Sort(types)
+	return slices.Compact(types)
 }
 
-// full says how the kind is taken.
+// keepers says whose minReplicaCount keeps the accelerators that the model lacks. A variant of
+// another namespace is not named.
+func (s story) keepers() string {
+	var texts []string
+	for i, c := range s.choices {
+		k, limited := s.x.stock.of(c.variant)
+		if !limited || !s.outcomes[i].crowds() || k.keeper == nil || k.keeper == c.variant {
+			continue
+		}
+		name := "another variant"
+		if k.keeper.ID.Namespace == c.ID.Namespace {
+			name = k.keeper.ID.String()
+		}
+		texts = append(texts, fmt.Sprintf("%s keeps %d by its minReplicaCount", name, k.keeper.Range.Min))
+	}
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), ", ")
+}
+
+// full says why a variant gets no further replica, as the scheduler says it.
 func (k *kindStock) full(v *variant) string {
-	name, total := k.pool.Accelerator, k.total()
 	gpus, shares := v.shape()
-	switch left := total - k.used; {
+	nodes := len(k.pool.Nodes)
+	switch total := k.total(); {
 	case k.pool.Elastic:
-		return fmt.Sprintf("there may be %d %s and no more", total, name)
-	case total == 0:
-		return fmt.Sprintf("no %s is free for the fleet", name)
-	case left <= 0 && total == 1:
-		return fmt.Sprintf("the only %s that is free for the fleet is taken", name)
-	case left <= 0:
-		return fmt.Sprintf("all %d %s that are free for the fleet are taken", total, name)
+		return fmt.Sprintf("limit of %d %s reached", total, k.pool.Accelerator)
+	case nodes == 0:
+		return fmt.Sprintf("0 nodes have %s", k.pool.Accelerator)
 	case shares > 1:
-		return fmt.Sprintf("%d of %d %s are left, and nodes have no room for a group of %d times %d", left, total, name, shares, gpus)
+		return fmt.Sprintf("%d nodes have too few free %s for a group of %d x %d", nodes, k.pool.Accelerator, shares, gpus)
 	default:
-		return fmt.Sprintf("%d of %d %s are left, and no node has room for %d together", left, total, name, gpus)
+		return fmt.Sprintf("0/%d nodes have %d free %s", nodes, gpus, k.pool.Accelerator)
 	}
 }
 
-// why says what else decided a number that is the solver's own: what keeps the variant from another replica, and what the next
-// best mix would be; "" where there is nothing to say.
-func (s story) why(i int, code fleet.Code) string {
+// details adds to a reason: the limits that keep the variant from another replica, and the next best
+// mix with its price.
+func (s story) details(i int, why fleet.Reason) fleet.Reason {
 	c, o := s.choices[i], s.outcomes[i]
-	text := ""
+	var limits []string
 	switch missing := s.need.freeze == fleet.CodeMetricsMissing; {
 	case o.placed < o.replicas && missing && c.Range.Clamp(o.placed) < o.replicas:
-		text = fmt.Sprintf("; nothing shrinks meanwhile (%s), so all %d stay, and there is room for %d", s.need.why, o.replicas, o.placed)
+		limits = append(limits, fmt.Sprintf("scale-down blocked (%s), so %d replicas are kept with accelerators for %d", s.need.why, o.replicas, o.placed))
 	case o.placed < o.replicas:
-		text = fmt.Sprintf("; KEDA keeps %d all the same, and there is room for %d", o.replicas, o.placed)
+		limits = append(limits, fmt.Sprintf("KEDA keeps %d replicas with accelerators for %d", o.replicas, o.placed))
 	}
-	if c.given != nil || !s.need.some {
-		return text
+	if c.given == nil && s.need.some {
+		if why.Code != fleet.CodeInsufficientAccelerators && why.Code != fleet.CodeMaxReplicas && o.crowds() {
+			limits = append(limits, o.limit(c.Accelerator))
+		}
+		if o.why != nil && o.placed == o.solved {
+			why = why.With(fleet.DetailAlternative, nextBest(o.why))
+		}
 	}
-	if code != fleet.CodeInsufficientAccelerators && code != fleet.CodeMaxReplicas && o.crowds() {
-		text += "; " + o.limit(c.Accelerator)
+	if len(limits) == 0 {
+		return why
 	}
-	if o.why == nil || o.placed != o.solved {
-		return text
+	if before := why.Detail(fleet.DetailLimit); before != "" {
+		limits = append([]string{before}, limits...)
+		why.Details = slices.DeleteFunc(slices.Clone(why.Details), func(d fleet.Detail) bool { return d.Name == fleet.DetailLimit })
 	}
-	return text + nextBest(o.why)
+	return why.With(fleet.DetailLimit, strings.Join(limits, ", "))
 }
 
 // limit says what keeps a variant from another replica.
-func (o outcome) limit(kind fleet.Accelerator) string {
+func (o outcome) limit(accelerator fleet.Accelerator) string {
 	switch {
 	case o.why != nil && o.why.Limit == solver.LimitPool:
-		return fmt.Sprintf("there may be no more %s", kind)
+		return fmt.Sprintf("limit of %s reached", accelerator)
 	case o.why != nil && o.why.Limit == solver.LimitQuota:
-		return "the quota of its namespace is full"
+		return "quota of the namespace reached"
 	}
-	return "no node has room for another"
+	return fmt.Sprintf("no node has free %s for another replica", accelerator)
 }
 
-// nextBest says what the next best mix would be; "" where there is none.
+// nextBest says what the next best mix would be; "" if there is none.
 func nextBest(why *solver.Reason) string {
 	if len(why.RunnerUp) == 0 {
 		return ""
@@ -136,12 +157,12 @@ func nextBest(why *solver.Reason) string {
 	for i, count := range why.RunnerUp {
 		mix[i] = fmt.Sprintf("%d x %s", count.Replicas, count.Variant.Name)
 	}
-	text := fmt.Sprintf("; next best is %s at %+.2f an hour", strings.Join(mix, " and "), why.Extra)
+	text := fmt.Sprintf("next best mix: %s at %+.2f an hour", strings.Join(mix, " and "), why.Extra)
 	if why.Short > tiny {
-		text += fmt.Sprintf(", which leaves %.0f%% unserved", 100*why.Short)
+		text += fmt.Sprintf(", %.0f%% unserved", 100*why.Short)
 	}
 	if why.Scarce {
-		text += ", on accelerators that are scarce"
+		text += ", on contended accelerators"
 	}
 	return text
 }

@@ -164,7 +164,7 @@ func (s *scenario) missing(source, why string) *scenario {
 func (s *scenario) decide(t *testing.T) map[string]fleet.Decision {
 	t.Helper()
 	decisions := map[string]fleet.Decision{}
-	for _, d := range Plan(s.Snapshot, Policy{}).Decisions() {
+	for _, d := range Plan(s.Snapshot, Policy{}).Decisions {
 		if _, twice := decisions[d.Variant.Name]; twice {
 			t.Fatalf("%s is decided twice", d.Variant)
 		}

@@ -42,7 +42,7 @@ func newSizing(x *index, m *model, d demand, p sizingPolicy) (*sizing, []fleet.D
 			seen = append(seen, v)
 			continue
 		}
-		why := *reason(fleet.CodeTargetNotFound, "%s was not found; check scaleTargetRef, and that the workload exists", v.Target)
+		why := reason(fleet.CodeTargetNotFound, "%s not found", v.Target).With(fleet.DetailRemedy, "check scaleTargetRef, and that the workload exists")
 		held = append(held, x.hold(v, why))
 	}
 	z := &sizing{model: m, demand: d, margin: m.margin(p.Policy), choices: x.choices(seen, d, p)}

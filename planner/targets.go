@@ -52,14 +52,12 @@ func (z *sizing) decisions(outcomes []outcome, x *index) []fleet.Decision {
 // explain says why a variant has its number.
 func (s story) explain(i int) fleet.Reason {
 	c, code := s.choices[i], s.code(i)
-	text := s.sentence(i, code)
+	why := s.headline(i, code)
+	why.Code = code
 	if c.overdue > 0 {
-		text += fmt.Sprintf("; %s, and not counted%s", c.late(), c.waitingFor())
+		why = why.With(fleet.DetailNotStarting, c.late()+c.waitingFor())
 	}
-	if infeasible := c.infeasible(); infeasible != "" {
-		text += "; infeasible: " + infeasible
-	}
-	return fleet.Reason{Code: code, Text: text + s.why(i, code) + c.bounds}
+	return s.details(i, why.With(fleet.DetailInfeasible, c.infeasible()).With(fleet.DetailRange, c.bounds))
 }
 
 // code names what decided the number.
@@ -107,122 +105,112 @@ func (s story) anyGrows() bool {
 	return false
 }
 
-// sentence says in words what code says as a name.
-func (s story) sentence(i int, code fleet.Code) string {
-	c := s.choices[i]
+// headline returns the text of a code, with the details that belong to it.
+func (s story) headline(i int, code fleet.Code) fleet.Reason {
 	switch code {
 	case fleet.CodeScaleToZero:
-		return "no request arrived, ran or waited for the whole retention period"
+		return reason(code, "0 requests arrived, ran or waited for the whole retention")
 	case fleet.CodeLastReplica:
-		return "nothing is asked of the model, which keeps one replica of its cheapest variant" + s.whyNotZero()
+		return reason(code, "0 requests; the model keeps 1 replica of its cheapest variant (%s)", s.whyNotZero())
 	case fleet.CodeProbe:
-		return fmt.Sprintf("%s, and nothing is known yet of what a replica carries: one shows it first", s.asked())
+		return reason(code, "%s; capacity of a replica not known, so 1 replica measures it first", s.asked())
 	case fleet.CodeSaturated, fleet.CodeSLOMissed, fleet.CodeWindowNotCovered, fleet.CodeMetricsMissing:
-		return fmt.Sprintf("%s; nothing shrinks: %s", s.asked(), s.need.why)
+		return reason(code, "%s; scale-down blocked: %s", s.asked(), s.need.why).With(fleet.DetailCause, s.need.cause)
 	case fleet.CodeMakeBeforeBreak:
-		return fmt.Sprintf("%s; shrinks to %d once the other ready replicas carry the demand", s.asked(), s.outcomes[i].aim)
+		return reason(code, "%s; scale-down to %d waits until other ready replicas can serve it", s.asked(), s.outcomes[i].aim)
 	case fleet.CodeMaxReplicas:
-		remedy := fmt.Sprintf("raise maxReplicaCount (%d here)", c.Range.Max)
-		if c.Pause.Out {
-			remedy = "let it grow again"
-		}
-		if full := s.full(); full != "" {
-			return fmt.Sprintf("%s, of which %.0f%% are not carried: this variant is at its maximum, and %s; %s, add nodes or a variant", s.asked(), 100*s.short, full, remedy)
-		}
-		return fmt.Sprintf("%s, of which %.0f%% are more than all variants carry at their maximum; %s or add a variant", s.asked(), 100*s.short, remedy)
+		return s.maxReplicas(i)
 	case fleet.CodeInsufficientAccelerators:
-		return s.noRoom(i)
+		return s.insufficient(i)
 	default:
 		return s.numbers(i)
 	}
 }
 
-// numbers says what is asked, and what one replica carries of it.
-func (s story) numbers(i int) string {
+// maxReplicas is the reason of a variant that needs more replicas than its range allows.
+func (s story) maxReplicas(i int) fleet.Reason {
+	c := s.choices[i]
+	remedy := "raise maxReplicaCount or add a variant"
+	if c.Pause.Out {
+		remedy = "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
+	}
+	why := reason(fleet.CodeMaxReplicas, "%s, %.0f%% unserved: at maxReplicaCount %d, and so are all variants", s.asked(), 100*s.short, c.Range.Max)
+	if full := s.full(); len(full) > 0 {
+		why = reason(fleet.CodeMaxReplicas, "%s, %.0f%% unserved: at maxReplicaCount %d, and other variants lack accelerators", s.asked(), 100*s.short, c.Range.Max).
+			With(fleet.DetailLimit, strings.Join(full, ", "))
+		remedy = "raise maxReplicaCount, add nodes or add a variant"
+	}
+	return why.With(fleet.DetailRemedy, remedy)
+}
+
+// numbers says how the demand and the capacity of a replica lead to the number.
+func (s story) numbers(i int) fleet.Reason {
 	c := s.choices[i]
 	switch {
 	case !s.need.some && s.outcomes[i].replicas == 0:
-		return "nothing is asked of the model, which stands at zero"
+		return reason("", "0 requests; scaled to zero")
 	case i == s.need.probe:
-		return s.asked() + "; nothing is known yet of what a replica carries, so the cheapest variant begins with one"
+		return reason("", "%s; capacity of a replica not known, so the cheapest variant starts with 1", s.asked())
 	case c.share <= 0, s.need.keepOne:
-		return s.asked()
+		return reason("", "%s", s.asked())
 	}
-	note := ""
+	basis := fmt.Sprintf("capacity from %s", c.capacity.Basis)
 	if c.capacity.Note != "" {
-		note = "; " + c.capacity.Note
+		basis += ": " + c.capacity.Note
 	}
-	return fmt.Sprintf("%s; one replica carries %s (%s binds, from %s%s)", s.asked(), s.carried(c), c.capacity.LimitedBy, c.capacity.Basis, note)
+	return reason("", "%s; capacity %s per replica, limited by %s", s.asked(), s.capacityOf(c), c.capacity.LimitedBy).
+		With(fleet.DetailCapacity, basis)
 }
 
-// infeasible says which objective no useful load meets, and what would help; "" where one does.
+// infeasible says which latency objective cannot be met at any useful load, with the remedy; "" if
+// it can.
 func (c choice) infeasible() string {
 	if !c.capacity.Infeasible {
 		return ""
 	}
-	return fmt.Sprintf("no useful load meets the objective (%s) here; %s", promised(c.Objective), c.capacity.Remedy)
+	return c.capacity.Remedy
 }
 
-// promised writes an objective.
-func promised(o fleet.Objective) string {
-	var limits []string
-	if o.TTFT > 0 {
-		limits = append(limits, fmt.Sprintf("TTFT %v", o.TTFT))
-	}
-	if o.ITL > 0 {
-		limits = append(limits, fmt.Sprintf("ITL %v", o.ITL))
-	}
-	promise := strings.Join(limits, ", ")
-	if o.Percentile > 0 {
-		promise += fmt.Sprintf(" for %g %%", 100*o.Percentile)
-	}
-	return promise
-}
-
-// whyNotZero ends the sentence of a model that keeps one replica.
+// whyNotZero says why a model keeps one replica.
 func (s story) whyNotZero() string {
 	switch {
 	case !s.model.spec.ScaleToZero:
-		return " (scale to zero is not enabled for it)"
+		return "scale to zero is off"
 	case !s.demand.since.IsZero():
-		return fmt.Sprintf(" (last used %v ago)", s.x.now.Sub(s.demand.since).Round(1e9))
+		return fmt.Sprintf("last request %v ago", s.x.now.Sub(s.demand.since).Round(1e9))
 	}
-	return " (samples do not cover its retention period yet)"
+	return "samples do not cover the retention yet"
 }
 
-// asked says what is asked of the model.
+// asked says the demand of the model.
 func (z *sizing) asked() string {
-	text := "the rate of requests is not known"
+	text := "request rate not known"
 	if rate, known := z.demand.arrivals.Known(); known {
-		text = fmt.Sprintf("%.3g requests/s arrive", rate)
+		text = fmt.Sprintf("%.3g req/s", rate)
 	}
 	if z.demand.ahead > 0.05*z.demand.arrivals.Or(0) {
-		text += fmt.Sprintf(" (%.3g/s by when a replica could start)", z.demand.arrivals.Or(0)+z.demand.ahead)
+		text += fmt.Sprintf(" (%.3g expected)", z.demand.arrivals.Or(0)+z.demand.ahead)
 	}
 	if z.demand.backlog > 0 {
-		text += fmt.Sprintf(" and %.0f wait", z.demand.backlog)
+		text += fmt.Sprintf(", %.0f waiting", z.demand.backlog)
 	}
 	return text
 }
 
-// carried says what one replica carries.
-func (z *sizing) carried(c choice) string {
+// capacityOf says the capacity of one replica.
+func (z *sizing) capacityOf(c choice) string {
 	if rate, known := z.demand.rate.Known(); known {
-		return fmt.Sprintf("%.3g/s", c.share*rate)
+		return fmt.Sprintf("%.3g req/s", c.share*rate)
 	}
 	return fmt.Sprintf("%.0f requests in flight", c.share*z.demand.inFlight)
 }
 
 // late says how many replicas are not ready in spite of their age.
 func (v *variant) late() string {
-	patience := overdue * v.workload.Startup
-	if v.overdue == 1 {
-		return fmt.Sprintf("1 replica is not ready %v after it was made", patience)
-	}
-	return fmt.Sprintf("%d replicas are not ready %v after they were made", v.overdue, patience)
+	return fmt.Sprintf("%s not ready %v after creation and not counted as capacity", countOf(v.overdue, "replica", "replicas"), overdue*v.workload.Startup)
 }
 
-// waitingFor lists why replicas are not ready, as the API server says it.
+// waitingFor says why replicas are not ready, in the words of the API server.
 func (v *variant) waitingFor() string {
 	if v.workload.ReplicaFailure != "" {
 		return fmt.Sprintf(" (%s)", v.workload.ReplicaFailure)

@@ -12,15 +12,15 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// complaint is what is wrong with a value, and what to do about it.
-type complaint struct{ problem, remedy string }
+// problem is why a value is invalid, as the end of a sentence, and the remedy.
+type problem struct{ text, remedy string }
 
 func textKey[T ~string](name string, at func(*fleet.Variant) *T) row {
 	r := row{Key: Key{Name: name, Type: TypeText}}
 	r.Allowed = fmt.Sprintf("printable text of at most %d bytes", maxText)
-	r.read = func(v *fleet.Variant, value string) *complaint {
-		if c := checkText(value); c != nil {
-			return c
+	r.read = func(v *fleet.Variant, value string) *problem {
+		if p := checkText(value); p != nil {
+			return p
 		}
 		*at(v) = T(value)
 		return nil
@@ -37,17 +37,17 @@ func choiceKey[T ~string](name string, at func(*fleet.Variant) *T, options ...T)
 	}
 	r := row{Key: Key{Name: name, Type: TypeChoice, Default: names[0], Example: names[len(names)-1]}}
 	r.Allowed = strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-	r.read = func(v *fleet.Variant, value string) *complaint {
+	r.read = func(v *fleet.Variant, value string) *problem {
 		for _, option := range options {
 			if value == string(option) {
 				*at(v) = option
 				return nil
 			}
 		}
-		if near, ok := nearest(value, names); ok {
-			return &complaint{"is none of the choices", "did you mean " + near + "?"}
+		if near, ok := fleet.Nearest(value, names); ok {
+			return &problem{"is not one of the choices", "did you mean " + near + "?"}
 		}
-		return &complaint{"is none of the choices", "write one of them or remove the key"}
+		return &problem{"is not one of the choices", "write one of them or remove the key"}
 	}
 	r.write = func(v fleet.Variant) string { return string(*at(&v)) }
 	return r
@@ -56,17 +56,17 @@ func choiceKey[T ~string](name string, at func(*fleet.Variant) *T, options ...T)
 func countKey(name string, highest int, at func(*fleet.Variant) *int) row {
 	r := row{Key: Key{Name: name, Type: TypeCount}}
 	r.Allowed = fmt.Sprintf("a whole number from 1 to %d", highest)
-	r.read = func(v *fleet.Variant, value string) *complaint {
+	r.read = func(v *fleet.Variant, value string) *problem {
 		remedy := `write it in digits, such as "1"`
-		if c := checkText(value); c != nil {
-			return c
+		if p := checkText(value); p != nil {
+			return p
 		}
 		n, err := strconv.Atoi(value)
 		switch {
 		case errors.Is(err, strconv.ErrRange), err == nil && (n < 1 || n > highest):
-			return &complaint{"is out of range", remedy}
+			return &problem{"is out of range", remedy}
 		case err != nil || value[0] == '+':
-			return &complaint{"is not a whole number", remedy}
+			return &problem{"is not a whole number", remedy}
 		}
 		*at(v) = n
 		return nil
@@ -75,13 +75,13 @@ func countKey(name string, highest int, at func(*fleet.Variant) *int) row {
 	return r
 }
 
-// interval is the numbers that a key allows; open excludes both ends.
+// interval is the range of valid numbers of a key; open excludes both ends.
 type interval struct {
 	lowest, highest float64
 	open            bool
 }
 
-func (i interval) holds(x float64) bool {
+func (i interval) contains(x float64) bool {
 	if i.open {
 		return x > i.lowest && x < i.highest
 	}
@@ -96,42 +96,44 @@ func (i interval) String() string {
 	return fmt.Sprintf("a number from %s to %s", lowest, highest)
 }
 
-// numberKey is a key of a decimal number; hint, where there is one, returns a better remedy for a value that is refused.
+// numberKey is a key of a decimal number. hint, if not nil, returns a better remedy for an invalid
+// value.
 func numberKey(name string, allowed interval, hint func(string) (string, bool), at func(*fleet.Variant) *float64) row {
 	r := row{Key: Key{Name: name, Type: TypeNumber, Allowed: allowed.String()}}
-	r.read = func(v *fleet.Variant, value string) *complaint {
-		x, c := parseNumber(value)
-		if c == nil && !allowed.holds(x) {
-			c = &complaint{"is out of range", "write a number in that range"}
+	r.read = func(v *fleet.Variant, value string) *problem {
+		x, p := parseNumber(value)
+		if p == nil && !allowed.contains(x) {
+			p = &problem{"is out of range", "write a number in that range"}
 		}
-		if c == nil {
+		if p == nil {
 			*at(v) = x
 			return nil
 		}
 		if hint != nil {
 			if remedy, ok := hint(value); ok {
-				c.remedy = remedy
+				p.remedy = remedy
 			}
 		}
-		return c
+		return p
 	}
 	r.write = func(v fleet.Variant) string { return formatNumber(*at(&v)) }
 	return r
 }
 
-// parseNumber reads a finite decimal number. Go reads more ("0x1p4", "1_0", "inf") than people should have to know.
-func parseNumber(value string) (float64, *complaint) {
-	if c := checkText(value); c != nil {
-		return 0, c
+// parseNumber reads a finite decimal number. Go accepts other forms too ("0x1p4", "1_0", "inf"),
+// which are invalid here.
+func parseNumber(value string) (float64, *problem) {
+	if p := checkText(value); p != nil {
+		return 0, p
 	}
 	x, err := strconv.ParseFloat(value, 64)
 	switch {
 	case strings.Trim(value, "0123456789.eE+-") != "":
-		return 0, &complaint{"is not a decimal number", `write digits only, such as "0.5"`}
+		return 0, &problem{"is not a decimal number", `write digits only, such as "0.5"`}
 	case errors.Is(err, strconv.ErrRange):
-		return 0, &complaint{"is out of range", "write a number that is not as large"}
+		return 0, &problem{"is out of range", "write a smaller number"}
 	case err != nil:
-		return 0, &complaint{"is not a decimal number", `write digits only, such as "0.5"`}
+		return 0, &problem{"is not a decimal number", `write digits only, such as "0.5"`}
 	}
 	return x + 0, nil // adding zero turns -0 into 0
 }
@@ -150,16 +152,16 @@ func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64)
 func durationKey(name string, at func(*fleet.Variant) *time.Duration) row {
 	r := row{Key: Key{Name: name, Type: TypeDuration}}
 	r.Allowed = fmt.Sprintf("a duration above 0 and at most %.0fh, with its unit", maxDuration.Hours())
-	r.read = func(v *fleet.Variant, value string) *complaint {
-		if c := checkText(value); c != nil {
-			return c
+	r.read = func(v *fleet.Variant, value string) *problem {
+		if p := checkText(value); p != nil {
+			return p
 		}
 		d, err := time.ParseDuration(value)
 		switch {
 		case err != nil:
 			return notDuration(value)
 		case d <= 0 || d > maxDuration:
-			return &complaint{"is out of range", `write it as "500ms" or "1.5s", or remove the key for no limit`}
+			return &problem{"is out of range", `write it as "500ms" or "1.5s", or remove the key for no limit`}
 		}
 		*at(v) = d
 		return nil
@@ -173,39 +175,40 @@ func durationKey(name string, at func(*fleet.Variant) *time.Duration) row {
 	return r
 }
 
-// notDuration returns the complaint about text that is not a duration; most often it is a number whose unit is missing.
-func notDuration(value string) *complaint {
+// notDuration returns the problem of text that is not a duration. Most often it is a number without
+// a unit.
+func notDuration(value string) *problem {
 	const longest = 12
-	if _, c := parseNumber(value); c != nil {
-		return &complaint{"is not a duration", `write it as "500ms" or "1.5s"`}
+	if _, p := parseNumber(value); p != nil {
+		return &problem{"is not a duration", `write it as "500ms" or "1.5s"`}
 	}
 	if len(value) > longest {
-		return &complaint{"has no unit", `add one, as in "500ms" or "1.5s"`}
+		return &problem{"has no unit", `add one, as in "500ms" or "1.5s"`}
 	}
-	return &complaint{"has no unit", fmt.Sprintf("add one: %q or %q", value+"ms", value+"s")}
+	return &problem{"has no unit", fmt.Sprintf("add one: %q or %q", value+"ms", value+"s")}
 }
 
-// checkText refuses what no value may be, whatever its type.
-func checkText(value string) *complaint {
+// checkText returns the problem of text that is invalid for every type of value; nil if there is none.
+func checkText(value string) *problem {
 	switch {
 	case value == "":
-		return &complaint{"is empty", "give it a value or remove the key"}
+		return &problem{"is empty", "give it a value or remove the key"}
 	case len(value) > maxText:
-		return &complaint{fmt.Sprintf("is %d bytes long", len(value)), "shorten it"}
+		return &problem{fmt.Sprintf("is %d bytes long", len(value)), "shorten it"}
 	case !utf8.ValidString(value):
-		return &complaint{"is not valid UTF-8", "write it anew as plain text"}
+		return &problem{"is not valid UTF-8", "write it as plain text"}
 	case strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) }):
-		return &complaint{"holds a character that is not printable", "remove it"}
+		return &problem{"contains a character that is not printable", "remove it"}
 	case strings.TrimSpace(value) != value, strings.ContainsFunc(value, isOddSpace):
-		return &complaint{"holds white space that does not belong there", "remove the spaces around it, and tabs and line breaks within"}
+		return &problem{"contains white space that is not allowed", "remove spaces around it, and tabs and line breaks inside it"}
 	}
 	return nil
 }
 
-// isOddSpace reports white space that is not the plain blank.
+// isOddSpace reports white space other than the plain space.
 func isOddSpace(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
 
-// isName reports whether the API server takes a name for an object: a DNS subdomain.
+// isName reports whether the API server accepts the name of an object: a DNS subdomain.
 func isName(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return name != "" && len(name) <= nameLimit && strings.Trim(name, letters+"-.") == "" &&

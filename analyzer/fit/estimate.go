@@ -9,20 +9,21 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// ttftWeight is how much a relative error of a TTFT counts beside one of a TPOT: the TTFT of a benchmark depends on how its
-// requests come, which only two of the parameters describe.
+// ttftWeight is the weight of a relative error of TTFT against one of TPOT: the TTFT of a benchmark
+// depends on the arrivals of its requests, which only two of the parameters describe.
 const ttftWeight = 0.3
 
-// leaning is the weight of what engines usually cost, beside the rows. What rows show moves by less than it would from one run of
-// the benchmark to the next; among parameters that they do not tell apart it gives each the part that it has elsewhere.
-const leaning = 0.01
+// priorWeight is the weight of typical proportions of parameters against the rows. It changes a
+// parameter that the rows show by less than one run of the benchmark differs from the next. If the rows
+// do not distinguish parameters, each gets its typical part.
+const priorWeight = 0.01
 
-// usual returns how large parameters are in an 8B model on an H100. Their proportions count alone.
-func usual() vector {
+// typical returns the parameters of an 8B model on an H100. Only their proportions count.
+func typical() vector {
 	return vector{alpha: 6, beta: 0.034, gamma: 0.042, prefill: 0.013, prefillSquared: 0.83, experts: 6, lead: 8}
 }
 
-// waves are the values that are tried for a form's wave: none, and 1/2 over the waves of a benchmark.
+// waves returns the values to try for a form's wave: none, and 1/2 over the waves of a benchmark.
 func waves() []float64 {
 	return []float64{0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5}
 }
@@ -41,8 +42,9 @@ func estimate(rows []Row, saturating bool) form {
 	return best
 }
 
-// straight returns the form without experts that is nearest to a saturating one over all that the rows span. Taken from the rows
-// themselves it would follow where these happen to lie: a steep line where most are of small batches, a flat one otherwise.
+// straight returns the form without experts that is nearest to a saturating one over the range of the
+// rows. Estimated from the rows themselves it would depend on their distribution: a steep line if most
+// are of small batches, a flat one otherwise.
 func straight(rows []Row, saturating form) form {
 	if saturating.x[experts] == 0 {
 		return saturating
@@ -50,7 +52,8 @@ func straight(rows []Row, saturating form) form {
 	return estimate(between(rows, saturating), false)
 }
 
-// between returns what a form says for every pair of lengths in the rows, at doublings of concurrency from the least to the most.
+// between returns the predictions of a form for every pair of lengths in the rows, at doublings of
+// concurrency from the least to the most.
 func between(rows []Row, f form) []Row {
 	least, most := math.Inf(1), 0.0
 	var lengths []cell
@@ -73,8 +76,8 @@ func between(rows []Row, f form) []Row {
 
 // equations are a least-squares problem in relative errors.
 type equations struct {
-	lines []vector // each of which times the parameters shall be its weight
-	right []float64
+	lines []vector  // left sides: a line times the parameters approximates its right side
+	right []float64 // weights
 	wave  float64
 }
 
@@ -92,7 +95,7 @@ func system(rows []Row, wave float64, saturating bool) equations {
 	return e
 }
 
-// add adds a line: the left side times the parameters shall be the observed time.
+// add adds a line: the left side times the parameters approximates the observed time.
 func (e *equations) add(left vector, observed, weight float64) {
 	for i := range left {
 		left[i] *= weight / observed
@@ -119,7 +122,7 @@ func (e *equations) norms() vector {
 
 // solve returns the parameters and the sum of the squared errors.
 func (e *equations) solve() (form, float64) {
-	norms, usual := e.norms(), usual()
+	norms, typical := e.norms(), typical()
 	floor := fleet.CostFigures()[alpha].Lowest
 	a := mat.NewDense(len(e.lines)+parameters, parameters, nil)
 	b := make([]float64, len(e.lines)+parameters)
@@ -130,7 +133,7 @@ func (e *equations) solve() (form, float64) {
 		b[i] = e.right[i] - floor*line[alpha]
 	}
 	for j := range parameters {
-		a.Set(len(e.lines)+j, j, leaning*usual[alpha]*norms[alpha]/(usual[j]*norms[j]))
+		a.Set(len(e.lines)+j, j, priorWeight*typical[alpha]*norms[alpha]/(typical[j]*norms[j]))
 	}
 	f := form{wave: e.wave}
 	for j, x := range nonNegative(a, b) {

@@ -9,36 +9,38 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Result is what rows say of an engine.
+// Result is the fit of an engine's cost to rows.
 type Result struct {
 	Cost fleet.EngineCost `json:"cost"`
-	// Lead is how many iterations a request of the benchmark waited before its prompt, and Wave what part of its prompt's work each
-	// client delayed the others, on average. They tell of the benchmark, not of the engine.
+	// Lead is the number of iterations that a request of the benchmark waited before its prompt, and
+	// Wave the part of its prompt's work by which each client delayed the others, on average. They
+	// describe the benchmark, not the engine.
 	Lead float64 `json:"lead"`
 	Wave float64 `json:"wave"`
-	// Rows is how many rows were used; Repeated is how many more were copies of them.
+	// Rows is the number of rows that were used; Repeated is the number of copies of them.
 	Rows     int `json:"rows"`
 	Repeated int `json:"repeated"`
 
 	TPOT Deviation `json:"tpot"`
 	TTFT Deviation `json:"ttft"`
-	// LeftOut is how well each half of the rows is foretold by the other; nil where the rows are too few.
+	// LeftOut is the error of predicting each half of the rows from the other; nil with too few rows.
 	LeftOut *LeftOut `json:"leftOut,omitempty"`
-	// Saturating is what a term for experts would gain; nil where the rows show none.
+	// Saturating is the fit with a term for experts; nil if the rows show none.
 	Saturating *Saturating `json:"saturating,omitempty"`
 	Warnings   []Warning   `json:"warnings,omitempty"`
 }
 
-// Deviation is how far a fit is from the rows, knowing only what they were measured at.
+// Deviation is the error of a fit on rows. A prediction knows only the lengths and the concurrency of a
+// row.
 type Deviation struct {
-	Mean   float64 `json:"mean"`   // of the relative errors without their signs
-	Worst  Row     `json:"worst"`  // where it is largest
-	Fitted float64 `json:"fitted"` // what the fit says there, ms
+	Mean   float64 `json:"mean"`   // mean absolute relative error
+	Worst  Row     `json:"worst"`  // the row with the largest error
+	Fitted float64 `json:"fitted"` // prediction for that row, ms
 
-	most float64 // the relative error there
+	most float64 // relative error of that row
 }
 
-// LeftOut holds mean relative errors, without signs, on rows that the fit has not seen.
+// LeftOut holds mean absolute relative errors on rows that the fit has not seen.
 type LeftOut struct {
 	TPOT float64 `json:"tpot"`
 	TTFT float64 `json:"ttft"`
@@ -52,7 +54,7 @@ type Saturating struct {
 	LeftOut *LeftOut         `json:"leftOut,omitempty"`
 }
 
-// cellsForHalves is how many different points rows need at least to be parted in two halves that are fitted.
+// cellsForHalves is the least number of different points in rows that are split in two halves.
 const cellsForHalves = 8
 
 // Fit returns the cost that fits rows of one engine best. The order of the rows does not matter.
@@ -61,7 +63,7 @@ func Fit(rows []Row) (Result, error) {
 		return Result{}, errors.New("there are no rows; measure some, at several concurrencies and lengths")
 	}
 	for i, r := range rows {
-		if err := errors.Join(r.faults()...); err != nil {
+		if err := errors.Join(r.check()...); err != nil {
 			return Result{}, fmt.Errorf("row %d: %w", i+1, err)
 		}
 	}
@@ -81,12 +83,12 @@ func Fit(rows []Row) (Result, error) {
 		result.Saturating = &Saturating{Cost: saturating.cost(), Experts: saturating.x[experts], TPOT: tpot.Mean, LeftOut: leftOut(used, true)}
 	}
 	if err := result.Cost.Check(); err != nil {
-		return Result{}, fmt.Errorf("the rows give figures that no engine has: %w", err)
+		return Result{}, fmt.Errorf("the rows give a cost that no engine has: %w", err)
 	}
 	return result, nil
 }
 
-// deviations returns how far a form is from rows.
+// deviations returns the errors of a form on rows.
 func deviations(rows []Row, f form) (ttft, tpot Deviation) {
 	for _, r := range rows {
 		fittedTTFT, fittedTPOT := f.predict(r)
@@ -98,7 +100,7 @@ func deviations(rows []Row, f form) (ttft, tpot Deviation) {
 	return ttft, tpot
 }
 
-// add counts the error of one row.
+// add adds the error of one row.
 func (d *Deviation) add(r Row, fitted, observed float64) {
 	wrong := math.Abs(fitted/observed - 1)
 	d.Mean += wrong

@@ -11,12 +11,12 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// truth is an engine whose rows are made up.
+// truth is the engine that generates the rows of the tests.
 func truth() form {
 	return form{x: vector{alpha: 6.07, beta: 0.034, gamma: 0.0424, prefill: 0.01336, prefillSquared: 0.829, lead: 4}, wave: 0.04}
 }
 
-// made returns rows of a form over a grid of lengths and concurrencies.
+// made returns the rows that a form predicts on a grid of lengths and concurrencies.
 func made(f form, prompts, outputs, concurrencies []float64) []Row {
 	var rows []Row
 	for _, prompt := range prompts {
@@ -56,7 +56,7 @@ func TestFitRecoversTheCostThatMadeTheRows(t *testing.T) {
 	}
 }
 
-func TestFitSeesThroughNoise(t *testing.T) {
+func TestFitIsRobustToNoise(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	rows := grid(truth())
 	for i := range rows {
@@ -78,8 +78,9 @@ func TestFitSeesThroughNoise(t *testing.T) {
 	}
 }
 
-// A batch that a full KV cache holds at 40 shows as a long TTFT; the estimate goes by the batch, not by the clients.
-func TestFitIsNotFooledByAFullCache(t *testing.T) {
+// A batch that a full KV cache limits to 40 shows as a long TTFT; the estimate uses the batch, not the
+// number of clients.
+func TestFitIsRobustToAFullKVCache(t *testing.T) {
 	f := truth()
 	rows := grid(f)
 	for _, clients := range []float64{60, 100, 200} {
@@ -97,7 +98,7 @@ func TestFitIsNotFooledByAFullCache(t *testing.T) {
 	}
 }
 
-func TestFitOfExpertModelsIsTheStraightLineAndTellsOfTheBend(t *testing.T) {
+func TestFitOfExpertModelsIsAStraightLineAndReportsSaturation(t *testing.T) {
 	f := truth()
 	f.x[experts] = 12
 	result, err := Fit(grid(f))
@@ -120,7 +121,7 @@ func TestFitDoesNotDependOnOrderOrCopies(t *testing.T) {
 	}
 	slices.Reverse(rows)
 	rows = append(rows, rows[3], rows[7])
-	rows[3].Line = 9 // the same figures elsewhere in a file
+	rows[3].Line = 9 // the same figures on another line
 	got, err := Fit(rows)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +135,7 @@ func TestFitDoesNotDependOnOrderOrCopies(t *testing.T) {
 	}
 }
 
-func TestFitRefusesRowsThatCannotBe(t *testing.T) {
+func TestFitRejectsInvalidRows(t *testing.T) {
 	good := grid(truth())[0]
 	for _, c := range []struct {
 		name   string
@@ -151,7 +152,7 @@ func TestFitRefusesRowsThatCannotBe(t *testing.T) {
 		bad := good
 		c.change(&bad)
 		if _, err := Fit([]Row{good, bad}); err == nil || !strings.Contains(err.Error(), "row 2: "+c.want) {
-			t.Errorf("%s: error %v, want one that says row 2: %s", c.name, err, c.want)
+			t.Errorf("%s: error %v, want row 2: %s", c.name, err, c.want)
 		}
 	}
 	if _, err := Fit(nil); err == nil || !strings.Contains(err.Error(), "no rows") {
@@ -166,13 +167,13 @@ func TestFitNamesTheParametersThatRowsDoNotShow(t *testing.T) {
 		rows []Row
 		want []string // the beginning of some of the warnings
 	}{
-		{"one row", grid(truth())[:1], []string{"alpha: the rows do not tell it from", "since there is one row only", "beta: "}},
+		{"one row", grid(truth())[:1], []string{"alpha: the rows do not distinguish it from", "since there is only one row", "beta: "}},
 		{"one concurrency", made(truth(), []float64{128, 1024, 8192}, []float64{128, 1024}, []float64{32}), []string{"alpha: ", "since all have concurrency 32"}},
 		{"one length", made(truth(), []float64{1024}, []float64{1024}, concurrencies), []string{
-			"beta: the rows do not tell it from", "gamma: the rows do not tell it from", "since all have isl 1024 and osl 1024", "prefillSquared: the rows do not tell it from prefill",
+			"beta: the rows do not distinguish it from", "gamma: the rows do not distinguish it from", "since all have isl 1024 and osl 1024", "prefillSquared: the rows do not distinguish it from prefill",
 		}},
 		{"one prompt", made(truth(), []float64{1024}, []float64{128, 512, 4096}, concurrencies), []string{
-			"prefill: the rows do not tell it from prefillSquared, since all have isl 1024; measure prompts of three lengths",
+			"prefill: the rows do not distinguish it from prefillSquared, since all have isl 1024; measure prompts of three lengths",
 		}},
 		{"short prompts", made(truth(), []float64{64, 128}, []float64{128, 256}, concurrencies), []string{"prefillSquared: ", "measure prompts of three lengths"}},
 	} {
@@ -193,8 +194,9 @@ func TestFitNamesTheParametersThatRowsDoNotShow(t *testing.T) {
 	}
 }
 
-// Where parameters cannot be told apart, each takes a part: one that took all would mislead for other lengths.
-func TestFitSharesWhatCannotBeToldApart(t *testing.T) {
+// If the rows do not distinguish parameters, each gets a part: one that got all of the time would be
+// wrong for other lengths.
+func TestFitSharesTimeAmongParametersThatRowsDoNotDistinguish(t *testing.T) {
 	result, err := Fit(made(truth(), []float64{1024}, []float64{1024}, []float64{1, 4, 16, 64, 256}))
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +207,7 @@ func TestFitSharesWhatCannotBeToldApart(t *testing.T) {
 		alpha: result.Cost.Alpha, beta: result.Cost.Beta, gamma: result.Cost.Gamma, prefill: result.Cost.Prefill, prefillSquared: result.Cost.PrefillSquared,
 	}}.predict(other)
 	if result.Cost.Beta <= 0 || result.Cost.Gamma <= 0 || !near(got, want, 0.5) {
-		t.Errorf("cost %s foretells %v for other lengths, want about %v", result.Cost, got, want)
+		t.Errorf("cost %s predicts %v for other lengths, want about %v", result.Cost, got, want)
 	}
 }
 

@@ -13,9 +13,9 @@ const (
 	gamma
 	prefill
 	prefillSquared
-	experts    // what saturates as the batch grows, ms
+	experts    // the term that saturates as the batch grows, ms
 	lead       // iterations that a request waits before its prompt
-	parameters // how many there are
+	parameters // their number
 )
 
 // expertBatch is the batch at which a request has touched about two thirds of the experts.
@@ -31,12 +31,12 @@ func (v vector) dot(w vector) float64 {
 	return sum
 }
 
-// work returns what a prompt's work is made of.
+// work returns the coefficients of a prompt's work.
 func work(prompt float64) vector {
 	return vector{prefill: prompt, prefillSquared: prompt * prompt / 1e6}
 }
 
-// iteration returns what the time of an iteration is made of in which n requests decode.
+// iteration returns the coefficients of the time of an iteration in which n requests decode.
 func iteration(r Row, n float64) vector {
 	v := vector{alpha: 1, beta: n, gamma: n * (r.Prompt + r.Output/2) / 1000, experts: 1 - math.Exp(-n/expertBatch)}
 	perIteration := n / (r.Output - 1)
@@ -46,8 +46,8 @@ func iteration(r Row, n float64) vector {
 	return v
 }
 
-// first returns what the time to the first token is made of, where an iteration takes time ms and wave of the clients' prompts go
-// before.
+// first returns the coefficients of the time to the first token, if an iteration takes time ms and a
+// share wave of the clients' prompts go before.
 func first(r Row, time, wave float64) vector {
 	v := vector{lead: time}
 	for i, x := range work(r.Prompt) {
@@ -56,14 +56,15 @@ func first(r Row, time, wave float64) vector {
 	return v
 }
 
-// form is T(n) and F with figures.
+// form holds the parameters of T(n) and F.
 type form struct {
 	x    vector
-	wave float64 // by how much of a prompt's work each client delays the first token of the others
+	wave float64 // part of a prompt's work by which each client delays the first token of the others
 }
 
-// predict returns the TTFT and the TPOT of a row from what it was measured at alone. The batch in decode is the root of Little's
-// law: what stays in decode is a concave function of the batch, above it at zero and below it at the concurrency.
+// predict returns the TTFT and the TPOT of a row from its lengths and concurrency alone. The batch in
+// decode is the root of Little's law: the number of requests in decode is a concave function of the
+// batch, above it at zero and below it at the concurrency.
 func (f form) predict(r Row) (ttft, tpot float64) {
 	low, high := 0.0, r.Concurrency
 	for range 60 {
@@ -79,7 +80,7 @@ func (f form) predict(r Row) (ttft, tpot float64) {
 	return r.TTFT, r.TPOT
 }
 
-// cost returns the part that fleet knows.
+// cost returns the parameters of fleet.EngineCost.
 func (f form) cost() fleet.EngineCost {
 	return fleet.EngineCost{Alpha: f.x[alpha], Beta: f.x[beta], Gamma: f.x[gamma], Prefill: f.x[prefill], PrefillSquared: f.x[prefillSquared]}
 }

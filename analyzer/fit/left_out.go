@@ -2,7 +2,7 @@ package fit
 
 import "cmp"
 
-// compareRows orders rows by what they were measured at, then by figures.
+// compareRows orders rows by lengths and concurrency, then by times.
 func compareRows(a, b Row) int {
 	return cmp.Or(
 		cmp.Compare(a.Prompt, b.Prompt), cmp.Compare(a.Output, b.Output), cmp.Compare(a.Concurrency, b.Concurrency),
@@ -10,8 +10,8 @@ func compareRows(a, b Row) int {
 	)
 }
 
-// leftOut fits each half of sorted rows and tests it on the other; nil where the rows are too few. Every second cell belongs to
-// one half, and all rows of a cell to the same.
+// leftOut fits each half of sorted rows and tests it on the other; nil with too few rows. Every second
+// cell belongs to one half, and all rows of a cell to the same.
 func leftOut(sorted []Row, saturating bool) *LeftOut {
 	var halves [2][]Row
 	cells := 0

@@ -6,13 +6,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// nonNegative returns the x >= 0 that minimises |Ax - b|, by the active sets of Lawson and Hanson (Solving Least Squares
-// Problems, 1974, chapter 23). A column that is a combination of those in use stays at zero.
+// nonNegative returns the x >= 0 that minimises |Ax - b|, by the active sets of Lawson and Hanson
+// (Solving Least Squares Problems, 1974, chapter 23). A column that is a linear combination of those in
+// use stays at zero.
 func nonNegative(a *mat.Dense, b []float64) []float64 {
 	rows, columns := a.Dims()
 	p := activeSet{a: a, b: mat.NewVecDense(rows, b), x: make([]float64, columns)}
 	p.used, p.barred = make([]bool, columns), make([]bool, columns)
-	for range 10 * columns { // it ends far earlier; the bound is against cycles of rounding errors
+	for range 10 * columns { // it ends far earlier; the bound protects from cycles by rounding errors
 		j, ok := p.steepest()
 		if !ok {
 			break
@@ -22,7 +23,7 @@ func nonNegative(a *mat.Dense, b []float64) []float64 {
 	return p.x
 }
 
-// activeSet is the state between two steps: which columns are in use and the best x over them.
+// activeSet is the state between two steps: the columns in use and the best x over them.
 type activeSet struct {
 	a      *mat.Dense
 	b      *mat.VecDense
@@ -31,13 +32,14 @@ type activeSet struct {
 	barred []bool // gained nothing when they entered last; free again after the next step
 }
 
-// gradientTolerance is below what share of |a_j||b| a column's gradient counts as zero.
+// gradientTolerance is the share of |a_j||b| below which a column's gradient counts as zero.
 const gradientTolerance = 1e-12
 
-// conditionLimit is the condition of the columns in use above which the one that came last adds nothing of its own.
+// conditionLimit is the condition number of the columns in use above which the last one counts as a
+// linear combination of the others.
 const conditionLimit = 1e12
 
-// steepest returns the unused column along which the error falls fastest; false where it falls along none.
+// steepest returns the unused column along which the error falls fastest; false if there is none.
 func (p *activeSet) steepest() (int, bool) {
 	var residual mat.VecDense
 	residual.MulVec(p.a, mat.NewVecDense(len(p.x), p.x))
@@ -56,7 +58,7 @@ func (p *activeSet) steepest() (int, bool) {
 	return best, best >= 0
 }
 
-// enter takes column j into use, and columns out of use that would become negative by it.
+// enter takes column j into use, and takes columns out of use that would become negative.
 func (p *activeSet) enter(j int) {
 	p.used[j] = true
 	z, ok := p.solve()
@@ -82,7 +84,7 @@ func (p *activeSet) enter(j int) {
 	}
 }
 
-// step returns how far x may go towards z, in [0, 1], and whether something stops it before.
+// step returns the step of x towards z, in [0, 1], and whether a column blocks it.
 func (p *activeSet) step(z []float64) (float64, bool) {
 	step, blocked := 1.0, false
 	for i := range p.x {
@@ -97,7 +99,7 @@ func (p *activeSet) step(z []float64) (float64, bool) {
 	return step, blocked
 }
 
-// release takes the columns out of use that have come to zero on the way to z.
+// release takes the columns out of use that reach zero on the way to z.
 func (p *activeSet) release(z []float64) {
 	least := -1
 	for i := range p.x {
@@ -112,7 +114,8 @@ func (p *activeSet) release(z []float64) {
 	}
 }
 
-// solve returns the least squares over the columns in use, zero elsewhere; false where one adds nothing of its own.
+// solve returns the least-squares solution over the columns in use, zero for the others; false if one is
+// a linear combination of the others.
 func (p *activeSet) solve() ([]float64, bool) {
 	rows, columns := p.a.Dims()
 	var in []int

@@ -21,7 +21,7 @@ func TestNonNegativeIsTheBestOfAllSubsets(t *testing.T) {
 			}
 			b[i] = random.NormFloat64()
 		}
-		if trial%5 == 0 { // two columns that are one
+		if trial%5 == 0 { // two equal columns
 			a.SetCol(3, mat.Col(nil, 1, a))
 		}
 		x := nonNegative(a, b)
@@ -47,8 +47,8 @@ func TestNonNegativeOfNothingIsZero(t *testing.T) {
 	}
 }
 
-// leastOverSubsets is the stupid twin: ordinary least squares over every subset of the columns, by the normal equations' pseudo-inverse, of
-// those that come out without negatives.
+// leastOverSubsets is the reference: the least error of ordinary least squares over every subset of the
+// columns, by the pseudo-inverse, of those without negative coefficients.
 func leastOverSubsets(a *mat.Dense, b []float64) float64 {
 	rows, columns := a.Dims()
 	least := wrong(a, b, make([]float64, columns))

@@ -7,9 +7,9 @@ import (
 
 // Row is one measurement in closed loop.
 type Row struct {
-	// Line is where the row stands in its file; 0 where it comes from none.
+	// Line is the line of the row in its file; 0 without a file.
 	Line int `json:"line,omitzero"`
-	// Concurrency is how many clients there are; each has one request under way at all times. >= 1.
+	// Concurrency is the number of clients; each has one request in flight at all times. >= 1.
 	Concurrency float64 `json:"concurrency"`
 	Prompt      float64 `json:"isl"` // tokens, mean; >= 1
 	Output      float64 `json:"osl"` // tokens, mean; >= 2, since the time between tokens needs two
@@ -17,7 +17,7 @@ type Row struct {
 	TPOT        float64 `json:"tpotMs"` // mean time per output token after the first
 }
 
-// Bounds of a row. A time per token outside them is one in another unit.
+// Bounds of a row. A time outside them is probably in another unit.
 const (
 	mostConcurrency = 1e6
 	mostTokens      = 1e7
@@ -27,34 +27,34 @@ const (
 	mostTTFT        = 1e8    // ms
 )
 
-// faults returns everything that is wrong with a row.
-func (r Row) faults() []error {
-	var faults []error
+// check returns the validation errors of a row.
+func (r Row) check() []error {
+	var errs []error
 	within := func(name string, x, least, most float64, remedy string) {
 		if math.IsNaN(x) || x < least || x > most {
-			faults = append(faults, fmt.Errorf("%s %v is not from %v to %v; %s", name, x, least, most, remedy))
+			errs = append(errs, fmt.Errorf("%s %v is not from %v to %v; %s", name, x, least, most, remedy))
 		}
 	}
-	within("concurrency", r.Concurrency, 1, mostConcurrency, "give the number of requests that are under way at once")
+	within("concurrency", r.Concurrency, 1, mostConcurrency, "give the number of requests in flight")
 	within("isl", r.Prompt, 1, mostTokens, "give the prompt's tokens")
 	within("osl", r.Output, 2, mostTokens, "give the output's tokens; the time between tokens needs two")
 	within("TTFT in milliseconds", r.TTFT, leastTTFT, mostTTFT, "the name of the column tells the unit: ttft_ms, ttft_s, and ttft for seconds")
 	within("TPOT in milliseconds", r.TPOT, leastTPOT, mostTPOT, "the name of the column tells the unit: tpot_ms, tpot_s, and tpot for seconds")
-	return faults
+	return errs
 }
 
-// decoding is how long a request decodes, in ms.
+// decoding is the time in decode of a request, in ms.
 func (r Row) decoding() float64 { return (r.Output - 1) * r.TPOT }
 
-// batch is how many requests decode, on average, by Little's law.
+// batch is the mean number of requests in decode, by Little's law.
 func (r Row) batch() float64 { return r.Concurrency * r.decoding() / (r.TTFT + r.decoding()) }
 
-// cell is what a row was measured at.
+// cell is the point at which a row was measured.
 type cell struct{ prompt, output, concurrency float64 }
 
 func (r Row) cell() cell { return cell{r.Prompt, r.Output, r.Concurrency} }
 
-// distinct returns the rows without those whose figures repeat an earlier one's: the same measurement twice.
+// distinct returns the rows without copies: those that repeat all figures of an earlier one.
 func distinct(rows []Row) []Row {
 	seen := make(map[Row]bool, len(rows))
 	var kept []Row

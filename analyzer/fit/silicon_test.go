@@ -18,11 +18,11 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/profiles.md"
 const (
 	siliconFile = "../../../shared/data/silicon_sample.csv"
 	tablesFile  = "../../docs/profiles.md"
-	rowsToCount = 20   // of a group, as the file lists them, that makes it one of those that the bar is about
-	tpotBar     = 0.08 // for the median of their errors on the half that was left out
+	rowsToCount = 20   // least number of rows of a group, as the file lists them, for the requirement
+	tpotBar     = 0.08 // required median of their errors on the half that was left out
 )
 
-// trial is how well the rows of a group are foretold: mean relative errors of the TPOT.
+// trial holds the mean relative errors of TPOT of predictions for a group.
 type trial struct {
 	Group
 	distinct       int
@@ -31,7 +31,7 @@ type trial struct {
 	bentIn, inTTFT float64
 }
 
-// left holds errors on rows that were left out.
+// left holds mean relative errors on rows that were left out.
 type left struct {
 	half   float64 // every second point, both ways
 	points float64 // ten random halves of the points, both ways
@@ -41,10 +41,10 @@ type left struct {
 	ttft   float64 // of the TTFT, every second point
 }
 
-func TestMeasuredRowsAreForetold(t *testing.T) {
+func TestMeasuredRowsArePredicted(t *testing.T) {
 	file, err := os.Open(siliconFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the measured rows are not there; this test compares fits with them")
+		t.Skip("no measured rows beside the checkout; this test compares fits with them")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,8 @@ func TestMeasuredRowsAreForetold(t *testing.T) {
 	golden(t, summary(large, small, tiny)+"\n"+details(large)+"\n"+details(small))
 }
 
-// trials parts the groups into those that the bar is about, those of fewer rows, and those of too few to be halved.
+// trials splits the groups into those of rowsToCount rows and more, those of fewer rows, and those of
+// too few to be halved.
 func trials(t *testing.T, table Table) (large, small, tiny []trial) {
 	t.Helper()
 	for _, g := range table.Groups {
@@ -101,7 +102,8 @@ func medianOf(trials []trial, of func(trial) float64) float64 {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
-// randomHalves foretells random halves of rows; where whole points go to one half, rows of the same are not parted.
+// randomHalves predicts random halves of rows from the other half. With points, all rows of a point go
+// to the same half.
 func randomHalves(rows []Row, points bool) (line, bent float64) {
 	const draws = 10
 	for seed := range uint64(draws) {
@@ -118,7 +120,7 @@ func randomHalves(rows []Row, points bool) (line, bent float64) {
 			halves[at%2] = append(halves[at%2], rows[i])
 		}
 		for side := range halves {
-			l, b := foretold(halves[side], halves[1-side])
+			l, b := predicted(halves[side], halves[1-side])
 			line += l.Mean / (2 * draws)
 			bent += b.Mean / (2 * draws)
 		}
@@ -126,20 +128,20 @@ func randomHalves(rows []Row, points bool) (line, bent float64) {
 	return line, bent
 }
 
-// foretold fits some rows and returns how far the TPOT of others is from that.
-func foretold(seen, unseen []Row) (line, bent Deviation) {
+// predicted fits some rows and returns the error of its predictions of TPOT for others.
+func predicted(seen, unseen []Row) (line, bent Deviation) {
 	f := estimate(distinct(seen), true)
 	_, line = deviations(unseen, straight(distinct(seen), f))
 	_, bent = deviations(unseen, f)
 	return line, bent
 }
 
-// highest foretells the highest concurrency by the others.
+// highest predicts the rows of the highest concurrency from the others.
 func highest(rows []Row, one *trial) {
 	most := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(a.Concurrency, b.Concurrency) }).Concurrency
 	seen := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Concurrency == most })
 	unseen := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Concurrency != most })
-	line, bent := foretold(seen, unseen)
+	line, bent := predicted(seen, unseen)
 	one.line.top, one.bent.top = line.Mean, bent.Mean
 	f := straight(seen, estimate(seen, true))
 	for _, r := range unseen {
@@ -150,7 +152,7 @@ func highest(rows []Row, one *trial) {
 
 func summary(large, small, tiny []trial) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Median of the groups' MAPE of TPOT, %%. Rows that are copies of others count once, but for the fourth line.\n\n")
+	fmt.Fprintf(&b, "Median of the groups' MAPE of TPOT, %%. Copies of rows count once, except in the fourth line.\n\n")
 	fmt.Fprintf(&b, "| | %d groups of 20 rows and more | with the term for experts | %d smaller groups | with the term |\n|---|---|---|---|---|\n", len(large), len(small))
 	line := func(name string, of func(trial) float64, bent func(trial) float64, ofSmall bool) {
 		fmt.Fprintf(&b, "| %s | %s | %s |", name, tenths(medianOf(large, of)), tenths(medianOf(large, bent)))
@@ -171,8 +173,9 @@ func summary(large, small, tiny []trial) string {
 			slower++
 		}
 	}
-	fmt.Fprintf(&b, "\nAt the highest concurrency, left out, the straight line is slower than the engine in %d of the %d groups. MAPE of TTFT on the left-out half: %s %%\n"+
-		"(smaller groups: %s %%). %d more groups have fewer than %d points; the median of their MAPE of TPOT on fitted rows is %s %%.\n",
+	fmt.Fprintf(&b, "\nAt the highest concurrency, left out, the straight line is slower than the engine in %d of the %d\n"+
+		"groups. MAPE of TTFT on the left-out half: %s %% (smaller groups: %s %%). %d more groups have fewer\n"+
+		"than %d points; the median of their MAPE of TPOT on fitted rows is %s %%.\n",
 		slower, len(large), tenths(medianOf(large, func(t trial) float64 { return t.line.ttft })),
 		tenths(medianOf(small, func(t trial) float64 { return t.line.ttft })), len(tiny), cellsForHalves, tenths(medianOf(tiny, func(t trial) float64 { return t.in })))
 	return b.String()
@@ -191,7 +194,7 @@ func details(trials []trial) string {
 
 func tenths(share float64) string { return fmt.Sprintf("%.1f", 100*share) }
 
-// golden compares with what stands between the markers of the document, or rewrites it.
+// golden compares with the text between the markers of the document, or rewrites it.
 func golden(t *testing.T, text string) {
 	t.Helper()
 	const begin, end = "<!-- tables: written by go test ./analyzer/fit -update -->\n", "<!-- end of the tables -->"
@@ -210,6 +213,6 @@ func golden(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 	case old != "\n"+text+"\n":
-		t.Errorf("the tables of %s are of other figures; look at what go test ./analyzer/fit -update changes", tablesFile)
+		t.Errorf("the tables of %s differ; run go test ./analyzer/fit -update and read the diff", tablesFile)
 	}
 }

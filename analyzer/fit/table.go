@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Key is what rows of one engine have in common. What the file does not say is empty.
+// Key identifies the rows of one engine. A field is empty if the file does not have it.
 type Key struct {
 	Model          string `json:"model,omitzero"`
 	GPU            string `json:"gpu,omitzero"`
@@ -20,7 +20,7 @@ type Key struct {
 	Precision      string `json:"precision,omitzero"`
 }
 
-// String names the engine for people.
+// String names the engine in texts.
 func (k Key) String() string {
 	parts := []string{cmp.Or(k.Model, "a model")}
 	if k.GPU != "" {
@@ -50,13 +50,13 @@ type Group struct {
 	Rows []Row
 }
 
-// Table is what a file of measurements holds.
+// Table is the content of a file of measurements.
 type Table struct {
 	Groups []Group // sorted by key
-	// Columns are the names that the file has, of those that ReadTable knows.
+	// Columns are the columns that the file has, of those that ReadTable knows.
 	Columns []string
-	// Disaggregated is how many rows were left out because prefill and decode ran on engines of their own, and Incomplete how many because
-	// a figure is empty.
+	// Disaggregated is the number of rows left out because prefill and decode ran on separate engines,
+	// and Incomplete the number left out because a figure is missing.
 	Disaggregated, Incomplete int
 }
 
@@ -64,12 +64,12 @@ type Table struct {
 func (t Table) Names(column string) bool { return slices.Contains(t.Columns, column) }
 
 const (
-	maxFaults         = 10 // of a file that are reported at once
+	maxErrors         = 10 // validation errors of a file that are reported at once
 	mostTensorSplit   = 4096
 	mostRowsOfOneFile = 1_000_000
 )
 
-// columns are what ReadTable looks for.
+// columns returns the columns that ReadTable knows.
 func columns() []column {
 	return []column{
 		{name: "concurrency"}, {name: "isl"}, {name: "osl"},
@@ -80,12 +80,13 @@ func columns() []column {
 	}
 }
 
-// ReadTable reads measurements from CSV with a header. It needs the columns concurrency, isl, osl, one of ttft_ms, ttft_s and
-// ttft, and one of tpot_ms, tpot_s, tpot and the same with itl; a name without a unit is in seconds. Where they are there, rows
-// are grouped by model, gpu (or accelerator), engine (or backend), tp (or tensor_parallel) and precision, and rows whose mode is
-// another than agg or aggregated are left out. Other columns are passed over; order and case do not matter.
+// ReadTable reads measurements from CSV with a header. It needs the columns concurrency, isl, osl, one
+// of ttft_ms, ttft_s and ttft, and one of tpot_ms, tpot_s, tpot and the same with itl; a name without a
+// unit is in seconds. Rows are grouped by the columns model, gpu (or accelerator), engine (or backend),
+// tp (or tensor_parallel) and precision, if the file has them. Rows whose mode is not agg or aggregated
+// are left out. Other columns are ignored; order and case do not matter.
 //
-// Up to ten faults are reported at once, each with its line, and nothing is returned beside them.
+// Up to ten validation errors are reported at once, each with its line; the Table is then empty.
 func ReadTable(r io.Reader) (Table, error) {
 	t := tableReader{csv: csv.NewReader(r), groups: make(map[Key]*Group)}
 	t.csv.FieldsPerRecord = -1
@@ -94,11 +95,12 @@ func ReadTable(r io.Reader) (Table, error) {
 		return Table{}, err
 	}
 	t.readLines()
-	if len(t.faults) > 0 {
-		return Table{}, errors.Join(t.faults...)
+	if len(t.errs) > 0 {
+		return Table{}, errors.Join(t.errs...)
 	}
 	if t.rows == 0 {
-		return Table{}, fmt.Errorf("the file has no rows to fit: %d are of engines that do prefill or decode only, %d lack a figure", t.table.Disaggregated, t.table.Incomplete)
+		return Table{}, fmt.Errorf("the file has no rows to fit: %d are of engines that do prefill or decode only, %d lack a figure",
+			t.table.Disaggregated, t.table.Incomplete)
 	}
 	for _, g := range t.groups {
 		t.table.Groups = append(t.table.Groups, *g)
@@ -109,13 +111,13 @@ func ReadTable(r io.Reader) (Table, error) {
 
 // tableReader reads one table.
 type tableReader struct {
-	csv    *csv.Reader
-	where  map[string]place // by the column's name
-	width  int              // fields that a line needs
-	groups map[Key]*Group
-	rows   int
-	table  Table
-	faults []error
+	csv     *csv.Reader
+	columns map[string]position // by the column's name
+	width   int                 // fields that a line needs
+	groups  map[Key]*Group
+	rows    int
+	table   Table
+	errs    []error
 }
 
 func (t *tableReader) readHeader() error {
@@ -128,20 +130,20 @@ func (t *tableReader) readHeader() error {
 	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
 	line, _ := t.csv.FieldPos(0)
-	t.where = make(map[string]place)
-	var faults []error
+	t.columns = make(map[string]position)
+	var errs []error
 	for _, c := range columns() {
 		at, err := c.find(header)
 		switch {
 		case err != nil:
-			faults = append(faults, fmt.Errorf("line %d: %w", line, err))
+			errs = append(errs, fmt.Errorf("line %d: %w", line, err))
 		case at.known:
-			t.where[c.name] = at
+			t.columns[c.name] = at
 			t.width = max(t.width, at.index+1)
 			t.table.Columns = append(t.table.Columns, c.name)
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (t *tableReader) readLines() {
@@ -150,19 +152,19 @@ func (t *tableReader) readLines() {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if len(t.faults) >= maxFaults {
-			t.faults = append(t.faults, fmt.Errorf("reading stopped after %d faults; there may be more", maxFaults))
+		if len(t.errs) >= maxErrors {
+			t.errs = append(t.errs, fmt.Errorf("reading stopped after %d errors; there may be more", maxErrors))
 			return
 		}
 		var syntax *csv.ParseError
 		switch {
 		case errors.As(err, &syntax):
-			t.faults = append(t.faults, fmt.Errorf("line %d: %w", syntax.Line, syntax.Err))
+			t.errs = append(t.errs, fmt.Errorf("line %d: %w", syntax.Line, syntax.Err))
 		case err != nil:
-			t.faults = append(t.faults, fmt.Errorf("reading the file: %w", err))
+			t.errs = append(t.errs, fmt.Errorf("reading the file: %w", err))
 			return
 		case t.rows >= mostRowsOfOneFile:
-			t.faults = append(t.faults, fmt.Errorf("the file has more than %d rows; a sample of them will do", mostRowsOfOneFile))
+			t.errs = append(t.errs, fmt.Errorf("the file has more than %d rows; use a sample of them", mostRowsOfOneFile))
 			return
 		default:
 			t.readLine(record)
@@ -170,29 +172,29 @@ func (t *tableReader) readLines() {
 	}
 }
 
-// readLine adds the row of one line, or its faults.
+// readLine adds the row of one line, or its validation errors.
 func (t *tableReader) readLine(record []string) {
 	line, _ := t.csv.FieldPos(0)
-	fault := func(err error) { t.faults = append(t.faults, fmt.Errorf("line %d: %w", line, err)) }
+	report := func(err error) { t.errs = append(t.errs, fmt.Errorf("line %d: %w", line, err)) }
 	if len(record) < t.width {
-		fault(fmt.Errorf("%d fields; the header asks for %d or more", len(record), t.width))
+		report(fmt.Errorf("%d fields; the header needs %d or more", len(record), t.width))
 		return
 	}
 	if mode := t.text(record, "mode"); mode != "" && !strings.EqualFold(mode, "agg") && !strings.EqualFold(mode, "aggregated") {
 		t.table.Disaggregated++
 		return
 	}
-	row, complete, faults := t.row(record)
+	row, complete, errs := t.row(record)
 	row.Line = line
 	key, err := t.key(record)
 	if err != nil {
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
-	for _, err := range faults {
-		fault(err)
+	for _, err := range errs {
+		report(err)
 	}
 	switch {
-	case len(faults) > 0:
+	case len(errs) > 0:
 	case !complete:
 		t.table.Incomplete++
 	default:
@@ -200,17 +202,17 @@ func (t *tableReader) readLine(record []string) {
 	}
 }
 
-// text returns a field of a record; empty where the file has no such column.
+// text returns a field of a record; empty if the file has no such column.
 func (t *tableReader) text(record []string, name string) string {
-	at, ok := t.where[name]
+	at, ok := t.columns[name]
 	if !ok {
 		return ""
 	}
 	return strings.TrimSpace(record[at.index])
 }
 
-// row returns the figures of a record, and whether all are there.
-func (t *tableReader) row(record []string) (row Row, complete bool, faults []error) {
+// row returns the figures of a record, and whether it is complete.
+func (t *tableReader) row(record []string) (row Row, complete bool, errs []error) {
 	complete = true
 	for _, field := range []struct {
 		name string
@@ -221,20 +223,20 @@ func (t *tableReader) row(record []string) (row Row, complete bool, faults []err
 			complete = false
 			continue
 		}
-		column := t.where[field.name]
+		column := t.columns[field.name]
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s %q: write a number", column.header, text))
+			errs = append(errs, fmt.Errorf("%s %q: write a number", column.header, text))
 		}
 		*field.at = x * column.scale
 	}
-	if len(faults) == 0 && complete {
-		faults = row.faults()
+	if len(errs) == 0 && complete {
+		errs = row.check()
 	}
-	return row, complete, faults
+	return row, complete, errs
 }
 
-// key returns what engine a record is of.
+// key returns the engine of a record.
 func (t *tableReader) key(record []string) (Key, error) {
 	key := Key{Model: t.text(record, "model"), GPU: t.text(record, "gpu"), Engine: t.text(record, "engine"), Precision: t.text(record, "precision")}
 	text := t.text(record, "tp")

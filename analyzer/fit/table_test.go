@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-func TestReadTableReadsTheLeast(t *testing.T) {
+func TestReadTableReadsTheRequiredColumnsAlone(t *testing.T) {
 	got, err := ReadTable(strings.NewReader("\ufeffconcurrency,isl,osl,ttft_ms,tpot_ms\r\n1,128,64,21.5,6.25\r\n\r\n 64 ,1024,1e3,240,9.5\r\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -56,14 +56,14 @@ g,vllm,m,h100,,agg,128,64,,,4,20,6
 		t.Errorf("groups %q of %+v", keys, got.Groups)
 	}
 	if got.Disaggregated != 1 || got.Incomplete != 1 {
-		t.Errorf("%d parted and %d incomplete rows, want 1 and 1", got.Disaggregated, got.Incomplete)
+		t.Errorf("%d disaggregated and %d incomplete rows, want 1 and 1", got.Disaggregated, got.Incomplete)
 	}
 	if !got.Names("engine") || !got.Names("tp") || got.Names("id") {
 		t.Errorf("columns %q", got.Columns)
 	}
 }
 
-func TestReadTableReportsFaultsWithTheirLines(t *testing.T) {
+func TestReadTableReportsErrorsWithTheirLines(t *testing.T) {
 	const header = "concurrency,isl,osl,ttft_ms,tpot_ms,tp\n"
 	for _, c := range []struct {
 		name, text string
@@ -73,13 +73,13 @@ func TestReadTableReportsFaultsWithTheirLines(t *testing.T) {
 		{"no rows", header, []string{"no rows to fit: 0 are of engines"}},
 		{"columns", "\nconcurrency,isl,ttft_ms,ttft,tpt\n", []string{"line 2: the header has 2 columns for ttft, ttft_ms and ttft", "no column for osl; name one osl", "name one itl or itl_ms or itl_s or tpot or"}},
 		{"several", header + "1,2,3,4,5,1\nmany,-2,3,4,5,0\n\n1,2,3\n1,2,1,Inf,5,1.5\n1,0x,3,4,,\n", []string{
-			`line 3: concurrency "many": write a number`, `line 3: tp "0": write a whole number`, "line 5: 3 fields; the header asks for 6",
+			`line 3: concurrency "many": write a number`, `line 3: tp "0": write a whole number`, "line 5: 3 fields; the header needs 6",
 			"line 6: osl 1 is not from 2", "line 6: TTFT in milliseconds +Inf", `line 6: tp "1.5"`, `line 7: isl "0x": write a number`,
 		}},
 		{"seconds by mistake", header + "1,2,3,4,0.005,1\n", []string{"line 2: TPOT in milliseconds 0.005 is not from 0.05", "the name of the column tells the unit"}},
 		{"milliseconds by mistake", "concurrency,isl,osl,ttft,tpot\n1,2,3,4,15\n", []string{"line 2: TPOT in milliseconds 15000"}},
 		{"quotes", header + "\"1\"x,2,3,4,5,1\n", []string{"line 2:"}},
-		{"many", header + strings.Repeat("x,2,3,4,5,1\n", 40), []string{"line 11:", "reading stopped after 10 faults"}},
+		{"many", header + strings.Repeat("x,2,3,4,5,1\n", 40), []string{"line 11:", "reading stopped after 10 errors"}},
 	} {
 		got, err := ReadTable(strings.NewReader(c.text))
 		if err == nil || len(got.Groups) > 0 {
@@ -107,7 +107,7 @@ func TestReadTableReturnsTheReadersError(t *testing.T) {
 	}
 }
 
-// Whatever is read is fitted, or refused with a reason, and what comes out is a cost.
+// A table that is read is fitted to a valid cost, or rejected with a reason.
 func FuzzReadTable(f *testing.F) {
 	f.Add("concurrency,isl,osl,ttft_ms,tpot_ms\n1,128,64,21.5,6.25\n64,1024,1000,240,9.5\n")
 	f.Add("backend,model,gpu,precision,mode,isl,osl,tp,concurrency,ttft,tpot\nvllm,m,h100,fp8,agg,128,64,2,1,.020,.006\nvllm,m,h100,fp8,agg,8192,2,2,1e6,99999,9.9\n")
@@ -129,7 +129,7 @@ func FuzzReadTable(f *testing.F) {
 			}
 			result, err := Fit(g.Rows)
 			if err != nil {
-				if !strings.Contains(err.Error(), "figures that no engine has") {
+				if !strings.Contains(err.Error(), "a cost that no engine has") {
 					t.Errorf("%s: %v", g.Key, err)
 				}
 				continue

@@ -18,7 +18,7 @@ type Warning struct {
 
 func (w Warning) String() string { return fmt.Sprintf("%s: %s; %s", w.Parameter, w.Problem, w.Remedy) }
 
-// figure is how messages speak of a parameter.
+// figure holds the texts about a parameter.
 type figure struct {
 	name   string
 	remedy string
@@ -35,36 +35,36 @@ func figures() [experts]figure {
 	}
 }
 
-// How sure a parameter has to be: what its standard error is worth as a share of the TPOT.
+// Limits on the standard error of a parameter, as a share of TPOT.
 const (
 	unsureShare  = 0.10 // in the rows; above it they do not show a parameter
-	pinnedShare  = 0.03 // in the rows; above it a parameter that came out as the least may well be more
+	pinnedShare  = 0.03 // in the rows; above it a parameter at its lower bound may well be larger
 	distantShare = 0.25 // in the distant row; above it the rows are too short to show a parameter
 	leastScatter = 0.02 // relative; benchmarks do not repeat better than that
 )
 
-// distant is a workload that most engines meet some day.
+// distant is a workload of long prompts that most engines have to serve.
 func distant() Row { return Row{Concurrency: 64, Prompt: 8192, Output: 256} }
 
-// warnings names the parameters that rows do not show, those that came out as the least for want of rows among them.
+// warnings names the parameters that rows do not show, among them those at their lower bound.
 func warnings(rows []Row, f form) []Warning {
 	problem := system(rows, f.wave, false)
-	doubts := problem.uncertainty(f)
+	errs := problem.standardErrors(f)
 	far := distant()
 	far.TTFT, far.TPOT = f.predict(far)
 	worth := iteration(far, far.batch())
 	var found []Warning
 	for i, figure := range figures() {
-		w := Warning{Parameter: figure.name, Remedy: remedy(i, doubts[i].partner)}
+		w := Warning{Parameter: figure.name, Remedy: remedy(i, errs[i].partner)}
 		lowest := fleet.CostFigures()[i].Lowest
-		beyond := doubts[i].deviation * worth[i] / far.TPOT
+		beyond := errs[i].value * worth[i] / far.TPOT
 		switch {
-		case doubts[i].share > unsureShare:
-			w.Problem = "the rows do not tell it from " + nameOf(doubts[i].partner) + alike(rows, i)
-		case f.x[i] <= lowest && doubts[i].share > pinnedShare:
-			w.Problem = fmt.Sprintf("it came out as %v, the least, and the rows do not show that it is%s", lowest, alike(rows, i))
+		case errs[i].share > unsureShare:
+			w.Problem = "the rows do not distinguish it from " + nameOf(errs[i].partner) + constant(rows, i)
+		case f.x[i] <= lowest && errs[i].share > pinnedShare:
+			w.Problem = fmt.Sprintf("it is estimated as %v, its lower bound, but the rows do not show it%s", lowest, constant(rows, i))
 		case beyond > distantShare:
-			w.Problem = fmt.Sprintf("the lengths in the rows are too short to show it: for prompts of %v tokens it leaves %.0f %% of TPOT open", far.Prompt, 100*beyond)
+			w.Problem = fmt.Sprintf("the lengths in the rows are too short to show it: for prompts of %v tokens its error is %.0f %% of TPOT", far.Prompt, 100*beyond)
 		default:
 			continue
 		}
@@ -73,7 +73,7 @@ func warnings(rows []Row, f form) []Warning {
 	return found
 }
 
-// remedy says which rows would show a parameter beside the one that it is hardest to tell from.
+// remedy names the rows that would distinguish a parameter from its partner.
 func remedy(parameter, partner int) string {
 	if parameter == prefill && partner == prefillSquared {
 		parameter = partner
@@ -88,8 +88,8 @@ func nameOf(parameter int) string {
 	return "the benchmark's waiting"
 }
 
-// alike says what is the same in all rows and hides a parameter thereby.
-func alike(rows []Row, parameter int) string {
+// constant names a quantity that is the same in all rows and thereby hides a parameter.
+func constant(rows []Row, parameter int) string {
 	same := func(of func(Row) float64) bool {
 		for _, r := range rows {
 			if of(r) != of(rows[0]) {
@@ -102,7 +102,7 @@ func alike(rows []Row, parameter int) string {
 	outputs := same(func(r Row) float64 { return r.Output })
 	switch {
 	case len(rows) == 1:
-		return ", since there is one row only"
+		return ", since there is only one row"
 	case parameter <= beta && same(func(r Row) float64 { return r.Concurrency }):
 		return fmt.Sprintf(", since all have concurrency %v", rows[0].Concurrency)
 	case parameter != alpha && prompts && outputs:
@@ -113,16 +113,17 @@ func alike(rows []Row, parameter int) string {
 	return ""
 }
 
-// doubt is how little rows say of a parameter.
-type doubt struct {
-	deviation float64 // its standard error
-	share     float64 // what that is worth in the rows, as a share of their times
-	partner   int     // the parameter that it is hardest to tell from
+// standardError is the uncertainty of a parameter.
+type standardError struct {
+	value   float64
+	share   float64 // its effect in the rows, as a share of their times
+	partner int     // the parameter that is hardest to distinguish from this one
 }
 
-// uncertainty returns the doubts about the parameters of fleet.EngineCost.
-func (e *equations) uncertainty(f form) [experts]doubt {
-	used := []int{alpha, beta, gamma, prefill, prefillSquared, lead} // a parameter of fleet.EngineCost stands at its own number
+// standardErrors returns those of the parameters of fleet.EngineCost.
+func (e *equations) standardErrors(f form) [experts]standardError {
+	// A parameter of fleet.EngineCost has its own number as index here.
+	used := []int{alpha, beta, gamma, prefill, prefillSquared, lead}
 	norms := e.norms()
 	correlation := mat.NewSymDense(len(used), nil)
 	for a, i := range used {
@@ -133,32 +134,32 @@ func (e *equations) uncertainty(f form) [experts]doubt {
 			}
 			correlation.SetSym(a, b, sum)
 		}
-		correlation.SetSym(a, a, correlation.At(a, a)+1e-9) // columns that are one are far apart by this, but not infinitely
+		correlation.SetSym(a, a, correlation.At(a, a)+1e-9) // keeps it invertible if two columns are equal
 	}
-	var doubts [experts]doubt
+	var errs [experts]standardError
 	var factor mat.Cholesky
 	var inverse mat.SymDense
 	if !factor.Factorize(correlation) || factor.InverseTo(&inverse) != nil && math.IsInf(factor.Cond(), 1) {
-		for i := range doubts {
-			doubts[i] = doubt{deviation: math.Inf(1), share: math.Inf(1), partner: lead}
+		for i := range errs {
+			errs[i] = standardError{value: math.Inf(1), share: math.Inf(1), partner: lead}
 		}
-		return doubts
+		return errs
 	}
 	scatter := e.scatter(f)
-	for i := range doubts {
-		doubts[i].deviation = scatter * math.Sqrt(inverse.At(i, i)) / norms[i]
-		doubts[i].share = scatter * math.Sqrt(inverse.At(i, i)/float64(len(e.lines)/2))
+	for i := range errs {
+		errs[i].value = scatter * math.Sqrt(inverse.At(i, i)) / norms[i]
+		errs[i].share = scatter * math.Sqrt(inverse.At(i, i)/float64(len(e.lines)/2))
 		closest := 0.0
 		for b, j := range used {
 			if partial := math.Abs(inverse.At(i, b)) / math.Sqrt(inverse.At(i, i)*inverse.At(b, b)); b != i && partial > closest {
-				closest, doubts[i].partner = partial, j
+				closest, errs[i].partner = partial, j
 			}
 		}
 	}
-	return doubts
+	return errs
 }
 
-// scatter is the standard deviation of the relative errors of the TPOT, by the lines that are theirs: every second.
+// scatter is the standard deviation of the relative errors of TPOT, from its lines: every second one.
 func (e *equations) scatter(f form) float64 {
 	sum := 0.0
 	for i := 0; i < len(e.lines); i += 2 {

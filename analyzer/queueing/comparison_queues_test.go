@@ -57,7 +57,7 @@ func TestGeneralServiceWaitsLessTheMoreEqualItsTimes(t *testing.T) {
 	}
 }
 
-func TestMeanRateIsBoundByITLOrByWork(t *testing.T) {
+func TestMeanRateIsLimitedByITLOrByWork(t *testing.T) {
 	r := Replica{Profile: Profile{Iteration: 0.01}}
 	for _, c := range []struct{ itl, want float64 }{{0.04, 7.5}, {0, 10}, {0.01, 0}, {0.005, 0}} {
 		if got := MeanRate(r, 0.06, 0.04, c.itl); !closeTo(got, c.want, 1e-12) {
@@ -66,8 +66,8 @@ func TestMeanRateIsBoundByITLOrByWork(t *testing.T) {
 	}
 }
 
-// TestMeanRateIsThatOfTheReference takes means of the work over the requests of the Azure trace, O iterations in decode at a
-// mean context of I + O/2 each, which is how the reference was computed.
+// TestMeanRateIsThatOfTheReference uses means of the work over the requests of the Azure trace, with O
+// iterations in decode at a mean context of I + O/2 each, as the reference does.
 func TestMeanRateIsThatOfTheReference(t *testing.T) {
 	truth, profiles, trace := csvNumbers(t, "sizing_truth_chat.csv"), csvNumbers(t, "engine_profiles.csv"), csvNumbers(t, "azure_conv_2023.csv")
 	var prompt, squared, output, context float64

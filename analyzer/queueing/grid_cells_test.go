@@ -67,7 +67,7 @@ var capsSpans = []span{
 	},
 }
 
-// holdoutSpan is for nobody to tune on: its cells are told by group only.
+// holdoutSpan is for nobody to tune on: its cells are errorOf by group only.
 var holdoutSpan = span{
 	set: "holdout", uses: []string{"retrieval", "reasoning"}, accelerators: []string{"H200 8B", "H100 14B", "A100 14B", "B200 32B"},
 	budgets: []int{1024, 4096}, variations: []float64{2}, levels: []float64{0.95, 0.99}, limits: []int{1, 2},
@@ -81,7 +81,7 @@ func (s span) cells(t testing.TB) []*cell {
 	all = cross(all, s.uses, func(c *cell, use string) { c.use, c.mix = use, mixes[use] })
 	all = cross(all, s.accelerators, func(c *cell, name string) { c.accelerator, c.engine = name, engines[name] })
 	all = cross(all, s.budgets, func(c *cell, n int) { c.budget = n })
-	all = cross(all, s.limits, func(c *cell, n int) { c.limits = n; c.promise = gridLimits.of(c) })
+	all = cross(all, s.limits, func(c *cell, n int) { c.limits = n; c.objective = gridLimits.of(c) })
 	all = cross(all, s.variations, func(c *cell, v float64) { c.variation = v })
 	all = cross(all, s.levels, func(c *cell, p float64) { c.level = p })
 	all = cross(all, s.sequences, func(c *cell, n int) { c.sequences = n })
@@ -103,13 +103,13 @@ func cross[T any](cells []*cell, values []T, set func(*cell, T)) []*cell {
 	return all
 }
 
-func (l limitsOf) of(c *cell) promise {
+func (l limitsOf) of(c *cell) objective {
 	own, ok := l[c.use]
 	if !ok {
 		own = l[""]
 	}
 	limits := own[c.accelerator][c.limits-1]
-	return promise{tpot: limits[0] / 1e3, ttft: limits[1] / 1e3}
+	return objective{tpot: limits[0] / 1e3, ttft: limits[1] / 1e3}
 }
 
 // smallCells are the part of the grid that every test runs, with less effort: names without their set.

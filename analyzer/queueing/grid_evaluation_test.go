@@ -7,8 +7,8 @@ import (
 	"github.com/wva-project/wva/analyzer/queueing"
 )
 
-// verdict is one cell with its truth and with what the product says.
-type verdict struct {
+// evaluation is one cell with its truth and with what the product says.
+type evaluation struct {
 	*cell
 	truth
 	meanRate float64
@@ -22,13 +22,13 @@ type verdict struct {
 }
 
 // usable says that the engine carries a load worth having.
-func (v *verdict) usable() bool { return v.Rate >= 0.1*v.meanRate }
+func (v *evaluation) usable() bool { return v.Rate >= 0.1*v.meanRate }
 
 // marginal says that the truth is not known well enough to tell whether the cell is usable.
-func (v *verdict) marginal() bool { return math.Abs(v.Rate-0.1*v.meanRate) < 3*v.Error }
+func (v *evaluation) marginal() bool { return math.Abs(v.Rate-0.1*v.meanRate) < 3*v.Error }
 
 // off is the relative error of a rate: above zero is optimistic.
-func (v *verdict) off(rate float64) float64 { return rate/v.Rate - 1 }
+func (v *evaluation) off(rate float64) float64 { return rate/v.Rate - 1 }
 
 // lengthsOfMix are a mix as the product gets it: every length, or histograms and means.
 type lengthsOfMix struct{ sampled, bucketed *queueing.Mix }
@@ -68,7 +68,7 @@ func histogram(lengths []float64) queueing.Lengths {
 	return must(queueing.BucketedLengths(buckets, sum/float64(len(lengths))))
 }
 
-// must is the value. The questions of the grid are valid, so that an error is a fault of the program.
+// must is the value. The questions of the grid are valid, so that an error is a failure of the program.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -91,9 +91,9 @@ func (c *cell) asked(mix *queueing.Mix) queueing.Question {
 	}
 }
 
-// judge asks the product about a cell whose truth is known.
-func judge(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *verdict {
-	v := &verdict{cell: c, truth: known, meanRate: c.meanRate()}
+// evaluate asks the product about a cell whose truth is known.
+func evaluate(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *evaluation {
+	v := &evaluation{cell: c, truth: known, meanRate: c.meanRate()}
 	v.formula = must(sizer.MaxRate(c.asked(mix.sampled)))
 	v.buckets = must(sizer.MaxRate(c.asked(mix.bucketed)))
 	v.hybrid, v.bucketed = v.formula, v.buckets
@@ -113,27 +113,27 @@ func judge(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *verdi
 	return v
 }
 
-// faults are the bars that the cell misses.
-func (v *verdict) faults() []string {
-	var faults []string
+// failures are the bars that the cell misses.
+func (v *evaluation) failures() []string {
+	var failures []string
 	add := func(missed bool, what string) {
 		if missed {
-			faults = append(faults, what)
+			failures = append(failures, what)
 		}
 	}
 	if !v.usable() {
 		add(!v.hybrid.Infeasible && !v.marginal(), "not named infeasible")
-		return faults
+		return failures
 	}
 	add(v.off(v.hybrid.Rate) > 0.10, "more than 10 % optimistic")
 	add(v.off(v.bucketed.Rate) > 0.30, "more than 30 % optimistic from histograms")
 	add(v.attained < v.attainable(), "too few requests within the limits")
 	add(v.hybrid.Infeasible && !v.marginal(), "named infeasible")
-	return faults
+	return failures
 }
 
 // attainable is the share of requests that has to be within the limits at the predicted rate.
-func (v *verdict) attainable() float64 {
+func (v *evaluation) attainable() float64 {
 	if v.level >= 0.99 {
 		return 0.98
 	}

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// report is what is told of the grid.
-type report struct{ grid, caps, holdout []*verdict }
+// report is what is errorOf of the grid.
+type report struct{ grid, caps, holdout []*evaluation }
 
 // summary tells of one set of cells.
-func summary(verdicts []*verdict) string {
-	useful := usable(verdicts)
+func summary(evaluations []*evaluation) string {
+	useful := usable(evaluations)
 	var off, worst float64
 	for _, v := range useful {
 		off += v.Error / v.Rate / float64(len(useful))
 		worst = max(worst, v.Error/v.Rate)
 	}
 	return fmt.Sprintf("%d of %d cells are usable; the formula says of %d of them that it is doubtful there. The standard error of the truth is %.1f %% on average, %.1f %% "+
-		"at most. Errors of the rate in percent of the true one:\n\n", len(useful), len(verdicts), doubtful(useful), 100*off, 100*worst) +
-		methodTable(useful) + "\n" + groupTable(useful) + "\n" + promiseTable(useful) + "\n" + infeasibleLine(verdicts) + "\n"
+		"at most. Errors of the rate in percent of the true one:\n\n", len(useful), len(evaluations), doubtful(useful), 100*off, 100*worst) +
+		methodTable(useful) + "\n" + groupTable(useful) + "\n" + attainmentTable(useful) + "\n" + infeasibleLine(evaluations) + "\n"
 }
 
-func doubtful(verdicts []*verdict) int {
+func doubtful(evaluations []*evaluation) int {
 	n := 0
-	for _, v := range verdicts {
+	for _, v := range evaluations {
 		if v.formula.Doubtful {
 			n++
 		}
@@ -38,7 +38,7 @@ const documentHead = `# Sizing against an engine run iteration by iteration
 
 ` + "`make grid ARGS=-update`" + ` writes this file. The text beside it, [sizing.md](sizing.md), says what the formula is.
 
-- **Truth**: the highest rate of one replica that keeps the promise in a simulated engine that shares no code with the formula: first come, first
+- **Truth**: the highest rate of one replica that keeps the objective in a simulated engine that shares no code with the formula: first come, first
   served; prompts in chunks within max_num_batched_tokens; nobody is preempted. Five replicates of 30,000 requests, the same at every rate; bisection to 0.4 %;
   ± is the standard error over the replicates; while it is above 2 %, more are run, up to 20 (95 % confidence: 2.8 times it for 5 replicates, 2.1 times for 20).
   3,000 requests before those that count fill the engine and 3,000 after them keep it filled. Gaps between arrivals are gamma distributed with the CV² given.
@@ -66,36 +66,36 @@ func (r *report) document() string {
 }
 
 // missTable has the cells that are off by more than 15 % or miss a bar, the worst first.
-func missTable(verdicts []*verdict) string {
+func missTable(evaluations []*evaluation) string {
 	var b strings.Builder
-	b.WriteString("| cell | truth 1/s | formula | hybrid | from histograms | attained | fault |\n|---|---|---|---|---|---|---|\n")
-	verdicts = slices.DeleteFunc(slices.Clone(verdicts), func(v *verdict) bool {
-		return len(v.faults()) == 0 && (!v.usable() || math.Abs(v.off(v.hybrid.Rate)) <= 0.15)
+	b.WriteString("| cell | truth 1/s | formula | hybrid | from histograms | attained | failure |\n|---|---|---|---|---|---|---|\n")
+	evaluations = slices.DeleteFunc(slices.Clone(evaluations), func(v *evaluation) bool {
+		return len(v.failures()) == 0 && (!v.usable() || math.Abs(v.off(v.hybrid.Rate)) <= 0.15)
 	})
-	slices.SortStableFunc(verdicts, func(a, b *verdict) int {
+	slices.SortStableFunc(evaluations, func(a, b *evaluation) int {
 		return cmp.Compare(b.distance(), a.distance())
 	})
-	for _, v := range verdicts {
-		fault := strings.Join(v.faults(), ", ")
-		if fault == "" {
-			fault = "more than 15 % low"
+	for _, v := range evaluations {
+		failure := strings.Join(v.failures(), ", ")
+		if failure == "" {
+			failure = "more than 15 % low"
 		}
 		fmt.Fprintf(&b, "| %s | %.3f ± %.3f | %s | %s | %s | %.1f %% | %s |\n", v.name, v.Rate, v.Error,
-			v.told(v.formula.Rate), v.told(v.hybrid.Rate), v.told(v.bucketed.Rate), 100*v.attained, fault)
+			v.errorOf(v.formula.Rate), v.errorOf(v.hybrid.Rate), v.errorOf(v.bucketed.Rate), 100*v.attained, failure)
 	}
 	return b.String()
 }
 
 // distance is how bad the hybrid's answer is, for the order of the misses.
-func (v *verdict) distance() float64 {
+func (v *evaluation) distance() float64 {
 	if !v.usable() {
 		return 0
 	}
 	return math.Abs(v.off(v.hybrid.Rate))
 }
 
-// told is a rate as its error, or in λ_mean where the cell is not usable.
-func (v *verdict) told(rate float64) string {
+// errorOf is a rate as its error, or in λ_mean where the cell is not usable.
+func (v *evaluation) errorOf(rate float64) string {
 	if !v.usable() {
 		return fmt.Sprintf("%.2f·λ_mean", rate/v.meanRate)
 	}
@@ -120,7 +120,7 @@ func (r *report) everyCell() string {
 	return b.String()
 }
 
-func (v *verdict) compact() string {
+func (v *evaluation) compact() string {
 	simulated := ""
 	if v.formula.Doubtful {
 		simulated = "s"

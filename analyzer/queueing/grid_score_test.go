@@ -14,15 +14,15 @@ type score struct {
 	within, optimistic          float64 // shares of cells: at most 15 % off either way, more than 10 % optimistic
 }
 
-// scoreOf scores a method; the verdicts are of usable cells.
-func scoreOf(verdicts []*verdict, rate func(*verdict) float64) score {
-	s := score{cells: len(verdicts)}
+// scoreOf scores a method; the evaluations are of usable cells.
+func scoreOf(evaluations []*evaluation, rate func(*evaluation) float64) score {
+	s := score{cells: len(evaluations)}
 	if s.cells == 0 {
 		return s
 	}
 	n := float64(s.cells)
 	var errors []float64
-	for _, v := range verdicts {
+	for _, v := range evaluations {
 		e := v.off(rate(v))
 		errors = append(errors, e)
 		s.bias += e / n
@@ -48,62 +48,62 @@ func (s score) String() string {
 		percents(s.low), percents(s.high), percents(s.worst), 100*s.within, 100*s.optimistic)
 }
 
-func rateOfHybrid(v *verdict) float64 { return v.hybrid.Rate }
+func rateOfHybrid(v *evaluation) float64 { return v.hybrid.Rate }
 
 // methods are what stands in the tables side by side.
 var methods = []struct {
 	name string
-	rate func(*verdict) float64
+	rate func(*evaluation) float64
 }{
-	{"by means: λ_mean", func(v *verdict) float64 { return v.meanRate }},
-	{"0.6·λ_mean", func(v *verdict) float64 { return 0.6 * v.meanRate }},
-	{"formula", func(v *verdict) float64 { return v.formula.Rate }},
+	{"by means: λ_mean", func(v *evaluation) float64 { return v.meanRate }},
+	{"0.6·λ_mean", func(v *evaluation) float64 { return 0.6 * v.meanRate }},
+	{"formula", func(v *evaluation) float64 { return v.formula.Rate }},
 	{"**hybrid: simulation where the formula is doubtful**", rateOfHybrid},
-	{"simulation everywhere", func(v *verdict) float64 { return v.simulation.Rate }},
-	{"formula, from histograms", func(v *verdict) float64 { return v.buckets.Rate }},
-	{"hybrid, from histograms", func(v *verdict) float64 { return v.bucketed.Rate }},
+	{"simulation everywhere", func(v *evaluation) float64 { return v.simulation.Rate }},
+	{"formula, from histograms", func(v *evaluation) float64 { return v.buckets.Rate }},
+	{"hybrid, from histograms", func(v *evaluation) float64 { return v.bucketed.Rate }},
 }
 
-func usable(verdicts []*verdict) []*verdict {
-	return slices.DeleteFunc(slices.Clone(verdicts), func(v *verdict) bool { return !v.usable() })
+func usable(evaluations []*evaluation) []*evaluation {
+	return slices.DeleteFunc(slices.Clone(evaluations), func(v *evaluation) bool { return !v.usable() })
 }
 
 // methodTable compares the methods on usable cells.
-func methodTable(verdicts []*verdict) string {
+func methodTable(evaluations []*evaluation) string {
 	var b strings.Builder
 	b.WriteString("| method | " + scoreHead + "|---|---|---|---|---|---|---|---|---|\n")
 	for _, m := range methods {
-		fmt.Fprintf(&b, "| %s | %v\n", m.name, scoreOf(verdicts, m.rate))
+		fmt.Fprintf(&b, "| %s | %v\n", m.name, scoreOf(evaluations, m.rate))
 	}
 	return b.String()
 }
 
 // groupings sort cells into groups.
-var groupings = []func(*verdict) string{
-	func(v *verdict) string { return v.use },
-	func(v *verdict) string { return v.accelerator },
-	func(v *verdict) string { return fmt.Sprintf("budget %5d", v.budget) },
-	func(v *verdict) string { return fmt.Sprintf("CV² %g", v.variation) },
-	func(v *verdict) string { return fmt.Sprintf("%g %%", 100*v.level) },
-	func(v *verdict) string { return fmt.Sprintf("limits %d", v.limits) },
-	func(v *verdict) string { return fmt.Sprintf("%d sequences, KV %3gk", v.sequences, v.kv/1e3) },
-	func(v *verdict) string { return fmt.Sprintf("hits %g", v.hits) },
+var groupings = []func(*evaluation) string{
+	func(v *evaluation) string { return v.use },
+	func(v *evaluation) string { return v.accelerator },
+	func(v *evaluation) string { return fmt.Sprintf("budget %5d", v.budget) },
+	func(v *evaluation) string { return fmt.Sprintf("CV² %g", v.variation) },
+	func(v *evaluation) string { return fmt.Sprintf("%g %%", 100*v.level) },
+	func(v *evaluation) string { return fmt.Sprintf("limits %d", v.limits) },
+	func(v *evaluation) string { return fmt.Sprintf("%d sequences, KV %3gk", v.sequences, v.kv/1e3) },
+	func(v *evaluation) string { return fmt.Sprintf("hits %g", v.hits) },
 }
 
 // groupTable scores the formula and the hybrid by group of usable cells. A grouping that does not divide the cells is left out.
-func groupTable(verdicts []*verdict) string {
+func groupTable(evaluations []*evaluation) string {
 	var b strings.Builder
 	b.WriteString("| group | formula: within 15 % | max | hybrid: " + scoreHead + "|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, group := range groupings {
-		members := map[string][]*verdict{}
-		for _, v := range verdicts {
+		members := map[string][]*evaluation{}
+		for _, v := range evaluations {
 			members[group(v)] = append(members[group(v)], v)
 		}
 		if len(members) < 2 {
 			continue
 		}
 		for _, name := range sortedKeys(members) {
-			formula := scoreOf(members[name], func(v *verdict) float64 { return v.formula.Rate })
+			formula := scoreOf(members[name], func(v *evaluation) float64 { return v.formula.Rate })
 			fmt.Fprintf(&b, "| %s | %.0f %% | %+.1f | %v\n", name, 100*formula.within, 100*formula.worst, scoreOf(members[name], rateOfHybrid))
 		}
 	}
@@ -119,14 +119,14 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// promiseTable says, of usable cells, what share of requests meets the limits at the predicted rates, by level.
-func promiseTable(verdicts []*verdict) string {
+// attainmentTable says, of usable cells, what share of requests meets the limits at the predicted rates, by level.
+func attainmentTable(evaluations []*evaluation) string {
 	var b strings.Builder
 	b.WriteString("| promised | usable cells | hybrid: mean | lowest | cells below the bar | at λ_mean: mean | lowest |\n|---|---|---|---|---|---|---|\n")
 	for _, level := range []float64{0.95, 0.99} {
 		var n, mean, meanRate, below float64
 		lowest, lowestMean := 1.0, 1.0
-		for _, v := range verdicts {
+		for _, v := range evaluations {
 			if v.level != level {
 				continue
 			}
@@ -145,10 +145,10 @@ func promiseTable(verdicts []*verdict) string {
 }
 
 // infeasibleLine says how the cells are answered that carry no useful load.
-func infeasibleLine(verdicts []*verdict) string {
+func infeasibleLine(evaluations []*evaluation) string {
 	var n, named, marginal int
 	highest := 0.0
-	for _, v := range verdicts {
+	for _, v := range evaluations {
 		if v.usable() {
 			continue
 		}

@@ -30,11 +30,11 @@ func TestSizingHoldsOnPartOfTheGrid(t *testing.T) {
 	if len(cells) != len(smallCells) {
 		t.Fatalf("%d cells", len(cells))
 	}
-	for _, v := range judged(cells, map[string]truth{}) {
+	for _, v := range evaluated(cells, map[string]truth{}) {
 		t.Logf("%s: truth %.3f ± %.3f, formula %s, hybrid %s, attained %.1f %%", v.name, v.Rate, v.Error,
-			v.told(v.formula.Rate), v.told(v.hybrid.Rate), 100*v.attained)
-		for _, fault := range v.faults() {
-			t.Errorf("%s: %s", v.name, fault)
+			v.errorOf(v.formula.Rate), v.errorOf(v.hybrid.Rate), 100*v.attained)
+		for _, failure := range v.failures() {
+			t.Errorf("%s: %s", v.name, failure)
 		}
 		if off := v.off(v.hybrid.Rate); v.usable() && off < -0.15 {
 			t.Errorf("%s: %.0f %% off", v.name, 100*off)
@@ -52,11 +52,11 @@ func TestSizingHoldsOnTheGrid(t *testing.T) {
 	kept := readTruths(t)
 	var whole report
 	t.Run("grid", func(t *testing.T) {
-		whole.grid = judged(gridSpan.cells(t), kept)
+		whole.grid = evaluated(gridSpan.cells(t), kept)
 		t.Log("\n" + summary(whole.grid) + "\n" + missTable(whole.grid))
 		for _, v := range whole.grid {
-			for _, fault := range v.faults() {
-				t.Errorf("%s: %s", v.name, fault)
+			for _, failure := range v.failures() {
+				t.Errorf("%s: %s", v.name, failure)
 			}
 		}
 		if s := scoreOf(usable(whole.grid), rateOfHybrid); s.within < 0.9 {
@@ -64,11 +64,11 @@ func TestSizingHoldsOnTheGrid(t *testing.T) {
 		}
 	})
 	t.Run("caps", func(t *testing.T) {
-		whole.caps = judged(slices.Concat(capsSpans[0].cells(t), capsSpans[1].cells(t)), kept)
+		whole.caps = evaluated(slices.Concat(capsSpans[0].cells(t), capsSpans[1].cells(t)), kept)
 		t.Log("\n" + summary(whole.caps) + "\n" + missTable(whole.caps))
 	})
 	t.Run("holdout", func(t *testing.T) {
-		whole.holdout = judged(holdoutSpan.cells(t), kept)
+		whole.holdout = evaluated(holdoutSpan.cells(t), kept)
 		t.Log("\n" + summary(whole.holdout))
 	})
 	writeTruths(t, kept)
@@ -105,8 +105,8 @@ func writeTruths(t *testing.T, known map[string]truth) {
 	}
 }
 
-// judged finds the truths that are not known, adds them to those that are, and asks the product.
-func judged(cells []*cell, known map[string]truth) []*verdict {
+// evaluated finds the truths that are not known, adds them to those that are, and asks the product.
+func evaluated(cells []*cell, known map[string]truth) []*evaluation {
 	truths := make([]truth, len(cells))
 	atOnce(len(cells), func(i int) {
 		var ok bool
@@ -121,12 +121,12 @@ func judged(cells []*cell, known map[string]truth) []*verdict {
 			mixes[c.use] = lengthsFrom(c.mix)
 		}
 	}
-	verdicts := make([]*verdict, len(cells))
+	evaluations := make([]*evaluation, len(cells))
 	var sizer queueing.Sizer
 	atOnce(len(cells), func(i int) {
-		verdicts[i] = judge(&sizer, cells[i], truths[i], mixes[cells[i].use])
+		evaluations[i] = evaluate(&sizer, cells[i], truths[i], mixes[cells[i].use])
 	})
-	return verdicts
+	return evaluations
 }
 
 // atOnce calls work for 0 to n-1 on all processors.

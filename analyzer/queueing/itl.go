@@ -2,12 +2,14 @@ package queueing
 
 import "math"
 
-// itlMiss is the share of requests whose mean time between tokens is too long, and how much of it are short outputs.
+// itlMiss is the share of requests whose mean time between tokens is too long, and the part of it that
+// has short outputs.
 //
-// A request with n = O-1 iterations to go meets a limit S on the mean if they are done within τ = nS. The engine works on its
-// iterations and on those of others in turn. So the time they take is the first time t at which t less the work that others
-// have brought until t is the request's own: a delay busy period, started by the own work, by what is left of the requests that
-// decode already, and by the prompts that queued up behind the own one. Jumps are the work that each later request adds.
+// A request with n = O-1 iterations to go meets a limit S on the mean if they are done within τ = nS.
+// The engine works on its iterations and on those of others in turn. So they are done at the first time
+// t at which t, less the work that others brought until t, equals the request's own work: a delay busy
+// period. It starts with the own work, the remaining work of requests that decode already, and the
+// prompts that queued up behind the own one. Jumps are the work that each later request adds.
 func (c *cell) itlMiss(l *load) (miss, short float64) {
 	if c.Objective.ITL == 0 {
 		return 0, 0
@@ -20,7 +22,7 @@ func (c *cell) itlMiss(l *load) (miss, short float64) {
 			continue
 		}
 		if c.starts[j].rate == 0 {
-			c.starts[j].eta = last // that of the neighbour is near
+			c.starts[j].eta = last // the saddle of the neighbour is near
 		}
 		late := c.Mix.lateShare[j] * c.late(l, &b, j)
 		last = c.starts[j].eta
@@ -35,25 +37,26 @@ func (c *cell) itlMiss(l *load) (miss, short float64) {
 	return finite(miss), finite(short)
 }
 
-// negligible is the share of the misses that are allowed below which those of a part of the outputs do not count: at no lower
-// rate either, where they are fewer.
+// negligible is a share of the allowed misses. A part of the outputs with fewer misses is not computed
+// again at lower rates, as it has even fewer there.
 const negligible = 1e-7
 
-// shortOutput is the number of iterations below which an output is too short for time to be treated as if it flowed.
+// shortOutput is the number of iterations below which an output is too short to treat time as
+// continuous.
 const shortOutput = 6
 
-// backlog is the stretch of time before the first token whose arrivals are still to be prefilled afterwards: the wait and the
-// own prefill, where it shuts others out.
+// backlog is the time before the first token whose arrivals are still to be prefilled afterwards: the
+// wait, and the part of the own prefill that excludes others.
 type backlog struct {
 	mean, variance float64
-	along          float64 // share of those behind that still fit into the last iteration before the first token
-	chunks         float64 // κ: of the prompt that a random token belongs to
+	along          float64 // share of those behind that fit into the last iteration before the first token
+	chunks         float64 // κ: chunks of the prompt that a random token belongs to
 }
 
 const (
-	shutOut   = 0.8 // how much of the earlier chunks of a prompt shuts others out: short prompts come along
-	alongWait = 0.8 // how much of what may come along does: of those that came during the wait
-	alongOwn  = 0.2 // and of those of the own batch
+	shutOut   = 0.8 // part of a prompt's earlier chunks that excludes others: short prompts fit beside it
+	alongWait = 0.8 // part of those that fit beside it that do, of arrivals during the wait
+	alongOwn  = 0.2 // the same, of arrivals in the own batch
 )
 
 func (c *cell) backlogOf(l *load) backlog {
@@ -67,7 +70,7 @@ func (c *cell) backlogOf(l *load) backlog {
 		last += share * f
 		last2 += share * f * f
 	}
-	// Tokens behind: none, or exponential. What the own last chunk leaves of the budget: uniform.
+	// Tokens behind: none, or exponential. Budget that the own last chunk leaves: uniform.
 	behind := l.rate * (l.wait + early)
 	size := behind * c.tokens / -math.Expm1(-behind)
 	along := 1 + size/l.chunk*math.Expm1(-l.chunk/size)
@@ -80,8 +83,8 @@ func (c *cell) backlogOf(l *load) backlog {
 	}
 }
 
-// lost is how many iterations at the end of a window of n are lost to arrivals: in the last one none is executed, in those
-// before only chunks of it.
+// lost is the number of iterations at the end of a window of n in which arrivals are not prefilled
+// completely: not at all in the last one, and only some of their chunks in those before.
 func (b *backlog) lost(n float64) float64 {
 	if n <= b.chunks {
 		return n - n*(n-1)/(2*b.chunks)
@@ -89,7 +92,8 @@ func (b *backlog) lost(n float64) float64 {
 	return (b.chunks + 1) / 2
 }
 
-// pessimism multiplies the tails: Lugannani and Rice's formula was up to a fifth below a Monte Carlo of the same model.
+// pessimism multiplies the tails: Lugannani and Rice's formula was up to a fifth below a Monte Carlo
+// simulation of the same model.
 const pessimism = 1.15
 
 // late is the share of the requests of one part of the outputs that miss the limit.
@@ -115,12 +119,13 @@ func (c *cell) late(l *load, b *backlog, part int) float64 {
 	return min(1, miss) * c.chunksSuffice(l, w, &f)
 }
 
-// older fills in what the requests do that decode already, and how later ones clump.
+// older fills in the work of requests that decode already, and the clumping of later ones.
 func (c *cell) older(l *load, b *backlog, w *window, f *passage) {
 	m, r := c.Mix, c.Replica
 	n := w.iterations
-	f.old = l.rate * l.iteration * (r.PerSequence*w.sum + r.PerContextToken*(m.prompt*w.sum+w.position)) // mo
-	prompts := 1.0                                                                                       // J: how many it takes to be late
+	// mo
+	f.old = l.rate * l.iteration * (r.PerSequence*w.sum + r.PerContextToken*(m.prompt*w.sum+w.position))
+	prompts := 1.0 // J: the number of prompts that make it late
 	if c.work2 > 0 {
 		prompts = max(1, (f.deadline-f.own-f.old)*c.work/c.work2)
 	}
@@ -138,13 +143,13 @@ func (c *cell) older(l *load, b *backlog, w *window, f *passage) {
 		l.rate*f.deadline*square*w.later2 // vo
 }
 
-// perIteration is w1: what one iteration of another request costs.
+// perIteration is w1: the cost of one iteration of another request.
 func (c *cell) perIteration(w *window) float64 {
 	return c.Replica.PerSequence + c.Replica.PerContextToken*(c.Mix.prompt+w.position/w.sum)
 }
 
-// chunksSuffice is the chance that as many chunks of prompts as fit into the window's iterations make it late. The prompt
-// that is next begins with the window, so that its position, which its work depends on, is known.
+// chunksSuffice is the probability that as many chunks of prompts as fit into the window's iterations
+// make it late. The next prompt begins with the window, so its position, and with it its work, is known.
 func (c *cell) chunksSuffice(l *load, w *window, f *passage) float64 {
 	r, m := c.Replica, c.Mix
 	tokens := w.iterations * l.chunk

@@ -2,14 +2,15 @@ package queueing
 
 import "math"
 
-// passage is a delay busy period whose tail is wanted: P(D > τ).
+// passage is a delay busy period D, for its tail P(D > τ).
 //
-//	D = inf{t : t - X(t) >= Y},  E e^{θD} = E e^{ηY}  where θ = η - z(η), z(η) = λ(1-p)(G(η) - 1)
+//	D = inf{t : t - X(t) >= Y},  E e^{θD} = E e^{ηY},  θ = η - z(η),  z(η) = λ(1-p)(G(η) - 1)
 //
-// (Prabhu, Stochastic Storage Processes; Cohen, The Single Server Queue: the delay busy period). X is compound Poisson in
-// batches: geometric, p of a further one, each a jump of a prompt's work, so that G = (1-p)M/(1-pM) with M = E e^{ηv}. Y is
-// the own work, the rest of the older requests, what came during the delay δ less what comes too late in the window to count,
-// and the rest of the own batch. The older requests and δ have gamma distributions.
+// (Prabhu, Stochastic Storage Processes; Cohen, The Single Server Queue: the delay busy period). X is
+// compound Poisson in batches of geometric size, with probability p of a further request, each a jump
+// of a prompt's work, so that G = (1-p)M/(1-pM) with M = E e^{ηv}. Y is the own work, the remaining work
+// of older requests, the arrivals during the delay δ without those too late in the window to count, and
+// the rest of the own batch. The work of older requests and δ have gamma distributions.
 type passage struct {
 	deadline         float64 // τ
 	own              float64 // y0
@@ -17,19 +18,20 @@ type passage struct {
 	delay            float64 // δ
 	delayVariance    float64
 	rate, repeat     float64 // λ, p
-	behind           float64 // p of the own batch, of which some came along
-	alone, busy      float64 // logarithm of the chance that none came within δ; 1-a, the chance that another comes at all
-	quiet            bool    // the chance that nobody comes matters
+	behind           float64 // p of the own batch, without those prefilled along
+	alone            float64 // logarithm of the probability of no request behind and no arrival within δ
+	busy             float64 // 1-a, the probability of any other request
+	quiet            bool    // a is not negligible
 	count            int
 	jumps            [mixBins]float64 // v
 	shares           *[mixBins]float64
-	start            float64 // where to look for the saddle first; it is left where it was found
+	start            float64 // start of the search for the saddle, then the saddle
 }
 
 // slopes holds the first two derivatives of a cumulant generating function.
 type slopes struct{ first, second float64 }
 
-// gammaSlopes is that of a gamma distribution at x; false beyond its pole.
+// gammaSlopes holds those of a gamma distribution at x; false beyond its pole.
 func gammaSlopes(mean, variance, x float64) (slopes, bool) {
 	if !(mean > 0) {
 		return slopes{}, true
@@ -38,7 +40,7 @@ func gammaSlopes(mean, variance, x float64) (slopes, bool) {
 	return slopes{mean / left, variance / (left * left)}, left > 0
 }
 
-// gammaCumulant is the function itself.
+// gammaCumulant is the cumulant generating function of a gamma distribution at x.
 func gammaCumulant(mean, variance, x float64) float64 {
 	if !(mean > 0) || variance < 1e-12*mean*mean {
 		return mean * x
@@ -64,14 +66,14 @@ func (f *passage) batch(eta float64) (m, m1, m2 float64) {
 	return m, m1, m2
 }
 
-// point holds θ, and the cumulant of D where other requests come with its first two derivatives by θ, at one η; slope is dθ/dη.
-// value is filled in only where the lump is taken out.
+// point holds θ and, at one η, the cumulant of D, given that other requests come, with its first two
+// derivatives by θ; slope is dθ/dη. value is filled in only if the lump is taken out.
 type point struct {
 	eta, theta, slope, value, mean, variance, z, rest float64
-	lump                                              bool // so far below the mean that nothing else is left
+	lump                                              bool // so far below the mean that only the lump is left
 }
 
-// at evaluates the cumulant of D; false outside its domain, which ends somewhere above η = 0.
+// at evaluates the cumulant of D; false outside its domain, which has an upper bound above η = 0.
 func (f *passage) at(eta float64) (point, bool) {
 	m, m1, m2 := f.batch(eta)
 	more, rest := 1-f.repeat*m, 1-f.behind*m
@@ -99,14 +101,15 @@ func (f *passage) at(eta float64) (point, bool) {
 	return p, p.mean > 0 && p.variance > 0 && !math.IsInf(p.variance, 0)
 }
 
-// cumulant is K itself, which only the point that is the saddle needs.
+// cumulant is K itself, which is needed only at the saddle.
 func (f *passage) cumulant(p *point) float64 {
 	return f.own*p.eta + gammaCumulant(f.old, f.oldVariance, p.eta) + gammaCumulant(f.delay, f.delayVariance, p.z) +
 		math.Log((1-f.behind)/p.rest)
 }
 
-// quietCumulant is ln E[e^{θD}; no other request comes], with its derivatives: all is over after the own work and that of the
-// older requests, y, and none came within δ and y, A(θ) = (1-p)·E e^{-λ(1-p)δ}·E e^{(θ-λ(1-p))y}.
+// quietCumulant is ln A(θ) with A(θ) = E[e^{θD}; no other request comes], with its derivatives. D is
+// then y, the own work and that of older requests, without arrivals within δ and y:
+// A(θ) = (1-p)·E e^{-λ(1-p)δ}·E e^{(θ-λ(1-p))y}.
 func (f *passage) quietCumulant(theta float64) (value, first, second float64) {
 	flow := f.rate * (1 - f.repeat)
 	old, _ := gammaSlopes(f.old, f.oldVariance, theta-flow)
@@ -114,14 +117,15 @@ func (f *passage) quietCumulant(theta float64) (value, first, second float64) {
 	return value, f.own + old.first, old.second
 }
 
-// withoutQuiet takes the case that no other request comes out of the cumulant: it is a lump of probability at the start of the
-// distribution, which no saddlepoint sees. K*(θ) = ln((e^K - A)/(1-a)) with a = A(0).
+// withoutQuiet removes the case that no other request comes from the cumulant. The case is a lump of
+// probability at the start of the distribution, which a saddlepoint cannot represent.
+// K*(θ) = ln((e^K - A)/(1-a)) with a = A(0).
 func (f *passage) withoutQuiet(p *point) {
 	quiet, first, second := f.quietCumulant(p.theta)
 	value := f.cumulant(p)
 	share := math.Exp(quiet - value)
 	rest := 1 - share
-	if !(rest > 1e-8) { // nothing but the lump is left, far below the mean
+	if !(rest > 1e-8) { // only the lump is left, far below the mean
 		p.mean, p.lump = first, true
 		return
 	}

@@ -24,7 +24,7 @@ func (f *passage) missBusy() float64 {
 	if !ok {
 		return 1
 	}
-	deadline := max(f.deadline, p.mean) // no earlier time is told apart from the lump
+	deadline := max(f.deadline, p.mean) // earlier times do not differ from the lump
 	if !f.quiet {
 		p.value = f.cumulant(&p)
 	}
@@ -36,10 +36,11 @@ func (f *passage) missBusy() float64 {
 	return finite(normalTail(w) + normalDensity(w)*(1/u-1/w))
 }
 
-// nearMean is how near to zero w and u may come before 1/u - 1/w loses its digits.
+// nearMean is the distance of w and u from zero below which 1/u - 1/w loses its digits.
 const nearMean = 0.01
 
-// missNearMean is the limit of the formula at the mean, 1/u - 1/w = -K”'/(6·K”^1.5), with the third derivative by a difference.
+// missNearMean is the limit of the formula at the mean, 1/u - 1/w = -K”'/(6·K”^1.5), with the third
+// derivative by a difference.
 func (f *passage) missNearMean(p point, w float64) float64 {
 	skew := 0.0
 	if beside, ok := f.at(p.eta - 1e-3/math.Sqrt(p.variance)); ok && beside.theta != p.theta {
@@ -50,8 +51,8 @@ func (f *passage) missNearMean(p point, w float64) float64 {
 
 func normalDensity(w float64) float64 { return math.Exp(-w*w/2) / math.Sqrt(2*math.Pi) }
 
-// saddle solves mean(η) = τ by Newton's method on the logarithm, bracketed: a failed evaluation is an upper bound. Where only the
-// lump has so short a time, it is the next point beside that.
+// saddle solves mean(η) = τ by Newton's method on the logarithm, bracketed: a failed evaluation is an
+// upper bound. If only the lump is as early as τ, it is the next point beside the lump.
 func (f *passage) saddle() (point, bool) {
 	low, high := math.Inf(-1), math.Inf(1)
 	p, ok := f.at(f.start)
@@ -89,10 +90,10 @@ func (f *passage) saddle() (point, bool) {
 	return p, ok && !p.lump
 }
 
-// foundAt remembers where a saddle was at the last rate, and how it moved since the rate before.
+// foundAt remembers the saddle at the last rate, and its slope since the rate before.
 type foundAt struct{ rate, eta, lean float64 }
 
-// expect is where the saddle should be at a rate, on a straight line.
+// expect is the expected saddle at a rate, on a straight line.
 func (a *foundAt) expect(rate float64) float64 { return a.eta + a.lean*(rate-a.rate) }
 
 func (a *foundAt) note(rate, eta float64) {
@@ -102,7 +103,7 @@ func (a *foundAt) note(rate, eta float64) {
 	a.rate, a.eta = rate, eta
 }
 
-// logQuotient is ln(a/b), to the third power of their distance where they are near.
+// logQuotient is ln(a/b), up to the third power of their distance if a and b are near.
 func logQuotient(a, b float64) float64 {
 	if math.Abs(a-b) < 0.05*b {
 		return 2 * (a - b) / (a + b)
@@ -110,7 +111,8 @@ func logQuotient(a, b float64) float64 {
 	return math.Log(a / b)
 }
 
-// within evaluates at next, or between the bounds where next is outside them or of the domain; it lowers the upper bound.
+// within evaluates at next, or between the bounds if next is outside them or outside the domain; it
+// lowers the upper bound.
 func (f *passage) within(next, low, high float64) (point, float64, bool) {
 	for range 100 {
 		if !(next > low && next < high) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// drawPassage draws the time that a passage takes, event by event.
+// drawPassage draws the time of a passage, event by event.
 func drawPassage(f *passage, r *rand.Rand) float64 {
 	jump := func() float64 {
 		p := r.Float64()
@@ -87,9 +87,9 @@ func TestPassageHasTheTailOfDrawnOnes(t *testing.T) {
 	}
 }
 
-func TestPassageKnowsTheLumpWhereNobodyComes(t *testing.T) {
+func TestPassageIncludesTheLumpWithoutOtherRequests(t *testing.T) {
 	shares := [mixBins]float64{1}
-	// One more request is too much, whenever it comes: the chance is that of any arrival within the own second.
+	// Any other request makes it late: the probability is that of an arrival within the own second.
 	f := passage{deadline: 1.01, own: 1, rate: 0.2, count: 1, jumps: [mixBins]float64{5}, shares: &shares}
 	if got, want := f.miss(), 1-math.Exp(-0.2); math.Abs(got-want) > 1e-6 {
 		t.Errorf("%v, want %v", got, want)

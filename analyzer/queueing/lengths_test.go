@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSampledLengthsKeepWhatWasMeasured(t *testing.T) {
+func TestSampledLengthsKeepTheMeasuredLengths(t *testing.T) {
 	tokens := []float64{30, 0, 10, 20}
 	l, err := SampledLengths(tokens)
 	if err != nil || l.Mean() != 61.0/4 || l.Quantile(0.6) != 20 || l.Quantile(1) != 30 || l.Quantile(0) != 1 {
@@ -18,7 +18,7 @@ func TestSampledLengthsKeepWhatWasMeasured(t *testing.T) {
 	}
 	for _, wrong := range [][]float64{nil, {math.NaN()}, {-1}, {math.Inf(1)}} {
 		if _, err := SampledLengths(wrong); err == nil {
-			t.Errorf("%v is taken", wrong)
+			t.Errorf("%v is accepted", wrong)
 		}
 	}
 }
@@ -35,7 +35,7 @@ func TestAssumedLengthsVaryByTheirMean(t *testing.T) {
 	}
 	for _, wrong := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		if _, err := AssumedLengths(wrong); err == nil {
-			t.Errorf("%v is taken", wrong)
+			t.Errorf("%v is accepted", wrong)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestBucketedLengthsComeBackFromTheirBuckets(t *testing.T) {
 	}
 }
 
-func TestBucketedLengthsPlaceWhatIsMissingInTheLongOnes(t *testing.T) {
+func TestBucketedLengthsRaiseTheLongLengthsFirst(t *testing.T) {
 	// Most lengths are at the lower end of the second bucket, a few at the upper end of the last.
 	buckets := []LengthBucket{{1000, 10}, {2000, 80}, {5000, 10}}
 	unknown, err := BucketedLengths(buckets, 0)
@@ -122,7 +122,7 @@ func checkLengths(t *testing.T, l Lengths) {
 	}
 }
 
-func TestWrongBucketsAreRefused(t *testing.T) {
+func TestInvalidBucketsAreRejected(t *testing.T) {
 	for want, buckets := range map[string][]LengthBucket{
 		"is empty":      {{10, 0}, {0, 0}},
 		"not negative":  {{10, -1}},
@@ -134,10 +134,10 @@ func TestWrongBucketsAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := BucketedLengths([]LengthBucket{{10, 1}}, -1); err == nil {
-		t.Error("a negative mean is taken")
+		t.Error("a negative mean is accepted")
 	}
 	if _, err := NewMix(Lengths{}, Lengths{}); err == nil {
-		t.Error("a mix without lengths is taken")
+		t.Error("a mix without lengths is accepted")
 	}
 }
 

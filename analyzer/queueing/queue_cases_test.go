@@ -132,7 +132,8 @@ func (in caseInputs) generationA() generation {
 	}
 }
 
-// byBatch takes prefill at the mean batch, and as ITL what the mean time in service leaves for each token.
+// byBatch computes prefill at the mean batch, and ITL as the rest of the mean time in service for each
+// token.
 func (in caseInputs) byBatch(stay, prefill func(n float64) float64) generation {
 	g := generation{stay: stay, prefill: func(s State) float64 { return prefill(s.InService) }}
 	g.itl = func(s State) float64 { return (1e3*s.Service - g.prefill(s)) / in.Output }
@@ -195,7 +196,7 @@ func (o caseOutputs) compare(t *testing.T, id string, in caseInputs, s State, to
 	check("TTFT", g.ttft(s), o.TTFT)
 	check("utilisation", s.Utilisation(), o.Load)
 	if o.Rejected != nil && math.Abs(s.Rejected-*o.Rejected) > 1e-12 {
-		t.Errorf("%s: refused %g, want %g", id, s.Rejected, *o.Rejected)
+		t.Errorf("%s: rejected %g, want %g", id, s.Rejected, *o.Rejected)
 	}
 }
 
@@ -229,7 +230,8 @@ func TestQueueMatchesEveryReferenceCase(t *testing.T) {
 	t.Logf("%d cases; wait off by at most %.1e s", len(cases), worst)
 }
 
-// size finds the rates for a case's limits in the way of the published analyzers, within the range that they allow.
+// size finds the rates for a case's limits as the published analyzers do, within the range that they
+// allow.
 func (in caseInputs) size(t *testing.T, q Queue, c queueCase) float64 {
 	t.Helper()
 	g := in.generation()
@@ -266,7 +268,7 @@ func TestQueueMatchesPublishedFigures(t *testing.T) {
 	_, golden := readCases(t)
 	for _, c := range golden {
 		in := c.Inputs
-		if c.ID == "G2" { // which batch to allow was the question there
+		if c.ID == "G2" { // this case asks for the batch
 			in.MaxBatch, in.MaxQueue = 49, 128
 		}
 		q := in.queue(t, in.generation())
@@ -278,7 +280,7 @@ func TestQueueMatchesPublishedFigures(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.ID, err)
 		}
-		// They were computed and printed in float32, the wait and with it the TTFT as a difference of seconds.
+		// The references were computed and printed in float32, the wait and TTFT as differences of seconds.
 		wait, ttft := c.Outputs.Wait, c.Outputs.TTFT
 		c.Outputs.TTFT = 0
 		c.Outputs.compare(t, c.ID, in, s, 2e-6)

@@ -8,20 +8,20 @@ import (
 	"testing"
 )
 
-// The dumb twin: every state's weight in long numbers, added up one by one.
+// The reference of these tests adds up the weight of every state one by one, in numbers of 160 bits.
 
-const twinBits = 160
+const sumBits = 160
 
-func long(x float64) *big.Float { return new(big.Float).SetPrec(twinBits).SetFloat64(x) }
+func long(x float64) *big.Float { return new(big.Float).SetPrec(sumBits).SetFloat64(x) }
 
-func times(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(twinBits).Mul(a, b) }
+func times(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(sumBits).Mul(a, b) }
 
 func over(a, b *big.Float) float64 {
-	f, _ := new(big.Float).SetPrec(twinBits).Quo(a, b).Float64()
+	f, _ := new(big.Float).SetPrec(sumBits).Quo(a, b).Float64()
 	return f
 }
 
-type twin struct {
+type directSum struct {
 	State
 	weights    []*big.Float
 	batch      int
@@ -29,17 +29,17 @@ type twin struct {
 	full       float64
 }
 
-func newTwin(rates []float64, maxWaiting int, rate float64) twin {
+func newDirectSum(rates []float64, maxWaiting int, rate float64) directSum {
 	batch := len(rates)
-	tw := twin{batch: batch, maxWaiting: maxWaiting, full: rates[batch-1], weights: make([]*big.Float, batch+maxWaiting+1)}
+	direct := directSum{batch: batch, maxWaiting: maxWaiting, full: rates[batch-1], weights: make([]*big.Float, batch+maxWaiting+1)}
 	all, accepted, busy, waiting, delay := long(0), long(0), long(0), long(0), long(0)
 	w := long(1)
-	for n := range tw.weights {
+	for n := range direct.weights {
 		if n > 0 {
 			w = times(w, long(rate))
 			w.Quo(w, long(rates[min(n, batch)-1]))
 		}
-		tw.weights[n] = w
+		direct.weights[n] = w
 		all.Add(all, w)
 		busy.Add(busy, times(w, long(float64(min(n, batch)))))
 		waiting.Add(waiting, times(w, long(float64(max(0, n-batch)))))
@@ -48,18 +48,18 @@ func newTwin(rates []float64, maxWaiting int, rate float64) twin {
 			delay.Add(delay, times(w, long(float64(max(0, n-batch+1)))))
 		}
 	}
-	tw.Throughput = rate * over(accepted, all)
-	tw.Rejected = over(w, all)
-	tw.InService, tw.Waiting = over(busy, all), over(waiting, all)
-	tw.Wait = over(delay, accepted) / tw.full
-	tw.Empty = over(tw.weights[0], all)
-	return tw
+	direct.Throughput = rate * over(accepted, all)
+	direct.Rejected = over(w, all)
+	direct.InService, direct.Waiting = over(busy, all), over(waiting, all)
+	direct.Wait = over(delay, accepted) / direct.full
+	direct.Empty = over(direct.weights[0], all)
+	return direct
 }
 
-// waitTail adds, over the requests that find the batch full and j others waiting, the probability that j+1 departures take
-// longer than t: that a Poisson number is at most j.
-func (tw twin) waitTail(t float64) float64 {
-	mean := tw.full * t
+// waitTail adds, over the requests that find the batch full and j others waiting, the probability that
+// j+1 departures take longer than t, which is that of a Poisson number of at most j.
+func (direct directSum) waitTail(t float64) float64 {
+	mean := direct.full * t
 	low := max(0, int(mean)-40*int(math.Sqrt(mean))-400)
 	high := int(mean) + 40*int(math.Sqrt(mean)) + 400
 	terms := make([]*big.Float, high-low)
@@ -71,12 +71,12 @@ func (tw twin) waitTail(t float64) float64 {
 		w.Quo(w, long(float64(n+1)))
 	}
 	accepted, longer, below := long(0), long(0), long(0)
-	for n, weight := range tw.weights[:tw.batch+tw.maxWaiting] {
+	for n, weight := range direct.weights[:direct.batch+direct.maxWaiting] {
 		accepted.Add(accepted, weight)
-		if n < tw.batch {
+		if n < direct.batch {
 			continue
 		}
-		if j := n - tw.batch; j >= high {
+		if j := n - direct.batch; j >= high {
 			longer.Add(longer, times(weight, all))
 		} else if j >= low {
 			below.Add(below, terms[j-low])
@@ -86,34 +86,34 @@ func (tw twin) waitTail(t float64) float64 {
 	return over(longer, times(accepted, all))
 }
 
-func (tw twin) compare(t *testing.T, name string, s State) {
+func (direct directSum) compare(t *testing.T, name string, s State) {
 	t.Helper()
-	check := func(what string, got, want float64) {
+	check := func(quantity string, got, want float64) {
 		t.Helper()
 		if !(math.Abs(got-want) <= 1e-9*math.Abs(want)+1e-300) {
-			t.Errorf("%s: %s %.12g, want %.12g (off by %.1e)", name, what, got, want, got/want-1)
+			t.Errorf("%s: %s %.12g, want %.12g (off by %.1e)", name, quantity, got, want, got/want-1)
 		}
 	}
-	check("throughput", s.Throughput, tw.Throughput)
-	check("refused", s.Rejected, tw.Rejected)
-	check("in service", s.InService, tw.InService)
-	check("waiting", s.Waiting, tw.Waiting)
-	check("wait", s.Wait, tw.Wait)
-	check("empty", s.Empty, tw.Empty)
+	check("throughput", s.Throughput, direct.Throughput)
+	check("rejected", s.Rejected, direct.Rejected)
+	check("in service", s.InService, direct.InService)
+	check("waiting", s.Waiting, direct.Waiting)
+	check("wait", s.Wait, direct.Wait)
+	check("empty", s.Empty, direct.Empty)
 	for _, share := range []float64{0, 0.01, 0.5, 1, 1.1} {
-		at := share * (1 + float64(tw.maxWaiting)) / tw.full
-		if got, want := s.WaitTail(at), tw.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
+		at := share * (1 + float64(direct.maxWaiting)) / direct.full
+		if got, want := s.WaitTail(at), direct.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
 			t.Errorf("%s: P(W > %g) %.12g, want %.12g (off by %.1e)", name, at, got, want, got/want-1)
 		}
-		if at := share * (s.Wait + 1/tw.full); share > 0 {
-			if got, want := s.WaitTail(at), tw.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
+		if at := share * (s.Wait + 1/direct.full); share > 0 {
+			if got, want := s.WaitTail(at), direct.waitTail(at); !(math.Abs(got-want) <= 1e-9*want+1e-12) {
 				t.Errorf("%s: P(W > %g) %.12g, want %.12g (off by %.1e)", name, at, got, want, got/want-1)
 			}
 		}
 	}
 }
 
-// batching is the rates of a batch of n that takes 1 + slope·n.
+// batching returns the rates of a batch if n requests take 1 + slope·n seconds.
 func batching(batch int, slope float64) []float64 {
 	rates := make([]float64, batch)
 	for i := range rates {
@@ -130,7 +130,7 @@ func TestQueueMatchesDirectSummation(t *testing.T) {
 			for _, load := range []float64{1e-12, 0.01, 0.5, 0.99, 1 - 1e-6, 1 - 1e-12, 1, 1 + 1e-9, 1.01, 1.2, 3, 1e6} {
 				rate := load * rates[batch-1]
 				s := steady(t, rates, maxWaiting, rate)
-				newTwin(rates, maxWaiting, rate).compare(t, fmt.Sprintf("batch %d maxWaiting %d load %.13g", batch, maxWaiting, load), s)
+				newDirectSum(rates, maxWaiting, rate).compare(t, fmt.Sprintf("batch %d queue limit %d load %.13g", batch, maxWaiting, load), s)
 			}
 		}
 	}
@@ -141,18 +141,19 @@ func TestQueueMatchesDirectSummationWithAnyRates(t *testing.T) {
 	for range 60 {
 		rates := make([]float64, 1+random.IntN(60))
 		for i := range rates {
-			rates[i] = math.Exp(40 * random.NormFloat64()) // valleys and peaks far outside of float64
+			rates[i] = math.Exp(40 * random.NormFloat64()) // weights far outside of float64
 		}
 		maxWaiting := random.IntN(30)
 		rate := rates[len(rates)-1] * math.Exp(random.NormFloat64())
 		if random.IntN(2) == 0 {
 			rate = math.Exp(40 * random.NormFloat64())
 		}
-		newTwin(rates, maxWaiting, rate).compare(t, fmt.Sprintf("%d rates, maxWaiting %d", len(rates), maxWaiting), steady(t, rates, maxWaiting, rate))
+		newDirectSum(rates, maxWaiting, rate).compare(t, fmt.Sprintf("%d rates, queue limit %d", len(rates), maxWaiting), steady(t, rates, maxWaiting, rate))
 	}
 }
 
-// At full size the twin adds float64, of weights whose logarithms are added with their rounding errors kept.
+// At full size the reference adds float64, of weights whose logarithms are summed with compensation of
+// rounding errors.
 func TestQueueMatchesDirectSummationAtFullSize(t *testing.T) {
 	const batch, maxWaiting = 4096, 1_000_000
 	rates := batching(batch, 0.001)
@@ -171,13 +172,13 @@ func TestQueueMatchesDirectSummationAtFullSize(t *testing.T) {
 			}
 		}
 		s := steady(t, rates, maxWaiting, rate)
-		check := func(what string, got, want float64) {
+		check := func(quantity string, got, want float64) {
 			if !(math.Abs(got-want) <= 1e-9*want+1e-12) {
-				t.Errorf("load %g: %s %.12g, want %.12g (off by %.1e)", load, what, got, want, got/want-1)
+				t.Errorf("load %g: %s %.12g, want %.12g (off by %.1e)", load, quantity, got, want, got/want-1)
 			}
 		}
 		check("throughput", s.Throughput, rate*accepted/all)
-		check("refused", s.Rejected, weights[batch+maxWaiting]/all)
+		check("rejected", s.Rejected, weights[batch+maxWaiting]/all)
 		check("in service", s.InService, busy/all)
 		check("waiting", s.Waiting, waiting/all)
 		check("wait", s.Wait, delay/accepted/full)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzQueue checks what holds for every queue: finite numbers that agree with each other, and an order in load and in maxWaiting.
+// FuzzQueue checks properties of every queue: finite numbers that agree with each other, and an order in
+// load and in the queue limit.
 func FuzzQueue(f *testing.F) {
 	f.Add(uint16(1), uint32(0), 1.0, 0.0, 0.5)
 	f.Add(uint16(1), uint32(1), 1.0, 1.0, 1.0)
@@ -13,7 +14,7 @@ func FuzzQueue(f *testing.F) {
 	f.Add(uint16(4096), uint32(1_000_000), 0.02, 1e-4, 1.01)
 	f.Add(uint16(64), uint32(7), 1e-9, 3.0, 1e-30)
 	f.Add(uint16(300), uint32(100_000), 1e3, 0.5, 30.0)
-	f.Fuzz(func(t *testing.T, batch uint16, maxWaiting uint32, start, slope, load float64) {
+	f.Fuzz(func(t *testing.T, batch uint16, limit uint32, start, slope, load float64) {
 		start, slope, load = math.Abs(start), math.Abs(slope), math.Abs(load)
 		if !(start > 1e-20 && start < 1e20 && slope < 1e10 && load < 1e20) {
 			return
@@ -22,7 +23,7 @@ func FuzzQueue(f *testing.F) {
 		for i := range rates {
 			rates[i] /= start
 		}
-		maxWaiting := int(maxWaiting % 1_000_001)
+		maxWaiting := int(limit % 1_000_001)
 		full := rates[len(rates)-1]
 		s := steady(t, rates, maxWaiting, load*full)
 		checkState(t, s, full)
@@ -30,13 +31,13 @@ func FuzzQueue(f *testing.F) {
 		checkOrder(t, s, more)
 		longer := steady(t, rates, maxWaiting+1, load*full)
 		if longer.Rejected > s.Rejected*(1+1e-9)+1e-12 || longer.Wait < s.Wait*(1-1e-9) || longer.Throughput < s.Throughput*(1-1e-9) {
-			t.Errorf("with more maxWaiting: %+v\n%+v", s, longer)
+			t.Errorf("with a longer queue: %+v\n%+v", s, longer)
 		}
 		if load < 1 {
 			unlimited := steady(t, rates, Unlimited, load*full)
 			checkState(t, unlimited, full)
 			if unlimited.Wait < s.Wait*(1-1e-9) || unlimited.WaitTail(s.Wait) < s.WaitTail(s.Wait)-1e-9 {
-				t.Errorf("without limit: %+v\n%+v", s, unlimited)
+				t.Errorf("without queue limit: %+v\n%+v", s, unlimited)
 			}
 		}
 	})
@@ -54,7 +55,7 @@ func checkState(t *testing.T, s State, full float64) {
 		t.Errorf("waiting %g, but %g by Little's law: %+v", s.Waiting, s.Throughput*s.Wait, s)
 	}
 	if !closeTo(s.Throughput, s.Rate*(1-s.Rejected), 1e-9) && s.Rejected < 0.99 {
-		t.Errorf("throughput %g of %g, refused %g", s.Throughput, s.Rate, s.Rejected)
+		t.Errorf("throughput %g of %g, rejected %g", s.Throughput, s.Rate, s.Rejected)
 	}
 	if s.Throughput > full*(1+1e-9) || s.Rejected > 1+1e-12 || s.Empty > 1+1e-12 || s.InService > s.batch*(1+1e-12) {
 		t.Errorf("out of bounds: %+v", s)
@@ -74,7 +75,7 @@ func checkState(t *testing.T, s State, full float64) {
 			t.Fatalf("quantile %g is %g after %g: %+v", p, w, quantile, s)
 		}
 		if tail := s.WaitTail(w); w > 0 && math.Abs(tail-(1-p)) > 1e-9 || w == 0 && tail > 1-p+1e-12 {
-			t.Errorf("quantile %g is %g, where the tail is %g: %+v", p, w, tail, s)
+			t.Errorf("quantile %g is %g, and the tail there %g: %+v", p, w, tail, s)
 		}
 		quantile = w
 	}

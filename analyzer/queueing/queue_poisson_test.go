@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// bigPoisson returns the probabilities of n, of less than n, and the mean of (n-N)⁺, by adding all terms that matter in long
-// numbers: the weights mean^k/k! relative to the largest.
+// bigPoisson returns the probabilities of n, of less than n, and the mean of (n-N)⁺, by adding all
+// relevant terms in numbers of 160 bits: the weights mean^k/k! relative to the largest.
 func bigPoisson(n int, mean float64) (at, below, short float64) {
 	mode := int(mean)
 	all, under, less, here := long(0), long(0), long(0), long(0)

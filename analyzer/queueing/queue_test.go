@@ -13,7 +13,7 @@ func closeTo(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*max(1e-300, math.Abs(want))
 }
 
-func TestNewReportsWhatIsWrong(t *testing.T) {
+func TestNewReportsInvalidArguments(t *testing.T) {
 	for _, c := range []struct {
 		rates      []float64
 		maxWaiting int
@@ -27,7 +27,7 @@ func TestNewReportsWhatIsWrong(t *testing.T) {
 		{[]float64{math.Inf(1)}, 0, "finite"},
 	} {
 		if _, err := New(c.rates, c.maxWaiting); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, maxWaiting %d: %v", c.rates, c.maxWaiting, err)
+			t.Errorf("%v, queue limit %d: %v", c.rates, c.maxWaiting, err)
 		}
 	}
 	q, err := New([]float64{1}, 3)
@@ -53,7 +53,7 @@ func TestOverloadIsAnErrorOnlyWithoutLimit(t *testing.T) {
 		}
 		s := steady(t, rates, 100, load*q.Capacity())
 		if !(s.Throughput > 0.98*q.Capacity() && s.Throughput <= q.Capacity()*(1+1e-12)) || s.Utilisation() < 0.98 {
-			t.Errorf("load %g with maxWaiting: %+v", load, s)
+			t.Errorf("load %g with a queue limit: %+v", load, s)
 		}
 	}
 }
@@ -113,11 +113,12 @@ func TestRequestMeanOfTimeInServiceIsLittles(t *testing.T) {
 	}
 }
 
-func TestQueueIsContinuousAcrossBalanceAndAcrossRooms(t *testing.T) {
+func TestQueueIsContinuousInLoadAndQueueLimit(t *testing.T) {
 	rates := batching(16, 0.05)
 	full := rates[15]
 	for _, maxWaiting := range []int{1, 3, 50, 10_000} {
-		for _, load := range []float64{0.2, 1, math.Exp(1 / float64(maxWaiting)), math.Exp(-1 / float64(maxWaiting)), 1.7} { // where forms change
+		// At exp(±1/maxWaiting) the closed form changes.
+		for _, load := range []float64{0.2, 1, math.Exp(1 / float64(maxWaiting)), math.Exp(-1 / float64(maxWaiting)), 1.7} {
 			low, high := steady(t, rates, maxWaiting, load*full*(1-1e-10)), steady(t, rates, maxWaiting, load*full*(1+1e-10))
 			for _, at := range []float64{low.Wait / 3, low.Wait, 2 * low.Wait} {
 				if a, b := low.WaitTail(at), high.WaitTail(at); math.Abs(a-b) > 1e-5 {
@@ -146,7 +147,7 @@ func TestMaxRateMeetsTheLimitExactly(t *testing.T) {
 		wait := func(s State) float64 { return s.Wait }
 		for _, limit := range []float64{1e-9, 1e-3, 1, 20} {
 			rate := q.MaxRate(limit, wait)
-			if rate == q.highest() { // short queues are never that long
+			if rate == q.highest() { // in a short queue no request waits as long as the limit
 				continue
 			}
 			s := steady(t, rates, maxWaiting, rate)
@@ -156,10 +157,10 @@ func TestMaxRateMeetsTheLimitExactly(t *testing.T) {
 		}
 		service := func(s State) float64 { return s.Service }
 		if rate := q.MaxRate(1, service); rate != 0 {
-			t.Errorf("maxWaiting %d: a rate of %g where even one request takes longer", maxWaiting, rate)
+			t.Errorf("maxWaiting %d: a rate of %g, though a single request takes longer", maxWaiting, rate)
 		}
 		if rate := q.MaxRate(math.NaN(), service); rate != 0 {
-			t.Errorf("maxWaiting %d: a rate of %g for no number", maxWaiting, rate)
+			t.Errorf("maxWaiting %d: a rate of %g for a limit of NaN", maxWaiting, rate)
 		}
 		if rate := q.MaxRate(1e9, service); rate != q.highest() {
 			t.Errorf("maxWaiting %d: %g, want all of %g", maxWaiting, rate, q.Capacity())
@@ -187,7 +188,8 @@ func TestMaxRateTakesFewProbesAndAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestWaitTailMatchesSimulation runs the chain itself, event by event, and counts how long accepted requests wait.
+// TestWaitTailMatchesSimulation simulates the chain event by event and measures the waits of accepted
+// requests.
 func TestWaitTailMatchesSimulation(t *testing.T) {
 	for i, c := range []struct {
 		batch, maxWaiting int

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// alone is a replay of requests that come so far apart that each is alone.
+// alone replays requests so far apart that each is alone in the engine.
 func alone(replica Replica, o Objective, prompt, output float64) tally {
 	const n = 5
 	s := series{skip: 1}
@@ -36,7 +36,7 @@ func TestReplayTakesTheTimeOfARequestAlone(t *testing.T) {
 	}
 }
 
-func TestReplayRefusesWhatNeverFits(t *testing.T) {
+func TestReplayRejectsRequestsThatNeverFit(t *testing.T) {
 	r := Replica{Profile: benchProfile, MaxSequences: 4, BatchedTokens: 512, KVTokens: 1000}
 	if got := alone(r, Objective{TTFT: 10}, 990, 20); got.either != 4 {
 		t.Errorf("%+v", got)
@@ -64,7 +64,7 @@ func TestReplayAllocatesNothingAsItRuns(t *testing.T) {
 	}
 }
 
-// TestReplaySeriesIsTypical holds the one series against others: its waits in a queue have the usual tail.
+// TestReplaySeriesIsTypical checks the fixed series: its waits in a queue have the tail of random series.
 func TestReplaySeriesIsTypical(t *testing.T) {
 	var s Sizer
 	for _, dispersion := range []float64{1, 4} {

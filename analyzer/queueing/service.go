@@ -86,7 +86,7 @@ func NewService(r Replica, q Request) (Service, error) {
 		n := float64(i + 1)
 		stay := q.iterations(n, float64(r.BatchedTokens))
 		work := q.Prefill + q.Decode
-		others := r.Iteration + (n-1)*work/stay // an iteration without what this request adds
+		others := r.Iteration + (n-1)*work/stay // an iteration without the work of this request
 		s.rates[i] = n / (stay*r.Iteration + n*work)
 		s.prefill[i] = max(0, stay-s.decodes)*others + q.Prefill
 		s.itl[i] = others

@@ -50,8 +50,9 @@ func TestServiceIsPrefillAndIterations(t *testing.T) {
 	}
 }
 
-// TestIterationsMatchClosedBatch runs a batch that is always full, iteration by iteration, under the engine's rules: a token
-// for each sequence in decode, then parts of prompts in order until the budget is spent.
+// TestIterationsMatchClosedBatch simulates a batch that is always full, iteration by iteration, with the
+// engine's rules: a token for each sequence in decode, then parts of prompts in order until the budget
+// is used up.
 func TestIterationsMatchClosedBatch(t *testing.T) {
 	for _, c := range []struct {
 		batch, budget, prompt, output int
@@ -74,7 +75,7 @@ func TestIterationsMatchClosedBatch(t *testing.T) {
 func closedBatchRate(r Replica, prompt, output int) float64 {
 	type sequence struct{ done, produced int }
 	batch := make([]sequence, r.MaxSequences)
-	for i := range batch { // at all stages of their stay
+	for i := range batch { // at all stages of decode
 		if output > 1 {
 			batch[i] = sequence{prompt, 1 + i*(output-1)/len(batch)}
 		}
@@ -112,7 +113,7 @@ func closedBatchRate(r Replica, prompt, output int) float64 {
 				from = now
 			}
 		}
-		batch = stay[:len(batch)] // new requests take the places behind
+		batch = stay[:len(batch)] // new requests fill the free slots at the end
 		clear(batch[len(stay):])
 	}
 	return float64(finished-warm) / (now - from)
@@ -154,7 +155,7 @@ func TestPrefixHitsShortenPrefillAndNotContext(t *testing.T) {
 	if hit.Decode != plain.Decode || hit.KVTokens != plain.KVTokens || hit.Tokens != 1000 {
 		t.Errorf("%+v, want the context of %+v", hit, plain)
 	}
-	// The rest attends to the whole prompt: π(4000) less what the first 3000 tokens would have cost.
+	// The rest attends to the whole prompt: π(4000) less the cost of the first 3000 tokens.
 	first := h100.Request(3000, 200)
 	if !closeTo(hit.Prefill, plain.Prefill-first.Prefill, 1e-12) {
 		t.Errorf("%g s, want %g", hit.Prefill, plain.Prefill-first.Prefill)
@@ -165,7 +166,7 @@ func TestPrefixHitsShortenPrefillAndNotContext(t *testing.T) {
 	}
 }
 
-func TestMaxMeanRateNamesWhatBinds(t *testing.T) {
+func TestMaxMeanRateNamesItsLimit(t *testing.T) {
 	s := mustService(t, h100, h100.Request(1155, 211))
 	q, err := s.Queue(2560)
 	if err != nil {
@@ -193,8 +194,8 @@ func TestMaxMeanRateNamesWhatBinds(t *testing.T) {
 	}
 }
 
-// FuzzService checks that rates stay finite, and that neither more sequences nor a stricter limit raises or lowers the wrong
-// thing.
+// FuzzService checks that rates stay finite and continuous, that a larger batch does not lower them, and
+// that a stricter limit does not raise the answer.
 func FuzzService(f *testing.F) {
 	f.Add(1155.0, 211.0, 0.0, uint16(256), uint16(2048), 440_000.0)
 	f.Add(8000.0, 1.0, 0.5, uint16(8), uint16(512), 0.0)
@@ -211,7 +212,7 @@ func FuzzService(f *testing.F) {
 		}
 		near, err := NewService(r, r.Request(prompt*(1+1e-10), output*(1+1e-10)))
 		if err != nil {
-			return // the cache holds no longer request
+			return // the cache is too small for the longer request
 		}
 		same := min(len(s.Rates()), len(near.Rates()))
 		last := 0.0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// benchMix is a mix like that of chats, of lengths that are generated.
+// benchMix is a mix of generated lengths like those of chats.
 func benchMix(b testing.TB) *Mix {
 	b.Helper()
 	prompts, err := AssumedLengths(1150)

@@ -2,21 +2,22 @@ package queueing
 
 import "math"
 
-// cell is one question with all that does not depend on the rate. Symbols in comments are those of docs/sizing.md.
+// cell is one question with all tables that do not depend on the rate. Symbols in comments are those of
+// docs/sizing.md.
 type cell struct {
 	Question
 	burst *burst
 
 	promptWork                    [mixBins]float64  // π(I) of each part of the prompts
-	tailTokens, tailWork          [tailBins]float64 // the same of the finer parts, and the tokens to compute
+	tailTokens, tailWork          [tailBins]float64 // tokens to compute and π of the finer parts of the prompts
 	work, work2                   float64           // E[π], E[π²]
-	tokens, tokens2               float64           // tok: mean and mean square of the tokens to compute of a prompt
-	decodeWork, perRequest        float64           // seconds of decoding and of everything that one request adds (w)
+	tokens, tokens2               float64           // tok: mean and mean square of a prompt's tokens to compute
+	decodeWork, perRequest        float64           // seconds that a request adds by decoding, and in total (w)
 	contextVariance               float64           // γ²·Var I
-	starts                        [mixBins]foundAt  // where the saddle of each part of the outputs was found, to start there
-	safe                          [mixBins]float64  // up to which rate the misses of a part are negligible
-	theta                         float64           // and θ of the prefill queue
-	wholePosition, wholeSquare    float64           // mean position of a token in its prompt's tokens to compute, and mean square by prompts
+	starts                        [mixBins]foundAt  // the last saddle of each part of the outputs, to start there
+	safe                          [mixBins]float64  // the rate up to which the misses of a part are negligible
+	theta                         float64           // the last θ of the prefill queue, to start there
+	wholePosition, wholeSquare    float64           // positions for all tokens to compute
 	variationOut, variationLength float64           // CV² of O and of I+O
 }
 
@@ -45,16 +46,17 @@ func newCell(q Question, b *burst) *cell {
 	return c
 }
 
-// prefill is how many tokens of a prompt have to be computed, tok = I(1-h), and the work of that: π = b·tok + c·tok·(2hI+tok).
-// At least one is computed, however much is in the prefix cache: it makes the first token.
+// prefill is the number of prompt tokens to compute, tok = I(1-h), and their work,
+// π = b·tok + c·tok·(2hI+tok). At least one token is computed even if all of the prompt is in the
+// prefix cache: it gives the first output token.
 func (c *cell) prefill(prompt float64) (tokens, work float64) {
 	tokens = min(prompt, max(1, prompt*(1-c.Replica.PrefixHits)))
 	work = tokens * (c.Replica.PerPromptToken + c.Replica.PerPromptTokenSquared*(2*(prompt-tokens)+tokens))
 	return tokens, work
 }
 
-// positions is the mean position of a token in its prompt, and the mean square of each prompt's mean position, where no more
-// tokens than these are looked at from the first one that is to be computed.
+// positions is the mean position of a token in its prompt, and the mean square of each prompt's mean
+// position, over at most this many tokens from the first one to compute.
 func (c *cell) positions(tokens float64) (mean, square float64) {
 	for i, share := range c.Mix.tailShare[:c.Mix.tailCount] {
 		x := c.Mix.tailMean[i] - c.tailTokens[i] + min(tokens, c.tailTokens[i])/2
@@ -76,11 +78,11 @@ type load struct {
 	chunk              float64      // C: tokens of an iteration left for prompts
 	wait, waitVariance float64      // of the prefill queue
 	service            float64      // s: mean time a prompt occupies it
-	waits              prefillWaits // where there is a limit on TTFT
-	amplification      float64      // of the variance of the work, by the feedback of work on the length of iterations
+	waits              prefillWaits // valid if there is a limit on TTFT
+	amplification      float64      // of the variance of work: work makes iterations longer, which adds work
 }
 
-// loadAt is false where the replica is not stable at the rate.
+// loadAt returns the mean state at a rate; false if the replica is not stable at it.
 func (c *cell) loadAt(rate float64) (load, bool) {
 	l := load{rate: rate, prefillShare: rate * c.work, decodeShare: rate * c.decodeWork}
 	idle := 1 - l.prefillShare - l.decodeShare
@@ -99,7 +101,7 @@ func (c *cell) loadAt(rate float64) (load, bool) {
 	return l, c.queuePrompts(&l)
 }
 
-// misses holds the share of requests that miss, by what makes them.
+// misses holds the share of requests that miss, by cause. short is the part of itl with short outputs.
 type misses struct{ ttft, kv, sequences, itl, short float64 }
 
 func (m misses) first() float64 { return 1 - (1-m.ttft)*(1-m.kv)*(1-m.sequences) }
@@ -120,7 +122,7 @@ func (c *cell) misses(rate float64) misses {
 	return m
 }
 
-// meanRate is λ_mean (MeanRate), where no limit of the engine is exceeded by the mean.
+// meanRate is λ_mean (MeanRate), or less if the mean batch would exceed a limit of the engine.
 func (c *cell) meanRate() float64 {
 	m := c.Mix
 	decode := c.Replica.PerSequence*m.output + c.Replica.PerContextToken*(m.prompt*m.output+m.output2/2)
@@ -131,7 +133,8 @@ func (c *cell) meanRate() float64 {
 	return max(0, rate)
 }
 
-// finite is x, or 1 where x is not a number: a probability that could not be worked out counts as a miss.
+// finite is x within 0 and 1, or 1 if x is not a number: a probability that could not be computed counts
+// as a miss.
 func finite(x float64) float64 {
 	if math.IsNaN(x) {
 		return 1

@@ -17,7 +17,7 @@ func readTable(t testing.TB, name string) []map[string]string {
 	t.Helper()
 	file, err := os.Open(filepath.Join(reference, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the reference data is not there: ", err)
+		t.Skip("no reference data beside the checkout: ", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,9 @@ func azureLengths(t testing.TB) (prompts, outputs []float64) {
 
 var systems = map[string]string{"H100": "h100_sxm", "A100": "a100_sxm", "L40S": "l40s", "B200": "b200_sxm"}
 
-// TestFormulaIsNearTheTruthOfChat holds the formula against rates that another simulator found. It knew which prompt has which
-// output; the formula does not, which is 3 % of the work of this trace.
+// TestFormulaIsNearTheTruthOfChat compares the formula with rates that another simulator found. That
+// simulator uses the pairs of prompt and output; the formula assumes them independent, which is 3 % of
+// the work of this trace.
 func TestFormulaIsNearTheTruthOfChat(t *testing.T) {
 	profiles := engineProfiles(t)
 	prompts, outputs := azureLengths(t)

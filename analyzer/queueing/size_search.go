@@ -3,14 +3,14 @@ package queueing
 import "math"
 
 const (
-	rateTolerance = 1e-7 // of the search, of the rate or of the misses
-	leastShare    = 1e-4 // of the rate of stability, below which no rate is looked for
+	rateTolerance = 1e-7 // relative precision of the search, in the rate or in the misses
+	leastShare    = 1e-4 // lowest rate of the search, as a share of the stable rate
 )
 
 // stableRate is the rate at which the work of requests alone fills the engine.
 func (c *cell) stableRate() float64 { return 1 / c.perRequest }
 
-// probe is the logarithm of a rate, and of the misses there over those allowed.
+// probe is the logarithm of a rate, and the logarithm of the misses at it over those allowed.
 type probe struct {
 	at, excess float64
 	misses
@@ -21,9 +21,10 @@ func (c *cell) probe(at float64) probe {
 	return probe{at, math.Log(max(m.either(), 1e-12) / (1 - c.Objective.Percentile)), m}
 }
 
-// maxRate is the rate at which as many requests miss as may, on logarithms of both; 0 where too many miss without load.
-// The misses need not rise everywhere with the rate: where they are too many at half or four fifths of what was found, the
-// answer is below that. check is the probe at four fifths. It is false where even the least rate is too high.
+// maxRate finds the rate at which exactly the allowed share of requests misses; ok is false if even the
+// lowest rate is too high. Misses need not rise everywhere with the rate: if too many requests miss at
+// half or at four fifths of the rate that was found, the search goes on below. check is the probe at
+// four fifths.
 func (c *cell) maxRate(start float64) (found, check probe, ok bool) {
 	least := math.Log(c.stableRate() * leastShare)
 	low, high, ok := c.bracket(math.Log(start), least)
@@ -42,7 +43,7 @@ func (c *cell) maxRate(start float64) (found, check probe, ok bool) {
 	return high, high, false
 }
 
-// bracket finds a rate at which few enough miss and one above at which too many do.
+// bracket finds a rate at which few enough requests miss and a higher one at which too many do.
 func (c *cell) bracket(start, least float64) (low, high probe, ok bool) {
 	top := math.Log(c.stableRate())
 	p := c.probe(min(max(start, least), top))
@@ -65,8 +66,8 @@ func (c *cell) bracket(start, least float64) (low, high probe, ok bool) {
 	}
 }
 
-// root narrows a bracket by inverse quadratic interpolation where that is safe, else by halving (Chandrupatla, 1997), and
-// returns its lower end, or where the misses are as many as may be.
+// root narrows a bracket by inverse quadratic interpolation if that is safe, else by bisection
+// (Chandrupatla, 1997). It returns its lower end, or a probe with exactly the allowed misses.
 func (c *cell) root(low, high probe) probe {
 	a, b := high, low
 	share := 0.5
@@ -97,7 +98,8 @@ func (c *cell) root(low, high probe) probe {
 	return a
 }
 
-// chandrupatla is where to look between a, the newest end of the bracket, and b, as a share of the way; last was the end before.
+// chandrupatla is the next point between a, the newest end of the bracket, and b, as a share of the way
+// from a; last was the end before.
 func chandrupatla(a, b, last probe) float64 {
 	if last.at == b.at || last.at == a.at {
 		if a.excess == b.excess {

@@ -26,8 +26,8 @@ type engine struct {
 	hits               float64 // share of a prompt that is not computed
 }
 
-// promise is what share of the requests, level, has to meet both limits. A limit of zero is none.
-type promise struct{ ttft, tpot, level float64 }
+// objective is what share of the requests, level, has to meet both limits. A limit of zero is none.
+type objective struct{ ttft, tpot, level float64 }
 
 // request is one arrival at a rate of one per second. At another rate the time is divided by it.
 type request struct {
@@ -42,7 +42,7 @@ type misses struct{ ttft, tpot, either int }
 // decode: all of them advance by one token, so that the iteration in which a sequence ends is known when it starts.
 type replay struct {
 	engine
-	promise
+	objective
 	requests []request
 	from, to int // the requests that count; those before fill the engine, those after keep it filled
 
@@ -52,7 +52,7 @@ type replay struct {
 	alongside  []int32   // by request: another one that ends in the same iteration
 }
 
-func newReplay(e engine, p promise, requests []request, from, to int) *replay {
+func newReplay(e engine, p objective, requests []request, from, to int) *replay {
 	longest := 2.0
 	for _, r := range requests {
 		longest = max(longest, r.output)
@@ -62,7 +62,7 @@ func newReplay(e engine, p promise, requests []request, from, to int) *replay {
 		size *= 2
 	}
 	return &replay{
-		engine: e, promise: p, requests: requests, from: from, to: to,
+		engine: e, objective: p, requests: requests, from: from, to: to,
 		arrival: make([]float64, len(requests)),
 		first:   make([]float64, len(requests)), end: make([]float64, len(requests)),
 		ending: make([]int32, size), alongside: make([]int32, len(requests)),

@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// twinRequest is a request inside the stupid twin, which keeps every one by itself and adds up anew in every iteration.
-type twinRequest struct {
+// naiveRequest is a request inside the stupid naive engine, which keeps every one by itself and adds up anew in every iteration.
+type naiveRequest struct {
 	request
 	arrival, computed, tokens, first, end float64
 }
 
-// twin runs requests by the rules of the engine, word by word: it admits at the start of an iteration all who fit.
-func twin(e engine, requests []request, rate float64) []*twinRequest {
-	var all, waiting, prefilling, decoding []*twinRequest
+// naive engine runs requests by the rules of the engine, word by word: it admits at the start of an iteration all who fit.
+func naive(e engine, requests []request, rate float64) []*naiveRequest {
+	var all, waiting, prefilling, decoding []*naiveRequest
 	for _, q := range requests {
-		all = append(all, &twinRequest{request: q, arrival: q.at / rate})
+		all = append(all, &naiveRequest{request: q, arrival: q.at / rate})
 	}
 	coming := all
 	now := 0.0
@@ -28,7 +28,7 @@ func twin(e engine, requests []request, rate float64) []*twinRequest {
 		for len(coming) > 0 && coming[0].arrival <= now {
 			waiting, coming = append(waiting, coming[0]), coming[1:]
 		}
-		for len(waiting) > 0 && twinAdmits(e, slices.Concat(prefilling, decoding), waiting[0]) {
+		for len(waiting) > 0 && naiveAdmits(e, slices.Concat(prefilling, decoding), waiting[0]) {
 			waiting[0].computed = e.hits * waiting[0].prompt
 			prefilling, waiting = append(prefilling, waiting[0]), waiting[1:]
 		}
@@ -36,7 +36,7 @@ func twin(e engine, requests []request, rate float64) []*twinRequest {
 		for _, q := range decoding {
 			now += e.beta + e.gamma*(q.prompt+q.tokens)
 		}
-		var started, running []*twinRequest
+		var started, running []*naiveRequest
 		budget := float64(e.budget - len(decoding))
 		for len(prefilling) > 0 && budget > 0 {
 			q := prefilling[0]
@@ -66,7 +66,7 @@ func twin(e engine, requests []request, rate float64) []*twinRequest {
 	return all
 }
 
-func twinAdmits(e engine, inside []*twinRequest, next *twinRequest) bool {
+func naiveAdmits(e engine, inside []*naiveRequest, next *naiveRequest) bool {
 	reserved := next.prompt + next.output
 	for _, q := range inside {
 		reserved += q.prompt + q.output
@@ -74,7 +74,7 @@ func twinAdmits(e engine, inside []*twinRequest, next *twinRequest) bool {
 	return len(inside) == 0 || len(inside) < e.sequences && (e.kv == 0 || reserved <= e.kv)
 }
 
-func TestReplayIsItsStupidTwin(t *testing.T) {
+func TestReplayIsItsNaiveEngine(t *testing.T) {
 	for seed := range uint64(300) {
 		source := rand.New(rand.NewPCG(seed, 7))
 		pick := func(of ...float64) float64 { return of[source.IntN(len(of))] }
@@ -90,29 +90,29 @@ func TestReplayIsItsStupidTwin(t *testing.T) {
 		}
 		q.sequences = min(q.sequences, q.budget-1)
 		requests := q.arrivals(200, source)
-		r := newReplay(q.engine, promise{ttft: 0.2, tpot: 0.02, level: 0.9}, requests, 20, 180)
+		r := newReplay(q.engine, objective{ttft: 0.2, tpot: 0.02, level: 0.9}, requests, 20, 180)
 		rate := pick(0.2, 1, 4, 20)
 		got := r.run(rate, math.MaxInt)
 		var want misses
-		for i, w := range twin(q.engine, requests, rate)[:180] {
+		for i, w := range naive(q.engine, requests, rate)[:180] {
 			if math.Abs(w.first-r.first[i]) > 1e-9*w.first || math.Abs(w.end-r.end[i]) > 1e-9*w.end {
-				t.Fatalf("seed %d: request %d: first token at %v and end at %v, the twin says %v and %v", seed, i, r.first[i], r.end[i], w.first, w.end)
+				t.Fatalf("seed %d: request %d: first token at %v and end at %v, the naive engine says %v and %v", seed, i, r.first[i], r.end[i], w.first, w.end)
 			}
 			late := w.first-w.arrival > 0.2
 			slow := w.output > 1 && (w.end-w.first)/(w.output-1) > 0.02
 			if i >= 20 {
-				want.ttft += twinCount(late)
-				want.tpot += twinCount(slow)
-				want.either += twinCount(late || slow)
+				want.ttft += naiveCount(late)
+				want.tpot += naiveCount(slow)
+				want.either += naiveCount(late || slow)
 			}
 		}
 		if got != want {
-			t.Fatalf("seed %d: %+v, the twin says %+v", seed, got, want)
+			t.Fatalf("seed %d: %+v, the naive engine says %+v", seed, got, want)
 		}
 	}
 }
 
-func twinCount(b bool) int {
+func naiveCount(b bool) int {
 	if b {
 		return 1
 	}

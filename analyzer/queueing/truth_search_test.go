@@ -30,7 +30,7 @@ type lengthPair struct{ prompt, output float64 }
 type question struct {
 	name string // also seeds the random numbers
 	engine
-	promise
+	objective
 	effort
 	mix       []lengthPair
 	variation float64 // squared coefficient of variation of the gaps
@@ -76,7 +76,7 @@ func (q *question) replay(replicate int) *replay {
 	h.Write([]byte(q.name))
 	source := rand.New(rand.NewPCG(h.Sum64(), uint64(replicate)))
 	requests := q.arrivals(warming+q.counted+warming, source)
-	return newReplay(q.engine, q.promise, requests, warming, warming+q.counted)
+	return newReplay(q.engine, q.objective, requests, warming, warming+q.counted)
 }
 
 // meanRate is λ_mean: where an iteration of the mean batch takes as long as the limit on TPOT, or where the mean batch fills
@@ -97,7 +97,7 @@ func (q *question) meanRate() float64 {
 	return min((1-q.alpha/q.tpot)/work, batch/(outputs*q.alpha+batch*work))
 }
 
-// truth is the highest rate that keeps the promise.
+// truth is the highest rate that keeps the objective.
 type truth struct {
 	Rate  float64
 	Error float64 // standard error of Rate
@@ -128,7 +128,7 @@ func moments(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// maxRate is the highest rate at which the promise is kept, zero where it is not at a hundredth of the mean rate. Below a
+// maxRate is the highest rate at which the objective is kept, zero where it is not at a hundredth of the mean rate. Below a
 // tenth of the mean rate nobody would serve at it, and 5 % are precise enough.
 func (r *replay) maxRate(mean float64) float64 {
 	allowed := int(math.Floor((1-r.level)*float64(r.to-r.from) + 1e-9))

@@ -20,7 +20,7 @@ func TestTruthIsThatOfAnotherSimulator(t *testing.T) {
 		row := rows[i]
 		q := question{
 			name: fmt.Sprint("chat/", i), engine: engines[row["prof"]+" 8B"], mix: mixes["chat"], effort: small,
-			promise:   promise{ttft: number(t, row["ttft"]) / 1e3, tpot: number(t, row["tpot"]) / 1e3, level: number(t, row["level"])},
+			objective:   objective{ttft: number(t, row["ttft"]) / 1e3, tpot: number(t, row["tpot"]) / 1e3, level: number(t, row["level"])},
 			variation: number(t, row["cv2"]),
 		}
 		if *wholeGrid {
@@ -71,7 +71,7 @@ func BenchmarkTruth(b *testing.B) {
 	q := question{
 		name: "benchmark", effort: full, variation: 1,
 		engine:  engine{alpha: 6e-3, beta: 8e-6, gamma: 42e-9, b: 13e-6, c: 0.8e-9, sequences: 256, budget: 2048},
-		promise: promise{ttft: 1, tpot: 0.025, level: 0.95},
+		objective: objective{ttft: 1, tpot: 0.025, level: 0.95},
 		mix:     generated(5, lognormal{mean: 1155, sigma: 0.8}, lognormal{mean: 211, sigma: 0.8}),
 	}
 	r := q.replay(0)

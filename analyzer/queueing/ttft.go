@@ -2,13 +2,15 @@ package queueing
 
 import "math"
 
-// queuePrompts works out the queue of prompts for prefill as a GI/G/1 queue. A prompt occupies the engine for its work and for
-// the decoding that goes on in its iterations, s = π + base'·tok/C. The tail of the wait decays exponentially,
+// queuePrompts computes the queue of prompts for prefill as a GI/G/1 queue. A prompt occupies the engine
+// for its work and for the decoding in its iterations, s = π + base'·tok/C. The tail of the wait decays
+// exponentially,
 //
 //	P(W > x) ~ A·e^{-θx},  ln E[e^{θs}] = k·ln(1 + θ/(λk)),  A = (M - 1 - θs)/(θM' - (M-1))
 //
-// with M = E[e^{θs}], for gamma distributed gaps of shape k (Asmussen, Applied Probability and Queues, chapter XIII; A is
-// exact for Poisson arrivals, Cramér and Lundberg's constant). It is false where the queue is not stable.
+// with M = E[e^{θs}], for gamma distributed gaps of shape k (Asmussen, Applied Probability and Queues,
+// chapter XIII; A is exact for Poisson arrivals, Cramér and Lundberg's constant). It returns false if
+// the queue is not stable.
 func (c *cell) queuePrompts(l *load) bool {
 	l.service = c.work + l.base*c.tokens/l.chunk // s0
 	grown := l.base + c.growth(l)                // base'
@@ -39,8 +41,8 @@ func (c *cell) queuePrompts(l *load) bool {
 	return true
 }
 
-// growth is by how much an iteration is longer in a congested period: the prompts that were let in decode beside those that
-// wait. At most it doubles.
+// growth is the additional time of an iteration in a congested period: admitted prompts decode beside
+// those that wait. At most the iteration doubles.
 func (c *cell) growth(l *load) float64 {
 	perRequest := c.Replica.PerSequence + c.Replica.PerContextToken*(c.Mix.prompt+c.Mix.output/4)
 	stay := c.Mix.decode * l.iteration
@@ -51,7 +53,7 @@ func (c *cell) growth(l *load) float64 {
 	return min(l.base, max(0, limit-l.service)/l.service/2*perRequest*min(1, stay/limit))
 }
 
-// decay finds θ, how fast the tail of a GI/G/1 queue's wait falls.
+// decay finds θ, the rate of decay of the tail of the wait in a GI/G/1 queue.
 type decay struct {
 	services, shares []float64 // services ascend
 	rate, shape      float64
@@ -70,8 +72,8 @@ func (d *decay) moments(theta float64) (m, slope float64) {
 	return m, slope
 }
 
-// solve finds θ by Newton's method from where it is, on ln M - k·ln(1+θ/(λk)), which is 0 at θ = 0, then falls, and rises
-// through the root almost straight. It returns M there.
+// solve finds θ by Newton's method from its current value, on ln M - k·ln(1+θ/(λk)), which is 0 at
+// θ = 0, then falls, and rises through the root almost straight. It returns M at the root.
 func (d *decay) solve(theta *float64) (m float64) {
 	for range 100 {
 		var slope float64
@@ -84,7 +86,7 @@ func (d *decay) solve(theta *float64) (m float64) {
 			*theta /= 1.5
 		case !(rise > 0):
 			*theta *= 2
-		case math.Abs(step) < 1e-5**theta: // what is left after this step is its square
+		case math.Abs(step) < 1e-5**theta: // the error after this step is its square
 			*theta -= step
 			return m - slope*step
 		default:
@@ -99,32 +101,33 @@ func (c *cell) ttftMiss(l *load) float64 {
 	if c.Objective.TTFT == 0 {
 		return 0
 	}
-	// A request comes somewhere within an iteration: the two points of Gauss' rule stand for where.
+	// A request arrives at a random point of an iteration: two points by Gauss' rule.
 	apart := l.iteration / (2 * math.Sqrt(3))
 	miss := 0.0
 	for i, share := range c.Mix.tailShare[:c.Mix.tailCount] {
-		room := c.maxWait(l, i)
-		p := waitPessimism * (l.waits.beyond(room-apart) + l.waits.beyond(room+apart)) / 2
+		wait := c.maxWait(l, i)
+		p := waitPessimism * (l.waits.beyond(wait-apart) + l.waits.beyond(wait+apart)) / 2
 		miss += share * min(1, p)
 	}
 	return finite(miss)
 }
 
-// waitPessimism multiplies the tail of the wait: the queue's iterations are longer just when it is long.
+// waitPessimism multiplies the tail of the wait: iterations are longer when the queue is long.
 const waitPessimism = 1.12
 
-// maxWait is how long a prompt may wait at most: the limit without its own prefill, half the iteration in which it comes,
-// and what others add to its last iteration: the chunk behind its own, as far as others are there to fill it.
+// maxWait is the longest wait of a prompt within the limit: the limit on TTFT without the own prefill,
+// half the iteration in which the prompt arrives, and the work of others in its last iteration, which
+// is the chunk behind its own as far as others fill it.
 func (c *cell) maxWait(l *load, part int) float64 {
 	own := l.base*math.Ceil(c.tailTokens[part]/l.chunk) + c.tailWork[part]
-	room := c.Objective.TTFT - own - l.iteration/2
-	if room <= 0 {
-		return room
+	wait := c.Objective.TTFT - own - l.iteration/2
+	if wait <= 0 {
+		return wait
 	}
-	chunk, others := 0.5*c.Replica.PerPromptToken*l.chunk, 0.75*l.prefillShare*(own+room/2)
+	chunk, others := 0.5*c.Replica.PerPromptToken*l.chunk, 0.75*l.prefillShare*(own+wait/2)
 	if others < chunk {
-		extra, _ := c.burst.at(l.rate * room)
+		extra, _ := c.burst.at(l.rate * wait)
 		others += 0.75 * extra * c.work
 	}
-	return room - min(chunk, others)
+	return wait - min(chunk, others)
 }

@@ -33,8 +33,8 @@ func TestWaitsOfAnMM1QueueAreExact(t *testing.T) {
 }
 
 func TestWaitsAfterBurstsDecayAsTheQueueDoes(t *testing.T) {
-	// A queue with gamma distributed gaps of shape k and exponential service of mean 1 has P(W > x) = σ·e^{-(1-σ)x}, where
-	// σ = (1 + (1-σ)/(λk))^-k (Kleinrock, Queueing Systems I, 6.4).
+	// A queue with gamma distributed gaps of shape k and exponential service of mean 1 has
+	// P(W > x) = σ·e^{-(1-σ)x} with σ = (1 + (1-σ)/(λk))^-k (Kleinrock, Queueing Systems I, 6.4).
 	services, shares := exponentialServices()
 	for _, index := range []float64{2, 4} {
 		const rate = 0.5

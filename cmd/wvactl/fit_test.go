@@ -166,7 +166,7 @@ func TestFitWarnsOfWhatRowsDoNotShow(t *testing.T) {
 	const rows = "1,1024,512,50,6.2\n8,1024,512,80,6.9\n32,1024,512,160,9.1\n"
 	out, _, err := runFit(t, fitHeader+rows, "--model", "m", "--gpu", "H100")
 	require.NoError(t, err)
-	require.Contains(t, out, "warning: gamma: the rows do not tell it from ")
+	require.Contains(t, out, "warning: gamma: the rows do not distinguish it from ")
 	require.Contains(t, out, ", since all have isl 1024 and osl 512; measure ")
 	require.NotContains(t, out, "each half")
 

@@ -62,8 +62,8 @@ func TestSizeReportsAllFaultsAtOnce(t *testing.T) {
 		"lengths that nobody has": {
 			joinedFlags(sizedEngine, sizedLimits, []string{"--prompt-tokens", "1e9", "--output-tokens", "1e9"}),
 			[]string{
-				"prompt-tokens: mean length 1e+09 is not within 0 and 1e+08 tokens; correct it",
-				"output-tokens: mean length 1e+09 is not within 0 and 1e+08 tokens; correct it",
+				"prompt-tokens: mean length 1e+09 is not between 0 and 1e+08 tokens; correct it",
+				"output-tokens: mean length 1e+09 is not between 0 and 1e+08 tokens; correct it",
 			},
 		},
 	} {

@@ -13,32 +13,33 @@ import (
 	"time"
 )
 
-// shape is what the values of a scalar setting look like.
-type shape[T comparable] struct {
-	kind    string // the name of the type
-	allowed string // what may be written, as the end of "write ..."
-	// parse returns the value, or what is wrong with the text, as the end of a sentence that begins with the value.
+// valueType is the type of the values of a scalar setting.
+type valueType[T comparable] struct {
+	name    string
+	allowed string // how to write a value, as the end of "write ..."
+	// parse returns the value, or why the text is invalid, as the end of a sentence that begins with
+	// the text.
 	parse  func(text string) (value T, wrong string)
-	render func(T) string
+	format func(T) string
 	secret bool
 	number bool // written without quotes
 }
 
 // duration is a length of time between two bounds, in whole milliseconds.
-func duration(least, most time.Duration, example string) shape[time.Duration] {
-	return shape[time.Duration]{
-		kind:    "duration",
-		allowed: fmt.Sprintf("a duration from %s to %s, such as %s", written(least), written(most), example),
-		render:  written,
+func duration(least, most time.Duration, example string) valueType[time.Duration] {
+	return valueType[time.Duration]{
+		name:    "duration",
+		allowed: fmt.Sprintf("a duration from %s to %s, such as %s", formatDuration(least), formatDuration(most), example),
+		format:  formatDuration,
 		parse: func(text string) (time.Duration, string) {
 			d, err := time.ParseDuration(text)
 			switch {
 			case err != nil:
 				return 0, "is not a duration"
 			case d < least:
-				return 0, "is below " + written(least)
+				return 0, "is below " + formatDuration(least)
 			case d > most:
-				return 0, "is above " + written(most)
+				return 0, "is above " + formatDuration(most)
 			case d%time.Millisecond != 0:
 				return 0, "is not a whole number of milliseconds"
 			}
@@ -47,8 +48,8 @@ func duration(least, most time.Duration, example string) shape[time.Duration] {
 	}
 }
 
-// written returns a duration without the zeros that time.Duration ends with: 1m instead of 1m0s.
-func written(d time.Duration) string {
+// formatDuration returns a duration without the zeros that time.Duration ends with: 1m instead of 1m0s.
+func formatDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -60,11 +61,11 @@ func written(d time.Duration) string {
 }
 
 // number is a finite number between two bounds.
-func number(least, most float64) shape[float64] {
-	return shape[float64]{
-		kind:    "number",
+func number(least, most float64) valueType[float64] {
+	return valueType[float64]{
+		name:    "number",
 		allowed: fmt.Sprintf("a number from %v to %v", least, most),
-		render:  func(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) },
+		format:  func(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) },
 		number:  true,
 		parse: func(text string) (float64, string) {
 			value, err := strconv.ParseFloat(text, 64)
@@ -82,12 +83,12 @@ func number(least, most float64) shape[float64] {
 }
 
 // integer is a whole number between two bounds.
-func integer(least, most int) shape[int] {
+func integer(least, most int) valueType[int] {
 	inner := number(float64(least), float64(most))
-	return shape[int]{
-		kind:    "number",
+	return valueType[int]{
+		name:    "number",
 		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
-		render:  strconv.Itoa,
+		format:  strconv.Itoa,
 		number:  true,
 		parse: func(text string) (int, string) {
 			value, wrong := inner.parse(text)
@@ -99,31 +100,32 @@ func integer(least, most int) shape[int] {
 	}
 }
 
-// checked is a text that a function finds nothing wrong with. An empty text means that nothing is set, where the
-// function allows it.
-func checked(kind, allowed string, wrong func(string) string) shape[string] {
-	return shape[string]{
-		kind:    kind,
+// checked is a text that a function accepts: it returns why the text is invalid, or nothing.
+func checked(name, allowed string, wrong func(string) string) valueType[string] {
+	return valueType[string]{
+		name:    name,
 		allowed: allowed,
-		render:  func(value string) string { return value },
+		format:  func(value string) string { return value },
 		parse:   func(text string) (string, string) { return text, wrong(text) },
 	}
 }
 
 // optional allows a text to be empty.
-func optional(s shape[string]) shape[string] {
-	parse := s.parse
-	s.parse = func(text string) (string, string) {
+func optional(t valueType[string]) valueType[string] {
+	parse := t.parse
+	t.parse = func(text string) (string, string) {
 		if text == "" {
 			return "", ""
 		}
 		return parse(text)
 	}
-	return s
+	return t
 }
 
-func oneOf(values ...string) shape[string] {
-	return checked("word", strings.Join(values[:len(values)-1], ", ")+" or "+values[len(values)-1], func(text string) string {
+func oneOf(values ...string) valueType[string] {
+	last := len(values) - 1
+	allowed := strings.Join(values[:last], ", ") + " or " + values[last]
+	return checked("word", allowed, func(text string) string {
 		if !slices.Contains(values, text) {
 			return "is unknown"
 		}
@@ -131,11 +133,11 @@ func oneOf(values ...string) shape[string] {
 	})
 }
 
-func level() shape[slog.Level] {
+func level() valueType[slog.Level] {
 	levels := []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
-	return shape[slog.Level]{
-		kind: "word", allowed: "debug, info, warn or error",
-		render: func(l slog.Level) string { return strings.ToLower(l.String()) },
+	return valueType[slog.Level]{
+		name: "word", allowed: "debug, info, warn or error",
+		format: func(l slog.Level) string { return strings.ToLower(l.String()) },
 		parse: func(text string) (slog.Level, string) {
 			for _, l := range levels {
 				if strings.EqualFold(text, l.String()) {
@@ -147,8 +149,9 @@ func level() shape[slog.Level] {
 	}
 }
 
-func httpURL() shape[string] {
-	return checked("URL", "the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090", func(text string) string {
+func httpURL() valueType[string] {
+	const allowed = "the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090"
+	return checked("URL", allowed, func(text string) string {
 		if text == "" {
 			return "is missing"
 		}
@@ -163,13 +166,13 @@ func httpURL() shape[string] {
 	})
 }
 
-// hasCredentials reports whether a text that is to be a URL holds a user's name or password: it may not be shown.
+// hasCredentials reports whether a URL contains a user name or a password, which must not be shown.
 func hasCredentials(text string) bool {
 	before, _, found := strings.Cut(text, "@")
 	return found && strings.Contains(before, "://")
 }
 
-func address(example string) shape[string] {
+func address(example string) valueType[string] {
 	return checked("address", "host:port to listen on, such as "+example, func(text string) string {
 		_, port, err := net.SplitHostPort(text)
 		if err != nil {
@@ -182,8 +185,8 @@ func address(example string) shape[string] {
 	})
 }
 
-// readableFile is the path of a file that can be read now; it may be another one later.
-func readableFile() shape[string] {
+// readableFile is the path of a file that can be read now.
+func readableFile() valueType[string] {
 	return checked("file", "the path of a file that the server may read", func(text string) string {
 		file, err := os.Open(text)
 		if err != nil {
@@ -197,7 +200,7 @@ func readableFile() shape[string] {
 	})
 }
 
-func directory() shape[string] {
+func directory() valueType[string] {
 	return checked("directory", "the path of a directory that the server may read", func(text string) string {
 		if _, err := os.ReadDir(text); err != nil {
 			return "cannot be read: " + cause(err)
@@ -206,40 +209,40 @@ func directory() shape[string] {
 	})
 }
 
-// oneLine is a text that is checked by whom it is meant for.
-func oneLine() shape[string] {
+// oneLine is a text that the component which uses it checks.
+func oneLine() valueType[string] {
 	return checked("text", "one line of text", func(string) string { return "" })
 }
 
 // token is a secret of one line.
-func token() shape[string] {
-	s := checked("secret", "one line of printable characters, without spaces", func(text string) string {
+func token() valueType[string] {
+	t := checked("secret", "one line of printable characters, without spaces", func(text string) string {
 		if strings.Contains(text, " ") {
-			return "holds a space"
+			return "contains a space"
 		}
 		if text == redacted {
 			return "is the placeholder that `wva config` prints"
 		}
 		return ""
 	})
-	s.secret = true
-	return s
+	t.secret = true
+	return t
 }
 
-func hostName() shape[string] {
-	return checked("name", "a host's name, such as prometheus.example.com", func(text string) string {
+func hostName() valueType[string] {
+	return checked("name", "a host name, such as prometheus.example.com", func(text string) string {
 		if strings.ContainsAny(text, ":/ \t\n") {
-			return "is not the name of a host"
+			return "is not a host name"
 		}
 		return ""
 	})
 }
 
-func labelName() shape[string] {
+func labelName() valueType[string] {
 	return checked("name", "letters, digits and underscores, not beginning with a digit", func(text string) string {
 		for i, c := range []byte(text) {
 			if !(c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && '0' <= c && c <= '9') {
-				return "is not the name of a label"
+				return "is not a label name"
 			}
 		}
 		if text == "" {

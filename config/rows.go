@@ -15,22 +15,22 @@ import (
 const (
 	leastRetention = 10 * time.Second
 	mostRetention  = 30 * 24 * time.Hour
-	longRetention  = 24 * time.Hour // from here on it is warned about
+	longRetention  = 24 * time.Hour // a longer one causes a warning
 )
 
-// mostPriority bounds the priority of a service class, and as a negative number too.
+// mostPriority is the largest absolute value of the priority of a service class.
 const mostPriority = 1000
 
-// names are texts that are separated by commas where they do not stand in a file.
+// names is a list of names. In a variable or flag they are separated by commas.
 func names(field func(*Config) *[]string) binding {
 	return list[string]{
-		name: "names", entries: "a list of names; in a variable or flag, separated by commas",
+		name: "names", accepted: "a list of names; in a variable or flag, separated by commas",
 		field:    field,
 		identity: func(name string) string { return name },
 		write:    textNode,
-		read: func(item *yaml.Node) (string, []complaint) {
+		read: func(item *yaml.Node) (string, []problem) {
 			if item.Kind != yaml.ScalarNode || strings.TrimSpace(item.Value) == "" || isNull(item) || !printable(item.Value) {
-				return "", []complaint{{item, "has an entry that is not a name", "write one name for each entry"}}
+				return "", []problem{{item, "has an entry that is not a name", "write one name for each entry"}}
 			}
 			return strings.TrimSpace(item.Value), nil
 		},
@@ -46,28 +46,28 @@ func names(field func(*Config) *[]string) binding {
 	}
 }
 
-// models are what is said of models.
+// models is the list of models.
 func models(field func(*Config) *[]fleet.Model) binding {
 	return list[fleet.Model]{
-		name: "models", entries: "a list such as [{model: team/llama-8b, scaleToZero: true, retention: 30m}]",
+		name: "models", accepted: "a list such as [{model: team/llama-8b, scaleToZero: true, retention: 30m}]",
 		field:    field,
 		identity: func(m fleet.Model) string { return m.ID.String() },
 		read:     readModel,
 		write: func(m fleet.Model) *yaml.Node {
 			fields := []*yaml.Node{textNode("model"), textNode(m.ID.String()), textNode("scaleToZero"), plainNode("!!bool", strconv.FormatBool(m.ScaleToZero))}
 			if m.Retention > 0 {
-				fields = append(fields, textNode("retention"), textNode(written(m.Retention)))
+				fields = append(fields, textNode("retention"), textNode(formatDuration(m.Retention)))
 			}
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: fields}
 		},
 	}
 }
 
-func readModel(item *yaml.Node) (fleet.Model, []complaint) {
-	r := readEntry(item, "model", "scaleToZero", "retention")
+func readModel(item *yaml.Node) (fleet.Model, []problem) {
+	r := newRowReader(item, "model", "scaleToZero", "retention")
 	var m fleet.Model
 	r.field("model", true, "namespace/name, such as team/meta-llama/Llama-3.1-8B-Instruct", func(text string) string {
-		if m.ID.UnmarshalText([]byte(text)) != nil || m.ID == (fleet.ModelID{}) {
+		if m.ID.UnmarshalText([]byte(text)) != nil || m.ID.Name == "" {
 			return "is not namespace/name"
 		}
 		return ""
@@ -84,13 +84,13 @@ func readModel(item *yaml.Node) (fleet.Model, []complaint) {
 		m.Retention, wrong = retention.parse(text)
 		return wrong
 	})
-	return m, r.complaints
+	return m, r.problems
 }
 
-// classes are the service classes.
+// classes is the list of service classes.
 func classes(field func(*Config) *[]fleet.ServiceClass) binding {
 	return list[fleet.ServiceClass]{
-		name: "classes", entries: "a list such as [{name: premium, priority: 10}]",
+		name: "classes", accepted: "a list such as [{name: premium, priority: 10}]",
 		field:    field,
 		identity: func(c fleet.ServiceClass) string { return c.Name },
 		read:     readClass,
@@ -102,8 +102,8 @@ func classes(field func(*Config) *[]fleet.ServiceClass) binding {
 	}
 }
 
-func readClass(item *yaml.Node) (fleet.ServiceClass, []complaint) {
-	r := readEntry(item, "name", "priority")
+func readClass(item *yaml.Node) (fleet.ServiceClass, []problem) {
+	r := newRowReader(item, "name", "priority")
 	var c fleet.ServiceClass
 	r.field("name", true, "the name that variants use, such as premium", func(text string) string {
 		c.Name = text
@@ -113,29 +113,26 @@ func readClass(item *yaml.Node) (fleet.ServiceClass, []complaint) {
 		return ""
 	})
 	r.whole("priority", true, integer(-mostPriority, mostPriority), &c.Priority)
-	return c, r.complaints
+	return c, r.problems
 }
 
-// accelerators are the catalogue.
+// accelerators is the accelerator catalogue.
 func accelerators(field func(*Config) *[]fleet.AcceleratorSpec) binding {
 	return list[fleet.AcceleratorSpec]{
-		name: "accelerators", entries: "a list such as [{name: H100, speed: 3.2}]",
+		name: "accelerators", accepted: "a list such as [{name: H100, speed: 3.2}]",
 		field:    field,
 		identity: func(a fleet.AcceleratorSpec) string { return string(a.Name) },
 		read:     readAccelerator,
 		write: func(a fleet.AcceleratorSpec) *yaml.Node {
-			decimal := func(value float64) *yaml.Node {
-				return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatFloat(value, 'g', -1, 64)}
-			}
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
-				textNode("name"), textNode(string(a.Name)), textNode("speed"), decimal(a.Speed),
+				textNode("name"), textNode(string(a.Name)), textNode("speed"), decimalNode(a.Speed),
 			}}
 		},
 	}
 }
 
-func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []complaint) {
-	r := readEntry(item, "name", "speed")
+func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []problem) {
+	r := newRowReader(item, "name", "speed")
 	var a fleet.AcceleratorSpec
 	r.field("name", true, "the name that variants use, such as H100", func(text string) string {
 		a.Name = fleet.Accelerator(text)
@@ -149,54 +146,54 @@ func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []complaint) {
 		a.Speed, wrong = speed.parse(text)
 		return wrong
 	})
-	return a, r.complaints
+	return a, r.problems
 }
 
-// entryReader reads one entry of a list.
-type entryReader struct {
+// rowReader reads one row of a list.
+type rowReader struct {
 	item       *yaml.Node
 	values     map[string]*yaml.Node
-	complaints []complaint
+	problems []problem
 }
 
-func readEntry(item *yaml.Node, known ...string) *entryReader {
-	r := &entryReader{item: item, values: make(map[string]*yaml.Node)}
+func newRowReader(item *yaml.Node, known ...string) *rowReader {
+	r := &rowReader{item: item, values: make(map[string]*yaml.Node)}
 	if item.Kind != yaml.MappingNode {
-		r.complaints = []complaint{{item, "has an entry that is a " + kindOf(item), "write each entry as {" + strings.Join(known, ": ..., ") + ": ...}"}}
+		r.problems = []problem{{item, "has a row that is a " + nodeType(item), "write each row as {" + strings.Join(known, ": ..., ") + ": ...}"}}
 		return r
 	}
-	entries, wrong := entriesOf(item)
-	r.complaints = wrong
+	entries, wrong := pairsOf(item)
+	r.problems = wrong
 	for _, e := range entries {
 		switch isKnown := slices.Contains(known, e.key.Value); {
 		case isKnown && !isNull(e.value):
 			r.values[e.key.Value] = e.value
 		case !isKnown:
-			remedy := "there is " + strings.Join(known, ", ")
-			if near, found := nearest(e.key.Value, known); found {
+			remedy := "write one of " + strings.Join(known, ", ")
+			if near, found := fleet.Nearest(e.key.Value, known); found {
 				remedy = "did you mean " + near + "?"
 			}
-			r.complaints = append(r.complaints, complaint{e.key, "unknown key " + quoted(e.key.Value), remedy})
+			r.problems = append(r.problems, problem{e.key, "unknown key " + quoted(e.key.Value), remedy})
 		}
 	}
 	return r
 }
 
-// field reads one value of the entry, where it is there.
-func (r *entryReader) field(name string, required bool, allowed string, set func(text string) (wrong string)) {
+// field reads one value of the row, if it is given.
+func (r *rowReader) field(name string, required bool, allowed string, set func(text string) (wrong string)) {
 	value, given := r.values[name]
 	switch {
 	case r.item.Kind != yaml.MappingNode:
 	case !given && required:
-		r.complaints = append(r.complaints, complaint{r.item, "has an entry without " + name, "write " + allowed})
+		r.problems = append(r.problems, problem{r.item, "has a row without " + name, "write " + allowed})
 	case !given:
 	case value.Kind != yaml.ScalarNode:
-		r.complaints = append(r.complaints, complaint{value, name + " is a " + kindOf(value), "write " + allowed})
+		r.problems = append(r.problems, problem{value, name + " is a " + nodeType(value), "write " + allowed})
 	case !printable(value.Value):
-		r.complaints = append(r.complaints, complaint{value, name + " " + quoted(value.Value) + " holds characters that cannot be printed", "write " + allowed})
+		r.problems = append(r.problems, problem{value, name + " " + quoted(value.Value) + " contains characters that cannot be printed", "write " + allowed})
 	default:
 		if wrong := set(value.Value); wrong != "" {
-			r.complaints = append(r.complaints, complaint{value, name + " " + quoted(value.Value) + " " + wrong, "write " + allowed})
+			r.problems = append(r.problems, problem{value, name + " " + quoted(value.Value) + " " + wrong, "write " + allowed})
 		}
 	}
 }

@@ -1,0 +1,75 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// findings returns the findings of every variant that has any: those of its definition, and names
+// that the rest of the snapshot does not know.
+func findings(s fleet.Snapshot) map[fleet.VariantID][]fleet.Finding {
+	accelerators := knownAccelerators(s)
+	classes := make([]string, len(s.Classes))
+	for i, class := range s.Classes {
+		classes[i] = class.Name
+	}
+	found := make(map[fleet.VariantID][]fleet.Finding)
+	for _, v := range s.Variants {
+		all := v.Findings
+		if name := string(v.Accelerator); name != "" && len(accelerators) > 0 && !slices.Contains(accelerators, name) {
+			all = append(slices.Clip(all), unknownAccelerator(name, accelerators))
+		}
+		if v.ServiceClass != "" && !slices.Contains(classes, v.ServiceClass) {
+			all = append(slices.Clip(all), unknownServiceClass(v.ServiceClass, classes))
+		}
+		if len(all) > 0 {
+			found[v.ID] = fleet.SortFindings(all)
+		}
+	}
+	return found
+}
+
+// knownAccelerators returns the accelerator types of the catalogue, the nodes and the profiles,
+// sorted.
+func knownAccelerators(s fleet.Snapshot) []string {
+	var names []string
+	for _, row := range s.Accelerators {
+		names = append(names, string(row.Name))
+	}
+	for _, pool := range s.Pools {
+		if len(pool.Nodes) > 0 {
+			names = append(names, string(pool.Accelerator))
+		}
+	}
+	for _, profile := range s.Profiles {
+		names = append(names, string(profile.Accelerator))
+	}
+	slices.SortFunc(names, cmp.Compare)
+	return slices.Compact(names)
+}
+
+func unknownAccelerator(name string, known []string) fleet.Finding {
+	return fleet.Finding{
+		Code:   fleet.CodeUnknownAccelerator,
+		Text:   fmt.Sprintf("accelerator %.64q is neither in the catalogue nor on any node", name),
+		Remedy: didYouMean(name, known) + "correct accelerator, or add a row to accelerators of the configuration",
+	}
+}
+
+func unknownServiceClass(name string, known []string) fleet.Finding {
+	return fleet.Finding{
+		Code:   fleet.CodeUnknownServiceClass,
+		Text:   fmt.Sprintf("serviceClass %.64q is not configured, so the variant has priority 0", name),
+		Remedy: didYouMean(name, known) + "correct serviceClass, or add a row to serviceClasses of the configuration",
+	}
+}
+
+func didYouMean(name string, known []string) string {
+	if near, found := fleet.Nearest(name, known); found {
+		return "did you mean " + near + "? "
+	}
+	return ""
+}
