@@ -58,7 +58,7 @@ cluster: cluster-build ## Run such a cluster until Ctrl-C, and print how to reac
 
 .PHONY: grid
 grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=-update rewrites docs/sizing-grid.md
-	go test -count=1 -timeout 60m -v -run 'TestSizingHolds|TestTruth|TestReplayIsItsStupidTwin' ./analyzer/queueing -grid $(ARGS)
+	go test -count=1 -timeout 60m -v -run 'TestSizingIsAccurate|TestTruth|TestReplayMatchesTheNaiveEngine' ./analyzer/queueing -grid $(ARGS)
 
 .PHONY: compare
 compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/solver-comparison.md

@@ -1,8 +1,9 @@
-// Package analyzer computes the capacity of one replica of each variant, and the limit that sets it.
+// Package analyzer computes the capacity of one replica of each variant, and the limit that sets
+// it.
 //
 // Analyze is the entry point. It combines two methods: the queueing model, if the variant has an
-// objective and a profile, and saturation, which reads limits off the metrics of ready replicas. The
-// lower capacity counts.
+// objective and a profile, and saturation, which reads limits off the metrics of ready replicas.
+// The lower capacity counts.
 //
 // Units: rates are requests per second, KV cache is in tokens, a share is a part of the model's
 // demand (1 is all of it).
@@ -18,7 +19,8 @@ import (
 type Model struct {
 	// Rate is the demand in requests per second, including the backlog to drain; absent if unknown.
 	Rate fleet.Reading
-	// InFlight is the demand in requests at one instant: running, waiting at engines and queued at the gateway.
+	// InFlight is the demand in requests at one instant: running, waiting at engines and queued at
+	// the gateway.
 	InFlight float64
 	// PromptTokens and OutputTokens are the mean lengths of a request, Prompts and Outputs their
 	// histograms; empty if unknown.
@@ -44,7 +46,8 @@ type Variant struct {
 	KVTokens      float64
 	MaxSequences  int
 	BatchedTokens int
-	// Role is the part of the work that it does. The rates of the model count requests for every role.
+	// Role is the part of the work that it does. The rates of the model count requests for every
+	// role.
 	Role      fleet.Role
 	Objective fleet.Objective
 	// Profile is the cost of an iteration of its engine; nil if no profile is configured.
@@ -59,8 +62,8 @@ type Capacity struct {
 	Basis     Basis
 	// Load is the current load of the ready replicas over their capacity; absent if none reports.
 	Load fleet.Reading
-	// Note explains the number further: how the profile was corrected, that a simulation answered, or
-	// why the queueing model could not; empty if there is nothing to add.
+	// Note explains the number further: how the profile was corrected, that a simulation answered,
+	// or why the queueing model could not; empty if there is nothing to add.
 	Note string
 	// Infeasible is true if the objective cannot be met at any useful load. Remedy then names the
 	// objective, the cause and the remedy, as one sentence for an operator.
@@ -85,9 +88,10 @@ const (
 	LimitThroughput Limit = "throughput"
 	LimitTTFT       Limit = "TTFT"
 	LimitITL        Limit = "ITL"
-	LimitCompute    Limit = "compute"            // work arrives as fast as the engine can do it
-	LimitRouting    Limit = "routing"            // another variant is full before it gets its part of the load
-	LimitPeakRate   Limit = "observed peak rate" // capacity is at most twice the highest rate seen
+	LimitCompute    Limit = "compute" // work arrives as fast as the engine can do it
+	// another variant is full before it gets its part of the load
+	LimitRouting  Limit = "routing"
+	LimitPeakRate Limit = "observed peak rate" // capacity is at most twice the highest rate seen
 )
 
 // Basis is the source of a capacity.

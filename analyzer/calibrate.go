@@ -33,30 +33,33 @@ func (w work) decodes() bool { return w.mix.MeanOutput() > 1 }
 // time of an empty iteration, on the time that decoding adds, and on the time that prompts add.
 type correction struct {
 	iteration, decode, prefill float64
-	replicas                   int // number of replicas that it was estimated from; 0 means no correction
+	// number of replicas that it was estimated from; 0 means no correction
+	replicas int
 }
 
 // Standard deviations of a profile and of a window. A profile often comes from another version of
 // an engine, or from kernel timings alone: it is off by a third, mostly by the same factor in all
 // parameters. A window of one minute or five minutes deviates less.
 const (
-	profileDeviation  = 0.3
-	profileCommon     = 0.7 // part of the variance that all parameters share
-	windowDeviation   = 0.07
-	prefillDeviation  = 0.15
-	mostCorrection    = 2.0
-	requestsForWindow = 30.0 // with this many requests the deviation of a window is 1.4 times as large
+	profileDeviation = 0.3
+	profileCommon    = 0.7 // part of the variance that all parameters share
+	windowDeviation  = 0.07
+	prefillDeviation = 0.15
+	mostCorrection   = 2.0
+	// with this many requests the deviation of a window is 1.4 times as large
+	requestsForWindow = 30.0
 )
 
 // calibrate corrects a profile with the metrics of the variant's replicas. In an iteration of T
-// seconds a replica that serves λ requests/s does the work of λT requests. T is the mean time between
-// tokens, so that
+// seconds a replica that serves λ requests/s does the work of λT requests. T is the mean time
+// between tokens, so that
 //
 //	1 = iteration/T + λ·decode + λ·prefill
 //
-// The prefill of a request takes the iterations of its chunks, its own work and that of other prompts
-// in the same iterations. Both equations are linear in the corrections. These are estimated by least
-// squares with the profile as the prior. The result is a pure function of the windows in the snapshot.
+// The prefill of a request takes the iterations of its chunks, its own work and that of other
+// prompts in the same iterations. Both equations are linear in the corrections. These are estimated
+// by least squares with the profile as the prior. The result is a pure function of the windows in
+// the snapshot.
 func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correction) {
 	e := newEstimate()
 	for _, r := range v.Replicas {

@@ -22,8 +22,8 @@ func (a *analysis) inFlightOn(i int) float64 {
 // smallestDemand keeps the share of a model with nothing in flight finite.
 const smallestDemand = 1e-3
 
-// residenceRatio returns how much longer a request runs on variant i than on variant j: as measured,
-// else by the catalogue, else 1.
+// residenceRatio returns how much longer a request runs on variant i than on variant j: as
+// measured, else by the catalogue, else 1.
 func (a *analysis) residenceRatio(i, j int) float64 {
 	if i == j {
 		return 1
@@ -39,8 +39,8 @@ func (a *analysis) residenceRatio(i, j int) float64 {
 	return 1
 }
 
-// perRequest returns the KV cache tokens of a running request: as measured over all replicas, else by
-// the mean lengths (the prompt and, on average, half the output); 0 if unknown.
+// perRequest returns the KV cache tokens of a running request: as measured over all replicas, else
+// by the mean lengths (the prompt and, on average, half the output); 0 if unknown.
 func (a *analysis) perRequest() float64 {
 	var tokens, running float64
 	for _, o := range a.totals {
@@ -59,8 +59,8 @@ func (a *analysis) perRequest() float64 {
 	return prompt + a.OutputTokens.Or(0)/2
 }
 
-// kvCacheSize returns the size of one replica's KV cache in tokens: as a replica reports it, else by
-// the arguments; 0 if unknown.
+// kvCacheSize returns the size of one replica's KV cache in tokens: as a replica reports it, else
+// by the arguments; 0 if unknown.
 func (v Variant) kvCacheSize() float64 {
 	for _, r := range v.Replicas {
 		if tokens, known := r.KVTokens.Known(); known && tokens > 0 {
@@ -70,8 +70,9 @@ func (v Variant) kvCacheSize() float64 {
 	return v.KVTokens
 }
 
-// bestKnown returns the variant that the capacity of another is derived from: the one that serves the
-// most, of those with a settled capacity if there are any; -1 if none has a capacity of its own.
+// bestKnown returns the variant that the capacity of another is derived from: the one that serves
+// the most, of those with a settled capacity if there are any; -1 if none has a capacity of its
+// own.
 func (a *analysis) bestKnown() int {
 	best := -1
 	for i, c := range a.capacities {
@@ -88,8 +89,8 @@ func (a *analysis) bestKnown() int {
 }
 
 // extrapolated returns a capacity for a variant whose own replicas have not shown enough yet, and
-// whether it is better than the variant's own. It is the capacity of the reference by the catalogue's
-// ratio, or the one by the variant's arguments; the lower one if there are both.
+// whether it is better than the variant's own. It is the capacity of the reference by the
+// catalogue's ratio, or the one by the variant's arguments; the lower one if there are both.
 func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 	own := a.capacities[i].Share.State == fleet.Present
 	if l := a.latencies[i]; l.known {

@@ -7,7 +7,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// The limits of an engine if neither metrics, arguments nor profile give them: the defaults of vLLM.
+// The limits of an engine if neither metrics, arguments nor profile give them: the defaults of
+// vLLM.
 const (
 	DefaultMaxSequences  = 256
 	DefaultBatchedTokens = 2048
@@ -43,13 +44,14 @@ func (l latency) bound() bound {
 	return bound{limit: l.limit, rate: l.rate, basis: l.basis}
 }
 
-// leastRate keeps a variant that cannot meet its objective out of the mix without making it unknown; per second.
+// leastRate keeps a variant that cannot meet its objective out of the mix without making it
+// unknown; per second.
 const leastRate = 1e-6
 
 // latencies asks the queueing model about each variant with an objective and a profile. A variant
-// that cannot meet its objective counts with the little load that it can serve within it, as long as
-// another variant can meet it. If none can, no number of replicas would help, and the other limits
-// decide.
+// that cannot meet its objective counts with the little load that it can serve within it, as long
+// as another variant can meet it. If none can, no number of replicas would help, and the other
+// limits decide.
 func latencies(m Model, o Options) []latency {
 	all := make([]latency, len(m.Variants))
 	if o.SaturationAlone {

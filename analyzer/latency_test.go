@@ -32,7 +32,8 @@ func chat(rate float64, variants ...Variant) Model {
 	}
 }
 
-// showing returns the metrics of a replica with a true cost that serves a rate of the model's requests.
+// showing returns the metrics of a replica with a true cost that serves a rate of the model's
+// requests.
 func showing(m Model, cost fleet.EngineCost, rate float64) fleet.Usage {
 	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
 	p := Seconds(cost)
@@ -46,7 +47,8 @@ func showing(m Model, cost fleet.EngineCost, rate float64) fleet.Usage {
 	}
 }
 
-// capacityOf returns the capacity of a replica of the first variant, in requests per second and whole.
+// capacityOf returns the capacity of a replica of the first variant, in requests per second and
+// whole.
 func capacityOf(m Model, o Options) (float64, Capacity) {
 	c := Analyze(m, o)[0]
 	return c.Share.Or(math.NaN()) * m.Rate.Or(0), c
@@ -100,8 +102,8 @@ func TestCalibrationFindsTheTrueCostOfTheEngine(t *testing.T) {
 			v.Replicas = append(v.Replicas, replicas(1, showing(m, truth, rate))...)
 		}
 		got, c := capacityOf(chat(40, v), Options{})
-		// One load does not distinguish the time of an empty iteration from that of its work: an error
-		// in one of them is attributed to all.
+		// One load does not distinguish the time of an empty iteration from that of its work: an
+		// error in one of them is attributed to all.
 		if math.Abs(got/right-1) > 0.2 || c.Basis != BasisCalibrated || !c.Shown() {
 			t.Errorf("%s: %v/s, %+v, want about %v/s", name, got, c, right)
 		}

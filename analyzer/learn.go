@@ -15,10 +15,10 @@ const (
 	requestsForLearn = 100
 )
 
-// learn derives a profile from the metrics of a variant's replicas, by the same balance as calibrate.
-// The iteration of a nearly empty batch is the shortest that was seen, prefill follows from the
-// prefill times, and decoding is the rest of an iteration under load. One load does not separate the
-// two costs of decoding: all of it is attributed to context tokens.
+// learn derives a profile from the metrics of a variant's replicas, by the same balance as
+// calibrate. The iteration of a nearly empty batch is the shortest that was seen, prefill follows
+// from the prefill times, and decoding is the rest of an iteration under load. One load does not
+// separate the two costs of decoding: all of it is attributed to context tokens.
 func learn(w work, s measured) (p queueing.Profile) {
 	p.Iteration = s.floor
 	tokens, _ := w.mix.Work(queueing.Profile{PerPromptToken: 1}, w.hits)

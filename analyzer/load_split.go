@@ -11,18 +11,18 @@ const (
 	// minSplitUse is the use of the fullest variant from which on the load split is measured: at a
 	// lighter load chance decides which replica gets a request.
 	minSplitUse = 0.5
-	// unevenShare is the part of a variant's own capacity below which its capacity counts as limited
-	// by the load split.
+	// unevenShare is the part of a variant's own capacity below which its capacity counts as
+	// limited by the load split.
 	unevenShare = 0.8
-	// minStartShare is the part of a variant's own capacity below which its first replica is not worth
-	// starting.
+	// minStartShare is the part of a variant's own capacity below which its first replica is not
+	// worth starting.
 	minStartShare = 0.25
 )
 
-// splitLoad replaces capacities by those of replicas that share the load as it is split now. Capacities
-// add up only if load is split in proportion to them. Otherwise the load can grow until the variant
-// that fills up first is full, or until more of the model's requests miss their objective than may. It
-// returns the split, and false if the load is too light to measure it.
+// splitLoad replaces capacities by those of replicas that share the load as it is split now.
+// Capacities add up only if load is split in proportion to them. Otherwise the load can grow until
+// the variant that fills up first is full, or until more of the model's requests miss their
+// objective than may. It returns the split, and false if the load is too light to measure it.
 func (a *analysis) splitLoad() (split loadSplit, known bool) {
 	demand, rated := a.Rate.Known()
 	if !rated || demand <= 0 {
@@ -65,9 +65,9 @@ func (a *analysis) lower(split loadSplit, m member, gain float64) {
 	c.Share.Value = gain / demand
 }
 
-// withoutReplicas sets the capacity of variants without replicas to the gain of their first replica.
-// If the current replicas cannot serve the current load, they are replaced rather than added to, and
-// a variant without replicas keeps its own capacity.
+// withoutReplicas sets the capacity of variants without replicas to the gain of their first
+// replica. If the current replicas cannot serve the current load, they are replaced rather than
+// added to, and a variant without replicas keeps its own capacity.
 func (a *analysis) withoutReplicas(split loadSplit) {
 	if split.growth < 1 {
 		return
@@ -99,8 +99,8 @@ type member struct {
 	rate     float64
 }
 
-// loadSplit holds the variants that share the load, and the growth of the load that they can serve at
-// its current split: each replica then gets growth times its current rate.
+// loadSplit holds the variants that share the load, and the growth of the load that they can serve
+// at its current split: each replica then gets growth times its current rate.
 type loadSplit struct {
 	*analysis
 	members []member
@@ -109,9 +109,9 @@ type loadSplit struct {
 	slope float64
 }
 
-// excess returns the requests per second that miss their objective beyond those that may, at a growth
-// of the load. A variant that gets a small part of the load may miss more than its own share while
-// others miss less.
+// excess returns the requests per second that miss their objective beyond those that may, at a
+// growth of the load. A variant that gets a small part of the load may miss more than its own share
+// while others miss less.
 func (s *loadSplit) excess(growth float64) (excess float64) {
 	for _, m := range s.members {
 		excess += m.replicas * s.missed(m, growth)
@@ -135,7 +135,8 @@ func (s *loadSplit) solveGrowth(least float64) {
 		if l.misses == nil || !l.known {
 			return
 		}
-		most = max(most, curveAt[len(curveAt)-1]*l.rate/m.rate) // from there on all of its requests miss
+		// from there on all of its requests miss
+		most = max(most, curveAt[len(curveAt)-1]*l.rate/m.rate)
 		if hard := s.hard[m.variant]; hard > 0 {
 			hardest = min(hardest, hard/m.rate)
 		}
@@ -171,11 +172,12 @@ func (s *loadSplit) total() (total float64) {
 	return total
 }
 
-// gain returns the additional load that can be served with one more replica of a member: the requests
-// that it gets, less the load that must go because it misses more than others. Let E be the excess of
-// misses over members at growth g, and Λ = gΣnw the load. The gain is the derivative of Λ by the number
-// of replicas while E stays zero: gw - (Λ/g)·e/(dE/dg), with e the excess of the replica. As E is
-// linear in the numbers of replicas, the gains of all current replicas add up to Λ.
+// gain returns the additional load that can be served with one more replica of a member: the
+// requests that it gets, less the load that must go because it misses more than others. Let E be
+// the excess of misses over members at growth g, and Λ = gΣnw the load. The gain is the derivative
+// of Λ by the number of replicas while E stays zero: gw - (Λ/g)·e/(dE/dg), with e the excess of the
+// replica. As E is linear in the numbers of replicas, the gains of all current replicas add up to
+// Λ.
 func (s *loadSplit) gain(m member) float64 {
 	gain := s.growth * m.rate
 	if l := s.latencies[m.variant]; s.slope > 0 && l.misses != nil {
@@ -202,9 +204,9 @@ func (s *loadSplit) gains() []float64 {
 // leastGain keeps the capacity of a replica above zero, which would mean that it is not known.
 const leastGain = 0.02
 
-// attracted returns the requests per second that the first replica of a variant would get, if gateways
-// give it as many requests in flight as each replica of the first member has. With N of them, of O
-// tokens each, it serves N/(O·T) a second in iterations of T = α/(1-ρ).
+// attracted returns the requests per second that the first replica of a variant would get, if
+// gateways give it as many requests in flight as each replica of the first member has. With N of
+// them, of O tokens each, it serves N/(O·T) a second in iterations of T = α/(1-ρ).
 func (s *loadSplit) attracted(i int) (float64, bool) {
 	first, l := s.members[0], s.latencies[i]
 	reference := s.latencies[first.variant]

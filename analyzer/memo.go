@@ -50,8 +50,8 @@ func (k *Memo) maxRate(q queueing.Question, m Model, simulations *int) (a answer
 
 // dispersionOf returns the index of dispersion of the requests that one replica gets. A part of a
 // burst is less of a burst: if each request goes to the replica with probability p, an index of I
-// becomes 1+p(I-1). A reading deviates by a third: its lower bound counts, rounded to coarse steps, so
-// that its noise does not change the plan.
+// becomes 1+p(I-1). A reading deviates by a third: its lower bound counts, rounded to coarse steps,
+// so that its noise does not change the plan.
 func (m Model) dispersionOf(q queueing.Question) float64 {
 	dispersion, part := max(1, min(m.Dispersion.Or(1)/dispersionDeviation, mostDispersion)), 1.0
 	if total := m.Rate.Or(0); total > 0 {
@@ -64,7 +64,8 @@ func (m Model) dispersionOf(q queueing.Question) float64 {
 const (
 	// usefulShare is about the rate within a percentile over the rate by means.
 	usefulShare = 0.7
-	// dispersionDeviation is one standard deviation of a reading of the index of dispersion, a factor.
+	// dispersionDeviation is one standard deviation of a reading of the index of dispersion, a
+	// factor.
 	dispersionDeviation = 1.35
 	// coarseDispersion is the number of steps in a factor of two.
 	coarseDispersion = 2
@@ -136,8 +137,8 @@ func (k *Memo) formula(q queueing.Question) (queueing.Answer, error) {
 	return answer, nil
 }
 
-// mostDispersion is the highest index of dispersion that is used: beyond it the load is changing, not
-// bursting.
+// mostDispersion is the highest index of dispersion that is used: beyond it the load is changing,
+// not bursting.
 const mostDispersion = 8
 
 // mix returns the lengths of a model's requests as a variant of the role serves them; nil and the
@@ -202,8 +203,8 @@ func (l lengths) distribution() (queueing.Lengths, error) {
 	return queueing.BucketedLengths(l.buckets, l.mean)
 }
 
-// Lengths are rounded to steps, so that the noise of a window neither changes the plan nor misses the
-// cache: a step is 3 % in a mean, 9 % in the share of a bucket.
+// Lengths are rounded to steps, so that the noise of a window neither changes the plan nor misses
+// the cache: a step is 3 % in a mean, 9 % in the share of a bucket.
 const (
 	coarseMean  = 24 // steps to a factor of two
 	coarseShare = 8

@@ -6,8 +6,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// minRequests is the lowest rate of first tokens, per second, at which a replica's metrics are used:
-// 10 in a minute.
+// minRequests is the lowest rate of first tokens, per second, at which a replica's metrics are
+// used: 10 in a minute.
 const minRequests = 10.0 / 60
 
 // maxExtrapolation is the highest capacity that is assumed, over the highest rate that was seen:
@@ -27,10 +27,12 @@ type observed struct {
 	// window yet, settled is false and the means are over all replicas.
 	settled bool
 	each    average
-	busiest float64 // the highest throughput of a replica that had a queue all the time; 0 if none had
+	// the highest throughput of a replica that had a queue all the time; 0 if none had
+	busiest float64
 	peak    float64 // the highest rate of a replica
-	floor   float64 // the shortest time between tokens that a replica ever had, seconds; 0 if unknown
-	stuck   bool    // replicas are saturated by their queues, and these grow
+	// the shortest time between tokens that a replica ever had, seconds; 0 if unknown
+	floor float64
+	stuck bool // replicas are saturated by their queues, and these grow
 }
 
 // average holds means over replicas.
@@ -84,9 +86,9 @@ func observe(v Variant, s Saturation) observed {
 	return o
 }
 
-// shareFloors lowers each variant's shortest time between tokens to that of a sibling, scaled by the
-// catalogue's ratio. A replica that has been busy ever since it started has not shown how fast an
-// empty one is, and its load would be underestimated.
+// shareFloors lowers each variant's shortest time between tokens to that of a sibling, scaled by
+// the catalogue's ratio. A replica that has been busy ever since it started has not shown how fast
+// an empty one is, and its load would be underestimated.
 func shareFloors(m Model, totals []observed) {
 	floors := make([]float64, len(totals))
 	for i, v := range m.Variants {
@@ -148,8 +150,8 @@ func (o observed) residence() (float64, bool) {
 	return o.each.running / o.each.latest.rate, true
 }
 
-// The limits of a replica are extrapolated from the more loaded of its two windows, which is closer to
-// them. The latest window is noisy, above all its single sample of the KV cache: it must differ
+// The limits of a replica are extrapolated from the more loaded of its two windows, which is closer
+// to them. The latest window is noisy, above all its single sample of the KV cache: it must differ
 // clearly.
 const (
 	clearlyFuller = 1.25
@@ -177,9 +179,9 @@ type bound struct {
 	basis Basis // empty means BasisObserved
 }
 
-// bounds returns the rates that a replica's limits allow. A configured profile predicts latency, also
-// at loads that were never seen, better than past means do: with one the bounds by mean ITL and by the
-// peak rate are left out.
+// bounds returns the rates that a replica's limits allow. A configured profile predicts latency,
+// also at loads that were never seen, better than past means do: with one the bounds by mean ITL
+// and by the peak rate are left out.
 func (o observed) bounds(v Variant, l latency, s Saturation) []bound {
 	var kv, sequences, peakRate float64
 	if w := o.each.byKV(); w.kv > 0 {
@@ -225,7 +227,8 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	if v.itl() <= 0 {
 		limit = s.ITLStretch * o.floor
 	}
-	if o.floor >= limit { // the margin is for a percentile; without it the objective may still be met
+	// the margin is for a percentile; without it the objective may still be met
+	if o.floor >= limit {
 		limit = v.itl()
 	}
 	w := o.each.byITL()

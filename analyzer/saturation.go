@@ -19,11 +19,11 @@ type Saturation struct {
 	// ThroughputMargin is the part of a busy replica's throughput that counts as its capacity.
 	// Default 0.85.
 	ThroughputMargin float64
-	// ITLMargin is the limit on the mean ITL as a part of the objective's ITL, which is a percentile.
-	// Default 0.7.
+	// ITLMargin is the limit on the mean ITL as a part of the objective's ITL, which is a
+	// percentile. Default 0.7.
 	ITLMargin float64
-	// ITLStretch is the limit on the mean ITL over that of a nearly empty batch, without an objective.
-	// Default 3.
+	// ITLStretch is the limit on the mean ITL over that of a nearly empty batch, without an
+	// objective. Default 3.
 	ITLStretch float64
 }
 
@@ -60,9 +60,9 @@ func (s Saturation) Saturated(r *fleet.Usage) bool {
 // replicas, including saturated ones.
 //
 // If the rate of requests is known, the capacity is the rate at which the first limit is reached:
-// memory use alone does not show that an engine is out of compute. Otherwise the capacity is a number
-// of requests in flight: those that fit in the KV cache and in max_num_seqs. The answer of the
-// queueing model is one more limit, instead of the limit on the mean latency.
+// memory use alone does not show that an engine is out of compute. Otherwise the capacity is a
+// number of requests in flight: those that fit in the KV cache and in max_num_seqs. The answer of
+// the queueing model is one more limit, instead of the limit on the mean latency.
 func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 	a := analysis{
 		Model: m, Saturation: s, latencies: latencies,
@@ -106,8 +106,8 @@ type analysis struct {
 	Saturation
 	latencies []latency
 	totals    []observed
-	// hard is the rate that a replica's limits allow without the queueing model, requests per second;
-	// 0 if it was not computed.
+	// hard is the rate that a replica's limits allow without the queueing model, requests per
+	// second; 0 if it was not computed.
 	hard       []float64
 	capacities []Capacity
 }

@@ -17,8 +17,8 @@ func replicas(n int, r fleet.Usage) []*fleet.Usage {
 	return all
 }
 
-// busy returns the metrics of a replica with running and waiting requests, a share of its KV cache in
-// use, and a rate of requests.
+// busy returns the metrics of a replica with running and waiting requests, a share of its KV cache
+// in use, and a rate of requests.
 func busy(running, waiting, kv, rate float64) fleet.Usage {
 	return fleet.Usage{
 		Running: fleet.Observed(running), Waiting: fleet.Observed(waiting), KV: fleet.Observed(kv), KVTokens: fleet.Observed(200_000),
@@ -142,8 +142,8 @@ func TestSlowTokensLimitAReplicaWithFreeKVCache(t *testing.T) {
 }
 
 func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
-	// An empty batch takes 20 ms; at 40 ms half of the engine's time is work. At 80 ms, the limit of
-	// 0.8 x 100 ms, it is three quarters.
+	// An empty batch takes 20 ms; at 40 ms half of the engine's time is work. At 80 ms, the limit
+	// of 0.8 x 100 ms, it is three quarters.
 	r := busy(40, 0, 0.05, 6)
 	r.ITL, r.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
 	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 100 * time.Millisecond}}
@@ -211,7 +211,8 @@ func TestRisingLoadIsReadFromTheLatestWindow(t *testing.T) {
 }
 
 func TestUnevenLoadSplitIsLimitedByTheFullestVariant(t *testing.T) {
-	// Both get 5/s, and one could serve four times as much: together they serve as much as two slow ones.
+	// Both get 5/s, and one could serve four times as much: together they serve as much as two slow
+	// ones.
 	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
 	slow.PeakRate, fast.PeakRate = fleet.Observed(9), fleet.Observed(90)
 	c := Analyze(demand(Variant{Replicas: replicas(1, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})

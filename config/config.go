@@ -15,13 +15,15 @@ type Config struct {
 	Interval   time.Duration
 	MaxPlanAge time.Duration
 	Manifests  string // empty: the cluster is watched
-	Kubernetes Kubernetes
-	Log        Log
-	Prometheus Prometheus
-	GRPC       GRPC
-	HTTP       HTTP
-	Saturation Saturation
-	Policy     Policy
+	// DumpSnapshot is the file that the input of decisions is written to; empty: none.
+	DumpSnapshot string
+	Kubernetes   Kubernetes
+	Log          Log
+	Prometheus   Prometheus
+	GRPC         GRPC
+	HTTP         HTTP
+	Saturation   Saturation
+	Policy       Policy
 
 	Models         []fleet.Model
 	ServiceClasses []fleet.ServiceClass

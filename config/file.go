@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wva-project/wva/fleet"
 )
 
-// file is a configuration file as it was read.
+// file is the content of a configuration file.
 type file struct {
 	path string
 	data []byte
@@ -20,25 +22,25 @@ type file struct {
 
 func (f file) origin(line int) Origin { return Origin{Source: SourceFile, Name: f.path, Line: line} }
 
-// fileReader collects what a file sets, and what is wrong with it.
+// fileReader collects the values of a file and its validation errors.
 type fileReader struct {
 	file     file
 	settings []Setting
 	values   map[string]*yaml.Node // by key
-	faults   []error
+	errs     []error
 }
 
-// read returns what the file sets, by key. A key without a value sets nothing.
+// read returns the values of the file, by key. A key without a value sets nothing.
 func (f file) read(settings []Setting) (map[string]*yaml.Node, []error) {
 	r := &fileReader{file: f, settings: settings, values: make(map[string]*yaml.Node)}
 	root, wrong := parseYAML(f.data)
 	switch {
 	case wrong != nil:
-		r.complain("", *wrong)
+		r.reject("", *wrong)
 	case root != nil:
 		r.section("", root)
 	}
-	return r.values, r.faults
+	return r.values, r.errs
 }
 
 // section reads the mapping below a prefix, which is empty or ends with a dot.
@@ -48,31 +50,33 @@ func (r *fileReader) section(prefix string, node *yaml.Node) {
 		return
 	}
 	if node.Kind != yaml.MappingNode {
-		r.complain(name, complaint{node, "is a " + kindOf(node), "write settings as key: value"})
+		r.reject(name, problem{node, "is a " + nodeType(node), "write settings as key: value"})
 		return
 	}
-	entries, wrong := entriesOf(node)
-	for _, c := range wrong {
-		r.complain(name, c)
+	pairs, wrong := pairsOf(node)
+	for _, p := range wrong {
+		r.reject(name, p)
 	}
-	for _, entry := range entries {
-		key := prefix + entry.key.Value
-		dotted := strings.Contains(entry.key.Value, ".")
+	for _, p := range pairs {
+		key := prefix + p.key.Value
+		dotted := strings.Contains(p.key.Value, ".")
 		switch {
 		case !dotted && r.isSetting(key):
-			if !isNull(entry.value) {
-				r.values[key] = entry.value
+			if !isNull(p.value) {
+				r.values[key] = p.value
 			}
 		case !dotted && r.isSection(key+"."):
-			r.section(key+".", entry.value)
+			r.section(key+".", p.value)
 		default:
-			r.complain(name, complaint{entry.key, "unknown key " + quoted(entry.key.Value), r.suggest(prefix, entry.key.Value)})
+			r.reject(name, problem{p.key, "unknown key " + quoted(p.key.Value), r.suggest(prefix, p.key.Value)})
 		}
 	}
 }
 
-func (r *fileReader) complain(key string, c complaint) {
-	r.faults = append(r.faults, &FaultError{Key: key, Origin: r.file.origin(c.node.Line), Problem: c.problem, Remedy: c.remedy})
+func (r *fileReader) reject(key string, p problem) {
+	r.errs = append(r.errs, &ValidationError{
+		Key: key, Origin: r.file.origin(p.node.Line), Problem: p.text, Remedy: p.remedy,
+	})
 }
 
 func (r *fileReader) isSetting(key string) bool {
@@ -93,7 +97,8 @@ func (r *fileReader) isSection(prefix string) bool {
 	return false
 }
 
-// suggest returns the remedy for an unknown key: a sibling of nearly the same name, else a setting that stands elsewhere.
+// suggest returns the remedy for an unknown key: a key of the section with a similar name, else a
+// setting of that name in another section.
 func (r *fileReader) suggest(prefix, key string) string {
 	var siblings []string
 	for _, s := range r.settings {
@@ -102,16 +107,16 @@ func (r *fileReader) suggest(prefix, key string) string {
 			siblings = append(siblings, sibling)
 		}
 	}
-	if near, found := nearest(key, siblings); found {
+	if near, found := fleet.Nearest(key, siblings); found {
 		return "did you mean " + near + "?"
 	}
 	for _, s := range r.settings {
 		section, last := splitKey(s.Key)
-		if section != "" && (fold(last) == fold(key) || s.Key == key || s.Flag() == key || s.Env() == key) {
+		if section != "" && (fleet.FoldName(last) == fleet.FoldName(key) || s.Key == key || s.Flag() == key || s.Env() == key) {
 			return fmt.Sprintf("did you mean %s below %s?", last, section)
 		}
 	}
-	return "remove it; `wva --help` lists what there is"
+	return "remove it; `wva --help` lists all settings"
 }
 
 func splitKey(key string) (section, last string) {
@@ -121,48 +126,48 @@ func splitKey(key string) (section, last string) {
 	return "", key
 }
 
-// entry is a key of a mapping with its value.
-type entry struct{ key, value *yaml.Node }
+// pair is a key of a mapping with its value.
+type pair struct{ key, value *yaml.Node }
 
-// entriesOf returns the entries of a mapping in their order, each key once.
-func entriesOf(node *yaml.Node) (entries []entry, complaints []complaint) {
+// pairsOf returns the keys of a mapping with their values, in their order, each key once.
+func pairsOf(node *yaml.Node) (pairs []pair, problems []problem) {
 	lines := make(map[string]int)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			complaints = append(complaints, complaint{key, "has a " + kindOf(key) + " as a key", "write settings as key: value"})
+			problems = append(problems, problem{key, "has a " + nodeType(key) + " as a key", "write settings as key: value"})
 			continue
 		}
 		if first, twice := lines[key.Value]; twice {
-			problem := quoted(key.Value) + " is given twice"
+			text := quoted(key.Value) + " is given twice"
 			if first > 0 {
-				problem += fmt.Sprintf(", first in line %d", first)
+				text += fmt.Sprintf(", first in line %d", first)
 			}
-			complaints = append(complaints, complaint{key, problem, "remove one of the two"})
+			problems = append(problems, problem{key, text, "remove one of the two"})
 			continue
 		}
 		lines[key.Value] = key.Line
-		entries = append(entries, entry{key, value})
+		pairs = append(pairs, pair{key, value})
 	}
-	return entries, complaints
+	return pairs, problems
 }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
-// parseYAML returns the root of the one document; nil where the text holds none.
-func parseYAML(text []byte) (root *yaml.Node, wrong *complaint) {
+// parseYAML returns the root of the only document; nil if the text has none.
+func parseYAML(text []byte) (root *yaml.Node, wrong *problem) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, more yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, syntaxComplaint(err)
+		return nil, syntaxProblem(err)
 	}
 	if err := decoder.Decode(&more); err == nil {
-		return nil, &complaint{&more, "holds more than one YAML document", "keep one"}
+		return nil, &problem{&more, "contains more than one YAML document", "keep one"}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, syntaxComplaint(err)
+		return nil, syntaxProblem(err)
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) == 0 || isNull(document.Content[0]) {
 		return nil, nil
@@ -172,8 +177,8 @@ func parseYAML(text []byte) (root *yaml.Node, wrong *complaint) {
 
 var lineOfError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntaxComplaint keeps what the parser says, without what it quotes: it may have quoted a secret.
-func syntaxComplaint(err error) *complaint {
+// syntaxProblem returns the message of the parser without quotations, which may contain a secret.
+func syntaxProblem(err error) *problem {
 	text := err.Error()
 	at := &yaml.Node{}
 	if found := lineOfError.FindStringSubmatch(text); found != nil {
@@ -183,5 +188,5 @@ func syntaxComplaint(err error) *complaint {
 	if quote := strings.IndexAny(text, "`'\""); quote >= 0 {
 		text = text[:quote]
 	}
-	return &complaint{at, "is not YAML: " + strings.TrimSpace(text), "correct the syntax; indent with spaces"}
+	return &problem{at, "is not YAML: " + strings.TrimSpace(text), "correct the syntax; indent with spaces"}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,9 @@ const (
 	mostRetention  = 30 * 24 * time.Hour
 	longRetention  = 24 * time.Hour // a longer one causes a warning
 )
+
+// longestName bounds the texts of a row, in bytes.
+const longestName = 256
 
 // mostPriority is the largest absolute value of the priority of a service class.
 const mostPriority = 1000
@@ -141,59 +145,94 @@ func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []problem) {
 		}
 		return ""
 	})
-	speed := number(0.001, 1e6)
-	r.field("speed", true, speed.allowed, func(text string) (wrong string) {
-		a.Speed, wrong = speed.parse(text)
-		return wrong
-	})
+	r.number("speed", true, number(0.001, 1e6), &a.Speed)
 	return a, r.problems
 }
 
 // rowReader reads one row of a list.
 type rowReader struct {
-	item       *yaml.Node
-	values     map[string]*yaml.Node
+	item     *yaml.Node
+	values   map[string]*yaml.Node // by key
 	problems []problem
 }
 
 func newRowReader(item *yaml.Node, known ...string) *rowReader {
 	r := &rowReader{item: item, values: make(map[string]*yaml.Node)}
 	if item.Kind != yaml.MappingNode {
-		r.problems = []problem{{item, "has a row that is a " + nodeType(item), "write each row as {" + strings.Join(known, ": ..., ") + ": ...}"}}
+		r.reject(item, "has a row that is a "+nodeType(item), "write each row as {"+strings.Join(known, ": ..., ")+": ...}")
 		return r
 	}
-	entries, wrong := pairsOf(item)
+	pairs, wrong := pairsOf(item)
 	r.problems = wrong
-	for _, e := range entries {
-		switch isKnown := slices.Contains(known, e.key.Value); {
-		case isKnown && !isNull(e.value):
-			r.values[e.key.Value] = e.value
+	for _, p := range pairs {
+		switch isKnown := slices.Contains(known, p.key.Value); {
+		case isKnown && !isNull(p.value):
+			r.values[p.key.Value] = p.value
 		case !isKnown:
 			remedy := "write one of " + strings.Join(known, ", ")
-			if near, found := fleet.Nearest(e.key.Value, known); found {
+			if near, found := fleet.Nearest(p.key.Value, known); found {
 				remedy = "did you mean " + near + "?"
 			}
-			r.problems = append(r.problems, problem{e.key, "unknown key " + quoted(e.key.Value), remedy})
+			r.reject(p.key, "unknown key "+quoted(p.key.Value), remedy)
 		}
 	}
 	return r
 }
 
+func (r *rowReader) reject(node *yaml.Node, text, remedy string) {
+	r.problems = append(r.problems, problem{node, text, remedy})
+}
+
 // field reads one value of the row, if it is given.
 func (r *rowReader) field(name string, required bool, allowed string, set func(text string) (wrong string)) {
 	value, given := r.values[name]
+	remedy := "write " + allowed
 	switch {
 	case r.item.Kind != yaml.MappingNode:
 	case !given && required:
-		r.problems = append(r.problems, problem{r.item, "has a row without " + name, "write " + allowed})
+		r.reject(r.item, "has a row without "+name, remedy)
 	case !given:
 	case value.Kind != yaml.ScalarNode:
-		r.problems = append(r.problems, problem{value, name + " is a " + nodeType(value), "write " + allowed})
+		r.reject(value, name+" is a "+nodeType(value), remedy)
 	case !printable(value.Value):
-		r.problems = append(r.problems, problem{value, name + " " + quoted(value.Value) + " contains characters that cannot be printed", "write " + allowed})
+		r.reject(value, name+" "+quoted(value.Value)+" contains characters that cannot be printed", remedy)
 	default:
 		if wrong := set(value.Value); wrong != "" {
-			r.problems = append(r.problems, problem{value, name + " " + quoted(value.Value) + " " + wrong, "write " + allowed})
+			r.reject(value, name+" "+quoted(value.Value)+" "+wrong, remedy)
 		}
 	}
+}
+
+// text reads a text that is not empty.
+func (r *rowReader) text(name string, required bool, allowed string, at *string) {
+	r.field(name, required, fmt.Sprintf("%s; at most %d bytes", allowed, longestName), func(text string) string {
+		*at = text
+		switch {
+		case strings.TrimSpace(text) != text || text == "":
+			return "is empty, or has spaces around it"
+		case len(text) > longestName:
+			return "is too long"
+		}
+		return ""
+	})
+}
+
+// number reads a number within bounds.
+func (r *rowReader) number(name string, required bool, t valueType[float64], at *float64) {
+	r.field(name, required, t.allowed, func(text string) (wrong string) {
+		*at, wrong = t.parse(text)
+		return wrong
+	})
+}
+
+// whole reads a whole number within bounds.
+func (r *rowReader) whole(name string, required bool, t valueType[int], at *int) {
+	r.field(name, required, t.allowed, func(text string) (wrong string) {
+		*at, wrong = t.parse(text)
+		return wrong
+	})
+}
+
+func decimalNode(x float64) *yaml.Node {
+	return plainNode("", strconv.FormatFloat(x, 'g', -1, 64))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -46,9 +45,6 @@ func DecodeSnapshot(data []byte, policy any) (Snapshot, error) {
 	v := versioned{Policy: policy}
 	if err := decoder.Decode(&v); err != nil {
 		return Snapshot{}, fmt.Errorf("decoding snapshot: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Snapshot{}, errors.New("decoding snapshot: something follows the snapshot; write one per file")
 	}
 	if policy == nil && v.Policy != nil {
 		return Snapshot{}, errors.New("decoding snapshot: the file has a policy; read it as the input of a plan")

@@ -94,14 +94,13 @@ const (
 	DetailAlternative DetailName = "alternative" // the next best mix of replicas, with its price
 	DetailRange       DetailName = "range"       // annotations of KEDA that narrow the range
 	DetailFallback    DetailName = "fallback"    // KEDA applies its fallback instead of the number
-	DetailTrigger     DetailName = "trigger"     // why KEDA would not apply the number as it is meant
 )
 
 // DetailNames returns the names of all details, in the order in which a reason has them.
 func DetailNames() []DetailName {
 	return []DetailName{
 		DetailCapacity, DetailCause, DetailNotStarting, DetailInfeasible, DetailLimit, DetailAlternative,
-		DetailRange, DetailTrigger, DetailFallback, DetailRemedy,
+		DetailRange, DetailFallback, DetailRemedy,
 	}
 }
 

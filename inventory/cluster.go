@@ -65,7 +65,7 @@ type Cluster struct {
 	synced  chan struct{}
 	started atomic.Bool
 	changes *changes
-	asks    *questions
+	scaleLookups    *lookupQueue
 	arrange chan struct{} // holds one: feeds are to be started or stopped
 
 	mu       sync.Mutex
@@ -89,7 +89,7 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Cluster{
-		options: options, synced: make(chan struct{}), changes: newChanges(), asks: newQuestions(), arrange: make(chan struct{}, 1),
+		options: options, synced: make(chan struct{}), changes: newChanges(), scaleLookups: newLookupQueue(), arrange: make(chan struct{}, 1),
 		feeds: map[watchID]*resourceWatch{}, wanted: wanted{}, kinds: map[schema.GroupKind]kind{},
 	}
 	c.tables.Store(&Tables{})

@@ -56,37 +56,37 @@ func (c *changes) take() string {
 	return causeWatch
 }
 
-// questions is the objects whose scale subresource is to be asked for, each once.
-type questions struct {
-	asked chan struct{} // holds one while there is a question
+// lookupQueue is the objects whose scale subresource is to be asked for, each once.
+type lookupQueue struct {
+	ready chan struct{} // holds one while there is a question
 
 	mu   sync.Mutex
-	open []question
+	waiting []scaleLookup
 }
 
-func newQuestions() *questions { return &questions{asked: make(chan struct{}, 1)} }
+func newLookupQueue() *lookupQueue { return &lookupQueue{ready: make(chan struct{}, 1)} }
 
 // put replaces the questions.
-func (q *questions) put(open []question) {
+func (q *lookupQueue) put(open []scaleLookup) {
 	q.mu.Lock()
-	q.open = open
+	q.waiting = open
 	q.mu.Unlock()
 	if len(open) > 0 {
 		select {
-		case q.asked <- struct{}{}:
+		case q.ready <- struct{}{}:
 		default:
 		}
 	}
 }
 
 // next takes a question.
-func (q *questions) next() (question, bool) {
+func (q *lookupQueue) next() (scaleLookup, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.open) == 0 {
-		return question{}, false
+	if len(q.waiting) == 0 {
+		return scaleLookup{}, false
 	}
-	first := q.open[0]
-	q.open = q.open[1:]
+	first := q.waiting[0]
+	q.waiting = q.waiting[1:]
 	return first, true
 }

@@ -199,8 +199,8 @@ func (c *Cluster) rearrange() {
 	}
 }
 
-// feedState is a feed at one instant.
-type feedState struct {
+// watchState is a feed at one instant.
+type watchState struct {
 	id     watchID
 	cause  string
 	health health
@@ -209,10 +209,10 @@ type feedState struct {
 	unnamed bool
 }
 
-func (f *resourceWatch) state() feedState {
+func (f *resourceWatch) state() watchState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return feedState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
+	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
 // running returns the feeds, sorted.
@@ -230,9 +230,9 @@ func (c *Cluster) running() []*resourceWatch {
 }
 
 // states returns how the feeds stand, sorted.
-func (c *Cluster) states() []feedState {
+func (c *Cluster) states() []watchState {
 	feeds := c.running()
-	states := make([]feedState, len(feeds))
+	states := make([]watchState, len(feeds))
 	for i, f := range feeds {
 		states[i] = f.state()
 	}

@@ -66,7 +66,7 @@ const giveUpAfter = time.Minute
 // settled reports whether the feed shows what it can, and where it does not, when it will be given up; the zero time where
 // never: without ScaledObjects and chosen namespaces there is nothing to decide. A kind that no variant names is given up at
 // its first failure.
-func (s feedState) settled(now time.Time) (bool, time.Time) {
+func (s watchState) settled(now time.Time) (bool, time.Time) {
 	isNeeded := s.holds() && s.cause != causeWorkload && s.cause != causePod
 	switch {
 	case s.health.listed || s.health.refused() || (s.unnamed && s.health.failure != nil):
@@ -127,12 +127,12 @@ func (f *resourceWatch) works() {
 }
 
 // holds reports whether workloads rest on what the feed shows.
-func (s feedState) holds() bool {
+func (s watchState) holds() bool {
 	return s.id.resource == scaledObjectsResource() || s.cause == causeWorkload || s.cause == causePod || s.cause == causeNamespace
 }
 
 // unseen says what follows where the feed never showed anything.
-func (s feedState) unseen() string {
+func (s watchState) unseen() string {
 	switch s.cause {
 	case causeScaledObject:
 		return "no variant that it holds is seen"
@@ -150,7 +150,7 @@ func (s feedState) unseen() string {
 }
 
 // problem returns what is wrong with a feed; false where nothing is.
-func (s feedState) problem(trusted bool) (Problem, bool) {
+func (s watchState) problem(trusted bool) (Problem, bool) {
 	failure := s.health.failure
 	if failure == nil || (s.unnamed && failure.class == failedUnknown) {
 		return Problem{}, false

@@ -12,11 +12,11 @@ type clusterMetrics struct {
 	rebuilds prometheus.Histogram
 	objects  *prometheus.Desc
 	failing  *prometheus.Desc
-	states   func() []feedState
+	states   func() []watchState
 }
 
 // newClusterMetrics registers the metrics, where there is a registerer.
-func newClusterMetrics(registerer prometheus.Registerer, states func() []feedState) (*clusterMetrics, error) {
+func newClusterMetrics(registerer prometheus.Registerer, states func() []watchState) (*clusterMetrics, error) {
 	m := &clusterMetrics{
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wva_watch_errors_total", Help: "Requests to the API server that were to read a resource and failed.",

@@ -42,8 +42,8 @@ func (r row) answered(a scaleAnswer) row {
 	return r
 }
 
-// question is an object whose scale subresource is to be asked for.
-type question struct {
+// scaleLookup is an object whose scale subresource is to be asked for.
+type scaleLookup struct {
 	feed *resourceWatch
 	key  types.NamespacedName
 }
@@ -74,10 +74,10 @@ func (c *Cluster) askForReplicas(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.asks.asked:
+		case <-c.scaleLookups.ready:
 		}
 		for {
-			q, found := c.asks.next()
+			q, found := c.scaleLookups.next()
 			if !found || limit.Wait(ctx) != nil {
 				break
 			}

@@ -57,7 +57,7 @@ func (c *Cluster) publish(now time.Time) (next time.Duration, tell bool) {
 	c.want(w)
 	v.mark(w)
 	open, next := v.questions(tables.Variants)
-	c.asks.put(open)
+	c.scaleLookups.put(open)
 	problems := slices.Concat(v.problems(tables.Variants), w.problems(v.kinds))
 	wasSynced := c.isSynced()
 	isSynced := wasSynced || v.isComplete(w, tables.Variants)

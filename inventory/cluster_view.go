@@ -21,7 +21,7 @@ type sight struct {
 	now      time.Time
 	options  *ClusterOptions
 	objects  Objects
-	states   map[watchID]feedState
+	states   map[watchID]watchState
 	unread   map[objectKey]unread // scale targets that do not say how many replicas they want, or cannot be decoded
 	faults   []Problem            // of other objects that cannot be decoded
 	kinds    map[schema.GroupKind]kind
@@ -31,13 +31,13 @@ type sight struct {
 
 // unread is a scale target that does not say how many replicas it wants, or that cannot be decoded.
 type unread struct {
-	question
+	scaleLookup
 	row row
 }
 
 // look gathers what the feeds hold.
 func (c *Cluster) look(now time.Time) *sight {
-	v := &sight{now: now, options: &c.options, states: map[watchID]feedState{}, unread: map[objectKey]unread{}}
+	v := &sight{now: now, options: &c.options, states: map[watchID]watchState{}, unread: map[objectKey]unread{}}
 	c.mu.Lock()
 	v.kinds, v.arranged, v.noPods = maps.Clone(c.kinds), c.arranged, c.noPods
 	c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Cluster) selected(feeds []*resourceWatch) map[string]bool {
 }
 
 // gather adds the rows of a feed, and returns how it stands.
-func (v *sight) gather(f *resourceWatch, includes func(namespace string) bool) feedState {
+func (v *sight) gather(f *resourceWatch, includes func(namespace string) bool) watchState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, row := range f.rows {
@@ -82,18 +82,18 @@ func (v *sight) gather(f *resourceWatch, includes func(namespace string) bool) f
 		problem, isFault := row.problem(f.watchID, key)
 		switch {
 		case row.incomplete != nil:
-			v.unread[keyOf(row.incomplete)] = unread{question{f, key}, row}
+			v.unread[keyOf(row.incomplete)] = unread{scaleLookup{f, key}, row}
 		case isFault && f.cause == causeWorkload:
-			v.unread[objectKey{f.resource.Group, f.kind, key.Namespace, key.Name}] = unread{question{f, key}, row}
+			v.unread[objectKey{f.resource.Group, f.kind, key.Namespace, key.Name}] = unread{scaleLookup{f, key}, row}
 		case isFault:
 			v.faults = append(v.faults, problem)
 		}
 	}
-	return feedState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
+	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
 // stateOf returns how the feed stands that shows a resource in a namespace.
-func (v *sight) stateOf(resource schema.GroupVersionResource, namespace string) (feedState, bool) {
+func (v *sight) stateOf(resource schema.GroupVersionResource, namespace string) (watchState, bool) {
 	if state, found := v.states[watchID{resource, namespace}]; found {
 		return state, true
 	}
@@ -141,13 +141,13 @@ func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
 
 // isReplaced reports whether a feed shows the pods of all namespaces where it may not, and those of Namespaces are about to
 // be watched instead.
-func (v *sight) isReplaced(id watchID, state feedState) bool {
+func (v *sight) isReplaced(id watchID, state watchState) bool {
 	return id == watchID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.refused()
 }
 
 // questions returns which scale subresources are to be asked for, and after which time the tables have to be made again
 // because an answer is missing or trust ends.
-func (v *sight) questions(variants []fleet.Variant) (open []question, next time.Duration) {
+func (v *sight) questions(variants []fleet.Variant) (open []scaleLookup, next time.Duration) {
 	next = longestStand
 	asked := map[objectKey]bool{}
 	for _, variant := range variants {
@@ -159,7 +159,7 @@ func (v *sight) questions(variants []fleet.Variant) (open []question, next time.
 		asked[key] = true
 		isOpen, again := target.row.open(v.now)
 		if isOpen {
-			open = append(open, target.question)
+			open = append(open, target.scaleLookup)
 		} else if !again.IsZero() {
 			next = min(next, again.Sub(v.now))
 		}

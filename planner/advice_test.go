@@ -110,7 +110,7 @@ func TestAdvisoryVariantOfWhatIsScaledIsToldSo(t *testing.T) {
 			t.Errorf("%s: %+v, want it held with the code %s and a remedy", name, a, want)
 		}
 	}
-	if a := advice["claims"]; !a.Known || a.Replicas != 2 || !strings.Contains(a.Reason.Text, "shop/cheap") {
+	if a := advice["claims"]; !a.Known || a.Replicas != 2 || !strings.Contains(a.Reason.String(), "shop/cheap") {
 		t.Errorf("%+v, want what runs, and who scales it", a)
 	}
 }

@@ -56,13 +56,13 @@ func TestEveryConflictIsInThePlan(t *testing.T) {
 		want []string
 	}{
 		"none":           {newScenario(old), nil},
-		"two objects":    {newScenario(second, old), []string{"TwoObjects: a-newer cheap"}},
-		"three objects":  {newScenario(third, second, old), []string{"TwoObjects: a-newer b-newer cheap"}},
-		"two triggers":   {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, "two" } }), []string{"TwoTriggers: b"}},
-		"refused":        {alike(func(a, b *group) { a.variant, b.variant = refused, refused }), []string{"Misapplied: a", "Misapplied: b"}},
-		"foreign":        {alike(func(a, _ *group) { a.workload = foreign }), []string{"ForeignAutoscaler: a"}},
-		"facts":          {alike(func(a, _ *group) { a.cost = 2 }), []string{"Facts: a b"}},
-		"and everything": {newScenario(func() group { g := second; g.variant = refused; return g }(), func() group { g := old; g.workload = foreign; return g }()), []string{"ForeignAutoscaler: a-newer cheap", "Misapplied: a-newer", "TwoObjects: a-newer cheap"}},
+		"two objects":    {newScenario(second, old), []string{"DuplicateTarget: a-newer cheap"}},
+		"three objects":  {newScenario(third, second, old), []string{"DuplicateTarget: a-newer b-newer cheap"}},
+		"two triggers":   {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, "two" } }), []string{"MultipleTriggers: b"}},
+		"refused":        {alike(func(a, b *group) { a.variant, b.variant = refused, refused }), []string{"UnsupportedTrigger: a", "UnsupportedTrigger: b"}},
+		"foreign":        {alike(func(a, _ *group) { a.workload = foreign }), []string{"ConflictingHPA: a"}},
+		"facts":          {alike(func(a, _ *group) { a.cost = 2 }), []string{"InconsistentMetadata: a b"}},
+		"and everything": {newScenario(func() group { g := second; g.variant = refused; return g }(), func() group { g := old; g.workload = foreign; return g }()), []string{"ConflictingHPA: a-newer cheap", "DuplicateTarget: a-newer cheap", "UnsupportedTrigger: a-newer"}},
 	} {
 		t.Run(name, func(t *testing.T) { expectConflicts(t, test.s, test.want...) })
 	}
@@ -121,7 +121,7 @@ func TestOlderOfTwoModelsOfOneNameIsBelieved(t *testing.T) {
 	if d["fast"].Held {
 		t.Errorf("%+v, want the older model decided", d["fast"])
 	}
-	expectConflicts(t, s, "Facts: cheap fast")
+	expectConflicts(t, s, "InconsistentMetadata: cheap fast")
 }
 
 func TestOneTargetInTwoSpellingsOfItsVersionIsOneTarget(t *testing.T) {
@@ -164,8 +164,8 @@ func TestOwnerOfATargetKeepsItWhateverIsWrongWithIt(t *testing.T) {
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)}))
 		d := s.decide(t)["a-newer"]
 		expect(t, d, 2, fleet.CodeDuplicateTarget)
-		if !d.Unsupported || !strings.HasPrefix(d.Reason.Text, refusal) {
-			t.Errorf("%+v, want it refused, with the refusal first", d)
+		if !d.Unsupported || !strings.HasPrefix(refusal, d.Reason.Text+"; ") || !strings.Contains(d.Reason.String(), "older ScaledObject") {
+			t.Errorf("%+v, want it unsupported, with that first", d)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestRefusedVariantIsHeldAtWhatRuns(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1, variant: refused})).standing("cheap", 9, time.Minute)
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeUnsupportedTrigger)
-	if !d.Held || !d.Unsupported || d.Reason.Text != refusal {
+	if !d.Held || !d.Unsupported || d.Reason.String() != refusal {
 		t.Errorf("%+v, want it held and refused, with the refusal as it is", d)
 	}
 	t.Run("also while its metrics are missing", func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestForeignAutoscalerHoldsItsTargetAtWhatRuns(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1, workload: foreign})).standing("cheap", 1, time.Minute)
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeConflictingHPA)
-	if !d.Held || d.Unsupported || !strings.Contains(d.Reason.Text, "HorizontalPodAutoscaler cpu") || !strings.Contains(d.Reason.Text, "transfer-hpa-ownership") {
+	if !d.Held || d.Unsupported || !strings.Contains(d.Reason.String(), "HPA cpu") || !strings.Contains(d.Reason.String(), "transfer-hpa-ownership") {
 		t.Errorf("%+v, want it held with the name of the HPA and both remedies", d)
 	}
 }
@@ -186,7 +186,7 @@ func TestPausedVariantHasItsNumberWhateverIsKnownOfTheModel(t *testing.T) {
 func TestPausedScaleInKeepsWhatStands(t *testing.T) {
 	quiet := cheap(group{ready: 6, running: 5, kv: 0.05, rate: 0.5, variant: paused(fleet.Pause{In: true})})
 	d := newScenario(quiet).decide(t)["cheap"]
-	if d.Replicas != 6 || d.Held || !strings.Contains(d.Reason.Text, "paused-scale-in") {
+	if d.Replicas != 6 || d.Held || !strings.Contains(d.Reason.String(), "paused-scale-in") {
 		t.Errorf("%+v, want 6 and the annotation named", d)
 	}
 	t.Run("and goes on growing", func(t *testing.T) {
@@ -223,8 +223,8 @@ func TestPausedScaleOutKeepsWhatStands(t *testing.T) {
 	}
 	alone := newScenario(busy).decide(t)["cheap"]
 	expect(t, alone, 2, fleet.CodeMaxReplicas)
-	if !strings.Contains(alone.Reason.Text, "paused-scale-out") || strings.Contains(alone.Reason.Text, "raise maxReplicaCount") {
-		t.Errorf("reason %q, want the annotation named and no remedy that does not help", alone.Reason.Text)
+	if !strings.Contains(alone.Reason.String(), "paused-scale-out") || strings.Contains(alone.Reason.String(), "raise maxReplicaCount") {
+		t.Errorf("reason %q, want the annotation named and no remedy that does not help", alone.Reason.String())
 	}
 	t.Run("and goes on shrinking", func(t *testing.T) {
 		d := newScenario(cheap(group{ready: 6, running: 5, kv: 0.05, rate: 0.5, variant: paused(fleet.Pause{Out: true})})).decide(t)["cheap"]
@@ -244,7 +244,7 @@ func TestPausedScaleOutKeepsWhatStands(t *testing.T) {
 func TestVariantThatIsKeptAwakeDoesNotGoToZero(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, variant: paused(fleet.Pause{Awake: true})}), fast(group{ready: 1})).load(unused).toZero()
 	d := s.decide(t)
-	if d["cheap"].Replicas != 1 || d["fast"].Replicas != 0 || !strings.Contains(d["cheap"].Reason.Text, "force-activation") {
+	if d["cheap"].Replicas != 1 || d["fast"].Replicas != 0 || !strings.Contains(d["cheap"].Reason.String(), "force-activation") {
 		t.Errorf("cheap %+v, fast %+v, want 1 and 0", d["cheap"], d["fast"])
 	}
 }
@@ -255,7 +255,7 @@ func TestFallbackInForceIsSaid(t *testing.T) {
 		"decided": newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, variant: inForce})),
 		"held":    newScenario(cheap(group{ready: 3, mute: true, variant: inForce})),
 	} {
-		if d := s.decide(t)["cheap"]; d.Replicas != 3 || !d.Facts.Fallback || !strings.Contains(d.Reason.Text, "KEDA's fallback is in force") {
+		if d := s.decide(t)["cheap"]; d.Replicas != 3 || !d.Facts.Fallback || !strings.Contains(d.Reason.String(), "KEDA applies its fallback") {
 			t.Errorf("%s: %+v, want 3 and the fallback said", name, d)
 		}
 	}
@@ -279,7 +279,7 @@ func TestRollingUpdateDoesNotDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newScenario(g).decide(t)["cheap"]
 			if d.Replicas != want.Replicas || d.Facts.Current != asked {
-				t.Errorf("%d of %d asked for: %s; want %d as without an update, and %d asked for", d.Replicas, d.Facts.Current, d.Reason.Text, want.Replicas, asked)
+				t.Errorf("%d of %d asked for: %s; want %d as without an update, and %d asked for", d.Replicas, d.Facts.Current, d.Reason.String(), want.Replicas, asked)
 			}
 		})
 	}

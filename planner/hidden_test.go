@@ -25,7 +25,7 @@ func TestHiddenWorkloadHoldsItsModelAtWhatIsKnown(t *testing.T) {
 	for name, want := range map[string]int{"cheap": 6, "fast": 1} {
 		d := decisions[name]
 		expect(t, d, want, fleet.CodeTargetUnreadable)
-		if !d.Held || !d.Known || !strings.Contains(d.Reason.Text, "the watch of pods fails") {
+		if !d.Held || !d.Known || !strings.Contains(d.Reason.String(), "the watch of pods fails") {
 			t.Errorf("%s: %+v, want it held at a known number, with the reason", name, d)
 		}
 	}
@@ -75,7 +75,7 @@ func TestReplicasThatTheAPIServerRefusesAreToldAndReplaced(t *testing.T) {
 	if d := decisions["fast"]; d.Replicas == 0 {
 		t.Errorf("%+v, want it to join at once", d)
 	}
-	if d := decisions["cheap"]; d.Replicas > 6 || !strings.Contains(d.Reason.Text, "exceeded quota") {
+	if d := decisions["cheap"]; d.Replicas > 6 || !strings.Contains(d.Reason.String(), "exceeded quota") {
 		t.Errorf("%+v, want no growth, and the reason told", d)
 	}
 }

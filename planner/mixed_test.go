@@ -43,7 +43,7 @@ func TestVariantThatCannotMeetTheObjectiveDoesNotEndTheOthers(t *testing.T) {
 		d := twoKinds(10, 1, [2]float64{8, 1}, itl).decide(t)
 		if d["h100"].Replicas > 14 || d["l40s"].Replicas > 1 {
 			t.Errorf("within %v: %d H100 (%s) and %d L40S (%s), want about the ten that serve", itl,
-				d["h100"].Replicas, d["h100"].Reason.Text, d["l40s"].Replicas, d["l40s"].Reason.Text)
+				d["h100"].Replicas, d["h100"].Reason.String(), d["l40s"].Replicas, d["l40s"].Reason.String())
 		}
 	}
 }
@@ -52,10 +52,10 @@ func TestOverloadedVariantIsReplacedByOneThatCan(t *testing.T) {
 	for _, itl := range []time.Duration{12 * time.Millisecond, 18 * time.Millisecond, 23 * time.Millisecond, 26 * time.Millisecond} {
 		d := twoKinds(0, 4, [2]float64{0, 2.5}, itl).decide(t)
 		if n := d["h100"].Replicas; n < 1 || n > 3 {
-			t.Errorf("within %v: %d H100 for 10 requests/s: %s", itl, n, d["h100"].Reason.Text)
+			t.Errorf("within %v: %d H100 for 10 requests/s: %s", itl, n, d["h100"].Reason.String())
 		}
 		if n := d["l40s"].Replicas; n > 4 {
-			t.Errorf("within %v: %d L40S: %s", itl, n, d["l40s"].Reason.Text)
+			t.Errorf("within %v: %d L40S: %s", itl, n, d["l40s"].Reason.String())
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestOverloadedVariantIsReplacedByOneThatCan(t *testing.T) {
 func TestWhatCannotMeetTheObjectiveIsNotBoughtInAShortage(t *testing.T) {
 	s := twoKinds(10, 1, [2]float64{8, 1}, 12*time.Millisecond).gateway(0, 800)
 	if d := s.decide(t)["l40s"]; d.Replicas > 1 {
-		t.Errorf("%d L40S: %s", d.Replicas, d.Reason.Text)
+		t.Errorf("%d L40S: %s", d.Replicas, d.Reason.String())
 	}
 }
 

@@ -87,9 +87,9 @@ func TestAHoldIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 	missing := toldAt(1).held("a", 3, fleet.CodeMetricsMissing, "2 ready replicas have no metrics")
 	more := toldAt(2).held("a", 3, fleet.CodeMetricsMissing, "3 ready replicas have no metrics (connection refused)")
 	stale := toldAt(3).held("a", 3, fleet.CodeMetricsStale, "the last samples of 1 ready replica are too old")
-	expectNotices(t, decided, missing, "a Warning MetricsMissing: the number stays, since metrics")
+	expectNotices(t, decided, missing, "a Warning MetricsMissing: replicas are kept: Metrics")
 	expectNotices(t, missing, more) // the same warning stands, whatever its figures
-	expectNotices(t, more, stale, "a Warning MetricsStale: the number stays")
+	expectNotices(t, more, stale, "a Warning MetricsStale: replicas are kept")
 	expectNotices(t, stale, decided, "a Normal HoldEnded: decided again; MetricsStale is over")
 }
 
@@ -108,29 +108,28 @@ func TestConflictsAndRefusalsAreToldOnEachVariantOnce(t *testing.T) {
 		conflict(fleet.ConflictUnsupportedTrigger, "c is misapplied", "c").
 		conflict(fleet.ConflictInconsistentMetadata, "a and a variant that is gone", "a", "gone")
 	expectNotices(t, quiet, loud,
-		"a Warning Facts: a and a variant",
-		"a Warning TwoObjects: a and b scale one target; delete one",
+		"a Warning DuplicateTarget: a and b scale one target; delete one",
+		"a Warning InconsistentMetadata: a and a variant",
 		"a Normal ScaleUp: 3 -> 4: busy",
-		"b Warning TwoObjects: a and b scale one target; delete one",
-		"c Warning Misapplied: metricType Value")
+		"c Warning UnsupportedTrigger: metricType Value")
 	expectNotices(t, loud, loud)
 }
 
 func TestALoserWhoseOwnerIsHeldIsNotToldSo(t *testing.T) {
 	free := toldAt(0).target("a", 3, fleet.CodeUnchanged, "fine").target("b", 3, fleet.CodeDuplicateTarget, "belongs to a")
 	held := toldAt(1).held("a", 3, fleet.CodeTargetNotFound, "was not found").held("b", 3, fleet.CodeDuplicateTarget, "belongs to a")
-	expectNotices(t, free, held, "a Warning WorkloadUnknown: was not found")
+	expectNotices(t, free, held, "a Warning TargetNotFound: was not found")
 	expectNotices(t, held, free, "a Normal HoldEnded: decided again")
 }
 
 func TestSaturationAtTheMaximumIsAWarningWithoutFigures(t *testing.T) {
 	enough := toldAt(0).target("a", 4, fleet.CodeScaleUp, "busy")
-	short := toldAt(1).target("a", 4, fleet.CodeMaxReplicas, "12 requests/s arrive, of which 7% are more")
-	shorter := toldAt(2).target("a", 4, fleet.CodeMaxReplicas, "15 requests/s arrive, of which 9% are more")
-	expectNotices(t, enough, short, "a Warning AtMaximum: the demand is more than")
+	short := toldAt(1).target("a", 4, fleet.CodeMaxReplicas, "12 req/s, 7% unserved")
+	shorter := toldAt(2).target("a", 4, fleet.CodeMaxReplicas, "15 req/s, 9% unserved")
+	expectNotices(t, enough, short, "a Warning MaxReplicas: The demand needs more")
 	expectNotices(t, short, shorter)
 	for _, n := range Notices(fleet.Plan{}, shorter.Plan) {
-		if strings.ContainsAny(n.Text, "0123456789") {
+		if n.Warning && strings.ContainsAny(n.Text, "0123456789") {
 			t.Errorf("%q holds a figure, which keeps events from being folded", n.Text)
 		}
 	}
@@ -142,13 +141,14 @@ func TestAPauseIsNoWarning(t *testing.T) {
 	expectNotices(t, running, toldAt(1).held("a", 3, fleet.CodePaused, "paused"))
 }
 
-func TestAfterARestartOnlyStandingWarningsAreTold(t *testing.T) {
+func TestTheFirstPlanTellsWarningsAndChanges(t *testing.T) {
 	plan := toldAt(9).target("a", 5, fleet.CodeScaleUp, "busy").held("b", 3, fleet.CodeTargetNotFound, "was not found").
 		target("c", 4, fleet.CodeMaxReplicas, "7% are more").conflict(fleet.ConflictInconsistentMetadata, "a and b differ", "a", "b")
 	expectNotices(t, nil, plan,
-		"a Warning Facts: a and b differ",
-		"b Warning Facts: a and b differ", "b Warning WorkloadUnknown: was not found",
-		"c Warning AtMaximum: ")
+		"a Warning InconsistentMetadata: a and b differ", "a Normal ScaleUp: 1 -> 5: busy",
+		"b Warning InconsistentMetadata: a and b differ", "b Warning TargetNotFound: was not found",
+		"b Normal TargetNotFound: 1 -> 3: was not found",
+		"c Warning MaxReplicas: ", "c Normal MaxReplicas: 1 -> 4: 7% are more")
 	expectNotices(t, &told{}, &told{})
 }
 

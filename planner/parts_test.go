@@ -65,7 +65,7 @@ func TestOnePartMayBeMissingOfAModel(t *testing.T) {
 func TestWholeReplicasBesidePartsAreHeldWithTheRemedy(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 20, kv: 0.2, rate: 3}), fast(group{ready: 1, running: 20, kv: 0.2, rate: 3, variant: role(fleet.RoleDecode)}))
 	for name, d := range s.decide(t) {
-		if !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition || !strings.Contains(d.Reason.Text, "give all of them a role") {
+		if !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition || !strings.Contains(d.Reason.String(), "give all of them a role") {
 			t.Errorf("%s: %+v, want it held with the remedy", name, d)
 		}
 	}
@@ -74,7 +74,7 @@ func TestWholeReplicasBesidePartsAreHeldWithTheRemedy(t *testing.T) {
 func TestPercentileObjectiveSizesFromZero(t *testing.T) {
 	s := newScenario(cheap(group{}), fast(group{max: 9})).toZero().gateway(300, 40).profiled(time.Second, 25*time.Millisecond)
 	d := s.decide(t)
-	if d["cheap"].Replicas+d["fast"].Replicas < 1 || !strings.Contains(d["cheap"].Reason.Text+d["fast"].Reason.Text, "40 requests/s") {
+	if d["cheap"].Replicas+d["fast"].Replicas < 1 || !strings.Contains(d["cheap"].Reason.String()+d["fast"].Reason.String(), "40 req/s") {
 		t.Errorf("%+v", d)
 	}
 }
@@ -83,8 +83,8 @@ func TestStricterObjectiveNeedsMoreReplicas(t *testing.T) {
 	replicas := func(itl time.Duration) int {
 		s := newScenario(fast(group{ready: 3, running: 20, kv: 0.1, rate: 10, max: 50})).gateway(0, 60).profiled(time.Second, itl)
 		d := s.decide(t)["fast"]
-		if !strings.Contains(d.Reason.Text, "profile") {
-			t.Errorf("%s, want the profile named", d.Reason.Text)
+		if !strings.Contains(d.Reason.String(), "profile") {
+			t.Errorf("%s, want the profile named", d.Reason.String())
 		}
 		return d.Replicas
 	}
@@ -96,7 +96,7 @@ func TestStricterObjectiveNeedsMoreReplicas(t *testing.T) {
 func TestInfeasibleObjectiveIsSaidWithARemedyAndDoesNotClimb(t *testing.T) {
 	s := newScenario(fast(group{ready: 2, running: 20, kv: 0.1, rate: 5, max: 50})).profiled(time.Second, 6*time.Millisecond)
 	d := s.decide(t)["fast"]
-	if d.Replicas > 3 || !strings.Contains(d.Reason.Text, "infeasible") || !strings.Contains(d.Reason.Text, "TTFT 1s, ITL 6ms for 95 %") {
+	if d.Replicas > 3 || d.Facts.Infeasible == "" || d.Reason.Detail(fleet.DetailInfeasible) != d.Facts.Infeasible || !strings.Contains(d.Facts.Infeasible, "ITL 6 ms cannot be met") {
 		t.Errorf("%+v, want no growth, and the objective said to be infeasible", d)
 	}
 }

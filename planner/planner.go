@@ -86,7 +86,8 @@ func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 			With(fleet.DetailRemedy, "delete one of the two ScaledObjects")
 		if v.Unsupported != "" {
 			d.Held, d.Unsupported = true, true
-			d.Reason = d.Reason.With(fleet.DetailTrigger, v.Unsupported)
+			duplicate := d.Reason.Text
+			d.Reason = factAndRemedy(fleet.CodeDuplicateTarget, v.Unsupported).With(fleet.DetailCause, duplicate)
 		}
 		repeated = append(repeated, d)
 	}

@@ -101,8 +101,8 @@ func TestMissingDataHoldsTheStandingNumber(t *testing.T) {
 	s.standing("cheap", 10, time.Minute)
 	d := s.decide(t)["cheap"]
 	expect(t, d, 10, fleet.CodeMetricsMissing)
-	if !d.Held || !strings.Contains(d.Reason.Text, "connection refused") {
-		t.Errorf("held %v with %q, want a hold that says why", d.Held, d.Reason.Text)
+	if !d.Held || !strings.Contains(d.Reason.String(), "connection refused") {
+		t.Errorf("held %v with %q, want a hold that says why", d.Held, d.Reason.String())
 	}
 	// Later than the hold's age it is what is asked for, or a standing number above it that was not reached yet.
 	late := newScenario(blind).standing("cheap", 10, 6*time.Minute)
@@ -294,8 +294,8 @@ func TestReplicaThatDoesNotStartIsReplacedElsewhere(t *testing.T) {
 	d := s.decide(t)
 	expect(t, d["cheap"], 3, fleet.CodeUnchanged)
 	expect(t, d["fast"], 1, fleet.CodeScaleUp)
-	if !strings.Contains(d["cheap"].Reason.Text, "2 replicas are not ready 2m0s after they were made, and not counted (Unschedulable)") {
-		t.Errorf("reason %q does not name the replicas that do not start", d["cheap"].Reason.Text)
+	if !strings.Contains(d["cheap"].Reason.String(), "2 replicas not ready 2m0s after creation and not counted as capacity (Unschedulable)") {
+		t.Errorf("reason %q does not name the replicas that do not start", d["cheap"].Reason.String())
 	}
 	// When the demand falls, they are no longer asked for.
 	s = newScenario(cheap(group{ready: 1, stuck: 2, running: 20, kv: 0.2, rate: 2}), fast(group{}))
@@ -368,7 +368,7 @@ func TestTwoClaimsOnOneTargetAreSettledForTheOldest(t *testing.T) {
 func TestContradictoryDefinitionIsHeldWithARemedy(t *testing.T) {
 	s := newScenario(group{name: "bad", cost: 1, min: 4, max: 2, ready: 3, running: 1, kv: 0.1, rate: 1})
 	d := s.decide(t)["bad"]
-	if !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition || !strings.Contains(d.Reason.Text, "raise it") {
+	if !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition || !strings.Contains(d.Reason.String(), "raise it") {
 		t.Errorf("%+v, want it held with the remedy", d)
 	}
 }
@@ -378,7 +378,7 @@ func TestFaultyDefinitionIsHeldWithItsFault(t *testing.T) {
 	s.Variants[0].Invalid = "variantCost \"cheap\": write a number"
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeInvalidDefinition)
-	if !d.Held || d.Reason.Text != s.Variants[0].Invalid {
+	if !d.Held || d.Reason.String() != s.Variants[0].Invalid {
 		t.Errorf("%+v, want it held with its fault", d)
 	}
 }

@@ -94,7 +94,7 @@ func TestNothingShrinksWhileDataAreMissingThoughThereIsNoRoom(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, loading: 2, running: 70, kv: 0.7, rate: 5})).node("L40S", "l1", 2, 0).on("cheap", "l1", "l1")
 	s.Usages[0].KV = fleet.Reading{}
 	d := s.decideWithin(t)["cheap"]
-	if d.Replicas != 4 || !strings.Contains(d.Reason.Text, "so all 4 stay, and there is room for 2") {
+	if d.Replicas != 4 || !strings.Contains(d.Reason.String(), "so 4 replicas are kept with accelerators for 2") {
 		t.Errorf("%+v, want all kept with the reason", d)
 	}
 }
@@ -104,8 +104,8 @@ func TestReasonNamesTheMinimumThatTakesAKind(t *testing.T) {
 		beside("b", newScenario(cheap(group{})).called("b-").gateway(7, 2)).node("L40S", "l1", 1, 0).on("a-cheap", "l1")
 	d := s.decideWithin(t)["b-cheap"]
 	expect(t, d, 0, fleet.CodeInsufficientAccelerators)
-	if !strings.Contains(d.Reason.Text, "(shop/a-cheap keeps 1 by its minReplicaCount)") {
-		t.Errorf("%q does not say who keeps the kind", d.Reason.Text)
+	if !strings.Contains(d.Reason.String(), "shop/a-cheap keeps 1 by its minReplicaCount") {
+		t.Errorf("%q does not say who keeps the kind", d.Reason.String())
 	}
 }
 

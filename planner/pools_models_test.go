@@ -27,7 +27,7 @@ func TestWhoHasMoreThanItsShareGivesWay(t *testing.T) {
 		beside("b", newScenario(cheap(group{})).called("b-").gateway(30, 24)).
 		node("L40S", "l1", 4, 0).on("a-cheap", "l1", "l1", "l1", "l1")
 	d := s.decideWithin(t)
-	if a, b := d["a-cheap"], d["b-cheap"]; a.Replicas+b.Replicas != 4 || b.Replicas < 1 || !strings.Contains(a.Reason.Text, "given up for others") {
+	if a, b := d["a-cheap"], d["b-cheap"]; a.Replicas+b.Replicas != 4 || b.Replicas < 1 || !strings.Contains(a.Reason.String(), "1 of 4 replicas preempted") {
 		t.Errorf("a %+v\nb %+v\nwant one to make room for the other", a, b)
 	}
 }
@@ -157,7 +157,7 @@ func TestSwitchThatMakesRoomGoesOn(t *testing.T) {
 	if a, b := d["a-cheap"], d["b-fast"]; a.Replicas == 0 || b.Replicas != 1 || d["a-fast"].Replicas != 2 {
 		t.Errorf("a-cheap %+v\na-fast %+v\nb-fast %+v\nwant the switch begun, and the other to wait", a, d["a-fast"], b)
 	}
-	if !strings.Contains(d["b-fast"].Reason.Text, "H100") {
+	if !strings.Contains(d["b-fast"].Reason.String(), "H100") {
 		t.Errorf("%+v, want it said what is short", d["b-fast"])
 	}
 }

@@ -107,7 +107,7 @@ func overbooked(s fleet.Snapshot, plan fleet.Plan) string {
 	}
 	for _, d := range plan.Decisions {
 		numbers[d.Variant] = d.Replicas
-		if v := owners[d.Variant]; v != nil && (d.Held || strings.Contains(d.Reason.Text, "nothing shrinks meanwhile")) {
+		if v := owners[d.Variant]; v != nil && (d.Held || strings.Contains(d.Reason.String(), "are kept with accelerators for")) {
 			numbers[d.Variant] = min(d.Replicas, v.stands())
 		}
 	}

@@ -95,7 +95,12 @@ func (s story) keepers() string {
 // full says why a variant gets no further replica, as the scheduler says it.
 func (k *kindStock) full(v *variant) string {
 	gpus, shares := v.shape()
-	nodes := len(k.pool.Nodes)
+	nodes := 0
+	for _, there := range k.there { // a node that is not in the pool has none
+		if there > 0 {
+			nodes++
+		}
+	}
 	switch total := k.total(); {
 	case k.pool.Elastic:
 		return fmt.Sprintf("limit of %d %s reached", total, k.pool.Accelerator)

@@ -168,7 +168,7 @@ func (s *scenario) decide(t *testing.T) map[string]fleet.Decision {
 		if _, twice := decisions[d.Variant.Name]; twice {
 			t.Fatalf("%s is decided twice", d.Variant)
 		}
-		if d.Reason.Code == "" || d.Reason.Text == "" {
+		if d.Reason.Code == "" || d.Reason.String() == "" {
 			t.Fatalf("%s has no reason: %+v", d.Variant, d)
 		}
 		decisions[d.Variant.Name] = d
@@ -183,6 +183,6 @@ func (s *scenario) decide(t *testing.T) map[string]fleet.Decision {
 func expect(t *testing.T, d fleet.Decision, replicas int, code fleet.Code) {
 	t.Helper()
 	if d.Replicas != replicas || d.Reason.Code != code || !d.Known {
-		t.Errorf("%s: %d replicas (known %v), %s: %s; want %d, %s", d.Variant.Name, d.Replicas, d.Known, d.Reason.Code, d.Reason.Text, replicas, code)
+		t.Errorf("%s: %d replicas (known %v), %s: %s; want %d, %s", d.Variant.Name, d.Replicas, d.Known, d.Reason.Code, d.Reason.String(), replicas, code)
 	}
 }

@@ -66,7 +66,7 @@ func TestImpossibleObjectiveDoesNotClimb(t *testing.T) {
 	g.usage = func(u *fleet.Usage) { u.ITLFloor = fleet.Observed(0.0105) }
 	s := newScenario(g).load(func(l *fleet.Load) { l.ITL = fleet.Observed(0.011) })
 	d := s.decide(t)["cheap"]
-	if d.Replicas > 2 || !strings.Contains(d.Reason.Text, "no useful load meets the objective (ITL 8ms") {
+	if d.Replicas > 2 || !strings.Contains(d.Reason.String(), "ITL 8 ms cannot be met at any load") {
 		t.Errorf("%+v, want no growth and the objective said to be infeasible", d)
 	}
 }
@@ -78,8 +78,8 @@ func TestFailedQueryNeverShrinks(t *testing.T) {
 		s.Missing = append(s.Missing, fleet.Missing{Source: "prometheus query means", Reason: "timeout", Hides: hides})
 		d := s.decide(t)["cheap"]
 		expect(t, d, 6, fleet.CodeMetricsMissing)
-		if !strings.Contains(d.Reason.Text, "timeout") {
-			t.Errorf("reason %q does not say what failed", d.Reason.Text)
+		if !strings.Contains(d.Reason.String(), "timeout") {
+			t.Errorf("reason %q does not say what failed", d.Reason.String())
 		}
 	}
 	t.Run("nor goes to zero", func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestTwoModelsOfOneNameAreHeld(t *testing.T) {
 	s.Variants[1].Model.Name, s.Variants[1].ServedName = "zz-another", llama
 	d := s.decide(t)["fast"]
 	expect(t, d, 1, fleet.CodeInvalidDefinition)
-	if !d.Held || !strings.Contains(d.Reason.Text, "servedModelName of its own") {
+	if !d.Held || !strings.Contains(d.Reason.String(), "servedModelName of its own") {
 		t.Errorf("%+v, want it held with the remedy", d)
 	}
 }

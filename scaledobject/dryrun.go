@@ -7,75 +7,77 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// AnnotationPrefix stands before each key of our trigger where it is written as an annotation.
+// AnnotationPrefix precedes each key of the trigger in the annotations of a dry run.
 const AnnotationPrefix = "wva.dev/"
 
-// Declares reports whether annotations declare a variant: they hold a modelID, or a key that nobody else has a reason to
-// write, so that a misspelt or forgotten modelID does not go unseen.
+// Declares reports whether annotations declare a variant: they have modelID, or a key that no other
+// tool writes, so that a misspelt or forgotten modelID is reported.
 func Declares(annotations map[string]string) bool {
-	return Trigger{Metadata: declared(annotations)}.holds(claiming())
+	return Trigger{Metadata: declared(annotations)}.isOurs()
 }
 
-// Says reports whether annotations hold a key of our trigger.
-func Says(annotations map[string]string, key string) bool {
+// HasKey reports whether annotations have a key of the trigger.
+func HasKey(annotations map[string]string, key string) bool {
 	_, found := annotations[AnnotationPrefix+key]
 	return found
 }
 
-// ReadAdvisory returns the variant that an object's annotations declare: an object of any kind, in the form of a ScaledObject
-// with its name, its creation, what it scales (itself, if it is a workload) and between which bounds that is scaled today.
-// minReplicaCount and maxReplicaCount are read as annotations too, and go before those bounds; where nothing bounds the
-// replicas, KEDA's defaults do: 0 and 100. Triggers, pauses and the status do not count: KEDA is not to act on it.
+// ReadDryRun returns the variant that the annotations of an object declare. The object is in the form
+// of a ScaledObject: its name, creation and annotations, its target (itself, if it is a workload), and
+// the current bounds of its replicas, if it has any. The annotations minReplicaCount and
+// maxReplicaCount have precedence over these bounds; without either, KEDA's defaults apply: 0 and 100.
+// Triggers, pauses and the status are ignored, since KEDA does not act on the number.
 //
-// The error is a DefinitionError with every fault. Then the variant is what Read makes of a faulty one.
-func ReadAdvisory(o Object) (fleet.Variant, error) {
-	var faults, keyFaults faultList
+// The error is a DefinitionError with every validation error. The variant is then as for Read.
+func ReadDryRun(o Object) (fleet.Variant, error) {
+	var errs, ofKeys errorList
 	id := fleet.VariantID{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}
-	checkIdentity(id, &faults)
-	target := readTarget(o, &faults)
+	checkIdentity(id, &errs)
+	target := readTarget(o, &errs)
 	keys := declared(o.Metadata.Annotations)
-	o.Spec.MinReplicaCount = annotated(keys, keyMin, o.Spec.MinReplicaCount, &keyFaults)
-	o.Spec.MaxReplicaCount = annotated(keys, keyMax, o.Spec.MaxReplicaCount, &keyFaults)
-	replicas := readRange(o.Spec, &faults)
-	v := readKeys(keys, "the annotations", &keyFaults)
-	for _, fault := range keyFaults {
-		faults.add(fault.annotated())
+	o.Spec.MinReplicaCount = annotated(keys, keyMin, o.Spec.MinReplicaCount, &ofKeys)
+	o.Spec.MaxReplicaCount = annotated(keys, keyMax, o.Spec.MaxReplicaCount, &ofKeys)
+	replicas := readRange(o.Spec, &errs)
+	v := readKeys(Trigger{Metadata: keys}, "the annotations", &ofKeys)
+	for _, each := range ofKeys {
+		errs.add(each.annotated())
 	}
 	v.ID, v.DryRun, v.Model.Namespace = id, true, id.Namespace
 	v.Target, v.Range, v.Created = target, replicas, o.Metadata.CreationTimestamp.UTC()
-	return v, faults.of(id)
+	return v, errs.of(id)
 }
 
-// annotated returns a bound that an annotation says, else the one that is in force, and takes the annotation from the keys.
-func annotated(keys map[string]string, name string, inForce *int64, faults *faultList) *int64 {
+// annotated returns the bound of an annotation, else the current one, and removes the annotation from
+// the keys.
+func annotated(keys map[string]string, name string, current *int64, errs *errorList) *int64 {
 	text, found := keys[name]
 	delete(keys, name)
 	if !found {
-		return inForce
+		return current
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || text[0] == '+' {
-		faults.add(Fault{name, quoted(text), "is not a whole number", count{name, nil, 0, 0}.allowed(), `write it in digits, such as "3"`})
-		return inForce
+		errs.add(ValidationError{name, quoted(text), "is not a whole number", count{name, nil, 0, 0}.allowed(), `write it in digits, such as "3"`})
+		return current
 	}
 	return &n
 }
 
-// annotated returns the fault of a key as that of an annotation.
-func (f Fault) annotated() Fault {
-	if f.Key == keyOfAll {
-		f.Key = "metadata.annotations"
+// annotated returns the validation error of a key as that of an annotation.
+func (e ValidationError) annotated() ValidationError {
+	if e.Key == keyOfAll {
+		e.Key = "metadata.annotations"
 	} else {
-		f.Key = AnnotationPrefix + f.Key
+		e.Key = AnnotationPrefix + e.Key
 	}
-	return f
+	return e
 }
 
-// declared returns what annotations say, by the names of the keys.
+// declared returns the annotations of WVA by the names of the keys.
 func declared(annotations map[string]string) map[string]string {
 	keys := map[string]string{}
 	for name, value := range annotations {
-		if key, ours := strings.CutPrefix(name, AnnotationPrefix); ours {
+		if key, found := strings.CutPrefix(name, AnnotationPrefix); found {
 			keys[key] = value
 		}
 	}

@@ -8,36 +8,38 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Key describes one metadata key of our trigger.
+// Key describes one metadata key of a WVA trigger.
 type Key struct {
 	Name string
 	Type Type
-	// Required is true of a key that has to be there.
+	// Unit is the unit of a number; empty if there is none.
+	Unit string
+	// Required is true of a key without which a definition is invalid.
 	Required bool
-	// Default is what an absent key means, written as a value of it; empty where absent means "not said".
+	// Default is the value of an absent key, as it would be written; empty if Absent says it alone.
 	Default string
-	// Allowed says which values are read.
+	// Allowed lists the valid values.
 	Allowed string
-	// Example is a value that is read.
+	// Example is a valid value.
 	Example string
-	// Meaning is what the key is for, in one sentence.
-	Meaning string
+	// Meaning is the use of the key, and Absent the behaviour without it; a sentence or two each.
+	Meaning, Absent string
 }
 
 // Type is the form of a key's values.
 type Type string
 
-// The types of values. Metadata values are strings in YAML, whatever their type: numbers are quoted there.
+// The types of values. In YAML, metadata values are strings whatever their type: numbers are quoted.
 const (
 	TypeText     Type = "text"
 	TypeChoice   Type = "choice"
-	TypeCount    Type = "count"    // a whole number, in digits
-	TypeNumber   Type = "number"   // a decimal number, "10", "0.5" or "1e3"
-	TypeDuration Type = "duration" // a number with a unit, "500ms" or "1.5s"
-	TypeFigures  Type = "figures"  // named numbers, "alpha=6,beta=0.03"
+	TypeCount    Type = "count"         // a whole number, in digits
+	TypeNumber   Type = "number"        // a decimal number: "10", "0.5" or "1e3"
+	TypeDuration Type = "duration"      // a number with a unit: "500ms" or "1.5s"
+	TypeFigures  Type = "named numbers" // "alpha=6,beta=0.03"
 )
 
-// DefaultPercentile is the share of requests that must meet an objective whose percentile is not said.
+// DefaultPercentile is the share of requests that must meet the latency objective by default.
 const DefaultPercentile = 0.95
 
 const (
@@ -48,7 +50,7 @@ const (
 	maxReplicas = 1<<31 - 1 // KEDA's own type
 )
 
-// Keys returns the metadata keys of our trigger, in the order in which they are documented.
+// Keys returns the metadata keys of a WVA trigger, in the order in which they are documented.
 func Keys() []Key {
 	rows := table()
 	keys := make([]Key, len(rows))
@@ -58,49 +60,56 @@ func Keys() []Key {
 	return keys
 }
 
-// kedaKeys returns the keys of an external trigger that are KEDA's own. Their values are never read or shown.
+// kedaKeys returns the keys of an external trigger that are KEDA's own. Their values are never read
+// or shown.
 func kedaKeys() []string {
 	return []string{"scalerAddress", "enableTLS", "unsafeSsl", "caCert", "tlsCertFile", "tlsClientCert", "tlsClientKey"}
 }
 
-// row is a key with the field of the variant that it stands for.
+// row is a key with its field of the variant.
 type row struct {
 	Key
-	// claims is true of a key that marks an external trigger as ours: no other scaler has a reason to carry it.
-	claims bool
-	// explicit is true of a key that is rendered even where it has its default.
+	// identifies is true of a key that makes an external trigger one of WVA: no other scaler has a
+	// key of this name.
+	identifies bool
+	// explicit is true of a key that is rendered even if it has its default.
 	explicit bool
-	// read sets the field from a value, or says what is wrong and leaves the field as it is.
-	read func(*fleet.Variant, string) *complaint
-	// write returns the field as a value; empty where it says nothing.
+	// read sets the field from a value. If it returns a problem, the field is unchanged.
+	read func(*fleet.Variant, string) *problem
+	// write returns the field as a value; empty for the zero value.
 	write func(fleet.Variant) string
 }
 
-// keyTable and knownKeys are compiled once: they are asked for at every object of a cluster. Nobody changes them.
+// keyTable and knownKeys are compiled once, since they are read for every object of a cluster. They
+// do not change.
 var (
 	keyTable  = slices.Concat(servingKeys(), sizingKeys(), engineKeys(), objectiveKeys())
 	knownKeys = knownNames()
 )
 
-// table is the one description of the keys. A key that depends on another stands below it.
+// table is the one description of the keys. A key that depends on another comes after it.
 func table() []row { return keyTable }
 
 func servingKeys() []row {
 	model := textKey("modelID", func(v *fleet.Variant) *string { return &v.Model.Name })
-	model.Required, model.claims = true, true
+	model.Required, model.identifies = true, true
 	model.Example = "meta-llama/Llama-3.1-8B-Instruct"
-	model.Meaning = "The model that this variant serves, as users ask for it."
+	model.Meaning = "The model that the variant serves, as users request it. Variants of one namespace with the same modelID share its load."
+	model.Absent = "A validation error if another key shows that the trigger is one of WVA (servedModelName, gpusPerReplica or variantCost). Else the trigger is ignored."
 
 	served := textKey("servedModelName", func(v *fleet.Variant) *string { return &v.ServedName })
-	served.claims = true
+	served.identifies = true
 	served.Example = "llama-8b"
-	served.Meaning = "The model's name in the engine's metrics, where it is not modelID."
+	served.Meaning = "The model's name in the metrics of the engine, as its argument --served-model-name sets it."
+	served.Absent = "modelID is the name in the metrics. If the engine uses another one, the variant is held with the code MetricsMissing."
 
 	engine := choiceKey("engine", func(v *fleet.Variant) *fleet.Engine { return &v.Engine }, fleet.EngineVLLM, fleet.EngineSGLang)
-	engine.Meaning = "The inference engine; it says which names the metrics have."
+	engine.Meaning = "The inference engine. It determines the names of metrics and of command-line flags."
+	engine.Absent = "Metrics and flags are read as those of vLLM."
 
 	role := choiceKey("role", func(v *fleet.Variant) *fleet.Role { return &v.Role }, fleet.RoleBoth, fleet.RolePrefill, fleet.RoleDecode)
-	role.Meaning = "The part of the work that this variant does."
+	role.Meaning = "The part of the work that the variant does. Variants of one model either all have a role of prefill or decode, or none has."
+	role.Absent = "Each replica does both prefill and decode."
 
 	return []row{model, served, engine, role}
 }
@@ -108,17 +117,21 @@ func servingKeys() []row {
 func sizingKeys() []row {
 	accelerator := textKey("accelerator", func(v *fleet.Variant) *fleet.Accelerator { return &v.Accelerator })
 	accelerator.Example = "H100"
-	accelerator.Meaning = "The kind of accelerator that the replicas run on, as the catalogue names it."
+	accelerator.Meaning = "The accelerator type of the replicas, by its name in the catalogue or on the nodes."
+	accelerator.Absent = "It is read from the node selector or the required node affinity of the pod template, else from the nodes on which the pods run. " +
+		"If none of them tells, no profile fits and no limit of accelerators applies."
 
 	gpus := countKey("gpusPerReplica", maxGPUs, func(v *fleet.Variant) *int { return &v.GPUsPerReplica })
-	gpus.claims = true
-	gpus.Default, gpus.Example = "1", "8"
-	gpus.Meaning = "How many accelerators one replica takes, over all its pods."
+	gpus.identifies = true
+	gpus.Unit, gpus.Default, gpus.Example = "accelerators", "1", "8"
+	gpus.Meaning = "The number of accelerators of one replica, over all pods of a group."
+	gpus.Absent = "The accelerators that the pod template requests count, over all pods of a group; the default applies if it requests none."
 
 	cost := numberKey("variantCost", interval{highest: maxCost}, nil, func(v *fleet.Variant) *float64 { return &v.Cost })
-	cost.claims, cost.explicit = true, true
-	cost.Default, cost.Example = "10", "2.5"
-	cost.Meaning = "The price of one replica for an hour, in any currency; what counts is the ratio between variants."
+	cost.identifies, cost.explicit = true, true
+	cost.Unit, cost.Default, cost.Example = "price per hour", "10", "2.5"
+	cost.Meaning = "The price of one replica for an hour, in any currency. Only the ratio between variants matters."
+	cost.Absent = "The replica has the default price, so variants of different accelerators seem to cost the same."
 
 	return []row{accelerator, gpus, cost}
 }
@@ -126,11 +139,14 @@ func sizingKeys() []row {
 func engineKeys() []row {
 	precision := textKey("precision", func(v *fleet.Variant) *string { return &v.Precision })
 	precision.Example = "fp8"
-	precision.Meaning = "The precision of the weights, to find the engine's profile by; absent means what the engine's arguments or the model's name say, else 16 bits."
+	precision.Meaning = "The precision of the weights, which selects the profile."
+	precision.Absent = "It is read from the engine's argument --quantization, else from the model's name (FP8, AWQ, w8a8 and others), else it is 16 bits."
 
-	profile := costKey("profile", func(v *fleet.Variant) *fleet.EngineCost { return &v.Profile })
+	profile := profileKey("profile", func(v *fleet.Variant) *fleet.EngineCost { return &v.Profile })
+	profile.Unit = "milliseconds"
 	profile.Example = "alpha=6.07,beta=0.034,gamma=0.0424,prefill=0.0134,prefillSquared=0.829"
-	profile.Meaning = "What one iteration of the engine costs, in milliseconds; it goes before the configuration's profiles."
+	profile.Meaning = "The time of one iteration of the engine, as `wvactl fit` prints it. It has precedence over the profiles of the configuration."
+	profile.Absent = "The first profile that fits is used, of the configuration and then of the shipped catalogue. Without one, it is learned from the metrics of the replicas."
 
 	return []row{precision, profile}
 }
@@ -138,26 +154,31 @@ func engineKeys() []row {
 func objectiveKeys() []row {
 	class := textKey("serviceClass", func(v *fleet.Variant) *string { return &v.ServiceClass })
 	class.Example = "premium"
-	class.Meaning = "The service class of the model's requests; it carries objective and priority where it is configured."
+	class.Meaning = "The service class of the model's requests, a row of serviceClasses in the configuration. It has a priority, which counts if accelerators are contended."
+	class.Absent = "The variant has priority 0."
 
 	ttft := durationKey("ttft", func(v *fleet.Variant) *time.Duration { return &v.Objective.TTFT })
-	ttft.Example = "500ms"
-	ttft.Meaning = "The longest time to first token; absent means no limit of its own."
+	ttft.Unit, ttft.Example = "duration (ms, s, m)", "500ms"
+	ttft.Meaning = "The SLO on the time to first token, from the arrival of a request, the wait in the queue included."
+	ttft.Absent = "TTFT has no limit. Without itl too, only saturation limits the capacity of a replica."
 
 	itl := durationKey("itl", func(v *fleet.Variant) *time.Duration { return &v.Objective.ITL })
-	itl.Example = "40ms"
-	itl.Meaning = "The longest time between two output tokens; absent means no limit of its own."
+	itl.Unit, itl.Example = "duration (ms, s, m)", "40ms"
+	itl.Meaning = "The SLO on the inter-token latency, the mean time between the output tokens of a request."
+	itl.Absent = "ITL has no limit. Without ttft too, only saturation limits the capacity of a replica."
 
 	percentile := numberKey("percentile", interval{highest: 1, open: true}, shareHint, func(v *fleet.Variant) *float64 {
 		return &v.Objective.Percentile
 	})
-	percentile.Default, percentile.Example = strconv.FormatFloat(DefaultPercentile, 'g', -1, 64), "0.99"
-	percentile.Meaning = "The share of requests that must meet ttft and itl; the default holds where one of them is given."
+	percentile.Unit, percentile.Default, percentile.Example = "share of requests", strconv.FormatFloat(DefaultPercentile, 'g', -1, 64), "0.99"
+	percentile.Meaning = "The share of requests that must meet ttft and itl. It has no effect without either."
+	percentile.Absent = "The default applies to ttft and itl."
 
 	return []row{class, ttft, itl, percentile}
 }
 
-// defaults sets the field to the key's default. The percentile of no objective stays unsaid.
+// defaults sets the field to the key's default. The percentile stays zero without a latency
+// objective.
 func (r row) defaults(v *fleet.Variant) {
 	if r.Default == "" || (r.Name == "percentile" && v.Objective.TTFT == 0 && v.Objective.ITL == 0) {
 		return

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Object is a KEDA ScaledObject as far as it is read here, or a ScaledJob, which has no target. Its JSON form is KEDA's; a
-// field that is not there is KEDA's default, which the field's comment states.
+// Object is a KEDA ScaledObject with the fields that are read here, or a ScaledJob, which has no
+// target. Its JSON form is KEDA's. An absent field has KEDA's default, which the field's comment
+// states.
 type Object struct {
 	APIVersion string `json:"apiVersion,omitzero"`
 	Kind       string `json:"kind,omitzero"` // empty, as in typed lists, means ScaledObject
@@ -26,8 +27,8 @@ type Meta struct {
 	Annotations       map[string]string `json:"annotations,omitzero"`
 }
 
-// Spec is what the object asks for. Counts are int64, wider than KEDA's, so that a number which is too large is a fault
-// with a remedy and not an object that cannot be decoded.
+// Spec is the specification of the object. Counts are int64, wider than KEDA's, so that a number that
+// is too large is a validation error with a remedy, and not an object that cannot be decoded.
 type Spec struct {
 	ScaleTargetRef   TargetRef `json:"scaleTargetRef"`
 	PollingInterval  *int64    `json:"pollingInterval,omitzero"`  // seconds; default 30
@@ -40,14 +41,14 @@ type Spec struct {
 	Triggers         []Trigger `json:"triggers"`
 }
 
-// TargetRef names the workload that is scaled, in the object's namespace.
+// TargetRef names the scale target, in the object's namespace.
 type TargetRef struct {
 	APIVersion string `json:"apiVersion,omitzero"` // default apps/v1
 	Kind       string `json:"kind,omitzero"`       // default Deployment
 	Name       string `json:"name"`
 }
 
-// Fallback is what KEDA does after repeated errors of a scaler.
+// Fallback is the replica count that KEDA sets after repeated errors of a scaler.
 type Fallback struct {
 	FailureThreshold int64  `json:"failureThreshold"`
 	Replicas         int64  `json:"replicas"`
@@ -60,7 +61,7 @@ type Advanced struct {
 	ScalingModifiers              *ScalingModifiers `json:"scalingModifiers,omitzero"`
 }
 
-// HPAConfig is what KEDA hands on to the HPA that it makes.
+// HPAConfig is KEDA's configuration of the HPA that it creates.
 type HPAConfig struct {
 	Name     string    `json:"name,omitzero"` // default: keda-hpa- and the object's name
 	Behavior *Behavior `json:"behavior,omitzero"`
@@ -95,13 +96,16 @@ type ScalingModifiers struct {
 	MetricType       string `json:"metricType,omitzero"`
 }
 
-// Trigger is one source of scaling of the object.
+// Trigger is one trigger of the object. Decoding it accepts metadata values of any type.
 type Trigger struct {
 	Type              string             `json:"type"`
 	Name              string             `json:"name,omitzero"`
 	MetricType        string             `json:"metricType,omitzero"` // default AverageValue
 	Metadata          map[string]string  `json:"metadata"`
 	AuthenticationRef *AuthenticationRef `json:"authenticationRef,omitzero"`
+
+	// unquoted has the keys of Metadata that are not strings in the source, which KEDA's CRD rejects.
+	unquoted map[string]form
 }
 
 // AuthenticationRef names a TriggerAuthentication or ClusterTriggerAuthentication.
@@ -110,20 +114,20 @@ type AuthenticationRef struct {
 	Kind string `json:"kind,omitzero"` // default TriggerAuthentication
 }
 
-// Status is what KEDA says of the object.
+// Status is KEDA's status of the object.
 type Status struct {
 	HPAName    string      `json:"hpaName,omitzero"`
 	Conditions []Condition `json:"conditions,omitzero"`
 }
 
-// Condition is one of the status' conditions; KEDA's carry no times.
+// Condition is one condition of the status. KEDA's have no times.
 type Condition struct {
 	Type   string `json:"type"`
 	Status string `json:"status"` // True, False or Unknown
 }
 
-// NamesHPA reports whether KEDA's HPA of the object has the name: the one that it made, or the one that it is to make or
-// to adopt.
+// NamesHPA reports whether KEDA's HPA of the object has the name: the HPA that it created, or the one
+// that it is going to create or to adopt.
 func (o Object) NamesHPA(name string) bool {
 	own := "keda-hpa-" + o.Metadata.Name
 	if a := o.Spec.Advanced; a != nil && a.HorizontalPodAutoscalerConfig != nil && a.HorizontalPodAutoscalerConfig.Name != "" {
@@ -137,10 +141,11 @@ func (o Object) fallsBack() bool {
 	return slices.Contains(o.Status.Conditions, Condition{Type: "Fallback", Status: "True"})
 }
 
-// Quantity is a Kubernetes quantity. Its JSON form is a string; a bare number is read too, as the API server allows. It is
-// a struct because the API machinery's converter of unstructured objects asks no named string to decode a number.
+// Quantity is a Kubernetes quantity. Its JSON form is a string; a number is read too, as the API
+// server allows. It is a struct because the API machinery's converter of unstructured objects decodes
+// no number into a named string.
 type Quantity struct {
-	// Text is the quantity as it is written, such as "0", "0.05" or "50m"; empty where it is not set.
+	// Text is the quantity as it is written, such as "0", "0.05" or "50m"; empty if it is not set.
 	Text string
 }
 
@@ -166,8 +171,8 @@ func (q *Quantity) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Number returns the quantity as a number; false where it is not set, or is not a number from 0 with at most one of the
-// endings m, u and n, which is what a tolerance may be.
+// Number returns the quantity as a number; false if it is not set, or not a number from 0 on with at
+// most one of the endings m, u and n, as a tolerance has to be.
 func (q Quantity) Number() (float64, bool) {
 	text, scale := q.Text, 1.0
 	for _, ending := range []struct {
@@ -179,8 +184,8 @@ func (q Quantity) Number() (float64, bool) {
 			break
 		}
 	}
-	x, c := parseNumber(text)
-	if c != nil || x < 0 {
+	x, p := parseNumber(text)
+	if p != nil || x < 0 {
 		return 0, false
 	}
 	return x * scale, true

@@ -14,7 +14,8 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-// healthService serves grpc.health.v1. It keeps no state: the board says whether the server can answer.
+// healthService serves grpc.health.v1. It keeps no state: the board says whether the server can
+// answer.
 type healthService struct {
 	healthv1.UnimplementedHealthServer
 
@@ -25,7 +26,7 @@ type healthService struct {
 // Check returns SERVING while the plan may be acted on and the server is not shutting down.
 func (h *healthService) Check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	if !knownService(request.GetService()) {
-		return nil, refuse(unserved, "unknown service: ask for one that reflection lists, or for the empty name")
+		return nil, newError(unknownService, "unknown service: use one that reflection lists, or the empty name")
 	}
 	return &healthv1.HealthCheckResponse{Status: h.status()}, nil
 }
@@ -57,7 +58,7 @@ func (h *healthService) Watch(request *healthv1.HealthCheckRequest, server grpc.
 }
 
 // await returns once the status may have changed: a new plan, a plan too old, or the end of the server.
-func (h *healthService) await(ctx context.Context, latest *edition) error {
+func (h *healthService) await(ctx context.Context, latest *boardState) error {
 	var expired <-chan time.Time
 	if expiry, posted := h.board.expiry(latest); posted && h.board.ready(latest) == nil {
 		timer := h.board.clock.NewTimer(expiry.Sub(h.board.clock.Now()) + 1)
@@ -94,8 +95,9 @@ func knownService(name string) bool {
 	return false
 }
 
-// NewHTTPHandler returns the handler of the HTTP port: /healthz is 200 while the process answers, /readyz while the plan
-// on the board may be acted on (else 503 with the reason), /metrics is what the gatherer holds.
+// NewHTTPHandler returns the handler of the HTTP port: /healthz is 200 while the process answers,
+// /readyz is 200 while the plan on the board may be acted on (else 503 with the reason), /metrics
+// shows the metrics of the gatherer.
 func NewHTTPHandler(board *Board, gatherer prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "ok") })
@@ -113,5 +115,5 @@ func NewHTTPHandler(board *Board, gatherer prometheus.Gatherer) http.Handler {
 func writeLine(w http.ResponseWriter, code int, line string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(line + "\n")) // the caller went away: nobody is left to tell
+	_, _ = w.Write([]byte(line + "\n")) // it fails only if the caller went away
 }

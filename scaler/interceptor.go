@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// gate is what every RPC passes: it bounds the streams of a peer, survives a bug in one request, turns errors into
-// statuses, and counts.
-type gate struct {
+// interceptor wraps every RPC: it bounds the streams of a peer, recovers from a panic in one request,
+// turns errors into statuses, and counts.
+type interceptor struct {
 	maxStreams int // open at once, per peer
 	logger     *slog.Logger
 	requests   *prometheus.CounterVec // by method and code
@@ -29,8 +29,8 @@ type gate struct {
 	streams map[string]int // by peer
 }
 
-func newGate(options ServerOptions) *gate {
-	return &gate{
+func newInterceptor(options ServerOptions) *interceptor {
+	return &interceptor{
 		maxStreams: options.MaxStreamsPerPeer,
 		logger:     options.Logger,
 		streams:    make(map[string]int),
@@ -43,57 +43,58 @@ func newGate(options ServerOptions) *gate {
 	}
 }
 
-func (g *gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (i *interceptor) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	var response any
-	err := guard(func() (err error) {
+	err := recoverPanic(func() (err error) {
 		response, err = next(ctx, request)
 		return err
 	})
-	return response, g.conclude(info.FullMethod, err)
+	return response, i.finish(info.FullMethod, err)
 }
 
-func (g *gate) stream(service any, server grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (i *interceptor) stream(service any, server grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	from := peerHost(server.Context())
-	if err := g.enter(from); err != nil {
-		return g.conclude(info.FullMethod, err)
+	if err := i.enter(from); err != nil {
+		return i.finish(info.FullMethod, err)
 	}
-	defer g.leave(from)
-	open := g.open.WithLabelValues(methodName(info.FullMethod))
+	defer i.leave(from)
+	open := i.open.WithLabelValues(methodName(info.FullMethod))
 	open.Inc()
 	defer open.Dec()
-	err := guard(func() error { return next(service, server) })
-	return g.conclude(info.FullMethod, err)
+	err := recoverPanic(func() error { return next(service, server) })
+	return i.finish(info.FullMethod, err)
 }
 
-// conclude counts the outcome of an RPC and returns what its caller gets. Requests are never logged: they hold secrets.
-func (g *gate) conclude(method string, err error) error {
+// finish counts the outcome of an RPC and returns the error for its caller. Requests are never
+// logged: they contain secrets.
+func (i *interceptor) finish(method string, err error) error {
 	answer := statusOf(err)
-	g.requests.WithLabelValues(methodName(method), answer.Code().String()).Inc()
+	i.requests.WithLabelValues(methodName(method), answer.Code().String()).Inc()
 	if answer.Code() == codes.Internal {
 		if crash, crashed := errors.AsType[*panicError](err); crashed {
-			g.logger.Error("request crashed", "method", method, "panic", withoutSecrets(crash.value), "stack", crash.stack)
+			i.logger.Error("request crashed", "method", method, "panic", withoutSecrets(crash.value), "stack", crash.stack)
 		} else {
-			g.logger.Error("request failed", "method", method, "error", err)
+			i.logger.Error("request failed", "method", method, "error", err)
 		}
 	}
 	return answer.Err()
 }
 
-func (g *gate) enter(from string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.streams[from] >= g.maxStreams {
-		return refuse(crowded, fmt.Sprintf("%d streams are open from this address already; raise the limit of streams per peer", g.maxStreams))
+func (i *interceptor) enter(from string) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.streams[from] >= i.maxStreams {
+		return newError(limitExceeded, fmt.Sprintf("%d streams are open from this address, which is the limit: close unused ones, or raise MaxStreamsPerPeer", i.maxStreams))
 	}
-	g.streams[from]++
+	i.streams[from]++
 	return nil
 }
 
-func (g *gate) leave(from string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.streams[from]--; g.streams[from] == 0 {
-		delete(g.streams, from)
+func (i *interceptor) leave(from string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.streams[from]--; i.streams[from] == 0 {
+		delete(i.streams, from)
 	}
 }
 
@@ -111,7 +112,7 @@ func peerHost(ctx context.Context) string {
 
 func methodName(fullMethod string) string { return strings.TrimPrefix(fullMethod, "/") }
 
-// panicError is a panic that was survived.
+// panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack string
@@ -119,9 +120,9 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// guard calls a function and returns its panic as an error. One poisoned request or snapshot must not take the answers of
-// the whole fleet away.
-func guard(call func() error) (err error) {
+// recoverPanic calls a function and returns its panic as an error. One bad request or snapshot must
+// not take the answers of the whole fleet away.
+func recoverPanic(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{value: value, stack: string(debug.Stack())}
@@ -130,7 +131,8 @@ func guard(call func() error) (err error) {
 	return call()
 }
 
-// withoutSecrets describes the value of a panic in a request. Only the runtime's own words are taken whole.
+// withoutSecrets describes the value of a panic in a request. Only errors of the Go runtime are
+// quoted whole.
 func withoutSecrets(value any) string {
 	if err, ok := value.(runtime.Error); ok {
 		return err.Error()

@@ -6,9 +6,12 @@ import (
 
 	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"google.golang.org/grpc"
+
+	"github.com/wva-project/wva/fleet"
 )
 
-// metricName is the one metric of every object, target 1: KEDA and the HPA then want as many replicas as its value.
+// metricName is the one metric of every object. Its target is 1, so KEDA and the HPA want as many
+// replicas as its value.
 const metricName = "wva-desired-replicas"
 
 // kedaService answers KEDA from the board.
@@ -18,15 +21,16 @@ type kedaService struct {
 	board    *Board
 	pusher   *pusher
 	metadata metadataReader
+	observed func(fleet.VariantID) (replicas int, ok bool)
 	closing  <-chan struct{} // closed when the server shuts down
 }
 
-// GetMetricSpec returns the same for every object and never fails: an error here costs KEDA's user the whole HPA.
+// GetMetricSpec returns the same for every object and never fails: after an error KEDA makes no HPA.
 func (k *kedaService) GetMetricSpec(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.GetMetricSpecResponse, error) {
 	return metricSpec(), nil
 }
 
-// StreamMetricSpec sends what GetMetricSpec returns, once, and stays open: the metric never changes.
+// StreamMetricSpec sends the result of GetMetricSpec once and stays open: the metric never changes.
 func (k *kedaService) StreamMetricSpec(ref *externalscaler.ScaledObjectRef, server grpc.ServerStreamingServer[externalscaler.GetMetricSpecResponse]) error {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
@@ -48,8 +52,9 @@ func (k *kedaService) StreamMetricSpec(ref *externalscaler.ScaledObjectRef, serv
 	}
 }
 
-// GetMetrics returns the number of replicas that the plan in force wants or holds. It always answers with its one metric,
-// whatever the name in the request: an HPA that still carries the name of an earlier release is served too.
+// GetMetrics returns the number of replicas of the latest plan, decided or held. It always answers
+// with its one metric, whatever the name in the request: an HPA that still has the name of an earlier
+// release is served too.
 func (k *kedaService) GetMetrics(ctx context.Context, request *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
 	replicas, err := k.replicas(ctx, request.GetScaledObjectRef())
 	if err != nil {
@@ -71,8 +76,9 @@ func (k *kedaService) IsActive(ctx context.Context, ref *externalscaler.ScaledOb
 	return &externalscaler.IsActiveResponse{Result: replicas > 0}, nil
 }
 
-// StreamIsActive sends `true` when a sleeping object is to be woken, and nothing else. Its header is sent as soon as the
-// stream is registered. It ends without an error when the server shuts down: KEDA then reconnects soonest.
+// StreamIsActive sends `true` when an inactive object is to be activated, and nothing else. Its
+// header is sent as soon as the stream is registered. It ends without an error when the server shuts
+// down: KEDA then reconnects soonest.
 func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server grpc.ServerStreamingServer[externalscaler.IsActiveResponse]) error {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
@@ -102,8 +108,9 @@ func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server
 	}
 }
 
-// replicas returns the number that stands for an object, at least 0, or why there is none or KEDA must not have it. The plan
-// is the truth; the request's metadata are looked at only where it has no number.
+// replicas returns the number of replicas of an object, at least 0, or why KEDA gets none. The plan
+// comes first; the request's metadata are read only if it has no number. An object that the plan does
+// not have yet keeps its current replicas.
 func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledObjectRef) (int, error) {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
@@ -115,18 +122,21 @@ func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledOb
 	}
 	decision, found := latest.lookup(id)
 	if decision.Unsupported {
-		return 0, refuse(misapplied, decision.Reason.Text) // whole, where it fits: the event stands at the object
+		return 0, newError(unsupported, reasonText("", decision.Reason)) // the event is on the object: no name is needed
 	}
 	if found && decision.Known && decision.Replicas >= 0 {
 		return decision.Replicas, nil
 	}
-	if err := k.metadata.fault(ctx, id, ref.GetScalerMetadata()); err != nil {
+	if err := k.metadata.validate(ctx, id, ref.GetScalerMetadata()); err != nil {
 		return 0, err
 	}
-	if !found {
-		return 0, refuse(undecided, fmt.Sprintf("%s is not decided yet; if this lasts, check that the scaler watches its namespace and that it is a ScaledObject", id))
+	if found {
+		return 0, newError(noNumber, reasonText(id.String()+": no number is known: ", decision.Reason))
 	}
-	return 0, refuse(undecided, fmt.Sprintf("%s: no number is known: %s", id, decision.Reason.Text))
+	if replicas, ok := k.observed(id); ok {
+		return max(0, replicas), nil
+	}
+	return 0, newError(noNumber, fmt.Sprintf("%s is not decided yet; if this lasts, check that it is a ScaledObject in a namespace that wva watches", id))
 }
 
 func metricSpec() *externalscaler.GetMetricSpecResponse {

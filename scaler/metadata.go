@@ -14,8 +14,8 @@ import (
 // maxMetadata bounds the trigger metadata that are read, in bytes of keys and values.
 const maxMetadata = 256 << 10
 
-// metadataReader says what is wrong with trigger metadata. It is the only part of an answer whose time grows with what the
-// caller sent, so it has the deadline: all others look up the board.
+// metadataReader validates trigger metadata. It is the only part of an answer whose time grows with
+// the size of the request, so it has the deadline: all others look up the board.
 type metadataReader struct {
 	read     func(fleet.VariantID, map[string]string) error
 	clock    clock.Clock
@@ -31,32 +31,33 @@ func readMetadata(id fleet.VariantID, metadata map[string]string) error {
 	return err
 }
 
-// fault returns what is wrong with the trigger metadata of an object that the plan has no number for; nil where nothing
-// is. Values may be secrets: only the reader's own short text leaves this method.
-func (m metadataReader) fault(ctx context.Context, id fleet.VariantID, metadata map[string]string) error {
+// validate returns the first validation error of the trigger metadata of an object that has no number
+// in the plan; nil if there is none. Values may be secrets: only the reader's own short text leaves
+// this method.
+func (m metadataReader) validate(ctx context.Context, id fleet.VariantID, metadata map[string]string) error {
 	size := 0
 	for key, value := range metadata {
 		size += len(key) + len(value)
 	}
 	if size > maxMetadata {
-		return refuse(crowded, fmt.Sprintf("trigger metadata hold %d bytes in %d keys; at most %d bytes are read", size, len(metadata), maxMetadata))
+		return newError(limitExceeded, fmt.Sprintf("trigger metadata have %d bytes in %d keys: shorten them to %d bytes", size, len(metadata), maxMetadata))
 	}
 	if len(metadata) == 0 {
 		return nil // somebody asks by name: KEDA always sends the trigger's metadata
 	}
-	return m.inTime(ctx, func() error {
+	return m.withinDeadline(ctx, func() error {
 		if err := m.read(id, metadata); err != nil {
-			return refuse(invalid, id.String()+": "+scaledobject.Short(err))
+			return newError(invalidMetadata, id.String()+": "+scaledobject.Short(err))
 		}
 		return nil
 	})
 }
 
-// inTime waits for the reader no longer than the deadline: KEDA sets none, and would hang with the method. What comes with the
-// deadline counts.
-func (m metadataReader) inTime(ctx context.Context, read func() error) error {
+// withinDeadline waits for the reader no longer than the deadline: KEDA sets none, and would hang with
+// the method. An answer that arrives together with the deadline counts.
+func (m metadataReader) withinDeadline(ctx context.Context, read func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- guard(read) }()
+	go func() { done <- recoverPanic(read) }()
 	timer := m.clock.NewTimer(m.deadline)
 	defer timer.Stop()
 	select {
@@ -70,6 +71,6 @@ func (m metadataReader) inTime(ctx context.Context, read func() error) error {
 	case err := <-done:
 		return err
 	default:
-		return refuse(tooSlow, fmt.Sprintf("no answer within %s: the scaler is overloaded; see its log and its CPU limit", m.deadline))
+		return newError(deadlineMissed, fmt.Sprintf("no answer within %s: wva is overloaded; see its log and its CPU limit", m.deadline))
 	}
 }

@@ -14,8 +14,8 @@ import (
 const ttftWeight = 0.3
 
 // priorWeight is the weight of typical proportions of parameters against the rows. It changes a
-// parameter that the rows show by less than one run of the benchmark differs from the next. If the rows
-// do not distinguish parameters, each gets its typical part.
+// parameter that the rows show by less than one run of the benchmark differs from the next. If the
+// rows do not distinguish parameters, each gets its typical part.
 const priorWeight = 0.01
 
 // typical returns the parameters of an 8B model on an H100. Only their proportions count.
@@ -28,7 +28,8 @@ func waves() []float64 {
 	return []float64{0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5}
 }
 
-// estimate returns the form that fits the rows best: the saturating one, or the straight one, which has no experts.
+// estimate returns the form that fits the rows best: the saturating one, or the straight one, which
+// has no experts.
 func estimate(rows []Row, saturating bool) form {
 	var best form
 	least := math.Inf(1)
@@ -42,9 +43,9 @@ func estimate(rows []Row, saturating bool) form {
 	return best
 }
 
-// straight returns the form without experts that is nearest to a saturating one over the range of the
-// rows. Estimated from the rows themselves it would depend on their distribution: a steep line if most
-// are of small batches, a flat one otherwise.
+// straight returns the form without experts that is nearest to a saturating one over the range of
+// the rows. Estimated from the rows themselves it would depend on their distribution: a steep line
+// if most are of small batches, a flat one otherwise.
 func straight(rows []Row, saturating form) form {
 	if saturating.x[experts] == 0 {
 		return saturating

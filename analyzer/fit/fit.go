@@ -12,9 +12,9 @@ import (
 // Result is the fit of an engine's cost to rows.
 type Result struct {
 	Cost fleet.EngineCost `json:"cost"`
-	// Lead is the number of iterations that a request of the benchmark waited before its prompt, and
-	// Wave the part of its prompt's work by which each client delayed the others, on average. They
-	// describe the benchmark, not the engine.
+	// Lead is the number of iterations that a request of the benchmark waited before its prompt,
+	// and Wave the part of its prompt's work by which each client delayed the others, on average.
+	// They describe the benchmark, not the engine.
 	Lead float64 `json:"lead"`
 	Wave float64 `json:"wave"`
 	// Rows is the number of rows that were used; Repeated is the number of copies of them.
@@ -23,15 +23,16 @@ type Result struct {
 
 	TPOT Deviation `json:"tpot"`
 	TTFT Deviation `json:"ttft"`
-	// LeftOut is the error of predicting each half of the rows from the other; nil with too few rows.
+	// LeftOut is the error of predicting each half of the rows from the other; nil with too few
+	// rows.
 	LeftOut *LeftOut `json:"leftOut,omitempty"`
 	// Saturating is the fit with a term for experts; nil if the rows show none.
 	Saturating *Saturating `json:"saturating,omitempty"`
 	Warnings   []Warning   `json:"warnings,omitempty"`
 }
 
-// Deviation is the error of a fit on rows. A prediction knows only the lengths and the concurrency of a
-// row.
+// Deviation is the error of a fit on rows. A prediction knows only the lengths and the concurrency
+// of a row.
 type Deviation struct {
 	Mean   float64 `json:"mean"`   // mean absolute relative error
 	Worst  Row     `json:"worst"`  // the row with the largest error

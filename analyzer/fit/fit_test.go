@@ -78,8 +78,8 @@ func TestFitIsRobustToNoise(t *testing.T) {
 	}
 }
 
-// A batch that a full KV cache limits to 40 shows as a long TTFT; the estimate uses the batch, not the
-// number of clients.
+// A batch that a full KV cache limits to 40 shows as a long TTFT; the estimate uses the batch, not
+// the number of clients.
 func TestFitIsRobustToAFullKVCache(t *testing.T) {
 	f := truth()
 	rows := grid(f)
@@ -194,8 +194,8 @@ func TestFitNamesTheParametersThatRowsDoNotShow(t *testing.T) {
 	}
 }
 
-// If the rows do not distinguish parameters, each gets a part: one that got all of the time would be
-// wrong for other lengths.
+// If the rows do not distinguish parameters, each gets a part: one that got all of the time would
+// be wrong for other lengths.
 func TestFitSharesTimeAmongParametersThatRowsDoNotDistinguish(t *testing.T) {
 	result, err := Fit(made(truth(), []float64{1024}, []float64{1024}, []float64{1, 4, 16, 64, 256}))
 	if err != nil {

@@ -46,8 +46,8 @@ func iteration(r Row, n float64) vector {
 	return v
 }
 
-// first returns the coefficients of the time to the first token, if an iteration takes time ms and a
-// share wave of the clients' prompts go before.
+// first returns the coefficients of the time to the first token, if an iteration takes time ms and
+// a share wave of the clients' prompts go before.
 func first(r Row, time, wave float64) vector {
 	v := vector{lead: time}
 	for i, x := range work(r.Prompt) {
@@ -58,13 +58,14 @@ func first(r Row, time, wave float64) vector {
 
 // form holds the parameters of T(n) and F.
 type form struct {
-	x    vector
-	wave float64 // part of a prompt's work by which each client delays the first token of the others
+	x vector
+	// part of a prompt's work by which each client delays the first token of the others
+	wave float64
 }
 
-// predict returns the TTFT and the TPOT of a row from its lengths and concurrency alone. The batch in
-// decode is the root of Little's law: the number of requests in decode is a concave function of the
-// batch, above it at zero and below it at the concurrency.
+// predict returns the TTFT and the TPOT of a row from its lengths and concurrency alone. The batch
+// in decode is the root of Little's law: the number of requests in decode is a concave function of
+// the batch, above it at zero and below it at the concurrency.
 func (f form) predict(r Row) (ttft, tpot float64) {
 	low, high := 0.0, r.Concurrency
 	for range 60 {

@@ -10,8 +10,8 @@ func compareRows(a, b Row) int {
 	)
 }
 
-// leftOut fits each half of sorted rows and tests it on the other; nil with too few rows. Every second
-// cell belongs to one half, and all rows of a cell to the same.
+// leftOut fits each half of sorted rows and tests it on the other; nil with too few rows. Every
+// second cell belongs to one half, and all rows of a cell to the same.
 func leftOut(sorted []Row, saturating bool) *LeftOut {
 	var halves [2][]Row
 	cells := 0

@@ -7,13 +7,14 @@ import (
 )
 
 // nonNegative returns the x >= 0 that minimises |Ax - b|, by the active sets of Lawson and Hanson
-// (Solving Least Squares Problems, 1974, chapter 23). A column that is a linear combination of those in
-// use stays at zero.
+// (Solving Least Squares Problems, 1974, chapter 23). A column that is a linear combination of
+// those in use stays at zero.
 func nonNegative(a *mat.Dense, b []float64) []float64 {
 	rows, columns := a.Dims()
 	p := activeSet{a: a, b: mat.NewVecDense(rows, b), x: make([]float64, columns)}
 	p.used, p.barred = make([]bool, columns), make([]bool, columns)
-	for range 10 * columns { // it ends far earlier; the bound protects from cycles by rounding errors
+	// it ends far earlier; the bound protects from cycles by rounding errors
+	for range 10 * columns {
 		j, ok := p.steepest()
 		if !ok {
 			break
@@ -114,8 +115,8 @@ func (p *activeSet) release(z []float64) {
 	}
 }
 
-// solve returns the least-squares solution over the columns in use, zero for the others; false if one is
-// a linear combination of the others.
+// solve returns the least-squares solution over the columns in use, zero for the others; false if
+// one is a linear combination of the others.
 func (p *activeSet) solve() ([]float64, bool) {
 	rows, columns := p.a.Dims()
 	var in []int

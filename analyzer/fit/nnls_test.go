@@ -47,8 +47,8 @@ func TestNonNegativeOfNothingIsZero(t *testing.T) {
 	}
 }
 
-// leastOverSubsets is the reference: the least error of ordinary least squares over every subset of the
-// columns, by the pseudo-inverse, of those without negative coefficients.
+// leastOverSubsets is the reference: the least error of ordinary least squares over every subset of
+// the columns, by the pseudo-inverse, of those without negative coefficients.
 func leastOverSubsets(a *mat.Dense, b []float64) float64 {
 	rows, columns := a.Dims()
 	least := wrong(a, b, make([]float64, columns))

@@ -38,8 +38,8 @@ func (r Row) check() []error {
 	within("concurrency", r.Concurrency, 1, mostConcurrency, "give the number of requests in flight")
 	within("isl", r.Prompt, 1, mostTokens, "give the prompt's tokens")
 	within("osl", r.Output, 2, mostTokens, "give the output's tokens; the time between tokens needs two")
-	within("TTFT in milliseconds", r.TTFT, leastTTFT, mostTTFT, "the name of the column tells the unit: ttft_ms, ttft_s, and ttft for seconds")
-	within("TPOT in milliseconds", r.TPOT, leastTPOT, mostTPOT, "the name of the column tells the unit: tpot_ms, tpot_s, and tpot for seconds")
+	within("TTFT in milliseconds", r.TTFT, leastTTFT, mostTTFT, "the name of the column gives the unit: ttft_ms, ttft_s, and ttft for seconds")
+	within("TPOT in milliseconds", r.TPOT, leastTPOT, mostTPOT, "the name of the column gives the unit: tpot_ms, tpot_s, and tpot for seconds")
 	return errs
 }
 

@@ -18,7 +18,8 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/profiles.md"
 const (
 	siliconFile = "../../../shared/data/silicon_sample.csv"
 	tablesFile  = "../../docs/profiles.md"
-	rowsToCount = 20   // least number of rows of a group, as the file lists them, for the requirement
+	// least number of rows of a group, as the file lists them, for the requirement
+	rowsToCount = 20
 	tpotBar     = 0.08 // required median of their errors on the half that was left out
 )
 
@@ -35,7 +36,8 @@ type trial struct {
 type left struct {
 	half   float64 // every second point, both ways
 	points float64 // ten random halves of the points, both ways
-	listed float64 // ten random halves of the rows as the file lists them, copies among them, both ways
+	// ten random halves of the rows as the file lists them, copies among them, both ways
+	listed float64
 	top    float64 // the highest concurrency, by the others
 	bias   float64 // the same with the sign: above zero, the fit is slower
 	ttft   float64 // of the TTFT, every second point
@@ -61,8 +63,8 @@ func TestMeasuredRowsArePredicted(t *testing.T) {
 	golden(t, summary(large, small, tiny)+"\n"+details(large)+"\n"+details(small))
 }
 
-// trials splits the groups into those of rowsToCount rows and more, those of fewer rows, and those of
-// too few to be halved.
+// trials splits the groups into those of rowsToCount rows and more, those of fewer rows, and those
+// of too few to be halved.
 func trials(t *testing.T, table Table) (large, small, tiny []trial) {
 	t.Helper()
 	for _, g := range table.Groups {
@@ -102,8 +104,8 @@ func medianOf(trials []trial, of func(trial) float64) float64 {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
-// randomHalves predicts random halves of rows from the other half. With points, all rows of a point go
-// to the same half.
+// randomHalves predicts random halves of rows from the other half. With points, all rows of a point
+// go to the same half.
 func randomHalves(rows []Row, points bool) (line, bent float64) {
 	const draws = 10
 	for seed := range uint64(draws) {

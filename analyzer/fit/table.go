@@ -55,8 +55,8 @@ type Table struct {
 	Groups []Group // sorted by key
 	// Columns are the columns that the file has, of those that ReadTable knows.
 	Columns []string
-	// Disaggregated is the number of rows left out because prefill and decode ran on separate engines,
-	// and Incomplete the number left out because a figure is missing.
+	// Disaggregated is the number of rows left out because prefill and decode ran on separate
+	// engines, and Incomplete the number left out because a figure is missing.
 	Disaggregated, Incomplete int
 }
 
@@ -80,11 +80,11 @@ func columns() []column {
 	}
 }
 
-// ReadTable reads measurements from CSV with a header. It needs the columns concurrency, isl, osl, one
-// of ttft_ms, ttft_s and ttft, and one of tpot_ms, tpot_s, tpot and the same with itl; a name without a
-// unit is in seconds. Rows are grouped by the columns model, gpu (or accelerator), engine (or backend),
-// tp (or tensor_parallel) and precision, if the file has them. Rows whose mode is not agg or aggregated
-// are left out. Other columns are ignored; order and case do not matter.
+// ReadTable reads measurements from CSV with a header. It needs the columns concurrency, isl, osl,
+// one of ttft_ms, ttft_s and ttft, and one of tpot_ms, tpot_s, tpot and the same with itl; a name
+// without a unit is in seconds. Rows are grouped by the columns model, gpu (or accelerator), engine
+// (or backend), tp (or tensor_parallel) and precision, if the file has them. Rows whose mode is not
+// agg or aggregated are left out. Other columns are ignored; order and case do not matter.
 //
 // Up to ten validation errors are reported at once, each with its line; the Table is then empty.
 func ReadTable(r io.Reader) (Table, error) {

@@ -76,7 +76,7 @@ func TestReadTableReportsErrorsWithTheirLines(t *testing.T) {
 			`line 3: concurrency "many": write a number`, `line 3: tp "0": write a whole number`, "line 5: 3 fields; the header needs 6",
 			"line 6: osl 1 is not from 2", "line 6: TTFT in milliseconds +Inf", `line 6: tp "1.5"`, `line 7: isl "0x": write a number`,
 		}},
-		{"seconds by mistake", header + "1,2,3,4,0.005,1\n", []string{"line 2: TPOT in milliseconds 0.005 is not from 0.05", "the name of the column tells the unit"}},
+		{"seconds by mistake", header + "1,2,3,4,0.005,1\n", []string{"line 2: TPOT in milliseconds 0.005 is not from 0.05", "the name of the column gives the unit"}},
 		{"milliseconds by mistake", "concurrency,isl,osl,ttft,tpot\n1,2,3,4,15\n", []string{"line 2: TPOT in milliseconds 15000"}},
 		{"quotes", header + "\"1\"x,2,3,4,5,1\n", []string{"line 2:"}},
 		{"many", header + strings.Repeat("x,2,3,4,5,1\n", 40), []string{"line 11:", "reading stopped after 10 errors"}},

@@ -134,7 +134,8 @@ func (e *equations) standardErrors(f form) [experts]standardError {
 			}
 			correlation.SetSym(a, b, sum)
 		}
-		correlation.SetSym(a, a, correlation.At(a, a)+1e-9) // keeps it invertible if two columns are equal
+		// keeps it invertible if two columns are equal
+		correlation.SetSym(a, a, correlation.At(a, a)+1e-9)
 	}
 	var errs [experts]standardError
 	var factor mat.Cholesky
@@ -159,7 +160,8 @@ func (e *equations) standardErrors(f form) [experts]standardError {
 	return errs
 }
 
-// scatter is the standard deviation of the relative errors of TPOT, from its lines: every second one.
+// scatter is the standard deviation of the relative errors of TPOT, from its lines: every second
+// one.
 func (e *equations) scatter(f form) float64 {
 	sum := 0.0
 	for i := 0; i < len(e.lines); i += 2 {

@@ -20,14 +20,16 @@ func dispersionCell(d float64) int {
 
 const burstPoints = 128
 
-// burst describes how arrivals clump: the number of arrivals to expect after an arrival. Gaps are gamma
-// distributed with the squared coefficient of variation I, the index of dispersion, and the shape
-// k = 1/I. With time x in units of the mean gap,
+// burst describes how arrivals clump: the number of arrivals to expect after an arrival. Gaps are
+// gamma distributed with the squared coefficient of variation I, the index of dispersion, and the
+// shape k = 1/I. With time x in units of the mean gap,
 //
-//	m(x) = Σ_j P(jk, kx) - x      expected arrivals within x after an arrival, beyond x itself; rises from 0 to (I-1)/2
+//	m(x) = Σ_j P(jk, kx) - x      expected arrivals within x after an arrival, beyond x itself;
+//	                              rises from 0 to (I-1)/2
 //	I(x) = 1 + (2/x)·∫m           index of dispersion of the number of arrivals within x
 //
-// with P the regularised incomplete gamma function (the renewal function: Cox, Renewal Theory, 1962, chapter 4).
+// with P the regularised incomplete gamma function (the renewal function: Cox, Renewal Theory,
+// 1962, chapter 4).
 type burst struct {
 	index, shape float64
 	from, step   float64 // of ln x
@@ -58,7 +60,8 @@ func newBurst(cell int) *burst {
 	return b
 }
 
-// renewals is Σ_j P(jk, y): the expected number of renewals up to y of gaps with a gamma distribution of shape k and scale 1.
+// renewals is Σ_j P(jk, y): the expected number of renewals up to y of gaps with a gamma
+// distribution of shape k and scale 1.
 func renewals(k, y float64) float64 {
 	sum := 0.0
 	for j := 1; ; j++ {

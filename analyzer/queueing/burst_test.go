@@ -45,6 +45,6 @@ func TestBurstsAreThoseOfDrawnArrivals(t *testing.T) {
 	}
 	extra, _ := newBurst(dispersionCell(dispersion)).at(window)
 	if got := after/runs - window; math.Abs(got-extra) > 0.05 {
-		t.Errorf("%v more than %v arrivals after one, the table says %v", got, window, extra)
+		t.Errorf("%v more than %v arrivals after one, the table gives %v", got, window, extra)
 	}
 }

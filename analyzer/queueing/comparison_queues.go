@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// SingleServer returns the queue M/M/1/K, K = 1+maxWaiting: requests one after the other, each taking
-// an exponential time with this mean in seconds. It knows no batches and is for comparison only.
+// SingleServer returns the queue M/M/1/K, K = 1+maxWaiting: requests one after the other, each
+// taking an exponential time with this mean in seconds. It knows no batches and is for comparison
+// only.
 func SingleServer(service float64, maxWaiting int) (Queue, error) {
 	if !(service > 0) {
 		return Queue{}, fmt.Errorf("a mean service time of %g s; it must be above zero", service)
@@ -14,17 +15,18 @@ func SingleServer(service float64, maxWaiting int) (Queue, error) {
 	return New([]float64{1 / service}, maxWaiting)
 }
 
-// GeneralService is the queue M/G/1: requests one after the other, in times of any distribution, with
-// an unlimited queue. It describes prompts that an engine computes one by one.
+// GeneralService is the queue M/G/1: requests one after the other, in times of any distribution,
+// with an unlimited queue. It describes prompts that an engine computes one by one.
 type GeneralService struct {
-	Service   float64 // mean time, s; > 0
-	SquaredCV float64 // its variance over its squared mean; 1 for exponential times, 0 for equal ones
+	Service float64 // mean time, s; > 0
+	// its variance over its squared mean; 1 for exponential times, 0 for equal ones
+	SquaredCV float64
 }
 
-// At returns the steady state at a rate of arrivals. The mean wait is exact (Pollaczek and Khinchine;
-// Kleinrock, Queueing Systems 1, section 5.6), and so is the share of requests that wait. Their wait is
-// assumed to be exponential with the right mean, which is exact for exponential times only. The error
-// is ErrOverload if there is no steady state.
+// At returns the steady state at a rate of arrivals. The mean wait is exact (Pollaczek and
+// Khinchine; Kleinrock, Queueing Systems 1, section 5.6), and so is the share of requests that
+// wait. Their wait is assumed to be exponential with the right mean, which is exact for exponential
+// times only. The error is ErrOverload if there is no steady state.
 func (g GeneralService) At(rate float64) (State, error) {
 	if !(g.Service > 0 && g.Service <= extreme) || !(g.SquaredCV >= 0 && g.SquaredCV <= extreme) {
 		return State{}, fmt.Errorf("service of mean %g s and squared coefficient of variation %g; the mean must be above zero, "+
@@ -48,9 +50,9 @@ func (g GeneralService) At(rate float64) (State, error) {
 }
 
 // MeanRate returns λ_mean, the rate in requests per second at which the mean iteration of a replica
-// takes the limit on ITL in seconds. A limit of zero is none; then it is the rate at which work arrives
-// as fast as it can be done. A request adds promptWork seconds to iterations by its prompt and
-// decodeWork by decoding, each a mean over the requests. With w their sum
+// takes the limit on ITL in seconds. A limit of zero is none; then it is the rate at which work
+// arrives as fast as it can be done. A request adds promptWork seconds to iterations by its prompt
+// and decodeWork by decoding, each a mean over the requests. With w their sum
 //
 //	T = α + λT·w,  λ_mean = (1 - α/ITL)/w
 //

@@ -66,8 +66,8 @@ func TestMeanRateIsLimitedByITLOrByWork(t *testing.T) {
 	}
 }
 
-// TestMeanRateIsThatOfTheReference uses means of the work over the requests of the Azure trace, with O
-// iterations in decode at a mean context of I + O/2 each, as the reference does.
+// TestMeanRateIsThatOfTheReference uses means of the work over the requests of the Azure trace,
+// with O iterations in decode at a mean context of I + O/2 each, as the reference does.
 func TestMeanRateIsThatOfTheReference(t *testing.T) {
 	truth, profiles, trace := csvNumbers(t, "sizing_truth_chat.csv"), csvNumbers(t, "engine_profiles.csv"), csvNumbers(t, "azure_conv_2023.csv")
 	var prompt, squared, output, context float64

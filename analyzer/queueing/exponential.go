@@ -2,9 +2,9 @@ package queueing
 
 import "math"
 
-// exponential is e^x with a relative error of 3e-10, for x within ±exponentialRange only. Sizing spends
-// most of its time on sums of exponentials, and the compiler can inline this one: x = k·ln 2 + r, and a
-// polynomial for |r| <= ln 2 / 2.
+// exponential is e^x with a relative error of 3e-10, for x within ±exponentialRange only. Sizing
+// spends most of its time on sums of exponentials, and the compiler can inline this one: x = k·ln 2
+// + r, and a polynomial for |r| <= ln 2 / 2.
 func exponential(x float64) float64 {
 	shifted := x*math.Log2E + toWhole
 	return math.Float64frombits(math.Float64bits(shifted)<<52) * nearOne(x-(shifted-toWhole)*math.Ln2)
@@ -12,7 +12,8 @@ func exponential(x float64) float64 {
 
 const (
 	exponentialRange = 700
-	toWhole          = 0x1.8p52 + 1023 // adding it rounds to a whole number; its lowest bits are the exponent
+	// adding it rounds to a whole number; its lowest bits are the exponent
+	toWhole = 0x1.8p52 + 1023
 )
 
 // nearOne is the Taylor series of e^r, with a remainder below 2e-10 for |r| <= ln 2 / 2.

@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-// cell is one question of a set, with what the tables sort it by.
+// cell is one question of a set, with the properties that the tables group it by.
 type cell struct {
 	question
 	use, accelerator string // accelerator and size of the model
-	limits           int    // which set of limits, 1 or 2
+	limits           int    // set of limits, 1 or 2
 }
 
 // limitsOf are the limits of a set for a use on an accelerator, in milliseconds: TPOT, and TTFT.
 type limitsOf map[string]map[string][2][2]float64
 
-// A name has an accelerator's limits for short prompts and, for "long", its own. The first set is strict on TPOT, the second
-// on TTFT.
+// A name has an accelerator's limits for short prompts and, for "long", its own. The first set is
+// strict on TPOT, the second on TTFT.
 var gridLimits = limitsOf{
 	"": {
 		"H100 8B": {{25, 1000}, {50, 300}}, "A100 8B": {{40, 1000}, {80, 700}},
@@ -45,15 +45,15 @@ type span struct {
 	kv, hits           []float64
 }
 
-// gridSpan is the grid that the bars stand for. Its engines hold so few requests that neither 256 sequences nor a KV cache
-// ever binds.
+// gridSpan is the grid with required accuracy. Its engines serve so few requests at once that
+// neither 256 sequences nor a KV cache is a limit.
 var gridSpan = span{
 	set: "grid", uses: []string{"chat", "code", "long"}, accelerators: []string{"H100 8B", "A100 8B", "L40S 8B", "B200 8B"},
 	budgets: []int{512, 2048, 8192}, variations: []float64{1, 4}, levels: []float64{0.95, 0.99}, limits: []int{1, 2},
 	sequences: []int{256}, kv: []float64{0}, hits: []float64{0},
 }
 
-// capsSpans are cells where sequences or the KV cache bind.
+// capsSpans are cells limited by max_num_seqs or the KV cache.
 var capsSpans = []span{
 	{
 		set: "caps", uses: []string{"chat", "long"}, accelerators: []string{"H100 8B"},
@@ -67,7 +67,7 @@ var capsSpans = []span{
 	},
 }
 
-// holdoutSpan is for nobody to tune on: its cells are errorOf by group only.
+// holdoutSpan is never used for tuning: its cells are reported by group only.
 var holdoutSpan = span{
 	set: "holdout", uses: []string{"retrieval", "reasoning"}, accelerators: []string{"H200 8B", "H100 14B", "A100 14B", "B200 32B"},
 	budgets: []int{1024, 4096}, variations: []float64{2}, levels: []float64{0.95, 0.99}, limits: []int{1, 2},
@@ -89,7 +89,7 @@ func (s span) cells(t testing.TB) []*cell {
 	return cross(all, s.hits, func(c *cell, h float64) { c.hits = h })
 }
 
-// cross makes a copy of every cell for each value. The cell's name tells all values.
+// cross makes a copy of every cell for each value. The cell's name lists all values.
 func cross[T any](cells []*cell, values []T, set func(*cell, T)) []*cell {
 	var all []*cell
 	for _, c := range cells {
@@ -112,7 +112,8 @@ func (l limitsOf) of(c *cell) objective {
 	return objective{tpot: limits[0] / 1e3, ttft: limits[1] / 1e3}
 }
 
-// smallCells are the part of the grid that every test runs, with less effort: names without their set.
+// smallCells are the part of the grid that every test runs, with less effort: names without their
+// set.
 var smallCells = []string{
 	"chat/H100 8B/2048/1/1/0.95",
 	"chat/A100 8B/8192/1/1/0.99",

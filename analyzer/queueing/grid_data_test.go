@@ -11,10 +11,12 @@ import (
 	"testing"
 )
 
-// The reference data stand beside the checkout. Without them the small part of the grid runs on what is generated here.
+// The reference data are beside the checkout. Without them the small part of the grid uses
+// generated engines and lengths.
 const reference = "../../../shared/data/"
 
-// table reads a reference file, each row by the names of its columns. It is empty where the file is not there.
+// table reads a reference file, each row by the names of its columns. It is empty if there is no
+// file.
 func table(t testing.TB, name string) []map[string]string {
 	file, err := os.Open(reference + name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +52,7 @@ func number(t testing.TB, text string) float64 {
 // engines are the fitted engines by accelerator and model.
 func engines(t testing.TB) map[string]engine {
 	all := map[string]engine{
-		// Rounded, for where the fits are not there.
+		// Rounded fits, used without the reference data.
 		"H100 8B": {alpha: 6e-3, beta: 8e-6, gamma: 42e-9, b: 13e-6, c: 0.8e-9},
 		"A100 8B": {alpha: 11e-3, beta: 28e-6, gamma: 81e-9, b: 48e-6, c: 1.8e-9},
 		"L40S 8B": {alpha: 22e-3, beta: 27e-6, gamma: 200e-9, b: 42e-6, c: 3.5e-9},
@@ -76,7 +78,7 @@ func mixes(t testing.TB) map[string][]lengthPair {
 		// As heavy-tailed as a public trace of code completion: medians of 1,500 and 13.
 		"code": generated(1, lognormal{mean: 2000, sigma: 0.75, most: 8192}, lognormal{mean: 28, sigma: 1.24, most: 2000}),
 		"long": generated(2, lognormal{mean: 8000, sigma: 0.5}, lognormal{mean: 300, sigma: 0.7}),
-		// Nobody tuned anything to these.
+		// Never used for tuning.
 		"retrieval": generated(3, lognormal{mean: 4000, sigma: 0.4}, lognormal{mean: 150, sigma: 0.7}),
 		"reasoning": generated(4, lognormal{mean: 500, sigma: 0.8}, lognormal{mean: 2000, sigma: 0.8, most: 16_384}),
 	}
@@ -89,7 +91,7 @@ func mixes(t testing.TB) map[string][]lengthPair {
 	return all
 }
 
-// lognormal is a distribution of lengths with the mean that it has before it is cut off at most.
+// lognormal is a distribution of lengths, cut off at most; the mean is the one before the cut.
 type lognormal struct{ mean, sigma, most float64 }
 
 func generated(seed uint64, prompts, outputs lognormal) []lengthPair {

@@ -7,30 +7,32 @@ import (
 	"github.com/wva-project/wva/analyzer/queueing"
 )
 
-// evaluation is one cell with its truth and with what the product says.
+// evaluation is one cell with its truth and the answers of the product.
 type evaluation struct {
 	*cell
 	truth
 	meanRate float64
 
-	formula, hybrid   queueing.Answer // hybrid: the simulation's answer where the formula's is doubtful
-	simulation        queueing.Answer // the simulation's answer everywhere; not on the small part
+	// hybrid: the simulation's answer if the formula's is doubtful
+	formula, hybrid queueing.Answer
+	// the simulation's answer for every cell; not on the small part
+	simulation        queueing.Answer
 	buckets, bucketed queueing.Answer // formula and hybrid from histograms with vLLM's bounds
 
 	attained     float64 // share of requests within both limits at the hybrid's rate
 	meanAttained float64 // and at the mean rate
 }
 
-// usable says that the engine carries a load worth having.
+// usable reports whether the engine can serve a useful load.
 func (v *evaluation) usable() bool { return v.Rate >= 0.1*v.meanRate }
 
-// marginal says that the truth is not known well enough to tell whether the cell is usable.
+// marginal reports whether the truth is too uncertain to decide if the cell is usable.
 func (v *evaluation) marginal() bool { return math.Abs(v.Rate-0.1*v.meanRate) < 3*v.Error }
 
 // off is the relative error of a rate: above zero is optimistic.
 func (v *evaluation) off(rate float64) float64 { return rate/v.Rate - 1 }
 
-// lengthsOfMix are a mix as the product gets it: every length, or histograms and means.
+// lengthsOfMix is a mix as input of the product: every length, or histograms and means.
 type lengthsOfMix struct{ sampled, bucketed *queueing.Mix }
 
 func lengthsFrom(mix []lengthPair) lengthsOfMix {
@@ -48,7 +50,8 @@ func newMix(prompts, outputs queueing.Lengths) *queueing.Mix {
 	return must(queueing.NewMix(prompts, outputs))
 }
 
-// histogram is what vLLM would report of the lengths: counts between 1, 2, 5, 10, 20, 50 and so on to 100,000, and the mean.
+// histogram is the report of vLLM about lengths: counts between 1, 2, 5, 10, 20, 50 and so on to
+// 100,000, and the mean.
 func histogram(lengths []float64) queueing.Lengths {
 	var buckets []queueing.LengthBucket
 	for scale := 1.0; scale <= 100_000; scale *= 10 {
@@ -68,7 +71,7 @@ func histogram(lengths []float64) queueing.Lengths {
 	return must(queueing.BucketedLengths(buckets, sum/float64(len(lengths))))
 }
 
-// must is the value. The questions of the grid are valid, so that an error is a failure of the program.
+// must returns the value. The questions of the grid are valid, so that an error is a bug.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -104,7 +107,8 @@ func evaluate(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *ev
 		v.bucketed = must(sizer.Simulate(c.asked(mix.bucketed)))
 	}
 	if c.effort == full {
-		v.simulation = must(sizer.Simulate(c.asked(mix.sampled))) // kept where it was asked for already
+		// cached if it was simulated already
+		v.simulation = must(sizer.Simulate(c.asked(mix.sampled)))
 	}
 	if v.usable() {
 		v.attained = c.attainment(v.hybrid.Rate, c.replicates)
@@ -113,26 +117,26 @@ func evaluate(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *ev
 	return v
 }
 
-// failures are the bars that the cell misses.
+// failures returns the requirements that the cell misses.
 func (v *evaluation) failures() []string {
 	var failures []string
-	add := func(missed bool, what string) {
+	add := func(missed bool, failure string) {
 		if missed {
-			failures = append(failures, what)
+			failures = append(failures, failure)
 		}
 	}
 	if !v.usable() {
-		add(!v.hybrid.Infeasible && !v.marginal(), "not named infeasible")
+		add(!v.hybrid.Infeasible && !v.marginal(), "not reported as infeasible")
 		return failures
 	}
 	add(v.off(v.hybrid.Rate) > 0.10, "more than 10 % optimistic")
 	add(v.off(v.bucketed.Rate) > 0.30, "more than 30 % optimistic from histograms")
 	add(v.attained < v.attainable(), "too few requests within the limits")
-	add(v.hybrid.Infeasible && !v.marginal(), "named infeasible")
+	add(v.hybrid.Infeasible && !v.marginal(), "reported as infeasible")
 	return failures
 }
 
-// attainable is the share of requests that has to be within the limits at the predicted rate.
+// attainable is the required share of requests within the limits at the predicted rate.
 func (v *evaluation) attainable() float64 {
 	if v.level >= 0.99 {
 		return 0.98

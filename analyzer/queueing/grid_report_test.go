@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// report is what is errorOf of the grid.
+// report holds the sets of cells of the document.
 type report struct{ grid, caps, holdout []*evaluation }
 
-// summary tells of one set of cells.
+// summary returns the tables of one set of cells.
 func summary(evaluations []*evaluation) string {
 	useful := usable(evaluations)
 	var off, worst float64
@@ -19,8 +19,9 @@ func summary(evaluations []*evaluation) string {
 		off += v.Error / v.Rate / float64(len(useful))
 		worst = max(worst, v.Error/v.Rate)
 	}
-	return fmt.Sprintf("%d of %d cells are usable; the formula says of %d of them that it is doubtful there. The standard error of the truth is %.1f %% on average, %.1f %% "+
-		"at most. Errors of the rate in percent of the true one:\n\n", len(useful), len(evaluations), doubtful(useful), 100*off, 100*worst) +
+	return fmt.Sprintf("%d of %d cells are usable; for %d of them the formula reports that it is doubtful. The standard\n"+
+		"error of the truth is %.1f %% on average, %.1f %% at most. Errors of the rate in percent of the\ntrue one:\n\n",
+		len(useful), len(evaluations), doubtful(useful), 100*off, 100*worst) +
 		methodTable(useful) + "\n" + groupTable(useful) + "\n" + attainmentTable(useful) + "\n" + infeasibleLine(evaluations) + "\n"
 }
 
@@ -36,32 +37,42 @@ func doubtful(evaluations []*evaluation) int {
 
 const documentHead = `# Sizing against an engine run iteration by iteration
 
-` + "`make grid ARGS=-update`" + ` writes this file. The text beside it, [sizing.md](sizing.md), says what the formula is.
+` + "`make grid ARGS=-update`" + ` writes this file. [sizing.md](sizing.md) describes the formula.
 
-- **Truth**: the highest rate of one replica that keeps the objective in a simulated engine that shares no code with the formula: first come, first
-  served; prompts in chunks within max_num_batched_tokens; nobody is preempted. Five replicates of 30,000 requests, the same at every rate; bisection to 0.4 %;
-  ± is the standard error over the replicates; while it is above 2 %, more are run, up to 20 (95 % confidence: 2.8 times it for 5 replicates, 2.1 times for 20).
-  3,000 requests before those that count fill the engine and 3,000 after them keep it filled. Gaps between arrivals are gamma distributed with the CV² given.
-- **Lengths**: chat, those of the Azure conversation trace of 2023 (prompt and output of a request together); code, lognormal with means 2,000 (σ 0.75, at
-  most 8,192) and 28 (σ 1.24, at most 2,000); long, lognormal with means 8,000 (σ 0.5) and 300 (σ 0.7); retrieval, 4,000 (σ 0.4) and 150 (σ 0.7);
-  reasoning, 500 (σ 0.8) and 2,000 (σ 0.8, at most 16,384): 20,000 pairs each, from a seed.
-- **Engines**: fits to public kernel tables, Llama-3.1-8B where no other size is said (14B, 32B: Qwen3). Limit of 256 sequences and no limit of KV, so
-  that neither binds, except where said; 1,000 sequences in the last set.
-- **Limits** on TPOT and TTFT, set 1: 25, 40, 60, 15 ms (H100, A100, L40S, B200) and 1 s, for long 2, 4, 6, 1 s; set 2: 50, 80, 100, 30 ms and 300, 700, 800,
-  200 ms, for long 800, 2,000, 3,000, 500 ms.
-- **λ_mean**: sizing by means, (1-α/TPOT)/work, or less where the mean batch would fill sequences or KV cache. **Usable**: the true rate is at least a tenth of it. The
-  others have to be named infeasible.
-- **From histograms**: the product is given counts between 1, 2, 5, 10, 20, 50 ... 100,000 and the mean, as vLLM reports them, and no lengths.
+- **Truth**: the highest rate of one replica that meets the objective in a simulated engine that
+  shares no code with the formula: first come, first served; prompts in chunks within
+  max_num_batched_tokens; no preemption. Five replicates of 30,000 requests, the same at every rate;
+  bisection to 0.4 %; ± is the standard error over the replicates. While it is above 2 %, more are
+  run, up to 20 (95 % confidence: 2.8 times it for 5 replicates, 2.1 times for 20). 3,000 requests
+  before those that count fill the engine and 3,000 after them keep it filled. Gaps between arrivals
+  are gamma distributed with the given CV².
+- **Lengths**: chat, those of the Azure conversation trace of 2023 (prompt and output of a request
+  together); code, lognormal with means 2,000 (σ 0.75, at most 8,192) and 28 (σ 1.24, at most
+  2,000); long, lognormal with means 8,000 (σ 0.5) and 300 (σ 0.7); retrieval, 4,000 (σ 0.4) and 150
+  (σ 0.7); reasoning, 500 (σ 0.8) and 2,000 (σ 0.8, at most 16,384): 20,000 pairs each, from a seed.
+- **Engines**: fits to public kernel tables, of Llama-3.1-8B unless a cell names another size (14B,
+  32B: Qwen3). The limits are 256 sequences and no limit of KV cache, so that neither is reached,
+  unless a cell names others; 1,000 sequences in the last set.
+- **Limits** on TPOT and TTFT, set 1: 25, 40, 60, 15 ms (H100, A100, L40S, B200) and 1 s, for long
+  2, 4, 6, 1 s; set 2: 50, 80, 100, 30 ms and 300, 700, 800, 200 ms, for long 800, 2,000, 3,000, 500
+  ms.
+- **λ_mean**: sizing by means, (1-α/TPOT)/work, or less if the mean batch would fill the sequences
+  or the KV cache. **Usable**: the true rate is at least a tenth of it. Other cells have to be
+  reported as infeasible.
+- **From histograms**: the input of the product is counts between 1, 2, 5, 10, 20, 50 ... 100,000
+  and the mean, as vLLM reports them, and no lengths.
 
 `
 
 // document is docs/sizing-grid.md.
 func (r *report) document() string {
 	return documentHead + "## The grid\n\n" + summary(r.grid) +
-		"## Where sequences or the KV cache bind\n\nH100, budget 2,048.\n\n" + summary(r.caps) +
-		"## Cells that nothing was tuned on\n\nTold by group only, so that it stays so. Engines hold hundreds of requests here, and attainment falls steeply: a rate that is\n" +
-		"off by 3 % moves it by several percent.\n\n" + summary(r.holdout) +
-		"## Misses\n\nOf the first two sets, the worst first. A cell is set/use/engine/budget/limits/CV²/level/sequences/KV tokens/hits.\n\n" + missTable(slices.Concat(r.grid, r.caps)) +
+		"## Cells limited by max_num_seqs or KV cache\n\nH100, budget 2,048.\n\n" + summary(r.caps) +
+		"## Holdout cells\n\nThese cells were never used for tuning, and are reported by group only, to keep it so. Engines serve\n" +
+		"hundreds of requests at once here, and attainment falls steeply: an error of 3 % in the rate moves\n" +
+		"it by several percent.\n\n" + summary(r.holdout) +
+		"## Misses\n\nOf the first two sets, the worst first. A cell is\n" +
+		"set/use/engine/budget/limits/CV²/level/sequences/KV tokens/hits.\n\n" + missTable(slices.Concat(r.grid, r.caps)) +
 		"\n## Every cell of the grid\n\n" + r.everyCell()
 }
 
@@ -94,7 +105,7 @@ func (v *evaluation) distance() float64 {
 	return math.Abs(v.off(v.hybrid.Rate))
 }
 
-// errorOf is a rate as its error, or in λ_mean where the cell is not usable.
+// errorOf returns the error of a rate as text, or the rate in λ_mean if the cell is not usable.
 func (v *evaluation) errorOf(rate float64) string {
 	if !v.usable() {
 		return fmt.Sprintf("%.2f·λ_mean", rate/v.meanRate)
@@ -102,11 +113,12 @@ func (v *evaluation) errorOf(rate float64) string {
 	return fmt.Sprintf("%+.0f %%", 100*v.off(rate))
 }
 
-// everyCell has a row for what differs in more than variation and level, and a column for each of those.
+// everyCell has a column for each variation and level, and a row for each combination of the rest.
 func (r *report) everyCell() string {
 	var b strings.Builder
-	b.WriteString("Truth in requests per second and, behind it, the errors of the formula and of the hybrid in percent; \"s\" where the simulation answered, \"-\" where no\n" +
-		"useful load is carried, which is then named infeasible unless \"!\" stands there.\n\n" +
+	b.WriteString("Truth in requests per second, then the errors of the formula and of the hybrid in percent. \"s\" means\n" +
+		"that the simulation answered, \"-\" that no useful load can be served, and that it is reported as\n" +
+		"infeasible unless \"!\" follows.\n\n" +
 		"| cell | λ_mean | CV² 1, 95 % | CV² 1, 99 % | CV² 4, 95 % | CV² 4, 99 % |\n|---|---|---|---|---|---|")
 	row := ""
 	for _, v := range r.grid {

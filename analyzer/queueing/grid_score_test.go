@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// score is how far the rates of one method are from the truth, over usable cells.
+// score holds the errors of the rates of one method, over usable cells.
 type score struct {
 	cells                       int
 	bias, off, low, high, worst float64 // relative: mean, mean of absolutes, 5 %, 95 %, highest
-	within, optimistic          float64 // shares of cells: at most 15 % off either way, more than 10 % optimistic
+	// shares of cells: at most 15 % off either way, more than 10 % optimistic
+	within, optimistic float64
 }
 
 // scoreOf scores a method; the evaluations are of usable cells.
@@ -50,7 +51,7 @@ func (s score) String() string {
 
 func rateOfHybrid(v *evaluation) float64 { return v.hybrid.Rate }
 
-// methods are what stands in the tables side by side.
+// methods are the rows of the method tables.
 var methods = []struct {
 	name string
 	rate func(*evaluation) float64
@@ -58,8 +59,8 @@ var methods = []struct {
 	{"by means: λ_mean", func(v *evaluation) float64 { return v.meanRate }},
 	{"0.6·λ_mean", func(v *evaluation) float64 { return 0.6 * v.meanRate }},
 	{"formula", func(v *evaluation) float64 { return v.formula.Rate }},
-	{"**hybrid: simulation where the formula is doubtful**", rateOfHybrid},
-	{"simulation everywhere", func(v *evaluation) float64 { return v.simulation.Rate }},
+	{"**hybrid: simulation if the formula is doubtful**", rateOfHybrid},
+	{"simulation of every cell", func(v *evaluation) float64 { return v.simulation.Rate }},
 	{"formula, from histograms", func(v *evaluation) float64 { return v.buckets.Rate }},
 	{"hybrid, from histograms", func(v *evaluation) float64 { return v.bucketed.Rate }},
 }
@@ -90,7 +91,8 @@ var groupings = []func(*evaluation) string{
 	func(v *evaluation) string { return fmt.Sprintf("hits %g", v.hits) },
 }
 
-// groupTable scores the formula and the hybrid by group of usable cells. A grouping that does not divide the cells is left out.
+// groupTable scores the formula and the hybrid by group of usable cells. A grouping that does not
+// divide the cells is left out.
 func groupTable(evaluations []*evaluation) string {
 	var b strings.Builder
 	b.WriteString("| group | formula: within 15 % | max | hybrid: " + scoreHead + "|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -119,10 +121,12 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// attainmentTable says, of usable cells, what share of requests meets the limits at the predicted rates, by level.
+// attainmentTable has the shares of requests that meet the limits at the predicted rates, for
+// usable cells, by level.
 func attainmentTable(evaluations []*evaluation) string {
 	var b strings.Builder
-	b.WriteString("| promised | usable cells | hybrid: mean | lowest | cells below the bar | at λ_mean: mean | lowest |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| objective | usable cells | hybrid: mean | lowest | cells below the requirement | at λ_mean: mean | lowest |\n" +
+		"|---|---|---|---|---|---|---|\n")
 	for _, level := range []float64{0.95, 0.99} {
 		var n, mean, meanRate, below float64
 		lowest, lowestMean := 1.0, 1.0
@@ -144,7 +148,7 @@ func attainmentTable(evaluations []*evaluation) string {
 	return b.String()
 }
 
-// infeasibleLine says how the cells are answered that carry no useful load.
+// infeasibleLine summarises the answers for cells that are not usable.
 func infeasibleLine(evaluations []*evaluation) string {
 	var n, named, marginal int
 	highest := 0.0
@@ -160,6 +164,6 @@ func infeasibleLine(evaluations []*evaluation) string {
 		}
 		highest = max(highest, v.hybrid.Rate/v.meanRate)
 	}
-	return fmt.Sprintf("%d cells carry less than a tenth of λ_mean: %d are named infeasible, %d more are within three standard errors of a tenth; "+
-		"the highest answer among them is %.2f·λ_mean.\n", n, named, marginal, highest)
+	return fmt.Sprintf("%d cells can serve less than a tenth of λ_mean: %d are reported as infeasible, %d more are\n"+
+		"within three standard errors of a tenth; the highest answer among them is %.2f·λ_mean.\n", n, named, marginal, highest)
 }

@@ -14,12 +14,12 @@ import (
 )
 
 var (
-	wholeGrid  = flag.Bool("grid", false, "hold the sizing against the truth on the whole grid")
+	wholeGrid  = flag.Bool("grid", false, "compare the sizing with the truth on the whole grid")
 	update     = flag.Bool("update", false, "with -grid: rewrite docs/sizing-grid.md")
-	truthsFile = flag.String("truths", "", "with -grid: file that keeps the truths of one run for the next, which is wrong once rules, profiles or lengths change")
+	truthsFile = flag.String("truths", "", "with -grid: file that keeps the truths of one run for the next; delete it if rules, profiles or lengths change")
 )
 
-func TestSizingHoldsOnPartOfTheGrid(t *testing.T) {
+func TestSizingIsAccurateOnPartOfTheGrid(t *testing.T) {
 	var cells []*cell
 	for _, c := range gridSpan.cells(t) {
 		if slices.ContainsFunc(smallCells, func(name string) bool { return strings.HasPrefix(c.name, "grid/"+name+"/") }) {
@@ -42,12 +42,12 @@ func TestSizingHoldsOnPartOfTheGrid(t *testing.T) {
 	}
 }
 
-func TestSizingHoldsOnTheGrid(t *testing.T) {
+func TestSizingIsAccurateOnTheGrid(t *testing.T) {
 	if !*wholeGrid {
 		t.Skip("the whole grid takes minutes; make grid runs it")
 	}
 	if table(t, "azure_conv_2023.csv") == nil || table(t, "engine_profiles.csv") == nil {
-		t.Skip("the reference data are not there: ../shared/data beside the checkout")
+		t.Skip("no reference data beside the checkout")
 	}
 	kept := readTruths(t)
 	var whole report
@@ -79,7 +79,7 @@ func TestSizingHoldsOnTheGrid(t *testing.T) {
 	}
 }
 
-// readTruths are the truths of an earlier run by name of cell.
+// readTruths returns the truths of an earlier run by name of cell.
 func readTruths(t *testing.T) map[string]truth {
 	known := map[string]truth{}
 	text, err := os.ReadFile(*truthsFile)
@@ -105,7 +105,8 @@ func writeTruths(t *testing.T, known map[string]truth) {
 	}
 }
 
-// evaluated finds the truths that are not known, adds them to those that are, and asks the product.
+// evaluated finds the truths that are not known yet, adds them to the known ones, and asks the
+// product.
 func evaluated(cells []*cell, known map[string]truth) []*evaluation {
 	truths := make([]truth, len(cells))
 	atOnce(len(cells), func(i int) {

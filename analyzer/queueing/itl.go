@@ -2,14 +2,15 @@ package queueing
 
 import "math"
 
-// itlMiss is the share of requests whose mean time between tokens is too long, and the part of it that
-// has short outputs.
+// itlMiss is the share of requests whose mean time between tokens is too long, and the part of it
+// that has short outputs.
 //
-// A request with n = O-1 iterations to go meets a limit S on the mean if they are done within τ = nS.
-// The engine works on its iterations and on those of others in turn. So they are done at the first time
-// t at which t, less the work that others brought until t, equals the request's own work: a delay busy
-// period. It starts with the own work, the remaining work of requests that decode already, and the
-// prompts that queued up behind the own one. Jumps are the work that each later request adds.
+// A request with n = O-1 iterations to go meets a limit S on the mean if they are done within τ =
+// nS. The engine works on its iterations and on those of others in turn. So they are done at the
+// first time t at which t, less the work that others brought until t, equals the request's own
+// work: a delay busy period. It starts with the own work, the remaining work of requests that
+// decode already, and the prompts that queued up behind the own one. Jumps are the work that each
+// later request adds.
 func (c *cell) itlMiss(l *load) (miss, short float64) {
 	if c.Objective.ITL == 0 {
 		return 0, 0
@@ -37,24 +38,26 @@ func (c *cell) itlMiss(l *load) (miss, short float64) {
 	return finite(miss), finite(short)
 }
 
-// negligible is a share of the allowed misses. A part of the outputs with fewer misses is not computed
-// again at lower rates, as it has even fewer there.
+// negligible is a share of the allowed misses. A part of the outputs with fewer misses is not
+// computed again at lower rates, as it has even fewer there.
 const negligible = 1e-7
 
 // shortOutput is the number of iterations below which an output is too short to treat time as
 // continuous.
 const shortOutput = 6
 
-// backlog is the time before the first token whose arrivals are still to be prefilled afterwards: the
-// wait, and the part of the own prefill that excludes others.
+// backlog is the time before the first token whose arrivals are still to be prefilled afterwards:
+// the wait, and the part of the own prefill that excludes others.
 type backlog struct {
 	mean, variance float64
-	along          float64 // share of those behind that fit into the last iteration before the first token
-	chunks         float64 // κ: chunks of the prompt that a random token belongs to
+	// share of those behind that fit into the last iteration before the first token
+	along  float64
+	chunks float64 // κ: chunks of the prompt that a random token belongs to
 }
 
 const (
-	shutOut   = 0.8 // part of a prompt's earlier chunks that excludes others: short prompts fit beside it
+	// part of a prompt's earlier chunks that excludes others: short prompts fit beside it
+	shutOut   = 0.8
 	alongWait = 0.8 // part of those that fit beside it that do, of arrivals during the wait
 	alongOwn  = 0.2 // the same, of arrivals in the own batch
 )
@@ -92,8 +95,8 @@ func (b *backlog) lost(n float64) float64 {
 	return (b.chunks + 1) / 2
 }
 
-// pessimism multiplies the tails: Lugannani and Rice's formula was up to a fifth below a Monte Carlo
-// simulation of the same model.
+// pessimism multiplies the tails: Lugannani and Rice's formula was up to a fifth below a Monte
+// Carlo simulation of the same model.
 const pessimism = 1.15
 
 // late is the share of the requests of one part of the outputs that miss the limit.
@@ -148,8 +151,9 @@ func (c *cell) perIteration(w *window) float64 {
 	return c.Replica.PerSequence + c.Replica.PerContextToken*(c.Mix.prompt+w.position/w.sum)
 }
 
-// chunksSuffice is the probability that as many chunks of prompts as fit into the window's iterations
-// make it late. The next prompt begins with the window, so its position, and with it its work, is known.
+// chunksSuffice is the probability that as many chunks of prompts as fit into the window's
+// iterations make it late. The next prompt begins with the window, so its position, and with it its
+// work, is known.
 func (c *cell) chunksSuffice(l *load, w *window, f *passage) float64 {
 	r, m := c.Replica, c.Mix
 	tokens := w.iterations * l.chunk

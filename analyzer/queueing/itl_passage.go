@@ -6,11 +6,12 @@ import "math"
 //
 //	D = inf{t : t - X(t) >= Y},  E e^{θD} = E e^{ηY},  θ = η - z(η),  z(η) = λ(1-p)(G(η) - 1)
 //
-// (Prabhu, Stochastic Storage Processes; Cohen, The Single Server Queue: the delay busy period). X is
-// compound Poisson in batches of geometric size, with probability p of a further request, each a jump
-// of a prompt's work, so that G = (1-p)M/(1-pM) with M = E e^{ηv}. Y is the own work, the remaining work
-// of older requests, the arrivals during the delay δ without those too late in the window to count, and
-// the rest of the own batch. The work of older requests and δ have gamma distributions.
+// (Prabhu, Stochastic Storage Processes; Cohen, The Single Server Queue: the delay busy period). X
+// is compound Poisson in batches of geometric size, with probability p of a further request, each a
+// jump of a prompt's work, so that G = (1-p)M/(1-pM) with M = E e^{ηv}. Y is the own work, the
+// remaining work of older requests, the arrivals during the delay δ without those too late in the
+// window to count, and the rest of the own batch. The work of older requests and δ have gamma
+// distributions.
 type passage struct {
 	deadline         float64 // τ
 	own              float64 // y0
@@ -19,13 +20,14 @@ type passage struct {
 	delayVariance    float64
 	rate, repeat     float64 // λ, p
 	behind           float64 // p of the own batch, without those prefilled along
-	alone            float64 // logarithm of the probability of no request behind and no arrival within δ
-	busy             float64 // 1-a, the probability of any other request
-	quiet            bool    // a is not negligible
-	count            int
-	jumps            [mixBins]float64 // v
-	shares           *[mixBins]float64
-	start            float64 // start of the search for the saddle, then the saddle
+	// logarithm of the probability of no request behind and no arrival within δ
+	alone  float64
+	busy   float64 // 1-a, the probability of any other request
+	quiet  bool    // a is not negligible
+	count  int
+	jumps  [mixBins]float64 // v
+	shares *[mixBins]float64
+	start  float64 // start of the search for the saddle, then the saddle
 }
 
 // slopes holds the first two derivatives of a cumulant generating function.
@@ -66,11 +68,12 @@ func (f *passage) batch(eta float64) (m, m1, m2 float64) {
 	return m, m1, m2
 }
 
-// point holds θ and, at one η, the cumulant of D, given that other requests come, with its first two
-// derivatives by θ; slope is dθ/dη. value is filled in only if the lump is taken out.
+// point holds θ and, at one η, the cumulant of D, given that other requests come, with its first
+// two derivatives by θ; slope is dθ/dη. value is filled in only if the lump is taken out.
 type point struct {
 	eta, theta, slope, value, mean, variance, z, rest float64
-	lump                                              bool // so far below the mean that only the lump is left
+	// so far below the mean that only the lump is left
+	lump bool
 }
 
 // at evaluates the cumulant of D; false outside its domain, which has an upper bound above η = 0.
@@ -107,9 +110,9 @@ func (f *passage) cumulant(p *point) float64 {
 		math.Log((1-f.behind)/p.rest)
 }
 
-// quietCumulant is ln A(θ) with A(θ) = E[e^{θD}; no other request comes], with its derivatives. D is
-// then y, the own work and that of older requests, without arrivals within δ and y:
-// A(θ) = (1-p)·E e^{-λ(1-p)δ}·E e^{(θ-λ(1-p))y}.
+// quietCumulant is ln A(θ) with A(θ) = E[e^{θD}; no other request comes], with its derivatives. D
+// is then y, the own work and that of older requests, without arrivals within δ and y: A(θ) =
+// (1-p)·E e^{-λ(1-p)δ}·E e^{(θ-λ(1-p))y}.
 func (f *passage) quietCumulant(theta float64) (value, first, second float64) {
 	flow := f.rate * (1 - f.repeat)
 	old, _ := gammaSlopes(f.old, f.oldVariance, theta-flow)
@@ -117,9 +120,9 @@ func (f *passage) quietCumulant(theta float64) (value, first, second float64) {
 	return value, f.own + old.first, old.second
 }
 
-// withoutQuiet removes the case that no other request comes from the cumulant. The case is a lump of
-// probability at the start of the distribution, which a saddlepoint cannot represent.
-// K*(θ) = ln((e^K - A)/(1-a)) with a = A(0).
+// withoutQuiet removes the case that no other request comes from the cumulant. The case is a lump
+// of probability at the start of the distribution, which a saddlepoint cannot represent. K*(θ) =
+// ln((e^K - A)/(1-a)) with a = A(0).
 func (f *passage) withoutQuiet(p *point) {
 	quiet, first, second := f.quietCumulant(p.theta)
 	value := f.cumulant(p)

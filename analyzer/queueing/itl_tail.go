@@ -51,8 +51,8 @@ func (f *passage) missNearMean(p point, w float64) float64 {
 
 func normalDensity(w float64) float64 { return math.Exp(-w*w/2) / math.Sqrt(2*math.Pi) }
 
-// saddle solves mean(η) = τ by Newton's method on the logarithm, bracketed: a failed evaluation is an
-// upper bound. If only the lump is as early as τ, it is the next point beside the lump.
+// saddle solves mean(η) = τ by Newton's method on the logarithm, bracketed: a failed evaluation is
+// an upper bound. If only the lump is as early as τ, it is the next point beside the lump.
 func (f *passage) saddle() (point, bool) {
 	low, high := math.Inf(-1), math.Inf(1)
 	p, ok := f.at(f.start)

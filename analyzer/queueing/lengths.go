@@ -11,7 +11,8 @@ import (
 // its mean or histogram.
 const lengthPoints = 4096
 
-// Lengths is the distribution of a length in tokens. It is immutable. The zero value is no distribution.
+// Lengths is the distribution of a length in tokens. It is immutable. The zero value is no
+// distribution.
 type Lengths struct {
 	sorted []float64 // equally likely, ascending, each >= 1
 	mean   float64
@@ -34,8 +35,8 @@ func SampledLengths(tokens []float64) (Lengths, error) {
 	return lengthsOf(sorted), nil
 }
 
-// AssumedLengths is the distribution that is assumed if only the mean of a length is known: a lognormal
-// distribution whose standard deviation is its mean, as in chats.
+// AssumedLengths is the distribution that is assumed if only the mean of a length is known: a
+// lognormal distribution whose standard deviation is its mean, as in chats.
 func AssumedLengths(mean float64) (Lengths, error) {
 	if !(mean > 0 && mean <= maxLength) {
 		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
@@ -110,9 +111,9 @@ func (l Lengths) moment(power int) float64 {
 	return sum / float64(len(l.sorted))
 }
 
-// bins splits the distribution at quantiles that are dense in both tails, p_j = 1/2 - cos(pi·j/n)/2. It
-// fills in the share and the mean of each part and returns the number of parts; a distribution with few
-// different lengths has fewer.
+// bins splits the distribution at quantiles that are dense in both tails, p_j = 1/2 -
+// cos(pi·j/n)/2. It fills in the share and the mean of each part and returns the number of parts; a
+// distribution with few different lengths has fewer.
 func (l Lengths) bins(shares, means []float64) int {
 	n, total := len(shares), float64(len(l.sorted))
 	filled, from := 0, 0.0

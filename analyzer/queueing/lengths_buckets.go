@@ -9,16 +9,17 @@ import (
 
 // LengthBucket is one bucket of a histogram of lengths.
 type LengthBucket struct {
-	// Upper is the largest length in the bucket; 0 or infinite means no bound, in the last bucket only.
+	// Upper is the largest length in the bucket; 0 or infinite means no bound, in the last bucket
+	// only.
 	Upper float64
 	// Count is the number of lengths in this bucket alone. Only the shares matter.
 	Count float64
 }
 
-// BucketedLengths is the distribution that a histogram and the exact mean describe; a mean of zero is
-// unknown. Within a bucket lengths follow a part of a lognormal distribution through both bounds; in
-// the first and the last bucket that of the neighbour, cut off at the outer bound. Then they are moved
-// within their buckets until the mean is right.
+// BucketedLengths is the distribution that a histogram and the exact mean describe; a mean of zero
+// is unknown. Within a bucket lengths follow a part of a lognormal distribution through both
+// bounds; in the first and the last bucket that of the neighbour, cut off at the outer bound. Then
+// they are moved within their buckets until the mean is right.
 func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 	total, err := checkBuckets(buckets)
 	if err != nil {
@@ -38,18 +39,20 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 	return rescaled(fitted(points, mean), mean), nil
 }
 
-// bucketPoint is a length within a bucket, in logarithms: the lower bound, the width, and the position
-// as a share of the width.
+// bucketPoint is a length within a bucket, in logarithms: the lower bound, the width, and the
+// position as a share of the width.
 type bucketPoint struct{ low, width, share float64 }
 
 const (
 	shortShare = 0.9 // share of the lengths that do not count as long
-	searchedOf = 8   // the search uses one of so many points; the remaining error of the mean is scaled away
-	farthest   = 50  // largest factor by which lengths are moved to a bound
+	// the search uses one of so many points; the remaining error of the mean is scaled away
+	searchedOf = 8
+	farthest   = 50 // largest factor by which lengths are moved to a bound
 )
 
-// moved moves lengths within their buckets, by one factor for short lengths and one for long ones: a
-// factor above 1 moves them to the lower bounds, one below 1 to the upper bounds. Their order stays.
+// moved moves lengths within their buckets, by one factor for short lengths and one for long ones:
+// a factor above 1 moves them to the lower bounds, one below 1 to the upper bounds. Their order
+// stays.
 func moved(points []bucketPoint, short, long float64) []float64 {
 	lengths := make([]float64, len(points))
 	for i, p := range points {
@@ -67,8 +70,8 @@ func moved(points []bucketPoint, short, long float64) []float64 {
 }
 
 // fitted moves lengths until they have a mean, or nearly. The position of the long lengths in their
-// buckets decides the capacity of a replica, so the safer assumption is made: if the mean is too low,
-// the long lengths are raised first; if it is too high, the others are lowered first.
+// buckets decides the capacity of a replica, so the safer assumption is made: if the mean is too
+// low, the long lengths are raised first; if it is too high, the others are lowered first.
 func fitted(points []bucketPoint, mean float64) []float64 {
 	some := make([]bucketPoint, 0, len(points)/searchedOf)
 	for i := searchedOf / 2; i < len(points); i += searchedOf {
@@ -117,19 +120,20 @@ func checkBuckets(buckets []LengthBucket) (total float64, err error) {
 
 func (b LengthBucket) open() bool { return b.Upper == 0 || math.IsInf(b.Upper, 1) }
 
-// knot is an inner bound of a histogram: its logarithm, and the standard normal deviate of the share of
-// lengths below it.
+// knot is an inner bound of a histogram: its logarithm, and the standard normal deviate of the
+// share of lengths below it.
 type knot struct{ log, deviate float64 }
 
 // lengthCurve is a quantile function of straight lines from a normal deviate to the logarithm of a
 // length.
 type lengthCurve struct {
-	knots         []knot
-	shares        []float64 // share of the lengths below each knot
-	bottom, top   float64   // slopes below the first knot and above the last
-	lowest, width float64   // logarithm of the least length, and the distance to the largest without knots
-	highest       float64   // logarithm of the largest length
-	least, most   float64   // cumulative shares of the first and the last line at the outer bounds
+	knots       []knot
+	shares      []float64 // share of the lengths below each knot
+	bottom, top float64   // slopes below the first knot and above the last
+	// logarithm of the least length, and the distance to the largest without knots
+	lowest, width float64
+	highest       float64 // logarithm of the largest length
+	least, most   float64 // cumulative shares of the first and the last line at the outer bounds
 }
 
 const (

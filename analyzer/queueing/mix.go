@@ -12,8 +12,8 @@ const (
 	tailBins = 64 // parts of the prompts for the time to first token
 )
 
-// Mix is the distributions of prompt and output lengths, which are assumed to be independent, with all
-// tables that depend on nothing else. It is immutable.
+// Mix is the distributions of prompt and output lengths, which are assumed to be independent, with
+// all tables that depend on nothing else. It is immutable.
 type Mix struct {
 	prompts, outputs Lengths
 
@@ -21,8 +21,9 @@ type Mix struct {
 	promptShare, promptMean           [mixBins]float64
 	outputShare, outputMean           [mixBins]float64
 	tailShare, tailMean               [tailBins]float64
-	windows                           [mixBins]window  // of the outputs
-	lateShare                         [mixBins]float64 // the shares of outputs with more than one token
+	windows                           [mixBins]window // of the outputs
+	// the shares of outputs with more than one token
+	lateShare [mixBins]float64
 
 	prompt, prompt2                float64 // E[I], E[I²]
 	output, output2, output3       float64 // E[O] and so on
@@ -79,16 +80,18 @@ func fingerprint(parts ...Lengths) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// window holds the decoding of other requests in the next n iterations. A request that began to decode
-// s iterations ago and decodes for D = O-1 in total decodes k(s) = min((D-s)⁺, n) iterations of these.
-// Integrals are over s.
+// window holds the decoding of other requests in the next n iterations. A request that began to
+// decode s iterations ago and decodes for D = O-1 in total decodes k(s) = min((D-s)⁺, n) iterations
+// of these. Integrals are over s.
 type window struct {
-	iterations    float64 // n
-	sum           float64 // A1 = E∫k
-	position      float64 // A2 = E∫k·(s+k/2): tokens of output in the context, summed over the iterations
-	square        float64 // Q = E∫k²
-	meanSquare    float64 // R = ∫(E k)²
-	later, later2 float64 // mean and variance of min(D, nU), U uniform: iterations of a request that begins in it
+	iterations float64 // n
+	sum        float64 // A1 = E∫k
+	// A2 = E∫k·(s+k/2): tokens of output in the context, summed over the iterations
+	position   float64
+	square     float64 // Q = E∫k²
+	meanSquare float64 // R = ∫(E k)²
+	// mean and variance of min(D, nU), U uniform: iterations of a request that begins in it
+	later, later2 float64
 }
 
 func (m *Mix) windowOf(n float64) window {

@@ -13,18 +13,19 @@ const Unlimited = -1
 // queue has no limit.
 var ErrOverload = errors.New("requests arrive as fast as they can be served or faster; lower the rate or limit the queue")
 
-// extreme bounds rates, and one over it, so that no product of two of them leaves the range of float64.
+// extreme bounds rates, and one over it, so that no product of two of them leaves the range of
+// float64.
 const extreme = 1e100
 
-// Queue is a birth-death queue: requests arrive in a Poisson stream, up to B of them are served at the
-// same time, and n of them are served at the rate μ(n) together. The others wait in order of arrival; a
-// request that finds the queue full is rejected. A Queue does not depend on the rate of arrivals, is
-// immutable, and solving it allocates nothing. Answers are exact to nine digits for B up to 4,096 and
-// up to a million waiting requests, in overload as well.
+// Queue is a birth-death queue: requests arrive in a Poisson stream, up to B of them are served at
+// the same time, and n of them are served at the rate μ(n) together. The others wait in order of
+// arrival; a request that finds the queue full is rejected. A Queue does not depend on the rate of
+// arrivals, is immutable, and solving it allocates nothing. Answers are exact to nine digits for B
+// up to 4,096 and up to a million waiting requests, in overload as well.
 //
-// With p(n) the share of time with n requests, p(n+1) = p(n)·λ/μ(n+1) up to B, and above B the ratio
-// is constant, r = λ/μ(B): a geometric tail, which is summed in closed form. (Kleinrock, Queueing
-// Systems 1, sections 3.1 and 3.2.)
+// With p(n) the share of time with n requests, p(n+1) = p(n)·λ/μ(n+1) up to B, and above B the
+// ratio is constant, r = λ/μ(B): a geometric tail, which is summed in closed form. (Kleinrock,
+// Queueing Systems 1, sections 3.1 and 3.2.)
 type Queue struct {
 	inverse    []float64 // 1/μ(n) at n-1
 	inBatch    []float64 // n at n
@@ -32,8 +33,8 @@ type Queue struct {
 	maxWaiting float64   // +Inf if unlimited
 }
 
-// New returns the queue with the rates μ(1), μ(2) ... μ(B) in requests per second, of which the last
-// holds for all larger numbers, and with at most maxWaiting waiting requests, or Unlimited.
+// New returns the queue with the rates μ(1), μ(2) ... μ(B) in requests per second, of which the
+// last holds for all larger numbers, and with at most maxWaiting waiting requests, or Unlimited.
 func New(rates []float64, maxWaiting int) (Queue, error) {
 	if len(rates) == 0 {
 		return Queue{}, errors.New("a queue without service rates; give one for every size of the batch")
@@ -94,8 +95,9 @@ func (q Queue) idle(rate float64) State {
 }
 
 // RequestMean returns the mean of a quantity over the accepted requests at a rate of arrivals. The
-// quantity is values[n-1] for a request that enters a batch of n, itself included. By Little's law the
-// mean of n/μ(n) is the mean time in service. There must be a value for every size of the batch.
+// quantity is values[n-1] for a request that enters a batch of n, itself included. By Little's law
+// the mean of n/μ(n) is the mean time in service. There must be a value for every size of the
+// batch.
 func (q Queue) RequestMean(rate float64, values []float64) float64 {
 	if !(rate >= 1/extreme) {
 		return values[0]
@@ -119,8 +121,8 @@ const (
 	strideLog = 500 * math.Ln2
 )
 
-// head sums over the states 0 .. B-1. Weights far below the largest so far get a scale of their own, as
-// they may grow again.
+// head sums over the states 0 .. B-1. Weights far below the largest so far get a scale of their
+// own, as they may grow again.
 func (q Queue) head(rate float64, values []float64) head {
 	weight, unit, sum, weighted := 1.0, 1.0, 0.0, 0.0
 	first, deep := 0.0, 0
@@ -200,7 +202,8 @@ func geometric(terms, decay float64) float64 {
 	return math.Expm1(-terms*decay) / math.Expm1(-decay)
 }
 
-// truncatedMean returns the mean of k over k = 0 .. terms-1 with weights e^(k·growth); terms may be infinite if growth < 0.
+// truncatedMean returns the mean of k over k = 0 .. terms-1 with weights e^(k·growth); terms may be
+// infinite if growth < 0.
 func truncatedMean(terms, growth float64) float64 {
 	switch {
 	case terms <= 1:
@@ -216,7 +219,8 @@ func truncatedMean(terms, growth float64) float64 {
 	return 1/math.Expm1(-growth) - terms/math.Expm1(terms*-growth)
 }
 
-// bernoulli returns 1/(e^t-1) - 1/t + 1/2 for |t| <= 1/2 by its series, whose coefficients are Bernoulli's B(2k)/(2k)!.
+// bernoulli returns 1/(e^t-1) - 1/t + 1/2 for |t| <= 1/2 by its series, whose coefficients are
+// Bernoulli's B(2k)/(2k)!.
 func bernoulli(t float64) float64 {
 	s := t * t
 	return t * (1.0/12 + s*(-1.0/720+s*(1.0/30240+s*(-1.0/1209600+s*(1.0/47900160+s*(-691.0/1307674368000+s/74724249600))))))

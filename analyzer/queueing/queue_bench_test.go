@@ -44,7 +44,8 @@ func BenchmarkWaitQuantile(b *testing.B) {
 	}
 }
 
-// BenchmarkMeanSizing is the rate for limits on the means of TTFT and ITL, from a replica's profile.
+// BenchmarkMeanSizing is the rate for limits on the means of TTFT and ITL, from a replica's
+// profile.
 func BenchmarkMeanSizing(b *testing.B) {
 	request := h100.Request(1155, 211)
 	b.ReportAllocs()

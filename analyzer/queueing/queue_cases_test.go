@@ -132,8 +132,8 @@ func (in caseInputs) generationA() generation {
 	}
 }
 
-// byBatch computes prefill at the mean batch, and ITL as the rest of the mean time in service for each
-// token.
+// byBatch computes prefill at the mean batch, and ITL as the rest of the mean time in service for
+// each token.
 func (in caseInputs) byBatch(stay, prefill func(n float64) float64) generation {
 	g := generation{stay: stay, prefill: func(s State) float64 { return prefill(s.InService) }}
 	g.itl = func(s State) float64 { return (1e3*s.Service - g.prefill(s)) / in.Output }
@@ -230,8 +230,8 @@ func TestQueueMatchesEveryReferenceCase(t *testing.T) {
 	t.Logf("%d cases; wait off by at most %.1e s", len(cases), worst)
 }
 
-// size finds the rates for a case's limits as the published analyzers do, within the range that they
-// allow.
+// size finds the rates for a case's limits as the published analyzers do, within the range that
+// they allow.
 func (in caseInputs) size(t *testing.T, q Queue, c queueCase) float64 {
 	t.Helper()
 	g := in.generation()
@@ -280,7 +280,8 @@ func TestQueueMatchesPublishedFigures(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.ID, err)
 		}
-		// The references were computed and printed in float32, the wait and TTFT as differences of seconds.
+		// The references were computed and printed in float32, the wait and TTFT as differences of
+		// seconds.
 		wait, ttft := c.Outputs.Wait, c.Outputs.TTFT
 		c.Outputs.TTFT = 0
 		c.Outputs.compare(t, c.ID, in, s, 2e-6)

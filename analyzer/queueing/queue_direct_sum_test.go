@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The reference of these tests adds up the weight of every state one by one, in numbers of 160 bits.
+// The reference of these tests adds up the weight of every state one by one, in numbers of 160
+// bits.
 
 const sumBits = 160
 
@@ -56,8 +57,8 @@ func newDirectSum(rates []float64, maxWaiting int, rate float64) directSum {
 	return direct
 }
 
-// waitTail adds, over the requests that find the batch full and j others waiting, the probability that
-// j+1 departures take longer than t, which is that of a Poisson number of at most j.
+// waitTail adds, over the requests that find the batch full and j others waiting, the probability
+// that j+1 departures take longer than t, which is that of a Poisson number of at most j.
 func (direct directSum) waitTail(t float64) float64 {
 	mean := direct.full * t
 	low := max(0, int(mean)-40*int(math.Sqrt(mean))-400)
@@ -152,8 +153,8 @@ func TestQueueMatchesDirectSummationWithAnyRates(t *testing.T) {
 	}
 }
 
-// At full size the reference adds float64, of weights whose logarithms are summed with compensation of
-// rounding errors.
+// At full size the reference adds float64, of weights whose logarithms are summed with compensation
+// of rounding errors.
 func TestQueueMatchesDirectSummationAtFullSize(t *testing.T) {
 	const batch, maxWaiting = 4096, 1_000_000
 	rates := batching(batch, 0.001)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzQueue checks properties of every queue: finite numbers that agree with each other, and an order in
-// load and in the queue limit.
+// FuzzQueue checks properties of every queue: finite numbers that agree with each other, and an
+// order in load and in the queue limit.
 func FuzzQueue(f *testing.F) {
 	f.Add(uint16(1), uint32(0), 1.0, 0.0, 0.5)
 	f.Add(uint16(1), uint32(1), 1.0, 1.0, 1.0)

@@ -15,8 +15,8 @@ func poissonShort(n, mean float64) float64 {
 }
 
 // poisson returns the probability of n, a whole number >= 0, by Loader's saddle-point form, whose
-// exponent is small if the probability is not. (C. Loader, Fast and Accurate Computation of Binomial
-// Probabilities, 2000.)
+// exponent is small if the probability is not. (C. Loader, Fast and Accurate Computation of
+// Binomial Probabilities, 2000.)
 func poisson(n, mean float64) float64 {
 	switch {
 	case n == 0:

@@ -6,9 +6,9 @@ import "math"
 const nearCapacity = 1 - 1e-9
 
 // MaxRate returns the highest rate, from 0 up to the queue's capacity, at which a mean such as
-// State.Wait stays within a limit. The mean must not fall with the rate. 0 means that it is above the
-// limit even without load. It takes about ten steady states and allocates nothing unless the function
-// does.
+// State.Wait stays within a limit. The mean must not fall with the rate. 0 means that it is above
+// the limit even without load. It takes about ten steady states and allocates nothing unless the
+// function does.
 func (q Queue) MaxRate(limit float64, mean func(State) float64) float64 {
 	// Bounded, and close to straight if the mean grows like 1/(1-load).
 	excess := func(rate float64) float64 {
@@ -42,9 +42,9 @@ func (q Queue) highest() float64 {
 }
 
 // bracketRoot narrows an interval in which a function rises through zero, f(low) <= 0 < f(high), to
-// within the precision of float64 by Chandrupatla's method: inverse quadratic interpolation if three
-// points allow it, else bisection. (T. Chandrupatla, A new hybrid quadratic/bisection algorithm,
-// Advances in Engineering Software 28, 1997.)
+// within the precision of float64 by Chandrupatla's method: inverse quadratic interpolation if
+// three points allow it, else bisection. (T. Chandrupatla, A new hybrid quadratic/bisection
+// algorithm, Advances in Engineering Software 28, 1997.)
 func bracketRoot(f func(float64) float64, low, high float64) (lowEnd, highEnd float64) {
 	const precision = 4e-15
 	b, fb := low, f(low)

@@ -31,7 +31,8 @@ func (s State) Utilisation() float64 {
 	return min(1, s.InService/s.batch)
 }
 
-// WaitTail returns the probability that an accepted request waits longer than t seconds, first come first served.
+// WaitTail returns the probability that an accepted request waits longer than t seconds, first come
+// first served.
 func (s State) WaitTail(t float64) float64 {
 	switch {
 	case t < 0:
@@ -42,8 +43,8 @@ func (s State) WaitTail(t float64) float64 {
 	return s.waits.share * s.waits.beyond(s.waits.service*t)
 }
 
-// WaitQuantile returns the wait in seconds that a share p of the accepted requests does not exceed. For
-// p >= 1 it is +Inf if any request waits.
+// WaitQuantile returns the wait in seconds that a share p of the accepted requests does not exceed.
+// For p >= 1 it is +Inf if any request waits.
 func (s State) WaitQuantile(p float64) float64 {
 	over := 1 - p
 	switch {
@@ -55,9 +56,9 @@ func (s State) WaitQuantile(p float64) float64 {
 	return s.waits.quantile(over/s.waits.share) / s.waits.service
 }
 
-// waits is the distribution of the wait. A share of the requests waits at all. One with j others before
-// it waits for j+1 departures at the rate of a full batch, as the batch stays full until then: an Erlang
-// time of j+1 phases. The share with j before them changes by e^growth with each j,
+// waits is the distribution of the wait. A share of the requests waits at all. One with j others
+// before it waits for j+1 departures at the rate of a full batch, as the batch stays full until
+// then: an Erlang time of j+1 phases. The share with j before them changes by e^growth with each j,
 // j = 0 .. maxWaiting-1.
 type waits struct {
 	share      float64
@@ -71,10 +72,11 @@ type waits struct {
 // Let N be a Poisson number of mean a. j+1 phases take longer with probability P(N <= j). With
 // K = maxWaiting:
 //
-//	P = Σ r^j P(N <= j) / Σ r^j = E[r^N - r^K; N < K] / (1 - r^K),  E[r^N; N < K] = e^(-a(1-r)) Q(K, a·r)
+//	P = Σ r^j P(N <= j) / Σ r^j = E[r^N - r^K; N < K] / (1 - r^K)
+//	E[r^N; N < K] = e^(-a(1-r)) Q(K, a·r)
 //
-// with Q the regularized upper incomplete gamma function, Q(K, a) = P(N < K). Without a limit only the
-// first term is left.
+// with Q the regularized upper incomplete gamma function, Q(K, a) = P(N < K). Without a limit only
+// the first term is left.
 func (w waits) beyond(a float64) float64 {
 	if !(a > 0) {
 		return 1
@@ -99,8 +101,8 @@ func (w waits) beyond(a float64) float64 {
 	return min(1, max(0, p))
 }
 
-// discounted returns E[r^(N-K); N < K] for r > 1, a sum of positive terms. If the closed form leaves the
-// range of float64, the last term is the largest.
+// discounted returns E[r^(N-K); N < K] for r > 1, a sum of positive terms. If the closed form
+// leaves the range of float64, the last term is the largest.
 func (w waits) discounted(a float64) float64 {
 	mean := a * math.Exp(w.growth)
 	if below := poissonBelow(w.maxWaiting, mean); below > 1e-280 {
@@ -120,8 +122,8 @@ var (
 	legendreWeights = [...]float64{0.08566224618958517, 0.1803807865240693, 0.23395696728634552, 0.23395696728634552, 0.1803807865240693, 0.08566224618958517}
 )
 
-// beyondNearBalance is beyond for r so close to 1 that the two terms of the closed form cancel. Their
-// difference is the integral of its derivative: with u = ln ρ
+// beyondNearBalance is beyond for r so close to 1 that the two terms of the closed form cancel.
+// Their difference is the integral of its derivative: with u = ln ρ
 //
 //	E[r^N - r^K; N < K] = r^K ∫ e^(-Ku) e^(-a(1-ρ)) E[(K-N(aρ))⁺] du,  u from ln r to 0
 //

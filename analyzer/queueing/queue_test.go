@@ -188,8 +188,8 @@ func TestMaxRateTakesFewProbesAndAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestWaitTailMatchesSimulation simulates the chain event by event and measures the waits of accepted
-// requests.
+// TestWaitTailMatchesSimulation simulates the chain event by event and measures the waits of
+// accepted requests.
 func TestWaitTailMatchesSimulation(t *testing.T) {
 	for i, c := range []struct {
 		batch, maxWaiting int

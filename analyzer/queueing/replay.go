@@ -2,11 +2,12 @@ package queueing
 
 import "math"
 
-// replay is a small engine that serves a fixed series of requests iteration by iteration and counts the
-// requests that miss their limits. Its rules: first come, first served; a request is admitted if a slot
-// in the batch is free and the KV cache has space for its prompt and its whole output, and it is not
-// preempted; the part of the token budget that running sequences leave goes to the oldest prompt, then
-// to the next; the last chunk of a prompt gives its first token. Running it allocates nothing.
+// replay is a small engine that serves a fixed series of requests iteration by iteration and counts
+// the requests that miss their limits. Its rules: first come, first served; a request is admitted
+// if a slot in the batch is free and the KV cache has space for its prompt and its whole output,
+// and it is not preempted; the part of the token budget that running sequences leave goes to the
+// oldest prompt, then to the next; the last chunk of a prompt gives its first token. Running it
+// allocates nothing.
 type replay struct {
 	replica   Replica
 	objective Objective
@@ -15,7 +16,8 @@ type replay struct {
 	first []float64 // time of the first token
 	rest  []float64 // tokens of the prompt to compute
 	next  []int32   // the next request that ends in the same iteration, or -1
-	ends  []int32   // by iteration, modulo the length, a power of two: the first that ends there, or -1
+	// by iteration, modulo the length, a power of two: the first that ends there, or -1
+	ends []int32
 }
 
 // series is the input of a replay: gaps in units of the mean gap, and lengths in tokens.
@@ -43,8 +45,9 @@ func newReplay(r Replica, o Objective, s series) *replay {
 	}
 }
 
-// progress is the state of an engine. Requests are numbered in order of arrival: those before oldest
-// have been prefilled, those before admitted are in the batch, those before arrived have arrived.
+// progress is the state of an engine. Requests are numbered in order of arrival: those before
+// oldest have been prefilled, those before admitted are in the batch, those before arrived have
+// arrived.
 type progress struct {
 	*replay
 	now, arrival              float64 // arrival is the time at which request number arrived arrives
@@ -57,8 +60,8 @@ type progress struct {
 	tally
 }
 
-// run serves the series at a rate. It stops as soon as more requests have missed than allowed; with 0
-// allowed it counts all misses.
+// run serves the series at a rate. It stops as soon as more requests have missed than allowed; with
+// 0 allowed it counts all misses.
 func (r *replay) run(rate float64, allowed int) tally {
 	for i := range r.ends {
 		r.ends[i] = -1
@@ -137,8 +140,8 @@ func (p *progress) step() {
 	}
 }
 
-// leap skips iterations that only decode, until a request arrives or ends. Each of them takes longer
-// than the one before, as contexts grow: j iterations take j·took + grows·j(j-1)/2.
+// leap skips iterations that only decode, until a request arrives or ends. Each of them takes
+// longer than the one before, as contexts grow: j iterations take j·took + grows·j(j-1)/2.
 func (p *progress) leap() {
 	if p.decoding == 0 || p.now >= p.arrival {
 		return

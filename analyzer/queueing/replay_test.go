@@ -64,7 +64,8 @@ func TestReplayAllocatesNothingAsItRuns(t *testing.T) {
 	}
 }
 
-// TestReplaySeriesIsTypical checks the fixed series: its waits in a queue have the tail of random series.
+// TestReplaySeriesIsTypical checks the fixed series: its waits in a queue have the tail of random
+// series.
 func TestReplaySeriesIsTypical(t *testing.T) {
 	var s Sizer
 	for _, dispersion := range []float64{1, 4} {

@@ -19,13 +19,15 @@ type Profile struct {
 // Replica is one engine with its limits.
 type Replica struct {
 	Profile
-	// MaxSequences is the engine's limit of requests in a batch, those in prefill included (max_num_seqs); >= 1.
+	// MaxSequences is the engine's limit of requests in a batch, those in prefill included
+	// (max_num_seqs); >= 1.
 	MaxSequences int
-	// BatchedTokens is its limit of tokens in one iteration: one for each sequence in decode, the rest chunks of prompts
-	// (max_num_batched_tokens); >= 1.
+	// BatchedTokens is its limit of tokens in one iteration: one for each sequence in decode, the
+	// rest chunks of prompts (max_num_batched_tokens); >= 1.
 	BatchedTokens int
 	// KVTokens is the size of its KV cache in tokens. Zero means no limit.
 	KVTokens float64
-	// PrefixHits is the share of each prompt that is found in the prefix cache and not computed, in [0, 1].
+	// PrefixHits is the share of each prompt that is found in the prefix cache and not computed, in
+	// [0, 1].
 	PrefixHits float64
 }

@@ -2,7 +2,8 @@ package queueing
 
 import "math"
 
-// resource is a limited resource of an engine that a request occupies from its admission to its end.
+// resource is a limited resource of an engine that a request occupies from its admission to its
+// end.
 type resource struct {
 	limit     Limit
 	available float64 // amount for other requests, without the need of the request itself
@@ -13,8 +14,8 @@ type resource struct {
 	clumping  float64 // cs: squared coefficient of variation of the time and amount of occupation
 }
 
-// resources lists the resources that limit the number of requests in the engine: KV cache, and slots
-// in the batch.
+// resources lists the resources that limit the number of requests in the engine: KV cache, and
+// slots in the batch.
 func (c *cell) resources() [2]resource {
 	m := c.Mix
 	kv := resource{limit: LimitKV, available: math.Inf(1)}
@@ -49,9 +50,9 @@ func (r resource) rateWith(c *cell, service float64) float64 {
 	return r.capacity / (c.Replica.Iteration*r.used + r.need*service + r.capacity*c.perRequest)
 }
 
-// resourceMisses is the share of requests that are late because they wait for KV cache, or for a slot
-// in the batch: the probability that all of it is in use, as the tail of a gamma distribution, times
-// that of a wait beyond the limit, by a diffusion approximation.
+// resourceMisses is the share of requests that are late because they wait for KV cache, or for a
+// slot in the batch: the probability that all of it is in use, as the tail of a gamma distribution,
+// times that of a wait beyond the limit, by a diffusion approximation.
 func (c *cell) resourceMisses(l *load) (kv, sequences float64) {
 	both := c.resources()
 	return both[0].miss(c, l), both[1].miss(c, l)
@@ -77,7 +78,8 @@ func (r resource) miss(c *cell, l *load) float64 {
 	return finite(full * math.Exp(-2*(rate-l.rate)*c.Objective.TTFT/(c.burst.index+r.clumping)))
 }
 
-// gammaTail is P(X > x) of a gamma distribution with a mean and variance (Wilson and Hilferty, 1931).
+// gammaTail is P(X > x) of a gamma distribution with a mean and variance (Wilson and Hilferty,
+// 1931).
 func gammaTail(x, mean, variance float64) float64 {
 	if x <= 0 {
 		return 1

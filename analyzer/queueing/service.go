@@ -19,9 +19,10 @@ type Request struct {
 //	Prefill = (b + c·(2hI + tok))·tok, tok = I(1-h)
 //	Decode  = (O-1)·(β + γ·(I + O/2))
 //
-// with b PerPromptToken, c PerPromptTokenSquared and h PrefixHits. The prompt's last chunk gives the
-// first token, so that O-1 iterations are left, whose contexts I+1 .. I+O-1 are I+O/2 on average.
-// Tokens found in the prefix cache shorten the prefill, but are read with the context like the rest.
+// with b PerPromptToken, c PerPromptTokenSquared and h PrefixHits. The prompt's last chunk gives
+// the first token, so that O-1 iterations are left, whose contexts I+1 .. I+O-1 are I+O/2 on
+// average. Tokens found in the prefix cache shorten the prefill, but are read with the context like
+// the rest.
 func (r Replica) Request(prompt, output float64) Request {
 	tokens := prompt * (1 - r.PrefixHits)
 	return Request{
@@ -33,12 +34,12 @@ func (r Replica) Request(prompt, output float64) Request {
 	}
 }
 
-// Service is the time that a replica takes for a request if n of them are in its batch all the time,
-// for n = 1 .. Batch. It is immutable.
+// Service is the time that a replica takes for a request if n of them are in its batch all the
+// time, for n = 1 .. Batch. It is immutable.
 //
-// A request stays for m iterations: P that compute a part of its prompt and O-1 in decode. In that time
-// each of the n slots of the batch does the work of one whole request, w = Prefill + Decode. With
-// iterations scheduled as by Orca (Yu et al., OSDI 2022, section 3) a request stays for
+// A request stays for m iterations: P that compute a part of its prompt and O-1 in decode. In that
+// time each of the n slots of the batch does the work of one whole request, w = Prefill + Decode.
+// With iterations scheduled as by Orca (Yu et al., OSDI 2022, section 3) a request stays for
 //
 //	S(n) = m·α + n·w = m·T(n),  T(n) = α + n·w/m
 //
@@ -51,9 +52,9 @@ func (r Replica) Request(prompt, output float64) Request {
 //
 //	P = 1 + tok/C
 //
-// iterations on average, which with m = P + O-1 is a quadratic equation for m. The limit of M tokens
-// also means m >= n(tok + O-1)/M; if this bound holds with equality, the prompts of the batch wait for
-// each other.
+// iterations on average, which with m = P + O-1 is a quadratic equation for m. The limit of M
+// tokens also means m >= n(tok + O-1)/M; if this bound holds with equality, the prompts of the
+// batch wait for each other.
 type Service struct {
 	rates     []float64 // μ(n) = n/S(n) at n-1
 	prefill   []float64
@@ -62,9 +63,9 @@ type Service struct {
 	limitedBy Limit
 }
 
-// NewService returns the times of service in a replica. The batch is limited by MaxSequences, by the KV
-// cache, n·q.KVTokens <= r.KVTokens, and by BatchedTokens, of which each sequence in decode takes one.
-// The error names the limit if no request fits.
+// NewService returns the times of service in a replica. The batch is limited by MaxSequences, by
+// the KV cache, n·q.KVTokens <= r.KVTokens, and by BatchedTokens, of which each sequence in decode
+// takes one. The error names the limit if no request fits.
 func NewService(r Replica, q Request) (Service, error) {
 	if err := q.check(); err != nil {
 		return Service{}, err
@@ -110,9 +111,9 @@ func (q Request) check() error {
 	return nil
 }
 
-// iterations returns m, the iterations that a request stays for: the larger root of
-// (m - start - D)(budget·m - nD) = tok·m with D = O-1. A request without a prompt has start = 0, it
-// needs no iteration to start.
+// iterations returns m, the iterations that a request stays for: the larger root of (m - start -
+// D)(budget·m - nD) = tok·m with D = O-1. A request without a prompt has start = 0, it needs no
+// iteration to start.
 func (q Request) iterations(n, budget float64) float64 {
 	decodes, start := q.Output-1, min(1, q.Tokens)
 	half := (n*decodes + budget*(start+decodes) + q.Tokens) / (2 * budget)
@@ -121,7 +122,8 @@ func (q Request) iterations(n, budget float64) float64 {
 	return max(m, n*(q.Tokens+decodes)/budget)
 }
 
-// Batch returns the largest number of requests in the batch, and its limit: LimitSequences or LimitKV.
+// Batch returns the largest number of requests in the batch, and its limit: LimitSequences or
+// LimitKV.
 func (s Service) Batch() (int, Limit) { return len(s.rates), s.limitedBy }
 
 // Rates returns μ(1) .. μ(Batch) in requests per second. The slice must not be changed.
@@ -131,16 +133,16 @@ func (s Service) Rates() []float64 { return s.rates }
 // first token.
 func (s Service) Prefill(n int) float64 { return s.prefill[n-1] }
 
-// ITL returns the mean seconds between the tokens of a request in a batch of n, itself included; the
-// time of an iteration if requests have a single token.
+// ITL returns the mean seconds between the tokens of a request in a batch of n, itself included;
+// the time of an iteration if requests have a single token.
 func (s Service) ITL(n int) float64 { return s.itl[n-1] }
 
 // Queue returns the queue in front of the replica, with at most maxWaiting waiting requests, or
 // Unlimited.
 func (s Service) Queue(maxWaiting int) (Queue, error) { return New(s.rates, maxWaiting) }
 
-// Latency returns the mean TTFT and the mean ITL of the accepted requests in seconds, each at the size
-// of the batch that it enters. q is this service's queue and state one of its states.
+// Latency returns the mean TTFT and the mean ITL of the accepted requests in seconds, each at the
+// size of the batch that it enters. q is this service's queue and state one of its states.
 func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
 	prefill := q.RequestMean(state.Rate, s.prefill)
 	if s.decodes < 1 {
@@ -149,10 +151,10 @@ func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
 	return state.Wait + prefill, (state.Service - prefill) / s.decodes
 }
 
-// MaxMeanRate returns the highest rate at which the mean TTFT and the mean ITL stay within limits in
-// seconds, and the limit that is reached first. A zero limit is none. The rate is 0 if a limit is missed
-// even without load. q is this service's queue. It is the answer of sizing by means, for comparison: a
-// percentile of the requests needs a lower rate.
+// MaxMeanRate returns the highest rate at which the mean TTFT and the mean ITL stay within limits
+// in seconds, and the limit that is reached first. A zero limit is none. The rate is 0 if a limit
+// is missed even without load. q is this service's queue. It is the answer of sizing by means, for
+// comparison: a percentile of the requests needs a lower rate.
 func (s Service) MaxMeanRate(q Queue, limits Objective) (float64, Limit) {
 	shares := func(state State) (ttft, itl float64) {
 		ttft, itl = s.Latency(q, state)

@@ -50,9 +50,9 @@ func TestServiceIsPrefillAndIterations(t *testing.T) {
 	}
 }
 
-// TestIterationsMatchClosedBatch simulates a batch that is always full, iteration by iteration, with the
-// engine's rules: a token for each sequence in decode, then parts of prompts in order until the budget
-// is used up.
+// TestIterationsMatchClosedBatch simulates a batch that is always full, iteration by iteration,
+// with the engine's rules: a token for each sequence in decode, then parts of prompts in order
+// until the budget is used up.
 func TestIterationsMatchClosedBatch(t *testing.T) {
 	for _, c := range []struct {
 		batch, budget, prompt, output int
@@ -194,8 +194,8 @@ func TestMaxMeanRateNamesItsLimit(t *testing.T) {
 	}
 }
 
-// FuzzService checks that rates stay finite and continuous, that a larger batch does not lower them, and
-// that a stricter limit does not raise the answer.
+// FuzzService checks that rates stay finite and continuous, that a larger batch does not lower
+// them, and that a stricter limit does not raise the answer.
 func FuzzService(f *testing.F) {
 	f.Add(1155.0, 211.0, 0.0, uint16(256), uint16(2048), 440_000.0)
 	f.Add(8000.0, 1.0, 0.5, uint16(8), uint16(512), 0.0)

@@ -12,16 +12,16 @@ type Question struct {
 	Replica   Replica
 	Mix       *Mix
 	Objective Objective
-	// Dispersion is the index of dispersion of the arrivals: variance over mean of their number, over
-	// windows about as long as the limit on TTFT. 0 means 1, Poisson; a value below 1 counts as 1, one
-	// above 64 as 64.
+	// Dispersion is the index of dispersion of the arrivals: variance over mean of their number,
+	// over windows about as long as the limit on TTFT. 0 means 1, Poisson; a value below 1 counts
+	// as 1, one above 64 as 64.
 	Dispersion float64
 }
 
 // Answer is the capacity of a replica.
 type Answer struct {
-	// Rate is the highest rate in requests per second at which at least the percentile of requests meet
-	// both limits; 0 if fewer do even without load.
+	// Rate is the highest rate in requests per second at which at least the percentile of requests
+	// meet both limits; 0 if fewer do even without load.
 	Rate float64
 	// MeanRate is the rate at which the means reach the limits, the answer of sizing by means.
 	MeanRate float64
@@ -41,8 +41,8 @@ type Answer struct {
 // infeasibleShare is the share of the mean rate below which no useful load meets an objective.
 const infeasibleShare = 0.1
 
-// Sizer answers questions. It caches tables of burstiness and simulated answers; the cache never changes
-// an answer. The zero value works; it is safe for concurrent use.
+// Sizer answers questions. It caches tables of burstiness and simulated answers; the cache never
+// changes an answer. The zero value works; it is safe for concurrent use.
 type Sizer struct {
 	mu        sync.Mutex
 	bursts    map[int]*burst

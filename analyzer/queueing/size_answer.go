@@ -3,7 +3,6 @@ package queueing
 import (
 	"fmt"
 	"math"
-	"strings"
 )
 
 // Infeasibility returns one sentence for an operator if the answer is infeasible, "" otherwise: the
@@ -12,19 +11,14 @@ func (a Answer) Infeasibility(o Objective) string {
 	if !a.Infeasible {
 		return ""
 	}
-	ttft, itl := "TTFT "+duration(o.TTFT), "ITL "+duration(o.ITL)
-	var limits []string
-	if o.TTFT > 0 && (a.LimitedBy != LimitITL || o.ITL == 0) {
-		limits = append(limits, ttft)
+	limit, load := "TTFT "+duration(o.TTFT), "any useful load"
+	if o.TTFT == 0 || a.LimitedBy == LimitITL {
+		limit = "ITL " + duration(o.ITL)
 	}
-	if o.ITL > 0 && (a.LimitedBy != LimitTTFT || o.TTFT == 0) {
-		limits = append(limits, itl)
-	}
-	load := "any useful load"
 	if a.Rate == 0 {
 		load = "any load"
 	}
-	return strings.Join(limits, " and ") + " cannot be met at " + load + ": " + a.Remedy
+	return limit + " cannot be met at " + load + ": " + a.Remedy
 }
 
 // answer finds the highest rate at which no more requests miss the objective than the percentile
@@ -72,17 +66,20 @@ func (m misses) largest() Limit {
 }
 
 const (
-	checkShare = 0.8 // part of the rate at which the misses are computed again, to see how steeply they rise
+	// part of the rate at which the misses are computed again, to see how steeply they rise
+	checkShare = 0.8
 
-	// doubtfulRise is the lowest power of the rate by which the misses rise if the formula is trusted:
-	// an error of a quarter in the misses is then at most a tenth in the rate.
-	doubtfulRise      = 2.5
-	doubtfulMean      = 0.15 // share of the mean rate below which the formula is not trusted
-	doubtfulResources = 0.2  // share of the misses that wait for KV cache or for a slot in the batch
-	doubtfulShort     = 0.3  // share of the misses that have short outputs
-	doubtfulSlots     = 15   // mean requests that fit, below which bursts make the formula optimistic
-	doubtfulFew       = 5    // the same without bursts
-	doubtfulBursts    = 1.5  // index of dispersion from which arrivals count as bursts here
+	// doubtfulRise is the lowest power of the rate by which the misses rise if the formula is
+	// trusted: an error of a quarter in the misses is then at most a tenth in the rate.
+	doubtfulRise = 2.5
+	doubtfulMean = 0.15 // share of the mean rate below which the formula is not trusted
+	// share of the misses that wait for KV cache or for a slot in the batch
+	doubtfulResources = 0.2
+	doubtfulShort     = 0.3 // share of the misses that have short outputs
+	// mean requests that fit, below which bursts make the formula optimistic
+	doubtfulSlots  = 15
+	doubtfulFew    = 5   // the same without bursts
+	doubtfulBursts = 1.5 // index of dispersion from which arrivals count as bursts here
 )
 
 // doubtful reports whether the formula is known to be far off.
@@ -109,8 +106,7 @@ func (c *cell) remedy(limit Limit) string {
 		return fmt.Sprintf("the KV cache of %.0f tokens is too small for requests of %.0f tokens; give it more memory, "+
 			"split the model over more accelerators or limit request lengths", c.Replica.KVTokens, c.Mix.prompt+c.Mix.output)
 	case LimitSequences:
-		return fmt.Sprintf("the engine runs at most %d requests at once; raise max_num_seqs above %d",
-			c.Replica.MaxSequences, c.Replica.MaxSequences)
+		return fmt.Sprintf("max_num_seqs %d is too low; raise it", c.Replica.MaxSequences)
 	case LimitITL:
 		return c.remedyITL()
 	case LimitTTFT:

@@ -2,23 +2,29 @@ package queueing
 
 import "math"
 
-// cell is one question with all tables that do not depend on the rate. Symbols in comments are those of
-// docs/sizing.md.
+// cell is one question with all tables that do not depend on the rate. Symbols in comments are
+// those of docs/sizing.md.
 type cell struct {
 	Question
 	burst *burst
 
-	promptWork                    [mixBins]float64  // π(I) of each part of the prompts
-	tailTokens, tailWork          [tailBins]float64 // tokens to compute and π of the finer parts of the prompts
-	work, work2                   float64           // E[π], E[π²]
-	tokens, tokens2               float64           // tok: mean and mean square of a prompt's tokens to compute
-	decodeWork, perRequest        float64           // seconds that a request adds by decoding, and in total (w)
-	contextVariance               float64           // γ²·Var I
-	starts                        [mixBins]foundAt  // the last saddle of each part of the outputs, to start there
-	safe                          [mixBins]float64  // the rate up to which the misses of a part are negligible
-	theta                         float64           // the last θ of the prefill queue, to start there
-	wholePosition, wholeSquare    float64           // positions for all tokens to compute
-	variationOut, variationLength float64           // CV² of O and of I+O
+	promptWork [mixBins]float64 // π(I) of each part of the prompts
+	// tokens to compute and π of the finer parts of the prompts
+	tailTokens, tailWork [tailBins]float64
+	work, work2          float64 // E[π], E[π²]
+	// tok: mean and mean square of a prompt's tokens to compute
+	tokens, tokens2 float64
+	// seconds that a request adds by decoding, and in total (w)
+	decodeWork, perRequest float64
+	contextVariance        float64 // γ²·Var I
+	// the last saddle of each part of the outputs, to start there
+	starts [mixBins]foundAt
+	// the rate up to which the misses of a part are negligible
+	safe [mixBins]float64
+	// the last θ of the prefill queue, to start there
+	theta                         float64
+	wholePosition, wholeSquare    float64 // positions for all tokens to compute
+	variationOut, variationLength float64 // CV² of O and of I+O
 }
 
 func newCell(q Question, b *burst) *cell {
@@ -46,17 +52,17 @@ func newCell(q Question, b *burst) *cell {
 	return c
 }
 
-// prefill is the number of prompt tokens to compute, tok = I(1-h), and their work,
-// π = b·tok + c·tok·(2hI+tok). At least one token is computed even if all of the prompt is in the
-// prefix cache: it gives the first output token.
+// prefill is the number of prompt tokens to compute, tok = I(1-h), and their work, π = b·tok +
+// c·tok·(2hI+tok). At least one token is computed even if all of the prompt is in the prefix cache:
+// it gives the first output token.
 func (c *cell) prefill(prompt float64) (tokens, work float64) {
 	tokens = min(prompt, max(1, prompt*(1-c.Replica.PrefixHits)))
 	work = tokens * (c.Replica.PerPromptToken + c.Replica.PerPromptTokenSquared*(2*(prompt-tokens)+tokens))
 	return tokens, work
 }
 
-// positions is the mean position of a token in its prompt, and the mean square of each prompt's mean
-// position, over at most this many tokens from the first one to compute.
+// positions is the mean position of a token in its prompt, and the mean square of each prompt's
+// mean position, over at most this many tokens from the first one to compute.
 func (c *cell) positions(tokens float64) (mean, square float64) {
 	for i, share := range c.Mix.tailShare[:c.Mix.tailCount] {
 		x := c.Mix.tailMean[i] - c.tailTokens[i] + min(tokens, c.tailTokens[i])/2
@@ -67,7 +73,8 @@ func (c *cell) positions(tokens float64) (mean, square float64) {
 	return mean, square
 }
 
-// load is the mean state of a replica at a rate: the mean of a linear Hawkes process in the clock of iterations (Hawkes, 1971).
+// load is the mean state of a replica at a rate: the mean of a linear Hawkes process in the clock
+// of iterations (Hawkes, 1971).
 type load struct {
 	rate               float64
 	prefillShare       float64      // ρp = λπ
@@ -79,7 +86,8 @@ type load struct {
 	wait, waitVariance float64      // of the prefill queue
 	service            float64      // s: mean time a prompt occupies it
 	waits              prefillWaits // valid if there is a limit on TTFT
-	amplification      float64      // of the variance of work: work makes iterations longer, which adds work
+	// of the variance of work: work makes iterations longer, which adds work
+	amplification float64
 }
 
 // loadAt returns the mean state at a rate; false if the replica is not stable at it.
@@ -101,7 +109,8 @@ func (c *cell) loadAt(rate float64) (load, bool) {
 	return l, c.queuePrompts(&l)
 }
 
-// misses holds the share of requests that miss, by cause. short is the part of itl with short outputs.
+// misses holds the share of requests that miss, by cause. short is the part of itl with short
+// outputs.
 type misses struct{ ttft, kv, sequences, itl, short float64 }
 
 func (m misses) first() float64 { return 1 - (1-m.ttft)*(1-m.kv)*(1-m.sequences) }
@@ -133,8 +142,8 @@ func (c *cell) meanRate() float64 {
 	return max(0, rate)
 }
 
-// finite is x within 0 and 1, or 1 if x is not a number: a probability that could not be computed counts
-// as a miss.
+// finite is x within 0 and 1, or 1 if x is not a number: a probability that could not be computed
+// counts as a miss.
 func finite(x float64) float64 {
 	if math.IsNaN(x) {
 		return 1

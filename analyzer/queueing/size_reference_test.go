@@ -68,9 +68,9 @@ func azureLengths(t testing.TB) (prompts, outputs []float64) {
 
 var systems = map[string]string{"H100": "h100_sxm", "A100": "a100_sxm", "L40S": "l40s", "B200": "b200_sxm"}
 
-// TestFormulaIsNearTheTruthOfChat compares the formula with rates that another simulator found. That
-// simulator uses the pairs of prompt and output; the formula assumes them independent, which is 3 % of
-// the work of this trace.
+// TestFormulaIsNearTheTruthOfChat compares the formula with rates that another simulator found.
+// That simulator uses the pairs of prompt and output; the formula assumes them independent, which
+// is 3 % of the work of this trace.
 func TestFormulaIsNearTheTruthOfChat(t *testing.T) {
 	profiles := engineProfiles(t)
 	prompts, outputs := azureLengths(t)

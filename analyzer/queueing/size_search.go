@@ -21,10 +21,10 @@ func (c *cell) probe(at float64) probe {
 	return probe{at, math.Log(max(m.either(), 1e-12) / (1 - c.Objective.Percentile)), m}
 }
 
-// maxRate finds the rate at which exactly the allowed share of requests misses; ok is false if even the
-// lowest rate is too high. Misses need not rise everywhere with the rate: if too many requests miss at
-// half or at four fifths of the rate that was found, the search goes on below. check is the probe at
-// four fifths.
+// maxRate finds the rate at which exactly the allowed share of requests misses; ok is false if even
+// the lowest rate is too high. Misses need not rise everywhere with the rate: if too many requests
+// miss at half or at four fifths of the rate that was found, the search goes on below. check is the
+// probe at four fifths.
 func (c *cell) maxRate(start float64) (found, check probe, ok bool) {
 	least := math.Log(c.stableRate() * leastShare)
 	low, high, ok := c.bracket(math.Log(start), least)
@@ -98,8 +98,8 @@ func (c *cell) root(low, high probe) probe {
 	return a
 }
 
-// chandrupatla is the next point between a, the newest end of the bracket, and b, as a share of the way
-// from a; last was the end before.
+// chandrupatla is the next point between a, the newest end of the bracket, and b, as a share of the
+// way from a; last was the end before.
 func chandrupatla(a, b, last probe) float64 {
 	if last.at == b.at || last.at == a.at {
 		if a.excess == b.excess {

@@ -70,10 +70,10 @@ func rateOf(t testing.TB, s *Sizer, q Question) Answer {
 	return a
 }
 
-// risen is the tolerated change of the rate: upwards with a stricter objective, both ways with a nearly
-// equal one. Of 10,000 questions a stricter limit on TTFT raised it for 18, by at most 1.1 % (the length
-// of iterations in a congested period is estimated from the limit), one on ITL for 9, by less than
-// 0.3 %, and a larger percentile for none.
+// risen is the tolerated change of the rate: upwards with a stricter objective, both ways with a
+// nearly equal one. Of 10,000 questions a stricter limit on TTFT raised it for 18, by at most 1.1 %
+// (the length of iterations in a congested period is estimated from the limit), one on ITL for 9,
+// by less than 0.3 %, and a larger percentile for none.
 const risen = 0.02
 
 // checkProperties compares a question with stricter ones.
@@ -183,7 +183,7 @@ func TestInfeasibleObjectivesNameLimitAndRemedy(t *testing.T) {
 		"TTFT below a prompt":   {func(q *Question) { q.Objective.TTFT = 0.02 }, LimitTTFT, "TTFT 20 ms cannot be met at"},
 		"too many small chunks": {func(q *Question) { q.Replica.BatchedTokens = 64; q.Objective.TTFT = 0.15 }, LimitTTFT, "raise max_num_batched_tokens"},
 		"no KV cache":           {func(q *Question) { q.Replica.KVTokens = 2000 }, LimitKV, "give it more memory"},
-		"one sequence":          {func(q *Question) { q.Replica.MaxSequences = 1; q.Objective.TTFT = 0.4 }, LimitSequences, "raise max_num_seqs above 1"},
+		"one sequence":          {func(q *Question) { q.Replica.MaxSequences = 1; q.Objective.TTFT = 0.4 }, LimitSequences, "max_num_seqs 1 is too low; raise it"},
 	} {
 		q := benchQuestion(benchMix(t))
 		c.change(&q)

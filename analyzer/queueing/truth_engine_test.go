@@ -2,19 +2,20 @@ package queueing_test
 
 import "math"
 
-// The truth that the formulas are held against: an engine that is run iteration by iteration. It shares no code, no random
-// numbers and no lengths with the package.
+// The truth for the formulas: an engine that is simulated iteration by iteration. It shares no
+// code, no random numbers and no lengths with the package.
 //
-// Rules. Requests are served first come, first served. A request is admitted while fewer than sequences are in decode or in
-// prefill and the reserved prompts and outputs of all of them stay within the KV cache; nobody is ever preempted. A request
-// that is larger than the whole cache is admitted alone. The prompts of one iteration share budget less one token for each
-// sequence in decode: the first takes what it needs, then the next. An iteration takes
+// Rules. Requests are served first come, first served. A request is admitted while fewer than
+// sequences are in decode or in prefill and the reserved prompts and outputs of all of them stay
+// within the KV cache; no request is preempted. A request that is larger than the whole cache is
+// admitted alone. The prompts of one iteration share the budget, less one token for each sequence
+// in decode: the first uses as much as it needs, then the next. An iteration takes
 //
 //	alpha + beta·n + gamma·C + b·Σchunk + c·Σchunk·(2·position+chunk)
 //
-// with n sequences in decode whose contexts add up to C. The last chunk of a prompt gives token 1, every later iteration one
-// more. TTFT runs from arrival to token 1; TPOT is the time from token 1 to the last token over the output less one, and zero
-// for an output of one token.
+// with n sequences in decode whose contexts add up to C. The last chunk of a prompt gives token 1,
+// every later iteration one more. TTFT is the time from arrival to token 1; TPOT is the time from
+// token 1 to the last token over the output less one, and zero for an output of one token.
 
 // engine is one replica. Seconds and tokens.
 type engine struct {
@@ -26,7 +27,8 @@ type engine struct {
 	hits               float64 // share of a prompt that is not computed
 }
 
-// objective is what share of the requests, level, has to meet both limits. A limit of zero is none.
+// objective requires that a share of the requests, level, meets both limits. A limit of zero is
+// none.
 type objective struct{ ttft, tpot, level float64 }
 
 // request is one arrival at a rate of one per second. At another rate the time is divided by it.
@@ -35,21 +37,23 @@ type request struct {
 	prompt, output float64
 }
 
-// misses is how many of the counted requests broke a limit.
+// misses counts the requests that missed a limit.
 type misses struct{ ttft, tpot, either int }
 
-// replay runs one engine through the same requests at any rate. An iteration costs the same however many sequences are in
-// decode: all of them advance by one token, so that the iteration in which a sequence ends is known when it starts.
+// replay serves the same requests at any rate on one engine. All sequences in decode advance by one
+// token in each iteration, so that the iteration in which a sequence ends is known at its start.
 type replay struct {
 	engine
 	objective
 	requests []request
-	from, to int // the requests that count; those before fill the engine, those after keep it filled
+	// the requests that count; those before fill the engine, those after keep it filled
+	from, to int
 
 	arrival    []float64 // of each request, at the rate of the run
-	first, end []float64 // when each got its first and its last token
-	ending     []int32   // by iteration, modulo its length: a request that ends there, and -1 for none
-	alongside  []int32   // by request: another one that ends in the same iteration
+	first, end []float64 // times of the first and the last token
+	// by iteration, modulo its length: a request that ends there, and -1 for none
+	ending    []int32
+	alongside []int32 // by request: another one that ends in the same iteration
 }
 
 func newReplay(e engine, p objective, requests []request, from, to int) *replay {
@@ -69,7 +73,7 @@ func newReplay(e engine, p objective, requests []request, from, to int) *replay 
 	}
 }
 
-// state is what changes from one iteration to the next.
+// state is the state of the engine between iterations.
 type state struct {
 	now       float64
 	iteration int
@@ -81,7 +85,8 @@ type state struct {
 	left      int     // counted requests that have not ended
 }
 
-// run replays the requests at a rate. It ends when every counted request has, or as soon as more than allowed have missed.
+// run serves the requests at a rate. It ends when every counted request has ended, or as soon as
+// more requests than allowed have missed.
 func (r *replay) run(rate float64, allowed int) misses {
 	for i := range r.ending {
 		r.ending[i] = -1
@@ -111,7 +116,7 @@ func (r *replay) run(rate float64, allowed int) misses {
 	return missed
 }
 
-// decode passes the iterations in which nothing happens but decode: no prompt is there and nobody ends.
+// decode skips the iterations with decode only: no prompt waits and no request ends.
 func (r *replay) decode(s *state) {
 	if s.position >= 0 {
 		return
@@ -176,7 +181,7 @@ func (r *replay) start(s *state, i int) {
 	r.ending[slot] = int32(i)
 }
 
-// leave takes out those that end with this iteration.
+// leave removes the requests that end with this iteration.
 func (r *replay) leave(s *state, missed *misses) {
 	slot := s.iteration & (len(r.ending) - 1)
 	for i := r.ending[slot]; i >= 0; i = r.alongside[i] {

@@ -7,13 +7,15 @@ import (
 	"testing"
 )
 
-// naiveRequest is a request inside the stupid naive engine, which keeps every one by itself and adds up anew in every iteration.
+// naiveRequest is a request in the naive engine, which keeps every request by itself and sums over
+// all of them in every iteration.
 type naiveRequest struct {
 	request
 	arrival, computed, tokens, first, end float64
 }
 
-// naive engine runs requests by the rules of the engine, word by word: it admits at the start of an iteration all who fit.
+// naive serves requests by the rules of the engine literally: it admits all requests that fit at
+// the start of an iteration.
 func naive(e engine, requests []request, rate float64) []*naiveRequest {
 	var all, waiting, prefilling, decoding []*naiveRequest
 	for _, q := range requests {
@@ -74,7 +76,7 @@ func naiveAdmits(e engine, inside []*naiveRequest, next *naiveRequest) bool {
 	return len(inside) == 0 || len(inside) < e.sequences && (e.kv == 0 || reserved <= e.kv)
 }
 
-func TestReplayIsItsNaiveEngine(t *testing.T) {
+func TestReplayMatchesTheNaiveEngine(t *testing.T) {
 	for seed := range uint64(300) {
 		source := rand.New(rand.NewPCG(seed, 7))
 		pick := func(of ...float64) float64 { return of[source.IntN(len(of))] }
@@ -96,7 +98,7 @@ func TestReplayIsItsNaiveEngine(t *testing.T) {
 		var want misses
 		for i, w := range naive(q.engine, requests, rate)[:180] {
 			if math.Abs(w.first-r.first[i]) > 1e-9*w.first || math.Abs(w.end-r.end[i]) > 1e-9*w.end {
-				t.Fatalf("seed %d: request %d: first token at %v and end at %v, the naive engine says %v and %v", seed, i, r.first[i], r.end[i], w.first, w.end)
+				t.Fatalf("seed %d: request %d: first token at %v and end at %v, the naive engine gives %v and %v", seed, i, r.first[i], r.end[i], w.first, w.end)
 			}
 			late := w.first-w.arrival > 0.2
 			slow := w.output > 1 && (w.end-w.first)/(w.output-1) > 0.02
@@ -107,7 +109,7 @@ func TestReplayIsItsNaiveEngine(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Fatalf("seed %d: %+v, the naive engine says %+v", seed, got, want)
+			t.Fatalf("seed %d: %+v, the naive engine gives %+v", seed, got, want)
 		}
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// effort is how much is simulated: replicates with requests of their own, and in each the same requests at every rate. There
-// are more replicates, up to most, while the standard error is above uncertain.
+// effort is the size of a simulation: replicates with requests of their own, each with the same
+// requests at every rate. More replicates are run, up to most, while the standard error is above
+// uncertain.
 type effort struct{ replicates, most, counted int }
 
 var (
@@ -16,8 +17,9 @@ var (
 )
 
 const (
-	// warming requests fill the engine before the first that counts, and as many come behind the last, so that the counted
-	// ones see an engine in steady state. It is several times what the engines of the grid hold at once.
+	// warming requests fill the engine before the first that counts, and as many follow the last,
+	// so that the counted ones meet an engine in steady state. It is several times the batch of any
+	// engine of the grid.
 	warming   = 3_000
 	precision = 0.004 // of the rate, by bisection
 	uncertain = 0.02  // of the rate
@@ -26,7 +28,7 @@ const (
 // lengthPair is a request's prompt and output in tokens.
 type lengthPair struct{ prompt, output float64 }
 
-// question is one cell: who serves what, and what is promised.
+// question is one cell: engine, requests and objective.
 type question struct {
 	name string // also seeds the random numbers
 	engine
@@ -36,7 +38,8 @@ type question struct {
 	variation float64 // squared coefficient of variation of the gaps
 }
 
-// arrivals are requests with gamma distributed gaps of mean one and lengths drawn from the mix with replacement.
+// arrivals are requests with gamma distributed gaps of mean one and lengths drawn from the mix with
+// replacement.
 func (q *question) arrivals(n int, source *rand.Rand) []request {
 	requests := make([]request, n)
 	var at float64
@@ -79,25 +82,25 @@ func (q *question) replay(replicate int) *replay {
 	return newReplay(q.engine, q.objective, requests, warming, warming+q.counted)
 }
 
-// meanRate is λ_mean: where an iteration of the mean batch takes as long as the limit on TPOT, or where the mean batch fills
-// the sequences or the KV cache.
+// meanRate is λ_mean: the rate at which an iteration of the mean batch takes as long as the limit
+// on TPOT, or at which the mean batch fills the sequences or the KV cache.
 func (q *question) meanRate() float64 {
 	n := float64(len(q.mix))
-	var work, outputs, held float64
+	var work, outputs, kvUse float64
 	for _, l := range q.mix {
 		computed := l.prompt * (1 - q.hits)
 		work += (computed*(q.b+q.c*(2*q.hits*l.prompt+computed)) + l.output*(q.beta+q.gamma*(l.prompt+l.output/2))) / n
 		outputs += l.output / n
-		held += l.output * (l.prompt + l.output) / n
+		kvUse += l.output * (l.prompt + l.output) / n
 	}
 	batch := float64(q.sequences)
 	if q.kv > 0 {
-		batch = min(batch, q.kv*outputs/held)
+		batch = min(batch, q.kv*outputs/kvUse)
 	}
 	return min((1-q.alpha/q.tpot)/work, batch/(outputs*q.alpha+batch*work))
 }
 
-// truth is the highest rate that keeps the objective.
+// truth is the highest rate that meets the objective.
 type truth struct {
 	Rate  float64
 	Error float64 // standard error of Rate
@@ -128,8 +131,8 @@ func moments(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// maxRate is the highest rate at which the objective is kept, zero where it is not at a hundredth of the mean rate. Below a
-// tenth of the mean rate nobody would serve at it, and 5 % are precise enough.
+// maxRate is the highest rate that meets the objective, zero if a hundredth of the mean rate does
+// not. Below a tenth of the mean rate, which is not usable, a precision of 5 % is enough.
 func (r *replay) maxRate(mean float64) float64 {
 	allowed := int(math.Floor((1-r.level)*float64(r.to-r.from) + 1e-9))
 	keeps := func(rate float64) bool { return r.run(rate, allowed).either <= allowed }
@@ -157,7 +160,7 @@ func (r *replay) maxRate(mean float64) float64 {
 	return math.Sqrt(low * high)
 }
 
-// attainment is the share of requests that meet both limits at a rate, over some replicates.
+// attainment is the share of requests that meet both limits at a rate, over several replicates.
 func (q *question) attainment(rate float64, replicates int) float64 {
 	if rate <= 0 {
 		return 1

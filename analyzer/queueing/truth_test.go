@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// The simulator is held against maximum rates that another one found, by the same rules and for the same lengths, with five
-// replicates of its own.
+// The simulator is compared with highest rates that another simulator found, with the same rules
+// and lengths and with five replicates of its own.
 func TestTruthIsThatOfAnotherSimulator(t *testing.T) {
 	rows := table(t, "sizing_truth_chat.csv")
 	if rows == nil || table(t, "azure_conv_2023.csv") == nil {
-		t.Skip("the reference data are not there: ../shared/data beside the checkout")
+		t.Skip("no reference data beside the checkout")
 	}
 	engines, mixes := engines(t), mixes(t)
 	deviations, rates := make([]float64, len(rows)), make([]truth, len(rows))
@@ -20,7 +20,7 @@ func TestTruthIsThatOfAnotherSimulator(t *testing.T) {
 		row := rows[i]
 		q := question{
 			name: fmt.Sprint("chat/", i), engine: engines[row["prof"]+" 8B"], mix: mixes["chat"], effort: small,
-			objective:   objective{ttft: number(t, row["ttft"]) / 1e3, tpot: number(t, row["tpot"]) / 1e3, level: number(t, row["level"])},
+			objective: objective{ttft: number(t, row["ttft"]) / 1e3, tpot: number(t, row["tpot"]) / 1e3, level: number(t, row["level"])},
 			variation: number(t, row["cv2"]),
 		}
 		if *wholeGrid {
@@ -30,7 +30,8 @@ func TestTruthIsThatOfAnotherSimulator(t *testing.T) {
 		}
 		q.sequences, q.budget = 256, int(number(t, row["mbt"]))
 		rates[i] = q.truth()
-		// A standard error from a handful of replicates is sometimes far too small, and those of either side rarely both.
+		// A standard error from a few replicates is sometimes far too small, but rarely that of
+		// both sides.
 		floor := 0.01 * rates[i].Rate
 		deviations[i] = (rates[i].Rate - number(t, row["lam"])) / math.Hypot(max(rates[i].Error, floor), max(number(t, row["se"]), floor))
 	})
@@ -70,9 +71,9 @@ func TestArrivalsHaveTheirRateAndVariation(t *testing.T) {
 func BenchmarkTruth(b *testing.B) {
 	q := question{
 		name: "benchmark", effort: full, variation: 1,
-		engine:  engine{alpha: 6e-3, beta: 8e-6, gamma: 42e-9, b: 13e-6, c: 0.8e-9, sequences: 256, budget: 2048},
+		engine:    engine{alpha: 6e-3, beta: 8e-6, gamma: 42e-9, b: 13e-6, c: 0.8e-9, sequences: 256, budget: 2048},
 		objective: objective{ttft: 1, tpot: 0.025, level: 0.95},
-		mix:     generated(5, lognormal{mean: 1155, sigma: 0.8}, lognormal{mean: 211, sigma: 0.8}),
+		mix:       generated(5, lognormal{mean: 1155, sigma: 0.8}, lognormal{mean: 211, sigma: 0.8}),
 	}
 	r := q.replay(0)
 	b.ReportAllocs()

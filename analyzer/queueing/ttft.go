@@ -2,15 +2,15 @@ package queueing
 
 import "math"
 
-// queuePrompts computes the queue of prompts for prefill as a GI/G/1 queue. A prompt occupies the engine
-// for its work and for the decoding in its iterations, s = π + base'·tok/C. The tail of the wait decays
-// exponentially,
+// queuePrompts computes the queue of prompts for prefill as a GI/G/1 queue. A prompt occupies the
+// engine for its work and for the decoding in its iterations, s = π + base'·tok/C. The tail of the
+// wait decays exponentially,
 //
 //	P(W > x) ~ A·e^{-θx},  ln E[e^{θs}] = k·ln(1 + θ/(λk)),  A = (M - 1 - θs)/(θM' - (M-1))
 //
-// with M = E[e^{θs}], for gamma distributed gaps of shape k (Asmussen, Applied Probability and Queues,
-// chapter XIII; A is exact for Poisson arrivals, Cramér and Lundberg's constant). It returns false if
-// the queue is not stable.
+// with M = E[e^{θs}], for gamma distributed gaps of shape k (Asmussen, Applied Probability and
+// Queues, chapter XIII; A is exact for Poisson arrivals, Cramér and Lundberg's constant). It
+// returns false if the queue is not stable.
 func (c *cell) queuePrompts(l *load) bool {
 	l.service = c.work + l.base*c.tokens/l.chunk // s0
 	grown := l.base + c.growth(l)                // base'
@@ -41,8 +41,8 @@ func (c *cell) queuePrompts(l *load) bool {
 	return true
 }
 
-// growth is the additional time of an iteration in a congested period: admitted prompts decode beside
-// those that wait. At most the iteration doubles.
+// growth is the additional time of an iteration in a congested period: admitted prompts decode
+// beside those that wait. At most the iteration doubles.
 func (c *cell) growth(l *load) float64 {
 	perRequest := c.Replica.PerSequence + c.Replica.PerContextToken*(c.Mix.prompt+c.Mix.output/4)
 	stay := c.Mix.decode * l.iteration
@@ -115,9 +115,9 @@ func (c *cell) ttftMiss(l *load) float64 {
 // waitPessimism multiplies the tail of the wait: iterations are longer when the queue is long.
 const waitPessimism = 1.12
 
-// maxWait is the longest wait of a prompt within the limit: the limit on TTFT without the own prefill,
-// half the iteration in which the prompt arrives, and the work of others in its last iteration, which
-// is the chunk behind its own as far as others fill it.
+// maxWait is the longest wait of a prompt within the limit: the limit on TTFT without the own
+// prefill, half the iteration in which the prompt arrives, and the work of others in its last
+// iteration, which is the chunk behind its own as far as others fill it.
 func (c *cell) maxWait(l *load, part int) float64 {
 	own := l.base*math.Ceil(c.tailTokens[part]/l.chunk) + c.tailWork[part]
 	wait := c.Objective.TTFT - own - l.iteration/2

@@ -7,16 +7,18 @@ const (
 	waitsInOne = 24 // steps of the grid in the longest service
 )
 
-// prefillWaits is the distribution of the wait in the prefill queue. Near zero an exponential tail is
-// far off: there it is computed on a grid. Beyond the grid the tail decays by θ.
+// prefillWaits is the distribution of the wait in the prefill queue. Near zero an exponential tail
+// is far off: there it is computed on a grid. Beyond the grid the tail decays by θ.
 //
-// Batches of prompts arrive in a Poisson stream; a batch has a geometric number of further prompts, m on
-// average. The wait of a prompt is then a compound geometric sum (Pollaczek and Khinchine for m = 0),
+// Batches of prompts arrive in a Poisson stream; a batch has a geometric number of further prompts,
+// m on average. The wait of a prompt is then a compound geometric sum (Pollaczek and Khinchine for
+// m = 0),
 //
 //	E e^{-sW} = (1-ρ)/(1+m) / (1 - (ρ·Se(s) + m·S(s))/(1+m))
 //
-// with S the service and Se its equilibrium distribution. With m = 1/(M(θ)-1) - λ/θ the wait has the
-// tail of the queue with gamma distributed gaps. The sum is computed by Panjer's recursion (1981).
+// with S the service and Se its equilibrium distribution. With m = 1/(M(θ)-1) - λ/θ the wait has
+// the tail of the queue with gamma distributed gaps. The sum is computed by Panjer's recursion
+// (1981).
 type prefillWaits struct {
 	step, decay float64
 	tail        [waitPoints + 1]float64 // P(W > j·step)
@@ -62,8 +64,8 @@ func (w *prefillWaits) build(d *decay, theta, m float64) {
 	w.tail[0] = 1 - atRest
 }
 
-// ladder distributes the summands on the grid, each to the two points beside it so that its mean stays,
-// and returns ρ.
+// ladder distributes the summands on the grid, each to the two points beside it so that its mean
+// stays, and returns ρ.
 func (w *prefillWaits) ladder(d *decay, more float64, ladder *[waitPoints + 1]float64) (utilisation float64) {
 	below, sum, square := 0.0, 0.0, 0.0 // shares of the services below x, and their moments
 	next, mean := 0, 0.0

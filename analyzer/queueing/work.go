@@ -1,8 +1,8 @@
 package queueing
 
-// Work returns the seconds that a request adds to iterations on average: by the chunks of its prompt, of
-// which a share of hits is found in the prefix cache, and by decoding. A replica that serves λ requests
-// a second has iterations of T = Iteration + λT·(prefill + decode) seconds.
+// Work returns the seconds that a request adds to iterations on average: by the chunks of its
+// prompt, of which a share of hits is found in the prefix cache, and by decoding. A replica that
+// serves λ requests a second has iterations of T = Iteration + λT·(prefill + decode) seconds.
 func (m *Mix) Work(p Profile, hits float64) (prefill, decode float64) {
 	tokens, squares := m.prompt*(1-hits), m.prompt2*(1-hits*hits)
 	prefill = p.PerPromptToken*tokens + p.PerPromptTokenSquared*squares

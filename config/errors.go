@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Source is one of the places that a value can come from.
+// Source is a place that sets values.
 type Source string
 
-// The sources, in order of growing strength.
+// The sources, in ascending order of precedence.
 const (
 	SourceDefault     Source = "default"
 	SourceFile        Source = "file"
@@ -18,16 +18,16 @@ const (
 	SourceFlag        Source = "flag"
 )
 
-// Origin is where a value came from. The zero value is the default.
+// Origin is the source of a value. The zero value is the default.
 type Origin struct {
 	Source Source
 	// Name is the path of the file, or the name of the variable or flag; empty for a default.
 	Name string
-	// Line is the line in the file, counted from 1; 0 where it is not known.
+	// Line is the line in the file, counted from 1; 0 if it is not known.
 	Line int
 }
 
-// String returns the origin as people say it, such as "file wva.yaml, line 3".
+// String returns the origin for people, such as "file wva.yaml, line 3".
 func (o Origin) String() string {
 	switch {
 	case o.Source == SourceFile && o.Line > 0:
@@ -42,29 +42,30 @@ func (o Origin) String() string {
 	return string(SourceDefault)
 }
 
-// FaultError is one thing that is wrong with the configuration. Its texts never hold a secret.
-type FaultError struct {
-	// Key is the setting, such as "prometheus.url"; empty where the fault is that of the whole file.
+// ValidationError is one thing that is wrong with the configuration. Its texts never contain a
+// secret.
+type ValidationError struct {
+	// Key is the setting, such as "prometheus.url"; empty if the error is about the whole file.
 	Key    string
 	Origin Origin
-	// Problem is what is wrong, and Remedy what to do.
+	// Problem is the end of a sentence that begins with the key. Remedy is the action to take.
 	Problem string
 	Remedy  string
 }
 
-// Error returns the fault as one line: setting, problem, remedy, origin.
-func (f *FaultError) Error() string {
-	text := f.Problem + "; " + f.Remedy + " (" + f.Origin.String() + ")"
-	if f.Key != "" {
-		return f.Key + ": " + text
+// Error returns one line: setting, problem, remedy, origin.
+func (e *ValidationError) Error() string {
+	text := e.Problem + "; " + e.Remedy + " (" + e.Origin.String() + ")"
+	if e.Key != "" {
+		return e.Key + ": " + text
 	}
 	return text
 }
 
-// shownLimit is how many bytes of a value a fault repeats.
+// shownLimit is how many bytes of a value an error repeats.
 const shownLimit = 60
 
-// quoted returns a value as a fault shows it: in quotes, escaped and cut.
+// quoted returns a value as errors show it: in quotes, escaped and shortened.
 func quoted(value string) string {
 	if len(value) <= shownLimit {
 		return strconv.Quote(value)
