@@ -88,10 +88,9 @@ const (
 	LimitThroughput Limit = "throughput"
 	LimitTTFT       Limit = "TTFT"
 	LimitITL        Limit = "ITL"
-	LimitCompute    Limit = "compute" // work arrives as fast as the engine can do it
-	// another variant is full before it gets its part of the load
-	LimitRouting  Limit = "routing"
-	LimitPeakRate Limit = "observed peak rate" // capacity is at most twice the highest rate seen
+	LimitCompute    Limit = "compute"            // work arrives as fast as the engine can do it
+	LimitRouting    Limit = "routing"            // another variant is full first
+	LimitPeakRate   Limit = "observed peak rate" // capacity is at most twice the highest rate seen
 )
 
 // Basis is the source of a capacity.

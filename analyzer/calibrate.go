@@ -33,8 +33,7 @@ func (w work) decodes() bool { return w.mix.MeanOutput() > 1 }
 // time of an empty iteration, on the time that decoding adds, and on the time that prompts add.
 type correction struct {
 	iteration, decode, prefill float64
-	// number of replicas that it was estimated from; 0 means no correction
-	replicas int
+	replicas                   int // in the estimate; 0 means no correction
 }
 
 // Standard deviations of a profile and of a window. A profile often comes from another version of
@@ -46,7 +45,7 @@ const (
 	windowDeviation  = 0.07
 	prefillDeviation = 0.15
 	mostCorrection   = 2.0
-	// with this many requests the deviation of a window is 1.4 times as large
+	// requestsForWindow is the number of requests with which windows deviate 1.4 times as much.
 	requestsForWindow = 30.0
 )
 

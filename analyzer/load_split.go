@@ -135,7 +135,7 @@ func (s *loadSplit) solveGrowth(least float64) {
 		if l.misses == nil || !l.known {
 			return
 		}
-		// from there on all of its requests miss
+		// Above that rate all of its requests miss.
 		most = max(most, curveAt[len(curveAt)-1]*l.rate/m.rate)
 		if hard := s.hard[m.variant]; hard > 0 {
 			hardest = min(hardest, hard/m.rate)

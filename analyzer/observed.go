@@ -27,12 +27,10 @@ type observed struct {
 	// window yet, settled is false and the means are over all replicas.
 	settled bool
 	each    average
-	// the highest throughput of a replica that had a queue all the time; 0 if none had
-	busiest float64
+	busiest float64 // highest throughput of a replica with a queue all the time; 0 if none
 	peak    float64 // the highest rate of a replica
-	// the shortest time between tokens that a replica ever had, seconds; 0 if unknown
-	floor float64
-	stuck bool // replicas are saturated by their queues, and these grow
+	floor   float64 // shortest time between tokens ever, seconds; 0 if unknown
+	stuck   bool    // replicas are saturated by their queues, and these grow
 }
 
 // average holds means over replicas.
@@ -227,7 +225,7 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	if v.itl() <= 0 {
 		limit = s.ITLStretch * o.floor
 	}
-	// the margin is for a percentile; without it the objective may still be met
+	// The margin is for a percentile; without it the objective may still be met.
 	if o.floor >= limit {
 		limit = v.itl()
 	}

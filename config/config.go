@@ -9,60 +9,67 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Config is everything that an administrator decides. It is made by Load, complete and valid, and must not be changed.
-// What the fields mean, and their defaults, stands in the table of settings.
+// Config is the configuration of the server. Load makes it, complete and valid; it must not be
+// changed. The table of settings has the meaning and the default of each field.
 type Config struct {
 	Interval   time.Duration
 	MaxPlanAge time.Duration
 	Manifests  string // empty: the cluster is watched
-	// DumpSnapshot is the file that the input of decisions is written to; empty: none.
-	DumpSnapshot string
-	Kubernetes   Kubernetes
-	Log          Log
-	Prometheus   Prometheus
-	GRPC         GRPC
-	HTTP         HTTP
-	Saturation   Saturation
-	Policy       Policy
+	Log        Log
+	Kubernetes Kubernetes
+	Prometheus Prometheus
+	GRPC       GRPC
+	HTTP       HTTP
+
+	Saturation    Saturation
+	KVCache       KVCache
+	Backlog       Backlog
+	ScaleUp       ScaleUp
+	ScaleDown     ScaleDown
+	ScaleToZero   ScaleToZero
+	MissingData   MissingData
+	Sizing        Sizing
+	SwitchingCost SwitchingCost
 
 	Models         []fleet.Model
 	ServiceClasses []fleet.ServiceClass
-	// FixedAccelerators are the kinds of which no node autoscaler adds any to the cluster.
+	// FixedAccelerators are the accelerator types of which no node autoscaler adds any.
 	FixedAccelerators []string
 	Accelerators      []fleet.AcceleratorSpec
-	// Profiles are the administrator's; EngineProfiles has the catalogue's too.
+	// Profiles are the administrator's; EngineProfiles returns the shipped ones too.
 	Profiles         []fleet.Profile
 	ProfileCatalogue string // On or Off
 
 	flags     *pflag.FlagSet
 	file      file
 	origins   map[string]Origin // by key
+	invalid   map[string]Origin // by key, of values that are replaced by the default
 	unknown   []string          // warnings about the environment
 	catalogue []fleet.Profile
 }
 
-// Kubernetes says which cluster is watched, and how.
+// Kubernetes selects the cluster and the objects in it.
 type Kubernetes struct {
 	Kubeconfig         string // empty: the cluster that the server runs in
-	Context            string // empty: the kubeconfig's current one
+	Context            string // empty: the current context of the kubeconfig
 	WatchNamespaces    []string
 	ExcludedNamespaces []string
 	NamespaceSelector  string
 	QPS                float64
 	Burst              float64
 	MaxCacheAge        time.Duration
+	DryRunVariants     string // On or Off
 	Events             string // On or Off
-	Advisory           string // On or Off
 	LeaseNamespace     string // empty: the server's own
 }
 
-// What is turned on or off.
+// The values of a switch.
 const (
 	On  = "on"
 	Off = "off"
 )
 
-// Log says what is logged, and how.
+// Log is the level and the format of the log.
 type Log struct {
 	Level  slog.Level
 	Format string // FormatText or FormatJSON
@@ -74,7 +81,7 @@ const (
 	FormatJSON = "json"
 )
 
-// Prometheus says where Prometheus is, how it is reached, and what it is asked.
+// Prometheus is how Prometheus is reached and queried.
 type Prometheus struct {
 	URL             string
 	CAFile          string
@@ -84,24 +91,24 @@ type Prometheus struct {
 	BearerToken     string // secret
 	BearerTokenFile string
 	QueryTimeout    time.Duration
-	Lag             time.Duration
+	QueryOffset     time.Duration
 	Windows         Windows
 	Labels          Labels
 }
 
-// Windows are how far back is looked.
+// Windows are the time ranges of queries.
 type Windows struct{ Latest, Peak, Idle, Long, Trend time.Duration }
 
 // Labels are the names of the labels of engine metrics.
 type Labels struct{ Namespace, Pod, Model string }
 
-// GRPC says how the gRPC port is served.
+// GRPC is the gRPC port.
 type GRPC struct {
 	Address string
 	TLS     TLS
 }
 
-// TLS secures the gRPC port where CertFile is set.
+// TLS secures the gRPC port if CertFile is set.
 type TLS struct {
 	CertFile       string
 	KeyFile        string
@@ -109,38 +116,52 @@ type TLS struct {
 	AllowedClients []string
 }
 
-// HTTP says where health and metrics are served.
+// HTTP is the port of health and metrics.
 type HTTP struct{ Address string }
 
-// Saturation holds the thresholds of the saturation analysis.
+// Saturation has the limits of a replica.
 type Saturation struct {
-	KVThreshold      float64
-	QueueThreshold   float64
-	KVSpare          float64
-	ThroughputMargin float64
-	ITLMargin        float64
-	ITLStretch       float64
+	KVThreshold        float64
+	QueueThreshold     float64
+	MaxThroughputShare float64
+	MaxITLShare        float64
+	MaxITLStretch      float64
 }
 
-// Policy is what is wanted of all decisions.
-type Policy struct {
-	DrainWithin  time.Duration
-	HoldFor      time.Duration
-	Startup      time.Duration
-	Retention    time.Duration
-	MetricsGrace time.Duration
-	ShrinkMargin float64
-	Reaction     time.Duration
-	Settle       time.Duration
-	Horizon      time.Duration
-	Queueing     string // On or Off
-	Simulations  float64
+// KVCache is about the KV cache of engines.
+type KVCache struct{ Headroom float64 }
+
+// Backlog is about requests that wait.
+type Backlog struct{ DrainWithin time.Duration }
+
+// ScaleUp has the times by which demand is extrapolated.
+type ScaleUp struct{ StartupTime, ReactionTime time.Duration }
+
+// ScaleDown limits how soon replicas are removed.
+type ScaleDown struct {
+	Headroom           float64
+	MinReplicaLifetime time.Duration
 }
 
-// IdleWindow returns how far back the last use of a model is looked for: the idle window, or the longest retention where
-// that is longer.
+// ScaleToZero has the default for models that may scale to zero.
+type ScaleToZero struct{ Retention time.Duration }
+
+// MissingData is about metrics that are missing.
+type MissingData struct{ KeepFor, GracePeriod time.Duration }
+
+// Sizing selects how replicas are sized for latency objectives.
+type Sizing struct {
+	Queueing       string // On or Off
+	MaxSimulations int
+}
+
+// SwitchingCost weighs running replicas against starting others.
+type SwitchingCost struct{ Horizon time.Duration }
+
+// IdleWindow returns the time in which the last use of a model is searched: the idle window, or the
+// longest retention if that is longer.
 func (c *Config) IdleWindow() time.Duration {
-	longest := max(c.Prometheus.Windows.Idle, c.Policy.Retention)
+	longest := max(c.Prometheus.Windows.Idle, c.ScaleToZero.Retention)
 	for _, model := range c.Models {
 		if model.ScaleToZero {
 			longest = max(longest, model.Retention)
@@ -149,8 +170,8 @@ func (c *Config) IdleWindow() time.Duration {
 	return longest
 }
 
-// Origin returns where the value of a setting came from.
+// Origin returns the origin of a setting's value.
 func (c *Config) Origin(key string) Origin { return c.origins[key] }
 
-// File returns the path of the configuration file; empty where there is none.
+// File returns the path of the configuration file; empty if there is none.
 func (c *Config) File() string { return c.file.path }

@@ -53,7 +53,7 @@ func (o Objects) readAdvisory(t *Tables, targets map[objectKey]Target, options O
 	}
 	c := claimsOf(t.Variants)
 	for _, d := range declarations {
-		v, err := scaledobject.ReadAdvisory(d.object)
+		v, err := scaledobject.ReadDryRun(d.object)
 		if problem, claimed := c.claim(v, d.name); claimed {
 			t.Problems = append(t.Problems, problem)
 			continue
@@ -63,7 +63,7 @@ func (o Objects) readAdvisory(t *Tables, targets map[objectKey]Target, options O
 			t.Problems = append(t.Problems, problems...)
 			v.Invalid = told(problems)
 		}
-		t.locate(&v, origin{d.name, scaledobject.Says(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
+		t.locate(&v, origin{d.name, scaledobject.HasKey(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
 		t.Variants = append(t.Variants, v)
 	}
 	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })

@@ -262,7 +262,7 @@ func TestPodsAreNotWaitedForForever(t *testing.T) {
 		w.api.deny("watch pods", 500)
 		w.api.apply(chat(2)...)
 		w.run()
-		w.pass(giveUpAfter - 10*time.Second)
+		w.pass(firstReadLimit - 10*time.Second)
 		require.False(t, w.isSynced())
 		w.pass(time.Minute)
 		require.True(t, w.isSynced(), "what runs is answered, and nothing is decided")

@@ -105,21 +105,21 @@ func (c *Cluster) needed() map[watchID]watchSpec {
 			needed[watchID{resource, namespace}] = r
 		}
 	}
-	add(scaledObjectsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledShape()})
-	add(scaledJobsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledShape()})
-	add(autoscalersResource(), namespaces, watchSpec{cause: causeAutoscaler, fields: autoscalerShape()})
-	add(nodesResource(), everywhere, watchSpec{cause: causeNode, fields: nodeShape()})
+	add(scaledObjectsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledObjectFields()})
+	add(scaledJobsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledObjectFields()})
+	add(autoscalersResource(), namespaces, watchSpec{cause: causeAutoscaler, fields: hpaFields()})
+	add(nodesResource(), everywhere, watchSpec{cause: causeNode, fields: nodeFields()})
 	if c.noPods {
-		add(podsResource(), namespaces, watchSpec{cause: causePod, fields: podShape()})
+		add(podsResource(), namespaces, watchSpec{cause: causePod, fields: podFields()})
 	} else {
-		add(podsResource(), everywhere, watchSpec{cause: causePod, fields: podShape()})
+		add(podsResource(), everywhere, watchSpec{cause: causePod, fields: podFields()})
 	}
 	if c.options.NamespaceSelector != nil {
-		add(namespacesResource(), everywhere, watchSpec{cause: causeNamespace, fields: namespaceShape()})
+		add(namespacesResource(), everywhere, watchSpec{cause: causeNamespace, fields: namespaceFields()})
 	}
 	for id := range c.wanted {
 		if k := c.kinds[id.GroupKind]; k.found {
-			needed[watchID{k.resource, id.namespace}] = watchSpec{cause: causeWorkload, kind: id.Kind, fields: targetShape(k.replicas == nil), replicasPath: k.replicas}
+			needed[watchID{k.resource, id.namespace}] = watchSpec{cause: causeWorkload, kind: id.Kind, fields: targetFields(k.replicas == nil), replicasPath: k.replicas}
 		}
 	}
 	return needed

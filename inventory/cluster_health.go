@@ -59,9 +59,9 @@ func (h health) refused() bool {
 	return !h.listed && h.failure != nil && h.failure.class != failedOtherwise
 }
 
-// giveUpAfter is how long a kind that fails keeps all others from being decided on when everything is read for the first
+// firstReadLimit is how long a kind that fails keeps all others from being decided on when everything is read for the first
 // time. What needs it is held from then on.
-const giveUpAfter = time.Minute
+const firstReadLimit = time.Minute
 
 // settled reports whether the feed shows what it can, and where it does not, when it will be given up; the zero time where
 // never: without ScaledObjects and chosen namespaces there is nothing to decide. A kind that no variant names is given up at
@@ -74,7 +74,7 @@ func (s watchState) settled(now time.Time) (bool, time.Time) {
 	case isNeeded || s.health.failure == nil:
 		return false, time.Time{}
 	}
-	at := s.health.failure.since.Add(giveUpAfter)
+	at := s.health.failure.since.Add(firstReadLimit)
 	return !now.Before(at), at
 }
 

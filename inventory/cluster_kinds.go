@@ -83,7 +83,7 @@ func (k kind) wait(named bool) time.Duration {
 // settled reports whether it is known if the kind can be watched, or it was given up to learn that: where no variant names
 // it, after the first attempt.
 func (k kind) settled(now time.Time, named bool) bool {
-	return k.asked || (!named && !k.checked.IsZero()) || (!k.since.IsZero() && now.Sub(k.since) >= giveUpAfter)
+	return k.asked || (!named && !k.checked.IsZero()) || (!k.since.IsZero() && now.Sub(k.since) >= firstReadLimit)
 }
 
 // isGone reports whether the API server ceased to serve a kind: it may be served in another version now.

@@ -25,7 +25,7 @@ type scaleAnswer struct {
 	asked    time.Time // when
 	known    bool      // replicas has been answered, for this version or one before
 	replicas int64
-	fault    string // why this version was not answered
+	failure    string // why this version was not answered
 }
 
 // answered returns the row with the number of replicas that the API server says.
@@ -56,7 +56,7 @@ func (r row) open(now time.Time) (bool, time.Time) {
 		return false, time.Time{}
 	case r.scale.version != r.version:
 		return true, time.Time{}
-	case r.scale.fault == "":
+	case r.scale.failure == "":
 		return false, time.Time{}
 	}
 	again := r.scale.asked.Add(retryScale)
@@ -64,7 +64,7 @@ func (r row) open(now time.Time) (bool, time.Time) {
 }
 
 // unanswered reports whether nobody knows yet how many replicas the object wants.
-func (r row) unanswered() bool { return r.incomplete != nil && !r.scale.known && r.scale.fault == "" }
+func (r row) unanswered() bool { return r.incomplete != nil && !r.scale.known && r.scale.failure == "" }
 
 // askForReplicas asks for the scale subresource of objects that do not say how many replicas they want, one after another:
 // the last resort. An object is asked about once per change.
@@ -107,7 +107,7 @@ func (f *resourceWatch) ask(ctx context.Context, key types.NamespacedName) {
 	answer := scaleAnswer{version: asked.version, asked: time.Now(), known: true, replicas: replicas}
 	if err != nil {
 		f.errors.Inc()
-		answer.known, answer.replicas, answer.fault = now.scale.known, now.scale.replicas, err.Error()
+		answer.known, answer.replicas, answer.failure = now.scale.known, now.scale.replicas, err.Error()
 	}
 	f.rows[key] = now.answered(answer)
 	f.notify(f.cause)
@@ -129,12 +129,12 @@ func (r row) problem(id watchID, key types.NamespacedName) (Problem, bool) {
 	if r.decodeError != "" {
 		return Problem{Object: id.name() + " " + key.String(), Text: r.decodeError, Remedy: "correct the object"}, true
 	}
-	if r.incomplete == nil || r.scale.fault == "" {
+	if r.incomplete == nil || r.scale.failure == "" {
 		return Problem{}, false
 	}
 	return Problem{
 		Object: fmt.Sprintf("%s %s", id.name(), key),
-		Text:   "does not say how many replicas it wants, and neither does its scale subresource: " + r.scale.fault,
+		Text:   "does not say how many replicas it wants, and neither does its scale subresource: " + r.scale.failure,
 		Remedy: "set its number of replicas, and allow get on " + id.name() + "/scale in the role of the service account",
 	}, true
 }

@@ -55,8 +55,8 @@ func (s fieldMask) with(name string, inner fieldMask) fieldMask {
 	return s
 }
 
-// objectShape is a shape with the identity that every object has.
-func objectShape(spec, status fieldMask) fieldMask {
+// objectFields is a shape with the identity that every object has.
+func objectFields(spec, status fieldMask) fieldMask {
 	metadata := fieldsOf("name namespace uid creationTimestamp deletionTimestamp labels annotations").
 		with("ownerReferences", fieldsOf("apiVersion kind name uid controller"))
 	whole := fieldsOf("apiVersion kind").with("metadata", metadata)
@@ -69,11 +69,11 @@ func objectShape(spec, status fieldMask) fieldMask {
 	return whole
 }
 
-func podShape() fieldMask {
+func podFields() fieldMask {
 	container := fieldsOf("name resources restartPolicy")
 	stopped := fieldsOf("name restartCount").
 		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
-	return objectShape(
+	return objectFields(
 		fieldsOf("nodeName").with("containers", container).with("initContainers", container),
 		fieldsOf("phase reason").
 			with("conditions", fieldsOf("type status reason lastTransitionTime")).
@@ -81,41 +81,41 @@ func podShape() fieldMask {
 	)
 }
 
-func nodeShape() fieldMask {
-	return objectShape(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
+func nodeFields() fieldMask {
+	return objectFields(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
 }
 
-// scaledShape is that of ScaledObjects and ScaledJobs. KEDA writes the rest of the status at every poll.
-func scaledShape() fieldMask {
-	whole := objectShape(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount"))
+// scaledObjectFields is that of ScaledObjects and ScaledJobs. KEDA writes the rest of the status at every poll.
+func scaledObjectFields() fieldMask {
+	whole := objectFields(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount"))
 	whole["spec"] = nil
 	return whole
 }
 
-func autoscalerShape() fieldMask {
-	return objectShape(fieldsOf("scaleTargetRef minReplicas maxReplicas"), nil)
+func hpaFields() fieldMask {
+	return objectFields(fieldsOf("scaleTargetRef minReplicas maxReplicas"), nil)
 }
 
-func namespaceShape() fieldMask { return objectShape(nil, nil) }
+func namespaceFields() fieldMask { return objectFields(nil, nil) }
 
-// targetShape is that of whatever is scaled. Where its pods' template and its number of replicas stand depends on the kind, so
+// targetFields is that of whatever is scaled. Where its pods' template and its number of replicas stand depends on the kind, so
 // of one that is not known by name the spec is kept until it is decoded.
 //
 // A template is kept whether a variant names the workload or not: one that does may come later, and would need it at once. So
 // any Deployment that is watched takes 3 KB (BenchmarkDeploymentMemory).
-func targetShape(known bool) fieldMask {
-	whole := objectShape(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
+func targetFields(known bool) fieldMask {
+	whole := objectFields(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
 	whole["spec"] = nil
 	if known {
-		template := templateShape()
+		template := templateFields()
 		whole["spec"] = fieldsOf("replicas").with("template", template).
 			with("leaderWorkerTemplate", fieldsOf("size").with("leaderTemplate", template).with("workerTemplate", template))
 	}
 	return whole
 }
 
-// templateShape is that of a pod that is to be: what it asks of nodes, and its engine's command line.
-func templateShape() fieldMask {
+// templateFields is that of a pod that is to be: what it asks of nodes, and its engine's command line.
+func templateFields() fieldMask {
 	return fieldMask{"spec": fieldsOf("nodeSelector").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).

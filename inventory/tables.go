@@ -118,7 +118,7 @@ func (t *Tables) read(object scaledobject.Object, kind string) (fleet.Variant, b
 		t.Problems = append(t.Problems, problems...)
 		v.Invalid = told(problems)
 	}
-	v.Unsupported = scaledobject.Refusal(object)
+	v.Unsupported = scaledobject.Unsupported(object)
 	return v, true
 }
 
@@ -154,16 +154,11 @@ func told(problems []Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// definitionProblems returns a problem for each fault of a definition.
+// definitionProblems returns a problem for each validation error of a definition.
 func definitionProblems(name string, err error) []Problem {
-	definition, ok := errors.AsType[scaledobject.DefinitionError](err)
-	if !ok {
-		return []Problem{{Object: name, Text: err.Error(), Remedy: "correct the ScaledObject"}}
-	}
-	problems := make([]Problem, len(definition.Faults))
-	for i, fault := range definition.Faults {
-		where := strings.TrimSpace(fault.Key + " " + fault.Value)
-		problems[i] = Problem{Object: name, Text: where + " " + fault.Problem + "; allowed: " + fault.Allowed, Remedy: fault.Remedy}
+	var problems []Problem
+	for _, each := range scaledobject.ValidationErrors(err) {
+		problems = append(problems, Problem{Object: name, Text: each.Text(), Remedy: each.Remedy})
 	}
 	return problems
 }

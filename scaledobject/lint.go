@@ -2,173 +2,103 @@ package scaledobject
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"strings"
+
+	"github.com/wva-project/wva/fleet"
 )
 
-// Finding is something that reads well but would not scale as it should.
-type Finding struct {
-	Code FindingCode
-	// Refused is true where KEDA would misapply our number: the RPCs of such an object answer with an error.
-	Refused bool
-	// Text says what stands there and what follows from it.
-	Text string
-	// Remedy is what to do.
-	Remedy string
-}
-
-// String returns the finding as one line: code, text and remedy.
-func (f Finding) String() string { return string(f.Code) + ": " + f.Text + "; " + f.Remedy }
-
-// FindingCode is the stable name of a finding.
-type FindingCode string
-
-// The refusals.
-const (
-	FindingMetricType       FindingCode = "MetricType"       // metricType is not AverageValue
-	FindingScalingModifiers FindingCode = "ScalingModifiers" // a formula stands between our number and the HPA
-	FindingScaledJob        FindingCode = "ScaledJob"        // our number would be taken for a length of queue
-)
-
-// The warnings.
-const (
-	FindingOtherTriggers    FindingCode = "OtherTriggers"    // the largest of several numbers counts, not ours
-	FindingTolerance        FindingCode = "Tolerance"        // the HPA ignores steps of one
-	FindingMaxUnset         FindingCode = "MaxUnset"         // KEDA's default of 100 replicas holds
-	FindingFallbackBehavior FindingCode = "FallbackBehavior" // errors may shrink the variant
-	FindingFallbackZero     FindingCode = "FallbackZero"     // errors may take the variant to zero
-	FindingFallbackWakes    FindingCode = "FallbackWakes"    // errors wake a variant that stands at zero
-	FindingNoPush           FindingCode = "NoPush"           // waking waits for KEDA's poll
-	FindingFromEnvIgnored   FindingCode = "FromEnvIgnored"   // a key of ours is looked up in the environment, in vain
-	FindingPausedReplicas   FindingCode = "PausedReplicas"   // KEDA cannot read the number at which it is paused
-)
-
-// Lint returns what is wrong with the way in which KEDA and the HPA would apply our number, refusals first, in a fixed
-// order. An object without a trigger of ours has no findings. What Read calls a fault is not repeated.
-func Lint(o Object) []Finding {
+// Lint returns the findings of the object, sorted: definitions that are valid and do not scale as
+// they should. Validation errors are not repeated, and neither is the text of Unsupported. An object
+// without a WVA trigger has the findings of its annotations, if they declare a variant.
+func Lint(o Object) []fleet.Finding {
 	ours := o.ours()
 	switch {
-	case len(ours) == 0:
+	case o.Kind == jobKind: // the findings are about fields that a ScaledJob does not have
 		return nil
-	case o.Kind == jobKind:
-		return refusals(o, ours) // the warnings are about what a ScaledJob does not have
-	}
-	return slices.Concat(
-		refusals(o, ours),
-		lintOtherTriggers(o, ours),
-		lintTolerance(o),
-		lintMax(o),
-		lintFallback(o),
-		lintPush(o, ours),
-		lintFromEnv(o, ours),
-		lintPause(o),
-	)
-}
-
-// Refusal returns why KEDA would misapply our number, with the remedy; "" where it would not, or the object is not ours.
-func Refusal(o Object) string {
-	if found := refusals(o, o.ours()); len(found) > 0 {
-		return found[0].Text + "; " + found[0].Remedy
-	}
-	return ""
-}
-
-// refusals returns the findings on which the RPCs of an object answer with an error.
-func refusals(o Object, ours []int) []Finding {
-	switch {
-	case len(ours) == 0:
-		return nil
-	case o.Kind == jobKind:
-		return lintJob()
-	}
-	return append(lintMetricTypes(o, ours), lintModifiers(o)...)
-}
-
-// lintJob refuses a ScaledJob: KEDA starts as many jobs as it takes our number for, which is one of replicas.
-func lintJob() []Finding {
-	return []Finding{{
-		FindingScaledJob, true,
-		"KEDA would start that many new jobs for our number, which is one of replicas",
-		"serve the model with a Deployment or the like, and scale that with a " + objectKind,
-	}}
-}
-
-func lintMetricTypes(o Object, ours []int) []Finding {
-	for _, i := range ours {
-		if metricType := o.Spec.Triggers[i].MetricType; metricType != "" && metricType != "AverageValue" {
-			return []Finding{{
-				FindingMetricType, true,
-				fmt.Sprintf("metricType %s of trigger %d: the HPA would not take our number as the number of replicas", quoted(metricType), i),
-				"remove metricType from the trigger",
-			}}
-		}
+	case len(ours) > 0:
+		return fleet.SortFindings(slices.Concat(
+			lintOtherTriggers(o, ours),
+			lintTolerance(o),
+			lintMax(o),
+			lintFallback(o),
+			lintPush(o, ours),
+			lintKeys(o.Spec.Triggers[ours[0]].Metadata, ""),
+			lintPause(o),
+		))
+	case Declares(o.Metadata.Annotations):
+		return fleet.SortFindings(lintKeys(declared(o.Metadata.Annotations), AnnotationPrefix))
 	}
 	return nil
 }
 
-func lintModifiers(o Object) []Finding {
-	a := o.Spec.Advanced
-	if a == nil || a.ScalingModifiers == nil || *a.ScalingModifiers == (ScalingModifiers{}) {
-		return nil
+// Unsupported returns why KEDA would not apply the number as it is meant, and the remedy, as one line;
+// "" if it would, or if the object has no WVA trigger. The RPCs of such an object answer with this
+// text as an error.
+func Unsupported(o Object) string {
+	ours := o.ours()
+	if len(ours) == 0 {
+		return ""
 	}
-	return []Finding{{
-		FindingScalingModifiers, true,
-		"advanced.scalingModifiers: KEDA would compute another number from ours",
-		"remove scalingModifiers",
-	}}
-}
-
-func lintOtherTriggers(o Object, ours []int) []Finding {
-	others := len(o.Spec.Triggers) - len(ours)
-	if others == 0 {
-		return nil
+	if o.Kind == jobKind {
+		return "ScaledJob: KEDA would start a new job for each replica; serve the model with a Deployment, and scale it with a " + objectKind
 	}
-	var types []string
-	for i, trigger := range o.Spec.Triggers {
-		if !slices.Contains(ours, i) && len(types) < unknownLimit {
-			types = append(types, quoted(trigger.Type))
+	for _, i := range ours {
+		if metricType := o.Spec.Triggers[i].MetricType; metricType != "" && metricType != "AverageValue" {
+			return fmt.Sprintf("metricType %s of trigger %d: the HPA would not apply the number as replicas; remove metricType from the trigger", brief(metricType), i)
 		}
 	}
-	if others > len(types) {
-		types = append(types, "...")
+	if a := o.Spec.Advanced; a != nil && a.ScalingModifiers != nil && *a.ScalingModifiers != (ScalingModifiers{}) {
+		return "advanced.scalingModifiers: KEDA would compute another number of replicas; remove scalingModifiers"
 	}
-	return []Finding{{
-		FindingOtherTriggers, false,
-		fmt.Sprintf("other triggers on the object (%s): the HPA takes the largest number of all, so our plan may not hold", strings.Join(types, ", ")),
-		"remove them from this object",
+	return ""
+}
+
+func lintOtherTriggers(o Object, ours []int) []fleet.Finding {
+	var types []string
+	for i, trigger := range o.Spec.Triggers {
+		if !slices.Contains(ours, i) {
+			types = append(types, trigger.Type)
+		}
+	}
+	if len(types) == 0 {
+		return nil
+	}
+	shown := brief(types[0])
+	if more := len(types) - 1; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return []fleet.Finding{{
+		Code:   fleet.CodeOtherTriggers,
+		Text:   "triggers of other scalers (" + shown + "): the HPA applies the largest number of all triggers",
+		Remedy: "remove the other triggers",
 	}}
 }
 
-// hpaTolerance is the HPA's tolerance where none is set.
+// hpaTolerance is the HPA's tolerance if none is set.
 const hpaTolerance = 0.1
 
-// lintTolerance warns where a step of one replica lies within the HPA's tolerance before max is reached.
-func lintTolerance(o Object) []Finding {
-	highest := o.highest()
+// lintTolerance finds a tolerance of the HPA that hides a step of one replica below the maximum.
+func lintTolerance(o Object) []fleet.Finding {
 	var behavior Behavior
 	if a := o.Spec.Advanced; a != nil && a.HorizontalPodAutoscalerConfig != nil && a.HorizontalPodAutoscalerConfig.Behavior != nil {
 		behavior = *a.HorizontalPodAutoscalerConfig.Behavior
 	}
-	var coarse []string
-	for _, direction := range []struct {
-		name  string
-		rules *Rules
-	}{{"scaleUp", behavior.ScaleUp}, {"scaleDown", behavior.ScaleDown}} {
-		if tolerance := direction.rules.tolerance(); tolerance*float64(highest) >= 1 {
-			coarse = append(coarse, fmt.Sprintf("%s %s", direction.name, formatNumber(tolerance)))
-		}
-	}
-	if len(coarse) == 0 {
+	up, down := behavior.ScaleUp.tolerance(), behavior.ScaleDown.tolerance()
+	// From n replicas, a step of one changes the HPA's ratio by 1/n.
+	first := math.Ceil(1 / max(up, down))
+	if first > float64(o.highest()) {
 		return nil
 	}
-	return []Finding{{
-		FindingTolerance, false,
-		fmt.Sprintf("the HPA's tolerance (%s) ignores steps of one replica below maxReplicaCount %d", strings.Join(coarse, ", "), highest),
-		`set behavior.scaleUp.tolerance and behavior.scaleDown.tolerance to "0" (KEDA 2.18, Kubernetes 1.35)`,
+	return []fleet.Finding{{
+		Code:   fleet.CodeTolerance,
+		Text:   fmt.Sprintf("HPA tolerance %.3g up and %.3g down: steps of one replica are ignored from %.0f replicas on", up, down, max(1, first)),
+		Remedy: `set behavior.scaleUp.tolerance and behavior.scaleDown.tolerance to "0" (KEDA 2.18, Kubernetes 1.35)`,
 	}}
 }
 
-// tolerance returns the tolerance in force; the HPA's own where none, or none that can be read, is set.
+// tolerance returns the tolerance that applies: the HPA's default if none, or none that can be read,
+// is set.
 func (r *Rules) tolerance() float64 {
 	if r == nil {
 		return hpaTolerance
@@ -179,49 +109,52 @@ func (r *Rules) tolerance() float64 {
 	return hpaTolerance
 }
 
-func lintMax(o Object) []Finding {
+func lintMax(o Object) []fleet.Finding {
 	if o.Spec.MaxReplicaCount != nil {
 		return nil
 	}
-	return []Finding{{
-		FindingMaxUnset, false,
-		fmt.Sprintf("maxReplicaCount is not set: KEDA allows %d replicas", defaultMax),
-		"set maxReplicaCount to what the GPUs allow",
+	return []fleet.Finding{{
+		Code:   fleet.CodeMaxUnset,
+		Text:   fmt.Sprintf("maxReplicaCount is not set: KEDA allows %d replicas", defaultMax),
+		Remedy: "set maxReplicaCount to the number of replicas that the accelerators allow",
 	}}
 }
 
-func lintFallback(o Object) []Finding {
+func lintFallback(o Object) []fleet.Finding {
 	fallback := o.Spec.Fallback
 	if fallback == nil {
 		return nil
 	}
-	var findings []Finding
+	var findings []fleet.Finding
 	if fallback.Behavior != fallbackBehavior {
-		findings = append(findings, Finding{
-			FindingFallbackBehavior, false,
-			fmt.Sprintf("fallback.behavior %s: only %s goes neither below the replicas that stand nor below fallback.replicas", quoted(fallback.Behavior), fallbackBehavior),
-			"set fallback.behavior to " + fallbackBehavior,
+		behavior := "is not set"
+		if fallback.Behavior != "" {
+			behavior = brief(fallback.Behavior)
+		}
+		findings = append(findings, fleet.Finding{
+			Code:   fleet.CodeFallbackBehavior,
+			Text:   "fallback.behavior " + behavior + ": errors can leave fewer replicas than now, or than fallback.replicas",
+			Remedy: "set fallback.behavior to " + fallbackBehavior,
 		})
 	}
-	remove := "remove fallback: without it an error leaves the replicas as they are"
 	switch {
 	case fallback.Replicas == 0:
-		findings = append(findings, Finding{
-			FindingFallbackZero, false,
-			"fallback.replicas is 0: errors would scale towards nothing",
-			remove + ", or set it to minReplicaCount",
+		findings = append(findings, fleet.Finding{
+			Code:   fleet.CodeFallbackZero,
+			Text:   "fallback.replicas 0: errors can scale the variant to zero",
+			Remedy: "remove fallback, which keeps the replicas during errors, or set it to minReplicaCount",
 		})
 	case o.mayGoToZero():
-		findings = append(findings, Finding{
-			FindingFallbackWakes, false,
-			fmt.Sprintf("fallback.replicas %d on a variant that may go to zero: errors would wake it", fallback.Replicas),
-			remove,
+		findings = append(findings, fleet.Finding{
+			Code:   fleet.CodeFallbackWakes,
+			Text:   fmt.Sprintf("fallback.replicas %d: errors start the variant while it is scaled to zero", fallback.Replicas),
+			Remedy: "remove fallback, which keeps the replicas during errors",
 		})
 	}
 	return findings
 }
 
-func lintPush(o Object, ours []int) []Finding {
+func lintPush(o Object, ours []int) []fleet.Finding {
 	polled := slices.ContainsFunc(ours, func(i int) bool { return o.Spec.Triggers[i].Type == typePoll })
 	if !polled || !o.mayGoToZero() {
 		return nil
@@ -230,38 +163,56 @@ func lintPush(o Object, ours []int) []Finding {
 	if o.Spec.PollingInterval != nil {
 		polling = *o.Spec.PollingInterval
 	}
-	return []Finding{{
-		FindingNoPush, false,
-		fmt.Sprintf("trigger type %s on a variant that may go to zero: waking it waits up to pollingInterval %d s", typePoll, polling),
-		"make the type " + typePush,
+	return []fleet.Finding{{
+		Code:   fleet.CodeNoPush,
+		Text:   fmt.Sprintf("trigger type %s: scaling from zero waits up to pollingInterval %d s", typePoll, polling),
+		Remedy: "set the trigger type to " + typePush,
 	}}
 }
 
-func lintFromEnv(o Object, ours []int) []Finding {
+// lintKeys returns the findings of metadata keys, which are written with a prefix.
+func lintKeys(metadata map[string]string, prefix string) []fleet.Finding {
 	var ignored []string
-	for _, key := range Keys() {
-		if key.Required {
-			continue // its absence is a fault, which says so
-		}
-		for _, i := range ours {
-			metadata := o.Spec.Triggers[i].Metadata
-			_, fromEnvironment := metadata[key.Name+fromEnv]
-			if _, literal := metadata[key.Name]; fromEnvironment && !literal && !slices.Contains(ignored, key.Name+fromEnv) {
-				ignored = append(ignored, key.Name+fromEnv)
-			}
+	for _, row := range table() {
+		_, fromEnvironment := metadata[row.Name+fromEnv]
+		if _, literal := metadata[row.Name]; fromEnvironment && !literal && !row.Required { // a missing required key is invalid
+			ignored = append(ignored, row.Name+fromEnv)
 		}
 	}
-	if len(ignored) == 0 {
+	var findings []fleet.Finding
+	if len(ignored) > 0 {
+		findings = append(findings, fleet.Finding{
+			Code:   fleet.CodeFromEnvIgnored,
+			Text:   listed(ignored, func(name string) string { return prefix + name }) + ": not read, so the default applies",
+			Remedy: "write the value without " + fromEnv,
+		})
+	}
+	_, ttft := metadata["ttft"]
+	_, itl := metadata["itl"]
+	if percentile, found := metadata["percentile"]; found && !ttft && !itl {
+		findings = append(findings, fleet.Finding{
+			Code:   fleet.CodePercentileWithoutLimits,
+			Text:   prefix + "percentile " + brief(percentile) + ": no effect without ttft or itl",
+			Remedy: "set ttft or itl, or remove percentile",
+		})
+	}
+	return findings
+}
+
+// lintPause finds a number of paused replicas that KEDA cannot read.
+func lintPause(o Object) []fleet.Finding {
+	text, found := o.Metadata.Annotations[annotationPausedReplicas]
+	if _, read := pausedReplicas(text); read || !found {
 		return nil
 	}
-	return []Finding{{
-		FindingFromEnvIgnored, false,
-		strings.Join(ignored, ", ") + ": keys of ours are not looked up in the environment, so the default holds",
-		"write the values into the metadata without " + fromEnv,
+	return []fleet.Finding{{
+		Code:   fleet.CodePausedReplicas,
+		Text:   annotationPausedReplicas + " " + brief(text) + ": KEDA cannot read it, and keeps the replicas",
+		Remedy: "write a whole number from 0 on, or remove the annotation",
 	}}
 }
 
-// highest returns the maximum in force.
+// highest returns the maximum that applies.
 func (o Object) highest() int64 {
 	if o.Spec.MaxReplicaCount != nil {
 		return *o.Spec.MaxReplicaCount

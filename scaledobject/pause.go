@@ -6,7 +6,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// KEDA's annotations that keep it from scaling.
+// KEDA's annotations that pause or force scaling.
 const (
 	annotationPaused         = "autoscaling.keda.sh/paused"
 	annotationPausedReplicas = "autoscaling.keda.sh/paused-replicas"
@@ -15,8 +15,8 @@ const (
 	annotationAwake          = "autoscaling.keda.sh/force-activation"
 )
 
-// readPause reads the annotations as KEDA 2.21 does (apis/keda/v1alpha1/scaledobject_types.go): paused-replicas pauses by its
-// presence, whatever it says; the others where they are there and do not say false.
+// readPause reads the annotations as KEDA 2.21 does (apis/keda/v1alpha1/scaledobject_types.go):
+// paused-replicas pauses whatever its value is; the others apply unless their value is false.
 func readPause(annotations map[string]string) fleet.Pause {
 	p := fleet.Pause{
 		All: isOn(annotations, annotationPaused), In: isOn(annotations, annotationPausedIn),
@@ -31,8 +31,8 @@ func readPause(annotations map[string]string) fleet.Pause {
 	return p
 }
 
-// pausedReplicas returns the number at which KEDA leaves a paused target; false where KEDA stops with an error instead, which
-// leaves the replicas as they are.
+// pausedReplicas returns the number at which KEDA pauses a target; false if KEDA stops with an error
+// instead, which keeps the current replicas.
 func pausedReplicas(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
@@ -41,7 +41,7 @@ func pausedReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// isOn reports whether an annotation is set. As in KEDA, what is no truth value counts as true.
+// isOn reports whether an annotation is set. As in KEDA, a value that is no boolean counts as true.
 func isOn(annotations map[string]string, name string) bool {
 	text, found := annotations[name]
 	on, err := strconv.ParseBool(text)
@@ -66,17 +66,4 @@ func renderPause(p fleet.Pause) map[string]string {
 		annotations[annotationPausedReplicas] = strconv.Itoa(p.Replicas)
 	}
 	return annotations
-}
-
-// lintPause warns where KEDA cannot read the number at which a target is paused.
-func lintPause(o Object) []Finding {
-	text, found := o.Metadata.Annotations[annotationPausedReplicas]
-	if _, read := pausedReplicas(text); read || !found {
-		return nil
-	}
-	return []Finding{{
-		FindingPausedReplicas, false,
-		"annotation " + annotationPausedReplicas + " " + quoted(text) + ": KEDA stops with an error, and the replicas stay as they are",
-		"write a whole number from 0, or remove the annotation",
-	}}
 }

@@ -228,8 +228,8 @@ func readKeys(trigger Trigger, place string, errs *errorList) fleet.Variant {
 	var v fleet.Variant
 	for _, row := range table() {
 		value, found := trigger.Metadata[row.Name]
-		if form, unquoted := trigger.unquoted[row.Name]; unquoted {
-			errs.add(unquotedError(row.Key, value, form))
+		if is, unquoted := trigger.unquoted[row.Name]; unquoted {
+			errs.add(unquotedError(row.Key, value, is))
 		}
 		switch {
 		case !found && row.Required:

@@ -6,7 +6,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// What an object of ours is called.
+// The names of the objects.
 const (
 	objectAPIVersion = "keda.sh/v1alpha1"
 	objectKind       = "ScaledObject"
@@ -16,21 +16,24 @@ const (
 	fallbackBehavior = "currentReplicasIfHigher"
 )
 
-// RenderOptions is what a variant does not say of its ScaledObject.
+// RenderOptions are the fields of a ScaledObject that a variant does not have.
 type RenderOptions struct {
-	// ScalerAddress is where KEDA reaches us. Empty means "wva.keda.svc:9090".
+	// ScalerAddress is the address of WVA for KEDA. Empty means "wva.keda.svc:9090".
 	ScalerAddress string
-	// PollingInterval is how often KEDA asks, in whole seconds; push is the fast path. Zero means 10 s.
+	// PollingInterval is the time between KEDA's polls, in whole seconds; push is faster. Zero means
+	// 10 s.
 	PollingInterval time.Duration
-	// Authentication names a TriggerAuthentication in the object's namespace, for mutual TLS. Empty means none.
+	// Authentication names a TriggerAuthentication in the object's namespace, for mutual TLS. Empty
+	// means none.
 	Authentication string
 }
 
-// Render returns the recommended ScaledObject of a variant: pushed, exact to one replica, and still during errors. Read
-// gives the variant back, if it is one that Read can give of a ScaledObject: its model and target stand in its own namespace,
-// and its cool-down is whole seconds. What KEDA's status says of it is not rendered. Lint finds nothing in it.
+// Render returns the recommended ScaledObject of a variant: with push, exact to one replica, and with
+// the replicas unchanged during errors. Lint finds nothing in it. Read returns the variant again,
+// status aside, if its model and target are in its own namespace and its cooldown is whole seconds; a
+// variant that is invalid gives the validation errors.
 //
-// A fallback is rendered only where the variant never goes to zero: KEDA would wake one that stands there.
+// A fallback is rendered only if the variant never goes to zero: KEDA would start it during errors.
 func Render(v fleet.Variant, options RenderOptions) Object {
 	return Object{
 		APIVersion: objectAPIVersion,
@@ -50,7 +53,7 @@ func Render(v fleet.Variant, options RenderOptions) Object {
 	}
 }
 
-// wholeSeconds returns a duration in seconds, or the default where it is zero.
+// wholeSeconds returns a duration in seconds; the default if it is zero.
 func wholeSeconds(d, byDefault time.Duration) *int64 {
 	if d == 0 {
 		d = byDefault
@@ -72,7 +75,7 @@ func renderFallback(r fleet.Range) *Fallback {
 	return &Fallback{FailureThreshold: 3, Replicas: int64(r.Min), Behavior: fallbackBehavior}
 }
 
-// renderAdvanced lets the HPA follow our number at once and to the last replica, in both directions.
+// renderAdvanced lets the HPA apply the number at once and to the last replica, in both directions.
 func renderAdvanced() *Advanced {
 	rules := func(policy Policy) *Rules {
 		return &Rules{StabilizationWindowSeconds: new(int64(0)), Tolerance: Quantity{"0"}, Policies: []Policy{policy}}

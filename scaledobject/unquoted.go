@@ -37,16 +37,16 @@ func (t *Trigger) UnmarshalJSON(data []byte) error {
 		t.Metadata = make(map[string]string, len(decoded.Metadata))
 	}
 	for key, raw := range decoded.Metadata {
-		text, form, err := readValue(raw)
+		text, is, err := readValue(raw)
 		if err != nil {
 			return fmt.Errorf("metadata of a trigger: %w", err)
 		}
 		t.Metadata[key] = text
-		if form != "" {
+		if is != "" {
 			if t.unquoted == nil {
 				t.unquoted = map[string]form{}
 			}
-			t.unquoted[key] = form
+			t.unquoted[key] = is
 		}
 	}
 	return nil
@@ -82,13 +82,17 @@ func unquotedError(key Key, text string, is form) ValidationError {
 // the values may be a secret.
 func checkOthers(triggers []Trigger, ours int, errs *errorList) {
 	for i, trigger := range triggers {
-		place, names := fmt.Sprintf("triggers[%d].metadata", i), slices.Sorted(maps.Keys(trigger.unquoted))
+		names := slices.Sorted(maps.Keys(trigger.unquoted))
 		if i == ours {
-			place = keyOfAll
 			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(keyNames(), name) })
 		}
-		if len(names) > 0 {
-			errs.add(ValidationError{place, "", "has values that are not text, of " + listed(names, quoted), "", "write them in quotes"})
+		if len(names) == 0 {
+			continue
 		}
+		place := keyOfAll
+		if i != ours {
+			place = fmt.Sprintf("triggers[%d].metadata", i)
+		}
+		errs.add(ValidationError{place, "", "has values that are not text, of " + listed(names, quoted), "", "write them in quotes"})
 	}
 }

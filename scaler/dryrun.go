@@ -9,14 +9,14 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// listed is what people are told of a variant: what was decided of it, or what is advised.
+// listed is a decision or a recommendation, as people are told of it.
 type listed struct {
 	fleet.Decision
 
 	dryRun bool
 }
 
-// list returns decisions and advice, sorted by variant.
+// list returns decisions and recommendations, sorted by variant.
 func list(decisions, recommendations []fleet.Decision) []listed {
 	all := make([]listed, 0, len(decisions)+len(recommendations))
 	for _, d := range decisions {
@@ -29,43 +29,44 @@ func list(decisions, recommendations []fleet.Decision) []listed {
 	return all
 }
 
-// adviceMetrics counts what would have been done if advice had been followed.
-type adviceMetrics struct {
+// dryRunMetrics counts the effects that recommendations would have had if they had been applied.
+type dryRunMetrics struct {
 	changes *prometheus.CounterVec // by namespace, model and direction
 	cost    *prometheus.CounterVec // by namespace, model and direction
 }
 
-func newAdviceMetrics() adviceMetrics {
-	return adviceMetrics{
+func newDryRunMetrics() dryRunMetrics {
+	return dryRunMetrics{
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "wva_advised_changes_total", Help: "Changes of the number of replicas that was advised, by direction: up or down.",
+			Name: "wva_recommended_changes_total", Help: "Changes of the recommended number of replicas of dry-run variants, by direction: up or down.",
 		}, []string{"namespace", "model", "direction"}),
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "wva_advised_cost_difference_total",
-			Help: "What following the advice would have saved, or cost more, since the start: price per replica-hour by hours, by direction: saved or added.",
+			Name: "wva_recommended_cost_difference_total",
+			Help: "Cost that recommendations of dry-run variants would have saved or added since the start: price per replica-hour by hours, by direction: saved or added.",
 		}, []string{"namespace", "model", "direction"}),
 	}
 }
 
-// count adds what the advice that stood until now would have saved, and what changed. A plan that stood for longer than it
-// may be acted on counts that long. Models without advice lose their series.
-func (m adviceMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
+// count adds the cost that the previous recommendations would have saved until now, and the changes
+// of the new ones. A plan that was the latest for longer than it may be acted on counts for that long.
+// Models without recommendations lose their series.
+func (m dryRunMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
 	hours := min(after.Time.Sub(before.Time), maxAge).Hours()
 	if before.Time.IsZero() || hours <= 0 {
 		return
 	}
 	defer m.forget(before.Recommendations, after.Recommendations)
-	now := make(map[fleet.VariantID]fleet.Decision, len(after.Recommendations))
-	for _, a := range after.Recommendations {
-		now[a.Variant] = a
+	current := make(map[fleet.VariantID]fleet.Decision, len(after.Recommendations))
+	for _, r := range after.Recommendations {
+		current[r.Variant] = r
 	}
-	for _, a := range before.Recommendations {
-		next, stands := now[a.Variant]
-		if !stands {
+	for _, previous := range before.Recommendations {
+		next, found := current[previous.Variant]
+		if !found {
 			continue
 		}
-		namespace, model := validLabel(a.Variant.Namespace), validLabel(a.Facts.Model.Name)
-		if saved, known := a.Saved(); known && saved != 0 {
+		namespace, model := validLabel(previous.Variant.Namespace), validLabel(previous.Facts.Model.Name)
+		if saved, known := previous.Saved(); known && saved != 0 {
 			direction := "saved"
 			if saved < 0 {
 				direction, saved = "added", -saved
@@ -73,8 +74,8 @@ func (m adviceMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
 			m.cost.WithLabelValues(namespace, model, direction).Add(saved * hours)
 		}
 		switch {
-		case !a.Known || !next.Known || a.Replicas == next.Replicas:
-		case next.Replicas > a.Replicas:
+		case !previous.Known || !next.Known || previous.Replicas == next.Replicas:
+		case next.Replicas > previous.Replicas:
 			m.changes.WithLabelValues(namespace, model, "up").Inc()
 		default:
 			m.changes.WithLabelValues(namespace, model, "down").Inc()
@@ -82,17 +83,17 @@ func (m adviceMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
 	}
 }
 
-// forget drops the series of models that have no advice any more.
-func (m adviceMetrics) forget(before, after []fleet.Decision) {
-	advised := make(map[[2]string]bool)
-	labels := func(a fleet.Decision) [2]string {
-		return [2]string{validLabel(a.Variant.Namespace), validLabel(a.Facts.Model.Name)}
+// forget drops the series of models that have no recommendation any more.
+func (m dryRunMetrics) forget(before, after []fleet.Decision) {
+	recommended := make(map[[2]string]bool)
+	labels := func(d fleet.Decision) [2]string {
+		return [2]string{validLabel(d.Variant.Namespace), validLabel(d.Facts.Model.Name)}
 	}
-	for _, a := range after {
-		advised[labels(a)] = true
+	for _, r := range after {
+		recommended[labels(r)] = true
 	}
-	for _, a := range before {
-		if l := labels(a); !advised[l] {
+	for _, r := range before {
+		if l := labels(r); !recommended[l] {
 			gone := prometheus.Labels{"namespace": l[0], "model": l[1]}
 			m.changes.DeletePartialMatch(gone)
 			m.cost.DeletePartialMatch(gone)

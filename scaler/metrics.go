@@ -15,20 +15,20 @@ import (
 // variantLabels are the labels of every series about a variant.
 var variantLabels = []string{"namespace", "target_name", "target_kind", "model", "accelerator"}
 
-// boardMetrics shows the plan on the board as gauges. Each scrape reads the board, so that the series of a deleted object
-// end with it. A plan that is too old shows its age and nothing else.
+// boardMetrics shows the plan on the board as gauges. Each scrape reads the board, so that the series
+// of a deleted object end with it. A plan that is too old shows its age and nothing else.
 type boardMetrics struct {
 	board *Board
 
-	desired    *prometheus.Desc
-	current    *prometheus.Desc
-	saturation *prometheus.Desc
-	decision   *prometheus.Desc
-	condition  *prometheus.Desc
-	held       *prometheus.Desc
-	conflicts  *prometheus.Desc
-	advised    *prometheus.Desc
-	age        *prometheus.Desc
+	desired     *prometheus.Desc
+	current     *prometheus.Desc
+	saturation  *prometheus.Desc
+	decision    *prometheus.Desc
+	condition   *prometheus.Desc
+	held        *prometheus.Desc
+	conflicts   *prometheus.Desc
+	recommended *prometheus.Desc
+	age         *prometheus.Desc
 }
 
 func newBoardMetrics(board *Board) *boardMetrics {
@@ -37,23 +37,23 @@ func newBoardMetrics(board *Board) *boardMetrics {
 	}
 	return &boardMetrics{
 		board:      board,
-		desired:    describe("wva_desired_replicas", "Replicas that KEDA is told: the target, or the number at which the variant is held; absent where it is told none.", variantLabels...),
-		current:    describe("wva_current_replicas", "Replicas that the workload's spec asks for; absent where unknown.", variantLabels...),
-		saturation: describe("wva_saturation_level", "Load of the ready replicas over their capacity, 1 at the limit; absent where unknown.", variantLabels...),
-		decision: describe("wva_scaling_decision", "1 for the decision in force: up, down, none (also where current replicas are unknown) or hold, and its reason.",
+		desired:    describe("wva_desired_replicas", "Replicas that KEDA gets: decided, or kept if the variant is held; absent if KEDA gets an error.", variantLabels...),
+		current:    describe("wva_current_replicas", "Replicas in the spec of the workload; absent if unknown.", variantLabels...),
+		saturation: describe("wva_saturation_level", "Load of the ready replicas over their capacity, 1 at the limit; absent if unknown.", variantLabels...),
+		decision: describe("wva_scaling_decision", "1 for the latest decision: up, down, none (also if current replicas are unknown) or hold, and the code of its reason.",
 			append(slices.Clone(variantLabels), "decision", "reason")...),
-		condition: describe("wva_condition", "1 where a condition of the variant holds, 0 where it does not; absent where unknown.",
+		condition: describe("wva_condition", "1 if the condition of the variant is True, 0 if it is False; absent if it is Unknown.",
 			append(slices.Clone(variantLabels), "type")...),
-		held:      describe("wva_held_variants", "Variants whose number stays because deciding was not possible.", "reason"),
-		conflicts: describe("wva_conflicts", "Conflicts between variants, or with others, by kind; absent where there is none.", "kind"),
-		advised:   describe("wva_advised_replicas", "Replicas that an advisory variant would be given; absent where unknown.", variantLabels...),
-		age:       describe("wva_plan_age_seconds", "Time since the snapshot of the plan in force; absent before the first plan."),
+		held:        describe("wva_held_variants", "Variants whose replicas are kept because they cannot be decided, by the code of the reason; absent if there is none.", "reason"),
+		conflicts:   describe("wva_conflicts", "Conflicts between definitions, or with other autoscalers, by type; absent if there is none.", "type"),
+		recommended: describe("wva_recommended_replicas", "Replicas that are recommended for a dry-run variant; absent if unknown.", variantLabels...),
+		age:         describe("wva_plan_age_seconds", "Time since the snapshot of the latest plan; absent before the first plan."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *boardMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.condition, m.held, m.conflicts, m.advised, m.age} {
+	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.condition, m.held, m.conflicts, m.recommended, m.age} {
 		descriptions <- d
 	}
 }
@@ -82,25 +82,25 @@ func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
 	for _, c := range latest.plan.Conflicts {
 		conflicts[c.Type]++
 	}
-	for kind, count := range conflicts {
-		metrics <- gauge(m.conflicts, float64(count), validLabel(string(kind)))
+	for conflictType, count := range conflicts {
+		metrics <- gauge(m.conflicts, float64(count), validLabel(string(conflictType)))
 	}
 	for _, d := range distinct(latest.decisions) {
 		m.collectVariant(metrics, d)
 	}
-	m.collectAdvice(metrics, latest.listed)
+	m.collectRecommendations(metrics, latest.listed)
 }
 
-func (m *boardMetrics) collectAdvice(metrics chan<- prometheus.Metric, all []listed) {
-	var advised []fleet.Decision
+func (m *boardMetrics) collectRecommendations(metrics chan<- prometheus.Metric, all []listed) {
+	var recommended []fleet.Decision
 	for _, d := range all {
 		if d.dryRun && d.Known {
-			advised = append(advised, d.Decision)
+			recommended = append(recommended, d.Decision)
 		}
 	}
-	for _, d := range distinct(advised) {
+	for _, d := range distinct(recommended) {
 		labels := labelsOf(d)
-		metrics <- gauge(m.advised, float64(d.Replicas), labels[:]...)
+		metrics <- gauge(m.recommended, float64(d.Replicas), labels[:]...)
 	}
 }
 
@@ -122,13 +122,14 @@ func (m *boardMetrics) collectVariant(metrics chan<- prometheus.Metric, d fleet.
 			metrics <- gauge(m.condition, 1, append(labels[:], string(c.Type))...)
 		case fleet.ConditionFalse:
 			metrics <- gauge(m.condition, 0, append(labels[:], string(c.Type))...)
-		case fleet.ConditionUnknown: // no series says so
+		case fleet.ConditionUnknown: // no series
 		}
 	}
 }
 
-// distinct returns one decision for each set of labels: two series with equal labels would spoil the whole scrape. Where
-// two ScaledObjects claim one workload it is the one that owns it, else the first by variant.
+// distinct returns one decision for each set of labels: two series with equal labels would fail the
+// whole scrape. If two ScaledObjects claim one workload it is the decision of the owner, else the
+// first by variant.
 func distinct(decisions []fleet.Decision) []fleet.Decision {
 	ownersFirst := slices.Clone(decisions)
 	slices.SortStableFunc(ownersFirst, func(a, b fleet.Decision) int { return cmp.Compare(claims(a), claims(b)) })
@@ -158,7 +159,7 @@ func labelsOf(d fleet.Decision) [5]string {
 	}
 }
 
-// validLabel makes a string fit for a label: one that is not UTF-8 would spoil the whole scrape.
+// validLabel returns a string as valid UTF-8: any other label would fail the whole scrape.
 func validLabel(value string) string { return strings.ToValidUTF8(value, "\uFFFD") }
 
 func direction(d fleet.Decision) string {
@@ -177,30 +178,30 @@ func gauge(description *prometheus.Desc, value float64, labels ...string) promet
 	return prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
 }
 
-// loopMetrics counts what the loop does.
+// loopMetrics counts the cycles, triggers and polls of the loop.
 type loopMetrics struct {
 	cycles   *prometheus.CounterVec
 	duration prometheus.Histogram
 	triggers *prometheus.CounterVec
-	looks    *prometheus.CounterVec
-	advice   adviceMetrics
+	polls    *prometheus.CounterVec
+	dryRun   dryRunMetrics
 }
 
 func newLoopMetrics() *loopMetrics {
 	m := &loopMetrics{
-		advice: newAdviceMetrics(),
+		dryRun: newDryRunMetrics(),
 		cycles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wva_cycles_total", Help: "Cycles of the loop by result: ok, error or panic.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "wva_cycle_duration_seconds", Help: "Time that a cycle took.",
+			Name: "wva_cycle_duration_seconds", Help: "Duration of a cycle.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 13), // 5 ms to 20 s
 		}),
 		triggers: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wva_cycle_triggers_total", Help: "Requests for a cycle outside the interval, by reason. Those of one burst share a cycle.",
 		}, []string{"reason"}),
-		looks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "wva_watches_total", Help: "Looks at the queues of models at zero by result: quiet, wake or error.",
+		polls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_queue_polls_total", Help: "Polls of the queues of models that are scaled to zero, by result: none, wake or error.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{resultOK, resultError, resultPanic} {
@@ -216,11 +217,11 @@ func (m *loopMetrics) record(result string, took time.Duration) {
 
 func pushesMetric(p *pusher) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "wva_pushes_total", Help: "Pushes sent to wake sleeping objects.",
+		Name: "wva_pushes_total", Help: "Pushes that were sent to activate inactive objects.",
 	}, func() float64 { return float64(p.pushes()) })
 }
 
-// register hands collectors to a registerer, where there is one.
+// register hands collectors to a registerer, if there is one.
 func register(registerer prometheus.Registerer, collectors ...prometheus.Collector) error {
 	if registerer == nil {
 		return nil

@@ -12,14 +12,14 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-// operatorService answers the people who run the fleet, from the board.
+// operatorService answers operators from the board.
 type operatorService struct {
 	wvav1alpha1.UnimplementedOperatorServiceServer
 
 	board *Board
 }
 
-// ListVariants returns a page of what the latest plan says, however old it is: plan_time tells.
+// ListVariants returns a page of the latest plan, however old it is: plan_time tells.
 func (o *operatorService) ListVariants(_ context.Context, request *wvav1alpha1.ListVariantsRequest) (*wvav1alpha1.ListVariantsResponse, error) {
 	p, err := pageOf(request)
 	if err != nil {
@@ -89,7 +89,7 @@ func findingMessages(findings []fleet.Finding) []*wvav1alpha1.Finding {
 	return messages
 }
 
-// conflictsOf returns the conflicts that one of the variants takes part in.
+// conflictsOf returns the conflicts in which one of the variants takes part.
 func conflictsOf(variants []*wvav1alpha1.Variant, all []fleet.Conflict) []*wvav1alpha1.Conflict {
 	listed := make(map[fleet.VariantID]bool, len(variants))
 	for _, v := range variants {

@@ -10,8 +10,8 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-// The size of a page of variants. gRPC's clients refuse messages above 4 MiB unless told otherwise; what the bytes leave of
-// that is for conflicts.
+// The size of a page of variants. gRPC's clients reject messages above 4 MiB by default; the rest up
+// to that is for conflicts.
 const (
 	defaultPageSize = 1000
 	maxPageSize     = 2000
@@ -21,7 +21,7 @@ const (
 // page is the part of the variants that a request asks for.
 type page struct {
 	namespace string          // empty: all
-	after     fleet.VariantID // the last of the page before; zero where this is the first
+	after     fleet.VariantID // the last of the previous page; zero for the first page
 	size      int
 }
 
@@ -30,18 +30,19 @@ func pageOf(request *wvav1alpha1.ListVariantsRequest) (page, error) {
 	p := page{namespace: request.GetNamespace(), size: int(request.GetPageSize())}
 	switch {
 	case p.size < 0:
-		return page{}, refuse(malformed, fmt.Sprintf("page_size %d is negative; leave it out for %d, or set it to 1 to %d", p.size, defaultPageSize, maxPageSize))
+		return page{}, newError(badRequest, fmt.Sprintf("page_size %d is negative; omit it for %d, or set it to 1 to %d", p.size, defaultPageSize, maxPageSize))
 	case p.size == 0:
 		p.size = defaultPageSize
 	}
 	p.size = min(p.size, maxPageSize)
 	if err := p.after.UnmarshalText([]byte(request.GetPageToken())); err != nil {
-		return page{}, refuse(malformed, "page_token is not one that was given out; take next_page_token of the page before, or leave it out")
+		return page{}, newError(badRequest, "page_token is invalid; use next_page_token of the previous page, or omit it")
 	}
 	return p, nil
 }
 
-// fill adds the page of the variants, which are sorted, and what asks for the next one where there is more.
+// fill adds the page of the variants, which are sorted, and the token of the next page if there is
+// one.
 func (p page) fill(response *wvav1alpha1.ListVariantsResponse, all []listed) {
 	from, found := slices.BinarySearchFunc(all, p.after, func(d listed, id fleet.VariantID) int { return d.Variant.Compare(id) })
 	if found {

@@ -11,19 +11,21 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// The pace of pushes. KEDA acts on the first `true`; each one costs it a write to the API server, of which it has 20 a
-// second.
+// The rate of pushes. KEDA acts on the first `true`; each one costs it a write to the API server, of
+// which it has 20 a second.
 const (
 	pushesPerSecond = 5
 	firstDelay      = time.Second
 	longestDelay    = 30 * time.Second
-	// jitter is the share of a delay that is left to chance, so that replicas of the scaler do not push in step.
+	// jitter is the random share of a delay, so that replicas of the server do not push at the same
+	// time.
 	jitter = 0.2
 )
 
-// pusher decides which open stream is told when that its object is active: as soon as the decision is above zero while
-// the workload sleeps, then again with growing delays for as long as it sleeps. One pusher serves all streams; a stream
-// costs it a few words and no timer. All methods may be called at the same time.
+// pusher decides when an open stream is told that its object is active: as soon as the decision is
+// above zero while the workload is inactive, then again with growing delays for as long as it is
+// inactive. One pusher serves all streams; a stream costs it a few words and no timer. All methods may
+// be called at the same time.
 type pusher struct {
 	board      *Board
 	seed       uint64
@@ -31,12 +33,12 @@ type pusher struct {
 	wake       chan struct{} // capacity 1: something became due, or may have
 
 	mu      sync.Mutex
-	seen    *edition // the edition that the streams' state comes from
+	seen    *boardState // the state of the board that the streams' state comes from
 	streams map[*stream]struct{}
-	opened  uint64 // streams ever opened
-	unknown int    // open streams whose object the plan does not hold
-	later   queue  // wanted, and not due yet
-	due     queue  // wanted and due, waiting for the pace
+	opened  uint64     // streams ever opened
+	unknown int        // open streams of objects that the plan does not have
+	later   streamHeap // wanted, and not due yet
+	due     streamHeap // wanted and due, waiting for the rate limit
 	recent  [pushesPerSecond]time.Time
 	granted uint64 // pushes ever granted
 	sending int    // pushes granted, Send has not returned
@@ -47,17 +49,17 @@ type pusher struct {
 // stream is one open stream. Its handler waits for turns; everything else belongs to the pusher.
 type stream struct {
 	id     fleet.VariantID
-	pushes bool          // false of a stream that is only counted
+	pushes bool          // false for a stream that is only counted
 	turn   chan struct{} // capacity 1: send one `true`
 
 	number   uint64 // in the order of opening
 	unknown  bool
 	wanted   bool
-	edge     bool // became wanted again while a push was on its way
+	edge     bool // became wanted again while a push was being sent
 	sending  bool
 	attempts int
-	at       time.Time // when the next push is due
-	queue    *queue    // where it waits; nil where it does not
+	at       time.Time   // when the next push is due
+	heap     *streamHeap // in which it waits; nil if it does not
 	position int
 }
 
@@ -68,8 +70,8 @@ func newPusher(board *Board, seed uint64, maxUnknown int) *pusher {
 		maxUnknown: maxUnknown,
 		wake:       make(chan struct{}, 1),
 		streams:    make(map[*stream]struct{}),
-		later:      queue{before: func(a, b *stream) bool { return compareDue(a, b) < 0 }},
-		due: queue{before: func(a, b *stream) bool {
+		later:      streamHeap{before: func(a, b *stream) bool { return compareDue(a, b) < 0 }},
+		due: streamHeap{before: func(a, b *stream) bool {
 			return cmp.Or(cmp.Compare(a.attempts, b.attempts), compareDue(a, b)) < 0 // a new edge goes before repeats
 		}},
 	}
@@ -88,7 +90,8 @@ func (p *pusher) run(ctx context.Context) {
 	}
 }
 
-// await returns once there may be something to do: the plan changed, a stream did, or (where timed) the time passed.
+// await returns when there may be something to do: the plan changed, a stream did, or (if timed) the
+// time passed.
 func (p *pusher) await(ctx context.Context, changed <-chan struct{}, wait time.Duration, timed bool) {
 	var passed <-chan time.Time
 	if timed {
@@ -107,7 +110,7 @@ func (p *pusher) await(ctx context.Context, changed <-chan struct{}, wait time.D
 	}
 }
 
-// open registers a stream. A stream of an object that is wanted gets its first turn at once.
+// open registers a stream. A stream of an object that is to be activated gets its first turn at once.
 func (p *pusher) open(id fleet.VariantID, pushes bool) (*stream, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,14 +118,15 @@ func (p *pusher) open(id fleet.VariantID, pushes bool) (*stream, error) {
 	_, known := p.seen.lookup(id)
 	unknown := p.seen.posted && !known
 	if unknown && p.unknown >= p.maxUnknown {
-		return nil, refuse(crowded, "too many streams are open for objects that are not decided yet: "+id.String()+" has to wait")
+		return nil, newError(limitExceeded, "too many streams are open for objects that are not decided yet: "+id.String()+
+			" has to wait; check that wva watches their namespaces")
 	}
 	p.opened++
 	s := &stream{id: id, pushes: pushes, turn: make(chan struct{}, 1), number: p.opened}
 	p.streams[s] = struct{}{}
-	p.judge(s)
-	if s.queue != nil {
-		p.nudge()
+	p.evaluate(s)
+	if s.heap != nil {
+		p.signal()
 	}
 	return s, nil
 }
@@ -135,8 +139,8 @@ func (p *pusher) close(s *stream) {
 	if s.unknown {
 		p.unknown--
 	}
-	if s.queue != nil {
-		s.queue.remove(s)
+	if s.heap != nil {
+		s.heap.remove(s)
 	}
 	if s.sending {
 		p.returned(s)
@@ -163,10 +167,11 @@ func (p *pusher) done(s *stream, err error) {
 		s.at = now.Add(p.delay(s.id, s.attempts))
 	}
 	p.later.add(s)
-	p.nudge()
+	p.signal()
 }
 
-// step hands out the turns that are due now, and returns when there will be more to do, and whether there will be.
+// step hands out the turns that are due now. It returns when there will be more to do, and whether
+// there will be.
 func (p *pusher) step() (next time.Time, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +182,7 @@ func (p *pusher) step() (next time.Time, waits bool) {
 		p.later.remove(s)
 		p.due.add(s)
 	}
-	// Nobody is woken on the word of an old plan; the next one makes run step again.
+	// An old plan activates nothing; the next plan makes run step again.
 	if p.board.ready(p.seen) != nil {
 		return time.Time{}, false
 	}
@@ -193,8 +198,8 @@ func (p *pusher) step() (next time.Time, waits bool) {
 	return time.Time{}, false
 }
 
-// settle hands out every turn that is due at the clock's present time and waits until the streams have taken them. Turns
-// that the pace puts off are not due.
+// settle hands out every turn that is due at the clock's present time and waits until the streams have
+// taken them. Turns that the rate limit delays are not due.
 func (p *pusher) settle(ctx context.Context) error {
 	for {
 		p.step()
@@ -220,12 +225,12 @@ func (p *pusher) refresh() {
 	}
 	p.seen = latest
 	for s := range p.streams {
-		p.judge(s)
+		p.evaluate(s)
 	}
 }
 
-// judge derives one stream's state from the plan.
-func (p *pusher) judge(s *stream) {
+// evaluate derives one stream's state from the plan.
+func (p *pusher) evaluate(s *stream) {
 	decision, known := p.seen.lookup(s.id)
 	if unknown := p.seen.posted && !known; unknown != s.unknown {
 		s.unknown = unknown
@@ -246,12 +251,12 @@ func (p *pusher) judge(s *stream) {
 	case wanted:
 		s.attempts, s.at = 0, p.board.clock.Now()
 		p.later.add(s)
-	case s.queue != nil:
-		s.queue.remove(s)
+	case s.heap != nil:
+		s.heap.remove(s)
 	}
 }
 
-// grant gives the first due stream its turn. The channel has room: a stream with a turn is in no queue.
+// grant gives the first due stream its turn. It never blocks: a stream with a turn is in no heap.
 func (p *pusher) grant(now time.Time) {
 	s := p.due.first()
 	p.due.remove(s)
@@ -274,7 +279,7 @@ func (p *pusher) returned(s *stream) {
 	}
 }
 
-// allowance returns the earliest instant of the next push: of any second, at most pushesPerSecond are within it.
+// allowance returns the earliest instant of the next push: any second has at most pushesPerSecond.
 func (p *pusher) allowance() time.Time {
 	oldest := p.recent[p.granted%pushesPerSecond]
 	if oldest.IsZero() {
@@ -283,8 +288,9 @@ func (p *pusher) allowance() time.Time {
 	return oldest.Add(time.Second)
 }
 
-// delay returns how long to wait after the given number of pushes: 1 s, 2 s, 4 s and so on up to 30 s, less up to a
-// fifth. The chance depends on seed, variant and number only, never on the order of events.
+// delay returns how long to wait after the given number of pushes: 1 s, 2 s, 4 s and so on up to 30 s,
+// less up to a fifth. The random part depends on seed, variant and number only, never on the order of
+// events.
 func (p *pusher) delay(id fleet.VariantID, attempts int) time.Duration {
 	delay := longestDelay
 	if doublings := attempts - 1; doublings < 5 {
@@ -296,8 +302,8 @@ func (p *pusher) delay(id fleet.VariantID, attempts int) time.Duration {
 	return delay - time.Duration(jitter*chance*float64(delay))
 }
 
-// nudge makes run take another step.
-func (p *pusher) nudge() {
+// signal makes run take another step.
+func (p *pusher) signal() {
 	select {
 	case p.wake <- struct{}{}:
 	default:

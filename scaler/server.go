@@ -19,44 +19,53 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/wva-project/wva/fleet"
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // maxMessage bounds a request, in bytes. Kubernetes stores no ScaledObject above 1.5 MiB, so KEDA's requests fit.
 const maxMessage = 4 << 20
 
-// The server's side of keepalive finds dead callers, since KEDA sets none; the enforcement lets others be eager.
+// Keepalive of the server finds dead callers, since KEDA sets none; the enforcement lets other callers
+// ping often.
 const (
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
 	keepaliveMinimum = 5 * time.Second
 )
 
-// ServerOptions says what a server answers from and where its limits are.
+// ServerOptions are the inputs and limits of a server.
 type ServerOptions struct {
-	// Board is what every RPC is answered from, and brings the clock. Required.
+	// Board answers every RPC, and has the clock. Required.
 	Board *Board
+	// Observed returns the replicas in the spec of a ScaledObject's workload, and false if they are not
+	// known or KEDA must not get them. It is asked about objects that the latest plan does not have:
+	// their replicas are kept until they are decided. It must answer from memory. Default: none is
+	// known, and KEDA gets an error.
+	Observed func(fleet.VariantID) (replicas int, ok bool)
 	// Logger takes failures of the server. Default: nothing is logged.
 	Logger *slog.Logger
 	// Registerer takes the server's metrics. Default: they are kept, and shown nowhere.
 	Registerer prometheus.Registerer
-	// TLS secures the port; with client certificates required in it, only their holders get an answer. Default: plaintext,
-	// which is logged as a warning.
+	// TLS secures the port; if it requires client certificates, only their holders get an answer.
+	// Default: plaintext, which is logged as a warning.
 	TLS *tls.Config
 	// Deadline bounds the answer of a unary RPC, by the clock of the board. Default: 250 ms.
 	Deadline time.Duration
-	// MaxStreamsPerPeer bounds the open streams of one address. KEDA opens two for each object, all from one address.
-	// Default: 50,000.
+	// MaxStreamsPerPeer bounds the open streams of one address. KEDA opens two for each object, all from
+	// one address. Default: 50,000.
 	MaxStreamsPerPeer int
-	// MaxUnknownStreams bounds the open streams of objects that the plan does not hold. Default: 1,000.
+	// MaxUnknownStreams bounds the open streams of objects that the plan does not have. Default: 1,000.
 	MaxUnknownStreams int
-	// ShutdownTimeout bounds how long Serve waits for RPCs to end once its context has, in real time. Default: 5 s.
+	// ShutdownTimeout bounds how long Serve waits for RPCs to end after its context has ended, in real
+	// time. Default: 5 s.
 	ShutdownTimeout time.Duration
 	// Seed determines the jitter of pushes. Default: drawn at random.
 	Seed uint64
 }
 
-// Server is the gRPC server of KEDA's external scaler contract, the operators' API, grpc.health.v1 and reflection.
+// Server is the gRPC server of KEDA's external scaler contract, the operators' API, grpc.health.v1 and
+// reflection.
 type Server struct {
 	grpc     *grpc.Server
 	logger   *slog.Logger
@@ -66,37 +75,39 @@ type Server struct {
 	once     sync.Once     // closes closing
 }
 
-// NewServer returns a server that Serve makes answer. It fails without a board, and where a metric cannot be registered.
+// NewServer returns a server; Serve makes it answer. It fails without a board, and if a metric cannot
+// be registered.
 func NewServer(options ServerOptions) (*Server, error) {
 	if options.Board == nil {
 		return nil, errors.New("scaler server: no board; set ServerOptions.Board")
 	}
 	options.setDefaults()
-	gate := newGate(options)
+	interceptor := newInterceptor(options)
 	s := &Server{
 		logger:   options.Logger,
 		pusher:   newPusher(options.Board, options.Seed, options.MaxUnknownStreams),
 		shutdown: options.ShutdownTimeout,
 		closing:  make(chan struct{}),
 	}
-	if err := register(options.Registerer, gate.requests, gate.open, pushesMetric(s.pusher)); err != nil {
+	if err := register(options.Registerer, interceptor.requests, interceptor.open, pushesMetric(s.pusher)); err != nil {
 		return nil, fmt.Errorf("scaler server: %w", err)
 	}
-	s.grpc = grpc.NewServer(grpcOptions(options.TLS, gate)...)
+	s.grpc = grpc.NewServer(grpcOptions(options.TLS, interceptor)...)
 	externalscaler.RegisterExternalScalerServer(s.grpc, &kedaService{
-		board: options.Board, pusher: s.pusher, metadata: newMetadataReader(options), closing: s.closing,
+		board: options.Board, pusher: s.pusher, metadata: newMetadataReader(options), observed: options.Observed, closing: s.closing,
 	})
 	wvav1alpha1.RegisterOperatorServiceServer(s.grpc, &operatorService{board: options.Board})
 	healthv1.RegisterHealthServer(s.grpc, &healthService{board: options.Board, closing: s.closing})
 	reflection.Register(s.grpc)
 	if options.TLS == nil {
-		s.logger.Warn("serving gRPC without TLS: anybody who reaches the port can read it, and trigger metadata travel in the clear")
+		s.logger.Warn("serving gRPC without TLS: anybody who reaches the port gets an answer, and trigger metadata are not encrypted")
 	}
 	return s, nil
 }
 
-// Serve answers on the listener until the context ends, then ends every stream without an error, waits for running RPCs
-// within the shutdown timeout, and returns nil. It closes the listener. A server serves once.
+// Serve answers on the listener until the context ends, then ends every stream without an error, waits
+// for running RPCs within the shutdown timeout, and returns nil. It closes the listener. A server
+// serves once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,15 +120,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	err := s.grpc.Serve(listener)
 	cancel()
 	running.Wait()
-	if err != nil && !errors.Is(err, grpc.ErrServerStopped) { // which it says where the context ended first
+	if err != nil && !errors.Is(err, grpc.ErrServerStopped) { // the error if the context ended first
 		return fmt.Errorf("serving gRPC on %s: %w", listener.Addr(), err)
 	}
 	return nil
 }
 
-// Settle hands out every push that is due at the present time of the board's clock and waits until each has been sent.
-// Pushes that the limit of five a second puts off are not due. A caller in virtual time settles after each step of the
-// clock and after each plan; it then knows that all effects are on their way.
+// Settle hands out every push that is due at the present time of the board's clock and waits until
+// each has been sent. Pushes that the limit of five a second delays are not due. A caller in virtual
+// time settles after each step of the clock and after each plan; all pushes are then on their way.
 func (s *Server) Settle(ctx context.Context) error { return s.pusher.settle(ctx) }
 
 // Pushes returns how many pushes were sent since the server was made.
@@ -136,7 +147,7 @@ func (s *Server) stop() {
 	select {
 	case <-graceful:
 	case <-timer.C:
-		s.logger.Warn("requests did not end in time and are cut off", "timeout", s.shutdown)
+		s.logger.Warn("requests did not end in time, closing their connections", "timeout", s.shutdown)
 		s.grpc.Stop()
 		<-graceful
 	}
@@ -145,6 +156,9 @@ func (s *Server) stop() {
 func (o *ServerOptions) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Observed == nil {
+		o.Observed = func(fleet.VariantID) (int, bool) { return 0, false }
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = 250 * time.Millisecond
@@ -163,12 +177,12 @@ func (o *ServerOptions) setDefaults() {
 	}
 }
 
-// grpcOptions leaves the number of streams per connection open: past such a limit gRPC lets calls wait in silence,
-// where the gate answers with a status.
-func grpcOptions(config *tls.Config, gate *gate) []grpc.ServerOption {
+// grpcOptions sets no limit to the streams of a connection: gRPC makes calls above such a limit wait,
+// while the interceptor answers with a status.
+func grpcOptions(config *tls.Config, interceptor *interceptor) []grpc.ServerOption {
 	options := []grpc.ServerOption{
-		grpc.UnaryInterceptor(gate.unary),
-		grpc.StreamInterceptor(gate.stream),
+		grpc.UnaryInterceptor(interceptor.unary),
+		grpc.StreamInterceptor(interceptor.stream),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.WaitForHandlers(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),

@@ -18,45 +18,47 @@ import (
 // certificateBlock is the type of a certificate's block in PEM.
 const certificateBlock = "CERTIFICATE"
 
-// TLSFiles names the PEM files that secure a port, and the clients that it answers. The files are looked at in each
-// handshake and read again where they changed; what is in force stays so until a whole and sound new one is there.
+// TLSFiles names the PEM files that secure a port, and the clients that it answers. Each handshake
+// checks whether the files changed, and reads changed files again; the previous contents are used until
+// the new ones are complete and valid.
 type TLSFiles struct {
 	// Cert holds the server's certificate, followed by its intermediates. Required.
 	Cert string
 	// Key holds the private key of the certificate. Required.
 	Key string
-	// ClientCA holds the authorities of client certificates: during a rotation, the old and the new one. Default: no
-	// client certificate is asked for, which is logged as a warning.
+	// ClientCA holds the authorities of client certificates: during a rotation, the old and the new one.
+	// Default: no client certificate is requested, which is logged as a warning.
 	ClientCA string
-	// AllowedNames are the clients that get an answer. Each is a DNS name, a URI or the common name of a client's
-	// certificate, compared byte for byte. Default: every certificate of ClientCA, which is logged as a warning.
+	// AllowedNames are the clients that get an answer. Each is a DNS name, a URI or the common name of a
+	// client's certificate, compared byte for byte. Default: every certificate of ClientCA, which is
+	// logged as a warning.
 	AllowedNames []string
 }
 
-// IsZero reports whether nothing is named: the port is meant to be plaintext.
+// IsZero reports whether no file and no client is named: the port is plaintext.
 func (f TLSFiles) IsZero() bool {
 	return f.Cert == "" && f.Key == "" && f.ClientCA == "" && len(f.AllowedNames) == 0
 }
 
-// NewTLSConfig returns a configuration for ServerOptions.TLS: TLS 1.2 or later, and only for clients of ClientCA with an
-// allowed name where these are set. The logger takes each change of a file and each client that is refused for its name;
-// nil: nothing is logged. The error names every fault.
+// NewTLSConfig returns a configuration for ServerOptions.TLS: TLS 1.2 or later, and only for clients of
+// ClientCA with an allowed name if these are set. The logger takes each change of a file and each
+// client that is rejected for its name; nil: nothing is logged. The error names all validation errors.
 func NewTLSConfig(files TLSFiles, logger *slog.Logger) (*tls.Config, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	t := &serverTLS{names: slices.Clone(files.AllowedNames), logger: logger}
-	faults := files.faults()
+	errs := files.validate()
 	var err error
 	if files.Cert != "" && files.Key != "" {
 		t.identity, err = newReloaded([]string{files.Cert, files.Key}, logger, readIdentity(files.Cert, files.Key, logger))
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
 	if files.ClientCA != "" {
 		t.clientCA, err = newReloaded([]string{files.ClientCA}, logger, readAuthorities(files.ClientCA))
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("TLS of the server: %w", err)
 	}
 	t.warn()
@@ -67,30 +69,30 @@ func NewTLSConfig(files TLSFiles, logger *slog.Logger) (*tls.Config, error) {
 	return config, nil
 }
 
-// faults returns what is wrong with the names, whatever the files hold.
-func (f TLSFiles) faults() []error {
-	var faults []error
+// validate returns the validation errors of the names, whatever the files hold.
+func (f TLSFiles) validate() []error {
+	var errs []error
 	if f.Cert == "" {
-		faults = append(faults, errors.New("the certificate file is missing; name the file of the server's certificate"))
+		errs = append(errs, errors.New("the certificate file is missing; name the file of the server's certificate"))
 	}
 	if f.Key == "" {
-		faults = append(faults, errors.New("the key file is missing; name the file of the certificate's private key"))
+		errs = append(errs, errors.New("the key file is missing; name the file of the certificate's private key"))
 	}
 	if f.ClientCA == "" && len(f.AllowedNames) > 0 {
-		faults = append(faults, errors.New("client names are allowed, but no client certificate is asked for; name the client CA file too"))
+		errs = append(errs, errors.New("client names are allowed, but no client certificate is requested; name the client CA file too"))
 	}
 	for i, name := range f.AllowedNames {
 		if strings.TrimSpace(name) != name || name == "" {
-			faults = append(faults, fmt.Errorf("allowed client name %d is %q; remove it, or the spaces around it", i+1, name))
+			errs = append(errs, fmt.Errorf("allowed client name %d is %q; remove it, or the spaces around it", i+1, name))
 		}
 	}
-	return faults
+	return errs
 }
 
-// serverTLS is what the configuration of each handshake is made of.
+// serverTLS makes the configuration of each handshake.
 type serverTLS struct {
 	identity *reloaded[*tls.Certificate]
-	clientCA *reloaded[*x509.CertPool] // nil: no client certificate is asked for
+	clientCA *reloaded[*x509.CertPool] // nil: no client certificate is requested
 	names    []string                  // empty: every client of the authorities
 	logger   *slog.Logger
 }
@@ -104,8 +106,9 @@ func (t *serverTLS) warn() {
 	}
 }
 
-// config returns the configuration of one handshake. Session tickets are of the configuration that the server was given,
-// so that clients resume over a change of files; crypto/tls looks then whether the client's authority is still trusted.
+// config returns the configuration of one handshake. Session tickets belong to the configuration that
+// the server has, so that clients resume after a change of files; crypto/tls then checks whether the
+// client's authority is still trusted.
 func (t *serverTLS) config(peer string) *tls.Config {
 	config := &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -114,13 +117,13 @@ func (t *serverTLS) config(peer string) *tls.Config {
 	if t.clientCA != nil {
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 		config.ClientCAs = t.clientCA.latest()
-		// Unlike VerifyPeerCertificate, this is also called where a session is resumed.
+		// Unlike VerifyPeerCertificate, this is also called if a session is resumed.
 		config.VerifyConnection = func(state tls.ConnectionState) error { return t.verifyName(state, peer) }
 	}
 	return config
 }
 
-// verifyName refuses a client without an allowed name. Its certificate is verified.
+// verifyName rejects a client without an allowed name. Its certificate is verified already.
 func (t *serverTLS) verifyName(state tls.ConnectionState, peer string) error {
 	if len(t.names) == 0 {
 		return nil
@@ -128,12 +131,12 @@ func (t *serverTLS) verifyName(state tls.ConnectionState, peer string) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the client shows no certificate")
 	}
-	held := namesOf(state.PeerCertificates[0])
-	if slices.ContainsFunc(held, func(name string) bool { return slices.Contains(t.names, name) }) {
+	names := namesOf(state.PeerCertificates[0])
+	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(t.names, name) }) {
 		return nil
 	}
-	t.logger.Warn("client refused: none of its certificate's names is allowed", "peer", peer, "names", held, "allowed", t.names)
-	return fmt.Errorf("no name of the client's certificate %q is allowed; add one to the allowed client names", held)
+	t.logger.Warn("client rejected: none of its certificate's names is allowed", "peer", peer, "names", names, "allowed", t.names)
+	return fmt.Errorf("no name of the client's certificate %q is allowed; add one to the allowed client names", names)
 }
 
 func namesOf(certificate *x509.Certificate) []string {
@@ -156,17 +159,17 @@ func readIdentity(certFile, keyFile string, logger *slog.Logger) func() (*tls.Ce
 		}
 		identity, err := tls.X509KeyPair(chain, key)
 		if err != nil {
-			return nil, fmt.Errorf("certificate %s with key %s: %w; put a certificate and the key that it was made for there, both in PEM", certFile, keyFile, err)
+			return nil, fmt.Errorf("certificate %s with key %s: %w; use a certificate and the key that belongs to it, both in PEM", certFile, keyFile, err)
 		}
 		if ends := identity.Leaf.NotAfter; time.Now().After(ends) {
-			logger.Warn("the server's certificate has expired: clients that verify it turn away; renew it", "file", certFile, "expired", ends)
+			logger.Warn("the server's certificate has expired, so clients that verify it fail; renew it", "file", certFile, "expired", ends)
 		}
 		return &identity, nil
 	}
 }
 
-// readAuthorities is strict: x509's own reader skips what it cannot parse, and the clients of that authority would be
-// refused while the file looks right.
+// readAuthorities is strict: x509's own reader skips a block that it cannot parse, and the clients of
+// that authority would be rejected although the file looks right.
 func readAuthorities(file string) func() (*x509.CertPool, error) {
 	return func() (*x509.CertPool, error) {
 		data, err := readTLSFile("client CA", file)
@@ -181,71 +184,72 @@ func readAuthorities(file string) func() (*x509.CertPool, error) {
 			count++
 			authority, err := x509.ParseCertificate(block.Bytes)
 			if err != nil {
-				return nil, fmt.Errorf("client CA %s: certificate %d: %w; put whole certificates in PEM there", file, count, err)
+				return nil, fmt.Errorf("client CA %s: certificate %d: %w; use whole certificates in PEM", file, count, err)
 			}
 			pool.AddCert(authority)
 		}
 		if begun := bytes.Count(data, []byte("-----BEGIN "+certificateBlock)); count == 0 || count != begun {
-			return nil, fmt.Errorf("client CA %s: %d certificates are whole, of %d; put those of the clients' authorities there, in PEM", file, count, begun)
+			return nil, fmt.Errorf("client CA %s: %d of %d certificates are whole; use those of the clients' authorities, in PEM", file, count, begun)
 		}
 		return pool, nil
 	}
 }
 
-func readTLSFile(what, file string) ([]byte, error) {
+func readTLSFile(content, file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; mount the secret that holds it, or correct the path", what, err)
+		return nil, fmt.Errorf("%s: %w; mount the secret that holds it, or correct the path", content, err)
 	}
 	return data, nil
 }
 
-// reloaded is a value that is read from files, and read again where they changed.
+// reloaded is a value that is read from files, and read again if they changed.
 type reloaded[T any] struct {
-	files  []string
+	paths  []string
 	logger *slog.Logger
 	read   func() (T, error)
 
-	mu    sync.Mutex // guards what stands below
-	value T          // the last sound one
-	seen  []os.FileInfo
+	mu    sync.Mutex // guards the fields below
+	value T          // the last valid one
+	files []os.FileInfo
 }
 
-func newReloaded[T any](files []string, logger *slog.Logger, read func() (T, error)) (*reloaded[T], error) {
-	r := &reloaded[T]{files: files, logger: logger, read: read, seen: lookAt(files)}
+func newReloaded[T any](paths []string, logger *slog.Logger, read func() (T, error)) (*reloaded[T], error) {
+	r := &reloaded[T]{paths: paths, logger: logger, read: read, files: statAll(paths)}
 	var err error
 	r.value, err = read()
 	return r, err
 }
 
-// latest returns the value of the files as they are, or the last sound one. A faulty change is logged once.
+// latest returns the value of the present files, or the last valid one. An invalid change is logged
+// once.
 func (r *reloaded[T]) latest() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := lookAt(r.files) // before they are read: what changes in between is seen by the next handshake
-	if slices.EqualFunc(found, r.seen, unchanged) {
+	found := statAll(r.paths) // before they are read: the next handshake notices a change in between
+	if slices.EqualFunc(found, r.files, unchanged) {
 		return r.value
 	}
-	r.seen = found
+	r.files = found
 	value, err := r.read()
 	if err != nil {
-		r.logger.Error("TLS files changed and cannot be used: those before stay in force", "files", r.files, "error", err)
+		r.logger.Error("TLS files rejected, keeping the previous ones", "files", r.paths, "error", err)
 		return r.value
 	}
-	r.logger.Info("TLS files reloaded", "files", r.files)
+	r.logger.Info("TLS files reloaded", "files", r.paths)
 	r.value = value
 	return value
 }
 
-// lookAt returns what there is to see of each file without reading it; nil where there is none.
-func lookAt(files []string) []os.FileInfo {
-	seen := make([]os.FileInfo, len(files))
-	for i, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			seen[i] = info
+// statAll returns the state of each file without reading it; nil for a file that is missing.
+func statAll(paths []string) []os.FileInfo {
+	files := make([]os.FileInfo, len(paths))
+	for i, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			files[i] = info
 		}
 	}
-	return seen
+	return files
 }
 
 func unchanged(a, b os.FileInfo) bool {

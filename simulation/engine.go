@@ -83,7 +83,7 @@ func (e *engine) submit(s *sequence, now float64) {
 
 // begin decides what the next iteration does and when it ends.
 func (e *engine) begin(now float64) {
-	e.makeRoom(now)
+	e.preemptUntilFits(now)
 	e.free -= e.newBlocks()
 	b := batch{decodes: len(e.decoding), contexts: e.contexts}
 	budget := e.maxTokens - b.decodes
@@ -97,9 +97,9 @@ func (e *engine) begin(now float64) {
 	}
 }
 
-// makeRoom preempts the youngest sequences until every decoding one can store its next token. One alone always can.
+// preemptUntilFits preempts the youngest sequences until every decoding one can store its next token. One alone always can.
 // What it frees is not enough to admit a preempted one again at once.
-func (e *engine) makeRoom(now float64) {
+func (e *engine) preemptUntilFits(now float64) {
 	for e.free < e.newBlocks() {
 		e.preempt(e.running[len(e.running)-1], now)
 	}

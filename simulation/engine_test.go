@@ -116,9 +116,9 @@ func TestPrefixHitsSaveTheWorkOfWholeBlocks(t *testing.T) {
 	}
 }
 
-// TestEngineAgreesWithItsTwin compares the engine with one that keeps every sequence's tokens and sums them up in each
+// TestEngineAgreesWithTheReferenceEngine compares the engine with one that keeps every sequence's tokens and sums them up in each
 // iteration. Small caches make it preempt.
-func TestEngineAgreesWithItsTwin(t *testing.T) {
+func TestEngineAgreesWithTheReferenceEngine(t *testing.T) {
 	preemptions := 0
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -132,19 +132,19 @@ func TestEngineAgreesWithItsTwin(t *testing.T) {
 		f := newFleet(t, spec)
 		offer(t, f, requests...)
 		f.Advance(math.Inf(1))
-		twin := newTwin(spec.Variants[0].withDefaults(), requests)
-		twin.run(t)
-		preemptions += twin.preempted
-		if got := f.States()[0].Preemptions; got != twin.preempted {
-			t.Fatalf("seed %d: %d preemptions, twin %d", seed, got, twin.preempted)
+		reference := newReference(spec.Variants[0].withDefaults(), requests)
+		reference.run(t)
+		preemptions += reference.preempted
+		if got := f.States()[0].Preemptions; got != reference.preempted {
+			t.Fatalf("seed %d: %d preemptions, reference %d", seed, got, reference.preempted)
 		}
 		if len(f.Outcomes()) != len(requests) {
 			t.Fatalf("seed %d: %d of %d requests ended", seed, len(f.Outcomes()), len(requests))
 		}
 		for _, o := range f.Outcomes() {
-			want := twin.byArrival[o.Arrival]
+			want := reference.byArrival[o.Arrival]
 			if o.End != want.end || o.TTFT != want.first-o.Arrival {
-				t.Fatalf("seed %d: request at %v: got first token after %v, end %v; twin %v, %v",
+				t.Fatalf("seed %d: request at %v: got first token after %v, end %v; reference %v, %v",
 					seed, o.Arrival, o.TTFT, o.End, want.first-o.Arrival, want.end)
 			}
 		}
@@ -154,35 +154,35 @@ func TestEngineAgreesWithItsTwin(t *testing.T) {
 	}
 }
 
-// twin is a deliberately dumb engine.
-type twin struct {
+// reference is a deliberately dumb engine.
+type reference struct {
 	spec      VariantSpec
 	arrivals  []Request
-	waiting   []*twinSequence
-	running   []*twinSequence
+	waiting   []*referenceSequence
+	running   []*referenceSequence
 	now       float64
 	preempted int
-	byArrival map[float64]*twinSequence
+	byArrival map[float64]*referenceSequence
 }
 
-type twinSequence struct {
+type referenceSequence struct {
 	Request
 	generated, computed, target, chunk int
 	first, end                         float64
 }
 
-func newTwin(spec VariantSpec, requests []Request) *twin {
-	return &twin{spec: spec, arrivals: requests, byArrival: map[float64]*twinSequence{}}
+func newReference(spec VariantSpec, requests []Request) *reference {
+	return &reference{spec: spec, arrivals: requests, byArrival: map[float64]*referenceSequence{}}
 }
 
-func (s *twinSequence) decodes() bool { return s.computed >= s.target }
+func (s *referenceSequence) decodes() bool { return s.computed >= s.target }
 
 // stored is how many tokens a sequence has, or has reserved, in the KV cache.
-func (s *twinSequence) stored() int { return max(s.computed, s.target) }
+func (s *referenceSequence) stored() int { return max(s.computed, s.target) }
 
 func ceil16(n int) int { return int(math.Ceil(float64(n) / 16)) }
 
-func (w *twin) used(extra int) int {
+func (w *reference) used(extra int) int {
 	used := 0
 	for _, s := range w.running {
 		stored := s.stored()
@@ -194,7 +194,7 @@ func (w *twin) used(extra int) int {
 	return used
 }
 
-func (w *twin) run(t *testing.T) {
+func (w *reference) run(t *testing.T) {
 	room := w.spec.KVTokens / 16
 	for len(w.arrivals) > 0 || len(w.waiting) > 0 || len(w.running) > 0 {
 		if len(w.waiting) == 0 && len(w.running) == 0 {
@@ -211,20 +211,20 @@ func (w *twin) run(t *testing.T) {
 	}
 }
 
-func (w *twin) arrive() {
-	s := &twinSequence{Request: w.arrivals[0]}
+func (w *reference) arrive() {
+	s := &referenceSequence{Request: w.arrivals[0]}
 	w.arrivals = w.arrivals[1:]
 	w.byArrival[s.Arrival] = s
 	w.waiting = append(w.waiting, s)
 }
 
-func (w *twin) iterate(room int) {
+func (w *reference) iterate(room int) {
 	before := w.preempted
 	for w.used(1) > room {
 		last := w.running[len(w.running)-1]
 		w.running = w.running[:len(w.running)-1]
 		last.computed, last.target = 0, 0
-		w.waiting = append([]*twinSequence{last}, w.waiting...)
+		w.waiting = append([]*referenceSequence{last}, w.waiting...)
 		w.preempted++
 	}
 	b := batch{}
@@ -235,7 +235,7 @@ func (w *twin) iterate(room int) {
 		}
 	}
 	budget := w.spec.MaxBatchedTokens - b.decodes
-	chunk := func(s *twinSequence) {
+	chunk := func(s *referenceSequence) {
 		s.chunk = min(budget, s.target-s.computed)
 		budget -= s.chunk
 		if s.chunk > 0 {
@@ -264,8 +264,8 @@ func (w *twin) iterate(room int) {
 	w.finish()
 }
 
-func (w *twin) finish() {
-	var kept []*twinSequence
+func (w *reference) finish() {
+	var kept []*referenceSequence
 	for _, s := range w.running {
 		if s.decodes() {
 			s.computed++
@@ -295,8 +295,8 @@ func TestEngineStaysWithinItsLimits(t *testing.T) {
 	f := newFleet(t, spec)
 	offer(t, f, seeded(3, 500, 8, 600, 200)...)
 	e := &f.variants[0].pods[0].engine
-	for !math.IsInf(f.agenda.first(), 1) || f.arrived < len(f.offered) {
-		at := f.agenda.first()
+	for !math.IsInf(f.events.first(), 1) || f.arrived < len(f.offered) {
+		at := f.events.first()
 		if f.arrived < len(f.offered) {
 			at = min(at, f.offered[f.arrived].Arrival)
 		}

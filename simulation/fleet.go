@@ -22,7 +22,7 @@ type Fleet struct {
 
 	offered  []Request // by arrival
 	arrived  int       // how many of these have
-	agenda   agenda
+	eventQueue   eventQueue
 	pending  []*pod // the oldest first
 	created  int    // replicas so far
 	outcomes []Outcome
@@ -138,14 +138,14 @@ func (f *Fleet) Advance(t float64) {
 			arrival = f.offered[f.arrived].Arrival
 		}
 		impatient, expiry := f.firstExpiry()
-		at := min(arrival, expiry, f.agenda.first())
+		at := min(arrival, expiry, f.events.first())
 		if !(at <= t) || math.IsInf(at, 1) {
 			break
 		}
 		f.now = at
 		switch at {
-		case f.agenda.first():
-			f.run(f.agenda[0])
+		case f.events.first():
+			f.run(f.events[0])
 		case expiry:
 			f.expire(impatient)
 		default:
@@ -173,13 +173,13 @@ func (f *Fleet) run(p *pod) {
 	}
 }
 
-// settle puts a replica on the agenda, or removes it where its drain is done.
+// settle puts a replica on the eventQueue, or removes it where its drain is done.
 func (f *Fleet) settle(p *pod) {
 	if p.state == draining && p.engine.inFlight() == 0 {
 		f.remove(p)
 		return
 	}
-	f.agenda.set(p)
+	f.events.set(p)
 }
 
 // serve lets a replica that has loaded take requests, those that wait first.
@@ -187,7 +187,7 @@ func (f *Fleet) serve(p *pod) {
 	p.state = ready
 	g := p.variant.gateway
 	g.join(p)
-	f.agenda.set(p)
+	f.events.set(p)
 	kept := g.queue[:0]
 	for _, s := range g.queue {
 		if !f.dispatch(g, s) {
@@ -219,7 +219,7 @@ func (f *Fleet) dispatch(g *gateway, s *sequence) bool {
 	p, ok := g.choose(s)
 	if ok {
 		p.engine.submit(s, f.now)
-		f.agenda.set(p)
+		f.events.set(p)
 	}
 	return ok
 }

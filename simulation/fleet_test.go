@@ -37,8 +37,8 @@ func scale(t testing.TB, f *Fleet, name string, replicas int) {
 	}
 }
 
-// story runs a day of scaling on a mixed fleet. Between its points it advances in steps.
-func story(t testing.TB, step float64) *Fleet {
+// scalingRun runs a day of scaling on a mixed fleet. Between its points it advances in steps.
+func scalingRun(t testing.TB, step float64) *Fleet {
 	f := newFleet(t, mixed())
 	load := seeded(21, 4000, 12, 1500, 200)
 	for i := range load {
@@ -117,12 +117,12 @@ func TestEveryRequestIsServedOnceOrLostOnce(t *testing.T) {
 }
 
 func TestAFleetIsTheSameForASeedInSmallAndLargeSteps(t *testing.T) {
-	want := story(t, 1000)
+	want := scalingRun(t, 1000)
 	if lost := want.Tallies()[0].Lost + want.Tallies()[1].Lost; lost != 0 {
 		t.Errorf("%d requests were lost", lost)
 	}
 	for _, step := range []float64{1000, 15, 0.37} {
-		got := story(t, step)
+		got := scalingRun(t, step)
 		if !reflect.DeepEqual(got.Outcomes(), want.Outcomes()) || !reflect.DeepEqual(got.Series(), want.Series()) ||
 			!reflect.DeepEqual(got.Expenses(), want.Expenses()) {
 			t.Errorf("steps of %v s give another run", step)

@@ -102,19 +102,19 @@ type scaleChange struct {
 	added int // negative: removed
 }
 
-// NewHPA returns the controller of a spec, or all its faults.
+// NewHPA returns the controller of a spec, or all its errs.
 func NewHPA(spec HPASpec) (*HPA, error) {
-	var faults []error
+	var errs []error
 	if spec.Min < 1 || spec.Max < spec.Min || spec.Max > math.MaxInt32 {
-		faults = append(faults, fmt.Errorf("replicas %d to %d; the least is 1 and the most is not below it", spec.Min, spec.Max))
+		errs = append(errs, fmt.Errorf("replicas %d to %d; the least is 1 and the most is not below it", spec.Min, spec.Max))
 	}
 	if spec.Target > math.MaxInt32 || milli(spec.Target) < 1 {
-		faults = append(faults, fmt.Errorf("target %v is not between 0.001 and %d", spec.Target, math.MaxInt32))
+		errs = append(errs, fmt.Errorf("target %v is not between 0.001 and %d", spec.Target, math.MaxInt32))
 	}
 	if b := spec.Behavior; b != nil {
-		faults = append(faults, b.Up.validate("scaleUp"), b.Down.validate("scaleDown"))
+		errs = append(errs, b.Up.validate("scaleUp"), b.Down.validate("scaleDown"))
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("horizontal pod autoscaler: %w", err)
 	}
 	return &HPA{spec: spec}, nil
@@ -302,25 +302,25 @@ func dropUntil[T any](history []T, keep func(T) bool) []T {
 }
 
 func (r ScalingRules) validate(name string) error {
-	var faults []error
+	var errs []error
 	if !(r.Stabilization >= 0 && r.Stabilization <= 3600) {
-		faults = append(faults, fmt.Errorf("%s: stabilization %v s is not between 0 and 3600", name, r.Stabilization))
+		errs = append(errs, fmt.Errorf("%s: stabilization %v s is not between 0 and 3600", name, r.Stabilization))
 	}
 	if !(r.Tolerance >= 0) {
-		faults = append(faults, fmt.Errorf("%s: tolerance %v is not a number >= 0", name, r.Tolerance))
+		errs = append(errs, fmt.Errorf("%s: tolerance %v is not a number >= 0", name, r.Tolerance))
 	}
 	switch r.Select {
 	case "", SelectMax, SelectMin, SelectDisabled:
 	default:
-		faults = append(faults, fmt.Errorf("%s: select policy %q; write Max, Min or Disabled", name, r.Select))
+		errs = append(errs, fmt.Errorf("%s: select policy %q; write Max, Min or Disabled", name, r.Select))
 	}
 	if len(r.Policies) == 0 {
-		faults = append(faults, fmt.Errorf("%s: no policy; give at least one", name))
+		errs = append(errs, fmt.Errorf("%s: no policy; give at least one", name))
 	}
 	for _, p := range r.Policies {
 		if p.Type != PodsPolicy && p.Type != PercentPolicy || p.Value < 1 || p.Value > math.MaxInt32 || !(p.Period >= 1 && p.Period <= 1800) {
-			faults = append(faults, fmt.Errorf("%s: policy %+v; write Pods or Percent, a value > 0 and a period of 1 to 1800 s", name, p))
+			errs = append(errs, fmt.Errorf("%s: policy %+v; write Pods or Percent, a value > 0 and a period of 1 to 1800 s", name, p))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }

@@ -68,23 +68,23 @@ type KEDA struct {
 	wasActive  bool
 }
 
-// NewKEDA returns the scale loop of a spec, or all the faults of the spec.
+// NewKEDA returns the scale loop of a spec, or all the errs of the spec.
 func NewKEDA(spec KEDASpec) (*KEDA, error) {
-	var faults []error
+	var errs []error
 	if !(spec.PollingInterval > 0) || !(spec.Cooldown >= 0) || !(spec.InitialCooldown >= 0) {
-		faults = append(faults, fmt.Errorf("polling interval %v s, cool-down %v s, initial cool-down %v s; the first is > 0, the others >= 0",
+		errs = append(errs, fmt.Errorf("polling interval %v s, cool-down %v s, initial cool-down %v s; the first is > 0, the others >= 0",
 			spec.PollingInterval, spec.Cooldown, spec.InitialCooldown))
 	}
 	if spec.Min < 0 || spec.Max < max(1, spec.Min) {
-		faults = append(faults, fmt.Errorf("replicas %d to %d; the least is >= 0 and the most is >= 1 and not below it", spec.Min, spec.Max))
+		errs = append(errs, fmt.Errorf("replicas %d to %d; the least is >= 0 and the most is >= 1 and not below it", spec.Min, spec.Max))
 	}
 	if spec.HasIdle && (spec.Idle < 0 || spec.Idle >= spec.Min) {
-		faults = append(faults, fmt.Errorf("idle replicas %d; write a number >= 0 below the minimum %d", spec.Idle, spec.Min))
+		errs = append(errs, fmt.Errorf("idle replicas %d; write a number >= 0 below the minimum %d", spec.Idle, spec.Min))
 	}
 	if spec.Fallback != nil {
-		faults = append(faults, spec.Fallback.validate())
+		errs = append(errs, spec.Fallback.validate())
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("scaled object: %w", err)
 	}
 	return &KEDA{spec: spec}, nil

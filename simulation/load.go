@@ -76,25 +76,25 @@ func sortByArrival(requests []Request) {
 }
 
 func (s Stream) validate() error {
-	var faults []error
+	var errs []error
 	if s.Rate == nil {
-		faults = append(faults, errors.New("no rate is given"))
+		errs = append(errs, errors.New("no rate is given"))
 	}
 	if !(s.Burstiness >= 0) || math.IsInf(s.Burstiness, 0) {
-		faults = append(faults, fmt.Errorf("burstiness %v is not a number >= 0", s.Burstiness))
+		errs = append(errs, fmt.Errorf("burstiness %v is not a number >= 0", s.Burstiness))
 	}
 	if !(s.Until > 0) || math.IsInf(s.Until, 0) {
-		faults = append(faults, fmt.Errorf("it ends at %v s; give a time > 0", s.Until))
+		errs = append(errs, fmt.Errorf("it ends at %v s; give a time > 0", s.Until))
 	}
 	for _, lengths := range []struct {
 		of string
 		Lengths
 	}{{"prompt", s.Prompt}, {"output", s.Output}} {
 		if err := lengths.validate(); err != nil {
-			faults = append(faults, fmt.Errorf("%s lengths: %w", lengths.of, err))
+			errs = append(errs, fmt.Errorf("%s lengths: %w", lengths.of, err))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // arrivals walks over the cells of the rate and places an arrival wherever the operational time passes the next gap.

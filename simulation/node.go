@@ -79,7 +79,7 @@ func (f *Fleet) schedule() {
 			continue
 		}
 		p.readyAt += f.now
-		f.agenda.set(p)
+		f.events.set(p)
 	}
 	clear(f.pending[len(still):])
 	f.pending = still
@@ -101,18 +101,18 @@ func (f *Fleet) Pools() []fleet.Pool {
 
 // sortedNodes returns the nodes by kind and name, or every fault that they have.
 func sortedNodes(specs []NodeSpec) ([]NodeSpec, error) {
-	var faults []error
+	var errs []error
 	named := map[string]bool{}
 	for _, n := range specs {
 		switch {
 		case n.Name == "" || n.Accelerator == "":
-			faults = append(faults, fmt.Errorf("node %q with accelerator %q: give it both names", n.Name, n.Accelerator))
+			errs = append(errs, fmt.Errorf("node %q with accelerator %q: give it both names", n.Name, n.Accelerator))
 		case named[n.Name]:
-			faults = append(faults, fmt.Errorf("node %s is there twice", n.Name))
+			errs = append(errs, fmt.Errorf("node %s is there twice", n.Name))
 		case n.GPUs < 1 || n.GPUs > maxGPUs:
-			faults = append(faults, fmt.Errorf("node %s: %d GPUs; give a number from 1 to %d", n.Name, n.GPUs, maxGPUs))
+			errs = append(errs, fmt.Errorf("node %s: %d GPUs; give a number from 1 to %d", n.Name, n.GPUs, maxGPUs))
 		case n.Others < 0 || n.Others > n.GPUs:
-			faults = append(faults, fmt.Errorf("node %s: others hold %d of %d GPUs; give a number from 0 to %d", n.Name, n.Others, n.GPUs, n.GPUs))
+			errs = append(errs, fmt.Errorf("node %s: others hold %d of %d GPUs; give a number from 0 to %d", n.Name, n.Others, n.GPUs, n.GPUs))
 		}
 		named[n.Name] = true
 	}
@@ -120,5 +120,5 @@ func sortedNodes(specs []NodeSpec) ([]NodeSpec, error) {
 	slices.SortFunc(sorted, func(a, b NodeSpec) int {
 		return cmp.Or(cmp.Compare(a.Accelerator, b.Accelerator), cmp.Compare(a.Name, b.Name))
 	})
-	return sorted, errors.Join(faults...)
+	return sorted, errors.Join(errs...)
 }

@@ -126,7 +126,7 @@ func (f *Fleet) Expenses() []Expense {
 	for i, v := range f.variants {
 		held, waited := v.held, v.waited
 		for _, p := range v.pods {
-			if p.holdsGPUs() {
+			if p.hasGPUs() {
 				held += f.now - p.scheduled
 			} else {
 				waited += f.now - p.created

@@ -49,7 +49,7 @@ type pod struct {
 	scrape    scrapeLabels
 
 	at    float64 // of its next event; +Inf: none
-	place int     // in the agenda; -1: not in it
+	place int     // in the eventQueue; -1: not in it
 }
 
 // purpose separates the random streams of one replica.
@@ -85,8 +85,8 @@ func newPod(f *Fleet, v *variant) *pod {
 	return p
 }
 
-// holdsGPUs reports whether the replica occupies GPUs.
-func (p *pod) holdsGPUs() bool { return p.state == loading || p.state == ready || p.state == draining }
+// hasGPUs reports whether the replica occupies GPUs.
+func (p *pod) hasGPUs() bool { return p.state == loading || p.state == ready || p.state == draining }
 
 // next returns when something happens to the replica by itself.
 func (p *pod) next() float64 {
@@ -111,11 +111,11 @@ func removedBefore(a, b *pod) int {
 	return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.ordinal, a.ordinal))
 }
 
-// agenda is a heap of the replicas to which something will happen, the first on top; of two the one created first.
-type agenda []*pod
+// eventQueue is a heap of the replicas to which something will happen, the first on top; of two the one created first.
+type eventQueue []*pod
 
 // set puts a replica where its next event belongs.
-func (a *agenda) set(p *pod) {
+func (a *eventQueue) set(p *pod) {
 	p.at = p.next()
 	switch {
 	case math.IsInf(p.at, 1) && p.place >= 0:
@@ -129,7 +129,7 @@ func (a *agenda) set(p *pod) {
 }
 
 // first returns the time of the first event, or +Inf.
-func (a *agenda) first() float64 {
+func (a *eventQueue) first() float64 {
 	if len(*a) == 0 {
 		return math.Inf(1)
 	}
@@ -137,10 +137,10 @@ func (a *agenda) first() float64 {
 }
 
 // Len implements [heap.Interface].
-func (a *agenda) Len() int { return len(*a) }
+func (a *eventQueue) Len() int { return len(*a) }
 
 // Less implements [heap.Interface].
-func (a *agenda) Less(i, j int) bool {
+func (a *eventQueue) Less(i, j int) bool {
 	x, y := (*a)[i], (*a)[j]
 	if x.at != y.at {
 		return x.at < y.at
@@ -149,20 +149,20 @@ func (a *agenda) Less(i, j int) bool {
 }
 
 // Swap implements [heap.Interface].
-func (a *agenda) Swap(i, j int) {
+func (a *eventQueue) Swap(i, j int) {
 	(*a)[i], (*a)[j] = (*a)[j], (*a)[i]
 	(*a)[i].place, (*a)[j].place = i, j
 }
 
 // Push implements [heap.Interface].
-func (a *agenda) Push(x any) {
+func (a *eventQueue) Push(x any) {
 	p, _ := x.(*pod)
 	p.place = len(*a)
 	*a = append(*a, p)
 }
 
 // Pop implements [heap.Interface].
-func (a *agenda) Pop() any {
+func (a *eventQueue) Pop() any {
 	last := (*a)[len(*a)-1]
 	(*a)[len(*a)-1] = nil
 	*a = (*a)[:len(*a)-1]

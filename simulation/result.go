@@ -23,8 +23,8 @@ type Result struct {
 	EndReplicas  int // asked for in the end
 }
 
-// Promise is the objective of a model. A model without one is served well by any answer.
-type Promise struct {
+// ModelObjective is the objective of a model. A model without one is served well by any answer.
+type ModelObjective struct {
 	Model fleet.ModelID
 	fleet.Objective
 }
@@ -64,7 +64,7 @@ func (r *Recorder) Observe(f *Fleet) {
 }
 
 // Result returns what the fleet took and gave up to now.
-func (r *Recorder) Result(f *Fleet, promises []Promise) Result {
+func (r *Recorder) Result(f *Fleet, objectives []ModelObjective) Result {
 	r.Observe(f)
 	result := Result{Attainment: 1, Expenses: f.Expenses(), Reversals: r.reversals, PeakReplicas: r.peak}
 	for _, tally := range f.Tallies() {
@@ -79,18 +79,18 @@ func (r *Recorder) Result(f *Fleet, promises []Promise) Result {
 		result.EndReplicas += v.wanted
 	}
 	if result.Requests > 0 {
-		result.Attainment = float64(met(f.outcomes, promises)) / float64(result.Requests)
+		result.Attainment = float64(met(f.outcomes, objectives)) / float64(result.Requests)
 	}
 	return result
 }
 
 // met returns how many requests were served as it was promised.
-func met(outcomes []Outcome, promises []Promise) int {
+func met(outcomes []Outcome, objectives []ModelObjective) int {
 	met := 0
 	for _, o := range outcomes {
 		var objective fleet.Objective
-		if i := slices.IndexFunc(promises, func(p Promise) bool { return p.Model == o.Model }); i >= 0 {
-			objective = promises[i].Objective
+		if i := slices.IndexFunc(objectives, func(p ModelObjective) bool { return p.Model == o.Model }); i >= 0 {
+			objective = objectives[i].Objective
 		}
 		if o.Meets(objective) {
 			met++

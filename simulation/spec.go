@@ -90,36 +90,36 @@ func (v VariantSpec) withDefaults() VariantSpec {
 
 // resolved returns the spec with defaults, its variants and models sorted, or every fault that it has.
 func (s FleetSpec) resolved() (FleetSpec, error) {
-	var faults []error
+	var errs []error
 	variants := make([]VariantSpec, len(s.Variants))
 	for i, v := range s.Variants {
 		variants[i] = v.withDefaults()
 		if err := variants[i].validate(); err != nil {
-			faults = append(faults, fmt.Errorf("variant %s: %w", v.ID, err))
+			errs = append(errs, fmt.Errorf("variant %s: %w", v.ID, err))
 		}
 	}
 	s.Variants = variants
 	nodes, err := sortedNodes(s.Nodes)
 	if err != nil {
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
 	s.Nodes = nodes
 	s.Models = slices.Clone(s.Models)
 	slices.SortFunc(s.Variants, func(a, b VariantSpec) int { return a.ID.Compare(b.ID) })
 	slices.SortFunc(s.Models, func(a, b ModelSpec) int { return a.ID.Compare(b.ID) })
 	if s.Routing > LeastKV {
-		faults = append(faults, fmt.Errorf("routing %d is unknown; take LeastRequests, RoundRobin or LeastKV", s.Routing))
+		errs = append(errs, fmt.Errorf("routing %d is unknown; take LeastRequests, RoundRobin or LeastKV", s.Routing))
 	}
-	faults = append(faults, s.conflicts()...)
-	faults = append(faults, s.modelFaults()...)
-	return s, errors.Join(faults...)
+	errs = append(errs, s.conflicts()...)
+	errs = append(errs, s.modelErrors()...)
+	return s, errors.Join(errs...)
 }
 
 func (v VariantSpec) validate() error {
-	var faults []error
+	var errs []error
 	require := func(ok bool, format string, args ...any) {
 		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
 	p := v.Profile
@@ -140,47 +140,47 @@ func (v VariantSpec) validate() error {
 	require(v.StartupSpread >= 0 && isFinite(v.StartupSpread), "StartupSpread %v is not a number >= 0", v.StartupSpread)
 	require(v.Grace > 0 && isFinite(v.Grace), "Grace %v is not a number > 0", v.Grace)
 	require(v.Initial >= 0, "Initial %d is negative", v.Initial)
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // conflicts returns what is wrong between variants, which are sorted.
 func (s FleetSpec) conflicts() []error {
-	var faults []error
+	var errs []error
 	owners := map[fleet.TargetID]fleet.VariantID{}
 	names := map[fleet.ModelID]string{}
 	for i, v := range s.Variants {
 		if i > 0 && s.Variants[i-1].ID == v.ID {
-			faults = append(faults, fmt.Errorf("variant %s is there twice", v.ID))
+			errs = append(errs, fmt.Errorf("variant %s is there twice", v.ID))
 		}
 		if owner, taken := owners[v.Target]; taken {
-			faults = append(faults, fmt.Errorf("variant %s: %s belongs to variant %s", v.ID, v.Target, owner))
+			errs = append(errs, fmt.Errorf("variant %s: %s belongs to variant %s", v.ID, v.Target, owner))
 		}
 		owners[v.Target] = v.ID
 		if name, named := names[v.Model]; named && name != v.ServedName {
-			faults = append(faults, fmt.Errorf("variant %s: model %s is served as %q elsewhere, not as %q", v.ID, v.Model, name, v.ServedName))
+			errs = append(errs, fmt.Errorf("variant %s: model %s is served as %q elsewhere, not as %q", v.ID, v.Model, name, v.ServedName))
 		}
 		names[v.Model] = v.ServedName
 	}
-	return faults
+	return errs
 }
 
-func (s FleetSpec) modelFaults() []error {
-	var faults []error
+func (s FleetSpec) modelErrors() []error {
+	var errs []error
 	for i, m := range s.Models {
 		if i > 0 && s.Models[i-1].ID == m.ID {
-			faults = append(faults, fmt.Errorf("model %s is there twice", m.ID))
+			errs = append(errs, fmt.Errorf("model %s is there twice", m.ID))
 		}
 		if m.MaxQueue < 0 {
-			faults = append(faults, fmt.Errorf("model %s: MaxQueue %d is negative; 0 means any number", m.ID, m.MaxQueue))
+			errs = append(errs, fmt.Errorf("model %s: MaxQueue %d is negative; 0 means any number", m.ID, m.MaxQueue))
 		}
 		if !(m.Patience >= 0) || !isFinite(m.Patience) {
-			faults = append(faults, fmt.Errorf("model %s: Patience %v is not a number >= 0", m.ID, m.Patience))
+			errs = append(errs, fmt.Errorf("model %s: Patience %v is not a number >= 0", m.ID, m.Patience))
 		}
 		if !slices.ContainsFunc(s.Variants, func(v VariantSpec) bool { return v.Model == m.ID }) {
-			faults = append(faults, fmt.Errorf("model %s has no variant", m.ID))
+			errs = append(errs, fmt.Errorf("model %s has no variant", m.ID))
 		}
 	}
-	return faults
+	return errs
 }
 
 func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -21,8 +21,8 @@ const (
 )
 
 const (
-	// maxFaults is how many faults of a trace are reported at once.
-	maxFaults = 10
+	// maxErrors is how many errs of a trace are reported at once.
+	maxErrors = 10
 	// maxTokens is the longest prompt or output that a trace may hold.
 	maxTokens = 10_000_000
 	// maxSpan is the longest trace, in seconds: a year and a day. More is a timestamp gone wrong.
@@ -39,7 +39,7 @@ var timeLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"
 // A byte order mark and CRLF are fine.
 //
 // Requests come back sorted, the first at 0. A count of 0 tokens is read as 1: such a request was served all the same,
-// and engines work on at least one token. Up to ten faults are reported at once, each with its line.
+// and engines work on at least one token. Up to ten errs are reported at once, each with its line.
 func ReadTrace(r io.Reader, model fleet.ModelID) ([]Request, error) {
 	trace := traceReader{csv: csv.NewReader(r), model: model}
 	trace.csv.FieldsPerRecord = -1
@@ -48,8 +48,8 @@ func ReadTrace(r io.Reader, model fleet.ModelID) ([]Request, error) {
 		return nil, err
 	}
 	trace.readLines()
-	if len(trace.faults) > 0 {
-		return nil, errors.Join(trace.faults...)
+	if len(trace.errs) > 0 {
+		return nil, errors.Join(trace.errs...)
 	}
 	return trace.sorted()
 }
@@ -61,7 +61,7 @@ type traceReader struct {
 	columns  [3]int     // where time, prompt and output stand in a line
 	first    *timestamp // of the first line that has one
 	requests []Request
-	faults   []error
+	errs   []error
 }
 
 // timestamp is a time in one of the two forms.
@@ -81,7 +81,7 @@ func (t *traceReader) readHeader() error {
 	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
 	line, _ := t.csv.FieldPos(0)
-	var faults []error
+	var errs []error
 	for i, name := range []string{columnTime, columnPrompt, columnOutput} {
 		found := 0
 		for at, column := range header {
@@ -91,10 +91,10 @@ func (t *traceReader) readHeader() error {
 			}
 		}
 		if found != 1 {
-			faults = append(faults, fmt.Errorf("line %d: the header has %d columns %s; it needs one", line, found, name))
+			errs = append(errs, fmt.Errorf("line %d: the header has %d columns %s; it needs one", line, found, name))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (t *traceReader) readLines() {
@@ -103,8 +103,8 @@ func (t *traceReader) readLines() {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if len(t.faults) >= maxFaults {
-			t.faults = append(t.faults, fmt.Errorf("reading stopped after %d faults; there may be more", maxFaults))
+		if len(t.errs) >= maxErrors {
+			t.errs = append(t.errs, fmt.Errorf("reading stopped after %d errs; there may be more", maxErrors))
 			return
 		}
 		var syntax *csv.ParseError
@@ -112,19 +112,19 @@ func (t *traceReader) readLines() {
 		case err == nil:
 			t.readLine(record)
 		case errors.As(err, &syntax):
-			t.faults = append(t.faults, fmt.Errorf("line %d: %w", syntax.Line, syntax.Err))
+			t.errs = append(t.errs, fmt.Errorf("line %d: %w", syntax.Line, syntax.Err))
 		default:
-			t.faults = append(t.faults, fmt.Errorf("reading the trace: %w", err))
+			t.errs = append(t.errs, fmt.Errorf("reading the trace: %w", err))
 			return
 		}
 	}
 }
 
-// readLine adds the request of one line, or its faults.
+// readLine adds the request of one line, or its errs.
 func (t *traceReader) readLine(record []string) {
 	line, _ := t.csv.FieldPos(0)
 	if last := max(t.columns[0], t.columns[1], t.columns[2]); last >= len(record) {
-		t.faults = append(t.faults, fmt.Errorf("line %d: %d fields; the header asks for %d or more", line, len(record), last+1))
+		t.errs = append(t.errs, fmt.Errorf("line %d: %d fields; the header asks for %d or more", line, len(record), last+1))
 		return
 	}
 	arrival, timeErr := t.arrival(strings.TrimSpace(record[t.columns[0]]))
@@ -134,7 +134,7 @@ func (t *traceReader) readLine(record []string) {
 	for _, err := range []error{timeErr, promptErr, outputErr} {
 		if err != nil {
 			faulty = true
-			t.faults = append(t.faults, fmt.Errorf("line %d: %w", line, err))
+			t.errs = append(t.errs, fmt.Errorf("line %d: %w", line, err))
 		}
 	}
 	if !faulty {

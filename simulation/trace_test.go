@@ -87,7 +87,7 @@ func TestReadTraceStopsAfterTenFaults(t *testing.T) {
 		t.Fatal("no error")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 11 || !strings.HasPrefix(lines[9], "line 11:") || !strings.Contains(lines[10], "stopped after 10 faults") {
+	if len(lines) != 11 || !strings.HasPrefix(lines[9], "line 11:") || !strings.Contains(lines[10], "stopped after 10 errs") {
 		t.Errorf("got %d lines:\n%v", len(lines), err)
 	}
 }

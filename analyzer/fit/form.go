@@ -59,7 +59,7 @@ func first(r Row, time, wave float64) vector {
 // form holds the parameters of T(n) and F.
 type form struct {
 	x vector
-	// part of a prompt's work by which each client delays the first token of the others
+	// wave is the part of a prompt's work by which each client delays the first token of others.
 	wave float64
 }
 

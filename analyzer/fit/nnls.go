@@ -13,7 +13,7 @@ func nonNegative(a *mat.Dense, b []float64) []float64 {
 	rows, columns := a.Dims()
 	p := activeSet{a: a, b: mat.NewVecDense(rows, b), x: make([]float64, columns)}
 	p.used, p.barred = make([]bool, columns), make([]bool, columns)
-	// it ends far earlier; the bound protects from cycles by rounding errors
+	// It ends far earlier; the bound protects from cycles by rounding errors.
 	for range 10 * columns {
 		j, ok := p.steepest()
 		if !ok {

@@ -18,8 +18,7 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/profiles.md"
 const (
 	siliconFile = "../../../shared/data/silicon_sample.csv"
 	tablesFile  = "../../docs/profiles.md"
-	// least number of rows of a group, as the file lists them, for the requirement
-	rowsToCount = 20
+	rowsToCount = 20   // least number of rows of a group, copies included, for tpotBar
 	tpotBar     = 0.08 // required median of their errors on the half that was left out
 )
 
@@ -36,8 +35,7 @@ type trial struct {
 type left struct {
 	half   float64 // every second point, both ways
 	points float64 // ten random halves of the points, both ways
-	// ten random halves of the rows as the file lists them, copies among them, both ways
-	listed float64
+	listed float64 // ten random halves of the rows, copies included, both ways
 	top    float64 // the highest concurrency, by the others
 	bias   float64 // the same with the sign: above zero, the fit is slower
 	ttft   float64 // of the TTFT, every second point

@@ -134,7 +134,7 @@ func (e *equations) standardErrors(f form) [experts]standardError {
 			}
 			correlation.SetSym(a, b, sum)
 		}
-		// keeps it invertible if two columns are equal
+		// Keeps it invertible if two columns are equal.
 		correlation.SetSym(a, a, correlation.At(a, a)+1e-9)
 	}
 	var errs [experts]standardError

@@ -19,7 +19,7 @@ func SingleServer(service float64, maxWaiting int) (Queue, error) {
 // with an unlimited queue. It describes prompts that an engine computes one by one.
 type GeneralService struct {
 	Service float64 // mean time, s; > 0
-	// its variance over its squared mean; 1 for exponential times, 0 for equal ones
+	// SquaredCV is the variance over the squared mean: 1 for exponential times, 0 for equal ones.
 	SquaredCV float64
 }
 

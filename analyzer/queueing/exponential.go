@@ -12,7 +12,7 @@ func exponential(x float64) float64 {
 
 const (
 	exponentialRange = 700
-	// adding it rounds to a whole number; its lowest bits are the exponent
+	// toWhole rounds a number that it is added to; the lowest bits of the sum are the exponent.
 	toWhole = 0x1.8p52 + 1023
 )
 

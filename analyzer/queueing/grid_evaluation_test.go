@@ -14,9 +14,8 @@ type evaluation struct {
 	meanRate float64
 
 	// hybrid: the simulation's answer if the formula's is doubtful
-	formula, hybrid queueing.Answer
-	// the simulation's answer for every cell; not on the small part
-	simulation        queueing.Answer
+	formula, hybrid   queueing.Answer
+	simulation        queueing.Answer // the simulation's answer; not on the small part
 	buckets, bucketed queueing.Answer // formula and hybrid from histograms with vLLM's bounds
 
 	attained     float64 // share of requests within both limits at the hybrid's rate
@@ -107,7 +106,7 @@ func evaluate(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *ev
 		v.bucketed = must(sizer.Simulate(c.asked(mix.bucketed)))
 	}
 	if c.effort == full {
-		// cached if it was simulated already
+		// It is cached if the cell was simulated already.
 		v.simulation = must(sizer.Simulate(c.asked(mix.sampled)))
 	}
 	if v.usable() {

@@ -11,7 +11,8 @@ import (
 type score struct {
 	cells                       int
 	bias, off, low, high, worst float64 // relative: mean, mean of absolutes, 5 %, 95 %, highest
-	// shares of cells: at most 15 % off either way, more than 10 % optimistic
+	// within and optimistic are shares of cells: at most 15 % off either way, more than 10 %
+	// optimistic.
 	within, optimistic float64
 }
 

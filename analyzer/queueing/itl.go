@@ -50,14 +50,12 @@ const shortOutput = 6
 // the wait, and the part of the own prefill that excludes others.
 type backlog struct {
 	mean, variance float64
-	// share of those behind that fit into the last iteration before the first token
-	along  float64
-	chunks float64 // κ: chunks of the prompt that a random token belongs to
+	along          float64 // share of those behind that fit into the last iteration
+	chunks         float64 // κ: chunks of the prompt that a random token belongs to
 }
 
 const (
-	// part of a prompt's earlier chunks that excludes others: short prompts fit beside it
-	shutOut   = 0.8
+	shutOut   = 0.8 // part of a prompt's earlier chunks that excludes others
 	alongWait = 0.8 // part of those that fit beside it that do, of arrivals during the wait
 	alongOwn  = 0.2 // the same, of arrivals in the own batch
 )

@@ -20,14 +20,13 @@ type passage struct {
 	delayVariance    float64
 	rate, repeat     float64 // λ, p
 	behind           float64 // p of the own batch, without those prefilled along
-	// logarithm of the probability of no request behind and no arrival within δ
-	alone  float64
-	busy   float64 // 1-a, the probability of any other request
-	quiet  bool    // a is not negligible
-	count  int
-	jumps  [mixBins]float64 // v
-	shares *[mixBins]float64
-	start  float64 // start of the search for the saddle, then the saddle
+	alone            float64 // logarithm of P(none behind and no arrival within δ)
+	busy             float64 // 1-a, the probability of any other request
+	quiet            bool    // a is not negligible
+	count            int
+	jumps            [mixBins]float64 // v
+	shares           *[mixBins]float64
+	start            float64 // start of the search for the saddle, then the saddle
 }
 
 // slopes holds the first two derivatives of a cumulant generating function.
@@ -72,8 +71,7 @@ func (f *passage) batch(eta float64) (m, m1, m2 float64) {
 // two derivatives by θ; slope is dθ/dη. value is filled in only if the lump is taken out.
 type point struct {
 	eta, theta, slope, value, mean, variance, z, rest float64
-	// so far below the mean that only the lump is left
-	lump bool
+	lump                                              bool // only the lump is left
 }
 
 // at evaluates the cumulant of D; false outside its domain, which has an upper bound above η = 0.

@@ -45,7 +45,8 @@ type bucketPoint struct{ low, width, share float64 }
 
 const (
 	shortShare = 0.9 // share of the lengths that do not count as long
-	// the search uses one of so many points; the remaining error of the mean is scaled away
+	// searchedOf is the number of points of which the search uses one. The remaining error of the
+	// mean is scaled away.
 	searchedOf = 8
 	farthest   = 50 // largest factor by which lengths are moved to a bound
 )
@@ -130,10 +131,10 @@ type lengthCurve struct {
 	knots       []knot
 	shares      []float64 // share of the lengths below each knot
 	bottom, top float64   // slopes below the first knot and above the last
-	// logarithm of the least length, and the distance to the largest without knots
-	lowest, width float64
-	highest       float64 // logarithm of the largest length
-	least, most   float64 // cumulative shares of the first and the last line at the outer bounds
+	lowest      float64   // logarithm of the least length
+	width       float64   // distance from it to the largest, without knots
+	highest     float64   // logarithm of the largest length
+	least, most float64   // cumulative shares of the first and the last line at the outer bounds
 }
 
 const (

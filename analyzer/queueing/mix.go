@@ -21,9 +21,8 @@ type Mix struct {
 	promptShare, promptMean           [mixBins]float64
 	outputShare, outputMean           [mixBins]float64
 	tailShare, tailMean               [tailBins]float64
-	windows                           [mixBins]window // of the outputs
-	// the shares of outputs with more than one token
-	lateShare [mixBins]float64
+	windows                           [mixBins]window  // of the outputs
+	lateShare                         [mixBins]float64 // of outputs with two tokens and more
 
 	prompt, prompt2                float64 // E[I], E[I²]
 	output, output2, output3       float64 // E[O] and so on
@@ -84,14 +83,12 @@ func fingerprint(parts ...Lengths) (sum [sha256.Size]byte) {
 // decode s iterations ago and decodes for D = O-1 in total decodes k(s) = min((D-s)⁺, n) iterations
 // of these. Integrals are over s.
 type window struct {
-	iterations float64 // n
-	sum        float64 // A1 = E∫k
-	// A2 = E∫k·(s+k/2): tokens of output in the context, summed over the iterations
-	position   float64
-	square     float64 // Q = E∫k²
-	meanSquare float64 // R = ∫(E k)²
-	// mean and variance of min(D, nU), U uniform: iterations of a request that begins in it
-	later, later2 float64
+	iterations    float64 // n
+	sum           float64 // A1 = E∫k
+	position      float64 // A2 = E∫k·(s+k/2): output tokens in the context, over all iterations
+	square        float64 // Q = E∫k²
+	meanSquare    float64 // R = ∫(E k)²
+	later, later2 float64 // mean and variance of min(D, nU), U uniform, for requests of later
 }
 
 func (m *Mix) windowOf(n float64) window {

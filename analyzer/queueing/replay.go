@@ -16,7 +16,8 @@ type replay struct {
 	first []float64 // time of the first token
 	rest  []float64 // tokens of the prompt to compute
 	next  []int32   // the next request that ends in the same iteration, or -1
-	// by iteration, modulo the length, a power of two: the first that ends there, or -1
+	// ends has, by iteration modulo its length, a power of two, the first request that ends there,
+	// or -1.
 	ends []int32
 }
 

@@ -66,20 +66,18 @@ func (m misses) largest() Limit {
 }
 
 const (
-	// part of the rate at which the misses are computed again, to see how steeply they rise
+	// checkShare is the part of the rate at which the misses are computed again, for their slope.
 	checkShare = 0.8
 
 	// doubtfulRise is the lowest power of the rate by which the misses rise if the formula is
 	// trusted: an error of a quarter in the misses is then at most a tenth in the rate.
-	doubtfulRise = 2.5
-	doubtfulMean = 0.15 // share of the mean rate below which the formula is not trusted
-	// share of the misses that wait for KV cache or for a slot in the batch
-	doubtfulResources = 0.2
-	doubtfulShort     = 0.3 // share of the misses that have short outputs
-	// mean requests that fit, below which bursts make the formula optimistic
-	doubtfulSlots  = 15
-	doubtfulFew    = 5   // the same without bursts
-	doubtfulBursts = 1.5 // index of dispersion from which arrivals count as bursts here
+	doubtfulRise      = 2.5
+	doubtfulMean      = 0.15 // share of the mean rate below which the formula is not trusted
+	doubtfulResources = 0.2  // share of the misses that wait for KV cache or a slot
+	doubtfulShort     = 0.3  // share of the misses that have short outputs
+	doubtfulSlots     = 15   // mean requests that fit; with fewer, bursts make it optimistic
+	doubtfulFew       = 5    // the same without bursts
+	doubtfulBursts    = 1.5  // index of dispersion from which arrivals count as bursts here
 )
 
 // doubtful reports whether the formula is known to be far off.

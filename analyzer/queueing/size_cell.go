@@ -8,23 +8,17 @@ type cell struct {
 	Question
 	burst *burst
 
-	promptWork [mixBins]float64 // π(I) of each part of the prompts
-	// tokens to compute and π of the finer parts of the prompts
-	tailTokens, tailWork [tailBins]float64
-	work, work2          float64 // E[π], E[π²]
-	// tok: mean and mean square of a prompt's tokens to compute
-	tokens, tokens2 float64
-	// seconds that a request adds by decoding, and in total (w)
-	decodeWork, perRequest float64
-	contextVariance        float64 // γ²·Var I
-	// the last saddle of each part of the outputs, to start there
-	starts [mixBins]foundAt
-	// the rate up to which the misses of a part are negligible
-	safe [mixBins]float64
-	// the last θ of the prefill queue, to start there
-	theta                         float64
-	wholePosition, wholeSquare    float64 // positions for all tokens to compute
-	variationOut, variationLength float64 // CV² of O and of I+O
+	promptWork                    [mixBins]float64  // π(I) of each part of the prompts
+	tailTokens, tailWork          [tailBins]float64 // tok and π of the finer parts of the prompts
+	work, work2                   float64           // E[π], E[π²]
+	tokens, tokens2               float64           // E[tok], E[tok²]
+	decodeWork, perRequest        float64           // seconds of decoding and of all work (w)
+	contextVariance               float64           // γ²·Var I
+	starts                        [mixBins]foundAt  // last saddle of each part of the outputs
+	safe                          [mixBins]float64  // highest rate with negligible misses of a part
+	theta                         float64           // last θ of the prefill queue
+	wholePosition, wholeSquare    float64           // positions for all tokens to compute
+	variationOut, variationLength float64           // CV² of O and of I+O
 }
 
 func newCell(q Question, b *burst) *cell {
@@ -86,8 +80,7 @@ type load struct {
 	wait, waitVariance float64      // of the prefill queue
 	service            float64      // s: mean time a prompt occupies it
 	waits              prefillWaits // valid if there is a limit on TTFT
-	// of the variance of work: work makes iterations longer, which adds work
-	amplification float64
+	amplification      float64      // of the variance of work: longer iterations add work
 }
 
 // loadAt returns the mean state at a rate; false if the replica is not stable at it.

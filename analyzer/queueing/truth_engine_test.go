@@ -46,14 +46,12 @@ type replay struct {
 	engine
 	objective
 	requests []request
-	// the requests that count; those before fill the engine, those after keep it filled
-	from, to int
+	from, to int // the requests that count; the others keep the engine filled
 
 	arrival    []float64 // of each request, at the rate of the run
 	first, end []float64 // times of the first and the last token
-	// by iteration, modulo its length: a request that ends there, and -1 for none
-	ending    []int32
-	alongside []int32 // by request: another one that ends in the same iteration
+	ending     []int32   // by iteration, modulo its length: a request that ends there, or -1
+	alongside  []int32   // by request: another one that ends in the same iteration
 }
 
 func newReplay(e engine, p objective, requests []request, from, to int) *replay {

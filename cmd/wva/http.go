@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// headerTimeout bounds how long a caller may take to say what it wants.
+	// headerTimeout is the longest time that a client may take to send a request.
 	headerTimeout = 5 * time.Second
-	// answerTimeout bounds an answer: metrics of a large fleet are megabytes.
+	// answerTimeout is the longest time of an answer: the metrics of a large fleet are megabytes.
 	answerTimeout = 30 * time.Second
-	// lastAnswers bounds how long requests may take to end once gRPC has ended.
+	// lastAnswers is the longest time that requests may take to end after gRPC has ended.
 	lastAnswers = time.Second
 )
 
-// serveHTTP serves health and metrics until gRPC has ended, so that probes see readiness go first.
+// serveHTTP serves health and metrics until gRPC has ended, so that probes see that the server is not
+// ready any more.
 func (s *server) serveHTTP(ctx context.Context, answered <-chan struct{}) error {
 	h := &http.Server{
 		Handler: s.handler(ctx), ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout, IdleTimeout: time.Minute,
@@ -38,7 +39,7 @@ func (s *server) serveHTTP(ctx context.Context, answered <-chan struct{}) error 
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
 	defer cancel()
 	if err := h.Shutdown(bounded); err != nil {
-		_ = h.Close() // whoever still reads is cut off
+		_ = h.Close() // the time is over
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving HTTP on %s: %w", s.http.Addr(), err)
@@ -46,8 +47,8 @@ func (s *server) serveHTTP(ctx context.Context, answered <-chan struct{}) error 
 	return nil
 }
 
-// handler answers as the scaler's handler does, but is not ready once the context has ended. The collector, and its metrics
-// with it, change with the configuration.
+// handler answers as the scaler's handler does, but is not ready after the context has ended. The
+// collector and its metrics are replaced with the configuration.
 func (s *server) handler(ctx context.Context) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" && ctx.Err() != nil {

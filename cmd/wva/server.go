@@ -29,28 +29,29 @@ type server struct {
 	registry *prometheus.Registry
 	board    *scaler.Board
 	loop     *scaler.Loop
-	lookout  *scaler.Lookout
+	poller   *scaler.Lookout
+	dumper   *dumper
 	scaler   *scaler.Server
 	grpc     net.Listener
 	http     net.Listener
 
-	lookAtConfig time.Duration // how often; zero: config's default
+	configPollInterval time.Duration // zero: the default of package config
 }
 
-// newServer wires a server and opens its ports; run makes it work. Its error names every fault.
+// newServer wires a server and opens its ports. The error joins everything that is wrong.
 func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, error) {
 	s := &server{level: new(slog.LevelVar), registry: prometheus.NewRegistry()}
 	s.logger = newLogger(log, c.Log, s.level)
 	for _, warning := range c.Warnings() {
-		s.logger.Warn("configuration may not be what is meant", "warning", warning)
+		s.logger.Warn("suspicious configuration", "warning", warning)
 	}
 	current, err := newSettings(c, s.logger)
 	s.settings.Store(current)
-	faults := []error{err}
+	wrong := []error{err}
 	if s.source, err = openSource(c, s.logger, s.registry); err != nil {
-		faults = append(faults, err)
+		wrong = append(wrong, err)
 	}
-	if err := errors.Join(append(faults, s.decide(c), s.serve(c))...); err != nil {
+	if err := errors.Join(append(wrong, s.decide(c), s.serve(c))...); err != nil {
 		return nil, err
 	}
 	if err := s.listen(ctx, c); err != nil {
@@ -60,24 +61,22 @@ func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, e
 	return s, nil
 }
 
-// decide makes what observes, plans and posts.
+// decide makes the parts that observe, plan and post.
 func (s *server) decide(c *config.Config) (err error) {
 	s.board = scaler.NewBoard(scaler.BoardOptions{MaxAge: c.MaxPlanAge})
-	if s.lookout, err = scaler.NewLookout(scaler.LookoutOptions{Board: s.board, Queues: s.queues, Variants: s.variants}); err != nil {
+	s.dumper = newDumper(func() string { return s.settings.Load().config.DumpSnapshot }, s.logger)
+	if s.poller, err = scaler.NewLookout(scaler.LookoutOptions{Board: s.board, Queues: s.queues, Variants: s.variants}); err != nil {
 		return err
 	}
 	options := scaler.LoopOptions{
-		Observe: s.observe, Plan: s.plan, Board: s.board, Watch: s.lookout.Look,
+		Observe: s.observe, Plan: s.plan, Board: s.board, Posted: s.posted, Watch: s.poller.Look,
 		Interval: c.Interval, Offset: c.Prometheus.Lag, Logger: s.logger, Registerer: s.registry,
-	}
-	if s.source.announcer != nil {
-		options.Posted = s.source.announcer.posted
 	}
 	s.loop, err = scaler.NewLoop(options)
 	return err
 }
 
-// serve makes what answers.
+// serve makes the parts that answer.
 func (s *server) serve(c *config.Config) error {
 	options := scaler.ServerOptions{Board: s.board, Logger: s.logger, Registerer: s.registry}
 	if files := tlsOf(c); !files.IsZero() {
@@ -96,10 +95,10 @@ func (s *server) listen(ctx context.Context, c *config.Config) error {
 	var network net.ListenConfig
 	var grpcErr, httpErr error
 	if s.grpc, grpcErr = network.Listen(ctx, "tcp", c.GRPC.Address); grpcErr != nil {
-		grpcErr = fmt.Errorf("listening for gRPC: %w; set grpc.address to an address that is free", grpcErr)
+		grpcErr = fmt.Errorf("listening for gRPC: %w; set grpc.address to a free address", grpcErr)
 	}
 	if s.http, httpErr = network.Listen(ctx, "tcp", c.HTTP.Address); httpErr != nil {
-		httpErr = fmt.Errorf("listening for HTTP: %w; set http.address to an address that is free", httpErr)
+		httpErr = fmt.Errorf("listening for HTTP: %w; set http.address to a free address", httpErr)
 	}
 	err := errors.Join(grpcErr, httpErr)
 	if err != nil {
@@ -112,12 +111,12 @@ func (s *server) listen(ctx context.Context, c *config.Config) error {
 	return err
 }
 
-// run works until the context ends, and returns once everything that it started has ended.
+// run works until the context ends, and returns when all that it started has ended.
 func (s *server) run(ctx context.Context) error {
 	s.logger.Info("starting", "version", builtFrom().String(), "grpc", s.grpc.Addr().String(), "http", s.http.Addr().String(),
 		"prometheus", s.settings.Load().config.Prometheus.URL, "config", s.settings.Load().config.File())
 	group, ctx := errgroup.WithContext(ctx)
-	posted := s.board.Changed()     // asked for before anything can post
+	posted := s.board.Changed()     // before anything can post
 	answered := make(chan struct{}) // closed once gRPC has ended
 	group.Go(func() error {
 		defer close(answered)
@@ -126,18 +125,22 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error { return s.serveHTTP(ctx, answered) })
 	group.Go(func() error { return s.source.watch(ctx, s.loop.Trigger) })
 	group.Go(func() error { return s.runLoop(ctx) })
-	if s.source.announcer != nil {
-		group.Go(func() error { return s.source.announcer.run(ctx) })
+	if s.source.events != nil {
+		group.Go(func() error { return s.source.events.run(ctx) })
 	}
+	requests, endRequests := s.dumper.requests()
+	defer endRequests()
+	group.Go(func() error { return s.dumper.run(ctx, requests) })
 	group.Go(func() error { return s.watchConfig(ctx) })
-	group.Go(func() error { return s.announce(ctx, posted) })
+	group.Go(func() error { return s.logProgress(ctx, posted) })
 	err := group.Wait()
 	s.settings.Load().close()
 	s.logger.Info("stopped")
 	return err
 }
 
-// runLoop decides from when on all that can be seen was seen: a variant whose workload is not listed yet would be held.
+// runLoop decides once the tables are complete: a variant whose workload is not listed yet would be
+// held.
 func (s *server) runLoop(ctx context.Context) error {
 	select {
 	case <-s.source.complete:
@@ -147,11 +150,11 @@ func (s *server) runLoop(ctx context.Context) error {
 	}
 }
 
-// announce logs what becomes of the server.
-func (s *server) announce(ctx context.Context, posted <-chan struct{}) error {
+// logProgress logs the steps of the server's life.
+func (s *server) logProgress(ctx context.Context, posted <-chan struct{}) error {
 	select {
 	case <-posted:
-		s.logger.Info("ready: the first plan is posted")
+		s.logger.Info("ready, the first plan is posted")
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
@@ -161,14 +164,14 @@ func (s *server) announce(ctx context.Context, posted <-chan struct{}) error {
 
 func (s *server) watchConfig(ctx context.Context) error {
 	return config.Watch(ctx, config.WatchOptions{
-		Current: s.settings.Load().config, Every: s.lookAtConfig, Apply: s.apply,
+		Current: s.settings.Load().config, Every: s.configPollInterval, Apply: s.apply,
 		Refused: func(err error) {
-			s.logger.Error("configuration file is not taken, the configuration in force stays", "faults", err)
+			s.logger.Error("configuration rejected, keeping the previous one", "errors", err)
 		},
 	})
 }
 
-// apply puts a new configuration in force.
+// apply replaces the configuration.
 func (s *server) apply(c *config.Config, change config.Change) error {
 	next, err := newSettings(c, s.logger)
 	if err != nil {
@@ -182,16 +185,16 @@ func (s *server) apply(c *config.Config, change config.Change) error {
 	s.loop.Trigger("configuration")
 	s.logger.Info("configuration reloaded", "changed", change.Reloaded)
 	if len(change.Pending) > 0 {
-		s.logger.Warn("settings are changed in the configuration file and need a restart", "settings", change.Pending)
+		s.logger.Warn("restart required for changed settings", "settings", change.Pending)
 	}
 	for _, warning := range c.Warnings() {
-		s.logger.Warn("configuration may not be what is meant", "warning", warning)
+		s.logger.Warn("suspicious configuration", "warning", warning)
 	}
 	return nil
 }
 
 // observe fills the tables of a snapshot.
-func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
+func (s *server) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	current, declared := s.settings.Load(), s.source.tables()
 	seen := current.collector.Collect(ctx, now)
 	missing := seen.Missing
@@ -202,12 +205,20 @@ func (s *server) observe(ctx context.Context, now time.Time, standing []fleet.Pr
 		Time: now, Models: current.config.Models, Classes: current.config.ServiceClasses,
 		Accelerators: current.catalogue(declared.Pools), Profiles: current.config.EngineProfiles(),
 		Variants: declared.Variants, Workloads: declared.Workloads, Pools: current.pools(declared.Pools, declared.Variants),
-		Usages: seen.Usages, Loads: append(seen.Loads, s.lookout.Seen(now)...), Previous: standing, Missing: missing,
+		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Seen(now)...), Previous: previous, Missing: missing,
 	}, nil
 }
 
 func (s *server) plan(snapshot fleet.Snapshot) fleet.Plan {
-	return planner.Plan(snapshot, s.settings.Load().policy)
+	return s.dumper.plan(planner.Input{Snapshot: snapshot, Policy: s.settings.Load().policy})
+}
+
+// posted passes on a plan that is on the board.
+func (s *server) posted(before, after fleet.Plan) {
+	s.dumper.posted()
+	if s.source.events != nil {
+		s.source.events.posted(before, after)
+	}
 }
 
 func (s *server) queues(ctx context.Context, now time.Time) ([]fleet.Load, error) {

@@ -11,16 +11,17 @@ import (
 	"github.com/wva-project/wva/inventory"
 )
 
-// source says what there is to scale: a cluster, or a directory of manifests.
+// source is the place of the variants and workloads: a cluster, or a directory of manifests.
 type source struct {
-	// tables returns what was last seen, from memory.
+	// tables returns the latest tables, from memory.
 	tables func() inventory.Tables
-	// watch keeps the tables as they are out there until the context ends, and tells what kind of thing changed them.
+	// watch keeps the tables up to date until the context ends. The cause of a change is a label of a
+	// metric.
 	watch func(ctx context.Context, changed func(cause string)) error
-	// complete is closed once the tables hold all that can be seen. Nothing may be decided on less.
+	// complete is closed once the tables are complete. Nothing may be decided before.
 	complete <-chan struct{}
-	// announcer tells people of plans; nil where there is nobody to tell.
-	announcer *announcer
+	// events writes Kubernetes events; nil if none are written.
+	events *eventPublisher
 }
 
 func openSource(c *config.Config, logger *slog.Logger, registry prometheus.Registerer) (source, error) {
@@ -60,9 +61,10 @@ func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.R
 	switch {
 	case k.Events == config.Off:
 	case k.Kubeconfig != "" && k.LeaseNamespace == "":
-		logger.Info("no Kubernetes events are written: beside a deployed server both would; set kubernetes.leaseNamespace to that of its lease to compete for it")
+		logger.Info("Kubernetes events are off", "reason", "a server outside the cluster would repeat those of a deployed one",
+			"remedy", "set kubernetes.leaseNamespace to the namespace of its lease")
 	default:
-		s.announcer, err = newAnnouncer(k, cluster, logger, registry)
+		s.events, err = newEventPublisher(k, cluster, logger, registry)
 	}
 	return s, err
 }

@@ -46,17 +46,13 @@ func (f *sizeFlags) found() (foundProfile, error) {
 // parsedCost reads a cost by the rules of triggers.
 func parsedCost(text string) (fleet.EngineCost, error) {
 	variant, err := scaledobject.ReadMetadata(fleet.VariantID{}, map[string]string{"profile": text})
-	definition, ok := errors.AsType[scaledobject.DefinitionError](err)
-	if !ok {
-		return variant.Profile, err
-	}
-	var faults []error
-	for _, fault := range definition.Faults {
-		if fault.Key == "profile" { // a flag needs nothing else of a trigger
-			faults = append(faults, errors.New(fault.String()))
+	var invalid []error
+	for _, each := range scaledobject.ValidationErrors(err) {
+		if each.Key == "profile" { // a flag needs nothing else of a trigger
+			invalid = append(invalid, each)
 		}
 	}
-	return variant.Profile, errors.Join(faults...)
+	return variant.Profile, errors.Join(invalid...)
 }
 
 func (f *sizeFlags) known() (knownProfiles, error) {

@@ -41,22 +41,22 @@ func swing(t *testing.T) Run {
 			Model: chat, Rate: Steps(Point{0, 1}, Point{600, 16}, Point{1200, 1}), Until: 2300, Seed: 1,
 			Prompt: Lengths{Mean: 1155, P99: 4142, Max: 16000}, Output: Lengths{Mean: 211, P99: 601, Max: 4000},
 		}),
-		Promises: []Promise{{chat, fleet.Objective{TTFT: 2 * time.Second, ITL: 100 * time.Millisecond}}},
+		Objectives: []ModelObjective{{chat, fleet.Objective{TTFT: 2 * time.Second, ITL: 100 * time.Millisecond}}},
 	}
 }
 
-func runRival(t *testing.T, run Run, rival Rival) Result {
+func runBaseline(t *testing.T, run Run, baseline Baseline) Result {
 	t.Helper()
-	result, err := RunRival(run, rival)
+	result, err := RunBaseline(run, baseline)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return result
 }
 
-func TestStaticRivalKeepsItsReplicas(t *testing.T) {
+func TestStaticBaselineKeepsItsReplicas(t *testing.T) {
 	run := swing(t)
-	result := runRival(t, run, Rival{Rows: []RivalRow{{Variant: cheap, Replicas: 12}}})
+	result := runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 12}}})
 	if result.PeakReplicas != 12 || result.EndReplicas != 12 || result.Reversals != 0 {
 		t.Errorf("got %+v", result)
 	}
@@ -70,30 +70,30 @@ func TestStaticRivalKeepsItsReplicas(t *testing.T) {
 	}
 }
 
-func TestQueueRivalFollowsTheQueueUpAndDown(t *testing.T) {
+func TestQueueBaselineFollowsTheQueueUpAndDown(t *testing.T) {
 	run := swing(t)
-	rival := Rival{Rows: []RivalRow{{Variant: cheap, Replicas: 1, Queue: &QueueRule{Min: 1, Max: 20}}}}
-	result := runRival(t, run, rival)
+	baseline := Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 1, Queue: &QueueRule{Min: 1, Max: 20}}}}
+	result := runBaseline(t, run, baseline)
 	if result.PeakReplicas < 4 || result.PeakReplicas > 20 || result.EndReplicas != 1 || result.Reversals == 0 {
 		t.Errorf("got %+v", result)
 	}
 	if result.Served != len(run.Requests) {
 		t.Errorf("served %d of %d", result.Served, len(run.Requests))
 	}
-	if again := runRival(t, run, rival); !reflect.DeepEqual(result, again) {
+	if again := runBaseline(t, run, baseline); !reflect.DeepEqual(result, again) {
 		t.Errorf("two runs of one seed: %+v and %+v", result, again)
 	}
-	rival.Rows[0].Queue.Threshold = 1e6
-	if patient := runRival(t, run, rival); patient.PeakReplicas != 1 {
+	baseline.Rows[0].Queue.Threshold = 1e6
+	if patient := runBaseline(t, run, baseline); patient.PeakReplicas != 1 {
 		t.Errorf("a threshold that is never reached: %+v", patient)
 	}
 }
 
-func TestRivalsSeeTheSameArrivals(t *testing.T) {
+func TestBaselinesSeeTheSameArrivals(t *testing.T) {
 	run := swing(t)
 	run.Until = 700 // in the middle of the load
-	few := runRival(t, run, Rival{Rows: []RivalRow{{Variant: cheap, Replicas: 1}}})
-	many := runRival(t, run, Rival{Rows: []RivalRow{{Variant: fast, Replicas: 9}}})
+	few := runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 1}}})
+	many := runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: fast, Replicas: 9}}})
 	if few.Requests != many.Requests || few.Requests >= len(run.Requests) {
 		t.Errorf("%d and %d requests arrived of %d", few.Requests, many.Requests, len(run.Requests))
 	}
@@ -102,48 +102,26 @@ func TestRivalsSeeTheSameArrivals(t *testing.T) {
 	}
 }
 
-func TestStaticPeakIsTheLeastThatKeepsThePromise(t *testing.T) {
-	run := swing(t)
-	rival, err := StaticPeak(run, []fleet.VariantID{cheap}, 0.95, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if result := runRival(t, run, rival); result.Attainment < 0.95 {
-		t.Errorf("%d replicas attain %v", rival.Rows[0].Replicas, result.Attainment)
-	}
-	fewer := Rival{Rows: []RivalRow{{Variant: cheap, Replicas: rival.Rows[0].Replicas - 1}}}
-	if result := runRival(t, run, fewer); result.Attainment >= 0.95 {
-		t.Errorf("%d replicas attain %v already", fewer.Rows[0].Replicas, result.Attainment)
-	}
-	rival, err = StaticPeak(run, []fleet.VariantID{cheap}, 1, 2)
-	if err != nil || rival.Rows[0].Replicas != 2 {
-		t.Errorf("where no number is enough: %+v, %v", rival, err)
-	}
-}
-
-func TestRunRivalReportsWhatCannotBeRun(t *testing.T) {
+func TestRunBaselineReportsInvalidRuns(t *testing.T) {
 	run := swing(t)
 	other := fleet.VariantID{Namespace: "chat", Name: "other"}
 	for _, c := range []struct {
 		name  string
-		rival Rival
+		baseline Baseline
 		until float64
 		want  string
 	}{
-		{"no rows", Rival{}, 10, "no variant of model chat/llama-8b has a row"},
-		{"unknown", Rival{Rows: []RivalRow{{Variant: other}}}, 10, "variant chat/other is not in the fleet"},
-		{"twice", Rival{Rows: []RivalRow{{Variant: fast}, {Variant: fast}}}, 10, "has two rows"},
-		{"negative", Rival{Rows: []RivalRow{{Variant: fast, Replicas: -1}}}, 10, "Initial -1"},
-		{"to zero", Rival{Rows: []RivalRow{{Variant: fast, Replicas: 1, Queue: &QueueRule{Max: 3}}}}, 10, "replicas 0 to 3"},
-		{"endless", Rival{Rows: []RivalRow{{Variant: fast, Replicas: 1}}}, math.Inf(1), "ends at +Inf"},
+		{"no rows", Baseline{}, 10, "no variant of model chat/llama-8b has a row"},
+		{"unknown", Baseline{Rows: []BaselineRow{{Variant: other}}}, 10, "variant chat/other is not in the fleet"},
+		{"twice", Baseline{Rows: []BaselineRow{{Variant: fast}, {Variant: fast}}}, 10, "has two rows"},
+		{"negative", Baseline{Rows: []BaselineRow{{Variant: fast, Replicas: -1}}}, 10, "Initial -1"},
+		{"to zero", Baseline{Rows: []BaselineRow{{Variant: fast, Replicas: 1, Queue: &QueueRule{Max: 3}}}}, 10, "replicas 0 to 3"},
+		{"endless", Baseline{Rows: []BaselineRow{{Variant: fast, Replicas: 1}}}, math.Inf(1), "ends at +Inf"},
 	} {
 		run.Until = c.until
-		if _, err := RunRival(run, c.rival); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := RunBaseline(run, c.baseline); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-	}
-	if _, err := StaticPeak(run, []fleet.VariantID{other}, 0.9, 3); err == nil {
-		t.Error("a static fleet of an unknown variant was sized")
 	}
 }
 

@@ -54,7 +54,7 @@ func (f *Fleet) cutOff(p *pod) {
 // remove takes a replica out of the fleet; its accelerators are free at once.
 func (f *Fleet) remove(p *pod) {
 	v := p.variant
-	if p.holdsGPUs() {
+	if p.hasGPUs() {
 		v.held += f.now - p.scheduled
 		p.release()
 	} else {
@@ -62,7 +62,7 @@ func (f *Fleet) remove(p *pod) {
 		f.pending = slices.DeleteFunc(f.pending, func(other *pod) bool { return other == p })
 	}
 	p.state = gone
-	f.agenda.set(p)
+	f.events.set(p)
 	at := slices.Index(v.pods, p)
 	v.pods = slices.Delete(v.pods, at, at+1)
 	f.schedule()

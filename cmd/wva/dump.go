@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/planner"
+)
+
+// dumper writes the input of decisions to files, so that `wvactl plan` can decide them again.
+type dumper struct {
+	logger *slog.Logger
+	file   func() string // the setting dumpSnapshot; empty: none
+
+	planned *planner.Input                // of the current cycle, which alone uses it
+	decided atomic.Pointer[planner.Input] // of the plan on the board
+	first   chan struct{}                 // closed once decided is set
+}
+
+func newDumper(file func() string, logger *slog.Logger) *dumper {
+	return &dumper{logger: logger, file: file, first: make(chan struct{})}
+}
+
+// plan decides, and keeps the input: the policy may be another one when it is dumped.
+func (d *dumper) plan(in planner.Input) fleet.Plan {
+	plan := planner.Plan(in.Snapshot, in.Policy)
+	d.planned = &in
+	return plan
+}
+
+// posted says that the plan of the current cycle is on the board.
+func (d *dumper) posted() {
+	if d.decided.Swap(d.planned) == nil {
+		close(d.first)
+	}
+}
+
+// requests returns a channel that receives the signals for a dump, and a function that ends it.
+func (d *dumper) requests() (<-chan os.Signal, func()) {
+	requests := make(chan os.Signal, 1)
+	if signals := dumpSignals(); len(signals) > 0 { // none would stand for all
+		signal.Notify(requests, signals...)
+	}
+	return requests, func() { signal.Stop(requests) }
+}
+
+// run writes the input of the first decision if a file is set, and that of the latest decision at
+// each request, until the context ends.
+func (d *dumper) run(ctx context.Context, requests <-chan os.Signal) error {
+	first := d.first
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-first:
+			first = nil
+			if file := d.file(); file != "" {
+				d.dump(file)
+			}
+		case <-requests:
+			d.dump(d.file())
+		}
+	}
+}
+
+// dump writes the input of the latest decision to a file, or to a new file in the temporary directory
+// if none is given.
+func (d *dumper) dump(file string) {
+	in := d.decided.Load()
+	if in == nil {
+		d.logger.Info("snapshot not written, nothing is decided yet")
+		return
+	}
+	if file == "" {
+		file = filepath.Join(os.TempDir(), "wva-snapshot-"+in.Snapshot.Time.UTC().Format("20060102T150405.000Z")+".json")
+	}
+	data, err := planner.EncodeInput(*in)
+	if err == nil {
+		err = writeFile(file, data)
+	}
+	if err != nil {
+		d.logger.Error("snapshot not written", "file", file, "error", err,
+			"remedy", "set dumpSnapshot to a file in a directory that the server may write to")
+		return
+	}
+	d.logger.Info("snapshot written", "file", file, "time", in.Snapshot.Time, "variants", len(in.Snapshot.Variants), "bytes", len(data))
+}
+
+// writeFile replaces a file whole, or leaves it as it is. Only the user of the server may read it.
+func writeFile(file string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name()) // the first error counts
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
+	"github.com/wva-project/wva/planner"
+)
+
+// eventPublisher writes the changes of plans as Kubernetes events on ScaledObjects. Of several servers,
+// the one that holds the lease does.
+type eventPublisher struct {
+	lease  *inventory.Lease
+	writer *inventory.EventWriter
+	led    bool // the lease was held at the previous plan; only posted uses it
+}
+
+func newEventPublisher(k config.Kubernetes, cluster *inventory.Cluster, logger *slog.Logger, registry prometheus.Registerer) (*eventPublisher, error) {
+	client, err := inventory.ClientConfig(clientOf(k))
+	if err != nil {
+		return nil, err
+	}
+	namespace := k.LeaseNamespace
+	if namespace == "" {
+		if namespace, err = inventory.PodNamespace(); err != nil {
+			return nil, err
+		}
+	}
+	p := &eventPublisher{}
+	if p.lease, err = inventory.NewLease(inventory.LeaseOptions{Config: client, Namespace: namespace, Logger: logger}); err != nil {
+		return nil, err
+	}
+	p.writer, err = inventory.NewEventWriter(inventory.EventOptions{
+		Config: client, Leader: p.lease.Held, Object: cluster.EventObject, Logger: logger, Registerer: registry,
+	})
+	return p, err
+}
+
+// posted writes the changes of a plan. A server that has just got the lease writes the whole plan: the
+// previous holder may not have done so.
+func (p *eventPublisher) posted(before, after fleet.Plan) {
+	led := p.led
+	if p.led = p.lease.Held(); !p.led {
+		return
+	}
+	if !led {
+		before = fleet.Plan{}
+	}
+	p.writer.Write(planner.Notices(before, after))
+}
+
+// run writes events until the context ends. The lease is released after the last one.
+func (p *eventPublisher) run(ctx context.Context) error {
+	held, release := context.WithCancel(context.WithoutCancel(ctx))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.lease.Run(held) })
+	group.Go(func() error {
+		defer release()
+		return p.writer.Run(ctx)
+	})
+	return group.Wait()
+}

@@ -1,0 +1,92 @@
+package engine
+
+import "github.com/wva-project/wva/fleet"
+
+// Engine is an inference engine.
+type Engine struct {
+	Name    fleet.Engine
+	Title   string // its name in prose
+	Labels  Labels
+	Metrics []Metric // at most one row for each quantity
+	Flags   []Flag   // at most one row for each limit
+}
+
+// Labels are the names of the labels of an engine's series.
+type Labels struct {
+	// Model is the label of the served model name.
+	Model string
+	// Rank is the label that tells the engines of one pod apart.
+	Rank string
+	// BlockSize and BlockCount are labels of the metric of KVBlocks: tokens in a block, and blocks.
+	// Empty if the engine reports its KV cache size as a value.
+	BlockSize, BlockCount string
+	// Copied is a label that a router puts on the copies of the engine's series that it exposes itself
+	// without Model. Copies are not counted. Empty if no router does that.
+	Copied string
+}
+
+// ModelLabel is the label of the served model name of every engine of Engines.
+const ModelLabel = "model_name"
+
+// Metric is the names of one quantity.
+type Metric struct {
+	Quantity Quantity
+	// Names are in order of precedence: if a pod has several, the first counts and the others do not.
+	// Of Activity and GatewayActivity all count.
+	Names []Name
+}
+
+// Name is a name of a quantity in one version of an engine; the name of a histogram has no suffix.
+type Name struct {
+	Metric string
+	// Scale turns a value into the unit of the quantity. Zero means 1.
+	Scale float64
+	// ZeroWhile is a gauge of the same engine. While a pod exposes it but not Metric, the quantity is
+	// zero: the engine creates the counter with its first request. Empty: a metric that is absent is
+	// unknown.
+	ZeroWhile string
+}
+
+// Engines returns the engines in order of precedence.
+func Engines() []Engine { return []Engine{VLLM(), SGLang()} }
+
+// Of returns the engine with the name; false if there is no row for it.
+func Of(name fleet.Engine) (Engine, bool) {
+	for _, e := range Engines() {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Engine{}, false
+}
+
+// Names returns the names of a quantity; none if the engine does not report it.
+func (e Engine) Names(q Quantity) []Name { return names(e.Metrics, q) }
+
+// Flag returns the names of the flag that sets a limit; none if the engine has no such flag.
+func (e Engine) Flag(l Limit) []string {
+	for _, flag := range e.Flags {
+		if flag.Limit == l {
+			return flag.Names
+		}
+	}
+	return nil
+}
+
+func names(metrics []Metric, q Quantity) []Name {
+	for _, metric := range metrics {
+		if metric.Quantity == q {
+			return metric.Names
+		}
+	}
+	return nil
+}
+
+// metric returns the row of a quantity whose values are in its unit.
+func metric(q Quantity, metrics ...string) Metric {
+	row := Metric{Quantity: q}
+	for _, name := range metrics {
+		row.Names = append(row.Names, Name{Metric: name})
+	}
+	return row
+}

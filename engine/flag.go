@@ -1,0 +1,48 @@
+package engine
+
+// Limit is a limit of one replica that a command-line flag sets.
+type Limit string
+
+// The limits.
+const (
+	MaxSequences   Limit = "max sequences"
+	BatchedTokens  Limit = "max batched tokens"
+	TensorParallel Limit = "tensor parallel"
+	Ranks          Limit = "data-parallel ranks"
+	CacheTokens    Limit = "KV cache size"
+	CacheBlocks    Limit = "KV cache blocks"
+	BlockTokens    Limit = "block size"
+	Quantization   Limit = "quantization"
+)
+
+// Flag is a command-line flag.
+type Flag struct {
+	Limit Limit
+	// Names are without leading dashes and with '-' for '_', in order of precedence.
+	Names []string
+	// Default is the engine's own value without the flag, in prose. WVA does not use it: it depends on
+	// the version and the hardware.
+	Default string
+}
+
+// LimitDescription says what a limit is.
+type LimitDescription struct {
+	Limit Limit
+	Unit  string
+	// PerRank is true if the limit is that of one data-parallel rank: a replica has it times Ranks.
+	PerRank bool
+}
+
+// Limits returns the descriptions of the limits.
+func Limits() []LimitDescription {
+	return []LimitDescription{
+		{MaxSequences, "requests in a batch", true},
+		{BatchedTokens, "tokens in an iteration of one rank", false},
+		{TensorParallel, "accelerators", false},
+		{Ranks, "engines in a pod", false},
+		{CacheTokens, "tokens", true},
+		{CacheBlocks, "blocks", true},
+		{BlockTokens, "tokens in a block", false},
+		{Quantization, "the engine's word, such as fp8", false},
+	}
+}

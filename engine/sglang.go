@@ -1,0 +1,45 @@
+package engine
+
+import "github.com/wva-project/wva/fleet"
+
+// SGLang is SGLang with --enable-metrics. It serves OpenMetrics by prometheus_client, so that most
+// Prometheus servers store its names with underscores.
+//
+// It creates its counters with the first request, and that of cached tokens with the first hit: a
+// model without any is not known to have none. It has no prefill time, no process_start_time_seconds
+// (prometheus_client's multiprocess mode), and histograms of lengths only if it is told to collect
+// them.
+func SGLang() Engine {
+	return Engine{
+		Name: fleet.EngineSGLang, Title: "SGLang",
+		Labels: Labels{Model: ModelLabel, Rank: "dp_rank"},
+		Metrics: []Metric{
+			metric(Running, "sglang:num_running_reqs"),
+			metric(Waiting, "sglang:num_queue_reqs"),
+			metric(KVUsage, "sglang:token_usage"),
+			{FirstTokens, []Name{{
+				Metric: "sglang:time_to_first_token_seconds_count", ZeroWhile: "sglang:num_running_reqs",
+			}}},
+			metric(Activity,
+				"sglang:time_to_first_token_seconds_count", "sglang:num_requests_total", "sglang:num_aborted_requests_total"),
+			metric(KVTokens, "sglang:max_total_num_tokens"),
+			metric(PromptTokens, "sglang:prompt_tokens_total"),
+			metric(Prompts, "sglang:num_requests_total"),
+			metric(OutputTokens, "sglang:generation_tokens_total"),
+			metric(Outputs, "sglang:num_requests_total"),
+			metric(PromptLengths, "sglang:prompt_tokens_histogram"),
+			metric(OutputLengths, "sglang:generation_tokens_histogram"),
+			metric(PrefixHits, "sglang:cached_tokens_total"),
+			metric(PrefixQueries, "sglang:prompt_tokens_total"),
+			metric(TimeToFirstToken, "sglang:time_to_first_token_seconds"),
+			metric(InterTokenLatency, "sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"),
+		},
+		Flags: []Flag{
+			{MaxSequences, []string{"max-running-requests"}, "by KV cache size"},
+			{BatchedTokens, []string{"chunked-prefill-size"}, "2048 to 16384, by the accelerator's memory"},
+			{TensorParallel, []string{"tensor-parallel-size", "tp-size", "tp"}, "1"},
+			{CacheTokens, []string{"max-total-tokens"}, "by free memory"},
+			{Quantization, []string{"quantization"}, "by the model's files"},
+		},
+	}
+}
