@@ -9,44 +9,58 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Effective returns the configuration as a file would set it, secrets redacted: YAML in the order of the table. A comment
-// says how many profiles ship; they are not listed.
+// Effective returns the configuration as a file that sets it, secrets redacted: YAML in the order of
+// the table. Comments say how many profiles ship, which are not listed, and which settings are
+// invalid or missing.
 func (c *Config) Effective() string {
-	return encode(c.tree(func(s Setting, value *yaml.Node) { value.LineComment = s.noteOf(c) }))
+	return encode(c.tree(func(s Setting, value *yaml.Node) { value.LineComment = c.noteOf(s) }))
 }
 
-// EffectiveWithOrigins is Effective, with a comment at each setting that says where its value came from.
+// EffectiveWithOrigins is Effective with a comment at each setting that names the origin of its
+// value.
 func (c *Config) EffectiveWithOrigins() string {
 	return encode(c.tree(func(s Setting, value *yaml.Node) {
 		value.LineComment = c.origins[s.Key].String()
-		if note := s.noteOf(c); note != "" {
+		if note := c.noteOf(s); note != "" {
 			value.LineComment += "; " + note
 		}
 	}))
 }
 
-func (s Setting) noteOf(c *Config) string {
-	if s.note == nil {
+// noteOf returns the comment at a setting; empty for none.
+func (c *Config) noteOf(s Setting) string {
+	origin, invalid := c.invalid[s.Key]
+	switch {
+	case invalid && origin.Source == SourceDefault:
+		return "required, and missing"
+	case invalid:
+		return "the value of " + origin.String() + " is invalid"
+	case s.note == nil:
 		return ""
 	}
 	return s.note(c)
 }
 
-// EffectiveJSON returns what Effective returns, as JSON.
+// EffectiveJSON is Effective as JSON, without comments.
 func (c *Config) EffectiveJSON() string { return encodeJSON(c.tree(func(Setting, *yaml.Node) {})) }
 
-// EffectiveJSONWithOrigins returns an object for each setting, by key, with the fields value and origin.
+// EffectiveJSONWithOrigins returns an object for each setting, by key, with the fields value and
+// origin, and invalid if the value at that origin is invalid or missing.
 func (c *Config) EffectiveJSONWithOrigins() string {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range Settings() {
-		root.Content = append(root.Content, textNode(s.Key), &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
+		fields := []*yaml.Node{
 			textNode("value"), s.binding.node(c), textNode("origin"), textNode(c.origins[s.Key].String()),
-		}})
+		}
+		if origin, invalid := c.invalid[s.Key]; invalid {
+			fields = append(fields, textNode("invalid"), textNode(origin.String()))
+		}
+		root.Content = append(root.Content, textNode(s.Key), &yaml.Node{Kind: yaml.MappingNode, Content: fields})
 	}
 	return encodeJSON(root)
 }
 
-// tree returns the configuration as YAML nodes; each value is shown to the visitor.
+// tree returns the configuration as YAML nodes, and calls visit for each value.
 func (c *Config) tree(visit func(Setting, *yaml.Node)) *yaml.Node {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range Settings() {
@@ -58,14 +72,14 @@ func (c *Config) tree(visit func(Setting, *yaml.Node)) *yaml.Node {
 		}
 		key, value := textNode(sections[last]), s.binding.node(c)
 		if visit(s, value); value.Kind == yaml.SequenceNode && value.Style != yaml.FlowStyle {
-			key.LineComment, value.LineComment = value.LineComment, "" // at the key, above the entries
+			key.LineComment, value.LineComment = value.LineComment, "" // above the rows
 		}
 		within.Content = append(within.Content, key, value)
 	}
 	return root
 }
 
-// child returns the mapping below a key, which it adds where it is not there.
+// child returns the mapping below a key, which it adds if it is missing.
 func child(mapping *yaml.Node, name string) *yaml.Node {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 // The configuration file itself is named by a flag or a variable.
@@ -19,29 +21,29 @@ const (
 	fileEnvironment = environmentPrefix + "CONFIG"
 )
 
-// AddFlags defines a flag for every setting that has one, and one for the configuration file.
+// AddFlags defines a flag for each setting that has one, and one for the configuration file.
 func AddFlags(flags *pflag.FlagSet) {
 	flags.String(fileFlag, "", "configuration file, YAML ("+fileEnvironment+")")
 	for _, s := range Settings() {
 		if s.Flag() != "" {
-			flags.Var(&flagValue{kind: s.Kind(), text: s.shownDefault()}, s.Flag(), s.Meaning)
+			flags.Var(&flagValue{typeName: s.Type(), text: s.shownDefault()}, s.Flag(), s.Meaning)
 		}
 	}
 }
 
-// flagValue takes any text: Load says what is wrong with it, together with all other faults.
-type flagValue struct{ kind, text string }
+// flagValue accepts any text: Load validates it, together with everything else.
+type flagValue struct{ typeName, text string }
 
 func (f *flagValue) String() string { return f.text }
-func (f *flagValue) Type() string   { return f.kind }
+func (f *flagValue) Type() string   { return f.typeName }
 
-// Set takes the text.
+// Set stores the text.
 func (f *flagValue) Set(text string) error {
 	f.text = text
 	return nil
 }
 
-// shownDefault is the default as help shows it: in short.
+// shownDefault is the default in the help of flags.
 func (s Setting) shownDefault() string {
 	if strings.Contains(s.Default, "\n") {
 		return "the starter catalogue"
@@ -49,24 +51,33 @@ func (s Setting) shownDefault() string {
 	return s.Default
 }
 
-// Load returns the configuration that the file, the environment of the process and the flags make, in order of growing
-// strength. The flags are those of AddFlags, parsed. Its error joins every fault, each a *FaultError.
+// Load returns the configuration that the file, the environment of the process and the flags make, in
+// ascending order of precedence. The flags are those of AddFlags, parsed. Its error joins all
+// validation errors, each a *ValidationError; there is no configuration then.
 func Load(flags *pflag.FlagSet) (*Config, error) {
-	path, origin := filePath(flags)
-	read, unreadable := readFile(path, origin)
-	c, faults := load(flags, read)
-	if unreadable != nil {
-		// What is only missing may stand in the file.
-		faults = slices.DeleteFunc(faults, func(err error) bool {
-			fault, ok := errors.AsType[*FaultError](err)
-			return ok && fault.Origin.Source == SourceDefault
-		})
-		faults = append([]error{unreadable}, faults...)
-	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	c, err := LoadPartial(flags)
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
+}
+
+// LoadPartial is Load, and returns a configuration beside the error too, to be shown and not used. A
+// setting that is invalid or missing has its default there, and the effective configuration has a
+// comment at it.
+func LoadPartial(flags *pflag.FlagSet) (*Config, error) {
+	path, origin := filePath(flags)
+	content, unreadable := readFile(path, origin)
+	c, errs := load(flags, content)
+	if unreadable != nil {
+		// A setting that is missing may be in the file.
+		errs = slices.DeleteFunc(errs, func(err error) bool {
+			invalid, ok := errors.AsType[*ValidationError](err)
+			return ok && invalid.Origin.Source == SourceDefault
+		})
+		errs = append([]error{unreadable}, errs...)
+	}
+	return c, errors.Join(errs...)
 }
 
 func filePath(flags *pflag.FlagSet) (string, Origin) {
@@ -82,38 +93,54 @@ func readFile(path string, origin Origin) (file, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return file{}, &FaultError{
-			Key: fileFlag, Origin: origin, Problem: fmt.Sprintf("the file %s cannot be read: %s", path, cause(err)), Remedy: "name a file that the server may read",
+		return file{}, &ValidationError{
+			Key: fileFlag, Origin: origin,
+			Problem: fmt.Sprintf("the file %s cannot be read: %s", path, cause(err)),
+			Remedy:  "name a file that the server may read",
 		}
 	}
 	return file{path: path, data: data}, nil
 }
 
-// load makes a configuration with the file as it was read. It means something only where there are no faults.
+// load makes a configuration with the content of a file. If there are errors, the settings that are
+// invalid have their defaults.
 func load(flags *pflag.FlagSet, from file) (*Config, []error) {
 	settings := Settings()
-	values, faults := from.read(settings)
+	values, errs := from.read(settings)
 	layered := layers(settings, values, flags)
-	c := &Config{flags: flags, file: from, origins: make(map[string]Origin, len(settings)), unknown: unknownVariables(settings)}
-	broken := make(map[string]bool)
+	c := &Config{
+		flags: flags, file: from,
+		origins: make(map[string]Origin, len(settings)), invalid: make(map[string]Origin),
+		unknown: unknownVariables(settings),
+	}
 	for _, s := range settings {
-		given, origin := s.given(layered, from, flags)
-		c.origins[s.Key] = origin
-		for _, wrong := range s.binding.set(c, given) {
-			broken[s.Key] = true
-			at := origin
-			if at.Source == SourceFile {
-				at.Line = wrong.node.Line
-			}
-			faults = append(faults, &FaultError{Key: s.Key, Origin: at, Problem: wrong.problem, Remedy: wrong.remedy})
-		}
+		errs = append(errs, c.set(s, layered)...)
 	}
 	c.derive()
-	faults = append(faults, c.readCatalogue()...)
-	return c, append(faults, c.check(broken)...)
+	errs = append(errs, c.readCatalogue()...)
+	return c, append(errs, c.check()...)
 }
 
-// layers lays the sources over one another: viper answers with the strongest.
+// set gives a setting its value, or its default if the value is invalid.
+func (c *Config) set(s Setting, layered *viper.Viper) []error {
+	value, origin := s.value(layered, c.file, c.flags)
+	c.origins[s.Key] = origin
+	var errs []error
+	for _, p := range s.binding.set(c, value) {
+		at := origin
+		if at.Source == SourceFile {
+			at.Line = p.node.Line
+		}
+		errs = append(errs, &ValidationError{Key: s.Key, Origin: at, Problem: p.text, Remedy: p.remedy})
+	}
+	if len(errs) > 0 {
+		c.invalid[s.Key], c.origins[s.Key] = origin, Origin{Source: SourceDefault}
+		s.binding.set(c, textNode(s.Default)) // a required setting has no default, and stays empty
+	}
+	return errs
+}
+
+// layers gives viper the sources; it returns the value of highest precedence.
 func layers(settings []Setting, fromFile map[string]*yaml.Node, flags *pflag.FlagSet) *viper.Viper {
 	v := viper.New()
 	for _, s := range settings {
@@ -139,8 +166,8 @@ func layers(settings []Setting, fromFile map[string]*yaml.Node, flags *pflag.Fla
 	return v
 }
 
-// given returns the strongest value of a setting and where it comes from.
-func (s Setting) given(layered *viper.Viper, from file, flags *pflag.FlagSet) (*yaml.Node, Origin) {
+// value returns the value of a setting that takes precedence, and its origin.
+func (s Setting) value(layered *viper.Viper, from file, flags *pflag.FlagSet) (*yaml.Node, Origin) {
 	switch value := layered.Get(s.Key).(type) {
 	case *yaml.Node:
 		return value, from.origin(value.Line)
@@ -151,7 +178,8 @@ func (s Setting) given(layered *viper.Viper, from file, flags *pflag.FlagSet) (*
 	}
 }
 
-// originOfText returns where a value comes from that does not come from the file. An empty variable counts as none.
+// originOfText returns the origin of a value that is not from the file. An empty variable sets
+// nothing.
 func (s Setting) originOfText(flags *pflag.FlagSet) Origin {
 	if flag := flags.Lookup(s.Flag()); flag != nil && flag.Changed {
 		return Origin{Source: SourceFlag, Name: "--" + s.Flag()}
@@ -162,10 +190,11 @@ func (s Setting) originOfText(flags *pflag.FlagSet) Origin {
 	return Origin{Source: SourceDefault}
 }
 
-// serviceVariable matches what Kubernetes sets in every pod for each Service of its namespace.
+// serviceVariable matches the variables that Kubernetes sets in each pod for each Service of its
+// namespace.
 var serviceVariable = regexp.MustCompile(`^[A-Z0-9_]+_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// unknownVariables returns a warning for each variable with our prefix that no setting has, sorted.
+// unknownVariables returns a warning for each variable with the prefix that is no setting, sorted.
 func unknownVariables(settings []Setting) []string {
 	known := []string{fileEnvironment}
 	for _, s := range settings {
@@ -178,7 +207,7 @@ func unknownVariables(settings []Setting) []string {
 			continue
 		}
 		warning := "environment variable " + name + " sets nothing"
-		if near, found := nearest(name, known); found {
+		if near, found := fleet.Nearest(name, known); found {
 			warning += "; did you mean " + near + "?"
 		}
 		warnings = append(warnings, warning)

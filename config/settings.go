@@ -137,7 +137,7 @@ func saturationSettings() []Setting {
 	return []Setting{
 		row("saturation.kvThreshold", "0.8", "KV cache usage at which a replica is saturated, as a share. A lower value starts more replicas.",
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.KVThreshold })),
-		row("saturation.queueThreshold", "5", "Number of waiting requests at which a replica is saturated. A lower value calls a replica saturated sooner.",
+		row("saturation.queueThreshold", "5", "Number of waiting requests at which a replica is saturated: its throughput then shows its capacity.",
 			bind(number(0.1, 10_000), func(c *Config) *float64 { return &c.Saturation.QueueThreshold })),
 		row("saturation.maxThroughputShare", "0.85", "Share of the throughput of a busy replica that counts as its capacity. A lower value starts more replicas.",
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.MaxThroughputShare })),

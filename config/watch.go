@@ -7,36 +7,38 @@ import (
 	"time"
 )
 
-// defaultEvery is the time between two looks at the file. A mounted ConfigMap takes a minute to arrive anyway.
+// defaultEvery is the time between two polls. A mounted ConfigMap takes a minute to arrive anyway.
 const defaultEvery = 2 * time.Second
 
-// WatchOptions says what Watch watches and whom it tells.
+// WatchOptions are the options of Watch.
 type WatchOptions struct {
-	// Current is the configuration in force, which Load made. Required.
+	// Current is the configuration in use, made by Load. Required.
 	Current *Config
-	// Apply takes each new configuration. In it, settings that cannot be reloaded have the values that they began with. Where
-	// it returns an error, the configuration in force stays. Required.
+	// Apply puts a new configuration into use. Its settings that need a restart have the values of
+	// Current. If Apply returns an error, the previous configuration is kept. Required.
 	Apply func(*Config, Change) error
-	// Refused takes the faults of a file that is not taken: the configuration in force stays. It is told of the same faults
-	// once. Required.
-	Refused func(error)
-	// Every is the time between two looks at the file. Default 2 s.
+	// Rejected is called with the errors of a file that is rejected; the previous configuration is
+	// kept. The same errors are reported once. Required.
+	Rejected func(error)
+	// Every is the time between two polls of the file. Default 2 s.
 	Every time.Duration
 }
 
-// Change says which settings a new file changes, by key, in the order of the table.
+// Change lists the settings that a new file changes, by key, in the order of the table.
 type Change struct {
 	Reloaded []string
-	// Pending are changed in the file and need a restart.
+	// Pending settings need a restart.
 	Pending []string
 }
 
-// Watch looks at the configuration file until the context ends, and returns nil. It reads the file by its path each time,
-// so that files which are replaced by a rename, or reached by a symbolic link that is, are seen to change. A content is taken
-// once two looks in a row have found it, since an editor may be half through. A content that was refused is tried again at
-// each look: what it names, such as a mounted secret, may come later. Without a file it just waits.
+// Watch polls the configuration file until the context ends, and returns nil. Each poll opens the
+// path anew, so that a file is seen to change if it is renamed or reached by a symbolic link. New
+// content counts if two polls in a row have found it, because an editor may be half done. Content
+// that was rejected is tried again at each poll: a file that it names, such as a mounted secret, may
+// come later. Without a configuration file Watch just waits.
 func Watch(ctx context.Context, o WatchOptions) error {
-	w := &watcher{options: o, current: o.Current, taken: o.Current.file.data, latest: o.Current.file.data, seen: true}
+	content := o.Current.file.data
+	w := &watcher{options: o, current: o.Current, applied: content, latest: content, readable: true}
 	if o.Current.file.path == "" {
 		<-ctx.Done()
 		return nil
@@ -51,7 +53,7 @@ func Watch(ctx context.Context, o WatchOptions) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			w.look()
+			w.poll()
 		}
 	}
 }
@@ -59,44 +61,45 @@ func Watch(ctx context.Context, o WatchOptions) error {
 type watcher struct {
 	options WatchOptions
 	current *Config
-	taken   []byte // the content in force; it is told of again where the file was refused or gone in between
-	latest  []byte // the content at the last look
-	seen    bool   // the last look could read the file
-	refused string // the faults that were told of and stand
+	// applied is the content in use. It is applied again after the file was rejected or missing.
+	applied  []byte
+	latest   []byte // the content at the last poll
+	readable bool   // the last poll could read the file
+	rejected string // the errors that were reported last; empty if the file is valid
 }
 
-func (w *watcher) look() {
+func (w *watcher) poll() {
 	path := w.current.file.path
-	read, err := readFile(path, Origin{Source: SourceFile, Name: path})
+	content, err := readFile(path, Origin{Source: SourceFile, Name: path})
 	if err != nil {
-		w.seen = false
-		w.refuse(err)
+		w.readable = false
+		w.reject(err)
 		return
 	}
-	settled := w.seen && bytes.Equal(read.data, w.latest)
-	w.seen, w.latest = true, read.data
-	if !settled || bytes.Equal(read.data, w.taken) && w.refused == "" {
+	settled := w.readable && bytes.Equal(content.data, w.latest)
+	w.readable, w.latest = true, content.data
+	if !settled || bytes.Equal(content.data, w.applied) && w.rejected == "" {
 		return
 	}
-	if err := w.take(read); err != nil {
-		w.refuse(err)
+	if err := w.apply(content); err != nil {
+		w.reject(err)
 		return
 	}
-	w.taken, w.refused = read.data, ""
+	w.applied, w.rejected = content.data, ""
 }
 
-func (w *watcher) refuse(err error) {
-	if text := err.Error(); text != w.refused {
-		w.refused = text
-		w.options.Refused(err)
+func (w *watcher) reject(err error) {
+	if text := err.Error(); text != w.rejected {
+		w.rejected = text
+		w.options.Rejected(err)
 	}
 }
 
-// take puts a new content in force.
-func (w *watcher) take(read file) error {
-	next, faults := load(w.current.flags, read)
-	if len(faults) > 0 {
-		return errors.Join(faults...)
+// apply puts new content into use.
+func (w *watcher) apply(content file) error {
+	next, errs := load(w.current.flags, content)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	change := w.current.keepPending(next)
 	if err := w.options.Apply(next, change); err != nil {
@@ -106,7 +109,8 @@ func (w *watcher) take(read file) error {
 	return nil
 }
 
-// keepPending gives the settings of next that cannot be reloaded the values in force, and says what remains changed.
+// keepPending gives the settings of next that need a restart their current values, and returns the
+// changes.
 func (c *Config) keepPending(next *Config) Change {
 	var change Change
 	for _, s := range Settings() {

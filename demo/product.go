@@ -32,7 +32,7 @@ type product struct {
 	board     *scaler.Board
 	loop      *scaler.Loop
 	server    *scaler.Server
-	lookout   *scaler.Lookout
+	lookout   *scaler.QueuePoller
 	address   string
 	stop      context.CancelFunc
 	ended     chan error
@@ -67,7 +67,7 @@ func startProduct(ctx context.Context, o productOptions) (*product, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if p.lookout, err = scaler.NewLookout(scaler.LookoutOptions{
+	if p.lookout, err = scaler.NewQueuePoller(scaler.QueuePollerOptions{
 		Board: p.board, Queues: p.collector.Queues, Variants: func() []fleet.Variant { return o.world.variants },
 	}); err != nil {
 		return nil, err

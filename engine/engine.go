@@ -15,7 +15,7 @@ type Engine struct {
 type Labels struct {
 	// Model is the label of the served model name.
 	Model string
-	// Rank is the label that tells the engines of one pod apart.
+	// Rank is the label that tells the engines of one pod apart; empty if that is not needed.
 	Rank string
 	// BlockSize and BlockCount are labels of the metric of KVBlocks: tokens in a block, and blocks.
 	// Empty if the engine reports its KV cache size as a value.

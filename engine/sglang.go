@@ -12,7 +12,7 @@ import "github.com/wva-project/wva/fleet"
 func SGLang() Engine {
 	return Engine{
 		Name: fleet.EngineSGLang, Title: "SGLang",
-		Labels: Labels{Model: ModelLabel, Rank: "dp_rank"},
+		Labels: Labels{Model: ModelLabel},
 		Metrics: []Metric{
 			metric(Running, "sglang:num_running_reqs"),
 			metric(Waiting, "sglang:num_queue_reqs"),

@@ -70,7 +70,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	feeds    map[watchID]*resourceWatch
-	wanted   wanted
+	wanted   wantedKinds
 	kinds    map[schema.GroupKind]kind
 	noPods   bool // pods of all namespaces may not be read: those of Namespaces are
 	arranged bool // the feeds that are not of targets are there
@@ -90,7 +90,7 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 	}
 	c := &Cluster{
 		options: options, synced: make(chan struct{}), changes: newChanges(), scaleLookups: newLookupQueue(), arrange: make(chan struct{}, 1),
-		feeds: map[watchID]*resourceWatch{}, wanted: wanted{}, kinds: map[schema.GroupKind]kind{},
+		feeds: map[watchID]*resourceWatch{}, wanted: wantedKinds{}, kinds: map[schema.GroupKind]kind{},
 	}
 	c.tables.Store(&Tables{})
 	if options.Config == nil {

@@ -83,7 +83,7 @@ func largeCluster(b *testing.B, variants int) *Cluster {
 	}
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	c.kinds[schema.GroupKind{Group: "apps", Kind: "Deployment"}] = kind{asked: true, found: true, checked: time.Now(), resource: deployments}
-	c.wanted, c.arranged = wanted{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {[]string{"v1"}, true}}, true
+	c.wanted, c.arranged = wantedKinds{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {[]string{"v1"}, true}}, true
 	for id, r := range c.needed() {
 		f := c.newFeed(id, r)
 		f.health.listed = true

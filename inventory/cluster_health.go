@@ -31,7 +31,7 @@ const (
 	failedOtherwise    failureClass = iota // the API server does not answer, or not as it should
 	failedUnauthorized                     // it does not know who asks
 	failedForbidden                        // a role is missing
-	failedUnknown                          // it does not serve the kind
+	failedNotServed                          // it does not serve the kind
 )
 
 func classOf(err error) failureClass {
@@ -41,7 +41,7 @@ func classOf(err error) failureClass {
 	case apierrors.IsForbidden(err):
 		return failedForbidden
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return failedUnknown
+		return failedNotServed
 	}
 	return failedOtherwise
 }
@@ -152,7 +152,7 @@ func (s watchState) unseen() string {
 // problem returns what is wrong with a feed; false where nothing is.
 func (s watchState) problem(trusted bool) (Problem, bool) {
 	failure := s.health.failure
-	if failure == nil || (s.unnamed && failure.class == failedUnknown) {
+	if failure == nil || (s.unnamed && failure.class == failedNotServed) {
 		return Problem{}, false
 	}
 	since := failure.since.UTC().Format("2006-01-02 15:04 UTC")
@@ -168,7 +168,7 @@ func (s watchState) problem(trusted bool) (Problem, bool) {
 	case failedForbidden:
 		p.Text = fmt.Sprintf("%s on %s is forbidden since %s", failure.verb, s.id, since) + follows
 		p.Remedy = fmt.Sprintf("allow list and watch on %s in the role of the service account", s.id.name())
-	case failedUnknown:
+	case failedNotServed:
 		p.Text = fmt.Sprintf("the API server does not serve it since %s", since) + follows
 		p.Remedy = "install the CustomResourceDefinition that it belongs to"
 	case failedUnauthorized:

@@ -89,7 +89,7 @@ func (k kind) settled(now time.Time, named bool) bool {
 // isGone reports whether the API server ceased to serve a kind: it may be served in another version now.
 func (c *Cluster) isGone(k kind) bool {
 	return k.found && slices.ContainsFunc(c.states(), func(s watchState) bool {
-		return s.id.resource == k.resource && s.health.failure != nil && s.health.failure.class == failedUnknown
+		return s.id.resource == k.resource && s.health.failure != nil && s.health.failure.class == failedNotServed
 	})
 }
 

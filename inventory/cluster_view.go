@@ -107,7 +107,7 @@ func (v *sight) trusts(resource schema.GroupVersionResource, namespace string) b
 }
 
 // mark notes which feeds show kinds that no variant names.
-func (v *sight) mark(w wanted) {
+func (v *sight) mark(w wantedKinds) {
 	for id, d := range w {
 		feed := watchID{v.kinds[id.GroupKind].resource, id.namespace}
 		if state, runs := v.states[feed]; runs {
@@ -118,7 +118,7 @@ func (v *sight) mark(w wanted) {
 }
 
 // isComplete reports whether all is read that can be.
-func (v *sight) isComplete(w wanted, variants []fleet.Variant) bool {
+func (v *sight) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 	if !v.arranged {
 		return false
 	}

@@ -16,23 +16,23 @@ type kindID struct {
 	namespace string
 }
 
-// wanted is the kinds that are to be watched.
-type wanted map[kindID]demand
+// wantedKinds is the kinds that are to be watched.
+type wantedKinds map[kindID]kindRequest
 
-// demand says in which versions a kind is asked for, sorted, and whether a variant names it. What none names is watched for
+// kindRequest says in which versions a kind is asked for, sorted, and whether a variant names it. What none names is watched for
 // its annotations, and blocks nothing.
-type demand struct {
+type kindRequest struct {
 	versions []string
 	named    bool
 }
 
-func (d demand) equal(other demand) bool {
+func (d kindRequest) equal(other kindRequest) bool {
 	return d.named == other.named && slices.Equal(d.versions, other.versions)
 }
 
 // wants returns the kinds that the variants name, and those that may be annotated, where that is asked for.
-func (c *Cluster) wants(variants []fleet.Variant) wanted {
-	w := wanted{}
+func (c *Cluster) wants(variants []fleet.Variant) wantedKinds {
+	w := wantedKinds{}
 	for _, v := range variants {
 		version, err := schema.ParseGroupVersion(v.Target.APIVersion)
 		if err != nil || v.Target.Kind == "" || v.Target.Name == "" {
@@ -47,7 +47,7 @@ func (c *Cluster) wants(variants []fleet.Variant) wanted {
 			versions = append(versions, version.Version)
 			slices.Sort(versions)
 		}
-		w[id] = demand{versions, true}
+		w[id] = kindRequest{versions, true}
 	}
 	if c.options.Advisory {
 		w.addAnnotated(c.options.Namespaces)
@@ -56,7 +56,7 @@ func (c *Cluster) wants(variants []fleet.Variant) wanted {
 }
 
 // addAnnotated adds the kinds that may be annotated where no variant names them; no namespaces are all.
-func (w wanted) addAnnotated(namespaces []string) {
+func (w wantedKinds) addAnnotated(namespaces []string) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
@@ -65,35 +65,35 @@ func (w wanted) addAnnotated(namespaces []string) {
 	} {
 		for _, namespace := range namespaces {
 			if id := (kindID{gk, namespace}); !w[id].named {
-				w[id] = demand{versions: []string{"v1"}}
+				w[id] = kindRequest{versions: []string{"v1"}}
 			}
 		}
 	}
 }
 
 // want makes the supervisor watch the kinds, where they are others than before.
-func (c *Cluster) want(w wanted) {
+func (c *Cluster) want(w wantedKinds) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !maps.EqualFunc(w, c.wanted, demand.equal) {
+	if !maps.EqualFunc(w, c.wanted, kindRequest.equal) {
 		c.wanted = w
 		c.rearrange()
 	}
 }
 
 // byKind returns what is asked for of each kind, in any namespace.
-func (w wanted) byKind() map[schema.GroupKind]demand {
-	demands := map[schema.GroupKind]demand{}
+func (w wantedKinds) byKind() map[schema.GroupKind]kindRequest {
+	demands := map[schema.GroupKind]kindRequest{}
 	for id, d := range w {
 		all := slices.Concat(demands[id.GroupKind].versions, d.versions)
 		slices.Sort(all)
-		demands[id.GroupKind] = demand{slices.Compact(all), d.named || demands[id.GroupKind].named}
+		demands[id.GroupKind] = kindRequest{slices.Compact(all), d.named || demands[id.GroupKind].named}
 	}
 	return demands
 }
 
 // problems returns why kinds that variants name are not watched.
-func (w wanted) problems(kinds map[schema.GroupKind]kind) []Problem {
+func (w wantedKinds) problems(kinds map[schema.GroupKind]kind) []Problem {
 	unique := map[schema.GroupKind]bool{}
 	var problems []Problem
 	for id, d := range w {

@@ -78,6 +78,9 @@ func tableText(code fleet.Code) string {
 
 // tells reports whether a decision's own reason says of its variant what a conflict says of all.
 func tells(code fleet.Code, kind fleet.ConflictType) bool {
+	if code == fleet.CodeDuplicateTarget { // whose decision warns of nothing
+		return false
+	}
 	return string(code) == string(kind) || code == fleet.CodeInvalidDefinition && kind == fleet.ConflictMultipleTriggers
 }
 

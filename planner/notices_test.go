@@ -111,6 +111,7 @@ func TestConflictsAndRefusalsAreToldOnEachVariantOnce(t *testing.T) {
 		"a Warning DuplicateTarget: a and b scale one target; delete one",
 		"a Warning InconsistentMetadata: a and a variant",
 		"a Normal ScaleUp: 3 -> 4: busy",
+		"b Warning DuplicateTarget: a and b scale one target; delete one",
 		"c Warning UnsupportedTrigger: metricType Value")
 	expectNotices(t, loud, loud)
 }

@@ -206,6 +206,39 @@ func TestReasonsNameNoObjectOfAnotherNamespace(t *testing.T) {
 	}
 }
 
+// The table of codes says which condition and which event a reason causes; both are as it says.
+func TestCodesCauseTheirConditionAndEvent(t *testing.T) {
+	for name, s := range reasonSamples() {
+		plan := Plan(s.Snapshot, Policy{})
+		notices := Notices(fleet.Plan{}, plan)
+		for _, d := range plan.Decisions {
+			row, found := fleet.LookupCode(d.Reason.Code)
+			if !found {
+				t.Errorf("%s: code %s has no row", name, d.Reason.Code)
+				continue
+			}
+			caused := false
+			for _, c := range d.Conditions() {
+				if c.Type == row.Condition {
+					caused = c.Status != fleet.ConditionTrue && c.Reason == string(row.Code)
+				}
+				if row.Condition == "" && c.Status == fleet.ConditionFalse && c.Reason == string(row.Code) {
+					t.Errorf("%s: %s makes %s False, which the table does not say", name, row.Code, c.Type)
+				}
+			}
+			if row.Condition != "" && !caused {
+				t.Errorf("%s: %s does not cause %s: %+v", name, row.Code, row.Condition, d.Conditions())
+			}
+			warned := slices.ContainsFunc(notices, func(n fleet.Notice) bool {
+				return n.Variant == d.Variant && n.Warning && n.Code == row.Code
+			})
+			if want := row.Event == fleet.EventWarning && (d.Held || row.Use == fleet.UseDecision); warned != want {
+				t.Errorf("%s: a warning for %s: %v, want %v", name, row.Code, warned, want)
+			}
+		}
+	}
+}
+
 const reasonsPage = "../docs/reference/reasons.md"
 
 func TestReasonsPageIsUpToDate(t *testing.T) {
@@ -279,7 +312,7 @@ API (` + "`reason`, `message`, `details`" + `), in the log line ` + "`target cha
 ScaledObject. Wording may change from release to release; codes do not.
 
 The event of a decision is written when the number changes, that of a warning when the situation
-begins. A condition in the table is False because of the code. [Operations](../operations.md) says
+begins. The condition in the table is False because of the code. [Operations](../operations.md) says
 where to find events, conditions and log lines.
 `)
 	for _, section := range []struct {
@@ -293,13 +326,21 @@ where to find events, conditions and log lines.
 		{fleet.UseFinding, "Findings in definitions", "The definition reads well and does not scale as it should. `wvactl lint` prints findings of manifests."},
 	} {
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n", section.title, section.text)
-		page.WriteString("| code | meaning | what to do | condition | event | example |\n|---|---|---|---|---|---|\n")
+		hasExamples := section.use == fleet.UseDecision || section.use == fleet.UseHeld
+		if hasExamples {
+			page.WriteString("| code | meaning | what to do | condition | event | example |\n|---|---|---|---|---|---|\n")
+		} else {
+			page.WriteString("| code | meaning | what to do | condition | event |\n|---|---|---|---|---|\n")
+		}
 		for _, row := range fleet.Codes() {
 			if row.Use != section.use {
 				continue
 			}
-			fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", row.Code, row.Meaning, row.Action,
-				quotedOr(string(row.Condition)), quotedOr(string(row.Event)), quotedOr(examples[row.Code]))
+			fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |", row.Code, row.Meaning, row.Action, quotedOr(string(row.Condition)), quotedOr(string(row.Event)))
+			if hasExamples {
+				fmt.Fprintf(&page, " %s |", quotedOr(examples[row.Code]))
+			}
+			page.WriteString("\n")
 		}
 	}
 	page.WriteString("\n## Details\n\nDetails follow the line, in this order, each at most once:\n\n")

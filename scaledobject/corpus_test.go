@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestCorpusReadsAndLintsAsItsGoldenFilesSay holds every text that people see of an object in one readable place.
+// TestCorpusReadsAndLintsAsItsGoldenFilesSay has every text about an object in one readable place.
 func TestCorpusReadsAndLintsAsItsGoldenFilesSay(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(paths) == 0 {
@@ -46,7 +46,8 @@ func TestCorpusReadsAndLintsAsItsGoldenFilesSay(t *testing.T) {
 	}
 }
 
-// report is what is said of an object: the variant or the faults, the status message, and the findings.
+// report returns the variant of an object or its validation errors, the status message, the reason
+// why it is unsupported, and the findings.
 func report(t *testing.T, o Object) string {
 	t.Helper()
 	var b strings.Builder
@@ -60,12 +61,11 @@ func report(t *testing.T, o Object) string {
 		}
 		fmt.Fprintf(&b, "variant:\n%s\n", data)
 	}
+	if text := Unsupported(o); text != "" {
+		fmt.Fprintf(&b, "unsupported: %s\n", text)
+	}
 	for _, finding := range Lint(o) {
-		kind := "warning"
-		if finding.Refused {
-			kind = "refused"
-		}
-		fmt.Fprintf(&b, "%s: %v\n", kind, finding)
+		fmt.Fprintf(&b, "%s: %v\n", finding.Code, finding)
 	}
 	return b.String()
 }

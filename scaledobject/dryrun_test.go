@@ -11,7 +11,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// annotatedObject is an object as a workload hands it over, with annotations of ours and of others.
+// annotatedObject is a workload in the form of a ScaledObject, with annotations of WVA and of others.
 func annotatedObject(annotations map[string]string, bounds ...int64) Object {
 	o := Object{
 		Metadata: Meta{Name: "chat", Namespace: "shop", CreationTimestamp: time.Unix(9, 0), Annotations: map[string]string{"team": "x", "wva.dev": "y"}},
@@ -41,35 +41,35 @@ func TestAnnotationsDeclareAVariantByTheKeysOfTheTrigger(t *testing.T) {
 	}
 	want.DryRun, want.Created, want.Range = true, time.Unix(9, 0).UTC(), fleet.Range{Min: 0, Max: 100}
 	want.Target = fleet.TargetID{Namespace: "shop", APIVersion: "apps/v1", Kind: "StatefulSet", Name: "chat"}
-	got, err := ReadAdvisory(annotatedObject(keys))
+	got, err := ReadDryRun(annotatedObject(keys))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, %v\nwant %+v", got, err, want)
 	}
 }
 
-func TestAdvisoryBoundsAreTheAnnotationsThenWhatIsInForceThenKedas(t *testing.T) {
+func TestBoundsOfADryRunAreTheAnnotationsThenTheCurrentOnesThenKEDAs(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		lowest   string
 		highest  string
-		inForce  []int64
+		current  []int64
 		want     fleet.Range
 		problems []string
 	}{
-		{"nothing said", "", "", nil, fleet.Range{Min: 0, Max: 100}, nil},
-		{"in force", "", "", []int64{2, 7}, fleet.Range{Min: 2, Max: 7}, nil},
+		{"no bounds", "", "", nil, fleet.Range{Min: 0, Max: 100}, nil},
+		{"current", "", "", []int64{2, 7}, fleet.Range{Min: 2, Max: 7}, nil},
 		{"annotated", "0", "3", []int64{2, 7}, fleet.Range{Min: 0, Max: 3}, nil},
 		{"one of them", "", "3", []int64{2, 7}, fleet.Range{Min: 2, Max: 3}, nil},
 		{"a contradiction", "", "1", []int64{2, 7}, fleet.Range{Min: 2, Max: 1}, []string{"maxReplicaCount 1 is below minReplicaCount 2"}},
 		{"no numbers", "few", "+3", []int64{2, 7}, fleet.Range{Min: 2, Max: 7}, []string{
 			`wva.dev/minReplicaCount "few" is not a whole number`, `wva.dev/maxReplicaCount "+3" is not a whole number`,
 		}},
-		{"none at all", "", "0", nil, fleet.Range{Min: 0, Max: 100}, []string{"maxReplicaCount 0 is out of range"}},
+		{"a maximum of zero", "", "0", nil, fleet.Range{Min: 0, Max: 100}, []string{"maxReplicaCount 0 is out of range"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			keys := map[string]string{"modelID": "m", "minReplicaCount": test.lowest, "maxReplicaCount": test.highest}
 			maps.DeleteFunc(keys, func(_, value string) bool { return value == "" })
-			v, err := ReadAdvisory(annotatedObject(keys, test.inForce...))
+			v, err := ReadDryRun(annotatedObject(keys, test.current...))
 			if v.Range != test.want || (err != nil) != (test.problems != nil) {
 				t.Errorf("range %+v, %v; want %+v and the problems %q", v.Range, err, test.want, test.problems)
 			}
@@ -82,20 +82,20 @@ func TestAdvisoryBoundsAreTheAnnotationsThenWhatIsInForceThenKedas(t *testing.T)
 	}
 }
 
-func TestFaultsOfAnnotationsSayWhereTheyStand(t *testing.T) {
-	_, err := ReadAdvisory(annotatedObject(map[string]string{"variantCost": "cheap", "modelld": "m", "scalerAddress": "wva:9090"}))
+func TestValidationErrorsOfAnnotationsNameTheAnnotation(t *testing.T) {
+	_, err := ReadDryRun(annotatedObject(map[string]string{"variantCost": "cheap", "modelld": "m", "scalerAddress": "wva:9090"}))
 	e := definition(t, err)
-	var told []string
-	for _, fault := range e.Faults {
-		told = append(told, fault.head())
+	var got []string
+	for _, each := range e.Errors {
+		got = append(got, each.fact())
 	}
-	want := []string{"wva.dev/modelID is missing", `wva.dev/variantCost "cheap" is not a decimal number`, `metadata.annotations holds the unknown key "modelld" (did you mean modelID?)`}
-	if !slices.Equal(told, want) || !strings.Contains(e.Faults[0].Remedy, "the annotations") {
-		t.Errorf("told %q with the remedy %q, want %q", told, e.Faults[0].Remedy, want)
+	want := []string{"wva.dev/modelID is missing", `wva.dev/variantCost "cheap" is not a decimal number`, `metadata.annotations has the unknown key "modelld" (did you mean modelID?)`}
+	if !slices.Equal(got, want) || !strings.Contains(e.Errors[0].Remedy, "the annotations") {
+		t.Errorf("errors %q with the remedy %q, want %q", got, e.Errors[0].Remedy, want)
 	}
 }
 
-func TestKeysThatNobodyElseWritesDeclareAVariant(t *testing.T) {
+func TestIdentifyingKeysDeclareAVariant(t *testing.T) {
 	for name, want := range map[string]bool{"wva.dev/modelID": true, "wva.dev/model-id": true, "wva.dev/variantCost": true, "wva.dev/role": false, "modelID": false, "wva.dev/": false} {
 		if got := Declares(map[string]string{name: "x"}); got != want {
 			t.Errorf("annotation %s declares a variant: %v, want %v", name, got, want)

@@ -10,9 +10,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-func TestShortSaysKeyValueAndWhatIsAllowed(t *testing.T) {
+func TestShortHasKeyValueAndTheAllowedValues(t *testing.T) {
 	_, err := ReadMetadata(team, map[string]string{"modelID": "m", "variantCost": "cheap", "role": "cook", "colour": "red"})
-	want := `role "cook" is none of the choices; allowed: both, prefill or decode (and 2 more)`
+	want := `role "cook" is not one of the choices; allowed: both, prefill or decode (and 2 more)`
 	if got := Short(err); got != want {
 		t.Errorf("short %q, want %q", got, want)
 	}
@@ -38,17 +38,17 @@ func TestShortStaysShortAndOnOneLine(t *testing.T) {
 		several[key.Name] = hostile
 	}
 	_, manyUnknown := ReadMetadata(team, unknown)
-	_, manyFaults := ReadMetadata(team, several)
+	_, everyKey := ReadMetadata(team, several)
 	_, badName := ReadMetadata(fleet.VariantID{Namespace: hostile, Name: hostile}, nil)
 	for name, err := range map[string]error{
-		"unknown keys": manyUnknown, "every key": manyFaults, "name": badName, "another error": errors.New(hostile),
+		"unknown keys": manyUnknown, "every key": everyKey, "name": badName, "another error": errors.New(hostile),
 	} {
 		got := Short(err)
 		if got == "" || len(got) >= 200 || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\x00") {
 			t.Errorf("%s: short of %d bytes, %q", name, len(got), got)
 		}
 	}
-	for name, err := range map[string]error{"unknown keys": manyUnknown, "every key": manyFaults, "name": badName} {
+	for name, err := range map[string]error{"unknown keys": manyUnknown, "every key": everyKey, "name": badName} {
 		if text := err.Error(); len(text) > 12000 || !utf8.ValidString(text) {
 			t.Errorf("%s: the error has %d bytes", name, len(text))
 		}
@@ -79,7 +79,10 @@ func TestSecretsAreNeverEchoed(t *testing.T) {
 	_, rpc := ReadMetadata(team, metadata)
 	texts := []string{read.Error(), rpc.Error(), Short(read), Short(rpc), fmt.Sprintf("%+v %v", read, rpc)}
 	for _, finding := range Lint(o) {
-		texts = append(texts, finding.String())
+		texts = append(texts, finding.String(), fmt.Sprintf("%+v", finding))
+	}
+	for _, each := range append(ValidationErrors(read), ValidationErrors(rpc)...) {
+		texts = append(texts, fmt.Sprintf("%+v", each))
 	}
 	for _, text := range texts {
 		if strings.Contains(text, secret) {

@@ -15,7 +15,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// checkRead fails where a reading breaks its promise: an error with faults that say everything, or a sound variant.
+// checkRead fails unless Read returned a complete error or a valid variant.
 func checkRead(t *testing.T, v fleet.Variant, err error) {
 	t.Helper()
 	if math.IsNaN(v.Cost) || math.IsInf(v.Cost, 0) || math.IsNaN(v.Objective.Percentile) {
@@ -26,8 +26,8 @@ func checkRead(t *testing.T, v fleet.Variant, err error) {
 	}
 	if err != nil {
 		e := definition(t, err)
-		if text := err.Error(); !utf8.ValidString(text) || strings.Count(text, "\n") != len(e.Faults)-1 {
-			t.Fatalf("%d faults are not as many lines of text: %q", len(e.Faults), text)
+		if text := err.Error(); !utf8.ValidString(text) || strings.Count(text, "\n") != len(e.Errors)-1 {
+			t.Fatalf("%d validation errors are not as many lines of text: %q", len(e.Errors), text)
 		}
 		if short := Short(err); short == "" || len(short) >= 200 || strings.Contains(short, "\n") {
 			t.Fatalf("short text of %d bytes: %q", len(short), short)
@@ -105,17 +105,13 @@ func FuzzRead(f *testing.F) {
 		}
 		v, err := Read(o)
 		checkRead(t, v, err)
-		advised, adviceErr := ReadAdvisory(o)
-		checkRead(t, advised, adviceErr)
-		for _, finding := range Lint(o) {
-			if finding.Code == "" || finding.Remedy == "" || !utf8.ValidString(finding.String()) {
-				t.Fatalf("finding %+v", finding)
-			}
-		}
+		dryRun, dryRunErr := ReadDryRun(o)
+		checkRead(t, dryRun, dryRunErr)
+		checkLint(t, o)
 		if err != nil || o.Kind == jobKind {
 			return
 		}
-		v.Fallback = false // stands in the status
+		v.Fallback = false // it is in the status
 		rendered := Render(v, RenderOptions{})
 		again, err := Read(rendered)
 		if err != nil || !reflect.DeepEqual(again, v) {

@@ -26,7 +26,7 @@ func TestKeysAreDescribedInFullAndReadTheirOwnExamplesAndDefaults(t *testing.T) 
 	}
 	seen := map[string]bool{}
 	for _, key := range keys {
-		if key.Name == "" || key.Type == "" || key.Allowed == "" || key.Meaning == "" || key.Example == "" || seen[key.Name] {
+		if key.Name == "" || key.Type == "" || key.Allowed == "" || key.Meaning == "" || key.Absent == "" || key.Example == "" || seen[key.Name] {
 			t.Errorf("key %+v is not described in full, or twice", key)
 		}
 		seen[key.Name] = true
@@ -35,7 +35,7 @@ func TestKeysAreDescribedInFullAndReadTheirOwnExamplesAndDefaults(t *testing.T) 
 				continue
 			}
 			if _, err := readOne(key.Name, value); err != nil {
-				t.Errorf("the key's own value is refused: %v", err)
+				t.Errorf("the key's own value is invalid: %v", err)
 			}
 		}
 		if key.Required != (key.Name == "modelID") {
@@ -44,14 +44,14 @@ func TestKeysAreDescribedInFullAndReadTheirOwnExamplesAndDefaults(t *testing.T) 
 	}
 }
 
-func TestKeysAreOnesOwnCopy(t *testing.T) {
+func TestKeysAreACopy(t *testing.T) {
 	Keys()[0].Name = "changed"
 	if Keys()[0].Name != "modelID" {
 		t.Error("a caller's change of the keys reaches the next caller")
 	}
 }
 
-func TestValuesAreReadOrRefusedWithTheRemedy(t *testing.T) {
+func TestInvalidValuesAreReportedWithTheRemedy(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for _, test := range []struct {
 		key, value string
@@ -116,24 +116,24 @@ func TestValuesAreReadOrRefusedWithTheRemedy(t *testing.T) {
 		{"profile", "alpha=6.07", ""},
 		{"profile", "prefillSquared=0,prefill=1e-2, gamma=0.04 ,beta=0.03, alpha=10000", ""},
 		{"profile", "", "is empty"},
-		{"profile", "alpha", `holds "alpha", which is not name=number; allowed: alpha=N,beta=N,gamma=N,prefill=N,prefillSquared=N in milliseconds`},
-		{"profile", "alpha=6,07", `holds "07", which is not name=number`},
-		{"profile", "alpha=6,", `holds "", which is not name=number`},
-		{"profile", "alpha=6;beta=1", `alpha a value that is not a decimal number`},
-		{"profile", "alpha=6ms", `alpha a value that is not a decimal number`},
-		{"profile", "alpha=", "gives alpha no value"},
-		{"profile", "alpha=6,alpha=6", "gives alpha twice"},
-		{"profile", "alpah=6", "there is alpha, beta"}, // two letters off in a short word
+		{"profile", "alpha", `contains "alpha", which is not name=number; allowed: alpha=N,beta=N,gamma=N,prefill=N,prefillSquared=N in milliseconds`},
+		{"profile", "alpha=6,07", `contains "07", which is not name=number`},
+		{"profile", "alpha=6,", `contains "", which is not name=number`},
+		{"profile", "alpha=6;beta=1", `a value for alpha that is not a decimal number`},
+		{"profile", "alpha=6ms", `a value for alpha that is not a decimal number`},
+		{"profile", "alpha=", "has no value for alpha"},
+		{"profile", "alpha=6,alpha=6", "contains alpha twice"},
+		{"profile", "alpah=6", "write one of alpha, beta"}, // two letters off in a short word
 		{"profile", "Alpa=6", "did you mean alpha?"},
-		{"profile", "alpha=6,tpot=1", `unknown figure "tpot"; allowed`},
-		{"profile", "beta=1", "does not give alpha"},
+		{"profile", "alpha=6,tpot=1", `unknown name "tpot"; allowed`},
+		{"profile", "beta=1", "does not contain alpha"},
 		{"profile", "alpha=0", "out of range"},
 		{"profile", "alpha=-6", "out of range"},
 		{"profile", "alpha=0.00607", "write a number from 0.1 to 10000, in milliseconds"},
 		{"profile", "alpha=1e5", "out of range"},
-		{"profile", "alpha=6,beta=-0.01", "gives beta a value that is out of range"},
-		{"profile", "alpha=6,gamma=nan", "gives gamma a value that is not a decimal number"},
-		{"profile", "alpha=6,prefill=1e400", "gives prefill a value that is out of range"},
+		{"profile", "alpha=6,beta=-0.01", "a value for beta that is out of range"},
+		{"profile", "alpha=6,gamma=nan", "a value for gamma that is not a decimal number"},
+		{"profile", "alpha=6,prefill=1e400", "a value for prefill that is out of range"},
 		{"profile", "alpha=6,prefillSquared=1000001", "out of range"},
 		{"profile", long, "bytes long"},
 
@@ -161,7 +161,7 @@ func TestValuesAreReadOrRefusedWithTheRemedy(t *testing.T) {
 		name := test.key + "=" + quoted(test.value)
 		switch {
 		case test.want == "" && err != nil:
-			t.Errorf("%s is refused: %v", name, err)
+			t.Errorf("%s is invalid: %v", name, err)
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: error %v, want one that says %q", name, err, test.want)
 		case err != nil && len(err.Error()) > 500:
@@ -176,7 +176,7 @@ func TestNegativeZeroCostIsZero(t *testing.T) {
 	}
 }
 
-func TestProfileIsReadWithZeroForWhatItDoesNotSay(t *testing.T) {
+func TestMissingParametersOfAProfileAreZero(t *testing.T) {
 	for value, want := range map[string]fleet.EngineCost{
 		"alpha=6":                             {Alpha: 6},
 		"gamma=3,alpha=6,beta=-0":             {Alpha: 6, Gamma: 3},
@@ -188,11 +188,11 @@ func TestProfileIsReadWithZeroForWhatItDoesNotSay(t *testing.T) {
 		}
 	}
 	if v, err := readOne("profile", "alpha=6,beta=x"); err == nil || v.Profile != (fleet.EngineCost{}) {
-		t.Errorf("half of a profile was read: %+v, %v", v.Profile, err)
+		t.Errorf("an invalid profile is read in part: %+v, %v", v.Profile, err)
 	}
 }
 
-func TestPercentileIsTheDefaultOnlyWhereAnObjectiveIsGiven(t *testing.T) {
+func TestPercentileHasADefaultOnlyWithALatencyObjective(t *testing.T) {
 	for _, test := range []struct {
 		metadata map[string]string
 		want     fleet.Objective
@@ -211,38 +211,38 @@ func TestPercentileIsTheDefaultOnlyWhereAnObjectiveIsGiven(t *testing.T) {
 	}
 }
 
-func TestUnknownKeysAreOneFaultWithTheNearestName(t *testing.T) {
+func TestUnknownKeysAreOneValidationErrorWithTheNearestName(t *testing.T) {
 	_, err := ReadMetadata(team, map[string]string{
 		"modelID": "m", "variant-cost": "1", "acelerator": "H100", "zeta": "1", "omega": "2", "scalerAdress": "x", "tokenFromEnv": "t",
 	})
-	faults := definition(t, err).Faults
-	want := `metadata holds the unknown keys "acelerator" (did you mean accelerator?), "omega", "scalerAdress" (did you mean scalerAddress?) and 2 more`
-	if len(faults) != 1 || faults[0].head() != want {
-		t.Errorf("faults\n%v\nwant one that begins\n%s", faults, want)
+	errs := definition(t, err).Errors
+	want := `metadata has the unknown keys "acelerator" (did you mean accelerator?), "omega", "scalerAdress" (did you mean scalerAddress?) and 2 more`
+	if len(errs) != 1 || errs[0].fact() != want {
+		t.Errorf("errors\n%v\nwant one that begins\n%s", errs, want)
 	}
 }
 
-func TestNearestDoesNotGuessWildly(t *testing.T) {
+func TestUnknownKeysHaveANearestNameOnlyIfOneIsNear(t *testing.T) {
 	for word, want := range map[string]string{
 		"MODELID": "modelID", "model_id": "modelID", "ttfs": "ttft", "itls": "itl", "tpot": "", "x": "", "": "",
 		"gpuPerReplica": "gpusPerReplica", "cost": "", "servicclas": "serviceClass", "percentil": "percentile", "Profile": "profile", "precison": "precision",
 		strings.Repeat("m", 1<<20): "",
 	} {
-		got, ok := nearest(word, knownNames())
-		if got != want || ok != (want != "") {
-			t.Errorf("nearest(%s) = %q, want %q", quoted(word), got, want)
+		text := unknownKeysError([]string{word}).Error()
+		if near := "(did you mean " + want + "?)"; strings.Contains(text, near) != (want != "") || want == "" && strings.Contains(text, "did you mean") {
+			t.Errorf("%s: %q, want the name %q", quoted(word), text, want)
 		}
 	}
 }
 
-func TestClaimingKeysAreThoseOfTheTable(t *testing.T) {
+func TestIdentifyingKeysAreThoseOfTheTable(t *testing.T) {
 	var want []string
 	for _, row := range table() {
-		if row.claims {
-			want = append(want, fold(row.Name))
+		if row.identifies {
+			want = append(want, fleet.FoldName(row.Name))
 		}
 	}
-	if got := claiming(); !slices.Equal(got, want) {
-		t.Errorf("claiming keys %v, want %v as the table has them", got, want)
+	if got := identifyingKeys(); !slices.Equal(got, want) {
+		t.Errorf("identifying keys %v, want %v as the table has them", got, want)
 	}
 }

@@ -15,17 +15,17 @@ func TestPauseIsReadAsKEDAReadsIt(t *testing.T) {
 		{"no annotation", map[string]string{"team": "a"}, fleet.Pause{}},
 		{"paused", map[string]string{annotationPaused: "true"}, fleet.Pause{All: true}},
 		{"not paused", map[string]string{annotationPaused: "false"}, fleet.Pause{}},
-		{"what is no truth value counts as true", map[string]string{annotationPaused: "later"}, fleet.Pause{All: true}},
-		{"an empty text counts as true", map[string]string{annotationPaused: ""}, fleet.Pause{All: true}},
+		{"a value that is no boolean counts as true", map[string]string{annotationPaused: "later"}, fleet.Pause{All: true}},
+		{"an empty value counts as true", map[string]string{annotationPaused: ""}, fleet.Pause{All: true}},
 		{"at a number", map[string]string{annotationPausedReplicas: "3"}, fleet.Pause{All: true, Fixed: true, Replicas: 3}},
 		{"at zero", map[string]string{annotationPausedReplicas: "0"}, fleet.Pause{All: true, Fixed: true}},
-		{"at a number, though it says not paused", map[string]string{annotationPausedReplicas: "3", annotationPaused: "false"}, fleet.Pause{All: true, Fixed: true, Replicas: 3}},
-		{"at what is no number, which stays as it is", map[string]string{annotationPausedReplicas: "all"}, fleet.Pause{All: true}},
+		{"at a number, with paused false", map[string]string{annotationPausedReplicas: "3", annotationPaused: "false"}, fleet.Pause{All: true, Fixed: true, Replicas: 3}},
+		{"at a value that is no number, which keeps the replicas", map[string]string{annotationPausedReplicas: "all"}, fleet.Pause{All: true}},
 		{"at a negative number", map[string]string{annotationPausedReplicas: "-1"}, fleet.Pause{All: true}},
 		{"at a number too large for KEDA", map[string]string{annotationPausedReplicas: "2147483648"}, fleet.Pause{All: true}},
 		{"one direction", map[string]string{annotationPausedIn: "true"}, fleet.Pause{In: true}},
 		{"the other direction", map[string]string{annotationPausedOut: "1"}, fleet.Pause{Out: true}},
-		{"kept awake", map[string]string{annotationAwake: "true"}, fleet.Pause{Awake: true}},
+		{"kept active", map[string]string{annotationAwake: "true"}, fleet.Pause{Awake: true}},
 	} {
 		if got := readPause(test.annotations); got != test.want {
 			t.Errorf("%s: read as %+v, want %+v", test.name, got, test.want)
@@ -49,7 +49,7 @@ func TestScaledJobReadsAsAVariantWithoutATarget(t *testing.T) {
 	}
 }
 
-func TestHPAOfAnObjectIsKnownByName(t *testing.T) {
+func TestHPAOfAnObjectIsFoundByName(t *testing.T) {
 	named := func(o *Object) { o.Spec.Advanced.HorizontalPodAutoscalerConfig.Name = "mine" }
 	for _, test := range []struct {
 		name   string
@@ -60,7 +60,7 @@ func TestHPAOfAnObjectIsKnownByName(t *testing.T) {
 		{"KEDA's default", func(o *Object) { o.Metadata.Name = "chat" }, "keda-hpa-chat", true},
 		{"that of another object", func(o *Object) { o.Metadata.Name = "chat" }, "keda-hpa-other", false},
 		{"the configured one", named, "mine", true},
-		{"the one that the status names, until KEDA has renamed it", func(o *Object) { named(o); o.Status.HPAName = "before" }, "before", true},
+		{"the one of the status, until KEDA has renamed it", func(o *Object) { named(o); o.Status.HPAName = "before" }, "before", true},
 		{"no name", func(*Object) {}, "", false},
 	} {
 		if got := valid(test.change).NamesHPA(test.hpa); got != test.want {

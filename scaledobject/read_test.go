@@ -13,7 +13,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// valid returns an object that reads without a fault and lints clean, with one change made to it.
+// valid returns an object without validation errors and findings, with one change made to it.
 func valid(change func(*Object)) Object {
 	o := Render(fleet.Variant{
 		ID:             fleet.VariantID{Namespace: "team", Name: "llama-h100"},
@@ -99,14 +99,14 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 		t.Fatal(err)
 	}
 	value := reflect.ValueOf(v)
-	elsewhere := []string{
-		"Fault", "Refused", // whoever fills the table of variants writes what Read returns as an error, and what Lint refuses
-		"Triggers", // more than one is a fault
-		"Advisory", // only annotations make it so: ReadAdvisory
-		"Hidden",   // the cluster says it, not the object
+	others := []string{
+		"Invalid", "Unsupported", "Findings", // from the error of Read, Unsupported and Lint, by package inventory
+		"Triggers",             // more than one is invalid
+		"DryRun",               // ReadDryRun
+		"Hidden", "Autoscaler", // of the cluster, not of the object
 	}
 	for i := range value.NumField() {
-		if name := value.Type().Field(i).Name; value.Field(i).IsZero() && !slices.Contains(elsewhere, name) {
+		if name := value.Type().Field(i).Name; value.Field(i).IsZero() && !slices.Contains(others, name) {
 			t.Errorf("field %s is zero: no key or field of the object reaches it", name)
 		}
 	}
@@ -118,7 +118,7 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 	}
 }
 
-func TestReadTellsOtherScalersObjectsFromFaultyOnes(t *testing.T) {
+func TestReadTellsObjectsOfOtherScalersFromInvalidOnes(t *testing.T) {
 	trigger := func(kind string, metadata map[string]string) Object {
 		return valid(func(o *Object) { o.Spec.Triggers = []Trigger{{Type: kind, Metadata: metadata}} })
 	}
@@ -143,7 +143,7 @@ func TestReadTellsOtherScalersObjectsFromFaultyOnes(t *testing.T) {
 	}
 }
 
-func TestReadReportsEveryFaultAtOnceInOrder(t *testing.T) {
+func TestReadReturnsEveryValidationErrorAtOnceInOrder(t *testing.T) {
 	o := valid(func(o *Object) {
 		o.Kind, o.Metadata.Name, o.Spec.ScaleTargetRef.Name = "CronJob", "", ""
 		o.Spec.MinReplicaCount, o.Spec.MaxReplicaCount = new(int64(5)), new(int64(3))
@@ -159,24 +159,24 @@ func TestReadReportsEveryFaultAtOnceInOrder(t *testing.T) {
 		"modelID", "role", "gpusPerReplica", "variantCost", "ttft", "percentile", "metadata",
 	}
 	var got []string
-	for _, fault := range definition(t, err).Faults {
-		got = append(got, fault.Key)
-		if fault.Problem == "" || fault.Allowed == "" || fault.Remedy == "" {
-			t.Errorf("fault %+v does not say what is wrong, what is allowed and what to do", fault)
+	for _, each := range definition(t, err).Errors {
+		got = append(got, each.Key)
+		if each.Problem == "" || each.Allowed == "" || each.Remedy == "" {
+			t.Errorf("validation error %+v has no problem, no allowed values or no remedy", each)
 		}
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("faults of\n%v\nwant\n%v\nin\n%v", got, want, err)
+		t.Errorf("errors of\n%v\nwant\n%v\nin\n%v", got, want, err)
 	}
 	if lines := strings.Split(err.Error(), "\n"); len(lines) != len(want) {
-		t.Errorf("%d lines for %d faults:\n%v", len(lines), len(want), err)
+		t.Errorf("%d lines for %d validation errors:\n%v", len(lines), len(want), err)
 	}
 	if v.ID.Namespace != "team" || v.Triggers != 2 || v.Cost != 10 || v.GPUsPerReplica != 1 || v.Role != fleet.RoleBoth || v.Range.Max != 3 {
-		t.Errorf("variant %+v, want what could be read and defaults for the rest", v)
+		t.Errorf("variant %+v, want the valid fields, and defaults for the rest", v)
 	}
 }
 
-func TestReadJudgesReplicaCounts(t *testing.T) {
+func TestReadChecksReplicaCounts(t *testing.T) {
 	counts := func(lowest, highest, idle *int64) Object {
 		return valid(func(o *Object) {
 			o.Spec.MinReplicaCount, o.Spec.MaxReplicaCount, o.Spec.IdleReplicaCount = lowest, highest, idle
@@ -186,7 +186,7 @@ func TestReadJudgesReplicaCounts(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		give Object
-		want string // in the one fault; empty: none
+		want string // in the one validation error; empty: none
 	}{
 		{"min at max", counts(n(4), n(4), nil), ""},
 		{"idle below min", counts(n(2), n(4), n(1)), ""},
@@ -207,8 +207,8 @@ func TestReadJudgesReplicaCounts(t *testing.T) {
 				}
 				return
 			}
-			if faults := definition(t, err).Faults; len(faults) != 1 || !strings.Contains(faults[0].String(), test.want) {
-				t.Errorf("faults %v, want one that says %q", faults, test.want)
+			if errs := definition(t, err).Errors; len(errs) != 1 || !strings.Contains(errs[0].Error(), test.want) {
+				t.Errorf("errors %v, want one that says %q", errs, test.want)
 			}
 		})
 	}
@@ -226,14 +226,14 @@ func TestReadMetadataNamesVariantAndModelInTheirNamespace(t *testing.T) {
 	if v.ID != id || v.Model != (fleet.ModelID{Namespace: "team", Name: "m"}) || v.Range != (fleet.Range{}) || v.Objective.Percentile != DefaultPercentile {
 		t.Errorf("variant %+v", v)
 	}
-	if _, err := ReadMetadata(id, nil); definition(t, err).Faults[0].Key != "modelID" {
+	if _, err := ReadMetadata(id, nil); definition(t, err).Errors[0].Key != "modelID" {
 		t.Errorf("no metadata: %v, want that modelID is missing", err)
 	}
 }
 
-func TestEveryErrorSaysWhatIsWrongWithAnObjectThatIsNotNamed(t *testing.T) {
+func TestObjectWithoutNamesIsInvalid(t *testing.T) {
 	v, err := Read(Object{Spec: Spec{Triggers: []Trigger{{Type: typePush, Metadata: map[string]string{"modelID": "m"}}}}})
-	if got := len(definition(t, err).Faults); got != 3 {
-		t.Errorf("%d faults, want namespace, name and target:\n%v\n%+v", got, err, v)
+	if got := len(definition(t, err).Errors); got != 3 {
+		t.Errorf("%d errors, want namespace, name and target:\n%v\n%+v", got, err, v)
 	}
 }

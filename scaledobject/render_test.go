@@ -11,7 +11,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// randomVariant returns a variant of those that Read can give.
+// randomVariant returns a variant that Read can return.
 func randomVariant(random *rand.Rand) fleet.Variant {
 	maybe := func(text string) string { return text[:len(text)*random.IntN(2)] }
 	v := fleet.Variant{
@@ -51,7 +51,7 @@ func randomVariant(random *rand.Rand) fleet.Variant {
 	return v
 }
 
-// randomCost returns figures within their bounds, some of them at one.
+// randomCost returns figures within their bounds, some of them at a bound.
 func randomCost(random *rand.Rand) (cost fleet.EngineCost) {
 	for _, figure := range fleet.CostFigures() {
 		within := figure.Lowest + random.Float64()*(figure.Highest-figure.Lowest)
@@ -60,7 +60,7 @@ func randomCost(random *rand.Rand) (cost fleet.EngineCost) {
 	return cost
 }
 
-func TestReadGivesBackWhatRenderWasGiven(t *testing.T) {
+func TestReadIsTheInverseOfRender(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		want := randomVariant(random)
@@ -83,7 +83,7 @@ func TestReadGivesBackWhatRenderWasGiven(t *testing.T) {
 	}
 }
 
-func TestRenderFallsBackOnlyWhereNothingIsWokenByIt(t *testing.T) {
+func TestRenderHasAFallbackOnlyIfItStartsNothing(t *testing.T) {
 	for _, test := range []struct {
 		give fleet.Range
 		want *Fallback
@@ -99,7 +99,7 @@ func TestRenderFallsBackOnlyWhereNothingIsWokenByIt(t *testing.T) {
 	}
 }
 
-func TestRenderTakesItsOptions(t *testing.T) {
+func TestRenderAppliesItsOptions(t *testing.T) {
 	o := Render(fleet.Variant{}, RenderOptions{ScalerAddress: "a:1", PollingInterval: time.Minute, Authentication: "mtls"})
 	if trigger := o.Spec.Triggers[0]; trigger.Metadata["scalerAddress"] != "a:1" || trigger.AuthenticationRef.Name != "mtls" || *o.Spec.PollingInterval != 60 {
 		t.Errorf("rendered %+v, polling %d", trigger, *o.Spec.PollingInterval)

@@ -16,9 +16,9 @@ import (
 
 // Defaults of a loop.
 const (
-	defaultInterval      = 15 * time.Second
-	defaultWatchInterval = 500 * time.Millisecond
-	defaultGather        = 100 * time.Millisecond
+	defaultInterval     = 15 * time.Second
+	defaultPollInterval = 500 * time.Millisecond
+	defaultGather       = 100 * time.Millisecond
 )
 
 // The results of a cycle, as metrics name them.
@@ -28,45 +28,49 @@ const (
 	resultPanic = "panic"
 )
 
-// LoopOptions says what a loop does in a cycle, and when.
+// LoopOptions are the steps of a cycle, and its times.
 type LoopOptions struct {
-	// Observe returns everything that the decision of the given instant depends on; the standing table is that of the plan
-	// on the board. It must heed its context. Required.
-	Observe func(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error)
+	// Observe returns everything that the decision of the given instant depends on; the previous
+	// decisions are those of the plan on the board. It must heed its context. Required.
+	Observe func(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error)
 	// Plan decides. Required.
 	Plan func(fleet.Snapshot) fleet.Plan
-	// Board is where plans are posted, and brings the clock. Required.
+	// Board takes the plans, and has the clock. Required.
 	Board *Board
-	// Posted is called after a plan was posted, with the plan before it (the zero plan where there was none). It runs within the
-	// cycle, so it must not block: whatever waits for others belongs behind a queue. The plans must not be changed. Default:
-	// nobody is told.
+	// Posted is called after a plan was posted, with the plan before it (the zero plan if there was
+	// none). It runs within the cycle, so it must not block: slow work belongs behind a queue. The plans
+	// must not be changed. Default: not called.
 	Posted func(before, after fleet.Plan)
-	// Watch reports whether anybody waits for a model at zero. It is called every WatchInterval while the plan on the board
-	// leaves some model without a replica; true triggers a cycle. Default: nobody looks.
-	Watch func(ctx context.Context, now time.Time) (wake bool, err error)
-	// WatchInterval is the time between two looks, and the bound of one. Default: 500 ms.
-	WatchInterval time.Duration
+	// PollQueues reports whether requests wait for a model that is scaled to zero. It is called every
+	// PollInterval while the plan on the board has such a model; true triggers a cycle. Default: queues
+	// are not polled.
+	PollQueues func(ctx context.Context, now time.Time) (wake bool, err error)
+	// PollInterval is the time between two polls, and the bound of one. Default: 500 ms.
+	PollInterval time.Duration
 	// Interval is the time between two cycles. Default: 15 s.
 	Interval time.Duration
-	// Offset is how long after each multiple of the interval its cycle begins, so that what is observed at the multiple has
-	// arrived. Default: not at all.
+	// Offset is how long after each multiple of the interval its cycle begins, so that samples of that
+	// instant have arrived. Default: zero.
 	Offset time.Duration
-	// Deadline bounds the observation of a cycle, in real time: it guards against a source that does not answer.
+	// Deadline bounds the observation of a cycle, in real time, for a source that does not answer.
 	// Default: the interval.
 	Deadline time.Duration
 	// Gather is how long a triggered cycle waits for further triggers of the same burst. Default: 100 ms.
 	Gather time.Duration
-	// Logger takes one Info per changed number, one Error per failed cycle, the rest as Debug. Default: nothing is logged.
+	// Logger takes one Info per changed number, one Warn for each hold and finding that begins and one
+	// Info when it ends, one Error per failed cycle, the rest as Debug. Default: nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics of the loop and the gauges of the board. Default: they are shown nowhere.
+	// Registerer takes the metrics of the loop and the gauges of the board. Default: they are kept, and
+	// shown nowhere.
 	Registerer prometheus.Registerer
 }
 
-// Loop observes, plans and posts: at every multiple of its interval since 1970, so that replicas of the scaler do so at the
-// same instants, and soon after a trigger.
+// Loop observes, plans and posts: at every multiple of its interval since 1970, so that replicas of
+// the server do so at the same instants, and soon after a trigger.
 //
-// A cycle that fails keeps the plan that stands; so does one that panics, since one poisoned row must not take KEDA's
-// answers away from the whole fleet. The board's bound on the age of a plan ends what a lasting failure leaves standing.
+// A cycle that fails keeps the previous plan; so does one that panics, since one bad row must not take
+// KEDA's answers away from the whole fleet. If failures last, the board's limit on the age of a plan
+// ends the answers from it.
 type Loop struct {
 	options LoopOptions
 	metrics *loopMetrics
@@ -76,11 +80,13 @@ type Loop struct {
 	triggered chan string   // capacity 1: the reason of the first trigger of a burst
 	cycles    atomic.Uint64
 	decided   atomic.Pointer[fleet.Snapshot]
-	cycle     sync.Mutex // held through a cycle: there is one at a time
+
+	cycle sync.Mutex // locked for a whole cycle: there is one at a time
+	log   *changeLog
 }
 
-// NewLoop returns a loop that Run or Once makes turn. It fails where something required is missing, and where a metric
-// cannot be registered.
+// NewLoop returns a loop; Run or Once make it work. It fails if a required option is missing, and if a
+// metric cannot be registered.
 func NewLoop(options LoopOptions) (*Loop, error) {
 	if options.Observe == nil || options.Plan == nil || options.Board == nil {
 		return nil, errors.New("loop: set LoopOptions.Observe, Plan and Board")
@@ -89,41 +95,43 @@ func NewLoop(options LoopOptions) (*Loop, error) {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	orDefault(&options.Interval, defaultInterval)
-	orDefault(&options.WatchInterval, defaultWatchInterval)
+	orDefault(&options.PollInterval, defaultPollInterval)
 	orDefault(&options.Gather, defaultGather)
 	l := &Loop{
 		options:   options,
 		metrics:   newLoopMetrics(),
 		retimed:   make(chan struct{}, 1),
 		triggered: make(chan string, 1),
+		log:       newChangeLog(options.Logger),
 	}
 	l.interval.Store(int64(options.Interval))
 	m := l.metrics
-	if err := register(options.Registerer, m.cycles, m.duration, m.triggers, m.looks, m.advice.changes, m.advice.cost, newBoardMetrics(options.Board)); err != nil {
+	if err := register(options.Registerer, m.cycles, m.duration, m.triggers, m.polls, m.dryRun.changes, m.dryRun.cost, newBoardMetrics(options.Board)); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	return l, nil
 }
 
-// Run turns the loop until the context ends, beginning with a cycle at once, and returns nil.
+// Run runs cycles until the context ends, the first at once, and returns nil.
 func (l *Loop) Run(ctx context.Context) error {
-	var watching sync.WaitGroup
-	if l.options.Watch != nil {
-		watching.Go(func() { l.watch(ctx) })
+	var polling sync.WaitGroup
+	if l.options.PollQueues != nil {
+		polling.Go(func() { l.pollQueues(ctx) })
 	}
 	l.run(ctx)
-	watching.Wait()
+	polling.Wait()
 	return nil
 }
 
-// Once runs one cycle for the given instant: observe, plan, post. Where it returns an error, the plan that stood stands.
+// Once runs one cycle for the given instant: observe, plan, post. If it returns an error, the previous
+// plan stays on the board.
 func (l *Loop) Once(ctx context.Context, now time.Time) error {
 	_, err := l.once(ctx, now)
 	return err
 }
 
-// Trigger asks for a cycle outside the interval. It never blocks; triggers that come before the cycle begins share it.
-// The reason is a label of a metric: take it from a small, fixed set.
+// Trigger requests a cycle outside the interval. It never blocks; triggers that come before the cycle
+// begins share it. The reason is a label of a metric: take it from a small, fixed set.
 func (l *Loop) Trigger(reason string) {
 	l.metrics.triggers.WithLabelValues(validLabel(reason)).Inc()
 	select {
@@ -142,7 +150,8 @@ func (l *Loop) SetInterval(interval time.Duration) {
 	}
 }
 
-// Snapshot returns what the plan on the board was decided on, and whether a plan was decided. It must not be changed.
+// Snapshot returns the snapshot of the plan on the board, and whether a plan was decided. It must not
+// be changed.
 func (l *Loop) Snapshot() (fleet.Snapshot, bool) {
 	snapshot := l.decided.Load()
 	if snapshot == nil {
@@ -159,7 +168,7 @@ func (l *Loop) run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			l.logFailure(number, cause, err)
 		}
-		if seen := l.decided.Load(); seen != nil && len(hidden(seen)) == 0 {
+		if snapshot := l.decided.Load(); snapshot != nil && len(hiding(snapshot.Missing)) == 0 {
 			retry = 0
 		}
 		cause = l.await(ctx, retry)
@@ -167,12 +176,13 @@ func (l *Loop) run(ctx context.Context) {
 	}
 }
 
-// firstRetry is how soon a cycle is repeated as long as not everything could be observed once since the start; then twice as
-// long, up to the interval. What comes up together with its sources need not wait for a whole interval.
+// firstRetry is the time until a cycle is repeated as long as no cycle since the start could observe
+// everything; it doubles up to the interval. A server that starts together with its sources need not
+// wait for a whole interval.
 const firstRetry = time.Second
 
-// await returns why the next cycle begins: the interval, unless a retry is due before; zero is none. It returns early where
-// the context ends.
+// await returns why the next cycle begins: the interval, a trigger, or a retry if it is due before
+// them; zero is no retry. It returns early if the context ends.
 func (l *Loop) await(ctx context.Context, retry time.Duration) (cause string) {
 	for {
 		now, interval := l.options.Board.clock.Now(), time.Duration(l.interval.Load())
@@ -197,7 +207,8 @@ func (l *Loop) await(ctx context.Context, retry time.Duration) (cause string) {
 	}
 }
 
-// untilNext returns the time from now until the next instant that lies the offset after a multiple of the interval.
+// untilNext returns the time from now until the next instant that is the offset after a multiple of the
+// interval.
 func untilNext(now time.Time, interval, offset time.Duration) time.Duration {
 	since := time.Duration(now.Add(-offset).UnixNano()) % interval
 	if since < 0 { // before 1970
@@ -206,7 +217,7 @@ func untilNext(now time.Time, interval, offset time.Duration) time.Duration {
 	return interval - since
 }
 
-// gather waits for the rest of a burst: what fires one informer fires several.
+// gather waits for the rest of a burst: one change often fires several watches.
 func (l *Loop) gather(ctx context.Context) {
 	wait(ctx, l.options.Board, l.options.Gather)
 	select {
@@ -221,35 +232,43 @@ func (l *Loop) once(ctx context.Context, now time.Time) (number uint64, err erro
 	defer l.cycle.Unlock()
 	number = l.cycles.Add(1)
 	started := l.options.Board.clock.Now()
-	err = guard(func() error { return l.decide(ctx, now, number) })
+	err = recoverPanic(func() error { return l.decide(ctx, now, number) })
 	l.metrics.record(resultOf(err), l.options.Board.clock.Since(started))
 	return number, err
 }
 
 func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
-	standing := l.options.Board.latest.Load()
-	snapshot, err := l.observe(ctx, now, standing.plan.Previous())
+	previous := l.options.Board.latest.Load()
+	snapshot, err := l.observe(ctx, now, previous.plan.Previous())
 	if err != nil {
 		return fmt.Errorf("observing the fleet: %w", err)
 	}
 	plan := l.options.Plan(snapshot)
-	before := l.decided.Swap(&snapshot)
+	l.decided.Store(&snapshot)
 	l.options.Board.Post(plan)
-	l.logHidden(number, before, &snapshot)
-	l.logChanges(number, standing)
-	l.metrics.advice.count(standing.plan, plan, l.options.Board.MaxAge())
+	l.log.write(cycleChange{number: number, missing: snapshot.Missing, previous: previous, latest: l.options.Board.latest.Load()})
+	l.metrics.dryRun.count(previous.plan, plan, l.options.Board.MaxAge())
 	if l.options.Posted != nil {
-		l.options.Posted(standing.plan, plan)
+		l.options.Posted(previous.plan, plan)
 	}
 	return nil
 }
 
-func (l *Loop) observe(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
+func (l *Loop) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	deadline := l.options.Deadline
 	orDefault(&deadline, time.Duration(l.interval.Load()))
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	return l.options.Observe(ctx, now, standing)
+	return l.options.Observe(ctx, now, previous)
+}
+
+func (l *Loop) logFailure(number uint64, cause string, err error) {
+	log := l.options.Logger.With("cycle", number, "cause", cause)
+	if crash, crashed := errors.AsType[*panicError](err); crashed {
+		log.Error("cycle crashed, keeping the previous plan", "panic", fmt.Sprint(crash.value), "stack", crash.stack)
+		return
+	}
+	log.Error("cycle failed, keeping the previous plan", "error", err)
 }
 
 func resultOf(err error) string {

@@ -149,7 +149,7 @@ func scrapeAndSync(f *Fleet, queues []*waitingQueue, begin, until float64) error
 	f.Advance(sync)
 	for _, q := range queues {
 		v, _ := f.variant(q.variant)
-		if replicas := q.hpa.Decide(sync, v.wanted, q.scraped); replicas != v.wanted {
+		if replicas := q.hpa.Decide(sync, v.replicas, q.scraped); replicas != v.replicas {
 			if err := f.Scale(q.variant, replicas); err != nil {
 				return err
 			}

@@ -57,7 +57,7 @@ func (f *Fleet) addVariant(spec VariantSpec, routing Routing) {
 		f.gateways = append(f.gateways, g)
 	}
 	g.room = max(g.room, spec.KVTokens/blockSize)
-	v := &variant{VariantSpec: spec, gateway: g, wanted: spec.Initial}
+	v := &variant{VariantSpec: spec, gateway: g, replicas: spec.Initial}
 	for _, n := range f.nodes {
 		if n.Accelerator == spec.Accelerator {
 			v.nodes = append(v.nodes, n)
@@ -116,7 +116,7 @@ func (f *Fleet) Scale(id fleet.VariantID, replicas int) error {
 	if replicas < 0 {
 		return fmt.Errorf("scaling %s: %d replicas are fewer than none", id, replicas)
 	}
-	v.wanted = replicas
+	v.replicas = replicas
 	active := v.active()
 	for range replicas - len(active) {
 		f.pending = append(f.pending, newPod(f, v))

@@ -268,7 +268,7 @@ func TestReplicasWithoutAcceleratorsStayPending(t *testing.T) {
 	f := newFleet(t, limited(2, nil))
 	scale(t, f, "llama-l40s", 4)
 	f.Advance(100)
-	if s := f.States()[0]; s.Ready != 2 || s.Pending != 2 || s.Wanted != 4 {
+	if s := f.States()[0]; s.Ready != 2 || s.Pending != 2 || s.Replicas != 4 {
 		t.Fatalf("%+v", s)
 	}
 	if pod := f.Workloads()[0].Pods[3]; pod.Waiting != "Unschedulable" || pod.Ready {

@@ -31,7 +31,7 @@ type ModelObjective struct {
 
 // Recorder keeps of a run what cannot be read off a fleet in the end. Its zero value is ready to use, for one fleet.
 type Recorder struct {
-	wanted     []int // replicas asked for, by variant
+	replicas     []int // replicas asked for, by variant
 	directions []int // of the latest change: -1, +1, or 0 before the first
 	reversals  int
 	peak       int
@@ -39,26 +39,26 @@ type Recorder struct {
 
 // Observe records the replicas that are asked for. Call it at the beginning and whenever replicas may have been scaled.
 func (r *Recorder) Observe(f *Fleet) {
-	if r.wanted == nil {
-		r.wanted, r.directions = make([]int, len(f.variants)), make([]int, len(f.variants))
+	if r.replicas == nil {
+		r.replicas, r.directions = make([]int, len(f.variants)), make([]int, len(f.variants))
 		for i, v := range f.variants {
-			r.wanted[i] = v.wanted
+			r.replicas[i] = v.replicas
 		}
 	}
 	total := 0
 	for i, v := range f.variants {
-		total += v.wanted
-		if v.wanted == r.wanted[i] {
+		total += v.replicas
+		if v.replicas == r.replicas[i] {
 			continue
 		}
 		direction := +1
-		if v.wanted < r.wanted[i] {
+		if v.replicas < r.replicas[i] {
 			direction = -1
 		}
 		if r.directions[i] == -direction {
 			r.reversals++
 		}
-		r.wanted[i], r.directions[i] = v.wanted, direction
+		r.replicas[i], r.directions[i] = v.replicas, direction
 	}
 	r.peak = max(r.peak, total)
 }
@@ -76,7 +76,7 @@ func (r *Recorder) Result(f *Fleet, objectives []ModelObjective) Result {
 		result.Cost += expense.Cost
 	}
 	for _, v := range f.variants {
-		result.EndReplicas += v.wanted
+		result.EndReplicas += v.replicas
 	}
 	if result.Requests > 0 {
 		result.Attainment = float64(met(f.outcomes, objectives)) / float64(result.Requests)

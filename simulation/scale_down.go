@@ -1,8 +1,11 @@
 package simulation
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// active returns the replicas that are not on their way out.
+// active returns the replicas that are not being removed.
 func (v *variant) active() []*pod {
 	active := make([]*pod, 0, len(v.pods))
 	for _, p := range v.pods {
@@ -13,8 +16,17 @@ func (v *variant) active() []*pod {
 	return active
 }
 
-// shrink removes replicas, those that serve by way of a drain.
-func (f *Fleet) shrink(surplus []*pod) {
+// removedBefore orders replicas as a ReplicaSet removes them: first those without a node, then those
+// that are not ready, then those that were ready for the shortest time, then the newest.
+func removedBefore(a, b *pod) int {
+	if a.state == ready && b.state == ready && a.readyAt != b.readyAt {
+		return cmp.Compare(b.readyAt, a.readyAt)
+	}
+	return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.ordinal, a.ordinal))
+}
+
+// scaleDown removes replicas. Those that are ready drain first.
+func (f *Fleet) scaleDown(surplus []*pod) {
 	var drained []*pod
 	for _, p := range surplus {
 		if p.state != ready {
@@ -31,7 +43,8 @@ func (f *Fleet) shrink(surplus []*pod) {
 	}
 }
 
-// handOver gives what a draining replica has not begun to replicas that are ready. Where none can take it, it stays.
+// handOver moves the requests that a draining replica has not begun to replicas that are ready. A
+// request that none can take stays.
 func (f *Fleet) handOver(p *pod) {
 	for _, s := range slices.Clone(p.engine.waiting) {
 		if s.started() {
@@ -51,14 +64,14 @@ func (f *Fleet) cutOff(p *pod) {
 	f.remove(p)
 }
 
-// remove takes a replica out of the fleet; its accelerators are free at once.
+// remove takes a replica out of the fleet. Its accelerators are free at once.
 func (f *Fleet) remove(p *pod) {
 	v := p.variant
 	if p.hasGPUs() {
-		v.held += f.now - p.scheduled
+		v.replicaSeconds += f.now - p.scheduled
 		p.release()
 	} else {
-		v.waited += f.now - p.created
+		v.pendingSeconds += f.now - p.created
 		f.pending = slices.DeleteFunc(f.pending, func(other *pod) bool { return other == p })
 	}
 	p.state = gone

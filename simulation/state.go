@@ -9,7 +9,7 @@ import (
 // State is a variant at a glance.
 type State struct {
 	Variant fleet.VariantID
-	Wanted  int // replicas asked for
+	Replicas  int // replicas asked for
 	// Replicas that are there, by where they stand in their lives.
 	Pending, Loading, Ready, Draining int
 	Running, Waiting                  int     // requests in the batches and queues of its engines
@@ -27,7 +27,7 @@ func (f *Fleet) States() []State {
 }
 
 func (v *variant) state() State {
-	s := State{Variant: v.ID, Wanted: v.wanted}
+	s := State{Variant: v.ID, Replicas: v.replicas}
 	kv := 0.0
 	for _, p := range v.pods {
 		s.Running += len(p.engine.running)
@@ -59,7 +59,7 @@ func (f *Fleet) Workloads() []fleet.Workload {
 	for i, v := range f.variants {
 		workloads[i] = fleet.Workload{
 			ID:           v.Target,
-			Replicas:     v.wanted,
+			Replicas:     v.replicas,
 			Startup:      time.Duration(v.Startup * float64(time.Second)),
 			MaxSequences: v.MaxSequences,
 		}

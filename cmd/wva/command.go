@@ -9,26 +9,31 @@ import (
 	"github.com/wva-project/wva/config"
 )
 
-const long = `wva decides how many replicas of each variant of a model should run, by what engines and gateways report to Prometheus,
-and tells KEDA over gRPC.
+const long = `wva decides how many replicas of each variant of a model should run, from the metrics of engines and gateways in
+Prometheus, and answers KEDA over gRPC.
 
-Each setting has a place in the configuration file, an environment variable and a flag, in order of growing strength. The
-variable of a flag is its name in upper case after WVA_, with underscores: that of --prometheus-url is WVA_PROMETHEUS_URL.
-A bearer token has no flag; it is read from --prometheus-bearer-token-file, or else from WVA_PROMETHEUS_BEARER_TOKEN.
+Each setting has a key in the configuration file, an environment variable and a flag. A flag overrides the variable, and
+the variable overrides the file. The variable of a flag is its name in upper case after WVA_, with underscores: that of
+--prometheus-url is WVA_PROMETHEUS_URL. The bearer token has no flag; it is read from --prometheus-bearer-token-file, or
+else from WVA_PROMETHEUS_BEARER_TOKEN.
 
-The configuration file is read again when it changes. What is wrong in it is logged, and the configuration in force stays.`
+The configuration file is read again when it changes. If it is invalid, the errors are logged and the previous
+configuration is kept.
+
+SIGUSR1 writes the input of the latest decision to --dump-snapshot, or to a new file in the temporary directory.
+"wvactl plan FILE" decides it again.`
 
 const examples = `  wva --prometheus-url http://127.0.0.1:9099 --manifests deploy/samples
   wva --config /etc/wva/config.yaml --log-format json
   wva config --config /etc/wva/config.yaml --origins`
 
-// helpWidth is how wide the help of flags is printed.
+// helpWidth is the width of the help of flags, in columns.
 const helpWidth = 120
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "wva",
-		Short:         "The autoscaler for LLM inference on Kubernetes: the server that KEDA asks",
+		Short:         "The autoscaler for LLM inference on Kubernetes: the server that KEDA calls",
 		Long:          long,
 		Example:       examples,
 		Args:          cobra.NoArgs,
@@ -37,7 +42,7 @@ func newCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			c, err := config.Load(command.Flags())
 			if err != nil {
-				return faulty(err)
+				return invalidConfig(err)
 			}
 			s, err := newServer(command.Context(), c, command.ErrOrStderr())
 			if err != nil {
@@ -57,8 +62,9 @@ func newConfigCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "config",
 		Short: "Print the effective configuration, secrets redacted",
-		Long: `Print the configuration that the file, the environment and the flags make, in the form of a configuration file. Secrets are
-redacted. Where something is wrong, every fault is printed instead, and the command fails.`,
+		Long: `Print the configuration that results from the file, the environment and the flags, in the form of a configuration file.
+Secrets are redacted. If the configuration is invalid, it is printed all the same, with every validation error on
+standard error, and the command fails.`,
 		Example: `  wva config --config /etc/wva/config.yaml --origins
   wva config --config /etc/wva/config.yaml --output json`,
 		Args: cobra.NoArgs,
@@ -68,22 +74,22 @@ redacted. Where something is wrong, every fault is printed instead, and the comm
 			}
 			c, err := config.Load(command.Flags())
 			if err != nil {
-				return faulty(err)
+				return invalidConfig(err)
 			}
 			for _, warning := range c.Warnings() {
 				fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
 			}
-			_, err = fmt.Fprint(command.OutOrStdout(), shown(c, output == "json", origins))
+			_, err = fmt.Fprint(command.OutOrStdout(), effective(c, output == "json", origins))
 			return err
 		},
 	}
-	command.Flags().BoolVar(&origins, "origins", false, "say where each value came from")
+	command.Flags().BoolVar(&origins, "origins", false, "add the origin of each value")
 	command.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	withSettings(command)
 	return command
 }
 
-func shown(c *config.Config, json, origins bool) string {
+func effective(c *config.Config, json, origins bool) string {
 	switch {
 	case json && origins:
 		return c.EffectiveJSONWithOrigins()
@@ -95,12 +101,12 @@ func shown(c *config.Config, json, origins bool) string {
 	return c.Effective()
 }
 
-// faulty puts every fault of a configuration on a line of its own.
-func faulty(err error) error {
-	return fmt.Errorf("the configuration is faulty:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+// invalidConfig returns the validation errors of a configuration, one a line.
+func invalidConfig(err error) error {
+	return fmt.Errorf("the configuration is invalid:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 
-// withSettings gives a command a flag for each setting, in the order of the table.
+// withSettings adds a flag for each setting, in the order of the table.
 func withSettings(command *cobra.Command) {
 	command.Flags().SortFlags = false
 	config.AddFlags(command.Flags())

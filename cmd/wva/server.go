@@ -29,7 +29,7 @@ type server struct {
 	registry *prometheus.Registry
 	board    *scaler.Board
 	loop     *scaler.Loop
-	poller   *scaler.Lookout
+	poller   *scaler.QueuePoller
 	dumper   *dumper
 	scaler   *scaler.Server
 	grpc     net.Listener
@@ -65,7 +65,7 @@ func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, e
 func (s *server) decide(c *config.Config) (err error) {
 	s.board = scaler.NewBoard(scaler.BoardOptions{MaxAge: c.MaxPlanAge})
 	s.dumper = newDumper(func() string { return s.settings.Load().config.DumpSnapshot }, s.logger)
-	if s.poller, err = scaler.NewLookout(scaler.LookoutOptions{Board: s.board, Queues: s.queues, Variants: s.variants}); err != nil {
+	if s.poller, err = scaler.NewQueuePoller(scaler.QueuePollerOptions{Board: s.board, Queues: s.queues, Variants: s.variants}); err != nil {
 		return err
 	}
 	options := scaler.LoopOptions{

@@ -17,7 +17,7 @@ import (
 	"github.com/wva-project/wva/scaler"
 )
 
-// settings is a configuration with all that is made of it anew when it is reloaded.
+// settings is a configuration with all that depends on it and is replaced when it is reloaded.
 type settings struct {
 	config    *config.Config
 	policy    planner.Policy
@@ -40,19 +40,19 @@ func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
 	return s, nil
 }
 
-// pools returns the pools that were seen, without a node autoscaler behind those which the configuration says have none. Such a kind
-// that nothing shows, since it has no nodes or they cannot be counted, has a pool without nodes under each name that variants give it:
-// what runs of it stays, and none is added.
-func (s *settings) pools(seen []fleet.Pool, variants []fleet.Variant) []fleet.Pool {
-	pools := slices.Clone(seen)
+// pools returns the observed pools. Those of fixed accelerators are not elastic. A fixed accelerator
+// without an observed pool, because it has no nodes or they cannot be listed, has an empty pool under
+// each name that variants give it: its replicas stay, and none is added.
+func (s *settings) pools(observed []fleet.Pool, variants []fleet.Variant) []fleet.Pool {
+	pools := slices.Clone(observed)
 	for _, fixed := range s.config.FixedAccelerators {
-		shown := false
+		found := false
 		for i := range pools {
 			if same(string(pools[i].Accelerator), fixed) {
-				pools[i].Elastic, shown = false, true
+				pools[i].Elastic, found = false, true
 			}
 		}
-		if shown {
+		if found {
 			continue
 		}
 		pools = append(pools, fleet.Pool{Accelerator: fleet.Accelerator(fixed)})
@@ -66,19 +66,19 @@ func (s *settings) pools(seen []fleet.Pool, variants []fleet.Variant) []fleet.Po
 	return slices.CompactFunc(pools, func(a, b fleet.Pool) bool { return a.Accelerator == b.Accelerator })
 }
 
-// catalogue returns the catalogue of accelerators, in which a kind has the name under which nodes show it: that of the variants too.
-// A row keeps its name where nodes or another row have each spelling.
-func (s *settings) catalogue(seen []fleet.Pool) []fleet.AcceleratorSpec {
+// catalogue returns the catalogue of accelerators. A row has the spelling of the nodes, which is that of
+// the variants too. It keeps its own if nodes have that as well, or another row has the nodes'.
+func (s *settings) catalogue(observed []fleet.Pool) []fleet.AcceleratorSpec {
 	rows := slices.Clone(s.config.Accelerators)
-	shown := func(name fleet.Accelerator) bool {
-		return slices.ContainsFunc(seen, func(p fleet.Pool) bool { return p.Accelerator == name })
+	pooled := func(name fleet.Accelerator) bool {
+		return slices.ContainsFunc(observed, func(p fleet.Pool) bool { return p.Accelerator == name })
 	}
 	listed := func(name fleet.Accelerator) bool {
 		return slices.ContainsFunc(rows, func(row fleet.AcceleratorSpec) bool { return row.Name == name })
 	}
 	for i := range rows {
-		for _, p := range seen {
-			if !shown(rows[i].Name) && !listed(p.Accelerator) && same(string(p.Accelerator), string(rows[i].Name)) {
+		for _, p := range observed {
+			if !pooled(rows[i].Name) && !listed(p.Accelerator) && same(string(p.Accelerator), string(rows[i].Name)) {
 				rows[i].Name = p.Accelerator
 			}
 		}
@@ -86,10 +86,10 @@ func (s *settings) catalogue(seen []fleet.Pool) []fleet.AcceleratorSpec {
 	return rows
 }
 
-// same reports whether two names are those of one kind of accelerator.
+// same reports whether two names are those of one accelerator type.
 func same(a, b string) bool { return strings.EqualFold(a, b) }
 
-// close ends the connections that nobody uses.
+// close closes idle connections.
 func (s *settings) close() { (&http.Client{Transport: s.transport}).CloseIdleConnections() }
 
 func transportOf(p config.Prometheus) collector.TransportOptions {

@@ -14,7 +14,7 @@ import (
 // version is set by the linker for a release: -ldflags "-X main.version=v1.2.3".
 var version string
 
-// build says what the binary was built from.
+// build is the version of the binary, and of its tools.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -63,7 +63,7 @@ func (b build) String() string {
 // metric is the build as a constant gauge.
 func (b build) metric() prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "wva_build_info", Help: "1, with what the binary was built from.",
+		Name: "wva_build_info", Help: "Always 1; the labels are the version of the server.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go},
 	})
 	info.Set(1)
@@ -74,7 +74,7 @@ func newVersionCommand() *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print what the binary was built from",
+		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch output {

@@ -1,0 +1,145 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// Unmatched is a row of the configuration that matches nothing in the fleet.
+type Unmatched struct {
+	Section string // the setting, such as "models"
+	Row     string // such as "llm/llama-8b"
+	// DidYouMean is the name in the fleet that the row probably means; empty if none is similar.
+	DidYouMean string
+}
+
+// Unmatched returns the rows of models, serviceClasses, fixedAccelerators, accelerators and profiles
+// that match nothing in a fleet, in the order of the table of settings. Shipped rows are left out. A
+// pool without nodes shows nothing.
+//
+// A row of profiles matches if it fits the model and the accelerator type of a variant; it also
+// matches while that type is unknown. Precision and tensor parallelism are not compared.
+func (c *Config) Unmatched(variants []fleet.Variant, pools []fleet.Pool) []Unmatched {
+	f := namesOf(variants, pools)
+	var rows []Unmatched
+	report := func(section, row, near string) { rows = append(rows, Unmatched{section, row, near}) }
+	for _, m := range c.Models {
+		if !slices.Contains(f.models, m.ID) {
+			report("models", m.ID.String(), f.nearestModel(m.ID))
+		}
+	}
+	for _, class := range c.ServiceClasses {
+		if !slices.Contains(f.classes, class.Name) {
+			report("serviceClasses", class.Name, nearest(class.Name, f.classes))
+		}
+	}
+	for _, name := range c.FixedAccelerators {
+		if !containsFold(f.accelerators, name) {
+			report("fixedAccelerators", name, nearest(name, f.accelerators))
+		}
+	}
+	shipped := shippedAccelerators()
+	for _, a := range c.Accelerators {
+		// a row takes the spelling of the nodes
+		if name := string(a.Name); !slices.Contains(shipped, name) && !slices.Contains(f.accelerators, name) && !containsFold(f.onNodes, name) {
+			report("accelerators", name, nearest(name, f.accelerators))
+		}
+	}
+	for _, p := range c.Profiles {
+		if near, found := f.fit(p); !found {
+			report("profiles", profileName(p), near)
+		}
+	}
+	return rows
+}
+
+// fleetNames are the names that rows of the configuration can match, each sorted.
+type fleetNames struct {
+	variants     []fleet.Variant
+	models       []fleet.ModelID
+	classes      []string
+	accelerators []string // of variants and nodes
+	onNodes      []string // accelerators of nodes
+}
+
+func namesOf(variants []fleet.Variant, pools []fleet.Pool) fleetNames {
+	f := fleetNames{variants: variants}
+	for _, v := range variants {
+		f.models = append(f.models, v.Model)
+		f.classes = append(f.classes, v.ServiceClass)
+		f.accelerators = append(f.accelerators, string(v.Accelerator))
+	}
+	for _, p := range pools {
+		if len(p.Nodes) > 0 {
+			f.onNodes = append(f.onNodes, string(p.Accelerator))
+		}
+	}
+	f.accelerators = append(f.accelerators, f.onNodes...)
+	slices.SortFunc(f.models, fleet.ModelID.Compare)
+	slices.Sort(f.classes)
+	slices.Sort(f.accelerators)
+	return f
+}
+
+// nearestModel returns a model with a similar name, or else one that differs in the namespace only,
+// which is easily forgotten.
+func (f fleetNames) nearestModel(row fleet.ModelID) string {
+	var ids []string
+	for _, id := range f.models {
+		ids = append(ids, id.String())
+	}
+	if near := nearest(row.String(), ids); near != "" {
+		return near
+	}
+	for _, id := range f.models {
+		if id.Name == row.String() || id.Name == row.Name {
+			return id.String()
+		}
+	}
+	return ""
+}
+
+// fit reports whether a profile matches a variant. If it does not, near is the accelerator type of a
+// variant of its model, or else a similar model.
+func (f fleetNames) fit(p fleet.Profile) (near string, found bool) {
+	var accelerators, models []string
+	for _, v := range f.variants {
+		models = append(models, v.Model.Name)
+		if !p.Fits(v.Model.Name, p.Accelerator, p.Precision, p.TensorParallel) {
+			continue
+		}
+		if v.Accelerator == "" || v.Accelerator == p.Accelerator {
+			return "", true
+		}
+		accelerators = append(accelerators, string(v.Accelerator))
+	}
+	slices.Sort(accelerators)
+	slices.Sort(models)
+	if near := nearest(string(p.Accelerator), accelerators); near != "" {
+		return near, false
+	}
+	return nearest(strings.Trim(p.Model, "*"), models), false
+}
+
+// nearest returns the similar name; empty for none.
+func nearest(name string, candidates []string) string {
+	near, _ := fleet.Nearest(name, candidates)
+	return near
+}
+
+func containsFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
+}
+
+// shippedAccelerators returns the names of the starter catalogue.
+func shippedAccelerators() []string {
+	var c Config
+	accelerators(func(c *Config) *[]fleet.AcceleratorSpec { return &c.Accelerators }).set(&c, textNode(starterCatalogue))
+	var names []string
+	for _, a := range c.Accelerators {
+		names = append(names, string(a.Name))
+	}
+	return names
+}

@@ -1,0 +1,94 @@
+package scaler
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// prometheusSource is the source of a row of Missing that says that Prometheus was not reached. Rows
+// about single queries have longer names.
+const prometheusSource = "prometheus"
+
+// sourceFailure is a failure to read metrics of the whole fleet. The zero value is none.
+type sourceFailure struct {
+	extent failureExtent
+	since  time.Time // of the first cycle that failed so
+	last   time.Time // of the latest cycle that failed
+}
+
+// failureExtent is how much fails.
+type failureExtent int
+
+const (
+	noFailure         failureExtent = iota
+	queriesFail                     // some queries are answered, and some are not
+	prometheusMissing               // Prometheus is not reached
+)
+
+func (f sourceFailure) lasts() bool { return f.extent != noFailure }
+
+// writeSources logs if Prometheus, or queries to it, begin to fail or are answered again. These lines
+// stand for all variants that are held for that reason, and say how many they are.
+func (c *changeLog) writeSources(log *slog.Logger, change cycleChange) {
+	now, rows, before := change.latest.plan.Time, hiding(change.missing), c.failure
+	after := extentOf(rows)
+	if after != noFailure {
+		c.failure.last = now
+	}
+	if after == before.extent {
+		return
+	}
+	c.failure.extent, c.failure.since = after, now
+	held := c.heldForMetrics(change.latest)
+	switch {
+	case before.extent == prometheusMissing:
+		log.Info("prometheus reachable again", "since", before.since, "duration", now.Sub(before.since), "held", held)
+	case after == noFailure:
+		log.Info("prometheus queries answered again", "since", before.since, "duration", now.Sub(before.since), "held", held)
+	}
+	switch after {
+	case prometheusMissing:
+		log.Warn("prometheus unreachable", "reason", rows[0].Reason, "since", now, "held", held)
+	case queriesFail:
+		sources := make([]string, len(rows))
+		for i, row := range rows {
+			sources[i] = row.Source
+		}
+		log.Warn("prometheus queries failing", "sources", sources, "reason", rows[0].Reason, "since", now, "held", held)
+	case noFailure:
+	}
+}
+
+func (c *changeLog) heldForMetrics(latest *boardState) (held int) {
+	for _, d := range latest.decisions {
+		if d.Held && c.ofMetrics(d.Reason.Code) {
+			held++
+		}
+	}
+	return held
+}
+
+func extentOf(rows []fleet.Missing) failureExtent {
+	switch {
+	case len(rows) == 0:
+		return noFailure
+	case rows[0].Source == prometheusSource:
+		return prometheusMissing
+	default:
+		return queriesFail
+	}
+}
+
+// hiding returns the rows that make loads and usages incomplete, sorted: that about Prometheus itself
+// is the first.
+func hiding(missing []fleet.Missing) []fleet.Missing {
+	rows := slices.DeleteFunc(slices.Clone(missing), func(m fleet.Missing) bool { return m.Hides == "" })
+	slices.SortFunc(rows, func(a, b fleet.Missing) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rows
+}
