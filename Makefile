@@ -134,14 +134,14 @@ buf-breaking: $(BIN)/buf
 	$(BIN)/buf breaking --against "$$old"
 
 .PHONY: generate
-generate: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Generate the Go code of proto/
+generate: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/protoc-gen-apidoc ## Generate the Go code of proto/ and docs/reference/api.md
 	$(BIN)/buf generate
 
 .PHONY: check-generated
-check-generated: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Fail if generated code is not up to date
+check-generated: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/protoc-gen-apidoc ## Fail if generated code is not up to date
 	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(BIN)/buf generate --output "$$fresh"; \
-	diff -r --exclude='*.proto' "$$fresh/proto" proto || { echo "generated code is out of date; run make generate"; exit 1; }
+	diff -r --exclude='*.proto' "$$fresh/proto" proto && diff "$$fresh/docs/reference/api.md" docs/reference/api.md || { echo "generated code is out of date; run make generate"; exit 1; }
 
 .PHONY: check-modules
 check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
@@ -158,6 +158,8 @@ clean: ## Remove bin/
 	rm -rf $(BIN)
 
 ##### Tools: one module each, rebuilt when its go.mod changes
+
+$(BIN)/protoc-gen-apidoc: tools/protoc-gen-apidoc/main.go
 
 $(BIN)/%: tools/%/go.mod
 	@mkdir -p $(BIN)

@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// needed is the least that a file must set; %s is a directory.
+// needed is the beginning of a file with all required settings; the path of a directory follows.
 const needed = "prometheus: {url: https://prometheus.example.com}\nmanifests: "
 
-// given returns flags as a command line would set them, in an environment of which our part is empty.
+// given returns flags as a command line sets them, in an environment without our variables.
 func given(t *testing.T, arguments ...string) *pflag.FlagSet {
 	t.Helper()
 	for _, variable := range os.Environ() {
@@ -46,20 +46,20 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// complete is a file that sets what must be set, and more.
+// complete returns the path of a file with all required settings, and more.
 func complete(t *testing.T, more ...string) string {
 	t.Helper()
 	return written(t, needed+t.TempDir()+"\n"+strings.Join(more, "\n"))
 }
 
-// faults returns the lines of an error without the path of the file.
-func faults(t *testing.T, err error, path string) []string {
+// errorLines returns the lines of an error without the path of the file.
+func errorLines(t *testing.T, err error, path string) []string {
 	t.Helper()
 	require.Error(t, err)
 	return strings.Split(strings.ReplaceAll(err.Error(), path, "wva.yaml"), "\n")
 }
 
-func TestConfigTakesEveryDefaultWhereNothingElseIsSet(t *testing.T) {
+func TestEverySettingHasItsDefaultIfNothingIsSet(t *testing.T) {
 	c, err := config.Load(given(t, "--config", complete(t)))
 	require.NoError(t, err)
 	require.Equal(t, 15*time.Second, c.Interval)
@@ -67,11 +67,15 @@ func TestConfigTakesEveryDefaultWhereNothingElseIsSet(t *testing.T) {
 	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour, Trend: 2 * time.Minute}, c.Prometheus.Windows)
 	require.Equal(t, ":9090", c.GRPC.Address)
 	require.Equal(t, slog.LevelInfo, c.Log.Level)
-	require.Equal(t, config.Saturation{KVThreshold: 0.8, QueueThreshold: 5, KVSpare: 0.1, ThroughputMargin: 0.85, ITLMargin: 0.7, ITLStretch: 3}, c.Saturation)
-	require.Equal(t, config.Policy{
-		DrainWithin: time.Minute, HoldFor: 5 * time.Minute, Startup: 2 * time.Minute, Retention: 10 * time.Minute, MetricsGrace: time.Minute,
-		ShrinkMargin: 0.2, Reaction: 45 * time.Second, Settle: 5 * time.Minute, Horizon: time.Hour, Queueing: config.On, Simulations: 32,
-	}, c.Policy)
+	require.Equal(t, config.Saturation{KVThreshold: 0.8, QueueThreshold: 5, MaxThroughputShare: 0.85, MaxITLShare: 0.7, MaxITLStretch: 3}, c.Saturation)
+	require.Equal(t, config.KVCache{Headroom: 0.1}, c.KVCache)
+	require.Equal(t, config.Backlog{DrainWithin: time.Minute}, c.Backlog)
+	require.Equal(t, config.ScaleUp{StartupTime: 2 * time.Minute, ReactionTime: 45 * time.Second}, c.ScaleUp)
+	require.Equal(t, config.ScaleDown{Headroom: 0.2, MinReplicaLifetime: 5 * time.Minute}, c.ScaleDown)
+	require.Equal(t, config.ScaleToZero{Retention: 10 * time.Minute}, c.ScaleToZero)
+	require.Equal(t, config.MissingData{KeepFor: 5 * time.Minute, GracePeriod: time.Minute}, c.MissingData)
+	require.Equal(t, config.Sizing{Queueing: config.On, MaxSimulations: 32}, c.Sizing)
+	require.Equal(t, config.SwitchingCost{Horizon: time.Hour}, c.SwitchingCost)
 	require.Empty(t, c.Models)
 	require.Empty(t, c.Profiles)
 	require.Equal(t, config.On, c.ProfileCatalogue)
@@ -81,7 +85,7 @@ func TestConfigTakesEveryDefaultWhereNothingElseIsSet(t *testing.T) {
 	require.Equal(t, config.SourceFile, c.Origin("manifests").Source)
 }
 
-func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+func TestPrecedenceIsFlagEnvironmentFileDefault(t *testing.T) {
 	file := "interval: 20s"
 	tests := []struct {
 		file, env, flag string
@@ -123,13 +127,13 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{model: a/b/c, scaleToZero: true, retention: 30s}]",
 		"accelerators": "[{name: X1, speed: 2}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3}, {name: rest, priority: -3}]",
 	}
-	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.itlStretch": "2", "prometheus.windows.latest": "20s",
-		"saturation.kvSpare": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.lag": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
-		"kubernetes.events": "off", "kubernetes.advisory": "off", "profileCatalogue": "off", "policy.queueing": "off", "kubernetes.qps": "7", "kubernetes.burst": "8"}
+	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.maxITLStretch": "2", "prometheus.windows.latest": "20s",
+		"kvCache.headroom": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.queryOffset": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
+		"kubernetes.events": "off", "kubernetes.dryRunVariants": "off", "profileCatalogue": "off", "sizing.queueing": "off", "sizing.maxSimulations": "7", "kubernetes.qps": "7", "kubernetes.burst": "8"}
 	for _, s := range config.Settings() {
 		value := special[s.Key]
 		if value == "" {
-			value = example[s.Kind()]
+			value = example[s.Type()]
 		}
 		partner := map[string]string{
 			"prometheus.certFile": "prometheus.keyFile", "prometheus.keyFile": "prometheus.certFile", "grpc.tls.certFile": "grpc.tls.keyFile",
@@ -198,7 +202,7 @@ func flagOf(t *testing.T, key string) string {
 	return ""
 }
 
-// defaultOf returns the effective configuration without the setting; empty where it must be set.
+// defaultOf returns the effective configuration without the setting; empty if it is required.
 func defaultOf(t *testing.T, arguments []string, _ config.Setting) string {
 	t.Helper()
 	c, err := config.Load(given(t, arguments...))
@@ -208,7 +212,7 @@ func defaultOf(t *testing.T, arguments []string, _ config.Setting) string {
 	return c.Effective()
 }
 
-func TestAllFaultsAreReportedAtOnceWithOriginAndRemedy(t *testing.T) {
+func TestAllValidationErrorsAreReportedAtOnceWithOriginAndRemedy(t *testing.T) {
 	path := written(t, `interval: 15
 prometheus:
   url: ftp://prometheus
@@ -218,7 +222,7 @@ prometheus:
 promtheus: {}
 log:
   lvel: debug
-saturation: {kvSpare: 0.9}
+kvCache: {headroom: 0.9}
 models:
 - {model: llama}
 - {model: a/b, scaleToZero: yes, retention: 1s}
@@ -231,7 +235,7 @@ grpc:
   tls: {certFile: `+"wva.go"+`}
 `)
 	flags := given(t, "--config", path, "--log-format", "xml", "--manifests", "/does/not/exist")
-	t.Setenv("WVA_POLICY_SHRINK_MARGIN", "a lot")
+	t.Setenv("WVA_SCALE_DOWN_HEADROOM", "a lot")
 	c, err := config.Load(flags)
 	require.Nil(t, c)
 	require.Equal(t, []string{
@@ -242,60 +246,60 @@ grpc:
 		`log.format: "xml" is unknown; write text or json (flag --log-format)`,
 		`prometheus.url: "ftp://prometheus" is not an http or https URL; write the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090 (file wva.yaml, line 3)`,
 		`prometheus.caFile: "/does/not/exist" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 6)`,
-		`prometheus.labels.pod: "not a label" is not the name of a label; write letters, digits and underscores, not beginning with a digit (file wva.yaml, line 5)`,
+		`prometheus.labels.pod: "not a label" is not a label name; write letters, digits and underscores, not beginning with a digit (file wva.yaml, line 5)`,
 		`grpc.tls.certFile: "wva.go" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 20)`,
-		`policy.shrinkMargin: "a lot" is not a number; write a number from 0.001 to 100 (environment variable WVA_POLICY_SHRINK_MARGIN)`,
+		`scaleDown.headroom: "a lot" is not a number; write a number from 0.001 to 100 (environment variable WVA_SCALE_DOWN_HEADROOM)`,
 		`models: model "llama" is not namespace/name; write namespace/name, such as team/meta-llama/Llama-3.1-8B-Instruct (file wva.yaml, line 12)`,
 		`models: scaleToZero "yes" is neither true nor false; write true or false (file wva.yaml, line 13)`,
 		`models: retention "1s" is below 10s; write a duration from 10s to 720h, such as 30m (file wva.yaml, line 13)`,
-		`models: unknown key "retain"; there is model, scaleToZero, retention (file wva.yaml, line 15)`,
-		`models: has an entry that is a single value; write each entry as {model: ..., scaleToZero: ..., retention: ...} (file wva.yaml, line 16)`,
+		`models: unknown key "retain"; write one of model, scaleToZero, retention (file wva.yaml, line 15)`,
+		`models: has a row that is a single value; write each row as {model: ..., scaleToZero: ..., retention: ...} (file wva.yaml, line 16)`,
 		`serviceClasses: priority "1.5" is not a whole number; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
-		`serviceClasses: has an entry without priority; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
-		`serviceClasses: has an entry without name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
+		`serviceClasses: has a row without priority; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
+		`serviceClasses: has a row without name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
 		`serviceClasses: priority "1001" is above 1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: priority "-1001" is below -1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: name " " is not a name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
-		`serviceClasses: has an entry that is a single value; write each entry as {name: ..., priority: ...} (file wva.yaml, line 18)`,
+		`serviceClasses: has a row that is a single value; write each row as {name: ..., priority: ...} (file wva.yaml, line 18)`,
 		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2}] (file wva.yaml, line 17)`,
-		`prometheus.windows.trend: 1m is shorter than prometheus.windows.latest, which is 2m; raise the one or lower the other (file wva.yaml, line 4)`,
-		`saturation.kvSpare: 0.9 is not below saturation.kvThreshold, which is 0.8; lower the one or raise the other (file wva.yaml, line 10)`,
-	}, faults(t, err, path))
-	var fault *config.FaultError
-	require.ErrorAs(t, err, &fault)
+		`prometheus.windows.trend: 1m is shorter than prometheus.windows.latest, which is 2m; raise the first or lower the second (file wva.yaml, line 4)`,
+		`kvCache.headroom: 0.9 is not below saturation.kvThreshold, which is 0.8; lower the first or raise the second (file wva.yaml, line 10)`,
+	}, errorLines(t, err, path))
+	var invalid *config.ValidationError
+	require.ErrorAs(t, err, &invalid)
 }
 
-func TestWhatMustFitTogetherIsChecked(t *testing.T) {
+func TestRulesBetweenSettingsAreChecked(t *testing.T) {
 	readable := written(t, "x")
 	tests := []struct {
 		name string
 		give []string
-		want string // part of the one fault; empty: none
+		want string // part of the only error; empty: no error
 	}{
 		{"timeout above the interval", []string{"--prometheus-query-timeout", "15s"}, "prometheus.queryTimeout: 15s is not below the interval of 15s"},
 		{"default timeout follows the interval", []string{"--interval", "3s"}, ""},
 		{"plan ages within two intervals", []string{"--max-plan-age", "29s"}, "maxPlanAge: 29s is below two intervals of 15s"},
 		{"default plan age follows the interval", []string{"--interval", "10m"}, ""},
 		{"peak window below the latest", []string{"--prometheus-windows-peak", "30s"}, "prometheus.windows.peak: 30s is shorter than prometheus.windows.latest, which is 1m"},
-		{"latest window above the others", []string{"--prometheus-windows-latest", "3m"}, "prometheus.windows.trend: 2m is shorter than prometheus.windows.latest, which is 3m; raise the one or lower the other (flag --prometheus-windows-latest)"},
+		{"latest window above the others", []string{"--prometheus-windows-latest", "3m"}, "prometheus.windows.trend: 2m is shorter than prometheus.windows.latest, which is 3m; raise the first or lower the second (flag --prometheus-windows-latest)"},
 		{"long window below the peak", []string{"--prometheus-windows-long", "2m"}, "prometheus.windows.long: 2m is shorter than prometheus.windows.peak"},
 		{"certificate without key", []string{"--prometheus-cert-file", readable}, "prometheus.keyFile: is missing beside prometheus.certFile; set both or none (flag --prometheus-cert-file)"},
 		{"key without certificate", []string{"--grpc-tls-key-file", readable}, "grpc.tls.certFile: is missing beside grpc.tls.keyFile"},
-		{"client CA without TLS", []string{"--grpc-tls-client-ca-file", readable}, "grpc.tls.clientCAFile: asks for client certificates on a port without TLS"},
-		{"client names without CA", []string{"--grpc-tls-allowed-clients", "keda"}, "grpc.tls.allowedClients: allows clients by a name that nobody vouches for"},
-		{"one port for two", []string{"--http-address", ":9090"}, "http.address: \":9090\" is that of gRPC too"},
+		{"client CA without TLS", []string{"--grpc-tls-client-ca-file", readable}, "grpc.tls.clientCAFile: requires client certificates on a port without TLS"},
+		{"client names without CA", []string{"--grpc-tls-allowed-clients", "keda"}, "grpc.tls.allowedClients: allows names that no authority has signed"},
+		{"one port for two", []string{"--http-address", ":9090"}, "http.address: \":9090\" is the address of gRPC too"},
 		{"two free ports", []string{"--http-address", "127.0.0.1:0", "--grpc-address", "127.0.0.1:0"}, ""},
-		{"labels alike", []string{"--prometheus-labels-pod", "namespace"}, "two labels have one name"},
+		{"labels alike", []string{"--prometheus-labels-pod", "namespace"}, "two of the labels are equal"},
 		{"empty URL", []string{"--prometheus-url", ""}, "prometheus.url: is missing; write the URL of an HTTP API"},
-		{"credentials in the URL", []string{"--prometheus-url", "http://me:hush@p"}, "prometheus.url: holds a user name or password, which would be shown"},
+		{"credentials in the URL", []string{"--prometheus-url", "http://me:hush@p"}, "prometheus.url: contains a user name or password, which would be shown"},
 		{"no port", []string{"--grpc-address", "localhost"}, `grpc.address: "localhost" is not host:port`},
-		{"infinite number", []string{"--policy-shrink-margin", "Inf"}, `"Inf" is above 100`},
-		{"zero would mean the default", []string{"--saturation-kv-spare", "0"}, `saturation.kvSpare: "0" is below 0.001`},
+		{"infinite number", []string{"--scale-down-headroom", "Inf"}, `"Inf" is above 100`},
+		{"zero would mean the default", []string{"--kv-cache-headroom", "0"}, `kvCache.headroom: "0" is below 0.001`},
 		{"directory for a file", []string{"--prometheus-ca-file", t.TempDir()}, "is a directory"},
 		{"file for a directory", []string{"--manifests", readable}, "cannot be read: not a directory"},
 		{"no configuration file", []string{"--config", "/does/not/exist"}, "config: the file /does/not/exist cannot be read: no such file or directory; name a file that the server may read (flag --config)"},
-		{"twice in a list", []string{"--models", "[{model: a/b}, {model: a/b}]"}, `models: "a/b" is there twice`},
-		{"class twice", []string{"--service-classes", "[{name: a, priority: 1}, {name: a, priority: 2}]"}, `serviceClasses: "a" is there twice`},
+		{"twice in a list", []string{"--models", "[{model: a/b}, {model: a/b}]"}, `models: "a/b" is listed twice`},
+		{"class twice", []string{"--service-classes", "[{name: a, priority: 1}, {name: a, priority: 2}]"}, `serviceClasses: "a" is listed twice`},
 		{"list that is no YAML", []string{"--models", "[{model: a/b"}, "models: is not YAML"},
 		{"fraction of a millisecond", []string{"--interval", "1000100us"}, "is not a whole number of milliseconds"},
 	}
@@ -308,13 +312,13 @@ func TestWhatMustFitTogetherIsChecked(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, test.want)
-			require.NotContains(t, err.Error(), "\n", "one cause, one fault")
+			require.NotContains(t, err.Error(), "\n", "one cause, one error")
 			require.NotContains(t, err.Error(), "hush")
 		})
 	}
 }
 
-func TestFileFaultsNameTheLine(t *testing.T) {
+func TestErrorsOfTheFileNameTheLine(t *testing.T) {
 	tests := []struct{ name, give, want string }{
 		{"not YAML", "interval: [", "is not YAML: did not find expected node content"},
 		{"tab", "log:\n\tlevel: info", "line 2"},
@@ -322,22 +326,22 @@ func TestFileFaultsNameTheLine(t *testing.T) {
 		{"section that is a value", "log: info", "log: is a single value; write settings as key: value (file wva.yaml, line 1)"},
 		{"value that is a section", "interval: {seconds: 15}", "interval: is a mapping; write a duration"},
 		{"file that is a list", "- interval: 15s", "is a list; write settings as key: value"},
-		{"two documents", "interval: 15s\n---\ninterval: 20s", "holds more than one YAML document"},
+		{"two documents", "interval: 15s\n---\ninterval: 20s", "contains more than one YAML document"},
 		{"alias", "prometheus: &p {url: http://x}\nlog: *p", "log: is a YAML alias"},
 		{"merge", "log: {<<: {level: info}}", `unknown key "<<"`},
 		{"key of another section", "url: http://x", "did you mean url below prometheus?"},
 		{"name of the flag", "prometheus-ca-file: x", "did you mean caFile below prometheus?"},
 		{"dotted key", "prometheus.url: http://x", "did you mean url below prometheus?"},
 		{"key in other case", "Interval: 20s", `unknown key "Interval"; did you mean interval?`},
-		{"nothing like it", "replicas: 3", "remove it; `wva --help` lists what there is"},
+		{"nothing like it", "replicas: 3", "remove it; `wva --help` lists all settings"},
 		{"mapping as a key", "{a: b}: c", "has a mapping as a key"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := written(t, test.give)
 			_, err := config.Load(given(t, "--config", path, "--prometheus-url", "http://p", "--manifests", t.TempDir()))
-			require.Contains(t, strings.Join(faults(t, err, path), "\n"), test.want)
-			require.Len(t, faults(t, err, path), 1)
+			require.Contains(t, strings.Join(errorLines(t, err, path), "\n"), test.want)
+			require.Len(t, errorLines(t, err, path), 1)
 		})
 	}
 }
@@ -370,7 +374,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	flags := given(t, base...)
 	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", secret+" ")
 	_, err := config.Load(flags)
-	require.EqualError(t, err, "prometheus.bearerToken: holds a space; "+
+	require.EqualError(t, err, "prometheus.bearerToken: contains a space; "+
 		"write one line of printable characters, without spaces (environment variable WVA_PROMETHEUS_BEARER_TOKEN)")
 	require.NotContains(t, flags.FlagUsages(), "--prometheus-bearer-token ")
 }
@@ -399,25 +403,25 @@ func TestEffectiveConfigurationIsAConfigurationFile(t *testing.T) {
 	require.Regexp(t, `"interval": \{\s+"value": "1m30s",\s+"origin": "file /\S+/wva.yaml, line 3"\s+\}`, first.EffectiveJSONWithOrigins())
 }
 
-func TestWarningsNameWhatMayNotBeMeant(t *testing.T) {
+func TestWarningsNameProbableMistakes(t *testing.T) {
 	flags := given(t, "--config", complete(t,
-		"policy: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]", "fixedAccelerators: [H100, h100, h1000]"), "--prometheus-url", "http://p")
+		"scaleToZero: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]", "fixedAccelerators: [H100, h100, h1000]"), "--prometheus-url", "http://p")
 	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", "x")
 	t.Setenv("WVA_INTERVALL", "20s")
-	t.Setenv("WVA_SERVICE_HOST", "10.0.0.1") // what Kubernetes sets for a Service named wva
+	t.Setenv("WVA_SERVICE_HOST", "10.0.0.1") // Kubernetes sets these for a Service named wva
 	t.Setenv("WVA_SERVICE_PORT_GRPC", "9090")
 	t.Setenv("WVA_PORT", "tcp://10.0.0.1:9090")
 	t.Setenv("WVA_PORT_9090_TCP_ADDR", "10.0.0.1")
 	c, err := config.Load(flags)
 	require.NoError(t, err)
-	const why = " looks that far back in Prometheus in every cycle, and needs samples from the whole time"
+	const effect = " is long: each cycle queries Prometheus that far back, and samples must cover the whole time"
 	require.Equal(t, []string{
 		"environment variable WVA_INTERVALL sets nothing; did you mean WVA_INTERVAL?",
-		"the bearer token travels in the clear: prometheus.url is not https",
-		"policy.retention of 25h" + why,
-		"retention of 48h of model a/b" + why,
+		"the bearer token is sent unencrypted: prometheus.url is not https",
+		"scaleToZero.retention of 25h" + effect,
+		"retention of 48h of model a/b" + effect,
 		"retention of model a/c sets nothing: scaleToZero is false",
-		"fixedAccelerators names h1000, which the list of accelerators does not have; nodes and variants have to call it that too",
+		"fixedAccelerators names h1000, which is not in accelerators; nodes and variants must use the same name",
 	}, c.Warnings())
 	require.Equal(t, 48*time.Hour, c.IdleWindow())
 }
@@ -426,7 +430,7 @@ func TestIdleWindowReachesTheLongestRetention(t *testing.T) {
 	for give, want := range map[string]time.Duration{
 		"":                                   10 * time.Minute,
 		"prometheus: {windows: {idle: 20m}}": 20 * time.Minute,
-		"policy: {retention: 30m}":           30 * time.Minute,
+		"scaleToZero: {retention: 30m}":           30 * time.Minute,
 		"models: [{model: a/b, retention: 2h, scaleToZero: true}]": 2 * time.Hour,
 		"models: [{model: a/b, retention: 2h}]":                    10 * time.Minute,
 	} {
@@ -436,7 +440,7 @@ func TestIdleWindowReachesTheLongestRetention(t *testing.T) {
 	}
 }
 
-func TestSettingsHaveNamesOfTheirOwn(t *testing.T) {
+func TestNamesOfSettingsAreUnique(t *testing.T) {
 	seen := map[string]bool{"config": true, "WVA_CONFIG": true}
 	settings := config.Settings()
 	for _, s := range settings {
@@ -455,7 +459,7 @@ func TestSettingsHaveNamesOfTheirOwn(t *testing.T) {
 	require.True(t, seen["--saturation-kv-threshold"])
 }
 
-func TestEveryFaultIsAFaultError(t *testing.T) {
+func TestEveryErrorIsAValidationError(t *testing.T) {
 	_, err := config.Load(given(t, "--config", "/does/not/exist", "--interval", "x"))
 	joined, ok := err.(interface{ Unwrap() []error })
 	require.True(t, ok)
@@ -467,11 +471,11 @@ func TestEveryFaultIsAFaultError(t *testing.T) {
 				walk(more.Unwrap())
 				continue
 			}
-			_, isFault := errors.AsType[*config.FaultError](err)
-			require.True(t, isFault, err)
+			_, isValidation := errors.AsType[*config.ValidationError](err)
+			require.True(t, isValidation, err)
 			count++
 		}
 	}
 	walk(joined.Unwrap())
-	require.Equal(t, 2, count, "the file and the interval; what else is missing may stand in the file")
+	require.Equal(t, 2, count, "the file and the interval; a setting that is missing may be in the file")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/wva-project/wva/config"
 )
 
-// FuzzFile feeds files to Load. It must not panic; what it takes must come back from its effective form as the same, and what
-// it refuses must be refused in words.
+// FuzzFile loads files. Load must not panic. The effective form of a valid configuration must load as
+// the same configuration; an error must have a text.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"", "interval: 20s", "prometheus: {bearerToken: x, windows: {latest: 30s}}", "models: [{model: a/b, scaleToZero: true, retention: 1h}]",
@@ -30,24 +30,24 @@ func FuzzFile(f *testing.F) {
 		first, err := load(t, directory, text)
 		if err != nil {
 			if err.Error() == "" || !utf8.ValidString(err.Error()) {
-				t.Fatalf("refused without words: %q", err.Error())
+				t.Fatalf("rejected without a text: %q", err.Error())
 			}
 			return
 		}
 		second, err := load(t, directory, withSecret(first.Effective()))
 		if err != nil {
-			t.Fatalf("the effective form is refused: %v\n%s", err, first.Effective())
+			t.Fatalf("the effective form is rejected: %v\n%s", err, first.Effective())
 		}
 		if second.Effective() != first.Effective() {
 			t.Fatalf("the effective form is another configuration:\n%s\n%s", first.Effective(), second.Effective())
 		}
 		if _, err := load(t, directory, withSecret(first.EffectiveJSON())); err != nil {
-			t.Fatalf("the effective JSON is refused: %v\n%s", err, first.EffectiveJSON())
+			t.Fatalf("the effective JSON is rejected: %v\n%s", err, first.EffectiveJSON())
 		}
 	})
 }
 
-// withSecret gives a secret back that was redacted.
+// withSecret replaces a redacted secret.
 func withSecret(text string) string { return strings.ReplaceAll(text, "<redacted>", "token") }
 
 func load(t *testing.T, directory, text string) (*config.Config, error) {

@@ -35,7 +35,7 @@ func TestProfilesAreReadWithEveryField(t *testing.T) {
 	require.Equal(t, c.EngineProfiles(), again.EngineProfiles())
 }
 
-func TestAllFaultsOfProfilesAreReportedAtOnce(t *testing.T) {
+func TestAllValidationErrorsOfProfilesAreReportedAtOnce(t *testing.T) {
 	path := complete(t, `profiles:
 - {accelerator: H100, alpha: 6}
 - {model: m, alpha: 0.006, beta: -1}
@@ -49,24 +49,24 @@ profileCatalogue: none
 	_, err := config.Load(given(t, "--config", path))
 	const number = "is below 0.1; write a number from 0.1 to 10000"
 	require.Equal(t, []string{
-		`profiles: has an entry without model; write the model's name as variants give it in modelID, * for any text, such as "*Llama-3.1-8B*"; at most 256 bytes (file wva.yaml, line 4)`,
-		`profiles: has an entry without accelerator; write the name that variants use, such as H100; at most 256 bytes (file wva.yaml, line 5)`,
+		`profiles: has a row without model; write the model's name as in modelID, with * for any text, such as "*Llama-3.1-8B*"; at most 256 bytes (file wva.yaml, line 4)`,
+		`profiles: has a row without accelerator; write the name that variants use, such as H100; at most 256 bytes (file wva.yaml, line 5)`,
 		`profiles: alpha "0.006" ` + number + ` (file wva.yaml, line 5)`,
 		`profiles: beta "-1" is below 0; write a number from 0 to 1000 (file wva.yaml, line 5)`,
 		`profiles: unknown key "gama"; did you mean gamma? (file wva.yaml, line 6)`,
 		`profiles: tensorParallel "1.5" is not a whole number; write a whole number from 1 to 4096 (file wva.yaml, line 6)`,
 		`profiles: kvTokens ".inf" is not a number; write a number from 0 to 1e+12 (file wva.yaml, line 6)`,
 		`profiles: maxSequences "many" is not a number; write a whole number from 0 to 1000000 (file wva.yaml, line 6)`,
-		`profiles: model "" is empty, or has spaces around it; write the model's name as variants give it in modelID, * for any text, such as "*Llama-3.1-8B*"; at most 256 bytes (file wva.yaml, line 7)`,
+		`profiles: model "" is empty, or has spaces around it; write the model's name as in modelID, with * for any text, such as "*Llama-3.1-8B*"; at most 256 bytes (file wva.yaml, line 7)`,
 		`profiles: accelerator " H100" is empty, or has spaces around it; write the name that variants use, such as H100; at most 256 bytes (file wva.yaml, line 7)`,
 		`profiles: alpha ".nan" is not a number; write a number from 0.1 to 10000 (file wva.yaml, line 7)`,
-		`profiles: origin "` + strings.Repeat("x", 60) + `..." is too long; write where the figures come from, on one line; at most 256 bytes (file wva.yaml, line 7)`,
-		`profiles: "*m on H100, precision bf16, TP 1" is there twice; remove one of the two (file wva.yaml, line 9)`,
+		`profiles: origin "` + strings.Repeat("x", 60) + `..." is too long; write the source of the figures, on one line; at most 256 bytes (file wva.yaml, line 7)`,
+		`profiles: "*m on H100, precision bf16, TP 1" is listed twice; remove one of the two (file wva.yaml, line 9)`,
 		`profileCatalogue: "none" is unknown; write on or off (file wva.yaml, line 11)`,
-	}, faults(t, err, path))
+	}, errorLines(t, err, path))
 }
 
-func TestProfilesThatCannotCountAreWarnedAbout(t *testing.T) {
+func TestProfilesThatAreNeverUsedCauseWarnings(t *testing.T) {
 	c, err := config.Load(given(t, "--config", complete(t, `profiles:
 - {model: "*", accelerator: H100, alpha: 6}
 - {model: "*llama*", accelerator: H100, precision: fp8, alpha: 6}
@@ -74,8 +74,8 @@ func TestProfilesThatCannotCountAreWarnedAbout(t *testing.T) {
 `)))
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		`profile of "*llama*" on H100 never counts: an entry above it fits every variant that it fits`,
-		`profile of "*" on h100 names an accelerator that the list of accelerators does not have; variants are compared with it byte for byte`,
+		`profile of "*llama*" on H100 is never used: a row above it fits each variant that it fits`,
+		`profile of "*" on h100 has an accelerator that is not in accelerators; the names of variants must be equal to it, case included`,
 	}, c.Warnings())
 }
 
@@ -111,7 +111,7 @@ func acceleratorNames(c *config.Config) []fleet.Accelerator {
 	return names
 }
 
-func TestCatalogueFindsWhatPeopleServe(t *testing.T) {
+func TestCatalogueHasCommonModels(t *testing.T) {
 	c, err := config.Load(given(t, "--config", complete(t)))
 	require.NoError(t, err)
 	profiles := fleet.NewProfiles(c.EngineProfiles())
@@ -132,7 +132,7 @@ func TestCatalogueFindsWhatPeopleServe(t *testing.T) {
 	}
 }
 
-// TestCatalogueHasTheFiguresOfItsSource runs where the source is beside the checkout.
+// TestCatalogueHasTheFiguresOfItsSource runs if the source is beside the checkout.
 func TestCatalogueHasTheFiguresOfItsSource(t *testing.T) {
 	file, err := os.Open("../../shared/data/engine_profiles.csv")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -101,8 +101,8 @@ func (f fleetNames) nearestModel(row fleet.ModelID) string {
 	return ""
 }
 
-// fit reports whether a profile matches a variant. If it does not, near is the accelerator type of a
-// variant of its model, or else a similar model.
+// fit reports whether a profile matches a variant. If it does not, near is a similar accelerator type
+// of a variant of its model, or else a similar model name.
 func (f fleetNames) fit(p fleet.Profile) (near string, found bool) {
 	var accelerators, models []string
 	for _, v := range f.variants {

@@ -43,19 +43,19 @@ func (m *mount) swap(text string) {
 	require.NoError(m, os.Rename(fresh, filepath.Join(m.directory, "..data")))
 }
 
-// watched is what a watch told of. Between two calls of looks the test may read it.
+// watched has the calls of a watch. Between two calls of polls the test may read it.
 type watched struct {
 	mu      sync.Mutex
 	configs []*config.Config
 	changes []config.Change
-	refused []error
+	rejected []error
 	broken  error // what Apply returns
 }
 
 func (w *watched) last() *config.Config { return w.configs[len(w.configs)-1] }
 
-// watching watches the file in virtual time while the story is told.
-func watching(t *testing.T, path string, story func(t *testing.T, w *watched), arguments ...string) {
+// watching watches the file in virtual time while a test runs.
+func watching(t *testing.T, path string, test func(t *testing.T, w *watched), arguments ...string) {
 	t.Helper()
 	flags := given(t, append(arguments, "--config", path)...)
 	current, err := config.Load(flags)
@@ -76,64 +76,64 @@ func watching(t *testing.T, path string, story func(t *testing.T, w *watched), a
 					w.configs, w.changes = append(w.configs, c), append(w.changes, change)
 					return nil
 				},
-				Refused: func(err error) {
+				Rejected: func(err error) {
 					w.mu.Lock()
 					defer w.mu.Unlock()
-					w.refused = append(w.refused, err)
+					w.rejected = append(w.rejected, err)
 				},
 			})
 		}()
 		synctest.Wait()
-		story(t, w)
+		test(t, w)
 		cancel()
 		require.NoError(t, <-ended)
 	})
 }
 
-// looks lets the watch look at the file so often, by the clock of the bubble.
-func (w *watched) looks(n int) {
-	w.mu.Lock()   // what the test has read so far, it has read before
+// polls waits for so many polls, by the clock of the bubble.
+func (w *watched) polls(n int) {
+	w.mu.Lock()   // the test has read w before this
 	w.mu.Unlock() //nolint:staticcheck // the section is empty on purpose
 	time.Sleep(time.Duration(n) * time.Second)
 	synctest.Wait()
 }
 
-func TestWatchTakesAMountedConfigMapThatIsSwapped(t *testing.T) {
+func TestWatchAppliesAMountedConfigMapThatIsSwapped(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	m := newMount(t, base)
 	watching(t, m.path(), func(t *testing.T, w *watched) {
-		w.looks(5)
+		w.polls(5)
 		require.Empty(t, w.configs, "nothing changed")
 		m.swap(base + "interval: 30s\nmodels: [{model: a/b, scaleToZero: true}]")
-		w.looks(1)
-		require.Empty(t, w.configs, "one look is not enough: the file may be half written")
-		w.looks(5)
-		require.Len(t, w.configs, 1, "a content is told of once")
+		w.polls(1)
+		require.Empty(t, w.configs, "one poll is not enough: the file may be half written")
+		w.polls(5)
+		require.Len(t, w.configs, 1, "a content is reported once")
 		require.Equal(t, []string{"interval", "models"}, w.changes[0].Reloaded)
 		require.Empty(t, w.changes[0].Pending)
 		require.Equal(t, 30*time.Second, w.last().Interval)
 		require.Equal(t, "a/b", w.last().Models[0].ID.String())
 		m.swap(base)
-		w.looks(2)
+		w.polls(2)
 		require.Equal(t, 15*time.Second, w.last().Interval)
-		require.Empty(t, w.refused)
+		require.Empty(t, w.rejected)
 	})
 }
 
-func TestWatchKeepsTheConfigurationWhereTheFileIsFaulty(t *testing.T) {
+func TestWatchKeepsThePreviousConfigurationIfTheFileIsInvalid(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	m := newMount(t, base)
 	watching(t, m.path(), func(t *testing.T, w *watched) {
 		m.swap(base + "interval: soon\nmodells: []")
-		w.looks(10)
+		w.polls(10)
 		require.Empty(t, w.configs)
-		require.Len(t, w.refused, 1, "a content is told of once")
-		require.ErrorContains(t, w.refused[0], `"soon" is not a duration`)
-		require.ErrorContains(t, w.refused[0], `unknown key "modells"`)
+		require.Len(t, w.rejected, 1, "a content is reported once")
+		require.ErrorContains(t, w.rejected[0], `"soon" is not a duration`)
+		require.ErrorContains(t, w.rejected[0], `unknown key "modells"`)
 		m.swap(base + "interval: 30s")
-		w.looks(2)
+		w.polls(2)
 		require.Equal(t, 30*time.Second, w.last().Interval)
-		require.Equal(t, []string{"interval"}, w.changes[0].Reloaded, "against what is in force")
+		require.Equal(t, []string{"interval"}, w.changes[0].Reloaded, "compared with the configuration in use")
 	})
 }
 
@@ -142,108 +142,108 @@ func TestWatchSurvivesAFileThatIsGone(t *testing.T) {
 	path := written(t, text)
 	watching(t, path, func(t *testing.T, w *watched) {
 		require.NoError(t, os.Remove(path))
-		w.looks(5)
-		require.Len(t, w.refused, 1)
-		require.ErrorContains(t, w.refused[0], "cannot be read: no such file or directory")
+		w.polls(5)
+		require.Len(t, w.rejected, 1)
+		require.ErrorContains(t, w.rejected[0], "cannot be read: no such file or directory")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		w.looks(5)
-		require.Len(t, w.configs, 1, "its return is told of, even without a change")
+		w.polls(5)
+		require.Len(t, w.configs, 1, "it is applied again, even without a change")
 		require.Empty(t, w.changes[0].Reloaded)
 	})
 }
 
-func TestWatchSaysWhatNeedsARestart(t *testing.T) {
+func TestWatchListsSettingsThatNeedARestart(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	path := written(t, base)
 	watching(t, path, func(t *testing.T, w *watched) {
-		require.NoError(t, os.WriteFile(path, []byte(base+"grpc: {address: ':7'}\nlog: {format: json}\npolicy: {holdFor: 7m}"), 0o600))
-		w.looks(2)
+		require.NoError(t, os.WriteFile(path, []byte(base+"grpc: {address: ':7'}\nlog: {format: json}\nmissingData: {keepFor: 7m}"), 0o600))
+		w.polls(2)
 		require.Equal(t, []string{"log.format", "grpc.address"}, w.changes[0].Pending)
-		require.Equal(t, []string{"policy.holdFor"}, w.changes[0].Reloaded)
-		require.Equal(t, ":9090", w.last().GRPC.Address, "what cannot be reloaded stays")
+		require.Equal(t, []string{"missingData.keepFor"}, w.changes[0].Reloaded)
+		require.Equal(t, ":9090", w.last().GRPC.Address, "a setting that needs a restart stays")
 		require.Equal(t, config.SourceDefault, w.last().Origin("grpc.address").Source)
-		require.Equal(t, 7*time.Minute, w.last().Policy.HoldFor)
+		require.Equal(t, 7*time.Minute, w.last().MissingData.KeepFor)
 	})
 }
 
-func TestWatchReloadsTheIntervalWithWhatFollowsIt(t *testing.T) {
+func TestWatchReloadsTheIntervalWithTheSettingsThatFollowIt(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	path := written(t, base)
 	watching(t, path, func(t *testing.T, w *watched) {
 		require.NoError(t, os.WriteFile(path, []byte(base+"interval: 30m"), 0o600))
-		w.looks(2)
-		require.Empty(t, w.refused)
+		w.polls(2)
+		require.Empty(t, w.rejected)
 		require.Equal(t, 2*time.Hour, w.last().MaxPlanAge)
 		require.Equal(t, []string{"interval", "maxPlanAge"}, w.changes[0].Reloaded)
 		require.Empty(t, w.changes[0].Pending)
 	})
 }
 
-func TestWatchTriesARefusedFileAgainUntilItIsTaken(t *testing.T) {
+func TestWatchTriesARejectedFileAgain(t *testing.T) {
 	path := written(t, "interval: 20s\n")
 	certificate := filepath.Join(t.TempDir(), "ca.pem")
 	watching(t, path, func(t *testing.T, w *watched) {
 		require.NoError(t, os.WriteFile(path, []byte("prometheus: {caFile: "+certificate+"}"), 0o600))
-		w.looks(10)
-		require.Len(t, w.refused, 1, "the same faults are told of once")
+		w.polls(10)
+		require.Len(t, w.rejected, 1, "the same errors are reported once")
 		require.NoError(t, os.WriteFile(certificate, []byte("x"), 0o600))
-		w.looks(1)
+		w.polls(1)
 		require.Len(t, w.configs, 1)
 		require.Equal(t, certificate, w.last().Prometheus.CAFile)
-		w.looks(5)
+		w.polls(5)
 		require.Len(t, w.configs, 1)
 	}, "--prometheus-url", "https://p", "--manifests", t.TempDir())
 }
 
-func TestWatchKeepsTheConfigurationWhereTheNewOneCannotBeApplied(t *testing.T) {
+func TestWatchKeepsThePreviousConfigurationIfTheNewOneCannotBeApplied(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	path := written(t, base)
 	watching(t, path, func(t *testing.T, w *watched) {
 		w.broken = errors.New("no certificate in the file")
 		require.NoError(t, os.WriteFile(path, []byte(base+"interval: 20s"), 0o600))
-		w.looks(5)
-		require.Equal(t, []error{w.broken}, w.refused)
+		w.polls(5)
+		require.Equal(t, []error{w.broken}, w.rejected)
 		w.broken = nil
-		w.looks(1)
+		w.polls(1)
 		require.Equal(t, []string{"interval"}, w.changes[0].Reloaded)
 	})
 }
 
-func TestWatchTellsOfAFaultAgainAfterAFileThatWasRight(t *testing.T) {
+func TestWatchReportsAnErrorAgainAfterAValidFile(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	path := written(t, base)
 	watching(t, path, func(t *testing.T, w *watched) {
 		for range 2 {
 			require.NoError(t, os.WriteFile(path, []byte(base+"interval: soon"), 0o600))
-			w.looks(3)
+			w.polls(3)
 			require.NoError(t, os.WriteFile(path, []byte(base), 0o600))
-			w.looks(3)
+			w.polls(3)
 		}
-		require.Len(t, w.refused, 2)
-		require.Len(t, w.configs, 2, "that the file is right again is told of, even without a change")
+		require.Len(t, w.rejected, 2)
+		require.Len(t, w.configs, 2, "a valid file is applied again, even without a change")
 	})
 }
 
-func TestWatchTakesAnEmptyFileAfterTwoLooksOnly(t *testing.T) {
+func TestWatchAppliesAnEmptyFileAfterTwoPollsOnly(t *testing.T) {
 	path := written(t, "interval: 20s\n")
 	watching(t, path, func(t *testing.T, w *watched) {
 		require.NoError(t, os.Remove(path))
-		w.looks(2)
+		w.polls(2)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
-		w.looks(1)
+		w.polls(1)
 		require.Empty(t, w.configs, "an editor may be half through")
-		w.looks(1)
+		w.polls(1)
 		require.Len(t, w.configs, 1)
 		require.Equal(t, 15*time.Second, w.last().Interval)
 	}, "--prometheus-url", "http://p", "--manifests", t.TempDir())
 }
 
-func TestAFlagStaysStrongerThanAFileThatChanges(t *testing.T) {
+func TestAFlagTakesPrecedenceOverAFileThatChanges(t *testing.T) {
 	base := needed + t.TempDir() + "\n"
 	path := written(t, base)
 	watching(t, path, func(t *testing.T, w *watched) {
 		require.NoError(t, os.WriteFile(path, []byte(base+"interval: 20s"), 0o600))
-		w.looks(2)
+		w.polls(2)
 		require.Empty(t, w.changes[0].Reloaded)
 		require.Equal(t, 40*time.Second, w.last().Interval)
 	}, "--interval", "40s")
@@ -263,14 +263,14 @@ func TestWatchReloadsProfilesAndTheirCatalogue(t *testing.T) {
 	m := newMount(t, base)
 	watching(t, m.path(), func(t *testing.T, w *watched) {
 		m.swap(base + "profileCatalogue: off\nprofiles: [{model: m, accelerator: H100, alpha: 6}]")
-		w.looks(5)
+		w.polls(5)
 		require.Equal(t, []string{"profiles", "profileCatalogue"}, w.changes[0].Reloaded)
 		require.Len(t, w.last().EngineProfiles(), 1)
 		m.swap(base + "profiles: [{model: m, accelerator: H100}]")
-		w.looks(5)
-		require.Len(t, w.refused, 1)
+		w.polls(5)
+		require.Len(t, w.rejected, 1)
 		m.swap(base)
-		w.looks(5)
+		w.polls(5)
 		require.Greater(t, len(w.last().EngineProfiles()), 1)
 		require.Empty(t, w.last().Profiles)
 	})

@@ -32,7 +32,7 @@ type product struct {
 	board     *scaler.Board
 	loop      *scaler.Loop
 	server    *scaler.Server
-	lookout   *scaler.QueuePoller
+	poller    *scaler.QueuePoller
 	address   string
 	stop      context.CancelFunc
 	ended     chan error
@@ -67,7 +67,7 @@ func startProduct(ctx context.Context, o productOptions) (*product, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if p.lookout, err = scaler.NewQueuePoller(scaler.QueuePollerOptions{
+	if p.poller, err = scaler.NewQueuePoller(scaler.QueuePollerOptions{
 		Board: p.board, Queues: p.collector.Queues, Variants: func() []fleet.Variant { return o.world.variants },
 	}); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.P
 	seen := p.collector.Collect(ctx, now)
 	return fleet.Snapshot{
 		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Profiles: p.world.profiles, Variants: p.world.variants,
-		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.lookout.Seen(now)...), Missing: seen.Missing, Previous: standing,
+		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.poller.Queued(now)...), Missing: seen.Missing, Previous: standing,
 	}, nil
 }
 
@@ -105,7 +105,7 @@ func (p *product) turn(ctx context.Context, now time.Time) (decided bool, err er
 	due := now.Sub(now.Truncate(interval)) == lag
 	if !due {
 		// A gateway that cannot be seen is no reason to wake.
-		if wake, _ := p.lookout.Look(ctx, now); !wake {
+		if wake, _ := p.poller.Poll(ctx, now); !wake {
 			return false, ctx.Err()
 		}
 	}

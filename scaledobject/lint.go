@@ -92,7 +92,7 @@ func lintTolerance(o Object) []fleet.Finding {
 	}
 	return []fleet.Finding{{
 		Code:   fleet.CodeTolerance,
-		Text:   fmt.Sprintf("HPA tolerance %.3g up and %.3g down: steps of one replica are ignored from %.0f replicas on", up, down, max(1, first)),
+		Text:   fmt.Sprintf("HPA tolerance %.3g up and %.3g down: at %.0f or more replicas, steps of one are ignored", up, down, max(1, first)),
 		Remedy: `set behavior.scaleUp.tolerance and behavior.scaleDown.tolerance to "0" (KEDA 2.18, Kubernetes 1.35)`,
 	}}
 }

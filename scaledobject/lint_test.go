@@ -7,100 +7,168 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/wva-project/wva/fleet"
 )
 
-func codes(findings []Finding) []FindingCode {
-	var codes []FindingCode
+func codes(findings []fleet.Finding) []fleet.Code {
+	var codes []fleet.Code
 	for _, finding := range findings {
 		codes = append(codes, finding.Code)
 	}
 	return codes
 }
 
-func TestLintFindsWhatTheContractWarnsAbout(t *testing.T) {
+func TestLintFindsDefinitionsThatScaleBadly(t *testing.T) {
 	behavior := func(o *Object) *Behavior { return o.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior }
 	atLeastOne := func(o *Object) { o.Spec.MinReplicaCount = new(int64(1)) }
 	for _, test := range []struct {
 		name   string
 		change func(*Object)
-		want   []FindingCode
+		want   []fleet.Code
 	}{
 		{"the recommended object", nil, nil},
 		{"metricType AverageValue", func(o *Object) { o.Spec.Triggers[0].MetricType = "AverageValue" }, nil},
-		{"metricType Value", func(o *Object) { o.Spec.Triggers[0].MetricType = "Value" }, []FindingCode{FindingMetricType}},
-		{"metricType Utilization", func(o *Object) { o.Spec.Triggers[0].MetricType = "Utilization" }, []FindingCode{FindingMetricType}},
+		{"metricType Value", func(o *Object) { o.Spec.Triggers[0].MetricType = "Value" }, nil},
+		{"metricType Utilization", func(o *Object) { o.Spec.Triggers[0].MetricType = "Utilization" }, nil},
 		{"empty modifiers", func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{} }, nil},
-		{"modifiers", func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{Formula: "wva * 2"} }, []FindingCode{FindingScalingModifiers}},
+		{"modifiers", func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{Formula: "wva * 2"} }, nil},
 		{"another trigger", func(o *Object) {
 			o.Spec.Triggers = append(o.Spec.Triggers, Trigger{Type: "cpu", MetricType: "Utilization"})
-		}, []FindingCode{FindingOtherTriggers}},
+		}, []fleet.Code{fleet.CodeOtherTriggers}},
 
-		{"no advanced", func(o *Object) { o.Spec.Advanced = nil }, []FindingCode{FindingTolerance}},
+		{"no advanced", func(o *Object) { o.Spec.Advanced = nil }, []fleet.Code{fleet.CodeTolerance}},
 		{"no advanced, few replicas", func(o *Object) { o.Spec.Advanced, o.Spec.MaxReplicaCount = nil, new(int64(9)) }, nil},
-		{"no advanced, ten replicas", func(o *Object) { o.Spec.Advanced, o.Spec.MaxReplicaCount = nil, new(int64(10)) }, []FindingCode{FindingTolerance}},
-		{"no behavior", func(o *Object) { o.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior = nil }, []FindingCode{FindingTolerance}},
-		{"tolerance up only", func(o *Object) { behavior(o).ScaleDown.Tolerance = Quantity{""} }, []FindingCode{FindingTolerance}},
-		{"no rules up", func(o *Object) { behavior(o).ScaleUp = nil }, []FindingCode{FindingTolerance}},
+		{"no advanced, ten replicas", func(o *Object) { o.Spec.Advanced, o.Spec.MaxReplicaCount = nil, new(int64(10)) }, []fleet.Code{fleet.CodeTolerance}},
+		{"no behavior", func(o *Object) { o.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior = nil }, []fleet.Code{fleet.CodeTolerance}},
+		{"tolerance up only", func(o *Object) { behavior(o).ScaleDown.Tolerance = Quantity{""} }, []fleet.Code{fleet.CodeTolerance}},
+		{"no rules up", func(o *Object) { behavior(o).ScaleUp = nil }, []fleet.Code{fleet.CodeTolerance}},
 		{"a tolerance that is fine enough", func(o *Object) {
 			behavior(o).ScaleUp.Tolerance, behavior(o).ScaleDown.Tolerance = Quantity{"50m"}, Quantity{"0.06"}
 		}, nil},
-		{"a tolerance that is too coarse", func(o *Object) { behavior(o).ScaleUp.Tolerance = Quantity{"0.0625"} }, []FindingCode{FindingTolerance}},
-		{"a tolerance that is no number", func(o *Object) { behavior(o).ScaleUp.Tolerance = Quantity{"none"} }, []FindingCode{FindingTolerance}},
+		{"a tolerance that is too coarse", func(o *Object) { behavior(o).ScaleUp.Tolerance = Quantity{"0.0625"} }, []fleet.Code{fleet.CodeTolerance}},
+		{"a tolerance that is no number", func(o *Object) { behavior(o).ScaleUp.Tolerance = Quantity{"none"} }, []fleet.Code{fleet.CodeTolerance}},
 
-		{"max unset", func(o *Object) { o.Spec.MaxReplicaCount = nil }, []FindingCode{FindingMaxUnset}},
-		{"fallback on zero", func(o *Object) { o.Spec.Fallback = &Fallback{3, 2, fallbackBehavior} }, []FindingCode{FindingFallbackWakes}},
+		{"max unset", func(o *Object) { o.Spec.MaxReplicaCount = nil }, []fleet.Code{fleet.CodeMaxUnset}},
+		{"fallback on zero", func(o *Object) { o.Spec.Fallback = &Fallback{3, 2, fallbackBehavior} }, []fleet.Code{fleet.CodeFallbackWakes}},
 		{"fallback on idle zero", func(o *Object) {
 			atLeastOne(o)
 			o.Spec.IdleReplicaCount, o.Spec.Fallback = new(int64(0)), &Fallback{3, 2, fallbackBehavior}
-		}, []FindingCode{FindingFallbackWakes}},
+		}, []fleet.Code{fleet.CodeFallbackWakes}},
 		{"fallback above zero", func(o *Object) { atLeastOne(o); o.Spec.Fallback = &Fallback{3, 2, fallbackBehavior} }, nil},
-		{"static fallback", func(o *Object) { atLeastOne(o); o.Spec.Fallback = &Fallback{3, 2, ""} }, []FindingCode{FindingFallbackBehavior}},
-		{"fallback to nothing", func(o *Object) { atLeastOne(o); o.Spec.Fallback = &Fallback{3, 0, "static"} }, []FindingCode{FindingFallbackBehavior, FindingFallbackZero}},
+		{"static fallback", func(o *Object) { atLeastOne(o); o.Spec.Fallback = &Fallback{3, 2, ""} }, []fleet.Code{fleet.CodeFallbackBehavior}},
+		{"fallback to nothing", func(o *Object) { atLeastOne(o); o.Spec.Fallback = &Fallback{3, 0, "static"} }, []fleet.Code{fleet.CodeFallbackBehavior, fleet.CodeFallbackZero}},
 
-		{"polled on zero", func(o *Object) { o.Spec.Triggers[0].Type = typePoll }, []FindingCode{FindingNoPush}},
-		{"polled, min unset", func(o *Object) { o.Spec.Triggers[0].Type, o.Spec.MinReplicaCount = typePoll, nil }, []FindingCode{FindingNoPush}},
+		{"polled on zero", func(o *Object) { o.Spec.Triggers[0].Type = typePoll }, []fleet.Code{fleet.CodeNoPush}},
+		{"polled, min unset", func(o *Object) { o.Spec.Triggers[0].Type, o.Spec.MinReplicaCount = typePoll, nil }, []fleet.Code{fleet.CodeNoPush}},
 		{"polled above zero", func(o *Object) { atLeastOne(o); o.Spec.Triggers[0].Type = typePoll }, nil},
-		{"a key of ours from the environment", func(o *Object) { o.Spec.Triggers[0].Metadata["roleFromEnv"] = "ROLE" }, []FindingCode{FindingFromEnvIgnored}},
+		{"a key of WVA from the environment", func(o *Object) { o.Spec.Triggers[0].Metadata["roleFromEnv"] = "ROLE" }, []fleet.Code{fleet.CodeFromEnvIgnored}},
 		{"paused at a number", func(o *Object) { o.Metadata.Annotations = map[string]string{annotationPausedReplicas: "2"} }, nil},
-		{"paused at no number", func(o *Object) { o.Metadata.Annotations = map[string]string{annotationPausedReplicas: "two"} }, []FindingCode{FindingPausedReplicas}},
-		{"a ScaledJob", func(o *Object) { o.Kind, o.Spec.MaxReplicaCount = jobKind, nil }, []FindingCode{FindingScaledJob}},
-		{"another's key from the environment", func(o *Object) { o.Spec.Triggers[0].Metadata["tokenFromEnv"] = "TOKEN" }, nil},
+		{"paused at no number", func(o *Object) { o.Metadata.Annotations = map[string]string{annotationPausedReplicas: "two"} }, []fleet.Code{fleet.CodePausedReplicas}},
+		{"a ScaledJob", func(o *Object) { o.Kind, o.Spec.MaxReplicaCount = jobKind, nil }, nil},
+		{"a percentile alone", func(o *Object) { o.Spec.Triggers[0].Metadata["percentile"] = "0.9" }, []fleet.Code{fleet.CodePercentileWithoutLimits}},
+		{"a percentile of ttft", func(o *Object) {
+			o.Spec.Triggers[0].Metadata["percentile"], o.Spec.Triggers[0].Metadata["ttft"] = "0.9", "1s"
+		}, nil},
+		{"a percentile of an invalid itl", func(o *Object) {
+			o.Spec.Triggers[0].Metadata["percentile"], o.Spec.Triggers[0].Metadata["itl"] = "0.9", "1"
+		}, nil},
+		{"a key of KEDA from the environment", func(o *Object) { o.Spec.Triggers[0].Metadata["tokenFromEnv"] = "TOKEN" }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			findings := Lint(valid(test.change))
 			if got := codes(findings); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("findings %v, want %v", findings, test.want)
 			}
-			for _, finding := range findings {
-				refused := slices.Contains([]FindingCode{FindingMetricType, FindingScalingModifiers, FindingScaledJob}, finding.Code)
-				if finding.Refused != refused || finding.Text == "" || finding.Remedy == "" {
-					t.Errorf("finding %+v", finding)
-				}
-			}
+			checkLint(t, valid(test.change))
 		})
 	}
 }
 
-func TestLintNamesEveryFindingOfOneObject(t *testing.T) {
-	o := valid(func(o *Object) {
-		o.Spec.Advanced, o.Spec.MaxReplicaCount, o.Spec.Fallback = &Advanced{ScalingModifiers: &ScalingModifiers{Target: "1"}}, nil, &Fallback{3, 2, "static"}
-		o.Spec.Triggers[0].Type, o.Spec.Triggers[0].MetricType = typePoll, "Value"
-		o.Spec.Triggers[0].Metadata["itlFromEnv"] = "ITL"
-		for range 5 {
-			o.Spec.Triggers = append(o.Spec.Triggers, Trigger{Type: strings.Repeat("cpu\n", 1000)})
+// hostileObject has every finding that one object can have, with the longest values.
+func hostileObject() Object {
+	long := strings.Repeat("c\u00e9\n\x00\"", 1000)
+	return valid(func(o *Object) {
+		rules := &Rules{Tolerance: Quantity{"0.123456789e-1"}}
+		o.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior = &Behavior{ScaleUp: rules, ScaleDown: &Rules{Tolerance: Quantity{"1e308"}}}
+		o.Spec.MaxReplicaCount, o.Spec.Fallback = nil, &Fallback{3, math.MinInt64, long}
+		o.Spec.PollingInterval = new(int64(math.MinInt64))
+		o.Spec.Triggers[0].Type, o.Spec.Triggers[0].MetricType = typePoll, long
+		o.Spec.Triggers[0].Metadata = map[string]string{"modelID": "m", "percentile": long}
+		for _, key := range Keys() {
+			if !key.Required {
+				o.Spec.Triggers[0].Metadata[key.Name+fromEnv] = long
+			}
 		}
+		for range 9999 {
+			o.Spec.Triggers = append(o.Spec.Triggers, Trigger{Type: long})
+		}
+		o.Metadata.Annotations = map[string]string{annotationPausedReplicas: long}
 	})
-	want := []FindingCode{
-		FindingMetricType, FindingScalingModifiers, FindingOtherTriggers, FindingTolerance, FindingMaxUnset,
-		FindingFallbackBehavior, FindingFallbackWakes, FindingNoPush, FindingFromEnvIgnored,
+}
+
+func TestLintReturnsEveryFindingOfOneObjectSorted(t *testing.T) {
+	want := []fleet.Code{
+		fleet.CodeFallbackBehavior, fleet.CodeFallbackWakes, fleet.CodeFromEnvIgnored, fleet.CodeMaxUnset, fleet.CodeNoPush,
+		fleet.CodeOtherTriggers, fleet.CodePausedReplicas, fleet.CodePercentileWithoutLimits, fleet.CodeTolerance,
 	}
-	findings := Lint(o)
-	if got := codes(findings); !reflect.DeepEqual(got, want) {
+	o := hostileObject()
+	if got := codes(checkLint(t, o)); !reflect.DeepEqual(got, want) {
 		t.Errorf("findings %v, want %v", got, want)
 	}
+	o.Spec.Fallback.Replicas = 0
+	if got := codes(checkLint(t, o)); !slices.Contains(got, fleet.CodeFallbackZero) {
+		t.Errorf("findings %v, want one of fallback.replicas 0", got)
+	}
+}
+
+// checkLint returns the findings. It fails unless each is one short line, and has a row in the table of
+// codes.
+func checkLint(t *testing.T, o Object) []fleet.Finding {
+	t.Helper()
+	const longest = 120
+	findings := Lint(o)
 	for _, finding := range findings {
-		if line := finding.String(); strings.Contains(line, "\n") || len(line) > 400 {
-			t.Errorf("a finding is not one short line: %q", line)
+		info, found := fleet.LookupCode(finding.Code)
+		switch {
+		case !found || info.Use != fleet.UseFinding:
+			t.Errorf("%q is not the code of a finding", finding.Code)
+		case finding.Text == "" || finding.Remedy == "" || strings.ContainsAny(finding.String(), "\n\x00") || !utf8.ValidString(finding.String()):
+			t.Errorf("finding %+q is not one line with a remedy", finding)
+		case len(finding.Text) > longest || len(finding.Remedy) > longest:
+			t.Errorf("finding %+v of %d bytes and a remedy of %d, want at most %d each", finding, len(finding.Text), len(finding.Remedy), longest)
+		}
+	}
+	if text := Unsupported(o); strings.Contains(text, "\n") || len(text) >= shortLimit {
+		t.Errorf("unsupported: %q of %d bytes, want one line of fewer than %d", text, len(text), shortLimit)
+	}
+	return findings
+}
+
+func TestLintReadsTheAnnotationsOfADryRun(t *testing.T) {
+	o := annotatedObject(map[string]string{"modelID": "m", "percentile": "0.9", "roleFromEnv": "ROLE"})
+	want := []fleet.Finding{
+		{Code: fleet.CodeFromEnvIgnored, Text: "wva.dev/roleFromEnv: not read, so the default applies", Remedy: "write the value without FromEnv"},
+		{Code: fleet.CodePercentileWithoutLimits, Text: `wva.dev/percentile "0.9": no effect without ttft or itl`, Remedy: "set ttft or itl, or remove percentile"},
+	}
+	if got := Lint(o); !reflect.DeepEqual(got, want) {
+		t.Errorf("findings %v, want %v", got, want)
+	}
+	delete(o.Metadata.Annotations, AnnotationPrefix+"modelID")
+	if got := Lint(o); got != nil {
+		t.Errorf("findings %v of annotations that declare no variant", got)
+	}
+}
+
+func TestToleranceNamesTheFirstStepThatIsIgnored(t *testing.T) {
+	for text, want := range map[string]string{"": "at 10 or more", "0.05": "at 20 or more", "0.3": "at 4 or more", "7": "at 1 or more"} {
+		o := valid(func(o *Object) {
+			o.Spec.MaxReplicaCount = new(int64(20))
+			o.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior.ScaleDown.Tolerance = Quantity{text}
+		})
+		if got := Lint(o); len(got) != 1 || !strings.Contains(got[0].Text, want) {
+			t.Errorf("tolerance %q: findings %v, want one that says %q", text, got, want)
 		}
 	}
 }
@@ -129,18 +197,28 @@ func TestToleranceIsReadAsAStringOrANumber(t *testing.T) {
 	}
 }
 
-func TestRefusalIsOneShortLineWithTheRemedy(t *testing.T) {
+func TestUnsupportedIsOneShortLineWithTheRemedy(t *testing.T) {
 	for name, change := range map[string]func(*Object){
-		"metricType Value": func(o *Object) { o.Spec.Triggers[0].MetricType = "Value" },
-		"modifiers":        func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{Formula: "wva * 2"} },
-		"a ScaledJob":      func(o *Object) { o.Kind = jobKind },
+		"metricType":       func(o *Object) { o.Spec.Triggers[0].MetricType = "Value" },
+		"scalingModifiers": func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{Formula: "wva * 2"} },
+		"ScaledJob":        func(o *Object) { o.Kind = jobKind },
 	} {
-		// A status message of ours has room for 199 bytes.
-		if text := Refusal(valid(change)); !strings.Contains(text, "; ") || strings.Contains(text, "\n") || len(text) >= shortLimit {
-			t.Errorf("%s: refusal %q of %d bytes, want what is wrong and the remedy in fewer than %d", name, text, len(text), shortLimit)
+		text := Unsupported(valid(change))
+		if !strings.Contains(text, name) || !strings.Contains(text, "; ") || strings.Contains(text, "\n") || len(text) >= shortLimit {
+			t.Errorf("%s: %q of %d bytes, want the fact and the remedy in fewer than %d", name, text, len(text), shortLimit)
+		}
+		if findings := Lint(valid(change)); findings != nil {
+			t.Errorf("%s: findings %v too", name, findings)
 		}
 	}
-	if text := Refusal(valid(func(o *Object) { o.Spec.MaxReplicaCount = nil })); text != "" {
-		t.Errorf("a warning refuses: %q", text)
+	for name, o := range map[string]Object{
+		"a finding":       valid(func(o *Object) { o.Spec.MaxReplicaCount = nil }),
+		"AverageValue":    valid(func(o *Object) { o.Spec.Triggers[0].MetricType = "AverageValue" }),
+		"another scaler":  valid(func(o *Object) { o.Kind, o.Spec.Triggers[0] = jobKind, Trigger{Type: "cpu"} }),
+		"empty modifiers": valid(func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{} }),
+	} {
+		if text := Unsupported(o); text != "" {
+			t.Errorf("%s: unsupported: %q", name, text)
+		}
 	}
 }

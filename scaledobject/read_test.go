@@ -33,12 +33,12 @@ func valid(change func(*Object)) Object {
 	return o
 }
 
-// BenchmarkRead says what an object takes each time that a cluster's tables are made.
+// BenchmarkRead measures one object, as it is read each time that a cluster's tables are made.
 func BenchmarkRead(b *testing.B) {
 	o := valid(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(o); err != nil || Refusal(o) != "" {
+		if _, err := Read(o); err != nil || Unsupported(o) != "" {
 			b.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func definition(t *testing.T, err error) DefinitionError {
 	return e
 }
 
-func TestReadTakesKedasDefaultsForWhatIsNotSet(t *testing.T) {
+func TestReadHasKEDAsDefaultsForAbsentFields(t *testing.T) {
 	var o Object
 	text := `{"metadata":{"name":"a","namespace":"b","creationTimestamp":"2026-01-02T03:04:05+01:00"},
 		"spec":{"scaleTargetRef":{"name":"c"},"triggers":[{"type":"external","metadata":{"scalerAddress":"x:1","modelID":"org/m"}}]}}`

@@ -29,9 +29,9 @@ type RenderOptions struct {
 }
 
 // Render returns the recommended ScaledObject of a variant: with push, exact to one replica, and with
-// the replicas unchanged during errors. Lint finds nothing in it. Read returns the variant again,
-// status aside, if its model and target are in its own namespace and its cooldown is whole seconds; a
-// variant that is invalid gives the validation errors.
+// the replicas unchanged during errors. Lint has no finding for it but a percentile without limits.
+// Read returns the variant again, status aside, if its model and target are in its own namespace and
+// its cooldown is whole seconds; for an invalid variant it returns the validation errors.
 //
 // A fallback is rendered only if the variant never goes to zero: KEDA would start it during errors.
 func Render(v fleet.Variant, options RenderOptions) Object {

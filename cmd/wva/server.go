@@ -69,7 +69,7 @@ func (s *server) decide(c *config.Config) (err error) {
 		return err
 	}
 	options := scaler.LoopOptions{
-		Observe: s.observe, Plan: s.plan, Board: s.board, Posted: s.posted, Watch: s.poller.Look,
+		Observe: s.observe, Plan: s.plan, Board: s.board, Posted: s.posted, PollQueues: s.poller.Poll,
 		Interval: c.Interval, Offset: c.Prometheus.Lag, Logger: s.logger, Registerer: s.registry,
 	}
 	s.loop, err = scaler.NewLoop(options)
@@ -205,7 +205,7 @@ func (s *server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 		Time: now, Models: current.config.Models, Classes: current.config.ServiceClasses,
 		Accelerators: current.catalogue(declared.Pools), Profiles: current.config.EngineProfiles(),
 		Variants: declared.Variants, Workloads: declared.Workloads, Pools: current.pools(declared.Pools, declared.Variants),
-		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Seen(now)...), Previous: previous, Missing: missing,
+		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Queued(now)...), Previous: previous, Missing: missing,
 	}, nil
 }
 

@@ -182,12 +182,12 @@ func TestServerWakesAModelForAQueueAtTheGateway(t *testing.T) {
 	}
 	require.NoError(t, s.loop.Once(t.Context(), now))
 	require.Zero(t, wanted())
-	wake, err := s.lookout.Look(t.Context(), now.Add(time.Second))
+	wake, err := s.poller.Poll(t.Context(), now.Add(time.Second))
 	require.NoError(t, err)
 	require.False(t, wake)
 
 	queue(5, 3)
-	wake, err = s.lookout.Look(t.Context(), now.Add(6*time.Second))
+	wake, err = s.poller.Poll(t.Context(), now.Add(6*time.Second))
 	require.NoError(t, err)
 	require.True(t, wake)
 	require.NoError(t, s.loop.Once(t.Context(), now.Add(6*time.Second)), "before the regular queries show the queue")
