@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/wva-project/wva/fleet"
+
+	"github.com/wva-project/wva/engine"
 )
 
 const (
@@ -37,13 +39,13 @@ func (o Options) stretches() int { return max(minStretches, int(o.PeakWindow/o.s
 // is a matrix.
 func (e expressions) arrivalsQuery(g gatewayExpressions) query {
 	rate, change := over("irate", e.options.Window), over("idelta", e.options.Window)
-	rise := func(metric string) string { return "(" + change(metric) + " >= 0)" } // not that of a counter that was reset
+	rise := func(n name) string { return "(" + change(n) + " >= 0)" } // not that of a counter that was reset
 	arrivals := either(
-		tagged(arrivalRate, e.perModel(e.engines.firstTokens, rate)),
-		tagged(arrivalCount, e.perModel(e.engines.firstTokens, rise)),
-		tagged(arrivalQueue, e.perModel(e.engines.waiting, change)),
-		tagged(gatewayArrivalRate, g.perGatewayModel(g.gateways.requests, rate)),
-		tagged(gatewayArrivalCount, g.perGatewayModel(g.gateways.requests, rise)),
+		tagged(arrivalRate, e.perModel(e.engines[engine.FirstTokens], rate)),
+		tagged(arrivalCount, e.perModel(e.engines[engine.FirstTokens], rise)),
+		tagged(arrivalQueue, e.perModel(e.engines[engine.Waiting], change)),
+		tagged(gatewayArrivalRate, g.perGatewayModel(g.gateways[engine.GatewayRequests], rate)),
+		tagged(gatewayArrivalCount, g.perGatewayModel(g.gateways[engine.GatewayRequests], rise)),
 	)
 	step := e.options.stretchStep()
 	span := time.Duration(e.options.stretches()) * step

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/wva-project/wva/engine"
 )
 
 // expressions writes PromQL. Every result carries the labels of an identity and nothing else: namespace, pod and model
 // (byPod), or namespace and model (byModel).
 type expressions struct {
 	options Options
-	engines engineDialects
+	engines dialects
 	byPod   string
 	byModel string
 	podOnly string // namespace and pod
@@ -24,7 +26,7 @@ type expressions struct {
 func newExpressions(o Options) expressions {
 	e := expressions{
 		options: o,
-		engines: engines(),
+		engines: engineDialects(),
 		byPod:   strings.Join([]string{o.NamespaceLabel, o.PodLabel, o.ModelLabel}, ", "),
 		byModel: o.NamespaceLabel + ", " + o.ModelLabel,
 		podOnly: o.NamespaceLabel + ", " + o.PodLabel,
@@ -43,22 +45,23 @@ func (e expressions) anyModel(condition string, expressions []string) string {
 	return fmt.Sprintf("group by (%s) (%s)", e.byModel, either(met...))
 }
 
-// perPod returns a quantity for each pod. The function writes the expression of one metric's series. Names of several
-// versions are never put under one function: rate() of a regular expression over names fails where a pod exposes both.
-func (e expressions) perPod(q quantity, series func(metric string) string) string {
+// perPod returns a quantity for each pod. The function writes the expression of one metric's series.
+// Names are never put under one selector: rate() of a regular expression over names fails for a pod
+// that has samples of both in its range.
+func (e expressions) perPod(q quantity, series func(n name) string) string {
 	var names []string
 	for _, n := range q.names {
-		names = append(names, scaled(n, aggregate(q.over, e.byPod, series(n.metric))))
+		names = append(names, scaled(n, aggregate(q.over, e.byPod, series(n))))
 	}
 	return either(names...)
 }
 
 // perModel returns the sum of a quantity over the pods of each model.
-func (e expressions) perModel(q quantity, series func(metric string) string) string {
-	return aggregate(sum, e.byModel, e.perPod(q, series))
+func (e expressions) perModel(q quantity, series func(n name) string) string {
+	return aggregate(engine.Sum, e.byModel, e.perPod(q, series))
 }
 
-func aggregate(over aggregation, by, expression string) string {
+func aggregate(over engine.Aggregation, by, expression string) string {
 	return fmt.Sprintf("%s by (%s) (%s)", over, by, expression)
 }
 
@@ -78,11 +81,11 @@ func tagged(p part, expression string) string {
 func either(expressions ...string) string { return "(" + strings.Join(expressions, " or ") + ")" }
 
 // over wraps a metric in a function over a range.
-func over(function string, span time.Duration) func(string) string {
-	return func(metric string) string { return fmt.Sprintf("%s(%s[%s])", function, metric, duration(span)) }
+func over(function string, span time.Duration) func(name) string {
+	return func(n name) string { return fmt.Sprintf("%s(%s[%s])", function, n.metric, duration(span)) }
 }
 
-func itself(metric string) string { return metric }
+func itself(n name) string { return n.metric }
 
 // past has the series that are older than the window.
 func (e expressions) past(metric string) string {
@@ -90,14 +93,25 @@ func (e expressions) past(metric string) string {
 }
 
 // olderRate is the rate of the series that are older than the window.
-func (e expressions) olderRate(metric string) string {
-	return fmt.Sprintf("(rate(%s[%s]) and %s)", metric, duration(e.options.Window), e.past(metric))
+func (e expressions) olderRate(n name) string {
+	return fmt.Sprintf("(rate(%s[%s]) and %s)", n.metric, duration(e.options.Window), e.past(n.metric))
 }
 
-// bornRate counts all of the series that were born within the window: rate() would lose their first value.
-func (e expressions) bornRate(metric string) string {
+// bornRate counts all of the series that were born within the window: rate() would lose their first
+// value.
+func (e expressions) bornRate(n name) string {
 	window := e.options.Window
-	return fmt.Sprintf("((last_over_time(%s[%s]) unless %s) / %s)", metric, duration(window), e.past(metric), seconds(window))
+	return fmt.Sprintf("(%s / %s)", e.born(n, fmt.Sprintf("last_over_time(%s[%s])", n.metric, duration(window))), seconds(window))
+}
+
+// born drops from an expression of a metric the series that are older than the window, and those of
+// pods that were known under the other name before: Prometheus stores their counters under a new name
+// now, and their values are of their whole life.
+func (e expressions) born(n name, expression string) string {
+	if n.alias == "" {
+		return fmt.Sprintf("(%s unless %s)", expression, e.past(n.metric))
+	}
+	return fmt.Sprintf("(%s unless %s unless on (%s) %s)", expression, e.past(n.metric), e.byPod, e.past(n.alias))
 }
 
 // watched drops pods whose process is older than the time that past looks back while Prometheus did not know it at the
@@ -112,7 +126,7 @@ func (e expressions) watched(expression string) string {
 }
 
 // sampledAt is when the oldest of a pod's series was scraped.
-func sampledAt(metric string) string { return "timestamp(" + metric + ")" }
+func sampledAt(n name) string { return "timestamp(" + n.metric + ")" }
 
 // ratio returns the quotient where the denominator is not zero.
 func ratio(numerator, denominator string) string {

@@ -5,20 +5,22 @@ import (
 	"slices"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/wva-project/wva/engine"
 )
 
 // gatewayExpressions writes PromQL about gateways. Their model is in a label of the query's own making: writing it over
 // one of theirs would make series equal that differ in it.
 type gatewayExpressions struct {
 	expressions
-	gateways gatewayDialects
+	gateways dialects
 }
 
 const gatewayModelLabel = "wva_model"
 
 func newGatewayExpressions(o Options) gatewayExpressions {
 	o.ModelLabel = gatewayModelLabel
-	e := gatewayExpressions{expressions: newExpressions(o), gateways: gateways()}
+	e := gatewayExpressions{expressions: newExpressions(o), gateways: gatewayDialects()}
 	e.anyOf = e.anyLabelled
 	return e
 }
@@ -40,28 +42,28 @@ func (e gatewayExpressions) queries() []query {
 	}
 }
 
-// labelled gives the series the label of the model: the target's name, else the name.
+// labelled gives the series the label of the model: the target's name, or else the name.
 func (e gatewayExpressions) labelled(expression string) string {
-	for _, label := range []string{gatewayModel, gatewayTarget} {
+	for _, label := range gatewayModelLabels() {
 		expression = fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, expression, e.options.ModelLabel, label)
 	}
 	return expression
 }
 
 // perGateway returns a quantity for each gateway pod and model.
-func (e gatewayExpressions) perGateway(q quantity, series func(metric string) string) string {
-	return e.perPod(q, func(metric string) string { return e.labelled(series(metric)) })
+func (e gatewayExpressions) perGateway(q quantity, series func(n name) string) string {
+	return e.perPod(q, func(n name) string { return e.labelled(series(n)) })
 }
 
-func (e gatewayExpressions) perGatewayModel(q quantity, series func(metric string) string) string {
-	return aggregate(sum, e.byModel, e.perGateway(q, series))
+func (e gatewayExpressions) perGatewayModel(q quantity, series func(n name) string) string {
+	return aggregate(engine.Sum, e.byModel, e.perGateway(q, series))
 }
 
 func (e gatewayExpressions) gatewayQuery() string {
-	requests := e.gateways.requests
+	requests := e.gateways[engine.GatewayRequests]
 	return either(
 		tagged(gatewayRate, e.perGatewayModel(requests, e.olderRate)),
-		tagged(gatewayBorn, aggregate(sum, e.byModel, e.watched(e.perGateway(requests, e.bornRate)))),
+		tagged(gatewayBorn, aggregate(engine.Sum, e.byModel, e.watched(e.perGateway(requests, e.bornRate)))),
 		tagged(gatewayResets, "("+e.perGatewayModel(requests, over("resets", e.options.Window))+" > 0)"),
 		e.queuesQuery(),
 	)
@@ -69,20 +71,20 @@ func (e gatewayExpressions) gatewayQuery() string {
 
 // queuesQuery asks for the gateways' queues and nothing else.
 func (e gatewayExpressions) queuesQuery() string {
-	oldest := e.perGateway(e.gateways.queued.as(least), sampledAt)
+	oldest := e.perGateway(e.gateways[engine.GatewayQueue].as(least), sampledAt)
 	return either(
-		tagged(gatewayQueued, e.perGatewayModel(e.gateways.queued, itself)),
+		tagged(gatewayQueued, e.perGatewayModel(e.gateways[engine.GatewayQueue], itself)),
 		tagged(gatewaySampled, aggregate(least, e.byModel, oldest)),
 	)
 }
 
 func (e gatewayExpressions) historyQuery() string {
 	peakWindow, peakStep := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
-	heartbeat := quantity{names: slices.Concat(e.gateways.requests.names, e.gateways.queued.names)}
+	heartbeat := quantity{names: slices.Concat(e.gateways[engine.GatewayRequests].names, e.gateways[engine.GatewayQueue].names)}
 	step := e.options.step(e.options.IdleWindow)
-	used := slices.Concat(gaugeUsed(e.gateways.queued, step),
-		e.counterMoved(e.gateways.activity, step), e.counterBorn(e.gateways.activity, step))
-	arrivals := e.perGatewayModel(e.gateways.requests, over("rate", e.options.Window))
+	used := slices.Concat(gaugeUsed(e.gateways[engine.GatewayQueue], step),
+		e.counterMoved(e.gateways[engine.GatewayActivity], step), e.counterBorn(e.gateways[engine.GatewayActivity], step))
+	arrivals := e.perGatewayModel(e.gateways[engine.GatewayRequests], over("rate", e.options.Window))
 	return either(
 		tagged(gatewayPeak, subquery("max_over_time", arrivals, peakWindow, peakStep)),
 		tagged(gatewayPeakCovered, subquery("count_over_time", e.covered(heartbeat), peakWindow+peakStep, peakStep)),

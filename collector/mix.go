@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/wva-project/wva/fleet"
+
+	"github.com/wva-project/wva/engine"
 )
 
 // bucketBound is the label of a bucket's upper bound.
@@ -19,30 +21,37 @@ const bucketBound = "le"
 func (e expressions) mixQuery() string {
 	rate := over("rate", e.options.PeakWindow)
 	return either(
-		tagged(promptBuckets, e.histogramOf(e.engines.promptLengths, rate)),
-		tagged(outputBuckets, e.histogramOf(e.engines.outputLengths, rate)),
-		tagged(prefixHits, ratio(e.perModel(e.engines.prefixHits, rate), e.perModel(e.engines.prefixQueries, rate))),
+		tagged(promptBuckets, e.histogramOf(e.engines[engine.PromptLengths], rate)),
+		tagged(outputBuckets, e.histogramOf(e.engines[engine.OutputLengths], rate)),
+		tagged(prefixHits, ratio(e.perModel(e.engines[engine.PrefixHits], rate), e.perModel(e.engines[engine.PrefixQueries], rate))),
 	)
 }
 
-// histogramOf has the buckets of each model's histogram, cumulative, where anything was observed. Engines that count in other
-// buckets than their neighbors share some bounds with them, the last always; the other bounds are left out, because what
-// lies below them is not known of every engine.
-func (e expressions) histogramOf(h histogram, series func(metric string) string) string {
+// histogramOf has the buckets of each model's histogram, cumulative, if anything was observed. Engines
+// with different buckets share some bounds, the last one always. The other bounds are left out: the
+// counts below them are not known of every engine.
+func (e expressions) histogramOf(h quantity, series func(n name) string) string {
 	byBound := e.byModel + ", " + bucketBound
-	buckets, observed := h.series("_bucket").each(series), h.series("_count").each(series)
-	engines := fmt.Sprintf("(%s and %s > 0)", e.overEngines(count, e.byModel, observed), e.overEngines(sum, e.byModel, observed))
+	buckets, observed := h.suffixed("_bucket").each(series), h.suffixed("_count").each(series)
+	for i, n := range h.names {
+		if n.escaped { // its name before it counts for a pod that has both
+			both := fmt.Sprintf(" unless on (%s) %s", e.byPod, observed[i-1])
+			buckets[i], observed[i] = "("+buckets[i]+both+")", "("+observed[i]+both+")"
+		}
+	}
+	engines := fmt.Sprintf("(%s and %s > 0)", e.overEngines(count, e.byModel, observed), e.overEngines(engine.Sum, e.byModel, observed))
 	return fmt.Sprintf("(%s and (%s == on (%s) group_left () %s))",
-		e.overEngines(sum, byBound, buckets), e.overEngines(count, byBound, buckets), e.byModel, engines)
+		e.overEngines(engine.Sum, byBound, buckets), e.overEngines(count, byBound, buckets), e.byModel, engines)
 }
 
-// overEngines aggregates the series of each kind of engine, and adds the results up: unions of many series are slow.
-func (e expressions) overEngines(operator aggregation, by string, expressions []string) string {
-	var kinds []string
+// overEngines aggregates the series of each name and adds up the results: unions of many series are
+// slow.
+func (e expressions) overEngines(operator engine.Aggregation, by string, expressions []string) string {
+	var names []string
 	for i, expression := range expressions {
-		kinds = append(kinds, fmt.Sprintf(`label_replace(%s, %q, "%d", "", "")`, aggregate(operator, by, expression), engineIndex, i))
+		names = append(names, fmt.Sprintf(`label_replace(%s, %q, "%d", "", "")`, aggregate(operator, by, expression), dialectLabel, i))
 	}
-	return aggregate(sum, by, either(kinds...))
+	return aggregate(engine.Sum, by, either(names...))
 }
 
 // bucket is a bucket of a histogram as Prometheus has it: what is counted in it is in all those above as well.

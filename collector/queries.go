@@ -3,9 +3,12 @@ package collector
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/wva-project/wva/engine"
 )
 
 // query is one of the cycle's queries.
@@ -37,14 +40,14 @@ func (e expressions) queries() []query {
 
 func (e expressions) gaugesQuery() string {
 	var sampledBy []string
-	for _, q := range []quantity{e.engines.running, e.engines.waiting, e.engines.kv} {
+	for _, q := range []quantity{e.engines[engine.Running], e.engines[engine.Waiting], e.engines[engine.KVUsage]} {
 		sampledBy = append(sampledBy, e.perPod(q.as(least), sampledAt))
 	}
 	// The largest of several is not a number where one of them is not: max() alone would hide it.
-	usage := fmt.Sprintf("(%s + 0 * %s)", e.perPod(e.engines.kv, itself), e.perPod(e.engines.kv.as(sum), itself))
+	usage := fmt.Sprintf("(%s + 0 * %s)", e.perPod(e.engines[engine.KVUsage], itself), e.perPod(e.engines[engine.KVUsage].as(engine.Sum), itself))
 	return either(
-		tagged(running, e.perPod(e.engines.running, itself)),
-		tagged(waiting, e.perPod(e.engines.waiting, itself)),
+		tagged(running, e.perPod(e.engines[engine.Running], itself)),
+		tagged(waiting, e.perPod(e.engines[engine.Waiting], itself)),
 		tagged(kv, usage),
 		tagged(sampled, either(sampledBy...)),
 	)
@@ -52,41 +55,41 @@ func (e expressions) gaugesQuery() string {
 
 // capacityQuery has the labels of cache_config_info, which names no model: it is joined by pod.
 func (e expressions) capacityQuery() string {
-	by := fmt.Sprintf("%s, %s, %s, %s", e.podOnly, engineIndex, blockSize, blockCount)
 	var blocks []string
-	for _, n := range e.engines.kvBlocks.names {
+	for _, n := range e.engines[engine.KVBlocks].names {
+		by := strings.Join([]string{e.podOnly, n.labels.Rank, n.labels.BlockSize, n.labels.BlockCount}, ", ")
 		blocks = append(blocks, fmt.Sprintf("group by (%s) (%s)", by, n.metric))
 	}
 	return either(
 		tagged(kvBlocks, either(blocks...)),
-		tagged(kvTokens, e.perPod(e.engines.kvTokens, itself)),
+		tagged(kvTokens, e.perPod(e.engines[engine.KVTokens], itself)),
 	)
 }
 
 func (e expressions) windowQuery() string {
 	window := e.options.Window
-	alive := func(metric string) string {
-		return fmt.Sprintf("(count_over_time(%[1]s[%[2]s]) and %[1]s)", metric, duration(window))
+	alive := func(n name) string {
+		return fmt.Sprintf("(count_over_time(%[1]s[%[2]s]) and %[1]s)", n.metric, duration(window))
 	}
-	grown := func(metric string) string {
-		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or (%[1]s unless %[3]s))", metric, duration(window), e.past(metric))
+	grown := func(n name) string {
+		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[3]s)", n.metric, duration(window), e.born(n, n.metric))
 	}
 	return either(
 		tagged(firstRate, e.firstTokensOfOlder()),
-		tagged(firstBorn, e.watched(e.perPod(e.engines.firstTokens, e.bornRate))),
-		tagged(resets, "("+e.perPod(e.engines.firstTokens, over("resets", window))+" > 0)"),
-		tagged(scrapes, e.perPod(e.engines.running.as(least), alive)),
-		tagged(growth, e.perPod(e.engines.waiting, grown)+" / "+seconds(window)),
+		tagged(firstBorn, e.watched(e.perPod(e.engines[engine.FirstTokens], e.bornRate))),
+		tagged(resets, "("+e.perPod(e.engines[engine.FirstTokens], over("resets", window))+" > 0)"),
+		tagged(scrapes, e.perPod(e.engines[engine.Running].as(least), alive)),
+		tagged(growth, e.perPod(e.engines[engine.Waiting], grown)+" / "+seconds(window)),
 	)
 }
 
 // firstTokensOfOlder is the rate of first tokens, and zero where an engine has not made its counter yet.
 func (e expressions) firstTokensOfOlder() string {
-	rates := []string{e.perPod(e.engines.firstTokens, e.olderRate)}
-	for _, n := range e.engines.firstTokens.names {
+	rates := []string{e.perPod(e.engines[engine.FirstTokens], e.olderRate)}
+	for _, n := range e.engines[engine.FirstTokens].names {
 		if n.zeroWhile != "" {
 			rates = append(rates, fmt.Sprintf("(0 * sum by (%s) (%s) unless sum by (%s) (%s))",
-				e.byPod, n.zeroWhile, e.byPod, over("last_over_time", e.options.Window)(n.metric)))
+				e.byPod, n.zeroWhile, e.byPod, over("last_over_time", e.options.Window)(n)))
 		}
 	}
 	return either(rates...)
@@ -95,16 +98,16 @@ func (e expressions) firstTokensOfOlder() string {
 func (e expressions) latencyQuery() string {
 	rate := over("rate", e.options.Window)
 	var quantiles []string
-	for _, base := range e.engines.timeToFirstToken {
+	for _, n := range e.engines[engine.TimeToFirstToken].suffixed("_bucket").names {
 		// Buckets of different engines have different bounds: they do not add up.
-		quantile := fmt.Sprintf("histogram_quantile(0.95, sum by (%s, le) (%s))", e.byModel, rate(base+"_bucket"))
-		quantiles = append(quantiles, fmt.Sprintf(`label_replace(%s >= 0, "engine", %q, "", "")`, quantile, base))
+		quantile := fmt.Sprintf("histogram_quantile(0.95, sum by (%s, le) (%s))", e.byModel, rate(n))
+		quantiles = append(quantiles, fmt.Sprintf(`label_replace(%s >= 0, %q, %q, "", "")`, quantile, dialectLabel, n.metric))
 	}
 	return either(
 		tagged(podITL, e.itlOfPods()),
 		tagged(modelITL, ratio(
-			e.perModel(e.engines.interTokenLatency.series("_sum"), rate),
-			e.perModel(e.engines.interTokenLatency.series("_count"), rate))),
+			e.perModel(e.engines[engine.InterTokenLatency].suffixed("_sum"), rate),
+			e.perModel(e.engines[engine.InterTokenLatency].suffixed("_count"), rate))),
 		tagged(modelTTFT, fmt.Sprintf("max by (%s) (%s)", e.byModel, either(quantiles...))),
 	)
 }
@@ -113,10 +116,10 @@ func (e expressions) latencyQuery() string {
 func (e expressions) meansQuery() string {
 	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
 	return either(
-		tagged(meanRate, subquery("avg_over_time", e.perPod(e.engines.firstTokens, over("rate", e.options.Window)), window, step)),
-		tagged(meanKV, e.perPod(e.engines.kv, over("avg_over_time", window))),
+		tagged(meanRate, subquery("avg_over_time", e.perPod(e.engines[engine.FirstTokens], over("rate", e.options.Window)), window, step)),
+		tagged(meanKV, e.perPod(e.engines[engine.KVUsage], over("avg_over_time", window))),
 		tagged(meanITL, subquery("avg_over_time", e.itlOfPods(), window, step)),
-		tagged(meanRunning, e.perPod(e.engines.running, over("avg_over_time", window))),
+		tagged(meanRunning, e.perPod(e.engines[engine.Running], over("avg_over_time", window))),
 		tagged(meanPrefill, e.prefillOfPods(over("rate", window))),
 		e.meanLengths(promptRecent, outputRecent, window),
 	)
@@ -125,9 +128,11 @@ func (e expressions) meansQuery() string {
 // itlOfPods is the mean time between output tokens of each pod, where there were any.
 func (e expressions) itlOfPods() string {
 	rate := over("rate", e.options.Window)
+	sums := e.engines[engine.InterTokenLatency].suffixed("_sum").each(rate)
+	counts := e.engines[engine.InterTokenLatency].suffixed("_count").each(rate)
 	var means []string
-	for _, base := range e.engines.interTokenLatency {
-		means = append(means, ratio(aggregate(sum, e.byPod, rate(base+"_sum")), aggregate(sum, e.byPod, rate(base+"_count"))))
+	for i := range sums {
+		means = append(means, ratio(aggregate(engine.Sum, e.byPod, sums[i]), aggregate(engine.Sum, e.byPod, counts[i])))
 	}
 	return either(means...)
 }
@@ -135,39 +140,30 @@ func (e expressions) itlOfPods() string {
 func (e expressions) meanLengths(prompt, output part, window time.Duration) string {
 	rate := over("rate", window)
 	return either(
-		tagged(prompt, ratio(e.perModel(e.engines.promptTokens, rate), e.perModel(e.engines.prompts, rate))),
-		tagged(output, ratio(e.perModel(e.engines.outputTokens, rate), e.perModel(e.engines.outputs, rate))),
+		tagged(prompt, ratio(e.perModel(e.engines[engine.PromptTokens], rate), e.perModel(e.engines[engine.Prompts], rate))),
+		tagged(output, ratio(e.perModel(e.engines[engine.OutputTokens], rate), e.perModel(e.engines[engine.Outputs], rate))),
 	)
 }
 
 // prefillOfPods is the mean time that the prefill of a request took, where any finished.
-func (e expressions) prefillOfPods(rate func(metric string) string) string {
-	h := e.engines.prefillTime
-	return ratio(e.perPod(h.series("_sum"), rate), e.perPod(h.series("_count"), rate))
-}
-
-// series returns the histogram's series with the suffix as a quantity.
-func (h histogram) series(suffix string) quantity {
-	q := quantity{over: sum}
-	for _, base := range h {
-		q.names = append(q.names, name{metric: base + suffix})
-	}
-	return q
+func (e expressions) prefillOfPods(rate func(n name) string) string {
+	h := e.engines[engine.PrefillTime]
+	return ratio(e.perPod(h.suffixed("_sum"), rate), e.perPod(h.suffixed("_count"), rate))
 }
 
 func (e expressions) peaksQuery() string {
 	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
-	grown := func(metric string) string {
-		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[1]s)", metric, duration(e.options.Window))
+	grown := func(n name) string {
+		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[1]s)", n.metric, duration(e.options.Window))
 	}
 	arrivals := fmt.Sprintf("(%s + clamp_min(%s, 0) / %s)",
-		e.perModel(e.engines.firstTokens, over("rate", e.options.Window)), e.perModel(e.engines.waiting, grown), seconds(e.options.Window))
-	inFlight := fmt.Sprintf("(%s + %s)", e.perModel(e.engines.running, itself), e.perModel(e.engines.waiting, itself))
+		e.perModel(e.engines[engine.FirstTokens], over("rate", e.options.Window)), e.perModel(e.engines[engine.Waiting], grown), seconds(e.options.Window))
+	inFlight := fmt.Sprintf("(%s + %s)", e.perModel(e.engines[engine.Running], itself), e.perModel(e.engines[engine.Waiting], itself))
 	return either(
 		tagged(peakArrivals, subquery("max_over_time", arrivals, window, step)),
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
 		tagged(trend, subquery("deriv", arrivals, e.options.TrendWindow, e.options.step(e.options.TrendWindow))),
-		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines.running), window+step, step)),
+		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines[engine.Running]), window+step, step)),
 	)
 }
 
@@ -179,10 +175,10 @@ func (e expressions) covered(q quantity) string {
 func (e expressions) idleQuery() string {
 	step := e.options.step(e.options.IdleWindow)
 	used := slices.Concat(
-		gaugeUsed(e.engines.running, step), gaugeUsed(e.engines.waiting, step),
-		e.counterMoved(e.engines.activity, step), e.counterBorn(e.engines.firstTokens, step))
+		gaugeUsed(e.engines[engine.Running], step), gaugeUsed(e.engines[engine.Waiting], step),
+		e.counterMoved(e.engines[engine.Activity], step), e.counterBorn(e.engines[engine.FirstTokens], step))
 	return e.idle(idleExpression{
-		heartbeat: e.engines.running,
+		heartbeat: e.engines[engine.Running],
 		active:    e.anyOf("> 0", used),
 		parts:     [3]part{idleKnown, idleHole, lastActive},
 	})
@@ -201,8 +197,8 @@ type idleExpression struct {
 func (e expressions) idle(i idleExpression) string {
 	window, step := e.options.IdleWindow, e.options.step(e.options.IdleWindow)
 	known := func(modifier string) string {
-		return e.anyOf("> 0", i.heartbeat.each(func(metric string) string {
-			return fmt.Sprintf("present_over_time(%s[%s]%s)", metric, duration(window), modifier)
+		return e.anyOf("> 0", i.heartbeat.each(func(n name) string {
+			return fmt.Sprintf("present_over_time(%s[%s]%s)", n.metric, duration(window), modifier)
 		}))
 	}
 	hole := fmt.Sprintf("((%s unless %s) * time())", known(" @ end()"), e.covered(i.heartbeat))
@@ -226,17 +222,17 @@ func (e expressions) counterMoved(q quantity, step time.Duration) []string {
 
 // counterBorn is above zero where a counter was born above zero since the step before: increase() does not see that.
 func (e expressions) counterBorn(q quantity, step time.Duration) []string {
-	return q.each(func(metric string) string {
-		return fmt.Sprintf("(%[1]s unless %[1]s offset %[2]s)", metric, duration(step+e.options.gap()))
+	return q.each(func(n name) string {
+		return fmt.Sprintf("(%[1]s unless %[1]s offset %[2]s)", n.metric, duration(step+e.options.gap()))
 	})
 }
 
 func (e expressions) historyQuery() string {
 	window, step := e.options.LongWindow, e.options.step(e.options.LongWindow)
 	rate := over("rate", e.options.Window)
-	rates := e.perPod(e.engines.firstTokens, rate)
+	rates := e.perPod(e.engines[engine.FirstTokens], rate)
 	busy := fmt.Sprintf("(%s and %s >= %s)", rates,
-		e.perPod(e.engines.waiting, over("min_over_time", e.options.Window)), number(e.options.SaturatedWaiting))
+		e.perPod(e.engines[engine.Waiting], over("min_over_time", e.options.Window)), number(e.options.SaturatedWaiting))
 	return either(
 		tagged(peakRate, subquery("max_over_time", rates, window, step)),
 		tagged(throughput, subquery("max_over_time", busy, window, step)),

@@ -15,11 +15,13 @@ type Config struct {
 	Interval   time.Duration
 	MaxPlanAge time.Duration
 	Manifests  string // empty: the cluster is watched
-	Log        Log
-	Kubernetes Kubernetes
-	Prometheus Prometheus
-	GRPC       GRPC
-	HTTP       HTTP
+	// DumpSnapshot is the file that the input of decisions is written to; empty: none.
+	DumpSnapshot string
+	Log          Log
+	Kubernetes   Kubernetes
+	Prometheus   Prometheus
+	GRPC         GRPC
+	HTTP         HTTP
 
 	Saturation    Saturation
 	KVCache       KVCache

@@ -430,7 +430,7 @@ func TestIdleWindowReachesTheLongestRetention(t *testing.T) {
 	for give, want := range map[string]time.Duration{
 		"":                                   10 * time.Minute,
 		"prometheus: {windows: {idle: 20m}}": 20 * time.Minute,
-		"scaleToZero: {retention: 30m}":           30 * time.Minute,
+		"scaleToZero: {retention: 30m}":      30 * time.Minute,
 		"models: [{model: a/b, retention: 2h, scaleToZero: true}]": 2 * time.Hour,
 		"models: [{model: a/b, retention: 2h}]":                    10 * time.Minute,
 	} {

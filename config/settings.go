@@ -27,6 +27,8 @@ func generalSettings() []Setting {
 			bind(duration(2*time.Second, day, "5m"), func(c *Config) *time.Duration { return &c.MaxPlanAge })),
 		row("manifests", "", "Directory of ScaledObjects, workloads, pods and nodes as 'kubectl get -o yaml' prints them, to run without a cluster. It is read again when a file in it changes. Default: the cluster is watched.",
 			bind(optional(directory()), func(c *Config) *string { return &c.Manifests })).needsRestart(),
+		row("dumpSnapshot", "", "File to which the input of the first decision is written, and that of the latest one at each SIGUSR1; 'wvactl plan FILE' decides it again. Default: none, and SIGUSR1 writes a new file in the temporary directory.",
+			bind(optional(oneLine()), func(c *Config) *string { return &c.DumpSnapshot })),
 		row("log.level", "info", "Lowest level that is logged: debug, info, warn or error. info logs each changed target, debug each cycle.",
 			bind(level(), func(c *Config) *slog.Level { return &c.Log.Level })),
 		row("log.format", "text", "Format of the log on standard error: text or json.",

@@ -45,11 +45,11 @@ func (m *mount) swap(text string) {
 
 // watched has the calls of a watch. Between two calls of polls the test may read it.
 type watched struct {
-	mu      sync.Mutex
-	configs []*config.Config
-	changes []config.Change
+	mu       sync.Mutex
+	configs  []*config.Config
+	changes  []config.Change
 	rejected []error
-	broken  error // what Apply returns
+	broken   error // what Apply returns
 }
 
 func (w *watched) last() *config.Config { return w.configs[len(w.configs)-1] }

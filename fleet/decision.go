@@ -25,12 +25,12 @@ type Decision struct {
 	Changed time.Time `json:"changed,omitzero"`
 	Delta   int       `json:"delta,omitzero"`
 	Reason  Reason    `json:"reason"`
-	// Findings are what is wrong with the variant's definition, sorted by code, then text.
+	// Findings are those of the variant's definition, sorted by code, then text.
 	Findings []Finding `json:"findings,omitzero"`
 	Facts    Facts     `json:"facts"`
 }
 
-// Facts is what was observed of a variant when it was decided, for people and metrics.
+// Facts are the observations of a variant when it was decided, for people and metrics.
 type Facts struct {
 	Model       ModelID     `json:"model"`
 	Target      TargetID    `json:"target"`

@@ -33,6 +33,6 @@ type Autoscaler struct {
 	// Code is empty if the HPA applies the number, or none is needed: HPAMissing, HPAInactive or
 	// AmbiguousSelector otherwise.
 	Code Code `json:"code,omitzero"`
-	// Text says what is wrong, with the remedy; empty with Code.
+	// Text is the problem with its remedy; empty with Code.
 	Text string `json:"text,omitzero"`
 }

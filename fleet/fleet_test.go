@@ -103,10 +103,10 @@ func FuzzDecodeSnapshot(f *testing.F) {
 		}
 		encoded, err := EncodeSnapshot(s, nil)
 		if err != nil {
-			t.Fatalf("what was decoded cannot be encoded: %v", err)
+			t.Fatalf("a decoded snapshot cannot be encoded: %v", err)
 		}
 		if _, err := DecodeSnapshot(encoded, nil); err != nil {
-			t.Fatalf("what was encoded cannot be decoded: %v\n%s", err, encoded)
+			t.Fatalf("an encoded snapshot cannot be decoded: %v\n%s", err, encoded)
 		}
 	})
 }
@@ -138,29 +138,33 @@ func TestRangeClampStaysInItsDomain(t *testing.T) {
 	}
 }
 
-func TestStandingKeepsTheTimeOfTheDecisionThatIsHeld(t *testing.T) {
+func TestPreviousKeepsTheTimeOfAHeldDecision(t *testing.T) {
 	decided, changed := time.Unix(100, 0).UTC(), time.Unix(50, 0).UTC()
+	at := time.Unix(200, 0).UTC()
 	plan := Plan{
-		Time:    time.Unix(200, 0).UTC(),
-		Targets: []Target{{Variant: VariantID{"a", "z"}, Replicas: 3, Changed: changed, Delta: -2}},
-		Held: []Held{
-			{Variant: VariantID{"a", "b"}, Replicas: 2, Known: true, Decided: decided},
-			{Variant: VariantID{"a", "c"}},
-			{Variant: VariantID{"a", "d"}, Replicas: 4, Known: true},
-			{Variant: VariantID{"a", "e"}, Replicas: 5, Known: true, Changed: changed, Facts: Facts{Accelerator: "H100"}},
+		Time: at,
+		Decisions: []Decision{
+			{Variant: VariantID{"a", "b"}, Replicas: 2, Known: true, Held: true, Decided: decided},
+			{Variant: VariantID{"a", "c"}, Held: true},
+			{Variant: VariantID{"a", "d"}, Replicas: 4, Known: true, Held: true},
+			{Variant: VariantID{"a", "e"}, Replicas: 5, Known: true, Held: true, Changed: changed, Facts: Facts{Accelerator: "H100"}},
+			{Variant: VariantID{"a", "z"}, Replicas: 3, Known: true, Decided: at, Changed: changed, Delta: -2},
 		},
-		Advice: []Advice{
-			{Variant: VariantID{"b", "f"}, Replicas: 6, Known: true, Facts: Facts{Accelerator: "L40S"}},
-			{Variant: VariantID{"b", "g"}, Replicas: 7, Known: true},
+		Recommendations: []Decision{
+			{Variant: VariantID{"b", "f"}, Replicas: 6, Known: true, Decided: at, Facts: Facts{Accelerator: "L40S"}},
+			{Variant: VariantID{"b", "g"}, Replicas: 7, Known: true, Decided: at},
 		},
 	}
 	want := []PreviousDecision{
 		{Variant: VariantID{"a", "b"}, Replicas: 2, Decided: decided},
 		{Variant: VariantID{"a", "e"}, Accelerator: "H100"},
-		{Variant: VariantID{"a", "z"}, Replicas: 3, Decided: plan.Time, Changed: changed, Delta: -2},
+		{Variant: VariantID{"a", "z"}, Replicas: 3, Decided: at, Changed: changed, Delta: -2},
 		{Variant: VariantID{"b", "f"}, Accelerator: "L40S"},
 	}
 	if got := plan.Previous(); !reflect.DeepEqual(got, want) {
-		t.Errorf("standing %+v, want %+v: a held number keeps its time, of an unknown or never decided one and of advice only the accelerator is kept", got, want)
+		t.Errorf("previous %+v, want %+v: a held number keeps its time; of an unknown or never decided one, and of a recommendation, only the accelerator type is kept", got, want)
+	}
+	if held := plan.Held(); held != 4 {
+		t.Errorf("%d held, want 4", held)
 	}
 }

@@ -22,7 +22,7 @@ type Plan struct {
 	Cost float64 `json:"cost"`
 }
 
-// ModelPlan is what was found about a model.
+// ModelPlan is the demand and the latency of a model, and the part of it left unserved.
 type ModelPlan struct {
 	ID ModelID `json:"id"`
 	// Arrivals is the rate of requests, per second; Backlog is how many wait at engines and gateway.

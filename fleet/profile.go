@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-// Profile is what is known beforehand of an engine that serves a model on one kind of accelerator.
+// Profile describes an engine that serves a model on one accelerator type, measured beforehand.
 type Profile struct {
 	// Model is the model's public name, as variants give it in modelID; each * in it stands for any text. Case does not matter.
 	Model       string      `json:"model"`
 	Accelerator Accelerator `json:"accelerator"`
-	// Precision is that of the weights, such as bf16 or fp8; empty where the row holds for any.
+	// Precision is that of the weights, such as bf16 or fp8; empty if the row is for any.
 	Precision string `json:"precision,omitzero"`
 	// TensorParallel is over how many accelerators each layer is split; >= 1.
 	TensorParallel int `json:"tensorParallel"`
 
 	Cost EngineCost `json:"cost"`
-	// KVTokens is the room of one replica's KV cache in tokens, MaxSequences its limit of requests in a batch and BatchedTokens
-	// that of tokens in one iteration, where neither the engine nor its arguments say them. Zero: not known.
+	// KVTokens is the KV cache size of one replica in tokens, MaxSequences its limit of requests in a
+	// batch and BatchedTokens that of tokens in one iteration. They count if neither the engine nor its
+	// arguments give them. Zero: not known.
 	KVTokens      float64 `json:"kvTokens,omitzero"`
 	MaxSequences  int     `json:"maxSequences,omitzero"`
 	BatchedTokens int     `json:"batchedTokens,omitzero"`
-	// Origin says where the figures come from.
+	// Origin is the source of the figures.
 	Origin string `json:"origin,omitzero"`
 }
 
-// EngineCost is what one iteration of an engine costs. An iteration in which n requests decode, whose contexts add up to C
+// EngineCost is the time of one engine iteration. An iteration in which n requests decode, whose contexts add up to C
 // tokens, and chunks of prompts are computed takes
 //
 //	Alpha + Beta·n + Gamma·C/1000 + Prefill·Σchunk + PrefillSquared·Σchunk·(2·position+chunk)/10⁶
@@ -47,7 +48,7 @@ type CostFigure struct {
 	// Name is that of the figure in configuration and triggers, such as "alpha".
 	Name string
 	// Lowest and Highest bound it, both included. Only Alpha has to be above zero: no engine is faster than its Lowest, and a
-	// figure in seconds is then refused.
+	// figure in seconds is then rejected.
 	Lowest, Highest float64
 	// Of returns the figure's place.
 	Of func(*EngineCost) *float64
@@ -64,7 +65,7 @@ func CostFigures() []CostFigure {
 	}
 }
 
-// Check returns what is wrong with the figures; nil where they lie within the bounds of CostFigures.
+// Check returns an error if a figure is outside the bounds of CostFigures.
 func (c EngineCost) Check() error {
 	for _, figure := range CostFigures() {
 		if x := *figure.Of(&c); math.IsNaN(x) || x < figure.Lowest || x > figure.Highest {
@@ -74,8 +75,8 @@ func (c EngineCost) Check() error {
 	return nil
 }
 
-// String returns the cost as a trigger says it, such as "alpha=6.07,beta=0.034": Alpha, and what is not zero. It returns ""
-// for the zero value.
+// String returns the cost as a trigger gives it, such as "alpha=6.07,beta=0.034": Alpha, and the
+// figures that are not zero. It returns "" for the zero value.
 func (c EngineCost) String() string {
 	if c == (EngineCost{}) {
 		return ""

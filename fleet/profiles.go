@@ -10,9 +10,9 @@ import (
 // Fits reports whether the row is about a variant of a model on accelerators, whose engine splits each layer over
 // tensorParallel of them (0 means 1).
 //
-// A precision that the row does not say fits any. One that the variant does not say is that of the model's name, such as
-// Llama-3.1-8B-FP8; where the name says none, 16 bits, which most models are published in: a row of fewer bits would promise
-// more than such an engine holds. Names that mean the same cost are one, such as bf16 and float16.
+// A row without a precision fits any. A variant without one has that of the model's name, such as
+// Llama-3.1-8B-FP8, else 16 bits, in which most models are published: a row of fewer bits would
+// overstate the capacity of such an engine. Names of the same cost are one, such as bf16 and float16.
 func (p Profile) Fits(model string, a Accelerator, precision string, tensorParallel int) bool {
 	row := p.compiled()
 	return p.place() == placeOf(a, tensorParallel) && row.fits(strings.ToLower(model), precisionOf(model, precision))
@@ -53,7 +53,7 @@ func (p Profiles) Find(model string, a Accelerator, precision string, tensorPara
 	return Profile{}, false
 }
 
-// place is what rows are told apart by without looking at names.
+// place is the part of a row that is compared without its names.
 type place struct {
 	accelerator    Accelerator
 	tensorParallel int

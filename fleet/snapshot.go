@@ -21,7 +21,7 @@ type Snapshot struct {
 	Pools     []Pool             `json:"pools,omitzero"`     // accelerators on nodes
 	Usages    []Usage            `json:"usages,omitzero"`    // reports of each pod's engine
 	Loads     []Load             `json:"loads,omitzero"`     // demand of each model
-	Previous  []PreviousDecision `json:"previous,omitzero"`  // the plan in force
+	Previous  []PreviousDecision `json:"previous,omitzero"`  // the last plan
 	Missing   []Missing          `json:"missing,omitzero"`   // failures to observe
 }
 
@@ -219,7 +219,7 @@ type Load struct {
 	ITL  Reading `json:"itl"`
 }
 
-// PreviousDecision is the decision in force for a variant, and what was last known of it.
+// PreviousDecision is the last decision about a variant, and its last known accelerator type.
 type PreviousDecision struct {
 	Variant  VariantID `json:"variant"`
 	Replicas int       `json:"replicas"`

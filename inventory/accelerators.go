@@ -66,10 +66,10 @@ func (o Options) accelerator(label string) fleet.Accelerator {
 	return fleet.Accelerator(name)
 }
 
-// rename gives variants whose definition calls an accelerator what its vendor does ("NVIDIA-H100-80GB-HBM3") the name under which
+// canonicalNames gives variants whose definition calls an accelerator what its vendor does ("NVIDIA-H100-80GB-HBM3") the name under which
 // nodes with that label stand in a pool, and those whose definition spells a pool in other letters, such as "l40s", the pool's: one
 // kind under two names would be limited under one only. Any other name is the catalogue's already.
-func (o Options) rename(variants []fleet.Variant, pools []fleet.Pool) {
+func (o Options) canonicalNames(variants []fleet.Variant, pools []fleet.Pool) {
 	for i, v := range variants {
 		name := string(v.Accelerator)
 		vendor, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "-")
@@ -77,14 +77,14 @@ func (o Options) rename(variants []fleet.Variant, pools []fleet.Pool) {
 		if listed || vendor == "nvidia" || vendor == "amd" || vendor == "intel" {
 			variants[i].Accelerator = o.accelerator(name)
 		}
-		if at := spelled(variants[i].Accelerator, pools); at >= 0 {
+		if at := poolIndex(variants[i].Accelerator, pools); at >= 0 {
 			variants[i].Accelerator = pools[at].Accelerator
 		}
 	}
 }
 
-// spelled returns where the pool of a kind is, in the kind's very letters or else in others; -1 where it has none.
-func spelled(kind fleet.Accelerator, pools []fleet.Pool) int {
+// poolIndex returns where the pool of a kind is, in the kind's very letters or else in others; -1 where it has none.
+func poolIndex(kind fleet.Accelerator, pools []fleet.Pool) int {
 	if at := slices.IndexFunc(pools, func(p fleet.Pool) bool { return p.Accelerator == kind }); at >= 0 {
 		return at
 	}
@@ -108,15 +108,15 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 	}
 	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	for _, product := range products() {
-		if name, only := o.demanded(terms, product.label); only {
+		if name, only := o.required(terms, product.label); only {
 			return name
 		}
 	}
 	return ""
 }
 
-// demanded returns the one accelerator that every term asks for by a label; false where some term does not, or they differ.
-func (o Options) demanded(terms []corev1.NodeSelectorTerm, label string) (fleet.Accelerator, bool) {
+// required returns the one accelerator that every term asks for by a label; false where some term does not, or they differ.
+func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.Accelerator, bool) {
 	var name fleet.Accelerator
 	for _, term := range terms {
 		asks := false
@@ -211,27 +211,27 @@ func podGPUs(pod corev1.PodSpec) (total int) {
 func requested(pod corev1.PodSpec, name corev1.ResourceName) int {
 	together, alone := 0, 0
 	for _, container := range pod.Containers {
-		together += asked(container, name)
+		together += containerRequest(container, name)
 	}
 	for _, container := range pod.InitContainers {
 		if always := corev1.ContainerRestartPolicyAlways; container.RestartPolicy != nil && *container.RestartPolicy == always {
-			together += asked(container, name)
+			together += containerRequest(container, name)
 		} else {
-			alone = max(alone, asked(container, name))
+			alone = max(alone, containerRequest(container, name))
 		}
 	}
 	return max(together, alone)
 }
 
-// asked returns how much of an extended resource a container asks for: request and limit are the same where both are given.
-func asked(container corev1.Container, name corev1.ResourceName) int {
+// containerRequest returns how much of an extended resource a container asks for: request and limit are the same where both are given.
+func containerRequest(container corev1.Container, name corev1.ResourceName) int {
 	if quantity, found := container.Resources.Limits[name]; found {
-		return whole(quantity)
+		return wholeNumber(quantity)
 	}
-	return whole(container.Resources.Requests[name])
+	return wholeNumber(container.Resources.Requests[name])
 }
 
-// whole returns a quantity as a number that cannot overflow a sum.
-func whole(quantity resource.Quantity) int {
+// wholeNumber returns a quantity as a number that cannot overflow a sum.
+func wholeNumber(quantity resource.Quantity) int {
 	return int(max(0, min(quantity.Value(), math.MaxInt32)))
 }

@@ -46,7 +46,7 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 		Namespace: object.Metadata.Namespace, Name: object.Metadata.Name,
 		Target: fleet.TargetID{Namespace: object.Metadata.Namespace, APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
 		Min:    object.Spec.MinReplicas, Max: object.Spec.MaxReplicas,
-		Created: object.Metadata.CreationTimestamp.UTC(), Annotations: ours(object.Metadata.Annotations),
+		Created: object.Metadata.CreationTimestamp.UTC(), Annotations: wvaAnnotations(object.Metadata.Annotations),
 	}
 	if hpa.Min == nil {
 		hpa.Min = new(int64(1)) // its default
@@ -62,24 +62,24 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 	return Objects{HPAs: []HPA{hpa}}, nil
 }
 
-// markForeign names the foreign HPAs of the targets that variants are to scale. Those of advisory variants are not foreign:
+// markConflicting names the foreign HPAs of the targets that variants are to scale. Those of advisory variants are not foreign:
 // they are what scales these today.
-func (o Objects) markForeign(rows []fleet.Workload, scaled []fleet.Variant) {
-	foreign := o.foreign(scaled)
+func (o Objects) markConflicting(rows []fleet.Workload, scaled []fleet.Variant) {
+	foreign := o.conflicting(scaled)
 	for i := range rows {
 		rows[i].ConflictingHPA = foreign[targetKey(rows[i].ID)]
 	}
 }
 
-// foreign returns the first HPA by name of each target that KEDA made for none of the variants which scale it.
-func (o Objects) foreign(variants []fleet.Variant) map[objectKey]string {
+// conflicting returns the first HPA by name of each target that KEDA made for none of the variants which scale it.
+func (o Objects) conflicting(variants []fleet.Variant) map[objectKey]string {
 	objects := make(map[objectKey]scaledobject.Object, len(o.ScaledObjects))
 	for _, object := range o.ScaledObjects {
-		objects[variantKey(object.Metadata.Namespace, object.Metadata.Name)] = object
+		objects[scaledObjectKey(object.Metadata.Namespace, object.Metadata.Name)] = object
 	}
 	claims := make(map[objectKey][]scaledobject.Object, len(variants))
 	for _, v := range variants {
-		if object, found := objects[variantKey(v.ID.Namespace, v.ID.Name)]; found {
+		if object, found := objects[scaledObjectKey(v.ID.Namespace, v.ID.Name)]; found {
 			claims[targetKey(v.Target)] = append(claims[targetKey(v.Target)], object)
 		}
 	}
@@ -87,7 +87,7 @@ func (o Objects) foreign(variants []fleet.Variant) map[objectKey]string {
 	for _, hpa := range o.HPAs {
 		key := targetKey(hpa.Target)
 		claimed, wanted := claims[key]
-		if !wanted || slices.ContainsFunc(claimed, hpa.of) {
+		if !wanted || slices.ContainsFunc(claimed, hpa.isFor) {
 			continue
 		}
 		if name, found := names[key]; !found || hpa.Name < name {
@@ -97,11 +97,11 @@ func (o Objects) foreign(variants []fleet.Variant) map[objectKey]string {
 	return names
 }
 
-// of reports whether KEDA made the HPA for the object, or is to adopt it.
-func (h HPA) of(object scaledobject.Object) bool {
+// isFor reports whether KEDA made the HPA for the object, or is to adopt it.
+func (h HPA) isFor(object scaledobject.Object) bool {
 	return slices.Contains(h.MadeFor, object.Metadata.Name) || object.NamesHPA(h.Name)
 }
 
-func variantKey(namespace, name string) objectKey {
+func scaledObjectKey(namespace, name string) objectKey {
 	return objectKey{groupKEDA, kindScaledObject, namespace, name}
 }

@@ -32,9 +32,9 @@ type ClusterOptions struct {
 	ExcludedNamespaces []string
 	// NamespaceSelector leaves out the namespaces whose labels do not match. Default: nil, and namespaces are not watched.
 	NamespaceSelector labels.Selector
-	// Advisory has Deployments, StatefulSets and LeaderWorkerSets watched whether a ScaledObject names them or not, so that
+	// DryRun has Deployments, StatefulSets and LeaderWorkerSets watched whether a ScaledObject names them or not, so that
 	// those with our annotations are seen. What of them is not served or may not be read blocks nothing. Default: off.
-	Advisory bool
+	DryRun bool
 	// Tables say how objects are read. Default: as its zero value has it.
 	Tables Options
 	// Logger takes a warning for each problem, once, and a line when it is solved. Default: nothing is logged.
@@ -69,7 +69,7 @@ type Cluster struct {
 	arrange chan struct{} // holds one: feeds are to be started or stopped
 
 	mu       sync.Mutex
-	feeds    map[watchID]*resourceWatch
+	watches    map[watchID]*resourceWatch
 	wanted   wantedKinds
 	kinds    map[schema.GroupKind]kind
 	noPods   bool // pods of all namespaces may not be read: those of Namespaces are
@@ -80,7 +80,7 @@ type Cluster struct {
 
 // OpenCluster makes the clients. It asks nothing of the API server; Run does. Its error names every fault.
 func OpenCluster(options ClusterOptions) (*Cluster, error) {
-	faults := options.faults()
+	faults := options.validate()
 	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(options.Namespaces)))
 	if options.MaxAge == 0 {
 		options.MaxAge = defaultMaxAge
@@ -90,7 +90,7 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 	}
 	c := &Cluster{
 		options: options, synced: make(chan struct{}), changes: newChanges(), scaleLookups: newLookupQueue(), arrange: make(chan struct{}, 1),
-		feeds: map[watchID]*resourceWatch{}, wanted: wantedKinds{}, kinds: map[schema.GroupKind]kind{},
+		watches: map[watchID]*resourceWatch{}, wanted: wantedKinds{}, kinds: map[schema.GroupKind]kind{},
 	}
 	c.tables.Store(&Tables{})
 	if options.Config == nil {
@@ -104,14 +104,14 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	var err error
-	if c.metrics, err = newClusterMetrics(options.Registerer, c.states); err != nil {
+	if c.metrics, err = newClusterMetrics(options.Registerer, c.watchStates); err != nil {
 		return nil, fmt.Errorf("cluster: %w; give each cluster a registerer of its own", err)
 	}
 	return c, nil
 }
 
-// faults returns what is wrong with the options themselves.
-func (o ClusterOptions) faults() []error {
+// validate returns what is wrong with the options themselves.
+func (o ClusterOptions) validate() []error {
 	var faults []error
 	for _, namespace := range slices.Concat(o.Namespaces, o.ExcludedNamespaces) {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
@@ -150,7 +150,7 @@ func (c *Cluster) Run(ctx context.Context, changed func(cause string)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.supervise(ctx) })
 	group.Go(func() error { return c.rebuild(ctx, changed) })
-	group.Go(func() error { return c.askForReplicas(ctx) })
+	group.Go(func() error { return c.lookUpScales(ctx) })
 	err := group.Wait()
 	c.clients.close()
 	return err

@@ -50,7 +50,7 @@ func (c *Cluster) resolveKinds(ctx context.Context) (again time.Duration) {
 	for _, gk := range slices.SortedFunc(maps.Keys(demands), compareKinds) {
 		isGone, named := c.isGone(known[gk]), demands[gk].named
 		if known[gk].isDue(isGone, named) {
-			known[gk] = c.lookUp(ctx, gk, demands[gk].versions).after(known[gk])
+			known[gk] = c.discover(ctx, gk, demands[gk].versions).after(known[gk])
 			c.changes.note(causeWatch)
 		}
 		if k := known[gk]; (isGone || !k.found) && (again == 0 || k.wait(named) < again) {
@@ -88,7 +88,7 @@ func (k kind) settled(now time.Time, named bool) bool {
 
 // isGone reports whether the API server ceased to serve a kind: it may be served in another version now.
 func (c *Cluster) isGone(k kind) bool {
-	return k.found && slices.ContainsFunc(c.states(), func(s watchState) bool {
+	return k.found && slices.ContainsFunc(c.watchStates(), func(s watchState) bool {
 		return s.id.resource == k.resource && s.health.failure != nil && s.health.failure.class == failedNotServed
 	})
 }
@@ -106,8 +106,8 @@ func (k kind) after(before kind) kind {
 	return k
 }
 
-// lookUp resolves a kind. Where it is not known, what was learnt about kinds a while ago is learnt anew.
-func (c *Cluster) lookUp(ctx context.Context, gk schema.GroupKind, versions []string) kind {
+// discover resolves a kind. Where it is not known, what was learnt about kinds a while ago is learnt anew.
+func (c *Cluster) discover(ctx context.Context, gk schema.GroupKind, versions []string) kind {
 	if c.discovered.IsZero() {
 		c.discovered = time.Now()
 	}

@@ -224,7 +224,7 @@ func TestKindIsWatchedWhileAVariantNamesIt(t *testing.T) {
 		w.api.remove("scaledobjects.keda.sh llm/set")
 		w.settle()
 		require.Equal(t, "chat=2/2", w.workloads())
-		for _, state := range w.states() {
+		for _, state := range w.watchStates() {
 			require.NotEqual(t, "statefulsets.apps", state.id.name())
 		}
 	})

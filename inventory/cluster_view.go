@@ -13,35 +13,35 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// longestStand is after which time tables are made again where nothing asks for it.
-const longestStand = 24 * time.Hour
+// maxRebuildInterval is after which time tables are made again where nothing asks for it.
+const maxRebuildInterval = 24 * time.Hour
 
-// sight is what the feeds show at one instant, and how far it is to be trusted.
-type sight struct {
+// clusterView is what the feeds show at one instant, and how far it is to be trusted.
+type clusterView struct {
 	now      time.Time
 	options  *ClusterOptions
 	objects  Objects
 	states   map[watchID]watchState
-	unread   map[objectKey]unread // scale targets that do not say how many replicas they want, or cannot be decoded
-	faults   []Problem            // of other objects that cannot be decoded
+	unread   map[objectKey]unreadTarget // scale targets that do not say how many replicas they want, or cannot be decoded
+	undecoded   []Problem            // of other objects that cannot be decoded
 	kinds    map[schema.GroupKind]kind
 	arranged bool
 	noPods   bool
 }
 
-// unread is a scale target that does not say how many replicas it wants, or that cannot be decoded.
-type unread struct {
+// unreadTarget is a scale target that does not say how many replicas it wants, or that cannot be decoded.
+type unreadTarget struct {
 	scaleLookup
 	row row
 }
 
-// look gathers what the feeds hold.
-func (c *Cluster) look(now time.Time) *sight {
-	v := &sight{now: now, options: &c.options, states: map[watchID]watchState{}, unread: map[objectKey]unread{}}
+// view gathers what the feeds hold.
+func (c *Cluster) view(now time.Time) *clusterView {
+	v := &clusterView{now: now, options: &c.options, states: map[watchID]watchState{}, unread: map[objectKey]unreadTarget{}}
 	c.mu.Lock()
 	v.kinds, v.arranged, v.noPods = maps.Clone(c.kinds), c.arranged, c.noPods
 	c.mu.Unlock()
-	feeds := c.running()
+	feeds := c.runningWatches()
 	selected := c.selected(feeds)
 	for _, f := range feeds {
 		v.states[f.watchID] = v.gather(f, func(namespace string) bool {
@@ -71,7 +71,7 @@ func (c *Cluster) selected(feeds []*resourceWatch) map[string]bool {
 }
 
 // gather adds the rows of a feed, and returns how it stands.
-func (v *sight) gather(f *resourceWatch, includes func(namespace string) bool) watchState {
+func (v *clusterView) gather(f *resourceWatch, includes func(namespace string) bool) watchState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, row := range f.rows {
@@ -82,18 +82,18 @@ func (v *sight) gather(f *resourceWatch, includes func(namespace string) bool) w
 		problem, isFault := row.problem(f.watchID, key)
 		switch {
 		case row.incomplete != nil:
-			v.unread[keyOf(row.incomplete)] = unread{scaleLookup{f, key}, row}
+			v.unread[keyOf(row.incomplete)] = unreadTarget{scaleLookup{f, key}, row}
 		case isFault && f.cause == causeWorkload:
-			v.unread[objectKey{f.resource.Group, f.kind, key.Namespace, key.Name}] = unread{scaleLookup{f, key}, row}
+			v.unread[objectKey{f.resource.Group, f.kind, key.Namespace, key.Name}] = unreadTarget{scaleLookup{f, key}, row}
 		case isFault:
-			v.faults = append(v.faults, problem)
+			v.undecoded = append(v.undecoded, problem)
 		}
 	}
 	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
 // stateOf returns how the feed stands that shows a resource in a namespace.
-func (v *sight) stateOf(resource schema.GroupVersionResource, namespace string) (watchState, bool) {
+func (v *clusterView) stateOf(resource schema.GroupVersionResource, namespace string) (watchState, bool) {
 	if state, found := v.states[watchID{resource, namespace}]; found {
 		return state, true
 	}
@@ -101,13 +101,13 @@ func (v *sight) stateOf(resource schema.GroupVersionResource, namespace string) 
 	return state, found
 }
 
-func (v *sight) trusts(resource schema.GroupVersionResource, namespace string) bool {
+func (v *clusterView) trusts(resource schema.GroupVersionResource, namespace string) bool {
 	state, found := v.stateOf(resource, namespace)
 	return found && state.health.trusted(v.now, v.options.MaxAge)
 }
 
-// mark notes which feeds show kinds that no variant names.
-func (v *sight) mark(w wantedKinds) {
+// markUnnamed notes which feeds show kinds that no variant names.
+func (v *clusterView) markUnnamed(w wantedKinds) {
 	for id, d := range w {
 		feed := watchID{v.kinds[id.GroupKind].resource, id.namespace}
 		if state, runs := v.states[feed]; runs {
@@ -118,7 +118,7 @@ func (v *sight) mark(w wantedKinds) {
 }
 
 // isComplete reports whether all is read that can be.
-func (v *sight) isComplete(w wantedKinds, variants []fleet.Variant) bool {
+func (v *clusterView) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 	if !v.arranged {
 		return false
 	}
@@ -135,20 +135,20 @@ func (v *sight) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 	}
 	return !slices.ContainsFunc(variants, func(variant fleet.Variant) bool {
 		target, isUnread := v.unread[targetKey(variant.Target)]
-		return isUnread && target.row.unanswered()
+		return isUnread && target.row.awaitsLookup()
 	})
 }
 
 // isReplaced reports whether a feed shows the pods of all namespaces where it may not, and those of Namespaces are about to
 // be watched instead.
-func (v *sight) isReplaced(id watchID, state watchState) bool {
-	return id == watchID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.refused()
+func (v *clusterView) isReplaced(id watchID, state watchState) bool {
+	return id == watchID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.isUnreadable()
 }
 
-// questions returns which scale subresources are to be asked for, and after which time the tables have to be made again
+// lookupsDue returns which scale subresources are to be asked for, and after which time the tables have to be made again
 // because an answer is missing or trust ends.
-func (v *sight) questions(variants []fleet.Variant) (open []scaleLookup, next time.Duration) {
-	next = longestStand
+func (v *clusterView) lookupsDue(variants []fleet.Variant) (open []scaleLookup, next time.Duration) {
+	next = maxRebuildInterval
 	asked := map[objectKey]bool{}
 	for _, variant := range variants {
 		key := targetKey(variant.Target)
@@ -157,7 +157,7 @@ func (v *sight) questions(variants []fleet.Variant) (open []scaleLookup, next ti
 			continue
 		}
 		asked[key] = true
-		isOpen, again := target.row.open(v.now)
+		isOpen, again := target.row.lookupDue(v.now)
 		if isOpen {
 			open = append(open, target.scaleLookup)
 		} else if !again.IsZero() {
@@ -176,12 +176,12 @@ func (v *sight) questions(variants []fleet.Variant) (open []scaleLookup, next ti
 	return open, next
 }
 
-// judge marks in the tables what may not be relied on, and removes what says nothing.
-func (v *sight) judge(t *Tables) {
+// markUnreliable marks in the tables what may not be relied on, and removes what says nothing.
+func (v *clusterView) markUnreliable(t *Tables) {
 	for i := range t.Workloads {
-		t.Workloads[i].Stale = v.stale(t.Workloads[i].ID)
+		t.Workloads[i].Stale = v.staleReason(t.Workloads[i].ID)
 	}
-	if !v.countsAccelerators() {
+	if !v.acceleratorsCounted() {
 		t.Pools = nil
 	}
 	for i := range t.Pools { // nothing tells whether a node autoscaler stands behind them
@@ -190,10 +190,10 @@ func (v *sight) judge(t *Tables) {
 	unseen := map[string]bool{}
 	for i := range t.Variants {
 		variant := &t.Variants[i]
-		variant.Hidden = v.hides(variant.Target)
+		variant.Hidden = v.hiddenReason(variant.Target)
 		_, isUnread := v.unread[targetKey(variant.Target)]
-		if isUnread || !v.shows(variant.Target) {
-			unseen[variantKey(variant.ID.Namespace, variant.ID.Name).String()] = true
+		if isUnread || !v.isListed(variant.Target) {
+			unseen[scaledObjectKey(variant.ID.Namespace, variant.ID.Name).String()] = true
 			if variant.DryRun {
 				unseen[objectKey{groupAutoscaling, kindHPA, variant.ID.Namespace, variant.ID.Name}.String()] = true
 			}
@@ -205,9 +205,9 @@ func (v *sight) judge(t *Tables) {
 	})
 }
 
-// hides returns why the replicas of a target, or its pods, cannot be seen; "" where they can, and where the API server says
+// hiddenReason returns why the replicas of a target, or its pods, cannot be seen; "" where they can, and where the API server says
 // that there is no such kind.
-func (v *sight) hides(id fleet.TargetID) string {
+func (v *clusterView) hiddenReason(id fleet.TargetID) string {
 	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
 	if id.Name == "" || !k.found {
 		return ""
@@ -224,8 +224,8 @@ func (v *sight) hides(id fleet.TargetID) string {
 	return ""
 }
 
-// stale returns why the number of replicas that a target asks for may be out of date; "" where it is not.
-func (v *sight) stale(id fleet.TargetID) string {
+// staleReason returns why the number of replicas that a target asks for may be out of date; "" where it is not.
+func (v *clusterView) staleReason(id fleet.TargetID) string {
 	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
 	if state, watched := v.stateOf(k.resource, id.Namespace); watched && state.health.failure != nil {
 		return "the watch of " + k.resource.GroupResource().String() + " fails"
@@ -233,21 +233,21 @@ func (v *sight) stale(id fleet.TargetID) string {
 	return ""
 }
 
-// shows reports whether targets of a kind are seen where they are.
-func (v *sight) shows(id fleet.TargetID) bool {
+// isListed reports whether targets of a kind are seen where they are.
+func (v *clusterView) isListed(id fleet.TargetID) bool {
 	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
 	state, watched := v.stateOf(k.resource, id.Namespace)
 	return k.found && watched && state.health.listed
 }
 
-// countsAccelerators reports whether what is free on nodes is known: nodes were listed, and the pods of all namespaces.
-func (v *sight) countsAccelerators() bool {
+// acceleratorsCounted reports whether what is free on nodes is known: nodes were listed, and the pods of all namespaces.
+func (v *clusterView) acceleratorsCounted() bool {
 	return v.states[watchID{resource: nodesResource()}].health.listed && v.states[watchID{resource: podsResource()}].health.listed
 }
 
 // problems returns what keeps the cluster from being seen.
-func (v *sight) problems(variants []fleet.Variant) []Problem {
-	problems := slices.Clone(v.faults)
+func (v *clusterView) problems(variants []fleet.Variant) []Problem {
+	problems := slices.Clone(v.undecoded)
 	for id, state := range v.states {
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
 			problems = append(problems, p)

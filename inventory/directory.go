@@ -44,7 +44,7 @@ type DirectoryOptions struct {
 // removed takes its objects with it.
 type Directory struct {
 	options DirectoryOptions
-	current atomic.Pointer[view]
+	current atomic.Pointer[directoryState]
 
 	mu       sync.Mutex // held through a reading
 	listed   listing    // what the content in force was read from; without files that are to be read again
@@ -54,8 +54,8 @@ type Directory struct {
 	unlisted string // why the directory itself cannot be read; empty where it can
 }
 
-// view is what a directory holds at one time.
-type view struct {
+// directoryState is what a directory holds at one time.
+type directoryState struct {
 	tables Tables
 	counts Counts
 }
@@ -87,7 +87,7 @@ func OpenDirectory(options DirectoryOptions) (*Directory, error) {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Directory{options: options, files: map[string]file{}}
-	d.current.Store(&view{})
+	d.current.Store(&directoryState{})
 	found, err := list(options.Path)
 	if err != nil {
 		return nil, fmt.Errorf("directory of manifests: %w; give a directory that can be read", err)
@@ -172,7 +172,7 @@ func (f file) next(name string, data []byte, err error) file {
 // publish makes tables of all files, and reports whether they differ from those before.
 func (d *Directory) publish() bool {
 	objects, problems := d.merge()
-	next := &view{tables: objects.Tables(d.options.Tables), counts: Counts{Files: len(d.files), Objects: objects.Len()}}
+	next := &directoryState{tables: objects.Tables(d.options.Tables), counts: Counts{Files: len(d.files), Objects: objects.Len()}}
 	for _, f := range d.files {
 		next.counts.Skipped += f.content.skipped
 	}
@@ -202,11 +202,11 @@ func (d *Directory) merge() (Objects, []Problem) {
 		for _, m := range d.files[name].content.manifests {
 			if other, found := first[m.key]; found {
 				problems = append(problems, Problem{
-					Object: m.where, Text: fmt.Sprintf("holds %s, and so does %s, which counts", m.key, other), Remedy: "remove one of them",
+					Object: m.location, Text: fmt.Sprintf("holds %s, and so does %s, which counts", m.key, other), Remedy: "remove one of them",
 				})
 				continue
 			}
-			first[m.key] = m.where
+			first[m.key] = m.location
 			objects.Append(m.objects)
 		}
 	}
@@ -214,7 +214,7 @@ func (d *Directory) merge() (Objects, []Problem) {
 }
 
 // log says once what has changed.
-func (d *Directory) log(before, now *view) {
+func (d *Directory) log(before, now *directoryState) {
 	for _, problem := range newProblems(before.tables.Problems, now.tables.Problems) {
 		d.options.Logger.Warn("problem in the manifests", "object", problem.Object, "problem", problem.Text, "remedy", problem.Remedy)
 	}

@@ -181,8 +181,8 @@ func TestReloadKeepsTheOptions(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a")})
 	d := f.open(DirectoryOptions{Tables: Options{Accelerators: map[string]fleet.Accelerator{"NVIDIA-L4": "small"}}})
 	f.write("b.yaml", l4("b"))
-	d.look()
-	require.True(t, d.look())
+	d.poll()
+	require.True(t, d.poll())
 	require.Len(t, d.Tables().Pools, 1)
 	require.Equal(t, fleet.Accelerator("small"), d.Tables().Pools[0].Accelerator)
 }

@@ -75,15 +75,15 @@ type EventWriter struct {
 	options    EventOptions
 	client     eventClient
 	correlator *record.EventCorrelator
-	waiting    chan toldAt
+	waiting    chan timedNotice
 	written    prometheus.Counter
 	dropped    *prometheus.CounterVec
 	made       int64 // events so far; it keeps names apart
 	warned     bool  // that a role is missing
 }
 
-// toldAt is a notice with the instant at which it was given.
-type toldAt struct {
+// timedNotice is a notice with the instant at which it was given.
+type timedNotice struct {
 	fleet.Notice
 	at time.Time
 }
@@ -100,7 +100,7 @@ func NewEventWriter(options EventOptions) (*EventWriter, error) {
 	options.setDefaults()
 	w := &EventWriter{
 		options: options, client: client, correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
-		waiting: make(chan toldAt, eventsWaiting),
+		waiting: make(chan timedNotice, eventsWaiting),
 		written: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "wva_events_written_total", Help: "Kubernetes events that the API server took, those included that raise the count of an equal one.",
 		}),
@@ -142,7 +142,7 @@ func (w *EventWriter) Write(notices []fleet.Notice) {
 	now := time.Now()
 	for _, n := range notices {
 		select {
-		case w.waiting <- toldAt{Notice: n, at: now}:
+		case w.waiting <- timedNotice{Notice: n, at: now}:
 		default:
 			w.dropped.WithLabelValues(dropQueueFull).Inc()
 		}
@@ -164,7 +164,7 @@ func (w *EventWriter) Run(ctx context.Context) error {
 }
 
 // event returns a notice as an event about its object.
-func (w *EventWriter) event(n toldAt) *corev1.Event {
+func (w *EventWriter) event(n timedNotice) *corev1.Event {
 	w.made++
 	about := w.options.Object(n.Variant)
 	kind := corev1.EventTypeNormal
@@ -180,7 +180,7 @@ func (w *EventWriter) event(n toldAt) *corev1.Event {
 			APIVersion: groupKEDA + "/v1alpha1", Kind: cmp.Or(about.Kind, kindScaledObject),
 			Namespace: n.Variant.Namespace, Name: n.Variant.Name, UID: types.UID(about.UID),
 		},
-		Type: kind, Reason: string(n.Code), Message: clipped(n.Text),
+		Type: kind, Reason: string(n.Code), Message: clip(n.Text),
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 		Source: corev1.EventSource{Component: eventSource}, ReportingController: eventSource,
 	}
@@ -248,8 +248,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// clipped shortens a text to maxEventText bytes without cutting a rune in two.
-func clipped(text string) string {
+// clip shortens a text to maxEventText bytes without cutting a rune in two.
+func clip(text string) string {
 	if len(text) <= maxEventText {
 		return text
 	}

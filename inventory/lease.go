@@ -70,8 +70,8 @@ func NewLease(options LeaseOptions) (*Lease, error) {
 	return &Lease{options: options, client: client}, nil
 }
 
-// Held reports whether this process holds the lease.
-func (l *Lease) Held() bool {
+// IsLeader reports whether this process holds the lease.
+func (l *Lease) IsLeader() bool {
 	term := l.term.Load()
 	return term != nil && term.IsLeader()
 }

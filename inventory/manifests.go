@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +35,7 @@ type content struct {
 // manifest is one object of a file.
 type manifest struct {
 	key     objectKey
-	where   string // file and document
+	location   string // file and document
 	objects Objects
 }
 
@@ -92,6 +94,7 @@ func (c *content) add(where string, u *unstructured.Unstructured) {
 			return
 		}
 	}
+	c.problems = append(c.problems, quoteAnnotations(where, u)...)
 	objects, err := Decode(u)
 	switch {
 	case err != nil:
@@ -120,6 +123,40 @@ func (c *content) addItems(where string, list *unstructured.Unstructured, items 
 		}
 		c.add(at, u)
 	}
+}
+
+// quoteAnnotations makes annotations text that are not, for lack of quotes, and returns a problem that
+// names them. The API server rejects such an object.
+func quoteAnnotations(where string, u *unstructured.Unstructured) []Problem {
+	const most = 3 // names in the text
+	value, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "annotations")
+	annotations, _ := value.(map[string]any)
+	var unquoted []string
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		switch value := annotations[name].(type) {
+		case string:
+			continue
+		case nil:
+			annotations[name] = ""
+			continue
+		case int64, float64, bool:
+			annotations[name] = fmt.Sprint(value)
+		default: // a list or an object
+			annotations[name] = ""
+		}
+		unquoted = append(unquoted, name)
+	}
+	if len(unquoted) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(unquoted) - most; n > 0 {
+		unquoted, more = unquoted[:most], fmt.Sprintf(" and %d more", n)
+	}
+	return []Problem{{
+		Object: where, Text: fmt.Sprintf("%s has annotations that are not text: %s%s", keyOf(u), strings.Join(unquoted, ", "), more),
+		Remedy: "write their values in quotes",
+	}}
 }
 
 func isNode(u *unstructured.Unstructured) bool {

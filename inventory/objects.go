@@ -41,8 +41,8 @@ type Target struct {
 	Annotations map[string]string
 	// Replicas is the number asked for.
 	Replicas int
-	// Refused is why no further pod can be made, as the API server says it; "" where one can.
-	Refused string
+	// ReplicaFailure is why no further pod can be made, as the API server says it; "" where one can.
+	ReplicaFailure string
 	// Template is the pod of one replica, for a group of pods its leader; nil where the kind shows none.
 	Template *corev1.PodTemplateSpec
 	// Worker is the pod of the others of a group, and Workers how many there are of them; nil and 0 where a replica is one
@@ -93,7 +93,7 @@ const asPrinted = "write it as kubectl get -o yaml prints it"
 func Decode(u *unstructured.Unstructured) (Objects, error) {
 	kind := u.GroupVersionKind().GroupKind()
 	read := decoder(kind)
-	if read == nil && !asksForReplicas(u) {
+	if read == nil && !hasReplicas(u) {
 		return Objects{}, nil
 	}
 	if u.GetName() == "" {
@@ -199,9 +199,9 @@ func newTarget(u *unstructured.Unstructured) (Target, error) {
 	const byDefault = 1 // of every kind that has a default
 	replicas, err := countAt(u, byDefault, "spec", "replicas")
 	target := Target{
-		Refused: replicaFailure(u),
+		ReplicaFailure: replicaFailure(u),
 		ID:      fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()},
-		Created: u.GetCreationTimestamp().UTC(), Annotations: ours(u.GetAnnotations()),
+		Created: u.GetCreationTimestamp().UTC(), Annotations: wvaAnnotations(u.GetAnnotations()),
 		Replicas: replicas,
 	}
 	if owner := metav1.GetControllerOf(u); owner != nil {
@@ -226,8 +226,8 @@ func replicaFailure(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// asksForReplicas reports whether an object of a kind that is not known says how many replicas it wants.
-func asksForReplicas(u *unstructured.Unstructured) bool {
+// hasReplicas reports whether an object of a kind that is not known says how many replicas it wants.
+func hasReplicas(u *unstructured.Unstructured) bool {
 	value, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "replicas")
 	if !found || err != nil {
 		return false

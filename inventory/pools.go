@@ -11,15 +11,15 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// holding is how much of a resource pods hold on a node.
-type holding struct {
+// allocationKey is how much of a resource pods hold on a node.
+type allocationKey struct {
 	node     string
 	resource corev1.ResourceName
 }
 
 // pools returns the accelerators on nodes, by their kind, and what is wrong with the nodes.
 func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
-	taken := o.taken()
+	taken := o.allocated()
 	nodes := map[fleet.Accelerator][]fleet.Node{}
 	var unnamed []string
 	for _, node := range o.Nodes {
@@ -35,7 +35,7 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 			kind := options.accelerator(value)
 			nodes[kind] = append(nodes[kind], poolNode(node, product.resources, taken))
 		}
-		if holdsUnnamed(node, named) {
+		if hasUnlabelledAccelerators(node, named) {
 			unnamed = append(unnamed, node.Name)
 		}
 	}
@@ -44,19 +44,19 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 		slices.SortFunc(nodes[kind], func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
 		pools = append(pools, fleet.Pool{Accelerator: kind, Nodes: nodes[kind]})
 	}
-	return pools, unnamedProblem(unnamed)
+	return pools, unlabelledProblem(unnamed)
 }
 
-// taken adds up what pods hold that have a node and have not ended. A pod that is being deleted still holds its share.
-func (o Objects) taken() map[holding]int {
-	taken := map[holding]int{}
+// allocated adds up what pods hold that have a node and have not ended. A pod that is being deleted still holds its share.
+func (o Objects) allocated() map[allocationKey]int {
+	taken := map[allocationKey]int{}
 	for _, pod := range o.Pods {
 		if pod.Spec.NodeName == "" || ended(pod) {
 			continue
 		}
 		for _, name := range gpuResources() {
 			if n := requested(pod.Spec, name); n > 0 {
-				taken[holding{pod.Spec.NodeName, name}] += n
+				taken[allocationKey{pod.Spec.NodeName, name}] += n
 			}
 		}
 	}
@@ -64,21 +64,21 @@ func (o Objects) taken() map[holding]int {
 }
 
 // poolNode returns a node as a row of a pool.
-func poolNode(node *corev1.Node, resources []corev1.ResourceName, taken map[holding]int) fleet.Node {
+func poolNode(node *corev1.Node, resources []corev1.ResourceName, taken map[allocationKey]int) fleet.Node {
 	row := fleet.Node{Name: node.Name}
 	for _, name := range resources {
-		row.Allocatable += whole(node.Status.Allocatable[name])
-		row.Allocated += taken[holding{node.Name, name}]
+		row.Allocatable += wholeNumber(node.Status.Allocatable[name])
+		row.Allocated += taken[allocationKey{node.Name, name}]
 	}
-	if !takesPods(node) {
+	if !isSchedulable(node) {
 		row.Allocatable = min(row.Allocatable, row.Allocated)
 	}
 	return row
 }
 
-// takesPods reports whether the scheduler may place a pod on the node.
-func takesPods(node *corev1.Node) bool {
-	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || slices.ContainsFunc(node.Spec.Taints, closes) {
+// isSchedulable reports whether the scheduler may place a pod on the node.
+func isSchedulable(node *corev1.Node) bool {
+	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || slices.ContainsFunc(node.Spec.Taints, blocksScheduling) {
 		return false
 	}
 	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
@@ -86,8 +86,8 @@ func takesPods(node *corev1.Node) bool {
 	})
 }
 
-// closes reports whether a taint says that its node takes no more pods, whatever they tolerate on purpose.
-func closes(taint corev1.Taint) bool {
+// blocksScheduling reports whether a taint says that its node takes no more pods, whatever they tolerate on purpose.
+func blocksScheduling(taint corev1.Taint) bool {
 	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
 		return false
 	}
@@ -99,15 +99,15 @@ func closes(taint corev1.Taint) bool {
 	return false
 }
 
-// holdsUnnamed reports whether a node has accelerators whose kind no label names.
-func holdsUnnamed(node *corev1.Node, named map[corev1.ResourceName]bool) bool {
+// hasUnlabelledAccelerators reports whether a node has accelerators whose kind no label names.
+func hasUnlabelledAccelerators(node *corev1.Node, named map[corev1.ResourceName]bool) bool {
 	return slices.ContainsFunc(gpuResources(), func(name corev1.ResourceName) bool {
-		return !named[name] && whole(node.Status.Allocatable[name]) > 0
+		return !named[name] && wholeNumber(node.Status.Allocatable[name]) > 0
 	})
 }
 
-// unnamedProblem returns one problem for all nodes whose accelerators no label names.
-func unnamedProblem(nodes []string) []Problem {
+// unlabelledProblem returns one problem for all nodes whose accelerators no label names.
+func unlabelledProblem(nodes []string) []Problem {
 	if len(nodes) == 0 {
 		return nil
 	}

@@ -64,13 +64,13 @@ func (o Objects) Tables(options Options) Tables {
 	var t Tables
 	o.readVariants(&t, targets, options)
 	scaled := t.Variants
-	o.readAdvisory(&t, targets, options)
+	o.readDryRun(&t, targets, options)
 	pools, problems := o.pools(options)
-	options.rename(t.Variants, pools)
+	options.canonicalNames(t.Variants, pools)
 	pods := podsByTarget(o.Pods, enginesOf(t.Variants), targets)
 	o.nodeAccelerators(t.Variants, pods, options)
 	t.Workloads = workloads(t.Variants, targets, pods, groupsOf(o.Pods))
-	o.markForeign(t.Workloads, scaled)
+	o.markConflicting(t.Workloads, scaled)
 	t.Pools = pools
 	t.Problems = append(t.Problems, problems...)
 	slices.SortFunc(t.Problems, compareProblems)
@@ -84,14 +84,14 @@ func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options O
 	}
 	names := make(map[fleet.VariantID]bool, len(o.ScaledObjects))
 	for _, object := range sorted(o.ScaledObjects, byName) {
-		if v, ours := t.read(object, kindScaledObject); ours {
+		if v, ours := t.readVariant(object, kindScaledObject); ours {
 			names[v.ID] = true
 			t.Variants = append(t.Variants, v)
-			t.locate(&t.Variants[len(t.Variants)-1], origin{variantKey(v.ID.Namespace, v.ID.Name), says(object, keyGPUs)}, targets, options)
+			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{scaledObjectKey(v.ID.Namespace, v.ID.Name), hasKey(object, keyGPUs)}, targets, options)
 		}
 	}
 	for _, job := range sorted(o.ScaledJobs, byName) {
-		v, ours := t.read(job, kindScaledJob)
+		v, ours := t.readVariant(job, kindScaledJob)
 		switch {
 		case !ours:
 		case names[v.ID]: // KEDA's calls say a name only
@@ -107,8 +107,8 @@ func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options O
 	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
 }
 
-// read returns the variant of an object with what is wrong with it; false where it is not ours.
-func (t *Tables) read(object scaledobject.Object, kind string) (fleet.Variant, bool) {
+// readVariant returns the variant of an object with what is wrong with it; false where it is not ours.
+func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Variant, bool) {
 	v, err := scaledobject.Read(object)
 	if errors.Is(err, scaledobject.ErrNotOurs) {
 		return v, false
@@ -116,7 +116,7 @@ func (t *Tables) read(object scaledobject.Object, kind string) (fleet.Variant, b
 	if err != nil {
 		problems := definitionProblems(objectKey{groupKEDA, kind, object.Metadata.Namespace, object.Metadata.Name}.String(), err)
 		t.Problems = append(t.Problems, problems...)
-		v.Invalid = told(problems)
+		v.Invalid = problemText(problems)
 	}
 	v.Unsupported = scaledobject.Unsupported(object)
 	return v, true
@@ -128,8 +128,8 @@ type origin struct {
 	saysGPUs bool
 }
 
-// locate joins a variant with its target, which says what the object that defines it leaves out.
-func (t *Tables) locate(v *fleet.Variant, from origin, targets map[objectKey]Target, options Options) {
+// resolveTarget joins a variant with its target, which says what the object that defines it leaves out.
+func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[objectKey]Target, options Options) {
 	target, seen := targets[targetKey(v.Target)]
 	switch {
 	case seen:
@@ -145,8 +145,8 @@ func (t *Tables) locate(v *fleet.Variant, from origin, targets map[objectKey]Tar
 	}
 }
 
-// told returns what is wrong with an object and what to do, as one text.
-func told(problems []Problem) string {
+// problemText returns what is wrong with an object and what to do, as one text.
+func problemText(problems []Problem) string {
 	texts := make([]string, len(problems))
 	for i, problem := range problems {
 		texts[i] = problem.Missing().Reason
@@ -180,8 +180,8 @@ func (t Target) complete(v *fleet.Variant, saysGPUs bool, options Options) {
 // keyGPUs is the key that says how many accelerators a replica takes.
 const keyGPUs = "gpusPerReplica"
 
-// says reports whether an external trigger of the object has the key. Such a trigger is ours: no other scaler knows it.
-func says(object scaledobject.Object, key string) bool {
+// hasKey reports whether an external trigger of the object has the key. Such a trigger is ours: no other scaler knows it.
+func hasKey(object scaledobject.Object, key string) bool {
 	for _, trigger := range object.Spec.Triggers {
 		if _, found := trigger.Metadata[key]; found && (trigger.Type == "external" || trigger.Type == "external-push") {
 			return true

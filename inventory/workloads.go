@@ -48,7 +48,7 @@ func (t Target) workload(pods []*corev1.Pod, groups podGroups, engine fleet.Engi
 	limits := readLimits(t.Template, engine)
 	row := fleet.Workload{
 		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
-		ReplicaFailure: t.Refused, BatchedTokens: limits.batched, TensorParallel: limits.tensor,
+		ReplicaFailure: t.ReplicaFailure, BatchedTokens: limits.batched, TensorParallel: limits.tensor,
 		Precision: limits.precision, GroupSize: t.groupSize(),
 	}
 	for _, pod := range pods {

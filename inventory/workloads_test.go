@@ -272,9 +272,9 @@ func TestReplicaFailureIsReadFromTheWorkload(t *testing.T) {
 	}}
 	objects, err := Decode(u)
 	require.NoError(t, err)
-	require.Equal(t, "FailedCreate: exceeded quota: gpus", objects.Targets[0].Refused)
+	require.Equal(t, "FailedCreate: exceeded quota: gpus", objects.Targets[0].ReplicaFailure)
 	u.Object["status"].(map[string]any)["conditions"].([]any)[1].(map[string]any)["status"] = "False"
 	objects, err = Decode(u)
 	require.NoError(t, err)
-	require.Empty(t, objects.Targets[0].Refused)
+	require.Empty(t, objects.Targets[0].ReplicaFailure)
 }

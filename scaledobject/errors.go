@@ -90,8 +90,8 @@ func (l *errorList) of(id fleet.VariantID) error {
 const shortLimit = 200
 
 // Short returns an error of this package as a status message: one line below 200 bytes, the same for
-// the same definition. It has the first validation error without its remedy, and the number of the
-// others. It returns "" for nil.
+// the same definition. It has key, value and valid values of the first validation error, or else its
+// remedy, and the number of the others. It returns "" for nil.
 func Short(err error) string {
 	if err == nil {
 		return ""
@@ -100,11 +100,14 @@ func Short(err error) string {
 	if len(list) == 0 {
 		return clip(printable(err.Error()), shortLimit-1)
 	}
-	more := ""
+	first, more := list[0].Text(), ""
+	if list[0].Allowed == "" {
+		first = list[0].Error()
+	}
 	if n := len(list) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return clip(list[0].Text(), shortLimit-1-len(more)) + more
+	return clip(first, shortLimit-1-len(more)) + more
 }
 
 // The longest texts that are repeated to people, in bytes.

@@ -47,7 +47,7 @@ func Read(o Object) (fleet.Variant, error) {
 	replicas := readRange(o.Spec, &errs)
 	cooldown := readCooldown(o.Spec, &errs)
 	if len(ours) > 1 {
-		errs.add(ValidationError{"triggers", "", fmt.Sprintf("has %d WVA triggers", len(ours)), "one trigger with a modelID", "give each model an object of its own"})
+		errs.add(ValidationError{"triggers", "", fmt.Sprintf("include %d of WVA", len(ours)), "one trigger with a modelID", "give each model an object of its own"})
 	}
 	v := readKeys(o.Spec.Triggers[ours[0]], inTrigger, &errs)
 	checkOthers(o.Spec.Triggers, ours[0], &errs)

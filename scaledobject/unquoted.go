@@ -93,6 +93,6 @@ func checkOthers(triggers []Trigger, ours int, errs *errorList) {
 		if i != ours {
 			place = fmt.Sprintf("triggers[%d].metadata", i)
 		}
-		errs.add(ValidationError{place, "", "has values that are not text, of " + listed(names, quoted), "", "write them in quotes"})
+		errs.add(ValidationError{place, "", "has values that are not text, of keys " + listed(names, quoted), "", "write them in quotes"})
 	}
 }

@@ -59,7 +59,7 @@ func wholeServer(b *testing.B) server {
 	board := NewBoard(BoardOptions{})
 	plan := fleet.Plan{Time: time.Now().Add(time.Hour)}
 	for i := range benchmarkVariants {
-		plan.Targets = append(plan.Targets, target(fmt.Sprintf("v%05d", i), i%10))
+		plan.Decisions = append(plan.Decisions, decided(fmt.Sprintf("v%05d", i), i%10))
 	}
 	board.Post(plan)
 	s, err := NewServer(ServerOptions{Board: board})

@@ -24,8 +24,8 @@ func TestBoardIsNotReadyBeforeTheFirstPlan(t *testing.T) {
 
 func TestBoardAnswersFromTheLatestPlan(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
-	board.Post(planAt(start, target("a", 3), target("b", 1)))
-	board.Post(fleet.Plan{Time: start, Targets: []fleet.Target{target("a", 4)}, Held: []fleet.Held{held("c", 2, true)}})
+	board.Post(planAt(start, decided("a", 3), decided("b", 1)))
+	board.Post(planAt(start, decided("a", 4), held("c", 2, true)))
 
 	a, known := board.Lookup(variant("a"))
 	require.True(t, known)
@@ -42,7 +42,7 @@ func TestBoardAnswersFromTheLatestPlan(t *testing.T) {
 func TestBoardIsNotReadyWithAPlanThatIsTooOld(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	board := NewBoard(BoardOptions{Clock: clock, MaxAge: 5 * time.Minute})
-	board.Post(planAt(start, target("a", 3)))
+	board.Post(planAt(start, decided("a", 3)))
 
 	clock.Step(5 * time.Minute)
 	require.NoError(t, board.Ready())
@@ -52,7 +52,7 @@ func TestBoardIsNotReadyWithAPlanThatIsTooOld(t *testing.T) {
 	clock.Step(30 * time.Second)
 	require.Equal(t, first, board.Ready().Error(), "the text stays within a minute, so that events fold")
 
-	board.Post(planAt(clock.Now(), target("a", 3)))
+	board.Post(planAt(clock.Now(), decided("a", 3)))
 	require.NoError(t, board.Ready())
 }
 
@@ -78,11 +78,11 @@ func TestBoardPostWakesWhoWaits(t *testing.T) {
 }
 
 func TestBoardKnowsWhetherAQueueCouldWakeAModel(t *testing.T) {
-	sameModel := func(targets ...fleet.Target) []fleet.Target {
-		for i := range targets {
-			targets[i].Facts.Model = fleet.ModelID{Namespace: "prod", Name: "shared"}
+	sameModel := func(decisions ...fleet.Decision) []fleet.Decision {
+		for i := range decisions {
+			decisions[i].Facts.Model = fleet.ModelID{Namespace: "prod", Name: "shared"}
 		}
-		return targets
+		return decisions
 	}
 	tests := []struct {
 		name string
@@ -90,28 +90,28 @@ func TestBoardKnowsWhetherAQueueCouldWakeAModel(t *testing.T) {
 		want bool
 	}{
 		{"nothing decided", fleet.Plan{}, false},
-		{"every model up", planAt(start, target("a", 1), target("b", 2)), false},
-		{"one of two models at zero", planAt(start, target("a", 1), target("b", 0)), true},
-		{"one of two variants of a model at zero", planAt(start, sameModel(target("a", 0), target("b", 1))...), false},
-		{"all variants of a model at zero", planAt(start, sameModel(target("a", 0), target("b", 0))...), true},
-		{"no room for a model", planAt(start, cramped("a")), false},
-		{"no room for one of two models at zero", planAt(start, cramped("a"), target("b", 0)), true},
-		{"no room for a variant of a model at zero", planAt(start, sameModel(cramped("a"), target("b", 0))...), false},
-		{"held at zero", fleet.Plan{Held: []fleet.Held{held("a", 0, true)}}, true},
-		{"number not known", fleet.Plan{Held: []fleet.Held{held("a", 0, false)}}, false},
+		{"every model up", planAt(start, decided("a", 1), decided("b", 2)), false},
+		{"one of two models at zero", planAt(start, decided("a", 1), decided("b", 0)), true},
+		{"one of two variants of a model at zero", planAt(start, sameModel(decided("a", 0), decided("b", 1))...), false},
+		{"all variants of a model at zero", planAt(start, sameModel(decided("a", 0), decided("b", 0))...), true},
+		{"a model lacks accelerators", planAt(start, unplaceable("a")), false},
+		{"one of two models at zero lacks accelerators", planAt(start, unplaceable("a"), decided("b", 0)), true},
+		{"a variant of a model at zero lacks accelerators", planAt(start, sameModel(unplaceable("a"), decided("b", 0))...), false},
+		{"held at zero", fleet.Plan{Decisions: []fleet.Decision{held("a", 0, true)}}, true},
+		{"number not known", fleet.Plan{Decisions: []fleet.Decision{held("a", 0, false)}}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			board := NewBoard(BoardOptions{})
 			board.Post(test.plan)
-			require.Equal(t, test.want, len(board.latest.Load().asleep) > 0)
+			require.Equal(t, test.want, len(board.latest.Load().wakeable) > 0)
 		})
 	}
 }
 
 func TestBoardKeepsOneDecisionOfAVariantThatIsThereTwice(t *testing.T) {
 	board := NewBoard(BoardOptions{})
-	board.Post(planAt(start, target("a", 3), target("a", 4)))
+	board.Post(planAt(start, decided("a", 3), decided("a", 4)))
 	require.Len(t, board.latest.Load().decisions, 1)
 }
 
@@ -121,7 +121,7 @@ func TestBoardIsReadWhileItIsWritten(t *testing.T) {
 	for range 4 {
 		running.Go(func() {
 			for replicas := range 200 {
-				board.Post(planAt(start, target("a", replicas), target("b", replicas)))
+				board.Post(planAt(start, decided("a", replicas), decided("b", replicas)))
 			}
 		})
 		running.Go(func() {

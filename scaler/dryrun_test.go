@@ -13,42 +13,42 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-func advised(name string, replicas, current int) fleet.Advice {
-	d := target(name, replicas)
+func recommended(name string, replicas, current int) fleet.Decision {
+	d := decided(name, replicas)
 	d.Facts.Current, d.Facts.CurrentKnown, d.Facts.Cost = current, true, 2
-	return fleet.Advise(fleet.Decision{Variant: d.Variant, Replicas: replicas, Known: true, Reason: d.Reason, Facts: d.Facts})
+	return d
 }
 
-func TestAdviceIsListedAndNeverAnswered(t *testing.T) {
+func TestRecommendationsAreListedAndNeverAnswered(t *testing.T) {
 	w := newWorld(t)
-	plan := planAt(start, target("b", 1))
-	plan.Advice = []fleet.Advice{advised("a", 3, 5)}
+	plan := planAt(start, decided("b", 1))
+	plan.Recommendations = []fleet.Decision{recommended("a", 3, 5)}
 	w.board.Post(plan)
 	answer, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Len(t, answer.GetVariants(), 2)
 	first, second := answer.GetVariants()[0], answer.GetVariants()[1]
 	require.Equal(t, "a", first.GetName())
-	require.True(t, first.GetAdvisory())
+	require.True(t, first.GetDryRun())
 	require.EqualValues(t, 3, first.GetDesiredReplicas())
-	require.False(t, second.GetAdvisory())
+	require.False(t, second.GetDryRun())
 	_, err = w.keda().GetMetrics(t.Context(), metricsRequest("a"))
 	require.ErrorContains(t, err, "not decided yet")
-	require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(""), "wva_advised_changes_total"))
+	require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(""), "wva_recommended_changes_total"))
 }
 
-func TestWhatAdviceWouldHaveSavedIsCounted(t *testing.T) {
-	m := newAdviceMetrics()
-	plan := func(after time.Duration, advice ...fleet.Advice) fleet.Plan {
-		return fleet.Plan{Time: start.Add(after), Advice: advice}
+func TestSavingsOfRecommendationsAreCounted(t *testing.T) {
+	m := newDryRunMetrics()
+	plan := func(after time.Duration, advice ...fleet.Decision) fleet.Plan {
+		return fleet.Plan{Time: start.Add(after), Recommendations: advice}
 	}
-	first := plan(0, advised("a", 3, 5), advised("b", 4, 3), advised("gone", 1, 9))
-	second := plan(30*time.Minute, advised("a", 2, 5), advised("b", 6, 3))
+	first := plan(0, recommended("a", 3, 5), recommended("b", 4, 3), recommended("gone", 1, 9))
+	second := plan(30*time.Minute, recommended("a", 2, 5), recommended("b", 6, 3))
 	m.count(fleet.Plan{}, first, time.Hour)
 	m.count(first, second, time.Hour)
 	m.count(second, first, time.Hour) // a clock that was set back counts nothing
 	value := func(counter *prometheus.CounterVec, i int, direction string) float64 {
-		a := first.Advice[i]
+		a := first.Recommendations[i]
 		return testutil.ToFloat64(counter.WithLabelValues(a.Variant.Namespace, a.Facts.Model.Name, direction))
 	}
 	require.InDelta(t, 2, value(m.cost, 0, "saved"), 1e-9, "two replicas less at 2 for half an hour")
@@ -57,10 +57,10 @@ func TestWhatAdviceWouldHaveSavedIsCounted(t *testing.T) {
 	require.InDelta(t, 1, value(m.changes, 1, "up"), 0)
 }
 
-func TestAdviceThatIsGoneLeavesNoSeriesAndAGapIsNotCounted(t *testing.T) {
-	m := newAdviceMetrics()
-	first := fleet.Plan{Time: start, Advice: []fleet.Advice{advised("a", 3, 5)}}
-	m.count(first, fleet.Plan{Time: start.Add(10 * time.Hour), Advice: first.Advice}, 5*time.Minute)
+func TestRemovedRecommendationsLeaveNoSeriesAndAGapIsNotCounted(t *testing.T) {
+	m := newDryRunMetrics()
+	first := fleet.Plan{Time: start, Recommendations: []fleet.Decision{recommended("a", 3, 5)}}
+	m.count(first, fleet.Plan{Time: start.Add(10 * time.Hour), Recommendations: first.Recommendations}, 5*time.Minute)
 	require.InDelta(t, 4.0/12, testutil.ToFloat64(m.cost), 1e-9, "no cycle ended for ten hours, of which five minutes count")
 	m.count(first, fleet.Plan{Time: start.Add(time.Minute)}, 5*time.Minute)
 	require.Zero(t, testutil.CollectAndCount(m.cost))

@@ -23,17 +23,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start is the instant at which every story begins.
+// start is the instant at which every test begins.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func variant(name string) fleet.VariantID { return fleet.VariantID{Namespace: "prod", Name: name} }
 
-// target is a decided variant that runs already.
-func target(name string, replicas int) fleet.Target {
-	return fleet.Target{
+// decided is a decision about a variant that has one replica.
+func decided(name string, replicas int) fleet.Decision {
+	return fleet.Decision{
 		Variant:  variant(name),
 		Replicas: replicas,
-		Reason:   fleet.Reason{Code: fleet.CodeUnchanged, Text: "the number that stands carries the demand"},
+		Known:    true,
+		Decided:  start,
+		Reason:   fleet.Reason{Code: fleet.CodeUnchanged, Text: "the current replicas fit the demand"},
 		Facts: fleet.Facts{
 			Model:   fleet.ModelID{Namespace: "prod", Name: "model-" + name},
 			Target:  fleet.TargetID{Namespace: "prod", Kind: "Deployment", Name: "deploy-" + name},
@@ -42,38 +44,39 @@ func target(name string, replicas int) fleet.Target {
 	}
 }
 
-// sleeper is a decided variant whose workload stands at zero.
-func sleeper(name string, replicas int) fleet.Target {
-	t := target(name, replicas)
-	t.Facts.Current, t.Facts.Inactive = 0, true
-	return t
+// inactive is a decision about a variant whose workload is scaled to zero.
+func inactive(name string, replicas int) fleet.Decision {
+	d := decided(name, replicas)
+	d.Facts.Current, d.Facts.Inactive = 0, true
+	return d
 }
 
-// cramped is a variant at zero for which the nodes have no room.
-func cramped(name string) fleet.Target {
-	t := sleeper(name, 0)
-	t.Reason = fleet.Reason{Code: fleet.CodeInsufficientAccelerators, Text: "no L40S is free; add nodes"}
-	return t
+// unplaceable is a decision about a variant at zero for which accelerators are missing.
+func unplaceable(name string) fleet.Decision {
+	d := inactive(name, 0)
+	d.Reason = fleet.Reason{Code: fleet.CodeInsufficientAccelerators, Text: "needs 1 replica; 0/4 nodes have 1 free L40S"}
+	return d
 }
 
-func held(name string, replicas int, known bool) fleet.Held {
-	t := target(name, replicas)
-	return fleet.Held{
-		Variant: t.Variant, Replicas: replicas, Known: known, Facts: t.Facts, Decided: start,
-		Reason: fleet.Reason{Code: fleet.CodeMetricsMissing, Text: "ready replicas report nothing; check the PodMonitor"},
-	}
+func held(name string, replicas int, known bool) fleet.Decision {
+	d := decided(name, replicas)
+	d.Known, d.Held = known, true
+	d.Reason = fleet.Reason{Code: fleet.CodeMetricsMissing, Text: "2 ready replicas have no metrics"}.
+		With(fleet.DetailRemedy, "check the PodMonitor")
+	return d
 }
 
-// refused is a held variant whose number KEDA would misapply.
-func refused(name string, replicas int) fleet.Held {
-	h := held(name, replicas, true)
-	h.Refused = true
-	h.Reason = fleet.Reason{Code: fleet.CodeUnsupportedTrigger, Text: "metricType Value would multiply the number by the ready pods; leave metricType unset"}
-	return h
+// unsupportedVariant is held because KEDA would not apply its number as it is meant.
+func unsupportedVariant(name string, replicas int) fleet.Decision {
+	d := held(name, replicas, true)
+	d.Unsupported = true
+	d.Reason = fleet.Reason{Code: fleet.CodeUnsupportedTrigger, Text: "metricType is Value: KEDA would multiply the number by the ready pods"}.
+		With(fleet.DetailRemedy, "remove metricType")
+	return d
 }
 
-func planAt(now time.Time, targets ...fleet.Target) fleet.Plan {
-	return fleet.Plan{Time: now, Targets: targets}
+func planAt(now time.Time, decisions ...fleet.Decision) fleet.Plan {
+	return fleet.Plan{Time: now, Decisions: decisions}
 }
 
 // world is a server on an in-memory network, in virtual time.
@@ -111,7 +114,7 @@ func newWorld(t *testing.T, change ...func(*ServerOptions)) *world {
 	return w
 }
 
-// connect returns a connection of its own; wrap may stand between the client and the network.
+// connect returns a new connection; wrap may wrap it.
 func (w *world) connect(wrap func(net.Conn) net.Conn) *grpc.ClientConn {
 	w.Helper()
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
@@ -132,9 +135,9 @@ func (w *world) keda() externalscaler.ExternalScalerClient {
 }
 
 // post posts a plan of the present time and waits for its effects.
-func (w *world) post(targets ...fleet.Target) {
+func (w *world) post(decisions ...fleet.Decision) {
 	w.Helper()
-	w.board.Post(planAt(w.clock.Now(), targets...))
+	w.board.Post(planAt(w.clock.Now(), decisions...))
 	w.settle()
 }
 

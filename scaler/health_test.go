@@ -28,7 +28,7 @@ func TestHealthFollowsThePlan(t *testing.T) {
 	for _, service := range services {
 		require.Equal(t, healthv1.HealthCheckResponse_NOT_SERVING, check(service), "before the first plan")
 	}
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	for _, service := range services {
 		require.Equal(t, healthv1.HealthCheckResponse_SERVING, check(service))
 	}
@@ -49,14 +49,14 @@ func TestHealthWatchSendsEachChange(t *testing.T) {
 		return response.Status
 	}
 	require.Equal(t, healthv1.HealthCheckResponse_NOT_SERVING, next())
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	require.Equal(t, healthv1.HealthCheckResponse_SERVING, next())
 	for !w.clock.HasWaiters() { // the timer of the plan's end
 		runtime.Gosched()
 	}
 	w.step(6 * time.Minute)
 	require.Equal(t, healthv1.HealthCheckResponse_NOT_SERVING, next(), "age alone is a change")
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	require.Equal(t, healthv1.HealthCheckResponse_SERVING, next())
 	w.stop()
 	for err == nil {
@@ -93,7 +93,7 @@ func TestHTTPPortShowsHealthReadinessAndMetrics(t *testing.T) {
 	}
 	requireAnswer("/healthz", http.StatusOK, "ok")
 	requireAnswer("/readyz", http.StatusServiceUnavailable, "nothing is decided yet")
-	board.Post(planAt(start, target("a", 3)))
+	board.Post(planAt(start, decided("a", 3)))
 	requireAnswer("/readyz", http.StatusOK, "ok")
 	requireAnswer("/metrics", http.StatusOK, `wva_desired_replicas{accelerator="",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a"} 3`)
 	clock.Step(6 * time.Minute)

@@ -27,13 +27,13 @@ func TestEveryErrorHasOneCode(t *testing.T) {
 		text string
 	}{
 		{nil, codes.OK, ""},
-		{refuse(malformed, "a"), codes.InvalidArgument, "a"},
-		{refuse(invalid, "b"), codes.InvalidArgument, "b"},
-		{refuse(undecided, "c"), codes.Unavailable, "c"},
-		{refuse(unserved, "f"), codes.NotFound, "f"},
-		{refuse(crowded, "d"), codes.ResourceExhausted, "d"},
-		{refuse(tooSlow, "e"), codes.DeadlineExceeded, "e"},
-		{fmt.Errorf("asking: %w", refuse(undecided, "c")), codes.Unavailable, "c"},
+		{newError(badRequest, "a"), codes.InvalidArgument, "a"},
+		{newError(invalidMetadata, "b"), codes.InvalidArgument, "b"},
+		{newError(noNumber, "c"), codes.Unavailable, "c"},
+		{newError(unknownService, "f"), codes.NotFound, "f"},
+		{newError(limitExceeded, "d"), codes.ResourceExhausted, "d"},
+		{newError(deadlineMissed, "e"), codes.DeadlineExceeded, "e"},
+		{fmt.Errorf("asking: %w", newError(noNumber, "c")), codes.Unavailable, "c"},
 		{context.Canceled, codes.Canceled, "not answered"},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, "not answered"},
 		{errors.New("secret"), codes.Internal, "not answered"},
@@ -57,9 +57,9 @@ func TestClipKeepsRunesWhole(t *testing.T) {
 	}
 }
 
-// call sends one request through the gate of a server to a handler.
-func call(t *testing.T, gate *gate, handler grpc.UnaryHandler) error {
-	_, err := gate.unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/test.Service/Method"}, handler)
+// call sends one request through the interceptor of a server to a handler.
+func call(t *testing.T, interceptor *interceptor, handler grpc.UnaryHandler) error {
+	_, err := interceptor.unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/test.Service/Method"}, handler)
 	return err
 }
 
@@ -67,7 +67,7 @@ func TestAnAnswerThatTakesTooLongIsAStatus(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	options := ServerOptions{Board: NewBoard(BoardOptions{Clock: clock})}
 	options.setDefaults()
-	gate := newGate(options)
+	interceptor := newInterceptor(options)
 	reading, release, finished := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	reader := newMetadataReader(options)
 	reader.read = func(fleet.VariantID, map[string]string) error {
@@ -80,7 +80,7 @@ func TestAnAnswerThatTakesTooLongIsAStatus(t *testing.T) {
 	options.Board.Post(planAt(start))
 	answered := make(chan error, 1)
 	go func() {
-		answered <- call(t, gate, func(ctx context.Context, _ any) (any, error) {
+		answered <- call(t, interceptor, func(ctx context.Context, _ any) (any, error) {
 			return service.GetMetrics(ctx, metricsRequest("a"))
 		})
 	}()
@@ -100,12 +100,12 @@ func TestARequestThatPanicsIsAStatusAndALogLineWithoutItsValue(t *testing.T) {
 	w := newWorld(t)
 	options := ServerOptions{Board: w.board, Logger: slog.New(w.logs)}
 	options.setDefaults()
-	gate := newGate(options)
-	err := call(t, gate, func(context.Context, any) (any, error) { panic("hunter2") })
+	interceptor := newInterceptor(options)
+	err := call(t, interceptor, func(context.Context, any) (any, error) { panic("hunter2") })
 	requireStatus(t, err, codes.Internal, "not answered")
-	err = call(t, gate, func(context.Context, any) (any, error) { return []int{}[len(err.Error())], nil })
+	err = call(t, interceptor, func(context.Context, any) (any, error) { return []int{}[len(err.Error())], nil })
 	requireStatus(t, err, codes.Internal, "not answered")
-	err = gate.stream(nil, &stuckStream{T: t}, &grpc.StreamServerInfo{FullMethod: "/test.Service/Stream"},
+	err = interceptor.stream(nil, &stuckStream{T: t}, &grpc.StreamServerInfo{FullMethod: "/test.Service/Stream"},
 		func(any, grpc.ServerStream) error { panic("hunter2") })
 	requireStatus(t, err, codes.Internal, "not answered")
 
@@ -114,16 +114,16 @@ func TestARequestThatPanicsIsAStatusAndALogLineWithoutItsValue(t *testing.T) {
 	require.Contains(t, lines[0], "request crashed method=/test.Service/Method panic=a value of type string")
 	require.Contains(t, lines[1], "index out of range")
 	require.NotContains(t, strings.Join(lines, "\n"), "hunter2")
-	require.Zero(t, testutil.ToFloat64(gate.open.WithLabelValues("test.Service/Stream")))
-	require.Empty(t, gate.streams)
+	require.Zero(t, testutil.ToFloat64(interceptor.open.WithLabelValues("test.Service/Stream")))
+	require.Empty(t, interceptor.streams)
 }
 
 func TestACallerThatGoesAwayFreesItsRequest(t *testing.T) {
 	options := ServerOptions{Board: NewBoard(BoardOptions{})}
 	options.setDefaults()
-	gate := newGate(options)
+	interceptor := newInterceptor(options)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := gate.unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/test.Service/Method"}, func(ctx context.Context, _ any) (any, error) {
+	_, err := interceptor.unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/test.Service/Method"}, func(ctx context.Context, _ any) (any, error) {
 		cancel()
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -135,7 +135,7 @@ func TestRequestsAreCountedByMethodAndCode(t *testing.T) {
 	w := newWorld(t)
 	client := w.keda()
 	_, _ = client.GetMetrics(t.Context(), metricsRequest("a"))
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	_, _ = client.GetMetrics(t.Context(), metricsRequest("a"))
 	_, _ = client.IsActive(t.Context(), ref(""))
 	l := w.listen(client, "a")
@@ -148,18 +148,18 @@ wva_grpc_requests_total{code="Unavailable",method="externalscaler.ExternalScaler
 # HELP wva_open_streams Open streams by method.
 # TYPE wva_open_streams gauge
 wva_open_streams{method="externalscaler.ExternalScaler/StreamIsActive"} 1
-# HELP wva_pushes_total Pushes sent to wake sleeping objects.
+# HELP wva_pushes_total Pushes that were sent to activate inactive objects.
 # TYPE wva_pushes_total counter
 wva_pushes_total 0
 `), "wva_grpc_requests_total", "wva_open_streams", "wva_pushes_total"))
-	w.post(sleeper("a", 1))
+	w.post(inactive("a", 1))
 	<-l.received
 	w.stop()
 	require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
 # HELP wva_open_streams Open streams by method.
 # TYPE wva_open_streams gauge
 wva_open_streams{method="externalscaler.ExternalScaler/StreamIsActive"} 0
-# HELP wva_pushes_total Pushes sent to wake sleeping objects.
+# HELP wva_pushes_total Pushes that were sent to activate inactive objects.
 # TYPE wva_pushes_total counter
 wva_pushes_total 1
 `), "wva_open_streams", "wva_pushes_total"))

@@ -52,7 +52,7 @@ func TestGetMetricSpecIsConstantAndNeverFails(t *testing.T) {
 		}
 	}
 	ask() // before the first plan
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	ask()
 	w.step(time.Hour) // the plan is too old
 	ask()
@@ -63,11 +63,7 @@ func TestGetMetricSpecIsConstantAndNeverFails(t *testing.T) {
 func TestGetMetricsAnswersThePlanInBothForms(t *testing.T) {
 	w := newWorld(t)
 	client := w.keda()
-	w.board.Post(fleet.Plan{
-		Time:    start,
-		Targets: []fleet.Target{target("up", 7), target("zero", 0)},
-		Held:    []fleet.Held{held("held", 4, true), held("held-zero", 0, true)},
-	})
+	w.board.Post(planAt(start, decided("up", 7), decided("zero", 0), held("held", 4, true), held("held-zero", 0, true)))
 	for name, want := range map[string]int{"up": 7, "zero": 0, "held": 4, "held-zero": 0} {
 		response, err := client.GetMetrics(t.Context(), metricsRequest(name))
 		require.NoError(t, err, name)
@@ -85,7 +81,7 @@ func TestGetMetricsAnswersThePlanInBothForms(t *testing.T) {
 
 func TestGetMetricsAnswersWhateverTheMetricName(t *testing.T) {
 	w := newWorld(t)
-	w.post(target("a", 3))
+	w.post(decided("a", 3))
 	for _, name := range []string{"", "s0-wva-desired-replicas", "of-an-older-release"} {
 		response, err := w.keda().GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{ScaledObjectRef: ref("a"), MetricName: name})
 		require.NoError(t, err)
@@ -95,7 +91,7 @@ func TestGetMetricsAnswersWhateverTheMetricName(t *testing.T) {
 
 func TestAPlanIsTheTruthWhateverTheMetadataOfTheRequest(t *testing.T) {
 	w := newWorld(t)
-	w.post(target("a", 3))
+	w.post(decided("a", 3))
 	request := metricsRequest("a")
 	request.ScaledObjectRef.ScalerMetadata = map[string]string{"variantCost": "minus ten"}
 	response, err := w.keda().GetMetrics(t.Context(), request)
@@ -104,8 +100,8 @@ func TestAPlanIsTheTruthWhateverTheMetadataOfTheRequest(t *testing.T) {
 }
 
 func TestNoNumberIsAClearStatus(t *testing.T) {
-	long := fleet.Held{Variant: variant("long"), Reason: fleet.Reason{Code: fleet.CodeTargetNotFound, Text: strings.Repeat("ä", 300)}}
-	decided := fleet.Plan{Time: start, Held: []fleet.Held{held("unknown", 0, false), long}, Targets: []fleet.Target{target("negative", -1)}}
+	long := fleet.Decision{Variant: variant("long"), Reason: fleet.Reason{Code: fleet.CodeTargetNotFound, Text: strings.Repeat("ä", 300)}}
+	posted := planAt(start, held("unknown", 0, false), long, decided("negative", -1))
 	good := map[string]string{"modelID": "m"}
 	tests := []struct {
 		name     string
@@ -116,27 +112,27 @@ func TestNoNumberIsAClearStatus(t *testing.T) {
 		contains string
 	}{
 		{"before the first plan", nil, 0, ref("a"), codes.Unavailable, "nothing is decided yet"},
-		{"with an old plan", &decided, 7*time.Minute + 20*time.Second, ref("a"), codes.Unavailable, "7m0s old"},
-		{"object not in the plan", &decided, 0, ref("new"), codes.Unavailable, "prod/new is not decided yet"},
-		{"no number known", &decided, 0, ref("unknown"), codes.Unavailable, "check the PodMonitor"},
-		{"no number known, long reason", &decided, 0, ref("long"), codes.Unavailable, "ä…"},
-		{"number below zero", &decided, 0, ref("negative"), codes.Unavailable, "prod/negative"},
-		{"object not in the plan, bad metadata", &decided, 0,
+		{"with an old plan", &posted, 7*time.Minute + 20*time.Second, ref("a"), codes.Unavailable, "7m0s old"},
+		{"object not in the plan", &posted, 0, ref("new"), codes.Unavailable, "prod/new is not decided yet"},
+		{"no number known", &posted, 0, ref("unknown"), codes.Unavailable, "check the PodMonitor"},
+		{"no number known, long reason", &posted, 0, ref("long"), codes.Unavailable, "ä…"},
+		{"number below zero", &posted, 0, ref("negative"), codes.Unavailable, "prod/negative"},
+		{"object not in the plan, bad metadata", &posted, 0,
 			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new", ScalerMetadata: map[string]string{"accelerator": "H100"}}, codes.InvalidArgument, "prod/new: modelID"},
-		{"object not in the plan, asked for by name only", &decided, 0,
+		{"object not in the plan, asked for by name only", &posted, 0,
 			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new"}, codes.Unavailable, "prod/new is not decided yet"},
-		{"no number known, bad metadata", &decided, 0,
+		{"no number known, bad metadata", &posted, 0,
 			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "unknown", ScalerMetadata: map[string]string{"modelID": "m", "variantCost": "-3"}},
 			codes.InvalidArgument, "variantCost"},
-		{"a megabyte of metadata", &decided, 0,
+		{"a megabyte of metadata", &posted, 0,
 			&externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new", ScalerMetadata: map[string]string{"modelID": strings.Repeat("x", 1<<20)}},
-			codes.ResourceExhausted, "trigger metadata hold 1048583 bytes"},
-		{"no object", &decided, 0, nil, codes.InvalidArgument, "namespace is empty"},
-		{"no namespace", &decided, 0, &externalscaler.ScaledObjectRef{Name: "a", ScalerMetadata: good}, codes.InvalidArgument, "namespace is empty"},
-		{"no name", &decided, 0, &externalscaler.ScaledObjectRef{Namespace: "prod", ScalerMetadata: good}, codes.InvalidArgument, "name is empty"},
-		{"oversized name", &decided, 0, ref(strings.Repeat("x", 254)), codes.InvalidArgument, "254 characters"},
-		{"oversized namespace", &decided, 0, &externalscaler.ScaledObjectRef{Namespace: strings.Repeat("x", 64), Name: "a"}, codes.InvalidArgument, "64 characters"},
-		{"not a name", &decided, 0, ref("a\nlevel=ERROR"), codes.InvalidArgument, `'\n'`},
+			codes.ResourceExhausted, "trigger metadata have 1048583 bytes"},
+		{"no object", &posted, 0, nil, codes.InvalidArgument, "namespace is empty"},
+		{"no namespace", &posted, 0, &externalscaler.ScaledObjectRef{Name: "a", ScalerMetadata: good}, codes.InvalidArgument, "namespace is empty"},
+		{"no name", &posted, 0, &externalscaler.ScaledObjectRef{Namespace: "prod", ScalerMetadata: good}, codes.InvalidArgument, "name is empty"},
+		{"oversized name", &posted, 0, ref(strings.Repeat("x", 254)), codes.InvalidArgument, "254 characters"},
+		{"oversized namespace", &posted, 0, &externalscaler.ScaledObjectRef{Namespace: strings.Repeat("x", 64), Name: "a"}, codes.InvalidArgument, "64 characters"},
+		{"not a name", &posted, 0, ref("a\nlevel=ERROR"), codes.InvalidArgument, `'\n'`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,14 +154,14 @@ func TestNoNumberIsAClearStatus(t *testing.T) {
 	}
 }
 
-func TestARefusedVariantIsAnErrorAndNeverANumber(t *testing.T) {
+func TestAnUnsupportedVariantIsAnErrorAndNeverANumber(t *testing.T) {
 	w := newWorld(t)
 	client := w.keda()
 	l := w.listen(client, "a")
-	a, long := refused("a", 2), refused("long", 2)
+	a, long := unsupportedVariant("a", 2), unsupportedVariant("long", 2)
 	a.Facts.Current, a.Facts.Inactive = 0, true
 	long.Reason.Text = strings.Repeat("word ", 100)
-	w.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{a, long}})
+	w.board.Post(planAt(start, a, long))
 	w.settle()
 
 	_, err := client.GetMetrics(t.Context(), metricsRequest("a"))
@@ -177,7 +173,7 @@ func TestARefusedVariantIsAnErrorAndNeverANumber(t *testing.T) {
 	w.step(10 * time.Second)
 	require.Zero(t, w.server.Pushes())
 
-	w.post(sleeper("a", 2))
+	w.post(inactive("a", 2))
 	require.True(t, <-l.received, "the trigger was corrected")
 }
 
@@ -205,7 +201,7 @@ func TestSecretsAreNeitherEchoedNorLogged(t *testing.T) {
 	client := w.keda()
 	metadata := map[string]string{"modelIDFromEnv": secret, "passwordFromEnv": secret, "variantCostFromEnv": secret, "variantCost": "x"}
 	object := &externalscaler.ScaledObjectRef{Namespace: "prod", Name: "new", ScalerMetadata: metadata}
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	_, err := client.IsActive(t.Context(), object)
 	requireStatus(t, err, codes.InvalidArgument, "")
 	require.NotContains(t, err.Error(), secret)
@@ -231,7 +227,7 @@ func TestStreamMetricSpecSendsAtOnceAndStaysOpen(t *testing.T) {
 		_, err := stream.Recv()
 		ended <- err
 	}()
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	w.step(time.Hour)
 	require.Empty(t, ended)
 	w.stop()
@@ -250,33 +246,33 @@ func TestStreamMetricSpecEndsWithItsCaller(t *testing.T) {
 	require.Equal(t, codes.Canceled, status.Code(err))
 }
 
-func TestStreamIsActiveWakesASleeper(t *testing.T) {
+func TestStreamIsActiveActivatesAnInactiveObject(t *testing.T) {
 	w := newWorld(t)
 	client := w.keda()
 	l, awake := w.listen(client, "a"), w.listen(client, "b")
-	w.post(sleeper("a", 0), target("b", 1))
+	w.post(inactive("a", 0), decided("b", 1))
 	require.Zero(t, w.server.Pushes())
 
-	w.post(sleeper("a", 2), target("b", 2))
+	w.post(inactive("a", 2), decided("b", 2))
 	require.EqualValues(t, 1, w.server.Pushes(), "after Settle the push is sent")
 	require.True(t, <-l.received)
 
 	w.step(time.Second)
-	require.EqualValues(t, 2, w.server.Pushes(), "it sleeps on: again after a second")
+	require.EqualValues(t, 2, w.server.Pushes(), "still inactive: again after a second")
 	require.True(t, <-l.received)
 
-	w.post(target("a", 2), target("b", 2))
+	w.post(decided("a", 2), decided("b", 2))
 	w.step(time.Minute)
 	require.EqualValues(t, 2, w.server.Pushes())
 	require.Empty(t, awake.received)
 
 	late := w.listen(client, "c")
-	w.post(sleeper("c", 1))
+	w.post(inactive("c", 1))
 	require.True(t, <-late.received)
-	require.True(t, <-w.listen(client, "c").received, "a stream that opens on a sleeper is told at once")
+	require.True(t, <-w.listen(client, "c").received, "a stream that opens for an inactive object is told at once")
 }
 
-func TestStreamIsActiveRefusesAnObjectWithoutName(t *testing.T) {
+func TestStreamIsActiveRejectsAnObjectWithoutName(t *testing.T) {
 	w := newWorld(t)
 	stream, err := w.keda().StreamIsActive(t.Context(), &externalscaler.ScaledObjectRef{Namespace: "prod"})
 	require.NoError(t, err)
@@ -300,7 +296,7 @@ func TestStreamsEndWithoutErrorWhenTheServerShutsDown(t *testing.T) {
 func TestStreamsAreCapped(t *testing.T) {
 	w := newWorld(t, func(o *ServerOptions) { o.MaxStreamsPerPeer, o.MaxUnknownStreams = 5, 2 })
 	client := w.keda()
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	open := func(name string) error {
 		stream, err := client.StreamIsActive(t.Context(), ref(name))
 		require.NoError(t, err)
@@ -353,19 +349,19 @@ func TestAClientThatNeverReadsDelaysNobody(t *testing.T) {
 		return &stalledConn{Conn: c, stalled: stalled, closed: closed, close: sync.OnceFunc(func() { close(closed) })}
 	}))
 	client := w.keda()
-	targets := []fleet.Target{sleeper("deaf", 1)}
+	decisions := []fleet.Decision{inactive("deaf", 1)}
 	w.listen(deaf, "deaf")
 	var listeners []*listener
 	for i := range streams - 1 {
 		name := fmt.Sprintf("v%03d", i)
 		listeners = append(listeners, w.listen(client, name))
-		targets = append(targets, sleeper(name, 1))
+		decisions = append(decisions, inactive(name, 1))
 	}
 	close(stalled)
-	w.post(targets...)
+	w.post(decisions...)
 	for range streams/pushesPerSecond - 1 {
 		w.clock.Step(time.Second)
-		w.post(targets...)
+		w.post(decisions...)
 	}
 	require.EqualValues(t, streams, w.server.Pushes())
 	for _, l := range listeners {
@@ -397,7 +393,7 @@ func TestAStuckSendDelaysNobody(t *testing.T) {
 	service := &kedaService{board: w.board, pusher: w.server.pusher, closing: w.server.closing}
 	ended := make(chan error, 1)
 	go func() { ended <- service.StreamIsActive(ref("a"), stuck) }()
-	w.board.Post(planAt(start, sleeper("a", 1), sleeper("b", 1)))
+	w.board.Post(planAt(start, inactive("a", 1), inactive("b", 1)))
 	<-stuck.sending
 
 	l := w.listen(w.keda(), "b")
@@ -407,7 +403,7 @@ func TestAStuckSendDelaysNobody(t *testing.T) {
 			runtime.Gosched() // what was received may not have been taken back yet
 		}
 		w.clock.Step(4 * time.Second)
-		w.server.pusher.nudge() // it may have read the clock before the step
+		w.server.pusher.signal() // it may have read the clock before the step
 		require.True(t, <-l.received)
 	}
 	close(stuck.released)

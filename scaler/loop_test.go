@@ -29,7 +29,7 @@ type rig struct {
 	mu      sync.Mutex
 	times   []time.Time
 	observe func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error)
-	targets []fleet.Target
+	decisions []fleet.Decision
 }
 
 func newRig(t *testing.T, board *Board, change ...func(*LoopOptions)) *rig {
@@ -51,28 +51,28 @@ func newRig(t *testing.T, board *Board, change ...func(*LoopOptions)) *rig {
 	return r
 }
 
-func (r *rig) observed(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
+func (r *rig) observed(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	r.mu.Lock()
 	r.times = append(r.times, now)
 	observe := r.observe
 	r.mu.Unlock()
 	if observe != nil {
-		return observe(ctx, now, standing)
+		return observe(ctx, now, previous)
 	}
-	return fleet.Snapshot{Time: now, Previous: standing}, nil
+	return fleet.Snapshot{Time: now, Previous: previous}, nil
 }
 
-func (r *rig) wanted() []fleet.Target {
+func (r *rig) wanted() []fleet.Decision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.targets
+	return r.decisions
 }
 
 // want decides what the next plans say.
-func (r *rig) want(targets ...fleet.Target) {
+func (r *rig) want(decisions ...fleet.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.targets = targets
+	r.decisions = decisions
 }
 
 // fail decides how the next observations end.
@@ -137,8 +137,8 @@ func TestLoopRetriesSoonerUntilEverythingWasObservedOnce(t *testing.T) {
 	up := time.Time{}
 	running(t, func(o *LoopOptions) {
 		observe := o.Observe
-		o.Observe = func(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
-			s, err := observe(ctx, now, standing)
+		o.Observe = func(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
+			s, err := observe(ctx, now, previous)
 			if up.IsZero() {
 				up = now.Add(7 * time.Second)
 			}
@@ -246,9 +246,9 @@ func TestLoopSkipsTheMultiplesThatALongCycleCovers(t *testing.T) {
 
 func TestLoopKeepsPlanWhenObservingFails(t *testing.T) {
 	running(t, nil, func(t *testing.T, r *rig, _ time.Time) {
-		r.want(target("a", 3))
+		r.want(decided("a", 3))
 		time.Sleep(15 * time.Second)
-		r.want(target("a", 9))
+		r.want(decided("a", 9))
 		r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			return fleet.Snapshot{}, errors.New("the API server is away")
 		})
@@ -280,7 +280,7 @@ func TestLoopSurvivesAPlanThatPanics(t *testing.T) {
 		}
 	}
 	running(t, change, func(t *testing.T, r *rig, _ time.Time) {
-		r.want(target("a", 3))
+		r.want(decided("a", 3))
 		time.Sleep(15 * time.Second)
 		poisoned.Store(true)
 		time.Sleep(15 * time.Second)
@@ -292,7 +292,7 @@ func TestLoopSurvivesAPlanThatPanics(t *testing.T) {
 		require.Len(t, lines, 1)
 		require.Contains(t, lines[0], "panic=index out of range stack=")
 
-		r.want(target("a", 4))
+		r.want(decided("a", 4))
 		time.Sleep(15 * time.Second)
 		a, _ = r.board.Lookup(variant("a"))
 		require.Equal(t, 4, a.Replicas)
@@ -331,8 +331,8 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 	var answer error
 	queued := false
 	change := func(o *LoopOptions) {
-		o.WatchInterval = time.Second
-		o.Watch = func(ctx context.Context, now time.Time) (bool, error) {
+		o.PollInterval = time.Second
+		o.PollQueues = func(ctx context.Context, now time.Time) (bool, error) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Error("a look is not bounded")
 			}
@@ -353,13 +353,13 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 			defer mu.Unlock()
 			return len(looks)
 		}
-		r.want(target("a", 1))
+		r.want(decided("a", 1))
 		time.Sleep(13500 * time.Millisecond) // a plan without a model at zero stands since 15, and looks are at whole seconds
 		set(false, nil)
 		time.Sleep(10 * time.Second)
 		require.Zero(t, count(), "no model is at zero")
 
-		r.want(target("a", 1), target("b", 0))
+		r.want(decided("a", 1), decided("b", 0))
 		r.loop.Trigger("test")
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 5, count())
@@ -367,10 +367,10 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 		set(false, errors.New("gateway away"))
 		time.Sleep(3 * time.Second)
 		require.Equal(t, 3, count(), "a failed look does not end the watch")
-		require.InDelta(t, 3, testutil.ToFloat64(r.loop.metrics.looks.WithLabelValues("error")), 0)
+		require.InDelta(t, 3, testutil.ToFloat64(r.loop.metrics.polls.WithLabelValues("error")), 0)
 		require.Empty(t, r.logs.lines(slog.LevelError))
 
-		r.want(target("a", 1), target("b", 2))
+		r.want(decided("a", 1), decided("b", 2))
 		set(true, nil)
 		before := len(r.seconds(began))
 		time.Sleep(1200 * time.Millisecond)
@@ -389,7 +389,7 @@ func TestOnceIsObservePlanPost(t *testing.T) {
 	_, decided := r.loop.Snapshot()
 	require.False(t, decided)
 
-	r.want(target("a", 3))
+	r.want(decided("a", 3))
 	require.NoError(t, r.loop.Once(t.Context(), start))
 	snapshot, decided := r.loop.Snapshot()
 	require.True(t, decided)
@@ -421,23 +421,23 @@ func TestOnceReturnsWhatWentWrongAndLogsNothing(t *testing.T) {
 
 func TestLoopLogsOneLinePerChangedNumber(t *testing.T) {
 	r := newRig(t, NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)}))
-	once := func(targets ...fleet.Target) []string {
-		r.want(targets...)
+	once := func(decisions ...fleet.Decision) []string {
+		r.want(decisions...)
 		before := len(r.logs.lines(slog.LevelInfo))
 		require.NoError(t, r.loop.Once(t.Context(), start))
 		return r.logs.lines(slog.LevelInfo)[before:]
 	}
-	unseen := target("unseen", 2)
+	unseen := decided("unseen", 2)
 	unseen.Facts.CurrentKnown = false
-	const why = "reason=Steady text=the number that stands carries the demand"
+	const why = "reason=Steady text=the current replicas fit the demand"
 	require.Equal(t, []string{
 		"INFO target changed variant=prod/b to=4 " + why + " from=1 cycle=1",
 		"INFO target changed variant=prod/unseen to=2 " + why + " cycle=1",
-	}, once(target("a", 1), target("b", 4), unseen), "at first, what differs from the cluster")
-	require.Empty(t, once(target("a", 1), target("b", 4), unseen))
+	}, once(decided("a", 1), decided("b", 4), unseen), "at first, what differs from the cluster")
+	require.Empty(t, once(decided("a", 1), decided("b", 4), unseen))
 	require.Equal(t, []string{
 		"INFO target changed variant=prod/a to=0 " + why + " from=1 cycle=3",
-	}, once(target("a", 0), target("b", 4), unseen), "then, what differs from the plan before")
+	}, once(decided("a", 0), decided("b", 4), unseen), "then, what differs from the plan before")
 }
 
 func TestTwoCyclesNeverRunAtOnce(t *testing.T) {
@@ -477,14 +477,14 @@ func TestLoopTellsWhatWasPosted(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
 	r := newRig(t, board, func(o *LoopOptions) {
 		o.Posted = func(before, after fleet.Plan) {
-			standing, _ := board.Plan()
-			require.Equal(t, after.Time, standing.Time, "it is posted already")
+			previous, _ := board.Plan()
+			require.Equal(t, after.Time, previous.Time, "it is posted already")
 			stories = append(stories, told{len(before.Targets), len(after.Targets)})
 		}
 	})
-	r.want(target("a", 1))
+	r.want(decided("a", 1))
 	require.NoError(t, r.loop.Once(t.Context(), start))
-	r.want(target("a", 1), target("b", 1))
+	r.want(decided("a", 1), decided("b", 1))
 	require.NoError(t, r.loop.Once(t.Context(), start))
 	r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) {
 		return fleet.Snapshot{}, errors.New("x")

@@ -48,12 +48,12 @@ func TestMetricsShowThePlanOnTheBoard(t *testing.T) {
 	m := newBoardMetrics(board)
 	requireMetrics(t, m, "")
 
-	up := target("a", 3)
+	up := decided("a", 3)
 	up.Facts.Accelerator = "H100"
 	up.Facts.Saturation = fleet.Observed(0.875)
 	up.Reason.Code = fleet.CodeScaleUp
 	board.Post(fleet.Plan{
-		Time: start, Targets: []fleet.Target{up}, Held: []fleet.Held{held("b", 2, true)},
+		Time: start, Decisions: []fleet.Decision{up, held("b", 2, true)},
 		Conflicts: []fleet.Conflict{{Type: fleet.ConflictInconsistentMetadata}, {Type: fleet.ConflictInconsistentMetadata}, {Type: fleet.ConflictDuplicateTarget}},
 	})
 	clock.Step(10 * time.Second)
@@ -64,8 +64,8 @@ wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deplo
 wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="MetricsAvailable"} 1
 wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="OptimizationReady"} 1
 wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="TargetResolved"} 1
-wva_conflicts{kind="Facts"} 2
-wva_conflicts{kind="TwoObjects"} 1
+wva_conflicts{type="DuplicateTarget"} 1
+wva_conflicts{type="InconsistentMetadata"} 2
 wva_current_replicas{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b"} 1
 wva_current_replicas{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a"} 1
 wva_desired_replicas{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b"} 2
@@ -81,42 +81,42 @@ wva_scaling_decision{accelerator="H100",decision="up",model="model-a",namespace=
 	requireMetrics(t, m, "\nwva_plan_age_seconds 0\n")
 }
 
-func TestMetricsLeaveOutWhatIsNotKnown(t *testing.T) {
+func TestMetricsLeaveOutUnknownValues(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
 	unknown := held("b", 0, false)
 	unknown.Facts.CurrentKnown = false
 	unknown.Reason.Code = fleet.CodeTargetNotFound // so nothing is said of its metrics
-	board.Post(fleet.Plan{Time: start, Held: []fleet.Held{unknown}})
+	board.Post(planAt(start, unknown))
 	requireMetrics(t, newBoardMetrics(board), `
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="OptimizationReady"} 0
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="TargetResolved"} 0
-wva_held_variants{reason="WorkloadUnknown"} 1
+wva_held_variants{reason="TargetNotFound"} 1
 wva_plan_age_seconds 0
-wva_scaling_decision{accelerator="",decision="hold",model="model-b",namespace="prod",reason="WorkloadUnknown",target_kind="Deployment",target_name="deploy-b"} 1
+wva_scaling_decision{accelerator="",decision="hold",model="model-b",namespace="prod",reason="TargetNotFound",target_kind="Deployment",target_name="deploy-b"} 1
 `)
 }
 
-func TestARefusedVariantHasNoDesiredReplicas(t *testing.T) {
+func TestAnUnsupportedVariantHasNoDesiredReplicas(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
-	board.Post(fleet.Plan{Time: start, Held: []fleet.Held{refused("a", 3)}})
+	board.Post(planAt(start, unsupportedVariant("a", 3)))
 	requireNoSeries(t, newBoardMetrics(board), "wva_desired_replicas")
 }
 
 func TestMetricsShowOnlyTheAgeOfAPlanThatIsTooOld(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	board := NewBoard(BoardOptions{Clock: clock})
-	board.Post(planAt(start, target("a", 3)))
+	board.Post(planAt(start, decided("a", 3)))
 	clock.Step(6 * time.Minute)
 	requireMetrics(t, newBoardMetrics(board), "\nwva_plan_age_seconds 360\n")
 }
 
 func TestVariantsWithEqualLabelsDoNotSpoilTheScrape(t *testing.T) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
-	claimed := target("a", 1)
+	claimed := decided("a", 1)
 	claimed.Reason.Code = fleet.CodeDuplicateTarget
-	owner, second := target("b", 5), target("c", 6)
+	owner, second := decided("b", 5), decided("c", 6)
 	owner.Facts, second.Facts = claimed.Facts, claimed.Facts
-	broken, broken2 := target("d", 1), target("e", 1)
+	broken, broken2 := decided("d", 1), decided("e", 1)
 	broken.Facts.Model.Name, broken2.Facts.Model.Name = "m\xff", "m\xfe"
 	broken2.Facts.Target = broken.Facts.Target
 	board.Post(planAt(start, claimed, owner, second, broken, broken2))
@@ -148,7 +148,7 @@ func TestDirectionOfADecision(t *testing.T) {
 func TestMetricNamesFollowPrometheusConventions(t *testing.T) {
 	w := newWorld(t)
 	r := newRig(t, w.board)
-	w.post(target("a", 1))
+	w.post(decided("a", 1))
 	require.NoError(t, r.loop.Once(t.Context(), start))
 	for _, registry := range []*prometheus.Registry{w.registry, r.registry} {
 		problems, err := testutil.GatherAndLint(registry)

@@ -20,7 +20,7 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	_, err := client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	requireStatus(t, err, codes.Unavailable, "nothing is decided yet")
 
-	full := target("b", 3)
+	full := decided("b", 3)
 	full.Facts.Accelerator = "H100"
 	full.Facts.Ready = 2
 	full.Facts.Saturation = fleet.Observed(0)
@@ -28,12 +28,12 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 	full.Facts.LimitedBy = "KV cache"
 	full.Facts.Cost = 10
 	full.Changed, full.Delta = start.Add(-time.Minute), -2
-	elsewhere := target("z", 1)
+	elsewhere := decided("z", 1)
 	elsewhere.Variant.Namespace = "test"
 	unknown := held("a", 0, false)
 	unknown.Decided = time.Time{}
 	unknown.Facts.CurrentKnown = false
-	w.board.Post(fleet.Plan{Time: start, Targets: []fleet.Target{elsewhere, full}, Held: []fleet.Held{unknown}})
+	w.board.Post(planAt(start, elsewhere, full, unknown))
 
 	response, err := client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
@@ -43,11 +43,11 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 		Namespace: "prod", Name: "b", Model: "model-b", TargetKind: "Deployment", TargetName: "deploy-b", Accelerator: "H100",
 		DesiredReplicas: 3, Known: true, CurrentReplicas: 1, CurrentKnown: true, Ready: 2,
 		Saturation: new(0.0), CapacityShare: new(0.25), BindingLimit: "KV cache", CostPerReplicaHour: 10,
-		ReasonCode: "Steady", ReasonText: "the number that stands carries the demand", Decided: timestamppb.New(start),
+		ReasonCode: "Unchanged", ReasonText: "the current replicas fit the demand", Decided: timestamppb.New(start),
 		Conditions: []*wvav1alpha1.Condition{
 			{Type: "TargetResolved", Status: "True", Reason: "TargetFound", Text: "Deployment prod/deploy-b was found"},
 			{Type: "MetricsAvailable", Status: "True", Reason: "MetricsReported", Text: "the engines of ready replicas report"},
-			{Type: "OptimizationReady", Status: "True", Reason: "Optimized", Text: "the number that stands carries the demand"},
+			{Type: "OptimizationReady", Status: "True", Reason: "Optimized", Text: "the current replicas fit the demand"},
 		},
 		LastChange: timestamppb.New(start.Add(-time.Minute)), LastDelta: -2,
 	}, response.Variants[1]), response.Variants[1].String())
@@ -63,7 +63,7 @@ func TestListVariantsSaysEverythingThePlanSays(t *testing.T) {
 
 func TestListVariantsSaysWhoIsRefused(t *testing.T) {
 	w := newWorld(t)
-	w.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{refused("a", 3), held("b", 1, true)}})
+	w.board.Post(planAt(start, unsupportedVariant("a", 3), held("b", 1, true)))
 	response, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.True(t, response.Variants[0].Refused && response.Variants[0].Known)

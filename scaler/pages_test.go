@@ -29,11 +29,11 @@ func newLister(t *testing.T, plan fleet.Plan) *lister {
 func planOf(variants int) fleet.Plan {
 	plan := fleet.Plan{Time: start}
 	for i := range variants {
-		v := target(fmt.Sprintf("v%05d", i), 1)
+		v := decided(fmt.Sprintf("v%05d", i), 1)
 		if i%2 == 1 {
 			v.Variant.Namespace = "test"
 		}
-		plan.Targets = append(plan.Targets, v)
+		plan.Decisions = append(plan.Decisions, v)
 	}
 	return plan
 }
@@ -71,7 +71,7 @@ func TestPagesTogetherHoldEachVariantOnce(t *testing.T) {
 }
 
 func TestAPageFollowsAVariantThatIsGone(t *testing.T) {
-	l := newLister(t, planAt(start, target("a", 1), target("c", 1)))
+	l := newLister(t, planAt(start, decided("a", 1), decided("c", 1)))
 	response, err := l.client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{PageToken: "prod/b"})
 	require.NoError(t, err)
 	require.Len(t, response.Variants, 1)
@@ -81,8 +81,8 @@ func TestAPageFollowsAVariantThatIsGone(t *testing.T) {
 
 func TestAPageFitsIntoAMessage(t *testing.T) {
 	plan := planOf(2000)
-	for i := range plan.Targets {
-		plan.Targets[i].Reason.Text = strings.Repeat("x", 2000)
+	for i := range plan.Decisions {
+		plan.Decisions[i].Reason.Text = strings.Repeat("x", 2000)
 	}
 	l := newLister(t, plan)
 	response, err := l.client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{PageSize: 2000})
@@ -102,7 +102,7 @@ func TestPagesThatCannotBeAreAClearStatus(t *testing.T) {
 }
 
 func TestAPageHoldsTheConflictsOfItsVariants(t *testing.T) {
-	plan := planAt(start, target("a", 1), target("b", 1), target("c", 1))
+	plan := planAt(start, decided("a", 1), decided("b", 1), decided("c", 1))
 	plan.Conflicts = []fleet.Conflict{
 		{Type: fleet.ConflictInconsistentMetadata, Variants: []fleet.VariantID{variant("a"), variant("c")}, Text: "a and c differ"},
 		{Type: fleet.ConflictDuplicateTarget, Variants: []fleet.VariantID{variant("b"), variant("c")}, Text: "b and c claim one target"},

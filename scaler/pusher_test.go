@@ -35,7 +35,7 @@ func (s *stage) open(name string) *stream {
 	return opened
 }
 
-func (s *stage) post(targets ...fleet.Target) { s.board.Post(planAt(s.clock.Now(), targets...)) }
+func (s *stage) post(decisions ...fleet.Decision) { s.board.Post(planAt(s.clock.Now(), decisions...)) }
 
 // pushed steps the pusher, sends every turn that it hands out, and returns to whom.
 func (s *stage) pushed(streams ...*stream) []string {
@@ -53,27 +53,27 @@ func (s *stage) pushed(streams ...*stream) []string {
 	return names
 }
 
-func TestPusherWakesASleeperOnTheEdge(t *testing.T) {
+func TestPusherActivatesAnObjectOnTheEdge(t *testing.T) {
 	s := newStage(t)
 	a, b := s.open("a"), s.open("b")
 	require.Empty(t, s.pushed(a, b), "nothing is decided")
-	s.post(sleeper("a", 0), target("b", 3))
-	require.Empty(t, s.pushed(a, b), "a is to sleep on, and b is awake")
-	s.post(sleeper("a", 1), target("b", 4))
+	s.post(inactive("a", 0), decided("b", 3))
+	require.Empty(t, s.pushed(a, b), "a is to stay inactive, and b is active")
+	s.post(inactive("a", 1), decided("b", 4))
 	require.Equal(t, []string{"a"}, s.pushed(a, b))
 	require.Empty(t, s.pushed(a, b), "once is enough for now")
 }
 
-func TestPusherWakesASleeperWhenItsStreamOpens(t *testing.T) {
+func TestPusherActivatesAnObjectWhenItsStreamOpens(t *testing.T) {
 	s := newStage(t)
-	s.post(sleeper("a", 2))
+	s.post(inactive("a", 2))
 	require.Equal(t, []string{"a"}, s.pushed(s.open("a")))
 }
 
-func TestPusherRepeatsWithGrowingDelaysWhileTheObjectSleeps(t *testing.T) {
+func TestPusherRepeatsWithGrowingDelaysWhileTheObjectIsInactive(t *testing.T) {
 	s := newStage(t)
 	a := s.open("a")
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	require.Equal(t, []string{"a"}, s.pushed(a))
 	last := s.clock.Now()
 	for _, delay := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
@@ -85,25 +85,25 @@ func TestPusherRepeatsWithGrowingDelaysWhileTheObjectSleeps(t *testing.T) {
 		s.clock.SetTime(next.Add(-1))
 		require.Empty(t, s.pushed(a))
 		s.clock.SetTime(next)
-		s.post(sleeper("a", 1)) // the same decision again is no edge
+		s.post(inactive("a", 1)) // the same decision again is no edge
 		require.Equal(t, []string{"a"}, s.pushed(a))
 		last = next
 	}
 }
 
-func TestPusherStopsWhenTheObjectWakes(t *testing.T) {
+func TestPusherStopsWhenTheObjectIsActive(t *testing.T) {
 	s := newStage(t)
 	a := s.open("a")
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	require.Equal(t, []string{"a"}, s.pushed(a))
-	s.post(target("a", 1))
+	s.post(decided("a", 1))
 	_, waits := s.pusher.step()
 	require.False(t, waits)
 	s.clock.Step(time.Minute)
 	require.Empty(t, s.pushed(a))
 
-	s.post(sleeper("a", 1))
-	require.Equal(t, []string{"a"}, s.pushed(a), "asleep again: a new edge")
+	s.post(inactive("a", 1))
+	require.Equal(t, []string{"a"}, s.pushed(a), "inactive again: a new edge")
 	next, _ := s.pusher.step()
 	require.LessOrEqual(t, next.Sub(s.clock.Now()), time.Second, "the delays begin anew")
 }
@@ -111,7 +111,7 @@ func TestPusherStopsWhenTheObjectWakes(t *testing.T) {
 func TestPusherPushesNothingForAnObjectThatLeftThePlan(t *testing.T) {
 	s := newStage(t)
 	a := s.open("a")
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	require.Equal(t, []string{"a"}, s.pushed(a))
 	s.post()
 	s.clock.Step(time.Minute)
@@ -124,32 +124,32 @@ func TestPusherPushesAHeldNumberToo(t *testing.T) {
 	a, b := s.open("a"), s.open("b")
 	known, unknown := held("a", 2, true), held("b", 2, false)
 	known.Facts.Inactive, unknown.Facts.Inactive = true, true
-	s.board.Post(fleet.Plan{Time: start, Held: []fleet.Held{known, unknown}})
+	s.board.Post(planAt(start, known, unknown))
 	require.Equal(t, []string{"a"}, s.pushed(a, b))
 }
 
-func TestPusherDoesNotWakeOnTheWordOfAnOldPlan(t *testing.T) {
+func TestPusherActivatesNothingFromAnOldPlan(t *testing.T) {
 	s := newStage(t)
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	s.clock.Step(6 * time.Minute)
 	a := s.open("a")
 	_, waits := s.pusher.step()
 	require.False(t, waits, "nothing to do before a new plan")
 	require.Empty(t, s.pushed(a))
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	require.Equal(t, []string{"a"}, s.pushed(a))
 }
 
 func TestPusherSendsAtMostFiveInAnySecond(t *testing.T) {
 	s := newStage(t)
 	var streams []*stream
-	var targets []fleet.Target
+	var decisions []fleet.Decision
 	for i := range 23 {
 		name := fmt.Sprintf("v%02d", i)
 		streams = append(streams, s.open(name))
-		targets = append(targets, sleeper(name, 1))
+		decisions = append(decisions, inactive(name, 1))
 	}
-	s.post(targets...)
+	s.post(decisions...)
 	var times []time.Time
 	for range 60 {
 		for range s.pushed(streams...) {
@@ -163,80 +163,80 @@ func TestPusherSendsAtMostFiveInAnySecond(t *testing.T) {
 	}
 }
 
-func TestPusherSaysWhenThePaceAllowsMore(t *testing.T) {
+func TestPusherReturnsWhenTheRateLimitAllowsMore(t *testing.T) {
 	s := newStage(t)
-	var targets []fleet.Target
+	var decisions []fleet.Decision
 	for i := range 6 {
 		name := fmt.Sprintf("v%d", i)
 		s.open(name)
-		targets = append(targets, sleeper(name, 1))
+		decisions = append(decisions, inactive(name, 1))
 	}
-	s.post(targets...)
+	s.post(decisions...)
 	next, waits := s.pusher.step()
 	require.True(t, waits)
 	require.Equal(t, start.Add(time.Second), next)
 }
 
-func TestPusherFreesThePaceOnePushAtATime(t *testing.T) {
+func TestPusherCountsEachPushForOneSecond(t *testing.T) {
 	s := newStage(t)
-	var targets []fleet.Target
+	var decisions []fleet.Decision
 	for i := range 5 {
 		name := fmt.Sprintf("v%d", i)
-		targets = append(targets, sleeper(name, 1))
-		s.post(targets...)
+		decisions = append(decisions, inactive(name, 1))
+		s.post(decisions...)
 		require.Len(t, s.pushed(s.open(name)), 1)
 		s.clock.Step(150 * time.Millisecond)
 	}
-	s.post(append(targets, sleeper("v5", 1))...)
+	s.post(append(decisions, inactive("v5", 1))...)
 	late := s.open("v5")
 	require.Empty(t, s.pushed(late))
 	next, _ := s.pusher.step()
 	require.Equal(t, start.Add(time.Second), next, "a second after the first of the five")
 }
 
-func TestPusherPutsANewSleeperBeforeRepeats(t *testing.T) {
+func TestPusherPrefersANewEdgeToRepeats(t *testing.T) {
 	s := newStage(t)
 	var streams []*stream
-	var targets []fleet.Target
+	var decisions []fleet.Decision
 	for i := range 100 {
 		name := fmt.Sprintf("old%02d", i)
 		streams = append(streams, s.open(name))
-		targets = append(targets, sleeper(name, 1))
+		decisions = append(decisions, inactive(name, 1))
 	}
-	s.post(targets...)
+	s.post(decisions...)
 	for range 20 {
 		require.Len(t, s.pushed(streams...), 5)
 		s.clock.Step(time.Second)
 	}
 	fresh := s.open("fresh")
-	s.post(append(targets, sleeper("fresh", 1))...)
+	s.post(append(decisions, inactive("fresh", 1))...)
 	require.Contains(t, s.pushed(append(streams, fresh)...), "fresh")
 }
 
-func TestPusherHoldsNobodyForAStreamThatDoesNotSend(t *testing.T) {
+func TestPusherDelaysNobodyForAStreamThatDoesNotSend(t *testing.T) {
 	s := newStage(t)
 	stuck, fine := s.open("a-stuck"), s.open("b-fine")
-	s.post(sleeper("a-stuck", 1), sleeper("b-fine", 1))
+	s.post(inactive("a-stuck", 1), inactive("b-fine", 1))
 	s.pusher.step() // a-stuck has its turn, and never gives it back
 	sent := len(s.pushed(fine))
 	for range 100 {
 		s.clock.Step(time.Second)
-		s.post(sleeper("a-stuck", 1), sleeper("b-fine", 1))
+		s.post(inactive("a-stuck", 1), inactive("b-fine", 1))
 		sent += len(s.pushed(fine))
 	}
 	require.GreaterOrEqual(t, sent, 7)
 	require.Len(t, stuck.turn, 1, "however long it takes, one push waits: the latest wins")
 }
 
-func TestPusherPushesAtOnceWhatBecameWantedDuringASend(t *testing.T) {
+func TestPusherPushesAtOnceAfterANewEdgeDuringASend(t *testing.T) {
 	s := newStage(t)
 	a := s.open("a")
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	s.pusher.step()
 	<-a.turn
-	s.post(target("a", 1))
+	s.post(decided("a", 1))
 	s.pusher.step()
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	s.pusher.step()
 	require.Empty(t, a.turn)
 	s.pusher.done(a, nil)
@@ -258,13 +258,13 @@ func TestPusherCapsStreamsOfUnknownObjects(t *testing.T) {
 	for i := range 20 {
 		s.open(fmt.Sprintf("early%d", i)) // before the first plan nobody knows who is unknown
 	}
-	s.post(target("known", 1))
+	s.post(decided("known", 1))
 	_, err := s.pusher.open(variant("x"), true)
 	require.ErrorContains(t, err, "too many streams")
 	s.open("known")
 
 	s = newStage(t)
-	s.post(target("known", 1))
+	s.post(decided("known", 1))
 	var last *stream
 	for i := range 10 {
 		last = s.open(fmt.Sprintf("x%d", i))
@@ -273,17 +273,17 @@ func TestPusherCapsStreamsOfUnknownObjects(t *testing.T) {
 	require.ErrorContains(t, err, "too many streams")
 	s.pusher.close(last)
 	_, err = s.pusher.open(variant("x"), false)
-	require.NoError(t, err, "a closed stream makes room")
+	require.NoError(t, err, "a closed stream does not count")
 
-	s.post(target("known", 1), target("x0", 1))
+	s.post(decided("known", 1), decided("x0", 1))
 	s.open("y")
 	_, err = s.pusher.open(variant("z"), true)
-	require.Error(t, err, "a stream that the plan now knows makes room for one")
+	require.Error(t, err, "one of an object that the plan now has does not count")
 }
 
 func TestPusherOnlyCountsStreamsThatDoNotPush(t *testing.T) {
 	s := newStage(t)
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	quiet, err := s.pusher.open(variant("a"), false)
 	require.NoError(t, err)
 	require.Empty(t, s.pushed(quiet))
@@ -292,13 +292,13 @@ func TestPusherOnlyCountsStreamsThatDoNotPush(t *testing.T) {
 func TestPusherForgetsClosedStreams(t *testing.T) {
 	s := newStage(t)
 	waiting, sending, failing := s.open("a"), s.open("b"), s.open("c")
-	s.post(sleeper("b", 1), sleeper("c", 1))
+	s.post(inactive("b", 1), inactive("c", 1))
 	s.pusher.step()
 	<-failing.turn
 	s.pusher.done(failing, errors.New("gone"))
 	s.pusher.close(failing)
 	s.pusher.close(sending) // with its turn not taken
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	s.open("d")
 	s.pusher.close(waiting)
 	require.NoError(t, s.pusher.settle(t.Context()))
@@ -313,7 +313,7 @@ func TestSettleWaitsForSendsToReturn(t *testing.T) {
 		p := newPusher(board, 1, 10)
 		a, err := p.open(variant("a"), true)
 		require.NoError(t, err)
-		board.Post(planAt(time.Now(), sleeper("a", 1)))
+		board.Post(planAt(time.Now(), inactive("a", 1)))
 		settled := make(chan error, 1)
 		go func() { settled <- p.settle(t.Context()) }()
 		synctest.Wait()
@@ -328,7 +328,7 @@ func TestSettleWaitsForSendsToReturn(t *testing.T) {
 func TestSettleEndsWithItsContext(t *testing.T) {
 	s := newStage(t)
 	s.open("a")
-	s.post(sleeper("a", 1))
+	s.post(inactive("a", 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, s.pusher.settle(ctx), context.Canceled)
@@ -345,7 +345,7 @@ func TestPusherRunsByItselfInRealTime(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 
-		board.Post(planAt(time.Now(), sleeper("a", 1)))
+		board.Post(planAt(time.Now(), inactive("a", 1)))
 		last := time.Now()
 		for _, longest := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
 			<-a.turn
@@ -355,7 +355,7 @@ func TestPusherRunsByItselfInRealTime(t *testing.T) {
 			p.done(a, nil)
 		}
 
-		board.Post(planAt(time.Now(), target("a", 1)))
+		board.Post(planAt(time.Now(), decided("a", 1)))
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		require.Empty(t, a.turn)

@@ -55,7 +55,7 @@ func TestReflectionListsEveryService(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestServeCutsOffWhatDoesNotEndInTime(t *testing.T) {
+func TestServeCutsOffRequestsThatDoNotEndInTime(t *testing.T) {
 	w := newWorld(t, func(o *ServerOptions) { o.ShutdownTimeout = time.Millisecond })
 	stream, err := reflectionv1.NewServerReflectionClient(w.connect(nil)).ServerReflectionInfo(t.Context())
 	require.NoError(t, err)
@@ -63,10 +63,10 @@ func TestServeCutsOffWhatDoesNotEndInTime(t *testing.T) {
 	_, err = stream.Recv()
 	require.NoError(t, err)
 	w.stop() // the client holds its stream open
-	require.Contains(t, w.logs.lines(slog.LevelWarn), "WARN requests did not end in time and are cut off timeout=1ms")
+	require.Contains(t, w.logs.lines(slog.LevelWarn), "WARN requests did not end in time, closing their connections timeout=1ms")
 }
 
-func TestServeEndsAtOnceWhereItsContextHasEnded(t *testing.T) {
+func TestServeEndsAtOnceIfItsContextHasEnded(t *testing.T) {
 	server, err := NewServer(ServerOptions{Board: NewBoard(BoardOptions{})})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestServeEndsAtOnceWhereItsContextHasEnded(t *testing.T) {
 	require.NoError(t, server.Serve(ctx, bufconn.Listen(1024)))
 }
 
-func TestServeReturnsWhatTheListenerSays(t *testing.T) {
+func TestServeReturnsTheErrorOfTheListener(t *testing.T) {
 	server, err := NewServer(ServerOptions{Board: NewBoard(BoardOptions{})})
 	require.NoError(t, err)
 	listener := bufconn.Listen(1024)
@@ -82,7 +82,7 @@ func TestServeReturnsWhatTheListenerSays(t *testing.T) {
 	require.ErrorContains(t, server.Serve(t.Context(), listener), "serving gRPC on bufconn")
 }
 
-func TestNewServerSaysWhatIsWrong(t *testing.T) {
+func TestNewServerNamesTheMissingOptions(t *testing.T) {
 	_, err := NewServer(ServerOptions{})
 	require.ErrorContains(t, err, "set ServerOptions.Board")
 	w := newWorld(t)
@@ -101,7 +101,7 @@ func TestOnlyHoldersOfAClientCertificateGetAnAnswer(t *testing.T) {
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
 	logs := &journal{}
 	board := NewBoard(BoardOptions{})
-	board.Post(planAt(time.Now(), target("a", 2)))
+	board.Post(planAt(time.Now(), decided("a", 2)))
 	server, err := NewServer(ServerOptions{Board: board, TLS: config, Logger: slog.New(logs)})
 	require.NoError(t, err)
 	require.Empty(t, logs.lines(slog.LevelWarn))
@@ -150,26 +150,27 @@ func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// TestTheSameStoryPushesTheSameInEveryRun drives a loop and a server in virtual time as a demo does: what arrives at which
-// instant must not depend on how goroutines happen to run, nor on the order in which streams were opened.
-func TestTheSameStoryPushesTheSameInEveryRun(t *testing.T) {
-	story := func(t *testing.T) []uint64 {
+// TestTheSameScenarioPushesTheSameInEveryRun drives a loop and a server in virtual time as a demo does:
+// the pushes of each instant must not depend on how goroutines happen to run, nor on the order in which
+// streams were opened.
+func TestTheSameScenarioPushesTheSameInEveryRun(t *testing.T) {
+	scenario := func(t *testing.T) []uint64 {
 		w := newWorld(t)
 		r := newRig(t, w.board)
 		client := w.keda()
-		var sleepers, awake []fleet.Target
+		var inactives, actives []fleet.Decision
 		for i := range 30 {
 			name := fmt.Sprintf("v%02d", i)
-			sleepers, awake = append(sleepers, sleeper(name, 1)), append(awake, target(name, 1))
+			inactives, actives = append(inactives, inactive(name, 1)), append(actives, decided(name, 1))
 		}
 		for _, i := range shuffle.Perm(30) {
-			w.listen(client, sleepers[i].Variant.Name)
+			w.listen(client, inactives[i].Variant.Name)
 		}
 		var pushes []uint64
 		for second := range 120 {
 			w.step(time.Second)
 			if second%15 == 0 {
-				r.want(append(sleepers[:20-second/10:20-second/10], awake[20-second/10:]...)...)
+				r.want(append(inactives[:20-second/10:20-second/10], actives[20-second/10:]...)...)
 				require.NoError(t, r.loop.Once(t.Context(), w.clock.Now()))
 			}
 			w.settle()
@@ -177,9 +178,9 @@ func TestTheSameStoryPushesTheSameInEveryRun(t *testing.T) {
 		}
 		return pushes
 	}
-	first := story(t)
+	first := scenario(t)
 	require.Greater(t, first[len(first)-1], uint64(30))
 	for range 3 {
-		require.Equal(t, first, story(t))
+		require.Equal(t, first, scenario(t))
 	}
 }

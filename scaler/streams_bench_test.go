@@ -29,9 +29,10 @@ const benchmarkStreams = 20_000
 // callerAddress is the variable that makes the benchmark's second process the caller, and says where to call.
 const callerAddress = "WVA_BENCHMARK_CALLER"
 
-// BenchmarkPushStreams measures what 20,000 open push streams cost the server, and how long it takes from posting a plan,
-// which wakes one of them, until its caller has read the `true`. The caller is a process of its own, so that its memory is
-// not counted. One operation is a plan that wakes one stream and a plan that lets it rest again.
+// BenchmarkPushStreams measures the memory of the server for 20,000 open push streams, and the time
+// from posting a plan, which activates one object, until its caller has read the `true`. The caller is
+// another process, so that its memory is not counted. One operation is a plan that activates one object
+// and a plan that does not.
 func BenchmarkPushStreams(b *testing.B) {
 	if address := os.Getenv(callerAddress); address != "" {
 		callStreams(b, address)
@@ -41,7 +42,7 @@ func BenchmarkPushStreams(b *testing.B) {
 	board := NewBoard(BoardOptions{Clock: clock})
 	s, err := NewServer(ServerOptions{Board: board, Seed: 1})
 	require.NoError(b, err)
-	plan := manyTargets(benchmarkStreams)
+	plan := manyDecisions(benchmarkStreams)
 	board.Post(plan)
 	before := memoryInUse()
 	pushed := startCaller(b, s)
@@ -49,10 +50,10 @@ func BenchmarkPushStreams(b *testing.B) {
 
 	var latencies []time.Duration
 	for b.Loop() {
-		clock.Step(time.Second) // the pace of pushes is not what is measured
+		clock.Step(time.Second) // the rate limit of pushes is not measured
 		chosen := len(latencies) * 7919 % benchmarkStreams
-		woken := fleet.Plan{Time: plan.Time, Targets: slices.Clone(plan.Targets)}
-		woken.Targets[chosen] = sleeper(woken.Targets[chosen].Variant.Name, 1)
+		woken := fleet.Plan{Time: plan.Time, Decisions: slices.Clone(plan.Decisions)}
+		woken.Decisions[chosen] = inactive(woken.Decisions[chosen].Variant.Name, 1)
 		posted := time.Now()
 		board.Post(woken)
 		latencies = append(latencies, pushed().Sub(posted))
@@ -64,12 +65,13 @@ func BenchmarkPushStreams(b *testing.B) {
 	b.ReportMetric(float64(latencies[len(latencies)-1].Microseconds())/1e3, "max-ms-to-push")
 }
 
-// BenchmarkPlanWithPushStreams measures what a new plan costs while 20,000 push streams are open, without a network.
+// BenchmarkPlanWithPushStreams measures the cost of a new plan while 20,000 push streams are open,
+// without a network.
 func BenchmarkPlanWithPushStreams(b *testing.B) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
 	p := newPusher(board, 1, benchmarkStreams)
-	plan := manyTargets(benchmarkStreams)
-	for _, t := range plan.Targets {
+	plan := manyDecisions(benchmarkStreams)
+	for _, t := range plan.Decisions {
 		_, err := p.open(t.Variant, true)
 		require.NoError(b, err)
 	}
@@ -80,10 +82,10 @@ func BenchmarkPlanWithPushStreams(b *testing.B) {
 	}
 }
 
-func manyTargets(n int) fleet.Plan {
+func manyDecisions(n int) fleet.Plan {
 	plan := fleet.Plan{Time: start.Add(365 * 24 * time.Hour)}
 	for i := range n {
-		plan.Targets = append(plan.Targets, target(streamName(i), 1))
+		plan.Decisions = append(plan.Decisions, decided(streamName(i), 1))
 	}
 	return plan
 }
@@ -93,7 +95,7 @@ func streamName(i int) string { return fmt.Sprintf("v%05d", i) }
 // memoryInUse returns the bytes of live objects and of stacks.
 func memoryInUse() uint64 {
 	runtime.GC()
-	runtime.GC() // what the first one finalized
+	runtime.GC() // objects that the first one finalized
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc + stats.StackInuse
@@ -118,7 +120,7 @@ func startCaller(b *testing.B, s *Server) func() time.Time {
 	b.Cleanup(func() {
 		cancel()
 		require.NoError(b, <-served)
-		require.NoError(b, input.Close()) // its end of the story
+		require.NoError(b, input.Close()) // the caller ends
 		require.NoError(b, caller.Wait())
 	})
 	lines := bufio.NewScanner(output)

@@ -83,7 +83,8 @@ func (a *authority) issue(change ...func(*x509.Certificate)) pair {
 	}
 }
 
-// client returns what a client that trusts the authority for servers shows; a zero pair shows nothing.
+// client returns the configuration of a client that trusts the authority for servers and presents the
+// pair; a zero pair is no certificate.
 func (a *authority) client(p pair) *tls.Config {
 	a.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}, ServerName: "127.0.0.1"}
@@ -137,7 +138,7 @@ func secure(t testing.TB, a *authority, allowed ...string) *secured {
 func (s *secured) serve() *secured {
 	s.Helper()
 	board := NewBoard(BoardOptions{})
-	board.Post(planAt(time.Now(), target("a", 2)))
+	board.Post(planAt(time.Now(), decided("a", 2)))
 	server, err := NewServer(ServerOptions{Board: board, TLS: s.config, Logger: slog.New(s.logs)})
 	require.NoError(s, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -194,7 +195,7 @@ func TestServerCertificateIsReloadedUnderARunningServer(t *testing.T) {
 	require.NoError(t, s.ask(newer.client(client)))
 	require.ErrorContains(t, s.ask(older.client(client)), "certificate signed by unknown authority")
 	_, err = lasting.GetMetrics(t.Context(), metricsRequest("a"))
-	require.NoError(t, err, "a connection that stands is not cut")
+	require.NoError(t, err, "an existing connection is not cut")
 	require.Len(t, s.logs.lines(slog.LevelInfo), 1)
 	require.Contains(t, s.logs.lines(slog.LevelInfo)[0], "TLS files reloaded")
 }
@@ -215,7 +216,7 @@ func TestClientAuthorityIsRotatedUnderARunningServer(t *testing.T) {
 	require.NoError(t, s.ask(ofNewer))
 }
 
-func TestClientIsRefused(t *testing.T) {
+func TestClientIsRejected(t *testing.T) {
 	own, other := newAuthority(t, "own"), newAuthority(t, "other")
 	s := secure(t, own, "keda").serve()
 	require.NoError(t, s.ask(own.client(own.issue())))
@@ -267,7 +268,7 @@ func TestClientIsAllowedByAnyNameOfItsCertificate(t *testing.T) {
 		"keda-operator":    true,
 		"keda.example.org": true,
 		"spiffe://cluster.local/ns/keda/sa/keda-operator": true,
-		"*.wild.example.org":                              true, // the name itself, not what it stands for
+		"*.wild.example.org":                              true, // the name itself, not a pattern
 
 		"KEDA-operator":        false,
 		"keda":                 false,
@@ -281,16 +282,16 @@ func TestClientIsAllowedByAnyNameOfItsCertificate(t *testing.T) {
 		t.Run(allowed, func(t *testing.T) {
 			s := secure(t, own, "nobody", allowed).serve()
 			err := s.ask(client)
-			refused := s.logs.lines(slog.LevelWarn)
+			rejected := s.logs.lines(slog.LevelWarn)
 			if want {
 				require.NoError(t, err)
-				require.Empty(t, refused)
+				require.Empty(t, rejected)
 				return
 			}
 			require.Equal(t, codes.Unavailable, status.Code(err))
-			require.NotEmpty(t, refused)
-			require.Contains(t, refused[0], "none of its certificate's names is allowed peer=127.0.0.1:")
-			require.Contains(t, refused[0], "keda-operator")
+			require.NotEmpty(t, rejected)
+			require.Contains(t, rejected[0], "none of its certificate's names is allowed peer=127.0.0.1:")
+			require.Contains(t, rejected[0], "keda-operator")
 		})
 	}
 }
@@ -351,12 +352,12 @@ func mustRead(t testing.TB, file string) []byte {
 	return data
 }
 
-func TestFaultyFileKeepsTheOldOneAndIsLoggedOncePerChange(t *testing.T) {
+func TestInvalidFileKeepsTheOldOneAndIsLoggedOncePerChange(t *testing.T) {
 	own := newAuthority(t, "own")
 	fresh := own.issue()
 	for name, c := range map[string]struct {
 		file  func(TLSFiles) string
-		fault []byte // nil: the file is removed
+		content []byte // nil: the file is removed
 		want  string
 	}{
 		"key of another certificate":  {func(f TLSFiles) string { return f.Key }, fresh.key, "private key does not match public key"},
@@ -364,8 +365,8 @@ func TestFaultyFileKeepsTheOldOneAndIsLoggedOncePerChange(t *testing.T) {
 		"empty key":                   {func(f TLSFiles) string { return f.Key }, []byte{}, "failed to find any PEM data in key input"},
 		"removed certificate":         {func(f TLSFiles) string { return f.Cert }, nil, "mount the secret"},
 		"removed client CA":           {func(f TLSFiles) string { return f.ClientCA }, nil, "mount the secret"},
-		"client CA that is garbage":   {func(f TLSFiles) string { return f.ClientCA }, []byte("garbage"), "0 certificates are whole, of 0"},
-		"client CA that is cut off":   {func(f TLSFiles) string { return f.ClientCA }, append(bytes.Clone(own.pem), own.pem[:len(own.pem)/2]...), "1 certificates are whole, of 2"},
+		"client CA that is garbage":   {func(f TLSFiles) string { return f.ClientCA }, []byte("garbage"), "0 of 0 certificates are whole"},
+		"client CA that is cut off":   {func(f TLSFiles) string { return f.ClientCA }, append(bytes.Clone(own.pem), own.pem[:len(own.pem)/2]...), "1 of 2 certificates are whole"},
 		"client CA that is no certificate": {func(f TLSFiles) string { return f.ClientCA },
 			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no")}), "certificate 1"},
 	} {
@@ -376,20 +377,20 @@ func TestFaultyFileKeepsTheOldOneAndIsLoggedOncePerChange(t *testing.T) {
 			require.NoError(t, s.ask(client))
 
 			spoil := func() {
-				if c.fault == nil {
+				if c.content == nil {
 					require.NoError(t, os.Remove(file))
 				} else {
-					place(t, file, c.fault)
+					place(t, file, c.content)
 				}
 			}
 			spoil()
 			for range 3 {
 				require.NoError(t, s.ask(client))
 			}
-			faults := s.logs.lines(slog.LevelError)
-			require.Len(t, faults, 1)
-			require.Contains(t, faults[0], "those before stay in force")
-			require.Contains(t, faults[0], c.want)
+			errs := s.logs.lines(slog.LevelError)
+			require.Len(t, errs, 1)
+			require.Contains(t, errs[0], "TLS files rejected, keeping the previous ones")
+			require.Contains(t, errs[0], c.want)
 
 			place(t, file, sound)
 			require.NoError(t, s.ask(client))
@@ -420,7 +421,7 @@ func TestHalfOfARotationIsNotServed(t *testing.T) {
 	require.EqualValues(t, 77, serial())
 }
 
-func TestNewTLSConfigNamesEveryFault(t *testing.T) {
+func TestNewTLSConfigNamesAllValidationErrors(t *testing.T) {
 	dir := t.TempDir()
 	own := newAuthority(t, "own")
 	one, two := own.issue(), own.issue()
@@ -437,14 +438,14 @@ func TestNewTLSConfigNamesEveryFault(t *testing.T) {
 		"nothing":             {TLSFiles{}, []string{"name the file of the server's certificate", "name the file of the certificate's private key"}},
 		"certificate, no key": {TLSFiles{Cert: cert}, []string{"name the file of the certificate's private key"}},
 		"key, no certificate": {TLSFiles{Key: key}, []string{"name the file of the server's certificate"}},
-		"key of another":      {TLSFiles{Cert: cert, Key: otherKey}, []string{"private key does not match public key", "put a certificate and the key that it was made for"}},
+		"key of another":      {TLSFiles{Cert: cert, Key: otherKey}, []string{"private key does not match public key", "use a certificate and the key that belongs to it"}},
 		"files that are absent": {TLSFiles{Cert: absent + "1", Key: absent + "2", ClientCA: absent + "3"},
 			[]string{"absent1: no such file", "absent2: no such file", "absent3: no such file", "mount the secret that holds it"}},
 		"names without a CA": {TLSFiles{Cert: cert, Key: key, AllowedNames: []string{"keda"}}, []string{"name the client CA file too"}},
 		"names that are none": {TLSFiles{Cert: cert, Key: key, ClientCA: file("ca", own.pem), AllowedNames: []string{"keda", "", " x"}},
 			[]string{`allowed client name 2 is ""`, `allowed client name 3 is " x"`}},
 		"all at once": {TLSFiles{Cert: absent, ClientCA: file("garbage", []byte("garbage")), AllowedNames: []string{""}},
-			[]string{"private key", "put those of the clients' authorities there", "allowed client name 1"}},
+			[]string{"private key", "use those of the clients' authorities", "allowed client name 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, err := NewTLSConfig(c.give, nil)
@@ -485,7 +486,7 @@ func TestServerWithoutClientCAAnswersAnybody(t *testing.T) {
 	require.NoError(t, s.ask(own.client(pair{})))
 }
 
-func TestTLSFilesAreZeroWhereNothingIsNamed(t *testing.T) {
+func TestTLSFilesAreZeroIfNothingIsNamed(t *testing.T) {
 	require.True(t, TLSFiles{}.IsZero())
 	for _, files := range []TLSFiles{{Cert: "x"}, {Key: "x"}, {ClientCA: "x"}, {AllowedNames: []string{"x"}}} {
 		require.False(t, files.IsZero())

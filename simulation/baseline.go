@@ -18,9 +18,9 @@ const ScrapeInterval = 15.0
 
 // Run is the input that all policies have in common.
 type Run struct {
-	Fleet    FleetSpec // a baseline sets Initial of the variants itself
-	Requests []Request // sorted by arrival
-	Until    float64   // the end of the run and of its cost, in seconds
+	Fleet      FleetSpec // a baseline sets Initial of the variants itself
+	Requests   []Request // sorted by arrival
+	Until      float64   // the end of the run and of its cost, in seconds
 	Objectives []ModelObjective
 }
 

@@ -106,10 +106,10 @@ func TestRunBaselineReportsInvalidRuns(t *testing.T) {
 	run := swing(t)
 	other := fleet.VariantID{Namespace: "chat", Name: "other"}
 	for _, c := range []struct {
-		name  string
+		name     string
 		baseline Baseline
-		until float64
-		want  string
+		until    float64
+		want     string
 	}{
 		{"no rows", Baseline{}, 10, "no variant of model chat/llama-8b has a row"},
 		{"unknown", Baseline{Rows: []BaselineRow{{Variant: other}}}, 10, "variant chat/other is not in the fleet"},

@@ -5,19 +5,20 @@ import (
 	"slices"
 )
 
-// blockSize is how many tokens a block of the KV cache holds.
+// blockSize is the number of tokens in a block of the KV cache.
 const blockSize = 16
 
 // engine serves requests in iterations, by the rules of vLLM's scheduler.
 //
-// An iteration costs a constant amount of work plus that of the chunks of prompts in it, whatever the number of
-// sequences in decode: all of these move by one token, so that sums and a clock of steps say all that is needed.
+// To simulate an iteration costs a constant amount of work, plus some for each chunk of a prompt in it.
+// The number of sequences in decode does not matter: each of them gets one token, so that sums and the
+// number of the iteration describe them all.
 type engine struct {
 	profile      Profile
 	maxSequences int
 	maxTokens    int
-	blocks       int     // room of the KV cache
-	prefixHits   float64 // share of each prompt that is found in the cache
+	blocks       int     // KV cache size
+	prefixHits   float64 // share of each prompt that is found in the prefix cache
 	noise        draws
 
 	waiting    []*sequence // first come, first served; preempted ones in front
@@ -25,8 +26,9 @@ type engine struct {
 	prefilling []*sequence // those of running whose prompt is not done yet
 	decoding   decoding    // those of running whose prompt is done
 	contexts   int64       // sum of the contexts of decoding
-	// offsets counts the decoding sequences by (tokens stored - step) modulo the block size, which stays as it is while
-	// both grow. A sequence needs a new block in the iteration after which its tokens stored pass a multiple of the size.
+	// offsets counts the decoding sequences by (tokens stored - step) modulo the block size, which is
+	// constant while a sequence decodes. A sequence needs a new block in the iteration after which its
+	// stored tokens pass a multiple of the block size.
 	offsets [blockSize]int
 	free    int // blocks
 
@@ -57,13 +59,14 @@ func newEngine(spec VariantSpec, noise draws) engine {
 // inFlight returns how many requests the engine has.
 func (e *engine) inFlight() int { return len(e.waiting) + len(e.running) }
 
-// holds reports whether a sequence fits into the KV cache to its end.
-func (e *engine) holds(s *sequence) bool { return blocksOf(s.longest()) <= e.blocks }
+// fits reports whether a sequence fits into the KV cache to its end.
+func (e *engine) fits(s *sequence) bool { return blocksOf(s.longest()) <= e.blocks }
 
-// kvUsage returns the share of the KV cache that is taken.
+// kvUsage returns the KV cache usage.
 func (e *engine) kvUsage() float64 { return float64(e.blocks-e.free) / float64(e.blocks) }
 
-// claimed returns the share of the KV cache that is in use or that prompts wait for; it may pass 1.
+// claimed returns the share of the KV cache that is in use or that waiting prompts need. It may exceed
+// 1.
 func (e *engine) claimed() float64 {
 	blocks := e.blocks - e.free
 	for _, s := range e.waiting {
@@ -72,7 +75,7 @@ func (e *engine) claimed() float64 {
 	return float64(blocks) / float64(e.blocks)
 }
 
-// submit takes a sequence into the queue; an idle engine begins at once.
+// submit adds a sequence to the queue. An idle engine begins an iteration at once.
 func (e *engine) submit(s *sequence, now float64) {
 	s.dispatched, s.order = now, 0
 	e.waiting = append(e.waiting, s)
@@ -81,7 +84,7 @@ func (e *engine) submit(s *sequence, now float64) {
 	}
 }
 
-// begin decides what the next iteration does and when it ends.
+// begin sets the work of the next iteration and its end.
 func (e *engine) begin(now float64) {
 	e.preemptUntilFits(now)
 	e.free -= e.newBlocks()
@@ -97,15 +100,17 @@ func (e *engine) begin(now float64) {
 	}
 }
 
-// preemptUntilFits preempts the youngest sequences until every decoding one can store its next token. One alone always can.
-// What it frees is not enough to admit a preempted one again at once.
+// preemptUntilFits preempts the sequences that were admitted last, until every decoding one can store
+// its next token. A single one always can. The blocks that become free are too few to admit a preempted
+// sequence again in the same iteration.
 func (e *engine) preemptUntilFits(now float64) {
 	for e.free < e.newBlocks() {
 		e.preempt(e.running[len(e.running)-1], now)
 	}
 }
 
-// preempt takes a sequence out of the batch and to the head of the queue. Its KV cache is computed again later.
+// preempt moves the sequence that was admitted last to the head of the queue. Its KV cache is computed
+// again later.
 func (e *engine) preempt(s *sequence, now float64) {
 	e.running = e.running[:len(e.running)-1]
 	if s.position < s.prefill {
@@ -122,10 +127,11 @@ func (e *engine) preempt(s *sequence, now float64) {
 	e.metrics.preemptions++
 }
 
-// newBlocks returns how many blocks the decoding sequences need for their next tokens.
+// newBlocks returns the number of blocks that the decoding sequences need for their next tokens.
 func (e *engine) newBlocks() int { return e.offsets[offset(0, e.step)] }
 
-// take gives a sequence as much of the budget as the rest of its prompt needs, and returns how much that is.
+// take adds the next chunk of a sequence's prompt to the batch, as far as the budget goes, and returns
+// its tokens.
 func (e *engine) take(s *sequence, budget int, b *batch) int {
 	s.chunk = min(budget, s.prefill-s.position)
 	if s.chunk == 0 {
@@ -137,7 +143,8 @@ func (e *engine) take(s *sequence, budget int, b *batch) int {
 	return s.chunk
 }
 
-// admit takes sequences from the queue while there are budget, places and free blocks for the whole prompt of the next.
+// admit moves sequences from the queue into the batch while the budget, max_num_seqs and the free blocks
+// allow it. The blocks must suffice for the whole prompt.
 func (e *engine) admit(now float64, budget int, b *batch) {
 	for len(e.waiting) > 0 && budget > 0 && len(e.running) < e.maxSequences {
 		s := e.waiting[0]
@@ -148,7 +155,7 @@ func (e *engine) admit(now float64, budget int, b *batch) {
 		e.waiting = e.waiting[1:]
 		e.free -= blocksOf(prefill)
 		s.position = cached(s.Prompt, e.prefixHits)
-		if s.order == 0 { // not one that was preempted
+		if s.order == 0 { // it was not preempted
 			s.scheduled = now
 			e.metrics.prefixQueries += s.Prompt
 			e.metrics.prefixHits += s.position
@@ -161,7 +168,8 @@ func (e *engine) admit(now float64, budget int, b *batch) {
 	}
 }
 
-// complete ends the running iteration and returns the sequences that are finished with it. The slice is reused.
+// complete ends the running iteration and returns the sequences that are finished with it. The slice is
+// reused.
 func (e *engine) complete() []*sequence {
 	now := e.end
 	e.step++
@@ -177,7 +185,8 @@ func (e *engine) complete() []*sequence {
 	return e.done
 }
 
-// completeChunks moves the prompts on. The last chunk of a prompt yields the next token, for a new request its first.
+// completeChunks ends the chunks of prompts. The last chunk of a prompt gives the next token, which is
+// the first one of a new request.
 func (e *engine) completeChunks(now float64) {
 	kept := e.prefilling[:0]
 	for _, s := range e.prefilling {
@@ -220,7 +229,7 @@ func (e *engine) enterDecode(s *sequence) {
 	e.offsets[offset(s.Prompt+s.generated-1, e.step)]++
 }
 
-// leaveDecode returns what a sequence held that has generated so many tokens.
+// leaveDecode frees the blocks of a sequence that has generated so many tokens.
 func (e *engine) leaveDecode(s *sequence, generated int) {
 	stored := s.Prompt + generated - 1
 	e.contexts -= int64(s.Prompt + generated)
@@ -236,7 +245,7 @@ func (e *engine) retire(s *sequence, now float64) {
 	e.metrics.finish(s)
 }
 
-// release takes a sequence out of the queue that another engine has.
+// release removes a sequence from the queue that was submitted to another engine.
 func (e *engine) release(s *sequence) {
 	at := slices.Index(e.waiting, s)
 	e.waiting = slices.Delete(e.waiting, at, at+1)
@@ -247,8 +256,8 @@ func blocksOf(tokens int) int { return (tokens + blockSize - 1) / blockSize }
 
 func offset(stored, step int) int { return (stored - step) & (blockSize - 1) }
 
-// cached returns how much of a prompt is found in the prefix cache, in whole blocks. As hits is below 1, it is never the
-// whole prompt: the last token's output is needed.
+// cached returns how many tokens of a prompt are found in the prefix cache, in whole blocks. Since hits
+// is below 1, these are never all: the output of the last token is needed.
 func cached(prompt int, hits float64) int {
 	return int(float64(prompt)*hits) / blockSize * blockSize
 }

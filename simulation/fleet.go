@@ -9,26 +9,27 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Fleet is a fleet of engines in virtual time. Requests are offered, replicas are scaled, time is advanced, and what the
-// API server, a scrape and the clients would see is read off in between.
+// Fleet is a fleet of engines in virtual time. Offer adds requests, Scale sets replicas, Advance lets
+// time pass. Between two steps, the other methods return the view of the API server, of a scrape and of
+// the clients.
 type Fleet struct {
 	seed     uint64
 	epoch    time.Time
 	now      float64
 	variants []*variant // by identity
-	nodes    []*node    // by kind, then name
+	nodes    []*node    // by accelerator, then name
 	gateways []*gateway // by model
 	byModel  map[fleet.ModelID]*gateway
 
 	offered  []Request // by arrival
-	arrived  int       // how many of these have
-	eventQueue   eventQueue
+	arrived  int       // how many of offered have arrived
+	events   eventQueue
 	pending  []*pod // the oldest first
 	created  int    // replicas so far
 	outcomes []Outcome
 }
 
-// NewFleet returns a fleet at time 0, or every fault of its spec.
+// NewFleet returns a fleet at time 0, or all validation errors of its spec.
 func NewFleet(spec FleetSpec) (*Fleet, error) {
 	spec, err := spec.resolved()
 	if err != nil {
@@ -48,7 +49,8 @@ func NewFleet(spec FleetSpec) (*Fleet, error) {
 	return f, nil
 }
 
-// addVariant adds a variant with its initial replicas, and the gateway of its model where that is the first one.
+// addVariant adds a variant with its initial replicas, and the gateway of its model if the variant is
+// the first of the model.
 func (f *Fleet) addVariant(spec VariantSpec, routing Routing) {
 	g, known := f.byModel[spec.Model]
 	if !known {
@@ -56,7 +58,7 @@ func (f *Fleet) addVariant(spec VariantSpec, routing Routing) {
 		f.byModel[spec.Model] = g
 		f.gateways = append(f.gateways, g)
 	}
-	g.room = max(g.room, spec.KVTokens/blockSize)
+	g.kvBlocks = max(g.kvBlocks, spec.KVTokens/blockSize)
 	v := &variant{VariantSpec: spec, gateway: g, replicas: spec.Initial}
 	for _, n := range f.nodes {
 		if n.Accelerator == spec.Accelerator {
@@ -83,7 +85,8 @@ func (f *Fleet) Time(t float64) time.Time {
 	return f.epoch.Add(time.Duration(math.Round(t * float64(time.Second))))
 }
 
-// Offer adds requests that will arrive. They must be sorted by arrival, none before now or before those offered earlier.
+// Offer adds requests that will arrive. They must be sorted by arrival. None may be before the present,
+// or before requests that were offered earlier.
 func (f *Fleet) Offer(requests []Request) error {
 	last := f.now
 	if len(f.offered) > 0 {
@@ -94,7 +97,7 @@ func (f *Fleet) Offer(requests []Request) error {
 		case !(r.Arrival >= last) || math.IsInf(r.Arrival, 0):
 			return fmt.Errorf("request %d of %s arrives at %v s, before %v s; sort them by arrival", i, r.Model, r.Arrival, last)
 		case f.byModel[r.Model] == nil:
-			return fmt.Errorf("request %d asks for model %s, which no variant serves", i, r.Model)
+			return fmt.Errorf("request %d is for model %s, which no variant serves", i, r.Model)
 		case r.Prompt < 1 || r.Output < 1:
 			return fmt.Errorf("request %d of %s has %d tokens of prompt and %d of output; both must be at least 1", i, r.Model, r.Prompt, r.Output)
 		}
@@ -104,17 +107,17 @@ func (f *Fleet) Offer(requests []Request) error {
 	return nil
 }
 
-// Scale sets how many replicas a variant shall have, as a write to its scale subresource does. New replicas load or stay
-// pending. Surplus ones are chosen as a ReplicaSet does: those that are ready take no more requests, hand what they have
-// not begun to other replicas where there are any, and finish the rest within their grace; what is not finished then is
-// lost.
+// Scale sets the number of replicas of a variant, as a write to its scale subresource does. New
+// replicas load or stay pending. Surplus ones are chosen as a ReplicaSet does. Those that are ready
+// drain: they get no more requests, hand the requests without a token to other ready replicas, and
+// finish the others within their grace. Requests that are not finished then are lost.
 func (f *Fleet) Scale(id fleet.VariantID, replicas int) error {
 	v, ok := f.variant(id)
 	if !ok {
 		return fmt.Errorf("scaling %s: no such variant", id)
 	}
 	if replicas < 0 {
-		return fmt.Errorf("scaling %s: %d replicas are fewer than none", id, replicas)
+		return fmt.Errorf("scaling %s: %d replicas are fewer than 0", id, replicas)
 	}
 	v.replicas = replicas
 	active := v.active()
@@ -123,14 +126,14 @@ func (f *Fleet) Scale(id fleet.VariantID, replicas int) error {
 	}
 	if len(active) > replicas {
 		slices.SortFunc(active, removedBefore)
-		f.shrink(active[:len(active)-replicas])
+		f.scaleDown(active[:len(active)-replicas])
 	}
 	f.schedule()
 	return nil
 }
 
-// Advance runs everything that happens up to and including a time. A time that has passed already changes nothing; an
-// infinite one runs until nothing more happens by itself, and leaves the clock at the last event.
+// Advance runs all events up to and including a time. A time in the past changes nothing. An infinite
+// one runs until no event is left, and the present is then the time of the last event.
 func (f *Fleet) Advance(t float64) {
 	for {
 		arrival := math.Inf(1)
@@ -157,7 +160,7 @@ func (f *Fleet) Advance(t float64) {
 	}
 }
 
-// run does what happens to a replica now.
+// run handles the event of a replica.
 func (f *Fleet) run(p *pod) {
 	switch {
 	case p.state == loading:
@@ -173,7 +176,7 @@ func (f *Fleet) run(p *pod) {
 	}
 }
 
-// settle puts a replica on the eventQueue, or removes it where its drain is done.
+// settle sets the next event of a replica, or removes the replica if its drain is done.
 func (f *Fleet) settle(p *pod) {
 	if p.state == draining && p.engine.inFlight() == 0 {
 		f.remove(p)
@@ -182,7 +185,7 @@ func (f *Fleet) settle(p *pod) {
 	f.events.set(p)
 }
 
-// serve lets a replica that has loaded take requests, those that wait first.
+// serve makes a replica that has loaded ready. It gets the requests of the gateway's queue first.
 func (f *Fleet) serve(p *pod) {
 	p.state = ready
 	g := p.variant.gateway
@@ -214,7 +217,7 @@ func (f *Fleet) arrive(r Request) {
 	}
 }
 
-// dispatch hands a sequence to a replica that can take it, where there is one.
+// dispatch hands a sequence to a replica that can take it, and reports whether there is one.
 func (f *Fleet) dispatch(g *gateway, s *sequence) bool {
 	p, ok := g.choose(s)
 	if ok {
@@ -224,7 +227,8 @@ func (f *Fleet) dispatch(g *gateway, s *sequence) bool {
 	return ok
 }
 
-// firstExpiry returns the gateway whose queue loses a request next, and when.
+// firstExpiry returns the gateway at which a request times out next, and the time, which is +Inf if
+// none does.
 func (f *Fleet) firstExpiry() (*gateway, float64) {
 	var first *gateway
 	at := math.Inf(1)

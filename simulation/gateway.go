@@ -5,22 +5,24 @@ import (
 	"slices"
 )
 
-// gateway takes the requests of one model to its replicas, and holds those back that no ready replica can take.
+// gateway routes the requests of one model to its replicas, and queues those that no ready replica can
+// take.
 type gateway struct {
 	ModelSpec
 	served  string // the model's name in metrics
 	routing Routing
-	room    int // KV blocks of the largest replica that any variant of the model has
+	// kvBlocks is the KV cache size of the variant with the largest one, in blocks.
+	kvBlocks int
 
-	pods   []*pod      // that are ready, in the order in which they became so
-	cursor int         // into pods, modulo their number: where the next choice begins
+	pods   []*pod      // that are ready, in the order in which they became ready
+	cursor int         // into pods, modulo their number: the first of the next choice
 	queue  []*sequence // in order of arrival
 
 	arrived, answered, lost int // requests
 }
 
-// fits reports whether any variant of the model could ever hold a request.
-func (g *gateway) fits(s *sequence) bool { return blocksOf(s.longest()) <= g.room }
+// fits reports whether a request fits into the KV cache of any variant of the model.
+func (g *gateway) fits(s *sequence) bool { return blocksOf(s.longest()) <= g.kvBlocks }
 
 // choose returns the replica for a sequence, and whether there is one.
 func (g *gateway) choose(s *sequence) (*pod, bool) {
@@ -29,7 +31,7 @@ func (g *gateway) choose(s *sequence) (*pod, bool) {
 	for i := range g.pods {
 		at := (g.cursor + i) % len(g.pods)
 		p := g.pods[at]
-		if !p.engine.holds(s) || best != nil && !g.prefers(p, best) {
+		if !p.engine.fits(s) || best != nil && !g.prefers(p, best) {
 			continue
 		}
 		best, chosen = p, at
@@ -55,7 +57,7 @@ func (g *gateway) prefers(p, other *pod) bool {
 
 func (g *gateway) full() bool { return g.MaxQueue > 0 && len(g.queue) >= g.MaxQueue }
 
-// expiry returns when the first of the queue gives up, or +Inf.
+// expiry returns when the first request of the queue times out, or +Inf.
 func (g *gateway) expiry() float64 {
 	if g.Patience == 0 || len(g.queue) == 0 {
 		return math.Inf(1)

@@ -2,7 +2,7 @@ package simulation
 
 import "slices"
 
-// histogram counts observations in buckets; the last counts those above every bound.
+// histogram counts observations in buckets. The last one counts those above every bound.
 type histogram struct {
 	bounds []float64
 	counts []int
@@ -50,7 +50,7 @@ func lengthBounds() []float64 {
 	}
 }
 
-// engineMetrics is what an engine counts since it began. Nothing of it falls.
+// engineMetrics are the counters of an engine since its start.
 type engineMetrics struct {
 	served, aborted              int
 	preemptions                  int
@@ -73,7 +73,8 @@ func newEngineMetrics() engineMetrics {
 	}
 }
 
-// finish counts a served request; vLLM observes the times of its phases and its lengths only then.
+// finish counts a served request. Like vLLM, it observes the lengths and the times of the phases only
+// then.
 func (m *engineMetrics) finish(s *sequence) {
 	m.served++
 	m.queueTime.observe(s.scheduled-s.dispatched, 1)

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// HPASync is how many seconds pass between two decisions of a HorizontalPodAutoscaler (the default of
+// HPASync is the number of seconds between two decisions of a HorizontalPodAutoscaler (the default of
 // kube-controller-manager).
 const HPASync = 15.0
 
@@ -15,21 +15,22 @@ type HPASpec struct {
 	Min, Max int // 1 <= Min <= Max
 	// Target is the value per replica, in steps of a thousandth.
 	Target float64
-	// Behavior is what the object says of its pace. Without one the controller applies its own: a tolerance of 0.1; up to
-	// at most twice the replicas, or 4; down to the highest recommendation of 300 s.
+	// Behavior is the object's behavior. If it is nil, the controller applies its own: a tolerance of
+	// 0.1; up to at most twice the replicas, or 4; down to the highest recommendation of 300 s.
 	Behavior *Behavior
 }
 
-// Behavior is the pace of scaling up and down.
+// Behavior limits the steps up and down.
 type Behavior struct{ Up, Down ScalingRules }
 
-// ScalingRules is the pace in one direction.
+// ScalingRules limit the steps in one direction.
 type ScalingRules struct {
-	// Stabilization is how many seconds of recommendations count: up to the lowest of them, down to the highest.
+	// Stabilization is the number of seconds for which recommendations count. A step up goes to the
+	// lowest of them, a step down to the highest.
 	Stabilization float64
 	Policies      []ScalingPolicy // at least one
 	Select        SelectPolicy
-	// Tolerance is by what share the value may be off the target without any step, >= 0.
+	// Tolerance is the share by which the value may differ from the target without a step, >= 0.
 	Tolerance float64
 }
 
@@ -40,7 +41,7 @@ type ScalingPolicy struct {
 	Period float64 // seconds, 1 to 1800
 }
 
-// PolicyType is what a policy counts in.
+// PolicyType is the unit of a policy.
 type PolicyType string
 
 // The types of policies.
@@ -49,7 +50,7 @@ const (
 	PercentPolicy PolicyType = "Percent"
 )
 
-// SelectPolicy says which of several policies holds. Empty is the same as SelectMax.
+// SelectPolicy selects one of several policies. Empty is the same as SelectMax.
 type SelectPolicy string
 
 // The ways of selecting a policy.
@@ -64,8 +65,9 @@ const (
 	defaultStabilization = 300.0 // seconds, down
 )
 
-// DefaultBehavior is what the API server fills in for whatever a behavior leaves out: up by 4 pods or 100 % in 15 s,
-// whichever is more; down by 100 % in 15 s, to the highest recommendation of 300 s; a tolerance of 0.1 both ways.
+// DefaultBehavior returns the defaults of the API server for a behavior. Up: by 4 pods or 100 % in 15 s,
+// whichever is more. Down: by 100 % in 15 s, to the highest recommendation of 300 s. The tolerance is
+// 0.1 in both directions.
 func DefaultBehavior() Behavior {
 	return Behavior{
 		Up: ScalingRules{
@@ -82,14 +84,15 @@ func DefaultBehavior() Behavior {
 	}
 }
 
-// HPA decides as the HorizontalPodAutoscaler's controller of Kubernetes 1.35 does (pkg/controller/podautoscaler:
-// horizontal.go and replica_calculator.go). It keeps its own history. Windows are open at their old end: what is
-// exactly a window old has left it, as on a real clock, where a sync always comes a little late.
+// HPA decides as the HorizontalPodAutoscaler's controller of Kubernetes 1.35 does
+// (pkg/controller/podautoscaler: horizontal.go and replica_calculator.go). It keeps its own history. An
+// entry of exactly the age of a window does not count any more, as on a real clock, on which a sync is
+// always a little late.
 type HPA struct {
 	spec            HPASpec
 	started         bool
 	recommendations []recommendation
-	changes         []scaleChange // made by this HPA, and only where it has a behavior
+	changes         []scaleChange // made by this HPA; none if it has no behavior
 }
 
 type recommendation struct {
@@ -102,11 +105,11 @@ type scaleChange struct {
 	added int // negative: removed
 }
 
-// NewHPA returns the controller of a spec, or all its errs.
+// NewHPA returns the controller of a spec, or all its validation errors.
 func NewHPA(spec HPASpec) (*HPA, error) {
 	var errs []error
 	if spec.Min < 1 || spec.Max < spec.Min || spec.Max > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf("replicas %d to %d; the least is 1 and the most is not below it", spec.Min, spec.Max))
+		errs = append(errs, fmt.Errorf("replicas %d to %d; set a minimum of at least 1 and a maximum not below it", spec.Min, spec.Max))
 	}
 	if spec.Target > math.MaxInt32 || milli(spec.Target) < 1 {
 		errs = append(errs, fmt.Errorf("target %v is not between 0.001 and %d", spec.Target, math.MaxInt32))
@@ -120,9 +123,9 @@ func NewHPA(spec HPASpec) (*HPA, error) {
 	return &HPA{spec: spec}, nil
 }
 
-// Decide returns the replicas that the target should have from now on, given those that it was asked for before and the
-// value of the metric (the whole, not per replica). The caller makes it so. Negative values and those that are not
-// numbers count as 0, as KEDA hands them on. Times, in seconds, never go back.
+// Decide returns the number of replicas for the target, given its current replicas and the value of the
+// metric, which is a total and not per replica. The caller applies it. Negative values and those that
+// are not numbers count as 0, as KEDA passes them on. Times, in seconds, never decrease.
 func (h *HPA) Decide(now float64, current int, metric float64) int {
 	if replicas, decided := h.decideUnmeasured(now, current); decided {
 		return replicas
@@ -139,8 +142,8 @@ func (h *HPA) Decide(now float64, current int, metric float64) int {
 	return desired
 }
 
-// DecideUnmeasured is Decide where the metric cannot be had: replicas outside the range are still brought back into it,
-// otherwise they stay.
+// DecideUnmeasured is Decide without a value of the metric. Replicas outside the range are still brought
+// back into it, otherwise they stay.
 func (h *HPA) DecideUnmeasured(now float64, current int) int {
 	replicas, _ := h.decideUnmeasured(now, current)
 	return replicas
@@ -155,7 +158,7 @@ func (h *HPA) decideUnmeasured(now float64, current int) (int, bool) {
 	}
 	switch {
 	case current == 0:
-		return 0, true // a target at zero is switched off
+		return 0, true // the HPA is disabled for a target at zero
 	case current > h.spec.Max:
 		h.changed(now, h.spec.Max-current)
 		return h.spec.Max, true
@@ -166,7 +169,7 @@ func (h *HPA) decideUnmeasured(now float64, current int) (int, bool) {
 	return current, false
 }
 
-// proposal is ceil(value / target), or the current number while the value is within the tolerance of it.
+// proposal returns ceil(value / target), or the current number if the value is within its tolerance.
 func (h *HPA) proposal(current int, metric float64) int {
 	value, target := float64(milli(metric)), float64(milli(h.spec.Target))
 	up, down := defaultTolerance, defaultTolerance
@@ -179,7 +182,7 @@ func (h *HPA) proposal(current int, metric float64) int {
 	return int(min(math.Ceil(value/target), math.MaxInt32))
 }
 
-// milli returns a value in thousandths, the unit that metrics travel in.
+// milli returns a value in thousandths, the unit of metrics in the API.
 func milli(value float64) int64 {
 	if !(value > 0) || math.IsInf(value, 0) {
 		return 0
@@ -187,7 +190,8 @@ func milli(value float64) int64 {
 	return int64(min(math.Round(value*1000), math.MaxInt64/2))
 }
 
-// stabilizeByDefault returns the highest recommendation of the last 300 s: older ones are forgotten.
+// stabilizeByDefault returns the highest recommendation of the last 300 s. Older ones are dropped
+// already.
 func (h *HPA) stabilizeByDefault(proposal int) int {
 	for _, r := range h.recommendations {
 		proposal = max(proposal, r.replicas)
@@ -199,8 +203,8 @@ func (h *HPA) limitByDefault(current, desired int) int {
 	return max(h.spec.Min, min(desired, h.spec.Max, max(2*current, 4)))
 }
 
-// stabilize moves the current number no further up than the lowest recommendation of the one window and no further down
-// than the highest of the other.
+// stabilize moves the current number up to the lowest recommendation of the one window, or down to the
+// highest of the other.
 func (h *HPA) stabilize(now float64, current, proposal int) int {
 	low, high := proposal, proposal
 	for _, r := range h.recommendations {
@@ -214,7 +218,7 @@ func (h *HPA) stabilize(now float64, current, proposal int) int {
 	return min(max(current, low), high)
 }
 
-// limit keeps the step within the policies and the range.
+// limit bounds the step by the policies and the range.
 func (h *HPA) limit(now float64, current, desired int) int {
 	switch {
 	case desired > current:
@@ -227,8 +231,8 @@ func (h *HPA) limit(now float64, current, desired int) int {
 	return desired
 }
 
-// policyLimit is how far up (direction +1) or down (-1) the rules allow to go. Each policy counts from the replicas at
-// the beginning of its period.
+// policyLimit returns the number of replicas to which the rules allow to go up (direction +1) or down
+// (-1). Each policy counts from the replicas at the beginning of its period.
 func (h *HPA) policyLimit(now float64, current int, rules ScalingRules, direction int) int {
 	if rules.Select == SelectDisabled {
 		return current
@@ -244,14 +248,14 @@ func (h *HPA) policyLimit(now float64, current int, rules ScalingRules, directio
 	return furthest
 }
 
-// from returns the number that the policy allows at most, going up or down from another.
+// from returns the number of replicas that the policy allows to reach, up or down from another.
 func (p ScalingPolicy) from(replicas, direction int) int {
 	if p.Type == PodsPolicy {
 		return replicas + direction*p.Value
 	}
 	share := 1 + float64(direction*p.Value)/100
 	if direction > 0 {
-		return int(math.Ceil(float64(replicas) * share)) // up, so that a small number can grow at all
+		return int(math.Ceil(float64(replicas) * share)) // so that a small number can rise at all
 	}
 	return int(float64(replicas) * share)
 }
@@ -272,7 +276,7 @@ func (h *HPA) changed(now float64, added int) {
 	}
 }
 
-// forget drops what no window reaches any more.
+// forget drops entries that are older than every window.
 func (h *HPA) forget(now float64) {
 	window, period := defaultStabilization, 0.0
 	if b := h.spec.Behavior; b != nil {
@@ -312,14 +316,14 @@ func (r ScalingRules) validate(name string) error {
 	switch r.Select {
 	case "", SelectMax, SelectMin, SelectDisabled:
 	default:
-		errs = append(errs, fmt.Errorf("%s: select policy %q; write Max, Min or Disabled", name, r.Select))
+		errs = append(errs, fmt.Errorf("%s: select policy %q; set Max, Min or Disabled", name, r.Select))
 	}
 	if len(r.Policies) == 0 {
 		errs = append(errs, fmt.Errorf("%s: no policy; give at least one", name))
 	}
 	for _, p := range r.Policies {
 		if p.Type != PodsPolicy && p.Type != PercentPolicy || p.Value < 1 || p.Value > math.MaxInt32 || !(p.Period >= 1 && p.Period <= 1800) {
-			errs = append(errs, fmt.Errorf("%s: policy %+v; write Pods or Percent, a value > 0 and a period of 1 to 1800 s", name, p))
+			errs = append(errs, fmt.Errorf("%s: policy %+v; set Pods or Percent, a value > 0 and a period of 1 to 1800 s", name, p))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,80 +6,87 @@ import (
 	"math"
 )
 
-// KEDASpec is a ScaledObject with one external trigger of the metric type AverageValue. DefaultKEDASpec fills it as KEDA does.
+// KEDASpec is a ScaledObject with one external trigger of the metric type AverageValue. DefaultKEDASpec
+// has KEDA's defaults.
 type KEDASpec struct {
-	PollingInterval float64 // seconds between two calls of Poll; the caller keeps the time
-	// Cooldown is how many seconds must pass since the trigger was last seen active before KEDA takes the last step, to zero
-	// or to idle. InitialCooldown counts from the beginning, at 0, as long as it was never active.
+	// PollingInterval is the number of seconds between two calls of Poll. The caller keeps it.
+	PollingInterval float64
+	// Cooldown is the number of seconds since the trigger was last active before KEDA scales to zero or
+	// to idle. InitialCooldown counts from 0 s, if the trigger was never active.
 	Cooldown, InitialCooldown float64
 
 	Min, Max int
-	// Idle is the number of replicas while the trigger is not active, below Min. It means something only where HasIdle.
+	// Idle is the number of replicas while the trigger is not active, below Min. It means something
+	// only if HasIdle.
 	Idle    int
 	HasIdle bool
 
-	// Fallback is what to do when the scaler answers with errors. None means: hold.
+	// Fallback sets the replicas while the scaler returns errors. If it is nil, they stay.
 	Fallback *Fallback
 }
 
-// Fallback is what KEDA does once more than FailureThreshold questions in a row were answered with an error.
+// Fallback sets the replicas once more than FailureThreshold calls in a row have failed.
 type Fallback struct {
 	FailureThreshold int
 	Replicas         int
 	Behavior         FallbackBehavior
 }
 
-// FallbackBehavior says which number of replicas KEDA falls back to. Empty is the same as FallbackStatic.
+// FallbackBehavior selects the number of replicas of a fallback. Empty is the same as FallbackStatic.
 type FallbackBehavior string
 
 // The behaviors of a fallback.
 const (
 	FallbackStatic          FallbackBehavior = "static"                  // Fallback.Replicas
-	FallbackCurrent         FallbackBehavior = "currentReplicas"         // the number that stands
+	FallbackCurrent         FallbackBehavior = "currentReplicas"         // current replicas
 	FallbackCurrentIfHigher FallbackBehavior = "currentReplicasIfHigher" // the higher of both
 	FallbackCurrentIfLower  FallbackBehavior = "currentReplicasIfLower"  // the lower of both
 )
 
-// Pause is what the annotations of a ScaledObject stop or force. Its zero value stops nothing.
+// Pause are the annotations of a ScaledObject that pause scaling or force activity. Its zero value
+// pauses nothing.
 type Pause struct {
-	// All stops KEDA and removes the HPA: ask neither this one nor its HPA while it lasts, and make a new HPA afterwards.
+	// All pauses KEDA and removes the HPA. Meanwhile, call neither this KEDA nor its HPA; make a new HPA
+	// afterwards.
 	All bool
-	// Replicas is where All brings the target first; it means something only where Fixed.
+	// Replicas is the number that All sets first. It means something only if Fixed.
 	Replicas int
 	Fixed    bool
-	// In and Out stop KEDA's own steps down and up. The HPA's are stopped by the rules that HPASpec returns.
+	// In and Out stop KEDA's own steps down and up. The rules of HPASpec stop those of the HPA.
 	In, Out bool
-	// ForceActive counts the trigger as active, whatever it says.
+	// ForceActive counts the trigger as active, whatever it returns.
 	ForceActive bool
 }
 
-// DefaultKEDASpec is the ScaledObject that says nothing: polled every 30 s, 0 to 100 replicas, cool-down 300 s.
+// DefaultKEDASpec returns a ScaledObject with KEDA's defaults: polled every 30 s, 0 to 100 replicas,
+// cool-down 300 s.
 func DefaultKEDASpec() KEDASpec {
 	return KEDASpec{PollingInterval: 30, Cooldown: 300, Max: 100}
 }
 
-// KEDA decides as the scale loop and the fallback of KEDA 2.21 do for one ScaledObject (pkg/scaling/executor,
-// pkg/fallback). It takes the steps from and to zero or idle; all others are its HPA's, which it hands the metric.
+// KEDA decides as the scale loop and the fallback of KEDA 2.21 do for one ScaledObject
+// (pkg/scaling/executor, pkg/fallback). It decides the steps from and to zero or idle. Its HPA, to which
+// it passes the metric, decides all others.
 type KEDA struct {
 	spec       KEDASpec
 	pause      Pause
-	failures   int // questions in a row that were answered with an error
+	failures   int // failed calls in a row
 	lastActive float64
 	wasActive  bool
 }
 
-// NewKEDA returns the scale loop of a spec, or all the errs of the spec.
+// NewKEDA returns the scale loop of a spec, or all validation errors of the spec.
 func NewKEDA(spec KEDASpec) (*KEDA, error) {
 	var errs []error
 	if !(spec.PollingInterval > 0) || !(spec.Cooldown >= 0) || !(spec.InitialCooldown >= 0) {
-		errs = append(errs, fmt.Errorf("polling interval %v s, cool-down %v s, initial cool-down %v s; the first is > 0, the others >= 0",
+		errs = append(errs, fmt.Errorf("polling interval %v s, cool-down %v s, initial cool-down %v s; set the first > 0, the others >= 0",
 			spec.PollingInterval, spec.Cooldown, spec.InitialCooldown))
 	}
 	if spec.Min < 0 || spec.Max < max(1, spec.Min) {
-		errs = append(errs, fmt.Errorf("replicas %d to %d; the least is >= 0 and the most is >= 1 and not below it", spec.Min, spec.Max))
+		errs = append(errs, fmt.Errorf("replicas %d to %d; set a minimum >= 0, and a maximum >= 1 that is not below it", spec.Min, spec.Max))
 	}
 	if spec.HasIdle && (spec.Idle < 0 || spec.Idle >= spec.Min) {
-		errs = append(errs, fmt.Errorf("idle replicas %d; write a number >= 0 below the minimum %d", spec.Idle, spec.Min))
+		errs = append(errs, fmt.Errorf("idle replicas %d; set a number >= 0 below the minimum %d", spec.Idle, spec.Min))
 	}
 	if spec.Fallback != nil {
 		errs = append(errs, spec.Fallback.validate())
@@ -90,8 +97,8 @@ func NewKEDA(spec KEDASpec) (*KEDA, error) {
 	return &KEDA{spec: spec}, nil
 }
 
-// HPASpec returns the HPA that KEDA writes for the trigger's target and the behavior that the ScaledObject gives, which
-// may be nil. Its minimum is at least 1: an HPA leaves a target at zero alone.
+// HPASpec returns the HPA that KEDA creates, given the trigger's target and the behavior of the
+// ScaledObject, which may be nil. Its minimum is at least 1: an HPA does not scale a target at zero.
 func (k *KEDA) HPASpec(target float64, behavior *Behavior) HPASpec {
 	spec := HPASpec{Min: max(1, k.spec.Min), Max: k.spec.Max, Target: target, Behavior: behavior}
 	if !k.pause.In && !k.pause.Out {
@@ -111,11 +118,11 @@ func (k *KEDA) HPASpec(target float64, behavior *Behavior) HPASpec {
 	return spec
 }
 
-// SetPause replaces what is stopped. Nothing is stopped at first.
+// SetPause replaces the pause. Nothing is paused at first.
 func (k *KEDA) SetPause(pause Pause) { k.pause = pause }
 
-// Poll is one turn of the scale loop: the trigger said whether it is active, or answered with an error. It returns the
-// number of replicas that KEDA sets, and whether it sets one at all; otherwise the number stays.
+// Poll is one iteration of the scale loop, after the trigger has returned whether it is active, or an
+// error. It returns the number of replicas that KEDA sets, and whether it sets one.
 func (k *KEDA) Poll(now float64, current int, active bool, err error) (replicas int, act bool) {
 	fallback := k.answered(err)
 	return k.request(now, current, (active && err == nil) || fallback, err != nil && !fallback)
@@ -126,8 +133,9 @@ func (k *KEDA) Push(now float64, current int) (replicas int, act bool) {
 	return k.request(now, current, true, false)
 }
 
-// Metric is what the HPA gets when it asks for the metric: the trigger's value, or the value that makes it go to the
-// fallback's replicas, or nothing, which holds it. Target is the trigger's target per replica.
+// Metric returns the metric for the HPA: the trigger's value, or during a fallback the value that makes
+// the HPA scale to the fallback's replicas. If it is not ok, the replicas stay. Target is the trigger's
+// target per replica.
 func (k *KEDA) Metric(current int, target, value float64, err error) (metric float64, ok bool) {
 	switch {
 	case k.answered(err):
@@ -138,8 +146,8 @@ func (k *KEDA) Metric(current int, target, value float64, err error) (metric flo
 	return value, true
 }
 
-// answered counts errors in a row and reports whether the fallback is in force. Questions of the loop and of the HPA
-// count alike.
+// answered counts errors in a row and reports whether the fallback applies. Calls of the loop and of the
+// HPA count alike.
 func (k *KEDA) answered(err error) (fallback bool) {
 	if err == nil {
 		k.failures = 0
@@ -149,7 +157,7 @@ func (k *KEDA) answered(err error) (fallback bool) {
 	return k.spec.Fallback != nil && k.failures > k.spec.Fallback.FailureThreshold
 }
 
-// request decides about the steps from and to zero or idle.
+// request decides the steps from and to zero or idle.
 func (k *KEDA) request(now float64, current int, active, failed bool) (int, bool) {
 	switch {
 	case k.pause.All:
@@ -159,7 +167,7 @@ func (k *KEDA) request(now float64, current int, active, failed bool) (int, bool
 	case failed && k.spec.Fallback == nil:
 		return current, false
 	case failed && k.spec.Fallback.Replicas != 0:
-		return current, false // so that the HPA, which leaves zero alone, can still go to the fallback
+		return current, false // the HPA can go to the fallback, but not from zero
 	case k.spec.HasIdle && current > k.spec.Idle, current > 0 && k.spec.Min == 0:
 		return k.deactivate(now, current)
 	case !k.spec.HasIdle && current < k.spec.Min:
@@ -169,13 +177,13 @@ func (k *KEDA) request(now float64, current int, active, failed bool) (int, bool
 }
 
 func (k *KEDA) activate(now float64, current int, failed bool) (int, bool) {
-	asleep := current == 0 || k.spec.HasIdle && current < k.spec.Min
-	if failed && !asleep || k.pause.Out && asleep {
+	inactive := current == 0 || k.spec.HasIdle && current < k.spec.Min
+	if failed && !inactive || k.pause.Out && inactive {
 		return current, false
 	}
-	// The time is kept in the object's status, in whole seconds.
+	// The object's status has the time in whole seconds.
 	k.lastActive, k.wasActive = math.Floor(now), true
-	if asleep {
+	if inactive {
 		return max(1, k.spec.Min), true
 	}
 	return current, false
@@ -195,7 +203,7 @@ func (k *KEDA) deactivate(now float64, current int) (int, bool) {
 	return k.spec.Min, true
 }
 
-// replicas is the number that the fallback goes to from another.
+// replicas returns the number that the fallback sets.
 func (f Fallback) replicas(current int) int {
 	switch f.Behavior {
 	case FallbackCurrent:
@@ -213,10 +221,10 @@ func (f Fallback) validate() error {
 	switch f.Behavior {
 	case "", FallbackStatic, FallbackCurrent, FallbackCurrentIfHigher, FallbackCurrentIfLower:
 	default:
-		return fmt.Errorf("fallback behavior %q; write static, currentReplicas, currentReplicasIfHigher or currentReplicasIfLower", f.Behavior)
+		return fmt.Errorf("fallback behavior %q; set static, currentReplicas, currentReplicasIfHigher or currentReplicasIfLower", f.Behavior)
 	}
 	if f.FailureThreshold < 0 || f.Replicas < 0 {
-		return fmt.Errorf("fallback threshold %d and replicas %d; both are >= 0", f.FailureThreshold, f.Replicas)
+		return fmt.Errorf("fallback threshold %d and replicas %d; set both >= 0", f.FailureThreshold, f.Replicas)
 	}
 	return nil
 }

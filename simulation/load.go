@@ -13,40 +13,42 @@ import (
 // Stream describes the requests of one model.
 type Stream struct {
 	Model fleet.ModelID
-	// Rate is how many requests arrive per second at a time.
+	// Rate is the arrival rate.
 	Rate Rate
-	// Burstiness is the squared coefficient of variation of the gaps between arrivals, > 0. Zero means 1: a Poisson stream.
-	// More is burstier.
+	// Burstiness is the squared coefficient of variation of the gaps between arrivals, > 0. Zero means
+	// 1: a Poisson stream. More is burstier.
 	Burstiness float64
 	Prompt     Lengths // tokens of a request's prompt
-	Output     Lengths // tokens of its answer
-	// Until is where the stream ends, in seconds; it begins at 0.
+	Output     Lengths // output tokens of a request
+	// Until is the end of the stream, in seconds. It begins at 0.
 	Until float64
-	// Seed is the stream's randomness. Arrivals, prompts and outputs are drawn apart: changing one leaves the others.
+	// Seed is the stream's randomness. Arrivals, prompts and outputs are drawn separately: if one
+	// changes, the others stay.
 	Seed uint64
 }
 
 // Lengths is a lognormal distribution of whole numbers of tokens, at least 1.
 type Lengths struct {
 	Mean float64 // >= 1
-	// P99 is the 99th percentile, at most 14.9 times the mean (no lognormal distribution has more). Zero, or anything up to
-	// the mean, means that all lengths are the mean.
+	// P99 is the 99th percentile, at most 14.9 times the mean (no lognormal distribution has more).
+	// Zero, or any value up to the mean, means that all lengths are the mean.
 	P99 float64
 	// Max cuts longer draws to this length, which lowers the mean a little. Zero means no limit.
 	Max int
 }
 
-// maxRequests bounds what one generated or scaled load may hold, about 3 GB of memory.
+// maxRequests bounds the requests of one generated or scaled load, to about 3 GB of memory.
 const maxRequests = 50_000_000
 
-// cell is the width, in seconds, of the steps in which a rate is integrated. It is a power of two, so that the edges of
-// cells are exact; a rate is read once per cell, in its middle.
+// cell is the width, in seconds, of the steps in which a rate is integrated. It is a power of two, so
+// that the edges of cells are exact. A rate is read once per cell, in its middle.
 const cell = 0.25
 
 // Generate draws the requests of a stream, sorted by arrival.
 //
-// Gaps are gamma distributed in operational time, the integral of the rate, and mapped back to time. Thinning a stream
-// of the highest rate would need that rate and would pull the burstiness towards 1 wherever the rate is lower.
+// Gaps are gamma distributed in operational time, the integral of the rate, and mapped back to time.
+// Thinning a stream of the highest rate would need that rate, and would bring the burstiness closer to 1
+// at lower rates.
 func Generate(s Stream) ([]Request, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("stream of %s: %w", s.Model, err)
@@ -63,8 +65,8 @@ func Generate(s Stream) ([]Request, error) {
 	return requests, nil
 }
 
-// Merge returns all requests of several streams in one, sorted by arrival; requests of the same instant keep the order
-// of the arguments.
+// Merge returns all requests of several streams in one, sorted by arrival. Requests of the same instant
+// keep the order of the arguments.
 func Merge(streams ...[]Request) []Request {
 	merged := slices.Concat(streams...)
 	sortByArrival(merged)
@@ -78,7 +80,7 @@ func sortByArrival(requests []Request) {
 func (s Stream) validate() error {
 	var errs []error
 	if s.Rate == nil {
-		errs = append(errs, errors.New("no rate is given"))
+		errs = append(errs, errors.New("no rate; set one"))
 	}
 	if !(s.Burstiness >= 0) || math.IsInf(s.Burstiness, 0) {
 		errs = append(errs, fmt.Errorf("burstiness %v is not a number >= 0", s.Burstiness))
@@ -97,7 +99,8 @@ func (s Stream) validate() error {
 	return errors.Join(errs...)
 }
 
-// arrivals walks over the cells of the rate and places an arrival wherever the operational time passes the next gap.
+// arrivals iterates over the cells of the rate. An arrival is at each time at which the operational time
+// passes the end of a gap.
 func (s Stream) arrivals() ([]float64, error) {
 	shape := 1.0
 	if s.Burstiness > 0 {
@@ -145,8 +148,9 @@ func (l Lengths) validate() error {
 	return nil
 }
 
-// sampler returns a function that draws lengths. With m the mean, q the 99th percentile and s the deviation of the
-// logarithm, log(q / m) = z99 s - s²/2; of its two solutions the smaller is the plausible one.
+// sampler returns a function that draws lengths. If m is the mean, q the 99th percentile and s the
+// deviation of the logarithm, log(q / m) = z99 s - s²/2. Of the two solutions the smaller one is
+// plausible.
 func (l Lengths) sampler(source draws) func() int {
 	deviation := 0.0
 	if l.P99 > l.Mean {

@@ -9,16 +9,16 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Loss is why a request was lost. The zero value is Served: it was not.
+// Loss is the reason for which a request was lost. The zero value is Served: it was not lost.
 type Loss uint8
 
 // How requests end.
 const (
 	Served    Loss = iota
-	QueueFull      // the gateway held back as many as it may
-	TimedOut       // it waited at the gateway for longer than its client does
-	TooLong        // no variant of its model has a KV cache that could ever hold it
-	CutOff         // its replica was removed, and the grace was over before it was finished
+	QueueFull      // the gateway's queue had reached its limit
+	TimedOut       // it waited in the gateway's queue for too long
+	TooLong        // it fits into the KV cache of no variant of its model
+	CutOff         // its replica was removed, and it did not finish within the grace
 )
 
 var losses = [...]string{
@@ -37,8 +37,8 @@ func (l Loss) String() string {
 type Outcome struct {
 	Request
 	End  float64 // when its last token came or it was lost
-	TTFT float64 // seconds from its arrival at the gateway to its first token. Only where Served
-	ITL  float64 // mean seconds between its tokens; 0 for a single one. Only where Served
+	TTFT float64 // seconds from its arrival at the gateway to its first token. Only if Served
+	ITL  float64 // mean seconds between its tokens; 0 for a single one. Only if Served
 	Loss Loss
 }
 
@@ -49,7 +49,7 @@ func (o Outcome) Meets(objective fleet.Objective) bool {
 		(objective.ITL == 0 || o.ITL <= objective.ITL.Seconds())
 }
 
-// Tally counts the requests of a model. Every one that arrived is in exactly one of the other numbers.
+// Tally counts the requests of a model. Each one that arrived is in exactly one of the other numbers.
 type Tally struct {
 	Model    fleet.ModelID
 	Arrived  int
@@ -59,29 +59,30 @@ type Tally struct {
 	InFlight int // at engines, now
 }
 
-// Recent is what the clients of a model saw in requests that were served within some time.
+// Recent are the latencies of a model, over the requests that were served within some time.
 type Recent struct {
 	Served int
 	TTFT   float64 // the 95th percentile in seconds; 0 without requests
 	ITL    float64 // the 95th percentile of the requests' means in seconds; 0 without requests
 }
 
-// Expense is what a variant has taken so far. A replica counts from when it is scheduled until it is gone, start-up and
-// drain included; a pending one holds nothing.
+// Expense is the use and cost of a variant so far. A replica counts from when it is scheduled until it
+// is gone, start-up and drain included. A pending one costs nothing.
 type Expense struct {
 	Variant        fleet.VariantID
 	ReplicaSeconds float64
-	// PendingSeconds is how long replicas waited for accelerators, added up over them.
+	// PendingSeconds is how long replicas were pending, summed over them.
 	PendingSeconds float64
 	GPUSeconds     float64
 	Cost           float64
 }
 
-// Outcomes returns how requests ended, in that order. The slice is shared: it must not be written to.
+// Outcomes returns the outcomes of requests, in the order of their ends. The slice is shared: it must
+// not be written to.
 func (f *Fleet) Outcomes() []Outcome { return f.outcomes }
 
-// Attainment returns the share of the requests of a model, of all that arrived, that were served within an objective.
-// What is lost or not finished misses it. It is 1 without requests.
+// Attainment returns the share of a model's requests, of all that arrived, that were served within an
+// objective. Requests that are lost or not finished miss it. It is 1 without requests.
 func (f *Fleet) Attainment(model fleet.ModelID, objective fleet.Objective) float64 {
 	g, ok := f.byModel[model]
 	if !ok || g.arrived == 0 {
@@ -96,7 +97,7 @@ func (f *Fleet) Attainment(model fleet.ModelID, objective fleet.Objective) float
 	return float64(met) / float64(g.arrived)
 }
 
-// Recent returns what the clients of a model saw in the requests that were served within the last seconds.
+// Recent returns the latencies of the requests of a model that were served within the last seconds.
 func (f *Fleet) Recent(model fleet.ModelID, seconds float64) Recent {
 	from := sort.Search(len(f.outcomes), func(i int) bool { return f.outcomes[i].End > f.now-seconds })
 	var ttfts, itls []float64
@@ -120,20 +121,21 @@ func (f *Fleet) Tallies() []Tally {
 	return tallies
 }
 
-// Expenses returns what every variant has taken up to now, sorted by variant.
+// Expenses returns the use and cost of every variant up to now, sorted by variant.
 func (f *Fleet) Expenses() []Expense {
 	expenses := make([]Expense, len(f.variants))
 	for i, v := range f.variants {
-		held, waited := v.held, v.waited
+		scheduled, pending := v.replicaSeconds, v.pendingSeconds
 		for _, p := range v.pods {
 			if p.hasGPUs() {
-				held += f.now - p.scheduled
+				scheduled += f.now - p.scheduled
 			} else {
-				waited += f.now - p.created
+				pending += f.now - p.created
 			}
 		}
 		expenses[i] = Expense{
-			Variant: v.ID, ReplicaSeconds: held, PendingSeconds: waited, GPUSeconds: held * float64(v.GPUs), Cost: held / 3600 * v.Cost,
+			Variant: v.ID, ReplicaSeconds: scheduled, PendingSeconds: pending,
+			GPUSeconds: scheduled * float64(v.GPUs), Cost: scheduled / 3600 * v.Cost,
 		}
 	}
 	return expenses
@@ -155,7 +157,7 @@ func (f *Fleet) lose(g *gateway, s *sequence, why Loss) {
 	f.outcomes = append(f.outcomes, Outcome{Request: s.Request, End: f.now, Loss: why})
 }
 
-// percentile95 returns the least value that at least 95 % of the values do not exceed. It sorts them.
+// percentile95 returns the smallest value that at least 95 % of the values do not exceed. It sorts them.
 func percentile95(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// podState is the phase of a replica. The order is that in which a ReplicaSet removes replicas.
+// podState is the phase of a replica. removedBefore uses the order of the phases.
 type podState uint8
 
 const (
@@ -23,11 +23,11 @@ const (
 // variant is a variant with its state.
 type variant struct {
 	VariantSpec
-	gateway *gateway
-	replicas  int
-	created int     // replicas so far
-	pods    []*pod  // that are not gone, the oldest first
-	nodes   []*node // of its accelerator, by name; none: unlimited
+	gateway  *gateway
+	replicas int
+	created  int     // replicas so far
+	pods     []*pod  // that are not gone, the oldest first
+	nodes    []*node // of its accelerator, by name; none: unlimited
 	// replicaSeconds is how long the replicas that are gone were scheduled.
 	replicaSeconds float64
 	// pendingSeconds is how long the replicas that are not pending any more were pending.

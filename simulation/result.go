@@ -6,38 +6,40 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Result is what a run took and what it gave.
+// Result is the result of a run.
 type Result struct {
-	Requests int // that arrived. What is neither served nor lost was not finished in the end
+	Requests int // that arrived. Those neither served nor lost were not finished at the end
 	Served   int
 	Lost     int
-	// Attainment is the share of all that arrived, 0 to 1, that were served within the objective of their model. It is 1
-	// without requests.
+	// Attainment is the share of requests, 0 to 1 of all that arrived, that were served within the
+	// objective of their model. It is 1 without requests.
 	Attainment float64
 	Expenses   []Expense // by variant
 	Cost       float64   // of all variants
-	// Reversals is how often the number of replicas asked for of any variant went up after it had gone down, or the other
-	// way round.
+	// Reversals is how often the replicas of any variant were scaled up after they had been scaled
+	// down, or the other way round.
 	Reversals    int
-	PeakReplicas int // the most that were asked for at one time, over all variants
-	EndReplicas  int // asked for in the end
+	PeakReplicas int // the highest sum of spec.replicas over all variants
+	EndReplicas  int // the sum of spec.replicas at the end
 }
 
-// ModelObjective is the objective of a model. A model without one is served well by any answer.
+// ModelObjective is the latency objective of a model. Without one, every served request meets it.
 type ModelObjective struct {
 	Model fleet.ModelID
 	fleet.Objective
 }
 
-// Recorder keeps of a run what cannot be read off a fleet in the end. Its zero value is ready to use, for one fleet.
+// Recorder records the numbers of a run that a fleet does not have at the end. Its zero value is ready
+// to use, for one fleet.
 type Recorder struct {
-	replicas     []int // replicas asked for, by variant
+	replicas   []int // spec.replicas, by variant
 	directions []int // of the latest change: -1, +1, or 0 before the first
 	reversals  int
 	peak       int
 }
 
-// Observe records the replicas that are asked for. Call it at the beginning and whenever replicas may have been scaled.
+// Observe records spec.replicas of all variants. Call it at the beginning, and whenever replicas may
+// have been scaled.
 func (r *Recorder) Observe(f *Fleet) {
 	if r.replicas == nil {
 		r.replicas, r.directions = make([]int, len(f.variants)), make([]int, len(f.variants))
@@ -63,7 +65,7 @@ func (r *Recorder) Observe(f *Fleet) {
 	r.peak = max(r.peak, total)
 }
 
-// Result returns what the fleet took and gave up to now.
+// Result returns the result of the run up to now.
 func (r *Recorder) Result(f *Fleet, objectives []ModelObjective) Result {
 	r.Observe(f)
 	result := Result{Attainment: 1, Expenses: f.Expenses(), Reversals: r.reversals, PeakReplicas: r.peak}
@@ -84,7 +86,7 @@ func (r *Recorder) Result(f *Fleet, objectives []ModelObjective) Result {
 	return result
 }
 
-// met returns how many requests were served as it was promised.
+// met returns how many requests were served within their objective.
 func met(outcomes []Outcome, objectives []ModelObjective) int {
 	met := 0
 	for _, o := range outcomes {

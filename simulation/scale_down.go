@@ -43,8 +43,8 @@ func (f *Fleet) scaleDown(surplus []*pod) {
 	}
 }
 
-// handOver moves the requests that a draining replica has not begun to replicas that are ready. A
-// request that none can take stays.
+// handOver moves the waiting requests of a draining replica that have no token yet to replicas that are
+// ready. A request stays if none can take it.
 func (f *Fleet) handOver(p *pod) {
 	for _, s := range slices.Clone(p.engine.waiting) {
 		if s.started() {

@@ -6,30 +6,32 @@ import "container/heap"
 type sequence struct {
 	Request
 
-	dispatched float64 // when the gateway handed it to the engine that has it
-	scheduled  float64 // when that engine first took it into a batch
+	dispatched float64 // when the gateway handed it to its present engine
+	scheduled  float64 // when that engine first admitted it to a batch
 	firstToken float64
-	lastToken  float64 // as of its latest prefill; tokens that it decodes move all sequences of the batch at once
+	lastToken  float64 // the end of its latest prefill, or of the sequence
 
 	order     int // of admission to the engine's batch, from 1; 0 before
 	generated int // tokens of output at its latest prefill
 	position  int // tokens of prefill that are done
-	prefill   int // tokens to prefill: the prompt, and after a preemption also what was generated
+	prefill   int // tokens to prefill: the prompt, and after a preemption also the generated ones
 	chunk     int // tokens of prefill in the running iteration
-	finish    int // the engine's step at whose end its last token is there
+	finish    int // the engine's step that ends with its last token
 	place     int // in the heap of decoding sequences
 }
 
-// started reports whether the client has seen a token: such a request cannot move to another replica.
+// started reports whether the client has seen a token. Such a request cannot move to another replica.
 func (s *sequence) started() bool { return s.generated > 0 }
 
-// longest returns the most tokens that the sequence ever holds in the KV cache: the last token is never fed back.
+// longest returns the largest number of tokens that the sequence has in the KV cache. The last token is
+// never stored.
 func (s *sequence) longest() int { return s.Prompt + s.Output - 1 }
 
-// decoded returns how many tokens a decoding sequence has generated at a step.
+// decoded returns the number of tokens that a decoding sequence has generated at a step.
 func (s *sequence) decoded(step int) int { return s.Output - (s.finish - step) }
 
-// decoding is a heap of sequences in decode, the one that finishes first on top; of two the one admitted first.
+// decoding is a heap of sequences in decode, the one that finishes first on top. Of two at the same
+// step, the one that was admitted first comes first.
 type decoding []*sequence
 
 func (d *decoding) add(s *sequence) { heap.Push(d, s) }

@@ -10,12 +10,13 @@ import (
 
 // Target is one endpoint that is scraped.
 type Target struct {
-	Name    string   // unique among targets: namespace/pod
-	Labels  []Label  // what the scraper adds: namespace and pod
-	Samples []Sample // series of one name stand together
+	Name      string // namespace/pod, unique among targets
+	Namespace string // a scraper adds the namespace and the pod as labels
+	Pod       string
+	Samples   []Sample // the series of one name follow each other
 }
 
-// Sample is one line of an exposition.
+// Sample is one sample of a scrape.
 type Sample struct {
 	Name   string
 	Labels []Label // shared: not to be written to
@@ -28,8 +29,9 @@ type Label struct{ Name, Value string }
 // gatewayPod is the name of the pod of a namespace's gateway.
 const gatewayPod = "inference-gateway"
 
-// Series returns what a scrape of every endpoint would see now: one target for each replica that is ready or draining,
-// sorted by variant and age, then one for each namespace's gateway. A replica that loads answers no scrape.
+// Series returns the endpoints with the samples that a scrape would read now. There is one target for
+// each replica that is ready or draining, sorted by variant and age, then one for each namespace's
+// gateway. A replica that loads answers no scrape.
 func (f *Fleet) Series() []Target {
 	var targets []Target
 	for _, v := range f.variants {
@@ -51,15 +53,11 @@ func (f *Fleet) Series() []Target {
 }
 
 func newTarget(namespace, pod string, samples []Sample) Target {
-	return Target{
-		Name:    namespace + "/" + pod,
-		Labels:  []Label{{"namespace", namespace}, {"pod", pod}},
-		Samples: samples,
-	}
+	return Target{Name: namespace + "/" + pod, Namespace: namespace, Pod: pod, Samples: samples}
 }
 
-// gatewaySamples returns the series of an endpoint picker. As with a real one, those of a model are there only once a
-// request has asked for it.
+// gatewaySamples returns the series of an endpoint picker. As with a real one, those of a model exist
+// only after the first request for it.
 func gatewaySamples(gateways []*gateway) []Sample {
 	var requests, running, queued, bytes []Sample
 	for _, g := range gateways {
@@ -78,10 +76,10 @@ func gatewaySamples(gateways []*gateway) []Sample {
 	return slices.Concat(requests, running, queued, bytes)
 }
 
-// with returns the labels and some more.
+// with returns the labels and more of them.
 func with(labels []Label, more ...Label) []Label { return slices.Concat(labels, more) }
 
-// queuedBytes is about what the bodies of the queued requests take, at 4 bytes per token.
+// queuedBytes estimates the size of the queued requests' bodies, at 4 bytes per token.
 func (g *gateway) queuedBytes() float64 {
 	tokens := 0
 	for _, s := range g.queue {
@@ -107,7 +105,7 @@ type scrapeLabels struct {
 	ttft, itl, requestTime, lengths          [][]Label // of the buckets
 }
 
-// newScrapeLabels returns the labels as vLLM has them: cache_config_info says no model.
+// newScrapeLabels returns the labels as vLLM has them: cache_config_info has no model.
 func newScrapeLabels(p *pod) scrapeLabels {
 	engine := []Label{{"engine", "0"}, {"model_name", p.variant.ServedName}}
 	reason := func(reason string) []Label { return with(engine, Label{"finished_reason", reason}) }
@@ -138,7 +136,7 @@ func bucketLabels(engine []Label, bounds []float64) [][]Label {
 	return append(labels, with(engine, Label{"le", "+Inf"}))
 }
 
-// boundText writes a bound as Python's client does: with a point, whole numbers too.
+// boundText formats a bound as Python's client does: whole numbers have a point too.
 func boundText(bound float64) string {
 	text := strconv.FormatFloat(bound, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
@@ -147,7 +145,7 @@ func boundText(bound float64) string {
 	return text
 }
 
-// samples returns what the replica's engine exposes.
+// samples returns the samples of the replica's engine.
 func (p *pod) samples() []Sample {
 	if p.scrape.engine == nil {
 		p.scrape = newScrapeLabels(p)
@@ -177,14 +175,14 @@ func (p *pod) samples() []Sample {
 	return m.outputLengths.append(s, histogramNames("vllm:request_generation_tokens"), l.lengths)
 }
 
-// histogramName is the names of a histogram's series.
+// histogramName are the names of a histogram's series.
 type histogramName struct{ bucket, count, sum string }
 
 func histogramNames(base string) histogramName {
 	return histogramName{bucket: base + "_bucket", count: base + "_count", sum: base + "_sum"}
 }
 
-// append adds the histogram's series: cumulative buckets, then count and sum.
+// append adds the histogram's samples: cumulative buckets, then count and sum.
 func (h *histogram) append(s []Sample, name histogramName, buckets [][]Label) []Sample {
 	total := 0
 	for i, n := range h.counts {

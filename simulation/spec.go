@@ -11,18 +11,18 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// FleetSpec describes a fleet. Two fleets of the same spec behave alike to the bit.
+// FleetSpec describes a fleet. Two fleets of the same spec give the same run, bit for bit.
 type FleetSpec struct {
-	// Seed is the randomness of start-up times and of iteration times. Each replica draws from a stream of its own, named
-	// by its variant and number, so that what happens elsewhere does not change it.
+	// Seed is the randomness of start-up times and of iteration times. Each replica draws from a
+	// stream of its own, named by its variant and number, so that other replicas do not change it.
 	Seed uint64
 	// Epoch is the time of day at which virtual time is 0.
 	Epoch    time.Time
 	Variants []VariantSpec
-	// Nodes are where accelerators stand. A replica takes its own from one node; while none has so many free, it is pending. Of a
-	// kind without nodes there are any number.
+	// Nodes have the accelerators. A replica is scheduled to one node, and is pending until a node
+	// has enough free GPUs. Accelerators of a type without nodes are unlimited.
 	Nodes []NodeSpec
-	// Models has a row for each model whose gateway differs from the default.
+	// Models has a row for each model with a limit at its gateway.
 	Models []ModelSpec
 	// Routing is how gateways choose a replica. Zero means LeastRequests.
 	Routing Routing
@@ -35,48 +35,52 @@ type Routing uint8
 const (
 	LeastRequests Routing = iota // the one with the fewest requests, in turn among equals
 	RoundRobin                   // in turn
-	// LeastKV takes the one whose KV cache is the least full, prompts that wait included, then the one with the fewest
-	// requests: what endpoint pickers of the gateway API do. It spreads load over unequal accelerators by their memory.
+	// LeastKV selects the replica with the lowest KV cache usage, waiting prompts included, then the
+	// one with the fewest requests, as endpoint pickers of the gateway API do. It splits load over
+	// unequal accelerators by their memory.
 	LeastKV
 )
 
-// ModelSpec describes the gateway of one model.
+// ModelSpec limits the gateway queue of one model.
 type ModelSpec struct {
 	ID fleet.ModelID
-	// MaxQueue is how many requests the gateway holds back at most; what comes on top is lost. Zero means any number.
+	// MaxQueue is the largest number of requests in the gateway's queue; further ones are lost. Zero
+	// means any number.
 	MaxQueue int
-	// Patience is for how long after its arrival a request waits at the gateway before it gives up, in seconds. Zero means
-	// for ever.
+	// Patience is how long after its arrival a request waits in the gateway's queue until it is lost,
+	// in seconds. Zero means for ever.
 	Patience float64
 }
 
-// VariantSpec describes a variant and the workload that it scales.
+// VariantSpec describes a variant and its scale target.
 type VariantSpec struct {
 	ID         fleet.VariantID
 	Model      fleet.ModelID
 	Target     fleet.TargetID
-	ServedName string // the model's name in metrics; empty means Model.Name. All variants of a model have the same
+	ServedName string // the model's name in metrics, one for all its variants. Empty: Model.Name
 
 	Profile          Profile
 	MaxSequences     int     // max_num_seqs. Zero means 256
 	MaxBatchedTokens int     // max_num_batched_tokens, at least MaxSequences. Zero means 2048
-	KVTokens         int     // room of the KV cache. Zero means the profile's
+	KVTokens         int     // KV cache size. Zero means the profile's
 	PrefixHits       float64 // share of each prompt that is found in the prefix cache, in [0, 1). Zero means none
 
 	GPUs        int               // of one replica. Zero means 1
-	Accelerator fleet.Accelerator // the kind of them; empty means one that is on no node
-	Cost        float64           // the price of one replica for an hour
+	Accelerator fleet.Accelerator // their type. Empty: one that no node has
+	Cost        float64           // of one replica for an hour
 
 	// Startup is the mean time from scheduled to ready, in seconds. Zero means 60.
 	Startup float64
-	// StartupSpread is the standard deviation of the logarithm of the start-up time. Zero means that all take the mean.
+	// StartupSpread is the standard deviation of the logarithm of the start-up time. Zero means that
+	// all replicas need the mean.
 	StartupSpread float64
-	// Grace is for how long a replica that is being removed may finish requests, in seconds. Zero means 120.
+	// Grace is how long a replica that is being removed may finish requests, in seconds. Zero means
+	// 120.
 	Grace   float64
-	Initial int // replicas at the beginning; those that find room are ready
+	Initial int // replicas at the beginning; those that can be scheduled are ready
 }
 
-// withDefaults returns the spec with the stated defaults for what is zero.
+// withDefaults returns the spec with the stated defaults for fields that are zero.
 func (v VariantSpec) withDefaults() VariantSpec {
 	v.ServedName = cmp.Or(v.ServedName, v.Model.Name)
 	v.MaxSequences = cmp.Or(v.MaxSequences, 256)
@@ -88,7 +92,8 @@ func (v VariantSpec) withDefaults() VariantSpec {
 	return v
 }
 
-// resolved returns the spec with defaults, its variants and models sorted, or every fault that it has.
+// resolved returns the spec with defaults, its variants, nodes and models sorted, or all its validation
+// errors.
 func (s FleetSpec) resolved() (FleetSpec, error) {
 	var errs []error
 	variants := make([]VariantSpec, len(s.Variants))
@@ -108,7 +113,7 @@ func (s FleetSpec) resolved() (FleetSpec, error) {
 	slices.SortFunc(s.Variants, func(a, b VariantSpec) int { return a.ID.Compare(b.ID) })
 	slices.SortFunc(s.Models, func(a, b ModelSpec) int { return a.ID.Compare(b.ID) })
 	if s.Routing > LeastKV {
-		errs = append(errs, fmt.Errorf("routing %d is unknown; take LeastRequests, RoundRobin or LeastKV", s.Routing))
+		errs = append(errs, fmt.Errorf("routing %d is unknown; set LeastRequests, RoundRobin or LeastKV", s.Routing))
 	}
 	errs = append(errs, s.conflicts()...)
 	errs = append(errs, s.modelErrors()...)
@@ -143,21 +148,21 @@ func (v VariantSpec) validate() error {
 	return errors.Join(errs...)
 }
 
-// conflicts returns what is wrong between variants, which are sorted.
+// conflicts returns the contradictions between variants, which are sorted.
 func (s FleetSpec) conflicts() []error {
 	var errs []error
 	owners := map[fleet.TargetID]fleet.VariantID{}
 	names := map[fleet.ModelID]string{}
 	for i, v := range s.Variants {
 		if i > 0 && s.Variants[i-1].ID == v.ID {
-			errs = append(errs, fmt.Errorf("variant %s is there twice", v.ID))
+			errs = append(errs, fmt.Errorf("variant %s is defined twice", v.ID))
 		}
-		if owner, taken := owners[v.Target]; taken {
+		if owner, owned := owners[v.Target]; owned {
 			errs = append(errs, fmt.Errorf("variant %s: %s belongs to variant %s", v.ID, v.Target, owner))
 		}
 		owners[v.Target] = v.ID
 		if name, named := names[v.Model]; named && name != v.ServedName {
-			errs = append(errs, fmt.Errorf("variant %s: model %s is served as %q elsewhere, not as %q", v.ID, v.Model, name, v.ServedName))
+			errs = append(errs, fmt.Errorf("variant %s: model %s is served as %q by another variant, not as %q", v.ID, v.Model, name, v.ServedName))
 		}
 		names[v.Model] = v.ServedName
 	}
@@ -168,7 +173,7 @@ func (s FleetSpec) modelErrors() []error {
 	var errs []error
 	for i, m := range s.Models {
 		if i > 0 && s.Models[i-1].ID == m.ID {
-			errs = append(errs, fmt.Errorf("model %s is there twice", m.ID))
+			errs = append(errs, fmt.Errorf("model %s is defined twice", m.ID))
 		}
 		if m.MaxQueue < 0 {
 			errs = append(errs, fmt.Errorf("model %s: MaxQueue %d is negative; 0 means any number", m.ID, m.MaxQueue))

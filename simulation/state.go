@@ -6,18 +6,18 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// State is a variant at a glance.
+// State is the state of a variant.
 type State struct {
-	Variant fleet.VariantID
-	Replicas  int // replicas asked for
-	// Replicas that are there, by where they stand in their lives.
+	Variant  fleet.VariantID
+	Replicas int // spec.replicas of the target
+	// The numbers of replicas in each phase.
 	Pending, Loading, Ready, Draining int
 	Running, Waiting                  int     // requests in the batches and queues of its engines
-	KV                                float64 // mean share of the KV cache in use over ready replicas; 0 without any
-	Preemptions                       int     // by the replicas that are there
+	KV                                float64 // mean KV cache usage of ready replicas; 0 without any
+	Preemptions                       int     // by replicas that are not gone
 }
 
-// States returns every variant at a glance, sorted by variant.
+// States returns the state of every variant, sorted by variant.
 func (f *Fleet) States() []State {
 	states := make([]State, len(f.variants))
 	for i, v := range f.variants {
@@ -52,8 +52,8 @@ func (v *variant) state() State {
 	return s
 }
 
-// Workloads returns what the API server shows of the variants' targets, sorted by variant. Its timestamps are whole
-// seconds. The room of the KV cache is not among the arguments of a real engine, and therefore not known here.
+// Workloads returns the variants' targets as the API server shows them, sorted by variant. Timestamps
+// are whole seconds. The KV cache size is no argument of a real engine, and therefore unknown here.
 func (f *Fleet) Workloads() []fleet.Workload {
 	workloads := make([]fleet.Workload, len(f.variants))
 	for i, v := range f.variants {

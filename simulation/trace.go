@@ -21,25 +21,26 @@ const (
 )
 
 const (
-	// maxErrors is how many errs of a trace are reported at once.
+	// maxErrors is how many errors of a trace are reported at once.
 	maxErrors = 10
-	// maxTokens is the longest prompt or output that a trace may hold.
+	// maxTokens is the longest prompt or output of a trace.
 	maxTokens = 10_000_000
-	// maxSpan is the longest trace, in seconds: a year and a day. More is a timestamp gone wrong.
+	// maxSpan is the longest trace, in seconds: a year and a day. More indicates a wrong timestamp.
 	maxSpan = 366 * 24 * 3600
 )
 
-// timeLayouts are the forms of a date that a trace may use, besides plain seconds. Fractions of a second may follow the
-// seconds in all of them.
+// timeLayouts are the forms of a date that a trace may use, besides plain seconds. Fractions of a second
+// may follow the seconds in all of them.
 var timeLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339}
 
-// ReadTrace reads the requests of one model from CSV with a header that holds the columns TIMESTAMP, ContextTokens and
-// GeneratedTokens, in any order and among others. A timestamp is a date with a time ("2023-11-16 18:15:46.6805900",
-// RFC 3339; UTC where it names no zone) or a number of seconds, the same form in all lines. Lines need not be sorted.
-// A byte order mark and CRLF are fine.
+// ReadTrace reads the requests of one model from CSV. The header has the columns TIMESTAMP,
+// ContextTokens and GeneratedTokens, in any order and among others. A timestamp is a date with a time
+// ("2023-11-16 18:15:46.6805900", or RFC 3339; UTC if it names no zone) or a number of seconds, in the
+// same form in all lines. Lines need not be sorted. A byte order mark and CRLF are accepted.
 //
-// Requests come back sorted, the first at 0. A count of 0 tokens is read as 1: such a request was served all the same,
-// and engines work on at least one token. Up to ten errs are reported at once, each with its line.
+// The requests are sorted, the first at 0. A count of 0 tokens is read as 1, since engines work on at
+// least one token and such a request was served too. Up to ten validation errors are reported at once,
+// each with its line.
 func ReadTrace(r io.Reader, model fleet.ModelID) ([]Request, error) {
 	trace := traceReader{csv: csv.NewReader(r), model: model}
 	trace.csv.FieldsPerRecord = -1
@@ -58,10 +59,10 @@ func ReadTrace(r io.Reader, model fleet.ModelID) ([]Request, error) {
 type traceReader struct {
 	csv      *csv.Reader
 	model    fleet.ModelID
-	columns  [3]int     // where time, prompt and output stand in a line
+	columns  [3]int     // the indexes of time, prompt and output in a line
 	first    *timestamp // of the first line that has one
 	requests []Request
-	errs   []error
+	errs     []error
 }
 
 // timestamp is a time in one of the two forms.
@@ -104,7 +105,7 @@ func (t *traceReader) readLines() {
 			return
 		}
 		if len(t.errs) >= maxErrors {
-			t.errs = append(t.errs, fmt.Errorf("reading stopped after %d errs; there may be more", maxErrors))
+			t.errs = append(t.errs, fmt.Errorf("reading stopped after %d errors; there may be more", maxErrors))
 			return
 		}
 		var syntax *csv.ParseError
@@ -120,24 +121,24 @@ func (t *traceReader) readLines() {
 	}
 }
 
-// readLine adds the request of one line, or its errs.
+// readLine adds the request of one line, or its validation errors.
 func (t *traceReader) readLine(record []string) {
 	line, _ := t.csv.FieldPos(0)
 	if last := max(t.columns[0], t.columns[1], t.columns[2]); last >= len(record) {
-		t.errs = append(t.errs, fmt.Errorf("line %d: %d fields; the header asks for %d or more", line, len(record), last+1))
+		t.errs = append(t.errs, fmt.Errorf("line %d: %d fields; the header requires at least %d", line, len(record), last+1))
 		return
 	}
 	arrival, timeErr := t.arrival(strings.TrimSpace(record[t.columns[0]]))
 	prompt, promptErr := parseTokens(columnPrompt, record[t.columns[1]])
 	output, outputErr := parseTokens(columnOutput, record[t.columns[2]])
-	faulty := false
+	valid := true
 	for _, err := range []error{timeErr, promptErr, outputErr} {
 		if err != nil {
-			faulty = true
+			valid = false
 			t.errs = append(t.errs, fmt.Errorf("line %d: %w", line, err))
 		}
 	}
-	if !faulty {
+	if valid {
 		t.requests = append(t.requests, Request{Arrival: arrival, Model: t.model, Prompt: prompt, Output: output})
 	}
 }
@@ -159,7 +160,7 @@ func (t *traceReader) arrival(text string) (float64, error) {
 		since = at.date.Sub(t.first.date).Seconds()
 	}
 	if math.Abs(since) > maxSpan {
-		return 0, fmt.Errorf("%s %q: over a year away from the trace's first line; correct it or cut the trace", columnTime, text)
+		return 0, fmt.Errorf("%s %q: over a year away from the trace's first line; correct it or shorten the trace", columnTime, text)
 	}
 	return since, nil
 }

@@ -174,8 +174,8 @@ func summary(large, small, tiny []trial) string {
 		}
 	}
 	fmt.Fprintf(&b, "\nAt the highest concurrency, left out, the straight line is slower than the engine in %d of the %d\n"+
-		"groups. MAPE of TTFT on the left-out half: %s %% (smaller groups: %s %%). %d more groups have fewer\n"+
-		"than %d points; the median of their MAPE of TPOT on fitted rows is %s %%.\n",
+		"groups. MAPE of TTFT on the left-out half: %s %% (smaller groups: %s %%). %d more groups have\n"+
+		"fewer than %d points; the median of their MAPE of TPOT on fitted rows is %s %%.\n",
 		slower, len(large), tenths(medianOf(large, func(t trial) float64 { return t.line.ttft })),
 		tenths(medianOf(small, func(t trial) float64 { return t.line.ttft })), len(tiny), cellsForHalves, tenths(medianOf(tiny, func(t trial) float64 { return t.in })))
 	return b.String()

@@ -37,7 +37,7 @@ func newEventPublisher(k config.Kubernetes, cluster *inventory.Cluster, logger *
 		return nil, err
 	}
 	p.writer, err = inventory.NewEventWriter(inventory.EventOptions{
-		Config: client, Leader: p.lease.Held, Object: cluster.EventObject, Logger: logger, Registerer: registry,
+		Config: client, Leader: p.lease.IsLeader, Object: cluster.EventObject, Logger: logger, Registerer: registry,
 	})
 	return p, err
 }
@@ -46,7 +46,7 @@ func newEventPublisher(k config.Kubernetes, cluster *inventory.Cluster, logger *
 // previous holder may not have done so.
 func (p *eventPublisher) posted(before, after fleet.Plan) {
 	led := p.led
-	if p.led = p.lease.Held(); !p.led {
+	if p.led = p.lease.IsLeader(); !p.led {
 		return
 	}
 	if !led {

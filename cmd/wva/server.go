@@ -70,7 +70,7 @@ func (s *server) decide(c *config.Config) (err error) {
 	}
 	options := scaler.LoopOptions{
 		Observe: s.observe, Plan: s.plan, Board: s.board, Posted: s.posted, PollQueues: s.poller.Poll,
-		Interval: c.Interval, Offset: c.Prometheus.Lag, Logger: s.logger, Registerer: s.registry,
+		Interval: c.Interval, Offset: c.Prometheus.QueryOffset, Logger: s.logger, Registerer: s.registry,
 	}
 	s.loop, err = scaler.NewLoop(options)
 	return err
@@ -78,7 +78,8 @@ func (s *server) decide(c *config.Config) (err error) {
 
 // serve makes the parts that answer.
 func (s *server) serve(c *config.Config) error {
-	options := scaler.ServerOptions{Board: s.board, Logger: s.logger, Registerer: s.registry}
+	observed := &observedReplicas{tables: s.source.tables}
+	options := scaler.ServerOptions{Board: s.board, Observed: observed.of, Logger: s.logger, Registerer: s.registry}
 	if files := tlsOf(c); !files.IsZero() {
 		var err error
 		if options.TLS, err = scaler.NewTLSConfig(files, s.logger); err != nil {
@@ -165,7 +166,7 @@ func (s *server) logProgress(ctx context.Context, posted <-chan struct{}) error 
 func (s *server) watchConfig(ctx context.Context) error {
 	return config.Watch(ctx, config.WatchOptions{
 		Current: s.settings.Load().config, Every: s.configPollInterval, Apply: s.apply,
-		Refused: func(err error) {
+		Rejected: func(err error) {
 			s.logger.Error("configuration rejected, keeping the previous one", "errors", err)
 		},
 	})
@@ -210,7 +211,10 @@ func (s *server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 }
 
 func (s *server) plan(snapshot fleet.Snapshot) fleet.Plan {
-	return s.dumper.plan(planner.Input{Snapshot: snapshot, Policy: s.settings.Load().policy})
+	current := s.settings.Load()
+	plan := s.dumper.plan(planner.Input{Snapshot: snapshot, Policy: current.policy})
+	current.warnUnmatched(snapshot, s.logger)
+	return plan
 }
 
 // posted passes on a plan that is on the board.

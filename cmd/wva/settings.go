@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -24,6 +25,7 @@ type settings struct {
 	transport http.RoundTripper
 	collector *collector.Collector
 	metrics   *prometheus.Registry // the collector's own
+	matched   atomic.Bool          // the rows of the configuration were compared with a fleet
 }
 
 func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
@@ -86,6 +88,21 @@ func (s *settings) catalogue(observed []fleet.Pool) []fleet.AcceleratorSpec {
 	return rows
 }
 
+// warnUnmatched logs the rows of the configuration that match nothing in the fleet: once for each
+// configuration, as soon as there are variants.
+func (s *settings) warnUnmatched(snapshot fleet.Snapshot, logger *slog.Logger) {
+	if len(snapshot.Variants) == 0 || s.matched.Swap(true) {
+		return
+	}
+	for _, row := range s.config.Unmatched(snapshot.Variants, snapshot.Pools) {
+		attributes := []any{"section", row.Section, "row", row.Row}
+		if row.DidYouMean != "" {
+			attributes = append(attributes, "did_you_mean", row.DidYouMean)
+		}
+		logger.Warn("configuration row matches nothing", attributes...)
+	}
+}
+
 // same reports whether two names are those of one accelerator type.
 func same(a, b string) bool { return strings.EqualFold(a, b) }
 
@@ -102,7 +119,7 @@ func transportOf(p config.Prometheus) collector.TransportOptions {
 func queriesOf(c *config.Config) collector.Options {
 	p := c.Prometheus
 	return collector.Options{
-		Address: p.URL, Interval: c.Interval, Lag: p.Lag, Timeout: p.QueryTimeout,
+		Address: p.URL, Interval: c.Interval, Lag: p.QueryOffset, Timeout: p.QueryTimeout,
 		Window: p.Windows.Latest, PeakWindow: p.Windows.Peak, TrendWindow: p.Windows.Trend, IdleWindow: c.IdleWindow(), LongWindow: p.Windows.Long,
 		SaturatedWaiting: c.Saturation.QueueThreshold,
 		NamespaceLabel:   p.Labels.Namespace, PodLabel: p.Labels.Pod, ModelLabel: p.Labels.Model,
@@ -111,17 +128,18 @@ func queriesOf(c *config.Config) collector.Options {
 
 func policyOf(c *config.Config) planner.Policy {
 	policy := planner.Policy{
-		SaturationAlone: c.Policy.Queueing == config.Off, Memo: &analyzer.Memo{}, Simulations: int(c.Policy.Simulations),
-		DrainWithin: c.Policy.DrainWithin, KeepFor: c.Policy.HoldFor, Startup: c.Policy.Startup, Retention: c.Policy.Retention,
-		MetricsGrace: c.Policy.MetricsGrace, ScaleDownHeadroom: c.Policy.ShrinkMargin, Reaction: c.Policy.Reaction, MinReplicaLifetime: c.Policy.Settle,
-		Horizon: c.Policy.Horizon,
+		Saturation: analyzer.Saturation{
+			KVThreshold: c.Saturation.KVThreshold, QueueThreshold: c.Saturation.QueueThreshold, KVHeadroom: c.KVCache.Headroom,
+			ThroughputMargin: c.Saturation.MaxThroughputShare, ITLMargin: c.Saturation.MaxITLShare, ITLStretch: c.Saturation.MaxITLStretch,
+		},
+		SaturationAlone: c.Sizing.Queueing == config.Off, Memo: &analyzer.Memo{}, Simulations: c.Sizing.MaxSimulations,
+		DrainWithin: c.Backlog.DrainWithin, Startup: c.ScaleUp.StartupTime, Reaction: c.ScaleUp.ReactionTime,
+		ScaleDownHeadroom: c.ScaleDown.Headroom, MinReplicaLifetime: c.ScaleDown.MinReplicaLifetime, Retention: c.ScaleToZero.Retention,
+		KeepFor: c.MissingData.KeepFor, MetricsGrace: c.MissingData.GracePeriod, Horizon: c.SwitchingCost.Horizon,
 	}
 	if policy.Simulations == 0 { // the policy's zero is its default
 		policy.Simulations = -1
 	}
-	thresholds := &policy.Saturation
-	thresholds.KVThreshold, thresholds.QueueThreshold, thresholds.KVHeadroom = c.Saturation.KVThreshold, c.Saturation.QueueThreshold, c.Saturation.KVSpare
-	thresholds.ThroughputMargin, thresholds.ITLMargin, thresholds.ITLStretch = c.Saturation.ThroughputMargin, c.Saturation.ITLMargin, c.Saturation.ITLStretch
 	return policy
 }
 

@@ -52,7 +52,7 @@ func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.R
 	}
 	cluster, err := inventory.OpenCluster(inventory.ClusterOptions{
 		Config: client, Namespaces: k.WatchNamespaces, ExcludedNamespaces: k.ExcludedNamespaces, NamespaceSelector: selector,
-		Advisory: k.Advisory == config.On, MaxAge: k.MaxCacheAge, Logger: logger, Registerer: registry,
+		DryRun: k.DryRunVariants == config.On, MaxAge: k.MaxCacheAge, Logger: logger, Registerer: registry,
 	})
 	if err != nil {
 		return source{}, err

@@ -77,7 +77,7 @@ func TestSizeReportsAllFaultsAtOnce(t *testing.T) {
 func TestSizeSaysWhatIsWrongInWhatItReads(t *testing.T) {
 	trace := written(t, "trace.csv", "ContextTokens,GeneratedTokens\n10,20\n30,x\n")
 	_, err := runSize(t, joinedFlags(sizedLimits, []string{"--profile", "alpha=6,bta=3", "--trace", trace})...)
-	require.ErrorContains(t, err, `profile "alpha=6,bta=3" holds the unknown figure "bta"`)
+	require.ErrorContains(t, err, `profile "alpha=6,bta=3" contains the unknown name "bta"`)
 	require.ErrorContains(t, err, "did you mean beta?\n"+trace+":\nline 3: GeneratedTokens \"x\": write a whole number")
 
 	config := written(t, "wva.yaml", "profiles:\n- {model: m, accelerator: H100, alpha: 6, bta: 3}\n")

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// settleFor is how long a change waits for others of its burst.
-	settleFor = 50 * time.Millisecond
-	// longestSettle bounds the wait where making the tables takes long: then it lasts as long as that took, so that changes
+	// rebuildDelay is how long a change waits for others of its burst.
+	rebuildDelay = 50 * time.Millisecond
+	// maxRebuildDelay bounds the wait where making the tables takes long: then it lasts as long as that took, so that changes
 	// without end take half a processor at most.
-	longestSettle = 2 * time.Second
+	maxRebuildDelay = 2 * time.Second
 )
 
 // rebuild makes the tables anew when something has changed, until the context ends.
@@ -26,7 +26,7 @@ func (c *Cluster) rebuild(ctx context.Context, changed func(cause string)) error
 		case <-c.changes.waiting:
 		case <-timer.C:
 		}
-		timer.Reset(min(longestSettle, max(settleFor, took)))
+		timer.Reset(min(maxRebuildDelay, max(rebuildDelay, took)))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -51,18 +51,18 @@ func (c *Cluster) rebuild(ctx context.Context, changed func(cause string)) error
 // publish makes the tables. It returns after which time they have to be made again even though nothing changes, and whether
 // somebody has to be told, which is nobody before all that can be read was read.
 func (c *Cluster) publish(now time.Time) (next time.Duration, tell bool) {
-	v := c.look(now)
+	v := c.view(now)
 	tables := v.objects.Tables(c.options.Tables)
-	w := c.wants(tables.Variants)
-	c.want(w)
-	v.mark(w)
-	open, next := v.questions(tables.Variants)
+	w := c.kindsOf(tables.Variants)
+	c.setWanted(w)
+	v.markUnnamed(w)
+	open, next := v.lookupsDue(tables.Variants)
 	c.scaleLookups.put(open)
 	problems := slices.Concat(v.problems(tables.Variants), w.problems(v.kinds))
 	wasSynced := c.isSynced()
 	isSynced := wasSynced || v.isComplete(w, tables.Variants)
 	if isSynced {
-		v.judge(&tables)
+		v.markUnreliable(&tables)
 	} else {
 		tables = Tables{}
 	}

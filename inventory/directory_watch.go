@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// longestWait is how many looks a change is waited for to come to rest.
-const longestWait = 5
+// maxUnstablePolls is how many looks a change is waited for to come to rest.
+const maxUnstablePolls = 5
 
 // Watch looks for changes until the context ends, and returns nil. It calls changed, where that is not nil, after each
 // reading that changed the tables; changed must not block for long.
@@ -23,15 +23,15 @@ func (d *Directory) Watch(ctx context.Context, changed func()) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if d.look() && changed != nil {
+			if d.poll() && changed != nil {
 				changed()
 			}
 		}
 	}
 }
 
-// look reads what has changed and come to rest, and reports whether the tables did change.
-func (d *Directory) look() bool {
+// poll reads what has changed and come to rest, and reports whether the tables did change.
+func (d *Directory) poll() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	found, err := list(d.options.Path)
@@ -43,7 +43,7 @@ func (d *Directory) look() bool {
 	case found.equal(d.listed):
 		d.pending, d.waited = nil, 0
 		return returned
-	case found.equal(d.pending), d.waited+1 >= longestWait:
+	case found.equal(d.pending), d.waited+1 >= maxUnstablePolls:
 		d.load(found, d.pending)
 		return d.publish() || returned
 	}

@@ -39,9 +39,9 @@ func (c *Cluster) eventObject(resource schema.GroupVersionResource, id fleet.Var
 // rowOf returns what a feed holds of an object.
 func (c *Cluster) rowOf(resource schema.GroupVersionResource, key types.NamespacedName) (row, bool) {
 	c.mu.Lock()
-	f, runs := c.feeds[watchID{resource, key.Namespace}]
+	f, runs := c.watches[watchID{resource, key.Namespace}]
 	if !runs {
-		f, runs = c.feeds[watchID{resource: resource}]
+		f, runs = c.watches[watchID{resource: resource}]
 	}
 	c.mu.Unlock()
 	if !runs {

@@ -84,12 +84,12 @@ func largeCluster(b *testing.B, variants int) *Cluster {
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	c.kinds[schema.GroupKind{Group: "apps", Kind: "Deployment"}] = kind{asked: true, found: true, checked: time.Now(), resource: deployments}
 	c.wanted, c.arranged = wantedKinds{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {[]string{"v1"}, true}}, true
-	for id, r := range c.needed() {
-		f := c.newFeed(id, r)
+	for id, r := range c.neededWatches() {
+		f := c.newWatch(id, r)
 		f.health.listed = true
-		c.feeds[id] = f
+		c.watches[id] = f
 	}
-	pods, targets, objects := c.feeds[watchID{resource: podsResource()}], c.feeds[watchID{resource: deployments}], c.feeds[watchID{resource: scaledObjectsResource()}]
+	pods, targets, objects := c.watches[watchID{resource: podsResource()}], c.watches[watchID{resource: deployments}], c.watches[watchID{resource: scaledObjectsResource()}]
 	template := servingPod("v", 0)
 	for i := range variants {
 		name := fmt.Sprint("v", i)
@@ -128,7 +128,7 @@ func BenchmarkClusterRebuild(b *testing.B) {
 func BenchmarkPodMemory(b *testing.B) {
 	const pods = 50000
 	c := largeCluster(b, 0)
-	f := c.feeds[watchID{resource: podsResource()}]
+	f := c.watches[watchID{resource: podsResource()}]
 	template := servingJSON(b)
 	for b.Loop() {
 		clear(f.rows)
@@ -147,7 +147,7 @@ func BenchmarkPodMemory(b *testing.B) {
 func BenchmarkDeploymentMemory(b *testing.B) {
 	const deployments = 10000
 	c := largeCluster(b, 0)
-	f := c.feeds[watchID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
+	f := c.watches[watchID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
 	template := servingDeploymentJSON(b)
 	for b.Loop() {
 		clear(f.rows)
@@ -212,7 +212,7 @@ func received(b *testing.B, data []byte) *unstructured.Unstructured {
 // BenchmarkPodArrival says what it takes to read a pod that has changed.
 func BenchmarkPodArrival(b *testing.B) {
 	c := largeCluster(b, 0)
-	f := c.feeds[watchID{resource: podsResource()}]
+	f := c.watches[watchID{resource: podsResource()}]
 	template := servingJSON(b)
 	b.ReportAllocs()
 	for b.Loop() {

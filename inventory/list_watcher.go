@@ -95,7 +95,7 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 	answered()
 	if err != nil {
 		if ctx.Err() == nil && !isExpired(err) {
-			s.feed.fails(verbList, err)
+			s.feed.noteFailure(verbList, err)
 		}
 		return nil, err
 	}
@@ -124,17 +124,17 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 	case err != nil:
 		again := utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 		if ctx.Err() == nil && !isExpired(err) && (again || !listsFirst) {
-			s.feed.fails(verbWatch, err)
+			s.feed.noteFailure(verbWatch, err)
 		}
 		return nil, err
 	case reflect.TypeOf(events) == reflect.TypeOf(watch.NewEmptyWatch()):
 		// This is how client-go says that the connection broke or timed out, again and again. The reflector tries on and on.
 		if ctx.Err() == nil {
-			s.feed.fails(verbWatch, errBroken)
+			s.feed.noteFailure(verbWatch, errBroken)
 		}
 		return events, nil
 	case !listsFirst:
-		s.feed.works()
+		s.feed.noteSuccess()
 	}
 	return newStream(events, s.feed), nil
 }
@@ -150,7 +150,7 @@ var (
 
 // expectAnswer notes a failure where the returned function is not called in time.
 func (s *listWatcher) expectAnswer(verb string) (answered func()) {
-	timer := time.AfterFunc(answerLimit, func() { s.feed.fails(verb, errSilent) })
+	timer := time.AfterFunc(answerLimit, func() { s.feed.noteFailure(verb, errSilent) })
 	return func() { timer.Stop() }
 }
 
@@ -204,7 +204,7 @@ func (s *stream) convert(event watch.Event) watch.Event {
 		}
 	case watch.Bookmark:
 		if object, err := meta.Accessor(event.Object); err == nil && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			s.feed.works() // the list is whole
+			s.feed.noteSuccess() // the list is whole
 		}
 	case watch.Error: // the reflector decides
 	}

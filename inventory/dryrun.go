@@ -10,8 +10,8 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// ours returns the annotations that are ours; nil where there are none.
-func ours(annotations map[string]string) map[string]string {
+// wvaAnnotations returns the annotations that are ours; nil where there are none.
+func wvaAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(name, _ string) bool { return !strings.HasPrefix(name, scaledobject.AnnotationPrefix) })
 	if len(kept) == 0 {
@@ -44,9 +44,9 @@ func compareDeclarations(a, b declaration) int {
 	)
 }
 
-// readAdvisory adds the variants that annotations declare. One that is scaled goes before them: of its target and of its name
+// readDryRun adds the variants that annotations declare. One that is scaled goes before them: of its target and of its name
 // there is no other.
-func (o Objects) readAdvisory(t *Tables, targets map[objectKey]Target, options Options) {
+func (o Objects) readDryRun(t *Tables, targets map[objectKey]Target, options Options) {
 	declarations := o.declarations(t)
 	if len(declarations) == 0 {
 		return
@@ -61,9 +61,9 @@ func (o Objects) readAdvisory(t *Tables, targets map[objectKey]Target, options O
 		if err != nil {
 			problems := definitionProblems(d.name.String(), err)
 			t.Problems = append(t.Problems, problems...)
-			v.Invalid = told(problems)
+			v.Invalid = problemText(problems)
 		}
-		t.locate(&v, origin{d.name, scaledobject.HasKey(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
+		t.resolveTarget(&v, origin{d.name, scaledobject.HasKey(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
 		t.Variants = append(t.Variants, v)
 	}
 	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
@@ -85,7 +85,7 @@ type claimant struct {
 func claimsOf(scaled []fleet.Variant) claims {
 	c := claims{map[objectKey]claimant{}, map[fleet.VariantID]claimant{}}
 	for _, v := range scaled {
-		who := claimant{variantKey(v.ID.Namespace, v.ID.Name).String(), true}
+		who := claimant{scaledObjectKey(v.ID.Namespace, v.ID.Name).String(), true}
 		if v.Target == (fleet.TargetID{}) {
 			who.name = objectKey{groupKEDA, kindScaledJob, v.ID.Namespace, v.ID.Name}.String()
 		}
@@ -126,7 +126,7 @@ func (o Objects) declarations(t *Tables) []declaration {
 		if !scaledobject.Declares(object.Metadata.Annotations) {
 			continue
 		}
-		name := variantKey(object.Metadata.Namespace, object.Metadata.Name)
+		name := scaledObjectKey(object.Metadata.Namespace, object.Metadata.Name)
 		if object.IsOurs() {
 			t.Problems = append(t.Problems, Problem{
 				Object: name.String(), Text: "its annotations declare a variant, which does not count: its trigger has it scaled already",
@@ -177,7 +177,7 @@ func (o Objects) bounds() map[objectKey]declaration {
 		}
 	}
 	for _, object := range o.ScaledObjects {
-		note(targetKey(object.Target()), declaration{rankScaledObject, variantKey(object.Metadata.Namespace, object.Metadata.Name), object})
+		note(targetKey(object.Target()), declaration{rankScaledObject, scaledObjectKey(object.Metadata.Namespace, object.Metadata.Name), object})
 	}
 	for _, hpa := range o.HPAs {
 		note(targetKey(hpa.Target), declaration{rankHPA, objectKey{groupAutoscaling, kindHPA, hpa.Namespace, hpa.Name}, hpa.object()})

@@ -28,8 +28,8 @@ type scaleAnswer struct {
 	failure    string // why this version was not answered
 }
 
-// answered returns the row with the number of replicas that the API server says.
-func (r row) answered(a scaleAnswer) row {
+// withScale returns the row with the number of replicas that the API server says.
+func (r row) withScale(a scaleAnswer) row {
 	r.scale = a
 	if a.known {
 		u := &unstructured.Unstructured{Object: maps.Clone(r.incomplete.Object)}
@@ -48,9 +48,9 @@ type scaleLookup struct {
 	key  types.NamespacedName
 }
 
-// open reports whether an object's replicas have to be asked for at a time, and where not, when they will have to be; the
+// lookupDue reports whether an object's replicas have to be asked for at a time, and where not, when they will have to be; the
 // zero time where never.
-func (r row) open(now time.Time) (bool, time.Time) {
+func (r row) lookupDue(now time.Time) (bool, time.Time) {
 	switch {
 	case r.incomplete == nil:
 		return false, time.Time{}
@@ -63,12 +63,12 @@ func (r row) open(now time.Time) (bool, time.Time) {
 	return !now.Before(again), again
 }
 
-// unanswered reports whether nobody knows yet how many replicas the object wants.
-func (r row) unanswered() bool { return r.incomplete != nil && !r.scale.known && r.scale.failure == "" }
+// awaitsLookup reports whether nobody knows yet how many replicas the object wants.
+func (r row) awaitsLookup() bool { return r.incomplete != nil && !r.scale.known && r.scale.failure == "" }
 
-// askForReplicas asks for the scale subresource of objects that do not say how many replicas they want, one after another:
+// lookUpScales asks for the scale subresource of objects that do not say how many replicas they want, one after another:
 // the last resort. An object is asked about once per change.
-func (c *Cluster) askForReplicas(ctx context.Context) error {
+func (c *Cluster) lookUpScales(ctx context.Context) error {
 	limit := flowcontrol.NewTokenBucketRateLimiter(scaleQPS, scaleBurst)
 	for {
 		select {
@@ -81,17 +81,17 @@ func (c *Cluster) askForReplicas(ctx context.Context) error {
 			if !found || limit.Wait(ctx) != nil {
 				break
 			}
-			q.feed.ask(ctx, q.key)
+			q.feed.lookUpScale(ctx, q.key)
 		}
 	}
 }
 
-// ask asks about one object.
-func (f *resourceWatch) ask(ctx context.Context, key types.NamespacedName) {
+// lookUpScale asks about one object.
+func (f *resourceWatch) lookUpScale(ctx context.Context, key types.NamespacedName) {
 	f.mu.Lock()
 	asked, found := f.rows[key]
 	f.mu.Unlock()
-	if isOpen, _ := asked.open(time.Now()); !found || !isOpen {
+	if isOpen, _ := asked.lookupDue(time.Now()); !found || !isOpen {
 		return
 	}
 	replicas, err := f.scaleOf(ctx, key)
@@ -109,7 +109,7 @@ func (f *resourceWatch) ask(ctx context.Context, key types.NamespacedName) {
 		f.errors.Inc()
 		answer.known, answer.replicas, answer.failure = now.scale.known, now.scale.replicas, err.Error()
 	}
-	f.rows[key] = now.answered(answer)
+	f.rows[key] = now.withScale(answer)
 	f.notify(f.cause)
 }
 

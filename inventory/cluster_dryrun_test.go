@@ -29,7 +29,7 @@ func TestAnnotatedWorkloadsAreSeenWhereThatIsAskedFor(t *testing.T) {
 	manifests := []string{annotatedDeployment("a", model), statefulSet(annotatedDeployment("b", model)), deployment("other", 1, "image: x")}
 	for name, asked := range map[string]bool{"asked for": true, "not asked for": false} {
 		t.Run(name, func(t *testing.T) {
-			inCluster(t, ClusterOptions{Advisory: asked}, manifests, func(w *clusterWorld) {
+			inCluster(t, ClusterOptions{DryRun: asked}, manifests, func(w *clusterWorld) {
 				require.True(t, w.isSynced())
 				require.Empty(t, w.problems())
 				if !asked {
@@ -52,7 +52,7 @@ func TestAnnotatedWorkloadsAreSeenWhereThatIsAskedFor(t *testing.T) {
 
 func TestAnnotatedKindsAreWatchedInEachNamespace(t *testing.T) {
 	manifests := append(in("a", annotatedDeployment("x", model)), append(in("b", chat(2)...), annotatedDeployment("outside", model))...)
-	inCluster(t, ClusterOptions{Advisory: true, Namespaces: []string{"a", "b"}}, manifests, func(w *clusterWorld) {
+	inCluster(t, ClusterOptions{DryRun: true, Namespaces: []string{"a", "b"}}, manifests, func(w *clusterWorld) {
 		require.True(t, w.isSynced())
 		require.Equal(t, "a/x b/chat", w.variants())
 		require.Equal(t, 1, w.api.asked("watch deployments.apps in a"))
@@ -63,7 +63,7 @@ func TestAnnotatedKindsAreWatchedInEachNamespace(t *testing.T) {
 }
 
 func TestAnnotatedKindThatIsNotServedIsNoProblemAndIsFoundLater(t *testing.T) {
-	inCluster(t, ClusterOptions{Advisory: true}, chat(2), func(w *clusterWorld) {
+	inCluster(t, ClusterOptions{DryRun: true}, chat(2), func(w *clusterWorld) {
 		require.True(t, w.isSynced())
 		before := w.api.asked("discover /apis/apps/v1")
 		w.pass(time.Hour)
@@ -79,7 +79,7 @@ func TestAnnotatedKindThatIsNotServedIsNoProblemAndIsFoundLater(t *testing.T) {
 }
 
 func TestAnnotatedKindThatAVariantNamesIsAskedForAsAnyOther(t *testing.T) {
-	inCluster(t, ClusterOptions{Advisory: true}, chat(2), func(w *clusterWorld) {
+	inCluster(t, ClusterOptions{DryRun: true}, chat(2), func(w *clusterWorld) {
 		w.api.apply(scaledTo("g", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: g}"))
 		w.settle()
 		require.Contains(t, w.problems(), "kind LeaderWorkerSet of leaderworkerset.x-k8s.io: is not known to the API server")
@@ -94,7 +94,7 @@ func TestAnnotatedKindThatAVariantNamesIsAskedForAsAnyOther(t *testing.T) {
 
 func TestAnnotatedKindThatIsRemovedIsNoProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newClusterWorld(t, ClusterOptions{Advisory: true})
+		w := newClusterWorld(t, ClusterOptions{DryRun: true})
 		w.api.serve(groups())
 		w.run()
 		w.settle()
@@ -114,7 +114,7 @@ func TestAnnotatedKindThatCannotBeReadBlocksNothing(t *testing.T) {
 	for name, code := range map[string]int{"is forbidden since": 403, "fails since": 500} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newClusterWorld(t, ClusterOptions{Advisory: true})
+				w := newClusterWorld(t, ClusterOptions{DryRun: true})
 				w.api.deny("list statefulsets.apps", code)
 				w.api.deny("watch statefulsets.apps", code)
 				w.api.apply(append(chat(2), statefulSet(annotatedDeployment("set", model)))...)
@@ -136,7 +136,7 @@ func TestAnnotatedKindThatCannotBeReadBlocksNothing(t *testing.T) {
 
 func TestKindThatAVariantNamesIsWaitedForThoughItMayBeAnnotated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newClusterWorld(t, ClusterOptions{Advisory: true})
+		w := newClusterWorld(t, ClusterOptions{DryRun: true})
 		w.api.deny("list deployments.apps", 500)
 		w.api.deny("watch deployments.apps", 500)
 		w.api.apply(chat(2)...)
@@ -151,7 +151,7 @@ func TestKindThatAVariantNamesIsWaitedForThoughItMayBeAnnotated(t *testing.T) {
 
 func TestAnnotatedKindsThatCannotBeLookedUpBlockNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newClusterWorld(t, ClusterOptions{Advisory: true})
+		w := newClusterWorld(t, ClusterOptions{DryRun: true})
 		w.api.deny("discover", 500)
 		w.api.apply(annotatedDeployment("a", model))
 		w.run()
@@ -166,7 +166,7 @@ func TestAnnotatedKindsThatCannotBeLookedUpBlockNothing(t *testing.T) {
 
 func TestScaledObjectThatComesLaterFindsItsTargetWhole(t *testing.T) {
 	manifest := deployment("a", 2, "args: [--max-num-seqs=64], resources: {limits: {nvidia.com/gpu: 2}}", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}")
-	inCluster(t, ClusterOptions{Advisory: true}, []string{manifest}, func(w *clusterWorld) {
+	inCluster(t, ClusterOptions{DryRun: true}, []string{manifest}, func(w *clusterWorld) {
 		require.Empty(t, w.variants())
 		w.api.apply(scaled("a"))
 		w.settle()

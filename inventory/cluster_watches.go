@@ -38,7 +38,7 @@ func autoscalersResource() schema.GroupVersionResource {
 
 // supervise starts and stops feeds until the context ends, and waits for them.
 func (c *Cluster) supervise(ctx context.Context) error {
-	defer c.stopFeeds(func(watchID) bool { return true })
+	defer c.stopWatches(func(watchID) bool { return true })
 	for {
 		again := c.resolveKinds(ctx)
 		c.startAndStop(ctx)
@@ -66,14 +66,14 @@ func (c *Cluster) supervise(ctx context.Context) error {
 func (c *Cluster) startAndStop(ctx context.Context) {
 	c.mu.Lock()
 	c.noPods = c.noPods || c.podsAreNamespaced()
-	needed := c.needed()
+	needed := c.neededWatches()
 	c.mu.Unlock()
-	c.stopFeeds(func(id watchID) bool { _, isNeeded := needed[id]; return !isNeeded })
+	c.stopWatches(func(id watchID) bool { _, isNeeded := needed[id]; return !isNeeded })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, r := range needed {
-		if _, runs := c.feeds[id]; !runs {
-			c.feeds[id] = c.startFeed(ctx, id, r)
+		if _, runs := c.watches[id]; !runs {
+			c.watches[id] = c.startWatch(ctx, id, r)
 		}
 	}
 	if !c.arranged {
@@ -85,15 +85,15 @@ func (c *Cluster) startAndStop(ctx context.Context) {
 // podsAreNamespaced reports whether the pods of all namespaces may not be read, so that those of Namespaces have to do. It
 // is tried once per run.
 func (c *Cluster) podsAreNamespaced() bool {
-	f, runs := c.feeds[watchID{resource: podsResource()}]
+	f, runs := c.watches[watchID{resource: podsResource()}]
 	if !runs || len(c.options.Namespaces) == 0 {
 		return false
 	}
-	return f.state().health.refused()
+	return f.state().health.isUnreadable()
 }
 
-// needed returns the feeds that are to run. The cluster is locked.
-func (c *Cluster) needed() map[watchID]watchSpec {
+// neededWatches returns the feeds that are to run. The cluster is locked.
+func (c *Cluster) neededWatches() map[watchID]watchSpec {
 	needed := map[watchID]watchSpec{}
 	everywhere := []string{metav1.NamespaceAll}
 	namespaces := c.options.Namespaces
@@ -125,16 +125,16 @@ func (c *Cluster) needed() map[watchID]watchSpec {
 	return needed
 }
 
-// startFeed starts a feed.
-func (c *Cluster) startFeed(ctx context.Context, id watchID, r watchSpec) *resourceWatch {
-	f := c.newFeed(id, r)
+// startWatch starts a feed.
+func (c *Cluster) startWatch(ctx context.Context, id watchID, r watchSpec) *resourceWatch {
+	f := c.newWatch(id, r)
 	ctx, f.stop = context.WithCancel(ctx)
 	c.options.Logger.Debug("watching", "resource", id.name(), "namespace", id.namespace)
 	go f.run(ctx)
 	return f
 }
 
-func (c *Cluster) newFeed(id watchID, r watchSpec) *resourceWatch {
+func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
 	f := &resourceWatch{
 		watchID: id, watchSpec: r, objects: c.clients.objects.Resource(id.resource),
 		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), rows: map[types.NamespacedName]row{},
@@ -152,11 +152,11 @@ func (c *Cluster) newFeed(id watchID, r watchSpec) *resourceWatch {
 	return f
 }
 
-// stopFeeds stops those that are not wanted any more, waits for them, and forgets what they held.
-func (c *Cluster) stopFeeds(isOver func(watchID) bool) {
+// stopWatches stops those that are not wanted any more, waits for them, and forgets what they held.
+func (c *Cluster) stopWatches(isOver func(watchID) bool) {
 	var over []*resourceWatch
 	c.mu.Lock()
-	for id, f := range c.feeds {
+	for id, f := range c.watches {
 		if isOver(id) {
 			over = append(over, f)
 		}
@@ -171,19 +171,19 @@ func (c *Cluster) stopFeeds(isOver func(watchID) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range over {
-		delete(c.feeds, f.watchID)
+		delete(c.watches, f.watchID)
 		c.changes.note(f.cause)
 	}
 	for _, f := range over {
-		if !c.watches(f.resource) {
+		if !c.isWatched(f.resource) {
 			c.metrics.errors.DeleteLabelValues(f.name())
 		}
 	}
 }
 
-// watches reports whether a feed of the resource runs. The cluster is locked.
-func (c *Cluster) watches(resource schema.GroupVersionResource) bool {
-	for id := range c.feeds {
+// isWatched reports whether a feed of the resource runs. The cluster is locked.
+func (c *Cluster) isWatched(resource schema.GroupVersionResource) bool {
+	for id := range c.watches {
 		if id.resource == resource {
 			return true
 		}
@@ -215,12 +215,12 @@ func (f *resourceWatch) state() watchState {
 	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
-// running returns the feeds, sorted.
-func (c *Cluster) running() []*resourceWatch {
+// runningWatches returns the feeds, sorted.
+func (c *Cluster) runningWatches() []*resourceWatch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	feeds := make([]*resourceWatch, 0, len(c.feeds))
-	for _, f := range c.feeds {
+	feeds := make([]*resourceWatch, 0, len(c.watches))
+	for _, f := range c.watches {
 		feeds = append(feeds, f)
 	}
 	slices.SortFunc(feeds, func(a, b *resourceWatch) int {
@@ -229,9 +229,9 @@ func (c *Cluster) running() []*resourceWatch {
 	return feeds
 }
 
-// states returns how the feeds stand, sorted.
-func (c *Cluster) states() []watchState {
-	feeds := c.running()
+// watchStates returns how the feeds stand, sorted.
+func (c *Cluster) watchStates() []watchState {
+	feeds := c.runningWatches()
 	states := make([]watchState, len(feeds))
 	for i, f := range feeds {
 		states[i] = f.state()

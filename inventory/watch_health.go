@@ -54,8 +54,8 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// refused reports whether the feed never showed anything, and will not before somebody changes the cluster.
-func (h health) refused() bool {
+// isUnreadable reports whether the feed never showed anything, and will not before somebody changes the cluster.
+func (h health) isUnreadable() bool {
 	return !h.listed && h.failure != nil && h.failure.class != failedOtherwise
 }
 
@@ -67,9 +67,9 @@ const firstReadLimit = time.Minute
 // never: without ScaledObjects and chosen namespaces there is nothing to decide. A kind that no variant names is given up at
 // its first failure.
 func (s watchState) settled(now time.Time) (bool, time.Time) {
-	isNeeded := s.holds() && s.cause != causeWorkload && s.cause != causePod
+	isNeeded := s.isRequired() && s.cause != causeWorkload && s.cause != causePod
 	switch {
-	case s.health.listed || s.health.refused() || (s.unnamed && s.health.failure != nil):
+	case s.health.listed || s.health.isUnreadable() || (s.unnamed && s.health.failure != nil):
 		return true, time.Time{}
 	case isNeeded || s.health.failure == nil:
 		return false, time.Time{}
@@ -96,8 +96,8 @@ func (h health) trusted(now time.Time, maxAge time.Duration) bool {
 	return h.listed && (!expires || now.Before(at))
 }
 
-// fails notes an error. It is told where it is not what failed before.
-func (f *resourceWatch) fails(verb string, err error) {
+// noteFailure notes an error. It is told where it is not what failed before.
+func (f *resourceWatch) noteFailure(verb string, err error) {
 	f.errors.Inc()
 	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: textOf(err)}
 	f.mu.Lock()
@@ -115,8 +115,8 @@ func (f *resourceWatch) fails(verb string, err error) {
 	}
 }
 
-// works notes that the feed can be read.
-func (f *resourceWatch) works() {
+// noteSuccess notes that the feed can be read.
+func (f *resourceWatch) noteSuccess() {
 	f.mu.Lock()
 	before := f.health.failure
 	f.health.failure = nil
@@ -126,13 +126,13 @@ func (f *resourceWatch) works() {
 	}
 }
 
-// holds reports whether workloads rest on what the feed shows.
-func (s watchState) holds() bool {
+// isRequired reports whether workloads rest on what the feed shows.
+func (s watchState) isRequired() bool {
 	return s.id.resource == scaledObjectsResource() || s.cause == causeWorkload || s.cause == causePod || s.cause == causeNamespace
 }
 
-// unseen says what follows where the feed never showed anything.
-func (s watchState) unseen() string {
+// consequence says what follows where the feed never showed anything.
+func (s watchState) consequence() string {
 	switch s.cause {
 	case causeScaledObject:
 		return "no variant that it holds is seen"
@@ -159,8 +159,8 @@ func (s watchState) problem(trusted bool) (Problem, bool) {
 	follows := "; what was seen before stays in force"
 	switch {
 	case !s.health.listed:
-		follows = "; " + s.unseen()
-	case !trusted && s.holds():
+		follows = "; " + s.consequence()
+	case !trusted && s.isRequired():
 		follows = "; that is too long ago to trust what was seen before, so variants that need it are held"
 	}
 	p := Problem{Object: "watch of " + s.id.String()}

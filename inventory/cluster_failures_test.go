@@ -278,7 +278,7 @@ func TestRunEndsAtOnceThoughTheAPIServerIsGone(t *testing.T) {
 				w.pass(3 * time.Minute)
 				w.cancel()
 				synctest.Wait()
-				require.Empty(t, w.states())
+				require.Empty(t, w.watchStates())
 			})
 		})
 	}

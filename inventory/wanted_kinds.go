@@ -30,8 +30,8 @@ func (d kindRequest) equal(other kindRequest) bool {
 	return d.named == other.named && slices.Equal(d.versions, other.versions)
 }
 
-// wants returns the kinds that the variants name, and those that may be annotated, where that is asked for.
-func (c *Cluster) wants(variants []fleet.Variant) wantedKinds {
+// kindsOf returns the kinds that the variants name, and those that may be annotated, where that is asked for.
+func (c *Cluster) kindsOf(variants []fleet.Variant) wantedKinds {
 	w := wantedKinds{}
 	for _, v := range variants {
 		version, err := schema.ParseGroupVersion(v.Target.APIVersion)
@@ -49,7 +49,7 @@ func (c *Cluster) wants(variants []fleet.Variant) wantedKinds {
 		}
 		w[id] = kindRequest{versions, true}
 	}
-	if c.options.Advisory {
+	if c.options.DryRun {
 		w.addAnnotated(c.options.Namespaces)
 	}
 	return w
@@ -71,8 +71,8 @@ func (w wantedKinds) addAnnotated(namespaces []string) {
 	}
 }
 
-// want makes the supervisor watch the kinds, where they are others than before.
-func (c *Cluster) want(w wantedKinds) {
+// setWanted makes the supervisor watch the kinds, where they are others than before.
+func (c *Cluster) setWanted(w wantedKinds) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !maps.EqualFunc(w, c.wanted, kindRequest.equal) {

@@ -155,7 +155,7 @@ func TestFileThatIsGoneForAMomentTakesNothingAway(t *testing.T) {
 func TestFileThatNeverComesToRestIsReadAllTheSame(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a0")})
 	f.watch(func() {
-		for i := range 3 * longestWait {
+		for i := range 3 * maxUnstablePolls {
 			f.write("a.yaml", l4(fmt.Sprint("a", i+1))+strings.Repeat("\n", i))
 			time.Sleep(defaultPollInterval)
 			synctest.Wait()
@@ -165,24 +165,24 @@ func TestFileThatNeverComesToRestIsReadAllTheSame(t *testing.T) {
 		require.Positive(t, changes)
 		require.LessOrEqual(t, changes, 4)
 		f.settle()
-		require.Equal(t, fmt.Sprint("a", 3*longestWait), f.nodes(), "and once more when it has come to rest")
+		require.Equal(t, fmt.Sprint("a", 3*maxUnstablePolls), f.nodes(), "and once more when it has come to rest")
 	})
 }
 
 func TestFileThatWasReadWhileItWasWrittenIsReadAgain(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a")})
 	d := f.open(DirectoryOptions{})
-	for i := range longestWait {
+	for i := range maxUnstablePolls {
 		f.write("a.yaml", l4("b")+strings.Repeat("\n", i))
-		d.look()
+		d.poll()
 	}
 	require.Equal(t, "b", f.nodes())
 	written, err := os.Stat(filepath.Join(f.path, "a.yaml"))
 	require.NoError(t, err)
-	f.write("a.yaml", l4("c")+strings.Repeat("\n", longestWait-1)) // as long, within the same tick of the file system's clock
+	f.write("a.yaml", l4("c")+strings.Repeat("\n", maxUnstablePolls-1)) // as long, within the same tick of the file system's clock
 	require.NoError(t, os.Chtimes(filepath.Join(f.path, "a.yaml"), written.ModTime(), written.ModTime()))
-	d.look()
-	d.look()
+	d.poll()
+	d.poll()
 	require.Equal(t, "c", f.nodes())
 }
 
@@ -204,7 +204,7 @@ func TestFileThatBecomesReadableIsRead(t *testing.T) {
 	f.watch(func() {
 		require.Equal(t, "a", f.nodes())
 		f.write("later", l4("b"))
-		time.Sleep(longestWait * defaultPollInterval)
+		time.Sleep(maxUnstablePolls * defaultPollInterval)
 		f.settle()
 		require.Equal(t, "a b", f.nodes())
 		require.Empty(t, f.watched.Tables().Problems)
@@ -224,8 +224,8 @@ func TestTablesMayBeReadWhileTheDirectoryChanges(t *testing.T) {
 		}()
 		for i := range 5 {
 			f.write("a.yaml", l4(fmt.Sprint("a", i)))
-			f.watched.look()
-			f.watched.look()
+			f.watched.poll()
+			f.watched.poll()
 		}
 		require.Equal(t, 4000, <-done)
 	})

@@ -224,7 +224,7 @@ func itemOf(object any) (*item, error) {
 // object stays until it is asked again.
 func (r row) after(before row) row {
 	if r.incomplete != nil && before.scale.known && r.uid == before.uid {
-		return r.answered(before.scale)
+		return r.withScale(before.scale)
 	}
 	return r
 }
