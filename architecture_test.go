@@ -16,8 +16,8 @@ import (
 
 const module = "github.com/wva-project/wva"
 
-// Third parties, by the prefix of their import path. A room names those that it may use; each is quarantined in one
-// room, or in the few that its row says.
+// Third parties, by the prefix of their import path. Each is used by one package, or by the few whose
+// rows name it.
 const (
 	cobra         = "github.com/spf13/cobra"
 	viper         = "github.com/spf13/viper"
@@ -40,27 +40,27 @@ const (
 	goleak        = "go.uber.org/goleak"
 )
 
-// room is one row of the drawing: what a package may import beside the standard library.
-type room struct {
+// importRule is one row of the table: the imports of a package besides the standard library.
+type importRule struct {
 	pure    bool     // no clock, network, file, log or context, and plain comparisons in tests
-	rooms   []string // of the module
+	own     []string // packages of the module
 	parties []string // third parties, by prefix
 }
 
-// drawing is docs/architecture.md as a table, top down. A row may stand here before its package exists.
-var drawing = map[string]room{
+// importRules are those of docs/architecture.md, top down.
+var importRules = map[string]importRule{
 	"cmd/wva": {
-		rooms:   []string{"scaler", "collector", "inventory", "config", "planner", "analyzer", "fleet"},
+		own:     []string{"scaler", "collector", "inventory", "config", "planner", "analyzer", "fleet"},
 		parties: []string{cobra, grpc, metrics, errgroup},
 	},
 	"cmd/wvactl": {
-		rooms: []string{
+		own: []string{
 			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "config", "scaledobject", "fleet", "proto/wva/v1alpha1",
 		},
 		parties: []string{cobra, grpc, metrics, errgroup},
 	},
 	"demo": {
-		rooms: []string{
+		own: []string{
 			"demo/promstore", "scaler", "collector", "inventory", "config", "simulation", "planner", "analyzer", "solver",
 			"scaledobject", "fleet", "proto/wva/v1alpha1",
 		},
@@ -69,45 +69,46 @@ var drawing = map[string]room{
 	"demo/promstore": {parties: []string{promEngine, promModel, metrics}},
 
 	"scaler": {
-		rooms:   []string{"scaledobject", "fleet", "proto/wva/v1alpha1"},
+		own:     []string{"scaledobject", "fleet", "proto/wva/v1alpha1"},
 		parties: []string{grpc, protobuf, keda, metrics, errgroup, limiter, clock},
 	},
-	"collector": {rooms: []string{"fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
-	"inventory": {rooms: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, metrics, errgroup}},
-	"config":    {rooms: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes}},
+	"collector": {own: []string{"fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
+	"inventory": {own: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, metrics, errgroup}},
+	"config":    {own: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes}},
 
 	"proto/wva/v1alpha1": {parties: []string{grpc, protobuf}},
 
-	"simulation":        {pure: true, rooms: []string{"planner", "fleet"}},
-	"planner":           {pure: true, rooms: []string{"analyzer", "solver", "fleet"}},
-	"analyzer":          {pure: true, rooms: []string{"analyzer/queueing", "fleet"}, parties: []string{gonum}},
-	"analyzer/fit":      {pure: true, rooms: []string{"fleet"}, parties: []string{gonum}},
+	"simulation":        {pure: true, own: []string{"planner", "fleet"}},
+	"planner":           {pure: true, own: []string{"analyzer", "solver", "fleet"}},
+	"analyzer":          {pure: true, own: []string{"analyzer/queueing", "fleet"}, parties: []string{gonum}},
+	"analyzer/fit":      {pure: true, own: []string{"fleet"}, parties: []string{gonum}},
 	"analyzer/queueing": {pure: true, parties: []string{gonum}},
-	"solver":            {pure: true, rooms: []string{"fleet"}},
-	"scaledobject":      {pure: true, rooms: []string{"fleet"}},
+	"solver":            {pure: true, own: []string{"fleet"}},
+	"scaledobject":      {pure: true, own: []string{"fleet"}},
 	"fleet":             {pure: true},
 
 	".": {},
 }
 
-// impure is what a pure room may not import of the standard library, with all below it.
+// impure are the packages of the standard library that a pure package may not import, with all below
+// them.
 var impure = []string{"context", "crypto/rand", "io/fs", "io/ioutil", "log", "math/rand", "net", "os", "path/filepath", "syscall", "testing/fstest"}
 
 // seeded is the exception: simulation draws from generators that it seeds itself.
 var seeded = map[string]string{"simulation": "math/rand/v2", "analyzer/queueing": "math/rand/v2"}
 
-// testKits are what tests of shell rooms may use beside their row, the demo, which holds the in-process Prometheus, and the
-// operators' API, to ask what they test. None of it is linked into the product that way.
+// testKits are for tests of packages that are not pure, beside their row, the demo (which has the
+// in-process Prometheus) and the operators' API. None of it is linked into the product that way.
 var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda}
 
-// source is a package as it stands: its path below the module and what it imports.
+// source is a package: its path below the module and its imports.
 type source struct {
 	name        string
 	imports     []string
 	testImports []string
 }
 
-func TestPackagesImportOnlyWhatTheDrawingAllows(t *testing.T) {
+func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	sources, err := packagesBelow(".")
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestPackagesImportOnlyWhatTheDrawingAllows(t *testing.T) {
 	}
 }
 
-func TestCheckerCatchesWhatTheDrawingForbids(t *testing.T) {
+func TestCheckerCatchesWhatTheTableForbids(t *testing.T) {
 	tests := []struct {
 		name string
 		give source
@@ -130,21 +131,21 @@ func TestCheckerCatchesWhatTheDrawingForbids(t *testing.T) {
 		{"arrow that points up", source{name: "fleet", imports: []string{module + "/planner"}}, "fleet imports planner"},
 		{"sibling in the I/O row", source{name: "scaler", imports: []string{module + "/collector"}}, "scaler imports collector"},
 		{"scaler sees the planner", source{name: "scaler", imports: []string{module + "/planner"}}, "scaler imports planner"},
-		{"third party in a pure room", source{name: "solver", imports: []string{testify + "/require"}}, "solver imports " + testify},
-		{"third party outside its quarantine", source{name: "scaler", imports: []string{viper}}, "scaler imports " + viper},
+		{"third party in a pure package", source{name: "solver", imports: []string{testify + "/require"}}, "solver imports " + testify},
+		{"third party outside its package", source{name: "scaler", imports: []string{viper}}, "scaler imports " + viper},
 		{"prefix of another name", source{name: "cmd/wva", imports: []string{cobra + "extra"}}, "cmd/wva imports " + cobra + "extra"},
 		{"prometheus engine in the product", source{name: "collector", imports: []string{promEngine + "/promql"}}, "collector imports " + promEngine},
-		{"context in a pure room", source{name: "planner", imports: []string{"context"}}, "planner is pure and imports context"},
-		{"structured log in a pure room", source{name: "planner", imports: []string{"log/slog"}}, "planner is pure and imports log/slog"},
-		{"randomness in a pure room", source{name: "solver", imports: []string{"math/rand/v2"}}, "solver is pure and imports math/rand/v2"},
+		{"context in a pure package", source{name: "planner", imports: []string{"context"}}, "planner is pure and imports context"},
+		{"structured log in a pure package", source{name: "planner", imports: []string{"log/slog"}}, "planner is pure and imports log/slog"},
+		{"randomness in a pure package", source{name: "solver", imports: []string{"math/rand/v2"}}, "solver is pure and imports math/rand/v2"},
 		{"testify in a pure test", source{name: "fleet", testImports: []string{testify + "/require"}}, "fleet (test) imports " + testify},
 		{"sibling in a test", source{name: "scaler", testImports: []string{module + "/collector"}}, "scaler (test) imports collector"},
 
-		{"time in a pure room", source{name: "planner", imports: []string{"time", "math", module + "/fleet"}}, ""},
+		{"time in a pure package", source{name: "planner", imports: []string{"time", "math", module + "/fleet"}}, ""},
 		{"seeded randomness in simulation", source{name: "simulation", imports: []string{"math/rand/v2"}}, ""},
-		{"quarantined third party at home", source{name: "inventory", imports: []string{"k8s.io/client-go/kubernetes"}}, ""},
+		{"third party in its package", source{name: "inventory", imports: []string{"k8s.io/client-go/kubernetes"}}, ""},
 		{"files in a pure test", source{name: "planner", testImports: []string{"os", module + "/planner"}}, ""},
-		{"demo's prometheus in a shell test", source{name: "collector", testImports: []string{module + "/demo/promstore"}}, ""},
+		{"demo's prometheus in a test of the shell", source{name: "collector", testImports: []string{module + "/demo/promstore"}}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -159,24 +160,24 @@ func TestCheckerCatchesWhatTheDrawingForbids(t *testing.T) {
 	}
 }
 
-func TestDrawingNamesOnlyItsOwnRooms(t *testing.T) {
-	for name, row := range drawing {
-		for _, other := range row.rooms {
-			if _, ok := drawing[other]; !ok {
+func TestTableNamesOnlyItsOwnPackages(t *testing.T) {
+	for name, row := range importRules {
+		for _, other := range row.own {
+			if _, ok := importRules[other]; !ok {
 				t.Errorf("%s may import %s, which has no row", name, other)
 			}
-			if row.pure && !drawing[other].pure {
+			if row.pure && !importRules[other].pure {
 				t.Errorf("%s is pure and may import %s, which is not", name, other)
 			}
 		}
 	}
 }
 
-// violations returns what the sources import against the drawing, a line each.
+// violations returns the imports of the sources that the table forbids, a line each.
 func violations(sources []source) []string {
 	var found []string
 	for _, s := range sources {
-		row, ok := drawing[s.name]
+		row, ok := importRules[s.name]
 		if !ok {
 			found = append(found, s.name+": not in the table of architecture_test.go; give it a row, and a place in docs/architecture.md")
 			continue
@@ -195,12 +196,12 @@ func violations(sources []source) []string {
 	return found
 }
 
-// forbids says why the room may not import the path; empty where it may.
-func (r room) forbids(name, imported string) string {
+// forbids says why the package may not import the path; empty if it may.
+func (r importRule) forbids(name, imported string) string {
 	switch own, ofModule := strings.CutPrefix(imported, module+"/"); {
 	case ofModule:
-		if !slices.Contains(r.rooms, own) {
-			return fmt.Sprintf("%s imports %s: its row allows %v of the module", name, own, r.rooms)
+		if !slices.Contains(r.own, own) {
+			return fmt.Sprintf("%s imports %s: its row allows %v of the module", name, own, r.own)
 		}
 	case !isStandard(imported):
 		if !hasPrefix(imported, r.parties) {
@@ -212,9 +213,9 @@ func (r room) forbids(name, imported string) string {
 	return ""
 }
 
-// allowsInTest reports whether the room's tests may import the path. The standard library is theirs whole: a pure room's
-// tests read golden files and draw random cases.
-func (r room) allowsInTest(name, imported string) bool {
+// allowsInTest reports whether the package's tests may import the path. All of the standard library is
+// theirs: a pure package's tests read golden files and draw random cases.
+func (r importRule) allowsInTest(name, imported string) bool {
 	own, ofModule := strings.CutPrefix(imported, module+"/")
 	switch {
 	case isStandard(imported), own == name, r.forbids(name, imported) == "":

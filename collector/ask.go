@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -86,9 +83,9 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	value, warnings, _, err := c.api.Query(asking, q.text, at, v1.WithTimeout(wholeUnits(timeout)))
 	switch {
 	case errors.Is(asking.Err(), context.DeadlineExceeded) && ctx.Err() == nil && err != nil:
-		err = fmt.Errorf("no answer within %s: Prometheus is overloaded, or the network drops packets; raise the query timeout or give Prometheus more CPU", timeout)
+		err = fmt.Errorf("no answer from %s within %s: Prometheus is overloaded, or the network drops packets; raise the query timeout or give Prometheus more CPU", c.address, timeout)
 	case err != nil:
-		err = withRemedy(err)
+		err = c.withRemedy(err)
 	case value == nil || value.Type() != q.answer:
 		err = fmt.Errorf("the answer is not a %s: check that the address is that of Prometheus' HTTP API", q.answer)
 	}
@@ -104,54 +101,12 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	return a
 }
 
-// wholeUnits rounds a timeout up to what Prometheus reads: "1.5s" is no duration to it, while "2s" is. The exact deadline is
-// the context's.
+// wholeUnits rounds a timeout up to a duration that Prometheus can parse: "1.5s" is none, "2s" is. The
+// exact deadline is the context's.
 func wholeUnits(timeout time.Duration) time.Duration {
 	unit := time.Millisecond
 	if timeout >= time.Second {
 		unit = time.Second
 	}
 	return (timeout + unit - 1) / unit * unit
-}
-
-// withRemedy adds to an error what can be done about it.
-func withRemedy(err error) error {
-	var refused *v1.Error
-	var network *net.OpError
-	switch {
-	case errors.As(err, &refused):
-		return fmt.Errorf("%w%s; %s", err, detail(refused), remedy(refused))
-	case errors.As(err, &network):
-		return fmt.Errorf("%w; check the address of Prometheus, that it runs, and that network policies let the scaler reach it", err)
-	case errors.Is(err, context.Canceled):
-		return err
-	default:
-		return fmt.Errorf("%w; check the address of Prometheus", err)
-	}
-}
-
-// detail is the beginning of what a server that is not Prometheus, or not well, had to say.
-func detail(refused *v1.Error) string {
-	const most = 120
-	text := strings.Join(strings.Fields(refused.Detail), " ")
-	if text == "" || strings.Contains(refused.Msg, text) {
-		return ""
-	}
-	if len(text) > most {
-		text = text[:most] + "..."
-	}
-	return " (" + strconv.Quote(text) + ")"
-}
-
-func remedy(refused *v1.Error) string {
-	switch refused.Type {
-	case v1.ErrServer, v1.ErrTimeout, v1.ErrCanceled:
-		return "Prometheus is starting, overloaded or out of reach behind its proxy; look at its own health"
-	case v1.ErrBadResponse:
-		return "check that the address is that of Prometheus' HTTP API"
-	case v1.ErrClient:
-		return "check the address and the credentials for Prometheus"
-	default:
-		return "check that Prometheus is version 2.42 or later, and report the query if it is"
-	}
 }

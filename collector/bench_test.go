@@ -17,19 +17,24 @@ import (
 // answers and reading them, all in one process.
 func BenchmarkCollect(b *testing.B) {
 	for _, pods := range []int{30, 500, 5000} {
-		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
-			w := benchmarkFleet(b, pods)
-			b.ResetTimer()
-			for b.Loop() {
-				// Each collector is new: nothing is answered from memory.
-				c, err := collector.New(collector.Options{Address: "http://prometheus.invalid", RoundTripper: w,
-					Lag: -1, Timeout: 14 * time.Second, Logger: quiet()})
-				require.NoError(b, err)
-				observation := c.Collect(b.Context(), at(w.last))
-				require.Len(b, observation.Usages, pods)
-				require.Empty(b, observation.Missing)
-			}
-		})
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { benchmarkCollect(b, pods, exposeVLLM) })
+	}
+	b.Run("sglang/pods=500", func(b *testing.B) { benchmarkCollect(b, 500, sglang) })
+}
+
+func exposeVLLM(pod string, e engine) []promstore.Sample { return vllm(pod, 0, e) }
+
+func benchmarkCollect(b *testing.B, pods int, expose func(pod string, e engine) []promstore.Sample) {
+	w := benchmarkFleet(b, pods, expose)
+	b.ResetTimer()
+	for b.Loop() {
+		// Each collector is new: nothing is answered from memory.
+		c, err := collector.New(collector.Options{Address: "http://prometheus.invalid", RoundTripper: w,
+			Lag: -1, Timeout: 14 * time.Second, Logger: quiet()})
+		require.NoError(b, err)
+		observation := c.Collect(b.Context(), at(w.last))
+		require.Len(b, observation.Usages, pods)
+		require.Empty(b, observation.Missing)
 	}
 }
 
@@ -53,7 +58,7 @@ func shareOf(total float64, bounds []float64) []float64 {
 	return below
 }
 
-func benchmarkFleet(b *testing.B, pods int) *world {
+func benchmarkFleet(b *testing.B, pods int, expose func(pod string, e engine) []promstore.Sample) *world {
 	w := newWorld(b)
 	random := rand.New(rand.NewPCG(1, 2))
 	totals := make([]float64, pods)
@@ -66,7 +71,7 @@ func benchmarkFleet(b *testing.B, pods int) *world {
 			for _, metric := range lengthMetrics(second) {
 				samples = append(samples, histogramOf(pod, metric, fleetBounds, shareOf(done, fleetBounds))...)
 			}
-			samples = append(samples, vllm(pod, 0, engine{
+			samples = append(samples, expose(pod, engine{
 				running: float64(random.IntN(64)), waiting: float64(random.IntN(6)), kv: random.Float64(),
 				firstTokens: done, finished: done, prefillSeconds: 0.2 * done, prefixQueries: 1000 * done, prefixHits: 300 * done, prompt: 1000 * done, output: 200 * done, tokenSeconds: 4 * done, tokenGaps: 200 * done,
 			})...)

@@ -15,6 +15,7 @@ import (
 type Collector struct {
 	options Options
 	api     v1.API
+	address string // of Prometheus, without credentials
 	metrics *metrics
 	queues  query
 
@@ -50,6 +51,7 @@ func New(o Options) (*Collector, error) {
 	c := &Collector{
 		options: o,
 		api:     api,
+		address: displayAddress(o.Address),
 		metrics: metrics,
 		queues:  query{name: "queues", text: gateways.queuesQuery(), step: lookStep, answer: model.ValVector},
 		turn:    make(chan struct{}, 1),
@@ -69,14 +71,14 @@ func New(o Options) (*Collector, error) {
 // brought is absent, and Missing says why.
 func (c *Collector) Collect(ctx context.Context, now time.Time) Observation {
 	at := c.instant(now)
-	read := newTables(c.options, at)
+	answered := newTables(c.options, at)
 	for i, answer := range c.answers(ctx, now) {
-		read.take("prometheus query "+c.queries[i].name, c.queries[i].hides, answer)
+		answered.read(c.queries[i].name, c.queries[i].hides, answer)
 	}
-	if newest, seen := read.newestSample(); seen {
+	if newest, seen := answered.newestSample(); seen {
 		c.metrics.age.Set(now.Sub(newest).Seconds())
 	}
-	return Observation{Time: at, Usages: read.usages(), Loads: read.loads(), Missing: read.sortedMissing()}
+	return Observation{Time: at, Usages: answered.usages(), Loads: answered.loads(), Missing: answered.missing()}
 }
 
 // lookStep is the distance between the instants at which queues are looked at.
@@ -90,9 +92,9 @@ func (c *Collector) Queues(ctx context.Context, now time.Time) ([]fleet.Load, er
 	if answer.err != nil {
 		return nil, fmt.Errorf("asking Prometheus for the queues of the gateways: %w", answer.err)
 	}
-	read := newTables(c.options, at)
-	read.take("", "", answer)
-	return read.loads(), nil
+	answered := newTables(c.options, at)
+	answered.read("", "", answer)
+	return answered.loads(), nil
 }
 
 // instant returns the instant that a cycle at the time now asks about. Replicas of the scaler compute the same one.

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wva-project/wva/engine"
 )
 
 func TestScaleIsAppliedToTheNameThatHasIt(t *testing.T) {
 	e := newExpressions(Options{}.withDefaults())
-	q := quantity{over: sum, names: []name{{metric: "seconds"}, {metric: "milliseconds", scale: 0.001}}}
+	q := quantity{over: engine.Sum, names: []name{{metric: "seconds"}, {metric: "milliseconds", scale: 0.001}}}
 	want := "(sum by (namespace, pod, model_name) (seconds) or sum by (namespace, pod, model_name) (milliseconds) * 0.001)"
 	if got := e.perPod(q, itself); got != want {
 		t.Errorf("got %s, want %s", got, want)

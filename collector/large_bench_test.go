@@ -120,7 +120,7 @@ type recorded struct{ plain, compressed []byte }
 
 // newRecording lets a collector ask about one model and keeps what it was answered, multiplied.
 func newRecording(b *testing.B, models int) *recording {
-	w := benchmarkFleet(b, podsPerModel)
+	w := benchmarkFleet(b, podsPerModel, exposeVLLM)
 	r := &recording{last: w.last, answers: make(map[string]recorded)}
 	var mu sync.Mutex
 	bodies := make(map[string][]byte)

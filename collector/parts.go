@@ -34,6 +34,7 @@ const (
 	itlFloor    // the least that podITL was
 	peakRate    // the highest rate of first tokens
 	throughput  // the highest while the queue was never short
+	copied      // 1 for a pod whose series are copies of those of engines
 
 	peakArrivals
 	peakInFlight
@@ -76,7 +77,7 @@ var partNames = [partCount]string{
 	running: "running", waiting: "waiting", kv: "kv", sampled: "sampled", kvBlocks: "kv_blocks", kvTokens: "kv_tokens",
 	firstRate: "first_rate", firstBorn: "first_born", resets: "resets", scrapes: "scrapes", growth: "growth",
 	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
-	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
+	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput", copied: "copied",
 	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", trend: "trend", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleHole: "idle_hole", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
@@ -89,8 +90,11 @@ var partNames = [partCount]string{
 	gatewayLastActive: "gateway_last_active", gatewayArrivalRate: "gateway_arrival_rate", gatewayArrivalCount: "gateway_arrival_count",
 }
 
+// ofModel says whether the part names a model.
+func (p part) ofModel() bool { return p != kvBlocks && p != copied }
+
 // ofPod says whether the part is one of pods.
-func (p part) ofPod() bool { return p <= throughput }
+func (p part) ofPod() bool { return p <= copied }
 
 // ofGateway says whether the part is one of gateways.
 func (p part) ofGateway() bool { return p >= gatewayRate }

@@ -50,7 +50,22 @@ func (e expressions) gaugesQuery() string {
 		tagged(waiting, e.perPod(e.engines[engine.Waiting], itself)),
 		tagged(kv, usage),
 		tagged(sampled, either(sampledBy...)),
+		tagged(copied, e.copies()),
 	)
+}
+
+// copies has the pods whose series are copies of engines' series, as a router exposes them, in any of
+// the windows in which they may show up without a model.
+func (e expressions) copies() string {
+	span := max(e.options.IdleWindow, e.options.LongWindow)
+	var pods []string
+	for _, n := range e.engines[engine.Running].names {
+		if n.labels.Copied != "" {
+			pods = append(pods, fmt.Sprintf(`group by (%s) (present_over_time(%s{%s!="",%s=""}[%s]))`,
+				e.podOnly, n.metric, n.labels.Copied, e.options.ModelLabel, duration(span)))
+		}
+	}
+	return either(pods...)
 }
 
 // capacityQuery has the labels of cache_config_info, which names no model: it is joined by pod.

@@ -6,16 +6,29 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 
+	"github.com/wva-project/wva/engine"
 	"github.com/wva-project/wva/fleet"
 )
 
-// identity is whom a row of an answer is about. A row about a model has no pod; a row about a pod alone has no model.
+// identity is the subject of a row of an answer. A row about a model has no pod; a row about a pod
+// alone has no model.
 type identity struct{ namespace, pod, model string }
+
+// String names the subject as people do.
+func (i identity) String() string {
+	pod := i.pod
+	if pod == "" {
+		pod = "an unnamed pod"
+	}
+	if i.namespace == "" {
+		return pod
+	}
+	return i.namespace + "/" + pod
+}
 
 func (i identity) compare(other identity) int {
 	return cmp.Or(
@@ -24,99 +37,97 @@ func (i identity) compare(other identity) int {
 
 // tables puts the answers of the queries together.
 type tables struct {
-	options Options
-	at      time.Time
-	facts   map[identity]*facts
-	missing []fleet.Missing
+	options   Options
+	at        time.Time
+	facts     map[identity]*facts
+	unlabeled map[identity]int // rows without a subject, by the labels that they have
+	warnings  []fleet.Missing
+	failures  []failure
+	answers   map[fleet.LoadSource]int // and failures
+	blocks    []engine.Labels          // of engines that have their KV cache size in labels
 }
 
 func newTables(o Options, at time.Time) *tables {
-	return &tables{options: o, at: at, facts: make(map[identity]*facts)}
+	t := &tables{options: o, at: at, facts: make(map[identity]*facts), unlabeled: make(map[identity]int), answers: make(map[fleet.LoadSource]int)}
+	for _, e := range engine.Engines() {
+		if e.Labels.BlockSize != "" {
+			t.blocks = append(t.blocks, e.Labels)
+		}
+	}
+	return t
 }
 
-// take reads one answer. The source names it in Missing, with what is hidden where it failed.
-func (t *tables) take(source string, hides fleet.LoadSource, a answer) {
+// read reads the answer to one query, which hides a source of loads if it failed.
+func (t *tables) read(query string, hides fleet.LoadSource, a answer) {
+	t.answers[hides]++
 	if a.err != nil {
-		t.missing = append(t.missing, fleet.Missing{Source: source, Reason: a.err.Error(), Hides: hides})
+		t.failures = append(t.failures, failure{query: query, hides: hides, err: a.err})
 		return
 	}
 	for _, warning := range a.warnings {
-		t.miss(source, fmt.Sprintf("Prometheus warned that the answer may be incomplete: %s", warning))
+		t.warnings = append(t.warnings, fleet.Missing{
+			Source: querySource(query),
+			Reason: fmt.Sprintf("Prometheus warned that the answer may be incomplete: %s", warning),
+		})
 	}
-	nameless := 0
 	for _, sample := range a.samples {
-		if !t.takeSample(sample) {
-			nameless++
-		}
+		t.readSample(sample)
 	}
 	for _, stream := range a.streams {
-		if !t.takeStream(stream) {
-			nameless++
-		}
-	}
-	if nameless > 0 {
-		t.miss(source, fmt.Sprintf("%d series lack one of the labels %s, %s and %s; add them by relabeling the scrape, or set the label names",
-			nameless, t.options.NamespaceLabel, t.options.PodLabel, t.options.ModelLabel))
+		t.readStream(stream)
 	}
 }
 
-// miss notes something that hides nothing by itself.
-func (t *tables) miss(source, reason string) {
-	t.missing = append(t.missing, fleet.Missing{Source: source, Reason: reason})
-}
-
-// takeSample reads one row, and says false where it does not say whom it is about.
-func (t *tables) takeSample(sample *model.Sample) bool {
+// readSample reads one row.
+func (t *tables) readSample(sample *model.Sample) {
 	p, known := partNamed(string(sample.Metric[partLabel]))
 	if !known {
-		return true // not one of ours: a proxy may add series of its own
+		return // not one of ours: a proxy may add series of its own
 	}
 	value := float64(sample.Value)
 	if p == kvBlocks {
-		if value, known = blockTokens(sample.Metric); !known {
-			return true // an engine that has not counted its blocks yet
+		if value, known = t.blockTokens(sample.Metric); !known {
+			return // an engine that has not counted its blocks yet
 		}
 	}
 	about := t.about(p, sample.Metric)
 	switch {
 	case about == nil:
-		return false
 	case p.ofHistogram():
 		about.addBucket(p, string(sample.Metric[model.BucketLabel]), value)
 	default:
 		about.add(p, value)
 	}
-	return true
 }
 
-// takeStream reads one row of values at several instants, and says false where it does not say whom it is about.
-func (t *tables) takeStream(stream *model.SampleStream) bool {
+// readStream reads one row of values at several instants.
+func (t *tables) readStream(stream *model.SampleStream) {
 	p, known := partNamed(string(stream.Metric[partLabel]))
 	if !known {
-		return true
+		return
 	}
-	about := t.about(p, stream.Metric)
-	if about != nil {
+	if about := t.about(p, stream.Metric); about != nil {
 		about.addStream(p, stream.Values)
 	}
-	return about != nil
 }
 
-// about returns what is known of the pod or model that a row is about; nil where its labels do not say which that is.
+// about returns the facts about the pod or model that is the subject of a row; nil if its labels do
+// not name one.
 func (t *tables) about(p part, metric model.Metric) *facts {
 	label := func(name string) string { return string(metric[model.LabelName(name)]) }
 	who := identity{
 		namespace: label(t.options.NamespaceLabel), pod: label(t.options.PodLabel), model: label(t.options.ModelLabel),
 	}
 	switch {
-	case p == kvBlocks:
+	case !p.ofModel():
 		who.model = ""
 	case p.ofGateway():
 		who.pod, who.model = "", label(gatewayModelLabel)
 	case !p.ofPod():
 		who.pod = ""
 	}
-	if who.namespace == "" || (p.ofPod() && who.pod == "") || (p != kvBlocks && who.model == "") {
+	if who.namespace == "" || (p.ofPod() && who.pod == "") || (p.ofModel() && who.model == "") {
+		t.unlabeled[who]++
 		return nil
 	}
 	about := t.facts[who]
@@ -127,12 +138,17 @@ func (t *tables) about(p part, metric model.Metric) *facts {
 	return about
 }
 
-// blockTokens returns the room of an engine's KV cache, which vLLM writes into labels.
-func blockTokens(metric model.Metric) (float64, bool) {
-	size, sizeErr := strconv.ParseFloat(string(metric[blockSize]), 64)
-	count, countErr := strconv.ParseFloat(string(metric[blockCount]), 64)
-	tokens := size * count
-	return tokens, sizeErr == nil && countErr == nil && tokens > 0 && !math.IsInf(tokens, 0)
+// blockTokens returns the KV cache size of an engine that has it in labels.
+func (t *tables) blockTokens(metric model.Metric) (float64, bool) {
+	for _, labels := range t.blocks {
+		size, sizeErr := strconv.ParseFloat(string(metric[model.LabelName(labels.BlockSize)]), 64)
+		count, countErr := strconv.ParseFloat(string(metric[model.LabelName(labels.BlockCount)]), 64)
+		tokens := size * count
+		if sizeErr == nil && countErr == nil && tokens > 0 && !math.IsInf(tokens, 0) {
+			return tokens, true
+		}
+	}
+	return 0, false
 }
 
 // newestSample returns when the youngest of the pods' oldest gauges was scraped.
@@ -146,12 +162,7 @@ func (t *tables) newestSample() (time.Time, bool) {
 	return unixTime(newest), newest > 0
 }
 
-func (t *tables) sortedMissing() []fleet.Missing {
-	slices.SortStableFunc(t.missing, func(a, b fleet.Missing) int { return strings.Compare(a.Source, b.Source) })
-	return t.missing
-}
-
-// sortedIdentities returns whom the answers are about.
+// sortedIdentities returns the subjects of the answers.
 func (t *tables) sortedIdentities() []identity {
 	list := make([]identity, 0, len(t.facts))
 	for who := range t.facts {

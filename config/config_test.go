@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -478,4 +479,48 @@ func TestEveryErrorIsAValidationError(t *testing.T) {
 	}
 	walk(joined.Unwrap())
 	require.Equal(t, 2, count, "the file and the interval; a setting that is missing may be in the file")
+}
+
+func TestPartialConfigurationHasDefaultsForInvalidSettings(t *testing.T) {
+	path := written(t, "interval: soon\nlog: {level: debug}\nmodels: [{model: llama}]\nunknown: 1\n")
+	flags := given(t, "--config", path, "--scale-down-headroom", "0.3", "--max-plan-age", "1y")
+	c, err := config.LoadPartial(flags)
+	require.Len(t, errorLines(t, err, path), 5, "unknown key, interval, plan age, URL and models")
+	require.Equal(t, 15*time.Second, c.Interval)
+	require.Equal(t, 5*time.Minute, c.MaxPlanAge)
+	require.Equal(t, slog.LevelDebug, c.Log.Level)
+	require.InDelta(t, 0.3, c.ScaleDown.Headroom, 0)
+	require.Empty(t, c.Models)
+	require.Equal(t, config.SourceDefault, c.Origin("interval").Source)
+	require.Equal(t, config.SourceFile, c.Origin("log.level").Source)
+
+	yaml := strings.ReplaceAll(c.EffectiveWithOrigins(), path, "wva.yaml")
+	require.Contains(t, yaml, "interval: 15s # default; the value from file wva.yaml, line 1 is invalid\n")
+	require.Contains(t, yaml, "maxPlanAge: 5m # default; the value from flag --max-plan-age is invalid\n")
+	require.Contains(t, yaml, "  level: debug # file wva.yaml, line 2\n")
+	require.Contains(t, yaml, "  url: \"\" # default; required, and missing\n")
+	require.Contains(t, yaml, "models: [] # default; the value from file wva.yaml, line 3 is invalid\n")
+	require.Contains(t, c.Effective(), "url: \"\" # required, and missing\n")
+	var each map[string]struct{ Origin, Invalid string }
+	require.NoError(t, json.Unmarshal([]byte(c.EffectiveJSONWithOrigins()), &each))
+	require.Equal(t, "flag --max-plan-age", each["maxPlanAge"].Invalid)
+	require.Empty(t, each["log.level"].Invalid)
+
+	c, err = config.Load(flags)
+	require.Error(t, err)
+	require.Nil(t, c, "the server must not use it")
+}
+
+func TestPartialConfigurationOfAFileThatCannotBeRead(t *testing.T) {
+	c, err := config.LoadPartial(given(t, "--config", "/does/not/exist", "--interval", "20s"))
+	require.ErrorContains(t, err, "the file /does/not/exist cannot be read")
+	require.Equal(t, 20*time.Second, c.Interval)
+}
+
+func TestAcceleratorsHaveNoMemory(t *testing.T) {
+	path := complete(t, "accelerators: [{name: X1, speed: 2, memoryGiB: 80}]")
+	_, err := config.Load(given(t, "--config", path))
+	require.Equal(t, []string{
+		`accelerators: unknown key "memoryGiB"; write one of name, speed (file wva.yaml, line 3)`,
+	}, errorLines(t, err, path))
 }

@@ -34,7 +34,7 @@ func (c *Config) noteOf(s Setting) string {
 	case invalid && origin.Source == SourceDefault:
 		return "required, and missing"
 	case invalid:
-		return "the value of " + origin.String() + " is invalid"
+		return "the value from " + origin.String() + " is invalid"
 	case s.note == nil:
 		return ""
 	}

@@ -18,67 +18,78 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// defaultMaxAge is how old what a failing watch showed may become.
+// defaultMaxAge is the longest time for which the last state of a failing watch is used.
 const defaultMaxAge = 10 * time.Minute
 
 // ClusterOptions say which cluster is watched, and which part of it.
 type ClusterOptions struct {
-	// Config says where the API server is, and who asks. It is copied. Its requests are limited to 20 a second with bursts
-	// of 40 where it sets no QPS and Burst; watches do not count. Required.
+	// Config is the address of the API server and the credentials. It is copied. Its requests are
+	// limited to 20 a second with bursts of 40 if it sets no QPS and Burst; watches do not count.
+	// Required.
 	Config *rest.Config
-	// Namespaces are watched one by one, so that roles in these namespaces are enough. Default: all, by one watch each.
+	// Namespaces are watched one by one, so that roles in these namespaces are enough. Default:
+	// all, by one watch each.
 	Namespaces []string
 	// ExcludedNamespaces are left out. Default: none.
 	ExcludedNamespaces []string
-	// NamespaceSelector leaves out the namespaces whose labels do not match. Default: nil, and namespaces are not watched.
+	// NamespaceSelector leaves out the namespaces whose labels do not match. Default: nil, and
+	// namespaces are not watched.
 	NamespaceSelector labels.Selector
-	// DryRun has Deployments, StatefulSets and LeaderWorkerSets watched whether a ScaledObject names them or not, so that
-	// those with our annotations are seen. What of them is not served or may not be read blocks nothing. Default: off.
+	// DryRun watches Deployments, StatefulSets and LeaderWorkerSets whether a ScaledObject names
+	// them or not, so that their WVA annotations are seen. A kind of these that is not served or
+	// may not be read blocks nothing. Default: off.
 	DryRun bool
-	// Tables say how objects are read. Default: as its zero value has it.
+	// Tables are the options for reading objects. Default: the zero value.
 	Tables Options
-	// Logger takes a warning for each problem, once, and a line when it is solved. Default: nothing is logged.
+	// Logger gets a warning for each problem, once, and a line when it is solved. Default: nothing
+	// is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics. Default: they are not registered.
+	// Registerer gets the metrics. Default: they are not registered.
 	Registerer prometheus.Registerer
-	// MaxAge is how old what a failing watch last showed may become before the variants that rest on it are marked as hidden.
-	// Default: 10 min.
+	// MaxAge is how long the last state of a failing watch is used. After that, the variants that
+	// depend on it are marked as hidden. Default: 10 min.
 	MaxAge time.Duration
 }
 
-// Cluster is what an API server shows: ScaledObjects, what they scale, pods, nodes and HPAs.
+// Cluster is the state of a fleet at an API server: ScaledObjects, their scale targets, pods, nodes
+// and HPAs.
 //
-// It learns of them by watches, one per kind and, with Namespaces, namespace. A kind of scale target is watched while a
-// variant names it, with Advisory those that may be annotated always. Tables are made anew when something changed that they rest on; a burst of changes makes them once.
+// It reads them by watches, one per resource and, with Namespaces, namespace. A kind of scale
+// target is watched while a variant names it; with DryRun, the kinds that may be annotated are
+// watched always. Tables are rebuilt when an object that they depend on has changed, once for a
+// burst of changes.
 //
-// What cannot be read takes nothing away that was there: while a watch fails, what it last showed stays in force, and a
-// problem says so. A variant is marked as hidden where its target's kind, the pods or the ScaledObjects of its namespace were
-// not listed whole, or have failed for longer than MaxAge; it is then held. Pools are shown only
-// where nodes and the pods of all namespaces were listed; they stay while their watches fail.
+// A watch that fails removes nothing: its last state is used, and a problem says so. A variant is
+// marked as hidden, and then held, if the objects of its target's kind, the pods or the
+// ScaledObjects of its namespace were not listed completely, or have failed for longer than MaxAge.
+// Pools are shown only if nodes and the pods of all namespaces were listed; they stay while their
+// watches fail.
 //
-// Pods of left out namespaces count as holders of accelerators, and for nothing else.
+// Pods of excluded namespaces count for the accelerators that they have allocated, and for nothing
+// else.
 type Cluster struct {
-	options ClusterOptions
-	clients *clients
-	metrics *clusterMetrics
-	tables  atomic.Pointer[Tables]
-	synced  chan struct{}
-	started atomic.Bool
-	changes *changes
-	scaleLookups    *lookupQueue
-	arrange chan struct{} // holds one: feeds are to be started or stopped
+	options      ClusterOptions
+	clients      *clients
+	metrics      *clusterMetrics
+	tables       atomic.Pointer[Tables]
+	synced       chan struct{}
+	started      atomic.Bool
+	changes      *changes
+	scaleLookups *lookupQueue
+	arrange      chan struct{} // buffer of one: watches are to be started or stopped
 
 	mu       sync.Mutex
-	watches    map[watchID]*resourceWatch
+	watches  map[watchID]*resourceWatch
 	wanted   wantedKinds
 	kinds    map[schema.GroupKind]kind
 	noPods   bool // pods of all namespaces may not be read: those of Namespaces are
-	arranged bool // the feeds that are not of targets are there
+	arranged bool // the watches that no target needs are there
 
-	discovered time.Time // when the API server was asked which kinds there are; the supervisor's
+	discovered time.Time // last reset of the known kinds; the supervisor's
 }
 
-// OpenCluster makes the clients. It asks nothing of the API server; Run does. Its error names every fault.
+// OpenCluster makes the clients. It sends nothing to the API server; Run does. Its error has every
+// validation error.
 func OpenCluster(options ClusterOptions) (*Cluster, error) {
 	faults := options.validate()
 	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(options.Namespaces)))
@@ -110,7 +121,7 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 	return c, nil
 }
 
-// validate returns what is wrong with the options themselves.
+// validate returns the validation errors of the options themselves.
 func (o ClusterOptions) validate() []error {
 	var faults []error
 	for _, namespace := range slices.Concat(o.Namespaces, o.ExcludedNamespaces) {
@@ -129,19 +140,23 @@ func (o ClusterOptions) validate() []error {
 	return faults
 }
 
-// Tables returns what the cluster shows, from memory. It never waits. Before Synced is closed the tables hold problems only.
+// Tables returns the tables of the last rebuild, from memory. It never waits. Before Synced is
+// closed the tables have problems only.
 func (c *Cluster) Tables() Tables { return *c.tables.Load() }
 
-// Synced returns a channel that is closed once every kind was listed, or is known not to be readable, and Tables shows it.
-// Nothing may be decided before. A kind of scale target that fails otherwise, and what no workload rests on, is waited for
-// for a minute; a kind that no variant names until it first fails.
+// Synced returns a channel that is closed once every resource was listed, or is known not to be
+// readable, and Tables shows it. Nothing may be decided before. A kind of scale target that fails
+// for another cause, and resources that no workload depends on, are waited for for a minute; a kind
+// that no variant names, until it first fails.
 func (c *Cluster) Synced() <-chan struct{} { return c.synced }
 
-// Run watches until the context ends, and returns nil once everything that it started has ended. It may run once.
+// Run watches until the context ends, and returns nil once everything that it started has ended. It
+// may run once.
 //
-// It calls changed, where that is not nil, when Synced is closed, with "watch", and from then on once for each making of
-// the tables that changed them, with what changed: "scaledobject", "workload", "hpa", "node", "pod", "namespace" or "watch",
-// the first in this order where several did. changed must not block for long.
+// It calls changed, unless that is nil, when Synced is closed, with "watch". After that it calls it
+// once for each rebuild that changed the tables, with the cause: "scaledobject", "workload", "hpa",
+// "node", "pod", "namespace" or "watch", the first in this order if there are several. changed must
+// not block for long.
 func (c *Cluster) Run(ctx context.Context, changed func(cause string)) error {
 	if c.started.Swap(true) {
 		return errors.New("cluster: it was run before; open another one")
@@ -156,8 +171,8 @@ func (c *Cluster) Run(ctx context.Context, changed func(cause string)) error {
 	return err
 }
 
-// includes reports whether objects of a namespace are in the tables. The namespaces of the selector's choice are given, nil
-// where there is no selector.
+// includes reports whether objects of a namespace are in the tables. selected are the namespaces
+// that match the selector; nil if there is no selector.
 func (c *Cluster) includes(namespace string, selected map[string]bool) bool {
 	switch {
 	case slices.Contains(c.options.ExcludedNamespaces, namespace):

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// The causes of a change, as Run tells them.
+// The causes of a change, as Run passes them on.
 const (
 	causeScaledObject = "scaledobject"
 	causeWorkload     = "workload"
@@ -16,9 +16,9 @@ const (
 	causeWatch        = "watch"
 )
 
-// changes collects why the tables have to be made anew.
+// changes collects the causes of the next rebuild.
 type changes struct {
-	waiting chan struct{} // holds one while there is a cause
+	waiting chan struct{} // buffer of one: there is a cause
 
 	mu     sync.Mutex
 	causes map[string]bool
@@ -39,7 +39,7 @@ func (c *changes) note(cause string) {
 	}
 }
 
-// take returns the first cause, in the order in which they stand above, and forgets them all.
+// take returns the first cause, in the order of the constants, and removes them all.
 func (c *changes) take() string {
 	select {
 	case <-c.waiting:
@@ -56,17 +56,17 @@ func (c *changes) take() string {
 	return causeWatch
 }
 
-// lookupQueue is the objects whose scale subresource is to be asked for, each once.
+// lookupQueue is the objects whose scale subresource is to be read, each once.
 type lookupQueue struct {
-	ready chan struct{} // holds one while there is a question
+	ready chan struct{} // buffer of one: there is a lookup
 
-	mu   sync.Mutex
+	mu      sync.Mutex
 	waiting []scaleLookup
 }
 
 func newLookupQueue() *lookupQueue { return &lookupQueue{ready: make(chan struct{}, 1)} }
 
-// put replaces the questions.
+// put replaces the lookups.
 func (q *lookupQueue) put(open []scaleLookup) {
 	q.mu.Lock()
 	q.waiting = open
@@ -79,7 +79,7 @@ func (q *lookupQueue) put(open []scaleLookup) {
 	}
 }
 
-// next takes a question.
+// next takes a lookup.
 func (q *lookupQueue) next() (scaleLookup, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// clients are the ways to ask the API server. They share a connection and a limit of requests.
+// clients are the clients of the API server. They share connections and a rate limit.
 type clients struct {
 	http      *http.Client
 	objects   dynamic.Interface
@@ -54,8 +54,8 @@ func newClients(given *rest.Config) (*clients, error) {
 	}, nil
 }
 
-// close ends the connections that wait for requests, and with them their goroutines.
+// close ends idle connections, and with them their goroutines.
 func (c *clients) close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
-// quiet returns a context in which client-go logs nothing: what fails is logged here, once.
+// quiet returns a context in which client-go logs nothing: failures are logged here, once.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }

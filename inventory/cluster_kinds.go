@@ -15,30 +15,32 @@ import (
 )
 
 const (
-	// discoverEvery is how often at most the API server is asked which kinds there are, while a variant names one that is
-	// not known.
+	// discoverEvery is the shortest time between two discoveries of the kinds that the API server
+	// serves, while a variant names an unknown one.
 	discoverEvery = 30 * time.Second
-	// discoverUnnamedEvery is how often where no variant names it: most clusters never serve all kinds that may be annotated.
+	// discoverUnnamedEvery is the same for kinds that no variant names: most clusters never serve
+	// all kinds that may be annotated.
 	discoverUnnamedEvery = 10 * time.Minute
-	// retryDiscovery is when it is asked again after it did not answer.
+	// retryDiscovery is the time until the next attempt after a discovery without an answer.
 	retryDiscovery = 5 * time.Second
-	// requestLimit is how long a single request may take.
+	// requestLimit is the timeout of a single request.
 	requestLimit = 10 * time.Second
 )
 
-// kind is what is known of a kind of scale target. The zero value was not asked for yet.
+// kind is a kind of scale target as the API server serves it. The zero value was not looked up yet.
 type kind struct {
-	asked    bool // the API server has answered, or refused to
+	asked    bool // the API server has answered, with the kind or that it has none
 	checked  time.Time
-	since    time.Time // when it was asked for first
+	since    time.Time // time of the first lookup
 	found    bool
 	resource schema.GroupVersionResource
-	replicas []string      // where its objects say how many replicas they want
-	problem  Problem       // why it is not watched, where it was asked for and not found
-	retry    time.Duration // when to ask again, where it was not found
+	replicas []string      // path of the number of replicas in its objects
+	problem  Problem       // why it is not watched, if it was looked up and not found
+	retry    time.Duration // time until the next lookup, if it was not found
 }
 
-// resolveKinds asks which resources the wanted kinds are, and returns when to ask again; 0 where that is not needed.
+// resolveKinds looks up the resources of the wanted kinds, and returns the time until the next
+// lookup; 0 if none is needed.
 func (c *Cluster) resolveKinds(ctx context.Context) (again time.Duration) {
 	c.mu.Lock()
 	demands := c.wanted.byKind()
@@ -67,12 +69,13 @@ func compareKinds(a, b schema.GroupKind) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
 }
 
-// isDue reports whether a kind is to be asked for: it never was, or was not found a while ago, or found and is gone.
+// isDue reports whether a kind has to be looked up: it never was, or was not found a while ago, or
+// was found and is gone.
 func (k kind) isDue(isGone, named bool) bool {
 	return k.checked.IsZero() || ((isGone || !k.found) && time.Since(k.checked) >= k.wait(named))
 }
 
-// wait returns how long after the last time the kind is asked for again.
+// wait returns the time between two lookups of the kind.
 func (k kind) wait(named bool) time.Duration {
 	if k.asked && !k.found && !named {
 		return discoverUnnamedEvery
@@ -80,21 +83,21 @@ func (k kind) wait(named bool) time.Duration {
 	return k.retry
 }
 
-// settled reports whether it is known if the kind can be watched, or it was given up to learn that: where no variant names
-// it, after the first attempt.
+// settled reports whether it is known if the kind can be watched, or is not waited for any more: if
+// no variant names it, after the first attempt.
 func (k kind) settled(now time.Time, named bool) bool {
 	return k.asked || (!named && !k.checked.IsZero()) || (!k.since.IsZero() && now.Sub(k.since) >= firstReadLimit)
 }
 
-// isGone reports whether the API server ceased to serve a kind: it may be served in another version now.
+// isGone reports whether the API server ceased to serve a kind: it may serve another version now.
 func (c *Cluster) isGone(k kind) bool {
 	return k.found && slices.ContainsFunc(c.watchStates(), func(s watchState) bool {
 		return s.id.resource == k.resource && s.health.failure != nil && s.health.failure.class == failedNotServed
 	})
 }
 
-// after returns the kind as the one that was asked for again. The first error tells why it cannot be: later ones differ in
-// port numbers and the like.
+// after returns the kind as the result of a repeated lookup. The text of the first error is kept:
+// later ones differ in port numbers and the like.
 func (k kind) after(before kind) kind {
 	k.since = before.since
 	if k.since.IsZero() {
@@ -106,7 +109,8 @@ func (k kind) after(before kind) kind {
 	return k
 }
 
-// discover resolves a kind. Where it is not known, what was learnt about kinds a while ago is learnt anew.
+// discover looks up a kind. If it is not known, the cache of known kinds is read anew, unless that
+// was done a while ago.
 func (c *Cluster) discover(ctx context.Context, gk schema.GroupKind, versions []string) kind {
 	if c.discovered.IsZero() {
 		c.discovered = time.Now()
@@ -121,7 +125,7 @@ func (c *Cluster) discover(ctx context.Context, gk schema.GroupKind, versions []
 	return k
 }
 
-// resolve asks for one kind.
+// resolve looks up one kind.
 func (c *Cluster) resolve(ctx context.Context, gk schema.GroupKind, versions []string) kind {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -148,14 +152,14 @@ func (c *Cluster) resolve(ctx context.Context, gk schema.GroupKind, versions []s
 	}
 }
 
-// unanswered returns a kind that could not be asked for.
+// unanswered returns a kind whose lookup had no answer.
 func unanswered(name string, err error) kind {
 	return kind{checked: time.Now(), retry: retryDiscovery, problem: Problem{
 		Object: name, Text: "cannot be looked up: " + err.Error(), Remedy: "see that the API server can be reached and answers",
 	}}
 }
 
-// absent returns a kind that is not watched. It is asked for again: it may be installed.
+// absent returns a kind that is not watched. It is looked up again: it may be installed.
 func absent(name, text, remedy string) kind {
 	return kind{asked: true, checked: time.Now(), retry: discoverEvery, problem: Problem{
 		Object: name, Text: text + "; variants that scale one are held", Remedy: remedy,
@@ -169,7 +173,7 @@ func kindName(gk schema.GroupKind) string {
 	return "kind " + gk.Kind + " of " + gk.Group
 }
 
-// mapping returns the resource of a kind, in a version that a variant names where it is served.
+// mapping returns the resource of a kind, in a version that a variant names if that is served.
 func (c *Cluster) mapping(ctx context.Context, gk schema.GroupKind, versions []string) (*meta.RESTMapping, error) {
 	for _, version := range versions {
 		found, err := c.clients.kinds.RESTMappingWithContext(ctx, gk, version)
@@ -184,15 +188,16 @@ func scales(resources *metav1.APIResourceList, plural string) bool {
 	return resources != nil && slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == plural+"/scale" })
 }
 
-// replicasPath returns where objects of a kind say how many replicas they want: what the scale subresource of its
-// CustomResourceDefinition says, once per kind; spec.replicas where that may not be read. nil where Decode knows the kind.
+// replicasPath returns the path of the number of replicas in objects of a kind, as the scale
+// subresource of its CustomResourceDefinition states it, once per kind; spec.replicas if that may
+// not be read. It returns nil if Decode knows the kind.
 func (c *Cluster) replicasPath(ctx context.Context, gk schema.GroupKind, resource schema.GroupVersionResource) []string {
 	usual := []string{"spec", "replicas"}
 	if decoder(gk) != nil {
 		return nil
 	}
 	if !strings.Contains(gk.Group, ".") {
-		return usual // not made by a definition
+		return usual // not defined by a CustomResourceDefinition
 	}
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	definition, err := c.clients.objects.Resource(definitions).Get(ctx, resource.GroupResource().String(), metav1.GetOptions{})

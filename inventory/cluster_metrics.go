@@ -15,7 +15,7 @@ type clusterMetrics struct {
 	states   func() []watchState
 }
 
-// newClusterMetrics registers the metrics, where there is a registerer.
+// newClusterMetrics registers the metrics if there is a registerer.
 func newClusterMetrics(registerer prometheus.Registerer, states func() []watchState) (*clusterMetrics, error) {
 	m := &clusterMetrics{
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -35,13 +35,13 @@ func newClusterMetrics(registerer prometheus.Registerer, states func() []watchSt
 	return m, errors.Join(registerer.Register(m.errors), registerer.Register(m.rebuilds), registerer.Register(m))
 }
 
-// Describe tells what Collect returns.
+// Describe describes the metrics of Collect.
 func (m *clusterMetrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.objects
 	descriptions <- m.failing
 }
 
-// Collect returns how the watches stand. A resource that is not watched any more has no series.
+// Collect returns the state of the watches. A resource that is not watched any more has no series.
 func (m *clusterMetrics) Collect(metrics chan<- prometheus.Metric) {
 	states := m.states() // sorted by resource
 	for i := 0; i < len(states); {

@@ -10,12 +10,12 @@ import (
 const (
 	// rebuildDelay is how long a change waits for others of its burst.
 	rebuildDelay = 50 * time.Millisecond
-	// maxRebuildDelay bounds the wait where making the tables takes long: then it lasts as long as that took, so that changes
-	// without end take half a processor at most.
+	// maxRebuildDelay bounds the wait if rebuilding is slow: it then lasts as long as the last
+	// rebuild, so that changes without end use at most half a processor.
 	maxRebuildDelay = 2 * time.Second
 )
 
-// rebuild makes the tables anew when something has changed, until the context ends.
+// rebuild rebuilds the tables when an object has changed, until the context ends.
 func (c *Cluster) rebuild(ctx context.Context, changed func(cause string)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -48,8 +48,9 @@ func (c *Cluster) rebuild(ctx context.Context, changed func(cause string)) error
 	}
 }
 
-// publish makes the tables. It returns after which time they have to be made again even though nothing changes, and whether
-// somebody has to be told, which is nobody before all that can be read was read.
+// publish rebuilds the tables. It returns the time after which they have to be rebuilt even though
+// nothing changes, and whether changed is to be called: not before every readable resource was
+// read.
 func (c *Cluster) publish(now time.Time) (next time.Duration, tell bool) {
 	v := c.view(now)
 	tables := v.objects.Tables(c.options.Tables)
@@ -86,7 +87,7 @@ func (c *Cluster) isSynced() bool {
 	}
 }
 
-// log says once what is wrong, and when it is not any more.
+// log logs each problem once, and once when it is solved.
 func (c *Cluster) log(before, now *Tables) {
 	for _, problem := range newProblems(before.Problems, now.Problems) {
 		c.options.Logger.Warn("problem in the cluster", "object", problem.Object, "problem", problem.Text, "remedy", problem.Remedy)
@@ -96,7 +97,7 @@ func (c *Cluster) log(before, now *Tables) {
 	}
 	for _, problem := range newProblems(now.Problems, before.Problems) {
 		if remains(problem.Object) {
-			continue // it is told in other words
+			continue // its text has changed
 		}
 		c.options.Logger.Info("problem in the cluster is solved", "object", problem.Object, "problem", problem.Text)
 	}

@@ -13,29 +13,30 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// maxRebuildInterval is after which time tables are made again where nothing asks for it.
+// maxRebuildInterval is the time after which tables are rebuilt without a cause.
 const maxRebuildInterval = 24 * time.Hour
 
-// clusterView is what the feeds show at one instant, and how far it is to be trusted.
+// clusterView is the state of all watches at one instant, and how far it is to be trusted.
 type clusterView struct {
-	now      time.Time
-	options  *ClusterOptions
-	objects  Objects
-	states   map[watchID]watchState
-	unread   map[objectKey]unreadTarget // scale targets that do not say how many replicas they want, or cannot be decoded
-	undecoded   []Problem            // of other objects that cannot be decoded
-	kinds    map[schema.GroupKind]kind
-	arranged bool
-	noPods   bool
+	now     time.Time
+	options *ClusterOptions
+	objects Objects
+	states  map[watchID]watchState
+	// scale targets without a number of replicas, or that cannot be decoded
+	unread    map[objectKey]unreadTarget
+	undecoded []Problem // of other objects that cannot be decoded
+	kinds     map[schema.GroupKind]kind
+	arranged  bool
+	noPods    bool
 }
 
-// unreadTarget is a scale target that does not say how many replicas it wants, or that cannot be decoded.
+// unreadTarget is a scale target without a number of replicas, or that cannot be decoded.
 type unreadTarget struct {
 	scaleLookup
 	row row
 }
 
-// view gathers what the feeds hold.
+// view collects the rows of the watches.
 func (c *Cluster) view(now time.Time) *clusterView {
 	v := &clusterView{now: now, options: &c.options, states: map[watchID]watchState{}, unread: map[objectKey]unreadTarget{}}
 	c.mu.Lock()
@@ -51,7 +52,7 @@ func (c *Cluster) view(now time.Time) *clusterView {
 	return v
 }
 
-// selected returns the namespaces that the selector chooses; nil where there is none.
+// selected returns the namespaces that match the selector; nil if there is no selector.
 func (c *Cluster) selected(feeds []*resourceWatch) map[string]bool {
 	if c.options.NamespaceSelector == nil {
 		return nil
@@ -70,7 +71,7 @@ func (c *Cluster) selected(feeds []*resourceWatch) map[string]bool {
 	return chosen
 }
 
-// gather adds the rows of a feed, and returns how it stands.
+// gather adds the rows of a watch, and returns its state.
 func (v *clusterView) gather(f *resourceWatch, includes func(namespace string) bool) watchState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +93,7 @@ func (v *clusterView) gather(f *resourceWatch, includes func(namespace string) b
 	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
-// stateOf returns how the feed stands that shows a resource in a namespace.
+// stateOf returns the state of the watch of a resource in a namespace.
 func (v *clusterView) stateOf(resource schema.GroupVersionResource, namespace string) (watchState, bool) {
 	if state, found := v.states[watchID{resource, namespace}]; found {
 		return state, true
@@ -106,7 +107,7 @@ func (v *clusterView) trusts(resource schema.GroupVersionResource, namespace str
 	return found && state.health.trusted(v.now, v.options.MaxAge)
 }
 
-// markUnnamed notes which feeds show kinds that no variant names.
+// markUnnamed marks the watches of kinds that no variant names.
 func (v *clusterView) markUnnamed(w wantedKinds) {
 	for id, d := range w {
 		feed := watchID{v.kinds[id.GroupKind].resource, id.namespace}
@@ -117,7 +118,7 @@ func (v *clusterView) markUnnamed(w wantedKinds) {
 	}
 }
 
-// isComplete reports whether all is read that can be.
+// isComplete reports whether every readable resource was read.
 func (v *clusterView) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 	if !v.arranged {
 		return false
@@ -139,14 +140,14 @@ func (v *clusterView) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 	})
 }
 
-// isReplaced reports whether a feed shows the pods of all namespaces where it may not, and those of Namespaces are about to
-// be watched instead.
+// isReplaced reports whether a watch of the pods of all namespaces is forbidden, and the pods of
+// Namespaces are about to be watched instead.
 func (v *clusterView) isReplaced(id watchID, state watchState) bool {
 	return id == watchID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.isUnreadable()
 }
 
-// lookupsDue returns which scale subresources are to be asked for, and after which time the tables have to be made again
-// because an answer is missing or trust ends.
+// lookupsDue returns the scale subresources to read, and the time after which the tables have to be
+// rebuilt because an answer is missing or trust ends.
 func (v *clusterView) lookupsDue(variants []fleet.Variant) (open []scaleLookup, next time.Duration) {
 	next = maxRebuildInterval
 	asked := map[objectKey]bool{}
@@ -176,7 +177,8 @@ func (v *clusterView) lookupsDue(variants []fleet.Variant) (open []scaleLookup, 
 	return open, next
 }
 
-// markUnreliable marks in the tables what may not be relied on, and removes what says nothing.
+// markUnreliable marks rows of the tables that may be out of date, and removes problems that only
+// follow from others.
 func (v *clusterView) markUnreliable(t *Tables) {
 	for i := range t.Workloads {
 		t.Workloads[i].Stale = v.staleReason(t.Workloads[i].ID)
@@ -184,7 +186,7 @@ func (v *clusterView) markUnreliable(t *Tables) {
 	if !v.acceleratorsCounted() {
 		t.Pools = nil
 	}
-	for i := range t.Pools { // nothing tells whether a node autoscaler stands behind them
+	for i := range t.Pools { // nodes do not tell whether a node autoscaler adds more
 		t.Pools[i].Elastic = true
 	}
 	unseen := map[string]bool{}
@@ -199,14 +201,16 @@ func (v *clusterView) markUnreliable(t *Tables) {
 			}
 		}
 	}
-	// That a target was not found says nothing where its kind is not seen: the problem of the kind does.
+	// A target that was not found tells nothing if its kind is not read: the problem of the kind
+	// does.
 	t.Problems = slices.DeleteFunc(t.Problems, func(p Problem) bool {
 		return unseen[p.Object] && strings.HasPrefix(p.Text, "its scale target ")
 	})
 }
 
-// hiddenReason returns why the replicas of a target, or its pods, cannot be seen; "" where they can, and where the API server says
-// that there is no such kind.
+// hiddenReason returns why the replicas of a target, or its pods, cannot be read. It is empty if
+// they can, and if the API server does not serve the kind. It names resources only, never objects:
+// the owner of a variant reads it.
 func (v *clusterView) hiddenReason(id fleet.TargetID) string {
 	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
 	if id.Name == "" || !k.found {
@@ -224,7 +228,8 @@ func (v *clusterView) hiddenReason(id fleet.TargetID) string {
 	return ""
 }
 
-// staleReason returns why the number of replicas that a target asks for may be out of date; "" where it is not.
+// staleReason returns why the number of replicas of a target may be out of date; empty if it is
+// not.
 func (v *clusterView) staleReason(id fleet.TargetID) string {
 	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
 	if state, watched := v.stateOf(k.resource, id.Namespace); watched && state.health.failure != nil {
@@ -233,19 +238,20 @@ func (v *clusterView) staleReason(id fleet.TargetID) string {
 	return ""
 }
 
-// isListed reports whether targets of a kind are seen where they are.
+// isListed reports whether the objects of a target's kind were listed in its namespace.
 func (v *clusterView) isListed(id fleet.TargetID) bool {
 	k := v.kinds[schema.GroupKind{Group: groupOf(id.APIVersion), Kind: id.Kind}]
 	state, watched := v.stateOf(k.resource, id.Namespace)
 	return k.found && watched && state.health.listed
 }
 
-// acceleratorsCounted reports whether what is free on nodes is known: nodes were listed, and the pods of all namespaces.
+// acceleratorsCounted reports whether the free accelerators are known: nodes were listed, and the
+// pods of all namespaces.
 func (v *clusterView) acceleratorsCounted() bool {
 	return v.states[watchID{resource: nodesResource()}].health.listed && v.states[watchID{resource: podsResource()}].health.listed
 }
 
-// problems returns what keeps the cluster from being seen.
+// problems returns the problems of reading the cluster.
 func (v *clusterView) problems(variants []fleet.Variant) []Problem {
 	problems := slices.Clone(v.undecoded)
 	for id, state := range v.states {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// resources that are watched whatever the variants name.
+// The resources that are watched for any variants.
 func scaledObjectsResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: groupKEDA, Version: "v1alpha1", Resource: "scaledobjects"}
 }
@@ -36,7 +36,7 @@ func autoscalersResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 }
 
-// supervise starts and stops feeds until the context ends, and waits for them.
+// supervise starts and stops watches until the context ends, and waits for them.
 func (c *Cluster) supervise(ctx context.Context) error {
 	defer c.stopWatches(func(watchID) bool { return true })
 	for {
@@ -62,7 +62,7 @@ func (c *Cluster) supervise(ctx context.Context) error {
 	}
 }
 
-// startAndStop makes the feeds that run those that are needed.
+// startAndStop starts the missing watches, and stops those that are not needed any more.
 func (c *Cluster) startAndStop(ctx context.Context) {
 	c.mu.Lock()
 	c.noPods = c.noPods || c.podsAreNamespaced()
@@ -82,8 +82,8 @@ func (c *Cluster) startAndStop(ctx context.Context) {
 	}
 }
 
-// podsAreNamespaced reports whether the pods of all namespaces may not be read, so that those of Namespaces have to do. It
-// is tried once per run.
+// podsAreNamespaced reports whether the pods of all namespaces may not be read, so that those of
+// Namespaces are read instead. It is tried once per run.
 func (c *Cluster) podsAreNamespaced() bool {
 	f, runs := c.watches[watchID{resource: podsResource()}]
 	if !runs || len(c.options.Namespaces) == 0 {
@@ -92,7 +92,7 @@ func (c *Cluster) podsAreNamespaced() bool {
 	return f.state().health.isUnreadable()
 }
 
-// neededWatches returns the feeds that are to run. The cluster is locked.
+// neededWatches returns the watches that have to run. The cluster is locked.
 func (c *Cluster) neededWatches() map[watchID]watchSpec {
 	needed := map[watchID]watchSpec{}
 	everywhere := []string{metav1.NamespaceAll}
@@ -125,7 +125,7 @@ func (c *Cluster) neededWatches() map[watchID]watchSpec {
 	return needed
 }
 
-// startWatch starts a feed.
+// startWatch starts a watch.
 func (c *Cluster) startWatch(ctx context.Context, id watchID, r watchSpec) *resourceWatch {
 	f := c.newWatch(id, r)
 	ctx, f.stop = context.WithCancel(ctx)
@@ -152,7 +152,8 @@ func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
 	return f
 }
 
-// stopWatches stops those that are not wanted any more, waits for them, and forgets what they held.
+// stopWatches stops the watches that are not needed any more, waits for them, and removes their
+// rows.
 func (c *Cluster) stopWatches(isOver func(watchID) bool) {
 	var over []*resourceWatch
 	c.mu.Lock()
@@ -181,7 +182,7 @@ func (c *Cluster) stopWatches(isOver func(watchID) bool) {
 	}
 }
 
-// isWatched reports whether a feed of the resource runs. The cluster is locked.
+// isWatched reports whether a watch of the resource runs. The cluster is locked.
 func (c *Cluster) isWatched(resource schema.GroupVersionResource) bool {
 	for id := range c.watches {
 		if id.resource == resource {
@@ -191,7 +192,7 @@ func (c *Cluster) isWatched(resource schema.GroupVersionResource) bool {
 	return false
 }
 
-// rearrange makes the supervisor look at once.
+// rearrange wakes the supervisor.
 func (c *Cluster) rearrange() {
 	select {
 	case c.arrange <- struct{}{}:
@@ -199,13 +200,13 @@ func (c *Cluster) rearrange() {
 	}
 }
 
-// watchState is a feed at one instant.
+// watchState is the state of a watch at one instant.
 type watchState struct {
 	id     watchID
 	cause  string
 	health health
 	rows   int
-	// unnamed is true where it shows a kind that no variant names, which is watched for its annotations.
+	// unnamed is true of a kind that no variant names. It is watched for its annotations.
 	unnamed bool
 }
 
@@ -215,7 +216,7 @@ func (f *resourceWatch) state() watchState {
 	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
 }
 
-// runningWatches returns the feeds, sorted.
+// runningWatches returns the watches, sorted.
 func (c *Cluster) runningWatches() []*resourceWatch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,7 +230,7 @@ func (c *Cluster) runningWatches() []*resourceWatch {
 	return feeds
 }
 
-// watchStates returns how the feeds stand, sorted.
+// watchStates returns the states of the watches, sorted.
 func (c *Cluster) watchStates() []watchState {
 	feeds := c.runningWatches()
 	states := make([]watchState, len(feeds))

@@ -8,14 +8,16 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// EventObject returns the kind and the UID of the ScaledObject or ScaledJob that makes a variant, from memory. It never waits
-// for the API server, and may be called at any time. The zero value: no such object was seen.
+// EventObject returns the kind and the UID of the ScaledObject or ScaledJob that defines a variant,
+// from memory. It never waits for the API server, and may be called at any time. The zero value: no
+// such object was seen.
 func (c *Cluster) EventObject(id fleet.VariantID) EventObject {
 	first, isOurs := c.eventObject(scaledObjectsResource(), id)
 	if isOurs {
 		return first
 	}
-	// Of a ScaledObject of others and a ScaledJob of ours that share a name, the job is the variant.
+	// If a ScaledObject without a WVA trigger and a ScaledJob with one have the same name, the job
+	// is the variant.
 	second, isOurs := c.eventObject(scaledJobsResource(), id)
 	if isOurs || first == (EventObject{}) {
 		return second
@@ -23,7 +25,7 @@ func (c *Cluster) EventObject(id fleet.VariantID) EventObject {
 	return first
 }
 
-// eventObject returns the object of one resource, and whether it has a trigger of ours.
+// eventObject returns the object of one resource, and whether it has a WVA trigger.
 func (c *Cluster) eventObject(resource schema.GroupVersionResource, id fleet.VariantID) (EventObject, bool) {
 	r, found := c.rowOf(resource, types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 	if !found {
@@ -36,7 +38,7 @@ func (c *Cluster) eventObject(resource schema.GroupVersionResource, id fleet.Var
 	return EventObject{Kind: kindScaledObject, UID: string(r.uid)}, isOurs(r.objects.ScaledObjects)
 }
 
-// rowOf returns what a feed holds of an object.
+// rowOf returns the row of an object.
 func (c *Cluster) rowOf(resource schema.GroupVersionResource, key types.NamespacedName) (row, bool) {
 	c.mu.Lock()
 	f, runs := c.watches[watchID{resource, key.Namespace}]

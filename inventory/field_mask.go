@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fieldMask is the fields of an object that are kept when it is read, by name; nil keeps a field whole, and of a list each
-// element has the fieldMask. What Decode begins to read has to be added here: the rest is cut before.
+// fieldMask is the fields of an object that are kept when it is read, by name. A nil mask keeps the
+// whole field; of a list each element has the mask. Decode sees these fields only: a field that it
+// is to read has to be added here.
 type fieldMask map[string]fieldMask
 
-// cut removes the fields that are not of the shape.
+// cut removes the fields that are not in the mask.
 func (s fieldMask) cut(fields map[string]any) {
 	for name, value := range fields {
 		inner, kept := s[name]
@@ -40,7 +41,7 @@ func (s fieldMask) cutAll(elements []any) {
 	}
 }
 
-// fieldsOf returns a shape that keeps fields whole.
+// fieldsOf returns a mask that keeps whole fields.
 func fieldsOf(names string) fieldMask {
 	s := fieldMask{}
 	for name := range strings.FieldsSeq(names) {
@@ -49,13 +50,13 @@ func fieldsOf(names string) fieldMask {
 	return s
 }
 
-// with returns the shape with a field of a shape of its own.
+// with returns the mask with one more field, which has a mask of its own.
 func (s fieldMask) with(name string, inner fieldMask) fieldMask {
 	s[name] = inner
 	return s
 }
 
-// objectFields is a shape with the identity that every object has.
+// objectFields is a mask with the identity that every object has.
 func objectFields(spec, status fieldMask) fieldMask {
 	metadata := fieldsOf("name namespace uid creationTimestamp deletionTimestamp labels annotations").
 		with("ownerReferences", fieldsOf("apiVersion kind name uid controller"))
@@ -85,7 +86,8 @@ func nodeFields() fieldMask {
 	return objectFields(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
 }
 
-// scaledObjectFields is that of ScaledObjects and ScaledJobs. KEDA writes the rest of the status at every poll.
+// scaledObjectFields is the mask of ScaledObjects and ScaledJobs. KEDA writes the rest of the
+// status at every poll.
 func scaledObjectFields() fieldMask {
 	whole := objectFields(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount"))
 	whole["spec"] = nil
@@ -98,11 +100,12 @@ func hpaFields() fieldMask {
 
 func namespaceFields() fieldMask { return objectFields(nil, nil) }
 
-// targetFields is that of whatever is scaled. Where its pods' template and its number of replicas stand depends on the kind, so
-// of one that is not known by name the spec is kept until it is decoded.
+// targetFields is the mask of a scale target. The place of the pod template and of the number of
+// replicas depends on the kind. If the kind is not known by name, the whole spec is kept until it
+// is decoded.
 //
-// A template is kept whether a variant names the workload or not: one that does may come later, and would need it at once. So
-// any Deployment that is watched takes 3 KB (BenchmarkDeploymentMemory).
+// The template is kept whether a variant names the workload or not: a ScaledObject that comes later
+// would need it at once. So each watched Deployment needs 3 KB (BenchmarkDeploymentMemory).
 func targetFields(known bool) fieldMask {
 	whole := objectFields(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
 	whole["spec"] = nil
@@ -114,7 +117,8 @@ func targetFields(known bool) fieldMask {
 	return whole
 }
 
-// templateFields is that of a pod that is to be: what it asks of nodes, and its engine's command line.
+// templateFields is the mask of a pod template: its demands on nodes, and the command line of its
+// engine.
 func templateFields() fieldMask {
 	return fieldMask{"spec": fieldsOf("nodeSelector").
 		with("affinity", fieldsOf("nodeAffinity")).
@@ -122,7 +126,8 @@ func templateFields() fieldMask {
 		with("initContainers", fieldsOf("name resources restartPolicy"))}
 }
 
-// strip cuts an object down to a shape, and the annotations down to KEDA's and our own.
+// strip removes the fields that are not in the mask, and the annotations that are neither KEDA's
+// nor WVA's.
 func strip(u *unstructured.Unstructured, s fieldMask) {
 	s.cut(u.Object)
 	metadata, _ := u.Object["metadata"].(map[string]any)
@@ -135,9 +140,10 @@ func strip(u *unstructured.Unstructured, s fieldMask) {
 	keepExtended(u)
 }
 
-// keepExtended removes what is not counted of what containers take: cpu, memory and the like. Accelerators are extended
-// resources: their names hold a slash, and of those a request is never another number than the limit, without which there is
-// none. Of a pod, containers that take none are removed too; of a template they stay, since one of them is the engine.
+// keepExtended removes the requests for cpu, memory and the like, which are not counted.
+// Accelerators are extended resources: their names contain a slash, and a request for one equals
+// its limit, without which there is none. Containers of a pod without accelerators are removed too;
+// those of a template stay, since one of them is the engine.
 func keepExtended(u *unstructured.Unstructured) {
 	spec, _ := u.Object["spec"].(map[string]any)
 	if u.GetKind() == kindPod {
@@ -152,7 +158,8 @@ func keepExtended(u *unstructured.Unstructured) {
 	}
 }
 
-// trimContainers trims the resources of a pod's containers, and removes those without any where that is asked for.
+// trimContainers trims the resources of a pod's containers. With remove, it removes the containers
+// that have none left.
 func trimContainers(pod map[string]any, remove bool) {
 	for _, list := range []string{"containers", "initContainers"} {
 		containers, _ := pod[list].([]any)

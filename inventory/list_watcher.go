@@ -17,20 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// item is one object as it came from the API server, decoded at once: nothing else of it is ever held.
+// item is one object from the API server, decoded at once: the object itself is not kept.
 type item struct {
 	metav1.ObjectMeta // name, namespace, UID and resource version only
 
 	row row
 }
 
-// GetObjectKind returns nothing: the feed knows the kind.
+// GetObjectKind returns nothing: the watch knows the kind.
 func (a *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject returns the arrival itself, which nobody changes.
+// DeepCopyObject returns the item itself, which nobody changes.
 func (a *item) DeepCopyObject() runtime.Object { return a }
 
-// itemList is a list of them.
+// itemList is a list of items.
 type itemList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
@@ -41,22 +41,23 @@ type itemList struct {
 // DeepCopyObject returns the list itself, which nobody changes.
 func (a *itemList) DeepCopyObject() runtime.Object { return a }
 
-// The verbs by which a feed reads.
+// The verbs by which a watch reads.
 const (
 	verbList  = "list"
 	verbWatch = "watch"
 )
 
-// listWatcher lists and watches for a feed. It decodes what comes, and tells the feed what fails and what works again.
+// listWatcher lists and watches for a resourceWatch. It decodes objects, and notes failures and
+// successes.
 type listWatcher struct {
 	feed *resourceWatch
 
 	mu    sync.Mutex
 	ended bool
-	lists sync.WaitGroup // a reflector does not wait for the list that it has given up
+	lists sync.WaitGroup // the reflector does not wait for a list that it has cancelled
 }
 
-// begin reports whether a list may begin; it has to be told when that is done.
+// begin reports whether a list may begin; lists.Done has to be called at its end.
 func (s *listWatcher) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +67,7 @@ func (s *listWatcher) begin() bool {
 	return !s.ended
 }
 
-// end waits for the lists that are under way. None begins any more.
+// end waits for the lists under way. None begins any more.
 func (s *listWatcher) end() {
 	s.mu.Lock()
 	s.ended = true
@@ -110,8 +111,8 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 	return page, nil
 }
 
-// WatchWithContext returns a stream of changes. A stream that begins with the whole list is an attempt: where it is refused,
-// the reflector asks for the list instead, and that tells what fails.
+// WatchWithContext returns a stream of changes. A stream that begins with the whole list is an
+// attempt: if it is rejected, the reflector lists instead, and that list notes the failure.
 func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	listsFirst := options.SendInitialEvents != nil && *options.SendInitialEvents
 	answered := s.expectAnswer(verbWatch)
@@ -119,7 +120,8 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 	answered()
 	switch {
 	case err != nil && isExpired(err) && listsFirst && options.ResourceVersion == "":
-		// Nothing can be older than the newest. The reflector would ask again without end, and without a pause.
+		// Nothing can be older than the newest version. The reflector would try again without end,
+		// and without a pause.
 		return nil, errors.New(err.Error())
 	case err != nil:
 		again := utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
@@ -128,7 +130,8 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 		}
 		return nil, err
 	case reflect.TypeOf(events) == reflect.TypeOf(watch.NewEmptyWatch()):
-		// This is how client-go says that the connection broke or timed out, again and again. The reflector tries on and on.
+		// This is client-go's answer if the connection breaks or times out, again and again. The
+		// reflector keeps trying.
 		if ctx.Err() == nil {
 			s.feed.noteFailure(verbWatch, errBroken)
 		}
@@ -139,8 +142,9 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 	return newStream(events, s.feed), nil
 }
 
-// answerLimit is from when on an API server counts as gone that accepts requests and does not answer: a connection alone
-// times out after 30 s, and is tried ten times before anything is said.
+// answerLimit is the time after which an API server that accepts requests and does not answer
+// counts as failing. A connection alone times out after 30 s, and is tried ten times before
+// client-go returns an error.
 const answerLimit = 30 * time.Second
 
 var (
@@ -148,13 +152,14 @@ var (
 	errSilent = errors.New("there is no answer within " + answerLimit.String())
 )
 
-// expectAnswer notes a failure where the returned function is not called in time.
+// expectAnswer notes a failure if the returned function is not called in time.
 func (s *listWatcher) expectAnswer(verb string) (answered func()) {
 	timer := time.AfterFunc(answerLimit, func() { s.feed.noteFailure(verb, errSilent) })
 	return func() { timer.Stop() }
 }
 
-// isExpired reports whether an error says only that a version is too old, upon which the reflector begins anew.
+// isExpired reports whether an error says only that a version is too old. The reflector then begins
+// anew.
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // stream is a watch whose events are decoded as they come.
@@ -204,7 +209,7 @@ func (s *stream) convert(event watch.Event) watch.Event {
 		}
 	case watch.Bookmark:
 		if object, err := meta.Accessor(event.Object); err == nil && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			s.feed.noteSuccess() // the list is whole
+			s.feed.noteSuccess() // the list is complete
 		}
 	case watch.Error: // the reflector decides
 	}

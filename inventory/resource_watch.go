@@ -16,13 +16,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// watchID names a feed: what it watches, and where; an empty namespace is all of them.
+// watchID names a watch: its resource and its namespace; an empty namespace is all of them.
 type watchID struct {
 	resource  schema.GroupVersionResource
 	namespace string
 }
 
-// String returns what is watched as roles name it: "deployments.apps", and "in namespace llm" where it is one.
+// String returns the resource as roles name it: "deployments.apps", with "in namespace llm" if the
+// watch is of one namespace.
 func (id watchID) String() string {
 	if id.namespace == "" {
 		return id.name()
@@ -33,13 +34,13 @@ func (id watchID) String() string {
 // name returns the resource as roles and metrics name it.
 func (id watchID) name() string { return id.resource.GroupResource().String() }
 
-// resourceWatch holds one kind of object, in one namespace or in all, as the API server shows it. It is what an informer is, but that
-// what it holds is decoded and cut down to what the tables need.
+// resourceWatch is the rows of one resource, in one namespace or in all. It does the work of an
+// informer, but decodes objects at once and keeps only the fields that the tables need.
 type resourceWatch struct {
 	watchID
 	watchSpec
 	objects dynamic.NamespaceableResourceInterface // of the resource
-	client  dynamic.ResourceInterface              // of its objects that are watched
+	client  dynamic.ResourceInterface              // of the watched objects
 	notify  func(cause string)
 	errors  interface{ Inc() }
 	streams sync.WaitGroup
@@ -51,27 +52,30 @@ type resourceWatch struct {
 	health health
 }
 
-// watchSpec is how the objects of a feed are read.
+// watchSpec is how the objects of a watch are read.
 type watchSpec struct {
-	cause string // of a change of it
-	kind  string // of its objects; empty where they are no scale targets
+	cause  string // of a change
+	kind   string // of the objects; empty if they are no scale targets
 	fields fieldMask
-	// replicasPath is where an object of the kind says how many replicasPath it wants; nil where Decode knows.
+	// replicasPath is the path of the number of replicas in an object of the kind; nil if Decode
+	// knows it.
 	replicasPath []string
 }
 
-// row is one object of a feed.
+// row is one object of a watch.
 type row struct {
-	uid     types.UID
-	version string
-	objects Objects
-	labels  map[string]string          // of a namespace
-	decodeError   string                     // why it cannot be decoded
-	incomplete    *unstructured.Unstructured // of a scale target that does not say how many replicas it wants
-	scale   scaleAnswer                // what the API server says instead
+	uid         types.UID
+	version     string
+	objects     Objects
+	labels      map[string]string // of a namespace
+	decodeError string            // why it cannot be decoded; empty if it can
+	// the object, of a scale target without a number of replicas
+	incomplete *unstructured.Unstructured
+	scale      scaleAnswer // the number of replicas by the scale subresource
 }
 
-// run watches until the context ends. What fails is tried again after 0.8 s, then up to half a minute apart.
+// run watches until the context ends. After a failure it tries again, 0.8 s later at first, then up
+// to half a minute apart.
 func (f *resourceWatch) run(ctx context.Context) {
 	defer close(f.ended)
 	source := &listWatcher{feed: f}
@@ -80,20 +84,20 @@ func (f *resourceWatch) run(ctx context.Context) {
 		Name: f.String(), TypeDescription: f.String(), Clock: endingClock{done: ctx.Done()}, Backoff: &backoff,
 	})
 	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		_ = reflector.ListAndWatchWithContext(ctx) // the source has told what failed
+		_ = reflector.ListAndWatchWithContext(ctx) // the list watcher has noted the failure
 		return false, nil
 	})
 	source.end()
 	f.streams.Wait()
 }
 
-// endingClock is the time, but that no wait is longer than the feed runs: the reflector's would be.
+// endingClock is the real time, but its waits end with the watch: the reflector's own would not.
 type endingClock struct {
 	clock.RealClock
 	done <-chan struct{}
 }
 
-// After returns a channel that gets the time after a while, or at the end.
+// After returns a channel that gets the time after d, or at the end of the watch.
 func (c endingClock) After(d time.Duration) <-chan time.Time {
 	fired := make(chan time.Time, 1)
 	go func() {
@@ -108,7 +112,7 @@ func (c endingClock) After(d time.Duration) <-chan time.Time {
 	return fired
 }
 
-// decode makes an arrival of an object, which it takes apart.
+// decode reads an object into an item. It changes the object.
 func (f *resourceWatch) decode(u *unstructured.Unstructured, into *item) {
 	into.Name, into.Namespace, into.UID, into.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
 	into.row = row{uid: into.UID, version: into.ResourceVersion}
@@ -133,7 +137,8 @@ func (r *row) read(u *unstructured.Unstructured) {
 	}
 }
 
-// moveReplicas puts the number of replicas where Decode reads it; false where the object does not say it.
+// moveReplicas copies the number of replicas to spec.replicas, from which Decode reads it; false if
+// the object does not have one.
 func moveReplicas(u *unstructured.Unstructured, from []string) bool {
 	n, found, err := unstructured.NestedInt64(u.Object, from...)
 	if !found || err != nil {
@@ -165,7 +170,7 @@ func (f *resourceWatch) put(object any) error {
 	return nil
 }
 
-// Delete forgets an object. It may get a tombstone, or the object.
+// Delete removes an object. It may get a tombstone, or the object.
 func (f *resourceWatch) Delete(object any) error {
 	if tombstone, isOne := object.(cache.DeletedFinalStateUnknown); isOne {
 		object = tombstone.Obj
@@ -185,7 +190,7 @@ func (f *resourceWatch) Delete(object any) error {
 	return nil
 }
 
-// Replace takes a whole list: what is not in it is gone.
+// Replace takes a whole list. An object that is not in it is gone.
 func (f *resourceWatch) Replace(list []any, _ string) error {
 	rows := make(map[types.NamespacedName]row, len(list))
 	f.mu.Lock()
@@ -209,7 +214,7 @@ func (f *resourceWatch) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: the tables are made of all rows at any time.
+// Resync does nothing: each rebuild reads all rows.
 func (f *resourceWatch) Resync() error { return nil }
 
 func itemOf(object any) (*item, error) {
@@ -220,8 +225,8 @@ func itemOf(object any) (*item, error) {
 	return a, nil
 }
 
-// after returns the row as the one that follows another of the same name. What was asked of the API server about the same
-// object stays until it is asked again.
+// after returns the row as the successor of another one of the same name. An earlier answer about
+// the scale of the same object is kept until the next one.
 func (r row) after(before row) row {
 	if r.incomplete != nil && before.scale.known && r.uid == before.uid {
 		return r.withScale(before.scale)
@@ -229,7 +234,7 @@ func (r row) after(before row) row {
 	return r
 }
 
-// same reports whether two rows say the same.
+// same reports whether two rows have the same content.
 func (r row) same(other row) bool {
 	return r.decodeError == other.decodeError && (r.incomplete == nil) == (other.incomplete == nil) && (r.incomplete == nil || r.version == other.version) &&
 		reflect.DeepEqual(r.labels, other.labels) && reflect.DeepEqual(r.objects, other.objects)

@@ -15,20 +15,20 @@ import (
 const (
 	// scaleQPS and scaleBurst limit the requests for scale subresources.
 	scaleQPS, scaleBurst = 5, 10
-	// retryScale is when an object is asked about again after the API server did not answer.
+	// retryScale is the time until the next lookup after one without an answer.
 	retryScale = 30 * time.Second
 )
 
-// scaleAnswer is what the API server says of an object's scale subresource.
+// scaleAnswer is the API server's answer for an object's scale subresource.
 type scaleAnswer struct {
-	version  string    // of the object when it was asked
-	asked    time.Time // when
-	known    bool      // replicas has been answered, for this version or one before
+	version  string    // of the object at the time of the lookup
+	asked    time.Time // time of the lookup
+	known    bool      // replicas is known, of this version or an earlier one
 	replicas int64
-	failure    string // why this version was not answered
+	failure  string // why the lookup for this version failed
 }
 
-// withScale returns the row with the number of replicas that the API server says.
+// withScale returns the row with the number of replicas of the answer.
 func (r row) withScale(a scaleAnswer) row {
 	r.scale = a
 	if a.known {
@@ -42,14 +42,14 @@ func (r row) withScale(a scaleAnswer) row {
 	return r
 }
 
-// scaleLookup is an object whose scale subresource is to be asked for.
+// scaleLookup is an object whose scale subresource is to be read.
 type scaleLookup struct {
 	feed *resourceWatch
 	key  types.NamespacedName
 }
 
-// lookupDue reports whether an object's replicas have to be asked for at a time, and where not, when they will have to be; the
-// zero time where never.
+// lookupDue reports whether the scale of an object has to be looked up now. If not, it returns the
+// time at which it has to be; zero if never.
 func (r row) lookupDue(now time.Time) (bool, time.Time) {
 	switch {
 	case r.incomplete == nil:
@@ -63,11 +63,13 @@ func (r row) lookupDue(now time.Time) (bool, time.Time) {
 	return !now.Before(again), again
 }
 
-// awaitsLookup reports whether nobody knows yet how many replicas the object wants.
-func (r row) awaitsLookup() bool { return r.incomplete != nil && !r.scale.known && r.scale.failure == "" }
+// awaitsLookup reports whether the number of replicas is not known yet, and no lookup has failed.
+func (r row) awaitsLookup() bool {
+	return r.incomplete != nil && !r.scale.known && r.scale.failure == ""
+}
 
-// lookUpScales asks for the scale subresource of objects that do not say how many replicas they want, one after another:
-// the last resort. An object is asked about once per change.
+// lookUpScales reads the scale subresource of objects without a number of replicas, one after
+// another: the last resort. An object is looked up once per change.
 func (c *Cluster) lookUpScales(ctx context.Context) error {
 	limit := flowcontrol.NewTokenBucketRateLimiter(scaleQPS, scaleBurst)
 	for {
@@ -86,7 +88,7 @@ func (c *Cluster) lookUpScales(ctx context.Context) error {
 	}
 }
 
-// lookUpScale asks about one object.
+// lookUpScale looks up one object.
 func (f *resourceWatch) lookUpScale(ctx context.Context, key types.NamespacedName) {
 	f.mu.Lock()
 	asked, found := f.rows[key]
@@ -124,7 +126,7 @@ func (f *resourceWatch) scaleOf(ctx context.Context, key types.NamespacedName) (
 	return replicas, err
 }
 
-// problem returns why it is not known how many replicas an object wants; false where it is.
+// problem returns why the number of replicas of an object is not known; false if it is.
 func (r row) problem(id watchID, key types.NamespacedName) (Problem, bool) {
 	if r.decodeError != "" {
 		return Problem{Object: id.name() + " " + key.String(), Text: r.decodeError, Remedy: "correct the object"}, true

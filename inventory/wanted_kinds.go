@@ -10,7 +10,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// kindID is a kind of scale target, and where it is watched; an empty namespace is everywhere.
+// kindID is a kind of scale target and the namespace in which it is watched; an empty namespace is
+// all of them.
 type kindID struct {
 	schema.GroupKind
 	namespace string
@@ -19,8 +20,8 @@ type kindID struct {
 // wantedKinds is the kinds that are to be watched.
 type wantedKinds map[kindID]kindRequest
 
-// kindRequest says in which versions a kind is asked for, sorted, and whether a variant names it. What none names is watched for
-// its annotations, and blocks nothing.
+// kindRequest is the versions in which a kind is named, sorted, and whether a variant names it. A
+// kind that none names is watched for its annotations, and blocks nothing.
 type kindRequest struct {
 	versions []string
 	named    bool
@@ -30,7 +31,7 @@ func (d kindRequest) equal(other kindRequest) bool {
 	return d.named == other.named && slices.Equal(d.versions, other.versions)
 }
 
-// kindsOf returns the kinds that the variants name, and those that may be annotated, where that is asked for.
+// kindsOf returns the kinds that the variants name and, with DryRun, those that may be annotated.
 func (c *Cluster) kindsOf(variants []fleet.Variant) wantedKinds {
 	w := wantedKinds{}
 	for _, v := range variants {
@@ -55,7 +56,8 @@ func (c *Cluster) kindsOf(variants []fleet.Variant) wantedKinds {
 	return w
 }
 
-// addAnnotated adds the kinds that may be annotated where no variant names them; no namespaces are all.
+// addAnnotated adds the kinds that may be annotated, unless a variant names them; no namespaces are
+// all.
 func (w wantedKinds) addAnnotated(namespaces []string) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -71,7 +73,7 @@ func (w wantedKinds) addAnnotated(namespaces []string) {
 	}
 }
 
-// setWanted makes the supervisor watch the kinds, where they are others than before.
+// setWanted wakes the supervisor if the kinds differ from the previous ones.
 func (c *Cluster) setWanted(w wantedKinds) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +83,7 @@ func (c *Cluster) setWanted(w wantedKinds) {
 	}
 }
 
-// byKind returns what is asked for of each kind, in any namespace.
+// byKind returns the request for each kind, over all namespaces.
 func (w wantedKinds) byKind() map[schema.GroupKind]kindRequest {
 	demands := map[schema.GroupKind]kindRequest{}
 	for id, d := range w {

@@ -9,29 +9,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// health is how a feed stands.
+// health is the state of a watch.
 type health struct {
-	listed  bool      // once at least, whole
-	seen    time.Time // when it was last listed whole
-	failure *failure  // nil where it works; it is replaced, never changed
+	listed  bool      // at least once, completely
+	seen    time.Time // time of the last complete list
+	failure *failure  // nil while the watch works; it is replaced, never changed
 }
 
-// failure is what keeps a feed from being read.
+// failure is why a watch cannot be read.
 type failure struct {
-	since time.Time // since when anything does
+	since time.Time // since when the watch has failed, for any cause
 	verb  string
 	class failureClass
 	text  string // of the first error of the class: later ones differ in port numbers and the like
 }
 
-// failureClass is what an error means for the feed.
+// failureClass is the type of a failure, by its remedy.
 type failureClass int
 
 const (
-	failedOtherwise    failureClass = iota // the API server does not answer, or not as it should
-	failedUnauthorized                     // it does not know who asks
-	failedForbidden                        // a role is missing
-	failedNotServed                          // it does not serve the kind
+	// the API server does not answer, or answers with an error of its own
+	failedOtherwise    failureClass = iota
+	failedUnauthorized              // the credentials are not accepted
+	failedForbidden                 // a role is missing
+	failedNotServed                 // the API server does not serve the resource
 )
 
 func classOf(err error) failureClass {
@@ -46,7 +47,8 @@ func classOf(err error) failureClass {
 	return failedOtherwise
 }
 
-// textOf returns what an error says, without the address that was asked, which differs from one request to the next.
+// textOf returns the text of an error without the address of the request, which differs from one
+// request to the next.
 func textOf(err error) string {
 	if request, isOne := errors.AsType[*url.Error](err); isOne {
 		return request.Err.Error()
@@ -54,18 +56,20 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// isUnreadable reports whether the feed never showed anything, and will not before somebody changes the cluster.
+// isUnreadable reports whether the watch never listed anything, and will not until somebody changes
+// the cluster.
 func (h health) isUnreadable() bool {
 	return !h.listed && h.failure != nil && h.failure.class != failedOtherwise
 }
 
-// firstReadLimit is how long a kind that fails keeps all others from being decided on when everything is read for the first
-// time. What needs it is held from then on.
+// firstReadLimit is how long one resource that fails may delay the first decision. Variants that
+// need it are held from then on.
 const firstReadLimit = time.Minute
 
-// settled reports whether the feed shows what it can, and where it does not, when it will be given up; the zero time where
-// never: without ScaledObjects and chosen namespaces there is nothing to decide. A kind that no variant names is given up at
-// its first failure.
+// settled reports whether the watch has its first list, or will not be waited for. If neither, it
+// returns the time at which waiting ends; zero if it never does: without ScaledObjects and selected
+// namespaces there is nothing to decide. A kind that no variant names is not waited for after its
+// first failure.
 func (s watchState) settled(now time.Time) (bool, time.Time) {
 	isNeeded := s.isRequired() && s.cause != causeWorkload && s.cause != causePod
 	switch {
@@ -78,7 +82,8 @@ func (s watchState) settled(now time.Time) (bool, time.Time) {
 	return !now.Before(at), at
 }
 
-// expiry returns when what the feed shows ceases to be trusted; false where it does not, or never was.
+// expiry returns the time at which the last state ceases to be trusted; false if it does not
+// expire, or was never trusted.
 func (h health) expiry(maxAge time.Duration) (time.Time, bool) {
 	if !h.listed || h.failure == nil {
 		return time.Time{}, false
@@ -90,13 +95,13 @@ func (h health) expiry(maxAge time.Duration) (time.Time, bool) {
 	return since.Add(maxAge), true
 }
 
-// trusted reports whether rows may rest on what the feed shows.
+// trusted reports whether decisions may use the rows of the watch.
 func (h health) trusted(now time.Time, maxAge time.Duration) bool {
 	at, expires := h.expiry(maxAge)
 	return h.listed && (!expires || now.Before(at))
 }
 
-// noteFailure notes an error. It is told where it is not what failed before.
+// noteFailure notes an error. It notifies if the failure differs from the previous one.
 func (f *resourceWatch) noteFailure(verb string, err error) {
 	f.errors.Inc()
 	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: textOf(err)}
@@ -115,7 +120,7 @@ func (f *resourceWatch) noteFailure(verb string, err error) {
 	}
 }
 
-// noteSuccess notes that the feed can be read.
+// noteSuccess notes that the watch can be read.
 func (f *resourceWatch) noteSuccess() {
 	f.mu.Lock()
 	before := f.health.failure
@@ -126,12 +131,12 @@ func (f *resourceWatch) noteSuccess() {
 	}
 }
 
-// isRequired reports whether workloads rest on what the feed shows.
+// isRequired reports whether workloads depend on the watch.
 func (s watchState) isRequired() bool {
 	return s.id.resource == scaledObjectsResource() || s.cause == causeWorkload || s.cause == causePod || s.cause == causeNamespace
 }
 
-// consequence says what follows where the feed never showed anything.
+// consequence is the effect of a watch that never listed anything.
 func (s watchState) consequence() string {
 	switch s.cause {
 	case causeScaledObject:
@@ -149,7 +154,7 @@ func (s watchState) consequence() string {
 	return "variants that need it are held"
 }
 
-// problem returns what is wrong with a feed; false where nothing is.
+// problem returns the problem of a watch; false if it has none.
 func (s watchState) problem(trusted bool) (Problem, bool) {
 	failure := s.health.failure
 	if failure == nil || (s.unnamed && failure.class == failedNotServed) {

@@ -158,12 +158,12 @@ func objectiveKeys() []row {
 	class.Absent = "The variant has priority 0."
 
 	ttft := durationKey("ttft", func(v *fleet.Variant) *time.Duration { return &v.Objective.TTFT })
-	ttft.Unit, ttft.Example = "duration (ms, s, m)", "500ms"
+	ttft.Unit, ttft.Example = "ms, s, m or h", "500ms"
 	ttft.Meaning = "The SLO on the time to first token, from the arrival of a request, the wait in the queue included."
 	ttft.Absent = "TTFT has no limit. Without itl too, only saturation limits the capacity of a replica."
 
 	itl := durationKey("itl", func(v *fleet.Variant) *time.Duration { return &v.Objective.ITL })
-	itl.Unit, itl.Example = "duration (ms, s, m)", "40ms"
+	itl.Unit, itl.Example = "ms, s, m or h", "40ms"
 	itl.Meaning = "The SLO on the inter-token latency, the mean time between the output tokens of a request."
 	itl.Absent = "ITL has no limit. Without ttft too, only saturation limits the capacity of a replica."
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -153,7 +154,7 @@ func (w *world) settle() {
 	require.NoError(w, w.server.Settle(w.Context()))
 }
 
-// listen opens a push stream, waits until the server has registered it, and counts what arrives.
+// listen opens a push stream, waits until the server has registered it, and passes its messages on.
 func (w *world) listen(client externalscaler.ExternalScalerClient, name string) *listener {
 	w.Helper()
 	stream, err := client.StreamIsActive(w.Context(), ref(name))
@@ -192,6 +193,7 @@ func metricsRequest(name string) *externalscaler.GetMetricsRequest {
 type journal struct {
 	mu      sync.Mutex
 	records []string
+	levels  []slog.Level // of the records
 }
 
 func (j *journal) Enabled(context.Context, slog.Level) bool { return true }
@@ -204,20 +206,33 @@ func (j *journal) Handle(_ context.Context, r slog.Record) error {
 	})
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.records = append(j.records, line)
+	j.records, j.levels = append(j.records, line), append(j.levels, r.Level)
 	return nil
 }
 
 func (j *journal) WithAttrs(attributes []slog.Attr) slog.Handler { return &journalWith{j, attributes} }
 func (j *journal) WithGroup(string) slog.Handler                 { return j }
 
-// lines returns what was logged at a level.
+// lines returns the lines of a level.
 func (j *journal) lines(level slog.Level) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var lines []string
-	for _, line := range j.records {
-		if len(line) > len(level.String()) && line[:len(level.String())+1] == level.String()+" " {
+	for i, line := range j.records {
+		if j.levels[i] == level {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// from returns the lines of a level and of those above it.
+func (j *journal) from(level slog.Level) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var lines []string
+	for i, line := range j.records {
+		if j.levels[i] >= level {
 			lines = append(lines, line)
 		}
 	}
@@ -227,6 +242,10 @@ func (j *journal) lines(level slog.Level) []string {
 type journalWith struct {
 	*journal
 	attributes []slog.Attr
+}
+
+func (j *journalWith) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return &journalWith{j.journal, append(slices.Clone(j.attributes), attributes...)}
 }
 
 func (j *journalWith) Handle(ctx context.Context, r slog.Record) error {

@@ -400,7 +400,7 @@ func TestAStuckSendDelaysNobody(t *testing.T) {
 	require.True(t, <-l.received)
 	for sent := range uint64(3) {
 		for w.server.Pushes() <= sent {
-			runtime.Gosched() // what was received may not have been taken back yet
+			runtime.Gosched() // the server may not have counted it yet
 		}
 		w.clock.Step(4 * time.Second)
 		w.server.pusher.signal() // it may have read the clock before the step

@@ -19,16 +19,17 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// rig is a loop whose observations and plans a test decides.
+// rig is a loop whose observations and plans a test sets.
 type rig struct {
 	loop     *Loop
 	board    *Board
 	registry *prometheus.Registry
 	logs     *journal
 
-	mu      sync.Mutex
-	times   []time.Time
-	observe func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error)
+	mu        sync.Mutex
+	times     []time.Time
+	missing   []fleet.Missing
+	observe   func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error)
 	decisions []fleet.Decision
 }
 
@@ -59,7 +60,7 @@ func (r *rig) observed(ctx context.Context, now time.Time, previous []fleet.Prev
 	if observe != nil {
 		return observe(ctx, now, previous)
 	}
-	return fleet.Snapshot{Time: now, Previous: previous}, nil
+	return fleet.Snapshot{Time: now, Previous: previous, Missing: r.lost()}, nil
 }
 
 func (r *rig) wanted() []fleet.Decision {
@@ -68,14 +69,27 @@ func (r *rig) wanted() []fleet.Decision {
 	return r.decisions
 }
 
-// want decides what the next plans say.
+func (r *rig) lost() []fleet.Missing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.missing
+}
+
+// lose sets the rows that the next observations miss.
+func (r *rig) lose(missing ...fleet.Missing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.missing = missing
+}
+
+// want sets the decisions of the next plans.
 func (r *rig) want(decisions ...fleet.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decisions = decisions
 }
 
-// fail decides how the next observations end.
+// fail sets the function of the next observations.
 func (r *rig) fail(observe func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +108,7 @@ func (r *rig) seconds(since time.Time) []float64 {
 }
 
 // running runs the loop in a bubble of virtual time that begins at a multiple of a minute plus two seconds.
-func running(t *testing.T, change func(*LoopOptions), story func(*testing.T, *rig, time.Time)) {
+func running(t *testing.T, change func(*LoopOptions), scenario func(*testing.T, *rig, time.Time)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(2 * time.Second)
@@ -112,18 +126,18 @@ func running(t *testing.T, change func(*LoopOptions), story func(*testing.T, *ri
 			require.NoError(t, <-done)
 		}()
 		synctest.Wait()
-		story(t, r, began)
+		scenario(t, r, began)
 	})
 }
 
-func TestLoopTurnsAtOnceAndAtEveryMultipleOfItsInterval(t *testing.T) {
+func TestLoopRunsACycleAtOnceAndAtEveryMultipleOfItsInterval(t *testing.T) {
 	running(t, nil, func(t *testing.T, r *rig, began time.Time) {
 		time.Sleep(time.Minute)
 		require.Equal(t, []float64{2, 15, 30, 45, 60}, r.seconds(began))
 	})
 }
 
-func TestLoopTurnsTheOffsetAfterTheMultiples(t *testing.T) {
+func TestLoopRunsACycleTheOffsetAfterTheMultiples(t *testing.T) {
 	running(t, func(o *LoopOptions) { o.Offset = 2 * time.Second }, func(t *testing.T, r *rig, began time.Time) {
 		time.Sleep(31 * time.Second) // it began at 2 s
 		require.Equal(t, []float64{2, 17, 32}, r.seconds(began))
@@ -170,29 +184,6 @@ func TestMultiplesCountFrom1970(t *testing.T) {
 	for _, test := range tests {
 		require.Equal(t, test.want, untilNext(test.now, test.interval, test.offset), "%v %v %v", test.now, test.interval, test.offset)
 	}
-}
-
-func TestLoopSaysOnceThatMetricsCannotBeObserved(t *testing.T) {
-	r := newRig(t, NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)}))
-	once := func(missing ...fleet.Missing) (lines []string) {
-		r.fail(func(_ context.Context, now time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
-			return fleet.Snapshot{Time: now, Missing: missing}, nil
-		})
-		warnings, infos := len(r.logs.lines(slog.LevelWarn)), len(r.logs.lines(slog.LevelInfo))
-		require.NoError(t, r.loop.Once(t.Context(), start))
-		return append(r.logs.lines(slog.LevelWarn)[warnings:], r.logs.lines(slog.LevelInfo)[infos:]...)
-	}
-	down := func(source, reason string) fleet.Missing {
-		return fleet.Missing{Source: source, Reason: reason, Hides: fleet.SourceEngine}
-	}
-	notice := fleet.Missing{Source: "pods.yaml", Reason: "worth knowing"}
-	const text = "WARN metrics cannot be observed, what depends on them is held sources="
-	require.Empty(t, once(notice), "it hides nothing")
-	require.Equal(t, []string{text + "[query b query c] reason=refused cycle=2"}, once(down("query c", "slow"), notice, down("query b", "refused")))
-	require.Empty(t, once(down("query b", "refused again"), down("query c", "slow")), "in another order, for another reason")
-	require.Equal(t, []string{text + "[query c] reason=slow cycle=4"}, once(down("query c", "slow")))
-	require.Equal(t, []string{"INFO all metrics are observed again cycle=5"}, once(notice))
-	require.Empty(t, once())
 }
 
 func TestManyTriggersInOneBurstMakeOneCycle(t *testing.T) {
@@ -257,8 +248,8 @@ func TestLoopKeepsPlanWhenObservingFails(t *testing.T) {
 		require.Equal(t, 3, a.Replicas)
 		require.InDelta(t, 2, testutil.ToFloat64(r.loop.metrics.cycles.WithLabelValues("error")), 0)
 		require.Equal(t, []string{
-			"ERROR cycle failed, the plan stands error=observing the fleet: the API server is away cycle=3 cause=interval",
-			"ERROR cycle failed, the plan stands error=observing the fleet: the API server is away cycle=4 cause=interval",
+			"ERROR cycle failed, keeping the previous plan error=observing the fleet: the API server is away cycle=3 cause=interval",
+			"ERROR cycle failed, keeping the previous plan error=observing the fleet: the API server is away cycle=4 cause=interval",
 		}, r.logs.lines(slog.LevelError))
 
 		r.fail(nil)
@@ -313,7 +304,7 @@ func TestLoopBoundsAnObservation(t *testing.T) {
 	})
 }
 
-func TestLoopEndsWithItsContextAndBlamesNobody(t *testing.T) {
+func TestLoopEndsWithItsContextAndLogsNoError(t *testing.T) {
 	running(t, nil, func(t *testing.T, r *rig, _ time.Time) {
 		r.fail(func(ctx context.Context, _ time.Time, _ []fleet.PreviousDecision) (fleet.Snapshot, error) {
 			<-ctx.Done()
@@ -325,20 +316,20 @@ func TestLoopEndsWithItsContextAndBlamesNobody(t *testing.T) {
 	})
 }
 
-func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
+func TestLoopPollsQueuesWhileAModelIsScaledToZero(t *testing.T) {
 	var mu sync.Mutex
-	var looks []time.Time
+	var polls []time.Time
 	var answer error
 	queued := false
 	change := func(o *LoopOptions) {
 		o.PollInterval = time.Second
 		o.PollQueues = func(ctx context.Context, now time.Time) (bool, error) {
 			if _, bounded := ctx.Deadline(); !bounded {
-				t.Error("a look is not bounded")
+				t.Error("a poll is not bounded")
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			looks = append(looks, now)
+			polls = append(polls, now)
 			return queued, answer
 		}
 	}
@@ -346,15 +337,15 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 		set := func(q bool, err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			queued, answer, looks = q, err, nil
+			queued, answer, polls = q, err, nil
 		}
 		count := func() int {
 			mu.Lock()
 			defer mu.Unlock()
-			return len(looks)
+			return len(polls)
 		}
 		r.want(decided("a", 1))
-		time.Sleep(13500 * time.Millisecond) // a plan without a model at zero stands since 15, and looks are at whole seconds
+		time.Sleep(13500 * time.Millisecond) // since 15 the plan has no model at zero, and polls are at whole seconds
 		set(false, nil)
 		time.Sleep(10 * time.Second)
 		require.Zero(t, count(), "no model is at zero")
@@ -366,7 +357,7 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 
 		set(false, errors.New("gateway away"))
 		time.Sleep(3 * time.Second)
-		require.Equal(t, 3, count(), "a failed look does not end the watch")
+		require.Equal(t, 3, count(), "a failed poll does not end the polling")
 		require.InDelta(t, 3, testutil.ToFloat64(r.loop.metrics.polls.WithLabelValues("error")), 0)
 		require.Empty(t, r.logs.lines(slog.LevelError))
 
@@ -374,27 +365,27 @@ func TestLoopLooksAtQueuesWhileAModelIsAtZero(t *testing.T) {
 		set(true, nil)
 		before := len(r.seconds(began))
 		time.Sleep(1200 * time.Millisecond)
-		require.Len(t, r.seconds(began), before+1, "a queue triggers a cycle within a look and a burst")
+		require.Len(t, r.seconds(began), before+1, "a queue triggers a cycle within a poll and a burst")
 		b, _ := r.board.Lookup(variant("b"))
 		require.Equal(t, 2, b.Replicas)
 		set(true, nil)
 		time.Sleep(3 * time.Second)
-		require.Zero(t, count(), "nobody is at zero any more")
+		require.Zero(t, count(), "no model is at zero any more")
 	})
 }
 
 func TestOnceIsObservePlanPost(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	r := newRig(t, NewBoard(BoardOptions{Clock: clock}))
-	_, decided := r.loop.Snapshot()
-	require.False(t, decided)
+	_, exists := r.loop.Snapshot()
+	require.False(t, exists)
 
 	r.want(decided("a", 3))
 	require.NoError(t, r.loop.Once(t.Context(), start))
-	snapshot, decided := r.loop.Snapshot()
-	require.True(t, decided)
+	snapshot, exists := r.loop.Snapshot()
+	require.True(t, exists)
 	require.Equal(t, start, snapshot.Time)
-	require.Empty(t, snapshot.Previous, "nothing stood before")
+	require.Empty(t, snapshot.Previous, "there was no plan before")
 
 	later := start.Add(15 * time.Second)
 	require.NoError(t, r.loop.Once(t.Context(), later))
@@ -405,7 +396,7 @@ func TestOnceIsObservePlanPost(t *testing.T) {
 	require.Equal(t, later, plan.Time)
 }
 
-func TestOnceReturnsWhatWentWrongAndLogsNothing(t *testing.T) {
+func TestOnceReturnsItsErrorAndLogsNothing(t *testing.T) {
 	r := newRig(t, NewBoard(BoardOptions{}))
 	broken := errors.New("broken")
 	r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) {
@@ -415,29 +406,8 @@ func TestOnceReturnsWhatWentWrongAndLogsNothing(t *testing.T) {
 	r.fail(func(context.Context, time.Time, []fleet.PreviousDecision) (fleet.Snapshot, error) { panic("poison") })
 	require.EqualError(t, r.loop.Once(t.Context(), start), "panic: poison")
 	require.Empty(t, r.logs.lines(slog.LevelError))
-	_, decided := r.loop.Snapshot()
-	require.False(t, decided)
-}
-
-func TestLoopLogsOneLinePerChangedNumber(t *testing.T) {
-	r := newRig(t, NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)}))
-	once := func(decisions ...fleet.Decision) []string {
-		r.want(decisions...)
-		before := len(r.logs.lines(slog.LevelInfo))
-		require.NoError(t, r.loop.Once(t.Context(), start))
-		return r.logs.lines(slog.LevelInfo)[before:]
-	}
-	unseen := decided("unseen", 2)
-	unseen.Facts.CurrentKnown = false
-	const why = "reason=Steady text=the current replicas fit the demand"
-	require.Equal(t, []string{
-		"INFO target changed variant=prod/b to=4 " + why + " from=1 cycle=1",
-		"INFO target changed variant=prod/unseen to=2 " + why + " cycle=1",
-	}, once(decided("a", 1), decided("b", 4), unseen), "at first, what differs from the cluster")
-	require.Empty(t, once(decided("a", 1), decided("b", 4), unseen))
-	require.Equal(t, []string{
-		"INFO target changed variant=prod/a to=0 " + why + " from=1 cycle=3",
-	}, once(decided("a", 0), decided("b", 4), unseen), "then, what differs from the plan before")
+	_, exists := r.loop.Snapshot()
+	require.False(t, exists)
 }
 
 func TestTwoCyclesNeverRunAtOnce(t *testing.T) {
@@ -462,7 +432,7 @@ func TestTwoCyclesNeverRunAtOnce(t *testing.T) {
 	callers.Wait()
 }
 
-func TestNewLoopSaysWhatIsMissing(t *testing.T) {
+func TestNewLoopNamesTheMissingOptions(t *testing.T) {
 	_, err := NewLoop(LoopOptions{})
 	require.ErrorContains(t, err, "set LoopOptions.Observe, Plan and Board")
 	r := newRig(t, NewBoard(BoardOptions{}))
@@ -471,15 +441,15 @@ func TestNewLoopSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "registering metrics")
 }
 
-func TestLoopTellsWhatWasPosted(t *testing.T) {
-	type told struct{ before, after int }
-	var stories []told
+func TestLoopCallsPostedWithBothPlans(t *testing.T) {
+	type call struct{ before, after int }
+	var calls []call
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
 	r := newRig(t, board, func(o *LoopOptions) {
 		o.Posted = func(before, after fleet.Plan) {
 			previous, _ := board.Plan()
 			require.Equal(t, after.Time, previous.Time, "it is posted already")
-			stories = append(stories, told{len(before.Targets), len(after.Targets)})
+			calls = append(calls, call{len(before.Decisions), len(after.Decisions)})
 		}
 	})
 	r.want(decided("a", 1))
@@ -490,5 +460,5 @@ func TestLoopTellsWhatWasPosted(t *testing.T) {
 		return fleet.Snapshot{}, errors.New("x")
 	})
 	require.Error(t, r.loop.Once(t.Context(), start))
-	require.Equal(t, []told{{0, 1}, {1, 2}}, stories)
+	require.Equal(t, []call{{0, 1}, {1, 2}}, calls)
 }

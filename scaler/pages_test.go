@@ -70,7 +70,7 @@ func TestPagesTogetherHoldEachVariantOnce(t *testing.T) {
 	require.True(t, strings.HasPrefix(names[0], "test/"))
 }
 
-func TestAPageFollowsAVariantThatIsGone(t *testing.T) {
+func TestAPageFollowsARemovedVariant(t *testing.T) {
 	l := newLister(t, planAt(start, decided("a", 1), decided("c", 1)))
 	response, err := l.client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{PageToken: "prod/b"})
 	require.NoError(t, err)
@@ -93,12 +93,12 @@ func TestAPageFitsIntoAMessage(t *testing.T) {
 	require.Len(t, names, 2000)
 }
 
-func TestPagesThatCannotBeAreAClearStatus(t *testing.T) {
+func TestInvalidPagesAreAClearStatus(t *testing.T) {
 	l := newLister(t, planOf(1))
 	_, err := l.client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{PageSize: -1})
 	requireStatus(t, err, codes.InvalidArgument, "page_size -1 is negative")
 	_, err = l.client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{PageToken: "7"})
-	requireStatus(t, err, codes.InvalidArgument, "take next_page_token of the page before")
+	requireStatus(t, err, codes.InvalidArgument, "use next_page_token of the previous page")
 }
 
 func TestAPageHoldsTheConflictsOfItsVariants(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAPageHoldsTheConflictsOfItsVariants(t *testing.T) {
 	response, err := l.client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{PageSize: 1})
 	require.NoError(t, err)
 	require.Len(t, response.Conflicts, 1)
-	require.True(t, proto.Equal(&wvav1alpha1.Conflict{Kind: "Facts", Variants: []string{"prod/a", "prod/c"}, Text: "a and c differ"}, response.Conflicts[0]))
+	require.True(t, proto.Equal(&wvav1alpha1.Conflict{Type: "InconsistentMetadata", Variants: []string{"prod/a", "prod/c"}, Message: "a and c differ"}, response.Conflicts[0]))
 	response, err = l.client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Len(t, response.Conflicts, 2)

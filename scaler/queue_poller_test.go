@@ -51,11 +51,11 @@ func newQueuePoller(t *testing.T, g *gateway, decisions ...fleet.Decision) *Queu
 
 func TestQueuePollerWakesForAQueueOfAModelThatIsScaledToZero(t *testing.T) {
 	tests := []struct {
-		name    string
-		rows    []fleet.Load
+		name      string
+		rows      []fleet.Load
 		decisions []fleet.Decision
-		wake    bool
-		polls   int
+		wake      bool
+		polls     int
 	}{
 		{"nobody waits", []fleet.Load{waiting("model-a", 0)}, []fleet.Decision{decided("a", 0)}, false, 1},
 		{"somebody waits", []fleet.Load{waiting("model-a", 2)}, []fleet.Decision{decided("a", 0)}, true, 1},

@@ -26,7 +26,8 @@ import (
 
 const benchmarkStreams = 20_000
 
-// callerAddress is the variable that makes the benchmark's second process the caller, and says where to call.
+// callerAddress is the environment variable that makes the benchmark's second process the caller; its
+// value is the address to call.
 const callerAddress = "WVA_BENCHMARK_CALLER"
 
 // BenchmarkPushStreams measures the memory of the server for 20,000 open push streams, and the time

@@ -356,9 +356,9 @@ func TestInvalidFileKeepsTheOldOneAndIsLoggedOncePerChange(t *testing.T) {
 	own := newAuthority(t, "own")
 	fresh := own.issue()
 	for name, c := range map[string]struct {
-		file  func(TLSFiles) string
+		file    func(TLSFiles) string
 		content []byte // nil: the file is removed
-		want  string
+		want    string
 	}{
 		"key of another certificate":  {func(f TLSFiles) string { return f.Key }, fresh.key, "private key does not match public key"},
 		"certificate that is garbage": {func(f TLSFiles) string { return f.Cert }, []byte("garbage"), "failed to find any PEM data in certificate input"},

@@ -16,8 +16,9 @@ var (
 	cheap = fleet.VariantID{Namespace: "chat", Name: "llama-8b-l40s"}
 )
 
-// swing is a run of a model with two variants: ten minutes of calm, ten of load, twenty of calm.
-func swing(t *testing.T) Run {
+// highLoad is a run of a model with two variants: ten minutes of low load, ten of high load, twenty of
+// low load.
+func highLoad(t *testing.T) Run {
 	t.Helper()
 	spec := FleetSpec{Seed: 1}
 	for _, v := range []struct {
@@ -38,7 +39,7 @@ func swing(t *testing.T) Run {
 		Fleet: spec,
 		Until: 2400,
 		Requests: generate(t, Stream{
-			Model: chat, Rate: Steps(Point{0, 1}, Point{600, 16}, Point{1200, 1}), Until: 2300, Seed: 1,
+			Model: chat, Rate: steps(Point{0, 1}, Point{600, 16}, Point{1200, 1}), Until: 2300, Seed: 1,
 			Prompt: Lengths{Mean: 1155, P99: 4142, Max: 16000}, Output: Lengths{Mean: 211, P99: 601, Max: 4000},
 		}),
 		Objectives: []ModelObjective{{chat, fleet.Objective{TTFT: 2 * time.Second, ITL: 100 * time.Millisecond}}},
@@ -55,7 +56,7 @@ func runBaseline(t *testing.T, run Run, baseline Baseline) Result {
 }
 
 func TestStaticBaselineKeepsItsReplicas(t *testing.T) {
-	run := swing(t)
+	run := highLoad(t)
 	result := runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 12}}})
 	if result.PeakReplicas != 12 || result.EndReplicas != 12 || result.Reversals != 0 {
 		t.Errorf("got %+v", result)
@@ -71,7 +72,7 @@ func TestStaticBaselineKeepsItsReplicas(t *testing.T) {
 }
 
 func TestQueueBaselineFollowsTheQueueUpAndDown(t *testing.T) {
-	run := swing(t)
+	run := highLoad(t)
 	baseline := Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 1, Queue: &QueueRule{Min: 1, Max: 20}}}}
 	result := runBaseline(t, run, baseline)
 	if result.PeakReplicas < 4 || result.PeakReplicas > 20 || result.EndReplicas != 1 || result.Reversals == 0 {
@@ -90,20 +91,20 @@ func TestQueueBaselineFollowsTheQueueUpAndDown(t *testing.T) {
 }
 
 func TestBaselinesSeeTheSameArrivals(t *testing.T) {
-	run := swing(t)
-	run.Until = 700 // in the middle of the load
+	run := highLoad(t)
+	run.Until = 700 // during the high load
 	few := runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 1}}})
 	many := runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: fast, Replicas: 9}}})
 	if few.Requests != many.Requests || few.Requests >= len(run.Requests) {
 		t.Errorf("%d and %d requests arrived of %d", few.Requests, many.Requests, len(run.Requests))
 	}
 	if few.Served+few.Lost >= few.Requests || few.Attainment >= float64(few.Served)/float64(few.Requests) || few.Attainment >= many.Attainment {
-		t.Errorf("what is not finished counts as attained: %+v and %+v", few, many)
+		t.Errorf("unfinished requests count as attained: %+v and %+v", few, many)
 	}
 }
 
 func TestRunBaselineReportsInvalidRuns(t *testing.T) {
-	run := swing(t)
+	run := highLoad(t)
 	other := fleet.VariantID{Namespace: "chat", Name: "other"}
 	for _, c := range []struct {
 		name     string
@@ -126,7 +127,7 @@ func TestRunBaselineReportsInvalidRuns(t *testing.T) {
 }
 
 func TestRecorderCountsReversalsOfEachVariant(t *testing.T) {
-	run := swing(t)
+	run := highLoad(t)
 	f, err := NewFleet(run.Fleet)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ func TestRecorderCountsReversalsOfEachVariant(t *testing.T) {
 		recorder.Observe(f)
 	}
 	got := recorder.Result(f, nil)
-	// Fast goes up, up, down, up; cheap goes up, up, down.
+	// Fast goes up, up, down, up. Cheap goes up, up, down.
 	if got.Reversals != 3 || got.PeakReplicas != 23 || got.EndReplicas != 20 || got.Attainment != 1 {
 		t.Errorf("got %+v", got)
 	}

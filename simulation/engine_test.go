@@ -90,8 +90,8 @@ func TestEngineGivesASingleTokenWithThePrompt(t *testing.T) {
 
 func TestEngineSharesTheTokenBudgetAmongPrompts(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens, v.MaxSequences = 1000, 10 }))
-	// The first begins alone with 1000 of its 1500 tokens. Its other 500 leave 500 for the second, which then takes what
-	// the one decode leaves: 100.
+	// The first begins alone with 1000 of its 1500 tokens. Its other 500 leave 500 for the second. The
+	// last 100 of the second run beside one decode.
 	offer(t, f,
 		Request{Arrival: 0, Model: chat, Prompt: 1500, Output: 2},
 		Request{Arrival: 0.001, Model: chat, Prompt: 600, Output: 1})
@@ -116,8 +116,8 @@ func TestPrefixHitsSaveTheWorkOfWholeBlocks(t *testing.T) {
 	}
 }
 
-// TestEngineAgreesWithTheReferenceEngine compares the engine with one that keeps every sequence's tokens and sums them up in each
-// iteration. Small caches make it preempt.
+// TestEngineAgreesWithTheReferenceEngine compares the engine with one that keeps every sequence's tokens
+// and sums them up in each iteration. Small caches make it preempt.
 func TestEngineAgreesWithTheReferenceEngine(t *testing.T) {
 	preemptions := 0
 	for seed := range uint64(60) {
@@ -154,7 +154,7 @@ func TestEngineAgreesWithTheReferenceEngine(t *testing.T) {
 	}
 }
 
-// reference is a deliberately dumb engine.
+// reference is a deliberately simple engine.
 type reference struct {
 	spec      VariantSpec
 	arrivals  []Request
@@ -177,14 +177,14 @@ func newReference(spec VariantSpec, requests []Request) *reference {
 
 func (s *referenceSequence) decodes() bool { return s.computed >= s.target }
 
-// stored is how many tokens a sequence has, or has reserved, in the KV cache.
+// stored returns the tokens that a sequence has stored or reserved in the KV cache.
 func (s *referenceSequence) stored() int { return max(s.computed, s.target) }
 
 func ceil16(n int) int { return int(math.Ceil(float64(n) / 16)) }
 
-func (w *reference) used(extra int) int {
+func (r *reference) used(extra int) int {
 	used := 0
-	for _, s := range w.running {
+	for _, s := range r.running {
 		stored := s.stored()
 		if s.decodes() {
 			stored += extra
@@ -194,47 +194,47 @@ func (w *reference) used(extra int) int {
 	return used
 }
 
-func (w *reference) run(t *testing.T) {
-	room := w.spec.KVTokens / 16
-	for len(w.arrivals) > 0 || len(w.waiting) > 0 || len(w.running) > 0 {
-		if len(w.waiting) == 0 && len(w.running) == 0 {
-			w.now = w.arrivals[0].Arrival
-			w.arrive()
+func (r *reference) run(t *testing.T) {
+	blocks := r.spec.KVTokens / 16
+	for len(r.arrivals) > 0 || len(r.waiting) > 0 || len(r.running) > 0 {
+		if len(r.waiting) == 0 && len(r.running) == 0 {
+			r.now = r.arrivals[0].Arrival
+			r.arrive()
 		}
-		w.iterate(room)
-		if w.used(0) > room {
-			t.Fatal("the KV cache holds more than its room")
+		r.iterate(blocks)
+		if r.used(0) > blocks {
+			t.Fatal("the sequences use more than the KV cache size")
 		}
-		for len(w.arrivals) > 0 && w.arrivals[0].Arrival < w.now {
-			w.arrive()
+		for len(r.arrivals) > 0 && r.arrivals[0].Arrival < r.now {
+			r.arrive()
 		}
 	}
 }
 
-func (w *reference) arrive() {
-	s := &referenceSequence{Request: w.arrivals[0]}
-	w.arrivals = w.arrivals[1:]
-	w.byArrival[s.Arrival] = s
-	w.waiting = append(w.waiting, s)
+func (r *reference) arrive() {
+	s := &referenceSequence{Request: r.arrivals[0]}
+	r.arrivals = r.arrivals[1:]
+	r.byArrival[s.Arrival] = s
+	r.waiting = append(r.waiting, s)
 }
 
-func (w *reference) iterate(room int) {
-	before := w.preempted
-	for w.used(1) > room {
-		last := w.running[len(w.running)-1]
-		w.running = w.running[:len(w.running)-1]
+func (r *reference) iterate(blocks int) {
+	before := r.preempted
+	for r.used(1) > blocks {
+		last := r.running[len(r.running)-1]
+		r.running = r.running[:len(r.running)-1]
 		last.computed, last.target = 0, 0
-		w.waiting = append([]*referenceSequence{last}, w.waiting...)
-		w.preempted++
+		r.waiting = append([]*referenceSequence{last}, r.waiting...)
+		r.preempted++
 	}
 	b := batch{}
-	for _, s := range w.running {
+	for _, s := range r.running {
 		if s.decodes() {
 			b.decodes++
 			b.contexts += int64(s.Prompt + s.generated)
 		}
 	}
-	budget := w.spec.MaxBatchedTokens - b.decodes
+	budget := r.spec.MaxBatchedTokens - b.decodes
 	chunk := func(s *referenceSequence) {
 		s.chunk = min(budget, s.target-s.computed)
 		budget -= s.chunk
@@ -244,29 +244,29 @@ func (w *reference) iterate(room int) {
 			b.squares += int64(s.chunk * (2*s.computed + s.chunk))
 		}
 	}
-	for _, s := range w.running {
+	for _, s := range r.running {
 		if !s.decodes() {
 			chunk(s)
 		}
 	}
-	for w.preempted == before /* vLLM's rule */ && budget > 0 && len(w.waiting) > 0 && len(w.running) < w.spec.MaxSequences {
-		s := w.waiting[0]
-		if w.used(1)+ceil16(s.Prompt+s.generated) > room {
+	for r.preempted == before /* vLLM's rule */ && budget > 0 && len(r.waiting) > 0 && len(r.running) < r.spec.MaxSequences {
+		s := r.waiting[0]
+		if r.used(1)+ceil16(s.Prompt+s.generated) > blocks {
 			break
 		}
-		w.waiting = w.waiting[1:]
-		w.running = append(w.running, s)
+		r.waiting = r.waiting[1:]
+		r.running = append(r.running, s)
 		s.target = s.Prompt + s.generated
-		s.computed = min(int(float64(s.Prompt)*w.spec.PrefixHits), s.Prompt-1) / 16 * 16
+		s.computed = min(int(float64(s.Prompt)*r.spec.PrefixHits), s.Prompt-1) / 16 * 16
 		chunk(s)
 	}
-	w.now += w.spec.Profile.duration(&b)
-	w.finish()
+	r.now += r.spec.Profile.duration(&b)
+	r.finish()
 }
 
-func (w *reference) finish() {
+func (r *reference) finish() {
 	var kept []*referenceSequence
-	for _, s := range w.running {
+	for _, s := range r.running {
 		if s.decodes() {
 			s.computed++
 			s.generated++
@@ -275,17 +275,17 @@ func (w *reference) finish() {
 			if s.decodes() {
 				s.generated++
 				if s.generated == 1 {
-					s.first = w.now
+					s.first = r.now
 				}
 			}
 		}
 		if s.generated == s.Output {
-			s.end = w.now
+			s.end = r.now
 			continue
 		}
 		kept = append(kept, s)
 	}
-	w.running = kept
+	r.running = kept
 }
 
 func TestEngineStaysWithinItsLimits(t *testing.T) {
@@ -313,7 +313,7 @@ func TestEngineStaysWithinItsLimits(t *testing.T) {
 		t.Errorf("an empty engine has %d of %d blocks free, contexts %d, offsets %v", e.free, e.blocks, e.contexts, e.offsets)
 	}
 	if e.metrics.preemptions == 0 {
-		t.Error("nothing was preempted: the case is too easy")
+		t.Error("no sequence was preempted: the case is too easy")
 	}
 }
 
@@ -334,9 +334,10 @@ func TestEngineIsFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// TestIterationsAreAsLongAsTheMeanFieldSays compares the mean iteration with α/(1-ρ), where ρ is the share of the time
-// that goes into work per prompt and per sequence (sums of means; exact where the batch never empties).
-func TestIterationsAreAsLongAsTheMeanFieldSays(t *testing.T) {
+// TestMeanIterationAgreesWithTheMeanFieldFormula compares the mean iteration with α/(1-ρ). ρ is the share
+// of the time that the work per prompt and per sequence needs (sums of means, which are exact if the
+// batch is never empty).
+func TestMeanIterationAgreesWithTheMeanFieldFormula(t *testing.T) {
 	const rate, prompt, output = 4.0, 1000, 200
 	spec := oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens = 8192 })
 	spec.Variants[0].Profile.Noise = 0.1
@@ -393,17 +394,17 @@ func TestNoiseHasMeanOne(t *testing.T) {
 	}
 }
 
-func TestProfilesHaveTheirFitsAndRoom(t *testing.T) {
+func TestProfilesHaveTheirFitsAndKVCacheSizes(t *testing.T) {
 	p, ok := ProfileOf("Llama-3.1-8B", "H100")
 	if !ok {
 		t.Fatal("no profile")
 	}
-	// 39.2 ms for 2,048 tokens in the source, which has 4.86 ms where an iteration has 6.07 here.
+	// The source has 39.2 ms for 2,048 tokens, with 4.86 ms per iteration instead of 6.07 here.
 	got := p.duration(&batch{prompts: 1, tokens: 2048, squares: 2048 * 2048}) - hostOverhead
 	if math.Abs(got-0.0369) > 0.0001 || p.KVTokens != 427246 {
-		t.Errorf("a prefill of 2048 takes %v s, the room is %d tokens", got, p.KVTokens)
+		t.Errorf("a prefill of 2048 takes %v s, the KV cache size is %d tokens", got, p.KVTokens)
 	}
 	if _, ok := ProfileOf("Llama-3.1-8B", "TPU"); ok {
-		t.Error("a profile of an accelerator that is not there")
+		t.Error("there is a profile of an unknown accelerator")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 var llama = fleet.VariantID{Namespace: chat.Namespace, Name: "llama-l40s"}
 
-// mixed is a fleet of two variants of one model, and a second model at zero.
+// mixed is a fleet of two variants of one model, and of a second model at zero.
 func mixed() FleetSpec {
 	spec := oneVariant(func(v *VariantSpec) { v.Initial, v.StartupSpread = 2, 0.2 })
 	slow := spec.Variants[0]
@@ -37,7 +37,7 @@ func scale(t testing.TB, f *Fleet, name string, replicas int) {
 	}
 }
 
-// scalingRun runs a day of scaling on a mixed fleet. Between its points it advances in steps.
+// scalingRun scales a mixed fleet several times. In between it advances in steps.
 func scalingRun(t testing.TB, step float64) *Fleet {
 	f := newFleet(t, mixed())
 	load := seeded(21, 4000, 12, 1500, 200)
@@ -72,7 +72,7 @@ func TestEveryRequestIsServedOnceOrLostOnce(t *testing.T) {
 		arrived := 0
 		for _, n := range f.Tallies() {
 			if n.Arrived != n.Served+n.Lost+n.Queued+n.InFlight {
-				t.Fatalf("at %v the tally does not add up: %+v", f.Now(), n)
+				t.Fatalf("at %v the sum of the tally is wrong: %+v", f.Now(), n)
 			}
 			arrived += n.Arrived
 		}
@@ -135,11 +135,12 @@ func TestAFleetIsTheSameForASeedInSmallAndLargeSteps(t *testing.T) {
 	}
 }
 
-// TestAFleetIsTheSameOnEveryMachine holds a run to the bits it had elsewhere. A change of the engine changes them.
+// TestAFleetIsTheSameOnEveryMachine compares a run with the bits of another machine. A change of the
+// engine changes them.
 func TestAFleetIsTheSameOnEveryMachine(t *testing.T) {
 	f := newFleet(t, mixed())
 	load, err := Generate(Stream{
-		Model: chat, Rate: Constant(12), Burstiness: 2, Until: 200, Seed: 3,
+		Model: chat, Rate: constant(12), Burstiness: 2, Until: 200, Seed: 3,
 		Prompt: Lengths{Mean: 800, P99: 4000}, Output: Lengths{Mean: 150, P99: 600},
 	})
 	if err != nil {
@@ -168,7 +169,7 @@ func TestAnotherSeedIsAnotherRun(t *testing.T) {
 		f.Advance(math.Inf(1))
 	}
 	if reflect.DeepEqual(a.Outcomes(), b.Outcomes()) {
-		t.Error("the seed does nothing")
+		t.Error("the seed has no effect")
 	}
 }
 
@@ -186,7 +187,7 @@ func TestADrainLosesNothingWithinItsGrace(t *testing.T) {
 	}
 	leaving := f.variants[0].pods[1]
 	if len(leaving.engine.waiting) != 0 || leaving.engine.metrics.aborted == 0 {
-		t.Errorf("%d requests still wait at the replica that leaves, %d went elsewhere",
+		t.Errorf("%d requests still wait at the draining replica, %d moved to another",
 			len(leaving.engine.waiting), leaving.engine.metrics.aborted)
 	}
 	pods := f.Workloads()[0].Pods
@@ -202,7 +203,7 @@ func TestADrainLosesNothingWithinItsGrace(t *testing.T) {
 	}
 }
 
-func TestTheLastReplicaFinishesWhatItHasWhenItDrains(t *testing.T) {
+func TestTheLastReplicaFinishesItsRequestsDuringTheDrain(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxSequences = 2 }))
 	offer(t, f, seeded(32, 20, 20, 100, 50)...)
 	f.Advance(1)
@@ -213,11 +214,11 @@ func TestTheLastReplicaFinishesWhatItHasWhenItDrains(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	if len(f.Workloads()[0].Pods) != 0 {
-		t.Error("the replica is still there")
+		t.Error("the replica still exists")
 	}
 }
 
-func TestWhatTheGraceCutsOffIsLost(t *testing.T) {
+func TestRequestsThatOutlastTheGraceAreLost(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Grace, v.MaxSequences = 1, 1 }))
 	for i := range 3 {
 		offer(t, f, Request{Arrival: float64(i) / 10, Model: chat, Prompt: 10, Output: 200})
@@ -241,7 +242,7 @@ func TestWhatTheGraceCutsOffIsLost(t *testing.T) {
 	wantValue(t, f.Series()[0], 0, "inference_objective_running_requests")
 }
 
-func TestAModelAtZeroQueuesAndWakes(t *testing.T) {
+func TestAModelAtZeroQueuesUntilAReplicaIsReady(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Initial = 0 }))
 	offer(t, f, Request{Arrival: 5, Model: chat, Prompt: 100, Output: 10}, Request{Arrival: 6, Model: chat, Prompt: 100, Output: 10})
 	f.Advance(10)
@@ -279,11 +280,11 @@ func TestReplicasWithoutAcceleratorsStayPending(t *testing.T) {
 	}
 	scale(t, f, "llama-l40s", 3)
 	if s := f.States()[0]; s.Ready != 2 || s.Pending != 1 {
-		t.Errorf("the pending ones do not go first: %+v", s)
+		t.Errorf("the pending replica is not removed first: %+v", s)
 	}
 }
 
-func TestAPendingReplicaTakesThePlaceOfOneThatIsGone(t *testing.T) {
+func TestAPendingReplicaIsScheduledAfterTheDrainOfAnother(t *testing.T) {
 	f := newFleet(t, limited(1, nil))
 	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 10, Output: 100})
 	f.Advance(1)
@@ -291,18 +292,18 @@ func TestAPendingReplicaTakesThePlaceOfOneThatIsGone(t *testing.T) {
 	scale(t, f, "llama-l40s", 1)
 	f.Advance(1.5)
 	if s := f.States()[0]; s.Draining != 1 || s.Pending != 1 {
-		t.Fatalf("while the drain holds the GPU: %+v", s)
+		t.Fatalf("during the drain: %+v", s)
 	}
 	f.Advance(4)
 	if s := f.States()[0]; s.Draining != 0 || s.Loading != 1 {
 		t.Errorf("after the drain: %+v", s)
 	}
 	if got := f.Expenses()[0].ReplicaSeconds; math.Abs(got-4) > 1e-9 {
-		t.Errorf("one GPU was held for %v s of 4", got)
+		t.Errorf("one GPU was allocated for %v s of 4", got)
 	}
 }
 
-func TestALoadingReplicaHoldsItsAccelerators(t *testing.T) {
+func TestAcceleratorsAreAllocatedToALoadingReplica(t *testing.T) {
 	f := newFleet(t, limited(8, func(v *VariantSpec) { v.GPUs = 4 }))
 	scale(t, f, "llama-l40s", 2)
 	scale(t, f, "llama-l40s", 3)
@@ -315,9 +316,9 @@ func TestALoadingReplicaHoldsItsAccelerators(t *testing.T) {
 	}
 }
 
-// TestADrainingReplicaKeepsWhatItsClientsHaveSeenTokensOf drains replicas with small caches: of what they preempted,
-// streams that have begun cannot move.
-func TestADrainingReplicaKeepsWhatItsClientsHaveSeenTokensOf(t *testing.T) {
+// TestADrainingReplicaKeepsRequestsThatHaveATokenAlready drains replicas with small caches. Of the
+// sequences that they preempted, those with a token cannot move.
+func TestADrainingReplicaKeepsRequestsThatHaveATokenAlready(t *testing.T) {
 	kept, moved := 0, 0
 	for seed := range uint64(40) {
 		f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Initial, v.KVTokens, v.MaxBatchedTokens, v.MaxSequences = 2, 1500, 64, 32 }))
@@ -354,13 +355,13 @@ func TestADrainingReplicaKeepsWhatItsClientsHaveSeenTokensOf(t *testing.T) {
 	}
 }
 
-func TestRoundRobinGoesOnAfterAReplicaThatLeft(t *testing.T) {
+func TestRoundRobinContinuesAfterTheRemovalOfAReplica(t *testing.T) {
 	spec := oneVariant(func(v *VariantSpec) { v.Initial = 3 })
 	spec.Routing = RoundRobin
 	f := newFleet(t, spec)
 	offer(t, f, seeded(42, 2, 10, 1, 1)...)
 	f.Advance(5)
-	scale(t, f, "llama-l40s", 2) // the third, whose turn it is, leaves
+	scale(t, f, "llama-l40s", 2) // the third, which is next, is removed
 	offer(t, f, Request{Arrival: 6, Model: chat, Prompt: 1, Output: 1})
 	f.Advance(7)
 	if got := f.variants[0].pods[0].engine.metrics.served; got != 2 {
@@ -368,7 +369,7 @@ func TestRoundRobinGoesOnAfterAReplicaThatLeft(t *testing.T) {
 	}
 }
 
-func TestSurplusReplicasGoAsAReplicaSetRemovesThem(t *testing.T) {
+func TestSurplusReplicasAreRemovedInTheOrderOfAReplicaSet(t *testing.T) {
 	f := newFleet(t, limited(4, func(v *VariantSpec) { v.Startup = 10 }))
 	f.Advance(1)
 	scale(t, f, "llama-l40s", 2) // llama-l40s-1 is ready at 11
@@ -465,7 +466,7 @@ func TestGatewayChoosesTheReplicaWithTheEmptiestCache(t *testing.T) {
 	}
 }
 
-func TestAnIdleFleetIsUsedInTurn(t *testing.T) {
+func TestAnIdleFleetServesInTurn(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.Initial = 3 }))
 	for i := range 9 {
 		offer(t, f, Request{Arrival: float64(10 * i), Model: chat, Prompt: 10, Output: 2})
@@ -478,7 +479,7 @@ func TestAnIdleFleetIsUsedInTurn(t *testing.T) {
 	}
 }
 
-func TestGatewayLosesWhatItMayNotHold(t *testing.T) {
+func TestGatewayLosesRequestsBeyondItsLimits(t *testing.T) {
 	spec := oneVariant(func(v *VariantSpec) { v.Initial, v.KVTokens = 0, 1600 })
 	spec.Models = []ModelSpec{{ID: chat, MaxQueue: 2, Patience: 30}}
 	f := newFleet(t, spec)
@@ -497,7 +498,7 @@ func TestGatewayLosesWhatItMayNotHold(t *testing.T) {
 	}
 }
 
-func TestALongRequestWaitsForAReplicaThatHoldsItAndHoldsUpNobody(t *testing.T) {
+func TestALongRequestWaitsForALargeReplicaAndBlocksNoOther(t *testing.T) {
 	spec := oneVariant(func(v *VariantSpec) { v.KVTokens = 160 })
 	large := spec.Variants[0]
 	large.ID.Name, large.Target.Name, large.KVTokens, large.Initial = "large", "large", 1600, 0
@@ -517,7 +518,7 @@ func TestALongRequestWaitsForAReplicaThatHoldsItAndHoldsUpNobody(t *testing.T) {
 	}
 }
 
-func TestAttainmentCountsWhatIsNotFinishedAsMissed(t *testing.T) {
+func TestAttainmentCountsUnfinishedRequestsAsMissed(t *testing.T) {
 	f := newFleet(t, oneVariant(nil))
 	if got := f.Attainment(chat, fleet.Objective{}); got != 1 {
 		t.Errorf("without requests: %v", got)
@@ -542,7 +543,7 @@ func TestAttainmentCountsWhatIsNotFinishedAsMissed(t *testing.T) {
 	}
 }
 
-func TestRecentIsThe95thPercentileOfWhatEndedLately(t *testing.T) {
+func TestRecentIsThe95thPercentileOfTheLastRequests(t *testing.T) {
 	f := newFleet(t, oneVariant(nil))
 	for i := range 40 {
 		prompt := 10
@@ -563,7 +564,7 @@ func TestRecentIsThe95thPercentileOfWhatEndedLately(t *testing.T) {
 	}
 }
 
-func TestModelsAreMeasuredApart(t *testing.T) {
+func TestModelsAreMeasuredSeparately(t *testing.T) {
 	spec := mixed()
 	spec.Variants[2].Initial = 1
 	f := newFleet(t, spec)
@@ -582,7 +583,7 @@ func TestModelsAreMeasuredApart(t *testing.T) {
 	}
 }
 
-func TestNewFleetReportsEveryFault(t *testing.T) {
+func TestNewFleetReportsAllValidationErrors(t *testing.T) {
 	spec := mixed()
 	spec.Variants[0].MaxBatchedTokens = 100
 	spec.Variants[0].Profile.Iteration = 0
@@ -598,15 +599,15 @@ func TestNewFleetReportsEveryFault(t *testing.T) {
 	}
 	for _, part := range []string{
 		"MaxBatchedTokens 100 is below MaxSequences 256", "an iteration takes 0 s", "belongs to variant", "is served as",
-		"PrefixHits 1", "is there twice", "has no variant", "MaxQueue -1", "Patience NaN", "routing 9",
+		"PrefixHits 1", "is defined twice", "has no variant", "MaxQueue -1", "Patience NaN", "routing 9",
 	} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("nothing says %q in: %v", part, err)
+			t.Errorf("%q is not in: %v", part, err)
 		}
 	}
 }
 
-func TestOfferRefusesWhatCannotArrive(t *testing.T) {
+func TestOfferRejectsInvalidRequests(t *testing.T) {
 	f := newFleet(t, oneVariant(nil))
 	f.Advance(10)
 	offer(t, f, Request{Arrival: 20, Model: chat, Prompt: 1, Output: 1})
@@ -618,28 +619,29 @@ func TestOfferRefusesWhatCannotArrive(t *testing.T) {
 		{Arrival: 30, Model: chat, Prompt: 1, Output: 0},
 	} {
 		if err := f.Offer([]Request{r}); err == nil {
-			t.Errorf("%+v was taken", r)
+			t.Errorf("%+v was accepted", r)
 		}
 	}
 	f.Advance(5)
 	if f.Now() != 10 {
-		t.Errorf("time went back to %v", f.Now())
+		t.Errorf("the time is %v again", f.Now())
 	}
 }
 
-func TestScaleRefusesWhatIsNotThere(t *testing.T) {
+func TestScaleRejectsInvalidReplicasAndVariants(t *testing.T) {
 	f := newFleet(t, oneVariant(nil))
 	if err := f.Scale(llama, -1); err == nil {
-		t.Error("-1 replicas were taken")
+		t.Error("-1 replicas were accepted")
 	}
 	if err := f.Scale(fleet.VariantID{Name: "none"}, 1); err == nil {
 		t.Error("an unknown variant was scaled")
 	}
 }
 
-// TestTheKnownMaximumRateIsNearTheObjective is a loose check against the rates that another engine of the same rules
-// found for one replica on the lengths of a trace: well below them the objective holds, well above it does not.
-func TestTheKnownMaximumRateIsNearTheObjective(t *testing.T) {
+// TestCapacityAgreesWithAnotherEngine is a rough check against another engine with the same rules, which
+// found these capacities of one replica on the lengths of a trace. The objective is met at 90 % of them,
+// and missed at 110 %.
+func TestCapacityAgreesWithAnotherEngine(t *testing.T) {
 	lengths := azure(t)
 	for _, c := range []struct {
 		accelerator fleet.Accelerator
@@ -671,7 +673,7 @@ func BenchmarkHour(b *testing.B) {
 	profile, _ := ProfileOf("Llama-3.1-8B", "L40S")
 	spec := oneVariant(func(v *VariantSpec) { v.Profile, v.Initial = profile, 10 })
 	load, err := Generate(Stream{
-		Model: chat, Rate: Constant(21.4), Burstiness: 2, Until: 3600, Seed: 1,
+		Model: chat, Rate: constant(21.4), Burstiness: 2, Until: 3600, Seed: 1,
 		Prompt: Lengths{Mean: 1155, P99: 4142}, Output: Lengths{Mean: 211, P99: 601},
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ func newHPA(t *testing.T, spec HPASpec) *HPA {
 	return h
 }
 
-// atOnce is a behavior without tolerance, windows or limits that matter.
+// atOnce is a behavior without tolerance and windows, and without effective limits.
 func atOnce() *Behavior {
 	return &Behavior{
 		Up:   ScalingRules{Policies: []ScalingPolicy{{PodsPolicy, 1000, 15}}},
@@ -24,7 +24,7 @@ func atOnce() *Behavior {
 	}
 }
 
-// decide feeds an HPA a metric per sync and applies what it decides.
+// decide passes an HPA one metric per sync, and applies its decisions.
 func decide(h *HPA, current int, metrics ...float64) []int {
 	var decided []int
 	for i, metric := range metrics {
@@ -41,7 +41,7 @@ func TestHPADesiresTheCeilingOfValueOverTarget(t *testing.T) {
 	}{
 		{1, 3, 1, 3},
 		{1, 2.001, 1, 3},
-		{1, 2.0004, 1, 2}, // a metric travels in thousandths
+		{1, 2.0004, 1, 2}, // metrics are in thousandths
 		{10, 41, 1, 5},
 		{5, 0, 7, 1}, // the minimum
 		{0.5, 2, 1, 4},
@@ -87,7 +87,7 @@ func TestHPATolerancesOfBothDirectionsAreSeparate(t *testing.T) {
 	}
 }
 
-func TestHPALeavesATargetAtZeroAlone(t *testing.T) {
+func TestHPADoesNotScaleATargetAtZero(t *testing.T) {
 	h := newHPA(t, HPASpec{Min: 1, Max: 10, Target: 1})
 	if got := decide(h, 0, 5, 8, 0); !slices.Equal(got, []int{0, 0, 0}) {
 		t.Errorf("got %v", got)
@@ -109,7 +109,7 @@ func TestHPABringsReplicasBackIntoItsRange(t *testing.T) {
 	}
 }
 
-func TestHPAWithoutBehaviorAtMostDoublesOrGoesToFour(t *testing.T) {
+func TestHPAWithoutBehaviorAtMostDoublesOrScalesToFour(t *testing.T) {
 	h := newHPA(t, HPASpec{Min: 1, Max: 100, Target: 1})
 	if got := decide(h, 1, 60, 60, 60, 60, 60); !slices.Equal(got, []int{4, 8, 16, 32, 60}) {
 		t.Errorf("got %v", got)
@@ -124,14 +124,14 @@ func TestHPADefaultBehaviorAddsFourOrDoubles(t *testing.T) {
 	}
 }
 
-func TestHPAGoesDownToTheHighestRecommendationOf300Seconds(t *testing.T) {
+func TestHPAScalesDownToTheHighestRecommendationOf300Seconds(t *testing.T) {
 	behavior := DefaultBehavior()
 	for name, spec := range map[string]HPASpec{
 		"without behavior":      {Min: 1, Max: 100, Target: 1},
 		"with default behavior": {Min: 1, Max: 100, Target: 1, Behavior: &behavior},
 	} {
 		h := newHPA(t, spec)
-		// 20 at first, one peak of 14 at 60 s, else 2: the 20 leaves the window at 300 s, the 14 at 360 s.
+		// 20 at first, one peak of 14 at 60 s, else 2. The 20 leaves the window at 300 s, the 14 at 360 s.
 		for now := 0.0; now < 420; now += HPASync {
 			metric, want := 2.0, 20
 			if now == 60 {
@@ -157,10 +157,10 @@ func TestHPAGoesDownToTheHighestRecommendationOf300Seconds(t *testing.T) {
 	}
 }
 
-func TestHPARemembersTheReplicasItBeganWith(t *testing.T) {
+func TestHPARemembersItsInitialReplicas(t *testing.T) {
 	h := newHPA(t, HPASpec{Min: 1, Max: 100, Target: 1})
 	if got := h.Decide(0, 9, 1); got != 9 {
-		t.Errorf("an HPA that has just begun went from 9 to %d", got)
+		t.Errorf("a new HPA went from 9 to %d", got)
 	}
 }
 
@@ -168,13 +168,14 @@ func TestHPAStabilizesUpToTheLowestRecommendation(t *testing.T) {
 	behavior := atOnce()
 	behavior.Up.Stabilization = 45
 	h := newHPA(t, HPASpec{Min: 1, Max: 100, Target: 1, Behavior: behavior})
-	// The 2 of the beginning leaves the window at 45 s; then 5 is the lowest until 60 s.
+	// The initial 2 leaves the window at 45 s. Then 5 is the lowest until 60 s.
 	if got := decide(h, 2, 8, 5, 9, 9, 9); !slices.Equal(got, []int{2, 2, 2, 5, 9}) {
 		t.Errorf("got %v", got)
 	}
 }
 
-// policies makes rules as the tables of the controller's tests write them: pods in a period, percent in a period.
+// policies returns rules in the order of the tables of the controller's tests: pods in a period, percent
+// in a period.
 func policies(pods int, podsPeriod float64, percent int, percentPeriod float64) ScalingRules {
 	var rules ScalingRules
 	if pods > 0 {
@@ -186,7 +187,7 @@ func policies(pods int, podsPeriod float64, percent int, percentPeriod float64) 
 	return rules
 }
 
-func spread(seconds float64, added ...int) []scaleChange {
+func changesOver(seconds float64, added ...int) []scaleChange {
 	var changes []scaleChange
 	for i, a := range added {
 		changes = append(changes, scaleChange{1000 - seconds + seconds*(float64(i)+0.5)/float64(len(added)), a})
@@ -213,7 +214,7 @@ func TestHPAKeepsStepsWithinItsPolicies(t *testing.T) {
 		{"percent policy", policies(0, 0, 200, 60), all, 1, 1000, nil, 10, 50, 30},
 		{"700 percent", policies(0, 0, 700, 60), all, 1, 100, nil, 3, 60, 24},
 		{"700 percent above the maximum", policies(0, 0, 700, 60), all, 1, 20, nil, 3, 60, 20},
-		{"a small number grows", policies(0, 0, 10, 60), all, 1, 20, nil, 1, 9, 2},
+		{"a small number rises", policies(0, 0, 10, 60), all, 1, 20, nil, 1, 9, 2},
 		{"down: pods larger than percent", many, policies(20, 60, 1, 60), 1, 1000, nil, 100, 2, 80},
 		{"down: two pods, one percent", many, policies(2, 60, 1, 60), 1, 1000, nil, 100, 2, 98},
 		{"down: large pods policy", many, policies(100, 60, 0, 0), 1, 1000, nil, 10, 0, 1},
@@ -221,19 +222,19 @@ func TestHPAKeepsStepsWithinItsPolicies(t *testing.T) {
 		{"down: pods policy", many, policies(5, 60, 0, 0), 1, 1000, nil, 10, 2, 5},
 		{"down: percent policy", many, policies(0, 0, 50, 60), 1, 1000, nil, 10, 5, 5},
 		{"down: 10 percent of 72 is rounded up", many, policies(0, 0, 10, 60), 1, 1000, nil, 72, 10, 64},
-		{"before: the maximum", policies(300, 60, 0, 0), all, 1, 200, spread(120, 1, 5, 9), 100, 500, 200},
-		{"before: more than the policy", policies(5, 120, 0, 0), all, 1, 1000, spread(120, 1, 5, 9), 100, 500, 100},
-		{"before: pods", policies(150, 120, 0, 0), all, 1, 1000, spread(120, 1, 5, 9), 100, 500, 235},
-		{"before: percent", policies(0, 0, 200, 120), all, 1, 1000, spread(120, 1, 5, 9), 100, 500, 255},
-		{"before: up and down", policies(0, 0, 300, 300), all, 1, 1000, spread(120, 4, -2), 6, 24, 16},
-		{"before: down, pods", many, policies(115, 120, 0, 0), 1, 1000, spread(120, -1, -5, -9), 100, 0, 1},
-		{"before: down, more than the policy", many, policies(5, 120, 0, 0), 1, 1000, spread(120, -1, -5, -9), 100, 2, 100},
-		{"before: down, percent", many, policies(0, 0, 50, 120), 1, 1000, spread(120, -2, -4, -6), 100, 0, 56},
-		{"before: down and up", many, policies(0, 0, 50, 180), 1, 1000, spread(120, 2, -4), 10, 1, 6},
-		{"before: no further down", many, policies(0, 0, 10, 120), 1, 1000, spread(120, -10, -10, -10), 100, 0, 100},
-		{"before: below zero", many, policies(0, 0, 1000, 120), 1, 1000, spread(120, -10, -10, -10), 10, 5, 5},
+		{"before: the maximum", policies(300, 60, 0, 0), all, 1, 200, changesOver(120, 1, 5, 9), 100, 500, 200},
+		{"before: more than the policy", policies(5, 120, 0, 0), all, 1, 1000, changesOver(120, 1, 5, 9), 100, 500, 100},
+		{"before: pods", policies(150, 120, 0, 0), all, 1, 1000, changesOver(120, 1, 5, 9), 100, 500, 235},
+		{"before: percent", policies(0, 0, 200, 120), all, 1, 1000, changesOver(120, 1, 5, 9), 100, 500, 255},
+		{"before: up and down", policies(0, 0, 300, 300), all, 1, 1000, changesOver(120, 4, -2), 6, 24, 16},
+		{"before: down, pods", many, policies(115, 120, 0, 0), 1, 1000, changesOver(120, -1, -5, -9), 100, 0, 1},
+		{"before: down, more than the policy", many, policies(5, 120, 0, 0), 1, 1000, changesOver(120, -1, -5, -9), 100, 2, 100},
+		{"before: down, percent", many, policies(0, 0, 50, 120), 1, 1000, changesOver(120, -2, -4, -6), 100, 0, 56},
+		{"before: down and up", many, policies(0, 0, 50, 180), 1, 1000, changesOver(120, 2, -4), 10, 1, 6},
+		{"before: no further down", many, policies(0, 0, 10, 120), 1, 1000, changesOver(120, -10, -10, -10), 100, 0, 100},
+		{"before: below zero", many, policies(0, 0, 1000, 120), 1, 1000, changesOver(120, -10, -10, -10), 10, 5, 5},
 		{"before: exactly a period ago", policies(1, 120, 100, 60), all, 1, 1000, []scaleChange{{940, 50}}, 100, 500, 200},
-		{"two periods", policies(1000, 120, 100, 60), all, 1, 1000, spread(120, 8, 12, 9, 11), 100, 200, 200},
+		{"two periods", policies(1000, 120, 100, 60), all, 1, 1000, changesOver(120, 8, 12, 9, 11), 100, 200, 200},
 	} {
 		h := newHPA(t, HPASpec{Min: c.min, Max: c.max, Target: 1, Behavior: &Behavior{Up: c.up, Down: c.down}})
 		h.changes = slices.Clone(c.changes)
@@ -249,7 +250,8 @@ func TestHPASelectsAmongPolicies(t *testing.T) {
 		selects                SelectPolicy
 		current, desired, want int
 	}{
-		// The documentation's example: with 4 pods and 10 percent a minute, percent counts above 40 replicas.
+		// The example of the documentation, 4 pods and 10 percent a minute: above 40 replicas percent
+		// counts.
 		{SelectMax, 80, 1, 72},
 		{"", 80, 1, 72},
 		{SelectMax, 40, 1, 36},
@@ -275,13 +277,13 @@ func TestHPACountsItsOwnStepsWithinAPeriod(t *testing.T) {
 	behavior := atOnce()
 	behavior.Up = policies(4, 60, 0, 0)
 	h := newHPA(t, HPASpec{Min: 1, Max: 100, Target: 1, Behavior: behavior})
-	// 4 at once, none until the minute has passed, then 4 again.
+	// 4 at once, none for the rest of the minute, then 4 again.
 	if got := decide(h, 2, 50, 50, 50, 50, 50, 50); !slices.Equal(got, []int{6, 6, 6, 6, 10, 10}) {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestHPAForgetsWhatNoWindowReaches(t *testing.T) {
+func TestHPADropsEntriesOlderThanEveryWindow(t *testing.T) {
 	behavior := DefaultBehavior()
 	h := newHPA(t, HPASpec{Min: 1, Max: 100, Target: 1, Behavior: &behavior})
 	current := 1
@@ -293,7 +295,7 @@ func TestHPAForgetsWhatNoWindowReaches(t *testing.T) {
 	}
 }
 
-func TestNewHPAReportsEveryFault(t *testing.T) {
+func TestNewHPAReportsAllValidationErrors(t *testing.T) {
 	bad := ScalingRules{Stabilization: -1, Tolerance: math.NaN(), Select: "Most", Policies: []ScalingPolicy{{"Nodes", 0, 0}}}
 	_, err := NewHPA(HPASpec{Min: 0, Max: 0, Target: math.NaN(), Behavior: &Behavior{Up: bad}})
 	if err == nil {

@@ -22,17 +22,17 @@ func newKEDA(t *testing.T, change func(*KEDASpec)) *KEDA {
 	return k
 }
 
-// expect checks what KEDA set; want is -1 where it set nothing.
-func expect(t *testing.T, what string, replicas int, act bool, want int) {
+// expect checks the number that KEDA set. If it set none, want is nothing.
+func expect(t *testing.T, name string, replicas int, act bool, want int) {
 	t.Helper()
 	if act != (want >= 0) || act && replicas != want {
-		t.Errorf("%s: got %d, %v; want %d", what, replicas, act, want)
+		t.Errorf("%s: got %d, %v; want %d", name, replicas, act, want)
 	}
 }
 
 const nothing = -1
 
-func TestKEDAWakesToOneOrTheMinimum(t *testing.T) {
+func TestKEDAActivatesToOneOrTheMinimum(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		min, idle    int
@@ -56,7 +56,7 @@ func TestKEDAWakesToOneOrTheMinimum(t *testing.T) {
 	}
 }
 
-func TestKEDAGoesToZeroAfterTheCooldownOnly(t *testing.T) {
+func TestKEDAScalesToZeroOnlyAfterTheCooldown(t *testing.T) {
 	k := newKEDA(t, func(s *KEDASpec) { s.Cooldown = 60 })
 	k.Poll(0, 1, true, nil)
 	k.Poll(10, 1, true, nil)
@@ -80,7 +80,7 @@ func TestKEDACooldownBeginsAgainWithEveryActivePollAndPush(t *testing.T) {
 	expect(t, "60 s after the push", replicas, act, 0)
 }
 
-func TestKEDATakesAwayAtOnceWhatWasNeverActive(t *testing.T) {
+func TestKEDAScalesToZeroAtOnceIfNeverActive(t *testing.T) {
 	k := newKEDA(t, nil)
 	replicas, act := k.Poll(0, 3, false, nil)
 	expect(t, "never active", replicas, act, 0)
@@ -91,7 +91,7 @@ func TestKEDATakesAwayAtOnceWhatWasNeverActive(t *testing.T) {
 	expect(t, "after the initial cool-down", replicas, act, 0)
 }
 
-func TestKEDAGoesToIdleOrUpToTheMinimum(t *testing.T) {
+func TestKEDAScalesToIdleOrUpToTheMinimum(t *testing.T) {
 	k := newKEDA(t, func(s *KEDASpec) { s.Min, s.Idle, s.HasIdle = 4, 1, true })
 	replicas, act := k.Poll(0, 4, false, nil)
 	expect(t, "idle", replicas, act, 1)
@@ -104,7 +104,7 @@ func TestKEDAGoesToIdleOrUpToTheMinimum(t *testing.T) {
 	expect(t, "above the minimum: the HPA's work", replicas, act, nothing)
 }
 
-func TestKEDAHoldsWhereTheScalerFailsAndThereIsNoFallback(t *testing.T) {
+func TestKEDAKeepsReplicasIfTheScalerFailsWithoutFallback(t *testing.T) {
 	k := newKEDA(t, nil)
 	for now := 0.0; now < 2000; now += 30 {
 		replicas, act := k.Poll(now, 3, false, errScaler)
@@ -113,14 +113,14 @@ func TestKEDAHoldsWhereTheScalerFailsAndThereIsNoFallback(t *testing.T) {
 			t.Fatal("the HPA got a metric")
 		}
 	}
-	// An error says nothing of the trigger: it does not count as active.
+	// An error does not count as active.
 	replicas, act := k.Poll(2000, 0, true, errScaler)
 	expect(t, "active and failed", replicas, act, nothing)
 	replicas, act = k.Poll(2030, 3, false, nil)
 	expect(t, "recovered and idle", replicas, act, 0)
 }
 
-func TestKEDAFallbackHoldsWithinItsThreshold(t *testing.T) {
+func TestKEDAFallbackKeepsReplicasWithinItsThreshold(t *testing.T) {
 	k := newKEDA(t, func(s *KEDASpec) { s.Fallback = &Fallback{FailureThreshold: 3, Replicas: 2} })
 	k.Poll(0, 5, true, nil)
 	replicas, act := k.Poll(1000, 5, false, errScaler)
@@ -139,7 +139,7 @@ func TestKEDAForcedActivationDoesNotHideErrors(t *testing.T) {
 	expect(t, "300 s after the last step", replicas, act, 0)
 }
 
-func TestKEDAFallbackWakesAVariantAtZeroAfterTheThreshold(t *testing.T) {
+func TestKEDAFallbackActivatesAVariantAtZeroAfterTheThreshold(t *testing.T) {
 	k := newKEDA(t, func(s *KEDASpec) { s.Fallback = &Fallback{FailureThreshold: 3, Replicas: 2} })
 	for i := range 3 {
 		replicas, act := k.Poll(float64(i)*10, 0, false, errScaler)
@@ -149,7 +149,7 @@ func TestKEDAFallbackWakesAVariantAtZeroAfterTheThreshold(t *testing.T) {
 	expect(t, "above the threshold", replicas, act, 1)
 }
 
-func TestKEDAFallbackIsStaticUnlessItSaysOtherwise(t *testing.T) {
+func TestKEDAFallbackIsStaticByDefault(t *testing.T) {
 	for _, c := range []struct {
 		behavior      FallbackBehavior
 		current, want int
@@ -192,7 +192,7 @@ func TestKEDAFallbackCountsErrorsInARowOfPollAndHPATogether(t *testing.T) {
 	}
 }
 
-func TestKEDAFallbackToZeroLetsAFailingVariantGo(t *testing.T) {
+func TestKEDAFallbackToZeroScalesAFailingVariantToZero(t *testing.T) {
 	k := newKEDA(t, func(s *KEDASpec) { s.Fallback = &Fallback{FailureThreshold: 3} })
 	k.Poll(0, 4, true, nil)
 	replicas, act := k.Poll(400, 4, false, errScaler)
@@ -227,7 +227,7 @@ func TestKEDAPauseStopsIt(t *testing.T) {
 	expect(t, "forced", replicas, act, 1)
 }
 
-func TestKEDAWritesAnHPAThatStaysAboveZero(t *testing.T) {
+func TestKEDACreatesAnHPAThatStaysAboveZero(t *testing.T) {
 	k := newKEDA(t, func(s *KEDASpec) { s.Max = 16 })
 	if got := k.HPASpec(1, nil); got != (HPASpec{Min: 1, Max: 16, Target: 1}) {
 		t.Errorf("got %+v", got)
@@ -251,7 +251,7 @@ func TestKEDAWritesAnHPAThatStaysAboveZero(t *testing.T) {
 	}
 }
 
-func TestNewKEDAReportsEveryFault(t *testing.T) {
+func TestNewKEDAReportsAllValidationErrors(t *testing.T) {
 	_, err := NewKEDA(KEDASpec{PollingInterval: math.NaN(), Min: 3, Max: 2, HasIdle: true, Idle: 3, Fallback: &Fallback{Behavior: "guess"}})
 	if err == nil {
 		t.Fatal("no error")

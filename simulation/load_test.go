@@ -41,17 +41,17 @@ func gaps(requests []Request) []float64 {
 	return gaps
 }
 
-func near(t *testing.T, what string, got, want, tolerance float64) {
+func near(t *testing.T, name string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance*math.Abs(want)) {
-		t.Errorf("%s: got %v, want %v within %v %%", what, got, want, 100*tolerance)
+		t.Errorf("%s: got %v, want %v within %v %%", name, got, want, 100*tolerance)
 	}
 }
 
 func TestGenerateKeepsRateAndBurstiness(t *testing.T) {
 	for _, cv2 := range []float64{0, 0.25, 1, 2.5, 9} {
 		requests := generate(t, Stream{
-			Model: chat, Rate: Constant(5), Burstiness: cv2, Until: 40_000, Seed: 7,
+			Model: chat, Rate: constant(5), Burstiness: cv2, Until: 40_000, Seed: 7,
 			Prompt: Lengths{Mean: 10}, Output: Lengths{Mean: 10},
 		})
 		mean, got := moments(gaps(requests))
@@ -64,9 +64,9 @@ func TestGenerateKeepsRateAndBurstiness(t *testing.T) {
 	}
 }
 
-func TestGenerateKeepsBurstinessWhereTheRateIsLow(t *testing.T) {
+func TestGenerateKeepsBurstinessAtALowRate(t *testing.T) {
 	requests := generate(t, Stream{
-		Model: chat, Rate: Steps(Point{0, 2}, Point{20_000, 20}), Burstiness: 4, Until: 22_000, Seed: 3,
+		Model: chat, Rate: steps(Point{0, 2}, Point{20_000, 20}), Burstiness: 4, Until: 22_000, Seed: 3,
 		Prompt: Lengths{Mean: 10}, Output: Lengths{Mean: 10},
 	})
 	boundary := slices.IndexFunc(requests, func(r Request) bool { return r.Arrival >= 20_000 })
@@ -77,9 +77,11 @@ func TestGenerateKeepsBurstinessWhereTheRateIsLow(t *testing.T) {
 }
 
 func TestGenerateFollowsItsRate(t *testing.T) {
-	rate := Day{Low: 1, High: 9, Period: 3600, Bursts: 4, BurstPerSecond: 30, BurstDuration: 60, Seed: 5}.Rate()
-	requests := generate(t, Stream{Model: chat, Rate: rate, Until: 4 * 3600, Seed: 1, Prompt: Lengths{Mean: 9}, Output: Lengths{Mean: 9}})
-	for begin := 0.0; begin < 4*3600; begin += 600 {
+	swing := Ramps(Point{0, 1}, Point{7200, 9}, Point{14_400, 1})
+	bursts := Bursts(Burst{At: 500, Duration: 60, PerSecond: 30}, Burst{At: 9000, Duration: 60, PerSecond: 30})
+	rate := func(t float64) float64 { return swing(t) + bursts(t) }
+	requests := generate(t, Stream{Model: chat, Rate: rate, Until: 14_400, Seed: 1, Prompt: Lengths{Mean: 9}, Output: Lengths{Mean: 9}})
+	for begin := 0.0; begin < 14_400; begin += 600 {
 		want, got := 0.0, 0.0
 		for at := begin; at < begin+600; at++ {
 			want += rate(at + 0.5)
@@ -97,7 +99,7 @@ func TestGenerateFollowsItsRate(t *testing.T) {
 
 func TestGenerateDrawsLognormalLengths(t *testing.T) {
 	requests := generate(t, Stream{
-		Model: chat, Rate: Constant(50), Until: 4000, Seed: 11,
+		Model: chat, Rate: constant(50), Until: 4000, Seed: 11,
 		Prompt: Lengths{Mean: 1155, P99: 4142}, Output: Lengths{Mean: 211, P99: 601, Max: 500},
 	})
 	var prompts, outputs []float64
@@ -120,19 +122,19 @@ func TestGenerateDrawsLognormalLengths(t *testing.T) {
 
 func TestGenerateIsSortedInRangeAndTheSameForASeed(t *testing.T) {
 	stream := Stream{
-		Model: chat, Rate: Constant(40), Burstiness: 8, Until: 100.1, Seed: 2,
+		Model: chat, Rate: constant(40), Burstiness: 8, Until: 100.1, Seed: 2,
 		Prompt: Lengths{Mean: 1.2, P99: 12}, Output: Lengths{Mean: 1},
 	}
 	requests := generate(t, stream)
 	if !slices.Equal(requests, generate(t, stream)) {
-		t.Error("the same seed gave two loads")
+		t.Error("one seed gave two loads")
 	}
 	for i, r := range requests {
 		if r.Arrival < 0 || r.Arrival >= 100.1 || r.Prompt < 1 || r.Output != 1 || r.Model != chat {
 			t.Fatalf("request %d: %+v", i, r)
 		}
 		if i > 0 && r.Arrival < requests[i-1].Arrival {
-			t.Fatalf("request %d comes before the one before it", i)
+			t.Fatalf("request %d is before its predecessor", i)
 		}
 	}
 	same := stream
@@ -183,7 +185,7 @@ func TestLogarithmAndExponentialAgreeWithTheLibrary(t *testing.T) {
 	}
 }
 
-func TestGenerateReportsEveryFault(t *testing.T) {
+func TestGenerateReportsAllValidationErrors(t *testing.T) {
 	_, err := Generate(Stream{Model: chat, Burstiness: -1, Until: math.Inf(1), Prompt: Lengths{Mean: 0.5}, Output: Lengths{Mean: 10, P99: 200, Max: -1}})
 	if err == nil {
 		t.Fatal("no error")
@@ -194,7 +196,7 @@ func TestGenerateReportsEveryFault(t *testing.T) {
 		}
 	}
 	lengths := Lengths{Mean: 10}
-	for name, rate := range map[string]Rate{"-1": Constant(-1), "NaN": Constant(math.NaN()), "+Inf": Constant(math.Inf(1))} {
+	for name, rate := range map[string]Rate{"-1": constant(-1), "NaN": constant(math.NaN()), "+Inf": constant(math.Inf(1))} {
 		_, err := Generate(Stream{Model: chat, Rate: rate, Until: 1, Prompt: lengths, Output: lengths})
 		if err == nil || !strings.Contains(err.Error(), "is "+name) {
 			t.Errorf("rate %s: %v", name, err)
@@ -212,54 +214,5 @@ func TestMergeSortsAndKeepsTheOrderOfArguments(t *testing.T) {
 	want := []Request{{0, small, 1, 1}, {1, chat, 1, 1}, {1, small, 1, 1}, {3, chat, 1, 1}, {4, small, 1, 1}}
 	if !slices.Equal(merged, want) {
 		t.Errorf("got %v", merged)
-	}
-}
-
-func TestRatesHaveTheirShape(t *testing.T) {
-	steps := Steps(Point{60, 5}, Point{10, 2})
-	ramps := Ramps(Point{10, 2}, Point{20, 4}, Point{20, 8}, Point{30, 0})
-	bursts := Bursts(Burst{At: 10, Duration: 5, PerSecond: 3}, Burst{At: 14, Duration: 5, PerSecond: 1})
-	wave := Wave(2, 10, 100)
-	for _, c := range []struct {
-		name    string
-		rate    Rate
-		t, want float64
-	}{
-		{"steps before", steps, 9.99, 0}, {"steps", steps, 10, 2}, {"steps", steps, 59.9, 2}, {"steps after", steps, 1e9, 5},
-		{"no steps", Steps(), 3, 0},
-		{"ramps before", ramps, 0, 2}, {"ramps", ramps, 15, 3}, {"ramps jump", ramps, 20, 8}, {"ramps", ramps, 25, 4}, {"ramps after", ramps, 99, 0},
-		{"no ramps", Ramps(), 3, 0},
-		{"bursts", bursts, 9, 0}, {"bursts", bursts, 10, 3}, {"bursts", bursts, 14, 4}, {"bursts", bursts, 15, 1}, {"bursts", bursts, 19, 0},
-		{"wave", wave, 0, 2}, {"wave", wave, 25, 6}, {"wave", wave, 50, 10}, {"wave", wave, 75, 6}, {"wave", wave, 100, 2}, {"wave", wave, 250, 10},
-		{"sum", Sum(steps, bursts, Constant(1)), 14, 7},
-	} {
-		if got := c.rate(c.t); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%s at %v: got %v, want %v", c.name, c.t, got, c.want)
-		}
-	}
-}
-
-func TestDayHasItsBurstsInEveryPeriod(t *testing.T) {
-	day := Day{Period: 1000, Bursts: 5, BurstPerSecond: 1, BurstDuration: 30, Seed: 9}
-	rate := day.Rate()
-	var starts []int
-	for period := range 20 {
-		seconds, begun := 0, 0
-		for at := range 1000 {
-			now := float64(period*1000 + at)
-			if rate(now) > 0 {
-				seconds++
-				if at == 0 || rate(now-1) == 0 {
-					begun++
-					starts = append(starts, at%200)
-				}
-			}
-		}
-		if seconds < 145 || seconds > 155 || begun < 4 || begun > 5 {
-			t.Errorf("period %d: %d bursts of %d s in all", period, begun, seconds)
-		}
-	}
-	if slices.Max(starts) < 150 || slices.Min(starts) > 20 {
-		t.Errorf("bursts begin from %d s to %d s of their parts only", slices.Min(starts), slices.Max(starts))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// limited is a fleet of one variant on one node of so many accelerators.
+// limited is a fleet of one variant and one node with so many GPUs.
 func limited(gpus int, change func(*VariantSpec)) FleetSpec {
 	spec := oneVariant(change)
 	spec.Variants[0].Accelerator = "L40S"
@@ -19,7 +19,8 @@ func limited(gpus int, change func(*VariantSpec)) FleetSpec {
 	return spec
 }
 
-// beside is a fleet of two variants at zero, of which the first takes two accelerators and the second one, on the given nodes.
+// beside is a fleet of two variants at zero on the given nodes. A replica of the first needs two GPUs, of
+// the second one.
 func beside(nodes ...NodeSpec) FleetSpec {
 	spec := oneVariant(func(v *VariantSpec) { v.Initial, v.Accelerator, v.GPUs = 0, "L40S", 2 })
 	small := spec.Variants[0]
@@ -32,8 +33,8 @@ func beside(nodes ...NodeSpec) FleetSpec {
 	return spec
 }
 
-// places returns the nodes of a target's replicas by their order, "-" for one that has none.
-func places(f *Fleet, target string) string {
+// nodesOf returns the nodes of a target's replicas in their order, "-" for a replica without a node.
+func nodesOf(f *Fleet, target string) string {
 	var nodes []string
 	for _, w := range f.Workloads() {
 		if w.ID.Name != target {
@@ -49,28 +50,28 @@ func places(f *Fleet, target string) string {
 	return strings.Join(nodes, " ")
 }
 
-func TestReplicasSpreadOverNodesByTheShareThatIsLeft(t *testing.T) {
+func TestReplicasSpreadOverNodesByTheirFreeShare(t *testing.T) {
 	f := newFleet(t, beside(NodeSpec{Name: "b", GPUs: 4}, NodeSpec{Name: "a", GPUs: 4}, NodeSpec{Name: "c", GPUs: 8, Others: 5}))
 	scale(t, f, "small", 12)
-	// a and b have 3 of 4 left with one replica, then 2 of 4; c only 2 of 8, as a and b after three.
-	if got := places(f, "small"); got != "a b a b a b c c a b c -" {
-		t.Errorf("placed on %s", got)
+	// a and b have 3 of 4 free after one replica, then 2 of 4. c has 2 of 8 free, a and b after three.
+	if got := nodesOf(f, "small"); got != "a b a b a b c c a b c -" {
+		t.Errorf("scheduled to %s", got)
 	}
 }
 
-func TestAReplicaStandsOnOneNode(t *testing.T) {
+func TestAReplicaIsOnOneNode(t *testing.T) {
 	f := newFleet(t, beside(NodeSpec{Name: "a", GPUs: 3}, NodeSpec{Name: "b", GPUs: 3}))
 	scale(t, f, "llama-l40s", 3)
-	if got := places(f, "llama-l40s"); got != "a b -" {
-		t.Errorf("placed on %s, though two nodes have one accelerator each", got)
+	if got := nodesOf(f, "llama-l40s"); got != "a b -" {
+		t.Errorf("scheduled to %s, though two nodes have one free GPU each", got)
 	}
 	scale(t, f, "small", 3)
-	if got := places(f, "small"); got != "a b -" {
-		t.Errorf("a replica that finds no room keeps smaller ones out: %s", got)
+	if got := nodesOf(f, "small"); got != "a b -" {
+		t.Errorf("a pending replica blocks smaller ones: %s", got)
 	}
 }
 
-func TestPendingReplicasOfAllVariantsTakeTurnsByAge(t *testing.T) {
+func TestPendingReplicasOfAllVariantsAreScheduledByAge(t *testing.T) {
 	spec := beside(NodeSpec{Name: "a", GPUs: 1})
 	spec.Variants[0].GPUs = 1
 	f := newFleet(t, spec)
@@ -94,7 +95,7 @@ func TestPendingReplicasOfAllVariantsTakeTurnsByAge(t *testing.T) {
 	}
 }
 
-func TestPoolsShowWhatEveryoneHolds(t *testing.T) {
+func TestPoolsShowAllAllocatedAccelerators(t *testing.T) {
 	spec := beside(NodeSpec{Name: "b", GPUs: 4, Others: 1}, NodeSpec{Name: "a", GPUs: 2})
 	spec.Nodes = append(spec.Nodes, NodeSpec{Name: "0", Accelerator: "H100", GPUs: 8})
 	spec.Variants[0].Initial = 1
@@ -112,8 +113,8 @@ func TestPoolsShowWhatEveryoneHolds(t *testing.T) {
 	if got := f.Pools(); f.States()[0].Draining != 1 || !reflect.DeepEqual(got, pools(1, 3)) {
 		t.Errorf("while one drains: %+v", got)
 	}
-	if got := places(f, "llama-l40s"); got != "b" {
-		t.Errorf("the draining replica stands on %q", got)
+	if got := nodesOf(f, "llama-l40s"); got != "b" {
+		t.Errorf("the draining replica is on %q", got)
 	}
 	f.Advance(100)
 	if got := f.Pools(); !reflect.DeepEqual(got, pools(1, 1)) {
@@ -121,12 +122,12 @@ func TestPoolsShowWhatEveryoneHolds(t *testing.T) {
 	}
 }
 
-func TestAKindWithoutNodesIsUnlimited(t *testing.T) {
+func TestAnAcceleratorTypeWithoutNodesIsUnlimited(t *testing.T) {
 	spec := limited(1, nil)
 	spec.Variants[0].Accelerator = "H100"
 	f := newFleet(t, spec)
 	scale(t, f, "llama-l40s", 50)
-	if s := f.States()[0]; s.Pending != 0 || s.Loading != 49 || places(f, "llama-l40s")[:1] != "-" {
+	if s := f.States()[0]; s.Pending != 0 || s.Loading != 49 || nodesOf(f, "llama-l40s")[:1] != "-" {
 		t.Errorf("%+v", s)
 	}
 	if got := newFleet(t, oneVariant(nil)).Pools(); got != nil {
@@ -134,20 +135,21 @@ func TestAKindWithoutNodesIsUnlimited(t *testing.T) {
 	}
 }
 
-func TestReplicasAtTheBeginningStandOnNodesToo(t *testing.T) {
+func TestInitialReplicasAreScheduledToNodes(t *testing.T) {
 	f := newFleet(t, limited(2, func(v *VariantSpec) { v.Initial = 3 }))
 	if s := f.States()[0]; s.Ready != 2 || s.Pending != 1 {
 		t.Fatalf("%+v", s)
 	}
 	scale(t, f, "llama-l40s", 3)
-	if got := places(f, "llama-l40s"); got != "a a -" {
-		t.Errorf("placed on %s", got)
+	if got := nodesOf(f, "llama-l40s"); got != "a a -" {
+		t.Errorf("scheduled to %s", got)
 	}
 }
 
-// TestNoNodeHoldsMoreThanItHas scales at random, and after each step counts on the nodes what pods say that they hold.
-func TestNoNodeHoldsMoreThanItHas(t *testing.T) {
-	waited, drained := 0, 0
+// TestAllocatedAcceleratorsNeverExceedANode scales at random, and sums up the accelerators of the pods on
+// each node after each step.
+func TestAllocatedAcceleratorsNeverExceedANode(t *testing.T) {
+	pending, drained := 0, 0
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		spec := mixed()
@@ -169,7 +171,7 @@ func TestNoNodeHoldsMoreThanItHas(t *testing.T) {
 			f.Advance(f.Now() + 3*random.Float64())
 			checkNodes(t, f)
 			for _, s := range f.States() {
-				waited, drained = waited+s.Pending, drained+s.Draining
+				pending, drained = pending+s.Pending, drained+s.Draining
 			}
 		}
 		for _, name := range []string{"llama-l40s", "llama-h100", "small"} {
@@ -177,21 +179,21 @@ func TestNoNodeHoldsMoreThanItHas(t *testing.T) {
 		}
 		f.Advance(math.Inf(1))
 		for i, n := range f.nodes {
-			if n.held != 0 || len(f.pending) != 0 {
-				t.Fatalf("seed %d: node %d still holds %d, and %d wait", seed, i, n.held, len(f.pending))
+			if n.allocated != 0 || len(f.pending) != 0 {
+				t.Fatalf("seed %d: on node %d are %d allocated, and %d pending", seed, i, n.allocated, len(f.pending))
 			}
 		}
 	}
-	if waited == 0 || drained == 0 {
-		t.Errorf("%d waited and %d drained: the cases are too easy", waited, drained)
+	if pending == 0 || drained == 0 {
+		t.Errorf("%d were pending and %d drained: the cases are too easy", pending, drained)
 	}
 }
 
 func checkNodes(t *testing.T, f *Fleet) {
 	t.Helper()
-	held := map[string]int{}
+	allocated := map[string]int{}
 	for _, n := range f.nodes {
-		held[n.Name] = n.Others
+		allocated[n.Name] = n.Others
 	}
 	for i, w := range f.Workloads() {
 		v := f.variants[i]
@@ -200,31 +202,32 @@ func checkNodes(t *testing.T, f *Fleet) {
 				t.Fatalf("at %v: %+v", f.Now(), p)
 			}
 			for _, name := range p.Nodes {
-				held[name] += v.GPUs
+				allocated[name] += v.GPUs
 			}
 		}
-		if n, room := v.host(); room && n != nil && f.States()[i].Pending > 0 {
-			t.Fatalf("at %v: node %s has room for %s, and replicas are pending", f.Now(), n.Name, v.ID)
+		if n, found := v.findNode(); found && n != nil && f.States()[i].Pending > 0 {
+			t.Fatalf("at %v: node %s has enough free GPUs for %s, and replicas are pending", f.Now(), n.Name, v.ID)
 		}
 	}
 	for _, pool := range f.Pools() {
 		for _, n := range pool.Nodes {
-			if n.Allocated > n.Allocatable || n.Allocated != held[n.Name] {
-				t.Fatalf("at %v: node %s has %d accelerators, shows %d as taken, and pods hold %d", f.Now(), n.Name, n.Allocatable, n.Allocated, held[n.Name])
+			if n.Allocated > n.Allocatable || n.Allocated != allocated[n.Name] {
+				t.Fatalf("at %v: node %s has %d GPUs, shows %d as allocated, and %d are allocated to its pods",
+					f.Now(), n.Name, n.Allocatable, n.Allocated, allocated[n.Name])
 			}
 		}
 	}
 }
 
-func TestNewFleetReportsEveryFaultOfItsNodes(t *testing.T) {
+func TestNewFleetReportsAllValidationErrorsOfNodes(t *testing.T) {
 	spec := beside(NodeSpec{Name: "a", GPUs: 4, Others: 5}, NodeSpec{Name: "a", GPUs: 4}, NodeSpec{Name: "b"}, NodeSpec{GPUs: 1})
 	_, err := NewFleet(spec)
 	if err == nil {
-		t.Fatal("it was taken")
+		t.Fatal("it was accepted")
 	}
-	for _, part := range []string{"node a: others hold 5 of 4 GPUs", "node a is there twice", "node b: 0 GPUs", `node "" with accelerator "L40S"`} {
+	for _, part := range []string{"node a: 5 of 4 GPUs are allocated to others", "node a is defined twice", "node b: 0 GPUs", `node "" with accelerator "L40S"`} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("nothing says %q in: %v", part, err)
+			t.Errorf("%q is not in: %v", part, err)
 		}
 	}
 }

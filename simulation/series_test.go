@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -10,7 +9,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// value returns the sample of a target whose name and labels (as name=value) are given, and whether it is there.
+// value returns the sample with the given name and labels (as name=value), and whether there is one.
 func value(target Target, name string, labels ...string) (float64, bool) {
 	for _, s := range target.Samples {
 		if s.Name == name && hasLabels(s, labels) {
@@ -33,7 +32,7 @@ func hasLabels(s Sample, labels []string) bool {
 func wantValue(t *testing.T, target Target, want float64, series ...string) {
 	t.Helper()
 	if got, ok := value(target, series[0], series[1:]...); !ok || math.Abs(got-want) > 1e-9*math.Max(1, want) {
-		t.Errorf("%s: %v is %v (there: %v), want %v", target.Name, series, got, ok, want)
+		t.Errorf("%s: %v is %v (found: %v), want %v", target.Name, series, got, ok, want)
 	}
 }
 
@@ -41,8 +40,8 @@ func TestAnEngineExposesVLLMsNames(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.ServedName = "llama" }))
 	f.Advance(1)
 	target := f.Series()[0]
-	if target.Name != "chat/llama-l40s-0" || !slices.Equal(target.Labels, []Label{{"namespace", "chat"}, {"pod", "llama-l40s-0"}}) {
-		t.Errorf("%s %v", target.Name, target.Labels)
+	if target.Name != "chat/llama-l40s-0" || target.Namespace != "chat" || target.Pod != "llama-l40s-0" {
+		t.Errorf("%s is pod %s in %s", target.Name, target.Pod, target.Namespace)
 	}
 	for name, buckets := range map[string]int{
 		"vllm:num_requests_running": 0, "vllm:num_requests_waiting": 0, "vllm:kv_cache_usage_perc": 0,
@@ -68,7 +67,7 @@ func TestAnEngineExposesVLLMsNames(t *testing.T) {
 	}
 	wantValue(t, target, 1, "vllm:cache_config_info", "block_size=16", "num_gpu_blocks=6250", "engine=0")
 	if _, ok := value(target, "vllm:cache_config_info", "model_name=llama"); ok {
-		t.Error("cache_config_info carries the model's name, which vLLM's does not")
+		t.Error("cache_config_info has the model's name, which vLLM's has not")
 	}
 }
 
@@ -82,7 +81,7 @@ func count(target Target, name string) int {
 	return n
 }
 
-func TestCountersAgreeWithWhatClientsSaw(t *testing.T) {
+func TestCountersAgreeWithOutcomes(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxSequences, v.KVTokens = 8, 3000 }))
 	offer(t, f, seeded(61, 300, 4, 900, 100)...)
 	f.Advance(math.Inf(1))
@@ -162,7 +161,7 @@ func TestOnlyReadyAndDrainingReplicasAnswerAScrape(t *testing.T) {
 func scraped(f *Fleet) string {
 	var pods []string
 	for _, target := range f.Series() {
-		pods = append(pods, target.Labels[1].Value)
+		pods = append(pods, target.Pod)
 	}
 	return strings.Join(pods, " ")
 }
@@ -181,7 +180,7 @@ func TestAReplacedReplicaCountsFromZeroUnderItsOwnName(t *testing.T) {
 	wantValue(t, target, 0, "vllm:prompt_tokens_total")
 }
 
-func TestTheGatewayExposesAModelOnceSomebodyAskedForIt(t *testing.T) {
+func TestTheGatewayExposesAModelAfterItsFirstRequest(t *testing.T) {
 	spec := oneVariant(func(v *VariantSpec) { v.ServedName, v.Initial = "llama", 0 })
 	other := spec.Variants[0]
 	other.ID.Name, other.Target.Name = "tuned", "tuned"
@@ -223,64 +222,23 @@ func TestNamespacesHaveTheirOwnGateways(t *testing.T) {
 	}
 }
 
-func TestWriteTextWritesPrometheusText(t *testing.T) {
-	target := Target{Samples: []Sample{
-		{"up", nil, 1},
-		{"asked_total", []Label{{"model", `a "b" \ c` + "\n"}, {"engine", "0"}}, 1e21},
-		{"asked_total", []Label{{"model", "x"}}, 0.5},
-		{"wait_seconds_bucket", []Label{{"le", "+Inf"}}, 3},
-		{"wait_seconds_count", nil, 3},
-		{"wait_seconds_sum", nil, math.Inf(1)},
-	}}
-	var got strings.Builder
-	if err := WriteText(&got, target); err != nil {
-		t.Fatal(err)
-	}
-	want := `# TYPE up gauge
-up 1
-# TYPE asked_total counter
-asked_total{model="a \"b\" \\ c\n",engine="0"} 1e+21
-asked_total{model="x"} 0.5
-# TYPE wait_seconds histogram
-wait_seconds_bucket{le="+Inf"} 3
-wait_seconds_count 3
-wait_seconds_sum +Inf
-`
-	if got.String() != want {
-		t.Errorf("got\n%s", got.String())
-	}
-}
-
-func TestEveryFamilyIsWrittenOnce(t *testing.T) {
+func TestSeriesOfOneMetricFollowEachOther(t *testing.T) {
 	f := newFleet(t, mixed())
 	load := seeded(64, 10, 10, 10, 10)
 	load[3].Model.Name = "small"
 	offer(t, f, load...)
 	f.Advance(5)
 	for _, target := range f.Series() {
-		var text strings.Builder
-		if err := WriteText(&text, target); err != nil {
-			t.Fatal(err)
-		}
-		seen := map[string]bool{}
-		for line := range strings.Lines(text.String()) {
-			if strings.HasPrefix(line, "#") && seen[line] {
-				t.Errorf("%s is there twice", line)
+		seen, previous := map[string]bool{}, ""
+		for _, s := range target.Samples {
+			name := s.Name
+			for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+				name = strings.TrimSuffix(name, suffix)
 			}
-			seen[line] = true
+			if name != previous && seen[name] {
+				t.Errorf("%s has the series of %s in two places", target.Name, name)
+			}
+			seen[name], previous = true, name
 		}
-	}
-}
-
-var errFull = errors.New("disk full")
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
-
-func TestWriteTextReportsWhatTheWriterSays(t *testing.T) {
-	f := newFleet(t, oneVariant(nil))
-	if err := WriteText(fullDisk{}, f.Series()[0]); !errors.Is(err, errFull) {
-		t.Errorf("got %v", err)
 	}
 }

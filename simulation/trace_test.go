@@ -48,7 +48,7 @@ func TestReadTraceFindsColumnsSortsAndReadsEveryForm(t *testing.T) {
 	}
 }
 
-func TestReadTraceReportsFaultsWithTheirLines(t *testing.T) {
+func TestReadTraceReportsErrorsWithTheirLines(t *testing.T) {
 	const header = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 	for _, c := range []struct {
 		name, text string
@@ -80,19 +80,19 @@ func TestReadTraceReportsFaultsWithTheirLines(t *testing.T) {
 	}
 }
 
-func TestReadTraceStopsAfterTenFaults(t *testing.T) {
+func TestReadTraceStopsAfterTenErrors(t *testing.T) {
 	text := "TIMESTAMP,ContextTokens,GeneratedTokens\n" + strings.Repeat("1,x,3\n", 1000)
 	_, err := ReadTrace(strings.NewReader(text), chat)
 	if err == nil {
 		t.Fatal("no error")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 11 || !strings.HasPrefix(lines[9], "line 11:") || !strings.Contains(lines[10], "stopped after 10 errs") {
+	if len(lines) != 11 || !strings.HasPrefix(lines[9], "line 11:") || !strings.Contains(lines[10], "stopped after 10 errors") {
 		t.Errorf("got %d lines:\n%v", len(lines), err)
 	}
 }
 
-func TestReadTracePassesOnWhatTheReaderSays(t *testing.T) {
+func TestReadTracePassesOnErrorsOfTheReader(t *testing.T) {
 	broken := errors.New("disk gone")
 	_, err := ReadTrace(iotest.ErrReader(broken), chat)
 	if !errors.Is(err, broken) {
@@ -109,7 +109,7 @@ func azure(t *testing.T) []Request {
 	t.Helper()
 	file, err := os.Open("../../shared/data/azure_conv_2023.csv")
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the Azure trace is not there: ../shared/data/azure_conv_2023.csv beside the checkout")
+		t.Skip("there is no Azure trace ../shared/data/azure_conv_2023.csv beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestReadTraceReadsTheAzureHour(t *testing.T) {
 	}
 }
 
-func TestScaleMultipliesTheAzureHourAndKeepsItsShape(t *testing.T) {
+func TestScaleMultipliesTheAzureHourMinuteByMinute(t *testing.T) {
 	trace := azure(t)
 	length := trace[len(trace)-1].Arrival
 	for factor, want := range map[float64]int{1: 19366, 4: 77464, 2.5: 48415, 0.3: 5810} {
@@ -173,7 +173,7 @@ func perMinute(requests []Request) []float64 {
 	for _, r := range requests {
 		minutes[int(r.Arrival/60)]++
 	}
-	return minutes[:58] // the last one is not whole
+	return minutes[:58] // the last one is incomplete
 }
 
 func correlation(a, b []float64) float64 {
@@ -186,7 +186,7 @@ func correlation(a, b []float64) float64 {
 	return sum / math.Sqrt(cvA*cvB)
 }
 
-func TestScaleIsExactSeededAndLeavesTheTraceAlone(t *testing.T) {
+func TestScaleIsExactAndSeededAndKeepsTheTrace(t *testing.T) {
 	var trace []Request
 	for i := range 101 {
 		trace = append(trace, Request{float64(i * 10), chat, i + 1, 2})
@@ -217,10 +217,10 @@ func TestScaleIsExactSeededAndLeavesTheTraceAlone(t *testing.T) {
 	again, _ := Scale(trace, 3, 5)
 	other, _ := Scale(trace, 3, 6)
 	if !slices.Equal(scaled, again) || slices.Equal(scaled, other) {
-		t.Error("the seed does not decide")
+		t.Error("the seed does not matter")
 	}
 	if same, err := Scale(trace, 1, 9); err != nil || !slices.Equal(same, trace) {
-		t.Errorf("factor 1 is another trace: %v", err)
+		t.Errorf("factor 1 gives another trace: %v", err)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestScaleWorksOnShortTraces(t *testing.T) {
 	}
 }
 
-func TestScaleRefusesFactorsThatMakeNoTrace(t *testing.T) {
+func TestScaleRejectsInvalidFactors(t *testing.T) {
 	for _, factor := range []float64{0, -1, math.NaN(), math.Inf(1), 1e9} {
 		if _, err := Scale([]Request{{0, chat, 1, 1}}, factor, 1); err == nil {
 			t.Errorf("factor %v was accepted", factor)

@@ -65,9 +65,9 @@ func TestConfigPrintsTheEffectiveConfiguration(t *testing.T) {
 	require.Equal(t, "flag --interval", each["interval"].Origin)
 	_, _, err = output(t, append(base, "--output", "xml")...)
 	require.EqualError(t, err, `output "xml" is unknown; write yaml or json`)
-	_, warnings, err := output(t, append(base, "--policy-retention", "48h")...)
+	_, warnings, err := output(t, append(base, "--scale-to-zero-retention", "48h")...)
 	require.NoError(t, err)
-	require.Contains(t, warnings, "warning: policy.retention of 48h")
+	require.Contains(t, warnings, "warning: scaleToZero.retention of 48h")
 }
 
 func TestFaultsOfTheConfigurationEndTheServerAllAtOnce(t *testing.T) {
@@ -110,7 +110,7 @@ func TestTheCommandServesTheSamplesUntilItIsStopped(t *testing.T) {
 
 func TestEveryThresholdAndEveryTermOfThePolicyIsSetByTheConfiguration(t *testing.T) {
 	c := newWorld(t).config()
-	c.Policy.Queueing = config.Off
+	c.Sizing.Queueing = config.Off
 	policy := reflect.ValueOf(policyOf(c))
 	for _, part := range []reflect.Value{policy, policy.FieldByName("Saturation")} {
 		for i := range part.NumField() {

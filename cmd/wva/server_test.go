@@ -214,9 +214,9 @@ func TestServerReloadsItsConfigurationAndRefusesAFaultyOne(t *testing.T) {
 	s.log.await("ready")
 	require.Equal(t, 10*time.Minute, s.settings.Load().policy.Retention)
 
-	write("policy: {retention: 20m}\ninterval: 30s\nsaturation: {kvThreshold: 0.7}\ngrpc: {address: ':7'}\nmaxPlanAge: 10m\nprometheus: {lag: 3s}")
-	require.Equal(t, []any{"interval", "maxPlanAge", "saturation.kvThreshold", "policy.retention"}, s.log.await("configuration reloaded")["changed"])
-	require.Equal(t, []any{"prometheus.lag"}, s.log.await("settings are changed in the configuration file and need a restart")["settings"], "the address is given by a flag")
+	write("scaleToZero: {retention: 20m}\ninterval: 30s\nsaturation: {kvThreshold: 0.7}\ngrpc: {address: ':7'}\nmaxPlanAge: 10m\nprometheus: {queryOffset: 3s}")
+	require.Equal(t, []any{"interval", "maxPlanAge", "saturation.kvThreshold", "scaleToZero.retention"}, s.log.await("configuration reloaded")["changed"])
+	require.Equal(t, []any{"prometheus.queryOffset"}, s.log.await("settings are changed in the configuration file and need a restart")["settings"], "the address is given by a flag")
 	require.InDelta(t, 1, s.metric(t, `wva_cycle_triggers_total{reason="configuration"}`), 0, "a cycle follows at once")
 	current := s.settings.Load()
 	require.Equal(t, 20*time.Minute, current.policy.Retention)

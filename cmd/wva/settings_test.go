@@ -1,6 +1,8 @@
 package main
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,4 +63,27 @@ func TestCatalogueCallsAKindWhatItsNodesDo(t *testing.T) {
 	require.Equal(t, fleet.Accelerator("h100"), s.config.Accelerators[0].Name, "the configuration is shared")
 	s.config.Accelerators = append(s.config.Accelerators, fleet.AcceleratorSpec{Name: "H100", Speed: 3})
 	require.Equal(t, s.config.Accelerators, s.catalogue([]fleet.Pool{{Accelerator: "H100"}}), "two rows are two kinds")
+}
+
+func TestUnmatchedRowsAreLoggedOnceForEachConfiguration(t *testing.T) {
+	var log strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	c := newWorld(t).config("--models", "[{model: llm/lama-8b}]", "--service-classes", "[{name: gold, priority: 1}]", "--fixed-accelerators", "B200")
+	s := &settings{config: c}
+	s.warnUnmatched(fleet.Snapshot{}, logger)
+	require.Empty(t, log.String(), "no variant was observed")
+	snapshot := fleet.Snapshot{
+		Variants: []fleet.Variant{{Model: fleet.ModelID{Namespace: "llm", Name: "llama-8b"}}},
+		Pools:    s.pools(nil, nil), // with the fixed accelerator, which has no nodes
+	}
+	s.warnUnmatched(snapshot, logger)
+	s.warnUnmatched(snapshot, logger)
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	require.Len(t, lines, 3)
+	const message = `level=WARN msg="configuration row matches nothing" `
+	require.Contains(t, lines[0], message+"section=models row=llm/lama-8b did_you_mean=llm/llama-8b")
+	require.Regexp(t, message+"section=serviceClasses row=gold$", lines[1])
+	require.Regexp(t, message+"section=fixedAccelerators row=B200$", lines[2])
+	(&settings{config: c}).warnUnmatched(snapshot, logger)
+	require.Equal(t, 6, strings.Count(log.String(), message), "again after a reload")
 }

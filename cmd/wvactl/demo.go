@@ -12,10 +12,10 @@ import (
 	"github.com/wva-project/wva/demo"
 )
 
-// defaultAddress is where KEDA would find the scaler.
+// defaultAddress is the address of the scaler for KEDA.
 const defaultAddress = "127.0.0.1:9090"
 
-// demoFlags are the flags of the demo as they are given.
+// demoFlags are the flags of the demo.
 type demoFlags struct {
 	options       demo.Options
 	trace, output string
@@ -38,11 +38,11 @@ that goes to zero and wakes. The same seed gives the same summary, byte for byte
 Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
   prometheus@20m+5m   Prometheus is down: it scrapes nothing and answers nothing
   scrape@20m+5m       Prometheus answers, but its scrapes fail
-  wva@20m+1m          the scaler is killed, and starts anew without memory
+  wva@20m+1m          the scaler is killed, and starts again without state
 
-Pools put accelerators on nodes, as KIND=NODESxGPUS; of a kind without a pool there are any number. A replica then holds
-accelerators of one node until it is gone, and waits while none has room, under the rivals as under WVA. With only two of the
-cheap L40S, which both models share, the plan spills to the H100 and comes back:
+Pools put accelerators on nodes, as ACCELERATOR=NODESxGPUS; an accelerator type without a pool has no limit. A replica then
+allocates accelerators of one node until it is gone, and is Pending while no node has enough, under the baselines as under WVA.
+With only two of the cheaper L40S, which both models share, the plan spills to the H100 and comes back:
   L40S=2x1            two nodes with one L40S each
   H100=1x8            one node with eight H100`,
 		Example: `  wvactl demo
@@ -65,25 +65,22 @@ cheap L40S, which both models share, the plan spills to the H100 and comes back:
 	flags.StringArrayVar(&f.faults, "fault", nil, "break something on purpose, such as prometheus@20m+5m (repeatable)")
 	flags.StringSliceVar(&f.pools, "pools", nil, "put accelerators on nodes, such as L40S=2x1,H100=1x8 (repeatable)")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, or json: a line per decision, then a summary")
-	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "where the gRPC server listens")
+	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "address of the gRPC server")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "write the product's log to standard error")
 	return command
 }
 
 func (f *demoFlags) run(command *cobra.Command) error {
 	if command.Flags().Changed("pools") && len(f.pools) == 0 {
-		f.pools = []string{""} // an empty list is no pool either: it is refused like one
+		f.pools = []string{""} // an empty list is an invalid pool
 	}
 	if err := f.parse(); err != nil {
 		return err
 	}
-	switch f.output {
-	case "table":
-	case "json":
-		f.options.JSON = true
-	default:
-		return fmt.Errorf("output %q is unknown; it is table or json", f.output)
+	if err := checkOutput(f.output, "table", "json"); err != nil {
+		return err
 	}
+	f.options.JSON = f.output == "json"
 	if f.trace != "" {
 		file, err := os.Open(f.trace)
 		if err != nil {
@@ -103,27 +100,27 @@ func (f *demoFlags) run(command *cobra.Command) error {
 	return err
 }
 
-// parse reads what is written in a form of its own, and reports every fault of it.
+// parse reads the flags that have a form of their own. The error joins all that are invalid.
 func (f *demoFlags) parse() error {
-	var faults []error
+	var wrong []error
 	for _, text := range f.faults {
 		fault, err := demo.ParseFault(text)
-		faults = append(faults, err)
+		wrong = append(wrong, err)
 		f.options.Faults = append(f.options.Faults, fault)
 	}
 	for _, text := range f.pools {
 		pool, err := demo.ParsePool(text)
-		faults = append(faults, err)
+		wrong = append(wrong, err)
 		f.options.Pools = append(f.options.Pools, pool)
 	}
-	return errors.Join(faults...)
+	return errors.Join(wrong...)
 }
 
-// freeAddress returns the default address, or a free one where another process has it.
+// freeAddress returns the default address, or a free one if another process has it.
 func freeAddress(command *cobra.Command) string {
 	listener, err := (&net.ListenConfig{}).Listen(command.Context(), "tcp", defaultAddress)
 	if err != nil {
-		fmt.Fprintf(command.ErrOrStderr(), "%s is taken, so the gRPC server listens on a free port; --grpc-address names one\n", defaultAddress)
+		fmt.Fprintf(command.ErrOrStderr(), "%s is in use, so the gRPC server listens on a free port; set --grpc-address to choose one\n", defaultAddress)
 		return "127.0.0.1:0"
 	}
 	_ = listener.Close() // nothing was accepted

@@ -13,7 +13,7 @@ import (
 	"github.com/wva-project/wva/analyzer/fit"
 )
 
-// fitFlags are the flags of fit as they are given.
+// fitFlags are the flags of fit.
 type fitFlags struct {
 	model, gpu, engine, precision string
 	tensorParallel                int
@@ -25,7 +25,7 @@ func newFitCommand() *cobra.Command {
 	var f fitFlags
 	command := &cobra.Command{
 		Use:   "fit FILE.csv",
-		Short: "Fit what an iteration of an engine costs to measured rows",
+		Short: "Fit the profile of an engine to a benchmark",
 		Long: `Fit the profile of an engine to the rows of a closed-loop benchmark: N clients, each of which sends a prompt, waits for the whole
 answer, and sends the next. The file is CSV with a header; - reads standard input. It needs the columns
 
@@ -34,14 +34,14 @@ answer, and sends the next. The file is CSV with a header; - reads standard inpu
   ttft_ms or ttft_s     mean time to the first token; the bare name ttft is in seconds
   tpot_ms or tpot_s     mean time per output token after the first; tpot is in seconds, and itl the same
 
-and reads model, gpu, engine (or backend), tp, precision and mode where they are there. Rows of another mode than agg are left out:
-engines that do prefill or decode only are not what the rows describe.
+and reads model, gpu, engine (or backend), tp, precision and mode if it has them. Rows of another mode than agg are left out:
+they are of engines that do prefill or decode only.
 
-Where a file holds several engines, the flags choose one: a value fits a name that it equals, else names that begin with it, also
-after a slash. Where the file lacks a column, the flag says what it would hold.
+If a file has several engines, the flags select one: a value matches an equal name, else names that begin with it, also after a
+slash. If the file has no such column, the flag is its value.
 
-It prints the cost as the configuration and the trigger take it, how far it is from the rows, and what the rows cannot show. Good rows
-have five concurrencies from 1 to the highest of interest, prompts of 128, 1,024 and 8,192 tokens, and outputs of 128 and 1,024.`,
+It prints the cost for the configuration and for the trigger, its error against the rows, and warnings of values that the rows do
+not determine. Good rows have five concurrencies from 1 to the highest of interest, prompts of 128, 1,024 and 8,192 tokens, and outputs of 128 and 1,024.`,
 		Example: `  wvactl fit rows.csv --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 --precision bf16
   wvactl fit rows.csv --model Qwen3-32B --gpu h100 --tp 4 --output yaml
   wvactl fit rows.csv --all`,
@@ -52,18 +52,18 @@ have five concurrencies from 1 to the highest of interest, prompts of 128, 1,024
 	flags.StringVar(&f.model, "model", "", "the model, such as Qwen/Qwen3-32B")
 	flags.StringVar(&f.gpu, "gpu", "", "the accelerator, such as H100")
 	flags.StringVar(&f.engine, "engine", "", "the engine, such as vllm")
-	flags.IntVar(&f.tensorParallel, "tp", 0, "over how many accelerators each layer is split")
-	flags.StringVar(&f.precision, "precision", "", "that of the weights, such as fp8")
+	flags.IntVar(&f.tensorParallel, "tp", 0, "number of accelerators over which each layer is split")
+	flags.StringVar(&f.precision, "precision", "", "precision of the weights, such as fp8")
 	flags.BoolVar(&f.all, "all", false, "fit every engine in the file, a line each")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json, or yaml: an entry of the configuration's profiles")
 	return command
 }
 
 func (f *fitFlags) run(command *cobra.Command, path string) error {
-	switch {
-	case f.output != "text" && f.output != "json" && f.output != "yaml":
-		return fmt.Errorf("output %q is unknown; it is text, json or yaml", f.output)
-	case f.tensorParallel < 0:
+	if err := checkOutput(f.output, "text", "json", "yaml"); err != nil {
+		return err
+	}
+	if f.tensorParallel < 0 {
 		return fmt.Errorf("tp %d is below zero; leave it out, or write 1 and more", f.tensorParallel)
 	}
 	table, err := readTable(command, path)
@@ -72,10 +72,10 @@ func (f *fitFlags) run(command *cobra.Command, path string) error {
 	}
 	groups := f.chosen(table)
 	if len(groups) == 0 {
-		return fmt.Errorf("no rows of %s fit the flags; the file has %s", path, listed(table.Groups))
+		return fmt.Errorf("no row of %s matches the flags; the file has %s", path, listed(table.Groups))
 	}
 	if len(groups) > 1 && !f.all {
-		return fmt.Errorf("the rows are of %d engines; choose one by --model, --gpu, --engine, --tp or --precision, or give --all: %s", len(groups), listed(groups))
+		return fmt.Errorf("the rows are of %d engines; select one by --model, --gpu, --engine, --tp or --precision, or give --all: %s", len(groups), listed(groups))
 	}
 	fits, err := fitted(groups)
 	if err != nil && !f.all {
@@ -109,7 +109,7 @@ func readTable(command *cobra.Command, path string) (fit.Table, error) {
 	return table, nil
 }
 
-// leftOut says how many rows do not count.
+// leftOut returns how many rows do not count, as a line.
 func leftOut(t fit.Table) string {
 	var parts []string
 	if t.Disaggregated > 0 {
@@ -124,7 +124,7 @@ func leftOut(t fit.Table) string {
 	return "left out of the file: " + strings.Join(parts, ", ")
 }
 
-// chosen returns the groups that the flags fit, with what only the flags say.
+// chosen returns the groups that match the flags. The flags fill in columns that the file does not have.
 func (f *fitFlags) chosen(t fit.Table) []fit.Group {
 	groups := t.Groups
 	for _, choice := range []struct {
@@ -161,7 +161,8 @@ func (f *fitFlags) chosen(t fit.Table) []fit.Group {
 	return kept
 }
 
-// narrowed returns the groups whose name is the value; where none is, those whose name begins with it, also after a slash.
+// narrowed returns the groups with the value as their name; if there is none, those whose name begins
+// with it, also after a slash.
 func narrowed(groups []fit.Group, value string, of func(*fit.Key) *string) []fit.Group {
 	value = strings.ToLower(value)
 	var equal, begin []fit.Group
@@ -181,7 +182,7 @@ func narrowed(groups []fit.Group, value string, of func(*fit.Key) *string) []fit
 	return begin
 }
 
-// mostListed is how many engines of a file a message names.
+// mostListed is the number of engines of a file that a message names.
 const mostListed = 20
 
 // listed names groups, a line each.
@@ -204,7 +205,7 @@ func counted(rows int) string {
 	return strconv.Itoa(rows) + " rows"
 }
 
-// fitting is a group with what its rows say.
+// fitting is a group with the fit to its rows.
 type fitting struct {
 	fit.Key
 	fit.Result
@@ -215,13 +216,13 @@ type fitting struct {
 // fitted fits each group. The error joins those of all groups.
 func fitted(groups []fit.Group) ([]fitting, error) {
 	var fits []fitting
-	var faults []error
+	var wrong []error
 	for _, g := range groups {
 		one := fitting{Key: g.Key, rows: g.Rows}
 		if one.Result, one.err = fit.Fit(g.Rows); one.err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", g.Key, one.err))
+			wrong = append(wrong, fmt.Errorf("%s: %w", g.Key, one.err))
 		}
 		fits = append(fits, one)
 	}
-	return fits, errors.Join(faults...)
+	return fits, errors.Join(wrong...)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// rendered returns all that is printed.
+// rendered returns the output.
 func (f *fitFlags) rendered(fits []fitting) (string, error) {
 	switch f.output {
 	case "json":
@@ -28,7 +28,7 @@ func (f *fitFlags) rendered(fits []fitting) (string, error) {
 	return fitText(fits[0]), nil
 }
 
-// rounded returns a cost with four digits, which is more than rows can tell.
+// rounded returns a cost with four digits, more than rows determine.
 func rounded(c fleet.EngineCost) fleet.EngineCost {
 	for _, figure := range fleet.CostFigures() {
 		at := figure.Of(&c)
@@ -60,7 +60,7 @@ func fitText(one fitting) string {
 	}
 	if s := one.Saturating; s != nil && one.TPOT.Mean > toleratedError && s.TPOT < worthTelling*one.TPOT.Mean {
 		fmt.Fprintf(&b, "\nTPOT rises steeply with small batches and slowly with large ones, as in expert models: a term that saturates would leave an error of %s.\n"+
-			"The five figures are the best straight line; measure where the engines will work, and leave far lower concurrencies out.\n", percent(s.TPOT))
+			"The five figures are the best straight line; measure at the concurrencies of production, and leave out far lower ones.\n", percent(s.TPOT))
 	}
 	for i, w := range one.Warnings {
 		if i == 0 {
@@ -75,7 +75,8 @@ func fitText(one fitting) string {
 	return b.String()
 }
 
-// A richer form is told of where the error is above what benchmarks repeat to, and would fall below this share of it.
+// A richer form is mentioned if the error is above the repeatability of benchmarks, and would fall below
+// this share of it.
 const (
 	toleratedError = 0.04
 	worthTelling   = 0.7
@@ -87,7 +88,7 @@ func writeDeviation(b *strings.Builder, name string, d fit.Deviation, of func(fi
 		d.Worst.Concurrency, d.Worst.Prompt, d.Worst.Output, d.Worst.Line)
 }
 
-// spans says from where to where rows were measured.
+// spans returns the ranges of the rows.
 func spans(rows []fit.Row) string {
 	span := func(name string, of func(fit.Row) float64) string {
 		low, high := math.Inf(1), math.Inf(-1)
@@ -152,7 +153,8 @@ func fitJSON(fits []fitting) (string, error) {
 	return b.String(), nil
 }
 
-// fitYAML is a list that the configuration's profiles take. What cannot be written is a comment where there are several.
+// fitYAML is a list for the configuration's profiles. If there are several fits, one that failed is a
+// comment.
 func fitYAML(fits []fitting) (string, error) {
 	var b strings.Builder
 	for _, one := range fits {
@@ -177,7 +179,7 @@ func profileEntry(one fitting) (string, error) {
 	case one.err != nil:
 		return "", one.err
 	case one.Model == "" || one.GPU == "":
-		return "", errors.New("the rows do not say of what model and accelerator they are; give --model and --gpu")
+		return "", errors.New("the rows have no model and accelerator; give --model and --gpu")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "- {model: %s, accelerator: %s", quotedYAML(one.Model), quotedYAML(acceleratorName(one.GPU)))
@@ -199,7 +201,7 @@ func profileEntry(one fitting) (string, error) {
 	return b.String(), nil
 }
 
-// acceleratorName turns a board's name as benchmarks write it into the one that variants use: h100_sxm is H100.
+// acceleratorName turns the name of a board in benchmarks into that of variants: h100_sxm is H100.
 func acceleratorName(gpu string) string {
 	if name, _, found := strings.Cut(gpu, "_"); found || gpu == strings.ToLower(gpu) {
 		return strings.ToUpper(name)
@@ -207,7 +209,7 @@ func acceleratorName(gpu string) string {
 	return gpu
 }
 
-// quotedYAML quotes a text; JSON's form of it is one of YAML's.
+// quotedYAML quotes a text: a JSON string is one of YAML.
 func quotedYAML(text string) string {
 	quoted, _ := json.Marshal(text) // a string is always encoded
 	return string(quoted)

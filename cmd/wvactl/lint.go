@@ -105,7 +105,7 @@ type place struct{ file, object string }
 
 func (l *linter) run(command *cobra.Command, files []string) error {
 	if l.config != "" {
-		configured, err := configuredFor(l.config, "accelerators", "serviceClasses")
+		configured, err := configured(l.config, "accelerators", "serviceClasses")
 		if err != nil {
 			return fmt.Errorf("the configuration is invalid:\n%w", err)
 		}

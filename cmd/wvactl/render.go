@@ -102,7 +102,7 @@ func (f *renderFlags) render(command *cobra.Command) (string, error) {
 			missing = append(missing, fmt.Errorf("%s is missing; give --%s, such as %s", key.Name, flag.Name, key.Example))
 		}
 	}
-	if err := errors.Join(missing...); err != nil {
+	if err := errors.Join(append(missing, f.check())...); err != nil {
 		return "", usageError{err}
 	}
 	v, err := scaledobject.Read(f.object(metadata))
@@ -112,16 +112,37 @@ func (f *renderFlags) render(command *cobra.Command) (string, error) {
 	return f.encoded(scaledobject.Render(v, f.options))
 }
 
+// check returns the errors of flags that are no fields of a variant.
+func (f *renderFlags) check() error {
+	var wrong []error
+	for _, each := range []struct {
+		flag  string
+		value time.Duration
+	}{{"cooldown", f.cooldown}, {"polling-interval", f.options.PollingInterval}} {
+		if each.value < 0 || each.value%time.Second != 0 {
+			wrong = append(wrong, fmt.Errorf("%s %s is not valid; write whole seconds, such as 10s", each.flag, each.value))
+		}
+	}
+	if _, known := apiVersions()[f.targetKind]; !known && f.targetAPIVersion == "" {
+		wrong = append(wrong, fmt.Errorf("target-kind %q has no default API version; give --target-api-version", f.targetKind))
+	}
+	return errors.Join(wrong...)
+}
+
+// apiVersions returns the API versions of well-known Kinds of workloads.
+func apiVersions() map[string]string {
+	return map[string]string{"Deployment": "apps/v1", "StatefulSet": "apps/v1", "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1"}
+}
+
 // object returns the definition of the flags as a ScaledObject, so that the rules of ScaledObjects
 // apply.
 func (f *renderFlags) object(metadata map[string]string) scaledobject.Object {
 	seconds := int64(f.cooldown / time.Second)
-	apiVersions := map[string]string{"LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1"}
 	return scaledobject.Object{
 		Metadata: scaledobject.Meta{Name: f.name, Namespace: f.namespace},
 		Spec: scaledobject.Spec{
 			ScaleTargetRef: scaledobject.TargetRef{
-				APIVersion: cmp.Or(f.targetAPIVersion, apiVersions[f.targetKind]), Kind: f.targetKind, Name: cmp.Or(f.target, f.name),
+				APIVersion: cmp.Or(f.targetAPIVersion, apiVersions()[f.targetKind]), Kind: f.targetKind, Name: cmp.Or(f.target, f.name),
 			},
 			CooldownPeriod: &seconds, MinReplicaCount: &f.min, MaxReplicaCount: &f.max,
 			Triggers: []scaledobject.Trigger{{Type: "external-push", Metadata: metadata}},

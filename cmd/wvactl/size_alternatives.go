@@ -8,14 +8,15 @@ import (
 	"github.com/wva-project/wva/analyzer/queueing"
 )
 
-// alternative is a change of one flag, and what a replica would carry with it.
+// alternative is a change of one flag, and the capacity of a replica with it.
 type alternative struct {
 	Flag     string  `json:"flag"`
 	Rate     float64 `json:"ratePerSecond"`
 	Doubtful bool    `json:"formulaDoubtful,omitzero"`
 }
 
-// alternatives tries other limits, each alone, and returns those by which, by the formula, the objective becomes feasible.
+// alternatives tries other limits, each alone, and returns those with which the objective is feasible
+// by the formula.
 func (s sizing) alternatives() []alternative {
 	var found []alternative
 	try := func(flag string, change func(*queueing.Question)) {
@@ -37,7 +38,7 @@ func (s sizing) alternatives() []alternative {
 		try("--ttft "+limitFlag(factor*s.Objective.TTFT), func(q *queueing.Question) { q.Objective.TTFT *= factor })
 		try("--itl "+limitFlag(factor*s.Objective.ITL), func(q *queueing.Question) { q.Objective.ITL *= factor })
 	}
-	twice := 1 - 2*(1-s.Objective.Percentile) // a question that allows no such share is faulty, and left out
+	twice := 1 - 2*(1-s.Objective.Percentile) // an invalid question, if no share is left, is skipped
 	try("--percentile "+decimal(fiveDigits(twice)), func(q *queueing.Question) { q.Objective.Percentile = twice })
 	if s.Dispersion > 1 {
 		try("--dispersion 1", func(q *queueing.Question) { q.Dispersion = 1 })
@@ -45,7 +46,7 @@ func (s sizing) alternatives() []alternative {
 	return found
 }
 
-// limitFlag writes a limit as its flag takes it.
+// limitFlag returns a limit as a value of its flag.
 func limitFlag(seconds float64) string { return strings.ReplaceAll(inWords(seconds), " ", "") }
 
 func alternativesText(infeasible bool, all []alternative) string {

@@ -6,17 +6,17 @@ import (
 	"github.com/wva-project/wva/analyzer/queueing"
 )
 
-// estimate is what one method says that a replica carries.
+// estimate is the capacity of a replica by one method.
 type estimate struct {
 	Method string `json:"method"`
-	// Rate is absent where the method has no answer, for the reason in Problem.
+	// Rate is absent if the method has no answer, for the reason in Problem.
 	Rate      *float64       `json:"ratePerSecond,omitempty"`
-	Binding   queueing.Limit `json:"binding,omitzero"`
+	LimitedBy queueing.Limit `json:"limitedBy,omitzero"`
 	LeavesOut string         `json:"leavesOut"`
 	Problem   string         `json:"problem,omitzero"`
 }
 
-// atRate is what happens at a rate.
+// atRate is the latency at a rate.
 type atRate struct {
 	Rate     float64 `json:"ratePerSecond"`
 	MissTTFT float64 `json:"missTTFTShare"`
@@ -45,7 +45,8 @@ type answers struct {
 	simulated *queueing.Answer
 }
 
-// counts returns the answer that the server would go by: the formula's, where that is known to be far off the simulation's.
+// counts returns the answer that the server would use: the formula's, or the simulation's if the formula
+// is known to be far off.
 func (a answers) counts() queueing.Answer {
 	if a.formula.Doubtful && a.simulated != nil {
 		return *a.simulated
@@ -53,7 +54,7 @@ func (a answers) counts() queueing.Answer {
 	return a.formula
 }
 
-// answers asks the formula, and a simulation where it is wanted or the formula is known to be far off.
+// answers asks the formula, and a simulation if it is wanted or the formula is known to be far off.
 func (s sizing) answers(simulate bool) (answers, error) {
 	formula, err := s.sizer.MaxRate(s.Question)
 	a := answers{formula: formula}
@@ -65,8 +66,8 @@ func (s sizing) answers(simulate bool) (answers, error) {
 	return a, err
 }
 
-// atRate says what happens at a rate. Shares are the formula's, which is scaled to agree with the answer where a simulation gave
-// that.
+// atRate returns the latency at a rate. Shares are the formula's; if a simulation gave the answer, they
+// are scaled to agree with it.
 func (s sizing) atRate(rate float64, a answers) (*atRate, error) {
 	scale := 1.0
 	if counts := a.counts(); counts.Rate > 0 && a.formula.Rate > 0 {
@@ -82,7 +83,7 @@ func (s sizing) atRate(rate float64, a answers) (*atRate, error) {
 		at.Problem = err.Error()
 	}
 	if errors.Is(err, queueing.ErrOverload) {
-		at.Problem = "requests arrive as fast as a full batch serves them or faster, so that the queue grows without end"
+		at.Problem = "the rate is at or above that of a full batch, so the queue grows without end"
 	}
 	return at, nil
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// What methods leave out.
+// The effects that methods leave out.
 const (
 	formulaLeavesOut    = "ties between a request's prompt and its output; preemption"
 	simulationLeavesOut = "preemption, and other orders than first come, first served"
@@ -15,7 +15,7 @@ const (
 	promptsLeaveOut     = "decoding, the limit on ITL and that prompts share iterations: they are computed one by one"
 )
 
-// comparison returns what the methods say, the percentile method's answers first.
+// comparison returns the answers of all methods, those of the percentile method first.
 func (s sizing) comparison(a answers) []estimate {
 	all := []estimate{estimated("percentiles, by formula", formulaLeavesOut, a.formula.Rate, a.formula.LimitedBy)}
 	if a.simulated != nil {
@@ -26,8 +26,8 @@ func (s sizing) comparison(a answers) []estimate {
 		s.byBirthDeath(), s.byOneServer(), s.byPrompts())
 }
 
-func estimated(method, leavesOut string, rate float64, binding queueing.Limit) estimate {
-	return estimate{Method: method, Rate: &rate, Binding: binding, LeavesOut: leavesOut}
+func estimated(method, leavesOut string, rate float64, limitedBy queueing.Limit) estimate {
+	return estimate{Method: method, Rate: &rate, LimitedBy: limitedBy, LeavesOut: leavesOut}
 }
 
 func unanswered(method, leavesOut, problem string) estimate {
@@ -41,12 +41,12 @@ func (s sizing) byBirthDeath() estimate {
 	if err != nil {
 		return unanswered(method, birthDeathLeavesOut, err.Error())
 	}
-	rate, binding := service.MaxMeanRate(queue, s.Objective)
-	return estimated(method, birthDeathLeavesOut, rate, binding)
+	rate, limitedBy := service.MaxMeanRate(queue, s.Objective)
+	return estimated(method, birthDeathLeavesOut, rate, limitedBy)
 }
 
-// byOneServer is the rate at which the percentile of TTFT reaches its limit where the replica serves one request at a time, and
-// as many as its batch has places are there at most.
+// byOneServer is the rate at which the percentile of TTFT reaches its limit if the replica serves one
+// request at a time, and no more requests wait than its batch has places.
 func (s sizing) byOneServer() estimate {
 	const method = "M/M/1/K"
 	service, _, err := s.birthDeath()
@@ -66,10 +66,11 @@ func (s sizing) byOneServer() estimate {
 	rate := queue.MaxRate(s.Objective.TTFT, func(state queueing.State) float64 {
 		return state.WaitQuantile(s.Objective.Percentile) + service.Prefill(1)
 	})
-	return estimated(method, oneByOneLeavesOut, rate, bindingBelow(rate, queue.Capacity()))
+	return estimated(method, oneByOneLeavesOut, rate, limitBelow(rate, queue.Capacity()))
 }
 
-// byPrompts is the rate at which the percentile of TTFT reaches its limit where prompts are computed one by one.
+// byPrompts is the rate at which the percentile of TTFT reaches its limit if prompts are computed one
+// by one.
 func (s sizing) byPrompts() estimate {
 	const method = "M/G/1 of prompts"
 	if s.flags.role == string(fleet.RoleDecode) || s.Replica.PrefixHits == 1 {
@@ -93,21 +94,21 @@ func (s sizing) byPrompts() estimate {
 			high = rate
 		}
 	}
-	return estimated(method, promptsLeaveOut, low, bindingBelow(low, capacity))
+	return estimated(method, promptsLeaveOut, low, limitBelow(low, capacity))
 }
 
-// bindingBelow is what binds a rate that only TTFT or the capacity of the server limits.
-func bindingBelow(rate, capacity float64) queueing.Limit {
+// limitBelow returns the limit of a rate that only TTFT or the capacity of the server limits.
+func limitBelow(rate, capacity float64) queueing.Limit {
 	if rate < 0.9999*capacity {
 		return queueing.LimitTTFT
 	}
 	return queueing.LimitCompute
 }
 
-// promptPoints is by how many equally likely lengths the prompts are taken.
+// promptPoints is the number of equally likely lengths that stand for the prompts.
 const promptPoints = 1024
 
-// promptServer returns the server whose times are those of prompts that are computed alone.
+// promptServer returns the server with the service times of prompts that are computed alone.
 func (s sizing) promptServer() (queueing.GeneralService, error) {
 	alone := s.Replica
 	alone.MaxSequences, alone.KVTokens = 1, 0

@@ -20,7 +20,7 @@ type sizeResult struct {
 	Requests  requestsUsed  `json:"requests"`
 	Objective objectiveUsed `json:"objective"`
 	Answer    answerGiven   `json:"answer"`
-	// Alternatives are changes of one thing that would make the infeasible feasible.
+	// Alternatives are changes of one flag with which the objective is feasible.
 	Alternatives []alternative   `json:"alternatives,omitempty"`
 	Comparison   []estimate      `json:"comparison"`
 	AtRate       *atRate         `json:"atRate,omitempty"`
@@ -63,10 +63,10 @@ type objectiveUsed struct {
 type answerGiven struct {
 	Rate         float64        `json:"ratePerSecond"`
 	OutputTokens float64        `json:"outputTokensPerSecond"`
-	Binding      queueing.Limit `json:"binding"`
+	LimitedBy    queueing.Limit `json:"limitedBy"`
 	Infeasible   bool           `json:"infeasible"`
 	Remedy       string         `json:"remedy,omitzero"`
-	// MissesIdle is the share of requests that misses the objective without load.
+	// MissesIdle is the share of requests that miss the objective without load.
 	MissesIdle float64 `json:"missWithoutLoadShare"`
 	MeanRate   float64 `json:"meanRatePerSecond"`
 	Doubtful   bool    `json:"formulaDoubtful"`
@@ -86,31 +86,31 @@ func (s sizing) result() (sizeResult, error) {
 		r.Alternatives = s.alternatives()
 	}
 	r.Answer = answerGiven{
-		Rate: given.Rate, OutputTokens: given.Rate * s.Mix.MeanOutput(), Binding: given.LimitedBy, MeanRate: given.MeanRate,
+		Rate: given.Rate, OutputTokens: given.Rate * s.Mix.MeanOutput(), LimitedBy: given.LimitedBy, MeanRate: given.MeanRate,
 		Infeasible: given.Infeasible, Remedy: given.Remedy, Doubtful: a.formula.Doubtful, Simulated: given.Simulated,
 	}
 	idle, err := s.sizer.Violation(s.Question, 0)
 	r.Answer.MissesIdle = idle.Either
 	if rate := s.flags.rate; rate > 0 {
-		var fault error
-		r.AtRate, fault = s.atRate(rate, a)
-		err = errors.Join(err, fault)
+		var rateErr error
+		r.AtRate, rateErr = s.atRate(rate, a)
+		err = errors.Join(err, rateErr)
 	}
 	if arrivals := s.flags.arrivals; arrivals > 0 {
-		var fault error
-		r.Needed, fault = s.replicas(arrivals)
-		err = errors.Join(err, fault)
+		var replicasErr error
+		r.Needed, replicasErr = s.replicas(arrivals)
+		err = errors.Join(err, replicasErr)
 	}
 	return r, err
 }
 
-// asked returns what the answer is about.
+// asked returns the question.
 func (s sizing) asked() sizeResult {
 	p := s.profile
 	return sizeResult{
 		Profile: profileUsed{
 			Model: cmp.Or(s.flags.model, p.Model), Accelerator: p.Accelerator, Precision: p.Precision, TensorParallel: p.TensorParallel,
-			Cost: p.Cost.String(), Found: p.where, Origin: p.Origin,
+			Cost: p.Cost.String(), Found: p.source, Origin: p.Origin,
 		},
 		Engine: engineUsed{
 			Role: s.flags.role, MaxSequences: s.Replica.MaxSequences, BatchedTokens: s.Replica.BatchedTokens,
@@ -136,9 +136,9 @@ func (r sizeResult) text() string {
 	r.writeAsked(&b)
 	b.WriteString("\n" + r.Answer.text() + "\n" + alternativesText(r.Answer.Infeasible, r.Alternatives) + "\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "METHOD\tREQUESTS/S\tBINDS\tLEAVES OUT")
+	fmt.Fprintln(w, "METHOD\tREQUESTS/S\tLIMITED BY\tLEAVES OUT")
 	for _, e := range r.Comparison {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Method, e.rateText(), cmp.Or(string(e.Binding), "-"), cmp.Or(e.Problem, e.LeavesOut))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Method, e.rateText(), cmp.Or(string(e.LimitedBy), "-"), cmp.Or(e.Problem, e.LeavesOut))
 	}
 	_ = w.Flush() // into memory
 	if r.AtRate != nil {
@@ -201,8 +201,8 @@ func (o objectiveUsed) text() string {
 
 func (a answerGiven) text() string {
 	if a.Infeasible {
-		return fmt.Sprintf("INFEASIBLE: one replica carries %s requests/s within the objective, less than a tenth of the %s that means allow; %s of requests miss it without any load.\nBound by %s. Remedy: %s.",
-			short(a.Rate), short(a.MeanRate), percent(a.MissesIdle), a.Binding, a.Remedy)
+		return fmt.Sprintf("INFEASIBLE: capacity %s requests/s within the objective, below a tenth of the %s of its means; %s of requests miss it without load.\nLimited by %s. Remedy: %s.",
+			short(a.Rate), short(a.MeanRate), percent(a.MissesIdle), a.LimitedBy, a.Remedy)
 	}
 	by := "."
 	switch {
@@ -211,7 +211,7 @@ func (a answerGiven) text() string {
 	case a.Doubtful:
 		by = ", by a formula that is known to be far off here."
 	}
-	return fmt.Sprintf("One replica carries %s requests/s (%s output tokens/s) within the objective%s\nBound by %s.", short(a.Rate), short(a.OutputTokens), by, a.Binding)
+	return fmt.Sprintf("Capacity of one replica: %s requests/s (%s output tokens/s) within the objective%s\nLimited by %s.", short(a.Rate), short(a.OutputTokens), by, a.LimitedBy)
 }
 
 func (e estimate) rateText() string {
@@ -240,17 +240,17 @@ func (at *atRate) text() string {
 
 func (n *replicasNeeded) text() string {
 	if n.Replicas == 0 {
-		return fmt.Sprintf("No number of replicas carries %s requests/s within the objective.\n", short(n.Arrivals))
+		return fmt.Sprintf("No number of replicas can serve %s requests/s within the objective.\n", short(n.Arrivals))
 	}
 	replicas := fmt.Sprintf("%d replicas", n.Replicas)
 	if n.Replicas == 1 {
 		replicas = "1 replica"
 	}
-	return fmt.Sprintf("%s requests/s need %s, each at %s requests/s (dispersion %s), %s of what it carries. Nothing is left for growth, start-up or failures.\n",
+	return fmt.Sprintf("%s requests/s need %s, each at %s requests/s (dispersion %s), %s of its capacity. There is no headroom for growth, start-up or failures.\n",
 		short(n.Arrivals), replicas, short(n.Each), short(n.Dispersion), percent(n.Share))
 }
 
-// inWords writes seconds as people do, in three digits.
+// inWords returns seconds with a unit, in three digits.
 func inWords(seconds float64) string {
 	switch {
 	case seconds >= 1:
@@ -263,7 +263,7 @@ func inWords(seconds float64) string {
 	return "0 s"
 }
 
-// share is a percentage without digits that say nothing: 95 %, 99.9 %.
+// share is a percentage without trailing zeros: 95 %, 99.9 %.
 func share(x float64) string { return decimal(fiveDigits(100*x)) + " %" }
 
 // fiveDigits rounds to five digits after the point.

@@ -15,17 +15,17 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// knownProfiles are rows in the order in which they count, with where they stand.
+// knownProfiles are profiles in the order in which they count, with their source.
 type knownProfiles struct {
-	rows  []fleet.Profile
-	own   int // how many of the first rows are the configuration's
-	where string
+	rows   []fleet.Profile
+	own    int // number of the first rows that are the configuration's
+	source string
 }
 
-// foundProfile is a profile with where it stands.
+// foundProfile is a profile with its source.
 type foundProfile struct {
 	fleet.Profile
-	where string
+	source string
 }
 
 // found returns the profile that the flags choose.
@@ -48,7 +48,7 @@ func parsedCost(text string) (fleet.EngineCost, error) {
 	variant, err := scaledobject.ReadMetadata(fleet.VariantID{}, map[string]string{"profile": text})
 	var invalid []error
 	for _, each := range scaledobject.ValidationErrors(err) {
-		if each.Key == "profile" { // a flag needs nothing else of a trigger
+		if each.Key == "profile" { // the other keys of a trigger are not needed
 			invalid = append(invalid, each)
 		}
 	}
@@ -60,29 +60,26 @@ func (f *sizeFlags) known() (knownProfiles, error) {
 		rows, err := config.ShippedProfiles()
 		return knownProfiles{rows: rows}, err
 	}
-	own, err := configured(f.config)
+	own, err := configured(f.config, "profiles", "profileCatalogue")
 	if err != nil {
-		return knownProfiles{}, fmt.Errorf("the configuration is faulty:\n%w", err)
+		return knownProfiles{}, fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
-	return knownProfiles{rows: own.EngineProfiles(), own: len(own.Profiles), where: f.config}, nil
+	return knownProfiles{rows: own.EngineProfiles(), own: len(own.Profiles), source: f.config}, nil
 }
 
-// configured reads a configuration for its profiles. Flags of the server take the place of all that only a server needs, such
-// as files that are on its machine.
-func configured(path string) (*config.Config, error) {
+// configured reads some settings of a configuration file. The others, such as files on the server's
+// machine, are replaced by their defaults.
+func configured(path string, keys ...string) (*config.Config, error) {
 	var server cobra.Command
 	flags := server.Flags()
 	config.AddFlags(flags)
 	err := flags.Set("config", path)
 	for _, s := range config.Settings() {
 		value := s.Default
-		switch s.Key {
-		case "profiles", "profileCatalogue":
-			continue
-		case "prometheus.url":
-			value = "http://localhost" // is required, and not asked
+		if s.Key == "prometheus.url" {
+			value = "http://localhost" // required, and not used
 		}
-		if s.Flag() != "" {
+		if s.Flag() != "" && !slices.Contains(keys, s.Key) {
 			err = errors.Join(err, flags.Set(s.Flag(), value))
 		}
 	}
@@ -96,7 +93,7 @@ func (k knownProfiles) find(f *sizeFlags) (foundProfile, error) {
 	for i, row := range k.rows {
 		if row.Fits(f.model, fleet.Accelerator(f.accelerator), f.precision, f.tensorParallel) {
 			if i < k.own {
-				return foundProfile{row, "profiles of " + k.where}, nil
+				return foundProfile{row, "profiles of " + k.source}, nil
 			}
 			return foundProfile{row, "shipped catalogue"}, nil
 		}
@@ -105,13 +102,14 @@ func (k knownProfiles) find(f *sizeFlags) (foundProfile, error) {
 	if f.precision != "" {
 		asked += ", " + f.precision
 	}
-	return foundProfile{}, fmt.Errorf("no profile fits %s, TP %d; %s; or fit one by wvactl fit and give it as --profile", asked, f.tensorParallel, k.nearest(f.model))
+	return foundProfile{}, fmt.Errorf("no profile fits %s, TP %d; %s; or fit one with wvactl fit, and pass it as --profile", asked, f.tensorParallel, k.nearest(f.model))
 }
 
-// mostOffered is how many profiles a message names.
+// mostOffered is the number of profiles that a message names.
 const mostOffered = 20
 
-// nearest names the profiles of a model, or where it has none the models of which there are some, those of similar names first.
+// nearest lists the profiles of a model; if it has none, the models that have some, those with similar
+// names first.
 func (k knownProfiles) nearest(model string) string {
 	var places, models []string
 	for _, row := range k.rows {
@@ -147,7 +145,7 @@ func offered(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// alike counts the three letters in a row that two names share. Case and signs do not count.
+// alike counts the sequences of three letters that two names share, without case and punctuation.
 func alike(a, b string) int {
 	a, b = letters(a), letters(b)
 	shared := 0

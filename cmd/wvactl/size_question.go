@@ -14,7 +14,7 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// sizing is a question with where its parts come from.
+// sizing is a question with the sources of its parts.
 type sizing struct {
 	queueing.Question
 	flags   *sizeFlags
@@ -25,14 +25,14 @@ type sizing struct {
 	sizer   *queueing.Sizer
 }
 
-// limitSources says where the limits of an engine come from.
+// limitSources are the sources of the limits of an engine.
 type limitSources struct {
 	MaxSequences  string `json:"maxSequences"`
 	BatchedTokens string `json:"batchedTokens"`
 	KVTokens      string `json:"kvTokens"`
 }
 
-// sizing returns the question that the flags ask. Its error joins all that is wrong with it.
+// sizing returns the question of the flags. The error joins everything that is wrong with it.
 func (f *sizeFlags) sizing() (sizing, error) {
 	s := sizing{flags: f, sizer: &queueing.Sizer{}}
 	wrong := f.check()
@@ -47,12 +47,12 @@ func (f *sizeFlags) sizing() (sizing, error) {
 	s.Objective, s.Dispersion = f.objective(), f.dispersion
 	s.Replica, s.limits = f.replica(s.profile.Profile)
 	if prefill, decode := s.Mix.Work(s.Replica.Profile, 0); prefill+decode == 0 {
-		return sizing{}, errors.New("by its profile no request takes any time, so that any rate is carried; add beta and gamma for decoding, prefill for prompts")
+		return sizing{}, errors.New("by the profile a request takes no time, so the capacity has no limit; add beta and gamma for decoding, prefill for prompts")
 	}
 	return s, nil
 }
 
-// objective returns the limits that the role's part of the work has.
+// objective returns the limits that concern the role.
 func (f *sizeFlags) objective() queueing.Objective {
 	o := queueing.Objective{TTFT: f.ttft.Seconds(), ITL: f.itl.Seconds(), Percentile: f.percentile}
 	switch fleet.Role(f.role) {
@@ -69,14 +69,14 @@ func (f *sizeFlags) objective() queueing.Objective {
 func (f *sizeFlags) replica(p fleet.Profile) (queueing.Replica, limitSources) {
 	r := queueing.Replica{
 		Profile: analyzer.Seconds(p.Cost),
-		// Where no engine says its budget, it holds a token for each sequence.
+		// The default budget has a token for each sequence at least.
 		MaxSequences: cmp.Or(f.maxSequences, p.MaxSequences, analyzer.DefaultMaxSequences),
 		KVTokens:     cmp.Or(f.kvTokens, p.KVTokens),
 		PrefixHits:   f.prefixHits,
 	}
 	r.BatchedTokens = cmp.Or(f.batchedTokens, p.BatchedTokens, max(analyzer.DefaultBatchedTokens, r.MaxSequences))
 	if f.role == string(fleet.RoleDecode) {
-		r.PrefixHits = 1 // the prompt's keys and values come from elsewhere
+		r.PrefixHits = 1 // the prompt's keys and values come from a prefill replica
 	}
 	return r, limitSources{
 		MaxSequences:  sourceOf(f.maxSequences > 0, p.MaxSequences > 0, "vLLM's default"),
@@ -95,7 +95,7 @@ func sourceOf(given, profiled bool, otherwise string) string {
 	return otherwise
 }
 
-// measure fills in the lengths of requests as the role meets them.
+// measure fills in the lengths of requests for the role.
 func (s *sizing) measure() error {
 	prompts, outputs, source, err := s.flags.distributions()
 	if err != nil {
@@ -143,7 +143,7 @@ func tracedLengths(path string) (prompts, outputs queueing.Lengths, source strin
 	return prompts, outputs, fmt.Sprintf("of %d requests in %s", len(requests), path), errors.Join(errPrompts, errOutputs)
 }
 
-// timed gives a trace that has no times a column of them: lengths do not need any.
+// timed adds a column of times to a trace without one, since lengths do not need times.
 func timed(trace []byte) []byte {
 	header, _, _ := bytes.Cut(trace, []byte("\n"))
 	if len(bytes.TrimSpace(header)) == 0 || bytes.Contains(bytes.ToLower(header), []byte("timestamp")) {

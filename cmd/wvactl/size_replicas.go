@@ -8,10 +8,10 @@ import (
 	"github.com/wva-project/wva/analyzer/queueing"
 )
 
-// replicasNeeded is how many replicas a rate needs.
+// replicasNeeded is the number of replicas that a rate needs.
 type replicasNeeded struct {
 	Arrivals float64 `json:"arrivalsPerSecond"`
-	// Replicas is absent where none of them carries a useful load.
+	// Replicas is absent if a replica can serve no useful load.
 	Replicas   int     `json:"replicas,omitzero"`
 	Each       float64 `json:"eachRatePerSecond,omitzero"`
 	Share      float64 `json:"eachOfItsCapacityShare,omitzero"`
@@ -19,13 +19,13 @@ type replicasNeeded struct {
 }
 
 const (
-	mostReplicas   = 1e9   // that are looked for
-	countsTried    = 3     // of replicas, once the formula has found how many: each may take a simulation
+	mostReplicas   = 1e9   // of the search
+	countsTried    = 3     // numbers of replicas tried after the formula's: each may take a simulation
 	roundingExcess = 1e-12 // relative
 )
 
-// replicas returns the smallest number of replicas that carries a rate, each an equal part of it. The formula finds the number;
-// where it is known to be far off, simulations correct it.
+// replicas returns the smallest number of replicas that can serve a rate, each an equal part of it. The
+// formula finds the number; if it is known to be far off, simulations correct it.
 func (s sizing) replicas(arrivals float64) (*replicasNeeded, error) {
 	needed := &replicasNeeded{Arrivals: arrivals}
 	count, err := s.replicasByFormula(arrivals)
@@ -34,16 +34,16 @@ func (s sizing) replicas(arrivals float64) (*replicasNeeded, error) {
 	}
 	best, rate := 0.0, 0.0
 	for range countsTried {
-		carried, err := s.rateOfEach(count)
-		if err != nil || carried == 0 {
+		capacity, err := s.rateOfEach(count)
+		if err != nil || capacity == 0 {
 			return needed, err
 		}
-		needs := wholeReplicas(arrivals, carried)
-		enough := max(count, needs) // of more replicas each gets less of a burst, and carries no less
+		needs := wholeReplicas(arrivals, capacity)
+		enough := max(count, needs) // of more replicas each gets less of a burst, so its capacity is no lower
 		if best > 0 && enough >= best {
 			break
 		}
-		best, rate = enough, carried
+		best, rate = enough, capacity
 		if needs == count {
 			break
 		}
@@ -54,8 +54,8 @@ func (s sizing) replicas(arrivals float64) (*replicasNeeded, error) {
 	return needed, nil
 }
 
-// replicasByFormula returns the smallest number that the formula finds enough. Where it finds none it is that of the means, from
-// which a simulation may go on; 0 where not even means are within the limits.
+// replicasByFormula returns the smallest number that is enough by the formula. If there is none, it is
+// that of the means, from which a simulation may go on; 0 if not even the means are within the limits.
 func (s sizing) replicasByFormula(arrivals float64) (float64, error) {
 	lone, err := s.part(math.Inf(1))
 	switch {
@@ -65,11 +65,11 @@ func (s sizing) replicasByFormula(arrivals float64) (float64, error) {
 		return wholeReplicas(arrivals, lone.MeanRate), nil
 	}
 	enough := func(count float64) bool {
-		answer, fault := s.part(count)
-		err = cmp.Or(err, fault)
+		answer, partErr := s.part(count)
+		err = cmp.Or(err, partErr)
 		return wholeReplicas(arrivals, answer.Rate) <= count
 	}
-	least := wholeReplicas(arrivals, lone.Rate) // as if no part of a burst were one
+	least := wholeReplicas(arrivals, lone.Rate) // as if the dispersion were 1
 	most := least
 	for !enough(most) && most < mostReplicas {
 		most *= 2
@@ -84,7 +84,7 @@ func (s sizing) part(count float64) (queueing.Answer, error) {
 	return s.sizer.MaxRate(s.Question)
 }
 
-// rateOfEach is what one of so many replicas carries; 0 where that is no useful load.
+// rateOfEach is the capacity of one of so many replicas; 0 if that is no useful load.
 func (s sizing) rateOfEach(count float64) (float64, error) {
 	s.Dispersion = s.dispersionOfEach(count)
 	a, err := s.answers(false)
@@ -94,11 +94,12 @@ func (s sizing) rateOfEach(count float64) (float64, error) {
 	return a.counts().Rate, nil
 }
 
-// dispersionOfEach is how bursty an equal part of the arrivals is: where a request is part of it with a probability p, an index
-// of dispersion of I becomes 1+p(I-1).
+// dispersionOfEach is the index of dispersion of an equal part of the arrivals: if a request is in the
+// part with probability p, an index of I becomes 1+p(I-1).
 func (s sizing) dispersionOfEach(count float64) float64 { return 1 + (max(1, s.Dispersion)-1)/count }
 
-// wholeReplicas is how many replicas carry the arrivals at a rate each; infinite where that is zero.
+// wholeReplicas is the number of replicas that can serve the arrivals at a rate each; infinite if the
+// rate is zero.
 func wholeReplicas(arrivals, each float64) float64 {
 	return max(1, math.Ceil(arrivals/each*(1-roundingExcess)))
 }

@@ -162,7 +162,7 @@ func (e *engines) handler() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_ = simulation.WriteText(w, targets[at]) // a scraper that went away
+		_ = writeText(w, targets[at]) // a scraper that went away
 	})
 	mux.HandleFunc("GET /targets", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -180,11 +180,9 @@ type group struct {
 func (e *engines) discovered(host string) []group {
 	groups := []group{}
 	for _, target := range e.series() {
-		g := group{Targets: []string{host}, Labels: map[string]string{"__metrics_path__": "/pods/" + target.Name}}
-		for _, label := range target.Labels {
-			g.Labels[label.Name] = label.Value
-		}
-		groups = append(groups, g)
+		groups = append(groups, group{Targets: []string{host}, Labels: map[string]string{
+			"__metrics_path__": "/pods/" + target.Name, "namespace": target.Namespace, "pod": target.Pod,
+		}})
 	}
 	return groups
 }

@@ -64,10 +64,10 @@ func (w *world) arguments() []string {
 	return []string{
 		"--prometheus-url", w.gate.URL, "--prometheus-ca-file", w.gate.caFile, "--prometheus-bearer-token-file", w.gate.tokenFile,
 		"--manifests", w.manifests.directory, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0",
-		"--log-format", "json", "--log-level", "debug", "--interval", interval.String(), "--prometheus-lag", lag.String(),
+		"--log-format", "json", "--log-level", "debug", "--interval", interval.String(), "--prometheus-query-offset", lag.String(),
 		"--prometheus-windows-latest", "8s", "--prometheus-windows-peak", "15s", "--prometheus-windows-trend", "15s",
-		"--prometheus-windows-idle", "30s", "--prometheus-windows-long", "60s", "--policy-startup", "3s", "--policy-reaction", "3s",
-		"--policy-settle", "5s", "--policy-metrics-grace", "10s", "--policy-drain-within", "10s",
+		"--prometheus-windows-idle", "30s", "--prometheus-windows-long", "60s", "--scale-up-startup-time", "3s", "--scale-up-reaction-time", "3s",
+		"--scale-down-min-replica-lifetime", "5s", "--missing-data-grace-period", "10s", "--backlog-drain-within", "10s",
 	}
 }
 

@@ -88,7 +88,7 @@ func aKilledPrometheusHolds(t *testing.T, w *world) {
 // twoServersAnswerAlike has KEDA follow one of two servers, kills that one under load, and lets it start again. Replicas are
 // kept for longer than the story lasts: whatever falls is a fault.
 func twoServersAnswerAlike(t *testing.T, w *world) {
-	kept := []string{"--policy-settle", "10m"}
+	kept := []string{"--scale-down-min-replica-lifetime", "10m"}
 	one, other := w.start(kept...), w.start(kept...)
 	ours, theirs := keep(t, one), keep(t, other)
 	one.awaitDecision(chat)

@@ -69,10 +69,10 @@ func (w *world) startAt(port string, arguments ...string) *server {
 func (w *world) arguments(port, http string) []string {
 	return []string{
 		"--prometheus-url", w.player.server.URL, "--kubeconfig", w.kubeconfig, "--kubernetes-lease-namespace", "keda", "--grpc-address", "0.0.0.0:" + port, "--http-address", http,
-		"--log-format", "json", "--log-level", "debug", "--interval", "2s", "--prometheus-lag", "1s",
+		"--log-format", "json", "--log-level", "debug", "--interval", "2s", "--prometheus-query-offset", "1s",
 		"--prometheus-windows-latest", "6s", "--prometheus-windows-peak", "8s", "--prometheus-windows-trend", "8s",
-		"--prometheus-windows-idle", "10s", "--prometheus-windows-long", "60s", "--policy-startup", "2s", "--policy-reaction", "2s",
-		"--policy-settle", "4s", "--policy-metrics-grace", "8s", "--policy-drain-within", "10s", "--policy-retention", "10s",
+		"--prometheus-windows-idle", "10s", "--prometheus-windows-long", "60s", "--scale-up-startup-time", "2s", "--scale-up-reaction-time", "2s",
+		"--scale-down-min-replica-lifetime", "4s", "--missing-data-grace-period", "8s", "--backlog-drain-within", "10s", "--scale-to-zero-retention", "10s",
 	}
 }
 

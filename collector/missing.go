@@ -1,0 +1,91 @@
+package collector
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// prometheusSource is the source of a row of Missing that no single query explains.
+const prometheusSource = "prometheus"
+
+func querySource(query string) string { return prometheusSource + " query " + query }
+
+// failure is a query without an answer.
+type failure struct {
+	query string
+	hides fleet.LoadSource
+	err   error
+}
+
+// missing returns everything that is not known, sorted by source. Queries that failed for one cause are
+// one row for each source of loads that they hide.
+func (t *tables) missing() []fleet.Missing {
+	rows := slices.Concat(t.warnings, t.unlabeledRows(), t.failureRows())
+	slices.SortStableFunc(rows, func(a, b fleet.Missing) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Hides, b.Hides))
+	})
+	return rows
+}
+
+// failureRows joins the failures that have one reason.
+func (t *tables) failureRows() []fleet.Missing {
+	var rows []fleet.Missing
+	for len(t.failures) > 0 {
+		first := t.failures[0]
+		var queries []string
+		t.failures = slices.DeleteFunc(t.failures, func(f failure) bool {
+			same := f.hides == first.hides && f.err.Error() == first.err.Error()
+			if same {
+				queries = append(queries, f.query)
+			}
+			return same
+		})
+		rows = append(rows, fleet.Missing{
+			Source: t.failureSource(first, queries), Reason: first.err.Error(), Hides: first.hides,
+		})
+	}
+	return rows
+}
+
+// failureSource names the queries, unless the failure is that of every query.
+func (t *tables) failureSource(f failure, queries []string) string {
+	switch {
+	case isUnreachable(f.err), len(queries) == t.answers[f.hides]:
+		return prometheusSource
+	case len(queries) == 1:
+		return querySource(queries[0])
+	default:
+		return prometheusSource + " queries " + strings.Join(queries, ", ")
+	}
+}
+
+// unlabeledRows returns a row if series lack the labels of a subject. The copies of engines' series
+// that a router exposes under its own pod lack the model on purpose: the engines are scraped
+// themselves.
+func (t *tables) unlabeledRows() []fleet.Missing {
+	copies := make(map[identity]bool) // pods, and their namespaces with an empty pod
+	for who, about := range t.facts {
+		if about.has(copied) {
+			copies[who], copies[identity{namespace: who.namespace}] = true, true
+		}
+	}
+	series, example := 0, identity{}
+	for who, rows := range t.unlabeled {
+		if who.namespace != "" && copies[who] {
+			continue
+		}
+		if series += rows; example == (identity{}) || who.compare(example) < 0 {
+			example = who
+		}
+	}
+	if series == 0 {
+		return nil
+	}
+	return []fleet.Missing{{Source: prometheusSource, Reason: fmt.Sprintf(
+		"%d series lack one of the labels %s, %s and %s, such as those of %s; add them by relabeling the scrape, or set the label names",
+		series, t.options.NamespaceLabel, t.options.PodLabel, t.options.ModelLabel, example)}}
+}
