@@ -33,7 +33,7 @@ type problem struct {
 	text, remedy string
 }
 
-// scalar binds a setting of one value.
+// scalar is the binding of a setting of one value.
 type scalar[T comparable] struct {
 	valueType valueType[T]
 	field     func(*Config) *T
@@ -92,7 +92,7 @@ func plainNode(tag, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
-// list binds a setting of several rows.
+// list is the binding of a setting of several rows.
 type list[T comparable] struct {
 	name     string // of the type
 	accepted string // how to write it, as the end of "write ..."

@@ -396,7 +396,8 @@ func TestEffectiveConfigurationIsAConfigurationFile(t *testing.T) {
 	third, err := config.Load(given(t, "--config", written(t, first.EffectiveWithOrigins())))
 	require.NoError(t, err)
 	require.Equal(t, first.Effective(), third.Effective())
-	fourth, err := config.Load(given(t, "--config", written(t, first.EffectiveJSON()))) // JSON is YAML
+	// JSON is YAML
+	fourth, err := config.Load(given(t, "--config", written(t, first.EffectiveJSON())))
 	require.NoError(t, err)
 	require.Equal(t, first.Effective(), fourth.Effective())
 	require.Contains(t, first.EffectiveWithOrigins(), "level: info # default\n")

@@ -2,8 +2,8 @@
 // flags, in ascending order of precedence, into one Config. All validation errors are reported at
 // once, each with its origin and remedy.
 //
-// One table, Settings, has a row for each setting. Flags, names of environment variables, validation,
-// the effective configuration and docs/configuration.md are made from it.
+// One table, Settings, has a row for each setting. Flags, names of environment variables,
+// validation, the effective configuration and docs/configuration.md are made from it.
 //
 // Units: durations are time.Duration, written as "15s"; shares are between 0 and 1.
 //

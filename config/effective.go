@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Effective returns the configuration as a file that sets it, secrets redacted: YAML in the order of
-// the table. Comments say how many profiles ship, which are not listed, and which settings are
+// Effective returns the configuration as a file that sets it, secrets redacted: YAML in the order
+// of the table. Comments say how many profiles ship, which are not listed, and which settings are
 // invalid or missing.
 func (c *Config) Effective() string {
 	return encode(c.tree(func(s Setting, value *yaml.Node) { value.LineComment = c.noteOf(s) }))

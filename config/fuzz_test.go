@@ -12,8 +12,8 @@ import (
 	"github.com/wva-project/wva/config"
 )
 
-// FuzzFile loads files. Load must not panic. The effective form of a valid configuration must load as
-// the same configuration; an error must have a text.
+// FuzzFile loads files. Load must not panic. The effective form of a valid configuration must load
+// as the same configuration; an error must have a text.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"", "interval: 20s", "prometheus: {bearerToken: x, windows: {latest: 30s}}", "models: [{model: a/b, scaleToZero: true, retention: 1h}]",

@@ -51,8 +51,8 @@ func (s Setting) shownDefault() string {
 	return s.Default
 }
 
-// Load returns the configuration that the file, the environment of the process and the flags make, in
-// ascending order of precedence. The flags are those of AddFlags, parsed. Its error joins all
+// Load returns the configuration that the file, the environment of the process and the flags make,
+// in ascending order of precedence. The flags are those of AddFlags, parsed. Its error joins all
 // validation errors, each a *ValidationError; there is no configuration then.
 func Load(flags *pflag.FlagSet) (*Config, error) {
 	c, err := LoadPartial(flags)
@@ -62,8 +62,8 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 	return c, nil
 }
 
-// LoadPartial is Load, and returns a configuration beside the error too, to be shown and not used. A
-// setting that is invalid or missing has its default there, and the effective configuration has a
+// LoadPartial is Load, and returns a configuration beside the error too, to be shown and not used.
+// A setting that is invalid or missing has its default there, and the effective configuration has a
 // comment at it.
 func LoadPartial(flags *pflag.FlagSet) (*Config, error) {
 	path, origin := filePath(flags)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A reload keeps the settings that need a restart and replaces the rest: a valid file could then break
-// a rule over both.
+// A reload keeps the settings that need a restart and replaces the rest: a valid file could then
+// break a rule over both.
 func TestNoRuleTiesAReloadableSettingToOneThatNeedsARestart(t *testing.T) {
 	reloadable := make(map[string]bool)
 	for _, s := range Settings() {

@@ -62,7 +62,8 @@ func (s Setting) noted(note func(*Config) string) Setting {
 // environmentPrefix begins the name of every environment variable of the server.
 const environmentPrefix = "WVA_"
 
-// words returns the words of a key in lower case: "grpc.tls.clientCAFile" has grpc, tls, client, ca and file.
+// words returns the words of a key in lower case: "grpc.tls.clientCAFile" has grpc, tls, client, ca
+// and file.
 func words(key string) []string {
 	var found []string
 	for part := range strings.SplitSeq(key, ".") {

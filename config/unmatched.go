@@ -15,9 +15,9 @@ type Unmatched struct {
 	DidYouMean string
 }
 
-// Unmatched returns the rows of models, serviceClasses, fixedAccelerators, accelerators and profiles
-// that match nothing in a fleet, in the order of the table of settings. Shipped rows are left out. A
-// pool without nodes shows nothing.
+// Unmatched returns the rows of models, serviceClasses, fixedAccelerators, accelerators and
+// profiles that match nothing in a fleet, in the order of the table of settings. Shipped rows are
+// left out. A pool without nodes shows nothing.
 //
 // A row of profiles matches if it fits the model and the accelerator type of a variant; it also
 // matches while that type is unknown. Precision and tensor parallelism are not compared.
@@ -101,8 +101,8 @@ func (f fleetNames) nearestModel(row fleet.ModelID) string {
 	return ""
 }
 
-// fit reports whether a profile matches a variant. If it does not, near is a similar accelerator type
-// of a variant of its model, or else a similar model name.
+// fit reports whether a profile matches a variant. If it does not, near is a similar accelerator
+// type of a variant of its model, or else a similar model name.
 func (f fleetNames) fit(p fleet.Profile) (near string, found bool) {
 	var accelerators, models []string
 	for _, v := range f.variants {

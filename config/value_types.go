@@ -17,8 +17,8 @@ import (
 type valueType[T comparable] struct {
 	name    string
 	allowed string // how to write a value, as the end of "write ..."
-	// parse returns the value, or why the text is invalid, as the end of a sentence that begins with
-	// the text.
+	// parse returns the value, or why the text is invalid, as the end of a sentence that begins
+	// with the text.
 	parse  func(text string) (value T, wrong string)
 	format func(T) string
 	secret bool
@@ -48,7 +48,8 @@ func duration(least, most time.Duration, example string) valueType[time.Duration
 	}
 }
 
-// formatDuration returns a duration without the zeros that time.Duration ends with: 1m instead of 1m0s.
+// formatDuration returns a duration without the zeros that time.Duration ends with: 1m instead of
+// 1m0s.
 func formatDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

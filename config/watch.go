@@ -34,8 +34,8 @@ type Change struct {
 // Watch polls the configuration file until the context ends, and returns nil. Each poll opens the
 // path anew, so that a file is seen to change if it is renamed or reached by a symbolic link. New
 // content counts if two polls in a row have found it, because an editor may be half done. Content
-// that was rejected is tried again at each poll: a file that it names, such as a mounted secret, may
-// come later. Without a configuration file Watch just waits.
+// that was rejected is tried again at each poll: a file that it names, such as a mounted secret,
+// may come later. Without a configuration file Watch just waits.
 func Watch(ctx context.Context, o WatchOptions) error {
 	content := o.Current.file.data
 	w := &watcher{options: o, current: o.Current, applied: content, latest: content, readable: true}

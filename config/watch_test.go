@@ -16,7 +16,8 @@ import (
 	"github.com/wva-project/wva/config"
 )
 
-// mount is a directory as Kubernetes mounts a ConfigMap: the file is a link into ..data, which is a link that is swapped.
+// mount is a directory as Kubernetes mounts a ConfigMap: the file is a link into ..data, which is a
+// link that is swapped.
 type mount struct {
 	testing.TB
 	directory string

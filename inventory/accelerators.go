@@ -12,13 +12,14 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// product is a label that names the kind of accelerator of a node, and the resources by which such are counted.
+// product is a node label that names the accelerator type, and the resources by which such
+// accelerators are counted.
 type product struct {
 	label     string
 	resources []corev1.ResourceName
 }
 
-// products returns the labels that are read; of two labels about one resource the first counts.
+// products returns the labels that are read; of two labels about one resource the first is used.
 func products() []product {
 	return []product{
 		{"nvidia.com/gpu.product", []corev1.ResourceName{"nvidia.com/gpu"}},
@@ -34,7 +35,7 @@ func gpuResources() []corev1.ResourceName {
 	return []corev1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"}
 }
 
-// shortNames returns the names by which accelerators are usually called, as parts of the products' names.
+// shortNames returns the usual names of accelerators, as parts of the products' names.
 func shortNames() map[string]bool {
 	names := map[string]bool{}
 	for name := range strings.FieldsSeq(`
@@ -45,7 +46,8 @@ func shortNames() map[string]bool {
 	return names
 }
 
-// accelerator returns the name of a product. A slice or a share of a GPU keeps the label's text: it is not the whole.
+// accelerator returns the accelerator type of a product. A slice or a share of a GPU keeps the
+// label's text: it is not the whole.
 func (o Options) accelerator(label string) fleet.Accelerator {
 	if name, found := o.Accelerators[label]; found {
 		return name
@@ -66,9 +68,10 @@ func (o Options) accelerator(label string) fleet.Accelerator {
 	return fleet.Accelerator(name)
 }
 
-// canonicalNames gives variants whose definition calls an accelerator what its vendor does ("NVIDIA-H100-80GB-HBM3") the name under which
-// nodes with that label stand in a pool, and those whose definition spells a pool in other letters, such as "l40s", the pool's: one
-// kind under two names would be limited under one only. Any other name is the catalogue's already.
+// canonicalNames gives variants the accelerator names of the pools. A vendor's name
+// ("NVIDIA-H100-80GB-HBM3") becomes that of the pool of nodes with such a label; a name in other
+// letter case, such as "l40s", becomes that of its pool. One type under two names would be limited
+// under one of them only. Any other name is one of the catalogue already.
 func (o Options) canonicalNames(variants []fleet.Variant, pools []fleet.Pool) {
 	for i, v := range variants {
 		name := string(v.Accelerator)
@@ -83,7 +86,8 @@ func (o Options) canonicalNames(variants []fleet.Variant, pools []fleet.Pool) {
 	}
 }
 
-// poolIndex returns where the pool of a kind is, in the kind's very letters or else in others; -1 where it has none.
+// poolIndex returns the index of the pool of an accelerator type, by its exact name or else by its
+// name in other letter case; -1 if it has none.
 func poolIndex(kind fleet.Accelerator, pools []fleet.Pool) int {
 	if at := slices.IndexFunc(pools, func(p fleet.Pool) bool { return p.Accelerator == kind }); at >= 0 {
 		return at
@@ -91,8 +95,8 @@ func poolIndex(kind fleet.Accelerator, pools []fleet.Pool) int {
 	return slices.IndexFunc(pools, func(p fleet.Pool) bool { return strings.EqualFold(string(p.Accelerator), string(kind)) })
 }
 
-// selected returns the accelerator that a pod's node selector or required node affinity asks for; "" where neither does, or
-// where several would do.
+// selected returns the accelerator that a pod's node selector or required node affinity asks for.
+// It is empty if neither does, or if several would do.
 func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 	if template == nil {
 		return ""
@@ -115,7 +119,8 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 	return ""
 }
 
-// required returns the one accelerator that every term asks for by a label; false where some term does not, or they differ.
+// required returns the one accelerator that every term asks for by a label; false if some term does
+// not, or they differ.
 func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.Accelerator, bool) {
 	var name fleet.Accelerator
 	for _, term := range terms {
@@ -140,8 +145,9 @@ func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.
 	return name, name != ""
 }
 
-// nodeAccelerators fills in the accelerator that neither metadata nor template name from the nodes that the pods run on. Where
-// a node is not known, has no label, or two do not agree, it stays unknown: a guess would be worse.
+// nodeAccelerators fills in an accelerator that neither metadata nor template name, from the nodes
+// on which the pods run. If a node is not known, has no label, or two nodes differ, it stays
+// unknown: a guess would be worse.
 func (o Objects) nodeAccelerators(variants []fleet.Variant, pods map[objectKey][]*corev1.Pod, options Options) {
 	nodes := make(map[string]*corev1.Node, len(o.Nodes))
 	for _, node := range o.Nodes {
@@ -154,7 +160,8 @@ func (o Objects) nodeAccelerators(variants []fleet.Variant, pods map[objectKey][
 	}
 }
 
-// runsOn returns the accelerator of the nodes that all placed pods run on; "" where they do not agree, or none is placed.
+// runsOn returns the accelerator of the nodes of all scheduled pods; empty if they differ, or none
+// is scheduled.
 func (o Options) runsOn(pods []*corev1.Pod, nodes map[string]*corev1.Node) (name fleet.Accelerator) {
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" {
@@ -169,8 +176,8 @@ func (o Options) runsOn(pods []*corev1.Pod, nodes map[string]*corev1.Node) (name
 	return name
 }
 
-// nodeAccelerator returns the accelerator of a node that a pod takes; that of the first label where the pod asks for none by
-// name. "" where the node does not say.
+// nodeAccelerator returns the accelerator of a node that a pod uses; that of the first label if the
+// pod requests none by name. It is empty if the node does not tell.
 func (o Options) nodeAccelerator(node *corev1.Node, pod *corev1.Pod) fleet.Accelerator {
 	if node == nil {
 		return ""
@@ -192,7 +199,7 @@ func (o Options) nodeAccelerator(node *corev1.Node, pod *corev1.Pod) fleet.Accel
 	return o.accelerator(first)
 }
 
-// templateGPUs returns how many accelerators a pod of the template takes.
+// templateGPUs returns how many accelerators a pod of the template requests.
 func templateGPUs(template *corev1.PodTemplateSpec) int {
 	if template == nil {
 		return 0
@@ -207,7 +214,8 @@ func podGPUs(pod corev1.PodSpec) (total int) {
 	return total
 }
 
-// requested returns how much of a resource a pod holds: what its containers ask for together, or one init container alone.
+// requested returns how much of a resource is allocated to a pod: the sum over its containers, or
+// one init container alone if that is more.
 func requested(pod corev1.PodSpec, name corev1.ResourceName) int {
 	together, alone := 0, 0
 	for _, container := range pod.Containers {
@@ -223,7 +231,8 @@ func requested(pod corev1.PodSpec, name corev1.ResourceName) int {
 	return max(together, alone)
 }
 
-// containerRequest returns how much of an extended resource a container asks for: request and limit are the same where both are given.
+// containerRequest returns how much of an extended resource a container requests. If it states both
+// request and limit, they are equal.
 func containerRequest(container corev1.Container, name corev1.ResourceName) int {
 	if quantity, found := container.Resources.Limits[name]; found {
 		return wholeNumber(quantity)

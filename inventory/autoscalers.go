@@ -11,24 +11,24 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// labelScaledObject is what KEDA marks its HPAs with: the name of the ScaledObject.
+// labelScaledObject is the label of KEDA's HPAs: the name of the ScaledObject.
 const labelScaledObject = "scaledobject.keda.sh/name"
 
-// HPA is a HorizontalPodAutoscaler: who scales what.
+// HPA is a HorizontalPodAutoscaler.
 type HPA struct {
 	Namespace, Name string
-	// Target is what it scales.
+	// Target is the workload that it scales.
 	Target fleet.TargetID
-	// MadeFor are the ScaledObjects that own it, or whose label it carries: KEDA made it for them.
+	// MadeFor are the ScaledObjects that own it or that its label names: KEDA made it for them.
 	MadeFor []string
-	// Min and Max are the bounds that it keeps to.
+	// Min and Max are its bounds.
 	Min, Max *int64
-	// Created is when it was made, and Annotations are those of its annotations that are ours; nil where there are none.
+	// Created is its creation time. Annotations are those of WVA; nil if there are none.
 	Created     time.Time
 	Annotations map[string]string
 }
 
-// decodeHPA reads an HPA of any version: what is read of it is the same in all.
+// decodeHPA reads an HPA of any version: the fields that are read are the same in all.
 func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 	var object struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -62,8 +62,8 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 	return Objects{HPAs: []HPA{hpa}}, nil
 }
 
-// markConflicting names the foreign HPAs of the targets that variants are to scale. Those of advisory variants are not foreign:
-// they are what scales these today.
+// markConflicting names the HPAs that conflict with scaled variants. An HPA of the target of a
+// dry-run variant does not conflict: it is the current autoscaler.
 func (o Objects) markConflicting(rows []fleet.Workload, scaled []fleet.Variant) {
 	foreign := o.conflicting(scaled)
 	for i := range rows {
@@ -71,7 +71,8 @@ func (o Objects) markConflicting(rows []fleet.Workload, scaled []fleet.Variant) 
 	}
 }
 
-// conflicting returns the first HPA by name of each target that KEDA made for none of the variants which scale it.
+// conflicting returns, for each target, the first HPA by name that KEDA made for none of the
+// variants which scale it.
 func (o Objects) conflicting(variants []fleet.Variant) map[objectKey]string {
 	objects := make(map[objectKey]scaledobject.Object, len(o.ScaledObjects))
 	for _, object := range o.ScaledObjects {

@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ClientOptions say how an API server is reached.
+// ClientOptions are the address of an API server and the limits of requests to it.
 type ClientOptions struct {
-	// Kubeconfig is the file that names it. Default: the cluster that this process runs in.
+	// Kubeconfig is the file with the address. Default: the cluster of this process's pod.
 	Kubeconfig string
 	// Context is one of the kubeconfig's. Default: its current one.
 	Context string
-	// QPS and Burst bound the requests, over all kinds. Defaults: 20 and 40.
+	// QPS and Burst limit the requests for all resources together. Defaults: 20 and 40.
 	QPS   float64
 	Burst float64
 }
@@ -28,7 +28,7 @@ const (
 	defaultBurst = 40
 )
 
-// ClientConfig returns how the API server is reached. It asks nothing of it.
+// ClientConfig returns the configuration of a client. It sends nothing to the API server.
 func ClientConfig(o ClientOptions) (*rest.Config, error) {
 	config, err := o.read()
 	if err != nil {
@@ -45,10 +45,10 @@ func ClientConfig(o ClientOptions) (*rest.Config, error) {
 	return config, nil
 }
 
-// inClusterNamespace is where a pod finds the name of its namespace.
+// inClusterNamespace is the file with the name of the pod's namespace.
 const inClusterNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// PodNamespace returns the namespace of the pod that this process runs in.
+// PodNamespace returns the namespace of this process's pod.
 func PodNamespace() (string, error) {
 	name, err := os.ReadFile(inClusterNamespace)
 	if err != nil {
@@ -57,7 +57,8 @@ func PodNamespace() (string, error) {
 	return strings.TrimSpace(string(name)), nil
 }
 
-// ParseSelector reads a selector of labels, as kubectl takes it. An empty text selects everything and is nil.
+// ParseSelector reads a label selector in the syntax of kubectl. An empty text selects everything
+// and is nil.
 func ParseSelector(text string) (labels.Selector, error) {
 	if text == "" {
 		return nil, nil
@@ -87,7 +88,7 @@ func (o ClientOptions) read() (*rest.Config, error) {
 	return config, nil
 }
 
-// load reads the kubeconfig once it is asked for something.
+// load reads the kubeconfig when it is first used.
 func (o ClientOptions) load() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: o.Context})

@@ -25,42 +25,45 @@ const (
 
 // DirectoryOptions say which manifests are read, and how.
 type DirectoryOptions struct {
-	// Path is the directory. Its files that end in .yaml, .yml or .json are read, not its subdirectories. Required.
+	// Path is the directory. Its files that end in .yaml, .yml or .json are read, not its
+	// subdirectories. Required.
 	Path string
-	// PollInterval is how often Watch looks for changes. Default: 1 s.
+	// PollInterval is the time between two checks for changes by Watch. Default: 1 s.
 	PollInterval time.Duration
-	// MaxFileBytes is the size from which on a file is refused. Default: 16 MiB.
+	// MaxFileBytes is the size of the largest file that is read. Default: 16 MiB.
 	MaxFileBytes int64
-	// Tables say how objects are read. Default: as its zero value has it.
+	// Tables are the options for reading objects. Default: the zero value.
 	Tables Options
-	// Logger takes a warning for each problem, once, and a line when what was read has changed. Default: nothing is logged.
+	// Logger gets a warning for each problem, once, and a line when the content has changed.
+	// Default: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Directory is a directory of manifests: ScaledObjects, workloads, pods and nodes as kubectl get -o yaml prints them.
+// Directory is a directory of manifests: ScaledObjects, workloads, pods and nodes as kubectl get -o
+// yaml prints them.
 //
-// A fault takes nothing away that was there: where a file cannot be read whole any more, what it held when it last could
-// stays in force until it is repaired. Of a file that never could be read whole, what can be read counts. A file that is
-// removed takes its objects with it.
+// An invalid file removes nothing: if a file cannot be read completely any more, its last valid
+// content is used until it is repaired. Of a file that never was valid, the readable objects are
+// used. A file that is removed takes its objects with it.
 type Directory struct {
 	options DirectoryOptions
 	current atomic.Pointer[directoryState]
 
-	mu       sync.Mutex // held through a reading
-	listed   listing    // what the content in force was read from; without files that are to be read again
-	pending  listing    // what was seen at the last look, where it is not what is listed
-	waited   int        // looks since the change was first seen
+	mu       sync.Mutex // locked while files are read
+	listed   listing    // the files of the current content; without those that are to be read again
+	pending  listing    // the files of the last poll, if they differ from listed
+	waited   int        // polls since the change was first seen
 	files    map[string]file
-	unlisted string // why the directory itself cannot be read; empty where it can
+	unlisted string // why the directory itself cannot be read; empty if it can
 }
 
-// directoryState is what a directory holds at one time.
+// directoryState is the content of a directory at one time.
 type directoryState struct {
 	tables Tables
 	counts Counts
 }
 
-// Counts say how much a directory holds.
+// Counts say how much a directory contains.
 type Counts struct {
 	Files   int // that are read
 	Objects int
@@ -69,13 +72,13 @@ type Counts struct {
 
 // file is one file of the directory.
 type file struct {
-	content  content   // in force
-	whole    bool      // the content in force was read without a fault
-	problems []Problem // of the latest reading
+	content  content   // current content
+	whole    bool      // content has no error
+	problems []Problem // of the last reading
 }
 
-// OpenDirectory reads the directory once. It fails where the directory cannot be read; what is wrong with its files is in
-// the tables' problems.
+// OpenDirectory reads the directory once. It fails if the directory cannot be read; errors in its
+// files are in the tables' problems.
 func OpenDirectory(options DirectoryOptions) (*Directory, error) {
 	if options.PollInterval <= 0 {
 		options.PollInterval = defaultPollInterval
@@ -97,14 +100,14 @@ func OpenDirectory(options DirectoryOptions) (*Directory, error) {
 	return d, nil
 }
 
-// Tables returns what the directory says, from memory. It never waits.
+// Tables returns the tables of the last reading, from memory. It never waits.
 func (d *Directory) Tables() Tables { return d.current.Load().tables }
 
 // Counts returns how much was read.
 func (d *Directory) Counts() Counts { return d.current.Load().counts }
 
-// load reads the files that are new or have changed, and forgets those that are gone. A file whose state is not the
-// expected one is still being written: it is read, and read again at the next look.
+// load reads the files that are new or have changed, and removes those that are gone. A file whose
+// state is not the expected one is still being written: it is read now, and again at the next poll.
 func (d *Directory) load(found, expected listing) {
 	files, listed := make(map[string]file, len(found)), make(listing, len(found))
 	for name, info := range found {
@@ -154,7 +157,7 @@ func (f file) next(name string, data []byte, err error) file {
 	}
 	holds := f.content.documents > 0
 	if err == nil && holds && read.documents == 0 && len(read.problems) == 0 {
-		// Most often what wrote it failed halfway: a file that is meant to be gone is removed.
+		// Most often its writer failed halfway: a file that is meant to be gone is removed.
 		read.problems = []Problem{{Object: name, Text: "holds nothing any more", Remedy: "write its objects anew, or remove the file"}}
 	}
 	switch {
@@ -169,7 +172,7 @@ func (f file) next(name string, data []byte, err error) file {
 	return file{content: read, problems: read.problems}
 }
 
-// publish makes tables of all files, and reports whether they differ from those before.
+// publish makes tables of all files, and reports whether they differ from the previous ones.
 func (d *Directory) publish() bool {
 	objects, problems := d.merge()
 	next := &directoryState{tables: objects.Tables(d.options.Tables), counts: Counts{Files: len(d.files), Objects: objects.Len()}}
@@ -183,7 +186,8 @@ func (d *Directory) publish() bool {
 	return !reflect.DeepEqual(before.tables, next.tables)
 }
 
-// merge puts the files together, in the order of their names. Of an object that is there twice the first counts.
+// merge joins the objects of the files, in the order of their names. If an object occurs twice, the
+// first is used.
 func (d *Directory) merge() (Objects, []Problem) {
 	var objects Objects
 	var problems []Problem
@@ -213,7 +217,7 @@ func (d *Directory) merge() (Objects, []Problem) {
 	return objects, problems
 }
 
-// log says once what has changed.
+// log logs each change once.
 func (d *Directory) log(before, now *directoryState) {
 	for _, problem := range newProblems(before.tables.Problems, now.tables.Problems) {
 		d.options.Logger.Warn("problem in the manifests", "object", problem.Object, "problem", problem.Text, "remedy", problem.Remedy)
@@ -227,7 +231,7 @@ func (d *Directory) log(before, now *directoryState) {
 	}
 }
 
-// newProblems returns the problems that are now there and were not before.
+// newProblems returns the problems of now that are not in before.
 func newProblems(before, now []Problem) []Problem {
 	known := make(map[Problem]bool, len(before))
 	for _, problem := range before {
@@ -236,10 +240,11 @@ func newProblems(before, now []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(now), func(problem Problem) bool { return known[problem] })
 }
 
-// listing is the files of a directory by name. The info of a file that cannot be looked at is nil.
+// listing is the files of a directory by name. The info of a file without a readable state is nil.
 type listing map[string]fs.FileInfo
 
-// list returns the manifests of a directory. Hidden files, which editors and mounts leave there, are none.
+// list returns the manifests of a directory. Hidden files, which editors and mounts leave there,
+// are left out.
 func list(path string) (listing, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -255,7 +260,7 @@ func list(path string) (listing, error) {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(path, entry.Name())) // of what a link points at
+		info, err := os.Stat(filepath.Join(path, entry.Name())) // of the target of a link
 		if err != nil {
 			info = nil
 		} else if info.IsDir() {
@@ -276,7 +281,8 @@ func (l listing) equal(other listing) bool {
 	return len(l) == len(other)
 }
 
-// same reports whether two looks at a file show the same file unchanged. What cannot be looked at is never unchanged.
+// same reports whether a file did not change between two polls. A file without a readable state
+// always counts as changed.
 func same(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// maxUnstablePolls is how many looks a change is waited for to come to rest.
+// maxUnstablePolls is for how many polls a file that keeps changing is waited for.
 const maxUnstablePolls = 5
 
-// Watch looks for changes until the context ends, and returns nil. It calls changed, where that is not nil, after each
-// reading that changed the tables; changed must not block for long.
+// Watch checks for changes until the context ends, and returns nil. It calls changed, unless that
+// is nil, after each reading that changed the tables; changed must not block for long.
 //
-// It looks at the directory every PollInterval rather than being told of changes: that sees edits in place, files that are
-// renamed over others, the swapped links of a mounted ConfigMap and network file systems alike. A change is read once two
-// looks have seen the same, so that a burst is read once and a file is not read half-written; what never comes to rest is
-// read at every fifth look.
+// It polls the directory every PollInterval: that sees edits in place, files that are renamed over
+// others, the swapped links of a mounted ConfigMap and network file systems alike. A change is read
+// once two polls have seen the same state, so that a burst is read once and a file is not read
+// half-written. A directory that changes all the time is read at every fifth poll.
 func (d *Directory) Watch(ctx context.Context, changed func()) error {
 	ticker := time.NewTicker(d.options.PollInterval)
 	defer ticker.Stop()
@@ -30,7 +30,7 @@ func (d *Directory) Watch(ctx context.Context, changed func()) error {
 	}
 }
 
-// poll reads what has changed and come to rest, and reports whether the tables did change.
+// poll reads changes that are complete, and reports whether the tables changed.
 func (d *Directory) poll() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,8 @@ func (d *Directory) poll() bool {
 	return returned
 }
 
-// unlistedBecause notes whether the directory can be read, and reports whether that changed the tables.
+// unlistedBecause notes whether the directory can be read, and reports whether that changed the
+// tables.
 func (d *Directory) unlistedBecause(reason string) bool {
 	if d.unlisted == reason {
 		return false

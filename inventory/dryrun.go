@@ -10,7 +10,7 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// wvaAnnotations returns the annotations that are ours; nil where there are none.
+// wvaAnnotations returns the annotations of WVA; nil if there are none.
 func wvaAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(name, _ string) bool { return !strings.HasPrefix(name, scaledobject.AnnotationPrefix) })
@@ -20,14 +20,14 @@ func wvaAnnotations(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// declaration is an object whose annotations declare an advisory variant.
+// declaration is an object whose annotations declare a dry-run variant.
 type declaration struct {
-	rank   int // by which the first of two declarations is found
+	rank   int // orders two declarations of the same target
 	name   objectKey
 	object scaledobject.Object // in the form of a ScaledObject
 }
 
-// The ranks: what is nearest to the replicas says it best.
+// The ranks: the object nearest to the replicas comes first.
 const (
 	rankWorkload = iota
 	rankScaledObject
@@ -44,8 +44,8 @@ func compareDeclarations(a, b declaration) int {
 	)
 }
 
-// readDryRun adds the variants that annotations declare. One that is scaled goes before them: of its target and of its name
-// there is no other.
+// readDryRun adds the variants that annotations declare. A scaled variant comes before them: its
+// target and its name have no other variant.
 func (o Objects) readDryRun(t *Tables, targets map[objectKey]Target, options Options) {
 	declarations := o.declarations(t)
 	if len(declarations) == 0 {
@@ -69,7 +69,7 @@ func (o Objects) readDryRun(t *Tables, targets map[objectKey]Target, options Opt
 	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
 }
 
-// claims say who has a target, and who a name.
+// claims are the owners of targets and of names.
 type claims struct {
 	targets map[objectKey]claimant
 	names   map[fleet.VariantID]claimant
@@ -78,10 +78,10 @@ type claims struct {
 // claimant is the object that defines a variant.
 type claimant struct {
 	name   string
-	scales bool // it is a ScaledObject with a trigger of ours
+	scales bool // it is a ScaledObject with a WVA trigger
 }
 
-// claimsOf returns the claims of the variants that are scaled.
+// claimsOf returns the claims of the scaled variants.
 func claimsOf(scaled []fleet.Variant) claims {
 	c := claims{map[objectKey]claimant{}, map[fleet.VariantID]claimant{}}
 	for _, v := range scaled {
@@ -95,7 +95,7 @@ func claimsOf(scaled []fleet.Variant) claims {
 	return c
 }
 
-// claim notes what an object declares, or returns why that does not count.
+// claim adds the declaration of an object, or returns why the declaration is ignored.
 func (c claims) claim(v fleet.Variant, by objectKey) (Problem, bool) {
 	key := targetKey(v.Target)
 	hasTarget, targetTaken := c.targets[key]
@@ -118,8 +118,8 @@ func (c claims) claim(v fleet.Variant, by objectKey) (Problem, bool) {
 	return p, true
 }
 
-// declarations returns the objects whose annotations declare a variant, in the order in which they count. That those of a
-// ScaledObject with a trigger of ours do not is a problem.
+// declarations returns the objects whose annotations declare a variant, the first of a target
+// first. Such annotations on a ScaledObject with a WVA trigger are a problem.
 func (o Objects) declarations(t *Tables) []declaration {
 	var found []declaration
 	for _, object := range o.ScaledObjects {
@@ -138,7 +138,7 @@ func (o Objects) declarations(t *Tables) []declaration {
 		found = append(found, declaration{rankScaledObject, name, object})
 	}
 	for _, hpa := range o.HPAs {
-		// KEDA copies a ScaledObject's annotations to the HPA that it makes.
+		// KEDA copies a ScaledObject's annotations to its HPA.
 		if len(hpa.MadeFor) == 0 && scaledobject.Declares(hpa.Annotations) {
 			found = append(found, declaration{rankHPA, objectKey{groupAutoscaling, kindHPA, hpa.Namespace, hpa.Name}, hpa.object()})
 		}
@@ -148,8 +148,8 @@ func (o Objects) declarations(t *Tables) []declaration {
 	return found
 }
 
-// declaredWorkloads returns the workloads whose annotations declare a variant, each with the bounds between which it is scaled
-// today.
+// declaredWorkloads returns the workloads whose annotations declare a variant, each with the bounds
+// of its current autoscaler.
 func (o Objects) declaredWorkloads() (found []declaration) {
 	for _, target := range o.Targets {
 		// A Deployment's annotations are copied to its ReplicaSets.
@@ -168,7 +168,8 @@ func (o Objects) declaredWorkloads() (found []declaration) {
 	return found
 }
 
-// bounds returns for each target what scales it today: a ScaledObject, else an HPA, of several the oldest.
+// bounds returns the current autoscaler of each target: a ScaledObject, else an HPA, of several the
+// oldest.
 func (o Objects) bounds() map[objectKey]declaration {
 	bounds := map[objectKey]declaration{}
 	note := func(key objectKey, d declaration) {

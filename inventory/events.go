@@ -19,8 +19,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Limits of writing events. A fleet of thousands may have something to say about each variant at once: what does not fit is
-// dropped and counted, since the API server serves others too.
+// Limits of writing events. A fleet of thousands may have an event for each variant at once. The
+// events beyond the limits are dropped and counted: the API server has other clients.
 const (
 	eventsWaiting   = 1000
 	eventsPerSecond = 5
@@ -31,46 +31,47 @@ const (
 	maxEventText    = 1024 // bytes
 )
 
-// eventSource is who events come from.
+// eventSource is the component that events name as their source.
 const eventSource = "wva"
 
-// Why an event was not written, as the metric names it.
+// Reasons for dropping an event, as the metric names them.
 const (
-	dropQueueFull = "queue_full" // more are waiting than may
+	dropQueueFull = "queue_full" // the queue is full
 	dropRate      = "rate"       // too many about one object
 	dropForbidden = "forbidden"  // a role is missing
-	dropFailed    = "failed"     // the API server refused it, or did not answer for a minute
+	dropFailed    = "failed"     // the API server rejected it, or did not answer for a minute
 )
 
-// EventOptions say where events are written, and when.
+// EventOptions are the options of an EventWriter.
 type EventOptions struct {
-	// Config says how the API server is reached; it is copied. Events have a limit of requests of their own: 5 a second, 20 at
-	// once. Required.
+	// Config is the configuration of the client; it is copied. Events have a rate limit of their
+	// own: 5 requests a second, 20 at once. Required.
 	Config *rest.Config
-	// Leader reports whether this replica is the one that writes. Default: it is.
+	// Leader reports whether this replica writes the events. Default: it does.
 	Leader func() bool
-	// Object returns what is known of a variant's object beside its name. Default: nothing is.
+	// Object returns the kind and the UID of a variant's object. Default: they are not known.
 	Object func(fleet.VariantID) EventObject
-	// Logger takes a warning where a role is missing, once. Default: nothing is logged.
+	// Logger gets a warning if a role is missing, once. Default: nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the counters of events that were written and dropped. Default: they are shown nowhere.
+	// Registerer gets the counters of written and dropped events. Default: they are shown nowhere.
 	Registerer prometheus.Registerer
 }
 
-// EventObject is what an event says of its object beside the name.
+// EventObject is the kind and the UID of an event's object.
 type EventObject struct {
 	// Kind is ScaledObject or ScaledJob. Empty: ScaledObject.
 	Kind string
-	// UID is the object's own; empty where it is not known. kubectl describe shows events with the UID of the object only;
-	// kubectl events shows all.
+	// UID is the object's own; empty if it is not known. kubectl describe shows events with the UID
+	// of the object only; kubectl events shows all.
 	UID string
 }
 
-// EventWriter writes Kubernetes events on the variants' ScaledObjects: equal ones become one with a count, many of one kind are
-// told together, and no object gets more than 25 at once and then one every five minutes, warnings and others apart.
+// EventWriter writes Kubernetes events on the variants' ScaledObjects. Equal events become one with
+// a count, many with one reason are combined, and no object gets more than 25 at once and then one
+// every five minutes, warnings and others apart.
 //
-// It uses client-go's correlation and not its recorder, whose goroutines cannot be waited for, and which holds everything
-// back for two minutes where one event cannot be written.
+// It uses client-go's correlation and not its recorder: nobody can wait for the goroutines of that,
+// and it delays all events by two minutes if one cannot be written.
 type EventWriter struct {
 	options    EventOptions
 	client     eventClient
@@ -78,17 +79,17 @@ type EventWriter struct {
 	waiting    chan timedNotice
 	written    prometheus.Counter
 	dropped    *prometheus.CounterVec
-	made       int64 // events so far; it keeps names apart
+	made       int64 // events so far; it makes their names unique
 	warned     bool  // that a role is missing
 }
 
-// timedNotice is a notice with the instant at which it was given.
+// timedNotice is a notice with its time.
 type timedNotice struct {
 	fleet.Notice
 	at time.Time
 }
 
-// NewEventWriter returns a writer that Run makes write. It asks nothing of the API server.
+// NewEventWriter returns a writer, which Run starts. It sends nothing to the API server.
 func NewEventWriter(options EventOptions) (*EventWriter, error) {
 	if options.Config == nil {
 		return nil, errors.New("events: no API server; set EventOptions.Config")
@@ -134,7 +135,8 @@ func (o *EventOptions) setDefaults() {
 	}
 }
 
-// Write hands over what is to be told, and returns at once. A replica that does not lead writes nothing: another one does.
+// Write queues notices, and returns at once. A replica that does not lead writes nothing: another
+// one does.
 func (w *EventWriter) Write(notices []fleet.Notice) {
 	if len(notices) == 0 || !w.options.Leader() {
 		return
@@ -149,7 +151,7 @@ func (w *EventWriter) Write(notices []fleet.Notice) {
 	}
 }
 
-// Run writes until the context ends, and returns nil. What waits then is not written any more.
+// Run writes until the context ends, and returns nil. Queued notices are not written any more then.
 func (w *EventWriter) Run(ctx context.Context) error {
 	defer w.client.close()
 	ctx = quiet(ctx)
@@ -186,8 +188,8 @@ func (w *EventWriter) event(n timedNotice) *corev1.Event {
 	}
 }
 
-// write brings one event to the API server, where it is worth it. An API server that does not answer is waited for: what
-// comes meanwhile waits too, up to the bound.
+// write sends one event to the API server, unless correlation drops it. It retries while the API
+// server does not answer; other notices wait in the queue meanwhile.
 func (w *EventWriter) write(ctx context.Context, event *corev1.Event) {
 	result, err := w.correlator.EventCorrelate(event)
 	switch {
@@ -221,7 +223,7 @@ func (w *EventWriter) write(ctx context.Context, event *corev1.Event) {
 	}
 }
 
-// warn says once that a role is missing: it is missing for all events that follow.
+// warn logs once that a role is missing: it is missing for all later events.
 func (w *EventWriter) warn(verb, namespace string, err error) {
 	if w.warned {
 		return
@@ -236,7 +238,7 @@ func (w *EventWriter) drop(reason string, err error) {
 	w.options.Logger.Debug("event dropped", "reason", reason, "error", err)
 }
 
-// sleep returns true after the given time, and false where the context ends before.
+// sleep returns true after the given time, and false if the context ends before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// eventClient brings events to the API server.
+// eventClient sends events to the API server.
 type eventClient struct{ rest *rest.RESTClient }
 
 func newEventClient(given *rest.Config) (eventClient, error) {
@@ -30,12 +30,12 @@ func newEventClient(given *rest.Config) (eventClient, error) {
 	return eventClient{client}, nil
 }
 
-// close ends the connections that wait for requests, and with them their goroutines.
+// close ends idle connections, and with them their goroutines.
 func (c eventClient) close() { utilnet.CloseIdleConnectionsFor(c.rest.Client.Transport) }
 
-// send creates an event, or raises the count of the equal one that stands by the patch. That one may have expired: then the
-// event is made anew. It returns what the API server holds then, or nil where an earlier try made the event and its answer
-// was lost; or else which verb failed.
+// send creates an event or, by the patch, raises the count of the equal one that exists. That one
+// may have expired: then the event is created anew. It returns the event as stored, or nil if an
+// earlier attempt created the event and its answer was lost; or else the verb that failed.
 func (c eventClient) send(ctx context.Context, event *corev1.Event, patch []byte) (stored *corev1.Event, verb string, err error) {
 	stored = new(corev1.Event)
 	if patch != nil {
@@ -44,7 +44,7 @@ func (c eventClient) send(ctx context.Context, event *corev1.Event, patch []byte
 			return stored, "patch", err
 		}
 	}
-	event.ResourceVersion = "" // else nothing can be created
+	event.ResourceVersion = "" // else it cannot be created
 	err = c.rest.Post().Namespace(event.Namespace).Resource("events").Body(event).Do(ctx).Into(stored)
 	if apierrors.IsAlreadyExists(err) {
 		return nil, "", nil
@@ -52,12 +52,13 @@ func (c eventClient) send(ctx context.Context, event *corev1.Event, patch []byte
 	return stored, "create", err
 }
 
-// isMissingRole reports whether an error is about rights. One about a namespace that is being deleted looks alike.
+// isMissingRole reports whether an error is about permissions. The error for a namespace that is
+// being deleted has the same code.
 func isMissingRole(err error) bool {
 	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// isFinal reports whether the API server would say the same again.
+// isFinal reports whether the API server would give the same answer again.
 func isFinal(err error) bool {
 	answer, answered := errors.AsType[*apierrors.StatusError](err)
 	if !answered {

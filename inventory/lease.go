@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The pace of a lease: the API server gets one request every five seconds of each replica. A replica that dies is replaced
-// after half a minute, one that stops at once.
+// The pace of a lease: the API server gets one request every five seconds from each replica. A
+// replica that dies is replaced after half a minute, one that stops at once.
 const (
 	leaseDuration = 30 * time.Second
 	leaseDeadline = 20 * time.Second
@@ -30,29 +30,31 @@ const (
 	leaseTimeout  = 4 * time.Second // of one request
 )
 
-// LeaseOptions say which lease decides.
+// LeaseOptions are the options of a Lease.
 type LeaseOptions struct {
-	// Config says how the API server is reached; it is copied. Required.
+	// Config is the configuration of the client; it is copied. Required.
 	Config *rest.Config
-	// Namespace is where the lease is, this process's own as a rule. Required.
+	// Namespace is that of the lease, usually this process's own. Required.
 	Namespace string
 	// Name is the lease's. Default: wva-events.
 	Name string
-	// Identity names this process; something random is added. Default: the host's name, which is the pod's.
+	// Identity names this process; a random part is added. Default: the host's name, which is the
+	// pod's.
 	Identity string
-	// Logger takes a warning where the lease can no longer be had, and a line when it can again. Default: nothing is logged.
+	// Logger gets a warning if the lease cannot be read or written, and a line when it can again.
+	// Default: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Lease decides which of several replicas does what only one should. Where the API server is gone or a role is missing,
-// none does. No decision waits for it.
+// Lease elects one of several replicas for work that only one may do. While the API server is gone
+// or a role is missing, none is elected. No decision waits for it.
 type Lease struct {
 	options LeaseOptions
 	client  *coordinationclient.CoordinationV1Client
 	term    atomic.Pointer[leaderelection.LeaderElector] // nil while this process does not compete
 }
 
-// NewLease returns a lease that Run makes compete for. It asks nothing of the API server.
+// NewLease returns a lease, which Run competes for. It sends nothing to the API server.
 func NewLease(options LeaseOptions) (*Lease, error) {
 	if options.Config == nil || options.Namespace == "" {
 		return nil, errors.New("lease: set LeaseOptions.Config and Namespace")
@@ -70,18 +72,18 @@ func NewLease(options LeaseOptions) (*Lease, error) {
 	return &Lease{options: options, client: client}, nil
 }
 
-// IsLeader reports whether this process holds the lease.
+// IsLeader reports whether this process owns the lease.
 func (l *Lease) IsLeader() bool {
 	term := l.term.Load()
 	return term != nil && term.IsLeader()
 }
 
-// Run competes for the lease until the context ends, then gives it up and returns nil. What it guards should have ended by
-// then.
+// Run competes for the lease until the context ends, then releases it and returns nil. The work
+// that it guards should have ended by then.
 func (l *Lease) Run(ctx context.Context) error {
 	defer utilnet.CloseIdleConnectionsFor(l.client.RESTClient().(*rest.RESTClient).Client.Transport)
 	ctx = quiet(ctx)
-	failing := make(map[string]bool) // what was said outlives a term
+	failing := make(map[string]bool) // outlives a term, so that each line is logged once
 	for ctx.Err() == nil {
 		term, err := l.newTerm(failing)
 		if err != nil {
@@ -94,10 +96,10 @@ func (l *Lease) Run(ctx context.Context) error {
 	return nil
 }
 
-// newTerm returns a competitor. Each has an identity of its own: one that lost the lease must not take what still stands in
-// it for its own.
+// newTerm returns a competitor. Each has an identity of its own: one that lost the lease must not
+// take the old record in it for its own.
 func (l *Lease) newTerm(failing map[string]bool) (*leaderelection.LeaderElector, error) {
-	host, _ := os.Hostname() // something random follows in any case
+	host, _ := os.Hostname() // a random part follows in any case
 	identity := cmp.Or(l.options.Identity, host, "wva") + "_" + strings.ToLower(rand.Text()[:10])
 	lock := &leaseLock{logger: l.options.Logger, failing: failing, LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: l.options.Namespace, Name: l.options.Name}, Client: l.client,
@@ -114,7 +116,7 @@ func (l *Lease) newTerm(failing map[string]bool) (*leaderelection.LeaderElector,
 	return term, nil
 }
 
-// leaseLock is client-go's lock, and says once what keeps it from working: the elector only tries again.
+// leaseLock is client-go's lock, and logs failures once: the elector only tries again.
 type leaseLock struct {
 	resourcelock.LeaseLock
 	logger  *slog.Logger
@@ -139,14 +141,15 @@ func (k *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElecti
 	return err
 }
 
-// Update renews, takes over or gives up the lease.
+// Update renews, takes over or releases the lease.
 func (k *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := k.LeaseLock.Update(ctx, record)
 	k.note("update", err)
 	return err
 }
 
-// note logs that a verb fails, and that it works again, once each. That another replica was faster is no failure.
+// note logs that a verb fails, and that it works again, once each. That another replica was faster
+// is no failure.
 func (k *leaseLock) note(verb string, err error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || verb == "update" && apierrors.IsNotFound(err) {
 		err = nil

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// problemsShown is how many problems of one file are told apart; the rest are counted.
+	// problemsShown is how many problems of one file are listed; the rest are counted.
 	problemsShown = 20
-	// defaultNamespace is where kubectl puts an object that names no namespace.
+	// defaultNamespace is the namespace in which kubectl puts an object that names none.
 	defaultNamespace = "default"
 )
 
-// content is what a file of manifests holds.
+// content is the objects of a file of manifests.
 type content struct {
 	documents int // that are not blank
 	manifests []manifest
@@ -34,13 +34,13 @@ type content struct {
 
 // manifest is one object of a file.
 type manifest struct {
-	key     objectKey
-	location   string // file and document
-	objects Objects
+	key      objectKey
+	location string // file and document
+	objects  Objects
 }
 
-// readManifests reads a file of manifests, YAML or JSON, with any number of documents and lists. What cannot be read is a
-// problem, and the rest is read all the same.
+// readManifests reads a file of manifests, YAML or JSON, with any number of documents and lists. An
+// unreadable document is a problem, and the rest is read all the same.
 func readManifests(name string, data []byte) content {
 	var c content
 	if !utf8.Valid(data) {
@@ -107,7 +107,8 @@ func (c *content) add(where string, u *unstructured.Unstructured) {
 	}
 }
 
-// addItems decodes the items of a list. Those of a typed list, such as a PodList, need not say what they are.
+// addItems decodes the items of a list. Those of a typed list, such as a PodList, need not state
+// their kind.
 func (c *content) addItems(where string, list *unstructured.Unstructured, items []any) {
 	for i, item := range items {
 		at := fmt.Sprintf("%s, item %d", where, i+1)
@@ -125,8 +126,8 @@ func (c *content) addItems(where string, list *unstructured.Unstructured, items 
 	}
 }
 
-// quoteAnnotations makes annotations text that are not, for lack of quotes, and returns a problem that
-// names them. The API server rejects such an object.
+// quoteAnnotations makes annotations text that are not, for lack of quotes, and returns a problem
+// that names them. The API server rejects such an object.
 func quoteAnnotations(where string, u *unstructured.Unstructured) []Problem {
 	const most = 3 // names in the text
 	value, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "annotations")
@@ -170,7 +171,8 @@ type document struct {
 	data   []byte
 }
 
-// splitDocuments splits a file at the lines that begin or end a document ("---", "..."). Blank documents are left out.
+// splitDocuments splits a file at the lines that begin or end a document ("---", "..."). Blank
+// documents are left out.
 func splitDocuments(data []byte) []document {
 	var documents []document
 	start, startLine, line := 0, 1, 0
@@ -195,7 +197,8 @@ func splitDocuments(data []byte) []document {
 	return documents
 }
 
-// boundary returns the length of the mark with which a line begins or ends a document; 0 where it has none.
+// boundary returns the length of the mark with which a line begins or ends a document; 0 if it has
+// none.
 func boundary(line []byte) int {
 	const length = 3
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
@@ -207,7 +210,7 @@ func boundary(line []byte) int {
 	return length
 }
 
-// decode returns what the document holds: an object, a list, a scalar, or nil for nothing.
+// decode returns the content of the document: an object, a list, a scalar, or nil for nothing.
 func (d document) decode() (any, error) {
 	data := d.data
 	if !json.Valid(data) {
@@ -241,8 +244,8 @@ func (d document) relocate(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// alias returns the name of an alias: a word that stands behind a '*' and, as an anchor, behind a '&'. It may take plain
-// text for one, and never misses one.
+// alias returns the name of a YAML alias: a word that follows a '*' and, as an anchor, a '&'. It
+// may find one in plain text, and never misses one.
 func alias(data []byte) (string, bool) {
 	anchors := words(data, '&')
 	if len(anchors) == 0 {
@@ -256,7 +259,7 @@ func alias(data []byte) (string, bool) {
 	return "", false
 }
 
-// words returns the words that stand behind a mark which does not itself follow a letter or digit.
+// words returns the words that follow a mark, unless a letter or digit precedes the mark.
 func words(data []byte, mark byte) map[string]bool {
 	found := map[string]bool{}
 	for at := 0; at < len(data); {
@@ -277,7 +280,7 @@ func words(data []byte, mark byte) map[string]bool {
 	return found
 }
 
-// isNameByte reports whether a byte may stand in the name of an anchor.
+// isNameByte reports whether a byte may occur in the name of an anchor.
 func isNameByte(b byte) bool {
 	return b == '_' || b == '-' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
 }

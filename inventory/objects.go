@@ -21,7 +21,7 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// Objects is what the API server holds of a fleet, decoded. Each object is in it once, in any order.
+// Objects are the decoded objects of a fleet. Each object is in it once, in any order.
 type Objects struct {
 	ScaledObjects []scaledobject.Object
 	ScaledJobs    []scaledobject.Object
@@ -31,27 +31,30 @@ type Objects struct {
 	Nodes         []*corev1.Node
 }
 
-// Target is a workload that may be scaled, and the ReplicaSets and the like that stand between it and its pods.
+// Target is a workload that may be scaled, or a controller between it and its pods, such as a
+// ReplicaSet.
 type Target struct {
 	ID fleet.TargetID
-	// Controller is the workload that made this one, such as the Deployment of a ReplicaSet; zero where none did.
+	// Controller is the workload that made this one, such as the Deployment of a ReplicaSet; zero
+	// if there is none.
 	Controller fleet.TargetID
-	// Created is when it was made, and Annotations are those of its annotations that are ours; nil where there are none.
+	// Created is its creation time. Annotations are those of WVA; nil if there are none.
 	Created     time.Time
 	Annotations map[string]string
-	// Replicas is the number asked for.
+	// Replicas is the number in its spec.
 	Replicas int
-	// ReplicaFailure is why no further pod can be made, as the API server says it; "" where one can.
+	// ReplicaFailure is why no further pod can be created, in the API server's words; empty if one
+	// can.
 	ReplicaFailure string
-	// Template is the pod of one replica, for a group of pods its leader; nil where the kind shows none.
+	// Template is the pod of one replica, for a group of pods its leader; nil if the kind has none.
 	Template *corev1.PodTemplateSpec
-	// Worker is the pod of the others of a group, and Workers how many there are of them; nil and 0 where a replica is one
-	// pod.
+	// Worker is the template of a group's other pods, and Workers how many there are of them; nil
+	// and 0 if a replica is one pod.
 	Worker  *corev1.PodTemplateSpec
 	Workers int
 }
 
-// Append adds the rows of other objects.
+// Append adds other objects.
 func (o *Objects) Append(more Objects) {
 	o.ScaledObjects = append(o.ScaledObjects, more.ScaledObjects...)
 	o.ScaledJobs = append(o.ScaledJobs, more.ScaledJobs...)
@@ -66,8 +69,8 @@ func (o *Objects) Len() int {
 	return len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes)
 }
 
-// The kinds that are read by name. Any other kind is read where it has spec.replicas, as kinds with a scale subresource
-// have it.
+// The kinds that are read by name. Any other kind is read if it has spec.replicas, as kinds with a
+// scale subresource usually do.
 const (
 	kindScaledObject    = "ScaledObject"
 	kindScaledJob       = "ScaledJob"
@@ -88,8 +91,8 @@ const (
 // asPrinted is the remedy for an object that cannot be decoded.
 const asPrinted = "write it as kubectl get -o yaml prints it"
 
-// Decode returns one object as the tables need it; nothing where its kind is not read. The object is shared, not copied.
-// The error names the object and ends with the remedy.
+// Decode returns one object as the tables need it; nothing if its kind is not read. The object is
+// shared, not copied. The error names the object and ends with the remedy.
 func Decode(u *unstructured.Unstructured) (Objects, error) {
 	kind := u.GroupVersionKind().GroupKind()
 	read := decoder(kind)
@@ -109,7 +112,7 @@ func Decode(u *unstructured.Unstructured) (Objects, error) {
 	return objects, nil
 }
 
-// decoder returns what reads a kind by name; nil where it is not one of them.
+// decoder returns the decoder of a kind that is known by name; nil for any other.
 func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, error) {
 	switch kind {
 	case schema.GroupKind{Group: groupKEDA, Kind: kindScaledObject}:
@@ -171,7 +174,8 @@ func decodeWorkload(u *unstructured.Unstructured) (Objects, error) {
 	return Objects{Targets: []Target{target}}, errors.Join(err, templateErr)
 }
 
-// decodeLeaderWorkerSet reads groups of pods: the leader is made of the workers' template where it has none of its own.
+// decodeLeaderWorkerSet reads groups of pods: the leader has the workers' template if it has none
+// of its own.
 func decodeLeaderWorkerSet(u *unstructured.Unstructured) (Objects, error) {
 	target, err := newTarget(u)
 	leader, leaderErr := templateAt(u, "spec", "leaderWorkerTemplate", "leaderTemplate")
@@ -184,8 +188,8 @@ func decodeLeaderWorkerSet(u *unstructured.Unstructured) (Objects, error) {
 	return Objects{Targets: []Target{target}}, errors.Join(err, leaderErr, workerErr, sizeErr)
 }
 
-// decodeAnyTarget reads a kind that nothing is known of but its spec.replicas. What stands at spec.template is taken where
-// it is a pod's template.
+// decodeAnyTarget reads a kind of which only spec.replicas is known. The value of spec.template is
+// used if it is a pod template.
 func decodeAnyTarget(u *unstructured.Unstructured) (Objects, error) {
 	target, err := newTarget(u)
 	if template, templateErr := templateAt(u, "spec", "template"); templateErr == nil {
@@ -200,8 +204,8 @@ func newTarget(u *unstructured.Unstructured) (Target, error) {
 	replicas, err := countAt(u, byDefault, "spec", "replicas")
 	target := Target{
 		ReplicaFailure: replicaFailure(u),
-		ID:      fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()},
-		Created: u.GetCreationTimestamp().UTC(), Annotations: wvaAnnotations(u.GetAnnotations()),
+		ID:             fleet.TargetID{Namespace: u.GetNamespace(), APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()},
+		Created:        u.GetCreationTimestamp().UTC(), Annotations: wvaAnnotations(u.GetAnnotations()),
 		Replicas: replicas,
 	}
 	if owner := metav1.GetControllerOf(u); owner != nil {
@@ -210,10 +214,11 @@ func newTarget(u *unstructured.Unstructured) (Target, error) {
 	return target, err
 }
 
-// replicaFailure returns why no pods can be made, as the workload's condition ReplicaFailure says it, such as that a quota is
-// full; "" where they can.
+// replicaFailure returns why no pods can be created, by the workload's condition ReplicaFailure,
+// such as that a quota is full; empty if they can.
 func replicaFailure(u *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") // what is no list says nothing
+	// no list, no conditions
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, each := range conditions {
 		condition, isObject := each.(map[string]any)
 		if !isObject || condition["type"] != "ReplicaFailure" || condition["status"] != "True" {
@@ -226,7 +231,7 @@ func replicaFailure(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// hasReplicas reports whether an object of a kind that is not known says how many replicas it wants.
+// hasReplicas reports whether an object of an unknown kind has a number of replicas.
 func hasReplicas(u *unstructured.Unstructured) bool {
 	value, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "replicas")
 	if !found || err != nil {
@@ -236,7 +241,7 @@ func hasReplicas(u *unstructured.Unstructured) bool {
 	return isCount
 }
 
-// countAt returns the whole number at a path; the default where nothing stands there.
+// countAt returns the whole number at a path; the default if there is none.
 func countAt(u *unstructured.Unstructured, byDefault int, path ...string) (int, error) {
 	value, found, err := unstructured.NestedFieldNoCopy(u.Object, path...)
 	if err != nil || !found || value == nil {
@@ -249,7 +254,7 @@ func countAt(u *unstructured.Unstructured, byDefault int, path ...string) (int, 
 	return int(n), nil
 }
 
-// templateAt returns the pod template at a path; nil where nothing stands there.
+// templateAt returns the pod template at a path; nil if there is none.
 func templateAt(u *unstructured.Unstructured, path ...string) (*corev1.PodTemplateSpec, error) {
 	value, found, err := unstructured.NestedFieldNoCopy(u.Object, path...)
 	if err != nil || !found || value == nil {
@@ -266,8 +271,8 @@ func templateAt(u *unstructured.Unstructured, path ...string) (*corev1.PodTempla
 	return template, nil
 }
 
-// convert decodes fields into a typed object. The converter does not say where it failed, the JSON decoder does: its error
-// is the one that is returned.
+// convert decodes fields into a typed object. The converter does not tell the field that failed,
+// but the JSON decoder does: its error is the one that is returned.
 func convert(fields map[string]any, into any) error {
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, into)
 	if err == nil {
@@ -293,7 +298,7 @@ func targetKey(id fleet.TargetID) objectKey {
 	return objectKey{groupOf(id.APIVersion), id.Kind, id.Namespace, id.Name}
 }
 
-// groupOf returns the group of "group/version", "" for the core's "v1".
+// groupOf returns the group of "group/version", empty for the core's "v1".
 func groupOf(apiVersion string) string {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -302,7 +307,7 @@ func groupOf(apiVersion string) string {
 	return version.Group
 }
 
-// String returns "Kind namespace/name", without a namespace where there is none.
+// String returns "Kind namespace/name", without the namespace if there is none.
 func (k objectKey) String() string {
 	if k.namespace == "" {
 		return k.kind + " " + k.name

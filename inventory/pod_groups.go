@@ -10,10 +10,11 @@ import (
 // podKey names a pod.
 type podKey struct{ namespace, name string }
 
-// podGroups are the pods of LeaderWorkerSets beside their leaders, by the leader.
+// podGroups are the workers of LeaderWorkerSets, by their leader.
 type podGroups map[podKey][]*corev1.Pod
 
-// groupsOf returns the groups of the pods. The StatefulSet that makes a group's workers has the name of their leader.
+// groupsOf returns the groups of the pods. The StatefulSet of a group's workers has the name of
+// their leader.
 func groupsOf(pods []*corev1.Pod) podGroups {
 	found := podGroups{}
 	for _, pod := range pods {
@@ -28,7 +29,8 @@ func groupsOf(pods []*corev1.Pod) podGroups {
 	return found
 }
 
-// nodes returns the nodes on which the pods of a replica hold accelerators, a row for each pod, sorted.
+// nodes returns the nodes on which the pods of a replica have accelerators allocated, once for each
+// pod, sorted.
 func (g podGroups) nodes(leader *corev1.Pod) []string {
 	var names []string
 	for _, pod := range append([]*corev1.Pod{leader}, g[podKey{leader.Namespace, leader.Name}]...) {
@@ -40,8 +42,8 @@ func (g podGroups) nodes(leader *corev1.Pod) []string {
 	return names
 }
 
-// groupSize returns how many pods of a replica hold accelerators: all where no template says that any does. Zero where a replica is
-// one pod.
+// groupSize returns how many pods of a replica request accelerators: all if no template requests
+// any. It is zero if a replica is one pod.
 func (t Target) groupSize() int {
 	leaders, workers := 0, 0
 	if templateGPUs(t.Template) > 0 {

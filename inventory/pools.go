@@ -11,13 +11,13 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// allocationKey is how much of a resource pods hold on a node.
+// allocationKey is a resource on a node.
 type allocationKey struct {
 	node     string
 	resource corev1.ResourceName
 }
 
-// pools returns the accelerators on nodes, by their kind, and what is wrong with the nodes.
+// pools returns the accelerators on nodes, by their type, and the problems of the nodes.
 func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 	taken := o.allocated()
 	nodes := map[fleet.Accelerator][]fleet.Node{}
@@ -47,7 +47,8 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 	return pools, unlabelledProblem(unnamed)
 }
 
-// allocated adds up what pods hold that have a node and have not ended. A pod that is being deleted still holds its share.
+// allocated returns the accelerators of pods that have a node and have not ended. A pod that is
+// being deleted still counts.
 func (o Objects) allocated() map[allocationKey]int {
 	taken := map[allocationKey]int{}
 	for _, pod := range o.Pods {
@@ -86,7 +87,8 @@ func isSchedulable(node *corev1.Node) bool {
 	})
 }
 
-// blocksScheduling reports whether a taint says that its node takes no more pods, whatever they tolerate on purpose.
+// blocksScheduling reports whether a taint means that its node takes no more pods, whatever they
+// tolerate on purpose.
 func blocksScheduling(taint corev1.Taint) bool {
 	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
 		return false
@@ -99,14 +101,14 @@ func blocksScheduling(taint corev1.Taint) bool {
 	return false
 }
 
-// hasUnlabelledAccelerators reports whether a node has accelerators whose kind no label names.
+// hasUnlabelledAccelerators reports whether a node has accelerators whose type no label names.
 func hasUnlabelledAccelerators(node *corev1.Node, named map[corev1.ResourceName]bool) bool {
 	return slices.ContainsFunc(gpuResources(), func(name corev1.ResourceName) bool {
 		return !named[name] && wholeNumber(node.Status.Allocatable[name]) > 0
 	})
 }
 
-// unlabelledProblem returns one problem for all nodes whose accelerators no label names.
+// unlabelledProblem returns one problem for all nodes with such accelerators.
 func unlabelledProblem(nodes []string) []Problem {
 	if len(nodes) == 0 {
 		return nil

@@ -10,36 +10,38 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// Options say how objects are read. The zero value reads them by what is known of accelerators in general.
+// Options are the options for reading objects. The zero value uses the usual names of accelerators.
 type Options struct {
-	// Accelerators names accelerators as the catalogue does, by what labels of nodes and selectors of pods call them, such
-	// as "NVIDIA-A100-SXM4-40GB". A product without a row takes its usual short name ("H100" of "NVIDIA-H100-80GB-HBM3"), or
-	// the label's text where it has none.
+	// Accelerators are the catalogue's names of accelerators, by the values of node labels and pod
+	// selectors, such as "NVIDIA-A100-SXM4-40GB". A product without a row gets its usual short name
+	// ("H100" for "NVIDIA-H100-80GB-HBM3"), or the label's text if it has none.
 	Accelerators map[string]fleet.Accelerator
 }
 
-// Tables is what the objects say, as tables of a snapshot. All are sorted; they are shared and must not be changed.
+// Tables are the tables of a snapshot that follow from the objects. All are sorted; they are shared
+// and must not be changed.
 type Tables struct {
-	// Variants are the ScaledObjects with a trigger of ours, those with faults included, ScaledJobs with one, which are
-	// refused, and what annotations declare, which is advisory.
+	// Variants are the ScaledObjects with a WVA trigger, invalid ones included; ScaledJobs with
+	// one, which are unsupported; and the dry-run variants that annotations declare.
 	Variants []fleet.Variant
-	// Workloads are what the variants scale. A target that was not seen is no row.
+	// Workloads are the targets of the variants. A target that was not seen has no row.
 	Workloads []fleet.Workload
-	// Pools are the accelerators on nodes. Of a node that takes no more pods (cordoned, not ready, or about to go) only
-	// what pods hold there counts as allocatable: nothing is free on it. Those of a directory are fixed; those of a cluster are
-	// elastic, since nothing tells whether a node autoscaler stands behind them.
+	// Pools are the accelerators on nodes. A node that takes no more pods (cordoned, not ready, or
+	// about to go) has nothing free: its allocatable accelerators are those already allocated. The
+	// pools of a directory are fixed; those of a cluster are elastic, since nodes do not tell
+	// whether a node autoscaler adds more.
 	Pools []fleet.Pool
-	// Problems are what keeps a part of the fleet from being seen as it is meant.
+	// Problems are the errors in reading the fleet.
 	Problems []Problem
 }
 
-// Problem is something that is wrong with what was read.
+// Problem is an object that cannot be read as it is meant.
 type Problem struct {
-	// Object names what it is about: "ScaledObject llm/chat", or "pods.yaml, document 3 (line 120)".
+	// Object names it: "ScaledObject llm/chat", or "pods.yaml, document 3 (line 120)".
 	Object string
-	// Text says what is wrong, and what follows from it where that is not plain.
+	// Text states the problem, and the consequence unless that is plain.
 	Text string
-	// Remedy is what to do. It is never empty.
+	// Remedy is the thing to do. It is never empty.
 	Remedy string
 }
 
@@ -55,7 +57,8 @@ func compareProblems(a, b Problem) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Remedy, b.Remedy))
 }
 
-// Tables returns what the objects say. It is total: what cannot be used is a problem.
+// Tables returns the tables of the objects. It is total: an object that cannot be used is a
+// problem.
 func (o Objects) Tables(options Options) Tables {
 	targets := make(map[objectKey]Target, len(o.Targets))
 	for _, target := range o.Targets {
@@ -77,7 +80,8 @@ func (o Objects) Tables(options Options) Tables {
 	return t
 }
 
-// readVariants fills the tables of variants, and what their ScaledObjects leave out from the targets.
+// readVariants fills the table of variants. Fields that a ScaledObject leaves out are read from its
+// target.
 func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options Options) {
 	byName := func(a, b scaledobject.Object) int {
 		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
@@ -94,7 +98,7 @@ func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options O
 		v, ours := t.readVariant(job, kindScaledJob)
 		switch {
 		case !ours:
-		case names[v.ID]: // KEDA's calls say a name only
+		case names[v.ID]: // KEDA's calls have the name only
 			t.Problems = append(t.Problems, Problem{
 				Object: objectKey{groupKEDA, kindScaledJob, v.ID.Namespace, v.ID.Name}.String(),
 				Text:   "a ScaledObject has the same name, so KEDA's calls for the two cannot be told apart: both get the ScaledObject's number",
@@ -107,7 +111,7 @@ func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options O
 	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
 }
 
-// readVariant returns the variant of an object with what is wrong with it; false where it is not ours.
+// readVariant returns the variant of an object; false if it has no WVA trigger.
 func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Variant, bool) {
 	v, err := scaledobject.Read(object)
 	if errors.Is(err, scaledobject.ErrNotOurs) {
@@ -122,18 +126,20 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 	return v, true
 }
 
-// origin is the object that defines a variant, and whether it says how many accelerators a replica takes.
+// origin is the object that defines a variant, and whether it states the accelerators per replica.
 type origin struct {
 	name     objectKey
 	saysGPUs bool
 }
 
-// resolveTarget joins a variant with its target, which says what the object that defines it leaves out.
+// resolveTarget joins a variant with its target, which fills in the fields that the definition
+// leaves out.
 func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[objectKey]Target, options Options) {
 	target, seen := targets[targetKey(v.Target)]
 	switch {
 	case seen:
-		// Two objects may write one kind in two versions: the target is the same, and so has to be its name.
+		// Two objects may write one kind in two versions: the target is the same, and so has to be
+		// its name.
 		v.Target.APIVersion = target.ID.APIVersion
 		target.complete(v, from.saysGPUs, options)
 	case v.Target.Name != "":
@@ -145,7 +151,7 @@ func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[object
 	}
 }
 
-// problemText returns what is wrong with an object and what to do, as one text.
+// problemText returns the problems and remedies of an object as one text.
 func problemText(problems []Problem) string {
 	texts := make([]string, len(problems))
 	for i, problem := range problems {
@@ -163,7 +169,8 @@ func definitionProblems(name string, err error) []Problem {
 	return problems
 }
 
-// complete fills in what the object that defines a variant leaves out: the accelerator and how many of them a replica takes.
+// complete fills in the fields that the definition of a variant leaves out: the accelerator, and
+// how many of them a replica needs.
 func (t Target) complete(v *fleet.Variant, saysGPUs bool, options Options) {
 	if v.Accelerator == "" {
 		v.Accelerator = options.selected(t.Template)
@@ -177,10 +184,11 @@ func (t Target) complete(v *fleet.Variant, saysGPUs bool, options Options) {
 	}
 }
 
-// keyGPUs is the key that says how many accelerators a replica takes.
+// keyGPUs is the key of the accelerators per replica.
 const keyGPUs = "gpusPerReplica"
 
-// hasKey reports whether an external trigger of the object has the key. Such a trigger is ours: no other scaler knows it.
+// hasKey reports whether an external trigger of the object has the key. Such a trigger is WVA's: no
+// other scaler has that key.
 func hasKey(object scaledobject.Object, key string) bool {
 	for _, trigger := range object.Spec.Triggers {
 		if _, found := trigger.Metadata[key]; found && (trigger.Type == "external" || trigger.Type == "external-push") {

@@ -12,15 +12,17 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Labels by which controllers mark their pods.
+// Labels of pods by their controllers.
 const (
-	labelTemplateHash = "pod-template-hash"                        // of a Deployment's pods: the last part of the ReplicaSet's name
+	// of a Deployment's pods: the last part of the ReplicaSet's name
+	labelTemplateHash = "pod-template-hash"
 	labelGroup        = "leaderworkerset.sigs.k8s.io/name"         // the LeaderWorkerSet
 	labelWorkerIndex  = "leaderworkerset.sigs.k8s.io/worker-index" // "0" of the leader
 	leaderIndex       = "0"
 )
 
-// enginesOf returns the targets of the variants, each with the engine of the first variant that names it.
+// enginesOf returns the targets of the variants, each with the engine of the first variant that
+// names it.
 func enginesOf(variants []fleet.Variant) map[objectKey]fleet.Engine {
 	engines := make(map[objectKey]fleet.Engine, len(variants))
 	for _, v := range variants {
@@ -60,8 +62,8 @@ func (t Target) workload(pods []*corev1.Pod, groups podGroups, engine fleet.Engi
 	return row
 }
 
-// podsByTarget returns the replicas of each wanted target: its pods, for groups the leaders only. A pod that has ended is
-// no replica.
+// podsByTarget returns the replicas of each wanted target: its pods, for groups the leaders only. A
+// pod that has ended is no replica.
 func podsByTarget[T any](pods []*corev1.Pod, wanted map[objectKey]T, targets map[objectKey]Target) map[objectKey][]*corev1.Pod {
 	replicas := make(map[objectKey][]*corev1.Pod, len(wanted))
 	for _, pod := range pods {
@@ -106,8 +108,8 @@ func targetOf[T any](pod *corev1.Pod, wanted map[objectKey]T, targets map[object
 	return objectKey{}, false
 }
 
-// controllerOf returns what made a workload. A ReplicaSet that was not seen betrays its Deployment by its name: that and
-// the hash which its pods carry.
+// controllerOf returns the controller of a workload. The Deployment of a ReplicaSet that was not
+// seen follows from its name, which ends with the hash in the labels of its pods.
 func controllerOf(key objectKey, pod *corev1.Pod, targets map[objectKey]Target) (objectKey, bool) {
 	if target, seen := targets[key]; seen {
 		return targetKey(target.Controller), target.Controller != fleet.TargetID{}
@@ -131,7 +133,8 @@ func replica(pod *corev1.Pod) fleet.Pod {
 	return row
 }
 
-// readySince returns since when the pod has been ready; its creation where the API server does not say.
+// readySince returns since when the pod has been ready; its creation if the API server does not
+// tell.
 func readySince(pod *corev1.Pod) (time.Time, bool) {
 	ready, found := podCondition(pod, corev1.PodReady)
 	if !found || ready.Status != corev1.ConditionTrue {
@@ -152,8 +155,8 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) (corev1.PodCond
 	return corev1.PodCondition{}, false
 }
 
-// waiting returns why a pod is not ready, in the API server's words; "" where its containers run and are not ready yet. What
-// stops a pod goes before what every pod passes through.
+// waiting returns why a pod is not ready, in the API server's words; empty if its containers run
+// and are not ready yet. A state that blocks a pod comes before one through which every pod passes.
 func waiting(pod *corev1.Pod) string {
 	if scheduled, found := podCondition(pod, corev1.PodScheduled); found && scheduled.Status == corev1.ConditionFalse && scheduled.Reason != "" {
 		return scheduled.Reason
@@ -171,7 +174,7 @@ func waiting(pod *corev1.Pod) string {
 	return cmp.Or(passing, pod.Status.Reason)
 }
 
-// stopped returns why a container does not run; "" where it runs, or has done its work.
+// stopped returns why a container does not run; empty if it runs, or has done its work.
 func stopped(status corev1.ContainerStatus) string {
 	switch state := status.State; {
 	case state.Waiting != nil:
@@ -182,12 +185,13 @@ func stopped(status corev1.ContainerStatus) string {
 	return ""
 }
 
-// longestStartup is from when on the time between a pod's creation and its readiness tells of a pod that lost its readiness
-// in between, not of a start.
+// longestStartup is the longest time from a pod's creation to its readiness that counts as a start.
+// After a longer time, the pod lost its readiness in between.
 const longestStartup = 2 * time.Hour
 
-// startup returns the median time from creation to readiness over the ready pods; zero where none tells. A container that
-// was restarted makes its pod ready again later, so such pods do not tell.
+// startup returns the median time from creation to readiness over the ready pods; zero if none
+// counts. A container that was restarted makes its pod ready again later, so such pods do not
+// count.
 func startup(pods []*corev1.Pod) time.Duration {
 	var times []time.Duration
 	for _, pod := range pods {

@@ -57,6 +57,15 @@ func TestClipKeepsRunesWhole(t *testing.T) {
 	}
 }
 
+func TestAStatusHasTheRemedyIfItFitsAndNoOtherDetail(t *testing.T) {
+	reason := fleet.Reason{Text: "fact"}.With(fleet.DetailCause, "figures of this cycle").With(fleet.DetailRemedy, "action")
+	require.Equal(t, "prod/a: fact; action", reasonText("prod/a: ", reason))
+	require.Equal(t, "fact", reasonText("", fleet.Reason{Text: "fact"}))
+	fits := strings.Repeat("x", maxStatusText-len("fact; "))
+	require.Len(t, reasonText("", fleet.Reason{Text: "fact"}.With(fleet.DetailRemedy, fits)), maxStatusText)
+	require.Equal(t, "fact", reasonText("", fleet.Reason{Text: "fact"}.With(fleet.DetailRemedy, fits+"x")), "half a remedy is none")
+}
+
 // call sends one request through the interceptor of a server to a handler.
 func call(t *testing.T, interceptor *interceptor, handler grpc.UnaryHandler) error {
 	_, err := interceptor.unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/test.Service/Method"}, handler)

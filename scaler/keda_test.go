@@ -114,7 +114,8 @@ func TestNoNumberIsAClearStatus(t *testing.T) {
 		{"before the first plan", nil, 0, ref("a"), codes.Unavailable, "nothing is decided yet"},
 		{"with an old plan", &posted, 7*time.Minute + 20*time.Second, ref("a"), codes.Unavailable, "7m0s old"},
 		{"object not in the plan", &posted, 0, ref("new"), codes.Unavailable, "prod/new is not decided yet"},
-		{"no number known", &posted, 0, ref("unknown"), codes.Unavailable, "check the PodMonitor"},
+		{"no number known", &posted, 0, ref("unknown"), codes.Unavailable,
+			"prod/unknown: no number is known: 2 ready replicas have no metrics; check the PodMonitor"},
 		{"no number known, long reason", &posted, 0, ref("long"), codes.Unavailable, "ä…"},
 		{"number below zero", &posted, 0, ref("negative"), codes.Unavailable, "prod/negative"},
 		{"object not in the plan, bad metadata", &posted, 0,
@@ -165,9 +166,10 @@ func TestAnUnsupportedVariantIsAnErrorAndNeverANumber(t *testing.T) {
 	w.settle()
 
 	_, err := client.GetMetrics(t.Context(), metricsRequest("a"))
-	requireStatus(t, err, codes.FailedPrecondition, a.Reason.Text)
+	const text = "metricType is Value: KEDA would multiply the number by the ready pods; remove metricType"
+	requireStatus(t, err, codes.FailedPrecondition, text)
 	_, err = client.IsActive(t.Context(), ref("a"))
-	requireStatus(t, err, codes.FailedPrecondition, a.Reason.Text)
+	requireStatus(t, err, codes.FailedPrecondition, text)
 	_, err = client.GetMetrics(t.Context(), metricsRequest("long"))
 	requireStatus(t, err, codes.FailedPrecondition, "word word")
 	w.step(10 * time.Second)
@@ -175,6 +177,53 @@ func TestAnUnsupportedVariantIsAnErrorAndNeverANumber(t *testing.T) {
 
 	w.post(inactive("a", 2))
 	require.True(t, <-l.received, "the trigger was corrected")
+}
+
+func TestANewObjectKeepsItsCurrentReplicas(t *testing.T) {
+	current := map[string]int{"new": 3, "zero": 0, "wrong": -1, "unknown": 5}
+	w := newWorld(t, func(o *ServerOptions) {
+		o.Observed = func(id fleet.VariantID) (int, bool) {
+			replicas, ok := current[id.Name]
+			return replicas, ok && id == variant(id.Name)
+		}
+	})
+	client := w.keda()
+	_, err := client.GetMetrics(t.Context(), metricsRequest("new"))
+	requireStatus(t, err, codes.Unavailable, "nothing is decided yet")
+
+	l := w.listen(client, "zero")
+	w.post(decided("a", 1), held("unknown", 0, false))
+	for name, want := range map[string]int{"new": 3, "zero": 0, "wrong": 0} {
+		response, err := client.GetMetrics(t.Context(), metricsRequest(name))
+		require.NoError(t, err, name)
+		require.EqualValues(t, want, response.MetricValues[0].MetricValue, name)
+		require.InDelta(t, want, response.MetricValues[0].MetricValueFloat, 0, name)
+		active, err := client.IsActive(t.Context(), ref(name))
+		require.NoError(t, err, name)
+		require.Equal(t, want > 0, active.Result, name)
+	}
+	for _, name := range []string{"nobody", "deleted"} {
+		_, err = client.GetMetrics(t.Context(), metricsRequest(name))
+		requireStatus(t, err, codes.Unavailable, "prod/"+name+" is not decided yet")
+	}
+	_, err = client.GetMetrics(t.Context(), metricsRequest("unknown"))
+	requireStatus(t, err, codes.Unavailable, "no number is known")
+	invalid := ref("new")
+	invalid.ScalerMetadata = map[string]string{"modelID": "m", "variantCost": "-3"}
+	_, err = client.IsActive(t.Context(), invalid)
+	requireStatus(t, err, codes.InvalidArgument, "variantCost")
+	w.step(time.Minute)
+	require.Zero(t, w.server.Pushes(), "it activates nothing")
+
+	w.post(inactive("zero", 1), decided("new", 7))
+	require.True(t, <-l.received)
+	response, err := client.GetMetrics(t.Context(), metricsRequest("new"))
+	require.NoError(t, err)
+	require.EqualValues(t, 7, response.MetricValues[0].MetricValue, "the plan comes first")
+
+	w.step(6 * time.Minute)
+	_, err = client.GetMetrics(t.Context(), metricsRequest("nobody"))
+	requireStatus(t, err, codes.Unavailable, "the latest plan is 6m0s old")
 }
 
 func TestARequestAboveTheLimitIsAClearStatus(t *testing.T) {

@@ -51,6 +51,8 @@ func TestMetricsShowThePlanOnTheBoard(t *testing.T) {
 	up := decided("a", 3)
 	up.Facts.Accelerator = "H100"
 	up.Facts.Saturation = fleet.Observed(0.875)
+	up.Facts.Autoscaler = fleet.Autoscaler{Observed: true, Code: fleet.CodeHPAMissing, Text: "no HPA"}
+	up.Findings = []fleet.Finding{{Code: fleet.CodeMaxUnset}}
 	up.Reason.Code = fleet.CodeScaleUp
 	board.Post(fleet.Plan{
 		Time: start, Decisions: []fleet.Decision{up, held("b", 2, true)},
@@ -58,9 +60,12 @@ func TestMetricsShowThePlanOnTheBoard(t *testing.T) {
 	})
 	clock.Step(10 * time.Second)
 	requireMetrics(t, m, `
+wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="DefinitionAccepted"} 1
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="MetricsAvailable"} 0
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="OptimizationReady"} 0
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="TargetResolved"} 1
+wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="AutoscalerActive"} 0
+wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="DefinitionAccepted"} 0
 wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="MetricsAvailable"} 1
 wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="OptimizationReady"} 1
 wva_condition{accelerator="H100",model="model-a",namespace="prod",target_kind="Deployment",target_name="deploy-a",type="TargetResolved"} 1
@@ -88,6 +93,7 @@ func TestMetricsLeaveOutUnknownValues(t *testing.T) {
 	unknown.Reason.Code = fleet.CodeTargetNotFound // so nothing is said of its metrics
 	board.Post(planAt(start, unknown))
 	requireMetrics(t, newBoardMetrics(board), `
+wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="DefinitionAccepted"} 1
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="OptimizationReady"} 0
 wva_condition{accelerator="",model="model-b",namespace="prod",target_kind="Deployment",target_name="deploy-b",type="TargetResolved"} 0
 wva_held_variants{reason="TargetNotFound"} 1

@@ -9,8 +9,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// WaitingThreshold is the number of waiting requests per replica that the vLLM production stack's guide
-// to autoscaling with KEDA sets as its threshold (docs/source/use_cases/autoscaling-keda.rst).
+// WaitingThreshold is the number of waiting requests per replica that the vLLM production stack's
+// guide to autoscaling with KEDA sets as its threshold
+// (docs/source/use_cases/autoscaling-keda.rst).
 const WaitingThreshold = 5.0
 
 // ScrapeInterval is the number of seconds between two scrapes of the engines for a baseline.
@@ -24,9 +25,9 @@ type Run struct {
 	Objectives []ModelObjective
 }
 
-// Baseline is a simple policy for comparison: a published autoscaler, or a static fleet. Each row acts
-// by itself. A variant without a row has no replicas, since published guides for one workload do not
-// cover several that serve one model.
+// Baseline is a simple policy for comparison: a published autoscaler, or a static fleet. Each row
+// acts by itself. A variant without a row has no replicas, since published guides for one workload
+// do not cover several that serve one model.
 type Baseline struct{ Rows []BaselineRow }
 
 // BaselineRow is the policy for one variant.
@@ -38,8 +39,8 @@ type BaselineRow struct {
 }
 
 // QueueRule is a ScaledObject on the requests that wait at the variant's engines, with an HPA that
-// keeps the default behavior. Its metric is vllm:num_requests_waiting, summed over the replicas. The
-// guide keeps at least one replica: at zero, no engine reports a queue.
+// keeps the default behavior. Its metric is vllm:num_requests_waiting, summed over the replicas.
+// The guide keeps at least one replica: at zero, no engine reports a queue.
 type QueueRule struct {
 	Threshold float64 // waiting requests per replica. Zero means WaitingThreshold
 	Min, Max  int     // 1 <= Min <= Max
@@ -47,8 +48,8 @@ type QueueRule struct {
 
 // RunBaseline runs a baseline on the fleet, the requests and the seeds of a run.
 //
-// Engines are scraped at 0 s and every 15 s. HPAs sync every 15 s, 7 s after a scrape, with the values
-// of that scrape.
+// Engines are scraped at 0 s and every 15 s. HPAs sync every 15 s, 7 s after a scrape, with the
+// values of that scrape.
 func RunBaseline(run Run, baseline Baseline) (Result, error) {
 	if !(run.Until >= 0) || math.IsInf(run.Until, 0) {
 		return Result{}, fmt.Errorf("the run ends at %v s; give a time >= 0", run.Until)

@@ -16,8 +16,8 @@ var (
 	cheap = fleet.VariantID{Namespace: "chat", Name: "llama-8b-l40s"}
 )
 
-// highLoad is a run of a model with two variants: ten minutes of low load, ten of high load, twenty of
-// low load.
+// highLoad is a run of a model with two variants: ten minutes of low load, ten of high load, twenty
+// of low load.
 func highLoad(t *testing.T) Run {
 	t.Helper()
 	spec := FleetSpec{Seed: 1}

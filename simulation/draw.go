@@ -6,8 +6,8 @@ import (
 )
 
 // draws is a seeded source of random numbers with the same bits on every machine. The standard
-// library's logarithm, exponential and normal draws differ between processors, and a compiler may fuse
-// a product with a sum. Every product that enters a sum is therefore rounded by a conversion.
+// library's logarithm, exponential and normal draws differ between processors, and a compiler may
+// fuse a product with a sum. Every product that enters a sum is therefore rounded by a conversion.
 type draws struct{ source *rand.Rand }
 
 // newDraws returns the source of a seed and a stream. Streams of one seed are independent of each
@@ -33,8 +33,8 @@ func (d draws) normal() float64 {
 	}
 }
 
-// gamma draws from the gamma distribution of a shape > 0 with mean 1 (Marsaglia and Tsang, 2000; for
-// shapes below 1 their boost of a draw of shape + 1).
+// gamma draws from the gamma distribution of a shape > 0 with mean 1 (Marsaglia and Tsang, 2000;
+// for shapes below 1 their boost of a draw of shape + 1).
 func (d draws) gamma(shape float64) float64 {
 	if shape == 1 {
 		return -logarithm(d.positive())
@@ -89,8 +89,8 @@ func logarithm(x float64) float64 {
 	return float64(k*ln2High) + (float64(2*s*sum) + float64(k*ln2Low))
 }
 
-// exponential returns e to the power of x, to about one part in 10^15. Beyond the range of a float64 it
-// returns 0 or +Inf.
+// exponential returns e to the power of x, to about one part in 10^15. Beyond the range of a
+// float64 it returns 0 or +Inf.
 func exponential(x float64) float64 {
 	if x < -745 {
 		return 0

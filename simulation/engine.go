@@ -10,9 +10,9 @@ const blockSize = 16
 
 // engine serves requests in iterations, by the rules of vLLM's scheduler.
 //
-// To simulate an iteration costs a constant amount of work, plus some for each chunk of a prompt in it.
-// The number of sequences in decode does not matter: each of them gets one token, so that sums and the
-// number of the iteration describe them all.
+// To simulate an iteration costs a constant amount of work, plus some for each chunk of a prompt in
+// it. The number of sequences in decode does not matter: each of them gets one token, so that sums
+// and the number of the iteration describe them all.
 type engine struct {
 	profile      Profile
 	maxSequences int
@@ -26,9 +26,9 @@ type engine struct {
 	prefilling []*sequence // those of running whose prompt is not done yet
 	decoding   decoding    // those of running whose prompt is done
 	contexts   int64       // sum of the contexts of decoding
-	// offsets counts the decoding sequences by (tokens stored - step) modulo the block size, which is
-	// constant while a sequence decodes. A sequence needs a new block in the iteration after which its
-	// stored tokens pass a multiple of the block size.
+	// offsets counts the decoding sequences by (tokens stored - step) modulo the block size, which
+	// is constant while a sequence decodes. A sequence needs a new block in the iteration after
+	// which its stored tokens pass a multiple of the block size.
 	offsets [blockSize]int
 	free    int // blocks
 
@@ -65,8 +65,8 @@ func (e *engine) fits(s *sequence) bool { return blocksOf(s.longest()) <= e.bloc
 // kvUsage returns the KV cache usage.
 func (e *engine) kvUsage() float64 { return float64(e.blocks-e.free) / float64(e.blocks) }
 
-// claimed returns the share of the KV cache that is in use or that waiting prompts need. It may exceed
-// 1.
+// claimed returns the share of the KV cache that is in use or that waiting prompts need. It may
+// exceed 1.
 func (e *engine) claimed() float64 {
 	blocks := e.blocks - e.free
 	for _, s := range e.waiting {
@@ -100,17 +100,17 @@ func (e *engine) begin(now float64) {
 	}
 }
 
-// preemptUntilFits preempts the sequences that were admitted last, until every decoding one can store
-// its next token. A single one always can. The blocks that become free are too few to admit a preempted
-// sequence again in the same iteration.
+// preemptUntilFits preempts the sequences that were admitted last, until every decoding one can
+// store its next token. A single one always can. The blocks that become free are too few to admit a
+// preempted sequence again in the same iteration.
 func (e *engine) preemptUntilFits(now float64) {
 	for e.free < e.newBlocks() {
 		e.preempt(e.running[len(e.running)-1], now)
 	}
 }
 
-// preempt moves the sequence that was admitted last to the head of the queue. Its KV cache is computed
-// again later.
+// preempt moves the sequence that was admitted last to the head of the queue. Its KV cache is
+// computed again later.
 func (e *engine) preempt(s *sequence, now float64) {
 	e.running = e.running[:len(e.running)-1]
 	if s.position < s.prefill {
@@ -130,8 +130,8 @@ func (e *engine) preempt(s *sequence, now float64) {
 // newBlocks returns the number of blocks that the decoding sequences need for their next tokens.
 func (e *engine) newBlocks() int { return e.offsets[offset(0, e.step)] }
 
-// take adds the next chunk of a sequence's prompt to the batch, as far as the budget goes, and returns
-// its tokens.
+// take adds the next chunk of a sequence's prompt to the batch, as far as the budget goes, and
+// returns its tokens.
 func (e *engine) take(s *sequence, budget int, b *batch) int {
 	s.chunk = min(budget, s.prefill-s.position)
 	if s.chunk == 0 {
@@ -143,8 +143,8 @@ func (e *engine) take(s *sequence, budget int, b *batch) int {
 	return s.chunk
 }
 
-// admit moves sequences from the queue into the batch while the budget, max_num_seqs and the free blocks
-// allow it. The blocks must suffice for the whole prompt.
+// admit moves sequences from the queue into the batch while the budget, max_num_seqs and the free
+// blocks allow it. The blocks must suffice for the whole prompt.
 func (e *engine) admit(now float64, budget int, b *batch) {
 	for len(e.waiting) > 0 && budget > 0 && len(e.running) < e.maxSequences {
 		s := e.waiting[0]
@@ -168,8 +168,8 @@ func (e *engine) admit(now float64, budget int, b *batch) {
 	}
 }
 
-// complete ends the running iteration and returns the sequences that are finished with it. The slice is
-// reused.
+// complete ends the running iteration and returns the sequences that are finished with it. The
+// slice is reused.
 func (e *engine) complete() []*sequence {
 	now := e.end
 	e.step++
@@ -185,8 +185,8 @@ func (e *engine) complete() []*sequence {
 	return e.done
 }
 
-// completeChunks ends the chunks of prompts. The last chunk of a prompt gives the next token, which is
-// the first one of a new request.
+// completeChunks ends the chunks of prompts. The last chunk of a prompt gives the next token, which
+// is the first one of a new request.
 func (e *engine) completeChunks(now float64) {
 	kept := e.prefilling[:0]
 	for _, s := range e.prefilling {
@@ -256,8 +256,8 @@ func blocksOf(tokens int) int { return (tokens + blockSize - 1) / blockSize }
 
 func offset(stored, step int) int { return (stored - step) & (blockSize - 1) }
 
-// cached returns how many tokens of a prompt are found in the prefix cache, in whole blocks. Since hits
-// is below 1, these are never all: the output of the last token is needed.
+// cached returns how many tokens of a prompt are found in the prefix cache, in whole blocks. Since
+// hits is below 1, these are never all: the output of the last token is needed.
 func cached(prompt int, hits float64) int {
 	return int(float64(prompt)*hits) / blockSize * blockSize
 }

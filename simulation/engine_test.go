@@ -90,8 +90,8 @@ func TestEngineGivesASingleTokenWithThePrompt(t *testing.T) {
 
 func TestEngineSharesTheTokenBudgetAmongPrompts(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens, v.MaxSequences = 1000, 10 }))
-	// The first begins alone with 1000 of its 1500 tokens. Its other 500 leave 500 for the second. The
-	// last 100 of the second run beside one decode.
+	// The first begins alone with 1000 of its 1500 tokens. Its other 500 leave 500 for the second.
+	// The last 100 of the second run beside one decode.
 	offer(t, f,
 		Request{Arrival: 0, Model: chat, Prompt: 1500, Output: 2},
 		Request{Arrival: 0.001, Model: chat, Prompt: 600, Output: 1})
@@ -116,8 +116,8 @@ func TestPrefixHitsSaveTheWorkOfWholeBlocks(t *testing.T) {
 	}
 }
 
-// TestEngineAgreesWithTheReferenceEngine compares the engine with one that keeps every sequence's tokens
-// and sums them up in each iteration. Small caches make it preempt.
+// TestEngineAgreesWithTheReferenceEngine compares the engine with one that keeps every sequence's
+// tokens and sums them up in each iteration. Small caches make it preempt.
 func TestEngineAgreesWithTheReferenceEngine(t *testing.T) {
 	preemptions := 0
 	for seed := range uint64(60) {
@@ -249,7 +249,8 @@ func (r *reference) iterate(blocks int) {
 			chunk(s)
 		}
 	}
-	for r.preempted == before /* vLLM's rule */ && budget > 0 && len(r.waiting) > 0 && len(r.running) < r.spec.MaxSequences {
+	// Like vLLM, it admits no sequence in an iteration that preempts one.
+	for r.preempted == before && budget > 0 && len(r.waiting) > 0 && len(r.running) < r.spec.MaxSequences {
 		s := r.waiting[0]
 		if r.used(1)+ceil16(s.Prompt+s.generated) > blocks {
 			break
@@ -334,9 +335,9 @@ func TestEngineIsFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// TestMeanIterationAgreesWithTheMeanFieldFormula compares the mean iteration with α/(1-ρ). ρ is the share
-// of the time that the work per prompt and per sequence needs (sums of means, which are exact if the
-// batch is never empty).
+// TestMeanIterationAgreesWithTheMeanFieldFormula compares the mean iteration with α/(1-ρ). ρ is the
+// share of the time that the work per prompt and per sequence needs (sums of means, which are exact
+// if the batch is never empty).
 func TestMeanIterationAgreesWithTheMeanFieldFormula(t *testing.T) {
 	const rate, prompt, output = 4.0, 1000, 200
 	spec := oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens = 8192 })
@@ -361,7 +362,8 @@ func TestMeanIterationAgreesWithTheMeanFieldFormula(t *testing.T) {
 
 func TestARequestMayFillTheKVCacheToTheLastToken(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.KVTokens = 160 }))
-	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 100, Output: 61}) // the last token is not stored
+	// the last token is not stored
+	offer(t, f, Request{Arrival: 0, Model: chat, Prompt: 100, Output: 61})
 	f.Advance(60)
 	if n := f.Tallies()[0]; n.Served != 1 {
 		t.Errorf("%+v", n)

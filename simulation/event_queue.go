@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// eventQueue is a heap of the replicas that have a next event, the earliest on top. Of two at the same
-// time, the replica that was created first comes first.
+// eventQueue is a heap of the replicas that have a next event, the earliest on top. Of two at the
+// same time, the replica that was created first comes first.
 type eventQueue []*pod
 
 // set adds a replica, moves it to the time of its next event, or removes it if it has none.

@@ -9,9 +9,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Fleet is a fleet of engines in virtual time. Offer adds requests, Scale sets replicas, Advance lets
-// time pass. Between two steps, the other methods return the view of the API server, of a scrape and of
-// the clients.
+// Fleet is a fleet of engines in virtual time. Offer adds requests, Scale sets replicas, Advance
+// lets time pass. Between two steps, the other methods return the view of the API server, of a
+// scrape and of the clients.
 type Fleet struct {
 	seed     uint64
 	epoch    time.Time
@@ -49,8 +49,8 @@ func NewFleet(spec FleetSpec) (*Fleet, error) {
 	return f, nil
 }
 
-// addVariant adds a variant with its initial replicas, and the gateway of its model if the variant is
-// the first of the model.
+// addVariant adds a variant with its initial replicas, and the gateway of its model if the variant
+// is the first of the model.
 func (f *Fleet) addVariant(spec VariantSpec, routing Routing) {
 	g, known := f.byModel[spec.Model]
 	if !known {
@@ -85,8 +85,8 @@ func (f *Fleet) Time(t float64) time.Time {
 	return f.epoch.Add(time.Duration(math.Round(t * float64(time.Second))))
 }
 
-// Offer adds requests that will arrive. They must be sorted by arrival. None may be before the present,
-// or before requests that were offered earlier.
+// Offer adds requests that will arrive. They must be sorted by arrival. None may be before the
+// present, or before requests that were offered earlier.
 func (f *Fleet) Offer(requests []Request) error {
 	last := f.now
 	if len(f.offered) > 0 {
@@ -132,8 +132,8 @@ func (f *Fleet) Scale(id fleet.VariantID, replicas int) error {
 	return nil
 }
 
-// Advance runs all events up to and including a time. A time in the past changes nothing. An infinite
-// one runs until no event is left, and the present is then the time of the last event.
+// Advance runs all events up to and including a time. A time in the past changes nothing. An
+// infinite one runs until no event is left, and the present is then the time of the last event.
 func (f *Fleet) Advance(t float64) {
 	for {
 		arrival := math.Inf(1)

@@ -135,8 +135,8 @@ func TestAFleetIsTheSameForASeedInSmallAndLargeSteps(t *testing.T) {
 	}
 }
 
-// TestAFleetIsTheSameOnEveryMachine compares a run with the bits of another machine. A change of the
-// engine changes them.
+// TestAFleetIsTheSameOnEveryMachine compares a run with the bits of another machine. A change of
+// the engine changes them.
 func TestAFleetIsTheSameOnEveryMachine(t *testing.T) {
 	f := newFleet(t, mixed())
 	load, err := Generate(Stream{
@@ -262,7 +262,8 @@ func TestAModelAtZeroQueuesUntilAReplicaIsReady(t *testing.T) {
 	if o := f.Outcomes()[0]; o.Loss != Served || o.TTFT < 65 || o.TTFT > 65.1 {
 		t.Errorf("the first request: %+v", o)
 	}
-	wantValue(t, f.Series()[0], 2, "vllm:time_to_first_token_seconds_bucket", "le=0.1") // the engine's own view
+	// the engine's own view
+	wantValue(t, f.Series()[0], 2, "vllm:time_to_first_token_seconds_bucket", "le=0.1")
 }
 
 func TestReplicasWithoutAcceleratorsStayPending(t *testing.T) {
@@ -525,7 +526,8 @@ func TestAttainmentCountsUnfinishedRequestsAsMissed(t *testing.T) {
 	}
 	offer(t, f,
 		Request{Arrival: 0, Model: chat, Prompt: 10, Output: 10},
-		Request{Arrival: 10, Model: chat, Prompt: 10_000, Output: 10}, // more than half a second of prefill
+		// more than half a second of prefill
+		Request{Arrival: 10, Model: chat, Prompt: 10_000, Output: 10},
 		Request{Arrival: 20, Model: chat, Prompt: 10, Output: 10},
 		Request{Arrival: 30, Model: chat, Prompt: 10, Output: 1000})
 	f.Advance(31)
@@ -638,9 +640,9 @@ func TestScaleRejectsInvalidReplicasAndVariants(t *testing.T) {
 	}
 }
 
-// TestCapacityAgreesWithAnotherEngine is a rough check against another engine with the same rules, which
-// found these capacities of one replica on the lengths of a trace. The objective is met at 90 % of them,
-// and missed at 110 %.
+// TestCapacityAgreesWithAnotherEngine is a rough check against another engine with the same rules,
+// which found these capacities of one replica on the lengths of a trace. The objective is met at 90
+// % of them, and missed at 110 %.
 func TestCapacityAgreesWithAnotherEngine(t *testing.T) {
 	lengths := azure(t)
 	for _, c := range []struct {

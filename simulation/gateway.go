@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// gateway routes the requests of one model to its replicas, and queues those that no ready replica can
-// take.
+// gateway routes the requests of one model to its replicas, and queues those that no ready replica
+// can take.
 type gateway struct {
 	ModelSpec
 	served  string // the model's name in metrics

@@ -73,8 +73,8 @@ func newEngineMetrics() engineMetrics {
 	}
 }
 
-// finish counts a served request. Like vLLM, it observes the lengths and the times of the phases only
-// then.
+// finish counts a served request. Like vLLM, it observes the lengths and the times of the phases
+// only then.
 func (m *engineMetrics) finish(s *sequence) {
 	m.served++
 	m.queueTime.observe(s.scheduled-s.dispatched, 1)

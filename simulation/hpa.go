@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// HPASync is the number of seconds between two decisions of a HorizontalPodAutoscaler (the default of
-// kube-controller-manager).
+// HPASync is the number of seconds between two decisions of a HorizontalPodAutoscaler (the default
+// of kube-controller-manager).
 const HPASync = 15.0
 
 // HPASpec is a HorizontalPodAutoscaler with one external metric of the type AverageValue.
@@ -15,8 +15,8 @@ type HPASpec struct {
 	Min, Max int // 1 <= Min <= Max
 	// Target is the value per replica, in steps of a thousandth.
 	Target float64
-	// Behavior is the object's behavior. If it is nil, the controller applies its own: a tolerance of
-	// 0.1; up to at most twice the replicas, or 4; down to the highest recommendation of 300 s.
+	// Behavior is the object's behavior. If it is nil, the controller applies its own: a tolerance
+	// of 0.1; up to at most twice the replicas, or 4; down to the highest recommendation of 300 s.
 	Behavior *Behavior
 }
 
@@ -65,9 +65,9 @@ const (
 	defaultStabilization = 300.0 // seconds, down
 )
 
-// DefaultBehavior returns the defaults of the API server for a behavior. Up: by 4 pods or 100 % in 15 s,
-// whichever is more. Down: by 100 % in 15 s, to the highest recommendation of 300 s. The tolerance is
-// 0.1 in both directions.
+// DefaultBehavior returns the defaults of the API server for a behavior. Up: by 4 pods or 100 % in
+// 15 s, whichever is more. Down: by 100 % in 15 s, to the highest recommendation of 300 s. The
+// tolerance is 0.1 in both directions.
 func DefaultBehavior() Behavior {
 	return Behavior{
 		Up: ScalingRules{
@@ -85,9 +85,9 @@ func DefaultBehavior() Behavior {
 }
 
 // HPA decides as the HorizontalPodAutoscaler's controller of Kubernetes 1.35 does
-// (pkg/controller/podautoscaler: horizontal.go and replica_calculator.go). It keeps its own history. An
-// entry of exactly the age of a window does not count any more, as on a real clock, on which a sync is
-// always a little late.
+// (pkg/controller/podautoscaler: horizontal.go and replica_calculator.go). It keeps its own
+// history. An entry of exactly the age of a window does not count any more, as on a real clock, on
+// which a sync is always a little late.
 type HPA struct {
 	spec            HPASpec
 	started         bool
@@ -123,9 +123,9 @@ func NewHPA(spec HPASpec) (*HPA, error) {
 	return &HPA{spec: spec}, nil
 }
 
-// Decide returns the number of replicas for the target, given its current replicas and the value of the
-// metric, which is a total and not per replica. The caller applies it. Negative values and those that
-// are not numbers count as 0, as KEDA passes them on. Times, in seconds, never decrease.
+// Decide returns the number of replicas for the target, given its current replicas and the value of
+// the metric, which is a total and not per replica. The caller applies it. Negative values and
+// those that are not numbers count as 0, as KEDA passes them on. Times, in seconds, never decrease.
 func (h *HPA) Decide(now float64, current int, metric float64) int {
 	if replicas, decided := h.decideUnmeasured(now, current); decided {
 		return replicas
@@ -142,8 +142,8 @@ func (h *HPA) Decide(now float64, current int, metric float64) int {
 	return desired
 }
 
-// DecideUnmeasured is Decide without a value of the metric. Replicas outside the range are still brought
-// back into it, otherwise they stay.
+// DecideUnmeasured is Decide without a value of the metric. Replicas outside the range are still
+// brought back into it, otherwise they stay.
 func (h *HPA) DecideUnmeasured(now float64, current int) int {
 	replicas, _ := h.decideUnmeasured(now, current)
 	return replicas
@@ -169,7 +169,8 @@ func (h *HPA) decideUnmeasured(now float64, current int) (int, bool) {
 	return current, false
 }
 
-// proposal returns ceil(value / target), or the current number if the value is within its tolerance.
+// proposal returns ceil(value / target), or the current number if the value is within its
+// tolerance.
 func (h *HPA) proposal(current int, metric float64) int {
 	value, target := float64(milli(metric)), float64(milli(h.spec.Target))
 	up, down := defaultTolerance, defaultTolerance
@@ -203,8 +204,8 @@ func (h *HPA) limitByDefault(current, desired int) int {
 	return max(h.spec.Min, min(desired, h.spec.Max, max(2*current, 4)))
 }
 
-// stabilize moves the current number up to the lowest recommendation of the one window, or down to the
-// highest of the other.
+// stabilize moves the current number up to the lowest recommendation of the one window, or down to
+// the highest of the other.
 func (h *HPA) stabilize(now float64, current, proposal int) int {
 	low, high := proposal, proposal
 	for _, r := range h.recommendations {
@@ -231,8 +232,8 @@ func (h *HPA) limit(now float64, current, desired int) int {
 	return desired
 }
 
-// policyLimit returns the number of replicas to which the rules allow to go up (direction +1) or down
-// (-1). Each policy counts from the replicas at the beginning of its period.
+// policyLimit returns the number of replicas to which the rules allow to go up (direction +1) or
+// down (-1). Each policy counts from the replicas at the beginning of its period.
 func (h *HPA) policyLimit(now float64, current int, rules ScalingRules, direction int) int {
 	if rules.Select == SelectDisabled {
 		return current

@@ -131,7 +131,8 @@ func TestHPAScalesDownToTheHighestRecommendationOf300Seconds(t *testing.T) {
 		"with default behavior": {Min: 1, Max: 100, Target: 1, Behavior: &behavior},
 	} {
 		h := newHPA(t, spec)
-		// 20 at first, one peak of 14 at 60 s, else 2. The 20 leaves the window at 300 s, the 14 at 360 s.
+		// 20 at first, one peak of 14 at 60 s, else 2. The 20 leaves the window at 300 s, the 14 at
+		// 360 s.
 		for now := 0.0; now < 420; now += HPASync {
 			metric, want := 2.0, 20
 			if now == 60 {
@@ -174,8 +175,8 @@ func TestHPAStabilizesUpToTheLowestRecommendation(t *testing.T) {
 	}
 }
 
-// policies returns rules in the order of the tables of the controller's tests: pods in a period, percent
-// in a period.
+// policies returns rules in the order of the tables of the controller's tests: pods in a period,
+// percent in a period.
 func policies(pods int, podsPeriod float64, percent int, percentPeriod float64) ScalingRules {
 	var rules ScalingRules
 	if pods > 0 {
@@ -195,7 +196,8 @@ func changesOver(seconds float64, added ...int) []scaleChange {
 	return changes
 }
 
-// The cases are those of TestScalingWithRules of the controller (pkg/controller/podautoscaler/horizontal_test.go).
+// The cases are those of TestScalingWithRules of the controller
+// (pkg/controller/podautoscaler/horizontal_test.go).
 func TestHPAKeepsStepsWithinItsPolicies(t *testing.T) {
 	all := policies(0, 0, 100, 15)
 	many := policies(1000, 15, 0, 0)
@@ -250,8 +252,8 @@ func TestHPASelectsAmongPolicies(t *testing.T) {
 		selects                SelectPolicy
 		current, desired, want int
 	}{
-		// The example of the documentation, 4 pods and 10 percent a minute: above 40 replicas percent
-		// counts.
+		// The example of the documentation, 4 pods and 10 percent a minute: above 40 replicas
+		// percent counts.
 		{SelectMax, 80, 1, 72},
 		{"", 80, 1, 72},
 		{SelectMax, 40, 1, 36},

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// KEDASpec is a ScaledObject with one external trigger of the metric type AverageValue. DefaultKEDASpec
-// has KEDA's defaults.
+// KEDASpec is a ScaledObject with one external trigger of the metric type AverageValue.
+// DefaultKEDASpec has KEDA's defaults.
 type KEDASpec struct {
 	// PollingInterval is the number of seconds between two calls of Poll. The caller keeps it.
 	PollingInterval float64
-	// Cooldown is the number of seconds since the trigger was last active before KEDA scales to zero or
-	// to idle. InitialCooldown counts from 0 s, if the trigger was never active.
+	// Cooldown is the number of seconds since the trigger was last active before KEDA scales to
+	// zero or to idle. InitialCooldown counts from 0 s, if the trigger was never active.
 	Cooldown, InitialCooldown float64
 
 	Min, Max int
@@ -32,7 +32,8 @@ type Fallback struct {
 	Behavior         FallbackBehavior
 }
 
-// FallbackBehavior selects the number of replicas of a fallback. Empty is the same as FallbackStatic.
+// FallbackBehavior selects the number of replicas of a fallback. Empty is the same as
+// FallbackStatic.
 type FallbackBehavior string
 
 // The behaviors of a fallback.
@@ -46,8 +47,8 @@ const (
 // Pause are the annotations of a ScaledObject that pause scaling or force activity. Its zero value
 // pauses nothing.
 type Pause struct {
-	// All pauses KEDA and removes the HPA. Meanwhile, call neither this KEDA nor its HPA; make a new HPA
-	// afterwards.
+	// All pauses KEDA and removes the HPA. Meanwhile, call neither this KEDA nor its HPA; make a
+	// new HPA afterwards.
 	All bool
 	// Replicas is the number that All sets first. It means something only if Fixed.
 	Replicas int
@@ -58,15 +59,15 @@ type Pause struct {
 	ForceActive bool
 }
 
-// DefaultKEDASpec returns a ScaledObject with KEDA's defaults: polled every 30 s, 0 to 100 replicas,
-// cool-down 300 s.
+// DefaultKEDASpec returns a ScaledObject with KEDA's defaults: polled every 30 s, 0 to 100
+// replicas, cool-down 300 s.
 func DefaultKEDASpec() KEDASpec {
 	return KEDASpec{PollingInterval: 30, Cooldown: 300, Max: 100}
 }
 
 // KEDA decides as the scale loop and the fallback of KEDA 2.21 do for one ScaledObject
-// (pkg/scaling/executor, pkg/fallback). It decides the steps from and to zero or idle. Its HPA, to which
-// it passes the metric, decides all others.
+// (pkg/scaling/executor, pkg/fallback). It decides the steps from and to zero or idle. Its HPA, to
+// which it passes the metric, decides all others.
 type KEDA struct {
 	spec       KEDASpec
 	pause      Pause
@@ -98,7 +99,8 @@ func NewKEDA(spec KEDASpec) (*KEDA, error) {
 }
 
 // HPASpec returns the HPA that KEDA creates, given the trigger's target and the behavior of the
-// ScaledObject, which may be nil. Its minimum is at least 1: an HPA does not scale a target at zero.
+// ScaledObject, which may be nil. Its minimum is at least 1: an HPA does not scale a target at
+// zero.
 func (k *KEDA) HPASpec(target float64, behavior *Behavior) HPASpec {
 	spec := HPASpec{Min: max(1, k.spec.Min), Max: k.spec.Max, Target: target, Behavior: behavior}
 	if !k.pause.In && !k.pause.Out {
@@ -121,8 +123,8 @@ func (k *KEDA) HPASpec(target float64, behavior *Behavior) HPASpec {
 // SetPause replaces the pause. Nothing is paused at first.
 func (k *KEDA) SetPause(pause Pause) { k.pause = pause }
 
-// Poll is one iteration of the scale loop, after the trigger has returned whether it is active, or an
-// error. It returns the number of replicas that KEDA sets, and whether it sets one.
+// Poll is one iteration of the scale loop, after the trigger has returned whether it is active, or
+// an error. It returns the number of replicas that KEDA sets, and whether it sets one.
 func (k *KEDA) Poll(now float64, current int, active bool, err error) (replicas int, act bool) {
 	fallback := k.answered(err)
 	return k.request(now, current, (active && err == nil) || fallback, err != nil && !fallback)
@@ -133,9 +135,9 @@ func (k *KEDA) Push(now float64, current int) (replicas int, act bool) {
 	return k.request(now, current, true, false)
 }
 
-// Metric returns the metric for the HPA: the trigger's value, or during a fallback the value that makes
-// the HPA scale to the fallback's replicas. If it is not ok, the replicas stay. Target is the trigger's
-// target per replica.
+// Metric returns the metric for the HPA: the trigger's value, or during a fallback the value that
+// makes the HPA scale to the fallback's replicas. If it is not ok, the replicas stay. Target is the
+// trigger's target per replica.
 func (k *KEDA) Metric(current int, target, value float64, err error) (metric float64, ok bool) {
 	switch {
 	case k.answered(err):
@@ -146,8 +148,8 @@ func (k *KEDA) Metric(current int, target, value float64, err error) (metric flo
 	return value, true
 }
 
-// answered counts errors in a row and reports whether the fallback applies. Calls of the loop and of the
-// HPA count alike.
+// answered counts errors in a row and reports whether the fallback applies. Calls of the loop and
+// of the HPA count alike.
 func (k *KEDA) answered(err error) (fallback bool) {
 	if err == nil {
 		k.failures = 0

@@ -15,8 +15,8 @@ type Stream struct {
 	Model fleet.ModelID
 	// Rate is the arrival rate.
 	Rate Rate
-	// Burstiness is the squared coefficient of variation of the gaps between arrivals, > 0. Zero means
-	// 1: a Poisson stream. More is burstier.
+	// Burstiness is the squared coefficient of variation of the gaps between arrivals, > 0. Zero
+	// means 1: a Poisson stream. More is burstier.
 	Burstiness float64
 	Prompt     Lengths // tokens of a request's prompt
 	Output     Lengths // output tokens of a request
@@ -40,15 +40,15 @@ type Lengths struct {
 // maxRequests bounds the requests of one generated or scaled load, to about 3 GB of memory.
 const maxRequests = 50_000_000
 
-// cell is the width, in seconds, of the steps in which a rate is integrated. It is a power of two, so
-// that the edges of cells are exact. A rate is read once per cell, in its middle.
+// cell is the width, in seconds, of the steps in which a rate is integrated. It is a power of two,
+// so that the edges of cells are exact. A rate is read once per cell, in its middle.
 const cell = 0.25
 
 // Generate draws the requests of a stream, sorted by arrival.
 //
-// Gaps are gamma distributed in operational time, the integral of the rate, and mapped back to time.
-// Thinning a stream of the highest rate would need that rate, and would bring the burstiness closer to 1
-// at lower rates.
+// Gaps are gamma distributed in operational time, the integral of the rate, and mapped back to
+// time. Thinning a stream of the highest rate would need that rate, and would bring the burstiness
+// closer to 1 at lower rates.
 func Generate(s Stream) ([]Request, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("stream of %s: %w", s.Model, err)
@@ -65,8 +65,8 @@ func Generate(s Stream) ([]Request, error) {
 	return requests, nil
 }
 
-// Merge returns all requests of several streams in one, sorted by arrival. Requests of the same instant
-// keep the order of the arguments.
+// Merge returns all requests of several streams in one, sorted by arrival. Requests of the same
+// instant keep the order of the arguments.
 func Merge(streams ...[]Request) []Request {
 	merged := slices.Concat(streams...)
 	sortByArrival(merged)
@@ -99,8 +99,8 @@ func (s Stream) validate() error {
 	return errors.Join(errs...)
 }
 
-// arrivals iterates over the cells of the rate. An arrival is at each time at which the operational time
-// passes the end of a gap.
+// arrivals iterates over the cells of the rate. An arrival is at each time at which the operational
+// time passes the end of a gap.
 func (s Stream) arrivals() ([]float64, error) {
 	shape := 1.0
 	if s.Burstiness > 0 {

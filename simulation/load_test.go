@@ -155,7 +155,8 @@ func TestGenerateIsSortedInRangeAndTheSameForASeed(t *testing.T) {
 	}
 }
 
-// The golden number is a hash of all bits. Another one on another machine means that a product was fused with a sum.
+// The golden number is a hash of all bits. Another one on another machine means that a product was
+// fused with a sum.
 func TestDrawsAreTheSameOnEveryMachine(t *testing.T) {
 	d := newDraws(1, 2)
 	hash := fnv.New64a()

@@ -34,8 +34,8 @@ func (n *node) emptier(other *node, gpus int) bool {
 	return (n.free()-gpus)*other.GPUs > (other.free()-gpus)*n.GPUs
 }
 
-// findNode returns the node for another replica, and whether the replica can be scheduled. It is the
-// node of which the largest share is free afterwards, among equals the first by name, as
+// findNode returns the node for another replica, and whether the replica can be scheduled. It is
+// the node of which the largest share is free afterwards, among equals the first by name, as
 // kube-scheduler's LeastAllocated scores them by default. If no node of the fleet has the variant's
 // accelerator, a replica is scheduled without a node.
 func (v *variant) findNode() (*node, bool) {
@@ -48,8 +48,8 @@ func (v *variant) findNode() (*node, bool) {
 	return best, best != nil || len(v.nodes) == 0
 }
 
-// bind schedules a pending replica, and reports whether a node has enough free GPUs. The start-up of the
-// replica begins.
+// bind schedules a pending replica, and reports whether a node has enough free GPUs. The start-up
+// of the replica begins.
 func (f *Fleet) bind(p *pod) bool {
 	n, found := p.variant.findNode()
 	if !found {
@@ -72,8 +72,8 @@ func (p *pod) release() {
 	}
 }
 
-// schedule binds the pending replicas of all variants, in the order of their creation. A replica that
-// stays pending does not block the next one.
+// schedule tries to bind each pending replica, in the order of creation over all variants. One that
+// stays pending does not block the next.
 func (f *Fleet) schedule() {
 	still := f.pending[:0]
 	for _, p := range f.pending {
@@ -88,9 +88,9 @@ func (f *Fleet) schedule() {
 	f.pending = still
 }
 
-// Pools returns the accelerators on nodes as an inventory shows them, sorted by accelerator and node.
-// Accelerators are allocated to replicas, those that load or drain included, or to other tenants. An
-// accelerator type without nodes has no row.
+// Pools returns the accelerators on nodes as an inventory shows them, sorted by accelerator and
+// node. Accelerators are allocated to replicas, those that load or drain included, or to other
+// tenants. An accelerator type without nodes has no row.
 func (f *Fleet) Pools() []fleet.Pool {
 	var pools []fleet.Pool
 	for _, n := range f.nodes {

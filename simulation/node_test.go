@@ -19,8 +19,8 @@ func limited(gpus int, change func(*VariantSpec)) FleetSpec {
 	return spec
 }
 
-// beside is a fleet of two variants at zero on the given nodes. A replica of the first needs two GPUs, of
-// the second one.
+// beside is a fleet of two variants at zero on the given nodes. A replica of the first needs two
+// GPUs, of the second one.
 func beside(nodes ...NodeSpec) FleetSpec {
 	spec := oneVariant(func(v *VariantSpec) { v.Initial, v.Accelerator, v.GPUs = 0, "L40S", 2 })
 	small := spec.Variants[0]
@@ -33,7 +33,8 @@ func beside(nodes ...NodeSpec) FleetSpec {
 	return spec
 }
 
-// nodesOf returns the nodes of a target's replicas in their order, "-" for a replica without a node.
+// nodesOf returns the nodes of a target's replicas in their order, "-" for a replica without a
+// node.
 func nodesOf(f *Fleet, target string) string {
 	var nodes []string
 	for _, w := range f.Workloads() {
@@ -53,7 +54,8 @@ func nodesOf(f *Fleet, target string) string {
 func TestReplicasSpreadOverNodesByTheirFreeShare(t *testing.T) {
 	f := newFleet(t, beside(NodeSpec{Name: "b", GPUs: 4}, NodeSpec{Name: "a", GPUs: 4}, NodeSpec{Name: "c", GPUs: 8, Others: 5}))
 	scale(t, f, "small", 12)
-	// a and b have 3 of 4 free after one replica, then 2 of 4. c has 2 of 8 free, a and b after three.
+	// a and b have 3 of 4 free after one replica, then 2 of 4. c has 2 of 8 free, a and b after
+	// three.
 	if got := nodesOf(f, "small"); got != "a b a b a b c c a b c -" {
 		t.Errorf("scheduled to %s", got)
 	}
@@ -146,8 +148,8 @@ func TestInitialReplicasAreScheduledToNodes(t *testing.T) {
 	}
 }
 
-// TestAllocatedAcceleratorsNeverExceedANode scales at random, and sums up the accelerators of the pods on
-// each node after each step.
+// TestAllocatedAcceleratorsNeverExceedANode scales at random, and sums up the accelerators of the
+// pods on each node after each step.
 func TestAllocatedAcceleratorsNeverExceedANode(t *testing.T) {
 	pending, drained := 0, 0
 	for seed := range uint64(60) {

@@ -42,14 +42,16 @@ type Outcome struct {
 	Loss Loss
 }
 
-// Meets reports whether the request was served within both limits of an objective. A zero limit is no limit.
+// Meets reports whether the request was served within both limits of an objective. A zero limit is
+// no limit.
 func (o Outcome) Meets(objective fleet.Objective) bool {
 	return o.Loss == Served &&
 		(objective.TTFT == 0 || o.TTFT <= objective.TTFT.Seconds()) &&
 		(objective.ITL == 0 || o.ITL <= objective.ITL.Seconds())
 }
 
-// Tally counts the requests of a model. Each one that arrived is in exactly one of the other numbers.
+// Tally counts the requests of a model. Each one that arrived is in exactly one of the other
+// numbers.
 type Tally struct {
 	Model    fleet.ModelID
 	Arrived  int
@@ -66,8 +68,8 @@ type Recent struct {
 	ITL    float64 // the 95th percentile of the requests' means in seconds; 0 without requests
 }
 
-// Expense is the use and cost of a variant so far. A replica counts from when it is scheduled until it
-// is gone, start-up and drain included. A pending one costs nothing.
+// Expense is the use and cost of a variant so far. A replica counts from when it is scheduled until
+// it is gone, start-up and drain included. A pending one costs nothing.
 type Expense struct {
 	Variant        fleet.VariantID
 	ReplicaSeconds float64
@@ -77,12 +79,12 @@ type Expense struct {
 	Cost           float64
 }
 
-// Outcomes returns the outcomes of requests, in the order of their ends. The slice is shared: it must
-// not be written to.
+// Outcomes returns the outcomes of requests, in the order of their ends. The slice is shared: it
+// must not be written to.
 func (f *Fleet) Outcomes() []Outcome { return f.outcomes }
 
-// Attainment returns the share of a model's requests, of all that arrived, that were served within an
-// objective. Requests that are lost or not finished miss it. It is 1 without requests.
+// Attainment returns the share of a model's requests, of all that arrived, that were served within
+// an objective. Requests that are lost or not finished miss it. It is 1 without requests.
 func (f *Fleet) Attainment(model fleet.ModelID, objective fleet.Objective) float64 {
 	g, ok := f.byModel[model]
 	if !ok || g.arrived == 0 {
@@ -157,7 +159,8 @@ func (f *Fleet) lose(g *gateway, s *sequence, why Loss) {
 	f.outcomes = append(f.outcomes, Outcome{Request: s.Request, End: f.now, Loss: why})
 }
 
-// percentile95 returns the smallest value that at least 95 % of the values do not exceed. It sorts them.
+// percentile95 returns the smallest value that at least 95 % of the values do not exceed. It sorts
+// them.
 func percentile95(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

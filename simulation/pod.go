@@ -16,7 +16,7 @@ const (
 	pending  podState = iota // not scheduled
 	loading                  // scheduled, not ready
 	ready                    // takes requests
-	draining                 // finishes what it has
+	draining                 // finishes its requests, gets no more
 	gone
 )
 

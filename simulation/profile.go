@@ -2,10 +2,12 @@ package simulation
 
 import "github.com/wva-project/wva/fleet"
 
-// Profile is the time that one engine on one accelerator type needs for its work. One iteration that
-// decodes n sequences, whose contexts add up to KV tokens, and prefills chunks of prompts takes
+// Profile is the time that one engine on one accelerator type needs for its work. One iteration
+// that decodes n sequences, whose contexts add up to KV tokens, and prefills chunks of prompts
+// takes
 //
-//	Iteration + PerSequence·n + PerContextToken·KV + PerPromptToken·Σchunk + PerPromptTokenSquared·Σchunk·(2·position+chunk)
+//	Iteration + PerSequence·n + PerContextToken·KV + PerPromptToken·Σchunk
+//	  + PerPromptTokenSquared·Σchunk·(2·position+chunk)
 //
 // and PerRequest for every request of the iteration, all in seconds, times the noise. The work of a
 // prompt does not depend on the number of its chunks.
@@ -19,8 +21,8 @@ type Profile struct {
 	PerPromptToken        float64
 	PerPromptTokenSquared float64
 	PerRequest            float64 // overhead of the host
-	// Noise is the standard deviation of the logarithm of a factor, of mean 1, on each iteration. Zero
-	// means no noise.
+	// Noise is the standard deviation of the logarithm of a factor, of mean 1, on each iteration.
+	// Zero means no noise.
 	Noise float64
 	// KVTokens is the KV cache size.
 	KVTokens int
@@ -29,7 +31,8 @@ type Profile struct {
 // defaultNoise is the noise of the embedded profiles.
 const defaultNoise = 0.05
 
-// hostOverhead is the time of a server beside the kernels for each request of an iteration, in seconds.
+// hostOverhead is the time of a server beside the kernels for each request of an iteration, in
+// seconds.
 const hostOverhead = 0.026e-3
 
 // weights is the need of a model for memory of its accelerator, in bytes.
@@ -39,8 +42,8 @@ type weights struct {
 	perToken float64 // of KV cache
 }
 
-// fit is one row of the published fits: milliseconds per iteration, per sequence, per thousand tokens of
-// context, per token of prompt and per million squared tokens of prompt. Memory is in GB.
+// fit is one row of the published fits: milliseconds per iteration, per sequence, per thousand
+// tokens of context, per token of prompt and per million squared tokens of prompt. Memory is in GB.
 type fit struct {
 	accelerator         fleet.Accelerator
 	memory              float64
@@ -48,8 +51,9 @@ type fit struct {
 	perToken, perSquare float64
 }
 
-// Profiles returns the embedded profiles: bf16 on one accelerator, sorted by model and accelerator. They
-// are fits to public kernel tables of ai-dynamo/aiconfigurator (Apache-2.0), plus the host's overhead.
+// Profiles returns the embedded profiles: bf16 on one accelerator, sorted by model and accelerator.
+// They are fits to public kernel tables of ai-dynamo/aiconfigurator (Apache-2.0), plus the host's
+// overhead.
 func Profiles() []Profile {
 	llama := weights{model: "Llama-3.1-8B", size: 16e9, perToken: 131072}
 	qwen := weights{model: "Qwen3-14B", size: 28e9, perToken: 163840}

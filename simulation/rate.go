@@ -20,8 +20,8 @@ type Burst struct {
 	PerSecond    float64 // in addition to other load
 }
 
-// Ramps joins the points by straight lines. Before the first point and after the last one, the rate is
-// that of the point. Without points it is 0.
+// Ramps joins the points by straight lines. Before the first point and after the last one, the rate
+// is that of the point. Without points it is 0.
 func Ramps(points ...Point) Rate {
 	points = slices.Clone(points)
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(a.At, b.At) })

@@ -29,8 +29,8 @@ type ModelObjective struct {
 	fleet.Objective
 }
 
-// Recorder records the numbers of a run that a fleet does not have at the end. Its zero value is ready
-// to use, for one fleet.
+// Recorder records the numbers of a run that a fleet does not have at the end. Its zero value is
+// ready to use, for one fleet.
 type Recorder struct {
 	replicas   []int // spec.replicas, by variant
 	directions []int // of the latest change: -1, +1, or 0 before the first
@@ -38,8 +38,8 @@ type Recorder struct {
 	peak       int
 }
 
-// Observe records spec.replicas of all variants. Call it at the beginning, and whenever replicas may
-// have been scaled.
+// Observe records spec.replicas of all variants. Call it at the beginning, and whenever replicas
+// may have been scaled.
 func (r *Recorder) Observe(f *Fleet) {
 	if r.replicas == nil {
 		r.replicas, r.directions = make([]int, len(f.variants)), make([]int, len(f.variants))

@@ -16,8 +16,8 @@ func (v *variant) active() []*pod {
 	return active
 }
 
-// removedBefore orders replicas as a ReplicaSet removes them: first those without a node, then those
-// that are not ready, then those that were ready for the shortest time, then the newest.
+// removedBefore orders replicas as a ReplicaSet removes them: first those without a node, then
+// those that are not ready, then those that were ready for the shortest time, then the newest.
 func removedBefore(a, b *pod) int {
 	if a.state == ready && b.state == ready && a.readyAt != b.readyAt {
 		return cmp.Compare(b.readyAt, a.readyAt)
@@ -43,8 +43,8 @@ func (f *Fleet) scaleDown(surplus []*pod) {
 	}
 }
 
-// handOver moves the waiting requests of a draining replica that have no token yet to replicas that are
-// ready. A request stays if none can take it.
+// handOver moves the waiting requests of a draining replica that have no token yet to replicas that
+// are ready. A request stays if none can take it.
 func (f *Fleet) handOver(p *pod) {
 	for _, s := range slices.Clone(p.engine.waiting) {
 		if s.started() {

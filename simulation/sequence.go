@@ -20,11 +20,12 @@ type sequence struct {
 	place     int // in the heap of decoding sequences
 }
 
-// started reports whether the client has seen a token. Such a request cannot move to another replica.
+// started reports whether the client has seen a token. Such a request cannot move to another
+// replica.
 func (s *sequence) started() bool { return s.generated > 0 }
 
-// longest returns the largest number of tokens that the sequence has in the KV cache. The last token is
-// never stored.
+// longest returns the largest number of tokens that the sequence has in the KV cache. The last
+// token is never stored.
 func (s *sequence) longest() int { return s.Prompt + s.Output - 1 }
 
 // decoded returns the number of tokens that a decoding sequence has generated at a step.

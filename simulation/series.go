@@ -29,9 +29,9 @@ type Label struct{ Name, Value string }
 // gatewayPod is the name of the pod of a namespace's gateway.
 const gatewayPod = "inference-gateway"
 
-// Series returns the endpoints with the samples that a scrape would read now. There is one target for
-// each replica that is ready or draining, sorted by variant and age, then one for each namespace's
-// gateway. A replica that loads answers no scrape.
+// Series returns the endpoints with the samples that a scrape would read now. There is one target
+// for each replica that is ready or draining, sorted by variant and age, then one for each
+// namespace's gateway. A replica that loads answers no scrape.
 func (f *Fleet) Series() []Target {
 	var targets []Target
 	for _, v := range f.variants {
@@ -56,8 +56,8 @@ func newTarget(namespace, pod string, samples []Sample) Target {
 	return Target{Name: namespace + "/" + pod, Namespace: namespace, Pod: pod, Samples: samples}
 }
 
-// gatewaySamples returns the series of an endpoint picker. As with a real one, those of a model exist
-// only after the first request for it.
+// gatewaySamples returns the series of an endpoint picker. As with a real one, those of a model
+// exist only after the first request for it.
 func gatewaySamples(gateways []*gateway) []Sample {
 	var requests, running, queued, bytes []Sample
 	for _, g := range gateways {

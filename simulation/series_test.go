@@ -9,7 +9,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// value returns the sample with the given name and labels (as name=value), and whether there is one.
+// value returns the sample with the given name and labels (as name=value), and whether there is
+// one.
 func value(target Target, name string, labels ...string) (float64, bool) {
 	for _, s := range target.Samples {
 		if s.Name == name && hasLabels(s, labels) {

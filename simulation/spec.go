@@ -35,20 +35,20 @@ type Routing uint8
 const (
 	LeastRequests Routing = iota // the one with the fewest requests, in turn among equals
 	RoundRobin                   // in turn
-	// LeastKV selects the replica with the lowest KV cache usage, waiting prompts included, then the
-	// one with the fewest requests, as endpoint pickers of the gateway API do. It splits load over
-	// unequal accelerators by their memory.
+	// LeastKV selects the replica with the lowest KV cache usage, waiting prompts included, then
+	// the one with the fewest requests, as endpoint pickers of the gateway API do. It splits load
+	// over unequal accelerators by their memory.
 	LeastKV
 )
 
 // ModelSpec limits the gateway queue of one model.
 type ModelSpec struct {
 	ID fleet.ModelID
-	// MaxQueue is the largest number of requests in the gateway's queue; further ones are lost. Zero
-	// means any number.
+	// MaxQueue is the largest number of requests in the gateway's queue; further ones are lost.
+	// Zero means any number.
 	MaxQueue int
-	// Patience is how long after its arrival a request waits in the gateway's queue until it is lost,
-	// in seconds. Zero means for ever.
+	// Patience is how long after its arrival a request waits in the gateway's queue until it is
+	// lost, in seconds. Zero means for ever.
 	Patience float64
 }
 
@@ -60,10 +60,11 @@ type VariantSpec struct {
 	ServedName string // the model's name in metrics, one for all its variants. Empty: Model.Name
 
 	Profile          Profile
-	MaxSequences     int     // max_num_seqs. Zero means 256
-	MaxBatchedTokens int     // max_num_batched_tokens, at least MaxSequences. Zero means 2048
-	KVTokens         int     // KV cache size. Zero means the profile's
-	PrefixHits       float64 // share of each prompt that is found in the prefix cache, in [0, 1). Zero means none
+	MaxSequences     int // max_num_seqs. Zero means 256
+	MaxBatchedTokens int // max_num_batched_tokens, at least MaxSequences. Zero means 2048
+	KVTokens         int // KV cache size. Zero means the profile's
+	// PrefixHits is the share of each prompt that is found in the prefix cache, in [0, 1).
+	PrefixHits float64
 
 	GPUs        int               // of one replica. Zero means 1
 	Accelerator fleet.Accelerator // their type. Empty: one that no node has
@@ -71,8 +72,8 @@ type VariantSpec struct {
 
 	// Startup is the mean time from scheduled to ready, in seconds. Zero means 60.
 	Startup float64
-	// StartupSpread is the standard deviation of the logarithm of the start-up time. Zero means that
-	// all replicas need the mean.
+	// StartupSpread is the standard deviation of the logarithm of the start-up time. Zero means
+	// that all replicas need the mean.
 	StartupSpread float64
 	// Grace is how long a replica that is being removed may finish requests, in seconds. Zero means
 	// 120.
@@ -92,8 +93,8 @@ func (v VariantSpec) withDefaults() VariantSpec {
 	return v
 }
 
-// resolved returns the spec with defaults, its variants, nodes and models sorted, or all its validation
-// errors.
+// resolved returns the spec with defaults, its variants, nodes and models sorted, or all its
+// validation errors.
 func (s FleetSpec) resolved() (FleetSpec, error) {
 	var errs []error
 	variants := make([]VariantSpec, len(s.Variants))

@@ -12,9 +12,10 @@ type State struct {
 	Replicas int // spec.replicas of the target
 	// The numbers of replicas in each phase.
 	Pending, Loading, Ready, Draining int
-	Running, Waiting                  int     // requests in the batches and queues of its engines
-	KV                                float64 // mean KV cache usage of ready replicas; 0 without any
-	Preemptions                       int     // by replicas that are not gone
+	Running, Waiting                  int // requests in the batches and queues of its engines
+	// mean KV cache usage of ready replicas; 0 without any
+	KV          float64
+	Preemptions int // by replicas that are not gone
 }
 
 // States returns the state of every variant, sorted by variant.
@@ -52,8 +53,9 @@ func (v *variant) state() State {
 	return s
 }
 
-// Workloads returns the variants' targets as the API server shows them, sorted by variant. Timestamps
-// are whole seconds. The KV cache size is no argument of a real engine, and therefore unknown here.
+// Workloads returns the variants' targets as the API server shows them, sorted by variant.
+// Timestamps are whole seconds. The KV cache size is no argument of a real engine, and therefore
+// unknown here.
 func (f *Fleet) Workloads() []fleet.Workload {
 	workloads := make([]fleet.Workload, len(f.variants))
 	for i, v := range f.variants {

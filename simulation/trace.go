@@ -29,18 +29,19 @@ const (
 	maxSpan = 366 * 24 * 3600
 )
 
-// timeLayouts are the forms of a date that a trace may use, besides plain seconds. Fractions of a second
-// may follow the seconds in all of them.
+// timeLayouts are the forms of a date that a trace may use, besides plain seconds. Fractions of a
+// second may follow the seconds in all of them.
 var timeLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339}
 
 // ReadTrace reads the requests of one model from CSV. The header has the columns TIMESTAMP,
-// ContextTokens and GeneratedTokens, in any order and among others. A timestamp is a date with a time
-// ("2023-11-16 18:15:46.6805900", or RFC 3339; UTC if it names no zone) or a number of seconds, in the
-// same form in all lines. Lines need not be sorted. A byte order mark and CRLF are accepted.
+// ContextTokens and GeneratedTokens, in any order and among others. A timestamp is a date with a
+// time ("2023-11-16 18:15:46.6805900", or RFC 3339; UTC if it names no zone) or a number of
+// seconds, in the same form in all lines. Lines need not be sorted. A byte order mark and CRLF are
+// accepted.
 //
-// The requests are sorted, the first at 0. A count of 0 tokens is read as 1, since engines work on at
-// least one token and such a request was served too. Up to ten validation errors are reported at once,
-// each with its line.
+// The requests are sorted, the first at 0. A count of 0 tokens is read as 1, since engines work on
+// at least one token and such a request was served too. Up to ten validation errors are reported at
+// once, each with its line.
 func ReadTrace(r io.Reader, model fleet.ModelID) ([]Request, error) {
 	trace := traceReader{csv: csv.NewReader(r), model: model}
 	trace.csv.FieldsPerRecord = -1

@@ -72,15 +72,17 @@ standard error, and the command fails.`,
 			if output != "yaml" && output != "json" {
 				return fmt.Errorf("output %q is unknown; write yaml or json", output)
 			}
-			c, err := config.Load(command.Flags())
-			if err != nil {
-				return invalidConfig(err)
-			}
+			c, invalid := config.LoadPartial(command.Flags())
 			for _, warning := range c.Warnings() {
 				fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
 			}
-			_, err = fmt.Fprint(command.OutOrStdout(), effective(c, output == "json", origins))
-			return err
+			if _, err := fmt.Fprint(command.OutOrStdout(), effective(c, output == "json", origins)); err != nil {
+				return err
+			}
+			if invalid != nil {
+				return invalidConfig(invalid)
+			}
+			return nil
 		},
 	}
 	command.Flags().BoolVar(&origins, "origins", false, "add the origin of each value")

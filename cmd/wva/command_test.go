@@ -70,16 +70,16 @@ func TestConfigPrintsTheEffectiveConfiguration(t *testing.T) {
 	require.Contains(t, warnings, "warning: scaleToZero.retention of 48h")
 }
 
-func TestFaultsOfTheConfigurationEndTheServerAllAtOnce(t *testing.T) {
+func TestErrorsOfTheConfigurationAreReportedAtOnce(t *testing.T) {
 	for _, arguments := range [][]string{{}, {"config"}} {
 		_, _, err := output(t, append(arguments, "--interval", "soon")...)
-		require.EqualError(t, err, `the configuration is faulty:
+		require.EqualError(t, err, `the configuration is invalid:
   interval: "soon" is not a duration; write a duration from 1s to 1h, such as 15s (flag --interval)
   prometheus.url: is missing; write the URL of an HTTP API, such as http://prometheus.monitoring.svc:9090 (default)`)
 	}
 }
 
-func TestVersionSaysWhatTheBinaryWasBuiltFrom(t *testing.T) {
+func TestVersionIsThatOfTheBinary(t *testing.T) {
 	text, _, err := output(t, "version")
 	require.NoError(t, err)
 	require.Regexp(t, `^wva \S.*, go1\.\d+.*, \w+/\w+\n$`, text)

@@ -90,8 +90,8 @@ func TestServerAnswersFromPrometheusAndManifestsUntilItIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, listed.GetVariants(), 1)
 	chat := listed.GetVariants()[0]
-	require.False(t, chat.GetHeld(), chat.GetReasonText())
-	require.Equal(t, int32(2), chat.GetReady())
+	require.False(t, chat.GetHeld(), chat.GetMessage())
+	require.Equal(t, int32(2), chat.GetReadyReplicas())
 	require.NotNil(t, chat.Saturation)
 
 	code, _ := s.get(t, "/readyz")
@@ -115,7 +115,7 @@ func TestServerAnswersFromPrometheusAndManifestsUntilItIsStopped(t *testing.T) {
 	s.log.await("stopped")
 }
 
-func TestServerHoldsWhilePrometheusIsDownAndSaysSoOnce(t *testing.T) {
+func TestServerHoldsWhilePrometheusIsDownAndLogsItOnce(t *testing.T) {
 	w := newWorld(t)
 	w.variant("chat", 3, "1")
 	w.url = "http://127.0.0.1:1"
@@ -201,7 +201,7 @@ func (s *server) close(t *testing.T) {
 	s.settings.Load().close()
 }
 
-func TestServerReloadsItsConfigurationAndRefusesAFaultyOne(t *testing.T) {
+func TestServerReloadsItsConfigurationAndRejectsAnInvalidOne(t *testing.T) {
 	w := newWorld(t)
 	w.variant("chat", 1, "1")
 	path := filepath.Join(t.TempDir(), "wva.yaml")
@@ -216,7 +216,7 @@ func TestServerReloadsItsConfigurationAndRefusesAFaultyOne(t *testing.T) {
 
 	write("scaleToZero: {retention: 20m}\ninterval: 30s\nsaturation: {kvThreshold: 0.7}\ngrpc: {address: ':7'}\nmaxPlanAge: 10m\nprometheus: {queryOffset: 3s}")
 	require.Equal(t, []any{"interval", "maxPlanAge", "saturation.kvThreshold", "scaleToZero.retention"}, s.log.await("configuration reloaded")["changed"])
-	require.Equal(t, []any{"prometheus.queryOffset"}, s.log.await("settings are changed in the configuration file and need a restart")["settings"], "the address is given by a flag")
+	require.Equal(t, []any{"prometheus.queryOffset"}, s.log.await("restart required for changed settings")["settings"], "the address is given by a flag")
 	require.InDelta(t, 1, s.metric(t, `wva_cycle_triggers_total{reason="configuration"}`), 0, "a cycle follows at once")
 	current := s.settings.Load()
 	require.Equal(t, 20*time.Minute, current.policy.Retention)
@@ -225,13 +225,13 @@ func TestServerReloadsItsConfigurationAndRefusesAFaultyOne(t *testing.T) {
 	require.Equal(t, 10*time.Minute, s.board.MaxAge())
 
 	write("interval: never")
-	require.Contains(t, s.log.await("configuration file is not taken")["faults"], `interval: "never" is not a duration`)
+	require.Contains(t, s.log.await("configuration rejected, keeping the previous one")["errors"], `interval: "never" is not a duration`)
 	require.Same(t, current, s.settings.Load())
 
 	notPEM := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(notPEM, []byte("x"), 0o600))
 	write("prometheus: {caFile: " + notPEM + "}")
-	require.Contains(t, s.log.await("configuration file is not taken")["faults"], "PEM")
+	require.Contains(t, s.log.await("configuration rejected, keeping the previous one")["errors"], "PEM")
 	require.Same(t, current, s.settings.Load())
 }
 
@@ -290,7 +290,7 @@ func TestServerServesTLSToClientsThatAreAllowed(t *testing.T) {
 	require.Error(t, ask(insecure.NewCredentials()))
 }
 
-func TestEveryFaultOfTheWiringIsReportedAtOnce(t *testing.T) {
+func TestEveryErrorOfTheWiringIsReportedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	notPEM := filepath.Join(t.TempDir(), "x.pem")
 	require.NoError(t, os.WriteFile(notPEM, []byte("x"), 0o600))
@@ -302,15 +302,15 @@ func TestEveryFaultOfTheWiringIsReportedAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "directory of manifests")
 }
 
-func TestAPortThatIsTakenIsSaidWithTheSettingToChange(t *testing.T) {
+func TestAPortInUseIsReportedWithTheSettingToChange(t *testing.T) {
 	w := newWorld(t)
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
 	_, err := newServer(t.Context(), w.config("--http-address", strings.TrimPrefix(taken.URL, "http://")), io.Discard)
-	require.ErrorContains(t, err, "address already in use; set http.address to an address that is free")
+	require.ErrorContains(t, err, "address already in use; set http.address to a free address")
 }
 
-func TestFaultyDefinitionsAreHeldWithTheirFaults(t *testing.T) {
+func TestInvalidDefinitionsAreHeldWithTheirErrors(t *testing.T) {
 	w := newWorld(t)
 	w.variant("chat", 3, "cheap")
 	s, err := newServer(t.Context(), w.config(), io.Discard)

@@ -200,7 +200,7 @@ func (w *world) start(arguments ...string) *started {
 	log := newJournal(w)
 	s, err := newServer(w.Context(), w.config(arguments...), log)
 	require.NoError(w, err)
-	s.lookAtConfig = 20 * time.Millisecond
+	s.configPollInterval = 20 * time.Millisecond
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
