@@ -13,7 +13,8 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// Run shows the product on a simulated fleet until every request has ended, and returns the summary that it wrote.
+// Run runs the product on a simulated fleet until every request has ended, and returns the summary
+// that it wrote.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := o.setDefaults(); err != nil {
 		return Summary{}, err
@@ -22,18 +23,18 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	w, err := newWorld(o)
+	s, err := newScenario(o)
 	if err != nil {
 		return Summary{}, err
 	}
-	r, err := newRun(o, w, requests)
+	r, err := newRun(o, s, requests)
 	if err != nil {
 		return Summary{}, err
 	}
 	if err := errors.Join(r.play(ctx), r.close()); err != nil {
 		return Summary{}, err
 	}
-	r.report.waitForRivals()
+	r.report.announceBaselines()
 	summary, err := r.summarize(requests)
 	if err != nil {
 		return Summary{}, err
@@ -41,30 +42,31 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return summary, r.report.summary(summary)
 }
 
-// run is one demo under way.
+// run is the state of a demo.
 type run struct {
 	options  Options
-	world    *world
+	scenario *scenario
 	fleet    *simulation.Fleet
 	recorder simulation.Recorder
-	end      int // the second in which the run ended
+	end      int // the second at which the run ended
 	store    *promstore.Store
-	down     bool // Prometheus is down
+	down     bool // whether Prometheus is down
 	clock    *clocktesting.FakeClock
 	product  *product // nil while the scaler is down
-	pools    poolBook
-	kube     *kube
+	pools    poolRecorder
+	standIn  *standIn
 	report   *report
-	last     int // the second from which the run may end
+	last     int // the first second at which the run may end
 	scraped  map[string]bool
 	deadline int
 }
 
-// patience is for how many seconds after the last arrival requests are waited for that may never end.
-const patience = 1800
+// maxDrain is how long the run continues after the last arrival for requests that may never end, in
+// seconds.
+const maxDrain = 1800
 
-func newRun(o Options, w *world, requests []simulation.Request) (*run, error) {
-	simulated, err := simulation.NewFleet(w.fleet)
+func newRun(o Options, s *scenario, requests []simulation.Request) (*run, error) {
+	simulated, err := simulation.NewFleet(s.fleet)
 	if err != nil {
 		return nil, err
 	}
@@ -76,20 +78,20 @@ func newRun(o Options, w *world, requests []simulation.Request) (*run, error) {
 		return nil, err
 	}
 	r := &run{
-		options: o, world: w, fleet: simulated, store: store, clock: clocktesting.NewFakeClock(epoch),
-		report: newReport(o, w), scraped: make(map[string]bool), last: int(requests[len(requests)-1].Arrival) + 1,
+		options: o, scenario: s, fleet: simulated, store: store, clock: clocktesting.NewFakeClock(epoch),
+		report: newReport(o, s), scraped: make(map[string]bool), last: int(requests[len(requests)-1].Arrival) + 1,
 	}
 	if o.Trace == nil {
 		r.last = generatedMinutes * 60
 	}
-	r.deadline = r.last + patience
-	if r.kube, err = newKube(w.objects, r.scale, r.replicas); err != nil {
+	r.deadline = r.last + maxDrain
+	if r.standIn, err = newStandIn(s.objects, r.scale, r.replicas); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return r, nil
 }
 
-// play lets virtual time pass, second by second, until every request has ended.
+// play advances virtual time, second by second, until every request has ended.
 func (r *run) play(ctx context.Context) error {
 	if err := r.startProduct(ctx); err != nil {
 		return err
@@ -109,7 +111,7 @@ func (r *run) play(ctx context.Context) error {
 	}
 }
 
-// open returns how many requests have arrived and not ended.
+// open returns the number of requests that have arrived and not ended.
 func (r *run) open() (open int) {
 	for _, t := range r.fleet.Tallies() {
 		open += t.Queued + t.InFlight
@@ -117,8 +119,8 @@ func (r *run) open() (open int) {
 	return open
 }
 
-// second is one second of virtual time: the fleet moves, Prometheus scrapes, the scaler decides, KEDA and the HPA act. Each
-// waits for the one before.
+// second is one second of virtual time: the fleet advances, Prometheus scrapes, the scaler decides, KEDA
+// and the HPA act, one after the other.
 func (r *run) second(ctx context.Context, second int) error {
 	now := epoch.Add(time.Duration(second) * time.Second)
 	r.clock.SetTime(now)
@@ -131,7 +133,7 @@ func (r *run) second(ctx context.Context, second int) error {
 			return err
 		}
 	}
-	if err := r.lives(ctx, second); err != nil {
+	if err := r.injectScalerFault(ctx, second); err != nil {
 		return err
 	}
 	if r.product != nil {
@@ -139,33 +141,33 @@ func (r *run) second(ctx context.Context, second int) error {
 		if err != nil {
 			return err
 		}
-		if err := r.settle(ctx); err != nil {
+		if err := r.awaitPushes(ctx); err != nil {
 			return err
 		}
 		if decided {
 			r.report.tick(second, r)
 		}
 		if plan, posted := r.product.board.Plan(); posted && r.pools.rows != nil {
-			r.pools.planned(plan)
+			r.pools.recordPlan(plan)
 		}
 	}
-	return r.kube.tick(ctx, second)
+	return r.standIn.tick(ctx, second)
 }
 
-// settle returns once every push that is due has arrived.
-func (r *run) settle(ctx context.Context) error {
+// awaitPushes returns once every push that is due has arrived.
+func (r *run) awaitPushes(ctx context.Context) error {
 	if err := r.product.server.Settle(ctx); err != nil {
 		return err
 	}
-	return r.kube.await(ctx, r.product.server.Pushes())
+	return r.standIn.await(ctx, r.product.server.Pushes())
 }
 
-// lives kills and restarts the scaler as the faults say.
-func (r *run) lives(ctx context.Context, second int) error {
+// injectScalerFault kills and restarts the scaler as the faults demand.
+func (r *run) injectScalerFault(ctx context.Context, second int) error {
 	dead := active(r.options.Faults, FaultScaler, second)
 	switch {
 	case dead && r.product != nil:
-		err := errors.Join(r.product.close(), r.kube.disconnect())
+		err := errors.Join(r.product.close(), r.standIn.disconnect())
 		r.product = nil
 		return err
 	case !dead && r.product == nil:
@@ -176,32 +178,33 @@ func (r *run) lives(ctx context.Context, second int) error {
 
 func (r *run) startProduct(ctx context.Context) error {
 	p, err := startProduct(ctx, productOptions{
-		world: r.world, workloads: r.fleet.Workloads, pools: r.fleet.Pools, transport: r, clock: r.clock,
+		scenario: r.scenario, workloads: r.fleet.Workloads, pools: r.fleet.Pools, transport: r, clock: r.clock,
 		logger: r.options.Logger, address: r.options.Address, seed: r.options.Seed,
 	})
 	if err != nil {
 		return err
 	}
 	r.product = p
-	r.options.Address = p.address // the next life is found where this one was
-	return r.kube.connect(ctx, p.address)
+	r.options.Address = p.address // the next instance has the same address
+	return r.standIn.connect(ctx, p.address)
 }
 
-// RoundTrip carries the collector's queries to the store, or nowhere while Prometheus is down.
+// RoundTrip passes the collector's queries to the store. While Prometheus is down, they fail.
 func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 	if r.down {
-		return nil, errors.New("connection refused (Prometheus is down on purpose)")
+		return nil, errors.New("connection refused (Prometheus is down because of a fault)")
 	}
 	return r.store.Transport().RoundTrip(request)
 }
 
-// Scrape intervals in seconds. Gateways are few, and what waits at one is urgent.
+// Scrape intervals in seconds. Gateways are few, and requests that wait at one are urgent.
 const (
 	scrapePods    = 15
 	scrapeGateway = 5
 )
 
-// scrape lets Prometheus scrape what is due in this second. Targets are spread over the interval, as Prometheus does it.
+// scrape lets Prometheus scrape the targets that are due in this second. Targets are distributed over
+// the interval, as in Prometheus.
 func (r *run) scrape(second int, now time.Time) error {
 	seen := make(map[string]bool)
 	for _, target := range r.fleet.Series() {
@@ -210,13 +213,13 @@ func (r *run) scrape(second int, now time.Time) error {
 		if isGateway(target) {
 			every = scrapeGateway
 		}
-		if (second+spread(target.Name))%every != 0 {
+		if (second+scrapeOffset(target.Name))%every != 0 {
 			continue
 		}
 		r.scraped[target.Name] = true
 		var samples []promstore.Sample
 		if !active(r.options.Faults, FaultScrape, second) {
-			samples = exposition(target)
+			samples = scrapeSamples(target)
 		}
 		if err := r.store.Scrape(target.Name, now, samples); err != nil {
 			return err
@@ -235,24 +238,24 @@ func (r *run) scrape(second int, now time.Time) error {
 
 func (r *run) scale(id fleet.VariantID, replicas int) {
 	if err := r.fleet.Scale(id, replicas); err != nil {
-		r.options.Logger.Error("scaling was refused", "variant", id.String(), "error", err)
+		r.options.Logger.Error("scaling failed", "variant", id.String(), "error", err)
 	}
 }
 
 func (r *run) replicas(id fleet.VariantID) int {
 	for _, s := range r.fleet.States() {
 		if s.Variant == id {
-			return s.Wanted
+			return s.Replicas
 		}
 	}
 	return 0
 }
 
-// close ends everything that the run started.
+// close ends the product and the stand-in, and closes the store.
 func (r *run) close() error {
 	var errs []error
 	if r.product != nil {
 		errs = append(errs, r.product.close())
 	}
-	return errors.Join(append(errs, r.kube.disconnect(), r.store.Close())...)
+	return errors.Join(append(errs, r.standIn.disconnect(), r.store.Close())...)
 }

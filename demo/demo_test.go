@@ -82,8 +82,8 @@ func TestEveryRequestIsServedAndTheFleetFollowsTheLoad(t *testing.T) {
 	require.Zero(t, s.Lost)
 	require.Greater(t, s.PeakReplicas, s.StartReplicas)
 	require.Less(t, s.EndReplicas, s.PeakReplicas)
-	require.Equal(t, s.Requests, s.Rivals.StaticPeak.Requests)
-	require.Equal(t, s.Requests, s.Rivals.HPAQueue.Requests)
+	require.Equal(t, s.Requests, s.Baselines.StaticPeak.Requests)
+	require.Equal(t, s.Requests, s.Baselines.HPAQueue.Requests)
 }
 
 func TestSameSeedGivesTheSameBytes(t *testing.T) {
@@ -98,7 +98,7 @@ func TestSameSeedGivesTheSameBytes(t *testing.T) {
 
 func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []demo.FaultKind{demo.FaultPrometheus, demo.FaultScrape} {
+	for _, kind := range []demo.FaultType{demo.FaultPrometheus, demo.FaultScrape} {
 		t.Run(string(kind), func(t *testing.T) {
 			// The load falls all the while: a scaler that took silence for idleness would shrink.
 			o := play(t, demo.Options{
@@ -201,7 +201,7 @@ func TestTraceOfARealService(t *testing.T) {
 	require.Greater(t, s.PeakReplicas, s.StartReplicas)
 	require.Less(t, s.EndReplicas, s.PeakReplicas)
 	require.GreaterOrEqual(t, s.Attainment, 0.95)
-	require.Less(t, s.Cost, 1.1*s.Rivals.StaticPeak.Cost, "against a fleet that knows the load beforehand")
+	require.Less(t, s.Cost, 1.1*s.Baselines.StaticPeak.Cost, "against a fleet that knows the load beforehand")
 }
 
 func TestOptionsThatMakeNoSenseAreRefusedAtOnce(t *testing.T) {

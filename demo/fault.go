@@ -8,58 +8,58 @@ import (
 	"time"
 )
 
-// FaultKind is something that breaks on purpose.
-type FaultKind string
+// FaultType is a type of injected fault.
+type FaultType string
 
-// The kinds of faults.
+// The types of faults.
 const (
-	FaultPrometheus FaultKind = "prometheus" // Prometheus is down: it scrapes nothing and answers nothing
-	FaultScrape     FaultKind = "scrape"     // Prometheus answers, but its scrapes fail
-	FaultScaler     FaultKind = "wva"        // the scaler is killed, and starts anew without memory
+	FaultPrometheus FaultType = "prometheus" // Prometheus is down: it scrapes nothing and answers nothing
+	FaultScrape     FaultType = "scrape"     // Prometheus answers, but its scrapes fail
+	FaultScaler     FaultType = "wva"        // the scaler is killed, and restarts without its state
 )
 
-var faultKinds = []FaultKind{FaultPrometheus, FaultScrape, FaultScaler}
+var faultTypes = []FaultType{FaultPrometheus, FaultScrape, FaultScaler}
 
-// Fault is something that is broken for a while.
+// Fault is a fault that is injected for some time.
 type Fault struct {
-	Kind     FaultKind
+	Type     FaultType
 	At       time.Duration // since the demo began, whole seconds
 	Duration time.Duration // whole seconds, > 0
 }
 
-// ParseFault reads a fault as "prometheus@20m+5m": the kind, when it begins, how long it lasts.
+// ParseFault parses a fault such as "prometheus@20m+5m": its type, begin and duration.
 func ParseFault(text string) (Fault, error) {
-	kind, when, found := strings.Cut(text, "@")
-	begin, lasts, foundToo := strings.Cut(when, "+")
+	faultType, times, found := strings.Cut(text, "@")
+	begin, duration, foundToo := strings.Cut(times, "+")
 	if !found || !foundToo {
-		return Fault{}, fmt.Errorf("fault %q: write it as KIND@BEGIN+DURATION, such as prometheus@20m+5m", text)
+		return Fault{}, fmt.Errorf("fault %q: write it as TYPE@BEGIN+DURATION, such as prometheus@20m+5m", text)
 	}
-	fault := Fault{Kind: FaultKind(kind)}
-	var faults []error
-	if !slices.Contains(faultKinds, fault.Kind) {
-		faults = append(faults, fmt.Errorf("fault %q: kind %q is unknown; it is one of %v", text, kind, faultKinds))
+	fault := Fault{Type: FaultType(faultType)}
+	var errs []error
+	if !slices.Contains(faultTypes, fault.Type) {
+		errs = append(errs, fmt.Errorf("fault %q: type %q is unknown; it is one of %v", text, faultType, faultTypes))
 	}
 	for _, part := range []struct {
 		name, text string
 		into       *time.Duration
 		least      time.Duration
-	}{{"begin", begin, &fault.At, 0}, {"duration", lasts, &fault.Duration, time.Second}} {
+	}{{"begin", begin, &fault.At, 0}, {"duration", duration, &fault.Duration, time.Second}} {
 		d, err := time.ParseDuration(part.text)
 		switch {
 		case err != nil:
-			faults = append(faults, fmt.Errorf("fault %q: %s %q is no duration; write it as 5m or 90s", text, part.name, part.text))
+			errs = append(errs, fmt.Errorf("fault %q: %s %q is no duration; write it as 5m or 90s", text, part.name, part.text))
 		case d < part.least || d%time.Second != 0:
-			faults = append(faults, fmt.Errorf("fault %q: %s %v is not a whole number of seconds from %v up", text, part.name, d, part.least))
+			errs = append(errs, fmt.Errorf("fault %q: %s %v is not a whole number of seconds, at least %v", text, part.name, d, part.least))
 		}
 		*part.into = d
 	}
-	return fault, errors.Join(faults...)
+	return fault, errors.Join(errs...)
 }
 
-// active reports whether a kind is broken at a second.
-func active(faults []Fault, kind FaultKind, second int) bool {
+// active reports whether a fault of a type is injected at a second.
+func active(faults []Fault, faultType FaultType, second int) bool {
 	return slices.ContainsFunc(faults, func(f Fault) bool {
 		at := time.Duration(second) * time.Second
-		return f.Kind == kind && f.At <= at && at < f.At+f.Duration
+		return f.Type == faultType && f.At <= at && at < f.At+f.Duration
 	})
 }

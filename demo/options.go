@@ -10,31 +10,34 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// Options say what is shown.
+// Options are the inputs of a demo.
 type Options struct {
-	// Trace holds the requests of the chat model as a CSV (see simulation.ReadTrace). Nil: the generated load of both models.
+	// Trace has the requests of the chat model as a CSV (see simulation.ReadTrace). Nil: the generated
+	// load of both models.
 	Trace io.Reader
 	// Scale multiplies the rate of a trace. Default 1.
 	Scale float64
-	// Objective replaces that of every model of the demo, limit by limit: what is zero stays as the manifests have it.
+	// Objective replaces the latency objective of every model of the demo. A field that is zero does not
+	// replace that of the manifests.
 	Objective fleet.Objective
-	// SaturationAlone has the product decide without profiles and percentiles, for comparison.
+	// SaturationAlone makes the product decide without profiles and percentiles, for comparison.
 	SaturationAlone bool
-	// Seed is all randomness of the run. Default 1.
+	// Seed is the randomness of the run. Default 1.
 	Seed uint64
-	// Speed is how many virtual seconds pass in a second. Zero: as many as go.
+	// Speed is the number of virtual seconds per second. Zero: as fast as possible.
 	Speed float64
-	// Faults are broken on purpose.
+	// Faults are injected.
 	Faults []Fault
-	// Pools are the nodes of kinds of accelerators, one row per kind. Of a kind without a row there are any number.
+	// Pools are the nodes of each accelerator type, in one row. Accelerators of a type without a row are
+	// unlimited.
 	Pools []Pool
-	// Address is where the gRPC server listens. Default a free port of 127.0.0.1.
+	// Address is that of the gRPC server. Default a free port of 127.0.0.1.
 	Address string
-	// JSON writes a line per decision and a summary object instead of a table.
+	// JSON selects JSON instead of a table: a line per cycle, then a summary.
 	JSON bool
-	// Output takes the table and the summary. Default: nothing is written.
+	// Output receives the table and the summary. Default: nothing is written.
 	Output io.Writer
-	// Logger takes the product's log. Default: nothing is logged.
+	// Logger receives the product's log. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -54,17 +57,17 @@ func (o *Options) setDefaults() error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	var faults []error
+	var errs []error
 	if !(o.Scale > 0) {
-		faults = append(faults, fmt.Errorf("scale %v: give a number above 0", o.Scale))
+		errs = append(errs, fmt.Errorf("scale %v: set a number above 0", o.Scale))
 	}
 	if o.Scale != 1 && o.Trace == nil {
-		faults = append(faults, errors.New("scale: there is no trace to scale; add --trace FILE"))
+		errs = append(errs, errors.New("scale: there is no trace to scale; add --trace FILE"))
 	}
 	if !(o.Speed >= 0) {
-		faults = append(faults, fmt.Errorf("speed %v: give a number of virtual seconds per second, or 0 for as fast as it goes", o.Speed))
+		errs = append(errs, fmt.Errorf("speed %v: set a number of virtual seconds per second, or 0 for as fast as possible", o.Speed))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // load returns the requests of the run, sorted.
@@ -77,7 +80,7 @@ func (o Options) load() ([]simulation.Request, error) {
 		return nil, err
 	}
 	if len(trace) == 0 {
-		return nil, errors.New("the trace holds no requests; give one line per request below the header")
+		return nil, errors.New("the trace has no requests; add a line for each request below the header")
 	}
 	return simulation.Scale(trace, o.Scale, o.Seed)
 }

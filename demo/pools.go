@@ -11,63 +11,64 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// Pool is the nodes that hold one kind of accelerator, all alike.
+// Pool is the nodes of one accelerator type, which are all alike.
 type Pool struct {
 	Accelerator fleet.Accelerator
 	Nodes       int // 1 to maxPool
 	GPUs        int // of each node, 1 to maxPool
 }
 
-// maxPool bounds the numbers of a pool: a demo with more is a slip of the finger.
+// maxPool bounds the numbers of a pool. A larger one is a typing error.
 const maxPool = 1000
 
-// ParsePool reads a pool as "L40S=2x1": the kind of accelerator, how many nodes, and how many accelerators on each.
+// ParsePool parses a pool such as "L40S=2x1": the accelerator type, the number of nodes, and the
+// number of GPUs of each node.
 func ParsePool(text string) (Pool, error) {
-	kind, size, found := strings.Cut(text, "=")
+	accelerator, size, found := strings.Cut(text, "=")
 	nodes, gpus, foundToo := strings.Cut(size, "x")
-	if !found || !foundToo || kind == "" {
-		return Pool{}, fmt.Errorf("pool %q: write it as KIND=NODESxGPUS, such as L40S=2x1", text)
+	if !found || !foundToo || accelerator == "" {
+		return Pool{}, fmt.Errorf("pool %q: write it as ACCELERATOR=NODESxGPUS, such as L40S=2x1", text)
 	}
-	pool := Pool{Accelerator: fleet.Accelerator(kind)}
-	var faults []error
+	pool := Pool{Accelerator: fleet.Accelerator(accelerator)}
+	var errs []error
 	for _, part := range []struct {
 		name, text string
 		into       *int
 	}{{"nodes", nodes, &pool.Nodes}, {"GPUs of a node", gpus, &pool.GPUs}} {
 		n, err := strconv.Atoi(part.text)
 		if err != nil || n < 1 || n > maxPool {
-			faults = append(faults, fmt.Errorf("pool %q: %q is no number of %s; write a whole number from 1 to %d", text, part.text, part.name, maxPool))
+			errs = append(errs, fmt.Errorf("pool %q: %q is no number of %s; write a whole number from 1 to %d", text, part.text, part.name, maxPool))
 		}
 		*part.into = n
 	}
-	return pool, errors.Join(faults...)
+	return pool, errors.Join(errs...)
 }
 
-// limit puts the accelerators of the fleet on the nodes of pools. A kind without a pool stays unlimited.
-func (w *world) limit(pools []Pool) error {
-	var kinds []fleet.Accelerator
-	for _, v := range w.variants {
-		kinds = append(kinds, v.Accelerator)
+// addNodes adds the nodes of pools. Accelerators of a type without a pool stay unlimited.
+func (s *scenario) addNodes(pools []Pool) error {
+	var used []fleet.Accelerator
+	for _, v := range s.variants {
+		used = append(used, v.Accelerator)
 	}
-	slices.Sort(kinds)
-	kinds = slices.Compact(kinds)
-	var faults []error
+	slices.Sort(used)
+	used = slices.Compact(used)
+	var errs []error
 	for i, p := range pools {
 		switch {
-		case !slices.Contains(kinds, p.Accelerator):
-			faults = append(faults, fmt.Errorf("pool of %q: no variant of the demo runs on it; its kinds are %v", p.Accelerator, kinds))
+		case !slices.Contains(used, p.Accelerator):
+			errs = append(errs, fmt.Errorf("pool of %q: no variant of the demo runs on it; use one of %v", p.Accelerator, used))
 		case slices.ContainsFunc(pools[:i], func(other Pool) bool { return other.Accelerator == p.Accelerator }):
-			faults = append(faults, fmt.Errorf("pool of %s: it is there twice; give one per kind", p.Accelerator))
+			errs = append(errs, fmt.Errorf("pool of %s: it is defined twice; keep one per accelerator type", p.Accelerator))
 		case min(p.Nodes, p.GPUs) < 1 || max(p.Nodes, p.GPUs) > maxPool:
-			faults = append(faults, fmt.Errorf("pool of %s: %d nodes of %d; give whole numbers from 1 to %d", p.Accelerator, p.Nodes, p.GPUs, maxPool))
+			errs = append(errs, fmt.Errorf("pool of %s: %d nodes of %d GPUs; set whole numbers from 1 to %d", p.Accelerator, p.Nodes, p.GPUs, maxPool))
 		default:
-			w.fleet.Nodes = append(w.fleet.Nodes, p.specs()...)
+			s.fleet.Nodes = append(s.fleet.Nodes, p.specs()...)
 		}
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return checkInitial(w.fleet)
+	return checkInitial(s.fleet)
 }
 
 func (p Pool) specs() []simulation.NodeSpec {
@@ -79,74 +80,75 @@ func (p Pool) specs() []simulation.NodeSpec {
 	return specs
 }
 
-// checkInitial returns an error where replicas of the beginning find no room on the nodes.
+// checkInitial returns an error if initial replicas cannot be scheduled.
 func checkInitial(spec simulation.FleetSpec) error {
-	begun, err := simulation.NewFleet(spec)
+	initial, err := simulation.NewFleet(spec)
 	if err != nil {
 		return err
 	}
-	var faults []error
-	for _, s := range begun.States() {
+	var errs []error
+	for _, s := range initial.States() {
 		if s.Pending > 0 {
-			faults = append(faults, fmt.Errorf("pools: %d of the %d replicas with which %s begins find no room; give its accelerator more nodes or larger ones",
-				s.Pending, s.Wanted, s.Variant.Name))
+			errs = append(errs, fmt.Errorf("pools: %d of the %d initial replicas of %s are Pending; give its accelerator more or larger nodes",
+				s.Pending, s.Replicas, s.Variant.Name))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// PoolTick is one kind of accelerator on nodes at a decision.
+// PoolTick is the state of one accelerator type on nodes after a cycle.
 type PoolTick struct {
 	Accelerator string `json:"accelerator"`
-	GPUs        int    `json:"gpus"`   // on its nodes
-	Held        int    `json:"held"`   // by replicas that load, serve or drain
-	Wanted      int    `json:"wanted"` // by all replicas that the scaler asks for
+	GPUs        int    `json:"gpus"`      // of its nodes
+	Allocated   int    `json:"allocated"` // to replicas that load, serve or drain
+	Wanted      int    `json:"wanted"`    // by the decisions of all variants
 }
 
-// PoolSummary is what became of one kind of accelerator on nodes. Held and Wanted are the most there were at one time.
+// PoolSummary is the use of one accelerator type on nodes. Allocated and Wanted are the highest
+// numbers of the run.
 type PoolSummary struct {
 	PoolTick
-	// PendingSeconds is how long replicas waited for room on a node, added up over them.
+	// PendingSeconds is how long replicas were Pending, summed over them.
 	PendingSeconds float64 `json:"pending_replica_seconds"`
-	// Full are the stretches of time in which all were held.
-	Full []Stretch `json:"full,omitzero"`
-	// NoRoom are the variants that needed more of it than there was, by name.
-	NoRoom []Refusal `json:"no_room,omitzero"`
+	// Full are the periods in which all accelerators were allocated.
+	Full []Period `json:"full,omitzero"`
+	// Insufficient are the variants that needed more accelerators than were free, by name.
+	Insufficient []Shortage `json:"insufficient_accelerators,omitzero"`
 }
 
-// Refusal is for how long the plan said that there is no room for what a variant needs.
-type Refusal struct {
+// Shortage is how long the decision of a variant had the reason InsufficientAccelerators.
+type Shortage struct {
 	Variant string `json:"variant"`
 	Seconds int    `json:"seconds"`
 }
 
-// Stretch is a stretch of virtual time in seconds. One that does not end before the run ends with it.
-type Stretch struct {
+// Period is a period of virtual time in seconds. If it has not ended before, it ends with the run.
+type Period struct {
 	From  int `json:"from"`
 	Until int `json:"until"`
 }
 
-// poolBook keeps of a run what its summary says of nodes.
-type poolBook struct {
-	rows []PoolSummary // by kind
-	full []bool        // since the latest observation
-	// refused is for how many seconds each variant had no room.
-	refused map[fleet.VariantID]int
+// poolRecorder records the use of pools during a run.
+type poolRecorder struct {
+	rows []PoolSummary // by accelerator
+	full []bool        // at the latest observation
+	// insufficient is for how many seconds each variant had too few accelerators.
+	insufficient map[fleet.VariantID]int
 }
 
-// observe notes what is held at a second. Its rows have the order of the pools, which stays.
-func (b *poolBook) observe(second int, pools []fleet.Pool) {
-	if b.rows == nil && len(pools) > 0 { // no rows are no part of the output
+// observe records the allocated accelerators at a second. The order of the pools stays the same.
+func (b *poolRecorder) observe(second int, pools []fleet.Pool) {
+	if b.rows == nil && len(pools) > 0 { // without pools, the output has no rows
 		b.rows, b.full = make([]PoolSummary, len(pools)), make([]bool, len(pools))
 	}
 	for i, pool := range pools {
 		row, now := &b.rows[i], poolTick(pool)
 		row.Accelerator, row.GPUs = now.Accelerator, now.GPUs
-		row.Held = max(row.Held, now.Held)
-		full := now.Held == now.GPUs
+		row.Allocated = max(row.Allocated, now.Allocated)
+		full := now.Allocated == now.GPUs
 		switch {
 		case full && !b.full[i]:
-			row.Full = append(row.Full, Stretch{From: second, Until: second})
+			row.Full = append(row.Full, Period{From: second, Until: second})
 		case b.full[i]:
 			row.Full[len(row.Full)-1].Until = second
 		}
@@ -154,64 +156,65 @@ func (b *poolBook) observe(second int, pools []fleet.Pool) {
 	}
 }
 
-// planned notes for which variants the plan in force has no room in this second.
-func (b *poolBook) planned(plan fleet.Plan) {
+// recordPlan records the variants that have too few accelerators in this second.
+func (b *poolRecorder) recordPlan(plan fleet.Plan) {
 	for _, d := range plan.Decisions {
 		if d.Reason.Code == fleet.CodeInsufficientAccelerators {
-			if b.refused == nil {
-				b.refused = make(map[fleet.VariantID]int)
+			if b.insufficient == nil {
+				b.insufficient = make(map[fleet.VariantID]int)
 			}
-			b.refused[d.Variant]++
+			b.insufficient[d.Variant]++
 		}
 	}
 }
 
-// decided notes what the scaler asks for.
-func (b *poolBook) decided(pools []PoolTick) {
+// recordWanted records the accelerators that the decisions need.
+func (b *poolRecorder) recordWanted(pools []PoolTick) {
 	for i, pool := range pools {
 		b.rows[i].Wanted = max(b.rows[i].Wanted, pool.Wanted)
 	}
 }
 
-// summary returns the rows with the waits and refusals that the variants of the fleet account for.
-func (b *poolBook) summary(w *world, expenses []simulation.Expense) []PoolSummary {
+// summary returns the rows with the Pending times and shortages of the fleet's variants.
+func (b *poolRecorder) summary(s *scenario, expenses []simulation.Expense) []PoolSummary {
 	for i := range b.rows {
 		row := &b.rows[i]
 		for _, e := range expenses {
-			if string(w.accelerator(e.Variant)) == row.Accelerator {
+			if string(s.accelerator(e.Variant)) == row.Accelerator {
 				row.PendingSeconds += e.PendingSeconds
 			}
 		}
 		row.PendingSeconds = round(row.PendingSeconds)
-		for _, v := range w.variants {
-			if seconds := b.refused[v.ID]; seconds > 0 && string(v.Accelerator) == row.Accelerator {
-				row.NoRoom = append(row.NoRoom, Refusal{Variant: v.ID.Name, Seconds: seconds})
+		for _, v := range s.variants {
+			if seconds := b.insufficient[v.ID]; seconds > 0 && string(v.Accelerator) == row.Accelerator {
+				row.Insufficient = append(row.Insufficient, Shortage{Variant: v.ID.Name, Seconds: seconds})
 			}
 		}
 	}
 	return b.rows
 }
 
-func (w *world) accelerator(id fleet.VariantID) fleet.Accelerator {
-	at := slices.IndexFunc(w.variants, func(v fleet.Variant) bool { return v.ID == id })
-	return w.variants[at].Accelerator
+func (s *scenario) accelerator(id fleet.VariantID) fleet.Accelerator {
+	at := slices.IndexFunc(s.variants, func(v fleet.Variant) bool { return v.ID == id })
+	return s.variants[at].Accelerator
 }
 
 func poolTick(pool fleet.Pool) PoolTick {
 	tick := PoolTick{Accelerator: string(pool.Accelerator)}
 	for _, n := range pool.Nodes {
 		tick.GPUs += n.Allocatable
-		tick.Held += n.Allocated
+		tick.Allocated += n.Allocated
 	}
 	return tick
 }
 
-// poolTicks returns the pools beside what the scaler asks of them. The rows of variants have the order of the world's.
-func (w *world) poolTicks(pools []fleet.Pool, variants []VariantTick) []PoolTick {
+// poolTicks returns the state of the pools, with the accelerators that the decisions need. The order
+// of variants is that of the scenario.
+func (s *scenario) poolTicks(pools []fleet.Pool, variants []VariantTick) []PoolTick {
 	var ticks []PoolTick
 	for _, pool := range pools {
 		tick := poolTick(pool)
-		for i, v := range w.variants {
+		for i, v := range s.variants {
 			if v.Accelerator == pool.Accelerator && variants[i].Known {
 				tick.Wanted += variants[i].Wanted * v.GPUsPerReplica
 			}

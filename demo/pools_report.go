@@ -5,52 +5,52 @@ import (
 	"strings"
 )
 
-// poolColumn is the column of one kind of accelerator in the table.
+// poolColumn is the column of one accelerator type in the table.
 const poolColumn = "  %-13s"
 
 func (r *report) poolLegend() {
 	if len(r.pools) > 0 {
-		r.print("Of each kind of accelerator on nodes: held/there are, and what all wanted replicas take.\n")
+		r.print("Columns of an accelerator type on nodes: allocated/allocatable GPUs, and those of all wanted replicas.\n")
 	}
 }
 
 func (r *report) poolHeader() {
-	for _, kind := range r.pools {
-		r.print(poolColumn, kind)
+	for _, accelerator := range r.pools {
+		r.print(poolColumn, accelerator)
 	}
 }
 
 func (r *report) poolCells(pools []PoolTick) {
 	for _, p := range pools {
-		r.print(poolColumn, fmt.Sprintf("%d/%d wanted %d", p.Held, p.GPUs, p.Wanted))
+		r.print(poolColumn, fmt.Sprintf("%d/%d wanted %d", p.Allocated, p.GPUs, p.Wanted))
 	}
 }
 
-// poolSummary writes what became of the nodes.
+// poolSummary writes the use of the nodes.
 func (r *report) poolSummary(s Summary) {
 	if len(s.Pools) == 0 {
 		return
 	}
-	r.print("\nAccelerators on nodes, for every policy alike. Of WVA:\n")
+	r.print("\nAccelerators on nodes, which are the same for every policy. WVA:\n")
 	for _, p := range s.Pools {
-		r.print("  %s: at most %d of %d held and %d wanted; %s; replicas waited %.0f s for room%s.\n",
-			p.Accelerator, p.Held, p.GPUs, p.Wanted, fullness(p.Full, s.Seconds), p.PendingSeconds, refusals(p.NoRoom))
+		r.print("  %s: at most %d of %d allocated and %d wanted; %s; replicas Pending for %.0f s in total%s.\n",
+			p.Accelerator, p.Allocated, p.GPUs, p.Wanted, fullPeriods(p.Full, s.Seconds), p.PendingSeconds, shortages(p.Insufficient))
 	}
-	r.print("Replicas of the static fleet waited %.0f s for room, those of the HPA %.0f s.\n",
-		s.Rivals.StaticPeak.PendingSeconds, s.Rivals.HPAQueue.PendingSeconds)
+	r.print("Baselines: replicas Pending for %.0f s in total in the static fleet, and for %.0f s under the HPA.\n",
+		s.Baselines.StaticPeak.PendingSeconds, s.Baselines.HPAQueue.PendingSeconds)
 }
 
-// shownStretches is how many stretches a line of the summary names.
-const shownStretches = 4
+// shownPeriods is the largest number of periods in a line of the summary.
+const shownPeriods = 4
 
-// fullness says when all accelerators of a kind were held.
-func fullness(full []Stretch, end int) string {
+// fullPeriods returns a text on the periods in which all accelerators of a type were allocated.
+func fullPeriods(full []Period, end int) string {
 	if len(full) == 0 {
-		return "never all"
+		return "never all allocated"
 	}
 	var parts []string
 	for i, s := range full {
-		if i == shownStretches {
+		if i == shownPeriods {
 			parts = append(parts, fmt.Sprintf("%d times more", len(full)-i))
 			break
 		}
@@ -60,20 +60,20 @@ func fullness(full []Stretch, end int) string {
 		}
 		parts = append(parts, clockText(s.From)+" to "+until)
 	}
-	return "all from " + strings.Join(parts, ", ")
+	return "all allocated from " + strings.Join(parts, ", ")
 }
 
-// refusals says which variants needed more than there was, and for how long.
-func refusals(rows []Refusal) (text string) {
+// shortages returns a text on the variants that had too few accelerators, and for how long.
+func shortages(rows []Shortage) (text string) {
 	for _, row := range rows {
 		length := fmt.Sprintf("%d s", row.Seconds)
 		if row.Seconds >= 120 {
 			length = fmt.Sprintf("%d min", (row.Seconds+30)/60)
 		}
-		text += fmt.Sprintf("; %s: no room for %s", row.Variant, length)
+		text += fmt.Sprintf("; %s: insufficient accelerators for %s", row.Variant, length)
 	}
 	return text
 }
 
-// clockText writes a virtual time as the table does.
+// clockText formats a virtual time as in the table.
 func clockText(second int) string { return fmt.Sprintf("%d:%02d", second/60, second%60) }

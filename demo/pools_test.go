@@ -80,7 +80,7 @@ func TestGeneratedLoadOnFewNodes(t *testing.T) {
 func sameDecisions(t *testing.T, unlimited, ample outcome) {
 	t.Helper()
 	require.Equal(t, unlimited.summary.Result, ample.summary.Result)
-	require.Equal(t, unlimited.summary.Rivals, ample.summary.Rivals)
+	require.Equal(t, unlimited.summary.Baselines, ample.summary.Baselines)
 	require.Len(t, ample.ticks, len(unlimited.ticks))
 	for i, tick := range ample.ticks {
 		for j, v := range tick.Variants {
@@ -152,7 +152,7 @@ func TestThePlanFitsWhereBothKindsAreFew(t *testing.T) {
 	require.Equal(t, o.summary.Requests, o.summary.Served)
 }
 
-func TestRivalsRunOnTheSameNodes(t *testing.T) {
+func TestBaselinesRunOnTheSameNodes(t *testing.T) {
 	t.Parallel()
 	// The peak is more than two accelerators carry: the HPA asks for a third, which never comes.
 	o := play(t, demo.Options{Trace: strings.NewReader(hill(12, 20, 60)), Pools: []demo.Pool{
@@ -160,14 +160,14 @@ func TestRivalsRunOnTheSameNodes(t *testing.T) {
 	}})
 	hours := float64(o.summary.Seconds) / 3600
 	for name, result := range map[string]demo.Result{
-		"WVA": o.summary.Result, "static": o.summary.Rivals.StaticPeak, "HPA": o.summary.Rivals.HPAQueue,
+		"WVA": o.summary.Result, "static": o.summary.Baselines.StaticPeak, "HPA": o.summary.Baselines.HPAQueue,
 	} {
 		for variant, gpuHours := range result.GPUHours {
 			require.LessOrEqual(t, gpuHours, hours+1e-4, "%s: %s holds more than the one node has", name, variant)
 		}
 	}
-	require.Zero(t, o.summary.Rivals.StaticPeak.PendingSeconds, "a fleet sized beforehand that does not fit")
-	require.Positive(t, o.summary.Rivals.HPAQueue.PendingSeconds, "the load is too easy")
+	require.Zero(t, o.summary.Baselines.StaticPeak.PendingSeconds, "a fleet sized beforehand that does not fit")
+	require.Positive(t, o.summary.Baselines.HPAQueue.PendingSeconds, "the load is too easy")
 }
 
 func TestSameSeedGivesTheSameBytesOnNodes(t *testing.T) {

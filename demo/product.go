@@ -17,15 +17,16 @@ import (
 	"github.com/wva-project/wva/scaler"
 )
 
-// interval is the time between two decisions, and lag how long after an instant its samples are asked for.
+// interval is the time between two cycles, and lag how long after an instant its samples are queried.
 const (
 	interval = 15 * time.Second
 	lag      = 2 * time.Second
 )
 
-// product is one life of the scaler: the real collector, planner, loop, board and gRPC server, in virtual time.
+// product is one instance of the scaler in virtual time: the real collector, planner, loop, board and
+// gRPC server.
 type product struct {
-	world     *world
+	scenario  *scenario
 	workloads func() []fleet.Workload
 	pools     func() []fleet.Pool
 	collector *collector.Collector
@@ -38,9 +39,9 @@ type product struct {
 	ended     chan error
 }
 
-// productOptions is what a product is wired to.
+// productOptions are the inputs of a product.
 type productOptions struct {
-	world     *world
+	scenario  *scenario
 	workloads func() []fleet.Workload
 	pools     func() []fleet.Pool
 	transport http.RoundTripper // to Prometheus
@@ -50,9 +51,9 @@ type productOptions struct {
 	seed      uint64
 }
 
-// startProduct wires a product and begins to serve. It remembers nothing of an earlier one.
+// startProduct connects the parts of a product and begins to serve. It has no state of an earlier one.
 func startProduct(ctx context.Context, o productOptions) (*product, error) {
-	p := &product{world: o.world, workloads: o.workloads, pools: o.pools, ended: make(chan error, 1)}
+	p := &product{scenario: o.scenario, workloads: o.workloads, pools: o.pools, ended: make(chan error, 1)}
 	registry := prometheus.NewRegistry()
 	var err error
 	if p.collector, err = collector.New(collector.Options{
@@ -62,13 +63,13 @@ func startProduct(ctx context.Context, o productOptions) (*product, error) {
 	}
 	p.board = scaler.NewBoard(scaler.BoardOptions{Clock: o.clock})
 	if p.loop, err = scaler.NewLoop(scaler.LoopOptions{
-		Observe: p.observe, Plan: func(s fleet.Snapshot) fleet.Plan { return planner.Plan(s, o.world.policy) },
+		Observe: p.observe, Plan: func(s fleet.Snapshot) fleet.Plan { return planner.Plan(s, o.scenario.policy) },
 		Board: p.board, Interval: interval, Logger: o.logger, Registerer: registry,
 	}); err != nil {
 		return nil, err
 	}
 	if p.poller, err = scaler.NewQueuePoller(scaler.QueuePollerOptions{
-		Board: p.board, Queues: p.collector.Queues, Variants: func() []fleet.Variant { return o.world.variants },
+		Board: p.board, Queues: p.collector.Queues, Variants: func() []fleet.Variant { return o.scenario.variants },
 	}); err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func startProduct(ctx context.Context, o productOptions) (*product, error) {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
 	if err != nil {
-		return nil, fmt.Errorf("listening for gRPC: %w; take another address with --grpc-address, or port 0 for a free one", err)
+		return nil, fmt.Errorf("listening for gRPC: %w; set another address with --grpc-address, or port 0 for a free one", err)
 	}
 	p.address = listener.Addr().String()
 	ctx, p.stop = context.WithCancel(ctx)
@@ -91,20 +92,21 @@ func (p *product) close() error {
 	return <-p.ended
 }
 
-// observe fills the tables of a snapshot.
-func (p *product) observe(ctx context.Context, now time.Time, standing []fleet.PreviousDecision) (fleet.Snapshot, error) {
+// observe returns the snapshot of a cycle.
+func (p *product) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	seen := p.collector.Collect(ctx, now)
 	return fleet.Snapshot{
-		Time: now, Models: p.world.models, Accelerators: p.world.accelerators, Profiles: p.world.profiles, Variants: p.world.variants,
-		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.poller.Queued(now)...), Missing: seen.Missing, Previous: standing,
+		Time: now, Models: p.scenario.models, Accelerators: p.scenario.accelerators, Profiles: p.scenario.profiles, Variants: p.scenario.variants,
+		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.poller.Queued(now)...), Missing: seen.Missing, Previous: previous,
 	}, nil
 }
 
-// turn is what the scaler does in one second: a cycle at its interval, or at once where requests wait for a model at zero.
+// turn runs a cycle if it is due: at its interval, or at once if requests wait for a model that is
+// scaled to zero.
 func (p *product) turn(ctx context.Context, now time.Time) (decided bool, err error) {
 	due := now.Sub(now.Truncate(interval)) == lag
 	if !due {
-		// A gateway that cannot be seen is no reason to wake.
+		// A gateway that cannot be queried is no reason for a cycle.
 		if wake, _ := p.poller.Poll(ctx, now); !wake {
 			return false, ctx.Err()
 		}

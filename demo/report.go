@@ -13,22 +13,22 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// report writes what happens, as a table or as JSON, and keeps the pace.
+// report writes the run as a table or as JSON, and throttles it to the speed of the options.
 type report struct {
 	out      io.Writer
 	json     bool
 	speed    float64
-	world    *world
+	scenario *scenario
 	began    time.Time
 	rows     int
 	arrived  int
 	at       int
-	err      error // the first that a write gave
+	err      error // the first of a write
 	variants []fleet.VariantID
-	pools    []fleet.Accelerator // kinds that are on nodes, sorted
+	pools    []fleet.Accelerator // that are on nodes, sorted
 }
 
-// Tick is one decision in the JSON output.
+// Tick is one cycle in the JSON output.
 type Tick struct {
 	Type     string        `json:"type"` // "tick"
 	Seconds  int           `json:"t"`    // virtual time
@@ -38,29 +38,30 @@ type Tick struct {
 	ITL      float64       `json:"itl_p95_seconds"`
 	Cost     float64       `json:"cost"`
 	Variants []VariantTick `json:"variants"`
-	Pools    []PoolTick    `json:"pools,omitzero"` // by kind of accelerator
+	Pools    []PoolTick    `json:"pools,omitzero"` // by accelerator
 }
 
-// VariantTick is one variant at a decision.
+// VariantTick is the state of one variant after a cycle.
 type VariantTick struct {
-	Name    string  `json:"name"`
-	Wanted  int     `json:"wanted"` // what the scaler answers
-	Known   bool    `json:"known"`
-	Held    bool    `json:"held"`
-	Spec    int     `json:"spec"` // what the workload is asked for
-	Ready   int     `json:"ready"`
-	Loading int     `json:"loading"`
-	Pending int     `json:"pending,omitzero"` // of those that load, the ones without room on a node
-	Running int     `json:"running"`
-	Waiting int     `json:"waiting"`
-	KV      float64 `json:"kv"`
-	Code    string  `json:"code"`
-	Reason  string  `json:"reason"`
+	Name    string         `json:"name"`
+	Wanted  int            `json:"wanted"` // the decision
+	Known   bool           `json:"known"`
+	Held    bool           `json:"held"`
+	Spec    int            `json:"spec"` // spec.replicas of the target
+	Ready   int            `json:"ready"`
+	Loading int            `json:"loading"`
+	Pending int            `json:"pending,omitzero"` // part of Loading
+	Running int            `json:"running"`
+	Waiting int            `json:"waiting"`
+	KV      float64        `json:"kv"`
+	Code    string         `json:"code"`
+	Reason  string         `json:"reason"`
+	Details []fleet.Detail `json:"details,omitzero"` // of the reason
 }
 
-func newReport(o Options, w *world) *report {
-	r := &report{out: o.Output, json: o.JSON, speed: o.Speed, world: w}
-	for _, v := range w.variants {
+func newReport(o Options, s *scenario) *report {
+	r := &report{out: o.Output, json: o.JSON, speed: o.Speed, scenario: s}
+	for _, v := range s.variants {
 		r.variants = append(r.variants, v.ID)
 	}
 	for _, p := range o.Pools {
@@ -70,14 +71,14 @@ func newReport(o Options, w *world) *report {
 	return r
 }
 
-// begin says what there is to see and to ask.
+// begin writes the queries to try meanwhile, and the legend of the table.
 func (r *report) begin(address string) {
 	r.began = time.Now()
 	if r.json {
 		return
 	}
 	object := fmt.Sprintf(`{"name": %q, "namespace": %q}`, r.variants[0].Name, r.variants[0].Namespace)
-	r.print(`The product decides for a simulated fleet; nothing leaves this process. Meanwhile, in a second terminal (make bin/grpcurl builds the client):
+	r.print(`WVA decides for a simulated fleet, in this process alone. Query it from a second terminal (make bin/grpcurl builds the client):
 
   bin/grpcurl -plaintext %[1]s list
   bin/grpcurl -plaintext %[1]s wva.v1alpha1.OperatorService/ListVariants
@@ -85,12 +86,12 @@ func (r *report) begin(address string) {
   bin/grpcurl -plaintext -d '%[2]s' %[1]s externalscaler.ExternalScaler/IsActive
   bin/grpcurl -plaintext -d '{"scaledObjectRef": %[2]s}' %[1]s externalscaler.ExternalScaler/GetMetrics
 
-Of each variant: wanted>asked for (ready), KV cache in use, waiting requests; h: held.
+Columns of a variant: wanted>current replicas (ready), KV cache usage, waiting requests; h: held.
 `, address, object)
 	r.poolLegend()
 }
 
-// tick writes what stands after a decision. The table shows one in half a minute.
+// tick writes the state after a cycle. The table has a row for one cycle in half a minute.
 func (r *report) tick(second int, run *run) {
 	tick := r.measure(second, run)
 	if r.json {
@@ -154,16 +155,17 @@ func (r *report) measure(second int, run *run) Tick {
 		s := states[id]
 		d, _ := run.product.board.Lookup(id)
 		tick.Variants = append(tick.Variants, VariantTick{
-			Name: id.Name, Wanted: d.Replicas, Known: d.Known, Held: d.Held, Spec: s.Wanted, Ready: s.Ready, Loading: s.Loading + s.Pending,
-			Pending: s.Pending, Running: s.Running, Waiting: s.Waiting, KV: round(s.KV), Code: string(d.Reason.Code), Reason: d.Reason.Text,
+			Name: id.Name, Wanted: d.Replicas, Known: d.Known, Held: d.Held, Spec: s.Replicas, Ready: s.Ready, Loading: s.Loading + s.Pending,
+			Pending: s.Pending, Running: s.Running, Waiting: s.Waiting, KV: round(s.KV),
+			Code: string(d.Reason.Code), Reason: d.Reason.Text, Details: d.Reason.Details,
 		})
 	}
-	tick.Pools = r.world.poolTicks(run.fleet.Pools(), tick.Variants)
-	run.pools.decided(tick.Pools)
+	tick.Pools = r.scenario.poolTicks(run.fleet.Pools(), tick.Variants)
+	run.pools.recordWanted(tick.Pools)
 	return tick
 }
 
-// summary writes the end.
+// summary writes the summary.
 func (r *report) summary(s Summary) error {
 	if r.json {
 		r.encode(s)
@@ -174,9 +176,9 @@ func (r *report) summary(s Summary) error {
 	for _, row := range []struct {
 		name string
 		Result
-	}{{"WVA", s.Result}, {"static, sized for the peak", s.Rivals.StaticPeak}, {"HPA on queue length", s.Rivals.HPAQueue}} {
+	}{{"WVA", s.Result}, {"static, sized for the peak", s.Baselines.StaticPeak}, {"HPA on queue length", s.Baselines.HPAQueue}} {
 		r.print("%-28s %9d %6d %10.1f%% %9.2f %8.0f%% %10d %6d %6d", row.name, row.Served, row.Lost, 100*row.Attainment, row.Cost,
-			100*row.Cost/s.Rivals.StaticPeak.Cost, row.Reversals, row.PeakReplicas, row.EndReplicas)
+			100*row.Cost/s.Baselines.StaticPeak.Cost, row.Reversals, row.PeakReplicas, row.EndReplicas)
 		if row.Unfinished > 0 {
 			r.print("  %d unfinished", row.Unfinished)
 		}
@@ -185,7 +187,7 @@ func (r *report) summary(s Summary) error {
 	for _, o := range s.Open {
 		r.print("\nNever finished under WVA: requests of %s, %d at the gateway and %d at engines.\n", o.Model, o.Queued, o.InFlight)
 	}
-	r.print("\nAttainment: requests whose first token and whose tokens came within the objective (%s).\n", r.objectives())
+	r.print("\nAttainment: share of requests served within the latency objective of their model (%s).\n", r.objectives())
 	r.print("GPU-hours of WVA:")
 	for _, id := range r.variants {
 		r.print(" %s %.2f", id.Name, s.GPUHours[id.Name])
@@ -197,17 +199,17 @@ func (r *report) summary(s Summary) error {
 
 func (r *report) objectives() string {
 	var parts []string
-	for _, id := range r.world.modelIDs() {
-		o := r.world.objective(id)
+	for _, id := range r.scenario.modelIDs() {
+		o := r.scenario.objective(id)
 		parts = append(parts, fmt.Sprintf("%s: TTFT %v, ITL %v", id.Name, o.TTFT, o.ITL))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// waitForRivals says that the comparison takes a moment.
-func (r *report) waitForRivals() {
+// announceBaselines writes that the baselines run, which takes a moment.
+func (r *report) announceBaselines() {
 	if !r.json {
-		r.print("\nNow the same requests for a static fleet and for an HPA on queue length ...\n")
+		r.print("\nRunning the baselines on the same requests: a static fleet, and an HPA on queue length ...\n")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // summaryText returns what is written of a summary of the demo on nodes.
 func summaryText(t *testing.T, s Summary) string {
 	t.Helper()
-	w, err := newWorld(Options{})
+	w, err := newScenario(Options{})
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, newReport(Options{Output: &out}, w).summary(s))
@@ -27,7 +27,7 @@ func TestSummaryNamesRequestsThatNeverEnd(t *testing.T) {
 		Open: openRequests([]simulation.Tally{
 			{Model: chatModel, Arrived: 7, Served: 6, Lost: 1}, {Model: notesModel, Arrived: 3, Queued: 2, InFlight: 1},
 		}),
-		Rivals: Rivals{StaticPeak: newResult(simulation.Result{Requests: 10, Served: 10}, 1), HPAQueue: newResult(simulation.Result{Requests: 10, Served: 5}, 1)},
+		Baselines: Baselines{StaticPeak: newResult(simulation.Result{Requests: 10, Served: 10}, 1), HPAQueue: newResult(simulation.Result{Requests: 10, Served: 5}, 1)},
 	}
 	text := summaryText(t, s)
 	require.Regexp(t, `(?m)^WVA .* 3 unfinished$`, text)
@@ -54,13 +54,13 @@ func TestSummaryIsSilentOfWhatDidNotHappen(t *testing.T) {
 }
 
 func TestSummarySaysForHowLongAVariantHadNoRoom(t *testing.T) {
-	w, err := newWorld(Options{})
+	w, err := newScenario(Options{})
 	require.NoError(t, err)
 	reason := func(name string, code fleet.Code) fleet.Target {
 		return fleet.Target{Variant: fleet.VariantID{Namespace: "demo", Name: name}, Reason: fleet.Reason{Code: code}}
 	}
 	pools := []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Allocated: 1}}}}
-	var book poolBook
+	var book poolRecorder
 	for second := range 3750 {
 		book.observe(second, pools)
 		plan := fleet.Plan{Targets: []fleet.Target{reason("chat-h100", fleet.CodeScaleUp), reason("chat-l40s", fleet.CodeUnchanged), reason("notes-l40s", fleet.CodeInsufficientAccelerators)}}
@@ -70,7 +70,7 @@ func TestSummarySaysForHowLongAVariantHadNoRoom(t *testing.T) {
 		book.planned(plan)
 	}
 	rows := book.summary(w, nil)
-	require.Equal(t, []Refusal{{Variant: "chat-l40s", Seconds: 45}, {Variant: "notes-l40s", Seconds: 3750}}, rows[0].NoRoom)
+	require.Equal(t, []Shortage{{Variant: "chat-l40s", Seconds: 45}, {Variant: "notes-l40s", Seconds: 3750}}, rows[0].Insufficient)
 	require.Contains(t, summaryText(t, Summary{Pools: rows, Seconds: 3749}),
 		"all from 0:00 to the end; replicas waited 0 s for room; chat-l40s: no room for 45 s; notes-l40s: no room for 63 min.\n")
 }

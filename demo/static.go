@@ -9,44 +9,45 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// busiestSeconds is the stretch for which the static fleet is sized.
+// busiestSeconds is the length of the period for which the static fleet is sized.
 const busiestSeconds = 300
 
-// mix is numbers of replicas of one model's variants.
+// mix is a number of replicas for each variant of one model.
 type mix struct {
-	rows     []simulation.RivalRow
+	rows     []simulation.BaselineRow
 	price    float64
 	replicas int
 	tried    bool
-	adequate bool // it meets the model's objective; only where it was tried
+	adequate bool // it was tried and meets the model's objective
 }
 
-// staticPeak returns the cheapest fleet of the same variants that finds room on the nodes and meets every model's objective in its
-// busiest five minutes. It knows the load beforehand, which no autoscaler does. Where no fleet is enough, as few models as can be
-// are served worse than promised, and those by the dearest mixes.
-func (w *world) staticPeak(run simulation.Run) (simulation.Rival, error) {
+// staticPeak returns the cheapest fleet of the same variants that fits onto the nodes and meets every
+// model's objective in its busiest five minutes. It is sized with knowledge of the load, which no
+// autoscaler has. If no fleet meets all objectives, as few models as possible miss theirs, and those
+// have the most expensive mixes.
+func (s *scenario) staticPeak(run simulation.Run) (simulation.Baseline, error) {
 	fleets := [][]*mix{nil} // each a mix per model
-	for _, model := range w.modelIDs() {
-		var grown [][]*mix
-		mixes := w.mixes(model)
+	for _, model := range s.modelIDs() {
+		var longer [][]*mix
+		mixes := s.mixes(model)
 		for _, f := range fleets {
 			for _, m := range mixes {
-				grown = append(grown, append(slices.Clone(f), m))
+				longer = append(longer, append(slices.Clone(f), m))
 			}
 		}
-		fleets = grown
+		fleets = longer
 	}
 	slices.SortStableFunc(fleets, func(a, b []*mix) int {
 		return cmp.Or(cmp.Compare(price(a), price(b)), cmp.Compare(replicas(a), replicas(b)))
 	})
 	var best []*mix
 	for _, f := range fleets {
-		if !w.holds(f) {
+		if !s.fitsNodes(f) {
 			continue
 		}
-		enough, err := w.enough(f, run)
+		enough, err := s.meetsObjectives(f, run)
 		if err != nil {
-			return simulation.Rival{}, err
+			return simulation.Baseline{}, err
 		}
 		if enough {
 			return static(f), nil
@@ -56,17 +57,17 @@ func (w *world) staticPeak(run simulation.Run) (simulation.Rival, error) {
 		}
 	}
 	if best == nil {
-		return simulation.Rival{}, errors.New("the nodes do not hold the least replicas of all variants; give more of them")
+		return simulation.Baseline{}, errors.New("the nodes have too few GPUs for the minimum replicas of all variants; add nodes")
 	}
 	return static(best), nil
 }
 
-func static(mixes []*mix) simulation.Rival {
-	var rival simulation.Rival
+func static(mixes []*mix) simulation.Baseline {
+	var baseline simulation.Baseline
 	for _, m := range mixes {
-		rival.Rows = append(rival.Rows, m.rows...)
+		baseline.Rows = append(baseline.Rows, m.rows...)
 	}
-	return rival
+	return baseline
 }
 
 func price(mixes []*mix) (sum float64) {
@@ -83,51 +84,52 @@ func replicas(mixes []*mix) (sum int) {
 	return sum
 }
 
-// worse reports whether a fleet that is not enough is farther from it than another.
+// worse reports whether a fleet that misses objectives is worse than another one.
 func worse(a, b []*mix) bool {
-	rank := func(mixes []*mix) (inadequate int, dear float64) {
+	rank := func(mixes []*mix) (inadequate int, spent float64) { // spent on inadequate mixes
 		for _, m := range mixes {
 			if m.adequate {
-				dear -= m.price
+				spent -= m.price
 			} else {
 				inadequate++
-				dear += m.price
+				spent += m.price
 			}
 		}
-		return inadequate, dear
+		return inadequate, spent
 	}
-	inadequateA, dearA := rank(a)
-	inadequateB, dearB := rank(b)
-	return cmp.Or(cmp.Compare(inadequateA, inadequateB), cmp.Compare(dearB, dearA)) > 0
+	inadequateA, spentA := rank(a)
+	inadequateB, spentB := rank(b)
+	return cmp.Or(cmp.Compare(inadequateA, inadequateB), cmp.Compare(spentB, spentA)) > 0
 }
 
-// enough tries the mixes that were not tried yet, each on the busiest minutes of its model.
-func (w *world) enough(mixes []*mix, run simulation.Run) (bool, error) {
-	enough := true
-	for i, model := range w.modelIDs() {
+// meetsObjectives reports whether each mix meets the objective of its model. It tries mixes that were
+// not tried yet on the busiest minutes of the model.
+func (s *scenario) meetsObjectives(mixes []*mix, run simulation.Run) (bool, error) {
+	all := true
+	for i, model := range s.modelIDs() {
 		m := mixes[i]
 		if !m.tried && m.replicas > 0 {
 			alone := run
 			alone.Fleet.Variants = slices.DeleteFunc(slices.Clone(run.Fleet.Variants), func(v simulation.VariantSpec) bool { return v.Model != model })
 			alone.Requests = busiest(run.Requests, model)
 			alone.Until = 2 * busiestSeconds
-			result, err := simulation.RunRival(alone, simulation.Rival{Rows: m.rows})
+			result, err := simulation.RunBaseline(alone, simulation.Baseline{Rows: m.rows})
 			if err != nil {
 				return false, err
 			}
-			m.tried, m.adequate = true, result.Attainment >= w.objective(model).Percentile
+			m.tried, m.adequate = true, result.Attainment >= s.objective(model).Percentile
 		}
-		enough = enough && m.adequate
+		all = all && m.adequate
 	}
-	return enough, nil
+	return all, nil
 }
 
-// holds reports whether the nodes hold all replicas of the mixes.
-func (w *world) holds(mixes []*mix) bool {
-	if len(w.fleet.Nodes) == 0 {
+// fitsNodes reports whether all replicas of the mixes can be scheduled.
+func (s *scenario) fitsNodes(mixes []*mix) bool {
+	if len(s.fleet.Nodes) == 0 {
 		return true
 	}
-	spec := w.fleet
+	spec := s.fleet
 	spec.Variants = slices.Clone(spec.Variants)
 	for _, row := range static(mixes).Rows {
 		at := slices.IndexFunc(spec.Variants, func(v simulation.VariantSpec) bool { return v.ID == row.Variant })
@@ -136,7 +138,8 @@ func (w *world) holds(mixes []*mix) bool {
 	return checkInitial(spec) == nil
 }
 
-// busiest returns the requests of a model in its five minutes with the most arrivals, the first of which begin at 0.
+// busiest returns the requests of a model in its five minutes with the most arrivals. The first arrives
+// at 0.
 func busiest(requests []simulation.Request, model fleet.ModelID) []simulation.Request {
 	own := slices.DeleteFunc(slices.Clone(requests), func(r simulation.Request) bool { return r.Model != model })
 	begin, end, from := 0, 0, 0
@@ -155,23 +158,23 @@ func busiest(requests []simulation.Request, model fleet.ModelID) []simulation.Re
 	return own
 }
 
-// mixes returns all numbers of replicas of a model's variants that their ranges allow, by price.
-func (w *world) mixes(model fleet.ModelID) []*mix {
+// mixes returns all mixes of a model within the ranges of its variants, by price.
+func (s *scenario) mixes(model fleet.ModelID) []*mix {
 	all := []*mix{{}}
-	for _, v := range w.variants {
+	for _, v := range s.variants {
 		if v.Model != model {
 			continue
 		}
-		var grown []*mix
+		var longer []*mix
 		for _, m := range all {
 			for n := v.Range.Min; n <= v.Range.Max; n++ {
-				row := simulation.RivalRow{Variant: v.ID, Replicas: n}
-				grown = append(grown, &mix{
+				row := simulation.BaselineRow{Variant: v.ID, Replicas: n}
+				longer = append(longer, &mix{
 					rows: append(slices.Clone(m.rows), row), price: m.price + float64(float64(n)*v.Cost), replicas: m.replicas + n,
 				})
 			}
 		}
-		all = grown
+		all = longer
 	}
 	slices.SortStableFunc(all, func(a, b *mix) int { return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(a.replicas, b.replicas)) })
 	return all

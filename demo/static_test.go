@@ -14,14 +14,14 @@ func staticReplicas(t *testing.T, pools ...Pool) map[string]int {
 	t.Helper()
 	options := Options{Pools: pools}
 	require.NoError(t, options.setDefaults())
-	w, err := newWorld(options)
+	w, err := newScenario(options)
 	require.NoError(t, err)
 	requests, err := options.load()
 	require.NoError(t, err)
-	rival, err := w.staticPeak(simulation.Run{Fleet: w.fleet, Requests: requests, Promises: w.promises()})
+	baseline, err := w.staticPeak(simulation.Run{Fleet: w.fleet, Requests: requests, Objectives: w.objectives()})
 	require.NoError(t, err)
 	replicas := map[string]int{}
-	for _, row := range rival.Rows {
+	for _, row := range baseline.Rows {
 		replicas[row.Variant.Name] = row.Replicas
 	}
 	return replicas
@@ -35,7 +35,7 @@ func TestTheStaticFleetFindsRoomForAllModelsTogether(t *testing.T) {
 }
 
 func TestReplicasOfTheBeginningThatFindNoRoomAreAFault(t *testing.T) {
-	w, err := newWorld(Options{})
+	w, err := newScenario(Options{})
 	require.NoError(t, err)
 	for i := range w.fleet.Variants {
 		w.fleet.Variants[i].Initial = 2
@@ -46,7 +46,7 @@ func TestReplicasOfTheBeginningThatFindNoRoomAreAFault(t *testing.T) {
 }
 
 func TestFullnessOfAKind(t *testing.T) {
-	var book poolBook
+	var book poolRecorder
 	pool := func(taken int) []fleet.Pool {
 		return []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Allocated: taken}, {Name: "b", Allocatable: 1}}}}
 	}

@@ -6,50 +6,53 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// Summary is what a run came to, beside two rivals on the same arrivals.
+// Summary is the result of a run and of two baselines on the same arrivals.
 type Summary struct {
 	Type  string  `json:"type"` // "summary"
 	Scale float64 `json:"scale"`
 	Seed  uint64  `json:"seed"`
-	// Seconds is how long the run took in virtual time; every policy is paid for just as long.
+	// Seconds is the length of the run in virtual time, and of the cost of every policy.
 	Seconds int `json:"seconds"`
 	Result
-	// Open are the models of which requests were never finished, sorted.
-	Open   []OpenRequests `json:"open,omitzero"`
-	Pools  []PoolSummary  `json:"pools,omitzero"` // by kind of accelerator
-	Rivals Rivals         `json:"rivals"`
+	// Open are the models with requests that were never finished, sorted.
+	Open      []OpenRequests `json:"open,omitzero"`
+	Pools     []PoolSummary  `json:"pools,omitzero"` // by accelerator
+	Baselines Baselines      `json:"baselines"`
 }
 
-// OpenRequests are requests of a model that had arrived when the run was given up, and not ended.
+// OpenRequests are the requests of a model that had arrived, and not ended, at the end of the run.
 type OpenRequests struct {
 	Model    string `json:"model"`
 	Queued   int    `json:"queued_at_gateway"`
 	InFlight int    `json:"in_flight"`
 }
 
-// Rivals are the results of other policies.
-type Rivals struct {
-	// StaticPeak is the cheapest fleet of the same variants that meets the objective in the busiest five minutes, always on.
+// Baselines are the results of the baselines.
+type Baselines struct {
+	// StaticPeak is the cheapest fleet of the same variants that meets the objectives in the busiest
+	// five minutes. It runs all the time.
 	StaticPeak Result `json:"static_peak"`
-	// HPAQueue is an HPA per variant on its waiting requests.
+	// HPAQueue is an HPA for each variant on its waiting requests.
 	HPAQueue Result `json:"hpa_queue"`
 }
 
-// Result is what one policy came to.
+// Result is the result of one policy.
 type Result struct {
 	Requests int `json:"requests"`
 	Served   int `json:"served"`
 	Lost     int `json:"lost"`
-	// Unfinished is how many had not ended when the run was given up.
+	// Unfinished is the number of requests that had not ended at the end of the run.
 	Unfinished int `json:"unfinished,omitzero"`
-	// Attainment is the share of all requests that met both limits of their model's objective; lost and unfinished ones miss.
+	// Attainment is the share of all requests that were served within their model's objective. Lost and
+	// unfinished requests miss it.
 	Attainment float64 `json:"attainment"`
-	// GPUHours, by variant, count from when a replica is scheduled until it is gone, loading and draining included.
+	// GPUHours, by variant, count from when a replica is scheduled until it is gone, start-up and drain
+	// included.
 	GPUHours map[string]float64 `json:"gpu_hours"`
 	Cost     float64            `json:"cost"`
-	// PendingSeconds is how long replicas waited for room on a node, added up over them.
+	// PendingSeconds is how long replicas were Pending, summed over them.
 	PendingSeconds float64 `json:"pending_replica_seconds,omitzero"`
-	// Reversals is how often a variant's replicas turned from growing to shrinking or back.
+	// Reversals is how often a variant was scaled up after it was scaled down, or the other way round.
 	Reversals     int `json:"reversals"`
 	StartReplicas int `json:"start_replicas"`
 	PeakReplicas  int `json:"peak_replicas"`
@@ -58,7 +61,8 @@ type Result struct {
 
 func newResult(r simulation.Result, start int) Result {
 	result := Result{
-		Requests: r.Requests, Served: r.Served, Lost: r.Lost, Unfinished: r.Requests - r.Served - r.Lost, Attainment: round(r.Attainment), Cost: round(r.Cost), Reversals: r.Reversals,
+		Requests: r.Requests, Served: r.Served, Lost: r.Lost, Unfinished: r.Requests - r.Served - r.Lost,
+		Attainment: round(r.Attainment), Cost: round(r.Cost), Reversals: r.Reversals,
 		StartReplicas: start, PeakReplicas: r.PeakReplicas, EndReplicas: r.EndReplicas, GPUHours: make(map[string]float64),
 	}
 	for _, e := range r.Expenses {
@@ -69,24 +73,24 @@ func newResult(r simulation.Result, start int) Result {
 	return result
 }
 
-// summarize compares the run with the rivals.
+// summarize runs the baselines, and returns the summary.
 func (r *run) summarize(requests []simulation.Request) (Summary, error) {
 	start := 0
-	for _, v := range r.world.fleet.Variants {
+	for _, v := range r.scenario.fleet.Variants {
 		start += v.Initial
 	}
 	summary := Summary{
 		Type: "summary", Scale: r.options.Scale, Seed: r.options.Seed, Seconds: r.end,
-		Result: newResult(r.recorder.Result(r.fleet, r.world.promises()), start),
+		Result: newResult(r.recorder.Result(r.fleet, r.scenario.objectives()), start),
 		Open:   openRequests(r.fleet.Tallies()),
-		Pools:  r.pools.summary(r.world, r.fleet.Expenses()),
+		Pools:  r.pools.summary(r.scenario, r.fleet.Expenses()),
 	}
 	var err error
-	summary.Rivals, err = r.world.rivals(requests, r.end)
+	summary.Baselines, err = r.scenario.baselines(requests, r.end)
 	return summary, err
 }
 
-// openRequests returns the models that have some, in the order of the tallies.
+// openRequests returns the models with open requests, in the order of the tallies.
 func openRequests(tallies []simulation.Tally) []OpenRequests {
 	var open []OpenRequests
 	for _, t := range tallies {
@@ -97,5 +101,5 @@ func openRequests(tallies []simulation.Tally) []OpenRequests {
 	return open
 }
 
-// round keeps four decimals: more would be noise to a reader.
+// round keeps four decimals. More are noise.
 func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -26,6 +27,11 @@ type HPA struct {
 	// Created is its creation time. Annotations are those of WVA; nil if there are none.
 	Created     time.Time
 	Annotations map[string]string
+	// Observed is true if the HPA controller has written conditions.
+	Observed bool
+	// Inactive is the reason of the condition that keeps it from scaling, such as
+	// "FailedGetExternalMetric"; empty if it scales. Message is the condition's message, shortened.
+	Inactive, Message string
 }
 
 // decodeHPA reads an HPA of any version: the fields that are read are the same in all.
@@ -37,6 +43,9 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 			MinReplicas    *int64                 `json:"minReplicas"`
 			MaxReplicas    *int64                 `json:"maxReplicas"`
 		} `json:"spec"`
+		Status struct {
+			Conditions []hpaCondition `json:"conditions"`
+		} `json:"status"`
 	}
 	if err := convert(u.Object, &object); err != nil {
 		return Objects{}, err
@@ -47,6 +56,10 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 		Target: fleet.TargetID{Namespace: object.Metadata.Namespace, APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
 		Min:    object.Spec.MinReplicas, Max: object.Spec.MaxReplicas,
 		Created: object.Metadata.CreationTimestamp.UTC(), Annotations: wvaAnnotations(object.Metadata.Annotations),
+		Observed: len(object.Status.Conditions) > 0,
+	}
+	if c, found := inactive(object.Status.Conditions); found {
+		hpa.Inactive, hpa.Message = cmp.Or(c.Reason, c.Type), hpaMessage(c)
 	}
 	if hpa.Min == nil {
 		hpa.Min = new(int64(1)) // its default

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 // defaultMaxAge is the longest time for which the last state of a failing watch is used.
@@ -86,12 +88,14 @@ type Cluster struct {
 	arranged bool // the watches that no target needs are there
 
 	discovered time.Time // last reset of the known kinds; the supervisor's
+	// unfollowed are the numbers that no HPA follows; the rebuild's.
+	unfollowed map[fleet.VariantID]unfollowed
 }
 
 // OpenCluster makes the clients. It sends nothing to the API server; Run does. Its error has every
 // validation error.
 func OpenCluster(options ClusterOptions) (*Cluster, error) {
-	faults := options.validate()
+	errs := options.validate()
 	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(options.Namespaces)))
 	if options.MaxAge == 0 {
 		options.MaxAge = defaultMaxAge
@@ -105,13 +109,13 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 	}
 	c.tables.Store(&Tables{})
 	if options.Config == nil {
-		faults = append(faults, errors.New("cluster: no configuration of a client; give one from a kubeconfig or the pod's service account"))
+		errs = append(errs, errors.New("cluster: no configuration of a client; give one from a kubeconfig or the pod's service account"))
 	} else if made, err := newClients(options.Config); err != nil {
-		faults = append(faults, fmt.Errorf("cluster: %w; correct the kubeconfig", err))
+		errs = append(errs, fmt.Errorf("cluster: %w; correct the kubeconfig", err))
 	} else {
 		c.clients = made
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	var err error
@@ -123,21 +127,21 @@ func OpenCluster(options ClusterOptions) (*Cluster, error) {
 
 // validate returns the validation errors of the options themselves.
 func (o ClusterOptions) validate() []error {
-	var faults []error
+	var errs []error
 	for _, namespace := range slices.Concat(o.Namespaces, o.ExcludedNamespaces) {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			faults = append(faults, fmt.Errorf("cluster: %q is not the name of a namespace; write it as the cluster has it", namespace))
+			errs = append(errs, fmt.Errorf("cluster: %q is not the name of a namespace; write it as the cluster has it", namespace))
 		}
 	}
 	for _, namespace := range o.Namespaces {
 		if slices.Contains(o.ExcludedNamespaces, namespace) {
-			faults = append(faults, fmt.Errorf("cluster: namespace %s is both watched and excluded; remove it from one of the two", namespace))
+			errs = append(errs, fmt.Errorf("cluster: namespace %s is both watched and excluded; remove it from one of the two", namespace))
 		}
 	}
 	if o.MaxAge < 0 {
-		faults = append(faults, fmt.Errorf("cluster: maximum age %s is negative; set it to a time such as %s", o.MaxAge, defaultMaxAge))
+		errs = append(errs, fmt.Errorf("cluster: maximum age %s is negative; set it to a time such as %s", o.MaxAge, defaultMaxAge))
 	}
-	return faults
+	return errs
 }
 
 // Tables returns the tables of the last rebuild, from memory. It never waits. Before Synced is

@@ -99,7 +99,7 @@ func TestTablesStayWhileTheAPIServerIsGone(t *testing.T) {
 				tables := w.Tables()
 				require.Len(t, tables.Problems, 6, "one per resource")
 				require.Contains(t, w.problems(), "watch of pods: fails since 2000-01-01 00:00 UTC: ")
-				require.Contains(t, w.problems(), "what was seen before stays in force; see that the API server can be reached")
+				require.Contains(t, w.problems(), "its last state is used; check that the API server can be reached")
 				require.Equal(t, "the watch of deployments.apps fails", tables.Workloads[0].Stale)
 				tables.Problems, tables.Workloads[0].Stale = nil, ""
 				require.Equal(t, before, tables)
@@ -128,7 +128,7 @@ func TestWorkloadsAreNotTrustedLongerThanTheAge(t *testing.T) {
 		require.Equal(t, "llm/chat", w.hidden(), "the variant stays, to be held")
 		require.Len(t, w.Tables().Pools, 1)
 		require.NotEmpty(t, w.causes(), "the end of trust is told")
-		require.Contains(t, w.problems(), "too long ago to trust")
+		require.Contains(t, w.problems(), "too old to be used")
 		require.NotContains(t, w.problems(), "was not found")
 		w.api.fail(nil)
 		w.pass(2 * time.Minute)

@@ -155,7 +155,7 @@ func (c *Cluster) resolve(ctx context.Context, gk schema.GroupKind, versions []s
 // unanswered returns a kind whose lookup had no answer.
 func unanswered(name string, err error) kind {
 	return kind{checked: time.Now(), retry: retryDiscovery, problem: Problem{
-		Object: name, Text: "cannot be looked up: " + err.Error(), Remedy: "see that the API server can be reached and answers",
+		Object: name, Text: "cannot be looked up: " + err.Error(), Remedy: "check that the API server can be reached and answers",
 	}}
 }
 

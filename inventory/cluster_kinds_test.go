@@ -88,7 +88,7 @@ func TestScaleSubresourceThatDoesNotAnswerIsAskedAgainLater(t *testing.T) {
 		w.pass(20 * time.Second)
 		require.True(t, w.isSynced())
 		require.Empty(t, w.workloads())
-		require.Contains(t, w.problems(), "rollouts.argoproj.io llm/r: does not say how many replicas it wants")
+		require.Contains(t, w.problems(), "rollouts.argoproj.io llm/r: has no number of replicas in its spec")
 		require.NotContains(t, w.problems(), "was not found")
 		w.api.mu.Lock()
 		w.api.scales["llm/r"] = 4
@@ -113,7 +113,7 @@ func TestLastAnswerStaysWhileTheScaleSubresourceFails(t *testing.T) {
 		w.api.apply(rollout("r", "size: small"))
 		w.pass(20 * time.Second)
 		require.Equal(t, "r=4/0", w.workloads())
-		require.Contains(t, w.problems(), "does not say how many replicas")
+		require.Contains(t, w.problems(), "has no number of replicas")
 	})
 }
 

@@ -19,10 +19,10 @@ type clusterMetrics struct {
 func newClusterMetrics(registerer prometheus.Registerer, states func() []watchState) (*clusterMetrics, error) {
 	m := &clusterMetrics{
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "wva_watch_errors_total", Help: "Requests to the API server that were to read a resource and failed.",
+			Name: "wva_watch_errors_total", Help: "Requests to the API server that read a resource and failed.",
 		}, []string{"resource"}),
 		rebuilds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "wva_inventory_rebuild_seconds", Help: "Time that it took to make the tables of the cluster's objects.",
+			Name: "wva_inventory_rebuild_seconds", Help: "Time to rebuild the tables from the cluster's objects.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 		objects: prometheus.NewDesc("wva_inventory_objects", "Objects of a resource that are known.", []string{"resource"}, nil),

@@ -88,7 +88,7 @@ func TestNamedNamespacesNeedNoRolesElsewhere(t *testing.T) {
 		require.Nil(t, w.Tables().Pools)
 		require.Len(t, w.Tables().Problems, 2)
 		require.Contains(t, w.problems(), "watch of nodes: list on nodes is forbidden")
-		require.Contains(t, w.problems(), "watch of pods: list on pods in all namespaces is forbidden, so what others hold")
+		require.Contains(t, w.problems(), "watch of pods: list on pods in all namespaces is forbidden, so the accelerators allocated to other pods")
 		w.api.apply(in("two", deployment("chat", 4, "image: vllm"))...)
 		w.settle()
 		require.Equal(t, "chat=1/2 chat=4/2", w.workloads())

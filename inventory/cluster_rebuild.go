@@ -64,6 +64,9 @@ func (c *Cluster) publish(now time.Time) (next time.Duration, tell bool) {
 	isSynced := wasSynced || v.isComplete(w, tables.Variants)
 	if isSynced {
 		v.markUnreliable(&tables)
+		if wait := c.confirmAutoscalers(tables.Variants, now, !wasSynced); wait > 0 {
+			next = min(next, wait)
+		}
 	} else {
 		tables = Tables{}
 	}

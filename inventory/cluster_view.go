@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
 )
 
 // maxRebuildInterval is the time after which tables are rebuilt without a cause.
@@ -183,6 +184,9 @@ func (v *clusterView) markUnreliable(t *Tables) {
 	for i := range t.Workloads {
 		t.Workloads[i].Stale = v.staleReason(t.Workloads[i].ID)
 	}
+	v.objects.markAutoscalers(t, func(object scaledobject.Object) bool {
+		return v.trusts(autoscalersResource(), object.Metadata.Namespace)
+	})
 	if !v.acceleratorsCounted() {
 		t.Pools = nil
 	}
@@ -222,7 +226,7 @@ func (v *clusterView) hiddenReason(id fleet.TargetID) string {
 	}
 	for _, on := range rests {
 		if !v.trusts(on.resource, on.namespace) {
-			return "the watch of " + on.name() + " fails; see the problems of the inventory"
+			return "the watch of " + on.name() + " fails; check WVA's role and the API server"
 		}
 	}
 	return ""
@@ -262,7 +266,7 @@ func (v *clusterView) problems(variants []fleet.Variant) []Problem {
 	if v.noPods {
 		problems = append(problems, Problem{
 			Object: "watch of pods", Remedy: "allow list and watch on pods in a cluster role",
-			Text: "list on pods in all namespaces is forbidden, so what others hold of the accelerators is not known and no pool is shown",
+			Text: "list on pods in all namespaces is forbidden, so the accelerators allocated to other pods are not known and no pool is shown",
 		})
 	}
 	told := map[types.NamespacedName]bool{}

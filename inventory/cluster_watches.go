@@ -129,7 +129,7 @@ func (c *Cluster) neededWatches() map[watchID]watchSpec {
 func (c *Cluster) startWatch(ctx context.Context, id watchID, r watchSpec) *resourceWatch {
 	f := c.newWatch(id, r)
 	ctx, f.stop = context.WithCancel(ctx)
-	c.options.Logger.Debug("watching", "resource", id.name(), "namespace", id.namespace)
+	c.options.Logger.Debug("watch started", "resource", id.name(), "namespace", id.namespace)
 	go f.run(ctx)
 	return f
 }

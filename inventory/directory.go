@@ -131,7 +131,7 @@ func (d *Directory) readFile(name string, info fs.FileInfo) ([]byte, error) {
 	case info == nil:
 		return nil, errors.New("the file it links to cannot be read")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("is no regular file")
+		return nil, errors.New("is not a regular file")
 	case info.Size() > limit:
 		return nil, fmt.Errorf("has %d bytes, more than the %d that are read; split it", info.Size(), limit)
 	}
@@ -158,14 +158,14 @@ func (f file) next(name string, data []byte, err error) file {
 	holds := f.content.documents > 0
 	if err == nil && holds && read.documents == 0 && len(read.problems) == 0 {
 		// Most often its writer failed halfway: a file that is meant to be gone is removed.
-		read.problems = []Problem{{Object: name, Text: "holds nothing any more", Remedy: "write its objects anew, or remove the file"}}
+		read.problems = []Problem{{Object: name, Text: "is empty now", Remedy: "write its objects again, or remove the file"}}
 	}
 	switch {
 	case len(read.problems) == 0:
 		return file{content: read, whole: true}
 	case holds && (f.whole || read.documents == 0):
 		for i := range read.problems {
-			read.problems[i].Text += "; until that is repaired, what the file held before stays in force"
+			read.problems[i].Text += "; until that is repaired, its previous content is used"
 		}
 		return file{content: f.content, whole: f.whole, problems: read.problems}
 	}
@@ -193,11 +193,11 @@ func (d *Directory) merge() (Objects, []Problem) {
 	var problems []Problem
 	if d.unlisted != "" {
 		problems = append(problems, Problem{
-			Object: d.options.Path, Text: d.unlisted + "; what was read before stays in force", Remedy: "make the directory readable",
+			Object: d.options.Path, Text: d.unlisted + "; its previous content is used", Remedy: "make the directory readable",
 		})
 	} else if len(d.files) == 0 {
 		problems = append(problems, Problem{
-			Object: d.options.Path, Text: "holds no file that ends in .yaml, .yml or .json", Remedy: "put manifests there, or correct the path",
+			Object: d.options.Path, Text: "has no file that ends in .yaml, .yml or .json", Remedy: "put manifests there, or correct the path",
 		})
 	}
 	first := map[objectKey]string{}
@@ -206,7 +206,7 @@ func (d *Directory) merge() (Objects, []Problem) {
 		for _, m := range d.files[name].content.manifests {
 			if other, found := first[m.key]; found {
 				problems = append(problems, Problem{
-					Object: m.location, Text: fmt.Sprintf("holds %s, and so does %s, which counts", m.key, other), Remedy: "remove one of them",
+					Object: m.location, Text: fmt.Sprintf("repeats %s of %s, which is used", m.key, other), Remedy: "remove one of them",
 				})
 				continue
 			}

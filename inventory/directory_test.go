@@ -156,13 +156,13 @@ func TestFileThatCannotBeReadIsAProblemAndTheOthersCount(t *testing.T) {
 	require.Len(t, problems, 3)
 	require.Equal(t, "dangling.yaml: the file it links to cannot be read; make it a readable file, or remove it", problems[0].String())
 	require.Equal(t, "large.yaml: has 2002 bytes, more than the 1000 that are read; split it; make it a readable file, or remove it", problems[1].String())
-	require.Equal(t, "pipe.yaml: is no regular file; make it a readable file, or remove it", problems[2].String())
+	require.Equal(t, "pipe.yaml: is not a regular file; make it a readable file, or remove it", problems[2].String())
 }
 
 func TestEmptyDirectoryIsAProblem(t *testing.T) {
 	d := newFolder(t, nil).open(DirectoryOptions{})
 	require.Len(t, d.Tables().Problems, 1)
-	require.Contains(t, d.Tables().Problems[0].Text, "holds no file")
+	require.Contains(t, d.Tables().Problems[0].Text, "has no file")
 }
 
 func TestObjectThatIsThereTwiceCountsOnceAndIsAProblem(t *testing.T) {
@@ -172,7 +172,7 @@ func TestObjectThatIsThereTwiceCountsOnceAndIsAProblem(t *testing.T) {
 	require.InDelta(t, 1.0, tables.Variants[0].Cost, 0)
 	require.Contains(t, tables.Problems, Problem{
 		Object: "b.yaml, document 1 (line 1)",
-		Text:   "holds ScaledObject llm/x, and so does a.yaml, document 1 (line 1), which counts",
+		Text:   "repeats ScaledObject llm/x of a.yaml, document 1 (line 1), which is used",
 		Remedy: "remove one of them",
 	})
 }

@@ -88,7 +88,7 @@ func TestFaultyEditKeepsWhatTheFileHeldUntilItIsRepaired(t *testing.T) {
 				require.Equal(t, "a b", f.nodes())
 				problems := f.watched.Tables().Problems
 				require.Len(t, problems, 1)
-				require.Contains(t, problems[0].Text, "what the file held before stays in force")
+				require.Contains(t, problems[0].Text, "its previous content is used")
 				f.toldTimes(1, "a problem is told like any change")
 				f.write("a.yaml", fault+" ")
 				f.settle()
@@ -128,7 +128,7 @@ func TestDirectoryThatGoesAwayKeepsWhatWasRead(t *testing.T) {
 		f.settle()
 		require.Equal(t, "a", f.nodes())
 		require.Len(t, f.watched.Tables().Problems, 1)
-		require.Contains(t, f.watched.Tables().Problems[0].Text, "stays in force")
+		require.Contains(t, f.watched.Tables().Problems[0].Text, "previous content is used")
 		f.warnedTimes(1)
 		require.NoError(t, os.Rename(away, f.path))
 		f.settle()

@@ -100,17 +100,17 @@ func (c claims) claim(v fleet.Variant, by objectKey) (Problem, bool) {
 	key := targetKey(v.Target)
 	hasTarget, targetTaken := c.targets[key]
 	hasName, nameTaken := c.names[v.ID]
-	p := Problem{Object: by.String(), Text: "its annotations declare a variant, which does not count: "}
+	p := Problem{Object: by.String(), Text: "its annotations declare a variant, which is ignored: "}
 	switch {
 	case targetTaken && hasTarget.scales && v.Target.Name != "":
-		p.Text += hasTarget.name + " has " + v.Target.String() + " scaled already"
+		p.Text += hasTarget.name + " scales " + v.Target.String() + " already"
 		p.Remedy = "remove the annotations " + scaledobject.AnnotationPrefix + "*"
 	case targetTaken && v.Target.Name != "":
-		p.Text += hasTarget.name + " declares one of " + v.Target.String() + " too, and goes before it"
+		p.Text += hasTarget.name + " declares a variant of " + v.Target.String() + " too, and comes first"
 		p.Remedy = "remove the annotations " + scaledobject.AnnotationPrefix + "* from one of the two"
 	case nameTaken:
-		p.Text += hasName.name + " makes a variant of the same name"
-		p.Remedy = "declare it at another object: at what is scaled, at its ScaledObject or at its HorizontalPodAutoscaler"
+		p.Text += hasName.name + " defines a variant of the same name"
+		p.Remedy = "declare it on another object: the workload, its ScaledObject or its HorizontalPodAutoscaler"
 	default:
 		c.targets[key], c.names[v.ID] = claimant{name: by.String()}, claimant{name: by.String()}
 		return Problem{}, false
@@ -129,7 +129,7 @@ func (o Objects) declarations(t *Tables) []declaration {
 		name := scaledObjectKey(object.Metadata.Namespace, object.Metadata.Name)
 		if object.IsOurs() {
 			t.Problems = append(t.Problems, Problem{
-				Object: name.String(), Text: "its annotations declare a variant, which does not count: its trigger has it scaled already",
+				Object: name.String(), Text: "its annotations declare a variant, which is ignored: its WVA trigger scales the target already",
 				Remedy: "remove the annotations " + scaledobject.AnnotationPrefix + "*",
 			})
 			continue

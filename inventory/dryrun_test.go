@@ -195,7 +195,7 @@ func TestTwoAdvisoryVariantsOfOneNameAreOne(t *testing.T) {
 	tables := objectsOf(t, set, annotatedDeployment("a", model)).Tables(Options{})
 	require.Equal(t, deploymentID("a"), advisory(t, tables)["a"].Target, "the older one")
 	require.Equal(t, []string{"StatefulSet llm/a"}, problemObjects(tables))
-	require.Contains(t, tables.Problems[0].Text, "Deployment llm/a makes a variant of the same name")
+	require.Contains(t, tables.Problems[0].Text, "Deployment llm/a defines a variant of the same name")
 }
 
 func TestAnnotationsThatAControllerCopiedDeclareNothing(t *testing.T) {

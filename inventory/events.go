@@ -103,7 +103,7 @@ func NewEventWriter(options EventOptions) (*EventWriter, error) {
 		options: options, client: client, correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
 		waiting: make(chan timedNotice, eventsWaiting),
 		written: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "wva_events_written_total", Help: "Kubernetes events that the API server took, those included that raise the count of an equal one.",
+			Name: "wva_events_written_total", Help: "Kubernetes events that were written, updates of the count of an equal one included.",
 		}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wva_events_dropped_total", Help: "Kubernetes events that were not written, by reason: queue_full, rate, forbidden or failed.",
@@ -229,7 +229,7 @@ func (w *EventWriter) warn(verb, namespace string, err error) {
 		return
 	}
 	w.warned = true
-	w.options.Logger.Warn("events cannot be written, nothing else depends on them", "verb", verb, "resource", "events", "namespace", namespace,
+	w.options.Logger.Warn("events not written, a role is missing", "verb", verb, "resource", "events", "namespace", namespace,
 		"error", err, "remedy", "allow create and patch on events in the role of the service account")
 }
 

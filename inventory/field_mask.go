@@ -95,7 +95,7 @@ func scaledObjectFields() fieldMask {
 }
 
 func hpaFields() fieldMask {
-	return objectFields(fieldsOf("scaleTargetRef minReplicas maxReplicas"), nil)
+	return objectFields(fieldsOf("scaleTargetRef minReplicas maxReplicas"), fieldMask{"conditions": fieldsOf("type status reason message")})
 }
 
 func namespaceFields() fieldMask { return objectFields(nil, nil) }

@@ -158,10 +158,10 @@ func (k *leaseLock) note(verb string, err error) {
 	case errors.Is(err, context.Canceled):
 	case err == nil && k.failing[verb]:
 		delete(k.failing, verb)
-		k.logger.Info("lease can be had again", "lease", k.Describe(), "verb", verb)
+		k.logger.Info("lease available again", "lease", k.Describe(), "verb", verb)
 	case err != nil && !k.failing[verb]:
 		k.failing[verb] = true
-		k.logger.Warn("lease cannot be had, so no replica may write events", "verb", verb, "resource", "leases", "lease", k.Describe(),
+		k.logger.Warn("lease not available, so no replica writes events", "verb", verb, "resource", "leases", "lease", k.Describe(),
 			"error", err, "remedy", leaseRemedy(err))
 	}
 }
@@ -170,5 +170,5 @@ func leaseRemedy(err error) string {
 	if apierrors.IsForbidden(err) {
 		return "allow get, create and update on leases in the role of the service account"
 	}
-	return "see that the API server can be reached and the namespace exists"
+	return "check that the API server can be reached and the namespace exists"
 }

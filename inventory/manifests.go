@@ -52,7 +52,7 @@ func readManifests(name string, data []byte) content {
 	}
 	if more := len(c.problems) - problemsShown; more > 0 {
 		c.problems = append(c.problems[:problemsShown:problemsShown], Problem{
-			Object: name, Text: fmt.Sprintf("has %d problems more", more), Remedy: "correct the first ones",
+			Object: name, Text: fmt.Sprintf("has %d more problems", more), Remedy: "correct the first ones",
 		})
 	}
 	return c
@@ -69,7 +69,7 @@ func (c *content) read(name string, document document) {
 	case value == nil: // comments only
 	case !isObject:
 		c.documents++
-		c.problems = append(c.problems, Problem{Object: where, Text: "is no object", Remedy: asPrinted})
+		c.problems = append(c.problems, Problem{Object: where, Text: "is not an object", Remedy: asPrinted})
 	default:
 		c.documents++
 		c.add(where, &unstructured.Unstructured{Object: fields})
@@ -84,13 +84,13 @@ func (c *content) add(where string, u *unstructured.Unstructured) {
 	}
 	if u.GetAPIVersion() == "" || u.GetKind() == "" {
 		c.problems = append(c.problems, Problem{
-			Object: where, Text: "has no apiVersion and kind, so it is no manifest", Remedy: asPrinted + ", or move it elsewhere",
+			Object: where, Text: "has no apiVersion and kind, so it is not a manifest", Remedy: asPrinted + ", or move it to another directory",
 		})
 		return
 	}
 	if u.GetNamespace() == "" && !isNode(u) {
 		if err := unstructured.SetNestedField(u.Object, defaultNamespace, "metadata", "namespace"); err != nil {
-			c.problems = append(c.problems, Problem{Object: where, Text: "its metadata is no object", Remedy: asPrinted})
+			c.problems = append(c.problems, Problem{Object: where, Text: "its metadata is not an object", Remedy: asPrinted})
 			return
 		}
 	}
@@ -114,7 +114,7 @@ func (c *content) addItems(where string, list *unstructured.Unstructured, items 
 		at := fmt.Sprintf("%s, item %d", where, i+1)
 		fields, isObject := item.(map[string]any)
 		if !isObject {
-			c.problems = append(c.problems, Problem{Object: at, Text: "is no object", Remedy: asPrinted})
+			c.problems = append(c.problems, Problem{Object: at, Text: "is not an object", Remedy: asPrinted})
 			continue
 		}
 		u := &unstructured.Unstructured{Object: fields}

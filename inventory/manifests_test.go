@@ -66,9 +66,9 @@ func TestDocumentThatCannotBeReadIsAProblemAndNothingElseIsLost(t *testing.T) {
 	}{
 		{"broken YAML", "a: 1\nb: [1\n", "document 2 (line 2)", "line 5"},
 		{"a key that is there twice", "apiVersion: v1\nkind: Pod\nkind: Node", "document 2 (line 2)", `"kind" already set`},
-		{"a list of nothing known", "[1, 2]", "document 2 (line 2)", "is no object"},
-		{"a text", "hello", "document 2 (line 2)", "is no object"},
-		{"no kind", "apiVersion: v1\nmetadata: {name: x}", "document 2 (line 2)", "no manifest"},
+		{"a list of nothing known", "[1, 2]", "document 2 (line 2)", "is not an object"},
+		{"a text", "hello", "document 2 (line 2)", "is not an object"},
+		{"no kind", "apiVersion: v1\nmetadata: {name: x}", "document 2 (line 2)", "not a manifest"},
 		{"no name", "apiVersion: v1\nkind: Pod", "document 2 (line 2)", "metadata.name"},
 		{"a name that YAML takes for true", "apiVersion: v1\nkind: Pod\nmetadata: {name: y}", "document 2 (line 2)", "metadata.name"},
 		{"metadata that are none", "apiVersion: v1\nkind: Pod\nmetadata: [1]", "document 2 (line 2)", "metadata"},
@@ -78,7 +78,7 @@ func TestDocumentThatCannotBeReadIsAProblemAndNothingElseIsLost(t *testing.T) {
 		{"replicas beyond the API's numbers", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 4294967296}", "document 2 (line 2)", "spec.replicas is not a whole number"},
 		{"a template that is none", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: text}", "document 2 (line 2)", "spec.template is not a pod template"},
 		{"a quantity that is none", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: lots}}", "document 2 (line 2)", "Node a"},
-		{"an item of a list", "apiVersion: v1\nkind: List\nitems: [" + nodeA + ", 5]", "document 2 (line 2), item 2", "is no object"},
+		{"an item of a list", "apiVersion: v1\nkind: List\nitems: [" + nodeA + ", 5]", "document 2 (line 2), item 2", "is not an object"},
 		{"an item that cannot be decoded", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: 5}]", "document 2 (line 2), item 1", "Pod default/p"},
 		{"not a number", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {priority: .nan}", "document 2 (line 2)", "NaN"},
 		{"an alias", "a: &x [1]\nb: *x", "document 2 (line 2)", "alias *x"},
@@ -105,7 +105,7 @@ func TestFileThatIsNotTextIsAProblem(t *testing.T) {
 func TestProblemsOfOneFileAreCountedBeyondTheFirst(t *testing.T) {
 	read := readManifests("f.yaml", []byte(strings.Repeat("---\ntext\n", 5000)+"---\n"+nodeA))
 	require.Len(t, read.problems, problemsShown+1)
-	require.Contains(t, read.problems[problemsShown].Text, "4980 problems more")
+	require.Contains(t, read.problems[problemsShown].Text, "4980 more problems")
 	require.Equal(t, []string{"Node a"}, keys(read))
 }
 

@@ -100,7 +100,7 @@ func Decode(u *unstructured.Unstructured) (Objects, error) {
 		return Objects{}, nil
 	}
 	if u.GetName() == "" {
-		return Objects{}, fmt.Errorf("a %s whose metadata.name is missing or no text; %s", u.GetKind(), asPrinted)
+		return Objects{}, fmt.Errorf("a %s whose metadata.name is missing or not a text; %s", u.GetKind(), asPrinted)
 	}
 	if read == nil {
 		read = decodeAnyTarget

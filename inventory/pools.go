@@ -114,7 +114,7 @@ func unlabelledProblem(nodes []string) []Problem {
 		return nil
 	}
 	slices.Sort(nodes)
-	text := "has accelerators whose kind no label names, so they are in no pool"
+	text := "has accelerators whose type no label names, so they are in no pool"
 	if len(nodes) > 1 {
 		text += fmt.Sprintf(" (%d nodes in all)", len(nodes))
 	}

@@ -112,7 +112,7 @@ func TestAcceleratorsThatNoLabelNamesAreAProblem(t *testing.T) {
 	require.Len(t, tables.Pools, 1)
 	require.Equal(t, []Problem{{
 		Object: "Node a",
-		Text:   "has accelerators whose kind no label names, so they are in no pool (2 nodes in all)",
+		Text:   "has accelerators whose type no label names, so they are in no pool (2 nodes in all)",
 		Remedy: "install the vendor's feature discovery, or label them with nvidia.com/gpu.product",
 	}}, tables.Problems)
 }

@@ -220,7 +220,7 @@ func (f *resourceWatch) Resync() error { return nil }
 func itemOf(object any) (*item, error) {
 	a, isOne := object.(*item)
 	if !isOne {
-		return nil, fmt.Errorf("%T is no decoded object", object)
+		return nil, fmt.Errorf("%T is not a decoded object", object)
 	}
 	return a, nil
 }

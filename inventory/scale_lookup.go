@@ -136,7 +136,7 @@ func (r row) problem(id watchID, key types.NamespacedName) (Problem, bool) {
 	}
 	return Problem{
 		Object: fmt.Sprintf("%s %s", id.name(), key),
-		Text:   "does not say how many replicas it wants, and neither does its scale subresource: " + r.scale.failure,
+		Text:   "has no number of replicas in its spec, and none in its scale subresource: " + r.scale.failure,
 		Remedy: "set its number of replicas, and allow get on " + id.name() + "/scale in the role of the service account",
 	}, true
 }

@@ -74,6 +74,7 @@ func (o Objects) Tables(options Options) Tables {
 	o.nodeAccelerators(t.Variants, pods, options)
 	t.Workloads = workloads(t.Variants, targets, pods, groupsOf(o.Pods))
 	o.markConflicting(t.Workloads, scaled)
+	o.markAutoscalers(&t, o.hasStatus)
 	t.Pools = pools
 	t.Problems = append(t.Problems, problems...)
 	slices.SortFunc(t.Problems, compareProblems)
@@ -123,6 +124,7 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 		v.Invalid = problemText(problems)
 	}
 	v.Unsupported = scaledobject.Unsupported(object)
+	v.Findings = scaledobject.Lint(object)
 	return v, true
 }
 

@@ -140,13 +140,13 @@ func (s watchState) isRequired() bool {
 func (s watchState) consequence() string {
 	switch s.cause {
 	case causeScaledObject:
-		return "no variant that it holds is seen"
+		return "its variants are not seen"
 	case causeNode:
 		return "no accelerators are seen"
 	case causeAutoscaler:
 		return "HPAs that scale the same targets are not seen"
 	case causeNamespace:
-		return "no namespace is chosen"
+		return "no namespace is selected"
 	}
 	if s.unnamed {
 		return "variants that its annotations declare are not seen"
@@ -161,12 +161,12 @@ func (s watchState) problem(trusted bool) (Problem, bool) {
 		return Problem{}, false
 	}
 	since := failure.since.UTC().Format("2006-01-02 15:04 UTC")
-	follows := "; what was seen before stays in force"
+	follows := "; its last state is used"
 	switch {
 	case !s.health.listed:
 		follows = "; " + s.consequence()
 	case !trusted && s.isRequired():
-		follows = "; that is too long ago to trust what was seen before, so variants that need it are held"
+		follows = "; its last state is too old to be used, so variants that need it are held"
 	}
 	p := Problem{Object: "watch of " + s.id.String()}
 	switch failure.class {
@@ -181,7 +181,7 @@ func (s watchState) problem(trusted bool) (Problem, bool) {
 		p.Remedy = "give the kubeconfig, or the service account, a token or certificate that is valid"
 	case failedOtherwise:
 		p.Text = fmt.Sprintf("fails since %s: %s", since, failure.text) + follows
-		p.Remedy = "see that the API server can be reached and answers"
+		p.Remedy = "check that the API server can be reached and answers"
 	}
 	return p, true
 }

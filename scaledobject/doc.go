@@ -4,8 +4,8 @@
 // Read reads a whole object. ReadMetadata reads the metadata of a trigger, which KEDA sends with
 // every RPC. ReadDryRun reads the annotations of any object, which declare a variant without a
 // trigger. Each returns all validation errors at once. Lint returns findings: definitions that are
-// valid and do not scale as they should. Unsupported tells why KEDA would not apply the number as it
-// is meant. Render is the inverse of Read. One table, which Keys returns, describes the metadata
+// valid and do not scale as they should. Unsupported tells why KEDA would not apply the number as
+// it is meant. Render is the inverse of Read. One table, which Keys returns, describes the metadata
 // keys; the reader, its error texts, the rendering and docs/reference/scaledobject.md come from it.
 //
 // Units: counts are whole replicas or accelerators, cost is the price of one replica for an hour,

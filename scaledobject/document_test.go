@@ -145,7 +145,8 @@ func TestReferenceHasRowsForEachKeyFieldAndAnnotation(t *testing.T) {
 	}
 }
 
-// TestExamplesOfTheReferenceAreValid keeps the examples of the page from validation errors and findings.
+// TestExamplesOfTheReferenceAreValid keeps the examples of the page from validation errors and
+// findings.
 func TestExamplesOfTheReferenceAreValid(t *testing.T) {
 	for _, o := range []Object{recommended(0), recommended(2)} {
 		if _, err := Read(o); err != nil || Unsupported(o) != "" || Lint(o) != nil {
@@ -166,7 +167,7 @@ func recommended(lowest int) Object {
 		Target:      fleet.TargetID{Namespace: "llm", APIVersion: "apps/v1", Kind: "Deployment", Name: "llama-8b-h100"},
 		Accelerator: "H100", GPUsPerReplica: 1, Cost: 10, Role: fleet.RoleBoth, Engine: fleet.EngineVLLM,
 		Objective: fleet.Objective{TTFT: 500 * time.Millisecond, ITL: 40 * time.Millisecond, Percentile: DefaultPercentile},
-		Range:     fleet.Range{Min: lowest, Max: 16}, Cooldown: DefaultCooldown,
+		Range:     fleet.Range{Min: lowest, Max: 16}, Cooldown: defaultCooldown,
 	}, RenderOptions{})
 }
 

@@ -22,11 +22,11 @@ func HasKey(annotations map[string]string, key string) bool {
 	return found
 }
 
-// ReadDryRun returns the variant that the annotations of an object declare. The object is in the form
-// of a ScaledObject: its name, creation and annotations, its target (itself, if it is a workload), and
-// the current bounds of its replicas, if it has any. The annotations minReplicaCount and
-// maxReplicaCount have precedence over these bounds; without either, KEDA's defaults apply: 0 and 100.
-// Triggers, pauses and the status are ignored, since KEDA does not act on the number.
+// ReadDryRun returns the variant that the annotations of an object declare. The object is in the
+// form of a ScaledObject: its name, creation and annotations, its target (itself, if it is a
+// workload), and the current bounds of its replicas, if it has any. The annotations minReplicaCount
+// and maxReplicaCount have precedence over these bounds; without either, KEDA's defaults apply: 0
+// and 100. Triggers, pauses and the status are ignored, since KEDA does not act on the number.
 //
 // The error is a DefinitionError with every validation error. The variant is then as for Read.
 func ReadDryRun(o Object) (fleet.Variant, error) {
@@ -47,8 +47,8 @@ func ReadDryRun(o Object) (fleet.Variant, error) {
 	return v, errs.of(id)
 }
 
-// annotated returns the bound of an annotation, else the current one, and removes the annotation from
-// the keys.
+// annotated returns the bound of an annotation, else the current one, and removes the annotation
+// from the keys.
 func annotated(keys map[string]string, name string, current *int64, errs *errorList) *int64 {
 	text, found := keys[name]
 	delete(keys, name)

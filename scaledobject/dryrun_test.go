@@ -11,7 +11,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// annotatedObject is a workload in the form of a ScaledObject, with annotations of WVA and of others.
+// annotatedObject is a workload in the form of a ScaledObject, with annotations of WVA and of
+// others.
 func annotatedObject(annotations map[string]string, bounds ...int64) Object {
 	o := Object{
 		Metadata: Meta{Name: "chat", Namespace: "shop", CreationTimestamp: time.Unix(9, 0), Annotations: map[string]string{"team": "x", "wva.dev": "y"}},

@@ -44,7 +44,8 @@ func ValidationErrors(err error) []ValidationError {
 type ValidationError struct {
 	// Key is a metadata key, or a field of the object such as "maxReplicaCount".
 	Key string
-	// Value is the invalid value, in quotes if it is text; empty if it is missing or not to be shown.
+	// Value is the invalid value, in quotes if it is text; empty if it is missing or not to be
+	// shown.
 	Value string
 	// Problem is the end of a sentence that begins with key and value.
 	Problem string
@@ -89,9 +90,9 @@ func (l *errorList) of(id fleet.VariantID) error {
 // shortLimit is the length in bytes that Short stays below: KEDA repeats the text in an event.
 const shortLimit = 200
 
-// Short returns an error of this package as a status message: one line below 200 bytes, the same for
-// the same definition. It has key, value and valid values of the first validation error, or else its
-// remedy, and the number of the others. It returns "" for nil.
+// Short returns an error of this package as a status message: one line below 200 bytes, the same
+// for the same definition. It has key, value and valid values of the first validation error, or
+// else its remedy, and the number of the others. It returns "" for nil.
 func Short(err error) string {
 	if err == nil {
 		return ""

@@ -32,7 +32,7 @@ func fields() []field {
 		{"spec.minReplicaCount", strconv.Itoa(defaultMin), "The smallest number of replicas, or 0 if the variant may be scaled to zero. The last replica of a model stays unless the configuration sets `scaleToZero` for the model."},
 		{"spec.maxReplicaCount", strconv.Itoa(defaultMax), fmt.Sprintf("The largest number of replicas. Finding `%s` if it is not set.", fleet.CodeMaxUnset)},
 		{"spec.idleReplicaCount", "none", "The number of replicas of an idle variant, below minReplicaCount."},
-		{"spec.cooldownPeriod", fmt.Sprintf("%.0f s", DefaultCooldown.Seconds()), "KEDA's delay before the step to zero or to idleReplicaCount. WVA does not wait itself."},
+		{"spec.cooldownPeriod", fmt.Sprintf("%.0f s", defaultCooldown.Seconds()), "KEDA's delay before the step to zero or to idleReplicaCount. WVA does not wait itself."},
 		{"spec.pollingInterval", fmt.Sprintf("%d s", defaultPolling), fmt.Sprintf(
 			"The time between KEDA's polls. Without push, scaling from zero waits for it: finding `%s`.", fleet.CodeNoPush)},
 		{"spec.fallback.replicas", "no fallback", fmt.Sprintf(
@@ -76,8 +76,8 @@ func annotations() [][2]string {
 	}
 }
 
-// TestEveryFieldOfAnObjectIsDocumented guards the list of fields against a field that Object begins or
-// ceases to decode.
+// TestEveryFieldOfAnObjectIsDocumented guards the list of fields against a field that Object begins
+// or ceases to decode.
 func TestEveryFieldOfAnObjectIsDocumented(t *testing.T) {
 	decoded := leaves(reflect.TypeFor[Object](), "")
 	listed := fieldsNotRead()
@@ -110,10 +110,9 @@ func leaves(of reflect.Type, path string) []string {
 		return []string{path}
 	}
 	var paths []string
-	for i := range of.NumField() {
-		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		if name != "" {
-			paths = append(paths, leaves(of.Field(i).Type, strings.TrimPrefix(path+"."+name, "."))...)
+	for f := range of.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			paths = append(paths, leaves(f.Type, strings.TrimPrefix(path+"."+name, "."))...)
 		}
 	}
 	return paths

@@ -29,7 +29,8 @@ type Key struct {
 // Type is the form of a key's values.
 type Type string
 
-// The types of values. In YAML, metadata values are strings whatever their type: numbers are quoted.
+// The types of values. In YAML, metadata values are strings whatever their type: numbers are
+// quoted.
 const (
 	TypeText     Type = "text"
 	TypeChoice   Type = "choice"
@@ -101,7 +102,7 @@ func servingKeys() []row {
 	served.identifies = true
 	served.Example = "llama-8b"
 	served.Meaning = "The model's name in the metrics of the engine, as its argument --served-model-name sets it."
-	served.Absent = "modelID is the name in the metrics. If the engine uses another one, the variant is held with the code MetricsMissing."
+	served.Absent = "modelID is the name in the metrics. If the engine uses another one, the variant is held with the code " + string(fleet.CodeMetricsMissing) + "."
 
 	engine := choiceKey("engine", func(v *fleet.Variant) *fleet.Engine { return &v.Engine }, fleet.EngineVLLM, fleet.EngineSGLang)
 	engine.Meaning = "The inference engine. It determines the names of metrics and of command-line flags."
@@ -131,7 +132,7 @@ func sizingKeys() []row {
 	cost.identifies, cost.explicit = true, true
 	cost.Unit, cost.Default, cost.Example = "price per hour", "10", "2.5"
 	cost.Meaning = "The price of one replica for an hour, in any currency. Only the ratio between variants matters."
-	cost.Absent = "The replica has the default price, so variants of different accelerators seem to cost the same."
+	cost.Absent = "The default applies. Variants on different accelerator types then seem to cost the same."
 
 	return []row{accelerator, gpus, cost}
 }
@@ -145,7 +146,7 @@ func engineKeys() []row {
 	profile := profileKey("profile", func(v *fleet.Variant) *fleet.EngineCost { return &v.Profile })
 	profile.Unit = "milliseconds"
 	profile.Example = "alpha=6.07,beta=0.034,gamma=0.0424,prefill=0.0134,prefillSquared=0.829"
-	profile.Meaning = "The time of one iteration of the engine, as `wvactl fit` prints it. It has precedence over the profiles of the configuration."
+	profile.Meaning = "The time of one iteration of the engine; wvactl fit computes it from a benchmark. It has precedence over the profiles of the configuration."
 	profile.Absent = "The first profile that fits is used, of the configuration and then of the shipped catalogue. Without one, it is learned from the metrics of the replicas."
 
 	return []row{precision, profile}
@@ -154,8 +155,8 @@ func engineKeys() []row {
 func objectiveKeys() []row {
 	class := textKey("serviceClass", func(v *fleet.Variant) *string { return &v.ServiceClass })
 	class.Example = "premium"
-	class.Meaning = "The service class of the model's requests, a row of serviceClasses in the configuration. It has a priority, which counts if accelerators are contended."
-	class.Absent = "The variant has priority 0."
+	class.Meaning = "The service class of the model's requests, a row of serviceClasses in the configuration. It sets the priority of the model if accelerators are contended; the highest of its variants counts."
+	class.Absent = "Priority 0."
 
 	ttft := durationKey("ttft", func(v *fleet.Variant) *time.Duration { return &v.Objective.TTFT })
 	ttft.Unit, ttft.Example = "ms, s, m or h", "500ms"

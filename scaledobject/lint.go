@@ -9,8 +9,8 @@ import (
 )
 
 // Lint returns the findings of the object, sorted: definitions that are valid and do not scale as
-// they should. Validation errors are not repeated, and neither is the text of Unsupported. An object
-// without a WVA trigger has the findings of its annotations, if they declare a variant.
+// they should. Validation errors are not repeated, and neither is the text of Unsupported. An
+// object without a WVA trigger has the findings of its annotations, if they declare a variant.
 func Lint(o Object) []fleet.Finding {
 	ours := o.ours()
 	switch {
@@ -32,9 +32,9 @@ func Lint(o Object) []fleet.Finding {
 	return nil
 }
 
-// Unsupported returns why KEDA would not apply the number as it is meant, and the remedy, as one line;
-// "" if it would, or if the object has no WVA trigger. The RPCs of such an object answer with this
-// text as an error.
+// Unsupported returns why KEDA would not apply the number as it is meant, and the remedy, as one
+// line; "" if it would, or if the object has no WVA trigger. The RPCs of such an object answer with
+// this text as an error.
 func Unsupported(o Object) string {
 	ours := o.ours()
 	if len(ours) == 0 {
@@ -97,8 +97,8 @@ func lintTolerance(o Object) []fleet.Finding {
 	}}
 }
 
-// tolerance returns the tolerance that applies: the HPA's default if none, or none that can be read,
-// is set.
+// tolerance returns the tolerance that applies: the HPA's default if none, or none that can be
+// read, is set.
 func (r *Rules) tolerance() float64 {
 	if r == nil {
 		return hpaTolerance
@@ -175,7 +175,8 @@ func lintKeys(metadata map[string]string, prefix string) []fleet.Finding {
 	var ignored []string
 	for _, row := range table() {
 		_, fromEnvironment := metadata[row.Name+fromEnv]
-		if _, literal := metadata[row.Name]; fromEnvironment && !literal && !row.Required { // a missing required key is invalid
+		// a missing required key is invalid
+		if _, literal := metadata[row.Name]; fromEnvironment && !literal && !row.Required {
 			ignored = append(ignored, row.Name+fromEnv)
 		}
 	}

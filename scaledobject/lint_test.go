@@ -123,8 +123,8 @@ func TestLintReturnsEveryFindingOfOneObjectSorted(t *testing.T) {
 	}
 }
 
-// checkLint returns the findings. It fails unless each is one short line, and has a row in the table of
-// codes.
+// checkLint returns the findings. It fails unless each is one short line, and has a row in the
+// table of codes.
 func checkLint(t *testing.T, o Object) []fleet.Finding {
 	t.Helper()
 	const longest = 120

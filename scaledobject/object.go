@@ -27,8 +27,8 @@ type Meta struct {
 	Annotations       map[string]string `json:"annotations,omitzero"`
 }
 
-// Spec is the specification of the object. Counts are int64, wider than KEDA's, so that a number that
-// is too large is a validation error with a remedy, and not an object that cannot be decoded.
+// Spec is the specification of the object. Counts are int64, wider than KEDA's, so that a number
+// that is too large is a validation error with a remedy, and not an object that cannot be decoded.
 type Spec struct {
 	ScaleTargetRef   TargetRef `json:"scaleTargetRef"`
 	PollingInterval  *int64    `json:"pollingInterval,omitzero"`  // seconds; default 30
@@ -75,10 +75,12 @@ type Behavior struct {
 
 // Rules is the HPA's behaviour in one direction.
 type Rules struct {
-	StabilizationWindowSeconds *int64   `json:"stabilizationWindowSeconds,omitzero"` // default 0 up, 300 down
-	Tolerance                  Quantity `json:"tolerance,omitzero"`                  // default: the cluster's, usually 0.1
-	SelectPolicy               string   `json:"selectPolicy,omitzero"`
-	Policies                   []Policy `json:"policies,omitzero"`
+	// default 0 up, 300 down
+	StabilizationWindowSeconds *int64 `json:"stabilizationWindowSeconds,omitzero"`
+	// default: the cluster's, usually 0.1
+	Tolerance    Quantity `json:"tolerance,omitzero"`
+	SelectPolicy string   `json:"selectPolicy,omitzero"`
+	Policies     []Policy `json:"policies,omitzero"`
 }
 
 // Policy limits how far the HPA moves in a period.
@@ -104,7 +106,8 @@ type Trigger struct {
 	Metadata          map[string]string  `json:"metadata"`
 	AuthenticationRef *AuthenticationRef `json:"authenticationRef,omitzero"`
 
-	// unquoted has the keys of Metadata that are not strings in the source, which KEDA's CRD rejects.
+	// unquoted has the keys of Metadata that are not strings in the source, which KEDA's CRD
+	// rejects.
 	unquoted map[string]form
 }
 
@@ -126,8 +129,8 @@ type Condition struct {
 	Status string `json:"status"` // True, False or Unknown
 }
 
-// NamesHPA reports whether KEDA's HPA of the object has the name: the HPA that it created, or the one
-// that it is going to create or to adopt.
+// NamesHPA reports whether KEDA's HPA of the object has the name: the HPA that it created, or the
+// one that it is going to create or to adopt.
 func (o Object) NamesHPA(name string) bool {
 	own := "keda-hpa-" + o.Metadata.Name
 	if a := o.Spec.Advanced; a != nil && a.HorizontalPodAutoscalerConfig != nil && a.HorizontalPodAutoscalerConfig.Name != "" {
@@ -142,8 +145,8 @@ func (o Object) fallsBack() bool {
 }
 
 // Quantity is a Kubernetes quantity. Its JSON form is a string; a number is read too, as the API
-// server allows. It is a struct because the API machinery's converter of unstructured objects decodes
-// no number into a named string.
+// server allows. It is a struct because the API machinery's converter of unstructured objects
+// decodes no number into a named string.
 type Quantity struct {
 	// Text is the quantity as it is written, such as "0", "0.05" or "50m"; empty if it is not set.
 	Text string
@@ -171,8 +174,8 @@ func (q *Quantity) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Number returns the quantity as a number; false if it is not set, or not a number from 0 on with at
-// most one of the endings m, u and n, as a tolerance has to be.
+// Number returns the quantity as a number; false if it is not set, or not a number from 0 on with
+// at most one of the endings m, u and n, as a tolerance has to be.
 func (q Quantity) Number() (float64, bool) {
 	text, scale := q.Text, 1.0
 	for _, ending := range []struct {

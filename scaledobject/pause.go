@@ -31,8 +31,8 @@ func readPause(annotations map[string]string) fleet.Pause {
 	return p
 }
 
-// pausedReplicas returns the number at which KEDA pauses a target; false if KEDA stops with an error
-// instead, which keeps the current replicas.
+// pausedReplicas returns the number at which KEDA pauses a target; false if KEDA stops with an
+// error instead, which keeps the current replicas.
 func pausedReplicas(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {

@@ -11,25 +11,23 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// DefaultCooldown is KEDA's cooldownPeriod if none is set.
-const DefaultCooldown = 300 * time.Second
-
-// KEDA's defaults of other fields.
+// KEDA's defaults.
 const (
 	defaultAPIVersion = "apps/v1"
 	defaultKind       = "Deployment"
 	defaultMin        = 0
 	defaultMax        = 100
 	defaultPolling    = 30 // seconds
+	defaultCooldown   = 300 * time.Second
 )
 
 // Read returns the variant that the object defines. The variant of a ScaledJob has no target, and
 // Unsupported returns a text for it.
 //
 // An object without a WVA trigger gives ErrNotOurs and the zero variant. A trigger is one of WVA if
-// its type is external or external-push and it has a modelID. A trigger with a key such as modelId or
-// variantCost counts too, so that a misspelt or forgotten modelID is reported. If the definition is
-// invalid, the error is a DefinitionError with every validation error. The variant then has its
+// its type is external or external-push and it has a modelID. A trigger with a key such as modelId
+// or variantCost counts too, so that a misspelt or forgotten modelID is reported. If the definition
+// is invalid, the error is a DefinitionError with every validation error. The variant then has its
 // identity, target and range as far as they could be read, with defaults for the rest, so that its
 // replicas can be held; it is not to be used for anything else.
 func Read(o Object) (fleet.Variant, error) {
@@ -62,8 +60,8 @@ func Read(o Object) (fleet.Variant, error) {
 }
 
 // ReadMetadata returns the variant as far as the metadata of an RPC defines it. Its target and
-// creation are empty, and its range and cooldown are zero, since KEDA does not send them. The error is
-// a DefinitionError with every validation error; Short makes a status message of it.
+// creation are empty, and its range and cooldown are zero, since KEDA does not send them. The error
+// is a DefinitionError with every validation error; Short makes a status message of it.
 func ReadMetadata(id fleet.VariantID, metadata map[string]string) (fleet.Variant, error) {
 	var errs errorList
 	checkIdentity(id, &errs)
@@ -219,7 +217,7 @@ func readRange(s Spec, errs *errorList) fleet.Range {
 }
 
 func readCooldown(s Spec, errs *errorList) time.Duration {
-	seconds, _ := count{"cooldownPeriod", s.CooldownPeriod, int(DefaultCooldown / time.Second), 0}.read(errs)
+	seconds, _ := count{"cooldownPeriod", s.CooldownPeriod, int(defaultCooldown / time.Second), 0}.read(errs)
 	return time.Duration(seconds) * time.Second
 }
 

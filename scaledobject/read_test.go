@@ -100,7 +100,8 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 	}
 	value := reflect.ValueOf(v)
 	others := []string{
-		"Invalid", "Unsupported", "Findings", // from the error of Read, Unsupported and Lint, by package inventory
+		// from the error of Read, Unsupported and Lint, by package inventory
+		"Invalid", "Unsupported", "Findings",
 		"Triggers",             // more than one is invalid
 		"DryRun",               // ReadDryRun
 		"Hidden", "Autoscaler", // of the cluster, not of the object

@@ -20,18 +20,19 @@ const (
 type RenderOptions struct {
 	// ScalerAddress is the address of WVA for KEDA. Empty means "wva.keda.svc:9090".
 	ScalerAddress string
-	// PollingInterval is the time between KEDA's polls, in whole seconds; push is faster. Zero means
-	// 10 s.
+	// PollingInterval is the time between KEDA's polls, in whole seconds; push is faster. Zero
+	// means 10 s.
 	PollingInterval time.Duration
 	// Authentication names a TriggerAuthentication in the object's namespace, for mutual TLS. Empty
 	// means none.
 	Authentication string
 }
 
-// Render returns the recommended ScaledObject of a variant: with push, exact to one replica, and with
-// the replicas unchanged during errors. Lint has no finding for it but a percentile without limits.
-// Read returns the variant again, status aside, if its model and target are in its own namespace and
-// its cooldown is whole seconds; for an invalid variant it returns the validation errors.
+// Render returns the recommended ScaledObject of a variant: with push, exact to one replica, and
+// with the replicas unchanged during errors. Lint has no finding for it but a percentile without
+// limits. Read returns the variant again, status aside, if its model and target are in its own
+// namespace and its cooldown is whole seconds; for an invalid variant it returns the validation
+// errors.
 //
 // A fallback is rendered only if the variant never goes to zero: KEDA would start it during errors.
 func Render(v fleet.Variant, options RenderOptions) Object {

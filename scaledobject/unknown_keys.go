@@ -30,8 +30,8 @@ func unknownKeys(metadata map[string]string) []string {
 	return unknown
 }
 
-// unknownKeysError returns the one validation error for all unknown keys. It shows their names only:
-// any of them may contain a secret.
+// unknownKeysError returns the one validation error for all unknown keys. It shows their names
+// only: any of them may contain a secret.
 func unknownKeysError(unknown []string) ValidationError {
 	noun := "key"
 	if len(unknown) > 1 {

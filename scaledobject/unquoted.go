@@ -52,8 +52,8 @@ func (t *Trigger) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readValue returns a metadata value as text, and its form if it is not a string. The text of a list
-// or an object is empty.
+// readValue returns a metadata value as text, and its form if it is not a string. The text of a
+// list or an object is empty.
 func readValue(raw json.RawMessage) (text string, is form, err error) {
 	switch raw[0] {
 	case '"', 'n': // null is empty

@@ -188,7 +188,8 @@ func notDuration(value string) *problem {
 	return &problem{"has no unit", fmt.Sprintf("add one: %q or %q", value+"ms", value+"s")}
 }
 
-// checkText returns the problem of text that is invalid for every type of value; nil if there is none.
+// checkText returns the problem of text that is invalid for every type of value; nil if there is
+// none.
 func checkText(value string) *problem {
 	switch {
 	case value == "":

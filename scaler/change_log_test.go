@@ -56,6 +56,14 @@ func manyHeld(n int, code fleet.Code, text string) (decisions []fleet.Decision) 
 	return decisions
 }
 
+// unreachable is the missing table while Prometheus is unreachable.
+func unreachable(reason string) []fleet.Missing {
+	return []fleet.Missing{
+		{Source: "prometheus", Reason: reason, Hides: fleet.SourceEngine},
+		{Source: "prometheus", Reason: reason, Hides: fleet.SourceGateway},
+	}
+}
+
 func TestLogHasOneLinePerChangedNumber(t *testing.T) {
 	l := newLogged(t)
 	unseen := decided("unseen", 2)
@@ -102,17 +110,14 @@ func TestLogSaysOnceThatPrometheusIsUnreachable(t *testing.T) {
 	}
 	dead := append(manyHeld(variants, fleet.CodeMetricsMissing, "2 ready replicas have no metrics"),
 		heldFor("x", fleet.CodeInvalidDefinition, "variantCost is negative"))
-	down := func(reason string) fleet.Missing {
-		return fleet.Missing{Source: "prometheus", Reason: reason, Hides: fleet.SourceEngine}
-	}
 	require.Empty(t, l.once(well...))
 
-	l.lose(down(`Post "http://prometheus:9090/api/v1/query": connection refused`))
+	l.lose(unreachable("http://prometheus:9090 unreachable: connection refused")...)
 	require.Equal(t, []string{
-		`WARN prometheus unreachable reason=Post "http://prometheus:9090/api/v1/query": connection refused since=2026-03-01 12:00:15 +0000 UTC held=300`,
+		`WARN prometheus unreachable reason=http://prometheus:9090 unreachable: connection refused since=2026-03-01 12:00:15 +0000 UTC held=300`,
 		"WARN variant held variant=prod/x code=InvalidDefinition text=variantCost is negative replicas=1",
 	}, l.once(dead...), "one line for all that are held for it")
-	l.lose(down("no route to host"))
+	l.lose(unreachable("no route to host")...)
 	for range 100 {
 		require.Empty(t, l.once(dead...))
 	}
@@ -129,7 +134,7 @@ func TestLogSaysOnceThatPrometheusIsUnreachable(t *testing.T) {
 func TestLogNamesTheVariantsThatAreHeldLongAfterAnOutage(t *testing.T) {
 	l := newLogged(t)
 	missing := heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")
-	l.lose(fleet.Missing{Source: "prometheus", Reason: "connection refused", Hides: fleet.SourceEngine})
+	l.lose(unreachable("connection refused")...)
 	require.Len(t, l.once(missing), 1)
 	l.lose()
 	require.Equal(t, []string{
@@ -153,7 +158,7 @@ func TestLogSaysNothingOfAHoldThatAnOutageInterrupts(t *testing.T) {
 	l := newLogged(t)
 	invalid := heldFor("a", fleet.CodeMetricsInvalid, "1 ready replica reports NaN")
 	require.Len(t, l.once(invalid), 1)
-	l.lose(fleet.Missing{Source: "prometheus", Reason: "connection refused", Hides: fleet.SourceEngine})
+	l.lose(unreachable("connection refused")...)
 	require.Len(t, l.once(heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")), 1, "that Prometheus is unreachable")
 	l.lose()
 	require.Equal(t, []string{
@@ -169,7 +174,6 @@ func TestLogSaysOnceThatQueriesFail(t *testing.T) {
 	failed := func(query, reason string) fleet.Missing {
 		return fleet.Missing{Source: "prometheus query " + query, Reason: reason, Hides: fleet.SourceGateway}
 	}
-	unreachable := fleet.Missing{Source: "prometheus", Reason: "connection refused", Hides: fleet.SourceEngine}
 	notice := fleet.Missing{Source: "pods.yaml", Reason: "nothing depends on it"}
 
 	l.lose(notice)
@@ -180,18 +184,20 @@ func TestLogSaysOnceThatQueriesFail(t *testing.T) {
 	}, l.once(heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")))
 	l.lose(failed("gauges", "timeout"))
 	require.Empty(t, l.once(), "other queries, for another reason")
-	l.lose(unreachable)
+	l.lose(unreachable("only gateways")[1])
+	require.Empty(t, l.once(), "all queries of one source only")
+	l.lose(unreachable("connection refused")...)
 	require.Equal(t, []string{
-		"WARN prometheus unreachable reason=connection refused since=2026-03-01 12:00:45 +0000 UTC held=0",
+		"WARN prometheus unreachable reason=connection refused since=2026-03-01 12:01:00 +0000 UTC held=0",
 	}, l.once())
 	l.lose(failed("gauges", "Prometheus is starting"))
 	require.Equal(t, []string{
-		"INFO prometheus reachable again since=2026-03-01 12:00:45 +0000 UTC duration=15s held=0",
-		"WARN prometheus queries failing sources=[prometheus query gauges] reason=Prometheus is starting since=2026-03-01 12:01:00 +0000 UTC held=0",
+		"INFO prometheus reachable again since=2026-03-01 12:01:00 +0000 UTC duration=15s held=0",
+		"WARN prometheus queries failing sources=[prometheus query gauges] reason=Prometheus is starting since=2026-03-01 12:01:15 +0000 UTC held=0",
 	}, l.once())
 	l.lose()
 	require.Equal(t, []string{
-		"INFO prometheus queries answered again since=2026-03-01 12:01:00 +0000 UTC duration=15s held=0",
+		"INFO prometheus queries answered again since=2026-03-01 12:01:15 +0000 UTC duration=15s held=0",
 	}, l.once())
 	require.Empty(t, l.once())
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// prometheusSource is the source of a row of Missing that says that Prometheus was not reached. Rows
-// about single queries have longer names.
+// prometheusSource is the source of a row of Missing about all queries. Rows about some of them have
+// longer names.
 const prometheusSource = "prometheus"
 
 // sourceFailure is a failure to read metrics of the whole fleet. The zero value is none.
@@ -72,19 +72,26 @@ func (c *changeLog) heldForMetrics(latest *boardState) (held int) {
 	return held
 }
 
+// extentOf returns how much fails. Prometheus is unreachable if neither engines nor gateways can be
+// queried: each is a row.
 func extentOf(rows []fleet.Missing) failureExtent {
-	switch {
-	case len(rows) == 0:
+	if len(rows) == 0 {
 		return noFailure
-	case rows[0].Source == prometheusSource:
-		return prometheusMissing
-	default:
-		return queriesFail
 	}
+	fails := make(map[fleet.LoadSource]bool)
+	for _, row := range rows {
+		if row.Source == prometheusSource {
+			fails[row.Hides] = true
+		}
+	}
+	if fails[fleet.SourceEngine] && fails[fleet.SourceGateway] {
+		return prometheusMissing
+	}
+	return queriesFail
 }
 
-// hiding returns the rows that make loads and usages incomplete, sorted: that about Prometheus itself
-// is the first.
+// hiding returns the rows that make loads and usages incomplete, sorted: those about all queries are
+// the first.
 func hiding(missing []fleet.Missing) []fleet.Missing {
 	rows := slices.DeleteFunc(slices.Clone(missing), func(m fleet.Missing) bool { return m.Hides == "" })
 	slices.SortFunc(rows, func(a, b fleet.Missing) int {

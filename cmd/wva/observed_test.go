@@ -1,10 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"testing"
+	"time"
 
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/inventory"
@@ -59,6 +66,38 @@ func TestObservedReplicasAreThoseOfTheLatestTables(t *testing.T) {
 	workloads[0].Replicas = 8
 	replicas, _ = observed.of(id("chat"))
 	require.Equal(t, 7, replicas, "the same value is read once")
+}
+
+func TestServerAnswersForANewObjectWithItsCurrentReplicas(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 2, "1")
+	w.variant("zero", 0, "1")
+	w.variant("invalid", 2, "cheap")
+	s, err := newServer(t.Context(), w.config(), io.Discard)
+	require.NoError(t, err)
+	s.board.Post(fleet.Plan{Time: time.Now()}) // made before these objects
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.scaler.Serve(ctx, s.grpc) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+		require.NoError(t, s.http.Close())
+		s.settings.Load().close()
+	})
+	keda := externalscaler.NewExternalScalerClient((&started{server: s}).dial(t, insecure.NewCredentials()))
+	for name, want := range map[string]int64{"chat": 2, "zero": 0} {
+		answer, err := keda.GetMetrics(t.Context(), metricsOf(name))
+		require.NoError(t, err)
+		require.Equal(t, want, answer.GetMetricValues()[0].GetMetricValue(), name)
+		active, err := keda.IsActive(t.Context(), reference(name))
+		require.NoError(t, err)
+		require.Equal(t, want > 0, active.GetResult(), name)
+	}
+	for _, name := range []string{"invalid", "nobody"} {
+		_, err := keda.GetMetrics(t.Context(), metricsOf(name))
+		require.Equal(t, codes.Unavailable, status.Code(err), name)
+	}
 }
 
 func BenchmarkObservedReplicas(b *testing.B) {

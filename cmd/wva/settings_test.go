@@ -51,7 +51,7 @@ func TestFixedKindWithoutNodesKeepsWhatRunsAndDoesNotGrow(t *testing.T) {
 			Pools: s.pools(nil, []fleet.Variant{v}),
 			Loads: []fleet.Load{{Namespace: "prod", Model: "chat", Source: fleet.SourceGateway, Time: now, Queued: fleet.Observed(50)}},
 		}, planner.Policy{})
-		decisions := plan.Decisions()
+		decisions := plan.Decisions
 		require.Len(t, decisions, 1)
 		require.Equal(t, running, decisions[0].Replicas, decisions[0].Reason.Text)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/wva-project/wva/demo/promstore"
 )
 
-// TestCommand drives the command as it is shipped, with manifests in a directory and a Prometheus that answers over HTTP.
+// TestCommand drives the released command, with manifests in a directory and a Prometheus that answers
+// over HTTP.
 func TestCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds cmd/wva")
@@ -69,7 +70,7 @@ func TestCommand(t *testing.T) {
 		k.metadata = map[string]string{"modelID": "m", "notes": strings.Repeat("x", 1<<20)}
 		k.requireNumber(t, 3)
 	})
-	t.Run("PushesOnlyToTheObjectThatIsToBeWoken", func(t *testing.T) {
+	t.Run("PushesOnlyToTheObjectThatIsToBeActivated", func(t *testing.T) {
 		c := f.start(t)
 		told := make(map[string]<-chan int)
 		ends := make(map[string]func())
@@ -79,7 +80,7 @@ func TestCommand(t *testing.T) {
 		}
 		woken := c.trigger("wake").subscribe(t)
 		require.True(t, <-woken.active)
-		require.True(t, <-woken.active, "it sleeps on: again after a second")
+		require.True(t, <-woken.active, "still inactive: again after a second")
 		for name, count := range told {
 			ends[name]()
 			require.Zero(t, <-count, name)
@@ -132,7 +133,7 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// fixture is what the command works on.
+// fixture is the input of the command.
 type fixture struct {
 	binary     string
 	manifests  string
@@ -160,7 +161,7 @@ func newFixture(t *testing.T) *fixture {
 	store, err := promstore.New()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	// Some time to come is stored too: the store has no clock, and nobody has to scrape while the tests run.
+	// The next minutes are stored too: the store has no clock, and nobody has to scrape during the tests.
 	for second := -900; second <= 900; second += 15 {
 		require.NoError(t, store.Append(now.Add(time.Duration(second)*time.Second), samplesAt(second+900)))
 	}
@@ -170,7 +171,8 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// samplesAt is what Prometheus scrapes: two engines of chat that are in use, and a gateway at which requests wait for wake.
+// samplesAt returns the samples of one scrape: two engines of chat that are in use, and a gateway in
+// which requests wait for wake.
 func samplesAt(second int) []promstore.Sample {
 	var samples []promstore.Sample
 	for i := range 2 {

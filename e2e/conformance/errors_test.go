@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaler"
 )
 
 // requireStatus asserts the error that KEDA gets: it writes the text whole into an event on its user's object.
@@ -30,42 +31,67 @@ func TestNothingKnownIsUnavailableWithTheReason(t *testing.T) {
 	_, err := w.trigger("a").ask(t)
 	requireStatus(t, err, codes.Unavailable, "nothing is decided yet")
 
-	w.board.Post(fleet.Plan{Time: epoch, Targets: []fleet.Target{w.target("a", 1)}, Held: []fleet.Held{w.held("blind", 0, false)}})
+	w.board.Post(fleet.Plan{Time: epoch, Decisions: []fleet.Decision{w.decided("a", 1), w.held("blind", 0, false)}})
 	w.trigger("a").requireNumber(t, 1)
 	_, err = w.trigger("new").ask(t)
 	requireStatus(t, err, codes.Unavailable, w.namespace+"/new is not decided yet")
 	_, err = w.trigger("blind").ask(t)
-	requireStatus(t, err, codes.Unavailable, "ready replicas report nothing; check the PodMonitor")
+	requireStatus(t, err, codes.Unavailable, "2 ready replicas have no metrics; check the PodMonitor")
 
 	w.step(7 * time.Minute)
 	_, err = w.trigger("a").ask(t)
 	requireStatus(t, err, codes.Unavailable, "the latest plan is 7m0s old")
 }
 
+// TestANewObjectKeepsItsReplicas polls an object that was created after the latest plan.
+func TestANewObjectKeepsItsReplicas(t *testing.T) {
+	t.Parallel()
+	replicas := map[string]int{"new": 3, "zero": 0}
+	w := newWorld(t, func(w *world, o *scaler.ServerOptions) {
+		o.Observed = func(id fleet.VariantID) (int, bool) {
+			n, ok := replicas[id.Name]
+			return n, ok && id.Namespace == w.namespace
+		}
+	})
+	w.post(w.decided("a", 1))
+	zero := w.trigger("zero").subscribe(t)
+	told := readAll(t, zero)
+	w.trigger("new").requireNumber(t, 3)
+	w.trigger("zero").requireNumber(t, 0)
+	_, err := w.trigger("nobody").ask(t)
+	requireStatus(t, err, codes.Unavailable, w.namespace+"/nobody is not decided yet")
+	w.post(w.decided("a", 1), w.decided("new", 5), w.inactive("zero", 0))
+	w.trigger("new").requireNumber(t, 5)
+	w.step(time.Minute)
+	zero.end()
+	require.Zero(t, <-told, "nothing is activated")
+}
+
 func TestErrorTextReachesKEDAWholeAndIsStable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	blind := w.held("blind", 0, false)
-	blind.Reason.Text = "Deployment prod/llama was not seen; check scaleTargetRef, and that the scaler watches the namespace"
-	w.board.Post(fleet.Plan{Time: epoch, Held: []fleet.Held{blind}})
+	blind.Reason = fleet.Reason{Code: fleet.CodeTargetNotFound, Text: "Deployment prod/llama not found"}.
+		With(fleet.DetailCause, "in cycle 1").With(fleet.DetailRemedy, "check scaleTargetRef, and that wva watches the namespace")
+	w.board.Post(fleet.Plan{Time: epoch, Decisions: []fleet.Decision{blind}})
 	_, first := w.trigger("blind").ask(t)
-	requireStatus(t, first, codes.Unavailable, blind.Reason.Text)
+	requireStatus(t, first, codes.Unavailable, "Deployment prod/llama not found; check scaleTargetRef, and that wva watches the namespace")
 	for range 3 {
-		w.board.Post(fleet.Plan{Time: w.clock.Now(), Held: []fleet.Held{blind}})
+		w.board.Post(fleet.Plan{Time: w.clock.Now(), Decisions: []fleet.Decision{blind}})
 		w.step(17 * time.Second)
 		_, again := w.trigger("blind").ask(t)
 		require.EqualError(t, again, first.Error(), "Kubernetes folds equal events into one")
 	}
 	blind.Reason.Text = strings.Repeat("long ", 200)
-	w.board.Post(fleet.Plan{Time: w.clock.Now(), Held: []fleet.Held{blind}})
+	w.board.Post(fleet.Plan{Time: w.clock.Now(), Decisions: []fleet.Decision{blind}})
 	_, err := w.trigger("blind").ask(t)
 	requireStatus(t, err, codes.Unavailable, "long long")
 }
 
-func TestBadMetadataThatLeaveNothingToDecideAreNamed(t *testing.T) {
+func TestInvalidMetadataOfAnUndecidedObjectAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.post(w.target("a", 1))
+	w.post(w.decided("a", 1))
 	for text, metadata := range map[string]map[string]string{
 		"modelID":     {},
 		"variantCost": {"modelID": "m", "variantCost": "minus ten"},
@@ -82,7 +108,7 @@ func TestSecretsAreNeitherEchoedNorLogged(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2-s3cr3t"
 	w := newWorld(t)
-	w.post(w.target("a", 1))
+	w.post(w.decided("a", 1))
 	k := w.trigger("new")
 	k.env = map[string]string{"TOKEN": secret, "COST": secret}
 	for _, metadata := range []map[string]string{
@@ -104,8 +130,9 @@ func TestSecretsAreNeitherEchoedNorLogged(t *testing.T) {
 	require.Empty(t, k.logged(secret))
 }
 
-// TestErrorsAreRare keeps asking while plans come and go, some variants are held and all metadata are bad: where a number is
-// known there is never an error, since each one counts towards the fallback of KEDA's user.
+// TestErrorsAreRare keeps asking while plans come and go, some variants are held and all metadata are
+// invalid: if a number is known there is never an error, since each one counts towards the fallback of
+// KEDA's user.
 func TestErrorsAreRare(t *testing.T) {
 	t.Parallel()
 	const objects, polls = 8, 100
@@ -115,9 +142,9 @@ func TestErrorsAreRare(t *testing.T) {
 		for i := range objects {
 			name := fmt.Sprintf("v%d", i)
 			if (i+round)%3 == 0 {
-				plan.Held = append(plan.Held, w.held(name, i, true))
+				plan.Decisions = append(plan.Decisions, w.held(name, i, true))
 			} else {
-				plan.Targets = append(plan.Targets, w.target(name, i))
+				plan.Decisions = append(plan.Decisions, w.decided(name, i))
 			}
 		}
 		w.board.Post(plan)
@@ -153,28 +180,28 @@ func TestErrorsAreRare(t *testing.T) {
 	posting.Wait()
 }
 
-// TestAMegabyteOfMetadata needs no copy of it to answer: the plan is the truth, and only where it says nothing the metadata
-// are looked at, up to a limit.
+// TestAMegabyteOfMetadata needs no copy of it to answer: the plan comes first, and metadata are read
+// only if it has no number, up to a limit.
 func TestAMegabyteOfMetadata(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.post(w.target("a", 3))
+	w.post(w.decided("a", 3))
 	big := map[string]string{"modelID": "m", "notes": strings.Repeat("x", 1<<20)}
 	known, unknown := w.trigger("a"), w.trigger("new")
 	known.metadata, unknown.metadata = big, big
 	known.requireNumber(t, 3)
 	requireSpec(t, known, known.poll(t).GetMetricSpecForScaling(t.Context()))
 	_, err := unknown.ask(t)
-	requireStatus(t, err, codes.ResourceExhausted, "trigger metadata hold 1048")
+	requireStatus(t, err, codes.ResourceExhausted, "trigger metadata have 1048")
 	u := known.subscribe(t)
-	w.post(w.sleeper("a", 3))
+	w.post(w.inactive("a", 3))
 	require.True(t, <-u.active)
 }
 
-func TestMetadataAboveTheLimitOfARequestAreRefused(t *testing.T) {
+func TestMetadataAboveTheLimitOfARequestAreRejected(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.post(w.target("a", 3))
+	w.post(w.decided("a", 3))
 	k := w.trigger("a")
 	k.metadata = map[string]string{"modelID": "m", "notes": strings.Repeat("x", 5<<20)} // Kubernetes stores no such object
 	_, err := k.ask(t)

@@ -18,12 +18,12 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// kedaLog is what KEDA logs: its logger is one for the process.
+// kedaLog is the log of KEDA: its logger is one for the process.
 var kedaLog = &journal{grew: make(chan struct{})}
 
 func TestMain(m *testing.M) {
 	logf.SetLogger(funcr.New(kedaLog.add, funcr.Options{Verbosity: 1}))
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) // what KEDA's imports start
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) // goroutines of KEDA's imports
 }
 
 // journal is a log that a test can read and wait for.
@@ -41,7 +41,7 @@ func (j *journal) add(prefix, args string) {
 	j.grew = make(chan struct{})
 }
 
-// find returns the lines that hold all parts, and a channel that is closed when there may be more.
+// find returns the lines that contain all parts, and a channel that is closed when there may be more.
 func (j *journal) find(parts ...string) ([]string, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,7 +58,7 @@ lines:
 	return found, j.grew
 }
 
-// await returns the lines that hold all parts, as soon as there are so many.
+// await returns the lines that contain all parts, as soon as there are so many.
 func (j *journal) await(count int, parts ...string) []string {
 	for {
 		found, grew := j.find(parts...)
@@ -69,7 +69,8 @@ func (j *journal) await(count int, parts ...string) []string {
 	}
 }
 
-// trigger is what KEDA knows of one trigger of a ScaledObject. The zero one, with address and names, is a usual one.
+// trigger is one trigger of a ScaledObject, as KEDA has it. The zero one, with address and names, is a
+// usual one.
 type trigger struct {
 	address, namespace, name string
 	metadata                 map[string]string // beside scalerAddress; nil: a usual one
@@ -103,7 +104,7 @@ func (k trigger) poll(t *testing.T) scalers.Scaler {
 // metricName is the name under which the HPA asks.
 func (k trigger) metricName() string { return "s" + strconv.Itoa(k.index) + "-wva-desired-replicas" }
 
-// answer is what KEDA makes of one poll.
+// answer is the result of one poll, as KEDA reads it.
 type answer struct {
 	value  resource.Quantity
 	active bool
@@ -121,13 +122,13 @@ func (k trigger) ask(t *testing.T) (answer, error) {
 	return answer{value: metrics[0].Value, active: active}, nil
 }
 
-// requireNumber asserts what KEDA makes of one poll.
+// requireNumber asserts the result of one poll, as KEDA reads it.
 func (k trigger) requireNumber(t *testing.T, want int) {
 	t.Helper()
 	got, err := k.ask(t)
 	require.NoError(t, err)
 	require.Zero(t, got.value.CmpInt64(int64(want)), "%s is %s, want %d", k.name, got.value.String(), want)
-	require.Equal(t, want > 0, got.active, "%s is active where its number is above zero", k.name)
+	require.Equal(t, want > 0, got.active, "%s is active if its number is above zero", k.name)
 }
 
 // subscription is KEDA's scaler of an external-push trigger while its Run does.
@@ -137,12 +138,14 @@ type subscription struct {
 	end    func() // ends Run and waits for it; the streams of its object are closed then
 }
 
-// specs returns the channel of the metric specs that the server streams. KEDA asks its scaler for it in the same way.
+// specs returns the channel of the metric specs that the server streams. KEDA gets it from its scaler in
+// the same way.
 func (u *subscription) specs() <-chan []autoscaling.MetricSpec {
 	return u.PushScaler.(scalers.MetricSpecStreamer).MetricSpecChan()
 }
 
-// subscribe starts what KEDA starts for a push trigger. Unless the test reads active, it blocks as a slow KEDA does.
+// subscribe starts KEDA's scaler of a push trigger. Unless the test reads active, it blocks as a slow
+// KEDA does.
 func (k trigger) subscribe(t *testing.T) *subscription {
 	t.Helper()
 	s, err := scalers.NewExternalPushScaler(k.config())
@@ -165,13 +168,13 @@ func (k trigger) subscribe(t *testing.T) *subscription {
 	return u
 }
 
-// logged returns what KEDA logged about the object that holds all parts.
+// logged returns the lines of KEDA about the object that contain all parts.
 func (k trigger) logged(parts ...string) []string {
 	found, _ := kedaLog.find(k.own(parts)...)
 	return found
 }
 
-// awaitLog waits until KEDA has logged a line about the object that holds all parts, and returns it.
+// awaitLog waits for a line of KEDA about the object that contains all parts, and returns it.
 func (k trigger) awaitLog(parts ...string) string { return kedaLog.await(1, k.own(parts)...)[0] }
 
 // awaitLines waits for so many of such lines.

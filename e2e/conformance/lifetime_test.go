@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShutdownEndsEveryStreamWithNil reads KEDA's own log: a stream that ends with an error is logged as one, and its
-// back-off grows.
+// TestShutdownEndsEveryStreamWithNil reads KEDA's own log: a stream that ends with an error is logged as
+// one, and its back-off grows.
 func TestShutdownEndsEveryStreamWithNil(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.post(w.target("a", 1))
+	w.post(w.decided("a", 1))
 	k := w.trigger("a")
 	k.subscribe(t)
 	w.awaitStreams("StreamIsActive", 1)
@@ -25,13 +25,13 @@ func TestShutdownEndsEveryStreamWithNil(t *testing.T) {
 func TestKEDAComesBackAfterAShutdown(t *testing.T) {
 	t.Parallel()
 	first := newWorld(t)
-	first.post(first.target("a", 1))
+	first.post(first.decided("a", 1))
 	k := first.trigger("a")
 	u := k.subscribe(t)
 	first.awaitStreams("StreamIsActive", 1)
 	first.stop()
 	second := newWorld(t, after(first))
-	second.post(second.sleeper("a", 2))
+	second.post(second.inactive("a", 2))
 	require.True(t, <-u.active, "the stream that KEDA opens anew is told at once")
 	k.requireNumber(t, 2)
 }
@@ -39,25 +39,25 @@ func TestKEDAComesBackAfterAShutdown(t *testing.T) {
 func TestKEDAComesBackAfterACrash(t *testing.T) {
 	t.Parallel()
 	first := newWorld(t)
-	first.post(first.target("a", 1))
+	first.post(first.decided("a", 1))
 	k := first.trigger("a")
 	u := k.subscribe(t)
 	first.awaitStreams("StreamIsActive", 1)
 	first.listener.cut()
 	require.Contains(t, k.awaitLog("error running StreamIsActive"), "Unavailable")
 	second := newWorld(t, after(first))
-	second.post(second.sleeper("a", 2))
+	second.post(second.inactive("a", 2))
 	require.True(t, <-u.active)
 	k.requireNumber(t, 2)
 }
 
-// TestTheSecondReplicaAnswersAlike posts one plan to two servers, as two replicas of the scaler that see the same data do.
+// TestTheSecondReplicaAnswersAlike posts one plan to two servers, as two replicas with the same data do.
 func TestTheSecondReplicaAnswersAlike(t *testing.T) {
 	t.Parallel()
 	one := newWorld(t)
 	other := newWorld(t, beside(one))
 	for _, w := range []*world{one, other} {
-		w.post(w.target("a", 3), w.sleeper("b", 1), w.target("c", 0))
+		w.post(w.decided("a", 3), w.inactive("b", 1), w.decided("c", 0))
 		require.True(t, <-w.trigger("b").subscribe(t).active)
 		w.trigger("a").requireNumber(t, 3)
 		w.trigger("b").requireNumber(t, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// relay stands between KEDA and the server, and changes what it passes on.
+// relay passes calls of KEDA on to the server, and changes its answers.
 type relay struct {
 	externalscaler.UnimplementedExternalScalerServer
 	to     externalscaler.ExternalScalerClient
@@ -67,16 +67,16 @@ func raw(t *testing.T, address string) externalscaler.ExternalScalerClient {
 	return externalscaler.NewExternalScalerClient(conn)
 }
 
-// TestBothNumericFormsGiveKEDATheSameNumber takes one form away at a time: whichever a version of KEDA reads, the number and
-// the target of 1 are the same.
+// TestBothNumericFormsGiveKEDATheSameNumber removes one form at a time: whichever a version of KEDA
+// reads, the number and the target of 1 are the same.
 func TestBothNumericFormsGiveKEDATheSameNumber(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	numbers := []int{0, 1, 2, 9, 10, 11, 99, 100, 1000, 12_345, math.MaxInt32}
 	plan := fleet.Plan{Time: epoch}
 	for i, n := range numbers {
-		plan.Targets = append(plan.Targets, w.target(fmt.Sprintf("target-%d", i), n))
-		plan.Held = append(plan.Held, w.held(fmt.Sprintf("held-%d", i), n, true))
+		plan.Decisions = append(plan.Decisions, w.decided(fmt.Sprintf("decided-%d", i), n))
+		plan.Decisions = append(plan.Decisions, w.held(fmt.Sprintf("held-%d", i), n, true))
 	}
 	w.board.Post(plan)
 	for form, address := range map[string]string{
@@ -94,7 +94,7 @@ func TestBothNumericFormsGiveKEDATheSameNumber(t *testing.T) {
 	} {
 		t.Run(form, func(t *testing.T) {
 			for i, n := range numbers {
-				for _, name := range []string{fmt.Sprintf("target-%d", i), fmt.Sprintf("held-%d", i)} {
+				for _, name := range []string{fmt.Sprintf("decided-%d", i), fmt.Sprintf("held-%d", i)} {
 					k := trigger{address: address, namespace: w.namespace, name: name}
 					k.requireNumber(t, n)
 					requireSpec(t, k, k.poll(t).GetMetricSpecForScaling(t.Context()))
@@ -104,9 +104,10 @@ func TestBothNumericFormsGiveKEDATheSameNumber(t *testing.T) {
 	}
 }
 
-// TestKEDAGetsExactlyWhatThePlanSays compares many random plans with what KEDA makes of them: the number is finite, at least
-// zero, and the plan's; held variants have theirs; active is a number above zero; the rest is an error, not a zero.
-func TestKEDAGetsExactlyWhatThePlanSays(t *testing.T) {
+// TestKEDAGetsExactlyTheNumbersOfThePlan compares many random plans with the numbers that KEDA gets: each
+// is finite, at least zero, and that of the plan, decided or held; active is a number above zero; an
+// unknown number is an error, not a zero.
+func TestKEDAGetsExactlyTheNumbersOfThePlan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client := raw(t, w.address)
@@ -116,13 +117,13 @@ func TestKEDAGetsExactlyWhatThePlanSays(t *testing.T) {
 		for i := range 10 {
 			name, n := fmt.Sprintf("v%d", i), random.IntN(40)-3 // below zero only by a bug: it must not get out
 			if random.IntN(2) == 0 {
-				plan.Targets = append(plan.Targets, w.target(name, n))
+				plan.Decisions = append(plan.Decisions, w.decided(name, n))
 			} else {
-				plan.Held = append(plan.Held, w.held(name, n, random.IntN(4) > 0))
+				plan.Decisions = append(plan.Decisions, w.held(name, n, random.IntN(4) > 0))
 			}
 		}
 		w.board.Post(plan)
-		for _, d := range plan.Decisions() {
+		for _, d := range plan.Decisions {
 			k := w.trigger(d.Variant.Name)
 			if !d.Known || d.Replicas < 0 {
 				_, err := k.ask(t)
@@ -141,10 +142,10 @@ func TestKEDAGetsExactlyWhatThePlanSays(t *testing.T) {
 	}
 }
 
-func TestAnHPAThatCarriesAnOlderMetricNameIsAnsweredToo(t *testing.T) {
+func TestAnHPAWithAnOlderMetricNameIsAnsweredToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.post(w.target("a", 3))
+	w.post(w.decided("a", 3))
 	metrics, active, err := w.trigger("a").poll(t).GetMetricsAndActivity(t.Context(), "s0-of-an-older-release")
 	require.NoError(t, err)
 	require.True(t, active)

@@ -12,7 +12,7 @@ import (
 	"github.com/wva-project/wva/scaler"
 )
 
-// readAll counts what KEDA is told until the subscription ends, and fails on anything but true.
+// readAll counts the pushes to KEDA until the subscription ends, and fails on anything but true.
 func readAll(t *testing.T, u *subscription) <-chan int {
 	count := make(chan int, 1)
 	go func() {
@@ -28,7 +28,7 @@ func readAll(t *testing.T, u *subscription) <-chan int {
 	return count
 }
 
-func TestPushComesOnlyWhereAnObjectIsToBeWoken(t *testing.T) {
+func TestPushComesOnlyIfAnObjectIsToBeActivated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	counts := make(map[string]<-chan int)
@@ -40,26 +40,26 @@ func TestPushComesOnlyWhereAnObjectIsToBeWoken(t *testing.T) {
 	toWake, heldAsleep := w.trigger("to-wake").subscribe(t), w.trigger("held-asleep").subscribe(t)
 	w.awaitStreams("StreamIsActive", 5)
 	held := w.held("held-asleep", 2, true)
-	held.Facts.Asleep = true
-	plan := func(toWake fleet.Target) {
+	held.Facts.Inactive = true
+	plan := func(toWake fleet.Decision) {
 		w.board.Post(fleet.Plan{
-			Time: w.clock.Now(), Held: []fleet.Held{held},
-			Targets: []fleet.Target{w.target("awake", 5), w.sleeper("asleep", 0), toWake},
+			Time: w.clock.Now(), Decisions: []fleet.Decision{held},
+			Decisions: []fleet.Decision{w.decided("awake", 5), w.inactive("asleep", 0), toWake},
 		})
 		w.settle()
 	}
-	plan(w.sleeper("to-wake", 0))
-	require.True(t, <-heldAsleep.active, "what is held above zero while it sleeps is woken too")
-	plan(w.sleeper("to-wake", 3))
+	plan(w.inactive("to-wake", 0))
+	require.True(t, <-heldAsleep.active, "an inactive object that is held above zero is activated too")
+	plan(w.inactive("to-wake", 3))
 	require.True(t, <-toWake.active, "on the edge")
-	held.Facts.Asleep = false
-	plan(w.target("to-wake", 3)) // both have woken
+	held.Facts.Inactive = false
+	plan(w.decided("to-wake", 3)) // both are active
 	w.step(time.Minute)
-	plan(w.target("to-wake", 4))
-	plan(w.target("to-wake", 0))
-	require.EqualValues(t, 2, w.server.Pushes(), "an object that is awake needs none")
+	plan(w.decided("to-wake", 4))
+	plan(w.decided("to-wake", 0))
+	require.EqualValues(t, 2, w.server.Pushes(), "an active object needs none")
 
-	w.stop() // ends the streams after all that was sent
+	w.stop() // ends the streams after everything was sent
 	for name, count := range counts {
 		w.trigger(name).awaitLog("StreamIsActive retry backoff")
 		ends[name]()
@@ -67,24 +67,24 @@ func TestPushComesOnlyWhereAnObjectIsToBeWoken(t *testing.T) {
 	}
 }
 
-func TestPushComesWhenTheStreamOfASleeperOpens(t *testing.T) {
+func TestPushComesWhenTheStreamOfAnInactiveObjectOpens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.post(w.sleeper("a", 1))
+	w.post(w.inactive("a", 1))
 	require.True(t, <-w.trigger("a").subscribe(t).active)
 }
 
-func TestPushIsRepeatedWithGrowingDelaysWhileTheObjectSleeps(t *testing.T) {
+func TestPushIsRepeatedWithGrowingDelaysWhileTheObjectIsInactive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	u := w.trigger("a").subscribe(t)
 	w.awaitStreams("StreamIsActive", 1)
-	w.post(w.sleeper("a", 1))
+	w.post(w.inactive("a", 1))
 	require.True(t, <-u.active)
 	pushes := 1
 	for _, delay := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		w.step(delay * time.Second * 7 / 10)
-		w.post(w.sleeper("a", 1)) // the same again is no edge
+		w.post(w.inactive("a", 1)) // the same again is no edge
 		require.EqualValues(t, pushes, w.server.Pushes(), "before %d s", delay)
 		w.step(delay*time.Second - delay*time.Second*7/10)
 		pushes++
@@ -98,7 +98,7 @@ func TestAtMostFivePushesASecondReachKEDA(t *testing.T) {
 	const objects = 23
 	w := newWorld(t)
 	told := make(chan string, 1000)
-	var sleepers, awake []fleet.Target
+	var inactives, actives []fleet.Decision
 	for i := range objects {
 		name := fmt.Sprintf("v%02d", i)
 		u := w.trigger(name).subscribe(t)
@@ -107,10 +107,10 @@ func TestAtMostFivePushesASecondReachKEDA(t *testing.T) {
 				told <- name
 			}
 		}()
-		sleepers, awake = append(sleepers, w.sleeper(name, 1)), append(awake, w.target(name, 1))
+		inactives, actives = append(inactives, w.inactive(name, 1)), append(actives, w.decided(name, 1))
 	}
 	received := 0
-	tellAll := func(first map[string]bool) { // what was sent has come, too
+	tellAll := func(first map[string]bool) { // every push that was sent
 		for received < int(w.server.Pushes()) {
 			first[<-told] = true
 			received++
@@ -118,13 +118,13 @@ func TestAtMostFivePushesASecondReachKEDA(t *testing.T) {
 	}
 	for seen := make(map[string]bool); len(seen) < objects; tellAll(seen) { // until every stream is open
 		w.clock.Step(time.Second)
-		w.post(sleepers...)
+		w.post(inactives...)
 	}
-	w.post(awake...)
+	w.post(actives...)
 	w.step(time.Minute)
 
 	before, first := int(w.server.Pushes()), make(map[string]bool)
-	w.post(sleepers...)
+	w.post(inactives...)
 	for second := 1; len(first) < objects; second++ {
 		pushes := int(w.server.Pushes()) - before
 		require.Equal(t, min(5*second, objects), min(pushes, objects), "second %d", second)
@@ -138,13 +138,13 @@ func TestAtMostFivePushesASecondReachKEDA(t *testing.T) {
 func TestAKEDAThatReadsSlowlyDelaysNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.trigger("slow").subscribe(t) // nobody reads what it is told
+	w.trigger("slow").subscribe(t) // nobody reads its pushes
 	quick := w.trigger("quick").subscribe(t)
 	w.awaitStreams("StreamIsActive", 2)
 	for range 50 {
-		w.post(w.sleeper("slow", 1), w.sleeper("quick", 1))
+		w.post(w.inactive("slow", 1), w.inactive("quick", 1))
 		require.True(t, <-quick.active)
-		w.post(w.target("slow", 1), w.target("quick", 1))
+		w.post(w.decided("slow", 1), w.decided("quick", 1))
 		w.step(time.Second)
 	}
 	w.trigger("slow").requireNumber(t, 1)
@@ -153,7 +153,7 @@ func TestAKEDAThatReadsSlowlyDelaysNobodyElse(t *testing.T) {
 func TestStreamsForUnknownObjectsAreCapped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *world, o *scaler.ServerOptions) { o.MaxUnknownStreams = 4 })
-	w.post(w.target("a", 1))
+	w.post(w.decided("a", 1))
 	client := raw(t, w.address)
 	for _, name := range []string{"u", "v", "x", "y"} {
 		stream, err := client.StreamIsActive(t.Context(), &externalscaler.ScaledObjectRef{Namespace: w.namespace, Name: name})
@@ -167,7 +167,7 @@ func TestStreamsForUnknownObjectsAreCapped(t *testing.T) {
 	require.Contains(t, line, "ResourceExhausted")
 	require.Contains(t, line, "z has to wait")
 	known := w.trigger("a").subscribe(t)
-	w.post(w.sleeper("a", 1))
+	w.post(w.inactive("a", 1))
 	require.True(t, <-known.active, "objects of the plan are not counted")
 	w.trigger("a").requireNumber(t, 1)
 }

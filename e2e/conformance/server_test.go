@@ -19,10 +19,10 @@ import (
 	"github.com/wva-project/wva/scaler"
 )
 
-// epoch is the instant at which every story begins.
+// epoch is the instant at which every test begins.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is our server on the loopback, in virtual time, with a board that the test posts to.
+// world is the server on the loopback, in virtual time, with a board to which the test posts.
 type world struct {
 	*testing.T
 	namespace string // its own, so that KEDA's log is told apart
@@ -38,7 +38,7 @@ type world struct {
 
 type option func(*world, *scaler.ServerOptions)
 
-// after makes a server take the place of another one that has ended.
+// after makes a server replace another one that has ended.
 func after(other *world) option {
 	return func(w *world, _ *scaler.ServerOptions) { w.address, w.namespace = other.address, other.namespace }
 }
@@ -86,35 +86,35 @@ func (w *world) variant(name string) fleet.VariantID {
 	return fleet.VariantID{Namespace: w.namespace, Name: name}
 }
 
-// target is a decided variant that runs already.
-func (w *world) target(name string, replicas int) fleet.Target {
-	return fleet.Target{
-		Variant: w.variant(name), Replicas: replicas,
-		Reason: fleet.Reason{Code: fleet.CodeSteady, Text: "the number that stands carries the demand"},
+// decided is a decision about a variant that has one replica.
+func (w *world) decided(name string, replicas int) fleet.Decision {
+	return fleet.Decision{
+		Variant: w.variant(name), Replicas: replicas, Known: true, Decided: epoch,
+		Reason: fleet.Reason{Code: fleet.CodeUnchanged, Text: "the current replicas fit the demand"},
 		Facts:  fleet.Facts{Model: fleet.ModelID{Namespace: w.namespace, Name: "model-" + name}, Current: 1, CurrentKnown: true},
 	}
 }
 
-// sleeper is a decided variant whose workload stands at zero.
-func (w *world) sleeper(name string, replicas int) fleet.Target {
-	t := w.target(name, replicas)
-	t.Facts.Current, t.Facts.Asleep = 0, true
-	return t
+// inactive is a decision about a variant whose workload is scaled to zero.
+func (w *world) inactive(name string, replicas int) fleet.Decision {
+	d := w.decided(name, replicas)
+	d.Facts.Current, d.Facts.Inactive = 0, true
+	return d
 }
 
-// held is a variant whose number stays, or is not known.
-func (w *world) held(name string, replicas int, known bool) fleet.Held {
-	t := w.target(name, replicas)
-	return fleet.Held{
-		Variant: t.Variant, Replicas: replicas, Known: known, Facts: t.Facts, Decided: epoch,
-		Reason: fleet.Reason{Code: fleet.CodeMetricsMissing, Text: "ready replicas report nothing; check the PodMonitor"},
-	}
+// held is a variant whose number is kept, or not known.
+func (w *world) held(name string, replicas int, known bool) fleet.Decision {
+	d := w.decided(name, replicas)
+	d.Known, d.Held = known, true
+	d.Reason = fleet.Reason{Code: fleet.CodeMetricsMissing, Text: "2 ready replicas have no metrics"}.
+		With(fleet.DetailRemedy, "check the PodMonitor")
+	return d
 }
 
 // post posts a plan of the present time and waits until its pushes have been sent.
-func (w *world) post(targets ...fleet.Target) {
+func (w *world) post(decisions ...fleet.Decision) {
 	w.Helper()
-	w.board.Post(fleet.Plan{Time: w.clock.Now(), Targets: targets})
+	w.board.Post(fleet.Plan{Time: w.clock.Now(), Decisions: decisions})
 	w.settle()
 }
 

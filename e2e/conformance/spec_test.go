@@ -32,7 +32,7 @@ func requireSpec(t *testing.T, k trigger, specs []autoscaling.MetricSpec) {
 func TestMetricSpecIsConstantUnderRandomMetadata(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.post(w.target("a", 1))
+	w.post(w.decided("a", 1))
 	random := rand.New(rand.NewPCG(3, 4))
 	for i := range 500 {
 		k := trigger{
@@ -67,12 +67,12 @@ func randomMetadata(random *rand.Rand) map[string]string {
 		metadata[name] = value
 	}
 	for _, own := range []string{"scalerAddress", "enableTLS", "unsafeSsl"} {
-		delete(metadata, own) // KEDA's own: they would change how it connects
+		delete(metadata, own) // KEDA's own keys: they would change how it connects
 	}
 	return metadata
 }
 
-// randomText returns valid UTF-8 of any kind: KEDA has the texts from JSON.
+// randomText returns any valid UTF-8: KEDA has the texts from JSON.
 func randomText(random *rand.Rand) string {
 	alphabets := []string{"abcXYZ-_./ ", "0123456789.-+eE", "\x00\n\t\r\"\\'{}%", "äß漢字🚀\u202e\u200b"}
 	alphabet := []rune(alphabets[random.IntN(len(alphabets))])
@@ -88,7 +88,7 @@ func TestMetricSpecNeedsNoPlan(t *testing.T) {
 	w := newWorld(t)
 	k := w.trigger("a")
 	requireSpec(t, k, k.poll(t).GetMetricSpecForScaling(t.Context()))
-	w.post(w.target("another", 1))
+	w.post(w.decided("another", 1))
 	requireSpec(t, k, k.poll(t).GetMetricSpecForScaling(t.Context()))
 	w.step(time.Hour) // the plan is too old for any number
 	requireSpec(t, k, k.poll(t).GetMetricSpecForScaling(t.Context()))
@@ -100,8 +100,8 @@ func TestStreamOfMetricSpecSendsTheSameAtOnceAndStaysOpen(t *testing.T) {
 	k := w.trigger("a")
 	u := k.subscribe(t)
 	requireSpec(t, k, <-u.specs())
-	w.post(w.target("a", 1))
-	w.post(w.target("a", 2))
+	w.post(w.decided("a", 1))
+	w.post(w.decided("a", 2))
 	w.step(time.Hour)
 	require.Equal(t, 1, w.openStreams("StreamMetricSpec"))
 	require.Empty(t, u.specs(), "the metric never changes, so that nothing is sent again")

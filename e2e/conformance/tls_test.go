@@ -64,8 +64,8 @@ func (a *authority) leaf(name string) (certificate, key string) {
 	return encode("CERTIFICATE", signed.Raw), encode("EC PRIVATE KEY", der)
 }
 
-func encode(kind string, der []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+func encode(blockType string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: blockType, Bytes: der}))
 }
 
 // mutual makes a server answer holders of the authority's certificates only.
@@ -80,13 +80,13 @@ func (a *authority) mutual(_ *world, o *scaler.ServerOptions) {
 	}
 }
 
-// TestOnlyAKEDAWithAClientCertificateGetsAnAnswer gives KEDA what a TriggerAuthentication does: mTLS is the only way in which it
-// shows who it is.
+// TestOnlyAKEDAWithAClientCertificateGetsAnAnswer gives KEDA the parameters of a TriggerAuthentication:
+// mTLS is its only client authentication.
 func TestOnlyAKEDAWithAClientCertificateGetsAnAnswer(t *testing.T) {
 	t.Parallel()
 	trusted, foreign := newAuthority(t), newAuthority(t)
 	w := newWorld(t, trusted.mutual)
-	w.post(w.target("a", 3))
+	w.post(w.decided("a", 3))
 	certificate, key := trusted.leaf("keda")
 	foreignCertificate, foreignKey := foreign.leaf("keda")
 
@@ -95,10 +95,10 @@ func TestOnlyAKEDAWithAClientCertificateGetsAnAnswer(t *testing.T) {
 	k.requireNumber(t, 3)
 	requireSpec(t, k, k.poll(t).GetMetricSpecForScaling(t.Context()))
 	u := k.subscribe(t)
-	w.post(w.sleeper("a", 3))
+	w.post(w.inactive("a", 3))
 	require.True(t, <-u.active)
 
-	for what, auth := range map[string]map[string]string{
+	for shown, auth := range map[string]map[string]string{
 		"nothing":                nil,
 		"the authority only":     {"caCert": trusted.pem},
 		"a foreign certificate":  {"caCert": trusted.pem, "tlsClientCert": foreignCertificate, "tlsClientKey": foreignKey},
@@ -106,6 +106,6 @@ func TestOnlyAKEDAWithAClientCertificateGetsAnAnswer(t *testing.T) {
 	} {
 		k.auth = auth
 		_, err := k.ask(t)
-		require.ErrorContains(t, err, "code = Unavailable", what)
+		require.ErrorContains(t, err, "code = Unavailable", shown)
 	}
 }

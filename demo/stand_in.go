@@ -16,21 +16,22 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// callTimeout bounds one call of the stand-in, in real time. KEDA itself sets none; a demo that hangs teaches nothing.
+// callTimeout bounds one call of the stand-in, in real time, so that the demo does not hang. KEDA itself
+// sets none.
 const callTimeout = 10 * time.Second
 
-// kube is the stand-in for KEDA and the HPA: it polls the server, listens to its pushes, decides with KEDA's and the HPA's
-// own rules, and scales the fleet. It keeps virtual time; every call is over before the next begins.
-type kube struct {
+// standIn is the stand-in for KEDA and the HPA. It polls the server, receives its pushes, decides by the
+// rules of KEDA and of the HPA, and scales the fleet. Its time is virtual. Calls follow one another.
+type standIn struct {
 	connection *grpc.ClientConn
 	client     externalscaler.ExternalScalerClient
 	objects    []*managed
 	scale      func(fleet.VariantID, int)
 	replicas   func(fleet.VariantID) int
-	received   atomic.Uint64 // pushes that arrived over all streams
+	received   atomic.Uint64 // pushes of all streams
 }
 
-// managed is one ScaledObject under the stand-in's care.
+// managed is one ScaledObject with the state of the stand-in.
 type managed struct {
 	id       fleet.VariantID
 	ref      *externalscaler.ScaledObjectRef
@@ -39,23 +40,24 @@ type managed struct {
 	polling  int // seconds
 	pushed   atomic.Bool
 	closed   chan struct{} // closed when the stream has ended
-	answered int           // the last number that GetMetrics gave; -1 before the first
-	failures int           // calls that were answered with an error
+	answered int           // the last number of GetMetrics; -1 before the first
+	failures int           // failed calls
 }
 
-func newKube(objects []scaledobject.Object, scale func(fleet.VariantID, int), replicas func(fleet.VariantID) int) (*kube, error) {
-	k := &kube{scale: scale, replicas: replicas}
+func newStandIn(objects []scaledobject.Object, scale func(fleet.VariantID, int), replicas func(fleet.VariantID) int) (*standIn, error) {
+	s := &standIn{scale: scale, replicas: replicas}
 	for _, object := range objects {
 		m, err := manage(object)
 		if err != nil {
 			return nil, fmt.Errorf("ScaledObject %s: %w", object.Metadata.Name, err)
 		}
-		k.objects = append(k.objects, m)
+		s.objects = append(s.objects, m)
 	}
-	return k, nil
+	return s, nil
 }
 
-// manage sets up what KEDA keeps for one object. An HPA never goes below one replica: KEDA itself takes the last step.
+// manage returns the state of KEDA and the HPA for one object. An HPA never scales below one replica:
+// KEDA itself scales to zero.
 func manage(object scaledobject.Object) (*managed, error) {
 	spec := simulation.DefaultKEDASpec()
 	setSeconds := func(into *float64, from *int64) {
@@ -97,15 +99,15 @@ func manage(object scaledobject.Object) (*managed, error) {
 }
 
 // connect opens the connection and a push stream for every object, one after the other.
-func (k *kube) connect(ctx context.Context, address string) error {
+func (s *standIn) connect(ctx context.Context, address string) error {
 	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return fmt.Errorf("connecting to the scaler at %s: %w", address, err)
 	}
-	k.connection, k.client = connection, externalscaler.NewExternalScalerClient(connection)
-	k.received.Store(0)
-	for _, m := range k.objects {
-		if err := k.listen(ctx, m); err != nil {
+	s.connection, s.client = connection, externalscaler.NewExternalScalerClient(connection)
+	s.received.Store(0)
+	for _, m := range s.objects {
+		if err := s.listen(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -113,8 +115,8 @@ func (k *kube) connect(ctx context.Context, address string) error {
 }
 
 // listen opens an object's push stream and returns once the server has it.
-func (k *kube) listen(ctx context.Context, m *managed) error {
-	stream, err := k.client.StreamIsActive(ctx, m.ref, grpc.WaitForReady(true))
+func (s *standIn) listen(ctx context.Context, m *managed) error {
+	stream, err := s.client.StreamIsActive(ctx, m.ref, grpc.WaitForReady(true))
 	if err == nil {
 		_, err = stream.Header()
 	}
@@ -126,61 +128,62 @@ func (k *kube) listen(ctx context.Context, m *managed) error {
 		defer close(m.closed)
 		for {
 			answer, err := stream.Recv()
-			if err != nil { // io.EOF where the server ended it, as KEDA sees it on a restart
+			if err != nil { // io.EOF if the server ended it, as KEDA sees it on a restart
 				return
 			}
 			if answer.GetResult() { // KEDA ignores false
 				m.pushed.Store(true)
 			}
-			k.received.Add(1)
+			s.received.Add(1)
 		}
 	}()
 	return nil
 }
 
-// disconnect waits for the streams, which the server has ended, and closes the connection.
-func (k *kube) disconnect() error {
-	if k.connection == nil {
+// disconnect closes the connection, and waits for the end of the streams.
+func (s *standIn) disconnect() error {
+	if s.connection == nil {
 		return nil
 	}
-	err := k.connection.Close()
-	for _, m := range k.objects {
+	err := s.connection.Close()
+	for _, m := range s.objects {
 		if m.closed != nil {
 			<-m.closed
 		}
 	}
-	k.connection, k.client = nil, nil
+	s.connection, s.client = nil, nil
 	return err
 }
 
-// await returns once as many pushes have arrived as the server sent.
-func (k *kube) await(ctx context.Context, sent uint64) error {
+// await returns once all pushes that the server sent have arrived.
+func (s *standIn) await(ctx context.Context, sent uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	for k.received.Load() < sent {
+	for s.received.Load() < sent {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for push %d of %d: %w", k.received.Load()+1, sent, ctx.Err())
+			return fmt.Errorf("waiting for push %d of %d: %w", s.received.Load()+1, sent, ctx.Err())
 		case <-time.After(50 * time.Microsecond):
 		}
 	}
 	return nil
 }
 
-// tick is one second of virtual time: pushes are acted on at once, objects polled at their interval, HPAs synced at theirs.
-func (k *kube) tick(ctx context.Context, second int) error {
+// tick is one second of virtual time. Pushes are applied at once, objects are polled at their interval,
+// and HPAs sync at theirs.
+func (s *standIn) tick(ctx context.Context, second int) error {
 	now := float64(second)
-	for i, m := range k.objects {
+	for i, m := range s.objects {
 		if m.pushed.Swap(false) {
-			k.set(m, now, m.keda.Push)
+			s.set(m, now, m.keda.Push)
 		}
 		if (second+i)%m.polling == 0 {
-			if err := k.poll(ctx, m, now); err != nil {
+			if err := s.poll(ctx, m, now); err != nil {
 				return err
 			}
 		}
 		if second%int(simulation.HPASync) == int(simulation.HPASync)/2 {
-			if err := k.sync(ctx, m, now); err != nil {
+			if err := s.sync(ctx, m, now); err != nil {
 				return err
 			}
 		}
@@ -188,65 +191,65 @@ func (k *kube) tick(ctx context.Context, second int) error {
 	return nil
 }
 
-// poll is one turn of KEDA's scale loop for one object.
-func (k *kube) poll(ctx context.Context, m *managed, now float64) error {
-	_, err := k.metric(ctx, m)
+// poll is one iteration of KEDA's scale loop for one object.
+func (s *standIn) poll(ctx context.Context, m *managed, now float64) error {
+	_, err := s.metric(ctx, m)
 	active := false
 	if err == nil {
-		active, err = k.active(ctx, m)
+		active, err = s.active(ctx, m)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	current := k.replicas(m.id)
+	current := s.replicas(m.id)
 	if replicas, act := m.keda.Poll(now, current, active, err); act && replicas != current {
-		k.scale(m.id, replicas)
+		s.scale(m.id, replicas)
 	}
 	return nil
 }
 
-// sync is one sync of the HPA, which asks KEDA's adapter for the metric and KEDA asks us.
-func (k *kube) sync(ctx context.Context, m *managed, now float64) error {
-	current := k.replicas(m.id)
-	if current == 0 { // an HPA leaves a workload at zero alone
+// sync is one sync of the HPA. It gets the metric from KEDA's adapter, which calls the scaler.
+func (s *standIn) sync(ctx context.Context, m *managed, now float64) error {
+	current := s.replicas(m.id)
+	if current == 0 { // an HPA does not scale a workload at zero
 		return nil
 	}
-	value, err := k.metric(ctx, m)
+	value, err := s.metric(ctx, m)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var wanted int
+	var replicas int
 	if metric, known := m.keda.Metric(current, 1, value, err); known {
-		wanted = m.hpa.Decide(now, current, metric)
+		replicas = m.hpa.Decide(now, current, metric)
 	} else {
-		wanted = m.hpa.DecideUnmeasured(now, current)
+		replicas = m.hpa.DecideUnmeasured(now, current)
 	}
-	if wanted != current {
-		k.scale(m.id, wanted)
+	if replicas != current {
+		s.scale(m.id, replicas)
 	}
 	return nil
 }
 
-// set applies what KEDA decides on a push.
-func (k *kube) set(m *managed, now float64, decide func(float64, int) (int, bool)) {
-	current := k.replicas(m.id)
+// set applies KEDA's decision on a push.
+func (s *standIn) set(m *managed, now float64, decide func(float64, int) (int, bool)) {
+	current := s.replicas(m.id)
 	if replicas, act := decide(now, current); act && replicas != current {
-		k.scale(m.id, replicas)
+		s.scale(m.id, replicas)
 	}
 }
 
-// errDown is what every call is answered with while the server does not run.
+// errDown is the error of every call while the server does not run.
 var errDown = errors.New("the scaler is down")
 
-// metric asks for the specification and the value of the metric, as KEDA does for each poll and each sync.
-func (k *kube) metric(ctx context.Context, m *managed) (float64, error) {
-	if k.client == nil {
+// metric calls GetMetricSpec and GetMetrics, as KEDA does for each poll and each sync.
+func (s *standIn) metric(ctx context.Context, m *managed) (float64, error) {
+	if s.client == nil {
 		m.failures++
 		return 0, errDown
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	specs, err := k.client.GetMetricSpec(ctx, m.ref)
+	specs, err := s.client.GetMetricSpec(ctx, m.ref)
 	if err != nil {
 		m.failures++
 		return 0, err
@@ -256,7 +259,7 @@ func (k *kube) metric(ctx context.Context, m *managed) (float64, error) {
 		return 0, errors.New("got empty metric spec")
 	}
 	name := specs.GetMetricSpecs()[0].GetMetricName()
-	answer, err := k.client.GetMetrics(ctx, &externalscaler.GetMetricsRequest{ScaledObjectRef: m.ref, MetricName: name})
+	answer, err := s.client.GetMetrics(ctx, &externalscaler.GetMetricsRequest{ScaledObjectRef: m.ref, MetricName: name})
 	if err == nil && len(answer.GetMetricValues()) == 0 {
 		err = errors.New("got no metric value")
 	}
@@ -266,17 +269,17 @@ func (k *kube) metric(ctx context.Context, m *managed) (float64, error) {
 	}
 	value := answer.GetMetricValues()[0]
 	number := value.GetMetricValueFloat()
-	if number <= 0 { // KEDA reads the float only when it is positive
+	if number <= 0 { // KEDA reads the float only if it is positive
 		number = float64(value.GetMetricValue())
 	}
 	m.answered = int(number)
 	return number, nil
 }
 
-func (k *kube) active(ctx context.Context, m *managed) (bool, error) {
+func (s *standIn) active(ctx context.Context, m *managed) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := k.client.IsActive(ctx, m.ref)
+	answer, err := s.client.IsActive(ctx, m.ref)
 	if err != nil {
 		m.failures++
 		return false, err
@@ -284,7 +287,7 @@ func (k *kube) active(ctx context.Context, m *managed) (bool, error) {
 	return answer.GetResult(), nil
 }
 
-// behaviorOf returns the HPA's behaviour as the object sets it, filled up with the defaults of Kubernetes.
+// behaviorOf returns the HPA's behavior of the object, completed with the defaults of Kubernetes.
 func behaviorOf(object scaledobject.Object) (*simulation.Behavior, error) {
 	if object.Spec.Advanced == nil || object.Spec.Advanced.HorizontalPodAutoscalerConfig == nil {
 		return nil, nil

@@ -31,8 +31,8 @@ var (
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// world is the fleet before anything happens: what is declared, what is configured, and the hardware behind it.
-type world struct {
+// scenario is the fleet at the beginning: its definitions, its configuration, and its hardware.
+type scenario struct {
 	objects      []scaledobject.Object // sorted by name
 	variants     []fleet.Variant       // of the objects, in their order
 	models       []fleet.Model
@@ -42,17 +42,17 @@ type world struct {
 	fleet        simulation.FleetSpec
 }
 
-// hardware is what the manifests do not say: how a variant's engine behaves.
+// hardware is the simulated part of a variant, which manifests do not have.
 type hardware struct {
 	profile simulation.Profile
 	initial int
 }
 
-// newWorld reads the embedded manifests. Without notes the small model is left out: a trace is about one model. It begins in
-// the middle of a day, so that its fleet is at work already, with one replica of each variant.
-func newWorld(o Options) (*world, error) {
+// newScenario reads the embedded manifests. A trace is for one model: the scenario then lacks the small
+// model, and begins with one replica of each variant, since load is present at once.
+func newScenario(o Options) (*scenario, error) {
 	notes := o.Trace == nil
-	w := &world{
+	s := &scenario{
 		models: []fleet.Model{{ID: chatModel}},
 		// Throughput of one GPU for models of this size, relative to an L40S.
 		accelerators: []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5}, {Name: "L40S", Speed: 1}},
@@ -60,42 +60,42 @@ func newWorld(o Options) (*world, error) {
 		fleet:        simulation.FleetSpec{Seed: o.Seed, Epoch: epoch, Routing: simulation.LeastKV},
 	}
 	var err error
-	if w.profiles, err = config.ShippedProfiles(); err != nil {
+	if s.profiles, err = config.ShippedProfiles(); err != nil {
 		return nil, err
 	}
 	if notes {
-		w.models = append(w.models, fleet.Model{ID: notesModel, ScaleToZero: true, Retention: 4 * time.Minute})
+		s.models = append(s.models, fleet.Model{ID: notesModel, ScaleToZero: true, Retention: 4 * time.Minute})
 	}
-	if err := w.readManifests(); err != nil {
+	if err := s.readManifests(); err != nil {
 		return nil, err
 	}
-	for i, object := range w.objects {
-		promise(object, o.Objective)
+	for i, object := range s.objects {
+		setObjective(object, o.Objective)
 		v, err := scaledobject.Read(object)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(w.models, func(m fleet.Model) bool { return m.ID == v.Model }) {
+		if !slices.ContainsFunc(s.models, func(m fleet.Model) bool { return m.ID == v.Model }) {
 			continue
 		}
 		h, err := hardwareOf(v, !notes)
 		if err != nil {
 			return nil, err
 		}
-		w.objects[len(w.variants)] = w.objects[i]
-		w.variants = append(w.variants, v)
-		w.fleet.Variants = append(w.fleet.Variants, simulation.VariantSpec{
+		s.objects[len(s.variants)] = s.objects[i]
+		s.variants = append(s.variants, v)
+		s.fleet.Variants = append(s.fleet.Variants, simulation.VariantSpec{
 			ID: v.ID, Model: v.Model, Target: v.Target, ServedName: v.EngineModel(), Profile: h.profile,
 			GPUs: v.GPUsPerReplica, Accelerator: v.Accelerator, Cost: v.Cost,
 			Startup: 60, StartupSpread: 0.1, Initial: h.initial,
 		})
 	}
-	w.objects = w.objects[:len(w.variants)]
-	return w, w.limit(o.Pools)
+	s.objects = s.objects[:len(s.variants)]
+	return s, s.addNodes(o.Pools)
 }
 
-// promise writes the limits that are given into an object's trigger.
-func promise(object scaledobject.Object, o fleet.Objective) {
+// setObjective writes the limits that are not zero into the metadata of an object's triggers.
+func setObjective(object scaledobject.Object, o fleet.Objective) {
 	for _, trigger := range object.Spec.Triggers {
 		if o.TTFT > 0 {
 			trigger.Metadata["ttft"] = o.TTFT.String()
@@ -109,7 +109,7 @@ func promise(object scaledobject.Object, o fleet.Objective) {
 	}
 }
 
-func (w *world) readManifests() error {
+func (s *scenario) readManifests() error {
 	names, err := fs.Glob(manifests, "manifests/*.yaml")
 	if err != nil {
 		return err
@@ -123,28 +123,29 @@ func (w *world) readManifests() error {
 		if err := yaml.Unmarshal(data, &object); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		w.objects = append(w.objects, object)
+		s.objects = append(s.objects, object)
 	}
-	slices.SortFunc(w.objects, func(a, b scaledobject.Object) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(s.objects, func(a, b scaledobject.Object) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
 	return nil
 }
 
-// hardwareOf returns the engine of a variant. All models of the demo have the size of the profiles' 8B model.
-func hardwareOf(v fleet.Variant, atWork bool) (hardware, error) {
+// hardwareOf returns the hardware of a variant. All models of the demo have the size of the profiles' 8B
+// model.
+func hardwareOf(v fleet.Variant, started bool) (hardware, error) {
 	profile, found := simulation.ProfileOf("Llama-3.1-8B", v.Accelerator)
 	if !found {
 		return hardware{}, fmt.Errorf("variant %s: there is no profile of accelerator %q", v.ID, v.Accelerator)
 	}
 	h := hardware{profile: profile, initial: v.Range.Min}
-	if atWork {
+	if started {
 		h.initial = max(1, h.initial)
 	}
 	return h, nil
 }
 
-// objective returns the latency promise of a model: that of its first variant.
-func (w *world) objective(model fleet.ModelID) fleet.Objective {
-	for _, v := range w.variants {
+// objective returns the latency objective of a model, which is that of its first variant.
+func (s *scenario) objective(model fleet.ModelID) fleet.Objective {
+	for _, v := range s.variants {
 		if v.Model == model {
 			return v.Objective
 		}
@@ -152,7 +153,8 @@ func (w *world) objective(model fleet.ModelID) fleet.Objective {
 	return fleet.Objective{}
 }
 
-// generatedLoad is the generated load of the demo: a hill for the chat model, and two short visits to the small one.
+// generatedLoad returns the generated load of the demo: a rise and fall for the chat model, and two
+// short periods of requests for the small one.
 func generatedLoad(seed uint64) ([]simulation.Request, error) {
 	minute := 60.0
 	chat, err := simulation.Generate(simulation.Stream{
@@ -181,5 +183,5 @@ func generatedLoad(seed uint64) ([]simulation.Request, error) {
 	return simulation.Merge(chat, notes), nil
 }
 
-// generatedMinutes is how long the generated load lasts.
+// generatedMinutes is the length of the generated load.
 const generatedMinutes = 38

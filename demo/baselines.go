@@ -1,0 +1,63 @@
+package demo
+
+import (
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/simulation"
+)
+
+// baselines runs the baselines on the same requests and nodes, for as long as the run took.
+func (s *scenario) baselines(requests []simulation.Request, end int) (Baselines, error) {
+	run := simulation.Run{Fleet: s.fleet, Requests: requests, Until: float64(end), Objectives: s.objectives()}
+	static, err := s.staticPeak(run)
+	if err != nil {
+		return Baselines{}, err
+	}
+	staticResult, err := simulation.RunBaseline(run, static)
+	if err != nil {
+		return Baselines{}, err
+	}
+	queue := s.hpaOnQueue()
+	queueResult, err := simulation.RunBaseline(run, queue)
+	return Baselines{
+		StaticPeak: newResult(staticResult, startReplicas(static)), HPAQueue: newResult(queueResult, startReplicas(queue)),
+	}, err
+}
+
+// hpaOnQueue returns an HPA for each variant, on the requests that wait at its engines. Published guides
+// are for one variant, and keep at least one replica of it, since at zero no engine reports a queue.
+func (s *scenario) hpaOnQueue() simulation.Baseline {
+	var baseline simulation.Baseline
+	for _, v := range s.variants {
+		baseline.Rows = append(baseline.Rows, simulation.BaselineRow{Variant: v.ID, Replicas: 1, Queue: &simulation.QueueRule{Min: 1, Max: v.Range.Max}})
+	}
+	return baseline
+}
+
+// startReplicas returns the number of replicas of a baseline at the beginning.
+func startReplicas(b simulation.Baseline) (replicas int) {
+	for _, row := range b.Rows {
+		replicas += row.Replicas
+	}
+	return replicas
+}
+
+// objectives returns the latency objectives of all models.
+func (s *scenario) objectives() []simulation.ModelObjective {
+	var objectives []simulation.ModelObjective
+	for _, id := range s.modelIDs() {
+		objectives = append(objectives, simulation.ModelObjective{Model: id, Objective: s.objective(id)})
+	}
+	return objectives
+}
+
+// modelIDs returns the models of the scenario, sorted.
+func (s *scenario) modelIDs() []fleet.ModelID {
+	var ids []fleet.ModelID
+	for _, m := range s.models {
+		ids = append(ids, m.ID)
+	}
+	slices.SortFunc(ids, fleet.ModelID.Compare)
+	return ids
+}
