@@ -63,6 +63,7 @@ func (o Objects) readDryRun(t *Tables, targets map[objectKey]Target, options Opt
 			t.Problems = append(t.Problems, problems...)
 			v.Invalid = problemText(problems)
 		}
+		v.Findings = scaledobject.Lint(d.object)
 		t.resolveTarget(&v, origin{d.name, scaledobject.HasKey(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
 		t.Variants = append(t.Variants, v)
 	}

@@ -78,9 +78,9 @@ func TestCommand(t *testing.T) {
 			u := c.trigger(name).subscribe(t)
 			told[name], ends[name] = readAll(t, u), u.end
 		}
-		woken := c.trigger("wake").subscribe(t)
-		require.True(t, <-woken.active)
-		require.True(t, <-woken.active, "still inactive: again after a second")
+		inactive := c.trigger("wake").subscribe(t)
+		require.True(t, <-inactive.active)
+		require.True(t, <-inactive.active, "still inactive: again after a second")
 		for name, count := range told {
 			ends[name]()
 			require.Zero(t, <-count, name)

@@ -33,30 +33,29 @@ func TestPushComesOnlyIfAnObjectIsToBeActivated(t *testing.T) {
 	w := newWorld(t)
 	counts := make(map[string]<-chan int)
 	ends := make(map[string]func())
-	for _, name := range []string{"awake", "asleep", "unknown"} {
+	for _, name := range []string{"active", "inactive", "unknown"} {
 		u := w.trigger(name).subscribe(t)
 		counts[name], ends[name] = readAll(t, u), u.end
 	}
-	toWake, heldAsleep := w.trigger("to-wake").subscribe(t), w.trigger("held-asleep").subscribe(t)
+	starting, heldInactive := w.trigger("starting").subscribe(t), w.trigger("held").subscribe(t)
 	w.awaitStreams("StreamIsActive", 5)
-	held := w.held("held-asleep", 2, true)
+	held := w.held("held", 2, true)
 	held.Facts.Inactive = true
-	plan := func(toWake fleet.Decision) {
+	plan := func(starting fleet.Decision) {
 		w.board.Post(fleet.Plan{
-			Time: w.clock.Now(), Decisions: []fleet.Decision{held},
-			Decisions: []fleet.Decision{w.decided("awake", 5), w.inactive("asleep", 0), toWake},
+			Time: w.clock.Now(), Decisions: []fleet.Decision{held, w.decided("active", 5), w.inactive("inactive", 0), starting},
 		})
 		w.settle()
 	}
-	plan(w.inactive("to-wake", 0))
-	require.True(t, <-heldAsleep.active, "an inactive object that is held above zero is activated too")
-	plan(w.inactive("to-wake", 3))
-	require.True(t, <-toWake.active, "on the edge")
+	plan(w.inactive("starting", 0))
+	require.True(t, <-heldInactive.active, "an inactive object that is held above zero is activated too")
+	plan(w.inactive("starting", 3))
+	require.True(t, <-starting.active, "on the edge")
 	held.Facts.Inactive = false
-	plan(w.decided("to-wake", 3)) // both are active
+	plan(w.decided("starting", 3)) // both are active
 	w.step(time.Minute)
-	plan(w.decided("to-wake", 4))
-	plan(w.decided("to-wake", 0))
+	plan(w.decided("starting", 4))
+	plan(w.decided("starting", 0))
 	require.EqualValues(t, 2, w.server.Pushes(), "an active object needs none")
 
 	w.stop() // ends the streams after everything was sent
