@@ -188,7 +188,7 @@ func (o observed) bounds(v Variant, l latency, s Saturation) []bound {
 	if residence, seen := o.residence(); seen && v.MaxSequences > 0 {
 		sequences = float64(v.MaxSequences) / residence
 	}
-	throughput := s.ThroughputMargin * o.busiest
+	throughput := s.MaxThroughputShare * o.busiest
 	if served := o.rate / o.replicas; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
 		throughput = served
 	}
@@ -221,9 +221,9 @@ func lowest(bounds []bound) bound {
 // requests in an iteration, while each iteration also takes the time T0 of an empty one. T0 is the
 // shortest time that was seen.
 func (o observed) withinLatency(v Variant, s Saturation) float64 {
-	limit := s.ITLMargin * v.itl()
+	limit := s.MaxITLShare * v.itl()
 	if v.itl() <= 0 {
-		limit = s.ITLStretch * o.floor
+		limit = s.MaxITLStretch * o.floor
 	}
 	// The margin is for a percentile; without it the objective may still be met.
 	if o.floor >= limit {

@@ -16,15 +16,15 @@ type Saturation struct {
 	QueueThreshold float64
 	// KVHeadroom is the share of the KV cache that is kept free below the threshold. Default 0.10.
 	KVHeadroom float64
-	// ThroughputMargin is the part of a busy replica's throughput that counts as its capacity.
+	// MaxThroughputShare is the part of a busy replica's throughput that counts as its capacity.
 	// Default 0.85.
-	ThroughputMargin float64
-	// ITLMargin is the limit on the mean ITL as a part of the objective's ITL, which is a
+	MaxThroughputShare float64
+	// MaxITLShare is the limit on the mean ITL as a part of the objective's ITL, which is a
 	// percentile. Default 0.7.
-	ITLMargin float64
-	// ITLStretch is the limit on the mean ITL over that of a nearly empty batch, without an
+	MaxITLShare float64
+	// MaxITLStretch is the limit on the mean ITL over that of a nearly empty batch, without an
 	// objective. Default 3.
-	ITLStretch float64
+	MaxITLStretch float64
 }
 
 func (s Saturation) withDefaults() Saturation {
@@ -36,9 +36,9 @@ func (s Saturation) withDefaults() Saturation {
 	orDefault(&s.KVThreshold, 0.80)
 	orDefault(&s.QueueThreshold, 5)
 	orDefault(&s.KVHeadroom, 0.10)
-	orDefault(&s.ThroughputMargin, 0.85)
-	orDefault(&s.ITLMargin, 0.7)
-	orDefault(&s.ITLStretch, 3)
+	orDefault(&s.MaxThroughputShare, 0.85)
+	orDefault(&s.MaxITLShare, 0.7)
+	orDefault(&s.MaxITLStretch, 3)
 	return s
 }
 

@@ -78,7 +78,7 @@ func TestSaturatedReplicasCountWithTheIdleOnes(t *testing.T) {
 
 func TestEmptyConfigurationIsTheDefaultOne(t *testing.T) {
 	m := demand(Variant{Replicas: replicas(3, busy(100, 2, 0.9, 5))})
-	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVHeadroom: 0.10, ThroughputMargin: 0.85}
+	defaults := Saturation{KVThreshold: 0.80, QueueThreshold: 5, KVHeadroom: 0.10, MaxThroughputShare: 0.85}
 	if got, want := Analyze(m, Options{})[0], Analyze(m, Options{Saturation: defaults})[0]; got != want {
 		t.Errorf("empty configuration gives %+v, the defaults %+v", got, want)
 	}
@@ -147,7 +147,7 @@ func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
 	r := busy(40, 0, 0.05, 6)
 	r.ITL, r.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
 	v := Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: 100 * time.Millisecond}}
-	c := Analyze(demand(v), Options{Saturation: Saturation{ITLMargin: 0.8}})[0]
+	c := Analyze(demand(v), Options{Saturation: Saturation{MaxITLShare: 0.8}})[0]
 	if rate := c.Share.Or(0) * 12; math.Abs(rate-9) > 1e-9 || c.LimitedBy != LimitITL {
 		t.Errorf("capacity %+v, that is %v/s, want 9/s, limited by ITL", c, rate)
 	}

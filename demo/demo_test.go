@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hill is a trace of some minutes whose rate rises from low to high and falls again.
+// hill returns a trace of some minutes. Its rate rises from low to high and falls again.
 func hill(minutes int, low, high float64) string {
 	var csv strings.Builder
 	csv.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
@@ -33,7 +33,7 @@ func hill(minutes int, low, high float64) string {
 	return csv.String()
 }
 
-// outcome is what a run wrote.
+// outcome is the output of a run.
 type outcome struct {
 	raw     []byte
 	ticks   []demo.Tick
@@ -62,7 +62,7 @@ func play(t *testing.T, options demo.Options) outcome {
 	}
 }
 
-// variant returns a variant at a tick.
+// variant returns the state of a variant at a tick.
 func variant(t *testing.T, tick demo.Tick, name string) demo.VariantTick {
 	t.Helper()
 	for _, v := range tick.Variants {
@@ -98,12 +98,12 @@ func TestSameSeedGivesTheSameBytes(t *testing.T) {
 
 func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []demo.FaultType{demo.FaultPrometheus, demo.FaultScrape} {
-		t.Run(string(kind), func(t *testing.T) {
-			// The load falls all the while: a scaler that took silence for idleness would shrink.
+	for _, fault := range []demo.FaultType{demo.FaultPrometheus, demo.FaultScrape} {
+		t.Run(string(fault), func(t *testing.T) {
+			// The load falls meanwhile: a scaler that counts missing data as idle would scale down.
 			o := play(t, demo.Options{
 				Trace:  strings.NewReader(hill(24, 6, 48)),
-				Faults: []demo.Fault{{Kind: kind, At: 13 * time.Minute, Duration: 5 * time.Minute}},
+				Faults: []demo.Fault{{Type: fault, At: 13 * time.Minute, Duration: 5 * time.Minute}},
 			})
 			const begin, end = 13 * 60, 18 * 60
 			before := map[string]int{}
@@ -123,19 +123,20 @@ func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
 					before[v.Name] = v.Wanted
 				}
 			}
-			require.Greater(t, held, 10, "nothing was held")
-			require.True(t, fell, "nothing shrank after the fault")
+			require.Greater(t, held, 10, "no variant was held")
+			require.True(t, fell, "no variant was scaled down after the fault")
 			require.Equal(t, o.summary.Requests, o.summary.Served)
 		})
 	}
 }
 
-// TestRestartOfTheScalerLosesNothing runs alone: the second life listens where the first did, which no other test may take meanwhile.
-func TestRestartOfTheScalerLosesNothing(t *testing.T) {
+// TestRestartOfTheScalerLosesNoReplica is not parallel: the restarted scaler needs its former address,
+// which no other test may use meanwhile.
+func TestRestartOfTheScalerLosesNoReplica(t *testing.T) {
 	undisturbed := play(t, demo.Options{Trace: strings.NewReader(hill(14, 30, 30))})
 	o := play(t, demo.Options{
 		Trace:  strings.NewReader(hill(14, 30, 30)),
-		Faults: []demo.Fault{{Kind: demo.FaultScaler, At: 6*time.Minute + 5*time.Second, Duration: 45 * time.Second}},
+		Faults: []demo.Fault{{Type: demo.FaultScaler, At: 6*time.Minute + 5*time.Second, Duration: 45 * time.Second}},
 	})
 	var before, after *demo.Tick
 	for i, tick := range o.ticks {
@@ -148,7 +149,7 @@ func TestRestartOfTheScalerLosesNothing(t *testing.T) {
 	require.Greater(t, after.Seconds, 405, "the scaler did not stop")
 	for _, v := range after.Variants {
 		least := variant(t, *before, v.Name).Spec
-		for _, tick := range undisturbed.ticks { // what would have shrunk anyway may
+		for _, tick := range undisturbed.ticks { // it may scale down as without the fault
 			if tick.Seconds <= after.Seconds {
 				least = min(least, max(variant(t, tick, v.Name).Wanted, 1))
 			}
@@ -158,30 +159,30 @@ func TestRestartOfTheScalerLosesNothing(t *testing.T) {
 	require.Equal(t, o.summary.Requests, o.summary.Served)
 }
 
-func TestGeneratedLoadShowsSpillZeroAndWake(t *testing.T) {
+func TestGeneratedLoadNeedsBothVariantsAndScalesToZero(t *testing.T) {
 	t.Parallel()
 	o := play(t, demo.Options{})
-	spilled, slept := 0, 0
-	wokenAt, asked := 0, 0
+	withH100, atZero := 0, 0
+	activated, queued := 0, 0 // seconds
 	for _, tick := range o.ticks {
 		if variant(t, tick, "chat-h100").Spec > 0 {
-			spilled++
+			withH100++
 		}
 		notes := variant(t, tick, "notes-l40s")
 		if tick.Seconds > 600 && notes.Spec == 0 {
-			slept++
+			atZero++
 		}
-		if slept > 0 && asked == 0 && tick.Queued > 0 {
-			asked = tick.Seconds
+		if atZero > 0 && queued == 0 && tick.Queued > 0 {
+			queued = tick.Seconds
 		}
-		if asked > 0 && wokenAt == 0 && notes.Spec > 0 {
-			wokenAt = tick.Seconds
+		if queued > 0 && activated == 0 && notes.Spec > 0 {
+			activated = tick.Seconds
 		}
 	}
-	require.Positive(t, spilled, "the fast variant was never needed")
-	require.Positive(t, slept, "the small model never went to zero")
-	require.Positive(t, wokenAt, "the small model never woke")
-	require.LessOrEqual(t, wokenAt-asked, 2, "a queue at the gateway woke it late")
+	require.Positive(t, withH100, "the fast variant was never needed")
+	require.Positive(t, atZero, "the small model was never scaled to zero")
+	require.Positive(t, activated, "the small model was never activated")
+	require.LessOrEqual(t, activated-queued, 2, "a queue at the gateway activated it late")
 	require.Equal(t, o.summary.Requests, o.summary.Served)
 	require.Zero(t, o.summary.Lost)
 }
@@ -190,7 +191,7 @@ func TestTraceOfARealService(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../shared/data/azure_conv_2023.csv")
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the reference trace is not there:", err)
+		t.Skip("there is no reference trace:", err)
 	}
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()
@@ -201,12 +202,12 @@ func TestTraceOfARealService(t *testing.T) {
 	require.Greater(t, s.PeakReplicas, s.StartReplicas)
 	require.Less(t, s.EndReplicas, s.PeakReplicas)
 	require.GreaterOrEqual(t, s.Attainment, 0.95)
-	require.Less(t, s.Cost, 1.1*s.Baselines.StaticPeak.Cost, "against a fleet that knows the load beforehand")
+	require.Less(t, s.Cost, 1.1*s.Baselines.StaticPeak.Cost, "the static fleet, sized with knowledge of the load, is much cheaper")
 }
 
-func TestOptionsThatMakeNoSenseAreRefusedAtOnce(t *testing.T) {
+func TestInvalidOptionsAreRejectedAtOnce(t *testing.T) {
 	_, err := demo.Run(t.Context(), demo.Options{Scale: -1, Speed: math.NaN()})
-	require.ErrorContains(t, err, "scale -1: give a number above 0")
+	require.ErrorContains(t, err, "scale -1: set a number above 0")
 	require.ErrorContains(t, err, "there is no trace to scale")
 	require.ErrorContains(t, err, "speed NaN")
 	_, err = demo.Run(t.Context(), demo.Options{Trace: strings.NewReader("TIMESTAMP,ContextTokens,GeneratedTokens\n")})
@@ -216,11 +217,11 @@ func TestOptionsThatMakeNoSenseAreRefusedAtOnce(t *testing.T) {
 func TestParseFault(t *testing.T) {
 	fault, err := demo.ParseFault("prometheus@20m+5m")
 	require.NoError(t, err)
-	require.Equal(t, demo.Fault{Kind: demo.FaultPrometheus, At: 20 * time.Minute, Duration: 5 * time.Minute}, fault)
+	require.Equal(t, demo.Fault{Type: demo.FaultPrometheus, At: 20 * time.Minute, Duration: 5 * time.Minute}, fault)
 	for text, problem := range map[string]string{
-		"prometheus":            "write it as KIND@BEGIN+DURATION",
-		"prometheus@5m":         "write it as KIND@BEGIN+DURATION",
-		"moon@5m+1m":            `kind "moon" is unknown`,
+		"prometheus":            "write it as TYPE@BEGIN+DURATION",
+		"prometheus@5m":         "write it as TYPE@BEGIN+DURATION",
+		"moon@5m+1m":            `type "moon" is unknown`,
 		"scrape@soon+1m":        `begin "soon" is no duration`,
 		"scrape@1m+0s":          "whole number of seconds",
 		"scrape@1m+1500ms":      "whole number of seconds",

@@ -11,7 +11,7 @@ import (
 	"github.com/wva-project/wva/demo"
 )
 
-// twoL40S are fewer of the cheap accelerators than the manifests allow replicas of either model on them.
+// twoL40S are fewer of the cheap accelerators than either model may have replicas on them.
 var twoL40S = []demo.Pool{{Accelerator: "L40S", Nodes: 2, GPUs: 1}}
 
 func TestParsePool(t *testing.T) {
@@ -19,9 +19,9 @@ func TestParsePool(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, demo.Pool{Accelerator: "L40S", Nodes: 2, GPUs: 1}, pool)
 	for text, problem := range map[string]string{
-		"L40S":          "write it as KIND=NODESxGPUS",
-		"L40S=2":        "write it as KIND=NODESxGPUS",
-		"=2x1":          "write it as KIND=NODESxGPUS",
+		"L40S":          "write it as ACCELERATOR=NODESxGPUS",
+		"L40S=2":        "write it as ACCELERATOR=NODESxGPUS",
+		"=2x1":          "write it as ACCELERATOR=NODESxGPUS",
 		"L40S=0x1":      `"0" is no number of nodes`,
 		"L40S=-2x1":     `"-2" is no number of nodes`,
 		"L40S=2x0":      `"0" is no number of GPUs of a node`,
@@ -34,16 +34,16 @@ func TestParsePool(t *testing.T) {
 	}
 }
 
-func TestPoolsThatMakeNoSenseAreRefusedAtOnce(t *testing.T) {
+func TestInvalidPoolsAreRejectedAtOnce(t *testing.T) {
 	_, err := demo.Run(t.Context(), demo.Options{Pools: []demo.Pool{
 		{Accelerator: "A100", Nodes: 1, GPUs: 8}, {Accelerator: "L40S", Nodes: 1, GPUs: 1}, {Accelerator: "L40S", Nodes: 2, GPUs: 1}, {Accelerator: "H100"},
 	}})
-	require.ErrorContains(t, err, `pool of "A100": no variant of the demo runs on it; its kinds are [H100 L40S]`)
-	require.ErrorContains(t, err, "pool of L40S: it is there twice")
-	require.ErrorContains(t, err, "pool of H100: 0 nodes of 0")
+	require.ErrorContains(t, err, `pool of "A100": no variant of the demo runs on it; use one of [H100 L40S]`)
+	require.ErrorContains(t, err, "pool of L40S: it is defined twice")
+	require.ErrorContains(t, err, "pool of H100: 0 nodes of 0 GPUs")
 }
 
-func TestNodesChangeWhatTheyLimitOnly(t *testing.T) {
+func TestNodesChangeDecisionsOnlyIfTheyLimitThem(t *testing.T) {
 	t.Parallel()
 	on := func(pools ...demo.Pool) outcome {
 		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 6, 48)), Pools: pools})
@@ -54,7 +54,7 @@ func TestNodesChangeWhatTheyLimitOnly(t *testing.T) {
 	sameDecisions(t, unlimited, on(demo.Pool{Accelerator: "L40S", Nodes: 6, GPUs: 1}, demo.Pool{Accelerator: "H100", Nodes: 1, GPUs: 4}))
 	few := on(demo.Pool{Accelerator: "L40S", Nodes: 1, GPUs: 1})
 	planFits(t, few)
-	require.Greater(t, few.summary.GPUHours["chat-h100"], unlimited.summary.GPUHours["chat-h100"], "fewer cheap accelerators do not spill more")
+	require.Greater(t, few.summary.GPUHours["chat-h100"], unlimited.summary.GPUHours["chat-h100"], "fewer cheap accelerators do not lead to more expensive ones")
 	require.GreaterOrEqual(t, few.summary.Attainment, unlimited.summary.Attainment-0.005)
 }
 
@@ -62,21 +62,21 @@ func TestGeneratedLoadOnFewNodes(t *testing.T) {
 	t.Parallel()
 	few := play(t, demo.Options{Pools: twoL40S})
 	t.Run("the plan never exceeds the nodes", func(t *testing.T) { planFits(t, few) })
-	t.Run("the dear kind carries what the cheap one cannot, and is given back", func(t *testing.T) { spillsAndComesBack(t, few) })
-	t.Run("every request is served, and no replica waits for a place that never comes", func(t *testing.T) {
+	t.Run("the more expensive accelerator serves the rest of the demand, and is freed again", func(t *testing.T) { usesH100ForAWhile(t, few) })
+	t.Run("every request is served, and no replica is Pending for long", func(t *testing.T) {
 		require.Equal(t, few.summary.Requests, few.summary.Served)
-		require.Less(t, few.summary.PendingSeconds, 240., "replicas wait for more than the drain of others")
+		require.Less(t, few.summary.PendingSeconds, 240., "replicas are Pending for longer than the drain of others")
 	})
-	t.Run("the small model wakes though the cheap kind was full", func(t *testing.T) {
-		woken := false
+	t.Run("the small model is activated though all cheap accelerators were allocated", func(t *testing.T) {
+		active := false
 		for _, tick := range few.ticks {
-			woken = woken || tick.Seconds > 23*60 && tick.Seconds < 28*60 && variant(t, tick, "notes-l40s").Ready > 0
+			active = active || tick.Seconds > 23*60 && tick.Seconds < 28*60 && variant(t, tick, "notes-l40s").Ready > 0
 		}
-		require.True(t, woken)
+		require.True(t, active)
 	})
 }
 
-// sameDecisions fails where nodes that are ample change a decision.
+// sameDecisions fails if nodes with enough free GPUs change a decision.
 func sameDecisions(t *testing.T, unlimited, ample outcome) {
 	t.Helper()
 	require.Equal(t, unlimited.summary.Result, ample.summary.Result)
@@ -92,52 +92,55 @@ func sameDecisions(t *testing.T, unlimited, ample outcome) {
 	for _, pool := range ample.summary.Pools {
 		require.Empty(t, pool.Full)
 		require.Zero(t, pool.PendingSeconds)
-		require.Positive(t, pool.Held)
+		require.Positive(t, pool.Allocated)
 	}
 }
 
-// spillsAndComesBack fails where few cheap accelerators do not bring the dear ones in, or bring them in for good.
-func spillsAndComesBack(t *testing.T, few outcome) {
+// usesH100ForAWhile fails if few cheap accelerators do not lead to the more expensive one, or if it is
+// not freed again.
+func usesH100ForAWhile(t *testing.T, few outcome) {
 	t.Helper()
 	require.Len(t, few.summary.Pools, 1)
 	pool := few.summary.Pools[0]
-	require.Equal(t, 2, pool.Held)
-	require.NotEmpty(t, pool.Full, "the cheap kind was never full")
-	require.GreaterOrEqual(t, spill(t, few), pool.Full[0].From, "it spills before the cheap kind is full")
-	require.Zero(t, variant(t, few.ticks[len(few.ticks)-1], "chat-h100").Wanted, "the dear kind is not given back")
-	require.Less(t, pool.Full[len(pool.Full)-1].Until, few.summary.Seconds, "the cheap kind is never left")
+	require.Equal(t, 2, pool.Allocated)
+	require.NotEmpty(t, pool.Full, "the cheap accelerators were never all allocated")
+	require.GreaterOrEqual(t, firstH100(t, few), pool.Full[0].From, "an H100 is wanted before all L40S are allocated")
+	require.Zero(t, variant(t, few.ticks[len(few.ticks)-1], "chat-h100").Wanted, "the H100 is not freed")
+	require.Less(t, pool.Full[len(pool.Full)-1].Until, few.summary.Seconds, "the cheap accelerators are never freed")
 	require.Greater(t, few.summary.Attainment, 0.99)
 }
 
-// planFits fails where the replicas that are wanted, or those that are there, are more than the nodes hold. All replicas of the demo take one accelerator.
+// planFits fails if the wanted or the scheduled replicas need more accelerators than the nodes have.
+// All replicas of the demo need one accelerator.
 func planFits(t *testing.T, o outcome) {
 	t.Helper()
 	for _, tick := range o.ticks {
 		for _, pool := range tick.Pools {
-			var why []string
+			var reasons []string
 			for _, v := range tick.Variants {
-				why = append(why, v.Name+": "+v.Reason)
+				reasons = append(reasons, v.Name+": "+v.Reason)
 			}
-			require.LessOrEqual(t, pool.Held, pool.GPUs, "%d s: %s", tick.Seconds, pool.Accelerator)
-			require.LessOrEqual(t, pool.Wanted, pool.GPUs, "%d s: %s: %s", tick.Seconds, pool.Accelerator, strings.Join(why, "\n"))
+			require.LessOrEqual(t, pool.Allocated, pool.GPUs, "%d s: %s", tick.Seconds, pool.Accelerator)
+			require.LessOrEqual(t, pool.Wanted, pool.GPUs, "%d s: %s: %s", tick.Seconds, pool.Accelerator, strings.Join(reasons, "\n"))
 		}
 	}
 }
 
-// spill returns the second in which the dear kind was first wanted.
-func spill(t *testing.T, o outcome) int {
+// firstH100 returns the second in which an H100 was first wanted.
+func firstH100(t *testing.T, o outcome) int {
 	t.Helper()
 	for _, tick := range o.ticks {
 		if variant(t, tick, "chat-h100").Wanted > 0 {
 			return tick.Seconds
 		}
 	}
-	require.Fail(t, "the dear kind was never wanted")
+	require.Fail(t, "no H100 was ever wanted")
 	return 0
 }
 
-// TestThePlanFitsWhereBothKindsAreFew leaves demand unserved at the peak: what cannot be carried waits.
-func TestThePlanFitsWhereBothKindsAreFew(t *testing.T) {
+// TestThePlanFitsIfBothAcceleratorTypesAreContended has more demand at the peak than capacity: requests
+// wait.
+func TestThePlanFitsIfBothAcceleratorTypesAreContended(t *testing.T) {
 	t.Parallel()
 	o := play(t, demo.Options{
 		Trace: strings.NewReader(hill(10, 6, 90)),
@@ -146,7 +149,7 @@ func TestThePlanFitsWhereBothKindsAreFew(t *testing.T) {
 	planFits(t, o)
 	require.Len(t, o.summary.Pools, 2)
 	for _, pool := range o.summary.Pools {
-		require.Equal(t, pool.GPUs, pool.Held, "%s: the peak takes all there is", pool.Accelerator)
+		require.Equal(t, pool.GPUs, pool.Allocated, "%s: the peak does not need all accelerators", pool.Accelerator)
 		require.NotEmpty(t, pool.Full)
 	}
 	require.Equal(t, o.summary.Requests, o.summary.Served)
@@ -154,7 +157,8 @@ func TestThePlanFitsWhereBothKindsAreFew(t *testing.T) {
 
 func TestBaselinesRunOnTheSameNodes(t *testing.T) {
 	t.Parallel()
-	// The peak is more than two accelerators carry: the HPA asks for a third, which never comes.
+	// The peak exceeds the capacity of two accelerators. The HPA sets a third replica, which stays
+	// Pending.
 	o := play(t, demo.Options{Trace: strings.NewReader(hill(12, 20, 60)), Pools: []demo.Pool{
 		{Accelerator: "L40S", Nodes: 1, GPUs: 1}, {Accelerator: "H100", Nodes: 1, GPUs: 1},
 	}})
@@ -163,10 +167,10 @@ func TestBaselinesRunOnTheSameNodes(t *testing.T) {
 		"WVA": o.summary.Result, "static": o.summary.Baselines.StaticPeak, "HPA": o.summary.Baselines.HPAQueue,
 	} {
 		for variant, gpuHours := range result.GPUHours {
-			require.LessOrEqual(t, gpuHours, hours+1e-4, "%s: %s holds more than the one node has", name, variant)
+			require.LessOrEqual(t, gpuHours, hours+1e-4, "%s: %s has more accelerators than the one node", name, variant)
 		}
 	}
-	require.Zero(t, o.summary.Baselines.StaticPeak.PendingSeconds, "a fleet sized beforehand that does not fit")
+	require.Zero(t, o.summary.Baselines.StaticPeak.PendingSeconds, "the static fleet does not fit onto the nodes")
 	require.Positive(t, o.summary.Baselines.HPAQueue.PendingSeconds, "the load is too easy")
 }
 
@@ -187,8 +191,8 @@ func TestTheTableShowsTheNodes(t *testing.T) {
 	require.Contains(t, out.String(), "  L40S  ")
 	require.Contains(t, out.String(), "  1/2 wanted 1 ")
 	require.Contains(t, out.String(), "  2/2 wanted ")
-	require.Regexp(t, `L40S: at most 2 of 2 held and \d wanted; all from \d+:\d\d to `, out.String())
+	require.Regexp(t, `L40S: at most 2 of 2 allocated and \d wanted; all allocated from \d+:\d\d to `, out.String())
 	raw, err := json.Marshal(summary.Pools)
 	require.NoError(t, err)
-	require.Contains(t, string(raw), `{"accelerator":"L40S","gpus":2,"held":2,`)
+	require.Contains(t, string(raw), `{"accelerator":"L40S","gpus":2,"allocated":2,`)
 }

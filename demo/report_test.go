@@ -11,13 +11,13 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// summaryText returns what is written of a summary of the demo on nodes.
+// summaryText returns the text of a summary.
 func summaryText(t *testing.T, s Summary) string {
 	t.Helper()
-	w, err := newScenario(Options{})
+	scenario, err := newScenario(Options{})
 	require.NoError(t, err)
 	var out bytes.Buffer
-	require.NoError(t, newReport(Options{Output: &out}, w).summary(s))
+	require.NoError(t, newReport(Options{Output: &out}, scenario).summary(s))
 	return out.String()
 }
 
@@ -40,7 +40,7 @@ func TestSummaryNamesRequestsThatNeverEnd(t *testing.T) {
 	require.Contains(t, string(raw), `"open":[{"model":"ibm-granite/granite-3.3-8b-instruct","queued_at_gateway":2,"in_flight":1}]`)
 }
 
-func TestSummaryIsSilentOfWhatDidNotHappen(t *testing.T) {
+func TestSummaryOmitsEmptyParts(t *testing.T) {
 	s := Summary{Result: newResult(simulation.Result{Requests: 10, Served: 9, Lost: 1}, 1), Pools: []PoolSummary{{PoolTick: PoolTick{Accelerator: "L40S"}}}}
 	raw, err := json.Marshal(s)
 	require.NoError(t, err)
@@ -48,29 +48,32 @@ func TestSummaryIsSilentOfWhatDidNotHappen(t *testing.T) {
 		require.NotContains(t, text, "unfinished")
 		require.NotContains(t, text, "ever finished")
 		require.NotContains(t, text, `"open"`)
-		require.NotContains(t, text, "no_room")
-		require.NotContains(t, text, "no room")
+		require.NotContains(t, text, "insufficient")
 	}
 }
 
-func TestSummarySaysForHowLongAVariantHadNoRoom(t *testing.T) {
-	w, err := newScenario(Options{})
+func TestSummaryHasTheTimesOfInsufficientAccelerators(t *testing.T) {
+	scenario, err := newScenario(Options{})
 	require.NoError(t, err)
-	reason := func(name string, code fleet.Code) fleet.Target {
-		return fleet.Target{Variant: fleet.VariantID{Namespace: "demo", Name: name}, Reason: fleet.Reason{Code: code}}
+	decision := func(name string, code fleet.Code) fleet.Decision {
+		return fleet.Decision{Variant: fleet.VariantID{Namespace: "demo", Name: name}, Reason: fleet.Reason{Code: code}}
 	}
 	pools := []fleet.Pool{{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1, Allocated: 1}}}}
-	var book poolRecorder
+	var recorder poolRecorder
 	for second := range 3750 {
-		book.observe(second, pools)
-		plan := fleet.Plan{Targets: []fleet.Target{reason("chat-h100", fleet.CodeScaleUp), reason("chat-l40s", fleet.CodeUnchanged), reason("notes-l40s", fleet.CodeInsufficientAccelerators)}}
+		recorder.observe(second, pools)
+		plan := fleet.Plan{Decisions: []fleet.Decision{
+			decision("chat-h100", fleet.CodeScaleUp), decision("chat-l40s", fleet.CodeUnchanged),
+			decision("notes-l40s", fleet.CodeInsufficientAccelerators),
+		}}
 		if second < 45 {
-			plan.Targets[1] = reason("chat-l40s", fleet.CodeInsufficientAccelerators)
+			plan.Decisions[1] = decision("chat-l40s", fleet.CodeInsufficientAccelerators)
 		}
-		book.planned(plan)
+		recorder.recordPlan(plan)
 	}
-	rows := book.summary(w, nil)
+	rows := recorder.summary(scenario, nil)
 	require.Equal(t, []Shortage{{Variant: "chat-l40s", Seconds: 45}, {Variant: "notes-l40s", Seconds: 3750}}, rows[0].Insufficient)
 	require.Contains(t, summaryText(t, Summary{Pools: rows, Seconds: 3749}),
-		"all from 0:00 to the end; replicas waited 0 s for room; chat-l40s: no room for 45 s; notes-l40s: no room for 63 min.\n")
+		"all allocated from 0:00 to the end; replicas Pending for 0 s in total; "+
+			"chat-l40s: insufficient accelerators for 45 s; notes-l40s: insufficient accelerators for 63 min.\n")
 }

@@ -29,14 +29,6 @@ const (
 	ConditionAutoscalerActive ConditionType = "AutoscalerActive"
 )
 
-// ConditionTypes returns the types of all conditions, in their order.
-func ConditionTypes() []ConditionType {
-	return []ConditionType{
-		ConditionTargetResolved, ConditionMetricsAvailable, ConditionOptimizationReady,
-		ConditionDefinitionAccepted, ConditionAutoscalerActive,
-	}
-}
-
 // ConditionStatus says whether a condition is met.
 type ConditionStatus string
 
@@ -47,8 +39,8 @@ const (
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// Conditions returns the variant's conditions in the order of ConditionTypes. They follow from the
-// decision alone.
+// Conditions returns the variant's conditions in the order of the constants. They follow from
+// the decision alone.
 func (d Decision) Conditions() []Condition {
 	return []Condition{
 		d.targetResolved(), d.metricsAvailable(), d.optimizationReady(), d.definitionAccepted(), d.autoscalerActive(),

@@ -44,7 +44,7 @@ func TestCodesAreUniqueAndComplete(t *testing.T) {
 		if seen[row.Code] || row.Use == "" || row.Meaning == "" || row.Action == "" {
 			t.Errorf("%+v is there twice, or lacks use, meaning or action", row)
 		}
-		if row.Condition != "" && !slices.Contains(ConditionTypes(), row.Condition) {
+		if row.Condition != "" && !slices.Contains(conditionTypes(), row.Condition) {
 			t.Errorf("%s: unknown condition %s", row.Code, row.Condition)
 		}
 		seen[row.Code] = true
@@ -95,11 +95,11 @@ func TestConditionsFollowFromCodeAndFacts(t *testing.T) {
 		{"paused", target(CodePaused, there), [3]string{"True TargetFound", "True MetricsReported", "False Paused"}},
 	} {
 		conditions := test.decision.Conditions()
-		if len(conditions) != len(ConditionTypes()) {
+		if len(conditions) != len(conditionTypes()) {
 			t.Fatalf("%s: %d conditions", test.name, len(conditions))
 		}
 		for i, c := range conditions[:len(test.want)] {
-			if got := string(c.Status) + " " + c.Reason; c.Type != ConditionTypes()[i] || got != test.want[i] || c.Text == "" {
+			if got := string(c.Status) + " " + c.Reason; c.Type != conditionTypes()[i] || got != test.want[i] || c.Text == "" {
 				t.Errorf("%s: %s is %s (%q), want %s", test.name, c.Type, got, c.Text, test.want[i])
 			}
 		}
@@ -133,5 +133,13 @@ func TestFindingsAndTheHPAAreConditions(t *testing.T) {
 	d.Facts.Autoscaler = Autoscaler{Observed: true}
 	if c := of(d, ConditionAutoscalerActive); c.Status != ConditionTrue {
 		t.Errorf("%+v, want an active HPA", c)
+	}
+}
+
+// conditionTypes are all conditions, in their order.
+func conditionTypes() []ConditionType {
+	return []ConditionType{
+		ConditionTargetResolved, ConditionMetricsAvailable, ConditionOptimizationReady,
+		ConditionDefinitionAccepted, ConditionAutoscalerActive,
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// discover answers what kinds there are; false where the path asks for objects. The server is locked.
+// discover answers discovery requests; false if the path is one of objects. The server is locked.
 func (s *apiServer) discover(parts []string) (any, bool) {
 	switch {
 	case len(parts) == 1 && parts[0] == "api":
@@ -47,10 +47,10 @@ func (s *apiServer) discover(parts []string) (any, bool) {
 	return nil, false
 }
 
-func refuse(request *http.Request, code int, reason metav1.StatusReason) *http.Response {
+func reject(request *http.Request, code int, reason metav1.StatusReason) *http.Response {
 	return reply(request, code, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
-		Message: fmt.Sprintf("refused with %d", code),
+		Message: fmt.Sprintf("rejected with %d", code),
 	})
 }
 

@@ -33,7 +33,7 @@ func (s *apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if answer, found := s.discover(parts); found && s.denied["discover"] != 0 {
-		return refuse(request, s.denied["discover"], metav1.StatusReasonInternalError), nil
+		return reject(request, s.denied["discover"], metav1.StatusReasonInternalError), nil
 	} else if found {
 		s.requests = append(s.requests, "discover "+request.URL.Path)
 		return reply(request, http.StatusOK, answer), nil
@@ -49,7 +49,7 @@ func (s *apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	i := slices.IndexFunc(s.kinds, func(k servedKind) bool { return k.group == group && k.version == version && k.plural == parts[0] })
 	if i < 0 {
-		return refuse(request, http.StatusNotFound, metav1.StatusReasonNotFound), nil
+		return reject(request, http.StatusNotFound, metav1.StatusReasonNotFound), nil
 	}
 	return s.answer(request, s.kinds[i], namespace, parts[1:]), nil
 }
@@ -80,7 +80,7 @@ func (s *apiServer) answer(request *http.Request, k servedKind, namespace string
 		}
 		if code != 0 && (code != http.StatusGone || isOld) {
 			reasons := map[int]metav1.StatusReason{401: metav1.StatusReasonUnauthorized, 403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound, 500: metav1.StatusReasonInternalError, 410: metav1.StatusReasonExpired}
-			return refuse(request, code, reasons[code])
+			return reject(request, code, reasons[code])
 		}
 	}
 	switch verb {
@@ -120,14 +120,14 @@ func (s *apiServer) in(k servedKind, namespace string) (found []*unstructured.Un
 func (s *apiServer) one(request *http.Request, k servedKind, namespace string, rest []string) *http.Response {
 	u, found := s.objects[k.resource()][namespace+"/"+rest[0]]
 	if !found {
-		return refuse(request, http.StatusNotFound, metav1.StatusReasonNotFound)
+		return reject(request, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
 	if len(rest) == 1 {
 		return reply(request, http.StatusOK, u.Object)
 	}
 	replicas, known := s.scales[namespace+"/"+rest[0]]
 	if !known {
-		return refuse(request, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		return reject(request, http.StatusInternalServerError, metav1.StatusReasonInternalError)
 	}
 	return reply(request, http.StatusOK, map[string]any{
 		"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": rest[0], "namespace": namespace},
@@ -140,7 +140,7 @@ func (s *apiServer) watch(request *http.Request, k servedKind, namespace string)
 	query := request.URL.Query()
 	initial := query.Get("sendInitialEvents") == "true"
 	if initial && s.noEvents {
-		return refuse(request, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+		return reject(request, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 	}
 	stream := newEventStream(request.Context(), k, namespace)
 	s.streams[stream] = true

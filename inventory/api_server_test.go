@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// apiServer is an API server in memory. It is a transport, so that it needs no socket and works in a bubble of synctest. It
-// lists, watches (from a version, or with the initial events), discovers, and answers for scale subresources.
+// apiServer is an API server in memory. It is a transport, so that it needs no socket and works in
+// a bubble of synctest. It lists, watches (from a version, or with the initial events), discovers,
+// and answers for scale subresources.
 type apiServer struct {
 	t *testing.T
 
@@ -21,7 +22,8 @@ type apiServer struct {
 	version  int
 	kinds    []servedKind
 	objects  map[string]map[string]*unstructured.Unstructured // by resource, then namespace/name
-	log      map[string][]logged                              // by resource: what happened, for watches that resume
+	// by resource: its past events, for watches that resume
+	log      map[string][]logged
 	streams  map[*eventStream]bool
 	denied   map[string]int // "verb resource" or "verb resource in namespace": the code
 	down     error          // of every request
@@ -134,16 +136,16 @@ func (s *apiServer) serve(k servedKind) {
 	s.kinds = append(s.kinds, k)
 }
 
-// deny makes requests such as "list pods" or "watch pods in llm" fail with a code; 0 allows them again. Streams of what is
-// denied end.
-func (s *apiServer) deny(what string, code int) {
+// deny makes requests such as "list pods" or "watch pods in llm" fail with a code; 0 allows them
+// again. All streams end.
+func (s *apiServer) deny(request string, code int) {
 	s.mu.Lock()
-	s.denied[what] = code
+	s.denied[request] = code
 	s.mu.Unlock()
 	s.end()
 }
 
-// denyOutside forbids reading a resource but in namespaces.
+// denyOutside forbids reading a resource, except in some namespaces.
 func (s *apiServer) denyOutside(resource string, namespaces ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +157,7 @@ func (s *apiServer) denyOutside(resource string, namespaces ...string) {
 	}
 }
 
-// fail makes every request fail, and ends the streams; nil ends that.
+// fail makes every request fail, and ends the streams; nil ends the failure.
 func (s *apiServer) fail(err error) {
 	s.mu.Lock()
 	s.down = err
@@ -187,7 +189,7 @@ func (s *apiServer) end() {
 }
 
 // asked returns how many requests began with a text.
-func (s *apiServer) asked(what string) (n int) {
+func (s *apiServer) asked(request string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, request := range s.requests {

@@ -21,7 +21,7 @@ metadata: {name: %s, namespace: llm, %s}
 spec: {scaleTargetRef: %s, maxReplicas: 3}`, name, meta, target)
 }
 
-func TestForeignAutoscalerIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testing.T) {
+func TestConflictingHPAIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testing.T) {
 	owned := func(group, name string) string {
 		return fmt.Sprintf("ownerReferences: [{apiVersion: %s/v1alpha1, kind: ScaledObject, name: %s, controller: true, uid: u}]", group, name)
 	}
@@ -51,12 +51,12 @@ func TestForeignAutoscalerIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testin
 	}
 }
 
-func TestHPAOfASecondVariantOfTheTargetIsNotForeign(t *testing.T) {
+func TestHPAOfASecondVariantOfTheTargetIsNoConflict(t *testing.T) {
 	w := workloadOf(t, scaled("a"), scaledTo("b", "{name: a}"), deployment("a", 1, "image: x"), hpa("keda-hpa-a", ""), hpa("keda-hpa-b", ""))
-	require.Empty(t, w.ConflictingHPA, "that two objects scale one target is told apart from a foreign hand")
+	require.Empty(t, w.ConflictingHPA, "two objects on one target are another conflict")
 }
 
-func TestHPAThatKEDAIsToAdoptIsNotForeign(t *testing.T) {
+func TestHPAThatKEDAIsToAdoptIsNoConflict(t *testing.T) {
 	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), hpa("cpu", ""))
 	require.Equal(t, "cpu", objects.Tables(Options{}).Workloads[0].ConflictingHPA)
 	adopting := objectsOf(t, scaled("a")+"\n  advanced: {horizontalPodAutoscalerConfig: {name: cpu}}", deployment("a", 1, "image: x"), hpa("cpu", ""))
@@ -65,7 +65,7 @@ func TestHPAThatKEDAIsToAdoptIsNotForeign(t *testing.T) {
 	require.Empty(t, objects.Tables(Options{}).Workloads[0].ConflictingHPA)
 }
 
-func TestScaledJobIsARefusedVariantWithoutATarget(t *testing.T) {
+func TestScaledJobIsAnUnsupportedVariantWithoutATarget(t *testing.T) {
 	job := func(name, trigger string) string {
 		return fmt.Sprintf(`apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
@@ -93,7 +93,7 @@ spec:
 	})
 }
 
-func TestRefusalPauseAndFallbackReachTheVariant(t *testing.T) {
+func TestUnsupportedPauseAndFallbackReachTheVariant(t *testing.T) {
 	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"))
 	require.Empty(t, objects.Tables(Options{}).Variants[0].Unsupported)
 	object := &objects.ScaledObjects[0]
@@ -108,7 +108,7 @@ func TestRefusalPauseAndFallbackReachTheVariant(t *testing.T) {
 	require.True(t, objectsOf(t, status).Tables(Options{}).Variants[0].Fallback)
 }
 
-func TestTwoTriggersOfOursInOneObjectAreAFault(t *testing.T) {
+func TestTwoWVATriggersInOneObjectAreAValidationError(t *testing.T) {
 	v := objectsOf(t, scaled("a")+"\n  - type: external\n    metadata: {scalerAddress: wva, modelID: other}").Tables(Options{}).Variants[0]
 	require.Equal(t, 2, v.Triggers)
 	require.Contains(t, v.Invalid, "give each model an object of its own")

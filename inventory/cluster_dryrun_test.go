@@ -25,7 +25,7 @@ func statefulSet(manifest string) string {
 	return strings.Replace(manifest, "kind: Deployment", "kind: StatefulSet", 1)
 }
 
-func TestAnnotatedWorkloadsAreSeenWhereThatIsAskedFor(t *testing.T) {
+func TestAnnotatedWorkloadsAreReadWithDryRunOnly(t *testing.T) {
 	manifests := []string{annotatedDeployment("a", model), statefulSet(annotatedDeployment("b", model)), deployment("other", 1, "image: x")}
 	for name, asked := range map[string]bool{"asked for": true, "not asked for": false} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAnnotatedKindThatIsNotServedIsNoProblemAndIsFoundLater(t *testing.T) {
 	})
 }
 
-func TestAnnotatedKindThatAVariantNamesIsAskedForAsAnyOther(t *testing.T) {
+func TestAnnotatedKindThatAVariantNamesIsLookedUpLikeAnyOther(t *testing.T) {
 	inCluster(t, ClusterOptions{DryRun: true}, chat(2), func(w *clusterWorld) {
 		w.api.apply(scaledTo("g", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: g}"))
 		w.settle()
@@ -177,7 +177,7 @@ func TestScaledObjectThatComesLaterFindsItsTargetWhole(t *testing.T) {
 	})
 }
 
-func TestTargetOfAnAnnotatedHPAIsNotMissingWhereItsKindIsNotSeen(t *testing.T) {
+func TestTargetOfAnAnnotatedHPAIsNotMissingIfItsKindIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
 		w.api.deny("list deployments.apps", 403)

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// refusedConnection is what a dead API server looks like.
-func refusedConnection() error {
+// connectionRefused is the error of a dead API server.
+func connectionRefused() error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 }
 
@@ -52,7 +52,7 @@ func TestForbiddenPodsHideTheirWorkloadsAndShowNoPool(t *testing.T) {
 		require.True(t, w.isSynced())
 		require.Equal(t, "llm/chat", w.variants())
 		require.Equal(t, "llm/chat", w.hidden(), "pods that are not seen are not pods that are not there")
-		require.Equal(t, "chat=2/0", w.workloads(), "what is asked for is known all the same")
+		require.Equal(t, "chat=2/0", w.workloads(), "the replicas of the spec are known all the same")
 		require.Empty(t, w.Tables().Pools)
 		require.Contains(t, w.problems(), "list on pods is forbidden")
 	})
@@ -88,7 +88,7 @@ func TestKEDAThatIsInstalledLaterIsFound(t *testing.T) {
 }
 
 func TestTablesStayWhileTheAPIServerIsGone(t *testing.T) {
-	for name, err := range map[string]error{"refused": refusedConnection(), "unreachable": fmt.Errorf("no route to host"), "timeout": &net.DNSError{IsTimeout: true}} {
+	for name, err := range map[string]error{"connection refused": connectionRefused(), "unreachable": fmt.Errorf("no route to host"), "timeout": &net.DNSError{IsTimeout: true}} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			inCluster(t, ClusterOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, chat(2), func(w *clusterWorld) {
@@ -117,10 +117,10 @@ func TestTablesStayWhileTheAPIServerIsGone(t *testing.T) {
 	}
 }
 
-func TestWorkloadsAreNotTrustedLongerThanTheAge(t *testing.T) {
+func TestWorkloadsAreNotTrustedLongerThanMaxAge(t *testing.T) {
 	inCluster(t, ClusterOptions{MaxAge: 10 * time.Minute}, chat(2), func(w *clusterWorld) {
 		w.causes()
-		w.api.fail(refusedConnection())
+		w.api.fail(connectionRefused())
 		w.pass(9 * time.Minute)
 		require.Equal(t, "chat=2/2", w.workloads())
 		w.causes()
@@ -137,7 +137,7 @@ func TestWorkloadsAreNotTrustedLongerThanTheAge(t *testing.T) {
 	})
 }
 
-func TestOneKindThatFailsTooLongTakesItsWorkloadsOnly(t *testing.T) {
+func TestOneKindThatFailsTooLongHidesItsWorkloadsOnly(t *testing.T) {
 	set := strings.Replace(deployment("set", 3, "image: vllm"), "kind: Deployment", "kind: StatefulSet", 1)
 	manifests := append(chat(2), set, scaledTo("set", "{kind: StatefulSet, name: set}"))
 	inCluster(t, ClusterOptions{MaxAge: time.Minute}, manifests, func(w *clusterWorld) {
@@ -149,9 +149,9 @@ func TestOneKindThatFailsTooLongTakesItsWorkloadsOnly(t *testing.T) {
 	})
 }
 
-func TestEmptyListAfterAnOutageIsBelieved(t *testing.T) {
+func TestEmptyListAfterAnOutageIsUsed(t *testing.T) {
 	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
-		w.api.fail(refusedConnection())
+		w.api.fail(connectionRefused())
 		w.api.remove("deployments.apps llm/chat")
 		w.pass(time.Minute)
 		require.Equal(t, "chat=2/2", w.workloads())
@@ -174,7 +174,7 @@ func TestAPIServerThatNeverAnswersIsNoticed(t *testing.T) {
 	})
 }
 
-func TestRefusedCredentialsAreNamed(t *testing.T) {
+func TestRejectedCredentialsAreNamed(t *testing.T) {
 	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
 		w.api.deny("list pods", 401)
 		w.api.deny("watch pods", 401)
@@ -186,7 +186,7 @@ func TestRefusedCredentialsAreNamed(t *testing.T) {
 
 func TestRecoveryTakesHalfAMinuteAtMost(t *testing.T) {
 	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
-		w.api.fail(refusedConnection())
+		w.api.fail(connectionRefused())
 		w.pass(time.Hour)
 		w.api.fail(nil)
 		w.pass(31 * time.Second)
@@ -208,11 +208,11 @@ func TestExpiredWatchListsAnewAndIsNoFailure(t *testing.T) {
 	})
 }
 
-func TestNothingIsToldBeforeAllIsRead(t *testing.T) {
+func TestNothingIsNotifiedBeforeAllIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
 		w.api.apply(chat(2)...)
-		w.api.fail(refusedConnection())
+		w.api.fail(connectionRefused())
 		w.run()
 		w.pass(time.Hour)
 		require.False(t, w.isSynced())
@@ -237,7 +237,7 @@ func TestNothingIsToldBeforeAllIsRead(t *testing.T) {
 func TestKindThatFailsIsNotWaitedForForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
-		w.api.deny("list statefulsets.apps", 500) // as where a conversion webhook is gone
+		w.api.deny("list statefulsets.apps", 500) // as if a conversion webhook were gone
 		w.api.deny("watch statefulsets.apps", 500)
 		w.api.deny("list nodes", 500)
 		w.api.deny("watch nodes", 500)
@@ -265,13 +265,13 @@ func TestPodsAreNotWaitedForForever(t *testing.T) {
 		w.pass(firstReadLimit - 10*time.Second)
 		require.False(t, w.isSynced())
 		w.pass(time.Minute)
-		require.True(t, w.isSynced(), "what runs is answered, and nothing is decided")
+		require.True(t, w.isSynced(), "current replicas are answered, and nothing is decided")
 		require.Equal(t, "llm/chat", w.hidden())
 	})
 }
 
 func TestRunEndsAtOnceThoughTheAPIServerIsGone(t *testing.T) {
-	for name, err := range map[string]error{"reached": nil, "gone": refusedConnection()} {
+	for name, err := range map[string]error{"reached": nil, "gone": connectionRefused()} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
 				w.api.fail(err)

@@ -25,20 +25,22 @@ type clusterWorld struct {
 	told []string
 }
 
-// inCluster runs a story with an API server that holds the manifests at first, and a cluster that is being watched.
-func inCluster(t *testing.T, options ClusterOptions, manifests []string, story func(w *clusterWorld)) {
+// inCluster runs a scenario with an API server that has the manifests at first, and a cluster that
+// is being watched.
+func inCluster(t *testing.T, options ClusterOptions, manifests []string, scenario func(w *clusterWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, options)
 		w.api.apply(manifests...)
 		w.run()
 		w.settle()
-		story(w)
+		scenario(w)
 	})
 }
 
 func newClusterWorld(t *testing.T, options ClusterOptions) *clusterWorld {
-	utilruntime.ErrorHandlers = nil // one of them waits until the time of the last error is over, which is none of the bubble's
+	// one of them waits for the time of the last error, which is not the bubble's
+	utilruntime.ErrorHandlers = nil
 	w := &clusterWorld{T: t, api: newAPIServer(t)}
 	options.Config = &rest.Config{Host: "http://api.test", Transport: w.api}
 	cluster, err := OpenCluster(options)
@@ -64,7 +66,7 @@ func (w *clusterWorld) run() {
 	})
 }
 
-// settle waits until all that was told to the API server is in the tables.
+// settle waits until all changes at the API server are in the tables.
 func (w *clusterWorld) settle() { w.pass(time.Second) }
 
 func (w *clusterWorld) pass(d time.Duration) {
@@ -74,7 +76,7 @@ func (w *clusterWorld) pass(d time.Duration) {
 
 func (w *clusterWorld) isSynced() bool { return w.Cluster.isSynced() }
 
-// causes returns what changed was told since the last time.
+// causes returns the causes of the calls of changed since the last time.
 func (w *clusterWorld) causes() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +102,7 @@ func (w *clusterWorld) variants() string {
 	return strings.Join(rows, " ")
 }
 
-// hidden returns the variants whose workloads cannot be seen.
+// hidden returns the variants whose workloads cannot be read.
 func (w *clusterWorld) hidden() string {
 	var rows []string
 	for _, row := range w.Tables().Variants {

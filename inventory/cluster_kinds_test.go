@@ -45,7 +45,7 @@ func TestAnyKindWithAScaleSubresourceIsATarget(t *testing.T) {
 	})
 }
 
-func TestReplicasAreReadWhereTheDefinitionSaysSo(t *testing.T) {
+func TestReplicasAreReadAtThePathInTheDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
 		w.api.serve(rollouts(true))
@@ -57,7 +57,7 @@ func TestReplicasAreReadWhereTheDefinitionSaysSo(t *testing.T) {
 	})
 }
 
-func TestScaleSubresourceIsAskedOncePerChange(t *testing.T) {
+func TestScaleSubresourceIsReadOncePerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
 		w.api.serve(rollouts(true))
@@ -69,7 +69,7 @@ func TestScaleSubresourceIsAskedOncePerChange(t *testing.T) {
 		require.Equal(t, "r=4/0", w.workloads(), "complete when it is told to be")
 		w.pass(time.Hour)
 		require.Equal(t, 1, w.api.asked("get rollouts.argoproj.io r scale"))
-		require.Equal(t, 1, w.api.asked("get rollouts.argoproj.io"), "not about what no variant scales")
+		require.Equal(t, 1, w.api.asked("get rollouts.argoproj.io"), "not about objects that no variant scales")
 		w.api.scales["llm/r"] = 6
 		w.api.apply(rollout("r", "size: small"))
 		w.settle()
@@ -79,7 +79,7 @@ func TestScaleSubresourceIsAskedOncePerChange(t *testing.T) {
 	})
 }
 
-func TestScaleSubresourceThatDoesNotAnswerIsAskedAgainLater(t *testing.T) {
+func TestScaleSubresourceThatDoesNotAnswerIsReadAgainLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{})
 		w.api.serve(rollouts(true))
@@ -192,7 +192,7 @@ func TestTargetInAnotherVersionOfItsKindIsFound(t *testing.T) {
 	})
 }
 
-func TestForeignHPAIsSeen(t *testing.T) {
+func TestConflictingHPAIsRead(t *testing.T) {
 	hpa := "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: theirs, namespace: llm}\n" +
 		"spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}, metrics: [{type: Resource}]}"
 	inCluster(t, ClusterOptions{}, append(chat(2), hpa), func(w *clusterWorld) {
@@ -217,7 +217,7 @@ func TestStatusThatKEDAWritesAtEveryPollIsNoChange(t *testing.T) {
 	})
 }
 
-func TestShapeKeepsAnnotationsOfKEDAAndOfOurs(t *testing.T) {
+func TestFieldMaskKeepsAnnotationsOfKEDAAndWVA(t *testing.T) {
 	paused := strings.Replace(scaled("chat"), "namespace: llm,", `namespace: llm, annotations: {autoscaling.keda.sh/paused: "true", other: x, wva.dev/x: y},`, 1)
 	inCluster(t, ClusterOptions{}, append(chat(2), paused), func(w *clusterWorld) {
 		for _, f := range w.runningWatches() {

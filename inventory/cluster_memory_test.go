@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// servingPod returns a pod as the API server sends it: a vLLM container with a GPU, a shared cache and its usual annotations.
+// servingPod returns a pod as the API server sends it: a vLLM container with a GPU, a shared cache
+// and its usual annotations.
 func servingPod(variant string, n int) *unstructured.Unstructured {
 	fields := decoded(fmt.Sprintf(`
 apiVersion: v1
@@ -66,7 +67,7 @@ func decoded(manifest string) map[string]any {
 	return value.(map[string]any)
 }
 
-// take puts an object into the feed as if the API server had sent it.
+// take puts an object into the watch as if the API server had sent it.
 func (f *resourceWatch) take(u *unstructured.Unstructured) {
 	a := new(item)
 	f.decode(u, a)
@@ -124,7 +125,7 @@ func BenchmarkClusterRebuild(b *testing.B) {
 	}
 }
 
-// BenchmarkPodMemory says what 50,000 pods take, each time it is run.
+// BenchmarkPodMemory measures the memory of 50,000 pods.
 func BenchmarkPodMemory(b *testing.B) {
 	const pods = 50000
 	c := largeCluster(b, 0)
@@ -143,7 +144,7 @@ func BenchmarkPodMemory(b *testing.B) {
 	runtime.KeepAlive(f)
 }
 
-// BenchmarkDeploymentMemory says what 10,000 Deployments take, each time it is run.
+// BenchmarkDeploymentMemory measures the memory of 10,000 Deployments.
 func BenchmarkDeploymentMemory(b *testing.B) {
 	const deployments = 10000
 	c := largeCluster(b, 0)
@@ -209,8 +210,8 @@ func received(b *testing.B, data []byte) *unstructured.Unstructured {
 	return u
 }
 
-// BenchmarkPodArrival says what it takes to read a pod that has changed.
-func BenchmarkPodArrival(b *testing.B) {
+// BenchmarkPodEvent measures the time to read a pod that has changed.
+func BenchmarkPodEvent(b *testing.B) {
 	c := largeCluster(b, 0)
 	f := c.watches[watchID{resource: podsResource()}]
 	template := servingJSON(b)

@@ -25,14 +25,14 @@ func namespace(name, labels string) string {
 	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + ", labels: {" + labels + "}}"
 }
 
-// gpuPod takes two of node-a's GPUs.
+// gpuPod is a pod with two of node-a's GPUs allocated.
 func gpuPod() string {
 	return pod{
 		name: "holder", spec: "nodeName: node-a\n  containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2, cpu: 4}}}]",
 	}.String()
 }
 
-func TestExcludedNamespaceIsNotInTheTablesButHoldsAccelerators(t *testing.T) {
+func TestExcludedNamespaceIsNotInTheTablesButItsAcceleratorsAreAllocated(t *testing.T) {
 	manifests := append(chat(2), in("staging", append(chat(9), gpuPod())...)...)
 	inCluster(t, ClusterOptions{ExcludedNamespaces: []string{"staging"}}, manifests, func(w *clusterWorld) {
 		require.Equal(t, "llm/chat", w.variants())
@@ -42,7 +42,7 @@ func TestExcludedNamespaceIsNotInTheTablesButHoldsAccelerators(t *testing.T) {
 	})
 }
 
-func TestNamespacesAreChosenByTheirLabels(t *testing.T) {
+func TestNamespacesAreSelectedByTheirLabels(t *testing.T) {
 	selector, err := labels.Parse("wva=on")
 	require.NoError(t, err)
 	manifests := append(chat(2), append(in("staging", chat(9)...), namespace("llm", `wva: "on"`), namespace("staging", ""))...)
@@ -57,7 +57,7 @@ func TestNamespacesAreChosenByTheirLabels(t *testing.T) {
 	})
 }
 
-func TestUnreadableNamespacesChooseNone(t *testing.T) {
+func TestUnreadableNamespacesSelectNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClusterWorld(t, ClusterOptions{NamespaceSelector: labels.Everything()})
 		w.api.deny("list namespaces", 403)
@@ -95,7 +95,7 @@ func TestNamedNamespacesNeedNoRolesElsewhere(t *testing.T) {
 	})
 }
 
-func TestNamedNamespacesShowPoolsWhereAllPodsMayBeRead(t *testing.T) {
+func TestNamedNamespacesShowPoolsIfAllPodsMayBeRead(t *testing.T) {
 	manifests := append(in("one", chat(1)...), in("three", append(chat(3), gpuPod())...)...)
 	inCluster(t, ClusterOptions{Namespaces: []string{"one"}}, manifests, func(w *clusterWorld) {
 		require.Equal(t, "one/chat", w.variants())
@@ -120,7 +120,7 @@ func TestForbiddenNamespaceIsNamed(t *testing.T) {
 	})
 }
 
-func TestMetricsTellHowWatchesStand(t *testing.T) {
+func TestMetricsShowTheStateOfWatches(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	inCluster(t, ClusterOptions{Registerer: registry}, chat(2), func(w *clusterWorld) {
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`

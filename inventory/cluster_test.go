@@ -76,9 +76,9 @@ func TestSamplesGiveTheSameTablesAsTheirDirectory(t *testing.T) {
 	})
 }
 
-// TestShapesKeepAllThatIsRead guards the shapes: what the pure half begins to read of an object has to be added to its shape,
-// and to this fleet.
-func TestShapesKeepAllThatIsRead(t *testing.T) {
+// TestFieldMasksKeepAllFieldsThatAreRead guards the field masks: a field that the pure half begins
+// to read has to be added to its mask, and to this fleet.
+func TestFieldMasksKeepAllFieldsThatAreRead(t *testing.T) {
 	manifests := []string{
 		scaled("a", "gpusPerReplica: \"2\"") + "\nstatus: {hpaName: mine, conditions: [{type: Fallback, status: \"True\"}]}",
 		deployment("a", 3, `image: vllm, command: [sh, -c, "vllm serve --max_num_seqs=$SEQS"], env: [{name: SEQS, value: "77"}]`,
@@ -125,7 +125,8 @@ spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {cont
 	})
 }
 
-// inACluster returns the tables of a directory as a cluster shows them: a node autoscaler may stand behind its pools.
+// inACluster returns the tables of a directory as a cluster shows them: pools are elastic, and HPAs
+// are observed.
 func inACluster(tables Tables) Tables {
 	tables.Pools = slices.Clone(tables.Pools)
 	for i := range tables.Pools {
@@ -141,7 +142,7 @@ func asJSON(t *testing.T, tables Tables) string {
 	return string(data)
 }
 
-func TestChangeIsToldOnceWithItsKind(t *testing.T) {
+func TestChangeIsNotifiedOnceWithItsCause(t *testing.T) {
 	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
 		require.Equal(t, "watch", w.causes())
 		w.api.apply(deployment("chat", 5, "image: vllm"))
@@ -162,7 +163,7 @@ func TestChangeIsToldOnceWithItsKind(t *testing.T) {
 	})
 }
 
-func TestChangeOfWhatIsNotReadIsNotTold(t *testing.T) {
+func TestChangeOfUnreadFieldsIsNotNotified(t *testing.T) {
 	inCluster(t, ClusterOptions{}, chat(2), func(w *clusterWorld) {
 		w.causes()
 		w.api.apply(deployment("chat", 2, "image: another"), deployment("other", 2, "image: vllm"), chatPod(1))
@@ -236,7 +237,7 @@ func TestRunMayBeCalledOnce(t *testing.T) {
 	})
 }
 
-func TestOptionsAreRefusedAllAtOnce(t *testing.T) {
+func TestInvalidOptionsAreReportedTogether(t *testing.T) {
 	_, err := OpenCluster(ClusterOptions{Namespaces: []string{"a", "B"}, ExcludedNamespaces: []string{"a"}, MaxAge: -1})
 	for _, fault := range []string{"no configuration", `"B" is not the name`, "namespace a is both", "is negative"} {
 		require.ErrorContains(t, err, fault)

@@ -29,35 +29,35 @@ type folder struct {
 	log     bytes.Buffer
 }
 
-// Write takes the log.
+// Write appends to the log.
 func (f *folder) Write(line []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.log.Write(line)
 }
 
-// changed counts what is told.
+// changed counts the calls.
 func (f *folder) changed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
 }
 
-// told returns how often a change was told, and what was logged.
+// told returns the number of calls of changed, and the log.
 func (f *folder) told() (changes int, log string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changes, f.log.String()
 }
 
-// toldTimes fails where changes were not told that often.
+// toldTimes fails unless changed was called that often.
 func (f *folder) toldTimes(want int, why ...any) {
 	f.t.Helper()
 	changes, _ := f.told()
 	require.Equal(f.t, want, changes, why...)
 }
 
-// warnedTimes fails where the log does not hold that many warnings.
+// warnedTimes fails unless the log has that many warnings.
 func (f *folder) warnedTimes(want int, why ...any) {
 	f.t.Helper()
 	_, log := f.told()
@@ -88,27 +88,27 @@ func (f *folder) open(options DirectoryOptions) *Directory {
 	return d
 }
 
-// watch watches the directory in a bubble of its own time, while the story runs.
-func (f *folder) watch(story func()) {
+// watch watches the directory in a bubble of its own time, while the scenario runs.
+func (f *folder) watch(scenario func()) {
 	f.t.Helper()
 	synctest.Test(f.t, func(t *testing.T) {
 		f.open(DirectoryOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- f.watched.Watch(ctx, f.changed) }()
-		story()
+		scenario()
 		cancel()
 		require.NoError(t, <-ended)
 	})
 }
 
-// settle lets enough looks pass for a change to be read, and none beyond.
+// settle waits for enough polls to read a change, and none beyond.
 func (f *folder) settle() {
 	time.Sleep(2*defaultPollInterval + defaultPollInterval/2)
 	synctest.Wait()
 }
 
-// nodes returns the names of the nodes that are in force.
+// nodes returns the names of the current nodes.
 func (f *folder) nodes() string {
 	var names []string
 	for _, pool := range f.watched.Tables().Pools {
@@ -121,7 +121,7 @@ func (f *folder) nodes() string {
 
 func l4(name string) string { return node(name, "NVIDIA-L4", "") }
 
-func TestDirectoryThatCannotBeReadIsRefused(t *testing.T) {
+func TestDirectoryThatCannotBeReadIsAnError(t *testing.T) {
 	_, err := OpenDirectory(DirectoryOptions{Path: filepath.Join(t.TempDir(), "none")})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "give a directory")
@@ -165,7 +165,7 @@ func TestEmptyDirectoryIsAProblem(t *testing.T) {
 	require.Contains(t, d.Tables().Problems[0].Text, "has no file")
 }
 
-func TestObjectThatIsThereTwiceCountsOnceAndIsAProblem(t *testing.T) {
+func TestRepeatedObjectIsUsedOnceAndIsAProblem(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": scaled("x", `variantCost: "1"`), "b.yaml": "---\n" + scaled("x", `variantCost: "2"`)})
 	tables := f.open(DirectoryOptions{}).Tables()
 	require.Len(t, tables.Variants, 1)

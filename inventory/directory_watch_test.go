@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEditIsReadOnceAndTold(t *testing.T) {
+func TestEditIsReadAndNotifiedOnce(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a")})
 	f.watch(func() {
 		f.settle()
@@ -29,7 +29,7 @@ func TestEditIsReadOnceAndTold(t *testing.T) {
 	})
 }
 
-func TestFileThatSaysTheSameIsNoChange(t *testing.T) {
+func TestFileWithTheSameContentIsNoChange(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a")})
 	f.watch(func() {
 		f.write("a.yaml", "# a comment\n"+l4("a"))
@@ -72,7 +72,7 @@ func TestSwappedLinksOfAConfigMapAreRead(t *testing.T) {
 	})
 }
 
-func TestFaultyEditKeepsWhatTheFileHeldUntilItIsRepaired(t *testing.T) {
+func TestInvalidEditKeepsThePreviousContentUntilItIsRepaired(t *testing.T) {
 	for name, fault := range map[string]string{
 		"a broken document":  l4("new") + "\n---\n" + "a: [",
 		"a broken file":      "\xff",
@@ -106,7 +106,7 @@ func TestFaultyEditKeepsWhatTheFileHeldUntilItIsRepaired(t *testing.T) {
 	}
 }
 
-func TestFileThatNeverWasWholeCountsAsFarAsItCanBeRead(t *testing.T) {
+func TestFileThatNeverWasValidIsReadAsFarAsPossible(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a") + "\n---\na: ["})
 	f.watch(func() {
 		require.Equal(t, "a", f.nodes())
@@ -120,7 +120,7 @@ func TestFileThatNeverWasWholeCountsAsFarAsItCanBeRead(t *testing.T) {
 	})
 }
 
-func TestDirectoryThatGoesAwayKeepsWhatWasRead(t *testing.T) {
+func TestDirectoryThatGoesAwayKeepsItsContent(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a")})
 	f.watch(func() {
 		away := f.path + ".away"
@@ -138,7 +138,7 @@ func TestDirectoryThatGoesAwayKeepsWhatWasRead(t *testing.T) {
 	})
 }
 
-func TestFileThatIsGoneForAMomentTakesNothingAway(t *testing.T) {
+func TestFileThatIsGoneForAMomentRemovesNothing(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a"), "b.yaml": l4("b")})
 	f.watch(func() {
 		require.NoError(t, os.Remove(filepath.Join(f.path, "a.yaml")))
@@ -152,7 +152,7 @@ func TestFileThatIsGoneForAMomentTakesNothingAway(t *testing.T) {
 	})
 }
 
-func TestFileThatNeverComesToRestIsReadAllTheSame(t *testing.T) {
+func TestFileThatKeepsChangingIsReadAllTheSame(t *testing.T) {
 	f := newFolder(t, map[string]string{"a.yaml": l4("a0")})
 	f.watch(func() {
 		for i := range 3 * maxUnstablePolls {
@@ -186,7 +186,7 @@ func TestFileThatWasReadWhileItWasWrittenIsReadAgain(t *testing.T) {
 	require.Equal(t, "c", f.nodes())
 }
 
-func TestFileThatGrowsBeyondTheLimitWhileItIsReadIsRefused(t *testing.T) {
+func TestFileThatGrowsBeyondTheLimitWhileItIsReadIsAnError(t *testing.T) {
 	const endless = "/proc/self/status" // whose size is said to be 0
 	if info, err := os.Stat(endless); err != nil || info.Size() != 0 {
 		t.Skip("no file that holds more than its size says")

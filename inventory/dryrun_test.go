@@ -22,7 +22,7 @@ spec:
   template: {spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}, containers: [{name: e, resources: {limits: {nvidia.com/gpu: 2}}}]}}`, name, meta)
 }
 
-// otherObject returns the ScaledObject llm/NAME of a target, with a trigger that is not ours.
+// otherObject returns the ScaledObject llm/NAME of a target, with a trigger of another scaler.
 func otherObject(name, target, meta string) string {
 	return fmt.Sprintf(`apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
@@ -38,8 +38,8 @@ func deploymentID(name string) fleet.TargetID {
 	return fleet.TargetID{Namespace: "llm", APIVersion: "apps/v1", Kind: "Deployment", Name: name}
 }
 
-// advisory returns the advisory variants of the tables by name, with the workload of each.
-func advisory(t *testing.T, tables Tables) map[string]fleet.Variant {
+// dryRuns returns the dry-run variants of the tables by name, and checks that each has a workload.
+func dryRuns(t *testing.T, tables Tables) map[string]fleet.Variant {
 	t.Helper()
 	variants := map[string]fleet.Variant{}
 	for _, v := range tables.Variants {
@@ -52,7 +52,7 @@ func advisory(t *testing.T, tables Tables) map[string]fleet.Variant {
 	return variants
 }
 
-func TestAnnotationsOfAWorkloadMakeItAnAdvisoryVariant(t *testing.T) {
+func TestAnnotationsOfAWorkloadMakeItADryRunVariant(t *testing.T) {
 	group := `apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata: {name: group, namespace: llm, annotations: {wva.dev/modelID: big, wva.dev/accelerator: H200, wva.dev/gpusPerReplica: "16"}}
@@ -67,7 +67,7 @@ metadata: {name: server, namespace: llm, annotations: {wva.dev/modelID: m}}
 spec: {replicas: 5}`
 	tables := objectsOf(t, group, set, custom, annotatedDeployment("a", model), deployment("other", 1, "image: x")).Tables(Options{})
 	require.Empty(t, tables.Problems)
-	found := advisory(t, tables)
+	found := dryRuns(t, tables)
 	require.Len(t, found, 4)
 	require.Len(t, tables.Variants, 4)
 	a := found["a"]
@@ -82,17 +82,17 @@ spec: {replicas: 5}`
 	require.Equal(t, "Server", found["server"].Target.Kind)
 }
 
-func TestAnnotationsOfAnAutoscalerMakeItsTargetAnAdvisoryVariant(t *testing.T) {
+func TestAnnotationsOfAnAutoscalerMakeItsTargetADryRunVariant(t *testing.T) {
 	plain := deployment("a", 3, "image: x")
 	t.Run("a ScaledObject of any trigger", func(t *testing.T) {
-		v := advisory(t, objectsOf(t, plain, otherObject("keda", "a", model)).Tables(Options{}))["keda"]
+		v := dryRuns(t, objectsOf(t, plain, otherObject("keda", "a", model)).Tables(Options{}))["keda"]
 		require.Equal(t, deploymentID("a"), v.Target)
 		require.Equal(t, fleet.Range{Min: 2, Max: 9}, v.Range)
 	})
 	t.Run("a HorizontalPodAutoscaler", func(t *testing.T) {
 		tables := objectsOf(t, plain, hpa("cpu", `annotations: {wva.dev/modelID: m, wva.dev/minReplicaCount: "0"}`)).Tables(Options{})
-		require.Equal(t, fleet.Range{Min: 0, Max: 3}, advisory(t, tables)["cpu"].Range, "an HPA cannot say zero, the annotation can")
-		require.Empty(t, tables.Workloads[0].ConflictingHPA, "what scales it today is no foreign hand")
+		require.Equal(t, fleet.Range{Min: 0, Max: 3}, dryRuns(t, tables)["cpu"].Range, "an HPA cannot say zero, the annotation can")
+		require.Empty(t, tables.Workloads[0].ConflictingHPA, "the current autoscaler is no conflict")
 		require.Empty(t, tables.Problems)
 	})
 	t.Run("whose target was not found", func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAnnotationsOfAnAutoscalerMakeItsTargetAnAdvisoryVariant(t *testing.T) {
 	})
 }
 
-func TestBoundsOfAnAdvisoryWorkloadAreThoseOfWhatScalesIt(t *testing.T) {
+func TestBoundsOfADryRunWorkloadAreThoseOfItsAutoscaler(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		others []string
@@ -116,7 +116,7 @@ func TestBoundsOfAnAdvisoryWorkloadAreThoseOfWhatScalesIt(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tables := objectsOf(t, append(test.others, annotatedDeployment("a", model))...).Tables(Options{})
-			require.Equal(t, test.want, advisory(t, tables)["a"].Range)
+			require.Equal(t, test.want, dryRuns(t, tables)["a"].Range)
 			require.Empty(t, tables.Problems)
 		})
 	}
@@ -128,7 +128,7 @@ func TestFirstOfTwoDeclarationsOfATargetIsTheWorkloadsThenTheScaledObjectsThenTh
 		name    string
 		objects []string
 		want    string
-		told    []string // who is told that it does not count
+		told    []string // objects whose declaration is ignored
 	}{
 		{
 			"all three", []string{annotatedDeployment("a", model), otherObject("keda", "a", model), hpa("cpu", model)}, "a",
@@ -142,7 +142,7 @@ func TestFirstOfTwoDeclarationsOfATargetIsTheWorkloadsThenTheScaledObjectsThenTh
 			objects := objectsOf(t, test.objects...)
 			tables := objects.Tables(Options{})
 			require.Len(t, tables.Variants, 1)
-			require.Contains(t, advisory(t, tables), test.want)
+			require.Contains(t, dryRuns(t, tables), test.want)
 			require.Equal(t, test.told, problemObjects(tables))
 			slices.Reverse(objects.ScaledObjects)
 			slices.Reverse(objects.HPAs)
@@ -160,7 +160,7 @@ func problemObjects(tables Tables) []string {
 	return names
 }
 
-func TestVariantThatIsScaledIsNeverAdvisory(t *testing.T) {
+func TestScaledVariantIsNeverADryRun(t *testing.T) {
 	plain := deployment("a", 3, "image: x")
 	annotated := func(manifest string) Objects {
 		objects := objectsOf(t, manifest)
@@ -190,10 +190,10 @@ func TestVariantThatIsScaledIsNeverAdvisory(t *testing.T) {
 	}
 }
 
-func TestTwoAdvisoryVariantsOfOneNameAreOne(t *testing.T) {
+func TestTwoDryRunVariantsOfOneNameAreOne(t *testing.T) {
 	set := "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: llm, annotations: {wva.dev/modelID: m}, creationTimestamp: \"2026-01-02T00:00:00Z\"}\nspec: {replicas: 1}"
 	tables := objectsOf(t, set, annotatedDeployment("a", model)).Tables(Options{})
-	require.Equal(t, deploymentID("a"), advisory(t, tables)["a"].Target, "the older one")
+	require.Equal(t, deploymentID("a"), dryRuns(t, tables)["a"].Target, "the older one")
 	require.Equal(t, []string{"StatefulSet llm/a"}, problemObjects(tables))
 	require.Contains(t, tables.Problems[0].Text, "Deployment llm/a defines a variant of the same name")
 }
@@ -209,24 +209,24 @@ metadata:
 spec: {replicas: 3}`
 	made := hpa("keda-hpa-keda", model+", ownerReferences: [{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, name: keda, controller: true, uid: u}]")
 	tables := objectsOf(t, replicaSet, annotatedDeployment("a", model)).Tables(Options{})
-	require.Len(t, advisory(t, tables), 1)
+	require.Len(t, dryRuns(t, tables), 1)
 	require.Empty(t, tables.Problems)
 	tables = objectsOf(t, deployment("a", 1, "image: x"), made, otherObject("keda", "a", model)).Tables(Options{})
-	require.Contains(t, advisory(t, tables), "keda")
+	require.Contains(t, dryRuns(t, tables), "keda")
 	require.Empty(t, tables.Problems)
 }
 
-func TestFaultyAnnotationsAreProblemsOfTheObjectThatHasThem(t *testing.T) {
+func TestInvalidAnnotationsAreProblemsOfTheirObject(t *testing.T) {
 	tables := objectsOf(t, annotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap, wva.dev/maxReplicaCount: few}`)).Tables(Options{})
-	v := advisory(t, tables)["a"]
+	v := dryRuns(t, tables)["a"]
 	require.Contains(t, v.Invalid, `wva.dev/variantCost "cheap"`)
 	require.Contains(t, v.Invalid, `wva.dev/maxReplicaCount "few"`)
 	require.Equal(t, []string{"Deployment llm/a", "Deployment llm/a"}, problemObjects(tables))
 }
 
-func TestAdvisoryVariantRunsOnTheNodesOfItsPods(t *testing.T) {
+func TestDryRunVariantRunsOnTheNodesOfItsPods(t *testing.T) {
 	tables := objectsOf(t, scaledTo("gone", "{name: gone}"), hpa("cpu", model), deployment("a", 1, "image: x"), node("l4", "NVIDIA-L4", ""),
 		pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:01:00", spec: "nodeName: l4\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String()).Tables(Options{})
-	require.Equal(t, fleet.Accelerator("L4"), advisory(t, tables)["cpu"].Accelerator)
+	require.Equal(t, fleet.Accelerator("L4"), dryRuns(t, tables)["cpu"].Accelerator)
 	require.Len(t, tables.Workloads[0].Pods, 1)
 }

@@ -18,7 +18,7 @@ func asJob(manifest string) string {
 	return strings.Replace(manifest, "kind: ScaledObject", "kind: ScaledJob", 1)
 }
 
-func TestEventObjectIsWhatMakesTheVariant(t *testing.T) {
+func TestEventObjectIsTheOneThatDefinesTheVariant(t *testing.T) {
 	for name, options := range map[string]ClusterOptions{"all namespaces": {}, "one": {Namespaces: []string{"llm"}}} {
 		t.Run(name, func(t *testing.T) {
 			manifests := []string{

@@ -27,7 +27,7 @@ type eventWorld struct {
 	log    *logText
 }
 
-func writingEvents(t *testing.T, options EventOptions, story func(w *eventWorld)) {
+func writingEvents(t *testing.T, options EventOptions, scenario func(w *eventWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &eventWorld{T: t, store: newStore(), log: &logText{}}
@@ -39,13 +39,13 @@ func writingEvents(t *testing.T, options EventOptions, story func(w *eventWorld)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.writer.Run(ctx) }()
-		story(w)
+		scenario(w)
 		cancel()
 		require.NoError(t, <-ended)
 	})
 }
 
-// tell writes notices and waits until they are through, a second at least.
+// tell writes notices and waits until they are sent, a second at least.
 func (w *eventWorld) tell(notices ...fleet.Notice) {
 	w.Helper()
 	w.writer.Write(notices)
@@ -108,7 +108,7 @@ func TestEqualEventsBecomeOneWithACount(t *testing.T) {
 	})
 }
 
-func TestManyChangesOfOneObjectAreToldTogether(t *testing.T) {
+func TestManyChangesOfOneObjectAreCombined(t *testing.T) {
 	writingEvents(t, EventOptions{}, func(w *eventWorld) {
 		for i := range 15 {
 			w.tell(changeOf("a", fmt.Sprintf("%d -> %d: busy", i, i+1)))
@@ -136,7 +136,7 @@ func TestAnObjectThatChangesAllTheTimeStillGetsItsWarnings(t *testing.T) {
 	})
 }
 
-func TestAMissingRoleIsSaidOnce(t *testing.T) {
+func TestMissingRoleIsLoggedOnce(t *testing.T) {
 	writingEvents(t, EventOptions{}, func(w *eventWorld) {
 		w.store.fail(forbidden)
 		w.tell(warningOn("a", "x"), warningOn("b", "x"), warningOn("c", "x"))
@@ -153,7 +153,7 @@ func TestAMissingRoleIsSaidOnce(t *testing.T) {
 	})
 }
 
-func TestANamespaceThatIsBeingDeletedIsNoMissingRole(t *testing.T) {
+func TestNamespaceThatIsBeingDeletedIsNoMissingRole(t *testing.T) {
 	writingEvents(t, EventOptions{}, func(w *eventWorld) {
 		w.store.fail(terminating)
 		w.tell(warningOn("a", "x"))
@@ -175,7 +175,8 @@ func TestEventsWaitForAnAPIServerThatIsGone(t *testing.T) {
 		w.tell(warningOn("c", "x"))
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, w.droppedFor(dropFailed), "after a minute the next one is tried")
-		w.tell(warningOn("d", "x")) // the story ends while this one waits: Run returns all the same
+		// the scenario ends while this one waits: Run returns all the same
+		w.tell(warningOn("d", "x"))
 	})
 }
 
@@ -212,7 +213,7 @@ func TestOnlyTheLeaderWritesEvents(t *testing.T) {
 	})
 }
 
-func TestEventsFitWhatTheAPIServerTakes(t *testing.T) {
+func TestEventsFitTheLimitsOfTheAPIServer(t *testing.T) {
 	writingEvents(t, EventOptions{}, func(w *eventWorld) {
 		w.tell(warningOn(strings.Repeat("n", 253), strings.Repeat("ä", 3000)))
 		events := w.events()
@@ -223,7 +224,7 @@ func TestEventsFitWhatTheAPIServerTakes(t *testing.T) {
 	})
 }
 
-func TestNewEventWriterSaysWhatIsWrong(t *testing.T) {
+func TestNewEventWriterReturnsErrorsWithRemedies(t *testing.T) {
 	_, err := NewEventWriter(EventOptions{})
 	require.ErrorContains(t, err, "set EventOptions.Config")
 	_, err = NewEventWriter(EventOptions{Config: &rest.Config{Host: "http://a\nb"}})

@@ -13,12 +13,12 @@ import (
 )
 
 func FuzzManifests(f *testing.F) {
-	// Seeds are small: the samples as a whole would keep the fuzzer at shortening them.
+	// Seeds are small: the fuzzer would spend its time shortening whole samples.
 	for _, text := range []string{
 		scaled("a", "role: cook") + "\n---\n" + deployment("a", 1, "command: [sh, -c, 'vllm serve --max-num-seqs ${N:-3}']"),
 		scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: a}"),
 		"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: a}\nspec: {leaderWorkerTemplate: {size: 2, workerTemplate: {}}}",
-		node("a", "NVIDIA-L4", "unschedulable: true") + "\n---\n" + holder("p", "a", 1, "phase: Running"),
+		node("a", "NVIDIA-L4", "unschedulable: true") + "\n---\n" + gpuHolder("p", "a", 1, "phase: Running"),
 		pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:02:00"}.String(),
 		scaled("a") + "\n---\n" + deployment("a", 1, "image: x") + "\n---\n" + hpa("cpu", "labels: {scaledobject.keda.sh/name: b}"),
 		"apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a}\nspec: {triggers: [{type: external, metadata: {modelID: m}}]}",
@@ -49,7 +49,7 @@ func FuzzManifests(f *testing.F) {
 	})
 }
 
-// checkAliases compares the search for aliases with a parser of another make.
+// checkAliases compares the search for aliases with a YAML parser.
 func checkAliases(t *testing.T, data []byte) {
 	if !utf8.Valid(data) {
 		return
@@ -72,7 +72,7 @@ func hasAlias(node *goyaml.Node) bool {
 	return slices.ContainsFunc(node.Content, hasAlias)
 }
 
-// checkTables fails where the tables break what their comments promise.
+// checkTables fails if the tables break the rules in their comments.
 func checkTables(t *testing.T, tables Tables) {
 	for _, w := range tables.Workloads {
 		if w.Replicas < 0 || w.Startup < 0 || w.Startup > longestStartup || w.MaxSequences < 0 || !(w.KVTokens >= 0) || w.BatchedTokens < 0 || w.TensorParallel < 0 {

@@ -50,7 +50,7 @@ func holderOf(s *store) string {
 	return *leases[0].Spec.HolderIdentity
 }
 
-func TestOneOfSeveralReplicasHoldsTheLease(t *testing.T) {
+func TestOneOfSeveralReplicasLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore()
 		a, b := compete(t, s.config(), "a"), compete(t, s.config(), "b")
@@ -65,7 +65,7 @@ func TestOneOfSeveralReplicasHoldsTheLease(t *testing.T) {
 		require.False(t, a.IsLeader())
 		time.Sleep(3 * leaseRetry)
 		synctest.Wait()
-		require.True(t, b.IsLeader(), "what is given up need not expire")
+		require.True(t, b.IsLeader(), "a released lease need not expire")
 		b.stop()
 		require.Empty(t, holderOf(s))
 		require.Empty(t, append(a.log.lines("WARN"), b.log.lines("WARN")...))
@@ -86,7 +86,7 @@ func (c *cut) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.store.RoundTrip(request)
 }
 
-func TestAReplicaThatLosesTheAPIServerStopsBeforeAnotherBegins(t *testing.T) {
+func TestReplicaThatLosesTheAPIServerStopsBeforeAnotherBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore()
 		network := &cut{store: s}
@@ -117,7 +117,7 @@ func TestAReplicaThatLosesTheAPIServerStopsBeforeAnotherBegins(t *testing.T) {
 	})
 }
 
-func TestNobodyHoldsALeaseThatARoleIsMissingFor(t *testing.T) {
+func TestNobodyLeadsWithoutTheRoleForTheLease(t *testing.T) {
 	for _, verb := range []string{"get", "create", "update"} {
 		t.Run(verb, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -172,7 +172,7 @@ func (hanging) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, request.Context().Err()
 }
 
-func TestNewLeaseSaysWhatIsWrong(t *testing.T) {
+func TestNewLeaseReturnsErrorsWithRemedies(t *testing.T) {
 	_, err := NewLease(LeaseOptions{Config: newStore().config()})
 	require.ErrorContains(t, err, "set LeaseOptions.Config and Namespace")
 	_, err = NewLease(LeaseOptions{Config: &rest.Config{Host: "http://a\nb"}, Namespace: "keda"})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// keys returns what was read, in order.
+// keys returns the names of the objects, in order.
 func keys(c content) []string {
 	names := []string{}
 	for _, m := range c.manifests {
@@ -87,7 +87,7 @@ func TestDocumentThatCannotBeReadIsAProblemAndNothingElseIsLost(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			read := readManifests("f.yaml", []byte(nodeB+"\n---\n"+test.text+"\n---\n"+nodeB))
 			require.Contains(t, strings.Join(keys(read), " "), "Node b")
-			require.Equal(t, "Node b", keys(read)[len(read.manifests)-1], "what follows is read")
+			require.Equal(t, "Node b", keys(read)[len(read.manifests)-1], "the following documents are read")
 			require.Len(t, read.problems, 1)
 			require.Equal(t, "f.yaml, "+test.where, read.problems[0].Object)
 			require.Contains(t, read.problems[0].Text, test.problem)

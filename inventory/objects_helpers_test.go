@@ -10,7 +10,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// objectsOf reads manifests that hold no fault.
+// objectsOf reads valid manifests.
 func objectsOf(t *testing.T, manifests ...string) Objects {
 	t.Helper()
 	read := readManifests("world.yaml", []byte(strings.Join(manifests, "\n---\n")))
@@ -22,7 +22,8 @@ func objectsOf(t *testing.T, manifests ...string) Objects {
 	return objects
 }
 
-// scaled returns a ScaledObject llm/NAME of the Deployment llm/NAME, with further metadata as "key: value".
+// scaled returns a ScaledObject llm/NAME of the Deployment llm/NAME, with further metadata as "key:
+// value".
 func scaled(name string, metadata ...string) string {
 	return scaledTo(name, "{name: "+name+"}", metadata...)
 }
@@ -41,7 +42,8 @@ spec:
     metadata: {%s}`, name, target, strings.Join(keys, ", "))
 }
 
-// deployment returns the Deployment llm/NAME with one container and further lines of its pod's spec.
+// deployment returns the Deployment llm/NAME with one container and further lines of its pod's
+// spec.
 func deployment(name string, replicas int, container string, podSpec ...string) string {
 	return fmt.Sprintf(`apiVersion: apps/v1
 kind: Deployment

@@ -22,15 +22,15 @@ spec: {%s}
 status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: "True"}]}`, name, label, spec)
 }
 
-// holder returns a pod that holds GPUs on a node.
-func holder(name, node string, gpus int, status string) string {
+// gpuHolder returns a pod that has GPUs of a node allocated.
+func gpuHolder(name, node string, gpus int, status string) string {
 	return pod{
 		name: name, status: status,
 		spec: fmt.Sprintf("nodeName: %s\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: %d}, requests: {nvidia.com/gpu: %d}}}]", node, gpus, gpus),
 	}.String()
 }
 
-func TestPoolsHoldNodesByTheirAccelerator(t *testing.T) {
+func TestPoolsAreNodesByTheirAccelerator(t *testing.T) {
 	tables := objectsOf(t, node("b", "NVIDIA-L40S", ""), node("a", "NVIDIA-L40S", ""), node("c", "NVIDIA-H100-80GB-HBM3", ""),
 		`{apiVersion: v1, kind: Node, metadata: {name: cpu}, status: {allocatable: {cpu: 4}}}`,
 		`apiVersion: v1
@@ -50,10 +50,10 @@ status: {allocatable: {nvidia.com/gpu: 8}, conditions: [{type: Ready, status: "T
 	}, tables.Pools)
 }
 
-func TestTakenIsWhatPodsOfAllTenantsHold(t *testing.T) {
+func TestAllocatedCountsPodsOfAllTenants(t *testing.T) {
 	tables := objectsOf(t, node("a", "NVIDIA-L4", ""),
-		holder("runs", "a", 1, "phase: Running"), holder("starts", "a", 1, "phase: Pending"), holder("ended", "a", 1, "phase: Succeeded"),
-		holder("failed", "a", 1, "phase: Failed"), holder("elsewhere", "b", 1, "phase: Running"), holder("unplaced", "''", 1, "phase: Pending"),
+		gpuHolder("runs", "a", 1, "phase: Running"), gpuHolder("starts", "a", 1, "phase: Pending"), gpuHolder("ended", "a", 1, "phase: Succeeded"),
+		gpuHolder("failed", "a", 1, "phase: Failed"), gpuHolder("elsewhere", "b", 1, "phase: Running"), gpuHolder("unplaced", "''", 1, "phase: Pending"),
 		pod{name: "leaves", meta: "deletionTimestamp: 2026-01-01T00:05:00Z", spec: "nodeName: a\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String(),
 	).Tables(Options{})
 	require.Equal(t, []fleet.Node{{Name: "a", Allocatable: 4, Allocated: 3}}, tables.Pools[0].Nodes)
@@ -79,13 +79,13 @@ status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: %s
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tables := objectsOf(t, test.node, holder("p", "a", 1, "phase: Running")).Tables(Options{})
+			tables := objectsOf(t, test.node, gpuHolder("p", "a", 1, "phase: Running")).Tables(Options{})
 			require.Equal(t, []fleet.Node{test.want}, tables.Pools[0].Nodes)
 		})
 	}
 }
 
-func TestDefinitionMayCallAnAcceleratorWhatItsVendorDoes(t *testing.T) {
+func TestDefinitionMayUseTheVendorsNameOfAnAccelerator(t *testing.T) {
 	for given, want := range map[string]fleet.Accelerator{
 		"NVIDIA-H100-80GB-HBM3": "H100", "nvidia-h100-80gb": "H100", "AMD_Instinct_MI300X_OAM": "MI300X", "H100": "H100",
 		"A100-40GB": "A100-40GB", // a row of the catalogue
@@ -96,11 +96,12 @@ func TestDefinitionMayCallAnAcceleratorWhatItsVendorDoes(t *testing.T) {
 	}
 }
 
-func TestDefinitionMaySpellAnAcceleratorOfNodesInOtherLetters(t *testing.T) {
+func TestDefinitionMayUseAnotherLetterCaseThanTheNodes(t *testing.T) {
 	nodes := []string{node("one", "NVIDIA-L40S", ""), node("two", "Acme-One", ""), node("three", "ACME-ONE", "")}
 	for given, want := range map[string]fleet.Accelerator{
 		"l40s": "L40S", "L40s": "L40S", "L40S": "L40S", "nvidia-l40s": "L40S", "l40": "l40", "h100": "h100",
-		"acme-one": "ACME-ONE", "Acme-One": "Acme-One", // two kinds by the labels, of which each can be meant
+		// two types by the labels, of which each can be meant
+		"acme-one": "ACME-ONE", "Acme-One": "Acme-One",
 	} {
 		tables := objectsOf(t, append(nodes, scaled("a", "accelerator: "+given), deployment("a", 1, "image: x"))...).Tables(Options{})
 		require.Equal(t, want, tables.Variants[0].Accelerator, given)

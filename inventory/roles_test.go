@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// granted returns what the roles of a file allow, as "verb resource.group", each once.
+// granted returns the permissions in the roles of a file, as "verb resource.group", each once.
 func granted(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -47,7 +47,7 @@ func TestRolesAllowToWriteNothingButEventsAndTheLease(t *testing.T) {
 	}
 }
 
-func TestRolesAllowToWatchWhatIsWatched(t *testing.T) {
+func TestRolesAllowToWatchTheWatchedResources(t *testing.T) {
 	cluster := granted(t, "../deploy/rbac.yaml")
 	for _, resource := range []schema.GroupVersionResource{
 		scaledObjectsResource(), scaledJobsResource(), podsResource(), nodesResource(), namespacesResource(), autoscalersResource(),
@@ -57,7 +57,7 @@ func TestRolesAllowToWatchWhatIsWatched(t *testing.T) {
 	}
 }
 
-func TestNamespacedRolesAllowTheSameButForWhatHasNoNamespace(t *testing.T) {
+func TestNamespacedRolesAllowTheSameButForClusterResources(t *testing.T) {
 	cluster, namespaced := granted(t, "../deploy/rbac.yaml"), granted(t, "../deploy/rbac-namespaced.yaml")
 	require.Subset(t, cluster, namespaced)
 	for _, allowed := range cluster {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const samples = "../deploy/samples"
 
-func TestSamplesReadAsTheirGoldenTablesSay(t *testing.T) {
+func TestSamplesReadAsTheirGoldenTables(t *testing.T) {
 	d, err := OpenDirectory(DirectoryOptions{Path: samples})
 	require.NoError(t, err)
 	require.Empty(t, d.Tables().Problems)
@@ -38,7 +38,7 @@ func TestSamplesReadAsTheirGoldenTablesSay(t *testing.T) {
 	require.Equal(t, string(want), string(got)+"\n")
 }
 
-func TestSamplesFollowOurOwnAdvice(t *testing.T) {
+func TestSamplesHaveNoFindings(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(samples, "scaledobjects.yaml"))
 	require.NoError(t, err)
 	read := readManifests("scaledobjects.yaml", data)
@@ -51,7 +51,8 @@ func TestSamplesFollowOurOwnAdvice(t *testing.T) {
 	}
 }
 
-// TestTablesFitIntoASnapshot guards what the JSON form of a snapshot needs of its rows: times in UTC, above all.
+// TestTablesFitIntoASnapshot guards the demands of a snapshot's JSON form on its rows: times in
+// UTC, above all.
 func TestTablesFitIntoASnapshot(t *testing.T) {
 	d, err := OpenDirectory(DirectoryOptions{Path: samples})
 	require.NoError(t, err)

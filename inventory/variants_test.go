@@ -8,7 +8,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-func TestObjectsOfOthersAreNoVariants(t *testing.T) {
+func TestObjectsOfOtherScalersAreNoVariants(t *testing.T) {
 	tables := objectsOf(t, `apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
 metadata: {name: web, namespace: shop}
@@ -18,14 +18,14 @@ spec:
 	require.Equal(t, Tables{}, tables)
 }
 
-func TestFaultyVariantIsKeptAndItsFaultsAreProblemsWithRemedies(t *testing.T) {
+func TestInvalidVariantIsKeptAndItsErrorsAreProblemsWithRemedies(t *testing.T) {
 	tables := objectsOf(t, scaled("a", "role: cook", "variantCost: cheap"), deployment("a", 3, "image: x")).Tables(Options{})
 	require.Len(t, tables.Variants, 1)
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "a"}, tables.Variants[0].ID)
 	require.Equal(t, fleet.Range{Min: 1, Max: 4}, tables.Variants[0].Range)
 	require.Contains(t, tables.Variants[0].Invalid, `role "cook"`)
 	require.Contains(t, tables.Variants[0].Invalid, `variantCost "cheap"`)
-	require.Len(t, tables.Workloads, 1, "the replicas of a faulty variant have to be known for it to be held")
+	require.Len(t, tables.Workloads, 1, "the replicas of an invalid variant have to be known for it to be held")
 	require.Len(t, tables.Problems, 2)
 	for _, problem := range tables.Problems {
 		require.Equal(t, "ScaledObject llm/a", problem.Object)
@@ -35,7 +35,7 @@ func TestFaultyVariantIsKeptAndItsFaultsAreProblemsWithRemedies(t *testing.T) {
 	require.Contains(t, tables.Problems[1].Text, `variantCost "cheap"`)
 }
 
-func TestTargetThatWasNotSeenIsNoRowAndAProblem(t *testing.T) {
+func TestTargetThatWasNotFoundHasNoRowAndIsAProblem(t *testing.T) {
 	tables := objectsOf(t, scaled("a")).Tables(Options{})
 	require.Len(t, tables.Variants, 1)
 	require.Empty(t, tables.Workloads)
@@ -51,7 +51,7 @@ func TestTargetThatWasNotSeenIsNoRowAndAProblem(t *testing.T) {
 	}, tables.Problems[0].Missing())
 }
 
-func TestTargetOfAnotherNamespaceIsNotOurs(t *testing.T) {
+func TestTargetOfAnotherNamespaceIsNotFound(t *testing.T) {
 	elsewhere := objectsOf(t, deployment("a", 3, "image: x"))
 	elsewhere.Targets[0].ID.Namespace = "other"
 	objects := objectsOf(t, scaled("a"))
@@ -73,7 +73,7 @@ spec: {replicas: 2, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {cont
 	require.Empty(t, tables.Problems)
 }
 
-func TestAcceleratorIsReadFromThePodTemplateWhereTheMetadataLeaveItOut(t *testing.T) {
+func TestAcceleratorIsReadFromThePodTemplateIfTheMetadataLeaveItOut(t *testing.T) {
 	affinity := func(terms string) string {
 		return "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" + terms + "]}}}"
 	}
@@ -142,7 +142,7 @@ func TestAcceleratorsGoByTheirShortNames(t *testing.T) {
 	}
 }
 
-func TestGPUsPerReplicaAreReadFromLimitsWhereTheMetadataLeaveThemOut(t *testing.T) {
+func TestGPUsPerReplicaAreReadFromLimitsIfTheMetadataLeaveThemOut(t *testing.T) {
 	limits := func(resource string) string { return "resources: {limits: {" + resource + "}}" }
 	group := `apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
@@ -179,7 +179,7 @@ func TestGPUsOfAnotherTriggerDoNotCount(t *testing.T) {
 	require.Equal(t, 8, objects.Tables(Options{}).Variants[0].GPUsPerReplica)
 }
 
-func TestAcceleratorThatNothingNamesIsThatOfTheNodes(t *testing.T) {
+func TestAcceleratorWithoutANameIsThatOfTheNodes(t *testing.T) {
 	on := func(name, node string) string {
 		return pod{
 			name: name, owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f",
@@ -204,10 +204,10 @@ metadata: {name: amd, labels: {amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM
 		{"two that do not agree", []string{on("p", "l4"), on("q", "h100")}, ""},
 		{"a node without a label", []string{on("p", "l4"), on("q", "bare")}, ""},
 		{"a node that was not seen", []string{on("p", "l4"), on("q", "gone")}, ""},
-		{"the label of what the pod takes", []string{on("p", "both")}, "L4"},
-		{"only the label of what it does not take", []string{on("p", "amd")}, ""},
+		{"the label of the pod's resource", []string{on("p", "both")}, "L4"},
+		{"only the label of another resource", []string{on("p", "amd")}, ""},
 		{"no resource asked for", []string{pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", spec: "nodeName: amd"}.String()}, "MI300X"},
-		{"a pod of another", []string{holder("p", "l4", 1, "phase: Running")}, ""},
+		{"a pod of another", []string{gpuHolder("p", "l4", 1, "phase: Running")}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -216,7 +216,7 @@ metadata: {name: amd, labels: {amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM
 			require.Equal(t, test.want, objects.Tables(Options{}).Variants[0].Accelerator)
 		})
 	}
-	t.Run("what the template says wins", func(t *testing.T) {
+	t.Run("the template comes first", func(t *testing.T) {
 		objects := objectsOf(t, scaled("a"), on("p", "l4"), node("l4", "NVIDIA-L4", ""),
 			deployment("a", 1, "image: x", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L40S}"))
 		require.Equal(t, fleet.Accelerator("L40S"), objects.Tables(Options{}).Variants[0].Accelerator)

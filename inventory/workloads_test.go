@@ -105,7 +105,7 @@ spec:
 	require.Equal(t, 64, w.MaxSequences, "the leader's arguments count")
 }
 
-func TestReplicaIsOnTheNodesWhereItsPodsHoldAccelerators(t *testing.T) {
+func TestReplicaIsOnTheNodesOfItsPodsAccelerators(t *testing.T) {
 	const gpus = "containers: [{name: e, resources: {limits: {nvidia.com/gpu: 8}}}]"
 	on := func(name, owner, labels, node string) string {
 		return pod{name: name, owner: owner, labels: labels, spec: "nodeName: " + node + "\n  " + gpus}.String()
@@ -143,7 +143,7 @@ func group(name string, size int, leader, worker string) string {
 		"spec: {replicas: 2, leaderWorkerTemplate: {size: %d, leaderTemplate: {spec: {%s}}, workerTemplate: {spec: {%s}}}}", name, size, leader, worker)
 }
 
-func TestGroupIsThePodsThatHoldAccelerators(t *testing.T) {
+func TestGroupSizeCountsThePodsWithAccelerators(t *testing.T) {
 	const gpus, none = "containers: [{name: e, resources: {limits: {nvidia.com/gpu: 8}}}]", "containers: [{name: e}]"
 	for _, test := range []struct {
 		size           int
@@ -156,7 +156,7 @@ func TestGroupIsThePodsThatHoldAccelerators(t *testing.T) {
 	}
 }
 
-func TestReplicasAreThoseAskedFor(t *testing.T) {
+func TestReplicasAreThoseOfTheSpec(t *testing.T) {
 	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: llm}\n"
 	require.Equal(t, 7, workloadOf(t, scaled("a"), head+"spec: {replicas: 7}\nstatus: {replicas: 3}").Replicas)
 	require.Equal(t, 0, workloadOf(t, scaled("a"), head+"spec: {replicas: 0}\nstatus: {replicas: 3}").Replicas)
@@ -172,7 +172,7 @@ func TestPodsThatHaveEndedAreNoReplicas(t *testing.T) {
 	require.Equal(t, []string{"lost", "new", "up"}, podNames(w))
 }
 
-func TestPodRowSaysSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
+func TestPodRowTellsSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
 	const created = `2026-01-01T00:00:00Z`
 	condition := func(kind, status, rest string) string {
 		return "conditions: [{type: " + kind + ", status: \"" + status + "\", " + rest + "}]"
@@ -189,7 +189,7 @@ func TestPodRowSaysSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
 		{"ready on its way out", pod{readyAt: "00:02:00", meta: gone}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00"), Terminating: true}},
 		{"not ready on its way out", pod{meta: gone, status: "containerStatuses: [" + waits("Error") + "]"}, fleet.Pod{Terminating: true}},
 		{"loading", pod{status: condition("Ready", "False", "lastTransitionTime: "+created)}, fleet.Pod{}},
-		{"no node has room", pod{status: condition("PodScheduled", "False", "reason: Unschedulable")}, fleet.Pod{Waiting: "Unschedulable"}},
+		{"no node has a free GPU", pod{status: condition("PodScheduled", "False", "reason: Unschedulable")}, fleet.Pod{Waiting: "Unschedulable"}},
 		{"gated", pod{status: condition("PodScheduled", "False", "reason: SchedulingGated")}, fleet.Pod{Waiting: "SchedulingGated"}},
 		{"no image", pod{status: "containerStatuses: [" + waits("ImagePullBackOff") + "]"}, fleet.Pod{Waiting: "ImagePullBackOff"}},
 		{"crashes", pod{status: "containerStatuses: [" + waits("CrashLoopBackOff") + "]"}, fleet.Pod{Waiting: "CrashLoopBackOff"}},
@@ -197,7 +197,7 @@ func TestPodRowSaysSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
 		{"crashed just now", pod{status: "containerStatuses: [{name: e, state: {terminated: {exitCode: 137, reason: OOMKilled}}}]"}, fleet.Pod{Waiting: "OOMKilled"}},
 		{"an init container stops it", pod{status: "initContainerStatuses: [" + waits("ErrImagePull") + "]\n  containerStatuses: [" + waits("PodInitializing") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
 		{"an init container has done its work", pod{status: "initContainerStatuses: [{name: i, state: {terminated: {exitCode: 0, reason: Completed}}}]"}, fleet.Pod{}},
-		{"what stops it before what passes", pod{status: "containerStatuses: [" + waits("ContainerCreating") + ", " + waits("ErrImagePull") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
+		{"an error before a passing state", pod{status: "containerStatuses: [" + waits("ContainerCreating") + ", " + waits("ErrImagePull") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
 		{"still being made", pod{status: "containerStatuses: [" + waits("ContainerCreating") + "]"}, fleet.Pod{Waiting: "ContainerCreating"}},
 		{"its node is lost", pod{status: "reason: NodeLost"}, fleet.Pod{Waiting: "NodeLost"}},
 	}

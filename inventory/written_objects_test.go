@@ -21,31 +21,32 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// store is an API server in memory that keeps what is written to it, whatever it is. It is a transport, so that it works in
-// a bubble of synctest.
+// store is an API server in memory that keeps all objects that are written to it. It is a
+// transport, so that it works in a bubble of synctest.
 type store struct {
 	mu       sync.Mutex
 	version  int
 	objects  map[string]map[string]any // by path
 	requests []string                  // "create events", "patch events"
-	fault    func(verb, resource string) error
+	failure  func(verb, resource string) error
 }
 
 func newStore() *store { return &store{objects: make(map[string]map[string]any)} }
 
 func (s *store) config() *rest.Config { return configOf(s) }
 
-// configOf returns the configuration of a client that reaches the store through a transport. The store reads JSON only.
+// configOf returns the configuration of a client that reaches the store through a transport. The
+// store reads JSON only.
 func configOf(transport http.RoundTripper) *rest.Config {
 	return &rest.Config{Host: "http://store.test", Transport: transport, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
 }
 
-// fail decides how requests end from now on; a status is what the API server says, another error means that it is not
-// there. nil ends that.
-func (s *store) fail(fault func(verb, resource string) error) {
+// fail sets the result of later requests. A status is an answer of the API server, another error
+// means that it is gone; nil ends the failure.
+func (s *store) fail(failure func(verb, resource string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fault = fault
+	s.failure = failure
 }
 
 // asked returns how many requests there were of "verb resource".
@@ -111,15 +112,15 @@ func (s *store) RoundTrip(request *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, verb+" "+resource)
 	var object map[string]any
 	err := error(nil)
-	if s.fault != nil {
-		err = s.fault(verb, resource)
+	if s.failure != nil {
+		err = s.failure(verb, resource)
 	}
 	if err == nil {
 		object, err = s.do(verb, at, body)
 	}
 	answer := any(object)
 	code := http.StatusOK
-	if status, refused := errors.AsType[*apierrors.StatusError](err); refused {
+	if status, rejected := errors.AsType[*apierrors.StatusError](err); rejected {
 		said := status.ErrStatus
 		said.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		answer, code = said, int(said.Code)
@@ -146,18 +147,18 @@ func (s *store) do(verb, at string, body []byte) (map[string]any, error) {
 	if verb == "create" {
 		at += "/" + sent["metadata"].(map[string]any)["name"].(string)
 	}
-	standing, found := s.objects[at]
+	existing, found := s.objects[at]
 	switch {
 	case verb == "create" && found:
 		return nil, apierrors.NewAlreadyExists(schema.GroupResource{}, at)
 	case verb != "create" && !found:
 		return nil, apierrors.NewNotFound(schema.GroupResource{}, at)
 	case verb == "get":
-		return standing, nil
-	case verb == "update" && versionOf(sent) != versionOf(standing):
+		return existing, nil
+	case verb == "update" && versionOf(sent) != versionOf(existing):
 		return nil, apierrors.NewConflict(schema.GroupResource{}, at, errors.New("it was changed"))
 	case verb == "patch":
-		before, err := json.Marshal(standing)
+		before, err := json.Marshal(existing)
 		if err != nil {
 			return nil, err
 		}
@@ -179,12 +180,12 @@ func versionOf(object map[string]any) any {
 	return object["metadata"].(map[string]any)["resourceVersion"]
 }
 
-// forbidden is what an API server says where a role is missing.
+// forbidden is the API server's answer if a role is missing.
 func forbidden(verb, resource string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("the service account cannot "+verb))
 }
 
-// terminating is what it says of a namespace that is being deleted.
+// terminating is its answer for a namespace that is being deleted.
 func terminating(string, string) error {
 	err := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})

@@ -49,12 +49,12 @@ type policyForm struct {
 
 // saturationForm is the JSON form of the thresholds.
 type saturationForm struct {
-	KVThreshold      float64 `json:"kvThreshold,omitzero"`
-	QueueThreshold   float64 `json:"queueThreshold,omitzero"`
-	KVHeadroom       float64 `json:"kvHeadroom,omitzero"`
-	ThroughputMargin float64 `json:"throughputMargin,omitzero"`
-	ITLMargin        float64 `json:"itlMargin,omitzero"`
-	ITLStretch       float64 `json:"itlStretch,omitzero"`
+	KVThreshold        float64 `json:"kvThreshold,omitzero"`
+	QueueThreshold     float64 `json:"queueThreshold,omitzero"`
+	KVHeadroom         float64 `json:"kvHeadroom,omitzero"`
+	MaxThroughputShare float64 `json:"maxThroughputShare,omitzero"`
+	MaxITLShare        float64 `json:"maxITLShare,omitzero"`
+	MaxITLStretch      float64 `json:"maxITLStretch,omitzero"`
 }
 
 func formOf(p Policy) policyForm {

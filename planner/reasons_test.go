@@ -348,8 +348,8 @@ where to find events, conditions and log lines.
 		fmt.Fprintf(&page, "- `%s`\n", name)
 	}
 	page.WriteString("\n## Conditions\n\nEvery variant has these conditions, with status True, False or Unknown:\n\n")
-	for _, condition := range fleet.ConditionTypes() {
-		fmt.Fprintf(&page, "- `%s`\n", condition)
+	for _, condition := range (fleet.Decision{}).Conditions() {
+		fmt.Fprintf(&page, "- `%s`\n", condition.Type)
 	}
 	return page.String()
 }

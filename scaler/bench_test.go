@@ -19,10 +19,11 @@ import (
 
 const benchmarkVariants = 10_000
 
-// BenchmarkGetMetrics compares the whole server, with 10,000 variants on its board, to a bare one of grpc-go that answers a
-// constant. Both run in this process and take turns of a few milliseconds, so that whatever slows the machine down slows
-// both down; throughputs and their ratio are medians over the turns. The bars: at least 0.9 of the bare server's throughput,
-// and a 99th percentile within 1.5 of its own. One operation is one turn of each.
+// BenchmarkGetMetrics compares the whole server, with 10,000 variants on its board, to a bare one
+// of grpc-go that answers a constant. Both run in this process and take turns of a few
+// milliseconds, so that whatever slows the machine down slows both down; throughputs and their
+// ratio are medians over the turns. The bars: at least 0.9 of the bare server's throughput, and a
+// 99th percentile within 1.5 of its own. One operation is one turn of each.
 func BenchmarkGetMetrics(b *testing.B) {
 	const turn = 256
 	for _, callers := range []int{1, 16} {
@@ -106,7 +107,8 @@ func newRunner(b *testing.B, callers int, serve server) *runner {
 	return r
 }
 
-// connectTo starts a server on the loopback and returns a connection to it; both end with the benchmark.
+// connectTo starts a server on the loopback and returns a connection to it; both end with the
+// benchmark.
 func connectTo(b *testing.B, serve server) *grpc.ClientConn {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)

@@ -19,8 +19,8 @@ const defaultMaxAge = 5 * time.Minute
 type BoardOptions struct {
 	// MaxAge is the age from which a plan is no longer acted on. Default: 5 minutes.
 	MaxAge time.Duration
-	// Clock is the clock of the board, and of every loop and server that works with it. Default: the
-	// real one.
+	// Clock is the clock of the board, and of every loop and server that works with it. Default:
+	// the real one.
 	Clock clock.Clock
 }
 
@@ -91,8 +91,8 @@ func (b *Board) Changed() <-chan struct{} { return b.latest.Load().superseded }
 // Age returns how long ago the snapshot of the latest plan was taken, and whether there is a plan.
 func (b *Board) Age() (time.Duration, bool) { return b.age(b.latest.Load()) }
 
-// Ready returns nil if the latest plan may be acted on, and the reason as an error if it may not: no
-// plan was posted yet, or the latest is older than MaxAge.
+// Ready returns nil if the latest plan may be acted on, and the reason as an error if it may not:
+// no plan was posted yet, or the latest is older than MaxAge.
 func (b *Board) Ready() error { return b.ready(b.latest.Load()) }
 
 func (b *Board) age(s *boardState) (time.Duration, bool) {
@@ -150,8 +150,8 @@ func (s *boardState) lookup(id fleet.VariantID) (fleet.Decision, bool) {
 
 // wakeable returns the models that are scaled to zero and that queued requests would start. A model
 // without free accelerators is not among them: its queue is known already, and only a change of
-// nodes, workloads or other models' demand gives it a replica. A variant whose number is unknown may
-// have replicas.
+// nodes, workloads or other models' demand gives it a replica. A variant whose number is unknown
+// may have replicas.
 func wakeable(decisions []fleet.Decision) map[fleet.ModelID]bool {
 	models := make(map[fleet.ModelID]bool)
 	for _, d := range decisions {

@@ -11,9 +11,9 @@ import (
 )
 
 // changeLog logs the changes from plan to plan: one line for each number that changed, and for each
-// hold, finding, inactive autoscaler and failure of a source one line when it begins and one when it
-// ends. It remembers what it logged, so that nothing is repeated however long it lasts. A new changeLog
-// logs everything that exists once.
+// hold, finding, inactive autoscaler and failure of a source one line when it begins and one when
+// it ends. It remembers its lines, so that nothing is repeated however long it lasts. A new
+// changeLog logs everything that exists once.
 type changeLog struct {
 	logger      *slog.Logger
 	codes       map[fleet.Code]fleet.CodeInfo
@@ -29,8 +29,8 @@ type hold struct {
 	code  fleet.Code
 	text  string
 	since time.Time
-	// suppressed is true if metrics are missing since a source of metrics failed: the line about the
-	// source stands for all such variants.
+	// suppressed is true if metrics are missing since a source of metrics failed: the line about
+	// the source stands for all such variants.
 	suppressed bool
 }
 
@@ -88,8 +88,8 @@ func writeTargets(log *slog.Logger, previous, latest *boardState) {
 	}
 }
 
-// replicas returns the number of replicas before a new decision: the decided one, or else the current
-// one.
+// replicas returns the number of replicas before a new decision: the decided one, or else the
+// current one.
 func (s *boardState) replicas(d fleet.Decision) (replicas int, known bool) {
 	if old, found := s.lookup(d.Variant); found && old.Known {
 		return old.Replicas, true
@@ -114,8 +114,8 @@ func reasonAttributes(reason fleet.Reason) []any {
 const recovery = 5 * time.Minute
 
 // writeHold logs a hold that began, ended or has another code. Its figures may change in between. A
-// variant without metrics is not logged while a source of metrics fails, and until the recovery from
-// that is over.
+// variant without metrics is not logged while a source of metrics fails, and until the recovery
+// from that is over.
 func (c *changeLog) writeHold(log *slog.Logger, now time.Time, d listed) {
 	before, found := c.holds[d.Variant]
 	if !d.Held {
@@ -198,8 +198,8 @@ func (c *changeLog) endFindings(log *slog.Logger, id fleet.VariantID, before, af
 	}
 }
 
-// writeAutoscaler logs if an HPA stops or begins to apply the numbers. An HPA that was not observed is
-// neither.
+// writeAutoscaler logs if an HPA stops or begins to apply the numbers. An HPA that was not observed
+// is neither.
 func (c *changeLog) writeAutoscaler(log *slog.Logger, d listed) {
 	state, before := d.Facts.Autoscaler, c.autoscalers[d.Variant]
 	switch {

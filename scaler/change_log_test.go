@@ -27,8 +27,8 @@ func newLogged(t *testing.T) *logged {
 
 var cycleNumber = regexp.MustCompile(` cycle=\d+`)
 
-// once runs a cycle with the given decisions, and returns its lines from Info up, without the number
-// of the cycle. Fifteen seconds pass afterwards.
+// once runs a cycle with the given decisions, and returns its lines from Info up, without the
+// number of the cycle. Fifteen seconds pass afterwards.
 func (l *logged) once(decisions ...fleet.Decision) []string {
 	l.Helper()
 	l.want(decisions...)

@@ -48,8 +48,8 @@ func newDryRunMetrics() dryRunMetrics {
 }
 
 // count adds the cost that the previous recommendations would have saved until now, and the changes
-// of the new ones. A plan that was the latest for longer than it may be acted on counts for that long.
-// Models without recommendations lose their series.
+// of the new ones. A plan that was the latest for longer than it may be acted on counts for that
+// long. Models without recommendations lose their series.
 func (m dryRunMetrics) count(before, after fleet.Plan, maxAge time.Duration) {
 	hours := min(after.Time.Sub(before.Time), maxAge).Hours()
 	if before.Time.IsZero() || hours <= 0 {

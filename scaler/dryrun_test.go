@@ -39,8 +39,8 @@ func TestRecommendationsAreListedAndNeverAnswered(t *testing.T) {
 
 func TestSavingsOfRecommendationsAreCounted(t *testing.T) {
 	m := newDryRunMetrics()
-	plan := func(after time.Duration, advice ...fleet.Decision) fleet.Plan {
-		return fleet.Plan{Time: start.Add(after), Recommendations: advice}
+	plan := func(after time.Duration, recommendations ...fleet.Decision) fleet.Plan {
+		return fleet.Plan{Time: start.Add(after), Recommendations: recommendations}
 	}
 	first := plan(0, recommended("a", 3, 5), recommended("b", 4, 3), recommended("gone", 1, 9))
 	second := plan(30*time.Minute, recommended("a", 2, 5), recommended("b", 6, 3))

@@ -57,7 +57,8 @@ func (h *healthService) Watch(request *healthv1.HealthCheckRequest, server grpc.
 	}
 }
 
-// await returns once the status may have changed: a new plan, a plan too old, or the end of the server.
+// await returns once the status may have changed: a new plan, a plan too old, or the end of the
+// server.
 func (h *healthService) await(ctx context.Context, latest *boardState) error {
 	var expired <-chan time.Time
 	if expiry, posted := h.board.expiry(latest); posted && h.board.ready(latest) == nil {

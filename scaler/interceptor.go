@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// interceptor wraps every RPC: it bounds the streams of a peer, recovers from a panic in one request,
-// turns errors into statuses, and counts.
+// interceptor wraps every RPC: it bounds the streams of a peer, recovers from a panic in one
+// request, turns errors into statuses, and counts.
 type interceptor struct {
 	maxStreams int // open at once, per peer
 	logger     *slog.Logger

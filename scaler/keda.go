@@ -25,7 +25,8 @@ type kedaService struct {
 	closing  <-chan struct{} // closed when the server shuts down
 }
 
-// GetMetricSpec returns the same for every object and never fails: after an error KEDA makes no HPA.
+// GetMetricSpec returns the same for every object and never fails: after an error KEDA makes no
+// HPA.
 func (k *kedaService) GetMetricSpec(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.GetMetricSpecResponse, error) {
 	return metricSpec(), nil
 }
@@ -53,8 +54,8 @@ func (k *kedaService) StreamMetricSpec(ref *externalscaler.ScaledObjectRef, serv
 }
 
 // GetMetrics returns the number of replicas of the latest plan, decided or held. It always answers
-// with its one metric, whatever the name in the request: an HPA that still has the name of an earlier
-// release is served too.
+// with its one metric, whatever the name in the request: an HPA that still has the name of an
+// earlier release is served too.
 func (k *kedaService) GetMetrics(ctx context.Context, request *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
 	replicas, err := k.replicas(ctx, request.GetScaledObjectRef())
 	if err != nil {
@@ -77,8 +78,8 @@ func (k *kedaService) IsActive(ctx context.Context, ref *externalscaler.ScaledOb
 }
 
 // StreamIsActive sends `true` when an inactive object is to be activated, and nothing else. Its
-// header is sent as soon as the stream is registered. It ends without an error when the server shuts
-// down: KEDA then reconnects soonest.
+// header is sent as soon as the stream is registered. It ends without an error when the server
+// shuts down: KEDA then reconnects soonest.
 func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server grpc.ServerStreamingServer[externalscaler.IsActiveResponse]) error {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
@@ -109,8 +110,8 @@ func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server
 }
 
 // replicas returns the number of replicas of an object, at least 0, or why KEDA gets none. The plan
-// comes first; the request's metadata are read only if it has no number. An object that the plan does
-// not have yet keeps its current replicas.
+// comes first; the request's metadata are read only if it has no number. An object that the plan
+// does not have yet keeps its current replicas.
 func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledObjectRef) (int, error) {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
@@ -122,7 +123,8 @@ func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledOb
 	}
 	decision, found := latest.lookup(id)
 	if decision.Unsupported {
-		return 0, newError(unsupported, reasonText("", decision.Reason)) // the event is on the object: no name is needed
+		// the event is on the object: no name is needed
+		return 0, newError(unsupported, reasonText("", decision.Reason))
 	}
 	if found && decision.Known && decision.Replicas >= 0 {
 		return decision.Replicas, nil

@@ -38,39 +38,41 @@ type LoopOptions struct {
 	// Board takes the plans, and has the clock. Required.
 	Board *Board
 	// Posted is called after a plan was posted, with the plan before it (the zero plan if there was
-	// none). It runs within the cycle, so it must not block: slow work belongs behind a queue. The plans
-	// must not be changed. Default: not called.
+	// none). It runs within the cycle, so it must not block: slow work belongs behind a queue. The
+	// plans must not be changed. Default: not called.
 	Posted func(before, after fleet.Plan)
-	// PollQueues reports whether requests wait for a model that is scaled to zero. It is called every
-	// PollInterval while the plan on the board has such a model; true triggers a cycle. Default: queues
-	// are not polled.
+	// PollQueues reports whether requests wait for a model that is scaled to zero. It is called
+	// every PollInterval while the plan on the board has such a model; true triggers a cycle.
+	// Default: queues are not polled.
 	PollQueues func(ctx context.Context, now time.Time) (wake bool, err error)
 	// PollInterval is the time between two polls, and the bound of one. Default: 500 ms.
 	PollInterval time.Duration
 	// Interval is the time between two cycles. Default: 15 s.
 	Interval time.Duration
-	// Offset is how long after each multiple of the interval its cycle begins, so that samples of that
-	// instant have arrived. Default: zero.
+	// Offset is how long after each multiple of the interval its cycle begins, so that samples of
+	// that instant have arrived. Default: zero.
 	Offset time.Duration
 	// Deadline bounds the observation of a cycle, in real time, for a source that does not answer.
 	// Default: the interval.
 	Deadline time.Duration
-	// Gather is how long a triggered cycle waits for further triggers of the same burst. Default: 100 ms.
+	// Gather is how long a triggered cycle waits for further triggers of the same burst. Default:
+	// 100 ms.
 	Gather time.Duration
-	// Logger takes one Info per changed number, one Warn for each hold and finding that begins and one
-	// Info when it ends, one Error per failed cycle, the rest as Debug. Default: nothing is logged.
+	// Logger takes one Info per changed number, one Warn for each hold and finding that begins and
+	// one Info when it ends, one Error per failed cycle, the rest as Debug. Default: nothing is
+	// logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics of the loop and the gauges of the board. Default: they are kept, and
-	// shown nowhere.
+	// Registerer takes the metrics of the loop and the gauges of the board. Default: they are kept,
+	// and shown nowhere.
 	Registerer prometheus.Registerer
 }
 
 // Loop observes, plans and posts: at every multiple of its interval since 1970, so that replicas of
 // the server do so at the same instants, and soon after a trigger.
 //
-// A cycle that fails keeps the previous plan; so does one that panics, since one bad row must not take
-// KEDA's answers away from the whole fleet. If failures last, the board's limit on the age of a plan
-// ends the answers from it.
+// A cycle that fails keeps the previous plan; so does one that panics, since one bad row must not
+// take KEDA's answers away from the whole fleet. If failures last, the board's limit on the age of
+// a plan ends the answers from it.
 type Loop struct {
 	options LoopOptions
 	metrics *loopMetrics
@@ -85,8 +87,8 @@ type Loop struct {
 	log   *changeLog
 }
 
-// NewLoop returns a loop; Run or Once make it work. It fails if a required option is missing, and if a
-// metric cannot be registered.
+// NewLoop returns a loop; Run or Once make it work. It fails if a required option is missing, and
+// if a metric cannot be registered.
 func NewLoop(options LoopOptions) (*Loop, error) {
 	if options.Observe == nil || options.Plan == nil || options.Board == nil {
 		return nil, errors.New("loop: set LoopOptions.Observe, Plan and Board")
@@ -123,15 +125,15 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// Once runs one cycle for the given instant: observe, plan, post. If it returns an error, the previous
-// plan stays on the board.
+// Once runs one cycle for the given instant: observe, plan, post. If it returns an error, the
+// previous plan stays on the board.
 func (l *Loop) Once(ctx context.Context, now time.Time) error {
 	_, err := l.once(ctx, now)
 	return err
 }
 
-// Trigger requests a cycle outside the interval. It never blocks; triggers that come before the cycle
-// begins share it. The reason is a label of a metric: take it from a small, fixed set.
+// Trigger requests a cycle outside the interval. It never blocks; triggers that come before the
+// cycle begins share it. The reason is a label of a metric: take it from a small, fixed set.
 func (l *Loop) Trigger(reason string) {
 	l.metrics.triggers.WithLabelValues(validLabel(reason)).Inc()
 	select {
@@ -150,8 +152,8 @@ func (l *Loop) SetInterval(interval time.Duration) {
 	}
 }
 
-// Snapshot returns the snapshot of the plan on the board, and whether a plan was decided. It must not
-// be changed.
+// Snapshot returns the snapshot of the plan on the board, and whether a plan was decided. It must
+// not be changed.
 func (l *Loop) Snapshot() (fleet.Snapshot, bool) {
 	snapshot := l.decided.Load()
 	if snapshot == nil {
@@ -176,9 +178,9 @@ func (l *Loop) run(ctx context.Context) {
 	}
 }
 
-// firstRetry is the time until a cycle is repeated as long as no cycle since the start could observe
-// everything; it doubles up to the interval. A server that starts together with its sources need not
-// wait for a whole interval.
+// firstRetry is the time until a cycle is repeated as long as no cycle since the start could
+// observe everything; it doubles up to the interval. A server that starts together with its sources
+// need not wait for a whole interval.
 const firstRetry = time.Second
 
 // await returns why the next cycle begins: the interval, a trigger, or a retry if it is due before
@@ -207,8 +209,8 @@ func (l *Loop) await(ctx context.Context, retry time.Duration) (cause string) {
 	}
 }
 
-// untilNext returns the time from now until the next instant that is the offset after a multiple of the
-// interval.
+// untilNext returns the time from now until the next instant that is the offset after a multiple of
+// the interval.
 func untilNext(now time.Time, interval, offset time.Duration) time.Duration {
 	since := time.Duration(now.Add(-offset).UnixNano()) % interval
 	if since < 0 { // before 1970

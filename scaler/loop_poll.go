@@ -13,7 +13,8 @@ const (
 )
 
 // pollQueues polls the queues of models that are scaled to zero until the context ends. Models for
-// which accelerators are missing are not polled for: the interval and the events start their cycles.
+// which accelerators are missing are not polled for: the interval and the events start their
+// cycles.
 func (l *Loop) pollQueues(ctx context.Context) {
 	for wait(ctx, l.options.Board, l.options.PollInterval) {
 		if len(l.options.Board.latest.Load().wakeable) > 0 {
@@ -22,8 +23,8 @@ func (l *Loop) pollQueues(ctx context.Context) {
 	}
 }
 
-// poll calls PollQueues once. A failure costs one poll and is counted: the cycles find the queue too,
-// only later.
+// poll calls PollQueues once. A failure costs one poll and is counted: the cycles find the queue
+// too, only later.
 func (l *Loop) poll(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, l.options.PollInterval)
 	defer cancel()

@@ -107,7 +107,8 @@ func (r *rig) seconds(since time.Time) []float64 {
 	return seconds
 }
 
-// running runs the loop in a bubble of virtual time that begins at a multiple of a minute plus two seconds.
+// running runs the loop in a bubble of virtual time that begins at a multiple of a minute plus two
+// seconds.
 func running(t *testing.T, change func(*LoopOptions), scenario func(*testing.T, *rig, time.Time)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -156,7 +157,8 @@ func TestLoopRetriesSoonerUntilEverythingWasObservedOnce(t *testing.T) {
 			if up.IsZero() {
 				up = now.Add(7 * time.Second)
 			}
-			if now.Before(up) || now.Sub(up) > 20*time.Second { // down at the start, and again later
+			// down at the start, and again later
+			if now.Before(up) || now.Sub(up) > 20*time.Second {
 				s.Missing = []fleet.Missing{{Source: "prometheus query gauges", Reason: "connection refused", Hides: fleet.SourceEngine}}
 			}
 			return s, err
@@ -345,7 +347,8 @@ func TestLoopPollsQueuesWhileAModelIsScaledToZero(t *testing.T) {
 			return len(polls)
 		}
 		r.want(decided("a", 1))
-		time.Sleep(13500 * time.Millisecond) // since 15 the plan has no model at zero, and polls are at whole seconds
+		// since 15 the plan has no model at zero, and polls are at whole seconds
+		time.Sleep(13500 * time.Millisecond)
 		set(false, nil)
 		time.Sleep(10 * time.Second)
 		require.Zero(t, count(), "no model is at zero")

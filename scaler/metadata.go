@@ -31,9 +31,9 @@ func readMetadata(id fleet.VariantID, metadata map[string]string) error {
 	return err
 }
 
-// validate returns the first validation error of the trigger metadata of an object that has no number
-// in the plan; nil if there is none. Values may be secrets: only the reader's own short text leaves
-// this method.
+// validate returns the first validation error of the trigger metadata of an object that has no
+// number in the plan; nil if there is none. Values may be secrets: only the reader's own short text
+// leaves this method.
 func (m metadataReader) validate(ctx context.Context, id fleet.VariantID, metadata map[string]string) error {
 	size := 0
 	for key, value := range metadata {
@@ -53,8 +53,8 @@ func (m metadataReader) validate(ctx context.Context, id fleet.VariantID, metada
 	})
 }
 
-// withinDeadline waits for the reader no longer than the deadline: KEDA sets none, and would hang with
-// the method. An answer that arrives together with the deadline counts.
+// withinDeadline waits for the reader no longer than the deadline: KEDA sets none, and would hang
+// with the method. An answer that arrives together with the deadline counts.
 func (m metadataReader) withinDeadline(ctx context.Context, read func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- recoverPanic(read) }()

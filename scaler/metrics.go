@@ -15,8 +15,8 @@ import (
 // variantLabels are the labels of every series about a variant.
 var variantLabels = []string{"namespace", "target_name", "target_kind", "model", "accelerator"}
 
-// boardMetrics shows the plan on the board as gauges. Each scrape reads the board, so that the series
-// of a deleted object end with it. A plan that is too old shows its age and nothing else.
+// boardMetrics shows the plan on the board as gauges. Each scrape reads the board, so that the
+// series of a deleted object end with it. A plan that is too old shows its age and nothing else.
 type boardMetrics struct {
 	board *Board
 

@@ -10,8 +10,8 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-// The size of a page of variants. gRPC's clients reject messages above 4 MiB by default; the rest up
-// to that is for conflicts.
+// The size of a page of variants. gRPC's clients reject messages above 4 MiB by default; the rest
+// up to that is for conflicts.
 const (
 	defaultPageSize = 1000
 	maxPageSize     = 2000

@@ -11,8 +11,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// The rate of pushes. KEDA acts on the first `true`; each one costs it a write to the API server, of
-// which it has 20 a second.
+// The rate of pushes. KEDA acts on the first `true`; each one costs it a write to the API server,
+// of which it has 20 a second.
 const (
 	pushesPerSecond = 5
 	firstDelay      = time.Second
@@ -24,8 +24,8 @@ const (
 
 // pusher decides when an open stream is told that its object is active: as soon as the decision is
 // above zero while the workload is inactive, then again with growing delays for as long as it is
-// inactive. One pusher serves all streams; a stream costs it a few words and no timer. All methods may
-// be called at the same time.
+// inactive. One pusher serves all streams; a stream costs it a few words and no timer. All methods
+// may be called at the same time.
 type pusher struct {
 	board      *Board
 	seed       uint64
@@ -72,7 +72,8 @@ func newPusher(board *Board, seed uint64, maxUnknown int) *pusher {
 		streams:    make(map[*stream]struct{}),
 		later:      streamHeap{before: func(a, b *stream) bool { return compareDue(a, b) < 0 }},
 		due: streamHeap{before: func(a, b *stream) bool {
-			return cmp.Or(cmp.Compare(a.attempts, b.attempts), compareDue(a, b)) < 0 // a new edge goes before repeats
+			// a new edge goes before repeats
+			return cmp.Or(cmp.Compare(a.attempts, b.attempts), compareDue(a, b)) < 0
 		}},
 	}
 }
@@ -90,8 +91,8 @@ func (p *pusher) run(ctx context.Context) {
 	}
 }
 
-// await returns when there may be something to do: the plan changed, a stream did, or (if timed) the
-// time passed.
+// await returns when there may be something to do: the plan changed, a stream did, or (if timed)
+// the time passed.
 func (p *pusher) await(ctx context.Context, changed <-chan struct{}, wait time.Duration, timed bool) {
 	var passed <-chan time.Time
 	if timed {
@@ -110,7 +111,8 @@ func (p *pusher) await(ctx context.Context, changed <-chan struct{}, wait time.D
 	}
 }
 
-// open registers a stream. A stream of an object that is to be activated gets its first turn at once.
+// open registers a stream. A stream of an object that is to be activated gets its first turn at
+// once.
 func (p *pusher) open(id fleet.VariantID, pushes bool) (*stream, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,8 +200,8 @@ func (p *pusher) step() (next time.Time, waits bool) {
 	return time.Time{}, false
 }
 
-// settle hands out every turn that is due at the clock's present time and waits until the streams have
-// taken them. Turns that the rate limit delays are not due.
+// settle hands out every turn that is due at the clock's present time and waits until the streams
+// have taken them. Turns that the rate limit delays are not due.
 func (p *pusher) settle(ctx context.Context) error {
 	for {
 		p.step()
@@ -288,9 +290,9 @@ func (p *pusher) allowance() time.Time {
 	return oldest.Add(time.Second)
 }
 
-// delay returns how long to wait after the given number of pushes: 1 s, 2 s, 4 s and so on up to 30 s,
-// less up to a fifth. The random part depends on seed, variant and number only, never on the order of
-// events.
+// delay returns how long to wait after the given number of pushes: 1 s, 2 s, 4 s and so on up to 30
+// s, less up to a fifth. The random part depends on seed, variant and number only, never on the
+// order of events.
 func (p *pusher) delay(id fleet.VariantID, attempts int) time.Duration {
 	delay := longestDelay
 	if doublings := attempts - 1; doublings < 5 {

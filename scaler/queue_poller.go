@@ -10,8 +10,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// queuedFor is how long the queues of a poll are repeated: after that, the regular queries show them
-// too.
+// queuedFor is how long the queues of a poll are repeated: after that, the regular queries show
+// them too.
 const queuedFor = 15 * time.Second
 
 // QueuePollerOptions are the inputs of a queue poller.
@@ -41,9 +41,9 @@ func NewQueuePoller(options QueuePollerOptions) (*QueuePoller, error) {
 	return &QueuePoller{options: options}, nil
 }
 
-// Poll queries the queues if some model is scaled to zero, and reports whether requests wait for such
-// a model. A model that lacks accelerators wakes nobody: the next cycle would decide the same again.
-// Queues that cannot be read are an error, and no reason to wake anybody.
+// Poll queries the queues if some model is scaled to zero, and reports whether requests wait for
+// such a model. A model that lacks accelerators wakes nobody: the next cycle would decide the same
+// again. Queues that cannot be read are an error, and no reason to wake anybody.
 func (p *QueuePoller) Poll(ctx context.Context, now time.Time) (wake bool, err error) {
 	wakeable := p.options.Board.latest.Load().wakeable
 	if len(wakeable) == 0 {
@@ -66,8 +66,8 @@ func (p *QueuePoller) Poll(ctx context.Context, now time.Time) (wake bool, err e
 	return false, nil
 }
 
-// Queued returns the queues of the latest poll that are not empty, if it was not long ago. The result
-// must not be changed.
+// Queued returns the queues of the latest poll that are not empty, if it was not long ago. The
+// result must not be changed.
 func (p *QueuePoller) Queued(now time.Time) []fleet.Load {
 	queued := p.queued.Load()
 	if queued == nil {

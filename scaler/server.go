@@ -23,11 +23,12 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-// maxMessage bounds a request, in bytes. Kubernetes stores no ScaledObject above 1.5 MiB, so KEDA's requests fit.
+// maxMessage bounds a request, in bytes. Kubernetes stores no ScaledObject above 1.5 MiB, so KEDA's
+// requests fit.
 const maxMessage = 4 << 20
 
-// Keepalive of the server finds dead callers, since KEDA sets none; the enforcement lets other callers
-// ping often.
+// Keepalive of the server finds dead callers, since KEDA sets none; the enforcement lets other
+// callers ping often.
 const (
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
@@ -38,10 +39,10 @@ const (
 type ServerOptions struct {
 	// Board answers every RPC, and has the clock. Required.
 	Board *Board
-	// Observed returns the replicas in the spec of a ScaledObject's workload, and false if they are not
-	// known or KEDA must not get them. It is asked about objects that the latest plan does not have:
-	// their replicas are kept until they are decided. It must answer from memory. Default: none is
-	// known, and KEDA gets an error.
+	// Observed returns the replicas in the spec of a ScaledObject's workload, and false if they are
+	// not known or KEDA must not get them. It is asked about objects that the latest plan does not
+	// have: their replicas are kept until they are decided. It must answer from memory. Default:
+	// none is known, and KEDA gets an error.
 	Observed func(fleet.VariantID) (replicas int, ok bool)
 	// Logger takes failures of the server. Default: nothing is logged.
 	Logger *slog.Logger
@@ -52,20 +53,21 @@ type ServerOptions struct {
 	TLS *tls.Config
 	// Deadline bounds the answer of a unary RPC, by the clock of the board. Default: 250 ms.
 	Deadline time.Duration
-	// MaxStreamsPerPeer bounds the open streams of one address. KEDA opens two for each object, all from
-	// one address. Default: 50,000.
+	// MaxStreamsPerPeer bounds the open streams of one address. KEDA opens two for each object, all
+	// from one address. Default: 50,000.
 	MaxStreamsPerPeer int
-	// MaxUnknownStreams bounds the open streams of objects that the plan does not have. Default: 1,000.
+	// MaxUnknownStreams bounds the open streams of objects that the plan does not have. Default:
+	// 1,000.
 	MaxUnknownStreams int
-	// ShutdownTimeout bounds how long Serve waits for RPCs to end after its context has ended, in real
-	// time. Default: 5 s.
+	// ShutdownTimeout bounds how long Serve waits for RPCs to end after its context has ended, in
+	// real time. Default: 5 s.
 	ShutdownTimeout time.Duration
 	// Seed determines the jitter of pushes. Default: drawn at random.
 	Seed uint64
 }
 
-// Server is the gRPC server of KEDA's external scaler contract, the operators' API, grpc.health.v1 and
-// reflection.
+// Server is the gRPC server of KEDA's external scaler contract, the operators' API, grpc.health.v1
+// and reflection.
 type Server struct {
 	grpc     *grpc.Server
 	logger   *slog.Logger
@@ -75,8 +77,8 @@ type Server struct {
 	once     sync.Once     // closes closing
 }
 
-// NewServer returns a server; Serve makes it answer. It fails without a board, and if a metric cannot
-// be registered.
+// NewServer returns a server; Serve makes it answer. It fails without a board, and if a metric
+// cannot be registered.
 func NewServer(options ServerOptions) (*Server, error) {
 	if options.Board == nil {
 		return nil, errors.New("scaler server: no board; set ServerOptions.Board")
@@ -105,9 +107,9 @@ func NewServer(options ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers on the listener until the context ends, then ends every stream without an error, waits
-// for running RPCs within the shutdown timeout, and returns nil. It closes the listener. A server
-// serves once.
+// Serve answers on the listener until the context ends, then ends every stream without an error,
+// waits for running RPCs within the shutdown timeout, and returns nil. It closes the listener. A
+// server serves once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -120,15 +122,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	err := s.grpc.Serve(listener)
 	cancel()
 	running.Wait()
-	if err != nil && !errors.Is(err, grpc.ErrServerStopped) { // the error if the context ended first
+	// the error if the context ended first
+	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serving gRPC on %s: %w", listener.Addr(), err)
 	}
 	return nil
 }
 
 // Settle hands out every push that is due at the present time of the board's clock and waits until
-// each has been sent. Pushes that the limit of five a second delays are not due. A caller in virtual
-// time settles after each step of the clock and after each plan; all pushes are then on their way.
+// each has been sent. Pushes that the limit of five a second delays are not due. A caller in
+// virtual time settles after each step of the clock and after each plan; all pushes are then on
+// their way.
 func (s *Server) Settle(ctx context.Context) error { return s.pusher.settle(ctx) }
 
 // Pushes returns how many pushes were sent since the server was made.
@@ -177,8 +181,8 @@ func (o *ServerOptions) setDefaults() {
 	}
 }
 
-// grpcOptions sets no limit to the streams of a connection: gRPC makes calls above such a limit wait,
-// while the interceptor answers with a status.
+// grpcOptions sets no limit to the streams of a connection: gRPC makes calls above such a limit
+// wait, while the interceptor answers with a status.
 func grpcOptions(config *tls.Config, interceptor *interceptor) []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.UnaryInterceptor(interceptor.unary),

@@ -150,9 +150,9 @@ func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// TestTheSameScenarioPushesTheSameInEveryRun drives a loop and a server in virtual time as a demo does:
-// the pushes of each instant must not depend on how goroutines happen to run, nor on the order in which
-// streams were opened.
+// TestTheSameScenarioPushesTheSameInEveryRun drives a loop and a server in virtual time as a demo
+// does: the pushes of each instant must not depend on how goroutines happen to run, nor on the
+// order in which streams were opened.
 func TestTheSameScenarioPushesTheSameInEveryRun(t *testing.T) {
 	scenario := func(t *testing.T) []uint64 {
 		w := newWorld(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// prometheusSource is the source of a row of Missing about all queries. Rows about some of them have
-// longer names.
+// prometheusSource is the source of a row of Missing about all queries. Rows about some of them
+// have longer names.
 const prometheusSource = "prometheus"
 
 // sourceFailure is a failure to read metrics of the whole fleet. The zero value is none.
@@ -31,8 +31,8 @@ const (
 
 func (f sourceFailure) lasts() bool { return f.extent != noFailure }
 
-// writeSources logs if Prometheus, or queries to it, begin to fail or are answered again. These lines
-// stand for all variants that are held for that reason, and say how many they are.
+// writeSources logs if Prometheus, or queries to it, begin to fail or are answered again. These
+// lines stand for all variants that are held for that reason, and say how many they are.
 func (c *changeLog) writeSources(log *slog.Logger, change cycleChange) {
 	now, rows, before := change.latest.plan.Time, hiding(change.missing), c.failure
 	after := extentOf(rows)
@@ -90,8 +90,8 @@ func extentOf(rows []fleet.Missing) failureExtent {
 	return queriesFail
 }
 
-// hiding returns the rows that make loads and usages incomplete, sorted: those about all queries are
-// the first.
+// hiding returns the rows that make loads and usages incomplete, sorted: those about all queries
+// are the first.
 func hiding(missing []fleet.Missing) []fleet.Missing {
 	rows := slices.DeleteFunc(slices.Clone(missing), func(m fleet.Missing) bool { return m.Hides == "" })
 	slices.SortFunc(rows, func(a, b fleet.Missing) int {

@@ -49,8 +49,8 @@ func statusOf(err error) *status.Status {
 	return status.New(codeOf(err), "the request was not answered: see the log of wva")
 }
 
-// codeOf chooses the code of every error of this package. On any of them KEDA leaves the replicas as
-// they are, unless its user set a fallback.
+// codeOf chooses the code of every error of this package. On any of them KEDA leaves the replicas
+// as they are, unless its user set a fallback.
 func codeOf(err error) codes.Code {
 	told, ok := errors.AsType[*requestError](err)
 	switch {

@@ -26,14 +26,14 @@ import (
 
 const benchmarkStreams = 20_000
 
-// callerAddress is the environment variable that makes the benchmark's second process the caller; its
-// value is the address to call.
+// callerAddress is the environment variable that makes the benchmark's second process the caller;
+// its value is the address to call.
 const callerAddress = "WVA_BENCHMARK_CALLER"
 
 // BenchmarkPushStreams measures the memory of the server for 20,000 open push streams, and the time
-// from posting a plan, which activates one object, until its caller has read the `true`. The caller is
-// another process, so that its memory is not counted. One operation is a plan that activates one object
-// and a plan that does not.
+// from posting a plan, which activates one object, until its caller has read the `true`. The caller
+// is another process, so that its memory is not counted. One operation is a plan that activates one
+// object and a plan that does not.
 func BenchmarkPushStreams(b *testing.B) {
 	if address := os.Getenv(callerAddress); address != "" {
 		callStreams(b, address)
@@ -102,8 +102,8 @@ func memoryInUse() uint64 {
 	return stats.HeapAlloc + stats.StackInuse
 }
 
-// startCaller serves, starts the caller, and returns once all its streams are open. The function that it returns waits for
-// the next push and returns when the caller read it.
+// startCaller serves, starts the caller, and returns once all its streams are open. The function
+// that it returns waits for the next push and returns when the caller read it.
 func startCaller(b *testing.B, s *Server) func() time.Time {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
@@ -143,7 +143,8 @@ func startCaller(b *testing.B, s *Server) func() time.Time {
 	}
 }
 
-// callStreams is the second process: it opens the streams, says so, and says of each push when it came.
+// callStreams is the second process: it opens the streams, says so, and says of each push when it
+// came.
 func callStreams(b *testing.B, address string) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(b, err)

@@ -19,19 +19,19 @@ import (
 const certificateBlock = "CERTIFICATE"
 
 // TLSFiles names the PEM files that secure a port, and the clients that it answers. Each handshake
-// checks whether the files changed, and reads changed files again; the previous contents are used until
-// the new ones are complete and valid.
+// checks whether the files changed, and reads changed files again; the previous contents are used
+// until the new ones are complete and valid.
 type TLSFiles struct {
 	// Cert holds the server's certificate, followed by its intermediates. Required.
 	Cert string
 	// Key holds the private key of the certificate. Required.
 	Key string
-	// ClientCA holds the authorities of client certificates: during a rotation, the old and the new one.
-	// Default: no client certificate is requested, which is logged as a warning.
+	// ClientCA holds the authorities of client certificates: during a rotation, the old and the new
+	// one. Default: no client certificate is requested, which is logged as a warning.
 	ClientCA string
-	// AllowedNames are the clients that get an answer. Each is a DNS name, a URI or the common name of a
-	// client's certificate, compared byte for byte. Default: every certificate of ClientCA, which is
-	// logged as a warning.
+	// AllowedNames are the clients that get an answer. Each is a DNS name, a URI or the common name
+	// of a client's certificate, compared byte for byte. Default: every certificate of ClientCA,
+	// which is logged as a warning.
 	AllowedNames []string
 }
 
@@ -40,9 +40,10 @@ func (f TLSFiles) IsZero() bool {
 	return f.Cert == "" && f.Key == "" && f.ClientCA == "" && len(f.AllowedNames) == 0
 }
 
-// NewTLSConfig returns a configuration for ServerOptions.TLS: TLS 1.2 or later, and only for clients of
-// ClientCA with an allowed name if these are set. The logger takes each change of a file and each
-// client that is rejected for its name; nil: nothing is logged. The error names all validation errors.
+// NewTLSConfig returns a configuration for ServerOptions.TLS: TLS 1.2 or later, and only for
+// clients of ClientCA with an allowed name if these are set. The logger takes each change of a file
+// and each client that is rejected for its name; nil: nothing is logged. The error names all
+// validation errors.
 func NewTLSConfig(files TLSFiles, logger *slog.Logger) (*tls.Config, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -106,9 +107,9 @@ func (t *serverTLS) warn() {
 	}
 }
 
-// config returns the configuration of one handshake. Session tickets belong to the configuration that
-// the server has, so that clients resume after a change of files; crypto/tls then checks whether the
-// client's authority is still trusted.
+// config returns the configuration of one handshake. Session tickets belong to the configuration
+// that the server has, so that clients resume after a change of files; crypto/tls then checks
+// whether the client's authority is still trusted.
 func (t *serverTLS) config(peer string) *tls.Config {
 	config := &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -168,8 +169,8 @@ func readIdentity(certFile, keyFile string, logger *slog.Logger) func() (*tls.Ce
 	}
 }
 
-// readAuthorities is strict: x509's own reader skips a block that it cannot parse, and the clients of
-// that authority would be rejected although the file looks right.
+// readAuthorities is strict: x509's own reader skips a block that it cannot parse, and the clients
+// of that authority would be rejected although the file looks right.
 func readAuthorities(file string) func() (*x509.CertPool, error) {
 	return func() (*x509.CertPool, error) {
 		data, err := readTLSFile("client CA", file)
@@ -226,7 +227,8 @@ func newReloaded[T any](paths []string, logger *slog.Logger, read func() (T, err
 func (r *reloaded[T]) latest() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := statAll(r.paths) // before they are read: the next handshake notices a change in between
+	// before they are read: the next handshake notices a change in between
+	found := statAll(r.paths)
 	if slices.EqualFunc(found, r.files, unchanged) {
 		return r.value
 	}

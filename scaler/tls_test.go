@@ -83,8 +83,8 @@ func (a *authority) issue(change ...func(*x509.Certificate)) pair {
 	}
 }
 
-// client returns the configuration of a client that trusts the authority for servers and presents the
-// pair; a zero pair is no certificate.
+// client returns the configuration of a client that trusts the authority for servers and presents
+// the pair; a zero pair is no certificate.
 func (a *authority) client(p pair) *tls.Config {
 	a.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}, ServerName: "127.0.0.1"}
@@ -106,7 +106,8 @@ type secured struct {
 	address string
 }
 
-// place writes a file as a mounted secret changes: the new one takes the place of the old in one step.
+// place writes a file as a mounted secret changes: the new one takes the place of the old in one
+// step.
 func place(t testing.TB, file string, data []byte) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(file+".new", data, 0o600))
@@ -119,8 +120,8 @@ func (s *secured) identify(p pair) {
 	place(s, s.files.Key, p.key)
 }
 
-// secure starts a server with the authority's certificate that takes the clients of the authority; change may alter the
-// files' names, or the configuration that was made of them.
+// secure starts a server with the authority's certificate that takes the clients of the authority;
+// change may alter the files' names, or the configuration that was made of them.
 func secure(t testing.TB, a *authority, allowed ...string) *secured {
 	t.Helper()
 	dir := t.TempDir()
@@ -170,8 +171,8 @@ func (s *secured) ask(config *tls.Config) error {
 	return err
 }
 
-// shake makes a handshake and reads from the server, which begins with its settings: only then a client of TLS 1.3 knows
-// whether it was let in.
+// shake makes a handshake and reads from the server, which begins with its settings: only then a
+// client of TLS 1.3 knows whether it was let in.
 func (s *secured) shake(config *tls.Config) (tls.ConnectionState, error) {
 	s.Helper()
 	raw, err := net.Dial("tcp", s.address)
@@ -224,8 +225,9 @@ func TestClientIsRejected(t *testing.T) {
 		client *tls.Config
 		want   string // the alert
 	}{
-		"without a certificate":                       {own.client(pair{}), "certificate required"},
-		"of another authority":                        {own.client(other.issue()), "certificate required"}, // Go's client shows none that was not asked for
+		"without a certificate": {own.client(pair{}), "certificate required"},
+		// Go's client shows none that was not asked for
+		"of another authority":                        {own.client(other.issue()), "certificate required"},
 		"of another authority that has the same name": {own.client(newAuthority(t, "own").issue()), "unknown certificate authority"},
 		"with an expired certificate": {own.client(own.issue(func(c *x509.Certificate) {
 			c.NotAfter = time.Now().Add(-time.Minute)
@@ -313,7 +315,8 @@ func TestClientThatResumesIsCheckedAgain(t *testing.T) {
 				return config
 			}
 			s := secure(t, older, "keda")
-			shared := [32]byte{1} // replicas may share the keys of their tickets, or restart with them
+			// replicas may share the keys of their tickets, or restart with them
+			shared := [32]byte{1}
 			s.config.SetSessionTicketKeys([][32]byte{shared})
 			s.serve()
 			client := resuming(older.issue())
@@ -404,8 +407,8 @@ func TestInvalidFileKeepsTheOldOneAndIsLoggedOncePerChange(t *testing.T) {
 	}
 }
 
-// TestHalfOfARotationIsNotServed: the certificate comes before its key, as a tool writes them that has never heard of
-// mounted secrets.
+// TestHalfOfARotationIsNotServed: the certificate comes before its key, as a tool writes them that
+// has never heard of mounted secrets.
 func TestHalfOfARotationIsNotServed(t *testing.T) {
 	own := newAuthority(t, "own")
 	s := secure(t, own).serve()

@@ -18,9 +18,9 @@ type observedReplicas struct {
 	replicas map[fleet.VariantID]int
 }
 
-// of returns the replicas in the spec of a ScaledObject's workload. It returns false if they are not
-// known, and if KEDA must not get a number: the definition is invalid or unsupported, or it is a dry
-// run. The answers are computed once for each value of the tables.
+// of returns the replicas in the spec of a ScaledObject's workload. It returns false if they are
+// not known, and if KEDA must not get a number: the definition is invalid or unsupported, or it is
+// a dry run. The answers are computed once for each value of the tables.
 func (o *observedReplicas) of(id fleet.VariantID) (replicas int, ok bool) {
 	latest := o.tables()
 	o.mu.Lock()

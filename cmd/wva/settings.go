@@ -130,7 +130,7 @@ func policyOf(c *config.Config) planner.Policy {
 	policy := planner.Policy{
 		Saturation: analyzer.Saturation{
 			KVThreshold: c.Saturation.KVThreshold, QueueThreshold: c.Saturation.QueueThreshold, KVHeadroom: c.KVCache.Headroom,
-			ThroughputMargin: c.Saturation.MaxThroughputShare, ITLMargin: c.Saturation.MaxITLShare, ITLStretch: c.Saturation.MaxITLStretch,
+			MaxThroughputShare: c.Saturation.MaxThroughputShare, MaxITLShare: c.Saturation.MaxITLShare, MaxITLStretch: c.Saturation.MaxITLStretch,
 		},
 		SaturationAlone: c.Sizing.Queueing == config.Off, Memo: &analyzer.Memo{}, Simulations: c.Sizing.MaxSimulations,
 		DrainWithin: c.Backlog.DrainWithin, Startup: c.ScaleUp.StartupTime, Reaction: c.ScaleUp.ReactionTime,

@@ -56,15 +56,15 @@ With only two of the cheaper L40S, which both models share, the plan spills to t
 	flags := command.Flags()
 	flags.StringVar(&f.trace, "trace", "", "replay the requests of a CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens")
 	flags.Float64Var(&f.options.Scale, "scale", 1, "multiply the rate of the trace by superposing shifted copies")
-	flags.DurationVar(&f.options.Objective.TTFT, "ttft", 0, "limit on the time to first token, instead of the manifests'")
-	flags.DurationVar(&f.options.Objective.ITL, "itl", 0, "limit on the time between output tokens, instead of the manifests'")
+	flags.DurationVar(&f.options.Objective.TTFT, "ttft", 0, "limit on the time to first token (TTFT), instead of that of the manifests")
+	flags.DurationVar(&f.options.Objective.ITL, "itl", 0, "limit on the inter-token latency (ITL), instead of that of the manifests")
 	flags.Float64Var(&f.options.Objective.Percentile, "percentile", 0, "share of requests that must meet both, such as 0.95")
 	flags.BoolVar(&f.options.SaturationAlone, "saturation-alone", false, "decide without profiles and percentiles, for comparison")
 	flags.Uint64Var(&f.options.Seed, "seed", 1, "randomness of load, start-up times and engines, above 0")
-	flags.Float64Var(&f.options.Speed, "speed", 30, "virtual seconds per second; 0 is as fast as it goes")
-	flags.StringArrayVar(&f.faults, "fault", nil, "break something on purpose, such as prometheus@20m+5m (repeatable)")
+	flags.Float64Var(&f.options.Speed, "speed", 30, "virtual seconds per second; 0 is as fast as possible")
+	flags.StringArrayVar(&f.faults, "fault", nil, "inject a fault, such as prometheus@20m+5m (repeatable)")
 	flags.StringSliceVar(&f.pools, "pools", nil, "put accelerators on nodes, such as L40S=2x1,H100=1x8 (repeatable)")
-	flags.StringVarP(&f.output, "output", "o", "table", "table, or json: a line per decision, then a summary")
+	flags.StringVarP(&f.output, "output", "o", "table", "table, or json: a line per cycle, then a summary")
 	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "address of the gRPC server")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "write the product's log to standard error")
 	return command
@@ -123,6 +123,6 @@ func freeAddress(command *cobra.Command) string {
 		fmt.Fprintf(command.ErrOrStderr(), "%s is in use, so the gRPC server listens on a free port; set --grpc-address to choose one\n", defaultAddress)
 		return "127.0.0.1:0"
 	}
-	_ = listener.Close() // nothing was accepted
+	_ = listener.Close() // no connection was accepted
 	return defaultAddress
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDemoReportsEveryFaultOfPoolsAndFaultsAtOnce(t *testing.T) {
+func TestDemoReportsAllErrorsOfPoolsAndFaultsAtOnce(t *testing.T) {
 	err := runDemo(t, "--pools", "L40S=0x1,H100", "--pools", "H100=1x8", "--fault", "moon@1m+1m")
 	require.ErrorContains(t, err, `pool "L40S=0x1": "0" is no number of nodes`)
-	require.ErrorContains(t, err, `pool "H100": write it as KIND=NODESxGPUS`)
-	require.ErrorContains(t, err, `fault "moon@1m+1m": kind "moon" is unknown`)
+	require.ErrorContains(t, err, `pool "H100": write it as ACCELERATOR=NODESxGPUS`)
+	require.ErrorContains(t, err, `fault "moon@1m+1m": type "moon" is unknown`)
 	require.NotContains(t, err.Error(), "H100=1x8")
 }
 
-func TestDemoRefusesAnEmptyListOfPools(t *testing.T) {
-	require.EqualError(t, runDemo(t, "--pools", ""), `pool "": write it as KIND=NODESxGPUS, such as L40S=2x1`)
+func TestDemoRejectsAnEmptyListOfPools(t *testing.T) {
+	require.EqualError(t, runDemo(t, "--pools", ""), `pool "": write it as ACCELERATOR=NODESxGPUS, such as L40S=2x1`)
 }
 
 func TestDemoTakesPoolsInOneFlagOrSeveral(t *testing.T) {
 	for _, flags := range []string{"--pools L40S=1x1,A100=1x1,L40S=1x2", "--pools L40S=1x1 --pools A100=1x1 --pools L40S=1x2"} {
 		err := runDemo(t, strings.Fields(flags)...)
-		require.ErrorContains(t, err, `pool of "A100": no variant of the demo runs on it; its kinds are [H100 L40S]`)
-		require.ErrorContains(t, err, "pool of L40S: it is there twice")
+		require.ErrorContains(t, err, `pool of "A100": no variant of the demo runs on it; use one of [H100 L40S]`)
+		require.ErrorContains(t, err, "pool of L40S: it is defined twice")
 	}
 }
 
-// runDemo runs wvactl demo on flags that it refuses.
+// runDemo runs wvactl demo with flags that it rejects.
 func runDemo(t *testing.T, flags ...string) error {
 	t.Helper()
 	var out bytes.Buffer

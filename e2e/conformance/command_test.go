@@ -20,8 +20,8 @@ import (
 	"github.com/wva-project/wva/demo/promstore"
 )
 
-// TestCommand drives the released command, with manifests in a directory and a Prometheus that answers
-// over HTTP.
+// TestCommand drives the released command, with manifests in a directory and a Prometheus that
+// answers over HTTP.
 func TestCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds cmd/wva")
@@ -161,7 +161,8 @@ func newFixture(t *testing.T) *fixture {
 	store, err := promstore.New()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	// The next minutes are stored too: the store has no clock, and nobody has to scrape during the tests.
+	// The next minutes are stored too: the store has no clock, and nobody has to scrape during the
+	// tests.
 	for second := -900; second <= 900; second += 15 {
 		require.NoError(t, store.Append(now.Add(time.Duration(second)*time.Second), samplesAt(second+900)))
 	}
@@ -171,8 +172,8 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// samplesAt returns the samples of one scrape: two engines of chat that are in use, and a gateway in
-// which requests wait for wake.
+// samplesAt returns the samples of one scrape: two engines of chat that are in use, and a gateway
+// in which requests wait for wake.
 func samplesAt(second int) []promstore.Sample {
 	var samples []promstore.Sample
 	for i := range 2 {

@@ -15,7 +15,8 @@ import (
 	"github.com/wva-project/wva/scaler"
 )
 
-// requireStatus asserts the error that KEDA gets: it writes the text whole into an event on its user's object.
+// requireStatus asserts the error that KEDA gets: it writes the text whole into an event on its
+// user's object.
 func requireStatus(t *testing.T, err error, code codes.Code, text string) {
 	t.Helper()
 	require.Error(t, err)
@@ -130,9 +131,9 @@ func TestSecretsAreNeitherEchoedNorLogged(t *testing.T) {
 	require.Empty(t, k.logged(secret))
 }
 
-// TestErrorsAreRare keeps asking while plans come and go, some variants are held and all metadata are
-// invalid: if a number is known there is never an error, since each one counts towards the fallback of
-// KEDA's user.
+// TestErrorsAreRare keeps asking while plans come and go, some variants are held and all metadata
+// are invalid: if a number is known there is never an error, since each one counts towards the
+// fallback of KEDA's user.
 func TestErrorsAreRare(t *testing.T) {
 	t.Parallel()
 	const objects, polls = 8, 100
@@ -180,8 +181,8 @@ func TestErrorsAreRare(t *testing.T) {
 	posting.Wait()
 }
 
-// TestAMegabyteOfMetadata needs no copy of it to answer: the plan comes first, and metadata are read
-// only if it has no number, up to a limit.
+// TestAMegabyteOfMetadata needs no copy of it to answer: the plan comes first, and metadata are
+// read only if it has no number, up to a limit.
 func TestAMegabyteOfMetadata(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -203,7 +204,8 @@ func TestMetadataAboveTheLimitOfARequestAreRejected(t *testing.T) {
 	w := newWorld(t)
 	w.post(w.decided("a", 3))
 	k := w.trigger("a")
-	k.metadata = map[string]string{"modelID": "m", "notes": strings.Repeat("x", 5<<20)} // Kubernetes stores no such object
+	// Kubernetes stores no such object
+	k.metadata = map[string]string{"modelID": "m", "notes": strings.Repeat("x", 5<<20)}
 	_, err := k.ask(t)
 	requireStatus(t, err, codes.ResourceExhausted, "larger than max")
 	w.trigger("a").requireNumber(t, 3)

@@ -41,7 +41,8 @@ func (j *journal) add(prefix, args string) {
 	j.grew = make(chan struct{})
 }
 
-// find returns the lines that contain all parts, and a channel that is closed when there may be more.
+// find returns the lines that contain all parts, and a channel that is closed when there may be
+// more.
 func (j *journal) find(parts ...string) ([]string, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -69,8 +70,8 @@ func (j *journal) await(count int, parts ...string) []string {
 	}
 }
 
-// trigger is one trigger of a ScaledObject, as KEDA has it. The zero one, with address and names, is a
-// usual one.
+// trigger is one trigger of a ScaledObject, as KEDA has it. The zero one, with address and names,
+// is a usual one.
 type trigger struct {
 	address, namespace, name string
 	metadata                 map[string]string // beside scalerAddress; nil: a usual one
@@ -138,14 +139,14 @@ type subscription struct {
 	end    func() // ends Run and waits for it; the streams of its object are closed then
 }
 
-// specs returns the channel of the metric specs that the server streams. KEDA gets it from its scaler in
-// the same way.
+// specs returns the channel of the metric specs that the server streams. KEDA gets it from its
+// scaler in the same way.
 func (u *subscription) specs() <-chan []autoscaling.MetricSpec {
 	return u.PushScaler.(scalers.MetricSpecStreamer).MetricSpecChan()
 }
 
-// subscribe starts KEDA's scaler of a push trigger. Unless the test reads active, it blocks as a slow
-// KEDA does.
+// subscribe starts KEDA's scaler of a push trigger. Unless the test reads active, it blocks as a
+// slow KEDA does.
 func (k trigger) subscribe(t *testing.T) *subscription {
 	t.Helper()
 	s, err := scalers.NewExternalPushScaler(k.config())

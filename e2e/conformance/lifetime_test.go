@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShutdownEndsEveryStreamWithNil reads KEDA's own log: a stream that ends with an error is logged as
-// one, and its back-off grows.
+// TestShutdownEndsEveryStreamWithNil reads KEDA's own log: a stream that ends with an error is
+// logged as one, and its back-off grows.
 func TestShutdownEndsEveryStreamWithNil(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -51,7 +51,8 @@ func TestKEDAComesBackAfterACrash(t *testing.T) {
 	k.requireNumber(t, 2)
 }
 
-// TestTheSecondReplicaAnswersAlike posts one plan to two servers, as two replicas with the same data do.
+// TestTheSecondReplicaAnswersAlike posts one plan to two servers, as two replicas with the same
+// data do.
 func TestTheSecondReplicaAnswersAlike(t *testing.T) {
 	t.Parallel()
 	one := newWorld(t)

@@ -104,9 +104,9 @@ func TestBothNumericFormsGiveKEDATheSameNumber(t *testing.T) {
 	}
 }
 
-// TestKEDAGetsExactlyTheNumbersOfThePlan compares many random plans with the numbers that KEDA gets: each
-// is finite, at least zero, and that of the plan, decided or held; active is a number above zero; an
-// unknown number is an error, not a zero.
+// TestKEDAGetsExactlyTheNumbersOfThePlan compares many random plans with the numbers that KEDA
+// gets: each is finite, at least zero, and that of the plan, decided or held; active is a number
+// above zero; an unknown number is an error, not a zero.
 func TestKEDAGetsExactlyTheNumbersOfThePlan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -115,7 +115,8 @@ func TestKEDAGetsExactlyTheNumbersOfThePlan(t *testing.T) {
 	for round := range 30 {
 		plan := fleet.Plan{Time: w.clock.Now()}
 		for i := range 10 {
-			name, n := fmt.Sprintf("v%d", i), random.IntN(40)-3 // below zero only by a bug: it must not get out
+			// below zero only by a bug: it must not get out
+			name, n := fmt.Sprintf("v%d", i), random.IntN(40)-3
 			if random.IntN(2) == 0 {
 				plan.Decisions = append(plan.Decisions, w.decided(name, n))
 			} else {

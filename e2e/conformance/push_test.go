@@ -115,7 +115,8 @@ func TestAtMostFivePushesASecondReachKEDA(t *testing.T) {
 			received++
 		}
 	}
-	for seen := make(map[string]bool); len(seen) < objects; tellAll(seen) { // until every stream is open
+	// until every stream is open
+	for seen := make(map[string]bool); len(seen) < objects; tellAll(seen) {
 		w.clock.Step(time.Second)
 		w.post(inactives...)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/wva-project/wva/scaledobject"
 )
 
-// requireSpec asserts the one metric of every object: KEDA and the HPA want as many replicas as its value.
+// requireSpec asserts the one metric of every object: KEDA and the HPA want as many replicas as its
+// value.
 func requireSpec(t *testing.T, k trigger, specs []autoscaling.MetricSpec) {
 	t.Helper()
 	require.Len(t, specs, 1, "without a metric KEDA makes no HPA: %v", k.logged())

@@ -80,8 +80,8 @@ func (a *authority) mutual(_ *world, o *scaler.ServerOptions) {
 	}
 }
 
-// TestOnlyAKEDAWithAClientCertificateGetsAnAnswer gives KEDA the parameters of a TriggerAuthentication:
-// mTLS is its only client authentication.
+// TestOnlyAKEDAWithAClientCertificateGetsAnAnswer gives KEDA the parameters of a
+// TriggerAuthentication: mTLS is its only client authentication.
 func TestOnlyAKEDAWithAClientCertificateGetsAnAnswer(t *testing.T) {
 	t.Parallel()
 	trusted, foreign := newAuthority(t), newAuthority(t)
