@@ -77,8 +77,16 @@ func tagged(p part, expression string) string {
 	return fmt.Sprintf(`label_replace(%s, %q, %q, "", "")`, expression, partLabel, partNames[p])
 }
 
-// either returns the union of the expressions; of those with the same labels, the first.
-func either(expressions ...string) string { return "(" + strings.Join(expressions, " or ") + ")" }
+// either returns the union of the expressions; of series with the same labels, the first. The unions
+// are nested as a balanced tree: each copies its operands, and most names have no series.
+func either(expressions ...string) string {
+	switch half := len(expressions) / 2; half {
+	case 0:
+		return "(" + strings.Join(expressions, "") + ")"
+	default:
+		return "(" + either(expressions[:half]...) + " or " + either(expressions[half:]...) + ")"
+	}
+}
 
 // over wraps a metric in a function over a range.
 func over(function string, span time.Duration) func(name) string {

@@ -25,8 +25,9 @@ func (s *scenario) baselines(requests []simulation.Request, end int) (Baselines,
 	}, err
 }
 
-// hpaOnQueue returns an HPA for each variant, on the requests that wait at its engines. Published guides
-// are for one variant, and keep at least one replica of it, since at zero no engine reports a queue.
+// hpaOnQueue returns an HPA for each variant, on the requests that wait at its engines. Published
+// guides are for one variant, and keep at least one replica of it, since at zero no engine reports
+// a queue.
 func (s *scenario) hpaOnQueue() simulation.Baseline {
 	var baseline simulation.Baseline
 	for _, v := range s.variants {

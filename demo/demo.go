@@ -119,8 +119,8 @@ func (r *run) open() (open int) {
 	return open
 }
 
-// second is one second of virtual time: the fleet advances, Prometheus scrapes, the scaler decides, KEDA
-// and the HPA act, one after the other.
+// second is one second of virtual time: the fleet advances, Prometheus scrapes, the scaler decides,
+// KEDA and the HPA act, one after the other.
 func (r *run) second(ctx context.Context, second int) error {
 	now := epoch.Add(time.Duration(second) * time.Second)
 	r.clock.SetTime(now)
@@ -203,8 +203,8 @@ const (
 	scrapeGateway = 5
 )
 
-// scrape lets Prometheus scrape the targets that are due in this second. Targets are distributed over
-// the interval, as in Prometheus.
+// scrape lets Prometheus scrape the targets that are due in this second. Targets are distributed
+// over the interval, as in Prometheus.
 func (r *run) scrape(second int, now time.Time) error {
 	seen := make(map[string]bool)
 	for _, target := range r.fleet.Series() {

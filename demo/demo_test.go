@@ -130,8 +130,8 @@ func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
 	}
 }
 
-// TestRestartOfTheScalerLosesNoReplica is not parallel: the restarted scaler needs its former address,
-// which no other test may use meanwhile.
+// TestRestartOfTheScalerLosesNoReplica is not parallel: the restarted scaler needs its former
+// address, which no other test may use meanwhile.
 func TestRestartOfTheScalerLosesNoReplica(t *testing.T) {
 	undisturbed := play(t, demo.Options{Trace: strings.NewReader(hill(14, 30, 30))})
 	o := play(t, demo.Options{

@@ -13,9 +13,10 @@ type FaultType string
 
 // The types of faults.
 const (
-	FaultPrometheus FaultType = "prometheus" // Prometheus is down: it scrapes nothing and answers nothing
-	FaultScrape     FaultType = "scrape"     // Prometheus answers, but its scrapes fail
-	FaultScaler     FaultType = "wva"        // the scaler is killed, and restarts without its state
+	// Prometheus is down: it scrapes nothing and answers nothing
+	FaultPrometheus FaultType = "prometheus"
+	FaultScrape     FaultType = "scrape" // Prometheus answers, but its scrapes fail
+	FaultScaler     FaultType = "wva"    // the scaler is killed, and restarts without its state
 )
 
 var faultTypes = []FaultType{FaultPrometheus, FaultScrape, FaultScaler}

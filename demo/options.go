@@ -12,13 +12,13 @@ import (
 
 // Options are the inputs of a demo.
 type Options struct {
-	// Trace has the requests of the chat model as a CSV (see simulation.ReadTrace). Nil: the generated
-	// load of both models.
+	// Trace has the requests of the chat model as a CSV (see simulation.ReadTrace). Nil: the
+	// generated load of both models.
 	Trace io.Reader
 	// Scale multiplies the rate of a trace. Default 1.
 	Scale float64
-	// Objective replaces the latency objective of every model of the demo. A field that is zero does not
-	// replace that of the manifests.
+	// Objective replaces the latency objective of every model of the demo. A field that is zero
+	// does not replace that of the manifests.
 	Objective fleet.Objective
 	// SaturationAlone makes the product decide without profiles and percentiles, for comparison.
 	SaturationAlone bool
@@ -28,8 +28,8 @@ type Options struct {
 	Speed float64
 	// Faults are injected.
 	Faults []Fault
-	// Pools are the nodes of each accelerator type, in one row. Accelerators of a type without a row are
-	// unlimited.
+	// Pools are the nodes of each accelerator type, in one row. Accelerators of a type without a
+	// row are unlimited.
 	Pools []Pool
 	// Address is that of the gRPC server. Default a free port of 127.0.0.1.
 	Address string

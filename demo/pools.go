@@ -208,8 +208,8 @@ func poolTick(pool fleet.Pool) PoolTick {
 	return tick
 }
 
-// poolTicks returns the state of the pools, with the accelerators that the decisions need. The order
-// of variants is that of the scenario.
+// poolTicks returns the state of the pools, with the accelerators that the decisions need. The
+// order of variants is that of the scenario.
 func (s *scenario) poolTicks(pools []fleet.Pool, variants []VariantTick) []PoolTick {
 	var ticks []PoolTick
 	for _, pool := range pools {

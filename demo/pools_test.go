@@ -96,8 +96,8 @@ func sameDecisions(t *testing.T, unlimited, ample outcome) {
 	}
 }
 
-// usesH100ForAWhile fails if few cheap accelerators do not lead to the more expensive one, or if it is
-// not freed again.
+// usesH100ForAWhile fails if few cheap accelerators do not lead to the more expensive one, or if it
+// is not freed again.
 func usesH100ForAWhile(t *testing.T, few outcome) {
 	t.Helper()
 	require.Len(t, few.summary.Pools, 1)
@@ -110,8 +110,8 @@ func usesH100ForAWhile(t *testing.T, few outcome) {
 	require.Greater(t, few.summary.Attainment, 0.99)
 }
 
-// planFits fails if the wanted or the scheduled replicas need more accelerators than the nodes have.
-// All replicas of the demo need one accelerator.
+// planFits fails if the wanted or the scheduled replicas need more accelerators than the nodes
+// have. All replicas of the demo need one accelerator.
 func planFits(t *testing.T, o outcome) {
 	t.Helper()
 	for _, tick := range o.ticks {
@@ -138,8 +138,8 @@ func firstH100(t *testing.T, o outcome) int {
 	return 0
 }
 
-// TestThePlanFitsIfBothAcceleratorTypesAreContended has more demand at the peak than capacity: requests
-// wait.
+// TestThePlanFitsIfBothAcceleratorTypesAreContended has more demand at the peak than capacity:
+// requests wait.
 func TestThePlanFitsIfBothAcceleratorTypesAreContended(t *testing.T) {
 	t.Parallel()
 	o := play(t, demo.Options{

@@ -17,14 +17,15 @@ import (
 	"github.com/wva-project/wva/scaler"
 )
 
-// interval is the time between two cycles, and lag how long after an instant its samples are queried.
+// interval is the time between two cycles, and lag how long after an instant its samples are
+// queried.
 const (
 	interval = 15 * time.Second
 	lag      = 2 * time.Second
 )
 
-// product is one instance of the scaler in virtual time: the real collector, planner, loop, board and
-// gRPC server.
+// product is one instance of the scaler in virtual time: the real collector, planner, loop, board
+// and gRPC server.
 type product struct {
 	scenario  *scenario
 	workloads func() []fleet.Workload
@@ -51,7 +52,8 @@ type productOptions struct {
 	seed      uint64
 }
 
-// startProduct connects the parts of a product and begins to serve. It has no state of an earlier one.
+// startProduct connects the parts of a product and begins to serve. It has no state of an earlier
+// one.
 func startProduct(ctx context.Context, o productOptions) (*product, error) {
 	p := &product{scenario: o.scenario, workloads: o.workloads, pools: o.pools, ended: make(chan error, 1)}
 	registry := prometheus.NewRegistry()

@@ -48,8 +48,8 @@ type hardware struct {
 	initial int
 }
 
-// newScenario reads the embedded manifests. A trace is for one model: the scenario then lacks the small
-// model, and begins with one replica of each variant, since load is present at once.
+// newScenario reads the embedded manifests. A trace is for one model: the scenario then lacks the
+// small model, and begins with one replica of each variant, since load is present at once.
 func newScenario(o Options) (*scenario, error) {
 	notes := o.Trace == nil
 	s := &scenario{
@@ -129,8 +129,8 @@ func (s *scenario) readManifests() error {
 	return nil
 }
 
-// hardwareOf returns the hardware of a variant. All models of the demo have the size of the profiles' 8B
-// model.
+// hardwareOf returns the hardware of a variant. All models of the demo have the size of the
+// profiles' 8B model.
 func hardwareOf(v fleet.Variant, started bool) (hardware, error) {
 	profile, found := simulation.ProfileOf("Llama-3.1-8B", v.Accelerator)
 	if !found {

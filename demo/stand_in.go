@@ -16,12 +16,13 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// callTimeout bounds one call of the stand-in, in real time, so that the demo does not hang. KEDA itself
-// sets none.
+// callTimeout bounds one call of the stand-in, in real time, so that the demo does not hang. KEDA
+// itself sets none.
 const callTimeout = 10 * time.Second
 
-// standIn is the stand-in for KEDA and the HPA. It polls the server, receives its pushes, decides by the
-// rules of KEDA and of the HPA, and scales the fleet. Its time is virtual. Calls follow one another.
+// standIn is the stand-in for KEDA and the HPA. It polls the server, receives its pushes, decides
+// by the rules of KEDA and of the HPA, and scales the fleet. Its time is virtual. Calls follow one
+// another.
 type standIn struct {
 	connection *grpc.ClientConn
 	client     externalscaler.ExternalScalerClient
@@ -56,8 +57,8 @@ func newStandIn(objects []scaledobject.Object, scale func(fleet.VariantID, int),
 	return s, nil
 }
 
-// manage returns the state of KEDA and the HPA for one object. An HPA never scales below one replica:
-// KEDA itself scales to zero.
+// manage returns the state of KEDA and the HPA for one object. An HPA never scales below one
+// replica: KEDA itself scales to zero.
 func manage(object scaledobject.Object) (*managed, error) {
 	spec := simulation.DefaultKEDASpec()
 	setSeconds := func(into *float64, from *int64) {
@@ -169,8 +170,8 @@ func (s *standIn) await(ctx context.Context, sent uint64) error {
 	return nil
 }
 
-// tick is one second of virtual time. Pushes are applied at once, objects are polled at their interval,
-// and HPAs sync at theirs.
+// tick is one second of virtual time. Pushes are applied at once, objects are polled at their
+// interval, and HPAs sync at theirs.
 func (s *standIn) tick(ctx context.Context, second int) error {
 	now := float64(second)
 	for i, m := range s.objects {

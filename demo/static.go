@@ -21,10 +21,10 @@ type mix struct {
 	adequate bool // it was tried and meets the model's objective
 }
 
-// staticPeak returns the cheapest fleet of the same variants that fits onto the nodes and meets every
-// model's objective in its busiest five minutes. It is sized with knowledge of the load, which no
-// autoscaler has. If no fleet meets all objectives, as few models as possible miss theirs, and those
-// have the most expensive mixes.
+// staticPeak returns the cheapest fleet of the same variants that fits onto the nodes and meets
+// every model's objective in its busiest five minutes. It is sized with knowledge of the load,
+// which no autoscaler has. If no fleet meets all objectives, as few models as possible miss theirs,
+// and those have the most expensive mixes.
 func (s *scenario) staticPeak(run simulation.Run) (simulation.Baseline, error) {
 	fleets := [][]*mix{nil} // each a mix per model
 	for _, model := range s.modelIDs() {
@@ -102,8 +102,8 @@ func worse(a, b []*mix) bool {
 	return cmp.Or(cmp.Compare(inadequateA, inadequateB), cmp.Compare(spentB, spentA)) > 0
 }
 
-// meetsObjectives reports whether each mix meets the objective of its model. It tries mixes that were
-// not tried yet on the busiest minutes of the model.
+// meetsObjectives reports whether each mix meets the objective of its model. It tries mixes that
+// were not tried yet on the busiest minutes of the model.
 func (s *scenario) meetsObjectives(mixes []*mix, run simulation.Run) (bool, error) {
 	all := true
 	for i, model := range s.modelIDs() {
@@ -138,8 +138,8 @@ func (s *scenario) fitsNodes(mixes []*mix) bool {
 	return checkInitial(spec) == nil
 }
 
-// busiest returns the requests of a model in its five minutes with the most arrivals. The first arrives
-// at 0.
+// busiest returns the requests of a model in its five minutes with the most arrivals. The first
+// arrives at 0.
 func busiest(requests []simulation.Request, model fleet.ModelID) []simulation.Request {
 	own := slices.DeleteFunc(slices.Clone(requests), func(r simulation.Request) bool { return r.Model != model })
 	begin, end, from := 0, 0, 0

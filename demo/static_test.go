@@ -9,7 +9,8 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// staticReplicas returns the replicas of the static fleet on nodes, by variant, for the generated load.
+// staticReplicas returns the replicas of the static fleet on nodes, by variant, for the generated
+// load.
 func staticReplicas(t *testing.T, pools ...Pool) map[string]int {
 	t.Helper()
 	options := Options{Pools: pools}

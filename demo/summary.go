@@ -29,8 +29,8 @@ type OpenRequests struct {
 
 // Baselines are the results of the baselines.
 type Baselines struct {
-	// StaticPeak is the cheapest fleet of the same variants that meets the objectives in the busiest
-	// five minutes. It runs all the time.
+	// StaticPeak is the cheapest fleet of the same variants that meets the objectives in the
+	// busiest five minutes. It runs all the time.
 	StaticPeak Result `json:"static_peak"`
 	// HPAQueue is an HPA for each variant on its waiting requests.
 	HPAQueue Result `json:"hpa_queue"`
@@ -43,16 +43,17 @@ type Result struct {
 	Lost     int `json:"lost"`
 	// Unfinished is the number of requests that had not ended at the end of the run.
 	Unfinished int `json:"unfinished,omitzero"`
-	// Attainment is the share of all requests that were served within their model's objective. Lost and
-	// unfinished requests miss it.
+	// Attainment is the share of all requests that were served within their model's objective. Lost
+	// and unfinished requests miss it.
 	Attainment float64 `json:"attainment"`
-	// GPUHours, by variant, count from when a replica is scheduled until it is gone, start-up and drain
-	// included.
+	// GPUHours, by variant, count from when a replica is scheduled until it is gone, start-up and
+	// drain included.
 	GPUHours map[string]float64 `json:"gpu_hours"`
 	Cost     float64            `json:"cost"`
 	// PendingSeconds is how long replicas were Pending, summed over them.
 	PendingSeconds float64 `json:"pending_replica_seconds,omitzero"`
-	// Reversals is how often a variant was scaled up after it was scaled down, or the other way round.
+	// Reversals is how often a variant was scaled up after it was scaled down, or the other way
+	// round.
 	Reversals     int `json:"reversals"`
 	StartReplicas int `json:"start_replicas"`
 	PeakReplicas  int `json:"peak_replicas"`

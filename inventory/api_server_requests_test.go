@@ -67,12 +67,12 @@ func (s *apiServer) answer(request *http.Request, k servedKind, namespace string
 	case len(rest) > 0:
 		verb = "get"
 	}
-	what := strings.Join(append([]string{verb, k.resource()}, rest...), " ")
+	asked := strings.Join(append([]string{verb, k.resource()}, rest...), " ")
 	if namespace != "" {
-		what += " in " + namespace
+		asked += " in " + namespace
 	}
-	s.requests = append(s.requests, what)
-	for _, denied := range []string{what, verb + " " + k.resource()} {
+	s.requests = append(s.requests, asked)
+	for _, denied := range []string{asked, verb + " " + k.resource()} {
 		isOld := query.Get("resourceVersion") != "" && query.Get("resourceVersion") != "0"
 		code := s.denied[denied]
 		if code == http.StatusOK {

@@ -22,8 +22,7 @@ type apiServer struct {
 	version  int
 	kinds    []servedKind
 	objects  map[string]map[string]*unstructured.Unstructured // by resource, then namespace/name
-	// by resource: its past events, for watches that resume
-	log      map[string][]logged
+	log      map[string][]logged                              // past events by resource, for watches that resume
 	streams  map[*eventStream]bool
 	denied   map[string]int // "verb resource" or "verb resource in namespace": the code
 	down     error          // of every request
@@ -188,12 +187,12 @@ func (s *apiServer) end() {
 	}
 }
 
-// asked returns how many requests began with a text.
-func (s *apiServer) asked(request string) (n int) {
+// asked returns how many requests begin with a text.
+func (s *apiServer) asked(prefix string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, request := range s.requests {
-		if strings.HasPrefix(request, what) {
+		if strings.HasPrefix(request, prefix) {
 			n++
 		}
 	}

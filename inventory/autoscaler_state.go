@@ -160,7 +160,7 @@ func (c *Cluster) confirmAutoscalers(variants []fleet.Variant, now time.Time, is
 		if before, known := c.unfollowed[v.ID]; known {
 			u = before.next(v.Autoscaler)
 		} else if isFirst && u.state.Code == fleet.CodeHPAMissing {
-			u.since = v.Created
+			u.since = earlier(v.Created, now)
 		}
 		current[v.ID], v.Autoscaler = u, u.state
 		if wait := u.since.Add(autoscalerGrace).Sub(now); wait > 0 {
@@ -172,6 +172,14 @@ func (c *Cluster) confirmAutoscalers(variants []fleet.Variant, now time.Time, is
 	}
 	c.unfollowed = current
 	return next
+}
+
+// earlier returns the first of two times. The clock of the API server may be ahead.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // next returns the same number with its present state.

@@ -21,6 +21,12 @@ metadata: {name: %s, namespace: llm, %s}
 spec: {scaleTargetRef: %s, maxReplicas: 3}`, name, meta, target)
 }
 
+// kedaHPA returns KEDA's HPA of the ScaledObject and Deployment llm/NAME, with conditions as "{type: x}".
+func kedaHPA(name, conditions string) string {
+	return hpaOf("keda-hpa-"+name, "{apiVersion: apps/v1, kind: Deployment, name: "+name+"}", "labels: {scaledobject.keda.sh/name: "+name+"}") +
+		"\nstatus: {conditions: [{type: AbleToScale, status: \"True\"}" + conditions + "]}"
+}
+
 func TestConflictingHPAIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testing.T) {
 	owned := func(group, name string) string {
 		return fmt.Sprintf("ownerReferences: [{apiVersion: %s/v1alpha1, kind: ScaledObject, name: %s, controller: true, uid: u}]", group, name)
@@ -80,7 +86,7 @@ spec:
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "batch"}, tables.Variants[1].ID)
 	require.Equal(t, fleet.TargetID{}, tables.Variants[1].Target)
 	require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "m"}, tables.Variants[1].Model)
-	require.Contains(t, tables.Variants[1].Unsupported, "new jobs")
+	require.Contains(t, tables.Variants[1].Unsupported, "ScaledJob: ")
 	require.Empty(t, tables.Variants[1].Invalid)
 	require.Empty(t, tables.Problems)
 

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -127,7 +128,7 @@ func TestMetricsShowTheStateOfWatches(t *testing.T) {
 # HELP wva_inventory_objects Objects of a resource that are known.
 # TYPE wva_inventory_objects gauge
 wva_inventory_objects{resource="deployments.apps"} 1
-wva_inventory_objects{resource="horizontalpodautoscalers.autoscaling"} 0
+wva_inventory_objects{resource="horizontalpodautoscalers.autoscaling"} 1
 wva_inventory_objects{resource="nodes"} 1
 wva_inventory_objects{resource="pods"} 2
 wva_inventory_objects{resource="scaledjobs.keda.sh"} 0
@@ -153,4 +154,58 @@ wva_watch_failing{resource="scaledobjects.keda.sh"} 0
 		require.NoError(t, err)
 		require.Equal(t, 10, count, "a resource that is not watched any more has no series")
 	})
+}
+
+// TestRowsOfATenantNameNoObjectOfAnother guards the texts that reach the owner of a variant, by events
+// and by errors of RPCs: another tenant's objects occur in problems only, which are logged.
+func TestRowsOfATenantNameNoObjectOfAnother(t *testing.T) {
+	broken := func(name string) []string {
+		return []string{
+			scaled(name, "role: cook"), scaledTo(name+"-again", "{name: "+name+"}"), scaledTo(name+"-gone", "{kind: StatefulSet, name: x}"),
+			deployment(name, 2, "image: x") + "\nstatus: {conditions: [{type: ReplicaFailure, status: \"True\", reason: FailedCreate, message: exceeded quota}]}",
+			hpaOf(name+"-cpu", "{apiVersion: apps/v1, kind: Deployment, name: "+name+"}", ""), kedaHPA(name, strings.ReplaceAll(ambiguous, "keda-hpa-a", "keda-hpa-"+name)),
+			annotatedDeployment(name+"-dry", model), otherObject(name+"-dry", name+"-dry", model),
+		}
+	}
+	for name, options := range map[string]ClusterOptions{
+		"all namespaces": {MaxAge: time.Minute, DryRun: true}, "two": {MaxAge: time.Minute, DryRun: true, Namespaces: []string{"tenant-a", "tenant-b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newClusterWorld(t, options)
+				w.api.apply(in("tenant-a", broken("mine")...)...)
+				w.api.apply(in("tenant-b", broken("theirs")...)...)
+				w.run()
+				w.settle()
+				w.api.deny("watch deployments.apps", 500)
+				w.api.deny("list deployments.apps", 500)
+				w.pass(time.Hour)
+				seen := 0
+				for _, v := range w.Tables().Variants {
+					if v.ID.Namespace == "tenant-a" {
+						seen++
+						requireNoneOf(t, v)
+					}
+				}
+				for _, row := range w.Tables().Workloads {
+					if row.ID.Namespace == "tenant-a" {
+						seen++
+						requireNoneOf(t, row)
+					}
+				}
+				require.Equal(t, 6, seen)
+				require.Contains(t, w.problems(), "theirs", "the log names them")
+			})
+		})
+	}
+}
+
+// requireNoneOf fails if a row of tenant-a names an object of tenant-b.
+func requireNoneOf(t *testing.T, row any) {
+	t.Helper()
+	data, err := json.Marshal(row)
+	require.NoError(t, err)
+	require.Contains(t, string(data), "mine")
+	require.NotContains(t, string(data), "theirs")
+	require.NotContains(t, string(data), "tenant-b")
 }

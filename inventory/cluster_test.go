@@ -20,7 +20,7 @@ func chatPod(n int) string {
 }
 
 func chat(replicas int) []string {
-	return []string{scaled("chat"), deployment("chat", replicas, "image: vllm"), chatPod(1), chatPod(2), l4("node-a")}
+	return []string{scaled("chat"), deployment("chat", replicas, "image: vllm"), chatPod(1), chatPod(2), l4("node-a"), kedaHPA("chat", "")}
 }
 
 func TestListedObjectsMakeTables(t *testing.T) {
@@ -239,7 +239,7 @@ func TestRunMayBeCalledOnce(t *testing.T) {
 
 func TestInvalidOptionsAreReportedTogether(t *testing.T) {
 	_, err := OpenCluster(ClusterOptions{Namespaces: []string{"a", "B"}, ExcludedNamespaces: []string{"a"}, MaxAge: -1})
-	for _, fault := range []string{"no configuration", `"B" is not the name`, "namespace a is both", "is negative"} {
-		require.ErrorContains(t, err, fault)
+	for _, text := range []string{"no configuration", `"B" is not the name`, "namespace a is both", "is negative"} {
+		require.ErrorContains(t, err, text)
 	}
 }

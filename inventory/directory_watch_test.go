@@ -73,7 +73,7 @@ func TestSwappedLinksOfAConfigMapAreRead(t *testing.T) {
 }
 
 func TestInvalidEditKeepsThePreviousContentUntilItIsRepaired(t *testing.T) {
-	for name, fault := range map[string]string{
+	for name, invalid := range map[string]string{
 		"a broken document":  l4("new") + "\n---\n" + "a: [",
 		"a broken file":      "\xff",
 		"a broken object":    l4("new") + "\n---\n" + "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: 5",
@@ -83,14 +83,14 @@ func TestInvalidEditKeepsThePreviousContentUntilItIsRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t, map[string]string{"a.yaml": l4("a"), "b.yaml": l4("b")})
 			f.watch(func() {
-				f.write("a.yaml", fault)
+				f.write("a.yaml", invalid)
 				f.settle()
 				require.Equal(t, "a b", f.nodes())
 				problems := f.watched.Tables().Problems
 				require.Len(t, problems, 1)
 				require.Contains(t, problems[0].Text, "its previous content is used")
 				f.toldTimes(1, "a problem is told like any change")
-				f.write("a.yaml", fault+" ")
+				f.write("a.yaml", invalid+" ")
 				f.settle()
 				f.settle()
 				f.warnedTimes(1, "a problem is said once")

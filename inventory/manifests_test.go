@@ -72,7 +72,7 @@ func TestDocumentThatCannotBeReadIsAProblemAndNothingElseIsLost(t *testing.T) {
 		{"no name", "apiVersion: v1\nkind: Pod", "document 2 (line 2)", "metadata.name"},
 		{"a name that YAML takes for true", "apiVersion: v1\nkind: Pod\nmetadata: {name: y}", "document 2 (line 2)", "metadata.name"},
 		{"metadata that are none", "apiVersion: v1\nkind: Pod\nmetadata: [1]", "document 2 (line 2)", "metadata"},
-		{"a number that is a text", "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: a}\nspec: {triggers: [{type: external, metadata: {variantCost: 10}}]}", "document 2 (line 2)", "spec.triggers.metadata"},
+		{"metadata of a trigger that is a text", "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: a}\nspec: {triggers: [{type: external, metadata: text}]}", "document 2 (line 2)", "metadata"},
 		{"replicas that are no number", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: many}", "document 2 (line 2)", "spec.replicas is not a whole number"},
 		{"replicas below zero", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: -1}", "document 2 (line 2)", "spec.replicas is not a whole number"},
 		{"replicas beyond the API's numbers", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 4294967296}", "document 2 (line 2)", "spec.replicas is not a whole number"},

@@ -50,11 +50,11 @@ func (s *store) fail(failure func(verb, resource string) error) {
 }
 
 // asked returns how many requests there were of "verb resource".
-func (s *store) asked(what string) (n int) {
+func (s *store) asked(wanted string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, request := range s.requests {
-		if request == what {
+		if request == wanted {
 			n++
 		}
 	}
@@ -207,7 +207,7 @@ func (l *logText) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
-// lines returns what was logged at a level.
+// lines returns the lines of a level.
 func (l *logText) lines(level string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

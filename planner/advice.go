@@ -6,30 +6,30 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// apart returns the snapshot of the variants that are scaled, and that of the advisory ones. What is declared for advice does
+// splitDryRun returns the snapshot of the variants that are scaled, and that of the advisory ones. What is declared for advice does
 // not reach the numbers of the others in any way.
-func apart(s fleet.Snapshot) (scaled, advisory fleet.Snapshot) {
-	if !slices.ContainsFunc(s.Variants, isAdvisory) {
+func splitDryRun(s fleet.Snapshot) (scaled, advisory fleet.Snapshot) {
+	if !slices.ContainsFunc(s.Variants, isDryRun) {
 		return s, fleet.Snapshot{}
 	}
 	scaled, advisory = s, s
-	scaled.Variants = slices.DeleteFunc(slices.Clone(s.Variants), isAdvisory)
+	scaled.Variants = slices.DeleteFunc(slices.Clone(s.Variants), isDryRun)
 	advisory.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v fleet.Variant) bool { return !v.DryRun })
 	return scaled, advisory
 }
 
-func isAdvisory(v fleet.Variant) bool { return v.DryRun }
+func isDryRun(v fleet.Variant) bool { return v.DryRun }
 
-// taken is what variants that are scaled have, so that advisory ones do not.
-type taken struct {
+// reserved is what variants that are scaled have, so that advisory ones do not.
+type reserved struct {
 	targets map[targetKey]fleet.VariantID
 	models  map[fleet.ModelID]fleet.VariantID
 	names   map[modelKey]*model // in the engines' metrics
 }
 
-// takenBy returns what the variants have that are scaled, of several the first by name.
-func takenBy(scaled []fleet.Variant, names map[modelKey]*model) *taken {
-	t := &taken{targets: map[targetKey]fleet.VariantID{}, models: map[fleet.ModelID]fleet.VariantID{}, names: names}
+// reservedBy returns what the variants have that are scaled, of several the first by name.
+func reservedBy(scaled []fleet.Variant, names map[modelKey]*model) *reserved {
+	t := &reserved{targets: map[targetKey]fleet.VariantID{}, models: map[fleet.ModelID]fleet.VariantID{}, names: names}
 	for _, v := range scaled {
 		if first, found := t.models[v.Model]; !found || v.ID.Compare(first) < 0 {
 			t.models[v.Model] = v.ID
@@ -43,33 +43,33 @@ func takenBy(scaled []fleet.Variant, names map[modelKey]*model) *taken {
 
 // excludes reports whether a variant takes no part in its model, and notes why.
 func (x *index) excludes(v *variant) bool {
-	if x.taken != nil {
-		if owner, found := x.taken.targets[v.target]; found {
+	if x.reserved != nil {
+		if owner, found := x.reserved.targets[v.target]; found {
 			why := reason(fleet.CodeDuplicateTarget, "ScaledObject %s scales %s already", owner, v.Target).
 				With(fleet.DetailRemedy, "remove the annotations")
-			v.aside = &why
+			v.excluded = &why
 			return true
 		}
 	}
-	if text := fault(v.Variant); text != "" {
+	if text := validationError(v.Variant); text != "" {
 		why := factAndRemedy(fleet.CodeInvalidDefinition, text)
-		v.aside = &why
+		v.excluded = &why
 		return true
 	}
-	if x.taken != nil {
-		if other, found := x.taken.models[v.Model]; found {
+	if x.reserved != nil {
+		if other, found := x.reserved.models[v.Model]; found {
 			why := reason(fleet.CodeModelAlreadyScaled, "ScaledObjects scale other variants of the model already, such as %s", other).
 				With(fleet.DetailRemedy, "give this one a ScaledObject with a WVA trigger, so that all are decided together")
-			v.aside = &why
+			v.excluded = &why
 			return true
 		}
 	}
 	return false
 }
 
-// advise adds to a plan what another one decides of advisory variants. Contradictions count where advisory ones alone are part
+// addRecommendations adds to a plan what another one decides of advisory variants. Contradictions count where advisory ones alone are part
 // of them: nobody else is to be told.
-func advise(plan *fleet.Plan, advised fleet.Plan) {
+func addRecommendations(plan *fleet.Plan, advised fleet.Plan) {
 	own := make(map[fleet.VariantID]bool)
 	for _, d := range advised.Decisions {
 		own[d.Variant] = true

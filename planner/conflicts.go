@@ -11,9 +11,9 @@ import (
 
 // conflicts returns what contradicts itself in the fleet, sorted.
 func (x *index) conflicts() []fleet.Conflict {
-	found := slices.Clone(x.facts)
-	claims := make(map[fleet.VariantID][]fleet.VariantID, len(x.losers))
-	for _, l := range x.losers {
+	found := slices.Clone(x.inconsistent)
+	claims := make(map[fleet.VariantID][]fleet.VariantID, len(x.duplicates))
+	for _, l := range x.duplicates {
 		claims[l.owner] = append(claims[l.owner], l.variant.ID)
 		found = append(found, ownConflicts(l.variant)...)
 	}
@@ -22,8 +22,8 @@ func (x *index) conflicts() []fleet.Conflict {
 		found = append(found, v.targetConflicts(claims[v.ID])...)
 	}
 	for _, m := range x.models {
-		if m.twin != nil {
-			found = append(found, m.namesake())
+		if m.collision != nil {
+			found = append(found, m.nameCollision())
 		}
 	}
 	slices.SortFunc(found, fleet.Conflict.Compare)
@@ -62,37 +62,37 @@ func (v *variant) targetConflicts(others []fleet.VariantID) (found []fleet.Confl
 	return found
 }
 
-// namesake returns the conflict of a model with an older one of the same name in the engines' metrics.
-func (m *model) namesake() fleet.Conflict {
+// nameCollision returns the conflict of a model with an older one of the same name in the engines' metrics.
+func (m *model) nameCollision() fleet.Conflict {
 	var all []fleet.VariantID
-	for _, v := range slices.Concat(m.variants, m.twin.variants) {
+	for _, v := range slices.Concat(m.variants, m.collision.variants) {
 		all = append(all, v.ID)
 	}
 	slices.SortFunc(all, fleet.VariantID.Compare)
 	return fleet.Conflict{
 		Type: fleet.ConflictInconsistentMetadata, Variants: all,
 		Text: fmt.Sprintf("models %s and %s have the same name %s in the engines' metrics; the load counts for %s, and the other is held; "+
-			"give each a servedModelName of its own", m.twin.id, m.id, m.shares, m.twin.id),
+			"give each a servedModelName of its own", m.collision.id, m.id, m.sharedName, m.collision.id),
 	}
 }
 
-// kind is what variants of one model have in common that must agree on what a replica costs and promises.
-type kind struct {
+// replicaType is what variants of one model have in common that must agree on what a replica costs and promises.
+type replicaType struct {
 	accelerator fleet.Accelerator
 	gpus        int
 	class       string
 }
 
-// believe gives variants of one kind the price and the objective of the oldest of them, then the first by name, and returns
+// resolveMetadata gives variants of one kind the price and the objective of the oldest of them, then the first by name, and returns
 // what was not believed. Kinds whose accelerator is not known are not compared.
-func (m *model) believe() (conflicts []fleet.Conflict) {
+func (m *model) resolveMetadata() (conflicts []fleet.Conflict) {
 	if len(m.variants) < 2 {
 		return nil
 	}
 	older := func(a, b *variant) int { return cmp.Or(a.Created.Compare(b.Created), a.ID.Compare(b.ID)) }
-	believed := make(map[kind]*variant, len(m.variants))
+	believed := make(map[replicaType]*variant, len(m.variants))
 	for _, v := range slices.SortedFunc(slices.Values(m.variants), older) {
-		key := kind{v.Accelerator, v.GPUsPerReplica, v.ServiceClass}
+		key := replicaType{v.Accelerator, v.GPUsPerReplica, v.ServiceClass}
 		first, found := believed[key]
 		switch {
 		case v.Accelerator == "":

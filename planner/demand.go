@@ -24,7 +24,7 @@ type demand struct {
 	idle      bool       // nothing arrives, runs or waits
 	since     time.Time  // when the model was last in use; zero where it was not within the idle window
 	unused    bool       // idle for the whole retention period, and samples prove it
-	freeze    fleet.Code // why nothing may shrink; empty where it may
+	blocked    fleet.Code // why nothing may shrink; empty where it may
 	why       string     // the text of the freeze
 	cause     string     // the failure behind it; empty if there is none
 	prompt    fleet.Reading
@@ -59,15 +59,15 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 	m.describe(&d)
 	m.measure(&d, p)
 	d.unused = d.idle && m.unused(&d, x.now, p)
-	d.freeze, d.why, d.cause = m.freeze(d, x)
+	d.blocked, d.why, d.cause = m.scaleDownBlock(d, x)
 	return d, nil
 }
 
 // unobserved returns why the model's demand is unknown; false if it is known. A model without a ready replica has no engine
 // metrics, which is not missing data, unless queries failed.
 func (m *model) unobserved(x *index) (why fleet.Reason, unknown bool) {
-	if m.twin != nil {
-		return reason(fleet.CodeInvalidDefinition, "same name in the engines' metrics as model %s; their load cannot be told apart", m.twin.id).
+	if m.collision != nil {
+		return reason(fleet.CodeInvalidDefinition, "same name in the engines' metrics as model %s; their load cannot be told apart", m.collision.id).
 			With(fleet.DetailRemedy, "give each model a servedModelName of its own"), true
 	}
 	if m.mixed {
@@ -248,9 +248,9 @@ func (m *model) unused(d *demand, now time.Time, p Policy) bool {
 	return covered && now.Sub(d.since) >= retention
 }
 
-// freeze returns why scale-down of the model is blocked, "" if it is not, and the failure behind it.
+// scaleDownBlock returns why scale-down of the model is blocked, "" if it is not, and the failure behind it.
 // Scale-up goes on.
-func (m *model) freeze(d demand, x *index) (code fleet.Code, why, cause string) {
+func (m *model) scaleDownBlock(d demand, x *index) (code fleet.Code, why, cause string) {
 	var incomplete int
 	for _, v := range m.variants {
 		incomplete += v.reports.missing + v.reports.stale + v.reports.invalid + v.reports.tooShort

@@ -8,8 +8,8 @@ import (
 	"github.com/wva-project/wva/solver"
 )
 
-// growth is replicas that a variant is to get beside those that have their accelerators.
-type growth struct {
+// scaleUp is replicas that a variant is to get beside those that have their accelerators.
+type scaleUp struct {
 	*variant
 	model, choice int // whose outcome it is
 	from          int // replicas that have their accelerators
@@ -22,14 +22,14 @@ type growth struct {
 // is kept than it says.
 func (r *round) fits(outcomes [][]outcome) bool {
 	more := func(o outcome) bool { return o.placed > o.solved }
-	if len(r.x.stock.kinds) == 0 || !slices.ContainsFunc(outcomes, func(of []outcome) bool { return slices.ContainsFunc(of, more) }) {
+	if len(r.x.supply.types) == 0 || !slices.ContainsFunc(outcomes, func(of []outcome) bool { return slices.ContainsFunc(of, more) }) {
 		return true
 	}
-	return r.hold(r.placed(outcomes))
+	return r.canPlace(r.placeable(outcomes))
 }
 
-// placed returns the replicas of all variants for which there are accelerators, those of held ones included.
-func (r *round) placed(outcomes [][]outcome) counts {
+// placeable returns the replicas of all variants for which there are accelerators, those of held ones included.
+func (r *round) placeable(outcomes [][]outcome) counts {
 	placed := make(counts, r.x.size)
 	maps.Copy(placed, r.kept)
 	for i, z := range r.sizings {
@@ -40,10 +40,10 @@ func (r *round) placed(outcomes [][]outcome) counts {
 	return placed
 }
 
-// hold reports whether the accelerators hold these replicas.
-func (r *round) hold(replicas counts) bool {
+// canPlace reports whether the accelerators canPlace these replicas.
+func (r *round) canPlace(replicas counts) bool {
 	if r.whole == nil {
-		problem := r.problem(r.x.stock)
+		problem := r.problem(r.x.supply)
 		for _, z := range r.sizings {
 			z.ask(&problem, 0, anything)
 		}
@@ -56,11 +56,11 @@ func (r *round) hold(replicas counts) bool {
 	return solver.Fits(*r.whole, rows)
 }
 
-// stay returns the least that each variant is to have where a switch has no room: what is kept until others are ready, and of the
+// keptDuringSwitch returns the least that each variant is to have where a switch has no room: what is kept until others are ready, and of the
 // growth of the models that switch what has room beside all that stands. So a switch goes on that can, others have to wait for
 // what it frees, and one that cannot does not begin.
-func (r *round) stay(outcomes [][]outcome) counts {
-	grows, seats := r.standing(outcomes, func(i int) bool {
+func (r *round) keptDuringSwitch(outcomes [][]outcome) counts {
+	grows, seats := r.scaleUps(outcomes, func(i int) bool {
 		return slices.ContainsFunc(outcomes[i], func(o outcome) bool { return o.delayed })
 	})
 	least := make(counts, len(grows))
@@ -77,33 +77,33 @@ func (r *round) stay(outcomes [][]outcome) counts {
 	return least
 }
 
-// standing returns, of the replicas that are decided, those of the chosen models that have no accelerators yet, the highest priority
+// scaleUps returns, of the replicas that are decided, those of the chosen models that have no accelerators yet, the highest priority
 // first, and the seats that are left beside all that have, or are kept for variants whose number is not ours to decide.
-func (r *round) standing(outcomes [][]outcome, chosen func(i int) bool) ([]growth, *seats) {
-	seats := newSeats(&r.x.stock)
-	var grows []growth
+func (r *round) scaleUps(outcomes [][]outcome, chosen func(i int) bool) ([]scaleUp, *slots) {
+	seats := newSlots(&r.x.supply)
+	var grows []scaleUp
 	for i, z := range r.sizings {
 		needed := z.need.latest > z.committed()*(1+tiny)
 		for j, c := range z.choices {
 			o := outcomes[i][j]
-			stands := min(o.placed, c.stands())
+			stands := min(o.placed, c.allocated())
 			seats.keep(c.variant, stands)
 			switch more := o.placed - stands; {
-			case c.given != nil:
+			case c.pinned != nil:
 				seats.take(c.variant, more)
 			case more > 0 && chosen(i):
-				grows = append(grows, growth{c.variant, i, j, stands, more, z.model.priority, needed})
+				grows = append(grows, scaleUp{c.variant, i, j, stands, more, z.model.priority, needed})
 			}
 		}
 	}
 	for v := range r.x.owners() {
 		if n, held := r.kept[v.ID]; held {
-			stands := min(n, v.stands())
+			stands := min(n, v.allocated())
 			seats.keep(v, stands)
 			seats.take(v, n-stands)
 		}
 	}
-	slices.SortFunc(grows, func(a, b growth) int {
+	slices.SortFunc(grows, func(a, b scaleUp) int {
 		return cmp.Or(-cmp.Compare(a.priority, b.priority), compareBool(b.needed, a.needed), a.ID.Compare(b.ID))
 	})
 	return grows, seats
@@ -124,7 +124,7 @@ func (r *round) cut(outcomes [][]outcome) {
 	if r.fits(outcomes) {
 		return
 	}
-	grows, seats := r.standing(outcomes, func(int) bool { return true })
+	grows, seats := r.scaleUps(outcomes, func(int) bool { return true })
 	for _, g := range grows {
 		more := seats.take(g.variant, g.replicas)
 		if o := &outcomes[g.model][g.choice]; more < g.replicas {
@@ -150,14 +150,14 @@ func (r *round) stillDelayed(outcomes, aimed [][]outcome) {
 
 // tally notes what the plan takes of each kind, and which variant's minimum takes all.
 func (r *round) tally(outcomes [][]outcome) {
-	if len(r.x.stock.kinds) == 0 {
+	if len(r.x.supply.types) == 0 {
 		return
 	}
-	placed := r.placed(outcomes)
+	placed := r.placeable(outcomes)
 	for v := range r.x.owners() {
-		if k, limited := r.x.stock.of(v); limited {
+		if k, limited := r.x.supply.of(v); limited {
 			k.used += placed[v.ID] * v.takes()
-			if v.given == nil && v.bounds == "" && v.Range.Min > 0 && placed[v.ID] >= v.Range.Min && v.Range.Min*v.takes() >= k.total() {
+			if v.pinned == nil && v.bounds == "" && v.Range.Min > 0 && placed[v.ID] >= v.Range.Min && v.Range.Min*v.takes() >= k.total() {
 				k.keeper = v
 			}
 		}

@@ -8,21 +8,21 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// given is a number of replicas that is not ours to decide: others set it, or KEDA would make another one of ours. What the
+// pinned is a number of replicas that is not ours to decide: others set it, or KEDA would make another one of ours. What the
 // replicas carry counts for the model all the same.
-type given struct {
+type pinned struct {
 	replicas int
 	known    bool
 	held     bool // it only stays as it is
-	refused  bool // KEDA would misapply it
+	unsupported  bool // KEDA would misapply it
 	reason   fleet.Reason
 }
 
 // bound takes the number that is given, or else narrows the variant's range to what KEDA lets happen.
 func (v *variant) bound() {
-	if v.given = v.setByOthers(); v.given != nil {
-		if v.given.known {
-			v.Range = fleet.Range{Min: v.given.replicas, Max: v.given.replicas}
+	if v.pinned = v.setByOthers(); v.pinned != nil {
+		if v.pinned.known {
+			v.Range = fleet.Range{Min: v.pinned.replicas, Max: v.pinned.replicas}
 		}
 		return
 	}
@@ -59,11 +59,11 @@ func notAbove(r fleet.Range, now int) fleet.Range {
 
 // setByOthers returns the number that is not ours to decide; nil where it is ours. Texts hold no number that changes, so that
 // events about them fold.
-func (v *variant) setByOthers() *given {
-	asItIs := given{replicas: v.now, known: v.seen}
+func (v *variant) setByOthers() *pinned {
+	asItIs := pinned{replicas: v.now, known: v.seen}
 	switch {
 	case v.Unsupported != "":
-		asItIs.held, asItIs.refused = true, true
+		asItIs.held, asItIs.unsupported = true, true
 		asItIs.reason = factAndRemedy(fleet.CodeUnsupportedTrigger, v.Unsupported)
 	case v.workload.ConflictingHPA != "":
 		asItIs.held = true
@@ -87,16 +87,16 @@ func (v *variant) conflictingHPA() string {
 		"its name as advanced.horizontalPodAutoscalerConfig.name, and annotation scaledobject.keda.sh/transfer-hpa-ownership"
 }
 
-// admit lets variants with a faulty definition take part in their model with the number at which they are held, where ready
+// includeInvalid lets variants with a faulty definition take part in their model with the number at which they are held, where ready
 // replicas prove by what they report that they serve it: else the others would grow for the load that these carry.
-func (x *index) admit() {
-	x.aside = slices.DeleteFunc(x.aside, func(v *variant) bool {
+func (x *index) includeInvalid() {
+	x.excluded = slices.DeleteFunc(x.excluded, func(v *variant) bool {
 		m := x.serves(v)
 		if m == nil {
 			return false
 		}
-		held := x.holdAside(v)
-		v.given = &given{replicas: held.Replicas, known: held.Known, held: true, refused: held.Unsupported, reason: held.Reason}
+		held := x.holdExcluded(v)
+		v.pinned = &pinned{replicas: held.Replicas, known: held.Known, held: true, unsupported: held.Unsupported, reason: held.Reason}
 		v.Range = fleet.Range{Min: held.Replicas, Max: held.Replicas}
 		m.variants = append(m.variants, v)
 		slices.SortFunc(m.variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
@@ -111,7 +111,7 @@ func (x *index) serves(v *variant) *model {
 		return cmp.Or(m.id.Compare(v.Model), cmp.Compare(m.part, partOf(v.Role)))
 	})
 	weighs := v.Cost >= 0 && !math.IsInf(v.Cost, 0)
-	if !found || !weighs || v.aside.Code != fleet.CodeInvalidDefinition || v.reports.good == 0 {
+	if !found || !weighs || v.excluded.Code != fleet.CodeInvalidDefinition || v.reports.good == 0 {
 		return nil
 	}
 	m := x.models[at]
@@ -121,14 +121,14 @@ func (x *index) serves(v *variant) *model {
 	return m
 }
 
-// give returns the decision of a variant whose number is given and known.
-func (x *index) give(v *variant) fleet.Decision {
+// pinnedDecision returns the decision of a variant whose number is given and known.
+func (x *index) pinnedDecision(v *variant) fleet.Decision {
 	d := fleet.Decision{
-		Variant: v.ID, Replicas: v.given.replicas, Known: true, Held: v.given.held, Unsupported: v.given.refused, Decided: x.now,
-		Reason: v.given.reason, Facts: v.facts(),
+		Variant: v.ID, Replicas: v.pinned.replicas, Known: true, Held: v.pinned.held, Unsupported: v.pinned.unsupported, Decided: x.now,
+		Reason: v.pinned.reason, Facts: v.facts(),
 	}
 	if d.Held {
-		d.Decided = x.standing[v.ID].Decided
+		d.Decided = x.previous[v.ID].Decided
 	}
 	return d
 }

@@ -24,7 +24,7 @@ func (z *sizing) makeBeforeBreak(outcomes []outcome) {
 	for _, i := range shrinking {
 		c, o := z.choices[i], &outcomes[i]
 		o.aim = o.replicas
-		for limit := c.Range.Clamp(min(c.now, c.hosts)); left < enough && o.replicas < limit; {
+		for limit := c.Range.Clamp(min(c.now, c.mostPlaceable)); left < enough && o.replicas < limit; {
 			next := c.Range.Clamp(o.replicas + 1)
 			left += float64(z.shown(i) * float64(min(next, c.ready)-min(o.replicas, c.ready)))
 			o.replicas, o.placed, o.delayed = next, next, true

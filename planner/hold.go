@@ -19,19 +19,19 @@ func (x *index) holdModel(m *model, why fleet.Reason) []fleet.Decision {
 // hold keeps a variant's number: the standing one up to the policy's age, then the replicas that are asked for, or a standing
 // number above them that was not reached yet. A number that is given stays what it is, for its own reason.
 func (x *index) hold(v *variant, why fleet.Reason) fleet.Decision {
-	if v.given != nil && v.given.known {
-		return x.give(v)
+	if v.pinned != nil && v.pinned.known {
+		return x.pinnedDecision(v)
 	}
-	standing, stands := x.standing[v.ID]
+	standing, stands := x.previous[v.ID]
 	held := fleet.Decision{
 		Variant: v.ID, Known: stands || v.seen, Held: true, Decided: standing.Decided,
 		Reason: why.With(fleet.DetailRange, v.bounds), Facts: v.facts(),
 	}
-	if v.given != nil {
-		held.Reason, held.Unsupported = v.given.reason, v.given.refused
+	if v.pinned != nil {
+		held.Reason, held.Unsupported = v.pinned.reason, v.pinned.unsupported
 	}
 	switch {
-	case stands && (!v.seen || x.now.Sub(standing.Decided) <= x.holdFor):
+	case stands && (!v.seen || x.now.Sub(standing.Decided) <= x.keepFor):
 		held.Replicas = standing.Replicas
 	case v.seen:
 		held.Replicas = max(v.now, standing.Replicas)
@@ -59,8 +59,8 @@ func (v *variant) idleNumber() int {
 	return 0
 }
 
-// fault returns what a variant's own numbers contradict, with the remedy; "" where nothing.
-func fault(v fleet.Variant) string {
+// validationError returns what a variant's own numbers contradict, with the remedy; "" where nothing.
+func validationError(v fleet.Variant) string {
 	switch {
 	case v.Invalid != "":
 		return v.Invalid

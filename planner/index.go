@@ -17,20 +17,20 @@ type index struct {
 	now          time.Time
 	size         int // variants
 	models       []*model
-	losers       []claim    // variants whose target another one owns
-	aside        []*variant // variants that take no part in their model
-	taken        *taken     // what variants that are scaled have; nil while those are planned themselves
+	duplicates       []claim    // variants whose target another one owns
+	excluded        []*variant // variants that take no part in their model
+	reserved        *reserved     // what variants that are scaled have; nil while those are planned themselves
 	names        map[modelKey]*model
-	facts        []fleet.Conflict // facts that are not believed
-	holdFor      time.Duration
+	inconsistent        []fleet.Conflict // facts that are not believed
+	keepFor      time.Duration
 	usages       map[modelKey][]*fleet.Usage // sorted by pod
-	standing     map[fleet.VariantID]fleet.PreviousDecision
+	previous     map[fleet.VariantID]fleet.PreviousDecision
 	findings     map[fleet.VariantID][]fleet.Finding
 	missing      []fleet.Missing
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
 	pools        []fleet.Pool
-	stock        stock // all that the variants may have of pools
+	supply        supply // all that the variants may have of pools
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -52,8 +52,8 @@ type model struct {
 	served   []served
 	engine   []fleet.Load
 	gateway  []fleet.Load
-	twin     *model // an older model with the same name in the engines' metrics; nil where there is none
-	shares   string // that name
+	collision     *model // an older model with the same name in the engines' metrics; nil where there is none
+	sharedName   string // that name
 }
 
 // served is one name under which a model is served.
@@ -68,21 +68,21 @@ type variant struct {
 	fleet.Variant
 	target   targetKey // of Target
 	workload fleet.Workload
-	aside    *fleet.Reason  // why it takes no part in its model
+	excluded    *fleet.Reason  // why it takes no part in its model
 	seen     bool           // the workload was observed
-	given    *given         // the number, where it is not ours to decide
+	pinned    *pinned         // the number, where it is not ours to decide
 	bounds   string         // what narrows its range besides the definition, as the end of a sentence
 	replicas []*fleet.Usage // what ready replicas report
-	standing fleet.PreviousDecision
+	previous fleet.PreviousDecision
 	profile  *fleet.Profile // what is known of its engine beforehand; nil where nothing is
 	now      int            // replicas asked for
 	ready    int            // ready and not on their way out
-	coming   int            // not ready yet, and not overdue
+	starting   int            // not ready yet, and not overdue
 	overdue  int            // not ready, past the time that this target usually needs
-	sterile  bool           // further replicas would not start either
-	placed   int            // replicas that hold accelerators, and are not on their way out
-	hosts    int            // the most replicas that it could have beside what the others hold
-	young    int            // replicas that were made so recently that the demand they were made for may be in the window still
+	startBlocked  bool           // further replicas would not start either
+	scheduled   int            // replicas that hold accelerators, and are not on their way out
+	mostPlaceable    int            // the most replicas that it could have beside what the others hold
+	recentlyStarted    int            // replicas that were made so recently that the demand they were made for may be in the window still
 	reports  reports
 }
 
@@ -101,22 +101,22 @@ func keyOf(id fleet.TargetID) targetKey {
 }
 
 // newIndex joins a snapshot; of advisory variants, beside what those have that are scaled.
-func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
+func newIndex(s fleet.Snapshot, beside *reserved, p Policy) *index {
 	x := &index{
 		now:          s.Time,
 		size:         len(s.Variants),
-		taken:        beside,
-		standing:     make(map[fleet.VariantID]fleet.PreviousDecision, len(s.Previous)),
+		reserved:        beside,
+		previous:     make(map[fleet.VariantID]fleet.PreviousDecision, len(s.Previous)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		profiles:     fleet.NewProfiles(s.Profiles),
 		missing:      hiding(s.Missing),
 		findings:     findings(s),
-		holdFor:      p.KeepFor,
+		keepFor:      p.KeepFor,
 		pools:        s.Pools,
 	}
 	for _, row := range s.Previous {
 		if beside == nil && !row.Decided.IsZero() {
-			x.standing[row.Variant] = row
+			x.previous[row.Variant] = row
 		}
 	}
 	for _, row := range s.Accelerators {
@@ -124,13 +124,13 @@ func newIndex(s fleet.Snapshot, beside *taken, p Policy) *index {
 	}
 	x.groupVariants(s)
 	for _, m := range x.models {
-		x.facts = append(x.facts, m.believe()...)
+		x.inconsistent = append(x.inconsistent, m.resolveMetadata()...)
 	}
 	x.attachLoads(s)
 	x.attachWorkloads(s, p)
-	x.admit()
+	x.includeInvalid()
 	x.rank(s.Classes)
-	x.takeStock()
+	x.countSupply()
 	return x
 }
 
@@ -157,10 +157,10 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 	for _, v := range variants {
 		switch owner := owners[v.target]; {
 		case owner != v && v.Target.Name != "":
-			x.losers = append(x.losers, claim{v.Variant, owner.ID})
+			x.duplicates = append(x.duplicates, claim{v.Variant, owner.ID})
 			continue
 		case x.excludes(v):
-			x.aside = append(x.aside, v)
+			x.excluded = append(x.excluded, v)
 			continue
 		}
 		key := partKey{v.Model, partOf(v.Role)}
@@ -187,9 +187,9 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 		if row := workloads[v.target]; row != nil {
 			v.workload, v.seen = *row, true
 			if row.Stale != "" { // KEDA may have followed a number that stands
-				v.workload.Replicas = max(row.Replicas, x.standing[v.ID].Replicas)
+				v.workload.Replicas = max(row.Replicas, x.previous[v.ID].Replicas)
 			}
-			v.standing, v.profile = x.standing[v.ID], x.profileOf(v)
+			v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
 			if v.DryRun { // whoever scales it today is no foreign hand
 				v.workload.ConflictingHPA = ""
 			}
@@ -213,7 +213,7 @@ func (x *index) owners() iter.Seq[*variant] {
 				}
 			}
 		}
-		for _, v := range x.aside {
+		for _, v := range x.excluded {
 			if !yield(v) {
 				return
 			}
@@ -240,7 +240,7 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 			continue
 		}
 		if now.Sub(pod.Created) < v.workload.Startup+p.MinReplicaLifetime {
-			v.young++
+			v.recentlyStarted++
 		}
 		switch {
 		case pod.Ready:
@@ -250,19 +250,19 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 			v.overdue++
 		}
 		if pod.Ready || len(pod.Nodes) > 0 {
-			v.placed++
+			v.scheduled++
 		}
 		starts.note(pod)
 	}
 	// Replicas that are asked for and have no pod yet are on their way too; the surge of a rolling update adds none. Those that
 	// have got none for as long as a start takes do not start either: a quota may be full.
 	podless := max(0, v.now-v.ready-starts.waiting)
-	since := v.standing.Changed
+	since := v.previous.Changed
 	if podless > 0 && (v.workload.ReplicaFailure != "" || !since.IsZero() && now.Sub(since) > overdue*v.workload.Startup) {
 		v.overdue += podless
 	}
-	v.coming = max(0, v.now-v.ready-v.overdue)
-	v.sterile = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" || starts.fail(overdue*v.workload.Startup, v.overdue))
+	v.starting = max(0, v.now-v.ready-v.overdue)
+	v.startBlocked = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" || starts.fail(overdue*v.workload.Startup, v.overdue))
 }
 
 // usageOf returns the row of a pod; nil where there is none.

@@ -31,7 +31,7 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 		for _, name := range m.servedNames() {
 			key := modelKey{m.id.Namespace, name}
 			if owner := x.named(key); owner != nil && owner.id != m.id {
-				m.twin, m.shares = owner, name
+				m.collision, m.sharedName = owner, name
 			} else if owner == nil {
 				x.names[key] = m
 			}
@@ -50,10 +50,10 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 
 // named returns the model that has a name in the engines' metrics already; nil where none has.
 func (x *index) named(key modelKey) *model {
-	if owner := x.names[key]; owner != nil || x.taken == nil {
+	if owner := x.names[key]; owner != nil || x.reserved == nil {
 		return owner
 	}
-	return x.taken.names[key]
+	return x.reserved.names[key]
 }
 
 // usagesByModel returns the rows of each model's name, sorted by pod.

@@ -12,13 +12,13 @@ type need struct {
 	wanted  float64 // in the end: more than the latest where that stands already
 	keepOne bool    // nothing is asked, but one replica must stay
 	some    bool    // a replica must stay or come
-	freeze  fleet.Code
+	blocked  fleet.Code
 	why     string // the text of the freeze
 	cause   string // the failure behind it
 	probe   int    // the variant that is tried; none where there is nothing to try
 	waits   bool   // it is not tried before there is room
 	last    int    // the variant that keeps the model's last replica; none where no plan took all
-	gives   []int  // by variant: replicas that may go to others in spite of the freeze; nil is none
+	preemptible   []int  // by variant: replicas that may go to others in spite of the freeze; nil is none
 }
 
 // none is no variant.
@@ -27,7 +27,7 @@ const none = -1
 // work works out what is needed. Up on the latest, down on the highest: between the two, what stands is right.
 func (z *sizing) work() need {
 	n := need{probe: none, last: none}
-	n.freeze, n.why, n.cause = z.frozen()
+	n.blocked, n.why, n.cause = z.scaleDownBlock()
 	d := z.demand
 	switch nothingAsked := d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0; {
 	case d.unused && z.model.spec.ScaleToZero, nothingAsked && z.model.spec.ScaleToZero && z.asleep():
@@ -43,16 +43,16 @@ func (z *sizing) work() need {
 		n.latest = max(d.steady, min(n.latest, committed))
 	}
 	n.wanted = n.latest
-	if n.freeze == "" {
+	if n.blocked == "" {
 		n.wanted = max(n.latest, min(d.highest, committed))
 	}
 	return z.withProbe(n)
 }
 
-// frozen returns why scale-down is blocked, "" if it is not, and the failure behind it.
-func (z *sizing) frozen() (code fleet.Code, why, cause string) {
-	if z.demand.freeze != "" {
-		return z.demand.freeze, z.demand.why, z.demand.cause
+// scaleDownBlock returns why scale-down is blocked, "" if it is not, and the failure behind it.
+func (z *sizing) scaleDownBlock() (code fleet.Code, why, cause string) {
+	if z.demand.blocked != "" {
+		return z.demand.blocked, z.demand.why, z.demand.cause
 	}
 	for _, c := range z.choices {
 		if n := c.capacity.Saturated; n > 0 {
@@ -90,10 +90,10 @@ func (z *sizing) withProbe(n need) need {
 	var room float64
 	for _, c := range z.choices {
 		most := c.Range.Max
-		if c.sterile || c.capacity.NoMore {
+		if c.startBlocked || c.capacity.NoMore {
 			most = min(most, c.now)
 		}
-		most = min(most, c.hosts)
+		most = min(most, c.mostPlaceable)
 		room += float64(c.share * float64(most))
 	}
 	best := z.bestProbe()
@@ -114,10 +114,10 @@ func (z *sizing) bestProbe() int {
 	return z.best(func(c choice) bool { return c.share <= 0 }, func(a, b choice) bool {
 		upA, upB := a.now > a.idleNumber(), b.now > b.idleNumber()
 		switch {
-		case a.sterile != b.sterile:
-			return b.sterile
-		case a.hasRoom() != b.hasRoom():
-			return a.hasRoom()
+		case a.startBlocked != b.startBlocked:
+			return b.startBlocked
+		case a.isPlaceable() != b.isPlaceable():
+			return a.isPlaceable()
 		case upA != upB:
 			return upA
 		}
@@ -127,7 +127,7 @@ func (z *sizing) bestProbe() int {
 
 // cheapest returns the variant with the least price of a replica, of those that start and for which there is room.
 func (z *sizing) cheapest() int {
-	return z.best(func(c choice) bool { return !c.sterile && c.hasRoom() }, func(a, b choice) bool { return a.Cost < b.Cost })
+	return z.best(func(c choice) bool { return !c.startBlocked && c.isPlaceable() }, func(a, b choice) bool { return a.Cost < b.Cost })
 }
 
 // best returns the first of the best variants that fit and may have a replica; none where there is none.

@@ -14,12 +14,12 @@ import (
 // that are advisory.
 func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	p = p.withDefaults()
-	scaled, advisory := apart(s)
+	scaled, advisory := splitDryRun(s)
 	x := newIndex(scaled, nil, p)
 	plan := x.plan(p)
 	if len(advisory.Variants) > 0 {
-		beside := newIndex(advisory, takenBy(scaled.Variants, x.names), p)
-		advise(&plan, beside.plan(p))
+		beside := newIndex(advisory, reservedBy(scaled.Variants, x.names), p)
+		addRecommendations(&plan, beside.plan(p))
 	}
 	return plan
 }
@@ -38,9 +38,9 @@ func (x *index) plan(p Policy) fleet.Plan {
 		}
 		sizings = append(sizings, j.sizing)
 	}
-	held := make([]fleet.Decision, 0, len(x.aside))
-	for _, v := range x.aside {
-		held = append(held, x.holdAside(v))
+	held := make([]fleet.Decision, 0, len(x.excluded))
+	for _, v := range x.excluded {
+		held = append(held, x.holdExcluded(v))
 	}
 	for i, outcomes := range x.solve(sizings, slices.Concat(decisions, held), p) {
 		z := sizings[i]
@@ -58,26 +58,26 @@ func (x *index) plan(p Policy) fleet.Plan {
 	return plan
 }
 
-// holdAside holds a variant that takes no part in its model.
-func (x *index) holdAside(v *variant) fleet.Decision {
+// holdExcluded holds a variant that takes no part in its model.
+func (x *index) holdExcluded(v *variant) fleet.Decision {
 	if v.Unsupported != "" { // nothing may be answered, whatever else is wrong
-		v.given = v.setByOthers()
+		v.pinned = v.setByOthers()
 	}
-	return x.hold(v, *v.aside)
+	return x.hold(v, *v.excluded)
 }
 
 // repeatOwners gives each variant whose target another one owns the owner's number, so that two autoscalers of one workload
 // do not pull in two directions.
 func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
-	if len(x.losers) == 0 {
+	if len(x.duplicates) == 0 {
 		return nil
 	}
 	byID := make(map[fleet.VariantID]fleet.Decision, len(decisions))
 	for _, d := range decisions {
 		byID[d.Variant] = d
 	}
-	repeated := make([]fleet.Decision, 0, len(x.losers))
-	for _, l := range x.losers {
+	repeated := make([]fleet.Decision, 0, len(x.duplicates))
+	for _, l := range x.duplicates {
 		d, v := byID[l.owner], l.variant
 		d.Variant, d.Unsupported = v.ID, false
 		d.Facts.Model, d.Facts.Accelerator, d.Facts.Cost, d.Facts.Fallback = v.Model, v.Accelerator, v.Cost, v.Fallback
@@ -118,7 +118,7 @@ func (x *index) finish(decisions []fleet.Decision) {
 
 // date says when a number last changed. A hold changes nothing; a first number is compared with the replicas that are asked for.
 func (x *index) date(d *fleet.Decision) {
-	standing, stands := x.standing[d.Variant]
+	standing, stands := x.previous[d.Variant]
 	d.Changed, d.Delta = standing.Changed, standing.Delta
 	before, known := standing.Replicas, stands
 	if !stands {

@@ -7,9 +7,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// oneRowPerKind returns the pools by name, a row for each kind. Of several rows of a kind those that are fixed count, with the nodes
+// oneRowPerAccelerator returns the pools by name, a row for each kind. Of several rows of a kind those that are fixed count, with the nodes
 // of all, or else the least limit.
-func oneRowPerKind(pools []fleet.Pool) []fleet.Pool {
+func oneRowPerAccelerator(pools []fleet.Pool) []fleet.Pool {
 	rows := make([]fleet.Pool, 0, len(pools))
 	byName := func(a, b fleet.Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) }
 	for _, pool := range slices.SortedStableFunc(slices.Values(pools), byName) {

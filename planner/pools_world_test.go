@@ -96,10 +96,10 @@ func (s *scenario) called(prefix string) *scenario {
 // overbooked returns what of a plan the nodes do not hold; "" where they hold all of it. What the numbers of variants that are held
 // or do not shrink while data are missing, and minimums ask for beyond them is none of the planner's.
 func overbooked(s fleet.Snapshot, plan fleet.Plan) string {
-	scaled, _ := apart(s)
+	scaled, _ := splitDryRun(s)
 	x := newIndex(scaled, nil, Policy{}.withDefaults())
 	r := &round{x: x, held: x.heldOptions(plan.Decisions)}
-	problem := r.problem(x.stock)
+	problem := r.problem(x.supply)
 	numbers := counts{}
 	owners := map[fleet.VariantID]*variant{}
 	for v := range x.owners() {
@@ -108,7 +108,7 @@ func overbooked(s fleet.Snapshot, plan fleet.Plan) string {
 	for _, d := range plan.Decisions {
 		numbers[d.Variant] = d.Replicas
 		if v := owners[d.Variant]; v != nil && (d.Held || strings.Contains(d.Reason.String(), "are kept with accelerators for")) {
-			numbers[d.Variant] = min(d.Replicas, v.stands())
+			numbers[d.Variant] = min(d.Replicas, v.allocated())
 		}
 	}
 	rows := make([]solver.Count, len(problem.Options))

@@ -13,7 +13,7 @@ import (
 func (s story) lacksRoom(i int) bool {
 	c, o := s.choices[i], s.outcomes[i]
 	switch {
-	case c.given != nil:
+	case c.pinned != nil:
 		return false
 	case o.crowded, o.placed < o.replicas:
 		return true
@@ -42,7 +42,7 @@ func (s story) insufficient(i int) fleet.Reason {
 	if s.short > tiny && !s.need.keepOne {
 		text += fmt.Sprintf(", %.0f%% unserved", 100*s.short)
 	}
-	switch existing := c.stands(); {
+	switch existing := c.allocated(); {
 	case o.replicas < existing:
 		text += fmt.Sprintf(", %d of %d replicas preempted", existing-o.replicas, existing)
 	case o.replicas < c.now:
@@ -65,7 +65,7 @@ func (s story) insufficient(i int) fleet.Reason {
 func (s story) full() []string {
 	var types []string
 	for i, c := range s.choices {
-		if k, limited := s.x.stock.of(c.variant); limited && s.outcomes[i].crowds() {
+		if k, limited := s.x.supply.of(c.variant); limited && s.outcomes[i].crowds() {
 			types = append(types, k.full(c.variant))
 		}
 	}
@@ -78,7 +78,7 @@ func (s story) full() []string {
 func (s story) keepers() string {
 	var texts []string
 	for i, c := range s.choices {
-		k, limited := s.x.stock.of(c.variant)
+		k, limited := s.x.supply.of(c.variant)
 		if !limited || !s.outcomes[i].crowds() || k.keeper == nil || k.keeper == c.variant {
 			continue
 		}
@@ -93,10 +93,10 @@ func (s story) keepers() string {
 }
 
 // full says why a variant gets no further replica, as the scheduler says it.
-func (k *kindStock) full(v *variant) string {
+func (k *typeSupply) full(v *variant) string {
 	gpus, shares := v.shape()
 	nodes := 0
-	for _, there := range k.there { // a node that is not in the pool has none
+	for _, there := range k.allocatable { // a node that is not in the pool has none
 		if there > 0 {
 			nodes++
 		}
@@ -118,13 +118,13 @@ func (k *kindStock) full(v *variant) string {
 func (s story) details(i int, why fleet.Reason) fleet.Reason {
 	c, o := s.choices[i], s.outcomes[i]
 	var limits []string
-	switch missing := s.need.freeze == fleet.CodeMetricsMissing; {
+	switch missing := s.need.blocked == fleet.CodeMetricsMissing; {
 	case o.placed < o.replicas && missing && c.Range.Clamp(o.placed) < o.replicas:
 		limits = append(limits, fmt.Sprintf("scale-down blocked (%s), so %d replicas are kept with accelerators for %d", s.need.why, o.replicas, o.placed))
 	case o.placed < o.replicas:
 		limits = append(limits, fmt.Sprintf("KEDA keeps %d replicas with accelerators for %d", o.replicas, o.placed))
 	}
-	if c.given == nil && s.need.some {
+	if c.pinned == nil && s.need.some {
 		if why.Code != fleet.CodeInsufficientAccelerators && why.Code != fleet.CodeMaxReplicas && o.crowds() {
 			limits = append(limits, o.limit(c.Accelerator))
 		}

@@ -1,35 +1,35 @@
 package planner
 
-// seats are the accelerators that are left on nodes beside replicas that stay where they are. Taking them in some order places
+// slots are the accelerators that are left on nodes beside replicas that stay where they are. Taking them in some order places
 // replicas for certain, if not as many as the best order would.
-type seats struct {
-	stock *stock
-	kinds map[*kindStock]*spare
+type slots struct {
+	supply *supply
+	types map[*typeSupply]*freeSlots
 }
 
-// spare is what is left of one kind.
-type spare struct {
+// freeSlots is what is left of one kind.
+type freeSlots struct {
 	total int     // of an elastic kind
 	left  []int   // by node
 	nodes [][]int // nodes by what is left of them; they may stand in a list that they have left since
 }
 
-// newSeats returns all seats but those that replicas hold which are not about to go.
-func newSeats(s *stock) *seats {
-	all := &seats{stock: s, kinds: make(map[*kindStock]*spare, len(s.kinds))}
-	for _, k := range s.kinds {
-		own := &spare{total: k.pool.Limit, left: make([]int, len(k.pool.Nodes))}
+// newSlots returns all seats but those that replicas hold which are not about to go.
+func newSlots(s *supply) *slots {
+	all := &slots{supply: s, types: make(map[*typeSupply]*freeSlots, len(s.types))}
+	for _, k := range s.types {
+		own := &freeSlots{total: k.pool.Limit, left: make([]int, len(k.pool.Nodes))}
 		for i, node := range k.pool.Nodes {
 			own.left[i] = node.Free - k.live[i]
 			own.list(i)
 		}
-		all.kinds[k] = own
+		all.types[k] = own
 	}
 	return all
 }
 
 // list notes what is left of a node.
-func (s *spare) list(node int) {
+func (s *freeSlots) list(node int) {
 	n := min(s.left[node], mostGPUs)
 	for len(s.nodes) <= n {
 		s.nodes = append(s.nodes, nil)
@@ -39,18 +39,18 @@ func (s *spare) list(node int) {
 
 // keep gives free what a variant's replicas hold beyond those that stay. Which of them go is not ours to say: the last by name
 // stands for any.
-func (s *seats) keep(v *variant, replicas int) {
-	k, limited := s.stock.of(v)
+func (s *slots) keep(v *variant, replicas int) {
+	k, limited := s.supply.of(v)
 	if !limited {
 		return
 	}
 	gpus, shares := v.shape()
-	own := s.kinds[k]
+	own := s.types[k]
 	if k.pool.Elastic {
 		own.total -= replicas * gpus * shares
 		return
 	}
-	for _, nodes := range v.standings(shares)[min(replicas, v.placed):] {
+	for _, nodes := range v.allocations(shares)[min(replicas, v.scheduled):] {
 		for _, name := range nodes {
 			if i, found := k.at[name]; found {
 				own.left[i] += gpus
@@ -61,26 +61,26 @@ func (s *seats) keep(v *variant, replicas int) {
 }
 
 // take takes the accelerators of up to as many replicas of a variant, and returns of how many it could.
-func (s *seats) take(v *variant, replicas int) (taken int) {
-	k, limited := s.stock.of(v)
+func (s *slots) take(v *variant, replicas int) (taken int) {
+	k, limited := s.supply.of(v)
 	if !limited {
 		return max(0, replicas)
 	}
 	gpus, shares := v.shape()
-	own := s.kinds[k]
+	own := s.types[k]
 	if k.pool.Elastic {
 		taken = max(0, min(replicas, own.total/(gpus*shares)))
 		own.total -= taken * gpus * shares
 		return taken
 	}
-	for taken < replicas && own.seat(gpus, shares) {
+	for taken < replicas && own.place(gpus, shares) {
 		taken++
 	}
 	return taken
 }
 
-// seat takes the accelerators of one replica on the nodes of which least is left; false where there is no room for it.
-func (s *spare) seat(gpus, shares int) bool {
+// place takes the accelerators of one replica on the nodes of which least is left; false where there is no room for it.
+func (s *freeSlots) place(gpus, shares int) bool {
 	var chosen []int
 	for range shares {
 		node, found := s.best(gpus)
@@ -99,7 +99,7 @@ func (s *spare) seat(gpus, shares int) bool {
 }
 
 // best returns the node of which least is left, of those that have room.
-func (s *spare) best(gpus int) (int, bool) {
+func (s *freeSlots) best(gpus int) (int, bool) {
 	for n := gpus; n < len(s.nodes); n++ {
 		for len(s.nodes[n]) > 0 {
 			last := len(s.nodes[n]) - 1

@@ -105,7 +105,7 @@ func (z *sizing) asleep() bool {
 
 // loads reports whether replicas are on their way.
 func (z *sizing) loads() bool {
-	return slices.ContainsFunc(z.choices, func(c choice) bool { return c.coming > 0 })
+	return slices.ContainsFunc(z.choices, func(c choice) bool { return c.starting > 0 })
 }
 
 func (z *sizing) overdue() bool {
@@ -115,7 +115,7 @@ func (z *sizing) overdue() bool {
 // committed returns what the replicas carry that are ready or on their way, as a share of the reference.
 func (z *sizing) committed() (share float64) {
 	for i, c := range z.choices {
-		share += float64(z.share(i) * float64(min(c.now, c.ready+c.coming)))
+		share += float64(z.share(i) * float64(min(c.now, c.ready+c.starting)))
 	}
 	return share
 }
@@ -132,7 +132,7 @@ func (z *sizing) share(i int) float64 {
 // it may need them, whether there is room or not.
 func (z *sizing) number(i, placed int) int {
 	c := z.choices[i]
-	if z.need.freeze == fleet.CodeMetricsMissing {
+	if z.need.blocked == fleet.CodeMetricsMissing {
 		placed = max(placed, c.now)
 	}
 	return c.Range.Clamp(placed)

@@ -31,7 +31,7 @@ type counts map[fleet.VariantID]int
 // is solved again with these replicas where they stand, and growth for which there is no room after that is left for later.
 func (x *index) solve(sizings []*sizing, held []fleet.Decision, p Policy) [][]outcome {
 	r := &round{x: x, sizings: sizings, held: x.heldOptions(held), policy: p}
-	r.admitProbes()
+	r.delayProbes()
 	outcomes := r.begin()
 	if r.giveWay(outcomes) {
 		outcomes = r.begin()
@@ -44,7 +44,7 @@ func (x *index) solve(sizings []*sizing, held []fleet.Decision, p Policy) [][]ou
 	}
 	if !r.fits(outcomes) {
 		aimed := outcomes
-		outcomes = r.mix(r.stay(aimed))
+		outcomes = r.mix(r.keptDuringSwitch(aimed))
 		r.cut(outcomes)
 		r.stillDelayed(outcomes, aimed)
 	}
@@ -68,7 +68,7 @@ const roughly = 0.01
 
 // begin solves for the latest demand and with a second margin, which bound what is started, and then for what is wanted.
 func (r *round) begin() [][]outcome {
-	latest, safe := r.problem(r.x.stock), r.problem(r.x.stock)
+	latest, safe := r.problem(r.x.supply), r.problem(r.x.supply)
 	latest.Tolerance, safe.Tolerance = roughly, roughly
 	for _, z := range r.sizings {
 		z.ask(&latest, z.need.latest, anything)
@@ -80,7 +80,7 @@ func (r *round) begin() [][]outcome {
 
 // heldOptions returns the variants that keep their number, where that and what their replicas take are known and limited.
 func (x *index) heldOptions(held []fleet.Decision) []solver.Option {
-	if len(x.stock.kinds) == 0 {
+	if len(x.supply.types) == 0 {
 		return nil
 	}
 	numbers := make(map[fleet.VariantID]fleet.Decision, len(held))
@@ -89,7 +89,7 @@ func (x *index) heldOptions(held []fleet.Decision) []solver.Option {
 	}
 	var options []solver.Option
 	for v := range x.owners() {
-		_, limited := x.stock.of(v)
+		_, limited := x.supply.of(v)
 		if d, found := numbers[v.ID]; found && d.Known && limited {
 			gpus, shares := v.shape()
 			options = append(options, solver.Option{
@@ -101,7 +101,7 @@ func (x *index) heldOptions(held []fleet.Decision) []solver.Option {
 }
 
 // problem returns a problem of these accelerators in which nothing is asked yet.
-func (r *round) problem(s stock) solver.Problem {
+func (r *round) problem(s supply) solver.Problem {
 	return solver.Problem{Pools: s.pools(), Holdings: s.holdings, Options: slices.Clone(r.held), Horizon: r.policy.Horizon}
 }
 
@@ -129,7 +129,7 @@ func decide(problem solver.Problem) answer {
 
 // mix returns the mix that carries what is wanted, each variant with this many replicas at least.
 func (r *round) mix(least counts) [][]outcome {
-	wanted := r.problem(r.x.stock)
+	wanted := r.problem(r.x.supply)
 	wanted.Reasons = true
 	for _, z := range r.sizings {
 		z.ask(&wanted, z.need.wanted, least.then(z.startsForTheLatest(r.most, r.safely)))
@@ -154,12 +154,12 @@ func (r *round) mix(least counts) [][]outcome {
 // withoutOverdue solves again for the models with replicas that do not start, and where accelerators are short for the others
 // too, which compete with them; false where there is no such model.
 func (r *round) withoutOverdue(least counts) (answer, bool) {
-	limited := len(r.x.stock.kinds) > 0
+	limited := len(r.x.supply.types) > 0
 	if !slices.ContainsFunc(r.sizings, (*sizing).overdue) {
 		return answer{}, false
 	}
 	// What holds accelerators and does not start holds them all the same.
-	without := r.problem(newStock(r.x.pools, r.x.owners(), func(v *variant, pod *fleet.Pod) bool { return !v.isOverdue(pod, r.x.now) }))
+	without := r.problem(newSupply(r.x.pools, r.x.owners(), func(v *variant, pod *fleet.Pod) bool { return !v.isOverdue(pod, r.x.now) }))
 	without.Reasons = true
 	for _, z := range r.sizings {
 		switch {
@@ -214,14 +214,14 @@ func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(choice,
 func (z *sizing) domain(i int) fleet.Range {
 	c := z.choices[i]
 	domain := c.Range
-	if c.sterile || c.capacity.NoMore {
+	if c.startBlocked || c.capacity.NoMore {
 		domain = atMost(domain, c.now)
 	}
 	switch {
-	case z.need.freeze != "":
-		domain = atLeast(domain, z.frozenAt(i))
+	case z.need.blocked != "":
+		domain = atLeast(domain, z.blockedMinimum(i))
 	case z.need.some: // what was started lately is not taken back
-		domain = atLeast(domain, min(c.now, c.young))
+		domain = atLeast(domain, min(c.now, c.recentlyStarted))
 	}
 	switch unknown := z.share(i) <= 0; {
 	case i == z.need.probe && !z.need.waits:

@@ -34,8 +34,8 @@ func (z *sizing) decisions(outcomes []outcome, x *index) []fleet.Decision {
 	decisions := make([]fleet.Decision, 0, len(z.choices))
 	for i, c := range z.choices {
 		d := fleet.Decision{Variant: c.ID, Replicas: outcomes[i].replicas, Known: true, Decided: x.now, Facts: c.facts()}
-		if c.given != nil {
-			d = x.give(c.variant)
+		if c.pinned != nil {
+			d = x.pinnedDecision(c.variant)
 		} else {
 			d.Reason = s.explain(i)
 		}
@@ -85,8 +85,8 @@ func (s story) code(i int) fleet.Code {
 		return fleet.CodeScaleDown
 	case s.short > tiny && c.share > 0 && o.replicas >= c.Range.Max:
 		return fleet.CodeMaxReplicas
-	case s.need.freeze != "" && c.now > 0:
-		return s.need.freeze
+	case s.need.blocked != "" && c.now > 0:
+		return s.need.blocked
 	case s.need.keepOne && o.replicas > 0:
 		return fleet.CodeLastReplica
 	}

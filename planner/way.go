@@ -7,7 +7,7 @@ import "github.com/wva-project/wva/fleet"
 // model still wants what it has, so that it gives up no more than the others need. It reports whether there is such a model.
 // What is frozen because data are missing gives nothing up.
 func (r *round) giveWay(outcomes [][]outcome) bool {
-	if len(r.x.stock.kinds) == 0 {
+	if len(r.x.supply.types) == 0 {
 		return false
 	}
 	found := false
@@ -20,7 +20,7 @@ func (r *round) giveWay(outcomes [][]outcome) bool {
 			for i, c := range z.choices {
 				stands += float64(z.share(i) * float64(c.now))
 			}
-			z.need.wanted, z.need.gives, found = max(z.need.wanted, stands), gives, true
+			z.need.wanted, z.need.preemptible, found = max(z.need.wanted, stands), gives, true
 		}
 	}
 	return found
@@ -28,14 +28,14 @@ func (r *round) giveWay(outcomes [][]outcome) bool {
 
 // yields reports whether what keeps the model from shrinking gives way to others.
 func (n need) yields() bool {
-	return n.freeze == fleet.CodeSaturated || n.freeze == fleet.CodeSLOMissed
+	return n.blocked == fleet.CodeSaturated || n.blocked == fleet.CodeSLOMissed
 }
 
 // allSpares returns how many replicas of each variant may go to others; nil where none may.
 func (r *round) allSpares(z *sizing, outcomes [][]outcome) []int {
 	gives, lost, some := make([]int, len(z.choices)), 0.0, false
 	for i, c := range z.choices {
-		k, limited := r.x.stock.of(c.variant)
+		k, limited := r.x.supply.of(c.variant)
 		if !limited || c.now == 0 {
 			continue
 		}
@@ -65,7 +65,7 @@ type offer struct {
 
 // spares returns how many replicas may go to another model that is short of a kind: all to a higher priority, and to an equal one
 // as long as the giver is then served no worse than the other. So what went that way does not come back with the next cycle.
-func (r *round) spares(of offer, other *sizing, k *kindStock) (n int) {
+func (r *round) spares(of offer, other *sizing, k *typeSupply) (n int) {
 	c := of.choices[of.choice]
 	gain, tries := r.gain(other, k)
 	switch {
@@ -89,9 +89,9 @@ func (r *round) spares(of offer, other *sizing, k *kindStock) (n int) {
 }
 
 // gain returns the most that a model carries on one accelerator of a kind, and how many a replica takes that is to be tried there.
-func (r *round) gain(z *sizing, k *kindStock) (gain float64, tries int) {
+func (r *round) gain(z *sizing, k *typeSupply) (gain float64, tries int) {
 	for i, c := range z.choices {
-		if own, limited := r.x.stock.of(c.variant); limited && own == k {
+		if own, limited := r.x.supply.of(c.variant); limited && own == k {
 			gain = max(gain, z.share(i)/float64(c.takes()))
 			if i == z.need.probe && !z.need.waits {
 				tries = c.takes()
@@ -111,7 +111,7 @@ func (z *sizing) served(more float64) float64 {
 }
 
 // shortOf returns the models that are short of a kind of accelerators.
-func (r *round) shortOf(k *kindStock, outcomes [][]outcome) []*sizing {
+func (r *round) shortOf(k *typeSupply, outcomes [][]outcome) []*sizing {
 	short := []*sizing{}
 	for i, z := range r.sizings {
 		untried := z.need.probe != none && outcomes[i][z.need.probe].placed == 0
@@ -119,7 +119,7 @@ func (r *round) shortOf(k *kindStock, outcomes [][]outcome) []*sizing {
 			continue
 		}
 		for j, c := range z.choices {
-			if own, limited := r.x.stock.of(c.variant); limited && own == k && outcomes[i][j].crowds() {
+			if own, limited := r.x.supply.of(c.variant); limited && own == k && outcomes[i][j].crowds() {
 				short = append(short, z)
 				break
 			}

@@ -1,7 +1,6 @@
 package scaler
 
 import (
-	"context"
 	"log/slog"
 	"maps"
 	"slices"
@@ -139,9 +138,9 @@ func (c *changeLog) writeHold(log *slog.Logger, now time.Time, d listed) {
 		}
 		if before.code == "" {
 			after.since = now
-			log.Log(context.Background(), c.level(code), "variant held", attributes...)
+			writer(log, c.level(code))("variant held", attributes...)
 		} else {
-			log.Log(context.Background(), c.level(code), "hold changed", append(attributes, "previousCode", string(before.code))...)
+			writer(log, c.level(code))("hold changed", append(attributes, "previousCode", string(before.code))...)
 		}
 	}
 	c.holds[d.Variant] = after
@@ -151,7 +150,7 @@ func (c *changeLog) writeHold(log *slog.Logger, now time.Time, d listed) {
 func (c *changeLog) endHold(log *slog.Logger, now time.Time, id fleet.VariantID, h hold) {
 	delete(c.holds, id)
 	if h.code != "" {
-		log.Log(context.Background(), min(c.level(h.code), slog.LevelInfo), "hold ended",
+		writer(log, min(c.level(h.code), slog.LevelInfo))("hold ended",
 			"variant", id.String(), "code", string(h.code), "text", h.text, "duration", now.Sub(h.since))
 	}
 }
@@ -174,13 +173,25 @@ func (c *changeLog) level(code fleet.Code) slog.Level {
 	}
 }
 
+// writer returns the method of a logger that writes lines of a level.
+func writer(log *slog.Logger, level slog.Level) func(message string, attributes ...any) {
+	switch level {
+	case slog.LevelWarn:
+		return log.Warn
+	case slog.LevelInfo:
+		return log.Info
+	default:
+		return log.Debug
+	}
+}
+
 // writeFindings logs the findings that are new and those that are gone.
 func (c *changeLog) writeFindings(log *slog.Logger, d listed) {
 	before := c.findings[d.Variant]
 	c.endFindings(log, d.Variant, before, d.Findings)
 	for _, f := range d.Findings {
 		if !slices.Contains(before, f) {
-			log.Log(context.Background(), c.level(f.Code), "finding", append(about(d), "code", string(f.Code), "text", f.Text, "remedy", f.Remedy)...)
+			writer(log, c.level(f.Code))("finding", append(about(d), "code", string(f.Code), "text", f.Text, "remedy", f.Remedy)...)
 		}
 	}
 	if len(d.Findings) > 0 {
@@ -209,7 +220,7 @@ func (c *changeLog) writeAutoscaler(log *slog.Logger, d listed) {
 		log.Info("autoscaler active again", append(about(d), "code", string(before))...)
 	default:
 		c.autoscalers[d.Variant] = state.Code
-		log.Log(context.Background(), c.level(state.Code), "autoscaler not active", append(about(d), "code", string(state.Code), "text", state.Text)...)
+		writer(log, c.level(state.Code))("autoscaler not active", append(about(d), "code", string(state.Code), "text", state.Text)...)
 	}
 }
 

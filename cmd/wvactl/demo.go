@@ -33,16 +33,16 @@ fleet of engines, which an in-process Prometheus scrapes, and a stand-in for KED
 scales the fleet.
 
 Without a trace, a generated load comes to two models: one on two variants of different speed and price, and a small one
-that goes to zero and wakes. The same seed gives the same summary, byte for byte.
+that is scaled to zero and activated again. The same seed gives the same summary, byte for byte.
 
-Faults break things on purpose, as KIND@BEGIN+DURATION in virtual time:
-  prometheus@20m+5m   Prometheus is down: it scrapes nothing and answers nothing
+Faults are injected, as TYPE@BEGIN+DURATION in virtual time:
+  prometheus@20m+5m   Prometheus is down: it scrapes no target and answers no query
   scrape@20m+5m       Prometheus answers, but its scrapes fail
-  wva@20m+1m          the scaler is killed, and starts again without state
+  wva@20m+1m          the scaler is killed, and restarts without its state
 
-Pools put accelerators on nodes, as ACCELERATOR=NODESxGPUS; an accelerator type without a pool has no limit. A replica then
-allocates accelerators of one node until it is gone, and is Pending while no node has enough, under the baselines as under WVA.
-With only two of the cheaper L40S, which both models share, the plan spills to the H100 and comes back:
+Pools put accelerators on nodes, as ACCELERATOR=NODESxGPUS; an accelerator type without a pool has no limit. A replica is then
+scheduled to one node, and is Pending while no node has enough free GPUs, under the baselines as under WVA. With only two of
+the cheaper L40S, which both models share, the plan adds an H100 for a while:
   L40S=2x1            two nodes with one L40S each
   H100=1x8            one node with eight H100`,
 		Example: `  wvactl demo

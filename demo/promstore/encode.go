@@ -15,9 +15,9 @@ import (
 
 var errHistogram = errors.New("native histograms are not supported by this store")
 
-// encodeResult writes a successful answer of Prometheus' HTTP API. It is written by hand because the demo asks thousands
-// of queries in a few seconds, and reflection would be most of their time.
-func encodeResult(value parser.Value, said notes) ([]byte, error) {
+// encodeResult returns a successful answer of Prometheus' HTTP API. It uses no reflection, which
+// would be most of the time of the demo's thousands of queries.
+func encodeResult(value parser.Value, n notes) ([]byte, error) {
 	b := make([]byte, 0, 1<<12)
 	b = append(b, `{"status":"success","data":{"resultType":"`...)
 	b = append(b, value.Type()...)
@@ -27,14 +27,14 @@ func encodeResult(value parser.Value, said notes) ([]byte, error) {
 		return nil, err
 	}
 	b = append(b, '}')
-	b = appendNotes(b, "warnings", said.warnings)
-	b = appendNotes(b, "infos", said.infos)
+	b = appendNotes(b, "warnings", n.warnings)
+	b = appendNotes(b, "infos", n.infos)
 	return append(b, '}'), nil
 }
 
-func encodeError(kind, message string) []byte {
+func encodeError(errorType, message string) []byte {
 	b := []byte(`{"status":"error","errorType":`)
-	b = appendString(b, kind)
+	b = appendString(b, errorType)
 	b = append(b, `,"error":`...)
 	b = appendString(b, message)
 	return append(b, '}')
@@ -120,7 +120,7 @@ func appendPoint(b []byte, t int64, f float64) []byte {
 	return append(b, '"', ']')
 }
 
-// appendTimestamp writes milliseconds as seconds.
+// appendTimestamp appends milliseconds as seconds.
 func appendTimestamp(b []byte, milliseconds int64) []byte {
 	if milliseconds%1000 == 0 {
 		return strconv.AppendInt(b, milliseconds/1000, 10)
@@ -143,9 +143,10 @@ func appendNotes(b []byte, name string, texts []string) []byte {
 	return append(b, ']')
 }
 
-// appendString writes a JSON string; letters that need no escape, which is nearly all labels, take the short way.
+// appendString appends a JSON string. Text that needs no escape, as in nearly all labels, is
+// copied.
 func appendString(b []byte, text string) []byte {
-	if strings.IndexFunc(text, needsCare) < 0 {
+	if strings.IndexFunc(text, needsEscape) < 0 {
 		b = append(b, '"')
 		b = append(b, text...)
 		return append(b, '"')
@@ -153,8 +154,8 @@ func appendString(b []byte, text string) []byte {
 	var escaped bytes.Buffer
 	encoder := json.NewEncoder(&escaped)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string into a buffer: neither can refuse
+	_ = encoder.Encode(text) // a string always encodes, and a buffer accepts it
 	return append(b, bytes.TrimSuffix(escaped.Bytes(), []byte("\n"))...)
 }
 
-func needsCare(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r > '~' }
+func needsEscape(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r > '~' }

@@ -17,18 +17,19 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// The kinds of errors of Prometheus' HTTP API with their status codes.
+// The error types of Prometheus' HTTP API with their status codes.
 var (
-	badData       = apiError{kind: "bad_data", code: http.StatusBadRequest}
-	executionFail = apiError{kind: "execution", code: http.StatusUnprocessableEntity}
-	internalFail  = apiError{kind: "internal", code: http.StatusInternalServerError}
-	timeoutFail   = apiError{kind: "timeout", code: http.StatusServiceUnavailable}
-	canceledFail  = apiError{kind: "canceled", code: 499} // nginx' code for a client that went away
+	badData       = apiError{errorType: "bad_data", code: http.StatusBadRequest}
+	executionFail = apiError{errorType: "execution", code: http.StatusUnprocessableEntity}
+	internalFail  = apiError{errorType: "internal", code: http.StatusInternalServerError}
+	timeoutFail   = apiError{errorType: "timeout", code: http.StatusServiceUnavailable}
+	// nginx' code for a client that went away
+	canceledFail = apiError{errorType: "canceled", code: 499}
 )
 
 type apiError struct {
-	kind string
-	code int
+	errorType string
+	code      int
 }
 
 const (
@@ -36,8 +37,8 @@ const (
 	maxAnnotations = 10
 )
 
-// Handler serves /api/v1/query and /api/v1/query_range by GET and POST as Prometheus does. An instant query without a time
-// is asked at the newest sample: the store has no clock.
+// Handler serves /api/v1/query and /api/v1/query_range by GET and POST as Prometheus does. An
+// instant query without a time is evaluated at the newest sample: the store has no clock.
 func (s *Store) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -47,10 +48,10 @@ func (s *Store) Handler() http.Handler {
 	return mux
 }
 
-// Transport answers HTTP requests from the handler in the goroutine of the caller, without a network.
+// Transport answers HTTP requests with Handler in the goroutine of the caller, without a network.
 func (s *Store) Transport() http.RoundTripper { return transport{handler: s.Handler()} }
 
-// prepareFunc reads a request; its errors are the client's.
+// prepareFunc returns the query of a request. Its errors are those of the client.
 type prepareFunc func(context.Context, *http.Request) (promql.Query, error)
 
 func (s *Store) prepareInstant(ctx context.Context, r *http.Request) (promql.Query, error) {
@@ -121,7 +122,7 @@ func serve(w http.ResponseWriter, r *http.Request, prepare prepareFunc) {
 	defer query.Close()
 	result := query.Exec(ctx)
 	if result.Err != nil {
-		respondError(w, kindOf(result.Err), result.Err)
+		respondError(w, typeOf(result.Err), result.Err)
 		return
 	}
 	body, err := encodeResult(result.Value, sortedAnnotations(result.Warnings, r.FormValue("query")))
@@ -132,8 +133,8 @@ func serve(w http.ResponseWriter, r *http.Request, prepare prepareFunc) {
 	respond(w, http.StatusOK, body)
 }
 
-// kindOf says which kind of error the engine met.
-func kindOf(err error) apiError {
+// typeOf returns the type of an error of the engine.
+func typeOf(err error) apiError {
 	var canceled promql.ErrQueryCanceled
 	var timeout promql.ErrQueryTimeout
 	var storageFail promql.ErrStorage
@@ -149,7 +150,7 @@ func kindOf(err error) apiError {
 	}
 }
 
-// notes is what Prometheus has to say beside a result.
+// notes are the annotations of a result.
 type notes struct{ warnings, infos []string }
 
 func sortedAnnotations(found annotations.Annotations, query string) notes {
@@ -159,14 +160,14 @@ func sortedAnnotations(found annotations.Annotations, query string) notes {
 	return notes{warnings: warnings, infos: infos}
 }
 
-func respondError(w http.ResponseWriter, kind apiError, err error) {
-	respond(w, kind.code, encodeError(kind.kind, err.Error()))
+func respondError(w http.ResponseWriter, e apiError, err error) {
+	respond(w, e.code, encodeError(e.errorType, err.Error()))
 }
 
 func respond(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the client went away: nobody is left to be told
+	_, _ = w.Write(body) // the client has gone away
 }
 
 // parseTime reads seconds since 1970 or RFC 3339.
@@ -198,7 +199,8 @@ func parseDuration(text string) (time.Duration, error) {
 
 type transport struct{ handler http.Handler }
 
-// RoundTrip answers the request. It fails where the request's context is done, as a transport over a network does.
+// RoundTrip answers the request. It fails if the request's context is done, as a transport over a
+// network does.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		defer request.Body.Close()

@@ -1,10 +1,12 @@
-// Package promstore is a Prometheus inside the process: samples go in with the time they carry, PromQL answers come out,
-// over Prometheus' own HTTP API. The demo scrapes its simulated fleet into it, and tests use it to run real queries.
+// Package promstore is a Prometheus inside the process. Samples are appended with their times, and
+// PromQL queries are answered over Prometheus' own HTTP API. The demo scrapes its simulated fleet
+// into it, and tests use it to run real queries.
 //
-// Units: times are rounded to milliseconds, as in Prometheus. The store has no clock: time is what the samples and the
-// queries say, so that hours of virtual time pass as fast as they are appended.
+// Units: times are rounded to milliseconds, as in Prometheus. The store has no clock: samples and
+// queries have their times, so that hours of virtual time pass as fast as they are appended.
 //
-// Limits: float samples only; no retention, rules, remote write or discovery. Prometheus' engine is linked here only.
+// Limits: float samples only; no retention, rules, remote write or discovery. Prometheus' engine is
+// linked here only.
 package promstore
 
 import (
@@ -26,9 +28,10 @@ import (
 )
 
 const (
-	// lookback is Prometheus' default: an instant query takes a sample that is up to this old.
+	// lookback is Prometheus' default: the maximum age of a sample in an instant query.
 	lookback = 5 * time.Minute
-	// appendSpan is how far behind the newest sample of the store another series may still be appended.
+	// appendSpan is how far before the newest sample of the store a sample of another series may
+	// be.
 	appendSpan   = 366 * 24 * time.Hour
 	maxSamples   = 50_000_000
 	queryTimeout = 2 * time.Minute
@@ -37,14 +40,15 @@ const (
 // Label is one label of a series.
 type Label struct{ Name, Value string }
 
-// Sample is one sample of one series. Labels may stand in any order; a label with an empty value is no label.
+// Sample is one sample of one series. Labels may be in any order. A label with an empty value is no
+// label.
 type Sample struct {
 	Name   string
 	Labels []Label
 	Value  float64
 }
 
-// Labels returns the labels that the pairs of names and values stand for. An odd last argument is ignored.
+// Labels returns labels from pairs of names and values. An odd last argument is ignored.
 func Labels(pairs ...string) []Label {
 	list := make([]Label, 0, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -53,19 +57,19 @@ func Labels(pairs ...string) []Label {
 	return list
 }
 
-// Store holds series and answers queries. It is safe for concurrent use. Within a series, samples must be appended in the
-// order of their times.
+// Store stores series and answers queries. It is safe for concurrent use. Within a series, samples
+// must be appended in the order of their times.
 type Store struct {
 	head   *tsdb.Head
 	engine *promql.Engine
 	dir    string
 
-	mu      sync.Mutex // guards what stands below, and makes a scrape one step
+	mu      sync.Mutex // guards the fields below, and makes a scrape one step
 	builder labels.ScratchBuilder
 	targets map[string]*target
 }
 
-// target is what the last scrapes of one target brought.
+// target has the series of the last scrapes of one target.
 type target struct {
 	scrape uint64
 	series map[storage.SeriesRef]*liveSeries
@@ -73,10 +77,10 @@ type target struct {
 
 type liveSeries struct {
 	labels labels.Labels
-	scrape uint64 // the last scrape that held the series
+	scrape uint64 // the last scrape with the series
 }
 
-// New returns an empty store. Close removes the temporary directory that it works in.
+// New returns an empty store in a temporary directory, which Close removes.
 func New() (*Store, error) {
 	dir, err := os.MkdirTemp("", "promstore-")
 	if err != nil {
@@ -115,7 +119,7 @@ func (s *Store) Close() error {
 	return errors.Join(s.engine.Close(), s.head.Close(), os.RemoveAll(s.dir))
 }
 
-// Append adds the samples, all at the time t, as they are: no series is ever marked stale. It adds all or none.
+// Append adds the samples, all at the time t. It marks no series as stale. It adds all or none.
 func (s *Store) Append(t time.Time, samples []Sample) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,9 +132,9 @@ func (s *Store) Append(t time.Time, samples []Sample) error {
 	return commit(appender)
 }
 
-// Scrape adds what a target exposed at the time t. Series that the target had exposed in its scrape before, and no longer
-// does, get Prometheus' staleness marker, so that instant queries lose them at once. A scrape without samples is a failed
-// one. It adds all or none.
+// Scrape adds the samples of a target at the time t. Series of the previous scrape that the target
+// has no longer get Prometheus' staleness marker, so that instant queries lose them at once. A
+// scrape without samples is a failed one. It adds all or none.
 func (s *Store) Scrape(name string, t time.Time, samples []Sample) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +163,8 @@ func (s *Store) Scrape(name string, t time.Time, samples []Sample) error {
 	return commit(appender)
 }
 
-// Gone says that a target is no more since the time t: all its series are marked stale and the target is forgotten.
-// A target that was never scraped is no error.
+// Gone removes a target at the time t: all its series are marked as stale. A target that was never
+// scraped is no error.
 func (s *Store) Gone(name string, t time.Time) error {
 	if err := s.Scrape(name, t, nil); err != nil {
 		return err
@@ -171,7 +175,8 @@ func (s *Store) Gone(name string, t time.Time) error {
 	return nil
 }
 
-// Query answers an instant query at the time t. A scalar is answered as a vector of one sample without labels.
+// Query answers an instant query at the time t. A scalar is answered as a vector of one sample
+// without labels.
 func (s *Store) Query(ctx context.Context, expression string, t time.Time) (promql.Vector, error) {
 	query, err := s.engine.NewInstantQuery(ctx, s, nil, expression, t)
 	if err != nil {
@@ -187,17 +192,17 @@ func (s *Store) Query(ctx context.Context, expression string, t time.Time) (prom
 	case promql.Scalar:
 		return promql.Vector{{T: v.T, F: v.V}}, nil
 	default:
-		return nil, fmt.Errorf("the expression answers a %s; ask for a vector", parser.DocumentedType(result.Value.Type()))
+		return nil, fmt.Errorf("the result is a %s; write an expression that returns a vector", parser.DocumentedType(result.Value.Type()))
 	}
 }
 
-// Querier returns a reader of the samples between two times in milliseconds, both inclusive: the store is a
-// storage.Queryable of Prometheus.
+// Querier returns a reader of the samples between two times in milliseconds, both inclusive. It
+// makes the store a storage.Queryable of Prometheus.
 func (s *Store) Querier(mint, maxt int64) (storage.Querier, error) {
 	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.head, mint, maxt), mint, maxt)
 }
 
-// seriesLabels returns the labels of a sample's series. s.mu is held.
+// seriesLabels returns the labels of a sample's series. s.mu is locked.
 func (s *Store) seriesLabels(sample Sample) labels.Labels {
 	s.builder.Reset()
 	s.builder.Add(model.MetricNameLabel, sample.Name)
@@ -210,7 +215,8 @@ func (s *Store) seriesLabels(sample Sample) labels.Labels {
 	return s.builder.Labels()
 }
 
-// markVanished writes the staleness marker to the series that the latest scrape did not hold, and forgets them.
+// markVanished appends the staleness marker to the series that are missing in the latest scrape,
+// and removes them.
 func (t *target) markVanished(appender storage.Appender, at time.Time) error {
 	for ref, live := range t.series {
 		if live.scrape == t.scrape {

@@ -47,7 +47,7 @@ func TestVanishedSeriesIsStaleAtOnce(t *testing.T) {
 
 	vector, err := store.Query(t.Context(), "load", at(16))
 	require.NoError(t, err)
-	require.Len(t, vector, 2, "a-1 vanished from its target; b was not scraped again and stands for five minutes")
+	require.Len(t, vector, 2, "a-1 vanished from its target; b was not scraped again and stays for five minutes")
 
 	require.NoError(t, store.Gone("b", at(30)))
 	require.NoError(t, store.Scrape("a", at(30), nil))
@@ -57,7 +57,7 @@ func TestVanishedSeriesIsStaleAtOnce(t *testing.T) {
 
 	vector, err = store.Query(t.Context(), "sum(load)", at(1))
 	require.NoError(t, err)
-	require.InDelta(t, 7, vector[0].F, 0, "the past stays")
+	require.InDelta(t, 7, vector[0].F, 0, "earlier samples stay")
 }
 
 func TestSeriesReturnsAfterStaleness(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSeriesMayBeAppendedOneAfterTheOther(t *testing.T) {
 	require.InDelta(t, 720, vector[0].F, 0)
 }
 
-func TestSampleOutOfOrderIsRefusedByName(t *testing.T) {
+func TestSampleOutOfOrderIsRejectedByName(t *testing.T) {
 	store := open(t)
 	require.NoError(t, store.Append(at(60), []promstore.Sample{gauge("a", 1)}))
 	err := store.Append(at(0), []promstore.Sample{gauge("b", 1), gauge("a", 1)})
@@ -106,7 +106,7 @@ func TestSampleOutOfOrderIsRefusedByName(t *testing.T) {
 	require.Empty(t, vector, "all or none")
 }
 
-func TestQueryRefusesWhatIsNoVector(t *testing.T) {
+func TestQueryRejectsResultsOtherThanVectors(t *testing.T) {
 	store := open(t)
 	require.NoError(t, store.Append(at(0), []promstore.Sample{gauge("a", 1)}))
 	vector, err := store.Query(t.Context(), "1+1", at(0))
@@ -129,7 +129,7 @@ func TestCloseRemovesItsDirectory(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestHandlerSpeaksPrometheusJSON(t *testing.T) {
+func TestHandlerAnswersInPrometheusJSON(t *testing.T) {
 	store := open(t)
 	odd := promstore.Sample{Name: "odd", Labels: promstore.Labels("text", "a \"quoted\" <b>\\\u00e9\n"), Value: 0.5}
 	require.NoError(t, store.Append(at(0), []promstore.Sample{gauge("a", math.NaN()), gauge("b", math.Inf(1)), odd}))
@@ -211,9 +211,9 @@ func TestClientReadsResultAndWarnings(t *testing.T) {
 	require.NotEmpty(t, warnings)
 
 	_, _, err = client.Query(t.Context(), "load{", at(1))
-	var refused *v1.Error
-	require.ErrorAs(t, err, &refused)
-	require.Equal(t, v1.ErrBadData, refused.Type)
+	var rejected *v1.Error
+	require.ErrorAs(t, err, &rejected)
+	require.Equal(t, v1.ErrBadData, rejected.Type)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -221,7 +221,7 @@ func TestClientReadsResultAndWarnings(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// client answers without the infos, which these tests do not look at.
+// client returns no infos, which these tests do not need.
 type client struct{ v1.API }
 
 func (c client) Query(ctx context.Context, query string, at time.Time) (model.Value, v1.Warnings, error) {

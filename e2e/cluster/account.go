@@ -15,16 +15,17 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Account is a service account: what a pod of it is, and may do.
+// Account is a service account, with the permissions of its pods.
 type Account struct {
-	// Config is the account's, without a limit on requests.
+	// Config is the account's, without a rate limit.
 	Config *rest.Config
 	// Kubeconfig is the path of the same as a file, which exists inside only.
 	Kubeconfig string
 }
 
-// Account returns a service account, with a token of one day. It makes its namespace and the account where they are missing.
-// The rules are granted in all namespaces, beside what is bound to the account already; none grants nothing more.
+// Account returns a service account, with a token of one day. It creates the namespace and the
+// account if they are missing. The rules are granted in all namespaces, beside the existing
+// bindings of the account; without rules nothing more is granted.
 func (c *Cluster) Account(ctx context.Context, namespace, name string, rules ...rbacv1.PolicyRule) (*Account, error) {
 	if err := c.makeAccount(ctx, namespace, name); err != nil {
 		return nil, fmt.Errorf("make the account %s/%s: %w", namespace, name, err)
@@ -75,8 +76,8 @@ func (c *Cluster) grant(ctx context.Context, namespace, name string, rules []rba
 	return err
 }
 
-// restConfig is a configuration without credentials. Everything in it is data and not the name of a file, since client-go
-// starts a goroutine that never ends for each certificate that it reads from a file.
+// restConfig is a configuration without credentials. It contains data and no names of files:
+// client-go starts a goroutine that never ends for each certificate that it reads from a file.
 func (c *Cluster) restConfig() *rest.Config {
 	return &rest.Config{
 		Host: c.address(), TLSClientConfig: rest.TLSClientConfig{CAData: c.servers.pem},

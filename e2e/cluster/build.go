@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// What can be built. Manifests are copied from the module that ships them.
+// The components. Manifests are copied from the module that ships them.
 const (
 	etcd              = "etcd"
 	apiServer         = "kube-apiserver"
@@ -32,13 +32,14 @@ const (
 	lwsManifests      = "lws-manifests"
 )
 
-// component is a program or a directory of manifests. Its version is the one that go.mod of its folder names.
+// component is a program or a directory of manifests. Its version is the one in the go.mod of its
+// folder.
 type component struct {
 	name      string
 	folder    string // of its Go module, below components
 	module    string // that ships it
 	directory string // within the module: of the program or of the manifests
-	stamp     string // variable that is told the version; "" where there is none
+	stamp     string // variable that the linker sets to the version; empty if there is none
 	manifests bool
 }
 
@@ -68,7 +69,7 @@ func components() []component {
 	}
 }
 
-// Known names everything that Build can build, those that every cluster needs first.
+// Known names the components that Build can build, those that every cluster needs first.
 func Known() []string {
 	var names []string
 	for _, c := range components() {
@@ -77,8 +78,8 @@ func Known() []string {
 	return names
 }
 
-// Build builds the named components that are not there yet, one after another, and reports each on progress. What is there is
-// kept until its version changes.
+// Build builds the named components that do not exist yet, one after another, and reports each on
+// progress. An existing one is kept until its version changes.
 func Build(ctx context.Context, progress io.Writer, names ...string) error {
 	for _, name := range names {
 		c, path, err := find(name)
@@ -98,20 +99,20 @@ func Build(ctx context.Context, progress io.Writer, names ...string) error {
 	return nil
 }
 
-// Path returns where a component stands that has been built.
+// Path returns the path of a component that has been built.
 func Path(name string) (string, error) {
 	_, path, err := find(name)
 	if err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%s is not built; name what is started in the options of Enter, or run go run ./cmd/build %s in "+
+		return "", fmt.Errorf("%s is not built; name it in the options of Enter, or run go run ./cmd/build %s in "+
 			"e2e/cluster", filepath.Base(path), name)
 	}
 	return path, nil
 }
 
-// find returns a component and where it is or will be.
+// find returns a component and its path, whether it exists or not.
 func find(name string) (component, string, error) {
 	all := components()
 	i := slices.IndexFunc(all, func(c component) bool { return c.name == name })
@@ -125,7 +126,8 @@ func find(name string) (component, string, error) {
 	return all[i], filepath.Join(source(), "bin", name+"-"+version), nil
 }
 
-// source is the directory of this file: the components' modules and what is built stand beside it.
+// source is the directory of this file: the components' modules and the built components are beside
+// it.
 func source() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Dir(file)
@@ -149,7 +151,8 @@ func (c component) version() (string, error) {
 	return "", fmt.Errorf("%s requires no %s; go get it there", path, c.module)
 }
 
-// build makes the component under another name first, so that one that is interrupted is not taken for a whole one.
+// build makes the component under another name first, so that an interrupted build leaves no
+// partial component.
 func (c component) build(ctx context.Context, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -168,7 +171,8 @@ func (c component) build(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(fresh, path); err != nil && !errors.Is(err, os.ErrExist) { // another process may have been faster
+	// another process may have been faster
+	if err := os.Rename(fresh, path); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return nil
@@ -203,11 +207,11 @@ func (c component) copyManifests(ctx context.Context, path string) error {
 	return os.CopyFS(path, os.DirFS(filepath.Join(strings.TrimSpace(directory), c.directory)))
 }
 
-// goCommand runs the go command in the component's module and returns what it prints.
+// goCommand runs the go command in the component's module and returns its output.
 func (c component) goCommand(ctx context.Context, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = filepath.Join(source(), "components", c.folder)
-	// The flags and the workspace of whoever runs the tests are not for this module.
+	// The flags and the workspace of the tests are not for this module.
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr

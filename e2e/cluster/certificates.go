@@ -24,7 +24,8 @@ type authority struct {
 // pair is a certificate and its key, in PEM.
 type pair struct{ certificate, key []byte }
 
-// identity is what a certificate says: who a client is, and by which names a server is called.
+// identity is the subject of a certificate: the client's name and groups, and the names of a
+// server.
 type identity struct {
 	name          string
 	organizations []string

@@ -16,9 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster is a running cluster. Its methods are not for several goroutines at once; its clients are.
+// Cluster is a running cluster. Its methods are not for several goroutines at once; its clients
+// are.
 type Cluster struct {
-	// Config is the administrator's, without a limit on requests.
+	// Config is the administrator's, without a rate limit.
 	Config *rest.Config
 	// Kubeconfig is the path of the same as a file, which exists inside only.
 	Kubeconfig string
@@ -33,13 +34,13 @@ type Cluster struct {
 	names     []string // in /etc/hosts
 }
 
-// Start opens a cluster for a test and closes it at its end. It skips the test where the system grants no namespaces, unless
-// the environment has E2E_REQUIRED: there it fails.
+// Start opens a cluster for a test and closes it at its end. If the system grants no namespaces, it
+// skips the test, or fails it if the environment has E2E_REQUIRED.
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
-	if err := refusal(); err != nil {
-		var refused refusedError
-		if errors.As(err, &refused) && os.Getenv("E2E_REQUIRED") == "" {
+	if err := denied(); err != nil {
+		var denial deniedError
+		if errors.As(err, &denial) && os.Getenv("E2E_REQUIRED") == "" {
 			t.Skip("no cluster: ", err)
 		}
 		t.Fatal("no cluster: ", err)
@@ -59,9 +60,10 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// Open starts a cluster and returns once it serves. The context limits the start, not the cluster's life.
+// Open starts a cluster and returns once it serves. The context limits the start, not the cluster's
+// life.
 func Open(ctx context.Context, options Options) (*Cluster, error) {
-	if err := refusal(); err != nil {
+	if err := denied(); err != nil {
 		return nil, err
 	}
 	directory, err := os.MkdirTemp(os.Getenv(directoryVariable), "cluster-")
@@ -99,7 +101,8 @@ func (c *Cluster) open(ctx context.Context, options Options) error {
 	return nil
 }
 
-// Close ends every process of the cluster, the last one started first, and forgets its data and host names.
+// Close ends every process of the cluster, the last one started first, and removes its data and
+// host names.
 func (c *Cluster) Close() error {
 	for _, p := range slices.Backward(c.processes) {
 		p.kill()
@@ -108,7 +111,7 @@ func (c *Cluster) Close() error {
 	return errors.Join(writeHosts(nil), os.RemoveAll(c.directory))
 }
 
-// Kubectl runs kubectl as the administrator, with an input that may be nil, and returns what it prints.
+// Kubectl runs kubectl as the administrator, with an input that may be nil, and returns its output.
 func (c *Cluster) Kubectl(ctx context.Context, input []byte, arguments ...string) (string, error) {
 	binary, err := Path(kubectl)
 	if err != nil {
@@ -124,7 +127,7 @@ func (c *Cluster) Kubectl(ctx context.Context, input []byte, arguments ...string
 	return stdout.String(), nil
 }
 
-// Apply creates or changes the objects of a YAML document or several, on the server's side.
+// Apply creates or changes the objects of one or more YAML documents by server-side apply.
 func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 	_, err := c.Kubectl(ctx, manifests, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	return err
@@ -155,7 +158,7 @@ func (c *Cluster) defineLeaderWorkerSet(ctx context.Context) error {
 	return c.define(ctx, manifests)
 }
 
-// path returns where the cluster keeps a file.
+// path returns the path of a file of the cluster.
 func (c *Cluster) path(name string) string { return filepath.Join(c.directory, name) }
 
 func (c *Cluster) address() string { return "https://127.0.0.1:" + strconv.Itoa(c.port) }

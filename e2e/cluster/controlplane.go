@@ -53,7 +53,8 @@ func (c *Cluster) startEtcd() (string, error) {
 	})
 }
 
-// writeSecrets makes the authorities and writes what the API server and the controllers read.
+// writeSecrets makes the authorities and writes the files that the API server and the controllers
+// read.
 func (c *Cluster) writeSecrets() error {
 	var err error
 	if c.clients, err = newAuthority("clients"); err != nil {
@@ -98,10 +99,11 @@ func (c *Cluster) apiServerArguments(store string, options Options) []string {
 		"--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers", "X-Remote-Group",
 		"--requestheader-extra-headers-prefix", "X-Remote-Extra-",
 		"--proxy-client-cert-file", c.path("aggregator.crt"), "--proxy-client-key-file", c.path("aggregator.key"),
-		"--enable-aggregator-routing=true", // an aggregated server is called by its pod's address: no kube-proxy runs
+		// an aggregated server is called by its pod's address: no kube-proxy runs
+		"--enable-aggregator-routing=true",
 	}
 	if !options.ControllerManager {
-		// Nobody makes the default service accounts that it wants of every pod.
+		// Nobody creates the default service accounts that it requires of every pod.
 		arguments = append(arguments, "--disable-admission-plugins", "ServiceAccount")
 	}
 	return arguments
@@ -121,15 +123,16 @@ func (c *Cluster) admit() error {
 	return writeKubeconfig(c.Kubeconfig, c.Config)
 }
 
-// startControllerManager returns once it has made the default service account, without which no pod is admitted.
+// startControllerManager returns once it has made the default service account, without which no pod
+// is admitted.
 func (c *Cluster) startControllerManager(ctx context.Context) error {
 	err := c.run(controllerManager, []string{
 		"--kubeconfig", c.Kubeconfig, "--leader-elect=false", "--secure-port", "0",
 		"--use-service-account-credentials", "--service-account-private-key-file", c.path("accounts.key"),
 		"--root-ca-file", c.path("servers.crt"),
 		"--kube-api-qps", "300", "--kube-api-burst", "600",
-		// The defaults, 15 s and 5 min, are for clusters that nobody waits for.
-		// A machine that is busy may be late with the leases of its pretended nodes, whose pods must not be unready for it.
+		// The defaults, 15 s and 5 min, are too slow for tests. A busy machine may be late with the
+		// leases of its pretended nodes, and their pods must not become unready for that.
 		"--node-monitor-grace-period", "5m",
 		"--horizontal-pod-autoscaler-sync-period", "2s", "--horizontal-pod-autoscaler-downscale-stabilization", "10s",
 	})

@@ -9,26 +9,28 @@ import (
 	"syscall"
 )
 
-// What a program and its second self inside the namespaces tell each other.
+// The variables by which a program and its second process, inside the namespaces, communicate.
 const (
 	// directoryVariable is set inside: it names the directory that exists there only.
 	directoryVariable = "WVA_CLUSTER_DIRECTORY"
-	// stageVariable says what the second self does on arrival; it is unset afterwards.
+	// stageVariable is the task of the second process; it is unset afterwards.
 	stageVariable = "WVA_CLUSTER_STAGE"
-	// refusalVariable says why there is no inside.
-	refusalVariable = "WVA_CLUSTER_REFUSAL"
+	// deniedVariable is why there are no namespaces.
+	deniedVariable = "WVA_CLUSTER_DENIED"
 )
 
 const (
-	stageProbe = "probe" // arrive, and leave
-	stageRun   = "run"   // arrive, and go on
+	stageProbe = "probe" // enter, and end
+	stageRun   = "run"   // enter, and go on
 )
 
-// Enter moves the program into namespaces of its own. It is called before anything else, in TestMain or main, and names the
-// most that a [Start] of the program asks for: that is built first, since inside there is no network to fetch modules.
+// Enter moves the program into namespaces of its own. It is called before anything else, in
+// TestMain or main, with all options that a [Start] of the program uses: their components are built
+// first, since inside there is no network to fetch modules.
 //
-// Enter returns inside only: outside it starts the program again, with the same arguments and streams, and exits with its
-// code. Where the system grants no namespaces it returns as well, and Start then skips its test.
+// Enter returns inside only: outside it starts the program again, with the same arguments and
+// streams, and exits with its code. If the system grants no namespaces it returns as well, and
+// Start then skips its test.
 func Enter(options Options) {
 	if os.Getenv(stageVariable) != "" {
 		arrive()
@@ -38,10 +40,10 @@ func Enter(options Options) {
 		return
 	}
 	code, err := outside(options)
-	var refused refusedError
+	var denial deniedError
 	switch {
-	case errors.As(err, &refused):
-		_ = os.Setenv(refusalVariable, err.Error()) // the name is valid
+	case errors.As(err, &denial):
+		_ = os.Setenv(deniedVariable, err.Error()) // the name is valid
 	case err != nil:
 		_, _ = fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
@@ -50,12 +52,12 @@ func Enter(options Options) {
 	}
 }
 
-// refusedError says that the system grants no namespaces.
-type refusedError struct{ reason string }
+// deniedError is an error of a system that grants no namespaces.
+type deniedError struct{ reason string }
 
-func (e refusedError) Error() string { return e.reason }
+func (e deniedError) Error() string { return e.reason }
 
-// outside runs the program's second self and returns its exit code.
+// outside runs the program's second process and returns its exit code.
 func outside(options Options) (int, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -63,7 +65,7 @@ func outside(options Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(directory) // empty: what is mounted on it is seen inside only
+	defer os.Remove(directory) // empty: the mount on it exists inside only
 	if err := probe(directory); err != nil {
 		return 0, err
 	}
@@ -74,7 +76,7 @@ func outside(options Options) (int, error) {
 	return again(directory)
 }
 
-// arrive furnishes the namespaces that the program finds itself in.
+// arrive sets up the namespaces that the program is in.
 func arrive() {
 	stage := os.Getenv(stageVariable)
 	_ = os.Unsetenv(stageVariable) // the name is valid
@@ -87,13 +89,13 @@ func arrive() {
 	}
 }
 
-// refusal returns why there is no cluster to be had; nil inside.
-func refusal() error {
+// denied returns why there can be no cluster; nil inside.
+func denied() error {
 	if os.Getenv(directoryVariable) != "" {
 		return nil
 	}
-	if reason := os.Getenv(refusalVariable); reason != "" {
-		return refusedError{reason}
+	if reason := os.Getenv(deniedVariable); reason != "" {
+		return deniedError{reason}
 	}
 	return errors.New("the program has not entered; call cluster.Enter first in TestMain")
 }

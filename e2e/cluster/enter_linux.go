@@ -15,7 +15,8 @@ import (
 const remedy = "allow unprivileged user namespaces: sysctl user.max_user_namespaces, and on Ubuntu " +
 	"kernel.apparmor_restrict_unprivileged_userns=0"
 
-// second is the program's second self, which is the first process of its namespaces: whatever ends it ends all others there.
+// second is the program's second process, which is the first of its namespaces: its end ends all
+// others there.
 func second(directory, stage string) *exec.Cmd {
 	command := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:noctx // it is ended by a signal or with its parent
 	command.Args[0] = os.Args[0]
@@ -29,7 +30,8 @@ func second(directory, stage string) *exec.Cmd {
 	return command
 }
 
-// probe tries whether the system grants the namespaces and lets them be furnished: some grant them and then allow nothing.
+// probe tests whether the system grants the namespaces and allows their setup: some grant them and
+// then allow nothing.
 func probe(directory string) error {
 	runtime.LockOSThread() // Pdeathsig is sent when the thread ends, not the process
 	defer runtime.UnlockOSThread()
@@ -37,7 +39,7 @@ func probe(directory string) error {
 	command := second(directory, stageProbe)
 	command.Stderr = &stderr
 	if err := command.Run(); err != nil {
-		return refusedError{fmt.Sprintf("the system grants no private user, network, mount and PID namespace (%v %s); %s",
+		return deniedError{fmt.Sprintf("the system grants no private user, network, mount and PID namespace (%v %s); %s",
 			err, strings.TrimSpace(stderr.String()), remedy)}
 	}
 	return nil

@@ -6,7 +6,7 @@ import "errors"
 
 const unsupported = "a cluster needs Linux's namespaces; run the tests on Linux"
 
-func probe(string) error { return refusedError{unsupported} }
+func probe(string) error { return deniedError{unsupported} }
 
 func again(string) (int, error) { return 0, errors.New(unsupported) }
 

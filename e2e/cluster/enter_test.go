@@ -74,7 +74,7 @@ func TestNothingOutlivesATestBinaryThatIsKilled(t *testing.T) {
 	eventually(t, "nothing is left", func() bool { return len(running(t, "etcd-")) == 0 && len(running(t, "kube-")) == 0 })
 }
 
-// running returns the names of running processes that begin so.
+// running returns the names of running processes with a prefix.
 func running(t *testing.T, prefix string) []string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/comm")
@@ -89,8 +89,8 @@ func running(t *testing.T, prefix string) []string {
 	return names
 }
 
-// zombie tells whether a process has ended and waits for a parent to notice, which the first process of a namespace that
-// was killed may never do.
+// zombie reports whether a process has ended and waits for a parent to notice. The first process of
+// a namespace that was killed may wait for ever.
 func zombie(process string) bool {
 	status, err := os.ReadFile(filepath.Join(process, "status"))
 	return err != nil || strings.Contains(string(status), "State:\tZ")

@@ -10,8 +10,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// furnish makes the namespaces habitable: a directory of their own, their own /etc/hosts, and a network where every
-// address of a service or pod is this machine's.
+// furnish sets up the namespaces: a directory of their own, their own /etc/hosts, and a network in
+// which every address of a service or pod is this machine's.
 func furnish(directory string) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts private: %w", err)
@@ -26,7 +26,8 @@ func furnish(directory string) error {
 	if err := syscall.Mount(hosts, "/etc/hosts", "", syscall.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mount /etc/hosts: %w", err)
 	}
-	// Some containers refuse a fresh /proc. The old one serves, though with the process ids of outside.
+	// Some containers reject a fresh /proc. The old one serves, though with the process ids of
+	// outside.
 	_ = syscall.Mount("proc", "/proc", "proc", 0, "")
 	return furnishNetwork()
 }
@@ -48,7 +49,7 @@ func furnishNetwork() error {
 		if err != nil {
 			return err
 		}
-		// A local route to a whole block: what listens on 0.0.0.0 answers on every address in it.
+		// A local route to a whole block: a listener on 0.0.0.0 answers on every address in it.
 		route := &netlink.Route{
 			LinkIndex: loopback.Attrs().Index, Dst: destination, Scope: netlink.SCOPE_HOST,
 			Table: syscall.RT_TABLE_LOCAL, Type: syscall.RTN_LOCAL,

@@ -17,13 +17,14 @@ const (
 	kedaNamespace   = "keda"
 	kedaAPIService  = "v1beta1.external.metrics.k8s.io"
 	kedaAdmission   = "keda-admission"
-	kedaMetricsPort = "9666" // where the adapter asks the operator
+	kedaMetricsPort = "9666" // the operator's address for the adapter
 	kedaAdapterPort = "6443"
 	kedaWebhookPort = "9443"
 )
 
-// startKEDA applies KEDA's manifests as they are shipped. KWOK makes their pods, which are the Services' endpoints; the
-// programs run as processes, which answer on the pods' addresses since they listen on the Services' target ports.
+// startKEDA applies KEDA's manifests as they are shipped. KWOK makes their pods, which are the
+// Services' endpoints; the programs run as processes, which answer on the pods' addresses since
+// they listen on the Services' target ports.
 func (c *Cluster) startKEDA(ctx context.Context) error {
 	certificates, err := c.issueKEDA()
 	if err != nil {
@@ -66,7 +67,7 @@ func (c *Cluster) issueKEDA() (string, error) {
 	)
 }
 
-// applyKEDA applies the manifests and tells the API server which authority to trust.
+// applyKEDA applies the manifests and gives the API server the authority of their certificates.
 func (c *Cluster) applyKEDA(ctx context.Context) error {
 	directory, err := Path(kedaManifests)
 	if err != nil {
@@ -95,7 +96,8 @@ func (c *Cluster) applyKEDA(ctx context.Context) error {
 	return err
 }
 
-// runKEDA starts the three programs with KEDA's own account. The ports that no Service needs are drawn.
+// runKEDA starts the three programs with KEDA's own account. The ports that no Service needs are
+// drawn.
 func (c *Cluster) runKEDA(certificates string, account *Account) error {
 	var drawn [5]string
 	for i := range drawn {

@@ -15,7 +15,7 @@ import (
 	"github.com/wva-project/wva/e2e/cluster"
 )
 
-// wish is an external scaler that wants a number of replicas, whatever it is asked about.
+// wish is an external scaler that returns the same number of replicas to every request.
 type wish struct {
 	externalscaler.UnimplementedExternalScalerServer
 	replicas atomic.Int64

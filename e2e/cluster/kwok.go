@@ -15,7 +15,8 @@ import (
 
 // Annotations of pods, with durations such as 5s. Stages.yaml reads them.
 const (
-	// StartupAnnotation is the time from running to ready: that in which a model is loaded. Its default is 0.
+	// StartupAnnotation is the time from running to ready, as of a model that loads. Its default is
+	// 0.
 	StartupAnnotation = "cluster.wva/startup"
 	// ShutdownAnnotation is the time from a pod's deletion to its end. Its default is 0.
 	ShutdownAnnotation = "cluster.wva/shutdown"
@@ -30,7 +31,7 @@ var stages []byte
 // Node is a pretended machine of 1000 CPUs.
 type Node struct {
 	Name string
-	// Product is the node's nvidia.com/gpu.product; "" is a node without GPUs.
+	// Product is the node's nvidia.com/gpu.product; empty for a node without GPUs.
 	Product string
 	GPUs    int
 	// Labels are beside those that every node has.
@@ -38,7 +39,7 @@ type Node struct {
 	Taints []corev1.Taint
 }
 
-// startKWOK returns once there is a node for what needs no GPU.
+// startKWOK returns once there is a node for pods without GPUs.
 func (c *Cluster) startKWOK(ctx context.Context) error {
 	if err := os.WriteFile(c.path("stages.yaml"), stages, 0o644); err != nil {
 		return err

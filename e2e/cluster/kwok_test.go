@@ -15,10 +15,10 @@ import (
 
 const patience = time.Minute
 
-// eventually asks until it is so.
-func eventually(t *testing.T, what string, ask func() bool) {
+// eventually polls until it is so.
+func eventually(t *testing.T, condition string, ask func() bool) {
 	t.Helper()
-	require.Eventually(t, ask, patience, 50*time.Millisecond, "never: %s", what)
+	require.Eventually(t, ask, patience, 50*time.Millisecond, "never: %s", condition)
 }
 
 func readyReplicas(ctx context.Context, t *testing.T, c *cluster.Cluster, name string) int {

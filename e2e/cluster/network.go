@@ -9,14 +9,14 @@ import (
 
 // The private network. The cluster's addresses are the usual ones of a default installation.
 const (
-	advertised = "10.0.0.1" // of the API server: validation refuses a loopback address
+	advertised = "10.0.0.1" // of the API server: validation rejects a loopback address
 	services   = "10.96.0.0/16"
 	pods       = "10.244.0.0/16"
 	localhost  = "127.0.0.1 localhost\n::1 localhost\n"
 )
 
-// AddName makes a host name, such as that of a Service, resolve to the loopback. There is no DNS server, and within the
-// network it does not matter by which address a listener on 0.0.0.0 is called.
+// AddName makes a host name, such as that of a Service, resolve to the loopback. There is no DNS
+// server. A listener on 0.0.0.0 answers on each address of the network.
 func (c *Cluster) AddName(names ...string) error {
 	c.names = append(c.names, names...)
 	return writeHosts(c.names)
@@ -40,7 +40,7 @@ func writeHosts(names []string) error {
 	return nil
 }
 
-// freePort returns a port that nothing listens on. Nobody else draws ports in the private network.
+// freePort returns a free port. Nobody else takes ports in the private network.
 func freePort() (int, error) {
 	//nolint:noctx // it does not wait
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,9 +2,11 @@ package cluster
 
 import "slices"
 
-// Options say what runs beside etcd and the API server. Each is off by default, and brings along what it needs.
+// Options are the components beside etcd and the API server. Each is off by default, and brings
+// along the others that it needs.
 type Options struct {
-	// KEDACRDs defines KEDA's kinds: ScaledObject, TriggerAuthentication and the others. Nothing acts on them.
+	// KEDACRDs defines KEDA's kinds: ScaledObject, TriggerAuthentication and the others. Nothing
+	// acts on them.
 	KEDACRDs bool
 	// LeaderWorkerSetCRD defines the LeaderWorkerSet kind. Nothing acts on it.
 	LeaderWorkerSetCRD bool
@@ -12,11 +14,11 @@ type Options struct {
 	ControllerManager bool
 	// Scheduler gives pods a node. There are none without KWOK.
 	Scheduler bool
-	// KWOK plays kubelet: nodes made by AddNode are Ready, and pods on them run. It brings the controllers and the
-	// scheduler, and one node for what needs no GPU.
+	// KWOK plays kubelet: nodes made by AddNode are Ready, and pods on them run. It brings the
+	// controllers and the scheduler, and one node for pods without GPUs.
 	KWOK bool
-	// KEDA runs KEDA's operator, metrics adapter and admission webhooks. It brings KWOK and KEDA's kinds. Its ports are
-	// fixed, so that there can be one such cluster at a time.
+	// KEDA runs KEDA's operator, metrics adapter and admission webhooks. It brings KWOK and KEDA's
+	// kinds. Its ports are fixed, so that there can be one such cluster at a time.
 	KEDA bool
 }
 
@@ -29,7 +31,7 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Components names what has to be built for the options, in the order of Known.
+// Components names the components of the options, in the order of Known.
 func (o Options) Components() []string {
 	o = o.complete()
 	needed := []string{etcd, apiServer, kubectl}

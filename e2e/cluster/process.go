@@ -22,7 +22,7 @@ type process struct {
 	log     string
 	command *exec.Cmd
 	ended   chan struct{}
-	err     error // how it ended; written before ended is closed
+	err     error // its result; written before ended is closed
 }
 
 // run starts a component; Close ends it.
@@ -51,7 +51,7 @@ func (c *Cluster) run(name string, arguments []string, environment ...string) er
 	return nil
 }
 
-// kill ends the process without grace: nothing that it holds outlives the cluster.
+// kill ends the process without grace: nothing of it outlives the cluster.
 func (p *process) kill() {
 	_ = p.command.Process.Kill() // it may have ended
 	<-p.ended
@@ -86,8 +86,8 @@ func (c *Cluster) Logs() string {
 	return logs.String()
 }
 
-// await asks until there is no error, and gives up when a component has ended.
-func (c *Cluster) await(ctx context.Context, what string, ask func(context.Context) error) error {
+// await polls until there is no error, and fails when a component has ended.
+func (c *Cluster) await(ctx context.Context, condition string, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -97,12 +97,12 @@ func (c *Cluster) await(ctx context.Context, what string, ask func(context.Conte
 		}
 		for _, p := range c.processes {
 			if failure := p.failure(); failure != nil {
-				return fmt.Errorf("wait until %s: %w", what, failure)
+				return fmt.Errorf("wait until %s: %w", condition, failure)
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait until %s: %w\n%s", what, err, c.Logs())
+			return fmt.Errorf("wait until %s: %w\n%s", condition, err, c.Logs())
 		case <-time.After(pollInterval):
 		}
 	}

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// patience bounds what must happen at once, on a machine that is busy.
+	// patience bounds the time of an immediate effect, on a busy machine.
 	patience = 20 * time.Second
-	// deadline bounds what takes windows, decisions, KEDA's polls and the HPA's.
+	// deadline bounds the time of an effect that needs windows, decisions, KEDA's polls and the
+	// HPA's.
 	deadline = 90 * time.Second
 	// settled is how long a number has to stay.
 	settled = 6 * time.Second
-	// tick is the time between two looks.
+	// tick is the time between two polls.
 	tick = 20 * time.Millisecond
 )
 
@@ -54,8 +55,8 @@ func build(path string) error {
 	return nil
 }
 
-// eventually waits until something holds.
-func eventually(t testing.TB, within time.Duration, what string, holds func() bool) {
+// eventually waits until a condition holds.
+func eventually(t testing.TB, within time.Duration, condition string, holds func() bool) {
 	t.Helper()
-	require.Eventually(t, holds, within, tick, "never: %s", what)
+	require.Eventually(t, holds, within, tick, "never: %s", condition)
 }

@@ -24,7 +24,7 @@ type spec struct {
 	cost        float64
 	replicas    int // of the Deployment as it is created
 	min, max    int
-	startup     string // how long a pod takes from running to ready
+	startup     string // time of a pod from running to ready
 }
 
 func (s spec) deployment() *appsv1.Deployment {
@@ -107,7 +107,7 @@ func metadata(object map[string]any) map[string]any {
 	return triggers[0].(map[string]any)["metadata"].(map[string]any)
 }
 
-// replicas returns how many replicas a Deployment asks for.
+// replicas returns the number of replicas in a Deployment's spec.
 func (w *world) replicas(name string) int {
 	seen, err := w.Client.AppsV1().Deployments(namespace).Get(w.Context(), name, metav1.GetOptions{})
 	require.NoError(w, err)

@@ -35,21 +35,21 @@ func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
 		}
 		return events
 	}
-	eventually(t, patience, "the refusal is told", func() bool { return len(told()) > 0 })
-	second.await(v.name, "is held by the second too", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() == "Misapplied" })
+	eventually(t, patience, "the unsupported trigger is told", func() bool { return len(told()) > 0 })
+	second.await(v.name, "is held by the second too", func(v *wvav1alpha1.Variant) bool { return v.GetReason() == "UnsupportedTrigger" })
 	cycles := second.metric("wva_cycles_total")
 	eventually(t, patience, "the second has had the time to tell it too", func() bool { return second.metric("wva_cycles_total") > cycles+2 })
 	require.InDelta(t, 1, first.metric("wva_events_written_total")+second.metric("wva_events_written_total"), 0)
 	events := told()
 	require.Len(t, events, 1)
 	require.Equal(t, corev1.EventTypeWarning, events[0].Type)
-	require.Equal(t, "Misapplied", events[0].Reason)
+	require.Equal(t, "UnsupportedTrigger", events[0].Reason)
 	require.Contains(t, events[0].Message, "metricType")
 	require.Equal(t, stored.GetUID(), events[0].InvolvedObject.UID)
 	require.EqualValues(t, 1, events[0].Count)
 }
 
-func TestAnAnnotatedDeploymentGetsAdviceAndKEDAIsToldNothing(t *testing.T) {
+func TestAnnotatedDeploymentGetsARecommendationAndKEDAGetsNothing(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
 	s := w.start()
 	s.awaitReady()
@@ -59,7 +59,7 @@ func TestAnAnnotatedDeploymentGetsAdviceAndKEDAIsToldNothing(t *testing.T) {
 	}
 	_, err := w.Client.AppsV1().Deployments(namespace).Create(t.Context(), live, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.await(chat.name, "is advised", func(v *wvav1alpha1.Variant) bool { return v.GetAdvisory() && v.GetCurrentReplicas() == 3 })
+	s.await(chat.name, "has a recommendation", func(v *wvav1alpha1.Variant) bool { return v.GetDryRun() && v.GetCurrentReplicas() == 3 })
 	_, err = s.desired(chat.name)
 	require.ErrorContains(t, err, "not decided yet")
 	require.Equal(t, 3, w.replicas(chat.name))

@@ -16,11 +16,12 @@ import (
 	"github.com/wva-project/wva/e2e/cluster"
 )
 
-// What a played engine can do.
+// The capacity of a simulated engine.
 const (
-	// carried is how many requests a second one replica serves without a queue.
-	carried = 2.5
-	// inFlight is how many requests run for each request a second: the time that one takes, in seconds.
+	// capacity is the rate that one replica can serve without a queue, in requests a second.
+	capacity = 2.5
+	// inFlight is the number of running requests per request a second: the duration of one, in
+	// seconds.
 	inFlight = 4
 	// Lengths of each request, tokens.
 	promptTokens, outputTokens = 1000, 150
@@ -28,8 +29,9 @@ const (
 	itl = 0.02
 )
 
-// player is a Prometheus that has scraped, every second, the engines of all pods that are ready, and a gateway. The load of a
-// model is spread evenly over its ready pods; without one it queues at the gateway.
+// player is a Prometheus that has scraped, every second, the engines of all pods that are ready,
+// and a gateway. The load of a model is spread evenly over its ready pods; without one it queues at
+// the gateway.
 type player struct {
 	*testing.T
 	server  *httptest.Server
@@ -41,7 +43,7 @@ type player struct {
 	queues map[string]float64 // requests that wait at the gateway, by model
 	totals map[string]*totals // by pod
 
-	sampled chan time.Time // is told of the next scrape; nil where nobody waits
+	sampled chan time.Time // gets the time of the next scrape; nil if nobody waits
 }
 
 type totals struct{ requests, waiting float64 }
@@ -69,7 +71,7 @@ func newPlayer(t *testing.T, c *cluster.Cluster) *player {
 	return p
 }
 
-// ask sets how many requests a second a model gets from now on.
+// ask sets the rate of a model, in requests a second.
 func (p *player) ask(model string, perSecond float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +144,7 @@ func (p *player) engine(now time.Time, pod corev1.Pod, model string, perSecond f
 		t = &totals{}
 		p.totals[pod.Name] = t
 	}
-	served := min(t.waiting+perSecond, carried)
+	served := min(t.waiting+perSecond, capacity)
 	t.waiting += perSecond - served
 	t.requests += served
 	own := promstore.Labels("namespace", pod.Namespace, "pod", pod.Name, "job", "vllm", "model_name", model, "engine", "0")
@@ -151,7 +153,7 @@ func (p *player) engine(now time.Time, pod corev1.Pod, model string, perSecond f
 	samples := []promstore.Sample{
 		{Name: "vllm:num_requests_running", Labels: own, Value: served * inFlight},
 		{Name: "vllm:num_requests_waiting", Labels: own, Value: t.waiting},
-		{Name: "vllm:kv_cache_usage_perc", Labels: own, Value: 0.75 * served / carried},
+		{Name: "vllm:kv_cache_usage_perc", Labels: own, Value: 0.75 * served / capacity},
 		{Name: "vllm:cache_config_info", Labels: config, Value: 1},
 		{Name: "vllm:prompt_tokens_total", Labels: own, Value: t.requests * promptTokens},
 		{Name: "vllm:request_prompt_tokens_sum", Labels: own, Value: t.requests * promptTokens},
@@ -180,7 +182,7 @@ func (p *player) engine(now time.Time, pod corev1.Pod, model string, perSecond f
 	}
 }
 
-// gateway scrapes what the gateway knows of a model.
+// gateway scrapes the gateway's metrics of a model.
 func (p *player) gateway(now time.Time, model string, perSecond float64, served bool) {
 	if served {
 		p.queues[model] = 0
@@ -196,7 +198,7 @@ func (p *player) gateway(now time.Time, model string, perSecond float64, served 
 	}
 }
 
-// askAt is ask, and tells when the first sample of it was scraped.
+// askAt is ask, and returns the time of its first sample.
 func (p *player) askAt(model string, perSecond float64) <-chan time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

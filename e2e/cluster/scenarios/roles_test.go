@@ -12,7 +12,7 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-// asDeployed lets wva run with the roles of deploy/, of which what they name is granted, and nothing else.
+// asDeployed runs wva with the roles of deploy/ and nothing else.
 func (w *world) asDeployed(file string, change func(manifest string) string) {
 	w.Helper()
 	manifest, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", file))
@@ -35,7 +35,7 @@ func TestTheDeployedRolesAreEnough(t *testing.T) {
 	require.NotContains(t, s.whole(), "forbidden")
 }
 
-func TestAMissingRoleIsSaidAndTheRestGoesOn(t *testing.T) {
+func TestMissingRoleIsNamedAndTheRestGoesOn(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
 	w.asDeployed("rbac.yaml", func(manifest string) string { return strings.ReplaceAll(manifest, "statefulsets", "nosuchthings") })
 	s := w.start()
@@ -47,7 +47,7 @@ func TestAMissingRoleIsSaidAndTheRestGoesOn(t *testing.T) {
 	object.Object["spec"].(map[string]any)["scaleTargetRef"] = map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "other"}
 	w.create(object)
 	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 })
-	s.await(other.name, "is held", func(v *wvav1alpha1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "WorkloadHidden" })
+	s.await(other.name, "is held", func(v *wvav1alpha1.Variant) bool { return v.GetHeld() && v.GetReason() == "TargetUnreadable" })
 	eventually(t, patience, "the missing role is named", func() bool {
 		return strings.Contains(s.whole(), "list on statefulsets.apps") && strings.Contains(s.whole(), "forbidden")
 	})

@@ -18,7 +18,7 @@ func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
 	s := w.start("--models", "[{model: llm/org/chat, scaleToZero: true}]")
 	s.awaitReady()
 	w.declare(v)
-	s.await(v.name, "is decided at zero", func(v *wvav1alpha1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
+	s.await(v.name, "is decided at zero", func(v *wvav1alpha1.Variant) bool { return v.DesiredReplicas != nil && v.GetDesiredReplicas() == 0 })
 
 	settles := func(replicas int) { w.settles(v.name, replicas) }
 	w.player.ask(v.model, 1)
@@ -34,13 +34,13 @@ func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
 func TestOnlyTheCheapestVariantIsWokenByAQueue(t *testing.T) {
 	w := newWorld(t, cluster.Options{KEDA: true})
 	cheap := spec{name: "cheap", model: "org/chat", accelerator: "L40S", cost: 2, min: 0, max: 10, startup: "5s"}
-	dear := spec{name: "dear", model: "org/chat", accelerator: "H100", cost: 9, min: 0, max: 10, startup: "5s"}
+	expensive := spec{name: "expensive", model: "org/chat", accelerator: "H100", cost: 9, min: 0, max: 10, startup: "5s"}
 	w.player.ask(cheap.model, 0)
 	s := w.start("--models", "[{model: llm/org/chat, scaleToZero: true}]")
 	s.awaitReady()
-	for _, v := range []spec{dear, cheap} {
+	for _, v := range []spec{expensive, cheap} {
 		w.declare(v)
-		s.await(v.name, "is decided at zero", func(v *wvav1alpha1.Variant) bool { return v.GetKnown() && v.GetDesiredReplicas() == 0 })
+		s.await(v.name, "is decided at zero", func(v *wvav1alpha1.Variant) bool { return v.DesiredReplicas != nil && v.GetDesiredReplicas() == 0 })
 	}
 	eventually(t, deadline, "KEDA listens on both streams", func() bool { return s.metric("wva_open_streams") >= 2 })
 
@@ -48,7 +48,7 @@ func TestOnlyTheCheapestVariantIsWokenByAQueue(t *testing.T) {
 	eventually(t, deadline, "the cheap variant is woken", func() bool { return w.replicas(cheap.name) > 0 })
 	t.Logf("woken %v after the sample", time.Since(<-asked).Round(time.Millisecond))
 	for range 50 {
-		require.Zero(t, w.replicas(dear.name), "the dear variant sleeps")
+		require.Zero(t, w.replicas(expensive.name), "the expensive variant stays at zero")
 		time.Sleep(tick)
 	}
 	require.NotZero(t, w.replicas(cheap.name))
@@ -63,21 +63,21 @@ func TestKillUnderLoadLowersNothing(t *testing.T) {
 	w.declare(v)
 	w.settles(v.name, 5)
 	s.await(v.name, "is decided", func(v *wvav1alpha1.Variant) bool { return !v.GetHeld() })
-	standing := w.replicas(v.name)
+	before := w.replicas(v.name)
 
 	s.kill()
 	s = w.start()
-	lowest := standing
+	lowest := before
 	for until := time.Now().Add(15 * time.Second); time.Now().Before(until); time.Sleep(tick) {
 		lowest = min(lowest, w.replicas(v.name))
 		if wanted, err := s.desired(v.name); err == nil {
-			require.GreaterOrEqual(t, wanted, standing, "no target falls")
+			require.GreaterOrEqual(t, wanted, before, "no target falls")
 		}
 	}
-	require.Equal(t, standing, lowest, "no replica is taken away")
+	require.Equal(t, before, lowest, "no replica is taken away")
 }
 
-// settles waits until a Deployment asks for a number of replicas and stays there.
+// settles waits until a Deployment has a number of replicas in its spec and keeps it.
 func (w *world) settles(name string, replicas int) {
 	w.Helper()
 	begun := time.Now()

@@ -36,7 +36,8 @@ type server struct {
 	log []string
 }
 
-// start starts the server that KEDA asks, with more arguments. It need not be ready when start returns.
+// start starts the server that KEDA calls, with more arguments. It need not be ready when start
+// returns.
 func (w *world) start(arguments ...string) *server {
 	w.Helper()
 	return w.startAt(w.port, arguments...)
@@ -82,7 +83,7 @@ func (s *server) read(stderr io.Reader) {
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			_ = s.command.Wait() // it was killed, or a test will notice that it is not there
+			_ = s.command.Wait() // it was killed, or a test will notice that it is gone
 			return
 		}
 		s.mu.Lock()
@@ -98,7 +99,7 @@ func (s *server) tail() string {
 	return strings.Join(s.log[max(0, len(s.log)-most):], "")
 }
 
-// whole returns all that was logged.
+// whole returns the whole log.
 func (s *server) whole() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +125,7 @@ func (s *server) awaitReady() {
 	})
 }
 
-// variants returns what the plan in force says, by name; nil where there is none.
+// variants returns the variants of the current plan, by name; nil if there is none.
 func (s *server) variants() map[string]*wvav1alpha1.Variant {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -139,21 +140,21 @@ func (s *server) variants() map[string]*wvav1alpha1.Variant {
 	return found
 }
 
-// await waits until the plan in force says of a variant what is asked for.
-func (s *server) await(name, what string, holds func(v *wvav1alpha1.Variant) bool) {
+// await waits until a variant of the current plan meets a condition.
+func (s *server) await(name, condition string, holds func(v *wvav1alpha1.Variant) bool) {
 	s.Helper()
 	defer func() {
 		if s.Failed() {
 			s.Logf("%s: %v", name, s.variants()[name])
 		}
 	}()
-	eventually(s, patience, name+" "+what, func() bool {
+	eventually(s, patience, name+" "+condition, func() bool {
 		v, found := s.variants()[name]
 		return found && holds(v)
 	})
 }
 
-// desired asks for a number of replicas, as KEDA does.
+// desired reads the number of replicas of a variant, as KEDA does.
 func (s *server) desired(name string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

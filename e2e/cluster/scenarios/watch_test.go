@@ -24,46 +24,46 @@ func TestAnswersFollowTheObjects(t *testing.T) {
 
 	w.declare(chat)
 	applied := time.Now()
-	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 && v.GetKnown() })
+	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 && v.DesiredReplicas != nil })
 	t.Logf("shown %v after it was applied", time.Since(applied).Round(time.Millisecond))
 	replicas, err := s.desired(chat.name)
 	require.NoError(t, err)
-	require.Equal(t, 3, replicas, "nothing is known of its load, so it is held at what runs")
+	require.Equal(t, 3, replicas, "its load is not known, so it is held at its current replicas")
 
 	w.change(chat.name, func(object map[string]any) { metadata(object)["variantCost"] = "3.5" })
 	s.await(chat.name, "has its new price", func(v *wvav1alpha1.Variant) bool { return v.GetCostPerReplicaHour() == 3.5 })
 
 	w.change(chat.name, func(object map[string]any) { metadata(object)["variantCost"] = "cheap" })
-	s.await(chat.name, "is held for its fault", func(v *wvav1alpha1.Variant) bool { return v.GetHeld() && v.GetReasonCode() == "InvalidDefinition" })
+	s.await(chat.name, "is held for its validation error", func(v *wvav1alpha1.Variant) bool { return v.GetHeld() && v.GetReason() == "InvalidDefinition" })
 	w.change(chat.name, func(object map[string]any) { metadata(object)["variantCost"] = "2" })
-	s.await(chat.name, "is right again", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() != "InvalidDefinition" })
+	s.await(chat.name, "is valid again", func(v *wvav1alpha1.Variant) bool { return v.GetReason() != "InvalidDefinition" })
 
 	w.change(chat.name, func(object map[string]any) {
 		object["metadata"].(map[string]any)["annotations"] = map[string]any{"autoscaling.keda.sh/paused-replicas": "4"}
 	})
-	s.await(chat.name, "is paused", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() == "Paused" && v.GetDesiredReplicas() == 4 })
+	s.await(chat.name, "is paused", func(v *wvav1alpha1.Variant) bool { return v.GetReason() == "Paused" && v.GetDesiredReplicas() == 4 })
 	w.change(chat.name, func(object map[string]any) { delete(object["metadata"].(map[string]any), "annotations") })
-	s.await(chat.name, "is not paused any more", func(v *wvav1alpha1.Variant) bool { return v.GetReasonCode() != "Paused" })
+	s.await(chat.name, "is not paused any more", func(v *wvav1alpha1.Variant) bool { return v.GetReason() != "Paused" })
 
-	twin := chat
-	twin.name = "twin"
-	object := twin.scaledObject(w.address)
+	second := chat
+	second.name = "second"
+	object := second.scaledObject(w.address)
 	object.Object["spec"].(map[string]any)["scaleTargetRef"] = map[string]any{"name": chat.name}
 	w.create(object)
-	s.await(twin.name, "repeats its owner's number", func(v *wvav1alpha1.Variant) bool {
-		return v.GetReasonCode() == "TargetClaimed" && v.GetDesiredReplicas() == 3
+	s.await(second.name, "repeats its owner's number", func(v *wvav1alpha1.Variant) bool {
+		return v.GetReason() == "DuplicateTarget" && v.GetDesiredReplicas() == 3
 	})
 
 	w.change(chat.name, func(object map[string]any) {
 		object["spec"].(map[string]any)["triggers"].([]any)[0].(map[string]any)["metricType"] = "Value"
 	})
-	eventually(t, patience, "a number that would be misapplied is refused", func() bool {
+	eventually(t, patience, "an unsupported trigger is an error", func() bool {
 		_, err := s.desired(chat.name)
 		return status.Code(err) == codes.FailedPrecondition
 	})
 
 	require.NoError(t, w.objects.Delete(t.Context(), chat.name, metav1.DeleteOptions{}))
-	require.NoError(t, w.objects.Delete(t.Context(), twin.name, metav1.DeleteOptions{}))
+	require.NoError(t, w.objects.Delete(t.Context(), second.name, metav1.DeleteOptions{}))
 	eventually(t, patience, "deleted objects are gone", func() bool { return len(s.variants()) == 0 })
 	_, err = s.desired(chat.name)
 	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
@@ -89,7 +89,7 @@ func TestOneChangedObjectOfManyMakesOneCycle(t *testing.T) {
 	require.InDelta(t, before+1, triggers(), 0, "and each makes one cycle at most")
 }
 
-func TestNothingIsAnsweredOfWhatIsNotWatched(t *testing.T) {
+func TestExcludedNamespaceGetsNoAnswer(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
 	s := w.start("--exclude-namespace", namespace)
 	s.awaitReady()

@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// usageError says that the arguments are wrong.
+// usageError is an error in the arguments.
 type usageError struct{ error }
 
 func run(ctx context.Context, arguments []string, output io.Writer) error {

@@ -13,14 +13,14 @@ import (
 	"github.com/wva-project/wva/e2e/cluster"
 )
 
-// The bridge leads from a port of the loopback outside to the API server inside, over a socket in the file system, which
-// both sides see.
+// The bridge leads from a port of the loopback outside to the API server inside, over a socket in
+// the file system, which both sides see.
 const (
 	socketVariable  = "WVA_CLUSTER_SOCKET"
 	addressVariable = "WVA_CLUSTER_ADDRESS" // outside
 )
 
-// openBridge listens outside and tells the second self where both ends are.
+// openBridge listens outside and passes both addresses to the second process.
 func openBridge() (func(), error) {
 	socket := filepath.Join(os.TempDir(), fmt.Sprintf("wva-cluster-%d.sock", os.Getpid()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait

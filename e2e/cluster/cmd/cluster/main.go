@@ -20,7 +20,7 @@ import (
 
 const usage = `Usage: go run ./cmd/cluster [flags]
 
-Starts etcd, kube-apiserver and what --with names as plain processes in a private network, and leaves them running until
+Starts etcd, kube-apiserver and the components of --with as plain processes in a private network, and leaves them running until
 Ctrl-C. What is missing is built first: minutes, once. The cluster's API is reachable from outside; its pods are pretended.
 
 Exit codes: 0 after Ctrl-C, that of the shell with --shell, 1 where the cluster does not start, 2 for a wrong flag.
@@ -62,7 +62,7 @@ func parse(arguments []string, output io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are printed once, by main
 	flags.StringVar(&s.with, "with", "keda,lws-crd",
-		"comma-separated: keda-crds, lws-crd, controllers, scheduler, kwok, keda; each brings what it needs")
+		"comma-separated: keda-crds, lws-crd, controllers, scheduler, kwok, keda; each brings the others that it needs")
 	flags.IntVar(&s.nodes, "nodes", 2, "number of pretended nodes with 8 H100 each, where KWOK runs")
 	flags.BoolVar(&s.shell, "shell", false, "open a shell inside, where Services and pods are reachable too, and end with it")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", filepath.Join(os.TempDir(), "wva-cluster.kubeconfig"),
@@ -111,12 +111,12 @@ func optionsOf(with string) (cluster.Options, error) {
 // enter opens the bridge, goes inside and runs there.
 func enter(s settings) error {
 	if os.Getenv(socketVariable) == "" {
-		// Outside: this process serves the bridge for as long as its second self runs.
+		// Outside: this process serves the bridge for as long as its second process runs.
 		shut, err := openBridge()
 		if err != nil {
 			return err
 		}
-		defer shut() // where Enter does return
+		defer shut() // if Enter returns
 	}
 	cluster.Enter(s.options)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
