@@ -55,9 +55,9 @@ var importRules = map[string]importRule{
 	},
 	"cmd/wvactl": {
 		own: []string{
-			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "config", "scaledobject", "fleet", "proto/wva/v1alpha1",
+			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory", "config", "scaledobject", "fleet",
 		},
-		parties: []string{cobra, grpc, metrics, errgroup},
+		parties: []string{cobra, yaml},
 	},
 	"demo": {
 		own: []string{
@@ -72,8 +72,8 @@ var importRules = map[string]importRule{
 		own:     []string{"scaledobject", "fleet", "proto/wva/v1alpha1"},
 		parties: []string{grpc, protobuf, keda, metrics, errgroup, limiter, clock},
 	},
-	"collector": {own: []string{"fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
-	"inventory": {own: []string{"scaledobject", "fleet"}, parties: []string{kubernetes, yaml, metrics, errgroup}},
+	"collector": {own: []string{"engine", "fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
+	"inventory": {own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubernetes, yaml, metrics, errgroup}},
 	"config":    {own: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes}},
 
 	"proto/wva/v1alpha1": {parties: []string{grpc, protobuf}},
@@ -85,6 +85,8 @@ var importRules = map[string]importRule{
 	"analyzer/queueing": {pure: true, parties: []string{gonum}},
 	"solver":            {pure: true, own: []string{"fleet"}},
 	"scaledobject":      {pure: true, own: []string{"fleet"}},
+	"engine":            {pure: true, own: []string{"fleet"}},
+	"engine/exposition": {pure: true, own: []string{"engine"}},
 	"fleet":             {pure: true},
 
 	".": {},
@@ -98,7 +100,7 @@ var impure = []string{"context", "crypto/rand", "io/fs", "io/ioutil", "log", "ma
 var seeded = map[string]string{"simulation": "math/rand/v2", "analyzer/queueing": "math/rand/v2"}
 
 // testKits are for tests of packages that are not pure, beside their row, the demo (which has the
-// in-process Prometheus) and the operators' API. None of it is linked into the product that way.
+// in-process Prometheus), the pages of engines and the operators' API. None of it is linked into the product that way.
 var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda}
 
 // source is a package: its path below the module and its imports.
@@ -221,7 +223,7 @@ func (r importRule) allowsInTest(name, imported string) bool {
 	case isStandard(imported), own == name, r.forbids(name, imported) == "":
 		return true
 	case ofModule:
-		return !r.pure && hasPrefix(own, []string{"demo", "proto"})
+		return !r.pure && hasPrefix(own, []string{"demo", "engine/exposition", "proto"})
 	default:
 		return !r.pure && hasPrefix(imported, testKits)
 	}

@@ -137,7 +137,7 @@ func TestMissedScrapesAndRestartsAreNoBursts(t *testing.T) {
 				if i == 2 && second >= 700 {
 					total = counted[second] - counted[700]
 				}
-				return vllm(pod, 0, engine{firstTokens: total})
+				return vllm(pod, 0, report{firstTokens: total})
 			})
 			if last < 900 {
 				require.NoError(t, w.store.Gone(pod, at(last+1)))
@@ -158,7 +158,7 @@ func TestQueuesOfEnginesAreArrivals(t *testing.T) {
 		var samples []promstore.Sample
 		for i := range counted {
 			done := min(counted[i][second], 0.9*rate*float64(second)) // an engine that can do no more than that
-			e := vllm("pod-a", 0, engine{running: 8, firstTokens: done, waiting: counted[i][second] - done})
+			e := vllm("pod-a", 0, report{running: 8, firstTokens: done, waiting: counted[i][second] - done})
 			samples = append(samples, renamed(e, "model_name", "model-"+strconv.Itoa(i))...)
 		}
 		return samples
@@ -194,7 +194,7 @@ func TestDispersionIsAbsentWhereTooLittleIsKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.scrapes("pod-a", c.first, 900, func(second int) []promstore.Sample {
-				return vllm("pod-a", 0, engine{firstTokens: c.expose(second)})
+				return vllm("pod-a", 0, report{firstTokens: c.expose(second)})
 			})
 			require.Equal(t, fleet.Reading{}, w.load(fleet.SourceEngine).Dispersion)
 		})

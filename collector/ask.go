@@ -83,11 +83,11 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	value, warnings, _, err := c.api.Query(asking, q.text, at, v1.WithTimeout(wholeUnits(timeout)))
 	switch {
 	case errors.Is(asking.Err(), context.DeadlineExceeded) && ctx.Err() == nil && err != nil:
-		err = fmt.Errorf("no answer from %s within %s: Prometheus is overloaded, or the network drops packets; raise the query timeout or give Prometheus more CPU", c.address, timeout)
+		err = fmt.Errorf("%s sent no answer within %s; raise prometheus.queryTimeout, or give Prometheus more CPU", c.address, timeout)
 	case err != nil:
 		err = c.withRemedy(err)
 	case value == nil || value.Type() != q.answer:
-		err = fmt.Errorf("the answer is not a %s: check that the address is that of Prometheus' HTTP API", q.answer)
+		err = fmt.Errorf("%s: the answer is not a %s; check that the address is that of Prometheus' HTTP API", c.address, q.answer)
 	}
 	c.metrics.observe(q.name, time.Since(begun), err)
 	if err != nil {

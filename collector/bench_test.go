@@ -22,9 +22,9 @@ func BenchmarkCollect(b *testing.B) {
 	b.Run("sglang/pods=500", func(b *testing.B) { benchmarkCollect(b, 500, sglang) })
 }
 
-func exposeVLLM(pod string, e engine) []promstore.Sample { return vllm(pod, 0, e) }
+func exposeVLLM(pod string, e report) []promstore.Sample { return vllm(pod, 0, e) }
 
-func benchmarkCollect(b *testing.B, pods int, expose func(pod string, e engine) []promstore.Sample) {
+func benchmarkCollect(b *testing.B, pods int, expose func(pod string, e report) []promstore.Sample) {
 	w := benchmarkFleet(b, pods, expose)
 	b.ResetTimer()
 	for b.Loop() {
@@ -58,7 +58,7 @@ func shareOf(total float64, bounds []float64) []float64 {
 	return below
 }
 
-func benchmarkFleet(b *testing.B, pods int, expose func(pod string, e engine) []promstore.Sample) *world {
+func benchmarkFleet(b *testing.B, pods int, expose func(pod string, e report) []promstore.Sample) *world {
 	w := newWorld(b)
 	random := rand.New(rand.NewPCG(1, 2))
 	totals := make([]float64, pods)
@@ -71,7 +71,7 @@ func benchmarkFleet(b *testing.B, pods int, expose func(pod string, e engine) []
 			for _, metric := range lengthMetrics(second) {
 				samples = append(samples, histogramOf(pod, metric, fleetBounds, shareOf(done, fleetBounds))...)
 			}
-			samples = append(samples, expose(pod, engine{
+			samples = append(samples, expose(pod, report{
 				running: float64(random.IntN(64)), waiting: float64(random.IntN(6)), kv: random.Float64(),
 				firstTokens: done, finished: done, prefillSeconds: 0.2 * done, prefixQueries: 1000 * done, prefixHits: 300 * done, prompt: 1000 * done, output: 200 * done, tokenSeconds: 4 * done, tokenGaps: 200 * done,
 			})...)

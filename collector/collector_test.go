@@ -131,27 +131,48 @@ func TestReplicasAskAboutTheSameInstant(t *testing.T) {
 	}
 }
 
-func TestPrometheusDownIsAllMissingWithRemedy(t *testing.T) {
+func TestUnreachablePrometheusIsOneRowForEachSource(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close()) // nobody listens there any more
 
-	c := newCollector(t, http.DefaultTransport, func(o *collector.Options) { o.Address = "http://" + address })
+	c := newCollector(t, http.DefaultTransport, func(o *collector.Options) {
+		o.Address = "http://user:" + secret + "@" + address + "/?token=" + secret
+	})
 	observation := c.Collect(t.Context(), at(600))
 	require.Empty(t, observation.Usages)
 	require.Empty(t, observation.Loads)
-	require.GreaterOrEqual(t, len(observation.Missing), 9)
-	for _, missing := range observation.Missing {
-		require.True(t, strings.HasPrefix(missing.Source, "prometheus query "), missing.Source)
-		require.Contains(t, missing.Reason, address)
-		require.Contains(t, missing.Reason, "check the address of Prometheus")
-	}
+	reason := "http://" + address + " unreachable: connection refused; check the address, that Prometheus runs, and network policies"
+	require.Equal(t, []fleet.Missing{
+		{Source: "prometheus", Reason: reason, Hides: fleet.SourceEngine},
+		{Source: "prometheus", Reason: reason, Hides: fleet.SourceGateway},
+	}, observation.Missing)
 	_, err = c.Queues(t.Context(), at(600))
-	require.ErrorContains(t, err, "asking Prometheus for the queues")
+	require.EqualError(t, err, "asking Prometheus for the queues of the gateways: "+reason)
 }
 
-func TestSlowPrometheusIsLeftAtTheDeadline(t *testing.T) {
+func TestQueriesThatFailAlikeAreOneRow(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
+	c := newCollector(t, transport(func(r *http.Request, text string) (*http.Response, error) {
+		switch {
+		case strings.Contains(text, "first_rate"), strings.Contains(text, "prompt_buckets"):
+			return respond(http.StatusServiceUnavailable, "")
+		case strings.Contains(text, "gateway_rate"):
+			return respond(http.StatusUnauthorized, "")
+		}
+		return w.RoundTrip(r)
+	}), func(o *collector.Options) { o.Lag = -1 })
+	missing := c.Collect(t.Context(), at(600)).Missing
+	require.Len(t, missing, 2)
+	require.Equal(t, "prometheus queries window, mix", missing[0].Source)
+	require.Equal(t, fleet.SourceEngine, missing[0].Hides)
+	require.Equal(t, "prometheus query gateway", missing[1].Source)
+	require.Equal(t, fleet.SourceGateway, missing[1].Hides)
+}
+
+func TestSlowPrometheusIsGivenUpAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, transport(func(r *http.Request, _ string) (*http.Response, error) {
 			<-r.Context().Done()
@@ -161,16 +182,16 @@ func TestSlowPrometheusIsLeftAtTheDeadline(t *testing.T) {
 		observation := c.Collect(t.Context(), at(600))
 		require.Equal(t, 7*time.Second, time.Since(begun), "the queries run side by side")
 		require.NotEmpty(t, observation.Missing)
-		require.Contains(t, observation.Missing[0].Reason, "no answer within 7s")
+		require.Contains(t, observation.Missing[0].Reason, "http://prometheus.invalid sent no answer within 7s")
 
 		begun = time.Now()
 		_, err := c.Queues(t.Context(), at(600))
-		require.ErrorContains(t, err, "no answer within 800ms")
+		require.ErrorContains(t, err, "sent no answer within 800ms")
 		require.Equal(t, 800*time.Millisecond, time.Since(begun))
 	})
 }
 
-func TestWhatIsNotPrometheusIsMissingWithRemedy(t *testing.T) {
+func TestWrongAnswersAreMissingWithRemedy(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		code int
@@ -181,11 +202,11 @@ func TestWhatIsNotPrometheusIsMissingWithRemedy(t *testing.T) {
 		{"half an answer", 200, `{"status":"success","data":{"resultType":"vec`, "check that the address is that of Prometheus' HTTP API"},
 		{"no data", 200, `{"status":"success"}`, "check that the address is that of Prometheus' HTTP API"},
 		{"a matrix", 200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`, "the answer is not a vector"},
-		{"503 of a proxy", 503, `no healthy upstream`, "look at its own health"},
-		{"503 of Prometheus", 503, `{"status":"error","errorType":"timeout","error":"query timed out"}`, "look at its own health"},
-		{"500", 500, strings.Repeat("stack trace ", 100), "look at its own health"},
+		{"503 of a proxy", 503, `no healthy upstream`, "check that Prometheus is ready"},
+		{"503 of Prometheus", 503, `{"status":"error","errorType":"timeout","error":"query timed out"}`, "check that Prometheus is ready"},
+		{"500", 500, strings.Repeat("stack trace ", 100), "check that Prometheus is ready"},
 		{"401", 401, `Unauthorized`, "credentials"},
-		{"a refused query", 400, `{"status":"error","errorType":"bad_data","error":"unknown modifier"}`, "2.42"},
+		{"a rejected query", 400, `{"status":"error","errorType":"bad_data","error":"unknown modifier"}`, "2.42"},
 		{"an impossible query", 422, `{"status":"error","errorType":"execution","error":"many-to-many"}`, "2.42"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -193,7 +214,11 @@ func TestWhatIsNotPrometheusIsMissingWithRemedy(t *testing.T) {
 				return respond(c.code, c.body)
 			})).Collect(t.Context(), at(600))
 			require.Empty(t, observation.Usages)
-			require.GreaterOrEqual(t, len(observation.Missing), 9)
+			var hidden []fleet.LoadSource
+			for _, missing := range observation.Missing {
+				hidden = append(hidden, missing.Hides)
+			}
+			require.ElementsMatch(t, []fleet.LoadSource{fleet.SourceEngine, fleet.SourceGateway}, slices.Compact(hidden))
 			require.Contains(t, observation.Missing[0].Reason, c.want)
 			require.Less(t, len(observation.Missing[0].Reason), 400)
 		})

@@ -77,15 +77,17 @@ func tagged(p part, expression string) string {
 	return fmt.Sprintf(`label_replace(%s, %q, %q, "", "")`, expression, partLabel, partNames[p])
 }
 
-// either returns the union of the expressions; of series with the same labels, the first. The unions
-// are nested as a balanced tree: each copies its operands, and most names have no series.
-func either(expressions ...string) string {
-	switch half := len(expressions) / 2; half {
-	case 0:
-		return "(" + strings.Join(expressions, "") + ")"
-	default:
-		return "(" + either(expressions[:half]...) + " or " + either(expressions[half:]...) + ")"
+// either returns the union of the expressions; of series with the same labels, the first.
+func either(expressions ...string) string { return "(" + union(expressions) + ")" }
+
+// union nests the operators as a balanced tree: each copies its operands, and most of a quantity's
+// names have no series.
+func union(expressions []string) string {
+	if len(expressions) <= 2 {
+		return strings.Join(expressions, " or ")
 	}
+	half := len(expressions) / 2
+	return either(expressions[:half]...) + " or " + either(expressions[half:]...)
 }
 
 // over wraps a metric in a function over a range.

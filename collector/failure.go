@@ -30,10 +30,13 @@ func isUnreachable(err error) bool {
 // withRemedy returns an error with its remedy.
 func (c *Collector) withRemedy(err error) error {
 	var rejected *v1.Error
+	var large *sizeError
 	var request *url.Error
 	switch {
+	case errors.As(err, &large):
+		return fmt.Errorf("%s: %w", c.address, large)
 	case errors.As(err, &rejected):
-		return fmt.Errorf("%w%s; %s", err, detail(rejected), remedy(rejected))
+		return fmt.Errorf("%s: %w%s; %s", c.address, err, detail(rejected), remedy(rejected))
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &request):
@@ -46,12 +49,19 @@ func newUnreachable(address string, err error) *unreachable {
 	u := &unreachable{address: address, cause: err.Error(), remedy: "check the address of Prometheus"}
 	var network *net.OpError
 	var name *net.DNSError
+	var remedied *remediedError
 	switch {
 	case errors.As(err, &name):
 		u.cause = name.Err
 	case errors.As(err, &network):
 		u.cause = innermost(network).Error() // without the port of this end, which differs between queries
 		u.remedy = "check the address, that Prometheus runs, and network policies"
+	}
+	if errors.As(err, &remedied) {
+		u.remedy = remedied.remedy
+		if network == nil {
+			u.cause = remedied.error.Error()
+		}
 	}
 	return u
 }
@@ -92,7 +102,7 @@ func detail(rejected *v1.Error) string {
 func remedy(rejected *v1.Error) string {
 	switch rejected.Type {
 	case v1.ErrServer, v1.ErrTimeout, v1.ErrCanceled:
-		return "Prometheus is starting, overloaded or out of reach behind its proxy; look at its own health"
+		return "check that Prometheus is ready and not overloaded"
 	case v1.ErrBadResponse:
 		return "check that the address is that of Prometheus' HTTP API"
 	case v1.ErrClient:

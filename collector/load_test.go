@@ -15,7 +15,7 @@ import (
 
 // idle is an engine that nobody asks.
 func idle(pod string) func(second int) []promstore.Sample {
-	return func(int) []promstore.Sample { return vllm(pod, 0, engine{firstTokens: 70, finished: 70}) }
+	return func(int) []promstore.Sample { return vllm(pod, 0, report{firstTokens: 70, finished: 70}) }
 }
 
 func TestTwoMinutesOfHistoryDoNotProveTenIdleOnes(t *testing.T) {
@@ -65,7 +65,7 @@ func TestOneMissedScrapeIsNoHole(t *testing.T) {
 
 func TestWhatIsNotANumberCoversNothing(t *testing.T) {
 	w := newWorld(t)
-	w.scrapes("pod-a", 0, 900, func(int) []promstore.Sample { return vllm("pod-a", 0, engine{running: math.NaN()}) })
+	w.scrapes("pod-a", 0, 900, func(int) []promstore.Sample { return vllm("pod-a", 0, report{running: math.NaN()}) })
 	load := w.load(fleet.SourceEngine)
 	require.False(t, load.PeakCovered)
 	require.Zero(t, load.IdleCovered)
@@ -76,17 +76,17 @@ func TestAnyUseIsActivity(t *testing.T) {
 	const last = 1200
 	for _, c := range []struct {
 		name   string
-		expose func(second int) engine
+		expose func(second int) report
 		want   time.Time // not before this and not 45 s after it
 	}{
-		{"one long generation", func(int) engine { return engine{running: 1} }, at(last)},
-		{"a queue", func(int) engine { return engine{waiting: 1} }, at(last)},
-		{"a request between two scrapes", func(second int) engine {
-			return engine{firstTokens: step(second, 900), finished: step(second, 900)}
+		{"one long generation", func(int) report { return report{running: 1} }, at(last)},
+		{"a queue", func(int) report { return report{waiting: 1} }, at(last)},
+		{"a request between two scrapes", func(second int) report {
+			return report{firstTokens: step(second, 900), finished: step(second, 900)}
 		}, at(900)},
-		{"a prompt that never got its first token", func(second int) engine { return engine{prompt: 512 * step(second, 900)} }, at(900)},
-		{"a request that finished", func(second int) engine { return engine{finished: step(second, 900)} }, at(900)},
-		{"a restart of the engine after a request", func(second int) engine { return engine{firstTokens: 5 - 4*step(second, 900)} }, at(900)},
+		{"a prompt that never got its first token", func(second int) report { return report{prompt: 512 * step(second, 900)} }, at(900)},
+		{"a request that finished", func(second int) report { return report{finished: step(second, 900)} }, at(900)},
+		{"a restart of the engine after a request", func(second int) report { return report{firstTokens: 5 - 4*step(second, 900)} }, at(900)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -123,7 +123,7 @@ func step(second, at int) float64 {
 func TestBlipBetweenStepsIsNotLost(t *testing.T) {
 	w := newWorld(t, func(o *collector.Options) { o.IdleWindow = time.Hour }) // steps of a minute
 	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
-		e := engine{}
+		e := report{}
 		if second == 1830 {
 			e.running = 1
 		}
@@ -136,7 +136,7 @@ func TestPeakIsTheHighestOfItsWindow(t *testing.T) {
 	w := newWorld(t)
 	total := 0.0
 	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
-		e := engine{running: 1}
+		e := report{running: 1}
 		switch {
 		case second > 600 && second <= 720: // before the window
 			total += 50 * interval
@@ -162,7 +162,7 @@ func TestLengthsStayKnownForAWhileAfterTheTraffic(t *testing.T) {
 		if second < 1200 {
 			done++
 		}
-		return vllm("pod-a", 0, engine{firstTokens: done, finished: done, prompt: 1000 * done, output: 200 * done})
+		return vllm("pod-a", 0, report{firstTokens: done, finished: done, prompt: 1000 * done, output: 200 * done})
 	})
 	w.last = 3600
 	load := w.load(fleet.SourceEngine)
@@ -177,7 +177,7 @@ func TestLengthsStayKnownForAWhileAfterTheTraffic(t *testing.T) {
 
 func TestLatestLengthsCountBeforeOlderOnes(t *testing.T) {
 	w := newWorld(t)
-	e := engine{}
+	e := report{}
 	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
 		e.finished++
 		e.prompt += 3000
@@ -198,7 +198,7 @@ func TestModelOnTwoKindsOfEnginesIsOneLoad(t *testing.T) {
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
 	w.scrapes("pod-b", 0, 600, func(second int) []promstore.Sample {
 		done := float64(second + 1)
-		return sglang("pod-b", engine{running: 3, firstTokens: done, finished: done, prompt: 4000 * done, output: 200 * done})
+		return sglang("pod-b", report{running: 3, firstTokens: done, finished: done, prompt: 4000 * done, output: 200 * done})
 	})
 	load := w.load(fleet.SourceEngine)
 	present(t, 3, load.PeakArrivals)
@@ -322,7 +322,7 @@ func TestGatewayAndEngineBothQueueingAreReportedApart(t *testing.T) {
 		}
 	})
 	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
-		return vllm("pod-a", 0, engine{running: 8, waiting: 7, firstTokens: 2 * float64(second)})
+		return vllm("pod-a", 0, report{running: 8, waiting: 7, firstTokens: 2 * float64(second)})
 	})
 	observation := w.collect()
 	gateway, engines := loadOf(t, observation, fleet.SourceGateway), loadOf(t, observation, fleet.SourceEngine)

@@ -33,6 +33,7 @@ func (t *tables) missing() []fleet.Missing {
 
 // failureRows joins the failures that have one reason.
 func (t *tables) failureRows() []fleet.Missing {
+	t.unifyUnreachable()
 	var rows []fleet.Missing
 	for len(t.failures) > 0 {
 		first := t.failures[0]
@@ -49,6 +50,28 @@ func (t *tables) failureRows() []fleet.Missing {
 		})
 	}
 	return rows
+}
+
+// unifyUnreachable gives all failures of connections the most frequent cause: when Prometheus goes
+// away, some connections break and others are refused.
+func (t *tables) unifyUnreachable() {
+	times := make(map[string]int)
+	var cause error
+	for _, f := range t.failures {
+		text := f.err.Error()
+		if !isUnreachable(f.err) {
+			continue
+		}
+		times[text]++
+		if cause == nil || times[text] > times[cause.Error()] || times[text] == times[cause.Error()] && text < cause.Error() {
+			cause = f.err
+		}
+	}
+	for i, f := range t.failures {
+		if isUnreachable(f.err) {
+			t.failures[i].err = cause
+		}
+	}
 }
 
 // failureSource names the queries, unless the failure is that of every query.
@@ -86,6 +109,6 @@ func (t *tables) unlabeledRows() []fleet.Missing {
 		return nil
 	}
 	return []fleet.Missing{{Source: prometheusSource, Reason: fmt.Sprintf(
-		"%d series lack one of the labels %s, %s and %s, such as those of %s; add them by relabeling the scrape, or set the label names",
+		"%d series lack one of the labels %s, %s and %s, such as those of %s; add them by relabeling the scrape, or set prometheus.labels",
 		series, t.options.NamespaceLabel, t.options.PodLabel, t.options.ModelLabel, example)}}
 }

@@ -17,7 +17,7 @@ import (
 func measured(pod string, bounds, below []float64) func(second int) []promstore.Sample {
 	return func(second int) []promstore.Sample {
 		done := float64(second)
-		return append(vllm(pod, 0, engine{firstTokens: done, finished: done}), histogramOf(pod, "vllm:request_prompt_tokens", bounds, times(done, below))...)
+		return append(vllm(pod, 0, report{firstTokens: done, finished: done}), histogramOf(pod, "vllm:request_prompt_tokens", bounds, times(done, below))...)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestLengthsAreTheBucketsOfThePeakWindow(t *testing.T) {
 	bounds := []float64{100, 1000, 10000, inf}
 	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
 		before, since := float64(min(second, 600)), float64(max(0, second-600))
-		return slices.Concat(vllm("pod-a", 0, engine{finished: before + since}),
+		return slices.Concat(vllm("pod-a", 0, report{finished: before + since}),
 			histogramOf("pod-a", "vllm:request_prompt_tokens", bounds, []float64{before, before + 0.5*since, before + 0.75*since, before + since}),
 			histogramOf("pod-a", "vllm:request_generation_tokens", bounds, []float64{0.2 * since, since, before + since, before + since}))
 	})
@@ -80,7 +80,7 @@ func TestEnginesOfTwoKindsMergeTheBoundsThatTheyShare(t *testing.T) {
 		done := float64(second + 1)
 		samples := histogramOf("pod-b", "sglang:prompt_tokens_histogram", []float64{100, 300, 500, inf}, times(done, []float64{0.1, 0.2, 0.4, 1}))
 		counter := promstore.Sample{Name: "sglang:prompt_tokens_histogram_count", Labels: samples[0].Labels[:len(samples[0].Labels)-1], Value: done}
-		return append(append(samples, counter), sglang("pod-b", engine{firstTokens: done, finished: done})...)
+		return append(append(samples, counter), sglang("pod-b", report{firstTokens: done, finished: done})...)
 	})
 	wantLengths(t, w.load(fleet.SourceEngine).PromptLengths, []float64{100, 500, 0}, []float64{0.3, 0.4, 0.3})
 }
@@ -152,7 +152,7 @@ func TestPrefixHitsAreAShareOfTheTokens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
-				return vllm("pod-a", 0, engine{prefixQueries: c.queries * float64(second), prefixHits: c.hits * float64(second)})
+				return vllm("pod-a", 0, report{prefixQueries: c.queries * float64(second), prefixHits: c.hits * float64(second)})
 			})
 			got := w.load(fleet.SourceEngine).PrefixHits
 			require.Equal(t, c.want.State, got.State)
@@ -165,7 +165,7 @@ func TestPrefixHitsOfOlderNamesAndOfSGLangAreRead(t *testing.T) {
 	t.Run("older vLLM", func(t *testing.T) {
 		w := newWorld(t)
 		w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
-			samples := vllm("pod-a", 0, engine{prefixQueries: 10 * float64(second), prefixHits: 4 * float64(second)})
+			samples := vllm("pod-a", 0, report{prefixQueries: 10 * float64(second), prefixHits: 4 * float64(second)})
 			for i := range samples {
 				samples[i].Name = strings.Replace(samples[i].Name, "vllm:prefix_cache", "vllm:gpu_prefix_cache", 1)
 			}
@@ -177,7 +177,7 @@ func TestPrefixHitsOfOlderNamesAndOfSGLangAreRead(t *testing.T) {
 		w := newWorld(t)
 		w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
 			done := float64(second + 1)
-			samples := sglang("pod-a", engine{firstTokens: done, finished: done, prompt: 1000 * done})
+			samples := sglang("pod-a", report{firstTokens: done, finished: done, prompt: 1000 * done})
 			for source, tokens := range map[string]float64{"device": 150, "host": 50} {
 				samples = append(samples, promstore.Sample{Name: "sglang:cached_tokens_total",
 					Labels: with(samples[0].Labels, "cache_source", source), Value: tokens * done})
@@ -192,10 +192,10 @@ func TestMeansOfTheBatchAndOfPrefills(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
 		done := float64(second)
-		return vllm("pod-a", 0, engine{running: float64(second / 15 % 2 * 8), finished: done, prefillSeconds: 0.25 * done})
+		return vllm("pod-a", 0, report{running: float64(second / 15 % 2 * 8), finished: done, prefillSeconds: 0.25 * done})
 	})
 	w.scrapes("idle", 0, 600, idle("idle"))
-	w.scrapes("other", 0, 600, func(int) []promstore.Sample { return sglang("other", engine{running: 3, firstTokens: 1}) })
+	w.scrapes("other", 0, 600, func(int) []promstore.Sample { return sglang("other", report{running: 3, firstTokens: 1}) })
 	usage := w.usage("pod-a")
 	present(t, 4, usage.MeanRunning)
 	present(t, 0.25, usage.MeanPrefill)

@@ -63,7 +63,7 @@ func NewTransport(o TransportOptions) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connection to Prometheus: %w", err)
 	}
-	return &transport{sender: sender, room: &room{each: o.MaxAnswer, together: answersTogether * o.MaxAnswer}}, nil
+	return &transport{sender: sender, budget: &budget{each: o.MaxAnswer, together: answersTogether * o.MaxAnswer}}, nil
 }
 
 // validate reports every fault at once, those of the files included.
@@ -154,7 +154,7 @@ func (o TransportOptions) connections(trust *tls.Config) (http.RoundTripper, err
 // transport guards the collector against what may stand at Prometheus' address.
 type transport struct {
 	sender http.RoundTripper
-	room   *room
+	budget *budget
 }
 
 // RoundTrip sends a copy: the sender writes the credentials into the header that it is given.
@@ -173,7 +173,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if response.StatusCode/100 != 2 {
 		response.Body = &beginning{Reader: io.LimitReader(response.Body, maxErrorAnswer), Closer: response.Body}
 	} else {
-		response.Body = &answerBody{ReadCloser: response.Body, room: t.room}
+		response.Body = &answerBody{ReadCloser: response.Body, budget: t.budget}
 	}
 	return response, nil
 }
@@ -191,8 +191,8 @@ func (t *transport) refuse(response *http.Response) error {
 		return fmt.Errorf("a redirect to %s://%s%s is not followed, as the credentials would go along; set the address of Prometheus to where "+
 			"its API is, or give credentials if a login page stands before it", target.Scheme, target.Host, beginningOf(target.EscapedPath()))
 	}
-	if response.StatusCode/100 == 2 && response.ContentLength > t.room.each {
-		return tooLarge("the answer is", t.room.each)
+	if response.StatusCode/100 == 2 && response.ContentLength > t.budget.each {
+		return t.budget.exceeded()
 	}
 	return nil
 }
@@ -204,17 +204,26 @@ func withTLSRemedy(err error) error {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Errorf("%w; set the CA file to the authority that signed Prometheus' certificate", err)
+		return &remediedError{err, "set the CA file to the authority that signed Prometheus' certificate"}
 	case errors.As(err, &name):
-		return fmt.Errorf("%w; set the server name to one that Prometheus' certificate holds", err)
+		return &remediedError{err, "set the server name to one that Prometheus' certificate holds"}
 	case errors.As(err, &invalid):
-		return fmt.Errorf("%w; renew Prometheus' certificate", err)
+		return &remediedError{err, "renew Prometheus' certificate"}
 	case broken(err):
-		return fmt.Errorf("%w; if Prometheus asks for client certificates, set a certificate and key of an authority that it trusts", err)
+		return &remediedError{err, "if Prometheus asks for client certificates, set a certificate and key of an authority that it trusts"}
 	default:
 		return err
 	}
 }
+
+// remediedError is an error with its remedy.
+type remediedError struct {
+	error
+	remedy string
+}
+
+func (e *remediedError) Error() string { return e.error.Error() + "; " + e.remedy }
+func (e *remediedError) Unwrap() error { return e.error }
 
 // broken reports whether a connection ended that stood. A client whose certificate is refused learns of it by an alert or,
 // where it is still writing, only in this way.
@@ -229,63 +238,68 @@ type beginning struct {
 	io.Closer
 }
 
-// room bounds the bytes of the answers that are being read.
-type room struct {
+// budget limits the bytes of the answers that are being read.
+type budget struct {
 	each     int64
 	together int64
 
-	mu    sync.Mutex
-	taken int64 // guarded by mu, as is the state of each answerBody
+	mu   sync.Mutex
+	used int64 // guarded by mu, as is the state of each answerBody
 }
 
-// answerBody is a body that fails where it outgrows its room. It may be closed while it is read.
+func (b *budget) exceeded() error { return &sizeError{each: b.each, together: b.together} }
+
+// answerBody is a body that fails if it exceeds its budget. It may be closed while it is read.
 type answerBody struct {
 	io.ReadCloser
-	room   *room
-	taken  int64
+	budget *budget
+	used   int64
 	closed bool
 }
 
-// Read reads on, and takes the room that this needs.
+// Read reads on, and counts the bytes.
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if full := b.take(int64(n)); full != nil {
+	if full := b.count(int64(n)); full != nil {
 		return 0, full
 	}
 	return n, err
 }
 
-func (b *answerBody) take(n int64) error {
-	b.room.mu.Lock()
-	defer b.room.mu.Unlock()
+func (b *answerBody) count(n int64) error {
+	b.budget.mu.Lock()
+	defer b.budget.mu.Unlock()
 	if b.closed {
 		return nil
 	}
-	b.taken += n
-	b.room.taken += n
+	b.used += n
+	b.budget.used += n
 	switch {
-	case b.taken > b.room.each:
-		return tooLarge("the answer is", b.room.each)
-	case b.room.taken > b.room.together:
-		return tooLarge("the answers that are read at once are", b.room.together)
+	case b.used > b.budget.each, b.budget.used > b.budget.together:
+		return b.budget.exceeded()
 	default:
 		return nil
 	}
 }
 
-// Close ends the reading and gives the room back.
+// Close ends the reading and releases the bytes.
 func (b *answerBody) Close() error {
-	b.room.mu.Lock()
+	b.budget.mu.Lock()
 	if !b.closed {
-		b.room.taken -= b.taken
+		b.budget.used -= b.used
 		b.closed = true
 	}
-	b.room.mu.Unlock()
+	b.budget.mu.Unlock()
 	return b.ReadCloser.Close()
 }
 
-func tooLarge(what string, limit int64) error {
-	return fmt.Errorf("%s larger than %d bytes; raise the limit if the fleet is that large", what, limit)
+// sizeError is the error of an answer that is not read to its end. Its text is the same whichever
+// limit was exceeded.
+type sizeError struct{ each, together int64 }
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("an answer is larger than %d bytes, or those read at once are larger than %d; raise the limit if the fleet is that large, or check the address of Prometheus",
+		e.each, e.together)
 }
 
 func beginningOf(text string) string {

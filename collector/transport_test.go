@@ -339,7 +339,7 @@ func TestTransportBoundsAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := get(t, newTransport(t, options), listen(t, answer).URL)
-			require.ErrorContains(t, err, "the answer is larger than 1048576 bytes")
+			require.ErrorContains(t, err, "an answer is larger than 1048576 bytes")
 			require.ErrorContains(t, err, "raise the limit")
 		})
 	}
@@ -372,7 +372,7 @@ func TestTransportBoundsAnswersTogether(t *testing.T) {
 			require.NoError(t, err)
 		}
 		_, err := io.Copy(io.Discard, third.Body)
-		require.ErrorContains(t, err, "the answers that are read at once are larger than 2097152 bytes")
+		require.ErrorContains(t, err, "those read at once are larger than 2097152")
 		for _, response := range []*http.Response{first, first, second, third} {
 			require.NoError(t, response.Body.Close())
 		}

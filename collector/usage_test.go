@@ -46,7 +46,7 @@ func TestSteadyPodIsReadWhole(t *testing.T) {
 func TestNewPodsFirstValueIsNotLost(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("old", 0, 600, steady("old", 1))
-	w.scrape("new", 600, vllm("new", 0, engine{running: 2, waiting: 12, firstTokens: 5})...)
+	w.scrape("new", 600, vllm("new", 0, report{running: 2, waiting: 12, firstTokens: 5})...)
 
 	usage := w.usage("new")
 	present(t, 5.0/60, usage.FirstTokens)
@@ -59,7 +59,7 @@ func TestNewPodIsCountedWholeUntilItsWindowIsFull(t *testing.T) {
 	w := newWorld(t)
 	for second := 600; second <= 705; second += interval {
 		// 5 in the first second, and one a second from then on.
-		w.scrape("new", second, vllm("new", 0, engine{firstTokens: float64(5 + second - 600)})...)
+		w.scrape("new", second, vllm("new", 0, report{firstTokens: float64(5 + second - 600)})...)
 		want := 1.0
 		if age := second - 600; age < 60 {
 			want = float64(5+age) / 60
@@ -69,15 +69,22 @@ func TestNewPodIsCountedWholeUntilItsWindowIsFull(t *testing.T) {
 }
 
 func TestCounterBornAtFiveCountsFive(t *testing.T) {
-	w := newWorld(t)
-	w.scrapes("pod-a", 0, 585, func(int) []promstore.Sample { return sglang("pod-a", engine{}) })
-	present(t, 0, w.usage("pod-a").FirstTokens) // nobody asked yet, and the engine makes its counters with the first request
-	w.scrape("pod-a", 600, sglang("pod-a", engine{running: 1, firstTokens: 5})...)
+	for name, stored := range map[string]func([]promstore.Sample) []promstore.Sample{
+		"colons":      func(samples []promstore.Sample) []promstore.Sample { return samples },
+		"underscores": escaped,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.scrapes("pod-a", 0, 585, func(int) []promstore.Sample { return stored(sglang("pod-a", report{})) })
+			present(t, 0, w.usage("pod-a").FirstTokens) // SGLang creates its counters with the first request
+			w.scrape("pod-a", 600, stored(sglang("pod-a", report{running: 1, firstTokens: 5}))...)
 
-	usage := w.usage("pod-a")
-	present(t, 5.0/60, usage.FirstTokens)
-	require.Equal(t, 4, usage.Scrapes)
-	require.Equal(t, at(600), w.load(fleet.SourceEngine).LastActive)
+			usage := w.usage("pod-a")
+			present(t, 5.0/60, usage.FirstTokens)
+			require.Equal(t, 4, usage.Scrapes)
+			require.Equal(t, at(600), w.load(fleet.SourceEngine).LastActive)
+		})
+	}
 }
 
 func TestFoundCounterIsNotBorn(t *testing.T) {
@@ -95,14 +102,14 @@ func TestFoundCounterIsNotBorn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.scrape("pod-a", 0, append(vllm("pod-a", 0, engine{firstTokens: 1e6}), started(c.started))...)
+			w.scrape("pod-a", 0, append(vllm("pod-a", 0, report{firstTokens: 1e6}), started(c.started))...)
 			require.Equal(t, c.want, w.usage("pod-a").FirstTokens)
 		})
 	}
 	t.Run("an old process that Prometheus watched before its first request", func(t *testing.T) {
 		w := newWorld(t)
 		w.scrapes("pod-a", 0, 600, func(int) []promstore.Sample { return []promstore.Sample{started(-7200)} })
-		w.scrape("pod-a", 615, append(sglang("pod-a", engine{firstTokens: 5}), started(-7200))...)
+		w.scrape("pod-a", 615, append(sglang("pod-a", report{firstTokens: 5}), started(-7200))...)
 		present(t, 5.0/60, w.usage("pod-a").FirstTokens)
 	})
 }
@@ -111,7 +118,7 @@ func TestPodKilledWithQueueIsNotNegativeDemand(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("left", 0, 600, steady("left", 1))
 	w.scrapes("killed", 0, 585, func(second int) []promstore.Sample {
-		return vllm("killed", 0, engine{running: 8, waiting: 100, kv: 0.9, firstTokens: float64(2 * second)})
+		return vllm("killed", 0, report{running: 8, waiting: 100, kv: 0.9, firstTokens: float64(2 * second)})
 	})
 	require.NoError(t, w.store.Gone("killed", at(600)))
 
@@ -124,7 +131,7 @@ func TestPodKilledWithQueueIsNotNegativeDemand(t *testing.T) {
 func TestDeadPodLeavesOnlyItsFirstTokens(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("dead", 0, 600, func(second int) []promstore.Sample {
-		return vllm("dead", 0, engine{running: 8, kv: 0.9, firstTokens: float64(2 * second), tokenSeconds: float64(second), tokenGaps: float64(50 * second)})
+		return vllm("dead", 0, report{running: 8, kv: 0.9, firstTokens: float64(2 * second), tokenSeconds: float64(second), tokenGaps: float64(50 * second)})
 	})
 	require.NoError(t, w.store.Gone("dead", at(601))) // which writes the staleness marker to all its series
 	w.last = 615
@@ -140,10 +147,10 @@ func TestDeadPodLeavesOnlyItsFirstTokens(t *testing.T) {
 func TestGrowthOfQueue(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("grows", 0, 600, func(second int) []promstore.Sample {
-		return vllm("grows", 0, engine{waiting: float64(second)})
+		return vllm("grows", 0, report{waiting: float64(second)})
 	})
 	w.scrapes("shrinks", 0, 600, func(second int) []promstore.Sample {
-		return vllm("shrinks", 0, engine{waiting: float64(1200 - 2*second)})
+		return vllm("shrinks", 0, report{waiting: float64(1200 - 2*second)})
 	})
 	present(t, 1, w.usage("grows").WaitingGrowth)
 	shrinks := w.usage("shrinks").WaitingGrowth
@@ -182,9 +189,9 @@ func TestOlderPodAfterHoleIsAbsentUntilFourScrapes(t *testing.T) {
 func TestWhatIsNotANumberIsSaid(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("nan", 0, 600, func(int) []promstore.Sample {
-		return append(vllm("nan", 0, engine{kv: 0.5}), vllm("nan", 1, engine{kv: math.NaN()})...)
+		return append(vllm("nan", 0, report{kv: 0.5}), vllm("nan", 1, report{kv: math.NaN()})...)
 	})
-	w.scrapes("inf", 0, 600, func(int) []promstore.Sample { return vllm("inf", 0, engine{running: math.Inf(1)}) })
+	w.scrapes("inf", 0, 600, func(int) []promstore.Sample { return vllm("inf", 0, report{running: math.Inf(1)}) })
 	require.Equal(t, fleet.Reading{State: fleet.NaN}, w.usage("nan").KV, "a number beside it does not hide it")
 	require.Equal(t, fleet.Reading{State: fleet.NaN}, w.usage("inf").Running)
 	require.Equal(t, fleet.Reading{}, w.usage("nan").ITL, "no tokens: nothing to divide by")
@@ -218,7 +225,7 @@ func TestRestartedEngineIsReset(t *testing.T) {
 		if second >= 570 {
 			total = float64(second - 570)
 		}
-		return vllm("pod-a", 0, engine{firstTokens: total})
+		return vllm("pod-a", 0, report{firstTokens: total})
 	})
 	usage := w.usage("pod-a")
 	require.Equal(t, fleet.Reset, usage.FirstTokens.State)
@@ -260,8 +267,8 @@ func TestOlderNamesAreRead(t *testing.T) {
 func TestEnginesOfOnePodAddUpAndKVIsTheLargest(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
-		return append(vllm("pod-a", 0, engine{running: 3, waiting: 1, kv: 0.2, firstTokens: float64(second)}),
-			vllm("pod-a", 1, engine{running: 4, waiting: 2, kv: 0.7, firstTokens: float64(2 * second)})...)
+		return append(vllm("pod-a", 0, report{running: 3, waiting: 1, kv: 0.2, firstTokens: float64(second)}),
+			vllm("pod-a", 1, report{running: 4, waiting: 2, kv: 0.7, firstTokens: float64(2 * second)})...)
 	})
 	usage := w.usage("pod-a")
 	present(t, 7, usage.Running)
@@ -290,7 +297,7 @@ func TestSGLangIsRead(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
 		done := float64(2*second + 1)
-		return sglang("pod-a", engine{running: 5, waiting: 6, kv: 0.3, firstTokens: done, finished: done,
+		return sglang("pod-a", report{running: 5, waiting: 6, kv: 0.3, firstTokens: done, finished: done,
 			prompt: 900 * done, output: 100 * done, tokenSeconds: 100 * done * 0.03, tokenGaps: 100 * done})
 	})
 	usage := w.usage("pod-a")
@@ -311,7 +318,7 @@ func TestPeakThroughputIsOfTimesWithAQueueOnly(t *testing.T) {
 	w := newWorld(t)
 	total, gaps, slow := 0.0, 0.0, 0.0
 	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
-		e, rate, itl := engine{kv: 0.5}, 1.0, 0.040
+		e, rate, itl := report{kv: 0.5}, 1.0, 0.040
 		switch {
 		case second >= 600 && second < 900: // fast, with an empty queue, and short gaps between tokens
 			rate, itl = 9, 0.020
@@ -346,7 +353,7 @@ func TestMeansAreOfThePeakWindowOrOfAYoungerPodsLife(t *testing.T) {
 				total += rate * interval
 				gaps += 100
 				slow += 100 * itl
-				return vllm("pod-a", 0, engine{kv: kv, firstTokens: total, tokenGaps: gaps, tokenSeconds: slow})
+				return vllm("pod-a", 0, report{kv: kv, firstTokens: total, tokenGaps: gaps, tokenSeconds: slow})
 			})
 			usage := w.usage("pod-a")
 			rate, kv := usage.MeanRate.Or(0), usage.MeanKV.Or(0)

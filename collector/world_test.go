@@ -28,8 +28,8 @@ const (
 	interval = 15
 )
 
-// engine is what one engine shows at one instant. Counters are totals since its start.
-type engine struct {
+// report is the state that one engine exposes at one instant. Counters are totals since its start.
+type report struct {
 	running, waiting, kv    float64
 	firstTokens, finished   float64
 	prompt, output          float64 // tokens, totals
@@ -40,7 +40,7 @@ type engine struct {
 }
 
 // vllm returns the engine's series as vLLM and Prometheus' relabeling show them.
-func vllm(pod string, index int, e engine) []promstore.Sample {
+func vllm(pod string, index int, e report) []promstore.Sample {
 	own := promstore.Labels("namespace", team, "pod", pod, "job", "vllm", "model_name", llama, "engine", strconv.Itoa(index))
 	config := promstore.Labels("namespace", team, "pod", pod, "job", "vllm", "engine", strconv.Itoa(index),
 		"block_size", "16", "num_gpu_blocks", "1000", "cache_dtype", "auto")
@@ -95,7 +95,7 @@ func histogramOf(pod, metric string, bounds, below []float64) []promstore.Sample
 }
 
 // sglang returns the engine's series as SGLang shows them: counters are there from the first request on.
-func sglang(pod string, e engine) []promstore.Sample {
+func sglang(pod string, e report) []promstore.Sample {
 	own := promstore.Labels("namespace", team, "pod", pod, "job", "sglang", "model_name", llama, "engine_type", "unified", "tp_rank", "0")
 	series := []promstore.Sample{
 		{Name: "sglang:num_running_reqs", Labels: own, Value: e.running},
@@ -173,7 +173,7 @@ func (w *world) scrapes(pod string, first, last int, expose func(second int) []p
 func steady(pod string, rate float64) func(second int) []promstore.Sample {
 	return func(second int) []promstore.Sample {
 		done := rate * float64(second)
-		return vllm(pod, 0, engine{running: 4, kv: 0.25, firstTokens: done, finished: done,
+		return vllm(pod, 0, report{running: 4, kv: 0.25, firstTokens: done, finished: done,
 			prompt: done * 1000, output: done * 200, tokenSeconds: done * 200 * 0.02, tokenGaps: done * 200})
 	}
 }

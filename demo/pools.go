@@ -137,48 +137,48 @@ type poolRecorder struct {
 }
 
 // observe records the allocated accelerators at a second. The order of the pools stays the same.
-func (b *poolRecorder) observe(second int, pools []fleet.Pool) {
-	if b.rows == nil && len(pools) > 0 { // without pools, the output has no rows
-		b.rows, b.full = make([]PoolSummary, len(pools)), make([]bool, len(pools))
+func (r *poolRecorder) observe(second int, pools []fleet.Pool) {
+	if r.rows == nil && len(pools) > 0 { // without pools, the output has no rows
+		r.rows, r.full = make([]PoolSummary, len(pools)), make([]bool, len(pools))
 	}
 	for i, pool := range pools {
-		row, now := &b.rows[i], poolTick(pool)
+		row, now := &r.rows[i], poolTick(pool)
 		row.Accelerator, row.GPUs = now.Accelerator, now.GPUs
 		row.Allocated = max(row.Allocated, now.Allocated)
 		full := now.Allocated == now.GPUs
 		switch {
-		case full && !b.full[i]:
+		case full && !r.full[i]:
 			row.Full = append(row.Full, Period{From: second, Until: second})
-		case b.full[i]:
+		case r.full[i]:
 			row.Full[len(row.Full)-1].Until = second
 		}
-		b.full[i] = full
+		r.full[i] = full
 	}
 }
 
 // recordPlan records the variants that have too few accelerators in this second.
-func (b *poolRecorder) recordPlan(plan fleet.Plan) {
+func (r *poolRecorder) recordPlan(plan fleet.Plan) {
 	for _, d := range plan.Decisions {
 		if d.Reason.Code == fleet.CodeInsufficientAccelerators {
-			if b.insufficient == nil {
-				b.insufficient = make(map[fleet.VariantID]int)
+			if r.insufficient == nil {
+				r.insufficient = make(map[fleet.VariantID]int)
 			}
-			b.insufficient[d.Variant]++
+			r.insufficient[d.Variant]++
 		}
 	}
 }
 
 // recordWanted records the accelerators that the decisions need.
-func (b *poolRecorder) recordWanted(pools []PoolTick) {
+func (r *poolRecorder) recordWanted(pools []PoolTick) {
 	for i, pool := range pools {
-		b.rows[i].Wanted = max(b.rows[i].Wanted, pool.Wanted)
+		r.rows[i].Wanted = max(r.rows[i].Wanted, pool.Wanted)
 	}
 }
 
 // summary returns the rows with the Pending times and shortages of the fleet's variants.
-func (b *poolRecorder) summary(s *scenario, expenses []simulation.Expense) []PoolSummary {
-	for i := range b.rows {
-		row := &b.rows[i]
+func (r *poolRecorder) summary(s *scenario, expenses []simulation.Expense) []PoolSummary {
+	for i := range r.rows {
+		row := &r.rows[i]
 		for _, e := range expenses {
 			if string(s.accelerator(e.Variant)) == row.Accelerator {
 				row.PendingSeconds += e.PendingSeconds
@@ -186,12 +186,12 @@ func (b *poolRecorder) summary(s *scenario, expenses []simulation.Expense) []Poo
 		}
 		row.PendingSeconds = round(row.PendingSeconds)
 		for _, v := range s.variants {
-			if seconds := b.insufficient[v.ID]; seconds > 0 && string(v.Accelerator) == row.Accelerator {
+			if seconds := r.insufficient[v.ID]; seconds > 0 && string(v.Accelerator) == row.Accelerator {
 				row.Insufficient = append(row.Insufficient, Shortage{Variant: v.ID.Name, Seconds: seconds})
 			}
 		}
 	}
-	return b.rows
+	return r.rows
 }
 
 func (s *scenario) accelerator(id fleet.VariantID) fleet.Accelerator {

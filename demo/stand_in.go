@@ -293,15 +293,15 @@ func behaviorOf(object scaledobject.Object) (*simulation.Behavior, error) {
 	if object.Spec.Advanced == nil || object.Spec.Advanced.HorizontalPodAutoscalerConfig == nil {
 		return nil, nil
 	}
-	given := object.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior
-	if given == nil {
+	own := object.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior
+	if own == nil {
 		return nil, nil
 	}
 	behavior := simulation.DefaultBehavior()
 	for _, direction := range []struct {
 		into *simulation.ScalingRules
 		from *scaledobject.Rules
-	}{{&behavior.Up, given.ScaleUp}, {&behavior.Down, given.ScaleDown}} {
+	}{{&behavior.Up, own.ScaleUp}, {&behavior.Down, own.ScaleDown}} {
 		if err := fillRules(direction.into, direction.from); err != nil {
 			return nil, err
 		}
@@ -316,7 +316,7 @@ func fillRules(into *simulation.ScalingRules, from *scaledobject.Rules) error {
 	if from.StabilizationWindowSeconds != nil {
 		into.Stabilization = float64(*from.StabilizationWindowSeconds)
 	}
-	if tolerance, given := from.Tolerance.Number(); given {
+	if tolerance, valid := from.Tolerance.Number(); valid {
 		into.Tolerance = tolerance
 	} else if from.Tolerance.Text != "" {
 		return fmt.Errorf("tolerance %q is no quantity; write it as \"0.05\"", from.Tolerance.Text)

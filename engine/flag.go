@@ -46,3 +46,13 @@ func Limits() []LimitDescription {
 		{Quantization, "the engine's word, such as fp8", false},
 	}
 }
+
+// PerRank reports whether the limit is that of one data-parallel rank.
+func (l Limit) PerRank() bool {
+	for _, description := range Limits() {
+		if description.Limit == l {
+			return description.PerRank
+		}
+	}
+	return false
+}

@@ -54,8 +54,8 @@ type Description struct {
 	Type     Type
 	Unit     string
 	Over     Aggregation
-	// Required is true if nothing can be decided without the quantity: every engine or gateway has a row
-	// for it.
+	// Required is true if WVA cannot scale safely without the quantity: every engine or gateway has a
+	// row for it.
 	Required bool
 	// Without is the consequence of a missing quantity.
 	Without string
@@ -68,8 +68,8 @@ func Quantities() []Description {
 		{Running, Gauge, "requests", Sum, true, held},
 		{Waiting, Gauge, "requests", Sum, true, held},
 		{KVUsage, Gauge, "share, 0 to 1", Largest, true, held},
-		{FirstTokens, Counter, "requests", Sum, true, held + ": there is no request rate"},
-		{Activity, Counter, "any", Sum, true, "the model is never found to be idle"},
+		{FirstTokens, Counter, "requests", Sum, true, "the request rate is unknown: scale-down is blocked"},
+		{Activity, Counter, "any", Sum, true, "a model with short requests may be found idle"},
 		{KVTokens, Gauge, "tokens", Sum, false, "the size is taken from the flags, or the KV cache is not a limit"},
 		{KVBlocks, Info, "tokens, blocks", Sum, false, "the size is taken from the flags, or the KV cache is not a limit"},
 		{PromptTokens, Counter, "tokens", Sum, false, "the mean prompt length is unknown: no sizing by SLO"},
@@ -82,7 +82,7 @@ func Quantities() []Description {
 		{PrefixQueries, Counter, "tokens", Sum, false, "sizing assumes no prefix cache hits"},
 		{TimeToFirstToken, Histogram, "seconds", Sum, false, "a missed TTFT objective is not noticed"},
 		{InterTokenLatency, Histogram, "seconds", Sum, false, "a missed ITL objective is not noticed"},
-		{PrefillTime, Histogram, "seconds", Sum, false, "profiles are corrected without it"},
+		{PrefillTime, Histogram, "seconds", Sum, false, "profiles are fitted without measured prefills"},
 	}
 }
 
@@ -91,6 +91,6 @@ func GatewayQuantities() []Description {
 	return []Description{
 		{GatewayRequests, Counter, "requests", Sum, true, "the engines' request rate counts"},
 		{GatewayQueue, Gauge, "requests", Sum, true, "a model scaled to zero is not started by its queue"},
-		{GatewayActivity, Counter, "any", Sum, true, "the model is never found to be idle"},
+		{GatewayActivity, Counter, "any", Sum, true, "a model with short requests may be found idle"},
 	}
 }

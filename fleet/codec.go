@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// SnapshotVersion is the version of the JSON form of a snapshot. It changes when a reader of an older
-// form would misunderstand a newer one; new fields leave it as it is.
+// SnapshotVersion is the version of the JSON form of a snapshot. It changes when a reader of an
+// older form would misunderstand a newer one; new fields leave it as it is.
 const SnapshotVersion = "wva.snapshot/v1alpha1"
 
 // PlanVersion is the version of the JSON form of a plan.
 const PlanVersion = "wva.plan/v1alpha1"
 
-// EncodeSnapshot returns the JSON form of a snapshot: indented, with the version first, durations as
-// Go writes them ("1m30s") and every float in the shortest form that reads back exactly. The policy of
-// the decision goes with it under the key "policy", in the form that package planner gives it; nil is
-// none.
+// EncodeSnapshot returns the JSON form of a snapshot: indented, with the version first, durations
+// as Go writes them ("1m30s") and every float in the shortest form that reads back exactly. The
+// policy of the decision goes with it under the key "policy", in the form that package planner
+// gives it; nil is none.
 func EncodeSnapshot(s Snapshot, policy any) ([]byte, error) {
 	data, err := json.MarshalIndent(versioned{SnapshotVersion, policy, s}, "", "  ")
 	if err != nil {
@@ -27,9 +27,10 @@ func EncodeSnapshot(s Snapshot, policy any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// DecodeSnapshot reads the JSON form, and the policy into the value that the pointer points to, which
-// stays as it is if the file has none. With nil, a file that has a policy is an error. So is a field
-// that this version does not know, since a decision made without it could differ from the original one.
+// DecodeSnapshot reads the JSON form, and the policy into the value that the pointer points to,
+// which stays as it is if the file has none. With nil, a file that has a policy is an error. So is
+// a field that this version does not know, since a decision made without it could differ from the
+// original one.
 func DecodeSnapshot(data []byte, policy any) (Snapshot, error) {
 	var head struct {
 		Version string `json:"version"`
@@ -58,8 +59,8 @@ type versioned struct {
 	Snapshot
 }
 
-// EncodePlan returns the JSON form of a plan: indented, with the version first. Equal plans have equal
-// forms, byte for byte.
+// EncodePlan returns the JSON form of a plan: indented, with the version first. Equal plans have
+// equal forms, byte for byte.
 func EncodePlan(p Plan) ([]byte, error) {
 	data, err := json.MarshalIndent(struct {
 		Version string `json:"version"`

@@ -88,11 +88,11 @@ func (o Options) canonicalNames(variants []fleet.Variant, pools []fleet.Pool) {
 
 // poolIndex returns the index of the pool of an accelerator type, by its exact name or else by its
 // name in other letter case; -1 if it has none.
-func poolIndex(kind fleet.Accelerator, pools []fleet.Pool) int {
-	if at := slices.IndexFunc(pools, func(p fleet.Pool) bool { return p.Accelerator == kind }); at >= 0 {
+func poolIndex(name fleet.Accelerator, pools []fleet.Pool) int {
+	if at := slices.IndexFunc(pools, func(p fleet.Pool) bool { return p.Accelerator == name }); at >= 0 {
 		return at
 	}
-	return slices.IndexFunc(pools, func(p fleet.Pool) bool { return strings.EqualFold(string(p.Accelerator), string(kind)) })
+	return slices.IndexFunc(pools, func(p fleet.Pool) bool { return strings.EqualFold(string(p.Accelerator), string(name)) })
 }
 
 // selected returns the accelerator that a pod's node selector or required node affinity asks for.
@@ -124,7 +124,7 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.Accelerator, bool) {
 	var name fleet.Accelerator
 	for _, term := range terms {
-		asks := false
+		isListed := false
 		for _, expression := range term.MatchExpressions {
 			if expression.Key != label || expression.Operator != corev1.NodeSelectorOpIn {
 				continue
@@ -136,9 +136,9 @@ func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.
 				}
 				name = other
 			}
-			asks = len(expression.Values) > 0
+			isListed = len(expression.Values) > 0
 		}
-		if !asks {
+		if !isListed {
 			return "", false
 		}
 	}

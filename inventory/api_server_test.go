@@ -22,7 +22,7 @@ type apiServer struct {
 	version  int
 	kinds    []servedKind
 	objects  map[string]map[string]*unstructured.Unstructured // by resource, then namespace/name
-	log      map[string][]logged                              // past events by resource, for watches that resume
+	log      map[string][]logged                              // past events by resource
 	streams  map[*eventStream]bool
 	denied   map[string]int // "verb resource" or "verb resource in namespace": the code
 	down     error          // of every request

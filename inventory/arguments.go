@@ -8,83 +8,56 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wva-project/wva/engine"
 	"github.com/wva-project/wva/fleet"
 )
 
-// limits is what the arguments of an engine say of one replica; 0 where they say nothing.
+// limits are those of one replica, from the arguments of its engine; 0 if they do not set one.
 type limits struct {
 	sequences int     // requests in a batch
-	tokens    float64 // room of the KV cache
+	tokens    float64 // KV cache size
 	batched   int     // tokens in an iteration of one engine
 	tensor    int     // accelerators over which one engine splits each layer
-	memory    float64 // part of an accelerator's memory that the engine takes
 	precision string  // of the weights
 }
 
-// dialect is how an engine calls its limits: flags without leading dashes, with '-' for '_'. An empty name: it has no such
-// flag.
-type dialect struct {
-	engine    fleet.Engine
-	sequences string
-	tokens    string // room of the KV cache in tokens
-	blocks    string // room of the KV cache in blocks
-	blockSize string // tokens in a block; its default depends on the platform, so it has to be said
-	batched   string
-	memory    string
-	tensor    []string
-	quantized []string // how the weights are quantized
-	// ranks are the names of the number of engines that share a pod; the limits hold for each of them.
-	ranks []string
-}
-
-func dialects() []dialect {
-	return []dialect{
-		{
-			engine: fleet.EngineVLLM, sequences: "max-num-seqs", blocks: "num-gpu-blocks-override", blockSize: "block-size",
-			batched: "max-num-batched-tokens", memory: "gpu-memory-utilization", tensor: []string{"tensor-parallel-size", "tp"},
-			ranks: []string{"data-parallel-size-local", "dpl", "data-parallel-size", "dp"}, quantized: []string{"quantization", "q"},
-		},
-		{
-			engine: fleet.EngineSGLang, sequences: "max-running-requests", tokens: "max-total-tokens",
-			batched: "chunked-prefill-size", memory: "mem-fraction-static", tensor: []string{"tensor-parallel-size", "tp-size", "tp"},
-			quantized: []string{"quantization"},
-		},
-	}
-}
-
-// readLimits returns the limits that the first container says which says any.
-func readLimits(template *corev1.PodTemplateSpec, engine fleet.Engine) limits {
-	if template == nil {
+// readLimits returns the limits of the first container that sets any.
+func readLimits(template *corev1.PodTemplateSpec, name fleet.Engine) limits {
+	of, known := engine.Of(name)
+	if template == nil || !known {
 		return limits{}
 	}
-	for _, dialect := range dialects() {
-		if dialect.engine != engine {
-			continue
-		}
-		for _, container := range template.Spec.Containers {
-			if found := dialect.read(flagsOf(container)); found != (limits{}) {
-				return found
-			}
+	for _, container := range template.Spec.Containers {
+		if found := limitsOf(of, flagsOf(container)); found != (limits{}) {
+			return found
 		}
 	}
 	return limits{}
 }
 
-func (d dialect) read(flags map[string]string) limits {
-	ranks := max(1, firstCount(flags, d.ranks))
-	tokens := float64(count(flags[d.tokens]))
-	if blocks := float64(count(flags[d.blocks])) * float64(count(flags[d.blockSize])); blocks > 0 {
+// limitsOf reads the flags of an engine. A limit of one data-parallel rank counts once for each rank.
+func limitsOf(e engine.Engine, flags map[string]string) limits {
+	ranks := max(1, firstCount(flags, e.Flag(engine.Ranks)))
+	limit := func(l engine.Limit) int {
+		if l.PerRank() {
+			return ranks * firstCount(flags, e.Flag(l))
+		}
+		return firstCount(flags, e.Flag(l))
+	}
+	tokens := float64(limit(engine.CacheTokens))
+	// The default block size depends on the platform: it has to be given.
+	if blocks := float64(limit(engine.CacheBlocks)) * float64(limit(engine.BlockTokens)); blocks > 0 {
 		tokens = blocks
 	}
 	return limits{
-		sequences: ranks * count(flags[d.sequences]), tokens: float64(ranks) * tokens,
-		batched: scaledCount(flags[d.batched]), tensor: firstCount(flags, d.tensor), memory: share(flags[d.memory]),
-		precision: precision(flags, d.quantized),
+		sequences: limit(engine.MaxSequences), tokens: tokens, batched: scaledCount(firstFlag(flags, e.Flag(engine.BatchedTokens))),
+		tensor: limit(engine.TensorParallel), precision: precision(flags, e.Flag(engine.Quantization)),
 	}
 }
 
-// precision returns how the weights are quantized, in the engine's word. It returns "" where that leaves it to the model's own
-// files. What an engine computes in (--dtype) is not read: the weights of a quantized model have fewer bits.
+// precision returns how the weights are quantized, in the engine's word; "" if the model's own files
+// decide. The precision of the computation (--dtype) is not read: the weights of a quantized model
+// have fewer bits.
 func precision(flags map[string]string, names []string) string {
 	const longest = 32 // bytes
 	for _, name := range names {
@@ -97,10 +70,20 @@ func precision(flags map[string]string, names []string) string {
 	return ""
 }
 
-// plainWord is what engines call a quantization.
+// plainWord is the form of an engine's name for a quantization.
 var plainWord = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
-// firstCount returns the number of the first of several names for one flag that has one; 0 where none has.
+// firstFlag returns the value of the first of several names for one flag that has one; "" if none has.
+func firstFlag(flags map[string]string, names []string) string {
+	for _, name := range names {
+		if flags[name] != "" {
+			return flags[name]
+		}
+	}
+	return ""
+}
+
+// firstCount returns the number of the first of several names for one flag that has one; 0 if none has.
 func firstCount(flags map[string]string, names []string) int {
 	for _, name := range names {
 		if n := count(flags[name]); n > 0 {
@@ -110,7 +93,8 @@ func firstCount(flags map[string]string, names []string) int {
 	return 0
 }
 
-// count returns a positive whole number; 0 where the text is none, or is larger than any limit of an engine.
+// count returns a positive whole number; 0 if the text is none, or is larger than any limit of an
+// engine.
 func count(text string) int {
 	const largest = 1 << 31
 	n, err := strconv.ParseUint(text, 10, 32)
@@ -135,17 +119,9 @@ func scaledCount(text string) int {
 	return n * scale
 }
 
-// share returns a number above 0 and at most 1; 0 where the text is none.
-func share(text string) float64 {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x > 0 && x <= 1) {
-		return 0
-	}
-	return x
-}
-
-// flagsOf returns the flags of a container's command line by name: "--max-num-seqs=64", "--max-num-seqs 64" and
-// "--max_num_seqs=64" are the same. Of one that is repeated the last counts, as engines read them.
+// flagsOf returns the flags of a container's command line by name: "--max-num-seqs=64",
+// "--max-num-seqs 64" and "--max_num_seqs=64" are the same. If one is repeated the last counts, as for
+// the engines.
 func flagsOf(container corev1.Container) map[string]string {
 	words := commandLine(container)
 	flags := map[string]string{}
@@ -165,8 +141,9 @@ func flagsOf(container corev1.Container) map[string]string {
 	return flags
 }
 
-// commandLine returns the words of command and arguments. A word with white space in it that is no flag is taken for a
-// shell's script and split as a shell does it. Variables take the values that the container's environment spells out.
+// commandLine returns the words of command and arguments. A word with white space that is no flag is
+// taken for a shell script and split as a shell does it. Variables take the values that the
+// container's environment gives in plain text.
 func commandLine(container corev1.Container) []string {
 	environment := make(map[string]string, len(container.Env))
 	for _, variable := range container.Env {
@@ -203,8 +180,9 @@ func expand(word string, environment map[string]string) string {
 	})
 }
 
-// shellWords splits a script into words at white space and at the signs that end a command. Quotes keep what they enclose
-// together, a backslash keeps the next character, and a comment is left out.
+// shellWords splits a script into words at white space and at the characters that end a command.
+// Quotes keep the characters between them together, a backslash keeps the next character, and a
+// comment is left out.
 func shellWords(script string) []string {
 	var words []string
 	var word strings.Builder

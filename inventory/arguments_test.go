@@ -59,10 +59,6 @@ func TestLimitsAreReadFromArguments(t *testing.T) {
 		{"tensor parallel", nil, []string{"--tensor-parallel-size=4"}, nil, limits{tensor: 4}},
 		{"tensor parallel, in short", nil, []string{"-tp", "4"}, nil, limits{tensor: 4}},
 		{"tensor parallel of a script", []string{"sh", "-c", "vllm serve m --tensor_parallel_size 8"}, nil, nil, limits{tensor: 8}},
-		{"memory", nil, []string{"--gpu-memory-utilization=0.9"}, nil, limits{memory: 0.9}},
-		{"memory, with underscores", nil, []string{"--gpu_memory_utilization", "0.85"}, nil, limits{memory: 0.85}},
-		{"memory out of range", nil, []string{"--gpu-memory-utilization=90"}, nil, limits{}},
-		{"memory that is no number", nil, []string{"--gpu-memory-utilization=NaN"}, nil, limits{}},
 		{
 			"data parallel: an iteration is that of one rank", nil, []string{"--max-num-seqs=64", "--max-num-batched-tokens=2048", "-dp", "4"},
 			nil, limits{sequences: 256, batched: 2048},
@@ -71,7 +67,7 @@ func TestLimitsAreReadFromArguments(t *testing.T) {
 		{"quantization, in short", nil, []string{"-q", "AWQ_marlin"}, nil, limits{precision: "awq_marlin"}},
 		{"quantization by the model's files", nil, []string{"--quantization=compressed-tensors"}, nil, limits{}},
 		{"quantization that is no name", nil, []string{"--quantization=f p"}, nil, limits{}},
-		{"what is computed in is not what the weights are", nil, []string{"--dtype=bfloat16"}, nil, limits{}},
+		{"the precision of the computation is not that of the weights", nil, []string{"--dtype=bfloat16"}, nil, limits{}},
 		{"a flag of the other engine", nil, []string{"--max-running-requests=64"}, nil, limits{}},
 	}
 	for _, test := range tests {
@@ -92,7 +88,7 @@ func TestSGLangHasFlagsOfItsOwn(t *testing.T) {
 	}}}}
 	require.Equal(t, limits{sequences: 96, tokens: 400000}, readLimits(template, fleet.EngineSGLang))
 	template.Spec.Containers[0].Command = []string{"python3", "-m", "sglang.launch_server", "--chunked-prefill-size=4096", "--tp", "2", "--mem-fraction-static=0.8", "--quantization", "w8a8_int8"}
-	require.Equal(t, limits{batched: 4096, tensor: 2, memory: 0.8, precision: "w8a8_int8"}, readLimits(template, fleet.EngineSGLang))
+	require.Equal(t, limits{batched: 4096, tensor: 2, precision: "w8a8_int8"}, readLimits(template, fleet.EngineSGLang))
 	require.Equal(t, limits{}, readLimits(template, "another"))
 	require.Equal(t, limits{}, readLimits(nil, fleet.EngineSGLang))
 }
@@ -103,6 +99,5 @@ func TestEngineOfTheVariantSaysWhichFlagsAreRead(t *testing.T) {
 	require.InDelta(t, 400000.0, w.KVTokens, 0)
 	require.Equal(t, 2048, w.BatchedTokens)
 	require.Equal(t, 2, w.TensorParallel)
-	require.InDelta(t, 0.9, w.MemoryShare, 0)
 	require.Equal(t, "fp8", w.Precision)
 }

@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,9 +29,9 @@ type hpaCondition struct {
 // inactive returns the first of the conditions that keeps an HPA from scaling; false if there is
 // none. At zero replicas an HPA is disabled as a rule: KEDA starts the first replica.
 func inactive(conditions []hpaCondition) (hpaCondition, bool) {
-	for _, kind := range []string{"AbleToScale", "ScalingActive"} {
+	for _, name := range []string{"AbleToScale", "ScalingActive"} {
 		for _, c := range conditions {
-			if c.Type == kind && c.Status == "False" && c.Reason != "ScalingDisabled" {
+			if c.Type == name && c.Status == "False" && c.Reason != "ScalingDisabled" {
 				return c, true
 			}
 		}
@@ -40,20 +39,18 @@ func inactive(conditions []hpaCondition) (hpaCondition, bool) {
 	return hpaCondition{}, false
 }
 
-// bracedName is an HPA in the message about an ambiguous selector: "{name namespace}".
-var bracedName = regexp.MustCompile(`\{[^{}]+\}`)
-
-// hpaMessage returns the message of a condition as one short line. The HPA controller lists the HPAs
-// of an ambiguous selector in any order; here they are sorted, without their common namespace.
+// hpaMessage returns the message of a condition as one short line. The HPA controller lists the
+// HPAs of an ambiguous selector in any order; here they are sorted, without their common namespace.
 func hpaMessage(c hpaCondition) string {
 	text := strings.Join(strings.Fields(c.Message), " ")
-	if head, names, found := strings.Cut(text, " HPAs: ["); found && c.Reason == string(fleet.CodeAmbiguousSelector) {
-		list := bracedName.FindAllString(names, -1)
-		for i, each := range list {
-			list[i], _, _ = strings.Cut(strings.Trim(each, "{}"), " ")
+	head, list, found := strings.Cut(text, " HPAs: [")
+	if found && c.Reason == string(fleet.CodeAmbiguousSelector) {
+		names := strings.Fields(strings.TrimSuffix(list, "]"))
+		for i, name := range names {
+			names[i] = name[strings.LastIndexByte(name, '/')+1:]
 		}
-		slices.Sort(list)
-		text = head + " HPAs: " + strings.Join(list, ", ")
+		slices.Sort(names)
+		text = head + " HPAs: " + strings.Join(names, ", ")
 	}
 	if len(text) <= maxHPAMessage {
 		return text
@@ -85,7 +82,7 @@ func (h HPA) autoscaler() fleet.Autoscaler {
 }
 
 // missingHPA returns the state of a ScaledObject without an HPA.
-func missingHPA(object scaledobject.Object) fleet.Autoscaler {
+func missingHPA(object *scaledobject.Object) fleet.Autoscaler {
 	text := "KEDA made no HPA for the ScaledObject"
 	if object.Status.HPAName != "" {
 		text = "HPA " + object.Status.HPAName + " of the ScaledObject does not exist"
@@ -98,18 +95,20 @@ func missingHPA(object scaledobject.Object) fleet.Autoscaler {
 
 // hasStatus reports whether the status of an object and HPAs were read. Manifests that people write
 // have neither.
-func (o Objects) hasStatus(object scaledobject.Object) bool {
+func (o Objects) hasStatus(object *scaledobject.Object) bool {
 	return len(o.HPAs) > 0 && (object.Status.HPAName != "" || len(object.Status.Conditions) > 0)
 }
 
 // markAutoscalers sets the state of the HPA of each scaled variant whose HPAs were read. KEDA makes
 // none for a paused ScaledObject, for a ScaledJob or for a target that does not exist.
-func (o Objects) markAutoscalers(t *Tables, isRead func(scaledobject.Object) bool) {
+func (o Objects) markAutoscalers(t *Tables, isRead func(*scaledobject.Object) bool) {
 	type name struct{ namespace, name string }
-	objects, made, named := map[fleet.VariantID]scaledobject.Object{}, map[name]HPA{}, map[name]HPA{}
-	for _, object := range o.ScaledObjects {
-		objects[fleet.VariantID{Namespace: object.Metadata.Namespace, Name: object.Metadata.Name}] = object
+	objects := make(map[name]*scaledobject.Object, len(o.ScaledObjects))
+	for i := range o.ScaledObjects {
+		identity := &o.ScaledObjects[i].Metadata
+		objects[name{identity.Namespace, identity.Name}] = &o.ScaledObjects[i]
 	}
+	made, named := make(map[name]HPA, len(o.HPAs)), make(map[name]HPA, len(o.HPAs))
 	for _, hpa := range sorted(o.HPAs, func(a, b HPA) int { return cmp.Compare(b.Name, a.Name) }) {
 		named[name{hpa.Namespace, hpa.Name}] = hpa
 		for _, owner := range hpa.MadeFor {
@@ -123,7 +122,7 @@ func (o Objects) markAutoscalers(t *Tables, isRead func(scaledobject.Object) boo
 	for i := range t.Variants {
 		v := &t.Variants[i]
 		v.Autoscaler = fleet.Autoscaler{}
-		object, scaled := objects[v.ID]
+		object, scaled := objects[name{v.ID.Namespace, v.ID.Name}]
 		if !scaled || v.DryRun || v.Pause.All || !exists[v.Target] || !isRead(object) {
 			continue
 		}

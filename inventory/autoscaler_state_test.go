@@ -18,7 +18,7 @@ func handled(name, hpaName string) string {
 
 const (
 	metricFails = `, {type: ScalingActive, status: "False", reason: FailedGetExternalMetric, message: "unable to get external metric llm/s0-wva: connection refused"}`
-	ambiguous   = `, {type: ScalingActive, status: "False", reason: AmbiguousSelector, message: "pods by selector app=llm are controlled by multiple HPAs: [{other llm} {keda-hpa-a llm}]"}`
+	ambiguous   = `, {type: ScalingActive, status: "False", reason: AmbiguousSelector, message: "pods by selector app=llm are controlled by multiple HPAs: [llm/other llm/keda-hpa-a]"}`
 )
 
 func TestNumberThatNoHPAFollowsIsNamedWithTheRemedy(t *testing.T) {

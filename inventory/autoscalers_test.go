@@ -21,7 +21,8 @@ metadata: {name: %s, namespace: llm, %s}
 spec: {scaleTargetRef: %s, maxReplicas: 3}`, name, meta, target)
 }
 
-// kedaHPA returns KEDA's HPA of the ScaledObject and Deployment llm/NAME, with conditions as "{type: x}".
+// kedaHPA returns KEDA's HPA of the ScaledObject and Deployment llm/NAME, with more conditions as
+// ", {type: x}".
 func kedaHPA(name, conditions string) string {
 	return hpaOf("keda-hpa-"+name, "{apiVersion: apps/v1, kind: Deployment, name: "+name+"}", "labels: {scaledobject.keda.sh/name: "+name+"}") +
 		"\nstatus: {conditions: [{type: AbleToScale, status: \"True\"}" + conditions + "]}"

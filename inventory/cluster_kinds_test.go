@@ -220,8 +220,8 @@ func TestStatusThatKEDAWritesAtEveryPollIsNoChange(t *testing.T) {
 func TestFieldMaskKeepsAnnotationsOfKEDAAndWVA(t *testing.T) {
 	paused := strings.Replace(scaled("chat"), "namespace: llm,", `namespace: llm, annotations: {autoscaling.keda.sh/paused: "true", other: x, wva.dev/x: y},`, 1)
 	inCluster(t, ClusterOptions{}, append(chat(2), paused), func(w *clusterWorld) {
-		for _, f := range w.runningWatches() {
-			for _, row := range f.rows {
+		for _, w := range w.runningWatches() {
+			for _, row := range w.rows {
 				for _, object := range row.objects.ScaledObjects {
 					require.Equal(t, map[string]string{"autoscaling.keda.sh/paused": "true", "wva.dev/x": "y"}, object.Metadata.Annotations)
 				}

@@ -68,10 +68,10 @@ func decoded(manifest string) map[string]any {
 }
 
 // take puts an object into the watch as if the API server had sent it.
-func (f *resourceWatch) take(u *unstructured.Unstructured) {
+func (w *resourceWatch) take(u *unstructured.Unstructured) {
 	a := new(item)
-	f.decode(u, a)
-	if err := f.put(a); err != nil {
+	w.decode(u, a)
+	if err := w.put(a); err != nil {
 		panic(err)
 	}
 }
@@ -86,9 +86,9 @@ func largeCluster(b *testing.B, variants int) *Cluster {
 	c.kinds[schema.GroupKind{Group: "apps", Kind: "Deployment"}] = kind{asked: true, found: true, checked: time.Now(), resource: deployments}
 	c.wanted, c.arranged = wantedKinds{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {[]string{"v1"}, true}}, true
 	for id, r := range c.neededWatches() {
-		f := c.newWatch(id, r)
-		f.health.listed = true
-		c.watches[id] = f
+		w := c.newWatch(id, r)
+		w.health.listed = true
+		c.watches[id] = w
 	}
 	pods, targets, objects := c.watches[watchID{resource: podsResource()}], c.watches[watchID{resource: deployments}], c.watches[watchID{resource: scaledObjectsResource()}]
 	template := servingPod("v", 0)
@@ -129,38 +129,38 @@ func BenchmarkClusterRebuild(b *testing.B) {
 func BenchmarkPodMemory(b *testing.B) {
 	const pods = 50000
 	c := largeCluster(b, 0)
-	f := c.watches[watchID{resource: podsResource()}]
+	w := c.watches[watchID{resource: podsResource()}]
 	template := servingJSON(b)
 	for b.Loop() {
-		clear(f.rows)
+		clear(w.rows)
 		before := heap()
 		for i := range pods {
 			u := received(b, template)
 			u.SetName(fmt.Sprint("chat-5f9c7d8b6-", i))
-			f.take(u)
+			w.take(u)
 		}
 		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
 	}
-	runtime.KeepAlive(f)
+	runtime.KeepAlive(w)
 }
 
 // BenchmarkDeploymentMemory measures the memory of 10,000 Deployments.
 func BenchmarkDeploymentMemory(b *testing.B) {
 	const deployments = 10000
 	c := largeCluster(b, 0)
-	f := c.watches[watchID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
+	w := c.watches[watchID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
 	template := servingDeploymentJSON(b)
 	for b.Loop() {
-		clear(f.rows)
+		clear(w.rows)
 		before := heap()
 		for i := range deployments {
 			u := received(b, template)
 			u.SetName(fmt.Sprint("chat-", i))
-			f.take(u)
+			w.take(u)
 		}
 		b.ReportMetric(float64(heap()-before)/deployments, "B/deployment")
 	}
-	runtime.KeepAlive(f)
+	runtime.KeepAlive(w)
 }
 
 // servingDeploymentJSON returns a Deployment of serving pods as the API server sends it.
@@ -213,10 +213,10 @@ func received(b *testing.B, data []byte) *unstructured.Unstructured {
 // BenchmarkPodEvent measures the time to read a pod that has changed.
 func BenchmarkPodEvent(b *testing.B) {
 	c := largeCluster(b, 0)
-	f := c.watches[watchID{resource: podsResource()}]
+	w := c.watches[watchID{resource: podsResource()}]
 	template := servingJSON(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		f.take(received(b, template))
+		w.take(received(b, template))
 	}
 }

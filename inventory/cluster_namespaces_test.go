@@ -156,8 +156,8 @@ wva_watch_failing{resource="scaledobjects.keda.sh"} 0
 	})
 }
 
-// TestRowsOfATenantNameNoObjectOfAnother guards the texts that reach the owner of a variant, by events
-// and by errors of RPCs: another tenant's objects occur in problems only, which are logged.
+// TestRowsOfATenantNameNoObjectOfAnother guards the texts that reach the owner of a variant, by
+// events and by errors of RPCs. Another tenant's objects occur in problems only, which are logged.
 func TestRowsOfATenantNameNoObjectOfAnother(t *testing.T) {
 	broken := func(name string) []string {
 		return []string{

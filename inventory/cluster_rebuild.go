@@ -35,13 +35,13 @@ func (c *Cluster) rebuild(ctx context.Context, changed func(cause string)) error
 		start := time.Now()
 		cause := c.changes.take()
 		wasSynced := c.isSynced()
-		next, tell := c.publish(start)
+		next, notify := c.publish(start)
 		if !wasSynced {
 			cause = causeWatch
 		}
 		took = time.Since(start)
 		c.metrics.rebuilds.Observe(took.Seconds())
-		if tell && changed != nil {
+		if notify && changed != nil {
 			changed(cause)
 		}
 		timer.Reset(next)
@@ -51,9 +51,9 @@ func (c *Cluster) rebuild(ctx context.Context, changed func(cause string)) error
 // publish rebuilds the tables. It returns the time after which they have to be rebuilt even though
 // nothing changes, and whether changed is to be called: not before every readable resource was
 // read.
-func (c *Cluster) publish(now time.Time) (next time.Duration, tell bool) {
+func (c *Cluster) publish(now time.Time) (next time.Duration, notify bool) {
 	v := c.view(now)
-	tables := v.objects.Tables(c.options.Tables)
+	tables := v.objects.tables(c.options.Tables, v.readsHPA)
 	w := c.kindsOf(tables.Variants)
 	c.setWanted(w)
 	v.markUnnamed(w)

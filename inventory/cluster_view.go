@@ -43,55 +43,55 @@ func (c *Cluster) view(now time.Time) *clusterView {
 	c.mu.Lock()
 	v.kinds, v.arranged, v.noPods = maps.Clone(c.kinds), c.arranged, c.noPods
 	c.mu.Unlock()
-	feeds := c.runningWatches()
-	selected := c.selected(feeds)
-	for _, f := range feeds {
-		v.states[f.watchID] = v.gather(f, func(namespace string) bool {
-			return f.cause == causePod || f.cause == causeNode || c.includes(namespace, selected)
+	watches := c.runningWatches()
+	selected := c.selected(watches)
+	for _, w := range watches {
+		v.states[w.watchID] = v.gather(w, func(namespace string) bool {
+			return w.cause == causePod || w.cause == causeNode || c.includes(namespace, selected)
 		})
 	}
 	return v
 }
 
 // selected returns the namespaces that match the selector; nil if there is no selector.
-func (c *Cluster) selected(feeds []*resourceWatch) map[string]bool {
+func (c *Cluster) selected(watches []*resourceWatch) map[string]bool {
 	if c.options.NamespaceSelector == nil {
 		return nil
 	}
 	chosen := map[string]bool{}
-	for _, f := range feeds {
-		if f.cause != causeNamespace {
+	for _, w := range watches {
+		if w.cause != causeNamespace {
 			continue
 		}
-		f.mu.Lock()
-		for key, row := range f.rows {
+		w.mu.Lock()
+		for key, row := range w.rows {
 			chosen[key.Name] = c.options.NamespaceSelector.Matches(labels.Set(row.labels))
 		}
-		f.mu.Unlock()
+		w.mu.Unlock()
 	}
 	return chosen
 }
 
 // gather adds the rows of a watch, and returns its state.
-func (v *clusterView) gather(f *resourceWatch, includes func(namespace string) bool) watchState {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for key, row := range f.rows {
+func (v *clusterView) gather(w *resourceWatch, includes func(namespace string) bool) watchState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, row := range w.rows {
 		if !includes(key.Namespace) {
 			continue
 		}
 		v.objects.Append(row.objects)
-		problem, isFault := row.problem(f.watchID, key)
+		problem, isFault := row.problem(w.watchID, key)
 		switch {
 		case row.incomplete != nil:
-			v.unread[keyOf(row.incomplete)] = unreadTarget{scaleLookup{f, key}, row}
-		case isFault && f.cause == causeWorkload:
-			v.unread[objectKey{f.resource.Group, f.kind, key.Namespace, key.Name}] = unreadTarget{scaleLookup{f, key}, row}
+			v.unread[keyOf(row.incomplete)] = unreadTarget{scaleLookup{w, key}, row}
+		case isFault && w.cause == causeWorkload:
+			v.unread[objectKey{w.resource.Group, w.kind, key.Namespace, key.Name}] = unreadTarget{scaleLookup{w, key}, row}
 		case isFault:
 			v.undecoded = append(v.undecoded, problem)
 		}
 	}
-	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
+	return watchState{id: w.watchID, cause: w.cause, health: w.health, rows: len(w.rows)}
 }
 
 // stateOf returns the state of the watch of a resource in a namespace.
@@ -108,13 +108,18 @@ func (v *clusterView) trusts(resource schema.GroupVersionResource, namespace str
 	return found && state.health.trusted(v.now, v.options.MaxAge)
 }
 
+// readsHPA reports whether the HPAs in the namespace of an object were read.
+func (v *clusterView) readsHPA(object *scaledobject.Object) bool {
+	return v.trusts(autoscalersResource(), object.Metadata.Namespace)
+}
+
 // markUnnamed marks the watches of kinds that no variant names.
 func (v *clusterView) markUnnamed(w wantedKinds) {
 	for id, d := range w {
-		feed := watchID{v.kinds[id.GroupKind].resource, id.namespace}
-		if state, runs := v.states[feed]; runs {
+		watch := watchID{v.kinds[id.GroupKind].resource, id.namespace}
+		if state, runs := v.states[watch]; runs {
 			state.unnamed = !d.named
-			v.states[feed] = state
+			v.states[watch] = state
 		}
 	}
 }
@@ -184,9 +189,6 @@ func (v *clusterView) markUnreliable(t *Tables) {
 	for i := range t.Workloads {
 		t.Workloads[i].Stale = v.staleReason(t.Workloads[i].ID)
 	}
-	v.objects.markAutoscalers(t, func(object scaledobject.Object) bool {
-		return v.trusts(autoscalersResource(), object.Metadata.Namespace)
-	})
 	if !v.acceleratorsCounted() {
 		t.Pools = nil
 	}
@@ -220,11 +222,11 @@ func (v *clusterView) hiddenReason(id fleet.TargetID) string {
 	if id.Name == "" || !k.found {
 		return ""
 	}
-	rests := []watchID{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
+	needed := []watchID{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
 	if v.options.NamespaceSelector != nil {
-		rests = append(rests, watchID{resource: namespacesResource()})
+		needed = append(needed, watchID{resource: namespacesResource()})
 	}
-	for _, on := range rests {
+	for _, on := range needed {
 		if !v.trusts(on.resource, on.namespace) {
 			return "the watch of " + on.name() + " fails; check WVA's role and the API server"
 		}
@@ -269,14 +271,14 @@ func (v *clusterView) problems(variants []fleet.Variant) []Problem {
 			Text: "list on pods in all namespaces is forbidden, so the accelerators allocated to other pods are not known and no pool is shown",
 		})
 	}
-	told := map[types.NamespacedName]bool{}
+	reported := map[types.NamespacedName]bool{}
 	for _, variant := range variants {
 		target, isUnread := v.unread[targetKey(variant.Target)]
-		if !isUnread || told[target.key] {
+		if !isUnread || reported[target.key] {
 			continue
 		}
-		if p, is := target.row.problem(target.feed.watchID, target.key); is {
-			told[target.key] = true
+		if p, is := target.row.problem(target.watch.watchID, target.key); is {
+			reported[target.key] = true
 			problems = append(problems, p)
 		}
 	}

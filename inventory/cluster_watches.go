@@ -85,11 +85,11 @@ func (c *Cluster) startAndStop(ctx context.Context) {
 // podsAreNamespaced reports whether the pods of all namespaces may not be read, so that those of
 // Namespaces are read instead. It is tried once per run.
 func (c *Cluster) podsAreNamespaced() bool {
-	f, runs := c.watches[watchID{resource: podsResource()}]
+	w, runs := c.watches[watchID{resource: podsResource()}]
 	if !runs || len(c.options.Namespaces) == 0 {
 		return false
 	}
-	return f.state().health.isUnreadable()
+	return w.state().health.isUnreadable()
 }
 
 // neededWatches returns the watches that have to run. The cluster is locked.
@@ -127,29 +127,29 @@ func (c *Cluster) neededWatches() map[watchID]watchSpec {
 
 // startWatch starts a watch.
 func (c *Cluster) startWatch(ctx context.Context, id watchID, r watchSpec) *resourceWatch {
-	f := c.newWatch(id, r)
-	ctx, f.stop = context.WithCancel(ctx)
+	w := c.newWatch(id, r)
+	ctx, w.stop = context.WithCancel(ctx)
 	c.options.Logger.Debug("watch started", "resource", id.name(), "namespace", id.namespace)
-	go f.run(ctx)
-	return f
+	go w.run(ctx)
+	return w
 }
 
 func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
-	f := &resourceWatch{
+	w := &resourceWatch{
 		watchID: id, watchSpec: r, objects: c.clients.objects.Resource(id.resource),
 		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), rows: map[types.NamespacedName]row{},
 	}
-	f.client = f.objects
+	w.client = w.objects
 	if id.namespace != "" {
-		f.client = f.objects.Namespace(id.namespace)
+		w.client = w.objects.Namespace(id.namespace)
 	}
-	f.notify = func(cause string) {
+	w.notify = func(cause string) {
 		c.changes.note(cause)
 		if cause == causeWatch {
 			c.rearrange()
 		}
 	}
-	return f
+	return w
 }
 
 // stopWatches stops the watches that are not needed any more, waits for them, and removes their
@@ -157,27 +157,27 @@ func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
 func (c *Cluster) stopWatches(isOver func(watchID) bool) {
 	var over []*resourceWatch
 	c.mu.Lock()
-	for id, f := range c.watches {
+	for id, w := range c.watches {
 		if isOver(id) {
-			over = append(over, f)
+			over = append(over, w)
 		}
 	}
 	c.mu.Unlock()
-	for _, f := range over {
-		f.stop()
+	for _, w := range over {
+		w.stop()
 	}
-	for _, f := range over {
-		<-f.ended
+	for _, w := range over {
+		<-w.ended
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range over {
-		delete(c.watches, f.watchID)
-		c.changes.note(f.cause)
+	for _, w := range over {
+		delete(c.watches, w.watchID)
+		c.changes.note(w.cause)
 	}
-	for _, f := range over {
-		if !c.isWatched(f.resource) {
-			c.metrics.errors.DeleteLabelValues(f.name())
+	for _, w := range over {
+		if !c.isWatched(w.resource) {
+			c.metrics.errors.DeleteLabelValues(w.name())
 		}
 	}
 }
@@ -210,32 +210,32 @@ type watchState struct {
 	unnamed bool
 }
 
-func (f *resourceWatch) state() watchState {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return watchState{id: f.watchID, cause: f.cause, health: f.health, rows: len(f.rows)}
+func (w *resourceWatch) state() watchState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return watchState{id: w.watchID, cause: w.cause, health: w.health, rows: len(w.rows)}
 }
 
 // runningWatches returns the watches, sorted.
 func (c *Cluster) runningWatches() []*resourceWatch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	feeds := make([]*resourceWatch, 0, len(c.watches))
-	for _, f := range c.watches {
-		feeds = append(feeds, f)
+	watches := make([]*resourceWatch, 0, len(c.watches))
+	for _, w := range c.watches {
+		watches = append(watches, w)
 	}
-	slices.SortFunc(feeds, func(a, b *resourceWatch) int {
+	slices.SortFunc(watches, func(a, b *resourceWatch) int {
 		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.namespace, b.namespace))
 	})
-	return feeds
+	return watches
 }
 
 // watchStates returns the states of the watches, sorted.
 func (c *Cluster) watchStates() []watchState {
-	feeds := c.runningWatches()
-	states := make([]watchState, len(feeds))
-	for i, f := range feeds {
-		states[i] = f.state()
+	watches := c.runningWatches()
+	states := make([]watchState, len(watches))
+	for i, w := range watches {
+		states[i] = w.state()
 	}
 	return states
 }

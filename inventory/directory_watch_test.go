@@ -179,7 +179,8 @@ func TestFileThatWasReadWhileItWasWrittenIsReadAgain(t *testing.T) {
 	require.Equal(t, "b", f.nodes())
 	written, err := os.Stat(filepath.Join(f.path, "a.yaml"))
 	require.NoError(t, err)
-	f.write("a.yaml", l4("c")+strings.Repeat("\n", maxUnstablePolls-1)) // as long, within the same tick of the file system's clock
+	// as long, within the same tick of the file system's clock
+	f.write("a.yaml", l4("c")+strings.Repeat("\n", maxUnstablePolls-1))
 	require.NoError(t, os.Chtimes(filepath.Join(f.path, "a.yaml"), written.ModTime(), written.ModTime()))
 	d.poll()
 	d.poll()

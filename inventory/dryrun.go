@@ -99,18 +99,18 @@ func claimsOf(scaled []fleet.Variant) claims {
 // claim adds the declaration of an object, or returns why the declaration is ignored.
 func (c claims) claim(v fleet.Variant, by objectKey) (Problem, bool) {
 	key := targetKey(v.Target)
-	hasTarget, targetTaken := c.targets[key]
-	hasName, nameTaken := c.names[v.ID]
+	owner, targetClaimed := c.targets[key]
+	namesake, nameClaimed := c.names[v.ID]
 	p := Problem{Object: by.String(), Text: "its annotations declare a variant, which is ignored: "}
 	switch {
-	case targetTaken && hasTarget.scales && v.Target.Name != "":
-		p.Text += hasTarget.name + " scales " + v.Target.String() + " already"
+	case targetClaimed && owner.scales && v.Target.Name != "":
+		p.Text += owner.name + " scales " + v.Target.String() + " already"
 		p.Remedy = "remove the annotations " + scaledobject.AnnotationPrefix + "*"
-	case targetTaken && v.Target.Name != "":
-		p.Text += hasTarget.name + " declares a variant of " + v.Target.String() + " too, and comes first"
+	case targetClaimed && v.Target.Name != "":
+		p.Text += owner.name + " declares a variant of " + v.Target.String() + " too, and comes first"
 		p.Remedy = "remove the annotations " + scaledobject.AnnotationPrefix + "* from one of the two"
-	case nameTaken:
-		p.Text += hasName.name + " defines a variant of the same name"
+	case nameClaimed:
+		p.Text += namesake.name + " defines a variant of the same name"
 		p.Remedy = "declare it on another object: the workload, its ScaledObject or its HorizontalPodAutoscaler"
 	default:
 		c.targets[key], c.names[v.ID] = claimant{name: by.String()}, claimant{name: by.String()}

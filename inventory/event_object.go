@@ -41,16 +41,16 @@ func (c *Cluster) eventObject(resource schema.GroupVersionResource, id fleet.Var
 // rowOf returns the row of an object.
 func (c *Cluster) rowOf(resource schema.GroupVersionResource, key types.NamespacedName) (row, bool) {
 	c.mu.Lock()
-	f, runs := c.watches[watchID{resource, key.Namespace}]
+	w, runs := c.watches[watchID{resource, key.Namespace}]
 	if !runs {
-		f, runs = c.watches[watchID{resource: resource}]
+		w, runs = c.watches[watchID{resource: resource}]
 	}
 	c.mu.Unlock()
 	if !runs {
 		return row{}, false
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	r, found := f.rows[key]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, found := w.rows[key]
 	return r, found
 }

@@ -169,9 +169,9 @@ func (w *EventWriter) Run(ctx context.Context) error {
 func (w *EventWriter) event(n timedNotice) *corev1.Event {
 	w.made++
 	about := w.options.Object(n.Variant)
-	kind := corev1.EventTypeNormal
+	eventType := corev1.EventTypeNormal
 	if n.Warning {
-		kind = corev1.EventTypeWarning
+		eventType = corev1.EventTypeWarning
 	}
 	at := metav1.NewTime(n.at)
 	return &corev1.Event{
@@ -182,7 +182,7 @@ func (w *EventWriter) event(n timedNotice) *corev1.Event {
 			APIVersion: groupKEDA + "/v1alpha1", Kind: cmp.Or(about.Kind, kindScaledObject),
 			Namespace: n.Variant.Namespace, Name: n.Variant.Name, UID: types.UID(about.UID),
 		},
-		Type: kind, Reason: string(n.Code), Message: clip(n.Text),
+		Type: eventType, Reason: string(n.Code), Message: clip(n.Text),
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 		Source: corev1.EventSource{Component: eventSource}, ReportingController: eventSource,
 	}

@@ -53,7 +53,8 @@ func TestEveryFindingOfADefinitionReachesItsVariant(t *testing.T) {
 		},
 		fleet.CodePercentileWithoutLimits: func(o *scaledobject.Object) { o.Spec.Triggers[0].Metadata["percentile"] = "0.9" },
 	}
-	ofThePlan := []fleet.Code{fleet.CodeUnknownAccelerator, fleet.CodeUnknownServiceClass} // they need the whole snapshot
+	// These need the whole snapshot.
+	ofThePlan := []fleet.Code{fleet.CodeUnknownAccelerator, fleet.CodeUnknownServiceClass}
 	for _, row := range fleet.Codes() {
 		if row.Use != fleet.UseFinding || slices.Contains(ofThePlan, row.Code) {
 			continue

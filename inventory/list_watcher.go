@@ -50,7 +50,7 @@ const (
 // listWatcher lists and watches for a resourceWatch. It decodes objects, and notes failures and
 // successes.
 type listWatcher struct {
-	feed *resourceWatch
+	watch *resourceWatch
 
 	mu    sync.Mutex
 	ended bool
@@ -92,11 +92,11 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 	}
 	defer s.lists.Done()
 	answered := s.expectAnswer(verbList)
-	list, err := s.feed.client.List(ctx, options)
+	list, err := s.watch.client.List(ctx, options)
 	answered()
 	if err != nil {
 		if ctx.Err() == nil && !isExpired(err) {
-			s.feed.noteFailure(verbList, err)
+			s.watch.noteFailure(verbList, err)
 		}
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 	}}
 	page.Items = make([]item, len(list.Items))
 	for i := range list.Items {
-		s.feed.decode(&list.Items[i], &page.Items[i])
+		s.watch.decode(&list.Items[i], &page.Items[i])
 		list.Items[i].Object = nil // the next ones need the memory
 	}
 	return page, nil
@@ -116,7 +116,7 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	listsFirst := options.SendInitialEvents != nil && *options.SendInitialEvents
 	answered := s.expectAnswer(verbWatch)
-	events, err := s.feed.client.Watch(ctx, options)
+	events, err := s.watch.client.Watch(ctx, options)
 	answered()
 	switch {
 	case err != nil && isExpired(err) && listsFirst && options.ResourceVersion == "":
@@ -126,20 +126,20 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 	case err != nil:
 		again := utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 		if ctx.Err() == nil && !isExpired(err) && (again || !listsFirst) {
-			s.feed.noteFailure(verbWatch, err)
+			s.watch.noteFailure(verbWatch, err)
 		}
 		return nil, err
 	case reflect.TypeOf(events) == reflect.TypeOf(watch.NewEmptyWatch()):
 		// This is client-go's answer if the connection breaks or times out, again and again. The
 		// reflector keeps trying.
 		if ctx.Err() == nil {
-			s.feed.noteFailure(verbWatch, errBroken)
+			s.watch.noteFailure(verbWatch, errBroken)
 		}
 		return events, nil
 	case !listsFirst:
-		s.feed.noteSuccess()
+		s.watch.noteSuccess()
 	}
-	return newStream(events, s.feed), nil
+	return newStream(events, s.watch), nil
 }
 
 // answerLimit is the time after which an API server that accepts requests and does not answer
@@ -154,7 +154,7 @@ var (
 
 // expectAnswer notes a failure if the returned function is not called in time.
 func (s *listWatcher) expectAnswer(verb string) (answered func()) {
-	timer := time.AfterFunc(answerLimit, func() { s.feed.noteFailure(verb, errSilent) })
+	timer := time.AfterFunc(answerLimit, func() { s.watch.noteFailure(verb, errSilent) })
 	return func() { timer.Stop() }
 }
 
@@ -165,15 +165,15 @@ func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apie
 // stream is a watch whose events are decoded as they come.
 type stream struct {
 	events watch.Interface
-	feed   *resourceWatch
+	watch  *resourceWatch
 	result chan watch.Event
 	once   sync.Once
 	done   chan struct{}
 }
 
-func newStream(events watch.Interface, f *resourceWatch) *stream {
-	s := &stream{events: events, feed: f, result: make(chan watch.Event), done: make(chan struct{})}
-	f.streams.Go(s.pump)
+func newStream(events watch.Interface, w *resourceWatch) *stream {
+	s := &stream{events: events, watch: w, result: make(chan watch.Event), done: make(chan struct{})}
+	w.streams.Go(s.pump)
 	return s
 }
 
@@ -204,12 +204,12 @@ func (s *stream) convert(event watch.Event) watch.Event {
 	case watch.Added, watch.Modified, watch.Deleted:
 		if u, isObject := event.Object.(*unstructured.Unstructured); isObject {
 			a := new(item)
-			s.feed.decode(u, a)
+			s.watch.decode(u, a)
 			event.Object = a
 		}
 	case watch.Bookmark:
 		if object, err := meta.Accessor(event.Object); err == nil && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			s.feed.noteSuccess() // the list is complete
+			s.watch.noteSuccess() // the list is complete
 		}
 	case watch.Error: // the reflector decides
 	}

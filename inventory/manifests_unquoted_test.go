@@ -71,6 +71,6 @@ spec: {replicas: 1}
 	}}, read.problems)
 	tables := read.manifests[0].objects.Tables(Options{})
 	require.Len(t, tables.Variants, 1)
-	require.Equal(t, 2.5, tables.Variants[0].Cost)
+	require.InDelta(t, 2.5, tables.Variants[0].Cost, 0)
 	require.Equal(t, fleet.Range{Min: 0, Max: 8}, tables.Variants[0].Range)
 }

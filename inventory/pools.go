@@ -19,7 +19,7 @@ type allocationKey struct {
 
 // pools returns the accelerators on nodes, by their type, and the problems of the nodes.
 func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
-	taken := o.allocated()
+	allocated := o.allocated()
 	nodes := map[fleet.Accelerator][]fleet.Node{}
 	var unnamed []string
 	for _, node := range o.Nodes {
@@ -32,17 +32,17 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 			for _, name := range product.resources {
 				named[name] = true
 			}
-			kind := options.accelerator(value)
-			nodes[kind] = append(nodes[kind], poolNode(node, product.resources, taken))
+			accelerator := options.accelerator(value)
+			nodes[accelerator] = append(nodes[accelerator], poolNode(node, product.resources, allocated))
 		}
 		if hasUnlabelledAccelerators(node, named) {
 			unnamed = append(unnamed, node.Name)
 		}
 	}
 	var pools []fleet.Pool
-	for _, kind := range slices.Sorted(maps.Keys(nodes)) {
-		slices.SortFunc(nodes[kind], func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
-		pools = append(pools, fleet.Pool{Accelerator: kind, Nodes: nodes[kind]})
+	for _, accelerator := range slices.Sorted(maps.Keys(nodes)) {
+		slices.SortFunc(nodes[accelerator], func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
+		pools = append(pools, fleet.Pool{Accelerator: accelerator, Nodes: nodes[accelerator]})
 	}
 	return pools, unlabelledProblem(unnamed)
 }
@@ -50,26 +50,26 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 // allocated returns the accelerators of pods that have a node and have not ended. A pod that is
 // being deleted still counts.
 func (o Objects) allocated() map[allocationKey]int {
-	taken := map[allocationKey]int{}
+	allocated := map[allocationKey]int{}
 	for _, pod := range o.Pods {
 		if pod.Spec.NodeName == "" || ended(pod) {
 			continue
 		}
 		for _, name := range gpuResources() {
 			if n := requested(pod.Spec, name); n > 0 {
-				taken[allocationKey{pod.Spec.NodeName, name}] += n
+				allocated[allocationKey{pod.Spec.NodeName, name}] += n
 			}
 		}
 	}
-	return taken
+	return allocated
 }
 
 // poolNode returns a node as a row of a pool.
-func poolNode(node *corev1.Node, resources []corev1.ResourceName, taken map[allocationKey]int) fleet.Node {
+func poolNode(node *corev1.Node, resources []corev1.ResourceName, allocated map[allocationKey]int) fleet.Node {
 	row := fleet.Node{Name: node.Name}
 	for _, name := range resources {
 		row.Allocatable += wholeNumber(node.Status.Allocatable[name])
-		row.Allocated += taken[allocationKey{node.Name, name}]
+		row.Allocated += allocated[allocationKey{node.Name, name}]
 	}
 	if !isSchedulable(node) {
 		row.Allocatable = min(row.Allocatable, row.Allocated)

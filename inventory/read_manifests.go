@@ -1,8 +1,8 @@
 package inventory
 
 // ReadManifests reads the objects of a file of manifests: YAML or JSON, any number of documents and
-// lists. A document that cannot be read is a problem, which the name of the file begins, and the rest
-// is read all the same.
+// lists. A document that cannot be read is a problem of an Object that begins with the name of the
+// file, and the rest is read all the same.
 func ReadManifests(name string, data []byte) (Objects, []Problem) {
 	read := readManifests(name, data)
 	var objects Objects

@@ -76,19 +76,19 @@ type row struct {
 
 // run watches until the context ends. After a failure it tries again, 0.8 s later at first, then up
 // to half a minute apart.
-func (f *resourceWatch) run(ctx context.Context) {
-	defer close(f.ended)
-	source := &listWatcher{feed: f}
+func (w *resourceWatch) run(ctx context.Context) {
+	defer close(w.ended)
+	source := &listWatcher{watch: w}
 	backoff := wait.Backoff{Duration: 800 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
-	reflector := cache.NewReflectorWithOptions(source, nil, f, cache.ReflectorOptions{
-		Name: f.String(), TypeDescription: f.String(), Clock: endingClock{done: ctx.Done()}, Backoff: &backoff,
+	reflector := cache.NewReflectorWithOptions(source, nil, w, cache.ReflectorOptions{
+		Name: w.String(), TypeDescription: w.String(), Clock: endingClock{done: ctx.Done()}, Backoff: &backoff,
 	})
 	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		_ = reflector.ListAndWatchWithContext(ctx) // the list watcher has noted the failure
 		return false, nil
 	})
 	source.end()
-	f.streams.Wait()
+	w.streams.Wait()
 }
 
 // endingClock is the real time, but its waits end with the watch: the reflector's own would not.
@@ -113,15 +113,15 @@ func (c endingClock) After(d time.Duration) <-chan time.Time {
 }
 
 // decode reads an object into an item. It changes the object.
-func (f *resourceWatch) decode(u *unstructured.Unstructured, into *item) {
+func (w *resourceWatch) decode(u *unstructured.Unstructured, into *item) {
 	into.Name, into.Namespace, into.UID, into.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
 	into.row = row{uid: into.UID, version: into.ResourceVersion}
-	strip(u, f.fields)
-	if f.cause == causeNamespace {
+	strip(u, w.fields)
+	if w.cause == causeNamespace {
 		into.row.labels = u.GetLabels()
 		return
 	}
-	if f.replicasPath != nil && !moveReplicas(u, f.replicasPath) {
+	if w.replicasPath != nil && !moveReplicas(u, w.replicasPath) {
 		into.row.incomplete = u
 		return
 	}
@@ -148,30 +148,30 @@ func moveReplicas(u *unstructured.Unstructured, from []string) bool {
 }
 
 // Add takes an object that is new.
-func (f *resourceWatch) Add(object any) error { return f.put(object) }
+func (w *resourceWatch) Add(object any) error { return w.put(object) }
 
 // Update takes an object that has changed.
-func (f *resourceWatch) Update(object any) error { return f.put(object) }
+func (w *resourceWatch) Update(object any) error { return w.put(object) }
 
-func (f *resourceWatch) put(object any) error {
+func (w *resourceWatch) put(object any) error {
 	a, err := itemOf(object)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
+	w.mu.Lock()
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-	before, found := f.rows[key]
+	before, found := w.rows[key]
 	now := a.row.after(before)
-	f.rows[key] = now
-	f.mu.Unlock()
+	w.rows[key] = now
+	w.mu.Unlock()
 	if !found || !now.same(before) {
-		f.notify(f.cause)
+		w.notify(w.cause)
 	}
 	return nil
 }
 
 // Delete removes an object. It may get a tombstone, or the object.
-func (f *resourceWatch) Delete(object any) error {
+func (w *resourceWatch) Delete(object any) error {
 	if tombstone, isOne := object.(cache.DeletedFinalStateUnknown); isOne {
 		object = tombstone.Obj
 	}
@@ -179,43 +179,43 @@ func (f *resourceWatch) Delete(object any) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
+	w.mu.Lock()
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-	_, found := f.rows[key]
-	delete(f.rows, key)
-	f.mu.Unlock()
+	_, found := w.rows[key]
+	delete(w.rows, key)
+	w.mu.Unlock()
 	if found {
-		f.notify(f.cause)
+		w.notify(w.cause)
 	}
 	return nil
 }
 
 // Replace takes a whole list. An object that is not in it is gone.
-func (f *resourceWatch) Replace(list []any, _ string) error {
+func (w *resourceWatch) Replace(list []any, _ string) error {
 	rows := make(map[types.NamespacedName]row, len(list))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	changed := !f.health.listed || len(list) != len(f.rows)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := !w.health.listed || len(list) != len(w.rows)
 	for _, object := range list {
 		a, err := itemOf(object)
 		if err != nil {
 			return err
 		}
 		key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-		before, found := f.rows[key]
+		before, found := w.rows[key]
 		rows[key] = a.row.after(before)
 		changed = changed || !found || !rows[key].same(before)
 	}
-	f.rows = rows
-	f.health.listed, f.health.seen = true, time.Now()
+	w.rows = rows
+	w.health.listed, w.health.seen = true, time.Now()
 	if changed {
-		f.notify(f.cause)
+		w.notify(w.cause)
 	}
 	return nil
 }
 
 // Resync does nothing: each rebuild reads all rows.
-func (f *resourceWatch) Resync() error { return nil }
+func (w *resourceWatch) Resync() error { return nil }
 
 func itemOf(object any) (*item, error) {
 	a, isOne := object.(*item)

@@ -44,8 +44,8 @@ func (r row) withScale(a scaleAnswer) row {
 
 // scaleLookup is an object whose scale subresource is to be read.
 type scaleLookup struct {
-	feed *resourceWatch
-	key  types.NamespacedName
+	watch *resourceWatch
+	key   types.NamespacedName
 }
 
 // lookupDue reports whether the scale of an object has to be looked up now. If not, it returns the
@@ -83,42 +83,42 @@ func (c *Cluster) lookUpScales(ctx context.Context) error {
 			if !found || limit.Wait(ctx) != nil {
 				break
 			}
-			q.feed.lookUpScale(ctx, q.key)
+			q.watch.lookUpScale(ctx, q.key)
 		}
 	}
 }
 
 // lookUpScale looks up one object.
-func (f *resourceWatch) lookUpScale(ctx context.Context, key types.NamespacedName) {
-	f.mu.Lock()
-	asked, found := f.rows[key]
-	f.mu.Unlock()
+func (w *resourceWatch) lookUpScale(ctx context.Context, key types.NamespacedName) {
+	w.mu.Lock()
+	asked, found := w.rows[key]
+	w.mu.Unlock()
 	if isOpen, _ := asked.lookupDue(time.Now()); !found || !isOpen {
 		return
 	}
-	replicas, err := f.scaleOf(ctx, key)
+	replicas, err := w.scaleOf(ctx, key)
 	if ctx.Err() != nil {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now, found := f.rows[key]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, found := w.rows[key]
 	if !found || now.uid != asked.uid || now.incomplete == nil {
 		return
 	}
 	answer := scaleAnswer{version: asked.version, asked: time.Now(), known: true, replicas: replicas}
 	if err != nil {
-		f.errors.Inc()
+		w.errors.Inc()
 		answer.known, answer.replicas, answer.failure = now.scale.known, now.scale.replicas, err.Error()
 	}
-	f.rows[key] = now.withScale(answer)
-	f.notify(f.cause)
+	w.rows[key] = now.withScale(answer)
+	w.notify(w.cause)
 }
 
-func (f *resourceWatch) scaleOf(ctx context.Context, key types.NamespacedName) (int64, error) {
+func (w *resourceWatch) scaleOf(ctx context.Context, key types.NamespacedName) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	scale, err := f.objects.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{}, "scale")
+	scale, err := w.objects.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{}, "scale")
 	if err != nil {
 		return 0, err
 	}

@@ -59,7 +59,11 @@ func compareProblems(a, b Problem) int {
 
 // Tables returns the tables of the objects. It is total: an object that cannot be used is a
 // problem.
-func (o Objects) Tables(options Options) Tables {
+func (o Objects) Tables(options Options) Tables { return o.tables(options, o.hasStatus) }
+
+// tables returns the tables of the objects. The HPAs of the objects for which isRead is true were
+// read.
+func (o Objects) tables(options Options, isRead func(*scaledobject.Object) bool) Tables {
 	targets := make(map[objectKey]Target, len(o.Targets))
 	for _, target := range o.Targets {
 		targets[targetKey(target.ID)] = target
@@ -74,7 +78,7 @@ func (o Objects) Tables(options Options) Tables {
 	o.nodeAccelerators(t.Variants, pods, options)
 	t.Workloads = workloads(t.Variants, targets, pods, groupsOf(o.Pods))
 	o.markConflicting(t.Workloads, scaled)
-	o.markAutoscalers(&t, o.hasStatus)
+	o.markAutoscalers(&t, isRead)
 	t.Pools = pools
 	t.Problems = append(t.Problems, problems...)
 	slices.SortFunc(t.Problems, compareProblems)
@@ -130,8 +134,8 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 
 // origin is the object that defines a variant, and whether it states the accelerators per replica.
 type origin struct {
-	name     objectKey
-	saysGPUs bool
+	name       objectKey
+	statesGPUs bool
 }
 
 // resolveTarget joins a variant with its target, which fills in the fields that the definition
@@ -143,7 +147,7 @@ func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[object
 		// Two objects may write one kind in two versions: the target is the same, and so has to be
 		// its name.
 		v.Target.APIVersion = target.ID.APIVersion
-		target.complete(v, from.saysGPUs, options)
+		target.complete(v, from.statesGPUs, options)
 	case v.Target.Name != "":
 		t.Problems = append(t.Problems, Problem{
 			Object: from.name.String(),
@@ -173,11 +177,11 @@ func definitionProblems(name string, err error) []Problem {
 
 // complete fills in the fields that the definition of a variant leaves out: the accelerator, and
 // how many of them a replica needs.
-func (t Target) complete(v *fleet.Variant, saysGPUs bool, options Options) {
+func (t Target) complete(v *fleet.Variant, statesGPUs bool, options Options) {
 	if v.Accelerator == "" {
 		v.Accelerator = options.selected(t.Template)
 	}
-	if saysGPUs {
+	if statesGPUs {
 		return
 	}
 	gpus := templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)

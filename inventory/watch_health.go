@@ -102,32 +102,32 @@ func (h health) trusted(now time.Time, maxAge time.Duration) bool {
 }
 
 // noteFailure notes an error. It notifies if the failure differs from the previous one.
-func (f *resourceWatch) noteFailure(verb string, err error) {
-	f.errors.Inc()
+func (w *resourceWatch) noteFailure(verb string, err error) {
+	w.errors.Inc()
 	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: textOf(err)}
-	f.mu.Lock()
-	before := f.health.failure
-	told := before == nil || before.class != next.class || (next.class == failedForbidden && before.verb != next.verb)
+	w.mu.Lock()
+	before := w.health.failure
+	isNew := before == nil || before.class != next.class || (next.class == failedForbidden && before.verb != next.verb)
 	if before != nil {
 		next.since = before.since
 	}
-	if told {
-		f.health.failure = next
+	if isNew {
+		w.health.failure = next
 	}
-	f.mu.Unlock()
-	if told {
-		f.notify(causeWatch)
+	w.mu.Unlock()
+	if isNew {
+		w.notify(causeWatch)
 	}
 }
 
 // noteSuccess notes that the watch can be read.
-func (f *resourceWatch) noteSuccess() {
-	f.mu.Lock()
-	before := f.health.failure
-	f.health.failure = nil
-	f.mu.Unlock()
+func (w *resourceWatch) noteSuccess() {
+	w.mu.Lock()
+	before := w.health.failure
+	w.health.failure = nil
+	w.mu.Unlock()
 	if before != nil {
-		f.notify(causeWatch)
+		w.notify(causeWatch)
 	}
 }
 
@@ -161,26 +161,26 @@ func (s watchState) problem(trusted bool) (Problem, bool) {
 		return Problem{}, false
 	}
 	since := failure.since.UTC().Format("2006-01-02 15:04 UTC")
-	follows := "; its last state is used"
+	effect := "; its last state is used"
 	switch {
 	case !s.health.listed:
-		follows = "; " + s.consequence()
+		effect = "; " + s.consequence()
 	case !trusted && s.isRequired():
-		follows = "; its last state is too old to be used, so variants that need it are held"
+		effect = "; its last state is too old to be used, so variants that need it are held"
 	}
 	p := Problem{Object: "watch of " + s.id.String()}
 	switch failure.class {
 	case failedForbidden:
-		p.Text = fmt.Sprintf("%s on %s is forbidden since %s", failure.verb, s.id, since) + follows
+		p.Text = fmt.Sprintf("%s on %s is forbidden since %s", failure.verb, s.id, since) + effect
 		p.Remedy = fmt.Sprintf("allow list and watch on %s in the role of the service account", s.id.name())
 	case failedNotServed:
-		p.Text = fmt.Sprintf("the API server does not serve it since %s", since) + follows
+		p.Text = fmt.Sprintf("the API server does not serve it since %s", since) + effect
 		p.Remedy = "install the CustomResourceDefinition that it belongs to"
 	case failedUnauthorized:
-		p.Text = fmt.Sprintf("the credentials are not accepted since %s", since) + follows
+		p.Text = fmt.Sprintf("the credentials are not accepted since %s", since) + effect
 		p.Remedy = "give the kubeconfig, or the service account, a token or certificate that is valid"
 	case failedOtherwise:
-		p.Text = fmt.Sprintf("fails since %s: %s", since, failure.text) + follows
+		p.Text = fmt.Sprintf("fails since %s: %s", since, failure.text) + effect
 		p.Remedy = "check that the API server can be reached and answers"
 	}
 	return p, true

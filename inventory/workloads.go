@@ -146,9 +146,9 @@ func readySince(pod *corev1.Pod) (time.Time, bool) {
 	return ready.LastTransitionTime.UTC(), true
 }
 
-func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) (corev1.PodCondition, bool) {
+func podCondition(pod *corev1.Pod, name corev1.PodConditionType) (corev1.PodCondition, bool) {
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == kind {
+		if condition.Type == name {
 			return condition, true
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// BenchmarkPlanWithProfiles decides on one core for 10,000 variants that have an objective and a profile of their own, with what
-// a memo keeps from the cycle before and without.
+// BenchmarkPlanWithProfiles decides on one core for 10,000 variants, each with an objective and a
+// profile of its own, with the memo of the cycle before and without.
 func BenchmarkPlanWithProfiles(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const variants = 10_000
@@ -52,7 +52,7 @@ func profiledFleet(variants int) fleet.Snapshot {
 	jitter := func() float64 { return 0.8 + 0.4*random.Float64() }
 	for i := range s.Variants {
 		v := &s.Variants[i]
-		slow := 10 / kinds[kindOf(v.Accelerator)].rate * jitter()
+		slow := 10 / acceleratorTypes[typeIndex(v.Accelerator)].rate * jitter()
 		v.Profile = fleet.EngineCost{Alpha: 5 * slow, Beta: 0.03 * jitter(), Gamma: 0.04 * slow, Prefill: 0.013 * slow, PrefillSquared: 0.8 * slow}
 		v.Objective = fleet.Objective{TTFT: time.Second, ITL: time.Duration(20*slow) * time.Millisecond, Percentile: 0.95}
 	}
@@ -67,9 +67,9 @@ func profiledFleet(variants int) fleet.Snapshot {
 	return s
 }
 
-func kindOf(accelerator fleet.Accelerator) int {
-	for i, kind := range kinds {
-		if kind.name == accelerator {
+func typeIndex(accelerator fleet.Accelerator) int {
+	for i, row := range acceleratorTypes {
+		if row.name == accelerator {
 			return i
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// BenchmarkPlan decides on one core for fleets of five variants a model and five replicas a variant. The bars: 250 ms for
-// 10,000 variants, and time in proportion to the variants from 1,000 on, so that a variant takes what it took at 1,000.
+// BenchmarkPlan decides on one core for fleets with five variants a model and five replicas a
+// variant. The bars: 250 ms for 10,000 variants, and from 1,000 on the same time for each variant
+// as at 1,000.
 func BenchmarkPlan(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	atFirst := 0.0 // ns a variant, at 1,000
@@ -43,8 +44,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkLimitedPlan decides for the same fleets where the nodes are all there is: half of the accelerators are free, and all models
-// would like the cheapest.
+// BenchmarkLimitedPlan decides for the same fleets on fixed nodes: half of the accelerators are
+// free, and all models prefer the cheapest.
 func BenchmarkLimitedPlan(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, variants := range []int{100, 1_000} {
@@ -64,23 +65,24 @@ func BenchmarkLimitedPlan(b *testing.B) {
 const (
 	variantsPerModel   = 5
 	replicasPerVariant = 5
-	takenPerNode       = 4
+	allocatedPerNode   = 4
 )
 
-// kinds are the accelerators of a large fleet: what a replica on one gets done per second, and what it costs.
-var kinds = [variantsPerModel]struct {
+// acceleratorTypes are the accelerators of a large fleet, with the rate and the price of a replica
+// on one.
+var acceleratorTypes = [variantsPerModel]struct {
 	name        fleet.Accelerator
 	rate, price float64
 }{{"L4", 1, 0.8}, {"L40S", 2.6, 2.1}, {"A100", 4.5, 4}, {"H100", 8, 9.8}, {"H200", 10, 12}}
 
-// largeFleet returns a fleet in which most models are steady, and of every ten one each grows with a backlog, falls, and is
-// idle. One of fifty reports nothing and is held.
+// largeFleet returns a fleet in which most models are steady. Of every ten models, one has a
+// backlog, one has falling load, and one is idle. One of fifty reports nothing and is held.
 func largeFleet(variants int, seed uint64) fleet.Snapshot {
 	random := rand.New(rand.NewPCG(seed, 1))
 	s := fleet.Snapshot{Time: epoch}
-	for _, kind := range kinds {
-		s.Accelerators = append(s.Accelerators, fleet.AcceleratorSpec{Name: kind.name, Speed: kind.rate})
-		pool := largePool(kind.name, variants*2)
+	for _, row := range acceleratorTypes {
+		s.Accelerators = append(s.Accelerators, fleet.AcceleratorSpec{Name: row.name, Speed: row.rate})
+		pool := largePool(row.name, variants*2)
 		pool.Elastic = true
 		s.Pools = append(s.Pools, pool)
 	}
@@ -93,11 +95,11 @@ func largeFleet(variants int, seed uint64) fleet.Snapshot {
 	return s
 }
 
-// largePool has nodes of eight accelerators, half of which are taken.
+// largePool has nodes of eight accelerators, half of which are allocated.
 func largePool(name fleet.Accelerator, accelerators int) fleet.Pool {
 	pool := fleet.Pool{Accelerator: name}
-	for i := range accelerators / (2 * takenPerNode) {
-		pool.Nodes = append(pool.Nodes, fleet.Node{Name: nodeName(name, i), Allocatable: 2 * takenPerNode, Allocated: takenPerNode})
+	for i := range accelerators / (2 * allocatedPerNode) {
+		pool.Nodes = append(pool.Nodes, fleet.Node{Name: nodeName(name, i), Allocatable: 2 * allocatedPerNode, Allocated: allocatedPerNode})
 	}
 	return pool
 }
@@ -116,13 +118,13 @@ func (m *largeModel) id() fleet.ModelID {
 	return fleet.ModelID{Namespace: fmt.Sprintf("team-%02d", m.number%50), Name: fmt.Sprintf("org/model-%05d", m.number)}
 }
 
-// busy is what replicas carry, of what they could.
+// busy is the load of the replicas, as a share of their capacity.
 func (m *largeModel) busy() float64 {
 	switch m.number % 10 {
 	case 0:
-		return 1 // grows
+		return 1 // rising load
 	case 1:
-		return 0.15 // falls
+		return 0.15 // falling load
 	case 2:
 		return 0 // idle
 	default:
@@ -133,7 +135,7 @@ func (m *largeModel) busy() float64 {
 func (m *largeModel) add() {
 	busy := m.busy()
 	m.Models = append(m.Models, fleet.Model{ID: m.id(), ScaleToZero: m.number%20 == 2})
-	for k := range kinds {
+	for k := range acceleratorTypes {
 		m.addVariant(k, busy)
 	}
 	load := fleet.Load{
@@ -155,32 +157,32 @@ func (m *largeModel) add() {
 }
 
 func (m *largeModel) addVariant(k int, busy float64) {
-	kind, id := kinds[k], m.id()
+	row, id := acceleratorTypes[k], m.id()
 	name := fmt.Sprintf("model-%05d-%d", m.number, k)
 	v := fleet.Variant{
 		ID:          fleet.VariantID{Namespace: id.Namespace, Name: name},
 		Model:       id,
 		Target:      fleet.TargetID{Namespace: id.Namespace, APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-		Accelerator: kind.name, GPUsPerReplica: 1, Cost: kind.price * (0.9 + 0.2*m.random.Float64()), Role: fleet.RoleBoth, Engine: fleet.EngineVLLM,
+		Accelerator: row.name, GPUsPerReplica: 1, Cost: row.price * (0.9 + 0.2*m.random.Float64()), Role: fleet.RoleBoth, Engine: fleet.EngineVLLM,
 		Objective: fleet.Objective{ITL: 60 * time.Millisecond}, Range: fleet.Range{Max: 50}, Created: epoch.Add(-24 * time.Hour),
 	}
 	m.Variants = append(m.Variants, v)
 	m.Previous = append(m.Previous, fleet.PreviousDecision{Variant: v.ID, Replicas: replicasPerVariant, Decided: epoch.Add(-15 * time.Second)})
 	w := fleet.Workload{ID: v.Target, Replicas: replicasPerVariant, Startup: 2 * time.Minute, MaxSequences: 256}
-	rate := kind.rate * (0.8 + 0.4*m.random.Float64())
+	rate := row.rate * (0.8 + 0.4*m.random.Float64())
 	for i := range replicasPerVariant {
 		pod := fleet.Pod{Name: fmt.Sprintf("%s-%d", name, i), Created: epoch.Add(-time.Hour), Ready: true, ReadyAt: epoch.Add(-50 * time.Minute)}
-		pod.Nodes = []string{nodeName(kind.name, (m.number*replicasPerVariant+i)/takenPerNode)}
+		pod.Nodes = []string{nodeName(row.name, (m.number*replicasPerVariant+i)/allocatedPerNode)}
 		w.Pods = append(w.Pods, pod)
 		if m.number%50 == 3 {
-			continue // nothing is reported of the model
+			continue // the model has no metrics
 		}
 		m.report(pod.Name, rate, busy*(0.95+0.05*m.random.Float64()))
 	}
 	m.Workloads = append(m.Workloads, w)
 }
 
-// report adds what a replica says that carries a share of the rate that it could.
+// report adds the metrics of a replica that serves a share of its maximum rate.
 func (m *largeModel) report(pod string, rate, busy float64) {
 	waiting := 0.0
 	if busy > 0.9 {

@@ -2,7 +2,7 @@ package planner
 
 import "github.com/wva-project/wva/fleet"
 
-// rank gives each model the highest priority of its variants' classes, whatever part of the work they do.
+// rank gives each model the highest priority of its variants' classes, over all roles.
 func (x *index) rank(classes []fleet.ServiceClass) {
 	priorities := make(map[string]int, len(classes))
 	for _, class := range classes {

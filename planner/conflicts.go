@@ -9,7 +9,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// conflicts returns what contradicts itself in the fleet, sorted.
+// conflicts returns the contradictions in the fleet, sorted.
 func (x *index) conflicts() []fleet.Conflict {
 	found := slices.Clone(x.inconsistent)
 	claims := make(map[fleet.VariantID][]fleet.VariantID, len(x.duplicates))
@@ -44,7 +44,7 @@ func ownConflicts(v fleet.Variant) (found []fleet.Conflict) {
 	return found
 }
 
-// targetConflicts returns the conflicts over a variant's target, which others claim too.
+// targetConflicts returns the conflicts over a variant's target: duplicate claims and another HPA.
 func (v *variant) targetConflicts(others []fleet.VariantID) (found []fleet.Conflict) {
 	if len(others) == 0 && v.workload.ConflictingHPA == "" {
 		return nil
@@ -62,7 +62,8 @@ func (v *variant) targetConflicts(others []fleet.VariantID) (found []fleet.Confl
 	return found
 }
 
-// nameCollision returns the conflict of a model with an older one of the same name in the engines' metrics.
+// nameCollision returns the conflict of a model with an older model that has the same name in the
+// engines' metrics.
 func (m *model) nameCollision() fleet.Conflict {
 	var all []fleet.VariantID
 	for _, v := range slices.Concat(m.variants, m.collision.variants) {
@@ -76,28 +77,30 @@ func (m *model) nameCollision() fleet.Conflict {
 	}
 }
 
-// replicaType is what variants of one model have in common that must agree on what a replica costs and promises.
+// replicaType identifies variants of one model that must have the same price and the same latency
+// objective.
 type replicaType struct {
 	accelerator fleet.Accelerator
 	gpus        int
 	class       string
 }
 
-// resolveMetadata gives variants of one kind the price and the objective of the oldest of them, then the first by name, and returns
-// what was not believed. Kinds whose accelerator is not known are not compared.
+// resolveMetadata gives variants of one replicaType the price and the latency objective of the
+// oldest of them, of several the first by name. It returns a conflict for each variant with other
+// values. Variants of an unknown accelerator type are not compared.
 func (m *model) resolveMetadata() (conflicts []fleet.Conflict) {
 	if len(m.variants) < 2 {
 		return nil
 	}
 	older := func(a, b *variant) int { return cmp.Or(a.Created.Compare(b.Created), a.ID.Compare(b.ID)) }
-	believed := make(map[replicaType]*variant, len(m.variants))
+	resolved := make(map[replicaType]*variant, len(m.variants))
 	for _, v := range slices.SortedFunc(slices.Values(m.variants), older) {
 		key := replicaType{v.Accelerator, v.GPUsPerReplica, v.ServiceClass}
-		first, found := believed[key]
+		first, found := resolved[key]
 		switch {
 		case v.Accelerator == "":
 		case !found:
-			believed[key] = v
+			resolved[key] = v
 		case v.Cost != first.Cost || v.Objective != first.Objective:
 			conflicts = append(conflicts, contradiction(first, v))
 			v.Cost, v.Objective = first.Cost, first.Objective
@@ -106,12 +109,13 @@ func (m *model) resolveMetadata() (conflicts []fleet.Conflict) {
 	return conflicts
 }
 
-// contradiction says what a variant contradicts an older one of its kind about.
+// contradiction returns the conflict of a variant with an older one of its replicaType. The text
+// lists the values that differ.
 func contradiction(first, v *variant) fleet.Conflict {
 	var facts []string
-	add := func(name string, said, believed any) {
-		if said != believed {
-			facts = append(facts, fmt.Sprintf("%s %v and %v", name, believed, said))
+	add := func(name string, said, resolved any) {
+		if said != resolved {
+			facts = append(facts, fmt.Sprintf("%s %v and %v", name, resolved, said))
 		}
 	}
 	add("variantCost", v.Cost, first.Cost)

@@ -10,7 +10,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// conflictsOf returns the conflicts of a scenario as "Kind: variant variant".
+// conflictsOf returns the conflicts of a scenario as "Type: variant variant".
 func conflictsOf(t *testing.T, s *scenario) (found []string) {
 	t.Helper()
 	conflicts := Plan(s.Snapshot, Policy{}).Conflicts
@@ -37,13 +37,13 @@ func expectConflicts(t *testing.T, s *scenario, want ...string) {
 	}
 }
 
-// alike are two variants of one model on one kind of accelerator; the second is the older one.
-func alike(change func(young, old *group)) *scenario {
-	young := group{name: "a", cost: 1, max: 9, accelerator: "L40S", ready: 1, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Minute)}
-	old := young
+// alike are two variants of one model on one accelerator type; the second is the older one.
+func alike(change func(newer, old *group)) *scenario {
+	newer := group{name: "a", cost: 1, max: 9, accelerator: "L40S", ready: 1, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Minute)}
+	old := newer
 	old.name, old.created = "b", epoch.Add(-time.Hour)
-	change(&young, &old)
-	return newScenario(young, old)
+	change(&newer, &old)
+	return newScenario(newer, old)
 }
 
 func TestEveryConflictIsInThePlan(t *testing.T) {
@@ -55,22 +55,22 @@ func TestEveryConflictIsInThePlan(t *testing.T) {
 		s    *scenario
 		want []string
 	}{
-		"none":           {newScenario(old), nil},
-		"two objects":    {newScenario(second, old), []string{"DuplicateTarget: a-newer cheap"}},
-		"three objects":  {newScenario(third, second, old), []string{"DuplicateTarget: a-newer b-newer cheap"}},
-		"two triggers":   {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, "two" } }), []string{"MultipleTriggers: b"}},
-		"refused":        {alike(func(a, b *group) { a.variant, b.variant = refused, refused }), []string{"UnsupportedTrigger: a", "UnsupportedTrigger: b"}},
-		"foreign":        {alike(func(a, _ *group) { a.workload = foreign }), []string{"ConflictingHPA: a"}},
-		"facts":          {alike(func(a, _ *group) { a.cost = 2 }), []string{"InconsistentMetadata: a b"}},
-		"and everything": {newScenario(func() group { g := second; g.variant = refused; return g }(), func() group { g := old; g.workload = foreign; return g }()), []string{"ConflictingHPA: a-newer cheap", "DuplicateTarget: a-newer cheap", "UnsupportedTrigger: a-newer"}},
+		"none":          {newScenario(old), nil},
+		"two objects":   {newScenario(second, old), []string{"DuplicateTarget: a-newer cheap"}},
+		"three objects": {newScenario(third, second, old), []string{"DuplicateTarget: a-newer b-newer cheap"}},
+		"two triggers":  {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, "two" } }), []string{"MultipleTriggers: b"}},
+		"unsupported":   {alike(func(a, b *group) { a.variant, b.variant = unsupported, unsupported }), []string{"UnsupportedTrigger: a", "UnsupportedTrigger: b"}},
+		"another HPA":   {alike(func(a, _ *group) { a.workload = otherHPA }), []string{"ConflictingHPA: a"}},
+		"metadata":      {alike(func(a, _ *group) { a.cost = 2 }), []string{"InconsistentMetadata: a b"}},
+		"all together":  {newScenario(func() group { g := second; g.variant = unsupported; return g }(), func() group { g := old; g.workload = otherHPA; return g }()), []string{"ConflictingHPA: a-newer cheap", "DuplicateTarget: a-newer cheap", "UnsupportedTrigger: a-newer"}},
 	} {
 		t.Run(name, func(t *testing.T) { expectConflicts(t, test.s, test.want...) })
 	}
 }
 
-func TestOldestVariantOfAKindIsBelieved(t *testing.T) {
-	s := alike(func(young, old *group) {
-		young.cost, old.cost = 5, 2
+func TestPriceOfTheOldestVariantIsUsed(t *testing.T) {
+	s := alike(func(newer, old *group) {
+		newer.cost, old.cost = 5, 2
 		old.objective = 100 * time.Millisecond
 	})
 	d := s.decide(t)
@@ -81,13 +81,13 @@ func TestOldestVariantOfAKindIsBelieved(t *testing.T) {
 	if !strings.Contains(text, "variantCost 2 and 5") || !strings.Contains(text, "itl 100ms and 0s") || strings.Contains(text, "ttft") {
 		t.Errorf("text %q, want both numbers of what differs, and nothing else", text)
 	}
-	t.Run("of two of one age the first by name", func(t *testing.T) {
+	t.Run("the first by name of two of one age", func(t *testing.T) {
 		s := alike(func(a, b *group) { a.cost, b.cost, b.created = 5, 2, a.created })
 		if d := s.decide(t); d["b"].Facts.Cost != 5 {
 			t.Errorf("%+v, want the price of the first", d["b"])
 		}
 	})
-	t.Run("a faulty one is not believed", func(t *testing.T) {
+	t.Run("an invalid one is not used", func(t *testing.T) {
 		s := alike(func(_, b *group) { b.cost, b.variant = 2, func(v *fleet.Variant) { v.Invalid = "role: no" } })
 		if d := s.decide(t); d["a"].Facts.Cost != 1 {
 			t.Errorf("%+v, want its own price", d["a"])
@@ -96,8 +96,8 @@ func TestOldestVariantOfAKindIsBelieved(t *testing.T) {
 	})
 }
 
-func TestOnlyVariantsOfOneKindContradictEachOther(t *testing.T) {
-	dearer := func(change func(*fleet.Variant)) *scenario {
+func TestOnlyVariantsOfOneReplicaTypeConflict(t *testing.T) {
+	withPrice := func(change func(*fleet.Variant)) *scenario {
 		return alike(func(a, _ *group) { a.cost, a.variant = 5, change })
 	}
 	for name, change := range map[string]func(*fleet.Variant){
@@ -106,14 +106,14 @@ func TestOnlyVariantsOfOneKindContradictEachOther(t *testing.T) {
 		"another service class": func(v *fleet.Variant) { v.ServiceClass = "batch" },
 		"another model":         func(v *fleet.Variant) { v.Model.Name = "another" },
 	} {
-		t.Run(name, func(t *testing.T) { expectConflicts(t, dearer(change)) })
+		t.Run(name, func(t *testing.T) { expectConflicts(t, withPrice(change)) })
 	}
-	t.Run("an accelerator that is not known", func(t *testing.T) {
+	t.Run("an unknown accelerator", func(t *testing.T) {
 		expectConflicts(t, alike(func(a, b *group) { a.cost, a.accelerator, b.accelerator = 5, "", "" }))
 	})
 }
 
-func TestOlderOfTwoModelsOfOneNameIsBelieved(t *testing.T) {
+func TestOlderModelKeepsACollidingName(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Minute)}), fast(group{ready: 1, running: 60, kv: 0.6, rate: 20, created: epoch.Add(-time.Hour)}))
 	s.Variants[1].Model.Name, s.Variants[1].ServedName = "zz-another", llama
 	d := s.decide(t)
@@ -124,14 +124,14 @@ func TestOlderOfTwoModelsOfOneNameIsBelieved(t *testing.T) {
 	expectConflicts(t, s, "InconsistentMetadata: cheap fast")
 }
 
-func TestOneTargetInTwoSpellingsOfItsVersionIsOneTarget(t *testing.T) {
+func TestTargetIsTheSameInAnyAPIVersion(t *testing.T) {
 	old := cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})
 	s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)}, old)
 	s.Variants[0].Target.APIVersion = "apps/v1beta2"
 	d := s.decide(t)
 	expect(t, d["a-newer"], 2, fleet.CodeDuplicateTarget)
 	expect(t, d["cheap"], 2, fleet.CodeUnchanged)
-	t.Run("but not a kind of another group", func(t *testing.T) {
+	t.Run("but not in another API group", func(t *testing.T) {
 		s.Variants[0].Target.APIVersion = "apps.kruise.io/v1"
 		if d := s.decide(t); d["a-newer"].Reason.Code != fleet.CodeTargetNotFound {
 			t.Errorf("%+v, want a target of its own", d["a-newer"])
@@ -139,14 +139,14 @@ func TestOneTargetInTwoSpellingsOfItsVersionIsOneTarget(t *testing.T) {
 	})
 }
 
-func TestOwnerOfATargetKeepsItWhateverIsWrongWithIt(t *testing.T) {
+func TestOldestVariantOwnsItsTargetEvenIfInvalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		owner func(*fleet.Variant)
 		code  fleet.Code
 	}{
-		"faulty":  {func(v *fleet.Variant) { v.Invalid = "role: no" }, fleet.CodeInvalidDefinition},
-		"refused": {refused, fleet.CodeUnsupportedTrigger},
-		"paused":  {paused(fleet.Pause{All: true}), fleet.CodePaused},
+		"invalid":     {func(v *fleet.Variant) { v.Invalid = "role: no" }, fleet.CodeInvalidDefinition},
+		"unsupported": {unsupported, fleet.CodeUnsupportedTrigger},
+		"paused":      {paused(fleet.Pause{All: true}), fleet.CodePaused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)},
@@ -155,33 +155,33 @@ func TestOwnerOfATargetKeepsItWhateverIsWrongWithIt(t *testing.T) {
 			expect(t, d["cheap"], 2, test.code)
 			expect(t, d["a-newer"], 2, fleet.CodeDuplicateTarget)
 			if d["a-newer"].Unsupported || d["a-newer"].Held != d["cheap"].Held {
-				t.Errorf("%+v, want the owner's number, which may be told", d["a-newer"])
+				t.Errorf("%+v, want the owner's number, and not unsupported", d["a-newer"])
 			}
 		})
 	}
-	t.Run("and a second claim that is refused is told nothing", func(t *testing.T) {
-		s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute), variant: refused},
+	t.Run("a second claim that is unsupported", func(t *testing.T) {
+		s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute), variant: unsupported},
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)}))
 		d := s.decide(t)["a-newer"]
 		expect(t, d, 2, fleet.CodeDuplicateTarget)
-		if !d.Unsupported || !strings.HasPrefix(refusal, d.Reason.Text+"; ") || !strings.Contains(d.Reason.String(), "older ScaledObject") {
+		if !d.Unsupported || !strings.HasPrefix(unsupportedText, d.Reason.Text+"; ") || !strings.Contains(d.Reason.String(), "older ScaledObject") {
 			t.Errorf("%+v, want it unsupported, with that first", d)
 		}
 	})
 }
 
-func TestVariantsWithoutATargetDoNotClaimEachOthers(t *testing.T) {
-	job := func(v *fleet.Variant) { v.Unsupported, v.Target = refusal, fleet.TargetID{} }
+func TestVariantsWithoutATargetAreNoDuplicateClaim(t *testing.T) {
+	job := func(v *fleet.Variant) { v.Unsupported, v.Target = unsupportedText, fleet.TargetID{} }
 	s := newScenario(group{name: "a", cost: 1, max: 3, absent: true, variant: job}, group{name: "b", cost: 1, max: 3, absent: true, variant: job})
 	d := s.decide(t)
 	if d["a"].Reason.Code != fleet.CodeUnsupportedTrigger || d["b"].Reason.Code != fleet.CodeUnsupportedTrigger {
-		t.Errorf("a %+v, b %+v, want both refused", d["a"], d["b"])
+		t.Errorf("a %+v, b %+v, want both unsupported", d["a"], d["b"])
 	}
 }
 
-func TestPlanSaysWhenANumberLastChanged(t *testing.T) {
+func TestDecisionHasTheTimeOfTheLastChange(t *testing.T) {
 	before := epoch.Add(-time.Hour)
-	stood := func(s *scenario, replicas int) *scenario {
+	decided := func(s *scenario, replicas int) *scenario {
 		s.Previous = append(s.Previous, fleet.PreviousDecision{
 			Variant: fleet.VariantID{Namespace: "shop", Name: "cheap"}, Replicas: replicas, Decided: epoch.Add(-time.Minute), Changed: before, Delta: 7,
 		})
@@ -193,14 +193,14 @@ func TestPlanSaysWhenANumberLastChanged(t *testing.T) {
 		changed time.Time
 		delta   int
 	}{
-		"it stands":                         {stood(newScenario(calm), 3), before, 7},
-		"it is another one":                 {stood(newScenario(calm), 5), epoch, -2},
-		"the first is what is asked for":    {newScenario(calm), time.Time{}, 0},
-		"the first is not what is asked":    {newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, min: 4})), epoch, 2},
-		"a hold changes nothing":            {stood(newScenario(cheap(group{ready: 3, mute: true})), 5), before, 7},
-		"a refusal changes nothing":         {stood(newScenario(cheap(group{ready: 3, variant: refused})), 5), before, 7},
-		"an annotation changes the number":  {stood(newScenario(cheap(group{ready: 3, variant: paused(fleet.Pause{All: true, Fixed: true, Replicas: 1})})), 3), epoch, -2},
-		"a hold that nothing was before of": {newScenario(cheap(group{ready: 3, mute: true})), time.Time{}, 0},
+		"unchanged": {decided(newScenario(calm), 3), before, 7},
+		"changed":   {decided(newScenario(calm), 5), epoch, -2},
+		"first decision, equal to current replicas": {newScenario(calm), time.Time{}, 0},
+		"first decision, not current replicas":      {newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, min: 4})), epoch, 2},
+		"a hold changes nothing":                    {decided(newScenario(cheap(group{ready: 3, mute: true})), 5), before, 7},
+		"an unsupported trigger changes nothing":    {decided(newScenario(cheap(group{ready: 3, variant: unsupported})), 5), before, 7},
+		"an annotation changes the number":          {decided(newScenario(cheap(group{ready: 3, variant: paused(fleet.Pause{All: true, Fixed: true, Replicas: 1})})), 3), epoch, -2},
+		"a hold without a previous decision":        {newScenario(cheap(group{ready: 3, mute: true})), time.Time{}, 0},
 	} {
 		d := test.s.decide(t)["cheap"]
 		if !d.Changed.Equal(test.changed) || d.Delta != test.delta {
@@ -211,7 +211,7 @@ func TestPlanSaysWhenANumberLastChanged(t *testing.T) {
 
 func TestPlanWithConflictsIsTheSameInAnyOrderOfRows(t *testing.T) {
 	var groups []group
-	for i, change := range []func(*fleet.Variant){nil, refused, paused(fleet.Pause{All: true}), paused(fleet.Pause{Out: true}), paused(fleet.Pause{All: true, Fixed: true, Replicas: math.MaxInt32})} {
+	for i, change := range []func(*fleet.Variant){nil, unsupported, paused(fleet.Pause{All: true}), paused(fleet.Pause{Out: true}), paused(fleet.Pause{All: true, Fixed: true, Replicas: math.MaxInt32})} {
 		name := string(rune('a' + i))
 		groups = append(groups,
 			group{name: name, cost: float64(1 + i), max: 9, accelerator: "L40S", ready: i, running: 60, kv: 0.6, rate: 5, variant: change, created: epoch.Add(time.Duration(i%3) * -time.Hour)},

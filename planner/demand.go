@@ -9,23 +9,24 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// demand is what is asked of a model, measured against a reference. Shares of the analyzer are shares of the reference.
+// demand is the demand of a model, measured against a reference. Shares of the analyzer are shares
+// of the reference.
 type demand struct {
-	rate      fleet.Reading // the reference in requests per second; absent where no rate is known
+	rate      fleet.Reading // the reference in requests per second; absent if no rate is known
 	inFlight  float64       // the reference in requests in flight
-	latest    float64       // what must be covered, over the reference: what is asked now, and by when a replica could start
+	latest    float64       // demand now, with backlog and expected rise, over the reference
 	steady    float64       // the same without the backlog
-	highest   float64       // what must stay covered when something shrinks: the highest of the window, and a margin
-	ahead     float64       // by how much the rate will have risen when a replica that is started now is ready
+	highest   float64       // highest demand of the window plus headroom, for a scale-down
+	ahead     float64       // expected rise of the rate until a replica that starts now is ready
 	arrivals  fleet.Reading // requests per second
 	backlog   float64       // requests waiting at engines and gateway
-	queued    float64       // those at the gateway
+	queued    float64       // the part of the backlog at the gateway
 	running   float64
 	idle      bool       // nothing arrives, runs or waits
-	since     time.Time  // when the model was last in use; zero where it was not within the idle window
+	since     time.Time  // last use of the model; zero if it was not used within the idle window
 	unused    bool       // idle for the whole retention period, and samples prove it
-	blocked    fleet.Code // why nothing may shrink; empty where it may
-	why       string     // the text of the freeze
+	blocked   fleet.Code // why scale-down is blocked; empty if it is not
+	why       string     // the text of that reason
 	cause     string     // the failure behind it; empty if there is none
 	prompt    fleet.Reading
 	output    fleet.Reading
@@ -36,7 +37,7 @@ type demand struct {
 	ttft, itl fleet.Reading
 }
 
-// demand works out what is asked of the model, or why that cannot be said.
+// demand calculates the demand of the model, or returns why it is unknown.
 func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 	if why, unknown := m.unobserved(x); unknown {
 		return demand{}, &why
@@ -53,18 +54,19 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 	}
 	d.backlog += d.queued
 	if m.ready() == 0 && d.arrivals.State == fleet.Absent {
-		d.arrivals = fleet.Observed(0) // no engine that could serve, and no gateway that says otherwise
+		// no engine that could serve, and no gateway that reports a rate
+		d.arrivals = fleet.Observed(0)
 	}
 	d.idle = d.arrivals.State != fleet.Absent && d.arrivals.Or(0) <= 0 && d.backlog <= 0 && d.running <= 0
-	m.describe(&d)
+	m.describeRequests(&d)
 	m.measure(&d, p)
 	d.unused = d.idle && m.unused(&d, x.now, p)
 	d.blocked, d.why, d.cause = m.scaleDownBlock(d, x)
 	return d, nil
 }
 
-// unobserved returns why the model's demand is unknown; false if it is known. A model without a ready replica has no engine
-// metrics, which is not missing data, unless queries failed.
+// unobserved returns why the model's demand is unknown; false if it is known. A model without a
+// ready replica has no engine metrics, which is not missing data, unless queries failed.
 func (m *model) unobserved(x *index) (why fleet.Reason, unknown bool) {
 	if m.collision != nil {
 		return reason(fleet.CodeInvalidDefinition, "same name in the engines' metrics as model %s; their load cannot be told apart", m.collision.id).
@@ -124,8 +126,8 @@ func (x *index) failures() string {
 	return first
 }
 
-// arrivals returns the rate of requests over all names under which the model is served. Under one name the gateway's rate
-// replaces the engines', unless it sees nothing of what they serve.
+// arrivals returns the rate of requests over all names of the model. For one name the gateway's
+// rate replaces that of the engines, unless the gateway counts nothing while the engines serve.
 func (m *model) arrivals() (arrivals fleet.Reading) {
 	for _, name := range m.served {
 		rate := m.engineArrivals(name)
@@ -139,8 +141,9 @@ func (m *model) arrivals() (arrivals fleet.Reading) {
 	return arrivals
 }
 
-// engineArrivals returns the rate of first tokens over all pods, those that are gone included, since what they served was
-// asked for, and the growth of the queues over the pods that are there: a queue that died with its pod was not served.
+// engineArrivals returns the rate of first tokens over all pods, deleted ones included because
+// their requests are part of the demand. It adds the growth of the queues over existing pods only:
+// the queue of a deleted pod was not served.
 func (m *model) engineArrivals(name served) fleet.Reading {
 	var tokens fleet.Reading
 	for _, row := range m.usagesOf(name) {
@@ -162,10 +165,10 @@ func (m *model) engineArrivals(name served) fleet.Reading {
 	return fleet.Observed(max(0, rate))
 }
 
-// usagesOf returns the rows that count for the model's arrivals. Where prefill and decode are apart, which of them a pod did that
-// is gone is not known: only those that are there count.
+// usagesOf returns the rows that count for the model's arrivals. If prefill and decode are
+// disaggregated, the role of a deleted pod is unknown, so only existing pods count.
 func (m *model) usagesOf(name served) []*fleet.Usage {
-	if !m.apart() {
+	if !m.disaggregated() {
 		return name.usages
 	}
 	var own []*fleet.Usage
@@ -177,8 +180,8 @@ func (m *model) usagesOf(name served) []*fleet.Usage {
 	return own
 }
 
-// measure sets the reference, and what must be covered as parts of it: up on the latest, down on the highest. Where no rate
-// is known, requests in flight are counted.
+// measure sets the reference and the demand in parts of it: the latest demand for a scale-up, the
+// highest for a scale-down. If no rate is known, it counts requests in flight.
 func (m *model) measure(d *demand, p Policy) {
 	inFlight := d.running + d.backlog
 	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakInFlight })
@@ -203,13 +206,14 @@ func (m *model) measure(d *demand, p Policy) {
 	}
 	d.rate = fleet.Observed(reference)
 	d.latest, d.steady, d.highest = latest/reference, (arrivals+d.ahead)/reference, highest/reference
-	if d.latest > 0 && inFlight > 0 { // where a variant is known by its room only, the same part of both is asked
+	// a variant known by its KV cache size only is asked for the same part of both
+	if d.latest > 0 && inFlight > 0 {
 		d.inFlight = inFlight / d.latest
 	}
 }
 
-// ahead returns by how much the rate will have risen when a replica that is started now is ready. A trend is no promise: at
-// most half of what arrives now is believed.
+// ahead returns the expected rise of the rate until a replica that starts now is ready. A trend may
+// not last: it counts for at most half of the current arrivals.
 func (m *model) ahead(arrivals float64, p Policy) float64 {
 	trend, known := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Trend })
 	if !known {
@@ -223,10 +227,10 @@ func (m *model) ahead(arrivals float64, p Policy) float64 {
 	return max(0, min(trend*(startup+p.Reaction).Seconds(), maxAhead*arrivals))
 }
 
-// maxAhead bounds how much of what arrives now a trend may add.
+// maxAhead is the largest rise by a trend, as a share of the current arrivals.
 const maxAhead = 0.5
 
-// unused reports whether samples prove that nobody used the model for its whole retention period.
+// unused reports whether samples prove that the model was not used for its whole retention period.
 func (m *model) unused(d *demand, now time.Time, p Policy) bool {
 	retention := m.spec.Retention
 	if retention <= 0 {
@@ -248,8 +252,8 @@ func (m *model) unused(d *demand, now time.Time, p Policy) bool {
 	return covered && now.Sub(d.since) >= retention
 }
 
-// scaleDownBlock returns why scale-down of the model is blocked, "" if it is not, and the failure behind it.
-// Scale-up goes on.
+// scaleDownBlock returns why scale-down of the model is blocked, "" if it is not, and the failure
+// behind it. Scale-up goes on.
 func (m *model) scaleDownBlock(d demand, x *index) (code fleet.Code, why, cause string) {
 	var incomplete int
 	for _, v := range m.variants {
@@ -293,7 +297,7 @@ func sum(rows []fleet.Load, reading func(fleet.Load) fleet.Reading) (total float
 	return total, known
 }
 
-// first returns the first of two readings that is known, else the first that is there.
+// first returns the first of two readings that is known, else the first that is present.
 func first(a, b fleet.Reading) fleet.Reading {
 	if _, known := b.Known(); known && a.State != fleet.Present || a.State == fleet.Absent {
 		return b

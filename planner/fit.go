@@ -8,39 +8,39 @@ import (
 	"github.com/wva-project/wva/solver"
 )
 
-// scaleUp is replicas that a variant is to get beside those that have their accelerators.
+// scaleUp is the replicas that a variant is to get in addition to the allocated ones.
 type scaleUp struct {
 	*variant
-	model, choice int // whose outcome it is
-	from          int // replicas that have their accelerators
-	replicas      int // beside them
+	model, choice int // index of the outcome
+	from          int // allocated replicas
+	replicas      int // in addition to those
 	priority      int
 	needed        bool // for the latest demand, not for a cheaper mix
 }
 
-// fits reports whether there are accelerators for all that is decided. There are for what the solver says; not always where more
-// is kept than it says.
+// fits reports whether the nodes have the accelerators for the outcomes. The solver's solution
+// always fits; outcomes may not if make before break keeps more replicas than that.
 func (r *round) fits(outcomes [][]outcome) bool {
-	more := func(o outcome) bool { return o.placed > o.solved }
+	more := func(o outcome) bool { return o.placeable > o.solved }
 	if len(r.x.supply.types) == 0 || !slices.ContainsFunc(outcomes, func(of []outcome) bool { return slices.ContainsFunc(of, more) }) {
 		return true
 	}
 	return r.canPlace(r.placeable(outcomes))
 }
 
-// placeable returns the replicas of all variants for which there are accelerators, those of held ones included.
+// placeable returns the replicas of all variants that fit onto the nodes, held variants included.
 func (r *round) placeable(outcomes [][]outcome) counts {
 	placed := make(counts, r.x.size)
 	maps.Copy(placed, r.kept)
 	for i, z := range r.sizings {
 		for j, c := range z.choices {
-			placed[c.ID] = outcomes[i][j].placed
+			placed[c.ID] = outcomes[i][j].placeable
 		}
 	}
 	return placed
 }
 
-// canPlace reports whether the accelerators canPlace these replicas.
+// canPlace reports whether these replicas fit onto the nodes.
 func (r *round) canPlace(replicas counts) bool {
 	if r.whole == nil {
 		problem := r.problem(r.x.supply)
@@ -56,57 +56,59 @@ func (r *round) canPlace(replicas counts) bool {
 	return solver.Fits(*r.whole, rows)
 }
 
-// keptDuringSwitch returns the least that each variant is to have where a switch has no room: what is kept until others are ready, and of the
-// growth of the models that switch what has room beside all that stands. So a switch goes on that can, others have to wait for
-// what it frees, and one that cannot does not begin.
+// keptDuringSwitch returns the minimum of each variant for a switch that does not fit at once:
+// replicas that are kept until others are ready, and the additional replicas of the same models
+// that fit beside all allocated ones. So a switch continues if it can, models that wait for its
+// accelerators go on waiting, and a switch that cannot complete does not begin.
 func (r *round) keptDuringSwitch(outcomes [][]outcome) counts {
-	grows, seats := r.scaleUps(outcomes, func(i int) bool {
+	ups, free := r.scaleUps(outcomes, func(i int) bool {
 		return slices.ContainsFunc(outcomes[i], func(o outcome) bool { return o.delayed })
 	})
-	least := make(counts, len(grows))
-	for _, g := range grows {
-		least[g.ID] = g.from + seats.take(g.variant, g.replicas)
+	least := make(counts, len(ups))
+	for _, g := range ups {
+		least[g.ID] = g.from + free.take(g.variant, g.replicas)
 	}
 	for i, z := range r.sizings {
 		for j, c := range z.choices {
 			if o := outcomes[i][j]; o.delayed {
-				least[c.ID] = o.placed
+				least[c.ID] = o.placeable
 			}
 		}
 	}
 	return least
 }
 
-// scaleUps returns, of the replicas that are decided, those of the chosen models that have no accelerators yet, the highest priority
-// first, and the seats that are left beside all that have, or are kept for variants whose number is not ours to decide.
+// scaleUps returns the decided replicas of the chosen models that have no accelerators yet, the
+// highest priority first. It also returns the GPU slots that are left beside allocated replicas and
+// beside those of variants with a pinned or held number.
 func (r *round) scaleUps(outcomes [][]outcome, chosen func(i int) bool) ([]scaleUp, *slots) {
-	seats := newSlots(&r.x.supply)
-	var grows []scaleUp
+	free := newSlots(&r.x.supply)
+	var ups []scaleUp
 	for i, z := range r.sizings {
 		needed := z.need.latest > z.committed()*(1+tiny)
 		for j, c := range z.choices {
 			o := outcomes[i][j]
-			stands := min(o.placed, c.allocated())
-			seats.keep(c.variant, stands)
-			switch more := o.placed - stands; {
+			allocated := min(o.placeable, c.allocated())
+			free.keep(c.variant, allocated)
+			switch more := o.placeable - allocated; {
 			case c.pinned != nil:
-				seats.take(c.variant, more)
+				free.take(c.variant, more)
 			case more > 0 && chosen(i):
-				grows = append(grows, scaleUp{c.variant, i, j, stands, more, z.model.priority, needed})
+				ups = append(ups, scaleUp{c.variant, i, j, allocated, more, z.model.priority, needed})
 			}
 		}
 	}
 	for v := range r.x.owners() {
 		if n, held := r.kept[v.ID]; held {
-			stands := min(n, v.allocated())
-			seats.keep(v, stands)
-			seats.take(v, n-stands)
+			allocated := min(n, v.allocated())
+			free.keep(v, allocated)
+			free.take(v, n-allocated)
 		}
 	}
-	slices.SortFunc(grows, func(a, b scaleUp) int {
+	slices.SortFunc(ups, func(a, b scaleUp) int {
 		return cmp.Or(-cmp.Compare(a.priority, b.priority), compareBool(b.needed, a.needed), a.ID.Compare(b.ID))
 	})
-	return grows, seats
+	return ups, free
 }
 
 func compareBool(a, b bool) int {
@@ -119,25 +121,27 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// cut takes back what is to grow and has no room beside what stands and what is kept until others are ready.
+// cut removes additional replicas that do not fit beside allocated replicas and those that are kept
+// until others are ready.
 func (r *round) cut(outcomes [][]outcome) {
 	if r.fits(outcomes) {
 		return
 	}
-	grows, seats := r.scaleUps(outcomes, func(int) bool { return true })
-	for _, g := range grows {
-		more := seats.take(g.variant, g.replicas)
+	ups, free := r.scaleUps(outcomes, func(int) bool { return true })
+	for _, g := range ups {
+		more := free.take(g.variant, g.replicas)
 		if o := &outcomes[g.model][g.choice]; more < g.replicas {
-			o.placed, o.crowded = g.from+more, true
-			o.replicas = r.sizings[g.model].number(g.choice, o.placed)
+			o.placeable, o.shortage = g.from+more, true
+			o.replicas = r.sizings[g.model].number(g.choice, o.placeable)
 		}
 	}
 }
 
-// stillDelayed notes what waits for the rest of its model to grow before it shrinks to what was aimed at.
+// stillDelayed marks variants that wait for the scale-up of their model before they scale down to
+// the number of the first solution.
 func (r *round) stillDelayed(outcomes, aimed [][]outcome) {
 	for i, z := range r.sizings {
-		if !z.story(outcomes[i], r.x).anyGrows() {
+		if !z.explanation(outcomes[i], r.x).anyScalesUp() {
 			continue
 		}
 		for j, c := range z.choices {
@@ -148,7 +152,8 @@ func (r *round) stillDelayed(outcomes, aimed [][]outcome) {
 	}
 }
 
-// tally notes what the plan takes of each kind, and which variant's minimum takes all.
+// tally records how many accelerators of each type the plan uses, and which variant's minimum needs
+// all of them.
 func (r *round) tally(outcomes [][]outcome) {
 	if len(r.x.supply.types) == 0 {
 		return

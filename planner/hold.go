@@ -16,25 +16,26 @@ func (x *index) holdModel(m *model, why fleet.Reason) []fleet.Decision {
 	return held
 }
 
-// hold keeps a variant's number: the standing one up to the policy's age, then the replicas that are asked for, or a standing
-// number above them that was not reached yet. A number that is given stays what it is, for its own reason.
+// hold keeps a variant's number: the previous decision up to the policy's age, afterwards the
+// current replicas, or the previous decision if it is higher. A pinned number stays, with its own
+// reason.
 func (x *index) hold(v *variant, why fleet.Reason) fleet.Decision {
 	if v.pinned != nil && v.pinned.known {
 		return x.pinnedDecision(v)
 	}
-	standing, stands := x.previous[v.ID]
+	previous, found := x.previous[v.ID]
 	held := fleet.Decision{
-		Variant: v.ID, Known: stands || v.seen, Held: true, Decided: standing.Decided,
+		Variant: v.ID, Known: found || v.seen, Held: true, Decided: previous.Decided,
 		Reason: why.With(fleet.DetailRange, v.bounds), Facts: v.facts(),
 	}
 	if v.pinned != nil {
 		held.Reason, held.Unsupported = v.pinned.reason, v.pinned.unsupported
 	}
 	switch {
-	case stands && (!v.seen || x.now.Sub(standing.Decided) <= x.keepFor):
-		held.Replicas = standing.Replicas
+	case found && (!v.seen || x.now.Sub(previous.Decided) <= x.keepFor):
+		held.Replicas = previous.Replicas
 	case v.seen:
-		held.Replicas = max(v.now, standing.Replicas)
+		held.Replicas = max(v.now, previous.Replicas)
 	}
 	if v.bounds != "" {
 		held.Replicas = v.Range.Clamp(held.Replicas)
@@ -42,7 +43,7 @@ func (x *index) hold(v *variant, why fleet.Reason) fleet.Decision {
 	return held
 }
 
-// facts returns what was observed of a variant.
+// facts returns the observations of a variant.
 func (v *variant) facts() fleet.Facts {
 	return fleet.Facts{
 		Model: v.Model, Target: v.Target, Accelerator: v.Accelerator, Cost: v.Cost,
@@ -59,7 +60,8 @@ func (v *variant) idleNumber() int {
 	return 0
 }
 
-// validationError returns what a variant's own numbers contradict, with the remedy; "" where nothing.
+// validationError returns the contradiction in a variant's own numbers, with the remedy; "" if
+// there is none.
 func validationError(v fleet.Variant) string {
 	switch {
 	case v.Invalid != "":

@@ -12,16 +12,16 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// index is the tables of a snapshot, joined once. Everything that is ranged over is a sorted slice.
+// index is the view of a snapshot: its tables, joined once. All iteration is over sorted slices.
 type index struct {
 	now          time.Time
 	size         int // variants
 	models       []*model
-	duplicates       []claim    // variants whose target another one owns
-	excluded        []*variant // variants that take no part in their model
-	reserved        *reserved     // what variants that are scaled have; nil while those are planned themselves
+	duplicates   []claim    // duplicate claims: another variant owns the target
+	excluded     []*variant // variants that are not part of their model
+	reserved     *reserved  // reserved by scaled variants; nil while those are planned
 	names        map[modelKey]*model
-	inconsistent        []fleet.Conflict // facts that are not believed
+	inconsistent []fleet.Conflict // conflicting definitions that were resolved
 	keepFor      time.Duration
 	usages       map[modelKey][]*fleet.Usage // sorted by pod
 	previous     map[fleet.VariantID]fleet.PreviousDecision
@@ -30,7 +30,7 @@ type index struct {
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
 	pools        []fleet.Pool
-	supply        supply // all that the variants may have of pools
+	supply       supply // accelerators that the variants may use
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -39,57 +39,60 @@ type claim struct {
 	owner   fleet.VariantID
 }
 
-// model is one model with everything that was observed of it. A model whose prefill and decode are served apart is two, one
-// for each part of the work: both must carry all of its requests.
+// model is one model with all observations of it. A model with disaggregated prefill and decode is
+// two, one for each role: both must serve all of its requests.
 type model struct {
 	id       fleet.ModelID
 	part     fleet.Role
 	parts    int  // of the model
-	mixed    bool // some of its variants do all of the work, and some a part
+	mixed    bool // some of its variants have a role, some have none
 	spec     fleet.Model
 	priority int // the highest of its variants' service classes
 	variants []*variant
 	served   []served
 	engine   []fleet.Load
 	gateway  []fleet.Load
-	collision     *model // an older model with the same name in the engines' metrics; nil where there is none
-	sharedName   string // that name
+	// an older model with the same name in the engines' metrics; nil if there is none
+	collision  *model
+	sharedName string // the name that both have
 }
 
 // served is one name under which a model is served.
 type served struct {
 	name    string
-	usages  []*fleet.Usage // of all pods that carry the name, those of pods that are gone included
+	usages  []*fleet.Usage // of all pods with that name, deleted ones included
 	gateway fleet.Reading  // the rate of requests at the gateway
 }
 
-// variant is one variant with its workload and what its pods report.
+// variant is one variant with its workload and the metrics of its pods.
 type variant struct {
 	fleet.Variant
-	target   targetKey // of Target
-	workload fleet.Workload
-	excluded    *fleet.Reason  // why it takes no part in its model
-	seen     bool           // the workload was observed
-	pinned    *pinned         // the number, where it is not ours to decide
-	bounds   string         // what narrows its range besides the definition, as the end of a sentence
-	replicas []*fleet.Usage // what ready replicas report
-	previous fleet.PreviousDecision
-	profile  *fleet.Profile // what is known of its engine beforehand; nil where nothing is
-	now      int            // replicas asked for
-	ready    int            // ready and not on their way out
-	starting   int            // not ready yet, and not overdue
-	overdue  int            // not ready, past the time that this target usually needs
-	startBlocked  bool           // further replicas would not start either
-	scheduled   int            // replicas that hold accelerators, and are not on their way out
-	mostPlaceable    int            // the most replicas that it could have beside what the others hold
-	recentlyStarted    int            // replicas that were made so recently that the demand they were made for may be in the window still
-	reports  reports
+	target          targetKey // of Target
+	workload        fleet.Workload
+	excluded        *fleet.Reason  // why it is not part of its model; nil if it is
+	seen            bool           // the workload was observed
+	pinned          *pinned        // the number that others set; nil if there is none
+	bounds          string         // annotations that narrow its range, as the end of a sentence
+	replicas        []*fleet.Usage // metrics of ready replicas
+	previous        fleet.PreviousDecision
+	profile         *fleet.Profile // profile of its engine; nil if there is none
+	now             int            // current replicas
+	ready           int            // ready and not terminating
+	starting        int            // not ready yet, and not overdue
+	overdue         int            // not ready after twice the usual start-up time
+	startBlocked    bool           // further replicas would not start either
+	scheduled       int            // with allocated accelerators and not terminating
+	mostPlaceable   int            // most replicas that fit beside those of others
+	recentlyStarted int            // replicas whose demand may still be in the window
+	reports         reports
 }
 
-// reports counts a variant's ready replicas by what they report. A replica that has just become ready owes nothing yet.
+// reports counts a variant's ready replicas by their metrics. A replica that has just become ready
+// may have none yet.
 type reports struct{ good, missing, stale, invalid, tooShort int }
 
-// targetKey names a workload whatever the version of its kind: two ScaledObjects may spell it differently.
+// targetKey identifies a workload without its API version: two ScaledObjects may write the version
+// differently.
 type targetKey struct{ namespace, group, kind, name string }
 
 func keyOf(id fleet.TargetID) targetKey {
@@ -100,12 +103,13 @@ func keyOf(id fleet.TargetID) targetKey {
 	return targetKey{id.Namespace, group, id.Kind, id.Name}
 }
 
-// newIndex joins a snapshot; of advisory variants, beside what those have that are scaled.
+// newIndex joins a snapshot. For variants in dry run, beside lists the targets, models and names of
+// the scaled variants; for those it is nil.
 func newIndex(s fleet.Snapshot, beside *reserved, p Policy) *index {
 	x := &index{
 		now:          s.Time,
 		size:         len(s.Variants),
-		reserved:        beside,
+		reserved:     beside,
 		previous:     make(map[fleet.VariantID]fleet.PreviousDecision, len(s.Previous)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		profiles:     fleet.NewProfiles(s.Profiles),
@@ -134,15 +138,15 @@ func newIndex(s fleet.Snapshot, beside *reserved, p Policy) *index {
 	return x
 }
 
-// groupVariants sorts the variants into models, sets aside those that cannot be decided, and settles who owns a target:
-// the oldest ScaledObject, then the first by name, whatever else is wrong with it.
+// groupVariants groups the variants by model, separates those that cannot be decided, and selects
+// the owner of each target: the oldest ScaledObject, then the first by name, even if it is invalid.
 func (x *index) groupVariants(s fleet.Snapshot) {
 	variants := make([]*variant, len(s.Variants))
 	for i := range s.Variants {
 		variants[i] = &variant{Variant: s.Variants[i], target: keyOf(s.Variants[i].Target)}
 	}
 	slices.SortFunc(variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
-	recall(variants, s)
+	rememberAccelerators(variants, s)
 	owners := make(map[targetKey]*variant, len(variants))
 	for _, v := range variants {
 		if owner := owners[v.target]; owner == nil || v.Created.Before(owner.Created) {
@@ -177,7 +181,7 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 	x.countParts()
 }
 
-// attachWorkloads gives each variant its workload, and its ready pods what they report.
+// attachWorkloads gives each variant its workload, and its ready pods their metrics.
 func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 	workloads := make(map[targetKey]*fleet.Workload, len(s.Workloads))
 	for i := range s.Workloads {
@@ -186,11 +190,11 @@ func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
 	for v := range x.owners() {
 		if row := workloads[v.target]; row != nil {
 			v.workload, v.seen = *row, true
-			if row.Stale != "" { // KEDA may have followed a number that stands
+			if row.Stale != "" { // KEDA may have applied the previous decision
 				v.workload.Replicas = max(row.Replicas, x.previous[v.ID].Replicas)
 			}
 			v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
-			if v.DryRun { // whoever scales it today is no foreign hand
+			if v.DryRun { // the present autoscaler of a dry run is no conflict
 				v.workload.ConflictingHPA = ""
 			}
 			v.join(x.usages[modelKey{v.Target.Namespace, v.EngineModel()}], x.now, p)
@@ -221,7 +225,8 @@ func (x *index) owners() iter.Seq[*variant] {
 	}
 }
 
-// join counts a variant's pods and reads what they report, of the usages under its model's name, which are sorted by pod.
+// join counts a variant's pods and reads their metrics from the usages of its model's name, which
+// are sorted by pod.
 func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 	v.now = v.workload.Replicas
 	if v.workload.Startup <= 0 {
@@ -254,8 +259,9 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 		}
 		starts.note(pod)
 	}
-	// Replicas that are asked for and have no pod yet are on their way too; the surge of a rolling update adds none. Those that
-	// have got none for as long as a start takes do not start either: a quota may be full.
+	// Current replicas without a pod count as starting too; the surge pods of a rolling update add
+	// none. If they have had no pod for longer than a start takes, they count as overdue: a quota
+	// may be exhausted.
 	podless := max(0, v.now-v.ready-starts.waiting)
 	since := v.previous.Changed
 	if podless > 0 && (v.workload.ReplicaFailure != "" || !since.IsZero() && now.Sub(since) > overdue*v.workload.Startup) {
@@ -265,7 +271,7 @@ func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
 	v.startBlocked = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" || starts.fail(overdue*v.workload.Startup, v.overdue))
 }
 
-// usageOf returns the row of a pod; nil where there is none.
+// usageOf returns the row of a pod; nil if there is none.
 func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
 	at, found := slices.BinarySearchFunc(usages, pod, func(row *fleet.Usage, pod string) int { return cmp.Compare(row.Pod, pod) })
 	if !found {
@@ -274,7 +280,7 @@ func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
 	return usages[at]
 }
 
-// read files what one ready replica reports; nil is nothing.
+// read counts the metrics of one ready replica; a nil row has none.
 func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 	owes := age >= p.MetricsGrace
 	if row == nil {

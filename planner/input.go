@@ -7,21 +7,21 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Input is everything that a plan depends on: Plan(in.Snapshot, in.Policy) is the same plan on every
-// machine.
+// Input is everything that a plan depends on: Plan(in.Snapshot, in.Policy) is the same plan on
+// every machine.
 type Input struct {
 	Snapshot fleet.Snapshot
 	Policy   Policy
 }
 
-// EncodeInput returns the JSON form of an input: that of its snapshot, with the policy under the key
-// "policy". The policy's Memo is left out, since it changes no plan.
+// EncodeInput returns the JSON form of an input: that of its snapshot, with the policy under the
+// key "policy". The policy's Memo is left out, since it changes no plan.
 func EncodeInput(in Input) ([]byte, error) {
 	return fleet.EncodeSnapshot(in.Snapshot, formOf(in.Policy))
 }
 
-// DecodeInput reads the JSON form. A snapshot without a policy has the default one. A field that this
-// version does not know is an error, and so is another version.
+// DecodeInput reads the JSON form. A snapshot without a policy has the default one. A field that
+// this version does not know is an error, and so is another version.
 func DecodeInput(data []byte) (Input, error) {
 	var form policyForm
 	snapshot, err := fleet.DecodeSnapshot(data, &form)

@@ -15,8 +15,8 @@ import (
 	"github.com/wva-project/wva/planner"
 )
 
-// A dumped input is decided again byte for byte: 1,000 random variations of the golden snapshots, under
-// random policies, planned with a memo that is warm from all the ones before.
+// A dumped input gives the same plan byte for byte: 1,000 random variations of the golden
+// snapshots, under random policies, planned with a memo that is warm from all earlier ones.
 func TestInputIsDecidedAgainByteForByte(t *testing.T) {
 	snapshots := goldenSnapshots(t)
 	memo, codes := &analyzer.Memo{}, map[fleet.Code]int{}
@@ -75,8 +75,8 @@ func encodedPlan(t *testing.T, plan fleet.Plan) string {
 	return string(data)
 }
 
-// randomInput varies a snapshot: every field may change, some fleets get profiles, SLOs and lengths of
-// requests, and half of the policies are not the default one.
+// randomInput varies a snapshot: every field may change, some fleets get profiles, SLOs and lengths
+// of requests, and half of the policies are not the default one.
 func randomInput(t *testing.T, random *rand.Rand, golden []byte) planner.Input {
 	t.Helper()
 	in, err := planner.DecodeInput(golden)
@@ -139,8 +139,8 @@ func vary(random *rand.Rand, v reflect.Value, share float64) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			vary(random, v.Field(i), share)
+		for _, part := range v.Fields() {
+			vary(random, part, share)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
@@ -192,8 +192,8 @@ func TestInputHasEveryFieldOfThePolicy(t *testing.T) {
 
 // fillPolicy gives every field a value that is not zero.
 func fillPolicy(v reflect.Value) {
-	for i := range v.NumField() {
-		switch field := v.Field(i); field.Kind() {
+	for _, field := range v.Fields() {
+		switch field.Kind() {
 		case reflect.Struct:
 			fillPolicy(field)
 		case reflect.Pointer:

@@ -10,8 +10,9 @@ import (
 
 type modelKey struct{ namespace, model string }
 
-// attachLoads gives each model the loads and usages that carry its name in the engines' metrics. Of two rows of one source
-// the later wins, reading by reading. A name that two models have belongs to the older of them.
+// attachLoads gives each model the loads and usages with its name in the engines' metrics. Of two
+// rows of one source the later one is used, reading by reading. A name that two models have belongs
+// to the older model.
 func (x *index) attachLoads(s fleet.Snapshot) {
 	engine, gateway := make(map[modelKey]fleet.Load, len(x.models)), make(map[modelKey]fleet.Load, len(x.models))
 	for _, row := range s.Loads {
@@ -48,7 +49,7 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 	}
 }
 
-// named returns the model that has a name in the engines' metrics already; nil where none has.
+// named returns the model that has a name in the engines' metrics already; nil if there is none.
 func (x *index) named(key modelKey) *model {
 	if owner := x.names[key]; owner != nil || x.reserved == nil {
 		return owner
@@ -99,7 +100,8 @@ func (m *model) servedNames() []string {
 	return slices.Compact(names)
 }
 
-// later returns the newer of two loads of one source, filled up with what only the older has.
+// later returns the newer of two loads of one source. Readings that it lacks are taken from the
+// older one.
 func later(a, b fleet.Load) fleet.Load {
 	if a.Time.After(b.Time) {
 		a, b = b, a
@@ -138,7 +140,7 @@ func later(a, b fleet.Load) fleet.Load {
 	return b
 }
 
-// hiding returns what hides something, sorted.
+// hiding returns the missing data that hide a source of load, sorted.
 func hiding(rows []fleet.Missing) []fleet.Missing {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(row fleet.Missing) bool { return row.Hides == "" })
 	slices.SortFunc(rows, func(a, b fleet.Missing) int {

@@ -12,22 +12,23 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// loop is a fleet that does what its plans say: pods are made and go, nodes are taken, requests queue.
+// loop is a fleet that carries out its plans: pods are created and deleted, accelerators are
+// allocated, requests queue.
 type loop struct {
 	now      time.Time
 	models   []*loopModel
 	nodes    []fleet.Node // of L40S
 	leaves   time.Duration
-	standing []fleet.PreviousDecision
+	previous []fleet.PreviousDecision
 	random   *rand.Rand
 }
 
-// loopModel is a model of one variant, a replica of which carries 6 requests/s on one accelerator.
+// loopModel is a model of one variant. A replica serves 6 requests/s on one accelerator.
 type loopModel struct {
 	name          string
 	priority      int
 	rate          func(at time.Duration) float64
-	asked         int
+	wanted        int
 	pods          []*loopPod
 	made          int
 	queue         float64
@@ -38,17 +39,17 @@ type loopModel struct {
 
 type loopPod struct {
 	name                 string
-	created, ready, gone time.Time // ready and gone are zero until that is known
+	created, ready, gone time.Time // ready and gone are zero while unknown
 	node                 string
 }
 
 const (
-	loopStep    = 15 * time.Second
-	loopStart   = time.Minute
-	loopCarries = 6.0
+	loopStep     = 15 * time.Second
+	loopStart    = time.Minute
+	loopCapacity = 6.0
 )
 
-// run has the fleet planned every 15 seconds for two hours.
+// run makes a plan every 15 seconds for two hours.
 func (l *loop) run() {
 	l.now, l.random = epoch, rand.New(rand.NewPCG(1, 2))
 	for range int(2 * time.Hour / loopStep) {
@@ -59,26 +60,27 @@ func (l *loop) run() {
 		}
 		l.place()
 		plan := Plan(l.snapshot(), Policy{})
-		l.standing = plan.Previous()
+		l.previous = plan.Previous()
 		for _, d := range plan.Decisions {
 			m := l.models[slices.IndexFunc(l.models, func(m *loopModel) bool { return m.name == d.Variant.Name })]
-			if turn := cmp.Compare(d.Replicas, m.asked); turn != 0 {
+			if turn := cmp.Compare(d.Replicas, m.wanted); turn != 0 {
 				if m.last != 0 && turn != m.last {
 					m.turns++
 				}
-				m.last, m.asked = turn, d.Replicas
+				m.last, m.wanted = turn, d.Replicas
 			}
 		}
 		l.now = l.now.Add(loopStep)
 	}
 }
 
-// reap removes the pods that are gone.
+// reap removes deleted pods.
 func (m *loopModel) reap(now time.Time) {
 	m.pods = slices.DeleteFunc(m.pods, func(p *loopPod) bool { return !p.gone.IsZero() && !now.Before(p.gone) })
 }
 
-// follow makes pods, and lets those go first that are not placed, then those that are not ready, then the youngest.
+// follow creates pods, or deletes them: first those that are not scheduled, then those that are not
+// ready, then the newest.
 func (m *loopModel) follow(now time.Time, leaves time.Duration) {
 	var stay []*loopPod
 	for _, p := range m.pods {
@@ -86,21 +88,21 @@ func (m *loopModel) follow(now time.Time, leaves time.Duration) {
 			stay = append(stay, p)
 		}
 	}
-	for ; len(stay) < m.asked; m.made++ {
+	for ; len(stay) < m.wanted; m.made++ {
 		p := &loopPod{name: fmt.Sprintf("%s-%03d", m.name, m.made), created: now}
 		m.pods, stay = append(m.pods, p), append(stay, p)
 	}
 	slices.SortStableFunc(stay, func(a, b *loopPod) int {
 		return cmp.Or(-compareBool(a.node == "", b.node == ""), -compareBool(a.ready.After(now), b.ready.After(now)), b.created.Compare(a.created))
 	})
-	for _, p := range stay[:len(stay)-m.asked] {
+	for _, p := range stay[:len(stay)-m.wanted] {
 		if p.gone = now; p.node != "" {
 			p.gone = now.Add(leaves)
 		}
 	}
 }
 
-// place gives the pods that wait longest the nodes that have most room.
+// place schedules the pods that are pending longest onto the nodes with the most free accelerators.
 func (l *loop) place() {
 	var waiting []*loopPod
 	for _, m := range l.models {
@@ -119,7 +121,7 @@ func (l *loop) place() {
 	}
 }
 
-// free returns what is left of a node.
+// free returns the free accelerators of a node.
 func (l *loop) free(node fleet.Node) int {
 	free := node.Allocatable
 	for _, m := range l.models {
@@ -139,7 +141,7 @@ func (p *loopPod) serves(now time.Time) bool {
 
 func (l *loop) snapshot() fleet.Snapshot {
 	s := newScenario()
-	s.Time, s.Previous = l.now, l.standing
+	s.Time, s.Previous = l.now, l.previous
 	for _, node := range l.nodes {
 		s.node("L40S", node.Name, node.Allocatable, node.Allocatable-l.free(node))
 	}
@@ -150,7 +152,7 @@ func (l *loop) snapshot() fleet.Snapshot {
 		v, w := &s.Variants[len(s.Variants)-1], &s.Workloads[len(s.Workloads)-1]
 		v.Model.Name = m.name
 		s.class(m.name, fmt.Sprint("class ", m.priority), m.priority)
-		w.Replicas = m.asked
+		w.Replicas = m.wanted
 		for _, p := range m.pods {
 			row := fleet.Pod{Name: p.name, Created: p.created, Terminating: !p.gone.IsZero()}
 			if p.node == "" {
@@ -165,7 +167,8 @@ func (l *loop) snapshot() fleet.Snapshot {
 	return s.Snapshot
 }
 
-// observe lets a step's requests come and be served, and adds what engines and the gateway report of that.
+// observe lets requests of one step arrive and be served, and adds the metrics of engines and
+// gateway.
 func (l *loop) observe(s *scenario, m *loopModel) {
 	var serving []string
 	for _, p := range m.pods {
@@ -174,16 +177,17 @@ func (l *loop) observe(s *scenario, m *loopModel) {
 		}
 	}
 	replicas, rate := float64(len(serving)), m.rate(l.now.Sub(epoch))*(0.9+0.2*l.random.Float64())
-	served, part := min(rate+m.queue/30, replicas*loopCarries), 1/max(1, replicas)
-	m.queue = min(max(0, m.queue+(rate-served)*loopStep.Seconds()), 60*rate) // those who wait for a minute give up
+	served, part := min(rate+m.queue/30, replicas*loopCapacity), 1/max(1, replicas)
+	// users give up after a minute
+	m.queue = min(max(0, m.queue+(rate-served)*loopStep.Seconds()), 60*rate)
 	m.arrived, m.done = m.arrived+rate, m.done+min(rate, served)
 	m.rates = append(m.rates[max(0, len(m.rates)-39):], rate)
-	load := served * part / loopCarries
+	load := served * part / loopCapacity
 	for _, pod := range serving {
 		s.Usages = append(s.Usages, fleet.Usage{
 			Namespace: "shop", Pod: pod, Model: m.name, Time: l.now, Running: fleet.Observed(100 * load), Waiting: fleet.Observed(m.queue * part),
 			KV: fleet.Observed(0.92 * load), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(served * part), Scrapes: 4,
-			WaitingGrowth: fleet.Observed(max(0, rate-served) * part), PeakRate: fleet.Observed(loopCarries),
+			WaitingGrowth: fleet.Observed(max(0, rate-served) * part), PeakRate: fleet.Observed(loopCapacity),
 		})
 	}
 	queued := m.queue
@@ -210,26 +214,26 @@ func wave(phase float64) func(time.Duration) float64 {
 	return func(at time.Duration) float64 { return 14 + 8*math.Sin(2*math.Pi*at.Hours()+phase) }
 }
 
-// fourSeats is two models on two nodes of two accelerators.
-func fourSeats(a, b *loopModel, leaves time.Duration) *loop {
+// fourGPUs is two models on two nodes of two accelerators.
+func fourGPUs(a, b *loopModel, leaves time.Duration) *loop {
 	a.name, b.name = "a", "b"
 	return &loop{models: []*loopModel{a, b}, leaves: leaves, nodes: []fleet.Node{{Name: "l1", Allocatable: 2}, {Name: "l2", Allocatable: 2}}}
 }
 
-func TestEqualModelsInAShortageDoNotTakeTurns(t *testing.T) {
+func TestEqualModelsInAShortageDoNotOscillate(t *testing.T) {
 	for _, leaves := range []time.Duration{0, 2 * time.Minute} {
-		a, b := &loopModel{asked: 3, rate: flat(20)}, &loopModel{asked: 1, rate: flat(20)}
-		fourSeats(a, b, leaves).run()
-		if a.turns+b.turns > 0 || a.asked != 2 || b.asked != 2 {
-			t.Errorf("pods leave within %v: %d and %d replicas after %d and %d turns, want two each and none", leaves, a.asked, b.asked, a.turns, b.turns)
+		a, b := &loopModel{wanted: 3, rate: flat(20)}, &loopModel{wanted: 1, rate: flat(20)}
+		fourGPUs(a, b, leaves).run()
+		if a.turns+b.turns > 0 || a.wanted != 2 || b.wanted != 2 {
+			t.Errorf("pods leave within %v: %d and %d replicas after %d and %d turns, want two each and none", leaves, a.wanted, b.wanted, a.turns, b.turns)
 		}
 	}
 }
 
-func TestEqualModelsShareWhatTheirWavesLeave(t *testing.T) {
+func TestEqualModelsShareAcceleratorsThroughWavesOfLoad(t *testing.T) {
 	for _, leaves := range []time.Duration{0, 2 * time.Minute} {
-		a, b := &loopModel{asked: 2, rate: wave(0)}, &loopModel{asked: 2, rate: wave(math.Pi)}
-		fourSeats(a, b, leaves).run()
+		a, b := &loopModel{wanted: 2, rate: wave(0)}, &loopModel{wanted: 2, rate: wave(math.Pi)}
+		fourGPUs(a, b, leaves).run()
 		if a.turns > 6 || b.turns > 6 {
 			t.Errorf("pods leave within %v: %d and %d turns in two waves, want hardly more than those of the waves", leaves, a.turns, b.turns)
 		}
@@ -239,10 +243,10 @@ func TestEqualModelsShareWhatTheirWavesLeave(t *testing.T) {
 	}
 }
 
-func TestAHigherPriorityLeavesTheOtherItsLastReplica(t *testing.T) {
-	a, b := &loopModel{asked: 2, rate: flat(30), priority: 5}, &loopModel{asked: 2, rate: flat(20)}
-	fourSeats(a, b, 30*time.Second).run()
-	if a.turns+b.turns > 0 || a.asked != 3 || b.asked != 1 {
-		t.Errorf("%d and %d replicas after %d and %d turns, want three and one, and none", a.asked, b.asked, a.turns, b.turns)
+func TestHigherPriorityLeavesTheOtherModelItsLastReplica(t *testing.T) {
+	a, b := &loopModel{wanted: 2, rate: flat(30), priority: 5}, &loopModel{wanted: 2, rate: flat(20)}
+	fourGPUs(a, b, 30*time.Second).run()
+	if a.turns+b.turns > 0 || a.wanted != 3 || b.wanted != 1 {
+		t.Errorf("%d and %d replicas after %d and %d turns, want three and one, and none", a.wanted, b.wanted, a.turns, b.turns)
 	}
 }

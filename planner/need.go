@@ -6,40 +6,45 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// need is what must be covered, and what bounds the ways to cover it. Amounts are shares of the reference demand.
+// need is the demand that a plan must serve, and the limits on the ways to do so. Amounts are
+// shares of the reference demand.
 type need struct {
-	latest  float64 // at once
-	wanted  float64 // in the end: more than the latest where that stands already
-	keepOne bool    // nothing is asked, but one replica must stay
-	some    bool    // a replica must stay or come
-	blocked  fleet.Code
-	why     string // the text of the freeze
+	latest float64 // at once
+	// demand of the plan: more than latest if replicas exist that can serve more
+	wanted  float64
+	keepOne bool // no demand, but one replica must stay
+	some    bool // at least one replica must stay or start
+	blocked fleet.Code
+	why     string // the text of the block
 	cause   string // the failure behind it
-	probe   int    // the variant that is tried; none where there is nothing to try
-	waits   bool   // it is not tried before there is room
-	last    int    // the variant that keeps the model's last replica; none where no plan took all
-	preemptible   []int  // by variant: replicas that may go to others in spite of the freeze; nil is none
+	probe   int    // the variant that gets a probe; none if there is none
+	waits   bool   // the probe waits for free accelerators
+	last    int    // the variant with the model's last replica; none unless a plan removed all
+	// by variant: replicas that may be preempted although scale-down is blocked; nil is none
+	preemptible []int
 }
 
-// none is no variant.
+// none means no variant.
 const none = -1
 
-// work works out what is needed. Up on the latest, down on the highest: between the two, what stands is right.
+// work calculates the need: for a scale-up the latest demand, for a scale-down the highest. Between
+// the two, the current replicas are right.
 func (z *sizing) work() need {
 	n := need{probe: none, last: none}
 	n.blocked, n.why, n.cause = z.scaleDownBlock()
 	d := z.demand
-	switch nothingAsked := d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0; {
-	case d.unused && z.model.spec.ScaleToZero, nothingAsked && z.model.spec.ScaleToZero && z.asleep():
+	switch noDemand := d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0; {
+	case d.unused && z.model.spec.ScaleToZero, noDemand && z.model.spec.ScaleToZero && z.atZero():
 		return n
-	case nothingAsked:
+	case noDemand:
 		n.keepOne, n.some, n.latest, n.wanted = true, true, 1, 1
 		return n
 	}
 	n.some, n.latest = true, d.latest
 	committed := z.committed()
-	if z.loads() && committed > 0 {
-		// The backlog grows because replicas load. It asks for no more than they will carry, or each cycle would count it again.
+	if z.starts() && committed > 0 {
+		// The backlog grows because replicas start. Ask for no more than they will serve, or each
+		// cycle would count it again.
 		n.latest = max(d.steady, min(n.latest, committed))
 	}
 	n.wanted = n.latest
@@ -63,8 +68,8 @@ func (z *sizing) scaleDownBlock() (code fleet.Code, why, cause string) {
 	return code, why, ""
 }
 
-// missed returns the freeze of a model whose requests wait for longer than its objective allows. An objective that no load
-// meets freezes nothing: more replicas would not meet it either.
+// missed returns the block of a model whose latency is above its objective. An objective that
+// cannot be met at any load blocks nothing: more replicas would not meet it either.
 func (z *sizing) missed() (code fleet.Code, why string) {
 	if z.model.ready() == 0 {
 		return "", ""
@@ -83,22 +88,22 @@ func (z *sizing) missed() (code fleet.Code, why string) {
 	return "", ""
 }
 
-// withProbe picks a variant of unknown capacity that is to have one replica, so that it shows what it carries: where the
-// known ones cannot cover the demand, and from zero also where it is the cheapest of all. While it loads, nothing else is
-// started for what it may carry.
+// withProbe selects a variant of unknown capacity for a probe, one replica that measures it: if the
+// variants of known capacity cannot serve the demand, and while no replica is ready also if it is
+// the cheapest of all. While it starts, no other replicas are started for demand that it may serve.
 func (z *sizing) withProbe(n need) need {
-	var room float64
+	var capacity float64
 	for _, c := range z.choices {
 		most := c.Range.Max
 		if c.startBlocked || c.capacity.NoMore {
 			most = min(most, c.now)
 		}
 		most = min(most, c.mostPlaceable)
-		room += float64(c.share * float64(most))
+		capacity += float64(c.share * float64(most))
 	}
 	best := z.bestProbe()
 	waking := best != none && z.model.ready() == 0 && best == z.cheapest()
-	if best == none || room >= n.wanted && !waking {
+	if best == none || capacity >= n.wanted && !waking {
 		return n
 	}
 	n.probe = best
@@ -108,8 +113,8 @@ func (z *sizing) withProbe(n need) need {
 	return n
 }
 
-// bestProbe returns the variant of unknown capacity that is best tried: one that starts before one of which nothing does, then
-// one for which there is room, then one that is up already, then the cheapest.
+// bestProbe returns the best variant of unknown capacity for a probe: one that is not start
+// blocked, then one that is placeable, then one that is active, then the cheapest.
 func (z *sizing) bestProbe() int {
 	return z.best(func(c choice) bool { return c.share <= 0 }, func(a, b choice) bool {
 		upA, upB := a.now > a.idleNumber(), b.now > b.idleNumber()
@@ -125,12 +130,14 @@ func (z *sizing) bestProbe() int {
 	})
 }
 
-// cheapest returns the variant with the least price of a replica, of those that start and for which there is room.
+// cheapest returns the variant with the lowest price of a replica, of those that are placeable and
+// not start blocked.
 func (z *sizing) cheapest() int {
 	return z.best(func(c choice) bool { return !c.startBlocked && c.isPlaceable() }, func(a, b choice) bool { return a.Cost < b.Cost })
 }
 
-// best returns the first of the best variants that fit and may have a replica; none where there is none.
+// best returns the first of the best variants that fit and may have a replica; none if there is
+// none.
 func (z *sizing) best(fits func(choice) bool, better func(a, b choice) bool) int {
 	best := none
 	for i, c := range z.choices {

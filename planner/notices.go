@@ -8,10 +8,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Notices returns the events on the variants' ScaledObjects because one plan follows another, sorted.
-// Each is told when it begins, not while it lasts. After a restart there is no plan before (the zero
-// one): then the warnings that exist are told, and the first plan's changes against the current
-// replicas.
+// Notices returns the events on ScaledObjects for the step from one plan to the next, sorted. Each
+// is written when its cause begins, not while it lasts. After a restart the plan before is the zero
+// plan: then all warnings are written, and the changes against the current replicas.
 func Notices(before, after fleet.Plan) []fleet.Notice {
 	told := make(map[fleet.Notice]bool)
 	for _, n := range warnings(before) {
@@ -55,15 +54,15 @@ func warnings(plan fleet.Plan) []fleet.Notice {
 	return found
 }
 
-// warning returns the warning of a decision, "" if it has none. Texts of a plan that hold figures are
-// replaced by those of the table of codes: the warning stays the same while figures change.
+// warning returns the warning of a decision, "" if it has none. Texts with figures are replaced by
+// those of the table of codes, so that the warning stays the same while figures change.
 func warning(d *fleet.Decision) string {
 	code := d.Reason.Code
 	switch {
 	case code == fleet.CodeMaxReplicas, code == fleet.CodeInsufficientAccelerators:
 		return tableText(code)
 	case code == fleet.CodeDuplicateTarget, code == fleet.CodePaused, !d.Held:
-		return "" // a conflict tells the first, and somebody did the second on purpose
+		return "" // the first has a conflict, the second is on purpose
 	case code == fleet.CodeMetricsMissing, code == fleet.CodeMetricsStale, code == fleet.CodeMetricsInvalid, code == fleet.CodeWindowTooShort:
 		return "replicas are kept: " + tableText(code)
 	}
@@ -76,16 +75,16 @@ func tableText(code fleet.Code) string {
 	return strings.ReplaceAll(row.Meaning+" "+row.Action, "`", "")
 }
 
-// tells reports whether a decision's own reason says of its variant what a conflict says of all.
-func tells(code fleet.Code, kind fleet.ConflictType) bool {
-	if code == fleet.CodeDuplicateTarget { // whose decision warns of nothing
+// tells reports whether the reason of a decision already has the content of a conflict.
+func tells(code fleet.Code, conflict fleet.ConflictType) bool {
+	if code == fleet.CodeDuplicateTarget { // its decision has no warning
 		return false
 	}
-	return string(code) == string(kind) || code == fleet.CodeInvalidDefinition && kind == fleet.ConflictMultipleTriggers
+	return string(code) == string(conflict) || code == fleet.CodeInvalidDefinition && conflict == fleet.ConflictMultipleTriggers
 }
 
-// changes returns the numbers that changed, and the holds that ended. The number of an unsupported
-// variant is told to nobody, and that of a duplicate claim is told on the owner's object.
+// changes returns the events for changed numbers and for holds that ended. An unsupported variant
+// has none, and a duplicate claim has its event on the owner.
 func changes(before, after fleet.Plan) []fleet.Notice {
 	old := make(map[fleet.VariantID]fleet.Decision, len(before.Decisions))
 	for _, d := range before.Decisions {

@@ -1,7 +1,8 @@
 // Package planner makes the decision: a snapshot of the fleet in, a plan out.
 //
-// It is pure and total: the same snapshot gives the same plan on every machine and in any order of rows, and there is no
-// error. A variant that cannot be decided is held at the number it has, with the reason.
+// It is pure and total: the same snapshot gives the same plan on every machine and in any order of
+// rows, and there is no error. A variant that cannot be decided is held at the number it has, with
+// the reason.
 package planner
 
 import (
@@ -10,15 +11,15 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Plan decides how many replicas every variant of the snapshot should have, and apart from that what it would advise of those
-// that are advisory.
+// Plan decides the number of replicas of every variant of the snapshot, and separately the
+// recommendations for variants in dry run.
 func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	p = p.withDefaults()
-	scaled, advisory := splitDryRun(s)
+	scaled, dry := splitDryRun(s)
 	x := newIndex(scaled, nil, p)
 	plan := x.plan(p)
-	if len(advisory.Variants) > 0 {
-		beside := newIndex(advisory, reservedBy(scaled.Variants, x.names), p)
+	if len(dry.Variants) > 0 {
+		beside := newIndex(dry, reservedBy(scaled.Variants, x.names), p)
 		addRecommendations(&plan, beside.plan(p))
 	}
 	return plan
@@ -30,7 +31,7 @@ func (x *index) plan(p Policy) fleet.Plan {
 	decisions := make([]fleet.Decision, 0, x.size)
 
 	sizings := make([]*sizing, 0, len(x.models))
-	for i, j := range x.judge(p) {
+	for i, j := range x.evaluate(p) {
 		decisions = append(decisions, j.held...)
 		if j.sizing == nil {
 			plan.Models = append(plan.Models, fleet.ModelPlan{ID: x.models[i].id})
@@ -60,14 +61,14 @@ func (x *index) plan(p Policy) fleet.Plan {
 
 // holdExcluded holds a variant that takes no part in its model.
 func (x *index) holdExcluded(v *variant) fleet.Decision {
-	if v.Unsupported != "" { // nothing may be answered, whatever else is wrong
+	if v.Unsupported != "" { // KEDA must get no number, whatever else is wrong
 		v.pinned = v.setByOthers()
 	}
 	return x.hold(v, *v.excluded)
 }
 
-// repeatOwners gives each variant whose target another one owns the owner's number, so that two autoscalers of one workload
-// do not pull in two directions.
+// repeatOwners gives each duplicate claim the number of the target's owner, so that two autoscalers
+// of one workload do not work against each other.
 func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 	if len(x.duplicates) == 0 {
 		return nil
@@ -94,7 +95,7 @@ func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 	return repeated
 }
 
-// price returns the price of all numbers for an hour. Each workload is among them once.
+// price returns the price of all replicas for an hour. Each workload counts once.
 func price(decisions []fleet.Decision) (total float64) {
 	for i := range decisions {
 		if d := &decisions[i]; d.Known {
@@ -104,7 +105,7 @@ func price(decisions []fleet.Decision) (total float64) {
 	return total
 }
 
-// finish adds when the numbers changed, the findings, and whether KEDA applies its fallback instead.
+// finish adds the time of the last change, the findings, and whether KEDA applies its fallback.
 func (x *index) finish(decisions []fleet.Decision) {
 	for i := range decisions {
 		d := &decisions[i]
@@ -116,12 +117,13 @@ func (x *index) finish(decisions []fleet.Decision) {
 	}
 }
 
-// date says when a number last changed. A hold changes nothing; a first number is compared with the replicas that are asked for.
+// date sets when a number last changed. A held variant changes nothing; a first number is compared
+// with the current replicas.
 func (x *index) date(d *fleet.Decision) {
-	standing, stands := x.previous[d.Variant]
-	d.Changed, d.Delta = standing.Changed, standing.Delta
-	before, known := standing.Replicas, stands
-	if !stands {
+	previous, found := x.previous[d.Variant]
+	d.Changed, d.Delta = previous.Changed, previous.Delta
+	before, known := previous.Replicas, found
+	if !found {
 		before, known = d.Facts.Current, d.Facts.CurrentKnown
 	}
 	if known && !d.Held && d.Replicas != before {

@@ -12,7 +12,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// cheap and fast are the two variants of most scenarios: one L40S replica carries about 6/s, an H100 four times that.
+// cheap and fast are the two variants of most scenarios: one L40S replica serves about 6/s, an H100
+// four times that.
 func cheap(g group) group {
 	g.name, g.cost, g.accelerator = "cheap", 1, "L40S"
 	g.max = max(g.max, 10)
@@ -29,7 +30,7 @@ func TestSteadyLoadChangesNothing(t *testing.T) {
 	expect(t, newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})).decide(t)["cheap"], 3, fleet.CodeUnchanged)
 }
 
-func TestFleetIsSizedDirectly(t *testing.T) {
+func TestScaleUpIsOneStep(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 100, waiting: 200, kv: 0.95, rate: 6}))
 	d := s.decide(t)["cheap"]
 	if d.Replicas < 5 || d.Reason.Code != fleet.CodeScaleUp {
@@ -37,15 +38,16 @@ func TestFleetIsSizedDirectly(t *testing.T) {
 	}
 }
 
-func TestDownOnlyToTheHighestOfTheWindow(t *testing.T) {
+func TestScaleDownKeepsTheHighestDemandOfTheWindow(t *testing.T) {
 	s := newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1}))
-	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(17) }) // and 20 %; one replica carries 7/s
+	// and 20 %; the capacity of a replica is 7/s
+	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(17) })
 	expect(t, s.decide(t)["cheap"], 3, fleet.CodeScaleDown)
 	s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(40) })
 	expect(t, s.decide(t)["cheap"], 6, fleet.CodeUnchanged)
 }
 
-func TestNothingShrinksWhile(t *testing.T) {
+func TestScaleDownIsBlockedIf(t *testing.T) {
 	quiet := group{ready: 6, running: 5, kv: 0.05, rate: 0.5}
 	for _, test := range []struct {
 		name  string
@@ -82,7 +84,7 @@ func TestNothingShrinksWhile(t *testing.T) {
 	}
 }
 
-func TestManySaturatedReplicasNeverShrink(t *testing.T) {
+func TestManySaturatedReplicasBlockScaleDown(t *testing.T) {
 	for _, saturated := range []int{8, 98} {
 		s := newScenario(
 			group{name: "cheap", cost: 1, max: 200, ready: saturated, running: 100, waiting: 6, kv: 0.9, rate: 6},
@@ -90,38 +92,38 @@ func TestManySaturatedReplicasNeverShrink(t *testing.T) {
 		)
 		d := s.decide(t)
 		if total := d["cheap"].Replicas + d["idle"].Replicas; total < saturated+2 {
-			t.Errorf("%d saturated and 2 idle: %d in all, want no less than there are", saturated, total)
+			t.Errorf("%d saturated and 2 idle: %d in all, want no fewer", saturated, total)
 		}
 	}
 }
 
-func TestMissingDataHoldsTheStandingNumber(t *testing.T) {
+func TestMissingDataHoldsThePreviousDecision(t *testing.T) {
 	blind := cheap(group{ready: 3, spec: 3, mute: true})
 	s := newScenario(blind).missing("prometheus query running", "connection refused; check --prometheus-url")
-	s.standing("cheap", 10, time.Minute)
+	s.previous("cheap", 10, time.Minute)
 	d := s.decide(t)["cheap"]
 	expect(t, d, 10, fleet.CodeMetricsMissing)
 	if !d.Held || !strings.Contains(d.Reason.String(), "connection refused") {
 		t.Errorf("held %v with %q, want a hold that says why", d.Held, d.Reason.String())
 	}
-	// Later than the hold's age it is what is asked for, or a standing number above it that was not reached yet.
-	late := newScenario(blind).standing("cheap", 10, 6*time.Minute)
+	// Later than keepFor: current replicas, or the previous decision if it is higher.
+	late := newScenario(blind).previous("cheap", 10, 6*time.Minute)
 	expect(t, late.decide(t)["cheap"], 10, fleet.CodeMetricsMissing)
-	lateBelow := newScenario(blind).standing("cheap", 1, 6*time.Minute)
+	lateBelow := newScenario(blind).previous("cheap", 1, 6*time.Minute)
 	expect(t, lateBelow.decide(t)["cheap"], 3, fleet.CodeMetricsMissing)
-	// After a restart nothing stands.
+	// After a restart there is no previous decision.
 	expect(t, newScenario(blind).decide(t)["cheap"], 3, fleet.CodeMetricsMissing)
 }
 
-func TestHeldStandingKeepsItsAge(t *testing.T) {
-	s := newScenario(cheap(group{ready: 3, mute: true})).standing("cheap", 10, time.Minute)
+func TestHeldDecisionKeepsItsAge(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, mute: true})).previous("cheap", 10, time.Minute)
 	plan := Plan(s.Snapshot, Policy{})
 	if got := plan.Previous(); len(got) != 1 || !got[0].Decided.Equal(epoch.Add(-time.Minute)) {
-		t.Errorf("standing after a hold: %+v, want the time of the decision that is held", got)
+		t.Errorf("previous decision after a hold: %+v, want the time of the decision that is held", got)
 	}
 }
 
-func TestEachStateOfAMetricIsHeldByItsName(t *testing.T) {
+func TestEachStateOfAMetricHasItsCode(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		usage func(*fleet.Usage)
@@ -147,14 +149,14 @@ func TestResetCounterIsALowerBoundNotAHold(t *testing.T) {
 	expect(t, s.decide(t)["cheap"], 2, fleet.CodeUnchanged)
 }
 
-func TestReplicaThatHasJustBecomeReadyOwesNoMetricsYet(t *testing.T) {
+func TestReplicaThatHasJustBecomeReadyMayLackMetrics(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5}))
 	s.Usages = s.Usages[1:]
 	s.Workloads[0].Pods[0].ReadyAt = epoch.Add(-10 * time.Second)
 	expect(t, s.decide(t)["cheap"], 3, fleet.CodeUnchanged)
 }
 
-func TestOneModelLosesItsMetricsWhileOthersAreDecided(t *testing.T) {
+func TestModelWithoutMetricsIsHeldWhileOthersAreDecided(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 100, waiting: 50, kv: 0.95, rate: 6}))
 	other := newScenario(group{name: "mute", cost: 1, max: 5, ready: 3, mute: true})
 	other.Variants[0].Model.Name = "another"
@@ -163,48 +165,48 @@ func TestOneModelLosesItsMetricsWhileOthersAreDecided(t *testing.T) {
 	d := s.decide(t)
 	expect(t, d["mute"], 3, fleet.CodeMetricsMissing)
 	if d["cheap"].Replicas <= 2 || d["cheap"].Held {
-		t.Errorf("the model that reports: %+v, want it to grow", d["cheap"])
+		t.Errorf("the model that reports: %+v, want it scaled up", d["cheap"])
 	}
 }
 
-func TestIdleModelGoesToZeroOnlyAfterItsRetention(t *testing.T) {
+func TestIdleModelScalesToZeroAfterItsRetention(t *testing.T) {
 	idle := func() *scenario {
 		return newScenario(cheap(group{ready: 2}), fast(group{ready: 1})).load(func(l *fleet.Load) {
 			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(0), fleet.Observed(0), true
 			l.IdleCovered, l.LastActive = 10*time.Minute, epoch.Add(-11*time.Minute)
 		})
 	}
-	d := idle().toZero().decide(t)
+	d := idle().scaleToZero().decide(t)
 	expect(t, d["cheap"], 0, fleet.CodeScaleToZero)
 	expect(t, d["fast"], 0, fleet.CodeScaleToZero)
 
-	t.Run("not where it is not allowed: the cheapest keeps one", func(t *testing.T) {
+	t.Run("not if it is off: the cheapest keeps one", func(t *testing.T) {
 		d := idle().decide(t)
 		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
 		expect(t, d["fast"], 0, fleet.CodeScaleDown)
 	})
 	t.Run("not while it was used within the retention", func(t *testing.T) {
-		d := idle().toZero().load(func(l *fleet.Load) { l.LastActive = epoch.Add(-9 * time.Minute) }).decide(t)
+		d := idle().scaleToZero().load(func(l *fleet.Load) { l.LastActive = epoch.Add(-9 * time.Minute) }).decide(t)
 		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
 	})
 	t.Run("not while samples do not cover the retention", func(t *testing.T) {
-		d := idle().toZero().load(func(l *fleet.Load) { l.IdleCovered, l.LastActive = 9*time.Minute, time.Time{} }).decide(t)
+		d := idle().scaleToZero().load(func(l *fleet.Load) { l.IdleCovered, l.LastActive = 9*time.Minute, time.Time{} }).decide(t)
 		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
 	})
 	t.Run("not while something runs", func(t *testing.T) {
-		s := idle().toZero()
+		s := idle().scaleToZero()
 		s.Usages[0].Running = fleet.Observed(1)
 		if d := s.decide(t); d["cheap"].Replicas+d["fast"].Replicas == 0 {
-			t.Errorf("a model with a request running goes to zero: %+v", d)
+			t.Errorf("a model with a running request scales to zero: %+v", d)
 		}
 	})
 	t.Run("a longer retention of the model counts", func(t *testing.T) {
-		s := idle().toZero()
+		s := idle().scaleToZero()
 		s.Models[0].Retention = time.Hour
 		expect(t, s.decide(t)["cheap"], 1, fleet.CodeScaleDown)
 	})
 	t.Run("a minimum stays", func(t *testing.T) {
-		s := idle().toZero()
+		s := idle().scaleToZero()
 		s.Variants[0].Range.Min = 2
 		expect(t, s.decide(t)["cheap"], 2, fleet.CodeUnchanged)
 	})
@@ -227,43 +229,44 @@ func TestIdleModelMovesToItsCheapestVariantMakeBeforeBreak(t *testing.T) {
 	expect(t, d["fast"], 0, fleet.CodeScaleDown)
 }
 
-func TestQueueAtTheGatewayWakesTheCheapestOnly(t *testing.T) {
-	d := newScenario(cheap(group{}), fast(group{})).toZero().gateway(7, 0.2).decide(t)
+func TestQueueAtTheGatewayScalesTheCheapestFromZero(t *testing.T) {
+	d := newScenario(cheap(group{}), fast(group{})).scaleToZero().gateway(7, 0.2).decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeScaleFromZero)
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
-func TestVariantThatWasWokenStaysWhileItLoads(t *testing.T) {
-	d := newScenario(cheap(group{loading: 1}), fast(group{})).toZero().gateway(9, 0.2).decide(t)
+func TestVariantScaledFromZeroStaysWhileItStarts(t *testing.T) {
+	d := newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2).decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeProbe)
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
-func TestWakesAtTheSizeThatTheQueueNeeds(t *testing.T) {
-	// 100 requests of 1,000 tokens, as was seen before the model went to zero; 70,000 tokens fit on a cheap replica.
-	s := newScenario(cheap(group{kvTokens: 100_000}), fast(group{kvTokens: 400_000})).toZero()
+func TestScaleFromZeroIsSizedForTheQueue(t *testing.T) {
+	// 100 requests of 1,000 tokens, as before the model scaled to zero; 70,000 tokens fit on a
+	// cheap replica.
+	s := newScenario(cheap(group{kvTokens: 100_000}), fast(group{kvTokens: 400_000})).scaleToZero()
 	s.load(func(l *fleet.Load) { l.PromptTokens, l.OutputTokens = fleet.Observed(900), fleet.Observed(200) })
 	d := s.gateway(100, 0).decide(t)
 	expect(t, d["cheap"], 2, fleet.CodeScaleFromZero)
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
-func TestModelThatMayNotGoToZeroIsWokenWithoutDemand(t *testing.T) {
+func TestModelWithoutScaleToZeroGetsItsLastReplicaBack(t *testing.T) {
 	d := newScenario(cheap(group{}), fast(group{})).decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
-func TestModelAtZeroIsHeldWhileItsQueueCannotBeSeen(t *testing.T) {
-	d := newScenario(cheap(group{})).toZero().missing("prometheus query gateway", "timeout").decide(t)["cheap"]
+func TestModelAtZeroIsHeldWithoutGatewayMetrics(t *testing.T) {
+	d := newScenario(cheap(group{})).scaleToZero().missing("prometheus query gateway", "timeout").decide(t)["cheap"]
 	expect(t, d, 0, fleet.CodeMetricsMissing)
 	if !d.Held {
 		t.Error("it is decided, want it held")
 	}
 }
 
-func TestShiftToACheaperVariantLosesNothing(t *testing.T) {
-	// The fast variant is gone from the cheapest mix, but its replacement still loads.
+func TestRebalanceIsMakeBeforeBreak(t *testing.T) {
+	// The fast variant is not in the cheapest mix, but its replacement still starts.
 	s := newScenario(cheap(group{ready: 1, loading: 2, running: 20, kv: 0.2, rate: 2}), fast(group{ready: 1, running: 40, kv: 0.3, rate: 12}))
 	d := s.decide(t)
 	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
@@ -272,23 +275,23 @@ func TestShiftToACheaperVariantLosesNothing(t *testing.T) {
 	expect(t, d["fast"], 0, fleet.CodeScaleDown)
 }
 
-func TestBacklogIsNotCountedAgainWhileReplicasLoad(t *testing.T) {
+func TestBacklogIsNotCountedAgainWhileReplicasStart(t *testing.T) {
 	loaded := group{ready: 2, loading: 3, running: 100, waiting: 300, kv: 0.95, rate: 6}
 	d := newScenario(cheap(loaded)).decide(t)["cheap"]
 	if d.Replicas != 5 {
-		t.Errorf("with 3 loading: %d, want 5: the backlog grows because they load", d.Replicas)
+		t.Errorf("with 3 starting: %d, want 5: the backlog grows because they start", d.Replicas)
 	}
 	loaded.rate = 30 // the arrivals themselves need more
 	if d := newScenario(cheap(loaded)).decide(t)["cheap"]; d.Replicas > 5 {
-		t.Errorf("a higher throughput is no reason to grow: %+v", d)
+		t.Errorf("a higher throughput is no reason to scale up: %+v", d)
 	}
 	s := newScenario(cheap(group{ready: 2, loading: 1, running: 100, waiting: 10, kv: 0.95, rate: 6})).gateway(0, 40)
 	if d := s.decide(t)["cheap"]; d.Replicas <= 5 {
-		t.Errorf("40/s arrive where a replica carries 4.4/s: %+v, want more at once", d)
+		t.Errorf("40/s arrive, capacity 4.4/s per replica: %+v, want more at once", d)
 	}
 }
 
-func TestReplicaThatDoesNotStartIsReplacedElsewhere(t *testing.T) {
+func TestReplicaThatDoesNotStartIsReplacedByAnotherVariant(t *testing.T) {
 	s := newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{}))
 	s.gateway(0, 14)
 	d := s.decide(t)
@@ -297,43 +300,43 @@ func TestReplicaThatDoesNotStartIsReplacedElsewhere(t *testing.T) {
 	if !strings.Contains(d["cheap"].Reason.String(), "2 replicas not ready 2m0s after creation and not counted as capacity (Unschedulable)") {
 		t.Errorf("reason %q does not name the replicas that do not start", d["cheap"].Reason.String())
 	}
-	// When the demand falls, they are no longer asked for.
+	// When the demand falls, they are removed.
 	s = newScenario(cheap(group{ready: 1, stuck: 2, running: 20, kv: 0.2, rate: 2}), fast(group{}))
 	expect(t, s.decide(t)["cheap"], 1, fleet.CodeScaleDown)
 }
 
-func TestVariantOfWhichNothingStartsDoesNotClimb(t *testing.T) {
+func TestStartBlockedVariantIsNotScaledUp(t *testing.T) {
 	s := newScenario(cheap(group{ready: 1, stuck: 2, running: 100, waiting: 100, kv: 0.95, rate: 6})).gateway(0, 30)
 	first := s.decide(t)["cheap"].Replicas
 	s = newScenario(cheap(group{ready: 1, stuck: first - 1, running: 100, waiting: 100, kv: 0.95, rate: 6})).gateway(0, 30)
 	if again := s.decide(t)["cheap"].Replicas; again != first {
-		t.Errorf("with %d that do not start it asks for %d, then for %d", first-1, first, again)
+		t.Errorf("%d do not start: it decides %d, then %d", first-1, first, again)
 	}
 }
 
-func TestVariantWithOneBadReplicaIsGivenAnother(t *testing.T) {
+func TestSingleOverdueReplicaIsReplaced(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, stuck: 1, running: 60, kv: 0.69, rate: 6, readyAt: epoch.Add(-5 * time.Minute)})).gateway(0, 16)
 	expect(t, s.decide(t)["cheap"], 4, fleet.CodeScaleUp)
 }
 
-func TestDemandAboveAllMaximaIsSaid(t *testing.T) {
+func TestDemandAboveAllMaximaIsUnserved(t *testing.T) {
 	g := cheap(group{ready: 2, running: 100, waiting: 100, kv: 0.95, rate: 6})
 	g.max = 2
 	s := newScenario(g)
 	expect(t, s.decide(t)["cheap"], 2, fleet.CodeMaxReplicas)
 	if plan := Plan(s.Snapshot, Policy{}); plan.Models[0].Unserved <= 0 {
-		t.Errorf("the plan leaves %v short, want a part of the demand", plan.Models[0].Unserved)
+		t.Errorf("%v unserved, want a part of the demand", plan.Models[0].Unserved)
 	}
 }
 
 func TestGatewaysRateReplacesTheEngines(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 50, kv: 0.35, rate: 5})).gateway(0, 30)
 	if d := s.decide(t)["cheap"]; d.Replicas != 3 {
-		t.Errorf("30/s at the gateway, 10/s a replica: %d, want 3 (not 4, which would be both added up)", d.Replicas)
+		t.Errorf("30/s at the gateway, 10/s per replica: %d, want 3 (not 4, which would be both added up)", d.Replicas)
 	}
 }
 
-func TestGatewayThatSeesNothingDoesNotHideWhatRuns(t *testing.T) {
+func TestGatewayWithoutRequestsDoesNotHideEngineArrivals(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5})).gateway(0, 0)
 	expect(t, s.decide(t)["cheap"], 2, fleet.CodeUnchanged)
 }
@@ -345,7 +348,7 @@ func TestQueuesAtGatewayAndEnginesAddUp(t *testing.T) {
 	}
 }
 
-func TestUnknownWorkloadIsHeldAndItsSiblingDecided(t *testing.T) {
+func TestMissingTargetIsHeldAndOtherVariantsAreDecided(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5}), group{name: "gone", cost: 1, max: 3, absent: true})
 	d := s.decide(t)
 	if d["gone"].Known || !d["gone"].Held || d["gone"].Reason.Code != fleet.CodeTargetNotFound {
@@ -354,7 +357,7 @@ func TestUnknownWorkloadIsHeldAndItsSiblingDecided(t *testing.T) {
 	expect(t, d["cheap"], 2, fleet.CodeUnchanged)
 }
 
-func TestTwoClaimsOnOneTargetAreSettledForTheOldest(t *testing.T) {
+func TestOldestOfDuplicateClaimsDecides(t *testing.T) {
 	old := cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})
 	s := newScenario(group{name: "a-newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)}, old)
 	d := s.decide(t)
@@ -365,7 +368,7 @@ func TestTwoClaimsOnOneTargetAreSettledForTheOldest(t *testing.T) {
 	}
 }
 
-func TestContradictoryDefinitionIsHeldWithARemedy(t *testing.T) {
+func TestContradictoryRangeIsHeldWithARemedy(t *testing.T) {
 	s := newScenario(group{name: "bad", cost: 1, min: 4, max: 2, ready: 3, running: 1, kv: 0.1, rate: 1})
 	d := s.decide(t)["bad"]
 	if !d.Held || d.Reason.Code != fleet.CodeInvalidDefinition || !strings.Contains(d.Reason.String(), "raise it") {
@@ -373,24 +376,24 @@ func TestContradictoryDefinitionIsHeldWithARemedy(t *testing.T) {
 	}
 }
 
-func TestFaultyDefinitionIsHeldWithItsFault(t *testing.T) {
+func TestInvalidDefinitionIsHeldWithItsValidationError(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1}))
 	s.Variants[0].Invalid = "variantCost \"cheap\": write a number"
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeInvalidDefinition)
 	if !d.Held || d.Reason.String() != s.Variants[0].Invalid {
-		t.Errorf("%+v, want it held with its fault", d)
+		t.Errorf("%+v, want it held with its validation error", d)
 	}
 }
 
 func TestSamePlanInAnyOrderOfRows(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, stuck: 1, running: 80, waiting: 9, kv: 0.8, rate: 6}), fast(group{ready: 1, running: 40, kv: 0.2, rate: 20}),
 		group{name: "third", cost: 3.5, max: 4, accelerator: "H100"},
-		group{name: "broken", cost: 3.5, max: 4, ready: 1, running: 40, kv: 0.2, rate: 20, variant: faulty},
-		group{name: "z-advised", cost: 2, max: 4, ready: 2, running: 10, kv: 0.2, rate: 2, variant: otherModel, usage: reportOther, workload: foreign},
-		group{name: "a-advised", cost: 2, max: 4, ready: 1, running: 10, kv: 0.2, rate: 2, variant: otherModel, usage: reportOther},
-		group{name: "beside", cost: 2, max: 4, ready: 1, running: 10, kv: 0.2, rate: 2, variant: advisory},
-		group{name: "claim", cost: 2, max: 4, claims: "third", variant: advisory}).gateway(5, 30).toZero().standing("cheap", 5, time.Minute).standing("fast", 1, time.Minute).
+		group{name: "broken", cost: 3.5, max: 4, ready: 1, running: 40, kv: 0.2, rate: 20, variant: invalid},
+		group{name: "z-dry-run", cost: 2, max: 4, ready: 2, running: 10, kv: 0.2, rate: 2, variant: otherModel, usage: reportOther, workload: otherHPA},
+		group{name: "a-dry-run", cost: 2, max: 4, ready: 1, running: 10, kv: 0.2, rate: 2, variant: otherModel, usage: reportOther},
+		group{name: "beside", cost: 2, max: 4, ready: 1, running: 10, kv: 0.2, rate: 2, variant: dryRun},
+		group{name: "claim", cost: 2, max: 4, claims: "third", variant: dryRun}).gateway(5, 30).scaleToZero().previous("cheap", 5, time.Minute).previous("fast", 1, time.Minute).
 		missing("b", "x").missing("a", "y")
 	want := Plan(s.Snapshot, Policy{})
 	r := s.Snapshot

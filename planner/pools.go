@@ -7,8 +7,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// oneRowPerAccelerator returns the pools by name, a row for each kind. Of several rows of a kind those that are fixed count, with the nodes
-// of all, or else the least limit.
+// oneRowPerAccelerator returns the pools by name, one row for each accelerator type. Of several
+// rows those that are not elastic count, with the nodes of all; if all are elastic, the lowest
+// limit.
 func oneRowPerAccelerator(pools []fleet.Pool) []fleet.Pool {
 	rows := make([]fleet.Pool, 0, len(pools))
 	byName := func(a, b fleet.Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) }
@@ -39,7 +40,8 @@ func joined(a, b fleet.Pool) fleet.Pool {
 	return a
 }
 
-// oneRowPerNode returns the nodes by name. Of several rows of a node the one counts that has least to give.
+// oneRowPerNode returns the nodes by name. Of several rows of a node the one with the least free
+// accelerators counts.
 func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
 	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b fleet.Node) int {
 		free := cmp.Compare(within(a.Allocatable)-within(a.Allocated), within(b.Allocatable)-within(b.Allocated))

@@ -8,10 +8,11 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// competitors are two models on one kind of four accelerators, of which each has two and could do with four.
+// competitors are two models on one accelerator type with four accelerators. Each has two and needs
+// four.
 func competitors() *scenario {
-	return newScenario(cheap(full(group{ready: 2}))).called("a-").gateway(0, 24).
-		beside("b", newScenario(cheap(full(group{ready: 2}))).called("b-").gateway(0, 24)).
+	return newScenario(cheap(saturated(group{ready: 2}))).called("a-").gateway(0, 24).
+		beside("b", newScenario(cheap(saturated(group{ready: 2}))).called("b-").gateway(0, 24)).
 		node("L40S", "l1", 2, 0).node("L40S", "l2", 2, 0).on("a-cheap", "l1", "l1").on("b-cheap", "l2", "l2")
 }
 
@@ -21,33 +22,33 @@ func TestEqualModelsShareAShortage(t *testing.T) {
 	expect(t, d["b-cheap"], 2, fleet.CodeInsufficientAccelerators)
 }
 
-// Replicas that others need more are given up though they are saturated: in a shortage all are.
-func TestWhoHasMoreThanItsShareGivesWay(t *testing.T) {
-	s := newScenario(cheap(full(group{ready: 4}))).called("a-").gateway(0, 24).
+// Replicas that others need more are preempted even if they are saturated: in a shortage all are.
+func TestModelWithMoreThanItsShareIsPreempted(t *testing.T) {
+	s := newScenario(cheap(saturated(group{ready: 4}))).called("a-").gateway(0, 24).
 		beside("b", newScenario(cheap(group{})).called("b-").gateway(30, 24)).
 		node("L40S", "l1", 4, 0).on("a-cheap", "l1", "l1", "l1", "l1")
 	d := s.decideWithin(t)
 	if a, b := d["a-cheap"], d["b-cheap"]; a.Replicas+b.Replicas != 4 || b.Replicas < 1 || !strings.Contains(a.Reason.String(), "1 of 4 replicas preempted") {
-		t.Errorf("a %+v\nb %+v\nwant one to make room for the other", a, b)
+		t.Errorf("a %+v\nb %+v\nwant one preempted for the other", a, b)
 	}
 }
 
-func TestReplicasOfWhichDataAreMissingDoNotGiveWay(t *testing.T) {
+func TestModelWithMissingDataIsNotPreempted(t *testing.T) {
 	s := competitors().class("a-cheap", "premium", 10)
 	s.Usages[len(s.Usages)-1].FirstTokens = fleet.Reading{} // of one of b's
 	s.Usages[len(s.Usages)-1].KV = fleet.Reading{}
 	if d := s.decideWithin(t)["b-cheap"]; d.Replicas != 2 {
-		t.Errorf("%+v, want it to keep what it has", d)
+		t.Errorf("%+v, want its current replicas", d)
 	}
 }
 
 func TestShortageGoesToTheLowestPriority(t *testing.T) {
-	for _, winner := range []string{"a", "b"} {
-		loser := map[string]string{"a": "b", "b": "a"}[winner]
-		s := competitors().class(winner+"-cheap", "premium", 10).class(loser+"-cheap", "batch", -10)
+	for _, first := range []string{"a", "b"} {
+		second := map[string]string{"a": "b", "b": "a"}[first]
+		s := competitors().class(first+"-cheap", "premium", 10).class(second+"-cheap", "batch", -10)
 		d := s.decideWithin(t)
-		if up, down := d[winner+"-cheap"], d[loser+"-cheap"]; up.Replicas != 3 || down.Replicas != 1 {
-			t.Errorf("up %+v\ndown %+v\nwant all but the last one for the higher priority", up, down)
+		if up, down := d[first+"-cheap"], d[second+"-cheap"]; up.Replicas != 3 || down.Replicas != 1 {
+			t.Errorf("first %+v\nsecond %+v\nwant all but the last one for the higher priority", up, down)
 		}
 	}
 }
@@ -78,9 +79,9 @@ func TestModelHasTheHighestPriorityOfItsVariants(t *testing.T) {
 	}
 }
 
-// heldBeside is a model that could do with the accelerator that a held one is to get.
+// heldBeside is a model that needs the accelerator of a held variant's next replica.
 func heldBeside() *scenario {
-	return newScenario(cheap(full(group{ready: 2}))).gateway(0, 24).
+	return newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).
 		beside("b", newScenario(cheap(group{ready: 1, spec: 2, mute: true})).called("held-")).
 		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("held-cheap", "l1")
 }
@@ -93,16 +94,16 @@ func TestHeldVariantKeepsItsAccelerators(t *testing.T) {
 	expect(t, d["cheap"], 2, fleet.CodeInsufficientAccelerators)
 }
 
-func TestWhatCannotBeScaledKeepsItsAccelerators(t *testing.T) {
+func TestPinnedVariantKeepsItsAccelerators(t *testing.T) {
 	for name, change := range map[string]func(*group){
-		"refused": func(g *group) { g.variant = refused },
-		"paused":  func(g *group) { g.variant = paused(fleet.Pause{All: true, Fixed: true, Replicas: 2}) },
-		"faulty":  func(g *group) { g.variant = faulty },
-		"foreign": func(g *group) { g.workload = foreign },
+		"unsupported": func(g *group) { g.variant = unsupported },
+		"paused":      func(g *group) { g.variant = paused(fleet.Pause{All: true, Fixed: true, Replicas: 2}) },
+		"invalid":     func(g *group) { g.variant = invalid },
+		"another HPA": func(g *group) { g.workload = otherHPA },
 	} {
 		g := cheap(group{ready: 1, spec: 2, running: 10, kv: 0.1, rate: 1})
 		change(&g)
-		s := newScenario(cheap(full(group{ready: 2}))).gateway(0, 24).beside("b", newScenario(g).called("other-")).
+		s := newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).beside("b", newScenario(g).called("other-")).
 			node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("other-cheap", "l1")
 		if d := s.decideWithin(t); d["cheap"].Replicas != 2 || d["other-cheap"].Replicas != 2 {
 			t.Errorf("%s: %+v\n%+v\nwant two each", name, d["cheap"], d["other-cheap"])
@@ -110,22 +111,22 @@ func TestWhatCannotBeScaledKeepsItsAccelerators(t *testing.T) {
 	}
 }
 
-func TestAdvisoryReplicasAreOthersForWhatIsScaled(t *testing.T) {
-	s := newScenario(cheap(full(group{ready: 2}))).gateway(0, 24).
-		beside("b", newScenario(cheap(full(group{ready: 1, variant: advisory}))).called("advice-").gateway(0, 24)).
-		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("advice-cheap", "l1")
+func TestDryRunReplicasKeepTheirAccelerators(t *testing.T) {
+	s := newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).
+		beside("b", newScenario(cheap(saturated(group{ready: 1, variant: dryRun}))).called("dry-run-").gateway(0, 24)).
+		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("dry-run-cheap", "l1")
 	plan := Plan(s.Snapshot, Policy{})
 	if got := plan.Decisions[0].Replicas; got != 3 {
 		t.Errorf("%+v, want the one that is free", plan.Decisions[0])
 	}
 	if got := plan.Recommendations[0].Replicas; got != 2 {
-		t.Errorf("%+v, want the one that is free advised", plan.Recommendations[0])
+		t.Errorf("%+v, want the one that is free recommended", plan.Recommendations[0])
 	}
 }
 
-// switchWithoutRoom is a model whose load a replica of eight accelerators would carry for less than two of four, which it would
-// have room for beside them on a second node only.
-func switchWithoutRoom(nodes int) *scenario {
+// switchThatDoesNotFit is a model whose load one replica of eight accelerators serves at a lower
+// price than two of four. It fits beside them only on a second node.
+func switchThatDoesNotFit(nodes int) *scenario {
 	slow := cheap(group{ready: 2, running: 55, kv: 0.55, rate: 5.5, variant: gpus(4)})
 	big := group{name: "big", cost: 1.2, max: 3, accelerator: "L40S", kvTokens: 800_000, variant: gpus(8)}
 	s := newScenario(slow, big)
@@ -135,36 +136,37 @@ func switchWithoutRoom(nodes int) *scenario {
 	return s.on("cheap", "l0", "l0")
 }
 
-func TestSwitchWithoutRoomDoesNotBegin(t *testing.T) {
-	if d := switchWithoutRoom(2).decideWithin(t); d["big"].Replicas != 1 {
-		t.Fatalf("cheap %+v\nbig %+v\nwant the switch where there is room", d["cheap"], d["big"])
+func TestSwitchThatDoesNotFitDoesNotBegin(t *testing.T) {
+	if d := switchThatDoesNotFit(2).decideWithin(t); d["big"].Replicas != 1 {
+		t.Fatalf("cheap %+v\nbig %+v\nwant the switch if it fits", d["cheap"], d["big"])
 	}
-	d := switchWithoutRoom(1).decideWithin(t)
+	d := switchThatDoesNotFit(1).decideWithin(t)
 	if d["cheap"].Replicas != 2 || d["big"].Replicas != 0 {
-		t.Errorf("cheap %+v\nbig %+v\nwant what stands", d["cheap"], d["big"])
+		t.Errorf("cheap %+v\nbig %+v\nwant current replicas", d["cheap"], d["big"])
 	}
 }
 
-// switchThatMakesRoom is a model that can move to another kind, and so make room for one that cannot.
-func switchThatMakesRoom() *scenario {
+// switchThatFreesAccelerators is a model that can move to another accelerator type, and so free
+// accelerators for a model that cannot.
+func switchThatFreesAccelerators() *scenario {
 	return newScenario(fast(group{ready: 2, running: 50, kv: 0.5, rate: 10}), cheap(group{})).called("a-").class("a-fast", "batch", -1).class("a-cheap", "batch", -1).
-		beside("b", newScenario(fast(full(group{ready: 1, rate: 20}))).called("b-").gateway(0, 60)).
+		beside("b", newScenario(fast(saturated(group{ready: 1, rate: 20}))).called("b-").gateway(0, 60)).
 		node("H100", "h1", 3, 0).node("L40S", "l1", 8, 0).on("a-fast", "h1", "h1").on("b-fast", "h1")
 }
 
-func TestSwitchThatMakesRoomGoesOn(t *testing.T) {
-	d := switchThatMakesRoom().decideWithin(t)
+func TestSwitchThatFreesAcceleratorsContinues(t *testing.T) {
+	d := switchThatFreesAccelerators().decideWithin(t)
 	if a, b := d["a-cheap"], d["b-fast"]; a.Replicas == 0 || b.Replicas != 1 || d["a-fast"].Replicas != 2 {
 		t.Errorf("a-cheap %+v\na-fast %+v\nb-fast %+v\nwant the switch begun, and the other to wait", a, d["a-fast"], b)
 	}
 	if !strings.Contains(d["b-fast"].Reason.String(), "H100") {
-		t.Errorf("%+v, want it said what is short", d["b-fast"])
+		t.Errorf("%+v, want the missing accelerator in the reason", d["b-fast"])
 	}
 }
 
-// A kind without a limit takes the switch as well as one with room.
-func TestSwitchToAKindWithoutALimitBegins(t *testing.T) {
-	s := switchThatMakesRoom()
+// An accelerator type without a limit allows the switch as well.
+func TestSwitchToAnUnlimitedAcceleratorBegins(t *testing.T) {
+	s := switchThatFreesAccelerators()
 	s.Pools = s.Pools[:1]
 	d := s.decideWithin(t)
 	if d["a-cheap"].Replicas == 0 || d["b-fast"].Replicas != 1 {

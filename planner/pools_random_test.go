@@ -12,12 +12,13 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// limitedFleet is a random fleet of a few models on nodes that hold little, with replicas where they could stand.
+// limitedFleet is a random fleet of a few models on small nodes, with replicas only on nodes that
+// have free accelerators.
 func limitedFleet(random *rand.Rand) *scenario {
 	s := newScenario()
-	for _, kind := range []fleet.Accelerator{"L40S", "H100"} {
+	for _, accelerator := range []fleet.Accelerator{"L40S", "H100"} {
 		for i := range random.IntN(3) {
-			s.node(kind, fmt.Sprintf("%s-%d", kind, i), 1+random.IntN(8), 0)
+			s.node(accelerator, fmt.Sprintf("%s-%d", accelerator, i), 1+random.IntN(8), 0)
 		}
 	}
 	for _, pool := range s.Pools {
@@ -42,7 +43,7 @@ func limitedFleet(random *rand.Rand) *scenario {
 		if random.IntN(2) == 0 {
 			s.class(s.Variants[i].ID.Name, []string{"gold", "batch"}[random.IntN(2)], random.IntN(9)-4)
 		}
-		s.settle(i, random)
+		s.schedule(i, random)
 	}
 	return s
 }
@@ -55,8 +56,9 @@ func randomGroup(random *rand.Rand) group {
 	}
 }
 
-// settle gives the replicas of a variant nodes that have room. One without is not ready.
-func (s *scenario) settle(i int, random *rand.Rand) {
+// schedule places the replicas of a variant on nodes with free accelerators. A replica without a
+// node is not ready.
+func (s *scenario) schedule(i int, random *rand.Rand) {
 	v, w := &s.Variants[i], &s.Workloads[i]
 	for p := range w.Pods {
 		pod := &w.Pods[p]
@@ -76,8 +78,8 @@ func (s *scenario) settle(i int, random *rand.Rand) {
 	}
 }
 
-// turned returns the snapshot with its tables in another order.
-func (s *scenario) turned() fleet.Snapshot {
+// reordered returns the snapshot with its tables in another order.
+func (s *scenario) reordered() fleet.Snapshot {
 	r := s.Snapshot
 	r.Variants, r.Workloads, r.Usages, r.Loads, r.Classes = slices.Clone(r.Variants), slices.Clone(r.Workloads), slices.Clone(r.Usages), slices.Clone(r.Loads), slices.Clone(r.Classes)
 	slices.Reverse(r.Variants)
@@ -98,16 +100,16 @@ func (s *scenario) turned() fleet.Snapshot {
 	return r
 }
 
-func TestPlansNeverTakeMoreThanTheNodesHold(t *testing.T) {
+func TestPlansFitOntoTheNodes(t *testing.T) {
 	tight := 0
 	for seed := range uint64(400) {
 		s := limitedFleet(rand.New(rand.NewPCG(seed, 7)))
 		plan := Plan(s.Snapshot, Policy{})
-		if over := overbooked(s.Snapshot, plan); over != "" {
-			t.Fatalf("seed %d: the nodes do not hold %s\n%+v", seed, over, plan.Decisions)
+		if over := overallocated(s.Snapshot, plan); over != "" {
+			t.Fatalf("seed %d: the plan does not fit: %s\n%+v", seed, over, plan.Decisions)
 		}
-		if turned := Plan(s.turned(), Policy{}); !reflect.DeepEqual(plan, turned) {
-			t.Fatalf("seed %d: tables in another order give\n%+v\nwant\n%+v", seed, turned, plan)
+		if reordered := Plan(s.reordered(), Policy{}); !reflect.DeepEqual(plan, reordered) {
+			t.Fatalf("seed %d: tables in another order give\n%+v\nwant\n%+v", seed, reordered, plan)
 		}
 		if slices.ContainsFunc(plan.Decisions, func(of fleet.Decision) bool { return of.Reason.Code == fleet.CodeInsufficientAccelerators }) {
 			tight++
@@ -118,8 +120,8 @@ func TestPlansNeverTakeMoreThanTheNodesHold(t *testing.T) {
 	}
 }
 
-// Roomy pools change no number.
-func TestPoolsWithRoomChangeNothing(t *testing.T) {
+// Pools with many free accelerators change no number.
+func TestLargePoolsChangeNoDecision(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 11))
 		s := limitedFleet(random)
@@ -136,15 +138,15 @@ func TestPoolsWithRoomChangeNothing(t *testing.T) {
 		got := Plan(s.Snapshot, Policy{})
 		for i, target := range got.Decisions {
 			if target.Replicas != want.Decisions[i].Replicas || target.Reason.Code != want.Decisions[i].Reason.Code {
-				t.Errorf("seed %d: with room %+v\nwithout a limit %+v", seed, target, want.Decisions[i])
+				t.Errorf("seed %d: with large pools %+v\nwithout a limit %+v", seed, target, want.Decisions[i])
 			}
 		}
 	}
 }
 
-// A snapshot is data from outside: whatever stands in it, there is a plan.
-func TestPoolsThatMakeNoSenseAreSurvived(t *testing.T) {
-	s := spill()
+// A snapshot is external data: any snapshot gives a plan.
+func TestInvalidPoolsGiveAPlan(t *testing.T) {
+	s := spillOver()
 	s.Pools = append(s.Pools, fleet.Pool{}, fleet.Pool{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "l1", Allocatable: math.MinInt, Allocated: math.MaxInt}}},
 		fleet.Pool{Accelerator: "X", Elastic: true, Limit: math.MinInt}, fleet.Pool{Accelerator: "Y", Limit: math.MaxInt})
 	s.Pools[0].Nodes = append(s.Pools[0].Nodes, fleet.Node{Allocatable: math.MaxInt, Allocated: math.MinInt}, s.Pools[0].Nodes[0])

@@ -17,8 +17,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// reasonSamples returns scenarios that together produce every text of a reason. Each names the codes
-// that it must produce.
+// reasonSamples returns scenarios that together produce every text of a reason. Each names the
+// codes that it must produce.
 func reasonSamples() map[string]reasonSample {
 	quiet := group{ready: 6, running: 5, kv: 0.05, rate: 0.5}
 	idle := func(l *fleet.Load) {
@@ -42,14 +42,14 @@ func reasonSamples() map[string]reasonSample {
 		"rebalance": sample(newScenario(cheap(group{}), fast(group{ready: 1})).load(func(l *fleet.Load) {
 			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(0), fleet.Observed(0), true
 		}), fleet.CodeRebalance, fleet.CodeMakeBeforeBreak),
-		"scale to zero":   sample(newScenario(cheap(group{ready: 2})).load(idle).toZero(), fleet.CodeScaleToZero),
-		"scale from zero": sample(newScenario(cheap(group{}), fast(group{})).toZero().gateway(7, 0.2), fleet.CodeScaleFromZero, fleet.CodeUnchanged),
+		"scale to zero":   sample(newScenario(cheap(group{ready: 2})).load(idle).scaleToZero(), fleet.CodeScaleToZero),
+		"scale from zero": sample(newScenario(cheap(group{}), fast(group{})).scaleToZero().gateway(7, 0.2), fleet.CodeScaleFromZero, fleet.CodeUnchanged),
 		"last replica":    sample(newScenario(cheap(group{ready: 1})).load(idle), fleet.CodeLastReplica),
-		"last replica, recently used": sample(newScenario(cheap(group{ready: 1})).toZero().load(func(l *fleet.Load) {
+		"last replica, recently used": sample(newScenario(cheap(group{ready: 1})).scaleToZero().load(func(l *fleet.Load) {
 			idle(l)
 			l.LastActive = epoch.Add(-3 * time.Minute)
 		}), fleet.CodeLastReplica),
-		"last replica, not covered": sample(newScenario(cheap(group{ready: 1})).toZero().load(func(l *fleet.Load) {
+		"last replica, not covered": sample(newScenario(cheap(group{ready: 1})).scaleToZero().load(func(l *fleet.Load) {
 			idle(l)
 			l.IdleCovered, l.LastActive = time.Minute, time.Time{}
 		}), fleet.CodeLastReplica),
@@ -78,18 +78,18 @@ func reasonSamples() map[string]reasonSample {
 			s := newScenario(capped, fast(group{})).gateway(0, 80).node("H100", "h1", 8, 8)
 			return s
 		}(), fleet.CodeMaxReplicas),
-		"insufficient accelerators": sample(crowd(), fleet.CodeInsufficientAccelerators),
+		"insufficient accelerators": sample(fullNodes(), fleet.CodeInsufficientAccelerators),
 		"elastic limit": sample(func() *scenario {
-			s := crowd()
+			s := fullNodes()
 			s.Pools[0].Elastic, s.Pools[0].Limit = true, 2
 			return s
 		}(), fleet.CodeInsufficientAccelerators),
-		"preempted": sample(newScenario(cheap(full(group{ready: 4}))).called("a-").gateway(0, 24).
+		"preempted": sample(newScenario(cheap(saturated(group{ready: 4}))).called("a-").gateway(0, 24).
 			beside("b", newScenario(cheap(group{})).called("b-").gateway(30, 24)).
 			node("L40S", "l1", 4, 0).on("a-cheap", "l1", "l1", "l1", "l1"), fleet.CodeInsufficientAccelerators),
-		"minimum above the nodes": sample(newScenario(cheap(full(group{ready: 1, min: 3}))).gateway(0, 24).node("L40S", "l1", 1, 0).on("cheap", "l1")),
-		"spill":                   sample(spill(), fleet.CodeScaleUp),
-		"probe":                   sample(newScenario(cheap(group{loading: 1}), fast(group{})).toZero().gateway(9, 0.2), fleet.CodeProbe),
+		"minimum above the nodes": sample(newScenario(cheap(saturated(group{ready: 1, min: 3}))).gateway(0, 24).node("L40S", "l1", 1, 0).on("cheap", "l1")),
+		"spill":                   sample(spillOver(), fleet.CodeScaleUp),
+		"probe":                   sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2), fleet.CodeProbe),
 		"not starting":            sample(newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{})).gateway(0, 14)),
 		"duplicate target": sample(newScenario(group{name: "newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)},
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})), fleet.CodeDuplicateTarget),
@@ -97,7 +97,7 @@ func reasonSamples() map[string]reasonSample {
 		"paused as it is": sample(newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, variant: paused(fleet.Pause{All: true})})), fleet.CodePaused),
 		"narrowed":        sample(newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: paused(fleet.Pause{In: true, Out: true, Awake: true})}))),
 		"no metrics":      sample(newScenario(cheap(group{ready: 3, mute: true})), fleet.CodeMetricsMissing),
-		"at zero without a gateway": sample(newScenario(cheap(group{})).toZero().
+		"at zero without a gateway": sample(newScenario(cheap(group{})).scaleToZero().
 			missing("prometheus query gateway", "timeout"), fleet.CodeMetricsMissing),
 		"stale":            sample(newScenario(with(cheap(quiet), func(u *fleet.Usage) { u.Waiting.State = fleet.Stale })), fleet.CodeMetricsStale),
 		"not a number":     sample(newScenario(with(cheap(quiet), func(u *fleet.Usage) { u.KV = fleet.Reading{State: fleet.NaN} })), fleet.CodeMetricsInvalid),
@@ -106,16 +106,16 @@ func reasonSamples() map[string]reasonSample {
 		"target unreadable": sample(newScenario(cheap(group{ready: 2, variant: func(v *fleet.Variant) {
 			v.Hidden = "pods cannot be listed: forbidden; grant list and watch on pods"
 		}})), fleet.CodeTargetUnreadable),
-		"invalid definition": sample(newScenario(cheap(group{ready: 2, mute: true, variant: faulty})), fleet.CodeInvalidDefinition),
+		"invalid definition": sample(newScenario(cheap(group{ready: 2, mute: true, variant: invalid})), fleet.CodeInvalidDefinition),
 		"own numbers":        sample(newScenario(cheap(group{ready: 2, variant: func(v *fleet.Variant) { v.Range = fleet.Range{Min: 5, Max: 2} }})), fleet.CodeInvalidDefinition),
 		"mixed roles":        sample(newScenario(cheap(group{ready: 1, variant: func(v *fleet.Variant) { v.Role = fleet.RolePrefill }}), fast(group{ready: 1})), fleet.CodeInvalidDefinition),
 		"name collision": sample(newScenario(cheap(group{ready: 1, created: epoch.Add(-time.Hour)}),
 			fast(group{ready: 1, variant: func(v *fleet.Variant) { v.Model.Name, v.ServedName = "another", llama }})), fleet.CodeInvalidDefinition),
 		"model already scaled": sample(newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6}),
-			fast(group{ready: 1, running: 40, kv: 0.3, rate: 12, variant: advisory}), group{name: "again", cost: 9, max: 3, claims: "cheap", variant: advisory}),
+			fast(group{ready: 1, running: 40, kv: 0.3, rate: 12, variant: dryRun}), group{name: "again", cost: 9, max: 3, claims: "cheap", variant: dryRun}),
 			fleet.CodeModelAlreadyScaled, fleet.CodeDuplicateTarget),
-		"unsupported trigger": sample(newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, variant: refused})), fleet.CodeUnsupportedTrigger),
-		"conflicting HPA":     sample(newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, workload: foreign})), fleet.CodeConflictingHPA),
+		"unsupported trigger": sample(newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, variant: unsupported})), fleet.CodeUnsupportedTrigger),
+		"conflicting HPA":     sample(newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 6, workload: otherHPA})), fleet.CodeConflictingHPA),
 	}
 }
 
@@ -129,8 +129,8 @@ func (s reasonSample) decisions() []fleet.Decision {
 	return slices.Concat(plan.Decisions, plan.Recommendations)
 }
 
-// Every reason is one line of at most 120 characters, names of objects aside; of a decided variant it
-// begins with the demand, or says that it is not known.
+// Every reason is one line of at most 120 characters without the names of objects. For a decided
+// variant it begins with the demand, or with the fact that it is not known.
 func TestReasonsAreOneShortLine(t *testing.T) {
 	begins := regexp.MustCompile(`^(\d|request rate not known|paused at |\S+ shop/\S+ is scaled by )`)
 	for name, s := range reasonSamples() {
@@ -176,7 +176,7 @@ func withoutNames(text string, s fleet.Snapshot) string {
 
 // A reason names no object of another namespace: it is read by the owners of this one.
 func TestReasonsNameNoObjectOfAnotherNamespace(t *testing.T) {
-	s := newScenario(cheap(full(group{ready: 1, min: 1}))).called("a-").gateway(0, 24).
+	s := newScenario(cheap(saturated(group{ready: 1, min: 1}))).called("a-").gateway(0, 24).
 		beside("b", newScenario(cheap(group{})).called("b-").gateway(7, 2)).node("L40S", "l1", 1, 0).on("a-cheap", "l1")
 	for i := range s.Variants {
 		if v := &s.Variants[i]; v.ID.Name == "a-cheap" {

@@ -8,7 +8,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// epoch is the instant of every scenario's decision.
+// epoch is the time of every scenario's decision.
 var epoch = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 
 const llama = "meta-llama/Llama-3.1-8B-Instruct"
@@ -124,7 +124,7 @@ func (s *scenario) report(g group, pod string) {
 	s.Usages = append(s.Usages, u)
 }
 
-// load changes the load that engines report.
+// load changes the load of the engines.
 func (s *scenario) load(change func(*fleet.Load)) *scenario {
 	if len(s.Loads) == 0 {
 		s.Loads = append(s.Loads, fleet.Load{Namespace: "shop", Model: llama, Source: fleet.SourceEngine, Time: epoch})
@@ -133,7 +133,7 @@ func (s *scenario) load(change func(*fleet.Load)) *scenario {
 	return s
 }
 
-// gateway adds what a gateway reports.
+// gateway adds the load of a gateway.
 func (s *scenario) gateway(queued, arrivals float64) *scenario {
 	s.Loads = append(s.Loads, fleet.Load{
 		Namespace: "shop", Model: llama, Source: fleet.SourceGateway, Time: epoch,
@@ -142,25 +142,25 @@ func (s *scenario) gateway(queued, arrivals float64) *scenario {
 	return s
 }
 
-// toZero lets the model go to zero.
-func (s *scenario) toZero() *scenario {
+// scaleToZero allows the model to scale to zero.
+func (s *scenario) scaleToZero() *scenario {
 	s.Models = append(s.Models, fleet.Model{ID: fleet.ModelID{Namespace: "shop", Name: llama}, ScaleToZero: true})
 	return s
 }
 
-// standing says what was decided for a variant, and how long ago.
-func (s *scenario) standing(name string, replicas int, ago time.Duration) *scenario {
+// previous adds the previous decision for a variant, and how long ago it was made.
+func (s *scenario) previous(name string, replicas int, ago time.Duration) *scenario {
 	s.Previous = append(s.Previous, fleet.PreviousDecision{Variant: fleet.VariantID{Namespace: "shop", Name: name}, Replicas: replicas, Decided: epoch.Add(-ago)})
 	return s
 }
 
-// missing says that a query failed.
+// missing adds a query that failed.
 func (s *scenario) missing(source, why string) *scenario {
 	s.Missing = append(s.Missing, fleet.Missing{Source: source, Reason: why, Hides: fleet.SourceGateway})
 	return s
 }
 
-// decide returns what is decided of each variant by its name.
+// decide returns the decision for each variant by its name.
 func (s *scenario) decide(t *testing.T) map[string]fleet.Decision {
 	t.Helper()
 	decisions := map[string]fleet.Decision{}

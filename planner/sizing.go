@@ -9,7 +9,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// sizing is one model with what is asked of it, what a replica of each variant carries, and what is therefore needed.
+// sizing is one model with its demand, the capacity of a replica of each variant, and the need that
+// results.
 type sizing struct {
 	model   *model
 	demand  demand
@@ -18,22 +19,23 @@ type sizing struct {
 	need    need
 }
 
-// choice is one variant and what a replica of it carries.
+// choice is one variant and the capacity of a replica of it.
 type choice struct {
 	*variant
 	capacity analyzer.Capacity
-	share    float64       // of the reference demand; 0 where unknown
-	pays     time.Duration // how much running time a start costs
+	share    float64       // of the reference demand; 0 if unknown
+	pays     time.Duration // running time that costs as much as a start
 }
 
-// sizingPolicy is the policy, and how many answers may be simulated; nil is none.
+// sizingPolicy is the policy, and how many answers may be simulated; nil means none.
 type sizingPolicy struct {
 	Policy
 	simulations *int
 }
 
-// newSizing works out what is needed of a model. Variants whose workload was not seen are held: their replicas may exist, and
-// what they carry is part of what was observed, so the others are sized for all of the demand.
+// newSizing calculates the need of a model. Variants whose workload was not seen are held: their
+// replicas may exist, and their load is part of the measured demand, so the others are sized for
+// all of it.
 func newSizing(x *index, m *model, d demand, p sizingPolicy) (*sizing, []fleet.Decision) {
 	var seen []*variant
 	var held []fleet.Decision
@@ -50,7 +52,7 @@ func newSizing(x *index, m *model, d demand, p sizingPolicy) (*sizing, []fleet.D
 	return z, held
 }
 
-// choices asks what a replica of each variant carries.
+// choices calculates the capacity of a replica of each variant.
 func (x *index) choices(variants []*variant, d demand, p sizingPolicy) []choice {
 	m := analyzer.Model{
 		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
@@ -74,8 +76,9 @@ func (x *index) choices(variants []*variant, d demand, p sizingPolicy) []choice 
 	return choices
 }
 
-// profileOf returns what is known of a variant's engine: what its trigger says, else the first row that fits; nil where none does.
-// A replica of several accelerators whose arguments do not say how it splits the model is taken to split it over all of them.
+// profileOf returns the profile of a variant: the one of its trigger, else the first row that
+// matches; nil if none does. A replica of several accelerators whose arguments do not say how it
+// splits the model is assumed to split it over all of them.
 func (x *index) profileOf(v *variant) *fleet.Profile {
 	if v.Profile.Alpha > 0 {
 		return &fleet.Profile{Cost: v.Profile}
@@ -88,8 +91,8 @@ func (x *index) profileOf(v *variant) *fleet.Profile {
 	return &profile
 }
 
-// margin returns by how much what is left after a scale-down exceeds the highest demand: half of the policy's where all that may
-// run is sized for a percentile, which keeps a distance of its own.
+// margin returns the headroom of a scale-down: half of the policy's if all variants are sized for a
+// percentile, which has a margin of its own.
 func (m *model) margin(p Policy) float64 {
 	sized := func(v *variant) bool { return v.profile != nil && (v.Objective.TTFT > 0 || v.Objective.ITL > 0) }
 	if p.SaturationAlone || slices.ContainsFunc(m.variants, func(v *variant) bool { return !sized(v) }) {
@@ -98,13 +101,13 @@ func (m *model) margin(p Policy) float64 {
 	return p.ScaleDownHeadroom / 2
 }
 
-// asleep reports whether no replica of the model is asked for.
-func (z *sizing) asleep() bool {
+// atZero reports whether the model has no current replicas.
+func (z *sizing) atZero() bool {
 	return !slices.ContainsFunc(z.choices, func(c choice) bool { return c.now > 0 })
 }
 
-// loads reports whether replicas are on their way.
-func (z *sizing) loads() bool {
+// starts reports whether replicas are starting.
+func (z *sizing) starts() bool {
 	return slices.ContainsFunc(z.choices, func(c choice) bool { return c.starting > 0 })
 }
 
@@ -112,7 +115,8 @@ func (z *sizing) overdue() bool {
 	return slices.ContainsFunc(z.choices, func(c choice) bool { return c.overdue > 0 })
 }
 
-// committed returns what the replicas carry that are ready or on their way, as a share of the reference.
+// committed returns the capacity of the replicas that are ready or starting, as a share of the
+// reference.
 func (z *sizing) committed() (share float64) {
 	for i, c := range z.choices {
 		share += float64(z.share(i) * float64(min(c.now, c.ready+c.starting)))
@@ -120,7 +124,8 @@ func (z *sizing) committed() (share float64) {
 	return share
 }
 
-// share returns what one replica of a variant carries of what is needed; of nothing but one replica, any carries all.
+// share returns the capacity of one replica of a variant as a share of the reference. If the need
+// is one replica without demand, any replica meets it alone.
 func (z *sizing) share(i int) float64 {
 	if z.need.keepOne {
 		return 1
@@ -128,8 +133,8 @@ func (z *sizing) share(i int) float64 {
 	return z.choices[i].share
 }
 
-// number returns the replicas of a variant for which there is room, within its range. While data are missing it has all that it had:
-// it may need them, whether there is room or not.
+// number returns the placeable replicas of a variant, within its range. While data are missing it
+// keeps its current replicas, even if they do not fit: it may need them.
 func (z *sizing) number(i, placed int) int {
 	c := z.choices[i]
 	if z.need.blocked == fleet.CodeMetricsMissing {
@@ -138,8 +143,8 @@ func (z *sizing) number(i, placed int) int {
 	return c.Range.Clamp(placed)
 }
 
-// shown returns what one replica of a variant carries by what its own replicas have shown. What is only assumed of it, by
-// its arguments or its siblings, is no ground on which to take others away.
+// shown returns the capacity of one replica of a variant that its own replicas have shown. A
+// capacity that is assumed from its arguments or from other variants is no reason to remove others.
 func (z *sizing) shown(i int) float64 {
 	if z.need.keepOne || z.choices[i].capacity.Shown() {
 		return z.share(i)

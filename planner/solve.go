@@ -7,33 +7,36 @@ import (
 	"github.com/wva-project/wva/solver"
 )
 
-// outcome is what is decided of one variant.
+// outcome is the decision for one variant.
 type outcome struct {
 	replicas int
-	delayed  bool // it shrinks later, to aim: the ready replicas that would be left do not carry the demand
-	aim      int
-	placed   int  // replicas for which there are accelerators: fewer where KEDA keeps a minimum all the same
-	crowded  bool // it has fewer replicas than it was to have, since accelerators are short
-	why      *solver.Reason
-	solved   int // the number of which why tells
+	// it scales down later, to aim: the ready replicas left could not serve the demand
+	delayed   bool
+	aim       int
+	placeable int  // replicas that fit onto nodes; fewer than replicas if KEDA keeps a minimum
+	shortage  bool // accelerators are short, so it has fewer replicas than it needs
+	why       *solver.Reason
+	solved    int // the number that why explains
 }
 
-// counts holds a number of replicas for each variant.
+// counts is a number of replicas for each variant.
 type counts map[fleet.VariantID]int
 
-// solve finds the cheapest mix for all models at once: first for the latest demand, then for one with a second margin, and in
-// the end, with nothing started beyond these, for what must stay covered. A model with replicas that do not start is solved
-// again without them, so that others take over what they should have carried. The outcomes have a row for each sizing, with
-// one for each of its choices. The accelerators of variants that are held stay theirs.
+// solve finds the cheapest mix for all models at once: first for the latest demand, then with
+// additional headroom, and finally for the wanted demand, starting no more replicas than the first
+// two. Models with overdue replicas are solved again without those replicas, so that others take
+// over their part. The outcomes have a row for each sizing, with one outcome for each of its
+// choices. Held variants keep their accelerators.
 //
-// Where accelerators are short, saturated models give way to others that need them more, and none that is asked for loses its last
-// replica. Where a switch keeps replicas until others are ready, what was to have their accelerators may have no room: then all
-// is solved again with these replicas where they stand, and growth for which there is no room after that is left for later.
+// If accelerators are short, saturated models yield to others that need them more, and no model
+// with demand loses its last replica. If make before break keeps replicas, those that should get
+// their accelerators may not fit. Then all models are solved again with these replicas in place,
+// and additional replicas that still do not fit wait for a later cycle.
 func (x *index) solve(sizings []*sizing, held []fleet.Decision, p Policy) [][]outcome {
 	r := &round{x: x, sizings: sizings, held: x.heldOptions(held), policy: p}
 	r.delayProbes()
 	outcomes := r.begin()
-	if r.giveWay(outcomes) {
+	if r.preempt(outcomes) {
 		outcomes = r.begin()
 	}
 	for range mostRescues {
@@ -52,21 +55,23 @@ func (x *index) solve(sizings []*sizing, held []fleet.Decision, p Policy) [][]ou
 	return outcomes
 }
 
-// round is the models of a plan, which are solved together, and the variants beside them that keep their number.
+// round is the models of a plan, which are solved together, and the variants beside them that keep
+// their number.
 type round struct {
 	x            *index
 	sizings      []*sizing
 	held         []solver.Option
 	policy       Policy
-	most, safely counts          // what the latest demand makes, and one with a second margin
-	kept         counts          // of the variants that keep their number, for how many replicas there is room
-	whole        *solver.Problem // that asks for nothing, to see what fits; nil until that is in question
+	most, safely counts          // for the latest demand, and with additional headroom
+	kept         counts          // placeable replicas of the variants that keep their number
+	whole        *solver.Problem // without demand, to check whether replicas fit; nil until needed
 }
 
-// roughly is the tolerance of an answer that only bounds another one.
+// roughly is the tolerance of a solution that only limits another one.
 const roughly = 0.01
 
-// begin solves for the latest demand and with a second margin, which bound what is started, and then for what is wanted.
+// begin solves for the latest demand and with additional headroom, which limit the number of
+// starts, and then for the wanted demand.
 func (r *round) begin() [][]outcome {
 	latest, safe := r.problem(r.x.supply), r.problem(r.x.supply)
 	latest.Tolerance, safe.Tolerance = roughly, roughly
@@ -78,7 +83,8 @@ func (r *round) begin() [][]outcome {
 	return r.mix(nil)
 }
 
-// heldOptions returns the variants that keep their number, where that and what their replicas take are known and limited.
+// heldOptions returns the variants that keep their number, if the number is known and their
+// accelerators are limited.
 func (x *index) heldOptions(held []fleet.Decision) []solver.Option {
 	if len(x.supply.types) == 0 {
 		return nil
@@ -100,26 +106,26 @@ func (x *index) heldOptions(held []fleet.Decision) []solver.Option {
 	return options
 }
 
-// problem returns a problem of these accelerators in which nothing is asked yet.
+// problem returns a problem with these accelerators and no demand yet.
 func (r *round) problem(s supply) solver.Problem {
 	return solver.Problem{Pools: s.pools(), Holdings: s.holdings, Options: slices.Clone(r.held), Horizon: r.policy.Horizon}
 }
 
-// answer is what the solver says.
+// answer is the result of the solver.
 type answer struct {
-	counts  counts
-	misfits map[fleet.VariantID]bool
-	reasons map[fleet.VariantID]*solver.Reason
+	counts      counts
+	unsatisfied map[fleet.VariantID]bool
+	reasons     map[fleet.VariantID]*solver.Reason
 }
 
 func decide(problem solver.Problem) answer {
 	solution := solver.Solve(problem)
-	a := answer{counts: make(counts, len(problem.Options)), misfits: make(map[fleet.VariantID]bool), reasons: make(map[fleet.VariantID]*solver.Reason)}
+	a := answer{counts: make(counts, len(problem.Options)), unsatisfied: make(map[fleet.VariantID]bool), reasons: make(map[fleet.VariantID]*solver.Reason)}
 	for _, count := range solution.Counts {
 		a.counts[count.Variant] = count.Replicas
 	}
-	for _, misfit := range solution.Misfits {
-		a.misfits[misfit.Variant] = true
+	for _, minimum := range solution.Misfits {
+		a.unsatisfied[minimum.Variant] = true
 	}
 	for i := range solution.Reasons {
 		a.reasons[solution.Reasons[i].Variant] = &solution.Reasons[i]
@@ -127,7 +133,7 @@ func decide(problem solver.Problem) answer {
 	return a
 }
 
-// mix returns the mix that carries what is wanted, each variant with this many replicas at least.
+// mix returns the mix that serves the wanted demand, each variant with at least this many replicas.
 func (r *round) mix(least counts) [][]outcome {
 	wanted := r.problem(r.x.supply)
 	wanted.Reasons = true
@@ -151,14 +157,15 @@ func (r *round) mix(least counts) [][]outcome {
 	return outcomes
 }
 
-// withoutOverdue solves again for the models with replicas that do not start, and where accelerators are short for the others
-// too, which compete with them; false where there is no such model.
+// withoutOverdue solves again for models with overdue replicas. If accelerators are limited, it
+// includes the other models, which compete with them. It returns false if no model has overdue
+// replicas.
 func (r *round) withoutOverdue(least counts) (answer, bool) {
 	limited := len(r.x.supply.types) > 0
 	if !slices.ContainsFunc(r.sizings, (*sizing).overdue) {
 		return answer{}, false
 	}
-	// What holds accelerators and does not start holds them all the same.
+	// Accelerators of replicas that do not start are allocated all the same.
 	without := r.problem(newSupply(r.x.pools, r.x.owners(), func(v *variant, pod *fleet.Pod) bool { return !v.isOverdue(pod, r.x.now) }))
 	without.Reasons = true
 	for _, z := range r.sizings {
@@ -172,7 +179,8 @@ func (r *round) withoutOverdue(least counts) (answer, bool) {
 	return decide(without), true
 }
 
-// outcomes returns what was decided of the model, and what instead of the replicas that do not start.
+// outcomes returns the outcomes of the model: from the solution without overdue replicas if that
+// includes the model, else from the first one.
 func (z *sizing) outcomes(decided, instead answer) []outcome {
 	outcomes := make([]outcome, len(z.choices))
 	for i, c := range z.choices {
@@ -180,25 +188,27 @@ func (z *sizing) outcomes(decided, instead answer) []outcome {
 		if _, solved := instead.counts[c.ID]; solved {
 			from = instead
 		}
-		if o.placed = from.counts[c.ID]; z.overdue() {
-			o.placed = c.beside(decided.counts[c.ID], instead.counts[c.ID])
+		if o.placeable = from.counts[c.ID]; z.overdue() {
+			o.placeable = c.beside(decided.counts[c.ID], instead.counts[c.ID])
 		}
-		o.replicas = z.number(i, o.placed)
+		o.replicas = z.number(i, o.placeable)
 		o.why, o.solved = from.reasons[c.ID], from.counts[c.ID]
-		o.crowded = from.misfits[c.ID] || i == z.need.probe && z.need.waits
+		o.shortage = from.unsatisfied[c.ID] || i == z.need.probe && z.need.waits
 	}
 	return outcomes
 }
 
-// beside returns the number of replicas that are needed beside those that do not start.
-func (c choice) beside(decided, carrying int) int {
-	if carrying > c.now-c.overdue {
-		carrying += c.overdue
+// beside returns the number of replicas that is needed, with the overdue ones added if the others
+// are too few.
+func (c choice) beside(decided, needed int) int {
+	if needed > c.now-c.overdue {
+		needed += c.overdue
 	}
-	return max(decided, carrying)
+	return max(decided, needed)
 }
 
-// ask adds the model to a solver's problem: this much is to be covered, with each variant in the range that limit leaves.
+// ask adds the model to a solver's problem: this amount is to be served, with each variant in the
+// range that limit leaves.
 func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(choice, solver.Option) solver.Option) {
 	problem.Demands = append(problem.Demands, solver.Demand{Model: z.model.id, Role: z.model.part, Amount: amount, Priority: z.model.priority})
 	for i, c := range z.choices {
@@ -210,7 +220,7 @@ func (z *sizing) ask(problem *solver.Problem, amount float64, limit func(choice,
 	}
 }
 
-// domain returns where a variant's replicas may be.
+// domain returns the range of a variant's replicas.
 func (z *sizing) domain(i int) fleet.Range {
 	c := z.choices[i]
 	domain := c.Range
@@ -220,13 +230,13 @@ func (z *sizing) domain(i int) fleet.Range {
 	switch {
 	case z.need.blocked != "":
 		domain = atLeast(domain, z.blockedMinimum(i))
-	case z.need.some: // what was started lately is not taken back
+	case z.need.some: // recently started replicas stay
 		domain = atLeast(domain, min(c.now, c.recentlyStarted))
 	}
 	switch unknown := z.share(i) <= 0; {
 	case i == z.need.probe && !z.need.waits:
 		domain = atLeast(domain, max(1, c.Range.Min))
-	case unknown && c.overdue > 0 && z.need.some: // it would be asked for again at once
+	case unknown && c.overdue > 0 && z.need.some: // it would be started again at once
 		domain = atMost(atLeast(domain, c.now), c.now)
 	case unknown:
 		domain = atMost(domain, c.now)
@@ -237,10 +247,10 @@ func (z *sizing) domain(i int) fleet.Range {
 	return domain
 }
 
-// anything leaves an option as it is.
+// anything returns an option unchanged.
 func anything(_ choice, option solver.Option) solver.Option { return option }
 
-// then keeps what is left of an option from having fewer replicas than these.
+// then raises the minimum of an option, after limit, to these numbers.
 func (least counts) then(limit func(choice, solver.Option) solver.Option) func(choice, solver.Option) solver.Option {
 	return func(c choice, option solver.Option) solver.Option {
 		option = limit(c, option)
@@ -249,14 +259,15 @@ func (least counts) then(limit func(choice, solver.Option) solver.Option) func(c
 	}
 }
 
-// startsForTheLatest lets variants grow only as far as the latest demand makes them: nothing is started for a demand that is
-// already on its way down. Where no more is needed than stands, a cheaper mix must hold with a second margin: capacities
-// are estimates, and a mix that just fits would be taken back with the next one.
+// startsForTheLatest limits scale-up to the numbers for the latest demand: nothing starts for
+// demand that is falling already. If the current replicas can serve the latest demand, a cheaper
+// mix must have additional headroom: capacities are estimates, and a mix that just fits would be
+// reverted with the next estimate.
 func (z *sizing) startsForTheLatest(most, safely counts) func(choice, solver.Option) solver.Option {
-	stands := !z.need.keepOne && z.need.latest <= z.committed()
+	enough := !z.need.keepOne && z.need.latest <= z.committed()
 	return func(c choice, option solver.Option) solver.Option {
 		limit := most[c.ID]
-		if stands {
+		if enough {
 			limit = min(limit, safely[c.ID])
 		}
 		option.Range = atMost(option.Range, max(c.now, limit))
@@ -264,7 +275,7 @@ func (z *sizing) startsForTheLatest(most, safely counts) func(choice, solver.Opt
 	}
 }
 
-// withoutOverdue counts only the replicas of a variant that carry something: its bounds are lower by those that do not start.
+// withoutOverdue removes overdue replicas from a variant: its bounds are lower by their number.
 func withoutOverdue(c choice, option solver.Option) solver.Option {
 	if missing := c.overdue; missing > 0 {
 		option.Now = c.now - missing
@@ -273,10 +284,10 @@ func withoutOverdue(c choice, option solver.Option) solver.Option {
 	return option
 }
 
-// tiny is a relative difference that is rounding, not demand.
+// tiny is a relative difference below which two numbers count as equal.
 const tiny = 1e-9
 
-// atLeast returns the range without what lies below n.
+// atLeast returns the range without the numbers below n.
 func atLeast(r fleet.Range, n int) fleet.Range {
 	if r.AllowsIdle && n <= r.Idle {
 		return r
@@ -288,7 +299,7 @@ func atLeast(r fleet.Range, n int) fleet.Range {
 	return r
 }
 
-// atMost returns the range without what lies above n; the minimum stays.
+// atMost returns the range without the numbers above n; the minimum stays.
 func atMost(r fleet.Range, n int) fleet.Range {
 	r.Max = max(r.Min, min(r.Max, n))
 	return r

@@ -6,7 +6,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// starts is how the replicas of a workload came up.
+// starts is the state of the starts of a workload's replicas.
 type starts struct {
 	oldestWaiting, newestReady time.Time
 	unschedulable              bool
@@ -26,13 +26,14 @@ func (s *starts) note(pod *fleet.Pod) {
 	}
 }
 
-// isOverdue reports whether a pod is not ready past the time that its target usually needs.
+// isOverdue reports whether a pod is not ready after twice the usual start-up time of its target.
 func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
 	return !pod.Ready && !pod.Terminating && now.Sub(pod.Created) > overdue*v.workload.Startup
 }
 
-// fail reports whether further replicas would not start either: nothing has become ready since the first of those that wait
-// was overdue, and they wait for room on a node, or are more than one. A single one may have a fault of its own.
+// fail reports whether further replicas would not start either: none has become ready since the
+// oldest pod that is not ready became overdue, and a pod is unschedulable or several are overdue. A
+// single one may have a defect of its own.
 func (s *starts) fail(patience time.Duration, waiting int) bool {
 	return !s.newestReady.After(s.oldestWaiting.Add(patience)) && (s.unschedulable || waiting > 1)
 }

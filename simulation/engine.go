@@ -96,7 +96,7 @@ func (e *engine) begin(now float64) {
 	e.admit(now, budget, &b)
 	e.began, e.end = now, math.Inf(1)
 	if len(e.running) > 0 {
-		e.end = now + float64(e.profile.duration(&b)*e.noise.spread(e.profile.Noise))
+		e.end = now + float64(e.profile.duration(&b)*e.noise.lognormal(e.profile.Noise))
 	}
 }
 

@@ -389,7 +389,7 @@ func TestNoiseHasMeanOne(t *testing.T) {
 	source, sum := newDraws(1, 2), 0.0
 	const n = 100_000
 	for range n {
-		sum += source.spread(0.5)
+		sum += source.lognormal(0.5)
 	}
 	if math.Abs(sum/n-1) > 0.01 {
 		t.Errorf("mean %v", sum/n)

@@ -78,7 +78,7 @@ func newPod(f *Fleet, v *variant) *pod {
 		at:      math.Inf(1),
 		place:   -1,
 	}
-	p.readyAt = float64(v.Startup * replicaDraws(f.seed, v.ID, v.created, startupTime).spread(v.StartupSpread))
+	p.readyAt = float64(v.Startup * replicaDraws(f.seed, v.ID, v.created, startupTime).lognormal(v.StartupSpread))
 	v.created++
 	f.created++
 	v.pods = append(v.pods, p)

@@ -112,8 +112,8 @@ func (p *Profile) duration(b *batch) float64 {
 		float64(p.PerRequest*float64(b.decodes+b.prompts))
 }
 
-// spread draws a factor of mean 1 whose logarithm has the given standard deviation.
-func (d draws) spread(deviation float64) float64 {
+// lognormal draws a factor of mean 1 whose logarithm has the given standard deviation.
+func (d draws) lognormal(deviation float64) float64 {
 	if deviation == 0 {
 		return 1
 	}

@@ -37,7 +37,7 @@ func newCertificates(t *testing.T) *certificates {
 	return c
 }
 
-// issue writes name.pem and name.key; what has no issuer yet signs itself.
+// issue writes name.pem and name.key. The first certificate signs itself.
 func (c *certificates) issue(t *testing.T, name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -18,7 +18,7 @@ import (
 	"github.com/wva-project/wva/config"
 )
 
-// output returns what the command line prints.
+// output returns standard output and standard error of a command line.
 func output(t *testing.T, arguments ...string) (string, string, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -103,7 +103,7 @@ func TestTheCommandServesTheSamplesUntilItIsStopped(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- command.ExecuteContext(ctx) }()
 	require.Equal(t, w.url, log.await("starting")["prometheus"])
-	log.await("ready")
+	log.await("first plan posted")
 	cancel()
 	require.NoError(t, <-ended)
 }
@@ -119,8 +119,8 @@ func TestEveryThresholdAndEveryTermOfThePolicyIsSetByTheConfiguration(t *testing
 	}
 }
 
-// The rooms state their defaults in comments, since they have no table. The table must say the same.
-func TestDefaultsAreThoseThatTheRoomsState(t *testing.T) {
+// The packages state their defaults in comments. The table of settings must have the same.
+func TestDefaultsAreThoseOfTheComments(t *testing.T) {
 	w := newWorld(t)
 	policy, queries := reflect.ValueOf(policyOf(w.config())), reflect.ValueOf(queriesOf(w.config()))
 	checked := compareDefaults(t, "../../planner/policy.go", "Policy", policy) +
@@ -131,8 +131,9 @@ func TestDefaultsAreThoseThatTheRoomsState(t *testing.T) {
 
 var statedDefault = regexp.MustCompile(`Default:? ([0-9]+(?:\.[0-9]+)?)(?: (s|m|h))?[.;, ]`)
 
-// compareDefaults compares the numbers and durations that the comments of a struct state with a value of it that was made
-// of defaults, and returns how many it found. Fields that the configuration leaves alone are zero.
+// compareDefaults compares the numbers and durations that the comments of a struct state with a
+// value of it that was made of defaults, and returns how many it found. Fields that the
+// configuration does not set are zero.
 func compareDefaults(t *testing.T, file, name string, value reflect.Value) (checked int) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)

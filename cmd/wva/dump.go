@@ -69,8 +69,8 @@ func (d *dumper) run(ctx context.Context, requests <-chan os.Signal) error {
 	}
 }
 
-// dump writes the input of the latest decision to a file, or to a new file in the temporary directory
-// if none is given.
+// dump writes the input of the latest decision to a file, or to a new file in the temporary
+// directory if none is given.
 func (d *dumper) dump(file string) {
 	in := d.decided.Load()
 	if in == nil {

@@ -51,7 +51,8 @@ func TestWvactlDecidesADumpOfTheServerAsTheServerDid(t *testing.T) {
 	now := time.Now()
 	w.load("chat-5f-0", now, 20, 2)
 	w.load("chat-5f-1", now, 20, 2)
-	w.write("invalid.yaml", strings.ReplaceAll(scaledObject, "NAME", "invalid")) // it has no modelID
+	// it has no modelID
+	w.write("invalid.yaml", strings.ReplaceAll(scaledObject, "NAME", "invalid"))
 	file := filepath.Join(t.TempDir(), "snapshot.json")
 	config := filepath.Join(t.TempDir(), "wva.yaml")
 	require.NoError(t, os.WriteFile(config, nil, 0o600))
@@ -67,10 +68,11 @@ func TestWvactlDecidesADumpOfTheServerAsTheServerDid(t *testing.T) {
 			require.NoError(t, os.WriteFile(config, []byte(policy+"\n"), 0o600))
 			s.log.await("configuration reloaded")
 		}
-		for plan, same := (fleet.Plan{}), false; !same; { // a cycle may come between the dump and the look at the board
+		// a cycle may come between the dump and the look at the board
+		for same := false; !same; {
 			require.NoError(t, s.loop.Once(t.Context(), time.Now()))
 			s.requestDump("snapshot written")
-			plan, _ = s.board.Plan()
+			plan, _ := s.board.Plan()
 			if same = readDump(t, file).Snapshot.Time.Equal(plan.Time); same {
 				served, err := fleet.EncodePlan(plan)
 				require.NoError(t, err)
@@ -108,7 +110,7 @@ func TestSIGUSR1WritesToTheTemporaryDirectoryWithoutASetting(t *testing.T) {
 	w := newWorld(t)
 	w.write("invalid.yaml", strings.ReplaceAll(scaledObject, "NAME", "chat"))
 	s := w.start()
-	s.log.await("ready")
+	s.log.await("first plan posted")
 	file, _ := s.requestDump("snapshot written")["file"].(string)
 	require.Equal(t, os.TempDir(), filepath.Dir(file))
 	in := readDump(t, file)

@@ -13,8 +13,8 @@ import (
 	"github.com/wva-project/wva/planner"
 )
 
-// eventPublisher writes the changes of plans as Kubernetes events on ScaledObjects. Of several servers,
-// the one that holds the lease does.
+// eventPublisher writes the changes of plans as Kubernetes events on ScaledObjects. Of several
+// servers, the one that holds the lease does.
 type eventPublisher struct {
 	lease  *inventory.Lease
 	writer *inventory.EventWriter
@@ -42,8 +42,8 @@ func newEventPublisher(k config.Kubernetes, cluster *inventory.Cluster, logger *
 	return p, err
 }
 
-// posted writes the changes of a plan. A server that has just got the lease writes the whole plan: the
-// previous holder may not have done so.
+// posted writes the changes of a plan. A server that has just got the lease writes the whole plan:
+// the previous holder may not have done so.
 func (p *eventPublisher) posted(before, after fleet.Plan) {
 	led := p.led
 	if p.led = p.lease.IsLeader(); !p.led {

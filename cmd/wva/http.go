@@ -22,8 +22,8 @@ const (
 	lastAnswers = time.Second
 )
 
-// serveHTTP serves health and metrics until gRPC has ended, so that probes see that the server is not
-// ready any more.
+// serveHTTP serves health and metrics until gRPC has ended, so that probes see that the server is
+// not ready any more.
 func (s *server) serveHTTP(ctx context.Context, answered <-chan struct{}) error {
 	h := &http.Server{
 		Handler: s.handler(ctx), ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout, IdleTimeout: time.Minute,

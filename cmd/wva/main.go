@@ -1,5 +1,5 @@
-// Command wva is the server of WVA: it decides how many replicas of each variant of a model run, and
-// answers KEDA.
+// Command wva is the server of WVA: it decides how many replicas of each variant of a model run,
+// and answers KEDA.
 package main
 
 import (

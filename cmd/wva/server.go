@@ -43,7 +43,7 @@ func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, e
 	s := &server{level: new(slog.LevelVar), registry: prometheus.NewRegistry()}
 	s.logger = newLogger(log, c.Log, s.level)
 	for _, warning := range c.Warnings() {
-		s.logger.Warn("suspicious configuration", "warning", warning)
+		s.logger.Warn("configuration warning", "warning", warning)
 	}
 	current, err := newSettings(c, s.logger)
 	s.settings.Store(current)
@@ -155,7 +155,7 @@ func (s *server) runLoop(ctx context.Context) error {
 func (s *server) logProgress(ctx context.Context, posted <-chan struct{}) error {
 	select {
 	case <-posted:
-		s.logger.Info("ready, the first plan is posted")
+		s.logger.Info("first plan posted, server ready")
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
@@ -189,7 +189,7 @@ func (s *server) apply(c *config.Config, change config.Change) error {
 		s.logger.Warn("restart required for changed settings", "settings", change.Pending)
 	}
 	for _, warning := range c.Warnings() {
-		s.logger.Warn("suspicious configuration", "warning", warning)
+		s.logger.Warn("configuration warning", "warning", warning)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func TestServerAnswersFromPrometheusAndManifestsUntilItIsStopped(t *testing.T) {
 	w.load("chat-5f-0", now, 20, 2)
 	w.load("chat-5f-1", now, 20, 2)
 	s := w.start()
-	s.log.await("ready")
+	s.log.await("first plan posted")
 
 	connection := s.dial(t, insecure.NewCredentials())
 	keda := externalscaler.NewExternalScalerClient(connection)
@@ -123,7 +123,7 @@ func TestServerHoldsWhilePrometheusIsDownAndLogsItOnce(t *testing.T) {
 	for ready, said := false, false; !ready || !said; { // in either order
 		line := s.log.next()
 		switch message, _ := line["msg"].(string); {
-		case strings.HasPrefix(message, "ready"):
+		case strings.HasPrefix(message, "first plan posted"):
 			ready = true
 		case message == "prometheus unreachable":
 			said = true
@@ -133,7 +133,7 @@ func TestServerHoldsWhilePrometheusIsDownAndLogsItOnce(t *testing.T) {
 	keda := externalscaler.NewExternalScalerClient(s.dial(t, insecure.NewCredentials()))
 	answer, err := keda.GetMetrics(t.Context(), metricsOf("chat"))
 	require.NoError(t, err)
-	require.Equal(t, int64(3), answer.GetMetricValues()[0].GetMetricValue(), "what is there stays")
+	require.Equal(t, int64(3), answer.GetMetricValues()[0].GetMetricValue(), "the replicas stay")
 
 	require.NoError(t, s.loop.Once(t.Context(), time.Now()))
 	require.NoError(t, s.loop.Once(t.Context(), time.Now()))
@@ -211,7 +211,7 @@ func TestServerReloadsItsConfigurationAndRejectsAnInvalidOne(t *testing.T) {
 	}
 	write("")
 	s := w.start("--config", path)
-	s.log.await("ready")
+	s.log.await("first plan posted")
 	require.Equal(t, 10*time.Minute, s.settings.Load().policy.Retention)
 
 	write("scaleToZero: {retention: 20m}\ninterval: 30s\nsaturation: {kvThreshold: 0.7}\ngrpc: {address: ':7'}\nmaxPlanAge: 10m\nprometheus: {queryOffset: 3s}")
@@ -239,7 +239,7 @@ func TestServerSeesManifestsThatChange(t *testing.T) {
 	w := newWorld(t)
 	w.variant("chat", 1, "1")
 	s := w.start()
-	s.log.await("ready")
+	s.log.await("first plan posted")
 	w.variant("more", 2, "2")
 	for held := 0.0; held < 2; {
 		held, _ = s.log.await("cycle done")["held"].(float64)
@@ -279,7 +279,7 @@ func TestServerServesTLSToClientsThatAreAllowed(t *testing.T) {
 	files := newCertificates(t)
 	s := w.start("--grpc-tls-cert-file", files.path("server.pem"), "--grpc-tls-key-file", files.path("server.key"),
 		"--grpc-tls-client-ca-file", files.path("ca.pem"), "--grpc-tls-allowed-clients", "keda-operator")
-	s.log.await("ready")
+	s.log.await("first plan posted")
 	ask := func(secured credentials.TransportCredentials) error {
 		_, err := externalscaler.NewExternalScalerClient(s.dial(t, secured)).GetMetrics(t.Context(), metricsOf("chat"))
 		return err

@@ -42,9 +42,9 @@ func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
 	return s, nil
 }
 
-// pools returns the observed pools. Those of fixed accelerators are not elastic. A fixed accelerator
-// without an observed pool, because it has no nodes or they cannot be listed, has an empty pool under
-// each name that variants give it: its replicas stay, and none is added.
+// pools returns the observed pools. Those of fixed accelerators are not elastic. A fixed
+// accelerator without an observed pool, because it has no nodes or they cannot be listed, has an
+// empty pool under each name that variants give it: its replicas stay, and none is added.
 func (s *settings) pools(observed []fleet.Pool, variants []fleet.Variant) []fleet.Pool {
 	pools := slices.Clone(observed)
 	for _, fixed := range s.config.FixedAccelerators {
@@ -68,8 +68,9 @@ func (s *settings) pools(observed []fleet.Pool, variants []fleet.Variant) []flee
 	return slices.CompactFunc(pools, func(a, b fleet.Pool) bool { return a.Accelerator == b.Accelerator })
 }
 
-// catalogue returns the catalogue of accelerators. A row has the spelling of the nodes, which is that of
-// the variants too. It keeps its own if nodes have that as well, or another row has the nodes'.
+// catalogue returns the catalogue of accelerators. A row has the spelling of the nodes, which is
+// that of the variants too. It keeps its own if nodes have that as well, or another row has the
+// nodes'.
 func (s *settings) catalogue(observed []fleet.Pool) []fleet.AcceleratorSpec {
 	rows := slices.Clone(s.config.Accelerators)
 	pooled := func(name fleet.Accelerator) bool {

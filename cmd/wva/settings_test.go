@@ -13,27 +13,27 @@ import (
 	"github.com/wva-project/wva/planner"
 )
 
-func TestPoolsAreFixedThatTheConfigurationNames(t *testing.T) {
+func TestPoolsOfFixedAcceleratorsAreNotElastic(t *testing.T) {
 	seen := []fleet.Pool{{Accelerator: "H100", Elastic: true}, {Accelerator: "L40S", Elastic: true}, {Accelerator: "T4"}}
 	s := &settings{config: &config.Config{FixedAccelerators: []string{"h100"}}}
 	require.Equal(t, []fleet.Pool{{Accelerator: "H100"}, {Accelerator: "L40S", Elastic: true}, {Accelerator: "T4"}}, s.pools(seen, nil))
-	require.True(t, seen[0].Elastic, "what was seen is shared")
+	require.True(t, seen[0].Elastic, "the observed pools are shared")
 	s.config.FixedAccelerators = nil
 	require.Equal(t, seen, s.pools(seen, nil))
 	require.Nil(t, s.pools(nil, []fleet.Variant{{Accelerator: "H100"}}))
 }
 
-func TestFixedKindThatNothingShowsHasNoNodes(t *testing.T) {
+func TestFixedAcceleratorWithoutAPoolHasNoNodes(t *testing.T) {
 	s := &settings{config: &config.Config{FixedAccelerators: []string{"L40S", "B200"}}}
 	seen := []fleet.Pool{{Accelerator: "L40S", Elastic: true}}
 	require.Equal(t, []fleet.Pool{{Accelerator: "B200"}, {Accelerator: "L40S"}}, s.pools(seen, nil))
 	require.Equal(t, []fleet.Pool{{Accelerator: "B200"}, {Accelerator: "L40S"}}, s.pools(nil, nil), "neither pods nor nodes can be listed")
 	variants := []fleet.Variant{{Accelerator: "l40s"}, {Accelerator: "H100"}, {Accelerator: "l40s"}, {Accelerator: "B200"}}
 	require.Equal(t, []fleet.Pool{{Accelerator: "B200"}, {Accelerator: "L40S"}, {Accelerator: "l40s"}}, s.pools(nil, variants),
-		"without a node to compare with, a variant keeps the name that it gives")
+		"without a node to compare with, a variant keeps its own spelling")
 }
 
-func TestFixedKindWithoutNodesKeepsWhatRunsAndDoesNotGrow(t *testing.T) {
+func TestFixedAcceleratorWithoutNodesKeepsItsReplicas(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := &settings{config: &config.Config{FixedAccelerators: []string{"L40S"}}}
 	v := fleet.Variant{
@@ -57,12 +57,12 @@ func TestFixedKindWithoutNodesKeepsWhatRunsAndDoesNotGrow(t *testing.T) {
 	}
 }
 
-func TestCatalogueCallsAKindWhatItsNodesDo(t *testing.T) {
+func TestCatalogueHasTheSpellingOfTheNodes(t *testing.T) {
 	s := &settings{config: &config.Config{Accelerators: []fleet.AcceleratorSpec{{Name: "h100", Speed: 4}, {Name: "T4", Speed: 1}}}}
 	require.Equal(t, []fleet.AcceleratorSpec{{Name: "H100", Speed: 4}, {Name: "T4", Speed: 1}}, s.catalogue([]fleet.Pool{{Accelerator: "H100"}}))
 	require.Equal(t, fleet.Accelerator("h100"), s.config.Accelerators[0].Name, "the configuration is shared")
 	s.config.Accelerators = append(s.config.Accelerators, fleet.AcceleratorSpec{Name: "H100", Speed: 3})
-	require.Equal(t, s.config.Accelerators, s.catalogue([]fleet.Pool{{Accelerator: "H100"}}), "two rows are two kinds")
+	require.Equal(t, s.config.Accelerators, s.catalogue([]fleet.Pool{{Accelerator: "H100"}}), "two rows are two accelerator types")
 }
 
 func TestUnmatchedRowsAreLoggedOnceForEachConfiguration(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 type source struct {
 	// tables returns the latest tables, from memory.
 	tables func() inventory.Tables
-	// watch keeps the tables up to date until the context ends. The cause of a change is a label of a
-	// metric.
+	// watch keeps the tables up to date until the context ends. The cause of a change is a label of
+	// a metric.
 	watch func(ctx context.Context, changed func(cause string)) error
 	// complete is closed once the tables are complete. Nothing may be decided before.
 	complete <-chan struct{}
@@ -61,7 +61,7 @@ func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.R
 	switch {
 	case k.Events == config.Off:
 	case k.Kubeconfig != "" && k.LeaseNamespace == "":
-		logger.Info("Kubernetes events are off", "reason", "a server outside the cluster would repeat those of a deployed one",
+		logger.Info("events are not written", "reason", "a server outside the cluster would repeat those of a deployed one",
 			"remedy", "set kubernetes.leaseNamespace to the namespace of its lease")
 	default:
 		s.events, err = newEventPublisher(k, cluster, logger, registry)

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const model = "meta-llama/Llama-3.1-8B-Instruct"
 
-// manifest is a variant with its workload as kubectl prints them: %s is the name, %d the replicas of the workload.
+// manifest is a variant with its workload as kubectl prints them: %s is the name, %d the replicas
+// of the workload.
 const manifest = `apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
 metadata: {name: %[1]s, namespace: llm, creationTimestamp: "2026-01-14T16:20:00Z"}
@@ -60,7 +61,7 @@ spec: {containers: [{name: engine}]}
 status: {phase: Running, conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-15T08:02:00Z"}]}
 `
 
-// world is what a server looks at: a Prometheus and a directory of manifests.
+// world is the surroundings of a server: a Prometheus and a directory of manifests.
 type world struct {
 	testing.TB
 	store     *promstore.Store
@@ -95,8 +96,8 @@ func (w *world) write(name, text string) {
 	require.NoError(w, os.WriteFile(filepath.Join(w.manifests, name), []byte(text), 0o600))
 }
 
-// load lets Prometheus have scraped a replica for the last ten minutes: every fifteen seconds, an engine that runs so many
-// requests and takes so many in, per second.
+// load adds the scrapes of a replica in the last ten minutes, one every fifteen seconds: an engine
+// with so many running requests, and so many arrivals per second.
 func (w *world) load(pod string, now time.Time, running, rate float64) {
 	w.Helper()
 	labels := promstore.Labels("namespace", "llm", "pod", pod, "model_name", model, "engine", "0")

@@ -113,7 +113,7 @@ func (f *demoFlags) parse() error {
 		wrong = append(wrong, err)
 		f.options.Pools = append(f.options.Pools, pool)
 	}
-	return errors.Join(wrong...)
+	return usage(errors.Join(wrong...))
 }
 
 // freeAddress returns the default address, or a free one if another process has it.

@@ -64,7 +64,7 @@ func (f *fitFlags) run(command *cobra.Command, path string) error {
 		return err
 	}
 	if f.tensorParallel < 0 {
-		return fmt.Errorf("tp %d is below zero; leave it out, or write 1 and more", f.tensorParallel)
+		return usageError{fmt.Errorf("tp %d is below zero; leave it out, or write 1 or more", f.tensorParallel)}
 	}
 	table, err := readTable(command, path)
 	if err != nil {
@@ -124,7 +124,8 @@ func leftOut(t fit.Table) string {
 	return "left out of the file: " + strings.Join(parts, ", ")
 }
 
-// chosen returns the groups that match the flags. The flags fill in columns that the file does not have.
+// chosen returns the groups that match the flags. The flags fill in columns that the file does not
+// have.
 func (f *fitFlags) chosen(t fit.Table) []fit.Group {
 	groups := t.Groups
 	for _, choice := range []struct {
@@ -161,8 +162,8 @@ func (f *fitFlags) chosen(t fit.Table) []fit.Group {
 	return kept
 }
 
-// narrowed returns the groups with the value as their name; if there is none, those whose name begins
-// with it, also after a slash.
+// narrowed returns the groups with the value as their name; if there is none, those whose name
+// begins with it, also after a slash.
 func narrowed(groups []fit.Group, value string, of func(*fit.Key) *string) []fit.Group {
 	value = strings.ToLower(value)
 	var equal, begin []fit.Group

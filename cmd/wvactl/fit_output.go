@@ -75,8 +75,8 @@ func fitText(one fitting) string {
 	return b.String()
 }
 
-// A richer form is mentioned if the error is above the repeatability of benchmarks, and would fall below
-// this share of it.
+// A richer form is mentioned if the error is above the repeatability of benchmarks, and would fall
+// below this share of it.
 const (
 	toleratedError = 0.04
 	worthTelling   = 0.7
@@ -153,8 +153,8 @@ func fitJSON(fits []fitting) (string, error) {
 	return b.String(), nil
 }
 
-// fitYAML is a list for the configuration's profiles. If there are several fits, one that failed is a
-// comment.
+// fitYAML is a list for the configuration's profiles. If there are several fits, one that failed is
+// a comment.
 func fitYAML(fits []fitting) (string, error) {
 	var b strings.Builder
 	for _, one := range fits {

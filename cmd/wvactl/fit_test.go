@@ -16,15 +16,15 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// fitRows are rows of an engine of 6 ms per iteration, 0.04 ms per request and 0.02 ms per token of a prompt, whose requests wait
-// five iterations.
+// fitRows are rows of an engine of 6 ms per iteration, 0.04 ms per request and 0.02 ms per token of
+// a prompt, whose requests wait five iterations.
 func fitRows(before string) string {
 	var b strings.Builder
 	for _, isl := range []float64{128, 1024, 8192} {
 		for _, osl := range []float64{128, 1024} {
 			for _, n := range []float64{1, 4, 16, 64} {
 				prompt, tpot := 0.02*isl, 6.0
-				for range 200 { // the batch in decode, and what an iteration of it takes
+				for range 200 { // the batch in decode, and the time of its iteration
 					batch := n * (osl - 1) * tpot / (prompt + 5*tpot + (osl-1)*tpot)
 					tpot = 6 + 0.04*batch + batch*prompt/(osl-1)
 				}
@@ -91,7 +91,7 @@ func TestFitWithoutNamesPrintsTheTriggersFormOnly(t *testing.T) {
 
 func TestFitAsksToChooseAmongEngines(t *testing.T) {
 	out, _, err := runFit(t, twoEngines())
-	require.ErrorContains(t, err, "the rows are of 2 engines; choose one by --model, --gpu")
+	require.ErrorContains(t, err, "the rows are of 2 engines; select one by --model, --gpu")
 	require.ErrorContains(t, err, "\n  org/Tiny-1B on h100_sxm, vllm, fp8, TP 2: 24 rows\n  org/Tiny-1B-Chat on gb200, vllm, TP 1: 24 rows")
 	require.Empty(t, out)
 
@@ -104,7 +104,7 @@ func TestFitAsksToChooseAmongEngines(t *testing.T) {
 	_, _, err = runFit(t, twoEngines(), "--model", "tiny")
 	require.ErrorContains(t, err, "of 2 engines")
 	_, _, err = runFit(t, twoEngines(), "--gpu", "b200")
-	require.ErrorContains(t, err, "fit the flags; the file has \n  org/Tiny-1B on")
+	require.ErrorContains(t, err, "matches the flags; the file has \n  org/Tiny-1B on")
 }
 
 func TestFitYAMLIsWhatTheConfigurationTakes(t *testing.T) {

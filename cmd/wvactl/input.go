@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxInput is the size from which on a file is rejected, in bytes. The snapshot of 10,000 variants has
-// some 50 MB.
+// maxInput is the size from which on a file is rejected, in bytes. The snapshot of 10,000 variants
+// has some 50 MB.
 const maxInput = 1 << 30
 
 // readInput reads a file, or standard input if its name is "-".

@@ -130,7 +130,7 @@ func (l *linter) run(command *cobra.Command, files []string) error {
 func (l *linter) file(file string, data []byte) {
 	objects, unreadable := inventory.ReadManifests(file, data)
 	for _, p := range unreadable {
-		l.add(place{file, p.Object}, severityError, fleet.CodeInvalidDefinition, p.Text, p.Remedy)
+		l.add(place{file, p.Object}, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: p.Text, Remedy: p.Remedy})
 	}
 	for _, o := range slices.Concat(objects.ScaledObjects, objects.ScaledJobs) {
 		switch at := (place{file, fmt.Sprintf("%s %s/%s", cmp.Or(o.Kind, "ScaledObject"), o.Metadata.Namespace, o.Metadata.Name)}); {
@@ -168,7 +168,7 @@ func (l *linter) dryRun(file string, id, target fleet.TargetID, annotations map[
 // variant adds the problems of one definition, but its findings, which plan adds.
 func (l *linter) variant(at place, o scaledobject.Object, v fleet.Variant, err error) {
 	for _, each := range scaledobject.ValidationErrors(err) {
-		l.add(at, severityError, fleet.CodeInvalidDefinition, each.Text(), each.Remedy)
+		l.add(at, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: each.Text(), Remedy: each.Remedy})
 		v.Invalid = each.Error()
 	}
 	if v.Unsupported = scaledobject.Unsupported(o); v.Unsupported != "" {
@@ -176,11 +176,13 @@ func (l *linter) variant(at place, o scaledobject.Object, v fleet.Variant, err e
 		if i := strings.LastIndex(text, "; "); i >= 0 {
 			text, remedy = text[:i], text[i+2:]
 		}
-		l.add(at, severityUnsupported, fleet.CodeUnsupportedTrigger, text, remedy)
+		l.add(at, severityUnsupported, fleet.Finding{Code: fleet.CodeUnsupportedTrigger, Text: text, Remedy: remedy})
 	}
 	v.Findings = scaledobject.Lint(o)
 	if earlier, twice := l.places[v.ID]; twice {
-		l.add(at, severityError, fleet.CodeInvalidDefinition, "the name is that of "+earlier.object+" in "+earlier.file+" too", "rename or remove one of the two")
+		l.add(at, severityError, fleet.Finding{
+			Code: fleet.CodeInvalidDefinition, Text: "the name is that of " + earlier.object + " in " + earlier.file + " too", Remedy: "rename or remove one of the two",
+		})
 		return
 	}
 	l.places[v.ID] = at
@@ -196,20 +198,20 @@ func (l *linter) plan() {
 			if f.Code == fleet.CodeUnknownServiceClass && l.config == "" {
 				continue // no class is known
 			}
-			l.add(l.places[d.Variant], severityFinding, f.Code, f.Text, f.Remedy)
+			l.add(l.places[d.Variant], severityFinding, f)
 		}
 	}
 	for _, c := range plan.Conflicts {
 		switch c.Type {
 		case fleet.ConflictDuplicateTarget, fleet.ConflictInconsistentMetadata:
-			l.add(l.places[c.Variants[0]], severityFinding, fleet.Code(c.Type), c.Text, "")
+			l.add(l.places[c.Variants[0]], severityFinding, fleet.Finding{Code: fleet.Code(c.Type), Text: c.Text})
 		default: // is a validation error or an unsupported trigger already
 		}
 	}
 }
 
-func (l *linter) add(at place, s severity, code fleet.Code, text, remedy string) {
-	l.problems = append(l.problems, problem{at.file, at.object, s, code, text, remedy})
+func (l *linter) add(at place, s severity, f fleet.Finding) {
+	l.problems = append(l.problems, problem{at.file, at.object, s, f.Code, f.Text, f.Remedy})
 }
 
 func (l *linter) text(output string) (string, error) {

@@ -30,7 +30,8 @@ func main() {
 // run executes the command and returns the exit code.
 func run(ctx context.Context, root *cobra.Command) int {
 	code := exitUsage
-	root.PersistentPreRun = func(*cobra.Command, []string) { code = exitError } // the command line was read
+	// the command line was read
+	root.PersistentPreRun = func(*cobra.Command, []string) { code = exitError }
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -59,11 +60,19 @@ The exit code is 0 if all went well, 1 after an error, and 2 if the flags or arg
 // usageError is an error of the command line.
 type usageError struct{ error }
 
+// usage makes an error one of the command line; nil stays nil.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
 // checkOutput returns an error if the value of --output is none of the formats.
 func checkOutput(output string, formats ...string) error {
 	if slices.Contains(formats, output) {
 		return nil
 	}
 	last := len(formats) - 1
-	return usageError{fmt.Errorf("output %q is unknown; it is %s or %s", output, strings.Join(formats[:last], ", "), formats[last])}
+	return usage(fmt.Errorf("output %q is unknown; it is %s or %s", output, strings.Join(formats[:last], ", "), formats[last]))
 }

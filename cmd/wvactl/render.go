@@ -102,8 +102,8 @@ func (f *renderFlags) render(command *cobra.Command) (string, error) {
 			missing = append(missing, fmt.Errorf("%s is missing; give --%s, such as %s", key.Name, flag.Name, key.Example))
 		}
 	}
-	if err := errors.Join(append(missing, f.check())...); err != nil {
-		return "", usageError{err}
+	if err := usage(errors.Join(append(missing, f.check())...)); err != nil {
+		return "", err
 	}
 	v, err := scaledobject.Read(f.object(metadata))
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *renderFlags) explained(err error) error {
 		}
 		invalid = append(invalid, fmt.Errorf("--%s: %w", flag, each))
 	}
-	return errors.Join(invalid...)
+	return usage(errors.Join(invalid...))
 }
 
 func (f *renderFlags) encoded(o scaledobject.Object) (string, error) {

@@ -15,8 +15,8 @@ type alternative struct {
 	Doubtful bool    `json:"formulaDoubtful,omitzero"`
 }
 
-// alternatives tries other limits, each alone, and returns those with which the objective is feasible
-// by the formula.
+// alternatives tries other limits, each alone, and returns those with which the objective is
+// feasible by the formula.
 func (s sizing) alternatives() []alternative {
 	var found []alternative
 	try := func(flag string, change func(*queueing.Question)) {
@@ -38,7 +38,8 @@ func (s sizing) alternatives() []alternative {
 		try("--ttft "+limitFlag(factor*s.Objective.TTFT), func(q *queueing.Question) { q.Objective.TTFT *= factor })
 		try("--itl "+limitFlag(factor*s.Objective.ITL), func(q *queueing.Question) { q.Objective.ITL *= factor })
 	}
-	twice := 1 - 2*(1-s.Objective.Percentile) // an invalid question, if no share is left, is skipped
+	// an invalid question, if no share is left, is skipped
+	twice := 1 - 2*(1-s.Objective.Percentile)
 	try("--percentile "+decimal(fiveDigits(twice)), func(q *queueing.Question) { q.Objective.Percentile = twice })
 	if s.Dispersion > 1 {
 		try("--dispersion 1", func(q *queueing.Question) { q.Dispersion = 1 })

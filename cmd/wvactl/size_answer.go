@@ -45,8 +45,8 @@ type answers struct {
 	simulated *queueing.Answer
 }
 
-// counts returns the answer that the server would use: the formula's, or the simulation's if the formula
-// is known to be far off.
+// counts returns the answer that the server would use: the formula's, or the simulation's if the
+// formula is known to be far off.
 func (a answers) counts() queueing.Answer {
 	if a.formula.Doubtful && a.simulated != nil {
 		return *a.simulated
@@ -66,8 +66,8 @@ func (s sizing) answers(simulate bool) (answers, error) {
 	return a, err
 }
 
-// atRate returns the latency at a rate. Shares are the formula's; if a simulation gave the answer, they
-// are scaled to agree with it.
+// atRate returns the latency at a rate. Shares are the formula's; if a simulation gave the answer,
+// they are scaled to agree with it.
 func (s sizing) atRate(rate float64, a answers) (*atRate, error) {
 	scale := 1.0
 	if counts := a.counts(); counts.Rate > 0 && a.formula.Rate > 0 {

@@ -45,8 +45,8 @@ func (s sizing) byBirthDeath() estimate {
 	return estimated(method, birthDeathLeavesOut, rate, limitedBy)
 }
 
-// byOneServer is the rate at which the percentile of TTFT reaches its limit if the replica serves one
-// request at a time, and no more requests wait than its batch has places.
+// byOneServer is the rate at which the percentile of TTFT reaches its limit if the replica serves
+// one request at a time, and no more requests wait than its batch has places.
 func (s sizing) byOneServer() estimate {
 	const method = "M/M/1/K"
 	service, _, err := s.birthDeath()
@@ -69,8 +69,8 @@ func (s sizing) byOneServer() estimate {
 	return estimated(method, oneByOneLeavesOut, rate, limitBelow(rate, queue.Capacity()))
 }
 
-// byPrompts is the rate at which the percentile of TTFT reaches its limit if prompts are computed one
-// by one.
+// byPrompts is the rate at which the percentile of TTFT reaches its limit if prompts are computed
+// one by one.
 func (s sizing) byPrompts() estimate {
 	const method = "M/G/1 of prompts"
 	if s.flags.role == string(fleet.RoleDecode) || s.Replica.PrefixHits == 1 {

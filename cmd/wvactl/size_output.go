@@ -201,7 +201,7 @@ func (o objectiveUsed) text() string {
 
 func (a answerGiven) text() string {
 	if a.Infeasible {
-		return fmt.Sprintf("INFEASIBLE: capacity %s requests/s within the objective, below a tenth of the %s of its means; %s of requests miss it without load.\nLimited by %s. Remedy: %s.",
+		return fmt.Sprintf("INFEASIBLE: capacity %s requests/s within the objective, less than a tenth of the %s requests/s by means; %s of requests miss it without load.\nLimited by %s. Remedy: %s.",
 			short(a.Rate), short(a.MeanRate), percent(a.MissesIdle), a.LimitedBy, a.Remedy)
 	}
 	by := "."

@@ -108,8 +108,8 @@ func (k knownProfiles) find(f *sizeFlags) (foundProfile, error) {
 // mostOffered is the number of profiles that a message names.
 const mostOffered = 20
 
-// nearest lists the profiles of a model; if it has none, the models that have some, those with similar
-// names first.
+// nearest lists the profiles of a model; if it has none, the models that have some, those with
+// similar names first.
 func (k knownProfiles) nearest(model string) string {
 	var places, models []string
 	for _, row := range k.rows {

@@ -35,7 +35,7 @@ type limitSources struct {
 // sizing returns the question of the flags. The error joins everything that is wrong with it.
 func (f *sizeFlags) sizing() (sizing, error) {
 	s := sizing{flags: f, sizer: &queueing.Sizer{}}
-	wrong := f.check()
+	wrong := usage(f.check())
 	var unknown, unread error
 	s.profile, unknown = f.found()
 	if f.checkLengths() == nil {

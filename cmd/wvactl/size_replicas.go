@@ -19,13 +19,14 @@ type replicasNeeded struct {
 }
 
 const (
-	mostReplicas   = 1e9   // of the search
-	countsTried    = 3     // numbers of replicas tried after the formula's: each may take a simulation
+	mostReplicas = 1e9 // of the search
+	// countsTried is how many numbers are tried after the formula's. Each may take a simulation.
+	countsTried    = 3
 	roundingExcess = 1e-12 // relative
 )
 
-// replicas returns the smallest number of replicas that can serve a rate, each an equal part of it. The
-// formula finds the number; if it is known to be far off, simulations correct it.
+// replicas returns the smallest number of replicas that can serve a rate, each an equal part of it.
+// The formula finds the number; if it is known to be far off, simulations correct it.
 func (s sizing) replicas(arrivals float64) (*replicasNeeded, error) {
 	needed := &replicasNeeded{Arrivals: arrivals}
 	count, err := s.replicasByFormula(arrivals)
@@ -39,7 +40,8 @@ func (s sizing) replicas(arrivals float64) (*replicasNeeded, error) {
 			return needed, err
 		}
 		needs := wholeReplicas(arrivals, capacity)
-		enough := max(count, needs) // of more replicas each gets less of a burst, so its capacity is no lower
+		// Of more replicas each gets less of a burst, so its capacity is no lower.
+		enough := max(count, needs)
 		if best > 0 && enough >= best {
 			break
 		}
@@ -54,8 +56,9 @@ func (s sizing) replicas(arrivals float64) (*replicasNeeded, error) {
 	return needed, nil
 }
 
-// replicasByFormula returns the smallest number that is enough by the formula. If there is none, it is
-// that of the means, from which a simulation may go on; 0 if not even the means are within the limits.
+// replicasByFormula returns the smallest number that is enough by the formula. If there is none, it
+// is that of the means, from which a simulation may go on; 0 if not even the means are within the
+// limits.
 func (s sizing) replicasByFormula(arrivals float64) (float64, error) {
 	lone, err := s.part(math.Inf(1))
 	switch {
@@ -94,12 +97,12 @@ func (s sizing) rateOfEach(count float64) (float64, error) {
 	return a.counts().Rate, nil
 }
 
-// dispersionOfEach is the index of dispersion of an equal part of the arrivals: if a request is in the
-// part with probability p, an index of I becomes 1+p(I-1).
+// dispersionOfEach is the index of dispersion of an equal part of the arrivals: if a request is in
+// the part with probability p, an index of I becomes 1+p(I-1).
 func (s sizing) dispersionOfEach(count float64) float64 { return 1 + (max(1, s.Dispersion)-1)/count }
 
-// wholeReplicas is the number of replicas that can serve the arrivals at a rate each; infinite if the
-// rate is zero.
+// wholeReplicas is the number of replicas that can serve the arrivals at a rate each; infinite if
+// the rate is zero.
 func wholeReplicas(arrivals, each float64) float64 {
 	return max(1, math.Ceil(arrivals/each*(1-roundingExcess)))
 }

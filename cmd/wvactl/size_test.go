@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A replica of Llama-3.1-8B on H100, and what is asked of it.
+// A replica of Llama-3.1-8B on H100, and its load.
 var (
 	sizedEngine = []string{"--model", "meta-llama/Llama-3.1-8B-Instruct", "--accelerator", "H100"}
 	sizedLimits = []string{"--ttft", "1s", "--itl", "30ms"}
@@ -55,7 +55,7 @@ func sizedBy(t *testing.T, flags ...string) sizeResult {
 	return r
 }
 
-// rateBy returns what a method says.
+// rateBy returns the answer of a method.
 func (r sizeResult) rateBy(t *testing.T, method string) float64 {
 	t.Helper()
 	for _, e := range r.Comparison {
@@ -84,14 +84,14 @@ func TestSizePrintsProfileAnswerAndComparison(t *testing.T) {
 		`engine     prefill and decode; 256 sequences \(vLLM's default\), 2048 tokens an iteration \(vLLM's default\), KV cache: \d+ tokens \(the profile's\)`,
 		`requests   1155 prompt and 211 output tokens on average, lengths assumed lognormal, .*; prefix hits 0 %, dispersion 1\n`,
 		`objective  95 % of requests have TTFT within 1 s and ITL within 30 ms\n`,
-		`\nOne replica carries [\d.]+ requests/s \(\d+ output tokens/s\) within the objective`,
-		`\nBound by ITL\.\n`,
-		`\nMETHOD +REQUESTS/S +BINDS +LEAVES OUT\n`,
+		`\nCapacity of one replica: [\d.]+ requests/s \(\d+ output tokens/s\) within the objective`,
+		`\nLimited by ITL\.\n`,
+		`\nMETHOD +REQUESTS/S +LIMITED BY +LEAVES OUT\n`,
 		`\npercentiles, by formula +[\d.]+ +ITL +`, `\npercentiles, by simulation +[\d.]+ +ITL +`, `\nmeans of the work +[\d.]+ +- +`,
 		`\nbirth-death queue, means +[\d.]+ +ITL +`, `\nM/M/1/K +[\d.]+ +TTFT +the batch: `, `\nM/G/1 of prompts +[\d.]+ +TTFT +decoding, `,
 		`\nAt 8 requests/s the objective is met: .* of requests miss TTFT, .* ITL, .* either, of which 5 % may\.\n`,
 		`\nBy the birth-death queue: [\d.]+ requests in the batch on average .*, wait .*, TTFT [\d.]+ ms, ITL [\d.]+ ms; at the percentile, wait `,
-		`\n30 requests/s need 2 replicas, each at 15 requests/s \(dispersion 1\), \d+\.\d % of what it carries\.`,
+		`\n30 requests/s need 2 replicas, each at 15 requests/s \(dispersion 1\), \d+\.\d % of its capacity\.`,
 	} {
 		require.Regexp(t, want, out)
 	}
@@ -102,9 +102,9 @@ func TestSizeIsInfeasibleWithoutFailing(t *testing.T) {
 	flags := joinedFlags(sizedEngine, sizedTokens, []string{"--itl", "9ms", "--ttft", "40ms", "--percentile", "0.99", "--arrivals", "5"})
 	out, err := runSize(t, flags...)
 	require.NoError(t, err, "infeasible is an answer")
-	require.Regexp(t, `\nINFEASIBLE: one replica carries .* requests/s within the objective, less than a tenth of the .* that means allow; .* % of requests miss it without any load\.\nBound by TTFT\. Remedy: .+\.\n`, out)
+	require.Regexp(t, `\nINFEASIBLE: capacity .* requests/s within the objective, less than a tenth of the .* requests/s by means; .* % of requests miss it without load\.\nLimited by TTFT\. Remedy: .+\.\n`, out)
 	require.Regexp(t, `\nIt is feasible with one of:\n(?s:.*)  --ttft 160ms +[\d.]+ requests/s`, out)
-	require.Contains(t, out, "\nNo number of replicas carries 5 requests/s within the objective.\n")
+	require.Contains(t, out, "\nNo number of replicas can serve 5 requests/s within the objective.\n")
 
 	r := sizedBy(t, flags...)
 	require.True(t, r.Answer.Infeasible)
@@ -118,7 +118,7 @@ func TestSizeIsInfeasibleWithoutFailing(t *testing.T) {
 	require.Contains(t, out, "No other limit alone, of engine or objective, would make it feasible")
 }
 
-func TestSizeCarriesLessWhereMoreIsAsked(t *testing.T) {
+func TestCapacityIsLowerIfMoreIsAsked(t *testing.T) {
 	usual := sized(t).Answer.Rate
 	require.Positive(t, usual)
 	for name, flags := range map[string][]string{

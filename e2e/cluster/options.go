@@ -22,7 +22,7 @@ type Options struct {
 	KEDA bool
 }
 
-// complete turns on what the options need.
+// complete turns on the options that others need.
 func (o Options) complete() Options {
 	o.KWOK = o.KWOK || o.KEDA
 	o.ControllerManager = o.ControllerManager || o.KWOK

@@ -15,8 +15,8 @@ import (
 )
 
 // writeText writes the samples of a target in Prometheus' text format, without the labels that a
-// scraper adds. The type of a metric follows from its name: histogram for the suffixes of one, counter
-// for _total, else gauge.
+// scraper adds. The type of a metric follows from its name: histogram for the suffixes of one,
+// counter for _total, else gauge.
 func writeText(w io.Writer, target simulation.Target) error {
 	var out bytes.Buffer
 	previous := ""

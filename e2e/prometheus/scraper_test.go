@@ -80,8 +80,8 @@ func (s *scraper) start() {
 	})
 }
 
-// gate stands before Prometheus: it speaks TLS and lets only those in who show the token.
-type gate struct {
+// proxy stands before Prometheus: it speaks TLS and lets only those in who show the token.
+type proxy struct {
 	testing.TB
 	*httptest.Server
 	caFile, tokenFile string
@@ -91,9 +91,9 @@ type gate struct {
 
 const rightToken = "correct-horse"
 
-func newGate(t *testing.T, s *scraper) *gate {
+func newProxy(t *testing.T, s *scraper) *proxy {
 	t.Helper()
-	g := &gate{TB: t, caught: make(chan struct{}, 1)}
+	g := &proxy{TB: t, caught: make(chan struct{}, 1)}
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(s.at.Load()) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
@@ -125,7 +125,7 @@ func newGate(t *testing.T, s *scraper) *gate {
 }
 
 // give replaces the token that the server holds.
-func (g *gate) give(token string) {
+func (g *proxy) give(token string) {
 	g.Helper()
 	require.NoError(g, os.WriteFile(g.tokenFile+".new", []byte(token), 0o600))
 	require.NoError(g, os.Rename(g.tokenFile+".new", g.tokenFile))

@@ -62,7 +62,7 @@ func (w *world) start(arguments ...string) *server {
 // arguments are the settings of every server: windows are seconds instead of minutes.
 func (w *world) arguments() []string {
 	return []string{
-		"--prometheus-url", w.gate.URL, "--prometheus-ca-file", w.gate.caFile, "--prometheus-bearer-token-file", w.gate.tokenFile,
+		"--prometheus-url", w.proxy.URL, "--prometheus-ca-file", w.proxy.caFile, "--prometheus-bearer-token-file", w.proxy.tokenFile,
 		"--manifests", w.manifests.directory, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0",
 		"--log-format", "json", "--log-level", "debug", "--interval", interval.String(), "--prometheus-query-offset", lag.String(),
 		"--prometheus-windows-latest", "8s", "--prometheus-windows-peak", "15s", "--prometheus-windows-trend", "15s",
@@ -148,7 +148,7 @@ func (s *server) awaitHeld(id fleet.VariantID) (reason string) {
 	s.Helper()
 	eventually(s, id.Name+" is held", func() bool {
 		v := s.variant(id)
-		reason = v.GetReasonText()
+		reason = v.GetMessage()
 		return v.GetHeld()
 	})
 	return reason

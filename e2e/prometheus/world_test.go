@@ -42,14 +42,14 @@ func variants() []simulation.VariantSpec {
 	return specs
 }
 
-// world is a fleet that is scraped by a real Prometheus behind a gate.
+// world is a fleet that is scraped by a real Prometheus behind a proxy.
 type world struct {
 	*testing.T
 	binary    string // of wva
 	manifests *manifests
 	engines   *engines
 	scraper   *scraper
-	gate      *gate
+	proxy      *proxy
 }
 
 func newWorld(t *testing.T, binary string) *world {
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, binary string) *world {
 	w.engines.ask(modelOf(chat), 1)
 	w.engines.ask(modelOf(notes), 1)
 	w.scraper = startScraper(t, w.engines)
-	w.gate = newGate(t, w.scraper)
+	w.proxy = newProxy(t, w.scraper)
 	return w
 }
 

@@ -48,7 +48,8 @@ func (w *world) startAt(port string, arguments ...string) *server {
 	w.Helper()
 	s := &server{TB: w, http: "127.0.0.1:" + freePort(w.T), ended: make(chan struct{})}
 	s.command = exec.Command(binary, append(w.arguments(port, s.http), arguments...)...)
-	s.command.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "WVA_") }) // the cluster's
+	isCluster := func(entry string) bool { return strings.HasPrefix(entry, "WVA_") }
+	s.command.Env = slices.DeleteFunc(os.Environ(), isCluster)
 	stderr, err := s.command.StderrPipe()
 	require.NoError(w, err)
 	require.NoError(w, s.command.Start())

@@ -10,7 +10,8 @@ import (
 	"github.com/wva-project/wva/e2e/cluster"
 )
 
-// shell runs the user's shell inside, with kubectl on its PATH, until it ends. Ctrl-C is the shell's business.
+// shell runs the user's shell inside, with kubectl on its PATH, until it ends. Ctrl-C goes to the
+// shell.
 func shell(ctx context.Context, c *cluster.Cluster) error {
 	kubectl, err := cluster.Path("kubectl")
 	if err != nil {

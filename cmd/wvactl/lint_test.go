@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// object is a ScaledObject: NAME is its name, SPEC more of its spec, METADATA that of its trigger.
+const object = `apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: NAME, namespace: llm}
+spec:
+  scaleTargetRef: {name: chat}
+  maxReplicaCount: 8
+  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {tolerance: "0"}, scaleDown: {tolerance: "0"}}}}
+  SPEC
+  triggers:
+  - type: external-push
+    METRIC
+    metadata: {scalerAddress: "wva.keda.svc:9090", METADATA}
+`
+
+func manifest(name, spec, metric, metadata string) string {
+	return strings.NewReplacer("NAME", name, "SPEC", spec, "METRIC", metric, "METADATA", metadata).Replace(object)
+}
+
+func TestLintPrintsErrorsUnsupportedTriggersAndFindings(t *testing.T) {
+	file := written(t, "a.yaml", manifest("chat", "fallback: {failureThreshold: 3, replicas: 0, behavior: currentReplicasIfHigher}", "", `modelID: m, variantCost: 10, role: cook`)+
+		"---\n"+manifest("other", "", "metricType: Value", `modelID: m`)+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
+	got := execute(t, "", "lint", file)
+	require.Equal(t, 1, got.code)
+	require.Equal(t, "wvactl: 2 variants: 2 errors, 1 unsupported, 2 findings\n", got.errs)
+	lines := strings.Split(strings.ReplaceAll(got.out, file, "FILE"), "\n")
+	require.Len(t, lines, 6, got.out)
+	require.Equal(t, "FILE: ScaledObject llm/chat: error: InvalidDefinition: role \"cook\" is not one of the choices; allowed: both, prefill or decode; write one of them or remove the key", lines[0])
+	require.Equal(t, `FILE: ScaledObject llm/chat: error: InvalidDefinition: variantCost 10 is a number; write it in quotes: "10"`, lines[1])
+	require.Contains(t, lines[2], "FILE: ScaledObject llm/chat: finding: FallbackZero: fallback.replicas 0: errors can scale the variant to zero; remove fallback")
+	require.Contains(t, lines[3], "FILE: ScaledObject llm/chat: finding: DuplicateTarget: ")
+	require.Contains(t, lines[4], `FILE: ScaledObject llm/other: unsupported: UnsupportedTrigger: metricType "Value" of trigger 0: the HPA would not apply the number as replicas; remove metricType from the trigger`)
+
+	got = execute(t, "", "lint", file, "-o", "json")
+	require.Equal(t, 1, got.code)
+	var problems []problem
+	require.NoError(t, json.Unmarshal([]byte(got.out), &problems))
+	require.Len(t, problems, 5)
+	require.Equal(t, problem{
+		File: file, Object: "ScaledObject llm/chat", Severity: severityError, Code: fleet.CodeInvalidDefinition,
+		Text: "variantCost 10 is a number", Remedy: `write it in quotes: "10"`,
+	}, problems[1])
+	for i, p := range problems {
+		require.Equal(t, strings.Split(execute(t, "", "lint", file).out, "\n")[i], p.String())
+	}
+}
+
+func TestLintFailsOnFindingsIfStrict(t *testing.T) {
+	text := manifest("chat", "", "", "modelID: m, percentile: \"0.99\"")
+	got := execute(t, text, "lint", "-")
+	require.Equal(t, output{
+		out:  "-: ScaledObject llm/chat: finding: PercentileWithoutObjective: percentile \"0.99\": no effect without ttft or itl; set ttft or itl, or remove percentile\n",
+		errs: "1 variants: 0 errors, 0 unsupported, 1 findings\n",
+	}, got)
+	got = execute(t, text, "lint", "-", "--strict")
+	require.Equal(t, 1, got.code)
+	got = execute(t, manifest("chat", "", "", "modelID: m"), "lint", "-", "--strict", "-o", "json")
+	require.Equal(t, output{out: "[]\n", errs: "1 variants: 0 errors, 0 unsupported, 0 findings\n"}, got)
+}
+
+func TestLintComparesNamesWithTheConfiguration(t *testing.T) {
+	config := written(t, "wva.yaml", "prometheus: {caFile: /nowhere}\naccelerators: [{name: H100, speed: 3}]\nserviceClasses: [{name: premium, priority: 1}]\n")
+	text := manifest("chat", "", "", "modelID: m, accelerator: H10O, serviceClass: premum")
+	require.Empty(t, execute(t, text, "lint", "-").out)
+	got := execute(t, text, "lint", "-", "--config", config)
+	require.Zero(t, got.code)
+	require.Contains(t, got.out, `finding: UnknownAccelerator: accelerator "H10O" is neither in the catalogue nor on any node; did you mean H100?`)
+	require.Contains(t, got.out, `finding: UnknownServiceClass: serviceClass "premum" is not configured`)
+	require.Equal(t, 2, strings.Count(got.out, "\n"))
+}
+
+func TestLintChecksDryRunAnnotationsAndListsOfObjects(t *testing.T) {
+	const annotated = `apiVersion: v1
+kind: List
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: chat, namespace: llm, annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap}}
+  spec: {replicas: 1}
+- apiVersion: autoscaling/v2
+  kind: HorizontalPodAutoscaler
+  metadata: {name: batch, namespace: llm, annotations: {wva.dev/modelID: m, wva.dev/percentile: "0.9"}}
+  spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: batch}, minReplicas: 1, maxReplicas: 3}
+`
+	got := execute(t, annotated, "lint", "-")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, `-: Deployment llm/chat: error: InvalidDefinition: wva.dev/variantCost "cheap" is not a decimal number`)
+	require.Contains(t, got.out, `-: HorizontalPodAutoscaler llm/batch: finding: PercentileWithoutObjective: wva.dev/percentile "0.9"`)
+	require.Equal(t, 2, strings.Count(got.out, "\n"), got.out)
+}
+
+func TestLintReportsManifestsThatCannotBeRead(t *testing.T) {
+	got := execute(t, "kind: [\n---\n"+manifest("chat", "", "", "modelID: m"), "lint", "-")
+	require.Equal(t, 1, got.code)
+	require.Regexp(t, `^-: -, document 1 \(line 1\): error: InvalidDefinition: .*; write it as kubectl get -o yaml prints it\n$`, got.out)
+	require.Equal(t, "wvactl: 1 variants: 1 errors, 0 unsupported, 0 findings\n", got.errs)
+	got = execute(t, "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n", "lint", "-")
+	require.Equal(t, output{errs: "0 variants: 0 errors, 0 unsupported, 0 findings; no object has a WVA trigger or wva.dev/ annotations\n"}, got)
+	twice := manifest("chat", "", "", "modelID: m")
+	got = execute(t, twice+"---\n"+twice, "lint", "-")
+	require.Equal(t, "-: ScaledObject llm/chat: error: InvalidDefinition: the name is that of ScaledObject llm/chat in - too; rename or remove one of the two\n", got.out)
+}
+
+func TestLintNeverEchoesASecret(t *testing.T) {
+	got := execute(t, manifest("chat", "", "", "modelID: m, tokenFromEnv: hunter2, caCert: hunter2, passwort: hunter2"), "lint", "-")
+	require.Equal(t, 1, got.code)
+	require.NotContains(t, got.out+got.errs, "hunter2")
+}
+
+func TestLintFindsNothingInTheSamples(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/samples/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), "kind: ScaledObject") {
+			continue
+		}
+		require.Zero(t, execute(t, "", "lint", file).code, file)
+	}
+}
