@@ -51,7 +51,7 @@ func TestWvactlDecidesADumpOfTheServerAsTheServerDid(t *testing.T) {
 	now := time.Now()
 	w.load("chat-5f-0", now, 20, 2)
 	w.load("chat-5f-1", now, 20, 2)
-	// it has no modelID
+	// It has no modelID.
 	w.write("invalid.yaml", strings.ReplaceAll(scaledObject, "NAME", "invalid"))
 	file := filepath.Join(t.TempDir(), "snapshot.json")
 	config := filepath.Join(t.TempDir(), "wva.yaml")
@@ -68,7 +68,7 @@ func TestWvactlDecidesADumpOfTheServerAsTheServerDid(t *testing.T) {
 			require.NoError(t, os.WriteFile(config, []byte(policy+"\n"), 0o600))
 			s.log.await("configuration reloaded")
 		}
-		// a cycle may come between the dump and the look at the board
+		// A cycle may come between the dump and the comparison.
 		for same := false; !same; {
 			require.NoError(t, s.loop.Once(t.Context(), time.Now()))
 			s.requestDump("snapshot written")

@@ -30,7 +30,7 @@ func main() {
 // run executes the command and returns the exit code.
 func run(ctx context.Context, root *cobra.Command) int {
 	code := exitUsage
-	// the command line was read
+	// The command line is valid from here on.
 	root.PersistentPreRun = func(*cobra.Command, []string) { code = exitError }
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -38,7 +38,7 @@ func (s sizing) alternatives() []alternative {
 		try("--ttft "+limitFlag(factor*s.Objective.TTFT), func(q *queueing.Question) { q.Objective.TTFT *= factor })
 		try("--itl "+limitFlag(factor*s.Objective.ITL), func(q *queueing.Question) { q.Objective.ITL *= factor })
 	}
-	// an invalid question, if no share is left, is skipped
+	// If no share is left, the question is invalid and skipped.
 	twice := 1 - 2*(1-s.Objective.Percentile)
 	try("--percentile "+decimal(fiveDigits(twice)), func(q *queueing.Question) { q.Objective.Percentile = twice })
 	if s.Dispersion > 1 {

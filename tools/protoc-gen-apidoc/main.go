@@ -26,7 +26,7 @@ func main() {
 func writePage(page *protogen.GeneratedFile, file *protogen.File) {
 	page.P("# API")
 	page.P()
-	page.P("<!-- Written by \"make generate\" from ", file.Desc.Path(), ". -->")
+	page.P("<!-- \"make generate\" writes this file from ", file.Desc.Path(), ". -->")
 	page.P()
 	page.P(paragraphs(fileComment(file)))
 	page.P()

@@ -1,6 +1,6 @@
 // The operators' API: the desired replicas of every variant, the observed ones, and the reason.
 //
-// It is answered from memory, from the plan in force; a request never starts a decision. KEDA does
+// It is answered from memory, from the latest plan; a request never starts a decision. KEDA does
 // not use it: it speaks externalscaler.ExternalScaler on the same port.
 //
 // Units: costs are in the user's currency per replica-hour, shares are fractions, times are UTC.

@@ -1,6 +1,6 @@
 // The operators' API: the desired replicas of every variant, the observed ones, and the reason.
 //
-// It is answered from memory, from the plan in force; a request never starts a decision. KEDA does
+// It is answered from memory, from the latest plan; a request never starts a decision. KEDA does
 // not use it: it speaks externalscaler.ExternalScaler on the same port.
 //
 // Units: costs are in the user's currency per replica-hour, shares are fractions, times are UTC.
@@ -35,7 +35,7 @@ const (
 //
 // OperatorService answers the people who run the fleet.
 type OperatorServiceClient interface {
-	// ListVariants returns the decision of the plan in force about every variant, sorted by namespace,
+	// ListVariants returns the decision of the latest plan about every variant, sorted by namespace,
 	// then name, in pages. It fails with UNAVAILABLE before the first plan, and with INVALID_ARGUMENT
 	// if page_size or page_token cannot be used.
 	ListVariants(ctx context.Context, in *ListVariantsRequest, opts ...grpc.CallOption) (*ListVariantsResponse, error)
@@ -65,7 +65,7 @@ func (c *operatorServiceClient) ListVariants(ctx context.Context, in *ListVarian
 //
 // OperatorService answers the people who run the fleet.
 type OperatorServiceServer interface {
-	// ListVariants returns the decision of the plan in force about every variant, sorted by namespace,
+	// ListVariants returns the decision of the latest plan about every variant, sorted by namespace,
 	// then name, in pages. It fails with UNAVAILABLE before the first plan, and with INVALID_ARGUMENT
 	// if page_size or page_token cannot be used.
 	ListVariants(context.Context, *ListVariantsRequest) (*ListVariantsResponse, error)
