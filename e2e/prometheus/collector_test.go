@@ -16,7 +16,7 @@ import (
 func TestMixAndArrivalsOnARealPrometheus(t *testing.T) {
 	binary(t)
 	t.Parallel()
-	engines := startEngines(t, variants(), func([]fleet.Workload) {})
+	engines := startEngines(t, vllm(), func([]fleet.Workload) {})
 	engines.ask(modelOf(chat), high/5)
 	scraper := startScraper(t, engines)
 	asking, err := collector.New(collector.Options{

@@ -1,7 +1,9 @@
 package prometheus
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -28,6 +30,7 @@ const (
 // engines is a simulated fleet that lives by the wall clock and is scraped over HTTP.
 type engines struct {
 	*httptest.Server
+	dialect dialect
 	epoch   time.Time
 	changed func([]fleet.Workload) // is told what the API server would show, from one goroutine
 
@@ -44,9 +47,10 @@ type load struct {
 }
 
 // startEngines lets the fleet live until the test ends.
-func startEngines(t *testing.T, variants []simulation.VariantSpec, changed func([]fleet.Workload)) *engines {
+func startEngines(t *testing.T, d dialect, changed func([]fleet.Workload)) *engines {
 	t.Helper()
-	e := &engines{epoch: time.Now(), changed: changed}
+	e := &engines{dialect: d, epoch: time.Now(), changed: changed}
+	variants := variants()
 	var err error
 	e.fleet, err = simulation.NewFleet(simulation.FleetSpec{Seed: 1, Epoch: e.epoch, Variants: variants})
 	require.NoError(t, err)
@@ -161,8 +165,13 @@ func (e *engines) handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_ = writeText(w, targets[at]) // a scraper that went away
+		target := targets[at]
+		target.Samples = e.dialect.series(target.Samples)
+		var page bytes.Buffer
+		_ = writeText(&page, target) // into a buffer
+		contentType, body := e.dialect.answer(page.String(), r.Header.Get("Accept"))
+		w.Header().Set("Content-Type", contentType)
+		_, _ = io.WriteString(w, body) // a scraper that went away
 	})
 	mux.HandleFunc("GET /targets", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

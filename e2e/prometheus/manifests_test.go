@@ -34,20 +34,21 @@ items:
     maxReplicaCount: 8
     triggers:
     - type: external-push
-      metadata: {scalerAddress: "wva.keda.svc:9090", modelID: MODEL, accelerator: L40S, variantCost: "1.1", ttft: 2s, itl: 200ms}
+      metadata: {scalerAddress: "wva.keda.svc:9090", modelID: MODEL, engine: ENGINE, accelerator: L40S, variantCost: "1.1", ttft: 2s, itl: 200ms}
 `
 
 // manifests is a directory that shows a cluster as kubectl get -o yaml prints it.
 type manifests struct {
 	testing.TB
 	directory string
+	flags     string // of every engine
 	written   []byte
 }
 
-func newManifests(t testing.TB) *manifests {
-	m := &manifests{TB: t, directory: t.TempDir()}
+func newManifests(t testing.TB, d dialect) *manifests {
+	m := &manifests{TB: t, directory: t.TempDir(), flags: d.flags}
 	for _, v := range variants() {
-		text := strings.NewReplacer("NAME", v.ID.Name, "MODEL", v.Model.Name).Replace(scaledObject)
+		text := strings.NewReplacer("NAME", v.ID.Name, "MODEL", v.Model.Name, "ENGINE", string(d.engine)).Replace(scaledObject)
 		require.NoError(t, os.WriteFile(filepath.Join(m.directory, "scaledobject-"+v.ID.Name+".yaml"), []byte(text), 0o600))
 	}
 	return m
@@ -57,7 +58,7 @@ func newManifests(t testing.TB) *manifests {
 func (m *manifests) show(workloads []fleet.Workload) {
 	list := corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, w := range workloads {
-		list.Items = append(list.Items, runtime.RawExtension{Object: deployment(w)})
+		list.Items = append(list.Items, runtime.RawExtension{Object: deployment(w, m.flags)})
 		for _, p := range w.Pods {
 			list.Items = append(list.Items, runtime.RawExtension{Object: pod(w.ID, p)})
 		}
@@ -80,7 +81,7 @@ func (m *manifests) show(workloads []fleet.Workload) {
 	}
 }
 
-func deployment(w fleet.Workload) *appsv1.Deployment {
+func deployment(w fleet.Workload, flags string) *appsv1.Deployment {
 	labels, replicas := map[string]string{"app": w.ID.Name}, int32(w.Replicas)
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
@@ -90,7 +91,7 @@ func deployment(w fleet.Workload) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Args: []string{"--max-num-seqs=256"}}}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Args: []string{flags}}}},
 			},
 		},
 	}

@@ -26,7 +26,7 @@ type outcome struct {
 
 // planLog is what the plans of a server have said.
 type planLog struct {
-	mu      sync.Mutex
+	mu       sync.Mutex
 	outcomes map[input]outcome
 }
 

@@ -17,7 +17,7 @@ func TestServerOnARealPrometheus(t *testing.T) {
 	built := build(t)
 	for _, scenario := range []struct {
 		name string
-		run func(*testing.T, *world)
+		run  func(*testing.T, *world)
 	}{
 		{"AnswerFollowsTheLoad", answerFollowsTheLoad},
 		{"AWrongTokenHolds", aWrongTokenHolds},

@@ -18,7 +18,7 @@ import (
 )
 
 // scrapeConfig lets Prometheus find the engines by HTTP discovery; %s is their address.
-const scrapeConfig = `global: {scrape_interval: 1s, scrape_timeout: 1s}
+const scrapeConfig = `global: {%sscrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:
 - job_name: engines
   http_sd_configs: [{url: "http://%s/targets", refresh_interval: 1s}]
@@ -53,7 +53,7 @@ type scraper struct {
 func startScraper(t *testing.T, e *engines) *scraper {
 	t.Helper()
 	s := &scraper{TB: t, binary: binary(t), directory: t.TempDir()}
-	require.NoError(t, os.WriteFile(s.path("prometheus.yml"), fmt.Appendf(nil, scrapeConfig, address(e.URL)), 0o600))
+	require.NoError(t, os.WriteFile(s.path("prometheus.yml"), fmt.Appendf(nil, scrapeConfig, underscores(t, s.binary), address(e.URL)), 0o600))
 	s.start()
 	return s
 }

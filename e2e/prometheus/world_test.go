@@ -49,13 +49,13 @@ type world struct {
 	manifests *manifests
 	engines   *engines
 	scraper   *scraper
-	proxy      *proxy
+	proxy     *proxy
 }
 
-func newWorld(t *testing.T, binary string) *world {
+func newWorld(t *testing.T, binary string, d dialect) *world {
 	t.Helper()
-	w := &world{T: t, binary: binary, manifests: newManifests(t)}
-	w.engines = startEngines(t, variants(), w.manifests.show)
+	w := &world{T: t, binary: binary, manifests: newManifests(t, d)}
+	w.engines = startEngines(t, d, w.manifests.show)
 	w.engines.ask(modelOf(chat), 1)
 	w.engines.ask(modelOf(notes), 1)
 	w.scraper = startScraper(t, w.engines)
