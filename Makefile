@@ -151,7 +151,7 @@ check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules arm64 conformance e2e-prometheus e2e-cluster race ## Run what CI runs
+check: build lint check-generated check-modules arm64 conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
 
 .PHONY: clean
 clean: ## Remove bin/

@@ -11,8 +11,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// TestMixAndArrivalsOnARealPrometheus asks for what the analyzers need beside demand: Prometheus writes the bounds of buckets
-// and the ends of ranges otherwise in each of its major versions.
+// TestMixAndArrivalsOnARealPrometheus asks for the readings that the analyzers need beside demand:
+// major versions of Prometheus differ in the bounds of buckets and the ends of ranges.
 func TestMixAndArrivalsOnARealPrometheus(t *testing.T) {
 	binary(t)
 	t.Parallel()

@@ -19,34 +19,34 @@ import (
 )
 
 const (
-	// tick is how often the fleet catches up with the wall clock.
+	// tick is the interval at which the fleet catches up with the wall clock.
 	tick = 100 * time.Millisecond
-	// startup is how long a replica takes to load, in seconds.
+	// startup is the time that a replica takes to load, in seconds.
 	startup = 3
 	// Lengths of every request, tokens.
 	prompt, output = 1000, 150
 )
 
-// engines is a simulated fleet that lives by the wall clock and is scraped over HTTP.
+// engines is a simulated fleet that runs in wall time and is scraped over HTTP.
 type engines struct {
 	*httptest.Server
 	dialect dialect
 	epoch   time.Time
-	changed func([]fleet.Workload) // is told what the API server would show, from one goroutine
+	changed func([]fleet.Workload) // is called with the state that the API server would show, from one goroutine
 
 	mu    sync.Mutex
 	fleet *simulation.Fleet
 	loads []load // sorted by model
 }
 
-// load is what is asked of a model.
+// load is the request rate of a model.
 type load struct {
 	model     fleet.ModelID
 	perSecond float64
 	due       float64 // the part of a request that is due already
 }
 
-// startEngines lets the fleet live until the test ends.
+// startEngines runs a fleet until the test ends.
 func startEngines(t *testing.T, d dialect, changed func([]fleet.Workload)) *engines {
 	t.Helper()
 	e := &engines{dialect: d, epoch: time.Now(), changed: changed}
@@ -85,7 +85,7 @@ func (e *engines) run(stop <-chan struct{}) {
 	}
 }
 
-// workloads returns what the API server would show now.
+// workloads returns the state that the API server would show now.
 func (e *engines) workloads() []fleet.Workload {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,7 +93,7 @@ func (e *engines) workloads() []fleet.Workload {
 	return e.fleet.Workloads()
 }
 
-// ask sets how many requests a second a model gets from now on.
+// ask sets the requests per second of a model from now on.
 func (e *engines) ask(model fleet.ModelID, perSecond float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,7 +113,7 @@ func (e *engines) scale(variant fleet.VariantID, replicas int) error {
 	return e.fleet.Scale(variant, replicas)
 }
 
-// replicas returns how many replicas are asked for.
+// replicas returns the number of replicas in the spec.
 func (e *engines) replicas(variant fleet.VariantID) int {
 	for _, w := range e.workloads() {
 		if w.ID.Name == variant.Name && w.ID.Namespace == variant.Namespace {
@@ -123,7 +123,8 @@ func (e *engines) replicas(variant fleet.VariantID) int {
 	return 0
 }
 
-// catchUp brings the fleet to the present, with the requests that have come since, evenly spread. The mutex is held.
+// catchUp brings the fleet to the present, with the requests that have arrived since, at even
+// distances. The mutex is locked.
 func (e *engines) catchUp() {
 	from, to := e.fleet.Now(), time.Since(e.epoch).Seconds()
 	var requests []simulation.Request
@@ -145,7 +146,7 @@ func (e *engines) catchUp() {
 	e.fleet.Advance(to)
 }
 
-// series returns what a scrape of every endpoint would see now.
+// series returns the current series of every endpoint.
 func (e *engines) series() []simulation.Target {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -180,7 +181,7 @@ func (e *engines) handler() http.Handler {
 	return mux
 }
 
-// group is what Prometheus' HTTP discovery reads.
+// group is a group of targets of Prometheus' HTTP discovery.
 type group struct {
 	Targets []string          `json:"targets"`
 	Labels  map[string]string `json:"labels"`

@@ -10,10 +10,11 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// polling is how often a variant's number is asked for.
+// polling is the interval at which a variant's number is asked for.
 const polling = 250 * time.Millisecond
 
-// follower does what KEDA and an HPA without dampers do: it asks a server for numbers, and makes them so. An error holds.
+// follower scales like KEDA and an HPA without a stabilization window: it asks a server for numbers and
+// applies them. On an error it keeps the last one.
 type follower struct {
 	engines *engines
 	server  atomic.Pointer[server]
@@ -29,7 +30,7 @@ type answer struct {
 	replicas int
 }
 
-// follow makes the engines' replicas what the server says, until the test ends.
+// follow applies the numbers of a server to the engines until the test ends.
 func follow(t *testing.T, e *engines, s *server) *follower {
 	f := &follower{engines: e}
 	f.server.Store(s)
@@ -70,7 +71,7 @@ func (f *follower) poll(t *testing.T) {
 	}
 }
 
-// lowest returns the lowest number that was given for a variant since a time, once there are enough of them.
+// lowest returns the lowest number that was given for a variant since a time, once there are enough.
 func (f *follower) lowest(t *testing.T, v fleet.VariantID, from time.Time) int {
 	t.Helper()
 	const enough = 20

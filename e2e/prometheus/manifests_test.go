@@ -21,7 +21,7 @@ import (
 // hash is that of every pod template.
 const hash = "5d4f8c7b9"
 
-// scaledObject is what defines a variant on a Deployment of its name; NAME and MODEL stand for both.
+// scaledObject defines a variant with a Deployment of its name; NAME, MODEL and ENGINE are replaced.
 const scaledObject = `apiVersion: v1
 kind: List
 items:
@@ -54,7 +54,7 @@ func newManifests(t testing.TB, d dialect) *manifests {
 	return m
 }
 
-// show replaces the Deployments and pods, all at once, where they are not what was shown last.
+// show replaces the Deployments and pods, all at once, if they changed.
 func (m *manifests) show(workloads []fleet.Workload) {
 	list := corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, w := range workloads {

@@ -9,30 +9,30 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// input is what a decision on a variant came from: the instant that Prometheus was asked about, and the replicas that were
-// seen. Servers see a change of the manifests a little apart.
+// input identifies the data of a decision on a variant: the instant of the queries, and the replicas
+// that were seen. Servers see a change of the manifests at slightly different times.
 type input struct {
 	asked          time.Time
 	variant        fleet.VariantID
 	current, ready int32
 }
 
-// outcome is what a plan says of a variant.
+// outcome is the decision on a variant.
 type outcome struct {
 	desired int32
 	held    bool
 	reason  string
 }
 
-// planLog is what the plans of a server have said.
+// planLog is the decisions of a server.
 type planLog struct {
 	mu       sync.Mutex
 	outcomes map[input]outcome
 }
 
-// keep writes down every plan of a server until the test ends, or the server does.
+// keep logs every plan of a server until the test or the server ends.
 func keep(t *testing.T, s *server) *planLog {
-	d := &planLog{outcomes: map[input]outcome{}}
+	l := &planLog{outcomes: map[input]outcome{}}
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -41,7 +41,7 @@ func keep(t *testing.T, s *server) *planLog {
 		for {
 			select {
 			case <-ticker.C:
-				d.read(s)
+				l.read(s)
 			case <-s.ended:
 				return
 			case <-stop:
@@ -53,37 +53,37 @@ func keep(t *testing.T, s *server) *planLog {
 		close(stop)
 		<-ended
 	})
-	return d
+	return l
 }
 
-func (d *planLog) read(s *server) {
+func (l *planLog) read(s *server) {
 	plan, err := s.plan()
 	if err != nil {
 		return // it is not ready, or gone
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, v := range plan.GetVariants() {
-		m := input{
+		key := input{
 			asked:   plan.GetPlanTime().AsTime().Add(-lag).Truncate(interval),
 			variant: fleet.VariantID{Namespace: v.GetNamespace(), Name: v.GetName()},
 			current: v.GetCurrentReplicas(), ready: v.GetReadyReplicas(),
 		}
-		d.outcomes[m] = outcome{desired: v.GetDesiredReplicas(), held: v.GetHeld(), reason: v.GetMessage()}
+		l.outcomes[key] = outcome{desired: v.GetDesiredReplicas(), held: v.GetHeld(), reason: v.GetMessage()}
 	}
 }
 
-// shared returns the moments of which both logs run, and what each says.
-func (d *planLog) shared(other *planLog) map[input][2]outcome {
-	d.mu.Lock()
-	mine := maps.Clone(d.outcomes)
-	d.mu.Unlock()
+// shared returns the inputs that both logs have, and the decision in each.
+func (l *planLog) shared(other *planLog) map[input][2]outcome {
+	l.mu.Lock()
+	mine := maps.Clone(l.outcomes)
+	l.mu.Unlock()
 	other.mu.Lock()
 	defer other.mu.Unlock()
 	both := map[input][2]outcome{}
-	for m, e := range mine {
-		if o, found := other.outcomes[m]; found {
-			both[m] = [2]outcome{e, o}
+	for key, own := range mine {
+		if theirs, found := other.outcomes[key]; found {
+			both[key] = [2]outcome{own, theirs}
 		}
 	}
 	return both

@@ -25,7 +25,7 @@ type process struct {
 	log []string
 }
 
-// run starts a program; heard is told every line that it logs.
+// run starts a program; heard is called with every line of its log.
 func run(t testing.TB, heard func(line string), name string, arguments ...string) *process {
 	t.Helper()
 	p := &process{TB: t, command: exec.Command(name, arguments...), ended: make(chan struct{})}
@@ -66,7 +66,7 @@ func (p *process) tail() string {
 	return strings.Join(p.log[max(0, len(p.log)-lines):], "\n")
 }
 
-// kill ends the program without a word.
+// kill ends the program at once.
 func (p *process) kill() {
 	p.Helper()
 	require.NoError(p, p.command.Process.Kill())

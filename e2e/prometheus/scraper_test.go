@@ -24,7 +24,8 @@ scrape_configs:
   http_sd_configs: [{url: "http://%s/targets", refresh_interval: 1s}]
 `
 
-// binary returns the Prometheus to start. Where there is none, the test is skipped, or fails where E2E_REQUIRED is set.
+// binary returns the Prometheus to start. If there is none, the test is skipped, or fails if
+// E2E_REQUIRED is set.
 func binary(t *testing.T) string {
 	t.Helper()
 	const remedy = "there is no Prometheus: install it (Debian: apt-get install prometheus) or name its binary in PROMETHEUS"
@@ -80,34 +81,34 @@ func (s *scraper) start() {
 	})
 }
 
-// proxy stands before Prometheus: it speaks TLS and lets only those in who show the token.
+// proxy is in front of Prometheus: it speaks TLS, and only answers requests with the token.
 type proxy struct {
 	testing.TB
 	*httptest.Server
 	caFile, tokenFile string
-	stuck             atomic.Bool   // hold every query until its caller gives up
-	caught            chan struct{} // takes a value whenever a query is held
+	stuck             atomic.Bool   // let every query wait until its caller ends it
+	caught            chan struct{} // gets a value when a query waits
 }
 
 const rightToken = "correct-horse"
 
 func newProxy(t *testing.T, s *scraper) *proxy {
 	t.Helper()
-	g := &proxy{TB: t, caught: make(chan struct{}, 1)}
+	p := &proxy{TB: t, caught: make(chan struct{}, 1)}
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(s.at.Load()) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
 	}
-	g.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Authorization") != "Bearer "+rightToken:
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-		case g.stuck.Load():
+			http.Error(w, "unauthorized", http.StatusUnauthorized)
+		case p.stuck.Load():
 			_ = r.ParseForm() // the end of the connection is seen once the body is read
 			select {
-			case g.caught <- struct{}{}:
+			case p.caught <- struct{}{}:
 			default:
 			}
 			<-r.Context().Done()
@@ -115,18 +116,18 @@ func newProxy(t *testing.T, s *scraper) *proxy {
 			forward.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(g.Close)
+	t.Cleanup(p.Close)
 	directory := t.TempDir()
-	g.caFile, g.tokenFile = filepath.Join(directory, "ca.crt"), filepath.Join(directory, "token")
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
-	require.NoError(t, os.WriteFile(g.caFile, authority, 0o600))
-	g.give(rightToken)
-	return g
+	p.caFile, p.tokenFile = filepath.Join(directory, "ca.crt"), filepath.Join(directory, "token")
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
+	require.NoError(t, os.WriteFile(p.caFile, authority, 0o600))
+	p.give(rightToken)
+	return p
 }
 
-// give replaces the token that the server holds.
-func (g *proxy) give(token string) {
-	g.Helper()
-	require.NoError(g, os.WriteFile(g.tokenFile+".new", []byte(token), 0o600))
-	require.NoError(g, os.Rename(g.tokenFile+".new", g.tokenFile))
+// give replaces the token of the server.
+func (p *proxy) give(token string) {
+	p.Helper()
+	require.NoError(p, os.WriteFile(p.tokenFile+".new", []byte(token), 0o600))
+	require.NoError(p, os.Rename(p.tokenFile+".new", p.tokenFile))
 }

@@ -114,7 +114,7 @@ func (s *server) plan() (*wvav1alpha1.ListVariantsResponse, error) {
 	return s.operators.ListVariants(ctx, &wvav1alpha1.ListVariantsRequest{})
 }
 
-// variant returns what the plan in force says of a variant; nil where it says nothing.
+// variant returns a variant of the plan in force; nil if it is not there.
 func (s *server) variant(id fleet.VariantID) *wvav1alpha1.Variant {
 	plan, err := s.plan()
 	if err != nil {
@@ -128,7 +128,8 @@ func (s *server) variant(id fleet.VariantID) *wvav1alpha1.Variant {
 	return nil
 }
 
-// awaitDecision returns once what the variant's replicas carry is known, and its target follows from it.
+// awaitDecision returns once the capacity of the variant's replicas is known and its number of replicas
+// is derived from it.
 func (s *server) awaitDecision(id fleet.VariantID) {
 	s.Helper()
 	var v *wvav1alpha1.Variant
@@ -143,18 +144,22 @@ func (s *server) awaitDecision(id fleet.VariantID) {
 	})
 }
 
-// awaitHeld returns once the variant is held, and why.
+// awaitHeld returns once the variant is held, and the reason with its details.
 func (s *server) awaitHeld(id fleet.VariantID) (reason string) {
 	s.Helper()
 	eventually(s, id.Name+" is held", func() bool {
 		v := s.variant(id)
 		reason = v.GetMessage()
+		for _, detail := range v.GetDetails() {
+			reason += "; " + detail.GetText()
+		}
 		return v.GetHeld()
 	})
 	return reason
 }
 
-// subscribe opens the push stream of a variant, and returns how it ends: io.EOF where the server ends it with nil.
+// subscribe opens the push stream of a variant, and returns how it ends: io.EOF if the server ends it
+// with nil.
 func (s *server) subscribe(t *testing.T, id fleet.VariantID) <-chan error {
 	t.Helper()
 	stream, err := s.keda.StreamIsActive(t.Context(), reference(id), grpc.WaitForReady(true))
@@ -173,7 +178,7 @@ func (s *server) subscribe(t *testing.T, id fleet.VariantID) <-chan error {
 	return ended
 }
 
-// requireEndsWithNil asserts that the server has ended a stream in peace.
+// requireEndsWithNil asserts that the server has ended a stream without an error.
 func requireEndsWithNil(t *testing.T, ended <-chan error) {
 	t.Helper()
 	select {

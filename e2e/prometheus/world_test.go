@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// patience bounds what must happen at once.
+	// patience is the limit for things that must happen at once.
 	patience = 10 * time.Second
-	// deadline bounds what takes windows, start-ups and decisions.
+	// deadline is the limit for things that take windows, start-ups and decisions.
 	deadline = 45 * time.Second
 )
 
