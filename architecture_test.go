@@ -16,8 +16,8 @@ import (
 
 const module = "github.com/wva-project/wva"
 
-// Third parties, by the prefix of their import path. Each is used by one package, or by the few whose
-// rows name it.
+// Third parties, by the prefix of their import path. Each is used by one package, or by the few
+// whose rows name it.
 const (
 	cobra         = "github.com/spf13/cobra"
 	viper         = "github.com/spf13/viper"
@@ -92,15 +92,16 @@ var importRules = map[string]importRule{
 	".": {},
 }
 
-// impure are the packages of the standard library that a pure package may not import, with all below
-// them.
+// impure are the packages of the standard library that a pure package may not import, with all
+// below them.
 var impure = []string{"context", "crypto/rand", "io/fs", "io/ioutil", "log", "math/rand", "net", "os", "path/filepath", "syscall", "testing/fstest"}
 
 // seeded is the exception: simulation draws from generators that it seeds itself.
 var seeded = map[string]string{"simulation": "math/rand/v2", "analyzer/queueing": "math/rand/v2"}
 
 // testKits are for tests of packages that are not pure, beside their row, the demo (which has the
-// in-process Prometheus), the pages of engines and the operators' API. None of it is linked into the product that way.
+// in-process Prometheus), the pages of engines and the operators' API. None of it is linked into
+// the product that way.
 var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda}
 
 // source is a package: its path below the module and its imports.
@@ -215,8 +216,8 @@ func (r importRule) forbids(name, imported string) string {
 	return ""
 }
 
-// allowsInTest reports whether the package's tests may import the path. All of the standard library is
-// theirs: a pure package's tests read golden files and draw random cases.
+// allowsInTest reports whether the package's tests may import the path. All of the standard library
+// is theirs: a pure package's tests read golden files and draw random cases.
 func (r importRule) allowsInTest(name, imported string) bool {
 	own, ofModule := strings.CutPrefix(imported, module+"/")
 	switch {
@@ -242,8 +243,8 @@ func hasPrefix(imported string, prefixes []string) bool {
 	})
 }
 
-// packagesBelow reads the imports of every package of the module, sorted by name. It skips other modules, testdata and
-// hidden folders.
+// packagesBelow reads the imports of every package of the module, sorted by name. It skips other
+// modules, testdata and hidden folders.
 func packagesBelow(root string) ([]source, error) {
 	var sources []source
 	err := filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {

@@ -20,8 +20,8 @@ func escaped(samples []promstore.Sample) []promstore.Sample {
 	return samples
 }
 
-// longRunning is an SGLang engine that got a million requests before the first second and two a second
-// since then, with a constant queue.
+// longRunning is an SGLang engine that got a million requests before the first second and two a
+// second since then, with a constant queue.
 func longRunning(pod string) func(second int) []promstore.Sample {
 	return func(second int) []promstore.Sample {
 		done := 1e6 + float64(2*second)
@@ -64,8 +64,8 @@ func TestEngineUnderBothNamesIsCountedOnce(t *testing.T) {
 	require.Equal(t, want, both.collect())
 }
 
-// TestChangeOfNamesIsNotLoad lets Prometheus be upgraded, or downgraded, while an engine runs on: its
-// counters of a million requests go on under other names.
+// TestChangeOfNamesIsNotLoad lets Prometheus be upgraded, or downgraded, while an engine runs on:
+// its counters of a million requests go on under other names.
 func TestChangeOfNamesIsNotLoad(t *testing.T) {
 	colons := func(samples []promstore.Sample) []promstore.Sample { return samples }
 	for name, c := range map[string]struct {

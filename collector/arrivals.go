@@ -14,32 +14,35 @@ import (
 )
 
 const (
-	// minStretches is the least number of stretches of time that are asked for.
+	// minStretches is the least number of stretches of time that are queried.
 	minStretches = 40
-	// minArrivals is how many requests, and minDifferences how many differences between stretches it takes to say something of
-	// how requests come. The largest differences, jumps of them, are left out.
+	// minArrivals is the number of requests, and minDifferences that of differences between
+	// stretches, below which nothing is known of the pattern of arrivals. The largest differences,
+	// jumps of them, are left out.
 	minArrivals    = 10
 	minDifferences = 12
 	jumps          = 3
 )
 
-// stretchStep returns the distance between two stretches: the least in which there is always another scrape, as the latest
-// window holds minScrapes of them, or more where the peak window is long.
+// stretchStep returns the distance between two stretches: the least in which there is always
+// another scrape, as the latest window holds minScrapes of them, or more if the peak window is
+// long.
 func (o Options) stretchStep() time.Duration {
 	scrape := (o.Window + minScrapes - 1) / minScrapes
 	least := max(1, (scrape+o.Interval-1)/o.Interval) * o.Interval
 	return max(least, o.step(o.PeakWindow))
 }
 
-// stretches returns in how many stretches arrivals are counted.
+// stretches returns the number of stretches in which arrivals are counted.
 func (o Options) stretches() int { return max(minStretches, int(o.PeakWindow/o.stretchStep())) }
 
-// arrivalsQuery asks how many requests came from one scrape to the next. A stretch of time is the distance of two scrapes, by
-// their own times: increase() over a window that holds a few of them extrapolates, which multiplies the variance. The answer
-// is a matrix.
+// arrivalsQuery asks how many requests arrived from one scrape to the next. A stretch of time is
+// the distance of two scrapes, by their own times: increase() over a window with a few of them
+// extrapolates, which multiplies the variance. The answer is a matrix.
 func (e expressions) arrivalsQuery(g gatewayExpressions) query {
 	rate, change := over("irate", e.options.Window), over("idelta", e.options.Window)
-	rise := func(n name) string { return "(" + change(n) + " >= 0)" } // not that of a counter that was reset
+	// not that of a counter that was reset
+	rise := func(n name) string { return "(" + change(n) + " >= 0)" }
 	arrivals := either(
 		tagged(arrivalRate, e.perModel(e.engines[engine.FirstTokens], rate)),
 		tagged(arrivalCount, e.perModel(e.engines[engine.FirstTokens], rise)),
@@ -60,10 +63,10 @@ func (f *facts) addStream(p part, values []model.SamplePair) {
 	f.streams[p] = values
 }
 
-// sourceOfArrivals is the streams that tell the arrivals of one source.
+// sourceOfArrivals is the streams from which the arrivals of one source are counted.
 type sourceOfArrivals struct {
 	rate, count part
-	queue       part // none where requests are counted as they come
+	queue       part // none if requests are counted as they arrive
 }
 
 // none is no part.
@@ -71,9 +74,10 @@ const none = partCount
 
 // dispersion returns the index of dispersion of a model's arrivals.
 //
-// Engines count first tokens. These lag behind arrivals, and a busy engine bunches them; with the growth of its queue they are
-// the arrivals but for the few requests in prefill. Pods are scraped at different times, which hides a part of those bursts
-// that are shorter than a stretch and spread over pods. A gateway counts the arrivals themselves.
+// Engines count first tokens. These lag behind arrivals, and a busy engine bunches them; with the
+// growth of its queue they are the arrivals but for the few requests in prefill. Pods are scraped
+// at different times, which hides a part of those bursts that are shorter than a stretch and spread
+// over pods. A gateway counts the arrivals themselves.
 func (t *tables) dispersion(about *facts, from sourceOfArrivals) fleet.Reading {
 	rates, counts, queues := t.stream(about, from.rate), t.stream(about, from.count), t.stream(about, from.queue)
 	requests, perSecond := 0.0, 0.0
@@ -99,7 +103,8 @@ func (t *tables) dispersion(about *facts, from sourceOfArrivals) fleet.Reading {
 	return fleet.Reading{}
 }
 
-// stream returns the values of a part in the order of time, one for each stretch; what is not there is not a number.
+// stream returns the values of a part in the order of time, one for each stretch; NaN for a stretch
+// without one.
 func (t *tables) stream(about *facts, p part) []float64 {
 	values := slices.Repeat([]float64{math.NaN()}, t.options.stretches())
 	step := t.options.stretchStep()
@@ -113,13 +118,15 @@ func (t *tables) stream(about *facts, p part) []float64 {
 	return values
 }
 
-// indexOfDispersion returns the variance over the mean of numbers of arrivals in stretches of equal length, if there are enough
-// of both; what is not a number is a stretch that is not known.
+// indexOfDispersion returns the variance over the mean of numbers of arrivals in stretches of equal
+// length, if there are enough of both. NaN is a stretch that is not known.
 //
-// The variance is that of second differences (a-2b+c, whose variance is six times that of a number), which are blind to a steady
-// rise or fall; deviations from the mean would take ten minutes of one for bursts. The largest of their squares are left
-// out, so that a jump to another rate, which touches three, is no burst either; the others are compared with what they would be of
-// normal numbers. Of 14 stretches that is a third too much, of 40 a twentieth: neighbors are not independent.
+// The variance is that of second differences (a-2b+c, whose variance is six times that of a
+// number), which are blind to a steady rise or fall; deviations from the mean would take ten
+// minutes of one for bursts. The largest of their squares are left out, so that a jump to another
+// rate, which changes three, is no burst either. The others are compared with their expectation for
+// normal numbers. Of 14 stretches the result is a third too high, of 40 a twentieth: neighbors are
+// not independent.
 func indexOfDispersion(arrivals []float64) (float64, bool) {
 	total, known := 0.0, 0
 	var squares []float64
@@ -141,7 +148,8 @@ func indexOfDispersion(arrivals []float64) (float64, bool) {
 	slices.Sort(squares)
 	variance, expected := 0.0, 0.0
 	for i, square := range squares[:len(squares)-jumps] {
-		deviation := math.Erfinv((float64(i) + 0.5) / float64(len(squares))) // of a normal number, in units of √2
+		// of a normal number, in units of √2
+		deviation := math.Erfinv((float64(i) + 0.5) / float64(len(squares)))
 		variance, expected = variance+square, expected+2*deviation*deviation
 	}
 	return variance / expected / (total / float64(known)), true

@@ -15,11 +15,13 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// crowd is many models that are asked alike and apart, so that the mean of their readings is known well.
+// crowd is many models that are asked alike and apart, so that the mean of their readings is known
+// well.
 const crowd = 40
 
-// arrivals returns the number of requests before each second. They come in bursts, which are a Poisson process; the size of a
-// burst is geometric with the given mean, so that the index of dispersion is 2·mean-1 over any stretch of time.
+// arrivals returns the number of requests before each second. They come in bursts, which are a
+// Poisson process; the size of a burst is geometric with the given mean, so that the index of
+// dispersion is 2·mean-1 over any stretch of time.
 func arrivals(seed uint64, seconds int, rate func(second float64) float64, burst float64) []float64 {
 	random := rand.New(rand.NewPCG(seed, 7))
 	total := make([]float64, seconds+1)
@@ -157,7 +159,8 @@ func TestQueuesOfEnginesAreArrivals(t *testing.T) {
 	w.scrapes("fleet", 0, 900, func(second int) []promstore.Sample {
 		var samples []promstore.Sample
 		for i := range counted {
-			done := min(counted[i][second], 0.9*rate*float64(second)) // an engine that can do no more than that
+			// an engine that can do no more than that
+			done := min(counted[i][second], 0.9*rate*float64(second))
 			e := vllm("pod-a", 0, report{running: 8, firstTokens: done, waiting: counted[i][second] - done})
 			samples = append(samples, renamed(e, "model_name", "model-"+strconv.Itoa(i))...)
 		}
@@ -180,7 +183,7 @@ func renamed(samples []promstore.Sample, label, value string) []promstore.Sample
 	return samples
 }
 
-func TestDispersionIsAbsentWhereTooLittleIsKnown(t *testing.T) {
+func TestDispersionIsAbsentIfTooLittleIsKnown(t *testing.T) {
 	counted := arrivals(1, 900, constant(10), 1)
 	for name, c := range map[string]struct {
 		first  int
@@ -189,7 +192,7 @@ func TestDispersionIsAbsentWhereTooLittleIsKnown(t *testing.T) {
 		"two minutes of history": {780, func(second int) float64 { return counted[second] }},
 		"nine requests":          {0, func(second int) float64 { return float64(second / 100) }},
 		"nobody asks":            {0, func(int) float64 { return 70 }},
-		"what is not a number":   {0, func(int) float64 { return math.NaN() }},
+		"NaN":                    {0, func(int) float64 { return math.NaN() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -199,7 +202,7 @@ func TestDispersionIsAbsentWhereTooLittleIsKnown(t *testing.T) {
 			require.Equal(t, fleet.Reading{}, w.load(fleet.SourceEngine).Dispersion)
 		})
 	}
-	t.Run("a hole in the middle leaves enough", func(t *testing.T) {
+	t.Run("a gap in the middle leaves enough", func(t *testing.T) {
 		w := newWorld(t)
 		w.asked(15, 900, 1, constant(10), func(second int) bool { return second > 500 && second < 650 })
 		require.InEpsilon(t, 1, w.dispersion(fleet.SourceGateway), 0.25)

@@ -13,25 +13,25 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// answer is what one query brought. An answer is never changed once it is made.
+// answer is the answer to one query. It is never changed once it is made.
 type answer struct {
 	at       time.Time // the instant that was asked about
 	samples  model.Vector
-	streams  model.Matrix // in the place of samples, where the query asks for several instants
+	streams  model.Matrix // instead of samples, if the query asks for several instants
 	warnings []string
-	err      error // why there is none
+	err      error // nil if there is an answer
 }
 
 // asked is a query with its latest answer.
 type asked struct {
-	hides fleet.LoadSource // what is incomplete where it fails
+	hides fleet.LoadSource // the source of loads that is incomplete if it fails
 	query
 	answer answer
 	tried  time.Time // when the query was last sent, by the clock of the caller; zero: never
 }
 
-// reusable says whether the answer stands for a query about the instant: it is about that instant, and is either a good
-// one or a failure that is too young to be tried again.
+// reusable reports whether the answer is valid for a query about the instant: it is about that
+// instant, and is either a good one or a failure that is too recent to be tried again.
 func (a *asked) reusable(at, now time.Time, retryAfter time.Duration) bool {
 	if a.tried.IsZero() || !a.answer.at.Equal(at) {
 		return false
@@ -39,7 +39,8 @@ func (a *asked) reusable(at, now time.Time, retryAfter time.Duration) bool {
 	return a.answer.err == nil || (now.Sub(a.tried) < retryAfter && !now.Before(a.tried))
 }
 
-// answers returns an answer to each of the cycle's queries, sending those whose answer cannot be used again, side by side.
+// answers returns an answer to each of the cycle's queries. It sends those whose answer cannot be
+// used again, side by side.
 func (c *Collector) answers(ctx context.Context, now time.Time) []answer {
 	select {
 	case c.turn <- struct{}{}:
@@ -57,7 +58,8 @@ func (c *Collector) answers(ctx context.Context, now time.Time) []answer {
 		}
 		sending.Go(func() {
 			answers[i] = c.ask(ctx, q.query, at, c.options.Timeout)
-			if ctx.Err() == nil || answers[i].err == nil { // the caller's own end says nothing about Prometheus
+			// a caller that gave up says nothing about Prometheus
+			if ctx.Err() == nil || answers[i].err == nil {
 				q.answer, q.tried = answers[i], now
 			}
 		})
@@ -66,7 +68,7 @@ func (c *Collector) answers(ctx context.Context, now time.Time) []answer {
 	return answers
 }
 
-// unanswered returns an answer to each query that says why there is none.
+// unanswered returns the error as the answer to each query.
 func (c *Collector) unanswered(now time.Time, err error) []answer {
 	answers := make([]answer, len(c.queries))
 	for i, q := range c.queries {
@@ -101,8 +103,8 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	return a
 }
 
-// wholeUnits rounds a timeout up to a duration that Prometheus can parse: "1.5s" is none, "2s" is. The
-// exact deadline is the context's.
+// wholeUnits rounds a timeout up to a duration that Prometheus can parse: "1.5s" is none, "2s" is.
+// The exact deadline is the context's.
 func wholeUnits(timeout time.Duration) time.Duration {
 	unit := time.Millisecond
 	if timeout >= time.Second {

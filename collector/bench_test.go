@@ -13,8 +13,8 @@ import (
 	"github.com/wva-project/wva/demo/promstore"
 )
 
-// BenchmarkCollect asks about fleets with an hour of history at the default windows: Prometheus' work, the transport of its
-// answers and reading them, all in one process.
+// BenchmarkCollect asks about fleets with an hour of history at the default windows: Prometheus'
+// work, the transport of its answers and reading them, all in one process.
 func BenchmarkCollect(b *testing.B) {
 	for _, pods := range []int{30, 500, 5000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { benchmarkCollect(b, pods, exposeVLLM) })
@@ -38,10 +38,11 @@ func benchmarkCollect(b *testing.B, pods int, expose func(pod string, e report) 
 	}
 }
 
-// fleetBounds are those of lengths where a context holds 131,072 tokens.
+// fleetBounds are the bounds of lengths with a context of 131,072 tokens.
 var fleetBounds = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, math.Inf(1)}
 
-// lengthMetrics names the histograms of lengths at the end of the hour: nothing asks for their past.
+// lengthMetrics names the histograms of lengths at the end of the hour: nothing asks for their
+// past.
 func lengthMetrics(second int) []string {
 	if second < 3000 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Collector asks Prometheus about the fleet. It is safe for concurrent use.
+// Collector queries Prometheus about the fleet. It is safe for concurrent use.
 type Collector struct {
 	options Options
 	api     v1.API
@@ -19,21 +19,22 @@ type Collector struct {
 	metrics *metrics
 	queues  query
 
-	turn    chan struct{} // holds one: whoever put it there owns the answers of the queries
+	turn    chan struct{} // of capacity 1: the sender owns the answers of the queries
 	queries []*asked
 }
 
-// Observation is what Prometheus said about one instant. Its tables are sorted by identity.
+// Observation is the answer of Prometheus for one instant. Its tables are sorted by identity.
 type Observation struct {
-	// Time is the instant that was asked about: a multiple of the interval.
+	// Time is the instant of the queries: a multiple of the interval.
 	Time   time.Time
 	Usages []fleet.Usage
 	Loads  []fleet.Load
-	// Missing has a row for each query that failed and for each that Prometheus answered with a warning.
+	// Missing has the queries that failed, joined by reason, those that Prometheus answered with a
+	// warning, and series without the labels of a model.
 	Missing []fleet.Missing
 }
 
-// New returns a collector, or an error that names every fault of the options.
+// New returns a collector, or an error that names every invalid option.
 func New(o Options) (*Collector, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -53,7 +54,7 @@ func New(o Options) (*Collector, error) {
 		api:     api,
 		address: displayAddress(o.Address),
 		metrics: metrics,
-		queues:  query{name: "queues", text: gateways.queuesQuery(), step: lookStep, answer: model.ValVector},
+		queues:  query{name: "queues", text: gateways.queuesQuery(), step: pollStep, answer: model.ValVector},
 		turn:    make(chan struct{}, 1),
 	}
 	engines := newExpressions(o)
@@ -66,9 +67,9 @@ func New(o Options) (*Collector, error) {
 	return c, nil
 }
 
-// Collect returns what Prometheus knows at the last instant that is at least the lag before now. It sends at most a dozen
-// queries side by side, none for an instant that was answered before, and always returns: what a failed query would have
-// brought is absent, and Missing says why.
+// Collect returns the state that Prometheus knows at the last instant that is at least the lag
+// before now. It sends at most a dozen queries side by side, none for an instant that was answered
+// before. It always returns: the readings of a failed query are absent, and Missing has the reason.
 func (c *Collector) Collect(ctx context.Context, now time.Time) Observation {
 	at := c.instant(now)
 	answered := newTables(c.options, at)
@@ -81,11 +82,11 @@ func (c *Collector) Collect(ctx context.Context, now time.Time) Observation {
 	return Observation{Time: at, Usages: answered.usages(), Loads: answered.loads(), Missing: answered.missing()}
 }
 
-// lookStep is the distance between the instants at which queues are looked at.
-const lookStep = 250 * time.Millisecond
+// pollStep is the distance between the instants at which queues are polled.
+const pollStep = 250 * time.Millisecond
 
-// Queues returns what the gateways hold back at the present quarter of a second, one row for each model, by one query that is never
-// answered from memory. Only Queued is filled.
+// Queues returns the queues of the gateways at the present quarter of a second, one row for each
+// model, by one query that is never answered from memory. Only Queued is filled.
 func (c *Collector) Queues(ctx context.Context, now time.Time) ([]fleet.Load, error) {
 	at := floorTime(now, c.queues.step)
 	answer := c.ask(ctx, c.queues, at, c.options.QueueTimeout)
@@ -97,7 +98,8 @@ func (c *Collector) Queues(ctx context.Context, now time.Time) ([]fleet.Load, er
 	return answered.loads(), nil
 }
 
-// instant returns the instant that a cycle at the time now asks about. Replicas of the scaler compute the same one.
+// instant returns the instant of a cycle at the time now. Replicas of the scaler compute the same
+// one.
 func (c *Collector) instant(now time.Time) time.Time {
 	return floorTime(now.Add(-c.options.Lag), c.options.Interval)
 }

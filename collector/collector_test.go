@@ -43,11 +43,11 @@ func respond(code int, body string) (*http.Response, error) {
 
 // nothing is the answer to a query that finds nothing.
 func nothing(query string) string {
-	kind := "vector"
+	resultType := "vector"
 	if strings.Contains(query, "arrival_rate") {
-		kind = "matrix"
+		resultType = "matrix"
 	}
-	return fmt.Sprintf(`{"status":"success","data":{"resultType":%q,"result":[]}}`, kind)
+	return fmt.Sprintf(`{"status":"success","data":{"resultType":%q,"result":[]}}`, resultType)
 }
 
 func newCollector(t *testing.T, rt http.RoundTripper, change ...func(*collector.Options)) *collector.Collector {
@@ -354,7 +354,7 @@ wva_collector_newest_sample_age_seconds 9
 	require.ErrorContains(t, err, "registering the collector's metrics")
 }
 
-func TestOptionsReportEveryFault(t *testing.T) {
+func TestEveryInvalidOptionIsReported(t *testing.T) {
 	_, err := collector.New(collector.Options{
 		Interval: 15 * time.Second, Timeout: 15 * time.Second, Window: 2 * time.Second, PeakWindow: time.Second,
 		PodLabel: "a-b", NamespaceLabel: "model_name",
@@ -376,7 +376,8 @@ func TestLabelNamesAreOptions(t *testing.T) {
 	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {
 		samples := steady("pod-a", 2)(second)
 		for i := range samples {
-			renamed := make([]promstore.Label, len(samples[i].Labels)) // several samples share their labels
+			// several samples share their labels
+			renamed := make([]promstore.Label, len(samples[i].Labels))
 			for j, label := range samples[i].Labels {
 				renamed[j] = promstore.Label{Name: names.Replace(label.Name), Value: label.Value}
 			}

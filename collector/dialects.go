@@ -11,8 +11,8 @@ type dialects map[engine.Quantity]quantity
 
 // quantity is the names under which a quantity is stored.
 type quantity struct {
-	// names are in order of precedence: of several that a pod has the first counts and the others do
-	// not.
+	// names are in order of precedence: of several that a pod has the first counts and the others
+	// do not.
 	names []name
 	// over joins the engines of one pod.
 	over engine.Aggregation
@@ -23,11 +23,11 @@ type name struct {
 	metric string
 	// scale turns the metric into the unit of the quantity. Zero means 1.
 	scale float64
-	// zeroWhile is a gauge of the same engine. While a pod exposes it and not this metric, the metric is
-	// zero. Empty: a metric that is absent is unknown.
+	// zeroWhile is a gauge of the same engine. While a pod exposes it and not this metric, the
+	// metric is zero. Empty: a metric that is absent is unknown.
 	zeroWhile string
-	// alias is the other name under which the same series may be stored, before or after the scraper
-	// changed. Empty if there is only one.
+	// alias is the other name under which the same series may be stored, before or after the
+	// scraper changed. Empty if there is only one.
 	alias string
 	// escaped is true if this name is the escaped one of the two.
 	escaped bool
@@ -68,7 +68,7 @@ func (q quantity) each(series func(n name) string) []string {
 	return expressions
 }
 
-// engineDialects returns the names of what engines report.
+// engineDialects returns the names of the quantities of engines.
 func engineDialects() dialects {
 	d := make(dialects)
 	for _, description := range engine.Quantities() {
@@ -81,7 +81,7 @@ func engineDialects() dialects {
 	return d
 }
 
-// gatewayDialects returns the names of what gateways report.
+// gatewayDialects returns the names of the quantities of gateways.
 func gatewayDialects() dialects {
 	d := make(dialects)
 	for _, description := range engine.GatewayQuantities() {
@@ -94,8 +94,8 @@ func gatewayDialects() dialects {
 	return d
 }
 
-// gatewayModelLabels returns the labels that name the model of a gateway's series, the stronger ones
-// last.
+// gatewayModelLabels returns the labels that name the model of a gateway's series, the stronger
+// ones last.
 func gatewayModelLabels() []string {
 	var models, targets []string
 	for _, g := range engine.Gateways() {

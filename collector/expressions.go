@@ -11,15 +11,16 @@ import (
 	"github.com/wva-project/wva/engine"
 )
 
-// expressions writes PromQL. Every result carries the labels of an identity and nothing else: namespace, pod and model
-// (byPod), or namespace and model (byModel).
+// expressions writes PromQL. Every result has the labels of an identity and nothing else:
+// namespace, pod and model (byPod), or namespace and model (byModel).
 type expressions struct {
 	options Options
 	engines dialects
 	byPod   string
 	byModel string
 	podOnly string // namespace and pod
-	// anyOf has the models, each as 1, of which any of the expressions has a series that meets the condition.
+	// anyOf has the models, each as 1, of which any of the expressions has a series that meets the
+	// condition.
 	anyOf func(condition string, expressions []string) string
 }
 
@@ -35,8 +36,8 @@ func newExpressions(o Options) expressions {
 	return e
 }
 
-// anyModel joins the series of each model before it compares: unions and comparisons of every pod's series at every step
-// of a subquery would cost ten times as much.
+// anyModel joins the series of each model before it compares: unions and comparisons of the series
+// of every pod at every step of a subquery would cost ten times as much.
 func (e expressions) anyModel(condition string, expressions []string) string {
 	var met []string
 	for _, expression := range expressions {
@@ -45,9 +46,9 @@ func (e expressions) anyModel(condition string, expressions []string) string {
 	return fmt.Sprintf("group by (%s) (%s)", e.byModel, either(met...))
 }
 
-// perPod returns a quantity for each pod. The function writes the expression of one metric's series.
-// Names are never put under one selector: rate() of a regular expression over names fails for a pod
-// that has samples of both in its range.
+// perPod returns a quantity for each pod. The function writes the expression of one metric's
+// series. Names are never put under one selector: rate() of a regular expression over names fails
+// for a pod that has samples of both in its range.
 func (e expressions) perPod(q quantity, series func(n name) string) string {
 	var names []string
 	for _, n := range q.names {
@@ -115,8 +116,8 @@ func (e expressions) bornRate(n name) string {
 }
 
 // born drops from an expression of a metric the series that are older than the window, and those of
-// pods that were known under the other name before: Prometheus stores their counters under a new name
-// now, and their values are of their whole life.
+// pods that were known under the other name before: Prometheus stores their counters under a new
+// name now, and their values are of their whole life.
 func (e expressions) born(n name, expression string) string {
 	if n.alias == "" {
 		return fmt.Sprintf("(%s unless %s)", expression, e.past(n.metric))
@@ -124,9 +125,10 @@ func (e expressions) born(n name, expression string) string {
 	return fmt.Sprintf("(%s unless %s unless on (%s) %s)", expression, e.past(n.metric), e.byPod, e.past(n.alias))
 }
 
-// watched drops pods whose process is older than the time that past looks back while Prometheus did not know it at the
-// start of the window: their counters were not born, they were found. Without this, putting Prometheus into a
-// running fleet would look like a flood. Pods that do not expose the start of their process are kept.
+// watched drops pods whose process is older than the range of past although Prometheus did not know
+// it at the start of the window: their counters were not born, they were found. Without this, a new
+// Prometheus would see a running fleet as a flood of requests. Pods that do not expose the start of
+// their process are kept.
 func (e expressions) watched(expression string) string {
 	const started = "process_start_time_seconds"
 	pods := fmt.Sprintf(`%s{%s!=""}`, started, e.options.PodLabel)
@@ -135,21 +137,22 @@ func (e expressions) watched(expression string) string {
 		expression, e.podOnly, pods, seconds(history+window), pods, duration(window))
 }
 
-// sampledAt is when the oldest of a pod's series was scraped.
+// sampledAt is the time of the scrape of each series.
 func sampledAt(n name) string { return "timestamp(" + n.metric + ")" }
 
-// ratio returns the quotient where the denominator is not zero.
+// ratio returns the quotient if the denominator is not zero.
 func ratio(numerator, denominator string) string {
 	return fmt.Sprintf("(%s / (%s > 0))", numerator, denominator)
 }
 
-// subquery evaluates an expression at every step of (t-window, t] and folds the values. A window of a millisecond
-// less makes the number of steps the same in Prometheus 2, whose ranges hold both ends, and 3.
+// subquery evaluates an expression at every step of (t-window, t] and folds the values. A window
+// that is a millisecond shorter makes the number of steps the same in Prometheus 2, whose ranges
+// include both ends, and in Prometheus 3.
 func subquery(function, expression string, window, step time.Duration) string {
 	return fmt.Sprintf("%s(%s[%s:%s])", function, expression, duration(window-time.Millisecond), duration(step))
 }
 
-// stepsIn returns how many evaluations such a subquery makes at the time t.
+// stepsIn returns the number of evaluations of such a subquery at the time t.
 func stepsIn(t time.Time, window, step time.Duration) int {
 	return int(floorTime(t, step).Sub(floorTime(t.Add(-window), step)) / step)
 }

@@ -49,15 +49,15 @@ func newUnreachable(address string, err error) *unreachable {
 	u := &unreachable{address: address, cause: err.Error(), remedy: "check the address of Prometheus"}
 	var network *net.OpError
 	var name *net.DNSError
-	var remedied *remediedError
 	switch {
 	case errors.As(err, &name):
 		u.cause = name.Err
 	case errors.As(err, &network):
-		u.cause = innermost(network).Error() // without the port of this end, which differs between queries
+		// without the port of this end, which differs between queries
+		u.cause = innermost(network).Error()
 		u.remedy = "check the address, that Prometheus runs, and network policies"
 	}
-	if errors.As(err, &remedied) {
+	if remedied, found := errors.AsType[*remediedError](err); found {
 		u.remedy = remedied.remedy
 		if network == nil {
 			u.cause = remedied.error.Error()

@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// reach returns a collector that asks an address as the product does: over a network, through its own transport.
+// reach returns a collector that asks an address as the product does: over a network, through its
+// own transport.
 func reach(t *testing.T, address string, options collector.TransportOptions, change ...func(*collector.Options)) *collector.Collector {
 	t.Helper()
 	return newCollector(t, newTransport(t, options), append(change, func(o *collector.Options) { o.Address, o.Lag = address, -1 })...)
@@ -72,7 +73,8 @@ func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
 	observation = c.Collect(t.Context(), at(615))
 	require.Empty(t, observation.Usages)
 	require.Len(t, observation.Missing, 2)
-	lengths := loadOf(t, observation, fleet.SourceEngine) // of the last hour: asked about the minute, as the mix is, and answered from memory
+	// of the last hour: asked about the minute, as the mix is, and answered from memory
+	lengths := loadOf(t, observation, fleet.SourceEngine)
 	present(t, 1000, lengths.PromptTokens)
 	require.Equal(t, fleet.Load{Namespace: team, Model: llama, Source: fleet.SourceEngine, Time: at(615),
 		PromptTokens: lengths.PromptTokens, OutputTokens: lengths.OutputTokens}, lengths)
@@ -86,7 +88,8 @@ func TestSlowAnswerIsGivenUpAtTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			left := make(chan struct{}, 16)
 			server := listen(t, func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // only then the server sees that the client leaves
+				// only then the server sees that the client leaves
+				_, _ = io.Copy(io.Discard, r.Body)
 				if begin != "" {
 					_, _ = io.WriteString(w, begin)
 					_ = http.NewResponseController(w).Flush()
@@ -124,7 +127,7 @@ func says(code int, text string) http.HandlerFunc {
 	}
 }
 
-// oneValue is a good answer but for what it says is running.
+// oneValue is a good answer except for the number of running requests.
 func oneValue(value string) string {
 	return fmt.Sprintf(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"wva_part":"running","namespace":%q,"pod":"pod-a",`+
 		`"model_name":%q},"value":[1,%s]}]}}`, team, llama, value)
@@ -149,16 +152,16 @@ func TestWrongServerIsMissingWithRemedy(t *testing.T) {
 		}, []string{"unexpected EOF", "check the address of Prometheus"}},
 		"a value that is no number": {says(200, oneValue(`"four"`)), []string{apiRemedy}},
 		"a value of another type":   {says(200, oneValue(`{}`)), []string{apiRemedy}},
-		"what is not HTTP":          {hijacked("SSH-2.0-OpenSSH_9.9\r\n"), []string{"malformed HTTP", "check the address of Prometheus"}},
+		"another protocol":          {hijacked("SSH-2.0-OpenSSH_9.9\r\n"), []string{"malformed HTTP", "check the address of Prometheus"}},
 		"a server that hangs up":    {hijacked(""), []string{"check the address of Prometheus"}},
 		"a redirect to another host": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/login", http.StatusTemporaryRedirect)
-		}, []string{"a redirect to " + elsewhere.URL + "/login is not followed", "set the address of Prometheus to where its API is"}},
-		"401":                 {says(401, "Unauthorized"), []string{"check the address and the credentials for Prometheus"}},
-		"403":                 {says(403, "Forbidden"), []string{"check the address and the credentials for Prometheus"}},
-		"an endless answer":   {says(200, strings.Repeat(" ", 5<<20)), []string{"larger than", "raise the limit", "check the address of Prometheus"}},
-		"an endless error":    {says(500, strings.Repeat("stack trace ", 1<<20)), []string{"stack trace", "check that Prometheus is ready"}},
-		"an error in a dress": {says(200, `{"status":"error","errorType":"execution","error":"out of memory"}`), []string{"out of memory"}},
+		}, []string{"a redirect to " + elsewhere.URL + "/login is not followed", "set the address of Prometheus to that of its API"}},
+		"401":                      {says(401, "Unauthorized"), []string{"check the address and the credentials for Prometheus"}},
+		"403":                      {says(403, "Forbidden"), []string{"check the address and the credentials for Prometheus"}},
+		"an endless answer":        {says(200, strings.Repeat(" ", 5<<20)), []string{"larger than", "raise the limit", "check the address of Prometheus"}},
+		"an endless error":         {says(500, strings.Repeat("stack trace ", 1<<20)), []string{"stack trace", "check that Prometheus is ready"}},
+		"an error with status 200": {says(200, `{"status":"error","errorType":"execution","error":"out of memory"}`), []string{"out of memory"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := reach(t, listen(t, c.answer).URL, collector.TransportOptions{BearerToken: secret, MaxAnswer: 1 << 20})
@@ -191,7 +194,7 @@ func TestTrustThatFailsIsMissingWithRemedy(t *testing.T) {
 	requireAllMissing(t, reach(t, strings.Replace(secured.URL, "https:", "http:", 1), trusting).Collect(t.Context(), at(600)), "check the address")
 }
 
-// mistral is the model of what another pod serves.
+// mistral gives samples the model of another pod.
 func mistral(samples []promstore.Sample) []promstore.Sample {
 	for i := range samples {
 		labels := with(samples[i].Labels)
@@ -205,9 +208,9 @@ func mistral(samples []promstore.Sample) []promstore.Sample {
 	return samples
 }
 
-// TestFaultsOfOneModelLeaveTheOthersAsTheyAre breaks the metrics of one model in the last minute and compares the other
-// with what is said of it where it is alone.
-func TestFaultsOfOneModelLeaveTheOthersAsTheyAre(t *testing.T) {
+// TestBrokenModelLeavesTheOthersAsTheyAre breaks the metrics of one model in the last minute, and
+// compares the readings of the other with those that it has alone.
+func TestBrokenModelLeavesTheOthersAsTheyAre(t *testing.T) {
 	const broken = 585 // the second from which on
 	observe := func(t *testing.T, expose func(second int) []promstore.Sample) collector.Observation {
 		w := newWorld(t)
@@ -278,7 +281,7 @@ func TestFaultsOfOneModelLeaveTheOthersAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestPrometheusWhoseClockIsBehindIsNotTakenForIdle(t *testing.T) {
+func TestPrometheusWhoseClockIsBehindIsNotIdle(t *testing.T) {
 	for name, c := range map[string]struct {
 		behind int // seconds
 		check  func(t *testing.T, o collector.Observation)

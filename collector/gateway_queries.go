@@ -9,8 +9,8 @@ import (
 	"github.com/wva-project/wva/engine"
 )
 
-// gatewayExpressions writes PromQL about gateways. Their model is in a label of the query's own making: writing it over
-// one of theirs would make series equal that differ in it.
+// gatewayExpressions writes PromQL about gateways. Their model is in a label of the query's own:
+// writing it over one of theirs would make series equal that differ in it.
 type gatewayExpressions struct {
 	expressions
 	gateways dialects
@@ -25,7 +25,7 @@ func newGatewayExpressions(o Options) gatewayExpressions {
 	return e
 }
 
-// anyLabelled compares the series before it names their models: gateways have few.
+// anyLabelled compares the series before it labels their models: gateways have few.
 func (e gatewayExpressions) anyLabelled(condition string, expressions []string) string {
 	var met []string
 	for _, expression := range expressions {
@@ -69,7 +69,7 @@ func (e gatewayExpressions) gatewayQuery() string {
 	)
 }
 
-// queuesQuery asks for the gateways' queues and nothing else.
+// queuesQuery asks for the queues of the gateways and nothing else.
 func (e gatewayExpressions) queuesQuery() string {
 	oldest := e.perGateway(e.gateways[engine.GatewayQueue].as(least), sampledAt)
 	return either(
@@ -91,7 +91,7 @@ func (e gatewayExpressions) historyQuery() string {
 		e.idle(idleExpression{
 			heartbeat: heartbeat,
 			active:    e.anyOf("> 0", used),
-			parts:     [3]part{gatewayIdleKnown, gatewayIdleHole, gatewayLastActive},
+			parts:     [3]part{gatewayIdleKnown, gatewayIdleGap, gatewayLastActive},
 		}),
 	)
 }

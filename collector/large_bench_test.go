@@ -27,11 +27,12 @@ import (
 
 const podsPerModel = 25
 
-// BenchmarkCollectLarge reads answers about up to 50,000 pods of 2,000 models over HTTP, compressed as Prometheus compresses
-// them. The answers are made before: Prometheus' own work is not in the figures, the transport over the loopback and all
-// that the collector does is. decode-ms is the part that client_golang takes to make values of the JSON, measured apart, one
-// answer after the other. Peak and kept are the heap while it collects and after it: answers are kept for the repetition of
-// an instant.
+// BenchmarkCollectLarge reads answers about up to 50,000 pods of 2,000 models over HTTP, compressed
+// as Prometheus compresses them. The answers are made before: Prometheus' own work is not in the
+// figures, the transport over the loopback and all that the collector does is. decode-ms is the
+// part that client_golang takes to make values of the JSON, measured apart, one answer after the
+// other. Peak and kept are the heap while it collects and after it: answers are kept for the
+// repetition of an instant.
 func BenchmarkCollectLarge(b *testing.B) {
 	for _, models := range []int{400, 2_000} {
 		b.Run(fmt.Sprintf("pods=%d", models*podsPerModel), func(b *testing.B) { benchmarkCollectLarge(b, models) })
@@ -79,7 +80,8 @@ func liveHeap() uint64 {
 	return stats.HeapAlloc
 }
 
-// watchHeap looks at the heap until the function that it returns is called, which returns the most that it saw.
+// watchHeap looks at the heap until the function that it returns is called, which returns the most
+// that it saw.
 func watchHeap() (stop func() uint64) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
@@ -105,8 +107,8 @@ func watchHeap() (stop func() uint64) {
 	}
 }
 
-// recording answers queries about a large fleet. A real engine was asked about one model before; each other model gets the
-// same answer under its own name.
+// recording answers queries about a large fleet. A real engine was asked about one model before;
+// each other model gets the same answer under its own name.
 type recording struct {
 	last    int // the second that is asked about
 	answers map[string]recorded
@@ -118,7 +120,7 @@ type recording struct {
 // recorded is the answer to one query.
 type recorded struct{ plain, compressed []byte }
 
-// newRecording lets a collector ask about one model and keeps what it was answered, multiplied.
+// newRecording lets a collector ask about one model, and records the answers, multiplied.
 func newRecording(b *testing.B, models int) *recording {
 	w := benchmarkFleet(b, podsPerModel, exposeVLLM)
 	r := &recording{last: w.last, answers: make(map[string]recorded)}
@@ -153,11 +155,11 @@ func newRecording(b *testing.B, models int) *recording {
 }
 
 // multiply returns the answer that has the rows of one model and its pods once for every model.
-func multiply(b *testing.B, models int, kind string, rows []json.RawMessage) recorded {
+func multiply(b *testing.B, models int, resultType string, rows []json.RawMessage) recorded {
 	var plain, compressed bytes.Buffer
 	zip := gzip.NewWriter(&compressed)
 	both := io.MultiWriter(&plain, zip)
-	fmt.Fprintf(both, `{"status":"success","data":{"resultType":%q,"result":[`, kind)
+	fmt.Fprintf(both, `{"status":"success","data":{"resultType":%q,"result":[`, resultType)
 	random, separator := rand.New(rand.NewPCG(1, 2)), ""
 	for i := range models {
 		rename := strings.NewReplacer(llama, fmt.Sprintf("%s-%04d", llama, i), `"pod-`, fmt.Sprintf(`"llama-%04d-pod-`, i))
@@ -171,7 +173,7 @@ func multiply(b *testing.B, models int, kind string, rows []json.RawMessage) rec
 	return recorded{plain: plain.Bytes(), compressed: compressed.Bytes()}
 }
 
-// vary gives the value of a row, where it has decimals, others: equal values would be compressed away.
+// vary changes the decimals of the value of a row: equal values would be compressed away.
 func vary(random *rand.Rand, row string) string {
 	varied := []byte(row)
 	for i := strings.LastIndexByte(row, '.') + 1; i > strings.Index(row, `"value"`) && '0' <= row[i] && row[i] <= '9'; i++ {
@@ -180,7 +182,8 @@ func vary(random *rand.Rand, row string) string {
 	return string(varied)
 }
 
-// decode returns how long client_golang takes to read all answers, without transport and decompression.
+// decode returns how long client_golang takes to read all answers, without transport and
+// decompression.
 func (r *recording) decode(b *testing.B) time.Duration {
 	client, err := api.NewClient(api.Config{Address: "http://prometheus.invalid", RoundTripper: inMemory{r}})
 	require.NoError(b, err)

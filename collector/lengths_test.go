@@ -58,10 +58,10 @@ func TestIndexOfDispersionOfNormalNumbers(t *testing.T) {
 func TestIndexOfDispersionIsUnknownOfTooLittle(t *testing.T) {
 	nan := math.NaN()
 	for name, arrivals := range map[string][]float64{
-		"nothing":           nil,
-		"eleven stretches":  {1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1},
-		"few requests":      {0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0},
-		"holes all through": {5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan},
+		"nothing":          nil,
+		"eleven stretches": {1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1},
+		"few requests":     {0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0},
+		"gaps all through": {5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan, 5, 6, nan, 5, 4, nan},
 	} {
 		if index, known := indexOfDispersion(arrivals); known {
 			t.Errorf("%s: %v", name, index)

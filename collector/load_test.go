@@ -41,7 +41,7 @@ func TestTwoMinutesOfHistoryDoNotProveTenIdleOnes(t *testing.T) {
 	require.Zero(t, w.load(fleet.SourceEngine).LastActive)
 }
 
-func TestHoleInHistoryIsNotCovered(t *testing.T) {
+func TestGapInHistoryIsNotCovered(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 900, steady("pod-a", 1))
 	w.scrapes("pod-a", 1020, 1200, steady("pod-a", 1))
@@ -54,7 +54,7 @@ func TestHoleInHistoryIsNotCovered(t *testing.T) {
 	require.Equal(t, 300*time.Second, w.load(fleet.SourceEngine).IdleCovered)
 }
 
-func TestOneMissedScrapeIsNoHole(t *testing.T) {
+func TestOneMissedScrapeIsNoGap(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 885, steady("pod-a", 1))
 	w.scrapes("pod-a", 915, 1020, steady("pod-a", 1))
@@ -63,7 +63,7 @@ func TestOneMissedScrapeIsNoHole(t *testing.T) {
 	require.Equal(t, 10*time.Minute, load.IdleCovered)
 }
 
-func TestWhatIsNotANumberCoversNothing(t *testing.T) {
+func TestNaNCoversNothing(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 900, func(int) []promstore.Sample { return vllm("pod-a", 0, report{running: math.NaN()}) })
 	load := w.load(fleet.SourceEngine)
@@ -152,7 +152,8 @@ func TestPeakIsTheHighestOfItsWindow(t *testing.T) {
 	load := w.load(fleet.SourceEngine)
 	require.True(t, load.PeakCovered)
 	present(t, 39, load.PeakInFlight)
-	present(t, 5.5, load.PeakArrivals) // first tokens at 5 a second, and a queue that grew by 30 in a minute
+	// first tokens at 5 a second, and a queue that grew by 30 in a minute
+	present(t, 5.5, load.PeakArrivals)
 }
 
 func TestLengthsStayKnownForAWhileAfterTheTraffic(t *testing.T) {
@@ -193,7 +194,7 @@ func TestLatestLengthsCountBeforeOlderOnes(t *testing.T) {
 	present(t, 400, load.OutputTokens)
 }
 
-func TestModelOnTwoKindsOfEnginesIsOneLoad(t *testing.T) {
+func TestModelOnTwoEnginesIsOneLoad(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
 	w.scrapes("pod-b", 0, 600, func(second int) []promstore.Sample {

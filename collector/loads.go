@@ -7,7 +7,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// loads returns a row for each model that engines report, and one for each that gateways do.
+// loads returns a row for each model that engines report, and one for each that gateways report.
 func (t *tables) loads() []fleet.Load {
 	var loads []fleet.Load
 	for _, who := range t.sortedIdentities() {
@@ -36,7 +36,7 @@ func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Trend = mean(about, trend)
 	load.PeakCovered = t.covers(about, peakCovered)
 	load.LastActive = moment(about, lastActive)
-	load.IdleCovered = t.idleCovered(about, idleKnown, idleHole)
+	load.IdleCovered = t.idleCovered(about, idleKnown, idleGap)
 	load.PromptTokens = firstKnown(mean(about, promptRecent), mean(about, promptLong))
 	load.OutputTokens = firstKnown(mean(about, outputRecent), mean(about, outputLong))
 	load.PromptLengths = lengths(about.buckets[promptBuckets])
@@ -58,23 +58,24 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Dispersion = t.dispersion(about, sourceOfArrivals{rate: gatewayArrivalRate, count: gatewayArrivalCount, queue: none})
 	load.PeakCovered = t.covers(about, gatewayPeakCovered)
 	load.LastActive = moment(about, gatewayLastActive)
-	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleHole)
+	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleGap)
 	return load
 }
 
-// covers says whether samples were there at every step of the peak window, its start included.
+// covers reports whether there are samples at every step of the peak window, its start included.
 func (t *tables) covers(about *facts, p part) bool {
 	step := t.options.step(t.options.PeakWindow)
 	count, known := about.value(p)
 	return known && int(count) >= stepsIn(t.at, t.options.PeakWindow+step, step)
 }
 
-// idleCovered returns how long samples cover the idle window without a hole, counted back from the instant.
-func (t *tables) idleCovered(about *facts, known, hole part) time.Duration {
+// idleCovered returns the length of the idle window that samples cover without a gap, counted back
+// from the instant.
+func (t *tables) idleCovered(about *facts, known, gap part) time.Duration {
 	if !about.has(known) {
 		return 0
 	}
-	if at, holed := about.value(hole); holed {
+	if at, broken := about.value(gap); broken {
 		step := t.options.step(t.options.IdleWindow)
 		return max(0, t.at.Sub(unixTime(at).Add(step)))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the collector's own.
+// metrics are those of the collector itself.
 type metrics struct {
 	queries   *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -34,11 +34,11 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	if registerer == nil {
 		return m, nil
 	}
-	var faults []error
+	var problems []error
 	for _, collector := range []prometheus.Collector{m.queries, m.durations, m.age} {
-		faults = append(faults, registerer.Register(collector))
+		problems = append(problems, registerer.Register(collector))
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
 	return m, nil

@@ -21,8 +21,8 @@ type failure struct {
 	err   error
 }
 
-// missing returns everything that is not known, sorted by source. Queries that failed for one cause are
-// one row for each source of loads that they hide.
+// missing returns everything that is not known, sorted by source. Queries that failed for one cause
+// are one row for each source of loads that they hide.
 func (t *tables) missing() []fleet.Missing {
 	rows := slices.Concat(t.warnings, t.unlabeledRows(), t.failureRows())
 	slices.SortStableFunc(rows, func(a, b fleet.Missing) int {

@@ -15,9 +15,10 @@ import (
 // bucketBound is the label of a bucket's upper bound.
 const bucketBound = "le"
 
-// mixQuery asks what the requests of the peak window were like. It is asked about whole steps of the long window only: engines
-// have many buckets, and the mix changes slowly. For the same reason nothing older stands in for a window without requests:
-// reading an hour of every bucket costs Prometheus several times as much.
+// mixQuery asks for the lengths and prefix cache hits of the requests of the peak window. It is
+// sent for whole steps of the long window only: engines have many buckets, and the mix changes
+// slowly. For the same reason nothing older replaces a window without requests: an hour of every
+// bucket costs Prometheus several times as much.
 func (e expressions) mixQuery() string {
 	rate := over("rate", e.options.PeakWindow)
 	return either(
@@ -27,9 +28,9 @@ func (e expressions) mixQuery() string {
 	)
 }
 
-// histogramOf has the buckets of each model's histogram, cumulative, if anything was observed. Engines
-// with different buckets share some bounds, the last one always. The other bounds are left out: the
-// counts below them are not known of every engine.
+// histogramOf has the buckets of each model's histogram, cumulative, if anything was observed.
+// Engines with different buckets share some bounds, the last one always. The other bounds are left
+// out: the counts below them are not known of every engine.
 func (e expressions) histogramOf(h quantity, series func(n name) string) string {
 	byBound := e.byModel + ", " + bucketBound
 	buckets, observed := h.suffixed("_bucket").each(series), h.suffixed("_count").each(series)
@@ -54,10 +55,10 @@ func (e expressions) overEngines(operator engine.Aggregation, by string, express
 	return aggregate(engine.Sum, by, either(names...))
 }
 
-// bucket is a bucket of a histogram as Prometheus has it: what is counted in it is in all those above as well.
+// bucket is a cumulative bucket, as Prometheus has it: a request in it is in all larger ones too.
 type bucket struct{ upper, below float64 }
 
-// addBucket adds a bucket. One without a bound is none.
+// addBucket adds a bucket; one without a bound is ignored.
 func (f *facts) addBucket(p part, bound string, below float64) {
 	upper, err := strconv.ParseFloat(bound, 64)
 	if err != nil {
@@ -69,16 +70,16 @@ func (f *facts) addBucket(p part, bound string, below float64) {
 	f.buckets[p] = append(f.buckets[p], bucket{upper: upper, below: below})
 }
 
-// lengths returns how much is in each bucket alone; nothing where nothing was counted, where the last bucket is missing or the
-// only one, and where something is not a number.
+// lengths returns the content of each bucket alone; nothing if nothing was counted, if the last
+// bucket is missing or the only one, or if a value is not a number.
 func lengths(buckets []bucket) []fleet.Bucket {
 	buckets = slices.SortedFunc(slices.Values(buckets), func(a, b bucket) int { return cmp.Compare(a.upper, b.upper) })
 	last := len(buckets) - 1
 	if last < 1 || !math.IsInf(buckets[last].upper, 1) || !(buckets[last].below > 0) {
 		return nil
 	}
-	// Prometheus extrapolates each bucket by itself and adds them up in any order: a sum may fall by a little from one bound to
-	// the next, or rise by its last digits.
+	// Prometheus extrapolates each bucket separately and adds them up in any order: a sum may fall
+	// by a little from one bound to the next, or rise by its last digits.
 	negligible := buckets[last].below * 1e-9
 	var histogram []fleet.Bucket
 	reached := 0.0
@@ -100,7 +101,7 @@ func lengths(buckets []bucket) []fleet.Bucket {
 	return histogram
 }
 
-// share returns the reading of a quotient that can neither be negative nor above 1.
+// share returns the reading of a quotient between 0 and 1.
 func share(about *facts, p part) fleet.Reading {
 	reading := mean(about, p)
 	reading.Value = min(max(reading.Value, 0), 1)

@@ -13,7 +13,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// measured is a vLLM engine that finishes a request a second, whose prompts stand in the buckets in those shares.
+// measured is a vLLM engine that finishes a request a second, whose prompts stand in the buckets in
+// those shares.
 func measured(pod string, bounds, below []float64) func(second int) []promstore.Sample {
 	return func(second int) []promstore.Sample {
 		done := float64(second)
@@ -73,7 +74,7 @@ func TestOnlyBoundsThatAllEnginesShareAreMerged(t *testing.T) {
 	require.Empty(t, w.load(fleet.SourceEngine).PromptLengths, "one bucket without a bound says nothing")
 }
 
-func TestEnginesOfTwoKindsMergeTheBoundsThatTheyShare(t *testing.T) {
+func TestTwoEnginesMergeTheBoundsThatTheyShare(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, measured("pod-a", []float64{100, 200, 500, inf}, []float64{0.5, 0.6, 1, 1}))
 	w.scrapes("pod-b", 0, 600, func(second int) []promstore.Sample {
@@ -85,7 +86,7 @@ func TestEnginesOfTwoKindsMergeTheBoundsThatTheyShare(t *testing.T) {
 	wantLengths(t, w.load(fleet.SourceEngine).PromptLengths, []float64{100, 500, 0}, []float64{0.3, 0.4, 0.3})
 }
 
-func TestLengthsAreEmptyWhereNothingWasSeen(t *testing.T) {
+func TestLengthsAreEmptyIfNothingWasSeen(t *testing.T) {
 	bounds := []float64{100, 1000, inf}
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
@@ -146,7 +147,7 @@ func TestPrefixHitsAreAShareOfTheTokens(t *testing.T) {
 		"none":                     {1000, 0, fleet.Observed(0)},
 		"more than can be":         {1000, 2000, fleet.Observed(1)},
 		"no queries":               {0, 0, fleet.Reading{}},
-		"what is not a number":     {1000, math.NaN(), fleet.Reading{}},
+		"NaN":                      {1000, math.NaN(), fleet.Reading{}},
 		"queries without a number": {math.NaN(), 10, fleet.Reading{}},
 	} {
 		t.Run(name, func(t *testing.T) {

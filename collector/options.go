@@ -11,63 +11,72 @@ import (
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
+
+	"github.com/wva-project/wva/engine"
 )
 
-// Options say where Prometheus is and what to ask of it. Zero fields take their defaults.
+// Options are the address of Prometheus and the windows of the queries. Zero fields take their
+// defaults.
 type Options struct {
-	// API asks Prometheus. Nil: one is made of Address and RoundTripper.
+	// API queries Prometheus. Nil: one is made of Address and RoundTripper.
 	API v1.API
-	// Address is the URL of Prometheus' HTTP API; it is needed where API is nil.
+	// Address is the URL of Prometheus' HTTP API; it is needed if API is nil.
 	Address string
 	// RoundTripper sends the requests to Address. Default: client_golang's.
 	RoundTripper http.RoundTripper
 
-	// Interval is the distance between two instants that are asked about. Default 15 s, at least 1 s.
+	// Interval is the distance between two instants of queries. Default 15 s, at least 1 s.
 	Interval time.Duration
-	// Lag is how far behind the present the instants stay, so that scrapes of that instant have arrived. Default 2 s;
-	// negative: none.
+	// Lag is how far behind the present the instants are, so that scrapes of that instant have
+	// arrived. Default 2 s; negative: none.
 	Lag time.Duration
 	// Timeout is the deadline of each query. Default 10 s; it must be below Interval.
 	Timeout time.Duration
-	// RetryAfter is how soon a query that failed may be asked again about the same instant. Default 5 s.
+	// RetryAfter is the time after which a failed query may be sent again for the same instant.
+	// Default 5 s.
 	RetryAfter time.Duration
 	// QueueTimeout is the deadline of the one query of Queues. Default 1 s.
 	QueueTimeout time.Duration
 
 	// Window is the latest window: rates are taken over it. It must hold four scrapes. Default 1 m.
 	Window time.Duration
-	// PeakWindow is how far back the highest demand is looked for. Default 5 m.
+	// PeakWindow is the window of the highest demand. Default 5 m.
 	PeakWindow time.Duration
-	// TrendWindow is how far back the trend of arrivals is fitted. Default 2 m.
+	// TrendWindow is the window to which the trend of arrivals is fitted. Default 2 m.
 	TrendWindow time.Duration
-	// IdleWindow is how far back the last use of a model is looked for: the longest retention of any model. Default 10 m.
+	// IdleWindow is the window of the last use of a model: the longest retention of any model.
+	// Default 10 m.
 	IdleWindow time.Duration
-	// LongWindow is how far back a pod's least latency and highest rates, and lengths of requests are looked for. Default 1 h.
+	// LongWindow is the window of a pod's least latency and highest rates, and of the lengths of
+	// requests. Default 1 h.
 	LongWindow time.Duration
-	// StaleAfter is the age from which a gauge is Stale. Default the larger of 1 m and four intervals.
+	// StaleAfter is the age from which a gauge is Stale. Default the larger of 1 m and four
+	// intervals.
 	StaleAfter time.Duration
 
-	// SaturatedWaiting is the number of waiting requests from which on a pod is busy: fewer wait for the next iteration only.
-	// Default 5.
+	// SaturatedWaiting is the number of waiting requests from which on a pod is busy: fewer wait
+	// for the next iteration only. Default 5.
 	SaturatedWaiting float64
 
-	// NamespaceLabel, PodLabel and ModelLabel name the labels of engine metrics. Defaults namespace, pod, model_name.
+	// NamespaceLabel, PodLabel and ModelLabel name the labels of engine metrics. Defaults
+	// namespace, pod, model_name.
 	NamespaceLabel string
 	PodLabel       string
 	ModelLabel     string
 
-	// Registerer takes the collector's own metrics. Nil: they are kept by nobody.
+	// Registerer registers the collector's own metrics. Nil: they are registered nowhere.
 	Registerer prometheus.Registerer
-	// Logger takes a line for each failed query. Nil: slog's default.
+	// Logger logs each failed query. Nil: slog's default.
 	Logger *slog.Logger
 }
 
 const (
-	// minScrapes is how many samples a window must hold for a rate of an older pod to mean something.
+	// minScrapes is the number of samples that a window must have for the rate of an older pod.
 	minScrapes = 4
-	// history is how far before the window a series is looked for that is not born within it.
+	// history is the time before the window in which a series must be seen for it not to be born
+	// within the window.
 	history = 30 * time.Minute
-	// maxSteps bounds the evaluations of a subquery.
+	// maxSteps is the limit of the evaluations of a subquery.
 	maxSteps = 60
 )
 
@@ -87,7 +96,7 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.SaturatedWaiting, 5)
 	defaultTo(&o.NamespaceLabel, "namespace")
 	defaultTo(&o.PodLabel, "pod")
-	defaultTo(&o.ModelLabel, "model_name")
+	defaultTo(&o.ModelLabel, engine.ModelLabel)
 	defaultTo(&o.Logger, slog.Default())
 	return o
 }
@@ -99,18 +108,18 @@ func defaultTo[T comparable](field *T, value T) {
 	}
 }
 
-// validate reports every fault at once. The defaults are set.
+// validate reports every invalid option at once. The defaults are set.
 func (o Options) validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var problems []error
+	invalid := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if o.API == nil && o.Address == "" {
-		fault("the address of Prometheus is missing; set it to the URL of its HTTP API")
+		invalid("the address of Prometheus is missing; set it to the URL of its HTTP API")
 	}
 	if o.Interval < time.Second || o.Interval%time.Millisecond != 0 {
-		fault("interval %s: set it to at least 1s, in whole milliseconds", o.Interval)
+		invalid("interval %s: set it to at least 1s, in whole milliseconds", o.Interval)
 	}
 	if o.Timeout <= 0 || o.Timeout >= o.Interval {
-		fault("query timeout %s: set it above zero and below the interval of %s", o.Timeout, o.Interval)
+		invalid("query timeout %s: set it above zero and below the interval of %s", o.Timeout, o.Interval)
 	}
 	for _, window := range []struct {
 		name         string
@@ -123,22 +132,22 @@ func (o Options) validate() error {
 		{"long window", o.LongWindow, o.PeakWindow},
 	} {
 		if window.length < window.over || window.length%time.Millisecond != 0 {
-			fault("%s %s: set it to at least %s, in whole milliseconds", window.name, window.length, window.over)
+			invalid("%s %s: set it to at least %s, in whole milliseconds", window.name, window.length, window.over)
 		}
 	}
 	if o.RetryAfter < 0 || o.QueueTimeout < 0 || o.StaleAfter < 0 {
-		fault("retry %s, queue timeout %s, stale after %s: none may be negative", o.RetryAfter, o.QueueTimeout, o.StaleAfter)
+		invalid("retry %s, queue timeout %s, stale after %s: none may be negative", o.RetryAfter, o.QueueTimeout, o.StaleAfter)
 	}
 	labels := []string{o.NamespaceLabel, o.PodLabel, o.ModelLabel}
 	for i, label := range labels {
 		if !model.LegacyValidation.IsValidLabelName(label) || label == labels[(i+1)%len(labels)] {
-			fault("label name %q: use letters, digits and underscores, and a name of its own for each label", label)
+			invalid("label name %q: use letters, digits and underscores, and a name of its own for each label", label)
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(problems...)
 }
 
-// prometheusAPI returns the API to ask.
+// prometheusAPI returns the API to query.
 func (o Options) prometheusAPI() (v1.API, error) {
 	if o.API != nil {
 		return o.API, nil
@@ -150,14 +159,14 @@ func (o Options) prometheusAPI() (v1.API, error) {
 	return v1.NewAPI(client), nil
 }
 
-// step returns the distance between two evaluations of a subquery over the window: a multiple of the interval, such that
-// there are at most maxSteps of them.
+// step returns the distance between two evaluations of a subquery over the window: a multiple of
+// the interval, such that there are at most maxSteps of them.
 func (o Options) step(window time.Duration) time.Duration {
 	atLeast := (window + maxSteps - 1) / maxSteps
 	return max(1, (atLeast+o.Interval-1)/o.Interval) * o.Interval
 }
 
-// gap is the longest distance between two samples that still counts as covered.
+// gap is the longest distance between two samples that counts as covered.
 func (o Options) gap() time.Duration { return o.Window / 2 }
 
 // floorTime returns the last multiple of the step since 1970 that is not after t.

@@ -6,10 +6,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// partLabel tags the parts of one query's answer. The inner expressions keep only the labels of identities.
+// partLabel tags the parts of one query's answer. The inner expressions keep only the labels of
+// identities.
 const partLabel = "wva_part"
 
-// part is one column of what the queries answer.
+// part is one column of the answers.
 type part int
 
 // The parts: those of pods first, then those of models as engines report them, then as gateways do.
@@ -18,8 +19,8 @@ const (
 	waiting
 	kv
 	sampled   // when the oldest of the gauges was scraped, Unix time
-	kvBlocks  // room of the KV cache in tokens, of blocks
-	kvTokens  // room of the KV cache in tokens, as a number
+	kvBlocks  // KV cache size in tokens, from blocks
+	kvTokens  // KV cache size in tokens, as a value
 	firstRate // rate of first tokens of series that are older than the window
 	firstBorn // and of those born within it
 	resets    // counter resets within the window
@@ -40,8 +41,8 @@ const (
 	peakInFlight
 	trend       // of the rate of arrivals, per second
 	peakCovered // steps of the peak window that samples cover
-	idleKnown   // 1 where the idle window holds a sample at all
-	idleHole    // the latest step of the idle window without samples, Unix time
+	idleKnown   // 1 if the idle window has a sample at all
+	idleGap     // the latest step of the idle window without samples, Unix time
 	lastActive  // the latest step of the idle window with any use, Unix time
 	promptRecent
 	promptLong
@@ -65,7 +66,7 @@ const (
 	gatewayPeak
 	gatewayPeakCovered
 	gatewayIdleKnown
-	gatewayIdleHole
+	gatewayIdleGap
 	gatewayLastActive
 	gatewayArrivalRate
 	gatewayArrivalCount
@@ -79,27 +80,27 @@ var partNames = [partCount]string{
 	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
 	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput", copied: "copied",
 	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", trend: "trend", peakCovered: "peak_covered",
-	idleKnown: "idle_known", idleHole: "idle_hole", lastActive: "last_active",
+	idleKnown: "idle_known", idleGap: "idle_gap", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
 	prefixHits: "prefix_hits", modelTTFT: "model_ttft", modelITL: "model_itl",
 	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
 	arrivalRate: "arrival_rate", arrivalCount: "arrival_count", arrivalQueue: "arrival_queue",
 	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
 	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak",
-	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleHole: "gateway_idle_hole",
+	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleGap: "gateway_idle_gap",
 	gatewayLastActive: "gateway_last_active", gatewayArrivalRate: "gateway_arrival_rate", gatewayArrivalCount: "gateway_arrival_count",
 }
 
-// ofModel says whether the part names a model.
+// ofModel reports whether the part names a model.
 func (p part) ofModel() bool { return p != kvBlocks && p != copied }
 
-// ofPod says whether the part is one of pods.
+// ofPod reports whether the part is one of pods.
 func (p part) ofPod() bool { return p <= copied }
 
-// ofGateway says whether the part is one of gateways.
+// ofGateway reports whether the part is one of gateways.
 func (p part) ofGateway() bool { return p >= gatewayRate }
 
-// ofHistogram says whether the part is the buckets of a histogram.
+// ofHistogram reports whether the part is the buckets of a histogram.
 func (p part) ofHistogram() bool { return p >= promptBuckets && p <= outputBuckets }
 
 // partNamed returns the part with the name.
@@ -112,11 +113,11 @@ func partNamed(name string) (part, bool) {
 	return 0, false
 }
 
-// facts is what was answered about one pod or model.
+// facts are the answers about one pod or model.
 type facts struct {
 	values [partCount]float64
 	known  [partCount]bool
-	// buckets and streams are of models; what they hold makes no part known.
+	// buckets and streams are of models; they make no part known.
 	buckets map[part][]bucket
 	streams map[part][]model.SamplePair
 }

@@ -15,9 +15,9 @@ import (
 type query struct {
 	name string
 	text string
-	// step is the distance between the instants that the query is asked about: a multiple of the interval.
+	// step is the distance between the instants of the query: a multiple of the interval.
 	step time.Duration
-	// answer is a vector, or a matrix where the query asks for the values of several instants.
+	// answer is a vector, or a matrix if the query asks for the values of several instants.
 	answer model.ValueType
 }
 
@@ -31,7 +31,8 @@ func (e expressions) queries() []query {
 		{"latency", e.latencyQuery(), interval, model.ValVector},
 		{"peaks", e.peaksQuery(), interval, model.ValVector},
 		{"idle", e.idleQuery(), interval, model.ValVector},
-		// Its subquery is evaluated at multiples of its step only, so that asking in between would bring the same.
+		// Its subquery is evaluated at multiples of its step only: a query in between would have
+		// the same answer.
 		{"means", e.meansQuery(), interval, model.ValVector},
 		{"mix", e.mixQuery(), long, model.ValVector},
 		{"history", e.historyQuery(), long, model.ValVector},
@@ -43,7 +44,7 @@ func (e expressions) gaugesQuery() string {
 	for _, q := range []quantity{e.engines[engine.Running], e.engines[engine.Waiting], e.engines[engine.KVUsage]} {
 		sampledBy = append(sampledBy, e.perPod(q.as(least), sampledAt))
 	}
-	// The largest of several is not a number where one of them is not: max() alone would hide it.
+	// The largest of several is not a number if one of them is not: max() alone would hide it.
 	usage := fmt.Sprintf("(%s + 0 * %s)", e.perPod(e.engines[engine.KVUsage], itself), e.perPod(e.engines[engine.KVUsage].as(engine.Sum), itself))
 	return either(
 		tagged(running, e.perPod(e.engines[engine.Running], itself)),
@@ -54,8 +55,8 @@ func (e expressions) gaugesQuery() string {
 	)
 }
 
-// copies has the pods whose series are copies of engines' series, as a router exposes them, in any of
-// the windows in which they may show up without a model.
+// copies has the pods whose series are copies of engines' series, as a router exposes them, in any
+// of the windows in which they may show up without a model.
 func (e expressions) copies() string {
 	span := max(e.options.IdleWindow, e.options.LongWindow)
 	var pods []string
@@ -98,7 +99,8 @@ func (e expressions) windowQuery() string {
 	)
 }
 
-// firstTokensOfOlder is the rate of first tokens, and zero where an engine has not made its counter yet.
+// firstTokensOfOlder is the rate of first tokens, and zero if an engine has not created its counter
+// yet.
 func (e expressions) firstTokensOfOlder() string {
 	rates := []string{e.perPod(e.engines[engine.FirstTokens], e.olderRate)}
 	for _, n := range e.engines[engine.FirstTokens].names {
@@ -127,7 +129,8 @@ func (e expressions) latencyQuery() string {
 	)
 }
 
-// meansQuery averages over the peak window, or over the life of a younger pod: hence no rate() over the whole window.
+// meansQuery averages over the peak window, or over the life of a younger pod: hence no rate() over
+// the whole window.
 func (e expressions) meansQuery() string {
 	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
 	return either(
@@ -140,7 +143,7 @@ func (e expressions) meansQuery() string {
 	)
 }
 
-// itlOfPods is the mean time between output tokens of each pod, where there were any.
+// itlOfPods is the mean time between output tokens of each pod, if there were any.
 func (e expressions) itlOfPods() string {
 	rate := over("rate", e.options.Window)
 	sums := e.engines[engine.InterTokenLatency].suffixed("_sum").each(rate)
@@ -160,7 +163,7 @@ func (e expressions) meanLengths(prompt, output part, window time.Duration) stri
 	)
 }
 
-// prefillOfPods is the mean time that the prefill of a request took, where any finished.
+// prefillOfPods is the mean time of the prefill of a request, if any finished.
 func (e expressions) prefillOfPods(rate func(n name) string) string {
 	h := e.engines[engine.PrefillTime]
 	return ratio(e.perPod(h.suffixed("_sum"), rate), e.perPod(h.suffixed("_count"), rate))
@@ -182,7 +185,8 @@ func (e expressions) peaksQuery() string {
 	)
 }
 
-// covered has the models with a sample within the gap. An instant selector would take one that is five minutes old.
+// covered has the models with a sample within the gap. An instant selector would take one that is
+// five minutes old.
 func (e expressions) covered(q quantity) string {
 	return e.anyOf(">= 0", q.each(over("max_over_time", e.options.gap())))
 }
@@ -195,20 +199,21 @@ func (e expressions) idleQuery() string {
 	return e.idle(idleExpression{
 		heartbeat: e.engines[engine.Running],
 		active:    e.anyOf("> 0", used),
-		parts:     [3]part{idleKnown, idleHole, lastActive},
+		parts:     [3]part{idleKnown, idleGap, lastActive},
 	})
 }
 
-// idleExpression is what the question for idleness is made of.
+// idleExpression is the parts of a query for idleness.
 type idleExpression struct {
-	heartbeat quantity // what is there as long as the model is observed
-	active    string   // who is used since the step before
-	parts     [3]part  // known, hole, active
+	heartbeat quantity // present as long as the model is observed
+	active    string   // the models that were used since the step before
+	parts     [3]part  // known, gap, active
 }
 
-// idle asks when a model was last used and when its samples last had a hole. The end of the query, not of the step, says
-// who is known, so that a model is missed at the steps before its first sample. The steps begin at the very start of the
-// window: what is covered from the step after it on is not all of it.
+// idle asks when a model was last used and when its samples last had a gap. The models that are
+// known are those at the end of the query, not of the step, so that a model is missing at the steps
+// before its first sample. The steps begin at the very start of the window: samples from the step
+// after it on do not cover all of it.
 func (e expressions) idle(i idleExpression) string {
 	window, step := e.options.IdleWindow, e.options.step(e.options.IdleWindow)
 	known := func(modifier string) string {
@@ -216,26 +221,27 @@ func (e expressions) idle(i idleExpression) string {
 			return fmt.Sprintf("present_over_time(%s[%s]%s)", n.metric, duration(window), modifier)
 		}))
 	}
-	hole := fmt.Sprintf("((%s unless %s) * time())", known(" @ end()"), e.covered(i.heartbeat))
+	gap := fmt.Sprintf("((%s unless %s) * time())", known(" @ end()"), e.covered(i.heartbeat))
 	return either(
 		tagged(i.parts[0], known("")),
-		tagged(i.parts[1], subquery("max_over_time", hole, window+step, step)),
+		tagged(i.parts[1], subquery("max_over_time", gap, window+step, step)),
 		tagged(i.parts[2], subquery("max_over_time", "("+i.active+" * time())", window+step, step)),
 	)
 }
 
-// gaugeUsed is above zero where the gauge was so at any time since the step before, so that no blip is lost.
+// gaugeUsed is above zero if the gauge was at any time since the step before.
 func gaugeUsed(q quantity, step time.Duration) []string {
 	return q.each(over("max_over_time", step))
 }
 
-// counterMoved is above zero where the counter rose since the step before. The range reaches a gap further back, so that
-// every two neighbouring samples stand in the range of one step.
+// counterMoved is above zero if the counter rose since the step before. The range reaches a gap
+// further back, so that every two neighboring samples are in the range of one step.
 func (e expressions) counterMoved(q quantity, step time.Duration) []string {
 	return q.each(over("increase", step+e.options.gap()))
 }
 
-// counterBorn is above zero where a counter was born above zero since the step before: increase() does not see that.
+// counterBorn is above zero if a counter was born above zero since the step before: increase() does
+// not see that.
 func (e expressions) counterBorn(q quantity, step time.Duration) []string {
 	return q.each(func(n name) string {
 		return fmt.Sprintf("(%[1]s unless %[1]s offset %[2]s)", n.metric, duration(step+e.options.gap()))

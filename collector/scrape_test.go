@@ -24,8 +24,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// scraper is a Prometheus by the Accept header that it sends; see acceptHeader in its scrape/scrape.go
-// and TestAcceptHeader beside it. The weights differ between minor versions.
+// scraper is a Prometheus by the Accept header that it sends; see acceptHeader in its
+// scrape/scrape.go and TestAcceptHeader beside it. The weights differ between minor versions.
 type scraper struct {
 	name, accept string
 	sglang       string // stored between the engine's name and the metric's
@@ -50,7 +50,7 @@ func inGo(page, accept string) (contentType, body string) {
 	if err != nil {
 		panic(err) // a golden page
 	}
-	format := expfmt.Negotiate(http.Header{"Accept": {accept}})
+	format := expfmt.NegotiateAccept(http.Header{"Accept": {accept}}, expfmt.DefaultAcceptedFormats()...)
 	var out strings.Builder
 	encoder := expfmt.NewEncoder(&out, format)
 	for _, family := range families {
@@ -61,8 +61,8 @@ func inGo(page, accept string) (contentType, body string) {
 	return string(format), out.String()
 }
 
-// scrapePage serves the page of an engine as it is after so many seconds, and returns the samples that
-// a Prometheus with the Accept header stores.
+// scrapePage serves the page of an engine as it is after so many seconds, and returns the samples
+// that a Prometheus with the Accept header stores.
 func scrapePage(t *testing.T, pod, page, accept string, as answer) []promstore.Sample {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -151,7 +151,7 @@ func (t *tables) blockTokens(metric model.Metric) (float64, bool) {
 	return 0, false
 }
 
-// newestSample returns when the youngest of the pods' oldest gauges was scraped.
+// newestSample returns the time of the most recent of the pods' oldest gauges.
 func (t *tables) newestSample() (time.Time, bool) {
 	var newest float64
 	for _, about := range t.facts {

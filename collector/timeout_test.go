@@ -11,7 +11,7 @@ import (
 	"github.com/wva-project/wva/collector"
 )
 
-// asking notes the timeout that each query carries.
+// asking records the timeout of each query.
 type asking struct{ timeouts []string }
 
 func (a *asking) RoundTrip(request *http.Request) (*http.Response, error) {

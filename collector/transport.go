@@ -17,43 +17,50 @@ import (
 )
 
 const (
-	// defaultMaxAnswer is seven times what the largest query brings about 50,000 pods.
+	// defaultMaxAnswer is seven times the largest answer about 50,000 pods.
 	defaultMaxAnswer = 256 << 20
 	// answersTogether is how many of the largest answers may be read at one time.
 	answersTogether = 2
-	// maxErrorAnswer is how much is read of an answer that is no success, in bytes: people read its beginning.
+	// maxErrorAnswer is the part of an error response that is read, in bytes: people read its
+	// beginning.
 	maxErrorAnswer = 64 << 10
-	// maxHeader bounds the header of an answer, in bytes.
+	// maxHeader is the limit of the header of an answer, in bytes.
 	maxHeader = 1 << 20
-	// maxConnections is above the dozen queries of a cycle, those of the cycle before that still end, and Queues.
+	// maxConnections is above the dozen queries of a cycle, those of the cycle before that still
+	// end, and Queues.
 	maxConnections  = 32
 	idleConnections = 13
 )
 
-// TransportOptions say how Prometheus is spoken to. All files are read again when they change. The zero value is plain
-// HTTP, or TLS by the authorities of the system, without credentials.
+// TransportOptions are the TLS settings and credentials of the connection to Prometheus. All files
+// are read again when they change. The zero value is plain HTTP, or TLS with the authorities of the
+// system, without credentials.
 type TransportOptions struct {
-	// CAFile holds, in PEM, the authorities that Prometheus' certificate is verified by. Default: those of the system.
+	// CAFile holds, in PEM, the authorities that Prometheus' certificate is verified by. Default:
+	// those of the system.
 	CAFile string
-	// CertFile and KeyFile hold the client's certificate and its key, in PEM. Both or neither. Default: none is shown.
+	// CertFile and KeyFile hold the client's certificate and its key, in PEM. Both or neither.
+	// Default: none is shown.
 	CertFile string
 	KeyFile  string
-	// ServerName is the name that Prometheus' certificate is verified for. Default: the host of the address.
+	// ServerName is the name that Prometheus' certificate is verified for. Default: the host of the
+	// address.
 	ServerName string
 	// BearerToken is sent with each request. Default: none.
 	BearerToken string
 	// BearerTokenFile holds the token instead, as a service account's does. Default: none.
 	BearerTokenFile string
-	// ProxyFromEnvironment uses the proxy of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Default: no proxy, whatever these say.
+	// ProxyFromEnvironment uses the proxy of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Default: no
+	// proxy, whatever these say.
 	ProxyFromEnvironment bool
-	// MaxAnswer bounds one answer, in bytes as they are unpacked; those that are read at one time may be twice as large
-	// together. Default: 256 MiB.
+	// MaxAnswer is the limit of one answer, in bytes after decompression; those that are read at
+	// one time may be twice as large together. Default: 256 MiB.
 	MaxAnswer int64
 }
 
-// NewTransport returns what sends the collector's requests, or an error that names every fault of the options. It follows
-// no redirect and keeps credentials out of its errors. Its idle connections are closed by CloseIdleConnections of an
-// http.Client that holds it.
+// NewTransport returns the transport of the collector's requests, or an error that names every
+// invalid option. It follows no redirect and keeps credentials out of its errors. Its idle
+// connections are closed by CloseIdleConnections of an http.Client with it.
 func NewTransport(o TransportOptions) (http.RoundTripper, error) {
 	defaultTo(&o.MaxAnswer, defaultMaxAnswer)
 	if err := o.validate(); err != nil {
@@ -66,26 +73,26 @@ func NewTransport(o TransportOptions) (http.RoundTripper, error) {
 	return &transport{sender: sender, budget: &budget{each: o.MaxAnswer, together: answersTogether * o.MaxAnswer}}, nil
 }
 
-// validate reports every fault at once, those of the files included.
+// validate reports every invalid option at once, those of the files included.
 func (o TransportOptions) validate() error {
-	faults := []error{o.tokenFault()}
+	problems := []error{o.tokenError()}
 	if (o.CertFile == "") != (o.KeyFile == "") {
-		faults = append(faults, errors.New("a client certificate needs its key, and a key its certificate; set both files or neither"))
+		problems = append(problems, errors.New("a client certificate needs its key, and a key its certificate; set both files or neither"))
 	} else if _, err := config.NewTLSConfig(&config.TLSConfig{CertFile: o.CertFile, KeyFile: o.KeyFile}); err != nil {
-		faults = append(faults, fmt.Errorf("%w; put a client certificate and the key that it was made for there, both in PEM", err))
+		problems = append(problems, fmt.Errorf("%w; put a client certificate and the key that it was made for there, both in PEM", err))
 	}
 	if _, err := config.NewTLSConfig(&config.TLSConfig{CAFile: o.CAFile}); err != nil {
-		faults = append(faults, fmt.Errorf("%w; put the authorities of Prometheus' certificate there, in PEM", err))
+		problems = append(problems, fmt.Errorf("%w; put the authorities of Prometheus' certificate there, in PEM", err))
 	}
 	if o.MaxAnswer < 0 {
-		faults = append(faults, fmt.Errorf("largest answer of %d bytes; set it above zero", o.MaxAnswer))
+		problems = append(problems, fmt.Errorf("largest answer of %d bytes; set it above zero", o.MaxAnswer))
 	}
-	return errors.Join(faults...)
+	return errors.Join(problems...)
 }
 
-// tokenFault says what is wrong with the token, and never what it is.
-func (o TransportOptions) tokenFault() error {
-	token, where := o.BearerToken, "the bearer token"
+// tokenError returns the error of a token that cannot be used, without the token.
+func (o TransportOptions) tokenError() error {
+	token, source := o.BearerToken, "the bearer token"
 	if o.BearerTokenFile != "" {
 		if token != "" {
 			return errors.New("a bearer token and a file of one are set; keep one of them")
@@ -94,17 +101,17 @@ func (o TransportOptions) tokenFault() error {
 		if err != nil {
 			return fmt.Errorf("bearer token: %w; mount the secret that holds it, or correct the path", err)
 		}
-		if token, where = strings.TrimSpace(string(content)), "the bearer token in "+o.BearerTokenFile; token == "" {
-			return fmt.Errorf("%s is empty; write the token there", where)
+		if token, source = strings.TrimSpace(string(content)), "the bearer token in "+o.BearerTokenFile; token == "" {
+			return fmt.Errorf("%s is empty; write the token there", source)
 		}
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("%s holds spaces or what is not ASCII; remove these", where)
+		return fmt.Errorf("%s contains spaces or characters outside ASCII; remove them", source)
 	}
 	return nil
 }
 
-// sender returns what sends requests with the credentials.
+// sender returns the transport that sends requests with the credentials.
 func (o TransportOptions) sender() (http.RoundTripper, error) {
 	trust, err := config.NewTLSConfig(&config.TLSConfig{
 		CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile, ServerName: o.ServerName, MinVersion: config.TLSVersions["TLS12"],
@@ -132,8 +139,8 @@ func (o TransportOptions) sender() (http.RoundTripper, error) {
 	return sender, nil
 }
 
-// connections speaks HTTP/1.1 only: a query that ends at its deadline then takes its connection with it, where the one
-// connection of HTTP/2 would be used on after the network has lost it.
+// connections speaks HTTP/1.1 only: a query that ends at its deadline then closes its connection,
+// while the one connection of HTTP/2 would be used on after the network has lost it.
 func (o TransportOptions) connections(trust *tls.Config) (http.RoundTripper, error) {
 	proxy := config.ProxyConfig{ProxyFromEnvironment: o.ProxyFromEnvironment}
 	protocols := new(http.Protocols)
@@ -151,7 +158,7 @@ func (o TransportOptions) connections(trust *tls.Config) (http.RoundTripper, err
 	}, nil
 }
 
-// transport guards the collector against what may stand at Prometheus' address.
+// transport protects the collector from a wrong or broken server at Prometheus' address.
 type transport struct {
 	sender http.RoundTripper
 	budget *budget
@@ -166,7 +173,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := t.refuse(response); err != nil {
+	if err := t.reject(response); err != nil {
 		response.Body.Close()
 		return nil, err
 	}
@@ -185,11 +192,11 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// refuse says why an answer is not read at all.
-func (t *transport) refuse(response *http.Response) error {
+// reject returns an error if an answer must not be read at all.
+func (t *transport) reject(response *http.Response) error {
 	if target, err := response.Location(); err == nil && response.StatusCode/100 == 3 {
-		return fmt.Errorf("a redirect to %s://%s%s is not followed, as the credentials would go along; set the address of Prometheus to where "+
-			"its API is, or give credentials if a login page stands before it", target.Scheme, target.Host, beginningOf(target.EscapedPath()))
+		return fmt.Errorf("a redirect to %s://%s%s is not followed, as the credentials would go along; set the address of Prometheus to that "+
+			"of its API, or give credentials if a login page is in front of it", target.Scheme, target.Host, beginningOf(target.EscapedPath()))
 	}
 	if response.StatusCode/100 == 2 && response.ContentLength > t.budget.each {
 		return t.budget.exceeded()
@@ -197,7 +204,7 @@ func (t *transport) refuse(response *http.Response) error {
 	return nil
 }
 
-// withTLSRemedy adds what can be done where the two ends do not trust each other.
+// withTLSRemedy adds the remedy if the two ends do not trust each other.
 func withTLSRemedy(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -225,8 +232,8 @@ type remediedError struct {
 func (e *remediedError) Error() string { return e.error.Error() + "; " + e.remedy }
 func (e *remediedError) Unwrap() error { return e.error }
 
-// broken reports whether a connection ended that stood. A client whose certificate is refused learns of it by an alert or,
-// where it is still writing, only in this way.
+// broken reports whether an established connection ended. A client whose certificate is rejected
+// learns of it by an alert or, while it is still writing, only in this way.
 func broken(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op != "dial" || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)

@@ -58,16 +58,16 @@ func get(t *testing.T, transport http.RoundTripper, address string) (string, err
 	return string(body), err
 }
 
-// getAtOnce reads as many answers side by side and returns what went wrong.
+// getAtOnce reads several answers side by side and returns their errors.
 func getAtOnce(t *testing.T, transport http.RoundTripper, address string, times int) error {
 	t.Helper()
-	faults := make([]error, times)
+	errs := make([]error, times)
 	var asking sync.WaitGroup
-	for i := range faults {
-		asking.Go(func() { _, faults[i] = get(t, transport, address) })
+	for i := range errs {
+		asking.Go(func() { _, errs[i] = get(t, transport, address) })
 	}
 	asking.Wait()
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // listen starts a server that says nothing of its own.
@@ -87,7 +87,7 @@ func listen(t *testing.T, answer http.HandlerFunc, change ...func(*httptest.Serv
 	return server
 }
 
-// withTLS lets a server show a certificate, and ask for one of an authority where there is one.
+// withTLS lets a server show a certificate, and ask for one of an authority if there is one.
 func withTLS(identity tls.Certificate, clients *authority) func(*httptest.Server) {
 	return func(server *httptest.Server) {
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{identity}}
@@ -125,7 +125,8 @@ func newAuthority(t testing.TB) *authority {
 	return a
 }
 
-// issue signs a certificate for prometheus.test that ends at the time, and returns it with its PEM and that of its key.
+// issue signs a certificate for prometheus.test that ends at the time, and returns it with its PEM
+// and that of its key.
 func (a *authority) issue(ends time.Time) (identity tls.Certificate, certificate, key []byte) {
 	a.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -300,7 +301,7 @@ func TestTransportFollowsNoRedirect(t *testing.T) {
 				})
 				_, err := get(t, newTransport(t, collector.TransportOptions{BearerToken: secret}), server.URL)
 				require.ErrorContains(t, err, "/login is not followed")
-				require.ErrorContains(t, err, "set the address of Prometheus to where its API is")
+				require.ErrorContains(t, err, "set the address of Prometheus to that of its API")
 				require.NotContains(t, err.Error(), secret)
 				require.EqualValues(t, 1, asked.Load())
 			})
@@ -309,7 +310,7 @@ func TestTransportFollowsNoRedirect(t *testing.T) {
 	require.Zero(t, reached.Load())
 }
 
-func TestTransportBoundsAnswers(t *testing.T) {
+func TestTransportLimitsAnswers(t *testing.T) {
 	const bound = 1 << 20
 	options := collector.TransportOptions{MaxAnswer: bound}
 	whole := strings.Repeat("a", bound)
@@ -323,7 +324,7 @@ func TestTransportBoundsAnswers(t *testing.T) {
 	t.Run("one that fits", func(t *testing.T) {
 		transport := newTransport(t, options)
 		server := listen(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, whole) })
-		for range 3 * 2 { // what was read is given back
+		for range 3 * 2 { // its bytes are released
 			answer, err := get(t, transport, server.URL)
 			require.NoError(t, err)
 			require.Len(t, answer, bound)
@@ -353,8 +354,8 @@ func TestTransportBoundsAnswers(t *testing.T) {
 	})
 }
 
-// TestTransportBoundsAnswersTogether holds three answers open at once, each within its own bound.
-func TestTransportBoundsAnswersTogether(t *testing.T) {
+// TestTransportLimitsAnswersTogether holds three answers open at once, each within its own bound.
+func TestTransportLimitsAnswersTogether(t *testing.T) {
 	const bound = 1 << 20
 	server := listen(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("a", bound)) })
 	transport := newTransport(t, collector.TransportOptions{MaxAnswer: bound})
@@ -365,7 +366,7 @@ func TestTransportBoundsAnswersTogether(t *testing.T) {
 		require.NoError(t, err)
 		return response
 	}
-	for range 2 { // the second time, what the first took is given back, and no more
+	for range 2 { // the second time the bytes of the first are released, once
 		first, second, third := open(), open(), open()
 		for _, response := range []*http.Response{first, second} {
 			_, err := io.Copy(io.Discard, response.Body)
@@ -419,12 +420,12 @@ func TestTransportOpensNoFloodOfConnections(t *testing.T) {
 	})
 	transport := newTransport(t, collector.TransportOptions{})
 	var held sync.WaitGroup
-	var fault error
-	held.Go(func() { fault = getAtOnce(t, transport, server.URL, most) })
+	var failed error
+	held.Go(func() { failed = getAtOnce(t, transport, server.URL, most) })
 	defer func() {
 		close(release)
 		held.Wait()
-		require.NoError(t, fault)
+		require.NoError(t, failed)
 	}()
 	<-full
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -462,7 +463,8 @@ func TestTransportUsesAProxyOnlyWhenTold(t *testing.T) {
 	t.Setenv("no_proxy", "")
 	address, err := url.Parse(server.URL)
 	require.NoError(t, err)
-	direct := "http://0.0.0.0:" + address.Port() // loopback, which Go never sends through a proxy, by another name
+	// loopback, which Go never sends through a proxy, by another name
+	direct := "http://0.0.0.0:" + address.Port()
 
 	answer, err := get(t, newTransport(t, collector.TransportOptions{}), direct)
 	require.NoError(t, err)

@@ -76,7 +76,8 @@ func TestCounterBornAtFiveCountsFive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.scrapes("pod-a", 0, 585, func(int) []promstore.Sample { return stored(sglang("pod-a", report{})) })
-			present(t, 0, w.usage("pod-a").FirstTokens) // SGLang creates its counters with the first request
+			// SGLang creates its counters with the first request
+			present(t, 0, w.usage("pod-a").FirstTokens)
 			w.scrape("pod-a", 600, stored(sglang("pod-a", report{running: 1, firstTokens: 5}))...)
 
 			usage := w.usage("pod-a")
@@ -133,7 +134,8 @@ func TestDeadPodLeavesOnlyItsFirstTokens(t *testing.T) {
 	w.scrapes("dead", 0, 600, func(second int) []promstore.Sample {
 		return vllm("dead", 0, report{running: 8, kv: 0.9, firstTokens: float64(2 * second), tokenSeconds: float64(second), tokenGaps: float64(50 * second)})
 	})
-	require.NoError(t, w.store.Gone("dead", at(601))) // which writes the staleness marker to all its series
+	// which writes the staleness marker to all its series
+	require.NoError(t, w.store.Gone("dead", at(601)))
 	w.last = 615
 	usage := w.usage("dead")
 	present(t, 2, usage.FirstTokens)
@@ -141,22 +143,23 @@ func TestDeadPodLeavesOnlyItsFirstTokens(t *testing.T) {
 	require.Equal(t, fleet.Usage{Namespace: team, Pod: "dead", Model: llama, Time: at(615)}, usage)
 
 	w.last = 675
-	require.Empty(t, usagesOf(w.collect(), "dead"), "its window is over, and what it reached when saturated is no sign of life")
+	require.Empty(t, usagesOf(w.collect(), "dead"), "its window is over, and its highest rate is no sign of life")
 }
 
 func TestGrowthOfQueue(t *testing.T) {
 	w := newWorld(t)
-	w.scrapes("grows", 0, 600, func(second int) []promstore.Sample {
-		return vllm("grows", 0, report{waiting: float64(second)})
+	w.scrapes("rises", 0, 600, func(second int) []promstore.Sample {
+		return vllm("rises", 0, report{waiting: float64(second)})
 	})
-	w.scrapes("shrinks", 0, 600, func(second int) []promstore.Sample {
-		return vllm("shrinks", 0, report{waiting: float64(1200 - 2*second)})
+	w.scrapes("falls", 0, 600, func(second int) []promstore.Sample {
+		return vllm("falls", 0, report{waiting: float64(1200 - 2*second)})
 	})
-	present(t, 1, w.usage("grows").WaitingGrowth)
-	shrinks := w.usage("shrinks").WaitingGrowth
-	require.Equal(t, fleet.Present, shrinks.State)
-	require.InDelta(t, -2, shrinks.Value, 1e-9)
-	present(t, 0, w.load(fleet.SourceEngine).PeakArrivals) // the model's queue shrinks: that is not demand below zero
+	present(t, 1, w.usage("rises").WaitingGrowth)
+	falls := w.usage("falls").WaitingGrowth
+	require.Equal(t, fleet.Present, falls.State)
+	require.InDelta(t, -2, falls.Value, 1e-9)
+	// the model's queue falls: that is not demand below zero
+	present(t, 0, w.load(fleet.SourceEngine).PeakArrivals)
 }
 
 func TestWindowShorterThanFourScrapesIsAbsent(t *testing.T) {
@@ -186,7 +189,7 @@ func TestOlderPodAfterHoleIsAbsentUntilFourScrapes(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotANumberIsSaid(t *testing.T) {
+func TestNaNIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("nan", 0, 600, func(int) []promstore.Sample {
 		return append(vllm("nan", 0, report{kv: 0.5}), vllm("nan", 1, report{kv: math.NaN()})...)
@@ -320,7 +323,8 @@ func TestPeakThroughputIsOfTimesWithAQueueOnly(t *testing.T) {
 	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
 		e, rate, itl := report{kv: 0.5}, 1.0, 0.040
 		switch {
-		case second >= 600 && second < 900: // fast, with an empty queue, and short gaps between tokens
+		// fast, with an empty queue, and short gaps between tokens
+		case second >= 600 && second < 900:
 			rate, itl = 9, 0.020
 		case second >= 1200 && second < 1500: // busy all the time
 			rate, e.waiting = 3, 5

@@ -6,8 +6,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// usages returns a row for each pod and model that reports, and for each that is gone but whose first tokens still stand
-// in the window: those requests were asked for. The row of a pod that is gone has nothing but FirstTokens.
+// usages returns a row for each pod and model that reports, and for each that is gone but whose
+// first tokens are still in the window: those requests were demand. The row of a pod that is gone
+// has nothing but FirstTokens.
 func (t *tables) usages() []fleet.Usage {
 	var usages []fleet.Usage
 	for _, who := range t.sortedIdentities() {
@@ -29,7 +30,8 @@ func (t *tables) usages() []fleet.Usage {
 	return usages
 }
 
-// alive says whether instant series of the pod answered. The others linger for the length of their windows.
+// alive reports whether instant series of the pod answered. The others remain for the length of
+// their windows.
 func (f *facts) alive() bool { return f.has(running, waiting, kv, kvTokens, scrapes, growth) }
 
 func (t *tables) fill(usage *fleet.Usage, about *facts) {
@@ -38,7 +40,7 @@ func (t *tables) fill(usage *fleet.Usage, about *facts) {
 	usage.Waiting = gauge(about, waiting, stale)
 	usage.KV = gauge(about, kv, stale)
 	usage.WaitingGrowth = gauge(about, growth, stale)
-	usage.KVTokens = t.room(usage, about)
+	usage.KVTokens = t.cacheSize(usage, about)
 	usage.FirstTokens = firstTokens(about)
 	if count, known := about.value(scrapes); known {
 		usage.Scrapes = int(count)
@@ -49,8 +51,8 @@ func (t *tables) fill(usage *fleet.Usage, about *facts) {
 	usage.ITLFloor, usage.PeakRate, usage.PeakThroughput = mean(about, itlFloor), mean(about, peakRate), mean(about, throughput)
 }
 
-// room returns the size of the pod's KV cache. A size does not age with its sample.
-func (t *tables) room(usage *fleet.Usage, about *facts) fleet.Reading {
+// cacheSize returns the pod's KV cache size. A size does not age with its sample.
+func (t *tables) cacheSize(usage *fleet.Usage, about *facts) fleet.Reading {
 	if tokens, known := about.value(kvTokens); known {
 		return fleet.Observed(tokens)
 	}
@@ -60,13 +62,15 @@ func (t *tables) room(usage *fleet.Usage, about *facts) fleet.Reading {
 	return fleet.Reading{}
 }
 
-// stale says whether the gauges' samples are too old to act on. Their age was asked for by the same query as they.
+// stale reports whether the samples of the gauges are too old to act on. Their age is of the same
+// query.
 func (t *tables) stale(about *facts, when part) bool {
 	at, known := about.value(when)
 	return known && t.at.Sub(unixTime(at)) > t.options.StaleAfter
 }
 
-// firstTokens returns the rate at which requests got their first token. An older pod that is alive needs four scrapes.
+// firstTokens returns the rate at which requests got their first token. An older pod that is alive
+// needs four scrapes.
 func firstTokens(about *facts) fleet.Reading {
 	born, isBorn := about.value(firstBorn)
 	rate, hasRate := about.value(firstRate)
@@ -101,7 +105,8 @@ func gauge(about *facts, p part, stale bool) fleet.Reading {
 	}
 }
 
-// mean returns the reading of a quotient: what is not a number had nothing to divide by, and is absent.
+// mean returns the reading of a quotient: one that is not a number had nothing to divide by, and is
+// absent.
 func mean(about *facts, p part) fleet.Reading {
 	if reading := gauge(about, p, false); reading.State == fleet.Present {
 		return reading
@@ -109,7 +114,7 @@ func mean(about *facts, p part) fleet.Reading {
 	return fleet.Reading{}
 }
 
-// moment returns the time that a part holds; zero where it holds none.
+// moment returns the time of a part; zero if it is not known.
 func moment(about *facts, p part) time.Time {
 	if at, known := about.value(p); known {
 		return unixTime(at)

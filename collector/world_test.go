@@ -80,7 +80,8 @@ func vllm(pod string, index int, e report) []promstore.Sample {
 	return series
 }
 
-// histogramOf returns the buckets of a histogram of a pod, which count what is not above their bounds. vllm shows its count.
+// histogramOf returns the buckets of a histogram of a pod, with the counts up to their bounds. Its
+// count is in vllm.
 func histogramOf(pod, metric string, bounds, below []float64) []promstore.Sample {
 	own := promstore.Labels("namespace", team, "pod", pod, "job", "vllm", "model_name", llama, "engine", "0")
 	var series []promstore.Sample
@@ -94,7 +95,8 @@ func histogramOf(pod, metric string, bounds, below []float64) []promstore.Sample
 	return series
 }
 
-// sglang returns the engine's series as SGLang shows them: counters are there from the first request on.
+// sglang returns the engine's series as SGLang shows them: counters are there from the first
+// request on.
 func sglang(pod string, e report) []promstore.Sample {
 	own := promstore.Labels("namespace", team, "pod", pod, "job", "sglang", "model_name", llama, "engine_type", "unified", "tp_rank", "0")
 	series := []promstore.Sample{
@@ -154,7 +156,8 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.store.Transport().RoundTrip(r)
 }
 
-// scrape lets Prometheus scrape a target at a second; nothing scraped is a target that does not answer.
+// scrape lets Prometheus scrape a target at a second; nothing scraped is a target that does not
+// answer.
 func (w *world) scrape(target string, second int, samples ...promstore.Sample) {
 	w.Helper()
 	require.NoError(w, w.store.Scrape(target, at(second), samples))

@@ -1,5 +1,5 @@
-// Package engine describes the inference engines and the gateways that WVA reads. Each is a row in a
-// file of its own: the names of its metrics, their labels, and its command-line flags. The
+// Package engine describes the inference engines and the gateways that WVA reads. Each is a row in
+// a file of its own: the names of its metrics, their labels, and its command-line flags. The
 // collector's PromQL, the reading of command lines and docs/reference/engines.md are written from
 // these rows, so another engine is another file and another line in Engines.
 //

@@ -18,8 +18,8 @@ func LLMDEndpointPicker() Gateway {
 	}
 }
 
-// InferenceExtension is the endpoint picker of the Gateway API inference extension; its oldest names
-// are those of inference models.
+// InferenceExtension is the endpoint picker of the Gateway API inference extension; its oldest
+// names are those of inference models.
 func InferenceExtension() Gateway {
 	return Gateway{
 		Name: "inference-extension", Title: "Gateway API inference extension", Labels: endpointPickerLabels(),

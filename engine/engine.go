@@ -20,8 +20,8 @@ type Labels struct {
 	// BlockSize and BlockCount are labels of the metric of KVBlocks: tokens in a block, and blocks.
 	// Empty if the engine reports its KV cache size as a value.
 	BlockSize, BlockCount string
-	// Copied is a label that a router puts on the copies of the engine's series that it exposes itself
-	// without Model. Copies are not counted. Empty if no router does that.
+	// Copied is a label that a router puts on the copies of the engine's series that it exposes
+	// itself without Model. Copies are not counted. Empty if no router does that.
 	Copied string
 }
 
@@ -31,8 +31,8 @@ const ModelLabel = "model_name"
 // Metric is the names of one quantity.
 type Metric struct {
 	Quantity Quantity
-	// Names are in order of precedence: if a pod has several, the first counts and the others do not.
-	// Of Activity and GatewayActivity all count.
+	// Names are in order of precedence: if a pod has several, the first counts and the others do
+	// not. Of Activity and GatewayActivity all count.
 	Names []Name
 }
 
@@ -41,9 +41,9 @@ type Name struct {
 	Metric string
 	// Scale turns a value into the unit of the quantity. Zero means 1.
 	Scale float64
-	// ZeroWhile is a gauge of the same engine. While a pod exposes it but not Metric, the quantity is
-	// zero: the engine creates the counter with its first request. Empty: a metric that is absent is
-	// unknown.
+	// ZeroWhile is a gauge of the same engine. While a pod exposes it but not Metric, the quantity
+	// is zero: the engine creates the counter with its first request. Empty: a metric that is
+	// absent is unknown.
 	ZeroWhile string
 }
 

@@ -38,8 +38,8 @@ func TestEveryEngineHasTheRequiredQuantities(t *testing.T) {
 	}
 }
 
-// requireLossIsNamed takes each required row from a copy, and wants the engine and the quantity in the
-// only text.
+// requireLossIsNamed takes each required row from a copy, and wants the engine and the quantity in
+// the only text.
 func requireLossIsNamed(t *testing.T, name string, metrics []engine.Metric, descriptions []engine.Description) {
 	t.Helper()
 	for _, d := range descriptions {
@@ -117,8 +117,8 @@ func TestEscapedNames(t *testing.T) {
 	}
 }
 
-// golden returns the types of the metrics of an engine's or gateway's /metrics page, and the names of
-// its samples.
+// golden returns the types of the metrics of an engine's or gateway's /metrics page, and the names
+// of its samples.
 func golden(t *testing.T, name string) (types map[string]string, samples map[string]bool) {
 	t.Helper()
 	content, err := os.ReadFile("testdata/" + name + ".metrics")
@@ -176,8 +176,8 @@ func namesOf(metrics []engine.Metric, q engine.Quantity) []engine.Name {
 	return nil
 }
 
-// typeFits reports whether a metric of a type on a page can be a quantity of another. The counters of
-// a histogram have no type of their own.
+// typeFits reports whether a metric of a type on a page can be a quantity of another. The counters
+// of a histogram have no type of their own.
 func typeFits(of engine.Type, onPage string) bool {
 	switch of {
 	case engine.Info:

@@ -20,8 +20,8 @@ type Flag struct {
 	Limit Limit
 	// Names are without leading dashes and with '-' for '_', in order of precedence.
 	Names []string
-	// Default is the engine's own value without the flag, in prose. WVA does not use it: it depends on
-	// the version and the hardware.
+	// Default is the engine's own value without the flag, in prose. WVA does not use it: it depends
+	// on the version and the hardware.
 	Default string
 }
 

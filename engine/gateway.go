@@ -1,7 +1,7 @@
 package engine
 
-// Gateway is a gateway, or the endpoint picker of one: it counts the requests of each model and queues
-// them.
+// Gateway is a gateway, or the endpoint picker of one: it counts the requests of each model and
+// queues them.
 type Gateway struct {
 	Name    string // in lower case, unique
 	Title   string // its name in prose
@@ -11,8 +11,8 @@ type Gateway struct {
 
 // GatewayLabels are the names of the labels of a gateway's series.
 type GatewayLabels struct {
-	// Model is the label of the model name in the request, Target that of the served model name to which
-	// the gateway rewrites it. An empty Target means that the name is not rewritten.
+	// Model is the label of the model name in the request, Target that of the served model name to
+	// which the gateway rewrites it. An empty Target means that the name is not rewritten.
 	Model, Target string
 }
 

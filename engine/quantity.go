@@ -54,8 +54,8 @@ type Description struct {
 	Type     Type
 	Unit     string
 	Over     Aggregation
-	// Required is true if WVA cannot scale safely without the quantity: every engine or gateway has a
-	// row for it.
+	// Required is true if WVA cannot scale safely without the quantity: every engine or gateway has
+	// a row for it.
 	Required bool
 	// Without is the consequence of a missing quantity.
 	Without string

@@ -6,9 +6,9 @@ import "github.com/wva-project/wva/fleet"
 // Prometheus servers store its names with underscores.
 //
 // It creates its counters with the first request, and that of cached tokens with the first hit: a
-// model without any is not known to have none. It has no prefill time, no process_start_time_seconds
-// (prometheus_client's multiprocess mode), and histograms of lengths only if it is told to collect
-// them.
+// model without any is not known to have none. It has no prefill time, no
+// process_start_time_seconds (prometheus_client's multiprocess mode), and histograms of lengths
+// only if it is told to collect them.
 func SGLang() Engine {
 	return Engine{
 		Name: fleet.EngineSGLang, Title: "SGLang",

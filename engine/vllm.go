@@ -3,8 +3,8 @@ package engine
 import "github.com/wva-project/wva/fleet"
 
 // VLLM is vLLM 0.10 and later, with the names that older versions had behind the current ones:
-// gpu_cache_usage_perc went in 0.12, time_per_output_token_seconds in 0.13. It serves text/plain, so
-// that its names are stored as they are unless something between it and Prometheus escapes them.
+// gpu_cache_usage_perc went in 0.12, time_per_output_token_seconds in 0.13. It serves text/plain,
+// so that its names are stored as they are unless something between it and Prometheus escapes them.
 //
 // production-stack's router exposes copies of some of its gauges with the label server and without
 // model_name.

@@ -15,13 +15,15 @@ type Decision struct {
 	Known bool `json:"known"`
 	// Held is true if the variant could not be decided: its number of replicas is kept.
 	Held bool `json:"held,omitzero"`
-	// Unsupported is true if KEDA would not apply the number as it is meant: its RPCs answer with the
-	// reason as an error.
+	// Unsupported is true if KEDA would not apply the number as it is meant: its RPCs answer with
+	// the reason as an error.
 	Unsupported bool `json:"unsupported,omitzero"`
-	// Decided is when the number was last derived from data; holding it does not renew it. Zero: never.
+	// Decided is when the number was last derived from data; holding it does not renew it. Zero:
+	// never.
 	Decided time.Time `json:"decided,omitzero"`
-	// Changed is when the number last became another one, by Delta replicas; zero if it has not since
-	// it is known. The first number is compared with the replicas of the workload's spec then.
+	// Changed is when the number last became another one, by Delta replicas; zero if it has not
+	// since it is known. The first number is compared with the replicas of the workload's spec
+	// then.
 	Changed time.Time `json:"changed,omitzero"`
 	Delta   int       `json:"delta,omitzero"`
 	Reason  Reason    `json:"reason"`
@@ -50,8 +52,8 @@ type Facts struct {
 	Capacity Reading `json:"capacity"`
 	// LimitedBy is the limit that sets the capacity, such as "KV cache".
 	LimitedBy string `json:"limitedBy,omitzero"`
-	// Infeasible says which latency objective cannot be met at any useful load, and the remedy; empty
-	// if it can, or that is not known.
+	// Infeasible says which latency objective cannot be met at any useful load, and the remedy;
+	// empty if it can, or that is not known.
 	Infeasible string `json:"infeasible,omitzero"`
 	// Fallback is true while KEDA applies its fallback and not the number.
 	Fallback bool `json:"fallback,omitzero"`
@@ -70,8 +72,8 @@ type Reason struct {
 	Details []Detail `json:"details,omitzero"`
 }
 
-// MaxReasonText is the longest Text of a reason, in characters. Names of objects that it holds do not
-// count: Kubernetes allows 253 characters for one.
+// MaxReasonText is the longest Text of a reason, in characters. Names of objects that it holds do
+// not count: Kubernetes allows 253 characters for one.
 const MaxReasonText = 120
 
 // Detail is one further fact of a reason.
@@ -85,10 +87,11 @@ type DetailName string
 
 // The details of reasons.
 const (
-	DetailRemedy      DetailName = "remedy"      // what to do
-	DetailCause       DetailName = "cause"       // the error or the limit behind the reason
-	DetailCapacity    DetailName = "capacity"    // how the capacity of a replica was found
-	DetailNotStarting DetailName = "notStarting" // replicas that are not ready long after their creation
+	DetailRemedy   DetailName = "remedy"   // what to do
+	DetailCause    DetailName = "cause"    // the error or the limit behind the reason
+	DetailCapacity DetailName = "capacity" // how the capacity of a replica was found
+	// replicas that are not ready long after their creation
+	DetailNotStarting DetailName = "notStarting"
 	DetailInfeasible  DetailName = "infeasible"  // the latency objective that no useful load meets
 	DetailLimit       DetailName = "limit"       // what else bounds the number of replicas
 	DetailAlternative DetailName = "alternative" // the next best mix of replicas, with its price

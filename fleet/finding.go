@@ -28,7 +28,8 @@ func SortFindings(findings []Finding) []Finding {
 
 // Autoscaler is the state of the HPA that KEDA makes for a ScaledObject. The zero value is unknown.
 type Autoscaler struct {
-	// Observed is false if the HPAs of the namespace, or the status of the ScaledObject, were not read.
+	// Observed is false if the HPAs of the namespace, or the status of the ScaledObject, were not
+	// read.
 	Observed bool `json:"observed,omitzero"`
 	// Code is empty if the HPA applies the number, or none is needed: HPAMissing, HPAInactive or
 	// AmbiguousSelector otherwise.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// fill sets every field that the value reaches to something random, so that a field which the JSON form forgets is seen.
+// fill sets every field that the value reaches to something random, so that a field which the JSON
+// form forgets is seen.
 func fill(random *rand.Rand, v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Unix(random.Int64N(1<<32), random.Int64N(1e9)).UTC()))

@@ -12,8 +12,8 @@ type Plan struct {
 	Time time.Time `json:"time"` // of the snapshot
 	// Decisions are about the variants that KEDA scales, decided or held.
 	Decisions []Decision `json:"decisions,omitzero"`
-	// Recommendations are the decisions about dry-run variants. KEDA is never told, and Cost does not
-	// include them.
+	// Recommendations are the decisions about dry-run variants. KEDA is never told, and Cost does
+	// not include them.
 	Recommendations []Decision  `json:"recommendations,omitzero"`
 	Models          []ModelPlan `json:"models,omitzero"`
 	// Conflicts are sorted by type, then variants.
@@ -25,7 +25,8 @@ type Plan struct {
 // ModelPlan is the demand and the latency of a model, and the part of it left unserved.
 type ModelPlan struct {
 	ID ModelID `json:"id"`
-	// Arrivals is the rate of requests, per second; Backlog is how many wait at engines and gateway.
+	// Arrivals is the rate of requests, per second; Backlog is how many wait at engines and
+	// gateway.
 	Arrivals Reading `json:"arrivals"`
 	Backlog  Reading `json:"backlog"`
 	InFlight Reading `json:"inFlight"`

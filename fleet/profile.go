@@ -9,7 +9,8 @@ import (
 
 // Profile describes an engine that serves a model on one accelerator type, measured beforehand.
 type Profile struct {
-	// Model is the model's public name, as variants give it in modelID; each * in it stands for any text. Case does not matter.
+	// Model is the model's public name, as variants give it in modelID; each * in it stands for any
+	// text. Case does not matter.
 	Model       string      `json:"model"`
 	Accelerator Accelerator `json:"accelerator"`
 	// Precision is that of the weights, such as bf16 or fp8; empty if the row is for any.
@@ -18,9 +19,9 @@ type Profile struct {
 	TensorParallel int `json:"tensorParallel"`
 
 	Cost EngineCost `json:"cost"`
-	// KVTokens is the KV cache size of one replica in tokens, MaxSequences its limit of requests in a
-	// batch and BatchedTokens that of tokens in one iteration. They count if neither the engine nor its
-	// arguments give them. Zero: not known.
+	// KVTokens is the KV cache size of one replica in tokens, MaxSequences its limit of requests in
+	// a batch and BatchedTokens that of tokens in one iteration. They count if neither the engine
+	// nor its arguments give them. Zero: not known.
 	KVTokens      float64 `json:"kvTokens,omitzero"`
 	MaxSequences  int     `json:"maxSequences,omitzero"`
 	BatchedTokens int     `json:"batchedTokens,omitzero"`
@@ -28,13 +29,13 @@ type Profile struct {
 	Origin string `json:"origin,omitzero"`
 }
 
-// EngineCost is the time of one engine iteration. An iteration in which n requests decode, whose contexts add up to C
-// tokens, and chunks of prompts are computed takes
+// EngineCost is the time of one engine iteration. An iteration in which n requests decode, whose
+// contexts add up to C tokens, and chunks of prompts are computed takes
 //
 //	Alpha + Beta·n + Gamma·C/1000 + Prefill·Σchunk + PrefillSquared·Σchunk·(2·position+chunk)/10⁶
 //
-// milliseconds, where position is how many tokens of the prompt are in the KV cache already. None is negative, and Alpha is
-// above zero.
+// milliseconds, where position is how many tokens of the prompt are in the KV cache already. None
+// is negative, and Alpha is above zero.
 type EngineCost struct {
 	Alpha          float64 `json:"alpha"`          // ms
 	Beta           float64 `json:"beta"`           // ms per request in decode
@@ -47,8 +48,8 @@ type EngineCost struct {
 type CostFigure struct {
 	// Name is that of the figure in configuration and triggers, such as "alpha".
 	Name string
-	// Lowest and Highest bound it, both included. Only Alpha has to be above zero: no engine is faster than its Lowest, and a
-	// figure in seconds is then rejected.
+	// Lowest and Highest bound it, both included. Only Alpha has to be above zero: no engine is
+	// faster than its Lowest, and a figure in seconds is then rejected.
 	Lowest, Highest float64
 	// Of returns the figure's place.
 	Of func(*EngineCost) *float64

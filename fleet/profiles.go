@@ -7,18 +7,20 @@ import (
 	"unicode"
 )
 
-// Fits reports whether the row is about a variant of a model on accelerators, whose engine splits each layer over
-// tensorParallel of them (0 means 1).
+// Fits reports whether the row is about a variant of a model on accelerators, whose engine splits
+// each layer over tensorParallel of them (0 means 1).
 //
 // A row without a precision fits any. A variant without one has that of the model's name, such as
 // Llama-3.1-8B-FP8, else 16 bits, in which most models are published: a row of fewer bits would
-// overstate the capacity of such an engine. Names of the same cost are one, such as bf16 and float16.
+// overstate the capacity of such an engine. Names of the same cost are one, such as bf16 and
+// float16.
 func (p Profile) Fits(model string, a Accelerator, precision string, tensorParallel int) bool {
 	row := p.compiled()
 	return p.place() == placeOf(a, tensorParallel) && row.fits(strings.ToLower(model), precisionOf(model, precision))
 }
 
-// Covers reports whether the row fits all that another one fits, so that the other never counts below it.
+// Covers reports whether the row fits all that another one fits, so that the other never counts
+// below it.
 func (p Profile) Covers(other Profile) bool {
 	row, below := p.compiled(), other.compiled()
 	return p.place() == other.place() && matches(row.pattern, below.pattern) && (row.precision == "" || row.precision == below.precision)
@@ -74,7 +76,8 @@ func (p Profile) compiled() compiledProfile {
 	return compiledProfile{pattern: strings.ToLower(p.Model), precision: CanonicalPrecision(p.Precision), profile: p}
 }
 
-// fits compares with a model's name in lower case and a canonical precision. An accelerator that is not known fits nothing.
+// fits compares with a model's name in lower case and a canonical precision. An accelerator that is
+// not known fits nothing.
 func (c *compiledProfile) fits(model, precision string) bool {
 	return c.profile.Accelerator != "" && (c.precision == "" || c.precision == precision) && matches(c.pattern, model)
 }
@@ -106,8 +109,8 @@ const (
 	precisionInt4 = "int4"
 )
 
-// CanonicalPrecision returns the one name of precisions that cost an engine the same, in lower case: bf16 for float16, fp8
-// for fp8_e4m3. It returns "" for auto, which says nothing.
+// CanonicalPrecision returns the one name of precisions that cost an engine the same, in lower
+// case: bf16 for float16, fp8 for fp8_e4m3. It returns "" for auto, which says nothing.
 func CanonicalPrecision(name string) string {
 	folded := strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	switch folded {
@@ -138,7 +141,8 @@ func precisionOf(model, precision string) string {
 	for part := range strings.FieldsFuncSeq(model, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		canonical := CanonicalPrecision(part)
 		switch part = strings.ToLower(part); {
-		case part == "awq" || part == "gptq" || part == "modelopt": // the bits may stand beside it, as in GPTQ-Int8
+		// the bits may stand beside it, as in GPTQ-Int8
+		case part == "awq" || part == "gptq" || part == "modelopt":
 			method = canonical
 		case slices.Contains([]string{precisionFP8, precisionFP4, precisionInt8, precisionInt4, "gguf"}, canonical):
 			named = canonical

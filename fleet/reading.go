@@ -14,7 +14,8 @@ const (
 	Present                     // a finite value, measured recently enough
 	Stale                       // a series answered, but its last sample is too old to act on
 	NaN                         // the engine reported something that is not a finite number
-	Reset                       // a counter was born again within the window; the value is a lower bound
+	// a counter was born again within the window; the value is a lower bound
+	Reset
 )
 
 var readingStates = [...]string{Absent: "absent", Present: "present", Stale: "stale", NaN: "nan", Reset: "reset"}

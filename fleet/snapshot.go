@@ -7,14 +7,15 @@ import "time"
 // one row for each identity, except Loads. A row that is absent was not observed; Missing says why,
 // if that is known.
 type Snapshot struct {
-	// Time is the instant of the decision. Time of loads and usages is the instant of their queries, at or before it.
+	// Time is the instant of the decision. Time of loads and usages is the instant of their
+	// queries, at or before it.
 	Time time.Time `json:"time"`
 
 	Models       []Model           `json:"models,omitzero"`       // configuration of models
 	Classes      []ServiceClass    `json:"classes,omitzero"`      // configuration: service classes
 	Accelerators []AcceleratorSpec `json:"accelerators,omitzero"` // configuration: the catalogue
-	// Profiles are configuration too: measured engines. Of several rows that fit a variant, the first
-	// counts.
+	// Profiles are configuration too: measured engines. Of several rows that fit a variant, the
+	// first counts.
 	Profiles  []Profile          `json:"profiles,omitzero"`
 	Variants  []Variant          `json:"variants,omitzero"`  // ScaledObjects, and dry-run variants
 	Workloads []Workload         `json:"workloads,omitzero"` // the scale targets of the variants
@@ -30,7 +31,8 @@ type Model struct {
 	ID ModelID `json:"id"`
 	// ScaleToZero allows the model to have no replica while it gets no request.
 	ScaleToZero bool `json:"scaleToZero,omitzero"`
-	// Retention is how long a model has to be idle before it may go to zero. Zero: the policy's default.
+	// Retention is how long a model has to be idle before it may go to zero. Zero: the policy's
+	// default.
 	Retention time.Duration `json:"-"`
 }
 
@@ -45,8 +47,8 @@ type ServiceClass struct {
 // AcceleratorSpec is one row of the catalogue of accelerators.
 type AcceleratorSpec struct {
 	Name Accelerator `json:"name"`
-	// Speed is the throughput of one accelerator relative to the others of the catalogue; only ratios
-	// count. > 0.
+	// Speed is the throughput of one accelerator relative to the others of the catalogue; only
+	// ratios count. > 0.
 	Speed float64 `json:"speed"`
 }
 
@@ -67,19 +69,20 @@ type Workload struct {
 	MaxSequences int `json:"maxSequences,omitzero"`
 	// KVTokens is the KV cache size of one replica in tokens, from its arguments. Zero: not known.
 	KVTokens float64 `json:"kvTokens,omitzero"`
-	// BatchedTokens is the engine's limit of tokens in one iteration (max_num_batched_tokens). Zero: not
-	// known.
+	// BatchedTokens is the engine's limit of tokens in one iteration (max_num_batched_tokens).
+	// Zero: not known.
 	BatchedTokens int `json:"batchedTokens,omitzero"`
-	// TensorParallel is the number of accelerators over which the engine splits each layer. Zero: not
-	// given, which engines take for 1.
+	// TensorParallel is the number of accelerators over which the engine splits each layer. Zero:
+	// not given, which engines take for 1.
 	TensorParallel int `json:"tensorParallel,omitzero"`
-	// GroupSize is how many pods of one replica have accelerators, each as many as the others. Zero or
-	// one: a replica is one pod.
+	// GroupSize is how many pods of one replica have accelerators, each as many as the others. Zero
+	// or one: a replica is one pod.
 	GroupSize int `json:"groupSize,omitzero"`
-	// Precision is that of the weights, from the engine's arguments, such as fp8; empty if not given.
+	// Precision is that of the weights, from the engine's arguments, such as fp8; empty if not
+	// given.
 	Precision string `json:"precision,omitzero"`
-	// ConflictingHPA is the name of a HorizontalPodAutoscaler that scales the target and was not made by
-	// KEDA for one of the variants; empty if there is none.
+	// ConflictingHPA is the name of a HorizontalPodAutoscaler that scales the target and was not
+	// made by KEDA for one of the variants; empty if there is none.
 	ConflictingHPA string `json:"conflictingHPA,omitzero"`
 	Pods           []Pod  `json:"pods,omitzero"`
 }
@@ -91,7 +94,8 @@ type Pod struct {
 	Ready   bool      `json:"ready,omitzero"`
 	// ReadyAt is since when the pod has been ready; it means something only if Ready.
 	ReadyAt time.Time `json:"readyAt,omitzero"`
-	// Terminating is true of a pod that is being deleted: it finishes requests, and takes no new ones.
+	// Terminating is true of a pod that is being deleted: it finishes requests, and takes no new
+	// ones.
 	Terminating bool `json:"terminating,omitzero"`
 	// Waiting is why the pod is not ready, as the API server says it ("Unschedulable",
 	// "ImagePullBackOff"); may be empty.
@@ -106,8 +110,8 @@ type Pool struct {
 	Accelerator Accelerator `json:"accelerator"`
 	// Elastic is true if a node autoscaler adds nodes to the pool.
 	Elastic bool `json:"elastic,omitzero"`
-	// Limit is the largest number of accelerators of an elastic pool, without those allocated to other
-	// pods. Zero: no limit.
+	// Limit is the largest number of accelerators of an elastic pool, without those allocated to
+	// other pods. Zero: no limit.
 	Limit int    `json:"limit,omitzero"`
 	Nodes []Node `json:"nodes,omitzero"`
 }
@@ -140,28 +144,30 @@ type Usage struct {
 	FirstTokens Reading `json:"firstTokens"`
 	// Scrapes is how many samples the latest window holds.
 	Scrapes int `json:"scrapes,omitzero"`
-	// WaitingGrowth is by how much the engine's queue grew over the latest window, requests per second; may be negative.
+	// WaitingGrowth is by how much the engine's queue grew over the latest window, requests per
+	// second; may be negative.
 	WaitingGrowth Reading `json:"waitingGrowth"`
 	// ITL is the mean time between output tokens over the latest window, seconds.
 	ITL Reading `json:"itl"`
-	// MeanRate, MeanKV and MeanITL are first tokens per second, share of the KV cache in use and seconds
-	// between output tokens on average over the peak window, or the pod's life if that is shorter:
-	// capacity changes slowly, and one minute of it is noisy.
+	// MeanRate, MeanKV and MeanITL are first tokens per second, share of the KV cache in use and
+	// seconds between output tokens on average over the peak window, or the pod's life if that is
+	// shorter: capacity changes slowly, and one minute of it is noisy.
 	MeanRate Reading `json:"meanRate"`
 	MeanKV   Reading `json:"meanKV"`
 	MeanITL  Reading `json:"meanITL"`
-	// MeanRunning is the mean number of requests in the batch over the same window. MeanPrefill is the
-	// mean time from a request's entry into the batch to its first token, seconds: its prefill, without
-	// the wait before.
+	// MeanRunning is the mean number of requests in the batch over the same window. MeanPrefill is
+	// the mean time from a request's entry into the batch to its first token, seconds: its prefill,
+	// without the wait before.
 	MeanRunning Reading `json:"meanRunning"`
 	MeanPrefill Reading `json:"meanPrefill"`
 	// ITLFloor is the lowest mean time between output tokens of the pod in any window of the long
 	// window, seconds: that of a nearly empty batch.
 	ITLFloor Reading `json:"itlFloor"`
-	// PeakRate is the pod's highest rate of first tokens in any window of the long window, per second.
+	// PeakRate is the pod's highest rate of first tokens in any window of the long window, per
+	// second.
 	PeakRate Reading `json:"peakRate"`
-	// PeakThroughput is the same over those windows in which its queue was never short: it was busy all
-	// the time. Absent if there was no such window.
+	// PeakThroughput is the same over those windows in which its queue was never short: it was busy
+	// all the time. Absent if there was no such window.
 	PeakThroughput Reading `json:"peakThroughput"`
 }
 
@@ -174,21 +180,21 @@ const (
 	SourceGateway LoadSource = "gateway"
 )
 
-// Load is the demand of one model in one namespace, as one source reports it. Of two rows of the same
-// source for the same model the one with the later Time counts, reading by reading.
+// Load is the demand of one model in one namespace, as one source reports it. Of two rows of the
+// same source for the same model the one with the later Time counts, reading by reading.
 type Load struct {
 	Namespace string     `json:"namespace"`
 	Model     string     `json:"model"` // the served name
 	Source    LoadSource `json:"source"`
 	Time      time.Time  `json:"time"` // the instant of the query
 
-	// Arrivals is the rate of requests over the latest window, per second. Engines report none: theirs
-	// is the sum over the usages of their pods.
+	// Arrivals is the rate of requests over the latest window, per second. Engines report none:
+	// theirs is the sum over the usages of their pods.
 	Arrivals Reading `json:"arrivals"`
 	// Queued is how many requests the source holds back now (gateway).
 	Queued Reading `json:"queued"`
-	// PeakArrivals and PeakInFlight are the highest of the peak window (rate per second; running and
-	// waiting requests).
+	// PeakArrivals and PeakInFlight are the highest of the peak window (rate per second; running
+	// and waiting requests).
 	PeakArrivals Reading `json:"peakArrivals"`
 	PeakInFlight Reading `json:"peakInFlight"`
 	// Trend is the growth of the rate of requests per second, over the last minutes; negative if it
@@ -196,9 +202,9 @@ type Load struct {
 	Trend Reading `json:"trend"`
 	// PeakCovered is true if samples cover the whole peak window.
 	PeakCovered bool `json:"peakCovered,omitzero"`
-	// LastActive is when the model was last in use (arrivals, or a request in flight) within the idle
-	// window; zero if it was not. IdleCovered is how much of the idle window, counted back from Time,
-	// samples cover without a gap.
+	// LastActive is when the model was last in use (arrivals, or a request in flight) within the
+	// idle window; zero if it was not. IdleCovered is how much of the idle window, counted back
+	// from Time, samples cover without a gap.
 	LastActive  time.Time     `json:"lastActive,omitzero"`
 	IdleCovered time.Duration `json:"-"`
 	// PromptTokens and OutputTokens are the mean lengths of a request.
@@ -210,8 +216,8 @@ type Load struct {
 	OutputLengths []Bucket `json:"outputLengths,omitzero"`
 	// PrefixHits is the share of prompt tokens found in the prefix cache, 0 to 1.
 	PrefixHits Reading `json:"prefixHits"`
-	// Dispersion is the index of dispersion of the arrivals: the variance of their number in an interval
-	// over its mean, 1 for a Poisson process.
+	// Dispersion is the index of dispersion of the arrivals: the variance of their number in an
+	// interval over its mean, 1 for a Poisson process.
 	Dispersion Reading `json:"dispersion"`
 	// TTFT is the 95th percentile of the time to first token, and ITL the mean time between output
 	// tokens, over the latest window, seconds.
@@ -223,14 +229,14 @@ type Load struct {
 type PreviousDecision struct {
 	Variant  VariantID `json:"variant"`
 	Replicas int       `json:"replicas"`
-	// Decided is when the number was last derived from data; holding it does not renew it. Zero: there
-	// is no number, and the row only remembers the accelerator type.
+	// Decided is when the number was last derived from data; holding it does not renew it. Zero:
+	// there is no number, and the row only remembers the accelerator type.
 	Decided time.Time `json:"decided,omitzero"`
-	// Accelerator is the type on which the variant ran when it was last known: without a replica, no
-	// node shows it.
+	// Accelerator is the type on which the variant ran when it was last known: without a replica,
+	// no node shows it.
 	Accelerator Accelerator `json:"accelerator,omitzero"`
-	// Changed is when the number last became another one, by Delta replicas; zero if it has not since it
-	// is known.
+	// Changed is when the number last became another one, by Delta replicas; zero if it has not
+	// since it is known.
 	Changed time.Time `json:"changed,omitzero"`
 	Delta   int       `json:"delta,omitzero"`
 }

@@ -15,7 +15,8 @@ type Variant struct {
 	ServedName     string      `json:"servedName,omitzero"`
 	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
 	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0; of a group, over all its pods
-	// Precision is that of the weights, such as bf16 or fp8, to find a profile by; empty if not given.
+	// Precision is that of the weights, such as bf16 or fp8, to find a profile by; empty if not
+	// given.
 	Precision string `json:"precision,omitzero"`
 	// Profile is the time of one engine iteration as the trigger gives it; zero if it does not.
 	Profile EngineCost `json:"profile,omitzero"`
@@ -27,26 +28,26 @@ type Variant struct {
 	Objective    Objective     `json:"objective,omitzero"`
 	Range        Range         `json:"range"`
 	Cooldown     time.Duration `json:"-"` // KEDA's delay before the last step to zero
-	// Created is when the ScaledObject, or the object that declares the variant, was created: the older
-	// of two claims on one target wins.
+	// Created is when the ScaledObject, or the object that declares the variant, was created: the
+	// older of two claims on one target wins.
 	Created time.Time `json:"created,omitzero"`
 	// Hidden is why the replicas of the workload, or its pods, cannot be read now, with the remedy;
 	// empty if they can. The rows about them may be old or partial. The whole model is then held,
 	// because the load that these replicas serve is not known.
 	Hidden string `json:"hidden,omitzero"`
-	// Invalid is the first validation error of the definition, with the remedy; empty if there is none.
-	// Such a variant is held; fields that could not be read have their defaults.
+	// Invalid is the first validation error of the definition, with the remedy; empty if there is
+	// none. Such a variant is held; fields that could not be read have their defaults.
 	Invalid string `json:"invalid,omitzero"`
-	// Unsupported is why KEDA would not apply the number as it is meant, with the remedy; empty if it
-	// would. Such a variant is held at its current replicas, and its RPCs answer with this text as an
-	// error.
+	// Unsupported is why KEDA would not apply the number as it is meant, with the remedy; empty if
+	// it would. Such a variant is held at its current replicas, and its RPCs answer with this text
+	// as an error.
 	Unsupported string `json:"unsupported,omitzero"`
 	// Findings are what reads well in the definition and does not scale as it should, sorted.
 	Findings []Finding `json:"findings,omitzero"`
 	// Autoscaler is whether an HPA of KEDA applies the number.
 	Autoscaler Autoscaler `json:"autoscaler,omitzero"`
-	// Triggers is the number of WVA triggers of the object if there is more than one; Invalid then says
-	// so too.
+	// Triggers is the number of WVA triggers of the object if there is more than one; Invalid then
+	// says so too.
 	Triggers int `json:"triggers,omitzero"`
 	// Pause is the effect of KEDA's annotations on the ScaledObject.
 	Pause Pause `json:"pause,omitzero"`
@@ -126,6 +127,7 @@ type Pause struct {
 	// In is true if KEDA blocks scale-down of the target, Out if it blocks scale-up.
 	In  bool `json:"in,omitzero"`
 	Out bool `json:"out,omitzero"`
-	// Awake is true if KEDA keeps the target above zero and above its idle number, whatever the plan.
+	// Awake is true if KEDA keeps the target above zero and above its idle number, whatever the
+	// plan.
 	Awake bool `json:"awake,omitzero"`
 }

@@ -35,7 +35,8 @@ func readLimits(template *corev1.PodTemplateSpec, name fleet.Engine) limits {
 	return limits{}
 }
 
-// limitsOf reads the flags of an engine. A limit of one data-parallel rank counts once for each rank.
+// limitsOf reads the flags of an engine. A limit of one data-parallel rank counts once for each
+// rank.
 func limitsOf(e engine.Engine, flags map[string]string) limits {
 	ranks := max(1, firstCount(flags, e.Flag(engine.Ranks)))
 	limit := func(l engine.Limit) int {
@@ -55,9 +56,9 @@ func limitsOf(e engine.Engine, flags map[string]string) limits {
 	}
 }
 
-// precision returns how the weights are quantized, in the engine's word; "" if the model's own files
-// decide. The precision of the computation (--dtype) is not read: the weights of a quantized model
-// have fewer bits.
+// precision returns how the weights are quantized, in the engine's word; "" if the model's own
+// files decide. The precision of the computation (--dtype) is not read: the weights of a quantized
+// model have fewer bits.
 func precision(flags map[string]string, names []string) string {
 	const longest = 32 // bytes
 	for _, name := range names {
@@ -73,7 +74,8 @@ func precision(flags map[string]string, names []string) string {
 // plainWord is the form of an engine's name for a quantization.
 var plainWord = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
-// firstFlag returns the value of the first of several names for one flag that has one; "" if none has.
+// firstFlag returns the value of the first of several names for one flag that has one; "" if none
+// has.
 func firstFlag(flags map[string]string, names []string) string {
 	for _, name := range names {
 		if flags[name] != "" {
@@ -83,7 +85,8 @@ func firstFlag(flags map[string]string, names []string) string {
 	return ""
 }
 
-// firstCount returns the number of the first of several names for one flag that has one; 0 if none has.
+// firstCount returns the number of the first of several names for one flag that has one; 0 if none
+// has.
 func firstCount(flags map[string]string, names []string) int {
 	for _, name := range names {
 		if n := count(flags[name]); n > 0 {
@@ -120,8 +123,8 @@ func scaledCount(text string) int {
 }
 
 // flagsOf returns the flags of a container's command line by name: "--max-num-seqs=64",
-// "--max-num-seqs 64" and "--max_num_seqs=64" are the same. If one is repeated the last counts, as for
-// the engines.
+// "--max-num-seqs 64" and "--max_num_seqs=64" are the same. If one is repeated the last counts, as
+// for the engines.
 func flagsOf(container corev1.Container) map[string]string {
 	words := commandLine(container)
 	flags := map[string]string{}
@@ -141,8 +144,8 @@ func flagsOf(container corev1.Container) map[string]string {
 	return flags
 }
 
-// commandLine returns the words of command and arguments. A word with white space that is no flag is
-// taken for a shell script and split as a shell does it. Variables take the values that the
+// commandLine returns the words of command and arguments. A word with white space that is no flag
+// is taken for a shell script and split as a shell does it. Variables take the values that the
 // container's environment gives in plain text.
 func commandLine(container corev1.Container) []string {
 	environment := make(map[string]string, len(container.Env))

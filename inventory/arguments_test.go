@@ -30,7 +30,8 @@ func TestLimitsAreReadFromArguments(t *testing.T) {
 		{"not a number", nil, []string{"--max-num-seqs=many"}, nil, limits{}},
 		{"negative", nil, []string{"--max-num-seqs=-1"}, nil, limits{}},
 		{"huge", nil, []string{"--max-num-seqs=99999999999999999999"}, nil, limits{}},
-		{"a value of another flag", nil, []string{"--chat-template", "use --max-num-seqs=8 here"}, nil, vllm(8, 0)}, // a script, for all that can be told
+		// a script, for all that can be told
+		{"a value of another flag", nil, []string{"--chat-template", "use --max-num-seqs=8 here"}, nil, vllm(8, 0)},
 		{"text of another flag", nil, []string{"--chat-template=use --max-num-seqs=8 here"}, nil, limits{}},
 
 		{"a script", []string{"sh", "-c"}, []string{"vllm serve m --max-num-seqs 64 --port 8000"}, nil, vllm(64, 0)},

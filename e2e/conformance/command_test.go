@@ -287,7 +287,7 @@ func (f *fixture) start(t *testing.T, arguments ...string) *command {
 			if _, after, found := strings.Cut(lines.Text(), " grpc="); found && c.address == "" {
 				c.address, _, _ = strings.Cut(after, " ")
 			}
-			if strings.Contains(lines.Text(), "the first plan is posted") {
+			if strings.Contains(lines.Text(), "first plan posted") {
 				announce()
 			}
 		}
@@ -304,6 +304,8 @@ func (f *fixture) start(t *testing.T, arguments ...string) *command {
 	case <-ready:
 	case <-ended:
 		t.Fatalf("it ended before it was ready:\n%s", c.logs)
+	case <-time.After(time.Minute):
+		t.Fatalf("it is not ready after a minute:\n%s", c.logs)
 	}
 	return c
 }

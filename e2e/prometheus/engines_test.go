@@ -32,7 +32,8 @@ type engines struct {
 	*httptest.Server
 	dialect dialect
 	epoch   time.Time
-	changed func([]fleet.Workload) // is called with the state that the API server would show, from one goroutine
+	// is called with the state that the API server would show, from one goroutine
+	changed func([]fleet.Workload)
 
 	mu    sync.Mutex
 	fleet *simulation.Fleet

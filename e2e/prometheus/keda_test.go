@@ -13,8 +13,8 @@ import (
 // polling is the interval at which a variant's number is asked for.
 const polling = 250 * time.Millisecond
 
-// follower scales like KEDA and an HPA without a stabilization window: it asks a server for numbers and
-// applies them. On an error it keeps the last one.
+// follower scales like KEDA and an HPA without a stabilization window: it asks a server for numbers
+// and applies them. On an error it keeps the last one.
 type follower struct {
 	engines *engines
 	server  atomic.Pointer[server]
@@ -71,7 +71,8 @@ func (f *follower) poll(t *testing.T) {
 	}
 }
 
-// lowest returns the lowest number that was given for a variant since a time, once there are enough.
+// lowest returns the lowest number that was given for a variant since a time, once there are
+// enough.
 func (f *follower) lowest(t *testing.T, v fleet.VariantID, from time.Time) int {
 	t.Helper()
 	const enough = 20

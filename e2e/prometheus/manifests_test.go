@@ -21,7 +21,8 @@ import (
 // hash is that of every pod template.
 const hash = "5d4f8c7b9"
 
-// scaledObject defines a variant with a Deployment of its name; NAME, MODEL and ENGINE are replaced.
+// scaledObject defines a variant with a Deployment of its name; NAME, MODEL and ENGINE are
+// replaced.
 const scaledObject = `apiVersion: v1
 kind: List
 items:

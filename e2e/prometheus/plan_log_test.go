@@ -9,8 +9,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// input identifies the data of a decision on a variant: the instant of the queries, and the replicas
-// that were seen. Servers see a change of the manifests at slightly different times.
+// input identifies the data of a decision on a variant: the instant of the queries, and the
+// replicas that were seen. Servers see a change of the manifests at slightly different times.
 type input struct {
 	asked          time.Time
 	variant        fleet.VariantID

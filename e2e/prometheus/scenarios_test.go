@@ -87,8 +87,8 @@ func killedPrometheusHolds(t *testing.T, w *world) {
 	w.rise()
 }
 
-// twoServersAgree has KEDA follow one of two servers, kills that one under load, and starts it again.
-// Replicas are kept for longer than the scenario lasts: any decrease is an error.
+// twoServersAgree has KEDA follow one of two servers, kills that one under load, and starts it
+// again. Replicas are kept for longer than the scenario lasts: any decrease is an error.
 func twoServersAgree(t *testing.T, w *world) {
 	kept := []string{"--scale-down-min-replica-lifetime", "10m"}
 	one, other := w.start(kept...), w.start(kept...)
@@ -108,8 +108,8 @@ func twoServersAgree(t *testing.T, w *world) {
 	eventually(t, "replicas rise on", func() bool { return w.engines.replicas(chat) > running })
 }
 
-// requireAgreement asserts that two servers which run side by side make the same decision on the same
-// data.
+// requireAgreement asserts that two servers which run side by side make the same decision on the
+// same data.
 func requireAgreement(t *testing.T, one, other *planLog) {
 	t.Helper()
 	const enough = 10

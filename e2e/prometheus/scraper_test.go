@@ -43,7 +43,8 @@ func binary(t *testing.T) string {
 	return found
 }
 
-// scraper is a real Prometheus that scrapes engines. It keeps its data when it is killed and started again.
+// scraper is a real Prometheus that scrapes engines. It keeps its data when it is killed and
+// started again.
 type scraper struct {
 	testing.TB
 	binary, directory string

@@ -128,8 +128,8 @@ func (s *server) variant(id fleet.VariantID) *wvav1alpha1.Variant {
 	return nil
 }
 
-// awaitDecision returns once the capacity of the variant's replicas is known and its number of replicas
-// is derived from it.
+// awaitDecision returns once the capacity of the variant's replicas is known and its number of
+// replicas is derived from it.
 func (s *server) awaitDecision(id fleet.VariantID) {
 	s.Helper()
 	var v *wvav1alpha1.Variant
@@ -158,8 +158,8 @@ func (s *server) awaitHeld(id fleet.VariantID) (reason string) {
 	return reason
 }
 
-// subscribe opens the push stream of a variant, and returns how it ends: io.EOF if the server ends it
-// with nil.
+// subscribe opens the push stream of a variant, and returns how it ends: io.EOF if the server ends
+// it with nil.
 func (s *server) subscribe(t *testing.T, id fleet.VariantID) <-chan error {
 	t.Helper()
 	stream, err := s.keda.StreamIsActive(t.Context(), reference(id), grpc.WaitForReady(true))

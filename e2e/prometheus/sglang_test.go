@@ -19,8 +19,9 @@ import (
 // dialect is how engines are started and scraped.
 type dialect struct {
 	engine fleet.Engine
-	flags  string                                               // of a replica
-	series func(of []simulation.Sample) []simulation.Sample     // of vLLM's series, the engine's own
+	flags  string // of a replica
+	// of vLLM's series, the engine's own
+	series func(of []simulation.Sample) []simulation.Sample
 	answer func(page, accept string) (contentType, body string) // to a scrape
 }
 
@@ -46,8 +47,8 @@ var sglangNames = strings.NewReplacer(
 	"vllm:", "sglang:",
 )
 
-// sglangSeries returns the series of a vLLM engine as SGLang would expose them: its counters exist from
-// the first request on, and the KV cache size is a value.
+// sglangSeries returns the series of a vLLM engine as SGLang would expose them: its counters exist
+// from the first request on, and the KV cache size is a value.
 func sglangSeries(of []simulation.Sample) []simulation.Sample {
 	asked := slices.ContainsFunc(of, func(s simulation.Sample) bool {
 		return s.Name == "vllm:time_to_first_token_seconds_count" && s.Value > 0

@@ -2,7 +2,8 @@
 // metrics in the format, and with the names, that a scraper's Accept header asks for. Tests serve
 // pages with it, so that Prometheus stores the names that it would store in a cluster.
 //
-// A page is text in Prometheus' format 0.0.4, as an engine answers a request without an Accept header.
+// A page is text in Prometheus' format 0.0.4, as an engine answers a request without an Accept
+// header.
 //
 // Limits: of the escaping schemes only allow-utf-8 and underscores are known; any other is answered
 // as underscores.
@@ -24,8 +25,8 @@ const (
 // asked for.
 func PlainText(page, _ string) (contentType, body string) { return plainText, page }
 
-// Python answers like prometheus_client 0.22 and later (choose_encoder of exposition.py), which SGLang
-// serves: the first media type of the header that it has, whatever its weight.
+// Python answers like prometheus_client 0.22 and later (choose_encoder of exposition.py), which
+// SGLang serves: the first media type of the header that it has, whatever its weight.
 func Python(page, accept string) (contentType, body string) {
 	for accepted := range strings.SplitSeq(accept, ",") {
 		media, parameters, _ := strings.Cut(accepted, ";")
@@ -52,7 +53,8 @@ func parameter(parameters, name string) string {
 	return ""
 }
 
-// escapingOf returns the escaping scheme that the library uses. One that is not named is underscores.
+// escapingOf returns the escaping scheme that the library uses. One that is not named is
+// underscores.
 func escapingOf(parameters string) string {
 	if parameter(parameters, "escaping") == allowUTF8 {
 		return allowUTF8
@@ -60,8 +62,8 @@ func escapingOf(parameters string) string {
 	return underscores
 }
 
-// openMetrics writes a page in OpenMetrics: the names of counters lose their suffix in comments, and
-// the names of samples are escaped as if they were names of labels.
+// openMetrics writes a page in OpenMetrics: the names of counters lose their suffix in comments,
+// and the names of samples are escaped as if they were names of labels.
 func openMetrics(page, escaping string) string {
 	counters := make(map[string]bool)
 	for line := range strings.Lines(page) {

@@ -1,5 +1,5 @@
-// Command protoc-gen-apidoc is a plugin of buf that writes the reference page of an API in Markdown:
-// every RPC, message and field with its type and its comment.
+// Command protoc-gen-apidoc is a plugin of buf that writes the reference page of an API in
+// Markdown: every RPC, message and field with its type and its comment.
 package main
 
 import (
