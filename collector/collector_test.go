@@ -159,17 +159,17 @@ func TestQueriesThatFailAlikeAreOneRow(t *testing.T) {
 		switch {
 		case strings.Contains(text, "first_rate"), strings.Contains(text, "prompt_buckets"):
 			return respond(http.StatusServiceUnavailable, "")
-		case strings.Contains(text, "gateway_rate"):
+		case strings.Contains(text, "gateway_rate"), strings.Contains(text, "gateway_peak"):
 			return respond(http.StatusUnauthorized, "")
 		}
 		return w.RoundTrip(r)
 	}), func(o *collector.Options) { o.Lag = -1 })
 	missing := c.Collect(t.Context(), at(600)).Missing
 	require.Len(t, missing, 2)
-	require.Equal(t, "prometheus queries window, mix", missing[0].Source)
-	require.Equal(t, fleet.SourceEngine, missing[0].Hides)
-	require.Equal(t, "prometheus query gateway", missing[1].Source)
-	require.Equal(t, fleet.SourceGateway, missing[1].Hides)
+	require.Equal(t, "prometheus queries gateway, gateway history", missing[0].Source)
+	require.Equal(t, fleet.SourceGateway, missing[0].Hides)
+	require.Equal(t, "prometheus queries window, mix", missing[1].Source)
+	require.Equal(t, fleet.SourceEngine, missing[1].Hides)
 }
 
 func TestSlowPrometheusIsGivenUpAtTheDeadline(t *testing.T) {

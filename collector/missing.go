@@ -31,23 +31,31 @@ func (t *tables) missing() []fleet.Missing {
 	return rows
 }
 
-// failureRows joins the failures that have one reason.
+// failureRows joins the failures of each source of loads that have one reason.
 func (t *tables) failureRows() []fleet.Missing {
 	t.unifyUnreachable()
+	queries := make(map[fleet.Missing][]string) // by the row that they make, without its source
+	alike := make(map[string]int)
 	var rows []fleet.Missing
-	for len(t.failures) > 0 {
-		first := t.failures[0]
-		var queries []string
-		t.failures = slices.DeleteFunc(t.failures, func(f failure) bool {
-			same := f.hides == first.hides && f.err.Error() == first.err.Error()
-			if same {
-				queries = append(queries, f.query)
-			}
-			return same
-		})
-		rows = append(rows, fleet.Missing{
-			Source: t.failureSource(first, queries), Reason: first.err.Error(), Hides: first.hides,
-		})
+	for _, f := range t.failures {
+		row := fleet.Missing{Reason: f.err.Error(), Hides: f.hides}
+		if len(queries[row]) == 0 {
+			rows = append(rows, row)
+		}
+		queries[row] = append(queries[row], f.query)
+		if alike[row.Reason]++; isUnreachable(f.err) {
+			alike[row.Reason] = t.answers // whatever was answered from memory
+		}
+	}
+	for i, row := range rows {
+		switch failed := queries[row]; {
+		case alike[row.Reason] >= t.answers:
+			rows[i].Source = prometheusSource
+		case len(failed) == 1:
+			rows[i].Source = querySource(failed[0])
+		default:
+			rows[i].Source = prometheusSource + " queries " + strings.Join(failed, ", ")
+		}
 	}
 	return rows
 }
@@ -74,18 +82,6 @@ func (t *tables) unifyUnreachable() {
 	}
 }
 
-// failureSource names the queries, unless the failure is that of every query.
-func (t *tables) failureSource(f failure, queries []string) string {
-	switch {
-	case isUnreachable(f.err), len(queries) == t.answers[f.hides]:
-		return prometheusSource
-	case len(queries) == 1:
-		return querySource(queries[0])
-	default:
-		return prometheusSource + " queries " + strings.Join(queries, ", ")
-	}
-}
-
 // unlabeledRows returns a row if series lack the labels of a subject. The copies of engines' series
 // that a router exposes under its own pod lack the model on purpose: the engines are scraped
 // themselves.
@@ -96,13 +92,12 @@ func (t *tables) unlabeledRows() []fleet.Missing {
 			copies[who], copies[identity{namespace: who.namespace}] = true, true
 		}
 	}
-	series, example := 0, identity{}
+	var subjects []identity
+	series := 0
 	for who, rows := range t.unlabeled {
-		if who.namespace != "" && copies[who] {
-			continue
-		}
-		if series += rows; example == (identity{}) || who.compare(example) < 0 {
-			example = who
+		if who.namespace == "" || !copies[who] {
+			subjects = append(subjects, who)
+			series += rows
 		}
 	}
 	if series == 0 {
@@ -110,5 +105,5 @@ func (t *tables) unlabeledRows() []fleet.Missing {
 	}
 	return []fleet.Missing{{Source: prometheusSource, Reason: fmt.Sprintf(
 		"%d series lack one of the labels %s, %s and %s, such as those of %s; add them by relabeling the scrape, or set prometheus.labels",
-		series, t.options.NamespaceLabel, t.options.PodLabel, t.options.ModelLabel, example)}}
+		series, t.options.NamespaceLabel, t.options.PodLabel, t.options.ModelLabel, slices.MinFunc(subjects, identity.compare))}}
 }
