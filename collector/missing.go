@@ -61,7 +61,7 @@ func (t *tables) failureRows() []fleet.Missing {
 }
 
 // unifyUnreachable gives all failures of connections the most frequent cause: when Prometheus goes
-// away, some connections break and others are refused.
+// away, some connections break and others fail to open.
 func (t *tables) unifyUnreachable() {
 	times := make(map[string]int)
 	var cause error

@@ -11,8 +11,9 @@ import (
 type Unmatched struct {
 	Section string // the setting, such as "models"
 	Row     string // such as "llm/llama-8b"
-	// DidYouMean is the name in the fleet that the row probably means; empty if none is similar.
-	DidYouMean string
+	// Similar is the similar name in the fleet; empty if there is none. Either of the two may be the
+	// misspelt one.
+	Similar string
 }
 
 // Unmatched returns the rows of models, serviceClasses, fixedAccelerators, accelerators and

@@ -43,16 +43,16 @@ profiles:
 	})
 	const id = "llm/meta-llama/Llama-3.1-8B-Instruct"
 	require.Equal(t, []config.Unmatched{
-		{Section: "models", Row: "llm/meta-lama/Llama-3.1-8B-Instruct", DidYouMean: id},
-		{Section: "models", Row: "meta-llama/Llama-3.1-8B-Instruct", DidYouMean: id},
-		{Section: "models", Row: "prod/meta-llama/Llama-3.1-8B-Instruct", DidYouMean: id},
+		{Section: "models", Row: "llm/meta-lama/Llama-3.1-8B-Instruct", Similar: id},
+		{Section: "models", Row: "meta-llama/Llama-3.1-8B-Instruct", Similar: id},
+		{Section: "models", Row: "prod/meta-llama/Llama-3.1-8B-Instruct", Similar: id},
 		{Section: "models", Row: "llm/qwen"},
-		{Section: "serviceClasses", Row: "premum", DidYouMean: "premium"},
-		{Section: "fixedAccelerators", Row: "H10O", DidYouMean: "H100"},
-		{Section: "accelerators", Row: "H10O", DidYouMean: "H100"},
+		{Section: "serviceClasses", Row: "premum", Similar: "premium"},
+		{Section: "fixedAccelerators", Row: "H10O", Similar: "H100"},
+		{Section: "accelerators", Row: "H10O", Similar: "H100"},
 		{Section: "accelerators", Row: "X9000"},
-		{Section: "profiles", Row: "*llama-3.1-8b* on H10O, precision any, TP 1", DidYouMean: "H100"},
-		{Section: "profiles", Row: "meta-llama/lama-3.1-8b-instruct on H100, precision any, TP 1", DidYouMean: "meta-llama/Llama-3.1-8B-Instruct"},
+		{Section: "profiles", Row: "*llama-3.1-8b* on H10O, precision any, TP 1", Similar: "H100"},
+		{Section: "profiles", Row: "meta-llama/lama-3.1-8b-instruct on H100, precision any, TP 1", Similar: "meta-llama/Llama-3.1-8B-Instruct"},
 		{Section: "profiles", Row: "*qwen* on H100, precision any, TP 1"},
 	}, got)
 }
@@ -65,7 +65,7 @@ func TestAcceleratorRowTakesTheSpellingOfNodesOnly(t *testing.T) {
 	variant := chat
 	variant.Accelerator = "X1"
 	const row = "accelerators: [{name: x1, speed: 2}]"
-	require.Equal(t, []config.Unmatched{{Section: "accelerators", Row: "x1", DidYouMean: "X1"}}, unmatched(t, row, []fleet.Variant{variant}, nil))
+	require.Equal(t, []config.Unmatched{{Section: "accelerators", Row: "x1", Similar: "X1"}}, unmatched(t, row, []fleet.Variant{variant}, nil))
 	nodes := []fleet.Pool{{Accelerator: "X1", Nodes: []fleet.Node{{Name: "a", Allocatable: 1}}}}
 	require.Empty(t, unmatched(t, row, []fleet.Variant{variant}, nodes))
 }

@@ -50,16 +50,6 @@ type Name struct {
 // Engines returns the engines in order of precedence.
 func Engines() []Engine { return []Engine{VLLM(), SGLang()} }
 
-// Of returns the engine with the name; false if there is no row for it.
-func Of(name fleet.Engine) (Engine, bool) {
-	for _, e := range Engines() {
-		if e.Name == name {
-			return e, true
-		}
-	}
-	return Engine{}, false
-}
-
 // Names returns the names of a quantity; none if the engine does not report it.
 func (e Engine) Names(q Quantity) []Name { return names(e.Metrics, q) }
 

@@ -25,7 +25,7 @@ type Flag struct {
 	Default string
 }
 
-// LimitDescription says what a limit is.
+// LimitDescription describes a limit.
 type LimitDescription struct {
 	Limit Limit
 	Unit  string

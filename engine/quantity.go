@@ -48,7 +48,7 @@ const (
 	Largest Aggregation = "max"
 )
 
-// Description says what a quantity is.
+// Description describes a quantity.
 type Description struct {
 	Quantity Quantity
 	Type     Type

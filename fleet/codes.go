@@ -113,16 +113,6 @@ func Codes() []CodeInfo {
 	return table
 }
 
-// LookupCode returns the row of a code; false if the table has none.
-func LookupCode(code Code) (CodeInfo, bool) {
-	for _, row := range Codes() {
-		if row.Code == code {
-			return row, true
-		}
-	}
-	return CodeInfo{}, false
-}
-
 const nothingToDo = "Nothing."
 
 func decisionCodes() []CodeInfo {
@@ -154,9 +144,9 @@ func heldCodes() []CodeInfo {
 		{CodeWindowTooShort, UseHeld, "The rate window holds fewer than four scrapes.", "Scrape more often or raise `prometheus.windows.latest`; right after an outage it passes by itself.", ConditionMetricsAvailable, EventWarning},
 		{CodeTargetNotFound, UseHeld, "The workload that scaleTargetRef names was not found.", "Correct scaleTargetRef or create the workload.", ConditionTargetResolved, EventWarning},
 		{CodeTargetUnreadable, UseHeld, "The workload of a variant of the model, or its pods, cannot be read from the API server now.", "Grant the permission that the reason names, or wait until the API server answers.", ConditionOptimizationReady, EventWarning},
-		{CodeInvalidDefinition, UseHeld, "The ScaledObject has validation errors.", "Correct the key that the reason names.", ConditionOptimizationReady, EventWarning},
+		{CodeInvalidDefinition, UseHeld, "The ScaledObject has validation errors.", "Correct the key that the reason names.", ConditionDefinitionAccepted, EventWarning},
 		{CodeModelAlreadyScaled, UseHeld, "Dry run only: other variants of the model are scaled by ScaledObjects already.", "Give the workload a ScaledObject with a WVA trigger, so that all variants of the model are decided together.", ConditionOptimizationReady, EventNone},
-		{CodeUnsupportedTrigger, UseHeld, "KEDA would not apply the number as it is meant: metricType is not AverageValue, scalingModifiers are set, or the object is a ScaledJob.", "Remove metricType or scalingModifiers, or use a ScaledObject.", ConditionOptimizationReady, EventWarning},
+		{CodeUnsupportedTrigger, UseHeld, "KEDA would not apply the number as it is meant: metricType is not AverageValue, scalingModifiers are set, or the object is a ScaledJob.", "Remove metricType or scalingModifiers, or use a ScaledObject.", ConditionDefinitionAccepted, EventWarning},
 		{CodeConflictingHPA, UseHeld, "Another HorizontalPodAutoscaler scales the same workload.", "Delete it, or let KEDA adopt it.", ConditionOptimizationReady, EventWarning},
 	}
 }

@@ -23,7 +23,7 @@ const (
 	ConditionMetricsAvailable ConditionType = "MetricsAvailable"
 	// ConditionOptimizationReady: the number follows from the demand, and the SLO can be met.
 	ConditionOptimizationReady ConditionType = "OptimizationReady"
-	// ConditionDefinitionAccepted: there are no findings in the definition.
+	// ConditionDefinitionAccepted: the definition is valid and supported, and has no findings.
 	ConditionDefinitionAccepted ConditionType = "DefinitionAccepted"
 	// ConditionAutoscalerActive: an HPA of KEDA applies the number.
 	ConditionAutoscalerActive ConditionType = "AutoscalerActive"
@@ -96,7 +96,11 @@ func (d Decision) optimizationReady() Condition {
 
 func (d Decision) definitionAccepted() Condition {
 	c := Condition{Type: ConditionDefinitionAccepted, Status: ConditionTrue, Reason: "NoFindings", Text: "no findings in the definition"}
-	if len(d.Findings) == 0 {
+	switch code := d.Reason.Code; {
+	case code == CodeInvalidDefinition, code == CodeUnsupportedTrigger:
+		c.Status, c.Reason, c.Text = ConditionFalse, string(code), d.Reason.String()
+		return c
+	case len(d.Findings) == 0:
 		return c
 	}
 	lines := make([]string, len(d.Findings))

@@ -65,8 +65,8 @@ type Facts struct {
 // Reason is why a number was chosen: a stable code for machines and one line for people.
 type Reason struct {
 	Code Code `json:"code"`
-	// Text is one line of at most MaxReasonText bytes: fact, limit, action, with numbers and units
-	// first.
+	// Text is one line of at most MaxReasonText characters: fact, limit, action, with numbers and
+	// units first.
 	Text string `json:"text"`
 	// Details add to the line, in a fixed order, each name at most once.
 	Details []Detail `json:"details,omitzero"`

@@ -35,8 +35,9 @@ type Variant struct {
 	// empty if they can. The rows about them may be old or partial. The whole model is then held,
 	// because the load that these replicas serve is not known.
 	Hidden string `json:"hidden,omitzero"`
-	// Invalid is the first validation error of the definition, with the remedy; empty if there is
-	// none. Such a variant is held; fields that could not be read have their defaults.
+	// Invalid is the validation errors of the definition, one a line, each with its remedy after a
+	// semicolon; empty if there is none. Such a variant is held; fields that could not be read have
+	// their defaults.
 	Invalid string `json:"invalid,omitzero"`
 	// Unsupported is why KEDA would not apply the number as it is meant, with the remedy; empty if
 	// it would. Such a variant is held at its current replicas, and its RPCs answer with this text

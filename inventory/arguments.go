@@ -3,6 +3,7 @@ package inventory
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,21 +24,24 @@ type limits struct {
 
 // readLimits returns the limits of the first container that sets any.
 func readLimits(template *corev1.PodTemplateSpec, name fleet.Engine) limits {
-	of, known := engine.Of(name)
-	if template == nil || !known {
+	at := slices.IndexFunc(engines, func(e engine.Engine) bool { return e.Name == name })
+	if template == nil || at < 0 {
 		return limits{}
 	}
 	for _, container := range template.Spec.Containers {
-		if found := limitsOf(of, flagsOf(container)); found != (limits{}) {
+		if found := limitsOf(&engines[at], flagsOf(container)); found != (limits{}) {
 			return found
 		}
 	}
 	return limits{}
 }
 
+// engines are the rows of package engine, built once: the command line of every workload is read.
+var engines = engine.Engines()
+
 // limitsOf reads the flags of an engine. A limit of one data-parallel rank counts once for each
 // rank.
-func limitsOf(e engine.Engine, flags map[string]string) limits {
+func limitsOf(e *engine.Engine, flags map[string]string) limits {
 	ranks := max(1, firstCount(flags, e.Flag(engine.Ranks)))
 	limit := func(l engine.Limit) int {
 		if l.PerRank() {

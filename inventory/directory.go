@@ -103,9 +103,6 @@ func OpenDirectory(options DirectoryOptions) (*Directory, error) {
 // Tables returns the tables of the last reading, from memory. It never waits.
 func (d *Directory) Tables() Tables { return d.current.Load().tables }
 
-// Counts returns how much was read.
-func (d *Directory) Counts() Counts { return d.current.Load().counts }
-
 // load reads the files that are new or have changed, and removes those that are gone. A file whose
 // state is not the expected one is still being written: it is read now, and again at the next poll.
 func (d *Directory) load(found, expected listing) {

@@ -113,3 +113,6 @@ func podNames(w fleet.Workload) []string {
 	}
 	return names
 }
+
+// Counts returns how much was read.
+func (d *Directory) Counts() Counts { return d.current.Load().counts }

@@ -157,13 +157,13 @@ func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[object
 	}
 }
 
-// problemText returns the problems and remedies of an object as one text.
+// problemText returns the problems of an object with their remedies, one a line.
 func problemText(problems []Problem) string {
 	texts := make([]string, len(problems))
 	for i, problem := range problems {
 		texts[i] = problem.Missing().Reason
 	}
-	return strings.Join(texts, "; ")
+	return strings.Join(texts, "\n")
 }
 
 // definitionProblems returns a problem for each validation error of a definition.

@@ -119,11 +119,16 @@ func (x *index) failures() string {
 	if len(x.missing) == 0 {
 		return ""
 	}
-	first := fmt.Sprintf("%s: %s", x.missing[0].Source, x.missing[0].Reason)
-	if more := len(x.missing) - 1; more > 0 {
-		first += fmt.Sprintf(" (and %d more)", more)
+	var texts []string
+	for _, row := range x.missing { // a failure may hide several sources of load
+		texts = append(texts, row.Source+": "+row.Reason)
 	}
-	return first
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
+	if more := len(texts) - 1; more > 0 {
+		return fmt.Sprintf("%s (and %d more)", texts[0], more)
+	}
+	return texts[0]
 }
 
 // arrivals returns the rate of requests over all names of the model. For one name the gateway's

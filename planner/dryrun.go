@@ -53,7 +53,7 @@ func (x *index) excludes(v *variant) bool {
 		}
 	}
 	if text := validationError(v.Variant); text != "" {
-		why := factAndRemedy(fleet.CodeInvalidDefinition, text)
+		why := invalidDefinition(text)
 		v.excluded = &why
 		return true
 	}

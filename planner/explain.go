@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -134,9 +135,10 @@ func (s explanation) maxReplicas(i int) fleet.Reason {
 	if c.Pause.Out {
 		remedy = "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
 	}
-	why := reason(fleet.CodeMaxReplicas, "%s, %.0f%% unserved: at maxReplicaCount %d, and so are all variants", s.demandText(), 100*s.short, c.Range.Max)
+	text := fmt.Sprintf("%s, %.0f%% unserved: at maxReplicaCount %d", s.demandText(), 100*s.short, c.Range.Max)
+	why := reason(fleet.CodeMaxReplicas, "%s", shortest(text+", and so are all variants", text))
 	if full := s.full(); len(full) > 0 {
-		why = reason(fleet.CodeMaxReplicas, "%s, %.0f%% unserved: at maxReplicaCount %d, and other variants lack accelerators", s.demandText(), 100*s.short, c.Range.Max).
+		why = reason(fleet.CodeMaxReplicas, "%s", shortest(text+", and other variants lack accelerators", text)).
 			With(fleet.DetailLimit, strings.Join(full, ", "))
 		remedy = "raise maxReplicaCount, add nodes or add a variant"
 	}
@@ -151,14 +153,20 @@ func (s explanation) numbers(i int) fleet.Reason {
 		return reason("", "0 requests; scaled to zero")
 	case i == s.need.probe:
 		return reason("", "%s; capacity of a replica not known, so the cheapest variant starts with 1", s.demandText())
-	case c.share <= 0, s.need.keepOne:
-		return reason("", "%s", s.demandText())
+	case s.need.keepOne && s.outcomes[i].replicas > 0:
+		return reason("", "0 requests; the model's last replica moves to this cheaper variant")
+	case s.need.keepOne:
+		return reason("", "0 requests; the model's cheapest variant keeps the last replica")
+	case c.share <= 0:
+		return reason("", "%s; capacity of a replica not known: %s", s.demandText(), countOf(s.outcomes[i].replicas, "replica", "replicas"))
 	}
 	basis := fmt.Sprintf("capacity from %s", c.capacity.Basis)
 	if c.capacity.Note != "" {
 		basis += ": " + c.capacity.Note
 	}
-	return reason("", "%s; capacity %s per replica, limited by %s", s.demandText(), s.capacityOf(c), c.capacity.LimitedBy).
+	capacity := fmt.Sprintf("; capacity %s per replica, limited by %s", s.capacityOf(c), c.capacity.LimitedBy)
+	number := ": " + countOf(s.outcomes[i].replicas, "replica", "replicas")
+	return reason("", "%s", shortest(s.demandText()+capacity+number, s.demandText()+capacity, s.rateText()+capacity)).
 		With(fleet.DetailCapacity, basis)
 }
 
@@ -182,14 +190,37 @@ func (s explanation) whyNotZero() string {
 	return "samples do not cover the retention yet"
 }
 
+// shortest returns the first of the texts that is short enough for a reason, else the last.
+func shortest(texts ...string) string {
+	for _, text := range texts {
+		if utf8.RuneCountInString(text) <= fleet.MaxReasonText {
+			return text
+		}
+	}
+	return texts[len(texts)-1]
+}
+
+// rateNumber returns a rate in three digits, or all digits before the point.
+func rateNumber(rate float64) string {
+	if rate >= 1000 {
+		return fmt.Sprintf("%.0f", rate)
+	}
+	return fmt.Sprintf("%.3g", rate)
+}
+
+// rateText returns the rate of requests of the model as text.
+func (z *sizing) rateText() string {
+	if rate, known := z.demand.arrivals.Known(); known {
+		return rateNumber(rate) + " req/s"
+	}
+	return "request rate not known"
+}
+
 // demandText returns the demand of the model as text.
 func (z *sizing) demandText() string {
-	text := "request rate not known"
-	if rate, known := z.demand.arrivals.Known(); known {
-		text = fmt.Sprintf("%.3g req/s", rate)
-	}
+	text := z.rateText()
 	if z.demand.ahead > 0.05*z.demand.arrivals.Or(0) {
-		text += fmt.Sprintf(" (%.3g expected)", z.demand.arrivals.Or(0)+z.demand.ahead)
+		text += fmt.Sprintf(" (%s expected)", rateNumber(z.demand.arrivals.Or(0)+z.demand.ahead))
 	}
 	if z.demand.backlog > 0 {
 		text += fmt.Sprintf(", %.0f waiting", z.demand.backlog)
@@ -200,7 +231,7 @@ func (z *sizing) demandText() string {
 // capacityOf returns the capacity of one replica as text.
 func (z *sizing) capacityOf(c choice) string {
 	if rate, known := z.demand.rate.Known(); known {
-		return fmt.Sprintf("%.3g req/s", c.share*rate)
+		return rateNumber(c.share*rate) + " req/s"
 	}
 	return fmt.Sprintf("%.0f requests in flight", c.share*z.demand.inFlight)
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/wva-project/wva/analyzer"
@@ -31,50 +32,97 @@ func DecodeInput(data []byte) (Input, error) {
 	return Input{Snapshot: snapshot, Policy: form.policy()}, nil
 }
 
-// policyForm is the JSON form of a policy. A field that is absent takes its default.
+// policyForm is the JSON form of a policy. Its keys and values are those of the settings in the
+// server's configuration. A field that is absent takes its default.
 type policyForm struct {
-	Saturation         saturationForm `json:"saturation,omitzero"`
-	SaturationAlone    bool           `json:"saturationAlone,omitzero"`
-	DrainWithin        fleet.Duration `json:"drainWithin,omitzero"`
-	KeepFor            fleet.Duration `json:"keepFor,omitzero"`
-	Startup            fleet.Duration `json:"startup,omitzero"`
-	Retention          fleet.Duration `json:"retention,omitzero"`
-	MetricsGrace       fleet.Duration `json:"metricsGrace,omitzero"`
-	ScaleDownHeadroom  float64        `json:"scaleDownHeadroom,omitzero"`
-	Reaction           fleet.Duration `json:"reaction,omitzero"`
-	MinReplicaLifetime fleet.Duration `json:"minReplicaLifetime,omitzero"`
-	Simulations        int            `json:"simulations,omitzero"`
-	Horizon            fleet.Duration `json:"horizon,omitzero"`
+	Saturation struct {
+		KVThreshold        float64 `json:"kvThreshold,omitzero"`
+		QueueThreshold     float64 `json:"queueThreshold,omitzero"`
+		MaxThroughputShare float64 `json:"maxThroughputShare,omitzero"`
+		MaxITLShare        float64 `json:"maxITLShare,omitzero"`
+		MaxITLStretch      float64 `json:"maxITLStretch,omitzero"`
+	} `json:"saturation,omitzero"`
+	KVCache struct {
+		Headroom float64 `json:"headroom,omitzero"`
+	} `json:"kvCache,omitzero"`
+	Backlog struct {
+		DrainWithin fleet.Duration `json:"drainWithin,omitzero"`
+	} `json:"backlog,omitzero"`
+	ScaleUp struct {
+		StartupTime  fleet.Duration `json:"startupTime,omitzero"`
+		ReactionTime fleet.Duration `json:"reactionTime,omitzero"`
+	} `json:"scaleUp,omitzero"`
+	ScaleDown struct {
+		Headroom           float64        `json:"headroom,omitzero"`
+		MinReplicaLifetime fleet.Duration `json:"minReplicaLifetime,omitzero"`
+	} `json:"scaleDown,omitzero"`
+	ScaleToZero struct {
+		Retention fleet.Duration `json:"retention,omitzero"`
+	} `json:"scaleToZero,omitzero"`
+	MissingData struct {
+		KeepFor     fleet.Duration `json:"keepFor,omitzero"`
+		GracePeriod fleet.Duration `json:"gracePeriod,omitzero"`
+	} `json:"missingData,omitzero"`
+	Sizing struct {
+		Queueing       queueing `json:"queueing,omitzero"`
+		MaxSimulations *int     `json:"maxSimulations,omitzero"` // 0: none
+	} `json:"sizing,omitzero"`
+	SwitchingCost struct {
+		Horizon fleet.Duration `json:"horizon,omitzero"`
+	} `json:"switchingCost,omitzero"`
 }
 
-// saturationForm is the JSON form of the thresholds.
-type saturationForm struct {
-	KVThreshold        float64 `json:"kvThreshold,omitzero"`
-	QueueThreshold     float64 `json:"queueThreshold,omitzero"`
-	KVHeadroom         float64 `json:"kvHeadroom,omitzero"`
-	MaxThroughputShare float64 `json:"maxThroughputShare,omitzero"`
-	MaxITLShare        float64 `json:"maxITLShare,omitzero"`
-	MaxITLStretch      float64 `json:"maxITLStretch,omitzero"`
-}
+// queueing is the setting sizing.queueing: on, the default, or off.
+type queueing string
 
-func formOf(p Policy) policyForm {
-	return policyForm{
-		Saturation: saturationForm(p.Saturation), SaturationAlone: p.SaturationAlone,
-		DrainWithin: fleet.Duration(p.DrainWithin), KeepFor: fleet.Duration(p.KeepFor),
-		Startup: fleet.Duration(p.Startup), Retention: fleet.Duration(p.Retention),
-		MetricsGrace: fleet.Duration(p.MetricsGrace), ScaleDownHeadroom: p.ScaleDownHeadroom,
-		Reaction: fleet.Duration(p.Reaction), MinReplicaLifetime: fleet.Duration(p.MinReplicaLifetime),
-		Simulations: p.Simulations, Horizon: fleet.Duration(p.Horizon),
+// queueingOff leaves the queueing model out of sizing.
+const queueingOff queueing = "off"
+
+// UnmarshalText reads the setting.
+func (q *queueing) UnmarshalText(text []byte) error {
+	if *q = queueing(text); *q != "on" && *q != queueingOff {
+		return fmt.Errorf("sizing.queueing %q is not one of the choices; write on or off", text)
 	}
+	return nil
+}
+
+func formOf(p Policy) (f policyForm) {
+	s := p.Saturation
+	f.Saturation.KVThreshold, f.Saturation.QueueThreshold = s.KVThreshold, s.QueueThreshold
+	f.Saturation.MaxThroughputShare, f.Saturation.MaxITLShare, f.Saturation.MaxITLStretch = s.MaxThroughputShare, s.MaxITLShare, s.MaxITLStretch
+	f.KVCache.Headroom = s.KVHeadroom
+	f.Backlog.DrainWithin = fleet.Duration(p.DrainWithin)
+	f.ScaleUp.StartupTime, f.ScaleUp.ReactionTime = fleet.Duration(p.Startup), fleet.Duration(p.Reaction)
+	f.ScaleDown.Headroom, f.ScaleDown.MinReplicaLifetime = p.ScaleDownHeadroom, fleet.Duration(p.MinReplicaLifetime)
+	f.ScaleToZero.Retention = fleet.Duration(p.Retention)
+	f.MissingData.KeepFor, f.MissingData.GracePeriod = fleet.Duration(p.KeepFor), fleet.Duration(p.MetricsGrace)
+	if p.SaturationAlone {
+		f.Sizing.Queueing = queueingOff
+	}
+	if p.Simulations != 0 {
+		f.Sizing.MaxSimulations = new(max(0, p.Simulations))
+	}
+	f.SwitchingCost.Horizon = fleet.Duration(p.Horizon)
+	return f
 }
 
 func (f policyForm) policy() Policy {
-	return Policy{
-		Saturation: analyzer.Saturation(f.Saturation), SaturationAlone: f.SaturationAlone,
-		DrainWithin: time.Duration(f.DrainWithin), KeepFor: time.Duration(f.KeepFor),
-		Startup: time.Duration(f.Startup), Retention: time.Duration(f.Retention),
-		MetricsGrace: time.Duration(f.MetricsGrace), ScaleDownHeadroom: f.ScaleDownHeadroom,
-		Reaction: time.Duration(f.Reaction), MinReplicaLifetime: time.Duration(f.MinReplicaLifetime),
-		Simulations: f.Simulations, Horizon: time.Duration(f.Horizon),
+	p := Policy{
+		Saturation: analyzer.Saturation{
+			KVThreshold: f.Saturation.KVThreshold, QueueThreshold: f.Saturation.QueueThreshold, KVHeadroom: f.KVCache.Headroom,
+			MaxThroughputShare: f.Saturation.MaxThroughputShare, MaxITLShare: f.Saturation.MaxITLShare, MaxITLStretch: f.Saturation.MaxITLStretch,
+		},
+		SaturationAlone: f.Sizing.Queueing == queueingOff,
+		DrainWithin:     time.Duration(f.Backlog.DrainWithin), KeepFor: time.Duration(f.MissingData.KeepFor),
+		Startup: time.Duration(f.ScaleUp.StartupTime), Reaction: time.Duration(f.ScaleUp.ReactionTime),
+		Retention: time.Duration(f.ScaleToZero.Retention), MetricsGrace: time.Duration(f.MissingData.GracePeriod),
+		ScaleDownHeadroom: f.ScaleDown.Headroom, MinReplicaLifetime: time.Duration(f.ScaleDown.MinReplicaLifetime),
+		Horizon: time.Duration(f.SwitchingCost.Horizon),
 	}
+	if n := f.Sizing.MaxSimulations; n != nil {
+		if p.Simulations = *n; *n <= 0 {
+			p.Simulations = -1 // the policy's zero is its default
+		}
+	}
+	return p
 }

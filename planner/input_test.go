@@ -183,9 +183,33 @@ func TestInputHasEveryFieldOfThePolicy(t *testing.T) {
 	if got.Policy != want {
 		t.Errorf("read back %+v, want %+v, from %s", got.Policy, want, data)
 	}
-	for _, text := range []string{`"keepFor": "2.000000001s"`, `"kvThreshold": 0.5`, `"saturationAlone": true`} {
+	for _, text := range []string{`"keepFor": "2.000000001s"`, `"kvThreshold": 0.5`, `"queueing": "off"`, `"maxSimulations": 2000000001`} {
 		if !strings.Contains(string(data), text) {
 			t.Errorf("%s has no %s", data, text)
+		}
+	}
+}
+
+// As in the configuration, maxSimulations 0 is none; the policy's zero is its default.
+func TestInputHasTheValuesOfTheSettings(t *testing.T) {
+	for _, test := range []struct {
+		policy planner.Policy
+		want   string
+	}{
+		{planner.Policy{}, `"policy":{}`},
+		{planner.Policy{Simulations: -1}, `"policy":{"sizing":{"maxSimulations":0}}`},
+		{planner.Policy{Simulations: 7}, `"policy":{"sizing":{"maxSimulations":7}}`},
+		{planner.Policy{SaturationAlone: true}, `"policy":{"sizing":{"queueing":"off"}}`},
+	} {
+		data, err := planner.EncodeInput(planner.Input{Policy: test.policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(string(data)), ""); !strings.Contains(text, test.want) {
+			t.Errorf("%+v is encoded as %s, want %s", test.policy, text, test.want)
+		}
+		if in, err := planner.DecodeInput(data); err != nil || in.Policy != test.policy {
+			t.Errorf("read back %+v (%v), want %+v", in.Policy, err, test.policy)
 		}
 	}
 }
@@ -216,9 +240,10 @@ func TestDecodeInputRejectsInputThatItWouldMisread(t *testing.T) {
 		{"another version", `{"version":"wva.snapshot/v9"}`, "read it with the release that wrote it"},
 		{"a plan", `{"version":"` + fleet.PlanVersion + `"}`, `version "wva.plan/v1alpha1" is not`},
 		{"an unknown table", head + `,"colours":[]}`, `unknown field "colours"`},
-		{"an unknown term of the policy", head + `,"policy":{"keepfour":"1m"}}`, `unknown field "keepfour"`},
+		{"an unknown term of the policy", head + `,"policy":{"missingData":{"keepfour":"1m"}}}`, `unknown field "keepfour"`},
 		{"an unknown threshold", head + `,"policy":{"saturation":{"kvSpare":0.1}}}`, `unknown field "kvSpare"`},
-		{"a number without its unit", head + `,"policy":{"keepFor":"60"}}`, "write it as 90s or 1m30s"},
+		{"a number without its unit", head + `,"policy":{"missingData":{"keepFor":"60"}}}`, "write it as 90s or 1m30s"},
+		{"another choice", head + `,"policy":{"sizing":{"queueing":"yes"}}}`, `sizing.queueing "yes" is not one of the choices; write on or off`},
 		{"two inputs", head + `}{}`, "after top-level value"},
 		{"no JSON", `snapshot`, "invalid character"},
 	} {

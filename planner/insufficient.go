@@ -30,7 +30,7 @@ func (o outcome) limitedByAccelerators() bool {
 	case o.why == nil || o.placeable < o.solved:
 		return false
 	default:
-		return o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool || o.why.Limit == solver.LimitQuota
+		return o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool
 	}
 }
 
@@ -49,15 +49,12 @@ func (s explanation) insufficient(i int) fleet.Reason {
 	case o.replicas < c.now:
 		text += fmt.Sprintf(", %d of %d replicas cannot start", c.now-o.replicas, c.now)
 	}
-	full := s.full()
-	if len(full) > 0 {
-		text += ": " + full[0]
+	why, full := reason(fleet.CodeInsufficientAccelerators, "%s", text), s.full()
+	if len(full) > 0 && shortest(text+": "+full[0], "") != "" {
+		why.Text, full = text+": "+full[0], full[1:]
 	}
-	why := reason(fleet.CodeInsufficientAccelerators, "%s", text)
-	if len(full) > 1 {
-		why = why.With(fleet.DetailLimit, strings.Join(full[1:], ", "))
-	}
-	return why.With(fleet.DetailCause, s.keepers()).
+	return why.With(fleet.DetailLimit, strings.Join(full, ", ")).
+		With(fleet.DetailCause, s.keepers()).
 		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes")
 }
 
@@ -107,7 +104,7 @@ func (k *typeSupply) full(v *variant) string {
 	case nodes == 0:
 		return fmt.Sprintf("0 nodes have %s", k.pool.Accelerator)
 	case shares > 1:
-		return fmt.Sprintf("%d nodes have too few free %s for a group of %d x %d", nodes, k.pool.Accelerator, shares, gpus)
+		return fmt.Sprintf("a group of %d x %d %s does not fit on %d nodes", shares, gpus, k.pool.Accelerator, nodes)
 	default:
 		return fmt.Sprintf("0/%d nodes have %d free %s", nodes, gpus, k.pool.Accelerator)
 	}
@@ -144,11 +141,8 @@ func (s explanation) details(i int, why fleet.Reason) fleet.Reason {
 
 // limit returns the limit that keeps a variant from another replica.
 func (o outcome) limit(accelerator fleet.Accelerator) string {
-	switch {
-	case o.why != nil && o.why.Limit == solver.LimitPool:
+	if o.why != nil && o.why.Limit == solver.LimitPool {
 		return fmt.Sprintf("limit of %s reached", accelerator)
-	case o.why != nil && o.why.Limit == solver.LimitQuota:
-		return "quota of the namespace reached"
 	}
 	return fmt.Sprintf("no node has free %s for another replica", accelerator)
 }

@@ -12,18 +12,19 @@ import (
 // is written when its cause begins, not while it lasts. After a restart the plan before is the zero
 // plan: then all warnings are written, and the changes against the current replicas.
 func Notices(before, after fleet.Plan) []fleet.Notice {
+	texts := tableTexts()
 	told := make(map[fleet.Notice]bool)
-	for _, n := range warnings(before) {
+	for _, n := range warnings(before, texts) {
 		told[n] = true
 	}
-	notices := slices.DeleteFunc(warnings(after), func(n fleet.Notice) bool { return told[n] })
+	notices := slices.DeleteFunc(warnings(after, texts), func(n fleet.Notice) bool { return told[n] })
 	notices = append(notices, changes(before, after)...)
 	slices.SortFunc(notices, fleet.Notice.Compare)
 	return slices.Compact(notices)
 }
 
 // warnings returns the warnings of a plan.
-func warnings(plan fleet.Plan) []fleet.Notice {
+func warnings(plan fleet.Plan, texts map[fleet.Code]string) []fleet.Notice {
 	var found []fleet.Notice
 	codes := make(map[fleet.VariantID]fleet.Code)
 	for i := range plan.Decisions {
@@ -34,9 +35,9 @@ func warnings(plan fleet.Plan) []fleet.Notice {
 				found = append(found, fleet.Notice{Variant: d.Variant, Warning: true, Code: code, Text: text})
 			}
 		}
-		add(d.Reason.Code, warning(d))
-		if !d.Held {
-			add(fleet.CodeSLOInfeasible, d.Facts.Infeasible)
+		add(d.Reason.Code, warning(d, texts))
+		if d.Facts.Infeasible != "" && !d.Held { // whose text has measured figures
+			add(fleet.CodeSLOInfeasible, texts[fleet.CodeSLOInfeasible])
 		}
 		for _, f := range d.Findings {
 			add(f.Code, f.String())
@@ -56,23 +57,26 @@ func warnings(plan fleet.Plan) []fleet.Notice {
 
 // warning returns the warning of a decision, "" if it has none. Texts with figures are replaced by
 // those of the table of codes, so that the warning stays the same while figures change.
-func warning(d *fleet.Decision) string {
+func warning(d *fleet.Decision, texts map[fleet.Code]string) string {
 	code := d.Reason.Code
 	switch {
 	case code == fleet.CodeMaxReplicas, code == fleet.CodeInsufficientAccelerators:
-		return tableText(code)
+		return texts[code]
 	case code == fleet.CodeDuplicateTarget, code == fleet.CodePaused, !d.Held:
 		return "" // the first has a conflict, the second is on purpose
 	case code == fleet.CodeMetricsMissing, code == fleet.CodeMetricsStale, code == fleet.CodeMetricsInvalid, code == fleet.CodeWindowTooShort:
-		return "replicas are kept: " + tableText(code)
+		return "replicas are kept: " + texts[code]
 	}
 	return d.Reason.String()
 }
 
-// tableText returns meaning and action of a code.
-func tableText(code fleet.Code) string {
-	row, _ := fleet.LookupCode(code)
-	return strings.ReplaceAll(row.Meaning+" "+row.Action, "`", "")
+// tableTexts returns meaning and action of each code.
+func tableTexts() map[fleet.Code]string {
+	texts := make(map[fleet.Code]string)
+	for _, row := range fleet.Codes() {
+		texts[row.Code] = strings.ReplaceAll(row.Meaning+" "+row.Action, "`", "")
+	}
+	return texts
 }
 
 // tells reports whether the reason of a decision already has the content of a conflict.

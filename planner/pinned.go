@@ -73,7 +73,7 @@ func (v *variant) setByOthers() *pinned {
 		asItIs.reason = reason(fleet.CodePaused, "paused at %d by annotation autoscaling.keda.sh/paused-replicas", v.Pause.Replicas).
 			With(fleet.DetailRemedy, "remove the annotation to have the variant scaled")
 	case v.Pause.All:
-		asItIs.reason = reason(fleet.CodePaused, "paused at the current replicas by annotation autoscaling.keda.sh/paused").
+		asItIs.reason = reason(fleet.CodePaused, "paused at the current replicas by annotation autoscaling.keda.sh/paused or paused-replicas").
 			With(fleet.DetailRemedy, "remove the annotation to have the variant scaled")
 	default:
 		return nil

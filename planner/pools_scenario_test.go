@@ -130,3 +130,9 @@ func (s *scenario) decideWithin(t *testing.T) map[string]fleet.Decision {
 	}
 	return s.decide(t)
 }
+
+// withoutNodes adds an accelerator type that has no node.
+func (s *scenario) withoutNodes(accelerator fleet.Accelerator) *scenario {
+	s.Pools = append(s.Pools, fleet.Pool{Accelerator: accelerator})
+	return s
+}

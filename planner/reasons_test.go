@@ -88,9 +88,21 @@ func reasonSamples() map[string]reasonSample {
 			beside("b", newScenario(cheap(group{})).called("b-").gateway(30, 24)).
 			node("L40S", "l1", 4, 0).on("a-cheap", "l1", "l1", "l1", "l1"), fleet.CodeInsufficientAccelerators),
 		"minimum above the nodes": sample(newScenario(cheap(saturated(group{ready: 1, min: 3}))).gateway(0, 24).node("L40S", "l1", 1, 0).on("cheap", "l1")),
-		"spill":                   sample(spillOver(), fleet.CodeScaleUp),
-		"probe":                   sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2), fleet.CodeProbe),
-		"not starting":            sample(newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{})).gateway(0, 14)),
+		"group that does not fit": sample(newScenario(cheap(saturated(group{ready: 1, workload: func(w *fleet.Workload) { w.GroupSize = 2 }, variant: gpus(16)}))).
+			gateway(3700, 1234).node("L40S", "l1", 8, 0).node("L40S", "l2", 8, 0).on("cheap", "l1"), fleet.CodeInsufficientAccelerators),
+		"no nodes of the type": sample(newScenario(fast(group{})).gateway(3700, 1234).withoutNodes("H100"), fleet.CodeInsufficientAccelerators),
+		"scaled to zero":       sample(newScenario(cheap(group{})).scaleToZero().gateway(0, 0), fleet.CodeUnchanged),
+		"requests in flight": sample(newScenario(with(cheap(group{ready: 3, running: 50, kv: 0.5}), func(u *fleet.Usage) {
+			u.FirstTokens, u.Scrapes = fleet.Reading{}, 0
+		})), fleet.CodeMetricsMissing),
+		"infeasible": sample(newScenario(fast(group{ready: 2, running: 20, kv: 0.1, rate: 5, max: 50})).profiled(time.Second, 6*time.Millisecond)),
+		"many":       sample(newScenario(cheap(group{ready: 900, running: 100, waiting: 200, kv: 0.95, rate: 1234, max: 5000})), fleet.CodeScaleUp),
+		"several validation errors": sample(newScenario(cheap(group{ready: 2, mute: true, variant: func(v *fleet.Variant) {
+			v.Invalid = "variantCost \"cheap\" is not a decimal number; allowed: a number; write digits\nttft \"soon\" is not a duration; write 500ms"
+		}})), fleet.CodeInvalidDefinition),
+		"spill":        sample(spillOver(), fleet.CodeScaleUp),
+		"probe":        sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2), fleet.CodeProbe),
+		"not starting": sample(newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{})).gateway(0, 14)),
 		"duplicate target": sample(newScenario(group{name: "newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)},
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})), fleet.CodeDuplicateTarget),
 		"paused":          sample(newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, variant: paused(fleet.Pause{All: true, Fixed: true, Replicas: 2})})), fleet.CodePaused),
@@ -133,6 +145,7 @@ func (s reasonSample) decisions() []fleet.Decision {
 // variant it begins with the demand, or with the fact that it is not known.
 func TestReasonsAreOneShortLine(t *testing.T) {
 	begins := regexp.MustCompile(`^(\d|request rate not known|paused at |\S+ shop/\S+ is scaled by )`)
+	produced := map[fleet.Code]bool{}
 	for name, s := range reasonSamples() {
 		decisions := s.decisions()
 		for _, code := range s.codes {
@@ -141,6 +154,7 @@ func TestReasonsAreOneShortLine(t *testing.T) {
 			}
 		}
 		for _, d := range decisions {
+			produced[d.Reason.Code] = true
 			text := withoutNames(d.Reason.Text, s.Snapshot)
 			if utf8.RuneCountInString(text) > fleet.MaxReasonText || strings.ContainsAny(text, ";\n") && strings.Count(text, ";") > 1 {
 				t.Errorf("%s: %s has %d characters: %q", name, d.Reason.Code, utf8.RuneCountInString(text), d.Reason.Text)
@@ -155,6 +169,11 @@ func TestReasonsAreOneShortLine(t *testing.T) {
 				}
 				seen[detail.Name] = true
 			}
+		}
+	}
+	for _, row := range fleet.Codes() {
+		if (row.Use == fleet.UseDecision || row.Use == fleet.UseHeld) && !produced[row.Code] {
+			t.Errorf("no sample has the code %s", row.Code)
 		}
 	}
 }
@@ -212,7 +231,7 @@ func TestCodesCauseTheirConditionAndEvent(t *testing.T) {
 		plan := Plan(s.Snapshot, Policy{})
 		notices := Notices(fleet.Plan{}, plan)
 		for _, d := range plan.Decisions {
-			row, found := fleet.LookupCode(d.Reason.Code)
+			row, found := lookupCode(d.Reason.Code)
 			if !found {
 				t.Errorf("%s: code %s has no row", name, d.Reason.Code)
 				continue
@@ -239,6 +258,74 @@ func TestCodesCauseTheirConditionAndEvent(t *testing.T) {
 	}
 }
 
+// lookupCode returns the row of a code.
+func lookupCode(code fleet.Code) (fleet.CodeInfo, bool) {
+	rows := fleet.Codes()
+	at := slices.IndexFunc(rows, func(row fleet.CodeInfo) bool { return row.Code == code })
+	if at < 0 {
+		return fleet.CodeInfo{}, false
+	}
+	return rows[at], true
+}
+
+// Each finding, and each cause for which no HPA applies the number, is a condition and an event of
+// its own; so is an objective that cannot be met.
+func TestFindingsAndTheHPAAreConditionsAndEvents(t *testing.T) {
+	tested := 0
+	for _, row := range fleet.Codes() {
+		s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5}))
+		switch row.Use {
+		case fleet.UseFinding:
+			s.Variants[0].Findings = []fleet.Finding{{Code: row.Code, Text: "a fact", Remedy: "a remedy"}}
+		case fleet.UseFollowed:
+			s.Variants[0].Autoscaler = fleet.Autoscaler{Observed: true, Code: row.Code, Text: "a fact"}
+		default:
+			continue
+		}
+		tested++
+		plan := Plan(s.Snapshot, Policy{})
+		conditions := plan.Decisions[0].Conditions()
+		if !slices.ContainsFunc(conditions, func(c fleet.Condition) bool {
+			return c.Type == row.Condition && c.Status == fleet.ConditionFalse && c.Reason == string(row.Code)
+		}) {
+			t.Errorf("%s is no condition %s: %+v", row.Code, row.Condition, conditions)
+		}
+		isTold := func(n fleet.Notice) bool {
+			return n.Code == row.Code && n.Warning == (row.Event == fleet.EventWarning) && strings.Contains(n.Text, "a fact")
+		}
+		if notices := Notices(fleet.Plan{}, plan); !slices.ContainsFunc(notices, isTold) {
+			t.Errorf("%s is no event: %+v", row.Code, notices)
+		}
+		if again := Notices(plan, plan); slices.ContainsFunc(again, isTold) {
+			t.Errorf("%s is told again while it lasts: %+v", row.Code, again)
+		}
+	}
+	if tested < 15 {
+		t.Errorf("%d codes tested, want all findings and HPA states", tested)
+	}
+}
+
+// Names that the rest of the snapshot does not know are findings, with the nearest known name.
+func TestUnknownNamesAreFindings(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, variant: func(v *fleet.Variant) {
+		v.Accelerator, v.ServiceClass = "L4OS", "premum"
+	}}))
+	s.Classes = []fleet.ServiceClass{{Name: "premium", Priority: 10}}
+	found := s.decide(t)["cheap"].Findings
+	if len(found) != 2 || found[0].Code != fleet.CodeUnknownAccelerator || !strings.Contains(found[0].Remedy, "did you mean L40S?") ||
+		found[1].Code != fleet.CodeUnknownServiceClass || !strings.Contains(found[1].Remedy, "did you mean premium?") {
+		t.Errorf("%+v, want the unknown accelerator and class with the nearest names", found)
+	}
+	s.Variants[0].Accelerator, s.Variants[0].ServiceClass = "L40S", "premium"
+	if found := s.decide(t)["cheap"].Findings; len(found) != 0 {
+		t.Errorf("%+v, want no finding about known names", found)
+	}
+	s.Variants[0].Accelerator = "X9"
+	if found := s.node("X9", "n", 8, 0).decide(t)["cheap"].Findings; len(found) != 0 {
+		t.Errorf("%+v, want no finding about an accelerator on a node", found)
+	}
+}
+
 const reasonsPage = "../docs/reference/reasons.md"
 
 func TestReasonsPageIsUpToDate(t *testing.T) {
@@ -254,7 +341,7 @@ func TestReasonsPageIsUpToDate(t *testing.T) {
 		t.Errorf("%s is out of date; write it with go test ./planner -run ReasonsPage -update", reasonsPage)
 	}
 	for _, code := range declaredCodes(t) {
-		if _, found := fleet.LookupCode(code); !found {
+		if _, found := lookupCode(code); !found {
 			t.Errorf("code %s has no row in fleet.Codes", code)
 		}
 		if !strings.Contains(string(got), "| `"+string(code)+"` |") {
@@ -312,7 +399,8 @@ API (` + "`reason`, `message`, `details`" + `), in the log line ` + "`target cha
 ScaledObject. Wording may change from release to release; codes do not.
 
 The event of a decision is written when the number changes, that of a warning when the situation
-begins. The condition in the table is False because of the code. [Operations](../operations.md) says
+begins. The condition in the table is False because of the code; OptimizationReady is False for every held
+variant. [Operations](../operations.md) says
 where to find events, conditions and log lines.
 `)
 	for _, section := range []struct {

@@ -27,9 +27,9 @@ type hold struct {
 	// code and text are those of the last line that was logged; empty if none was.
 	code  fleet.Code
 	text  string
-	since time.Time
-	// suppressed is true if metrics are missing since a source of metrics failed: the line about
-	// the source stands for all such variants.
+	since time.Time // of the first cycle that held the variant, whether it was logged or not
+	// suppressed is true if a failure of a source of metrics explains the hold: the line about the
+	// source stands for all such variants.
 	suppressed bool
 }
 
@@ -108,13 +108,8 @@ func reasonAttributes(reason fleet.Reason) []any {
 	return attributes
 }
 
-// recovery is how long after a failure the metrics of a variant may still be missing because of it:
-// engines have to be scraped again, and rates need a whole window.
-const recovery = 5 * time.Minute
-
 // writeHold logs a hold that began, ended or has another code. Its figures may change in between. A
-// variant without metrics is not logged while a source of metrics fails, and until the recovery
-// from that is over.
+// hold that a failure of a source of metrics explains is not logged.
 func (c *changeLog) writeHold(log *slog.Logger, now time.Time, d listed) {
 	before, found := c.holds[d.Variant]
 	if !d.Held {
@@ -123,8 +118,11 @@ func (c *changeLog) writeHold(log *slog.Logger, now time.Time, d listed) {
 		}
 		return
 	}
+	if !found {
+		before.since = now
+	}
 	code := d.Reason.Code
-	if c.ofMetrics(code) && (c.failure.lasts() || before.suppressed && now.Before(c.failure.last.Add(recovery))) {
+	if c.failure.explains(code) || before.suppressed && c.failure.recoveryExplains(code, now) {
 		before.suppressed = true
 		c.holds[d.Variant] = before
 		return
@@ -137,7 +135,6 @@ func (c *changeLog) writeHold(log *slog.Logger, now time.Time, d listed) {
 			attributes = append(attributes, "replicas", d.Replicas)
 		}
 		if before.code == "" {
-			after.since = now
 			writer(log, c.level(code))("variant held", attributes...)
 		} else {
 			writer(log, c.level(code))("hold changed", append(attributes, "previousCode", string(before.code))...)

@@ -142,7 +142,7 @@ func TestLogNamesTheVariantsThatAreHeldLongAfterAnOutage(t *testing.T) {
 		"WARN variant held variant=prod/b code=MetricsMissing text=1 ready replica has no metrics replicas=1",
 	}, l.once(missing, heldFor("b", fleet.CodeMetricsMissing, "1 ready replica has no metrics")), "b was not held during the outage")
 	both := []fleet.Decision{missing, heldFor("b", fleet.CodeMetricsMissing, "1 ready replica has no metrics")}
-	for range 18 { // up to 4 minutes and 45 seconds
+	for range 19 { // up to 4 minutes and 45 seconds after the first answers
 		require.Empty(t, l.once(both...))
 	}
 	require.Equal(t, []string{
@@ -150,8 +150,8 @@ func TestLogNamesTheVariantsThatAreHeldLongAfterAnOutage(t *testing.T) {
 	}, l.once(both...))
 	require.Empty(t, l.once(both...))
 	require.Equal(t, []string{
-		"INFO hold ended variant=prod/a code=MetricsMissing text=1 ready replica has no metrics duration=30s",
-	}, l.once(decided("a", 1), both[1]))
+		"INFO hold ended variant=prod/a code=MetricsMissing text=1 ready replica has no metrics duration=5m45s",
+	}, l.once(decided("a", 1), both[1]), "the hold began with the outage")
 }
 
 func TestLogSaysNothingOfAHoldThatAnOutageInterrupts(t *testing.T) {
@@ -200,6 +200,96 @@ func TestLogSaysOnceThatQueriesFail(t *testing.T) {
 		"INFO prometheus queries answered again since=2026-03-01 12:01:15 +0000 UTC duration=15s held=0",
 	}, l.once())
 	require.Empty(t, l.once())
+}
+
+// queryFails is the missing table while one query of several fails.
+func queryFails() fleet.Missing {
+	return fleet.Missing{Source: "prometheus query idle", Reason: "overloaded", Hides: fleet.SourceEngine}
+}
+
+func TestAQueryThatFailsForGoodHidesNoOtherHolds(t *testing.T) {
+	for _, code := range []fleet.Code{fleet.CodeMetricsInvalid, fleet.CodeMetricsStale, fleet.CodeWindowTooShort} {
+		t.Run(string(code), func(t *testing.T) {
+			l := newLogged(t)
+			missing := heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")
+			other := heldFor("b", code, "1 ready replica")
+			l.lose(queryFails())
+			require.Len(t, l.once(missing, decided("b", 1)), 1, "that queries fail")
+			require.Equal(t, []string{
+				"WARN variant held variant=prod/b code=" + string(code) + " text=1 ready replica replicas=1",
+			}, l.once(missing, other))
+			for range 99 {
+				require.Empty(t, l.once(missing, other))
+			}
+			require.Equal(t, []string{
+				"INFO hold ended variant=prod/b code=" + string(code) + " text=1 ready replica duration=25m0s",
+			}, l.once(missing, decided("b", 1)))
+
+			changed := heldFor("a", code, "1 ready replica")
+			require.Equal(t, []string{
+				"WARN variant held variant=prod/a code=" + string(code) + " text=1 ready replica replicas=1",
+			}, l.once(changed, decided("b", 1)), "after metrics that were missing because of the queries")
+			require.Empty(t, l.once(missing, decided("b", 1)))
+			require.Equal(t, []string{
+				"INFO hold ended variant=prod/a code=" + string(code) + " text=1 ready replica duration=26m0s",
+			}, l.once(decided("a", 1), decided("b", 1)))
+		})
+	}
+}
+
+func TestAnOutageExplainsMissingAndOldMetricsOnly(t *testing.T) {
+	for code, lines := range map[fleet.Code]int{
+		fleet.CodeMetricsMissing: 0, fleet.CodeMetricsStale: 0, fleet.CodeWindowTooShort: 0,
+		fleet.CodeMetricsInvalid: 1, fleet.CodeTargetNotFound: 1,
+	} {
+		l := newLogged(t)
+		l.lose(unreachable("connection refused")...)
+		require.Len(t, l.once(heldFor("a", code, "1 ready replica")), 1+lines, code)
+		require.Empty(t, l.once(heldFor("a", code, "1 ready replica")), code)
+	}
+	l := newLogged(t)
+	l.lose(unreachable("connection refused")...)
+	require.Len(t, l.once(heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")), 1)
+	l.lose()
+	require.Equal(t, []string{
+		"INFO prometheus reachable again since=2026-03-01 12:00:00 +0000 UTC duration=15s held=1",
+		"WARN variant held variant=prod/a code=MetricsInvalid text=NaN replicas=1",
+	}, l.once(heldFor("a", fleet.CodeMetricsInvalid, "NaN")), "no recovery explains it")
+}
+
+func TestLogOfAnOutageThatEndsInPart(t *testing.T) {
+	l := newLogged(t)
+	short := heldFor("a", fleet.CodeWindowTooShort, "fewer than 4 scrapes")
+	l.lose(unreachable("connection refused")...)
+	require.Len(t, l.once(heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")), 1)
+	l.lose(queryFails())
+	require.Len(t, l.once(short), 2, "that Prometheus is reachable, and that queries fail")
+	for range 19 {
+		require.Empty(t, l.once(short), "the rates need a whole window")
+	}
+	require.Equal(t, []string{
+		"WARN variant held variant=prod/a code=WindowTooShort text=fewer than 4 scrapes replicas=1",
+	}, l.once(short), "a query that fails does not prolong the recovery")
+}
+
+func TestLogCountsDryRunsThatLackMetrics(t *testing.T) {
+	l := newLogged(t)
+	l.loop.options.Plan = func(s fleet.Snapshot) fleet.Plan {
+		return fleet.Plan{Time: s.Time, Recommendations: manyHeld(2, fleet.CodeMetricsMissing, "1 ready replica has no metrics")}
+	}
+	l.lose(unreachable("connection refused")...)
+	require.Equal(t, []string{
+		"WARN prometheus unreachable reason=connection refused since=2026-03-01 12:00:00 +0000 UTC held=2",
+	}, l.once())
+}
+
+func TestPrometheusThatAnswersNoQueryInTimeIsUnreachable(t *testing.T) {
+	l := newLogged(t)
+	const timeout = "http://prometheus:9090 sent no answer within 10s"
+	l.lose(unreachable(timeout)...)
+	require.Equal(t, []string{
+		"WARN prometheus unreachable reason=" + timeout + " since=2026-03-01 12:00:00 +0000 UTC held=1",
+	}, l.once(heldFor("a", fleet.CodeMetricsStale, "samples of 70 s ago")))
 }
 
 func TestLogHasALineForEachFindingThatBeginsAndEnds(t *testing.T) {

@@ -17,8 +17,14 @@ const prometheusSource = "prometheus"
 type sourceFailure struct {
 	extent failureExtent
 	since  time.Time // of the first cycle that failed so
-	last   time.Time // of the latest cycle that failed
+	// recovered is the time from which the latest failure that ended, or became smaller, explains
+	// no hold any more.
+	recovered time.Time
 }
+
+// recovery is how long after a failure the metrics of a variant may still be missing because of it:
+// engines have to be scraped again, and rates need a whole window.
+const recovery = 5 * time.Minute
 
 // failureExtent is how much fails.
 type failureExtent int
@@ -29,18 +35,46 @@ const (
 	prometheusMissing               // Prometheus is not reached
 )
 
-func (f sourceFailure) lasts() bool { return f.extent != noFailure }
+// explains reports whether a variant may be held with the code because of the failure. If some
+// queries are answered, the others explain only missing metrics: samples that are old or invalid
+// were read. Without Prometheus, answers from memory become old too. Invalid samples always have
+// another cause.
+func (f sourceFailure) explains(code fleet.Code) bool {
+	switch f.extent {
+	case prometheusMissing:
+		return outage(code)
+	case queriesFail:
+		return code == fleet.CodeMetricsMissing
+	default:
+		return false
+	}
+}
+
+// recoveryExplains reports whether a variant that was held because of the failure may still be.
+func (f sourceFailure) recoveryExplains(code fleet.Code, now time.Time) bool {
+	return now.Before(f.recovered) && outage(code)
+}
+
+// outage reports whether an outage of Prometheus may cause a hold with the code.
+func outage(code fleet.Code) bool {
+	switch code {
+	case fleet.CodeMetricsMissing, fleet.CodeMetricsStale, fleet.CodeWindowTooShort:
+		return true
+	default:
+		return false
+	}
+}
 
 // writeSources logs if Prometheus, or queries to it, begin to fail or are answered again. These
-// lines stand for all variants that are held for that reason, and say how many they are.
+// lines stand for the variants that are held for that reason, and say how many lack metrics.
 func (c *changeLog) writeSources(log *slog.Logger, change cycleChange) {
 	now, rows, before := change.latest.plan.Time, hiding(change.missing), c.failure
 	after := extentOf(rows)
-	if after != noFailure {
-		c.failure.last = now
-	}
 	if after == before.extent {
 		return
+	}
+	if after < before.extent {
+		c.failure.recovered = now.Add(recovery)
 	}
 	c.failure.extent, c.failure.since = after, now
 	held := c.heldForMetrics(change.latest)
@@ -63,8 +97,9 @@ func (c *changeLog) writeSources(log *slog.Logger, change cycleChange) {
 	}
 }
 
+// heldForMetrics counts the variants without usable metrics, dry runs included.
 func (c *changeLog) heldForMetrics(latest *boardState) (held int) {
-	for _, d := range latest.decisions {
+	for _, d := range latest.listed {
 		if d.Held && c.ofMetrics(d.Reason.Code) {
 			held++
 		}
@@ -73,7 +108,7 @@ func (c *changeLog) heldForMetrics(latest *boardState) (held int) {
 }
 
 // extentOf returns how much fails. Prometheus is unreachable if neither engines nor gateways can be
-// queried: each is a row.
+// queried, whatever the cause: each is a row.
 func extentOf(rows []fleet.Missing) failureExtent {
 	if len(rows) == 0 {
 		return noFailure

@@ -122,10 +122,6 @@ func (q Request) iterations(n, budget float64) float64 {
 	return max(m, n*(q.Tokens+decodes)/budget)
 }
 
-// Batch returns the largest number of requests in the batch, and its limit: LimitSequences or
-// LimitKV.
-func (s Service) Batch() (int, Limit) { return len(s.rates), s.limitedBy }
-
 // Rates returns μ(1) .. μ(Batch) in requests per second. The slice must not be changed.
 func (s Service) Rates() []float64 { return s.rates }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -21,10 +23,12 @@ type dumper struct {
 	planned *planner.Input                // of the current cycle, which alone uses it
 	decided atomic.Pointer[planner.Input] // of the plan on the board
 	first   chan struct{}                 // closed once decided is set
+
+	requests chan os.Signal // for a dump
 }
 
 func newDumper(file func() string, logger *slog.Logger) *dumper {
-	return &dumper{logger: logger, file: file, first: make(chan struct{})}
+	return &dumper{logger: logger, file: file, first: make(chan struct{}), requests: make(chan os.Signal, 1)}
 }
 
 // plan decides, and keeps the input: the policy may be another one when it is dumped.
@@ -41,18 +45,19 @@ func (d *dumper) posted() {
 	}
 }
 
-// requests returns a channel that receives the signals for a dump, and a function that ends it.
-func (d *dumper) requests() (<-chan os.Signal, func()) {
-	requests := make(chan os.Signal, 1)
+// notify makes the signals for a dump requests. Until then, and after close, they end the process.
+func (d *dumper) notify() {
 	if signals := dumpSignals(); len(signals) > 0 { // none would stand for all
-		signal.Notify(requests, signals...)
+		signal.Notify(d.requests, signals...)
 	}
-	return requests, func() { signal.Stop(requests) }
 }
+
+// close ends requests.
+func (d *dumper) close() { signal.Stop(d.requests) }
 
 // run writes the input of the first decision if a file is set, and that of the latest decision at
 // each request, until the context ends.
-func (d *dumper) run(ctx context.Context, requests <-chan os.Signal) error {
+func (d *dumper) run(ctx context.Context) error {
 	first := d.first
 	for {
 		select {
@@ -63,7 +68,7 @@ func (d *dumper) run(ctx context.Context, requests <-chan os.Signal) error {
 			if file := d.file(); file != "" {
 				d.dump(file)
 			}
-		case <-requests:
+		case <-d.requests:
 			d.dump(d.file())
 		}
 	}
@@ -86,7 +91,7 @@ func (d *dumper) dump(file string) {
 	}
 	if err != nil {
 		d.logger.Error("snapshot not written", "file", file, "error", err,
-			"remedy", "set dumpSnapshot to a file in a directory that the server may write to")
+			"remedy", "set dumpSnapshot to a new or a regular file, in a directory that the server may write to")
 		return
 	}
 	d.logger.Info("snapshot written", "file", file, "time", in.Snapshot.Time, "variants", len(in.Snapshot.Variants), "bytes", len(data))
@@ -94,6 +99,9 @@ func (d *dumper) dump(file string) {
 
 // writeFile replaces a file whole, or leaves it as it is. Only the user of the server may read it.
 func writeFile(file string, data []byte) error {
+	if err := checkReplaceable(file); err != nil {
+		return err
+	}
 	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {
 		return err
@@ -106,4 +114,32 @@ func writeFile(file string, data []byte) error {
 		_ = os.Remove(temporary.Name()) // the first error counts
 	}
 	return err
+}
+
+// checkReplaceable returns an error if the path is that of something other than a regular file. A
+// rename would replace a symbolic link or a device, not write to it.
+func checkReplaceable(file string) error {
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().IsRegular():
+		return nil
+	}
+	return fmt.Errorf("%s is %s, which is not replaced; name a new or a regular file", file, typeOf(info.Mode()))
+}
+
+// typeOf returns the type of a file that is not a regular one.
+func typeOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "not a regular file"
 }

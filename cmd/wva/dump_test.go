@@ -3,6 +3,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -129,8 +131,68 @@ func TestDumpThatCannotBeWrittenIsLoggedWithTheRemedy(t *testing.T) {
 	line := s.log.await("snapshot not written")
 	require.Equal(t, "ERROR", line["level"])
 	require.Contains(t, line["error"], "no such file or directory")
-	require.Contains(t, line["remedy"], "set dumpSnapshot to a file in a directory")
+	require.Contains(t, line["remedy"], "set dumpSnapshot to a new or a regular file, in a directory")
 	require.Equal(t, file, s.requestDump("snapshot not written")["file"], "the server goes on")
+}
+
+func TestDumpReplacesRegularFilesOnly(t *testing.T) {
+	directory := t.TempDir()
+	regular, link := filepath.Join(directory, "regular"), filepath.Join(directory, "link")
+	require.NoError(t, os.WriteFile(regular, []byte("before"), 0o600))
+	require.NoError(t, os.Symlink(regular, link))
+	pipe := filepath.Join(directory, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for file, fileType := range map[string]string{link: "a symbolic link", directory: "a directory", os.DevNull: "a device", pipe: "not a regular file"} {
+		require.EqualError(t, writeFile(file, []byte("after")), file+" is "+fileType+", which is not replaced; name a new or a regular file")
+	}
+	target, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, regular, target)
+	for _, file := range []string{regular, filepath.Join(directory, "new")} {
+		require.NoError(t, writeFile(file, []byte("after")))
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, "after", string(data))
+	}
+}
+
+// Without a handler of the signal this test's process would end.
+func TestSIGUSR1BeforeTheServerRunsIsAnsweredLater(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	w := newWorld(t)
+	w.variant("chat", 1, "1")
+	log := newJournal(w)
+	s, err := newServer(t.Context(), w.config(), log)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
+	w.run(s, log).log.await("snapshot ") // written, or not: nothing may be decided yet
+}
+
+// An operator who reads a dump knows the names from the configuration.
+func TestPolicyOfADumpHasTheKeysOfTheSettings(t *testing.T) {
+	c := newWorld(t).config("--sizing-queueing", "off")
+	data, err := planner.EncodeInput(planner.Input{Policy: policyOf(c)})
+	require.NoError(t, err)
+	var dump struct{ Policy map[string]map[string]any }
+	require.NoError(t, json.Unmarshal(data, &dump))
+	var settings map[string]any
+	require.NoError(t, json.Unmarshal([]byte(c.EffectiveJSON()), &settings))
+	compared := 0
+	for section, keys := range dump.Policy {
+		for key, got := range keys {
+			want := settings[section].(map[string]any)[key]
+			if text, isText := got.(string); isText && text != "off" {
+				duration, err := time.ParseDuration(text)
+				require.NoError(t, err)
+				configured, err := time.ParseDuration(fmt.Sprint(want))
+				require.NoError(t, err, section+"."+key)
+				got, want = duration, configured
+			}
+			require.Equal(t, want, got, section+"."+key)
+			compared++
+		}
+	}
+	require.Equal(t, 17, compared)
 }
 
 func TestDumpIsRejectedBeforeTheFirstDecision(t *testing.T) {

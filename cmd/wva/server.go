@@ -45,6 +45,17 @@ func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, e
 	for _, warning := range c.Warnings() {
 		s.logger.Warn("configuration warning", "warning", warning)
 	}
+	s.dumper = newDumper(func() string { return s.settings.Load().config.DumpSnapshot }, s.logger)
+	// s.dumper.notify() // before all that takes time
+	if err := s.wire(ctx, c); err != nil {
+		s.dumper.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// wire makes the parts and opens the ports.
+func (s *server) wire(ctx context.Context, c *config.Config) error {
 	current, err := newSettings(c, s.logger)
 	s.settings.Store(current)
 	wrong := []error{err}
@@ -52,19 +63,18 @@ func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, e
 		wrong = append(wrong, err)
 	}
 	if err := errors.Join(append(wrong, s.decide(c), s.serve(c))...); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.listen(ctx, c); err != nil {
 		current.close()
-		return nil, err
+		return err
 	}
-	return s, nil
+	return nil
 }
 
 // decide makes the parts that observe, plan and post.
 func (s *server) decide(c *config.Config) (err error) {
 	s.board = scaler.NewBoard(scaler.BoardOptions{MaxAge: c.MaxPlanAge})
-	s.dumper = newDumper(func() string { return s.settings.Load().config.DumpSnapshot }, s.logger)
 	if s.poller, err = scaler.NewQueuePoller(scaler.QueuePollerOptions{Board: s.board, Queues: s.queues, Variants: s.variants}); err != nil {
 		return err
 	}
@@ -129,9 +139,8 @@ func (s *server) run(ctx context.Context) error {
 	if s.source.events != nil {
 		group.Go(func() error { return s.source.events.run(ctx) })
 	}
-	requests, endRequests := s.dumper.requests()
-	defer endRequests()
-	group.Go(func() error { return s.dumper.run(ctx, requests) })
+	defer s.dumper.close()
+	group.Go(func() error { return s.dumper.run(ctx) })
 	group.Go(func() error { return s.watchConfig(ctx) })
 	group.Go(func() error { return s.logProgress(ctx, posted) })
 	err := group.Wait()

@@ -199,6 +199,7 @@ func (s *server) close(t *testing.T) {
 	t.Helper()
 	require.NoError(t, errors.Join(s.grpc.Close(), s.http.Close()))
 	s.settings.Load().close()
+	s.dumper.close()
 }
 
 func TestServerReloadsItsConfigurationAndRejectsAnInvalidOne(t *testing.T) {

@@ -97,8 +97,8 @@ func (s *settings) warnUnmatched(snapshot fleet.Snapshot, logger *slog.Logger) {
 	}
 	for _, row := range s.config.Unmatched(snapshot.Variants, snapshot.Pools) {
 		attributes := []any{"section", row.Section, "row", row.Row}
-		if row.DidYouMean != "" {
-			attributes = append(attributes, "did_you_mean", row.DidYouMean)
+		if row.Similar != "" {
+			attributes = append(attributes, "similar", row.Similar)
 		}
 		logger.Warn("configuration row matches nothing", attributes...)
 	}

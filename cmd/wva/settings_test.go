@@ -81,7 +81,7 @@ func TestUnmatchedRowsAreLoggedOnceForEachConfiguration(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	require.Len(t, lines, 3)
 	const message = `level=WARN msg="configuration row matches nothing" `
-	require.Contains(t, lines[0], message+"section=models row=llm/lama-8b did_you_mean=llm/llama-8b")
+	require.Contains(t, lines[0], message+"section=models row=llm/lama-8b similar=llm/llama-8b")
 	require.Regexp(t, message+"section=serviceClasses row=gold$", lines[1])
 	require.Regexp(t, message+"section=fixedAccelerators row=B200$", lines[2])
 	(&settings{config: c}).warnUnmatched(snapshot, logger)

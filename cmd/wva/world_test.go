@@ -201,6 +201,12 @@ func (w *world) start(arguments ...string) *started {
 	log := newJournal(w)
 	s, err := newServer(w.Context(), w.config(arguments...), log)
 	require.NoError(w, err)
+	return w.run(s, log)
+}
+
+// run starts a server.
+func (w *world) run(s *server, log *journal) *started {
+	w.Helper()
 	s.configPollInterval = 20 * time.Millisecond
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan error, 1)

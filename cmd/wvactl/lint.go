@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ scalers are skipped. Nothing but the files is read.
 It prints a line for each problem, of three types:
   error        a value is invalid: the variant is held, and not scaled
   unsupported  KEDA would not apply the number as it is meant: calls of KEDA are answered with an error
-  finding      the definition is valid, and does not scale as it should
+  finding      the definition is valid, and does not scale as it should; or annotations that are ignored
 
 With --config, names of accelerators and service classes are compared with those of a configuration file of wva.
 
@@ -112,12 +113,18 @@ func (l *linter) run(command *cobra.Command, files []string) error {
 		l.snapshot.Accelerators, l.snapshot.Classes = configured.Accelerators, configured.ServiceClasses
 	}
 	l.places = make(map[fleet.VariantID]place)
+	var definitions []definition
 	for _, file := range files {
 		data, err := readInput(command, file)
 		if err != nil {
 			return err
 		}
-		l.file(file, data)
+		definitions = append(definitions, l.file(file, data)...)
+	}
+	slices.SortStableFunc(definitions, compareDefinitions)
+	c := claims{make(map[fleet.TargetID]definition), make(map[fleet.VariantID]definition)}
+	for _, d := range definitions {
+		l.define(d, c)
 	}
 	l.plan()
 	slices.SortStableFunc(l.problems, func(a, b problem) int {
@@ -126,66 +133,40 @@ func (l *linter) run(command *cobra.Command, files []string) error {
 	return nil
 }
 
-// file checks the objects of one file, each by itself.
-func (l *linter) file(file string, data []byte) {
+// file returns the definitions of one file, and adds the objects that cannot be read.
+func (l *linter) file(file string, data []byte) []definition {
 	objects, unreadable := inventory.ReadManifests(file, data)
 	for _, p := range unreadable {
 		l.add(place{file, p.Object}, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: p.Text, Remedy: p.Remedy})
 	}
-	for _, o := range slices.Concat(objects.ScaledObjects, objects.ScaledJobs) {
-		switch at := (place{file, fmt.Sprintf("%s %s/%s", cmp.Or(o.Kind, "ScaledObject"), o.Metadata.Namespace, o.Metadata.Name)}); {
-		case o.IsOurs():
-			v, err := scaledobject.Read(o)
-			l.variant(at, o, v, err)
-		case scaledobject.Declares(o.Metadata.Annotations):
-			v, err := scaledobject.ReadDryRun(o)
-			l.variant(at, o, v, err)
-		}
-	}
-	for _, t := range objects.Targets {
-		if scaledobject.Declares(t.Annotations) {
-			l.dryRun(file, t.ID, t.ID, t.Annotations)
-		}
-	}
-	for _, h := range objects.HPAs {
-		if scaledobject.Declares(h.Annotations) {
-			id := fleet.TargetID{Namespace: h.Namespace, Kind: "HorizontalPodAutoscaler", Name: h.Name}
-			l.dryRun(file, id, h.Target, h.Annotations)
-		}
-	}
+	return l.definitionsIn(file, objects)
 }
 
-// dryRun checks the annotations of an object that is no ScaledObject.
-func (l *linter) dryRun(file string, id, target fleet.TargetID, annotations map[string]string) {
-	o := scaledobject.Object{
-		Metadata: scaledobject.Meta{Namespace: id.Namespace, Name: id.Name, Annotations: annotations},
-		Spec:     scaledobject.Spec{ScaleTargetRef: scaledobject.TargetRef{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name}},
+// define adds the problems of one definition. Of a variant that is decided, plan adds the findings.
+func (l *linter) define(d definition, c claims) {
+	problem, level, claimed := c.claim(d)
+	if claimed && level == severityFinding { // the server ignores the annotations, errors included
+		l.add(d.at, level, problem)
+		return
 	}
-	v, err := scaledobject.ReadDryRun(o)
-	l.variant(place{file, id.String()}, o, v, err)
-}
-
-// variant adds the problems of one definition, but its findings, which plan adds.
-func (l *linter) variant(at place, o scaledobject.Object, v fleet.Variant, err error) {
-	for _, each := range scaledobject.ValidationErrors(err) {
-		l.add(at, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: each.Text(), Remedy: each.Remedy})
+	v := d.variant
+	for _, each := range scaledobject.ValidationErrors(d.err) {
+		l.add(d.at, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: each.Text(), Remedy: each.Remedy})
 		v.Invalid = each.Error()
 	}
-	if v.Unsupported = scaledobject.Unsupported(o); v.Unsupported != "" {
+	if v.Unsupported = scaledobject.Unsupported(d.object); v.Unsupported != "" {
 		text, remedy := v.Unsupported, ""
 		if i := strings.LastIndex(text, "; "); i >= 0 {
 			text, remedy = text[:i], text[i+2:]
 		}
-		l.add(at, severityUnsupported, fleet.Finding{Code: fleet.CodeUnsupportedTrigger, Text: text, Remedy: remedy})
+		l.add(d.at, severityUnsupported, fleet.Finding{Code: fleet.CodeUnsupportedTrigger, Text: text, Remedy: remedy})
 	}
-	v.Findings = scaledobject.Lint(o)
-	if earlier, twice := l.places[v.ID]; twice {
-		l.add(at, severityError, fleet.Finding{
-			Code: fleet.CodeInvalidDefinition, Text: "the name is that of " + earlier.object + " in " + earlier.file + " too", Remedy: "rename or remove one of the two",
-		})
+	if claimed {
+		l.add(d.at, level, problem)
 		return
 	}
-	l.places[v.ID] = at
+	v.Findings = scaledobject.Lint(d.object)
+	l.places[v.ID] = d.at
 	l.snapshot.Variants = append(l.snapshot.Variants, v)
 }
 
@@ -232,8 +213,8 @@ func (l *linter) verdict(w io.Writer, strict bool) error {
 	for _, p := range l.problems {
 		counts[p.Severity]++
 	}
-	summary := fmt.Sprintf("%d variants: %d errors, %d unsupported, %d findings",
-		len(l.places), counts[severityError], counts[severityUnsupported], counts[severityFinding])
+	summary := fmt.Sprintf("%s: %s, %d unsupported, %s", countOf(len(l.places), "variant"),
+		countOf(counts[severityError], "error"), counts[severityUnsupported], countOf(counts[severityFinding], "finding"))
 	if counts[severityError]+counts[severityUnsupported] > 0 || strict && counts[severityFinding] > 0 {
 		return errors.New(summary)
 	}
@@ -242,4 +223,12 @@ func (l *linter) verdict(w io.Writer, strict bool) error {
 	}
 	fmt.Fprintln(w, summary)
 	return nil
+}
+
+// countOf returns a number with its noun, such as "1 error" and "2 errors".
+func countOf(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,12 +65,12 @@ func TestLintFailsOnFindingsIfStrict(t *testing.T) {
 	got := execute(t, text, "lint", "-")
 	require.Equal(t, output{
 		out:  "-: ScaledObject llm/chat: finding: PercentileWithoutObjective: percentile \"0.99\": no effect without ttft or itl; set ttft or itl, or remove percentile\n",
-		errs: "1 variants: 0 errors, 0 unsupported, 1 findings\n",
+		errs: "1 variant: 0 errors, 0 unsupported, 1 finding\n",
 	}, got)
 	got = execute(t, text, "lint", "-", "--strict")
 	require.Equal(t, 1, got.code)
 	got = execute(t, manifest("chat", "", "", "modelID: m"), "lint", "-", "--strict", "-o", "json")
-	require.Equal(t, output{out: "[]\n", errs: "1 variants: 0 errors, 0 unsupported, 0 findings\n"}, got)
+	require.Equal(t, output{out: "[]\n", errs: "1 variant: 0 errors, 0 unsupported, 0 findings\n"}, got)
 }
 
 func TestLintComparesNamesWithTheConfiguration(t *testing.T) {
@@ -103,11 +104,62 @@ items:
 	require.Equal(t, 2, strings.Count(got.out, "\n"), got.out)
 }
 
+// leftover is a Deployment of an earlier dry run; TARGET is its name.
+const leftover = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: TARGET, namespace: llm, annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap}}
+spec: {replicas: 1}
+`
+
+func TestLintOnlyReportsAnnotationsThatTheServerIgnores(t *testing.T) {
+	scaled := manifest("chat", "", "", "modelID: m")
+	workload := strings.ReplaceAll(leftover, "TARGET", "chat")
+	hpa := `---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: chat, namespace: llm, annotations: {wva.dev/modelID: m}}
+spec: {scaleTargetRef: {apiVersion: apps/v1beta1, kind: Deployment, name: chat}, maxReplicas: 3}
+`
+	const already = "scales Deployment llm/chat already; remove the annotations wva.dev/*\n"
+	const ignored = "its annotations declare a variant, which is ignored: "
+	onDeployment, onHPA := "-: Deployment llm/chat: finding: DuplicateTarget: "+ignored, "-: HorizontalPodAutoscaler llm/chat: finding: DuplicateTarget: "+ignored
+	for name, test := range map[string]struct{ text, want string }{
+		"the target of a trigger":             {scaled + workload, onDeployment + "ScaledObject llm/chat " + already},
+		"the target of a trigger comes later": {workload + "---\n" + scaled, onDeployment + "ScaledObject llm/chat " + already},
+		"the target of a trigger, of an HPA":  {hpa + "---\n" + scaled, onHPA + "ScaledObject llm/chat " + already},
+		"the name of a trigger": {
+			strings.Replace(scaled, "{name: chat}", "{name: other}", 1) + workload,
+			"-: Deployment llm/chat: finding: InvalidDefinition: " + ignored + "ScaledObject llm/chat defines a variant of the same name; " +
+				"declare it on another object: the workload, its ScaledObject or its HorizontalPodAutoscaler\n",
+		},
+		"an object with a trigger": {
+			strings.Replace(scaled, "namespace: llm}", "namespace: llm, annotations: {wva.dev/modelID: m}}", 1),
+			"-: ScaledObject llm/chat: finding: DuplicateTarget: " + ignored + "its WVA trigger scales the target already; remove the annotations wva.dev/*\n",
+		},
+		"an HPA beside its workload": {
+			hpa + strings.Replace(workload, "cheap", `"1"`, 1),
+			onHPA + "Deployment llm/chat declares a variant of Deployment llm/chat too, and comes first; remove the annotations wva.dev/* from one of the two\n",
+		},
+		"a copy of a controller": {
+			scaled + strings.NewReplacer("kind: Deployment", "kind: ReplicaSet", "{name: TARGET,", "{name: chat-5f, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: chat, controller: true}],").Replace(leftover), "",
+		},
+	} {
+		got := execute(t, test.text, "lint", "-")
+		require.Zero(t, got.code, name)
+		require.Equal(t, test.want, got.out, name)
+		require.Equal(t, fmt.Sprintf("1 variant: 0 errors, 0 unsupported, %s\n", countOf(strings.Count(test.want, "\n"), "finding")), got.errs, name)
+	}
+	got := execute(t, workload+workload, "lint", "-")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, "-: Deployment llm/chat: error: InvalidDefinition: the name is that of Deployment llm/chat in - too; rename or remove one of the two\n")
+}
+
 func TestLintReportsManifestsThatCannotBeRead(t *testing.T) {
 	got := execute(t, "kind: [\n---\n"+manifest("chat", "", "", "modelID: m"), "lint", "-")
 	require.Equal(t, 1, got.code)
 	require.Regexp(t, `^-: -, document 1 \(line 1\): error: InvalidDefinition: .*; write it as kubectl get -o yaml prints it\n$`, got.out)
-	require.Equal(t, "wvactl: 1 variants: 1 errors, 0 unsupported, 0 findings\n", got.errs)
+	require.Equal(t, "wvactl: 1 variant: 1 error, 0 unsupported, 0 findings\n", got.errs)
 	got = execute(t, "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n", "lint", "-")
 	require.Equal(t, output{errs: "0 variants: 0 errors, 0 unsupported, 0 findings; no object has a WVA trigger or wva.dev/ annotations\n"}, got)
 	twice := manifest("chat", "", "", "modelID: m")

@@ -60,8 +60,8 @@ func planText(plan fleet.Plan, output string) (string, error) {
 		return string(data), err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "plan of %s: %d variants, %d held, %d dry run, cost %s per hour\n", plan.Time.Format(time.RFC3339),
-		len(plan.Decisions)+len(plan.Recommendations), plan.Held(), len(plan.Recommendations), short(plan.Cost))
+	fmt.Fprintf(&b, "plan of %s: %s, %d held, %d dry run, cost %s per hour\n", plan.Time.Format(time.RFC3339),
+		countOf(len(plan.Decisions)+len(plan.Recommendations), "variant"), plan.Held(), len(plan.Recommendations), short(plan.Cost))
 	if len(plan.Decisions)+len(plan.Recommendations) > 0 {
 		b.WriteString("\n")
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

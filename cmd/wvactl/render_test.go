@@ -18,7 +18,7 @@ func TestRenderedObjectHasEveryKeyAndPassesLint(t *testing.T) {
 	got := execute(t, "", arguments...)
 	require.Zero(t, got.code, got.errs)
 	require.True(t, strings.HasPrefix(got.out, "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata:\n  name: chat\n  namespace: llm\n"), got.out)
-	require.Equal(t, output{errs: "1 variants: 0 errors, 0 unsupported, 0 findings\n"}, execute(t, got.out, "lint", "--strict", "-"))
+	require.Equal(t, output{errs: "1 variant: 0 errors, 0 unsupported, 0 findings\n"}, execute(t, got.out, "lint", "--strict", "-"))
 
 	got = execute(t, "", append(arguments, "-o", "json")...)
 	var o scaledobject.Object

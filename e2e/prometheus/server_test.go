@@ -107,14 +107,14 @@ func (s *server) desired(v fleet.VariantID) (int, error) {
 	return int(metrics.GetMetricValues()[0].GetMetricValue()), nil
 }
 
-// plan asks for the plan in force.
+// plan asks for the current plan.
 func (s *server) plan() (*wvav1alpha1.ListVariantsResponse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return s.operators.ListVariants(ctx, &wvav1alpha1.ListVariantsRequest{})
 }
 
-// variant returns a variant of the plan in force; nil if it is not there.
+// variant returns a variant of the current plan; nil if it is not there.
 func (s *server) variant(id fleet.VariantID) *wvav1alpha1.Variant {
 	plan, err := s.plan()
 	if err != nil {
