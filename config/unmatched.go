@@ -11,8 +11,7 @@ import (
 type Unmatched struct {
 	Section string // the setting, such as "models"
 	Row     string // such as "llm/llama-8b"
-	// Similar is the similar name in the fleet; empty if there is none. Either of the two may be the
-	// misspelt one.
+	// Similar is the similar name in the fleet; empty if there is none. Either may be misspelt.
 	Similar string
 }
 

@@ -45,7 +45,7 @@ func (d *dumper) posted() {
 	}
 }
 
-// notify makes the signals for a dump requests. Until then, and after close, they end the process.
+// notify makes the signals for a dump requests. Until then, and after close, they are lost.
 func (d *dumper) notify() {
 	if signals := dumpSignals(); len(signals) > 0 { // none would stand for all
 		signal.Notify(d.requests, signals...)

@@ -156,7 +156,7 @@ func TestDumpReplacesRegularFilesOnly(t *testing.T) {
 	}
 }
 
-// Without a handler of the signal this test's process would end.
+// A signal that nobody is notified of is lost.
 func TestSIGUSR1BeforeTheServerRunsIsAnsweredLater(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	w := newWorld(t)

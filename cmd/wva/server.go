@@ -46,7 +46,7 @@ func newServer(ctx context.Context, c *config.Config, log io.Writer) (*server, e
 		s.logger.Warn("configuration warning", "warning", warning)
 	}
 	s.dumper = newDumper(func() string { return s.settings.Load().config.DumpSnapshot }, s.logger)
-	// s.dumper.notify() // before all that takes time
+	s.dumper.notify() // before all that takes time
 	if err := s.wire(ctx, c); err != nil {
 		s.dumper.close()
 		return nil, err
