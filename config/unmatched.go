@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,9 @@ type Unmatched struct {
 	Similar string
 }
 
+// MostUnmatched is how many unmatched rows get a similar name, and are worth a line of their own.
+const MostUnmatched = 20
+
 // Unmatched returns the rows of models, serviceClasses, fixedAccelerators, accelerators and
 // profiles that match nothing in a fleet, in the order of the table of settings. Shipped rows are
 // left out. A pool without nodes shows nothing.
@@ -24,27 +28,33 @@ type Unmatched struct {
 func (c *Config) Unmatched(variants []fleet.Variant, pools []fleet.Pool) []Unmatched {
 	f := namesOf(variants, pools)
 	var rows []Unmatched
-	report := func(section, row, near string) { rows = append(rows, Unmatched{section, row, near}) }
+	report := func(section, row string, near func() string) {
+		u := Unmatched{Section: section, Row: row}
+		if len(rows) < MostUnmatched { // comparing names with a large fleet takes time
+			u.Similar = near()
+		}
+		rows = append(rows, u)
+	}
 	for _, m := range c.Models {
 		if !slices.Contains(f.models, m.ID) {
-			report("models", m.ID.String(), f.nearestModel(m.ID))
+			report("models", m.ID.String(), func() string { return f.nearestModel(m.ID) })
 		}
 	}
 	for _, class := range c.ServiceClasses {
 		if !slices.Contains(f.classes, class.Name) {
-			report("serviceClasses", class.Name, nearest(class.Name, f.classes))
+			report("serviceClasses", class.Name, func() string { return nearest(class.Name, f.classes) })
 		}
 	}
 	for _, name := range c.FixedAccelerators {
 		if !containsFold(f.accelerators, name) {
-			report("fixedAccelerators", name, nearest(name, f.accelerators))
+			report("fixedAccelerators", name, func() string { return nearest(name, f.accelerators) })
 		}
 	}
 	shipped := shippedAccelerators()
 	for _, a := range c.Accelerators {
 		// a row takes the spelling of the nodes
 		if name := string(a.Name); !slices.Contains(shipped, name) && !slices.Contains(f.accelerators, name) && !containsFold(f.onNodes, name) {
-			report("accelerators", name, nearest(name, f.accelerators))
+			report("accelerators", name, func() string { return nearest(name, f.accelerators) })
 		}
 	}
 	for _, p := range c.Profiles {
@@ -80,6 +90,7 @@ func namesOf(variants []fleet.Variant, pools []fleet.Pool) fleetNames {
 	slices.SortFunc(f.models, fleet.ModelID.Compare)
 	slices.Sort(f.classes)
 	slices.Sort(f.accelerators)
+	f.models, f.classes, f.accelerators = slices.Compact(f.models), slices.Compact(f.classes), slices.Compact(f.accelerators)
 	return f
 }
 
@@ -101,9 +112,9 @@ func (f fleetNames) nearestModel(row fleet.ModelID) string {
 	return ""
 }
 
-// fit reports whether a profile matches a variant. If it does not, near is a similar accelerator
-// type of a variant of its model, or else a similar model name.
-func (f fleetNames) fit(p fleet.Profile) (near string, found bool) {
+// fit reports whether a profile matches a variant. If it does not, near returns a similar
+// accelerator type of a variant of its model, or else a similar model name.
+func (f fleetNames) fit(p fleet.Profile) (near func() string, found bool) {
 	var accelerators, models []string
 	for _, v := range f.variants {
 		models = append(models, v.Model.Name)
@@ -111,16 +122,15 @@ func (f fleetNames) fit(p fleet.Profile) (near string, found bool) {
 			continue
 		}
 		if v.Accelerator == "" || v.Accelerator == p.Accelerator {
-			return "", true
+			return nil, true
 		}
 		accelerators = append(accelerators, string(v.Accelerator))
 	}
-	slices.Sort(accelerators)
-	slices.Sort(models)
-	if near := nearest(string(p.Accelerator), accelerators); near != "" {
-		return near, false
-	}
-	return nearest(strings.Trim(p.Model, "*"), models), false
+	return func() string {
+		slices.Sort(accelerators)
+		slices.Sort(models)
+		return cmp.Or(nearest(string(p.Accelerator), accelerators), nearest(strings.Trim(p.Model, "*"), models))
+	}, false
 }
 
 // nearest returns the similar name; empty for none.

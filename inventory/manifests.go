@@ -217,6 +217,9 @@ func (d document) decode() (any, error) {
 		if name, found := alias(data); found {
 			return nil, fmt.Errorf("uses the YAML alias *%s: aliases are not read, since a few of them can expand to more than fits into memory", name)
 		}
+		if severalValues(data) {
+			return nil, errors.New("has text after a JSON value, which would be ignored; separate objects by a line ---, or put them into a List")
+		}
 		converted, err := yaml.YAMLToJSONStrict(data)
 		if err != nil {
 			return nil, errors.New(d.relocate(err.Error()))
@@ -228,6 +231,17 @@ func (d document) decode() (any, error) {
 		return nil, err
 	}
 	return value, nil
+}
+
+// severalValues reports whether text follows a first JSON value. YAML readers ignore it.
+func severalValues(data []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var first json.RawMessage
+	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' || decoder.Decode(&first) != nil {
+		return false
+	}
+	rest := bytes.TrimSpace(data[decoder.InputOffset():])
+	return len(rest) > 0 && rest[0] != '#' && !bytes.HasPrefix(rest, []byte("---")) && !bytes.HasPrefix(rest, []byte("..."))
 }
 
 var lineNumber = regexp.MustCompile(`line (\d+)`)

@@ -3,7 +3,6 @@ package planner
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -104,7 +103,7 @@ func (m *model) unobserved(x *index) (why fleet.Reason, unknown bool) {
 		return reason(fleet.CodeMetricsStale, "%s too old to act on", countOf(all.stale, "ready replica has samples", "ready replicas have samples")).
 			With(fleet.DetailCause, x.failures()).With(fleet.DetailRemedy, "check that Prometheus scrapes them"), true
 	case all.missing > 0:
-		return reason(fleet.CodeMetricsMissing, "%s no metrics for model name %s", countOf(all.missing, "ready replica has", "ready replicas have"), strings.Join(m.servedNames(), " or ")).
+		return reason(fleet.CodeMetricsMissing, "%s no metrics for model name %s", countOf(all.missing, "ready replica has", "ready replicas have"), fewNames(m.servedNames())).
 			With(fleet.DetailCause, x.failures()).With(fleet.DetailRemedy, "check that Prometheus scrapes them, and servedModelName"), true
 	case len(m.gateway) == 0 && slices.ContainsFunc(x.missing, func(row fleet.Missing) bool { return row.Hides == fleet.SourceGateway }):
 		return reason(fleet.CodeMetricsMissing, "demand not known: metrics of the gateway are missing").

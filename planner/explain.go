@@ -202,10 +202,18 @@ func shortest(texts ...string) string {
 
 // rateNumber returns a rate in three digits, or all digits before the point.
 func rateNumber(rate float64) string {
-	if rate >= 1000 {
+	if rate >= 1000 && rate < 1e7 {
 		return fmt.Sprintf("%.0f", rate)
 	}
-	return fmt.Sprintf("%.3g", rate)
+	return fmt.Sprintf("%.3g", min(rate, 1e12))
+}
+
+// wholeNumber returns a number of requests as text, in three digits if it is beyond any real one.
+func wholeNumber(n float64) string {
+	if n < 1e7 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return fmt.Sprintf("%.3g", min(n, 1e12))
 }
 
 // rateText returns the rate of requests of the model as text.
@@ -223,7 +231,7 @@ func (z *sizing) demandText() string {
 		text += fmt.Sprintf(" (%s expected)", rateNumber(z.demand.arrivals.Or(0)+z.demand.ahead))
 	}
 	if z.demand.backlog > 0 {
-		text += fmt.Sprintf(", %.0f waiting", z.demand.backlog)
+		text += ", " + wholeNumber(z.demand.backlog) + " waiting"
 	}
 	return text
 }
@@ -233,7 +241,7 @@ func (z *sizing) capacityOf(c choice) string {
 	if rate, known := z.demand.rate.Known(); known {
 		return rateNumber(c.share*rate) + " req/s"
 	}
-	return fmt.Sprintf("%.0f requests in flight", c.share*z.demand.inFlight)
+	return wholeNumber(c.share*z.demand.inFlight) + " requests in flight"
 }
 
 // late returns the number of overdue replicas as text.

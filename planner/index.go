@@ -228,7 +228,7 @@ func (x *index) owners() iter.Seq[*variant] {
 // join counts a variant's pods and reads their metrics from the usages of its model's name, which
 // are sorted by pod.
 func (v *variant) join(usages []*fleet.Usage, now time.Time, p Policy) {
-	v.now = v.workload.Replicas
+	v.now = max(0, v.workload.Replicas)
 	if v.workload.Startup <= 0 {
 		v.workload.Startup = p.Startup
 	}

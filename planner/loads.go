@@ -2,7 +2,9 @@ package planner
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -147,4 +149,13 @@ func hiding(rows []fleet.Missing) []fleet.Missing {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
 	})
 	return rows
+}
+
+// fewNames returns the first two of the names as text, and the number of the others.
+func fewNames(names []string) string {
+	const most = 2
+	if len(names) <= most {
+		return strings.Join(names, " or ")
+	}
+	return fmt.Sprintf("%s or %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

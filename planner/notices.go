@@ -20,7 +20,13 @@ func Notices(before, after fleet.Plan) []fleet.Notice {
 	notices := slices.DeleteFunc(warnings(after, texts), func(n fleet.Notice) bool { return told[n] })
 	notices = append(notices, changes(before, after)...)
 	slices.SortFunc(notices, fleet.Notice.Compare)
-	return slices.Compact(notices)
+	notices = slices.Compact(notices)
+	// findings come last: if a writer's queue is full, holds and changes are told first
+	findings := findingCodeSet()
+	slices.SortStableFunc(notices, func(a, b fleet.Notice) int {
+		return findings[a.Code] - findings[b.Code]
+	})
+	return notices
 }
 
 // warnings returns the warnings of a plan.
@@ -68,6 +74,17 @@ func warning(d *fleet.Decision, texts map[fleet.Code]string) string {
 		return "replicas are kept: " + texts[code]
 	}
 	return d.Reason.String()
+}
+
+// findingCodeSet has 1 for the codes of findings.
+func findingCodeSet() map[fleet.Code]int {
+	codes := make(map[fleet.Code]int)
+	for _, row := range fleet.Codes() {
+		if row.Use == fleet.UseFinding {
+			codes[row.Code] = 1
+		}
+	}
+	return codes
 }
 
 // tableTexts returns meaning and action of each code.

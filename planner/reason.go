@@ -26,6 +26,26 @@ func invalidDefinition(text string) fleet.Reason {
 
 // factAndRemedy returns the reason of a text that ends with its remedy after a semicolon.
 func factAndRemedy(code fleet.Code, text string) fleet.Reason {
-	fact, remedy, _ := strings.Cut(text, "; ")
+	fact, remedy := text, ""
+	if at := semicolon(text); at >= 0 {
+		fact, remedy = text[:at], text[at+len("; "):]
+	}
 	return fleet.Reason{Code: code, Text: fact}.With(fleet.DetailRemedy, remedy)
+}
+
+// semicolon returns the place of the first "; " that is not part of a quoted value, which a tenant
+// writes; -1 if there is none.
+func semicolon(text string) int {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case quoted && text[i] == '\\':
+			i++
+		case text[i] == '"':
+			quoted = !quoted
+		case !quoted && strings.HasPrefix(text[i:], "; "):
+			return i
+		}
+	}
+	return -1
 }

@@ -133,12 +133,21 @@ func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledOb
 		return 0, err
 	}
 	if found {
-		return 0, newError(noNumber, reasonText(id.String()+": no number is known: ", decision.Reason))
+		return 0, newError(noNumber, reasonText(shortID(id)+": no number is known: ", decision.Reason))
 	}
 	if replicas, ok := k.observed(id); ok {
 		return max(0, replicas), nil
 	}
-	return 0, newError(noNumber, fmt.Sprintf("%s is not decided yet; if this lasts, check that it is a ScaledObject in a namespace that wva watches", id))
+	return 0, newError(noNumber, fmt.Sprintf("%s is not decided yet; if this lasts, check that it is a ScaledObject in a namespace that wva watches", shortID(id)))
+}
+
+// shortID returns the name of a variant, cut so that a status still has its fact and remedy.
+func shortID(id fleet.VariantID) string {
+	const most = 80
+	if name := id.String(); len(name) > most {
+		return name[:most] + "…"
+	}
+	return id.String()
 }
 
 func metricSpec() *externalscaler.GetMetricSpecResponse {

@@ -459,3 +459,9 @@ func TestAStuckSendDelaysNobody(t *testing.T) {
 	w.stop()
 	require.NoError(t, <-ended)
 }
+
+func TestAStatusKeepsItsFactBesideALongName(t *testing.T) {
+	id := fleet.VariantID{Namespace: "x", Name: strings.Repeat("k", 253)}
+	require.Len(t, shortID(id), 80+len("…"))
+	require.Equal(t, "shop/a", shortID(fleet.VariantID{Namespace: "shop", Name: "a"}))
+}

@@ -95,7 +95,12 @@ func (s *settings) warnUnmatched(snapshot fleet.Snapshot, logger *slog.Logger) {
 	if len(snapshot.Variants) == 0 || s.matched.Swap(true) {
 		return
 	}
-	for _, row := range s.config.Unmatched(snapshot.Variants, snapshot.Pools) {
+	rows := s.config.Unmatched(snapshot.Variants, snapshot.Pools)
+	if more := len(rows) - config.MostUnmatched; more > 0 {
+		rows = rows[:config.MostUnmatched]
+		logger.Warn("further configuration rows match nothing", "rows", more)
+	}
+	for _, row := range rows {
 		attributes := []any{"section", row.Section, "row", row.Row}
 		if row.Similar != "" {
 			attributes = append(attributes, "similar", row.Similar)

@@ -90,7 +90,7 @@ func (p problem) String() string {
 	if p.Remedy != "" {
 		line += "; " + p.Remedy
 	}
-	return line
+	return printable(line)
 }
 
 // linter collects the problems of files.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -95,8 +96,19 @@ func writeDecision(w io.Writer, d fleet.Decision, state string) {
 	if remedy := d.Reason.Detail(fleet.DetailRemedy); remedy != "" {
 		text += "; " + remedy
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Variant,
-		replicas(d.Facts.Current, d.Facts.CurrentKnown), replicas(d.Replicas, d.Known), state, d.Reason.Code, text)
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(d.Variant.String()),
+		replicas(d.Facts.Current, d.Facts.CurrentKnown), replicas(d.Replicas, d.Known), state, d.Reason.Code, printable(text))
+}
+
+// printable returns a text of a file on one line, with a question mark for each control character:
+// files come from strangers, and a terminal obeys such characters.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
 }
 
 func replicas(number int, known bool) string {

@@ -1,0 +1,23 @@
+package inventory
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTextAfterAJSONValueIsNotIgnored(t *testing.T) {
+	object := `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}`
+	for name, text := range map[string]string{
+		"second object": object + "\n" + object, "garbage": object + "\n]]]: garbage", "words": object + " trailing {",
+	} {
+		_, err := document{data: []byte(text), line: 1}.decode()
+		require.ErrorContains(t, err, "has text after a JSON value", name)
+	}
+	for name, text := range map[string]string{
+		"one object": object, "comment": object + "\n# the end", "flow style": `{apiVersion: v1, kind: Node}`, "end mark": object + "\n...",
+	} {
+		_, err := document{data: []byte(text), line: 1}.decode()
+		require.NoError(t, err, name)
+	}
+}
