@@ -88,6 +88,12 @@ func (c *content) add(where string, u *unstructured.Unstructured) {
 		})
 		return
 	}
+	if value, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "namespace"); value != nil {
+		if _, isText := value.(string); !isText {
+			c.problems = append(c.problems, Problem{Object: where, Text: "its metadata.namespace is not text", Remedy: "write it in quotes"})
+			return
+		}
+	}
 	if u.GetNamespace() == "" && !isNode(u) {
 		if err := unstructured.SetNestedField(u.Object, defaultNamespace, "metadata", "namespace"); err != nil {
 			c.problems = append(c.problems, Problem{Object: where, Text: "its metadata is not an object", Remedy: asPrinted})

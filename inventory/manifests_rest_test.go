@@ -21,3 +21,11 @@ func TestTextAfterAJSONValueIsNotIgnored(t *testing.T) {
 		require.NoError(t, err, name)
 	}
 }
+
+func TestNamespaceThatIsNotTextIsAProblem(t *testing.T) {
+	objects, problems := ReadManifests("a.yaml", []byte("apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: a, namespace: 123}\n"+
+		"spec: {scaleTargetRef: {name: a}, triggers: [{type: external-push, metadata: {modelID: m}}]}\n"))
+	require.Zero(t, objects.Len())
+	require.Len(t, problems, 1)
+	require.Contains(t, problems[0].Text, "metadata.namespace is not text")
+}

@@ -74,7 +74,11 @@ func unquotedError(key Key, text string, is form) ValidationError {
 	if is.structured() {
 		return ValidationError{key.Name, "", "is " + string(is), key.Allowed, fmt.Sprintf("write one value in quotes, such as %q", key.Example)}
 	}
-	return ValidationError{key.Name, escaped(text, valueLimit), "is " + string(is), "", "write it in quotes: " + quoted(text)}
+	remedy := "write it in quotes: " + quoted(text)
+	if key.Type == TypeText { // YAML has changed a value such as 007 already
+		remedy = "write it in quotes, character for character"
+	}
+	return ValidationError{key.Name, escaped(text, valueLimit), "is " + string(is), "", remedy}
 }
 
 // checkOthers adds a validation error for each trigger with other values that are not strings: of

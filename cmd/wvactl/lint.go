@@ -106,18 +106,20 @@ type place struct{ file, object string }
 
 func (l *linter) run(command *cobra.Command, files []string) error {
 	if l.config != "" {
-		configured, err := configured(l.config, "accelerators", "serviceClasses")
+		configured, err := configured(l.config, "accelerators", "serviceClasses", "profiles")
 		if err != nil {
 			return fmt.Errorf("the configuration is invalid:\n%w", err)
 		}
 		l.snapshot.Accelerators, l.snapshot.Classes = configured.Accelerators, configured.ServiceClasses
+		l.snapshot.Profiles = configured.EngineProfiles()
 	}
 	l.places = make(map[fleet.VariantID]place)
 	var definitions []definition
 	for _, file := range files {
 		data, err := readInput(command, file)
-		if err != nil {
-			return err
+		if err != nil { // the other files are still checked
+			l.add(place{file, "file"}, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: err.Error(), Remedy: "name a file of manifests"})
+			continue
 		}
 		definitions = append(definitions, l.file(file, data)...)
 	}

@@ -19,3 +19,10 @@ func TestControlCharactersOfAFileDoNotReachTheTerminal(t *testing.T) {
 		File: "a\x1bb.yaml", Object: "o", Severity: "error", Code: fleet.CodeInvalidDefinition, Text: "t\n", Remedy: "r",
 	}.String())
 }
+
+func TestLintGoesOnAfterAFileThatCannotBeRead(t *testing.T) {
+	got := execute(t, "", "lint", "none.yaml", "../../deploy/samples")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, "none.yaml: file: error: InvalidDefinition: open none.yaml: no such file or directory; name a file of manifests\n")
+	require.Contains(t, got.out, "../../deploy/samples: file: error: ")
+}
