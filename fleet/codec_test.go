@@ -37,7 +37,7 @@ func TestSnapshotHasThePolicyThatItIsEncodedWith(t *testing.T) {
 }
 
 func TestIdentityOfAnInvalidVariantRoundTrips(t *testing.T) {
-	v := Variant{ID: VariantID{"ns", "v"}, Model: ModelID{Namespace: "ns"}, Invalid: "modelID is missing"}
+	v := Variant{ID: VariantID{"ns", "v"}, Model: ModelID{Namespace: "ns"}, Invalid: []Problem{{Text: "modelID is missing", Remedy: "add it"}}}
 	data, err := EncodeSnapshot(Snapshot{Variants: []Variant{v}}, nil)
 	if err != nil {
 		t.Fatal(err)

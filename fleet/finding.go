@@ -5,6 +5,21 @@ import (
 	"slices"
 )
 
+// Problem is a fact with its remedy. They are two fields, because a fact may quote a value that a
+// tenant wrote. The zero value is none.
+type Problem struct {
+	Text   string `json:"text"`   // one line: the field, its value and the consequence
+	Remedy string `json:"remedy"` // what to do
+}
+
+// String returns text and remedy as one line; "" for the zero value.
+func (p Problem) String() string {
+	if p == (Problem{}) {
+		return ""
+	}
+	return p.Text + "; " + p.Remedy
+}
+
 // Finding is something in the definition of a variant that reads well and does not scale as it
 // should.
 type Finding struct {

@@ -35,14 +35,12 @@ type Variant struct {
 	// empty if they can. The rows about them may be old or partial. The whole model is then held,
 	// because the load that these replicas serve is not known.
 	Hidden string `json:"hidden,omitzero"`
-	// Invalid is the validation errors of the definition, one a line, each with its remedy after a
-	// semicolon; empty if there is none. Such a variant is held; fields that could not be read have
-	// their defaults.
-	Invalid string `json:"invalid,omitzero"`
-	// Unsupported is why KEDA would not apply the number as it is meant, with the remedy; empty if
-	// it would. Such a variant is held at its current replicas, and its RPCs answer with this text
-	// as an error.
-	Unsupported string `json:"unsupported,omitzero"`
+	// Invalid is the validation errors of the definition; empty if there is none. Such a variant is
+	// held; fields that could not be read have their defaults.
+	Invalid []Problem `json:"invalid,omitzero"`
+	// Unsupported is why KEDA would not apply the number as it is meant; zero if it would. Such a
+	// variant is held at its current replicas, and its RPCs answer with this text as an error.
+	Unsupported Problem `json:"unsupported,omitzero"`
 	// Findings are what reads well in the definition and does not scale as it should, sorted.
 	Findings []Finding `json:"findings,omitzero"`
 	// Autoscaler is whether an HPA of KEDA applies the number.

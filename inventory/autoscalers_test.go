@@ -87,7 +87,7 @@ spec:
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "batch"}, tables.Variants[1].ID)
 	require.Equal(t, fleet.TargetID{}, tables.Variants[1].Target)
 	require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "m"}, tables.Variants[1].Model)
-	require.Contains(t, tables.Variants[1].Unsupported, "ScaledJob: ")
+	require.Contains(t, tables.Variants[1].Unsupported.String(), "ScaledJob: ")
 	require.Empty(t, tables.Variants[1].Invalid)
 	require.Empty(t, tables.Problems)
 
@@ -107,8 +107,8 @@ func TestUnsupportedPauseAndFallbackReachTheVariant(t *testing.T) {
 	object.Spec.Triggers[0].MetricType = "Value"
 	object.Metadata.Annotations = map[string]string{"autoscaling.keda.sh/paused-replicas": "2"}
 	v := objects.Tables(Options{}).Variants[0]
-	require.Contains(t, v.Unsupported, "metricType")
-	require.Contains(t, v.Unsupported, "; remove metricType")
+	require.Contains(t, v.Unsupported.Text, "metricType")
+	require.Contains(t, v.Unsupported.Remedy, "remove metricType")
 	require.Equal(t, fleet.Pause{All: true, Fixed: true, Replicas: 2}, v.Pause)
 
 	status := scaled("a") + "\nstatus: {conditions: [{type: Fallback, status: \"True\", reason: FallbackExists}]}"
@@ -118,6 +118,6 @@ func TestUnsupportedPauseAndFallbackReachTheVariant(t *testing.T) {
 func TestTwoWVATriggersInOneObjectAreAValidationError(t *testing.T) {
 	v := objectsOf(t, scaled("a")+"\n  - type: external\n    metadata: {scalerAddress: wva, modelID: other}").Tables(Options{}).Variants[0]
 	require.Equal(t, 2, v.Triggers)
-	require.Contains(t, v.Invalid, "give each model an object of its own")
+	require.Contains(t, invalidText(v), "give each model an object of its own")
 	require.Equal(t, "m", v.Model.Name, "the first is read")
 }

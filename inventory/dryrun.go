@@ -61,7 +61,7 @@ func (o Objects) readDryRun(t *Tables, targets map[objectKey]Target, options Opt
 		if err != nil {
 			problems := definitionProblems(d.name.String(), err)
 			t.Problems = append(t.Problems, problems...)
-			v.Invalid = problemText(problems)
+			v.Invalid = invalid(err)
 		}
 		v.Findings = scaledobject.Lint(d.object)
 		t.resolveTarget(&v, origin{d.name, scaledobject.HasKey(d.object.Metadata.Annotations, keyGPUs)}, targets, options)

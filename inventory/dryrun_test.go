@@ -219,8 +219,8 @@ spec: {replicas: 3}`
 func TestInvalidAnnotationsAreProblemsOfTheirObject(t *testing.T) {
 	tables := objectsOf(t, annotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap, wva.dev/maxReplicaCount: few}`)).Tables(Options{})
 	v := dryRuns(t, tables)["a"]
-	require.Contains(t, v.Invalid, `wva.dev/variantCost "cheap"`)
-	require.Contains(t, v.Invalid, `wva.dev/maxReplicaCount "few"`)
+	require.Contains(t, invalidText(v), `wva.dev/variantCost "cheap"`)
+	require.Contains(t, invalidText(v), `wva.dev/maxReplicaCount "few"`)
 	require.Equal(t, []string{"Deployment llm/a", "Deployment llm/a"}, problemObjects(tables))
 }
 

@@ -39,7 +39,7 @@ func TestUnquotedMetadataIsAValidationErrorThatNamesTheKey(t *testing.T) {
 	require.Contains(t, all, `metadata has values that are not text, of keys "password"; write them in quotes`)
 	require.NotContains(t, all, "12345")
 	require.Len(t, tables.Variants, 1)
-	require.Contains(t, tables.Variants[0].Invalid, "variantCost 10 is a number")
+	require.Contains(t, invalidText(tables.Variants[0]), "variantCost 10 is a number")
 }
 
 func TestWatchedObjectWithMetadataOfAnyTypeIsDecoded(t *testing.T) {

@@ -116,3 +116,12 @@ func podNames(w fleet.Workload) []string {
 
 // Counts returns how much was read.
 func (d *Directory) Counts() Counts { return d.current.Load().counts }
+
+// invalidText returns the validation errors of a variant, one a line.
+func invalidText(v fleet.Variant) string {
+	var lines []string
+	for _, p := range v.Invalid {
+		lines = append(lines, p.String())
+	}
+	return strings.Join(lines, "\n")
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/scaledobject"
@@ -125,7 +124,7 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 	if err != nil {
 		problems := definitionProblems(objectKey{groupKEDA, kind, object.Metadata.Namespace, object.Metadata.Name}.String(), err)
 		t.Problems = append(t.Problems, problems...)
-		v.Invalid = problemText(problems)
+		v.Invalid = invalid(err)
 	}
 	v.Unsupported = scaledobject.Unsupported(object)
 	v.Findings = scaledobject.Lint(object)
@@ -157,13 +156,13 @@ func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[object
 	}
 }
 
-// problemText returns the problems of an object with their remedies, one a line.
-func problemText(problems []Problem) string {
-	texts := make([]string, len(problems))
-	for i, problem := range problems {
-		texts[i] = problem.Missing().Reason
+// invalid returns the validation errors of a definition.
+func invalid(err error) []fleet.Problem {
+	var problems []fleet.Problem
+	for _, each := range scaledobject.ValidationErrors(err) {
+		problems = append(problems, each.AsProblem())
 	}
-	return strings.Join(texts, "\n")
+	return problems
 }
 
 // definitionProblems returns a problem for each validation error of a definition.

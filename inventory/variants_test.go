@@ -23,8 +23,8 @@ func TestInvalidVariantIsKeptAndItsErrorsAreProblemsWithRemedies(t *testing.T) {
 	require.Len(t, tables.Variants, 1)
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "a"}, tables.Variants[0].ID)
 	require.Equal(t, fleet.Range{Min: 1, Max: 4}, tables.Variants[0].Range)
-	require.Contains(t, tables.Variants[0].Invalid, `role "cook"`)
-	require.Contains(t, tables.Variants[0].Invalid, `variantCost "cheap"`)
+	require.Contains(t, invalidText(tables.Variants[0]), `role "cook"`)
+	require.Contains(t, invalidText(tables.Variants[0]), `variantCost "cheap"`)
 	require.Len(t, tables.Workloads, 1, "the replicas of an invalid variant have to be known for it to be held")
 	require.Len(t, tables.Problems, 2)
 	for _, problem := range tables.Problems {

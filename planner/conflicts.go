@@ -32,8 +32,8 @@ func (x *index) conflicts() []fleet.Conflict {
 
 // ownConflicts returns the conflicts that one object alone has.
 func ownConflicts(v fleet.Variant) (found []fleet.Conflict) {
-	if v.Unsupported != "" {
-		found = append(found, fleet.Conflict{Type: fleet.ConflictUnsupportedTrigger, Variants: []fleet.VariantID{v.ID}, Text: v.Unsupported})
+	if v.Unsupported != (fleet.Problem{}) {
+		found = append(found, fleet.Conflict{Type: fleet.ConflictUnsupportedTrigger, Variants: []fleet.VariantID{v.ID}, Text: v.Unsupported.String()})
 	}
 	if v.Triggers > 1 {
 		found = append(found, fleet.Conflict{
@@ -57,7 +57,7 @@ func (v *variant) targetConflicts(others []fleet.VariantID) (found []fleet.Confl
 		})
 	}
 	if v.workload.ConflictingHPA != "" {
-		found = append(found, fleet.Conflict{Type: fleet.ConflictConflictingHPA, Variants: all, Text: v.conflictingHPA()})
+		found = append(found, fleet.Conflict{Type: fleet.ConflictConflictingHPA, Variants: all, Text: v.conflictingHPA().String()})
 	}
 	return found
 }

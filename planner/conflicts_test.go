@@ -58,7 +58,7 @@ func TestEveryConflictIsInThePlan(t *testing.T) {
 		"none":          {newScenario(old), nil},
 		"two objects":   {newScenario(second, old), []string{"DuplicateTarget: a-newer cheap"}},
 		"three objects": {newScenario(third, second, old), []string{"DuplicateTarget: a-newer b-newer cheap"}},
-		"two triggers":  {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, "two" } }), []string{"MultipleTriggers: b"}},
+		"two triggers":  {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, problem("two", "remove one") } }), []string{"MultipleTriggers: b"}},
 		"unsupported":   {alike(func(a, b *group) { a.variant, b.variant = unsupported, unsupported }), []string{"UnsupportedTrigger: a", "UnsupportedTrigger: b"}},
 		"another HPA":   {alike(func(a, _ *group) { a.workload = otherHPA }), []string{"ConflictingHPA: a"}},
 		"metadata":      {alike(func(a, _ *group) { a.cost = 2 }), []string{"InconsistentMetadata: a b"}},
@@ -88,7 +88,7 @@ func TestPriceOfTheOldestVariantIsUsed(t *testing.T) {
 		}
 	})
 	t.Run("an invalid one is not used", func(t *testing.T) {
-		s := alike(func(_, b *group) { b.cost, b.variant = 2, func(v *fleet.Variant) { v.Invalid = "role: no" } })
+		s := alike(func(_, b *group) { b.cost, b.variant = 2, func(v *fleet.Variant) { v.Invalid = problem("role: no", "write prefill") } })
 		if d := s.decide(t); d["a"].Facts.Cost != 1 {
 			t.Errorf("%+v, want its own price", d["a"])
 		}
@@ -144,7 +144,7 @@ func TestOldestVariantOwnsItsTargetEvenIfInvalid(t *testing.T) {
 		owner func(*fleet.Variant)
 		code  fleet.Code
 	}{
-		"invalid":     {func(v *fleet.Variant) { v.Invalid = "role: no" }, fleet.CodeInvalidDefinition},
+		"invalid":     {func(v *fleet.Variant) { v.Invalid = problem("role: no", "write prefill") }, fleet.CodeInvalidDefinition},
 		"unsupported": {unsupported, fleet.CodeUnsupportedTrigger},
 		"paused":      {paused(fleet.Pause{All: true}), fleet.CodePaused},
 	} {
@@ -164,14 +164,14 @@ func TestOldestVariantOwnsItsTargetEvenIfInvalid(t *testing.T) {
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)}))
 		d := s.decide(t)["a-newer"]
 		expect(t, d, 2, fleet.CodeDuplicateTarget)
-		if !d.Unsupported || !strings.HasPrefix(unsupportedText, d.Reason.Text+"; ") || !strings.Contains(d.Reason.String(), "older ScaledObject") {
+		if !d.Unsupported || d.Reason.Text != unsupportedProblem.Text || !strings.Contains(d.Reason.String(), "older ScaledObject") {
 			t.Errorf("%+v, want it unsupported, with that first", d)
 		}
 	})
 }
 
 func TestVariantsWithoutATargetAreNoDuplicateClaim(t *testing.T) {
-	job := func(v *fleet.Variant) { v.Unsupported, v.Target = unsupportedText, fleet.TargetID{} }
+	job := func(v *fleet.Variant) { v.Unsupported, v.Target = unsupportedProblem, fleet.TargetID{} }
 	s := newScenario(group{name: "a", cost: 1, max: 3, absent: true, variant: job}, group{name: "b", cost: 1, max: 3, absent: true, variant: job})
 	d := s.decide(t)
 	if d["a"].Reason.Code != fleet.CodeUnsupportedTrigger || d["b"].Reason.Code != fleet.CodeUnsupportedTrigger {

@@ -52,8 +52,8 @@ func (x *index) excludes(v *variant) bool {
 			return true
 		}
 	}
-	if text := validationError(v.Variant); text != "" {
-		why := invalidDefinition(text)
+	if problems := validationErrors(v.Variant); len(problems) > 0 {
+		why := invalidDefinition(problems)
 		v.excluded = &why
 		return true
 	}

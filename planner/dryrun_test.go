@@ -62,7 +62,7 @@ func conflictingDryRuns(s *scenario) []fleet.Variant {
 	older := func(name string, change func(*fleet.Variant)) fleet.Variant {
 		v := s.Variants[0]
 		v.ID.Name, v.Target.Name, v.DryRun, v.Created = name, name, true, time.Unix(1, 0).UTC()
-		v.Invalid, v.Unsupported, v.Triggers, v.Pause = "", "", 0, fleet.Pause{}
+		v.Invalid, v.Unsupported, v.Triggers, v.Pause = nil, fleet.Problem{}, 0, fleet.Pause{}
 		change(&v)
 		return v
 	}
@@ -71,7 +71,7 @@ func conflictingDryRuns(s *scenario) []fleet.Variant {
 		older("claims", func(v *fleet.Variant) { v.Target = s.Variants[0].Target }),
 		older("namesake", func(v *fleet.Variant) { v.Model.Name, v.ServedName = "namesake", v.EngineModel() }),
 		older("two-names", func(v *fleet.Variant) { v.ServedName = "second-name" }),
-		older("broken", func(v *fleet.Variant) { v.Invalid = "role: no" }),
+		older("broken", func(v *fleet.Variant) { v.Invalid = problem("role: no", "write prefill") }),
 		older("takes-over", func(v *fleet.Variant) { v.Cost = 0 }),
 	}
 }
@@ -150,7 +150,7 @@ func TestRecommendationHasItsSavings(t *testing.T) {
 func TestRecommendationIsNoEvent(t *testing.T) {
 	s := newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: dryRun}))
 	before := Plan(s.Snapshot, Policy{})
-	s.Variants[0].Invalid = "role: no"
+	s.Variants[0].Invalid = problem("role: no", "write prefill")
 	if notices := Notices(before, Plan(s.Snapshot, Policy{})); len(notices) > 0 {
 		t.Errorf("%+v, want none", notices)
 	}

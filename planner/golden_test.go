@@ -59,7 +59,7 @@ func goldens() map[string]*scenario {
 			cheap(group{ready: 1, running: 60, kv: 0.6, rate: 6, created: epoch.Add(-time.Hour)}),
 			group{name: "cheap-too", cost: 1.5, max: 3, accelerator: "L40S", objective: 40 * time.Millisecond, ready: 1, running: 60, kv: 0.6, rate: 6, created: epoch.Add(-time.Minute)},
 			group{name: "two-triggers", cost: 1, max: 3, ready: 1, mute: true, variant: func(v *fleet.Variant) {
-				v.Triggers, v.Invalid = 2, "triggers include 2 of WVA; allowed: one trigger with a modelID; give each model an object of its own"
+				v.Triggers, v.Invalid = 2, problem("triggers include 2 of WVA", "allowed: one trigger with a modelID; give each model an object of its own")
 			}}),
 	}
 }

@@ -60,20 +60,24 @@ func (v *variant) idleNumber() int {
 	return 0
 }
 
-// validationError returns the contradiction in a variant's own numbers, with the remedy; "" if
-// there is none.
-func validationError(v fleet.Variant) string {
-	switch {
-	case v.Invalid != "":
+// validationErrors returns those of a definition, or else the first contradiction in the
+// variant's own numbers; empty if there is none.
+func validationErrors(v fleet.Variant) []fleet.Problem {
+	if len(v.Invalid) > 0 {
 		return v.Invalid
-	case v.Range.Min < 0:
-		return fmt.Sprintf("minReplicaCount %d is negative; set it to 0 or more in the ScaledObject", v.Range.Min)
-	case v.Range.Max < v.Range.Min:
-		return fmt.Sprintf("maxReplicaCount %d is below minReplicaCount %d; raise it in the ScaledObject", v.Range.Max, v.Range.Min)
-	case v.Range.AllowsIdle && (v.Range.Idle < 0 || v.Range.Idle >= max(v.Range.Min, 1)):
-		return fmt.Sprintf("idleReplicaCount %d is not below minReplicaCount %d; lower it in the ScaledObject", v.Range.Idle, v.Range.Min)
-	case !(v.Cost >= 0) || math.IsInf(v.Cost, 0): // also NaN
-		return fmt.Sprintf("variantCost %v is not a price; set it to 0 or more in the ScaledObject", v.Cost)
 	}
-	return ""
+	text, remedy := "", ""
+	switch {
+	case v.Range.Min < 0:
+		text, remedy = fmt.Sprintf("minReplicaCount %d is negative", v.Range.Min), "set it to 0 or more in the ScaledObject"
+	case v.Range.Max < v.Range.Min:
+		text, remedy = fmt.Sprintf("maxReplicaCount %d is below minReplicaCount %d", v.Range.Max, v.Range.Min), "raise it in the ScaledObject"
+	case v.Range.AllowsIdle && (v.Range.Idle < 0 || v.Range.Idle >= max(v.Range.Min, 1)):
+		text, remedy = fmt.Sprintf("idleReplicaCount %d is not below minReplicaCount %d", v.Range.Idle, v.Range.Min), "lower it in the ScaledObject"
+	case !(v.Cost >= 0) || math.IsInf(v.Cost, 0): // also NaN
+		text, remedy = fmt.Sprintf("variantCost %v is not a price", v.Cost), "set it to 0 or more in the ScaledObject"
+	default:
+		return nil
+	}
+	return []fleet.Problem{{Text: text, Remedy: remedy}}
 }

@@ -11,10 +11,10 @@ import (
 
 // A tenant's value with a semicolon does not become the remedy that operators read.
 func TestQuotedSemicolonDoesNotEndTheFact(t *testing.T) {
-	text := `variantCost "1; delete prod; \"y" is not a decimal number; write digits only`
-	s := newScenario(cheap(group{ready: 2, mute: true, variant: func(v *fleet.Variant) { v.Invalid = text }}))
+	text := `variantCost "1; delete prod; \"y" is not a decimal number`
+	s := newScenario(cheap(group{ready: 2, mute: true, variant: func(v *fleet.Variant) { v.Invalid = problem(text, "write digits only") }}))
 	d := s.decide(t)["cheap"]
-	if d.Reason.Text != `variantCost "1; delete prod; \"y" is not a decimal number` || d.Reason.Detail(fleet.DetailRemedy) != "write digits only" {
+	if d.Reason.Text != text || d.Reason.Detail(fleet.DetailRemedy) != "write digits only" {
 		t.Errorf("%+v, want the value in the fact and the remedy alone", d.Reason)
 	}
 }

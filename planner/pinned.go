@@ -62,12 +62,12 @@ func notAbove(r fleet.Range, now int) fleet.Range {
 func (v *variant) setByOthers() *pinned {
 	asItIs := pinned{replicas: v.now, known: v.seen}
 	switch {
-	case v.Unsupported != "":
+	case v.Unsupported != (fleet.Problem{}):
 		asItIs.held, asItIs.unsupported = true, true
-		asItIs.reason = factAndRemedy(fleet.CodeUnsupportedTrigger, v.Unsupported)
+		asItIs.reason = problemReason(fleet.CodeUnsupportedTrigger, v.Unsupported)
 	case v.workload.ConflictingHPA != "":
 		asItIs.held = true
-		asItIs.reason = factAndRemedy(fleet.CodeConflictingHPA, v.conflictingHPA())
+		asItIs.reason = problemReason(fleet.CodeConflictingHPA, v.conflictingHPA())
 	case v.Pause.Fixed:
 		asItIs.replicas, asItIs.known = v.Pause.Replicas, true
 		asItIs.reason = reason(fleet.CodePaused, "paused at %d by annotation autoscaling.keda.sh/paused-replicas", v.Pause.Replicas).
@@ -81,10 +81,13 @@ func (v *variant) setByOthers() *pinned {
 	return &asItIs
 }
 
-// conflictingHPA returns the name of the other HPA of the variant's target, and the remedy.
-func (v *variant) conflictingHPA() string {
-	return "HPA " + v.workload.ConflictingHPA + " scales " + v.Target.String() + " too; delete it, or let KEDA adopt it: " +
-		"its name as advanced.horizontalPodAutoscalerConfig.name, and annotation scaledobject.keda.sh/transfer-hpa-ownership"
+// conflictingHPA returns the problem of the other HPA of the variant's target.
+func (v *variant) conflictingHPA() fleet.Problem {
+	return fleet.Problem{
+		Text: "HPA " + v.workload.ConflictingHPA + " scales " + v.Target.String() + " too",
+		Remedy: "delete it, or let KEDA adopt it: its name as advanced.horizontalPodAutoscalerConfig.name, and annotation " +
+			"scaledobject.keda.sh/transfer-hpa-ownership",
+	}
 }
 
 // includeInvalid adds variants with an invalid definition to their model, pinned at the number at

@@ -8,12 +8,14 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-const unsupportedText = "metricType \"Value\" of trigger 0: the HPA would not apply the number as replicas; remove metricType from the trigger"
+var unsupportedProblem = fleet.Problem{
+	Text: "metricType \"Value\" of trigger 0: the HPA would not apply the number as replicas", Remedy: "remove metricType from the trigger",
+}
 
-func unsupported(v *fleet.Variant) { v.Unsupported = unsupportedText }
+func unsupported(v *fleet.Variant) { v.Unsupported = unsupportedProblem }
 
 func invalid(v *fleet.Variant) {
-	v.Invalid = "variantCost \"cheap\" is not a decimal number; write digits only"
+	v.Invalid = problem("variantCost \"cheap\" is not a decimal number", "write digits only")
 }
 
 func otherHPA(w *fleet.Workload) { w.ConflictingHPA = "cpu" }
@@ -26,7 +28,7 @@ func TestUnsupportedVariantIsHeldAtCurrentReplicas(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1, variant: unsupported})).previous("cheap", 9, time.Minute)
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeUnsupportedTrigger)
-	if !d.Held || !d.Unsupported || d.Reason.String() != unsupportedText {
+	if !d.Held || !d.Unsupported || d.Reason.String() != unsupportedProblem.String() {
 		t.Errorf("%+v, want it held and unsupported, with that reason", d)
 	}
 	t.Run("also while its metrics are missing", func(t *testing.T) {
@@ -35,7 +37,7 @@ func TestUnsupportedVariantIsHeldAtCurrentReplicas(t *testing.T) {
 	})
 	t.Run("also if its definition is invalid", func(t *testing.T) {
 		s := newScenario(cheap(group{ready: 3, variant: unsupported}))
-		s.Variants[0].Invalid = "role: no"
+		s.Variants[0].Invalid = problem("role: no", "write prefill")
 		d := s.decide(t)["cheap"]
 		expect(t, d, 3, fleet.CodeUnsupportedTrigger)
 		if !d.Unsupported {
@@ -44,7 +46,7 @@ func TestUnsupportedVariantIsHeldAtCurrentReplicas(t *testing.T) {
 	})
 	t.Run("at an unknown number without a target, as for a ScaledJob", func(t *testing.T) {
 		s := newScenario(cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5}), group{name: "job", cost: 1, max: 3, absent: true, variant: func(v *fleet.Variant) {
-			v.Unsupported, v.Target = unsupportedText, fleet.TargetID{}
+			v.Unsupported, v.Target = unsupportedProblem, fleet.TargetID{}
 		}})
 		d := s.decide(t)
 		if job := d["job"]; job.Known || !job.Held || !job.Unsupported || job.Reason.Code != fleet.CodeUnsupportedTrigger {
@@ -106,7 +108,7 @@ func TestInvalidVariantWithoutMetricsIsExcluded(t *testing.T) {
 					if inner != nil {
 						inner(v)
 					}
-					v.Invalid = "broken; repair it"
+					v.Invalid = problem("broken", "repair it")
 				}
 			}
 			want, got := alone(broken), steady(broken, same).decide(t)

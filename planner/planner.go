@@ -61,7 +61,7 @@ func (x *index) plan(p Policy) fleet.Plan {
 
 // holdExcluded holds a variant that takes no part in its model.
 func (x *index) holdExcluded(v *variant) fleet.Decision {
-	if v.Unsupported != "" { // KEDA must get no number, whatever else is wrong
+	if v.Unsupported != (fleet.Problem{}) { // KEDA must get no number, whatever else is wrong
 		v.pinned = v.setByOthers()
 	}
 	return x.hold(v, *v.excluded)
@@ -85,10 +85,10 @@ func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 		d.Facts.Autoscaler = v.Autoscaler
 		d.Reason = reason(fleet.CodeDuplicateTarget, "%s is scaled by the older ScaledObject %s, whose number is repeated", v.Target, l.owner).
 			With(fleet.DetailRemedy, "delete one of the two ScaledObjects")
-		if v.Unsupported != "" {
+		if v.Unsupported != (fleet.Problem{}) {
 			d.Held, d.Unsupported = true, true
 			duplicate := d.Reason.Text
-			d.Reason = factAndRemedy(fleet.CodeDuplicateTarget, v.Unsupported).With(fleet.DetailCause, duplicate)
+			d.Reason = problemReason(fleet.CodeDuplicateTarget, v.Unsupported).With(fleet.DetailCause, duplicate)
 		}
 		repeated = append(repeated, d)
 	}

@@ -378,10 +378,10 @@ func TestContradictoryRangeIsHeldWithARemedy(t *testing.T) {
 
 func TestInvalidDefinitionIsHeldWithItsValidationError(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 1, kv: 0.01, rate: 0.1}))
-	s.Variants[0].Invalid = "variantCost \"cheap\": write a number"
+	s.Variants[0].Invalid = problem("variantCost \"cheap\" is not a number", "write a number")
 	d := s.decide(t)["cheap"]
 	expect(t, d, 3, fleet.CodeInvalidDefinition)
-	if !d.Held || d.Reason.String() != s.Variants[0].Invalid {
+	if !d.Held || d.Reason.String() != s.Variants[0].Invalid[0].String() {
 		t.Errorf("%+v, want it held with its validation error", d)
 	}
 }

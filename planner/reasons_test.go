@@ -98,7 +98,7 @@ func reasonSamples() map[string]reasonSample {
 		"infeasible": sample(newScenario(fast(group{ready: 2, running: 20, kv: 0.1, rate: 5, max: 50})).profiled(time.Second, 6*time.Millisecond)),
 		"many":       sample(newScenario(cheap(group{ready: 900, running: 100, waiting: 200, kv: 0.95, rate: 1234, max: 5000})), fleet.CodeScaleUp),
 		"several validation errors": sample(newScenario(cheap(group{ready: 2, mute: true, variant: func(v *fleet.Variant) {
-			v.Invalid = "variantCost \"cheap\" is not a decimal number; allowed: a number; write digits\nttft \"soon\" is not a duration; write 500ms"
+			v.Invalid = append(problem("variantCost \"cheap\" is not a decimal number", "allowed: a number; write digits"), problem("ttft \"soon\" is not a duration", "write 500ms")...)
 		}})), fleet.CodeInvalidDefinition),
 		"spill":        sample(spillOver(), fleet.CodeScaleUp),
 		"probe":        sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2), fleet.CodeProbe),

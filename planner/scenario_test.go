@@ -186,3 +186,8 @@ func expect(t *testing.T, d fleet.Decision, replicas int, code fleet.Code) {
 		t.Errorf("%s: %d replicas (known %v), %s: %s; want %d, %s", d.Variant.Name, d.Replicas, d.Known, d.Reason.Code, d.Reason.String(), replicas, code)
 	}
 }
+
+// problem returns one validation error.
+func problem(text, remedy string) []fleet.Problem {
+	return []fleet.Problem{{Text: text, Remedy: remedy}}
+}

@@ -61,7 +61,7 @@ func report(t *testing.T, o Object) string {
 		}
 		fmt.Fprintf(&b, "variant:\n%s\n", data)
 	}
-	if text := Unsupported(o); text != "" {
+	if text := Unsupported(o).String(); text != "" {
 		fmt.Fprintf(&b, "unsupported: %s\n", text)
 	}
 	for _, finding := range Lint(o) {

@@ -149,8 +149,8 @@ func TestReferenceHasRowsForEachKeyFieldAndAnnotation(t *testing.T) {
 // findings.
 func TestExamplesOfTheReferenceAreValid(t *testing.T) {
 	for _, o := range []Object{recommended(0), recommended(2)} {
-		if _, err := Read(o); err != nil || Unsupported(o) != "" || Lint(o) != nil {
-			t.Errorf("%v, %q, findings %v", err, Unsupported(o), Lint(o))
+		if _, err := Read(o); err != nil || Unsupported(o).String() != "" || Lint(o) != nil {
+			t.Errorf("%v, %q, findings %v", err, Unsupported(o).String(), Lint(o))
 		}
 	}
 	o := dryRun()

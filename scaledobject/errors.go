@@ -66,6 +66,15 @@ func (e ValidationError) Text() string {
 	return e.fact() + "; allowed: " + e.Allowed
 }
 
+// AsProblem returns the validation error with its valid values as a part of the remedy.
+func (e ValidationError) AsProblem() fleet.Problem {
+	remedy := e.Remedy
+	if e.Allowed != "" {
+		remedy = "allowed: " + e.Allowed + "; " + remedy
+	}
+	return fleet.Problem{Text: e.fact(), Remedy: remedy}
+}
+
 // fact returns key, value and problem.
 func (e ValidationError) fact() string {
 	if e.Value == "" {

@@ -32,26 +32,35 @@ func Lint(o Object) []fleet.Finding {
 	return nil
 }
 
-// Unsupported returns why KEDA would not apply the number as it is meant, and the remedy, as one
-// line; "" if it would, or if the object has no WVA trigger. The RPCs of such an object answer with
-// this text as an error.
-func Unsupported(o Object) string {
+// Unsupported returns why KEDA would not apply the number as it is meant; the zero value if it
+// would, or if the object has no WVA trigger. The RPCs of such an object answer with it as an
+// error.
+func Unsupported(o Object) fleet.Problem {
 	ours := o.ours()
 	if len(ours) == 0 {
-		return ""
+		return fleet.Problem{}
 	}
 	if o.Kind == jobKind {
-		return "ScaledJob: KEDA would start a new job for each replica; serve the model with a Deployment, and scale it with a " + objectKind
+		return fleet.Problem{
+			Text:   "ScaledJob: KEDA would start a new job for each replica",
+			Remedy: "serve the model with a Deployment, and scale it with a " + objectKind,
+		}
 	}
 	for _, i := range ours {
 		if metricType := o.Spec.Triggers[i].MetricType; metricType != "" && metricType != "AverageValue" {
-			return fmt.Sprintf("metricType %s of trigger %d: the HPA would not apply the number as replicas; remove metricType from the trigger", brief(metricType), i)
+			return fleet.Problem{
+				Text:   fmt.Sprintf("metricType %s of trigger %d: the HPA would not apply the number as replicas", brief(metricType), i),
+				Remedy: "remove metricType from the trigger",
+			}
 		}
 	}
 	if a := o.Spec.Advanced; a != nil && a.ScalingModifiers != nil && *a.ScalingModifiers != (ScalingModifiers{}) {
-		return "advanced.scalingModifiers: KEDA would compute another number of replicas; remove scalingModifiers"
+		return fleet.Problem{
+			Text:   "advanced.scalingModifiers: KEDA would compute another number of replicas",
+			Remedy: "remove scalingModifiers",
+		}
 	}
-	return ""
+	return fleet.Problem{}
 }
 
 func lintOtherTriggers(o Object, ours []int) []fleet.Finding {

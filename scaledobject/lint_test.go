@@ -140,7 +140,7 @@ func checkLint(t *testing.T, o Object) []fleet.Finding {
 			t.Errorf("finding %+v of %d bytes and a remedy of %d, want at most %d each", finding, len(finding.Text), len(finding.Remedy), longest)
 		}
 	}
-	if text := Unsupported(o); strings.Contains(text, "\n") || len(text) >= shortLimit {
+	if text := Unsupported(o).String(); strings.Contains(text, "\n") || len(text) >= shortLimit {
 		t.Errorf("unsupported: %q of %d bytes, want one line of fewer than %d", text, len(text), shortLimit)
 	}
 	return findings
@@ -203,7 +203,7 @@ func TestUnsupportedIsOneShortLineWithTheRemedy(t *testing.T) {
 		"scalingModifiers": func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{Formula: "wva * 2"} },
 		"ScaledJob":        func(o *Object) { o.Kind = jobKind },
 	} {
-		text := Unsupported(valid(change))
+		text := Unsupported(valid(change)).String()
 		if !strings.Contains(text, name) || !strings.Contains(text, "; ") || strings.Contains(text, "\n") || len(text) >= shortLimit {
 			t.Errorf("%s: %q of %d bytes, want the fact and the remedy in fewer than %d", name, text, len(text), shortLimit)
 		}
@@ -217,7 +217,7 @@ func TestUnsupportedIsOneShortLineWithTheRemedy(t *testing.T) {
 		"another scaler":  valid(func(o *Object) { o.Kind, o.Spec.Triggers[0] = jobKind, Trigger{Type: "cpu"} }),
 		"empty modifiers": valid(func(o *Object) { o.Spec.Advanced.ScalingModifiers = &ScalingModifiers{} }),
 	} {
-		if text := Unsupported(o); text != "" {
+		if text := Unsupported(o).String(); text != "" {
 			t.Errorf("%s: unsupported: %q", name, text)
 		}
 	}

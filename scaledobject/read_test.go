@@ -38,7 +38,7 @@ func BenchmarkRead(b *testing.B) {
 	o := valid(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(o); err != nil || Unsupported(o) != "" {
+		if _, err := Read(o); err != nil || Unsupported(o).String() != "" {
 			b.Fatal(err)
 		}
 	}

@@ -42,7 +42,7 @@ func replicasOf(t inventory.Tables) map[fleet.VariantID]int {
 	replicas := make(map[fleet.VariantID]int, len(t.Variants))
 	for i := range t.Variants {
 		v := &t.Variants[i]
-		if v.DryRun || v.Invalid != "" || v.Unsupported != "" || v.Hidden != "" {
+		if v.DryRun || len(v.Invalid) > 0 || v.Unsupported != (fleet.Problem{}) || v.Hidden != "" {
 			continue
 		}
 		if n, found := workloads[withoutVersion(v.Target)]; found {

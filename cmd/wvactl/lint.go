@@ -154,14 +154,11 @@ func (l *linter) define(d definition, c claims) {
 	v := d.variant
 	for _, each := range scaledobject.ValidationErrors(d.err) {
 		l.add(d.at, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: each.Text(), Remedy: each.Remedy})
-		v.Invalid = each.Error()
+		v.Invalid = append(v.Invalid, each.AsProblem())
 	}
-	if v.Unsupported = scaledobject.Unsupported(d.object); v.Unsupported != "" {
-		text, remedy := v.Unsupported, ""
-		if i := strings.LastIndex(text, "; "); i >= 0 {
-			text, remedy = text[:i], text[i+2:]
-		}
-		l.add(d.at, severityUnsupported, fleet.Finding{Code: fleet.CodeUnsupportedTrigger, Text: text, Remedy: remedy})
+	if p := scaledobject.Unsupported(d.object); p != (fleet.Problem{}) {
+		v.Unsupported = p
+		l.add(d.at, severityUnsupported, fleet.Finding{Code: fleet.CodeUnsupportedTrigger, Text: p.Text, Remedy: p.Remedy})
 	}
 	if claimed {
 		l.add(d.at, level, problem)
