@@ -58,11 +58,13 @@ func TestEveryConflictIsInThePlan(t *testing.T) {
 		"none":          {newScenario(old), nil},
 		"two objects":   {newScenario(second, old), []string{"DuplicateTarget: a-newer cheap"}},
 		"three objects": {newScenario(third, second, old), []string{"DuplicateTarget: a-newer b-newer cheap"}},
-		"two triggers":  {alike(func(_, b *group) { b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, problem("two", "remove one") } }), []string{"MultipleTriggers: b"}},
-		"unsupported":   {alike(func(a, b *group) { a.variant, b.variant = unsupported, unsupported }), []string{"UnsupportedTrigger: a", "UnsupportedTrigger: b"}},
-		"another HPA":   {alike(func(a, _ *group) { a.workload = otherHPA }), []string{"ConflictingHPA: a"}},
-		"metadata":      {alike(func(a, _ *group) { a.cost = 2 }), []string{"InconsistentMetadata: a b"}},
-		"all together":  {newScenario(func() group { g := second; g.variant = unsupported; return g }(), func() group { g := old; g.workload = otherHPA; return g }()), []string{"ConflictingHPA: a-newer cheap", "DuplicateTarget: a-newer cheap", "UnsupportedTrigger: a-newer"}},
+		"two triggers": {alike(func(_, b *group) {
+			b.variant = func(v *fleet.Variant) { v.Triggers, v.Invalid = 2, problem("two", "remove one") }
+		}), []string{"MultipleTriggers: b"}},
+		"unsupported":  {alike(func(a, b *group) { a.variant, b.variant = unsupported, unsupported }), []string{"UnsupportedTrigger: a", "UnsupportedTrigger: b"}},
+		"another HPA":  {alike(func(a, _ *group) { a.workload = otherHPA }), []string{"ConflictingHPA: a"}},
+		"metadata":     {alike(func(a, _ *group) { a.cost = 2 }), []string{"InconsistentMetadata: a b"}},
+		"all together": {newScenario(func() group { g := second; g.variant = unsupported; return g }(), func() group { g := old; g.workload = otherHPA; return g }()), []string{"ConflictingHPA: a-newer cheap", "DuplicateTarget: a-newer cheap", "UnsupportedTrigger: a-newer"}},
 	} {
 		t.Run(name, func(t *testing.T) { expectConflicts(t, test.s, test.want...) })
 	}
@@ -88,7 +90,9 @@ func TestPriceOfTheOldestVariantIsUsed(t *testing.T) {
 		}
 	})
 	t.Run("an invalid one is not used", func(t *testing.T) {
-		s := alike(func(_, b *group) { b.cost, b.variant = 2, func(v *fleet.Variant) { v.Invalid = problem("role: no", "write prefill") } })
+		s := alike(func(_, b *group) {
+			b.cost, b.variant = 2, func(v *fleet.Variant) { v.Invalid = problem("role: no", "write prefill") }
+		})
 		if d := s.decide(t); d["a"].Facts.Cost != 1 {
 			t.Errorf("%+v, want its own price", d["a"])
 		}

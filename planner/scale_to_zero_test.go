@@ -25,7 +25,9 @@ func TestVariantThatCannotScaleFromZeroIsSkipped(t *testing.T) {
 		"scale-up paused, minimum 2": func(g *group) {
 			g.min, g.variant = 2, paused(fleet.Pause{Out: true})
 		},
-		"invalid":   func(g *group) { g.variant = func(v *fleet.Variant) { v.Invalid = problem("role: no", "write prefill") } },
+		"invalid": func(g *group) {
+			g.variant = func(v *fleet.Variant) { v.Invalid = problem("role: no", "write prefill") }
+		},
 		"no target": func(g *group) { g.absent = true },
 	} {
 		t.Run(name, func(t *testing.T) {

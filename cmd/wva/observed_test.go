@@ -37,8 +37,12 @@ func TestObservedReplicasAreThoseOfTheLatestTables(t *testing.T) {
 		variant("missing", nil),
 		variant("stale", nil),
 		variant("dry-run", func(v *fleet.Variant) { v.DryRun = true }),
-		variant("invalid", func(v *fleet.Variant) { v.Invalid = []fleet.Problem{{Text: "variantCost \"cheap\" is not a number", Remedy: "write a number"}} }),
-		variant("unsupported", func(v *fleet.Variant) { v.Unsupported = fleet.Problem{Text: "metricType is Value", Remedy: "remove it"} }),
+		variant("invalid", func(v *fleet.Variant) {
+			v.Invalid = []fleet.Problem{{Text: "variantCost \"cheap\" is not a number", Remedy: "write a number"}}
+		}),
+		variant("unsupported", func(v *fleet.Variant) {
+			v.Unsupported = fleet.Problem{Text: "metricType is Value", Remedy: "remove it"}
+		}),
 		variant("hidden", func(v *fleet.Variant) { v.Hidden = "pods cannot be listed" }),
 	}}
 	for _, v := range tables.Variants {
