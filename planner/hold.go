@@ -66,7 +66,7 @@ func validationErrors(v fleet.Variant) []fleet.Problem {
 	if len(v.Invalid) > 0 {
 		return v.Invalid
 	}
-	text, remedy := "", ""
+	var text, remedy string
 	switch {
 	case v.Range.Min < 0:
 		text, remedy = fmt.Sprintf("minReplicaCount %d is negative", v.Range.Min), "set it to 0 or more in the ScaledObject"
