@@ -88,6 +88,17 @@ func (id *ModelID) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Unversioned returns the target with the group of its kind instead of group and version: two
+// objects may name one workload by different versions. The core's group is empty.
+func (id TargetID) Unversioned() TargetID {
+	group, _, grouped := strings.Cut(id.APIVersion, "/")
+	if !grouped {
+		group = "" // the core's "v1"
+	}
+	id.APIVersion = group
+	return id
+}
+
 // String returns "Kind namespace/name".
 func (id TargetID) String() string { return id.Kind + " " + id.Namespace + "/" + id.Name }
 

@@ -23,20 +23,20 @@ func isDryRun(v fleet.Variant) bool { return v.DryRun }
 // reserved lists targets, models and names in metrics of the variants that are scaled. Variants in
 // dry run may not use them.
 type reserved struct {
-	targets map[targetKey]fleet.VariantID
+	targets map[fleet.TargetID]fleet.VariantID
 	models  map[fleet.ModelID]fleet.VariantID
 	names   map[modelKey]*model // in the engines' metrics
 }
 
 // reservedBy returns the reserved targets, models and names; of several owners the first by name.
 func reservedBy(scaled []fleet.Variant, names map[modelKey]*model) *reserved {
-	t := &reserved{targets: map[targetKey]fleet.VariantID{}, models: map[fleet.ModelID]fleet.VariantID{}, names: names}
+	t := &reserved{targets: map[fleet.TargetID]fleet.VariantID{}, models: map[fleet.ModelID]fleet.VariantID{}, names: names}
 	for _, v := range scaled {
 		if first, found := t.models[v.Model]; !found || v.ID.Compare(first) < 0 {
 			t.models[v.Model] = v.ID
 		}
-		if first, found := t.targets[keyOf(v.Target)]; v.Target.Name != "" && (!found || v.ID.Compare(first) < 0) {
-			t.targets[keyOf(v.Target)] = v.ID
+		if first, found := t.targets[v.Target.Unversioned()]; v.Target.Name != "" && (!found || v.ID.Compare(first) < 0) {
+			t.targets[v.Target.Unversioned()] = v.ID
 		}
 	}
 	return t

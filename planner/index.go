@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wva-project/wva/analyzer"
@@ -67,7 +66,7 @@ type served struct {
 // variant is one variant with its workload and the metrics of its pods.
 type variant struct {
 	fleet.Variant
-	target          targetKey // of Target
+	target          fleet.TargetID // Target, unversioned
 	workload        fleet.Workload
 	excluded        *fleet.Reason  // why it is not part of its model; nil if it is
 	seen            bool           // the workload was observed
@@ -90,18 +89,6 @@ type variant struct {
 // reports counts a variant's ready replicas by their metrics. A replica that has just become ready
 // may have none yet.
 type reports struct{ good, missing, stale, invalid, tooShort int }
-
-// targetKey identifies a workload without its API version: two ScaledObjects may write the version
-// differently.
-type targetKey struct{ namespace, group, kind, name string }
-
-func keyOf(id fleet.TargetID) targetKey {
-	group, _, grouped := strings.Cut(id.APIVersion, "/")
-	if !grouped {
-		group = "" // the core's "v1"
-	}
-	return targetKey{id.Namespace, group, id.Kind, id.Name}
-}
 
 // newIndex joins a snapshot. For variants in dry run, beside lists the targets, models and names of
 // the scaled variants; for those it is nil.
@@ -143,11 +130,11 @@ func newIndex(s fleet.Snapshot, beside *reserved, p Policy) *index {
 func (x *index) groupVariants(s fleet.Snapshot) {
 	variants := make([]*variant, len(s.Variants))
 	for i := range s.Variants {
-		variants[i] = &variant{Variant: s.Variants[i], target: keyOf(s.Variants[i].Target)}
+		variants[i] = &variant{Variant: s.Variants[i], target: s.Variants[i].Target.Unversioned()}
 	}
 	slices.SortFunc(variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
 	rememberAccelerators(variants, s)
-	owners := make(map[targetKey]*variant, len(variants))
+	owners := make(map[fleet.TargetID]*variant, len(variants))
 	for _, v := range variants {
 		if owner := owners[v.target]; owner == nil || v.Created.Before(owner.Created) {
 			owners[v.target] = v
@@ -183,9 +170,9 @@ func (x *index) groupVariants(s fleet.Snapshot) {
 
 // attachWorkloads gives each variant its workload, and its ready pods their metrics.
 func (x *index) attachWorkloads(s fleet.Snapshot, p Policy) {
-	workloads := make(map[targetKey]*fleet.Workload, len(s.Workloads))
+	workloads := make(map[fleet.TargetID]*fleet.Workload, len(s.Workloads))
 	for i := range s.Workloads {
-		workloads[keyOf(s.Workloads[i].ID)] = &s.Workloads[i]
+		workloads[s.Workloads[i].ID.Unversioned()] = &s.Workloads[i]
 	}
 	for v := range x.owners() {
 		if row := workloads[v.target]; row != nil {

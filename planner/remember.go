@@ -17,10 +17,10 @@ func rememberAccelerators(variants []*variant, s fleet.Snapshot) {
 	for _, row := range s.Previous {
 		last[row.Variant] = row.Accelerator
 	}
-	shown := make(map[targetKey]bool, len(s.Workloads))
+	shown := make(map[fleet.TargetID]bool, len(s.Workloads))
 	for i := range s.Workloads {
 		if slices.ContainsFunc(s.Workloads[i].Pods, func(p fleet.Pod) bool { return p.Ready }) {
-			shown[keyOf(s.Workloads[i].ID)] = true
+			shown[s.Workloads[i].ID.Unversioned()] = true
 		}
 	}
 	for _, v := range variants {

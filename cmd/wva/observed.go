@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"sync"
 
 	"github.com/wva-project/wva/fleet"
@@ -36,7 +35,7 @@ func replicasOf(t inventory.Tables) map[fleet.VariantID]int {
 	workloads := make(map[fleet.TargetID]int, len(t.Workloads))
 	for i := range t.Workloads {
 		if w := &t.Workloads[i]; w.Stale == "" {
-			workloads[withoutVersion(w.ID)] = w.Replicas
+			workloads[w.ID.Unversioned()] = w.Replicas
 		}
 	}
 	replicas := make(map[fleet.VariantID]int, len(t.Variants))
@@ -45,22 +44,11 @@ func replicasOf(t inventory.Tables) map[fleet.VariantID]int {
 		if v.DryRun || len(v.Invalid) > 0 || v.Unsupported != (fleet.Problem{}) || v.Hidden != "" {
 			continue
 		}
-		if n, found := workloads[withoutVersion(v.Target)]; found {
+		if n, found := workloads[v.Target.Unversioned()]; found {
 			replicas[v.ID] = n
 		}
 	}
 	return replicas
-}
-
-// withoutVersion returns a target with the group in the place of its API version: objects may name
-// one workload by different versions.
-func withoutVersion(id fleet.TargetID) fleet.TargetID {
-	group, _, grouped := strings.Cut(id.APIVersion, "/")
-	if !grouped {
-		group = "" // the core's "v1"
-	}
-	id.APIVersion = group
-	return id
 }
 
 // sameRows reports whether two tables are the same memory. Tables are never changed, only replaced.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -103,7 +102,7 @@ type claims struct {
 // tell apart, and a finding for annotations that it ignores. Two triggers may have one target: the
 // plan reports them.
 func (c claims) claim(d definition) (fleet.Finding, severity, bool) {
-	target := targetKey(d.variant.Target)
+	target := d.variant.Target.Unversioned()
 	owner, targetClaimed := c.targets[target]
 	namesake, nameClaimed := c.names[d.variant.ID]
 	switch {
@@ -130,10 +129,4 @@ func (c claims) claim(d definition) (fleet.Finding, severity, bool) {
 // ignored returns the finding about annotations that the server ignores.
 func ignored(code fleet.Code, cause, remedy string) fleet.Finding {
 	return fleet.Finding{Code: code, Text: "its annotations declare a variant, which is ignored: " + cause, Remedy: remedy}
-}
-
-// targetKey returns a target whatever the version of its kind.
-func targetKey(id fleet.TargetID) fleet.TargetID {
-	id.APIVersion, _, _ = strings.Cut(id.APIVersion, "/")
-	return id
 }
