@@ -47,7 +47,7 @@ func (c *Config) retentionWarnings() []string {
 func (c *Config) acceleratorWarnings() []string {
 	var warnings []string
 	for _, name := range c.FixedAccelerators {
-		isName := func(a fleet.AcceleratorSpec) bool { return strings.EqualFold(string(a.Name), name) }
+		isName := func(a fleet.AcceleratorSpec) bool { return a.Name.Is(name) }
 		if !slices.ContainsFunc(c.Accelerators, isName) {
 			warnings = append(warnings, "fixedAccelerators names "+name+", which is not in accelerators; nodes and variants must use the same name")
 		}

@@ -213,8 +213,8 @@ func (s *server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 	}
 	return fleet.Snapshot{
 		Time: now, Models: current.config.Models, Classes: current.config.ServiceClasses,
-		Accelerators: current.catalogue(declared.Pools), Profiles: current.config.EngineProfiles(),
-		Variants: declared.Variants, Workloads: declared.Workloads, Pools: current.pools(declared.Pools, declared.Variants),
+		Accelerators: fleet.NameAsObserved(current.config.Accelerators, declared.Pools), Profiles: current.config.EngineProfiles(),
+		Variants: declared.Variants, Workloads: declared.Workloads, Pools: fleet.FixPools(declared.Pools, current.config.FixedAccelerators, declared.Variants),
 		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Queued(now)...), Previous: previous, Missing: missing,
 	}, nil
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,53 +39,6 @@ func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
 	return s, nil
 }
 
-// pools returns the observed pools. Those of fixed accelerators are not elastic. A fixed
-// accelerator without an observed pool, because it has no nodes or they cannot be listed, has an
-// empty pool under each name that variants give it: its replicas stay, and none is added.
-func (s *settings) pools(observed []fleet.Pool, variants []fleet.Variant) []fleet.Pool {
-	pools := slices.Clone(observed)
-	for _, fixed := range s.config.FixedAccelerators {
-		found := false
-		for i := range pools {
-			if same(string(pools[i].Accelerator), fixed) {
-				pools[i].Elastic, found = false, true
-			}
-		}
-		if found {
-			continue
-		}
-		pools = append(pools, fleet.Pool{Accelerator: fleet.Accelerator(fixed)})
-		for _, v := range variants {
-			if same(string(v.Accelerator), fixed) {
-				pools = append(pools, fleet.Pool{Accelerator: v.Accelerator})
-			}
-		}
-	}
-	slices.SortStableFunc(pools, func(a, b fleet.Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
-	return slices.CompactFunc(pools, func(a, b fleet.Pool) bool { return a.Accelerator == b.Accelerator })
-}
-
-// catalogue returns the catalogue of accelerators. A row has the spelling of the nodes, which is
-// that of the variants too. It keeps its own if nodes have that as well, or another row has the
-// nodes'.
-func (s *settings) catalogue(observed []fleet.Pool) []fleet.AcceleratorSpec {
-	rows := slices.Clone(s.config.Accelerators)
-	pooled := func(name fleet.Accelerator) bool {
-		return slices.ContainsFunc(observed, func(p fleet.Pool) bool { return p.Accelerator == name })
-	}
-	listed := func(name fleet.Accelerator) bool {
-		return slices.ContainsFunc(rows, func(row fleet.AcceleratorSpec) bool { return row.Name == name })
-	}
-	for i := range rows {
-		for _, p := range observed {
-			if !pooled(rows[i].Name) && !listed(p.Accelerator) && same(string(p.Accelerator), string(rows[i].Name)) {
-				rows[i].Name = p.Accelerator
-			}
-		}
-	}
-	return rows
-}
-
 // warnUnmatched logs the rows of the configuration that match nothing in the fleet: once for each
 // configuration, as soon as there are variants.
 func (s *settings) warnUnmatched(snapshot fleet.Snapshot, logger *slog.Logger) {
@@ -108,9 +58,6 @@ func (s *settings) warnUnmatched(snapshot fleet.Snapshot, logger *slog.Logger) {
 		logger.Warn("configuration row matches nothing", attributes...)
 	}
 }
-
-// same reports whether two names are those of one accelerator type.
-func same(a, b string) bool { return strings.EqualFold(a, b) }
 
 // close closes idle connections.
 func (s *settings) close() { (&http.Client{Transport: s.transport}).CloseIdleConnections() }
