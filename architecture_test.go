@@ -49,10 +49,7 @@ type importRule struct {
 
 // importRules are those of docs/architecture.md, top down.
 var importRules = map[string]importRule{
-	"cmd/wva": {
-		own:     []string{"scaler", "collector", "inventory", "config", "planner", "analyzer", "fleet"},
-		parties: []string{cobra, grpc, metrics, errgroup},
-	},
+	"cmd/wva": {own: []string{"app", "config"}, parties: []string{cobra}},
 	"cmd/wvactl": {
 		own: []string{
 			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory", "config", "scaledobject", "fleet",
@@ -61,12 +58,16 @@ var importRules = map[string]importRule{
 	},
 	"demo": {
 		own: []string{
-			"demo/promstore", "scaler", "collector", "inventory", "config", "simulation", "planner", "analyzer", "solver",
+			"demo/promstore", "app", "inventory", "config", "simulation", "planner", "analyzer", "solver",
 			"scaledobject", "fleet", "proto/wva/v1alpha1",
 		},
 		parties: []string{grpc, protobuf, keda, metrics, prometheusAPI, promModel, promEngine, errgroup, clock, yaml},
 	},
 	"demo/promstore": {parties: []string{promEngine, promModel, metrics}},
+	"app": {
+		own:     []string{"scaler", "collector", "inventory", "config", "planner", "analyzer", "fleet"},
+		parties: []string{metrics, errgroup, clock},
+	},
 
 	"scaler": {
 		own:     []string{"scaledobject", "fleet", "proto/wva/v1alpha1"},
@@ -102,7 +103,11 @@ var seeded = map[string]string{"simulation": "math/rand/v2", "analyzer/queueing"
 // testKits are for tests of packages that are not pure, beside their row, the demo (which has the
 // in-process Prometheus), the pages of engines and the operators' API. None of it is linked into
 // the product that way.
-var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda}
+var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda, grpc, pflag}
+
+// joined are the packages that only app may import, beside tests: a second package that joins them
+// would be a second product.
+var joined = []string{"scaler", "collector"}
 
 // source is a package: its path below the module and its imports.
 type source struct {
@@ -133,6 +138,9 @@ func TestCheckerCatchesWhatTheTableForbids(t *testing.T) {
 		{"package without a row", source{name: "utils"}, "utils: not in the table"},
 		{"arrow that points up", source{name: "fleet", imports: []string{module + "/planner"}}, "fleet imports planner"},
 		{"sibling in the I/O row", source{name: "scaler", imports: []string{module + "/collector"}}, "scaler imports collector"},
+		{"second wiring in the demo", source{name: "demo", imports: []string{module + "/collector"}}, "demo imports collector"},
+		{"second wiring in the command", source{name: "cmd/wva", imports: []string{module + "/scaler"}}, "cmd/wva imports scaler"},
+		{"second wiring in a test", source{name: "cmd/wva", testImports: []string{module + "/scaler"}}, "cmd/wva (test) imports scaler"},
 		{"scaler sees the planner", source{name: "scaler", imports: []string{module + "/planner"}}, "scaler imports planner"},
 		{"third party in a pure package", source{name: "solver", imports: []string{testify + "/require"}}, "solver imports " + testify},
 		{"third party outside its package", source{name: "scaler", imports: []string{viper}}, "scaler imports " + viper},
@@ -171,6 +179,16 @@ func TestTableNamesOnlyItsOwnPackages(t *testing.T) {
 			}
 			if row.pure && !importRules[other].pure {
 				t.Errorf("%s is pure and may import %s, which is not", name, other)
+			}
+		}
+	}
+}
+
+func TestOnlyAppJoinsTheProduct(t *testing.T) {
+	for name, row := range importRules {
+		for _, part := range joined {
+			if allowed := slices.Contains(row.own, part); allowed != (name == "app") {
+				t.Errorf("%s may import %s: %v; app alone joins the product", name, part, allowed)
 			}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // Config is the configuration of the server. Load makes it, complete and valid; it must not be
-// changed. The table of settings has the meaning and the default of each field.
+// changed. Default makes that of a program without a file and flags. The table of settings has the
+// meaning and the default of each field.
 type Config struct {
 	Interval   time.Duration
 	MaxPlanAge time.Duration

@@ -86,6 +86,20 @@ func TestEverySettingHasItsDefaultIfNothingIsSet(t *testing.T) {
 	require.Equal(t, config.SourceFile, c.Origin("manifests").Source)
 }
 
+func TestDefaultIsTheConfigurationThatSetsNothing(t *testing.T) {
+	directory := t.TempDir()
+	loaded, err := config.Load(given(t, "--prometheus-url", "http://p", "--manifests", directory))
+	require.NoError(t, err)
+	t.Setenv("WVA_INTERVAL", "20s")
+	c, err := config.Default()
+	require.NoError(t, err)
+	c.Prometheus.URL, c.Manifests = "http://p", directory
+	require.Equal(t, loaded.Effective(), c.Effective())
+	require.Equal(t, loaded.EngineProfiles(), c.EngineProfiles())
+	require.NotEmpty(t, c.EngineProfiles())
+	require.Empty(t, c.Warnings())
+}
+
 func TestPrecedenceIsFlagEnvironmentFileDefault(t *testing.T) {
 	file := "interval: 20s"
 	tests := []struct {

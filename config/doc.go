@@ -7,6 +7,6 @@
 //
 // Units: durations are time.Duration, written as "15s"; shares are between 0 and 1.
 //
-// Limits: the package validates values and knows nothing of their effect: cmd/wva passes them on.
-// Only this package imports viper.
+// Limits: the package validates values and knows nothing of their effect: package app passes them
+// on. Only this package imports viper.
 package config

@@ -80,6 +80,19 @@ func LoadPartial(flags *pflag.FlagSet) (*Config, error) {
 	return c, errors.Join(errs...)
 }
 
+// Default returns the configuration that no file, variable or flag sets, for a program that has a
+// configuration of its own. Its fields may be changed until it is used; prometheus.url, which has
+// no default, is empty. An error is a bug of the release.
+func Default() (*Config, error) {
+	c := &Config{origins: make(map[string]Origin), invalid: make(map[string]Origin)}
+	for _, s := range Settings() {
+		s.binding.set(c, textNode(s.Default)) // a required setting has no default, and stays empty
+		c.origins[s.Key] = Origin{Source: SourceDefault}
+	}
+	c.derive()
+	return c, errors.Join(c.readCatalogue()...)
+}
+
 func filePath(flags *pflag.FlagSet) (string, Origin) {
 	if flag := flags.Lookup(fileFlag); flag != nil && flag.Changed {
 		return flag.Value.String(), Origin{Source: SourceFlag, Name: "--" + fileFlag}

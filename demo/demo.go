@@ -10,6 +10,7 @@ import (
 
 	"github.com/wva-project/wva/demo/promstore"
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/simulation"
 )
 
@@ -178,7 +179,7 @@ func (r *run) injectScalerFault(ctx context.Context, second int) error {
 
 func (r *run) startProduct(ctx context.Context) error {
 	p, err := startProduct(ctx, productOptions{
-		scenario: r.scenario, workloads: r.fleet.Workloads, pools: r.fleet.Pools, transport: r, clock: r.clock,
+		config: r.scenario.config, tables: r.tables, transport: r, clock: r.clock,
 		logger: r.options.Logger, address: r.options.Address, seed: r.options.Seed,
 	})
 	if err != nil {
@@ -187,6 +188,11 @@ func (r *run) startProduct(ctx context.Context) error {
 	r.product = p
 	r.options.Address = p.address // the next instance has the same address
 	return r.standIn.connect(ctx, p.address)
+}
+
+// tables returns the fleet as a watch of its cluster would.
+func (r *run) tables() inventory.Tables {
+	return inventory.Tables{Variants: r.scenario.variants, Workloads: r.fleet.Workloads(), Pools: r.fleet.Pools()}
 }
 
 // RoundTrip passes the collector's queries to the store. While Prometheus is down, they fail.

@@ -6,15 +6,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/wva-project/wva/collector"
+	"github.com/wva-project/wva/app"
+	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/planner"
-	"github.com/wva-project/wva/scaler"
+	"github.com/wva-project/wva/inventory"
 )
 
 // interval is the time between two cycles, and lag how long after an instant its samples are
@@ -24,27 +24,27 @@ const (
 	lag      = 2 * time.Second
 )
 
-// product is one instance of the scaler in virtual time: the real collector, planner, loop, board
-// and gRPC server.
+// product is one instance of the product in virtual time.
 type product struct {
-	scenario  *scenario
-	workloads func() []fleet.Workload
-	pools     func() []fleet.Pool
-	collector *collector.Collector
-	board     *scaler.Board
-	loop      *scaler.Loop
-	server    *scaler.Server
-	poller    *scaler.QueuePoller
-	address   string
-	stop      context.CancelFunc
-	ended     chan error
+	server  *app.Server
+	board   board
+	read    func() inventory.Tables
+	latest  atomic.Pointer[inventory.Tables]
+	address string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+// board is the plan that KEDA is answered from.
+type board interface {
+	Plan() (fleet.Plan, bool)
+	Lookup(id fleet.VariantID) (fleet.Decision, bool)
 }
 
 // productOptions are the inputs of a product.
 type productOptions struct {
-	scenario  *scenario
-	workloads func() []fleet.Workload
-	pools     func() []fleet.Pool
+	config    *config.Config
+	tables    func() inventory.Tables
 	transport http.RoundTripper // to Prometheus
 	clock     clock.Clock
 	logger    *slog.Logger
@@ -52,32 +52,19 @@ type productOptions struct {
 	seed      uint64
 }
 
-// startProduct connects the parts of a product and begins to serve. It has no state of an earlier
+// startProduct starts a product, which answers KEDA from then on. It has no state of an earlier
 // one.
 func startProduct(ctx context.Context, o productOptions) (*product, error) {
-	p := &product{scenario: o.scenario, workloads: o.workloads, pools: o.pools, ended: make(chan error, 1)}
-	registry := prometheus.NewRegistry()
+	p := &product{read: o.tables, ended: make(chan error, 1)}
+	p.watch()
 	var err error
-	if p.collector, err = collector.New(collector.Options{
-		Address: "http://prometheus.demo", RoundTripper: o.transport, Interval: interval, Lag: lag, Logger: o.logger, Registerer: registry,
+	if p.server, err = app.New(app.Options{
+		Config: o.config, Source: &app.Source{Tables: func() inventory.Tables { return *p.latest.Load() }},
+		Transport: o.transport, Clock: o.clock, Logger: o.logger, Seed: o.seed + 1,
 	}); err != nil {
 		return nil, err
 	}
-	p.board = scaler.NewBoard(scaler.BoardOptions{Clock: o.clock})
-	if p.loop, err = scaler.NewLoop(scaler.LoopOptions{
-		Observe: p.observe, Plan: func(s fleet.Snapshot) fleet.Plan { return planner.Plan(s, o.scenario.policy) },
-		Board: p.board, Interval: interval, Logger: o.logger, Registerer: registry,
-	}); err != nil {
-		return nil, err
-	}
-	if p.poller, err = scaler.NewQueuePoller(scaler.QueuePollerOptions{
-		Board: p.board, Queues: p.collector.Queues, Variants: func() []fleet.Variant { return o.scenario.variants },
-	}); err != nil {
-		return nil, err
-	}
-	if p.server, err = scaler.NewServer(scaler.ServerOptions{Board: p.board, Logger: o.logger, Registerer: registry, Seed: o.seed + 1}); err != nil {
-		return nil, err
-	}
+	p.board = p.server.Board()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
 	if err != nil {
 		return nil, fmt.Errorf("listening for gRPC: %w; set another address with --grpc-address, or port 0 for a free one", err)
@@ -94,24 +81,14 @@ func (p *product) close() error {
 	return <-p.ended
 }
 
-// observe returns the snapshot of a cycle.
-func (p *product) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
-	seen := p.collector.Collect(ctx, now)
-	return fleet.Snapshot{
-		Time: now, Models: p.scenario.models, Accelerators: p.scenario.accelerators, Profiles: p.scenario.profiles, Variants: p.scenario.variants,
-		Workloads: p.workloads(), Pools: p.pools(), Usages: seen.Usages, Loads: append(seen.Loads, p.poller.Queued(now)...), Missing: seen.Missing, Previous: previous,
-	}, nil
+// turn lets the product see the fleet of this instant, and decide if a cycle is due.
+func (p *product) turn(ctx context.Context, now time.Time) (decided bool, err error) {
+	p.watch()
+	return p.server.Step(ctx, now)
 }
 
-// turn runs a cycle if it is due: at its interval, or at once if requests wait for a model that is
-// scaled to zero.
-func (p *product) turn(ctx context.Context, now time.Time) (decided bool, err error) {
-	due := now.Sub(now.Truncate(interval)) == lag
-	if !due {
-		// A gateway that cannot be queried is no reason for a cycle.
-		if wake, _ := p.poller.Poll(ctx, now); !wake {
-			return false, ctx.Err()
-		}
-	}
-	return true, p.loop.Once(ctx, now)
+// watch replaces the tables. Calls of KEDA read them at the same time, while the fleet changes.
+func (p *product) watch() {
+	tables := p.read()
+	p.latest.Store(&tables)
 }

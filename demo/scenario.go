@@ -11,10 +11,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/planner"
 	"github.com/wva-project/wva/scaledobject"
 	"github.com/wva-project/wva/simulation"
 )
@@ -33,13 +31,11 @@ var manifests embed.FS
 
 // scenario is the fleet at the beginning: its definitions, its configuration, and its hardware.
 type scenario struct {
-	objects      []scaledobject.Object // sorted by name
-	variants     []fleet.Variant       // of the objects, in their order
-	models       []fleet.Model
-	accelerators []fleet.AcceleratorSpec
-	profiles     []fleet.Profile
-	policy       planner.Policy
-	fleet        simulation.FleetSpec
+	objects  []scaledobject.Object // sorted by name
+	variants []fleet.Variant       // of the objects, in their order
+	models   []fleet.Model
+	config   *config.Config // of the product
+	fleet    simulation.FleetSpec
 }
 
 // hardware is the simulated part of a variant, which manifests do not have.
@@ -54,17 +50,13 @@ func newScenario(o Options) (*scenario, error) {
 	notes := o.Trace == nil
 	s := &scenario{
 		models: []fleet.Model{{ID: chatModel}},
-		// Throughput of one GPU for models of this size, relative to an L40S.
-		accelerators: []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5}, {Name: "L40S", Speed: 1}},
-		policy:       planner.Policy{SaturationAlone: o.SaturationAlone, Memo: &analyzer.Memo{}},
-		fleet:        simulation.FleetSpec{Seed: o.Seed, Epoch: epoch, Routing: simulation.LeastKV},
-	}
-	var err error
-	if s.profiles, err = config.ShippedProfiles(); err != nil {
-		return nil, err
+		fleet:  simulation.FleetSpec{Seed: o.Seed, Epoch: epoch, Routing: simulation.LeastKV},
 	}
 	if notes {
 		s.models = append(s.models, fleet.Model{ID: notesModel, ScaleToZero: true, Retention: 4 * time.Minute})
+	}
+	if err := s.configure(o); err != nil {
+		return nil, err
 	}
 	if err := s.readManifests(); err != nil {
 		return nil, err
@@ -92,6 +84,24 @@ func newScenario(o Options) (*scenario, error) {
 	}
 	s.objects = s.objects[:len(s.variants)]
 	return s, s.addNodes(o.Pools)
+}
+
+// configure makes the configuration of the product: the defaults, with the rows of the demo.
+func (s *scenario) configure(o Options) error {
+	c, err := config.Default()
+	if err != nil {
+		return err
+	}
+	c.Prometheus.URL = "http://prometheus.demo"
+	c.Interval, c.Prometheus.QueryOffset = interval, lag
+	c.Models = s.models
+	// Throughput of one GPU for models of this size, relative to an L40S.
+	c.Accelerators = []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5}, {Name: "L40S", Speed: 1}}
+	if o.SaturationAlone {
+		c.Sizing.Queueing = config.Off
+	}
+	s.config = c
+	return nil
 }
 
 // setObjective writes the limits that are not zero into the metadata of an object's triggers.

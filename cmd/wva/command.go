@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wva-project/wva/app"
 	"github.com/wva-project/wva/config"
 )
 
@@ -40,15 +41,19 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(command *cobra.Command, _ []string) error {
+			// before all that takes time: SIGUSR1 would end the process
+			requests, stop := dumpRequests()
+			defer stop()
 			c, err := config.Load(command.Flags())
 			if err != nil {
 				return invalidConfig(err)
 			}
-			s, err := newServer(command.Context(), c, command.ErrOrStderr())
+			logger, level := app.NewLogger(command.ErrOrStderr(), c.Log)
+			server, err := app.New(app.Options{Config: c, Version: version, Logger: logger, Level: level, DumpRequests: requests})
 			if err != nil {
 				return err
 			}
-			return s.run(command.Context())
+			return server.Run(command.Context())
 		},
 	}
 	withSettings(root)

@@ -1,22 +1,24 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"reflect"
-	"regexp"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
+	"github.com/wva-project/wva/app"
 	"github.com/wva-project/wva/config"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // output returns standard output and standard error of a command line.
 func output(t *testing.T, arguments ...string) (string, string, error) {
@@ -85,82 +87,73 @@ func TestVersionIsThatOfTheBinary(t *testing.T) {
 	require.Regexp(t, `^wva \S.*, go1\.\d+.*, \w+/\w+\n$`, text)
 	text, _, err = output(t, "version", "--output", "json")
 	require.NoError(t, err)
-	var b build
+	var b app.Build
 	require.NoError(t, json.Unmarshal([]byte(text), &b))
-	require.Equal(t, builtFrom(), b)
+	require.Equal(t, app.BuildOf(""), b)
 	_, _, err = output(t, "version", "--output", "xml")
 	require.ErrorContains(t, err, "write text or json")
 }
 
 func TestTheCommandServesTheSamplesUntilItIsStopped(t *testing.T) {
-	w := newWorld(t)
-	w.manifests = "../../deploy/samples"
-	log := newJournal(t)
+	version = "v1.2.3"
+	defer func() { version = "" }()
+	log, stop := serve(t, "--manifests", "../../deploy/samples")
+	starting := await(t, log, "msg=starting ")
+	require.Contains(t, starting, `version="v1.2.3, `)
+	require.Contains(t, starting, "prometheus="+nowhere)
+	await(t, log, `msg="first plan posted, server ready"`)
+	require.NoError(t, stop())
+	await(t, log, "msg=stopped")
+}
+
+// nowhere is the address of no Prometheus: everything is held.
+const nowhere = "http://127.0.0.1:1"
+
+// serve runs the server until stop is called, and returns its log.
+func serve(t *testing.T, arguments ...string) (log <-chan string, stop func() error) {
+	t.Helper()
+	read, write := io.Pipe()
+	lines := make(chan string, 10_000)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(read); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	command := newCommand()
-	command.SetArgs(w.arguments())
-	command.SetErr(log)
+	command.SetArgs(append([]string{"--prometheus-url", nowhere, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0"}, arguments...))
+	command.SetErr(write)
 	ended := make(chan error, 1)
-	go func() { ended <- command.ExecuteContext(ctx) }()
-	require.Equal(t, w.url, log.await("starting")["prometheus"])
-	log.await("first plan posted")
-	cancel()
-	require.NoError(t, <-ended)
+	go func() {
+		ended <- command.ExecuteContext(ctx)
+		_ = write.Close() // never fails
+	}()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() { require.NoError(t, stop()) })
+	return lines, stop
 }
 
-func TestEveryThresholdAndEveryTermOfThePolicyIsSetByTheConfiguration(t *testing.T) {
-	c := newWorld(t).config()
-	c.Sizing.Queueing = config.Off
-	policy := reflect.ValueOf(policyOf(c))
-	for _, part := range []reflect.Value{policy, policy.FieldByName("Saturation")} {
-		for i := range part.NumField() {
-			require.False(t, part.Field(i).IsZero(), part.Type().Field(i).Name)
+// await returns the next line of the log with the text.
+func await(t *testing.T, log <-chan string, text string) string {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	var before []string
+	for {
+		select {
+		case line, open := <-log:
+			if strings.Contains(line, text) {
+				return line
+			}
+			if before = append(before, line); !open {
+				t.Fatalf("the log ended without %q:\n%s", text, strings.Join(before, "\n"))
+			}
+		case <-deadline.C:
+			t.Fatalf("the log has no line %q:\n%s", text, strings.Join(before, "\n"))
 		}
 	}
-}
-
-// The packages state their defaults in comments. The table of settings must have the same.
-func TestDefaultsAreThoseOfTheComments(t *testing.T) {
-	w := newWorld(t)
-	policy, queries := reflect.ValueOf(policyOf(w.config())), reflect.ValueOf(queriesOf(w.config()))
-	checked := compareDefaults(t, "../../planner/policy.go", "Policy", policy) +
-		compareDefaults(t, "../../analyzer/saturation.go", "Saturation", policy.FieldByName("Saturation")) +
-		compareDefaults(t, "../../collector/options.go", "Options", queries)
-	require.GreaterOrEqual(t, checked, 23)
-}
-
-var statedDefault = regexp.MustCompile(`Default:? ([0-9]+(?:\.[0-9]+)?)(?: (s|m|h))?[.;, ]`)
-
-// compareDefaults compares the numbers and durations that the comments of a struct state with a
-// value of it that was made of defaults, and returns how many it found. Fields that the
-// configuration does not set are zero.
-func compareDefaults(t *testing.T, file, name string, value reflect.Value) (checked int) {
-	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-	require.NoError(t, err)
-	ast.Inspect(parsed, func(node ast.Node) bool {
-		declared, ok := node.(*ast.TypeSpec)
-		if !ok || declared.Name.Name != name {
-			return true
-		}
-		for _, field := range declared.Type.(*ast.StructType).Fields.List {
-			stated := statedDefault.FindStringSubmatch(strings.ReplaceAll(field.Doc.Text()+" ", "\n", " "))
-			if stated == nil || value.FieldByName(field.Names[0].Name).IsZero() {
-				continue
-			}
-			checked++
-			switch is := value.FieldByName(field.Names[0].Name).Interface().(type) {
-			case time.Duration:
-				want, err := time.ParseDuration(stated[1] + stated[2])
-				require.NoError(t, err)
-				require.Equal(t, want, is, field.Names[0].Name)
-			case float64:
-				var want float64
-				require.NoError(t, json.Unmarshal([]byte(stated[1]), &want))
-				require.InDelta(t, want, is, 1e-12, field.Names[0].Name)
-			}
-		}
-		return false
-	})
-	return checked
 }

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// dumpSignals returns nothing: the system has no signal for users.
-func dumpSignals() []os.Signal { return nil }
+// dumpRequests returns nothing: the system has no signal for users.
+func dumpRequests() (requests <-chan os.Signal, stop func()) { return nil, func() {} }

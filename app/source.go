@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -11,10 +11,13 @@ import (
 	"github.com/wva-project/wva/inventory"
 )
 
-// source is the place of the variants and workloads: a cluster, or a directory of manifests.
-type source struct {
-	// tables returns the latest tables, from memory.
-	tables func() inventory.Tables
+// Source is the place of the variants and workloads: a cluster, a directory of manifests, or the
+// tables that a program keeps itself.
+type Source struct {
+	// Tables returns the latest tables, from memory; any goroutine may call it. A table is never
+	// changed, only replaced. Required.
+	Tables func() inventory.Tables
+
 	// watch keeps the tables up to date until the context ends. The cause of a change is a label of
 	// a metric.
 	watch func(ctx context.Context, changed func(cause string)) error
@@ -24,40 +27,58 @@ type source struct {
 	events *eventPublisher
 }
 
-func openSource(c *config.Config, logger *slog.Logger, registry prometheus.Registerer) (source, error) {
-	if c.Manifests != "" {
-		return openManifests(c.Manifests, logger)
+// sourceOf returns the source of the options, or else opens that of the configuration.
+func sourceOf(o Options, registry prometheus.Registerer) (Source, error) {
+	switch {
+	case o.Source != nil:
+		return o.Source.withDefaults()
+	case o.Config.Manifests != "":
+		return openManifests(o.Config.Manifests, o.Logger)
 	}
-	return openCluster(c.Kubernetes, logger, registry)
+	return openCluster(o.Config.Kubernetes, o.Logger, registry)
 }
 
-func openManifests(path string, logger *slog.Logger) (source, error) {
-	directory, err := inventory.OpenDirectory(inventory.DirectoryOptions{Path: path, Logger: logger})
-	if err != nil {
-		return source{}, err
+// withDefaults returns a source whose tables are complete, and of whose changes nobody is notified.
+func (s Source) withDefaults() (Source, error) {
+	if s.Tables == nil {
+		return Source{}, errors.New("app: the source has no tables; set Source.Tables")
 	}
 	complete := make(chan struct{})
 	close(complete)
-	watch := func(ctx context.Context, changed func(string)) error {
-		return directory.Watch(ctx, func() { changed("manifests") })
+	s.complete = complete
+	s.watch = func(ctx context.Context, _ func(string)) error {
+		<-ctx.Done()
+		return nil
 	}
-	return source{tables: directory.Tables, watch: watch, complete: complete}, nil
+	return s, nil
 }
 
-func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.Registerer) (source, error) {
+func openManifests(path string, logger *slog.Logger) (Source, error) {
+	directory, err := inventory.OpenDirectory(inventory.DirectoryOptions{Path: path, Logger: logger})
+	if err != nil {
+		return Source{}, err
+	}
+	s, err := Source{Tables: directory.Tables}.withDefaults()
+	s.watch = func(ctx context.Context, changed func(string)) error {
+		return directory.Watch(ctx, func() { changed("manifests") })
+	}
+	return s, err
+}
+
+func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.Registerer) (Source, error) {
 	client, clientErr := inventory.ClientConfig(clientOf(k))
 	selector, selectorErr := inventory.ParseSelector(k.NamespaceSelector)
 	if err := errors.Join(clientErr, selectorErr); err != nil {
-		return source{}, err
+		return Source{}, err
 	}
 	cluster, err := inventory.OpenCluster(inventory.ClusterOptions{
 		Config: client, Namespaces: k.WatchNamespaces, ExcludedNamespaces: k.ExcludedNamespaces, NamespaceSelector: selector,
 		DryRun: k.DryRunVariants == config.On, MaxAge: k.MaxCacheAge, Logger: logger, Registerer: registry,
 	})
 	if err != nil {
-		return source{}, err
+		return Source{}, err
 	}
-	s := source{tables: cluster.Tables, watch: cluster.Run, complete: cluster.Synced()}
+	s := Source{Tables: cluster.Tables, watch: cluster.Run, complete: cluster.Synced()}
 	switch {
 	case k.Events == config.Off:
 	case k.Kubeconfig != "" && k.LeaseNamespace == "":

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package app
 
 import (
 	"encoding/json"
@@ -20,10 +20,10 @@ import (
 	"github.com/wva-project/wva/planner"
 )
 
-// requestDump sends SIGUSR1 to the process, and returns the log line of the dump.
+// requestDump requests a dump, and returns its log line.
 func (s *started) requestDump(message string) map[string]any {
 	s.log.Helper()
-	require.NoError(s.log, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
+	s.dumps <- syscall.SIGUSR1
 	return s.log.await(message)
 }
 
@@ -41,7 +41,7 @@ func readDump(t *testing.T, file string) planner.Input {
 func wvactl(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "wvactl")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../wvactl").CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/wvactl").CombinedOutput()
 	require.NoError(t, err, string(output))
 	return binary
 }
@@ -106,7 +106,7 @@ spec:
     metadata: {sasl: hunter2-kafka}
 `
 
-func TestSIGUSR1WritesToTheTemporaryDirectoryWithoutASetting(t *testing.T) {
+func TestDumpIsWrittenToTheTemporaryDirectoryWithoutASetting(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", "hunter2-token")
 	w := newWorld(t)
@@ -156,15 +156,14 @@ func TestDumpReplacesRegularFilesOnly(t *testing.T) {
 	}
 }
 
-// A signal that nobody is notified of is lost.
-func TestSIGUSR1BeforeTheServerRunsIsAnsweredLater(t *testing.T) {
+func TestDumpThatIsRequestedBeforeTheServerRunsIsAnsweredLater(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	w := newWorld(t)
 	w.variant("chat", 1, "1")
 	log := newJournal(w)
-	s, err := newServer(t.Context(), w.config(), log)
+	s, err := w.newServer(w.config(), log)
 	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
+	w.dumps <- syscall.SIGUSR1
 	w.run(s, log).log.await("snapshot ") // written, or not: nothing may be decided yet
 }
 
@@ -198,7 +197,7 @@ func TestPolicyOfADumpHasTheKeysOfTheSettings(t *testing.T) {
 func TestDumpIsRejectedBeforeTheFirstDecision(t *testing.T) {
 	var log strings.Builder
 	file := filepath.Join(t.TempDir(), "snapshot.json")
-	d := newDumper(func() string { return file }, slog.New(slog.NewTextHandler(&log, nil)))
+	d := newDumper(func() string { return file }, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	d.dump(file)
 	require.Contains(t, log.String(), `level=INFO msg="snapshot not written, nothing is decided yet"`)
 	require.NoFileExists(t, file)
@@ -206,7 +205,7 @@ func TestDumpIsRejectedBeforeTheFirstDecision(t *testing.T) {
 
 func TestDumpHasThePolicyOfTheDecision(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot.json")
-	d := newDumper(func() string { return file }, slog.New(slog.DiscardHandler))
+	d := newDumper(func() string { return file }, nil, slog.New(slog.DiscardHandler))
 	for _, headroom := range []float64{0.3, 0.7} {
 		d.plan(planner.Input{Snapshot: fleet.Snapshot{Time: time.Unix(int64(100*headroom), 0)}, Policy: planner.Policy{ScaleDownHeadroom: headroom}})
 		if headroom == 0.3 {

@@ -1,9 +1,10 @@
-package main
+package app
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -77,19 +78,19 @@ func TestServerAnswersForANewObjectWithItsCurrentReplicas(t *testing.T) {
 	w.variant("chat", 2, "1")
 	w.variant("zero", 0, "1")
 	w.variant("invalid", 2, "cheap")
-	s, err := newServer(t.Context(), w.config(), io.Discard)
+	s, err := w.newServer(w.config(), io.Discard)
 	require.NoError(t, err)
 	s.board.Post(fleet.Plan{Time: time.Now()}) // made before these objects
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.scaler.Serve(ctx, s.grpc) }()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { ended <- s.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-ended)
-		require.NoError(t, s.http.Close())
-		s.settings.Load().close()
 	})
-	keda := externalscaler.NewExternalScalerClient((&started{server: s}).dial(t, insecure.NewCredentials()))
+	keda := externalscaler.NewExternalScalerClient((&started{grpc: listener.Addr().String()}).dial(t, insecure.NewCredentials()))
 	for name, want := range map[string]int64{"chat": 2, "zero": 0} {
 		answer, err := keda.GetMetrics(t.Context(), metricsOf(name))
 		require.NoError(t, err)

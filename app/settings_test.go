@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"log/slog"
@@ -44,7 +44,8 @@ func TestUnmatchedRowsAreLoggedOnceForEachConfiguration(t *testing.T) {
 	require.Empty(t, log.String(), "no variant was observed")
 	snapshot := fleet.Snapshot{
 		Variants: []fleet.Variant{{Model: fleet.ModelID{Namespace: "llm", Name: "llama-8b"}}},
-		Pools:    fleet.FixPools(nil, c.FixedAccelerators, nil), // with the fixed accelerator, which has no nodes
+		// with the fixed accelerator, which has no nodes
+		Pools: fleet.FixPools(nil, c.FixedAccelerators, nil),
 	}
 	s.warnUnmatched(snapshot, logger)
 	s.warnUnmatched(snapshot, logger)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"log/slog"
@@ -19,17 +19,20 @@ import (
 type settings struct {
 	config    *config.Config
 	policy    planner.Policy
-	transport http.RoundTripper
+	transport http.RoundTripper // to Prometheus
 	collector *collector.Collector
 	metrics   *prometheus.Registry // the collector's own
 	matched   atomic.Bool          // the rows of the configuration were compared with a fleet
 }
 
-func newSettings(c *config.Config, logger *slog.Logger) (*settings, error) {
-	s := &settings{config: c, policy: policyOf(c), metrics: prometheus.NewRegistry()}
+// newSettings makes the parts that depend on a configuration. A nil transport is made of it.
+func newSettings(c *config.Config, transport http.RoundTripper, logger *slog.Logger) (*settings, error) {
+	s := &settings{config: c, policy: policyOf(c), transport: transport, metrics: prometheus.NewRegistry()}
 	var err error
-	if s.transport, err = collector.NewTransport(transportOf(c.Prometheus)); err != nil {
-		return nil, err
+	if transport == nil {
+		if s.transport, err = collector.NewTransport(transportOf(c.Prometheus)); err != nil {
+			return nil, err
+		}
 	}
 	options := queriesOf(c)
 	options.RoundTripper, options.Registerer, options.Logger = s.transport, s.metrics, logger

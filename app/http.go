@@ -1,10 +1,11 @@
-package main
+package app
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -24,16 +25,16 @@ const (
 
 // serveHTTP serves health and metrics until gRPC has ended, so that probes see that the server is
 // not ready any more.
-func (s *server) serveHTTP(ctx context.Context, answered <-chan struct{}) error {
+func (s *Server) serveHTTP(ctx context.Context, listener net.Listener, answered <-chan struct{}) error {
 	h := &http.Server{
 		Handler: s.handler(ctx), ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(s.http) }()
+	go func() { ended <- h.Serve(listener) }()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serving HTTP on %s: %w", s.http.Addr(), err)
+		return fmt.Errorf("serving HTTP on %s: %w", listener.Addr(), err)
 	case <-answered:
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
@@ -42,14 +43,14 @@ func (s *server) serveHTTP(ctx context.Context, answered <-chan struct{}) error 
 		_ = h.Close() // the time is over
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving HTTP on %s: %w", s.http.Addr(), err)
+		return fmt.Errorf("serving HTTP on %s: %w", listener.Addr(), err)
 	}
 	return nil
 }
 
 // handler answers as the scaler's handler does, but is not ready after the context has ended. The
 // collector and its metrics are replaced with the configuration.
-func (s *server) handler(ctx context.Context) http.Handler {
+func (s *Server) handler(ctx context.Context) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" && ctx.Err() != nil {
 			http.Error(w, "shutting down", http.StatusServiceUnavailable)

@@ -1,9 +1,8 @@
-package main
+package app
 
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -29,7 +28,7 @@ import (
 
 func (s *started) dial(t *testing.T, secured credentials.TransportCredentials) *grpc.ClientConn {
 	t.Helper()
-	connection, err := grpc.NewClient(s.grpc.Addr().String(), grpc.WithTransportCredentials(secured))
+	connection, err := grpc.NewClient(s.grpc, grpc.WithTransportCredentials(secured))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, connection.Close()) })
 	return connection
@@ -37,7 +36,7 @@ func (s *started) dial(t *testing.T, secured credentials.TransportCredentials) *
 
 func (s *started) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.http.Addr().String()+path, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.http+path, nil)
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
@@ -171,9 +170,9 @@ func TestServerWakesAModelForAQueueAtTheGateway(t *testing.T) {
 	for second := -900; second <= 0; second += 5 {
 		queue(second, 0)
 	}
-	s, err := newServer(t.Context(), w.config("--models", "[{model: llm/"+model+", scaleToZero: true}]"), io.Discard)
+	s, err := w.newServer(w.config("--models", "[{model: llm/"+model+", scaleToZero: true}]"), io.Discard)
 	require.NoError(t, err)
-	defer s.close(t)
+	defer s.settings.Load().close()
 	wanted := func() int {
 		decision, found := s.board.Lookup(fleet.VariantID{Namespace: "llm", Name: "chat"})
 		require.True(t, found)
@@ -192,14 +191,6 @@ func TestServerWakesAModelForAQueueAtTheGateway(t *testing.T) {
 	require.True(t, wake)
 	require.NoError(t, s.loop.Once(t.Context(), now.Add(6*time.Second)), "before the regular queries show the queue")
 	require.Positive(t, wanted())
-}
-
-// close ends a server that never ran.
-func (s *server) close(t *testing.T) {
-	t.Helper()
-	require.NoError(t, errors.Join(s.grpc.Close(), s.http.Close()))
-	s.settings.Load().close()
-	s.dumper.close()
 }
 
 func TestServerReloadsItsConfigurationAndRejectsAnInvalidOne(t *testing.T) {
@@ -253,9 +244,9 @@ func TestServerSeesManifestsThatChange(t *testing.T) {
 
 func TestServerIsNotReadyOnceItStops(t *testing.T) {
 	w := newWorld(t)
-	s, err := newServer(t.Context(), w.config(), io.Discard)
+	s, err := w.newServer(w.config(), io.Discard)
 	require.NoError(t, err)
-	defer s.close(t)
+	defer s.settings.Load().close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := func() (int, string) {
 		answer := httptest.NewRecorder()
@@ -297,7 +288,7 @@ func TestEveryErrorOfTheWiringIsReportedAtOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(notPEM, []byte("x"), 0o600))
 	c := w.config("--prometheus-ca-file", notPEM, "--grpc-tls-cert-file", notPEM, "--grpc-tls-key-file", notPEM)
 	require.NoError(t, os.Remove(w.manifests))
-	_, err := newServer(t.Context(), c, io.Discard)
+	_, err := w.newServer(c, io.Discard)
 	require.ErrorContains(t, err, "authorities of Prometheus' certificate")
 	require.ErrorContains(t, err, "TLS of the server")
 	require.ErrorContains(t, err, "directory of manifests")
@@ -307,16 +298,17 @@ func TestAPortInUseIsReportedWithTheSettingToChange(t *testing.T) {
 	w := newWorld(t)
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
-	_, err := newServer(t.Context(), w.config("--http-address", strings.TrimPrefix(taken.URL, "http://")), io.Discard)
-	require.ErrorContains(t, err, "address already in use; set http.address to a free address")
+	s, err := w.newServer(w.config("--http-address", strings.TrimPrefix(taken.URL, "http://")), io.Discard)
+	require.NoError(t, err)
+	require.ErrorContains(t, s.Run(t.Context()), "address already in use; set http.address to a free address")
 }
 
 func TestInvalidDefinitionsAreHeldWithTheirErrors(t *testing.T) {
 	w := newWorld(t)
 	w.variant("chat", 3, "cheap")
-	s, err := newServer(t.Context(), w.config(), io.Discard)
+	s, err := w.newServer(w.config(), io.Discard)
 	require.NoError(t, err)
-	defer s.close(t)
+	defer s.settings.Load().close()
 	require.NoError(t, s.loop.Once(t.Context(), time.Now()))
 	decision, found := s.board.Lookup(fleet.VariantID{Namespace: "llm", Name: "chat"})
 	require.True(t, found)
@@ -328,8 +320,7 @@ func TestInvalidDefinitionsAreHeldWithTheirErrors(t *testing.T) {
 
 func TestLogHasTheFormAndLevelOfTheConfiguration(t *testing.T) {
 	var text strings.Builder
-	level := new(slog.LevelVar)
-	logger := newLogger(&text, config.Log{Level: slog.LevelWarn, Format: config.FormatText}, level)
+	logger, level := NewLogger(&text, config.Log{Level: slog.LevelWarn, Format: config.FormatText})
 	logger.Info("quiet")
 	logger.Warn("loud")
 	level.Set(slog.LevelInfo)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync/atomic"
 
@@ -24,11 +23,11 @@ type dumper struct {
 	decided atomic.Pointer[planner.Input] // of the plan on the board
 	first   chan struct{}                 // closed once decided is set
 
-	requests chan os.Signal // for a dump
+	requests <-chan os.Signal // for a dump
 }
 
-func newDumper(file func() string, logger *slog.Logger) *dumper {
-	return &dumper{logger: logger, file: file, first: make(chan struct{}), requests: make(chan os.Signal, 1)}
+func newDumper(file func() string, requests <-chan os.Signal, logger *slog.Logger) *dumper {
+	return &dumper{logger: logger, file: file, first: make(chan struct{}), requests: requests}
 }
 
 // plan decides, and keeps the input: the policy may be another one when it is dumped.
@@ -44,16 +43,6 @@ func (d *dumper) posted() {
 		close(d.first)
 	}
 }
-
-// notify makes the signals for a dump requests. Until then, and after close, they are lost.
-func (d *dumper) notify() {
-	if signals := dumpSignals(); len(signals) > 0 { // none would stand for all
-		signal.Notify(d.requests, signals...)
-	}
-}
-
-// close ends requests.
-func (d *dumper) close() { signal.Stop(d.requests) }
 
 // run writes the input of the first decision if a file is set, and that of the latest decision at
 // each request, until the context ends.

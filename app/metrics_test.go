@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite "+metricsPage)
 
-const metricsPage = "../../docs/reference/metrics.md"
+const metricsPage = "../docs/reference/metrics.md"
 
 // metricRow is one row of the reference.
 type metricRow struct {
@@ -85,24 +85,20 @@ func metricRows(t *testing.T) []metricRow {
 }
 
 // serverOfCluster returns a server that never runs, and would watch a cluster.
-func serverOfCluster(w *world) *server {
+func serverOfCluster(w *world) *Server {
 	w.Helper()
 	kubeconfig := filepath.Join(w.TempDir(), "kubeconfig")
 	require.NoError(w, os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, current-context: c,
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], contexts: [{name: c, context: {cluster: c}}]}`), 0o600))
 	c := w.config("--manifests", "", "--kubeconfig", kubeconfig, "--kubernetes-lease-namespace", "wva")
-	s, err := newServer(w.Context(), c, io.Discard)
+	s, err := w.newServer(c, io.Discard)
 	require.NoError(w, err)
-	w.Cleanup(func() {
-		require.NoError(w, s.grpc.Close())
-		require.NoError(w, s.http.Close())
-		s.settings.Load().close()
-	})
+	w.Cleanup(func() { s.settings.Load().close() })
 	return s
 }
 
 // serverOfManifests returns a server with a decision of each type, which KEDA has called.
-func serverOfManifests(t *testing.T, w *world) *server {
+func serverOfManifests(t *testing.T, w *world) *Server {
 	t.Helper()
 	w.variant("chat", 1, "1")
 	w.variant("invalid", 1, "cheap")
@@ -120,14 +116,14 @@ spec: {replicas: 2, selector: {matchLabels: {app: other}}, template: {metadata: 
 	require.NoError(t, err)
 	_, err = stream.Header()
 	require.NoError(t, err)
-	return s.server
+	return s.Server
 }
 
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: ("(?:[^"\\]|\\.)*"), unit: "[^"]*", constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
 
 // collect adds the metrics that are registered, with or without a series. Those of the Go runtime
 // and of the process are left out.
-func collect(t *testing.T, rows map[string]metricRow, s *server) {
+func collect(t *testing.T, rows map[string]metricRow, s *Server) {
 	t.Helper()
 	for _, registry := range []*prometheus.Registry{s.registry, s.settings.Load().metrics} {
 		descriptions := make(chan *prometheus.Desc)
@@ -219,7 +215,7 @@ func metricsPageOf(rows []metricRow) []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Metrics
 
-<!-- Written by "go test ./cmd/wva -run MetricsPage -update" from the registries of the server. -->
+<!-- Written by "go test ./app -run MetricsPage -update" from the registries of the server. -->
 
 The server exports these metrics on ` + "`/metrics` of `http.address`" + `, in the formats of Prometheus. It
 exports the usual metrics of the Go runtime (` + "`go_*`) and of the process (`process_*`" + `) too.

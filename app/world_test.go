@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -67,6 +68,7 @@ type world struct {
 	store     *promstore.Store
 	url       string
 	manifests string
+	dumps     chan os.Signal // requests for a dump
 }
 
 func newWorld(t testing.TB) *world {
@@ -78,7 +80,7 @@ func newWorld(t testing.TB) *world {
 		prometheus.Close()
 		require.NoError(t, store.Close())
 	})
-	return &world{TB: t, store: store, url: prometheus.URL, manifests: t.TempDir()}
+	return &world{TB: t, store: store, url: prometheus.URL, manifests: t.TempDir(), dumps: make(chan os.Signal, 1)}
 }
 
 // variant writes the manifests of a variant with ready replicas.
@@ -123,18 +125,21 @@ func (w *world) load(pod string, now time.Time, running, rate float64) {
 // config returns a configuration for this world, with free ports of the loopback.
 func (w *world) config(arguments ...string) *config.Config {
 	w.Helper()
-	command := newCommand()
-	require.NoError(w, command.ParseFlags(append(w.arguments(), arguments...)))
-	c, err := config.Load(command.Flags())
+	flags := pflag.NewFlagSet("wva", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	require.NoError(w, flags.Parse(append([]string{
+		"--prometheus-url", w.url, "--manifests", w.manifests, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--log-format", "json",
+		"--log-level", "debug",
+	}, arguments...)))
+	c, err := config.Load(flags)
 	require.NoError(w, err)
 	return c
 }
 
-func (w *world) arguments() []string {
-	return []string{
-		"--prometheus-url", w.url, "--manifests", w.manifests, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--log-format", "json",
-		"--log-level", "debug",
-	}
+// newServer returns a server as the command makes it.
+func (w *world) newServer(c *config.Config, log io.Writer) (*Server, error) {
+	logger, level := NewLogger(log, c.Log)
+	return New(Options{Config: c, Logger: logger, Level: level, DumpRequests: w.dumps, ConfigPollInterval: 20 * time.Millisecond})
 }
 
 // journal is a log in JSON that a test can wait for.
@@ -191,30 +196,34 @@ func (j *journal) await(message string) map[string]any {
 
 // started is a server at work.
 type started struct {
-	*server
-	log  *journal
-	stop func() error // ends it as SIGTERM does
+	*Server
+	log        *journal
+	dumps      chan<- os.Signal
+	grpc, http string       // the addresses
+	stop       func() error // ends it as SIGTERM does
 }
 
 func (w *world) start(arguments ...string) *started {
 	w.Helper()
 	log := newJournal(w)
-	s, err := newServer(w.Context(), w.config(arguments...), log)
+	s, err := w.newServer(w.config(arguments...), log)
 	require.NoError(w, err)
 	return w.run(s, log)
 }
 
 // run starts a server.
-func (w *world) run(s *server, log *journal) *started {
+func (w *world) run(s *Server, log *journal) *started {
 	w.Helper()
-	s.configPollInterval = 20 * time.Millisecond
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
+	go func() { ended <- s.Run(ctx) }()
 	stop := sync.OnceValue(func() error {
 		cancel()
 		return <-ended
 	})
 	w.Cleanup(func() { require.NoError(w, stop()) })
-	return &started{server: s, log: log, stop: stop}
+	starting := log.await("starting")
+	return &started{
+		Server: s, log: log, dumps: w.dumps, grpc: fmt.Sprint(starting["grpc"]), http: fmt.Sprint(starting["http"]), stop: stop,
+	}
 }

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/planner"
+)
+
+// observe fills the tables of a snapshot.
+func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
+	current, declared := s.settings.Load(), s.source.Tables()
+	c := current.config
+	seen := current.collector.Collect(ctx, now)
+	missing := seen.Missing
+	for _, problem := range declared.Problems {
+		missing = append(missing, problem.Missing())
+	}
+	return fleet.Snapshot{
+		Time: now, Models: c.Models, Classes: c.ServiceClasses,
+		Accelerators: fleet.NameAsObserved(c.Accelerators, declared.Pools), Profiles: c.EngineProfiles(),
+		Variants: declared.Variants, Workloads: declared.Workloads, Pools: fleet.FixPools(declared.Pools, c.FixedAccelerators, declared.Variants),
+		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Queued(now)...), Previous: previous, Missing: missing,
+	}, nil
+}
+
+func (s *Server) plan(snapshot fleet.Snapshot) fleet.Plan {
+	current := s.settings.Load()
+	plan := s.dumper.plan(planner.Input{Snapshot: snapshot, Policy: current.policy})
+	current.warnUnmatched(snapshot, s.logger)
+	return plan
+}
+
+// posted passes on a plan that is on the board.
+func (s *Server) posted(before, after fleet.Plan) {
+	s.dumper.posted()
+	if s.source.events != nil {
+		s.source.events.posted(before, after)
+	}
+}
+
+func (s *Server) queues(ctx context.Context, now time.Time) ([]fleet.Load, error) {
+	return s.settings.Load().collector.Queues(ctx, now)
+}
+
+func (s *Server) variants() []fleet.Variant { return s.source.Tables().Variants }

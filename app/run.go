@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wva-project/wva/config"
+)
+
+// Run opens the ports of the configuration and works until the context ends. It returns when all
+// that it started has ended. A server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	c := s.settings.Load().config
+	defer func() { s.settings.Load().close() }()
+	grpc, http, err := listen(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.logger.Info("starting", "version", s.build.String(), "grpc", grpc.Addr().String(), "http", http.Addr().String(),
+		"prometheus", c.Prometheus.URL, "config", c.File())
+	group, ctx := errgroup.WithContext(ctx)
+	posted := s.board.Changed()     // before anything can post
+	answered := make(chan struct{}) // closed once gRPC has ended
+	group.Go(func() error {
+		defer close(answered)
+		return s.scaler.Serve(ctx, grpc)
+	})
+	group.Go(func() error { return s.serveHTTP(ctx, http, answered) })
+	group.Go(func() error { return s.source.watch(ctx, s.loop.Trigger) })
+	group.Go(func() error { return s.runLoop(ctx) })
+	if s.source.events != nil {
+		group.Go(func() error { return s.source.events.run(ctx) })
+	}
+	group.Go(func() error { return s.dumper.run(ctx) })
+	group.Go(func() error { return s.watchConfig(ctx) })
+	group.Go(func() error { return s.logProgress(ctx, posted) })
+	err = group.Wait()
+	s.logger.Info("stopped")
+	return err
+}
+
+// listen opens the ports of gRPC and HTTP, both or none.
+func listen(ctx context.Context, c *config.Config) (grpc, http net.Listener, err error) {
+	var network net.ListenConfig
+	var grpcErr, httpErr error
+	if grpc, grpcErr = network.Listen(ctx, "tcp", c.GRPC.Address); grpcErr != nil {
+		grpcErr = fmt.Errorf("listening for gRPC: %w; set grpc.address to a free address", grpcErr)
+	}
+	if http, httpErr = network.Listen(ctx, "tcp", c.HTTP.Address); httpErr != nil {
+		httpErr = fmt.Errorf("listening for HTTP: %w; set http.address to a free address", httpErr)
+	}
+	err = errors.Join(grpcErr, httpErr)
+	if err != nil {
+		for _, listener := range []net.Listener{grpc, http} {
+			if listener != nil {
+				_ = listener.Close() // nothing was accepted
+			}
+		}
+	}
+	return grpc, http, err
+}
+
+// runLoop decides once the tables are complete: a variant whose workload is not listed yet would be
+// held.
+func (s *Server) runLoop(ctx context.Context) error {
+	select {
+	case <-s.source.complete:
+		return s.loop.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// logProgress logs the steps of the server's life.
+func (s *Server) logProgress(ctx context.Context, posted <-chan struct{}) error {
+	select {
+	case <-posted:
+		s.logger.Info("first plan posted, server ready")
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	s.logger.Info("stopping")
+	return nil
+}
+
+func (s *Server) watchConfig(ctx context.Context) error {
+	return config.Watch(ctx, config.WatchOptions{
+		Current: s.settings.Load().config, Every: s.options.ConfigPollInterval, Apply: s.apply,
+		Rejected: func(err error) {
+			s.logger.Error("configuration rejected, keeping the previous one", "errors", err)
+		},
+	})
+}
+
+// apply replaces the configuration.
+func (s *Server) apply(c *config.Config, change config.Change) error {
+	next, err := newSettings(c, s.options.Transport, s.logger)
+	if err != nil {
+		return err
+	}
+	before := s.settings.Swap(next)
+	before.close()
+	s.options.Level.Set(c.Log.Level)
+	s.board.SetMaxAge(c.MaxPlanAge)
+	s.loop.SetInterval(c.Interval)
+	s.loop.Trigger("configuration")
+	s.logger.Info("configuration reloaded", "changed", change.Reloaded)
+	if len(change.Pending) > 0 {
+		s.logger.Warn("restart required for changed settings", "settings", change.Pending)
+	}
+	for _, warning := range c.Warnings() {
+		s.logger.Warn("configuration warning", "warning", warning)
+	}
+	return nil
+}
