@@ -48,7 +48,7 @@ func TestCatalogueHasTheSpellingOfTheNodes(t *testing.T) {
 	if catalogue[0].Name != "h100" {
 		t.Error("the configuration is shared, and was changed")
 	}
-	twoTypes := append(catalogue, AcceleratorSpec{Name: "H100", Speed: 3})
+	twoTypes := []AcceleratorSpec{{Name: "h100", Speed: 4}, {Name: "H100", Speed: 3}}
 	if got := NameAsObserved(twoTypes, nodes); !reflect.DeepEqual(got, twoTypes) {
 		t.Errorf("two rows are two accelerator types: got %+v", got)
 	}
