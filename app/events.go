@@ -8,36 +8,37 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/events"
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/inventory"
+	"github.com/wva-project/wva/inventory/cluster"
 	"github.com/wva-project/wva/planner"
 )
 
 // eventPublisher writes the changes of plans as Kubernetes events on ScaledObjects. Of several
 // servers, the one that holds the lease does.
 type eventPublisher struct {
-	lease  *inventory.Lease
-	writer *inventory.EventWriter
+	lease  *events.Lease
+	writer *events.Writer
 	led    bool // the lease was held at the previous plan; only posted uses it
 }
 
-func newEventPublisher(k config.Kubernetes, cluster *inventory.Cluster, logger *slog.Logger, registry prometheus.Registerer) (*eventPublisher, error) {
-	client, err := inventory.ClientConfig(clientOf(k))
+func newEventPublisher(k config.Kubernetes, watched *cluster.Cluster, logger *slog.Logger, registry prometheus.Registerer) (*eventPublisher, error) {
+	client, err := cluster.ClientConfig(clientOf(k))
 	if err != nil {
 		return nil, err
 	}
 	namespace := k.LeaseNamespace
 	if namespace == "" {
-		if namespace, err = inventory.PodNamespace(); err != nil {
+		if namespace, err = events.PodNamespace(); err != nil {
 			return nil, err
 		}
 	}
 	p := &eventPublisher{}
-	if p.lease, err = inventory.NewLease(inventory.LeaseOptions{Config: client, Namespace: namespace, Logger: logger}); err != nil {
+	if p.lease, err = events.NewLease(events.LeaseOptions{Config: client, Namespace: namespace, Logger: logger}); err != nil {
 		return nil, err
 	}
-	p.writer, err = inventory.NewEventWriter(inventory.EventOptions{
-		Config: client, Leader: p.lease.IsLeader, Object: cluster.EventObject, Logger: logger, Registerer: registry,
+	p.writer, err = events.NewWriter(events.WriterOptions{
+		Config: client, Leader: p.lease.IsLeader, Object: watched.EventObject, Logger: logger, Registerer: registry,
 	})
 	return p, err
 }

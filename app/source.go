@@ -9,6 +9,8 @@ import (
 
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/inventory"
+	"github.com/wva-project/wva/inventory/cluster"
+	"github.com/wva-project/wva/inventory/manifests"
 )
 
 // Source is the place of the variants and workloads: a cluster, a directory of manifests, or the
@@ -54,7 +56,7 @@ func (s Source) withDefaults() (Source, error) {
 }
 
 func openManifests(path string, logger *slog.Logger) (Source, error) {
-	directory, err := inventory.OpenDirectory(inventory.DirectoryOptions{Path: path, Logger: logger})
+	directory, err := manifests.Open(manifests.Options{Path: path, Logger: logger})
 	if err != nil {
 		return Source{}, err
 	}
@@ -66,30 +68,30 @@ func openManifests(path string, logger *slog.Logger) (Source, error) {
 }
 
 func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.Registerer) (Source, error) {
-	client, clientErr := inventory.ClientConfig(clientOf(k))
-	selector, selectorErr := inventory.ParseSelector(k.NamespaceSelector)
+	client, clientErr := cluster.ClientConfig(clientOf(k))
+	selector, selectorErr := cluster.ParseSelector(k.NamespaceSelector)
 	if err := errors.Join(clientErr, selectorErr); err != nil {
 		return Source{}, err
 	}
-	cluster, err := inventory.OpenCluster(inventory.ClusterOptions{
+	watched, err := cluster.Open(cluster.Options{
 		Config: client, Namespaces: k.WatchNamespaces, ExcludedNamespaces: k.ExcludedNamespaces, NamespaceSelector: selector,
 		DryRun: k.DryRunVariants == config.On, MaxAge: k.MaxCacheAge, Logger: logger, Registerer: registry,
 	})
 	if err != nil {
 		return Source{}, err
 	}
-	s := Source{Tables: cluster.Tables, watch: cluster.Run, complete: cluster.Synced()}
+	s := Source{Tables: watched.Tables, watch: watched.Run, complete: watched.Synced()}
 	switch {
 	case k.Events == config.Off:
 	case k.Kubeconfig != "" && k.LeaseNamespace == "":
 		logger.Info("events are not written", "reason", "a server outside the cluster would repeat those of a deployed one",
 			"remedy", "set kubernetes.leaseNamespace to the namespace of its lease")
 	default:
-		s.events, err = newEventPublisher(k, cluster, logger, registry)
+		s.events, err = newEventPublisher(k, watched, logger, registry)
 	}
 	return s, err
 }
 
-func clientOf(k config.Kubernetes) inventory.ClientOptions {
-	return inventory.ClientOptions{Kubeconfig: k.Kubeconfig, Context: k.Context, QPS: k.QPS, Burst: k.Burst}
+func clientOf(k config.Kubernetes) cluster.ClientOptions {
+	return cluster.ClientOptions{Kubeconfig: k.Kubeconfig, Context: k.Context, QPS: k.QPS, Burst: k.Burst}
 }

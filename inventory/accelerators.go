@@ -148,14 +148,14 @@ func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.
 // nodeAccelerators fills in an accelerator that neither metadata nor template name, from the nodes
 // on which the pods run. If a node is not known, has no label, or two nodes differ, it stays
 // unknown: a guess would be worse.
-func (o Objects) nodeAccelerators(variants []fleet.Variant, pods map[objectKey][]*corev1.Pod, options Options) {
+func (o Objects) nodeAccelerators(variants []fleet.Variant, pods map[Key][]*corev1.Pod, options Options) {
 	nodes := make(map[string]*corev1.Node, len(o.Nodes))
 	for _, node := range o.Nodes {
 		nodes[node.Name] = node
 	}
 	for i := range variants {
 		if variants[i].Accelerator == "" {
-			variants[i].Accelerator = options.runsOn(pods[targetKey(variants[i].Target)], nodes)
+			variants[i].Accelerator = options.runsOn(pods[TargetKey(variants[i].Target)], nodes)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
 )
 
 func TestLimitsAreReadFromArguments(t *testing.T) {
@@ -95,7 +96,7 @@ func TestSGLangHasFlagsOfItsOwn(t *testing.T) {
 }
 
 func TestEngineOfTheVariantSaysWhichFlagsAreRead(t *testing.T) {
-	w := workloadOf(t, scaled("a", "engine: sglang"), deployment("a", 1, "args: [--max-running-requests=96, --max-total-tokens=400000, --tp-size=2, --chunked-prefill-size=2048, --mem-fraction-static=0.9, --quantization=fp8]"))
+	w := workloadOf(t, manifesttest.Scaled("a", "engine: sglang"), manifesttest.Deployment("a", 1, "args: [--max-running-requests=96, --max-total-tokens=400000, --tp-size=2, --chunked-prefill-size=2048, --mem-fraction-static=0.9, --quantization=fp8]"))
 	require.Equal(t, 96, w.MaxSequences)
 	require.InDelta(t, 400000.0, w.KVTokens, 0)
 	require.Equal(t, 2048, w.BatchedTokens)

@@ -4,16 +4,11 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/scaledobject"
 )
-
-// autoscalerGrace is how long KEDA and the HPA controller may need to follow a change. A shorter
-// interruption is not reported.
-const autoscalerGrace = 2 * time.Minute
 
 // maxHPAMessage is the longest message of an HPA that is quoted, in bytes.
 const maxHPAMessage = 240
@@ -93,15 +88,18 @@ func missingHPA(object *scaledobject.Object) fleet.Autoscaler {
 	}
 }
 
-// hasStatus reports whether the status of an object and HPAs were read. Manifests that people write
-// have neither.
-func (o Objects) hasStatus(object *scaledobject.Object) bool {
+// hpasRead reports whether the HPA of an object would have been read. Manifests that people write
+// have neither HPAs nor a status.
+func (o Objects) hpasRead(object *scaledobject.Object, options Options) bool {
+	if options.HPAsRead != nil {
+		return options.HPAsRead(object.Metadata.Namespace)
+	}
 	return len(o.HPAs) > 0 && (object.Status.HPAName != "" || len(object.Status.Conditions) > 0)
 }
 
 // markAutoscalers sets the state of the HPA of each scaled variant whose HPAs were read. KEDA makes
 // none for a paused ScaledObject, for a ScaledJob or for a target that does not exist.
-func (o Objects) markAutoscalers(t *Tables, isRead func(*scaledobject.Object) bool) {
+func (o Objects) markAutoscalers(t *Tables, options Options) {
 	type name struct{ namespace, name string }
 	objects := make(map[name]*scaledobject.Object, len(o.ScaledObjects))
 	for i := range o.ScaledObjects {
@@ -123,7 +121,7 @@ func (o Objects) markAutoscalers(t *Tables, isRead func(*scaledobject.Object) bo
 		v := &t.Variants[i]
 		v.Autoscaler = fleet.Autoscaler{}
 		object, scaled := objects[name{v.ID.Namespace, v.ID.Name}]
-		if !scaled || v.DryRun || v.Pause.All || !exists[v.Target] || !isRead(object) {
+		if !scaled || v.DryRun || v.Pause.All || !exists[v.Target] || !o.hpasRead(object, options) {
 			continue
 		}
 		hpa, found := named[name{v.ID.Namespace, object.Status.HPAName}]
@@ -136,56 +134,4 @@ func (o Objects) markAutoscalers(t *Tables, isRead func(*scaledobject.Object) bo
 			v.Autoscaler = missingHPA(object)
 		}
 	}
-}
-
-// unfollowed is a number that no HPA follows.
-type unfollowed struct {
-	state fleet.Autoscaler
-	since time.Time
-}
-
-// confirmAutoscalers removes the states that are younger than autoscalerGrace, and returns the time
-// until the next of them is old enough; zero if there is none. At the first rebuild an HPA that is
-// missing counts as missing since the ScaledObject was created. While the cause stays, the text of
-// the first message does too: later ones differ in port numbers and the like.
-func (c *Cluster) confirmAutoscalers(variants []fleet.Variant, now time.Time, isFirst bool) (next time.Duration) {
-	current := map[fleet.VariantID]unfollowed{}
-	for i := range variants {
-		v := &variants[i]
-		if v.Autoscaler.Code == "" {
-			continue
-		}
-		u := unfollowed{v.Autoscaler, now}
-		if before, known := c.unfollowed[v.ID]; known {
-			u = before.next(v.Autoscaler)
-		} else if isFirst && u.state.Code == fleet.CodeHPAMissing {
-			u.since = earlier(v.Created, now)
-		}
-		current[v.ID], v.Autoscaler = u, u.state
-		if wait := u.since.Add(autoscalerGrace).Sub(now); wait > 0 {
-			v.Autoscaler = fleet.Autoscaler{}
-			if next == 0 || wait < next {
-				next = wait
-			}
-		}
-	}
-	c.unfollowed = current
-	return next
-}
-
-// earlier returns the first of two times. The clock of the API server may be ahead.
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// next returns the same number with its present state.
-func (u unfollowed) next(state fleet.Autoscaler) unfollowed {
-	cause := func(text string) string { head, _, _ := strings.Cut(text, ": "); return head }
-	if state.Code != u.state.Code || cause(state.Text) != cause(u.state.Text) {
-		u.state = state
-	}
-	return u
 }

@@ -80,26 +80,26 @@ func decodeHPA(u *unstructured.Unstructured) (Objects, error) {
 func (o Objects) markConflicting(rows []fleet.Workload, scaled []fleet.Variant) {
 	foreign := o.conflicting(scaled)
 	for i := range rows {
-		rows[i].ConflictingHPA = foreign[targetKey(rows[i].ID)]
+		rows[i].ConflictingHPA = foreign[TargetKey(rows[i].ID)]
 	}
 }
 
 // conflicting returns, for each target, the first HPA by name that KEDA made for none of the
 // variants which scale it.
-func (o Objects) conflicting(variants []fleet.Variant) map[objectKey]string {
-	objects := make(map[objectKey]scaledobject.Object, len(o.ScaledObjects))
+func (o Objects) conflicting(variants []fleet.Variant) map[Key]string {
+	objects := make(map[Key]scaledobject.Object, len(o.ScaledObjects))
 	for _, object := range o.ScaledObjects {
-		objects[scaledObjectKey(object.Metadata.Namespace, object.Metadata.Name)] = object
+		objects[ScaledObjectKey(object.Metadata.Namespace, object.Metadata.Name)] = object
 	}
-	claims := make(map[objectKey][]scaledobject.Object, len(variants))
+	claims := make(map[Key][]scaledobject.Object, len(variants))
 	for _, v := range variants {
-		if object, found := objects[scaledObjectKey(v.ID.Namespace, v.ID.Name)]; found {
-			claims[targetKey(v.Target)] = append(claims[targetKey(v.Target)], object)
+		if object, found := objects[ScaledObjectKey(v.ID.Namespace, v.ID.Name)]; found {
+			claims[TargetKey(v.Target)] = append(claims[TargetKey(v.Target)], object)
 		}
 	}
-	names := map[objectKey]string{}
+	names := map[Key]string{}
 	for _, hpa := range o.HPAs {
-		key := targetKey(hpa.Target)
+		key := TargetKey(hpa.Target)
 		claimed, wanted := claims[key]
 		if !wanted || slices.ContainsFunc(claimed, hpa.isFor) {
 			continue
@@ -116,6 +116,14 @@ func (h HPA) isFor(object scaledobject.Object) bool {
 	return slices.Contains(h.MadeFor, object.Metadata.Name) || object.NamesHPA(h.Name)
 }
 
-func scaledObjectKey(namespace, name string) objectKey {
-	return objectKey{groupKEDA, kindScaledObject, namespace, name}
+// ScaledObjectKey returns the key of a ScaledObject.
+func ScaledObjectKey(namespace, name string) Key {
+	return Key{groupKEDA, kindScaledObject, namespace, name}
+}
+
+// HPAKey returns the key of an HPA.
+func HPAKey(namespace, name string) Key { return Key{groupAutoscaling, kindHPA, namespace, name} }
+
+func scaledJobKey(namespace, name string) Key {
+	return Key{groupKEDA, kindScaledJob, namespace, name}
 }

@@ -7,26 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
 )
-
-// hpa returns an HPA of the Deployment llm/a with further lines of its metadata.
-func hpa(name, meta string) string {
-	return hpaOf(name, "{apiVersion: apps/v1, kind: Deployment, name: a}", meta)
-}
-
-func hpaOf(name, target, meta string) string {
-	return fmt.Sprintf(`apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: %s, namespace: llm, %s}
-spec: {scaleTargetRef: %s, maxReplicas: 3}`, name, meta, target)
-}
-
-// kedaHPA returns KEDA's HPA of the ScaledObject and Deployment llm/NAME, with more conditions as
-// ", {type: x}".
-func kedaHPA(name, conditions string) string {
-	return hpaOf("keda-hpa-"+name, "{apiVersion: apps/v1, kind: Deployment, name: "+name+"}", "labels: {scaledobject.keda.sh/name: "+name+"}") +
-		"\nstatus: {conditions: [{type: AbleToScale, status: \"True\"}" + conditions + "]}"
-}
 
 func TestConflictingHPAIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testing.T) {
 	owned := func(group, name string) string {
@@ -38,35 +20,35 @@ func TestConflictingHPAIsOneThatKEDAMadeForNoneOfTheTargetsVariants(t *testing.T
 		wants string
 	}{
 		{"none", nil, ""},
-		{"somebody's own", []string{hpa("cpu", "")}, "cpu"},
-		{"of version 1", []string{"apiVersion: autoscaling/v1\n" + hpa("cpu", "")[len("apiVersion: autoscaling/v2\n"):]}, "cpu"},
-		{"another spelling of the target's version", []string{hpaOf("cpu", "{apiVersion: apps/v1beta2, kind: Deployment, name: a}", "")}, "cpu"},
-		{"the first of two by name", []string{hpa("mem", ""), hpa("cpu", "")}, "cpu"},
-		{"owned by the ScaledObject", []string{hpa("renamed", owned("keda.sh", "a"))}, ""},
-		{"owned by another ScaledObject", []string{hpa("keda-hpa-b", owned("keda.sh", "b"))}, "keda-hpa-b"},
-		{"owned by a ScaledObject of another group", []string{hpa("cpu", owned("example.com", "a"))}, "cpu"},
-		{"with KEDA's label", []string{hpa("renamed", "labels: {scaledobject.keda.sh/name: a}")}, ""},
-		{"with KEDA's name", []string{hpa("keda-hpa-a", "")}, ""},
-		{"of another target", []string{hpaOf("cpu", "{apiVersion: apps/v1, kind: Deployment, name: b}", "")}, ""},
-		{"of another kind", []string{hpaOf("cpu", "{apiVersion: apps/v1, kind: StatefulSet, name: a}", "")}, ""},
-		{"of no target", []string{hpaOf("cpu", "{}", "")}, ""},
+		{"somebody's own", []string{manifesttest.HPA("cpu", "")}, "cpu"},
+		{"of version 1", []string{"apiVersion: autoscaling/v1\n" + manifesttest.HPA("cpu", "")[len("apiVersion: autoscaling/v2\n"):]}, "cpu"},
+		{"another spelling of the target's version", []string{manifesttest.HPAOf("cpu", "{apiVersion: apps/v1beta2, kind: Deployment, name: a}", "")}, "cpu"},
+		{"the first of two by name", []string{manifesttest.HPA("mem", ""), manifesttest.HPA("cpu", "")}, "cpu"},
+		{"owned by the ScaledObject", []string{manifesttest.HPA("renamed", owned("keda.sh", "a"))}, ""},
+		{"owned by another ScaledObject", []string{manifesttest.HPA("keda-hpa-b", owned("keda.sh", "b"))}, "keda-hpa-b"},
+		{"owned by a ScaledObject of another group", []string{manifesttest.HPA("cpu", owned("example.com", "a"))}, "cpu"},
+		{"with KEDA's label", []string{manifesttest.HPA("renamed", "labels: {scaledobject.keda.sh/name: a}")}, ""},
+		{"with KEDA's name", []string{manifesttest.HPA("keda-hpa-a", "")}, ""},
+		{"of another target", []string{manifesttest.HPAOf("cpu", "{apiVersion: apps/v1, kind: Deployment, name: b}", "")}, ""},
+		{"of another kind", []string{manifesttest.HPAOf("cpu", "{apiVersion: apps/v1, kind: StatefulSet, name: a}", "")}, ""},
+		{"of no target", []string{manifesttest.HPAOf("cpu", "{}", "")}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := workloadOf(t, append(test.hpas, scaled("a"), deployment("a", 1, "image: x"))...)
+			w := workloadOf(t, append(test.hpas, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"))...)
 			require.Equal(t, test.wants, w.ConflictingHPA)
 		})
 	}
 }
 
 func TestHPAOfASecondVariantOfTheTargetIsNoConflict(t *testing.T) {
-	w := workloadOf(t, scaled("a"), scaledTo("b", "{name: a}"), deployment("a", 1, "image: x"), hpa("keda-hpa-a", ""), hpa("keda-hpa-b", ""))
+	w := workloadOf(t, manifesttest.Scaled("a"), manifesttest.ScaledTo("b", "{name: a}"), manifesttest.Deployment("a", 1, "image: x"), manifesttest.HPA("keda-hpa-a", ""), manifesttest.HPA("keda-hpa-b", ""))
 	require.Empty(t, w.ConflictingHPA, "two objects on one target are another conflict")
 }
 
 func TestHPAThatKEDAIsToAdoptIsNoConflict(t *testing.T) {
-	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), hpa("cpu", ""))
+	objects := objectsOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"), manifesttest.HPA("cpu", ""))
 	require.Equal(t, "cpu", objects.Tables(Options{}).Workloads[0].ConflictingHPA)
-	adopting := objectsOf(t, scaled("a")+"\n  advanced: {horizontalPodAutoscalerConfig: {name: cpu}}", deployment("a", 1, "image: x"), hpa("cpu", ""))
+	adopting := objectsOf(t, manifesttest.Scaled("a")+"\n  advanced: {horizontalPodAutoscalerConfig: {name: cpu}}", manifesttest.Deployment("a", 1, "image: x"), manifesttest.HPA("cpu", ""))
 	require.Empty(t, adopting.Tables(Options{}).Workloads[0].ConflictingHPA)
 	objects.ScaledObjects[0].Status.HPAName = "cpu"
 	require.Empty(t, objects.Tables(Options{}).Workloads[0].ConflictingHPA)
@@ -82,7 +64,7 @@ spec:
   triggers: [%s]`, name, trigger)
 	}
 	const ours = "{type: external, metadata: {scalerAddress: wva, modelID: m}}"
-	tables := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), job("batch", ours), job("other", "{type: cron, metadata: {modelID: m}}")).Tables(Options{})
+	tables := objectsOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"), job("batch", ours), job("other", "{type: cron, metadata: {modelID: m}}")).Tables(Options{})
 	require.Len(t, tables.Variants, 2)
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "batch"}, tables.Variants[1].ID)
 	require.Equal(t, fleet.TargetID{}, tables.Variants[1].Target)
@@ -92,7 +74,7 @@ spec:
 	require.Empty(t, tables.Problems)
 
 	t.Run("unless a ScaledObject has its name: then the name is the ScaledObject's", func(t *testing.T) {
-		tables := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"), job("a", ours)).Tables(Options{})
+		tables := objectsOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"), job("a", ours)).Tables(Options{})
 		require.Len(t, tables.Variants, 1)
 		require.Empty(t, tables.Variants[0].Unsupported)
 		require.Len(t, tables.Problems, 1)
@@ -101,7 +83,7 @@ spec:
 }
 
 func TestUnsupportedPauseAndFallbackReachTheVariant(t *testing.T) {
-	objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"))
+	objects := objectsOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"))
 	require.Empty(t, objects.Tables(Options{}).Variants[0].Unsupported)
 	object := &objects.ScaledObjects[0]
 	object.Spec.Triggers[0].MetricType = "Value"
@@ -111,12 +93,12 @@ func TestUnsupportedPauseAndFallbackReachTheVariant(t *testing.T) {
 	require.Contains(t, v.Unsupported.Remedy, "remove metricType")
 	require.Equal(t, fleet.Pause{All: true, Fixed: true, Replicas: 2}, v.Pause)
 
-	status := scaled("a") + "\nstatus: {conditions: [{type: Fallback, status: \"True\", reason: FallbackExists}]}"
+	status := manifesttest.Scaled("a") + "\nstatus: {conditions: [{type: Fallback, status: \"True\", reason: FallbackExists}]}"
 	require.True(t, objectsOf(t, status).Tables(Options{}).Variants[0].Fallback)
 }
 
 func TestTwoWVATriggersInOneObjectAreAValidationError(t *testing.T) {
-	v := objectsOf(t, scaled("a")+"\n  - type: external\n    metadata: {scalerAddress: wva, modelID: other}").Tables(Options{}).Variants[0]
+	v := objectsOf(t, manifesttest.Scaled("a")+"\n  - type: external\n    metadata: {scalerAddress: wva, modelID: other}").Tables(Options{}).Variants[0]
 	require.Equal(t, 2, v.Triggers)
 	require.Contains(t, invalidText(v), "give each model an object of its own")
 	require.Equal(t, "m", v.Model.Name, "the first is read")

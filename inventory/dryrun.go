@@ -23,7 +23,7 @@ func wvaAnnotations(annotations map[string]string) map[string]string {
 // declaration is an object whose annotations declare a dry-run variant.
 type declaration struct {
 	rank   int // orders two declarations of the same target
-	name   objectKey
+	name   Key
 	object scaledobject.Object // in the form of a ScaledObject
 }
 
@@ -39,14 +39,14 @@ func compareDeclarations(a, b declaration) int {
 	return cmp.Or(
 		cmp.Compare(a.rank, b.rank),
 		a.object.Metadata.CreationTimestamp.Compare(b.object.Metadata.CreationTimestamp),
-		cmp.Compare(a.name.namespace, b.name.namespace), cmp.Compare(a.name.name, b.name.name),
-		cmp.Compare(a.name.kind, b.name.kind), cmp.Compare(a.name.group, b.name.group),
+		cmp.Compare(a.name.Namespace, b.name.Namespace), cmp.Compare(a.name.Name, b.name.Name),
+		cmp.Compare(a.name.Kind, b.name.Kind), cmp.Compare(a.name.Group, b.name.Group),
 	)
 }
 
 // readDryRun adds the variants that annotations declare. A scaled variant comes before them: its
 // target and its name have no other variant.
-func (o Objects) readDryRun(t *Tables, targets map[objectKey]Target, options Options) {
+func (o Objects) readDryRun(t *Tables, targets map[Key]Target, options Options) {
 	declarations := o.declarations(t)
 	if len(declarations) == 0 {
 		return
@@ -72,7 +72,7 @@ func (o Objects) readDryRun(t *Tables, targets map[objectKey]Target, options Opt
 
 // claims are the owners of targets and of names.
 type claims struct {
-	targets map[objectKey]claimant
+	targets map[Key]claimant
 	names   map[fleet.VariantID]claimant
 }
 
@@ -84,21 +84,21 @@ type claimant struct {
 
 // claimsOf returns the claims of the scaled variants.
 func claimsOf(scaled []fleet.Variant) claims {
-	c := claims{map[objectKey]claimant{}, map[fleet.VariantID]claimant{}}
+	c := claims{map[Key]claimant{}, map[fleet.VariantID]claimant{}}
 	for _, v := range scaled {
-		who := claimant{scaledObjectKey(v.ID.Namespace, v.ID.Name).String(), true}
+		who := claimant{ScaledObjectKey(v.ID.Namespace, v.ID.Name).String(), true}
 		if v.Target == (fleet.TargetID{}) {
-			who.name = objectKey{groupKEDA, kindScaledJob, v.ID.Namespace, v.ID.Name}.String()
+			who.name = scaledJobKey(v.ID.Namespace, v.ID.Name).String()
 		}
 		c.names[v.ID] = who
-		c.targets[targetKey(v.Target)] = who
+		c.targets[TargetKey(v.Target)] = who
 	}
 	return c
 }
 
 // claim adds the declaration of an object, or returns why the declaration is ignored.
-func (c claims) claim(v fleet.Variant, by objectKey) (Problem, bool) {
-	key := targetKey(v.Target)
+func (c claims) claim(v fleet.Variant, by Key) (Problem, bool) {
+	key := TargetKey(v.Target)
 	owner, targetClaimed := c.targets[key]
 	namesake, nameClaimed := c.names[v.ID]
 	p := Problem{Object: by.String(), Text: "its annotations declare a variant, which is ignored: "}
@@ -127,7 +127,7 @@ func (o Objects) declarations(t *Tables) []declaration {
 		if !scaledobject.Declares(object.Metadata.Annotations) {
 			continue
 		}
-		name := scaledObjectKey(object.Metadata.Namespace, object.Metadata.Name)
+		name := ScaledObjectKey(object.Metadata.Namespace, object.Metadata.Name)
 		if object.IsOurs() {
 			t.Problems = append(t.Problems, Problem{
 				Object: name.String(), Text: "its annotations declare a variant, which is ignored: its WVA trigger scales the target already",
@@ -141,7 +141,7 @@ func (o Objects) declarations(t *Tables) []declaration {
 	for _, hpa := range o.HPAs {
 		// KEDA copies a ScaledObject's annotations to its HPA.
 		if len(hpa.MadeFor) == 0 && scaledobject.Declares(hpa.Annotations) {
-			found = append(found, declaration{rankHPA, objectKey{groupAutoscaling, kindHPA, hpa.Namespace, hpa.Name}, hpa.object()})
+			found = append(found, declaration{rankHPA, HPAKey(hpa.Namespace, hpa.Name), hpa.object()})
 		}
 	}
 	found = append(found, o.declaredWorkloads()...)
@@ -155,7 +155,7 @@ func (o Objects) declaredWorkloads() (found []declaration) {
 	for _, target := range o.Targets {
 		// A Deployment's annotations are copied to its ReplicaSets.
 		if target.Controller == (fleet.TargetID{}) && scaledobject.Declares(target.Annotations) {
-			found = append(found, declaration{rankWorkload, targetKey(target.ID), target.object()})
+			found = append(found, declaration{rankWorkload, TargetKey(target.ID), target.object()})
 		}
 	}
 	if len(found) == 0 {
@@ -171,18 +171,18 @@ func (o Objects) declaredWorkloads() (found []declaration) {
 
 // bounds returns the current autoscaler of each target: a ScaledObject, else an HPA, of several the
 // oldest.
-func (o Objects) bounds() map[objectKey]declaration {
-	bounds := map[objectKey]declaration{}
-	note := func(key objectKey, d declaration) {
+func (o Objects) bounds() map[Key]declaration {
+	bounds := map[Key]declaration{}
+	note := func(key Key, d declaration) {
 		if other, found := bounds[key]; !found || compareDeclarations(d, other) < 0 {
 			bounds[key] = d
 		}
 	}
 	for _, object := range o.ScaledObjects {
-		note(targetKey(object.Target()), declaration{rankScaledObject, scaledObjectKey(object.Metadata.Namespace, object.Metadata.Name), object})
+		note(TargetKey(object.Target()), declaration{rankScaledObject, ScaledObjectKey(object.Metadata.Namespace, object.Metadata.Name), object})
 	}
 	for _, hpa := range o.HPAs {
-		note(targetKey(hpa.Target), declaration{rankHPA, objectKey{groupAutoscaling, kindHPA, hpa.Namespace, hpa.Name}, hpa.object()})
+		note(TargetKey(hpa.Target), declaration{rankHPA, HPAKey(hpa.Namespace, hpa.Name), hpa.object()})
 	}
 	return bounds
 }

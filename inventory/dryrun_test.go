@@ -1,38 +1,14 @@
 package inventory
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
 )
-
-const model = "annotations: {wva.dev/modelID: m}"
-
-// annotatedDeployment returns the Deployment llm/NAME with further lines of its metadata.
-func annotatedDeployment(name, meta string) string {
-	return fmt.Sprintf(`apiVersion: apps/v1
-kind: Deployment
-metadata: {name: %s, namespace: llm, creationTimestamp: "2026-01-01T00:00:00Z", %s}
-spec:
-  replicas: 3
-  template: {spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}, containers: [{name: e, resources: {limits: {nvidia.com/gpu: 2}}}]}}`, name, meta)
-}
-
-// otherObject returns the ScaledObject llm/NAME of a target, with a trigger of another scaler.
-func otherObject(name, target, meta string) string {
-	return fmt.Sprintf(`apiVersion: keda.sh/v1alpha1
-kind: ScaledObject
-metadata: {name: %s, namespace: llm, creationTimestamp: "2026-01-01T00:00:00Z", %s}
-spec:
-  scaleTargetRef: {name: %s}
-  minReplicaCount: 2
-  maxReplicaCount: 9
-  triggers: [{type: prometheus, metadata: {query: up}}]`, name, meta, target)
-}
 
 func deploymentID(name string) fleet.TargetID {
 	return fleet.TargetID{Namespace: "llm", APIVersion: "apps/v1", Kind: "Deployment", Name: name}
@@ -65,7 +41,7 @@ spec: {replicas: 1}`
 kind: Server
 metadata: {name: server, namespace: llm, annotations: {wva.dev/modelID: m}}
 spec: {replicas: 5}`
-	tables := objectsOf(t, group, set, custom, annotatedDeployment("a", model), deployment("other", 1, "image: x")).Tables(Options{})
+	tables := objectsOf(t, group, set, custom, manifesttest.AnnotatedDeployment("a", manifesttest.Model), manifesttest.Deployment("other", 1, "image: x")).Tables(Options{})
 	require.Empty(t, tables.Problems)
 	found := dryRuns(t, tables)
 	require.Len(t, found, 4)
@@ -83,20 +59,20 @@ spec: {replicas: 5}`
 }
 
 func TestAnnotationsOfAnAutoscalerMakeItsTargetADryRunVariant(t *testing.T) {
-	plain := deployment("a", 3, "image: x")
+	plain := manifesttest.Deployment("a", 3, "image: x")
 	t.Run("a ScaledObject of any trigger", func(t *testing.T) {
-		v := dryRuns(t, objectsOf(t, plain, otherObject("keda", "a", model)).Tables(Options{}))["keda"]
+		v := dryRuns(t, objectsOf(t, plain, manifesttest.OtherObject("keda", "a", manifesttest.Model)).Tables(Options{}))["keda"]
 		require.Equal(t, deploymentID("a"), v.Target)
 		require.Equal(t, fleet.Range{Min: 2, Max: 9}, v.Range)
 	})
 	t.Run("a HorizontalPodAutoscaler", func(t *testing.T) {
-		tables := objectsOf(t, plain, hpa("cpu", `annotations: {wva.dev/modelID: m, wva.dev/minReplicaCount: "0"}`)).Tables(Options{})
+		tables := objectsOf(t, plain, manifesttest.HPA("cpu", `annotations: {wva.dev/modelID: m, wva.dev/minReplicaCount: "0"}`)).Tables(Options{})
 		require.Equal(t, fleet.Range{Min: 0, Max: 3}, dryRuns(t, tables)["cpu"].Range, "an HPA cannot say zero, the annotation can")
 		require.Empty(t, tables.Workloads[0].ConflictingHPA, "the current autoscaler is no conflict")
 		require.Empty(t, tables.Problems)
 	})
 	t.Run("whose target was not found", func(t *testing.T) {
-		tables := objectsOf(t, hpa("cpu", model)).Tables(Options{})
+		tables := objectsOf(t, manifesttest.HPA("cpu", manifesttest.Model)).Tables(Options{})
 		require.Len(t, tables.Variants, 1)
 		require.Len(t, tables.Problems, 1)
 		require.Equal(t, "HorizontalPodAutoscaler llm/cpu", tables.Problems[0].Object)
@@ -109,13 +85,13 @@ func TestBoundsOfADryRunWorkloadAreThoseOfItsAutoscaler(t *testing.T) {
 		others []string
 		want   fleet.Range
 	}{
-		{"a ScaledObject", []string{otherObject("keda", "a", "")}, fleet.Range{Min: 2, Max: 9}},
-		{"an HPA", []string{hpa("cpu", "")}, fleet.Range{Min: 1, Max: 3}},
-		{"the ScaledObject before the HPA that KEDA makes for it", []string{hpa("keda-hpa-keda", ""), otherObject("keda", "a", "")}, fleet.Range{Min: 2, Max: 9}},
-		{"of another target", []string{otherObject("keda", "b", "")}, fleet.Range{Min: 0, Max: 100}},
+		{"a ScaledObject", []string{manifesttest.OtherObject("keda", "a", "")}, fleet.Range{Min: 2, Max: 9}},
+		{"an HPA", []string{manifesttest.HPA("cpu", "")}, fleet.Range{Min: 1, Max: 3}},
+		{"the ScaledObject before the HPA that KEDA makes for it", []string{manifesttest.HPA("keda-hpa-keda", ""), manifesttest.OtherObject("keda", "a", "")}, fleet.Range{Min: 2, Max: 9}},
+		{"of another target", []string{manifesttest.OtherObject("keda", "b", "")}, fleet.Range{Min: 0, Max: 100}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tables := objectsOf(t, append(test.others, annotatedDeployment("a", model))...).Tables(Options{})
+			tables := objectsOf(t, append(test.others, manifesttest.AnnotatedDeployment("a", manifesttest.Model))...).Tables(Options{})
 			require.Equal(t, test.want, dryRuns(t, tables)["a"].Range)
 			require.Empty(t, tables.Problems)
 		})
@@ -131,12 +107,12 @@ func TestFirstOfTwoDeclarationsOfATargetIsTheWorkloadsThenTheScaledObjectsThenTh
 		told    []string // objects whose declaration is ignored
 	}{
 		{
-			"all three", []string{annotatedDeployment("a", model), otherObject("keda", "a", model), hpa("cpu", model)}, "a",
+			"all three", []string{manifesttest.AnnotatedDeployment("a", manifesttest.Model), manifesttest.OtherObject("keda", "a", manifesttest.Model), manifesttest.HPA("cpu", manifesttest.Model)}, "a",
 			[]string{"HorizontalPodAutoscaler llm/cpu", "ScaledObject llm/keda"},
 		},
-		{"without the workload", []string{annotatedDeployment("a", "labels: {}"), otherObject("keda", "a", model), hpa("cpu", model)}, "keda", []string{"HorizontalPodAutoscaler llm/cpu"}},
-		{"the older of two HPAs", []string{annotatedDeployment("a", "labels: {}"), hpa("cpu", model+`, creationTimestamp: "2026-01-01T00:00:00Z"`), hpa("mem", older)}, "mem", []string{"HorizontalPodAutoscaler llm/cpu"}},
-		{"the first of two by name", []string{annotatedDeployment("a", "labels: {}"), hpa("mem", model), hpa("cpu", model)}, "cpu", []string{"HorizontalPodAutoscaler llm/mem"}},
+		{"without the workload", []string{manifesttest.AnnotatedDeployment("a", "labels: {}"), manifesttest.OtherObject("keda", "a", manifesttest.Model), manifesttest.HPA("cpu", manifesttest.Model)}, "keda", []string{"HorizontalPodAutoscaler llm/cpu"}},
+		{"the older of two HPAs", []string{manifesttest.AnnotatedDeployment("a", "labels: {}"), manifesttest.HPA("cpu", manifesttest.Model+`, creationTimestamp: "2026-01-01T00:00:00Z"`), manifesttest.HPA("mem", older)}, "mem", []string{"HorizontalPodAutoscaler llm/cpu"}},
+		{"the first of two by name", []string{manifesttest.AnnotatedDeployment("a", "labels: {}"), manifesttest.HPA("mem", manifesttest.Model), manifesttest.HPA("cpu", manifesttest.Model)}, "cpu", []string{"HorizontalPodAutoscaler llm/mem"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			objects := objectsOf(t, test.objects...)
@@ -161,7 +137,7 @@ func problemObjects(tables Tables) []string {
 }
 
 func TestScaledVariantIsNeverADryRun(t *testing.T) {
-	plain := deployment("a", 3, "image: x")
+	plain := manifesttest.Deployment("a", 3, "image: x")
 	annotated := func(manifest string) Objects {
 		objects := objectsOf(t, manifest)
 		objects.ScaledObjects[0].Metadata.Annotations = map[string]string{"wva.dev/modelID": "other", "wva.dev/variantCost": "99"}
@@ -172,10 +148,10 @@ func TestScaledVariantIsNeverADryRun(t *testing.T) {
 		objects Objects
 		told    string
 	}{
-		{"its own annotations", annotated(scaled("a")), "ScaledObject llm/a"},
-		{"its target's annotations", objectsOf(t, scaled("b"), annotatedDeployment("b", model)), "Deployment llm/b"},
-		{"annotations of another autoscaler of its target", objectsOf(t, scaled("a"), otherObject("keda", "a", model)), "ScaledObject llm/keda"},
-		{"annotations of an object with its name", objectsOf(t, scaledTo("c", "{name: a}"), annotatedDeployment("c", model)), "Deployment llm/c"},
+		{"its own annotations", annotated(manifesttest.Scaled("a")), "ScaledObject llm/a"},
+		{"its target's annotations", objectsOf(t, manifesttest.Scaled("b"), manifesttest.AnnotatedDeployment("b", manifesttest.Model)), "Deployment llm/b"},
+		{"annotations of another autoscaler of its target", objectsOf(t, manifesttest.Scaled("a"), manifesttest.OtherObject("keda", "a", manifesttest.Model)), "ScaledObject llm/keda"},
+		{"annotations of an object with its name", objectsOf(t, manifesttest.ScaledTo("c", "{name: a}"), manifesttest.AnnotatedDeployment("c", manifesttest.Model)), "Deployment llm/c"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.objects.Append(objectsOf(t, plain))
@@ -192,7 +168,7 @@ func TestScaledVariantIsNeverADryRun(t *testing.T) {
 
 func TestTwoDryRunVariantsOfOneNameAreOne(t *testing.T) {
 	set := "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: llm, annotations: {wva.dev/modelID: m}, creationTimestamp: \"2026-01-02T00:00:00Z\"}\nspec: {replicas: 1}"
-	tables := objectsOf(t, set, annotatedDeployment("a", model)).Tables(Options{})
+	tables := objectsOf(t, set, manifesttest.AnnotatedDeployment("a", manifesttest.Model)).Tables(Options{})
 	require.Equal(t, deploymentID("a"), dryRuns(t, tables)["a"].Target, "the older one")
 	require.Equal(t, []string{"StatefulSet llm/a"}, problemObjects(tables))
 	require.Contains(t, tables.Problems[0].Text, "Deployment llm/a defines a variant of the same name")
@@ -207,17 +183,17 @@ metadata:
   annotations: {wva.dev/modelID: m}
   ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: a, controller: true, uid: u}]
 spec: {replicas: 3}`
-	made := hpa("keda-hpa-keda", model+", ownerReferences: [{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, name: keda, controller: true, uid: u}]")
-	tables := objectsOf(t, replicaSet, annotatedDeployment("a", model)).Tables(Options{})
+	made := manifesttest.HPA("keda-hpa-keda", manifesttest.Model+", ownerReferences: [{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, name: keda, controller: true, uid: u}]")
+	tables := objectsOf(t, replicaSet, manifesttest.AnnotatedDeployment("a", manifesttest.Model)).Tables(Options{})
 	require.Len(t, dryRuns(t, tables), 1)
 	require.Empty(t, tables.Problems)
-	tables = objectsOf(t, deployment("a", 1, "image: x"), made, otherObject("keda", "a", model)).Tables(Options{})
+	tables = objectsOf(t, manifesttest.Deployment("a", 1, "image: x"), made, manifesttest.OtherObject("keda", "a", manifesttest.Model)).Tables(Options{})
 	require.Contains(t, dryRuns(t, tables), "keda")
 	require.Empty(t, tables.Problems)
 }
 
 func TestInvalidAnnotationsAreProblemsOfTheirObject(t *testing.T) {
-	tables := objectsOf(t, annotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap, wva.dev/maxReplicaCount: few}`)).Tables(Options{})
+	tables := objectsOf(t, manifesttest.AnnotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/variantCost: cheap, wva.dev/maxReplicaCount: few}`)).Tables(Options{})
 	v := dryRuns(t, tables)["a"]
 	require.Contains(t, invalidText(v), `wva.dev/variantCost "cheap"`)
 	require.Contains(t, invalidText(v), `wva.dev/maxReplicaCount "few"`)
@@ -225,8 +201,8 @@ func TestInvalidAnnotationsAreProblemsOfTheirObject(t *testing.T) {
 }
 
 func TestDryRunVariantRunsOnTheNodesOfItsPods(t *testing.T) {
-	tables := objectsOf(t, scaledTo("gone", "{name: gone}"), hpa("cpu", model), deployment("a", 1, "image: x"), node("l4", "NVIDIA-L4", ""),
-		pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", readyAt: "00:01:00", spec: "nodeName: l4\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String()).Tables(Options{})
+	tables := objectsOf(t, manifesttest.ScaledTo("gone", "{name: gone}"), manifesttest.HPA("cpu", manifesttest.Model), manifesttest.Deployment("a", 1, "image: x"), manifesttest.Node("l4", "NVIDIA-L4", ""),
+		manifesttest.Pod{Name: "p", Owner: "ReplicaSet a-5f", Labels: "pod-template-hash: 5f", ReadyAt: "00:01:00", Spec: "nodeName: l4\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String()).Tables(Options{})
 	require.Equal(t, fleet.Accelerator("L4"), dryRuns(t, tables)["cpu"].Accelerator)
 	require.Len(t, tables.Workloads[0].Pods, 1)
 }

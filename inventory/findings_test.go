@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
 	"github.com/wva-project/wva/scaledobject"
 )
 
@@ -62,7 +63,7 @@ func TestEveryFindingOfADefinitionReachesItsVariant(t *testing.T) {
 		t.Run(string(row.Code), func(t *testing.T) {
 			change := changes[row.Code]
 			require.NotNil(t, change, "give the code a definition that causes it")
-			objects := objectsOf(t, scaled("a"), deployment("a", 1, "image: x"))
+			objects := objectsOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"))
 			require.Empty(t, objects.Tables(Options{}).Variants[0].Findings)
 			change(&objects.ScaledObjects[0])
 			require.Equal(t, []fleet.Code{row.Code}, codesOf(objects.Tables(Options{}).Variants[0].Findings))
@@ -71,6 +72,6 @@ func TestEveryFindingOfADefinitionReachesItsVariant(t *testing.T) {
 }
 
 func TestFindingsOfAnnotationsReachTheDryRunVariant(t *testing.T) {
-	tables := objectsOf(t, annotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/percentile: "0.9"}`)).Tables(Options{})
+	tables := objectsOf(t, manifesttest.AnnotatedDeployment("a", `annotations: {wva.dev/modelID: m, wva.dev/percentile: "0.9"}`)).Tables(Options{})
 	require.Equal(t, []fleet.Code{fleet.CodePercentileWithoutLimits}, codesOf(dryRuns(t, tables)["a"].Findings))
 }

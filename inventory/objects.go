@@ -88,8 +88,8 @@ const (
 	groupLeaderWorker = "leaderworkerset.x-k8s.io"
 )
 
-// asPrinted is the remedy for an object that cannot be decoded.
-const asPrinted = "write it as kubectl get -o yaml prints it"
+// DecodeRemedy is the remedy for an object that cannot be decoded. Errors of Decode end with it.
+const DecodeRemedy = "write it as kubectl get -o yaml prints it"
 
 // Decode returns one object as the tables need it; nothing if its kind is not read. The object is
 // shared, not copied. The error names the object and ends with the remedy.
@@ -100,17 +100,21 @@ func Decode(u *unstructured.Unstructured) (Objects, error) {
 		return Objects{}, nil
 	}
 	if u.GetName() == "" {
-		return Objects{}, fmt.Errorf("a %s whose metadata.name is missing or not a text; %s", u.GetKind(), asPrinted)
+		return Objects{}, fmt.Errorf("a %s whose metadata.name is missing or not a text; %s", u.GetKind(), DecodeRemedy)
 	}
 	if read == nil {
 		read = decodeAnyTarget
 	}
 	objects, err := read(u)
 	if err != nil {
-		return Objects{}, fmt.Errorf("%s: %w; %s", keyOf(u), err, asPrinted)
+		return Objects{}, fmt.Errorf("%s: %w; %s", KeyOf(u), err, DecodeRemedy)
 	}
 	return objects, nil
 }
+
+// Decodes reports whether objects of a kind are read by name. Of any other kind, only spec.replicas
+// and spec.template are.
+func Decodes(kind schema.GroupKind) bool { return decoder(kind) != nil }
 
 // decoder returns the decoder of a kind that is known by name; nil for any other.
 func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, error) {
@@ -286,16 +290,18 @@ func convert(fields map[string]any, into any) error {
 	return err
 }
 
-// objectKey names an object whatever the version of its kind.
-type objectKey struct{ group, kind, namespace, name string }
+// Key names an object whatever the version of its kind.
+type Key struct{ Group, Kind, Namespace, Name string }
 
-func keyOf(u *unstructured.Unstructured) objectKey {
+// KeyOf returns the key of an object.
+func KeyOf(u *unstructured.Unstructured) Key {
 	kind := u.GroupVersionKind()
-	return objectKey{kind.Group, kind.Kind, u.GetNamespace(), u.GetName()}
+	return Key{kind.Group, kind.Kind, u.GetNamespace(), u.GetName()}
 }
 
-func targetKey(id fleet.TargetID) objectKey {
-	return objectKey{groupOf(id.APIVersion), id.Kind, id.Namespace, id.Name}
+// TargetKey returns the key of a target.
+func TargetKey(id fleet.TargetID) Key {
+	return Key{groupOf(id.APIVersion), id.Kind, id.Namespace, id.Name}
 }
 
 // groupOf returns the group of "group/version", empty for the core's "v1".
@@ -308,11 +314,11 @@ func groupOf(apiVersion string) string {
 }
 
 // String returns "Kind namespace/name", without the namespace if there is none.
-func (k objectKey) String() string {
-	if k.namespace == "" {
-		return k.kind + " " + k.name
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + " " + k.Name
 	}
-	return k.kind + " " + k.namespace + "/" + k.name
+	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
 
 // sorted returns a sorted copy.

@@ -119,7 +119,7 @@ func unlabelledProblem(nodes []string) []Problem {
 		text += fmt.Sprintf(" (%d nodes in all)", len(nodes))
 	}
 	return []Problem{{
-		Object: objectKey{kind: kindNode, name: nodes[0]}.String(),
+		Object: Key{Kind: kindNode, Name: nodes[0]}.String(),
 		Text:   text,
 		Remedy: "install the vendor's feature discovery, or label them with " + products()[0].label,
 	}}

@@ -7,31 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
 )
 
-// node returns a node with 4 nvidia.com/gpu that is ready, with further lines of its spec.
-func node(name, product, spec string) string {
-	label := ""
-	if product != "" {
-		label = "nvidia.com/gpu.product: " + product
-	}
-	return fmt.Sprintf(`apiVersion: v1
-kind: Node
-metadata: {name: %s, labels: {%s}}
-spec: {%s}
-status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: "True"}]}`, name, label, spec)
-}
-
-// gpuHolder returns a pod that has GPUs of a node allocated.
-func gpuHolder(name, node string, gpus int, status string) string {
-	return pod{
-		name: name, status: status,
-		spec: fmt.Sprintf("nodeName: %s\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: %d}, requests: {nvidia.com/gpu: %d}}}]", node, gpus, gpus),
-	}.String()
-}
-
 func TestPoolsAreNodesByTheirAccelerator(t *testing.T) {
-	tables := objectsOf(t, node("b", "NVIDIA-L40S", ""), node("a", "NVIDIA-L40S", ""), node("c", "NVIDIA-H100-80GB-HBM3", ""),
+	tables := objectsOf(t, manifesttest.Node("b", "NVIDIA-L40S", ""), manifesttest.Node("a", "NVIDIA-L40S", ""), manifesttest.Node("c", "NVIDIA-H100-80GB-HBM3", ""),
 		`{apiVersion: v1, kind: Node, metadata: {name: cpu}, status: {allocatable: {cpu: 4}}}`,
 		`apiVersion: v1
 kind: Node
@@ -51,10 +31,10 @@ status: {allocatable: {nvidia.com/gpu: 8}, conditions: [{type: Ready, status: "T
 }
 
 func TestAllocatedCountsPodsOfAllTenants(t *testing.T) {
-	tables := objectsOf(t, node("a", "NVIDIA-L4", ""),
-		gpuHolder("runs", "a", 1, "phase: Running"), gpuHolder("starts", "a", 1, "phase: Pending"), gpuHolder("ended", "a", 1, "phase: Succeeded"),
-		gpuHolder("failed", "a", 1, "phase: Failed"), gpuHolder("elsewhere", "b", 1, "phase: Running"), gpuHolder("unplaced", "''", 1, "phase: Pending"),
-		pod{name: "leaves", meta: "deletionTimestamp: 2026-01-01T00:05:00Z", spec: "nodeName: a\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String(),
+	tables := objectsOf(t, manifesttest.Node("a", "NVIDIA-L4", ""),
+		manifesttest.GPUHolder("runs", "a", 1, "phase: Running"), manifesttest.GPUHolder("starts", "a", 1, "phase: Pending"), manifesttest.GPUHolder("ended", "a", 1, "phase: Succeeded"),
+		manifesttest.GPUHolder("failed", "a", 1, "phase: Failed"), manifesttest.GPUHolder("elsewhere", "b", 1, "phase: Running"), manifesttest.GPUHolder("unplaced", "''", 1, "phase: Pending"),
+		manifesttest.Pod{Name: "leaves", Metadata: "deletionTimestamp: 2026-01-01T00:05:00Z", Spec: "nodeName: a\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String(),
 	).Tables(Options{})
 	require.Equal(t, []fleet.Node{{Name: "a", Allocatable: 4, Allocated: 3}}, tables.Pools[0].Nodes)
 }
@@ -69,17 +49,17 @@ status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: %s
 		node string
 		want fleet.Node
 	}{
-		{"open", node("a", "NVIDIA-L4", ""), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
-		{"tainted for GPU pods only", node("a", "NVIDIA-L4", "taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
-		{"cordoned", node("a", "NVIDIA-L4", "unschedulable: true"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
-		{"to be removed by the autoscaler", node("a", "NVIDIA-L4", "taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
+		{"open", manifesttest.Node("a", "NVIDIA-L4", ""), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
+		{"tainted for GPU pods only", manifesttest.Node("a", "NVIDIA-L4", "taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
+		{"cordoned", manifesttest.Node("a", "NVIDIA-L4", "unschedulable: true"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
+		{"to be removed by the autoscaler", manifesttest.Node("a", "NVIDIA-L4", "taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
 		{"not ready", fmt.Sprintf(notReady, `"False"`), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
 		{"not heard of", fmt.Sprintf(notReady, "Unknown"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
-		{"preferably not", node("a", "NVIDIA-L4", "taints: [{key: karpenter.sh/disrupted, effect: PreferNoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
+		{"preferably not", manifesttest.Node("a", "NVIDIA-L4", "taints: [{key: karpenter.sh/disrupted, effect: PreferNoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tables := objectsOf(t, test.node, gpuHolder("p", "a", 1, "phase: Running")).Tables(Options{})
+			tables := objectsOf(t, test.node, manifesttest.GPUHolder("p", "a", 1, "phase: Running")).Tables(Options{})
 			require.Equal(t, []fleet.Node{test.want}, tables.Pools[0].Nodes)
 		})
 	}
@@ -91,25 +71,25 @@ func TestDefinitionMayUseTheVendorsNameOfAnAccelerator(t *testing.T) {
 		"A100-40GB": "A100-40GB", // a row of the catalogue
 		"h100":      "h100", "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", "nvidia": "nvidia",
 	} {
-		tables := objectsOf(t, scaled("a", "accelerator: "+given), deployment("a", 1, "image: x")).Tables(Options{})
+		tables := objectsOf(t, manifesttest.Scaled("a", "accelerator: "+given), manifesttest.Deployment("a", 1, "image: x")).Tables(Options{})
 		require.Equal(t, want, tables.Variants[0].Accelerator, given)
 	}
 }
 
 func TestDefinitionMayUseAnotherLetterCaseThanTheNodes(t *testing.T) {
-	nodes := []string{node("one", "NVIDIA-L40S", ""), node("two", "Acme-One", ""), node("three", "ACME-ONE", "")}
+	nodes := []string{manifesttest.Node("one", "NVIDIA-L40S", ""), manifesttest.Node("two", "Acme-One", ""), manifesttest.Node("three", "ACME-ONE", "")}
 	for given, want := range map[string]fleet.Accelerator{
 		"l40s": "L40S", "L40s": "L40S", "L40S": "L40S", "nvidia-l40s": "L40S", "l40": "l40", "h100": "h100",
 		// two types by the labels, of which each can be meant
 		"acme-one": "ACME-ONE", "Acme-One": "Acme-One",
 	} {
-		tables := objectsOf(t, append(nodes, scaled("a", "accelerator: "+given), deployment("a", 1, "image: x"))...).Tables(Options{})
+		tables := objectsOf(t, append(nodes, manifesttest.Scaled("a", "accelerator: "+given), manifesttest.Deployment("a", 1, "image: x"))...).Tables(Options{})
 		require.Equal(t, want, tables.Variants[0].Accelerator, given)
 	}
 }
 
 func TestAcceleratorsThatNoLabelNamesAreAProblem(t *testing.T) {
-	tables := objectsOf(t, node("b", "", ""), node("a", "", ""), node("c", "NVIDIA-L4", "")).Tables(Options{})
+	tables := objectsOf(t, manifesttest.Node("b", "", ""), manifesttest.Node("a", "", ""), manifesttest.Node("c", "NVIDIA-L4", "")).Tables(Options{})
 	require.Len(t, tables.Pools, 1)
 	require.Equal(t, []Problem{{
 		Object: "Node a",

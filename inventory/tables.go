@@ -15,6 +15,9 @@ type Options struct {
 	// selectors, such as "NVIDIA-A100-SXM4-40GB". A product without a row gets its usual short name
 	// ("H100" for "NVIDIA-H100-80GB-HBM3"), or the label's text if it has none.
 	Accelerators map[string]fleet.Accelerator
+	// HPAsRead reports whether the HPAs of a namespace were read, so that a ScaledObject without
+	// one has none. Default: they were if there is any, for ScaledObjects with a status.
+	HPAsRead func(namespace string) bool
 }
 
 // Tables are the tables of a snapshot that follow from the objects. All are sorted; they are shared
@@ -52,20 +55,26 @@ func (p Problem) Missing() fleet.Missing {
 	return fleet.Missing{Source: p.Object, Reason: p.Text + "; " + p.Remedy}
 }
 
-func compareProblems(a, b Problem) int {
+// CompareProblems orders problems by object, then by text.
+func CompareProblems(a, b Problem) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Remedy, b.Remedy))
+}
+
+// NewProblems returns the problems of now that are not in before.
+func NewProblems(before, now []Problem) []Problem {
+	known := make(map[Problem]bool, len(before))
+	for _, problem := range before {
+		known[problem] = true
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(problem Problem) bool { return known[problem] })
 }
 
 // Tables returns the tables of the objects. It is total: an object that cannot be used is a
 // problem.
-func (o Objects) Tables(options Options) Tables { return o.tables(options, o.hasStatus) }
-
-// tables returns the tables of the objects. The HPAs of the objects for which isRead is true were
-// read.
-func (o Objects) tables(options Options, isRead func(*scaledobject.Object) bool) Tables {
-	targets := make(map[objectKey]Target, len(o.Targets))
+func (o Objects) Tables(options Options) Tables {
+	targets := make(map[Key]Target, len(o.Targets))
 	for _, target := range o.Targets {
-		targets[targetKey(target.ID)] = target
+		targets[TargetKey(target.ID)] = target
 	}
 	var t Tables
 	o.readVariants(&t, targets, options)
@@ -77,16 +86,16 @@ func (o Objects) tables(options Options, isRead func(*scaledobject.Object) bool)
 	o.nodeAccelerators(t.Variants, pods, options)
 	t.Workloads = workloads(t.Variants, targets, pods, groupsOf(o.Pods))
 	o.markConflicting(t.Workloads, scaled)
-	o.markAutoscalers(&t, isRead)
+	o.markAutoscalers(&t, options)
 	t.Pools = pools
 	t.Problems = append(t.Problems, problems...)
-	slices.SortFunc(t.Problems, compareProblems)
+	slices.SortFunc(t.Problems, CompareProblems)
 	return t
 }
 
 // readVariants fills the table of variants. Fields that a ScaledObject leaves out are read from its
 // target.
-func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options Options) {
+func (o Objects) readVariants(t *Tables, targets map[Key]Target, options Options) {
 	byName := func(a, b scaledobject.Object) int {
 		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 	}
@@ -95,7 +104,7 @@ func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options O
 		if v, ours := t.readVariant(object, kindScaledObject); ours {
 			names[v.ID] = true
 			t.Variants = append(t.Variants, v)
-			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{scaledObjectKey(v.ID.Namespace, v.ID.Name), hasKey(object, keyGPUs)}, targets, options)
+			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{ScaledObjectKey(v.ID.Namespace, v.ID.Name), hasKey(object, keyGPUs)}, targets, options)
 		}
 	}
 	for _, job := range sorted(o.ScaledJobs, byName) {
@@ -104,7 +113,7 @@ func (o Objects) readVariants(t *Tables, targets map[objectKey]Target, options O
 		case !ours:
 		case names[v.ID]: // KEDA's calls have the name only
 			t.Problems = append(t.Problems, Problem{
-				Object: objectKey{groupKEDA, kindScaledJob, v.ID.Namespace, v.ID.Name}.String(),
+				Object: scaledJobKey(v.ID.Namespace, v.ID.Name).String(),
 				Text:   "a ScaledObject has the same name, so KEDA's calls for the two cannot be told apart: both get the ScaledObject's number",
 				Remedy: "remove the trigger from the ScaledJob",
 			})
@@ -122,7 +131,7 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 		return v, false
 	}
 	if err != nil {
-		problems := definitionProblems(objectKey{groupKEDA, kind, object.Metadata.Namespace, object.Metadata.Name}.String(), err)
+		problems := definitionProblems(Key{groupKEDA, kind, object.Metadata.Namespace, object.Metadata.Name}.String(), err)
 		t.Problems = append(t.Problems, problems...)
 		v.Invalid = invalid(err)
 	}
@@ -133,14 +142,14 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 
 // origin is the object that defines a variant, and whether it states the accelerators per replica.
 type origin struct {
-	name       objectKey
+	name       Key
 	statesGPUs bool
 }
 
 // resolveTarget joins a variant with its target, which fills in the fields that the definition
 // leaves out.
-func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[objectKey]Target, options Options) {
-	target, seen := targets[targetKey(v.Target)]
+func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[Key]Target, options Options) {
+	target, seen := targets[TargetKey(v.Target)]
 	switch {
 	case seen:
 		// Two objects may write one kind in two versions: the target is the same, and so has to be

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
 )
 
 func TestObjectsOfOtherScalersAreNoVariants(t *testing.T) {
@@ -19,7 +20,7 @@ spec:
 }
 
 func TestInvalidVariantIsKeptAndItsErrorsAreProblemsWithRemedies(t *testing.T) {
-	tables := objectsOf(t, scaled("a", "role: cook", "variantCost: cheap"), deployment("a", 3, "image: x")).Tables(Options{})
+	tables := objectsOf(t, manifesttest.Scaled("a", "role: cook", "variantCost: cheap"), manifesttest.Deployment("a", 3, "image: x")).Tables(Options{})
 	require.Len(t, tables.Variants, 1)
 	require.Equal(t, fleet.VariantID{Namespace: "llm", Name: "a"}, tables.Variants[0].ID)
 	require.Equal(t, fleet.Range{Min: 1, Max: 4}, tables.Variants[0].Range)
@@ -36,7 +37,7 @@ func TestInvalidVariantIsKeptAndItsErrorsAreProblemsWithRemedies(t *testing.T) {
 }
 
 func TestTargetThatWasNotFoundHasNoRowAndIsAProblem(t *testing.T) {
-	tables := objectsOf(t, scaled("a")).Tables(Options{})
+	tables := objectsOf(t, manifesttest.Scaled("a")).Tables(Options{})
 	require.Len(t, tables.Variants, 1)
 	require.Empty(t, tables.Workloads)
 	require.Empty(t, tables.Variants[0].Invalid)
@@ -52,9 +53,9 @@ func TestTargetThatWasNotFoundHasNoRowAndIsAProblem(t *testing.T) {
 }
 
 func TestTargetOfAnotherNamespaceIsNotFound(t *testing.T) {
-	elsewhere := objectsOf(t, deployment("a", 3, "image: x"))
+	elsewhere := objectsOf(t, manifesttest.Deployment("a", 3, "image: x"))
 	elsewhere.Targets[0].ID.Namespace = "other"
-	objects := objectsOf(t, scaled("a"))
+	objects := objectsOf(t, manifesttest.Scaled("a"))
 	objects.Append(elsewhere)
 	require.Empty(t, objects.Tables(Options{}).Workloads)
 }
@@ -65,8 +66,8 @@ kind: LeaderWorkerSet
 metadata: {name: big, namespace: llm}
 spec: {replicas: 2, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: e}]}}}}`
 	tables := objectsOf(t, group,
-		scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1alpha1, kind: LeaderWorkerSet, name: big}"),
-		scaledTo("b", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}")).Tables(Options{})
+		manifesttest.ScaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1alpha1, kind: LeaderWorkerSet, name: big}"),
+		manifesttest.ScaledTo("b", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}")).Tables(Options{})
 	require.Equal(t, tables.Variants[0].Target, tables.Variants[1].Target)
 	require.Len(t, tables.Workloads, 1)
 	require.Equal(t, tables.Variants[0].Target, tables.Workloads[0].ID)
@@ -117,7 +118,7 @@ func TestAcceleratorIsReadFromThePodTemplateIfTheMetadataLeaveItOut(t *testing.T
 			if test.metadata != "" {
 				metadata = append(metadata, test.metadata)
 			}
-			objects := objectsOf(t, scaled("a", metadata...), deployment("a", 1, "image: x", test.podSpec))
+			objects := objectsOf(t, manifesttest.Scaled("a", metadata...), manifesttest.Deployment("a", 1, "image: x", test.podSpec))
 			require.Equal(t, test.want, objects.Tables(test.options).Variants[0].Accelerator)
 		})
 	}
@@ -154,15 +155,15 @@ spec: {replicas: 2, leaderWorkerTemplate: {size: 4, workerTemplate: {spec: {cont
 		workload string
 		want     int
 	}{
-		{"no GPU asked for", scaled("a"), deployment("a", 1, "image: x"), 1},
-		{"nvidia", scaled("a"), deployment("a", 1, limits("nvidia.com/gpu: 8")), 8},
-		{"amd", scaled("a"), deployment("a", 1, limits(`amd.com/gpu: "4"`)), 4},
-		{"intel", scaled("a"), deployment("a", 1, limits("gpu.intel.com/i915: 1, gpu.intel.com/xe: 1")), 2},
-		{"requests only", scaled("a"), deployment("a", 1, "resources: {requests: {nvidia.com/gpu: 2}}"), 2},
-		{"metadata win", scaled("a", `gpusPerReplica: "1"`), deployment("a", 1, limits("nvidia.com/gpu: 8")), 1},
-		{"an init container that needs more", scaled("a"), deployment("a", 1, limits("nvidia.com/gpu: 1"), "initContainers: [{name: i, resources: {limits: {nvidia.com/gpu: 2}}}]"), 2},
-		{"a sidecar beside", scaled("a"), deployment("a", 1, limits("nvidia.com/gpu: 1"), "initContainers: [{name: i, restartPolicy: Always, resources: {limits: {nvidia.com/gpu: 2}}}]"), 3},
-		{"a group", scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: a}"), group, 32},
+		{"no GPU asked for", manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"), 1},
+		{"nvidia", manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, limits("nvidia.com/gpu: 8")), 8},
+		{"amd", manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, limits(`amd.com/gpu: "4"`)), 4},
+		{"intel", manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, limits("gpu.intel.com/i915: 1, gpu.intel.com/xe: 1")), 2},
+		{"requests only", manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "resources: {requests: {nvidia.com/gpu: 2}}"), 2},
+		{"metadata win", manifesttest.Scaled("a", `gpusPerReplica: "1"`), manifesttest.Deployment("a", 1, limits("nvidia.com/gpu: 8")), 1},
+		{"an init container that needs more", manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, limits("nvidia.com/gpu: 1"), "initContainers: [{name: i, resources: {limits: {nvidia.com/gpu: 2}}}]"), 2},
+		{"a sidecar beside", manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, limits("nvidia.com/gpu: 1"), "initContainers: [{name: i, restartPolicy: Always, resources: {limits: {nvidia.com/gpu: 2}}}]"), 3},
+		{"a group", manifesttest.ScaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: a}"), group, 32},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -172,7 +173,7 @@ spec: {replicas: 2, leaderWorkerTemplate: {size: 4, workerTemplate: {spec: {cont
 }
 
 func TestGPUsOfAnotherTriggerDoNotCount(t *testing.T) {
-	objects := objectsOf(t, scaled("a"), deployment("a", 1, "resources: {limits: {nvidia.com/gpu: 8}}"))
+	objects := objectsOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "resources: {limits: {nvidia.com/gpu: 8}}"))
 	other := objects.ScaledObjects[0].Spec.Triggers[0]
 	other.Type, other.Metadata = "prometheus", map[string]string{"gpusPerReplica": "2"}
 	objects.ScaledObjects[0].Spec.Triggers = append(objects.ScaledObjects[0].Spec.Triggers, other)
@@ -181,9 +182,9 @@ func TestGPUsOfAnotherTriggerDoNotCount(t *testing.T) {
 
 func TestAcceleratorWithoutANameIsThatOfTheNodes(t *testing.T) {
 	on := func(name, node string) string {
-		return pod{
-			name: name, owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f",
-			spec: "nodeName: " + node + "\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]",
+		return manifesttest.Pod{
+			Name: name, Owner: "ReplicaSet a-5f", Labels: "pod-template-hash: 5f",
+			Spec: "nodeName: " + node + "\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]",
 		}.String()
 	}
 	both := `apiVersion: v1
@@ -206,19 +207,19 @@ metadata: {name: amd, labels: {amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM
 		{"a node that was not seen", []string{on("p", "l4"), on("q", "gone")}, ""},
 		{"the label of the pod's resource", []string{on("p", "both")}, "L4"},
 		{"only the label of another resource", []string{on("p", "amd")}, ""},
-		{"no resource asked for", []string{pod{name: "p", owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", spec: "nodeName: amd"}.String()}, "MI300X"},
-		{"a pod of another", []string{gpuHolder("p", "l4", 1, "phase: Running")}, ""},
+		{"no resource asked for", []string{manifesttest.Pod{Name: "p", Owner: "ReplicaSet a-5f", Labels: "pod-template-hash: 5f", Spec: "nodeName: amd"}.String()}, "MI300X"},
+		{"a pod of another", []string{manifesttest.GPUHolder("p", "l4", 1, "phase: Running")}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			objects := objectsOf(t, append(test.others, scaled("a"), deployment("a", 1, "image: x"), both, amd,
-				node("l4", "NVIDIA-L4", ""), node("h100", "NVIDIA-H100-80GB-HBM3", ""), node("h100-nvl", "NVIDIA-H100-NVL", ""), node("bare", "", ""))...)
+			objects := objectsOf(t, append(test.others, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"), both, amd,
+				manifesttest.Node("l4", "NVIDIA-L4", ""), manifesttest.Node("h100", "NVIDIA-H100-80GB-HBM3", ""), manifesttest.Node("h100-nvl", "NVIDIA-H100-NVL", ""), manifesttest.Node("bare", "", ""))...)
 			require.Equal(t, test.want, objects.Tables(Options{}).Variants[0].Accelerator)
 		})
 	}
 	t.Run("the template comes first", func(t *testing.T) {
-		objects := objectsOf(t, scaled("a"), on("p", "l4"), node("l4", "NVIDIA-L4", ""),
-			deployment("a", 1, "image: x", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L40S}"))
+		objects := objectsOf(t, manifesttest.Scaled("a"), on("p", "l4"), manifesttest.Node("l4", "NVIDIA-L4", ""),
+			manifesttest.Deployment("a", 1, "image: x", "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L40S}"))
 		require.Equal(t, fleet.Accelerator("L40S"), objects.Tables(Options{}).Variants[0].Accelerator)
 	})
 }

@@ -23,18 +23,18 @@ const (
 
 // enginesOf returns the targets of the variants, each with the engine of the first variant that
 // names it.
-func enginesOf(variants []fleet.Variant) map[objectKey]fleet.Engine {
-	engines := make(map[objectKey]fleet.Engine, len(variants))
+func enginesOf(variants []fleet.Variant) map[Key]fleet.Engine {
+	engines := make(map[Key]fleet.Engine, len(variants))
 	for _, v := range variants {
-		if _, claimed := engines[targetKey(v.Target)]; !claimed {
-			engines[targetKey(v.Target)] = v.Engine
+		if _, claimed := engines[TargetKey(v.Target)]; !claimed {
+			engines[TargetKey(v.Target)] = v.Engine
 		}
 	}
 	return engines
 }
 
 // workloads returns a row for each target of the variants that was seen.
-func workloads(variants []fleet.Variant, targets map[objectKey]Target, pods map[objectKey][]*corev1.Pod, groups podGroups) []fleet.Workload {
+func workloads(variants []fleet.Variant, targets map[Key]Target, pods map[Key][]*corev1.Pod, groups podGroups) []fleet.Workload {
 	var rows []fleet.Workload
 	for key, engine := range enginesOf(variants) {
 		if target, seen := targets[key]; seen {
@@ -64,8 +64,8 @@ func (t Target) workload(pods []*corev1.Pod, groups podGroups, engine fleet.Engi
 
 // podsByTarget returns the replicas of each wanted target: its pods, for groups the leaders only. A
 // pod that has ended is no replica.
-func podsByTarget[T any](pods []*corev1.Pod, wanted map[objectKey]T, targets map[objectKey]Target) map[objectKey][]*corev1.Pod {
-	replicas := make(map[objectKey][]*corev1.Pod, len(wanted))
+func podsByTarget[T any](pods []*corev1.Pod, wanted map[Key]T, targets map[Key]Target) map[Key][]*corev1.Pod {
+	replicas := make(map[Key][]*corev1.Pod, len(wanted))
 	for _, pod := range pods {
 		if ended(pod) {
 			continue
@@ -83,18 +83,18 @@ func ended(pod *corev1.Pod) bool {
 }
 
 // targetOf climbs from a pod over its controllers to a wanted target.
-func targetOf[T any](pod *corev1.Pod, wanted map[objectKey]T, targets map[objectKey]Target) (objectKey, bool) {
+func targetOf[T any](pod *corev1.Pod, wanted map[Key]T, targets map[Key]Target) (Key, bool) {
 	const highest = 4 // controllers above a pod; a cycle ends there too
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
-		return objectKey{}, false
+		return Key{}, false
 	}
 	if group := pod.Labels[labelGroup]; group != "" && owner.Kind == kindStatefulSet {
-		key := objectKey{groupLeaderWorker, kindLeaderWorkerSet, pod.Namespace, group}
+		key := Key{groupLeaderWorker, kindLeaderWorkerSet, pod.Namespace, group}
 		_, found := wanted[key]
 		return key, found && pod.Labels[labelWorkerIndex] == leaderIndex
 	}
-	key := objectKey{groupOf(owner.APIVersion), owner.Kind, pod.Namespace, owner.Name}
+	key := Key{groupOf(owner.APIVersion), owner.Kind, pod.Namespace, owner.Name}
 	for range highest {
 		if _, found := wanted[key]; found {
 			return key, true
@@ -105,21 +105,21 @@ func targetOf[T any](pod *corev1.Pod, wanted map[objectKey]T, targets map[object
 		}
 		key = next
 	}
-	return objectKey{}, false
+	return Key{}, false
 }
 
 // controllerOf returns the controller of a workload. The Deployment of a ReplicaSet that was not
 // seen follows from its name, which ends with the hash in the labels of its pods.
-func controllerOf(key objectKey, pod *corev1.Pod, targets map[objectKey]Target) (objectKey, bool) {
+func controllerOf(key Key, pod *corev1.Pod, targets map[Key]Target) (Key, bool) {
 	if target, seen := targets[key]; seen {
-		return targetKey(target.Controller), target.Controller != fleet.TargetID{}
+		return TargetKey(target.Controller), target.Controller != fleet.TargetID{}
 	}
 	hash := pod.Labels[labelTemplateHash]
-	deployment, hashed := strings.CutSuffix(key.name, "-"+hash)
-	if hash == "" || !hashed || key.group != groupApps || key.kind != kindReplicaSet {
-		return objectKey{}, false
+	deployment, hashed := strings.CutSuffix(key.Name, "-"+hash)
+	if hash == "" || !hashed || key.Group != groupApps || key.Kind != kindReplicaSet {
+		return Key{}, false
 	}
-	return objectKey{groupApps, kindDeployment, key.namespace, deployment}, true
+	return Key{groupApps, kindDeployment, key.Namespace, deployment}, true
 }
 
 // replica returns a pod as a row of a workload, without its nodes.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
 )
 
 func at(clock string) time.Time {
@@ -43,30 +44,30 @@ spec: {replicas: 1}`
 		name   string
 		object string
 		others []string
-		pod    pod
+		pod    manifesttest.Pod
 		owned  bool
 	}{
-		{"over its ReplicaSet", scaled("a"), []string{deployment("a", 1, "image: x"), replicaSet("a-5f", "Deployment, name: a")}, pod{owner: "ReplicaSet a-5f"}, true},
-		{"a ReplicaSet of another Deployment", scaled("a"), []string{deployment("a", 1, "image: x"), replicaSet("a-5f", "Deployment, name: b")}, pod{owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f"}, false},
-		{"by the name of a ReplicaSet that was not seen", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f"}, true},
-		{"a hash that is not the name's", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{owner: "ReplicaSet a-5f", labels: "pod-template-hash: 6a"}, false},
-		{"a ReplicaSet without a hash", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{owner: "ReplicaSet a-5f"}, false},
-		{"no owner", scaled("a"), []string{deployment("a", 1, "image: x")}, pod{labels: "app: a"}, false},
-		{"a StatefulSet", scaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, pod{owner: "StatefulSet a"}, true},
-		{"another kind of that name", scaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, pod{owner: "DaemonSet a"}, false},
-		{"another group of that kind", scaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, pod{owner: "StatefulSet a", version: "apps.kruise.io/v1"}, false},
+		{"over its ReplicaSet", manifesttest.Scaled("a"), []string{manifesttest.Deployment("a", 1, "image: x"), replicaSet("a-5f", "Deployment, name: a")}, manifesttest.Pod{Owner: "ReplicaSet a-5f"}, true},
+		{"a ReplicaSet of another Deployment", manifesttest.Scaled("a"), []string{manifesttest.Deployment("a", 1, "image: x"), replicaSet("a-5f", "Deployment, name: b")}, manifesttest.Pod{Owner: "ReplicaSet a-5f", Labels: "pod-template-hash: 5f"}, false},
+		{"by the name of a ReplicaSet that was not seen", manifesttest.Scaled("a"), []string{manifesttest.Deployment("a", 1, "image: x")}, manifesttest.Pod{Owner: "ReplicaSet a-5f", Labels: "pod-template-hash: 5f"}, true},
+		{"a hash that is not the name's", manifesttest.Scaled("a"), []string{manifesttest.Deployment("a", 1, "image: x")}, manifesttest.Pod{Owner: "ReplicaSet a-5f", Labels: "pod-template-hash: 6a"}, false},
+		{"a ReplicaSet without a hash", manifesttest.Scaled("a"), []string{manifesttest.Deployment("a", 1, "image: x")}, manifesttest.Pod{Owner: "ReplicaSet a-5f"}, false},
+		{"no owner", manifesttest.Scaled("a"), []string{manifesttest.Deployment("a", 1, "image: x")}, manifesttest.Pod{Labels: "app: a"}, false},
+		{"a StatefulSet", manifesttest.ScaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, manifesttest.Pod{Owner: "StatefulSet a"}, true},
+		{"another kind of that name", manifesttest.ScaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, manifesttest.Pod{Owner: "DaemonSet a"}, false},
+		{"another group of that kind", manifesttest.ScaledTo("a", "{kind: StatefulSet, name: a}"), []string{statefulSet}, manifesttest.Pod{Owner: "StatefulSet a", OwnerVersion: "apps.kruise.io/v1"}, false},
 		{
-			"a kind that only has a scale subresource", scaledTo("a", "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: a}"),
-			[]string{rollout, ownedByRollout}, pod{owner: "ReplicaSet a-5f"}, true,
+			"a kind that only has a scale subresource", manifesttest.ScaledTo("a", "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: a}"),
+			[]string{rollout, ownedByRollout}, manifesttest.Pod{Owner: "ReplicaSet a-5f"}, true,
 		},
 		{
-			"the ReplicaSet itself", scaledTo("a", "{kind: ReplicaSet, name: a-5f}"),
-			[]string{replicaSet("a-5f", "Deployment, name: a")}, pod{owner: "ReplicaSet a-5f"}, true,
+			"the ReplicaSet itself", manifesttest.ScaledTo("a", "{kind: ReplicaSet, name: a-5f}"),
+			[]string{replicaSet("a-5f", "Deployment, name: a")}, manifesttest.Pod{Owner: "ReplicaSet a-5f"}, true,
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			test.pod.name = "p"
+			test.pod.Name = "p"
 			w := workloadOf(t, append(test.others, test.object, test.pod.String())...)
 			require.Equal(t, test.owned, len(w.Pods) == 1)
 		})
@@ -80,7 +81,7 @@ kind: ReplicaSet
 metadata: {name: %s, namespace: llm, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: %s, controller: true, uid: u}]}
 spec: {replicas: 1}`, name, owner)
 	}
-	w := workloadOf(t, scaled("a"), deployment("a", 1, "image: x"), loop("one", "two"), loop("two", "one"), pod{name: "p", owner: "ReplicaSet one"}.String())
+	w := workloadOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"), loop("one", "two"), loop("two", "one"), manifesttest.Pod{Name: "p", Owner: "ReplicaSet one"}.String())
 	require.Empty(t, w.Pods)
 }
 
@@ -95,9 +96,9 @@ spec:
     leaderTemplate: {spec: {containers: [{name: e, args: [--max-num-seqs=64]}]}}
     workerTemplate: {spec: {containers: [{name: e, args: [--max-num-seqs=32]}]}}`
 	member := func(name, owner, index string) string {
-		return pod{name: name, owner: owner, labels: "leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: '" + index + "'"}.String()
+		return manifesttest.Pod{Name: name, Owner: owner, Labels: "leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: '" + index + "'"}.String()
 	}
-	w := workloadOf(t, group, scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}"),
+	w := workloadOf(t, group, manifesttest.ScaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}"),
 		member("big-1", "StatefulSet big", "0"), member("big-1-1", "StatefulSet big-1", "1"),
 		member("big-0", "StatefulSet big", "0"), member("big-0-1", "StatefulSet big-0", "1"))
 	require.Equal(t, []string{"big-0", "big-1"}, podNames(w))
@@ -108,7 +109,7 @@ spec:
 func TestReplicaIsOnTheNodesOfItsPodsAccelerators(t *testing.T) {
 	const gpus = "containers: [{name: e, resources: {limits: {nvidia.com/gpu: 8}}}]"
 	on := func(name, owner, labels, node string) string {
-		return pod{name: name, owner: owner, labels: labels, spec: "nodeName: " + node + "\n  " + gpus}.String()
+		return manifesttest.Pod{Name: name, Owner: owner, Labels: labels, Spec: "nodeName: " + node + "\n  " + gpus}.String()
 	}
 	nodes := func(w fleet.Workload) map[string][]string {
 		found := map[string][]string{}
@@ -119,9 +120,9 @@ func TestReplicaIsOnTheNodesOfItsPodsAccelerators(t *testing.T) {
 	}
 	t.Run("one pod each", func(t *testing.T) {
 		const labels = "pod-template-hash: 5f"
-		w := workloadOf(t, scaled("a"), deployment("a", 4, "image: x"), on("runs", "ReplicaSet a-5f", labels, "n1"), on("waits", "ReplicaSet a-5f", labels, "''"),
-			pod{name: "leaves", owner: "ReplicaSet a-5f", labels: labels, meta: "deletionTimestamp: 2026-01-01T00:05:00Z", spec: "nodeName: n2\n  " + gpus}.String(),
-			pod{name: "without", owner: "ReplicaSet a-5f", labels: labels, spec: "nodeName: n1\n  containers: [{name: e}]"}.String())
+		w := workloadOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 4, "image: x"), on("runs", "ReplicaSet a-5f", labels, "n1"), on("waits", "ReplicaSet a-5f", labels, "''"),
+			manifesttest.Pod{Name: "leaves", Owner: "ReplicaSet a-5f", Labels: labels, Metadata: "deletionTimestamp: 2026-01-01T00:05:00Z", Spec: "nodeName: n2\n  " + gpus}.String(),
+			manifesttest.Pod{Name: "without", Owner: "ReplicaSet a-5f", Labels: labels, Spec: "nodeName: n1\n  containers: [{name: e}]"}.String())
 		require.Equal(t, map[string][]string{"leaves": {"n2"}, "runs": {"n1"}, "waits": nil, "without": nil}, nodes(w))
 		require.Zero(t, w.GroupSize)
 	})
@@ -129,7 +130,7 @@ func TestReplicaIsOnTheNodesOfItsPodsAccelerators(t *testing.T) {
 		member := func(name, owner, index, node string) string {
 			return on(name, owner, "leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: '"+index+"'", node)
 		}
-		w := workloadOf(t, group("big", 3, gpus, gpus), scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}"),
+		w := workloadOf(t, group("big", 3, gpus, gpus), manifesttest.ScaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}"),
 			member("big-0", "StatefulSet big", "0", "n2"), member("big-0-1", "StatefulSet big-0", "1", "n1"), member("big-0-2", "StatefulSet big-0", "2", "n2"),
 			member("big-1", "StatefulSet big", "0", "n3"), member("big-1-1", "StatefulSet big-1", "1", "''"))
 		require.Equal(t, map[string][]string{"big-0": {"n1", "n2", "n2"}, "big-1": {"n3"}}, nodes(w))
@@ -150,7 +151,7 @@ func TestGroupSizeCountsThePodsWithAccelerators(t *testing.T) {
 		leader, worker string
 		want, gpus     int
 	}{{3, gpus, gpus, 3, 24}, {3, none, gpus, 2, 16}, {3, gpus, none, 1, 8}, {3, none, none, 3, 1}, {1, gpus, gpus, 0, 8}} {
-		tables := objectsOf(t, group("big", test.size, test.leader, test.worker), scaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}")).Tables(Options{})
+		tables := objectsOf(t, group("big", test.size, test.leader, test.worker), manifesttest.ScaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}")).Tables(Options{})
 		require.Equal(t, test.want, tables.Workloads[0].GroupSize, "%+v", test)
 		require.Equal(t, test.gpus, tables.Variants[0].GPUsPerReplica, "of all its pods together: %+v", test)
 	}
@@ -158,16 +159,16 @@ func TestGroupSizeCountsThePodsWithAccelerators(t *testing.T) {
 
 func TestReplicasAreThoseOfTheSpec(t *testing.T) {
 	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: llm}\n"
-	require.Equal(t, 7, workloadOf(t, scaled("a"), head+"spec: {replicas: 7}\nstatus: {replicas: 3}").Replicas)
-	require.Equal(t, 0, workloadOf(t, scaled("a"), head+"spec: {replicas: 0}\nstatus: {replicas: 3}").Replicas)
-	require.Equal(t, 1, workloadOf(t, scaled("a"), head+"spec: {paused: true}").Replicas, "the API's default")
+	require.Equal(t, 7, workloadOf(t, manifesttest.Scaled("a"), head+"spec: {replicas: 7}\nstatus: {replicas: 3}").Replicas)
+	require.Equal(t, 0, workloadOf(t, manifesttest.Scaled("a"), head+"spec: {replicas: 0}\nstatus: {replicas: 3}").Replicas)
+	require.Equal(t, 1, workloadOf(t, manifesttest.Scaled("a"), head+"spec: {paused: true}").Replicas, "the API's default")
 }
 
 func TestPodsThatHaveEndedAreNoReplicas(t *testing.T) {
 	of := func(name, phase string) string {
-		return pod{name: name, owner: "ReplicaSet a-5f", labels: "pod-template-hash: 5f", status: "phase: " + phase}.String()
+		return manifesttest.Pod{Name: name, Owner: "ReplicaSet a-5f", Labels: "pod-template-hash: 5f", Status: "phase: " + phase}.String()
 	}
-	w := workloadOf(t, scaled("a"), deployment("a", 1, "image: x"),
+	w := workloadOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"),
 		of("done", "Succeeded"), of("evicted", "Failed"), of("lost", "Unknown"), of("new", "Pending"), of("up", "Running"))
 	require.Equal(t, []string{"lost", "new", "up"}, podNames(w))
 }
@@ -181,31 +182,31 @@ func TestPodRowTellsSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
 	const gone = "deletionTimestamp: 2026-01-01T00:05:00Z"
 	tests := []struct {
 		name string
-		pod  pod
+		pod  manifesttest.Pod
 		want fleet.Pod
 	}{
-		{"ready", pod{readyAt: "00:02:00"}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00")}},
-		{"ready, since when is not said", pod{status: condition("Ready", "True", "reason: x")}, fleet.Pod{Ready: true, ReadyAt: at("00:00:00")}},
-		{"ready on its way out", pod{readyAt: "00:02:00", meta: gone}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00"), Terminating: true}},
-		{"not ready on its way out", pod{meta: gone, status: "containerStatuses: [" + waits("Error") + "]"}, fleet.Pod{Terminating: true}},
-		{"loading", pod{status: condition("Ready", "False", "lastTransitionTime: "+created)}, fleet.Pod{}},
-		{"no node has a free GPU", pod{status: condition("PodScheduled", "False", "reason: Unschedulable")}, fleet.Pod{Waiting: "Unschedulable"}},
-		{"gated", pod{status: condition("PodScheduled", "False", "reason: SchedulingGated")}, fleet.Pod{Waiting: "SchedulingGated"}},
-		{"no image", pod{status: "containerStatuses: [" + waits("ImagePullBackOff") + "]"}, fleet.Pod{Waiting: "ImagePullBackOff"}},
-		{"crashes", pod{status: "containerStatuses: [" + waits("CrashLoopBackOff") + "]"}, fleet.Pod{Waiting: "CrashLoopBackOff"}},
-		{"bad configuration", pod{status: "containerStatuses: [" + waits("CreateContainerError") + "]"}, fleet.Pod{Waiting: "CreateContainerError"}},
-		{"crashed just now", pod{status: "containerStatuses: [{name: e, state: {terminated: {exitCode: 137, reason: OOMKilled}}}]"}, fleet.Pod{Waiting: "OOMKilled"}},
-		{"an init container stops it", pod{status: "initContainerStatuses: [" + waits("ErrImagePull") + "]\n  containerStatuses: [" + waits("PodInitializing") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
-		{"an init container has done its work", pod{status: "initContainerStatuses: [{name: i, state: {terminated: {exitCode: 0, reason: Completed}}}]"}, fleet.Pod{}},
-		{"an error before a passing state", pod{status: "containerStatuses: [" + waits("ContainerCreating") + ", " + waits("ErrImagePull") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
-		{"still being made", pod{status: "containerStatuses: [" + waits("ContainerCreating") + "]"}, fleet.Pod{Waiting: "ContainerCreating"}},
-		{"its node is lost", pod{status: "reason: NodeLost"}, fleet.Pod{Waiting: "NodeLost"}},
+		{"ready", manifesttest.Pod{ReadyAt: "00:02:00"}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00")}},
+		{"ready, since when is not said", manifesttest.Pod{Status: condition("Ready", "True", "reason: x")}, fleet.Pod{Ready: true, ReadyAt: at("00:00:00")}},
+		{"ready on its way out", manifesttest.Pod{ReadyAt: "00:02:00", Metadata: gone}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00"), Terminating: true}},
+		{"not ready on its way out", manifesttest.Pod{Metadata: gone, Status: "containerStatuses: [" + waits("Error") + "]"}, fleet.Pod{Terminating: true}},
+		{"loading", manifesttest.Pod{Status: condition("Ready", "False", "lastTransitionTime: "+created)}, fleet.Pod{}},
+		{"no node has a free GPU", manifesttest.Pod{Status: condition("PodScheduled", "False", "reason: Unschedulable")}, fleet.Pod{Waiting: "Unschedulable"}},
+		{"gated", manifesttest.Pod{Status: condition("PodScheduled", "False", "reason: SchedulingGated")}, fleet.Pod{Waiting: "SchedulingGated"}},
+		{"no image", manifesttest.Pod{Status: "containerStatuses: [" + waits("ImagePullBackOff") + "]"}, fleet.Pod{Waiting: "ImagePullBackOff"}},
+		{"crashes", manifesttest.Pod{Status: "containerStatuses: [" + waits("CrashLoopBackOff") + "]"}, fleet.Pod{Waiting: "CrashLoopBackOff"}},
+		{"bad configuration", manifesttest.Pod{Status: "containerStatuses: [" + waits("CreateContainerError") + "]"}, fleet.Pod{Waiting: "CreateContainerError"}},
+		{"crashed just now", manifesttest.Pod{Status: "containerStatuses: [{name: e, state: {terminated: {exitCode: 137, reason: OOMKilled}}}]"}, fleet.Pod{Waiting: "OOMKilled"}},
+		{"an init container stops it", manifesttest.Pod{Status: "initContainerStatuses: [" + waits("ErrImagePull") + "]\n  containerStatuses: [" + waits("PodInitializing") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
+		{"an init container has done its work", manifesttest.Pod{Status: "initContainerStatuses: [{name: i, state: {terminated: {exitCode: 0, reason: Completed}}}]"}, fleet.Pod{}},
+		{"an error before a passing state", manifesttest.Pod{Status: "containerStatuses: [" + waits("ContainerCreating") + ", " + waits("ErrImagePull") + "]"}, fleet.Pod{Waiting: "ErrImagePull"}},
+		{"still being made", manifesttest.Pod{Status: "containerStatuses: [" + waits("ContainerCreating") + "]"}, fleet.Pod{Waiting: "ContainerCreating"}},
+		{"its node is lost", manifesttest.Pod{Status: "reason: NodeLost"}, fleet.Pod{Waiting: "NodeLost"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			test.pod.name, test.pod.owner, test.pod.labels = "p", "ReplicaSet a-5f", "pod-template-hash: 5f"
+			test.pod.Name, test.pod.Owner, test.pod.Labels = "p", "ReplicaSet a-5f", "pod-template-hash: 5f"
 			test.want.Name, test.want.Created = "p", at("00:00:00")
-			w := workloadOf(t, scaled("a"), deployment("a", 1, "image: x"), test.pod.String())
+			w := workloadOf(t, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x"), test.pod.String())
 			require.Equal(t, []fleet.Pod{test.want}, w.Pods)
 		})
 	}
@@ -214,23 +215,23 @@ func TestPodRowTellsSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
 func TestStartupIsTheMedianOverReadyPods(t *testing.T) {
 	tests := []struct {
 		name string
-		pods []pod
+		pods []manifesttest.Pod
 		want time.Duration
 	}{
 		{"no pod", nil, 0},
-		{"none ready", []pod{{}}, 0},
-		{"one", []pod{{readyAt: "00:02:00"}, {}}, 2 * time.Minute},
-		{"odd", []pod{{readyAt: "00:05:00"}, {readyAt: "00:01:00"}, {readyAt: "00:02:00"}}, 2 * time.Minute},
-		{"even", []pod{{readyAt: "00:05:00"}, {readyAt: "00:01:00"}, {readyAt: "00:02:00"}, {readyAt: "00:03:00"}}, 150 * time.Second},
-		{"one that was restarted tells nothing", []pod{{readyAt: "00:02:00"}, {readyAt: "01:00:00", restarts: 1}, {readyAt: "01:00:00", restarts: 2}}, 2 * time.Minute},
-		{"one that lost its readiness tells nothing", []pod{{readyAt: "00:02:00"}, {readyAt: "23:00:00"}}, 2 * time.Minute},
-		{"ready before it was made", []pod{{created: "01:00:00", readyAt: "00:30:00"}}, 0},
+		{"none ready", []manifesttest.Pod{{}}, 0},
+		{"one", []manifesttest.Pod{{ReadyAt: "00:02:00"}, {}}, 2 * time.Minute},
+		{"odd", []manifesttest.Pod{{ReadyAt: "00:05:00"}, {ReadyAt: "00:01:00"}, {ReadyAt: "00:02:00"}}, 2 * time.Minute},
+		{"even", []manifesttest.Pod{{ReadyAt: "00:05:00"}, {ReadyAt: "00:01:00"}, {ReadyAt: "00:02:00"}, {ReadyAt: "00:03:00"}}, 150 * time.Second},
+		{"one that was restarted tells nothing", []manifesttest.Pod{{ReadyAt: "00:02:00"}, {ReadyAt: "01:00:00", Restarts: 1}, {ReadyAt: "01:00:00", Restarts: 2}}, 2 * time.Minute},
+		{"one that lost its readiness tells nothing", []manifesttest.Pod{{ReadyAt: "00:02:00"}, {ReadyAt: "23:00:00"}}, 2 * time.Minute},
+		{"ready before it was made", []manifesttest.Pod{{Created: "01:00:00", ReadyAt: "00:30:00"}}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			manifests := []string{scaled("a"), deployment("a", 1, "image: x")}
+			manifests := []string{manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x")}
 			for i, p := range test.pods {
-				p.name, p.owner, p.labels = fmt.Sprint("p", i), "ReplicaSet a-5f", "pod-template-hash: 5f"
+				p.Name, p.Owner, p.Labels = fmt.Sprint("p", i), "ReplicaSet a-5f", "pod-template-hash: 5f"
 				manifests = append(manifests, p.String())
 			}
 			require.Equal(t, test.want, workloadOf(t, manifests...).Startup)
@@ -242,13 +243,13 @@ func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
 	var manifests []string
 	for i := range 6 {
 		name := fmt.Sprint("v", i)
-		manifests = append(manifests, scaled(name, fmt.Sprintf("role: %q", []string{"both", "cook"}[i%2])),
-			node(fmt.Sprint("n", i), []string{"NVIDIA-L4", "NVIDIA-H100-NVL", ""}[i%3], ""))
+		manifests = append(manifests, manifesttest.Scaled(name, fmt.Sprintf("role: %q", []string{"both", "cook"}[i%2])),
+			manifesttest.Node(fmt.Sprint("n", i), []string{"NVIDIA-L4", "NVIDIA-H100-NVL", ""}[i%3], ""))
 		if i > 1 {
-			manifests = append(manifests, deployment(name, i, "image: x"))
+			manifests = append(manifests, manifesttest.Deployment(name, i, "image: x"))
 		}
 		for j := range i {
-			manifests = append(manifests, pod{name: fmt.Sprint(name, "-", j), owner: "ReplicaSet " + name + "-5f", labels: "pod-template-hash: 5f"}.String())
+			manifests = append(manifests, manifesttest.Pod{Name: fmt.Sprint(name, "-", j), Owner: "ReplicaSet " + name + "-5f", Labels: "pod-template-hash: 5f"}.String())
 		}
 	}
 	want := objectsOf(t, manifests...).Tables(Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/inventory"
+	"github.com/wva-project/wva/inventory/manifests"
 	"github.com/wva-project/wva/planner"
 	"github.com/wva-project/wva/scaledobject"
 )
@@ -137,7 +137,7 @@ func (l *linter) run(command *cobra.Command, files []string) error {
 
 // file returns the definitions of one file, and adds the objects that cannot be read.
 func (l *linter) file(file string, data []byte) []definition {
-	objects, unreadable := inventory.ReadManifests(file, data)
+	objects, unreadable := manifests.Read(file, data)
 	for _, p := range unreadable {
 		l.add(place{file, p.Object}, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: p.Text, Remedy: p.Remedy})
 	}

@@ -1,0 +1,211 @@
+package cluster
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wva-project/wva/inventory/manifesttest"
+)
+
+// apiServer is an API server in memory. It is a transport, so that it needs no socket and works in
+// a bubble of synctest. It lists, watches (from a version, or with the initial events), discovers,
+// and answers for scale subresources.
+type apiServer struct {
+	t *testing.T
+
+	mu       sync.Mutex
+	version  int
+	kinds    []servedKind
+	objects  map[string]map[string]*unstructured.Unstructured // by resource, then namespace/name
+	log      map[string][]logged                              // past events by resource
+	streams  map[*eventStream]bool
+	denied   map[string]int // "verb resource" or "verb resource in namespace": the code
+	down     error          // of every request
+	hanging  chan struct{}  // requests wait until it is closed; nil: they do not
+	noEvents bool           // initial events are not known, as of old API servers
+	pageSize int            // of lists; 0: they are whole
+	scales   map[string]int // the answers for scale subresources, by namespace/name
+	requests []string
+}
+
+// servedKind is a kind of the API server.
+type servedKind struct {
+	group, version, plural, kind string
+	namespaced, scale            bool
+}
+
+func (k servedKind) apiVersion() string { return strings.TrimPrefix(k.group+"/"+k.version, "/") }
+
+func (k servedKind) resource() string { return strings.TrimSuffix(k.plural+"."+k.group, ".") }
+
+type logged struct {
+	version int
+	kind    string
+	object  *unstructured.Unstructured
+}
+
+func newAPIServer(t *testing.T) *apiServer {
+	return &apiServer{
+		t: t, version: 1,
+		kinds: []servedKind{
+			{"", "v1", "pods", "Pod", true, false},
+			{"", "v1", "nodes", "Node", false, false},
+			{"", "v1", "namespaces", "Namespace", false, false},
+			{"apps", "v1", "deployments", "Deployment", true, true},
+			{"apps", "v1", "statefulsets", "StatefulSet", true, true},
+			{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true, false},
+			{"keda.sh", "v1alpha1", "scaledobjects", "ScaledObject", true, false},
+			{"keda.sh", "v1alpha1", "scaledjobs", "ScaledJob", true, false},
+			{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false, false},
+		},
+		objects: map[string]map[string]*unstructured.Unstructured{}, log: map[string][]logged{}, streams: map[*eventStream]bool{},
+		denied: map[string]int{}, scales: map[string]int{},
+	}
+}
+
+// apply creates or changes the objects of manifests.
+func (s *apiServer) apply(manifests ...string) {
+	s.t.Helper()
+	for _, u := range manifesttest.Decode(manifests...) {
+		s.put(u)
+	}
+}
+
+func (s *apiServer) put(u *unstructured.Unstructured) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kindOf(u)
+	if k.namespaced && u.GetNamespace() == "" {
+		u.SetNamespace("default")
+	}
+	s.version++
+	u.SetResourceVersion(strconv.Itoa(s.version))
+	if u.GetUID() == "" {
+		u.SetUID("uid")
+	}
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
+	key, event := u.GetNamespace()+"/"+u.GetName(), "MODIFIED"
+	if s.objects[k.resource()] == nil {
+		s.objects[k.resource()] = map[string]*unstructured.Unstructured{}
+	}
+	if _, found := s.objects[k.resource()][key]; !found {
+		event = "ADDED"
+	}
+	s.objects[k.resource()][key] = u
+	s.tell(k, event, u)
+}
+
+// remove deletes an object, named as "resource namespace/name".
+func (s *apiServer) remove(name string) {
+	s.t.Helper()
+	resource, key, _ := strings.Cut(name, " ")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, found := s.objects[resource][key]
+	require.True(s.t, found, name)
+	delete(s.objects[resource], key)
+	s.version++
+	u = u.DeepCopy()
+	u.SetResourceVersion(strconv.Itoa(s.version))
+	s.tell(s.kindOf(u), "DELETED", u)
+}
+
+// serve adds a kind.
+func (s *apiServer) serve(k servedKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kinds = append(s.kinds, k)
+}
+
+// deny makes requests such as "list pods" or "watch pods in llm" fail with a code; 0 allows them
+// again. All streams end.
+func (s *apiServer) deny(request string, code int) {
+	s.mu.Lock()
+	s.denied[request] = code
+	s.mu.Unlock()
+	s.end()
+}
+
+// denyOutside forbids reading a resource, except in some namespaces.
+func (s *apiServer) denyOutside(resource string, namespaces ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, verb := range []string{"list ", "watch "} {
+		s.denied[verb+resource] = http.StatusForbidden
+		for _, namespace := range namespaces {
+			s.denied[verb+resource+" in "+namespace] = http.StatusOK
+		}
+	}
+}
+
+// fail makes every request fail, and ends the streams; nil ends the failure.
+func (s *apiServer) fail(err error) {
+	s.mu.Lock()
+	s.down = err
+	s.mu.Unlock()
+	s.end()
+}
+
+// hang makes every request wait, and ends the streams; false lets them go on.
+func (s *apiServer) hang(on bool) {
+	s.mu.Lock()
+	if on {
+		s.hanging = make(chan struct{})
+	} else {
+		close(s.hanging)
+		s.hanging = nil
+	}
+	s.mu.Unlock()
+	s.end()
+}
+
+// end ends all streams, as an API server does that stops.
+func (s *apiServer) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for stream := range s.streams {
+		stream.finish()
+		delete(s.streams, stream)
+	}
+}
+
+// asked returns how many requests begin with a text.
+func (s *apiServer) asked(prefix string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, request := range s.requests {
+		if strings.HasPrefix(request, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *apiServer) kindOf(u *unstructured.Unstructured) servedKind {
+	s.t.Helper()
+	for _, k := range s.kinds {
+		if k.apiVersion() == u.GetAPIVersion() && k.kind == u.GetKind() {
+			return k
+		}
+	}
+	s.t.Fatalf("the API server does not serve %s %s", u.GetAPIVersion(), u.GetKind())
+	return servedKind{}
+}
+
+// tell logs an event and sends it to the streams that it concerns. The server is locked.
+func (s *apiServer) tell(k servedKind, event string, u *unstructured.Unstructured) {
+	s.log[k.resource()] = append(s.log[k.resource()], logged{s.version, event, u.DeepCopy()})
+	for stream := range s.streams {
+		if stream.kind.resource() == k.resource() && (stream.namespace == "" || stream.namespace == u.GetNamespace()) {
+			stream.send(event, u.Object)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// fieldMask is the fields of an object that are kept when it is read, by name. A nil mask keeps the
+// whole field; of a list each element has the mask. Decode sees these fields only: a field that it
+// is to read has to be added here.
+type fieldMask map[string]fieldMask
+
+// cut removes the fields that are not in the mask.
+func (s fieldMask) cut(fields map[string]any) {
+	for name, value := range fields {
+		inner, kept := s[name]
+		switch value := value.(type) {
+		case map[string]any:
+			if kept && inner != nil {
+				inner.cut(value)
+			}
+		case []any:
+			if kept && inner != nil {
+				inner.cutAll(value)
+			}
+		}
+		if !kept {
+			delete(fields, name)
+		}
+	}
+}
+
+func (s fieldMask) cutAll(elements []any) {
+	for _, element := range elements {
+		if fields, isObject := element.(map[string]any); isObject {
+			s.cut(fields)
+		}
+	}
+}
+
+// fieldsOf returns a mask that keeps whole fields.
+func fieldsOf(names string) fieldMask {
+	s := fieldMask{}
+	for name := range strings.FieldsSeq(names) {
+		s[name] = nil
+	}
+	return s
+}
+
+// with returns the mask with one more field, which has a mask of its own.
+func (s fieldMask) with(name string, inner fieldMask) fieldMask {
+	s[name] = inner
+	return s
+}
+
+// objectFields is a mask with the identity that every object has.
+func objectFields(spec, status fieldMask) fieldMask {
+	metadata := fieldsOf("name namespace uid creationTimestamp deletionTimestamp labels annotations").
+		with("ownerReferences", fieldsOf("apiVersion kind name uid controller"))
+	whole := fieldsOf("apiVersion kind").with("metadata", metadata)
+	if spec != nil {
+		whole["spec"] = spec
+	}
+	if status != nil {
+		whole["status"] = status
+	}
+	return whole
+}
+
+func podFields() fieldMask {
+	container := fieldsOf("name resources restartPolicy")
+	stopped := fieldsOf("name restartCount").
+		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
+	return objectFields(
+		fieldsOf("nodeName").with("containers", container).with("initContainers", container),
+		fieldsOf("phase reason").
+			with("conditions", fieldsOf("type status reason lastTransitionTime")).
+			with("containerStatuses", stopped).with("initContainerStatuses", stopped),
+	)
+}
+
+func nodeFields() fieldMask {
+	return objectFields(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
+}
+
+// scaledObjectFields is the mask of ScaledObjects and ScaledJobs. KEDA writes the rest of the
+// status at every poll.
+func scaledObjectFields() fieldMask {
+	whole := objectFields(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount"))
+	whole["spec"] = nil
+	return whole
+}
+
+func hpaFields() fieldMask {
+	return objectFields(fieldsOf("scaleTargetRef minReplicas maxReplicas"), fieldMask{"conditions": fieldsOf("type status reason message")})
+}
+
+func namespaceFields() fieldMask { return objectFields(nil, nil) }
+
+// targetFields is the mask of a scale target. The place of the pod template and of the number of
+// replicas depends on the kind. If the kind is not known by name, the whole spec is kept until it
+// is decoded.
+//
+// The template is kept whether a variant names the workload or not: a ScaledObject that comes later
+// would need it at once. So each watched Deployment needs 3 KB (BenchmarkDeploymentMemory).
+func targetFields(known bool) fieldMask {
+	whole := objectFields(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
+	whole["spec"] = nil
+	if known {
+		template := templateFields()
+		whole["spec"] = fieldsOf("replicas").with("template", template).
+			with("leaderWorkerTemplate", fieldsOf("size").with("leaderTemplate", template).with("workerTemplate", template))
+	}
+	return whole
+}
+
+// templateFields is the mask of a pod template: its demands on nodes, and the command line of its
+// engine.
+func templateFields() fieldMask {
+	return fieldMask{"spec": fieldsOf("nodeSelector").
+		with("affinity", fieldsOf("nodeAffinity")).
+		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
+		with("initContainers", fieldsOf("name resources restartPolicy"))}
+}
+
+// strip removes the fields that are not in the mask, and the annotations that are neither KEDA's
+// nor WVA's.
+func strip(u *unstructured.Unstructured, s fieldMask) {
+	s.cut(u.Object)
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for name := range annotations {
+		if !strings.HasPrefix(name, "autoscaling.keda.sh/") && !strings.HasPrefix(name, "scaledobject.keda.sh/") && !strings.HasPrefix(name, "wva.dev/") {
+			delete(annotations, name)
+		}
+	}
+	keepExtended(u)
+}
+
+// keepExtended removes the requests for cpu, memory and the like, which are not counted.
+// Accelerators are extended resources: their names contain a slash, and a request for one equals
+// its limit, without which there is none. Containers of a pod without accelerators are removed too;
+// those of a template stay, since one of them is the engine.
+func keepExtended(u *unstructured.Unstructured) {
+	spec, _ := u.Object["spec"].(map[string]any)
+	if u.GetKind() == "Pod" {
+		trimContainers(spec, true)
+		return
+	}
+	group, _ := spec["leaderWorkerTemplate"].(map[string]any)
+	for _, value := range []any{spec["template"], group["leaderTemplate"], group["workerTemplate"]} {
+		template, _ := value.(map[string]any)
+		pod, _ := template["spec"].(map[string]any)
+		trimContainers(pod, false)
+	}
+}
+
+// trimContainers trims the resources of a pod's containers. With remove, it removes the containers
+// that have none left.
+func trimContainers(pod map[string]any, remove bool) {
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _ := pod[list].([]any)
+		containers = slices.DeleteFunc(containers, func(element any) bool {
+			container, _ := element.(map[string]any)
+			return !takesExtended(container) && remove
+		})
+		if len(containers) > 0 {
+			pod[list] = containers
+		} else {
+			delete(pod, list)
+		}
+	}
+}
+
+// takesExtended trims a container's resources, and reports whether any are left.
+func takesExtended(container map[string]any) bool {
+	resources, _ := container["resources"].(map[string]any)
+	limits, _ := resources["limits"].(map[string]any)
+	maps.DeleteFunc(limits, func(name string, _ any) bool { return !strings.Contains(name, "/") })
+	if len(limits) == 0 {
+		delete(container, "resources")
+		return false
+	}
+	delete(resources, "requests")
+	return true
+}

@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/wva-project/wva/inventory"
+)
+
+// watchID names a watch: its resource and its namespace; an empty namespace is all of them.
+type watchID struct {
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+// String returns the resource as roles name it: "deployments.apps", with "in namespace llm" if the
+// watch is of one namespace.
+func (id watchID) String() string {
+	if id.namespace == "" {
+		return id.name()
+	}
+	return id.name() + " in namespace " + id.namespace
+}
+
+// name returns the resource as roles and metrics name it.
+func (id watchID) name() string { return id.resource.GroupResource().String() }
+
+// resourceWatch is the rows of one resource, in one namespace or in all. It does the work of an
+// informer, but decodes objects at once and keeps only the fields that the tables need.
+type resourceWatch struct {
+	watchID
+	watchSpec
+	objects dynamic.NamespaceableResourceInterface // of the resource
+	client  dynamic.ResourceInterface              // of the watched objects
+	notify  func(cause string)
+	errors  interface{ Inc() }
+	streams sync.WaitGroup
+	stop    context.CancelFunc
+	ended   chan struct{}
+
+	mu     sync.Mutex
+	rows   map[types.NamespacedName]row
+	health health
+}
+
+// watchSpec is how the objects of a watch are read.
+type watchSpec struct {
+	cause  string // of a change
+	kind   string // of the objects; empty if they are no scale targets
+	fields fieldMask
+	// replicasPath is the path of the number of replicas in an object of the kind; nil if Decode
+	// knows it.
+	replicasPath []string
+}
+
+// row is one object of a watch.
+type row struct {
+	uid         types.UID
+	version     string
+	objects     inventory.Objects
+	labels      map[string]string // of a namespace
+	decodeError string            // why it cannot be decoded; empty if it can
+	// the object, of a scale target without a number of replicas
+	incomplete *unstructured.Unstructured
+	scale      scaleAnswer // the number of replicas by the scale subresource
+}
+
+// run watches until the context ends. After a failure it tries again, 0.8 s later at first, then up
+// to half a minute apart.
+func (w *resourceWatch) run(ctx context.Context) {
+	defer close(w.ended)
+	source := &listWatcher{watch: w}
+	backoff := wait.Backoff{Duration: 800 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
+	reflector := cache.NewReflectorWithOptions(source, nil, w, cache.ReflectorOptions{
+		Name: w.String(), TypeDescription: w.String(), Clock: endingClock{done: ctx.Done()}, Backoff: &backoff,
+	})
+	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		_ = reflector.ListAndWatchWithContext(ctx) // the list watcher has noted the failure
+		return false, nil
+	})
+	source.end()
+	w.streams.Wait()
+}
+
+// endingClock is the real time, but its waits end with the watch: the reflector's own would not.
+type endingClock struct {
+	clock.RealClock
+	done <-chan struct{}
+}
+
+// After returns a channel that gets the time after d, or at the end of the watch.
+func (c endingClock) After(d time.Duration) <-chan time.Time {
+	fired := make(chan time.Time, 1)
+	go func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.done:
+		}
+		fired <- time.Now()
+	}()
+	return fired
+}
+
+// decode reads an object into an item. It changes the object.
+func (w *resourceWatch) decode(u *unstructured.Unstructured, into *item) {
+	into.Name, into.Namespace, into.UID, into.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
+	into.row = row{uid: into.UID, version: into.ResourceVersion}
+	strip(u, w.fields)
+	if w.cause == causeNamespace {
+		into.row.labels = u.GetLabels()
+		return
+	}
+	if w.replicasPath != nil && !moveReplicas(u, w.replicasPath) {
+		into.row.incomplete = u
+		return
+	}
+	into.row.read(u)
+}
+
+// read decodes an object into the row.
+func (r *row) read(u *unstructured.Unstructured) {
+	objects, err := inventory.Decode(u)
+	r.objects = objects
+	if err != nil {
+		r.objects, r.decodeError = inventory.Objects{}, err.Error()
+	}
+}
+
+// moveReplicas copies the number of replicas to spec.replicas, from which Decode reads it; false if
+// the object does not have one.
+func moveReplicas(u *unstructured.Unstructured, from []string) bool {
+	n, found, err := unstructured.NestedInt64(u.Object, from...)
+	if !found || err != nil {
+		return false
+	}
+	return unstructured.SetNestedField(u.Object, n, "spec", "replicas") == nil
+}
+
+// Add takes an object that is new.
+func (w *resourceWatch) Add(object any) error { return w.put(object) }
+
+// Update takes an object that has changed.
+func (w *resourceWatch) Update(object any) error { return w.put(object) }
+
+func (w *resourceWatch) put(object any) error {
+	a, err := itemOf(object)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	before, found := w.rows[key]
+	now := a.row.after(before)
+	w.rows[key] = now
+	w.mu.Unlock()
+	if !found || !now.same(before) {
+		w.notify(w.cause)
+	}
+	return nil
+}
+
+// Delete removes an object. It may get a tombstone, or the object.
+func (w *resourceWatch) Delete(object any) error {
+	if tombstone, isOne := object.(cache.DeletedFinalStateUnknown); isOne {
+		object = tombstone.Obj
+	}
+	a, err := itemOf(object)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	_, found := w.rows[key]
+	delete(w.rows, key)
+	w.mu.Unlock()
+	if found {
+		w.notify(w.cause)
+	}
+	return nil
+}
+
+// Replace takes a whole list. An object that is not in it is gone.
+func (w *resourceWatch) Replace(list []any, _ string) error {
+	rows := make(map[types.NamespacedName]row, len(list))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := !w.health.listed || len(list) != len(w.rows)
+	for _, object := range list {
+		a, err := itemOf(object)
+		if err != nil {
+			return err
+		}
+		key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+		before, found := w.rows[key]
+		rows[key] = a.row.after(before)
+		changed = changed || !found || !rows[key].same(before)
+	}
+	w.rows = rows
+	w.health.listed, w.health.seen = true, time.Now()
+	if changed {
+		w.notify(w.cause)
+	}
+	return nil
+}
+
+// Resync does nothing: each rebuild reads all rows.
+func (w *resourceWatch) Resync() error { return nil }
+
+func itemOf(object any) (*item, error) {
+	a, isOne := object.(*item)
+	if !isOne {
+		return nil, fmt.Errorf("%T is not a decoded object", object)
+	}
+	return a, nil
+}
+
+// after returns the row as the successor of another one of the same name. An earlier answer about
+// the scale of the same object is kept until the next one.
+func (r row) after(before row) row {
+	if r.incomplete != nil && before.scale.known && r.uid == before.uid {
+		return r.withScale(before.scale)
+	}
+	return r
+}
+
+// same reports whether two rows have the same content.
+func (r row) same(other row) bool {
+	return r.decodeError == other.decodeError && (r.incomplete == nil) == (other.incomplete == nil) && (r.incomplete == nil || r.version == other.version) &&
+		reflect.DeepEqual(r.labels, other.labels) && reflect.DeepEqual(r.objects, other.objects)
+}
