@@ -143,6 +143,17 @@ check-generated: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN
 	$(BIN)/buf generate --output "$$fresh"; \
 	diff -r --exclude='*.proto' "$$fresh/proto" proto && diff "$$fresh/docs/reference/api.md" docs/reference/api.md || { echo "generated code is out of date; run make generate"; exit 1; }
 
+# Manifests for plain kubectl: the chart with its default values.
+MANIFESTS = $(BIN)/helm template wva deploy/chart/wva --namespace keda
+
+.PHONY: manifests
+manifests: $(BIN)/helm ## Write deploy/wva.yaml from the Helm chart
+	@{ cat deploy/wva.yaml.head; $(MANIFESTS); } > $(BIN)/wva.yaml && mv $(BIN)/wva.yaml deploy/wva.yaml
+
+.PHONY: check-manifests
+check-manifests: $(BIN)/helm ## Fail if deploy/wva.yaml is not up to date
+	@{ cat deploy/wva.yaml.head; $(MANIFESTS); } | diff - deploy/wva.yaml || { echo "deploy/wva.yaml is out of date; run make manifests"; exit 1; }
+
 .PHONY: check-modules
 check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 	@for module in . $(E2E); do echo "module $$module"; go mod -C $$module verify; go mod -C $$module tidy -diff; done
@@ -159,9 +170,12 @@ clean: ## Remove bin/
 
 ##### Tools: one module each, rebuilt when its go.mod changes
 
+# As Helm's own Makefile does: without a cluster, the version of Kubernetes is that of its client-go.
+$(BIN)/helm: LINK = $(foreach part,Major=1 Minor=$(shell sed -n 's/^\tk8s.io\/client-go v0\.\([0-9]*\)\..*/\1/p' tools/helm/go.mod),-X helm.sh/helm/v3/pkg/chartutil.k8sVersion$(part) -X helm.sh/helm/v3/pkg/lint/rules.k8sVersion$(part))
+
 $(BIN)/protoc-gen-apidoc: tools/protoc-gen-apidoc/main.go
 
 $(BIN)/%: tools/%/go.mod
 	@mkdir -p $(BIN)
-	go build -C tools/$* -o $(CURDIR)/$@ "$$(sed -n 's/^tool //p' $<)"
+	go build -C tools/$* -ldflags '$(LINK)' -o $(CURDIR)/$@ "$$(sed -n 's/^tool //p' $<)"
 	@touch $@
