@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const samples = "../deploy/samples"
+const samples = "../examples/manifests"
 
 func TestSamplesReadAsTheirGoldenTables(t *testing.T) {
 	d, err := OpenDirectory(DirectoryOptions{Path: samples})
