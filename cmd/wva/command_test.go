@@ -97,7 +97,7 @@ func TestVersionIsThatOfTheBinary(t *testing.T) {
 func TestTheCommandServesTheSamplesUntilItIsStopped(t *testing.T) {
 	version = "v1.2.3"
 	defer func() { version = "" }()
-	log, stop := serve(t, "--manifests", "../../deploy/samples")
+	log, stop := serve(t, "--manifests", "../../examples/manifests")
 	starting := await(t, log, "msg=starting ")
 	require.Contains(t, starting, `version="v1.2.3, `)
 	require.Contains(t, starting, "prometheus="+nowhere)

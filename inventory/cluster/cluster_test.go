@@ -64,7 +64,7 @@ func TestListInPagesIsReadWhole(t *testing.T) {
 	})
 }
 
-const samples = "../../deploy/samples"
+const samples = "../../examples/manifests"
 
 func TestSamplesGiveTheSameTablesAsTheirDirectory(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(samples, "*.yaml"))
