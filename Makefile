@@ -33,6 +33,18 @@ image: ## Write the container image as an OCI layout to dist/image; VERSION=v1.2
 image-tree: ## Write the image's files for this machine's processor to dist/tree
 	go run -C tools/image . --tree $(CURDIR)/$(DIST)/tree --platform linux/$$(go env GOARCH) --version "$(VERSION)" $(ARGS)
 
+# cmd/wva is built as tools/image builds it, so its binaries are those of the image.
+.PHONY: binaries
+binaries: ## Write the binaries of a release, with checksums, to dist/binaries; VERSION=v1.2.3 names the version
+	@rm -rf $(DIST)/binaries; \
+	for target in wva-linux-amd64 wva-linux-arm64 wvactl-{linux,darwin}-{amd64,arm64}; do \
+		IFS=- read -r command os arch <<< "$$target"; \
+		echo "building $$target"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=false \
+			-ldflags '-s -w -X main.version=$(VERSION)' -o $(DIST)/binaries/$$target ./cmd/$$command; \
+	done; \
+	cd $(DIST)/binaries && sha256sum * > SHA256SUMS
+
 .PHONY: demo
 demo: ## Run the product against a simulated fleet; ARGS="--speed 0" passes flags on
 	go run ./cmd/wvactl demo $(ARGS)
