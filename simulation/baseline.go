@@ -23,6 +23,15 @@ type Run struct {
 	Requests   []Request // sorted by arrival
 	Until      float64   // the end of the run and of its cost, in seconds
 	Objectives []ModelObjective
+	// Observe, if it is not nil, is called at each scrape of a baseline and at the end. It must not
+	// change the fleet.
+	Observe func(*Fleet)
+}
+
+func (r Run) observe(f *Fleet) {
+	if r.Observe != nil {
+		r.Observe(f)
+	}
 }
 
 // Baseline is a simple policy for comparison: a published autoscaler, or a static fleet. Each row
@@ -72,12 +81,15 @@ func RunBaseline(run Run, baseline Baseline) (Result, error) {
 	recorder := &Recorder{}
 	recorder.Observe(f)
 	for begin := 0.0; begin <= run.Until; begin += ScrapeInterval {
+		f.Advance(begin)
+		run.observe(f)
 		if err := scrapeAndSync(f, queues, begin, run.Until); err != nil {
 			return Result{}, err
 		}
 		recorder.Observe(f)
 	}
 	f.Advance(run.Until)
+	run.observe(f)
 	return recorder.Result(f, run.Objectives), nil
 }
 
@@ -136,9 +148,9 @@ func (b Baseline) queues() ([]*waitingQueue, error) {
 	return queues, errors.Join(errs...)
 }
 
-// scrapeAndSync is one scrape, and the sync of the HPAs that follows it.
+// scrapeAndSync is one scrape, to which the fleet was advanced, and the sync of the HPAs that
+// follows it.
 func scrapeAndSync(f *Fleet, queues []*waitingQueue, begin, until float64) error {
-	f.Advance(begin)
 	for _, q := range queues {
 		v, _ := f.variant(q.variant)
 		q.scraped = float64(v.state().Waiting)

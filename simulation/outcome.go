@@ -90,13 +90,7 @@ func (f *Fleet) Attainment(model fleet.ModelID, objective fleet.Objective) float
 	if !ok || g.arrived == 0 {
 		return 1
 	}
-	met := 0
-	for _, o := range f.outcomes {
-		if o.Model == model && o.Meets(objective) {
-			met++
-		}
-	}
-	return float64(met) / float64(g.arrived)
+	return float64(within(f.outcomes, model, objective)) / float64(g.arrived)
 }
 
 // Recent returns the latencies of the requests of a model that were served within the last seconds.

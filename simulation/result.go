@@ -14,8 +14,10 @@ type Result struct {
 	// Attainment is the share of requests, 0 to 1 of all that arrived, that were served within the
 	// objective of their model. It is 1 without requests.
 	Attainment float64
-	Expenses   []Expense // by variant
-	Cost       float64   // of all variants
+	// Models is the same by model, in the order of the fleet's tallies.
+	Models   []ModelAttainment
+	Expenses []Expense // by variant
+	Cost     float64   // of all variants
 	// Reversals is how often the replicas of any variant were scaled up after they had been scaled
 	// down, or the other way round.
 	Reversals    int
@@ -27,6 +29,12 @@ type Result struct {
 type ModelObjective struct {
 	Model fleet.ModelID
 	fleet.Objective
+}
+
+// ModelAttainment is the share of a model's requests that were served within its objective.
+type ModelAttainment struct {
+	Model      fleet.ModelID
+	Attainment float64 // 1 without requests
 }
 
 // Recorder records the numbers of a run that a fleet does not have at the end. Its zero value is
@@ -80,23 +88,36 @@ func (r *Recorder) Result(f *Fleet, objectives []ModelObjective) Result {
 	for _, v := range f.variants {
 		result.EndReplicas += v.replicas
 	}
+	met := 0
+	for _, tally := range f.Tallies() {
+		own := within(f.outcomes, tally.Model, objectiveOf(tally.Model, objectives))
+		met += own
+		model := ModelAttainment{Model: tally.Model, Attainment: 1}
+		if tally.Arrived > 0 {
+			model.Attainment = float64(own) / float64(tally.Arrived)
+		}
+		result.Models = append(result.Models, model)
+	}
 	if result.Requests > 0 {
-		result.Attainment = float64(met(f.outcomes, objectives)) / float64(result.Requests)
+		result.Attainment = float64(met) / float64(result.Requests)
 	}
 	return result
 }
 
-// met returns how many requests were served within their objective.
-func met(outcomes []Outcome, objectives []ModelObjective) int {
-	met := 0
+func objectiveOf(model fleet.ModelID, objectives []ModelObjective) fleet.Objective {
+	if i := slices.IndexFunc(objectives, func(p ModelObjective) bool { return p.Model == model }); i >= 0 {
+		return objectives[i].Objective
+	}
+	return fleet.Objective{}
+}
+
+// within returns how many requests of a model were served within an objective.
+func within(outcomes []Outcome, model fleet.ModelID, objective fleet.Objective) int {
+	count := 0
 	for _, o := range outcomes {
-		var objective fleet.Objective
-		if i := slices.IndexFunc(objectives, func(p ModelObjective) bool { return p.Model == o.Model }); i >= 0 {
-			objective = objectives[i].Objective
-		}
-		if o.Meets(objective) {
-			met++
+		if o.Model == model && o.Meets(objective) {
+			count++
 		}
 	}
-	return met
+	return count
 }

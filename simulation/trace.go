@@ -83,7 +83,7 @@ func (t *traceReader) readHeader() error {
 	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
 	line, _ := t.csv.FieldPos(0)
-	var errs []error
+	var problems []string
 	for i, name := range []string{columnTime, columnPrompt, columnOutput} {
 		found := 0
 		for at, column := range header {
@@ -92,11 +92,35 @@ func (t *traceReader) readHeader() error {
 				found++
 			}
 		}
-		if found != 1 {
-			errs = append(errs, fmt.Errorf("line %d: the header has %d columns %s; it needs one", line, found, name))
+		switch {
+		case found == 0:
+			problems = append(problems, "no column "+name)
+		case found > 1:
+			problems = append(problems, fmt.Sprintf("%d columns %s", found, name))
 		}
 	}
-	return errors.Join(errs...)
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("line %d: %s; the columns found are %s; write a header with one column each of %s, %s and %s",
+		line, strings.Join(problems, ", "), columnsText(header), columnTime, columnPrompt, columnOutput)
+}
+
+// columnsText lists the columns of a header. A file that is no CSV may have a very long one.
+func columnsText(header []string) string {
+	const most, longest = 12, 40
+	var texts []string
+	for i, column := range header {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("%d more", len(header)-most))
+			break
+		}
+		if runes := []rune(strings.TrimSpace(column)); len(runes) > longest {
+			column = string(runes[:longest]) + "..."
+		}
+		texts = append(texts, strconv.Quote(strings.TrimSpace(column)))
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (t *traceReader) readLines() {

@@ -56,8 +56,12 @@ func TestReadTraceReportsErrorsWithTheirLines(t *testing.T) {
 	}{
 		{"nothing", "", []string{"the trace is empty"}},
 		{"no requests", header, []string{"no requests"}},
-		{"columns", "TIMESTAMP,Context,ContextTokens,ContextTokens\n1,2,3,4\n", []string{"line 1: the header has 2 columns ContextTokens", "0 columns GeneratedTokens"}},
-		{"header later", "\n\nTIMESTAMP,a\n", []string{"line 3: the header has 0 columns ContextTokens"}},
+		{"columns", "TIMESTAMP,Context,ContextTokens,ContextTokens\n1,2,3,4\n", []string{
+			`line 1: 2 columns ContextTokens, no column GeneratedTokens; the columns found are "TIMESTAMP", "Context", "ContextTokens", "ContextTokens"; ` +
+				"write a header with one column each of TIMESTAMP, ContextTokens and GeneratedTokens",
+		}},
+		{"no CSV", strings.Repeat("x", 100) + strings.Repeat(",a", 20), []string{`"` + strings.Repeat("x", 40) + `...", "a"`, `"a", 9 more; write`}},
+		{"header later", "\n\nTIMESTAMP,a\n", []string{"line 3: no column ContextTokens"}},
 		{"several", header + "1,2,3\nnoon,-1,x\n\n2,3\n3,4,99999999\n4,5.5,1\n", []string{
 			`line 3: TIMESTAMP "noon": write it as`, `line 3: ContextTokens "-1": write a whole number from 0`, `line 3: GeneratedTokens "x"`,
 			"line 5: 2 fields", `line 6: GeneratedTokens "99999999"`, `line 7: ContextTokens "5.5"`,

@@ -55,7 +55,7 @@ func (s *Store) Transport() http.RoundTripper { return transport{handler: s.Hand
 type prepareFunc func(context.Context, *http.Request) (promql.Query, error)
 
 func (s *Store) prepareInstant(ctx context.Context, r *http.Request) (promql.Query, error) {
-	at := time.UnixMilli(s.head.MaxTime())
+	at := s.newest()
 	if text := r.FormValue("time"); text != "" {
 		var err error
 		if at, err = parseTime(text); err != nil {

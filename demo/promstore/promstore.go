@@ -5,34 +5,29 @@
 // Units: times are rounded to milliseconds, as in Prometheus. The store has no clock: samples and
 // queries have their times, so that hours of virtual time pass as fast as they are appended.
 //
-// Limits: float samples only; no retention, rules, remote write or discovery. Prometheus' engine is
-// linked here only.
+// Limits: float samples only, in memory; no rules, remote write or discovery. Samples that are more
+// than two days older than the newest one are dropped. Prometheus' query engine is linked here
+// only. Its storage engine is not: that needs the client libraries of three clouds.
 package promstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"os"
-	"sync"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb"
 )
 
 const (
 	// lookback is Prometheus' default: the maximum age of a sample in an instant query.
 	lookback = 5 * time.Minute
-	// appendSpan is how far before the newest sample of the store a sample of another series may
-	// be.
-	appendSpan   = 366 * 24 * time.Hour
+	// retention is how far before the newest sample of the store a sample may be.
+	retention    = 48 * time.Hour
+	sweepEvery   = time.Hour // between two removals of older samples
 	maxSamples   = 50_000_000
 	queryTimeout = 2 * time.Minute
 )
@@ -60,43 +55,15 @@ func Labels(pairs ...string) []Label {
 // Store stores series and answers queries. It is safe for concurrent use. Within a series, samples
 // must be appended in the order of their times.
 type Store struct {
-	head   *tsdb.Head
 	engine *promql.Engine
-	dir    string
+	memory *memory // its lock guards the fields below as well
 
-	mu      sync.Mutex // guards the fields below, and makes a scrape one step
 	builder labels.ScratchBuilder
-	targets map[string]*target
+	targets map[string]map[*series]bool // the series of the last scrape of each target
 }
 
-// target has the series of the last scrapes of one target.
-type target struct {
-	scrape uint64
-	series map[storage.SeriesRef]*liveSeries
-}
-
-type liveSeries struct {
-	labels labels.Labels
-	scrape uint64 // the last scrape with the series
-}
-
-// New returns an empty store in a temporary directory, which Close removes.
+// New returns an empty store.
 func New() (*Store, error) {
-	dir, err := os.MkdirTemp("", "promstore-")
-	if err != nil {
-		return nil, fmt.Errorf("making the directory of the store: %w", err)
-	}
-	options := tsdb.DefaultHeadOptions()
-	options.ChunkDirRoot = dir
-	options.ChunkRange = 2 * appendSpan.Milliseconds()
-	options.StripeSize = 1 << 10
-	head, err := tsdb.NewHead(nil, nil, nil, nil, options, nil)
-	if err == nil {
-		err = head.Init(math.MinInt64)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the store: %w", err), os.RemoveAll(dir))
-	}
 	engine := promql.NewEngine(promql.EngineOpts{
 		MaxSamples:               maxSamples,
 		Timeout:                  queryTimeout,
@@ -106,73 +73,88 @@ func New() (*Store, error) {
 		EnableNegativeOffset:     true,
 	})
 	return &Store{
-		head:    head,
+		memory:  newMemory(),
 		engine:  engine,
-		dir:     dir,
 		builder: labels.NewScratchBuilder(16),
-		targets: make(map[string]*target),
+		targets: make(map[string]map[*series]bool),
 	}, nil
 }
 
-// Close ends the store and removes its directory.
-func (s *Store) Close() error {
-	return errors.Join(s.engine.Close(), s.head.Close(), os.RemoveAll(s.dir))
-}
+// Close ends the store.
+func (s *Store) Close() error { return s.engine.Close() }
 
 // Append adds the samples, all at the time t. It marks no series as stale. It adds all or none.
 func (s *Store) Append(t time.Time, samples []Sample) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	appender := s.head.Appender(context.Background())
-	for _, sample := range samples {
-		if _, err := appender.Append(0, s.seriesLabels(sample), t.UnixMilli(), sample.Value); err != nil {
-			return abandon(appender, sample.Name, err)
-		}
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	checked, err := s.check(t, samples)
+	if err == nil {
+		s.memory.commit(t.UnixMilli(), checked)
 	}
-	return commit(appender)
+	return err
 }
 
 // Scrape adds the samples of a target at the time t. Series of the previous scrape that the target
 // has no longer get Prometheus' staleness marker, so that instant queries lose them at once. A
 // scrape without samples is a failed one. It adds all or none.
 func (s *Store) Scrape(name string, t time.Time, samples []Sample) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	from := s.targets[name]
-	if from == nil {
-		from = &target{series: make(map[storage.SeriesRef]*liveSeries)}
-		s.targets[name] = from
-	}
-	from.scrape++
-	appender := s.head.Appender(context.Background())
-	for _, sample := range samples {
-		series := s.seriesLabels(sample)
-		ref, err := appender.Append(0, series, t.UnixMilli(), sample.Value)
-		if err != nil {
-			return abandon(appender, sample.Name, err)
-		}
-		if live := from.series[ref]; live != nil {
-			live.scrape = from.scrape
-			continue
-		}
-		from.series[ref] = &liveSeries{labels: series, scrape: from.scrape}
-	}
-	if err := from.markVanished(appender, t); err != nil {
-		return err
-	}
-	return commit(appender)
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	return s.scrape(name, t, samples)
 }
 
 // Gone removes a target at the time t: all its series are marked as stale. A target that was never
 // scraped is no error.
 func (s *Store) Gone(name string, t time.Time) error {
-	if err := s.Scrape(name, t, nil); err != nil {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if err := s.scrape(name, t, nil); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.targets, name)
 	return nil
+}
+
+// scrape is Scrape with s.memory locked.
+func (s *Store) scrape(name string, t time.Time, samples []Sample) error {
+	checked, err := s.check(t, samples)
+	if err != nil {
+		return err
+	}
+	present := make(map[*series]bool, len(checked))
+	for _, p := range checked {
+		present[p.series] = true
+	}
+	for vanished := range s.targets[name] {
+		if present[vanished] {
+			continue
+		}
+		stale := pending{series: vanished, value: math.Float64frombits(value.StaleNaN)}
+		if err := s.memory.check(vanished, t.UnixMilli(), stale.value); err != nil {
+			return rejected(vanished.labels.Get(labels.MetricName), err)
+		}
+		checked = append(checked, stale)
+	}
+	s.memory.commit(t.UnixMilli(), checked)
+	s.targets[name] = present
+	return nil
+}
+
+// check returns the samples with their series, or the error of one that cannot be appended.
+// s.memory is locked.
+func (s *Store) check(t time.Time, samples []Sample) ([]pending, error) {
+	checked := make([]pending, len(samples))
+	for i, sample := range samples {
+		checked[i] = pending{series: s.memory.of(s.seriesLabels(sample)), value: sample.Value}
+		if err := s.memory.check(checked[i].series, t.UnixMilli(), sample.Value); err != nil {
+			return nil, rejected(sample.Name, err)
+		}
+	}
+	return checked, nil
+}
+
+func rejected(name string, cause error) error {
+	return fmt.Errorf("appending a sample of %s: %w", name, cause)
 }
 
 // Query answers an instant query at the time t. A scalar is answered as a vector of one sample
@@ -196,16 +178,10 @@ func (s *Store) Query(ctx context.Context, expression string, t time.Time) (prom
 	}
 }
 
-// Querier returns a reader of the samples between two times in milliseconds, both inclusive. It
-// makes the store a storage.Queryable of Prometheus.
-func (s *Store) Querier(mint, maxt int64) (storage.Querier, error) {
-	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.head, mint, maxt), mint, maxt)
-}
-
-// seriesLabels returns the labels of a sample's series. s.mu is locked.
+// seriesLabels returns the labels of a sample's series. s.memory is locked.
 func (s *Store) seriesLabels(sample Sample) labels.Labels {
 	s.builder.Reset()
-	s.builder.Add(model.MetricNameLabel, sample.Name)
+	s.builder.Add(labels.MetricName, sample.Name)
 	for _, label := range sample.Labels {
 		if label.Value != "" {
 			s.builder.Add(label.Name, label.Value)
@@ -215,28 +191,12 @@ func (s *Store) seriesLabels(sample Sample) labels.Labels {
 	return s.builder.Labels()
 }
 
-// markVanished appends the staleness marker to the series that are missing in the latest scrape,
-// and removes them.
-func (t *target) markVanished(appender storage.Appender, at time.Time) error {
-	for ref, live := range t.series {
-		if live.scrape == t.scrape {
-			continue
-		}
-		if _, err := appender.Append(ref, live.labels, at.UnixMilli(), math.Float64frombits(value.StaleNaN)); err != nil {
-			return abandon(appender, live.labels.Get(model.MetricNameLabel), err)
-		}
-		delete(t.series, ref)
+// newest returns the time of the newest sample, or 1970 without samples.
+func (s *Store) newest() time.Time {
+	s.memory.mu.RLock()
+	defer s.memory.mu.RUnlock()
+	if len(s.memory.byKey) == 0 {
+		return time.UnixMilli(0)
 	}
-	return nil
-}
-
-func abandon(appender storage.Appender, name string, cause error) error {
-	return errors.Join(fmt.Errorf("appending a sample of %s: %w", name, cause), appender.Rollback())
-}
-
-func commit(appender storage.Appender) error {
-	if err := appender.Commit(); err != nil {
-		return fmt.Errorf("committing samples: %w", err)
-	}
-	return nil
+	return time.UnixMilli(s.memory.newest)
 }

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -116,17 +114,6 @@ func TestQueryRejectsResultsOtherThanVectors(t *testing.T) {
 	require.ErrorContains(t, err, "range vector")
 	_, err = store.Query(t.Context(), "load{", at(0))
 	require.Error(t, err)
-}
-
-func TestCloseRemovesItsDirectory(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	store, err := promstore.New()
-	require.NoError(t, err)
-	require.NoError(t, store.Append(at(0), []promstore.Sample{gauge("a", 1)}))
-	require.NoError(t, store.Close())
-	left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
 }
 
 func TestHandlerAnswersInPrometheusJSON(t *testing.T) {
