@@ -27,6 +27,8 @@ const (
 	protobuf      = "google.golang.org/protobuf"
 	keda          = "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	kubernetes    = "k8s.io"
+	kubeTypes     = "k8s.io/api"
+	kubeMachinery = "k8s.io/apimachinery"
 	yaml          = "sigs.k8s.io/yaml"
 	yamlNodes     = "go.yaml.in/yaml/v3"
 	clock         = "k8s.io/utils/clock"
@@ -45,7 +47,7 @@ type importRule struct {
 	pure    bool     // no clock, network, file, log or context, and plain comparisons in tests
 	own     []string // packages of the module
 	parties []string // third parties, by prefix
-	tests   []string // further packages and third parties for its tests
+	tests   []string // further packages and third parties of its tests, such as one that compares
 }
 
 // importRules are those of docs/architecture.md, top down.
@@ -86,10 +88,10 @@ var importRules = map[string]importRule{
 		tests: []string{"inventory/manifests", "inventory/manifesttest", yaml},
 	},
 	"inventory/manifests": {
-		own: []string{"inventory"}, parties: []string{kubernetes, yaml},
+		own: []string{"inventory"}, parties: []string{kubeMachinery, yaml},
 		tests: []string{"inventory/manifesttest", "scaledobject", "fleet"},
 	},
-	"inventory/manifesttest": {parties: []string{kubernetes, yaml}},
+	"inventory/manifesttest": {parties: []string{kubeMachinery, yaml}},
 
 	"proto/wva/v1alpha1": {parties: []string{grpc, protobuf}},
 
@@ -100,7 +102,7 @@ var importRules = map[string]importRule{
 	"analyzer/queueing": {pure: true, parties: []string{gonum}},
 	"solver":            {pure: true, own: []string{"fleet"}},
 	"inventory": {
-		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubernetes},
+		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubeTypes, kubeMachinery},
 		tests: []string{"inventory/manifesttest", testify},
 	},
 	"scaledobject":      {pure: true, own: []string{"fleet"}},
@@ -168,11 +170,15 @@ func TestCheckerCatchesWhatTheTableForbids(t *testing.T) {
 		{"structured log in a pure package", source{name: "planner", imports: []string{"log/slog"}}, "planner is pure and imports log/slog"},
 		{"randomness in a pure package", source{name: "solver", imports: []string{"math/rand/v2"}}, "solver is pure and imports math/rand/v2"},
 		{"testify in a pure test", source{name: "fleet", testImports: []string{testify + "/require"}}, "fleet (test) imports " + testify},
+		{"client-go in a pure package", source{name: "inventory", imports: []string{"k8s.io/client-go/rest"}}, "inventory imports k8s.io/client-go/rest"},
+		{"test kit of another package", source{name: "scaledobject", testImports: []string{module + "/inventory/manifesttest"}}, "scaledobject (test) imports"},
+		{"test kit outside of tests", source{name: "inventory", imports: []string{testify + "/require"}}, "inventory imports " + testify},
 		{"sibling in a test", source{name: "scaler", testImports: []string{module + "/collector"}}, "scaler (test) imports collector"},
 
 		{"time in a pure package", source{name: "planner", imports: []string{"time", "math", module + "/fleet"}}, ""},
 		{"seeded randomness in simulation", source{name: "simulation", imports: []string{"math/rand/v2"}}, ""},
 		{"third party in its package", source{name: "inventory/cluster", imports: []string{"k8s.io/client-go/kubernetes"}}, ""},
+		{"test kits of a row", source{name: "inventory", testImports: []string{module + "/inventory/manifesttest", testify + "/require"}}, ""},
 		{"files in a pure test", source{name: "planner", testImports: []string{"os", module + "/planner"}}, ""},
 		{"demo's prometheus in a test of the shell", source{name: "collector", testImports: []string{module + "/demo/promstore"}}, ""},
 	}

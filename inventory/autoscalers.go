@@ -115,15 +115,3 @@ func (o Objects) conflicting(variants []fleet.Variant) map[Key]string {
 func (h HPA) isFor(object scaledobject.Object) bool {
 	return slices.Contains(h.MadeFor, object.Metadata.Name) || object.NamesHPA(h.Name)
 }
-
-// ScaledObjectKey returns the key of a ScaledObject.
-func ScaledObjectKey(namespace, name string) Key {
-	return Key{groupKEDA, kindScaledObject, namespace, name}
-}
-
-// HPAKey returns the key of an HPA.
-func HPAKey(namespace, name string) Key { return Key{groupAutoscaling, kindHPA, namespace, name} }
-
-func scaledJobKey(namespace, name string) Key {
-	return Key{groupKEDA, kindScaledJob, namespace, name}
-}

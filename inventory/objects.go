@@ -290,37 +290,6 @@ func convert(fields map[string]any, into any) error {
 	return err
 }
 
-// Key names an object whatever the version of its kind.
-type Key struct{ Group, Kind, Namespace, Name string }
-
-// KeyOf returns the key of an object.
-func KeyOf(u *unstructured.Unstructured) Key {
-	kind := u.GroupVersionKind()
-	return Key{kind.Group, kind.Kind, u.GetNamespace(), u.GetName()}
-}
-
-// TargetKey returns the key of a target.
-func TargetKey(id fleet.TargetID) Key {
-	return Key{groupOf(id.APIVersion), id.Kind, id.Namespace, id.Name}
-}
-
-// groupOf returns the group of "group/version", empty for the core's "v1".
-func groupOf(apiVersion string) string {
-	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return apiVersion
-	}
-	return version.Group
-}
-
-// String returns "Kind namespace/name", without the namespace if there is none.
-func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Kind + " " + k.Name
-	}
-	return k.Kind + " " + k.Namespace + "/" + k.Name
-}
-
 // sorted returns a sorted copy.
 func sorted[T any](rows []T, compare func(a, b T) int) []T {
 	rows = slices.Clone(rows)

@@ -39,7 +39,7 @@ func (c *changes) note(cause string) {
 	}
 }
 
-// take returns the first cause, in the order of the constants, and removes them all.
+// take returns the first cause, in the order of the table of resources, and removes them all.
 func (c *changes) take() string {
 	select {
 	case <-c.waiting:
@@ -49,9 +49,8 @@ func (c *changes) take() string {
 	defer c.mu.Unlock()
 	causes := c.causes
 	c.causes = map[string]bool{}
-	order := []string{causeScaledObject, causeWorkload, causeAutoscaler, causeNode, causePod, causeNamespace}
-	if i := slices.IndexFunc(order, func(cause string) bool { return causes[cause] }); i >= 0 {
-		return order[i]
+	if i := slices.IndexFunc(resources, func(r *watchedResource) bool { return causes[r.cause] }); i >= 0 {
+		return resources[i].cause
 	}
 	return causeWatch
 }

@@ -1,25 +1,26 @@
 package cluster
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/scaledobject"
 )
 
 // EventObject returns the kind and the UID of the ScaledObject or ScaledJob that defines a variant,
 // from memory. It never waits for the API server, and may be called at any time. The zero value: no
 // such object was seen.
 func (c *Cluster) EventObject(id fleet.VariantID) corev1.ObjectReference {
-	first, isOurs := c.eventObject(scaledObjectsResource(), id)
+	first, isOurs := c.eventObject(scaledObjects, id)
 	if isOurs {
 		return first
 	}
 	// If a ScaledObject without a WVA trigger and a ScaledJob with one have the same name, the job
 	// is the variant.
-	second, isOurs := c.eventObject(scaledJobsResource(), id)
+	second, isOurs := c.eventObject(scaledJobs, id)
 	if isOurs || first == (corev1.ObjectReference{}) {
 		return second
 	}
@@ -27,16 +28,13 @@ func (c *Cluster) EventObject(id fleet.VariantID) corev1.ObjectReference {
 }
 
 // eventObject returns the object of one resource, and whether it has a WVA trigger.
-func (c *Cluster) eventObject(resource schema.GroupVersionResource, id fleet.VariantID) (corev1.ObjectReference, bool) {
-	r, found := c.rowOf(resource, types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
+func (c *Cluster) eventObject(resource *watchedResource, id fleet.VariantID) (corev1.ObjectReference, bool) {
+	r, found := c.rowOf(resource.gvr, types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 	if !found {
 		return corev1.ObjectReference{}, false
 	}
-	isOurs := func(objects []scaledobject.Object) bool { return len(objects) == 1 && objects[0].IsOurs() }
-	if resource == scaledJobsResource() {
-		return corev1.ObjectReference{Kind: "ScaledJob", UID: r.uid}, isOurs(r.objects.ScaledJobs)
-	}
-	return corev1.ObjectReference{Kind: "ScaledObject", UID: r.uid}, isOurs(r.objects.ScaledObjects)
+	objects := slices.Concat(r.objects.ScaledObjects, r.objects.ScaledJobs)
+	return corev1.ObjectReference{Kind: resource.kind, UID: r.uid}, len(objects) == 1 && objects[0].IsOurs()
 }
 
 // rowOf returns the row of an object.

@@ -223,7 +223,9 @@ func TestNothingIsNotifiedBeforeAllIsRead(t *testing.T) {
 		w.api.deny("list deployments.apps", 500)
 		w.api.deny("watch deployments.apps", 500)
 		w.api.fail(nil)
-		w.pass(35 * time.Second)
+		// Attempts are at most 30 s apart: all others are made by then, and the next one of
+		// Deployments is made within firstReadLimit.
+		w.pass(31 * time.Second)
 		require.False(t, w.isSynced(), "the kind of a target may be readable yet")
 		require.Empty(t, w.variants())
 		require.Empty(t, w.causes())

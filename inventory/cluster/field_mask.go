@@ -89,9 +89,7 @@ func nodeFields() fieldMask {
 // scaledObjectFields is the mask of ScaledObjects and ScaledJobs. KEDA writes the rest of the
 // status at every poll.
 func scaledObjectFields() fieldMask {
-	whole := objectFields(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount"))
-	whole["spec"] = nil
-	return whole
+	return objectFields(nil, fieldsOf("conditions hpaName externalMetricNames scaleTargetGVKR scaleTargetKind pausedReplicaCount")).with("spec", nil)
 }
 
 func hpaFields() fieldMask {
@@ -100,21 +98,21 @@ func hpaFields() fieldMask {
 
 func namespaceFields() fieldMask { return objectFields(nil, nil) }
 
-// targetFields is the mask of a scale target. The place of the pod template and of the number of
-// replicas depends on the kind. If the kind is not known by name, the whole spec is kept until it
-// is decoded.
+// targetFields is the mask of a scale target of a kind that is decoded by name. The place of the
+// pod template depends on the kind.
 //
 // The template is kept whether a variant names the workload or not: a ScaledObject that comes later
 // would need it at once. So each watched Deployment needs 3 KB (BenchmarkDeploymentMemory).
-func targetFields(known bool) fieldMask {
-	whole := objectFields(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas"))
-	whole["spec"] = nil
-	if known {
-		template := templateFields()
-		whole["spec"] = fieldsOf("replicas").with("template", template).
-			with("leaderWorkerTemplate", fieldsOf("size").with("leaderTemplate", template).with("workerTemplate", template))
-	}
-	return whole
+func targetFields() fieldMask {
+	template := templateFields()
+	return furtherTargetFields().with("spec", fieldsOf("replicas").with("template", template).
+		with("leaderWorkerTemplate", fieldsOf("size").with("leaderTemplate", template).with("workerTemplate", template)))
+}
+
+// furtherTargetFields is the mask of a scale target of any other kind. The number of replicas may
+// be anywhere in its spec.
+func furtherTargetFields() fieldMask {
+	return objectFields(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas")).with("spec", nil)
 }
 
 // templateFields is the mask of a pod template: its demands on nodes, and the command line of its
@@ -146,7 +144,7 @@ func strip(u *unstructured.Unstructured, s fieldMask) {
 // those of a template stay, since one of them is the engine.
 func keepExtended(u *unstructured.Unstructured) {
 	spec, _ := u.Object["spec"].(map[string]any)
-	if u.GetKind() == "Pod" {
+	if u.GetKind() == pods.kind {
 		trimContainers(spec, true)
 		return
 	}

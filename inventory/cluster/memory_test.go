@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/wva-project/wva/inventory/manifesttest"
@@ -79,15 +78,14 @@ func largeCluster(b *testing.B, variants int) *Cluster {
 	if err != nil {
 		b.Fatal(err)
 	}
-	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	c.kinds[schema.GroupKind{Group: "apps", Kind: "Deployment"}] = kind{asked: true, found: true, checked: time.Now(), resource: deployments}
-	c.wanted, c.arranged = wantedKinds{kindID{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}: {[]string{"v1"}, true}}, true
+	c.kinds[deployments.groupKind()] = kind{asked: true, found: true, checked: time.Now(), resource: deployments.gvr}
+	c.wanted, c.arranged = wantedKinds{kindID{GroupKind: deployments.groupKind()}: {[]string{"v1"}, true}}, true
 	for id, r := range c.neededWatches() {
 		w := c.newWatch(id, r)
 		w.health.listed = true
 		c.watches[id] = w
 	}
-	pods, targets, objects := c.watches[watchID{resource: podsResource()}], c.watches[watchID{resource: deployments}], c.watches[watchID{resource: scaledObjectsResource()}]
+	pods, targets, objects := c.watches[watchID{resource: pods.gvr}], c.watches[watchID{resource: deployments.gvr}], c.watches[watchID{resource: scaledObjects.gvr}]
 	template := servingPod("v", 0)
 	for i := range variants {
 		name := fmt.Sprint("v", i)
@@ -124,38 +122,38 @@ func BenchmarkClusterRebuild(b *testing.B) {
 
 // BenchmarkPodMemory measures the memory of 50,000 pods.
 func BenchmarkPodMemory(b *testing.B) {
-	const pods = 50000
+	const count = 50000
 	c := largeCluster(b, 0)
-	w := c.watches[watchID{resource: podsResource()}]
+	w := c.watches[watchID{resource: pods.gvr}]
 	template := servingJSON(b)
 	for b.Loop() {
 		clear(w.rows)
 		before := heap()
-		for i := range pods {
+		for i := range count {
 			u := received(b, template)
 			u.SetName(fmt.Sprint("chat-5f9c7d8b6-", i))
 			w.take(u)
 		}
-		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
+		b.ReportMetric(float64(heap()-before)/count, "B/pod")
 	}
 	runtime.KeepAlive(w)
 }
 
 // BenchmarkDeploymentMemory measures the memory of 10,000 Deployments.
 func BenchmarkDeploymentMemory(b *testing.B) {
-	const deployments = 10000
+	const count = 10000
 	c := largeCluster(b, 0)
-	w := c.watches[watchID{resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}]
+	w := c.watches[watchID{resource: deployments.gvr}]
 	template := servingDeploymentJSON(b)
 	for b.Loop() {
 		clear(w.rows)
 		before := heap()
-		for i := range deployments {
+		for i := range count {
 			u := received(b, template)
 			u.SetName(fmt.Sprint("chat-", i))
 			w.take(u)
 		}
-		b.ReportMetric(float64(heap()-before)/deployments, "B/deployment")
+		b.ReportMetric(float64(heap()-before)/count, "B/deployment")
 	}
 	runtime.KeepAlive(w)
 }
@@ -210,7 +208,7 @@ func received(b *testing.B, data []byte) *unstructured.Unstructured {
 // BenchmarkPodEvent measures the time to read a pod that has changed.
 func BenchmarkPodEvent(b *testing.B) {
 	c := largeCluster(b, 0)
-	w := c.watches[watchID{resource: podsResource()}]
+	w := c.watches[watchID{resource: pods.gvr}]
 	template := servingJSON(b)
 	b.ReportAllocs()
 	for b.Loop() {

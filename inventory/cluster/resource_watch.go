@@ -56,9 +56,8 @@ type resourceWatch struct {
 
 // watchSpec is how the objects of a watch are read.
 type watchSpec struct {
-	cause  string // of a change
-	kind   string // of the objects; empty if they are no scale targets
-	fields fieldMask
+	*watchedResource
+
 	// replicasPath is the path of the number of replicas in an object of the kind; nil if Decode
 	// knows it.
 	replicasPath []string
@@ -119,7 +118,7 @@ func (w *resourceWatch) decode(u *unstructured.Unstructured, into *item) {
 	into.Name, into.Namespace, into.UID, into.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
 	into.row = row{uid: into.UID, version: into.ResourceVersion}
 	strip(u, w.fields)
-	if w.cause == causeNamespace {
+	if w.watchedResource == namespaces {
 		into.row.labels = u.GetLabels()
 		return
 	}

@@ -47,7 +47,7 @@ func (c *Cluster) view(now time.Time) *view {
 	selected := c.selected(watches)
 	for _, w := range watches {
 		v.states[w.watchID] = v.gather(w, func(namespace string) bool {
-			return w.cause == causePod || w.cause == causeNode || c.includes(namespace, selected)
+			return w.countsEverywhere || c.includes(namespace, selected)
 		})
 	}
 	return v
@@ -60,7 +60,7 @@ func (c *Cluster) selected(watches []*resourceWatch) map[string]bool {
 	}
 	chosen := map[string]bool{}
 	for _, w := range watches {
-		if w.cause != causeNamespace {
+		if w.watchedResource != namespaces {
 			continue
 		}
 		w.mu.Lock()
@@ -85,13 +85,13 @@ func (v *view) gather(w *resourceWatch, includes func(namespace string) bool) wa
 		switch {
 		case row.incomplete != nil:
 			v.unread[inventory.KeyOf(row.incomplete)] = unreadTarget{scaleLookup{w, key}, row}
-		case isFault && w.cause == causeWorkload:
+		case isFault && w.isTarget:
 			v.unread[inventory.Key{Group: w.resource.Group, Kind: w.kind, Namespace: key.Namespace, Name: key.Name}] = unreadTarget{scaleLookup{w, key}, row}
 		case isFault:
 			v.undecoded = append(v.undecoded, problem)
 		}
 	}
-	return watchState{id: w.watchID, cause: w.cause, health: w.health, rows: len(w.rows)}
+	return watchState{watchedResource: w.watchedResource, id: w.watchID, health: w.health, rows: len(w.rows)}
 }
 
 // stateOf returns the state of the watch of a resource in a namespace.
@@ -111,7 +111,7 @@ func (v *view) trusts(resource schema.GroupVersionResource, namespace string) bo
 // tables returns the tables of the objects.
 func (v *view) tables() inventory.Tables {
 	options := v.options.Tables
-	options.HPAsRead = func(namespace string) bool { return v.trusts(autoscalersResource(), namespace) }
+	options.HPAsRead = func(namespace string) bool { return v.trusts(autoscalers.gvr, namespace) }
 	return v.objects.Tables(options)
 }
 
@@ -151,7 +151,7 @@ func (v *view) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 // isReplaced reports whether a watch of the pods of all namespaces is forbidden, and the pods of
 // Namespaces are about to be watched instead.
 func (v *view) isReplaced(id watchID, state watchState) bool {
-	return id == watchID{resource: podsResource()} && len(v.options.Namespaces) > 0 && state.health.isUnreadable()
+	return id == watchID{resource: pods.gvr} && len(v.options.Namespaces) > 0 && state.health.isUnreadable()
 }
 
 // lookupsDue returns the scale subresources to read, and the time after which the tables have to be
@@ -224,13 +224,15 @@ func (v *view) hiddenReason(id fleet.TargetID) string {
 	if id.Name == "" || !k.found {
 		return ""
 	}
-	needed := []watchID{{k.resource, id.Namespace}, {podsResource(), id.Namespace}, {scaledObjectsResource(), id.Namespace}}
-	if v.options.NamespaceSelector != nil {
-		needed = append(needed, watchID{resource: namespacesResource()})
+	needed := []schema.GroupVersionResource{k.resource}
+	for _, r := range resources {
+		if r.holdsVariants && r.isWatched(v.options) {
+			needed = append(needed, r.gvr)
+		}
 	}
-	for _, on := range needed {
-		if !v.trusts(on.resource, on.namespace) {
-			return "the watch of " + on.name() + " fails; check WVA's role and the API server"
+	for _, gvr := range needed {
+		if !v.trusts(gvr, id.Namespace) {
+			return "the watch of " + gvr.GroupResource().String() + " fails; check WVA's role and the API server"
 		}
 	}
 	return ""
@@ -262,7 +264,7 @@ func (v *view) isListed(id fleet.TargetID) bool {
 // acceleratorsCounted reports whether the free accelerators are known: nodes were listed, and the
 // pods of all namespaces.
 func (v *view) acceleratorsCounted() bool {
-	return v.states[watchID{resource: nodesResource()}].health.listed && v.states[watchID{resource: podsResource()}].health.listed
+	return v.states[watchID{resource: nodes.gvr}].health.listed && v.states[watchID{resource: pods.gvr}].health.listed
 }
 
 // problems returns the problems of reading the cluster.

@@ -63,12 +63,13 @@ func (w wantedKinds) addAnnotated(namespaces []string) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	for _, gk := range []schema.GroupKind{
-		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"},
-	} {
+	for _, r := range resources {
+		if !r.mayBeAnnotated() {
+			continue
+		}
 		for _, namespace := range namespaces {
-			if id := (kindID{gk, namespace}); !w[id].named {
-				w[id] = kindRequest{versions: []string{"v1"}}
+			if id := (kindID{r.groupKind(), namespace}); !w[id].named {
+				w[id] = kindRequest{versions: []string{r.gvr.Version}}
 			}
 		}
 	}

@@ -73,11 +73,10 @@ const firstReadLimit = time.Minute
 // namespaces there is nothing to decide. A kind that no variant names is not waited for after its
 // first failure.
 func (s watchState) settled(now time.Time) (bool, time.Time) {
-	isNeeded := s.isRequired() && s.cause != causeWorkload && s.cause != causePod
 	switch {
 	case s.health.listed || s.health.isUnreadable() || (s.unnamed && s.health.failure != nil):
 		return true, time.Time{}
-	case isNeeded || s.health.failure == nil:
+	case s.isAwaited || s.health.failure == nil:
 		return false, time.Time{}
 	}
 	at := s.health.failure.since.Add(firstReadLimit)
@@ -133,27 +132,12 @@ func (w *resourceWatch) noteSuccess() {
 	}
 }
 
-// isRequired reports whether workloads depend on the watch.
-func (s watchState) isRequired() bool {
-	return s.id.resource == scaledObjectsResource() || s.cause == causeWorkload || s.cause == causePod || s.cause == causeNamespace
-}
-
 // consequence is the effect of a watch that never listed anything.
 func (s watchState) consequence() string {
-	switch s.cause {
-	case causeScaledObject:
-		return "its variants are not seen"
-	case causeNode:
-		return "no accelerators are seen"
-	case causeAutoscaler:
-		return "HPAs that scale the same targets are not seen"
-	case causeNamespace:
-		return "no namespace is selected"
-	}
 	if s.unnamed {
 		return "variants that its annotations declare are not seen"
 	}
-	return "variants that need it are held"
+	return s.without
 }
 
 // problem returns the problem of a watch; false if it has none.
@@ -167,8 +151,8 @@ func (s watchState) problem(trusted bool) (inventory.Problem, bool) {
 	switch {
 	case !s.health.listed:
 		effect = "; " + s.consequence()
-	case !trusted && s.isRequired():
-		effect = "; its last state is too old to be used, so variants that need it are held"
+	case !trusted && s.holdsVariants:
+		effect = "; its last state is too old to be used, so " + variantsHeld
 	}
 	p := inventory.Problem{Object: "watch of " + s.id.String()}
 	switch failure.class {

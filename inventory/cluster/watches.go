@@ -11,31 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The resources that are watched for any variants.
-func scaledObjectsResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
-}
-
-func scaledJobsResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledjobs"}
-}
-
-func podsResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-}
-
-func nodesResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-}
-
-func namespacesResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-}
-
-func autoscalersResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
-}
-
 // supervise starts and stops watches until the context ends, and waits for them.
 func (c *Cluster) supervise(ctx context.Context) error {
 	defer c.stopWatches(func(watchID) bool { return true })
@@ -85,7 +60,7 @@ func (c *Cluster) startAndStop(ctx context.Context) {
 // podsAreNamespaced reports whether the pods of all namespaces may not be read, so that those of
 // Namespaces are read instead. It is tried once per run.
 func (c *Cluster) podsAreNamespaced() bool {
-	w, runs := c.watches[watchID{resource: podsResource()}]
+	w, runs := c.watches[watchID{resource: pods.gvr}]
 	if !runs || len(c.options.Namespaces) == 0 {
 		return false
 	}
@@ -95,34 +70,28 @@ func (c *Cluster) podsAreNamespaced() bool {
 // neededWatches returns the watches that have to run. The cluster is locked.
 func (c *Cluster) neededWatches() map[watchID]watchSpec {
 	needed := map[watchID]watchSpec{}
-	everywhere := []string{metav1.NamespaceAll}
-	namespaces := c.options.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = everywhere
-	}
-	add := func(resource schema.GroupVersionResource, namespaces []string, r watchSpec) {
-		for _, namespace := range namespaces {
-			needed[watchID{resource, namespace}] = r
+	for _, r := range resources {
+		if r.isWatched(&c.options) {
+			for _, namespace := range c.namespacesOf(r) {
+				needed[watchID{r.gvr, namespace}] = watchSpec{watchedResource: r}
+			}
 		}
-	}
-	add(scaledObjectsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledObjectFields()})
-	add(scaledJobsResource(), namespaces, watchSpec{cause: causeScaledObject, fields: scaledObjectFields()})
-	add(autoscalersResource(), namespaces, watchSpec{cause: causeAutoscaler, fields: hpaFields()})
-	add(nodesResource(), everywhere, watchSpec{cause: causeNode, fields: nodeFields()})
-	if c.noPods {
-		add(podsResource(), namespaces, watchSpec{cause: causePod, fields: podFields()})
-	} else {
-		add(podsResource(), everywhere, watchSpec{cause: causePod, fields: podFields()})
-	}
-	if c.options.NamespaceSelector != nil {
-		add(namespacesResource(), everywhere, watchSpec{cause: causeNamespace, fields: namespaceFields()})
 	}
 	for id := range c.wanted {
 		if k := c.kinds[id.GroupKind]; k.found {
-			needed[watchID{k.resource, id.namespace}] = watchSpec{cause: causeWorkload, kind: id.Kind, fields: targetFields(k.replicas == nil), replicasPath: k.replicas}
+			needed[watchID{k.resource, id.namespace}] = watchSpec{targetOf(id.GroupKind), k.replicas}
 		}
 	}
 	return needed
+}
+
+// namespacesOf returns the namespaces in which a resource is watched, one by one. The cluster is
+// locked.
+func (c *Cluster) namespacesOf(r *watchedResource) []string {
+	if len(c.options.Namespaces) == 0 || r.isClusterScoped || (r == pods && !c.noPods) {
+		return []string{metav1.NamespaceAll}
+	}
+	return c.options.Namespaces
 }
 
 // startWatch starts a watch.
@@ -202,8 +171,9 @@ func (c *Cluster) rearrange() {
 
 // watchState is the state of a watch at one instant.
 type watchState struct {
+	*watchedResource
+
 	id     watchID
-	cause  string
 	health health
 	rows   int
 	// unnamed is true of a kind that no variant names. It is watched for its annotations.
@@ -213,7 +183,7 @@ type watchState struct {
 func (w *resourceWatch) state() watchState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return watchState{id: w.watchID, cause: w.cause, health: w.health, rows: len(w.rows)}
+	return watchState{watchedResource: w.watchedResource, id: w.watchID, health: w.health, rows: len(w.rows)}
 }
 
 // runningWatches returns the watches, sorted.

@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wva-project/wva/inventory"
+)
+
+// watchedResource is a row of the table of watched resources. All that depends on the resource
+// follows from its row.
+type watchedResource struct {
+	// gvr is the resource; the zero value in the row of further scale targets.
+	gvr schema.GroupVersionResource
+	// kind is that of its objects; empty in the row of further scale targets.
+	kind string
+	// cause is the cause of a rebuild that a change of an object starts.
+	cause string
+	// fields are the fields that are kept of an object.
+	fields fieldMask
+	// isClusterScoped is true if its objects have no namespace.
+	isClusterScoped bool
+	// countsEverywhere is true if objects count whatever their namespace: accelerators are
+	// allocated to pods of all tenants.
+	countsEverywhere bool
+	// isTarget is true of scale targets. A kind of these is watched while a variant names it or,
+	// unless the row is that of further targets, with DryRun.
+	isTarget bool
+	// needsSelector is true if the resource is watched only with a NamespaceSelector.
+	needsSelector bool
+	// holdsVariants is true if variants are held while the resource cannot be read.
+	holdsVariants bool
+	// isAwaited is true if the first decision waits for the resource however long it fails.
+	// Without it there is nothing to decide.
+	isAwaited bool
+	// without is the effect while the resource was never read, in problems and in docs/cluster.md.
+	without string
+	// objects and use describe the resource in docs/cluster.md: the objects, and the fields that
+	// are read or their purpose.
+	objects, use string
+}
+
+// The rows of the table. They are never changed.
+var (
+	scaledObjects = &watchedResource{
+		gvr: keda("scaledobjects"), kind: "ScaledObject", cause: causeScaledObject, fields: scaledObjectFields(),
+		holdsVariants: true, isAwaited: true, without: "its variants are not seen",
+		objects: "ScaledObjects with an `external` or `external-push` trigger that names a `modelID`", use: "each is a variant",
+	}
+	scaledJobs = &watchedResource{
+		gvr: keda("scaledjobs"), kind: "ScaledJob", cause: causeScaledObject, fields: scaledObjectFields(),
+		without: "its variants are not seen",
+		objects: "ScaledJobs with such a trigger", use: "unsupported: KEDA would start jobs, not replicas",
+	}
+	deployments = &watchedResource{
+		gvr: apps("deployments"), kind: "Deployment", cause: causeWorkload, fields: targetFields(), isTarget: true,
+		holdsVariants: true, without: variantsHeld,
+		objects: "Deployments", use: targetUse,
+	}
+	statefulSets = &watchedResource{
+		gvr: apps("statefulsets"), kind: "StatefulSet", cause: causeWorkload, fields: targetFields(), isTarget: true,
+		holdsVariants: true, without: variantsHeld,
+		objects: "StatefulSets", use: targetUse,
+	}
+	leaderWorkerSets = &watchedResource{
+		gvr:  schema.GroupVersionResource{Group: "leaderworkerset.x-k8s.io", Version: "v1", Resource: "leaderworkersets"},
+		kind: "LeaderWorkerSet", cause: causeWorkload, fields: targetFields(), isTarget: true,
+		holdsVariants: true, without: variantsHeld,
+		objects: "LeaderWorkerSets", use: targetUse + ", pods of a replica",
+	}
+	furtherTargets = &watchedResource{
+		cause: causeWorkload, fields: furtherTargetFields(), isTarget: true,
+		holdsVariants: true, without: variantsHeld,
+		objects: "objects of any other kind with a scale subresource that a variant names", use: "replicas, and the pod template if it is at `spec.template`",
+	}
+	autoscalers = &watchedResource{
+		gvr:  schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		kind: "HorizontalPodAutoscaler", cause: causeAutoscaler, fields: hpaFields(),
+		without: "HPAs that scale the same targets are not seen",
+		objects: "HorizontalPodAutoscalers", use: "whether KEDA's HPA applies the number, and whether another HPA scales the target",
+	}
+	nodes = &watchedResource{
+		gvr: core("nodes"), kind: "Node", cause: causeNode, fields: nodeFields(), isClusterScoped: true, countsEverywhere: true,
+		without: "no accelerators are seen",
+		objects: "nodes", use: "accelerators of each type on each node, and the accelerator type of a variant that neither its trigger nor its pod template name",
+	}
+	pods = &watchedResource{
+		gvr: core("pods"), kind: "Pod", cause: causePod, fields: podFields(), countsEverywhere: true,
+		holdsVariants: true, without: variantsHeld,
+		objects: "pods", use: "which replicas are ready, since when, and why not; the accelerators that are allocated on each node",
+	}
+	namespaces = &watchedResource{
+		gvr: core("namespaces"), kind: "Namespace", cause: causeNamespace, fields: namespaceFields(), isClusterScoped: true,
+		needsSelector: true, holdsVariants: true, isAwaited: true, without: "no namespace is selected",
+		objects: "namespaces, with `--namespace-selector`", use: "their labels",
+	}
+)
+
+// resources is the table. Of several causes of a rebuild, the first in this order is told.
+var resources = []*watchedResource{
+	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers, nodes, pods, namespaces,
+}
+
+const (
+	variantsHeld = "variants that need it are held"
+	targetUse    = "replicas in the spec, pod template, arguments of the engine"
+)
+
+func core(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: name}
+}
+
+func apps(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: name}
+}
+
+func keda(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: name}
+}
+
+// targetOf returns the row of a kind of scale target. A further kind that is decoded by name, such
+// as a ReplicaSet, has its fields at the places of a Deployment.
+func targetOf(kind schema.GroupKind) *watchedResource {
+	for _, r := range resources {
+		if r.isTarget && r.groupKind() == kind {
+			return r
+		}
+	}
+	further := *furtherTargets
+	further.kind = kind.Kind
+	if inventory.Decodes(kind) {
+		further.fields = deployments.fields
+	}
+	return &further
+}
+
+func (r *watchedResource) groupKind() schema.GroupKind {
+	return schema.GroupKind{Group: r.gvr.Group, Kind: r.kind}
+}
+
+// mayBeAnnotated reports whether objects of the resource are watched for their annotations.
+func (r *watchedResource) mayBeAnnotated() bool { return r.isTarget && r != furtherTargets }
+
+// isWatched reports whether the resource is watched for any variants.
+func (r *watchedResource) isWatched(options *Options) bool {
+	return !r.isTarget && (!r.needsSelector || options.NamespaceSelector != nil)
+}
