@@ -21,7 +21,7 @@ type roleFile struct {
 
 // roleFiles are the files that have to allow the same as the table of resources says.
 func roleFiles() []roleFile {
-	return []roleFile{{"../../deploy/rbac.yaml", false}, {"../../deploy/rbac-namespaced.yaml", true}}
+	return []roleFile{{"../../deploy/wva.yaml", false}, {"../../e2e/chart/testdata/namespaces.yaml", true}}
 }
 
 // granted returns the permissions in the roles of a file, as "verb resource.group", sorted.
