@@ -10,6 +10,11 @@ type Options struct {
 	KEDACRDs bool
 	// LeaderWorkerSetCRD defines the LeaderWorkerSet kind. Nothing acts on it.
 	LeaderWorkerSetCRD bool
+	// MonitorCRDs defines the kinds ServiceMonitor and PodMonitor of prometheus-operator. Nothing
+	// acts on them.
+	MonitorCRDs bool
+	// CertManagerCRDs defines the kinds Certificate, Issuer and ClusterIssuer. Nothing acts on them.
+	CertManagerCRDs bool
 	// ControllerManager runs Kubernetes' own controllers: Deployments get pods, the HPA scales.
 	ControllerManager bool
 	// Scheduler gives pods a node. There are none without KWOK.
@@ -45,6 +50,8 @@ func (o Options) Components() []string {
 		{o.KEDACRDs, []string{kedaManifests}},
 		{o.KEDA, []string{kedaOperator, kedaAdapter, kedaWebhooks}},
 		{o.LeaderWorkerSetCRD, []string{lwsManifests}},
+		{o.MonitorCRDs, []string{prometheusOperatorManifests}},
+		{o.CertManagerCRDs, []string{certManagerManifests}},
 	} {
 		if more.wanted {
 			needed = append(needed, more.names...)

@@ -30,7 +30,7 @@ const (
 var binary string
 
 func TestMain(m *testing.M) {
-	cluster.Enter(cluster.Options{KEDA: true})
+	cluster.Enter(cluster.Options{KEDA: true, MonitorCRDs: true, CertManagerCRDs: true})
 	directory, err := os.MkdirTemp("", "wva-")
 	if err == nil {
 		binary = filepath.Join(directory, "wva")

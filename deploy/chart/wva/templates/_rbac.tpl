@@ -1,0 +1,51 @@
+{{/* Rules for a Role in a watched namespace, and part of the ClusterRole. */}}
+{{- define "wva.rbac.rules" -}}
+# The variants, and ScaledJobs with a WVA trigger, which are unsupported and get a reason.
+- apiGroups: [keda.sh]
+  resources: [scaledobjects, scaledjobs]
+  verbs: [get, list, watch]
+# Scale targets. A further kind of target needs a rule of its own like these two.
+- apiGroups: [apps]
+  resources: [deployments, statefulsets]
+  verbs: [get, list, watch]
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets]
+  verbs: [get, list, watch]
+{{- range .Values.rbac.scaleTargets }}
+- apiGroups: {{ toJson .apiGroups }}
+  resources: {{ toJson .resources }}
+  verbs: [get, list, watch]
+{{- end }}
+# The replicas of a target whose kind does not have them in its spec. Read only: scaling would need
+# update.
+- apiGroups: ["*"]
+  resources: ["*/scale"]
+  verbs: [get]
+# HPAs: KEDA's own, and others on the same target.
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [get, list, watch]
+# Events on a ScaledObject: a new one, or a higher count of an equal one.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
+{{/* Rules for resources of the whole cluster, which only a ClusterRole can allow. */}}
+{{- define "wva.rbac.clusterRules" -}}
+# The path of the number of replicas in a kind of target.
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get]
+# Pods are replicas, and accelerators are allocated to pods of all tenants. Nodes have the accelerators.
+# Namespaces are watched only if some are selected by their labels.
+- apiGroups: [""]
+  resources: [pods, nodes, namespaces]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{- define "wva.rbac.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "wva.serviceAccountName" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
