@@ -14,6 +14,9 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/wva-project/wva/e2e/cluster/kubelet"
+	"github.com/wva-project/wva/e2e/cluster/service"
 )
 
 // Cluster is a running cluster. Its methods are not for several goroutines at once; its clients
@@ -31,7 +34,8 @@ type Cluster struct {
 	clients   *authority
 	servers   *authority
 	processes []*process
-	names     []string // in /etc/hosts
+	services  *service.Server
+	kubelet   *kubelet.Kubelet
 }
 
 // Start opens a cluster for a test and closes it at its end. If the system grants no namespaces, it
@@ -78,16 +82,22 @@ func Open(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 func (c *Cluster) open(ctx context.Context, options Options) error {
+	images, err := options.images(ctx)
+	if err != nil {
+		return err
+	}
 	steps := []struct {
 		wanted bool
 		start  func(context.Context) error
 	}{
 		{true, func(ctx context.Context) error { return c.startControlPlane(ctx, options) }},
 		{options.KEDACRDs && !options.KEDA, c.defineKEDA},
+		{true, c.startServices},
 		{options.LeaderWorkerSetCRD, c.defineLeaderWorkerSet},
 		{options.ControllerManager, c.startControllerManager},
 		{options.Scheduler, c.startScheduler},
-		{options.KWOK, c.startKWOK},
+		{options.KWOK, func(ctx context.Context) error { return c.startKWOK(ctx, images) }},
+		{len(images) > 0, func(ctx context.Context) error { return c.startKubelet(ctx, images) }},
 		{options.KEDA, c.startKEDA},
 	}
 	for _, step := range steps {
@@ -101,19 +111,34 @@ func (c *Cluster) open(ctx context.Context, options Options) error {
 	return nil
 }
 
-// Close ends every process of the cluster, the last one started first, and removes its data and
-// host names.
+// Close ends every process of the cluster, the last one started first, and removes its data.
 func (c *Cluster) Close() error {
+	if c.kubelet != nil {
+		c.kubelet.Close()
+	}
+	if c.services != nil {
+		c.services.Close()
+	}
 	for _, p := range slices.Backward(c.processes) {
 		p.kill()
 	}
 	c.processes = nil
-	return errors.Join(writeHosts(nil), os.RemoveAll(c.directory))
+	return os.RemoveAll(c.directory)
 }
 
 // Kubectl runs kubectl as the administrator, with an input that may be nil, and returns its output.
 func (c *Cluster) Kubectl(ctx context.Context, input []byte, arguments ...string) (string, error) {
-	binary, err := Path(kubectl)
+	return c.tool(ctx, kubectl, input, arguments)
+}
+
+// Helm runs Helm as the administrator and returns its output. The cluster has to have
+// Options.Helm.
+func (c *Cluster) Helm(ctx context.Context, arguments ...string) (string, error) {
+	return c.tool(ctx, helm, nil, arguments)
+}
+
+func (c *Cluster) tool(ctx context.Context, name string, input []byte, arguments []string) (string, error) {
+	binary, err := Path(name)
 	if err != nil {
 		return "", err
 	}
@@ -122,7 +147,7 @@ func (c *Cluster) Kubectl(ctx context.Context, input []byte, arguments ...string
 	var stdout, stderr bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(input), &stdout, &stderr
 	if err := command.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", arguments[0], err, bytes.TrimSpace(stderr.Bytes()))
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s", name, arguments[0], err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return stdout.String(), nil
 }
