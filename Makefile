@@ -10,6 +10,8 @@ E2E      := e2e/conformance e2e/prometheus e2e/cluster
 FUZZTIME ?= 10s
 BENCH    ?= .
 ARGS     ?=
+VERSION  ?=
+DIST     := dist
 
 .PHONY: help
 help: ## Print this list
@@ -19,7 +21,16 @@ help: ## Print this list
 
 .PHONY: build
 build: ## Build every command of cmd/ into bin/
-	go build -trimpath -o $(BIN)/ ./cmd/...
+	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
+
+# tools/image builds wva with the same settings as make build, so they share compiled packages.
+.PHONY: image
+image: ## Write the container image as an OCI layout to dist/image; VERSION=v1.2.3 names the version
+	go run -C tools/image . --output $(CURDIR)/$(DIST)/image --version "$(VERSION)" $(ARGS)
+
+.PHONY: image-tree
+image-tree: ## Write the image's files for this machine's processor to dist/tree
+	go run -C tools/image . --tree $(CURDIR)/$(DIST)/tree --platform linux/$$(go env GOARCH) --version "$(VERSION)" $(ARGS)
 
 .PHONY: demo
 demo: ## Run the product against a simulated fleet; ARGS="--speed 0" passes flags on
@@ -165,8 +176,8 @@ check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 check: build lint check-generated check-modules arm64 conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
 
 .PHONY: clean
-clean: ## Remove bin/
-	rm -rf $(BIN)
+clean: ## Remove bin/ and dist/
+	rm -rf $(BIN) $(DIST)
 
 ##### Tools: one module each, rebuilt when its go.mod changes
 
