@@ -3,6 +3,7 @@ package inventory
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const samples = "../deploy/samples"
+const (
+	samples    = "../examples/manifests"
+	deployable = "../deploy/samples" // a folder for each set
+)
 
 func TestSamplesReadAsTheirGoldenTables(t *testing.T) {
 	d, err := OpenDirectory(DirectoryOptions{Path: samples})
@@ -63,4 +67,26 @@ func TestTablesFitIntoASnapshot(t *testing.T) {
 	back, err := fleet.DecodeSnapshot(data, nil)
 	require.NoError(t, err)
 	require.Equal(t, snapshot, back)
+}
+
+func TestDeployableSamplesAreReadAsVariants(t *testing.T) {
+	for set, want := range map[string][]string{
+		"two-gpu-types":   {"llm/llama-8b-h100 on H100, 1 each", "llm/llama-8b-l40s on L40S, 1 each"},
+		"scale-to-zero":   {"llm-zero/granite-8b-l40s on L40S, 1 each"},
+		"leaderworkerset": {"llm-large/llama-405b-h100 on H100, 16 each"},
+		"mtls":            {"llm-mtls/llama-8b-l40s on L40S, 1 each"},
+	} {
+		d, err := OpenDirectory(DirectoryOptions{Path: filepath.Join(deployable, set)})
+		require.NoError(t, err)
+		tables := d.Tables()
+		require.Empty(t, tables.Problems, set)
+		require.Len(t, tables.Workloads, len(want), set)
+		var got []string
+		for _, v := range tables.Variants {
+			require.Empty(t, v.Invalid, set)
+			require.Empty(t, v.Unsupported, set)
+			got = append(got, fmt.Sprintf("%s on %s, %d each", v.ID, v.Accelerator, v.GPUsPerReplica))
+		}
+		require.Equal(t, want, got, set)
+	}
 }

@@ -23,7 +23,7 @@ configuration is kept.
 SIGUSR1 writes the input of the latest decision to --dump-snapshot, or to a new file in the temporary directory.
 "wvactl plan FILE" decides it again.`
 
-const examples = `  wva --prometheus-url http://127.0.0.1:9099 --manifests deploy/samples
+const examples = `  wva --prometheus-url http://127.0.0.1:9099 --manifests examples/manifests
   wva --config /etc/wva/config.yaml --log-format json
   wva config --config /etc/wva/config.yaml --origins`
 

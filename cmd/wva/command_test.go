@@ -94,7 +94,7 @@ func TestVersionIsThatOfTheBinary(t *testing.T) {
 
 func TestTheCommandServesTheSamplesUntilItIsStopped(t *testing.T) {
 	w := newWorld(t)
-	w.manifests = "../../deploy/samples"
+	w.manifests = "../../examples/manifests"
 	log := newJournal(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	command := newCommand()

@@ -174,7 +174,7 @@ func TestLintNeverEchoesASecret(t *testing.T) {
 }
 
 func TestLintFindsNothingInTheSamples(t *testing.T) {
-	files, err := filepath.Glob("../../deploy/samples/*.yaml")
+	files, err := filepath.Glob("../../examples/manifests/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {

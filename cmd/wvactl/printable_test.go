@@ -21,8 +21,8 @@ func TestControlCharactersOfAFileDoNotReachTheTerminal(t *testing.T) {
 }
 
 func TestLintGoesOnAfterAFileThatCannotBeRead(t *testing.T) {
-	got := execute(t, "", "lint", "none.yaml", "../../deploy/samples")
+	got := execute(t, "", "lint", "none.yaml", "../../examples/manifests")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.out, "none.yaml: file: error: InvalidDefinition: open none.yaml: no such file or directory; name a file of manifests\n")
-	require.Contains(t, got.out, "../../deploy/samples: file: error: ")
+	require.Contains(t, got.out, "../../examples/manifests: file: error: ")
 }
