@@ -163,8 +163,10 @@ func (c *Cluster) define(ctx context.Context, path string) error {
 	if _, err := c.Kubectl(ctx, nil, "apply", "--server-side", "-f", path); err != nil {
 		return err
 	}
-	_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "--timeout", patience.String(), "-f", path)
-	return err
+	return c.await(ctx, "the kinds of "+filepath.Base(path)+" are served", func(ctx context.Context) error {
+		_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "-f", path) // fails on one without conditions
+		return err
+	})
 }
 
 func (c *Cluster) defineKEDA(ctx context.Context) error {

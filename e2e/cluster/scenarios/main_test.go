@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wva-project/wva/e2e/cluster"
+	"github.com/wva-project/wva/e2e/cluster/play"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 var binary string
 
 func TestMain(m *testing.M) {
-	cluster.Enter(cluster.Options{KEDA: true})
+	cluster.Enter(play.Options())
 	directory, err := os.MkdirTemp("", "wva-")
 	if err == nil {
 		binary = filepath.Join(directory, "wva")
