@@ -6,7 +6,7 @@ SHELL       := bash
 .NOTPARALLEL:
 
 BIN      := bin
-E2E      := e2e/conformance e2e/prometheus e2e/cluster
+E2E      := e2e/conformance e2e/prometheus e2e/cluster e2e/chart
 FUZZTIME ?= 10s
 BENCH    ?= .
 ARGS     ?=
@@ -55,12 +55,16 @@ e2e-prometheus: ## Drive the server against a real Prometheus (PROMETHEUS names 
 	@command -v "$${PROMETHEUS:-prometheus}" >/dev/null || echo "e2e-prometheus: there is no Prometheus"
 	go test -C e2e/prometheus -count=1 -parallel 8 ./...
 
+.PHONY: chart
+chart: $(BIN)/helm check-manifests ## Lint and render the Helm chart with many values; ARGS=-update rewrites its pages
+	go test -C e2e/chart -count=1 ./... $(ARGS)
+
 .PHONY: cluster-build
 cluster-build: ## Build etcd, Kubernetes, KWOK and KEDA for e2e-cluster and cluster (a cold build takes 10 to 40 minutes)
 	go run -C e2e/cluster ./cmd/build
 
 .PHONY: e2e-cluster
-e2e-cluster: cluster-build ## Drive the server beside a real API server, KEDA and HPA (Linux; skipped without user namespaces, unless E2E_REQUIRED)
+e2e-cluster: cluster-build $(BIN)/helm ## Drive the server beside a real API server, KEDA and HPA (Linux; skipped without user namespaces, unless E2E_REQUIRED)
 	go test -C e2e/cluster -count=1 -timeout 20m ./...
 
 .PHONY: cluster
@@ -154,16 +158,17 @@ check-generated: $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN
 	$(BIN)/buf generate --output "$$fresh"; \
 	diff -r --exclude='*.proto' "$$fresh/proto" proto && diff "$$fresh/docs/reference/api.md" docs/reference/api.md || { echo "generated code is out of date; run make generate"; exit 1; }
 
-# Manifests for plain kubectl: the chart with its default values.
-MANIFESTS = $(BIN)/helm template wva deploy/chart/wva --namespace keda
-
 .PHONY: manifests
-manifests: $(BIN)/helm ## Write deploy/wva.yaml from the Helm chart
-	@{ cat deploy/wva.yaml.head; $(MANIFESTS); } > $(BIN)/wva.yaml && mv $(BIN)/wva.yaml deploy/wva.yaml
+manifests: $(BIN)/helm ## Write deploy/wva.yaml, the default rendering of the Helm chart
+	HELM=$(BIN)/helm deploy/chart/render .
 
 .PHONY: check-manifests
 check-manifests: $(BIN)/helm ## Fail if deploy/wva.yaml is not up to date
-	@{ cat deploy/wva.yaml.head; $(MANIFESTS); } | diff - deploy/wva.yaml || { echo "deploy/wva.yaml is out of date; run make manifests"; exit 1; }
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	HELM=$(BIN)/helm deploy/chart/render "$$fresh"; \
+	for file in $$(cd "$$fresh" && find . -name '*.yaml'); do \
+		diff -u "$$file" "$$fresh/$$file" || { echo "$$file is out of date; run make manifests"; exit 1; }; \
+	done
 
 .PHONY: check-modules
 check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
@@ -173,7 +178,7 @@ check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules arm64 conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
+check: build lint check-generated check-modules chart arm64 conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/

@@ -1,32 +1,79 @@
-{{/* Settings that the chart's own values make. The server's file would otherwise have two of them. */}}
+{{/*
+The server's configuration file: config, and the settings that other values make. A setting that
+would have two values is rejected.
+*/}}
 {{- define "wva.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- $prometheus := default dict $config.prometheus }}
-{{- if hasKey $prometheus "url" }}
-{{- fail "config.prometheus.url is made from prometheus.url; set that value instead" }}
+{{- $ownPrometheus := include "wva.config.prometheus" . | fromYaml }}
+{{- range $key := keys $ownPrometheus }}
+{{- if hasKey $prometheus $key }}
+{{- fail (printf "config.prometheus.%s is made from the values of prometheus; set it there, and remove it from config" $key) }}
+{{- end }}
 {{- end }}
 {{- if hasKey $config "watchNamespace" }}
-{{- fail "config.watchNamespace is made from watchNamespaces; set that value instead" }}
-{{- end }}
-{{- if hasKey (default dict $config.grpc) "address" }}
-{{- fail "config.grpc.address is made by the chart, since the Service needs it; remove it" }}
+{{- fail "config.watchNamespace is made from watchNamespaces, which needs roles too; set that value, and remove it from config" }}
 {{- end }}
 {{- if hasKey (default dict $config.grpc) "tls" }}
-{{- fail "config.grpc.tls is made from tls; set tls.mode instead" }}
+{{- fail "config.grpc.tls is made from tls.mode, which mounts the certificates; set that value, and remove it from config" }}
 {{- end }}
-{{- if hasKey $config "http" }}
-{{- fail "config.http is made by the chart, since the probes need it; remove it" }}
+{{- if or (hasKey $config "http") (hasKey (default dict $config.grpc) "address") }}
+{{- fail "config.grpc.address and config.http are fixed, since the Service and the probes need them; remove them from config" }}
 {{- end }}
-{{- $_ := set $prometheus "url" .Values.prometheus.url }}
-{{- $_ := set $config "prometheus" $prometheus }}
+{{- include "wva.config.switches" $config }}
 {{- $grpc := dict "address" ":9090" }}
 {{- if ne .Values.tls.mode "none" }}
 {{- $_ := set $grpc "tls" (include "wva.tls.settings" . | fromYaml) }}
 {{- end }}
+{{- $_ := set $config "prometheus" (merge $prometheus $ownPrometheus) }}
 {{- $_ := set $config "grpc" $grpc }}
 {{- $_ := set $config "http" (dict "address" ":8080") }}
 {{- with .Values.watchNamespaces }}
 {{- $_ := set $config "watchNamespace" . }}
 {{- end }}
 {{- toYaml $config }}
+{{- end }}
+
+{{/* Helm reads an unquoted on or off as true or false, which the server does not accept. */}}
+{{- define "wva.config.switches" -}}
+{{- range $key, $value := . }}
+{{- if kindIs "bool" $value }}
+{{- $_ := set $ $key (ternary "on" "off" $value) }}
+{{- else if kindIs "map" $value }}
+{{- include "wva.config.switches" $value }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "wva.config.prometheus" -}}
+url: {{ .Values.prometheus.url | quote }}
+{{- with .Values.prometheus.existingSecret }}
+{{- if and (not .name) (or .caKey .certKey .keyKey .bearerTokenKey) }}
+{{- fail "prometheus.existingSecret has keys but no name; set prometheus.existingSecret.name to the name of the Secret" }}
+{{- end }}
+{{- with .caKey }}
+caFile: /etc/wva-tls/prometheus/{{ . }}
+{{- end }}
+{{- with .certKey }}
+certFile: /etc/wva-tls/prometheus/{{ . }}
+{{- end }}
+{{- with .keyKey }}
+keyFile: /etc/wva-tls/prometheus/{{ . }}
+{{- end }}
+{{- with .bearerTokenKey }}
+bearerTokenFile: /etc/wva-tls/prometheus/{{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+A checksum of the settings that the server reads only when it starts, so that a change of them rolls
+the Deployment and a change of others does not.
+*/}}
+{{- define "wva.config.restart" -}}
+{{- $config := include "wva.config" . | fromYaml }}
+{{- $fixed := pick $config "manifests" "kubeconfig" "kubeContext" "watchNamespace" "excludeNamespace" "namespaceSelector" "kubernetes" "grpc" "http" }}
+{{- $logFormat := dig "log" "format" "" $config }}
+{{- $queryOffset := dig "prometheus" "queryOffset" "" $config }}
+{{- toJson (list $fixed $logFormat $queryOffset) | sha256sum }}
 {{- end }}

@@ -1,8 +1,8 @@
 {{- define "wva.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Names of derived objects add up to 12 characters, and a name has at most 63. */}}
+{{/* A name has at most 63 characters; those of other objects add up to 12 to this one. */}}
 {{- define "wva.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if .Values.fullnameOverride }}
@@ -43,5 +43,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
 {{- else }}
 {{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* Nine tenths of the memory limit in MiB, so that Go collects garbage in time; empty without a limit in Mi or Gi. */}}
+{{- define "wva.memoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" .Values.resources | toString }}
+{{- if regexMatch "^[0-9]+Gi$" $limit }}
+{{- printf "%dMiB" (div (mul (trimSuffix "Gi" $limit | int64) 1024 9) 10) }}
+{{- else if regexMatch "^[0-9]+Mi$" $limit }}
+{{- printf "%dMiB" (div (mul (trimSuffix "Mi" $limit | int64) 9) 10) }}
+{{- end }}
+{{- end }}
+
+{{/* A kind that an operator brings. Called with the root, the kind's group and version, the value and the remedy. */}}
+{{- define "wva.requireKind" -}}
+{{- if not (.root.Capabilities.APIVersions.Has .version) }}
+{{- fail (printf "%s needs the kinds of %s, which this cluster does not have; %s. Without a cluster, name them: --api-versions %s" .value .version .remedy .version) }}
 {{- end }}
 {{- end }}

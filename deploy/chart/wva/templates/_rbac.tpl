@@ -11,6 +11,11 @@
 - apiGroups: [leaderworkerset.x-k8s.io]
   resources: [leaderworkersets]
   verbs: [get, list, watch]
+{{- range .Values.rbac.scaleTargets }}
+- apiGroups: {{ toJson .apiGroups }}
+  resources: {{ toJson .resources }}
+  verbs: [get, list, watch]
+{{- end }}
 # The replicas of a target whose kind does not have them in its spec. Read only: scaling would need
 # update.
 - apiGroups: ["*"]
@@ -24,6 +29,19 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
+{{- end }}
+
+{{/* Rules for resources of the whole cluster, which only a ClusterRole can allow. */}}
+{{- define "wva.rbac.clusterRules" -}}
+# The path of the number of replicas in a kind of target.
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get]
+# Pods are replicas, and accelerators are allocated to pods of all tenants. Nodes have the accelerators.
+# Namespaces are watched only if some are selected by their labels.
+- apiGroups: [""]
+  resources: [pods, nodes, namespaces]
+  verbs: [get, list, watch]
 {{- end }}
 
 {{- define "wva.rbac.subjects" -}}

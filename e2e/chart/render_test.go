@@ -1,0 +1,158 @@
+package chart
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// types has the Go type of each kind that Kubernetes brings; those of operators are checked by an
+// API server.
+func types() map[string]any {
+	return map[string]any{
+		"ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
+		"ConfigMap": &corev1.ConfigMap{}, "Deployment": &appsv1.Deployment{}, "NetworkPolicy": &networkingv1.NetworkPolicy{},
+		"PodDisruptionBudget": &policyv1.PodDisruptionBudget{}, "Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
+		"Secret": &corev1.Secret{}, "Service": &corev1.Service{}, "ServiceAccount": &corev1.ServiceAccount{},
+	}
+}
+
+// as decodes an object into its Go type; a field that the type does not have is an error.
+func as[T any](t *testing.T, o object) T {
+	t.Helper()
+	var typed T
+	data, err := json.Marshal(o)
+	require.NoError(t, err)
+	require.NoError(t, yaml.UnmarshalStrict(data, &typed), "%s %s", o.kind(), o.name())
+	return typed
+}
+
+func TestChartPassesHelmLint(t *testing.T) {
+	withValues(t, func(t *testing.T, file string) {
+		output, failure := helm(t, "lint", "--strict", chart, "--values", file)
+		if strings.Contains(output, "which this cluster does not have") {
+			return // helm lint does not know the kinds of operators
+		}
+		require.Empty(t, failure, output)
+	})
+}
+
+func TestEveryRenderingHasOnlyKnownFields(t *testing.T) {
+	withValues(t, func(t *testing.T, file string) {
+		oldest := render(t, "--values", file, "--kube-version", "1.30.0")
+		for _, all := range []objects{oldest, render(t, "--values", file, "--kube-version", "1.36.0")} {
+			require.Len(t, all, len(oldest))
+			seen := map[string]bool{}
+			for _, o := range all {
+				identity := o.kind() + " " + o.name()
+				if space, isNamed := o.at("metadata", "namespace").(string); isNamed {
+					identity += " in " + space
+				}
+				require.False(t, seen[identity], "%s twice", identity)
+				seen[identity] = true
+				require.Equal(t, release, o.at("metadata", "labels", "app.kubernetes.io/instance"), identity)
+				if typed := types()[o.kind()]; typed != nil {
+					data, err := json.Marshal(o)
+					require.NoError(t, err)
+					require.NoError(t, yaml.UnmarshalStrict(data, typed), identity)
+				}
+			}
+		}
+	})
+}
+
+func TestPodsPassTheRestrictedPodSecurityStandard(t *testing.T) {
+	withValues(t, func(t *testing.T, file string) {
+		spec := as[appsv1.Deployment](t, render(t, "--values", file).one(t, "Deployment")).Spec.Template.Spec
+		require.True(t, *spec.SecurityContext.RunAsNonRoot)
+		require.EqualValues(t, 65532, *spec.SecurityContext.RunAsUser)
+		require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, spec.SecurityContext.SeccompProfile.Type)
+		require.False(t, spec.HostNetwork || spec.HostPID || spec.HostIPC)
+		require.Len(t, spec.Containers, 1)
+		container := spec.Containers[0].SecurityContext
+		require.False(t, *container.AllowPrivilegeEscalation)
+		require.True(t, *container.ReadOnlyRootFilesystem)
+		require.Equal(t, []corev1.Capability{"ALL"}, container.Capabilities.Drop)
+	})
+}
+
+// The server takes up to 5 s to end its RPCs and 1 s to end requests by HTTP, after preStop.
+func TestPodHasTimeToStop(t *testing.T) {
+	spec := as[appsv1.Deployment](t, render(t).one(t, "Deployment")).Spec.Template.Spec
+	require.Greater(t, *spec.TerminationGracePeriodSeconds, 6+spec.Containers[0].Lifecycle.PreStop.Sleep.Seconds)
+}
+
+func TestServiceSelectsThePods(t *testing.T) {
+	withValues(t, func(t *testing.T, file string) {
+		all := render(t, "--values", file)
+		deployment, service := as[appsv1.Deployment](t, all.one(t, "Deployment")), as[corev1.Service](t, all.one(t, "Service"))
+		require.Equal(t, deployment.Spec.Selector.MatchLabels, service.Spec.Selector)
+		require.Subset(t, deployment.Spec.Template.Labels, service.Spec.Selector)
+		ports := map[string]int32{}
+		for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+			ports[port.Name] = port.ContainerPort
+		}
+		require.Equal(t, map[string]int32{"grpc": 9090, "http": 8080}, ports)
+		for _, port := range service.Spec.Ports {
+			require.Equal(t, port.Port, ports[port.TargetPort.StrVal])
+		}
+	})
+}
+
+func TestEveryMountHasAVolumeAndItsSource(t *testing.T) {
+	withValues(t, func(t *testing.T, file string) {
+		all := render(t, "--values", file)
+		spec := as[appsv1.Deployment](t, all.one(t, "Deployment")).Spec.Template.Spec
+		volumes := map[string]bool{}
+		for _, volume := range spec.Volumes {
+			volumes[volume.Name] = true
+			if volume.Name == "config" {
+				all.named(t, "ConfigMap", volume.ConfigMap.Name)
+			}
+		}
+		mounted := map[string]bool{}
+		for _, mount := range spec.Containers[0].VolumeMounts {
+			mounted[mount.Name] = true
+		}
+		require.Equal(t, volumes, mounted)
+	})
+}
+
+func TestDisruptionBudgetNeedsSeveralReplicas(t *testing.T) {
+	require.Len(t, render(t).all("PodDisruptionBudget"), 1)
+	require.Empty(t, render(t, "--set", "replicas=1").all("PodDisruptionBudget"))
+}
+
+func TestMemoryLimitOfGoIsBelowThatOfTheContainer(t *testing.T) {
+	limit := func(flags ...string) string {
+		for _, variable := range as[appsv1.Deployment](t, render(t, flags...).one(t, "Deployment")).Spec.Template.Spec.Containers[0].Env {
+			if variable.Name == "GOMEMLIMIT" {
+				return variable.Value
+			}
+		}
+		return ""
+	}
+	require.Equal(t, "921MiB", limit())
+	require.Equal(t, "460MiB", limit("--set", "resources.limits.memory=512Mi"))
+	require.Equal(t, "1843MiB", limit("--set", "resources.limits.memory=2Gi"))
+	require.Empty(t, limit("--set", "resources.limits=null"))
+	require.Empty(t, limit("--set", "resources.limits.memory=1500M"), "a unit that the chart does not convert")
+}
+
+func TestNetworkPolicyAllowsThePortOfPrometheus(t *testing.T) {
+	for url, want := range map[string]int32{
+		"http://prometheus:9099": 9099, "http://prometheus/path": 80, "https://thanos.example.com/query": 443, "https://[fd00::1]:9443": 9443,
+	} {
+		policy := as[networkingv1.NetworkPolicy](t, render(t, "--set", "networkPolicy.enabled=true", "--set", "prometheus.url="+url).one(t, "NetworkPolicy"))
+		require.Len(t, policy.Spec.Egress, 3)
+		require.Equal(t, want, policy.Spec.Egress[2].Ports[0].Port.IntVal, url)
+	}
+}
