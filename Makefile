@@ -72,11 +72,11 @@ cluster: cluster-build ## Run such a cluster until Ctrl-C, and print how to reac
 	go run -C e2e/cluster ./cmd/cluster $(ARGS)
 
 .PHONY: grid
-grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=-update rewrites docs/sizing-grid.md
+grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=-update rewrites docs/math/sizing-grid.md
 	go test -count=1 -timeout 60m -v -run 'TestSizingIsAccurate|TestTruth|TestReplayMatchesTheNaiveEngine' ./analyzer/queueing -grid $(ARGS)
 
 .PHONY: compare
-compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/solver-comparison.md
+compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/math/solver-comparison.md
 	go test -count=1 -timeout 90m -v -run TestFleetsAgainstOtherSolvers ./solver -compare $(ARGS)
 
 .PHONY: arm64

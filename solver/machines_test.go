@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/machines.golden, and with -compare docs/solver-comparison.md")
+var update = flag.Bool("update", false, "rewrite testdata/machines.golden, and with -compare docs/math/solver-comparison.md")
 
 // machineCase is a problem whose solution is the same on every machine.
 type machineCase struct {

@@ -51,8 +51,8 @@ type comparedSeed struct {
 	contestants []contestant
 }
 
-// TestFleetsAgainstOtherSolvers prints the tables of docs/solver-comparison.md, and rewrites the
-// page with -update.
+// TestFleetsAgainstOtherSolvers prints the tables of docs/math/solver-comparison.md, and rewrites
+// the page with -update.
 func TestFleetsAgainstOtherSolvers(t *testing.T) {
 	if !*compare {
 		t.Skip("the comparison takes some ten minutes; -compare runs it")
@@ -72,7 +72,7 @@ func TestFleetsAgainstOtherSolvers(t *testing.T) {
 	if !*update {
 		return
 	}
-	if err := os.WriteFile("../docs/solver-comparison.md", []byte(document.text()), 0o644); err != nil {
+	if err := os.WriteFile("../docs/math/solver-comparison.md", []byte(document.text()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

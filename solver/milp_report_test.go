@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// comparison collects the text of docs/solver-comparison.md.
+// comparison collects the text of docs/math/solver-comparison.md.
 type comparison struct {
 	sections strings.Builder
 	remarks  []string

@@ -13,7 +13,7 @@
 // Models that share no contended accelerators are independent. Each is a small covering knapsack,
 // solved exactly by branch and bound. For contended accelerators, Lagrange multipliers (prices on
 // the limits) make the models independent again and give a lower bound on the cost
-// (docs/solver.md).
+// (docs/math/solver.md).
 //
 // Units: prices are in the user's currency per hour. Capacities and demands are in any unit that
 // the rows of a model share.

@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/profiles.md")
+var update = flag.Bool("update", false, "rewrite the tables of docs/math/profiles.md")
 
 const (
 	siliconFile = "../../../shared/data/silicon_sample.csv"
-	tablesFile  = "../../docs/profiles.md"
+	tablesFile  = "../../docs/math/profiles.md"
 	rowsToCount = 20   // least number of rows of a group, copies included, for tpotBar
 	tpotBar     = 0.08 // required median of their errors on the half that was left out
 )

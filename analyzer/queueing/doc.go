@@ -12,5 +12,5 @@
 // Units: seconds, requests per second, tokens; float64 throughout.
 //
 // Limits: pure mathematics of one replica in steady state, without fleet, metrics and prices.
-// docs/sizing.md has the derivations and the checks of them.
+// docs/math/sizing.md has the derivations and the checks of them.
 package queueing

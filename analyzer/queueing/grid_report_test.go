@@ -64,7 +64,7 @@ const documentHead = `# Sizing against an engine run iteration by iteration
 
 `
 
-// document is docs/sizing-grid.md.
+// document is docs/math/sizing-grid.md.
 func (r *report) document() string {
 	return documentHead + "## The grid\n\n" + summary(r.grid) +
 		"## Cells limited by max_num_seqs or KV cache\n\nH100, budget 2,048.\n\n" + summary(r.caps) +

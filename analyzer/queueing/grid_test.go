@@ -15,7 +15,7 @@ import (
 
 var (
 	wholeGrid  = flag.Bool("grid", false, "compare the sizing with the truth on the whole grid")
-	update     = flag.Bool("update", false, "with -grid: rewrite docs/sizing-grid.md")
+	update     = flag.Bool("update", false, "with -grid: rewrite docs/math/sizing-grid.md")
 	truthsFile = flag.String("truths", "", "with -grid: file that keeps the truths of one run for the next; delete it if rules, profiles or lengths change")
 )
 
@@ -73,7 +73,7 @@ func TestSizingIsAccurateOnTheGrid(t *testing.T) {
 	})
 	writeTruths(t, kept)
 	if *update {
-		if err := os.WriteFile("../../docs/sizing-grid.md", []byte(whole.document()), 0o644); err != nil {
+		if err := os.WriteFile("../../docs/math/sizing-grid.md", []byte(whole.document()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,7 +3,7 @@ package queueing
 import "math"
 
 // cell is one question with all tables that do not depend on the rate. Symbols in comments are
-// those of docs/sizing.md.
+// those of docs/math/sizing.md.
 type cell struct {
 	Question
 	burst *burst
