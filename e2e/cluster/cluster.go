@@ -152,6 +152,29 @@ func (c *Cluster) tool(ctx context.Context, name string, input []byte, arguments
 	return stdout.String(), nil
 }
 
+// Environment is this process' own with KUBECONFIG set, and kubectl and helm on the PATH if they are
+// built.
+func (c *Cluster) Environment() ([]string, error) {
+	programs := c.path("programs")
+	if err := os.MkdirAll(programs, 0o755); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{kubectl, helm} {
+		link := filepath.Join(programs, name)
+		if binary, err := Path(name); err == nil && !exists(link) {
+			if err := os.Symlink(binary, link); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "PATH="+programs+":"+os.Getenv("PATH")), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // Apply creates or changes the objects of one or more YAML documents by server-side apply.
 func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 	_, err := c.Kubectl(ctx, manifests, "apply", "--server-side", "--force-conflicts", "-f", "-")
