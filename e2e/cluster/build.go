@@ -33,6 +33,8 @@ const (
 
 	prometheusOperatorManifests = "prometheus-operator-manifests"
 	certManagerManifests        = "cert-manager-manifests"
+	prometheus                  = "prometheus"
+	helm                        = "helm"
 )
 
 // component is a program or a directory of manifests. Its version is the one in the go.mod of its
@@ -43,6 +45,7 @@ type component struct {
 	module    string // that ships it
 	directory string // within the module: of the program or of the manifests
 	stamp     string // variable that the linker sets to the version; empty if there is none
+	tags      string // of the build
 	manifests bool
 }
 
@@ -77,6 +80,11 @@ func components() []component {
 		{name: kedaOperator, folder: "keda", module: kedaModule, directory: "cmd/operator", stamp: kedaStamp},
 		{name: kedaAdapter, folder: "keda", module: kedaModule, directory: "cmd/adapter", stamp: kedaStamp},
 		{name: kedaWebhooks, folder: "keda", module: kedaModule, directory: "cmd/webhooks", stamp: kedaStamp},
+		{
+			name: prometheus, folder: "prometheus", module: "github.com/prometheus/prometheus", directory: "cmd/prometheus",
+			tags: "remove_all_sd,enable_kubernetes_sd", // the SDKs of all clouds otherwise
+		},
+		{name: helm, folder: "../../../tools/helm", module: "helm.sh/helm/v3", directory: "cmd/helm"}, // pinned once
 	}
 }
 
@@ -203,7 +211,7 @@ func (c component) compile(ctx context.Context, path string) error {
 		}
 	}
 	program := strings.TrimSuffix(c.module+"/"+c.directory, "/")
-	_, err := c.goCommand(ctx, "build", "-buildvcs=false", "-ldflags", flags, "-o", path, program)
+	_, err := c.goCommand(ctx, "build", "-buildvcs=false", "-tags", c.tags, "-ldflags", flags, "-o", path, program)
 	return err
 }
 

@@ -14,6 +14,9 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/wva-project/wva/e2e/cluster/kubelet"
+	"github.com/wva-project/wva/e2e/cluster/service"
 )
 
 // Cluster is a running cluster. Its methods are not for several goroutines at once; its clients
@@ -31,7 +34,8 @@ type Cluster struct {
 	clients   *authority
 	servers   *authority
 	processes []*process
-	names     []string // in /etc/hosts
+	services  *service.Server
+	kubelet   *kubelet.Kubelet
 }
 
 // Start opens a cluster for a test and closes it at its end. If the system grants no namespaces, it
@@ -78,18 +82,24 @@ func Open(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 func (c *Cluster) open(ctx context.Context, options Options) error {
+	images, err := options.images(ctx)
+	if err != nil {
+		return err
+	}
 	steps := []struct {
 		wanted bool
 		start  func(context.Context) error
 	}{
 		{true, func(ctx context.Context) error { return c.startControlPlane(ctx, options) }},
 		{options.KEDACRDs && !options.KEDA, c.defineKEDA},
+		{true, c.startServices},
 		{options.LeaderWorkerSetCRD, c.defineLeaderWorkerSet},
 		{options.MonitorCRDs, c.defineMonitors},
 		{options.CertManagerCRDs, c.defineCertManager},
 		{options.ControllerManager, c.startControllerManager},
 		{options.Scheduler, c.startScheduler},
-		{options.KWOK, c.startKWOK},
+		{options.KWOK, func(ctx context.Context) error { return c.startKWOK(ctx, images) }},
+		{len(images) > 0, func(ctx context.Context) error { return c.startKubelet(ctx, images) }},
 		{options.KEDA, c.startKEDA},
 	}
 	for _, step := range steps {
@@ -103,19 +113,34 @@ func (c *Cluster) open(ctx context.Context, options Options) error {
 	return nil
 }
 
-// Close ends every process of the cluster, the last one started first, and removes its data and
-// host names.
+// Close ends every process of the cluster, the last one started first, and removes its data.
 func (c *Cluster) Close() error {
+	if c.kubelet != nil {
+		c.kubelet.Close()
+	}
+	if c.services != nil {
+		c.services.Close()
+	}
 	for _, p := range slices.Backward(c.processes) {
 		p.kill()
 	}
 	c.processes = nil
-	return errors.Join(writeHosts(nil), os.RemoveAll(c.directory))
+	return os.RemoveAll(c.directory)
 }
 
 // Kubectl runs kubectl as the administrator, with an input that may be nil, and returns its output.
 func (c *Cluster) Kubectl(ctx context.Context, input []byte, arguments ...string) (string, error) {
-	binary, err := Path(kubectl)
+	return c.tool(ctx, kubectl, input, arguments)
+}
+
+// Helm runs Helm as the administrator and returns its output. The cluster has to have
+// Options.Helm.
+func (c *Cluster) Helm(ctx context.Context, arguments ...string) (string, error) {
+	return c.tool(ctx, helm, nil, arguments)
+}
+
+func (c *Cluster) tool(ctx context.Context, name string, input []byte, arguments []string) (string, error) {
+	binary, err := Path(name)
 	if err != nil {
 		return "", err
 	}
@@ -124,9 +149,32 @@ func (c *Cluster) Kubectl(ctx context.Context, input []byte, arguments ...string
 	var stdout, stderr bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(input), &stdout, &stderr
 	if err := command.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", arguments[0], err, bytes.TrimSpace(stderr.Bytes()))
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s", name, arguments[0], err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return stdout.String(), nil
+}
+
+// Environment is this process' own with KUBECONFIG set, and kubectl and helm on the PATH if they are
+// built.
+func (c *Cluster) Environment() ([]string, error) {
+	programs := c.path("programs")
+	if err := os.MkdirAll(programs, 0o755); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{kubectl, helm} {
+		link := filepath.Join(programs, name)
+		if binary, err := Path(name); err == nil && !exists(link) {
+			if err := os.Symlink(binary, link); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "PATH="+programs+":"+os.Getenv("PATH")), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // Apply creates or changes the objects of one or more YAML documents by server-side apply.
@@ -140,8 +188,10 @@ func (c *Cluster) define(ctx context.Context, path string) error {
 	if _, err := c.Kubectl(ctx, nil, "apply", "--server-side", "-f", path); err != nil {
 		return err
 	}
-	_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "--timeout", patience.String(), "-f", path)
-	return err
+	return c.await(ctx, "the kinds of "+filepath.Base(path)+" are served", func(ctx context.Context) error {
+		_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "-f", path) // fails on one without conditions
+		return err
+	})
 }
 
 func (c *Cluster) defineKEDA(ctx context.Context) error {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/wva-project/wva/e2e/cluster/kubelet"
 )
 
 // The variables by which a program and its second process, inside the namespaces, communicate.
@@ -32,6 +34,7 @@ const (
 // streams, and exits with its code. If the system grants no namespaces it returns as well, and
 // Start then skips its test.
 func Enter(options Options) {
+	kubelet.Enter() // the first process of a pod's container is this program too
 	if os.Getenv(stageVariable) != "" {
 		arrive()
 		return
@@ -71,6 +74,11 @@ func outside(options Options) (int, error) {
 	}
 	if err := Build(ctx, os.Stderr, options.Components()...); err != nil {
 		return 0, err
+	}
+	if options.WVA {
+		if err := prepareImage(ctx); err != nil {
+			return 0, err
+		}
 	}
 	stop() // from here on signals are passed on
 	return again(directory)

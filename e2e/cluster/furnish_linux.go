@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// furnish sets up the namespaces: a directory of their own, their own /etc/hosts, and a network in
+// furnish sets up the namespaces: a directory of their own, their own DNS server, and a network in
 // which every address of a service or pod is this machine's.
 func furnish(directory string) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
@@ -19,12 +19,14 @@ func furnish(directory string) error {
 	if err := syscall.Mount("tmpfs", directory, "tmpfs", 0, "mode=0755"); err != nil {
 		return fmt.Errorf("mount %s: %w", directory, err)
 	}
-	hosts := filepath.Join(directory, "hosts")
-	if err := os.WriteFile(hosts, []byte(localhost), 0o644); err != nil {
-		return err
-	}
-	if err := syscall.Mount(hosts, "/etc/hosts", "", syscall.MS_BIND, ""); err != nil {
-		return fmt.Errorf("mount /etc/hosts: %w", err)
+	for name, content := range map[string]string{"hosts": localhost, "resolv.conf": resolver} {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return err
+		}
+		if err := syscall.Mount(path, "/etc/"+name, "", syscall.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount /etc/%s: %w", name, err)
+		}
 	}
 	// Some containers reject a fresh /proc. The old one serves, though with the process ids of
 	// outside.

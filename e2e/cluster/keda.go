@@ -33,9 +33,6 @@ func (c *Cluster) startKEDA(ctx context.Context) error {
 	if err := c.applyKEDA(ctx); err != nil {
 		return err
 	}
-	if err := c.AddService(kedaNamespace, "keda-operator"); err != nil {
-		return err
-	}
 	account, err := c.Account(ctx, kedaNamespace, "keda-operator")
 	if err != nil {
 		return err

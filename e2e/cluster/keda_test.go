@@ -60,7 +60,7 @@ func TestKEDAScalesADeploymentAsItsExternalScalerWishes(t *testing.T) {
 	w := &wish{}
 	port := w.serve(t)
 	c := cluster.Start(t, cluster.Options{KEDA: true})
-	require.NoError(t, c.AddService("default", "wish"))
+	require.NoError(t, c.AddService(ctx, "default", "wish"))
 
 	_, err := c.Client.AppsV1().Deployments("default").Create(ctx, deployment("llama", 0), metav1.CreateOptions{})
 	require.NoError(t, err)

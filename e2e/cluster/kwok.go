@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wva-project/wva/e2e/cluster/kubelet"
 )
 
 // Annotations of pods, with durations such as 5s. Stages.yaml reads them.
@@ -40,8 +44,13 @@ type Node struct {
 }
 
 // startKWOK returns once there is a node for pods without GPUs.
-func (c *Cluster) startKWOK(ctx context.Context) error {
-	if err := os.WriteFile(c.path("stages.yaml"), stages, 0o644); err != nil {
+func (c *Cluster) startKWOK(ctx context.Context, images []kubelet.Image) error {
+	names := []string{} // YAML has no null list here
+	for _, image := range images {
+		names = append(names, strconv.Quote(image.Name))
+	}
+	played := strings.ReplaceAll(string(stages), "IMAGES", strings.Join(names, ", "))
+	if err := os.WriteFile(c.path("stages.yaml"), []byte(played), 0o644); err != nil {
 		return err
 	}
 	err := c.run(kwok, []string{

@@ -1,10 +1,16 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net"
-	"os"
-	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wva-project/wva/e2e/cluster/kubelet"
+	"github.com/wva-project/wva/e2e/cluster/service"
 )
 
 // The private network. The cluster's addresses are the usual ones of a default installation.
@@ -12,32 +18,33 @@ const (
 	advertised = "10.0.0.1" // of the API server: validation rejects a loopback address
 	services   = "10.96.0.0/16"
 	pods       = "10.244.0.0/16"
+	nameserver = "10.96.0.10" // of DNS
 	localhost  = "127.0.0.1 localhost\n::1 localhost\n"
+	resolver   = "search default.svc.cluster.local svc.cluster.local cluster.local\nnameserver " + nameserver + "\noptions ndots:5\n"
 )
 
-// AddName makes a host name, such as that of a Service, resolve to the loopback. There is no DNS
-// server. A listener on 0.0.0.0 answers on each address of the network.
-func (c *Cluster) AddName(names ...string) error {
-	c.names = append(c.names, names...)
-	return writeHosts(c.names)
+// startServices makes the names of Services resolve, and their addresses lead to the pods that the
+// kubelet runs.
+func (c *Cluster) startServices(ctx context.Context) error {
+	var err error
+	c.services, err = service.Start(ctx, service.Options{Client: c.Client, DNS: nameserver, Relayed: kubelet.Owns})
+	return err
 }
 
-// AddService makes every form of a Service's name resolve.
-func (c *Cluster) AddService(namespace, name string) error {
-	qualified := name + "." + namespace
-	return c.AddName(qualified, qualified+".svc", qualified+".svc.cluster.local")
-}
-
-// writeHosts writes in place, since a mount point cannot be replaced.
-func writeHosts(names []string) error {
-	content := localhost
-	if len(names) > 0 {
-		content += "127.0.0.1 " + strings.Join(names, " ") + "\n"
+// AddService makes a Service without pods, and its namespace if there is none: the listeners of
+// this network answer on its address.
+func (c *Cluster) AddService(ctx context.Context, namespace, name string) error {
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	_, err := c.Client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
 	}
-	if err := os.WriteFile("/etc/hosts", []byte(content), 0o644); err != nil {
-		return fmt.Errorf("add host names: %w", err)
+	object := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}, // every port answers; the API wants one
 	}
-	return nil
+	_, err = c.Client.CoreV1().Services(namespace).Create(ctx, object, metav1.CreateOptions{})
+	return err
 }
 
 // freePort returns a free port. Nobody else takes ports in the private network.

@@ -25,11 +25,19 @@ type Options struct {
 	// KEDA runs KEDA's operator, metrics adapter and admission webhooks. It brings KWOK and KEDA's
 	// kinds. Its ports are fixed, so that there can be one such cluster at a time.
 	KEDA bool
+	// WVA runs the pods of wva's image for real: the image is built from this repository, and a
+	// kubelet starts it with the arguments, environment, volumes and probes of the pod. It brings
+	// KWOK, which plays all other pods.
+	WVA bool
+	// Prometheus does the same for the pods of Prometheus' image.
+	Prometheus bool
+	// Helm builds Helm.
+	Helm bool
 }
 
 // complete turns on the options that others need.
 func (o Options) complete() Options {
-	o.KWOK = o.KWOK || o.KEDA
+	o.KWOK = o.KWOK || o.KEDA || o.WVA || o.Prometheus
 	o.ControllerManager = o.ControllerManager || o.KWOK
 	o.Scheduler = o.Scheduler || o.KWOK
 	o.KEDACRDs = o.KEDACRDs || o.KEDA
@@ -52,6 +60,8 @@ func (o Options) Components() []string {
 		{o.LeaderWorkerSetCRD, []string{lwsManifests}},
 		{o.MonitorCRDs, []string{prometheusOperatorManifests}},
 		{o.CertManagerCRDs, []string{certManagerManifests}},
+		{o.Prometheus, []string{prometheus}},
+		{o.Helm, []string{helm}},
 	} {
 		if more.wanted {
 			needed = append(needed, more.names...)

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -68,20 +67,29 @@ func (p *process) failure() error {
 
 // tail returns the end of the log.
 func (p *process) tail() string {
-	const lines = 40
 	content, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
 	}
-	all := strings.Split(string(bytes.TrimSpace(content)), "\n")
+	return lastLines(string(content))
+}
+
+func lastLines(log string) string {
+	const lines = 40
+	all := strings.Split(strings.TrimSpace(log), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Logs returns the end of every component's log.
+// Logs returns the end of the log of every component, and of every container that runs for real.
 func (c *Cluster) Logs() string {
 	var logs strings.Builder
 	for _, p := range c.processes {
 		_, _ = fmt.Fprintf(&logs, "=== %s\n%s\n", p.name, p.tail())
+	}
+	if c.kubelet != nil {
+		for name, log := range c.kubelet.Logs() {
+			_, _ = fmt.Fprintf(&logs, "=== %s\n%s\n", name, lastLines(log))
+		}
 	}
 	return logs.String()
 }

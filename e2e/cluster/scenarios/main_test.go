@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wva-project/wva/e2e/cluster"
+	"github.com/wva-project/wva/e2e/cluster/play"
 )
 
 const (
@@ -30,7 +31,9 @@ const (
 var binary string
 
 func TestMain(m *testing.M) {
-	cluster.Enter(cluster.Options{KEDA: true, MonitorCRDs: true, CertManagerCRDs: true})
+	options := play.Options()
+	options.MonitorCRDs, options.CertManagerCRDs = true, true
+	cluster.Enter(options)
 	directory, err := os.MkdirTemp("", "wva-")
 	if err == nil {
 		binary = filepath.Join(directory, "wva")

@@ -40,7 +40,7 @@ func newWorld(t *testing.T, options cluster.Options) *world {
 			require.NoError(t, err)
 		}
 	}
-	require.NoError(t, c.AddService("wva", "wva"))
+	require.NoError(t, c.AddService(t.Context(), "wva", "wva"))
 	w.address = "wva.wva.svc:" + w.port
 	w.player = newPlayer(t, c)
 	return w
