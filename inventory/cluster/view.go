@@ -224,15 +224,15 @@ func (v *view) hiddenReason(id fleet.TargetID) string {
 	if id.Name == "" || !k.found {
 		return ""
 	}
-	needed := []schema.GroupVersionResource{k.resource}
-	for _, r := range resources {
-		if r.holdsVariants && r.isWatched(v.options) {
-			needed = append(needed, r.gvr)
-		}
+	untrusted := func(gvr schema.GroupVersionResource) string {
+		return "the watch of " + gvr.GroupResource().String() + " fails; check WVA's role and the API server"
 	}
-	for _, gvr := range needed {
-		if !v.trusts(gvr, id.Namespace) {
-			return "the watch of " + gvr.GroupResource().String() + " fails; check WVA's role and the API server"
+	if !v.trusts(k.resource, id.Namespace) {
+		return untrusted(k.resource)
+	}
+	for _, r := range resources {
+		if r.holdsVariants && r.isWatched(v.options) && !v.trusts(r.gvr, id.Namespace) {
+			return untrusted(r.gvr)
 		}
 	}
 	return ""
