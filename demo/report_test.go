@@ -33,9 +33,9 @@ func TestSummaryNamesRequestsThatNeverEnd(t *testing.T) {
 		Baselines: Baselines{StaticPeak: scenario.newResult(simulation.Result{Requests: 10, Served: 10}, 1), HPAQueue: scenario.newResult(simulation.Result{Requests: 10, Served: 5}, 1)},
 	}
 	text := summaryText(t, s)
-	require.Contains(t, text, "\nWVA: 3 unfinished.\n")
+	require.Contains(t, text, "\nWVA: 3 unfinished, which count as not attained.\n")
 	require.NotRegexp(t, `(?m)^static.*unfinished`, text)
-	require.Contains(t, text, "\nHPA on queue length: 5 unfinished.\n")
+	require.Contains(t, text, "\nHPA on queue length: 5 unfinished, which count as not attained.\n")
 	require.Contains(t, text, "Not finished under WVA: requests of ibm-granite/granite-3.3-8b-instruct, 2 at\nthe gateway and 1 at engines.\n")
 	raw, err := json.Marshal(s)
 	require.NoError(t, err)

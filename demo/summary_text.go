@@ -33,7 +33,7 @@ func (r *report) summary(s Summary) error {
 		r.encode(s)
 		return r.err
 	}
-	r.print("\n%d requests in %d minutes; every policy got the same ones.\n\n", s.Requests, (s.Seconds+59)/60)
+	r.print("\n%d requests in %s of virtual time; every policy got the same ones.\n\n", s.Requests, clockText(s.Seconds))
 	r.print("%-20s %6s %4s %8s %8s %6s %9s %9s\n", "", "served", "lost", "attained", r.sloText(), "cost", "of static", "reversals")
 	for _, row := range s.policies() {
 		r.print("%-20s %6d %4d %7.1f%% %8s %6.2f %9s %9d\n", row.name, row.Served, row.Lost, 100*row.Attainment, row.verdict(), row.Cost,
@@ -96,7 +96,7 @@ func (r *report) coldStarts(s Summary) (notes []string) {
 func (r *report) unfinished(s Summary) {
 	for _, row := range s.policies() {
 		if row.Unfinished > 0 {
-			r.paragraph(fmt.Sprintf("%s: %d unfinished.", row.name, row.Unfinished))
+			r.paragraph(fmt.Sprintf("%s: %d unfinished, which count as not attained.", row.name, row.Unfinished))
 		}
 	}
 	for _, o := range s.Open {
