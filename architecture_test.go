@@ -57,16 +57,17 @@ var importRules = map[string]importRule{
 		own: []string{
 			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory/manifests", "inventory", "config", "scaledobject", "fleet",
 		},
-		parties: []string{cobra, yaml},
+		parties: []string{cobra, pflag, yaml},
 	},
 	"demo": {
 		own: []string{
-			"demo/promstore", "app", "inventory", "config", "simulation", "planner", "analyzer", "solver",
+			"demo/promstore", "demo/htmlreport", "app", "inventory", "config", "simulation", "planner", "analyzer", "solver",
 			"scaledobject", "fleet", "proto/wva/v1alpha1",
 		},
 		parties: []string{grpc, protobuf, keda, metrics, prometheusAPI, promModel, promEngine, errgroup, clock, yaml},
 	},
-	"demo/promstore": {parties: []string{promEngine, promModel, metrics}},
+	"demo/htmlreport": {},
+	"demo/promstore":  {parties: []string{promEngine, promModel, metrics}},
 	"app": {
 		own: []string{
 			"scaler", "collector", "inventory/cluster", "inventory/manifests", "inventory", "events", "config", "planner",

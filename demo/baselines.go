@@ -7,22 +7,27 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// baselines runs the baselines on the same requests and nodes, for as long as the run took.
-func (s *scenario) baselines(requests []simulation.Request, end int) (Baselines, error) {
-	run := simulation.Run{Fleet: s.fleet, Requests: requests, Until: float64(end), Objectives: s.objectives()}
-	static, err := s.staticPeak(run)
+// runBaselines runs the baselines on the same requests and nodes, for as long as the run took.
+func (r *run) runBaselines(requests []simulation.Request) (Baselines, error) {
+	s := r.scenario
+	common := simulation.Run{Fleet: s.fleet, Requests: requests, Until: float64(r.end), Objectives: s.objectives()}
+	static, err := s.staticPeak(common)
 	if err != nil {
 		return Baselines{}, err
 	}
-	staticResult, err := simulation.RunBaseline(run, static)
-	if err != nil {
-		return Baselines{}, err
+	var results [2]Result
+	for i, baseline := range []simulation.Baseline{static, s.hpaOnQueue()} {
+		if r.timeline != nil {
+			r.baselines = append(r.baselines, newTimeline(s))
+			common.Observe = r.baselines[i].observe
+		}
+		result, err := simulation.RunBaseline(common, baseline)
+		if err != nil {
+			return Baselines{}, err
+		}
+		results[i] = s.newResult(result, startReplicas(baseline))
 	}
-	queue := s.hpaOnQueue()
-	queueResult, err := simulation.RunBaseline(run, queue)
-	return Baselines{
-		StaticPeak: newResult(staticResult, startReplicas(static)), HPAQueue: newResult(queueResult, startReplicas(queue)),
-	}, err
+	return Baselines{StaticPeak: results[0], HPAQueue: results[1]}, nil
 }
 
 // hpaOnQueue returns an HPA for each variant, on the requests that wait at its engines. Published

@@ -3,7 +3,9 @@ package demo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
@@ -15,13 +17,17 @@ import (
 )
 
 // Run runs the product on a simulated fleet until every request has ended, and returns the summary
-// that it wrote.
+// that it wrote. If the context ends before, the run ends after the virtual second in progress: the
+// summary and the report are those of the part until then, and the error has the context's cause.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := o.setDefaults(); err != nil {
 		return Summary{}, err
 	}
 	requests, err := o.load()
 	if err != nil {
+		return Summary{}, err
+	}
+	if err := o.checkFaults(o.lastSecond(requests)); err != nil {
 		return Summary{}, err
 	}
 	s, err := newScenario(o)
@@ -35,12 +41,31 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := errors.Join(r.play(ctx), r.close()); err != nil {
 		return Summary{}, err
 	}
-	r.report.announceBaselines()
+	return r.finish(ctx, requests)
+}
+
+// finish runs the baselines, and writes the summary and the report.
+func (r *run) finish(ctx context.Context, requests []simulation.Request) (Summary, error) {
+	r.report.announceBaselines(r)
+	if r.interrupted { // the static fleet is sized for the part that was played
+		requests = slices.DeleteFunc(slices.Clone(requests), func(q simulation.Request) bool { return q.Arrival > float64(r.end) })
+	}
 	summary, err := r.summarize(requests)
 	if err != nil {
 		return Summary{}, err
 	}
-	return summary, r.report.summary(summary)
+	if err := r.report.summary(summary); err != nil {
+		return summary, err
+	}
+	if r.options.Report != nil {
+		if err := r.writePage(summary, requests); err != nil {
+			return summary, fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	if r.interrupted {
+		return summary, fmt.Errorf("ended at %s of the run: %w", clockText(r.end), context.Cause(ctx))
+	}
+	return summary, nil
 }
 
 // run is the state of a demo.
@@ -50,16 +75,20 @@ type run struct {
 	fleet    *simulation.Fleet
 	recorder simulation.Recorder
 	end      int // the second at which the run ended
-	store    *promstore.Store
-	down     bool // whether Prometheus is down
-	clock    *clocktesting.FakeClock
-	product  *product // nil while the scaler is down
-	pools    poolRecorder
-	standIn  *standIn
-	report   *report
-	last     int // the first second at which the run may end
-	scraped  map[string]bool
-	deadline int
+	// interrupted is whether the context ended the run before its end.
+	interrupted bool
+	timeline    *timeline // nil without a report
+	baselines   []*timeline
+	store       *promstore.Store
+	down        bool // whether Prometheus is down
+	clock       *clocktesting.FakeClock
+	product     *product // nil while the scaler is down
+	pools       poolRecorder
+	standIn     *standIn
+	report      *report
+	last        int // the first second at which the run may end
+	scraped     map[string]bool
+	deadline    int
 }
 
 // maxDrain is how long the run continues after the last arrival for requests that may never end, in
@@ -80,20 +109,22 @@ func newRun(o Options, s *scenario, requests []simulation.Request) (*run, error)
 	}
 	r := &run{
 		options: o, scenario: s, fleet: simulated, store: store, clock: clocktesting.NewFakeClock(epoch),
-		report: newReport(o, s), scraped: make(map[string]bool), last: int(requests[len(requests)-1].Arrival) + 1,
-	}
-	if o.Trace == nil {
-		r.last = generatedMinutes * 60
+		report: newReport(o, s), scraped: make(map[string]bool), last: o.lastSecond(requests),
 	}
 	r.deadline = r.last + maxDrain
+	if o.Report != nil {
+		r.timeline = newTimeline(s)
+	}
 	if r.standIn, err = newStandIn(s.objects, r.scale, r.replicas); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return r, nil
 }
 
-// play advances virtual time, second by second, until every request has ended.
-func (r *run) play(ctx context.Context) error {
+// play advances virtual time, second by second, until every request has ended or the caller's
+// context ends. A second is played to its end in any case.
+func (r *run) play(caller context.Context) error {
+	ctx := context.WithoutCancel(caller)
 	if err := r.startProduct(ctx); err != nil {
 		return err
 	}
@@ -102,11 +133,15 @@ func (r *run) play(ctx context.Context) error {
 		if err := r.second(ctx, second); err != nil {
 			return err
 		}
+		r.end = second
 		if second >= r.last && (r.open() == 0 || second >= r.deadline) {
-			r.end = second
 			return nil
 		}
-		if err := r.report.throttle(ctx, second); err != nil {
+		if err := r.report.throttle(caller, second); err != nil {
+			r.interrupted = caller.Err() != nil && r.report.err == nil
+			if r.interrupted {
+				return nil
+			}
 			return err
 		}
 	}
@@ -128,9 +163,10 @@ func (r *run) second(ctx context.Context, second int) error {
 	r.fleet.Advance(float64(second))
 	r.recorder.Observe(r.fleet)
 	r.pools.observe(second, r.fleet.Pools())
+	r.timeline.observe(r.fleet)
 	r.down = active(r.options.Faults, FaultPrometheus, second)
 	if !r.down {
-		if err := r.scrape(second, now); err != nil { //nolint:contextcheck // a scrape into memory does not wait
+		if err := r.scrape(second, now); err != nil {
 			return err
 		}
 	}

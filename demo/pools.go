@@ -65,10 +65,10 @@ func (s *scenario) addNodes(pools []Pool) error {
 			s.fleet.Nodes = append(s.fleet.Nodes, p.specs()...)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := invalid(errs...); err != nil {
 		return err
 	}
-	return checkInitial(s.fleet)
+	return invalid(checkInitial(s.fleet))
 }
 
 func (p Pool) specs() []simulation.NodeSpec {

@@ -5,27 +5,6 @@ import (
 	"strings"
 )
 
-// poolColumn is the column of one accelerator type in the table.
-const poolColumn = "  %-13s"
-
-func (r *report) poolLegend() {
-	if len(r.pools) > 0 {
-		r.print("Columns of an accelerator type on nodes: allocated/allocatable GPUs, and those of all wanted replicas.\n")
-	}
-}
-
-func (r *report) poolHeader() {
-	for _, accelerator := range r.pools {
-		r.print(poolColumn, accelerator)
-	}
-}
-
-func (r *report) poolCells(pools []PoolTick) {
-	for _, p := range pools {
-		r.print(poolColumn, fmt.Sprintf("%d/%d wanted %d", p.Allocated, p.GPUs, p.Wanted))
-	}
-}
-
 // poolSummary writes the use of the nodes.
 func (r *report) poolSummary(s Summary) {
 	if len(s.Pools) == 0 {
@@ -33,11 +12,11 @@ func (r *report) poolSummary(s Summary) {
 	}
 	r.print("\nAccelerators on nodes, which are the same for every policy. WVA:\n")
 	for _, p := range s.Pools {
-		r.print("  %s: at most %d of %d allocated and %d wanted; %s; replicas Pending for %.0f s in total%s.\n",
-			p.Accelerator, p.Allocated, p.GPUs, p.Wanted, fullPeriods(p.Full, s.Seconds), p.PendingSeconds, shortages(p.Insufficient))
+		r.paragraph(fmt.Sprintf("%s: at most %d of %d allocated and %d wanted; %s; replicas Pending for %.0f s in total%s.",
+			p.Accelerator, p.Allocated, p.GPUs, p.Wanted, fullPeriods(p.Full, s.Seconds), p.PendingSeconds, shortages(p.Insufficient)))
 	}
-	r.print("Baselines: replicas Pending for %.0f s in total in the static fleet, and for %.0f s under the HPA.\n",
-		s.Baselines.StaticPeak.PendingSeconds, s.Baselines.HPAQueue.PendingSeconds)
+	r.paragraph(fmt.Sprintf("Baselines: replicas Pending for %.0f s in total in the static fleet, and for %.0f s under the HPA.",
+		s.Baselines.StaticPeak.PendingSeconds, s.Baselines.HPAQueue.PendingSeconds))
 }
 
 // shownPeriods is the largest number of periods in a line of the summary.

@@ -30,7 +30,7 @@ func staticReplicas(t *testing.T, pools ...Pool) map[string]int {
 
 func TestTheStaticFleetOfAllModelsFitsOntoTheNodes(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, map[string]int{"chat-h100": 1, "chat-l40s": 1, "notes-l40s": 1}, staticReplicas(t, Pool{Accelerator: "L40S", Nodes: 2, GPUs: 1}))
+	require.Equal(t, map[string]int{"chat-h100": 2, "chat-l40s": 1, "notes-l40s": 1}, staticReplicas(t, Pool{Accelerator: "L40S", Nodes: 2, GPUs: 1}))
 	// The minReplicaCount of the chat model needs one L40S. None is left for the other model.
 	require.Zero(t, staticReplicas(t, Pool{Accelerator: "L40S", Nodes: 1, GPUs: 1})["notes-l40s"])
 }

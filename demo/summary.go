@@ -13,6 +13,8 @@ type Summary struct {
 	Seed  uint64  `json:"seed"`
 	// Seconds is the length of the run in virtual time, and of the cost of every policy.
 	Seconds int `json:"seconds"`
+	// Interrupted is whether the run was ended before all requests had ended.
+	Interrupted bool `json:"interrupted,omitzero"`
 	Result
 	// Open are the models with requests that were never finished, sorted.
 	Open      []OpenRequests `json:"open,omitzero"`
@@ -46,6 +48,10 @@ type Result struct {
 	// Attainment is the share of all requests that were served within their model's objective. Lost
 	// and unfinished requests miss it.
 	Attainment float64 `json:"attainment"`
+	// SLOMet is whether the attainment is at least the percentile of the objectives.
+	SLOMet bool `json:"slo_met"`
+	// Models are the attainments by model, sorted.
+	Models []ModelResult `json:"models,omitzero"`
 	// GPUHours, by variant, count from when a replica is scheduled until it is gone, start-up and
 	// drain included.
 	GPUHours map[string]float64 `json:"gpu_hours"`
@@ -60,7 +66,17 @@ type Result struct {
 	EndReplicas   int `json:"end_replicas"`
 }
 
-func newResult(r simulation.Result, start int) Result {
+// ModelResult is the attainment of one model.
+type ModelResult struct {
+	Model      string  `json:"model"`
+	Attainment float64 `json:"attainment"`
+	// Percentile is the share of requests that must meet the objective.
+	Percentile float64 `json:"percentile"`
+	SLOMet     bool    `json:"slo_met"`
+}
+
+// newResult returns the result of a policy that began with so many replicas.
+func (s *scenario) newResult(r simulation.Result, start int) Result {
 	result := Result{
 		Requests: r.Requests, Served: r.Served, Lost: r.Lost, Unfinished: r.Requests - r.Served - r.Lost,
 		Attainment: round(r.Attainment), Cost: round(r.Cost), Reversals: r.Reversals,
@@ -71,6 +87,13 @@ func newResult(r simulation.Result, start int) Result {
 		result.PendingSeconds += e.PendingSeconds
 	}
 	result.PendingSeconds = round(result.PendingSeconds)
+	result.SLOMet = r.Attainment >= s.percentile()
+	for _, m := range r.Models {
+		percentile := s.objective(m.Model).Percentile
+		result.Models = append(result.Models, ModelResult{
+			Model: m.Model.Name, Attainment: round(m.Attainment), Percentile: percentile, SLOMet: m.Attainment >= percentile,
+		})
+	}
 	return result
 }
 
@@ -81,14 +104,23 @@ func (r *run) summarize(requests []simulation.Request) (Summary, error) {
 		start += v.Initial
 	}
 	summary := Summary{
-		Type: "summary", Scale: r.options.Scale, Seed: r.options.Seed, Seconds: r.end,
-		Result: newResult(r.recorder.Result(r.fleet, r.scenario.objectives()), start),
+		Type: "summary", Scale: r.options.Scale, Seed: r.options.Seed, Seconds: r.end, Interrupted: r.interrupted,
+		Result: r.scenario.newResult(r.recorder.Result(r.fleet, r.scenario.objectives()), start),
 		Open:   openRequests(r.fleet.Tallies()),
 		Pools:  r.pools.summary(r.scenario, r.fleet.Expenses()),
 	}
 	var err error
-	summary.Baselines, err = r.scenario.baselines(requests, r.end)
+	summary.Baselines, err = r.runBaselines(requests)
 	return summary, err
+}
+
+// percentile returns the share of all requests that must meet their objective: the highest of all
+// models.
+func (s *scenario) percentile() (highest float64) {
+	for _, id := range s.modelIDs() {
+		highest = max(highest, s.objective(id).Percentile)
+	}
+	return highest
 }
 
 // openRequests returns the models with open requests, in the order of the tallies.

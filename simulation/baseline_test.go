@@ -147,3 +147,41 @@ func TestRecorderCountsReversalsOfEachVariant(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestABaselineIsObservedAtEachScrapeAndAtTheEnd(t *testing.T) {
+	run := highLoad(t)
+	run.Until = 40
+	var seconds []float64
+	replicas := 0
+	run.Observe = func(f *Fleet) {
+		seconds = append(seconds, f.Now())
+		for _, s := range f.States() {
+			replicas += s.Replicas
+		}
+	}
+	observed := runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 12}}})
+	if !reflect.DeepEqual(seconds, []float64{0, 15, 30, 40}) || replicas != 4*12 {
+		t.Errorf("observed at %v s, %d replicas in total", seconds, replicas)
+	}
+	run.Observe = nil
+	if !reflect.DeepEqual(observed, runBaseline(t, run, Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: 12}}})) {
+		t.Error("observing changes the result")
+	}
+}
+
+func TestResultsHaveTheAttainmentOfEachModel(t *testing.T) {
+	outcome := func(model fleet.ModelID, ttft float64) Outcome {
+		return Outcome{Request: Request{Model: model}, TTFT: ttft}
+	}
+	other := fleet.ModelID{Name: "other"}
+	f := &Fleet{gateways: []*gateway{
+		{ModelSpec: ModelSpec{ID: chat}, arrived: 4}, {ModelSpec: ModelSpec{ID: other}, arrived: 1},
+		{ModelSpec: ModelSpec{ID: fleet.ModelID{Name: "unused"}}},
+	}}
+	f.outcomes = []Outcome{outcome(chat, 1), outcome(chat, 3), outcome(other, 3), outcome(chat, 2)}
+	got := new(Recorder).Result(f, []ModelObjective{{chat, fleet.Objective{TTFT: 2 * time.Second}}})
+	want := []ModelAttainment{{chat, 0.5}, {other, 1}, {fleet.ModelID{Name: "unused"}, 1}}
+	if !reflect.DeepEqual(got.Models, want) || got.Attainment != 0.6 {
+		t.Errorf("got %v of all, %v", got.Attainment, got.Models)
+	}
+}

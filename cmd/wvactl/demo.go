@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ const defaultAddress = "127.0.0.1:9090"
 type demoFlags struct {
 	options       demo.Options
 	trace, output string
+	report        string
 	faults, pools []string
 	verbose       bool
 }
@@ -44,10 +46,13 @@ Pools put accelerators on nodes, as ACCELERATOR=NODESxGPUS; an accelerator type 
 scheduled to one node, and is Pending while no node has enough free GPUs, under the baselines as under WVA. With only two of
 the cheaper L40S, which both models share, the plan adds an H100 for a while:
   L40S=2x1            two nodes with one L40S each
-  H100=1x8            one node with eight H100`,
+  H100=1x8            one node with eight H100
+
+Ctrl-C ends the run with the summary so far, and exit code 130 (143 after SIGTERM); a second one ends it at once.`,
 		Example: `  wvactl demo
   wvactl demo --speed 0 --fault prometheus@20m+5m
   wvactl demo --speed 0 --pools L40S=2x1,H100=1x8
+  wvactl demo --speed 0 --report report.html
   wvactl demo --trace requests.csv --scale 4 --speed 0 --output json
   wvactl demo --trace requests.csv --scale 4 --speed 0 --ttft 1s --itl 30ms --percentile 0.95`,
 		Args: cobra.NoArgs,
@@ -65,6 +70,7 @@ the cheaper L40S, which both models share, the plan adds an H100 for a while:
 	flags.StringArrayVar(&f.faults, "fault", nil, "inject a fault, such as prometheus@20m+5m (repeatable)")
 	flags.StringSliceVar(&f.pools, "pools", nil, "put accelerators on nodes, such as L40S=2x1,H100=1x8 (repeatable)")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, or json: a line per cycle, then a summary")
+	flags.StringVar(&f.report, "report", "", "write load, replicas, latency, cost and reasons to this file, as one HTML page")
 	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "address of the gRPC server")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "write the product's log to standard error")
 	return command
@@ -74,11 +80,8 @@ func (f *demoFlags) run(command *cobra.Command) error {
 	if command.Flags().Changed("pools") && len(f.pools) == 0 {
 		f.pools = []string{""} // an empty list is an invalid pool
 	}
-	if err := f.parse(); err != nil {
-		return err
-	}
-	if err := checkOutput(f.output, "table", "json"); err != nil {
-		return err
+	if err := errors.Join(f.parse(command), checkOutput(f.output, "table", "json")); err != nil {
+		return usage(err)
 	}
 	f.options.JSON = f.output == "json"
 	if f.trace != "" {
@@ -87,7 +90,14 @@ func (f *demoFlags) run(command *cobra.Command) error {
 			return fmt.Errorf("reading the trace: %w", err)
 		}
 		defer file.Close()
-		f.options.Trace = file
+		f.options.Trace, f.options.TraceName = file, f.trace
+	}
+	var page bytes.Buffer
+	if f.report != "" {
+		if err := checkReport(f.report); err != nil {
+			return err
+		}
+		f.options.Report, f.options.Command = &page, commandLine(command)
 	}
 	if f.verbose {
 		f.options.Logger = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
@@ -97,12 +107,28 @@ func (f *demoFlags) run(command *cobra.Command) error {
 	}
 	f.options.Output = command.OutOrStdout()
 	_, err := demo.Run(command.Context(), f.options)
+	if _, wrong := errors.AsType[demo.OptionsError](err); wrong {
+		return usage(err)
+	}
+	if page.Len() > 0 { // also of a run that was interrupted
+		err = errors.Join(err, writeReport(f.report, page.Bytes()))
+	}
 	return err
 }
 
-// parse reads the flags that have a form of their own. The error joins all that are invalid.
-func (f *demoFlags) parse() error {
+// parse reads the flags that have a form of their own, and rejects zeros, which are defaults in the
+// options. The error joins all that are invalid.
+func (f *demoFlags) parse(command *cobra.Command) error {
 	var wrong []error
+	if f.options.Scale == 0 {
+		wrong = append(wrong, errors.New("scale 0: set a number above 0"))
+	}
+	if f.options.Seed == 0 {
+		wrong = append(wrong, errors.New("seed 0: set a number above 0"))
+	}
+	if command.Flags().Changed("report") && f.report == "" {
+		wrong = append(wrong, errors.New("the report has no file; name one, such as report.html"))
+	}
 	for _, text := range f.faults {
 		fault, err := demo.ParseFault(text)
 		wrong = append(wrong, err)
@@ -113,7 +139,7 @@ func (f *demoFlags) parse() error {
 		wrong = append(wrong, err)
 		f.options.Pools = append(f.options.Pools, pool)
 	}
-	return usage(errors.Join(wrong...))
+	return errors.Join(wrong...)
 }
 
 // freeAddress returns the default address, or a free one if another process has it.

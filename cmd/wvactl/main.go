@@ -16,15 +16,33 @@ import (
 
 // The exit codes.
 const (
-	exitError = 1
-	exitUsage = 2 // wrong flags or arguments
+	exitError  = 1
+	exitUsage  = 2   // wrong flags or arguments
+	exitSignal = 128 // and the number of the signal
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, newCommand())
-	stop()
-	os.Exit(code)
+	os.Exit(run(untilSignal(context.Background()), newCommand()))
+}
+
+// interruption is the cause with which a signal ends a context.
+type interruption struct{ syscall.Signal }
+
+func (i interruption) Error() string { return i.String() }
+
+// untilSignal returns a context that the first SIGINT or SIGTERM ends. A second one ends the
+// process at once.
+func untilSignal(parent context.Context) context.Context {
+	ctx, end := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		first := <-signals
+		signal.Stop(signals) // the default action is back
+		number, _ := first.(syscall.Signal)
+		end(interruption{number})
+	}()
+	return ctx
 }
 
 // run executes the command and returns the exit code.
@@ -40,6 +58,9 @@ func run(ctx context.Context, root *cobra.Command) int {
 	if _, wrong := errors.AsType[usageError](err); wrong {
 		return exitUsage
 	}
+	if by, interrupted := errors.AsType[interruption](context.Cause(ctx)); interrupted {
+		return exitSignal + int(by.Signal)
+	}
 	return code
 }
 
@@ -49,7 +70,8 @@ func newCommand() *cobra.Command {
 		Short: "The operators' tool of WVA, the autoscaler for LLM inference on Kubernetes",
 		Long: `The operators' tool of WVA, the autoscaler for LLM inference on Kubernetes.
 
-The exit code is 0 if all went well, 1 after an error, and 2 if the flags or arguments are wrong.`,
+The exit code is 0 if all went well, 1 after an error, and 2 if the flags or arguments are wrong. A signal ends a command with
+128 and its number.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 )
@@ -51,7 +52,7 @@ func (m *memory) of(ls labels.Labels) *series {
 	m.order++
 	created := &series{labels: ls, order: m.order}
 	m.byKey[string(m.key)] = created
-	name := ls.Get(labels.MetricName)
+	name := ls.Get(model.MetricNameLabel)
 	m.byName[name] = append(m.byName[name], created)
 	return created
 }

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
@@ -86,9 +87,9 @@ func (n naive) within(from, until int) (values []float64) {
 
 // current returns the newest value of the last five minutes, unless it is a staleness marker.
 func (n naive) current(second int) (float64, bool) {
-	for i := len(n.times) - 1; i >= 0; i-- {
-		if n.times[i] <= second {
-			return n.values[i], n.times[i] > second-300 && !math.IsNaN(n.values[i])
+	for i, at := range slices.Backward(n.times) {
+		if at <= second {
+			return n.values[i], at > second-300 && !math.IsNaN(n.values[i])
 		}
 	}
 	return 0, false
@@ -139,7 +140,7 @@ func TestStoreAgreesWithANaiveOne(t *testing.T) {
 			},
 			fmt.Sprintf("max_over_time(load[%ds])", window): func(n naive) (float64, bool) {
 				values := n.within(second-window, second)
-				sort.Float64s(values)
+				slices.Sort(values)
 				return append([]float64{0}, values...)[len(values)], len(values) > 0
 			},
 		} {
@@ -193,11 +194,12 @@ func TestAQuerySeesWholeScrapesOnly(t *testing.T) {
 	appended := make(chan error)
 	go func() { appended <- store.Append(at(1), []promstore.Sample{gauge("a", 2), gauge("b", 2)}) }()
 	select {
-	case <-appended:
+	case err := <-appended:
+		require.NoError(t, err)
 		require.Fail(t, "samples were appended during a query")
 	case <-time.After(20 * time.Millisecond):
 	}
-	name := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "load")
+	name := labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, "load")
 	set := querier.Select(t.Context(), true, nil, name)
 	require.True(t, set.Next())
 	require.False(t, set.Next())

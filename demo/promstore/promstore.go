@@ -16,6 +16,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
@@ -131,7 +132,7 @@ func (s *Store) scrape(name string, t time.Time, samples []Sample) error {
 		}
 		stale := pending{series: vanished, value: math.Float64frombits(value.StaleNaN)}
 		if err := s.memory.check(vanished, t.UnixMilli(), stale.value); err != nil {
-			return rejected(vanished.labels.Get(labels.MetricName), err)
+			return rejected(vanished.labels.Get(model.MetricNameLabel), err)
 		}
 		checked = append(checked, stale)
 	}
@@ -181,7 +182,7 @@ func (s *Store) Query(ctx context.Context, expression string, t time.Time) (prom
 // seriesLabels returns the labels of a sample's series. s.memory is locked.
 func (s *Store) seriesLabels(sample Sample) labels.Labels {
 	s.builder.Reset()
-	s.builder.Add(labels.MetricName, sample.Name)
+	s.builder.Add(model.MetricNameLabel, sample.Name)
 	for _, label := range sample.Labels {
 		if label.Value != "" {
 			s.builder.Add(label.Name, label.Value)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
@@ -76,11 +77,11 @@ func (m *memory) matching(matchers []*labels.Matcher) []*series {
 }
 
 func matchesName(matchers []*labels.Matcher, name string) bool {
-	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return m.Name == labels.MetricName && !m.Matches(name) })
+	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel && !m.Matches(name) })
 }
 
 func matches(matchers []*labels.Matcher, ls labels.Labels) bool {
-	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return m.Name != labels.MetricName && !m.Matches(ls.Get(m.Name)) })
+	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return m.Name != model.MetricNameLabel && !m.Matches(ls.Get(m.Name)) })
 }
 
 type seriesSet struct {
