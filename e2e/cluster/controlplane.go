@@ -101,6 +101,7 @@ func (c *Cluster) apiServerArguments(store string, options Options) []string {
 		"--proxy-client-cert-file", c.path("aggregator.crt"), "--proxy-client-key-file", c.path("aggregator.key"),
 		// an aggregated server is called by its pod's address: no kube-proxy runs
 		"--enable-aggregator-routing=true",
+		"--kubelet-preferred-address-types", "InternalIP", // names of nodes do not resolve
 	}
 	if !options.ControllerManager {
 		// Nobody creates the default service accounts that it requires of every pod.

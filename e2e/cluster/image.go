@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/wva-project/wva/e2e/cluster/kubelet"
@@ -27,7 +28,7 @@ const (
 
 // images returns the images of the options. That of wva is built once in the life of the program.
 func (o Options) images(ctx context.Context) ([]kubelet.Image, error) {
-	var images []kubelet.Image
+	images := slices.Clone(o.Images)
 	if o.WVA {
 		tree := filepath.Join(os.Getenv(directoryVariable), "wva-image")
 		if _, err := os.Stat(tree); errors.Is(err, os.ErrNotExist) {

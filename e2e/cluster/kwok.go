@@ -100,7 +100,10 @@ func (n Node) object() *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: n.Name, Labels: labels, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
 		},
-		Spec:   corev1.NodeSpec{Taints: n.Taints},
-		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+		Spec: corev1.NodeSpec{Taints: n.Taints},
+		Status: corev1.NodeStatus{
+			Capacity: capacity, Allocatable: capacity,
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: kubelet.Port}},
+		},
 	}
 }

@@ -1,6 +1,10 @@
 package cluster
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wva-project/wva/e2e/cluster/kubelet"
+)
 
 // Options are the components beside etcd and the API server. Each is off by default, and brings
 // along the others that it needs.
@@ -32,13 +36,15 @@ type Options struct {
 	WVA bool
 	// Prometheus does the same for the pods of Prometheus' image.
 	Prometheus bool
+	// Images are further images whose pods run for real.
+	Images []kubelet.Image
 	// Helm builds Helm.
 	Helm bool
 }
 
 // complete turns on the options that others need.
 func (o Options) complete() Options {
-	o.KWOK = o.KWOK || o.KEDA || o.WVA || o.Prometheus
+	o.KWOK = o.KWOK || o.KEDA || o.WVA || o.Prometheus || len(o.Images) > 0
 	o.ControllerManager = o.ControllerManager || o.KWOK
 	o.Scheduler = o.Scheduler || o.KWOK
 	o.KEDACRDs = o.KEDACRDs || o.KEDA

@@ -2,8 +2,9 @@ package kubelet
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
-	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,12 +40,17 @@ type Options struct {
 	Environment map[string]string
 	// Nameserver answers the names of Services.
 	Nameserver string
+	// Address is that of the nodes. The kubelet's API listens there, with the certificate.
+	Address     string
+	Certificate tls.Certificate
 }
 
 // Kubelet runs pods until Close.
 type Kubelet struct {
 	options Options
+	life    context.Context //nolint:containedctx // it ends with Close
 	cancel  context.CancelFunc
+	server  *http.Server
 	watch   informers.SharedInformerFactory
 	group   sync.WaitGroup
 
@@ -57,7 +63,7 @@ type Kubelet struct {
 func Start(ctx context.Context, options Options) (*Kubelet, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Kubelet{
-		options: options, cancel: cancel, pods: map[types.UID]*worker{},
+		options: options, life: life, cancel: cancel, pods: map[types.UID]*worker{},
 		watch: informers.NewSharedInformerFactory(options.Client, 0),
 	}
 	informer := k.watch.Core().V1().Pods().Informer()
@@ -82,6 +88,10 @@ func Start(ctx context.Context, options Options) (*Kubelet, error) {
 		cancel()
 		return nil, fmt.Errorf("watch pods: %w", err)
 	}
+	if err := k.serve(); err != nil {
+		cancel()
+		return nil, err
+	}
 	k.watch.Start(life.Done())
 	return k, nil
 }
@@ -89,6 +99,7 @@ func Start(ctx context.Context, options Options) (*Kubelet, error) {
 // Close ends all containers without grace, and waits for them.
 func (k *Kubelet) Close() {
 	k.cancel()
+	_ = k.server.Close() // nothing is written
 	k.watch.Shutdown()
 	k.group.Wait()
 }
@@ -108,7 +119,7 @@ func (k *Kubelet) update(ctx context.Context, pod *corev1.Pod) {
 		}
 		k.numbers++
 		w = newWorker(ctx, &k.options, pod, image)
-		w.pod.Status.PodIP = address(k.numbers)
+		w.pod.Status.PodIP, w.pod.Status.HostIP = address(k.numbers), k.options.Address
 		k.pods[pod.UID] = w
 		k.group.Go(w.run)
 	}
@@ -157,10 +168,10 @@ func (k *Kubelet) LogDirectory() string { return filepath.Join(k.options.Directo
 func (k *Kubelet) Logs() map[string]string {
 	logs := map[string]string{}
 	paths, _ := filepath.Glob(filepath.Join(k.LogDirectory(), "*.log")) // the pattern is valid
-	for _, path := range slices.Sorted(slices.Values(paths)) {
+	for _, path := range paths {
 		if content, err := os.ReadFile(path); err == nil {
 			logs[strings.TrimSuffix(filepath.Base(path), ".log")] = string(content)
 		}
 	}
-	return maps.Clone(logs)
+	return logs
 }

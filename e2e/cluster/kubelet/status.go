@@ -20,6 +20,7 @@ type status struct {
 	message  string // why the container was ended
 	state    corev1.ContainerState
 	isReady  bool
+	pending  bool // the last write failed
 }
 
 func (s *status) running(ctx context.Context) {
@@ -46,8 +47,15 @@ func (s *status) ready(ctx context.Context, ready bool) {
 	}
 }
 
-// write patches the status. An error is not returned: the pod may be gone, or the API server, and
-// the next change writes the whole status again.
+// retry writes again what could not be written.
+func (s *status) retry(ctx context.Context) {
+	if s.pending {
+		s.write(ctx)
+	}
+}
+
+// write patches the status. An error is not returned: the pod may be gone, or the API server for a
+// moment, and retry writes the whole status again.
 func (s *status) write(ctx context.Context) {
 	now, truth := metav1.Now(), corev1.ConditionFalse
 	if s.isReady {
@@ -56,7 +64,7 @@ func (s *status) write(ctx context.Context) {
 	container := s.pod.Spec.Containers[0]
 	isRunning := s.state.Running != nil
 	fresh := corev1.PodStatus{
-		Phase: corev1.PodRunning, PodIP: s.pod.Status.PodIP, PodIPs: []corev1.PodIP{{IP: s.pod.Status.PodIP}}, StartTime: &s.started,
+		Phase: corev1.PodRunning, HostIP: s.pod.Status.HostIP, PodIP: s.pod.Status.PodIP, PodIPs: []corev1.PodIP{{IP: s.pod.Status.PodIP}}, StartTime: &s.started,
 		Conditions: []corev1.PodCondition{
 			{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: s.started},
 			{Type: corev1.ContainersReady, Status: truth, LastTransitionTime: now},
@@ -70,7 +78,8 @@ func (s *status) write(ctx context.Context) {
 	if err != nil {
 		return // it cannot be: the types are the API's
 	}
-	_, _ = s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	s.pending = err != nil
 }
 
 // remove removes the pod from the API server after its container has ended.

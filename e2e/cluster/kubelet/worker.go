@@ -118,6 +118,7 @@ func (w *worker) watch(ctx context.Context, process *process, volumes []*volume,
 			w.end(ctx, process)
 			return
 		case <-ticker.C:
+			w.status.retry(ctx)
 			for _, v := range volumes {
 				_ = v.refresh(ctx) // the old content stays, and the next look comes soon
 			}

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,7 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	i.steadily("uninstalled for 10 s: the workloads stay", func() {
 		_, err := i.Helm(ctx, "uninstall", "wva", "--namespace", "keda", "--wait")
 		require.NoError(t, err)
-		eventually(t, patienceForSteps, "nothing of it runs", func() bool { return len(i.pods()) == 0 })
+		require.Empty(t, i.pods(), "nothing of it stays")
 		time.Sleep(10 * time.Second)
 		require.NoError(t, i.Install(ctx, "--set", "tls.mode=generate"))
 	})
@@ -157,7 +158,7 @@ func (i *installation) reload() {
 	before := i.pods()
 	require.NoError(i, i.Install(i.Context(), "--set", "tls.mode=generate", "--set", "config.log.level=debug"))
 	for _, pod := range before {
-		eventually(i, patienceForSteps, pod.Name+" reads the new configuration", func() bool {
+		eventually(i, patience, pod.Name+" reads the new configuration", func() bool {
 			log, err := i.Kubectl(i.Context(), nil, "logs", pod.Name, "--namespace", "keda")
 			return err == nil && strings.Contains(log, "configuration reloaded")
 		})
@@ -172,10 +173,10 @@ func (i *installation) change(name, patch string) {
 	require.NoError(i, err)
 }
 
-// pods returns the pods of wva.
+// pods returns the pods of wva that are not about to end.
 func (i *installation) pods() []corev1.Pod {
 	i.Helper()
 	list, err := i.Client.CoreV1().Pods("keda").List(i.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=wva"})
 	require.NoError(i, err)
-	return list.Items
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wva-project/wva/e2e/cluster"
+	"github.com/wva-project/wva/e2e/cluster/play"
 )
 
 const usage = `Usage: go run ./cmd/cluster [flags]
@@ -33,6 +34,7 @@ type settings struct {
 	with       string
 	nodes      int
 	shell      bool
+	play       bool
 	kubeconfig string
 	options    cluster.Options
 }
@@ -65,6 +67,8 @@ func parse(arguments []string, output io.Writer) (settings, error) {
 		"comma-separated: keda-crds, lws-crd, controllers, scheduler, kwok, keda; each brings the others that it needs")
 	flags.IntVar(&s.nodes, "nodes", 2, "number of pretended nodes with 8 H100 each, where KWOK runs")
 	flags.BoolVar(&s.shell, "shell", false, "open a shell inside, where Services and pods are reachable too, and end with it")
+	flags.BoolVar(&s.play, "play", false, "install wva with its chart, Prometheus and a sample on two GPU types, whose engines are "+
+		"simulated; replaces --with and --nodes")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", filepath.Join(os.TempDir(), "wva-cluster.kubeconfig"),
 		"file to write for use from outside; removed at the end")
 	if err := flags.Parse(arguments); err != nil {
@@ -80,8 +84,13 @@ func parse(arguments []string, output io.Writer) (settings, error) {
 		return s, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	}
 	var err error
-	s.options, err = optionsOf(s.with)
-	return s, err
+	if s.options, err = optionsOf(s.with); err != nil {
+		return s, err
+	}
+	if s.play {
+		s.options = play.Options()
+	}
+	return s, nil
 }
 
 func optionsOf(with string) (cluster.Options, error) {
@@ -131,7 +140,14 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	defer c.Close() // the namespace ends as well
-	if s.options.KWOK || s.options.KEDA {
+	if s.play {
+		progress("a cluster with KEDA", started)
+		furnished, err := furnish(ctx, c)
+		if err != nil {
+			return err
+		}
+		defer furnished.Close()
+	} else if s.options.KWOK || s.options.KEDA {
 		for i := range s.nodes {
 			node := cluster.Node{Name: fmt.Sprintf("h100-%d", i), Product: "NVIDIA-H100-80GB-HBM3", GPUs: 8}
 			if err := c.AddNode(ctx, node); err != nil {
@@ -145,13 +161,25 @@ func run(ctx context.Context, s settings) error {
 	}
 	defer closeBridge()
 	fmt.Printf("The cluster is up after %s.\n", time.Since(started).Round(100*time.Millisecond))
+	if s.play {
+		text, err := instructions(s.kubeconfig)
+		if err != nil {
+			return err
+		}
+		fmt.Println(text)
+	}
 	if s.shell {
 		return shell(ctx, c)
 	}
-	return wait(ctx, s.kubeconfig)
+	return wait(ctx, s)
 }
 
-func wait(ctx context.Context, kubeconfig string) error {
+func wait(ctx context.Context, s settings) error {
+	if s.play {
+		fmt.Println("Ctrl-C ends the cluster. With --shell, a shell opens inside, where the names of Services resolve.")
+		<-ctx.Done()
+		return nil
+	}
 	kubectl, err := cluster.Path("kubectl")
 	if err != nil {
 		return err
@@ -162,7 +190,7 @@ func wait(ctx context.Context, kubeconfig string) error {
   %s get pods -A
 
 Services and pods are reachable inside only: with --shell. Ctrl-C ends the cluster.
-`, kubeconfig, kubectl)
+`, s.kubeconfig, kubectl)
 	<-ctx.Done()
 	return nil
 }
