@@ -31,7 +31,7 @@ func (all objects) settings(t *testing.T) string {
 func load(t *testing.T, all objects) *config.Config {
 	t.Helper()
 	directory, text := t.TempDir(), all.settings(t)
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if path, isPath := strings.CutPrefix(word, "/etc/wva-tls/"); isPath {
 			path = filepath.Join(directory, path)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))

@@ -13,7 +13,8 @@ type Options struct {
 	// MonitorCRDs defines the kinds ServiceMonitor and PodMonitor of prometheus-operator. Nothing
 	// acts on them.
 	MonitorCRDs bool
-	// CertManagerCRDs defines the kinds Certificate, Issuer and ClusterIssuer. Nothing acts on them.
+	// CertManagerCRDs defines the kinds Certificate, Issuer and ClusterIssuer. Nothing acts on
+	// them.
 	CertManagerCRDs bool
 	// ControllerManager runs Kubernetes' own controllers: Deployments get pods, the HPA scales.
 	ControllerManager bool

@@ -67,21 +67,20 @@ func TestAPIServerAcceptsEveryRenderingOfTheChart(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		manifests := h.helm("template", "wva", helmChart, "--namespace", "keda", "--values", file,
-			"--api-versions", "monitoring.coreos.com/v1", "--api-versions", "cert-manager.io/v1")
-		output, err := h.Kubectl(t.Context(), []byte(manifests), "apply", "--dry-run=server", "--validate=strict", "-f", "-")
-		require.NoError(t, err, file)
-		require.Equal(t, strings.Count(manifests, "\nkind: "), strings.Count(output, "created (server dry run)"), output)
+		h.accepts(file, h.helm("template", "wva", helmChart, "--namespace", "keda", "--values", file,
+			"--api-versions", "monitoring.coreos.com/v1", "--api-versions", "cert-manager.io/v1"))
 	}
+	manifests, err := os.ReadFile(repository + "/deploy/wva.yaml")
+	require.NoError(t, err)
+	h.accepts("deploy/wva.yaml", string(manifests))
 }
 
-func TestDefaultRenderingIsApplied(t *testing.T) {
-	h := newHelmCluster(t, cluster.Options{})
-	_, err := h.Kubectl(t.Context(), nil, "apply", "-f", repository+"/deploy/wva.yaml")
-	require.NoError(t, err)
-	deployment, err := h.Client.AppsV1().Deployments("keda").Get(t.Context(), "wva", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.EqualValues(t, 2, *deployment.Spec.Replicas)
+// accepts checks that kubectl would create each object, and that none has an unknown field.
+func (h *helmCluster) accepts(name, manifests string) {
+	h.Helper()
+	output, err := h.Kubectl(h.Context(), []byte(manifests), "apply", "--dry-run=server", "--validate=strict", "-f", "-")
+	require.NoError(h, err, name)
+	require.Equal(h, strings.Count(manifests, "\nkind: "), strings.Count(output, "created (server dry run)"), output)
 }
 
 // certificates are the data of the Secrets that the chart makes, by name and key.
@@ -110,8 +109,8 @@ func changed(before, after map[string]string) []string {
 	return keys
 }
 
-func TestUpgradeKeepsGeneratedCertificates(t *testing.T) {
-	h := newHelmCluster(t, cluster.Options{})
+func TestUpgradesKeepGeneratedCertificatesAndUninstallLeavesNothing(t *testing.T) {
+	h := newHelmCluster(t, cluster.Options{MonitorCRDs: true})
 	h.install("tls.mode=generate")
 	first := h.certificates()
 	require.Equal(t, first["wva-ca tls.crt"], first["wva-tls ca.crt"])
@@ -133,21 +132,21 @@ func TestUpgradeKeepsGeneratedCertificates(t *testing.T) {
 
 	h.install("tls.mode=generate,tls.clusterDomain=example.internal,tls.generate.rotation=one")
 	require.Empty(t, changed(rotated, h.certificates()))
+
+	h.install("tls.mode=generate,networkPolicy.enabled=true,serviceMonitor.enabled=true,watchNamespaces={llm},rbac.clusterReader=true")
+	require.Greater(t, h.labelled(), 12)
+	h.helm("uninstall", "wva", "--namespace", "keda")
+	require.Zero(t, h.labelled())
 }
 
-func TestUninstallLeavesNothing(t *testing.T) {
-	h := newHelmCluster(t, cluster.Options{MonitorCRDs: true})
-	h.install("tls.mode=generate,networkPolicy.enabled=true,serviceMonitor.enabled=true,watchNamespaces={llm},rbac.clusterReader=true")
+// labelled returns the number of objects with the label of the release.
+func (h *helmCluster) labelled() int {
+	h.Helper()
 	kinds := "deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,poddisruptionbudgets," +
 		"networkpolicies,servicemonitors,clustertriggerauthentications"
-	left := func() int {
-		output, err := h.Kubectl(t.Context(), nil, "get", kinds, "--all-namespaces", "--selector", "app.kubernetes.io/instance=wva", "--output", "json")
-		require.NoError(t, err)
-		var list struct{ Items []json.RawMessage }
-		require.NoError(t, json.Unmarshal([]byte(output), &list))
-		return len(list.Items)
-	}
-	require.Greater(t, left(), 12)
-	h.helm("uninstall", "wva", "--namespace", "keda")
-	require.Zero(t, left())
+	output, err := h.Kubectl(h.Context(), nil, "get", kinds, "--all-namespaces", "--selector", "app.kubernetes.io/instance=wva", "--output", "json")
+	require.NoError(h, err)
+	var list struct{ Items []json.RawMessage }
+	require.NoError(h, json.Unmarshal([]byte(output), &list))
+	return len(list.Items)
 }
