@@ -2,6 +2,8 @@ package wva_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -133,6 +135,35 @@ func TestPagesQuoteTextsOfTheProduct(t *testing.T) {
 	t.Logf("%d texts", found)
 	if found < 60 {
 		t.Errorf("%d texts were found; are they read?", found)
+	}
+}
+
+// TestPictureShowsADecisionOfTheTests compares the picture with the plan that a test of the planner
+// makes of the snapshot that docs/concepts.md names.
+func TestPictureShowsADecisionOfTheTests(t *testing.T) {
+	const snapshot = "planner/testdata/spill-to-the-fast-variant.snapshot.json"
+	if !bytes.Contains(readFile(t, "docs/concepts.md"), []byte(snapshot)) {
+		t.Errorf("docs/concepts.md does not name %s", snapshot)
+	}
+	var plan struct {
+		Decisions []struct {
+			Replicas int
+			Reason   struct{ Code, Text string }
+		}
+		Cost float64
+	}
+	if err := json.Unmarshal(readFile(t, strings.Replace(snapshot, ".snapshot.", ".plan.", 1)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	shown := []string{fmt.Sprintf(">%.2f an hour<", plan.Cost), fmt.Sprintf(">%d × L40S + %d × H100<", plan.Decisions[0].Replicas, plan.Decisions[1].Replicas)}
+	for _, d := range plan.Decisions {
+		shown = append(shown, ">"+d.Reason.Code+"<", ">"+d.Reason.Text+"<")
+	}
+	picture := readFile(t, "docs/images/decision.svg")
+	for _, text := range shown {
+		if !bytes.Contains(picture, []byte(text)) {
+			t.Errorf("docs/images/decision.svg does not show %q", text)
+		}
 	}
 }
 
