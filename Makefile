@@ -81,7 +81,7 @@ e2e-cluster: cluster-build $(BIN)/helm ## Drive the server beside a real API ser
 	go test -C e2e/cluster -count=1 -timeout 20m ./...
 
 .PHONY: cluster
-cluster: cluster-build ## Run such a cluster until Ctrl-C, and print how to reach it
+cluster: cluster-build ## Run such a cluster until Ctrl-C; ARGS=--play installs wva, Prometheus and a model under load
 	go run -C e2e/cluster ./cmd/cluster $(ARGS)
 
 .PHONY: grid

@@ -32,7 +32,7 @@ func (o Options) images(ctx context.Context) ([]kubelet.Image, error) {
 	if o.WVA {
 		tree := filepath.Join(os.Getenv(directoryVariable), "wva-image")
 		if _, err := os.Stat(tree); errors.Is(err, os.ErrNotExist) {
-			if _, err := imageTool(ctx, "run", ".", "--tree", tree, "--platform", "linux/"+runtime.GOARCH); err != nil {
+			if err := imageTool(ctx, "run", ".", "--tree", tree, "--platform", "linux/"+runtime.GOARCH); err != nil {
 				return nil, fmt.Errorf("build wva's image: %w", err)
 			}
 		}
@@ -50,20 +50,19 @@ func (o Options) images(ctx context.Context) ([]kubelet.Image, error) {
 
 // prepareImage fetches the modules of the tool that writes the image: inside there is no network.
 func prepareImage(ctx context.Context) error {
-	_, err := imageTool(ctx, "build", "-o", os.DevNull, ".")
-	return err
+	return imageTool(ctx, "build", "-o", os.DevNull, ".")
 }
 
 // imageTool runs the go command in the module of tools/image.
-func imageTool(ctx context.Context, arguments ...string) (string, error) {
+func imageTool(ctx context.Context, arguments ...string) error {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = filepath.Join(source(), "..", "..", "tools", "image")
 	command.Env = append(os.Environ(), "GOWORK=off")
 	output, err := command.CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("go %s in tools/image: %w: %s", strings.Join(arguments, " "), err, output)
+		return fmt.Errorf("go %s in tools/image: %w: %s", strings.Join(arguments, " "), err, output)
 	}
-	return string(output), nil
+	return nil
 }
 
 // prometheusTree makes the tree of an image that has the binary only.

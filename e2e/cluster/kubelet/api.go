@@ -106,7 +106,7 @@ func (k *Kubelet) answerPortForward(w http.ResponseWriter, request *http.Request
 type forwarder string
 
 // PortForward copies until one side ends.
-func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
+func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error { //nolint:revive // the interface's arguments
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(string(f), strconv.Itoa(int(port))))
 	if err != nil {

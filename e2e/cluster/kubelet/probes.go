@@ -117,9 +117,9 @@ func (p *probes) run(ctx context.Context, group *sync.WaitGroup) <-chan result {
 			return
 		}
 		group.Go(func() {
-			p.liveness.watch(ctx, true, func(ok bool) bool { return ok || send(result{failed: "the liveness probe failed"}) })
+			p.liveness.watch(ctx, func(ok bool) bool { return ok || send(result{failed: "the liveness probe failed"}) })
 		})
-		p.readiness.watch(ctx, false, func(ok bool) bool { return send(result{ready: ok}) })
+		p.readiness.watch(ctx, func(ok bool) bool { return send(result{ready: ok}) })
 	})
 	return results
 }
@@ -127,22 +127,20 @@ func (p *probes) run(ctx context.Context, group *sync.WaitGroup) <-chan result {
 // await returns whether the probe succeeds before it has failed too often.
 func (p *probe) await(ctx context.Context) bool {
 	started := false
-	p.watch(ctx, true, func(ok bool) bool {
+	p.watch(ctx, func(ok bool) bool {
 		started = ok
 		return false
 	})
 	return started
 }
 
-// watch tells each result that counts, until tell returns false. Initial is the state before any
-// counts. Nil succeeds once.
-func (p *probe) watch(ctx context.Context, initial bool, tell func(ok bool) bool) {
+// watch tells each result that counts, until tell returns false. Nil succeeds once.
+func (p *probe) watch(ctx context.Context, tell func(ok bool) bool) {
 	if p == nil {
 		tell(true)
 		return
 	}
-	// A pod that is not ready is asked at once and then often, so that a fast start is seen.
-	wait, ok, row := p.delay, initial, int32(0)
+	wait, row := p.delay, int32(0)
 	for {
 		select {
 		case <-ctx.Done():
@@ -159,15 +157,7 @@ func (p *probe) watch(ctx context.Context, initial bool, tell func(ok bool) bool
 		} else {
 			row = min(row, 0) - 1
 		}
-		switch {
-		case row >= p.success:
-			ok = true
-		case -row >= p.failed:
-			ok = false
-		default:
-			continue
-		}
-		if !tell(ok) {
+		if counts := row >= p.success || -row >= p.failed; counts && !tell(row > 0) {
 			return
 		}
 	}

@@ -47,7 +47,7 @@ func (s *status) ready(ctx context.Context, ready bool) {
 	}
 }
 
-// retry writes again what could not be written.
+// retry writes the status again if that failed.
 func (s *status) retry(ctx context.Context) {
 	if s.pending {
 		s.write(ctx)

@@ -57,9 +57,7 @@ func (w *worker) run() {
 	ctx := w.life
 	defer w.cancel()
 	for delay := restartDelay; ; delay = min(2*delay, maxRestartDelay) {
-		if err := w.attempt(ctx); err != nil {
-			w.status.waiting(ctx, err)
-		}
+		w.status.waiting(ctx, w.attempt(ctx))
 		select {
 		case <-ctx.Done():
 			return
@@ -72,7 +70,7 @@ func (w *worker) run() {
 	}
 }
 
-// attempt runs the container until it ends.
+// attempt runs the container until it ends, and returns why it does not run.
 func (w *worker) attempt(ctx context.Context) error {
 	volumes, err := w.openVolumes(ctx)
 	if err != nil {

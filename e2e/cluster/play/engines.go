@@ -38,8 +38,9 @@ type engines struct {
 	servers map[string]*http.Server // by pod: namespace/name
 }
 
-func startEngines(client kubernetes.Interface) *engines {
-	ctx, cancel := context.WithCancel(context.Background())
+// startEngines plays engines until close. The context's end does not end them.
+func startEngines(ctx context.Context, client kubernetes.Interface) *engines {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &engines{client: client, cancel: cancel, models: map[fleet.ModelID]*served{}, servers: map[string]*http.Server{}}
 	e.looking.Go(func() {
 		ticker := time.NewTicker(tick)

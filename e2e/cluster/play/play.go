@@ -44,7 +44,7 @@ func Start(ctx context.Context, c *cluster.Cluster) (*Play, error) {
 	if err := c.Apply(ctx, monitoring); err != nil {
 		return nil, err
 	}
-	return &Play{Cluster: c, engines: startEngines(c.Client)}, nil
+	return &Play{Cluster: c, engines: startEngines(ctx, c.Client)}, nil
 }
 
 func nodes() []cluster.Node {

@@ -124,7 +124,7 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	i.steadily("uninstalled for 10 s: the workloads stay", func() {
 		_, err := i.Helm(ctx, "uninstall", "wva", "--namespace", "keda", "--wait")
 		require.NoError(t, err)
-		require.Empty(t, i.pods(), "nothing of it stays")
+		require.Empty(t, i.pods(), "nothing of it stays") //nolint:contextcheck // it is the test's
 		time.Sleep(10 * time.Second)
 		require.NoError(t, i.Install(ctx, "--set", "tls.mode=generate"))
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/wva-project/wva/e2e/cluster/play"
 )
 
-// runMark stands before a shell block that is run as it is written.
+// runMark is on the line above a shell block that is run as it is written.
 const runMark = "<!-- run: quickstart -->"
 
 // markedBlocks returns the shell blocks of a page that follow a mark.

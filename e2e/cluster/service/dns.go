@@ -18,7 +18,8 @@ const ttl = 5
 // not exist.
 type dnsServer struct {
 	server *dns.Server
-	ended  chan error
+	ended  chan struct{}
+	err    error // written before ended is closed
 }
 
 // startDNS returns once the server listens.
@@ -28,16 +29,19 @@ func startDNS(address string, resolve func(namespace, name string) ([]net.IP, bo
 		return nil, fmt.Errorf("start the DNS server: %w", err)
 	}
 	started := make(chan struct{})
-	d := &dnsServer{ended: make(chan error, 1), server: &dns.Server{
+	d := &dnsServer{ended: make(chan struct{}), server: &dns.Server{
 		PacketConn: connection, NotifyStartedFunc: func() { close(started) },
 		Handler: dns.HandlerFunc(func(w dns.ResponseWriter, request *dns.Msg) { _ = w.WriteMsg(answer(request, resolve)) }),
 	}}
-	go func() { d.ended <- d.server.ActivateAndServe() }()
+	go func() {
+		defer close(d.ended)
+		d.err = d.server.ActivateAndServe()
+	}()
 	select {
 	case <-started:
 		return d, nil
-	case err := <-d.ended:
-		return nil, fmt.Errorf("start the DNS server: %w", err)
+	case <-d.ended:
+		return nil, fmt.Errorf("start the DNS server: %w", d.err)
 	}
 }
 

@@ -36,7 +36,7 @@ func startRelay(address string) (*relay, error) {
 	return r, nil
 }
 
-// set replaces the targets. Connections stay where they are, as in a real cluster.
+// set replaces the targets. Existing connections keep theirs, as in a real cluster.
 func (r *relay) set(targets []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
 // Command container is the only program of the image that the tests of the kubelet run. It serves
-// what it sees of its surroundings.
+// its view of its surroundings.
 package main
 
 import (
