@@ -25,7 +25,8 @@ func Enter() {
 		return
 	}
 	err := become(text)
-	_, _ = fmt.Fprintln(os.Stderr, "kubelet: start the container:", err) // it returns with an error only
+	// it returns with an error only
+	_, _ = fmt.Fprintln(os.Stderr, "kubelet: start the container:", err)
 	os.Exit(128)
 }
 
