@@ -116,7 +116,7 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	i.done("chart: both servers are ready")
 	require.NoError(t, i.Apply(ctx, "two-gpu-types", sampleNamespace))
 	i.eventually("sample: a number through KEDA", func() bool { return i.hasNumber(cheap, 1) })
-	require.NoError(t, i.SetLoad(ctx, sampleModel, 120))
+	require.NoError(t, i.SetLoad(ctx, sampleModel, 100))
 	i.eventually("load: two variants", func() bool { return i.replicas(cheap) == 8 && i.replicas(expensive) > 0 })
 
 	i.steadily("upgrade to mTLS under load", func() { i.upgradeToMTLS() })

@@ -59,8 +59,8 @@ instead of minutes: e2e/cluster/play/values.yaml. The engines are simulated.
 
 Watch the replicas:
   kubectl get deployments --namespace %[5]s --watch
-Raise the load to 120 requests a second, later lower it to 0:
-  kubectl patch configmap load --namespace play --type merge --patch '{"data": {"%[6]s": "120"}}'
+Raise the load to 60 requests a second, later lower it to 0:
+  kubectl patch configmap load --namespace play --type merge --patch '{"data": {"%[6]s": "60"}}'
 See the decisions and their reasons:
   kubectl describe scaledobject llama-8b-h100 --namespace %[5]s
   kubectl logs deployment/wva --namespace keda --follow
