@@ -73,7 +73,8 @@ func components() []component {
 			name: prometheus, folder: "prometheus", module: "github.com/prometheus/prometheus", directory: "cmd/prometheus",
 			tags: "remove_all_sd,enable_kubernetes_sd", // the SDKs of all clouds otherwise
 		},
-		{name: helm, folder: "../../../tools/helm", module: "helm.sh/helm/v3", directory: "cmd/helm"}, // pinned once
+		// Helm is pinned once in the repository.
+		{name: helm, folder: "../../../tools/helm", module: "helm.sh/helm/v3", directory: "cmd/helm"},
 	}
 }
 

@@ -152,8 +152,8 @@ func (c *Cluster) tool(ctx context.Context, name string, input []byte, arguments
 	return stdout.String(), nil
 }
 
-// Environment is this process' own with KUBECONFIG set, and kubectl and helm on the PATH if they are
-// built.
+// Environment is this process' own with KUBECONFIG set, and kubectl and helm on the PATH if they
+// are built.
 func (c *Cluster) Environment() ([]string, error) {
 	programs := c.path("programs")
 	if err := os.MkdirAll(programs, 0o755); err != nil {
@@ -187,7 +187,8 @@ func (c *Cluster) define(ctx context.Context, path string) error {
 		return err
 	}
 	return c.await(ctx, "the kinds of "+filepath.Base(path)+" are served", func(ctx context.Context) error {
-		_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "-f", path) // fails on one without conditions
+		// It fails, instead of waiting, if a definition has no conditions yet.
+		_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "-f", path)
 		return err
 	})
 }

@@ -18,8 +18,8 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 )
 
-// Port is that of the kubelet's API, on which the API server asks for logs and forwards ports. Nodes
-// name it in their status.
+// Port is that of the kubelet's API, on which the API server asks for logs and forwards ports.
+// Nodes name it in their status.
 const Port = 10250
 
 // serve starts the kubelet's API. It answers for the pods that run for real, and forwards the ports
@@ -34,8 +34,9 @@ func (k *Kubelet) serve() error {
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.answerPortForward)
 	k.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: time.Minute,
-		TLSConfig:    &tls.Config{Certificates: []tls.Certificate{k.options.Certificate}, MinVersion: tls.VersionTLS12},
-		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // an upgrade needs HTTP/1.1
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{k.options.Certificate}, MinVersion: tls.VersionTLS12},
+		// An upgrade needs HTTP/1.1.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	k.group.Go(func() { _ = k.server.ServeTLS(listener, "", "") }) // until it is closed
 	return nil

@@ -6,8 +6,8 @@
 // server, and the pod is Ready if its readiness probe says so. [Start] plays this part for the pods
 // whose images it knows; all others are left to somebody else.
 //
-// Limits: one container in each pod and no init container; volumes are configMap, secret, projected,
-// downwardAPI and emptyDir; probes are httpGet, and the hooks sleep only. A pod that needs more
-// fails, and its status says why. Resources are not limited, and restarts are faster than a real
-// kubelet's. Linux only.
+// Limits: one container in each pod and no init container; volumes are configMap, secret,
+// projected, downwardAPI and emptyDir; probes are httpGet, and the hooks sleep only. A pod that
+// needs more fails, and its status says why. Resources are not limited, and restarts are faster
+// than a real kubelet's. Linux only.
 package kubelet

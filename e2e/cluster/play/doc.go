@@ -3,9 +3,9 @@
 // they serve can be changed at any time.
 //
 // The engines are those of package simulation, in wall time. Each ready pod of a Deployment with a
-// port named http answers /metrics on its own address, as vLLM does; a pod with a port named metrics
-// answers as the gateway of its namespace. The load is in the ConfigMap load of the namespace play:
-// requests a second by model.
+// port named http answers /metrics on its own address, as vLLM does; a pod with a port named
+// metrics answers as the gateway of its namespace. The load is in the ConfigMap load of the
+// namespace play: requests a second by model.
 //
 // Limits: all models are played with the speed of Llama 3.1 8B; pods are ready at once; engines
 // serve metrics, not requests.
