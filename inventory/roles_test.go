@@ -12,6 +12,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// Renderings of the Helm chart with the roles for all namespaces, and for some.
+const (
+	deployedEverywhere   = "../deploy/wva.yaml"
+	deployedInNamespaces = "../e2e/chart/testdata/namespaces.yaml"
+)
+
 // granted returns the permissions in the roles of a file, as "verb resource.group", each once.
 func granted(t *testing.T, file string) []string {
 	t.Helper()
@@ -36,7 +42,7 @@ func granted(t *testing.T, file string) []string {
 }
 
 func TestRolesAllowToWriteNothingButEventsAndTheLease(t *testing.T) {
-	for _, file := range []string{"../deploy/rbac.yaml", "../deploy/rbac-namespaced.yaml"} {
+	for _, file := range []string{deployedEverywhere, deployedInNamespaces} {
 		var writes []string
 		for _, allowed := range granted(t, file) {
 			if verb, _, _ := strings.Cut(allowed, " "); !slices.Contains([]string{"get", "list", "watch"}, verb) {
@@ -48,7 +54,7 @@ func TestRolesAllowToWriteNothingButEventsAndTheLease(t *testing.T) {
 }
 
 func TestRolesAllowToWatchTheWatchedResources(t *testing.T) {
-	cluster := granted(t, "../deploy/rbac.yaml")
+	cluster := granted(t, deployedEverywhere)
 	for _, resource := range []schema.GroupVersionResource{
 		scaledObjectsResource(), scaledJobsResource(), podsResource(), nodesResource(), namespacesResource(), autoscalersResource(),
 	} {
@@ -58,7 +64,7 @@ func TestRolesAllowToWatchTheWatchedResources(t *testing.T) {
 }
 
 func TestNamespacedRolesAllowTheSameButForClusterResources(t *testing.T) {
-	cluster, namespaced := granted(t, "../deploy/rbac.yaml"), granted(t, "../deploy/rbac-namespaced.yaml")
+	cluster, namespaced := granted(t, deployedEverywhere), granted(t, deployedInNamespaces)
 	require.Subset(t, cluster, namespaced)
 	for _, allowed := range cluster {
 		_, resource, _ := strings.Cut(allowed, " ")

@@ -106,8 +106,8 @@ func render(t *testing.T, flags ...string) objects {
 	return decode(t, template(t, flags...))
 }
 
-// refuse returns the reason for which the chart cannot be rendered.
-func refuse(t *testing.T, flags ...string) string {
+// rejection returns the reason for which the chart cannot be rendered.
+func rejection(t *testing.T, flags ...string) string {
 	t.Helper()
 	_, failure := helm(t, slices.Concat([]string{"template", release, chart, "--namespace", namespace}, flags)...)
 	require.NotEmpty(t, failure, "rendered all the same")

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,4 +156,36 @@ func TestNetworkPolicyAllowsThePortOfPrometheus(t *testing.T) {
 		require.Len(t, policy.Spec.Egress, 3)
 		require.Equal(t, want, policy.Spec.Egress[2].Ports[0].Port.IntVal, url)
 	}
+}
+
+func TestNamesAreShortEnough(t *testing.T) {
+	long := strings.Repeat("r", 53) // the longest that Helm accepts
+	for _, mode := range []string{"generate", "certManager"} {
+		arguments := append([]string{"template", long, chart, "--set", "podMonitor.enabled=true,podMonitor.selector.app=vllm,tls.mode=" + mode}, operators...)
+		output, failure := helm(t, arguments...)
+		require.Empty(t, failure)
+		for _, o := range decode(t, output) {
+			require.LessOrEqual(t, len(o.name()), 63, o.kind())
+			for key, label := range o.at("metadata", "labels").(map[string]any) {
+				require.LessOrEqual(t, len(label.(string)), 63, key)
+			}
+		}
+	}
+}
+
+func TestMonitorsFindTheirPods(t *testing.T) {
+	all := render(t, "--values", "testdata/values/monitors.yaml")
+	monitor, service := all.one(t, "ServiceMonitor"), as[corev1.Service](t, all.one(t, "Service"))
+	for key, label := range monitor.at("spec", "selector", "matchLabels").(map[string]any) {
+		require.Equal(t, service.Labels[key], label)
+	}
+	endpoint := object(monitor.at("spec", "endpoints").([]any)[0].(map[string]any))
+	require.Equal(t, true, endpoint["honorLabels"], "the label namespace of a variant is kept")
+	require.True(t, slices.ContainsFunc(service.Spec.Ports, func(port corev1.ServicePort) bool { return port.Name == endpoint["port"] }))
+
+	engines := all.one(t, "PodMonitor")
+	require.Equal(t, map[string]any{"app": "vllm"}, engines.at("spec", "selector", "matchLabels"))
+	require.Equal(t, true, engines.at("spec", "namespaceSelector", "any"))
+	engines = render(t, "--values", "testdata/values/monitors-options.yaml").one(t, "PodMonitor")
+	require.Equal(t, []any{"llm"}, engines.at("spec", "namespaceSelector", "matchNames"))
 }

@@ -14,7 +14,8 @@ func granted(t *testing.T, roles objects) []string {
 	t.Helper()
 	var allowed []string
 	for _, o := range roles {
-		for _, rule := range as[rbacv1.ClusterRole](t, o).Rules { // of the same form as those of a Role
+		// a Role has rules of the same form
+		for _, rule := range as[rbacv1.ClusterRole](t, o).Rules {
 			for _, verb := range rule.Verbs {
 				for _, group := range rule.APIGroups {
 					for _, resource := range rule.Resources {

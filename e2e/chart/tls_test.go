@@ -79,10 +79,10 @@ func handshake(t *testing.T, server *tls.Config, parameters map[string]string, h
 		_ = here.Close() // ends the server's
 		return errors.Join(err, <-answered)
 	}
-	// A server that refuses the client says so in its first answer.
+	// A server that rejects the client says so in its first answer.
 	_, err = client.Read(make([]byte, 1))
-	if refusal := <-answered; refusal != nil {
-		return refusal
+	if rejected := <-answered; rejected != nil {
+		return rejected
 	}
 	require.ErrorIs(t, err, io.EOF)
 	return nil

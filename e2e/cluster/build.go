@@ -32,6 +32,9 @@ const (
 	lwsManifests      = "lws-manifests"
 	prometheus        = "prometheus"
 	helm              = "helm"
+
+	prometheusOperatorManifests = "prometheus-operator-manifests"
+	certManagerManifests        = "cert-manager-manifests"
 )
 
 // component is a program or a directory of manifests. Its version is the one in the go.mod of its
@@ -66,6 +69,14 @@ func components() []component {
 		{name: kwok, folder: "kwok", module: "sigs.k8s.io/kwok", directory: "cmd/kwok"},
 		{name: kedaManifests, folder: "keda", module: kedaModule, directory: "config", manifests: true},
 		{name: lwsManifests, folder: "lws", module: "sigs.k8s.io/lws", directory: "config/crd/bases", manifests: true},
+		{
+			name: prometheusOperatorManifests, folder: "prometheusoperator", module: "github.com/prometheus-operator/prometheus-operator",
+			directory: "example/prometheus-operator-crd", manifests: true,
+		},
+		{
+			name: certManagerManifests, folder: "certmanager", module: "github.com/cert-manager/cert-manager",
+			directory: "deploy/crds", manifests: true,
+		},
 		{name: kedaOperator, folder: "keda", module: kedaModule, directory: "cmd/operator", stamp: kedaStamp},
 		{name: kedaAdapter, folder: "keda", module: kedaModule, directory: "cmd/adapter", stamp: kedaStamp},
 		{name: kedaWebhooks, folder: "keda", module: kedaModule, directory: "cmd/webhooks", stamp: kedaStamp},

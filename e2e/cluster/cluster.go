@@ -94,6 +94,8 @@ func (c *Cluster) open(ctx context.Context, options Options) error {
 		{options.KEDACRDs && !options.KEDA, c.defineKEDA},
 		{true, c.startServices},
 		{options.LeaderWorkerSetCRD, c.defineLeaderWorkerSet},
+		{options.MonitorCRDs, c.defineMonitors},
+		{options.CertManagerCRDs, c.defineCertManager},
 		{options.ControllerManager, c.startControllerManager},
 		{options.Scheduler, c.startScheduler},
 		{options.KWOK, func(ctx context.Context) error { return c.startKWOK(ctx, images) }},
@@ -207,6 +209,29 @@ func (c *Cluster) defineLeaderWorkerSet(ctx context.Context) error {
 		return err
 	}
 	return c.define(ctx, manifests)
+}
+
+func (c *Cluster) defineMonitors(ctx context.Context) error {
+	return c.defineFiles(ctx, prometheusOperatorManifests, "monitoring.coreos.com_servicemonitors.yaml", "monitoring.coreos.com_podmonitors.yaml")
+}
+
+func (c *Cluster) defineCertManager(ctx context.Context) error {
+	return c.defineFiles(ctx, certManagerManifests,
+		"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml", "cert-manager.io_clusterissuers.yaml")
+}
+
+// defineFiles defines the kinds of some files of a component.
+func (c *Cluster) defineFiles(ctx context.Context, component string, files ...string) error {
+	manifests, err := Path(component)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := c.define(ctx, filepath.Join(manifests, file)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // path returns the path of a file of the cluster.

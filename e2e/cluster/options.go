@@ -14,6 +14,12 @@ type Options struct {
 	KEDACRDs bool
 	// LeaderWorkerSetCRD defines the LeaderWorkerSet kind. Nothing acts on it.
 	LeaderWorkerSetCRD bool
+	// MonitorCRDs defines the kinds ServiceMonitor and PodMonitor of prometheus-operator. Nothing
+	// acts on them.
+	MonitorCRDs bool
+	// CertManagerCRDs defines the kinds Certificate, Issuer and ClusterIssuer. Nothing acts on
+	// them.
+	CertManagerCRDs bool
 	// ControllerManager runs Kubernetes' own controllers: Deployments get pods, the HPA scales.
 	ControllerManager bool
 	// Scheduler gives pods a node. There are none without KWOK.
@@ -61,6 +67,8 @@ func (o Options) Components() []string {
 		{o.LeaderWorkerSetCRD, []string{lwsManifests}},
 		{o.Prometheus, []string{prometheus}},
 		{o.Helm, []string{helm}},
+		{o.MonitorCRDs, []string{prometheusOperatorManifests}},
+		{o.CertManagerCRDs, []string{certManagerManifests}},
 	} {
 		if more.wanted {
 			needed = append(needed, more.names...)

@@ -31,7 +31,9 @@ const (
 var binary string
 
 func TestMain(m *testing.M) {
-	cluster.Enter(play.Options())
+	options := play.Options()
+	options.MonitorCRDs, options.CertManagerCRDs = true, true
+	cluster.Enter(options)
 	directory, err := os.MkdirTemp("", "wva-")
 	if err == nil {
 		binary = filepath.Join(directory, "wva")

@@ -12,10 +12,10 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-// asDeployed runs wva with the roles of deploy/ and nothing else.
+// asDeployed runs wva with the roles of a rendering of the Helm chart, and nothing else.
 func (w *world) asDeployed(file string, change func(manifest string) string) {
 	w.Helper()
-	manifest, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", file))
+	manifest, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(file)))
 	require.NoError(w, err)
 	account, err := w.Account(w.Context(), "keda", "wva") // makes both
 	require.NoError(w, err)
@@ -27,7 +27,7 @@ func unchanged(manifest string) string { return manifest }
 
 func TestTheDeployedRolesAreEnough(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
-	w.asDeployed("rbac.yaml", unchanged)
+	w.asDeployed("deploy/wva.yaml", unchanged)
 	s := w.start()
 	s.awaitReady()
 	w.declare(chat)
@@ -37,7 +37,7 @@ func TestTheDeployedRolesAreEnough(t *testing.T) {
 
 func TestMissingRoleIsNamedAndTheRestGoesOn(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
-	w.asDeployed("rbac.yaml", func(manifest string) string { return strings.ReplaceAll(manifest, "statefulsets", "nosuchthings") })
+	w.asDeployed("deploy/wva.yaml", func(manifest string) string { return strings.ReplaceAll(manifest, "statefulsets", "nosuchthings") })
 	s := w.start()
 	s.awaitReady()
 	w.declare(chat)
@@ -55,7 +55,7 @@ func TestMissingRoleIsNamedAndTheRestGoesOn(t *testing.T) {
 
 func TestRolesInOneNamespaceAreEnoughForIt(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
-	w.asDeployed("rbac-namespaced.yaml", unchanged)
+	w.asDeployed("e2e/chart/testdata/namespaces.yaml", unchanged)
 	s := w.start("--watch-namespace", namespace)
 	s.awaitReady()
 	w.declare(chat)

@@ -11,6 +11,9 @@ would have two values is rejected.
 {{- fail (printf "config.prometheus.%s is made from the values of prometheus; set it there, and remove it from config" $key) }}
 {{- end }}
 {{- end }}
+{{- if hasKey $prometheus "bearerToken" }}
+{{- fail "config.prometheus.bearerToken would be readable in a ConfigMap; put the token into a Secret, set prometheus.existingSecret, and remove it from config" }}
+{{- end }}
 {{- if hasKey $config "watchNamespace" }}
 {{- fail "config.watchNamespace is made from watchNamespaces, which needs roles too; set that value, and remove it from config" }}
 {{- end }}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSchemaRefusesWrongValues(t *testing.T) {
+func TestSchemaRejectsWrongValues(t *testing.T) {
 	for values, reason := range map[string]string{
 		"relicas=3":                             "additional properties 'relicas' not allowed",
 		"replicas=0":                            "'/replicas': minimum",
@@ -36,11 +36,11 @@ func TestSchemaRefusesWrongValues(t *testing.T) {
 		"config.models=x":                       "'/config/models'",
 		"config.interval.seconds=1":             "'/config/interval'",
 	} {
-		require.Contains(t, refuse(t, "--set", values), reason, values)
+		require.Contains(t, rejection(t, "--set", values), reason, values)
 	}
 }
 
-func TestTemplatesRefuseValuesThatDoNotFit(t *testing.T) {
+func TestTemplatesRejectValuesThatDoNotFit(t *testing.T) {
 	for _, test := range []struct{ values, reason string }{
 		{"serviceAccount.create=false", "serviceAccount.name is empty; name an existing ServiceAccount"},
 		{"prometheus.existingSecret.caKey=ca.crt", "set prometheus.existingSecret.name"},
@@ -48,14 +48,14 @@ func TestTemplatesRefuseValuesThatDoNotFit(t *testing.T) {
 		{"podMonitor.enabled=true,podMonitor.selector.app=vllm", "podMonitor.enabled needs the kinds of monitoring.coreos.com/v1"},
 		{"tls.mode=certManager", "install cert-manager, or set tls.mode to generate"},
 	} {
-		require.Contains(t, refuse(t, "--set", test.values), test.reason, test.values)
+		require.Contains(t, rejection(t, "--set", test.values), test.reason, test.values)
 	}
 	for values, reason := range map[string]string{
 		"podMonitor.enabled=true":                                                        "podMonitor.selector is empty",
 		"tls.mode=certManager,keda.namespace=elsewhere":                                  "set tls.certManager.issuerRef to a ClusterIssuer",
 		"tls.mode=certManager,keda.namespace=elsewhere,tls.certManager.issuerRef.name=x": "set tls.certManager.issuerRef to a ClusterIssuer",
 	} {
-		require.Contains(t, refuse(t, append(operators, "--set", values)...), reason, values)
+		require.Contains(t, rejection(t, append(operators, "--set", values)...), reason, values)
 	}
-	require.Contains(t, refuse(t, "--kube-version", "1.29.0"), "1.30")
+	require.Contains(t, rejection(t, "--kube-version", "1.29.0"), "1.30")
 }
