@@ -7,6 +7,7 @@ SHELL       := bash
 
 BIN      := bin
 E2E      := e2e/conformance e2e/prometheus e2e/cluster e2e/chart
+MODULES   = . $(E2E) tools/image
 FUZZTIME ?= 10s
 BENCH    ?= .
 ARGS     ?=
@@ -31,6 +32,18 @@ image: ## Write the container image as an OCI layout to dist/image; VERSION=v1.2
 .PHONY: image-tree
 image-tree: ## Write the image's files for this machine's processor to dist/tree
 	go run -C tools/image . --tree $(CURDIR)/$(DIST)/tree --platform linux/$$(go env GOARCH) --version "$(VERSION)" $(ARGS)
+
+# cmd/wva is built as tools/image builds it, so its binaries are those of the image.
+.PHONY: binaries
+binaries: ## Write the binaries of a release, with checksums, to dist/binaries; VERSION=v1.2.3 names the version
+	@rm -rf $(DIST)/binaries; \
+	for target in wva-linux-amd64 wva-linux-arm64 wvactl-{linux,darwin}-{amd64,arm64}; do \
+		IFS=- read -r command os arch <<< "$$target"; \
+		echo "building $$target"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=false \
+			-ldflags '-s -w -X main.version=$(VERSION)' -o $(DIST)/binaries/$$target ./cmd/$$command; \
+	done; \
+	cd $(DIST)/binaries && sha256sum * > SHA256SUMS
 
 .PHONY: demo
 demo: ## Run the product against a simulated fleet; ARGS="--speed 0" passes flags on
@@ -79,6 +92,10 @@ grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=
 compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/math/solver-comparison.md
 	go test -count=1 -timeout 90m -v -run TestFleetsAgainstOtherSolvers ./solver -compare $(ARGS)
 
+.PHONY: image-test
+image-test: ## Build the image twice, compare, and run its binary as its user (root only)
+	go test -C tools/image -count=1 ./...
+
 .PHONY: arm64
 arm64: ## Check that the solver makes the same plans on arm64 (skipped without qemu-aarch64, Debian's qemu-user)
 	@command -v qemu-aarch64 >/dev/null || { echo "arm64: there is no qemu-aarch64; skipped"; exit 0; }; \
@@ -108,11 +125,11 @@ lint: vet golangci deadcode prose buf-lint buf-breaking ## Run go vet, golangci-
 
 .PHONY: vet
 vet:
-	@for module in . $(E2E); do echo "go vet -C $$module ./..."; go vet -C $$module ./...; done
+	@for module in $(MODULES); do echo "go vet -C $$module ./..."; go vet -C $$module ./...; done
 
 .PHONY: golangci
 golangci: $(BIN)/golangci-lint
-	@for module in . $(E2E); do \
+	@for module in $(MODULES); do \
 		echo "golangci-lint run ./... in $$module"; \
 		(cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); \
 	done
@@ -172,13 +189,13 @@ check-manifests: $(BIN)/helm ## Fail if deploy/wva.yaml is not up to date
 
 .PHONY: check-modules
 check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
-	@for module in . $(E2E); do echo "module $$module"; go mod -C $$module verify; go mod -C $$module tidy -diff; done
+	@for module in $(MODULES); do echo "module $$module"; go mod -C $$module verify; go mod -C $$module tidy -diff; done
 
 ##### Everything
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules chart arm64 conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
+check: build lint check-generated check-modules chart arm64 image-test conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/

@@ -44,7 +44,7 @@ func newCommand() *cobra.Command {
 		Short:         "Build wva and write it as a container image",
 		Long:          long,
 		Example:       examples,
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -68,6 +68,13 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.source, "source", "", "directory of the source code (default: that of the module around the working directory)")
 	flags.StringVarP(&o.format, "format", "o", "text", "text or json")
 	return command
+}
+
+func noArguments(_ *cobra.Command, arguments []string) error {
+	if len(arguments) > 0 {
+		return usagef("unknown argument %q; see --help", arguments[0])
+	}
+	return nil
 }
 
 // run builds the image and writes it to every destination.

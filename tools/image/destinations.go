@@ -74,8 +74,8 @@ func replaceLayout(dir string, p *product) error {
 	return writeLayout(dir, p)
 }
 
-// writeLayout writes an OCI layout. Its index.json has the image's index as its one row, so that the
-// digest is that of a registry.
+// writeLayout writes an OCI layout. Its index.json has the image's index as its one row, so that
+// the digest is that of a registry.
 func writeLayout(dir string, p *product) error {
 	at, err := layout.Write(dir, empty.Index)
 	if err != nil {
