@@ -30,11 +30,11 @@ const (
 	kedaWebhooks      = "keda-webhooks"
 	kedaManifests     = "keda-manifests"
 	lwsManifests      = "lws-manifests"
+	prometheus        = "prometheus"
+	helm              = "helm"
 
 	prometheusOperatorManifests = "prometheus-operator-manifests"
 	certManagerManifests        = "cert-manager-manifests"
-	prometheus                  = "prometheus"
-	helm                        = "helm"
 )
 
 // component is a program or a directory of manifests. Its version is the one in the go.mod of its
@@ -84,7 +84,7 @@ func components() []component {
 			name: prometheus, folder: "prometheus", module: "github.com/prometheus/prometheus", directory: "cmd/prometheus",
 			tags: "remove_all_sd,enable_kubernetes_sd", // the SDKs of all clouds otherwise
 		},
-		// pinned once
+		// Helm is pinned once in the repository.
 		{name: helm, folder: "../../../tools/helm", module: "helm.sh/helm/v3", directory: "cmd/helm"},
 	}
 }

@@ -189,7 +189,7 @@ func (c *Cluster) define(ctx context.Context, path string) error {
 		return err
 	}
 	return c.await(ctx, "the kinds of "+filepath.Base(path)+" are served", func(ctx context.Context) error {
-		// fails on one without conditions
+		// It fails, instead of waiting, if a definition has no conditions yet.
 		_, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "-f", path)
 		return err
 	})

@@ -108,8 +108,15 @@ func testedPods(t *testing.T, c *cluster.Cluster) []corev1.Pod {
 	return pods.Items
 }
 
-func TestContainerSeesWhatItsPodSays(t *testing.T) {
+func TestPodsThatRunForReal(t *testing.T) {
 	c := startTested(t)
+	t.Run("ContainerHasTheSurroundingsOfItsPod", func(t *testing.T) { testSurroundings(t, c) })
+	t.Run("MountedConfigMapIsReplaced", func(t *testing.T) { testReplacedConfigMap(t, c) })
+	t.Run("ContainerIsRestartedAndAskedToEnd", func(t *testing.T) { testRestart(t, c) })
+	t.Run("ServiceLeadsToReadyPodsOnly", func(t *testing.T) { testService(t, c) })
+}
+
+func testSurroundings(t *testing.T, c *cluster.Cluster) {
 	pod := testedPods(t, c)[0]
 	host := pod.Status.PodIP + ":8080"
 	s, err := ask(t, host, "/")
@@ -142,8 +149,7 @@ func TestContainerSeesWhatItsPodSays(t *testing.T) {
 	}
 }
 
-func TestMountedConfigMapIsReplaced(t *testing.T) {
-	c := startTested(t)
+func testReplacedConfigMap(t *testing.T, c *cluster.Cluster) {
 	host := testedPods(t, c)[0].Status.PodIP + ":8080"
 	color := func() string {
 		s, err := ask(t, host, "/?read=/etc/settings/color")
@@ -156,8 +162,8 @@ func TestMountedConfigMapIsReplaced(t *testing.T) {
 	eventually(t, "the file is new", func() bool { return color() == "blue" })
 }
 
-func TestServiceLeadsToReadyPodsOnly(t *testing.T) {
-	c := startTested(t)
+func testService(t *testing.T, c *cluster.Cluster) {
+	eventually(t, "both pods are ready", func() bool { return readyReplicas(t.Context(), t, c, "tested") == 2 })
 	const service = "tested.default.svc:80"
 	seen := map[string]bool{}
 	eventually(t, "both pods answer", func() bool {
@@ -180,8 +186,7 @@ func TestServiceLeadsToReadyPodsOnly(t *testing.T) {
 	})
 }
 
-func TestContainerIsRestartedAndAskedToEnd(t *testing.T) {
-	c := startTested(t)
+func testRestart(t *testing.T, c *cluster.Cluster) {
 	pod := testedPods(t, c)[0]
 	_, err := ask(t, pod.Status.PodIP+":8080", "/fail")
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func (c *Cluster) AddService(ctx context.Context, namespace, name string) error 
 	}
 	object := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		// every port answers; the API wants one
+		// Every port answers; the API requires one.
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 	}
 	_, err = c.Client.CoreV1().Services(namespace).Create(ctx, object, metav1.CreateOptions{})

@@ -65,10 +65,10 @@ func (o Options) Components() []string {
 		{o.KEDACRDs, []string{kedaManifests}},
 		{o.KEDA, []string{kedaOperator, kedaAdapter, kedaWebhooks}},
 		{o.LeaderWorkerSetCRD, []string{lwsManifests}},
-		{o.MonitorCRDs, []string{prometheusOperatorManifests}},
-		{o.CertManagerCRDs, []string{certManagerManifests}},
 		{o.Prometheus, []string{prometheus}},
 		{o.Helm, []string{helm}},
+		{o.MonitorCRDs, []string{prometheusOperatorManifests}},
+		{o.CertManagerCRDs, []string{certManagerManifests}},
 	} {
 		if more.wanted {
 			needed = append(needed, more.names...)

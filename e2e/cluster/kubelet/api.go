@@ -35,7 +35,7 @@ func (k *Kubelet) serve() error {
 	k.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: time.Minute,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{k.options.Certificate}, MinVersion: tls.VersionTLS12},
-		// an upgrade needs HTTP/1.1
+		// An upgrade needs HTTP/1.1.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	k.group.Go(func() { _ = k.server.ServeTLS(listener, "", "") }) // until it is closed

@@ -24,8 +24,7 @@ func Enter() {
 	if text == "" {
 		return
 	}
-	err := become(text)
-	// it returns with an error only
+	err := become(text) // returns with an error only
 	_, _ = fmt.Fprintln(os.Stderr, "kubelet: start the container:", err)
 	os.Exit(128)
 }

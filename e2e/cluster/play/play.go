@@ -96,7 +96,7 @@ func (p *Play) Apply(ctx context.Context, sample, namespace string) error {
 	}
 	for name := range strings.FieldsSeq(names) {
 		_, err := p.Kubectl(ctx, nil, "patch", name, "--namespace", namespace, "--type", "merge", "--patch",
-			`{"spec": {"cooldownPeriod": 10, "pollingInterval": 2}}`)
+			`{"spec": {"cooldownPeriod": 5, "pollingInterval": 2}}`)
 		if err != nil {
 			return err
 		}

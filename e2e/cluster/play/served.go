@@ -73,12 +73,11 @@ func (s *served) id(name string) fleet.VariantID {
 func (s *served) begin(now time.Time, variants []variant) error {
 	spec := simulation.FleetSpec{Seed: 1, Epoch: now}
 	for _, v := range variants {
-		// acceleratorOf returns known ones
+		// acceleratorOf returns known ones only.
 		profile, _ := simulation.ProfileOf("Llama-3.1-8B", v.accelerator)
 		spec.Variants = append(spec.Variants, simulation.VariantSpec{
 			ID: s.id(v.name), Model: s.model, Target: fleet.TargetID{Namespace: v.namespace, APIVersion: "apps/v1", Kind: "Deployment", Name: v.name},
-			// a pod is matched when it is ready
-			Profile: profile, MaxSequences: 128, Startup: 0.001,
+			Profile: profile, MaxSequences: 128, Startup: 0.001, // the pod is ready
 		})
 	}
 	made, err := simulation.NewFleet(spec)

@@ -29,6 +29,13 @@ const (
 	expensive       = "llama-8b-h100"
 )
 
+// The sample of a model at zero, with a gateway.
+const (
+	zeroNamespace = "llm-zero"
+	zeroModel     = "ibm-granite/granite-3.3-8b-instruct"
+	zero          = "granite-8b-l40s"
+)
+
 // installation is a play whose steps are timed.
 type installation struct {
 	*testing.T
@@ -57,7 +64,11 @@ func (i *installation) done(step string) {
 
 // replicas returns the number of replicas in a Deployment's spec.
 func (i *installation) replicas(name string) int {
-	seen, err := i.Client.AppsV1().Deployments(sampleNamespace).Get(i.Context(), name, metav1.GetOptions{})
+	namespace := sampleNamespace
+	if name == zero {
+		namespace = zeroNamespace
+	}
+	seen, err := i.Client.AppsV1().Deployments(namespace).Get(i.Context(), name, metav1.GetOptions{})
 	require.NoError(i, err)
 	return int(*seen.Spec.Replicas)
 }
@@ -116,7 +127,11 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	i.done("chart: both servers are ready")
 	require.NoError(t, i.Apply(ctx, "two-gpu-types", sampleNamespace))
 	i.eventually("sample: a number through KEDA", func() bool { return i.hasNumber(cheap, 1) })
-	require.NoError(t, i.SetLoad(ctx, sampleModel, 120))
+	require.NoError(t, i.Apply(ctx, "scale-to-zero", zeroNamespace))
+	i.eventually("sample: a model at zero", func() bool { return i.replicas(zero) == 0 })
+	require.NoError(t, i.SetLoad(ctx, zeroModel, 2))
+	require.NoError(t, i.SetLoad(ctx, sampleModel, 100))
+	i.eventually("load: the model at zero starts", func() bool { return i.replicas(zero) > 0 })
 	i.eventually("load: two variants", func() bool { return i.replicas(cheap) == 8 && i.replicas(expensive) > 0 })
 
 	i.steadily("upgrade to mTLS under load", func() { i.upgradeToMTLS() })
@@ -131,7 +146,8 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 
 	i.change(cheap, `{"spec": {"minReplicaCount": 0, "fallback": null}}`)
 	require.NoError(t, i.SetLoad(ctx, sampleModel, 0))
-	i.eventually("no load: zero", func() bool { return i.replicas(cheap) == 0 && i.replicas(expensive) == 0 })
+	require.NoError(t, i.SetLoad(ctx, zeroModel, 0))
+	i.eventually("no load: zero", func() bool { return i.replicas(cheap)+i.replicas(expensive)+i.replicas(zero) == 0 })
 }
 
 // upgradeToMTLS makes the servers demand certificates, and the sample name those of KEDA.

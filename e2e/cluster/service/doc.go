@@ -3,6 +3,6 @@
 // Service to its ready pods.
 //
 // The relay is needed only for pods that have a network of their own. All other addresses are
-// answered by the listeners of the loopback; there, a Service's port is its target port.
-// TCP only, without affinity; the names are those of Services, not of pods.
+// answered by the listeners of the loopback; there, a Service's port is its target port. TCP only,
+// without affinity; the names are those of Services, not of pods.
 package service

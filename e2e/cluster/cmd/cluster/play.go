@@ -10,10 +10,12 @@ import (
 	"github.com/wva-project/wva/e2e/cluster/play"
 )
 
-// The sample that --play applies, and the load that it begins with.
+// The samples that --play applies, and the load that the first begins with. The model of the other
+// is at zero.
 const (
 	sample, sampleNamespace = "two-gpu-types", "llm"
 	sampleModel             = "meta-llama/Llama-3.1-8B-Instruct"
+	zero, zeroNamespace     = "scale-to-zero", "llm-zero"
 	firstLoad               = 5 // requests a second
 )
 
@@ -32,6 +34,7 @@ func furnish(ctx context.Context, c *cluster.Cluster) (*play.Play, error) {
 		}},
 		{"wva, by helm upgrade --install wva deploy/chart/wva", func() error { return p.Install(ctx) }},
 		{"kubectl apply -f deploy/samples/" + sample, func() error { return p.Apply(ctx, sample, sampleNamespace) }},
+		{"kubectl apply -f deploy/samples/" + zero, func() error { return p.Apply(ctx, zero, zeroNamespace) }},
 		{fmt.Sprintf("load: %d requests a second", firstLoad), func() error { return p.SetLoad(ctx, sampleModel, firstLoad) }},
 	}
 	for _, step := range steps {
@@ -54,13 +57,16 @@ func progress(step string, started time.Time) {
 
 // playText is how to use the cluster of --play. Windows are seconds instead of minutes there.
 const playText = `
-wva scales %[3]s on L40S and H100 by deploy/samples/%[4]s. Its windows are seconds
-instead of minutes: e2e/cluster/play/values.yaml. The engines are simulated.
+wva scales %[3]s on L40S and H100, by deploy/samples/%[4]s,
+and a model that is at zero, by deploy/samples/scale-to-zero. Its windows are seconds instead of
+minutes: e2e/cluster/play/values.yaml. The engines are simulated.
 
 Watch the replicas:
-  kubectl get deployments --namespace %[5]s --watch
-Raise the load to 120 requests a second, later lower it to 0:
-  kubectl patch configmap load --namespace play --type merge --patch '{"data": {"%[6]s": "120"}}'
+  kubectl get deployments --all-namespaces --watch
+Raise the load to 60 requests a second, later lower it to 0:
+  kubectl patch configmap load --namespace play --type merge --patch '{"data": {"%[6]s": "60"}}'
+Send requests to the model at zero:
+  kubectl patch configmap load --namespace play --type merge --patch '{"data": {"granite-3.3-8b-instruct": "2"}}'
 See the decisions and their reasons:
   kubectl describe scaledobject llama-8b-h100 --namespace %[5]s
   kubectl logs deployment/wva --namespace keda --follow
