@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ const (
 	maxTokens = 10_000_000
 	// maxSpan is the longest trace, in seconds: a year and a day. More indicates a wrong timestamp.
 	maxSpan = 366 * 24 * 3600
+	// maxLine is the longest line of a trace in bytes. A device or another kind of file may have no
+	// line at all, and would be read into memory.
+	maxLine = 1 << 20
 )
 
 // timeLayouts are the forms of a date that a trace may use, besides plain seconds. Fractions of a
@@ -43,7 +47,7 @@ var timeLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"
 // at least one token and such a request was served too. Up to ten validation errors are reported at
 // once, each with its line.
 func ReadTrace(r io.Reader, model fleet.ModelID) ([]Request, error) {
-	trace := traceReader{csv: csv.NewReader(r), model: model}
+	trace := traceReader{csv: csv.NewReader(&lineLimiter{from: r}), model: model}
 	trace.csv.FieldsPerRecord = -1
 	trace.csv.ReuseRecord = true
 	if err := trace.readHeader(); err != nil {
@@ -71,6 +75,28 @@ type timestamp struct {
 	date    time.Time
 	seconds float64
 	dated   bool
+}
+
+// lineLimiter reads lines, and fails at one that is too long.
+type lineLimiter struct {
+	from io.Reader
+	line int // bytes of the line so far
+}
+
+func (l *lineLimiter) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	for rest := p[:n]; ; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			l.line += len(rest)
+			break
+		}
+		l.line, rest = 0, rest[end+1:]
+	}
+	if l.line > maxLine {
+		return 0, fmt.Errorf("a line is longer than %d bytes; give it a CSV file", maxLine)
+	}
+	return n, err
 }
 
 func (t *traceReader) readHeader() error {
@@ -108,19 +134,26 @@ func (t *traceReader) readHeader() error {
 
 // columnsText lists the columns of a header. A file that is no CSV may have a very long one.
 func columnsText(header []string) string {
-	const most, longest = 12, 40
+	const most = 12
 	var texts []string
 	for i, column := range header {
 		if i == most {
 			texts = append(texts, fmt.Sprintf("%d more", len(header)-most))
 			break
 		}
-		if runes := []rune(strings.TrimSpace(column)); len(runes) > longest {
-			column = string(runes[:longest]) + "..."
-		}
-		texts = append(texts, strconv.Quote(strings.TrimSpace(column)))
+		texts = append(texts, quoted(column))
 	}
 	return strings.Join(texts, ", ")
+}
+
+// quoted quotes a field, of which a long one is cut.
+func quoted(field string) string {
+	const longest = 40
+	field = strings.TrimSpace(field)
+	if runes := []rune(field); len(runes) > longest {
+		field = string(runes[:longest]) + "..."
+	}
+	return strconv.Quote(field)
 }
 
 func (t *traceReader) readLines() {
@@ -178,14 +211,14 @@ func (t *traceReader) arrival(text string) (float64, error) {
 		t.first = &at
 	}
 	if at.dated != t.first.dated {
-		return 0, fmt.Errorf("%s %q: dates and seconds are mixed; write all in one form", columnTime, text)
+		return 0, fmt.Errorf("%s %s: dates and seconds are mixed; write all in one form", columnTime, quoted(text))
 	}
 	since := at.seconds - t.first.seconds
 	if at.dated {
 		since = at.date.Sub(t.first.date).Seconds()
 	}
 	if math.Abs(since) > maxSpan {
-		return 0, fmt.Errorf("%s %q: over a year away from the trace's first line; correct it or shorten the trace", columnTime, text)
+		return 0, fmt.Errorf("%s %s: over a year away from the trace's first line; correct it or shorten the trace", columnTime, quoted(text))
 	}
 	return since, nil
 }
@@ -198,7 +231,7 @@ func parseTimestamp(text string) (timestamp, error) {
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) {
-		return timestamp{}, fmt.Errorf("%s %q: write it as 2023-11-16 18:15:46.68, as RFC 3339 or as seconds", columnTime, text)
+		return timestamp{}, fmt.Errorf("%s %s: write it as 2023-11-16 18:15:46.68, as RFC 3339 or as seconds", columnTime, quoted(text))
 	}
 	return timestamp{seconds: seconds}, nil
 }
@@ -206,7 +239,7 @@ func parseTimestamp(text string) (timestamp, error) {
 func parseTokens(column, text string) (int, error) {
 	tokens, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || tokens < 0 || tokens > maxTokens {
-		return 0, fmt.Errorf("%s %q: write a whole number from 0 to %d", column, text, maxTokens)
+		return 0, fmt.Errorf("%s %s: write a whole number from 0 to %d", column, quoted(text), maxTokens)
 	}
 	return max(1, tokens), nil
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 func TestReadTraceReadsTheAzureForm(t *testing.T) {
@@ -269,4 +272,33 @@ func FuzzReadTrace(f *testing.F) {
 			}
 		}
 	})
+}
+
+// endless is a reader of one byte, as a device may be.
+type endless byte
+
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
+}
+
+func TestReadTraceEndsAtALineThatIsTooLong(t *testing.T) {
+	for _, begin := range []string{"", "TIMESTAMP,ContextTokens,GeneratedTokens\n1,", "TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n\""} {
+		_, err := ReadTrace(io.MultiReader(strings.NewReader(begin), endless('1')), fleet.ModelID{})
+		if err == nil || !strings.Contains(err.Error(), "a line is longer than 1048576 bytes") {
+			t.Errorf("after %q: error %v", begin, err)
+		}
+	}
+}
+
+func TestErrorsOfATraceCutLongFields(t *testing.T) {
+	long := strings.Repeat("1", 1000)
+	for _, line := range []string{long + "x,1,1", "1," + long + ",1", long + ",1,1"} {
+		_, err := ReadTrace(strings.NewReader("TIMESTAMP,ContextTokens,GeneratedTokens\n"+line+"\n"), fleet.ModelID{})
+		if err == nil || len(err.Error()) > 200 {
+			t.Errorf("error %v", err)
+		}
+	}
 }

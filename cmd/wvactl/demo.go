@@ -94,7 +94,7 @@ func (f *demoFlags) run(command *cobra.Command) error {
 	}
 	var page bytes.Buffer
 	if f.report != "" {
-		if err := checkReport(f.report); err != nil {
+		if err := checkReport(f.report, f.trace); err != nil {
 			return err
 		}
 		f.options.Report, f.options.Command = &page, commandLine(command)

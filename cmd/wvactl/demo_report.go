@@ -12,22 +12,38 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// checkReport returns an error if a report cannot be written to a path. It leaves no file.
-func checkReport(path string) error {
-	info, err := os.Stat(path)
+// checkReport returns an error if a report cannot be written to a path, or would replace the trace.
+// It leaves no file.
+func checkReport(path, trace string) error {
+	info, err := os.Lstat(path) // a rename would replace a symbolic link, not its file
 	switch {
-	case err == nil && info.IsDir():
+	case err == nil && info.Mode()&fs.ModeSymlink != 0 && !isDirectory(path):
+		return usage(fmt.Errorf("report %s is a symbolic link, and no regular file; name another one", path))
+	case err == nil && isDirectory(path):
 		return usage(fmt.Errorf("report %s is a directory; name a file, such as %s/report.html", path, strings.TrimRight(path, "/")))
 	case err == nil && !info.Mode().IsRegular():
 		return usage(fmt.Errorf("report %s is no regular file; name another one", path))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return usage(fmt.Errorf("report: %w; name another file", err))
+	case err == nil && isFile(info, trace):
+		return usage(fmt.Errorf("report %s is the file of the trace; name another one", path))
 	}
 	file, err := createBeside(path)
 	if err != nil {
 		return usage(fmt.Errorf("report: %w; name a file in a directory that can be written to", err))
 	}
 	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// isFile reports whether a path is that of a file.
+func isFile(file fs.FileInfo, path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && os.SameFile(file, info)
 }
 
 // createBeside creates a new file in the directory of a path.

@@ -55,6 +55,26 @@ func TestReportThatCannotBeWrittenIsRejectedBeforeTheRun(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
+func TestReportReplacesNeitherTheTraceNorASymbolicLink(t *testing.T) {
+	from := trace(t)
+	requests, err := os.ReadFile(from)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	link, hard := filepath.Join(dir, "link.html"), filepath.Join(dir, "hard.html")
+	require.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere.html"), link))
+	require.NoError(t, os.Link(from, hard))
+	for path, want := range map[string]string{from: "is the file of the trace", hard: "is the file of the trace", link: "is a symbolic link"} {
+		err := runDemo(t, "--speed", "0", "--trace", from, "--report", path)
+		require.ErrorContains(t, err, want)
+		require.ErrorAs(t, err, new(usageError), path)
+	}
+	after, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.Equal(t, requests, after)
+	_, err = os.Readlink(link)
+	require.NoError(t, err)
+}
+
 func TestFailedRunKeepsTheOlderReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
 	require.NoError(t, os.WriteFile(path, []byte("an older report"), 0o600))

@@ -15,6 +15,8 @@ func TestSchemaRejectsWrongValues(t *testing.T) {
 		"image.digest=latest":                   "'/image/digest'",
 		"image.repository=ghcr.io/wva:v1":       "'/image/repository'",
 		"prometheus.url=prometheus:9090":        "'/prometheus/url'",
+		"prometheus.url=http://me:hush@p":       "'/prometheus/url'",
+		"fullnameOverride=1st":                  "'/fullnameOverride'",
 		"prometheus.existingSecret.token=x":     "additional properties 'token'",
 		"tls.mode=mtls":                         "'none', 'secret', 'certManager', 'generate'",
 		"tls.certManager.duration=90d":          "'/tls/certManager/duration'",
@@ -58,4 +60,31 @@ func TestTemplatesRejectValuesThatDoNotFit(t *testing.T) {
 		require.Contains(t, rejection(t, append(operators, "--set", values)...), reason, values)
 	}
 	require.Contains(t, rejection(t, "--kube-version", "1.29.0"), "1.30")
+}
+
+func TestValuesWithoutContentAreRejectedOrAreTheDefault(t *testing.T) {
+	for values, missing := range map[string]string{
+		"replicas": "'replicas'", "tls": "'tls'", "tls.mode": "'mode'", "tls.generate": "'generate'", "image": "'image'",
+		"prometheus": "'prometheus'", "prometheus.url": "'url'", "prometheus.existingSecret": "'existingSecret'",
+		"rbac": "'rbac'", "rbac.create": "'create'", "serviceAccount": "'serviceAccount'", "keda": "'keda'",
+		"networkPolicy": "'networkPolicy'", "podMonitor": "'podMonitor'", "serviceMonitor": "'serviceMonitor'",
+		"service": "'service'", "podDisruptionBudget": "'podDisruptionBudget'",
+	} {
+		require.Contains(t, rejection(t, "--set", values+"=null"), "missing property "+missing, values)
+	}
+	want := template(t)
+	for _, values := range []string{"config", "watchNamespaces", "extraEnv", "imagePullSecrets"} {
+		require.Equal(t, want, template(t, "--set", values+"=null"), values)
+	}
+	template(t, "--set", "resources=null")
+}
+
+func TestNameOfTheServiceIsAName(t *testing.T) {
+	for _, release := range []string{"1wva", "wva.prod"} {
+		_, failure := helm(t, "template", release, chart)
+		require.Contains(t, failure, release+" cannot be the name of a Service")
+		require.Contains(t, failure, "set fullnameOverride")
+		_, failure = helm(t, "template", release, chart, "--set", "fullnameOverride=wva")
+		require.Empty(t, failure)
+	}
 }

@@ -189,3 +189,43 @@ func TestMonitorsFindTheirPods(t *testing.T) {
 	engines = render(t, "--values", "testdata/values/monitors-options.yaml").one(t, "PodMonitor")
 	require.Equal(t, []any{"llm"}, engines.at("spec", "namespaceSelector", "matchNames"))
 }
+
+// YAML reads such names as numbers and booleans.
+func TestNamesAreTexts(t *testing.T) {
+	for _, name := range []string{"123", "on", "1e3", "null"} {
+		arguments := append([]string{
+			"template", name, chart, "--namespace", name, "--set", "fullnameOverride=wva,tls.mode=generate,networkPolicy.enabled=true,podMonitor.enabled=true,podMonitor.selector.app=vllm",
+			"--set-string", "podMonitor.port=" + name + ",watchNamespaces[0]=" + name + ",serviceAccount.name=" + name + ",priorityClassName=" + name +
+				",prometheus.existingSecret.name=" + name,
+		}, operators...)
+		output, failure := helm(t, arguments...)
+		require.Empty(t, failure)
+		all := decode(t, output)
+		for _, o := range all {
+			if namespace := o.at("metadata", "namespace"); namespace != nil {
+				require.Equal(t, name, namespace, "%s %s", o.kind(), o.name())
+			}
+			require.Equal(t, name, o.at("metadata", "labels", "app.kubernetes.io/instance"), o.kind())
+		}
+		pod := as[appsv1.Deployment](t, all.one(t, "Deployment")).Spec.Template.Spec
+		require.Equal(t, name, pod.ServiceAccountName)
+		require.Equal(t, name, pod.PriorityClassName)
+		as[networkingv1.NetworkPolicy](t, all.one(t, "NetworkPolicy"))
+		endpoint := all.one(t, "PodMonitor").at("spec", "podMetricsEndpoints").([]any)[0].(map[string]any)
+		require.Equal(t, name, endpoint["port"])
+		for _, binding := range all.all("RoleBinding") {
+			require.Equal(t, name, binding.at("subjects").([]any)[0].(map[string]any)["name"])
+		}
+	}
+}
+
+// A rule without ports would allow every connection.
+func TestNetworkPolicyWithoutPortsOfTheAPIServerHasNoRuleForIt(t *testing.T) {
+	for _, ports := range []string{"null", "[]"} {
+		policy := as[networkingv1.NetworkPolicy](t, render(t, "--set-json", `networkPolicy={"enabled":true,"apiServerPorts":`+ports+`}`).one(t, "NetworkPolicy"))
+		require.Len(t, policy.Spec.Egress, 2)
+		for _, rule := range policy.Spec.Egress {
+			require.NotEmpty(t, rule.Ports)
+		}
+	}
+}

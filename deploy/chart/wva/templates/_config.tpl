@@ -3,7 +3,7 @@ The server's configuration file: config, and the settings that other values make
 would have two values is rejected.
 */}}
 {{- define "wva.config" -}}
-{{- $config := deepCopy .Values.config }}
+{{- $config := deepCopy (default dict .Values.config) }}
 {{- $prometheus := default dict $config.prometheus }}
 {{- $ownPrometheus := include "wva.config.prometheus" . | fromYaml }}
 {{- range $key := keys $ownPrometheus }}

@@ -15,8 +15,8 @@
 {{- end }}
 
 {{- define "wva.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "wva.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "wva.name" . | toYaml }}
+app.kubernetes.io/instance: {{ toYaml .Release.Name }}
 {{- end }}
 
 {{- define "wva.labels" -}}
@@ -48,7 +48,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* Nine tenths of the memory limit in MiB, so that Go collects garbage in time; empty without a limit in Mi or Gi. */}}
 {{- define "wva.memoryLimit" -}}
-{{- $limit := dig "limits" "memory" "" .Values.resources | toString }}
+{{- $limit := dig "limits" "memory" "" (default dict .Values.resources) | toString }}
 {{- if regexMatch "^[0-9]+Gi$" $limit }}
 {{- printf "%dMiB" (div (mul (trimSuffix "Gi" $limit | int64) 1024 9) 10) }}
 {{- else if regexMatch "^[0-9]+Mi$" $limit }}

@@ -46,6 +46,6 @@
 
 {{- define "wva.rbac.subjects" -}}
 - kind: ServiceAccount
-  name: {{ include "wva.serviceAccountName" . }}
-  namespace: {{ .Release.Namespace }}
+  name: {{ include "wva.serviceAccountName" . | toYaml }}
+  namespace: {{ toYaml .Release.Namespace }}
 {{- end }}
