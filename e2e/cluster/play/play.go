@@ -3,6 +3,7 @@ package play
 import (
 	"context"
 	_ "embed" // the manifests and values
+	"fmt"
 	"maps"
 	"path"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/wva-project/wva/e2e/cluster"
 )
@@ -106,15 +106,9 @@ func (p *Play) Apply(ctx context.Context, sample, namespace string) error {
 
 // SetLoad sets the rate of a model, in requests a second.
 func (p *Play) SetLoad(ctx context.Context, model string, perSecond float64) error {
-	load := map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": loadName, "namespace": Namespace},
-		"data": map[string]any{loadKey(model): strconv.FormatFloat(perSecond, 'g', -1, 64)},
-	}
-	manifest, err := yaml.Marshal(load)
-	if err != nil {
-		return err
-	}
-	return p.Cluster.Apply(ctx, manifest)
+	patch := fmt.Sprintf(`{"data": {%q: %q}}`, loadKey(model), strconv.FormatFloat(perSecond, 'g', -1, 64))
+	_, err := p.Kubectl(ctx, nil, "patch", "configmap", loadName, "--namespace", Namespace, "--type", "merge", "--patch", patch)
+	return err
 }
 
 // loadName is the ConfigMap with the loads.

@@ -62,13 +62,17 @@ func (i *installation) done(step string) {
 	i.began = time.Now()
 }
 
+// namespaceOf returns the namespace of a variant.
+func namespaceOf(name string) string {
+	if name == zero {
+		return zeroNamespace
+	}
+	return sampleNamespace
+}
+
 // replicas returns the number of replicas in a Deployment's spec.
 func (i *installation) replicas(name string) int {
-	namespace := sampleNamespace
-	if name == zero {
-		namespace = zeroNamespace
-	}
-	seen, err := i.Client.AppsV1().Deployments(namespace).Get(i.Context(), name, metav1.GetOptions{})
+	seen, err := i.Client.AppsV1().Deployments(namespaceOf(name)).Get(i.Context(), name, metav1.GetOptions{})
 	require.NoError(i, err)
 	return int(*seen.Spec.Replicas)
 }
@@ -128,14 +132,14 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	require.NoError(t, i.Apply(ctx, "two-gpu-types", sampleNamespace))
 	i.eventually("sample: a number through KEDA", func() bool { return i.hasNumber(cheap, 1) })
 	require.NoError(t, i.Apply(ctx, "scale-to-zero", zeroNamespace))
-	i.eventually("sample: a model at zero", func() bool { return i.replicas(zero) == 0 })
-	require.NoError(t, i.SetLoad(ctx, zeroModel, 2))
 	require.NoError(t, i.SetLoad(ctx, sampleModel, 100))
-	i.eventually("load: the model at zero starts", func() bool { return i.replicas(zero) > 0 })
 	i.eventually("load: two variants", func() bool { return i.replicas(cheap) == 8 && i.replicas(expensive) > 0 })
 
 	i.steadily("upgrade to mTLS under load", func() { i.upgradeToMTLS() })
 	i.reload()
+	i.eventually("a model without load: zero", func() bool { return i.replicas(zero) == 0 })
+	require.NoError(t, i.SetLoad(ctx, zeroModel, 2))
+	i.eventually("its first request starts it", func() bool { return i.replicas(zero) > 0 })
 	i.steadily("uninstalled for 10 s: the workloads stay", func() {
 		_, err := i.Helm(ctx, "uninstall", "wva", "--namespace", "keda", "--wait")
 		require.NoError(t, err)
@@ -159,8 +163,8 @@ func (i *installation) upgradeToMTLS() {
 	defer connection.Close()
 	_, err = wvav1alpha1.NewOperatorServiceClient(connection).ListVariants(i.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.Equal(i, codes.Unavailable, status.Code(err), "a client without a certificate: %v", err)
-	for _, name := range []string{cheap, expensive} {
-		object, err := i.Kubectl(i.Context(), nil, "get", "scaledobject", name, "--namespace", sampleNamespace, "--output", "jsonpath={.spec.triggers[0].metadata}")
+	for _, name := range []string{cheap, expensive, zero} {
+		object, err := i.Kubectl(i.Context(), nil, "get", "scaledobject", name, "--namespace", namespaceOf(name), "--output", "jsonpath={.spec.triggers[0].metadata}")
 		require.NoError(i, err)
 		i.change(name, fmt.Sprintf(`{"spec": {"triggers": [{"type": "external-push", "metadata": %s,
 			"authenticationRef": {"kind": "ClusterTriggerAuthentication", "name": "wva"}}]}}`, object))
@@ -185,7 +189,7 @@ func (i *installation) reload() {
 // change patches a ScaledObject of the sample.
 func (i *installation) change(name, patch string) {
 	i.Helper()
-	_, err := i.Kubectl(i.Context(), nil, "patch", "scaledobject", name, "--namespace", sampleNamespace, "--type", "merge", "--patch", patch)
+	_, err := i.Kubectl(i.Context(), nil, "patch", "scaledobject", name, "--namespace", namespaceOf(name), "--type", "merge", "--patch", patch)
 	require.NoError(i, err)
 }
 
