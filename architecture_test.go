@@ -55,7 +55,7 @@ var importRules = map[string]importRule{
 	"cmd/wva": {own: []string{"app", "config"}, parties: []string{cobra}},
 	"cmd/wvactl": {
 		own: []string{
-			"demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory/manifests", "inventory", "config", "scaledobject", "fleet",
+			"app", "demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory/manifests", "inventory", "config", "scaledobject", "fleet",
 		},
 		parties: []string{cobra, pflag, yaml},
 	},

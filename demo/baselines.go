@@ -25,7 +25,7 @@ func (r *run) runBaselines(requests []simulation.Request) (Baselines, error) {
 		if err != nil {
 			return Baselines{}, err
 		}
-		results[i] = s.newResult(result, startReplicas(baseline))
+		results[i] = s.newResult(result, startReplicas(baseline), r.interrupted)
 	}
 	return Baselines{StaticPeak: results[0], HPAQueue: results[1]}, nil
 }

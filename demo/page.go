@@ -53,7 +53,7 @@ func (r *run) page(s Summary, requests []simulation.Request) htmlreport.Report {
 			"Within objective: share of requests that were served within the latency objective of their model (" + r.report.objectives() + ").",
 			"All policies got the same requests and hardware; peak and end are sums of replicas. The static fleet was sized for the busiest five minutes with knowledge of the load; " +
 				"the HPA scales each variant on the length of its engines' queues.",
-		}, r.report.coldStarts(s)...),
+		}, append(r.report.coldStarts(s), s.unfinishedNotes()...)...),
 	}
 }
 

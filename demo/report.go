@@ -31,12 +31,13 @@ type report struct {
 
 // Tick is one cycle in the JSON output.
 type Tick struct {
-	Type     string        `json:"type"` // "tick"
-	Seconds  int           `json:"t"`    // virtual time
-	Arrivals float64       `json:"arrivals_per_second"`
-	Queued   int           `json:"queued_at_gateway"`
-	TTFT     float64       `json:"ttft_p95_seconds"` // of the chat model, over the last minute
-	ITL      float64       `json:"itl_p95_seconds"`
+	Type     string  `json:"type"` // "tick"
+	Seconds  int     `json:"t"`    // virtual time
+	Arrivals float64 `json:"arrivals_per_second"`
+	Queued   int     `json:"queued_at_gateway"`
+	// TTFT and ITL are those of the chat model over the last minute; absent if no request was served.
+	TTFT     float64       `json:"ttft_p95_seconds,omitzero"`
+	ITL      float64       `json:"itl_p95_seconds,omitzero"`
 	Cost     float64       `json:"cost"`
 	Variants []VariantTick `json:"variants"`
 	Pools    []PoolTick    `json:"pools,omitzero"` // by accelerator

@@ -26,11 +26,11 @@ func TestSummaryNamesRequestsThatNeverEnd(t *testing.T) {
 	scenario, err := newScenario(Options{})
 	require.NoError(t, err)
 	s := Summary{
-		Result: scenario.newResult(simulation.Result{Requests: 10, Served: 6, Lost: 1}, 1),
+		Result: scenario.newResult(simulation.Result{Requests: 10, Served: 6, Lost: 1}, 1, false),
 		Open: openRequests([]simulation.Tally{
 			{Model: chatModel, Arrived: 7, Served: 6, Lost: 1}, {Model: notesModel, Arrived: 3, Queued: 2, InFlight: 1},
 		}),
-		Baselines: Baselines{StaticPeak: scenario.newResult(simulation.Result{Requests: 10, Served: 10}, 1), HPAQueue: scenario.newResult(simulation.Result{Requests: 10, Served: 5}, 1)},
+		Baselines: Baselines{StaticPeak: scenario.newResult(simulation.Result{Requests: 10, Served: 10}, 1, false), HPAQueue: scenario.newResult(simulation.Result{Requests: 10, Served: 5}, 1, false)},
 	}
 	text := summaryText(t, s)
 	require.Contains(t, text, "\nWVA: 3 unfinished, which count as not attained.\n")
@@ -43,10 +43,51 @@ func TestSummaryNamesRequestsThatNeverEnd(t *testing.T) {
 	require.Contains(t, string(raw), `"open":[{"model":"ibm-granite/granite-3.3-8b-instruct","queued_at_gateway":2,"in_flight":1}]`)
 }
 
+func TestUndecidedRequestsOfAnInterruptedRunAreNotCounted(t *testing.T) {
+	scenario, err := newScenario(Options{})
+	require.NoError(t, err)
+	result := func(undecided int) Result {
+		return scenario.newResult(simulation.Result{
+			Requests: 10, Served: 7, Undecided: undecided, Attainment: 0.7,
+			Models: []simulation.ModelAttainment{{Model: chatModel, Requests: 10, Within: 7, Undecided: undecided, Attainment: 0.7}},
+		}, 1, true)
+	}
+	text := summaryText(t, Summary{Result: result(0), Baselines: Baselines{StaticPeak: result(2), HPAQueue: result(3)}})
+	require.Regexp(t, `\nWVA +7 +0 +70\.0% +MISSED`, text)
+	require.Contains(t, text, "\nWVA: 3 unfinished, which count as not attained.\n")
+	require.Regexp(t, `\nstatic, for the peak +7 +0 +87\.5% +MISSED`, text)
+	require.Contains(t, text, "\nstatic, for the peak: 3 unfinished; 2 of them are within the objective so far\nand not counted, the others count as not attained.\n")
+	require.Regexp(t, `\nHPA on queue length +7 +0 +100\.0% +met`, text)
+	require.Contains(t, text, "\nHPA on queue length: 3 unfinished within the objective so far, which are not\ncounted.\n")
+}
+
+func TestModelsThatMissTheirSLOAreMarked(t *testing.T) {
+	row := func(chat, notes bool) Result {
+		return Result{Models: []ModelResult{{Model: "chat", Attainment: 0.951, SLOMet: chat}, {Model: "notes", Attainment: 0.4, SLOMet: notes}}}
+	}
+	const note = "* This model misses its SLO"
+	text := summaryText(t, Summary{Result: row(true, false), Baselines: Baselines{StaticPeak: row(true, true), HPAQueue: row(false, true)}})
+	require.Regexp(t, `\nchat +95\.1%  +95\.1%  +95\.1%\*\nnotes +40\.0%\* +40\.0%  +40\.0% \n`, text)
+	require.Contains(t, text, note)
+	text = summaryText(t, Summary{Result: row(true, true), Baselines: Baselines{StaticPeak: row(true, true), HPAQueue: row(true, true)}})
+	require.NotContains(t, text, note)
+}
+
+func TestLatencyOfNoRequestIsADash(t *testing.T) {
+	var out strings.Builder
+	r := newReport(Options{Output: &out}, &scenario{})
+	r.row(Tick{Cost: 1}, nil)
+	r.row(Tick{TTFT: 0.29, ITL: 0.037, Cost: 1}, nil)
+	require.Regexp(t, `(?m) -      -    1\.00$\n.* 0\.29s   37ms    1\.00$`, out.String())
+	raw, err := json.Marshal(Tick{})
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "p95")
+}
+
 func TestSummaryOmitsEmptyParts(t *testing.T) {
 	scenario, err := newScenario(Options{})
 	require.NoError(t, err)
-	s := Summary{Result: scenario.newResult(simulation.Result{Requests: 10, Served: 9, Lost: 1}, 1), Pools: []PoolSummary{{PoolTick: PoolTick{Accelerator: "L40S"}}}}
+	s := Summary{Result: scenario.newResult(simulation.Result{Requests: 10, Served: 9, Lost: 1}, 1, false), Pools: []PoolSummary{{PoolTick: PoolTick{Accelerator: "L40S"}}}}
 	raw, err := json.Marshal(s)
 	require.NoError(t, err)
 	for _, text := range []string{summaryText(t, s), string(raw)} {

@@ -45,8 +45,11 @@ type Result struct {
 	Lost     int `json:"lost"`
 	// Unfinished is the number of requests that had not ended at the end of the run.
 	Unfinished int `json:"unfinished,omitzero"`
+	// Undecided is the number of unfinished requests of an interrupted run that may still be served
+	// within their objective.
+	Undecided int `json:"undecided,omitzero"`
 	// Attainment is the share of all requests that were served within their model's objective. Lost
-	// and unfinished requests miss it.
+	// and unfinished requests miss it. Undecided ones are not counted.
 	Attainment float64 `json:"attainment"`
 	// SLOMet is whether the attainment is at least the percentile of the objectives.
 	SLOMet bool `json:"slo_met"`
@@ -76,9 +79,13 @@ type ModelResult struct {
 }
 
 // newResult returns the result of a policy that began with so many replicas.
-func (s *scenario) newResult(r simulation.Result, start int) Result {
+func (s *scenario) newResult(r simulation.Result, start int, interrupted bool) Result {
+	undecided := 0
+	if interrupted {
+		r, undecided = r.Decided(), r.Undecided
+	}
 	result := Result{
-		Requests: r.Requests, Served: r.Served, Lost: r.Lost, Unfinished: r.Requests - r.Served - r.Lost,
+		Requests: r.Requests, Served: r.Served, Lost: r.Lost, Unfinished: r.Requests - r.Served - r.Lost, Undecided: undecided,
 		Attainment: round(r.Attainment), Cost: round(r.Cost), Reversals: r.Reversals,
 		StartReplicas: start, PeakReplicas: r.PeakReplicas, EndReplicas: r.EndReplicas, GPUHours: make(map[string]float64),
 	}
@@ -105,7 +112,7 @@ func (r *run) summarize(requests []simulation.Request) (Summary, error) {
 	}
 	summary := Summary{
 		Type: "summary", Scale: r.options.Scale, Seed: r.options.Seed, Seconds: r.end, Interrupted: r.interrupted,
-		Result: r.scenario.newResult(r.recorder.Result(r.fleet, r.scenario.objectives()), start),
+		Result: r.scenario.newResult(r.recorder.Result(r.fleet, r.scenario.objectives()), start, r.interrupted),
 		Open:   openRequests(r.fleet.Tallies()),
 		Pools:  r.pools.summary(r.scenario, r.fleet.Expenses()),
 	}

@@ -67,13 +67,23 @@ func (r *report) byModel(s Summary) {
 	if len(s.Models) < 2 {
 		return
 	}
-	r.print("\n%-47s %8s %8s %8s\n", "Attained by model", "WVA", "static", "HPA")
+	missed := false
+	r.print("\n%-47s %7s  %7s  %7s\n", "Attained by model", "WVA", "static", "HPA")
 	for i, m := range s.Models {
 		r.print("%-47s", m.Model)
 		for _, row := range s.policies() {
-			r.print(" %7.1f%%", 100*row.Models[i].Attainment)
+			m := row.Models[i]
+			mark := " "
+			if !m.SLOMet {
+				mark = "*"
+				missed = true
+			}
+			r.print(" %6.1f%%%s", 100*m.Attainment, mark)
 		}
 		r.print("\n")
+	}
+	if missed {
+		r.paragraph("* This model misses its SLO; the verdict above is that of all requests.")
 	}
 	for _, note := range r.coldStarts(s) {
 		r.paragraph(note)
@@ -94,14 +104,34 @@ func (r *report) coldStarts(s Summary) (notes []string) {
 
 // unfinished names the requests that had not ended at the end.
 func (r *report) unfinished(s Summary) {
-	for _, row := range s.policies() {
-		if row.Unfinished > 0 {
-			r.paragraph(fmt.Sprintf("%s: %d unfinished, which count as not attained.", row.name, row.Unfinished))
-		}
+	for _, note := range s.unfinishedNotes() {
+		r.paragraph(note)
 	}
 	for _, o := range s.Open {
 		r.paragraph(fmt.Sprintf("Not finished under WVA: requests of %s, %d at the gateway and %d at engines.", o.Model, o.Queued, o.InFlight))
 	}
+}
+
+// unfinishedNotes returns a note on each policy with requests that had not ended at the end.
+func (s Summary) unfinishedNotes() (notes []string) {
+	for _, row := range s.policies() {
+		if row.Unfinished > 0 {
+			notes = append(notes, row.name+": "+row.unfinishedText())
+		}
+	}
+	return notes
+}
+
+// unfinishedText says how the requests count that had not ended at the end.
+func (r Result) unfinishedText() string {
+	switch r.Undecided {
+	case 0:
+		return fmt.Sprintf("%d unfinished, which count as not attained.", r.Unfinished)
+	case r.Unfinished:
+		return fmt.Sprintf("%d unfinished within the objective so far, which are not counted.", r.Unfinished)
+	}
+	return fmt.Sprintf("%d unfinished; %d of them are within the objective so far and not counted, the others count as not attained.",
+		r.Unfinished, r.Undecided)
 }
 
 func replicasText(s Summary) string {

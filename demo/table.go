@@ -49,7 +49,11 @@ func (r *report) row(tick Tick, changed []change) {
 	for _, v := range tick.Variants {
 		r.print(variantCell, v.cell())
 	}
-	r.print("%6d %5.2fs %4.0fms %7.2f\n", tick.Queued, tick.TTFT, 1000*tick.ITL, tick.Cost)
+	ttft, itl := "-", "-" // no request was served in the last minute
+	if tick.TTFT > 0 {
+		ttft, itl = fmt.Sprintf("%.2fs", tick.TTFT), fmt.Sprintf("%.0fms", 1000*tick.ITL)
+	}
+	r.print("%6d %6s %6s %7.2f\n", tick.Queued, ttft, itl, tick.Cost)
 	if !slices.Equal(tick.Pools, r.shown) {
 		r.shown = tick.Pools
 		for _, p := range tick.Pools {

@@ -41,7 +41,7 @@ const (
 	dropFailed    = "failed"     // the API server rejected it, or did not answer for a minute
 )
 
-// WriterOptions are the options of an Writer.
+// WriterOptions are the options of a Writer.
 type WriterOptions struct {
 	// Config is the configuration of the client; it is copied. Events have a rate limit of their
 	// own: 5 requests a second, 20 at once. Required.

@@ -180,8 +180,42 @@ func TestResultsHaveTheAttainmentOfEachModel(t *testing.T) {
 	}}
 	f.outcomes = []Outcome{outcome(chat, 1), outcome(chat, 3), outcome(other, 3), outcome(chat, 2)}
 	got := new(Recorder).Result(f, []ModelObjective{{chat, fleet.Objective{TTFT: 2 * time.Second}}})
-	want := []ModelAttainment{{chat, 0.5}, {other, 1}, {fleet.ModelID{Name: "unused"}, 1}}
+	want := []ModelAttainment{{chat, 4, 2, 0, 0.5}, {other, 1, 1, 0, 1}, {fleet.ModelID{Name: "unused"}, 0, 0, 0, 1}}
 	if !reflect.DeepEqual(got.Models, want) || got.Attainment != 0.6 {
 		t.Errorf("got %v of all, %v", got.Attainment, got.Models)
+	}
+}
+
+// A run that is stopped amid its load counts as missed only requests that a longer run misses too.
+func TestDecidedRequestsAreThoseThatALongerRunDoesNotChange(t *testing.T) {
+	for _, replicas := range []int{1, 9} {
+		run := highLoad(t)
+		row := Baseline{Rows: []BaselineRow{{Variant: cheap, Replicas: replicas}}}
+		served := 0 // within the objective, in the end
+		run.Observe = func(f *Fleet) {
+			served = 0
+			for _, o := range f.Outcomes() {
+				if o.Arrival <= 900 && o.Meets(run.Objectives[0].Objective) {
+					served++
+				}
+			}
+		}
+		runBaseline(t, run, row)
+		run.Until, run.Observe = 900, nil
+		result := runBaseline(t, run, row)
+		model, decided := result.Models[0], result.Decided()
+		if open := result.Requests - result.Served - result.Lost; model.Undecided == 0 || model.Undecided > open {
+			t.Fatalf("%d replicas: %d of %d open requests are undecided", replicas, model.Undecided, open)
+		}
+		if served < model.Within || served > model.Within+model.Undecided {
+			t.Errorf("%d replicas: %d requests meet the objective in the end; at 900 s %d did, and %d were undecided", replicas, served, model.Within, model.Undecided)
+		}
+		want := float64(model.Within) / float64(result.Requests-result.Undecided)
+		if decided.Attainment != want || decided.Models[0].Attainment != want || result.Models[0].Attainment >= want {
+			t.Errorf("%d replicas: attained %v and %v of the decided requests, want %v; %v of all", replicas, decided.Attainment, decided.Models[0].Attainment, want, result.Attainment)
+		}
+		if missed := result.Requests - model.Within - model.Undecided; (replicas == 1) != (missed > 1000) {
+			t.Errorf("%d replicas: %d requests are decided and missed", replicas, missed)
+		}
 	}
 }

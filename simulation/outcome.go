@@ -87,10 +87,38 @@ func (f *Fleet) Outcomes() []Outcome { return f.outcomes }
 // an objective. Requests that are lost or not finished miss it. It is 1 without requests.
 func (f *Fleet) Attainment(model fleet.ModelID, objective fleet.Objective) float64 {
 	g, ok := f.byModel[model]
-	if !ok || g.arrived == 0 {
+	if !ok {
 		return 1
 	}
-	return float64(within(f.outcomes, model, objective)) / float64(g.arrived)
+	return share(within(f.outcomes, model, objective), g.arrived)
+}
+
+// undecided returns how many requests of a model are not finished and may still be served within an
+// objective: the first token came within the limit on TTFT, or that limit is not over yet.
+func (f *Fleet) undecided(model fleet.ModelID, objective fleet.Objective) (count int) {
+	g, ok := f.byModel[model]
+	if !ok {
+		return 0
+	}
+	open := slices.Clone(g.queue)
+	for _, v := range f.variants {
+		if v.Model != model {
+			continue
+		}
+		for _, p := range v.pods {
+			open = append(append(open, p.engine.running...), p.engine.waiting...)
+		}
+	}
+	for _, s := range open {
+		first := f.now
+		if s.started() {
+			first = s.firstToken
+		}
+		if objective.TTFT == 0 || first-s.Arrival <= objective.TTFT.Seconds() {
+			count++
+		}
+	}
+	return count
 }
 
 // Recent returns the latencies of the requests of a model that were served within the last seconds.

@@ -14,6 +14,9 @@ type Result struct {
 	// Attainment is the share of requests, 0 to 1 of all that arrived, that were served within the
 	// objective of their model. It is 1 without requests.
 	Attainment float64
+	// Undecided is how many of the requests that were not finished may still be served within their
+	// objective.
+	Undecided int
 	// Models is the same by model, in the order of the fleet's tallies.
 	Models   []ModelAttainment
 	Expenses []Expense // by variant
@@ -34,7 +37,33 @@ type ModelObjective struct {
 // ModelAttainment is the share of a model's requests that were served within its objective.
 type ModelAttainment struct {
 	Model      fleet.ModelID
+	Requests   int     // that arrived
+	Within     int     // that were served within the objective
+	Undecided  int     // that are not finished, and may still be
 	Attainment float64 // 1 without requests
+}
+
+// Decided returns the result with attainments of the requests whose attainment is decided. It is
+// that of a run which was stopped amid its load: a share of all requests would count those that had
+// just arrived as missed.
+func (r Result) Decided() Result {
+	r.Models = slices.Clone(r.Models)
+	met := 0
+	for i := range r.Models {
+		m := &r.Models[i]
+		m.Attainment = share(m.Within, m.Requests-m.Undecided)
+		met += m.Within
+	}
+	r.Attainment = share(met, r.Requests-r.Undecided)
+	return r
+}
+
+// share returns the share of a number of requests, or 1 without requests.
+func share(met, requests int) float64 {
+	if requests <= 0 {
+		return 1
+	}
+	return float64(met) / float64(requests)
 }
 
 // Recorder records the numbers of a run that a fleet does not have at the end. Its zero value is
@@ -76,7 +105,7 @@ func (r *Recorder) Observe(f *Fleet) {
 // Result returns the result of the run up to now.
 func (r *Recorder) Result(f *Fleet, objectives []ModelObjective) Result {
 	r.Observe(f)
-	result := Result{Attainment: 1, Expenses: f.Expenses(), Reversals: r.reversals, PeakReplicas: r.peak}
+	result := Result{Expenses: f.Expenses(), Reversals: r.reversals, PeakReplicas: r.peak}
 	for _, tally := range f.Tallies() {
 		result.Requests += tally.Arrived
 		result.Served += tally.Served
@@ -90,18 +119,23 @@ func (r *Recorder) Result(f *Fleet, objectives []ModelObjective) Result {
 	}
 	met := 0
 	for _, tally := range f.Tallies() {
-		own := within(f.outcomes, tally.Model, objectiveOf(tally.Model, objectives))
-		met += own
-		model := ModelAttainment{Model: tally.Model, Attainment: 1}
-		if tally.Arrived > 0 {
-			model.Attainment = float64(own) / float64(tally.Arrived)
-		}
+		model := f.attainment(tally, objectiveOf(tally.Model, objectives))
+		met += model.Within
+		result.Undecided += model.Undecided
 		result.Models = append(result.Models, model)
 	}
-	if result.Requests > 0 {
-		result.Attainment = float64(met) / float64(result.Requests)
-	}
+	result.Attainment = share(met, result.Requests)
 	return result
+}
+
+// attainment returns the attainment of a model.
+func (f *Fleet) attainment(tally Tally, objective fleet.Objective) ModelAttainment {
+	m := ModelAttainment{
+		Model: tally.Model, Requests: tally.Arrived,
+		Within: within(f.outcomes, tally.Model, objective), Undecided: f.undecided(tally.Model, objective),
+	}
+	m.Attainment = share(m.Within, m.Requests)
+	return m
 }
 
 func objectiveOf(model fleet.ModelID, objectives []ModelObjective) fleet.Objective {

@@ -120,11 +120,16 @@ func (f *demoFlags) run(command *cobra.Command) error {
 // options. The error joins all that are invalid.
 func (f *demoFlags) parse(command *cobra.Command) error {
 	var wrong []error
-	if f.options.Scale == 0 {
-		wrong = append(wrong, errors.New("scale 0: set a number above 0"))
-	}
-	if f.options.Seed == 0 {
-		wrong = append(wrong, errors.New("seed 0: set a number above 0"))
+	for _, flag := range []struct {
+		name   string
+		isZero bool
+	}{
+		{"scale", f.options.Scale == 0}, {"seed", f.options.Seed == 0},
+		{"ttft", f.options.Objective.TTFT == 0}, {"itl", f.options.Objective.ITL == 0}, {"percentile", f.options.Objective.Percentile == 0},
+	} {
+		if flag.isZero && command.Flags().Changed(flag.name) {
+			wrong = append(wrong, fmt.Errorf("%s 0: set a value above 0", flag.name))
+		}
 	}
 	if command.Flags().Changed("report") && f.report == "" {
 		wrong = append(wrong, errors.New("the report has no file; name one, such as report.html"))

@@ -87,7 +87,7 @@ func TestFailedRunKeepsTheOlderReport(t *testing.T) {
 func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 	from := trace(t)
 	for flags, want := range map[string]string{
-		"--scale 0":                             "scale 0: set a number above 0",
+		"--scale 0":                             "scale 0: set a value above 0",
 		"--scale -2 --trace " + from:            "scale -2: set a number above 0",
 		"--scale Inf --trace " + from:           "scale +Inf: set a number above 0",
 		"--scale NaN --trace " + from:           "scale NaN: set a number above 0",
@@ -95,7 +95,7 @@ func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 		"--speed Inf":                           "speed +Inf: set a number of virtual seconds",
 		"--speed NaN":                           "speed NaN: set",
 		"--speed -1":                            "speed -1: set",
-		"--seed 0":                              "seed 0: set a number above 0",
+		"--seed 0":                              "seed 0: set a value above 0",
 		"--output xml":                          `output "xml" is unknown; it is table or json`,
 		"--fault wva@38m+1m":                    "fault wva@38m0s+1m0s: the load ends at 38m0s; let the fault begin earlier",
 		"--fault scrape@10s+1m --trace " + from: "the load ends at 10s",

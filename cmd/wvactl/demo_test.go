@@ -28,6 +28,12 @@ func TestDemoTakesPoolsInOneFlagOrSeveral(t *testing.T) {
 	}
 }
 
+func TestDemoRejectsZeros(t *testing.T) {
+	err := runDemo(t, "--scale", "0", "--seed", "0", "--ttft", "0s", "--itl", "0", "--percentile", "0")
+	require.EqualError(t, err, "scale 0: set a value above 0\nseed 0: set a value above 0\nttft 0: set a value above 0\n"+
+		"itl 0: set a value above 0\npercentile 0: set a value above 0")
+}
+
 // runDemo runs wvactl demo with flags that it rejects.
 func runDemo(t *testing.T, flags ...string) error {
 	t.Helper()

@@ -146,6 +146,8 @@ func TestMemoryLimitOfGoIsBelowThatOfTheContainer(t *testing.T) {
 	require.Equal(t, "1843MiB", limit("--set", "resources.limits.memory=2Gi"))
 	require.Empty(t, limit("--set", "resources.limits=null"))
 	require.Empty(t, limit("--set", "resources.limits.memory=1500M"), "a unit that the chart does not convert")
+	require.Empty(t, limit("--set", "resources=null"))
+	require.Equal(t, "1GiB", limit("--set", "extraEnv[0].name=GOMEMLIMIT,extraEnv[0].value=1GiB"), "it would be there twice")
 }
 
 func TestNetworkPolicyAllowsThePortOfPrometheus(t *testing.T) {

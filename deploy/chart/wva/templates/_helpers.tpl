@@ -46,9 +46,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
-{{/* Nine tenths of the memory limit in MiB, so that Go collects garbage in time; empty without a limit in Mi or Gi. */}}
+{{/*
+Nine tenths of the memory limit in MiB, so that Go collects garbage in time; empty without a limit
+in Mi or Gi, and if extraEnv sets GOMEMLIMIT.
+*/}}
 {{- define "wva.memoryLimit" -}}
 {{- $limit := dig "limits" "memory" "" (default dict .Values.resources) | toString }}
+{{- range .Values.extraEnv }}
+{{- if eq .name "GOMEMLIMIT" }}
+{{- $limit = "" }}
+{{- end }}
+{{- end }}
 {{- if regexMatch "^[0-9]+Gi$" $limit }}
 {{- printf "%dMiB" (div (mul (trimSuffix "Gi" $limit | int64) 1024 9) 10) }}
 {{- else if regexMatch "^[0-9]+Mi$" $limit }}
