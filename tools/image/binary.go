@@ -25,7 +25,7 @@ func buildBinary(ctx context.Context, root string, platform v1.Platform, s stamp
 		"-ldflags", "-s -w -X main.version="+s.Version, "-o", file, "./cmd/wva")
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS="+platform.OS, "GOARCH="+platform.Architecture,
-		"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off", "GOWORK=off",
+		"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off", "GOEXPERIMENT=", "GOWORK=off",
 		"GOFLAGS=-buildvcs=false") // not empty: else a "go env -w" of the user counts
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output

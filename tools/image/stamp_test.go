@@ -49,11 +49,34 @@ func TestStampIsThatOfTheCommit(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v0.3.0-dirty", s.Version)
 
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "new.go"), nil, 0o600))
+	s, err = stampOf(context.Background(), dir, "")
+	require.NoError(t, err)
+	require.Equal(t, "v0.3.0-dirty", s.Version, "a Go file that is built in and not committed")
+	require.NoError(t, os.Remove(filepath.Join(dir, "new.go")))
+
+	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), ".git"))
+	s, err = stampOf(context.Background(), dir, "")
+	require.NoError(t, err)
+	require.Equal(t, "v0.3.0", s.Version, "within a hook of another repository")
+
 	below := filepath.Join(dir, "below")
 	require.NoError(t, os.Mkdir(below, 0o755))
 	s, err = stampOf(context.Background(), below, "")
 	require.NoError(t, err)
 	require.Equal(t, stamp{Version: "dev", Created: epoch.UTC()}, s, "an archive that is unpacked in another repository")
+}
+
+// git does not read the repository of another user, as a container may mount it.
+func TestRepositoryThatGitDoesNotReadIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
+	for _, version := range []string{"", "v9"} {
+		_, err := stampOf(context.Background(), dir, version)
+		require.ErrorContains(t, err, "reading the git repository "+dir)
+		require.ErrorContains(t, err, "make git read it")
+	}
 }
 
 func TestGivenVersionAndTimeOverrideThoseOfGit(t *testing.T) {
@@ -64,9 +87,11 @@ func TestGivenVersionAndTimeOverrideThoseOfGit(t *testing.T) {
 
 	_, err = stampOf(context.Background(), t.TempDir(), "v1.0+meta")
 	require.ErrorContains(t, err, `version "v1.0+meta" cannot be the tag`)
-	t.Setenv("SOURCE_DATE_EPOCH", "today")
-	_, err = stampOf(context.Background(), t.TempDir(), "v9")
-	require.ErrorContains(t, err, "SOURCE_DATE_EPOCH")
+	for _, seconds := range []string{"today", "-1", "253402300800", "99999999999999999999"} {
+		t.Setenv("SOURCE_DATE_EPOCH", seconds)
+		_, err = stampOf(context.Background(), t.TempDir(), "v9")
+		require.ErrorContains(t, err, "SOURCE_DATE_EPOCH", seconds)
+	}
 }
 
 func TestSourceIsTheModuleAbove(t *testing.T) {

@@ -88,6 +88,9 @@ func tarOf(entries []entry) ([]byte, error) {
 // writeTree writes the entries below a directory, which may have those of an earlier run and no
 // others. A file is replaced and not overwritten, so that a binary that runs keeps its own.
 func writeTree(dir string, entries []entry) error {
+	if there, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = there // a walk does not follow a link
+	}
 	if err := onlyHas(dir, entries); err != nil {
 		return err
 	}
@@ -115,9 +118,10 @@ func writeTree(dir string, entries []entry) error {
 	return nil
 }
 
-// onlyHas returns an error if the directory has a file that is none of the entries.
+// onlyHas returns an error if the directory has a file that is none of the entries. A symbolic link
+// is none: files below it would be written elsewhere. A fresh file of an interrupted run is replaced.
 func onlyHas(dir string, entries []entry) error {
-	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == dir {
 			return fs.SkipAll
 		}
@@ -128,20 +132,25 @@ func onlyHas(dir string, entries []entry) error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(entries, func(e entry) bool { return e.path == filepath.ToSlash(below) }) {
+		if !slices.ContainsFunc(entries, func(e entry) bool {
+			name := filepath.ToSlash(below)
+			return d.Type() == e.mode.Type() && (name == e.path || d.Type().IsRegular() && name == e.path+fresh)
+		}) {
 			return fmt.Errorf("%s has %s, which is not part of the image; name an empty directory", dir, below)
 		}
 		return nil
 	})
 }
 
+// fresh ends the name of a file that is not yet in its place.
+const fresh = ".new"
+
 func replaceFile(path string, content []byte) error {
-	fresh := path + ".new"
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
+	if err := os.WriteFile(path+fresh, content, 0o600); err != nil {
 		return err
 	}
-	if err := os.Rename(fresh, path); err != nil {
-		return errors.Join(err, os.Remove(fresh))
+	if err := os.Rename(path+fresh, path); err != nil {
+		return errors.Join(err, os.Remove(path+fresh))
 	}
 	return nil
 }

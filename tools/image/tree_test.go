@@ -49,4 +49,23 @@ func TestTreeWithOtherFilesIsRejected(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "home"), 0o755))
 	require.ErrorContains(t, writeTree(dir, rootTree(nil)), "home, which is not part of the image; name an empty directory")
 	require.NoFileExists(t, filepath.Join(dir, "wva"))
+
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	require.ErrorContains(t, writeTree(link, rootTree(nil)), "home, which is not part of the image")
+	require.NoFileExists(t, filepath.Join(dir, "wva"))
+}
+
+func TestTreeIsNotWrittenThroughALink(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, "etc")))
+	require.ErrorContains(t, writeTree(dir, rootTree(nil)), "etc, which is not part of the image")
+	require.NoFileExists(t, filepath.Join(elsewhere, "passwd"))
+}
+
+func TestTreeOfAnInterruptedRunIsWrittenAgain(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "wva.new"), []byte("part"), 0o600))
+	require.NoError(t, writeTree(dir, rootTree([]byte("whole"))))
+	require.NoFileExists(t, filepath.Join(dir, "wva.new"))
 }
