@@ -204,6 +204,8 @@ clean: ## Remove bin/ and dist/
 ##### Tools: one module each, rebuilt when its go.mod changes
 
 # As Helm's own Makefile does: without a cluster, the version of Kubernetes is that of its client-go.
+# Without cgo it shares its compiled packages with the Helm of e2e/cluster.
+$(BIN)/helm: export CGO_ENABLED = 0
 $(BIN)/helm: LINK = $(foreach part,Major=1 Minor=$(shell sed -n 's/^\tk8s.io\/client-go v0\.\([0-9]*\)\..*/\1/p' tools/helm/go.mod),-X helm.sh/helm/v3/pkg/chartutil.k8sVersion$(part) -X helm.sh/helm/v3/pkg/lint/rules.k8sVersion$(part))
 
 $(BIN)/protoc-gen-apidoc: tools/protoc-gen-apidoc/main.go

@@ -35,7 +35,8 @@ type Tick struct {
 	Seconds  int     `json:"t"`    // virtual time
 	Arrivals float64 `json:"arrivals_per_second"`
 	Queued   int     `json:"queued_at_gateway"`
-	// TTFT and ITL are those of the chat model over the last minute; absent if no request was served.
+	// TTFT and ITL are those of the chat model over the last minute; absent if no request was
+	// served.
 	TTFT     float64       `json:"ttft_p95_seconds,omitzero"`
 	ITL      float64       `json:"itl_p95_seconds,omitzero"`
 	Cost     float64       `json:"cost"`
