@@ -90,7 +90,11 @@ func modelRows(s Summary) (rows []htmlreport.Model) {
 	for i, m := range s.Models {
 		row := htmlreport.Model{Name: m.Model}
 		for _, policy := range s.policies() {
-			row.Cells = append(row.Cells, fmt.Sprintf("%.1f %%", 100*policy.Models[i].Attainment))
+			cell := fmt.Sprintf("%.1f %%", 100*policy.Models[i].Attainment)
+			if !policy.Models[i].SLOMet {
+				cell += " (missed)"
+			}
+			row.Cells = append(row.Cells, cell)
 		}
 		rows = append(rows, row)
 	}

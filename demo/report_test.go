@@ -69,6 +69,8 @@ func TestModelsThatMissTheirSLOAreMarked(t *testing.T) {
 	text := summaryText(t, Summary{Result: row(true, false), Baselines: Baselines{StaticPeak: row(true, true), HPAQueue: row(false, true)}})
 	require.Regexp(t, `\nchat +95\.1%  +95\.1%  +95\.1%\*\nnotes +40\.0%\* +40\.0%  +40\.0% \n`, text)
 	require.Contains(t, text, note)
+	marked := modelRows(Summary{Result: row(true, false), Baselines: Baselines{StaticPeak: row(true, true), HPAQueue: row(false, true)}})
+	require.Equal(t, []string{"95.1 %", "95.1 %", "95.1 % (missed)"}, marked[0].Cells)
 	text = summaryText(t, Summary{Result: row(true, true), Baselines: Baselines{StaticPeak: row(true, true), HPAQueue: row(true, true)}})
 	require.NotContains(t, text, note)
 }
