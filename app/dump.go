@@ -47,7 +47,7 @@ func (d *dumper) posted() {
 // run writes the input of the first decision if a file is set, and that of the latest decision at
 // each request, until the context ends.
 func (d *dumper) run(ctx context.Context) error {
-	first := d.first
+	first, requests := d.first, d.requests
 	for {
 		select {
 		case <-ctx.Done():
@@ -57,7 +57,11 @@ func (d *dumper) run(ctx context.Context) error {
 			if file := d.file(); file != "" {
 				d.dump(file)
 			}
-		case <-d.requests:
+		case _, open := <-requests:
+			if !open {
+				requests = nil
+				continue
+			}
 			d.dump(d.file())
 		}
 	}

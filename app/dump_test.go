@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -216,4 +217,15 @@ func TestDumpHasThePolicyOfTheDecision(t *testing.T) {
 	in := readDump(t, file)
 	require.InDelta(t, 0.3, in.Policy.ScaleDownHeadroom, 0)
 	require.Equal(t, int64(30), in.Snapshot.Time.Unix())
+}
+
+func TestDumpsEndWithTheirRequests(t *testing.T) {
+	requests := make(chan os.Signal)
+	close(requests)
+	var log strings.Builder
+	d := newDumper(func() string { return "" }, requests, slog.New(slog.NewTextHandler(&log, nil)))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.NoError(t, d.run(ctx))
+	require.Empty(t, log.String())
 }

@@ -26,6 +26,9 @@ type RenderOptions struct {
 	// Authentication names a TriggerAuthentication in the object's namespace, for mutual TLS. Empty
 	// means none.
 	Authentication string
+	// ClusterAuthentication names a ClusterTriggerAuthentication instead, such as that of the Helm
+	// chart. Empty means none.
+	ClusterAuthentication string
 }
 
 // Render returns the recommended ScaledObject of a variant: with push, exact to one replica, and
@@ -93,7 +96,10 @@ func renderTrigger(v fleet.Variant, options RenderOptions) Trigger {
 		address = "wva.keda.svc:9090"
 	}
 	trigger := Trigger{Type: typePush, Metadata: map[string]string{"scalerAddress": address}}
-	if options.Authentication != "" {
+	switch {
+	case options.ClusterAuthentication != "":
+		trigger.AuthenticationRef = &AuthenticationRef{Name: options.ClusterAuthentication, Kind: "ClusterTriggerAuthentication"}
+	case options.Authentication != "":
 		trigger.AuthenticationRef = &AuthenticationRef{Name: options.Authentication}
 	}
 	for _, row := range table() {

@@ -105,6 +105,10 @@ func TestRenderAppliesItsOptions(t *testing.T) {
 	if trigger := o.Spec.Triggers[0]; trigger.Metadata["scalerAddress"] != "a:1" || trigger.AuthenticationRef.Name != "mtls" || *o.Spec.PollingInterval != 60 {
 		t.Errorf("rendered %+v, polling %d", trigger, *o.Spec.PollingInterval)
 	}
+	o = Render(fleet.Variant{}, RenderOptions{ClusterAuthentication: "wva"})
+	if got, want := *o.Spec.Triggers[0].AuthenticationRef, (AuthenticationRef{Name: "wva", Kind: "ClusterTriggerAuthentication"}); got != want {
+		t.Errorf("authentication %+v, want %+v", got, want)
+	}
 	o = Render(fleet.Variant{}, RenderOptions{})
 	if trigger := o.Spec.Triggers[0]; trigger.Metadata["scalerAddress"] != "wva.keda.svc:9090" || trigger.AuthenticationRef != nil || *o.Spec.PollingInterval != 10 {
 		t.Errorf("rendered by default %+v, polling %d", trigger, *o.Spec.PollingInterval)

@@ -66,6 +66,7 @@ func (f *renderFlags) define(command *cobra.Command) {
 	flags.StringVar(&f.options.ScalerAddress, "scaler-address", "", "address of wva for KEDA; default: wva.keda.svc:9090")
 	flags.DurationVar(&f.options.PollingInterval, "polling-interval", 0, "time between two polls of KEDA, in whole seconds; default: 10s")
 	flags.StringVar(&f.options.Authentication, "authentication", "", "name of a TriggerAuthentication, for mutual TLS; default: none")
+	flags.StringVar(&f.options.ClusterAuthentication, "cluster-authentication", "", "name of a ClusterTriggerAuthentication, such as that of the Helm chart; default: none")
 	for _, key := range scaledobject.Keys() {
 		flags.String(flagOf(key.Name), key.Default, key.Meaning)
 	}
@@ -115,6 +116,9 @@ func (f *renderFlags) render(command *cobra.Command) (string, error) {
 // check returns the errors of flags that are no fields of a variant.
 func (f *renderFlags) check() error {
 	var wrong []error
+	if f.options.Authentication != "" && f.options.ClusterAuthentication != "" {
+		wrong = append(wrong, errors.New("a trigger has one authentication; give --authentication or --cluster-authentication"))
+	}
 	for _, each := range []struct {
 		flag  string
 		value time.Duration

@@ -36,6 +36,16 @@ func TestRenderedObjectHasEveryKeyAndPassesLint(t *testing.T) {
 	}
 }
 
+func TestRenderNamesTheAuthenticationOfTheChart(t *testing.T) {
+	arguments := []string{"render", "--name", "chat", "--max", "8", "--model-id", "m", "--cluster-authentication", "wva"}
+	got := execute(t, "", arguments...)
+	require.Zero(t, got.code, got.errs)
+	require.Contains(t, got.out, "authenticationRef:\n      kind: ClusterTriggerAuthentication\n      name: wva\n")
+	got = execute(t, "", append(arguments, "--authentication", "own")...)
+	require.Equal(t, 2, got.code)
+	require.Contains(t, got.errs, "give --authentication or --cluster-authentication")
+}
+
 func TestRenderFlagsAreTheKeys(t *testing.T) {
 	for key, flag := range map[string]string{
 		"modelID": "model-id", "servedModelName": "served-model-name", "gpusPerReplica": "gpus-per-replica", "ttft": "ttft", "variantCost": "variant-cost",

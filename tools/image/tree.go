@@ -119,7 +119,7 @@ func writeTree(dir string, entries []entry) error {
 }
 
 // onlyHas returns an error if the directory has a file that is none of the entries. A symbolic link
-// is none: files below it would be written elsewhere. A fresh file of an interrupted run is
+// is none: files below it would be written elsewhere. A fresh file of an interrupted run will be
 // replaced.
 func onlyHas(dir string, entries []entry) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
