@@ -115,14 +115,14 @@ func (p *player) scrape(ctx context.Context, now time.Time) {
 		}
 	}
 	for model, perSecond := range p.loads {
-		p.gateway(now, model, perSecond, len(ready[model]) > 0) //nolint:contextcheck // the store is in this process
+		p.gateway(now, model, perSecond, len(ready[model]) > 0)
 		for _, pod := range ready[model] {
-			p.engine(now, pod, model, perSecond/float64(len(ready[model]))) //nolint:contextcheck // the store is in this process
+			p.engine(now, pod, model, perSecond/float64(len(ready[model])))
 		}
 	}
 	for name := range p.totals {
 		if !seen[name] {
-			_ = p.store.Gone(name, now) //nolint:contextcheck // the store is in this process
+			_ = p.store.Gone(name, now)
 			delete(p.totals, name)
 		}
 	}
