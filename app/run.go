@@ -23,7 +23,6 @@ func (s *Server) Run(ctx context.Context) error {
 	s.logger.Info("starting", "version", s.build.String(), "grpc", grpc.Addr().String(), "http", http.Addr().String(),
 		"prometheus", c.Prometheus.URL, "config", c.File())
 	group, ctx := errgroup.WithContext(ctx)
-	posted := s.board.Changed()     // before anything can post
 	answered := make(chan struct{}) // closed once gRPC has ended
 	group.Go(func() error {
 		defer close(answered)
@@ -37,7 +36,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { return s.dumper.run(ctx) })
 	group.Go(func() error { return s.watchConfig(ctx) })
-	group.Go(func() error { return s.logProgress(ctx, posted) })
+	group.Go(func() error { return s.logProgress(ctx) })
 	err = group.Wait()
 	s.logger.Info("stopped")
 	return err
@@ -75,10 +74,10 @@ func (s *Server) runLoop(ctx context.Context) error {
 	}
 }
 
-// logProgress logs the steps of the server's life.
-func (s *Server) logProgress(ctx context.Context, posted <-chan struct{}) error {
+// logProgress logs the steps of the server's life. From the first plan on, its input can be dumped.
+func (s *Server) logProgress(ctx context.Context) error {
 	select {
-	case <-posted:
+	case <-s.dumper.first:
 		s.logger.Info("first plan posted, server ready")
 		<-ctx.Done()
 	case <-ctx.Done():
