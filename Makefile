@@ -129,10 +129,10 @@ vet:
 
 .PHONY: golangci
 golangci: $(BIN)/golangci-lint
-	@for module in $(MODULES); do \
+	@failed=0; for module in $(MODULES); do \
 		echo "golangci-lint run ./... in $$module"; \
-		(cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); \
-	done
+		(cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || failed=1; \
+	done; exit $$failed
 
 # A function that no command reaches is removed, or used.
 .PHONY: deadcode
