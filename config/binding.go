@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -93,7 +94,7 @@ func plainNode(tag, text string) *yaml.Node {
 }
 
 // list is the binding of a setting of several rows.
-type list[T comparable] struct {
+type list[T any] struct {
 	name     string // of the type
 	accepted string // how to write it, as the end of "write ..."
 	field    func(*Config) *[]T
@@ -168,7 +169,7 @@ func (l list[T]) node(c *Config) *yaml.Node {
 }
 
 func (l list[T]) copy(from, to *Config)  { *l.field(to) = slices.Clone(*l.field(from)) }
-func (l list[T]) same(a, b *Config) bool { return slices.Equal(*l.field(a), *l.field(b)) }
+func (l list[T]) same(a, b *Config) bool { return reflect.DeepEqual(*l.field(a), *l.field(b)) }
 
 // nodeType returns the name of a YAML node's type for people.
 func nodeType(node *yaml.Node) string {

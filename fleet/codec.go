@@ -105,7 +105,8 @@ type shadowModel struct {
 
 type shadowVariant struct {
 	*plainVariant
-	Cooldown Duration `json:"cooldown,omitzero"`
+	Cooldown         Duration `json:"cooldown,omitzero"`
+	ScaleToZeroAfter Duration `json:"scaleToZeroAfter,omitzero"`
 }
 
 type shadowObjective struct {
@@ -139,14 +140,14 @@ func (m *Model) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON encodes the variant with its durations as text.
 func (v Variant) MarshalJSON() ([]byte, error) {
-	return json.Marshal(shadowVariant{(*plainVariant)(&v), Duration(v.Cooldown)})
+	return json.Marshal(shadowVariant{(*plainVariant)(&v), Duration(v.Cooldown), Duration(v.ScaleToZeroAfter)})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (v *Variant) UnmarshalJSON(data []byte) error {
 	s := shadowVariant{plainVariant: (*plainVariant)(v)}
 	err := decodeStrict(data, &s)
-	v.Cooldown = time.Duration(s.Cooldown)
+	v.Cooldown, v.ScaleToZeroAfter = time.Duration(s.Cooldown), time.Duration(s.ScaleToZeroAfter)
 	return err
 }
 

@@ -21,6 +21,15 @@ const (
 	CodeProbe                    Code = "Probe"
 	CodeDuplicateTarget          Code = "DuplicateTarget"
 	CodePaused                   Code = "Paused"
+	CodeNotRequested             Code = "NotRequested"
+	CodeReplicaStuck             Code = "ReplicaStuck"
+	CodeMinLifetime              Code = "MinLifetime"
+	CodeStartsForCurrentDemand   Code = "StartsForCurrentDemand"
+	CodeNotStarting              Code = "NotStarting"
+	CodeActivation               Code = "Activation"
+	CodeScaleInPaused            Code = "ScaleInPaused"
+	CodeScaleOutPaused           Code = "ScaleOutPaused"
+	CodeMinReplicas              Code = "MinReplicas"
 )
 
 // The codes of held variants. MetricsMissing is also that of a decision if only the scale-down is
@@ -44,6 +53,8 @@ const (
 	CodeSLOInfeasible        Code = "SLOInfeasible"
 	CodeMultipleTriggers     Code = "MultipleTriggers"
 	CodeInconsistentMetadata Code = "InconsistentMetadata"
+	// CodeNoWakeSignal is also the reason of a condition.
+	CodeNoWakeSignal Code = "NoWakeSignal"
 )
 
 // The codes of a number that no HPA follows.
@@ -66,6 +77,7 @@ const (
 	CodePausedReplicas          Code = "PausedReplicas"
 	CodeUnknownAccelerator      Code = "UnknownAccelerator"
 	CodeUnknownServiceClass     Code = "UnknownServiceClass"
+	CodeServiceClassNotGranted  Code = "ServiceClassNotGranted"
 	CodePercentileWithoutLimits Code = "PercentileWithoutObjective"
 )
 
@@ -123,11 +135,20 @@ func decisionCodes() []CodeInfo {
 		{CodeRebalance, UseDecision, "A cheaper mix of variants can serve the same demand.", nothingToDo, "", EventNormal},
 		{CodeScaleToZero, UseDecision, "No request arrived, ran or waited for the whole retention.", "Raise `retention` of the model if this is too early.", "", EventNormal},
 		{CodeScaleFromZero, UseDecision, "Requests wait for a model that is scaled to zero.", nothingToDo, "", EventNormal},
-		{CodeLastReplica, UseDecision, "The model is idle and keeps one replica on its cheapest variant, because it may not go to zero or its retention is not over.", "Set `scaleToZero` for the model if it may go to zero.", "", EventNormal},
+		{CodeLastReplica, UseDecision, "The model is idle and keeps one replica on its cheapest variant: it may not scale to zero, or its retention is not over.", "Set minReplicaCount to 0 on every variant, and let a gateway report the model's requests, if it may scale to zero.", "", EventNormal},
+		{CodeNotRequested, UseDecision, "The model is scaled to zero and no request was seen, so nothing is started.", nothingToDo, "", EventNormal},
 		{CodeMakeBeforeBreak, UseDecision, "Scale-down waits until the replicas that take over are ready.", "If it lasts, look at why the other variant's replicas do not become ready.", "", EventNormal},
 		{CodeSaturated, UseDecision, "A replica is at a saturation threshold, so scale-down is blocked.", "If it lasts, raise maxReplicaCount, or look at the replica that the reason names.", "", EventNormal},
 		{CodeSLOMissed, UseDecision, "Measured latency is above the latency objective, so scale-down is blocked.", "If it lasts, raise maxReplicaCount, add a variant on a faster accelerator or relax the objective.", "", EventNormal},
 		{CodeWindowNotCovered, UseDecision, "Samples do not cover the peak window yet, so scale-down is blocked.", "Wait one peak window; if it lasts, check that Prometheus scrapes the engines without gaps.", "", EventNormal},
+		{CodeReplicaStuck, UseDecision, "A replica has a queue and made no progress for the whole peak window while others serve: it is no capacity, and its queue is no demand.", "Look at the replica that the reason names, and delete it if it does not recover.", "", EventWarning},
+		{CodeMinLifetime, UseDecision, "Replicas that started recently are kept: starting them again would cost more than stopping them saves.", "Lower `scaleDown.minReplicaLifetime` if this is too long.", "", EventNormal},
+		{CodeStartsForCurrentDemand, UseDecision, "The highest demand of the peak window needs more replicas, but it is over: nothing is started for it.", nothingToDo, "", EventNormal},
+		{CodeNotStarting, UseDecision, "Replicas are not ready after twice their usual start-up time: they are not counted as capacity, and no more of them are asked for.", "Look at the events of the pods that the reason names.", "", EventWarning},
+		{CodeActivation, UseDecision, "The annotation autoscaling.keda.sh/force-activation keeps at least one replica.", "Remove the annotation if the variant may scale to zero.", "", EventNormal},
+		{CodeScaleInPaused, UseDecision, "The annotation autoscaling.keda.sh/paused-scale-in blocks scale-down.", "Remove the annotation.", "", EventNormal},
+		{CodeScaleOutPaused, UseDecision, "The annotation autoscaling.keda.sh/paused-scale-out blocks scale-up.", "Remove the annotation.", "", EventNormal},
+		{CodeMinReplicas, UseDecision, "minReplicaCount keeps more replicas than the demand needs.", "Lower minReplicaCount if they are not needed.", "", EventNormal},
 		{CodeMaxReplicas, UseDecision, "The demand needs more replicas than maxReplicaCount of the model's variants allows.", "Raise maxReplicaCount or add a variant.", "", EventWarning},
 		{CodeInsufficientAccelerators, UseDecision, "The demand needs more accelerators than are free.", "Add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes.", "", EventWarning},
 		{CodeProbe, UseDecision, "One replica is started to measure its capacity, which is not known yet.", nothingToDo, "", EventNormal},
@@ -157,6 +178,7 @@ func noticeCodes() []CodeInfo {
 		{CodeSLOInfeasible, UseNotice, "The latency objective cannot be met on this variant at any useful load.", "Relax ttft or itl to the value that the message names, or use a faster accelerator.", ConditionOptimizationReady, EventWarning},
 		{CodeMultipleTriggers, UseNotice, "One ScaledObject has several WVA triggers.", "Give each model a ScaledObject of its own.", ConditionOptimizationReady, EventWarning},
 		{CodeInconsistentMetadata, UseNotice, "ScaledObjects contradict each other; the older one is used.", "Make the values that the message names the same.", "", EventWarning},
+		{CodeNoWakeSignal, UseNotice, "The model is scaled to zero, and no gateway reports requests for it: nothing would start it.", "Let a gateway report the model's requests to Prometheus, or set minReplicaCount to 1 on one variant.", ConditionOptimizationReady, EventWarning},
 		{CodeHPAMissing, UseFollowed, "KEDA has made no HPA for the ScaledObject, so nobody applies the number.", "Look at the conditions and events of the ScaledObject, and at the log of KEDA's operator.", ConditionAutoscalerActive, EventWarning},
 		{CodeHPAInactive, UseFollowed, "The HPA of the ScaledObject cannot read its metric or its target, so it does not apply the number.", "Look at the conditions of the HPA: kubectl describe hpa.", ConditionAutoscalerActive, EventWarning},
 		{CodeAmbiguousSelector, UseFollowed, "The workload's selector matches pods of another HPA's target, so Kubernetes scales neither.", "Give each workload a selector that matches only its own pods.", ConditionAutoscalerActive, EventWarning},
@@ -177,6 +199,7 @@ func findingCodes() []CodeInfo {
 		{CodePausedReplicas, UseFinding, "The annotation autoscaling.keda.sh/paused-replicas is not a number that KEDA can read.", "Write a whole number, or remove the annotation.", accepted, EventWarning},
 		{CodeUnknownAccelerator, UseFinding, "The accelerator is neither in the catalogue nor on any node.", "Correct `accelerator`, or add a row to `accelerators` of the configuration.", accepted, EventWarning},
 		{CodeUnknownServiceClass, UseFinding, "The service class is not configured: the variant has the default priority.", "Correct `serviceClass`, or add a row to `serviceClasses` of the configuration.", accepted, EventWarning},
+		{CodeServiceClassNotGranted, UseFinding, "The service class is not granted to the namespace: the variant has the default priority.", "Add the namespace to `namespaces` of the class in the configuration, or remove serviceClass.", accepted, EventWarning},
 		{CodePercentileWithoutLimits, UseFinding, "A percentile is given without ttft or itl, so it has no effect.", "Set ttft or itl, or remove percentile.", accepted, EventWarning},
 	}
 }

@@ -57,6 +57,8 @@ type Facts struct {
 	Infeasible string `json:"infeasible,omitzero"`
 	// Fallback is true while KEDA applies its fallback and not the number.
 	Fallback bool `json:"fallback,omitzero"`
+	// NoWakeSignal is true if the model is scaled to zero and no gateway reports requests for it.
+	NoWakeSignal bool `json:"noWakeSignal,omitzero"`
 	// Autoscaler is whether an HPA of KEDA follows the number.
 	Autoscaler Autoscaler `json:"autoscaler,omitzero"`
 	Cost       float64    `json:"cost"` // per replica-hour

@@ -20,6 +20,8 @@ type Plan struct {
 	Conflicts []Conflict `json:"conflicts,omitzero"`
 	// Cost is the price of all decided and held replicas for an hour.
 	Cost float64 `json:"cost"`
+	// Solves is how often the solver was called for the plan.
+	Solves int `json:"-"`
 }
 
 // ModelPlan is the demand and the latency of a model, and the part of it left unserved.
@@ -34,6 +36,8 @@ type ModelPlan struct {
 	ITL      Reading `json:"itl"`  // seconds
 	// Unserved is the share of the demand, 0 to 1, that the plan leaves unserved.
 	Unserved float64 `json:"unserved"`
+	// NoWakeSignal is true if the model is scaled to zero and no gateway reports requests for it.
+	NoWakeSignal bool `json:"noWakeSignal,omitzero"`
 }
 
 // SortDecisions sorts decisions by variant.

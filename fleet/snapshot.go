@@ -31,8 +31,11 @@ type Model struct {
 	ID ModelID `json:"id"`
 	// ScaleToZero allows the model to have no replica while it gets no request.
 	ScaleToZero bool `json:"scaleToZero,omitzero"`
-	// Retention is how long a model has to be idle before it may go to zero. Zero: the policy's
-	// default.
+	// ScaleToZeroOff is true if the administrator does not allow the model to scale to zero,
+	// whatever its ScaledObjects allow.
+	ScaleToZeroOff bool `json:"scaleToZeroOff,omitzero"`
+	// Retention is how long a model has to be idle before it may go to zero, if none of its
+	// variants says so (Variant.ScaleToZeroAfter). Zero: the policy's default.
 	Retention time.Duration `json:"-"`
 }
 
@@ -42,6 +45,9 @@ type ServiceClass struct {
 	Name string `json:"name"` // unique
 	// Priority orders models that compete for accelerators: the higher one is served first.
 	Priority int `json:"priority"`
+	// Namespaces are those whose variants may have the class if its priority is above 0: names, or
+	// patterns in which * stands for any characters. A class of priority 0 or less needs no grant.
+	Namespaces []string `json:"namespaces,omitzero"`
 }
 
 // AcceleratorSpec is one row of the catalogue of accelerators.
@@ -50,6 +56,9 @@ type AcceleratorSpec struct {
 	// Speed is the throughput of one accelerator relative to the others of the catalogue; only
 	// ratios count. > 0.
 	Speed float64 `json:"speed"`
+	// Price is that of one accelerator for an hour, to weigh shortage of contended accelerators.
+	// Zero: the median over namespaces of the prices of the variants.
+	Price float64 `json:"price,omitzero"`
 }
 
 // Workload is a scale target as the API server shows it.
@@ -169,6 +178,10 @@ type Usage struct {
 	// PeakThroughput is the same over those windows in which its queue was never short: it was busy
 	// all the time. Absent if there was no such window.
 	PeakThroughput Reading `json:"peakThroughput"`
+	// Progress is by how much the prompt tokens, generated tokens and finished requests of the pod
+	// together grew over the peak window, per second: zero if it did nothing. Absent if unknown or
+	// if its samples do not cover the window.
+	Progress Reading `json:"progress,omitzero"`
 }
 
 // LoadSource says who reported a load.
@@ -200,6 +213,9 @@ type Load struct {
 	// Trend is the growth of the rate of requests per second, over the last minutes; negative if it
 	// falls.
 	Trend Reading `json:"trend"`
+	// TrendError is the standard error of Trend. A trend below twice its standard error is noise.
+	// Absent: not known, and the trend is not used.
+	TrendError Reading `json:"trendError,omitzero"`
 	// PeakCovered is true if samples cover the whole peak window.
 	PeakCovered bool `json:"peakCovered,omitzero"`
 	// LastActive is when the model was last in use (arrivals, or a request in flight) within the

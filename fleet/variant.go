@@ -28,6 +28,9 @@ type Variant struct {
 	Objective    Objective     `json:"objective,omitzero"`
 	Range        Range         `json:"range"`
 	Cooldown     time.Duration `json:"-"` // KEDA's delay before the last step to zero
+	// ScaleToZeroAfter is how long the model has to be idle before it may scale to zero; of a
+	// model's variants the longest counts. Zero: not given.
+	ScaleToZeroAfter time.Duration `json:"-"`
 	// Created is when the ScaledObject, or the object that declares the variant, was created: the
 	// older of two claims on one target wins.
 	Created time.Time `json:"created,omitzero"`
