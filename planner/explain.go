@@ -141,7 +141,7 @@ func (e explanation) tight(i int) []bound {
 		case b.least > 0 && b.least == n && b.most >= n && unneeded && !(b.code == fleet.CodeMinReplicas && b.most == b.least):
 			lower = append(lower, b)
 		case b.code == fleet.CodeStartsForCurrentDemand:
-			if b.most == n && n == c.now && e.peakIsOver() && !o.limitedByAccelerators() {
+			if b.most == n && n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators() {
 				upper = append(upper, b)
 			}
 		case b.code == fleet.CodeCapacityUnknown:
@@ -167,7 +167,7 @@ func (e explanation) peakIsOver() bool {
 	for j, o := range e.outcomes {
 		served += float64(e.candidates[j].share * float64(o.planned))
 	}
-	return served >= e.latest*(1-tiny) && e.demand.highest > served*(1+e.headroom)*(1+tiny)
+	return e.latest > 0 && served >= e.latest*(1-tiny) && e.demand.highest > served*(1+e.headroom)*(1+tiny)
 }
 
 // rank orders bounds that are equally tight: what somebody else enforces first, then what a rule
