@@ -1,6 +1,9 @@
 package fleet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Snapshot is everything that one decision depends on, the policy aside. Each source fills its own
 // tables; the planner joins them. The order of rows has no meaning, except in Profiles. A table has
@@ -48,6 +51,12 @@ type ServiceClass struct {
 	// Namespaces are those whose variants may have the class if its priority is above 0: names, or
 	// patterns in which * stands for any characters. A class of priority 0 or less needs no grant.
 	Namespaces []string `json:"namespaces,omitzero"`
+}
+
+// GrantedTo reports whether variants of a namespace may have the class. If not, they have the
+// default priority of 0: nobody gets a priority by asking for it.
+func (c ServiceClass) GrantedTo(namespace string) bool {
+	return c.Priority <= 0 || slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return MatchPattern(pattern, namespace) })
 }
 
 // AcceleratorSpec is one row of the catalogue of accelerators.
