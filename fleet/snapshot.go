@@ -32,8 +32,6 @@ type Snapshot struct {
 // Model is the configuration of a model. A model without a row takes every default.
 type Model struct {
 	ID ModelID `json:"id"`
-	// ScaleToZero allows the model to have no replica while it gets no request.
-	ScaleToZero bool `json:"scaleToZero,omitzero"`
 	// ScaleToZeroOff is true if the administrator does not allow the model to scale to zero,
 	// whatever its ScaledObjects allow.
 	ScaleToZeroOff bool `json:"scaleToZeroOff,omitzero"`
