@@ -182,7 +182,7 @@ func (c choice) infeasible() string {
 // whyNotZero returns why a model keeps one replica.
 func (s explanation) whyNotZero() string {
 	switch {
-	case !s.model.spec.ScaleToZero:
+	case !s.model.mayGoToZero():
 		return "scale to zero is off"
 	case !s.demand.since.IsZero():
 		return fmt.Sprintf("last request %v ago", s.x.now.Sub(s.demand.since).Round(1e9))

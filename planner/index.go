@@ -56,6 +56,11 @@ type model struct {
 	sharedName string // the name that both have
 }
 
+// mayGoToZero reports whether the owners of all variants and the administrator allow zero.
+func (m *model) mayGoToZero() bool {
+	return !m.spec.ScaleToZeroOff && !slices.ContainsFunc(m.variants, func(v *variant) bool { return v.Range.Floor() > 0 })
+}
+
 // served is one name under which a model is served.
 type served struct {
 	name    string

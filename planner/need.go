@@ -34,7 +34,7 @@ func (z *sizing) work() need {
 	n.blocked, n.why, n.cause = z.scaleDownBlock()
 	d := z.demand
 	switch noDemand := d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0; {
-	case d.unused && z.model.spec.ScaleToZero, noDemand && z.model.spec.ScaleToZero && z.atZero():
+	case d.unused && z.model.mayGoToZero(), noDemand && z.model.mayGoToZero() && z.atZero():
 		return n
 	case noDemand:
 		n.keepOne, n.some, n.latest, n.wanted = true, true, 1, 1
