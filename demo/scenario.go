@@ -95,8 +95,8 @@ func (s *scenario) configure(o Options) error {
 	c.Prometheus.URL = "http://prometheus.demo"
 	c.Interval, c.Prometheus.QueryOffset = interval, lag
 	if o.Trace == nil {
-		// minReplicaCount 0 of its only variant allows the small model to scale to zero. The demo is too
-		// short to wait ten minutes for that.
+		// minReplicaCount 0 of its only variant allows the small model to scale to zero. The demo
+		// is too short to wait ten minutes for that.
 		c.Models = []config.ModelRow{{Namespace: notesModel.Namespace, Model: notesModel.Name, Retention: 4 * time.Minute}}
 	}
 	// Throughput of one GPU for models of this size, relative to an L40S.
