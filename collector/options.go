@@ -42,7 +42,7 @@ type Options struct {
 	Window time.Duration
 	// PeakWindow is the window of the highest demand. Default 5 m.
 	PeakWindow time.Duration
-	// TrendWindow is the window to which the trend of arrivals is fitted. Default 2 m.
+	// TrendWindow is the window to which the trend of arrivals is fitted. Default 3 m.
 	TrendWindow time.Duration
 	// IdleWindow is the window of the last use of a model: the longest retention of any model.
 	// Default 10 m.
@@ -89,7 +89,7 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.QueueTimeout, time.Second)
 	defaultTo(&o.Window, time.Minute)
 	defaultTo(&o.PeakWindow, 5*time.Minute)
-	defaultTo(&o.TrendWindow, 2*time.Minute)
+	defaultTo(&o.TrendWindow, 3*time.Minute)
 	defaultTo(&o.IdleWindow, 10*time.Minute)
 	defaultTo(&o.LongWindow, time.Hour)
 	defaultTo(&o.StaleAfter, max(time.Minute, 4*o.Interval))

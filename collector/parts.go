@@ -64,6 +64,7 @@ const (
 	gatewayQueued
 	gatewaySampled
 	gatewayPeak
+	gatewayTrend
 	gatewayPeakCovered
 	gatewayIdleKnown
 	gatewayIdleGap
@@ -86,7 +87,7 @@ var partNames = [partCount]string{
 	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
 	arrivalRate: "arrival_rate", arrivalCount: "arrival_count", arrivalQueue: "arrival_queue",
 	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
-	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak",
+	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak", gatewayTrend: "gateway_trend",
 	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleGap: "gateway_idle_gap",
 	gatewayLastActive: "gateway_last_active", gatewayArrivalRate: "gateway_arrival_rate", gatewayArrivalCount: "gateway_arrival_count",
 }
