@@ -140,7 +140,21 @@ func (e expressions) meansQuery() string {
 		tagged(meanRunning, e.perPod(e.engines[engine.Running], over("avg_over_time", window))),
 		tagged(meanPrefill, e.prefillOfPods(over("rate", window))),
 		e.meanLengths(promptRecent, outputRecent, window),
+		tagged(progressed, e.progress(window)),
+		tagged(observedAgo, e.perPod(e.engines[engine.Running].as(group), ago(window))),
 	)
+}
+
+// progress is the growth of all counters of progress of each pod. Their values at both ends say it
+// exactly, whatever was scraped in between. A counter that is new has grown from zero.
+func (e expressions) progress(window time.Duration) string {
+	var grown []string
+	for i, q := range e.engines[engine.Progress].counters() {
+		now := e.perPod(q, itself)
+		before := fmt.Sprintf("(%s or 0 * %s)", e.perPod(q, ago(window)), now)
+		grown = append(grown, fmt.Sprintf(`label_replace(%s - %s, %q, "%d", "", "")`, now, before, dialectLabel, i))
+	}
+	return aggregate(engine.Sum, e.byPod, either(grown...))
 }
 
 // itlOfPods is the mean time between output tokens of each pod, if there were any.
