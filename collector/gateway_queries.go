@@ -79,7 +79,7 @@ func (e gatewayExpressions) queuesQuery() string {
 }
 
 func (e gatewayExpressions) historyQuery() string {
-	peakWindow, peakStep := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
+	peakWindow, peakStep := e.options.scaleDown, e.options.step(e.options.scaleDown)
 	heartbeat := quantity{names: slices.Concat(e.gateways[engine.GatewayRequests].names, e.gateways[engine.GatewayQueue].names)}
 	step := e.options.step(e.options.IdleWindow)
 	used := slices.Concat(gaugeUsed(e.gateways[engine.GatewayQueue], step),

@@ -67,9 +67,9 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 
 // covers reports whether there are samples at every step of the peak window, its start included.
 func (t *tables) covers(about *facts, p part) bool {
-	step := t.options.step(t.options.PeakWindow)
+	step := t.options.step(t.options.scaleDown)
 	count, known := about.value(p)
-	return known && int(count) >= stepsIn(t.at, t.options.PeakWindow+step, step)
+	return known && int(count) >= stepsIn(t.at, t.options.scaleDown+step, step)
 }
 
 // idleCovered returns the length of the idle window that samples cover without a gap, counted back

@@ -133,7 +133,7 @@ func TestMixIsAskedAboutWholeMinutes(t *testing.T) {
 		return w.RoundTrip(r)
 	}))
 	for second := 602; second < 662; second += interval {
-		require.NotEmpty(t, loadOf(t, c.Collect(t.Context(), at(second)), fleet.SourceEngine).PromptLengths)
+		require.NotEmpty(t, loadOf(t, c.Collect(t.Context(), at(second), 0), fleet.SourceEngine).PromptLengths)
 	}
 	require.Equal(t, 1, asked)
 }

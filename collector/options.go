@@ -40,9 +40,9 @@ type Options struct {
 
 	// Window is the latest window: rates are taken over it. It must hold four scrapes. Default 1 m.
 	Window time.Duration
-	// PeakWindow is the window of the highest demand. Default 5 m.
+	// PeakWindow is the least window of the highest demand, and that of means. Default 5 m.
 	PeakWindow time.Duration
-	// TrendWindow is the window to which the trend of arrivals is fitted. Default 3 m.
+	// TrendWindow is the window to which the trend of arrivals is fitted. Default 2 m.
 	TrendWindow time.Duration
 	// IdleWindow is the window of the last use of a model: the longest retention of any model.
 	// Default 10 m.
@@ -68,6 +68,9 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Logger logs each failed query. Nil: slog's default.
 	Logger *slog.Logger
+
+	// scaleDown is the window of the highest demand of one cycle: the peak window or longer.
+	scaleDown time.Duration
 }
 
 const (
@@ -89,7 +92,8 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.QueueTimeout, time.Second)
 	defaultTo(&o.Window, time.Minute)
 	defaultTo(&o.PeakWindow, 5*time.Minute)
-	defaultTo(&o.TrendWindow, 3*time.Minute)
+	o.scaleDown = o.PeakWindow
+	defaultTo(&o.TrendWindow, 2*time.Minute)
 	defaultTo(&o.IdleWindow, 10*time.Minute)
 	defaultTo(&o.LongWindow, time.Hour)
 	defaultTo(&o.StaleAfter, max(time.Minute, 4*o.Interval))

@@ -140,8 +140,6 @@ func (e expressions) meansQuery() string {
 		tagged(meanRunning, e.perPod(e.engines[engine.Running], over("avg_over_time", window))),
 		tagged(meanPrefill, e.prefillOfPods(over("rate", window))),
 		e.meanLengths(promptRecent, outputRecent, window),
-		tagged(progressed, e.progress(window)),
-		tagged(observedAgo, e.perPod(e.engines[engine.Running].as(group), ago(window))),
 	)
 }
 
@@ -184,7 +182,7 @@ func (e expressions) prefillOfPods(rate func(n name) string) string {
 }
 
 func (e expressions) peaksQuery() string {
-	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
+	window, step := e.options.scaleDown, e.options.step(e.options.scaleDown)
 	grown := func(n name) string {
 		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[1]s)", n.metric, duration(e.options.Window))
 	}
@@ -196,6 +194,8 @@ func (e expressions) peaksQuery() string {
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
 		tagged(trend, subquery("deriv", arrivals, e.options.TrendWindow, e.options.step(e.options.TrendWindow))),
 		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines[engine.Running]), window+step, step)),
+		tagged(progressed, e.progress(window)),
+		tagged(observedAgo, e.perPod(e.engines[engine.Running].as(group), ago(window))),
 	)
 }
 

@@ -100,8 +100,8 @@ func TestRiseIsAboveTwiceItsError(t *testing.T) {
 		least         float64
 	}{
 		"20 a second double in 5 minutes":  {20, 5, 120, 0.95},
-		"20 a second double in 15 minutes": {20, 15, 240, 0.7},
-		"5 a second double in 5 minutes":   {5, 5, 180, 0.85},
+		"20 a second double in 15 minutes": {20, 15, 240, 0.25},
+		"5 a second double in 5 minutes":   {5, 5, 180, 0.7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

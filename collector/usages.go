@@ -53,13 +53,13 @@ func (t *tables) fill(usage *fleet.Usage, about *facts) {
 }
 
 // progress returns the growth of the counters of progress per second; absent if the pod has none, if
-// it was not observed at both ends of the peak window, or if it was restarted between them.
+// it was not observed at both ends of the window, or if it was restarted between them.
 func (t *tables) progress(about *facts, stale bool) fleet.Reading {
 	grown, known := about.value(progressed)
 	if !known || stale || grown < 0 || !about.has(observedAgo) {
 		return fleet.Reading{}
 	}
-	return fleet.Observed(grown / t.options.PeakWindow.Seconds())
+	return fleet.Observed(grown / t.options.scaleDown.Seconds())
 }
 
 // cacheSize returns the pod's KV cache size. A size does not age with its sample.

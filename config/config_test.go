@@ -65,7 +65,7 @@ func TestEverySettingHasItsDefaultIfNothingIsSet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 15*time.Second, c.Interval)
 	require.Equal(t, 10*time.Second, c.Prometheus.QueryTimeout)
-	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour, Trend: 3 * time.Minute}, c.Prometheus.Windows)
+	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour, Trend: 2 * time.Minute}, c.Prometheus.Windows)
 	require.Equal(t, ":9090", c.GRPC.Address)
 	require.Equal(t, slog.LevelInfo, c.Log.Level)
 	require.Equal(t, config.Saturation{KVThreshold: 0.8, QueueThreshold: 5, MaxThroughputShare: 0.85, MaxITLShare: 0.7, MaxITLStretch: 3}, c.Saturation)
@@ -296,7 +296,7 @@ func TestRulesBetweenSettingsAreChecked(t *testing.T) {
 		{"plan ages within two intervals", []string{"--max-plan-age", "29s"}, "maxPlanAge: 29s is below two intervals of 15s"},
 		{"default plan age follows the interval", []string{"--interval", "10m"}, ""},
 		{"peak window below the latest", []string{"--prometheus-windows-peak", "30s"}, "prometheus.windows.peak: 30s is shorter than prometheus.windows.latest, which is 1m"},
-		{"latest window above the others", []string{"--prometheus-windows-latest", "4m"}, "prometheus.windows.trend: 3m is shorter than prometheus.windows.latest, which is 4m; raise the first or lower the second (flag --prometheus-windows-latest)"},
+		{"latest window above the others", []string{"--prometheus-windows-latest", "3m"}, "prometheus.windows.trend: 2m is shorter than prometheus.windows.latest, which is 3m; raise the first or lower the second (flag --prometheus-windows-latest)"},
 		{"long window below the peak", []string{"--prometheus-windows-long", "2m"}, "prometheus.windows.long: 2m is shorter than prometheus.windows.peak"},
 		{"certificate without key", []string{"--prometheus-cert-file", readable}, "prometheus.keyFile: is missing beside prometheus.certFile; set both or none (flag --prometheus-cert-file)"},
 		{"key without certificate", []string{"--grpc-tls-key-file", readable}, "grpc.tls.certFile: is missing beside grpc.tls.keyFile"},

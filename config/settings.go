@@ -112,8 +112,8 @@ func windowSettings() []Setting {
 			window("10m", func(w *Windows) *time.Duration { return &w.Idle })),
 		row("prometheus.windows.long", "1h", "Window of the best throughput and latency of a replica, and of the lengths of requests. At least the peak window.",
 			window("1h", func(w *Windows) *time.Duration { return &w.Long })),
-		row("prometheus.windows.trend", "3m", "Window to which the trend of the demand is fitted. A shorter window follows changes sooner, and sees fewer of them in the noise. At least the latest window.",
-			window("3m", func(w *Windows) *time.Duration { return &w.Trend })),
+		row("prometheus.windows.trend", "2m", "Window to which the trend of the demand is fitted. A shorter window follows changes sooner, and noise too. At least the latest window.",
+			window("2m", func(w *Windows) *time.Duration { return &w.Trend })),
 	}
 }
 
