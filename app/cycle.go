@@ -12,7 +12,7 @@ import (
 func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	current, declared := s.settings.Load(), s.source.Tables()
 	c := current.config
-	seen := current.collector.Collect(ctx, now, scaleDownWindow(c, declared.Workloads))
+	seen := current.collector.Collect(ctx, now, windowsOf(c, declared))
 	missing := seen.Missing
 	for _, problem := range declared.Problems {
 		missing = append(missing, problem.Missing())

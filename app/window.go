@@ -3,8 +3,10 @@ package app
 import (
 	"time"
 
+	"github.com/wva-project/wva/collector"
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
 )
 
 const (
@@ -17,6 +19,19 @@ const (
 	// longestScaleDownWindow limits it: one slow target keeps the replicas of all that long.
 	longestScaleDownWindow = 30 * time.Minute
 )
+
+// longestIdleWindow limits the window in which the last use of a model is searched, as far as objects
+// set it: each cycle queries that far back.
+const longestIdleWindow = 24 * time.Hour
+
+// windowsOf returns the windows that depend on the fleet.
+func windowsOf(c *config.Config, declared inventory.Tables) collector.Windows {
+	idle := c.IdleWindow()
+	for _, v := range declared.Variants {
+		idle = max(idle, min(v.ScaleToZeroAfter, longestIdleWindow))
+	}
+	return collector.Windows{ScaleDown: scaleDownWindow(c, declared.Workloads), Idle: idle}
+}
 
 // scaleDownWindow returns the window whose highest demand counts for a scale-down: the peak window,
 // or twice the longest usual start-up of a target if that is longer, in whole fifths of the peak

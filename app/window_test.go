@@ -8,6 +8,7 @@ import (
 
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
 )
 
 func TestScaleDownWindowIsTwiceTheLongestStartup(t *testing.T) {
@@ -36,5 +37,16 @@ func TestScaleDownWindowIsTwiceTheLongestStartup(t *testing.T) {
 			}
 			require.Equal(t, c.want, scaleDownWindow(settings, workloads))
 		})
+	}
+}
+
+func TestIdleWindowCoversTheLongestRetentionOfAVariant(t *testing.T) {
+	settings, err := config.Default()
+	require.NoError(t, err)
+	for after, want := range map[time.Duration]time.Duration{
+		0: 10 * time.Minute, time.Minute: 10 * time.Minute, time.Hour: time.Hour, 1e6 * time.Hour: 24 * time.Hour,
+	} {
+		declared := inventory.Tables{Variants: []fleet.Variant{{}, {ScaleToZeroAfter: after}}}
+		require.Equal(t, want, windowsOf(settings, declared).Idle, after)
 	}
 }

@@ -79,7 +79,7 @@ func (c *Collector) answers(ctx context.Context, now time.Time, o Options) []ans
 
 // rewrite replaces the queries whose text differs with the options. The others keep their answers.
 func (c *Collector) rewrite(o Options) {
-	if o.scaleDown == c.written {
+	if o.windows() == c.written {
 		return
 	}
 	for i, q := range cycleQueries(o) {
@@ -87,7 +87,7 @@ func (c *Collector) rewrite(o Options) {
 			c.queries[i] = q
 		}
 	}
-	c.written = o.scaleDown
+	c.written = o.windows()
 }
 
 // unanswered returns the error as the answer to each query.

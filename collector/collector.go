@@ -21,7 +21,7 @@ type Collector struct {
 
 	turn    chan struct{} // of capacity 1: the sender owns the queries and their answers
 	queries []*asked
-	written time.Duration // the scale-down window of the queries
+	written Windows // those of the queries
 }
 
 // Observation is the answer of Prometheus for one instant. Its tables are sorted by identity.
@@ -57,7 +57,7 @@ func New(o Options) (*Collector, error) {
 		queues:  query{name: "queues", text: newGatewayExpressions(o).queuesQuery(), step: pollStep, answer: model.ValVector},
 		turn:    make(chan struct{}, 1),
 	}
-	c.queries, c.written = cycleQueries(o), o.scaleDown
+	c.queries, c.written = cycleQueries(o), o.windows()
 	return c, nil
 }
 
@@ -77,12 +77,8 @@ func cycleQueries(o Options) []*asked {
 // Collect returns the state that Prometheus knows at the last instant that is at least the lag
 // before now. It sends at most a dozen queries side by side, none for an instant that was answered
 // before. It always returns: the readings of a failed query are absent, and Missing has the reason.
-//
-// Peaks, their coverage and progress are those of the scale-down window: at least the peak window,
-// and at most the long window.
-func (c *Collector) Collect(ctx context.Context, now time.Time, scaleDownWindow time.Duration) Observation {
-	at, options := c.instant(now), c.options
-	options.scaleDown = min(max(scaleDownWindow, options.PeakWindow), options.LongWindow)
+func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Observation {
+	at, options := c.instant(now), c.options.over(w)
 	answered := newTables(options, at)
 	for _, a := range c.answers(ctx, now, options) {
 		answered.read(a.query, a.hides, a.answer)

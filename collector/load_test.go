@@ -367,7 +367,7 @@ func TestPeakIsOfTheScaleDownWindow(t *testing.T) {
 		return []promstore.Sample{gatewayRequests("llm_d_epp_request_total", "epp-0", "chat", llama, float64(second))}
 	})
 	over := func(window time.Duration) (engines, gateway fleet.Load, progress fleet.Reading) {
-		observation := w.collector.Collect(t.Context(), at(w.last), window)
+		observation := w.collector.Collect(t.Context(), at(w.last), collector.Windows{ScaleDown: window})
 		require.Empty(t, observation.Missing)
 		return loadOf(t, observation, fleet.SourceEngine), loadOf(t, observation, fleet.SourceGateway), usagesOf(observation, "pod-a")[0].Progress
 	}
@@ -390,11 +390,20 @@ func TestAnotherWindowAsksOnlyItsOwnQueriesAgain(t *testing.T) {
 	w.scrapes("pod-a", 0, 1200, steady("pod-a", 1))
 	w.collect()
 	all := w.requests.Load()
-	w.collector.Collect(t.Context(), at(w.last), 9*time.Minute)
+	w.collector.Collect(t.Context(), at(w.last), collector.Windows{ScaleDown: 9 * time.Minute})
 	require.EqualValues(t, all+2, w.requests.Load(), "peaks, and those of gateways")
-	w.collector.Collect(t.Context(), at(w.last), 9*time.Minute)
+	w.collector.Collect(t.Context(), at(w.last), collector.Windows{ScaleDown: 9 * time.Minute})
 	require.EqualValues(t, all+2, w.requests.Load())
 	w.scrapes("pod-a", 1215, 1215, steady("pod-a", 1))
-	w.collector.Collect(t.Context(), at(w.last), 9*time.Minute)
+	w.collector.Collect(t.Context(), at(w.last), collector.Windows{ScaleDown: 9 * time.Minute})
 	require.LessOrEqual(t, w.requests.Load(), all+2+all, "as many as before")
+}
+
+func TestIdleWindowOfACycleMayBeLonger(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 3600, idle("pod-a"))
+	for _, c := range []struct{ window, covered time.Duration }{{time.Minute, 10 * time.Minute}, {30 * time.Minute, 30 * time.Minute}, {0, 10 * time.Minute}} {
+		observation := w.collector.Collect(t.Context(), at(w.last), collector.Windows{Idle: c.window})
+		require.Equal(t, c.covered, loadOf(t, observation, fleet.SourceEngine).IdleCovered)
+	}
 }

@@ -73,6 +73,26 @@ type Options struct {
 	scaleDown time.Duration
 }
 
+// Windows are those windows of one cycle that depend on the fleet. One that is shorter than that of
+// the options is not used.
+type Windows struct {
+	// ScaleDown is the window of the highest demand, of its coverage and of the progress of pods;
+	// at most the long window.
+	ScaleDown time.Duration
+	// Idle is the window of the last use of a model.
+	Idle time.Duration
+}
+
+// over returns the options of a cycle with the windows.
+func (o Options) over(w Windows) Options {
+	o.scaleDown = min(max(w.ScaleDown, o.PeakWindow), o.LongWindow)
+	o.IdleWindow = max(w.Idle, o.IdleWindow)
+	return o
+}
+
+// windows returns the windows of a cycle.
+func (o Options) windows() Windows { return Windows{ScaleDown: o.scaleDown, Idle: o.IdleWindow} }
+
 const (
 	// minScrapes is the number of samples that a window must have for the rate of an older pod.
 	minScrapes = 4
