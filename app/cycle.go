@@ -11,9 +11,9 @@ import (
 // observe fills the tables of a snapshot.
 func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	declared := s.source.Tables()
-	current := s.covering(declared.Variants)
+	current := s.settings.Load()
 	c := current.config
-	seen := current.collector.Collect(ctx, now)
+	seen := current.collector.Collect(ctx, now, windowsOf(c, declared))
 	missing := seen.Missing
 	for _, problem := range declared.Problems {
 		missing = append(missing, problem.Missing())

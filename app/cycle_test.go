@@ -2,7 +2,6 @@ package app
 
 import (
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -59,26 +58,4 @@ func TestIdleWindowFollowsTheVariants(t *testing.T) {
 	require.Equal(t, 10*time.Minute, covered("1m"), "the window of the configuration")
 	require.Equal(t, 40*time.Minute, covered("40m"))
 	require.Less(t, covered("720h"), time.Hour, "samples begin 50 minutes ago")
-}
-
-func TestIdleWindowChangesOnceForEachChangeOfTheVariants(t *testing.T) {
-	w := newWorld(t)
-	var log strings.Builder
-	s, err := w.newServer(w.config("--log-level", "debug"), &log)
-	require.NoError(t, err)
-	defer func() { s.settings.Load().close() }()
-	first := s.settings.Load()
-	first.matched.Store(true)
-	require.Same(t, first, s.covering(nil))
-	long := []fleet.Variant{{ScaleToZeroAfter: 30 * time.Minute}}
-	second := s.covering(long)
-	require.NotSame(t, first, second)
-	require.True(t, second.matched.Load(), "rows that match nothing were told already")
-	require.Same(t, second, s.covering(long))
-	require.Same(t, second, s.settings.Load())
-	require.Equal(t, 10*time.Minute, s.covering(nil).idleWindow)
-	require.Equal(t, 2, strings.Count(log.String(), "idle window changed"))
-	for _, window := range []string{"30m0s", "10m0s"} {
-		require.Contains(t, log.String(), window)
-	}
 }

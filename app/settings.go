@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,13 +17,12 @@ import (
 
 // settings is a configuration with all that depends on it and is replaced when it is reloaded.
 type settings struct {
-	config     *config.Config
-	policy     planner.Policy
-	transport  http.RoundTripper // to Prometheus
-	collector  *collector.Collector
-	idleWindow time.Duration        // of the collector
-	metrics    *prometheus.Registry // the collector's own
-	matched    atomic.Bool          // the rows of the configuration were compared with a fleet
+	config    *config.Config
+	policy    planner.Policy
+	transport http.RoundTripper // to Prometheus
+	collector *collector.Collector
+	metrics   *prometheus.Registry // the collector's own
+	matched   atomic.Bool          // the rows of the configuration were compared with a fleet
 }
 
 // newSettings makes the parts that depend on a configuration. A nil transport is made of it.
@@ -36,23 +34,11 @@ func newSettings(c *config.Config, transport http.RoundTripper, logger *slog.Log
 			return nil, err
 		}
 	}
-	return s, s.collect(c.IdleWindow(nil), logger)
-}
-
-// collect makes the collector.
-func (s *settings) collect(idleWindow time.Duration, logger *slog.Logger) (err error) {
-	s.idleWindow, s.metrics = idleWindow, prometheus.NewRegistry()
+	s.metrics = prometheus.NewRegistry()
 	options := queriesOf(s.config)
-	options.IdleWindow, options.RoundTripper, options.Registerer, options.Logger = idleWindow, s.transport, s.metrics, logger
+	options.RoundTripper, options.Registerer, options.Logger = s.transport, s.metrics, logger
 	s.collector, err = collector.New(options)
-	return err
-}
-
-// withIdleWindow returns the same settings with a collector of another idle window.
-func (s *settings) withIdleWindow(window time.Duration, logger *slog.Logger) (*settings, error) {
-	next := &settings{config: s.config, policy: s.policy, transport: s.transport}
-	next.matched.Store(s.matched.Load())
-	return next, next.collect(window, logger)
+	return s, err
 }
 
 // warnUnmatched logs the rows of the configuration that match nothing in the fleet: once for each

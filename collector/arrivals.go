@@ -34,7 +34,10 @@ func (o Options) stretchStep() time.Duration {
 }
 
 // stretches returns the number of stretches in which arrivals are counted.
-func (o Options) stretches() int { return max(minStretches, int(o.PeakWindow/o.stretchStep())) }
+func (o Options) stretches() int {
+	longest := max(o.PeakWindow, o.TrendWindow+o.Window)
+	return max(minStretches, int((longest+o.stretchStep()-1)/o.stretchStep()))
+}
 
 // arrivalsQuery asks how many requests arrived from one scrape to the next. A stretch of time is
 // the distance of two scrapes, by their own times: increase() over a window with a few of them
@@ -72,13 +75,20 @@ type sourceOfArrivals struct {
 // none is no part.
 const none = partCount
 
-// dispersion returns the index of dispersion of a model's arrivals.
+// arrivals are the requests of a model in stretches of equal length, the latest last; NaN if that is
+// not known. There are none if no request was counted.
+type arrivals struct {
+	counts  []float64
+	stretch float64 // seconds, the mean distance of two scrapes
+}
+
+// arrivals returns the arrivals of a model.
 //
 // Engines count first tokens. These lag behind arrivals, and a busy engine bunches them; with the
 // growth of its queue they are the arrivals but for the few requests in prefill. Pods are scraped
 // at different times, which hides a part of those bursts that are shorter than a stretch and spread
 // over pods. A gateway counts the arrivals themselves.
-func (t *tables) dispersion(about *facts, from sourceOfArrivals) fleet.Reading {
+func (t *tables) arrivals(about *facts, from sourceOfArrivals) arrivals {
 	rates, counts, queues := t.stream(about, from.rate), t.stream(about, from.count), t.stream(about, from.queue)
 	requests, perSecond := 0.0, 0.0
 	for i, rate := range rates {
@@ -87,17 +97,21 @@ func (t *tables) dispersion(about *facts, from sourceOfArrivals) fleet.Reading {
 		}
 	}
 	if perSecond == 0 {
-		return fleet.Reading{}
+		return arrivals{}
 	}
-	stretch := requests / perSecond // seconds
-	arrivals := rates
+	a := arrivals{counts: rates, stretch: requests / perSecond}
 	for i, rate := range rates {
-		arrivals[i] = rate * stretch
+		a.counts[i] = rate * a.stretch
 		if !math.IsNaN(queues[i]) {
-			arrivals[i] = max(0, arrivals[i]+queues[i])
+			a.counts[i] = max(0, a.counts[i]+queues[i])
 		}
 	}
-	if index, known := indexOfDispersion(arrivals); known {
+	return a
+}
+
+// dispersion returns the reading of the index of dispersion.
+func (a arrivals) dispersion() fleet.Reading {
+	if index, known := indexOfDispersion(a.counts); known {
 		return fleet.Observed(index)
 	}
 	return fleet.Reading{}

@@ -39,28 +39,37 @@ func (a *asked) reusable(at, now time.Time, retryAfter time.Duration) bool {
 	return a.answer.err == nil || (now.Sub(a.tried) < retryAfter && !now.Before(a.tried))
 }
 
-// answers returns an answer to each of the cycle's queries. It sends those whose answer cannot be
-// used again, side by side.
-func (c *Collector) answers(ctx context.Context, now time.Time) []answer {
+// answerOf is the answer to a query with its name and the source that it hides if it failed.
+type answerOf struct {
+	query string
+	hides fleet.LoadSource
+	answer
+}
+
+// answers returns an answer to each of the cycle's queries with the options. It sends those whose
+// answer cannot be used again, side by side.
+func (c *Collector) answers(ctx context.Context, now time.Time, o Options) []answerOf {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return c.unanswered(now, ctx.Err())
+		return c.unanswered(now, o, ctx.Err())
 	}
-	answers := make([]answer, len(c.queries))
+	c.rewrite(o)
+	answers := make([]answerOf, len(c.queries))
 	var sending sync.WaitGroup
 	for i, q := range c.queries {
 		at := floorTime(c.instant(now), q.step)
 		if q.reusable(at, now, c.options.RetryAfter) {
-			answers[i] = q.answer
+			answers[i] = answerOf{q.name, q.hides, q.answer}
 			continue
 		}
 		sending.Go(func() {
-			answers[i] = c.ask(ctx, q.query, at, c.options.Timeout)
+			a := c.ask(ctx, q.query, at, o.Timeout)
+			answers[i] = answerOf{q.name, q.hides, a}
 			// a caller that gave up says nothing about Prometheus
-			if ctx.Err() == nil || answers[i].err == nil {
-				q.answer, q.tried = answers[i], now
+			if ctx.Err() == nil || a.err == nil {
+				q.answer, q.tried = a, now
 			}
 		})
 	}
@@ -68,11 +77,24 @@ func (c *Collector) answers(ctx context.Context, now time.Time) []answer {
 	return answers
 }
 
+// rewrite replaces the queries whose text differs with the options. The others keep their answers.
+func (c *Collector) rewrite(o Options) {
+	if o.windows() == c.written {
+		return
+	}
+	for i, q := range cycleQueries(o) {
+		if q.query != c.queries[i].query {
+			c.queries[i] = q
+		}
+	}
+	c.written = o.windows()
+}
+
 // unanswered returns the error as the answer to each query.
-func (c *Collector) unanswered(now time.Time, err error) []answer {
-	answers := make([]answer, len(c.queries))
-	for i, q := range c.queries {
-		answers[i] = answer{at: floorTime(c.instant(now), q.step), err: err}
+func (c *Collector) unanswered(now time.Time, o Options, err error) []answerOf {
+	var answers []answerOf
+	for _, q := range cycleQueries(o) {
+		answers = append(answers, answerOf{q.name, q.hides, answer{at: floorTime(c.instant(now), q.step), err: err}})
 	}
 	return answers
 }

@@ -19,8 +19,9 @@ type Collector struct {
 	metrics *metrics
 	queues  query
 
-	turn    chan struct{} // of capacity 1: the sender owns the answers of the queries
+	turn    chan struct{} // of capacity 1: the sender owns the queries and their answers
 	queries []*asked
+	written Windows // those of the queries
 }
 
 // Observation is the answer of Prometheus for one instant. Its tables are sorted by identity.
@@ -48,33 +49,39 @@ func New(o Options) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	gateways := newGatewayExpressions(o)
 	c := &Collector{
 		options: o,
 		api:     api,
 		address: displayAddress(o.Address),
 		metrics: metrics,
-		queues:  query{name: "queues", text: gateways.queuesQuery(), step: pollStep, answer: model.ValVector},
+		queues:  query{name: "queues", text: newGatewayExpressions(o).queuesQuery(), step: pollStep, answer: model.ValVector},
 		turn:    make(chan struct{}, 1),
 	}
-	engines := newExpressions(o)
+	c.queries, c.written = cycleQueries(o), o.windows()
+	return c, nil
+}
+
+// cycleQueries returns the queries of a cycle.
+func cycleQueries(o Options) []*asked {
+	var queries []*asked
+	engines, gateways := newExpressions(o), newGatewayExpressions(o)
 	for _, q := range append(engines.queries(), engines.arrivalsQuery(gateways)) {
-		c.queries = append(c.queries, &asked{query: q, hides: fleet.SourceEngine})
+		queries = append(queries, &asked{query: q, hides: fleet.SourceEngine})
 	}
 	for _, q := range gateways.queries() {
-		c.queries = append(c.queries, &asked{query: q, hides: fleet.SourceGateway})
+		queries = append(queries, &asked{query: q, hides: fleet.SourceGateway})
 	}
-	return c, nil
+	return queries
 }
 
 // Collect returns the state that Prometheus knows at the last instant that is at least the lag
 // before now. It sends at most a dozen queries side by side, none for an instant that was answered
 // before. It always returns: the readings of a failed query are absent, and Missing has the reason.
-func (c *Collector) Collect(ctx context.Context, now time.Time) Observation {
-	at := c.instant(now)
-	answered := newTables(c.options, at)
-	for i, answer := range c.answers(ctx, now) {
-		answered.read(c.queries[i].name, c.queries[i].hides, answer)
+func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Observation {
+	at, options := c.instant(now), c.options.over(w)
+	answered := newTables(options, at)
+	for _, a := range c.answers(ctx, now, options) {
+		answered.read(a.query, a.hides, a.answer)
 	}
 	if newest, seen := answered.newestSample(); seen {
 		c.metrics.age.Set(now.Sub(newest).Seconds())

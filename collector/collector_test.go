@@ -79,7 +79,7 @@ func TestQueriesPerCycleAreAtMostADozenWhateverTheFleet(t *testing.T) {
 func TestBurstOfCollectsMakesOneSetOfQueries(t *testing.T) {
 	w := newWorld(t, func(o *collector.Options) { o.Lag = 2 * time.Second })
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 1))
-	first := w.collector.Collect(t.Context(), at(602))
+	first := w.collector.Collect(t.Context(), at(602), collector.Windows{})
 	require.Equal(t, at(600), first.Time)
 	asked := w.requests.Load()
 
@@ -87,7 +87,7 @@ func TestBurstOfCollectsMakesOneSetOfQueries(t *testing.T) {
 	var observations [20]collector.Observation
 	for i := range observations {
 		burst.Go(func() {
-			observations[i] = w.collector.Collect(t.Context(), at(602).Add(time.Duration(i)*700*time.Millisecond))
+			observations[i] = w.collector.Collect(t.Context(), at(602).Add(time.Duration(i)*700*time.Millisecond), collector.Windows{})
 		})
 	}
 	burst.Wait()
@@ -96,7 +96,7 @@ func TestBurstOfCollectsMakesOneSetOfQueries(t *testing.T) {
 	}
 	require.Equal(t, asked, w.requests.Load())
 
-	require.Equal(t, at(615), w.collector.Collect(t.Context(), at(617)).Time)
+	require.Equal(t, at(615), w.collector.Collect(t.Context(), at(617), collector.Windows{}).Time)
 	require.Greater(t, w.requests.Load(), asked)
 }
 
@@ -105,7 +105,7 @@ func TestConcurrentCollectsShareTheirQueries(t *testing.T) {
 	w.scrapes("pod-a", 0, 60, steady("pod-a", 1))
 	var all sync.WaitGroup
 	for range 10 {
-		all.Go(func() { w.collector.Collect(t.Context(), at(60)) })
+		all.Go(func() { w.collector.Collect(t.Context(), at(60), collector.Windows{}) })
 	}
 	all.Wait()
 	require.LessOrEqual(t, w.requests.Load(), int64(mostQueries))
@@ -119,7 +119,7 @@ func TestReplicasAskAboutTheSameInstant(t *testing.T) {
 			times.Store(form.Get("time"), err)
 			return respond(http.StatusOK, nothing(text))
 		}))
-		require.Equal(t, at(want), c.Collect(t.Context(), at(second).Add(300*time.Millisecond)).Time)
+		require.Equal(t, at(want), c.Collect(t.Context(), at(second).Add(300*time.Millisecond), collector.Windows{}).Time)
 		var asked []string
 		times.Range(func(key, _ any) bool {
 			asked = append(asked, key.(string))
@@ -140,7 +140,7 @@ func TestUnreachablePrometheusIsOneRowForEachSource(t *testing.T) {
 	c := newCollector(t, http.DefaultTransport, func(o *collector.Options) {
 		o.Address = "http://user:" + secret + "@" + address + "/?token=" + secret
 	})
-	observation := c.Collect(t.Context(), at(600))
+	observation := c.Collect(t.Context(), at(600), collector.Windows{})
 	require.Empty(t, observation.Usages)
 	require.Empty(t, observation.Loads)
 	reason := "http://" + address + " unreachable: connection refused; check the address, that Prometheus runs, and network policies"
@@ -164,7 +164,7 @@ func TestQueriesThatFailAlikeAreOneRow(t *testing.T) {
 		}
 		return w.RoundTrip(r)
 	}), func(o *collector.Options) { o.Lag = -1 })
-	missing := c.Collect(t.Context(), at(600)).Missing
+	missing := c.Collect(t.Context(), at(600), collector.Windows{}).Missing
 	require.Len(t, missing, 2)
 	require.Equal(t, "prometheus queries gateway, gateway history", missing[0].Source)
 	require.Equal(t, fleet.SourceGateway, missing[0].Hides)
@@ -179,7 +179,7 @@ func TestSlowPrometheusIsGivenUpAtTheDeadline(t *testing.T) {
 			return nil, r.Context().Err()
 		}), func(o *collector.Options) { o.Timeout, o.QueueTimeout = 7*time.Second, 800*time.Millisecond })
 		begun := time.Now()
-		observation := c.Collect(t.Context(), at(600))
+		observation := c.Collect(t.Context(), at(600), collector.Windows{})
 		require.Equal(t, 7*time.Second, time.Since(begun), "the queries run side by side")
 		require.NotEmpty(t, observation.Missing)
 		require.Contains(t, observation.Missing[0].Reason, "http://prometheus.invalid sent no answer within 7s")
@@ -212,7 +212,7 @@ func TestWrongAnswersAreMissingWithRemedy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			observation := newCollector(t, transport(func(*http.Request, string) (*http.Response, error) {
 				return respond(c.code, c.body)
-			})).Collect(t.Context(), at(600))
+			})).Collect(t.Context(), at(600), collector.Windows{})
 			require.Empty(t, observation.Usages)
 			var hidden []fleet.LoadSource
 			for _, missing := range observation.Missing {
@@ -235,7 +235,7 @@ func TestFailedQueryLosesNothingOfTheOthers(t *testing.T) {
 			}
 			return w.RoundTrip(r)
 		}), func(o *collector.Options) { o.Lag = -1 })
-		return c.Collect(t.Context(), at(600))
+		return c.Collect(t.Context(), at(600), collector.Windows{})
 	}
 
 	observation := broken("first_rate")
@@ -270,18 +270,18 @@ func TestFailedQueryIsTriedAgainButNotInABurst(t *testing.T) {
 
 	broken.Store(true)
 	for i := range 49 {
-		require.Len(t, c.Collect(t.Context(), at(600).Add(time.Duration(i)*100*time.Millisecond)).Missing, 1)
+		require.Len(t, c.Collect(t.Context(), at(600).Add(time.Duration(i)*100*time.Millisecond), collector.Windows{}).Missing, 1)
 	}
 	require.EqualValues(t, 1, sent.Load())
-	require.Len(t, c.Collect(t.Context(), at(605)).Missing, 1)
+	require.Len(t, c.Collect(t.Context(), at(605), collector.Windows{}).Missing, 1)
 	require.EqualValues(t, 2, sent.Load())
 	broken.Store(false)
-	require.Empty(t, c.Collect(t.Context(), at(610)).Missing)
+	require.Empty(t, c.Collect(t.Context(), at(610), collector.Windows{}).Missing)
 	require.EqualValues(t, 3, sent.Load())
-	require.Empty(t, c.Collect(t.Context(), at(614)).Missing)
+	require.Empty(t, c.Collect(t.Context(), at(614), collector.Windows{}).Missing)
 	require.EqualValues(t, 3, sent.Load(), "a good answer is kept for its interval")
 	broken.Store(true)
-	require.Len(t, c.Collect(t.Context(), at(615)).Missing, 1, "an answer about another instant is never used again")
+	require.Len(t, c.Collect(t.Context(), at(615), collector.Windows{}).Missing, 1, "an answer about another instant is never used again")
 }
 
 func TestCallerThatLeavesSaysNothingAboutPrometheus(t *testing.T) {
@@ -289,7 +289,7 @@ func TestCallerThatLeavesSaysNothingAboutPrometheus(t *testing.T) {
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	observation := w.collector.Collect(ctx, at(600))
+	observation := w.collector.Collect(ctx, at(600), collector.Windows{})
 	require.NotEmpty(t, observation.Missing)
 	require.Empty(t, observation.Usages)
 	require.Len(t, w.collect().Usages, 1, "the next caller asks at once")
@@ -302,12 +302,12 @@ func TestCallerDoesNotWaitForAnotherLongerThanItMay(t *testing.T) {
 			return nil, r.Context().Err()
 		}))
 		var first sync.WaitGroup
-		first.Go(func() { c.Collect(t.Context(), at(600)) })
+		first.Go(func() { c.Collect(t.Context(), at(600), collector.Windows{}) })
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		require.NotEmpty(t, c.Collect(ctx, at(600)).Missing)
+		require.NotEmpty(t, c.Collect(ctx, at(600), collector.Windows{}).Missing)
 		require.Equal(t, time.Second, time.Since(begun))
 		first.Wait()
 	})
@@ -322,7 +322,7 @@ func TestWarningsAreKept(t *testing.T) {
 		return respond(http.StatusOK, nothing(text))
 	}))
 	for range 2 { // the second is answered from memory
-		observation := c.Collect(t.Context(), at(600))
+		observation := c.Collect(t.Context(), at(600), collector.Windows{})
 		require.Len(t, observation.Missing, 1)
 		require.Equal(t, "prometheus query gauges", observation.Missing[0].Source)
 		require.Contains(t, observation.Missing[0].Reason, "store 7 is away")
@@ -340,7 +340,7 @@ func TestOwnMetricsAreRegistered(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	w := newWorld(t, func(o *collector.Options) { o.Registerer, o.Lag = registry, 2*time.Second })
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
-	w.collector.Collect(t.Context(), at(609))
+	w.collector.Collect(t.Context(), at(609), collector.Windows{})
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP wva_collector_newest_sample_age_seconds Age of the newest sample of any engine when it was last collected.
 # TYPE wva_collector_newest_sample_age_seconds gauge

@@ -40,6 +40,7 @@ const dialectLabel = "wva_metric"
 // Further aggregations that the product asks for.
 const (
 	least engine.Aggregation = "min"
+	group engine.Aggregation = "group"
 	count engine.Aggregation = "count"
 )
 
@@ -57,6 +58,19 @@ func (q quantity) suffixed(suffix string) quantity {
 		of.names = append(of.names, n)
 	}
 	return of
+}
+
+// counters returns each metric of the quantity as a quantity of its own, under both of its names.
+func (q quantity) counters() []quantity {
+	var all []quantity
+	for _, n := range q.names {
+		if !n.escaped {
+			all = append(all, quantity{over: q.over})
+		}
+		last := &all[len(all)-1]
+		last.names = append(last.names, n)
+	}
+	return all
 }
 
 // each returns the expression of each of the quantity's metrics.

@@ -98,6 +98,11 @@ func over(function string, span time.Duration) func(name) string {
 
 func itself(n name) string { return n.metric }
 
+// ago is the value of so long ago, or the last one of the five minutes before.
+func ago(span time.Duration) func(name) string {
+	return func(n name) string { return n.metric + " offset " + duration(span) }
+}
+
 // past has the series that are older than the window.
 func (e expressions) past(metric string) string {
 	return fmt.Sprintf("present_over_time(%s[%s] offset %s)", metric, duration(history), duration(e.options.Window))

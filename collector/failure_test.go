@@ -54,7 +54,7 @@ func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
 	require.NoError(t, listener.Close())
 	c := reach(t, "http://"+address, collector.TransportOptions{})
 	const remedy = "unreachable: connection refused; check the address, that Prometheus runs, and network policies"
-	requireAllMissing(t, c.Collect(t.Context(), at(600)), remedy)
+	requireAllMissing(t, c.Collect(t.Context(), at(600), collector.Windows{}), remedy)
 
 	up := func() *httptest.Server {
 		return listen(t, w.store.Handler().ServeHTTP, func(server *httptest.Server) {
@@ -64,13 +64,13 @@ func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
 		})
 	}
 	server := up()
-	observation := c.Collect(t.Context(), at(605))
+	observation := c.Collect(t.Context(), at(605), collector.Windows{})
 	require.Empty(t, observation.Missing)
 	present(t, 4, usagesOf(observation, "pod-a")[0].Running)
 
 	server.CloseClientConnections()
 	server.Close()
-	observation = c.Collect(t.Context(), at(615))
+	observation = c.Collect(t.Context(), at(615), collector.Windows{})
 	require.Empty(t, observation.Usages)
 	require.Len(t, observation.Missing, 2)
 	// of the last hour: asked about the minute, as the mix is, and answered from memory
@@ -80,7 +80,7 @@ func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
 		PromptTokens: lengths.PromptTokens, OutputTokens: lengths.OutputTokens}, lengths)
 
 	up()
-	require.Empty(t, c.Collect(t.Context(), at(630)).Missing, "connections that broke are not used again")
+	require.Empty(t, c.Collect(t.Context(), at(630), collector.Windows{}).Missing, "connections that broke are not used again")
 }
 
 func TestSlowAnswerIsGivenUpAtTheDeadline(t *testing.T) {
@@ -100,7 +100,7 @@ func TestSlowAnswerIsGivenUpAtTheDeadline(t *testing.T) {
 			c := reach(t, server.URL, collector.TransportOptions{}, func(o *collector.Options) {
 				o.Timeout, o.QueueTimeout = 100*time.Millisecond, 100*time.Millisecond
 			})
-			requireAllMissing(t, c.Collect(t.Context(), at(600)), server.URL+" sent no answer within 100ms")
+			requireAllMissing(t, c.Collect(t.Context(), at(600), collector.Windows{}), server.URL+" sent no answer within 100ms")
 			_, err := c.Queues(t.Context(), at(600))
 			require.ErrorContains(t, err, "sent no answer within 100ms")
 			<-left // Prometheus is told that nobody waits any more
@@ -165,7 +165,7 @@ func TestWrongServerIsMissingWithRemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := reach(t, listen(t, c.answer).URL, collector.TransportOptions{BearerToken: secret, MaxAnswer: 1 << 20})
-			observation := site.Collect(t.Context(), at(600))
+			observation := site.Collect(t.Context(), at(600), collector.Windows{})
 			_, err := site.Queues(t.Context(), at(600))
 			for _, want := range c.want {
 				requireAllMissing(t, observation, want)
@@ -187,11 +187,11 @@ func TestTrustThatFailsIsMissingWithRemedy(t *testing.T) {
 	plain := listen(t, empty)
 	other443 := strings.Replace(plain.URL, "http:", "https:", 1)
 
-	require.Empty(t, reach(t, secured.URL, trusting).Collect(t.Context(), at(600)).Missing)
-	requireAllMissing(t, reach(t, secured.URL, mistrusting).Collect(t.Context(), at(600)), "set the CA file to the authority that signed")
-	requireAllMissing(t, reach(t, asking.URL, trusting).Collect(t.Context(), at(600)), "set a certificate and key of an authority that it trusts")
-	requireAllMissing(t, reach(t, other443, trusting).Collect(t.Context(), at(600)), "server gave HTTP response to HTTPS client")
-	requireAllMissing(t, reach(t, strings.Replace(secured.URL, "https:", "http:", 1), trusting).Collect(t.Context(), at(600)), "check the address")
+	require.Empty(t, reach(t, secured.URL, trusting).Collect(t.Context(), at(600), collector.Windows{}).Missing)
+	requireAllMissing(t, reach(t, secured.URL, mistrusting).Collect(t.Context(), at(600), collector.Windows{}), "set the CA file to the authority that signed")
+	requireAllMissing(t, reach(t, asking.URL, trusting).Collect(t.Context(), at(600), collector.Windows{}), "set a certificate and key of an authority that it trusts")
+	requireAllMissing(t, reach(t, other443, trusting).Collect(t.Context(), at(600), collector.Windows{}), "server gave HTTP response to HTTPS client")
+	requireAllMissing(t, reach(t, strings.Replace(secured.URL, "https:", "http:", 1), trusting).Collect(t.Context(), at(600), collector.Windows{}), "check the address")
 }
 
 // mistral gives samples the model of another pod.
@@ -224,7 +224,7 @@ func TestBrokenModelLeavesTheOthersAsTheyAre(t *testing.T) {
 			}
 			return mistral(expose(second))
 		})
-		o := reach(t, listen(t, w.store.Handler().ServeHTTP).URL, collector.TransportOptions{}).Collect(t.Context(), at(600))
+		o := reach(t, listen(t, w.store.Handler().ServeHTTP).URL, collector.TransportOptions{}).Collect(t.Context(), at(600), collector.Windows{})
 		require.Empty(t, o.Missing)
 		return o
 	}
@@ -301,7 +301,7 @@ func TestPrometheusWhoseClockIsBehindIsNotIdle(t *testing.T) {
 			for second := 0; second <= 1200-c.behind; second += interval {
 				require.NoError(t, w.store.Append(at(second), steady("pod-a", 2)(second)))
 			}
-			o := reach(t, listen(t, w.store.Handler().ServeHTTP).URL, collector.TransportOptions{}).Collect(t.Context(), at(1200))
+			o := reach(t, listen(t, w.store.Handler().ServeHTTP).URL, collector.TransportOptions{}).Collect(t.Context(), at(1200), collector.Windows{})
 			c.check(t, o)
 			load := loadOf(t, o, fleet.SourceEngine)
 			require.False(t, load.PeakCovered)
@@ -316,7 +316,7 @@ func TestSamplesFromTheFutureAreNotSeen(t *testing.T) {
 	ahead.scrapes("pod-a", 0, 600, steady("pod-a", 2))
 	ahead.scrapes("pod-a", 615, 900, steady("pod-a", 50))
 	ahead.scrapes("pod-b", 615, 900, steady("pod-b", 1)) // all that it has is of the future
-	o := reach(t, listen(t, ahead.store.Handler().ServeHTTP).URL, collector.TransportOptions{}).Collect(t.Context(), at(600))
+	o := reach(t, listen(t, ahead.store.Handler().ServeHTTP).URL, collector.TransportOptions{}).Collect(t.Context(), at(600), collector.Windows{})
 	require.Equal(t, past.collect(), o)
 }
 
@@ -328,7 +328,7 @@ func TestClockThatIsSetBackAsksAgain(t *testing.T) {
 	})
 	c := reach(t, server.URL, collector.TransportOptions{})
 	for i, second := range []int{612, 603, 585} { // twice about 600, then about an earlier instant
-		require.NotEmpty(t, c.Collect(t.Context(), at(second)).Missing)
+		require.NotEmpty(t, c.Collect(t.Context(), at(second), collector.Windows{}).Missing)
 		require.EqualValues(t, mostQueries*(i+1), sent.Load(), "a failure of the future puts nothing off")
 	}
 }

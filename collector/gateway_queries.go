@@ -79,7 +79,7 @@ func (e gatewayExpressions) queuesQuery() string {
 }
 
 func (e gatewayExpressions) historyQuery() string {
-	peakWindow, peakStep := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
+	peakWindow, peakStep := e.options.scaleDown, e.options.step(e.options.scaleDown)
 	heartbeat := quantity{names: slices.Concat(e.gateways[engine.GatewayRequests].names, e.gateways[engine.GatewayQueue].names)}
 	step := e.options.step(e.options.IdleWindow)
 	used := slices.Concat(gaugeUsed(e.gateways[engine.GatewayQueue], step),
@@ -87,6 +87,7 @@ func (e gatewayExpressions) historyQuery() string {
 	arrivals := e.perGatewayModel(e.gateways[engine.GatewayRequests], over("rate", e.options.Window))
 	return either(
 		tagged(gatewayPeak, subquery("max_over_time", arrivals, peakWindow, peakStep)),
+		tagged(gatewayTrend, subquery("deriv", arrivals, e.options.TrendWindow, e.options.step(e.options.TrendWindow))),
 		tagged(gatewayPeakCovered, subquery("count_over_time", e.covered(heartbeat), peakWindow+peakStep, peakStep)),
 		e.idle(idleExpression{
 			heartbeat: heartbeat,

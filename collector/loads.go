@@ -42,7 +42,8 @@ func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
 	load.PromptLengths = lengths(about.buckets[promptBuckets])
 	load.OutputLengths = lengths(about.buckets[outputBuckets])
 	load.PrefixHits = share(about, prefixHits)
-	load.Dispersion = t.dispersion(about, sourceOfArrivals{rate: arrivalRate, count: arrivalCount, queue: arrivalQueue})
+	arrivals := t.arrivals(about, sourceOfArrivals{rate: arrivalRate, count: arrivalCount, queue: arrivalQueue})
+	load.Dispersion, load.TrendError = arrivals.dispersion(), t.trendError(arrivals)
 	load.TTFT = mean(about, modelTTFT)
 	load.ITL = mean(about, modelITL)
 	return load
@@ -55,7 +56,9 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Arrivals = counted(rate+born, hasRate || isBorn, about.has(gatewayResets))
 	load.Queued = gauge(about, gatewayQueued, t.stale(about, gatewaySampled))
 	load.PeakArrivals = gauge(about, gatewayPeak, false)
-	load.Dispersion = t.dispersion(about, sourceOfArrivals{rate: gatewayArrivalRate, count: gatewayArrivalCount, queue: none})
+	load.Trend = mean(about, gatewayTrend)
+	arrivals := t.arrivals(about, sourceOfArrivals{rate: gatewayArrivalRate, count: gatewayArrivalCount, queue: none})
+	load.Dispersion, load.TrendError = arrivals.dispersion(), t.trendError(arrivals)
 	load.PeakCovered = t.covers(about, gatewayPeakCovered)
 	load.LastActive = moment(about, gatewayLastActive)
 	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleGap)
@@ -64,9 +67,9 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 
 // covers reports whether there are samples at every step of the peak window, its start included.
 func (t *tables) covers(about *facts, p part) bool {
-	step := t.options.step(t.options.PeakWindow)
+	step := t.options.step(t.options.scaleDown)
 	count, known := about.value(p)
-	return known && int(count) >= stepsIn(t.at, t.options.PeakWindow+step, step)
+	return known && int(count) >= stepsIn(t.at, t.options.scaleDown+step, step)
 }
 
 // idleCovered returns the length of the idle window that samples cover without a gap, counted back

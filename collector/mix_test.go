@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wva-project/wva/collector"
 	"github.com/wva-project/wva/demo/promstore"
 	"github.com/wva-project/wva/fleet"
 )
@@ -133,7 +134,7 @@ func TestMixIsAskedAboutWholeMinutes(t *testing.T) {
 		return w.RoundTrip(r)
 	}))
 	for second := 602; second < 662; second += interval {
-		require.NotEmpty(t, loadOf(t, c.Collect(t.Context(), at(second)), fleet.SourceEngine).PromptLengths)
+		require.NotEmpty(t, loadOf(t, c.Collect(t.Context(), at(second), collector.Windows{}), fleet.SourceEngine).PromptLengths)
 	}
 	require.Equal(t, 1, asked)
 }

@@ -40,7 +40,7 @@ type Options struct {
 
 	// Window is the latest window: rates are taken over it. It must hold four scrapes. Default 1 m.
 	Window time.Duration
-	// PeakWindow is the window of the highest demand. Default 5 m.
+	// PeakWindow is the least window of the highest demand, and that of means. Default 5 m.
 	PeakWindow time.Duration
 	// TrendWindow is the window to which the trend of arrivals is fitted. Default 2 m.
 	TrendWindow time.Duration
@@ -68,7 +68,30 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Logger logs each failed query. Nil: slog's default.
 	Logger *slog.Logger
+
+	// scaleDown is the window of the highest demand of one cycle: the peak window or longer.
+	scaleDown time.Duration
 }
+
+// Windows are those windows of one cycle that depend on the fleet. One that is shorter than that of
+// the options is not used.
+type Windows struct {
+	// ScaleDown is the window of the highest demand, of its coverage and of the progress of pods;
+	// at most the long window.
+	ScaleDown time.Duration
+	// Idle is the window of the last use of a model.
+	Idle time.Duration
+}
+
+// over returns the options of a cycle with the windows.
+func (o Options) over(w Windows) Options {
+	o.scaleDown = min(max(w.ScaleDown, o.PeakWindow), o.LongWindow)
+	o.IdleWindow = max(w.Idle, o.IdleWindow)
+	return o
+}
+
+// windows returns the windows of a cycle.
+func (o Options) windows() Windows { return Windows{ScaleDown: o.scaleDown, Idle: o.IdleWindow} }
 
 const (
 	// minScrapes is the number of samples that a window must have for the rate of an older pod.
@@ -89,6 +112,7 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.QueueTimeout, time.Second)
 	defaultTo(&o.Window, time.Minute)
 	defaultTo(&o.PeakWindow, 5*time.Minute)
+	o.scaleDown = o.PeakWindow
 	defaultTo(&o.TrendWindow, 2*time.Minute)
 	defaultTo(&o.IdleWindow, 10*time.Minute)
 	defaultTo(&o.LongWindow, time.Hour)

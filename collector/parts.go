@@ -35,6 +35,8 @@ const (
 	itlFloor    // the least that podITL was
 	peakRate    // the highest rate of first tokens
 	throughput  // the highest while the queue was never short
+	progressed  // by how much the counters of progress grew over the peak window; below zero after a restart
+	observedAgo // 1 if the pod had gauges at the start of the peak window
 	copied      // 1 for a pod whose series are copies of those of engines
 
 	peakArrivals
@@ -64,6 +66,7 @@ const (
 	gatewayQueued
 	gatewaySampled
 	gatewayPeak
+	gatewayTrend
 	gatewayPeakCovered
 	gatewayIdleKnown
 	gatewayIdleGap
@@ -78,7 +81,8 @@ var partNames = [partCount]string{
 	running: "running", waiting: "waiting", kv: "kv", sampled: "sampled", kvBlocks: "kv_blocks", kvTokens: "kv_tokens",
 	firstRate: "first_rate", firstBorn: "first_born", resets: "resets", scrapes: "scrapes", growth: "growth",
 	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
-	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput", copied: "copied",
+	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
+	progressed: "progressed", observedAgo: "observed_ago", copied: "copied",
 	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", trend: "trend", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleGap: "idle_gap", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
@@ -86,7 +90,7 @@ var partNames = [partCount]string{
 	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
 	arrivalRate: "arrival_rate", arrivalCount: "arrival_count", arrivalQueue: "arrival_queue",
 	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
-	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak",
+	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak", gatewayTrend: "gateway_trend",
 	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleGap: "gateway_idle_gap",
 	gatewayLastActive: "gateway_last_active", gatewayArrivalRate: "gateway_arrival_rate", gatewayArrivalCount: "gateway_arrival_count",
 }

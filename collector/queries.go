@@ -143,6 +143,18 @@ func (e expressions) meansQuery() string {
 	)
 }
 
+// progress is the growth of all counters of progress of each pod. Their values at both ends say it
+// exactly, whatever was scraped in between. A counter that is new has grown from zero.
+func (e expressions) progress(window time.Duration) string {
+	var grown []string
+	for i, q := range e.engines[engine.Progress].counters() {
+		now := e.perPod(q, itself)
+		before := fmt.Sprintf("(%s or 0 * %s)", e.perPod(q, ago(window)), now)
+		grown = append(grown, fmt.Sprintf(`label_replace(%s - %s, %q, "%d", "", "")`, now, before, dialectLabel, i))
+	}
+	return aggregate(engine.Sum, e.byPod, either(grown...))
+}
+
 // itlOfPods is the mean time between output tokens of each pod, if there were any.
 func (e expressions) itlOfPods() string {
 	rate := over("rate", e.options.Window)
@@ -170,7 +182,7 @@ func (e expressions) prefillOfPods(rate func(n name) string) string {
 }
 
 func (e expressions) peaksQuery() string {
-	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
+	window, step := e.options.scaleDown, e.options.step(e.options.scaleDown)
 	grown := func(n name) string {
 		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[1]s)", n.metric, duration(e.options.Window))
 	}
@@ -182,6 +194,8 @@ func (e expressions) peaksQuery() string {
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
 		tagged(trend, subquery("deriv", arrivals, e.options.TrendWindow, e.options.step(e.options.TrendWindow))),
 		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines[engine.Running]), window+step, step)),
+		tagged(progressed, e.progress(window)),
+		tagged(observedAgo, e.perPod(e.engines[engine.Running].as(group), ago(window))),
 	)
 }
 

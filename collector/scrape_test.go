@@ -260,7 +260,7 @@ func TestEngineWithoutModelIsReportedBesideARouter(t *testing.T) {
 	w.scrapes("pod-a", 0, 60, func(second int) []promstore.Sample {
 		return renamed(steady("pod-a", 2)(second), "model_name", "")
 	})
-	missing := w.collector.Collect(t.Context(), at(60)).Missing
+	missing := w.collector.Collect(t.Context(), at(60), collector.Windows{}).Missing
 	require.Len(t, missing, 1)
 	require.Equal(t, "prometheus", missing[0].Source)
 	require.Empty(t, missing[0].Hides)

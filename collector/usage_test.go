@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wva-project/wva/collector"
 	"github.com/wva-project/wva/demo/promstore"
 	"github.com/wva-project/wva/fleet"
 )
@@ -396,13 +397,13 @@ func TestRowsAreSortedAndKeepNamespacesApart(t *testing.T) {
 	require.Equal(t, []string{"apple/pod-a", "apple/pod-b", "zebra/pod-a", "zebra/pod-b"}, order)
 	require.Len(t, observation.Loads, 2)
 	require.Equal(t, "apple", observation.Loads[0].Namespace)
-	require.Equal(t, observation, w.collector.Collect(t.Context(), at(60)))
+	require.Equal(t, observation, w.collector.Collect(t.Context(), at(60), collector.Windows{}))
 }
 
 func TestSeriesWithoutPodAreReported(t *testing.T) {
 	w := newWorld(t)
 	w.scrape("pod-a", 0, promstore.Sample{Name: "vllm:num_requests_running", Labels: promstore.Labels("namespace", team, "model_name", llama), Value: 1})
-	observation := w.collector.Collect(t.Context(), at(0))
+	observation := w.collector.Collect(t.Context(), at(0), collector.Windows{})
 	require.Empty(t, observation.Usages)
 	require.NotEmpty(t, observation.Missing)
 	require.Contains(t, observation.Missing[0].Reason, "add them by relabeling")

@@ -48,7 +48,18 @@ func (t *tables) fill(usage *fleet.Usage, about *facts) {
 	usage.ITL = mean(about, podITL)
 	usage.MeanRate, usage.MeanKV, usage.MeanITL = mean(about, meanRate), mean(about, meanKV), mean(about, meanITL)
 	usage.MeanRunning, usage.MeanPrefill = mean(about, meanRunning), mean(about, meanPrefill)
+	usage.Progress = t.progress(about, stale)
 	usage.ITLFloor, usage.PeakRate, usage.PeakThroughput = mean(about, itlFloor), mean(about, peakRate), mean(about, throughput)
+}
+
+// progress returns the growth of the counters of progress per second; absent if the pod has none, if
+// it was not observed at both ends of the window, or if it was restarted between them.
+func (t *tables) progress(about *facts, stale bool) fleet.Reading {
+	grown, known := about.value(progressed)
+	if !known || stale || grown < 0 || !about.has(observedAgo) {
+		return fleet.Reading{}
+	}
+	return fleet.Observed(grown / t.options.scaleDown.Seconds())
 }
 
 // cacheSize returns the pod's KV cache size. A size does not age with its sample.

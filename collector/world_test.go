@@ -183,7 +183,7 @@ func steady(pod string, rate float64) func(second int) []promstore.Sample {
 
 func (w *world) collect() collector.Observation {
 	w.Helper()
-	observation := w.collector.Collect(context.Background(), at(w.last))
+	observation := w.collector.Collect(context.Background(), at(w.last), collector.Windows{})
 	require.Empty(w, observation.Missing)
 	return observation
 }

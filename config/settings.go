@@ -106,7 +106,7 @@ func windowSettings() []Setting {
 	return []Setting{
 		row("prometheus.windows.latest", "1m", "Window of rates. It must contain four scrapes.",
 			window("1m", func(w *Windows) *time.Duration { return &w.Latest })),
-		row("prometheus.windows.peak", "5m", "Window of the highest demand: below it, scale-down is blocked. A longer window scales down later. At least the latest window.",
+		row("prometheus.windows.peak", "5m", "Least window of the highest demand: below that demand, scale-down is blocked. The window is longer if twice the longest start-up of a target is, up to 30m. A longer window scales down later. At least the latest window.",
 			window("5m", func(w *Windows) *time.Duration { return &w.Peak })),
 		row("prometheus.windows.idle", "10m", "Window in which the last use of a model is searched, or the longest retention if that is longer; a scaleToZeroAfter of a variant counts up to the long window. At least the latest window.",
 			window("10m", func(w *Windows) *time.Duration { return &w.Idle })),

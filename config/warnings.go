@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wva-project/wva/fleet"
 )
 
 // Warnings returns valid settings that may be mistakes, a sentence each.
 func (c *Config) Warnings() []string {
-	return slices.Concat(c.unknown, c.prometheusWarnings(), c.retentionWarnings(), c.grantWarnings(), c.acceleratorWarnings(), c.profileWarnings())
+	return slices.Concat(c.unknown, c.prometheusWarnings(), c.windowWarnings(), c.retentionWarnings(), c.grantWarnings(), c.acceleratorWarnings(), c.profileWarnings())
 }
 
 func (c *Config) prometheusWarnings() []string {
@@ -26,6 +27,17 @@ func (c *Config) prometheusWarnings() []string {
 		warnings = append(warnings, "certificates for Prometheus are not used: prometheus.url is not https")
 	}
 	return warnings
+}
+
+// shortPeak is the peak window below which a bursty load loses replicas between two bursts, as
+// measured in decision 4.
+const shortPeak = 5 * time.Minute
+
+func (c *Config) windowWarnings() []string {
+	if peak := c.Prometheus.Windows.Peak; peak < shortPeak {
+		return []string{"prometheus.windows.peak of " + formatDuration(peak) + " is short: replicas are stopped between two bursts, and miss in the second; set it to 5m or more"}
+	}
+	return nil
 }
 
 // grantWarnings names service classes that nobody has, or whose grants have no effect.

@@ -19,8 +19,8 @@ const introduction = `# Engines and gateways
 <!-- Written by "go test ./engine -update" from the rows of package engine. -->
 
 WVA reads these metrics of Prometheus and these flags of the engines' command lines. Metric names
-are in order of precedence: if a pod has several of one quantity, the first counts. Of "activity"
-and "gateway activity" all count.
+are in order of precedence: if a pod has several of one quantity, the first counts. Of "activity",
+"progress" and "gateway activity" all count.
 
 ## Escaped names
 

@@ -32,7 +32,7 @@ const ModelLabel = "model_name"
 type Metric struct {
 	Quantity Quantity
 	// Names are in order of precedence: if a pod has several, the first counts and the others do
-	// not. Of Activity and GatewayActivity all count.
+	// not. Of Activity, Progress and GatewayActivity all count.
 	Names []Name
 }
 

@@ -10,6 +10,7 @@ const (
 	KVUsage           Quantity = "KV cache usage"
 	FirstTokens       Quantity = "first tokens"
 	Activity          Quantity = "activity"
+	Progress          Quantity = "progress"
 	KVTokens          Quantity = "KV cache size"
 	KVBlocks          Quantity = "KV cache blocks"
 	PromptTokens      Quantity = "prompt tokens"
@@ -70,6 +71,7 @@ func Quantities() []Description {
 		{KVUsage, Gauge, "share, 0 to 1", Largest, true, held},
 		{FirstTokens, Counter, "requests", Sum, true, "the request rate is unknown: scale-down is blocked"},
 		{Activity, Counter, "any", Sum, true, "a model with short requests may be found idle"},
+		{Progress, Counter, "any", Sum, false, "a stuck replica is not noticed"},
 		{KVTokens, Gauge, "tokens", Sum, false, "the size is taken from the flags, or the KV cache is not a limit"},
 		{KVBlocks, Info, "tokens, blocks", Sum, false, "the size is taken from the flags, or the KV cache is not a limit"},
 		{PromptTokens, Counter, "tokens", Sum, false, "the mean prompt length is unknown: no sizing by SLO"},

@@ -6,7 +6,8 @@ import "github.com/wva-project/wva/fleet"
 // Prometheus servers store its names with underscores.
 //
 // It creates its counters with the first request, and that of cached tokens with the first hit: a
-// model without any is not known to have none. It has no prefill time, no
+// model without any is not known to have none. It counts the tokens of a request when that ends, so
+// that gaps between tokens are its progress. It has no prefill time, no
 // process_start_time_seconds (prometheus_client's multiprocess mode), and histograms of lengths
 // only if it is told to collect them.
 func SGLang() Engine {
@@ -22,6 +23,9 @@ func SGLang() Engine {
 			}}},
 			metric(Activity,
 				"sglang:time_to_first_token_seconds_count", "sglang:num_requests_total", "sglang:num_aborted_requests_total"),
+			metric(Progress,
+				"sglang:time_to_first_token_seconds_count", "sglang:inter_token_latency_seconds_count",
+				"sglang:time_per_output_token_seconds_count", "sglang:num_requests_total"),
 			metric(KVTokens, "sglang:max_total_num_tokens"),
 			metric(PromptTokens, "sglang:prompt_tokens_total"),
 			metric(Prompts, "sglang:num_requests_total"),

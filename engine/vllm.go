@@ -20,6 +20,7 @@ func VLLM() Engine {
 			metric(KVUsage, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
 			metric(FirstTokens, "vllm:time_to_first_token_seconds_count"),
 			metric(Activity, "vllm:time_to_first_token_seconds_count", "vllm:request_success_total", "vllm:prompt_tokens_total"),
+			metric(Progress, "vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:request_success_total"),
 			metric(KVBlocks, "vllm:cache_config_info"),
 			metric(PromptTokens, "vllm:request_prompt_tokens_sum"),
 			metric(Prompts, "vllm:request_prompt_tokens_count"),

@@ -26,7 +26,7 @@ func TestMixAndArrivalsOnARealPrometheus(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		observation := asking.Collect(t.Context(), time.Now())
+		observation := asking.Collect(t.Context(), time.Now(), collector.Windows{})
 		require.Empty(c, observation.Missing)
 		for _, source := range []fleet.LoadSource{fleet.SourceEngine, fleet.SourceGateway} {
 			dispersion, known := loadOf(c, observation, source).Dispersion.Known()
