@@ -20,8 +20,8 @@ const (
 	longestScaleDownWindow = 30 * time.Minute
 )
 
-// longestIdleWindow limits the window in which the last use of a model is searched, as far as objects
-// set it: each cycle queries that far back.
+// longestIdleWindow limits the window in which the last use of a model is searched, as far as
+// objects set it: each cycle queries that far back.
 const longestIdleWindow = 24 * time.Hour
 
 // windowsOf returns the windows that depend on the fleet.
