@@ -11,9 +11,9 @@ import (
 //
 // The trend is the least-squares slope b = Σ c(k) r(k) over rates r(1) to r(K) at a distance s,
 // with c(k) = (k-(K+1)/2) / (s Σ (j-(K+1)/2)²). A rate is the number of arrivals in w seconds over
-// w, so neighbors share arrivals. Let arrivals come with the rate λ and the index of dispersion I, and
-// independently in different stretches of time. The covariance of two rates is then I·λ/w² for each
-// second that their windows share, and the variance of the slope follows from it:
+// w, so neighbors share arrivals. Let arrivals come with the rate λ and the index of dispersion I,
+// and independently in different stretches of time. The covariance of two rates is then I·λ/w² for
+// each second that their windows share, and the variance of the slope follows from it:
 //
 //	Var b = I·λ/w² · Σ Σ c(k) c(l) max(0, w - s|k-l|)
 //
