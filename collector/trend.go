@@ -53,5 +53,6 @@ func (o Options) slopeVariance(scrape float64) float64 {
 			covariance += weight(k) * weight(l) * max(0, w-s*math.Abs(float64(k-l)))
 		}
 	}
-	return covariance / math.Pow(w*s*squares, 2)
+	deviations := w * s * squares
+	return covariance / (deviations * deviations)
 }
