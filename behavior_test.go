@@ -18,7 +18,7 @@ var (
 func TestSamplesLeaveTheScaleDownWindowToWVA(t *testing.T) {
 	pages := []string{"README.md", "docs/reference/scaledobject.md", "deploy/chart/wva/templates/NOTES.txt"}
 	for _, root := range []string{"deploy/samples", "examples", "demo/manifests"} {
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if filepath.Ext(path) == ".yaml" && scaledObject.Match(readFile(t, path)) {
 				pages = append(pages, path)
 			}

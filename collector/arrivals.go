@@ -75,8 +75,8 @@ type sourceOfArrivals struct {
 // none is no part.
 const none = partCount
 
-// arrivals are the requests of a model in stretches of equal length, the latest last; NaN if that is
-// not known. There are none if no request was counted.
+// arrivals are the requests of a model in stretches of equal length, the latest last; NaN if that
+// is not known. There are none if no request was counted.
 type arrivals struct {
 	counts  []float64
 	stretch float64 // seconds, the mean distance of two scrapes

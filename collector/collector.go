@@ -79,6 +79,7 @@ func cycleQueries(o Options) []*asked {
 // before. It always returns: the readings of a failed query are absent, and Missing has the reason.
 func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Observation {
 	at, options := c.instant(now), c.options.over(w)
+	c.metrics.scaleDown.Set(options.scaleDown.Seconds())
 	answered := newTables(options, at)
 	for _, a := range c.answers(ctx, now, options) {
 		answered.read(a.query, a.hides, a.answer)

@@ -340,12 +340,15 @@ func TestOwnMetricsAreRegistered(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	w := newWorld(t, func(o *collector.Options) { o.Registerer, o.Lag = registry, 2*time.Second })
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))
-	w.collector.Collect(t.Context(), at(609), collector.Windows{})
+	w.collector.Collect(t.Context(), at(609), collector.Windows{ScaleDown: 7 * time.Minute})
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP wva_collector_newest_sample_age_seconds Age of the newest sample of any engine when it was last collected.
 # TYPE wva_collector_newest_sample_age_seconds gauge
 wva_collector_newest_sample_age_seconds 9
-`), "wva_collector_newest_sample_age_seconds"))
+# HELP wva_collector_scale_down_window_seconds Scale-down window of the last cycle: the peak window, or twice the longest start-up of a target.
+# TYPE wva_collector_scale_down_window_seconds gauge
+wva_collector_scale_down_window_seconds 420
+`), "wva_collector_newest_sample_age_seconds", "wva_collector_scale_down_window_seconds"))
 	count, err := testutil.GatherAndCount(registry, "wva_collector_queries_total", "wva_collector_query_duration_seconds")
 	require.NoError(t, err)
 	require.EqualValues(t, 2*w.requests.Load(), count)

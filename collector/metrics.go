@@ -13,6 +13,7 @@ type metrics struct {
 	queries   *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	age       prometheus.Gauge
+	scaleDown prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -30,12 +31,16 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "wva_collector_newest_sample_age_seconds",
 			Help: "Age of the newest sample of any engine when it was last collected.",
 		}),
+		scaleDown: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "wva_collector_scale_down_window_seconds",
+			Help: "Scale-down window of the last cycle: the peak window, or twice the longest start-up of a target.",
+		}),
 	}
 	if registerer == nil {
 		return m, nil
 	}
 	var problems []error
-	for _, collector := range []prometheus.Collector{m.queries, m.durations, m.age} {
+	for _, collector := range []prometheus.Collector{m.queries, m.durations, m.age, m.scaleDown} {
 		problems = append(problems, registerer.Register(collector))
 	}
 	if err := errors.Join(problems...); err != nil {

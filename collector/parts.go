@@ -35,8 +35,8 @@ const (
 	itlFloor    // the least that podITL was
 	peakRate    // the highest rate of first tokens
 	throughput  // the highest while the queue was never short
-	progressed  // by how much the counters of progress grew over the peak window; below zero after a restart
-	observedAgo // 1 if the pod had gauges at the start of the peak window
+	progressed  // growth of the counters of progress; below zero after a restart
+	observedAgo // 1 if the pod had gauges at the start of that window
 	copied      // 1 for a pod whose series are copies of those of engines
 
 	peakArrivals

@@ -9,17 +9,17 @@ import (
 // trendError returns the standard error of the trend of arrivals; absent if the arrivals of its
 // whole reach, or their index of dispersion, are not known.
 //
-// The trend is the least-squares slope b = Σ c(k) r(k) over rates r(1) to r(K) at a distance s, with
-// c(k) = (k-(K+1)/2) / (s Σ (j-(K+1)/2)²). A rate is a number of arrivals in w seconds over w, so that
-// neighbors share arrivals. Let arrivals come with the rate λ and the index of dispersion I, in
-// stretches that are independent. The covariance of two rates is then I·λ/w² for each second that
-// their windows share, and that of the slope follows from it:
+// The trend is the least-squares slope b = Σ c(k) r(k) over rates r(1) to r(K) at a distance s,
+// with c(k) = (k-(K+1)/2) / (s Σ (j-(K+1)/2)²). A rate is the number of arrivals in w seconds over
+// w, so neighbors share arrivals. Let arrivals come with the rate λ and the index of dispersion I,
+// and independently in different stretches of time. The covariance of two rates is then I·λ/w² for
+// each second that their windows share, and the variance of the slope follows from it:
 //
 //	Var b = I·λ/w² · Σ Σ c(k) c(l) max(0, w - s|k-l|)
 //
-// It is the variance of a least-squares estimate with overlapping observations (Hansen and Hodrick
-// 1980, J. Political Economy 88, equation 7). I is at least 1: arrivals that were as even as a clock
-// for ten minutes are not taken for it, and the trend of such arrivals is never above its error.
+// It is that of a least-squares estimate with overlapping observations (Hansen and Hodrick 1980, J.
+// Political Economy 88). I is at least 1: arrivals that were as even as a clock for ten minutes are
+// not taken for it, and the trend of such arrivals is never above its error.
 func (t *tables) trendError(a arrivals) fleet.Reading {
 	index, known := indexOfDispersion(a.counts)
 	o := t.options
@@ -53,5 +53,6 @@ func (o Options) slopeVariance(scrape float64) float64 {
 			covariance += weight(k) * weight(l) * max(0, w-s*math.Abs(float64(k-l)))
 		}
 	}
-	return covariance / math.Pow(w*s*squares, 2)
+	deviations := w * s * squares
+	return covariance / (deviations * deviations)
 }

@@ -52,8 +52,8 @@ func (t *tables) fill(usage *fleet.Usage, about *facts) {
 	usage.ITLFloor, usage.PeakRate, usage.PeakThroughput = mean(about, itlFloor), mean(about, peakRate), mean(about, throughput)
 }
 
-// progress returns the growth of the counters of progress per second; absent if the pod has none, if
-// it was not observed at both ends of the window, or if it was restarted between them.
+// progress returns the growth of the counters of progress per second; absent if the pod has none,
+// if it was not observed at both ends of the window, or if it was restarted between them.
 func (t *tables) progress(about *facts, stale bool) fleet.Reading {
 	grown, known := about.value(progressed)
 	if !known || stale || grown < 0 || !about.has(observedAgo) {

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -32,6 +33,10 @@ func TestMixAndArrivalsOnARealPrometheus(t *testing.T) {
 			dispersion, known := loadOf(c, observation, source).Dispersion.Known()
 			require.True(c, known, source)
 			require.Less(c, dispersion, 0.5, "requests come evenly")
+			trend, hasTrend := loadOf(c, observation, source).Trend.Known()
+			deviation, hasError := loadOf(c, observation, source).TrendError.Known()
+			require.True(c, hasTrend && hasError, source)
+			require.Less(c, math.Abs(trend), 2*deviation, "requests come evenly")
 		}
 		load := loadOf(c, observation, fleet.SourceEngine)
 		requireAllIn(c, load.PromptLengths, 1000)
@@ -40,6 +45,7 @@ func TestMixAndArrivalsOnARealPrometheus(t *testing.T) {
 		usage := observation.Usages[0]
 		require.Equal(c, modelOf(chat).Name, usage.Model)
 		require.Greater(c, usage.MeanRunning.Or(0), 0.5)
+		require.Greater(c, usage.Progress.Or(0), 100.0, "tokens a second")
 		require.InDelta(c, 0.07, usage.MeanPrefill.Or(0), 0.05)
 	}, deadline, interval)
 }
