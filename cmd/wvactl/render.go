@@ -60,7 +60,7 @@ func (f *renderFlags) define(command *cobra.Command) {
 	flags.StringVar(&f.target, "target", "", "name of the workload; default: that of the ScaledObject")
 	flags.StringVar(&f.targetKind, "target-kind", "Deployment", "Kind of the workload")
 	flags.StringVar(&f.targetAPIVersion, "target-api-version", "", "API version of the workload; default: that of the Kind, if it is Deployment, StatefulSet or LeaderWorkerSet")
-	flags.Int64Var(&f.min, "min", 0, "least number of replicas")
+	flags.Int64Var(&f.min, "min", 0, "least number of replicas; 0 lets the model scale to zero if a gateway reports its requests")
 	flags.Int64Var(&f.max, "max", 0, "largest number of replicas (required)")
 	flags.DurationVar(&f.cooldown, "cooldown", 5*time.Minute, "delay of KEDA before it scales to zero, in whole seconds")
 	flags.StringVar(&f.options.ScalerAddress, "scaler-address", "", "address of wva for KEDA; default: wva.keda.svc:9090")
