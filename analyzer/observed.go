@@ -169,9 +169,8 @@ type bound struct {
 // also at loads that were never seen, better than past means do: with one the bounds by mean ITL
 // and by the peak rate are left out.
 //
-// Served is the part of the model's demand that each replica gets now. If the load is too light to
-// show a limit, more replicas would show it even less: then only a scale-down is limited, and the
-// ready replicas count as enough for the demand.
+// Served is the part of the model's demand that each replica gets now. The peak rate only limits a
+// scale-down: if the load is too light to show more, more replicas would show even less.
 func (o observed) bounds(v Variant, l latency, s Saturation, served float64) []bound {
 	profiled := l.known && l.basis != BasisLearned
 	if profiled {
@@ -189,11 +188,7 @@ func (o observed) bounds(v Variant, l latency, s Saturation, served float64) []b
 	if profiled {
 		return bounds
 	}
-	itl := o.withinLatency(v, s)
-	if w := o.each.byITL(); itl > 0 && w.itl < visibleLoad*o.floor {
-		itl = max(itl, served)
-	}
-	return append(bounds, bound{limit: LimitITL, rate: itl}, bound{limit: LimitPeakRate, rate: o.shown(served)})
+	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitPeakRate, rate: o.shown(served)})
 }
 
 // shown returns the highest rate that the replicas give evidence for; 0 if they have only begun.
@@ -235,7 +230,8 @@ func lowest(bounds []bound) bound {
 // unknown. An iteration takes T = T0/(1-u) with u the share of an engine's time that is work for
 // requests. u is proportional to the rate: the work for a request does not depend on the number of
 // requests in an iteration, while each iteration also takes the time T0 of an empty one. T0 is the
-// shortest time that was seen.
+// shortest time that its own replicas have shown. Below visibleLoad times that, the time hardly
+// depends on the load, and more replicas would not shorten it.
 func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	limit := s.MaxITLShare * v.itl()
 	if v.itl() <= 0 {
@@ -250,7 +246,11 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	case w.itl <= 0 || limit <= 0 || o.infeasible(v):
 		return 0
 	case o.floor > 0 && o.floor < limit && w.itl > o.floor:
-		return w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
+		rate := w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
+		if w.itl < visibleLoad*o.floor {
+			rate = max(rate, visibleLoad*o.each.latest.rate, visibleLoad*o.each.mean.rate)
+		}
+		return rate
 	case w.itl > limit: // the part of it that is load is unknown
 		return w.rate * max(limit/w.itl, 0.5)
 	}
