@@ -72,7 +72,7 @@ func (t trial) String() string {
 	return fmt.Sprintf("%+v, load %.3g/s, %.2f of the capacity of %v replicas, catalogue %.3g", t.engines, t.load, t.usual, t.least, t.speeds)
 }
 
-// trials runs a check on random fleets, and stops at the fifth that fails.
+// trials runs a check on random fleets, and shows the first that fail.
 func trials(t *testing.T, n int, check func(random *rand.Rand, fleet trial) error) {
 	t.Helper()
 	failed := 0
@@ -111,7 +111,7 @@ func TestReplicasThatServeTheirLoadComfortablyAreEnough(t *testing.T) {
 	for _, noise := range []float64{0, 0.03} {
 		for _, forgotten := range []bool{false, true} { // whether the long window has only this state
 			t.Run(fmt.Sprintf("noise %v, only this load seen %v", noise, forgotten), func(t *testing.T) {
-				trials(t, 1000, func(random *rand.Rand, fleet trial) error {
+				trials(t, 2000, func(random *rand.Rand, fleet trial) error {
 					for _, times := range []int{1, 2, 5, 13, 40} {
 						past := fleet.history()
 						if forgotten {
@@ -123,7 +123,11 @@ func TestReplicasThatServeTheirLoadComfortablyAreEnough(t *testing.T) {
 						for i, c := range Analyze(m, Options{}) {
 							total += c.Share.Or(0) * float64(replicas[i])
 						}
-						if total < 1 {
+						least := 1.0
+						if times == 1 { // up to 0.8 of the true capacity: the noise may ask for more
+							least -= 5 * noise
+						}
+						if total < least {
 							return fmt.Errorf("%v replicas can serve %.3g of the load that they serve", replicas, total)
 						}
 					}
@@ -134,7 +138,9 @@ func TestReplicasThatServeTheirLoadComfortablyAreEnough(t *testing.T) {
 	}
 }
 
-func TestCapacityIsNearTheTruthIfTheLoadShows(t *testing.T) {
+// The capacity is at most 5 % above the true one. It is at least three quarters of it, or of twice
+// the highest rate that was seen, unless another variant is full first.
+func TestCapacityIsNearTheTruth(t *testing.T) {
 	trials(t, 2000, func(random *rand.Rand, fleet trial) error {
 		for _, times := range []int{1, 2, 5} {
 			replicas := fleet.size(times)
@@ -142,7 +148,7 @@ func TestCapacityIsNearTheTruthIfTheLoadShows(t *testing.T) {
 			m, rates := steady(fleet.load, fleet.engines, replicas, fleet.speeds, past, 0, random)
 			for i, c := range Analyze(m, Options{}) {
 				rate, right := c.Share.Or(0)*fleet.load, fleet.engines[i].capacity()
-				if rate > 1.05*right {
+				if enough := rates[i]*float64(replicas[i]) >= minRequests; enough && rate > 1.05*right {
 					return fmt.Errorf("%v replicas: variant %d can serve %.3g/s by %s, more than %.3g/s (now %.3g/s)", replicas, i, rate, c.LimitedBy, right, rates[i])
 				}
 				if least := 0.95 * unevenShare * min(right, maxExtrapolation*past[i].peak); rate < least && c.LimitedBy != LimitRouting {

@@ -169,11 +169,11 @@ type bound struct {
 // also at loads that were never seen, better than past means do: with one the bounds by mean ITL
 // and by the peak rate are left out.
 //
-// Served is the part of the model's demand that each replica gets now. The peak rate only limits a
+// Part is the part of the model's demand that each replica gets now. The peak rate only limits a
 // scale-down: if the load is too light to show more, more replicas would show even less.
-func (o observed) bounds(v Variant, l latency, s Saturation, served float64) []bound {
+func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bound {
 	profiled := l.known && l.basis != BasisLearned
-	if profiled {
+	if profiled { // the queueing model has its own time of an iteration, and how that grows
 		o.floor = 0
 	}
 	kv := o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())
@@ -188,15 +188,15 @@ func (o observed) bounds(v Variant, l latency, s Saturation, served float64) []b
 	if profiled {
 		return bounds
 	}
-	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitPeakRate, rate: o.shown(served)})
+	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitPeakRate, rate: o.shown(part)})
 }
 
 // shown returns the highest rate that the replicas give evidence for; 0 if they have only begun.
-func (o observed) shown(served float64) float64 {
+func (o observed) shown(part float64) float64 {
 	if !o.settled {
 		return 0
 	}
-	return max(maxExtrapolation*o.peak, minRequests, served)
+	return max(maxExtrapolation*o.peak, minRequests, part)
 }
 
 // untilFull returns the rate at which the use of a resource reaches a limit; 0 if unknown. Use grows

@@ -129,9 +129,9 @@ func (a *analysis) finish(i int) {
 	}
 }
 
-// served returns the part of the model's demand that each ready replica of variant i gets by the
+// part returns the part of the model's demand that each ready replica of variant i gets by the
 // current rates; an equal part if nothing is served.
-func (a *analysis) served(i int) float64 {
+func (a *analysis) part(i int) float64 {
 	var rate, replicas float64
 	for _, o := range a.totals {
 		rate += o.rate
@@ -147,7 +147,7 @@ func (a *analysis) served(i int) float64 {
 func (a *analysis) fromReplicas(i int) Capacity {
 	v, o := a.Variants[i], a.totals[i]
 	if demand, known := a.Rate.Known(); known && demand > 0 && o.enough() {
-		least := lowest(o.bounds(v, a.latencies[i], a.Saturation, a.served(i)))
+		least := lowest(o.bounds(v, a.latencies[i], a.Saturation, a.part(i)))
 		a.hard[i] = least.rate
 		least = lowest([]bound{least, a.latencies[i].bound()})
 		if !math.IsInf(least.rate, 1) {
@@ -178,7 +178,7 @@ func (a *analysis) byRequestsInFlight(i int) Capacity {
 		return Capacity{}
 	}
 	share := inFlight / a.inFlightOn(i)
-	if demand, shown := a.Rate.Or(0), o.shown(a.served(i)); demand > 0 && shown > 0 && shown < share*demand {
+	if demand, shown := a.Rate.Or(0), o.shown(a.part(i)); demand > 0 && shown > 0 && shown < share*demand {
 		share, limitedBy = shown/demand, LimitPeakRate
 	}
 	return Capacity{

@@ -1,8 +1,10 @@
 package analyzer
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -15,6 +17,7 @@ type trueEngine struct {
 	kvTokens                float64
 	maxSequences            int
 	gpus                    int
+	objective               float64 // its ITL objective allows a mean of that many times alpha; 0: none
 }
 
 // state is an engine's state at a constant rate.
@@ -40,7 +43,7 @@ func (e trueEngine) rateOf(running float64) float64 {
 func (e trueEngine) capacity() float64 {
 	s := Saturation{}.withDefaults()
 	running := min(s.kvTarget()*e.kvTokens/e.context, float64(e.maxSequences))
-	return min(e.rateOf(running), (1-1/s.MaxITLStretch)/e.work())
+	return min(e.rateOf(running), (1-1/cmp.Or(e.objective, s.MaxITLStretch))/e.work())
 }
 
 // split returns the rate of a replica of each engine at a total load. The gateway gives every
@@ -92,7 +95,7 @@ func (e trueEngine) report(n int, now state, past seen, noise float64, random *r
 	return rows
 }
 
-// model returns a model with a load on some replicas of each engine, the catalogue's throughput of
+// steady returns a model with a load on some replicas of each engine, the catalogue's throughput of
 // each, and the rate of a replica of each.
 func steady(load float64, engines []trueEngine, replicas []int, speeds []float64, past []seen, noise float64, random *rand.Rand) (Model, []float64) {
 	rates := split(load, engines, replicas)
@@ -103,6 +106,7 @@ func steady(load float64, engines []trueEngine, replicas []int, speeds []float64
 		m.Variants = append(m.Variants, Variant{
 			Replicas: e.report(replicas[i], now, past[i], noise, random), Speed: speeds[i],
 			KVTokens: e.kvTokens, MaxSequences: e.maxSequences,
+			Objective: fleet.Objective{ITL: time.Duration(e.objective * e.alpha / Saturation{}.withDefaults().MaxITLShare * float64(time.Second))},
 		})
 	}
 	return m, rates
@@ -116,5 +120,6 @@ func randomEngine(random *rand.Rand) trueEngine {
 		alpha: between(0.003, 0.040), sequence: between(10e-6, 150e-6), prompt: between(0.004, 0.080),
 		outputs: between(50, 500), context: between(400, 4000), kvTokens: between(50_000, 1_500_000),
 		maxSequences: []int{64, 128, 256, 1024}[random.IntN(4)], gpus: []int{1, 1, 2, 4, 8}[random.IntN(5)],
+		objective: float64(random.IntN(2)) * between(1.02, 4),
 	}
 }
