@@ -109,7 +109,8 @@ func TestSameLoadOnMoreReplicasNeverLowersTheCapacityOfOne(t *testing.T) {
 
 func TestReplicasThatServeTheirLoadComfortablyAreEnough(t *testing.T) {
 	for _, noise := range []float64{0, 0.03} {
-		for _, forgotten := range []bool{false, true} { // whether the long window has only this state
+		// Whether the long window has only this state.
+		for _, forgotten := range []bool{false, true} {
 			t.Run(fmt.Sprintf("noise %v, only this load seen %v", noise, forgotten), func(t *testing.T) {
 				trials(t, 2000, func(random *rand.Rand, fleet trial) error {
 					for _, times := range []int{1, 2, 5, 13, 40} {
@@ -124,7 +125,7 @@ func TestReplicasThatServeTheirLoadComfortablyAreEnough(t *testing.T) {
 							total += c.Share.Or(0) * float64(replicas[i])
 						}
 						least := 1.0
-						if times == 1 { // up to 0.8 of the true capacity: the noise may ask for more
+						if times == 1 { // at 0.8 of the capacity noise may ask for more
 							least -= 5 * noise
 						}
 						if total < least {

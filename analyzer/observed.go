@@ -199,10 +199,10 @@ func (o observed) shown(part float64) float64 {
 	return max(maxExtrapolation*o.peak, minRequests, part)
 }
 
-// untilFull returns the rate at which the use of a resource reaches a limit; 0 if unknown. Use grows
-// faster than the rate, because a busier engine keeps each request for longer. In an iteration of T
-// seconds, T0 of them without work, requests take the share 1-T0/T of the engine's time, which is
-// proportional to their rate, and the use is proportional to rate·T.
+// untilFull returns the rate at which the use of a resource reaches a limit; 0 if unknown. Use
+// grows faster than the rate, because a busier engine keeps each request for longer. In an
+// iteration of T seconds, T0 of them without work, requests take the share 1-T0/T of the engine's
+// time, which is proportional to their rate, and the use is proportional to rate·T.
 func (o observed) untilFull(use func(window) float64, limit float64) float64 {
 	w := o.each.fuller(use)
 	if use(w) <= 0 || limit <= 0 {

@@ -13,11 +13,13 @@ import (
 // T(n) = alpha + n·sequence, and a prompt adds its own time. Seconds.
 type trueEngine struct {
 	alpha, sequence, prompt float64
-	outputs, context        float64 // tokens of a request: generated, and in the KV cache on average
-	kvTokens                float64
-	maxSequences            int
-	gpus                    int
-	objective               float64 // its ITL objective allows a mean of that many times alpha; 0: none
+	// Tokens of a request: generated, and in the KV cache on average.
+	outputs, context float64
+	kvTokens         float64
+	maxSequences     int
+	gpus             int
+	// The ITL objective allows a mean of objective·alpha; 0 means no objective.
+	objective float64
 }
 
 // state is an engine's state at a constant rate.

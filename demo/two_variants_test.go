@@ -67,8 +67,8 @@ func scaled(p simulation.Profile, iteration, work float64) simulation.Profile {
 	return p
 }
 
-// Two L40S serve the load with a third of their capacity free. If a variant's capacity fell with its load, every
-// replica that is added would ask for another one, up to the maximum of both variants.
+// Two L40S serve the load. If a variant's capacity fell with its load, every replica that is added
+// would ask for another one, up to the maximum of both variants.
 func TestConstantLoadWithoutAnObjectiveSettles(t *testing.T) {
 	t.Parallel()
 	h100, _ := simulation.ProfileOf("Llama-3.1-8B", "H100")
