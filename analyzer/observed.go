@@ -35,18 +35,19 @@ type observed struct {
 
 // average holds means over replicas.
 type average struct {
-	count            float64
-	running, waiting float64
-	growth           float64 // of the queue, per second
-	latest, mean     window
+	count        float64
+	waiting      float64
+	growth       float64 // of the queue, per second
+	latest, mean window
 }
 
 // window holds the metrics of one window: the latest one, or the peak window.
 type window struct {
-	rate float64 // first tokens per second
-	kv   float64 // share of the KV cache in use
-	itl  float64 // seconds between tokens; 0 if unknown
-	itls float64 // replicas that reported it
+	rate    float64 // first tokens per second
+	kv      float64 // share of the KV cache in use
+	running float64 // requests in the batch
+	itl     float64 // seconds between tokens; 0 if unknown
+	itls    float64 // replicas that reported it
 }
 
 // observe sums up a variant's ready replicas. Replicas without KV cache use or running requests do
@@ -84,41 +85,24 @@ func observe(v Variant, s Saturation) observed {
 	return o
 }
 
-// shareFloors lowers each variant's shortest time between tokens to that of a sibling, scaled by
-// the catalogue's ratio. A replica that has been busy ever since it started has not shown how fast
-// an empty one is, and its load would be underestimated.
-func shareFloors(m Model, totals []observed) {
-	floors := make([]float64, len(totals))
-	for i, v := range m.Variants {
-		floors[i] = totals[i].floor
-		for j, sibling := range m.Variants {
-			if floors[i] > 0 && v.Speed > 0 && sibling.Speed > 0 && totals[j].floor > 0 {
-				floors[i] = min(floors[i], totals[j].floor*sibling.Speed/v.Speed)
-			}
-		}
-	}
-	for i := range totals {
-		totals[i].floor = floors[i]
-	}
-}
-
 // add adds a replica. Without a peak window the latest window is used for it.
 func (a *average) add(r *fleet.Usage) {
 	a.count++
-	a.running += r.Running.Or(0)
 	a.waiting += r.Waiting.Or(0)
 	a.growth += r.WaitingGrowth.Or(0)
-	a.latest.add(r.FirstTokens.Or(0), r.KV.Or(0), r.ITL)
+	latest := window{rate: r.FirstTokens.Or(0), kv: r.KV.Or(0), running: r.Running.Or(0)}
+	a.latest.add(latest, r.ITL)
 	if r.MeanRate.State != fleet.Present || r.MeanKV.State != fleet.Present {
-		a.mean.add(r.FirstTokens.Or(0), r.KV.Or(0), r.ITL)
+		a.mean.add(latest, r.ITL)
 		return
 	}
-	a.mean.add(r.MeanRate.Value, r.MeanKV.Value, r.MeanITL)
+	a.mean.add(window{rate: r.MeanRate.Value, kv: r.MeanKV.Value, running: r.MeanRunning.Or(latest.running)}, r.MeanITL)
 }
 
-func (w *window) add(rate, kv float64, itl fleet.Reading) {
-	w.rate += rate
-	w.kv += kv
+func (w *window) add(more window, itl fleet.Reading) {
+	w.rate += more.rate
+	w.kv += more.kv
+	w.running += more.running
 	if seconds, known := itl.Known(); known {
 		w.itl += seconds
 		w.itls++
@@ -129,11 +113,14 @@ func (a *average) divide() {
 	if a.count == 0 {
 		return
 	}
-	for _, sum := range []*float64{&a.running, &a.waiting, &a.growth, &a.latest.rate, &a.latest.kv, &a.mean.rate, &a.mean.kv} {
-		*sum /= a.count
+	a.waiting /= a.count
+	a.growth /= a.count
+	for _, w := range []*window{&a.latest, &a.mean} {
+		w.rate /= a.count
+		w.kv /= a.count
+		w.running /= a.count
+		w.itl /= max(1, w.itls)
 	}
-	a.latest.itl /= max(1, a.latest.itls)
-	a.mean.itl /= max(1, a.mean.itls)
 }
 
 // enough reports whether the replicas serve enough requests for their rates to be used.
@@ -142,10 +129,10 @@ func (o observed) enough() bool { return o.each.mean.rate*o.each.count >= minReq
 // residence returns the seconds that a request spends in a batch (Little's law), and whether enough
 // requests were seen.
 func (o observed) residence() (float64, bool) {
-	if o.each.latest.rate*o.each.count < minRequests || o.each.running <= 0 {
+	if o.each.latest.rate*o.each.count < minRequests || o.each.latest.running <= 0 {
 		return 0, false
 	}
-	return o.each.running / o.each.latest.rate, true
+	return o.each.latest.running / o.each.latest.rate, true
 }
 
 // The limits of a replica are extrapolated from the more loaded of its two windows, which is closer
@@ -156,8 +143,9 @@ const (
 	clearlySlower = 1.1
 )
 
-func (a average) byKV() window {
-	if a.latest.kv > clearlyFuller*a.mean.kv {
+// fuller returns the window to extrapolate the use of a resource from.
+func (a average) fuller(use func(window) float64) window {
+	if use(a.latest) > clearlyFuller*use(a.mean) {
 		return a.latest
 	}
 	return a.mean
@@ -180,14 +168,16 @@ type bound struct {
 // bounds returns the rates that a replica's limits allow. A configured profile predicts latency,
 // also at loads that were never seen, better than past means do: with one the bounds by mean ITL
 // and by the peak rate are left out.
-func (o observed) bounds(v Variant, l latency, s Saturation) []bound {
-	var kv, sequences, peakRate float64
-	if w := o.each.byKV(); w.kv > 0 {
-		kv = w.rate * s.kvTarget() / w.kv
+//
+// Part is the part of the model's demand that each replica gets now. The peak rate only limits a
+// scale-down: if the load is too light to show more, more replicas would show even less.
+func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bound {
+	profiled := l.known && l.basis != BasisLearned
+	if profiled { // the queueing model has its own time of an iteration, and how that grows
+		o.floor = 0
 	}
-	if residence, seen := o.residence(); seen && v.MaxSequences > 0 {
-		sequences = float64(v.MaxSequences) / residence
-	}
+	kv := o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())
+	sequences := o.untilFull(func(w window) float64 { return w.running }, float64(v.MaxSequences))
 	throughput := s.MaxThroughputShare * o.busiest
 	if served := o.rate / o.replicas; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
 		throughput = served
@@ -195,13 +185,34 @@ func (o observed) bounds(v Variant, l latency, s Saturation) []bound {
 	bounds := []bound{
 		{limit: LimitKV, rate: kv}, {limit: LimitSequences, rate: sequences}, {limit: LimitThroughput, rate: throughput},
 	}
-	if l.known && l.basis != BasisLearned {
+	if profiled {
 		return bounds
 	}
-	if o.settled {
-		peakRate = max(maxExtrapolation*o.peak, minRequests)
+	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitPeakRate, rate: o.shown(part)})
+}
+
+// shown returns the highest rate that the replicas give evidence for; 0 if they have only begun.
+func (o observed) shown(part float64) float64 {
+	if !o.settled {
+		return 0
 	}
-	return append(bounds, bound{limit: LimitITL, rate: o.withinLatency(v, s)}, bound{limit: LimitPeakRate, rate: peakRate})
+	return max(maxExtrapolation*o.peak, minRequests, part)
+}
+
+// untilFull returns the rate at which the use of a resource reaches a limit; 0 if unknown. Use
+// grows faster than the rate, because a busier engine keeps each request for longer. In an
+// iteration of T seconds, T0 of them without work, requests take the share 1-T0/T of the engine's
+// time, which is proportional to their rate, and the use is proportional to rate·T.
+func (o observed) untilFull(use func(window) float64, limit float64) float64 {
+	w := o.each.fuller(use)
+	if use(w) <= 0 || limit <= 0 {
+		return 0
+	}
+	idle := 1.0 // T0/T
+	if o.floor > 0 && w.itl > 0 {
+		idle = min(1, o.floor/w.itl)
+	}
+	return w.rate * limit / (limit*(1-idle) + use(w)*idle)
 }
 
 // lowest returns the bound with the lowest rate; an infinite one if none is known.
@@ -219,7 +230,8 @@ func lowest(bounds []bound) bound {
 // unknown. An iteration takes T = T0/(1-u) with u the share of an engine's time that is work for
 // requests. u is proportional to the rate: the work for a request does not depend on the number of
 // requests in an iteration, while each iteration also takes the time T0 of an empty one. T0 is the
-// shortest time that was seen.
+// shortest time that its own replicas have shown. Below visibleLoad times that, the time hardly
+// depends on the load, and more replicas would not shorten it.
 func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	limit := s.MaxITLShare * v.itl()
 	if v.itl() <= 0 {
@@ -234,7 +246,11 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	case w.itl <= 0 || limit <= 0 || o.infeasible(v):
 		return 0
 	case o.floor > 0 && o.floor < limit && w.itl > o.floor:
-		return w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
+		rate := w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
+		if w.itl < visibleLoad*o.floor {
+			rate = max(rate, visibleLoad*o.each.latest.rate, visibleLoad*o.each.mean.rate)
+		}
+		return rate
 	case w.itl > limit: // the part of it that is load is unknown
 		return w.rate * max(limit/w.itl, 0.5)
 	}

@@ -71,7 +71,6 @@ func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 	for i, v := range m.Variants {
 		a.totals[i] = observe(v, s)
 	}
-	shareFloors(m, a.totals)
 	for i := range m.Variants {
 		if a.totals[i].replicas > 0 {
 			a.capacities[i] = a.fromReplicas(i)
@@ -130,11 +129,25 @@ func (a *analysis) finish(i int) {
 	}
 }
 
+// part returns the part of the model's demand that each ready replica of variant i gets by the
+// current rates; an equal part if nothing is served.
+func (a *analysis) part(i int) float64 {
+	var rate, replicas float64
+	for _, o := range a.totals {
+		rate += o.rate
+		replicas += o.replicas
+	}
+	if rate > 0 {
+		return a.Rate.Or(0) * a.totals[i].rate / rate / a.totals[i].replicas
+	}
+	return a.Rate.Or(0) / replicas
+}
+
 // fromReplicas returns the capacity of variant i by the metrics of its own ready replicas.
 func (a *analysis) fromReplicas(i int) Capacity {
 	v, o := a.Variants[i], a.totals[i]
 	if demand, known := a.Rate.Known(); known && demand > 0 && o.enough() {
-		least := lowest(o.bounds(v, a.latencies[i], a.Saturation))
+		least := lowest(o.bounds(v, a.latencies[i], a.Saturation, a.part(i)))
 		a.hard[i] = least.rate
 		least = lowest([]bound{least, a.latencies[i].bound()})
 		if !math.IsInf(least.rate, 1) {
@@ -144,6 +157,14 @@ func (a *analysis) fromReplicas(i int) Capacity {
 			}
 		}
 	}
+	return a.byRequestsInFlight(i)
+}
+
+// byRequestsInFlight returns the capacity of variant i if too little is known of its rate: the
+// requests in flight that fit in the KV cache and in max_num_seqs. That says nothing about compute.
+// So if the model's demand has a rate, the capacity is at most the rate that the replicas show.
+func (a *analysis) byRequestsInFlight(i int) Capacity {
+	v, o := a.Variants[i], a.totals[i]
 	inFlight, limitedBy := math.Inf(1), LimitKV
 	if o.kv > 0 && o.running > 0 {
 		inFlight = a.kvTarget() * o.running / o.kv
@@ -156,8 +177,12 @@ func (a *analysis) fromReplicas(i int) Capacity {
 	if math.IsInf(inFlight, 1) {
 		return Capacity{}
 	}
+	share := inFlight / a.inFlightOn(i)
+	if demand, shown := a.Rate.Or(0), o.shown(a.part(i)); demand > 0 && shown > 0 && shown < share*demand {
+		share, limitedBy = shown/demand, LimitPeakRate
+	}
 	return Capacity{
-		Share: fleet.Observed(inFlight / a.inFlightOn(i)), LimitedBy: limitedBy, Basis: BasisObserved,
+		Share: fleet.Observed(share), LimitedBy: limitedBy, Basis: BasisObserved,
 		Load: fleet.Observed((o.running + o.waiting) / (o.replicas * inFlight)),
 	}
 }

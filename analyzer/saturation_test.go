@@ -157,17 +157,6 @@ func TestLatencyCurveShowsTheLoadThatMemoryDoesNot(t *testing.T) {
 	}
 }
 
-func TestReplicaThatWasNeverIdleTakesItsSiblingsFloor(t *testing.T) {
-	slow, fast := busy(40, 0, 0.05, 6), busy(40, 0, 0.05, 20)
-	slow.ITL, slow.ITLFloor = fleet.Observed(0.040), fleet.Observed(0.020)
-	// 0.005 by the ratio: half of its time is work too.
-	fast.ITL, fast.ITLFloor = fleet.Observed(0.010), fleet.Observed(0.008)
-	c := Analyze(demand(Variant{Replicas: replicas(1, slow), Speed: 1}, Variant{Replicas: replicas(1, fast), Speed: 4}), Options{})
-	if slow, fast := c[0].Share.Or(0)*26, c[1].Share.Or(0)*26; math.Abs(slow-8) > 1e-9 || math.Abs(fast-80.0/3) > 1e-9 {
-		t.Errorf("capacities %v/s and %v/s, want 8/s and 26.7/s", slow, fast)
-	}
-}
-
 func TestCapacityIsAtMostTwiceTheObservedPeakRate(t *testing.T) {
 	r := busy(5, 0, 0.01, 1)
 	r.PeakRate = fleet.Observed(3)
