@@ -102,10 +102,10 @@ func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
 		t.Run(string(fault), func(t *testing.T) {
 			// The load falls meanwhile: a scaler that counts missing data as idle would scale down.
 			o := play(t, demo.Options{
-				Trace:  strings.NewReader(hill(24, 6, 48)),
-				Faults: []demo.Fault{{Type: fault, At: 13 * time.Minute, Duration: 5 * time.Minute}},
+				Trace:  strings.NewReader(hill(28, 2, 60)),
+				Faults: []demo.Fault{{Type: fault, At: 15 * time.Minute, Duration: 5 * time.Minute}},
 			})
-			const begin, end = 13 * 60, 18 * 60
+			const begin, end = 15 * 60, 20 * 60
 			before := map[string]int{}
 			held, fell := 0, false
 			for _, tick := range o.ticks {

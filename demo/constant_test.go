@@ -1,0 +1,47 @@
+package demo_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/demo"
+	"github.com/wva-project/wva/fleet"
+)
+
+// constant returns a trace of some minutes with equal requests at equal distances.
+func constant(minutes, perSecond int) string {
+	var csv strings.Builder
+	csv.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
+	for i := range 60 * minutes * perSecond {
+		fmt.Fprintf(&csv, "%.3f,1100,210\n", float64(i)/float64(perSecond))
+	}
+	return csv.String()
+}
+
+// TestConstantArrivalsHaveNoTrend replays loads that never change. The look-ahead must not expect
+// them to grow, and no demand grows once the demo has warmed up: a cheaper mix may still take over.
+// None of the loads is at the limit of a mix, where estimates that vary by a few percent decide.
+func TestConstantArrivalsHaveNoTrend(t *testing.T) {
+	t.Parallel()
+	const minutes, warm = 25, 10 * 60
+	for _, perSecond := range []int{2, 6, 12, 18} {
+		t.Run(fmt.Sprint(perSecond), func(t *testing.T) {
+			o := play(t, demo.Options{Trace: strings.NewReader(constant(minutes, perSecond))})
+			before, rebalanced := map[string]int{}, 0
+			for _, tick := range o.ticks {
+				for _, v := range tick.Variants {
+					require.NotContains(t, v.Reason, "expected", "%d s: %s", tick.Seconds, v.Name)
+					if tick.Seconds > warm && v.Wanted > before[v.Name] {
+						require.Equal(t, string(fleet.CodeRebalance), v.Code, "%d s: %s grows: %s", tick.Seconds, v.Name, v.Reason)
+						rebalanced++
+					}
+					before[v.Name] = v.Wanted
+				}
+			}
+			require.LessOrEqual(t, rebalanced, 1)
+		})
+	}
+}
