@@ -50,6 +50,28 @@ func scenarioFiles(t *testing.T) []string {
 	return paths
 }
 
+// scenarioSnapshots returns the snapshots of all cases by their titles.
+func scenarioSnapshots(t *testing.T) map[string]fleet.Snapshot {
+	t.Helper()
+	snapshots := map[string]fleet.Snapshot{}
+	for _, path := range scenarioFiles(t) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := readScenarios(string(data))
+		if err != nil {
+			t.Fatalf("%s:%v", path, err)
+		}
+		for _, c := range file.cases {
+			if snapshots[filepath.Base(path)+": "+c.title], err = c.snapshot(); err != nil {
+				t.Fatalf("%s:%v", path, err)
+			}
+		}
+	}
+	return snapshots
+}
+
 // checkRules checks that each rule that a file tests decides a variant of it.
 func (f *scenarioFile) checkRules(t *testing.T, path string) {
 	t.Helper()
