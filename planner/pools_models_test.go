@@ -53,6 +53,32 @@ func TestShortageGoesToTheLowestPriority(t *testing.T) {
 	}
 }
 
+func TestModelHasTheHighestPriorityOfItsVariants(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*scenario)
+		want   int
+	}{
+		"none":       {func(*scenario) {}, 0},
+		"one":        {func(s *scenario) { s.class("cheap", "gold", 3) }, 3},
+		"below none": {func(s *scenario) { s.class("cheap", "batch", -3) }, 0},
+		"both below": {func(s *scenario) { s.class("cheap", "batch", -3).class("fast", "worst", -4) }, -3},
+		"not listed": {func(s *scenario) { s.variant("cheap").ServiceClass = "gold" }, 0},
+		"other's part": {func(s *scenario) {
+			s.class("fast", "gold", 3)
+			s.variant("cheap").Role, s.variant("fast").Role = "prefill", "decode"
+		}, 3},
+		"no name": {func(s *scenario) { s.Classes = append(s.Classes, fleet.ServiceClass{Priority: 9}) }, 0},
+	} {
+		s := newScenario(cheap(group{}), fast(group{}))
+		test.change(s)
+		for _, m := range newView(s.Snapshot, nil, Policy{}.withDefaults()).models {
+			if m.priority != test.want {
+				t.Errorf("%s: priority %d of part %s, want %d", name, m.priority, m.part, test.want)
+			}
+		}
+	}
+}
+
 // heldBeside is a model that needs the accelerator of a held variant's next replica.
 func heldBeside() *scenario {
 	return newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).
