@@ -57,11 +57,6 @@ func TestScaleDownIsBlockedIf(t *testing.T) {
 		{"the window is not covered", func() *scenario {
 			return newScenario(cheap(quiet)).load(func(l *fleet.Load) { l.PeakCovered = false })
 		}, fleet.CodeWindowNotCovered},
-		{"a replica is saturated", func() *scenario {
-			s := newScenario(cheap(quiet))
-			s.Usages[2].KV = fleet.Observed(0.85)
-			return s
-		}, fleet.CodeSaturated},
 		{"tokens come at five times the objective with an empty KV cache", func() *scenario {
 			g := quiet
 			g.objective = 40 * time.Millisecond
@@ -82,6 +77,14 @@ func TestScaleDownIsBlockedIf(t *testing.T) {
 			expect(t, test.build().decide(t)["cheap"], 6, test.code)
 		})
 	}
+}
+
+// One saturated replica blocks scale-down as far as the others must serve its load too: two of them
+// can, and the saturated one stays beside them.
+func TestOneSaturatedReplicaKeepsThoseThatServeItsLoad(t *testing.T) {
+	s := newScenario(cheap(group{ready: 6, running: 5, kv: 0.05, rate: 0.5}))
+	s.Usages[2].KV = fleet.Observed(0.85)
+	expect(t, s.decide(t)["cheap"], 3, fleet.CodeSaturated)
 }
 
 func TestManySaturatedReplicasBlockScaleDown(t *testing.T) {
@@ -219,7 +222,7 @@ func TestIdleModelMovesToItsCheapestVariantMakeBeforeBreak(t *testing.T) {
 		})
 	}
 	d := idle(0, 0).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeRebalance)
+	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
 	d = idle(0, 1).decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
@@ -237,7 +240,7 @@ func TestQueueAtTheGatewayScalesTheCheapestFromZero(t *testing.T) {
 
 func TestVariantScaledFromZeroStaysWhileItStarts(t *testing.T) {
 	d := newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeProbe)
+	expect(t, d["cheap"], 1, fleet.CodeMinLifetime)
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 

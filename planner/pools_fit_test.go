@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/solver"
@@ -12,7 +13,7 @@ import (
 // reads the snapshot anew, so that an error of the planner's own count is found.
 //
 // Replicas without accelerators do not count if the planner does not decide them: those of a held
-// variant, of one that KEDA keeps, and those that are kept because data are missing.
+// variant, of a minimum, those that are said to have none, and pods that found no node long ago.
 func overallocated(s fleet.Snapshot, plan fleet.Plan) string {
 	decided := map[fleet.VariantID]fleet.Decision{}
 	for _, d := range plan.Decisions {
@@ -101,7 +102,7 @@ func (f *fitting) place(v fleet.Variant, w fleet.Workload, d fleet.Decision) {
 	}
 	shares := max(1, w.GroupSize)
 	gpus := (v.GPUsPerReplica + shares - 1) / shares
-	scheduled := 0
+	scheduled, waiting := 0, 0
 	for _, pod := range w.Pods {
 		nodes := pod.Nodes
 		if len(nodes) == 0 && pod.Ready && !pod.Terminating { // its node is not known
@@ -116,15 +117,13 @@ func (f *fitting) place(v fleet.Variant, w fleet.Workload, d fleet.Decision) {
 			scheduled++
 			f.problem.Holdings = append(f.problem.Holdings, solver.Holding{Variant: v.ID, Nodes: nodes})
 		}
+		if len(nodes) == 0 && !pod.Terminating && epoch.Sub(pod.Created) > overdue*w.Startup {
+			waiting++
+		}
 	}
-	kept := v.Range.Min
-	switch {
-	case d.Held, d.Reason.Code == fleet.CodePaused, d.Reason.Code == fleet.CodeScaleInPaused, d.Reason.Code == fleet.CodeMetricsMissing:
-		kept = d.Replicas
-	}
-	replicas := d.Replicas
-	if replicas <= kept {
-		replicas = min(replicas, scheduled)
+	replicas := d.Replicas - waiting
+	if d.Held || d.Replicas <= v.Range.Min || strings.Contains(d.Reason.String(), "with accelerators for") {
+		replicas = min(d.Replicas, scheduled)
 	}
 	f.counts = append(f.counts, solver.Count{Variant: v.ID, Replicas: replicas})
 	f.problem.Options = append(f.problem.Options, solver.Option{

@@ -40,7 +40,7 @@ func reasonSamples() map[string]reasonSample {
 			load(func(l *fleet.Load) { l.Trend, l.TrendError = fleet.Observed(0.1), fleet.Observed(0.01) }), fleet.CodeScaleUp),
 		"rebalance": sample(newScenario(cheap(group{}), fast(group{ready: 1})).load(func(l *fleet.Load) {
 			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(0), fleet.Observed(0), true
-		}), fleet.CodeRebalance, fleet.CodeMakeBeforeBreak),
+		}), fleet.CodeMakeBeforeBreak),
 		"scale to zero":   sample(newScenario(cheap(group{ready: 2})).load(idle).scaleToZero(), fleet.CodeScaleToZero),
 		"scale from zero": sample(newScenario(cheap(group{}), fast(group{})).scaleToZero().gateway(7, 0.2), fleet.CodeScaleFromZero, fleet.CodeUnchanged),
 		"last replica":    sample(newScenario(cheap(group{ready: 1})).load(idle), fleet.CodeLastReplica),
@@ -100,7 +100,7 @@ func reasonSamples() map[string]reasonSample {
 			v.Invalid = append(problem("variantCost \"cheap\" is not a decimal number", "allowed: a number; write digits"), problem("ttft \"soon\" is not a duration", "write 500ms")...)
 		}})), fleet.CodeInvalidDefinition),
 		"spill":        sample(spillOver(), fleet.CodeScaleUp),
-		"probe":        sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2), fleet.CodeProbe),
+		"probe":        sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2)),
 		"not starting": sample(newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{})).gateway(0, 14)),
 		"duplicate target": sample(newScenario(group{name: "newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)},
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})), fleet.CodeDuplicateTarget),

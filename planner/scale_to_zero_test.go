@@ -53,7 +53,7 @@ func TestVariantPausedAtOneReplicaServesAlone(t *testing.T) {
 }
 
 func TestNextCheapestKeepsTheLastReplica(t *testing.T) {
-	expensive := group{name: "expensive", cost: 9, max: 3, accelerator: "H100", ready: 1}
+	expensive := group{name: "expensive", cost: 9, max: 3, accelerator: "H100", ready: 1, variant: gpus(2)}
 	d := newScenario(cheap(group{variant: paused(fleet.Pause{All: true})}), fast(group{ready: 1}), expensive).load(unused).decide(t)
 	expect(t, d["cheap"], 0, fleet.CodePaused)
 	expect(t, d["fast"], 1, fleet.CodeLastReplica)
