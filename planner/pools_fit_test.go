@@ -122,7 +122,7 @@ func (f *fitting) place(v fleet.Variant, w fleet.Workload, d fleet.Decision) {
 		}
 	}
 	replicas := d.Replicas - waiting
-	if d.Held || d.Replicas <= v.Range.Min || strings.Contains(d.Reason.String(), "with accelerators for") {
+	if d.Held || d.Reason.Code == fleet.CodePaused || d.Replicas <= v.Range.Min || strings.Contains(d.Reason.String(), "with accelerators for") {
 		replicas = min(d.Replicas, scheduled)
 	}
 	f.counts = append(f.counts, solver.Count{Variant: v.ID, Replicas: replicas})
