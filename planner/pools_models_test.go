@@ -82,19 +82,17 @@ func TestModelHasTheHighestPriorityOfItsVariants(t *testing.T) {
 // heldBeside is a model that needs the accelerator of a held variant's next replica.
 func heldBeside() *scenario {
 	return newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).
-		beside("b", newScenario(cheap(group{ready: 1, spec: 2, mute: true})).called("held-")).
+		beside("b", newScenario(cheap(group{ready: 1, loading: 1, mute: true})).called("held-")).
 		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("held-cheap", "l1")
 }
 
-// A held variant keeps the accelerators of its pods. A number without pods takes none.
+// A held variant keeps the accelerators of its pods, and the free one that its Pending pod needs.
 func TestHeldVariantKeepsItsAccelerators(t *testing.T) {
 	d := heldBeside().decideWithin(t)
 	if held := d["held-cheap"]; !held.Held || held.Replicas != 2 {
 		t.Fatalf("%+v, want it held at 2", held)
 	}
-	if d["cheap"].Replicas != 3 {
-		t.Errorf("%+v, want the accelerator that the held variant's second replica does not have yet", d["cheap"])
-	}
+	expect(t, d["cheap"], 2, fleet.CodeInsufficientAccelerators)
 }
 
 func TestPinnedVariantKeepsItsAccelerators(t *testing.T) {
@@ -104,12 +102,12 @@ func TestPinnedVariantKeepsItsAccelerators(t *testing.T) {
 		"invalid":     func(g *group) { g.variant = invalid },
 		"another HPA": func(g *group) { g.workload = otherHPA },
 	} {
-		g := cheap(group{ready: 1, spec: 2, running: 10, kv: 0.1, rate: 1})
+		g := cheap(group{ready: 1, loading: 1, running: 10, kv: 0.1, rate: 1})
 		change(&g)
 		s := newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).beside("b", newScenario(g).called("other-")).
 			node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("other-cheap", "l1")
-		if d := s.decideWithin(t); d["cheap"].Replicas != 3 || d["other-cheap"].Replicas != 2 {
-			t.Errorf("%s: %+v\n%+v\nwant three beside the one that exists, and the number in force", name, d["cheap"], d["other-cheap"])
+		if d := s.decideWithin(t); d["cheap"].Replicas != 2 || d["other-cheap"].Replicas != 2 {
+			t.Errorf("%s: %+v\n%+v\nwant two each", name, d["cheap"], d["other-cheap"])
 		}
 	}
 }
