@@ -240,7 +240,7 @@ func TestQueueAtTheGatewayScalesTheCheapestFromZero(t *testing.T) {
 
 func TestVariantScaledFromZeroStaysWhileItStarts(t *testing.T) {
 	d := newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeMinLifetime)
+	expect(t, d["cheap"], 1, fleet.CodeProbe)
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 

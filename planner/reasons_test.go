@@ -93,7 +93,7 @@ func reasonSamples() map[string]reasonSample {
 		"scaled to zero":       sample(newScenario(cheap(group{})).scaleToZero(), fleet.CodeNotRequested),
 		"requests in flight": sample(newScenario(with(cheap(group{ready: 3, running: 50, kv: 0.5}), func(u *fleet.Usage) {
 			u.FirstTokens, u.Scrapes = fleet.Reading{}, 0
-		})), fleet.CodeMetricsMissing),
+		}))),
 		"infeasible": sample(newScenario(fast(group{ready: 2, running: 20, kv: 0.1, rate: 5, max: 50})).profiled(time.Second, 6*time.Millisecond)),
 		"many":       sample(newScenario(cheap(group{ready: 900, running: 100, waiting: 200, kv: 0.95, rate: 1234, max: 5000})), fleet.CodeScaleUp),
 		"several validation errors": sample(newScenario(cheap(group{ready: 2, mute: true, variant: func(v *fleet.Variant) {
