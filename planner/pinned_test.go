@@ -225,7 +225,7 @@ func TestPausedScaleOutKeepsCurrentReplicas(t *testing.T) {
 		t.Errorf("cheap %+v, fast %+v, want 2, and the other scaled up instead", d["cheap"], d["fast"])
 	}
 	alone := newScenario(busy).decide(t)["cheap"]
-	expect(t, alone, 2, fleet.CodeMaxReplicas)
+	expect(t, alone, 2, fleet.CodeScaleOutPaused)
 	if !strings.Contains(alone.Reason.String(), "paused-scale-out") || strings.Contains(alone.Reason.String(), "raise maxReplicaCount") {
 		t.Errorf("reason %q, want the annotation named and no remedy that does not help", alone.Reason.String())
 	}

@@ -57,11 +57,6 @@ func TestScaleDownIsBlockedIf(t *testing.T) {
 		{"the window is not covered", func() *scenario {
 			return newScenario(cheap(quiet)).load(func(l *fleet.Load) { l.PeakCovered = false })
 		}, fleet.CodeWindowNotCovered},
-		{"a replica is saturated", func() *scenario {
-			s := newScenario(cheap(quiet))
-			s.Usages[2].KV = fleet.Observed(0.85)
-			return s
-		}, fleet.CodeSaturated},
 		{"tokens come at five times the objective with an empty KV cache", func() *scenario {
 			g := quiet
 			g.objective = 40 * time.Millisecond
@@ -82,6 +77,14 @@ func TestScaleDownIsBlockedIf(t *testing.T) {
 			expect(t, test.build().decide(t)["cheap"], 6, test.code)
 		})
 	}
+}
+
+// One saturated replica blocks scale-down as far as the others must serve its load too: two of them
+// can, and the saturated one stays beside them.
+func TestOneSaturatedReplicaKeepsThoseThatServeItsLoad(t *testing.T) {
+	s := newScenario(cheap(group{ready: 6, running: 5, kv: 0.05, rate: 0.5}))
+	s.Usages[2].KV = fleet.Observed(0.85)
+	expect(t, s.decide(t)["cheap"], 3, fleet.CodeSaturated)
 }
 
 func TestManySaturatedReplicasBlockScaleDown(t *testing.T) {
@@ -180,18 +183,18 @@ func TestIdleModelScalesToZeroAfterItsRetention(t *testing.T) {
 	expect(t, d["cheap"], 0, fleet.CodeScaleToZero)
 	expect(t, d["fast"], 0, fleet.CodeScaleToZero)
 
-	t.Run("not if it is off: the cheapest keeps one", func(t *testing.T) {
+	t.Run("not without a gateway: the cheapest keeps one", func(t *testing.T) {
 		d := idle().decide(t)
-		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
+		expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 		expect(t, d["fast"], 0, fleet.CodeScaleDown)
 	})
 	t.Run("not while it was used within the retention", func(t *testing.T) {
 		d := idle().scaleToZero().load(func(l *fleet.Load) { l.LastActive = epoch.Add(-9 * time.Minute) }).decide(t)
-		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
+		expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 	})
 	t.Run("not while samples do not cover the retention", func(t *testing.T) {
 		d := idle().scaleToZero().load(func(l *fleet.Load) { l.IdleCovered, l.LastActive = 9*time.Minute, time.Time{} }).decide(t)
-		expect(t, d["cheap"], 1, fleet.CodeScaleDown)
+		expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 	})
 	t.Run("not while something runs", func(t *testing.T) {
 		s := idle().scaleToZero()
@@ -202,13 +205,13 @@ func TestIdleModelScalesToZeroAfterItsRetention(t *testing.T) {
 	})
 	t.Run("a longer retention of the model counts", func(t *testing.T) {
 		s := idle().scaleToZero()
-		s.Models[0].Retention = time.Hour
-		expect(t, s.decide(t)["cheap"], 1, fleet.CodeScaleDown)
+		s.Models = append(s.Models, fleet.Model{ID: s.Variants[0].Model, Retention: time.Hour})
+		expect(t, s.decide(t)["cheap"], 1, fleet.CodeLastReplica)
 	})
 	t.Run("a minimum stays", func(t *testing.T) {
 		s := idle().scaleToZero()
 		s.Variants[0].Range.Min = 2
-		expect(t, s.decide(t)["cheap"], 2, fleet.CodeUnchanged)
+		expect(t, s.decide(t)["cheap"], 2, fleet.CodeMinReplicas)
 	})
 }
 
@@ -219,7 +222,7 @@ func TestIdleModelMovesToItsCheapestVariantMakeBeforeBreak(t *testing.T) {
 		})
 	}
 	d := idle(0, 0).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeRebalance)
+	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
 	expect(t, d["fast"], 1, fleet.CodeMakeBeforeBreak)
 	d = idle(0, 1).decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
@@ -251,14 +254,8 @@ func TestScaleFromZeroIsSizedForTheQueue(t *testing.T) {
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)
 }
 
-func TestModelWithoutScaleToZeroGetsItsLastReplicaBack(t *testing.T) {
-	d := newScenario(cheap(group{}), fast(group{})).decide(t)
-	expect(t, d["cheap"], 1, fleet.CodeLastReplica)
-	expect(t, d["fast"], 0, fleet.CodeUnchanged)
-}
-
 func TestModelAtZeroIsHeldWithoutGatewayMetrics(t *testing.T) {
-	d := newScenario(cheap(group{})).scaleToZero().missing("prometheus query gateway", "timeout").decide(t)["cheap"]
+	d := newScenario(cheap(group{})).missing("prometheus query gateway", "timeout").decide(t)["cheap"]
 	expect(t, d, 0, fleet.CodeMetricsMissing)
 	if !d.Held {
 		t.Error("it is decided, want it held")

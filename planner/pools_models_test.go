@@ -86,6 +86,7 @@ func heldBeside() *scenario {
 		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("held-cheap", "l1")
 }
 
+// A held variant keeps the accelerators of its pods, and the free one that its Pending pod needs.
 func TestHeldVariantKeepsItsAccelerators(t *testing.T) {
 	d := heldBeside().decideWithin(t)
 	if held := d["held-cheap"]; !held.Held || held.Replicas != 2 {

@@ -126,16 +126,18 @@ func TestLargePoolsChangeNoDecision(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 11))
 		s := limitedFleet(random)
 		s.Pools = nil
-		for i := range s.Workloads {
-			for p := range s.Workloads[i].Pods {
-				s.Workloads[i].Pods[p].Nodes = nil
-			}
-		}
-		want := Plan(s.Snapshot, Policy{})
 		for i := range 4 {
 			s.node("L40S", fmt.Sprint("l", i), 64, 0).node("H100", fmt.Sprint("h", i), 64, 0)
 		}
+		for i := range s.Workloads { // every pod has a node: without one it would be Pending
+			for p := range s.Workloads[i].Pods {
+				s.Workloads[i].Pods[p].Nodes = nil
+			}
+			s.schedule(i, random)
+		}
 		got := Plan(s.Snapshot, Policy{})
+		s.Pools = nil
+		want := Plan(s.Snapshot, Policy{})
 		for i, target := range got.Decisions {
 			if target.Replicas != want.Decisions[i].Replicas || target.Reason.Code != want.Decisions[i].Reason.Code {
 				t.Errorf("seed %d: %s: with large pools %d, %s: %s\nwithout a limit %d, %s: %s", seed, target.Variant.Name, target.Replicas, target.Reason.Code, target.Reason, want.Decisions[i].Replicas, want.Decisions[i].Reason.Code, want.Decisions[i].Reason)

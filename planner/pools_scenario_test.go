@@ -1,13 +1,10 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/solver"
 )
 
 // node adds a node to a pool. Others have allocated a part of its accelerators.
@@ -66,11 +63,11 @@ func (s *scenario) beside(model string, other *scenario) *scenario {
 	return s
 }
 
-// class gives a variant a service class.
+// class gives a variant a service class that is granted to its namespace.
 func (s *scenario) class(variant, class string, priority int) *scenario {
 	s.variant(variant).ServiceClass = class
 	if !slices.ContainsFunc(s.Classes, func(c fleet.ServiceClass) bool { return c.Name == class }) {
-		s.Classes = append(s.Classes, fleet.ServiceClass{Name: class, Priority: priority, Namespaces: []string{"*"}})
+		s.Classes = append(s.Classes, fleet.ServiceClass{Name: class, Priority: priority, Namespaces: []string{"shop"}})
 	}
 	return s
 }
@@ -91,40 +88,6 @@ func (s *scenario) called(prefix string) *scenario {
 		s.Usages[i].Pod = prefix + s.Usages[i].Pod
 	}
 	return s
-}
-
-// overallocated returns the part of a plan that does not fit onto the nodes; "" if all fits.
-// Replicas without accelerators of held variants, and those that are kept because data are missing,
-// are not counted, since the planner does not decide them.
-func overallocated(s fleet.Snapshot, plan fleet.Plan) string {
-	scaled, _ := splitDryRun(s)
-	x := newView(scaled, nil, Policy{}.withDefaults())
-	problem := solver.Problem{Pools: x.gpus.pools(), Holdings: x.gpus.holdings, Options: x.heldOptions(plan.Decisions)}
-	numbers := counts{}
-	owners := map[fleet.VariantID]*variant{}
-	for v := range x.owners() {
-		owners[v.ID] = v
-	}
-	for _, d := range plan.Decisions {
-		v := owners[d.Variant]
-		if v == nil {
-			continue
-		}
-		numbers[d.Variant] = max(0, d.Replicas-v.overdue-v.stuck)
-		if d.Held || strings.Contains(d.Reason.String(), "with accelerators for") {
-			numbers[d.Variant] = v.factual(numbers[d.Variant])
-		}
-	}
-	rows := make([]solver.Count, len(problem.Options))
-	for i := range problem.Options {
-		option := &problem.Options[i]
-		rows[i] = solver.Count{Variant: option.Variant, Replicas: numbers[option.Variant]}
-		option.Range = fleet.Range{Max: rows[i].Replicas}
-	}
-	if !solver.Fits(problem, rows) {
-		return fmt.Sprintf("%+v of %+v", rows, problem.Pools)
-	}
-	return ""
 }
 
 // decideWithin is decide with a check that the plan fits onto the nodes.

@@ -28,12 +28,17 @@ func fullNodes() *scenario {
 }
 
 func TestPlanUsesAnotherAcceleratorIfTheCheapOneIsFull(t *testing.T) {
-	unlimited := spillOver()
+	spill := func() *scenario { // a fast replica has its price per request
+		s := spillOver().gateway(0, 26)
+		s.variant("fast").Cost = 5
+		return s
+	}
+	unlimited := spill()
 	unlimited.Pools = nil
 	if d := unlimited.decide(t); d["cheap"].Replicas < 4 || d["fast"].Replicas != 0 {
 		t.Fatalf("cheap %+v\nfast %+v\nwant only cheap ones without a limit", d["cheap"], d["fast"])
 	}
-	d := spillOver().decideWithin(t)
+	d := spill().decideWithin(t)
 	if d["cheap"].Replicas != 2 || d["fast"].Replicas < 1 {
 		t.Errorf("cheap %+v\nfast %+v\nwant two cheap ones and a fast one", d["cheap"], d["fast"])
 	}

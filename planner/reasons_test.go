@@ -31,17 +31,16 @@ func reasonSamples() map[string]reasonSample {
 	slow.objective = 40 * time.Millisecond
 	capped := cheap(group{ready: 2, running: 100, waiting: 100, kv: 0.95, rate: 6})
 	capped.max = 2
-	sample := func(s *scenario, codes ...fleet.Code) reasonSample { return reasonSample{s, codes} }
 	return map[string]reasonSample{
 		"unchanged": sample(newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})), fleet.CodeUnchanged),
 		"scale up":  sample(newScenario(cheap(group{ready: 2, running: 100, waiting: 200, kv: 0.95, rate: 6})), fleet.CodeScaleUp),
 		"scale down": sample(newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1})).
 			load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(17) }), fleet.CodeScaleDown),
 		"trend": sample(newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5})).
-			load(func(l *fleet.Load) { l.Trend = fleet.Observed(0.1) }), fleet.CodeScaleUp),
+			load(func(l *fleet.Load) { l.Trend, l.TrendError = fleet.Observed(0.1), fleet.Observed(0.01) }), fleet.CodeScaleUp),
 		"rebalance": sample(newScenario(cheap(group{}), fast(group{ready: 1})).load(func(l *fleet.Load) {
 			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(0), fleet.Observed(0), true
-		}), fleet.CodeRebalance, fleet.CodeMakeBeforeBreak),
+		}), fleet.CodeMakeBeforeBreak),
 		"scale to zero":   sample(newScenario(cheap(group{ready: 2})).load(idle).scaleToZero(), fleet.CodeScaleToZero),
 		"scale from zero": sample(newScenario(cheap(group{}), fast(group{})).scaleToZero().gateway(7, 0.2), fleet.CodeScaleFromZero, fleet.CodeUnchanged),
 		"last replica":    sample(newScenario(cheap(group{ready: 1})).load(idle), fleet.CodeLastReplica),
@@ -91,17 +90,17 @@ func reasonSamples() map[string]reasonSample {
 		"group that does not fit": sample(newScenario(cheap(saturated(group{ready: 1, workload: func(w *fleet.Workload) { w.GroupSize = 2 }, variant: gpus(16)}))).
 			gateway(3700, 1234).node("L40S", "l1", 8, 0).node("L40S", "l2", 8, 0).on("cheap", "l1"), fleet.CodeInsufficientAccelerators),
 		"no nodes of the type": sample(newScenario(fast(group{})).gateway(3700, 1234).withoutNodes("H100"), fleet.CodeInsufficientAccelerators),
-		"scaled to zero":       sample(newScenario(cheap(group{})).scaleToZero().gateway(0, 0), fleet.CodeUnchanged),
+		"scaled to zero":       sample(newScenario(cheap(group{})).scaleToZero(), fleet.CodeNotRequested),
 		"requests in flight": sample(newScenario(with(cheap(group{ready: 3, running: 50, kv: 0.5}), func(u *fleet.Usage) {
 			u.FirstTokens, u.Scrapes = fleet.Reading{}, 0
-		})), fleet.CodeMetricsMissing),
+		}))),
 		"infeasible": sample(newScenario(fast(group{ready: 2, running: 20, kv: 0.1, rate: 5, max: 50})).profiled(time.Second, 6*time.Millisecond)),
 		"many":       sample(newScenario(cheap(group{ready: 900, running: 100, waiting: 200, kv: 0.95, rate: 1234, max: 5000})), fleet.CodeScaleUp),
 		"several validation errors": sample(newScenario(cheap(group{ready: 2, mute: true, variant: func(v *fleet.Variant) {
 			v.Invalid = append(problem("variantCost \"cheap\" is not a decimal number", "allowed: a number; write digits"), problem("ttft \"soon\" is not a duration", "write 500ms")...)
 		}})), fleet.CodeInvalidDefinition),
 		"spill":        sample(spillOver(), fleet.CodeScaleUp),
-		"probe":        sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2), fleet.CodeProbe),
+		"probe":        sample(newScenario(cheap(group{loading: 1}), fast(group{})).scaleToZero().gateway(9, 0.2)),
 		"not starting": sample(newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{})).gateway(0, 14)),
 		"duplicate target": sample(newScenario(group{name: "newer", cost: 9, max: 3, claims: "cheap", created: epoch.Add(-time.Minute)},
 			cheap(group{ready: 2, running: 60, kv: 0.6, rate: 5, created: epoch.Add(-time.Hour)})), fleet.CodeDuplicateTarget),
@@ -109,7 +108,7 @@ func reasonSamples() map[string]reasonSample {
 		"paused as it is": sample(newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, variant: paused(fleet.Pause{All: true})})), fleet.CodePaused),
 		"narrowed":        sample(newScenario(cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, variant: paused(fleet.Pause{In: true, Out: true, Awake: true})}))),
 		"no metrics":      sample(newScenario(cheap(group{ready: 3, mute: true})), fleet.CodeMetricsMissing),
-		"at zero without a gateway": sample(newScenario(cheap(group{})).scaleToZero().
+		"at zero without a gateway": sample(newScenario(cheap(group{})).
 			missing("prometheus query gateway", "timeout"), fleet.CodeMetricsMissing),
 		"stale":            sample(newScenario(with(cheap(quiet), func(u *fleet.Usage) { u.Waiting.State = fleet.Stale })), fleet.CodeMetricsStale),
 		"not a number":     sample(newScenario(with(cheap(quiet), func(u *fleet.Usage) { u.KV = fleet.Reading{State: fleet.NaN} })), fleet.CodeMetricsInvalid),
@@ -136,6 +135,8 @@ type reasonSample struct {
 	codes []fleet.Code
 }
 
+func sample(s *scenario, codes ...fleet.Code) reasonSample { return reasonSample{s, codes} }
+
 func (s reasonSample) decisions() []fleet.Decision {
 	plan := Plan(s.Snapshot, Policy{})
 	return slices.Concat(plan.Decisions, plan.Recommendations)
@@ -146,7 +147,11 @@ func (s reasonSample) decisions() []fleet.Decision {
 func TestReasonsAreOneShortLine(t *testing.T) {
 	begins := regexp.MustCompile(`^(\d|request rate not known|paused at |\S+ shop/\S+ is scaled by )`)
 	produced := map[fleet.Code]bool{}
-	for name, s := range reasonSamples() {
+	samples := reasonSamples()
+	for name, s := range scenarioSnapshots(t) {
+		samples[name] = sample(&scenario{s})
+	}
+	for name, s := range samples {
 		decisions := s.decisions()
 		for _, code := range s.codes {
 			if !slices.ContainsFunc(decisions, func(d fleet.Decision) bool { return d.Reason.Code == code }) {
@@ -310,7 +315,7 @@ func TestUnknownNamesAreFindings(t *testing.T) {
 	s := newScenario(cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, variant: func(v *fleet.Variant) {
 		v.Accelerator, v.ServiceClass = "L4OS", "premum"
 	}}))
-	s.Classes = []fleet.ServiceClass{{Name: "premium", Priority: 10}}
+	s.Classes = []fleet.ServiceClass{{Name: "premium", Priority: 10, Namespaces: []string{"shop"}}}
 	found := s.decide(t)["cheap"].Findings
 	if len(found) != 2 || found[0].Code != fleet.CodeUnknownAccelerator || !strings.Contains(found[0].Remedy, "did you mean L40S?") ||
 		found[1].Code != fleet.CodeUnknownServiceClass || !strings.Contains(found[1].Remedy, "did you mean premium?") {

@@ -84,7 +84,7 @@ func TestFailedQueryBlocksScaleDown(t *testing.T) {
 		}
 	}
 	t.Run("no scale to zero", func(t *testing.T) {
-		s := newScenario(cheap(group{ready: 1})).scaleToZero().missing("prometheus query gateway", "timeout").load(func(l *fleet.Load) {
+		s := newScenario(cheap(group{ready: 1})).missing("prometheus query gateway", "timeout").load(func(l *fleet.Load) {
 			l.PeakArrivals, l.PeakInFlight, l.PeakCovered = fleet.Observed(0), fleet.Observed(0), true
 			l.IdleCovered = 10 * time.Minute
 		})

@@ -3,7 +3,6 @@ package planner
 import (
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -54,9 +53,11 @@ func TestVariantPausedAtOneReplicaServesAlone(t *testing.T) {
 }
 
 func TestNextCheapestKeepsTheLastReplica(t *testing.T) {
-	d := newScenario(cheap(group{variant: paused(fleet.Pause{All: true})}), fast(group{})).decide(t)
+	expensive := group{name: "expensive", cost: 9, max: 3, accelerator: "H100", ready: 1, variant: gpus(2)}
+	d := newScenario(cheap(group{variant: paused(fleet.Pause{All: true})}), fast(group{ready: 1}), expensive).load(unused).decide(t)
 	expect(t, d["cheap"], 0, fleet.CodePaused)
 	expect(t, d["fast"], 1, fleet.CodeLastReplica)
+	expect(t, d["expensive"], 0, fleet.CodeScaleDown)
 }
 
 func TestModelScalesToZeroExceptPausedVariants(t *testing.T) {
@@ -74,10 +75,9 @@ func TestArrivalsWithoutAQueueScaleFromZero(t *testing.T) {
 func TestQueueOfOneModelScalesNoOtherFromZero(t *testing.T) {
 	s := newScenario(cheap(group{}), fast(group{})).scaleToZero().gateway(7, 0.2)
 	s.Variants[1].Model.Name = "another"
-	s.Models = append(s.Models, fleet.Model{ID: s.Variants[1].Model, Retention: time.Minute})
 	d := s.decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeScaleFromZero)
-	expect(t, d["fast"], 0, fleet.CodeUnchanged)
+	expect(t, d["fast"], 0, fleet.CodeNotRequested)
 }
 
 func TestScaleFromZeroGoesToTheMinimum(t *testing.T) {

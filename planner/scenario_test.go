@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -126,15 +127,17 @@ func (s *scenario) report(g group, pod string) {
 
 // load changes the load of the engines.
 func (s *scenario) load(change func(*fleet.Load)) *scenario {
-	if len(s.Loads) == 0 {
-		s.Loads = append(s.Loads, fleet.Load{Namespace: "shop", Model: llama, Source: fleet.SourceEngine, Time: epoch})
+	at := slices.IndexFunc(s.Loads, func(l fleet.Load) bool { return l.Source == fleet.SourceEngine })
+	if at < 0 {
+		at, s.Loads = 0, slices.Insert(s.Loads, 0, fleet.Load{Namespace: "shop", Model: llama, Source: fleet.SourceEngine, Time: epoch})
 	}
-	change(&s.Loads[0])
+	change(&s.Loads[at])
 	return s
 }
 
-// gateway adds the load of a gateway.
+// gateway adds the load of a gateway, or replaces it.
 func (s *scenario) gateway(queued, arrivals float64) *scenario {
+	s.Loads = slices.DeleteFunc(s.Loads, func(l fleet.Load) bool { return l.Source == fleet.SourceGateway && l.Model == llama })
 	s.Loads = append(s.Loads, fleet.Load{
 		Namespace: "shop", Model: llama, Source: fleet.SourceGateway, Time: epoch,
 		Queued: fleet.Observed(queued), Arrivals: fleet.Observed(arrivals), IdleCovered: 10 * time.Minute,
@@ -142,11 +145,9 @@ func (s *scenario) gateway(queued, arrivals float64) *scenario {
 	return s
 }
 
-// scaleToZero allows the model to scale to zero.
-func (s *scenario) scaleToZero() *scenario {
-	s.Models = append(s.Models, fleet.Model{ID: fleet.ModelID{Namespace: "shop", Name: llama}})
-	return s
-}
+// scaleToZero allows the model to scale to zero, as its variants without a minimum do: a gateway
+// would see its requests, and sees none.
+func (s *scenario) scaleToZero() *scenario { return s.gateway(0, 0) }
 
 // previous adds the previous decision for a variant, and how long ago it was made.
 func (s *scenario) previous(name string, replicas int, ago time.Duration) *scenario {

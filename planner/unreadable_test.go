@@ -59,6 +59,8 @@ func TestReplicasWithoutAPodBecomeOverdue(t *testing.T) {
 		joins bool
 	}{{30 * time.Second, false}, {10 * time.Minute, true}} {
 		s := newScenario(cheap(group{ready: 2, spec: 6, running: 100, waiting: 60, kv: 0.95, rate: 6}), fast(group{max: 4})).gateway(0, 24)
+		s.variant("cheap").Range.Max = 6
+		s.variant("fast").Cost = 5 // with all cheap ones it is not needed
 		s.Previous = append(s.Previous, fleet.PreviousDecision{
 			Variant: fleet.VariantID{Namespace: "shop", Name: "cheap"}, Replicas: 6, Decided: epoch.Add(-15 * time.Second), Changed: epoch.Add(-test.ago), Delta: 4,
 		})
