@@ -94,17 +94,18 @@ const (
 	DetailCapacity DetailName = "capacity" // how the capacity of a replica was found
 	// replicas that are not ready long after their creation
 	DetailNotStarting DetailName = "notStarting"
+	DetailStuck       DetailName = "stuck"       // replicas with a queue and without progress
 	DetailInfeasible  DetailName = "infeasible"  // the latency objective that no useful load meets
 	DetailLimit       DetailName = "limit"       // what else bounds the number of replicas
 	DetailAlternative DetailName = "alternative" // the next best mix of replicas, with its price
-	DetailRange       DetailName = "range"       // annotations of KEDA that narrow the range
+	DetailRange       DetailName = "range"       // other bounds of the number
 	DetailFallback    DetailName = "fallback"    // KEDA applies its fallback instead of the number
 )
 
 // DetailNames returns the names of all details, in the order in which a reason has them.
 func DetailNames() []DetailName {
 	return []DetailName{
-		DetailCapacity, DetailCause, DetailNotStarting, DetailInfeasible, DetailLimit, DetailAlternative,
+		DetailCapacity, DetailCause, DetailNotStarting, DetailStuck, DetailInfeasible, DetailLimit, DetailAlternative,
 		DetailRange, DetailFallback, DetailRemedy,
 	}
 }

@@ -1,6 +1,9 @@
 package fleet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Snapshot is everything that one decision depends on, the policy aside. Each source fills its own
 // tables; the planner joins them. The order of rows has no meaning, except in Profiles. A table has
@@ -48,6 +51,11 @@ type ServiceClass struct {
 	// Namespaces are those whose variants may have the class if its priority is above 0: names, or
 	// patterns in which * stands for any characters. A class of priority 0 or less needs no grant.
 	Namespaces []string `json:"namespaces,omitzero"`
+}
+
+// GrantedTo reports whether variants of the namespace may have the class.
+func (c ServiceClass) GrantedTo(namespace string) bool {
+	return c.Priority <= 0 || slices.Contains(c.Namespaces, namespace) || slices.Contains(c.Namespaces, "*")
 }
 
 // AcceleratorSpec is one row of the catalogue of accelerators.

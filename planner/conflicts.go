@@ -10,7 +10,7 @@ import (
 )
 
 // conflicts returns the contradictions in the fleet, sorted.
-func (x *index) conflicts() []fleet.Conflict {
+func (x *view) conflicts() []fleet.Conflict {
 	found := slices.Clone(x.inconsistent)
 	claims := make(map[fleet.VariantID][]fleet.VariantID, len(x.duplicates))
 	for _, l := range x.duplicates {
@@ -95,15 +95,15 @@ func (m *model) resolveMetadata() (conflicts []fleet.Conflict) {
 	older := func(a, b *variant) int { return cmp.Or(a.Created.Compare(b.Created), a.ID.Compare(b.ID)) }
 	resolved := make(map[replicaType]*variant, len(m.variants))
 	for _, v := range slices.SortedFunc(slices.Values(m.variants), older) {
-		key := replicaType{v.Accelerator, v.GPUsPerReplica, v.ServiceClass}
+		key := replicaType{v.accelerator, v.GPUsPerReplica, v.ServiceClass}
 		first, found := resolved[key]
 		switch {
-		case v.Accelerator == "":
+		case v.accelerator == "":
 		case !found:
 			resolved[key] = v
 		case v.Cost != first.Cost || v.Objective != first.Objective:
 			conflicts = append(conflicts, contradiction(first, v))
-			v.Cost, v.Objective = first.Cost, first.Objective
+			v.price, v.objective = first.Cost, first.Objective
 		}
 	}
 	return conflicts
@@ -127,6 +127,6 @@ func contradiction(first, v *variant) fleet.Conflict {
 	return fleet.Conflict{
 		Type: fleet.ConflictInconsistentMetadata, Variants: ids,
 		Text: fmt.Sprintf("%s and the newer %s serve %s on %s with different values: %s; the older one is used; make them the same, or give one accelerator a name of its own",
-			first.ID, v.ID, v.Model, v.Accelerator, strings.Join(facts, ", ")),
+			first.ID, v.ID, v.Model, v.accelerator, strings.Join(facts, ", ")),
 	}
 }

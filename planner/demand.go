@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -15,18 +17,17 @@ type demand struct {
 	inFlight  float64       // the reference in requests in flight
 	latest    float64       // demand now, with backlog and expected rise, over the reference
 	steady    float64       // the same without the backlog
-	highest   float64       // highest demand of the window plus headroom, for a scale-down
+	highest   float64       // highest demand of the peak window plus headroom, for a scale-down
 	ahead     float64       // expected rise of the rate until a replica that starts now is ready
 	arrivals  fleet.Reading // requests per second
 	backlog   float64       // requests waiting at engines and gateway
 	queued    float64       // the part of the backlog at the gateway
 	running   float64
-	idle      bool       // nothing arrives, runs or waits
-	since     time.Time  // last use of the model; zero if it was not used within the idle window
-	unused    bool       // idle for the whole retention period, and samples prove it
-	blocked   fleet.Code // why scale-down is blocked; empty if it is not
-	why       string     // the text of that reason
-	cause     string     // the failure behind it; empty if there is none
+	silent    int       // ready replicas that report nothing, few enough to decide without them
+	covered   bool      // samples cover the peak window
+	idle      idleness  // whether the model may scale to zero
+	since     time.Time // last use of the model; zero if it was not used within the idle window
+	retention time.Duration
 	prompt    fleet.Reading
 	output    fleet.Reading
 	prompts   []fleet.Bucket
@@ -36,14 +37,27 @@ type demand struct {
 	ttft, itl fleet.Reading
 }
 
-// demand calculates the demand of the model, or returns why it is unknown.
-func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
-	if why, unknown := m.unobserved(x); unknown {
+// idleness is whether a model is idle, and if so why it may not scale to zero.
+type idleness int
+
+// The states of a model, from one with requests to one that may scale to zero.
+const (
+	inUse          idleness = iota // requests arrive, run or wait
+	zeroOff                        // the administrator does not allow zero
+	zeroNotAllowed                 // a variant's minReplicaCount does not allow zero
+	noWakeSignal                   // no gateway reported requests throughout the retention
+	recentlyUsed                   // the retention is not over, or samples do not cover it
+	mayScaleToZero
+)
+
+// measureDemand calculates the demand of the model, or returns why it is unknown.
+func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
+	if why, unknown := x.unobserved(m); unknown {
 		return demand{}, &why
 	}
 	d := demand{arrivals: m.arrivals()}
 	for _, v := range m.variants {
-		for _, r := range v.replicas {
+		for _, r := range v.engines {
 			d.running += r.Running.Or(0)
 			d.backlog += r.Waiting.Or(0)
 		}
@@ -56,17 +70,20 @@ func (m *model) demand(x *index, p Policy) (demand, *fleet.Reason) {
 		// no engine that could serve, and no gateway that reports a rate
 		d.arrivals = fleet.Observed(0)
 	}
-	d.idle = d.arrivals.State != fleet.Absent && d.arrivals.Or(0) <= 0 && d.backlog <= 0 && d.running <= 0
+	m.addSilent(&d)
+	d.covered = len(m.engine) > 0
+	for _, row := range m.engine {
+		d.covered = d.covered && row.PeakCovered
+	}
 	m.describeRequests(&d)
-	m.measure(&d, p)
-	d.unused = d.idle && m.unused(&d, x.now, p)
-	d.blocked, d.why, d.cause = m.scaleDownBlock(d, x)
+	x.measure(m, &d)
+	d.idle = x.idleness(m, &d)
 	return d, nil
 }
 
 // unobserved returns why the model's demand is unknown; false if it is known. A model without a
 // ready replica has no engine metrics, which is not missing data, unless queries failed.
-func (m *model) unobserved(x *index) (why fleet.Reason, unknown bool) {
+func (x *view) unobserved(m *model) (why fleet.Reason, unknown bool) {
 	if m.collision != nil {
 		return reason(fleet.CodeInvalidDefinition, "same name in the engines' metrics as model %s; their load cannot be told apart", m.collision.id).
 			With(fleet.DetailRemedy, "give each model a servedModelName of its own"), true
@@ -81,14 +98,11 @@ func (m *model) unobserved(x *index) (why fleet.Reason, unknown bool) {
 				With(fleet.DetailCause, v.Hidden), true
 		}
 	}
-	var all reports
-	for _, v := range m.variants {
-		all.good += v.reports.good
-		all.missing += v.reports.missing
-		all.stale += v.reports.stale
-		all.invalid += v.reports.invalid
-		all.tooShort += v.reports.tooShort
+	if m.allStuck {
+		return reason(fleet.CodeReplicaStuck, "every ready replica has a queue and made no progress for the whole peak window").
+			With(fleet.DetailRemedy, "look at the logs of the replicas, and restart them if they do not recover"), true
 	}
+	all := m.reports()
 	switch {
 	case all.good > 0 && all.tooShort < all.good:
 		return fleet.Reason{}, false
@@ -112,9 +126,21 @@ func (m *model) unobserved(x *index) (why fleet.Reason, unknown bool) {
 	return fleet.Reason{}, false
 }
 
+// reports adds up the reports of the model's variants.
+func (m *model) reports() (all reports) {
+	for _, v := range m.variants {
+		all.good += v.reports.good
+		all.missing += v.reports.missing
+		all.stale += v.reports.stale
+		all.invalid += v.reports.invalid
+		all.tooShort += v.reports.tooShort
+	}
+	return all
+}
+
 // failures returns the first failure to observe metrics, and the number of the others; empty if
 // there is none.
-func (x *index) failures() string {
+func (x *view) failures() string {
 	if len(x.missing) == 0 {
 		return ""
 	}
@@ -128,6 +154,28 @@ func (x *index) failures() string {
 		return fmt.Sprintf("%s (and %d more)", texts[0], more)
 	}
 	return texts[0]
+}
+
+// mostSilent is the share of ready replicas that may report nothing: the rest is decided without
+// them.
+const mostSilent = 0.1
+
+// addSilent counts the ready replicas that report nothing. As demand each counts with the highest
+// rate of a replica that reports.
+func (m *model) addSilent(d *demand) {
+	all := m.reports()
+	rate, known := d.arrivals.Known()
+	if all.missing == 0 || !known || float64(all.missing) > mostSilent*float64(all.all()) {
+		return
+	}
+	highest := 0.0
+	for _, v := range m.variants {
+		for _, r := range v.engines {
+			highest = max(highest, r.FirstTokens.Or(0), r.MeanRate.Or(0))
+		}
+	}
+	d.silent = all.missing
+	d.arrivals = fleet.Observed(rate + float64(all.missing)*highest)
 }
 
 // arrivals returns the rate of requests over all names of the model. For one name the gateway's
@@ -160,7 +208,7 @@ func (m *model) engineArrivals(name served) fleet.Reading {
 		return fleet.Reading{}
 	}
 	for _, v := range m.variants {
-		for _, r := range v.replicas {
+		for _, r := range v.engines {
 			if v.EngineModel() == name.name {
 				rate += r.WaitingGrowth.Or(0)
 			}
@@ -178,7 +226,7 @@ func (m *model) usagesOf(name served) []*fleet.Usage {
 	var own []*fleet.Usage
 	for _, v := range m.variants {
 		if v.EngineModel() == name.name {
-			own = append(own, v.replicas...)
+			own = append(own, v.engines...)
 		}
 	}
 	return own
@@ -186,11 +234,11 @@ func (m *model) usagesOf(name served) []*fleet.Usage {
 
 // measure sets the reference and the demand in parts of it: the latest demand for a scale-up, the
 // highest for a scale-down. If no rate is known, it counts requests in flight.
-func (m *model) measure(d *demand, p Policy) {
+func (x *view) measure(m *model, d *demand) {
 	inFlight := d.running + d.backlog
 	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakInFlight })
-	margin := 1 + m.margin(p)
-	highest := margin * max(inFlight, peak*m.fraction(runningOf))
+	headroom := 1 + m.headroom(x.policy)
+	highest := headroom * max(inFlight, peak*m.fraction(runningOf))
 	if d.inFlight = highest; highest > 0 {
 		d.latest, d.steady, d.highest = inFlight/highest, d.running/highest, 1
 	}
@@ -198,12 +246,12 @@ func (m *model) measure(d *demand, p Policy) {
 	if !known {
 		return
 	}
-	d.ahead = m.ahead(arrivals, p)
-	latest := arrivals + d.ahead + d.backlog/p.DrainWithin.Seconds()
+	d.ahead = x.ahead(m, arrivals)
+	latest := arrivals + d.ahead + d.backlog/x.policy.DrainWithin.Seconds()
 	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
 	peak *= m.fraction(rateOf)
 	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	highest = margin * max(arrivals, peak, gatewayPeak)
+	highest = headroom * max(arrivals, peak, gatewayPeak)
 	reference := max(latest, highest)
 	if reference <= 0 {
 		return
@@ -216,79 +264,116 @@ func (m *model) measure(d *demand, p Policy) {
 	}
 }
 
-// ahead returns the expected rise of the rate until a replica that starts now is ready. A trend may
-// not last: it counts for at most half of the current arrivals.
-func (m *model) ahead(arrivals float64, p Policy) float64 {
-	trend, known := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Trend })
-	if !known {
-		trend, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.Trend })
-		trend *= m.fraction(rateOf)
+// headroom is that of a scale-down: half of the policy's if all variants are sized for a
+// percentile, which has a margin of its own.
+func (m *model) headroom(p Policy) float64 {
+	sized := func(v *variant) bool { return v.profile != nil && (v.objective.TTFT > 0 || v.objective.ITL > 0) }
+	if p.SaturationAlone || slices.ContainsFunc(m.variants, func(v *variant) bool { return !sized(v) }) {
+		return p.ScaleDownHeadroom
+	}
+	return p.ScaleDownHeadroom / 2
+}
+
+// The trend of the arrivals may not last: it counts for at most maxAhead of the current arrivals,
+// and not at all below clearTrend times its standard error, which noise of constant arrivals
+// reaches too.
+const (
+	maxAhead   = 0.5
+	clearTrend = 2
+)
+
+// ahead returns the expected rise of the rate until a replica that starts now is ready. The
+// gateway's trend is that of the arrivals; engines see a request when it starts.
+func (x *view) ahead(m *model, arrivals float64) float64 {
+	rows, part := m.gateway, 1.0
+	if _, known := sum(rows, func(l fleet.Load) fleet.Reading { return l.Trend }); !known {
+		rows, part = m.engine, m.fraction(rateOf)
+	}
+	var trend, variance float64
+	for _, row := range rows {
+		value, known := row.Trend.Known()
+		deviation, estimated := row.TrendError.Known()
+		if !known || !estimated {
+			continue
+		}
+		trend += value
+		variance += deviation * deviation
+	}
+	if trend <= clearTrend*math.Sqrt(variance) {
+		return 0
 	}
 	var startup time.Duration
 	for _, v := range m.variants {
-		startup = max(startup, v.workload.Startup)
+		startup = max(startup, v.startup)
 	}
-	return max(0, min(trend*(startup+p.Reaction).Seconds(), maxAhead*arrivals))
+	return max(0, min(part*trend*(startup+x.policy.Reaction).Seconds(), maxAhead*arrivals))
 }
 
-// maxAhead is the largest rise by a trend, as a share of the current arrivals.
-const maxAhead = 0.5
-
-// unused reports whether samples prove that the model was not used for its whole retention period.
-func (m *model) unused(d *demand, now time.Time, p Policy) bool {
-	retention := m.spec.Retention
-	if retention <= 0 {
-		retention = p.Retention
-	}
-	rows := m.engine
-	if m.ready() == 0 && len(rows) == 0 {
-		rows = m.gateway
-	}
-	for _, row := range append(append([]fleet.Load(nil), rows...), m.gateway...) {
+// idleness returns whether the model is idle, and whether it may scale to zero then: every variant
+// and the administrator allow it, a gateway has reported requests for the model throughout the
+// retention, so that it would be woken, and samples prove that there were none.
+func (x *view) idleness(m *model, d *demand) idleness {
+	d.retention = m.retention(x.policy)
+	for _, row := range slices.Concat(m.engine, m.gateway) {
 		if row.LastActive.After(d.since) {
 			d.since = row.LastActive
 		}
 	}
-	covered := len(rows) > 0
-	for _, row := range rows {
-		covered = covered && row.IdleCovered >= retention
-	}
-	return covered && now.Sub(d.since) >= retention
-}
-
-// scaleDownBlock returns why scale-down of the model is blocked, "" if it is not, and the failure
-// behind it. Scale-up goes on.
-func (m *model) scaleDownBlock(d demand, x *index) (code fleet.Code, why, cause string) {
-	var incomplete int
-	for _, v := range m.variants {
-		incomplete += v.reports.missing + v.reports.stale + v.reports.invalid + v.reports.tooShort
+	wakes := slices.ContainsFunc(m.gateway, func(row fleet.Load) bool { return row.IdleCovered >= d.retention })
+	covered := m.ready() == 0 || len(m.engine) > 0
+	for _, row := range slices.Concat(m.engine, m.gateway) {
+		covered = covered && row.IdleCovered >= d.retention
 	}
 	switch {
-	case incomplete > 0:
-		return fleet.CodeMetricsMissing, countOf(incomplete, "ready replica reports", "ready replicas report") + " incompletely", ""
-	case len(x.missing) > 0:
-		return fleet.CodeMetricsMissing, "metrics are missing", x.failures()
-	case m.ready() == 0:
-		return "", "", ""
-	case d.arrivals.State == fleet.Absent:
-		return fleet.CodeMetricsMissing, "request rate not known", ""
+	case d.arrivals.State == fleet.Absent, d.arrivals.Or(0) > 0, d.backlog > 0, d.running > 0:
+		return inUse
+	case m.spec.ScaleToZeroOff:
+		return zeroOff
+	case !m.allowsZero:
+		return zeroNotAllowed
+	case !wakes:
+		return noWakeSignal
+	case !covered || x.now.Sub(d.since) < d.retention:
+		return recentlyUsed
 	}
-	covered := len(m.engine) > 0
-	for _, row := range m.engine {
-		covered = covered && row.PeakCovered
-	}
-	if !covered {
-		return fleet.CodeWindowNotCovered, "samples do not cover the peak window yet", ""
-	}
-	return "", "", ""
+	return mayScaleToZero
 }
 
-func (m *model) ready() (ready int) {
+// retention is how long the model has to be idle before it may scale to zero.
+func (m *model) retention(p Policy) time.Duration {
+	var longest time.Duration
 	for _, v := range m.variants {
-		ready += v.ready
+		longest = max(longest, v.ScaleToZeroAfter)
 	}
-	return ready
+	return cmp.Or(longest, max(0, m.spec.Retention), p.Retention)
 }
+
+// describeRequests copies the lengths, latencies and burstiness of requests for the analyzer, the
+// objectives and the API. If a model is served under several names, the busiest one stands for all:
+// a mixture of lengths would be that of no name.
+func (m *model) describeRequests(d *demand) {
+	rows := slices.SortedStableFunc(slices.Values(m.engine), func(a, b fleet.Load) int {
+		return -cmp.Compare(a.PeakArrivals.Or(0), b.PeakArrivals.Or(0))
+	})
+	for _, row := range rows {
+		if d.prompt.State != fleet.Present || d.output.State != fleet.Present {
+			d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
+			d.prompts, d.outputs, d.hits = row.PromptLengths, row.OutputLengths, row.PrefixHits
+		}
+		d.ttft, d.itl = first(d.ttft, row.TTFT), first(d.itl, row.ITL)
+		d.bursts = first(d.bursts, row.Dispersion)
+	}
+	busiest := 0.0
+	for _, row := range m.gateway { // it sees arrivals, engines only starts
+		if rate := row.Arrivals.Or(0); row.Dispersion.State == fleet.Present && rate >= busiest {
+			d.bursts, busiest = row.Dispersion, rate
+		}
+	}
+	m.withoutPrefill(d)
+}
+
+// none reports whether there is no demand at all.
+func (d demand) none() bool { return d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0 }
 
 // sum adds up one reading over loads, and reports whether any was known.
 func sum(rows []fleet.Load, reading func(fleet.Load) fleet.Reading) (total float64, known bool) {
@@ -307,11 +392,4 @@ func first(a, b fleet.Reading) fleet.Reading {
 		return b
 	}
 	return a
-}
-
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -10,12 +10,10 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-type modelKey struct{ namespace, model string }
-
 // attachLoads gives each model the loads and usages with its name in the engines' metrics. Of two
 // rows of one source the later one is used, reading by reading. A name that two models have belongs
 // to the older model.
-func (x *index) attachLoads(s fleet.Snapshot) {
+func (x *view) attachLoads(s fleet.Snapshot) {
 	engine, gateway := make(map[modelKey]fleet.Load, len(x.models)), make(map[modelKey]fleet.Load, len(x.models))
 	for _, row := range s.Loads {
 		table := engine
@@ -52,7 +50,7 @@ func (x *index) attachLoads(s fleet.Snapshot) {
 }
 
 // named returns the model that has a name in the engines' metrics already; nil if there is none.
-func (x *index) named(key modelKey) *model {
+func (x *view) named(key modelKey) *model {
 	if owner := x.names[key]; owner != nil || x.reserved == nil {
 		return owner
 	}

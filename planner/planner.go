@@ -3,6 +3,20 @@
 // It is pure and total: the same snapshot gives the same plan on every machine and in any order of
 // rows, and there is no error. A variant that cannot be decided is held at the number it has, with
 // the reason.
+//
+// Plan is a straight line of stages, each in the file of its name:
+//
+//	view      join the tables once; contradicting definitions are resolved
+//	demand    per model: the rate now and when a replica that starts now is ready, the backlog, and
+//	          the peak of the window; or why it is unknown, and the model is held
+//	capacity  per variant: the load that one replica can serve, and what limits it
+//	rules     per variant: the bounds of its replicas
+//	mix       the cheapest mix of replicas within bounds and accelerators
+//	handover  make before break: bounds of scale-downs
+//	explain   the bounds that are tight, or the change of demand, are the reason
+//
+// Units: demand and capacity are shares of a model's reference demand, rates are requests per
+// second, prices are per hour.
 package planner
 
 import (
@@ -16,40 +30,41 @@ import (
 func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	p = p.withDefaults()
 	scaled, dry := splitDryRun(s)
-	x := newIndex(scaled, nil, p)
-	plan := x.plan(p)
+	x := newView(scaled, nil, p)
+	plan := x.plan()
 	if len(dry.Variants) > 0 {
-		beside := newIndex(dry, reservedBy(scaled.Variants, x.names), p)
-		addRecommendations(&plan, beside.plan(p))
+		beside := newView(dry, reservedBy(scaled.Variants, x.names), p)
+		addRecommendations(&plan, beside.plan())
 	}
 	return plan
 }
 
-// plan decides the variants of the index.
-func (x *index) plan(p Policy) fleet.Plan {
+// plan decides the variants of the view.
+func (x *view) plan() fleet.Plan {
 	plan := fleet.Plan{Time: x.now, Conflicts: x.conflicts()}
 	decisions := make([]fleet.Decision, 0, x.size)
 
-	sizings := make([]*sizing, 0, len(x.models))
-	for i, j := range x.evaluate(p) {
-		decisions = append(decisions, j.held...)
-		if j.sizing == nil {
+	models := make([]*sizedModel, 0, len(x.models))
+	for i, sized := range x.sizeAll() {
+		decisions = append(decisions, sized.held...)
+		if sized.sized == nil {
 			plan.Models = append(plan.Models, fleet.ModelPlan{ID: x.models[i].id})
 			continue
 		}
-		sizings = append(sizings, j.sizing)
+		models = append(models, sized.sized)
 	}
-	held := make([]fleet.Decision, 0, len(x.excluded))
 	for _, v := range x.excluded {
-		held = append(held, x.holdExcluded(v))
+		decisions = append(decisions, x.holdExcluded(v))
 	}
-	for i, outcomes := range x.solve(sizings, slices.Concat(decisions, held), p) {
-		z := sizings[i]
-		decisions = append(decisions, z.decisions(outcomes, x)...)
-		plan.Models = append(plan.Models, z.summary(outcomes))
+
+	r := &round{view: x, models: models, held: x.heldOptions(decisions)}
+	outcomes := r.handover(r.mix())
+	for _, e := range r.explanations(outcomes) {
+		decisions = append(decisions, e.decisions()...)
+		plan.Models = append(plan.Models, e.summary())
 	}
-	decisions = append(decisions, held...)
-	plan.Cost = price(decisions)
+
+	plan.Cost, plan.Solves = price(decisions), r.solves
 	decisions = append(decisions, x.repeatOwners(decisions)...)
 	x.finish(decisions)
 	fleet.SortDecisions(decisions)
@@ -60,16 +75,74 @@ func (x *index) plan(p Policy) fleet.Plan {
 }
 
 // holdExcluded holds a variant that takes no part in its model.
-func (x *index) holdExcluded(v *variant) fleet.Decision {
+func (x *view) holdExcluded(v *variant) fleet.Decision {
 	if v.Unsupported != (fleet.Problem{}) { // KEDA must get no number, whatever else is wrong
-		v.pinned = v.setByOthers()
+		v.fixed = v.fixedByOthers()
 	}
 	return x.hold(v, *v.excluded)
 }
 
+// holdModel holds every variant of a model.
+func (x *view) holdModel(m *model, why fleet.Reason) []fleet.Decision {
+	held := make([]fleet.Decision, 0, len(m.variants))
+	for _, v := range m.variants {
+		held = append(held, x.hold(v, why))
+	}
+	return held
+}
+
+// hold keeps a variant's number: the previous decision up to the policy's age, afterwards the
+// existing replicas, or the previous decision if it is higher. A number that others set stays, with
+// its own reason. KEDA's annotations apply to it as to a decided one.
+func (x *view) hold(v *variant, why fleet.Reason) fleet.Decision {
+	if v.fixed != nil && v.fixed.known {
+		return x.fixedDecision(v)
+	}
+	previous, found := x.previous[v.ID]
+	held := fleet.Decision{
+		Variant: v.ID, Known: found || v.seen, Held: true, Decided: previous.Decided, Reason: why, Facts: v.facts(),
+	}
+	if v.fixed != nil {
+		held.Reason, held.Unsupported = v.fixed.reason, v.fixed.unsupported
+	}
+	switch {
+	case found && (!v.seen || x.now.Sub(previous.Decided) <= x.policy.KeepFor):
+		held.Replicas = previous.Replicas
+	case v.seen:
+		held.Replicas = max(v.now, previous.Replicas)
+	}
+	if annotations := annotationBounds(v); v.excluded == nil && len(annotations) > 0 {
+		allowed := within(candidate{variant: v}, annotations)
+		held.Replicas = max(allowed.Min, min(held.Replicas, allowed.Max))
+		held.Reason = held.Reason.With(fleet.DetailRange, textsOf(annotations))
+	}
+	return held
+}
+
+// facts returns the observations of a variant.
+func (v *variant) facts() fleet.Facts {
+	return fleet.Facts{
+		Model: v.Model, Target: v.Target, Accelerator: v.accelerator, Cost: v.price,
+		Current: v.now, CurrentKnown: v.seen, Ready: v.ready + v.stuck,
+		Inactive: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback, Autoscaler: v.Autoscaler,
+	}
+}
+
+// fixedDecision returns the decision of a variant whose number others set.
+func (x *view) fixedDecision(v *variant) fleet.Decision {
+	d := fleet.Decision{
+		Variant: v.ID, Replicas: v.fixed.replicas, Known: true, Held: v.fixed.held, Unsupported: v.fixed.unsupported, Decided: x.now,
+		Reason: v.fixed.reason, Facts: v.facts(),
+	}
+	if d.Held {
+		d.Decided = x.previous[v.ID].Decided
+	}
+	return d
+}
+
 // repeatOwners gives each duplicate claim the number of the target's owner, so that two autoscalers
 // of one workload do not work against each other.
-func (x *index) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
+func (x *view) repeatOwners(decisions []fleet.Decision) []fleet.Decision {
 	if len(x.duplicates) == 0 {
 		return nil
 	}
@@ -106,7 +179,7 @@ func price(decisions []fleet.Decision) (total float64) {
 }
 
 // finish adds the time of the last change, the findings, and whether KEDA applies its fallback.
-func (x *index) finish(decisions []fleet.Decision) {
+func (x *view) finish(decisions []fleet.Decision) {
 	for i := range decisions {
 		d := &decisions[i]
 		x.date(d)
@@ -119,7 +192,7 @@ func (x *index) finish(decisions []fleet.Decision) {
 
 // date sets when a number last changed. A held variant changes nothing; a first number is compared
 // with the current replicas.
-func (x *index) date(d *fleet.Decision) {
+func (x *view) date(d *fleet.Decision) {
 	previous, found := x.previous[d.Variant]
 	d.Changed, d.Delta = previous.Changed, previous.Delta
 	before, known := previous.Replicas, found

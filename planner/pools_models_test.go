@@ -71,7 +71,7 @@ func TestModelHasTheHighestPriorityOfItsVariants(t *testing.T) {
 	} {
 		s := newScenario(cheap(group{}), fast(group{}))
 		test.change(s)
-		for _, m := range newIndex(s.Snapshot, nil, Policy{}.withDefaults()).models {
+		for _, m := range newView(s.Snapshot, nil, Policy{}.withDefaults()).models {
 			if m.priority != test.want {
 				t.Errorf("%s: priority %d of part %s, want %d", name, m.priority, m.part, test.want)
 			}

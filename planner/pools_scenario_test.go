@@ -98,23 +98,28 @@ func (s *scenario) called(prefix string) *scenario {
 // are not counted, since the planner does not decide them.
 func overallocated(s fleet.Snapshot, plan fleet.Plan) string {
 	scaled, _ := splitDryRun(s)
-	x := newIndex(scaled, nil, Policy{}.withDefaults())
-	r := &round{x: x, held: x.heldOptions(plan.Decisions)}
-	problem := r.problem(x.supply)
+	x := newView(scaled, nil, Policy{}.withDefaults())
+	problem := solver.Problem{Pools: x.gpus.pools(), Holdings: x.gpus.holdings, Options: x.heldOptions(plan.Decisions)}
 	numbers := counts{}
 	owners := map[fleet.VariantID]*variant{}
 	for v := range x.owners() {
 		owners[v.ID] = v
 	}
 	for _, d := range plan.Decisions {
-		numbers[d.Variant] = d.Replicas
-		if v := owners[d.Variant]; v != nil && (d.Held || strings.Contains(d.Reason.String(), "are kept with accelerators for")) {
-			numbers[d.Variant] = min(d.Replicas, v.allocated())
+		v := owners[d.Variant]
+		if v == nil {
+			continue
+		}
+		numbers[d.Variant] = max(0, d.Replicas-v.overdue-v.stuck)
+		if d.Held || strings.Contains(d.Reason.String(), "with accelerators for") {
+			numbers[d.Variant] = v.factual(numbers[d.Variant])
 		}
 	}
 	rows := make([]solver.Count, len(problem.Options))
-	for i, option := range problem.Options {
+	for i := range problem.Options {
+		option := &problem.Options[i]
 		rows[i] = solver.Count{Variant: option.Variant, Replicas: numbers[option.Variant]}
+		option.Range = fleet.Range{Max: rows[i].Replicas}
 	}
 	if !solver.Fits(problem, rows) {
 		return fmt.Sprintf("%+v of %+v", rows, problem.Pools)

@@ -22,7 +22,7 @@ func partOf(role fleet.Role) fleet.Role {
 
 // countParts counts the parts of each model, and marks models of which only some variants have a
 // role. Parts of a model are neighbours in the list.
-func (x *index) countParts() {
+func (x *view) countParts() {
 	for from := 0; from < len(x.models); {
 		to, whole := from, false
 		for ; to < len(x.models) && x.models[to].id == x.models[from].id; to++ {
@@ -51,7 +51,7 @@ func (m *model) fraction(reading func(*fleet.Usage) fleet.Reading) float64 {
 		}
 	}
 	for _, v := range m.variants {
-		for _, r := range v.replicas {
+		for _, r := range v.engines {
 			own += max(0, reading(r).Or(0))
 		}
 	}

@@ -43,7 +43,7 @@ func reservedBy(scaled []fleet.Variant, names map[modelKey]*model) *reserved {
 }
 
 // excludes reports whether a variant is excluded from its model, and records the reason.
-func (x *index) excludes(v *variant) bool {
+func (x *view) excludes(v *variant) bool {
 	if x.reserved != nil {
 		if owner, found := x.reserved.targets[v.target]; found {
 			why := reason(fleet.CodeDuplicateTarget, "ScaledObject %s scales %s already", owner, v.Target).

@@ -2,15 +2,16 @@ package planner
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/wva-project/wva/fleet"
 )
 
-// pinned is a number of replicas that is not decided here: others set it, KEDA would convert it, or
-// the definition is invalid. The replicas count as capacity of the model all the same.
-type pinned struct {
+// fixed is a number of replicas that is not decided here: others set it, KEDA would convert it, or
+// the definition is invalid. The replicas that exist count as capacity of the model all the same.
+type fixed struct {
 	replicas    int
 	known       bool
 	held        bool // held at this number
@@ -18,49 +19,10 @@ type pinned struct {
 	reason      fleet.Reason
 }
 
-// bound takes the pinned number, or narrows the variant's range by the annotations of KEDA.
-func (v *variant) bound() {
-	if v.pinned = v.setByOthers(); v.pinned != nil {
-		if v.pinned.known {
-			v.Range = fleet.Range{Min: v.pinned.replicas, Max: v.pinned.replicas}
-		}
-		return
-	}
-	if v.Pause.Awake {
-		v.Range = fleet.Range{Min: max(1, v.Range.Min), Max: max(1, v.Range.Max)}
-		v.narrow("kept active by annotation autoscaling.keda.sh/force-activation")
-	}
-	if v.Pause.In && v.seen {
-		v.Range = atLeast(v.Range, v.now)
-		v.narrow("scale-down paused by annotation autoscaling.keda.sh/paused-scale-in")
-	}
-	if v.Pause.Out && v.seen {
-		v.Range = notAbove(v.Range, v.now)
-		v.narrow("scale-up paused by annotation autoscaling.keda.sh/paused-scale-out")
-	}
-}
-
-// narrow records an annotation that narrows the variant's range.
-func (v *variant) narrow(text string) {
-	if v.bounds != "" {
-		v.bounds += ", "
-	}
-	v.bounds += text
-}
-
-// notAbove returns the range of a variant whose scale-up is paused in KEDA: the HPA reaches its
-// minimum all the same, but not from zero.
-func notAbove(r fleet.Range, now int) fleet.Range {
-	if now == 0 {
-		return fleet.Range{}
-	}
-	return atMost(r, now)
-}
-
-// setByOthers returns the number that others set; nil if there is none. Texts have no figure that
+// fixedByOthers returns the number that others set; nil if there is none. Texts have no figure that
 // changes, so that events about them are folded.
-func (v *variant) setByOthers() *pinned {
-	asItIs := pinned{replicas: v.now, known: v.seen}
+func (v *variant) fixedByOthers() *fixed {
+	asItIs := fixed{replicas: v.now, known: v.seen}
 	switch {
 	case v.Unsupported != (fleet.Problem{}):
 		asItIs.held, asItIs.unsupported = true, true
@@ -90,18 +52,17 @@ func (v *variant) conflictingHPA() fleet.Problem {
 	}
 }
 
-// includeInvalid adds variants with an invalid definition to their model, pinned at the number at
+// includeInvalid adds variants with an invalid definition to their model, fixed at the number at
 // which they are held, if metrics of ready replicas prove that they serve it. Otherwise other
 // variants would scale up for the load that these serve.
-func (x *index) includeInvalid() {
+func (x *view) includeInvalid() {
 	x.excluded = slices.DeleteFunc(x.excluded, func(v *variant) bool {
 		m := x.serves(v)
 		if m == nil {
 			return false
 		}
 		held := x.holdExcluded(v)
-		v.pinned = &pinned{replicas: held.Replicas, known: held.Known, held: true, unsupported: held.Unsupported, reason: held.Reason}
-		v.Range = fleet.Range{Min: held.Replicas, Max: held.Replicas}
+		v.fixed = &fixed{replicas: held.Replicas, known: held.Known, held: true, unsupported: held.Unsupported, reason: held.Reason}
 		m.variants = append(m.variants, v)
 		slices.SortFunc(m.variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
 		return true
@@ -110,12 +71,12 @@ func (x *index) includeInvalid() {
 
 // serves returns the model that a variant with an invalid definition serves; nil if that is not
 // proven, or if its price is invalid too.
-func (x *index) serves(v *variant) *model {
+func (x *view) serves(v *variant) *model {
 	at, found := slices.BinarySearchFunc(x.models, v, func(m *model, v *variant) int {
 		return cmp.Or(m.id.Compare(v.Model), cmp.Compare(m.part, partOf(v.Role)))
 	})
-	weighs := v.Cost >= 0 && !math.IsInf(v.Cost, 0)
-	if !found || !weighs || v.excluded.Code != fleet.CodeInvalidDefinition || v.reports.good == 0 {
+	priced := v.Cost >= 0 && !math.IsInf(v.Cost, 0)
+	if !found || !priced || v.excluded.Code != fleet.CodeInvalidDefinition || v.reports.good == 0 {
 		return nil
 	}
 	m := x.models[at]
@@ -125,14 +86,24 @@ func (x *index) serves(v *variant) *model {
 	return m
 }
 
-// pinnedDecision returns the decision of a variant whose pinned number is known.
-func (x *index) pinnedDecision(v *variant) fleet.Decision {
-	d := fleet.Decision{
-		Variant: v.ID, Replicas: v.pinned.replicas, Known: true, Held: v.pinned.held, Unsupported: v.pinned.unsupported, Decided: x.now,
-		Reason: v.pinned.reason, Facts: v.facts(),
+// validationErrors returns those of a definition, or else the first contradiction in the
+// variant's own numbers; empty if there is none.
+func validationErrors(v fleet.Variant) []fleet.Problem {
+	if len(v.Invalid) > 0 {
+		return v.Invalid
 	}
-	if d.Held {
-		d.Decided = x.previous[v.ID].Decided
+	var text, remedy string
+	switch {
+	case v.Range.Min < 0:
+		text, remedy = fmt.Sprintf("minReplicaCount %d is negative", v.Range.Min), "set it to 0 or more in the ScaledObject"
+	case v.Range.Max < v.Range.Min:
+		text, remedy = fmt.Sprintf("maxReplicaCount %d is below minReplicaCount %d", v.Range.Max, v.Range.Min), "raise it in the ScaledObject"
+	case v.Range.AllowsIdle && (v.Range.Idle < 0 || v.Range.Idle >= max(v.Range.Min, 1)):
+		text, remedy = fmt.Sprintf("idleReplicaCount %d is not below minReplicaCount %d", v.Range.Idle, v.Range.Min), "lower it in the ScaledObject"
+	case !(v.Cost >= 0) || math.IsInf(v.Cost, 0): // also NaN
+		text, remedy = fmt.Sprintf("variantCost %v is not a price", v.Cost), "set it to 0 or more in the ScaledObject"
+	default:
+		return nil
 	}
-	return d
+	return []fleet.Problem{{Text: text, Remedy: remedy}}
 }

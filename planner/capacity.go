@@ -1,0 +1,246 @@
+package planner
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wva-project/wva/analyzer"
+	"github.com/wva-project/wva/fleet"
+)
+
+// sizedModel is one model with its demand and the capacity of a replica of each variant. Amounts
+// are shares of the reference demand.
+type sizedModel struct {
+	*model
+	demand     demand
+	headroom   float64 // of a scale-down
+	candidates []candidate
+	latest     float64 // demand that needs replicas at once
+	// demand of the plan: more than latest if replicas exist that can serve more
+	wanted float64
+	probe  int  // the candidate that gets a probe; none if there is none
+	waits  bool // the probe waits for free accelerators
+	last   int  // the candidate that keeps an idle model's last replica; none if none does
+}
+
+// candidate is one variant and the capacity of a replica of it.
+type candidate struct {
+	*variant
+	capacity analyzer.Capacity
+	share    float64       // of the reference demand; 0 if unknown
+	pays     time.Duration // running time that costs as much as a start
+}
+
+// none means no candidate.
+const none = -1
+
+// result is that of one model: held variants, and the sized model, nil if all are held.
+type result struct {
+	sized *sizedModel
+	held  []fleet.Decision
+}
+
+// sizeAll calculates demand and capacity of every model. Models are independent at this step, so
+// all cores work in parallel. If a simulation is more accurate than the formula, it runs in the
+// order of the models, as often as the policy allows.
+func (x *view) sizeAll() []result {
+	all := make([]result, len(x.models))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(x.models)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
+				all[i] = x.sizeModel(x.models[i], nil)
+			}
+		})
+	}
+	workers.Wait()
+	simulations := x.policy.Simulations
+	for i := range all {
+		if simulations > 0 && all[i].doubtful() {
+			all[i] = x.sizeModel(x.models[i], &simulations)
+		}
+	}
+	return all
+}
+
+// doubtful reports whether a simulation would be more accurate for any variant.
+func (r result) doubtful() bool {
+	return r.sized != nil && slices.ContainsFunc(r.sized.candidates, func(c candidate) bool { return c.capacity.Doubtful })
+}
+
+// sizeModel calculates demand and capacity of a model. Variants whose workload was not seen are
+// held: their replicas may exist, and their load is part of the measured demand, so the others are
+// sized for all of it.
+func (x *view) sizeModel(m *model, simulations *int) result {
+	d, why := x.measureDemand(m)
+	if why != nil {
+		return result{held: x.holdModel(m, *why)}
+	}
+	var seen []*variant
+	var r result
+	for _, v := range m.variants {
+		if v.seen {
+			seen = append(seen, v)
+			continue
+		}
+		why := reason(fleet.CodeTargetNotFound, "%s not found", v.Target).With(fleet.DetailRemedy, "check scaleTargetRef, and that the workload exists")
+		r.held = append(r.held, x.hold(v, why))
+	}
+	z := &sizedModel{model: m, demand: d, headroom: m.headroom(x.policy), candidates: x.analyze(seen, d, simulations), probe: none, last: none}
+	z.setAmounts()
+	r.sized = z
+	return r
+}
+
+// analyze calculates the capacity of a replica of each variant.
+func (x *view) analyze(variants []*variant, d demand, simulations *int) []candidate {
+	m := analyzer.Model{
+		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
+		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts,
+	}
+	for _, v := range variants {
+		m.Variants = append(m.Variants, analyzer.Variant{
+			ID: v.ID, Replicas: v.engines, Speed: x.accelerators[v.accelerator].Speed * float64(max(1, v.GPUsPerReplica)),
+			KVTokens: v.workload.KVTokens, MaxSequences: v.workload.MaxSequences, BatchedTokens: v.workload.BatchedTokens,
+			Role: v.Role, Objective: v.objective, Profile: v.profile,
+		})
+	}
+	candidates := make([]candidate, len(variants))
+	p := x.policy
+	options := analyzer.Options{Saturation: p.Saturation, SaturationAlone: p.SaturationAlone, Memo: p.Memo, Simulations: simulations}
+	for i, capacity := range analyzer.Analyze(m, options) {
+		candidates[i] = candidate{variant: variants[i], capacity: capacity, pays: variants[i].startup + p.MinReplicaLifetime}
+		if share, known := capacity.Share.Known(); known && share > 0 {
+			candidates[i].share = share
+		}
+	}
+	return candidates
+}
+
+// setAmounts calculates what a plan has to serve: for a scale-up the latest demand, for a
+// scale-down the highest. Between the two, the existing replicas are right.
+func (z *sizedModel) setAmounts() {
+	d := z.demand
+	if d.none() {
+		z.last = z.lastReplica()
+		return
+	}
+	z.latest = d.latest
+	committed := z.committed()
+	if z.starts() && committed > 0 {
+		// The backlog grows because replicas start. Ask for no more than they will serve, or each
+		// cycle would count it again.
+		z.latest = max(d.steady, min(z.latest, committed))
+	}
+	z.wanted = max(z.latest, min(d.highest, committed))
+	z.addProbe()
+}
+
+// starts reports whether replicas are starting.
+func (z *sizedModel) starts() bool {
+	return slices.ContainsFunc(z.candidates, func(c candidate) bool { return c.starting > 0 })
+}
+
+// committed returns the capacity of the replicas that are ready or starting.
+func (z *sizedModel) committed() (share float64) {
+	for _, c := range z.candidates {
+		share += float64(c.share * float64(min(c.now, c.ready+c.starting)))
+	}
+	return share
+}
+
+// addProbe selects a variant of unknown capacity for a probe, one replica that measures it: if the
+// variants of known capacity cannot serve the demand, and while no replica is ready also if it is
+// the cheapest of all. While it starts, no other replicas are started for demand that it may serve.
+func (z *sizedModel) addProbe() {
+	var capacity float64
+	for _, c := range z.candidates {
+		most := c.Range.Max
+		if c.startBlocked || c.capacity.NoMore {
+			most = min(most, c.now)
+		}
+		capacity += float64(c.share * float64(min(most, c.mostPlaceable)))
+	}
+	best := z.bestProbe()
+	waking := best != none && z.ready() == 0 && best == z.cheapest()
+	if best == none || capacity >= z.wanted && !waking {
+		return
+	}
+	z.probe = best
+	if waking {
+		z.latest, z.wanted = 0, 0
+	}
+}
+
+// bestProbe returns the best variant of unknown capacity for a probe: one that is not start
+// blocked, then one that is placeable, then one that is active, then the cheapest.
+func (z *sizedModel) bestProbe() int {
+	rank := func(c candidate) int {
+		rank := 0
+		for i, met := range []bool{c.now > c.idleNumber(), c.isPlaceable(), !c.startBlocked} {
+			if met {
+				rank += 1 << i
+			}
+		}
+		return rank
+	}
+	return z.best(func(c candidate) bool { return c.share <= 0 && c.fixed == nil }, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a.price, b.price))
+	})
+}
+
+// cheapest returns the variant with the lowest price of a replica, of those that are placeable and
+// not start blocked.
+func (z *sizedModel) cheapest() int {
+	return z.best(func(c candidate) bool { return !c.startBlocked && c.isPlaceable() && c.fixed == nil }, func(a, b candidate) int {
+		return cmp.Compare(a.price, b.price)
+	})
+}
+
+// lastReplica returns the candidate that keeps the one replica of an idle model: the cheapest. It
+// is none if the model is at zero or may scale to zero, or if KEDA keeps a replica of it anyway.
+func (z *sizedModel) lastReplica() int {
+	kept := func(c candidate) bool { return c.Range.Floor() > 0 || c.fixed != nil && c.live > 0 }
+	if z.demand.idle == mayScaleToZero || z.atZero() || slices.ContainsFunc(z.candidates, kept) {
+		return none
+	}
+	return z.cheapest()
+}
+
+// best returns the first of the best variants that fit and may have a replica; none if there is
+// none.
+func (z *sizedModel) best(fits func(candidate) bool, compare func(a, b candidate) int) int {
+	best := none
+	for i, c := range z.candidates {
+		if c.Range.Max >= 1 && fits(c) && (best == none || compare(c, z.candidates[best]) < 0) {
+			best = i
+		}
+	}
+	return best
+}
+
+// The parts of the capacity of ready replicas up to which a demand is light: no further evidence is
+// needed that they can serve it. A profile is better known than a capacity from arguments or from
+// another variant.
+const (
+	lightByProfile  = 0.5
+	lightByEstimate = 0.25
+)
+
+// shown returns the capacity of one replica that counts if others are stopped for it. It is the
+// capacity that its own replicas have shown; an assumed one counts if the demand is light.
+func (z *sizedModel) shown(c candidate) float64 {
+	light := lightByEstimate
+	if c.capacity.Basis == analyzer.BasisProfile {
+		light = lightByProfile
+	}
+	if c.capacity.Shown() || z.wanted <= light*c.share*float64(c.ready) {
+		return c.share
+	}
+	return 0
+}

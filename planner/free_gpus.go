@@ -1,0 +1,409 @@
+package planner
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/solver"
+)
+
+// freeGPUs is the accelerator types with a limit, as far as the variants of a view may use them. The
+// zero value limits nothing. Accelerators of replicas that do not start or are stuck are allocated
+// all the same, and count as those of others.
+type freeGPUs struct {
+	types    []*gpuType // by name
+	byName   map[fleet.Accelerator]*gpuType
+	holdings []solver.Holding
+}
+
+// gpuType is the accelerators of one type.
+type gpuType struct {
+	pool        solver.Pool
+	at          map[string]int // index of a node by its name
+	allocatable []int          // by node: its allocatable accelerators
+	// by node: not allocated; negative if more are allocated than allocatable
+	free      []int
+	own       []int       // by node: allocated by replicas of the variants
+	live      []int       // by node: the part of own that is not terminating
+	requested int         // accelerators of existing or scheduled replicas, whichever are more
+	slots     map[int]int // by accelerators of a share: how many shares fit beside live ones
+}
+
+// unlimited is more replicas than any range allows.
+const unlimited = math.MaxInt32
+
+// newGPUs counts the accelerators that the variants may use: those that others have not allocated.
+// It sets for each variant the most replicas that fit, and how many of its pending pods do.
+func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) freeGPUs {
+	g := freeGPUs{byName: make(map[fleet.Accelerator]*gpuType)}
+	for _, pool := range oneRowPerAccelerator(pools) {
+		if pool.Elastic && pool.Limit <= 0 {
+			continue
+		}
+		k := newGPUType(pool)
+		g.types, g.byName[pool.Accelerator] = append(g.types, k), k
+	}
+	for v := range variants {
+		if k, limited := g.of(v); limited {
+			g.enter(v, k, now)
+		}
+	}
+	for _, k := range g.types {
+		for i := range k.pool.Nodes {
+			k.pool.Nodes[i].Free = max(min(k.free[i]+k.own[i], k.allocatable[i]), k.live[i])
+		}
+	}
+	slots := newSlots(&g)
+	for v := range variants {
+		slots.keep(v, v.allocated())
+	}
+	for v := range variants {
+		v.mostPlaceable = g.mostPlaceable(v)
+		v.fits = slots.take(v, v.pending)
+	}
+	return g
+}
+
+func newGPUType(pool fleet.Pool) *gpuType {
+	k := &gpuType{
+		pool: solver.Pool{Accelerator: pool.Accelerator, Elastic: pool.Elastic, Limit: pool.Limit},
+		at:   make(map[string]int, len(pool.Nodes)), slots: make(map[int]int),
+	}
+	if pool.Elastic {
+		return k
+	}
+	for _, node := range pool.Nodes {
+		k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))
+	}
+	return k
+}
+
+// bounded limits a number of accelerators, so that sums do not overflow.
+func bounded(n int) int { return max(0, min(n, math.MaxInt32)) }
+
+// add adds a node and returns its index.
+func (k *gpuType) add(name string, allocatable, allocated int) int {
+	i := len(k.pool.Nodes)
+	k.at[name] = i
+	k.pool.Nodes = append(k.pool.Nodes, solver.Node{Name: name})
+	k.allocatable, k.free = append(k.allocatable, allocatable), append(k.free, allocatable-allocated)
+	k.own, k.live = append(k.own, 0), append(k.live, 0)
+	return i
+}
+
+// enter records the accelerators of a variant's replicas. Those of pods that are not capacity are
+// taken from an elastic limit, and stay allocated to others on nodes.
+func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
+	gpus, shares := v.shape()
+	if k.pool.Elastic {
+		// of replicas that the spec merely states, only pods count
+		k.requested += min(unlimited, v.allocated()+v.pending) * gpus * shares
+		k.pool.Limit -= min(k.pool.Limit, min(v.live, v.overdue+v.stuck)*gpus*shares)
+		return
+	}
+	pods := slices.SortedFunc(slices.Values(v.workload.Pods), byOrdinal)
+	for i := range pods {
+		pod := &pods[i]
+		if v.isOverdue(pod, now) || slices.Contains(v.stuckPods, pod.Name) {
+			continue
+		}
+		nodes := v.nodesOf(pod, shares)
+		for _, name := range nodes {
+			k.allocate(name, gpus, pod.Terminating)
+		}
+		if len(nodes) > 0 && !pod.Terminating {
+			v.placements = append(v.placements, nodes)
+		}
+		if len(nodes) == shares && !pod.Terminating {
+			g.holdings = append(g.holdings, solver.Holding{Variant: v.ID, Nodes: nodes})
+		}
+	}
+}
+
+// byOrdinal orders pods by name, and those of one StatefulSet by their number.
+func byOrdinal(a, b fleet.Pod) int {
+	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
+}
+
+// nodesOf returns the nodes of a replica. A ready replica is on some node even if the node is not
+// known.
+func (v *variant) nodesOf(pod *fleet.Pod, shares int) []string {
+	if len(pod.Nodes) > 0 || !pod.Ready || pod.Terminating {
+		return pod.Nodes
+	}
+	unseen := make([]string, shares)
+	for i := range unseen {
+		unseen[i] = v.ID.String() + "/" + pod.Name // a node name has no slash
+	}
+	return unseen
+}
+
+// allocate records that a replica has accelerators of a node. A node that the pool does not have
+// (it was removed, or has a label other than the variant says) is added with these accelerators and
+// no more: a running replica is not removed for that.
+func (k *gpuType) allocate(name string, gpus int, leaves bool) {
+	i, found := k.at[name]
+	switch {
+	case !found && leaves:
+		return
+	case !found:
+		i = k.add(name, 0, 0)
+	}
+	k.own[i] += gpus
+	if !leaves {
+		k.live[i] += gpus
+	}
+}
+
+// of returns the accelerator type of a variant's replicas; false if it is unknown or has no limit.
+func (g *freeGPUs) of(v *variant) (*gpuType, bool) {
+	k, found := g.byName[v.accelerator]
+	gpus, _ := v.shape()
+	return k, found && gpus > 0
+}
+
+// mostPlaceable returns the most replicas of a variant that fit beside the existing replicas of the
+// others.
+func (g *freeGPUs) mostPlaceable(v *variant) int {
+	k, limited := g.of(v)
+	if !limited {
+		return unlimited
+	}
+	gpus, shares := v.shape()
+	if k.pool.Elastic {
+		return v.allocated() + v.pending + max(0, k.pool.Limit-k.requested)/(gpus*shares)
+	}
+	return v.scheduled + k.slotsFor(gpus)/shares
+}
+
+// slotsFor returns how many shares of a size fit beside live replicas.
+func (k *gpuType) slotsFor(gpus int) int {
+	if slots, known := k.slots[gpus]; known {
+		return slots
+	}
+	slots := 0
+	for i, node := range k.pool.Nodes {
+		slots += max(0, node.Free-k.live[i]) / gpus
+	}
+	k.slots[gpus] = slots
+	return slots
+}
+
+// total returns how many accelerators of the type the variants may use together.
+func (k *gpuType) total() (total int) {
+	if k.pool.Elastic {
+		return k.pool.Limit
+	}
+	for _, node := range k.pool.Nodes {
+		total += node.Free
+	}
+	return total
+}
+
+func (g *freeGPUs) pools() []solver.Pool {
+	pools := make([]solver.Pool, len(g.types))
+	for i, k := range g.types {
+		pools[i] = k.pool
+	}
+	return pools
+}
+
+// shape returns the accelerators of one share of a replica, and its number of shares, one for each
+// pod of a group. It returns 0 accelerators if the accelerator type or their number is unknown.
+func (v *variant) shape() (gpus, shares int) {
+	if v.accelerator == "" || v.GPUsPerReplica <= 0 {
+		return 0, 1
+	}
+	total := min(v.GPUsPerReplica, mostGPUs)
+	shares = max(1, min(v.workload.GroupSize, total))
+	return (total + shares - 1) / shares, shares
+}
+
+// takes returns the number of accelerators of one replica.
+func (v *variant) takes() int {
+	gpus, shares := v.shape()
+	return gpus * shares
+}
+
+// mostGPUs limits the accelerators of a replica, so that sums do not overflow.
+const mostGPUs = 1 << 16
+
+// isPlaceable reports whether a replica exists or would fit beside those of the others.
+func (v *variant) isPlaceable() bool { return v.mostPlaceable > 0 }
+
+// limited reports whether the variant's accelerators are.
+func (v *variant) limited() bool { return v.mostPlaceable != unlimited }
+
+// allocated returns how many replicas have accelerators.
+func (v *variant) allocated() int { return min(v.alive(), v.scheduled) }
+
+// factual returns how many of a number of replicas exist, or will in a moment: they have
+// accelerators, or are pending and some are free. A number that an object merely states takes
+// nothing from others.
+func (v *variant) factual(n int) int { return min(n, v.scheduled+v.fits) }
+
+// slots are the free accelerators on nodes beside replicas that stay. Replicas are placed one after
+// the other: each placement is possible, but another order might place more.
+type slots struct {
+	gpus  *freeGPUs
+	types map[*gpuType]*freeSlots
+}
+
+// freeSlots is the free accelerators of one type.
+type freeSlots struct {
+	total int     // of an elastic pool
+	left  []int   // by node
+	nodes [][]int // nodes by free accelerators; a node may also be in lists that no longer apply
+}
+
+// newSlots returns the free accelerators of nodes beside all live replicas, and the whole limit of
+// elastic pools.
+func newSlots(g *freeGPUs) *slots {
+	all := &slots{gpus: g, types: make(map[*gpuType]*freeSlots, len(g.types))}
+	for _, k := range g.types {
+		own := &freeSlots{total: k.pool.Limit, left: make([]int, len(k.pool.Nodes))}
+		for i, node := range k.pool.Nodes {
+			own.left[i] = max(0, node.Free-k.live[i])
+			own.list(i)
+		}
+		all.types[k] = own
+	}
+	return all
+}
+
+// list records the free accelerators of a node.
+func (s *freeSlots) list(node int) {
+	n := min(s.left[node], mostGPUs)
+	for len(s.nodes) <= n {
+		s.nodes = append(s.nodes, nil)
+	}
+	s.nodes[n] = append(s.nodes[n], node)
+}
+
+// keep accounts for the replicas of a variant that stay: it frees the nodes of the others, and
+// subtracts those that stay from the limit of an elastic pool. Kubernetes decides which replicas
+// go; the last by name or ordinal are assumed.
+func (s *slots) keep(v *variant, replicas int) {
+	k, limited := s.gpus.of(v)
+	if !limited {
+		return
+	}
+	gpus, shares := v.shape()
+	own := s.types[k]
+	if k.pool.Elastic {
+		own.total -= replicas * gpus * shares
+		return
+	}
+	if replicas >= v.scheduled {
+		return
+	}
+	for _, nodes := range v.placements[min(max(0, replicas), len(v.placements)):] {
+		for _, name := range nodes {
+			if i, found := k.at[name]; found {
+				own.left[i] += gpus
+				own.list(i)
+			}
+		}
+	}
+}
+
+// take places up to so many replicas of a variant, and returns how many fit.
+func (s *slots) take(v *variant, replicas int) (placed int) {
+	k, limited := s.gpus.of(v)
+	if !limited {
+		return max(0, replicas)
+	}
+	gpus, shares := v.shape()
+	own := s.types[k]
+	if k.pool.Elastic {
+		placed = max(0, min(replicas, own.total/(gpus*shares)))
+		own.total -= placed * gpus * shares
+		return placed
+	}
+	for placed < replicas && own.place(gpus, shares) {
+		placed++
+	}
+	return placed
+}
+
+// place places one replica on the nodes with the fewest free accelerators; false if it does not
+// fit.
+func (s *freeSlots) place(gpus, shares int) bool {
+	var chosen []int
+	for range shares {
+		node, found := s.best(gpus)
+		if !found {
+			for _, back := range chosen {
+				s.left[back] += gpus
+				s.list(back)
+			}
+			return false
+		}
+		s.left[node] -= gpus
+		s.list(node)
+		chosen = append(chosen, node)
+	}
+	return true
+}
+
+// best returns the node with the fewest free accelerators that are enough.
+func (s *freeSlots) best(gpus int) (int, bool) {
+	for n := gpus; n < len(s.nodes); n++ {
+		for len(s.nodes[n]) > 0 {
+			last := len(s.nodes[n]) - 1
+			if node := s.nodes[n][last]; min(s.left[node], mostGPUs) == n {
+				return node, true
+			}
+			s.nodes[n] = s.nodes[n][:last]
+		}
+	}
+	return 0, false
+}
+
+// oneRowPerAccelerator returns the pools by name, one row for each accelerator type. Of several
+// rows those that are not elastic count, with the nodes of all; if all are elastic, the lowest
+// limit.
+func oneRowPerAccelerator(pools []fleet.Pool) []fleet.Pool {
+	rows := make([]fleet.Pool, 0, len(pools))
+	byName := func(a, b fleet.Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) }
+	for _, pool := range slices.SortedStableFunc(slices.Values(pools), byName) {
+		last := len(rows) - 1
+		if last < 0 || rows[last].Accelerator != pool.Accelerator {
+			rows = append(rows, pool)
+			continue
+		}
+		rows[last] = joined(rows[last], pool)
+	}
+	for i := range rows {
+		rows[i].Nodes = oneRowPerNode(rows[i].Nodes)
+	}
+	return rows
+}
+
+func joined(a, b fleet.Pool) fleet.Pool {
+	switch {
+	case !a.Elastic && !b.Elastic:
+		a.Nodes = slices.Concat(a.Nodes, b.Nodes)
+		return a
+	case !a.Elastic:
+		return a
+	case !b.Elastic, a.Limit <= 0, b.Limit > 0 && b.Limit < a.Limit:
+		return b
+	}
+	return a
+}
+
+// oneRowPerNode returns the nodes by name. Of several rows of a node the one with the least free
+// accelerators counts.
+func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
+	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b fleet.Node) int {
+		free := cmp.Compare(bounded(a.Allocatable)-bounded(a.Allocated), bounded(b.Allocatable)-bounded(b.Allocated))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), free, cmp.Compare(a.Allocatable, b.Allocatable))
+	})
+	return slices.CompactFunc(sorted, func(a, b fleet.Node) bool { return a.Name == b.Name })
+}

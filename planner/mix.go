@@ -1,0 +1,303 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/solver"
+)
+
+// outcome is the decision for one candidate. Numbers are of replicas that are capacity; only
+// replicas is what KEDA is told, with those that do not start.
+type outcome struct {
+	planned  int
+	replicas int
+	bounds   []bound // all that apply, in the order of the rules
+	aim      int     // the number that the scale-down is delayed from, if it is
+	delayed  bool
+	placed   int  // of replicas, those that fit onto nodes; fewer if KEDA keeps more
+	shortage bool // accelerators are short, so it has fewer replicas than it needs
+	why      *solver.Reason
+	solved   int // the number that why explains
+}
+
+// counts is a number of replicas for each variant.
+type counts map[fleet.VariantID]int
+
+// round is the models of a plan, which are solved together, and the variants beside them that keep
+// their number.
+type round struct {
+	*view
+	models    []*sizedModel
+	held      []solver.Option
+	bounds    map[fleet.VariantID][]bound
+	startable counts                        // the replicas that the current demand needs
+	floors    counts                        // replicas of the models' fair parts; nil unless accelerators are short
+	prices    map[fleet.Accelerator]float64 // of one accelerator; nil until needed
+	whole     *solver.Problem               // without demand, to check whether replicas fit; nil until needed
+	solves    int
+}
+
+// roughly is the tolerance of a solution that only limits another one.
+const roughly = 0.01
+
+// mix finds the cheapest mix for all models at once, in at most four calls of the solver: one for
+// the current demand, which limits what may start, and one for the wanted demand, each again with
+// the fair parts of the models if accelerators are short. The outcomes have a row for each model,
+// with one outcome for each of its candidates.
+func (r *round) mix() [][]outcome {
+	r.delayProbes()
+	r.bounds = make(map[fleet.VariantID][]bound, r.size)
+	for _, z := range r.models {
+		for _, c := range z.candidates {
+			r.bounds[c.ID] = r.view.bounds(z, c)
+		}
+	}
+	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
+	for _, z := range r.models {
+		for _, c := range z.candidates {
+			r.bounds[c.ID] = append(r.bounds[c.ID], r.startsForCurrentDemand(c))
+		}
+	}
+	decided := r.solve(question{amount: (*sizedModel).plain, reasons: true})
+	if r.isShort(decided) {
+		decided = r.share(decided)
+	}
+	return r.outcomes(decided)
+}
+
+// current is the demand for which replicas may be started: the latest. If the existing replicas can
+// serve it, a cheaper mix must have additional headroom: capacities are estimates, and a mix that
+// just fits would be reverted with the next estimate.
+func (z *sizedModel) current() float64 {
+	if z.latest <= z.committed() {
+		return max(z.wanted, z.demand.highest) * (1 + z.headroom)
+	}
+	return z.latest
+}
+
+func (z *sizedModel) plain() float64 { return z.wanted }
+
+// startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
+func (r *round) startsForCurrentDemand(c candidate) bound {
+	n := max(c.now, r.startable[c.ID]+c.overdue+c.stuck)
+	return atMost(fleet.CodeStartsForCurrentDemand, n, "the demand that needs more replicas is over")
+}
+
+// question is one call of the solver.
+type question struct {
+	amount    func(*sizedModel) float64 // that each model has to be served
+	tolerance float64                   // zero is the solver's default
+	reasons   bool
+	preempts  bool   // bounds that yield do not apply, and accelerators have one price for all
+	floors    counts // replicas that variants have at least
+	unbounded bool   // starts are not limited to the current demand
+}
+
+// answer is the result of the solver.
+type answer struct {
+	counts      counts
+	unsatisfied map[fleet.VariantID]bool
+	reasons     map[fleet.VariantID]*solver.Reason
+}
+
+func (r *round) solve(q question) answer {
+	problem := solver.Problem{
+		Pools: r.gpus.pools(), Holdings: r.gpus.holdings, Options: slices.Clone(r.held),
+		Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons,
+	}
+	for _, z := range r.models {
+		r.ask(&problem, z, q)
+	}
+	r.solves++
+	solution := solver.Solve(problem)
+	a := answer{counts: make(counts, len(problem.Options)), unsatisfied: make(map[fleet.VariantID]bool), reasons: make(map[fleet.VariantID]*solver.Reason)}
+	for _, count := range solution.Counts {
+		a.counts[count.Variant] = count.Replicas
+	}
+	for _, minimum := range solution.Misfits {
+		a.unsatisfied[minimum.Variant] = true
+	}
+	for i := range solution.Reasons {
+		a.reasons[solution.Reasons[i].Variant] = &solution.Reasons[i]
+	}
+	return a
+}
+
+// ask adds a model to the solver's problem.
+func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
+	problem.Demands = append(problem.Demands, solver.Demand{Model: z.id, Role: z.part, Amount: q.amount(z), Priority: z.priority})
+	for _, c := range z.candidates {
+		gpus, shares := c.shape()
+		option := solver.Option{
+			Variant: c.ID, Model: z.id, Role: z.part, Capacity: c.share, Price: c.price, Startup: c.pays, Range: r.domain(z, c, q), Now: c.alive(),
+			Accelerator: c.accelerator, GPUs: gpus, Nodes: shares,
+		}
+		if price, known := r.gpuPrices()[c.accelerator]; q.preempts && known {
+			option.Price = price * float64(gpus*shares)
+		}
+		problem.Options = append(problem.Options, option)
+	}
+}
+
+// domain returns the range of the replicas that are capacity: those that do not start or are stuck
+// take a part of the variant's range. What is not there yet takes no accelerators from others,
+// unless the demand needs it.
+func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
+	bounds := r.bounds[c.ID]
+	if q.preempts || q.unbounded {
+		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool {
+			return q.preempts && b.yields || q.unbounded && b.code == fleet.CodeStartsForCurrentDemand
+		})
+	}
+	domain := within(c, bounds)
+	missing := c.overdue + c.stuck
+	domain.Min, domain.Max = max(0, domain.Min-missing), max(0, domain.Max-missing)
+	least := domain.Min
+	switch {
+	case c.limited():
+		least = c.factual(domain.Min)
+	case c.fixed != nil:
+		least = min(domain.Min, max(0, c.live-missing))
+	}
+	if z.probe != none && !z.waits && z.candidates[z.probe].variant == c.variant {
+		least = max(least, min(1, domain.Min))
+	}
+	if domain.Min = least; c.fixed != nil {
+		domain.Max = least
+	}
+	floor := q.floors[c.ID]
+	domain.Max = max(domain.Max, floor)
+	return raised(domain, floor)
+}
+
+// heldOptions returns the variants that keep their number, with the replicas that exist, if their
+// accelerators are limited.
+func (x *view) heldOptions(held []fleet.Decision) []solver.Option {
+	known := make(map[fleet.VariantID]fleet.Decision, len(held))
+	for _, d := range held {
+		if d.Known {
+			known[d.Variant] = d
+		}
+	}
+	var options []solver.Option
+	for v := range x.owners() {
+		if d, found := known[v.ID]; found && v.limited() {
+			n := v.factual(d.Replicas)
+			gpus, shares := v.shape()
+			options = append(options, solver.Option{
+				Variant: v.ID, Range: fleet.Range{Min: n, Max: n}, Now: n, Accelerator: v.accelerator, GPUs: gpus, Nodes: shares,
+			})
+		}
+	}
+	return options
+}
+
+// outcomes turns a solution into outcomes.
+func (r *round) outcomes(a answer) [][]outcome {
+	outcomes := make([][]outcome, len(r.models))
+	for i, z := range r.models {
+		outcomes[i] = make([]outcome, len(z.candidates))
+		for j, c := range z.candidates {
+			n := a.counts[c.ID]
+			outcomes[i][j] = outcome{
+				planned: n, bounds: r.bounds[c.ID], why: a.reasons[c.ID], solved: n,
+				shortage: a.unsatisfied[c.ID] || j == z.probe && z.waits,
+			}
+		}
+	}
+	return outcomes
+}
+
+// number returns the replicas of the spec for a number of replicas that are capacity. Stuck ones
+// are kept beside them, since Kubernetes does not choose them to go. Those that do not start are
+// kept as long as the model would use them: they are the evidence that others would not start.
+func (z *sizedModel) number(j int, outcomes []outcome) int {
+	c, o := z.candidates[j], outcomes[j]
+	n := o.planned
+	if n > 0 {
+		n += c.stuck
+	}
+	if c.overdue > 0 && (o.planned > c.alive() || o.planned == c.alive() && z.wouldUse(j, outcomes)) {
+		n += c.overdue
+	}
+	allowed := within(c, o.bounds)
+	if allowed.AllowsIdle && n <= allowed.Idle {
+		return allowed.Idle
+	}
+	return max(allowed.Min, min(n, allowed.Max))
+}
+
+// wouldUse reports whether the model would use more replicas of a variant if they started: it is
+// short, or a more expensive variant serves a part of its demand.
+func (z *sizedModel) wouldUse(j int, outcomes []outcome) bool {
+	c := z.candidates[j]
+	if z.unserved(outcomes) > tiny {
+		return true
+	}
+	for k, other := range z.candidates {
+		if k != j && outcomes[k].planned > 0 && other.price*c.share > c.price*other.share*(1+tiny) {
+			return true
+		}
+	}
+	return false
+}
+
+// unserved returns the share of the wanted demand that the planned replicas leave unserved.
+func (z *sizedModel) unserved(outcomes []outcome) float64 {
+	if z.wanted <= 0 {
+		return 0
+	}
+	covered := 0.0
+	for i, o := range outcomes {
+		covered += float64(z.candidates[i].share * float64(o.planned))
+	}
+	return max(0, 1-covered/z.wanted)
+}
+
+// tiny is a relative difference below which two numbers count as equal.
+const tiny = 1e-9
+
+// delayProbes delays a probe until accelerators are free for it. Existing replicas get the free GPU
+// slots first. If none is left, another model must have two replicas on this accelerator type: a
+// probe never preempts a last replica.
+func (r *round) delayProbes() {
+	if len(r.gpus.types) == 0 {
+		return
+	}
+	free := newSlots(&r.gpus)
+	for v := range r.owners() {
+		free.keep(v, v.allocated())
+	}
+	for v := range r.owners() {
+		free.take(v, v.fits)
+	}
+	for _, z := range byPriority(r.models) {
+		if z.probe == none {
+			continue
+		}
+		c := z.candidates[z.probe]
+		k, limited := r.gpus.of(c.variant)
+		if !limited || c.scheduled+c.fits > 0 || free.take(c.variant, 1) > 0 {
+			continue
+		}
+		z.waits = !slices.ContainsFunc(r.models, func(other *sizedModel) bool {
+			return other != z && other.priority <= z.priority && r.couldYield(other, k)
+		})
+	}
+}
+
+// couldYield reports whether a model has more than one replica on an accelerator type, and one of
+// them may go.
+func (r *round) couldYield(z *sizedModel, k *gpuType) bool {
+	allocated, mayGo := 0, false
+	for _, c := range z.candidates {
+		if own, limited := r.gpus.of(c.variant); !limited || own != k {
+			continue
+		}
+		bounds := slices.DeleteFunc(r.view.bounds(z, c), func(b bound) bool { return b.yields })
+		allocated += c.allocated()
+		mayGo = mayGo || c.allocated() > within(c, bounds).Min
+	}
+	return allocated > 1 && mayGo
+}

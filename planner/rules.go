@@ -1,0 +1,255 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// rule bounds the number of replicas of a variant. Its function returns the bound, and whether it
+// applies to a candidate of a model.
+type rule struct {
+	code  fleet.Code
+	bound string // for the documentation: the bound
+	when  string // for the documentation: when it applies
+	apply func(*view, *sizedModel, candidate) (bound, bool)
+}
+
+// rules is all that bounds a number of replicas, apart from the demand, in the order of precedence:
+// if two bounds contradict each other, the earlier one wins. First comes what KEDA or another HPA
+// enforces, then lower bounds, then upper bounds. Every rule is one small function below.
+func rules() []rule {
+	return []rule{
+		{fleet.CodePaused, "= the number in force", "KEDA's annotations pause the variant", fixedBy(fleet.CodePaused)},
+		{fleet.CodeUnsupportedTrigger, "= the existing number", "KEDA would not apply the number as it is meant", fixedBy(fleet.CodeUnsupportedTrigger)},
+		{fleet.CodeConflictingHPA, "= the existing number", "another HPA scales the workload", fixedBy(fleet.CodeConflictingHPA)},
+		{fleet.CodeInvalidDefinition, "= the number in force", "the definition is invalid, and its replicas serve the model", fixedBy(fleet.CodeInvalidDefinition)},
+		{fleet.CodeMaxReplicas, "≤ maxReplicaCount", "always", maxReplicas},
+		{fleet.CodeMinReplicas, "≥ minReplicaCount, or idleReplicaCount", "always", minReplicas},
+		{fleet.CodeActivation, "≥ 1", "the annotation `autoscaling.keda.sh/force-activation` is set", activation},
+		{fleet.CodeScaleInPaused, "≥ existing", "the annotation `autoscaling.keda.sh/paused-scale-in` is set", scaleInPaused},
+		{fleet.CodeScaleOutPaused, "≤ existing", "the annotation `autoscaling.keda.sh/paused-scale-out` is set", scaleOutPaused},
+		{fleet.CodeMetricsMissing, "≥ existing", "data that the demand rests on is missing or partial: a query failed, more than a tenth of the ready replicas report nothing, the request rate is not known, or replicas exist and none of their pods is seen", metricsMissing},
+		{fleet.CodeWindowNotCovered, "≥ existing", "samples do not cover the peak window", windowNotCovered},
+		{fleet.CodeSLOMissed, "≥ existing", "measured latency is above the objective, and the objective can be met", sloMissed},
+		{fleet.CodeMinLifetime, "≥ replicas that started recently", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
+		{fleet.CodeLastReplica, "≥ 1 on the cheapest variant", "the model is idle, runs, and may not scale to zero", keepLastReplica},
+		{fleet.CodeProbe, "≥ 1", "the variant's capacity is not known, and it is tried with one replica", probe},
+		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
+		{fleet.CodeNotStarting, "≤ existing", "replicas do not become ready, and further ones would not either; they are not counted as capacity", notStarting},
+		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
+		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
+		{fleet.CodeStartsForCurrentDemand, "≤ existing, or the replicas that the current demand needs", "the demand of the peak window is over: nothing is started for it", nil},
+	}
+}
+
+// The rules that are no function of one variant alone are applied by the stage that knows the
+// others: StartsForCurrentDemand in mix.go, Saturated, ReplicaStuck and MakeBeforeBreak in
+// handover.go, DuplicateTarget in planner.go.
+
+// bound is a limit on the number of replicas of a variant.
+type bound struct {
+	code  fleet.Code
+	least int // replicas at least
+	most  int // replicas at most
+	text  string
+	cause string // the failure behind it; empty if there is none
+	// yields is true if replicas that the bound keeps may be preempted for measured demand of others
+	yields bool
+}
+
+func atLeast(code fleet.Code, n int, format string, args ...any) bound {
+	return bound{code: code, least: n, most: unlimited, text: fmt.Sprintf(format, args...)}
+}
+
+func atMost(code fleet.Code, n int, format string, args ...any) bound {
+	return bound{code: code, most: n, text: fmt.Sprintf(format, args...)}
+}
+
+// bounds returns the bounds of a candidate, in the order of the rules.
+func (x *view) bounds(z *sizedModel, c candidate) []bound {
+	var all []bound
+	for _, r := range rules() {
+		if r.apply == nil {
+			continue
+		}
+		if b, applies := r.apply(x, z, c); applies {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// within returns the range that the bounds leave. Of bounds that contradict each other the first
+// wins. A variant may have its idle number if no lower bound is above it.
+func within(c candidate, bounds []bound) fleet.Range {
+	r := fleet.Range{Min: 0, Max: unlimited, Idle: c.Range.Idle, AllowsIdle: c.Range.AllowsIdle && c.fixed == nil}
+	for _, b := range bounds {
+		r.Max = max(r.Min, min(r.Max, b.most))
+		if b.code == fleet.CodeMinReplicas && r.AllowsIdle {
+			r.Min = max(r.Min, min(b.least, r.Max))
+			continue
+		}
+		r = raised(r, b.least)
+	}
+	if r.AllowsIdle && r.Max <= r.Idle {
+		return fleet.Range{Min: r.Idle, Max: r.Idle}
+	}
+	return r
+}
+
+// raised returns the range without the numbers below n; the maximum stays.
+func raised(r fleet.Range, n int) fleet.Range {
+	if r.AllowsIdle && n <= r.Idle {
+		return r
+	}
+	if n > 0 {
+		r.AllowsIdle, r.Idle = false, 0
+	}
+	r.Min = max(r.Min, min(n, r.Max))
+	return r
+}
+
+func fixedBy(code fleet.Code) func(*view, *sizedModel, candidate) (bound, bool) {
+	return func(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+		if c.fixed == nil || !c.fixed.known || c.fixed.reason.Code != code {
+			return bound{}, false
+		}
+		return bound{code: code, least: c.fixed.replicas, most: c.fixed.replicas, text: c.fixed.reason.Text}, true
+	}
+}
+
+func maxReplicas(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+	return atMost(fleet.CodeMaxReplicas, c.Range.Max, "at maxReplicaCount %d", c.Range.Max), true
+}
+
+func minReplicas(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+	return atLeast(fleet.CodeMinReplicas, c.Range.Min, "minReplicaCount %d", c.Range.Min), c.Range.Min > 0 && !c.staysAtZero()
+}
+
+func activation(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+	n := max(1, c.Range.Min)
+	return atLeast(fleet.CodeActivation, n, "kept active by annotation autoscaling.keda.sh/force-activation"), c.Pause.Awake && !c.staysAtZero()
+}
+
+// staysAtZero reports whether KEDA does not start the variant: the HPA of one whose scale-up is
+// paused reaches its minimum all the same, but not from zero.
+func (v *variant) staysAtZero() bool { return v.Pause.Out && v.now == 0 }
+
+func scaleInPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+	return atLeast(fleet.CodeScaleInPaused, c.now, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), c.Pause.In
+}
+
+func scaleOutPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+	return atMost(fleet.CodeScaleOutPaused, c.now, "scale-up paused by annotation autoscaling.keda.sh/paused-scale-out"), c.Pause.Out
+}
+
+func metricsMissing(x *view, z *sizedModel, c candidate) (bound, bool) {
+	keep := func(format string, args ...any) (bound, bool) {
+		return atLeast(fleet.CodeMetricsMissing, c.existing(), format, args...), true
+	}
+	partial := z.reports().partial() - z.demand.silent
+	switch {
+	case z.atZero():
+		return bound{}, false
+	case partial > 0:
+		return keep("%s incompletely", countOf(partial, "ready replica reports", "ready replicas report"))
+	case len(x.missing) > 0:
+		b, applies := keep("metrics are missing")
+		b.cause = x.failures()
+		return b, applies
+	case c.now > 0 && c.live == 0 && c.overdue == 0 && c.previous.Changed.IsZero():
+		return keep("none of the pods of %d replicas is seen", c.now)
+	case z.ready() > 0 && z.demand.arrivals.State == fleet.Absent:
+		return keep("request rate not known")
+	}
+	return bound{}, false
+}
+
+func windowNotCovered(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	b := atLeast(fleet.CodeWindowNotCovered, c.existing(), "samples do not cover the peak window yet")
+	return b, z.ready() > 0 && !z.demand.covered
+}
+
+func sloMissed(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	text, missed := z.missedObjective()
+	b := atLeast(fleet.CodeSLOMissed, c.existing(), "%s", text)
+	b.yields = true
+	return b, missed
+}
+
+// missedObjective returns the latency objective that the model misses, if it does. One that cannot
+// be met at any load blocks nothing, since more replicas would not meet it either.
+func (z *sizedModel) missedObjective() (text string, missed bool) {
+	if z.ready() == 0 {
+		return "", false
+	}
+	for _, c := range z.candidates {
+		if c.capacity.Infeasible {
+			continue
+		}
+		if itl := z.demand.itl.Or(0); c.Role != fleet.RolePrefill && c.objective.ITL > 0 && itl > c.objective.ITL.Seconds() {
+			return fmt.Sprintf("mean ITL %.3g s is above the objective of %v", itl, c.objective.ITL), true
+		}
+		if ttft := z.demand.ttft.Or(0); c.Role != fleet.RoleDecode && c.objective.TTFT > 0 && ttft > c.objective.TTFT.Seconds() {
+			return fmt.Sprintf("p95 TTFT %.3g s is above the objective of %v", ttft, c.objective.TTFT), true
+		}
+	}
+	return "", false
+}
+
+func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	n := min(c.existing(), c.recentlyStarted)
+	b := atLeast(fleet.CodeMinLifetime, n, "%s recently, and starting again would cost more", countOf(n, "replica started", "replicas started"))
+	return b, n > 0 && !z.demand.none()
+}
+
+func keepLastReplica(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	b := atLeast(fleet.CodeLastReplica, 1, "the model's cheapest variant keeps the last replica")
+	return b, z.last != none && z.candidates[z.last].variant == c.variant
+}
+
+func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	b := atLeast(fleet.CodeProbe, 1, "capacity of a replica not known, so 1 replica measures it first")
+	return b, z.probe != none && !z.waits && z.candidates[z.probe].variant == c.variant
+}
+
+func notRequested(_ *view, z *sizedModel, _ candidate) (bound, bool) {
+	return atMost(fleet.CodeNotRequested, 0, "no request was seen"), z.atZero() && z.demand.none()
+}
+
+func notStarting(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+	return atMost(fleet.CodeNotStarting, c.now, "%s not ready", countOf(c.overdue, "replica is", "replicas are")), c.startBlocked
+}
+
+func capacityUnknown(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	switch {
+	case z.demand.none():
+		return bound{}, false
+	case c.share <= 0 && z.probe != none && z.candidates[z.probe].variant == c.variant:
+		return atMost(fleet.CodeCapacityUnknown, max(1, c.now), "capacity of a replica not known"), true
+	}
+	b := atMost(fleet.CodeCapacityUnknown, c.now, "capacity of a replica not known")
+	if c.overdue > 0 { // it would be started again at once
+		b.least = c.now
+	}
+	return b, c.share <= 0
+}
+
+func noBenefit(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	b := atMost(fleet.CodeNoBenefit, c.now, "another replica would get more requests than it can serve within its objective")
+	return b, c.capacity.NoMore && !z.demand.none()
+}
+
+// annotationBounds returns the bounds by annotations of KEDA, which apply to held variants too.
+func annotationBounds(v *variant) (bounds []bound) {
+	if !v.seen {
+		return nil
+	}
+	for _, rule := range []func(*view, *sizedModel, candidate) (bound, bool){activation, scaleInPaused, scaleOutPaused} {
+		if b, applies := rule(nil, nil, candidate{variant: v}); applies {
+			bounds = append(bounds, b)
+		}
+	}
+	return bounds
+}

@@ -1,0 +1,497 @@
+package planner
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wva-project/wva/analyzer"
+	"github.com/wva-project/wva/fleet"
+)
+
+// view is a snapshot whose tables are joined once. Contradictions are resolved into values of their
+// own: no row of the snapshot is changed. All iteration is over sorted slices.
+type view struct {
+	now          time.Time
+	policy       Policy
+	size         int // variants
+	models       []*model
+	duplicates   []claim    // variants whose target belongs to another one
+	excluded     []*variant // variants that are not part of their model
+	reserved     *reserved  // reserved by scaled variants; nil while those are planned
+	names        map[modelKey]*model
+	inconsistent []fleet.Conflict // contradicting definitions that were resolved
+	usages       map[modelKey][]*fleet.Usage
+	previous     map[fleet.VariantID]fleet.PreviousDecision
+	findings     map[fleet.VariantID][]fleet.Finding
+	missing      []fleet.Missing // that hide a source of load
+	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
+	profiles     fleet.Profiles
+	gpus         freeGPUs
+}
+
+// claim is a variant whose target belongs to another variant.
+type claim struct {
+	variant fleet.Variant
+	owner   fleet.VariantID
+}
+
+// model is one model with all observations of it. A model with disaggregated prefill and decode is
+// two, one for each role: both must serve all of its requests.
+type model struct {
+	id       fleet.ModelID
+	part     fleet.Role
+	parts    int  // of the model
+	mixed    bool // some of its variants have a role, some have none
+	spec     fleet.Model
+	priority int // the highest granted of its variants
+	variants []*variant
+	served   []served
+	engine   []fleet.Load
+	gateway  []fleet.Load
+	allStuck bool // every replica that reports is stuck
+	// every variant of the model, of all roles, may scale to zero
+	allowsZero bool
+	// an older model with the same name in the engines' metrics; nil if there is none
+	collision  *model
+	sharedName string // the name that both have
+}
+
+// served is one name under which a model is served.
+type served struct {
+	name    string
+	usages  []*fleet.Usage // of all pods with that name, deleted ones included
+	gateway fleet.Reading  // the rate of requests at the gateway
+}
+
+// modelKey identifies a model in the engines' metrics.
+type modelKey struct{ namespace, model string }
+
+// variant is one variant with its workload and the metrics of its pods.
+type variant struct {
+	fleet.Variant
+	target      fleet.TargetID    // Target, unversioned
+	accelerator fleet.Accelerator // Accelerator, or the last one that nodes showed
+	price       float64           // Cost, or that of an older variant of the same replica type
+	objective   fleet.Objective   // Objective, resolved in the same way
+	workload    fleet.Workload
+	startup     time.Duration  // usual start-up time of a replica
+	excluded    *fleet.Reason  // why it is not part of its model; nil if it is
+	seen        bool           // the workload was observed
+	fixed       *fixed         // the number that others set; nil if there is none
+	engines     []*fleet.Usage // metrics of ready replicas, without stuck ones
+	stuckPods   []string       // names of the stuck ones
+	previous    fleet.PreviousDecision
+	profile     *fleet.Profile // profile of its engine; nil if there is none
+	now         int            // replicas of the workload's spec
+	podCounts
+	placements    [][]string // nodes of the scheduled replicas that are capacity, by ordinal
+	startBlocked  bool       // further replicas would not start either
+	mostPlaceable int        // most replicas that fit beside those of others
+	reports       reports
+}
+
+// podCounts counts the pods of a variant that are not terminating.
+type podCounts struct {
+	live            int // all of them
+	ready           int // ready and not stuck
+	stuck           int // ready, with a queue, and without progress
+	starting        int // replicas that are not ready yet, and not overdue
+	overdue         int // replicas that are not ready after twice the usual start-up time
+	scheduled       int // with allocated accelerators, without overdue and stuck ones
+	pending         int // without accelerators and not overdue
+	fits            int // of the pending ones, those for which accelerators are free
+	recentlyStarted int // whose start is not paid for yet
+	saturated       int // ready, at a saturation threshold
+}
+
+// reports counts a variant's ready replicas by their metrics. A replica that has just become ready
+// may have none yet.
+type reports struct{ good, missing, stale, invalid, tooShort int }
+
+func (r reports) all() int     { return r.good + r.missing + r.stale + r.invalid }
+func (r reports) partial() int { return r.missing + r.stale + r.invalid + r.tooShort }
+
+// newView joins a snapshot. For variants in dry run, beside lists the targets, models and names of
+// the scaled variants; for those it is nil.
+func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
+	x := &view{
+		now: s.Time, policy: p, size: len(s.Variants), reserved: beside,
+		previous:     make(map[fleet.VariantID]fleet.PreviousDecision, len(s.Previous)),
+		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
+		profiles:     fleet.NewProfiles(s.Profiles),
+		missing:      hiding(s.Missing),
+		findings:     findings(s),
+	}
+	for _, row := range s.Previous {
+		if beside == nil && !row.Decided.IsZero() {
+			x.previous[row.Variant] = row
+		}
+	}
+	for _, row := range s.Accelerators {
+		x.accelerators[row.Name] = row
+	}
+	x.groupVariants(s)
+	for _, m := range x.models {
+		x.inconsistent = append(x.inconsistent, m.resolveMetadata()...)
+	}
+	x.attachLoads(s)
+	x.attachWorkloads(s)
+	x.includeInvalid()
+	x.rank(s.Classes)
+	x.findConsent()
+	x.gpus = newGPUs(s.Pools, x.owners(), x.now)
+	return x
+}
+
+// groupVariants groups the variants by model, separates those that cannot be decided, and selects
+// the owner of each target: the oldest ScaledObject, then the first by name, even if it is invalid.
+func (x *view) groupVariants(s fleet.Snapshot) {
+	variants := make([]*variant, len(s.Variants))
+	for i, row := range s.Variants {
+		variants[i] = &variant{Variant: row, target: row.Target.Unversioned(), accelerator: row.Accelerator, price: row.Cost, objective: row.Objective}
+	}
+	slices.SortFunc(variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
+	rememberAccelerators(variants, s)
+	owners := make(map[fleet.TargetID]*variant, len(variants))
+	for _, v := range variants {
+		if owner := owners[v.target]; owner == nil || v.Created.Before(owner.Created) {
+			owners[v.target] = v
+		}
+	}
+	specs := make(map[fleet.ModelID]fleet.Model, len(s.Models))
+	for _, row := range s.Models {
+		specs[row.ID] = row
+	}
+	byPart := make(map[partKey]*model)
+	for _, v := range variants {
+		switch owner := owners[v.target]; {
+		case owner != v && v.Target.Name != "":
+			x.duplicates = append(x.duplicates, claim{v.Variant, owner.ID})
+			continue
+		case x.excludes(v):
+			x.excluded = append(x.excluded, v)
+			continue
+		}
+		key := partKey{v.Model, partOf(v.Role)}
+		m := byPart[key]
+		if m == nil {
+			m = &model{id: key.id, part: key.part, spec: specs[v.Model]}
+			byPart[key] = m
+		}
+		m.variants = append(m.variants, v)
+	}
+	x.models = slices.SortedFunc(maps.Values(byPart), func(a, b *model) int {
+		return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.part, b.part))
+	})
+	x.countParts()
+}
+
+// rememberAccelerators gives variants whose accelerator type is known from nodes only the one on
+// which they last ran, until a ready replica shows another. Without replicas there is no node, and
+// the name should not come and go with them.
+func rememberAccelerators(variants []*variant, s fleet.Snapshot) {
+	if !slices.ContainsFunc(variants, func(v *variant) bool { return v.accelerator == "" }) {
+		return
+	}
+	last := make(map[fleet.VariantID]fleet.Accelerator, len(s.Previous))
+	for _, row := range s.Previous {
+		last[row.Variant] = row.Accelerator
+	}
+	shown := make(map[fleet.TargetID]bool, len(s.Workloads))
+	for i := range s.Workloads {
+		if slices.ContainsFunc(s.Workloads[i].Pods, func(p fleet.Pod) bool { return p.Ready }) {
+			shown[s.Workloads[i].ID.Unversioned()] = true
+		}
+	}
+	for _, v := range variants {
+		if v.accelerator == "" && !shown[v.target] {
+			v.accelerator = last[v.ID]
+		}
+	}
+}
+
+// attachWorkloads gives each variant its workload, and its ready pods their metrics.
+func (x *view) attachWorkloads(s fleet.Snapshot) {
+	workloads := make(map[fleet.TargetID]*fleet.Workload, len(s.Workloads))
+	for i := range s.Workloads {
+		workloads[s.Workloads[i].ID.Unversioned()] = &s.Workloads[i]
+	}
+	for v := range x.owners() {
+		row := workloads[v.target]
+		if row == nil {
+			continue
+		}
+		v.workload, v.seen, v.now = *row, true, max(0, row.Replicas)
+		v.startup = cmp.Or(max(0, row.Startup), x.policy.Startup)
+		if row.Stale != "" { // KEDA may have applied the previous decision
+			v.now = max(v.now, x.previous[v.ID].Replicas)
+		}
+		if v.DryRun { // the present autoscaler of a dry run is no conflict
+			v.workload.ConflictingHPA = ""
+		}
+		v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
+		v.countPods(x.usages[modelKey{v.Target.Namespace, v.EngineModel()}], x)
+	}
+	for _, m := range x.models {
+		m.setStuckAside(x.policy)
+		for _, v := range m.variants {
+			v.fixed = v.fixedByOthers()
+		}
+	}
+}
+
+// countPods counts a variant's pods and reads their metrics from the usages of its model's name,
+// which are sorted by pod.
+func (v *variant) countPods(usages []*fleet.Usage, x *view) {
+	pods := slices.SortedFunc(slices.Values(v.workload.Pods), func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	var starts starts
+	v.engines = make([]*fleet.Usage, 0, len(pods))
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Terminating {
+			continue
+		}
+		v.live++
+		if x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime {
+			v.recentlyStarted++
+		}
+		switch {
+		case pod.Ready:
+			v.ready++
+			v.read(usageOf(usages, pod.Name), x.now.Sub(pod.ReadyAt), x.policy)
+		case v.isOverdue(pod, x.now):
+			v.overdue++
+		}
+		switch {
+		case v.isOverdue(pod, x.now):
+		case pod.Ready || len(pod.Nodes) > 0:
+			v.scheduled++
+		default:
+			v.pending++
+		}
+		starts.note(pod)
+	}
+	// Replicas of the spec without a pod count as starting too; the surge pods of a rolling update
+	// add none. If they have had no pod for longer than a start takes, they count as overdue: a
+	// quota may be exhausted.
+	podless := max(0, v.now-v.ready-starts.waiting)
+	since := v.previous.Changed
+	if podless > 0 && (v.workload.ReplicaFailure != "" || !since.IsZero() && x.now.Sub(since) > overdue*v.startup) {
+		v.overdue += podless
+	}
+	v.starting = max(0, v.now-v.ready-v.overdue)
+	v.startBlocked = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" ||
+		starts.fail(overdue*v.startup, v.overdue) && (starts.unschedulable || x.now.Sub(starts.newestWaiting) < retryAfter(v.overdue)))
+}
+
+// retryAfter is the time after which one more replica is tried although several do not start: 5
+// minutes, doubled with each of them, at most an hour.
+func retryAfter(overdue int) time.Duration {
+	return min(time.Hour, 5*time.Minute<<min(overdue-1, 4))
+}
+
+// starts is the state of the starts of a workload's replicas.
+type starts struct {
+	oldestWaiting, newestWaiting, newestReady time.Time
+	unschedulable                             bool
+	waiting                                   int // pods that are not ready
+}
+
+func (s *starts) note(pod *fleet.Pod) {
+	if pod.Ready {
+		if pod.ReadyAt.After(s.newestReady) {
+			s.newestReady = pod.ReadyAt
+		}
+		return
+	}
+	s.waiting++
+	s.unschedulable = s.unschedulable || pod.Waiting == "Unschedulable"
+	if s.oldestWaiting.IsZero() || pod.Created.Before(s.oldestWaiting) {
+		s.oldestWaiting = pod.Created
+	}
+	if pod.Created.After(s.newestWaiting) {
+		s.newestWaiting = pod.Created
+	}
+}
+
+// fail reports whether further replicas would not start either: none has become ready since the
+// oldest pod that is not ready became overdue, and a pod is unschedulable or several are overdue. A
+// single one may have a defect of its own.
+func (s *starts) fail(patience time.Duration, overdue int) bool {
+	return !s.newestReady.After(s.oldestWaiting.Add(patience)) && (s.unschedulable || overdue > 1)
+}
+
+// isOverdue reports whether a pod is not ready after twice the usual start-up time of its target.
+func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
+	return !pod.Ready && !pod.Terminating && now.Sub(pod.Created) > overdue*v.startup
+}
+
+// usageOf returns the row of a pod; nil if there is none.
+func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
+	at, found := slices.BinarySearchFunc(usages, pod, func(row *fleet.Usage, pod string) int { return cmp.Compare(row.Pod, pod) })
+	if !found {
+		return nil
+	}
+	return usages[at]
+}
+
+// read counts the metrics of one ready replica; a nil row has none.
+func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
+	owes := age >= p.MetricsGrace
+	if row == nil {
+		row = &fleet.Usage{}
+	}
+	states := []fleet.ReadingState{row.Running.State, row.Waiting.State, row.KV.State}
+	switch {
+	case slices.Contains(states, fleet.Absent):
+		if owes {
+			v.reports.missing++
+		}
+		return
+	case slices.Contains(states, fleet.NaN):
+		v.reports.invalid++
+		return
+	case slices.Contains(states, fleet.Stale):
+		v.reports.stale++
+		return
+	case owes && row.FirstTokens.State == fleet.Absent && row.Scrapes > 0 && row.Scrapes < analyzer.MinScrapes:
+		v.reports.tooShort++
+	}
+	v.reports.good++
+	v.engines = append(v.engines, row)
+}
+
+// setStuckAside removes stuck replicas from the capacity and the demand of the model, and counts
+// the saturated ones of the others.
+func (m *model) setStuckAside(p Policy) {
+	serves := slices.ContainsFunc(m.variants, func(v *variant) bool {
+		return slices.ContainsFunc(v.engines, func(r *fleet.Usage) bool { return !isStuck(r) && (r.FirstTokens.Or(0) > 0 || r.Progress.Or(0) > 0) })
+	})
+	any, rest := false, false
+	for _, v := range m.variants {
+		before := len(v.engines)
+		if serves {
+			for _, r := range v.engines {
+				if isStuck(r) {
+					v.stuckPods = append(v.stuckPods, r.Pod)
+				}
+			}
+			v.engines = slices.DeleteFunc(v.engines, isStuck)
+			v.stuck = before - len(v.engines)
+			v.ready -= v.stuck
+			v.scheduled -= v.stuck
+		}
+		for _, r := range v.engines {
+			any, rest = any || isStuck(r), rest || !isStuck(r)
+			if p.Saturation.Saturated(r) {
+				v.saturated++
+			}
+		}
+	}
+	m.allStuck = any && !rest
+}
+
+// isStuck reports whether a replica has a queue and made no progress for the whole peak window.
+func isStuck(r *fleet.Usage) bool {
+	progress, known := r.Progress.Known()
+	return known && progress <= 0 && r.Waiting.Or(0) > 0
+}
+
+// profileOf returns the profile of a variant: the one of its trigger, else the first row that
+// matches; nil if none does. A replica of several accelerators whose arguments do not say how it
+// splits the model is assumed to split it over all of them.
+func (x *view) profileOf(v *variant) *fleet.Profile {
+	if v.Profile.Alpha > 0 {
+		return &fleet.Profile{Cost: v.Profile}
+	}
+	precision, split := cmp.Or(v.Precision, v.workload.Precision), cmp.Or(v.workload.TensorParallel, v.GPUsPerReplica)
+	profile, found := x.profiles.Find(v.Model.Name, v.accelerator, precision, split)
+	if !found {
+		return nil
+	}
+	return &profile
+}
+
+// rank gives each model the highest granted priority of its variants' classes, over all roles.
+func (x *view) rank(classes []fleet.ServiceClass) {
+	byName := make(map[string]fleet.ServiceClass, len(classes))
+	for _, class := range classes {
+		if before, twice := byName[class.Name]; class.Name != "" && (!twice || before.Priority < class.Priority) {
+			byName[class.Name] = class
+		}
+	}
+	highest := make(map[fleet.ModelID]int, len(x.models))
+	for _, m := range x.models {
+		for _, v := range m.variants {
+			priority := 0
+			if class, found := byName[v.ServiceClass]; found && class.GrantedTo(v.ID.Namespace) {
+				priority = class.Priority
+			}
+			if other, found := highest[m.id]; found {
+				priority = max(priority, other)
+			}
+			highest[m.id] = priority
+		}
+	}
+	for _, m := range x.models {
+		m.priority = highest[m.id]
+	}
+}
+
+// findConsent marks the models of which every variant, of all roles, may scale to zero.
+func (x *view) findConsent() {
+	kept := make(map[fleet.ModelID]bool)
+	for _, m := range x.models {
+		kept[m.id] = kept[m.id] || slices.ContainsFunc(m.variants, func(v *variant) bool { return v.Range.Floor() > 0 || v.Pause.Awake })
+	}
+	for _, m := range x.models {
+		m.allowsZero = !kept[m.id]
+	}
+}
+
+// owners yields the variants that own their target.
+func (x *view) owners() iter.Seq[*variant] {
+	return func(yield func(*variant) bool) {
+		for _, m := range x.models {
+			for _, v := range m.variants {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+		for _, v := range x.excluded {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// existing is the number of replicas of the spec within the variant's range.
+func (v *variant) existing() int { return v.Range.Clamp(v.now) }
+
+// alive is the number of existing replicas that are capacity, or will be: not overdue, not stuck.
+func (v *variant) alive() int { return max(0, v.now-v.overdue-v.stuck) }
+
+// idleNumber returns the number at which KEDA considers the variant inactive.
+func (v *variant) idleNumber() int {
+	if v.Range.AllowsIdle {
+		return v.Range.Idle
+	}
+	return 0
+}
+
+// atZero reports whether the model has no replica, and none is asked for.
+func (m *model) atZero() bool {
+	return !slices.ContainsFunc(m.variants, func(v *variant) bool { return v.now > 0 || v.live > 0 })
+}
+
+func (m *model) ready() (ready int) {
+	for _, v := range m.variants {
+		ready += v.ready
+	}
+	return ready
+}
