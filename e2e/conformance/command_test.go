@@ -272,7 +272,6 @@ func (f *fixture) start(t *testing.T, arguments ...string) *command {
 	c.process = exec.Command(f.binary, append([]string{
 		"--prometheus-url", f.prometheus, "--manifests", f.manifests, "--interval", "1s",
 		"--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--log-level", "debug",
-		"--models", "[{model: team/org/quiet, scaleToZero: true}]",
 	}, arguments...)...)
 	stderr, err := c.process.StderrPipe()
 	require.NoError(t, err)
