@@ -10,7 +10,8 @@ import (
 
 // observe fills the tables of a snapshot.
 func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
-	current, declared := s.settings.Load(), s.source.Tables()
+	declared := s.source.Tables()
+	current := s.covering(declared.Variants)
 	c := current.config
 	seen := current.collector.Collect(ctx, now)
 	missing := seen.Missing
@@ -18,7 +19,7 @@ func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 		missing = append(missing, problem.Missing())
 	}
 	return fleet.Snapshot{
-		Time: now, Models: c.Models, Classes: c.ServiceClasses,
+		Time: now, Models: c.ModelsOf(declared.Variants), Classes: c.ServiceClasses,
 		Accelerators: fleet.NameAsObserved(c.Accelerators, declared.Pools), Profiles: c.EngineProfiles(),
 		Variants: declared.Variants, Workloads: declared.Workloads, Pools: fleet.FixPools(declared.Pools, c.FixedAccelerators, declared.Variants),
 		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Queued(now)...), Previous: previous, Missing: missing,

@@ -166,7 +166,7 @@ func collect(t *testing.T, rows map[string]metricRow, s *Server) {
 func metricUnits() [][2]string {
 	return [][2]string{
 		{"_seconds", "seconds"}, {"_replicas", "replicas"}, {"_variants", "variants"}, {"_conflicts", "conflicts"}, {"_objects", "objects"},
-		{"_streams", "streams"}, {"_level", "share"}, {"_info", "1"}, {"_decision", "1"}, {"_condition", "0 or 1"}, {"_failing", "0 or 1"},
+		{"_streams", "streams"}, {"_calls", "calls"}, {"_level", "share"}, {"_info", "1"}, {"_decision", "1"}, {"_condition", "0 or 1"}, {"_failing", "0 or 1"},
 		{"_cycles_total", "cycles"}, {"_triggers_total", "requests"}, {"_polls_total", "polls"}, {"_pushes_total", "pushes"},
 		{"_requests_total", "requests"}, {"_queries_total", "queries"}, {"_errors_total", "requests"}, {"_changes_total", "changes"},
 		{"_written_total", "events"}, {"_dropped_total", "events"}, {"_cost_difference_total", "cost"},

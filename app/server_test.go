@@ -170,7 +170,7 @@ func TestServerWakesAModelForAQueueAtTheGateway(t *testing.T) {
 	for second := -900; second <= 0; second += 5 {
 		queue(second, 0)
 	}
-	s, err := w.newServer(w.config("--models", "[{model: llm/"+model+", scaleToZero: true}]"), io.Discard)
+	s, err := w.newServer(w.config(), io.Discard)
 	require.NoError(t, err)
 	defer s.settings.Load().close()
 	wanted := func() int {

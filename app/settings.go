@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -17,29 +18,41 @@ import (
 
 // settings is a configuration with all that depends on it and is replaced when it is reloaded.
 type settings struct {
-	config    *config.Config
-	policy    planner.Policy
-	transport http.RoundTripper // to Prometheus
-	collector *collector.Collector
-	metrics   *prometheus.Registry // the collector's own
-	matched   atomic.Bool          // the rows of the configuration were compared with a fleet
+	config     *config.Config
+	policy     planner.Policy
+	transport  http.RoundTripper // to Prometheus
+	collector  *collector.Collector
+	idleWindow time.Duration        // of the collector
+	metrics    *prometheus.Registry // the collector's own
+	matched    atomic.Bool          // the rows of the configuration were compared with a fleet
 }
 
 // newSettings makes the parts that depend on a configuration. A nil transport is made of it.
 func newSettings(c *config.Config, transport http.RoundTripper, logger *slog.Logger) (*settings, error) {
-	s := &settings{config: c, policy: policyOf(c), transport: transport, metrics: prometheus.NewRegistry()}
+	s := &settings{config: c, policy: policyOf(c), transport: transport}
 	var err error
 	if transport == nil {
 		if s.transport, err = collector.NewTransport(transportOf(c.Prometheus)); err != nil {
 			return nil, err
 		}
 	}
-	options := queriesOf(c)
-	options.RoundTripper, options.Registerer, options.Logger = s.transport, s.metrics, logger
-	if s.collector, err = collector.New(options); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, s.collect(c.IdleWindow(nil), logger)
+}
+
+// collect makes the collector.
+func (s *settings) collect(idleWindow time.Duration, logger *slog.Logger) (err error) {
+	s.idleWindow, s.metrics = idleWindow, prometheus.NewRegistry()
+	options := queriesOf(s.config)
+	options.IdleWindow, options.RoundTripper, options.Registerer, options.Logger = idleWindow, s.transport, s.metrics, logger
+	s.collector, err = collector.New(options)
+	return err
+}
+
+// withIdleWindow returns the same settings with a collector of another idle window.
+func (s *settings) withIdleWindow(window time.Duration, logger *slog.Logger) (*settings, error) {
+	next := &settings{config: s.config, policy: s.policy, transport: s.transport}
+	next.matched.Store(s.matched.Load())
+	return next, next.collect(window, logger)
 }
 
 // warnUnmatched logs the rows of the configuration that match nothing in the fleet: once for each
@@ -76,7 +89,7 @@ func queriesOf(c *config.Config) collector.Options {
 	p := c.Prometheus
 	return collector.Options{
 		Address: p.URL, Interval: c.Interval, Lag: p.QueryOffset, Timeout: p.QueryTimeout,
-		Window: p.Windows.Latest, PeakWindow: p.Windows.Peak, TrendWindow: p.Windows.Trend, IdleWindow: c.IdleWindow(), LongWindow: p.Windows.Long,
+		Window: p.Windows.Latest, PeakWindow: p.Windows.Peak, TrendWindow: p.Windows.Trend, LongWindow: p.Windows.Long,
 		SaturatedWaiting: c.Saturation.QueueThreshold,
 		NamespaceLabel:   p.Labels.Namespace, PodLabel: p.Labels.Pod, ModelLabel: p.Labels.Model,
 	}

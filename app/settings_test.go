@@ -38,7 +38,7 @@ func TestFixedAcceleratorWithoutNodesKeepsItsReplicas(t *testing.T) {
 func TestUnmatchedRowsAreLoggedOnceForEachConfiguration(t *testing.T) {
 	var log strings.Builder
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	c := newWorld(t).config("--models", "[{model: llm/lama-8b}]", "--service-classes", "[{name: gold, priority: 1}]", "--fixed-accelerators", "B200")
+	c := newWorld(t).config("--models", "[{namespace: llm, model: lama-8b, retention: 1m}]", "--service-classes", "[{name: gold, priority: 1}]", "--fixed-accelerators", "B200")
 	s := &settings{config: c}
 	s.warnUnmatched(fleet.Snapshot{}, logger)
 	require.Empty(t, log.String(), "no variant was observed")
@@ -52,7 +52,7 @@ func TestUnmatchedRowsAreLoggedOnceForEachConfiguration(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	require.Len(t, lines, 3)
 	const message = `level=WARN msg="configuration row matches nothing" `
-	require.Contains(t, lines[0], message+"section=models row=llm/lama-8b similar=llm/llama-8b")
+	require.Contains(t, lines[0], message+`section=models row="{namespace: llm, model: lama-8b}" similar="{namespace: llm, model: llama-8b}"`)
 	require.Regexp(t, message+"section=serviceClasses row=gold$", lines[1])
 	require.Regexp(t, message+"section=fixedAccelerators row=B200$", lines[2])
 	(&settings{config: c}).warnUnmatched(snapshot, logger)

@@ -34,7 +34,8 @@ type Config struct {
 	Sizing        Sizing
 	SwitchingCost SwitchingCost
 
-	Models         []fleet.Model
+	// Models are rows of patterns; ModelsOf joins them with a fleet.
+	Models         []ModelRow
 	ServiceClasses []fleet.ServiceClass
 	// FixedAccelerators are the accelerator types of which no node autoscaler adds any.
 	FixedAccelerators []string
@@ -146,8 +147,11 @@ type ScaleDown struct {
 	MinReplicaLifetime time.Duration
 }
 
-// ScaleToZero has the default for models that may scale to zero.
-type ScaleToZero struct{ Retention time.Duration }
+// ScaleToZero is the default of all models.
+type ScaleToZero struct {
+	Enabled   bool
+	Retention time.Duration
+}
 
 // MissingData is about metrics that are missing.
 type MissingData struct{ KeepFor, GracePeriod time.Duration }
@@ -160,18 +164,6 @@ type Sizing struct {
 
 // SwitchingCost weighs running replicas against starting others.
 type SwitchingCost struct{ Horizon time.Duration }
-
-// IdleWindow returns the time in which the last use of a model is searched: the idle window, or the
-// longest retention if that is longer.
-func (c *Config) IdleWindow() time.Duration {
-	longest := max(c.Prometheus.Windows.Idle, c.ScaleToZero.Retention)
-	for _, model := range c.Models {
-		if model.ScaleToZero {
-			longest = max(longest, model.Retention)
-		}
-	}
-	return longest
-}
 
 // Origin returns the origin of a setting's value.
 func (c *Config) Origin(key string) Origin { return c.origins[key] }

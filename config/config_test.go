@@ -73,7 +73,7 @@ func TestEverySettingHasItsDefaultIfNothingIsSet(t *testing.T) {
 	require.Equal(t, config.Backlog{DrainWithin: time.Minute}, c.Backlog)
 	require.Equal(t, config.ScaleUp{StartupTime: 2 * time.Minute, ReactionTime: 45 * time.Second}, c.ScaleUp)
 	require.Equal(t, config.ScaleDown{Headroom: 0.2, MinReplicaLifetime: 5 * time.Minute}, c.ScaleDown)
-	require.Equal(t, config.ScaleToZero{Retention: 10 * time.Minute}, c.ScaleToZero)
+	require.Equal(t, config.ScaleToZero{Enabled: true, Retention: 10 * time.Minute}, c.ScaleToZero)
 	require.Equal(t, config.MissingData{KeepFor: 5 * time.Minute, GracePeriod: time.Minute}, c.MissingData)
 	require.Equal(t, config.Sizing{Queueing: config.On, MaxSimulations: 32}, c.Sizing)
 	require.Equal(t, config.SwitchingCost{Horizon: time.Hour}, c.SwitchingCost)
@@ -139,8 +139,8 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 	readable := written(t, "x")
 	example := map[string]string{
 		"duration": "17m", "number": "0.5", "word": "", "URL": "https://p.example.com/x", "address": "127.0.0.1:7", "file": readable, "directory": directory,
-		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{model: a/b/c, scaleToZero: true, retention: 30s}]",
-		"accelerators": "[{name: X1, speed: 2}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3}, {name: rest, priority: -3}]",
+		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{namespace: a, model: b/c, scaleToZero: true, retention: 30s}]", "boolean": "false",
+		"accelerators": "[{name: X1, speed: 2, price: 0.5}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3, namespaces: [a, 'b-*']}, {name: rest, priority: -3}]",
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.maxITLStretch": "2", "prometheus.windows.latest": "20s",
 		"kvCache.headroom": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.queryOffset": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
@@ -239,13 +239,13 @@ log:
   lvel: debug
 kvCache: {headroom: 0.9}
 models:
-- {model: llama}
-- {model: a/b, scaleToZero: yes, retention: 1s}
-- {model: a/c}
-- {model: a/c, retain: 5m}
+- {model: team/org/llama, scaleToZero: true}
+- {namespace: a/b, scaleToZero: yes, retention: 1s}
+- {namespace: a, model: c}
+- {namespace: a, retain: 5m, retention: 5m}
 - 7
 accelerators: {name: H100}
-serviceClasses: [{name: gold, priority: 1.5}, {name: gold}, {priority: 1001}, {name: rest, priority: -1001}, {name: " ", priority: 1}, gold]
+serviceClasses: [{name: gold, priority: 1.5}, {name: gold}, {priority: 1001}, {name: rest, priority: -1001}, {name: " ", priority: 1}, gold, {name: x, priority: 1, namespaces: a}, {name: y, priority: 1, namespaces: [A, [b], c]}]
 grpc:
   tls: {certFile: `+"wva.go"+`}
 `)
@@ -264,19 +264,24 @@ grpc:
 		`prometheus.labels.pod: "not a label" is not a label name; write letters, digits and underscores, not beginning with a digit (file wva.yaml, line 5)`,
 		`grpc.tls.certFile: "wva.go" cannot be read: no such file or directory; write the path of a file that the server may read (file wva.yaml, line 20)`,
 		`scaleDown.headroom: "a lot" is not a number; write a number from 0.001 to 100 (environment variable WVA_SCALE_DOWN_HEADROOM)`,
-		`models: model "llama" is not namespace/name; write namespace/name, such as team/meta-llama/Llama-3.1-8B-Instruct (file wva.yaml, line 12)`,
+		`models: model "team/org/llama" seems to begin with a namespace, which is a field of its own; write {namespace: team, model: org/llama}, or add namespace: "*" if this is the name of the model (file wva.yaml, line 12)`,
+		"models: namespace \"a/b\" is not a namespace; write a namespace, with * for any characters, such as team-a or \"prod-*\" (file wva.yaml, line 13)",
 		`models: scaleToZero "yes" is neither true nor false; write true or false (file wva.yaml, line 13)`,
 		`models: retention "1s" is below 10s; write a duration from 10s to 720h, such as 30m (file wva.yaml, line 13)`,
-		`models: unknown key "retain"; write one of model, scaleToZero, retention (file wva.yaml, line 15)`,
-		`models: has a row that is a single value; write each row as {model: ..., scaleToZero: ..., retention: ...} (file wva.yaml, line 16)`,
+		`models: has a row that sets nothing: {namespace: a, model: c}; add scaleToZero, retention or both (file wva.yaml, line 14)`,
+		`models: unknown key "retain"; write one of namespace, model, scaleToZero, retention (file wva.yaml, line 15)`,
+		`models: has a row that is a single value; write each row as {namespace: ..., model: ..., scaleToZero: ..., retention: ...} (file wva.yaml, line 16)`,
 		`serviceClasses: priority "1.5" is not a whole number; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: has a row without priority; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: has a row without name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
 		`serviceClasses: priority "1001" is above 1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: priority "-1001" is below -1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: name " " is not a name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
-		`serviceClasses: has a row that is a single value; write each row as {name: ..., priority: ...} (file wva.yaml, line 18)`,
-		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2}] (file wva.yaml, line 17)`,
+		`serviceClasses: has a row that is a single value; write each row as {name: ..., priority: ..., namespaces: ...} (file wva.yaml, line 18)`,
+		"serviceClasses: namespaces is a single value; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",
+		"serviceClasses: namespaces contains \"A\", which is not a namespace; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",
+		"serviceClasses: namespaces contains an entry, which is not a namespace; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",
+		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2, price: 4.1}] (file wva.yaml, line 17)`,
 		`prometheus.windows.trend: 1m is shorter than prometheus.windows.latest, which is 2m; raise the first or lower the second (file wva.yaml, line 4)`,
 		`kvCache.headroom: 0.9 is not below saturation.kvThreshold, which is 0.8; lower the first or raise the second (file wva.yaml, line 10)`,
 	}, errorLines(t, err, path))
@@ -313,7 +318,7 @@ func TestRulesBetweenSettingsAreChecked(t *testing.T) {
 		{"directory for a file", []string{"--prometheus-ca-file", t.TempDir()}, "is a directory"},
 		{"file for a directory", []string{"--manifests", readable}, "cannot be read: not a directory"},
 		{"no configuration file", []string{"--config", "/does/not/exist"}, "config: the file /does/not/exist cannot be read: no such file or directory; name a file that the server may read (flag --config)"},
-		{"twice in a list", []string{"--models", "[{model: a/b}, {model: a/b}]"}, `models: "a/b" is listed twice`},
+		{"twice in a list", []string{"--models", "[{namespace: a, retention: 1m}, {namespace: a, model: '*', retention: 2m}]"}, `models: "{namespace: a, model: *}" is listed twice`},
 		{"class twice", []string{"--service-classes", "[{name: a, priority: 1}, {name: a, priority: 2}]"}, `serviceClasses: "a" is listed twice`},
 		{"list that is no YAML", []string{"--models", "[{model: a/b"}, "models: is not YAML"},
 		{"fraction of a millisecond", []string{"--interval", "1000100us"}, "is not a whole number of milliseconds"},
@@ -402,7 +407,8 @@ func TestThePrintedPlaceholderIsNoToken(t *testing.T) {
 }
 
 func TestEffectiveConfigurationIsAConfigurationFile(t *testing.T) {
-	first, err := config.Load(given(t, "--config", complete(t, "interval: 90s", "models: [{model: a/b/c, scaleToZero: true, retention: 36h}, {model: 'x/y: #z'}]")))
+	first, err := config.Load(given(t, "--config", complete(t, "interval: 90s", "models: [{namespace: a-*, model: b/c, scaleToZero: true, retention: 36h}, {model: 'x/y: #z', scaleToZero: false}]",
+		"serviceClasses: [{name: a, priority: 1, namespaces: [x, '*']}]", "accelerators: [{name: X, speed: 1, price: 1e-3}]")))
 	require.NoError(t, err)
 	second, err := config.Load(given(t, "--config", written(t, first.Effective())))
 	require.NoError(t, err)
@@ -421,7 +427,8 @@ func TestEffectiveConfigurationIsAConfigurationFile(t *testing.T) {
 
 func TestWarningsNameProbableMistakes(t *testing.T) {
 	flags := given(t, "--config", complete(t,
-		"scaleToZero: {retention: 25h}", "models: [{model: a/b, scaleToZero: true, retention: 48h}, {model: a/c, retention: 5m}]", "fixedAccelerators: [H100, h100, h1000]"), "--prometheus-url", "http://p")
+		"scaleToZero: {retention: 25h}", "models: [{namespace: a, model: b, retention: 48h}, {model: c, retention: 5m, scaleToZero: false}]",
+		"serviceClasses: [{name: gold, priority: 5}, {name: rest, priority: -5, namespaces: [a]}, {name: top, priority: 9, namespaces: ['*']}]", "fixedAccelerators: [H100, h100, h1000]"), "--prometheus-url", "http://p")
 	t.Setenv("WVA_PROMETHEUS_BEARER_TOKEN", "x")
 	t.Setenv("WVA_INTERVALL", "20s")
 	t.Setenv("WVA_SERVICE_HOST", "10.0.0.1") // Kubernetes sets these for a Service named wva
@@ -435,25 +442,13 @@ func TestWarningsNameProbableMistakes(t *testing.T) {
 		"environment variable WVA_INTERVALL sets nothing; did you mean WVA_INTERVAL?",
 		"the bearer token is sent unencrypted: prometheus.url is not https",
 		"scaleToZero.retention of 25h" + effect,
-		"retention of 48h of model a/b" + effect,
-		"retention of model a/c sets nothing: scaleToZero is false",
+		"retention of 48h of models {namespace: a, model: b}" + effect,
+		"retention of models {model: c} sets nothing: scaleToZero is false",
+		`service class gold of priority 5 is granted to no namespace, so no variant has it; add namespaces: [team-a], or namespaces: ["*"] for all`,
+		"namespaces of service class rest set nothing: priority -5 needs no grant",
 		"fixedAccelerators names h1000, which is not in accelerators; nodes and variants must use the same name",
 	}, c.Warnings())
-	require.Equal(t, 48*time.Hour, c.IdleWindow())
-}
-
-func TestIdleWindowReachesTheLongestRetention(t *testing.T) {
-	for give, want := range map[string]time.Duration{
-		"":                                   10 * time.Minute,
-		"prometheus: {windows: {idle: 20m}}": 20 * time.Minute,
-		"scaleToZero: {retention: 30m}":      30 * time.Minute,
-		"models: [{model: a/b, retention: 2h, scaleToZero: true}]": 2 * time.Hour,
-		"models: [{model: a/b, retention: 2h}]":                    10 * time.Minute,
-	} {
-		c, err := config.Load(given(t, "--prometheus-url", "http://p", "--manifests", t.TempDir(), "--config", written(t, give)))
-		require.NoError(t, err)
-		require.Equal(t, want, c.IdleWindow(), give)
-	}
+	require.Equal(t, 48*time.Hour, c.IdleWindow(nil))
 }
 
 func TestNamesOfSettingsAreUnique(t *testing.T) {
@@ -497,7 +492,7 @@ func TestEveryErrorIsAValidationError(t *testing.T) {
 }
 
 func TestPartialConfigurationHasDefaultsForInvalidSettings(t *testing.T) {
-	path := written(t, "interval: soon\nlog: {level: debug}\nmodels: [{model: llama}]\nunknown: 1\n")
+	path := written(t, "interval: soon\nlog: {level: debug}\nmodels: [{model: a/b/c}]\nunknown: 1\n")
 	flags := given(t, "--config", path, "--scale-down-headroom", "0.3", "--max-plan-age", "1y")
 	c, err := config.LoadPartial(flags)
 	require.Len(t, errorLines(t, err, path), 5, "unknown key, interval, plan age, URL and models")
@@ -536,6 +531,6 @@ func TestAcceleratorsHaveNoMemory(t *testing.T) {
 	path := complete(t, "accelerators: [{name: X1, speed: 2, memoryGiB: 80}]")
 	_, err := config.Load(given(t, "--config", path))
 	require.Equal(t, []string{
-		`accelerators: unknown key "memoryGiB"; write one of name, speed (file wva.yaml, line 3)`,
+		`accelerators: unknown key "memoryGiB"; write one of name, speed, price (file wva.yaml, line 3)`,
 	}, errorLines(t, err, path))
 }

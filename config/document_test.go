@@ -44,10 +44,11 @@ saturation: {kvThreshold: 0.85}
 scaleDown: {headroom: 0.3, minReplicaLifetime: 10m}
 
 models:
-- {model: llm/meta-llama/Llama-3.1-8B-Instruct, scaleToZero: true, retention: 30m}
+- {namespace: "prod-*", scaleToZero: false}
+- {namespace: prod-eu, model: "meta-llama/*", scaleToZero: true, retention: 30m}
 
 serviceClasses:
-- {name: premium, priority: 10}
+- {name: premium, priority: 10, namespaces: [team-a, "prod-*"]}
 - {name: batch, priority: -1}
 
 fixedAccelerators: [H100]

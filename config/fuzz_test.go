@@ -16,10 +16,10 @@ import (
 // as the same configuration; an error must have a text.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
-		"", "interval: 20s", "prometheus: {bearerToken: x, windows: {latest: 30s}}", "models: [{model: a/b, scaleToZero: true, retention: 1h}]",
+		"", "interval: 20s", "prometheus: {bearerToken: x, windows: {latest: 30s}}", "models: [{namespace: a-*, model: b/c, scaleToZero: true, retention: 1h}]", "serviceClasses: [{name: a, priority: 1, namespaces: [b, '*']}]",
 		"accelerators:\n- {name: X, speed: 1e-2x10}", "grpc: {tls: {allowedClients: [a, 'b: c']}}", "log: {level: WARN, format: json}",
 		"- 1", "{", "a: &a [*a]", "interval: !!binary aGk=", "? {a: b}\n: c", "---\n---\n", "prometheus.url: x", "log: {<<: {level: info}}", "\xff\xfe", "saturation: {kvThreshold: .inf}",
-		"interval: 1h\nmaxPlanAge: 2h\nmodels:\n- model: |\n    a/b\n", "models: [{model: \"a/\\u2028\\x7f\"}]", "accelerators: []",
+		"interval: 1h\nmaxPlanAge: 2h\nmodels:\n- model: |\n    a/b\n  retention: 1m\n", "models: [{model: \"a/\\u2028\\x7f\", scaleToZero: true}]", "accelerators: []",
 		"profiles: [{model: '*M*', accelerator: H100, precision: FP16, tensorParallel: 2, alpha: 6, beta: -0, kvTokens: 0x10, maxSequences: 1e2, origin: 'a: #b'}]",
 		"profileCatalogue: off\nprofiles:\n- model: m\n  accelerator: 'X '\n  alpha: 1_0",
 	} {

@@ -25,6 +25,9 @@ const longestName = 256
 // mostPriority is the largest absolute value of the priority of a service class.
 const mostPriority = 1000
 
+// mostPrice is the highest price of an accelerator for an hour.
+const mostPrice = 1e6
+
 // names is a list of names. In a variable or flag they are separated by commas.
 func names(field func(*Config) *[]string) binding {
 	return list[string]{
@@ -50,64 +53,29 @@ func names(field func(*Config) *[]string) binding {
 	}
 }
 
-// models is the list of models.
-func models(field func(*Config) *[]fleet.Model) binding {
-	return list[fleet.Model]{
-		name: "models", accepted: "a list such as [{model: team/llama-8b, scaleToZero: true, retention: 30m}]",
+// classes is the list of service classes.
+func classes(field func(*Config) *[]fleet.ServiceClass) binding {
+	return list[fleet.ServiceClass]{
+		name: "classes", accepted: `a list such as [{name: premium, priority: 10, namespaces: [team-a, "prod-*"]}]`,
 		field:    field,
-		identity: func(m fleet.Model) string { return m.ID.String() },
-		read:     readModel,
-		write: func(m fleet.Model) *yaml.Node {
-			fields := []*yaml.Node{textNode("model"), textNode(m.ID.String()), textNode("scaleToZero"), plainNode("!!bool", strconv.FormatBool(m.ScaleToZero))}
-			if m.Retention > 0 {
-				fields = append(fields, textNode("retention"), textNode(formatDuration(m.Retention)))
+		identity: func(c fleet.ServiceClass) string { return c.Name },
+		read:     readClass,
+		write: func(c fleet.ServiceClass) *yaml.Node {
+			fields := []*yaml.Node{textNode("name"), textNode(c.Name), textNode("priority"), wholeNode(c.Priority)}
+			if len(c.Namespaces) > 0 {
+				namespaces := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+				for _, pattern := range c.Namespaces {
+					namespaces.Content = append(namespaces.Content, textNode(pattern))
+				}
+				fields = append(fields, textNode("namespaces"), namespaces)
 			}
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: fields}
 		},
 	}
 }
 
-func readModel(item *yaml.Node) (fleet.Model, []problem) {
-	r := newRowReader(item, "model", "scaleToZero", "retention")
-	var m fleet.Model
-	r.field("model", true, "namespace/name, such as team/meta-llama/Llama-3.1-8B-Instruct", func(text string) string {
-		if m.ID.UnmarshalText([]byte(text)) != nil || m.ID.Name == "" {
-			return "is not namespace/name"
-		}
-		return ""
-	})
-	r.field("scaleToZero", false, "true or false", func(text string) string {
-		m.ScaleToZero = text == "true"
-		if text != "true" && text != "false" {
-			return "is neither true nor false"
-		}
-		return ""
-	})
-	retention := duration(leastRetention, mostRetention, "30m")
-	r.field("retention", false, retention.allowed, func(text string) (wrong string) {
-		m.Retention, wrong = retention.parse(text)
-		return wrong
-	})
-	return m, r.problems
-}
-
-// classes is the list of service classes.
-func classes(field func(*Config) *[]fleet.ServiceClass) binding {
-	return list[fleet.ServiceClass]{
-		name: "classes", accepted: "a list such as [{name: premium, priority: 10}]",
-		field:    field,
-		identity: func(c fleet.ServiceClass) string { return c.Name },
-		read:     readClass,
-		write: func(c fleet.ServiceClass) *yaml.Node {
-			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
-				textNode("name"), textNode(c.Name), textNode("priority"), plainNode("!!int", strconv.Itoa(c.Priority)),
-			}}
-		},
-	}
-}
-
 func readClass(item *yaml.Node) (fleet.ServiceClass, []problem) {
-	r := newRowReader(item, "name", "priority")
+	r := newRowReader(item, "name", "priority", "namespaces")
 	var c fleet.ServiceClass
 	r.field("name", true, "the name that variants use, such as premium", func(text string) string {
 		c.Name = text
@@ -117,26 +85,29 @@ func readClass(item *yaml.Node) (fleet.ServiceClass, []problem) {
 		return ""
 	})
 	r.whole("priority", true, integer(-mostPriority, mostPriority), &c.Priority)
+	c.Namespaces = r.namespaces("namespaces")
 	return c, r.problems
 }
 
 // accelerators is the accelerator catalogue.
 func accelerators(field func(*Config) *[]fleet.AcceleratorSpec) binding {
 	return list[fleet.AcceleratorSpec]{
-		name: "accelerators", accepted: "a list such as [{name: H100, speed: 3.2}]",
+		name: "accelerators", accepted: "a list such as [{name: H100, speed: 3.2, price: 4.1}]",
 		field:    field,
 		identity: func(a fleet.AcceleratorSpec) string { return string(a.Name) },
 		read:     readAccelerator,
 		write: func(a fleet.AcceleratorSpec) *yaml.Node {
-			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
-				textNode("name"), textNode(string(a.Name)), textNode("speed"), decimalNode(a.Speed),
-			}}
+			fields := []*yaml.Node{textNode("name"), textNode(string(a.Name)), textNode("speed"), decimalNode(a.Speed)}
+			if a.Price > 0 {
+				fields = append(fields, textNode("price"), decimalNode(a.Price))
+			}
+			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: fields}
 		},
 	}
 }
 
 func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []problem) {
-	r := newRowReader(item, "name", "speed")
+	r := newRowReader(item, "name", "speed", "price")
 	var a fleet.AcceleratorSpec
 	r.field("name", true, "the name that variants use, such as H100", func(text string) string {
 		a.Name = fleet.Accelerator(text)
@@ -146,6 +117,7 @@ func readAccelerator(item *yaml.Node) (fleet.AcceleratorSpec, []problem) {
 		return ""
 	})
 	r.number("speed", true, number(0.001, 1e6), &a.Speed)
+	r.number("price", false, above0(mostPrice), &a.Price)
 	return a, r.problems
 }
 
@@ -231,6 +203,31 @@ func (r *rowReader) whole(name string, required bool, t valueType[int], at *int)
 		*at, wrong = t.parse(text)
 		return wrong
 	})
+}
+
+// namespaces reads a list of patterns of namespaces, if it is given.
+func (r *rowReader) namespaces(name string) []string {
+	list, given := r.values[name]
+	const remedy = `write a list of namespaces, with * for any characters, such as [team-a, "prod-*"]`
+	if given && list.Kind != yaml.SequenceNode {
+		r.reject(list, name+" is a "+nodeType(list), remedy)
+	}
+	if !given || list.Kind != yaml.SequenceNode {
+		return nil
+	}
+	var patterns []string
+	for _, entry := range list.Content {
+		if entry.Kind != yaml.ScalarNode || isNull(entry) || checkNamespace(entry.Value) != "" {
+			text := "an entry"
+			if entry.Kind == yaml.ScalarNode && printable(entry.Value) {
+				text = quoted(entry.Value)
+			}
+			r.reject(entry, name+" contains "+text+", which is not a namespace", remedy)
+			continue
+		}
+		patterns = append(patterns, entry.Value)
+	}
+	return patterns
 }
 
 func decimalNode(x float64) *yaml.Node {

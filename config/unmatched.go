@@ -11,7 +11,7 @@ import (
 // Unmatched is a row of the configuration that matches nothing in the fleet.
 type Unmatched struct {
 	Section string // the setting, such as "models"
-	Row     string // such as "llm/llama-8b"
+	Row     string // such as "{namespace: llm, model: llama-8b}"
 	// Similar is the similar name in the fleet; empty if there is none. Either may be misspelt.
 	Similar string
 }
@@ -36,8 +36,8 @@ func (c *Config) Unmatched(variants []fleet.Variant, pools []fleet.Pool) []Unmat
 		rows = append(rows, u)
 	}
 	for _, m := range c.Models {
-		if !slices.Contains(f.models, m.ID) {
-			report("models", m.ID.String(), func() string { return f.nearestModel(m.ID) })
+		if !slices.ContainsFunc(f.models, m.Matches) {
+			report("models", m.name(), func() string { return f.nearestModel(m) })
 		}
 	}
 	for _, class := range c.ServiceClasses {
@@ -94,20 +94,49 @@ func namesOf(variants []fleet.Variant, pools []fleet.Pool) fleetNames {
 	return f
 }
 
-// nearestModel returns a model with a similar name, or else one that differs in the namespace only,
-// which is easily forgotten.
-func (f fleetNames) nearestModel(row fleet.ModelID) string {
-	var ids []string
+// nearestModel returns the row that was probably meant: of a similar name, or else of the same name
+// in another namespace, or of a name that was split at the wrong slash.
+func (f fleetNames) nearestModel(row ModelRow) string {
+	anywhere, anyName := ModelRow{Model: row.Model}, ModelRow{Namespace: row.Namespace}
+	var namespaces, names, ids []string // of models that match the other field
 	for _, id := range f.models {
+		if row.Namespace != "" && anywhere.Matches(id) {
+			namespaces = append(namespaces, id.Namespace)
+		}
+		if row.Model != "" && anyName.Matches(id) {
+			names = append(names, id.Name)
+		}
 		ids = append(ids, id.String())
 	}
-	if near := nearest(row.String(), ids); near != "" {
-		return near
+	if near := nearestTo(row.Model, names); near != "" {
+		return ModelRow{Namespace: row.Namespace, Model: near}.name()
 	}
+	if near := nearestTo(row.Namespace, namespaces); near != "" {
+		return ModelRow{Namespace: near, Model: row.Model}.name()
+	}
+	whole := strings.TrimPrefix(row.Namespace+"/"+row.Model, "/")
+	near := nearest(whole, ids)
 	for _, id := range f.models {
-		if id.Name == row.String() || id.Name == row.Name {
-			return id.String()
+		if row.Model != "" && (id.Name == whole || id.Name == row.Model || id.String() == near) {
+			return ModelRow{Namespace: id.Namespace, Model: id.Name}.name()
 		}
+	}
+	return ""
+}
+
+// nearestTo returns the name that is similar to a pattern: the part before the first * is compared
+// with the beginnings of the names.
+func nearestTo(pattern string, names []string) string {
+	literal, _, isPattern := strings.Cut(pattern, "*")
+	if !isPattern {
+		return nearest(pattern, names)
+	}
+	beginnings := make([]string, len(names))
+	for i, name := range names {
+		beginnings[i] = name[:min(len(name), len(literal))]
+	}
+	if near := nearest(literal, beginnings); near != "" {
+		return names[slices.Index(beginnings, near)]
 	}
 	return ""
 }

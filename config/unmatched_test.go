@@ -24,11 +24,18 @@ func unmatched(t *testing.T, text string, variants []fleet.Variant, pools []flee
 
 func TestRowsThatMatchNothingAreFound(t *testing.T) {
 	got := unmatched(t, `models:
-- {model: llm/meta-llama/Llama-3.1-8B-Instruct}
-- {model: llm/meta-lama/Llama-3.1-8B-Instruct}
-- {model: meta-llama/Llama-3.1-8B-Instruct}
-- {model: prod/meta-llama/Llama-3.1-8B-Instruct}
-- {model: llm/qwen}
+- {namespace: llm, model: meta-llama/Llama-3.1-8B-Instruct, retention: 1m}
+- {model: "*Llama*", retention: 1m}
+- {namespace: "l*", retention: 1m}
+- {namespace: llm, model: meta-lama/Llama-3.1-8B-Instruct, retention: 1m}
+- {model: "meta-lama/*", retention: 1m}
+- {namespace: lmm, model: "meta-llama/*", retention: 1m}
+- {namespace: "llmx*", retention: 1m}
+- {model: llm/tiny, retention: 1m}
+- {namespace: meta-llama, model: Llama-3.1-8B-Instruct, retention: 1m}
+- {namespace: prod, model: meta-llama/Llama-3.1-8B-Instruct, retention: 1m}
+- {namespace: llm, model: opt, retention: 1m}
+- {namespace: elsewhere, retention: 1m}
 serviceClasses: [{name: premium, priority: 1}, {name: premum, priority: 2}]
 fixedAccelerators: [h100, L40S, H10O]
 accelerators: [{name: H100, speed: 3}, {name: T4, speed: 1}, {name: l40s, speed: 1}, {name: H10O, speed: 2}, {name: X9000, speed: 7}]
@@ -37,16 +44,21 @@ profiles:
 - {model: "*llama-3.1-8b*", accelerator: H10O, alpha: 6}
 - {model: meta-llama/Lama-3.1-8B-Instruct, accelerator: H100, alpha: 6}
 - {model: "*qwen*", accelerator: H100, alpha: 6}
-`, []fleet.Variant{chat}, []fleet.Pool{
+`, []fleet.Variant{chat, {Model: fleet.ModelID{Namespace: "llm", Name: "tiny"}, Accelerator: "A"}}, []fleet.Pool{
 		{Accelerator: "L40S", Nodes: []fleet.Node{{Name: "a", Allocatable: 1}}},
 		{Accelerator: "H10O"},
 	})
-	const id = "llm/meta-llama/Llama-3.1-8B-Instruct"
+	const row = "{namespace: llm, model: meta-llama/Llama-3.1-8B-Instruct}"
 	require.Equal(t, []config.Unmatched{
-		{Section: "models", Row: "llm/meta-lama/Llama-3.1-8B-Instruct", Similar: id},
-		{Section: "models", Row: "meta-llama/Llama-3.1-8B-Instruct", Similar: id},
-		{Section: "models", Row: "prod/meta-llama/Llama-3.1-8B-Instruct", Similar: id},
-		{Section: "models", Row: "llm/qwen"},
+		{Section: "models", Row: "{namespace: llm, model: meta-lama/Llama-3.1-8B-Instruct}", Similar: row},
+		{Section: "models", Row: "{model: meta-lama/*}", Similar: "{model: meta-llama/Llama-3.1-8B-Instruct}"},
+		{Section: "models", Row: "{namespace: lmm, model: meta-llama/*}", Similar: "{namespace: llm, model: meta-llama/*}"},
+		{Section: "models", Row: "{namespace: llmx*}", Similar: "{namespace: llm}"},
+		{Section: "models", Row: "{model: llm/tiny}", Similar: "{namespace: llm, model: tiny}"},
+		{Section: "models", Row: "{namespace: meta-llama, model: Llama-3.1-8B-Instruct}", Similar: row},
+		{Section: "models", Row: "{namespace: prod, model: meta-llama/Llama-3.1-8B-Instruct}", Similar: row},
+		{Section: "models", Row: "{namespace: llm, model: opt}"},
+		{Section: "models", Row: "{namespace: elsewhere}"},
 		{Section: "serviceClasses", Row: "premum", Similar: "premium"},
 		{Section: "fixedAccelerators", Row: "H10O", Similar: "H100"},
 		{Section: "accelerators", Row: "H10O", Similar: "H100"},

@@ -83,6 +83,34 @@ func number(least, most float64) valueType[float64] {
 	}
 }
 
+// above0 is a number above 0, up to a bound.
+func above0(most float64) valueType[float64] {
+	t := number(0, most)
+	parse := t.parse
+	t.allowed = fmt.Sprintf("a number above 0 and at most %.0f", most)
+	t.parse = func(text string) (float64, string) {
+		value, wrong := parse(text)
+		if wrong == "" && value == 0 {
+			wrong = "is not above 0"
+		}
+		return value, wrong
+	}
+	return t
+}
+
+// boolean is true or false.
+func boolean() valueType[bool] {
+	return valueType[bool]{
+		name: "boolean", allowed: "true or false", format: strconv.FormatBool, number: true,
+		parse: func(text string) (bool, string) {
+			if text != "true" && text != "false" {
+				return false, "is neither true nor false"
+			}
+			return text == "true", ""
+		},
+	}
+}
+
 // integer is a whole number between two bounds.
 func integer(least, most int) valueType[int] {
 	inner := number(float64(least), float64(most))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 
 // Warnings returns valid settings that may be mistakes, a sentence each.
 func (c *Config) Warnings() []string {
-	return slices.Concat(c.unknown, c.prometheusWarnings(), c.retentionWarnings(), c.acceleratorWarnings(), c.profileWarnings())
+	return slices.Concat(c.unknown, c.prometheusWarnings(), c.retentionWarnings(), c.grantWarnings(), c.acceleratorWarnings(), c.profileWarnings())
 }
 
 func (c *Config) prometheusWarnings() []string {
@@ -27,18 +28,15 @@ func (c *Config) prometheusWarnings() []string {
 	return warnings
 }
 
-func (c *Config) retentionWarnings() []string {
-	const effect = " is long: each cycle queries Prometheus that far back, and samples must cover the whole time"
+// grantWarnings names service classes that nobody has, or whose grants have no effect.
+func (c *Config) grantWarnings() []string {
 	var warnings []string
-	if retention := c.ScaleToZero.Retention; retention > longRetention {
-		warnings = append(warnings, "scaleToZero.retention of "+formatDuration(retention)+effect)
-	}
-	for _, m := range c.Models {
-		if m.Retention > longRetention {
-			warnings = append(warnings, "retention of "+formatDuration(m.Retention)+" of model "+m.ID.String()+effect)
-		}
-		if m.Retention > 0 && !m.ScaleToZero {
-			warnings = append(warnings, "retention of model "+m.ID.String()+" sets nothing: scaleToZero is false")
+	for _, class := range c.ServiceClasses {
+		switch granted := len(class.Namespaces) > 0; {
+		case class.Priority > 0 && !granted:
+			warnings = append(warnings, fmt.Sprintf(`service class %s of priority %d is granted to no namespace, so no variant has it; add namespaces: [team-a], or namespaces: ["*"] for all`, class.Name, class.Priority))
+		case class.Priority <= 0 && granted:
+			warnings = append(warnings, fmt.Sprintf("namespaces of service class %s set nothing: priority %d needs no grant", class.Name, class.Priority))
 		}
 	}
 	return warnings

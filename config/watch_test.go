@@ -113,7 +113,7 @@ func TestWatchAppliesAMountedConfigMapThatIsSwapped(t *testing.T) {
 		require.Equal(t, []string{"interval", "models"}, w.changes[0].Reloaded)
 		require.Empty(t, w.changes[0].Pending)
 		require.Equal(t, 30*time.Second, w.last().Interval)
-		require.Equal(t, "a/b", w.last().Models[0].ID.String())
+		require.Equal(t, "a/b", w.last().Models[0].Model)
 		m.swap(base)
 		w.polls(2)
 		require.Equal(t, 15*time.Second, w.last().Interval)

@@ -53,7 +53,7 @@ func newScenario(o Options) (*scenario, error) {
 		fleet:  simulation.FleetSpec{Seed: o.Seed, Epoch: epoch, Routing: simulation.LeastKV},
 	}
 	if notes {
-		s.models = append(s.models, fleet.Model{ID: notesModel, ScaleToZero: true, Retention: 4 * time.Minute})
+		s.models = append(s.models, fleet.Model{ID: notesModel})
 	}
 	if err := s.configure(o); err != nil {
 		return nil, err
@@ -94,7 +94,11 @@ func (s *scenario) configure(o Options) error {
 	}
 	c.Prometheus.URL = "http://prometheus.demo"
 	c.Interval, c.Prometheus.QueryOffset = interval, lag
-	c.Models = s.models
+	if o.Trace == nil {
+		// minReplicaCount 0 of its only variant allows the small model to scale to zero. The demo
+		// is too short to wait ten minutes for that.
+		c.Models = []config.ModelRow{{Namespace: notesModel.Namespace, Model: notesModel.Name, Retention: 4 * time.Minute}}
+	}
 	// Throughput of one GPU for models of this size, relative to an L40S.
 	c.Accelerators = []fleet.AcceleratorSpec{{Name: "H100", Speed: 3.5}, {Name: "L40S", Speed: 1}}
 	if o.SaturationAlone {
@@ -151,6 +155,11 @@ func hardwareOf(v fleet.Variant, started bool) (hardware, error) {
 		h.initial = max(1, h.initial)
 	}
 	return h, nil
+}
+
+// mayGoToZero reports whether all variants of a model allow it to have no replica.
+func (s *scenario) mayGoToZero(model fleet.ModelID) bool {
+	return !slices.ContainsFunc(s.variants, func(v fleet.Variant) bool { return v.Model == model && v.Range.Floor() > 0 })
 }
 
 // objective returns the latency objective of a model, which is that of its first variant.

@@ -2,10 +2,7 @@ package demo
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/wva-project/wva/fleet"
 )
 
 // policyRow is the result of one policy with its name.
@@ -94,8 +91,7 @@ func (r *report) byModel(s Summary) {
 // coldStarts returns a note on each model that WVA scales to zero and that misses its objective.
 func (r *report) coldStarts(s Summary) (notes []string) {
 	for i, id := range r.scenario.modelIDs() {
-		zero := slices.ContainsFunc(r.scenario.models, func(m fleet.Model) bool { return m.ID == id && m.ScaleToZero })
-		if i < len(s.Models) && zero && !s.Models[i].SLOMet {
+		if i < len(s.Models) && r.scenario.mayGoToZero(id) && !s.Models[i].SLOMet {
 			notes = append(notes, fmt.Sprintf("WVA scales %s to zero, and requests wait while a replica starts.", id.Name))
 		}
 	}

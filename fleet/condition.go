@@ -86,6 +86,8 @@ func (d Decision) optimizationReady() Condition {
 	c := Condition{Type: ConditionOptimizationReady, Status: ConditionFalse, Reason: string(d.Reason.Code), Text: d.Reason.String()}
 	switch {
 	case d.Held || d.Reason.Code == CodeDuplicateTarget || d.Reason.Code == CodePaused:
+	case d.Facts.NoWakeSignal:
+		c.Reason, c.Text = string(CodeNoWakeSignal), noWakeSignal
 	case d.Facts.Infeasible != "":
 		c.Reason, c.Text = string(CodeSLOInfeasible), d.Facts.Infeasible
 	default:
@@ -93,6 +95,11 @@ func (d Decision) optimizationReady() Condition {
 	}
 	return c
 }
+
+// noWakeSignal is the text of a model at zero that nothing would start. It has no figures, so it
+// stays the same while the situation lasts.
+const noWakeSignal = "scaled to zero, and no gateway reports requests for this model, so nothing would start it; " +
+	"let a gateway report its requests to Prometheus, or set minReplicaCount to 1 on one variant"
 
 func (d Decision) definitionAccepted() Condition {
 	c := Condition{Type: ConditionDefinitionAccepted, Status: ConditionTrue, Reason: "NoFindings", Text: "no findings in the definition"}

@@ -65,6 +65,10 @@ func TestConditionsFollowFromCodeAndFacts(t *testing.T) {
 	silent, inactive := there, there
 	silent.Saturation, inactive.Saturation = Reading{}, Reading{}
 	inactive.Current, inactive.Ready = 0, 0
+	asleep := inactive
+	asleep.NoWakeSignal = true
+	both := asleep
+	both.Infeasible = "lower the load"
 	target := func(code Code, facts Facts) Decision {
 		return Decision{Known: true, Decided: time.Unix(1, 0), Reason: Reason{Code: code, Text: "why"}, Facts: facts}
 	}
@@ -80,6 +84,9 @@ func TestConditionsFollowFromCodeAndFacts(t *testing.T) {
 	}{
 		{"decided", target(CodeScaleUp, there), [3]string{"True TargetFound", "True MetricsReported", "True Optimized"}},
 		{"inactive", target(CodeUnchanged, inactive), [3]string{"True TargetFound", "True NoReadyReplica", "True Optimized"}},
+		{"at zero without a wake signal", target(CodeUnchanged, asleep), [3]string{"True TargetFound", "True NoReadyReplica", "False NoWakeSignal"}},
+		{"held at zero", held(CodeMetricsMissing, asleep), [3]string{"True TargetFound", "False MetricsMissing", "False MetricsMissing"}},
+		{"infeasible too", target(CodeUnchanged, both), [3]string{"True TargetFound", "True NoReadyReplica", "False NoWakeSignal"}},
 		{"just ready", target(CodeProbe, silent), [3]string{"True TargetFound", "Unknown NotReportedYet", "True Optimized"}},
 		{"in part", target(CodeMetricsMissing, there), [3]string{"True TargetFound", "False MetricsMissing", "True Optimized"}},
 		{"blind", held(CodeMetricsMissing, silent), [3]string{"True TargetFound", "False MetricsMissing", "False MetricsMissing"}},

@@ -23,7 +23,7 @@ func (p Profile) Fits(model string, a Accelerator, precision string, tensorParal
 // below it.
 func (p Profile) Covers(other Profile) bool {
 	row, below := p.compiled(), other.compiled()
-	return p.place() == other.place() && matches(row.pattern, below.pattern) && (row.precision == "" || row.precision == below.precision)
+	return p.place() == other.place() && MatchPattern(row.pattern, below.pattern) && (row.precision == "" || row.precision == below.precision)
 }
 
 // Profiles finds the profile of a variant among rows. The zero value has none.
@@ -79,25 +79,7 @@ func (p Profile) compiled() compiledProfile {
 // fits compares with a model's name in lower case and a canonical precision. An accelerator that is
 // not known fits nothing.
 func (c *compiledProfile) fits(model, precision string) bool {
-	return c.profile.Accelerator != "" && (c.precision == "" || c.precision == precision) && matches(c.pattern, model)
-}
-
-// matches reports whether a text has the form of a pattern, in which each * stands for any text.
-func matches(pattern, text string) bool {
-	first, rest, found := strings.Cut(pattern, "*")
-	if !found {
-		return pattern == text
-	}
-	text, found = strings.CutPrefix(text, first)
-	for found {
-		part, more, another := strings.Cut(rest, "*")
-		if !another {
-			return strings.HasSuffix(text, rest)
-		}
-		_, text, found = strings.Cut(text, part)
-		rest = more
-	}
-	return false
+	return c.profile.Accelerator != "" && (c.precision == "" || c.precision == precision) && MatchPattern(c.pattern, model)
 }
 
 // The precisions that have several names.

@@ -76,42 +76,6 @@ func TestPrecisionIsReadOffTheNamesThatPublishersGive(t *testing.T) {
 	}
 }
 
-// matchesSlowly is the textbook's recursion.
-func matchesSlowly(pattern, text string) bool {
-	switch {
-	case pattern == "":
-		return text == ""
-	case pattern[0] == '*':
-		return matchesSlowly(pattern[1:], text) || text != "" && matchesSlowly(pattern, text[1:])
-	}
-	return text != "" && pattern[0] == text[0] && matchesSlowly(pattern[1:], text[1:])
-}
-
-func TestPatternsMatchAsTheTextbookSays(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	draw := func(letters string, longest int) string {
-		text := make([]byte, random.IntN(longest+1))
-		for i := range text {
-			text[i] = letters[random.IntN(len(letters))]
-		}
-		return string(text)
-	}
-	matched := 0
-	for range 50_000 {
-		pattern, text := draw("ab*", 6), draw("ab", 8)
-		got := matches(pattern, text)
-		if want := matchesSlowly(pattern, text); got != want {
-			t.Fatalf("%q matches %q: %v, want %v", pattern, text, got, want)
-		}
-		if got {
-			matched++
-		}
-	}
-	if matched < 1000 {
-		t.Errorf("only %d of the cases matched", matched)
-	}
-}
-
 func TestFindReturnsTheFirstRowThatFits(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }

@@ -32,8 +32,6 @@ type Snapshot struct {
 // Model is the configuration of a model. A model without a row takes every default.
 type Model struct {
 	ID ModelID `json:"id"`
-	// ScaleToZero allows the model to have no replica while it gets no request.
-	ScaleToZero bool `json:"scaleToZero,omitzero"`
 	// ScaleToZeroOff is true if the administrator does not allow the model to scale to zero,
 	// whatever its ScaledObjects allow.
 	ScaleToZeroOff bool `json:"scaleToZeroOff,omitzero"`
@@ -53,9 +51,10 @@ type ServiceClass struct {
 	Namespaces []string `json:"namespaces,omitzero"`
 }
 
-// GrantedTo reports whether variants of the namespace may have the class.
+// GrantedTo reports whether variants of a namespace may have the class. If not, they have the
+// default priority of 0: nobody gets a priority by asking for it.
 func (c ServiceClass) GrantedTo(namespace string) bool {
-	return c.Priority <= 0 || slices.Contains(c.Namespaces, namespace) || slices.Contains(c.Namespaces, "*")
+	return c.Priority <= 0 || slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return MatchPattern(pattern, namespace) })
 }
 
 // AcceleratorSpec is one row of the catalogue of accelerators.

@@ -134,7 +134,7 @@ func (m *largeModel) busy() float64 {
 
 func (m *largeModel) add() {
 	busy := m.busy()
-	m.Models = append(m.Models, fleet.Model{ID: m.id(), ScaleToZero: m.number%20 == 2})
+	m.Models = append(m.Models, fleet.Model{ID: m.id(), ScaleToZeroOff: m.number%20 != 2})
 	for k := range acceleratorTypes {
 		m.addVariant(k, busy)
 	}

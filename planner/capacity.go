@@ -160,7 +160,7 @@ func (z *sizedModel) committed() (share float64) {
 func (z *sizedModel) addProbe() {
 	var capacity float64
 	for _, c := range z.candidates {
-		most := c.Range.Max
+		most := c.mostAllowed()
 		if c.startBlocked || c.capacity.NoMore {
 			most = min(most, c.now)
 		}
@@ -194,10 +194,10 @@ func (z *sizedModel) bestProbe() int {
 	})
 }
 
-// cheapest returns the variant with the lowest price of a replica, of those that are placeable and
-// not start blocked.
+// cheapest returns the variant with the lowest price of a replica, of those that have a ready one,
+// or are placeable and not start blocked.
 func (z *sizedModel) cheapest() int {
-	return z.best(func(c candidate) bool { return !c.startBlocked && c.isPlaceable() && c.fixed == nil }, func(a, b candidate) int {
+	return z.best(func(c candidate) bool { return c.fixed == nil && (c.ready > 0 || !c.startBlocked && c.isPlaceable()) }, func(a, b candidate) int {
 		return cmp.Compare(a.price, b.price)
 	})
 }
@@ -205,7 +205,7 @@ func (z *sizedModel) cheapest() int {
 // lastReplica returns the candidate that keeps the one replica of an idle model: the cheapest. It
 // is none if the model is at zero or may scale to zero, or if KEDA keeps a replica of it anyway.
 func (z *sizedModel) lastReplica() int {
-	kept := func(c candidate) bool { return c.Range.Floor() > 0 || c.fixed != nil && c.live > 0 }
+	kept := func(c candidate) bool { return c.Range.Floor() > 0 || c.Pause.Awake || c.fixed != nil && c.live > 0 }
 	if z.demand.idle == mayScaleToZero || z.atZero() || slices.ContainsFunc(z.candidates, kept) {
 		return none
 	}
@@ -217,7 +217,7 @@ func (z *sizedModel) lastReplica() int {
 func (z *sizedModel) best(fits func(candidate) bool, compare func(a, b candidate) int) int {
 	best := none
 	for i, c := range z.candidates {
-		if c.Range.Max >= 1 && fits(c) && (best == none || compare(c, z.candidates[best]) < 0) {
+		if c.mostAllowed() >= 1 && fits(c) && (best == none || compare(c, z.candidates[best]) < 0) {
 			best = i
 		}
 	}
@@ -239,7 +239,7 @@ func (z *sizedModel) shown(c candidate) float64 {
 	if c.capacity.Basis == analyzer.BasisProfile {
 		light = lightByProfile
 	}
-	if c.capacity.Shown() || z.wanted <= light*c.share*float64(c.ready) {
+	if c.capacity.Shown() || z.wanted <= light*c.share*float64(len(c.engines)) {
 		return c.share
 	}
 	return 0

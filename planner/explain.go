@@ -95,7 +95,7 @@ func (e explanation) change(i int) fleet.Code {
 	switch {
 	case o.replicas <= c.now && e.lacksAccelerators(i):
 		return fleet.CodeInsufficientAccelerators
-	case o.replicas > c.now && e.atZero():
+	case o.replicas > c.now && e.atZero() && !e.demand.none():
 		return fleet.CodeScaleFromZero
 	case o.replicas > c.now && e.scalesUp():
 		return fleet.CodeScaleUp
@@ -134,12 +134,20 @@ func (e explanation) tight(i int) []bound {
 			if n == 1 && !e.atZero() {
 				lower = append(lower, b)
 			}
-		case b.code == fleet.CodeMakeBeforeBreak, b.code == fleet.CodeSaturated:
+		case b.code == fleet.CodeMakeBeforeBreak, b.code == fleet.CodeSaturated && !b.yields:
 			if b.least == n {
 				lower = append(lower, b)
 			}
 		case b.least > 0 && b.least == n && b.most >= n && unneeded && !(b.code == fleet.CodeMinReplicas && b.most == b.least):
 			lower = append(lower, b)
+		case b.code == fleet.CodeStartsForCurrentDemand:
+			if b.most == n && n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators() {
+				upper = append(upper, b)
+			}
+		case b.code == fleet.CodeCapacityUnknown:
+			if b.most == n && n == c.now && e.short > tiny {
+				upper = append(upper, b)
+			}
 		case b.most == n && b.least < n && e.short > tiny && c.share > 0 && b.most < unlimited:
 			upper = append(upper, b)
 		case b.most == n && b.most < unlimited && b.code == fleet.CodeScaleOutPaused && e.short > tiny:
@@ -150,6 +158,16 @@ func (e explanation) tight(i int) []bound {
 	slices.SortStableFunc(lower, func(a, b bound) int { return rank(a.code) - rank(b.code) })
 	slices.SortStableFunc(upper, func(a, b bound) int { return rank(a.code) - rank(b.code) })
 	return append(lower, upper...)
+}
+
+// peakIsOver reports whether the plan serves the latest demand, but would not serve the highest of
+// the peak window.
+func (e explanation) peakIsOver() bool {
+	served := 0.0
+	for j, o := range e.outcomes {
+		served += float64(e.candidates[j].share * float64(o.planned))
+	}
+	return e.latest > 0 && served >= e.latest*(1-tiny) && e.demand.highest > served*(1+e.headroom)*(1+tiny)
 }
 
 // rank orders bounds that are equally tight: what somebody else enforces first, then what a rule
@@ -219,7 +237,7 @@ func (e explanation) lastReplicaText(i int) fleet.Reason {
 		return reason(fleet.CodeLastReplica, "0 requests; the model's last replica moves to this cheaper variant")
 	}
 	why, remedy := e.whyNotZero()
-	return reason(fleet.CodeLastReplica, "0 requests; 1 replica of the cheapest variant is kept (%s)", why).With(fleet.DetailRemedy, remedy)
+	return reason(fleet.CodeLastReplica, "0 requests; the cheapest variant keeps 1 replica (%s)", why).With(fleet.DetailRemedy, remedy)
 }
 
 // whyNotZero returns why a model keeps one replica, and the remedy if there is one.
@@ -249,7 +267,10 @@ func (e explanation) maxReplicas(i int) fleet.Reason {
 		limit = "scale-up paused by annotation"
 	}
 	text := fmt.Sprintf("%s, %s: %s", e.demandText(), unservedText(e.short), limit)
-	why := reason(code, "%s", shortest(text+", and so are all variants", text))
+	why := reason(code, "%s", text)
+	if code == fleet.CodeMaxReplicas {
+		why.Text = shortest(text+", and so are all variants", text)
+	}
 	if full := e.full(); len(full) > 0 {
 		why = reason(code, "%s", shortest(text+", and other variants lack accelerators", text)).With(fleet.DetailLimit, strings.Join(full, ", "))
 		remedy = "raise maxReplicaCount, add nodes or add a variant"
@@ -302,10 +323,10 @@ func (e explanation) lacksAccelerators(i int) bool {
 	switch {
 	case c.fixed != nil:
 		return false
-	case o.shortage, o.placed < o.replicas:
-		return true
+	case i == e.last, i == e.probe:
+		return o.shortage
 	}
-	return e.short > tiny && c.share > 0 && o.limitedByAccelerators()
+	return e.short > tiny && (o.shortage || o.placed < o.replicas || c.share > 0 && o.limitedByAccelerators())
 }
 
 // limitedByAccelerators reports whether missing accelerators keep a variant from another replica.
@@ -419,7 +440,7 @@ func (e explanation) details(i int, why fleet.Reason) fleet.Reason {
 		if kept := o.keptBy(); kept != "" {
 			limits = append(limits, fmt.Sprintf("scale-down blocked (%s), so %d replicas are kept with accelerators for %d", kept, o.replicas, o.placed))
 		} else {
-			limits = append(limits, fmt.Sprintf("KEDA keeps %d replicas with accelerators for %d", o.replicas, o.placed))
+			limits = append(limits, fmt.Sprintf("KEDA keeps %d replicas with accelerators for %d; the others wait behind measured demand", o.replicas, o.placed))
 		}
 	}
 	if c.fixed == nil && !e.demand.none() {

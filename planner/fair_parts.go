@@ -17,7 +17,7 @@ func (r *round) isShort(a answer) bool {
 		return false
 	}
 	return slices.ContainsFunc(r.models, func(z *sizedModel) bool {
-		return z.wanted > 0 && r.lacks(z, a) || z.probe != none && !z.waits && a.counts[z.candidates[z.probe].ID] == 0
+		return z.wanted > 0 && r.lacks(z, a) || z.probe != none && !z.waits && a.unsatisfied[z.candidates[z.probe].ID]
 	})
 }
 
@@ -39,31 +39,39 @@ func (r *round) lacks(z *sizedModel, a answer) bool {
 func (r *round) share(decided answer) answer {
 	parts := r.fairParts(decided)
 	fair := question{
-		amount:   func(z *sizedModel) float64 { return min(z.contended(), parts[z]) },
+		amount:   func(z *sizedModel) float64 { return min(z.measured(), parts[z]) },
 		preempts: true, unbounded: true, floors: r.lastReplicas(), tolerance: roughly,
 	}
 	r.floors = r.solve(fair).counts
+	for _, z := range r.models {
+		for _, c := range z.candidates {
+			// the first solution limits starts by accelerators that others may have to leave
+			r.startable[c.ID] = max(r.startable[c.ID], r.floors[c.ID])
+			r.bounds[c.ID] = slices.DeleteFunc(r.bounds[c.ID], func(b bound) bool { return b.yields || b.code == fleet.CodeStartsForCurrentDemand })
+			if z.latest <= z.committed() {
+				r.bounds[c.ID] = append(r.bounds[c.ID], r.startsForCurrentDemand(c))
+			}
+		}
+	}
 	all := question{amount: (*sizedModel).contended, preempts: true, reasons: true, floors: r.floors}
 	if kept := r.existingToo(); kept != nil {
 		all.floors = kept
 	}
-	for _, z := range r.models {
-		for _, c := range z.candidates {
-			r.bounds[c.ID] = slices.DeleteFunc(r.bounds[c.ID], func(b bound) bool { return b.yields })
-		}
-	}
 	return r.solve(all)
 }
 
-// contended is the demand of a model while accelerators are short: if its scale-down is blocked by
-// a rule that yields, it still asks for its existing replicas, and so yields no more than others
-// need.
-func (z *sizedModel) contended() float64 {
-	if _, missed := z.missedObjective(); missed && z.wanted > 0 {
-		return max(z.wanted, z.committed())
+// measured is the demand of a model that counts against others: the latest, without what the peak
+// window adds. If its scale-down is blocked by a rule that yields, it still asks for its existing
+// replicas, and so yields no more than others need.
+func (z *sizedModel) measured() float64 {
+	if _, missed := z.missedObjective(); z.wanted > 0 && (missed || z.saturated() > 0) {
+		return max(z.latest, z.committed())
 	}
-	return z.wanted
+	return z.latest
 }
+
+// contended is the demand of a model beyond its fair part.
+func (z *sizedModel) contended() float64 { return max(z.wanted, z.measured()) }
 
 // fairParts returns the amount of each model's demand that its fair part of the accelerators can
 // serve. For each type, the models with demand get equal parts, by priority; what a model does not
@@ -130,7 +138,7 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 		if claim.best.variant == nil || z.wanted <= 0 {
 			continue
 		}
-		claim.needs = int(math.Ceil(min(z.contended()/claim.best.share*(1-tiny), unlimited)))
+		claim.needs = int(math.Ceil(min(z.measured()/claim.best.share*(1-tiny), unlimited)))
 		claim.has = gpus / claim.best.takes()
 		claims = append(claims, claim)
 	}

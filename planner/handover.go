@@ -87,6 +87,9 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 			o.planned++
 			left += capacity(j)
 		}
+		if left < enough { // what is left has not shown that it could serve all
+			o.awaits = c.overdue > 0
+		}
 		if n := z.number(j, outcomes); n > aim {
 			if !o.delayed {
 				o.aim, o.delayed = aim, true
@@ -99,9 +102,13 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 // delayBound returns the bound of a delayed scale-down.
 func (z *sizedModel) delayBound(code fleet.Code, c candidate, n, aim int) bound {
 	if code == fleet.CodeSaturated {
-		return atLeast(code, n, "%s, and the others must serve all of the demand", countOf(z.saturated(), "replica is saturated", "replicas are saturated"))
+		b := atLeast(code, n, "%s", saturatedText(z.saturated()))
+		b.pods = true
+		return b
 	}
-	return atLeast(code, n, "scale-down to %d waits until other ready replicas can serve it", aim)
+	b := atLeast(code, n, "scale-down to %d waits until other ready replicas can serve it", aim)
+	b.pods = true
+	return b
 }
 
 // saturated is the number of saturated replicas of the model.
@@ -148,12 +155,10 @@ func (z *sizedModel) enough(outcomes []outcome) float64 {
 	return z.wanted
 }
 
-// readyAfter returns how many ready replicas serve for certain after a scale-down to n. A
-// Deployment stops replicas that are not ready first; a StatefulSet and a LeaderWorkerSet stop the
-// highest ordinals, whether they are ready or not. Which of the ready ones go is not known, so
-// stuck ones may stay.
+// readyAfter returns how many ready replicas serve for certain after a scale-down to n. Which of the
+// ready ones of a Deployment go is not known, so stuck ones may stay.
 func (v *variant) readyAfter(n int) int {
-	if v.Target.Kind != "StatefulSet" && v.Target.Kind != "LeaderWorkerSet" {
+	if !v.stopsHighestOrdinal() {
 		return max(0, min(n, v.ready+v.stuck)-v.stuck)
 	}
 	ready := 0
@@ -169,16 +174,6 @@ func (v *variant) readyAfter(n int) int {
 
 // unsaturatedAfter returns how many of them are not saturated.
 func (v *variant) unsaturatedAfter(n int) int { return max(0, v.readyAfter(n)-v.saturated) }
-
-// ordinal returns the number at the end of a pod's name; false if it has none.
-func ordinal(name string) (n int, found bool) {
-	at, unit := len(name), 1
-	for ; at > 0 && len(name)-at < 9 && name[at-1] >= '0' && name[at-1] <= '9'; at-- {
-		n += int(name[at-1]-'0') * unit
-		unit *= 10
-	}
-	return n, at < len(name) && at > 0 && name[at-1] == '-'
-}
 
 // fits reports whether the nodes have the accelerators for the outcomes. The solver's solution
 // always fits; outcomes may not if a delay keeps more replicas than that.

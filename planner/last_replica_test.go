@@ -15,7 +15,7 @@ import (
 func probeBeside(other group, gpus int) *scenario {
 	other.objective = 0
 	s := newScenario(cheap(other)).called("a-").beside("b", newScenario(cheap(group{variant: unknown})).called("b-").gateway(7, 2)).node("L40S", "l1", gpus, 0)
-	s.Models = append(s.Models, fleet.Model{ID: fleet.ModelID{Namespace: "shop", Name: "b"}, ScaleToZero: true})
+	s.Models = append(s.Models, fleet.Model{ID: fleet.ModelID{Namespace: "shop", Name: "b"}})
 	s.Accelerators = nil
 	return s
 }

@@ -15,6 +15,7 @@ type outcome struct {
 	bounds   []bound // all that apply, in the order of the rules
 	aim      int     // the number that the scale-down is delayed from, if it is
 	delayed  bool
+	awaits   bool // replicas that do not start are kept, since the model would use them
 	placed   int  // of replicas, those that fit onto nodes; fewer if KEDA keeps more
 	shortage bool // accelerators are short, so it has fewer replicas than it needs
 	why      *solver.Reason
@@ -92,6 +93,7 @@ type question struct {
 	preempts  bool   // bounds that yield do not apply, and accelerators have one price for all
 	floors    counts // replicas that variants have at least
 	unbounded bool   // starts are not limited to the current demand
+	healthy   bool   // as if overdue replicas were ready, and no accelerators limited
 }
 
 // answer is the result of the solver.
@@ -102,9 +104,9 @@ type answer struct {
 }
 
 func (r *round) solve(q question) answer {
-	problem := solver.Problem{
-		Pools: r.gpus.pools(), Holdings: r.gpus.holdings, Options: slices.Clone(r.held),
-		Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons,
+	problem := solver.Problem{Options: slices.Clone(r.held), Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons}
+	if !q.healthy {
+		problem.Pools, problem.Holdings = r.gpus.pools(), r.gpus.holdings
 	}
 	for _, z := range r.models {
 		r.ask(&problem, z, q)
@@ -133,6 +135,9 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 			Variant: c.ID, Model: z.id, Role: z.part, Capacity: c.share, Price: c.price, Startup: c.pays, Range: r.domain(z, c, q), Now: c.alive(),
 			Accelerator: c.accelerator, GPUs: gpus, Nodes: shares,
 		}
+		if q.healthy {
+			option.Now += c.overdue
+		}
 		if price, known := r.gpuPrices()[c.accelerator]; q.preempts && known {
 			option.Price = price * float64(gpus*shares)
 		}
@@ -141,8 +146,9 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 }
 
 // domain returns the range of the replicas that are capacity: those that do not start or are stuck
-// take a part of the variant's range. What is not there yet takes no accelerators from others,
-// unless the demand needs it.
+// take a part of the variant's range. A fixed number counts as far as its replicas exist, and so do
+// all lower bounds if accelerators are short: a number that is merely stated takes nothing from
+// measured demand.
 func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	bounds := r.bounds[c.ID]
 	if q.preempts || q.unbounded {
@@ -152,10 +158,13 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	}
 	domain := within(c, bounds)
 	missing := c.overdue + c.stuck
+	if q.healthy {
+		missing = c.stuck
+	}
 	domain.Min, domain.Max = max(0, domain.Min-missing), max(0, domain.Max-missing)
 	least := domain.Min
 	switch {
-	case c.limited():
+	case c.limited() && (q.preempts || c.fixed != nil):
 		least = c.factual(domain.Min)
 	case c.fixed != nil:
 		least = min(domain.Min, max(0, c.live-missing))
@@ -206,41 +215,69 @@ func (r *round) outcomes(a answer) [][]outcome {
 			}
 		}
 	}
+	r.keepOverdue(outcomes)
 	return outcomes
 }
 
-// number returns the replicas of the spec for a number of replicas that are capacity. Stuck ones
-// are kept beside them, since Kubernetes does not choose them to go. Those that do not start are
-// kept as long as the model would use them: they are the evidence that others would not start.
+// keepOverdue keeps replicas that do not start as long as the model would use them if they did.
+// They are the evidence that further ones would not start either: without them the next cycle would
+// start the same replicas again.
+func (r *round) keepOverdue(outcomes [][]outcome) {
+	starts := round{view: r.view, bounds: r.bounds}
+	for _, z := range r.models {
+		if slices.ContainsFunc(z.candidates, func(c candidate) bool { return c.overdue > 0 }) {
+			starts.models = append(starts.models, z)
+		}
+	}
+	if len(starts.models) == 0 {
+		return
+	}
+	healthy := starts.solve(question{amount: (*sizedModel).plain, healthy: true}).counts
+	r.solves++
+	for i, z := range r.models {
+		for j, c := range z.candidates {
+			if o := &outcomes[i][j]; c.overdue > 0 && healthy[c.ID] > min(c.alive(), o.planned) {
+				o.awaits, o.planned = true, max(o.planned, min(c.alive(), c.mostPlaceable, healthy[c.ID]))
+			}
+		}
+	}
+}
+
+// number returns the replicas of the spec for a number of replicas that are capacity. A Deployment
+// stops those that do not start first, so they are kept only if the model would use them; stuck ones
+// may stay, and are kept beside the others. If the highest ordinals go first, all below them are.
 func (z *sizedModel) number(j int, outcomes []outcome) int {
 	c, o := z.candidates[j], outcomes[j]
 	n := o.planned
-	if n > 0 {
+	switch {
+	case n == 0 && !o.awaits:
+	case c.stopsHighestOrdinal():
+		for ; n < o.planned+c.lostBelow(n); n++ {
+		}
+	case o.planned > c.alive() || o.awaits:
+		n += c.stuck + c.overdue
+	default:
 		n += c.stuck
 	}
-	if c.overdue > 0 && (o.planned > c.alive() || o.planned == c.alive() && z.wouldUse(j, outcomes)) {
-		n += c.overdue
+	bounds := o.bounds
+	if o.shortage {
+		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool { return b.pods })
 	}
-	allowed := within(c, o.bounds)
+	allowed := within(c, bounds)
 	if allowed.AllowsIdle && n <= allowed.Idle {
 		return allowed.Idle
 	}
 	return max(allowed.Min, min(n, allowed.Max))
 }
 
-// wouldUse reports whether the model would use more replicas of a variant if they started: it is
-// short, or a more expensive variant serves a part of its demand.
-func (z *sizedModel) wouldUse(j int, outcomes []outcome) bool {
-	c := z.candidates[j]
-	if z.unserved(outcomes) > tiny {
-		return true
-	}
-	for k, other := range z.candidates {
-		if k != j && outcomes[k].planned > 0 && other.price*c.share > c.price*other.share*(1+tiny) {
-			return true
+// lostBelow is the number of overdue and stuck pods among the lowest n ordinals.
+func (v *variant) lostBelow(n int) (lost int) {
+	for _, at := range v.lost {
+		if at < n {
+			lost++
 		}
 	}
-	return false
+	return lost
 }
 
 // unserved returns the share of the wanted demand that the planned replicas leave unserved.

@@ -82,7 +82,7 @@ func TestModelHasTheHighestPriorityOfItsVariants(t *testing.T) {
 // heldBeside is a model that needs the accelerator of a held variant's next replica.
 func heldBeside() *scenario {
 	return newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).
-		beside("b", newScenario(cheap(group{ready: 1, spec: 2, mute: true})).called("held-")).
+		beside("b", newScenario(cheap(group{ready: 1, loading: 1, mute: true})).called("held-")).
 		node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("held-cheap", "l1")
 }
 
@@ -101,7 +101,7 @@ func TestPinnedVariantKeepsItsAccelerators(t *testing.T) {
 		"invalid":     func(g *group) { g.variant = invalid },
 		"another HPA": func(g *group) { g.workload = otherHPA },
 	} {
-		g := cheap(group{ready: 1, spec: 2, running: 10, kv: 0.1, rate: 1})
+		g := cheap(group{ready: 1, loading: 1, running: 10, kv: 0.1, rate: 1})
 		change(&g)
 		s := newScenario(cheap(saturated(group{ready: 2}))).gateway(0, 24).beside("b", newScenario(g).called("other-")).
 			node("L40S", "l1", 4, 0).on("cheap", "l1", "l1").on("other-cheap", "l1")

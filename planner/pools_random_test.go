@@ -138,7 +138,7 @@ func TestLargePoolsChangeNoDecision(t *testing.T) {
 		got := Plan(s.Snapshot, Policy{})
 		for i, target := range got.Decisions {
 			if target.Replicas != want.Decisions[i].Replicas || target.Reason.Code != want.Decisions[i].Reason.Code {
-				t.Errorf("seed %d: with large pools %+v\nwithout a limit %+v", seed, target, want.Decisions[i])
+				t.Errorf("seed %d: %s: with large pools %d, %s: %s\nwithout a limit %d, %s: %s", seed, target.Variant.Name, target.Replicas, target.Reason.Code, target.Reason, want.Decisions[i].Replicas, want.Decisions[i].Reason.Code, want.Decisions[i].Reason)
 			}
 		}
 	}

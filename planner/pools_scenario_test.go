@@ -70,7 +70,7 @@ func (s *scenario) beside(model string, other *scenario) *scenario {
 func (s *scenario) class(variant, class string, priority int) *scenario {
 	s.variant(variant).ServiceClass = class
 	if !slices.ContainsFunc(s.Classes, func(c fleet.ServiceClass) bool { return c.Name == class }) {
-		s.Classes = append(s.Classes, fleet.ServiceClass{Name: class, Priority: priority})
+		s.Classes = append(s.Classes, fleet.ServiceClass{Name: class, Priority: priority, Namespaces: []string{"*"}})
 	}
 	return s
 }

@@ -32,9 +32,10 @@ func rules() []rule {
 		{fleet.CodeMetricsMissing, "≥ existing", "data that the demand rests on is missing or partial: a query failed, more than a tenth of the ready replicas report nothing, the request rate is not known, or replicas exist and none of their pods is seen", metricsMissing},
 		{fleet.CodeWindowNotCovered, "≥ existing", "samples do not cover the peak window", windowNotCovered},
 		{fleet.CodeSLOMissed, "≥ existing", "measured latency is above the objective, and the objective can be met", sloMissed},
-		{fleet.CodeMinLifetime, "≥ replicas that started recently", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
+		{fleet.CodeSaturated, "≥ existing, or enough that the replicas that are not saturated serve all of the demand", "a ready replica is at a saturation threshold", saturatedReplicas},
 		{fleet.CodeLastReplica, "≥ 1 on the cheapest variant", "the model is idle, runs, and may not scale to zero", keepLastReplica},
 		{fleet.CodeProbe, "≥ 1", "the variant's capacity is not known, and it is tried with one replica", probe},
+		{fleet.CodeMinLifetime, "≥ replicas that started recently", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing", "replicas do not become ready, and further ones would not either; they are not counted as capacity", notStarting},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
@@ -54,8 +55,9 @@ type bound struct {
 	most  int // replicas at most
 	text  string
 	cause string // the failure behind it; empty if there is none
-	// yields is true if replicas that the bound keeps may be preempted for measured demand of others
-	yields bool
+	// yields is true if replicas that the bound keeps may be preempted for measured demand of others,
+	// and pods if it is about existing pods: it keeps no replicas that have no accelerators.
+	yields, pods bool
 }
 
 func atLeast(code fleet.Code, n int, format string, args ...any) bound {
@@ -174,7 +176,7 @@ func windowNotCovered(_ *view, z *sizedModel, c candidate) (bound, bool) {
 func sloMissed(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	text, missed := z.missedObjective()
 	b := atLeast(fleet.CodeSLOMissed, c.existing(), "%s", text)
-	b.yields = true
+	b.yields, b.pods = true, true
 	return b, missed
 }
 
@@ -198,9 +200,27 @@ func (z *sizedModel) missedObjective() (text string, missed bool) {
 	return "", false
 }
 
+// saturatedReplicas keeps all replicas while those that are not saturated could not serve all of the
+// demand. Otherwise handover keeps enough of them.
+func saturatedReplicas(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	n, left := 0, 0.0
+	for _, other := range z.candidates {
+		n += other.saturated
+		left += float64(other.share * float64(max(0, other.ready-other.saturated)))
+	}
+	b := atLeast(fleet.CodeSaturated, c.existing(), "%s", saturatedText(n))
+	b.yields, b.pods = true, true
+	return b, n > 0 && left < z.wanted*(1-tiny)
+}
+
+func saturatedText(n int) string {
+	return countOf(n, "replica is saturated", "replicas are saturated") + ", and the others must serve all of the demand"
+}
+
 func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	n := min(c.existing(), c.recentlyStarted)
 	b := atLeast(fleet.CodeMinLifetime, n, "%s recently, and starting again would cost more", countOf(n, "replica started", "replicas started"))
+	b.pods = true
 	return b, n > 0 && !z.demand.none()
 }
 

@@ -74,7 +74,7 @@ func TestArrivalsWithoutAQueueScaleFromZero(t *testing.T) {
 func TestQueueOfOneModelScalesNoOtherFromZero(t *testing.T) {
 	s := newScenario(cheap(group{}), fast(group{})).scaleToZero().gateway(7, 0.2)
 	s.Variants[1].Model.Name = "another"
-	s.Models = append(s.Models, fleet.Model{ID: s.Variants[1].Model, ScaleToZero: true, Retention: time.Minute})
+	s.Models = append(s.Models, fleet.Model{ID: s.Variants[1].Model, Retention: time.Minute})
 	d := s.decide(t)
 	expect(t, d["cheap"], 1, fleet.CodeScaleFromZero)
 	expect(t, d["fast"], 0, fleet.CodeUnchanged)

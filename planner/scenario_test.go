@@ -144,7 +144,7 @@ func (s *scenario) gateway(queued, arrivals float64) *scenario {
 
 // scaleToZero allows the model to scale to zero.
 func (s *scenario) scaleToZero() *scenario {
-	s.Models = append(s.Models, fleet.Model{ID: fleet.ModelID{Namespace: "shop", Name: llama}, ScaleToZero: true})
+	s.Models = append(s.Models, fleet.Model{ID: fleet.ModelID{Namespace: "shop", Name: llama}})
 	return s
 }
 

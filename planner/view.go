@@ -83,6 +83,7 @@ type variant struct {
 	fixed       *fixed         // the number that others set; nil if there is none
 	engines     []*fleet.Usage // metrics of ready replicas, without stuck ones
 	stuckPods   []string       // names of the stuck ones
+	lost        []int          // ordinals of overdue and stuck pods, if the highest ordinals go first
 	previous    fleet.PreviousDecision
 	profile     *fleet.Profile // profile of its engine; nil if there is none
 	now         int            // replicas of the workload's spec
@@ -255,7 +256,7 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 			continue
 		}
 		v.live++
-		if x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime {
+		if x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime && !v.isOverdue(pod, x.now) {
 			v.recentlyStarted++
 		}
 		switch {
@@ -264,6 +265,7 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 			v.read(usageOf(usages, pod.Name), x.now.Sub(pod.ReadyAt), x.policy)
 		case v.isOverdue(pod, x.now):
 			v.overdue++
+			v.markLost(pod.Name)
 		}
 		switch {
 		case v.isOverdue(pod, x.now):
@@ -285,6 +287,29 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 	v.starting = max(0, v.now-v.ready-v.overdue)
 	v.startBlocked = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" ||
 		starts.fail(overdue*v.startup, v.overdue) && (starts.unschedulable || x.now.Sub(starts.newestWaiting) < retryAfter(v.overdue)))
+}
+
+// markLost records the ordinal of an overdue or stuck pod.
+func (v *variant) markLost(pod string) {
+	if at, known := ordinal(pod); known && v.stopsHighestOrdinal() {
+		v.lost = append(v.lost, at)
+	}
+}
+
+// stopsHighestOrdinal reports whether a scale-down stops the pods with the highest ordinals,
+// whether they are ready or not. A Deployment stops pods that are not ready first.
+func (v *variant) stopsHighestOrdinal() bool {
+	return v.Target.Kind == "StatefulSet" || v.Target.Kind == "LeaderWorkerSet"
+}
+
+// ordinal returns the number at the end of a pod's name; false if it has none.
+func ordinal(name string) (n int, found bool) {
+	at, unit := len(name), 1
+	for ; at > 0 && len(name)-at < 9 && name[at-1] >= '0' && name[at-1] <= '9'; at-- {
+		n += int(name[at-1]-'0') * unit
+		unit *= 10
+	}
+	return n, at < len(name) && at > 0 && name[at-1] == '-'
 }
 
 // retryAfter is the time after which one more replica is tried although several do not start: 5
@@ -377,6 +402,7 @@ func (m *model) setStuckAside(p Policy) {
 			for _, r := range v.engines {
 				if isStuck(r) {
 					v.stuckPods = append(v.stuckPods, r.Pod)
+					v.markLost(r.Pod)
 				}
 			}
 			v.engines = slices.DeleteFunc(v.engines, isStuck)
@@ -472,6 +498,14 @@ func (x *view) owners() iter.Seq[*variant] {
 
 // existing is the number of replicas of the spec within the variant's range.
 func (v *variant) existing() int { return v.Range.Clamp(v.now) }
+
+// mostAllowed is the most replicas that KEDA lets the variant have.
+func (v *variant) mostAllowed() int {
+	if v.Pause.Out {
+		return min(v.Range.Max, v.now)
+	}
+	return v.Range.Max
+}
 
 // alive is the number of existing replicas that are capacity, or will be: not overdue, not stuck.
 func (v *variant) alive() int { return max(0, v.now-v.overdue-v.stuck) }

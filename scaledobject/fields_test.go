@@ -29,9 +29,9 @@ func fields() []field {
 		{"spec.scaleTargetRef.apiVersion", defaultAPIVersion, "The API version of the scale target."},
 		{"spec.scaleTargetRef.kind", defaultKind, "The Kind of the scale target: any one with a scale subresource."},
 		{"spec.scaleTargetRef.name", "required", "The name of the scale target."},
-		{"spec.minReplicaCount", strconv.Itoa(defaultMin), "The smallest number of replicas, or 0 if the variant may be scaled to zero. The last replica of a model stays unless the configuration sets `scaleToZero` for the model."},
+		{"spec.minReplicaCount", strconv.Itoa(defaultMin), "The smallest number of replicas, or 0 if the variant may be scaled to zero. A model is scaled to zero if all of its variants have 0 here or in `idleReplicaCount`, and a gateway reports its requests ([scale to zero](../concepts.md#scale-to-zero))."},
 		{"spec.maxReplicaCount", strconv.Itoa(defaultMax), fmt.Sprintf("The largest number of replicas. Finding `%s` if it is not set.", fleet.CodeMaxUnset)},
-		{"spec.idleReplicaCount", "none", "The number of replicas of an idle variant, below minReplicaCount."},
+		{"spec.idleReplicaCount", "none", "The number of replicas of an idle variant, below minReplicaCount. With 0 the variant may be scaled to zero."},
 		{"spec.cooldownPeriod", fmt.Sprintf("%.0f s", defaultCooldown.Seconds()), "KEDA's delay before the step to zero or to idleReplicaCount. WVA does not wait itself."},
 		{"spec.pollingInterval", fmt.Sprintf("%d s", defaultPolling), fmt.Sprintf(
 			"The time between KEDA's polls. Without push, scaling from zero waits for it: finding `%s`.", fleet.CodeNoPush)},

@@ -49,6 +49,8 @@ func checkRead(t *testing.T, v fleet.Variant, err error) {
 		t.Fatalf("objective of %+v", v)
 	case (v.Objective.TTFT > 0 || v.Objective.ITL > 0) && v.Objective.Percentile == 0:
 		t.Fatalf("an objective without a percentile in %+v", v)
+	case v.ScaleToZeroAfter != 0 && (v.ScaleToZeroAfter < minRetention || v.ScaleToZeroAfter > maxRetention):
+		t.Fatalf("retention of %+v", v)
 	case v.Range.Min < 0 || v.Range.Max < v.Range.Min || v.Range.Idle < 0 || (v.Range.AllowsIdle && v.Range.Idle >= v.Range.Min):
 		t.Fatalf("range of %+v", v)
 	}

@@ -1,6 +1,7 @@
 package scaledobject
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -48,7 +49,10 @@ const (
 	maxGPUs     = 4096
 	maxCost     = 1e9 // keeps every sum over a fleet finite
 	maxDuration = time.Hour
-	maxReplicas = 1<<31 - 1 // KEDA's own type
+	// those of retentions in the configuration
+	minRetention = 10 * time.Second
+	maxRetention = 30 * 24 * time.Hour
+	maxReplicas  = 1<<31 - 1 // KEDA's own type
 )
 
 // Keys returns the metadata keys of a WVA trigger, in the order in which they are documented.
@@ -84,7 +88,7 @@ type row struct {
 // keyTable and knownKeys are compiled once, since they are read for every object of a cluster. They
 // do not change.
 var (
-	keyTable  = slices.Concat(servingKeys(), sizingKeys(), engineKeys(), objectiveKeys())
+	keyTable  = slices.Concat(servingKeys(), sizingKeys(), engineKeys(), objectiveKeys(), zeroKeys())
 	knownKeys = knownNames()
 )
 
@@ -155,15 +159,15 @@ func engineKeys() []row {
 func objectiveKeys() []row {
 	class := textKey("serviceClass", func(v *fleet.Variant) *string { return &v.ServiceClass })
 	class.Example = "premium"
-	class.Meaning = "The service class of the model's requests, a row of serviceClasses in the configuration. It sets the priority of the model if accelerators are contended; the highest of its variants counts."
+	class.Meaning = "The service class of the model's requests, a row of serviceClasses in the configuration. It sets the priority of the model if accelerators are contended; the highest of its variants counts. A priority above 0 counts only in the namespaces to which the configuration grants the class: finding " + string(fleet.CodeServiceClassNotGranted) + "."
 	class.Absent = "Priority 0."
 
-	ttft := durationKey("ttft", func(v *fleet.Variant) *time.Duration { return &v.Objective.TTFT })
+	ttft := durationKey("ttft", ofRequests(), func(v *fleet.Variant) *time.Duration { return &v.Objective.TTFT })
 	ttft.Unit, ttft.Example = "ms, s, m or h", "500ms"
 	ttft.Meaning = "The SLO on the time to first token, from the arrival of a request, the wait in the queue included."
 	ttft.Absent = "TTFT has no limit. Without itl too, only saturation limits the capacity of a replica."
 
-	itl := durationKey("itl", func(v *fleet.Variant) *time.Duration { return &v.Objective.ITL })
+	itl := durationKey("itl", ofRequests(), func(v *fleet.Variant) *time.Duration { return &v.Objective.ITL })
 	itl.Unit, itl.Example = "ms, s, m or h", "40ms"
 	itl.Meaning = "The SLO on the inter-token latency, the mean time between the output tokens of a request."
 	itl.Absent = "ITL has no limit. Without ttft too, only saturation limits the capacity of a replica."
@@ -176,6 +180,25 @@ func objectiveKeys() []row {
 	percentile.Absent = "The default applies to ttft and itl."
 
 	return []row{class, ttft, itl, percentile}
+}
+
+func zeroKeys() []row {
+	after := durationKey("scaleToZeroAfter", span{
+		shortest: minRetention, longest: maxRetention, remove: "for the retention of the configuration", example: `"10m" or "1h"`,
+		allowed: fmt.Sprintf("a duration from %s to %s, with its unit", formatDuration(minRetention), formatDuration(maxRetention)),
+	}, func(v *fleet.Variant) *time.Duration { return &v.ScaleToZeroAfter })
+	after.Unit, after.Example = "s, m or h", "30m"
+	after.Meaning = "How long the model must get no request before it is scaled to zero. Of its variants the longest counts. It has no effect unless minReplicaCount or idleReplicaCount is 0; KEDA's cooldownPeriod comes on top."
+	after.Absent = "The retention that the configuration has for the model, 10m by default."
+	return []row{after}
+}
+
+// ofRequests is the range of latency objectives.
+func ofRequests() span {
+	return span{
+		shortest: 1, longest: maxDuration, example: `"500ms" or "1.5s"`, remove: "for no limit",
+		allowed: fmt.Sprintf("a duration above 0 and at most %.0fh, with its unit", maxDuration.Hours()),
+	}
 }
 
 // defaults sets the field to the key's default. The percentile stays zero without a latency

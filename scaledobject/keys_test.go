@@ -21,8 +21,8 @@ func readOne(key, value string) (fleet.Variant, error) {
 
 func TestKeysAreDescribedInFullAndReadTheirOwnExamplesAndDefaults(t *testing.T) {
 	keys := Keys()
-	if len(keys) != 13 {
-		t.Fatalf("%d keys, want 13", len(keys))
+	if len(keys) != 14 {
+		t.Fatalf("%d keys, want 14", len(keys))
 	}
 	seen := map[string]bool{}
 	for _, key := range keys {
@@ -136,6 +136,18 @@ func TestInvalidValuesAreReportedWithTheRemedy(t *testing.T) {
 		{"profile", "alpha=6,prefill=1e400", "a value for prefill that is out of range"},
 		{"profile", "alpha=6,prefillSquared=1000001", "out of range"},
 		{"profile", long, "bytes long"},
+
+		{"scaleToZeroAfter", "10m", ""},
+		{"scaleToZeroAfter", "10s", ""},
+		{"scaleToZeroAfter", "720h", ""},
+		{"scaleToZeroAfter", "9.999s", `out of range; allowed: a duration from 10s to 720h, with its unit; write it as "10m" or "1h"`},
+		{"scaleToZeroAfter", "720h0m1s", "remove the key for the retention of the configuration"},
+		{"scaleToZeroAfter", "0", "out of range"},
+		{"scaleToZeroAfter", "-10m", "out of range"},
+		{"scaleToZeroAfter", "600", `has no unit; allowed: a duration from 10s to 720h, with its unit; add one: "600s" or "600m"`},
+		{"scaleToZeroAfter", "never", "is not a duration"},
+		{"scaleToZeroAfter", "30d", `write it as "10m" or "1h"`},
+		{"scaleToZeroAfter", "", "is empty"},
 
 		{"ttft", "500ms", ""},
 		{"ttft", "1h", ""},

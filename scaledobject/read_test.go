@@ -88,7 +88,7 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 		o.Spec.Triggers[0].Metadata = map[string]string{
 			"scalerAddress": "wva:9090", "modelID": "org/m", "servedModelName": "m", "engine": "sglang", "role": "decode",
 			"accelerator": "L40S", "gpusPerReplica": "8", "variantCost": "2.5", "serviceClass": "gold", "ttft": "1.5s",
-			"itl": "40ms", "percentile": "0.99", "precision": "fp8", "profile": "alpha=6,beta=0.03",
+			"itl": "40ms", "percentile": "0.99", "precision": "fp8", "profile": "alpha=6,beta=0.03", "scaleToZeroAfter": "1h30m",
 		}
 		o.Metadata.CreationTimestamp = time.Unix(1, 0)
 		o.Metadata.Annotations = map[string]string{annotationPausedIn: "true"}
@@ -113,6 +113,9 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 	}
 	if want := (fleet.Objective{TTFT: 1500 * time.Millisecond, ITL: 40 * time.Millisecond, Percentile: 0.99}); v.Objective != want {
 		t.Errorf("objective %+v, want %+v", v.Objective, want)
+	}
+	if want := 90 * time.Minute; v.ScaleToZeroAfter != want {
+		t.Errorf("scale to zero after %v, want %v", v.ScaleToZeroAfter, want)
 	}
 	if want := (fleet.Range{Min: 3, Max: 16, Idle: 1, AllowsIdle: true}); v.Range != want {
 		t.Errorf("range %+v, want %+v", v.Range, want)

@@ -39,6 +39,9 @@ func randomVariant(random *rand.Rand) fleet.Variant {
 		v.Objective.Percentile = []float64{DefaultPercentile, 0.99, 1 - random.Float64()/2 - 1e-9}[random.IntN(3)]
 	}
 	if random.IntN(2) == 0 {
+		v.ScaleToZeroAfter = minRetention + time.Duration(random.Int64N(int64(maxRetention-minRetention)+1))
+	}
+	if random.IntN(2) == 0 {
 		v.Profile = randomCost(random)
 	}
 	v.Pause = fleet.Pause{In: random.IntN(4) == 0, Out: random.IntN(4) == 0, Awake: random.IntN(4) == 0, All: random.IntN(4) == 0}

@@ -149,9 +149,15 @@ func shareHint(value string) (string, bool) {
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-func durationKey(name string, at func(*fleet.Variant) *time.Duration) row {
-	r := row{Key: Key{Name: name, Type: TypeDuration}}
-	r.Allowed = fmt.Sprintf("a duration above 0 and at most %.0fh, with its unit", maxDuration.Hours())
+// span is the range of valid durations of a key, as people write it, with an example of two values.
+type span struct {
+	shortest, longest time.Duration
+	allowed, example  string
+	remove            string // the effect of removing the key
+}
+
+func durationKey(name string, allowed span, at func(*fleet.Variant) *time.Duration) row {
+	r := row{Key: Key{Name: name, Type: TypeDuration, Allowed: allowed.allowed}}
 	r.read = func(v *fleet.Variant, value string) *problem {
 		if p := checkText(value); p != nil {
 			return p
@@ -159,33 +165,50 @@ func durationKey(name string, at func(*fleet.Variant) *time.Duration) row {
 		d, err := time.ParseDuration(value)
 		switch {
 		case err != nil:
-			return notDuration(value)
-		case d <= 0 || d > maxDuration:
-			return &problem{"is out of range", `write it as "500ms" or "1.5s", or remove the key for no limit`}
+			return notDuration(value, allowed.example)
+		case d < allowed.shortest || d > allowed.longest:
+			return &problem{"is out of range", "write it as " + allowed.example + ", or remove the key " + allowed.remove}
 		}
 		*at(v) = d
 		return nil
 	}
 	r.write = func(v fleet.Variant) string {
 		if d := *at(&v); d != 0 {
-			return d.String()
+			return formatDuration(d)
 		}
 		return ""
 	}
 	return r
 }
 
+// formatDuration returns a duration without the zeros that time.Duration ends with: 10m instead of
+// 10m0s.
+func formatDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // notDuration returns the problem of text that is not a duration. Most often it is a number without
 // a unit.
-func notDuration(value string) *problem {
+func notDuration(value, example string) *problem {
 	const longest = 12
 	if _, p := parseNumber(value); p != nil {
-		return &problem{"is not a duration", `write it as "500ms" or "1.5s"`}
+		return &problem{"is not a duration", "write it as " + example}
 	}
 	if len(value) > longest {
-		return &problem{"has no unit", `add one, as in "500ms" or "1.5s"`}
+		return &problem{"has no unit", "add one, as in " + example}
 	}
-	return &problem{"has no unit", fmt.Sprintf("add one: %q or %q", value+"ms", value+"s")}
+	units := [2]string{"ms", "s"}
+	if strings.Contains(example, "h") {
+		units = [2]string{"s", "m"}
+	}
+	return &problem{"has no unit", fmt.Sprintf("add one: %q or %q", value+units[0], value+units[1])}
 }
 
 // checkText returns the problem of text that is invalid for every type of value; nil if there is

@@ -108,7 +108,7 @@ func NewLoop(options LoopOptions) (*Loop, error) {
 	}
 	l.interval.Store(int64(options.Interval))
 	m := l.metrics
-	if err := register(options.Registerer, m.cycles, m.duration, m.triggers, m.polls, m.dryRun.changes, m.dryRun.cost, newBoardMetrics(options.Board)); err != nil {
+	if err := register(options.Registerer, m.cycles, m.duration, m.solves, m.triggers, m.polls, m.dryRun.changes, m.dryRun.cost, newBoardMetrics(options.Board)); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	return l, nil
@@ -246,6 +246,7 @@ func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
 		return fmt.Errorf("observing the fleet: %w", err)
 	}
 	plan := l.options.Plan(snapshot)
+	l.metrics.planned(plan)
 	l.decided.Store(&snapshot)
 	l.options.Board.Post(plan)
 	l.log.write(cycleChange{number: number, missing: snapshot.Missing, previous: previous, latest: l.options.Board.latest.Load()})

@@ -182,6 +182,7 @@ func gauge(description *prometheus.Desc, value float64, labels ...string) promet
 type loopMetrics struct {
 	cycles   *prometheus.CounterVec
 	duration prometheus.Histogram
+	solves   prometheus.Histogram
 	triggers *prometheus.CounterVec
 	polls    *prometheus.CounterVec
 	dryRun   dryRunMetrics
@@ -196,6 +197,10 @@ func newLoopMetrics() *loopMetrics {
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "wva_cycle_duration_seconds", Help: "Duration of a cycle.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 13), // 5 ms to 20 s
+		}),
+		solves: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "wva_plan_solver_calls", Help: "Calls of the solver for one plan.",
+			Buckets: []float64{0, 1, 2, 3, 4, 5, 6, 12, 24},
 		}),
 		triggers: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wva_cycle_triggers_total", Help: "Requests for a cycle outside the interval, by reason. Those of one burst share a cycle.",
@@ -214,6 +219,8 @@ func (m *loopMetrics) record(result string, took time.Duration) {
 	m.cycles.WithLabelValues(result).Inc()
 	m.duration.Observe(took.Seconds())
 }
+
+func (m *loopMetrics) planned(plan fleet.Plan) { m.solves.Observe(float64(plan.Solves)) }
 
 func pushesMetric(p *pusher) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{

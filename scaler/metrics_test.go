@@ -162,3 +162,32 @@ func TestMetricNamesFollowPrometheusConventions(t *testing.T) {
 		require.Empty(t, problems)
 	}
 }
+
+func TestSolverCallsOfEachPlanAreAMetric(t *testing.T) {
+	calls := []int{2, 6, 7}
+	r := newRig(t, NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)}), func(o *LoopOptions) {
+		o.Plan = func(s fleet.Snapshot) fleet.Plan {
+			plan := planAt(s.Time)
+			plan.Solves, calls = calls[0], calls[1:]
+			return plan
+		}
+	})
+	for range len(calls) {
+		require.NoError(t, r.loop.Once(t.Context(), start))
+	}
+	require.NoError(t, testutil.GatherAndCompare(r.registry, strings.NewReader(`# HELP wva_plan_solver_calls Calls of the solver for one plan.
+# TYPE wva_plan_solver_calls histogram
+wva_plan_solver_calls_bucket{le="0"} 0
+wva_plan_solver_calls_bucket{le="1"} 0
+wva_plan_solver_calls_bucket{le="2"} 1
+wva_plan_solver_calls_bucket{le="3"} 1
+wva_plan_solver_calls_bucket{le="4"} 1
+wva_plan_solver_calls_bucket{le="5"} 1
+wva_plan_solver_calls_bucket{le="6"} 2
+wva_plan_solver_calls_bucket{le="12"} 3
+wva_plan_solver_calls_bucket{le="24"} 3
+wva_plan_solver_calls_bucket{le="+Inf"} 3
+wva_plan_solver_calls_sum 15
+wva_plan_solver_calls_count 3
+`), "wva_plan_solver_calls"))
+}

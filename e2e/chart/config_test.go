@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -84,8 +85,11 @@ func TestSettingsReachTheServer(t *testing.T) {
 	require.Equal(t, config.Off, c.Kubernetes.Events, "an unquoted off is a boolean for Helm")
 	require.Equal(t, config.On, c.Kubernetes.DryRunVariants)
 	require.Equal(t, []string{"scratch"}, c.Kubernetes.ExcludedNamespaces)
-	require.Len(t, c.Models, 1)
-	require.True(t, c.Models[0].ScaleToZero)
+	require.Len(t, c.Models, 2)
+	require.False(t, *c.Models[0].ScaleToZero)
+	require.Equal(t, config.ScaleToZero{Retention: 20 * time.Minute}, c.ScaleToZero)
+	require.True(t, c.ServiceClasses[0].GrantedTo("prod-eu"))
+	require.InDelta(t, 4.1, c.Accelerators[0].Price, 0)
 	require.Equal(t, "http://prometheus-operated.monitoring.svc:9090", c.Prometheus.URL)
 
 	c = load(t, render(t, "--values", "testdata/values/tls-generate-other-namespace.yaml"))

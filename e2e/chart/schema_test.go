@@ -42,6 +42,8 @@ func schemaOf(t *testing.T, s config.Setting) schema {
 			kind = "integer"
 		}
 		return schema{"type": kind, "minimum": number(t, limits[1]), "maximum": number(t, limits[2]), "description": s.Meaning}
+	case "boolean":
+		return schema{"type": "boolean", "description": s.Meaning}
 	case "names":
 		return schema{"type": "array", "items": schema{"type": "string"}, "description": s.Meaning}
 	case "models", "classes", "accelerators", "profiles":

@@ -37,10 +37,13 @@ would have two values is rejected.
 {{- toYaml $config }}
 {{- end }}
 
-{{/* Helm reads an unquoted on or off as true or false, which the server does not accept. */}}
+{{/*
+Helm reads an unquoted on or off as true or false, which the server accepts only for settings named
+enabled.
+*/}}
 {{- define "wva.config.switches" -}}
 {{- range $key, $value := . }}
-{{- if kindIs "bool" $value }}
+{{- if and (kindIs "bool" $value) (ne $key "enabled") }}
 {{- $_ := set $ $key (ternary "on" "off" $value) }}
 {{- else if kindIs "map" $value }}
 {{- include "wva.config.switches" $value }}
