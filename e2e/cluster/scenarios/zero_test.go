@@ -98,8 +98,8 @@ func (w *world) event(name, reason string) *corev1.Event {
 	return nil
 }
 
-// declareExampleOfReadme creates the ScaledObject with which README.md begins, for a workload without
-// replicas, and returns its name. Only its namespace and the address of the server differ.
+// declareExampleOfReadme creates the ScaledObject with which README.md begins, with a minimum of 0 and
+// for a workload without replicas, and returns its name.
 func (w *world) declareExampleOfReadme() string {
 	w.Helper()
 	page, err := os.ReadFile(filepath.Join(play.Repository(), "README.md"))
@@ -111,6 +111,7 @@ func (w *world) declareExampleOfReadme() string {
 	require.NoError(w, yaml.Unmarshal([]byte(block), &object.Object))
 	require.Equal(w, "ScaledObject", object.GetKind())
 	object.SetNamespace(namespace)
+	object.Object["spec"].(map[string]any)["minReplicaCount"] = int64(0)
 	keys := metadata(object.Object)
 	keys["scalerAddress"] = w.address
 	w.deploy(spec{name: object.GetName(), model: keys["modelID"].(string)})
