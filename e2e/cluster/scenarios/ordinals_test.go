@@ -21,10 +21,10 @@ var leaderWorkerSets = schema.GroupVersionResource{Group: "leaderworkerset.x-k8s
 // A StatefulSet and a LeaderWorkerSet remove the highest ordinal, ready or not.
 func TestScaleDownKeepsTheLastReadyOrdinal(t *testing.T) {
 	w := newWorld(t, cluster.Options{KEDA: true, LeaderWorkerSetCRD: true})
-	set := spec{name: "set", model: "org/set", accelerator: "L40S", cost: 2, replicas: 3, min: 3, max: 10}
-	group := spec{name: "group", model: "org/group", accelerator: "L40S", cost: 2, replicas: 3, min: 3, max: 10}
+	set := spec{name: "set", model: "org/set", accelerator: "L40S", cost: 2, replicas: 3, min: 3, max: 3}
+	group := spec{name: "group", model: "org/group", accelerator: "L40S", cost: 2, replicas: 3, min: 3, max: 3}
 	for _, v := range []spec{set, group} {
-		w.player.ask(v.model, 1) // for one replica
+		w.player.ask(v.model, 5) // so that each shows its capacity
 	}
 	s := w.start()
 	s.awaitReady()
@@ -39,6 +39,7 @@ func TestScaleDownKeepsTheLastReadyOrdinal(t *testing.T) {
 
 	for _, v := range []spec{set, group} {
 		w.unready(v.name + "-0")
+		w.player.ask(v.model, 1) // for one replica
 		w.change(v.name, func(object map[string]any) { object["spec"].(map[string]any)["minReplicaCount"] = int64(1) })
 	}
 	seen := w.ordinalsFor(25*time.Second, set.name, group.name)
