@@ -108,7 +108,9 @@ func variantsOf(deployments []appsv1.Deployment, pods []corev1.Pod) map[fleet.Mo
 		if !ok || portNumber(&d.Spec.Template.Spec, enginePort) == 0 {
 			continue
 		}
-		v := variant{namespace: d.Namespace, name: d.Name, accelerator: acceleratorOf(&d.Spec.Template.Spec)}
+		v := variant{
+			namespace: d.Namespace, name: d.Name, accelerator: acceleratorOf(&d.Spec.Template.Spec), sequences: sequencesOf(&d.Spec.Template.Spec),
+		}
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 		if err != nil {
 			continue // the API server has validated it
@@ -127,13 +129,34 @@ func variantsOf(deployments []appsv1.Deployment, pods []corev1.Pod) map[fleet.Mo
 
 // modelOf reads the model from the arguments of an engine.
 func modelOf(spec *corev1.PodSpec) (string, bool) {
+	if model, found := argument(spec, "--model"); found {
+		return model, true
+	}
+	return argument(spec, "serve")
+}
+
+// sequencesOf reads the largest batch from the arguments of an engine; 0 if it is not given.
+func sequencesOf(spec *corev1.PodSpec) int {
+	text, _ := argument(spec, "--max-num-seqs")
+	sequences, err := strconv.Atoi(text)
+	if err != nil || sequences < 0 || sequences > maxSequences {
+		return 0
+	}
+	return sequences
+}
+
+// maxSequences is the largest batch that the simulation takes with its default of batched tokens.
+const maxSequences = 2048
+
+// argument returns the value of an argument, as name=value or as the word after the name.
+func argument(spec *corev1.PodSpec, name string) (string, bool) {
 	for _, container := range spec.Containers {
 		words := strings.Fields(strings.Join(slices.Concat(container.Command, container.Args), " "))
 		for i, word := range words {
-			if model, found := strings.CutPrefix(word, "--model="); found {
-				return model, true
+			if value, found := strings.CutPrefix(word, name+"="); found {
+				return value, true
 			}
-			if (word == "--model" || word == "serve") && i+1 < len(words) {
+			if word == name && i+1 < len(words) {
 				return words[i+1], true
 			}
 		}

@@ -17,6 +17,7 @@ import (
 type variant struct {
 	namespace, name string
 	accelerator     fleet.Accelerator
+	sequences       int // max_num_seqs
 	pods            []string
 }
 
@@ -77,7 +78,7 @@ func (s *served) begin(now time.Time, variants []variant) error {
 		profile, _ := simulation.ProfileOf("Llama-3.1-8B", v.accelerator)
 		spec.Variants = append(spec.Variants, simulation.VariantSpec{
 			ID: s.id(v.name), Model: s.model, Target: fleet.TargetID{Namespace: v.namespace, APIVersion: "apps/v1", Kind: "Deployment", Name: v.name},
-			Profile: profile, MaxSequences: 128, Startup: 0.001, // the pod is ready
+			Profile: profile, MaxSequences: v.sequences, Startup: 0.001, // the pod is ready
 		})
 	}
 	made, err := simulation.NewFleet(spec)

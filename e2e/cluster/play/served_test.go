@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -64,6 +65,21 @@ func TestRequestsQueueAtTheGatewayWithoutAPod(t *testing.T) {
 	var text bytes.Buffer
 	s.writeGateway(&text)
 	require.Regexp(t, `inference_extension_flow_control_queue_size\{.*model_name="org/chat".*\} [1-9]`, text.String())
+}
+
+func TestArgumentsOfAnEngineAreReadAsItReadsThem(t *testing.T) {
+	spec := func(arguments ...string) *corev1.PodSpec {
+		return &corev1.PodSpec{Containers: []corev1.Container{{Args: arguments}}}
+	}
+	for _, arguments := range [][]string{{"--model=org/chat", "--max-num-seqs=64"}, {"serve org/chat --max-num-seqs 64"}} {
+		model, found := modelOf(spec(arguments...))
+		require.True(t, found)
+		require.Equal(t, "org/chat", model)
+		require.Equal(t, 64, sequencesOf(spec(arguments...)))
+	}
+	for _, text := range []string{"", "many", "-1", "1000000"} {
+		require.Zero(t, sequencesOf(spec("--max-num-seqs", text)), text)
+	}
 }
 
 func TestLoadsThatAreNoRatesAreIgnored(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/wva-project/wva/e2e/cluster"
 )
@@ -91,14 +92,18 @@ func (w *world) create(object *unstructured.Unstructured) {
 	require.NoError(w, err)
 }
 
-// change edits a ScaledObject.
+// change edits a ScaledObject, again if somebody else has meanwhile changed it.
 func (w *world) change(name string, edit func(object map[string]any)) {
 	w.Helper()
-	object, err := w.objects.Get(w.Context(), name, metav1.GetOptions{})
-	require.NoError(w, err)
-	edit(object.Object)
-	_, err = w.objects.Update(w.Context(), object, metav1.UpdateOptions{})
-	require.NoError(w, err)
+	require.NoError(w, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		object, err := w.objects.Get(w.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		edit(object.Object)
+		_, err = w.objects.Update(w.Context(), object, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 // metadata returns the trigger metadata of a ScaledObject, to be edited.

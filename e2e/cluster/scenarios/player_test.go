@@ -42,6 +42,7 @@ type player struct {
 	loads  map[string]float64 // requests a second, by model
 	queues map[string]float64 // requests that wait at the gateway, by model
 	totals map[string]*totals // by pod
+	silent map[string]bool    // models about which the gateway reports nothing
 
 	sampled chan time.Time // gets the time of the next scrape; nil if nobody waits
 }
@@ -54,7 +55,7 @@ const modelLabel = "model"
 func newPlayer(t *testing.T, c *cluster.Cluster) *player {
 	store, err := promstore.New()
 	require.NoError(t, err)
-	p := &player{T: t, store: store, cluster: c, loads: map[string]float64{}, queues: map[string]float64{}, totals: map[string]*totals{}}
+	p := &player{T: t, store: store, cluster: c, loads: map[string]float64{}, queues: map[string]float64{}, totals: map[string]*totals{}, silent: map[string]bool{}}
 	p.server = httptest.NewServer(store.Handler())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -79,6 +80,13 @@ func (p *player) ask(model string, perSecond float64) {
 	if _, known := p.queues[model]; !known {
 		p.queues[model] = 0
 	}
+}
+
+// withoutGateway takes the metrics of the gateway about a model away.
+func (p *player) withoutGateway(model string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent[model] = true
 }
 
 func (p *player) run(ctx context.Context) {
@@ -188,6 +196,9 @@ func (p *player) gateway(now time.Time, model string, perSecond float64, served 
 		p.queues[model] = 0
 	} else {
 		p.queues[model] += perSecond
+	}
+	if p.silent[model] {
+		return
 	}
 	own := promstore.Labels("namespace", namespace, "pod", "epp-0", "model_name", model, "target_model_name", model)
 	err := p.store.Append(now, []promstore.Sample{

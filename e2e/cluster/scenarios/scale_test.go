@@ -15,7 +15,7 @@ func TestKEDAScalesFromZeroToFiveAndBack(t *testing.T) {
 	w := newWorld(t, cluster.Options{KEDA: true})
 	v := spec{name: "chat", model: "org/chat", accelerator: "L40S", cost: 2, min: 0, max: 10, startup: "2s"}
 	w.player.ask(v.model, 0)
-	s := w.start("--models", "[{model: llm/org/chat, scaleToZero: true}]")
+	s := w.start()
 	s.awaitReady()
 	w.declare(v)
 	s.await(v.name, "is decided at zero", func(v *wvav1alpha1.Variant) bool { return v.DesiredReplicas != nil && v.GetDesiredReplicas() == 0 })
@@ -36,7 +36,7 @@ func TestOnlyTheCheapestVariantIsWokenByAQueue(t *testing.T) {
 	cheap := spec{name: "cheap", model: "org/chat", accelerator: "L40S", cost: 2, min: 0, max: 10, startup: "5s"}
 	expensive := spec{name: "expensive", model: "org/chat", accelerator: "H100", cost: 9, min: 0, max: 10, startup: "5s"}
 	w.player.ask(cheap.model, 0)
-	s := w.start("--models", "[{model: llm/org/chat, scaleToZero: true}]")
+	s := w.start()
 	s.awaitReady()
 	for _, v := range []spec{expensive, cheap} {
 		w.declare(v)

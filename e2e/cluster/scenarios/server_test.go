@@ -58,6 +58,9 @@ func (w *world) startAt(port string, arguments ...string) *server {
 	require.NoError(w, err)
 	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1alpha1.NewOperatorServiceClient(s.connection)
 	w.Cleanup(func() {
+		if w.Failed() {
+			w.Logf("the last decisions of wva: %v", s.variants())
+		}
 		s.kill()
 		require.NoError(w, s.connection.Close())
 		if w.Failed() {

@@ -11,10 +11,11 @@ import (
 )
 
 // The samples that --play applies, and the load that the first begins with. The model of the other
-// is at zero.
+// goes to zero.
 const (
 	sample, sampleNamespace = "two-gpu-types", "llm"
 	sampleModel             = "meta-llama/Llama-3.1-8B-Instruct"
+	zeroModel               = "ibm-granite/granite-3.3-8b-instruct"
 	zero, zeroNamespace     = "scale-to-zero", "llm-zero"
 	firstLoad               = 5 // requests a second
 )
@@ -35,6 +36,13 @@ func furnish(ctx context.Context, c *cluster.Cluster) (*play.Play, error) {
 		{"wva, by helm upgrade --install wva deploy/chart/wva", func() error { return p.Install(ctx) }},
 		{"kubectl apply -f deploy/samples/" + sample, func() error { return p.Apply(ctx, sample, sampleNamespace) }},
 		{"kubectl apply -f deploy/samples/" + zero, func() error { return p.Apply(ctx, zero, zeroNamespace) }},
+		{"requests to the second model for a moment: its gateway reports it from the first one on", func() error {
+			if err := p.SetLoad(ctx, zeroModel, 1); err != nil {
+				return err
+			}
+			time.Sleep(5 * time.Second)
+			return p.SetLoad(ctx, zeroModel, 0)
+		}},
 		{fmt.Sprintf("load: %d requests a second", firstLoad), func() error { return p.SetLoad(ctx, sampleModel, firstLoad) }},
 	}
 	for _, step := range steps {
@@ -58,7 +66,7 @@ func progress(step string, started time.Time) {
 // playText is how to use the cluster of --play. Windows are seconds instead of minutes there.
 const playText = `
 wva scales %[3]s on L40S and H100, by deploy/samples/%[4]s,
-and a model that is at zero, by deploy/samples/scale-to-zero. Its windows are seconds instead of
+and a model that goes to zero, by deploy/samples/scale-to-zero. Its windows are seconds instead of
 minutes: e2e/cluster/play/values.yaml. The engines are simulated.
 
 Watch the replicas:
