@@ -26,7 +26,6 @@ func settle(t *testing.T, p pair) (replicas [2]int, most int) {
 	s, err := newScenario(options)
 	require.NoError(t, err)
 	s.models, s.variants, s.objects, s.fleet.Variants = s.models[:1], s.variants[:2], s.objects[:2], s.fleet.Variants[:2]
-	s.config.Models = s.models
 	s.config.Accelerators = []fleet.AcceleratorSpec{{Name: "H100", Speed: p.ratio}, {Name: "L40S", Speed: 1}}
 	for i, profile := range []simulation.Profile{p.h100, p.l40s} {
 		s.variants[i].Objective, s.variants[i].Range.Max = fleet.Objective{}, limit

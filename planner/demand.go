@@ -251,7 +251,7 @@ func (x *view) measure(m *model, d *demand) {
 	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
 	peak *= m.fraction(rateOf)
 	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	highest = headroom * max(arrivals, peak, gatewayPeak)
+	highest = headroom * max(arrivals+d.ahead, peak, gatewayPeak)
 	reference := max(latest, highest)
 	if reference <= 0 {
 		return
@@ -372,8 +372,11 @@ func (m *model) describeRequests(d *demand) {
 	m.withoutPrefill(d)
 }
 
-// none reports whether there is no demand at all.
-func (d demand) none() bool { return d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0 }
+// none reports whether there is no demand at all. The peak window may be longer than the retention,
+// and then it still has demand when the model may scale to zero.
+func (d demand) none() bool {
+	return d.idle == mayScaleToZero || d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0
+}
 
 // sum adds up one reading over loads, and reports whether any was known.
 func sum(rows []fleet.Load, reading func(fleet.Load) fleet.Reading) (total float64, known bool) {

@@ -141,7 +141,7 @@ func (e explanation) tight(i int) []bound {
 		case b.least > 0 && b.least == n && b.most >= n && unneeded && !(b.code == fleet.CodeMinReplicas && b.most == b.least):
 			lower = append(lower, b)
 		case b.code == fleet.CodeStartsForCurrentDemand:
-			if b.most == n && n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators() {
+			if n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators() {
 				upper = append(upper, b)
 			}
 		case b.code == fleet.CodeCapacityUnknown:

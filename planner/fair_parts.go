@@ -37,10 +37,10 @@ func (r *round) lacks(z *sizedModel, a answer) bool {
 // own demand and its equal part of the accelerators because the demand of another is larger. Then
 // all demand is asked for, with those replicas as lower bounds.
 func (r *round) share(decided answer) answer {
-	parts := r.fairParts(decided)
+	parts, most := r.fairParts(decided)
 	fair := question{
 		amount:   func(z *sizedModel) float64 { return min(z.measured(), parts[z]) },
-		preempts: true, unbounded: true, floors: r.lastReplicas(), tolerance: roughly,
+		preempts: true, unbounded: true, floors: r.lastReplicas(), most: most, tolerance: roughly,
 	}
 	r.floors = r.solve(fair).counts
 	for _, z := range r.models {
@@ -76,9 +76,10 @@ func (z *sizedModel) contended() float64 { return max(z.wanted, z.measured()) }
 // fairParts returns the amount of each model's demand that its fair part of the accelerators can
 // serve. For each type, the models with demand get equal parts, by priority; what a model does not
 // need goes to the others (max-min fairness). A part of a replica goes to those that have one more
-// already.
-func (r *round) fairParts(decided answer) map[*sizedModel]float64 {
-	parts := make(map[*sizedModel]float64, len(r.models))
+// already. It also returns the most replicas of each variant: a part of one type is not filled on
+// another.
+func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most counts) {
+	parts, most = make(map[*sizedModel]float64, len(r.models)), make(counts)
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			if c.share > 0 && !c.limited() {
@@ -87,7 +88,7 @@ func (r *round) fairParts(decided answer) map[*sizedModel]float64 {
 		}
 	}
 	for _, k := range r.gpus.types {
-		left := k.total() - r.factualGPUs(k)
+		left := k.total() - r.factualGPUs(k) - r.probeGPUs(k)
 		claims := r.claimsOn(k)
 		for len(claims) > 0 {
 			same := slices.IndexFunc(claims, func(c gpuClaim) bool { return c.model.priority != claims[0].model.priority })
@@ -96,7 +97,7 @@ func (r *round) fairParts(decided answer) map[*sizedModel]float64 {
 			}
 			divide(claims[:same], left)
 			for _, claim := range claims[:same] {
-				parts[claim.model] += float64(claim.part) * claim.best.share
+				parts[claim.model] += r.fill(k, claim, most)
 				for _, c := range claim.model.candidates {
 					if own, limited := r.gpus.of(c.variant); limited && own == k {
 						left -= decided.counts[c.ID] * c.takes()
@@ -106,7 +107,37 @@ func (r *round) fairParts(decided answer) map[*sizedModel]float64 {
 			claims = claims[same:]
 		}
 	}
-	return parts
+	return parts, most
+}
+
+// fill divides the part of a claim among the variants of the model on the type: first to existing
+// replicas, then to those with the most capacity for each accelerator. It returns their capacity.
+func (r *round) fill(k *gpuType, claim gpuClaim, most counts) (amount float64) {
+	left := claim.part * claim.best.takes()
+	var own []candidate
+	for _, c := range claim.model.candidates {
+		if of, limited := r.gpus.of(c.variant); limited && of == k && c.fixed == nil {
+			own, most[c.ID] = append(own, c), 0
+		}
+	}
+	slices.SortStableFunc(own, func(a, b candidate) int {
+		return cmp.Compare(b.share*float64(a.takes()), a.share*float64(b.takes()))
+	})
+	give := func(c candidate, n int) {
+		n = max(0, min(n, r.domain(claim.model, c, question{preempts: true, unbounded: true}).Max-most[c.ID], left/c.takes()))
+		most[c.ID] += n
+		left -= n * c.takes()
+		amount += float64(n) * c.share
+	}
+	for _, c := range own {
+		give(c, c.allocated())
+	}
+	for _, c := range own {
+		if c.share > 0 {
+			give(c, unlimited)
+		}
+	}
+	return amount
 }
 
 // gpuClaim is the claim of a model with demand on an accelerator type, in replicas of its best
@@ -150,7 +181,8 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 // accelerators, of several to one that has that replica already.
 func divide(claims []gpuClaim, gpus int) {
 	part := func(c gpuClaim, level int) int { return min(c.needs, level/c.best.takes()) }
-	level := sort.Search(max(0, gpus), func(level int) bool { // the first that is too high, less one
+	// the first that is too high, less one
+	level := sort.Search(max(0, gpus), func(level int) bool {
 		total := 0
 		for _, c := range claims {
 			total += part(c, level+1) * c.best.takes()
@@ -191,11 +223,26 @@ func (r *round) factualGPUs(k *gpuType) (used int) {
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			if own, limited := r.gpus.of(c.variant); limited && own == k && (c.fixed != nil || z.wanted <= 0) {
-				used += r.domain(z, c, question{}).Floor() * c.takes()
+				used += c.factual(r.domain(z, c, question{}).Floor()) * c.takes()
 			}
 		}
 	}
 	return used
+}
+
+// probeGPUs returns the accelerators of a type that probes need in addition to existing replicas.
+func (r *round) probeGPUs(k *gpuType) (needed int) {
+	for _, z := range r.models {
+		if z.probe == none || z.waits {
+			continue
+		}
+		if c := z.candidates[z.probe]; c.allocated() == 0 {
+			if own, limited := r.gpus.of(c.variant); limited && own == k {
+				needed += c.takes()
+			}
+		}
+	}
+	return needed
 }
 
 // lastReplicas returns one replica for each model with demand that has any and can have them on

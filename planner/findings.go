@@ -22,8 +22,12 @@ func findings(s fleet.Snapshot) map[fleet.VariantID][]fleet.Finding {
 		if name := string(v.Accelerator); name != "" && len(accelerators) > 0 && !slices.Contains(accelerators, name) {
 			all = append(slices.Clip(all), unknownAccelerator(name, accelerators))
 		}
-		if v.ServiceClass != "" && !slices.Contains(classes, v.ServiceClass) {
+		switch at := slices.Index(classes, v.ServiceClass); {
+		case v.ServiceClass == "":
+		case at < 0:
 			all = append(slices.Clip(all), unknownServiceClass(v.ServiceClass, classes))
+		case !s.Classes[at].GrantedTo(v.ID.Namespace):
+			all = append(slices.Clip(all), classNotGranted(v))
 		}
 		if len(all) > 0 {
 			found[v.ID] = fleet.SortFindings(all)
@@ -64,6 +68,14 @@ func unknownServiceClass(name string, known []string) fleet.Finding {
 		Code:   fleet.CodeUnknownServiceClass,
 		Text:   fmt.Sprintf("serviceClass %.64q is not configured, so the variant has priority 0", name),
 		Remedy: didYouMean(name, known) + "correct serviceClass, or add a row to serviceClasses of the configuration",
+	}
+}
+
+func classNotGranted(v fleet.Variant) fleet.Finding {
+	return fleet.Finding{
+		Code:   fleet.CodeServiceClassNotGranted,
+		Text:   fmt.Sprintf("serviceClass %.64q is not granted to namespace %s, so the variant has priority 0", v.ServiceClass, v.ID.Namespace),
+		Remedy: "add the namespace to namespaces of the class in the configuration, or remove serviceClass",
 	}
 }
 

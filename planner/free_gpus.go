@@ -12,9 +12,9 @@ import (
 	"github.com/wva-project/wva/solver"
 )
 
-// freeGPUs is the accelerator types with a limit, as far as the variants of a view may use them. The
-// zero value limits nothing. Accelerators of replicas that do not start or are stuck are allocated
-// all the same, and count as those of others.
+// freeGPUs is the accelerator types with a limit, as far as the variants of a view may use them.
+// The zero value limits nothing. Accelerators of replicas that do not start or are stuck are
+// allocated all the same, and count as those of others.
 type freeGPUs struct {
 	types    []*gpuType // by name
 	byName   map[fleet.Accelerator]*gpuType

@@ -14,8 +14,8 @@ import (
 // demand onto what is free.
 //
 // If delayed scale-downs leave too few accelerators for additional replicas, all models are solved
-// again with these replicas in place, and additional replicas that still do not fit wait for a later
-// cycle.
+// again with these replicas in place, and additional replicas that still do not fit wait for a
+// later cycle.
 func (r *round) handover(outcomes [][]outcome) [][]outcome {
 	r.makeBeforeBreak(outcomes)
 	if !r.fits(outcomes) {
@@ -94,13 +94,13 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 			if !o.delayed {
 				o.aim, o.delayed = aim, true
 			}
-			o.bounds = append(slices.Clip(o.bounds), z.delayBound(code, c, n, o.aim))
+			o.bounds = append(slices.Clip(o.bounds), z.delayBound(code, n, o.aim))
 		}
 	}
 }
 
 // delayBound returns the bound of a delayed scale-down.
-func (z *sizedModel) delayBound(code fleet.Code, c candidate, n, aim int) bound {
+func (z *sizedModel) delayBound(code fleet.Code, n, aim int) bound {
 	if code == fleet.CodeSaturated {
 		b := atLeast(code, n, "%s", saturatedText(z.saturated()))
 		b.pods = true
@@ -155,8 +155,8 @@ func (z *sizedModel) enough(outcomes []outcome) float64 {
 	return z.wanted
 }
 
-// readyAfter returns how many ready replicas serve for certain after a scale-down to n. Which of the
-// ready ones of a Deployment go is not known, so stuck ones may stay.
+// readyAfter returns how many ready replicas serve for certain after a scale-down to n. Which of
+// the ready ones of a Deployment go is not known, so stuck ones may stay.
 func (v *variant) readyAfter(n int) int {
 	if !v.stopsHighestOrdinal() {
 		return max(0, min(n, v.ready+v.stuck)-v.stuck)
@@ -314,7 +314,7 @@ func (r *round) stillDelayed(outcomes, aimed [][]outcome) {
 			o, before := &outcomes[i][j], aimed[i][j]
 			if before.delayed && !o.delayed && o.planned == c.alive() && before.aim < c.now {
 				o.delayed, o.aim = true, before.aim
-				o.bounds = append(slices.Clip(o.bounds), z.delayBound(fleet.CodeMakeBeforeBreak, c, c.now, o.aim))
+				o.bounds = append(slices.Clip(o.bounds), z.delayBound(fleet.CodeMakeBeforeBreak, c.now, o.aim))
 			}
 		}
 	}

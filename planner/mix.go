@@ -32,20 +32,23 @@ type round struct {
 	models    []*sizedModel
 	held      []solver.Option
 	bounds    map[fleet.VariantID][]bound
-	startable counts                        // the replicas that the current demand needs
-	floors    counts                        // replicas of the models' fair parts; nil unless accelerators are short
-	prices    map[fleet.Accelerator]float64 // of one accelerator; nil until needed
-	whole     *solver.Problem               // without demand, to check whether replicas fit; nil until needed
-	solves    int
+	startable counts // the replicas that the current demand needs
+	healthy   counts // replicas if overdue ones were ready; nil until needed
+	// replicas of the models' fair parts; nil unless accelerators are short
+	floors counts
+	prices map[fleet.Accelerator]float64 // of one accelerator; nil until needed
+	// without demand, to check whether replicas fit; nil until needed
+	whole  *solver.Problem
+	solves int
 }
 
 // roughly is the tolerance of a solution that only limits another one.
 const roughly = 0.01
 
-// mix finds the cheapest mix for all models at once, in at most four calls of the solver: one for
-// the current demand, which limits what may start, and one for the wanted demand, each again with
-// the fair parts of the models if accelerators are short. The outcomes have a row for each model,
-// with one outcome for each of its candidates.
+// mix finds the cheapest mix for all models at once, in at most five calls of the solver: one or
+// two for the current demand, which limits what may start, one for the wanted demand, two more with
+// the fair parts of the models if accelerators are short, and one if replicas do not start. The
+// outcomes have a row for each model, with one outcome for each of its candidates.
 func (r *round) mix() [][]outcome {
 	r.delayProbes()
 	r.bounds = make(map[fleet.VariantID][]bound, r.size)
@@ -55,6 +58,7 @@ func (r *round) mix() [][]outcome {
 		}
 	}
 	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
+	r.startForTheLatest()
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			r.bounds[c.ID] = append(r.bounds[c.ID], r.startsForCurrentDemand(c))
@@ -85,6 +89,27 @@ func (r *round) startsForCurrentDemand(c candidate) bound {
 	return atMost(fleet.CodeStartsForCurrentDemand, n, "the demand that needs more replicas is over")
 }
 
+// startForTheLatest limits a cheaper mix to the replicas that the latest demand needs: a mix for a
+// peak that is over would be stopped as soon as it is ready. It solves again only if replicas of
+// such a mix would start, and not beside replicas that do not start: these take that call of the
+// six that a plan may have.
+func (r *round) startForTheLatest() {
+	starts := slices.ContainsFunc(r.models, func(z *sizedModel) bool {
+		return z.latest <= z.committed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })
+	})
+	if !starts || r.anyOverdue() {
+		return
+	}
+	latest := r.solve(question{amount: func(z *sizedModel) float64 { return z.latest }, tolerance: roughly}).counts
+	for _, z := range r.models {
+		for _, c := range z.candidates {
+			if z.latest <= z.committed() {
+				r.startable[c.ID] = min(r.startable[c.ID], latest[c.ID])
+			}
+		}
+	}
+}
+
 // question is one call of the solver.
 type question struct {
 	amount    func(*sizedModel) float64 // that each model has to be served
@@ -92,6 +117,7 @@ type question struct {
 	reasons   bool
 	preempts  bool   // bounds that yield do not apply, and accelerators have one price for all
 	floors    counts // replicas that variants have at least
+	most      counts // replicas that variants have at most; nil is no limit
 	unbounded bool   // starts are not limited to the current demand
 	healthy   bool   // as if overdue replicas were ready, and no accelerators limited
 }
@@ -175,6 +201,9 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	if domain.Min = least; c.fixed != nil {
 		domain.Max = least
 	}
+	if most, limited := q.most[c.ID]; limited {
+		domain.Max = max(domain.Min, min(domain.Max, most))
+	}
 	floor := q.floors[c.ID]
 	domain.Max = max(domain.Max, floor)
 	return raised(domain, floor)
@@ -223,29 +252,38 @@ func (r *round) outcomes(a answer) [][]outcome {
 // They are the evidence that further ones would not start either: without them the next cycle would
 // start the same replicas again.
 func (r *round) keepOverdue(outcomes [][]outcome) {
-	starts := round{view: r.view, bounds: r.bounds}
-	for _, z := range r.models {
-		if slices.ContainsFunc(z.candidates, func(c candidate) bool { return c.overdue > 0 }) {
-			starts.models = append(starts.models, z)
-		}
-	}
-	if len(starts.models) == 0 {
+	if !r.anyOverdue() {
 		return
 	}
-	healthy := starts.solve(question{amount: (*sizedModel).plain, healthy: true}).counts
-	r.solves++
+	if r.healthy == nil { // both calls of outcomes ask for the same
+		starts := round{view: r.view, bounds: r.bounds}
+		for _, z := range r.models {
+			if z.anyOverdue() {
+				starts.models = append(starts.models, z)
+			}
+		}
+		r.healthy = starts.solve(question{amount: (*sizedModel).plain, healthy: true}).counts
+		r.solves++
+	}
 	for i, z := range r.models {
 		for j, c := range z.candidates {
-			if o := &outcomes[i][j]; c.overdue > 0 && healthy[c.ID] > min(c.alive(), o.planned) {
-				o.awaits, o.planned = true, max(o.planned, min(c.alive(), c.mostPlaceable, healthy[c.ID]))
+			if o := &outcomes[i][j]; c.overdue > 0 && z.wanted > 0 && r.healthy[c.ID] > min(c.alive(), o.planned) {
+				o.awaits, o.planned = true, max(o.planned, min(c.alive(), c.mostPlaceable, r.healthy[c.ID]))
 			}
 		}
 	}
 }
 
+func (z *sizedModel) anyOverdue() bool {
+	return slices.ContainsFunc(z.candidates, func(c candidate) bool { return c.overdue > 0 })
+}
+
+func (r *round) anyOverdue() bool { return slices.ContainsFunc(r.models, (*sizedModel).anyOverdue) }
+
 // number returns the replicas of the spec for a number of replicas that are capacity. A Deployment
-// stops those that do not start first, so they are kept only if the model would use them; stuck ones
-// may stay, and are kept beside the others. If the highest ordinals go first, all below them are.
+// stops those that do not start first, so they are kept only if the model would use them; stuck
+// ones may stay, and are kept beside the others. If the highest ordinals go first, all below them
+// are.
 func (z *sizedModel) number(j int, outcomes []outcome) int {
 	c, o := z.candidates[j], outcomes[j]
 	n := o.planned

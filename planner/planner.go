@@ -34,7 +34,9 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	plan := x.plan()
 	if len(dry.Variants) > 0 {
 		beside := newView(dry, reservedBy(scaled.Variants, x.names), p)
-		addRecommendations(&plan, beside.plan())
+		recommended := beside.plan()
+		addRecommendations(&plan, recommended)
+		plan.Solves += recommended.Solves
 	}
 	return plan
 }

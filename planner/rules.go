@@ -55,8 +55,9 @@ type bound struct {
 	most  int // replicas at most
 	text  string
 	cause string // the failure behind it; empty if there is none
-	// yields is true if replicas that the bound keeps may be preempted for measured demand of others,
-	// and pods if it is about existing pods: it keeps no replicas that have no accelerators.
+	// yields is true if replicas that the bound keeps may be preempted for measured demand of
+	// others, and pods if it is about existing pods: it keeps no replicas that have no
+	// accelerators.
 	yields, pods bool
 }
 
@@ -200,8 +201,8 @@ func (z *sizedModel) missedObjective() (text string, missed bool) {
 	return "", false
 }
 
-// saturatedReplicas keeps all replicas while those that are not saturated could not serve all of the
-// demand. Otherwise handover keeps enough of them.
+// saturatedReplicas keeps all replicas while those that are not saturated could not serve all of
+// the demand. Otherwise handover keeps enough of them.
 func saturatedReplicas(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	n, left := 0, 0.0
 	for _, other := range z.candidates {

@@ -83,10 +83,11 @@ type variant struct {
 	fixed       *fixed         // the number that others set; nil if there is none
 	engines     []*fleet.Usage // metrics of ready replicas, without stuck ones
 	stuckPods   []string       // names of the stuck ones
-	lost        []int          // ordinals of overdue and stuck pods, if the highest ordinals go first
-	previous    fleet.PreviousDecision
-	profile     *fleet.Profile // profile of its engine; nil if there is none
-	now         int            // replicas of the workload's spec
+	// ordinals of overdue and stuck pods, if the highest ordinals go first
+	lost     []int
+	previous fleet.PreviousDecision
+	profile  *fleet.Profile // profile of its engine; nil if there is none
+	now      int            // replicas of the workload's spec
 	podCounts
 	placements    [][]string // nodes of the scheduled replicas that are capacity, by ordinal
 	startBlocked  bool       // further replicas would not start either
@@ -395,7 +396,7 @@ func (m *model) setStuckAside(p Policy) {
 	serves := slices.ContainsFunc(m.variants, func(v *variant) bool {
 		return slices.ContainsFunc(v.engines, func(r *fleet.Usage) bool { return !isStuck(r) && (r.FirstTokens.Or(0) > 0 || r.Progress.Or(0) > 0) })
 	})
-	any, rest := false, false
+	stuck, rest := false, false
 	for _, v := range m.variants {
 		before := len(v.engines)
 		if serves {
@@ -411,13 +412,13 @@ func (m *model) setStuckAside(p Policy) {
 			v.scheduled -= v.stuck
 		}
 		for _, r := range v.engines {
-			any, rest = any || isStuck(r), rest || !isStuck(r)
+			stuck, rest = stuck || isStuck(r), rest || !isStuck(r)
 			if p.Saturation.Saturated(r) {
 				v.saturated++
 			}
 		}
 	}
-	m.allStuck = any && !rest
+	m.allStuck = stuck && !rest
 }
 
 // isStuck reports whether a replica has a queue and made no progress for the whole peak window.
