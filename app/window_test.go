@@ -44,7 +44,7 @@ func TestIdleWindowCoversTheLongestRetentionOfAVariant(t *testing.T) {
 	settings, err := config.Default()
 	require.NoError(t, err)
 	for after, want := range map[time.Duration]time.Duration{
-		0: 10 * time.Minute, time.Minute: 10 * time.Minute, time.Hour: time.Hour, 1e6 * time.Hour: 24 * time.Hour,
+		0: 10 * time.Minute, time.Minute: 10 * time.Minute, time.Hour: time.Hour, 1e6 * time.Hour: time.Hour,
 	} {
 		declared := inventory.Tables{Variants: []fleet.Variant{{}, {ScaleToZeroAfter: after}}}
 		require.Equal(t, want, windowsOf(settings, declared).Idle, after)

@@ -7,8 +7,7 @@
 // Plan is a straight line of stages, each in the file of its name:
 //
 //	view      join the tables once; contradicting definitions are resolved
-//	demand    per model: the rate now and when a replica that starts now is ready, the backlog, and
-//	          the peak of the window; or why it is unknown, and the model is held
+//	demand    per model: the rate now and expected, the backlog, the peak of the window; or Held
 //	capacity  per variant: the load that one replica can serve, and what limits it
 //	rules     per variant: the bounds of its replicas
 //	mix       the cheapest mix of replicas within bounds and accelerators

@@ -133,7 +133,8 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	i.eventually("sample: a number through KEDA", func() bool { return i.hasNumber(cheap, 1) })
 	require.NoError(t, i.Apply(ctx, "scale-to-zero", zeroNamespace))
 	require.NoError(t, i.SetLoad(ctx, sampleModel, 100))
-	require.NoError(t, i.SetLoad(ctx, zeroModel, 1)) // from its first request on, its gateway reports the model
+	// from its first request on, its gateway reports the model
+	require.NoError(t, i.SetLoad(ctx, zeroModel, 1))
 	i.eventually("load: two variants", func() bool { return i.replicas(cheap) == 8 && i.replicas(expensive) > 0 })
 
 	i.steadily("upgrade to mTLS under load", func() { i.upgradeToMTLS() })

@@ -65,8 +65,8 @@ func (w *world) ordinals(name string) int {
 	return int(*seen.Spec.Replicas)
 }
 
-// ordinalsFor watches StatefulSets for a while, and returns the numbers of replicas that each had, in
-// order.
+// ordinalsFor watches StatefulSets for a while, and returns the numbers of replicas that each had,
+// in order.
 func (w *world) ordinalsFor(while time.Duration, names ...string) map[string][]int {
 	w.Helper()
 	seen := map[string][]int{}
@@ -155,8 +155,8 @@ func (w *world) runLeaderWorkerSet(v spec) {
 	})
 }
 
-// reconcile takes the number of groups over to the leaders, and reports them. What fails is done the
-// next time.
+// reconcile takes the number of groups over to the leaders, and reports them. What fails is done
+// the next time.
 func (w *world) reconcile(ctx context.Context, sets dynamic.ResourceInterface, name string) {
 	set, err := sets.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -177,8 +177,8 @@ func (w *world) reconcile(ctx context.Context, sets dynamic.ResourceInterface, n
 	}
 }
 
-// unready makes a pod not ready, as one whose engine hangs. KWOK would make it ready again after its
-// start-up.
+// unready makes a pod not ready, as one whose engine hangs. KWOK would make it ready again after
+// its start-up.
 func (w *world) unready(name string) {
 	w.Helper()
 	pods := w.Client.CoreV1().Pods(namespace)

@@ -67,7 +67,8 @@ func (w *world) keeps(step string, while time.Duration, replicas int, names ...s
 	}
 }
 
-// saysNoWakeSignal requires the condition and the event of a model at zero that nothing would start.
+// saysNoWakeSignal requires the condition and the event of a model at zero that nothing would
+// start.
 func (w *world) saysNoWakeSignal(s *server, name string) {
 	w.Helper()
 	s.await(name, "has the condition", func(v *wvav1alpha1.Variant) bool {
@@ -98,8 +99,8 @@ func (w *world) event(name, reason string) *corev1.Event {
 	return nil
 }
 
-// declareExampleOfReadme creates the ScaledObject with which README.md begins, with a minimum of 0 and
-// for a workload without replicas, and returns its name.
+// declareExampleOfReadme creates the ScaledObject with which README.md begins, with a minimum of 0
+// and for a workload without replicas, and returns its name.
 func (w *world) declareExampleOfReadme() string {
 	w.Helper()
 	page, err := os.ReadFile(filepath.Join(play.Repository(), "README.md"))
