@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/wva-project/wva/fleet"
@@ -217,6 +218,7 @@ func (e explanation) headline(i int, code fleet.Code, tight []bound) fleet.Reaso
 		return e.insufficient(i)
 	case fleet.CodeReplicaStuck:
 		return reason(code, "%s", c.stuckText())
+	default:
 	}
 	if len(tight) > 0 && tight[0].code == code {
 		b := tight[0]
@@ -252,8 +254,9 @@ func (e explanation) whyNotZero() (why, remedy string) {
 			"let Prometheus scrape a gateway that reports the model's requests; nothing else could start it again"
 	case recentlyUsed:
 		if !e.demand.since.IsZero() {
-			return fmt.Sprintf("last request %v ago", e.round.now.Sub(e.demand.since).Round(1e9)), ""
+			return fmt.Sprintf("last request %v ago", e.round.now.Sub(e.demand.since).Round(time.Second)), ""
 		}
+	case inUse, mayScaleToZero:
 	}
 	return "samples do not cover the retention yet", ""
 }

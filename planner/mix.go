@@ -290,7 +290,8 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 	switch {
 	case n == 0 && !o.awaits:
 	case c.stopsHighestOrdinal():
-		for ; n < o.planned+c.lostBelow(n); n++ {
+		for n < o.planned+c.lostBelow(n) {
+			n++
 		}
 	case o.planned > c.alive() || o.awaits:
 		n += c.stuck + c.overdue
