@@ -161,12 +161,20 @@ func metricsMissing(x *view, z *sizedModel, c candidate) (bound, bool) {
 		b, applies := keep("metrics are missing")
 		b.cause = x.failures()
 		return b, applies
-	case c.now > 0 && c.live == 0 && c.overdue == 0 && c.previous.Changed.IsZero():
-		return keep("none of the pods of %d replicas is seen", c.now)
+	case c.podsUnseen(x):
+		return keep("no pod of %s is seen", countOf(c.now, "replica", "replicas"))
 	case z.ready() > 0 && z.demand.arrivals.State == fleet.Absent:
 		return keep("request rate not known")
 	}
 	return bound{}, false
+}
+
+// podsUnseen reports whether replicas exist and no pod of them is seen, which is no proof that they
+// do not serve. Right after a change, or if the API server says why it creates none, they are not
+// missing.
+func (v *variant) podsUnseen(x *view) bool {
+	changed := x.now.Sub(v.previous.Changed) < x.policy.MetricsGrace
+	return v.now > 0 && len(v.workload.Pods) == 0 && v.workload.ReplicaFailure == "" && !changed
 }
 
 func windowNotCovered(_ *view, z *sizedModel, c candidate) (bound, bool) {
