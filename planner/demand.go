@@ -27,7 +27,6 @@ type demand struct {
 	covered   bool      // samples cover the peak window
 	idle      idleness  // whether the model may scale to zero
 	since     time.Time // last use of the model; zero if it was not used within the idle window
-	retention time.Duration
 	prompt    fleet.Reading
 	output    fleet.Reading
 	prompts   []fleet.Bucket
@@ -313,16 +312,15 @@ func (x *view) ahead(m *model, arrivals float64) float64 {
 // and the administrator allow it, a gateway has reported requests for the model throughout the
 // retention, so that it would be woken, and samples prove that there were none.
 func (x *view) idleness(m *model, d *demand) idleness {
-	d.retention = m.retention(x.policy)
 	for _, row := range slices.Concat(m.engine, m.gateway) {
 		if row.LastActive.After(d.since) {
 			d.since = row.LastActive
 		}
 	}
-	wakes := slices.ContainsFunc(m.gateway, func(row fleet.Load) bool { return row.IdleCovered >= d.retention })
+	wakes := slices.ContainsFunc(m.gateway, func(row fleet.Load) bool { return row.IdleCovered >= m.retention })
 	covered := m.ready() == 0 || len(m.engine) > 0
 	for _, row := range slices.Concat(m.engine, m.gateway) {
-		covered = covered && row.IdleCovered >= d.retention
+		covered = covered && row.IdleCovered >= m.retention
 	}
 	switch {
 	case d.arrivals.State == fleet.Absent, d.arrivals.Or(0) > 0, d.backlog > 0, d.running > 0:
@@ -333,19 +331,10 @@ func (x *view) idleness(m *model, d *demand) idleness {
 		return zeroNotAllowed
 	case !wakes:
 		return noWakeSignal
-	case !covered || x.now.Sub(d.since) < d.retention:
+	case !covered || x.now.Sub(d.since) < m.retention:
 		return recentlyUsed
 	}
 	return mayScaleToZero
-}
-
-// retention is how long the model has to be idle before it may scale to zero.
-func (m *model) retention(p Policy) time.Duration {
-	var longest time.Duration
-	for _, v := range m.variants {
-		longest = max(longest, v.ScaleToZeroAfter)
-	}
-	return cmp.Or(longest, max(0, m.spec.Retention), p.Retention)
 }
 
 // describeRequests copies the lengths, latencies and burstiness of requests for the analyzer, the

@@ -205,7 +205,7 @@ func (e explanation) headline(i int, code fleet.Code, tight []bound) fleet.Reaso
 	c := e.candidates[i]
 	switch code {
 	case fleet.CodeScaleToZero:
-		return reason(code, "0 requests arrived, ran or waited for %v", e.demand.retention)
+		return reason(code, "0 requests arrived, ran or waited for %v", e.retention)
 	case fleet.CodeNotRequested:
 		return reason(code, "0 requests; scaled to zero")
 	case fleet.CodeLastReplica:

@@ -54,6 +54,7 @@ type model struct {
 	allStuck bool // every replica that reports is stuck
 	// every variant of the model, of all roles, may scale to zero
 	allowsZero bool
+	retention  time.Duration // how long it has to be idle before it may scale to zero
 	// an older model with the same name in the engines' metrics; nil if there is none
 	collision  *model
 	sharedName string // the name that both have
@@ -468,14 +469,19 @@ func (x *view) rank(classes []fleet.ServiceClass) {
 	}
 }
 
-// findConsent marks the models of which every variant, of all roles, may scale to zero.
+// findConsent marks the models of which every variant, of all roles, may scale to zero, and the
+// longest of their scaleToZeroAfter.
 func (x *view) findConsent() {
-	kept := make(map[fleet.ModelID]bool)
+	kept, longest := make(map[fleet.ModelID]bool), make(map[fleet.ModelID]time.Duration)
 	for _, m := range x.models {
-		kept[m.id] = kept[m.id] || slices.ContainsFunc(m.variants, func(v *variant) bool { return v.Range.Floor() > 0 || v.Pause.Awake })
+		for _, v := range m.variants {
+			kept[m.id] = kept[m.id] || v.Range.Floor() > 0 || v.Pause.Awake
+			longest[m.id] = max(longest[m.id], v.ScaleToZeroAfter)
+		}
 	}
 	for _, m := range x.models {
 		m.allowsZero = !kept[m.id]
+		m.retention = cmp.Or(longest[m.id], max(0, m.spec.Retention), x.policy.Retention)
 	}
 }
 
