@@ -266,8 +266,10 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 		r.solves++
 	}
 	for i, z := range r.models {
+		short := z.unserved(outcomes[i]) > tiny
 		for j, c := range z.candidates {
-			if o := &outcomes[i][j]; c.overdue > 0 && z.wanted > 0 && r.healthy[c.ID] > min(c.alive(), o.planned) {
+			o := &outcomes[i][j]
+			if c.overdue > 0 && z.wanted > 0 && (short && c.share > 0 || r.healthy[c.ID] > min(c.alive(), o.planned)) {
 				o.awaits, o.planned = true, max(o.planned, min(c.alive(), c.mostPlaceable, r.healthy[c.ID]))
 			}
 		}
