@@ -469,22 +469,6 @@ func (x *view) rank(classes []fleet.ServiceClass) {
 	}
 }
 
-// findConsent marks the models of which every variant, of all roles, may scale to zero, and the
-// longest of their scaleToZeroAfter.
-func (x *view) findConsent() {
-	kept, longest := make(map[fleet.ModelID]bool), make(map[fleet.ModelID]time.Duration)
-	for _, m := range x.models {
-		for _, v := range m.variants {
-			kept[m.id] = kept[m.id] || v.Range.Floor() > 0 || v.Pause.Awake
-			longest[m.id] = max(longest[m.id], v.ScaleToZeroAfter)
-		}
-	}
-	for _, m := range x.models {
-		m.allowsZero = !kept[m.id]
-		m.retention = cmp.Or(longest[m.id], max(0, m.spec.Retention), x.policy.Retention)
-	}
-}
-
 // owners yields the variants that own their target.
 func (x *view) owners() iter.Seq[*variant] {
 	return func(yield func(*variant) bool) {
