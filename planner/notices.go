@@ -45,6 +45,9 @@ func warnings(plan fleet.Plan, texts map[fleet.Code]string) []fleet.Notice {
 		if d.Facts.Infeasible != "" && !d.Held { // whose text has measured figures
 			add(fleet.CodeSLOInfeasible, texts[fleet.CodeSLOInfeasible])
 		}
+		if d.Reason.Detail(fleet.DetailStuck) != "" && !d.Held {
+			add(fleet.CodeReplicaStuck, texts[fleet.CodeReplicaStuck])
+		}
 		if d.Facts.NoWakeSignal && !d.Held {
 			add(fleet.CodeNoWakeSignal, texts[fleet.CodeNoWakeSignal])
 		}
@@ -69,7 +72,7 @@ func warnings(plan fleet.Plan, texts map[fleet.Code]string) []fleet.Notice {
 func warning(d *fleet.Decision, texts map[fleet.Code]string) string {
 	code := d.Reason.Code
 	switch {
-	case code == fleet.CodeMaxReplicas, code == fleet.CodeInsufficientAccelerators, code == fleet.CodeReplicaStuck && !d.Held, code == fleet.CodeNotStarting:
+	case code == fleet.CodeMaxReplicas, code == fleet.CodeInsufficientAccelerators, code == fleet.CodeNotStarting:
 		return texts[code]
 	case code == fleet.CodeDuplicateTarget, code == fleet.CodePaused, !d.Held:
 		return "" // the first has a conflict, the second is on purpose

@@ -136,6 +136,16 @@ func TestMaxReplicasIsAWarningWithoutFigures(t *testing.T) {
 	}
 }
 
+func TestStuckReplicaIsAWarningWhateverDecidesTheNumber(t *testing.T) {
+	fine := planAt(0).target("a", 4, fleet.CodeUnchanged, "fine")
+	stuck := planAt(1).target("a", 4, fleet.CodeUnchanged, "fine")
+	stuck.Decisions[0].Reason = stuck.Decisions[0].Reason.With(fleet.DetailStuck, "1 replica has a queue: a-1")
+	expectNotices(t, fine, stuck, "a Warning ReplicaStuck: A replica has a queue")
+	expectNotices(t, stuck, stuck)
+	all := planAt(2).held("a", 4, fleet.CodeReplicaStuck, "every ready replica has a queue")
+	expectNotices(t, stuck, all, "a Warning ReplicaStuck: every ready replica")
+}
+
 func TestPauseIsNoWarning(t *testing.T) {
 	running := planAt(0).target("a", 3, fleet.CodeUnchanged, "fine")
 	expectNotices(t, running, planAt(1).target("a", 2, fleet.CodePaused, "paused at 2"), "a Normal Paused: 3 -> 2: paused at 2")
