@@ -14,7 +14,8 @@ import (
 // numbersInText are the forms in which a text says the number beside it.
 var numbersInText = []*regexp.Regexp{regexp.MustCompile(`: (\d+) replicas? kept`), regexp.MustCompile(`per replica.*: (\d+) replicas?$`)}
 
-// contradictionOf returns the contradiction of a decision's reason and its number; empty if there is none.
+// contradictionOf returns the contradiction of a decision's reason and its number; empty if there
+// is none.
 func contradictionOf(d fleet.Decision) string {
 	code, n, now := d.Reason.Code, d.Replicas, d.Facts.Current
 	is := func(codes ...fleet.Code) bool { return slices.Contains(codes, code) }

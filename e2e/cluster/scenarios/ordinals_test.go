@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -105,9 +106,7 @@ func (w *world) createFor(v spec, apiVersion, kind string) {
 func (w *world) runStatefulSet(v spec, labels map[string]string) {
 	w.Helper()
 	like := v.deployment().Spec
-	for name, value := range labels {
-		like.Template.Labels[name] = value
-	}
+	maps.Copy(like.Template.Labels, labels)
 	_, err := w.Client.AppsV1().StatefulSets(namespace).Create(w.Context(), &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: v.name, Namespace: namespace},
 		Spec: appsv1.StatefulSetSpec{
