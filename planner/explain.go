@@ -17,15 +17,13 @@ type explanation struct {
 	round    *round
 	outcomes []outcome
 	short    float64 // the share of the wanted demand that is unserved
-	keepers  map[*gpuType]*variant
 }
 
 // explanations returns one for each model.
 func (r *round) explanations(outcomes [][]outcome) []explanation {
-	keepers := r.keepers(outcomes)
 	all := make([]explanation, len(r.models))
 	for i, z := range r.models {
-		all[i] = explanation{sizedModel: z, round: r, outcomes: outcomes[i], short: z.unserved(outcomes[i]), keepers: keepers}
+		all[i] = explanation{sizedModel: z, round: r, outcomes: outcomes[i], short: z.unserved(outcomes[i])}
 	}
 	return all
 }
@@ -333,7 +331,6 @@ func (e explanation) insufficient(i int) fleet.Reason {
 		why.Text, full = text+": "+full[0], full[1:]
 	}
 	return why.With(fleet.DetailLimit, strings.Join(full, ", ")).
-		With(fleet.DetailCause, e.keeperTexts()).
 		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes")
 }
 
@@ -347,40 +344,6 @@ func (e explanation) full() []string {
 	}
 	slices.Sort(types)
 	return slices.Compact(types)
-}
-
-// keeperTexts lists the variants whose minReplicaCount keeps the accelerators that the model lacks.
-// A variant of another namespace is not named.
-func (e explanation) keeperTexts() string {
-	var texts []string
-	for i, c := range e.candidates {
-		k, limited := e.round.gpus.of(c.variant)
-		keeper := e.keepers[k]
-		if !limited || !e.outcomes[i].limitedByAccelerators() || keeper == nil || keeper == c.variant {
-			continue
-		}
-		name := "another variant"
-		if keeper.ID.Namespace == c.ID.Namespace {
-			name = keeper.ID.String()
-		}
-		texts = append(texts, fmt.Sprintf("%s keeps %d by its minReplicaCount", name, keeper.Range.Min))
-	}
-	slices.Sort(texts)
-	return strings.Join(slices.Compact(texts), ", ")
-}
-
-// keepers returns, for each accelerator type, the variant whose minimum needs all of it.
-func (r *round) keepers(outcomes [][]outcome) map[*gpuType]*variant {
-	keepers := make(map[*gpuType]*variant)
-	for i, z := range r.models {
-		for j, c := range z.candidates {
-			k, limited := r.gpus.of(c.variant)
-			if limited && c.fixed == nil && c.Range.Min > 0 && outcomes[i][j].placed >= c.Range.Min && c.Range.Min*c.takes() >= k.total() {
-				keepers[k] = c.variant
-			}
-		}
-	}
-	return keepers
 }
 
 // full returns why a variant gets no further replica, in the words of the scheduler.
