@@ -376,7 +376,8 @@ func (e explanation) details(i int, why fleet.Reason) fleet.Reason {
 		if kept := o.keptBy(); kept != "" {
 			limits = append(limits, fmt.Sprintf("scale-down blocked (%s), so %d replicas are kept with accelerators for %d", kept, o.replicas, o.placed))
 		} else {
-			limits = append(limits, fmt.Sprintf("KEDA keeps %d replicas with accelerators for %d; the others wait behind measured demand", o.replicas, o.placed))
+			limits = append(limits, fmt.Sprintf("KEDA keeps %s with accelerators for %d; the others wait behind measured demand",
+				countOf(o.replicas, "replica", "replicas"), o.placed))
 		}
 	}
 	if !e.demand.none() {
