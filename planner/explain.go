@@ -17,15 +17,13 @@ type explanation struct {
 	round    *round
 	outcomes []outcome
 	short    float64 // the share of the wanted demand that is unserved
-	keepers  map[*gpuType]*variant
 }
 
 // explanations returns one for each model.
 func (r *round) explanations(outcomes [][]outcome) []explanation {
-	keepers := r.keepers(outcomes)
 	all := make([]explanation, len(r.models))
 	for i, z := range r.models {
-		all[i] = explanation{sizedModel: z, round: r, outcomes: outcomes[i], short: z.unserved(outcomes[i]), keepers: keepers}
+		all[i] = explanation{sizedModel: z, round: r, outcomes: outcomes[i], short: z.unserved(outcomes[i])}
 	}
 	return all
 }
@@ -84,7 +82,7 @@ func (e explanation) explain(i int) fleet.Reason {
 	if c.overdue > 0 {
 		why = why.With(fleet.DetailNotStarting, c.late()+c.waitingFor())
 	}
-	if c.stuck > 0 && code != fleet.CodeReplicaStuck {
+	if c.stuck > 0 {
 		why = why.With(fleet.DetailStuck, c.stuckText())
 	}
 	return e.details(i, why.With(fleet.DetailInfeasible, c.infeasible()))
@@ -113,52 +111,48 @@ func (e explanation) change(i int) fleet.Code {
 // scalesUp reports whether the model as a whole gets more capacity.
 func (e explanation) scalesUp() bool { return e.latest > e.committed()*(1+tiny) }
 
-// tight returns the bounds that decide a number, the tightest first: lower bounds that keep more
-// replicas than the demand needs, or upper bounds that keep fewer. Of equal ones the first rule
-// comes first.
-func (e explanation) tight(i int) []bound {
-	c, o := e.candidates[i], e.outcomes[i]
-	n := o.replicas
-	unneeded := e.unneeded(i)
-	var lower, upper []bound
-	for _, b := range o.bounds {
-		switch {
-		case b.code == fleet.CodeNotRequested:
-			if n == 0 {
-				upper = append(upper, b)
+// tight returns the bounds that decide a number: lower bounds that keep more replicas than the
+// demand needs, then upper bounds that keep fewer. Of equal ones the first rule comes first.
+func (e explanation) tight(i int) (tight []bound) {
+	for _, decides := range []func(int, bound) bool{e.raises, e.limits} {
+		for _, b := range e.outcomes[i].bounds {
+			if decides(i, b) {
+				tight = append(tight, b)
 			}
-		case b.code == fleet.CodeLastReplica:
-			if n == 1 && o.replicas > 0 {
-				lower = append(lower, b)
-			}
-		case b.code == fleet.CodeProbe:
-			if n == 1 && !e.atZero() {
-				lower = append(lower, b)
-			}
-		case b.code == fleet.CodeMakeBeforeBreak, b.code == fleet.CodeSaturated && !b.yields:
-			if b.least == n {
-				lower = append(lower, b)
-			}
-		case b.least > 0 && b.least == n && b.most >= n && unneeded && !(b.code == fleet.CodeMinReplicas && b.most == b.least):
-			lower = append(lower, b)
-		case b.code == fleet.CodeStartsForCurrentDemand:
-			if n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators() {
-				upper = append(upper, b)
-			}
-		case b.code == fleet.CodeCapacityUnknown:
-			if b.most == n && n == c.now && e.short > tiny {
-				upper = append(upper, b)
-			}
-		case b.most == n && b.least < n && e.short > tiny && c.share > 0 && b.most < unlimited:
-			upper = append(upper, b)
-		case b.most == n && b.most < unlimited && b.code == fleet.CodeScaleOutPaused && e.short > tiny:
-			upper = append(upper, b)
 		}
 	}
-	// more specific reasons first: of upper bounds, a start that fails says more than the maximum
-	slices.SortStableFunc(lower, func(a, b bound) int { return rank(a.code) - rank(b.code) })
-	slices.SortStableFunc(upper, func(a, b bound) int { return rank(a.code) - rank(b.code) })
-	return append(lower, upper...)
+	return tight
+}
+
+// raises reports whether a lower bound decides the number of a variant.
+func (e explanation) raises(i int, b bound) bool {
+	n := e.outcomes[i].replicas
+	switch b.code {
+	case fleet.CodeLastReplica:
+		return n == 1
+	case fleet.CodeProbe:
+		return n == 1 && !e.atZero()
+	case fleet.CodeMakeBeforeBreak:
+		return b.least == n
+	default:
+		return b.least > 0 && b.least == n && (b.code == fleet.CodeSaturated && !b.yields || e.unneeded(i))
+	}
+}
+
+// limits reports whether an upper bound decides the number of a variant.
+func (e explanation) limits(i int, b bound) bool {
+	c, o := e.candidates[i], e.outcomes[i]
+	n := o.replicas
+	switch b.code {
+	case fleet.CodeNotRequested:
+		return n == 0
+	case fleet.CodeStartsForCurrentDemand:
+		return n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators()
+	case fleet.CodeCapacityUnknown:
+		return b.most == n && n == c.now && e.short > tiny && !e.raises(i, b)
+	default:
+		return b.most == n && e.short > tiny && (c.share > 0 || b.code == fleet.CodeScaleOutPaused)
+	}
 }
 
 // peakIsOver reports whether the plan serves the latest demand, but would not serve the highest of
@@ -169,17 +163,6 @@ func (e explanation) peakIsOver() bool {
 		served += float64(e.candidates[j].share * float64(o.planned))
 	}
 	return e.latest > 0 && served >= e.latest*(1-tiny) && e.demand.highest > served*(1+e.headroom)*(1+tiny)
-}
-
-// rank orders bounds that are equally tight: what somebody else enforces first, then what a rule
-// says about the data, then what the plan does.
-func rank(code fleet.Code) int {
-	for i, r := range rules() {
-		if r.code == code {
-			return i
-		}
-	}
-	return len(rules())
 }
 
 // unneeded reports whether the plan would serve the wanted demand with one replica of a variant
@@ -202,7 +185,6 @@ func (e explanation) unneeded(i int) bool {
 
 // headline returns the text of a code, with the details that belong to it.
 func (e explanation) headline(i int, code fleet.Code, tight []bound) fleet.Reason {
-	c := e.candidates[i]
 	switch code {
 	case fleet.CodeScaleToZero:
 		return reason(code, "0 requests arrived, ran or waited for %v", e.retention)
@@ -211,13 +193,9 @@ func (e explanation) headline(i int, code fleet.Code, tight []bound) fleet.Reaso
 	case fleet.CodeLastReplica:
 		return e.lastReplicaText(i)
 	case fleet.CodeMaxReplicas, fleet.CodeScaleOutPaused:
-		if e.short > tiny {
-			return e.maxReplicas(i)
-		}
+		return e.maxReplicas(i, code)
 	case fleet.CodeInsufficientAccelerators:
 		return e.insufficient(i)
-	case fleet.CodeReplicaStuck:
-		return reason(code, "%s", c.stuckText())
 	default:
 	}
 	if len(tight) > 0 && tight[0].code == code {
@@ -262,11 +240,10 @@ func (e explanation) whyNotZero() (why, remedy string) {
 }
 
 // maxReplicas returns the reason of a variant that needs more replicas than its range allows.
-func (e explanation) maxReplicas(i int) fleet.Reason {
-	c := e.candidates[i]
-	code, remedy, limit := fleet.CodeMaxReplicas, "raise maxReplicaCount or add a variant", fmt.Sprintf("at maxReplicaCount %d", c.Range.Max)
-	if c.Pause.Out && e.outcomes[i].replicas == c.now {
-		code, remedy = fleet.CodeScaleOutPaused, "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
+func (e explanation) maxReplicas(i int, code fleet.Code) fleet.Reason {
+	remedy, limit := "raise maxReplicaCount or add a variant", fmt.Sprintf("at maxReplicaCount %d", e.candidates[i].Range.Max)
+	if code == fleet.CodeScaleOutPaused {
+		remedy = "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
 		limit = "scale-up paused by annotation"
 	}
 	text := fmt.Sprintf("%s, %s: %s", e.demandText(), unservedText(e.short), limit)
@@ -323,10 +300,7 @@ func (c candidate) infeasible() string {
 // missing.
 func (e explanation) lacksAccelerators(i int) bool {
 	c, o := e.candidates[i], e.outcomes[i]
-	switch {
-	case c.fixed != nil:
-		return false
-	case i == e.last, i == e.probe:
+	if i == e.last || i == e.probe {
 		return o.shortage
 	}
 	return e.short > tiny && (o.shortage || o.placed < o.replicas || c.share > 0 && o.limitedByAccelerators())
@@ -334,13 +308,7 @@ func (e explanation) lacksAccelerators(i int) bool {
 
 // limitedByAccelerators reports whether missing accelerators keep a variant from another replica.
 func (o outcome) limitedByAccelerators() bool {
-	switch {
-	case o.shortage:
-		return true
-	case o.why == nil || o.planned < o.solved:
-		return false
-	}
-	return o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool
+	return o.shortage || o.why != nil && o.planned >= o.solved && (o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool)
 }
 
 // insufficient returns the reason of a variant that lacks accelerators.
@@ -363,7 +331,6 @@ func (e explanation) insufficient(i int) fleet.Reason {
 		why.Text, full = text+": "+full[0], full[1:]
 	}
 	return why.With(fleet.DetailLimit, strings.Join(full, ", ")).
-		With(fleet.DetailCause, e.keeperTexts()).
 		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes")
 }
 
@@ -377,40 +344,6 @@ func (e explanation) full() []string {
 	}
 	slices.Sort(types)
 	return slices.Compact(types)
-}
-
-// keeperTexts lists the variants whose minReplicaCount keeps the accelerators that the model lacks.
-// A variant of another namespace is not named.
-func (e explanation) keeperTexts() string {
-	var texts []string
-	for i, c := range e.candidates {
-		k, limited := e.round.gpus.of(c.variant)
-		keeper := e.keepers[k]
-		if !limited || !e.outcomes[i].limitedByAccelerators() || keeper == nil || keeper == c.variant {
-			continue
-		}
-		name := "another variant"
-		if keeper.ID.Namespace == c.ID.Namespace {
-			name = keeper.ID.String()
-		}
-		texts = append(texts, fmt.Sprintf("%s keeps %d by its minReplicaCount", name, keeper.Range.Min))
-	}
-	slices.Sort(texts)
-	return strings.Join(slices.Compact(texts), ", ")
-}
-
-// keepers returns, for each accelerator type, the variant whose minimum needs all of it.
-func (r *round) keepers(outcomes [][]outcome) map[*gpuType]*variant {
-	keepers := make(map[*gpuType]*variant)
-	for i, z := range r.models {
-		for j, c := range z.candidates {
-			k, limited := r.gpus.of(c.variant)
-			if limited && c.fixed == nil && c.Range.Min > 0 && outcomes[i][j].placed >= c.Range.Min && c.Range.Min*c.takes() >= k.total() {
-				keepers[k] = c.variant
-			}
-		}
-	}
-	return keepers
 }
 
 // full returns why a variant gets no further replica, in the words of the scheduler.
@@ -443,10 +376,11 @@ func (e explanation) details(i int, why fleet.Reason) fleet.Reason {
 		if kept := o.keptBy(); kept != "" {
 			limits = append(limits, fmt.Sprintf("scale-down blocked (%s), so %d replicas are kept with accelerators for %d", kept, o.replicas, o.placed))
 		} else {
-			limits = append(limits, fmt.Sprintf("KEDA keeps %d replicas with accelerators for %d; the others wait behind measured demand", o.replicas, o.placed))
+			limits = append(limits, fmt.Sprintf("KEDA keeps %s with accelerators for %d; the others wait behind measured demand",
+				countOf(o.replicas, "replica", "replicas"), o.placed))
 		}
 	}
-	if c.fixed == nil && !e.demand.none() {
+	if !e.demand.none() {
 		if why.Code != fleet.CodeInsufficientAccelerators && why.Code != fleet.CodeMaxReplicas && o.limitedByAccelerators() {
 			limits = append(limits, o.limit(c.accelerator))
 		}

@@ -100,16 +100,6 @@ func TestMissingDataBlocksScaleDownOfPendingReplicas(t *testing.T) {
 	}
 }
 
-func TestReasonNamesTheMinimumThatKeepsAllAccelerators(t *testing.T) {
-	s := newScenario(cheap(saturated(group{ready: 1, min: 1}))).called("a-").gateway(0, 24).
-		beside("b", newScenario(cheap(group{})).called("b-").gateway(7, 2)).node("L40S", "l1", 1, 0).on("a-cheap", "l1")
-	d := s.decideWithin(t)["b-cheap"]
-	expect(t, d, 0, fleet.CodeInsufficientAccelerators)
-	if !strings.Contains(d.Reason.String(), "shop/a-cheap keeps 1 by its minReplicaCount") {
-		t.Errorf("%q does not name the variant that keeps them", d.Reason.String())
-	}
-}
-
 func TestSeveralRowsOfAnAcceleratorAreJoinedInAnyOrder(t *testing.T) {
 	for name, more := range map[string]fleet.Pool{
 		"other nodes":    {Accelerator: "L40S", Nodes: []fleet.Node{{Name: "l3", Allocatable: 1}}},
