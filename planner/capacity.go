@@ -122,7 +122,7 @@ func (x *view) analyze(variants []*variant, d demand, simulations *int) []candid
 	return candidates
 }
 
-// setAmounts calculates what a plan has to serve: for a scale-up the latest demand, for a
+// setAmounts calculates the demand of a plan: for a scale-up the latest demand, for a
 // scale-down the highest. Between the two, the existing replicas are right.
 func (z *sizedModel) setAmounts() {
 	d := z.demand

@@ -10,8 +10,8 @@ import (
 )
 
 // handover delays scale-downs until the replicas that take over are ready, and switches between
-// accelerators that would not fit. Then it places what KEDA or a rule keeps for models without
-// demand onto what is free.
+// accelerators that would not fit. Then it places replicas that KEDA or a rule keeps without
+// demand onto free accelerators.
 //
 // If delayed scale-downs leave too few accelerators for additional replicas, all models are solved
 // again with these replicas in place, and additional replicas that still do not fit wait for a
@@ -87,7 +87,7 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 			o.planned++
 			left += capacity(j)
 		}
-		if left < enough { // what is left has not shown that it could serve all
+		if left < enough { // the others have not shown that they could serve all
 			o.awaits = c.overdue > 0
 		}
 		if n := z.number(j, outcomes); n > aim {
@@ -331,7 +331,7 @@ func (z *sizedModel) anyScalesUp(outcomes []outcome) bool {
 }
 
 // placeKept places the replicas without demand that a bound keeps and that do not exist yet onto
-// what is free beside all others: they take nothing from measured demand.
+// free accelerators beside all others: they take nothing from measured demand.
 func (r *round) placeKept(outcomes [][]outcome) {
 	if len(r.gpus.types) == 0 {
 		return

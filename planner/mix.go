@@ -8,7 +8,7 @@ import (
 )
 
 // outcome is the decision for one candidate. Numbers are of replicas that are capacity; only
-// replicas is what KEDA is told, with those that do not start.
+// replicas is the number for KEDA, with those that do not start.
 type outcome struct {
 	planned  int
 	replicas int
@@ -46,7 +46,7 @@ type round struct {
 const roughly = 0.01
 
 // mix finds the cheapest mix for all models at once, in at most five calls of the solver: one or
-// two for the current demand, which limits what may start, one for the wanted demand, two more with
+// two for the current demand, which limits the starts, one for the wanted demand, two more with
 // the fair parts of the models if accelerators are short, and one if replicas do not start. The
 // outcomes have a row for each model, with one outcome for each of its candidates.
 func (r *round) mix() [][]outcome {
