@@ -75,9 +75,9 @@ func (z *sizedModel) contended() float64 { return max(z.wanted, z.measured()) }
 
 // fairParts returns the amount of each model's demand that its fair part of the accelerators can
 // serve. For each type, the models with demand get equal parts, by priority; the part that a model
-// does not need goes to the others (max-min fairness). A part of a replica goes to those that have one more
-// already. It also returns the most replicas of each variant: a part of one type is not filled on
-// another.
+// does not need goes to the others (max-min fairness). A part of a replica goes to
+// those that have one more already. It also returns the most replicas of each variant: a part of
+// one type is not filled on another.
 func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most counts) {
 	parts, most = make(map[*sizedModel]float64, len(r.models)), make(counts)
 	for _, z := range r.models {
