@@ -244,3 +244,15 @@ func (z *sizedModel) shown(c candidate) float64 {
 	}
 	return 0
 }
+
+// serving returns the capacity of a variant's ready replicas after a scale-down. A replica that
+// stops takes its share with it, and more if the others fill up by the load that it leaves.
+func (z *sizedModel) serving(j, before, after int) float64 {
+	share := z.servingShare(j)
+	capacity := float64(share * float64(after))
+	loss := z.candidates[j].capacity.Loss.Or(0)
+	if stopped := before - after; stopped > 0 && z.wanted > 0 && loss > share {
+		capacity -= float64((loss - share) * float64(stopped))
+	}
+	return capacity
+}

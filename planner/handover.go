@@ -66,7 +66,8 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 	left := 0.0
 	var down []int
 	capacity := func(j int) float64 {
-		return float64(z.servingShare(j) * float64(servingAfter(z.candidates[j].variant, z.number(j, outcomes))))
+		v := z.candidates[j].variant
+		return z.serving(j, servingAfter(v, v.now), servingAfter(v, z.number(j, outcomes)))
 	}
 	for j, c := range z.candidates {
 		left += capacity(j)
