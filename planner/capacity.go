@@ -245,14 +245,13 @@ func (z *sizedModel) shown(c candidate) float64 {
 	return 0
 }
 
-// serving returns the capacity of a variant's ready replicas after a scale-down. A replica that
-// stops takes its share with it, and more if the others fill up by the load that it leaves.
-func (z *sizedModel) serving(j, before, after int) float64 {
-	share := z.servingShare(j)
-	capacity := float64(share * float64(after))
-	loss := z.candidates[j].capacity.Loss.Or(0)
-	if stopped := before - after; stopped > 0 && z.wanted > 0 && loss > share {
-		capacity -= float64((loss - share) * float64(stopped))
+// lost returns the capacity that a model loses beside the shares of a variant's replicas that stop,
+// since the others fill up by the load of these. It is predicted for the mix that is left, so it
+// needs no headroom.
+func (z *sizedModel) lost(j, before, after int) float64 {
+	loss, share := z.candidates[j].capacity.Loss.Or(0), z.servingShare(j)
+	if after >= before || z.wanted <= 0 || loss <= share {
+		return 0
 	}
-	return capacity
+	return float64((loss - share) * float64(before-after))
 }
