@@ -244,3 +244,14 @@ func (z *sizedModel) shown(c candidate) float64 {
 	}
 	return 0
 }
+
+// lost returns the capacity that a model loses beside the shares of a variant's replicas that stop,
+// since the others fill up by the load of these. It is predicted for the mix that is left, so it
+// needs no headroom.
+func (z *sizedModel) lost(j, before, after int) float64 {
+	loss, share := z.candidates[j].capacity.Loss.Or(0), z.servingShare(j)
+	if after >= before || z.wanted <= 0 || loss <= share {
+		return 0
+	}
+	return float64((loss - share) * float64(before-after))
+}

@@ -63,13 +63,16 @@ func (r *round) makeBeforeBreak(outcomes [][]outcome) {
 // delay raises the numbers of variants that scale down until the replicas that serve afterwards
 // have enough capacity. A variant whose scale-down is delayed gets a bound with this code.
 func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter func(*variant, int) int) {
-	left := 0.0
+	left, lost := 0.0, 0.0
 	var down []int
-	capacity := func(j int) float64 {
-		return float64(z.servingShare(j) * float64(servingAfter(z.candidates[j].variant, z.number(j, outcomes))))
+	count := func(j, sign int) {
+		v := z.candidates[j].variant
+		after := servingAfter(v, z.number(j, outcomes))
+		left += float64(float64(sign) * z.servingShare(j) * float64(after))
+		lost += float64(float64(sign) * z.lost(j, servingAfter(v, v.now), after))
 	}
 	for j, c := range z.candidates {
-		left += capacity(j)
+		count(j, 1)
 		if z.number(j, outcomes) < c.now {
 			down = append(down, j)
 		}
@@ -79,15 +82,16 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 		return cmp.Or(cmp.Compare(a.price*b.share, b.price*a.share), a.ID.Compare(b.ID))
 	})
 	enough := z.enough(outcomes) * (1 - tiny)
+	short := func() bool { return left < enough || (left-lost)*(1+z.headroom) < enough }
 	for _, j := range down {
 		c, o := z.candidates[j], &outcomes[j]
 		aim := z.number(j, outcomes)
-		for limit := min(c.alive(), c.mostPlaceable, within(c, o.bounds).Max); left < enough && o.planned < limit; {
-			left -= capacity(j)
+		for limit := min(c.alive(), c.mostPlaceable, within(c, o.bounds).Max); short() && o.planned < limit; {
+			count(j, -1)
 			o.planned++
-			left += capacity(j)
+			count(j, 1)
 		}
-		if left < enough { // the others have not shown that they could serve all
+		if short() { // the others have not shown that they could serve all
 			o.awaits = c.overdue > 0
 		}
 		if n := z.number(j, outcomes); n > aim {
