@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/solver"
@@ -82,10 +83,13 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 	for _, j := range down {
 		c, o := z.candidates[j], &outcomes[j]
 		aim := z.number(j, outcomes)
-		for limit := min(c.alive(), c.mostPlaceable, within(c, o.bounds).Max); left < enough && o.planned < limit; {
-			left -= capacity(j)
-			o.planned++
-			left += capacity(j)
+		if limit := min(c.alive(), c.mostPlaceable, within(c, o.bounds).Max); left < enough && o.planned < limit {
+			least, others := o.planned, left-capacity(j)
+			o.planned = least + sort.Search(limit-least, func(more int) bool {
+				o.planned = least + more
+				return others+capacity(j) >= enough
+			})
+			left = others + capacity(j)
 		}
 		if left < enough { // what is left has not shown that it could serve all
 			o.awaits = c.overdue > 0

@@ -290,7 +290,10 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 	switch {
 	case n == 0 && !o.awaits:
 	case c.stopsHighestOrdinal():
-		for ; n < o.planned+c.lostBelow(n); n++ {
+		for _, at := range c.lost {
+			if at < n {
+				n++
+			}
 		}
 	case o.planned > c.alive() || o.awaits:
 		n += c.stuck + c.overdue
@@ -306,16 +309,6 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 		return allowed.Idle
 	}
 	return max(allowed.Min, min(n, allowed.Max))
-}
-
-// lostBelow is the number of overdue and stuck pods among the lowest n ordinals.
-func (v *variant) lostBelow(n int) (lost int) {
-	for _, at := range v.lost {
-		if at < n {
-			lost++
-		}
-	}
-	return lost
 }
 
 // unserved returns the share of the wanted demand that the planned replicas leave unserved.

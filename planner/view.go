@@ -83,7 +83,7 @@ type variant struct {
 	fixed       *fixed         // the number that others set; nil if there is none
 	engines     []*fleet.Usage // metrics of ready replicas, without stuck ones
 	stuckPods   []string       // names of the stuck ones
-	// ordinals of overdue and stuck pods, if the highest ordinals go first
+	// ordinals of overdue and stuck pods, sorted, if the highest ordinals go first
 	lost     []int
 	previous fleet.PreviousDecision
 	profile  *fleet.Profile // profile of its engine; nil if there is none
@@ -411,6 +411,7 @@ func (m *model) setStuckAside(p Policy) {
 			v.ready -= v.stuck
 			v.scheduled -= v.stuck
 		}
+		slices.Sort(v.lost)
 		for _, r := range v.engines {
 			stuck, rest = stuck || isStuck(r), rest || !isStuck(r)
 			if p.Saturation.Saturated(r) {
