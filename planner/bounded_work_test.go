@@ -1,8 +1,10 @@
 package planner
 
 import (
+	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -20,5 +22,25 @@ func TestStatedReplicasCostNoTime(t *testing.T) {
 		if d := newScenario(g).gateway(0, 60).decide(t)["cheap"]; d.Replicas < 3 {
 			t.Errorf("%s: %+v, want the replicas that exist", kind, d)
 		}
+	}
+}
+
+// The variants of one model that are decided together are capped: the oldest ones.
+func TestOneModelHasALimitOfVariants(t *testing.T) {
+	var groups []group
+	for i := range mostVariants + 9 {
+		groups = append(groups, group{name: fmt.Sprintf("v%03d", i), cost: 1, max: 9, accelerator: "L40S", kvTokens: 2e5, created: epoch.Add(-time.Duration(i) * time.Minute)})
+	}
+	newest := 0
+	for name, d := range newScenario(groups...).gateway(9, 1).decide(t) {
+		if d.Reason.Code == fleet.CodeInvalidDefinition && d.Held {
+			newest++
+			if name > "v008" {
+				t.Errorf("%s is held, and younger ones are not", name)
+			}
+		}
+	}
+	if newest != 9 {
+		t.Errorf("%d variants are held, want the newest 9", newest)
 	}
 }
