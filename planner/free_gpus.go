@@ -247,6 +247,17 @@ func (v *variant) allocated() int { return min(v.alive(), v.scheduled) }
 // nothing from others.
 func (v *variant) factual(n int) int { return min(n, v.scheduled+v.fits) }
 
+// existingCapacity returns how many replicas are capacity, or will be: on limited accelerators
+// those that exist and those that replace terminating pods, and not the number that the spec merely
+// states.
+func (v *variant) existingCapacity() int {
+	if !v.limited() {
+		return v.alive()
+	}
+	replaced := min(max(0, v.now-v.live), len(v.workload.Pods)-v.live)
+	return min(v.alive(), v.mostPlaceable, v.scheduled+v.fits+replaced)
+}
+
 // slots are the free accelerators on nodes beside replicas that stay. Replicas are placed one after
 // the other: each placement is possible, but another order might place more.
 type slots struct {

@@ -83,7 +83,7 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 	for _, j := range down {
 		c, o := z.candidates[j], &outcomes[j]
 		aim := z.number(j, outcomes)
-		if limit := min(c.alive(), c.mostPlaceable, within(c, o.bounds).Max); left < enough && o.planned < limit {
+		if limit := min(c.existingCapacity(), within(c, o.bounds).Max); left < enough && o.planned < limit {
 			least, others := o.planned, left-capacity(j)
 			o.planned = least + sort.Search(limit-least, func(more int) bool {
 				o.planned = least + more

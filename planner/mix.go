@@ -268,7 +268,7 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 	for i, z := range r.models {
 		for j, c := range z.candidates {
 			if o := &outcomes[i][j]; c.overdue > 0 && z.wanted > 0 && r.healthy[c.ID] > min(c.alive(), o.planned) {
-				o.awaits, o.planned = true, max(o.planned, min(c.alive(), c.mostPlaceable, r.healthy[c.ID]))
+				o.awaits, o.planned = true, max(o.planned, min(c.existingCapacity(), r.healthy[c.ID]))
 			}
 		}
 	}
