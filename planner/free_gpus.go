@@ -220,7 +220,7 @@ func (v *variant) shape() (gpus, shares int) {
 		return 0, 1
 	}
 	total := min(v.GPUsPerReplica, mostGPUs)
-	shares = max(1, min(v.workload.GroupSize, total))
+	shares = max(1, min(v.workload.GroupSize, mostShares, total))
 	return (total + shares - 1) / shares, shares
 }
 
@@ -230,8 +230,12 @@ func (v *variant) takes() int {
 	return gpus * shares
 }
 
-// mostGPUs limits the accelerators of a replica, so that sums do not overflow.
-const mostGPUs = 1 << 16
+// Limits of one replica: of its accelerators, so that sums do not overflow, and of the pods of a
+// group, each of which is placed.
+const (
+	mostGPUs   = 1 << 16
+	mostShares = 1 << 8
+)
 
 // isPlaceable reports whether a replica exists or would fit beside those of the others.
 func (v *variant) isPlaceable() bool { return v.mostPlaceable > 0 }

@@ -45,6 +45,14 @@ type round struct {
 // roughly is the tolerance of a solution that only limits another one.
 const roughly = 0.01
 
+// The search budget if no accelerators are limited. Models are then independent, and a step of one
+// gains others nothing: the usual model takes some 20 steps, and no model may take the budget that
+// contended accelerators need.
+const (
+	stepsPerOption = 64
+	leastSteps     = 1 << 16
+)
+
 // mix finds the cheapest mix for all models at once, in at most five calls of the solver: one or
 // two for the current demand, which limits what may start, one for the wanted demand, two more with
 // the fair parts of the models if accelerators are short, and one if replicas do not start. The
@@ -136,6 +144,9 @@ func (r *round) solve(q question) answer {
 	}
 	for _, z := range r.models {
 		r.ask(&problem, z, q)
+	}
+	if len(problem.Pools) == 0 {
+		problem.Steps = max(leastSteps, stepsPerOption*len(problem.Options))
 	}
 	r.solves++
 	solution := solver.Solve(problem)
