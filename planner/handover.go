@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/solver"
@@ -86,9 +87,16 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 	for _, j := range down {
 		c, o := z.candidates[j], &outcomes[j]
 		aim := z.number(j, outcomes)
-		for limit := min(c.alive(), c.mostPlaceable, within(c, o.bounds).Max); short() && o.planned < limit; {
+		if limit := min(c.existingCapacity(), within(c, o.bounds).Max); short() && o.planned < limit {
+			least := o.planned
 			count(j, -1)
-			o.planned++
+			o.planned = least + sort.Search(limit-least, func(more int) bool {
+				o.planned = least + more
+				count(j, 1)
+				met := !short()
+				count(j, -1)
+				return met
+			})
 			count(j, 1)
 		}
 		if short() { // the others have not shown that they could serve all
