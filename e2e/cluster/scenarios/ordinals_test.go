@@ -118,8 +118,8 @@ func (w *world) runStatefulSet(v spec, labels map[string]string) {
 	require.NoError(w, err)
 }
 
-// runLeaderWorkerSet creates a LeaderWorkerSet of groups of one pod, and acts as its controller: the
-// leaders are the pods of a StatefulSet, which follows the number of groups.
+// runLeaderWorkerSet creates a LeaderWorkerSet of groups of one pod, and acts as its controller:
+// the leaders are the pods of a StatefulSet, which follows the number of groups.
 func (w *world) runLeaderWorkerSet(v spec) {
 	w.Helper()
 	client, err := dynamic.NewForConfig(w.Config)
