@@ -293,25 +293,23 @@ func (z *sizedModel) anyOverdue() bool {
 
 func (r *round) anyOverdue() bool { return slices.ContainsFunc(r.models, (*sizedModel).anyOverdue) }
 
-// number returns the replicas of the spec for a number of replicas that are capacity. A Deployment
-// stops those that do not start first, so they are kept only if the model would use them; stuck
-// ones may stay, and are kept beside the others. If the highest ordinals go first, all below them
-// are.
+// number returns the replicas of the spec for a number of replicas that are capacity. Those that do
+// not start are kept beside them only if the model would use them, and stuck ones always: which
+// replicas of a Deployment go is not known. If the highest ordinals go first, all below them stay.
 func (z *sizedModel) number(j int, outcomes []outcome) int {
 	c, o := z.candidates[j], outcomes[j]
 	n := o.planned
-	switch {
-	case n == 0 && !o.awaits:
-	case c.stopsHighestOrdinal():
+	if c.stopsHighestOrdinal() && n > 0 {
 		for _, at := range c.lost {
 			if at < n {
 				n++
 			}
 		}
-	case o.planned > c.alive() || o.awaits:
-		n += c.stuck + c.overdue
-	default:
+	} else if n > 0 || o.awaits {
 		n += c.stuck
+	}
+	if o.planned > c.alive() || o.awaits {
+		n = max(n, o.planned+c.stuck+c.overdue)
 	}
 	bounds := o.bounds
 	if o.shortage {
