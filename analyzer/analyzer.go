@@ -60,6 +60,9 @@ type Capacity struct {
 	Share     fleet.Reading
 	LimitedBy Limit
 	Basis     Basis
+	// Loss is the part of the model's demand that its replicas can serve less if one of this
+	// variant stops and the others share the load as they do now; absent if the split is not known.
+	Loss fleet.Reading
 	// Load is the current load of the ready replicas over their capacity; absent if none reports.
 	Load fleet.Reading
 	// Note explains the number further: how the profile was corrected, that a simulation answered,

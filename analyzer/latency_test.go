@@ -252,3 +252,41 @@ func TestGainsOfASharedLoadAddUpToIt(t *testing.T) {
 		t.Errorf("%+v: the capacity of both is %v/s, and they serve %v/s", c, total, now)
 	}
 }
+
+// TestLossIsThatOfTheLoadSplit compares the loss with engines whose true cost is known. Those that
+// are left get requests in flight in the same proportion, so the slow one is above its own capacity
+// while the fast one is still below it.
+func TestLossIsThatOfTheLoadSplit(t *testing.T) {
+	objective := slo(time.Second, 40*time.Millisecond)
+	split := func(fast int, inFlight float64) (Model, float64) {
+		m := chat(0)
+		mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+		rate := func(cost fleet.EngineCost, inFlight float64) float64 {
+			p := Seconds(cost)
+			prefill, decode := mix.Work(p, 0)
+			return inFlight / (211*p.Iteration + inFlight*(prefill+decode))
+		}
+		onFast, onSlow := rate(h100().Cost, 2*inFlight), rate(l40s().Cost, inFlight)
+		total := float64(fast)*onFast + onSlow
+		m = chat(total)
+		m.Variants = []Variant{
+			{Profile: h100(), Objective: objective, Replicas: replicas(fast, showing(m, h100().Cost, onFast))},
+			{Profile: l40s(), Objective: objective, Replicas: replicas(1, showing(m, l40s().Cost, onSlow))},
+		}
+		return m, total
+	}
+	served := func(m Model, c []Capacity) (total float64) {
+		for i, v := range m.Variants {
+			total += m.Rate.Value * c[i].Share.Or(0) * float64(len(v.Replicas))
+		}
+		return total
+	}
+	m, rate := split(2, 11)
+	before := Analyze(m, Options{})
+	left := served(m, before) - before[0].Loss.Or(0)*rate
+	m, _ = split(1, 25) // close to the capacity of the two
+	right := served(m, Analyze(m, Options{}))
+	if math.Abs(left/right-1) > 0.05 {
+		t.Errorf("%v requests per second are left without one fast replica, want %v", left, right)
+	}
+}

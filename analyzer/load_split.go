@@ -33,7 +33,7 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 	for i, o := range a.totals {
 		// A variant that misses the objective at any load does not limit the load of the others.
 		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() && !a.latencies[i].infeasible {
-			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate})
+			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate, own: share * demand})
 			fullest = max(fullest, o.each.mean.rate/(share*demand))
 		}
 	}
@@ -44,6 +44,7 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 	if len(split.members) > 1 {
 		for k, gain := range split.gains() {
 			a.lower(split, split.members[k], gain)
+			a.capacities[split.members[k].variant].Loss = fleet.Observed((split.total() - split.without(k)) / demand)
 		}
 	}
 	return split, true
@@ -97,6 +98,7 @@ type member struct {
 	variant  int
 	replicas float64
 	rate     float64
+	own      float64 // capacity of a replica, whatever the others get
 }
 
 // loadSplit holds the variants that share the load, and the growth of the load that they can serve
@@ -162,6 +164,54 @@ func (s *loadSplit) with(m member) float64 {
 	other := loadSplit{analysis: s.analysis, members: append(slices.Clone(s.members), m)}
 	other.solveGrowth(min(s.growth, s.latencies[m.variant].rate/m.rate))
 	return other.total()
+}
+
+// without returns the requests per second that the members can serve without one replica of one of
+// them. Gains are derivatives at the current load; here each of the others gets more.
+func (s *loadSplit) without(k int) (total float64) {
+	members := slices.Clone(s.members)
+	members[k].replicas--
+	low, high := 0.01, 100.0
+	for range 30 {
+		if middle := math.Sqrt(low * high); s.canServe(members, middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	for _, m := range members {
+		total += m.replicas * s.at(m, low)
+	}
+	return total
+}
+
+// canServe reports whether members meet the objective with some times their requests in flight.
+func (s *loadSplit) canServe(members []member, times float64) bool {
+	excess, full := 0.0, false
+	for _, m := range members {
+		if m.replicas <= 0 {
+			continue
+		}
+		rate, l, hard := s.at(m, times), s.latencies[m.variant], s.hard[m.variant]
+		full = full || rate > m.own
+		if hard > 0 && rate > hard {
+			return false
+		}
+		if l.misses == nil {
+			excess = math.Inf(1)
+		} else {
+			excess += m.replicas * rate * (l.misses(rate) - l.allowed)
+		}
+	}
+	return !full || excess <= 0
+}
+
+// at returns the requests per second of a member's replica with some times its requests in flight,
+// which is how gateways split load: rate·T of them in iterations of T = α/(1-ρ), where ρ is
+// proportional to the rate. So the slower replicas get a larger part of a heavier load.
+func (s *loadSplit) at(m member, times float64) float64 {
+	load := min(m.rate*s.latencies[m.variant].work, 0.95)
+	return times * m.rate / (1 - load + times*load)
 }
 
 // total returns the requests per second that the members can serve together.

@@ -122,7 +122,7 @@ func (x *view) analyze(variants []*variant, d demand, simulations *int) []candid
 	return candidates
 }
 
-// setAmounts calculates what a plan has to serve: for a scale-up the latest demand, for a
+// setAmounts calculates the demand of a plan: for a scale-up the latest demand, for a
 // scale-down the highest. Between the two, the existing replicas are right.
 func (z *sizedModel) setAmounts() {
 	d := z.demand
@@ -243,4 +243,15 @@ func (z *sizedModel) shown(c candidate) float64 {
 		return c.share
 	}
 	return 0
+}
+
+// lost returns the capacity that a model loses beside the shares of a variant's replicas that stop,
+// since the others fill up by the load of these. It is predicted for the mix that is left, so it
+// needs no headroom.
+func (z *sizedModel) lost(j, before, after int) float64 {
+	loss, share := z.candidates[j].capacity.Loss.Or(0), z.servingShare(j)
+	if after >= before || z.wanted <= 0 || loss <= share {
+		return 0
+	}
+	return float64((loss - share) * float64(before-after))
 }

@@ -60,8 +60,8 @@ func (r *round) share(decided answer) answer {
 	return r.solve(all)
 }
 
-// measured is the demand of a model that counts against others: the latest, without what the peak
-// window adds. If its scale-down is blocked by a rule that yields, it still asks for its existing
+// measured is the demand of a model that counts against others: the latest, without that of the
+// peak window. If its scale-down is blocked by a rule that yields, it still asks for its existing
 // replicas, and so yields no more than others need.
 func (z *sizedModel) measured() float64 {
 	if _, missed := z.missedObjective(); z.wanted > 0 && (missed || z.saturated() > 0) {
@@ -74,10 +74,10 @@ func (z *sizedModel) measured() float64 {
 func (z *sizedModel) contended() float64 { return max(z.wanted, z.measured()) }
 
 // fairParts returns the amount of each model's demand that its fair part of the accelerators can
-// serve. For each type, the models with demand get equal parts, by priority; what a model does not
-// need goes to the others (max-min fairness). A part of a replica goes to those that have one more
-// already. It also returns the most replicas of each variant: a part of one type is not filled on
-// another.
+// serve. For each type, the models with demand get equal parts, by priority; the part that a model
+// does not need goes to the others (max-min fairness). A part of a replica goes to
+// those that have one more already. It also returns the most replicas of each variant: a part of
+// one type is not filled on another.
 func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most counts) {
 	parts, most = make(map[*sizedModel]float64, len(r.models)), make(counts)
 	for _, z := range r.models {
@@ -285,8 +285,8 @@ func (r *round) existingToo() counts {
 }
 
 // gpuPrices returns the price of one accelerator of each type for an hour: as configured, else the
-// median over the namespaces of the variants, each of which counts once. What an object says of its
-// own price moves no replica of another tenant.
+// median over the namespaces of the variants, each of which counts once. The price in an object
+// moves no replica of another tenant.
 func (r *round) gpuPrices() map[fleet.Accelerator]float64 {
 	if r.prices != nil {
 		return r.prices

@@ -220,7 +220,7 @@ func (v *variant) shape() (gpus, shares int) {
 		return 0, 1
 	}
 	total := min(v.GPUsPerReplica, mostGPUs)
-	shares = max(1, min(v.workload.GroupSize, total))
+	shares = max(1, min(v.workload.GroupSize, mostShares, total))
 	return (total + shares - 1) / shares, shares
 }
 
@@ -230,8 +230,12 @@ func (v *variant) takes() int {
 	return gpus * shares
 }
 
-// mostGPUs limits the accelerators of a replica, so that sums do not overflow.
-const mostGPUs = 1 << 16
+// Limits of one replica: of its accelerators, so that sums do not overflow, and of the pods of a
+// group, each of which is placed.
+const (
+	mostGPUs   = 1 << 16
+	mostShares = 1 << 8
+)
 
 // isPlaceable reports whether a replica exists or would fit beside those of the others.
 func (v *variant) isPlaceable() bool { return v.mostPlaceable > 0 }
@@ -246,6 +250,17 @@ func (v *variant) allocated() int { return min(v.alive(), v.scheduled) }
 // accelerators, or are pending and some are free. A number that an object merely states takes
 // nothing from others.
 func (v *variant) factual(n int) int { return min(n, v.scheduled+v.fits) }
+
+// existingCapacity returns how many replicas are capacity, or will be: on limited accelerators
+// those that exist and those that replace terminating pods, and not the number that the spec merely
+// states.
+func (v *variant) existingCapacity() int {
+	if !v.limited() {
+		return v.alive()
+	}
+	replaced := min(max(0, v.now-v.live), len(v.workload.Pods)-v.live)
+	return min(v.alive(), v.mostPlaceable, v.scheduled+v.fits+replaced)
+}
 
 // slots are the free accelerators on nodes beside replicas that stay. Replicas are placed one after
 // the other: each placement is possible, but another order might place more.

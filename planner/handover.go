@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/solver"
 )
 
 // handover delays scale-downs until the replicas that take over are ready, and switches between
-// accelerators that would not fit. Then it places what KEDA or a rule keeps for models without
-// demand onto what is free.
+// accelerators that would not fit. Then it places replicas that KEDA or a rule keeps without
+// demand onto free accelerators.
 //
 // If delayed scale-downs leave too few accelerators for additional replicas, all models are solved
 // again with these replicas in place, and additional replicas that still do not fit wait for a
@@ -63,13 +64,16 @@ func (r *round) makeBeforeBreak(outcomes [][]outcome) {
 // delay raises the numbers of variants that scale down until the replicas that serve afterwards
 // have enough capacity. A variant whose scale-down is delayed gets a bound with this code.
 func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter func(*variant, int) int) {
-	left := 0.0
+	left, lost := 0.0, 0.0
 	var down []int
-	capacity := func(j int) float64 {
-		return float64(z.servingShare(j) * float64(servingAfter(z.candidates[j].variant, z.number(j, outcomes))))
+	count := func(j, sign int) {
+		v := z.candidates[j].variant
+		after := servingAfter(v, z.number(j, outcomes))
+		left += float64(float64(sign) * z.servingShare(j) * float64(after))
+		lost += float64(float64(sign) * z.lost(j, servingAfter(v, v.now), after))
 	}
 	for j, c := range z.candidates {
-		left += capacity(j)
+		count(j, 1)
 		if z.number(j, outcomes) < c.now {
 			down = append(down, j)
 		}
@@ -79,15 +83,23 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 		return cmp.Or(cmp.Compare(a.price*b.share, b.price*a.share), a.ID.Compare(b.ID))
 	})
 	enough := z.enough(outcomes) * (1 - tiny)
+	short := func() bool { return left < enough || (left-lost)*(1+z.headroom) < enough }
 	for _, j := range down {
 		c, o := z.candidates[j], &outcomes[j]
 		aim := z.number(j, outcomes)
-		for limit := min(c.alive(), c.mostPlaceable, within(c, o.bounds).Max); left < enough && o.planned < limit; {
-			left -= capacity(j)
-			o.planned++
-			left += capacity(j)
+		if limit := min(c.existingCapacity(), within(c, o.bounds).Max); short() && o.planned < limit {
+			least := o.planned
+			count(j, -1)
+			o.planned = least + sort.Search(limit-least, func(more int) bool {
+				o.planned = least + more
+				count(j, 1)
+				met := !short()
+				count(j, -1)
+				return met
+			})
+			count(j, 1)
 		}
-		if left < enough { // what is left has not shown that it could serve all
+		if short() { // the others have not shown that they could serve all
 			o.awaits = c.overdue > 0
 		}
 		if n := z.number(j, outcomes); n > aim {
@@ -331,7 +343,7 @@ func (z *sizedModel) anyScalesUp(outcomes []outcome) bool {
 }
 
 // placeKept places the replicas without demand that a bound keeps and that do not exist yet onto
-// what is free beside all others: they take nothing from measured demand.
+// free accelerators beside all others: they take nothing from measured demand.
 func (r *round) placeKept(outcomes [][]outcome) {
 	if len(r.gpus.types) == 0 {
 		return

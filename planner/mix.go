@@ -8,7 +8,7 @@ import (
 )
 
 // outcome is the decision for one candidate. Numbers are of replicas that are capacity; only
-// replicas is what KEDA is told, with those that do not start.
+// replicas is the number for KEDA, with those that do not start.
 type outcome struct {
 	planned  int
 	replicas int
@@ -45,8 +45,16 @@ type round struct {
 // roughly is the tolerance of a solution that only limits another one.
 const roughly = 0.01
 
+// The search budget if no accelerators are limited. Models are then independent, and a step of one
+// gains others nothing: the usual model takes some 20 steps, and no model may take the budget that
+// contended accelerators need.
+const (
+	stepsPerOption = 64
+	leastSteps     = 1 << 16
+)
+
 // mix finds the cheapest mix for all models at once, in at most five calls of the solver: one or
-// two for the current demand, which limits what may start, one for the wanted demand, two more with
+// two for the current demand, which limits the starts, one for the wanted demand, two more with
 // the fair parts of the models if accelerators are short, and one if replicas do not start. The
 // outcomes have a row for each model, with one outcome for each of its candidates.
 func (r *round) mix() [][]outcome {
@@ -136,6 +144,9 @@ func (r *round) solve(q question) answer {
 	}
 	for _, z := range r.models {
 		r.ask(&problem, z, q)
+	}
+	if len(problem.Pools) == 0 {
+		problem.Steps = max(leastSteps, stepsPerOption*len(problem.Options))
 	}
 	r.solves++
 	solution := solver.Solve(problem)
@@ -270,7 +281,7 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 		for j, c := range z.candidates {
 			o := &outcomes[i][j]
 			if c.overdue > 0 && z.wanted > 0 && (short && c.share > 0 || r.healthy[c.ID] > min(c.alive(), o.planned)) {
-				o.awaits, o.planned = true, max(o.planned, min(c.alive(), c.mostPlaceable, r.healthy[c.ID]))
+				o.awaits, o.planned = true, max(o.planned, min(c.existingCapacity(), r.healthy[c.ID]))
 			}
 		}
 	}
@@ -292,8 +303,10 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 	switch {
 	case n == 0 && !o.awaits:
 	case c.stopsHighestOrdinal():
-		for n < o.planned+c.lostBelow(n) {
-			n++
+		for _, at := range c.lost {
+			if at < n {
+				n++
+			}
 		}
 	case o.planned > c.alive() || o.awaits:
 		n += c.stuck + c.overdue
@@ -309,16 +322,6 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 		return allowed.Idle
 	}
 	return max(allowed.Min, min(n, allowed.Max))
-}
-
-// lostBelow is the number of overdue and stuck pods among the lowest n ordinals.
-func (v *variant) lostBelow(n int) (lost int) {
-	for _, at := range v.lost {
-		if at < n {
-			lost++
-		}
-	}
-	return lost
 }
 
 // unserved returns the share of the wanted demand that the planned replicas leave unserved.

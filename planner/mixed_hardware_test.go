@@ -69,6 +69,22 @@ func TestInfeasibleVariantIsNotScaledUpInAShortage(t *testing.T) {
 	}
 }
 
+// One H100 beside the L40S would be enough for 24 requests per second if the L40S got no more of
+// them than it can serve. But for each request in flight on the H100 it gets as many as now.
+func TestScaleDownLeavesEnoughAtTheLoadSplit(t *testing.T) {
+	scenario := func(h100, l40s float64) *scenario {
+		s := h100AndL40S(2, 1, [2]float64{h100, l40s}, 40*time.Millisecond)
+		s.Variants[1].Range.Min = 1
+		return s
+	}
+	if d := scenario(10.95, 2).decide(t)["h100"]; d.Replicas != 2 || d.Reason.Code != fleet.CodeMakeBeforeBreak {
+		t.Errorf("%d replicas, %s, want both kept", d.Replicas, d.Reason.String())
+	}
+	if d := scenario(8, 1.4).decide(t)["h100"]; d.Replicas != 1 {
+		t.Errorf("%d replicas, %s, want a scale-down at a lighter load", d.Replicas, d.Reason.String())
+	}
+}
+
 func TestInfeasibleTTFTDoesNotBlockScaleDown(t *testing.T) {
 	s := h100AndL40S(20, 0, [2]float64{0.5, 0}, 100*time.Millisecond).load(func(l *fleet.Load) { l.TTFT = fleet.Observed(0.04) })
 	s.Variants[0].Objective.TTFT = 2 * time.Millisecond

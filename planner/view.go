@@ -84,7 +84,7 @@ type variant struct {
 	fixed       *fixed         // the number that others set; nil if there is none
 	engines     []*fleet.Usage // metrics of ready replicas, without stuck ones
 	stuckPods   []string       // names of the stuck ones
-	// ordinals of overdue and stuck pods, if the highest ordinals go first
+	// ordinals of overdue and stuck pods, sorted, if the highest ordinals go first
 	lost     []int
 	previous fleet.PreviousDecision
 	profile  *fleet.Profile // profile of its engine; nil if there is none
@@ -189,7 +189,32 @@ func (x *view) groupVariants(s fleet.Snapshot) {
 	x.models = slices.SortedFunc(maps.Values(byPart), func(a, b *model) int {
 		return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.part, b.part))
 	})
+	for _, m := range x.models {
+		x.excluded = append(x.excluded, m.excludeNewest()...)
+	}
 	x.countParts()
+}
+
+// mostVariants is the most variants of one model that are decided together: the work of a mix grows
+// faster than their number.
+const mostVariants = 64
+
+// excludeNewest removes the variants of a model beyond the most that are decided together, and
+// returns them. The oldest stay, of several the first by name.
+func (m *model) excludeNewest() []*variant {
+	if len(m.variants) <= mostVariants {
+		return nil
+	}
+	slices.SortStableFunc(m.variants, func(a, b *variant) int { return a.Created.Compare(b.Created) })
+	why := reason(fleet.CodeInvalidDefinition, "the model has more than %d variants, and this is not one of the oldest", mostVariants).
+		With(fleet.DetailRemedy, "delete other variants of the model, or serve it under several models")
+	newest := slices.Clone(m.variants[mostVariants:])
+	m.variants = slices.Clip(m.variants[:mostVariants])
+	for _, v := range newest {
+		v.excluded = &why
+	}
+	slices.SortFunc(m.variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
+	return newest
 }
 
 // rememberAccelerators gives variants whose accelerator type is known from nodes only the one on
@@ -412,6 +437,7 @@ func (m *model) setStuckAside(p Policy) {
 			v.ready -= v.stuck
 			v.scheduled -= v.stuck
 		}
+		slices.Sort(v.lost)
 		for _, r := range v.engines {
 			stuck, rest = stuck || isStuck(r), rest || !isStuck(r)
 			if p.Saturation.Saturated(r) {
