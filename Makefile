@@ -78,7 +78,7 @@ cluster-build: ## Build etcd, Kubernetes, KWOK and KEDA for e2e-cluster and clus
 
 .PHONY: e2e-cluster
 e2e-cluster: cluster-build $(BIN)/helm ## Drive the server beside a real API server, KEDA and HPA (Linux; skipped without user namespaces, unless E2E_REQUIRED)
-	go test -C e2e/cluster -count=1 -timeout 20m ./...
+	go test -C e2e/cluster -count=1 -timeout 30m ./...
 
 .PHONY: cluster
 cluster: cluster-build ## Run such a cluster until Ctrl-C; ARGS=--play installs wva, Prometheus and a model under load
