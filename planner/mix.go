@@ -212,6 +212,9 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	if domain.Min = least; c.fixed != nil {
 		domain.Max = least
 	}
+	if q.healthy && c.limited() { // no accelerators limit this question together
+		domain.Max = max(domain.Min, min(domain.Max, c.mostPlaceable+c.overdue))
+	}
 	if most, limited := q.most[c.ID]; limited {
 		domain.Max = max(domain.Min, min(domain.Max, most))
 	}
@@ -294,8 +297,9 @@ func (z *sizedModel) anyOverdue() bool {
 func (r *round) anyOverdue() bool { return slices.ContainsFunc(r.models, (*sizedModel).anyOverdue) }
 
 // number returns the replicas of the spec for a number of replicas that are capacity. Those that do
-// not start are kept beside them only if the model would use them, and stuck ones always: which
-// replicas of a Deployment go is not known. If the highest ordinals go first, all below them stay.
+// not start are kept beside them only if the model would use them, or if a replica still starts: a
+// Deployment may stop that one first. Stuck ones are kept, since which ready replicas go is not
+// known. If the highest ordinals go first, all below them stay.
 func (z *sizedModel) number(j int, outcomes []outcome) int {
 	c, o := z.candidates[j], outcomes[j]
 	n := o.planned
@@ -308,7 +312,7 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 	} else if n > 0 || o.awaits {
 		n += c.stuck
 	}
-	if o.planned > c.alive() || o.awaits {
+	if o.planned > c.alive() || o.awaits || o.planned > c.ready && !c.stopsHighestOrdinal() {
 		n = max(n, o.planned+c.stuck+c.overdue)
 	}
 	bounds := o.bounds
