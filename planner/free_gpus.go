@@ -103,7 +103,7 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 	if k.pool.Elastic {
 		// of replicas that the spec merely states, only pods count
 		k.requested += min(unlimited, v.allocated()+v.pending) * gpus * shares
-		k.pool.Limit -= min(k.pool.Limit, min(v.live, v.overdue+v.stuck)*gpus*shares)
+		k.pool.Limit -= min(k.pool.Limit, v.lostOnNodes(now)*gpus*shares)
 		return
 	}
 	pods := slices.SortedFunc(slices.Values(v.workload.Pods), byOrdinal)
@@ -123,6 +123,17 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 			g.holdings = append(g.holdings, solver.Holding{Variant: v.ID, Nodes: nodes})
 		}
 	}
+}
+
+// lostOnNodes returns how many pods have accelerators and are not capacity: stuck ones, and overdue
+// ones on a node. A Pending pod has none.
+func (v *variant) lostOnNodes(now time.Time) (lost int) {
+	for i := range v.workload.Pods {
+		if pod := &v.workload.Pods[i]; v.isOverdue(pod, now) && len(pod.Nodes) > 0 {
+			lost++
+		}
+	}
+	return lost + v.stuck
 }
 
 // byOrdinal orders pods by name, and those of one StatefulSet by their number.
