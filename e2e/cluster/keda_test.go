@@ -95,6 +95,13 @@ func TestKEDAsAdmissionRefusesASecondScaledObjectOfADeployment(t *testing.T) {
 
 	second := first.DeepCopy()
 	second.SetName("another")
-	_, err = objects.Create(ctx, second, metav1.CreateOptions{})
-	require.ErrorContains(t, err, "already managed")
+	// the webhook reads a cache: it may not know the first object yet
+	eventually(t, "the second object is refused", func() bool {
+		_, err := objects.Create(ctx, second, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return false
+		}
+		require.ErrorContains(t, err, "already managed")
+		return true
+	})
 }
