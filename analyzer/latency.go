@@ -112,7 +112,7 @@ func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 	}
 	prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
 	l.iteration, l.work = q.Replica.Iteration, prefill+decode
-	l.allowed, l.misses = 1-q.Objective.Percentile, func(rate float64) float64 { return o.Memo.misses(answer, rate) }
+	l.allowed, l.misses = 1-q.Objective.Percentile, o.Memo.misses(answer)
 	switch {
 	case answer.Simulated:
 		l.note = joined(l.note, "simulated")

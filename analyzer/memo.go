@@ -71,17 +71,27 @@ const (
 	coarseDispersion = 2
 )
 
-// misses returns the share of requests that miss the objective at a rate. It is interpolated on a
-// curve over the highest rate, which is valid for the answer of a simulation too.
-func (k *Memo) misses(a answered, rate float64) float64 {
-	if !(a.Rate > 0) {
-		return 1
+// misses returns a function that returns the share of requests that miss the objective at a rate.
+// It is interpolated on a curve over the highest rate, which is valid for the answer of a simulation
+// too, and which the first call looks up. The function is not safe for concurrent use.
+func (k *Memo) misses(a answered) func(rate float64) float64 {
+	var c *curve
+	return func(rate float64) float64 {
+		if !(a.Rate > 0) {
+			return 1
+		}
+		if c == nil {
+			c = new(k.curve(a))
+		}
+		return c.at(rate / a.Rate)
 	}
-	c := k.curve(a)
-	x := rate / a.Rate
+}
+
+// at returns the share of requests that miss at a part of the highest rate.
+func (c *curve) at(part float64) float64 {
 	for i := 1; i < len(c); i++ {
-		if x <= curveAt[i] {
-			return c[i-1] + (c[i]-c[i-1])*(x-curveAt[i-1])/(curveAt[i]-curveAt[i-1])
+		if part <= curveAt[i] {
+			return c[i-1] + (c[i]-c[i-1])*(part-curveAt[i-1])/(curveAt[i]-curveAt[i-1])
 		}
 	}
 	return 1
