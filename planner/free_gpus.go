@@ -106,7 +106,8 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 		k.pool.Limit -= min(k.pool.Limit, v.lostOnNodes(now)*gpus*shares)
 		return
 	}
-	pods := slices.SortedFunc(slices.Values(v.workload.Pods), byOrdinal)
+	pods := slices.Clone(v.workload.Pods)
+	slices.SortFunc(pods, byOrdinal)
 	for i := range pods {
 		pod := &pods[i]
 		if v.isOverdue(pod, now) || slices.Contains(v.stuckPods, pod.Name) {

@@ -138,7 +138,7 @@ type answer struct {
 }
 
 func (r *round) solve(q question) answer {
-	problem := solver.Problem{Options: slices.Clone(r.held), Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons}
+	problem := solver.Problem{Options: append(make([]solver.Option, 0, len(r.held)+r.size), r.held...), Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons}
 	if !q.healthy {
 		problem.Pools, problem.Holdings = r.gpus.pools(), r.gpus.holdings
 	}

@@ -73,7 +73,7 @@ func atMost(code fleet.Code, n int, format string, args ...any) bound {
 // bounds returns the bounds of a candidate, in the order of the rules.
 func (x *view) bounds(z *sizedModel, c candidate) []bound {
 	var all []bound
-	for _, r := range rules() {
+	for _, r := range x.rules {
 		if r.apply == nil {
 			continue
 		}

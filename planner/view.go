@@ -17,6 +17,7 @@ type view struct {
 	now          time.Time
 	policy       Policy
 	size         int // variants
+	rules        []rule
 	models       []*model
 	duplicates   []claim    // variants whose target belongs to another one
 	excluded     []*variant // variants that are not part of their model
@@ -121,7 +122,7 @@ func (r reports) partial() int { return r.missing + r.stale + r.invalid + r.tooS
 // the scaled variants; for those it is nil.
 func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	x := &view{
-		now: s.Time, policy: p, size: len(s.Variants), reserved: beside,
+		now: s.Time, policy: p, size: len(s.Variants), reserved: beside, rules: rules(),
 		previous:     make(map[fleet.VariantID]fleet.PreviousDecision, len(s.Previous)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		profiles:     fleet.NewProfiles(s.Profiles),
@@ -274,7 +275,8 @@ func (x *view) attachWorkloads(s fleet.Snapshot) {
 // countPods counts a variant's pods and reads their metrics from the usages of its model's name,
 // which are sorted by pod.
 func (v *variant) countPods(usages []*fleet.Usage, x *view) {
-	pods := slices.SortedFunc(slices.Values(v.workload.Pods), func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	pods := slices.Clone(v.workload.Pods)
+	slices.SortFunc(pods, func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var starts starts
 	v.engines = make([]*fleet.Usage, 0, len(pods))
 	for i := range pods {
