@@ -72,8 +72,8 @@ const (
 )
 
 // misses returns a function that returns the share of requests that miss the objective at a rate.
-// It is interpolated on a curve over the highest rate, which is valid for the answer of a simulation
-// too, and which the first call looks up. The function is not safe for concurrent use.
+// It is interpolated on a curve over the highest rate, which is valid for the answer of a
+// simulation too, and which the first call looks up. The function is not safe for concurrent use.
 func (k *Memo) misses(a answered) func(rate float64) float64 {
 	var c *curve
 	return func(rate float64) float64 {
