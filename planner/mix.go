@@ -94,7 +94,7 @@ func (z *sizedModel) plain() float64 { return z.wanted }
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
 func (r *round) startsForCurrentDemand(c candidate) bound {
 	n := max(c.now, r.startable[c.ID]+c.overdue+c.stuck)
-	return atMost(fleet.CodeStartsForCurrentDemand, n, "the demand that needs more replicas is over")
+	return atMost(fleet.CodeStartsForCurrentDemand, n, "only the peak of the window needs more replicas, the latest demand does not")
 }
 
 // startForTheLatest limits a cheaper mix to the replicas that the latest demand needs: a mix for a
