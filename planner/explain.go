@@ -5,10 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/wva-project/wva/fleet"
-	"github.com/wva-project/wva/solver"
 )
 
 // explanation has the data for the reasons of one model's decisions.
@@ -239,25 +237,6 @@ func (e explanation) whyNotZero() (why, remedy string) {
 	return "samples do not cover the retention yet", ""
 }
 
-// maxReplicas returns the reason of a variant that needs more replicas than its range allows.
-func (e explanation) maxReplicas(i int, code fleet.Code) fleet.Reason {
-	remedy, limit := "raise maxReplicaCount or add a variant", fmt.Sprintf("at maxReplicaCount %d", e.candidates[i].Range.Max)
-	if code == fleet.CodeScaleOutPaused {
-		remedy = "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
-		limit = "scale-up paused by annotation"
-	}
-	text := fmt.Sprintf("%s, %s: %s", e.demandText(), unservedText(e.short), limit)
-	why := reason(code, "%s", text)
-	if code == fleet.CodeMaxReplicas {
-		why.Text = shortest(text+", and so are all variants", text)
-	}
-	if full := e.full(); len(full) > 0 {
-		why = reason(code, "%s", shortest(text+", and other variants lack accelerators", text)).With(fleet.DetailLimit, strings.Join(full, ", "))
-		remedy = "raise maxReplicaCount, add nodes or add a variant"
-	}
-	return why.With(fleet.DetailRemedy, remedy)
-}
-
 // numbers returns the reason with the demand, the shortfall and the capacity of one replica.
 func (e explanation) numbers(i int) fleet.Reason {
 	c, o := e.candidates[i], e.outcomes[i]
@@ -284,9 +263,6 @@ func (e explanation) numbers(i int) fleet.Reason {
 	return reason("", "%s", shortest(demand+capacity+number, demand+capacity, rate+capacity)).With(fleet.DetailCapacity, basis)
 }
 
-// unservedText returns a shortfall as text: at least 1 %.
-func unservedText(short float64) string { return fmt.Sprintf("%.0f%% unserved", max(1, 100*short)) }
-
 // infeasible returns the latency objective that cannot be met at any useful load, with the remedy;
 // "" if all can be met.
 func (c candidate) infeasible() string {
@@ -294,77 +270,6 @@ func (c candidate) infeasible() string {
 		return ""
 	}
 	return c.capacity.Remedy
-}
-
-// lacksAccelerators reports whether a variant needs another replica and accelerators for it are
-// missing.
-func (e explanation) lacksAccelerators(i int) bool {
-	c, o := e.candidates[i], e.outcomes[i]
-	if i == e.last || i == e.probe {
-		return o.shortage
-	}
-	return e.short > tiny && (o.shortage || o.placed < o.replicas || c.share > 0 && o.limitedByAccelerators())
-}
-
-// limitedByAccelerators reports whether missing accelerators keep a variant from another replica.
-func (o outcome) limitedByAccelerators() bool {
-	return o.shortage || o.why != nil && o.planned >= o.solved && (o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool)
-}
-
-// insufficient returns the reason of a variant that lacks accelerators.
-func (e explanation) insufficient(i int) fleet.Reason {
-	text, c, o := e.demandText(), e.candidates[i], e.outcomes[i]
-	if e.demand.none() {
-		text = "0 requests; the model keeps 1 replica"
-	}
-	if e.short > tiny {
-		text += ", " + unservedText(e.short)
-	}
-	switch existing := c.allocated(); {
-	case o.replicas < existing:
-		text += fmt.Sprintf(", %d of %d replicas preempted", existing-o.replicas, existing)
-	case o.replicas < c.now:
-		text += fmt.Sprintf(", %d of %d replicas cannot start", c.now-o.replicas, c.now)
-	}
-	why, full := reason(fleet.CodeInsufficientAccelerators, "%s", text), e.full()
-	if len(full) > 0 && shortest(text+": "+full[0], "") != "" {
-		why.Text, full = text+": "+full[0], full[1:]
-	}
-	return why.With(fleet.DetailLimit, strings.Join(full, ", ")).
-		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes")
-}
-
-// full lists why each accelerator type keeps the model from more replicas, sorted.
-func (e explanation) full() []string {
-	var types []string
-	for i, c := range e.candidates {
-		if k, limited := e.round.gpus.of(c.variant); limited && e.outcomes[i].limitedByAccelerators() {
-			types = append(types, k.full(c.variant))
-		}
-	}
-	slices.Sort(types)
-	return slices.Compact(types)
-}
-
-// full returns why a variant gets no further replica, in the words of the scheduler.
-func (k *gpuType) full(v *variant) string {
-	gpus, shares := v.shape()
-	nodes := 0
-	for _, gpus := range k.allocatable { // a node that is not in the pool has none
-		if gpus > 0 {
-			nodes++
-		}
-	}
-	switch {
-	case k.pool.Elastic:
-		return fmt.Sprintf("limit of %d %s reached", k.pool.Limit, k.pool.Accelerator)
-	case nodes == 0:
-		return fmt.Sprintf("0 nodes have %s", k.pool.Accelerator)
-	case shares > 1:
-		return fmt.Sprintf("a group of %d x %d %s does not fit on %d nodes", shares, gpus, k.pool.Accelerator, nodes)
-	default:
-		return fmt.Sprintf("0/%d nodes have %d free %s", nodes, gpus, k.pool.Accelerator)
-	}
 }
 
 // details adds to a reason: the limits that keep the variant from another replica, and the next
@@ -398,103 +303,6 @@ func (e explanation) details(i int, why fleet.Reason) fleet.Reason {
 	return why.With(fleet.DetailLimit, strings.Join(limits, ", "))
 }
 
-// keptBy returns the text of the rule that keeps existing replicas without accelerators for them;
-// empty if it is KEDA.
-func (o outcome) keptBy() string {
-	for _, b := range o.bounds {
-		if b.least == o.replicas && (b.code == fleet.CodeMetricsMissing || b.code == fleet.CodeWindowNotCovered) {
-			return b.text
-		}
-	}
-	return ""
-}
-
-// limit returns the limit that keeps a variant from another replica.
-func (o outcome) limit(accelerator fleet.Accelerator) string {
-	if o.why != nil && o.why.Limit == solver.LimitPool {
-		return fmt.Sprintf("limit of %s reached", accelerator)
-	}
-	return fmt.Sprintf("no node has free %s for another replica", accelerator)
-}
-
-// nextBest returns the second best mix; "" if there is none.
-func nextBest(why *solver.Reason) string {
-	if len(why.RunnerUp) == 0 {
-		return ""
-	}
-	mix := make([]string, len(why.RunnerUp))
-	for i, count := range why.RunnerUp {
-		mix[i] = fmt.Sprintf("%d x %s", count.Replicas, count.Variant.Name)
-	}
-	text := fmt.Sprintf("next best mix: %s at %+.2f an hour", strings.Join(mix, " and "), why.Extra)
-	if why.Short > tiny {
-		text += fmt.Sprintf(", %.0f%% unserved", 100*why.Short)
-	}
-	if why.Scarce {
-		text += ", on contended accelerators"
-	}
-	return text
-}
-
-// stuckText returns the stuck replicas as text.
-func (v *variant) stuckText() string {
-	return fmt.Sprintf("%s a queue and made no progress for the whole peak window: %s", countOf(v.stuck, "replica has", "replicas have"), fewNames(v.stuckPods))
-}
-
-// late returns the number of overdue replicas as text.
-func (v *variant) late() string {
-	return fmt.Sprintf("%s not ready %v after creation and not counted as capacity", countOf(v.overdue, "replica", "replicas"), overdue*v.startup)
-}
-
-// waitingFor returns why replicas are not ready, in the words of the API server.
-func (v *variant) waitingFor() string {
-	if v.workload.ReplicaFailure != "" {
-		return fmt.Sprintf(" (%s)", v.workload.ReplicaFailure)
-	}
-	var why []string
-	for _, pod := range v.workload.Pods {
-		if !pod.Ready && !pod.Terminating && pod.Waiting != "" {
-			why = append(why, pod.Waiting)
-		}
-	}
-	if len(why) == 0 {
-		return ""
-	}
-	slices.Sort(why)
-	return fmt.Sprintf(" (%s)", slices.Compact(why)[0])
-}
-
-// rateText returns the rate of requests of the model as text.
-func (z *sizedModel) rateText() string {
-	if rate, known := z.demand.arrivals.Known(); known {
-		return rateNumber(rate) + " req/s"
-	}
-	return "request rate not known"
-}
-
-// demandText returns the demand of the model as text.
-func (z *sizedModel) demandText() string {
-	if z.demand.none() {
-		return "0 requests"
-	}
-	text := z.rateText()
-	if z.demand.ahead > 0.05*z.demand.arrivals.Or(0) {
-		text += fmt.Sprintf(" (%s expected)", rateNumber(z.demand.arrivals.Or(0)+z.demand.ahead))
-	}
-	if z.demand.backlog > 0 {
-		text += ", " + wholeNumber(z.demand.backlog) + " waiting"
-	}
-	return text
-}
-
-// capacityOf returns the capacity of one replica as text.
-func (z *sizedModel) capacityOf(c candidate) string {
-	if rate, known := z.demand.rate.Known(); known {
-		return rateNumber(c.share*rate) + " req/s"
-	}
-	return wholeNumber(c.share*z.demand.inFlight) + " requests in flight"
-}
-
 // summary returns the result for the model.
 func (e explanation) summary() fleet.ModelPlan {
 	backlog := e.demand.backlog
@@ -506,71 +314,4 @@ func (e explanation) summary() fleet.ModelPlan {
 		ID: e.id, Arrivals: e.demand.arrivals, Backlog: fleet.Observed(backlog), InFlight: fleet.Observed(e.demand.running + backlog),
 		TTFT: e.demand.ttft, ITL: e.demand.itl, Unserved: e.short, NoWakeSignal: e.sleepsForever(),
 	}
-}
-
-// textsOf joins the texts of bounds.
-func textsOf(bounds []bound) string {
-	texts := make([]string, len(bounds))
-	for i, b := range bounds {
-		texts[i] = b.text
-	}
-	return strings.Join(texts, ", ")
-}
-
-// shortest returns the first of the texts that is short enough for a reason, else the last.
-func shortest(texts ...string) string {
-	for _, text := range texts {
-		if utf8.RuneCountInString(text) <= fleet.MaxReasonText {
-			return text
-		}
-	}
-	return texts[len(texts)-1]
-}
-
-// rateNumber returns a rate in three digits, or all digits before the point.
-func rateNumber(rate float64) string {
-	if rate >= 1000 && rate < 1e7 {
-		return fmt.Sprintf("%.0f", rate)
-	}
-	return fmt.Sprintf("%.3g", min(rate, 1e12))
-}
-
-// wholeNumber returns a number of requests as text, in three digits if it is beyond any real one.
-func wholeNumber(n float64) string {
-	if n < 1e7 {
-		return fmt.Sprintf("%.0f", n)
-	}
-	return fmt.Sprintf("%.3g", min(n, 1e12))
-}
-
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// reason returns a reason of one line: fact, limit, action, with numbers and units first.
-func reason(code fleet.Code, format string, args ...any) fleet.Reason {
-	return fleet.Reason{Code: code, Text: fmt.Sprintf(format, args...)}
-}
-
-// problemReason returns the reason of a problem.
-func problemReason(code fleet.Code, p fleet.Problem) fleet.Reason {
-	return fleet.Reason{Code: code, Text: p.Text}.With(fleet.DetailRemedy, p.Remedy)
-}
-
-// invalidDefinition returns the reason of validation errors, at least one. The first is the line of
-// the reason, the others are its cause.
-func invalidDefinition(problems []fleet.Problem) fleet.Reason {
-	why := problemReason(fleet.CodeInvalidDefinition, problems[0])
-	if len(problems) == 1 {
-		return why
-	}
-	var more []string
-	for _, p := range problems[1:] {
-		more = append(more, p.String())
-	}
-	why.Text = fmt.Sprintf("%d validation errors, the first: %s", len(problems), why.Text)
-	return why.With(fleet.DetailCause, strings.Join(more, ". "))
 }

@@ -59,7 +59,7 @@ func documentedRules() []documentedRule {
 	}, documentedRule{
 		fleet.CodeReplicaStuck, "none: the replica is no capacity, and its queue no demand",
 		"it has a queue and made no progress for the whole peak window, while another replica serves; if all are stuck, the model is held",
-		[]appliedIn{{"view.go", "setStuckAside"}, {"demand.go", "fleet.CodeReplicaStuck"}},
+		[]appliedIn{{"pods.go", "setStuckAside"}, {"demand.go", "fleet.CodeReplicaStuck"}},
 	})
 }
 

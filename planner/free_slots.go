@@ -1,0 +1,119 @@
+package planner
+
+// slots are the free accelerators on nodes beside replicas that stay. Replicas are placed one after
+// the other: each placement is possible, but another order might place more.
+type slots struct {
+	gpus  *freeGPUs
+	types map[*gpuType]*freeSlots
+}
+
+// freeSlots is the free accelerators of one type.
+type freeSlots struct {
+	total int     // of an elastic pool
+	left  []int   // by node
+	nodes [][]int // nodes by free accelerators; a node may also be in lists that no longer apply
+}
+
+// newSlots returns the free accelerators of nodes beside all live replicas, and the whole limit of
+// elastic pools.
+func newSlots(g *freeGPUs) *slots {
+	all := &slots{gpus: g, types: make(map[*gpuType]*freeSlots, len(g.types))}
+	for _, k := range g.types {
+		own := &freeSlots{total: k.pool.Limit, left: make([]int, len(k.pool.Nodes))}
+		for i, node := range k.pool.Nodes {
+			own.left[i] = max(0, node.Free-k.live[i])
+			own.list(i)
+		}
+		all.types[k] = own
+	}
+	return all
+}
+
+// list records the free accelerators of a node.
+func (s *freeSlots) list(node int) {
+	n := min(s.left[node], mostGPUs)
+	for len(s.nodes) <= n {
+		s.nodes = append(s.nodes, nil)
+	}
+	s.nodes[n] = append(s.nodes[n], node)
+}
+
+// keep accounts for the replicas of a variant that stay: it frees the nodes of the others, and
+// subtracts those that stay from the limit of an elastic pool. Kubernetes decides which replicas
+// go; the last by name or ordinal are assumed.
+func (s *slots) keep(v *variant, replicas int) {
+	k, limited := s.gpus.of(v)
+	if !limited {
+		return
+	}
+	gpus, shares := v.shape()
+	own := s.types[k]
+	if k.pool.Elastic {
+		own.total -= replicas * gpus * shares
+		return
+	}
+	if replicas >= v.scheduled {
+		return
+	}
+	for _, nodes := range v.placements[min(max(0, replicas), len(v.placements)):] {
+		for _, name := range nodes {
+			if i, found := k.at[name]; found {
+				own.left[i] += gpus
+				own.list(i)
+			}
+		}
+	}
+}
+
+// take places up to so many replicas of a variant, and returns how many fit.
+func (s *slots) take(v *variant, replicas int) (placed int) {
+	k, limited := s.gpus.of(v)
+	if !limited {
+		return max(0, replicas)
+	}
+	gpus, shares := v.shape()
+	own := s.types[k]
+	if k.pool.Elastic {
+		placed = max(0, min(replicas, own.total/(gpus*shares)))
+		own.total -= placed * gpus * shares
+		return placed
+	}
+	for placed < replicas && own.place(gpus, shares) {
+		placed++
+	}
+	return placed
+}
+
+// place places one replica on the nodes with the fewest free accelerators; false if it does not
+// fit.
+func (s *freeSlots) place(gpus, shares int) bool {
+	var chosen []int
+	for range shares {
+		node, found := s.best(gpus)
+		if !found {
+			for _, back := range chosen {
+				s.left[back] += gpus
+				s.list(back)
+			}
+			return false
+		}
+		s.left[node] -= gpus
+		s.list(node)
+		chosen = append(chosen, node)
+	}
+	return true
+}
+
+// best returns the node with the fewest free accelerators that are enough.
+func (s *freeSlots) best(gpus int) (int, bool) {
+	for n := gpus; n < len(s.nodes); n++ {
+		for len(s.nodes[n]) > 0 {
+			last := len(s.nodes[n]) - 1
+			if node := s.nodes[n][last]; min(s.left[node], mostGPUs) == n {
+				return node, true
+			}
+			s.nodes[n] = s.nodes[n][:last]
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,216 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/wva-project/wva/analyzer"
+	"github.com/wva-project/wva/fleet"
+)
+
+// podCounts counts the pods of a variant that are not terminating.
+type podCounts struct {
+	live            int // all of them
+	ready           int // ready and not stuck
+	stuck           int // ready, with a queue, and without progress
+	starting        int // replicas that are not ready yet, and not overdue
+	overdue         int // replicas that are not ready after twice the usual start-up time
+	scheduled       int // with allocated accelerators, without overdue and stuck ones
+	pending         int // without accelerators and not overdue
+	fits            int // of the pending ones, those for which accelerators are free
+	recentlyStarted int // whose start is not paid for yet
+	saturated       int // ready, at a saturation threshold
+}
+
+// reports counts a variant's ready replicas by their metrics. A replica that has just become ready
+// may have none yet.
+type reports struct{ good, missing, stale, invalid, tooShort int }
+
+func (r reports) all() int { return r.good + r.missing + r.stale + r.invalid }
+
+func (r reports) partial() int { return r.missing + r.stale + r.invalid + r.tooShort }
+
+// countPods counts a variant's pods and reads their metrics from the usages of its model's name,
+// which are sorted by pod.
+func (v *variant) countPods(usages []*fleet.Usage, x *view) {
+	pods := slices.Clone(v.workload.Pods)
+	slices.SortFunc(pods, func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	var starts starts
+	v.engines = make([]*fleet.Usage, 0, len(pods))
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Terminating {
+			continue
+		}
+		v.live++
+		if x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime && !v.isOverdue(pod, x.now) {
+			v.recentlyStarted++
+		}
+		switch {
+		case pod.Ready:
+			v.ready++
+			v.read(usageOf(usages, pod.Name), x.now.Sub(pod.ReadyAt), x.policy)
+		case v.isOverdue(pod, x.now):
+			v.overdue++
+			v.markLost(pod.Name)
+		}
+		switch {
+		case v.isOverdue(pod, x.now):
+		case pod.Ready || len(pod.Nodes) > 0:
+			v.scheduled++
+		default:
+			v.pending++
+		}
+		starts.note(pod)
+	}
+	// Replicas of the spec without a pod count as starting too; the surge pods of a rolling update
+	// add none. If they have had no pod for longer than a start takes, they count as overdue: a
+	// quota may be exhausted.
+	podless := max(0, v.now-v.ready-starts.waiting)
+	since := v.previous.Changed
+	if podless > 0 && (v.workload.ReplicaFailure != "" || !since.IsZero() && x.now.Sub(since) > overdue*v.startup) {
+		v.overdue += podless
+	}
+	v.starting = max(0, v.now-v.ready-v.overdue)
+	v.startBlocked = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" ||
+		starts.fail(overdue*v.startup, v.overdue) && (starts.unschedulable || x.now.Sub(starts.newestWaiting) < retryAfter(v.overdue)))
+}
+
+// markLost records the ordinal of an overdue or stuck pod.
+func (v *variant) markLost(pod string) {
+	if at, known := ordinal(pod); known && v.stopsHighestOrdinal() {
+		v.lost = append(v.lost, at)
+	}
+}
+
+// stopsHighestOrdinal reports whether a scale-down stops the pods with the highest ordinals,
+// whether they are ready or not. A Deployment stops pods that are not ready first.
+func (v *variant) stopsHighestOrdinal() bool {
+	return v.Target.Kind == "StatefulSet" || v.Target.Kind == "LeaderWorkerSet"
+}
+
+// ordinal returns the number at the end of a pod's name; false if it has none.
+func ordinal(name string) (n int, found bool) {
+	at, unit := len(name), 1
+	for ; at > 0 && len(name)-at < 9 && name[at-1] >= '0' && name[at-1] <= '9'; at-- {
+		n += int(name[at-1]-'0') * unit
+		unit *= 10
+	}
+	return n, at < len(name) && at > 0 && name[at-1] == '-'
+}
+
+// retryAfter is the time after which one more replica is tried although several do not start: 5
+// minutes, doubled with each of them, at most an hour.
+func retryAfter(overdue int) time.Duration {
+	return min(time.Hour, 5*time.Minute<<min(overdue-1, 4))
+}
+
+// starts is the state of the starts of a workload's replicas.
+type starts struct {
+	oldestWaiting, newestWaiting, newestReady time.Time
+	unschedulable                             bool
+	waiting                                   int // pods that are not ready
+}
+
+func (s *starts) note(pod *fleet.Pod) {
+	if pod.Ready {
+		if pod.ReadyAt.After(s.newestReady) {
+			s.newestReady = pod.ReadyAt
+		}
+		return
+	}
+	s.waiting++
+	s.unschedulable = s.unschedulable || pod.Waiting == "Unschedulable"
+	if s.oldestWaiting.IsZero() || pod.Created.Before(s.oldestWaiting) {
+		s.oldestWaiting = pod.Created
+	}
+	if pod.Created.After(s.newestWaiting) {
+		s.newestWaiting = pod.Created
+	}
+}
+
+// fail reports whether further replicas would not start either: none has become ready since the
+// oldest pod that is not ready became overdue, and a pod is unschedulable or several are overdue. A
+// single one may have a defect of its own.
+func (s *starts) fail(patience time.Duration, overdue int) bool {
+	return !s.newestReady.After(s.oldestWaiting.Add(patience)) && (s.unschedulable || overdue > 1)
+}
+
+// isOverdue reports whether a pod is not ready after twice the usual start-up time of its target.
+func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
+	return !pod.Ready && !pod.Terminating && now.Sub(pod.Created) > overdue*v.startup
+}
+
+// usageOf returns the row of a pod; nil if there is none.
+func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
+	at, found := slices.BinarySearchFunc(usages, pod, func(row *fleet.Usage, pod string) int { return cmp.Compare(row.Pod, pod) })
+	if !found {
+		return nil
+	}
+	return usages[at]
+}
+
+// read counts the metrics of one ready replica; a nil row has none.
+func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
+	owes := age >= p.MetricsGrace
+	if row == nil {
+		row = &fleet.Usage{}
+	}
+	states := []fleet.ReadingState{row.Running.State, row.Waiting.State, row.KV.State}
+	switch {
+	case slices.Contains(states, fleet.Absent):
+		if owes {
+			v.reports.missing++
+		}
+		return
+	case slices.Contains(states, fleet.NaN):
+		v.reports.invalid++
+		return
+	case slices.Contains(states, fleet.Stale):
+		v.reports.stale++
+		return
+	case owes && row.FirstTokens.State == fleet.Absent && row.Scrapes > 0 && row.Scrapes < analyzer.MinScrapes:
+		v.reports.tooShort++
+	}
+	v.reports.good++
+	v.engines = append(v.engines, row)
+}
+
+// setStuckAside removes stuck replicas from the capacity and the demand of the model, and counts
+// the saturated ones of the others.
+func (m *model) setStuckAside(p Policy) {
+	serves := slices.ContainsFunc(m.variants, func(v *variant) bool {
+		return slices.ContainsFunc(v.engines, func(r *fleet.Usage) bool { return !isStuck(r) && (r.FirstTokens.Or(0) > 0 || r.Progress.Or(0) > 0) })
+	})
+	stuck, rest := false, false
+	for _, v := range m.variants {
+		before := len(v.engines)
+		if serves {
+			for _, r := range v.engines {
+				if isStuck(r) {
+					v.stuckPods = append(v.stuckPods, r.Pod)
+					v.markLost(r.Pod)
+				}
+			}
+			v.engines = slices.DeleteFunc(v.engines, isStuck)
+			v.stuck = before - len(v.engines)
+			v.ready -= v.stuck
+			v.scheduled -= v.stuck
+		}
+		slices.Sort(v.lost)
+		for _, r := range v.engines {
+			stuck, rest = stuck || isStuck(r), rest || !isStuck(r)
+			if p.Saturation.Saturated(r) {
+				v.saturated++
+			}
+		}
+	}
+	m.allStuck = stuck && !rest
+}
+
+// isStuck reports whether a replica has a queue and made no progress for the whole peak window.
+func isStuck(r *fleet.Usage) bool {
+	progress, known := r.Progress.Known()
+	return known && progress <= 0 && r.Waiting.Or(0) > 0
+}

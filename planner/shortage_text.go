@@ -1,0 +1,119 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/solver"
+)
+
+// maxReplicas returns the reason of a variant that needs more replicas than its range allows.
+func (e explanation) maxReplicas(i int, code fleet.Code) fleet.Reason {
+	remedy, limit := "raise maxReplicaCount or add a variant", fmt.Sprintf("at maxReplicaCount %d", e.candidates[i].Range.Max)
+	if code == fleet.CodeScaleOutPaused {
+		remedy = "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
+		limit = "scale-up paused by annotation"
+	}
+	text := fmt.Sprintf("%s, %s: %s", e.demandText(), unservedText(e.short), limit)
+	why := reason(code, "%s", text)
+	if code == fleet.CodeMaxReplicas {
+		why.Text = shortest(text+", and so are all variants", text)
+	}
+	if full := e.full(); len(full) > 0 {
+		why = reason(code, "%s", shortest(text+", and other variants lack accelerators", text)).With(fleet.DetailLimit, strings.Join(full, ", "))
+		remedy = "raise maxReplicaCount, add nodes or add a variant"
+	}
+	return why.With(fleet.DetailRemedy, remedy)
+}
+
+// lacksAccelerators reports whether a variant needs another replica and accelerators for it are
+// missing.
+func (e explanation) lacksAccelerators(i int) bool {
+	c, o := e.candidates[i], e.outcomes[i]
+	if i == e.last || i == e.probe {
+		return o.shortage
+	}
+	return e.short > tiny && (o.shortage || o.placed < o.replicas || c.share > 0 && o.limitedByAccelerators())
+}
+
+// limitedByAccelerators reports whether missing accelerators keep a variant from another replica.
+func (o outcome) limitedByAccelerators() bool {
+	return o.shortage || o.why != nil && o.planned >= o.solved && (o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool)
+}
+
+// insufficient returns the reason of a variant that lacks accelerators.
+func (e explanation) insufficient(i int) fleet.Reason {
+	text, c, o := e.demandText(), e.candidates[i], e.outcomes[i]
+	if e.demand.none() {
+		text = "0 requests; the model keeps 1 replica"
+	}
+	if e.short > tiny {
+		text += ", " + unservedText(e.short)
+	}
+	switch existing := c.allocated(); {
+	case o.replicas < existing:
+		text += fmt.Sprintf(", %d of %d replicas preempted", existing-o.replicas, existing)
+	case o.replicas < c.now:
+		text += fmt.Sprintf(", %d of %d replicas cannot start", c.now-o.replicas, c.now)
+	}
+	why, full := reason(fleet.CodeInsufficientAccelerators, "%s", text), e.full()
+	if len(full) > 0 && shortest(text+": "+full[0], "") != "" {
+		why.Text, full = text+": "+full[0], full[1:]
+	}
+	return why.With(fleet.DetailLimit, strings.Join(full, ", ")).
+		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes")
+}
+
+// full lists why each accelerator type keeps the model from more replicas, sorted.
+func (e explanation) full() []string {
+	var types []string
+	for i, c := range e.candidates {
+		if k, limited := e.round.gpus.of(c.variant); limited && e.outcomes[i].limitedByAccelerators() {
+			types = append(types, k.full(c.variant))
+		}
+	}
+	slices.Sort(types)
+	return slices.Compact(types)
+}
+
+// full returns why a variant gets no further replica, in the words of the scheduler.
+func (k *gpuType) full(v *variant) string {
+	gpus, shares := v.shape()
+	nodes := 0
+	for _, gpus := range k.allocatable { // a node that is not in the pool has none
+		if gpus > 0 {
+			nodes++
+		}
+	}
+	switch {
+	case k.pool.Elastic:
+		return fmt.Sprintf("limit of %d %s reached", k.pool.Limit, k.pool.Accelerator)
+	case nodes == 0:
+		return fmt.Sprintf("0 nodes have %s", k.pool.Accelerator)
+	case shares > 1:
+		return fmt.Sprintf("a group of %d x %d %s does not fit on %d nodes", shares, gpus, k.pool.Accelerator, nodes)
+	default:
+		return fmt.Sprintf("0/%d nodes have %d free %s", nodes, gpus, k.pool.Accelerator)
+	}
+}
+
+// keptBy returns the text of the rule that keeps existing replicas without accelerators for them;
+// empty if it is KEDA.
+func (o outcome) keptBy() string {
+	for _, b := range o.bounds {
+		if b.least == o.replicas && (b.code == fleet.CodeMetricsMissing || b.code == fleet.CodeWindowNotCovered) {
+			return b.text
+		}
+	}
+	return ""
+}
+
+// limit returns the limit that keeps a variant from another replica.
+func (o outcome) limit(accelerator fleet.Accelerator) string {
+	if o.why != nil && o.why.Limit == solver.LimitPool {
+		return fmt.Sprintf("limit of %s reached", accelerator)
+	}
+	return fmt.Sprintf("no node has free %s for another replica", accelerator)
+}

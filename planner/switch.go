@@ -1,0 +1,118 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// keptDuringSwitch returns the minimum of each variant for a switch that does not fit at once:
+// replicas that are kept until others are ready, and the additional replicas of the same models
+// that fit beside all allocated ones. So a switch continues if it can, models that wait for its
+// accelerators go on waiting, and a switch that cannot complete does not begin.
+func (r *round) keptDuringSwitch(outcomes [][]outcome) counts {
+	ups, free := r.scaleUps(outcomes, func(i int) bool {
+		return slices.ContainsFunc(outcomes[i], func(o outcome) bool { return o.delayed })
+	})
+	least := make(counts, len(ups))
+	for _, up := range ups {
+		least[up.ID] = up.from + free.take(up.variant, up.replicas)
+	}
+	for i, z := range r.models {
+		for j, c := range z.candidates {
+			if o := outcomes[i][j]; o.delayed {
+				least[c.ID] = o.planned
+			} else { // of a fair part, the replicas that exist
+				least[c.ID] = max(least[c.ID], min(r.floors[c.ID], c.allocated()))
+			}
+		}
+	}
+	return least
+}
+
+// scaleUp is the replicas that a variant is to get in addition to the allocated ones.
+type scaleUp struct {
+	*variant
+	model, candidate int // index of the outcome
+	from             int // allocated replicas
+	replicas         int // in addition to those
+	priority         int
+	needed           bool // for the latest demand, not for a cheaper mix
+}
+
+// scaleUps returns the planned replicas of the chosen models that have no accelerators yet, the
+// highest priority first. It also returns the GPU slots that are left beside allocated replicas and
+// beside those of variants with a fixed or held number.
+func (r *round) scaleUps(outcomes [][]outcome, chosen func(i int) bool) ([]scaleUp, *slots) {
+	free := newSlots(&r.gpus)
+	var ups []scaleUp
+	for i, z := range r.models {
+		needed := z.latest > z.committed()*(1+tiny)
+		for j, c := range z.candidates {
+			o := outcomes[i][j]
+			allocated := min(o.planned, c.allocated())
+			free.keep(c.variant, allocated)
+			switch more := o.planned - allocated; {
+			case c.fixed != nil:
+				free.take(c.variant, more)
+			case more > 0 && chosen(i):
+				ups = append(ups, scaleUp{c.variant, i, j, allocated, more, z.priority, needed})
+			}
+		}
+	}
+	kept := r.kept()
+	for v := range r.owners() {
+		if n, held := kept[v.ID]; held {
+			allocated := min(n, v.allocated())
+			free.keep(v, allocated)
+			free.take(v, n-allocated)
+		}
+	}
+	slices.SortFunc(ups, func(a, b scaleUp) int {
+		return cmp.Or(-cmp.Compare(a.priority, b.priority), compareBool(b.needed, a.needed), a.ID.Compare(b.ID))
+	})
+	return ups, free
+}
+
+// cut removes additional replicas that do not fit beside allocated replicas and those that are kept
+// until others are ready.
+func (r *round) cut(outcomes [][]outcome) {
+	if r.fits(outcomes) {
+		return
+	}
+	ups, free := r.scaleUps(outcomes, func(int) bool { return true })
+	for _, up := range ups {
+		more := free.take(up.variant, up.replicas)
+		if o := &outcomes[up.model][up.candidate]; more < up.replicas {
+			o.planned, o.shortage = up.from+more, true
+		}
+	}
+}
+
+// stillDelayed marks variants that wait for the scale-up of their model before they scale down to
+// the number of the first solution.
+func (r *round) stillDelayed(outcomes, aimed [][]outcome) {
+	for i, z := range r.models {
+		if !z.anyScalesUp(outcomes[i]) {
+			continue
+		}
+		for j, c := range z.candidates {
+			o, before := &outcomes[i][j], aimed[i][j]
+			if before.delayed && !o.delayed && o.planned == c.alive() && before.aim < c.now {
+				o.delayed, o.aim = true, before.aim
+				o.bounds = append(slices.Clip(o.bounds), z.delayBound(fleet.CodeMakeBeforeBreak, c.now, o.aim))
+			}
+		}
+	}
+}
+
+// anyScalesUp reports whether any variant of the model gets more replicas.
+func (z *sizedModel) anyScalesUp(outcomes []outcome) bool {
+	for j, c := range z.candidates {
+		if outcomes[j].planned > c.alive() {
+			return true
+		}
+	}
+	return false
+}
