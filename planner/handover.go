@@ -21,7 +21,8 @@ func (r *round) handover(outcomes [][]outcome) [][]outcome {
 	r.makeBeforeBreak(outcomes)
 	if !r.fits(outcomes) {
 		aimed := outcomes
-		again := question{amount: (*sizedModel).plain, reasons: true, floors: r.keptDuringSwitch(aimed)}
+		again := question{amount: (*sizedModel).plain, reasons: true}
+		again.floors, again.most = r.keptDuringSwitch(aimed)
 		if r.floors != nil {
 			again.amount, again.preempts = (*sizedModel).contended, true
 		}

@@ -58,8 +58,8 @@ func (r *round) usersOf(k *gpuType) (users []gpuUser) {
 	return users
 }
 
-// mayYield returns the accelerators of a type that its users may yield to a probe of a model: those
-// beyond an equal part, or all if they have a lower priority.
+// mayYield returns the accelerators of a type that its users may yield to a probe of a model: all
+// if they have a lower priority, else those beyond an equal part, up to such a part.
 func (z *sizedModel) mayYield(users []gpuUser, total int) (yield int) {
 	claims := 1
 	for _, u := range users {
@@ -67,15 +67,17 @@ func (z *sizedModel) mayYield(users []gpuUser, total int) (yield int) {
 			claims++
 		}
 	}
+	part, equals := total/claims, 0
 	for _, u := range users {
-		if u.sizedModel == z || u.priority > z.priority || !u.yields {
-			continue
-		}
-		if yield += u.gpus; u.priority == z.priority && u.wanted > 0 {
-			yield -= min(u.gpus, total/claims)
+		switch {
+		case u.sizedModel == z || u.priority > z.priority || !u.yields:
+		case u.priority == z.priority && u.wanted > 0:
+			equals += max(0, u.gpus-part)
+		default:
+			yield += u.gpus
 		}
 	}
-	return yield
+	return yield + min(equals, part)
 }
 
 // couldYield reports whether a model has more than one replica on an accelerator type, and one of

@@ -17,7 +17,8 @@ type rule struct {
 
 // rules is all that bounds a number of replicas, apart from the demand, in the order of precedence:
 // if two bounds contradict each other, the earlier one wins. First come the bounds that KEDA or
-// another HPA enforces, then lower bounds, then upper bounds. Every rule is one small function below.
+// another HPA enforces, then lower bounds, then upper bounds. Every rule is one small function
+// below.
 func rules() []rule {
 	return []rule{
 		{fleet.CodePaused, "= the number in force", "KEDA's annotations pause the variant", fixedBy(fleet.CodePaused)},

@@ -10,25 +10,69 @@ import (
 // keptDuringSwitch returns the minimum of each variant for a switch that does not fit at once:
 // replicas that are kept until others are ready, and the additional replicas of the same models
 // that fit beside all allocated ones. So a switch continues if it can, models that wait for its
-// accelerators go on waiting, and a switch that cannot complete does not begin.
-func (r *round) keptDuringSwitch(outcomes [][]outcome) counts {
-	ups, free := r.scaleUps(outcomes, func(i int) bool {
-		return slices.ContainsFunc(outcomes[i], func(o outcome) bool { return o.delayed })
-	})
-	least := make(counts, len(ups))
+// accelerators go on waiting, and a switch that cannot complete does not begin. Neither does one
+// that takes further accelerators beyond the model's fair part while others lack theirs: its model
+// gets no further replicas, which is the second result, and keeps the rest beside those parts.
+func (r *round) keptDuringSwitch(outcomes [][]outcome) (least, most counts) {
+	over := make([][]*gpuType, len(outcomes))
+	for i, z := range r.models {
+		over[i] = r.beyondPart(z, outcomes[i])
+	}
+	continues := func(i int) bool {
+		return len(over[i]) == 0 && slices.ContainsFunc(outcomes[i], func(o outcome) bool { return o.delayed })
+	}
+	ups, free := r.scaleUps(outcomes, continues)
+	least, most = make(counts), make(counts)
 	for _, up := range ups {
 		least[up.ID] = up.from + free.take(up.variant, up.replicas)
 	}
 	for i, z := range r.models {
 		for j, c := range z.candidates {
-			if o := outcomes[i][j]; o.delayed {
+			if o := outcomes[i][j]; o.delayed && continues(i) {
 				least[c.ID] = o.planned
 			} else { // of a fair part, the replicas that exist
 				least[c.ID] = max(least[c.ID], min(r.floors[c.ID], c.allocated()))
 			}
+			if own, limited := r.gpus.of(c.variant); limited && slices.Contains(over[i], own) {
+				most[c.ID] = c.allocated()
+			}
 		}
 	}
-	return least
+	return least, most
+}
+
+// beyondPart returns the accelerator types of which the outcomes of a model take further ones
+// beyond its fair part, while another model has fewer than its own; none if no accelerators are
+// short.
+func (r *round) beyondPart(z *sizedModel, outcomes []outcome) (types []*gpuType) {
+	if r.floors == nil {
+		return nil
+	}
+	for _, k := range r.gpus.types {
+		takes, part, has := 0, 0, 0
+		for j, c := range z.candidates {
+			if own, limited := r.gpus.of(c.variant); limited && own == k {
+				takes += outcomes[j].planned * c.takes()
+				part += r.floors[c.ID] * c.takes()
+				has += c.allocated() * c.takes()
+			}
+		}
+		if takes > max(part, has) && r.isOwed(k, z) {
+			types = append(types, k)
+		}
+	}
+	return types
+}
+
+// isOwed reports whether a model other than that one has fewer replicas on an accelerator type than
+// its fair part.
+func (r *round) isOwed(k *gpuType, but *sizedModel) bool {
+	return slices.ContainsFunc(r.models, func(z *sizedModel) bool {
+		return z != but && slices.ContainsFunc(z.candidates, func(c candidate) bool {
+			own, limited := r.gpus.of(c.variant)
+			return limited && own == k && c.allocated() < r.floors[c.ID]
+		})
+	})
 }
 
 // scaleUp is the replicas that a variant is to get in addition to the allocated ones.
