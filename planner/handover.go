@@ -114,12 +114,10 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 
 // delayBound returns the bound of a delayed scale-down.
 func (z *sizedModel) delayBound(code fleet.Code, n, aim int) bound {
-	if code == fleet.CodeSaturated {
-		b := atLeast(code, n, "%s", saturatedText(z.saturated()))
-		b.pods = true
-		return b
-	}
 	b := atLeast(code, n, "scale-down to %d waits until other ready replicas can serve it", aim)
+	if code == fleet.CodeSaturated {
+		b = atLeast(code, n, "%s", saturatedText(z.saturated()))
+	}
 	b.pods = true
 	return b
 }

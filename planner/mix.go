@@ -52,6 +52,7 @@ func (r *round) mix() [][]outcome {
 	}
 	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
 	r.startForTheLatest()
+	r.startForTheUnserved()
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			r.bounds[c.ID] = append(r.bounds[c.ID], r.startsForCurrentDemand(c))
@@ -79,7 +80,25 @@ func (z *sizedModel) plain() float64 { return z.wanted }
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
 func (r *round) startsForCurrentDemand(c candidate) bound {
 	n := max(c.now, r.startable[c.ID]+c.overdue+c.stuck)
-	return atMost(fleet.CodeStartsForCurrentDemand, n, "only the peak of the window needs more replicas, the latest demand does not")
+	return atMost(fleet.CodeStartsForCurrentDemand, n,
+		"only the peak of the window needs more replicas, the latest demand does not")
+}
+
+// startForTheUnserved removes the limit of starts from models that the first solution does not
+// serve: it was for more than the demand of others, who may leave accelerators.
+func (r *round) startForTheUnserved() {
+	for _, z := range r.models {
+		served := 0.0
+		for _, c := range z.candidates {
+			served += float64(c.share * float64(r.startable[c.ID]))
+		}
+		if served >= z.latest*(1-tiny) {
+			continue
+		}
+		for _, c := range z.candidates {
+			r.startable[c.ID] = unlimited - c.overdue - c.stuck
+		}
+	}
 }
 
 // startForTheLatest limits a cheaper mix to the replicas that the latest demand needs: a mix for a
@@ -123,7 +142,8 @@ type answer struct {
 }
 
 func (r *round) solve(q question) answer {
-	problem := solver.Problem{Options: append(make([]solver.Option, 0, len(r.held)+r.size), r.held...), Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons}
+	options := append(make([]solver.Option, 0, len(r.held)+r.size), r.held...)
+	problem := solver.Problem{Options: options, Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons}
 	if !q.healthy {
 		problem.Pools, problem.Holdings = r.gpus.pools(), r.gpus.holdings
 	}
