@@ -181,7 +181,9 @@ func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 // the saturated ones of the others.
 func (m *model) setStuckAside(p Policy) {
 	serves := slices.ContainsFunc(m.variants, func(v *variant) bool {
-		return slices.ContainsFunc(v.engines, func(r *fleet.Usage) bool { return !isStuck(r) && (r.FirstTokens.Or(0) > 0 || r.Progress.Or(0) > 0) })
+		return slices.ContainsFunc(v.engines, func(r *fleet.Usage) bool {
+			return !isStuck(r) && (r.FirstTokens.Or(0) > 0 || r.Progress.Or(0) > 0)
+		})
 	})
 	stuck, rest := false, false
 	for _, v := range m.variants {

@@ -34,12 +34,14 @@ func nextBest(why *solver.Reason) string {
 
 // stuckText returns the stuck replicas as text.
 func (v *variant) stuckText() string {
-	return fmt.Sprintf("%s a queue and made no progress for the whole peak window: %s", countOf(v.stuck, "replica has", "replicas have"), fewNames(v.stuckPods))
+	return fmt.Sprintf("%s a queue and made no progress for the whole peak window: %s",
+		countOf(v.stuck, "replica has", "replicas have"), fewNames(v.stuckPods))
 }
 
 // late returns the number of overdue replicas as text.
 func (v *variant) late() string {
-	return fmt.Sprintf("%s not ready %v after creation and not counted as capacity", countOf(v.overdue, "replica", "replicas"), overdue*v.startup)
+	return fmt.Sprintf("%s not ready %v after creation and not counted as capacity",
+		countOf(v.overdue, "replica", "replicas"), overdue*v.startup)
 }
 
 // waitingFor returns why replicas are not ready, in the words of the API server.

@@ -12,7 +12,9 @@ import (
 )
 
 // numbersInText are the forms in which a text says the number beside it.
-var numbersInText = []*regexp.Regexp{regexp.MustCompile(`: (\d+) replicas? kept`), regexp.MustCompile(`per replica.*: (\d+) replicas?$`)}
+var numbersInText = []*regexp.Regexp{
+	regexp.MustCompile(`: (\d+) replicas? kept`), regexp.MustCompile(`per replica.*: (\d+) replicas?$`),
+}
 
 // contradictionOf returns the contradiction of a decision's reason and its number; empty if there
 // is none.

@@ -11,7 +11,8 @@ import (
 
 // maxReplicas returns the reason of a variant that needs more replicas than its range allows.
 func (e explanation) maxReplicas(i int, code fleet.Code) fleet.Reason {
-	remedy, limit := "raise maxReplicaCount or add a variant", fmt.Sprintf("at maxReplicaCount %d", e.candidates[i].Range.Max)
+	remedy := "raise maxReplicaCount or add a variant"
+	limit := fmt.Sprintf("at maxReplicaCount %d", e.candidates[i].Range.Max)
 	if code == fleet.CodeScaleOutPaused {
 		remedy = "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
 		limit = "scale-up paused by annotation"
@@ -22,7 +23,8 @@ func (e explanation) maxReplicas(i int, code fleet.Code) fleet.Reason {
 		why.Text = shortest(text+", and so are all variants", text)
 	}
 	if full := e.full(); len(full) > 0 {
-		why = reason(code, "%s", shortest(text+", and other variants lack accelerators", text)).With(fleet.DetailLimit, strings.Join(full, ", "))
+		why = reason(code, "%s", shortest(text+", and other variants lack accelerators", text)).
+			With(fleet.DetailLimit, strings.Join(full, ", "))
 		remedy = "raise maxReplicaCount, add nodes or add a variant"
 	}
 	return why.With(fleet.DetailRemedy, remedy)
@@ -40,7 +42,8 @@ func (e explanation) lacksAccelerators(i int) bool {
 
 // limitedByAccelerators reports whether missing accelerators keep a variant from another replica.
 func (o outcome) limitedByAccelerators() bool {
-	return o.shortage || o.why != nil && o.planned >= o.solved && (o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool)
+	return o.shortage || o.why != nil && o.planned >= o.solved &&
+		(o.why.Limit == solver.LimitNodes || o.why.Limit == solver.LimitPool)
 }
 
 // insufficient returns the reason of a variant that lacks accelerators.

@@ -185,7 +185,8 @@ func (m *model) excludeNewest() []*variant {
 		return nil
 	}
 	slices.SortStableFunc(m.variants, func(a, b *variant) int { return a.Created.Compare(b.Created) })
-	why := reason(fleet.CodeInvalidDefinition, "the model has more than %d variants, and this is not one of the oldest", mostVariants).
+	why := reason(fleet.CodeInvalidDefinition,
+		"the model has more than %d variants, and this is not one of the oldest", mostVariants).
 		With(fleet.DetailRemedy, "delete other variants of the model, or serve it under several models")
 	newest := slices.Clone(m.variants[mostVariants:])
 	m.variants = slices.Clip(m.variants[:mostVariants])

@@ -25,7 +25,8 @@ type history struct {
 func (h *history) add(now [2]int) {
 	for at, name := range []string{cheap, expensive} {
 		if now[at] != h.now[at] {
-			h.changes = append(h.changes, fmt.Sprintf("%5.1f s  %s %d to %d", time.Since(h.began).Seconds(), name, h.now[at], now[at]))
+			change := fmt.Sprintf("%5.1f s  %s %d to %d", time.Since(h.began).Seconds(), name, h.now[at], now[at])
+			h.changes = append(h.changes, change)
 		}
 		h.most[at] = max(h.most[at], now[at])
 	}
@@ -158,7 +159,8 @@ func (i *installation) decisions() []*wvav1alpha1.Variant {
 	connection, err := grpc.NewClient("wva.keda.svc:9090", grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(i, err)
 	defer connection.Close()
-	plan, err := wvav1alpha1.NewOperatorServiceClient(connection).ListVariants(i.Context(), &wvav1alpha1.ListVariantsRequest{Namespace: sampleNamespace})
+	request := &wvav1alpha1.ListVariantsRequest{Namespace: sampleNamespace}
+	plan, err := wvav1alpha1.NewOperatorServiceClient(connection).ListVariants(i.Context(), request)
 	if err != nil {
 		i.Log(err)
 	}
