@@ -49,6 +49,12 @@ binaries: ## Write the binaries of a release, with checksums, to dist/binaries; 
 demo: ## Run the product against a simulated fleet; ARGS="--speed 0" passes flags on
 	go run ./cmd/wvactl demo $(ARGS)
 
+EVALUATED = ramp step trickle-after-burst on-off spike long-prompts long-outputs llm-d-episode
+.PHONY: evaluate
+evaluate: ## Compare the policies on the named loads with three seeds, about an hour on two cores; ARGS="-o csv" passes flags on
+	go run ./cmd/wvactl simulate $(addprefix --load ,$(EVALUATED)) --sweep --seeds 3 \
+		--policy wva,wva-percentile,static,hpa-queue,hpa-inflight,hpa-rate $(ARGS)
+
 ##### Tests
 
 .PHONY: test
@@ -92,6 +98,10 @@ grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=
 compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/math/solver-comparison.md
 	go test -count=1 -timeout 90m -v -run TestFleetsAgainstOtherSolvers ./solver -compare $(ARGS)
 
+.PHONY: adversary
+adversary: ## Let a hostile tenant play against another for 90 s; ARGS="-adversary.for 8h -adversary.seed 7" plays on
+	go test -count=1 -timeout 0 -v -run '^TestAdversary$$' ./app -args -adversary.for 90s $(ARGS)
+
 .PHONY: image-test
 image-test: ## Build the image twice, compare, and run its binary as its user (root only)
 	go test -C tools/image -count=1 ./...
@@ -108,6 +118,7 @@ bench: ## Run the benchmarks that match BENCH (default: all)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 # go test lists a package's targets first and its "ok" line after them; one call fuzzes one target.
+# Without a limit, one input of a slow target is minimised for longer than FUZZTIME.
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (default: 10s)
 	@targets=$$(go test -list '^Fuzz' ./... \
@@ -115,7 +126,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (default: 10s)
 	[ -n "$$targets" ] || { echo "no fuzz target found"; exit 1; }; \
 	while read -r package name; do \
 		echo "$$package $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$package" </dev/null; \
 	done <<< "$$targets"
 
 ##### Code
@@ -195,7 +206,7 @@ check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules chart image-test arm64 conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
+check: build lint check-generated check-modules chart image-test arm64 adversary conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/

@@ -36,6 +36,8 @@ const (
 	prometheusAPI = "github.com/prometheus/client_golang/api"
 	promModel     = "github.com/prometheus/common"
 	promEngine    = "github.com/prometheus/prometheus"
+	promParser    = "github.com/prometheus/prometheus/promql/parser"
+	promLabels    = "github.com/prometheus/prometheus/model/labels"
 	errgroup      = "golang.org/x/sync"
 	limiter       = "golang.org/x/time/rate"
 	testify       = "github.com/stretchr/testify"
@@ -55,18 +57,26 @@ var importRules = map[string]importRule{
 	"cmd/wva": {own: []string{"app", "config"}, parties: []string{cobra}},
 	"cmd/wvactl": {
 		own: []string{
-			"app", "demo", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory/manifests", "inventory", "config", "scaledobject", "fleet",
+			"app", "demo", "evaluation", "record", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory/manifests", "inventory", "config", "scaledobject", "fleet",
 		},
-		parties: []string{cobra, pflag, yaml},
+		parties: []string{cobra, pflag, promModel, yaml},
 	},
 	"demo": {
 		own: []string{
-			"demo/promstore", "demo/htmlreport", "app", "inventory", "config", "simulation", "planner", "analyzer", "solver",
+			"demo/promstore", "demo/htmlreport", "demo/standin", "app", "inventory", "config", "simulation", "planner", "analyzer", "solver",
 			"scaledobject", "fleet", "proto/wva/v1alpha1",
 		},
 		parties: []string{grpc, protobuf, keda, metrics, prometheusAPI, promModel, promEngine, errgroup, clock, yaml},
 	},
+	"evaluation": {
+		own: []string{
+			"demo/promstore", "demo/htmlreport", "demo/standin", "app", "inventory", "config", "simulation", "scaledobject", "fleet",
+		},
+		parties: []string{errgroup, clock, yaml},
+	},
+	"record":          {own: []string{"engine", "simulation", "fleet"}, parties: []string{prometheusAPI, promModel, promParser, promLabels}},
 	"demo/htmlreport": {},
+	"demo/standin":    {own: []string{"demo/promstore", "simulation", "scaledobject", "fleet"}},
 	"demo/promstore":  {parties: []string{promEngine, promModel, metrics}},
 	"app": {
 		own: []string{
@@ -80,9 +90,9 @@ var importRules = map[string]importRule{
 		own:     []string{"scaledobject", "fleet", "proto/wva/v1alpha1"},
 		parties: []string{grpc, protobuf, keda, metrics, errgroup, limiter, clock},
 	},
-	"collector": {own: []string{"engine", "fleet"}, parties: []string{prometheusAPI, promModel, metrics, errgroup}},
+	"collector": {own: []string{"engine", "fleet"}, parties: []string{prometheusAPI, promModel, promParser, promLabels, metrics, errgroup}},
 	"events":    {own: []string{"fleet"}, parties: []string{kubernetes, metrics}},
-	"config":    {own: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes}},
+	"config":    {own: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes, promModel, promParser, promLabels}},
 
 	"inventory/cluster": {
 		own: []string{"inventory", "scaledobject", "fleet"}, parties: []string{kubernetes, metrics, errgroup},
@@ -100,7 +110,7 @@ var importRules = map[string]importRule{
 	"planner":           {pure: true, own: []string{"analyzer", "solver", "fleet"}},
 	"analyzer":          {pure: true, own: []string{"analyzer/queueing", "fleet"}, parties: []string{gonum}},
 	"analyzer/fit":      {pure: true, own: []string{"fleet"}, parties: []string{gonum}},
-	"analyzer/queueing": {pure: true, parties: []string{gonum}},
+	"analyzer/queueing": {pure: true, parties: []string{gonum}, tests: []string{"simulation", "fleet"}},
 	"solver":            {pure: true, own: []string{"fleet"}},
 	"inventory": {
 		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubeTypes, kubeMachinery},
@@ -124,7 +134,7 @@ var seeded = map[string]string{"simulation": "math/rand/v2", "analyzer/queueing"
 // testKits are for tests of packages that are not pure, beside their row, the demo (which has the
 // in-process Prometheus), the pages of engines and the operators' API. None of it is linked into
 // the product that way.
-var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda, grpc, pflag}
+var testKits = []string{testify, goleak, prometheusAPI, promEngine, keda, grpc, pflag, "golang.org/x/net"}
 
 // joined are the packages that only app may import, beside tests: a second package that joins them
 // would be a second product.

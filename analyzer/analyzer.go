@@ -12,6 +12,8 @@
 package analyzer
 
 import (
+	"math"
+
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -50,14 +52,19 @@ type Variant struct {
 	// role.
 	Role      fleet.Role
 	Objective fleet.Objective
+	// Kept is true if some of its replicas stay whatever is decided, such as a minimum.
+	Kept bool
 	// Profile is the cost of an iteration of its engine; nil if no profile is configured.
 	Profile *fleet.Profile
 }
 
 // Capacity is the load that one replica of a variant can serve.
 type Capacity struct {
-	// Share is the part of the model's demand, > 0 and possibly far above 1; absent if unknown.
-	Share     fleet.Reading
+	// Share is the part of the model's demand, > 0 and possibly far above 1, that each of as many
+	// replicas as the demand needs can serve; absent if unknown.
+	Share fleet.Reading
+	// Pool is how that depends on the number of replicas; zero if it does not.
+	Pool      Pool
 	LimitedBy Limit
 	Basis     Basis
 	// Loss is the part of the model's demand that its replicas can serve less if one of this
@@ -115,8 +122,9 @@ func (c Capacity) Shown() bool {
 	return c.Basis == BasisObserved || c.Basis == BasisCalibrated || c.Basis == BasisLearned
 }
 
-// MinScrapes is the number of samples that a window needs before its rates are used.
-const MinScrapes = 4
+// MinScrapes is the number of samples in the latest window from which on the rates of a replica are
+// used: one fewer than the window usually has, since a scrape may fail.
+const MinScrapes = 3
 
 // Options configure Analyze. The zero value is the default.
 type Options struct {
@@ -125,10 +133,31 @@ type Options struct {
 	SaturationAlone bool
 	// Memo caches results from one call to the next. It changes no result. Default: no cache.
 	Memo *Memo
-	// Simulations is the number of simulations left for questions whose formula is known to be far
+	// Simulations is the rest of the budget for questions whose formula is known to be far
 	// off; Analyze counts it down. Default: none.
-	Simulations *int
+	Simulations *Simulations
 }
+
+// Simulations is a budget of simulations. None begins once either figure is at zero or below; a
+// simulation that has begun is bounded by itself.
+type Simulations struct {
+	Count      int
+	Iterations int
+}
+
+// iterationsEach is how many iterations a simulation of a budget takes on average at most: those of
+// long prompts and outputs.
+const iterationsEach = 1 << 22
+
+// NewSimulations returns a budget of so many simulations of the usual length. It is the same
+// whether the memo has an answer or not.
+func NewSimulations(count int) *Simulations {
+	count = max(0, min(count, math.MaxInt32))
+	return &Simulations{Count: count, Iterations: count * iterationsEach}
+}
+
+// Left reports whether one more simulation may begin.
+func (s *Simulations) Left() bool { return s != nil && s.Count > 0 && s.Iterations > 0 }
 
 // Analyze returns the capacity of one replica of each variant, in the order of m.Variants.
 //

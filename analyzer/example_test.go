@@ -13,7 +13,7 @@ func ExampleAnalyze() {
 	replica := &fleet.Usage{
 		Running: fleet.Observed(50), Waiting: fleet.Observed(0),
 		KV: fleet.Observed(0.35), KVTokens: fleet.Observed(200_000),
-		FirstTokens: fleet.Observed(5), PeakRate: fleet.Observed(9), Scrapes: analyzer.MinScrapes,
+		FirstTokens: fleet.Observed(5), MeanRate: fleet.Observed(5), PeakRate: fleet.Observed(9), Scrapes: analyzer.MinScrapes,
 	}
 	m := analyzer.Model{
 		Rate: fleet.Observed(10), InFlight: 100,

@@ -19,8 +19,11 @@ const defaultPercentile = 0.95
 
 // latency is the answer of the queueing model for one variant.
 type latency struct {
-	known      bool    // rate is valid
-	rate       float64 // requests per second that a replica can serve within its objective
+	known bool // rate is valid
+	// rate is the requests per second that each of the replicas that the demand needs can serve
+	// within its objective, and mean those of a replica in a pool without end.
+	rate, mean float64
+	pool       Pool // how the rate depends on the number of replicas
 	limit      Limit
 	basis      Basis
 	note       string
@@ -102,10 +105,12 @@ func (m Model) latency(v Variant, o Options) latency {
 
 // ask fills in the answer of the queueing model.
 func (l latency) ask(q queueing.Question, m Model, o Options) latency {
-	answer, err := o.Memo.maxRate(q, m, o.Simulations)
+	shared, err := m.share(q, o)
 	if err != nil {
 		return latency{note: fmt.Sprintf("the queueing model could not answer: %v", err)}
 	}
+	answer := shared.answered
+	l.pool, l.mean = shared.pool, shared.mean
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
 	if l.infeasible = answer.Infeasible; l.infeasible {
 		l.remedy = answer.Infeasibility(q.Objective)

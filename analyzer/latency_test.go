@@ -110,6 +110,20 @@ func TestCalibrationFindsTheTrueCostOfTheEngine(t *testing.T) {
 	}
 }
 
+// The latest window of a scrape interval of 15, 30 or 60 s has four scrapes.
+func TestMissedScrapeLeavesTheCalibration(t *testing.T) {
+	m, slow := chat(40), h100().Cost
+	slow.Alpha, slow.Beta, slow.Gamma = 1.4*slow.Alpha, 1.4*slow.Beta, 1.4*slow.Gamma
+	v := Variant{Profile: h100(), Objective: slo(time.Second, 40*time.Millisecond), Replicas: replicas(3, showing(m, slow, 9))}
+	want, _ := capacityOf(chat(40, v), Options{})
+	for i := range v.Replicas {
+		v.Replicas[i].Scrapes = 3
+	}
+	if got, c := capacityOf(chat(40, v), Options{}); got != want || c.Basis != BasisCalibrated {
+		t.Errorf("%v/s, %+v after a missed scrape, %v/s before it", got, c, want)
+	}
+}
+
 func TestCalibrationIsBounded(t *testing.T) {
 	m := chat(40)
 	broken := showing(m, h100().Cost, 5)
@@ -218,7 +232,7 @@ func TestSlowVariantThatAttractsTooManyRequestsIsNotScaledUp(t *testing.T) {
 	objective := slo(time.Second, 30*time.Millisecond)
 	m := chat(24)
 	fast := Variant{ID: fleet.VariantID{Name: "fast"}, Profile: h100(), Objective: objective, Replicas: replicas(2, showing(m, h100().Cost, 11))}
-	slow := Variant{ID: fleet.VariantID{Name: "slow"}, Profile: l40s(), Objective: objective, Replicas: replicas(1, showing(m, l40s().Cost, 2))}
+	slow := Variant{ID: fleet.VariantID{Name: "slow"}, Profile: l40s(), Objective: objective, Kept: true, Replicas: replicas(1, showing(m, l40s().Cost, 2))}
 	m.Variants = []Variant{fast, slow}
 	c := Analyze(m, Options{})
 	if !c[1].NoMore || c[0].NoMore || c[1].Note == "" {
@@ -236,6 +250,33 @@ func TestSlowVariantThatAttractsTooManyRequestsIsNotScaledUp(t *testing.T) {
 	alone := chat(1, Variant{Profile: l40s(), Objective: objective})
 	if c := Analyze(alone, Options{})[0]; c.Share.Or(0) < 1 || c.NoMore {
 		t.Errorf("%+v, want it to have a capacity by itself", c)
+	}
+}
+
+// The slow replica serves 4.6 of 24 requests/s, far more than it can within 30 ms, so that the fast
+// ones would have to be many before few enough miss. Without it they serve 22 each.
+func TestSlowVariantIsLeftOutIfTheOthersServeMoreWithoutIt(t *testing.T) {
+	objective := slo(time.Second, 30*time.Millisecond)
+	m := chat(24)
+	fast := Variant{Profile: h100(), Objective: objective, Replicas: replicas(2, showing(m, h100().Cost, 9.7))}
+	slow := Variant{Profile: l40s(), Objective: objective, Replicas: replicas(1, showing(m, l40s().Cost, 4.6))}
+	with := func(slow Variant) []Capacity {
+		m.Variants = []Variant{fast, slow}
+		return Analyze(m, Options{})
+	}
+	alone := m
+	alone.Variants = []Variant{fast}
+	want := Analyze(alone, Options{})[0].Share.Value
+	c := with(slow)
+	if math.Abs(c[0].Share.Value/want-1) > 0.05 {
+		t.Errorf("a fast replica can serve %v of the demand, alone %v", c[0].Share.Value, want)
+	}
+	if c[1].Share.Value <= 0 || c[1].Share.Value > 0.02 || !c[1].NoMore || c[1].LimitedBy != LimitRouting || !strings.Contains(c[1].Note, "others serve more without it") {
+		t.Errorf("%+v, want next to no capacity", c[1])
+	}
+	slow.Kept = true
+	if kept := with(slow); kept[0].Share.Value > 0.7*want {
+		t.Errorf("%+v, want fast replicas that make up for a slow one that stays", kept[0])
 	}
 }
 
@@ -270,8 +311,8 @@ func TestLossIsThatOfTheLoadSplit(t *testing.T) {
 		total := float64(fast)*onFast + onSlow
 		m = chat(total)
 		m.Variants = []Variant{
-			{Profile: h100(), Objective: objective, Replicas: replicas(fast, showing(m, h100().Cost, onFast))},
-			{Profile: l40s(), Objective: objective, Replicas: replicas(1, showing(m, l40s().Cost, onSlow))},
+			{Profile: h100(), Objective: objective, Kept: true, Replicas: replicas(fast, showing(m, h100().Cost, onFast))},
+			{Profile: l40s(), Objective: objective, Kept: true, Replicas: replicas(1, showing(m, l40s().Cost, onSlow))},
 		}
 		return m, total
 	}

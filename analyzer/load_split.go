@@ -29,18 +29,20 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 		return split, false
 	}
 	split.analysis = a
-	fullest := 0.0
 	for i, o := range a.totals {
 		// A variant that misses the objective at any load does not limit the load of the others.
-		if share := a.capacities[i].Share.Or(0); share > 0 && o.settled && o.enough() && !a.latencies[i].infeasible {
+		if share := a.capacities[i].Share.Or(0); share > 0 && o.enough() && !a.latencies[i].infeasible {
 			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate, own: share * demand})
-			fullest = max(fullest, o.each.mean.rate/(share*demand))
 		}
 	}
-	if fullest < minSplitUse || len(split.members) == 0 {
+	if split.fullest() < minSplitUse {
 		return split, false
 	}
-	split.solveGrowth(1 / fullest)
+	split.solveGrowth(1 / split.fullest())
+	for k := split.worst(); k >= 0; k = split.worst() {
+		a.leaveOut(split.members[k])
+		split = split.alone(k)
+	}
 	if len(split.members) > 1 {
 		for k, gain := range split.gains() {
 			a.lower(split, split.members[k], gain)
@@ -48,6 +50,46 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 		}
 	}
 	return split, true
+}
+
+// fullest returns the use of the member that is nearest to its own capacity.
+func (s *loadSplit) fullest() (use float64) {
+	for _, m := range s.members {
+		use = max(use, m.rate/m.own)
+	}
+	return use
+}
+
+// alone returns the split of the load among the members but one.
+func (s *loadSplit) alone(k int) loadSplit {
+	others := loadSplit{analysis: s.analysis, members: slices.Delete(slices.Clone(s.members), k, k+1)}
+	others.solveGrowth(1 / others.fullest())
+	return others
+}
+
+// worst returns the member that attracts so many requests that the others can serve more within the
+// objective without it; -1 if there is none. A member that KEDA keeps stays, and its requests with
+// it.
+func (s *loadSplit) worst() int {
+	worst, most := -1, s.total()
+	for k, m := range s.members {
+		if len(s.members) == 1 || s.Variants[m.variant].Kept || s.latencies[m.variant].misses == nil {
+			continue
+		}
+		others := s.alone(k)
+		if total := others.total(); total > most {
+			worst, most = k, total
+		}
+	}
+	return worst
+}
+
+// leaveOut takes a member for no capacity: whatever it serves, the others serve more without it.
+func (a *analysis) leaveOut(m member) {
+	c := &a.capacities[m.variant]
+	c.Share.Value *= leastGain
+	c.LimitedBy, c.NoMore = LimitRouting, true
+	c.Note = joined(c.Note, "gets more requests than it can serve within its objective, and the others serve more without it")
 }
 
 // lower sets the capacity of a variant that shares load to the gain of one more replica.

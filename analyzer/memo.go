@@ -33,43 +33,21 @@ type answered struct {
 	formula  float64 // the rate by the formula
 }
 
-// maxRate asks for the highest rate within the objective.
-func (k *Memo) maxRate(q queueing.Question, m Model, simulations *int) (a answered, err error) {
-	q.Dispersion = m.dispersionOf(q)
+// maxRate asks for the highest rate within the objective, of the formula or, if that is doubtful,
+// of a simulation.
+func (k *Memo) maxRate(q queueing.Question, simulations *Simulations) (a answered, err error) {
 	a.question = q
 	if a.Answer, err = k.formula(q); err != nil {
 		return a, err
 	}
 	a.formula = a.Rate
-	if a.Doubtful && simulations != nil && *simulations > 0 {
-		*simulations--
+	if a.Doubtful && simulations.Left() {
 		a.Answer, err = k.sizer.Simulate(q)
+		simulations.Count--
+		simulations.Iterations -= a.Iterations
 	}
 	return a, err
 }
-
-// dispersionOf returns the index of dispersion of the requests that one replica gets. A part of a
-// burst is less of a burst: if each request goes to the replica with probability p, an index of I
-// becomes 1+p(I-1). A reading deviates by a third: its lower bound counts, rounded to coarse steps,
-// so that its noise does not change the plan.
-func (m Model) dispersionOf(q queueing.Question) float64 {
-	dispersion, part := max(1, min(m.Dispersion.Or(1)/dispersionDeviation, mostDispersion)), 1.0
-	if total := m.Rate.Or(0); total > 0 {
-		prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
-		part = min(1, usefulShare*queueing.MeanRate(q.Replica, prefill, decode, q.Objective.ITL)/total)
-	}
-	return steps(1+part*(dispersion-1), coarseDispersion)
-}
-
-const (
-	// usefulShare is about the rate within a percentile over the rate by means.
-	usefulShare = 0.7
-	// dispersionDeviation is one standard deviation of a reading of the index of dispersion, a
-	// factor.
-	dispersionDeviation = 1.35
-	// coarseDispersion is the number of steps in a factor of two.
-	coarseDispersion = 2
-)
 
 // misses returns a function that returns the share of requests that miss the objective at a rate.
 // It is interpolated on a curve over the highest rate, which is valid for the answer of a
@@ -146,10 +124,6 @@ func (k *Memo) formula(q queueing.Question) (queueing.Answer, error) {
 	k.answers[q] = answer
 	return answer, nil
 }
-
-// mostDispersion is the highest index of dispersion that is used: beyond it the load is changing,
-// not bursting.
-const mostDispersion = 8
 
 // mix returns the lengths of a model's requests as a variant of the role serves them; nil and the
 // reason if they are unknown.

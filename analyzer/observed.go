@@ -23,8 +23,8 @@ type observed struct {
 	tokens           float64 // KV tokens in use; 0 if the size of the cache is unknown
 	rate             float64 // first tokens per second
 
-	// Means of one replica, over those whose rates come from a whole window. If none has a whole
-	// window yet, settled is false and the means are over all replicas.
+	// Means of one replica, over those whose rates are of whole windows: the rates of a younger one
+	// are too low for its memory use. If there is none, settled is false.
 	settled bool
 	each    average
 	busiest float64 // highest throughput of a replica with a queue all the time; 0 if none
@@ -54,7 +54,6 @@ type window struct {
 // not count.
 func observe(v Variant, s Saturation) observed {
 	var o observed
-	var recent average
 	for _, r := range v.Replicas {
 		if r.KV.State != fleet.Present || r.Running.State != fleet.Present {
 			continue
@@ -70,33 +69,40 @@ func observe(v Variant, s Saturation) observed {
 		if floor, known := r.ITLFloor.Known(); known && floor > 0 && (o.floor == 0 || floor < o.floor) {
 			o.floor = floor
 		}
-		if r.Scrapes >= MinScrapes {
+		if r.MeanRate.State == fleet.Present || isUnused(r) {
 			o.each.add(r)
-		} else {
-			recent.add(r)
 		}
 	}
 	o.settled = o.each.count > 0
-	if !o.settled {
-		o.each = recent
-	}
 	o.each.divide()
 	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold
 	return o
 }
 
-// add adds a replica. Without a peak window the latest window is used for it.
+// isUnused reports whether a replica has served nothing in a window: its rate is zero at any age.
+func isUnused(r *fleet.Usage) bool {
+	rate, known := r.FirstTokens.Known()
+	return r.Scrapes >= MinScrapes && known && rate <= 0 && r.Running.Value <= 0
+}
+
+// add adds a replica. Without a peak window the latest window is used for it, and the other way
+// round.
 func (a *average) add(r *fleet.Usage) {
 	a.count++
 	a.waiting += r.Waiting.Or(0)
 	a.growth += r.WaitingGrowth.Or(0)
-	latest := window{rate: r.FirstTokens.Or(0), kv: r.KV.Or(0), running: r.Running.Or(0)}
-	a.latest.add(latest, r.ITL)
-	if r.MeanRate.State != fleet.Present || r.MeanKV.State != fleet.Present {
-		a.mean.add(latest, r.ITL)
-		return
+	rate, rated := r.FirstTokens.Known()
+	latest := window{rate: rate, kv: r.KV.Or(0), running: r.Running.Or(0)}
+	mean := window{rate: r.MeanRate.Value, kv: r.MeanKV.Value, running: r.MeanRunning.Or(latest.running)}
+	latestITL, meanITL := r.ITL, r.MeanITL
+	switch {
+	case r.MeanRate.State != fleet.Present || r.MeanKV.State != fleet.Present:
+		mean, meanITL = latest, latestITL
+	case !rated:
+		latest, latestITL = mean, meanITL
 	}
-	a.mean.add(window{rate: r.MeanRate.Value, kv: r.MeanKV.Value, running: r.MeanRunning.Or(latest.running)}, r.MeanITL)
+	a.latest.add(latest, latestITL)
+	a.mean.add(mean, meanITL)
 }
 
 func (w *window) add(more window, itl fleet.Reading) {
@@ -179,7 +185,7 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	kv := o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())
 	sequences := o.untilFull(func(w window) float64 { return w.running }, float64(v.MaxSequences))
 	throughput := s.MaxThroughputShare * o.busiest
-	if served := o.rate / o.replicas; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
+	if served := o.each.latest.rate; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
 		throughput = served
 	}
 	bounds := []bound{

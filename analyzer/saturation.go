@@ -121,12 +121,27 @@ func (a *analysis) finish(i int) {
 		c.Infeasible, c.Remedy = true, fmt.Sprintf("ITL %.3g ms cannot be met at any load: a nearly empty replica needs about %.0f ms a token; "+
 			"raise itl above that or use a faster accelerator", 1e3*v.itl(), math.Ceil(1e3*o.floor))
 	}
+	c.Pool = a.pool(i)
 	if c.Basis == l.basis || c.Basis == BasisObserved && l.note != "" && !l.known {
 		c.Note = joined(l.note, c.Note)
 	}
 	if share := c.Share.Value; math.IsNaN(share) || math.IsInf(share, 0) {
 		c.Share = fleet.Reading{}
 	}
+}
+
+// pool returns how the capacity of variant i depends on the number of replicas. Limits other than
+// latency do not depend on it.
+func (a *analysis) pool(i int) Pool {
+	l := a.latencies[i]
+	if demand, rated := a.Rate.Known(); !rated || demand <= 0 || !l.known || l.infeasible {
+		return Pool{}
+	}
+	p := l.pool
+	if hard := a.hard[i]; hard > 0 && hard < l.mean {
+		p.Alone = min(1, p.Alone*l.mean/hard)
+	}
+	return p
 }
 
 // part returns the part of the model's demand that each ready replica of variant i gets by the

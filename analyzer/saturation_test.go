@@ -22,7 +22,7 @@ func replicas(n int, r fleet.Usage) []*fleet.Usage {
 func busy(running, waiting, kv, rate float64) fleet.Usage {
 	return fleet.Usage{
 		Running: fleet.Observed(running), Waiting: fleet.Observed(waiting), KV: fleet.Observed(kv), KVTokens: fleet.Observed(200_000),
-		FirstTokens: fleet.Observed(rate), WaitingGrowth: fleet.Observed(0), Scrapes: 4,
+		FirstTokens: fleet.Observed(rate), MeanRate: fleet.Observed(rate), WaitingGrowth: fleet.Observed(0), Scrapes: 4,
 	}
 }
 
@@ -122,9 +122,24 @@ func TestGrowingQueueLimitsAReplicaWithFreeKVCache(t *testing.T) {
 	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; needed(t, c) <= 2 || c.LimitedBy != LimitThroughput {
 		t.Errorf("capacity %+v: two replicas whose queues grow need more", c)
 	}
-	r.Scrapes = 2 // it has only just begun to serve: its rate does not show its limit
+	// It has only just begun to serve: its rate does not show its limit.
+	r.MeanRate = fleet.Reading{}
 	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; c.LimitedBy == LimitThroughput {
 		t.Errorf("capacity %+v: a replica without a whole window shows no limit", c)
+	}
+}
+
+// The throughput that limits replicas with growing queues is that of those with whole windows.
+func TestGrowingQueuesOfRecentlyStartedReplicasLowerNoThroughput(t *testing.T) {
+	old := busy(50, 20, 0.20, 10)
+	old.WaitingGrowth = fleet.Observed(0.2)
+	m := demand(Variant{Replicas: replicas(2, old)})
+	want := Analyze(m, Options{})[0]
+	young := old
+	young.MeanRate, young.FirstTokens = fleet.Reading{}, fleet.Observed(2)
+	m.Variants[0].Replicas = append(replicas(1, old), replicas(1, young)...)
+	if c := Analyze(m, Options{})[0]; c.LimitedBy != LimitThroughput || math.Abs(c.Share.Or(0)/want.Share.Or(0)-1) > 1e-9 {
+		t.Errorf("capacity %+v, want that of the older replica: %+v", c, want)
 	}
 }
 
@@ -164,7 +179,7 @@ func TestCapacityIsAtMostTwiceTheObservedPeakRate(t *testing.T) {
 	if rate := c.Share.Or(0) * 4; math.Abs(rate-6) > 1e-9 || c.LimitedBy != LimitPeakRate {
 		t.Errorf("capacity %+v, that is %v/s, want the double of 3/s, limited by the observed peak rate", c, rate)
 	}
-	r.Scrapes = 1 // it has only just begun
+	r.MeanRate = fleet.Reading{} // it has only just begun
 	if c := Analyze(demand(Variant{Replicas: replicas(4, r)}), Options{})[0]; c.LimitedBy == LimitPeakRate {
 		t.Errorf("capacity %+v of a replica that has just begun is limited by its peak rate", c)
 	}
@@ -172,12 +187,61 @@ func TestCapacityIsAtMostTwiceTheObservedPeakRate(t *testing.T) {
 
 func TestRecentlyStartedReplicasTakeTheirSiblingsCapacity(t *testing.T) {
 	recent := busy(3, 0, 0.01, 0.5)
-	recent.Scrapes = 2
+	recent.MeanRate = fleet.Reading{}
 	old := Variant{Replicas: replicas(2, busy(50, 0, 0.35, 5)), Speed: 1}
 	recent.KVTokens = fleet.Reading{}
 	c := Analyze(demand(old, Variant{Replicas: replicas(1, recent), Speed: 4}), Options{})
 	if ratio := c[1].Share.Or(0) / c[0].Share.Or(0); math.Abs(ratio-4) > 1e-9 || c[1].Basis != BasisSibling {
 		t.Errorf("capacity %+v, want 4 times that of its sibling: its own replica has only just begun", c[1])
+	}
+}
+
+// The gauges of a recently started replica are right at once, and its rate grows until it is older
+// than the window.
+func TestRecentlyStartedReplicasLowerNoCapacity(t *testing.T) {
+	young := busy(8, 0, 0.6, 0.42)
+	young.MeanRate, young.PeakRate = fleet.Reading{}, fleet.Observed(0.42)
+	old := busy(8, 0, 0.6, 2)
+	old.PeakRate = fleet.Observed(2)
+	m := demand(Variant{Replicas: replicas(4, old)})
+	want := Analyze(m, Options{})[0].Share.Or(0)
+	for count := range 5 { // of 4
+		m.Variants[0].Replicas = append(replicas(4-count, old), replicas(count, young)...)
+		c := Analyze(m, Options{})[0]
+		if share := c.Share.Or(0); share < want*(1-1e-9) || share > want*(1+1e-9) {
+			t.Errorf("%d of 4 replicas are young: capacity %+v, want a share of %v as without them", count, c, want)
+		}
+	}
+}
+
+// A replica whose latest window lost its scrapes is read from the peak window: its KV cache use now
+// belongs to no rate.
+func TestALostWindowOfAReplicaKeepsTheCapacity(t *testing.T) {
+	r := busy(60, 0, 0.6, 10) // the load has just risen
+	r.MeanRate, r.MeanKV, r.MeanRunning = fleet.Observed(6), fleet.Observed(0.36), fleet.Observed(36)
+	m := demand(Variant{Replicas: replicas(2, r)})
+	want := Analyze(m, Options{})[0]
+	lost := r
+	lost.FirstTokens, lost.Scrapes = fleet.Reading{}, 2
+	m.Variants[0].Replicas = append(replicas(1, r), replicas(1, lost)...)
+	if c := Analyze(m, Options{})[0]; math.Abs(c.Share.Or(0)/want.Share.Or(0)-1) > 1e-9 {
+		t.Errorf("capacity %+v, want %+v as with both windows", c, want)
+	}
+}
+
+// A replica that started recently has the capacity of its profile, if there is one.
+func TestRecentlyStartedReplicasKeepTheProfile(t *testing.T) {
+	v := Variant{
+		Profile: &fleet.Profile{Cost: fleet.EngineCost{Alpha: 10, Beta: 0.2, Gamma: 0.001, Prefill: 0.02}}, KVTokens: 400_000, MaxSequences: 256, BatchedTokens: 8192,
+		Objective: fleet.Objective{ITL: 50 * time.Millisecond, TTFT: 2 * time.Second},
+	}
+	m := Model{Rate: fleet.Observed(8), InFlight: 32, PromptTokens: fleet.Observed(1000), OutputTokens: fleet.Observed(150), Variants: []Variant{v}}
+	want := Analyze(m, Options{})[0]
+	young := busy(8, 0, 0.6, 0.42)
+	young.MeanRate = fleet.Reading{}
+	m.Variants[0].Replicas = replicas(4, young)
+	if c := Analyze(m, Options{})[0]; math.Abs(c.Share.Or(0)/want.Share.Or(0)-1) > 0.01 || c.Basis != BasisProfile {
+		t.Errorf("capacity %+v, want that of the profile: %+v", c, want)
 	}
 }
 
@@ -253,7 +317,7 @@ func TestAnalyzeAlwaysAnswersFinitePositiveShares(t *testing.T) {
 	for i := range 5000 {
 		r := fleet.Usage{
 			Running: pick(i, 1), Waiting: pick(i, 2), KV: pick(i, 3), KVTokens: pick(i, 4), FirstTokens: pick(i, 5), ITL: pick(i, 6),
-			WaitingGrowth: pick(i, 8), PeakThroughput: pick(i, 9), Scrapes: i % 6,
+			WaitingGrowth: pick(i, 8), PeakThroughput: pick(i, 9), MeanRate: pick(i, 17), MeanKV: pick(i, 18), Scrapes: i % 6,
 		}
 		m := Model{
 			Rate: pick(i, 10), InFlight: pick(i, 11).Or(0), PromptTokens: pick(i, 12), OutputTokens: pick(i, 13),

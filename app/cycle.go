@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -13,8 +14,10 @@ func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 	declared := s.source.Tables()
 	current := s.settings.Load()
 	c := current.config
-	seen := current.collector.Collect(ctx, now, windowsOf(c, declared))
-	missing := seen.Missing
+	windows := windowsOf(c, declared)
+	windows.Began = youngPods(c, declared.Workloads, now)
+	seen := current.collector.Collect(ctx, now, windows)
+	missing := slices.Concat(seen.Missing, s.clock.missing(seen, s.logger))
 	for _, problem := range declared.Problems {
 		missing = append(missing, problem.Missing())
 	}
@@ -29,6 +32,7 @@ func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 func (s *Server) plan(snapshot fleet.Snapshot) fleet.Plan {
 	current := s.settings.Load()
 	plan := s.dumper.plan(planner.Input{Snapshot: snapshot, Policy: current.policy})
+	s.crashes.report(plan, s.logger)
 	current.warnUnmatched(snapshot, s.logger)
 	return plan
 }

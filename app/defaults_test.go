@@ -18,7 +18,7 @@ import (
 
 func TestEveryThresholdAndEveryTermOfThePolicyIsSetByTheConfiguration(t *testing.T) {
 	c := newWorld(t).config()
-	c.Sizing.Queueing = config.Off
+	c.Sizing.Queueing, c.ErrorBudget.Enabled = config.Off, false
 	policy := reflect.ValueOf(policyOf(c))
 	for _, part := range []reflect.Value{policy, policy.FieldByName("Saturation")} {
 		for i := range part.NumField() {

@@ -19,7 +19,7 @@ type dumper struct {
 	logger *slog.Logger
 	file   func() string // the setting dumpSnapshot; empty: none
 
-	planned *planner.Input                // of the current cycle, which alone uses it
+	planned atomic.Pointer[planner.Input] // of the current cycle
 	decided atomic.Pointer[planner.Input] // of the plan on the board
 	first   chan struct{}                 // closed once decided is set
 
@@ -32,14 +32,13 @@ func newDumper(file func() string, requests <-chan os.Signal, logger *slog.Logge
 
 // plan decides, and keeps the input: the policy may be another one when it is dumped.
 func (d *dumper) plan(in planner.Input) fleet.Plan {
-	plan := planner.Plan(in.Snapshot, in.Policy)
-	d.planned = &in
-	return plan
+	d.planned.Store(&in)
+	return planner.Plan(in.Snapshot, in.Policy)
 }
 
 // posted says that the plan of the current cycle is on the board.
 func (d *dumper) posted() {
-	if d.decided.Swap(d.planned) == nil {
+	if d.decided.Swap(d.planned.Load()) == nil {
 		close(d.first)
 	}
 }

@@ -170,7 +170,7 @@ func TestDumpThatIsRequestedBeforeTheServerRunsIsAnsweredLater(t *testing.T) {
 
 // An operator who reads a dump knows the names from the configuration.
 func TestPolicyOfADumpHasTheKeysOfTheSettings(t *testing.T) {
-	c := newWorld(t).config("--sizing-queueing", "off")
+	c := newWorld(t).config("--sizing-queueing", "off", "--error-budget-enabled", "false")
 	data, err := planner.EncodeInput(planner.Input{Policy: policyOf(c)})
 	require.NoError(t, err)
 	var dump struct{ Policy map[string]map[string]any }
@@ -192,7 +192,7 @@ func TestPolicyOfADumpHasTheKeysOfTheSettings(t *testing.T) {
 			compared++
 		}
 	}
-	require.Equal(t, 17, compared)
+	require.Equal(t, 18, compared)
 }
 
 func TestDumpIsRejectedBeforeTheFirstDecision(t *testing.T) {

@@ -48,8 +48,10 @@ func (s *Server) serveHTTP(ctx context.Context, listener net.Listener, answered 
 	return nil
 }
 
-// handler answers as the scaler's handler does, but is not ready after the context has ended. The
-// collector and its metrics are replaced with the configuration.
+// handler answers as the scaler's handler does, but is not ready after the context has ended. Below
+// the answer whether it is ready come the resources that cannot be read: they hold variants, or
+// delay the first decision, and other servers could not read them either. The collector and its
+// metrics are replaced with the configuration.
 func (s *Server) handler(ctx context.Context) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" && ctx.Err() != nil {
@@ -57,5 +59,10 @@ func (s *Server) handler(ctx context.Context) http.Handler {
 			return
 		}
 		scaler.NewHTTPHandler(s.board, prometheus.Gatherers{s.registry, s.settings.Load().metrics}).ServeHTTP(w, r)
+		if r.URL.Path == "/readyz" {
+			for _, line := range s.source.behind() {
+				_, _ = fmt.Fprintln(w, line) // it fails only if the caller went away
+			}
+		}
 	})
 }

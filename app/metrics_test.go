@@ -66,8 +66,8 @@ func metricRows(t *testing.T) []metricRow {
 	rows := map[string]metricRow{}
 	collect(t, rows, serverOfCluster(w))
 	collect(t, rows, serverOfManifests(t, w))
-	// gauges that only a cluster has
-	unseen := []string{"wva_inventory_objects", "wva_watch_failing"}
+	// gauges that only a cluster has, and those of a model with an objective
+	unseen := []string{"wva_inventory_objects", "wva_watch_failing", "wva_model_headroom_factor", "wva_model_slo_attainment_ratio"}
 	sorted := make([]metricRow, 0, len(rows))
 	for _, row := range rows {
 		if row.kind == "" {
@@ -169,7 +169,8 @@ func metricUnits() [][2]string {
 		{"_streams", "streams"}, {"_calls", "calls"}, {"_level", "share"}, {"_info", "1"}, {"_decision", "1"}, {"_condition", "0 or 1"}, {"_failing", "0 or 1"},
 		{"_cycles_total", "cycles"}, {"_triggers_total", "requests"}, {"_polls_total", "polls"}, {"_pushes_total", "pushes"},
 		{"_requests_total", "requests"}, {"_queries_total", "queries"}, {"_errors_total", "requests"}, {"_changes_total", "changes"},
-		{"_written_total", "events"}, {"_dropped_total", "events"}, {"_cost_difference_total", "cost"},
+		{"_written_total", "events"}, {"_rejected_total", "rejections"}, {"_dropped_total", "events"}, {"_cost_difference_total", "cost"},
+		{"_models_total", "models"}, {"_ratio", "share"}, {"_factor", "factor"},
 	}
 }
 
@@ -193,8 +194,9 @@ func labelMeanings() map[string]string {
 		"type":        "Type of the condition, or of the conflict.",
 		"result":      "Result of the cycle, the poll or the query.",
 		"query":       "Name of the query.", "resource": "Resource of the Kubernetes API, in plural.",
-		"method": "gRPC method.", "code": "gRPC status code.", "direction": "`up` or `down`; of a cost, `saved` or `added`.",
-		"version": "Version of the server.", "revision": "Commit that it was built from.", "goversion": "Version of Go that it was built with.",
+		"method": "gRPC method.", "code": "gRPC status code.", "limit": "Limit that rejected: `connections`, `calls`, `streams`, `unknown_streams`, `reflection`, or `request` for one that was too large or did not arrive in time.",
+		"direction": "`up` or `down`; of a cost, `saved` or `added`.",
+		"version":   "Version of the server.", "revision": "Commit that it was built from.", "goversion": "Version of Go that it was built with.",
 	}
 }
 

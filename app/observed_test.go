@@ -85,7 +85,9 @@ func TestServerAnswersForANewObjectWithItsCurrentReplicas(t *testing.T) {
 	ended := make(chan error, 1)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	go func() { ended <- s.Serve(ctx, listener) }()
+	operators, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { ended <- s.Serve(ctx, listener, operators) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-ended)

@@ -16,19 +16,20 @@ import (
 func (s *Server) Run(ctx context.Context) error {
 	c := s.settings.Load().config
 	defer func() { s.settings.Load().close() }()
-	grpc, http, err := listen(ctx, c)
+	ports, err := listen(ctx, c)
 	if err != nil {
 		return err
 	}
-	s.logger.Info("starting", "version", s.build.String(), "grpc", grpc.Addr().String(), "http", http.Addr().String(),
-		"prometheus", c.Prometheus.URL, "config", c.File())
+	s.logger.Info("starting", "version", s.build.String(), "grpc", ports.keda.Addr().String(),
+		"operators", ports.operators.Addr().String(), "http", ports.http.Addr().String(), "prometheus", c.Prometheus.URL, "config", c.File())
 	group, ctx := errgroup.WithContext(ctx)
 	answered := make(chan struct{}) // closed once gRPC has ended
 	group.Go(func() error {
 		defer close(answered)
-		return s.scaler.Serve(ctx, grpc)
+		return s.scaler.Serve(ctx, ports.keda)
 	})
-	group.Go(func() error { return s.serveHTTP(ctx, http, answered) })
+	group.Go(func() error { return s.scaler.ServeOperators(ctx, ports.operators) })
+	group.Go(func() error { return s.serveHTTP(ctx, ports.http, answered) })
 	group.Go(func() error { return s.source.watch(ctx, s.loop.Trigger) })
 	group.Go(func() error { return s.runLoop(ctx) })
 	if s.source.events != nil {
@@ -42,25 +43,37 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// listen opens the ports of gRPC and HTTP, both or none.
-func listen(ctx context.Context, c *config.Config) (grpc, http net.Listener, err error) {
-	var network net.ListenConfig
-	var grpcErr, httpErr error
-	if grpc, grpcErr = network.Listen(ctx, "tcp", c.GRPC.Address); grpcErr != nil {
-		grpcErr = fmt.Errorf("listening for gRPC: %w; set grpc.address to a free address", grpcErr)
+// ports are the listeners of a server.
+type ports struct{ keda, operators, http net.Listener }
+
+// listen opens all ports or none.
+func listen(ctx context.Context, c *config.Config) (ports, error) {
+	var opened ports
+	var errs []error
+	for _, port := range []struct {
+		listener                  *net.Listener
+		purpose, setting, address string
+	}{
+		{&opened.keda, "gRPC", "grpc.address", c.GRPC.Address},
+		{&opened.operators, "operators", "operators.address", c.Operators.Address},
+		{&opened.http, "HTTP", "http.address", c.HTTP.Address},
+	} {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", port.address)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("listening for %s: %w; set %s to a free address", port.purpose, err, port.setting))
+			continue
+		}
+		*port.listener = listener
 	}
-	if http, httpErr = network.Listen(ctx, "tcp", c.HTTP.Address); httpErr != nil {
-		httpErr = fmt.Errorf("listening for HTTP: %w; set http.address to a free address", httpErr)
+	if len(errs) == 0 {
+		return opened, nil
 	}
-	err = errors.Join(grpcErr, httpErr)
-	if err != nil {
-		for _, listener := range []net.Listener{grpc, http} {
-			if listener != nil {
-				_ = listener.Close() // nothing was accepted
-			}
+	for _, listener := range []net.Listener{opened.keda, opened.operators, opened.http} {
+		if listener != nil {
+			_ = listener.Close() // nothing was accepted
 		}
 	}
-	return grpc, http, err
+	return ports{}, errors.Join(errs...)
 }
 
 // runLoop decides once the tables are complete: a variant whose workload is not listed yet would be

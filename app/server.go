@@ -24,6 +24,8 @@ type Server struct {
 	loop     *scaler.Loop
 	poller   *scaler.QueuePoller
 	dumper   *dumper
+	crashes  *crashes
+	clock    clockCheck
 	scaler   *scaler.Server
 }
 
@@ -39,6 +41,7 @@ func New(o Options) (*Server, error) {
 		s.logger.Warn("configuration warning", "warning", warning)
 	}
 	s.dumper = newDumper(func() string { return s.settings.Load().config.DumpSnapshot }, o.DumpRequests, s.logger)
+	s.crashes = newCrashes(s.registry)
 	current, err := newSettings(o.Config, o.Transport, s.logger)
 	s.settings.Store(current)
 	wrong := []error{err}
@@ -69,16 +72,20 @@ func (s *Server) decide(c *config.Config) (err error) {
 func (s *Server) answer(c *config.Config) error {
 	observed := &observedReplicas{tables: s.source.Tables}
 	options := scaler.ServerOptions{
-		Board: s.board, Observed: observed.of, Logger: s.logger, Registerer: s.registry, Seed: s.options.Seed,
+		Board: s.board, Observed: observed.of, Logger: s.logger, Registerer: s.registry, Seed: s.options.Seed, MaxStreams: c.GRPC.MaxStreams,
 	}
+	var err error
 	if files := tlsOf(c); !files.IsZero() {
-		var err error
 		if options.TLS, err = scaler.NewTLSConfig(files, s.logger); err != nil {
 			return err
 		}
 	}
+	if files := operatorsTLSOf(c); !files.IsZero() {
+		if options.OperatorsTLS, err = scaler.NewTLSConfig(files, s.logger); err != nil {
+			return err
+		}
+	}
 	s.registry.MustRegister(s.build.metric(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var err error
 	s.scaler, err = scaler.NewServer(options)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,8 +18,10 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/demo/promstore"
@@ -28,7 +31,12 @@ import (
 
 func (s *started) dial(t *testing.T, secured credentials.TransportCredentials) *grpc.ClientConn {
 	t.Helper()
-	connection, err := grpc.NewClient(s.grpc, grpc.WithTransportCredentials(secured))
+	return dial(t, s.grpc, secured)
+}
+
+func dial(t *testing.T, address string, secured credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(secured))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, connection.Close()) })
 	return connection
@@ -85,7 +93,7 @@ func TestServerAnswersFromPrometheusAndManifestsUntilItIsStopped(t *testing.T) {
 	active, err := keda.IsActive(t.Context(), reference("chat"))
 	require.NoError(t, err)
 	require.True(t, active.GetResult())
-	listed, err := wvav1alpha1.NewOperatorServiceClient(connection).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+	listed, err := wvav1alpha1.NewOperatorServiceClient(dial(t, s.operators, insecure.NewCredentials())).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Len(t, listed.GetVariants(), 1)
 	chat := listed.GetVariants()[0]
@@ -280,6 +288,34 @@ func TestServerServesTLSToClientsThatAreAllowed(t *testing.T) {
 	require.Error(t, ask(credentials.NewTLS(files.client(t, "stranger"))))
 	require.Error(t, ask(credentials.NewTLS(&tls.Config{RootCAs: files.authorities, MinVersion: tls.VersionTLS12})), "without a certificate")
 	require.Error(t, ask(insecure.NewCredentials()))
+}
+
+func TestOperatorsHaveClientNamesOfTheirOwn(t *testing.T) {
+	w := newWorld(t)
+	w.variant("chat", 2, "1")
+	files := newCertificates(t)
+	secured := []string{
+		"--grpc-tls-cert-file", files.path("server.pem"), "--grpc-tls-key-file", files.path("server.key"),
+		"--grpc-tls-client-ca-file", files.path("ca.pem"), "--grpc-tls-allowed-clients", "keda-operator",
+	}
+	ask := func(s *started, secured credentials.TransportCredentials) error {
+		_, err := wvav1alpha1.NewOperatorServiceClient(dial(t, s.operators, secured)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+		return err
+	}
+	exposed := w.start(append(secured, "--operators-address", "0.0.0.0:0", "--operators-allowed-clients", "stranger")...)
+	exposed.log.await("first plan posted")
+	_, port, err := net.SplitHostPort(exposed.operators)
+	require.NoError(t, err)
+	exposed.operators = "127.0.0.1:" + port
+	require.NoError(t, ask(exposed, credentials.NewTLS(files.client(t, "stranger"))))
+	require.Error(t, ask(exposed, credentials.NewTLS(files.client(t, "keda"))), "KEDA is no operator")
+	require.Error(t, ask(exposed, insecure.NewCredentials()))
+
+	private := w.start(secured...)
+	private.log.await("first plan posted")
+	require.NoError(t, ask(private, insecure.NewCredentials()), "the loopback asks for no certificate")
+	_, err = wvav1alpha1.NewOperatorServiceClient(private.dial(t, credentials.NewTLS(files.client(t, "keda")))).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+	require.Equal(t, codes.Unimplemented, status.Code(err), "KEDA's port shows no plan")
 }
 
 func TestEveryErrorOfTheWiringIsReportedAtOnce(t *testing.T) {

@@ -30,7 +30,7 @@ func newSettings(c *config.Config, transport http.RoundTripper, logger *slog.Log
 	s := &settings{config: c, policy: policyOf(c), transport: transport}
 	var err error
 	if transport == nil {
-		if s.transport, err = collector.NewTransport(transportOf(c.Prometheus)); err != nil {
+		if s.transport, err = PrometheusTransport(c.Prometheus); err != nil {
 			return nil, err
 		}
 	}
@@ -64,6 +64,12 @@ func (s *settings) warnUnmatched(snapshot fleet.Snapshot, logger *slog.Logger) {
 // close closes idle connections.
 func (s *settings) close() { (&http.Client{Transport: s.transport}).CloseIdleConnections() }
 
+// PrometheusTransport returns the transport of requests to Prometheus with the TLS settings and
+// credentials of a configuration, or an error that names every invalid one.
+func PrometheusTransport(p config.Prometheus) (http.RoundTripper, error) {
+	return collector.NewTransport(transportOf(p))
+}
+
 func transportOf(p config.Prometheus) collector.TransportOptions {
 	return collector.TransportOptions{
 		CAFile: p.CAFile, CertFile: p.CertFile, KeyFile: p.KeyFile, ServerName: p.ServerName,
@@ -75,9 +81,9 @@ func queriesOf(c *config.Config) collector.Options {
 	p := c.Prometheus
 	return collector.Options{
 		Address: p.URL, Interval: c.Interval, Lag: p.QueryOffset, Timeout: p.QueryTimeout,
-		Window: p.Windows.Latest, PeakWindow: p.Windows.Peak, TrendWindow: p.Windows.Trend, LongWindow: p.Windows.Long,
-		SaturatedWaiting: c.Saturation.QueueThreshold,
-		NamespaceLabel:   p.Labels.Namespace, PodLabel: p.Labels.Pod, ModelLabel: p.Labels.Model,
+		Window: p.Windows.Latest, PeakWindow: p.Windows.Peak, LongWindow: p.Windows.Long,
+		BudgetWindow: c.ErrorBudget.Window, SaturatedWaiting: c.Saturation.QueueThreshold,
+		NamespaceLabel: p.Labels.Namespace, PodLabel: p.Labels.Pod, ModelLabel: p.Labels.Model, Matchers: p.Matchers,
 	}
 }
 
@@ -88,9 +94,10 @@ func policyOf(c *config.Config) planner.Policy {
 			MaxThroughputShare: c.Saturation.MaxThroughputShare, MaxITLShare: c.Saturation.MaxITLShare, MaxITLStretch: c.Saturation.MaxITLStretch,
 		},
 		SaturationAlone: c.Sizing.Queueing == config.Off, Memo: &analyzer.Memo{}, Simulations: c.Sizing.MaxSimulations,
-		DrainWithin: c.Backlog.DrainWithin, Startup: c.ScaleUp.StartupTime, Reaction: c.ScaleUp.ReactionTime,
+		DrainWithin: c.Backlog.DrainWithin, Startup: c.ScaleUp.StartupTime,
 		ScaleDownHeadroom: c.ScaleDown.Headroom, MinReplicaLifetime: c.ScaleDown.MinReplicaLifetime, Retention: c.ScaleToZero.Retention,
 		KeepFor: c.MissingData.KeepFor, MetricsGrace: c.MissingData.GracePeriod, Horizon: c.SwitchingCost.Horizon,
+		BudgetWindow: c.ErrorBudget.Window, BudgetOff: !c.ErrorBudget.Enabled,
 	}
 	if policy.Simulations == 0 { // the policy's zero is its default
 		policy.Simulations = -1
@@ -101,4 +108,15 @@ func policyOf(c *config.Config) planner.Policy {
 func tlsOf(c *config.Config) scaler.TLSFiles {
 	t := c.GRPC.TLS
 	return scaler.TLSFiles{Cert: t.CertFile, Key: t.KeyFile, ClientCA: t.ClientCAFile, AllowedNames: t.AllowedClients}
+}
+
+// operatorsTLSOf is that of KEDA's port with names of its own. A port of the loopback has none: it
+// is reached through kubectl port-forward, which the API server authorizes.
+func operatorsTLSOf(c *config.Config) scaler.TLSFiles {
+	if c.Operators.Loopback() {
+		return scaler.TLSFiles{}
+	}
+	files := tlsOf(c)
+	files.AllowedNames = c.Operators.AllowedClients
+	return files
 }

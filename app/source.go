@@ -25,6 +25,8 @@ type Source struct {
 	watch func(ctx context.Context, changed func(cause string)) error
 	// complete is closed once the tables are complete. Nothing may be decided before.
 	complete <-chan struct{}
+	// behind returns a line for each resource of the tables that cannot be read now.
+	behind func() []string
 	// events writes Kubernetes events; nil if none are written.
 	events *eventPublisher
 }
@@ -47,7 +49,7 @@ func (s Source) withDefaults() (Source, error) {
 	}
 	complete := make(chan struct{})
 	close(complete)
-	s.complete = complete
+	s.complete, s.behind = complete, func() []string { return nil }
 	s.watch = func(ctx context.Context, _ func(string)) error {
 		<-ctx.Done()
 		return nil
@@ -80,7 +82,7 @@ func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.R
 	if err != nil {
 		return Source{}, err
 	}
-	s := Source{Tables: watched.Tables, watch: watched.Run, complete: watched.Synced()}
+	s := Source{Tables: watched.Tables, watch: watched.Run, complete: watched.Synced(), behind: watched.Behind}
 	switch {
 	case k.Events == config.Off:
 	case k.Kubeconfig != "" && k.LeaseNamespace == "":

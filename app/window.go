@@ -1,6 +1,8 @@
 package app
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/wva-project/wva/collector"
@@ -20,9 +22,30 @@ const (
 	longestScaleDownWindow = 30 * time.Minute
 )
 
+// startupsOfYoung is how many usual start-ups lie at most between the creation of a pod and its
+// first readiness. If more do, it was ready before.
+const startupsOfYoung = 2
+
 // windowsOf returns the windows that depend on the fleet.
 func windowsOf(c *config.Config, declared inventory.Tables) collector.Windows {
-	return collector.Windows{ScaleDown: scaleDownWindow(c, declared.Workloads), Idle: c.IdleWindow(declared.Variants)}
+	w := collector.Windows{ScaleDown: scaleDownWindow(c, declared.Workloads), Idle: c.IdleWindow(declared.Variants)}
+	if c.ErrorBudget.Enabled {
+		w.TTFT = objectives(declared.Variants, func(o fleet.Objective) time.Duration { return o.TTFT })
+		w.ITL = objectives(declared.Variants, func(o fleet.Objective) time.Duration { return o.ITL })
+	}
+	return w
+}
+
+// objectives returns the limits of the variants, sorted, each once.
+func objectives(variants []fleet.Variant, limit func(fleet.Objective) time.Duration) []time.Duration {
+	var limits []time.Duration
+	for i := range variants {
+		if l := limit(variants[i].Objective); l > 0 {
+			limits = append(limits, l)
+		}
+	}
+	slices.Sort(limits)
+	return slices.Compact(limits)
 }
 
 // scaleDownWindow returns the window whose highest demand counts for a scale-down: the peak window,
@@ -41,4 +64,26 @@ func scaleDownWindow(c *config.Config, workloads []fleet.Workload) time.Duration
 	step := max(peak/windowParts, time.Millisecond).Truncate(time.Millisecond)
 	steps := (min(startsInWindow*longest, longestScaleDownWindow) + step - 1) / step
 	return max(peak, steps*step)
+}
+
+// youngPods returns when recently started pods began to serve: when they became ready for the first
+// time, or were created as long as they are not ready. A pod that is ready again is not one of
+// them.
+func youngPods(c *config.Config, workloads []fleet.Workload, now time.Time) map[collector.Pod]time.Time {
+	young := make(map[collector.Pod]time.Time)
+	for i := range workloads {
+		w := &workloads[i]
+		startup := cmp.Or(max(0, w.Startup), c.ScaleUp.StartupTime)
+		for j := range w.Pods {
+			pod := &w.Pods[j]
+			began := pod.Created
+			if pod.Ready && pod.ReadyAt.Sub(pod.Created) <= startupsOfYoung*startup {
+				began = pod.ReadyAt
+			}
+			if now.Sub(began) < 2*c.Prometheus.Windows.Peak {
+				young[collector.Pod{Namespace: w.ID.Namespace, Name: pod.Name}] = began
+			}
+		}
+	}
+	return young
 }

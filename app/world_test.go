@@ -22,7 +22,15 @@ import (
 	"github.com/wva-project/wva/demo/promstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(actAs) != "" {
+		if err := planEndlessly(); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const model = "meta-llama/Llama-3.1-8B-Instruct"
 
@@ -128,8 +136,8 @@ func (w *world) config(arguments ...string) *config.Config {
 	flags := pflag.NewFlagSet("wva", pflag.ContinueOnError)
 	config.AddFlags(flags)
 	require.NoError(w, flags.Parse(append([]string{
-		"--prometheus-url", w.url, "--manifests", w.manifests, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--log-format", "json",
-		"--log-level", "debug",
+		"--prometheus-url", w.url, "--manifests", w.manifests, "--grpc-address", "127.0.0.1:0", "--operators-address", "127.0.0.1:0",
+		"--http-address", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug",
 	}, arguments...)))
 	c, err := config.Load(flags)
 	require.NoError(w, err)
@@ -200,6 +208,7 @@ type started struct {
 	log        *journal
 	dumps      chan<- os.Signal
 	grpc, http string       // the addresses
+	operators  string       // the address
 	stop       func() error // ends it as SIGTERM does
 }
 
@@ -224,6 +233,7 @@ func (w *world) run(s *Server, log *journal) *started {
 	w.Cleanup(func() { require.NoError(w, stop()) })
 	starting := log.await("starting")
 	return &started{
-		Server: s, log: log, dumps: w.dumps, grpc: fmt.Sprint(starting["grpc"]), http: fmt.Sprint(starting["http"]), stop: stop,
+		Server: s, log: log, dumps: w.dumps, grpc: fmt.Sprint(starting["grpc"]), http: fmt.Sprint(starting["http"]),
+		operators: fmt.Sprint(starting["operators"]), stop: stop,
 	}
 }

@@ -25,18 +25,17 @@ const (
 )
 
 // stretchStep returns the distance between two stretches: the least in which there is always
-// another scrape, as the latest window holds minScrapes of them, or more if the peak window is
+// another scrape, as the latest window holds fullScrapes of them, or more if the peak window is
 // long.
 func (o Options) stretchStep() time.Duration {
-	scrape := (o.Window + minScrapes - 1) / minScrapes
+	scrape := (o.Window + fullScrapes - 1) / fullScrapes
 	least := max(1, (scrape+o.Interval-1)/o.Interval) * o.Interval
 	return max(least, o.step(o.PeakWindow))
 }
 
 // stretches returns the number of stretches in which arrivals are counted.
 func (o Options) stretches() int {
-	longest := max(o.PeakWindow, o.TrendWindow+o.Window)
-	return max(minStretches, int((longest+o.stretchStep()-1)/o.stretchStep()))
+	return max(minStretches, int((o.PeakWindow+o.stretchStep()-1)/o.stretchStep()))
 }
 
 // arrivalsQuery asks how many requests arrived from one scrape to the next. A stretch of time is

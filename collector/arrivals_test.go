@@ -212,7 +212,7 @@ func TestDispersionIsAbsentIfTooLittleIsKnown(t *testing.T) {
 func TestStretchesFollowTheWindows(t *testing.T) {
 	for name, change := range map[string]func(*collector.Options){
 		"a long peak window":                    func(o *collector.Options) { o.PeakWindow = time.Hour },
-		"an interval shorter than the scrape's": func(o *collector.Options) { o.Interval, o.Timeout = 5*time.Second, time.Second },
+		"an interval shorter than the scrape's": func(o *collector.Options) { o.Interval, o.Timeout = 5*time.Second, 4*time.Second },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, change)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // answer is the answer to one query. It is never changed once it is made.
 type answer struct {
 	at       time.Time // the instant that was asked about
+	sent     time.Time // by the clock of the caller
 	samples  model.Vector
 	streams  model.Matrix // instead of samples, if the query asks for several instants
 	warnings []string
@@ -28,6 +30,22 @@ type asked struct {
 	query
 	answer answer
 	tried  time.Time // when the query was last sent, by the clock of the caller; zero: never
+	// settle is how long ago the instant of the query is at least, so that every scrape before it
+	// has arrived.
+	settle time.Duration
+	// complete is the latest answer without a failure or a warning.
+	complete answer
+}
+
+// at returns the instant of the query in a cycle.
+func (a *asked) at(instant time.Time) time.Time { return floorTime(instant.Add(-a.settle), a.step) }
+
+// keep remembers an answer if it is complete.
+func (a *asked) keep(latest answer) {
+	partial := slices.ContainsFunc(latest.warnings, func(warning string) bool { return !isAnnotation(warning) })
+	if latest.err == nil && !partial {
+		a.complete = latest
+	}
 }
 
 // reusable reports whether the answer is valid for a query about the instant: it is about that
@@ -44,29 +62,32 @@ type answerOf struct {
 	query string
 	hides fleet.LoadSource
 	answer
+	complete answer // the latest complete one, this or an older
 }
 
-// answers returns an answer to each of the cycle's queries with the options. It sends those whose
-// answer cannot be used again, side by side.
-func (c *Collector) answers(ctx context.Context, now time.Time, o Options) []answerOf {
+// answers returns an answer to each query of a batch with the options. It sends those whose answer
+// cannot be used again, side by side.
+func (c *Collector) answers(ctx context.Context, now time.Time, o Options, b batch) []answerOf {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return c.unanswered(now, o, ctx.Err())
+		return c.unanswered(now, b.queries(o), ctx.Err())
 	}
-	c.rewrite(o)
-	answers := make([]answerOf, len(c.queries))
+	queries := c.rewrite(b, o)
+	answers := make([]answerOf, len(queries))
 	var sending sync.WaitGroup
-	for i, q := range c.queries {
-		at := floorTime(c.instant(now), q.step)
+	for i, q := range queries {
+		at := q.at(c.instant(now))
 		if q.reusable(at, now, c.options.RetryAfter) {
-			answers[i] = answerOf{q.name, q.hides, q.answer}
+			answers[i] = answerOf{q.name, q.hides, q.answer, q.complete}
 			continue
 		}
 		sending.Go(func() {
 			a := c.ask(ctx, q.query, at, o.Timeout)
-			answers[i] = answerOf{q.name, q.hides, a}
+			a.sent = now
+			q.keep(a)
+			answers[i] = answerOf{q.name, q.hides, a, q.complete}
 			// a caller that gave up says nothing about Prometheus
 			if ctx.Err() == nil || a.err == nil {
 				q.answer, q.tried = a, now
@@ -77,24 +98,11 @@ func (c *Collector) answers(ctx context.Context, now time.Time, o Options) []ans
 	return answers
 }
 
-// rewrite replaces the queries whose text differs with the options. The others keep their answers.
-func (c *Collector) rewrite(o Options) {
-	if o.windows() == c.written {
-		return
-	}
-	for i, q := range cycleQueries(o) {
-		if q.query != c.queries[i].query {
-			c.queries[i] = q
-		}
-	}
-	c.written = o.windows()
-}
-
 // unanswered returns the error as the answer to each query.
-func (c *Collector) unanswered(now time.Time, o Options, err error) []answerOf {
+func (c *Collector) unanswered(now time.Time, queries []*asked, err error) []answerOf {
 	var answers []answerOf
-	for _, q := range cycleQueries(o) {
-		answers = append(answers, answerOf{q.name, q.hides, answer{at: floorTime(c.instant(now), q.step), err: err}})
+	for _, q := range queries {
+		answers = append(answers, answerOf{q.name, q.hides, answer{at: q.at(c.instant(now)), err: err}, answer{}})
 	}
 	return answers
 }

@@ -32,7 +32,7 @@ func benchmarkCollect(b *testing.B, pods int, expose func(pod string, e report) 
 		c, err := collector.New(collector.Options{Address: "http://prometheus.invalid", RoundTripper: w,
 			Lag: -1, Timeout: 14 * time.Second, Logger: quiet()})
 		require.NoError(b, err)
-		observation := c.Collect(b.Context(), at(w.last), collector.Windows{})
+		observation := c.Collect(b.Context(), at(w.last), objectives)
 		require.Len(b, observation.Usages, pods)
 		require.Empty(b, observation.Missing)
 	}

@@ -1,8 +1,10 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -20,8 +22,8 @@ type Collector struct {
 	queues  query
 
 	turn    chan struct{} // of capacity 1: the sender owns the queries and their answers
-	queries []*asked
-	written Windows // those of the queries
+	batches map[batch]written
+	said    said
 }
 
 // Observation is the answer of Prometheus for one instant. Its tables are sorted by identity.
@@ -30,9 +32,13 @@ type Observation struct {
 	Time   time.Time
 	Usages []fleet.Usage
 	Loads  []fleet.Load
-	// Missing has the queries that failed, joined by reason, those that Prometheus answered with a
-	// warning, and series without the labels of a model.
+	// Missing has the queries that failed, joined by reason, those with a partial answer, and
+	// series without the labels of a model.
 	Missing []fleet.Missing
+	// Behind is by how much the clock of this server is behind that of Prometheus, at least.
+	// BehindKnown is false if Prometheus has not told of its clock.
+	Behind      time.Duration
+	BehindKnown bool
 }
 
 // New returns a collector, or an error that names every invalid option.
@@ -54,40 +60,64 @@ func New(o Options) (*Collector, error) {
 		api:     api,
 		address: displayAddress(o.Address),
 		metrics: metrics,
-		queues:  query{name: "queues", text: newGatewayExpressions(o).queuesQuery(), step: pollStep, answer: model.ValVector},
+		queues:  query{name: "queues", text: o.matchers().in(newGatewayExpressions(o).queuesQuery()), step: pollStep, answer: model.ValVector},
 		turn:    make(chan struct{}, 1),
+		batches: make(map[batch]written),
+		said:    said{logger: o.Logger},
 	}
-	c.queries, c.written = cycleQueries(o), o.windows()
 	return c, nil
 }
 
-// cycleQueries returns the queries of a cycle.
-func cycleQueries(o Options) []*asked {
-	var queries []*asked
-	engines, gateways := newExpressions(o), newGatewayExpressions(o)
-	for _, q := range append(engines.queries(), engines.arrivalsQuery(gateways)) {
-		queries = append(queries, &asked{query: q, hides: fleet.SourceEngine})
-	}
-	for _, q := range gateways.queries() {
-		queries = append(queries, &asked{query: q, hides: fleet.SourceGateway})
-	}
-	return queries
-}
-
 // Collect returns the state that Prometheus knows at the last instant that is at least the lag
-// before now. It sends at most a dozen queries side by side, none for an instant that was answered
-// before. It always returns: the readings of a failed query are absent, and Missing has the reason.
+// before now. It sends one query for the scrape intervals and then at most thirteen for each window
+// of rates that these need, side by side; all models need the same one unless they are scraped at
+// different intervals. None is sent for an instant that was answered before. It always returns: the
+// readings of a failed query are absent, and Missing has the reason.
 func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Observation {
 	at, options := c.instant(now), c.options.over(w)
 	c.metrics.scaleDown.Set(options.scaleDown.Seconds())
-	answered := newTables(options, at)
-	for _, a := range c.answers(ctx, now, options) {
-		answered.read(a.query, a.hides, a.answer)
+	found, intervals := c.scrapeIntervals(ctx, now, options)
+	c.said.intervals(found)
+	o := Observation{Time: at}
+	o.Behind, o.BehindKnown = found.behind()
+	var newest time.Time
+	for i, b := range found.batches() {
+		answered := newTables(options.within(b.window), at)
+		answered.scrapes, answered.began = found, w.Began
+		for _, a := range c.answers(ctx, now, answered.options, b) {
+			answered.read(a.query, a.hides, a.answer)
+			if a.query == latencyParts {
+				answered.readLatencies(a.complete)
+			}
+		}
+		if i == 0 && (intervals.err == nil || !answered.hidesEngines()) { // else it says no more
+			answered.read(intervals.query, intervals.hides, intervals.answer)
+		}
+		if sample, seen := answered.newestSample(); seen && sample.After(newest) {
+			newest = sample
+		}
+		o.Usages, o.Loads = append(o.Usages, answered.usages()...), append(o.Loads, answered.loads()...)
+		o.Missing = append(o.Missing, answered.missing()...)
 	}
-	if newest, seen := answered.newestSample(); seen {
+	if !newest.IsZero() {
 		c.metrics.age.Set(now.Sub(newest).Seconds())
 	}
-	return Observation{Time: at, Usages: answered.usages(), Loads: answered.loads(), Missing: answered.missing()}
+	o.sort()
+	return o
+}
+
+// sort sorts the tables of several windows together.
+func (o *Observation) sort() {
+	slices.SortStableFunc(o.Usages, func(a, b fleet.Usage) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Model, b.Model))
+	})
+	slices.SortStableFunc(o.Loads, func(a, b fleet.Load) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Model, b.Model))
+	})
+	slices.SortStableFunc(o.Missing, func(a, b fleet.Missing) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Hides, b.Hides), cmp.Compare(a.Reason, b.Reason))
+	})
+	o.Missing = slices.Compact(o.Missing)
 }
 
 // pollStep is the distance between the instants at which queues are polled.

@@ -32,6 +32,7 @@ type name struct {
 	// escaped is true if this name is the escaped one of the two.
 	escaped bool
 	labels  engine.Labels
+	bounds  []float64 // of a histogram of latencies, in seconds, ascending
 }
 
 // dialectLabel tells the names of one quantity apart within a query.
@@ -123,19 +124,27 @@ func gatewayModelLabels() []string {
 	return append(models, targets...)
 }
 
+// selected is a metric, or some of its series.
+func selected(metric, series string) string {
+	if series == "" {
+		return metric
+	}
+	return metric + "{" + series + "}"
+}
+
 // stored returns each name followed by the one under which Prometheus may have stored it instead.
 func stored(names []engine.Name, labels engine.Labels) []name {
 	var all []name
 	for _, n := range names {
-		own := name{metric: n.Metric, scale: n.Scale, zeroWhile: n.ZeroWhile, labels: labels}
-		escaped := engine.Escaped(n.Metric)
-		if escaped == n.Metric {
+		own := name{metric: selected(n.Metric, n.Series), scale: n.Scale, zeroWhile: n.ZeroWhile, labels: labels, bounds: n.Bounds}
+		escaped := selected(engine.Escaped(n.Metric), n.Series)
+		if escaped == own.metric {
 			all = append(all, own)
 			continue
 		}
 		own.alias = escaped
 		alias := own
-		alias.metric, alias.alias, alias.escaped = escaped, n.Metric, true
+		alias.metric, alias.alias, alias.escaped = escaped, own.metric, true
 		alias.zeroWhile = engine.Escaped(n.ZeroWhile)
 		all = append(all, own, alias)
 	}

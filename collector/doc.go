@@ -7,7 +7,7 @@
 // A histogram of lengths has the bounds that all engines of a model share. The index of dispersion
 // is that of scrape intervals: a slower variation is a change of the rate and no burst.
 //
-// Limits: a cycle sends at most a dozen queries, whatever the size of the fleet, all for one
+// Limits: a cycle sends at most fourteen queries, whatever the size of the fleet, all for one
 // instant that every replica of the scaler computes alike. The collector keeps no history: windows
 // are those of Prometheus. Engines and gateways are rows of package engine, and dialects.go turns
 // them into names; another engine is another row there.

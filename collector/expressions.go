@@ -52,9 +52,35 @@ func (e expressions) anyModel(condition string, expressions []string) string {
 func (e expressions) perPod(q quantity, series func(n name) string) string {
 	var names []string
 	for _, n := range q.names {
-		names = append(names, scaled(n, aggregate(q.over, e.byPod, series(n))))
+		names = append(names, scaled(n, e.joined(q.over, series(n))))
 	}
 	return either(names...)
+}
+
+// Labels of every series that Prometheus scrapes: the job, and the address that it asks.
+const jobLabel, instanceLabel = "job", "instance"
+
+// joined aggregates the series of each pod. If several jobs scrape one address, the series of one
+// of them count: they are the same engines. The series of one job are added up first, since engines
+// have labels of their own that nothing here knows.
+func (e expressions) joined(over engine.Aggregation, series string) string {
+	if over != engine.Sum {
+		return aggregate(over, e.byPod, series)
+	}
+	address := e.byPod + ", " + instanceLabel
+	ofJobs := aggregate(engine.Sum, address+", "+jobLabel, series)
+	return aggregate(engine.Sum, e.byPod, aggregate(engine.Largest, address, ofJobs))
+}
+
+// scrapedTwice has the pods of which an address is scraped by several jobs.
+func (e expressions) scrapedTwice() string {
+	address := e.byPod + ", " + instanceLabel
+	var pods []string
+	for _, n := range e.engines[engine.Running].names {
+		jobs := aggregate(count, address, aggregate(group, address+", "+jobLabel, n.metric))
+		pods = append(pods, aggregate(group, e.byPod, jobs+" > 1"))
+	}
+	return either(pods...)
 }
 
 // perModel returns the sum of a quantity over the pods of each model.
@@ -103,43 +129,49 @@ func ago(span time.Duration) func(name) string {
 	return func(n name) string { return n.metric + " offset " + duration(span) }
 }
 
-// past has the series that are older than the window.
-func (e expressions) past(metric string) string {
-	return fmt.Sprintf("present_over_time(%s[%s] offset %s)", metric, duration(history), duration(e.options.Window))
-}
-
-// olderRate is the rate of the series that are older than the window.
-func (e expressions) olderRate(n name) string {
-	return fmt.Sprintf("(rate(%s[%s]) and %s)", n.metric, duration(e.options.Window), e.past(n.metric))
-}
-
-// bornRate counts all of the series that were born within the window: rate() would lose their first
-// value.
-func (e expressions) bornRate(n name) string {
-	window := e.options.Window
-	return fmt.Sprintf("(%s / %s)", e.born(n, fmt.Sprintf("last_over_time(%s[%s])", n.metric, duration(window))), seconds(window))
-}
-
-// born drops from an expression of a metric the series that are older than the window, and those of
-// pods that were known under the other name before: Prometheus stores their counters under a new
-// name now, and their values are of their whole life.
-func (e expressions) born(n name, expression string) string {
-	if n.alias == "" {
-		return fmt.Sprintf("(%s unless %s)", expression, e.past(n.metric))
+// within is the last value within so much time before an instant, even if it is marked as stale.
+// Prometheus rejected an offset of zero until version 3.
+func within(span, before time.Duration) func(name) string {
+	if before == 0 {
+		return over("last_over_time", span)
 	}
-	return fmt.Sprintf("(%s unless %s unless on (%s) %s)", expression, e.past(n.metric), e.byPod, e.past(n.alias))
+	return func(n name) string {
+		return fmt.Sprintf("last_over_time(%s[%s] offset %s)", n.metric, duration(span), duration(before))
+	}
 }
 
-// watched drops pods whose process is older than the range of past although Prometheus did not know
-// it at the start of the window: their counters were not born, they were found. Without this, a new
-// Prometheus would see a running fleet as a flood of requests. Pods that do not expose the start of
-// their process are kept.
-func (e expressions) watched(expression string) string {
-	const started = "process_start_time_seconds"
-	pods := fmt.Sprintf(`%s{%s!=""}`, started, e.options.PodLabel)
-	window := e.options.Window
-	return fmt.Sprintf("(%s unless on (%s) ((%s < time() - %s) unless %s offset %s))",
-		expression, e.podOnly, pods, seconds(history+window), pods, duration(window))
+// alive is a quantity of each pod. If its last scrape failed, the pod has the value of the one
+// before: the whole pod, because series under other labels may have replaced those.
+func (e expressions) alive(q quantity) string {
+	return either(e.perPod(q, itself), e.perPod(q, within(e.options.gap(), 0)))
+}
+
+// present has the pods, each as 1, that have a series of the quantity in a range before the window.
+func (e expressions) present(q quantity, span time.Duration) string {
+	return e.perPod(q.as(group), func(n name) string {
+		return fmt.Sprintf("present_over_time(%s[%s] offset %s)", n.metric, duration(span), duration(e.options.Window))
+	})
+}
+
+// foundPods is the values of the counters of those pods that had none before the window, under no
+// labels and no name. They were created within the window, or only found: the values of those are
+// of their whole life.
+func (e expressions) foundPods(q quantity) string {
+	return fmt.Sprintf("(%s unless %s)", e.perPod(q, within(e.options.Window, 0)), e.present(q, history))
+}
+
+// born keeps the pods whose counters were created within the window and not found: Prometheus
+// watched the pod before, or its processes are younger than the window. Without this, an empty
+// Prometheus, another label or a gap would look like a flood of requests.
+func (e expressions) born(expression, watched, on string) string {
+	return fmt.Sprintf("((%[1]s and on (%[2]s) %[3]s) or (%[1]s and on (%[4]s) (min by (%[4]s) (%[5]s) >= time() - %[6]s)))",
+		expression, on, watched, e.podOnly, e.processStart(), seconds(e.options.Window))
+}
+
+// processStart is when the processes of pods were started. Engines in multiprocess mode do not say
+// it.
+func (e expressions) processStart() string {
+	return fmt.Sprintf(`process_start_time_seconds{%s!=""}`, e.options.PodLabel)
 }
 
 // sampledAt is the time of the scrape of each series.

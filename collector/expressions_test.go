@@ -11,8 +11,8 @@ import (
 
 func TestScaleIsAppliedToTheNameThatHasIt(t *testing.T) {
 	e := newExpressions(Options{}.withDefaults())
-	q := quantity{over: engine.Sum, names: []name{{metric: "seconds"}, {metric: "milliseconds", scale: 0.001}}}
-	want := "(sum by (namespace, pod, model_name) (seconds) or sum by (namespace, pod, model_name) (milliseconds) * 0.001)"
+	q := quantity{over: engine.Largest, names: []name{{metric: "seconds"}, {metric: "milliseconds", scale: 0.001}}}
+	want := "(max by (namespace, pod, model_name) (seconds) or max by (namespace, pod, model_name) (milliseconds) * 0.001)"
 	if got := e.perPod(q, itself); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

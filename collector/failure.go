@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,4 +111,16 @@ func remedy(rejected *v1.Error) string {
 	default:
 		return "check that Prometheus is version 2.42 or later, and report the query if it is"
 	}
+}
+
+// annotations are the beginnings of the warnings that PromQL itself gives about an expression. The
+// answer is complete all the same. Any other warning means that a part of the data was not read.
+var annotations = []string{
+	"PromQL info: ",    // such as "metric might not be a counter"
+	"PromQL warning: ", // such as "bucket label "le" is missing or has a malformed value"
+}
+
+// isAnnotation reports whether a warning is about the expression and not about the data.
+func isAnnotation(warning string) bool {
+	return slices.ContainsFunc(annotations, func(begin string) bool { return strings.HasPrefix(warning, begin) })
 }

@@ -191,7 +191,17 @@ func TestTrustThatFailsIsMissingWithRemedy(t *testing.T) {
 	requireAllMissing(t, reach(t, secured.URL, mistrusting).Collect(t.Context(), at(600), collector.Windows{}), "set the CA file to the authority that signed")
 	requireAllMissing(t, reach(t, asking.URL, trusting).Collect(t.Context(), at(600), collector.Windows{}), "set a certificate and key of an authority that it trusts")
 	requireAllMissing(t, reach(t, other443, trusting).Collect(t.Context(), at(600), collector.Windows{}), "server gave HTTP response to HTTPS client")
-	requireAllMissing(t, reach(t, strings.Replace(secured.URL, "https:", "http:", 1), trusting).Collect(t.Context(), at(600), collector.Windows{}), "check the address")
+	// The server answers and closes at once: some queries read its answer, others a connection
+	// reset.
+	mistaken := reach(t, strings.Replace(secured.URL, "https:", "http:", 1), trusting).Collect(t.Context(), at(600), collector.Windows{})
+	require.Empty(t, mistaken.Usages)
+	require.Empty(t, mistaken.Loads)
+	hidden := make(map[fleet.LoadSource]bool)
+	for _, missing := range mistaken.Missing {
+		require.Contains(t, missing.Reason, "check the address")
+		hidden[missing.Hides] = true
+	}
+	require.True(t, hidden[fleet.SourceEngine] && hidden[fleet.SourceGateway])
 }
 
 // mistral gives samples the model of another pod.
@@ -281,6 +291,37 @@ func TestBrokenModelLeavesTheOthersAsTheyAre(t *testing.T) {
 	}
 }
 
+// TestUnknownScrapeIntervalsAreMissing has answers about the engines over a window that may be too
+// short for them.
+func TestUnknownScrapeIntervalsAreMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		failing []string // parts of the queries that fail
+		want    string   // the source that hides the engines
+	}{
+		"alone":                          {[]string{"engine_intervals"}, "prometheus query scrape intervals"},
+		"and only the gateway's queries": {[]string{"engine_intervals", "gateway_idle_known"}, "prometheus query scrape intervals"},
+		"and one about the engines":      {[]string{"engine_intervals", "running"}, "prometheus query gauges"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			collect := newCollector(t, transport(func(_ *http.Request, text string) (*http.Response, error) {
+				for _, part := range c.failing {
+					if strings.Contains(text, "%22"+part+"%22") {
+						return respond(http.StatusServiceUnavailable, "overloaded")
+					}
+				}
+				return respond(http.StatusOK, nothing(text))
+			}))
+			var hiding []string
+			for _, row := range collect.Collect(t.Context(), at(600), collector.Windows{}).Missing {
+				if row.Hides == fleet.SourceEngine {
+					hiding = append(hiding, row.Source)
+				}
+			}
+			require.Equal(t, []string{c.want}, hiding)
+		})
+	}
+}
+
 func TestPrometheusWhoseClockIsBehindIsNotIdle(t *testing.T) {
 	for name, c := range map[string]struct {
 		behind int // seconds
@@ -294,7 +335,9 @@ func TestPrometheusWhoseClockIsBehindIsNotIdle(t *testing.T) {
 			require.Equal(t, fleet.Reading{}, usage.FirstTokens)
 			require.Zero(t, usage.Scrapes)
 		}},
-		"by six minutes": {360, func(t *testing.T, o collector.Observation) { require.Empty(t, o.Usages) }},
+		"by six minutes": {360, func(t *testing.T, o collector.Observation) {
+			require.Equal(t, []fleet.Usage{{Namespace: team, Pod: "pod-a", Model: llama, Time: o.Time}}, o.Usages)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -317,6 +360,8 @@ func TestSamplesFromTheFutureAreNotSeen(t *testing.T) {
 	ahead.scrapes("pod-a", 615, 900, steady("pod-a", 50))
 	ahead.scrapes("pod-b", 615, 900, steady("pod-b", 1)) // all that it has is of the future
 	o := reach(t, listen(t, ahead.store.Handler().ServeHTTP).URL, collector.TransportOptions{}).Collect(t.Context(), at(600), collector.Windows{})
+	require.Equal(t, 300*time.Second, o.Behind)
+	o.Behind = 0
 	require.Equal(t, past.collect(), o)
 }
 

@@ -47,7 +47,7 @@ func benchmarkCollectLarge(b *testing.B, models int) {
 	collect := func() (*collector.Collector, collector.Observation) {
 		c, err := collector.New(options) // each is new: nothing is answered from memory
 		require.NoError(b, err)
-		observation := c.Collect(b.Context(), at(prometheus.last), collector.Windows{})
+		observation := c.Collect(b.Context(), at(prometheus.last), objectives)
 		require.Empty(b, observation.Missing)
 		require.Len(b, observation.Usages, models*podsPerModel)
 		require.Len(b, observation.Loads, models)
@@ -137,7 +137,7 @@ func newRecording(b *testing.B, models int) *recording {
 	defer server.Close()
 	c, err := collector.New(collector.Options{Address: server.URL, Lag: -1, Logger: quiet()})
 	require.NoError(b, err)
-	require.Empty(b, c.Collect(b.Context(), at(w.last), collector.Windows{}).Missing)
+	require.Empty(b, c.Collect(b.Context(), at(w.last), objectives).Missing)
 	for query, body := range bodies {
 		var small struct {
 			Data struct {

@@ -251,6 +251,32 @@ func TestGatewayIsReadByTargetElseName(t *testing.T) {
 	require.Empty(t, observation.Usages)
 }
 
+// Any pod may expose series with the labels that the queries give their own answers. Those of the
+// other gateways are answered all the same.
+func TestLabelsOfTheQueriesInSeriesOfAGatewayHideNothing(t *testing.T) {
+	for _, label := range []string{"wva_model", "wva_part", "wva_metric"} {
+		w := newWorld(t)
+		w.scrapes("epp", 0, 900, func(second int) []promstore.Sample {
+			samples := []promstore.Sample{
+				gatewayRequests("inference_objective_request_total", "epp-0", "chat", llama, float64(second)),
+				gatewayRequests("inference_extension_flow_control_queue_size", "epp-0", "chat", llama, 3),
+			}
+			for _, value := range []string{"one", "other"} {
+				samples = append(samples,
+					gatewayRequests("inference_objective_request_total", "hostile-0", "chat", "x", float64(second), label, value),
+					gatewayRequests("inference_extension_flow_control_queue_size", "hostile-0", "chat", "x", 5, label, value))
+			}
+			return samples
+		})
+		observation := w.collect()
+		require.Len(t, observation.Loads, 2)
+		present(t, 1, observation.Loads[0].Arrivals)
+		present(t, 3, observation.Loads[0].Queued)
+		present(t, 2, observation.Loads[1].Arrivals)
+		present(t, 10, observation.Loads[1].Queued)
+	}
+}
+
 func TestGatewayWithOldAndNewNamesIsNotAddedUp(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("epp", 0, 900, func(second int) []promstore.Sample {

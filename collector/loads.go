@@ -16,10 +16,10 @@ func (t *tables) loads() []fleet.Load {
 		}
 		about := t.facts[who]
 		load := fleet.Load{Namespace: who.namespace, Model: who.model, Time: t.at}
-		if about.ofEngine() {
+		if about.ofEngine() && t.decides(fleet.SourceEngine, who) {
 			loads = append(loads, t.engineLoad(load, about))
 		}
-		if about.ofGateway() {
+		if about.ofGateway() && t.decides(fleet.SourceGateway, who) {
 			loads = append(loads, t.gatewayLoad(load, about))
 		}
 	}
@@ -33,19 +33,20 @@ func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Source = fleet.SourceEngine
 	load.PeakArrivals = gauge(about, peakArrivals, false)
 	load.PeakInFlight = gauge(about, peakInFlight, false)
-	load.Trend = mean(about, trend)
 	load.PeakCovered = t.covers(about, peakCovered)
 	load.LastActive = moment(about, lastActive)
-	load.IdleCovered = t.idleCovered(about, idleKnown, idleGap)
+	load.IdleCovered = t.idleCovered(about, idleKnown, idleGap, lastActive)
 	load.PromptTokens = firstKnown(mean(about, promptRecent), mean(about, promptLong))
 	load.OutputTokens = firstKnown(mean(about, outputRecent), mean(about, outputLong))
 	load.PromptLengths = lengths(about.buckets[promptBuckets])
 	load.OutputLengths = lengths(about.buckets[outputBuckets])
 	load.PrefixHits = share(about, prefixHits)
 	arrivals := t.arrivals(about, sourceOfArrivals{rate: arrivalRate, count: arrivalCount, queue: arrivalQueue})
-	load.Dispersion, load.TrendError = arrivals.dispersion(), t.trendError(arrivals)
+	load.Dispersion = arrivals.dispersion()
+	load.RecentArrivals, load.RecentError = t.recent(about, arrivals, recentRate)
 	load.TTFT = mean(about, modelTTFT)
 	load.ITL = mean(about, modelITL)
+	load.Latencies = t.latencies(about, load.Namespace, load.Model)
 	return load
 }
 
@@ -56,12 +57,13 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Arrivals = counted(rate+born, hasRate || isBorn, about.has(gatewayResets))
 	load.Queued = gauge(about, gatewayQueued, t.stale(about, gatewaySampled))
 	load.PeakArrivals = gauge(about, gatewayPeak, false)
-	load.Trend = mean(about, gatewayTrend)
 	arrivals := t.arrivals(about, sourceOfArrivals{rate: gatewayArrivalRate, count: gatewayArrivalCount, queue: none})
-	load.Dispersion, load.TrendError = arrivals.dispersion(), t.trendError(arrivals)
+	load.Dispersion = arrivals.dispersion()
+	load.RecentArrivals, load.RecentError = t.recent(about, arrivals, gatewayRecent, gatewayLatest)
 	load.PeakCovered = t.covers(about, gatewayPeakCovered)
 	load.LastActive = moment(about, gatewayLastActive)
-	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleGap)
+	load.Latencies = t.waits(about)
+	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleGap, gatewayLastActive)
 	return load
 }
 
@@ -73,9 +75,10 @@ func (t *tables) covers(about *facts, p part) bool {
 }
 
 // idleCovered returns the length of the idle window that samples cover without a gap, counted back
-// from the instant.
-func (t *tables) idleCovered(about *facts, known, gap part) time.Duration {
-	if !about.has(known) {
+// from the instant. An answer that contradicts itself, by a moment outside the window, covers
+// nothing.
+func (t *tables) idleCovered(about *facts, known, gap, active part) time.Duration {
+	if observed, _ := about.value(known); observed != 1 || !t.inIdleWindow(about, gap) || !t.inIdleWindow(about, active) {
 		return 0
 	}
 	if at, broken := about.value(gap); broken {
@@ -83,6 +86,13 @@ func (t *tables) idleCovered(about *facts, known, gap part) time.Duration {
 		return max(0, t.at.Sub(unixTime(at).Add(step)))
 	}
 	return t.options.IdleWindow
+}
+
+// inIdleWindow reports whether a moment, if there is one, is within the idle window.
+func (t *tables) inIdleWindow(about *facts, p part) bool {
+	at, known := about.value(p)
+	age := float64(t.at.UnixMilli())/1e3 - at
+	return !known || age >= 0 && age <= (t.options.IdleWindow+2*t.options.step(t.options.IdleWindow)).Seconds()
 }
 
 func firstKnown(readings ...fleet.Reading) fleet.Reading {

@@ -21,6 +21,11 @@ type failure struct {
 	err   error
 }
 
+// hidesEngines reports whether a query failed that hides engines.
+func (t *tables) hidesEngines() bool {
+	return slices.ContainsFunc(t.failures, func(f failure) bool { return f.hides == fleet.SourceEngine })
+}
+
 // missing returns everything that is not known, sorted by source. Queries that failed for one cause
 // are one row for each source of loads that they hide.
 func (t *tables) missing() []fleet.Missing {

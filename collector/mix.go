@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/wva-project/wva/fleet"
+	"github.com/prometheus/common/model"
 
 	"github.com/wva-project/wva/engine"
+	"github.com/wva-project/wva/fleet"
 )
 
 // bucketBound is the label of a bucket's upper bound.
@@ -68,6 +69,18 @@ func (f *facts) addBucket(p part, bound string, below float64) {
 		f.buckets = make(map[part][]bucket)
 	}
 	f.buckets[p] = append(f.buckets[p], bucket{upper: upper, below: below})
+}
+
+// addBucketStream adds a bucket at several instants; one without a bound is ignored.
+func (f *facts) addBucketStream(p part, bound string, values []model.SamplePair) {
+	upper, err := strconv.ParseFloat(bound, 64)
+	if err != nil {
+		return
+	}
+	if f.bucketStreams == nil {
+		f.bucketStreams = make(map[part][]bucketStream)
+	}
+	f.bucketStreams[p] = append(f.bucketStreams[p], bucketStream{upper: upper, values: values})
 }
 
 // lengths returns the content of each bucket alone; nothing if nothing was counted, if the last

@@ -38,18 +38,19 @@ type Options struct {
 	// QueueTimeout is the deadline of the one query of Queues. Default 1 s.
 	QueueTimeout time.Duration
 
-	// Window is the latest window: rates are taken over it. It must hold four scrapes. Default 1 m.
+	// Window is the latest window: rates are taken over it, doubled until it is as long as 3.5
+	// scrape intervals, and at most over the peak window. Default 1 m.
 	Window time.Duration
 	// PeakWindow is the least window of the highest demand, and that of means. Default 5 m.
 	PeakWindow time.Duration
-	// TrendWindow is the window to which the trend of arrivals is fitted. Default 2 m.
-	TrendWindow time.Duration
 	// IdleWindow is the window of the last use of a model: the longest retention of any model.
 	// Default 10 m.
 	IdleWindow time.Duration
 	// LongWindow is the window of a pod's least latency and highest rates, and of the lengths of
 	// requests. Default 1 h.
 	LongWindow time.Duration
+	// BudgetWindow is the window of the error budget. Default 1 h.
+	BudgetWindow time.Duration
 	// StaleAfter is the age from which a gauge is Stale. Default the larger of 1 m and four
 	// intervals.
 	StaleAfter time.Duration
@@ -64,6 +65,10 @@ type Options struct {
 	PodLabel       string
 	ModelLabel     string
 
+	// Matchers are label matchers as in PromQL, without braces, that every series must meet: they
+	// keep the series of other clusters out. Default: none.
+	Matchers string
+
 	// Registerer registers the collector's own metrics. Nil: they are registered nowhere.
 	Registerer prometheus.Registerer
 	// Logger logs each failed query. Nil: slog's default.
@@ -71,6 +76,8 @@ type Options struct {
 
 	// scaleDown is the window of the highest demand of one cycle: the peak window or longer.
 	scaleDown time.Duration
+	// ttft and itl are the latency objectives of one cycle.
+	ttft, itl []time.Duration
 }
 
 // Windows are those windows of one cycle that depend on the fleet. One that is shorter than that of
@@ -81,24 +88,45 @@ type Windows struct {
 	ScaleDown time.Duration
 	// Idle is the window of the last use of a model.
 	Idle time.Duration
+	// TTFT and ITL are the latency objectives of the fleet, sorted, each once. Requests are counted
+	// in the buckets beside them; without any, latencies of requests are not asked for.
+	TTFT, ITL []time.Duration
+	// Began is when pods began to serve. Pods that are not in it are older than the peak window.
+	Began map[Pod]time.Time
+}
+
+// Pod names a pod.
+type Pod struct{ Namespace, Name string }
+
+// cycleWindows are the windows and objectives of a cycle.
+type cycleWindows struct {
+	scaleDown, idle time.Duration
+	objectives      string
 }
 
 // over returns the options of a cycle with the windows.
 func (o Options) over(w Windows) Options {
 	o.scaleDown = min(max(w.ScaleDown, o.PeakWindow), o.LongWindow)
 	o.IdleWindow = max(w.Idle, o.IdleWindow)
+	o.ttft, o.itl = w.TTFT, w.ITL
 	return o
 }
 
 // windows returns the windows of a cycle.
-func (o Options) windows() Windows { return Windows{ScaleDown: o.scaleDown, Idle: o.IdleWindow} }
+func (o Options) windows() cycleWindows {
+	return cycleWindows{o.scaleDown, o.IdleWindow, fmt.Sprint(o.ttft, o.itl)}
+}
 
 const (
 	// minScrapes is the number of samples that a window must have for the rate of an older pod.
-	minScrapes = 4
+	minScrapes = 3
+	// fullScrapes is the number of samples of a window if no scrape fails.
+	fullScrapes = 4
 	// history is the time before the window in which a series must be seen for it not to be born
 	// within the window.
 	history = 30 * time.Minute
+	// silentAfter is how long a pod without metrics has a row: after it, it counts as silent.
+	silentAfter = 10 * time.Minute
 	// maxSteps is the limit of the evaluations of a subquery.
 	maxSteps = 60
 )
@@ -113,9 +141,9 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.Window, time.Minute)
 	defaultTo(&o.PeakWindow, 5*time.Minute)
 	o.scaleDown = o.PeakWindow
-	defaultTo(&o.TrendWindow, 2*time.Minute)
 	defaultTo(&o.IdleWindow, 10*time.Minute)
 	defaultTo(&o.LongWindow, time.Hour)
+	defaultTo(&o.BudgetWindow, time.Hour)
 	defaultTo(&o.StaleAfter, max(time.Minute, 4*o.Interval))
 	defaultTo(&o.SaturatedWaiting, 5)
 	defaultTo(&o.NamespaceLabel, "namespace")
@@ -149,11 +177,11 @@ func (o Options) validate() error {
 		name         string
 		length, over time.Duration
 	}{
-		{"latest window", o.Window, minScrapes * time.Second},
+		{"latest window", o.Window, fullScrapes * time.Second},
 		{"peak window", o.PeakWindow, o.Window},
-		{"trend window", o.TrendWindow, o.Window},
 		{"idle window", o.IdleWindow, o.Window},
 		{"long window", o.LongWindow, o.PeakWindow},
+		{"error budget window", o.BudgetWindow, o.Window},
 	} {
 		if window.length < window.over || window.length%time.Millisecond != 0 {
 			invalid("%s %s: set it to at least %s, in whole milliseconds", window.name, window.length, window.over)
@@ -168,7 +196,8 @@ func (o Options) validate() error {
 			invalid("label name %q: use letters, digits and underscores, and a name of its own for each label", label)
 		}
 	}
-	return errors.Join(problems...)
+	_, err := parseMatchers(o.Matchers)
+	return errors.Join(append(problems, err)...)
 }
 
 // prometheusAPI returns the API to query.
@@ -180,7 +209,7 @@ func (o Options) prometheusAPI() (v1.API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address of Prometheus %q: %w", o.Address, err)
 	}
-	return v1.NewAPI(client), nil
+	return v1.NewAPI(partialClient{client}), nil
 }
 
 // step returns the distance between two evaluations of a subquery over the window: a multiple of

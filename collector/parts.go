@@ -18,18 +18,20 @@ const (
 	running part = iota
 	waiting
 	kv
-	sampled   // when the oldest of the gauges was scraped, Unix time
-	kvBlocks  // KV cache size in tokens, from blocks
-	kvTokens  // KV cache size in tokens, as a value
-	firstRate // rate of first tokens of series that are older than the window
-	firstBorn // and of those born within it
-	resets    // counter resets within the window
-	scrapes   // samples within the window, of pods that are alive
-	growth    // of the waiting requests, per second
-	podITL    // seconds
-	meanRate  // of first tokens, over the peak window
-	meanKV    // and the use of the KV cache
-	meanITL   // and the time between tokens, seconds
+	sampled     // when the oldest of the gauges was scraped, Unix time
+	kvBlocks    // KV cache size in tokens, from blocks
+	kvTokens    // KV cache size in tokens, as a value
+	firstRate   // of first tokens
+	firstFound  // the same of pods without a counter before the window, of its whole value
+	firstBorn   // known for those of them whose counter was created within the window
+	resets      // counter resets within the window
+	scrapes     // samples within the window, of pods that are alive
+	growth      // of the waiting requests, per second
+	growthFound // the same of pods that reported none at the start of the window: all of them
+	podITL      // seconds
+	meanRate    // of first tokens, over the peak window
+	meanKV      // and the use of the KV cache
+	meanITL     // and the time between tokens, seconds
 	meanRunning
 	meanPrefill // seconds
 	itlFloor    // the least that podITL was
@@ -37,11 +39,14 @@ const (
 	throughput  // the highest while the queue was never short
 	progressed  // growth of the counters of progress; below zero after a restart
 	observedAgo // 1 if the pod had gauges at the start of that window
+	twice       // 1 for a pod of which several jobs scrape one address
+	reported    // 1 if the pod had gauges at any time of the last silentAfter
+	asleep      // 1 for a pod with an engine that sleeps
 	copied      // 1 for a pod whose series are copies of those of engines
 
 	peakArrivals
 	peakInFlight
-	trend       // of the rate of arrivals, per second
+	recentRate  // of first tokens, over the recent window
 	peakCovered // steps of the peak window that samples cover
 	idleKnown   // 1 if the idle window has a sample at all
 	idleGap     // the latest step of the idle window without samples, Unix time
@@ -60,37 +65,50 @@ const (
 	arrivalCount // in it
 	arrivalQueue // by how much the queues grew in it
 
+	partRequests   // with a first token in a part of the error budget, as a stream
+	partReplicas   // that reported at its end
+	partStarted    // of those that reported, those that had not before
+	partScrapes    // samples of the replica with the fewest
+	partTTFT       // cumulative; each bound is a stream of its own
+	partRequestITL // of means of requests
+	partITL        // of tokens
+
 	gatewayRate
 	gatewayBorn
 	gatewayResets
 	gatewayQueued
 	gatewaySampled
 	gatewayPeak
-	gatewayTrend
+	gatewayRecent
+	gatewayLatest // over half of the recent window
 	gatewayPeakCovered
 	gatewayIdleKnown
 	gatewayIdleGap
 	gatewayLastActive
 	gatewayArrivalRate
 	gatewayArrivalCount
+	partWait
 
 	partCount
 )
 
 var partNames = [partCount]string{
 	running: "running", waiting: "waiting", kv: "kv", sampled: "sampled", kvBlocks: "kv_blocks", kvTokens: "kv_tokens",
-	firstRate: "first_rate", firstBorn: "first_born", resets: "resets", scrapes: "scrapes", growth: "growth",
+	firstRate: "first_rate", firstFound: "first_found", firstBorn: "first_born", resets: "resets", scrapes: "scrapes",
+	growth: "growth", growthFound: "growth_found",
 	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
 	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
-	progressed: "progressed", observedAgo: "observed_ago", copied: "copied",
-	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", trend: "trend", peakCovered: "peak_covered",
+	progressed: "progressed", observedAgo: "observed_ago", reported: "reported", twice: "twice", asleep: "asleep", copied: "copied",
+	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", recentRate: "recent_rate", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleGap: "idle_gap", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
 	prefixHits: "prefix_hits", modelTTFT: "model_ttft", modelITL: "model_itl",
 	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
 	arrivalRate: "arrival_rate", arrivalCount: "arrival_count", arrivalQueue: "arrival_queue",
+	partRequests: "part_requests", partReplicas: "part_replicas", partStarted: "part_started", partScrapes: "part_scrapes",
+	partTTFT: "part_ttft", partRequestITL: "part_request_itl", partITL: "part_itl", partWait: "part_wait",
 	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
-	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak", gatewayTrend: "gateway_trend",
+	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak", gatewayRecent: "gateway_recent", gatewayLatest: "gateway_latest",
 	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleGap: "gateway_idle_gap",
 	gatewayLastActive: "gateway_last_active", gatewayArrivalRate: "gateway_arrival_rate", gatewayArrivalCount: "gateway_arrival_count",
 }
@@ -107,6 +125,9 @@ func (p part) ofGateway() bool { return p >= gatewayRate }
 // ofHistogram reports whether the part is the buckets of a histogram.
 func (p part) ofHistogram() bool { return p >= promptBuckets && p <= outputBuckets }
 
+// ofLatencies reports whether the part is the buckets of a histogram at several instants.
+func (p part) ofLatencies() bool { return p >= partTTFT && p <= partITL || p == partWait }
+
 // partNamed returns the part with the name.
 func partNamed(name string) (part, bool) {
 	for p, candidate := range partNames {
@@ -122,8 +143,9 @@ type facts struct {
 	values [partCount]float64
 	known  [partCount]bool
 	// buckets and streams are of models; they make no part known.
-	buckets map[part][]bucket
-	streams map[part][]model.SamplePair
+	buckets       map[part][]bucket
+	streams       map[part][]model.SamplePair
+	bucketStreams map[part][]bucketStream
 }
 
 // add adds the value: of the parts only kvBlocks comes in several rows.

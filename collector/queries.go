@@ -45,12 +45,15 @@ func (e expressions) gaugesQuery() string {
 		sampledBy = append(sampledBy, e.perPod(q.as(least), sampledAt))
 	}
 	// The largest of several is not a number if one of them is not: max() alone would hide it.
-	usage := fmt.Sprintf("(%s + 0 * %s)", e.perPod(e.engines[engine.KVUsage], itself), e.perPod(e.engines[engine.KVUsage].as(engine.Sum), itself))
+	usage := fmt.Sprintf("(%s + 0 * %s)", e.alive(e.engines[engine.KVUsage]), e.alive(e.engines[engine.KVUsage].as(engine.Sum)))
 	return either(
-		tagged(running, e.perPod(e.engines[engine.Running], itself)),
-		tagged(waiting, e.perPod(e.engines[engine.Waiting], itself)),
+		tagged(running, e.alive(e.engines[engine.Running])),
+		tagged(waiting, e.alive(e.engines[engine.Waiting])),
 		tagged(kv, usage),
 		tagged(sampled, either(sampledBy...)),
+		tagged(twice, e.scrapedTwice()),
+		tagged(reported, e.perPod(e.engines[engine.Running].as(group), over("present_over_time", silentAfter))),
+		tagged(asleep, "("+e.perPod(e.engines[engine.Asleep], itself)+" > 0)"),
 		tagged(copied, e.copies()),
 	)
 }
@@ -74,39 +77,43 @@ func (e expressions) capacityQuery() string {
 	var blocks []string
 	for _, n := range e.engines[engine.KVBlocks].names {
 		by := strings.Join([]string{e.podOnly, n.labels.Rank, n.labels.BlockSize, n.labels.BlockCount}, ", ")
-		blocks = append(blocks, fmt.Sprintf("group by (%s) (%s)", by, n.metric))
+		blocks = append(blocks, fmt.Sprintf("group by (%s) (%s)", by, n.metric), fmt.Sprintf("group by (%s) (%s)", by, within(e.options.gap(), 0)(n)))
 	}
 	return either(
 		tagged(kvBlocks, either(blocks...)),
-		tagged(kvTokens, e.perPod(e.engines[engine.KVTokens], itself)),
+		tagged(kvTokens, e.alive(e.engines[engine.KVTokens])),
 	)
 }
 
 func (e expressions) windowQuery() string {
-	window := e.options.Window
-	alive := func(n name) string {
-		return fmt.Sprintf("(count_over_time(%[1]s[%[2]s]) and %[1]s)", n.metric, duration(window))
-	}
-	grown := func(n name) string {
-		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[3]s)", n.metric, duration(window), e.born(n, n.metric))
-	}
+	window, heartbeat := e.options.Window, e.engines[engine.Running]
+	found := e.foundPods(e.engines[engine.FirstTokens])
+	counted := func(n name) string { return over("count_over_time", window)(n) }
+	current := func(n name) string { return fmt.Sprintf("(%s and %s)", counted(n), n.metric) }
+	// of a pod whose last scrape failed
+	before := fmt.Sprintf("(%s and %s)", e.perPod(heartbeat.as(least), counted), e.perPod(heartbeat, within(e.options.gap(), 0)))
+	queue := e.engines[engine.Waiting]
+	now, then := e.alive(queue), either(e.perPod(queue, ago(window)), e.perPod(queue, within(e.options.gap(), window)))
 	return either(
-		tagged(firstRate, e.firstTokensOfOlder()),
-		tagged(firstBorn, e.watched(e.perPod(e.engines[engine.FirstTokens], e.bornRate))),
+		tagged(firstRate, e.firstTokens()),
+		tagged(recentRate, e.perModel(e.engines[engine.FirstTokens], over("rate", e.options.recentWindow()))),
+		tagged(firstFound, found+" / "+seconds(window)),
+		tagged(firstBorn, e.born(found, e.present(heartbeat, e.options.gap()), e.byPod)),
 		tagged(resets, "("+e.perPod(e.engines[engine.FirstTokens], over("resets", window))+" > 0)"),
-		tagged(scrapes, e.perPod(e.engines[engine.Running].as(least), alive)),
-		tagged(growth, e.perPod(e.engines[engine.Waiting], grown)+" / "+seconds(window)),
+		tagged(scrapes, either(e.perPod(heartbeat.as(least), current), before)),
+		tagged(growth, fmt.Sprintf("(%s - %s) / %s", now, then, seconds(window))),
+		tagged(growthFound, fmt.Sprintf("(%s unless %s) / %s", now, then, seconds(window))),
 	)
 }
 
-// firstTokensOfOlder is the rate of first tokens, and zero if an engine has not created its counter
-// yet.
-func (e expressions) firstTokensOfOlder() string {
-	rates := []string{e.perPod(e.engines[engine.FirstTokens], e.olderRate)}
+// firstTokens is the rate of first tokens, and zero if an engine has not created its counter yet.
+func (e expressions) firstTokens() string {
+	window := e.options.Window
+	rates := []string{e.perPod(e.engines[engine.FirstTokens], over("rate", window))}
 	for _, n := range e.engines[engine.FirstTokens].names {
 		if n.zeroWhile != "" {
-			rates = append(rates, fmt.Sprintf("(0 * sum by (%s) (%s) unless sum by (%s) (%s))",
-				e.byPod, n.zeroWhile, e.byPod, over("last_over_time", e.options.Window)(n)))
+			rates = append(rates, fmt.Sprintf("(0 * sum by (%s) (last_over_time(%s[%s])) unless sum by (%s) (%s))",
+				e.byPod, n.zeroWhile, duration(e.options.gap()), e.byPod, over("last_over_time", window)(n)))
 		}
 	}
 	return either(rates...)
@@ -130,17 +137,26 @@ func (e expressions) latencyQuery() string {
 }
 
 // meansQuery averages over the peak window, or over the life of a younger pod: hence no rate() over
-// the whole window.
+// the whole window. The gauges of a pod are right from its first sample on, while its rate grows
+// until it is older than the window: the two must not be compared before.
 func (e expressions) meansQuery() string {
 	window, step := e.options.PeakWindow, e.options.step(e.options.PeakWindow)
 	return either(
-		tagged(meanRate, subquery("avg_over_time", e.perPod(e.engines[engine.FirstTokens], over("rate", e.options.Window)), window, step)),
+		tagged(meanRate, subquery("avg_over_time", e.wholeRates(), window, step)),
 		tagged(meanKV, e.perPod(e.engines[engine.KVUsage], over("avg_over_time", window))),
 		tagged(meanITL, subquery("avg_over_time", e.itlOfPods(), window, step)),
 		tagged(meanRunning, e.perPod(e.engines[engine.Running], over("avg_over_time", window))),
 		tagged(meanPrefill, e.prefillOfPods(over("rate", window))),
 		e.meanLengths(promptRecent, outputRecent, window),
 	)
+}
+
+// wholeRates is the rate of first tokens of each pod that was observed at the start of the window.
+func (e expressions) wholeRates() string {
+	window := e.options.Window
+	return e.perPod(e.engines[engine.FirstTokens], func(n name) string {
+		return fmt.Sprintf("(%s and %s)", over("rate", window)(n), ago(window)(n))
+	})
 }
 
 // progress is the growth of all counters of progress of each pod. Their values at both ends say it
@@ -183,16 +199,15 @@ func (e expressions) prefillOfPods(rate func(n name) string) string {
 
 func (e expressions) peaksQuery() string {
 	window, step := e.options.scaleDown, e.options.step(e.options.scaleDown)
-	grown := func(n name) string {
-		return fmt.Sprintf("((%[1]s - %[1]s offset %[2]s) or %[1]s)", n.metric, duration(e.options.Window))
-	}
+	// of each pod, because the labels of its series may have changed
+	queue, before := e.perPod(e.engines[engine.Waiting], itself), e.perPod(e.engines[engine.Waiting], ago(e.options.Window))
+	grown := aggregate(engine.Sum, e.byModel, fmt.Sprintf("(%[1]s - %[2]s or %[1]s)", queue, before))
 	arrivals := fmt.Sprintf("(%s + clamp_min(%s, 0) / %s)",
-		e.perModel(e.engines[engine.FirstTokens], over("rate", e.options.Window)), e.perModel(e.engines[engine.Waiting], grown), seconds(e.options.Window))
+		aggregate(engine.Sum, e.byModel, e.firstTokens()), grown, seconds(e.options.Window))
 	inFlight := fmt.Sprintf("(%s + %s)", e.perModel(e.engines[engine.Running], itself), e.perModel(e.engines[engine.Waiting], itself))
 	return either(
 		tagged(peakArrivals, subquery("max_over_time", arrivals, window, step)),
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
-		tagged(trend, subquery("deriv", arrivals, e.options.TrendWindow, e.options.step(e.options.TrendWindow))),
 		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines[engine.Running]), window+step, step)),
 		tagged(progressed, e.progress(window)),
 		tagged(observedAgo, e.perPod(e.engines[engine.Running].as(group), ago(window))),
@@ -264,8 +279,7 @@ func (e expressions) counterBorn(q quantity, step time.Duration) []string {
 
 func (e expressions) historyQuery() string {
 	window, step := e.options.LongWindow, e.options.step(e.options.LongWindow)
-	rate := over("rate", e.options.Window)
-	rates := e.perPod(e.engines[engine.FirstTokens], rate)
+	rates := e.wholeRates()
 	busy := fmt.Sprintf("(%s and %s >= %s)", rates,
 		e.perPod(e.engines[engine.Waiting], over("min_over_time", e.options.Window)), number(e.options.SaturatedWaiting))
 	return either(

@@ -45,6 +45,10 @@ type tables struct {
 	failures  []failure
 	answers   int             // with the failures
 	blocks    []engine.Labels // of engines that have their KV cache size in labels
+	scrapes   scrapeIntervals
+	began     map[Pod]time.Time // of pods that began to serve lately
+	// the end of the latest part of the error budget; zero if there is none
+	partsUntil time.Time
 }
 
 func newTables(o Options, at time.Time) *tables {
@@ -59,16 +63,24 @@ func newTables(o Options, at time.Time) *tables {
 
 // read reads the answer to one query, which hides a source of loads if it failed.
 func (t *tables) read(query string, hides fleet.LoadSource, a answer) {
-	t.answers++
+	if query != latencyParts || a.err != nil { // else it may be minutes old
+		t.answers++
+	}
 	if a.err != nil {
 		t.failures = append(t.failures, failure{query: query, hides: hides, err: a.err})
 		return
 	}
 	for _, warning := range a.warnings {
+		if isAnnotation(warning) {
+			continue
+		}
 		t.warnings = append(t.warnings, fleet.Missing{
-			Source: querySource(query),
-			Reason: fmt.Sprintf("Prometheus warned that the answer may be incomplete: %s", warning),
+			Source: querySource(query), Hides: hides,
+			Reason: fmt.Sprintf("Prometheus warned that the answer is partial: %s; check its stores", beginningOf(warning)),
 		})
+	}
+	if query == latencyParts {
+		return // partial is unknown: readLatencies reads the latest complete answer
 	}
 	for _, sample := range a.samples {
 		t.readSample(sample)
@@ -106,7 +118,12 @@ func (t *tables) readStream(stream *model.SampleStream) {
 	if !known {
 		return
 	}
-	if about := t.about(p, stream.Metric); about != nil {
+	about := t.about(p, stream.Metric)
+	switch {
+	case about == nil:
+	case p.ofLatencies():
+		about.addBucketStream(p, string(stream.Metric[model.BucketLabel]), stream.Values)
+	default:
 		about.addStream(p, stream.Values)
 	}
 }

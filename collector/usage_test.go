@@ -48,6 +48,7 @@ func TestNewPodsFirstValueIsNotLost(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("old", 0, 600, steady("old", 1))
 	w.scrape("new", 600, vllm("new", 0, report{running: 2, waiting: 12, firstTokens: 5})...)
+	w.began("new", 595)
 
 	usage := w.usage("new")
 	present(t, 5.0/60, usage.FirstTokens)
@@ -58,6 +59,7 @@ func TestNewPodsFirstValueIsNotLost(t *testing.T) {
 
 func TestNewPodIsCountedWholeUntilItsWindowIsFull(t *testing.T) {
 	w := newWorld(t)
+	w.began("new", 600)
 	for second := 600; second <= 705; second += interval {
 		// 5 in the first second, and one a second from then on.
 		w.scrape("new", second, vllm("new", 0, report{firstTokens: float64(5 + second - 600)})...)
@@ -100,7 +102,8 @@ func TestFoundCounterIsNotBorn(t *testing.T) {
 		want    fleet.Reading
 	}{
 		{"a process that ran long before Prometheus saw it", -7200, fleet.Reading{}},
-		{"a process that loaded its model for ten minutes", -600, fleet.Observed(1e6 / 60)},
+		{"a process of ten minutes, which may have served them all", -600, fleet.Reading{}},
+		{"a process that is younger than the window", -45, fleet.Observed(1e6 / 60)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -110,7 +113,7 @@ func TestFoundCounterIsNotBorn(t *testing.T) {
 	}
 	t.Run("an old process that Prometheus watched before its first request", func(t *testing.T) {
 		w := newWorld(t)
-		w.scrapes("pod-a", 0, 600, func(int) []promstore.Sample { return []promstore.Sample{started(-7200)} })
+		w.scrapes("pod-a", 0, 600, func(int) []promstore.Sample { return append(sglang("pod-a", report{}), started(-7200)) })
 		w.scrape("pod-a", 615, append(sglang("pod-a", report{firstTokens: 5}), started(-7200))...)
 		present(t, 5.0/60, w.usage("pod-a").FirstTokens)
 	})
@@ -125,8 +128,9 @@ func TestPodKilledWithQueueIsNotNegativeDemand(t *testing.T) {
 	require.NoError(t, w.store.Gone("killed", at(600)))
 
 	present(t, 0, w.usage("left").WaitingGrowth)
-	killed := w.usage("killed")
-	require.Equal(t, fleet.Reading{}, killed.WaitingGrowth)
+	present(t, 0, w.usage("killed").WaitingGrowth)
+	w.last = 615
+	require.Equal(t, fleet.Reading{}, w.usage("killed").WaitingGrowth)
 	require.Greater(t, w.load(fleet.SourceEngine).PeakArrivals.Value, 2.5)
 }
 
@@ -138,13 +142,16 @@ func TestDeadPodLeavesOnlyItsFirstTokens(t *testing.T) {
 	// which writes the staleness marker to all its series
 	require.NoError(t, w.store.Gone("dead", at(601)))
 	w.last = 615
+	present(t, 8, w.usage("dead").Running)
+	w.last = 630
 	usage := w.usage("dead")
-	present(t, 2, usage.FirstTokens)
+	require.Positive(t, usage.FirstTokens.Or(0), "more than one scrape ago: it is gone")
 	usage.FirstTokens = fleet.Reading{}
-	require.Equal(t, fleet.Usage{Namespace: team, Pod: "dead", Model: llama, Time: at(615)}, usage)
+	require.Equal(t, fleet.Usage{Namespace: team, Pod: "dead", Model: llama, Time: at(630)}, usage)
 
 	w.last = 675
-	require.Empty(t, usagesOf(w.collect(), "dead"), "its window is over, and its highest rate is no sign of life")
+	require.Equal(t, []fleet.Usage{{Namespace: team, Pod: "dead", Model: llama, Time: at(675)}}, usagesOf(w.collect(), "dead"),
+		"its window is over, and its highest rate is no sign of life")
 }
 
 func TestGrowthOfQueue(t *testing.T) {
@@ -163,30 +170,19 @@ func TestGrowthOfQueue(t *testing.T) {
 	present(t, 0, w.load(fleet.SourceEngine).PeakArrivals)
 }
 
-func TestWindowShorterThanFourScrapesIsAbsent(t *testing.T) {
-	w := newWorld(t)
-	for second := 0; second <= 600; second += 30 {
-		w.scrape("pod-a", second, steady("pod-a", 2)(second)...)
-	}
-	usage := w.usage("pod-a")
-	require.Equal(t, fleet.Reading{}, usage.FirstTokens)
-	require.Equal(t, 2, usage.Scrapes)
-	present(t, 4, usage.Running)
-}
-
-func TestOlderPodAfterHoleIsAbsentUntilFourScrapes(t *testing.T) {
+func TestOlderPodAfterHoleIsAbsentUntilThreeScrapes(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 300, steady("pod-a", 2))
 	for i, second := range []int{900, 915, 930, 945} {
 		w.scrape("pod-a", second, steady("pod-a", 2)(second)...)
 		usage := w.usage("pod-a")
 		require.Equal(t, i+1, usage.Scrapes)
-		if i+1 < 4 {
+		if i+1 < 3 {
 			require.Equal(t, fleet.Reading{}, usage.FirstTokens, "scrape %d", i+1)
 			continue
 		}
 		require.Equal(t, fleet.Present, usage.FirstTokens.State)
-		require.InDelta(t, 2, usage.FirstTokens.Value, 0.3)
+		require.InDelta(t, 2, usage.FirstTokens.Value, map[int]float64{3: 0.8, 4: 0.3}[i+1])
 	}
 }
 
@@ -219,7 +215,7 @@ func TestOldSamplesAreStale(t *testing.T) {
 	require.Equal(t, fleet.Reading{}, usage.FirstTokens)
 	require.Zero(t, usage.Scrapes)
 	w.last = 915
-	require.Empty(t, w.collect().Usages)
+	require.Equal(t, []fleet.Usage{{Namespace: team, Pod: "pod-a", Model: llama, Time: at(915)}}, w.collect().Usages)
 }
 
 func TestRestartedEngineIsReset(t *testing.T) {
@@ -367,10 +363,31 @@ func TestMeansAreOfThePeakWindowOrOfAYoungerPodsLife(t *testing.T) {
 				require.InDelta(t, 0.32, kv, 0.02)
 				require.InDelta(t, 0.040, usage.MeanITL.Or(0), 0.003)
 			} else {
-				require.InDelta(t, 4, rate, 0.8)
+				require.InDelta(t, 5, rate, 0.8)
 				require.InDelta(t, 0.46, kv, 0.05)
 			}
 		})
+	}
+}
+
+// The gauges of a pod are right at once. Its rate over a window that began before it grows until it
+// is older, and is too low for them.
+func TestMeanRateOfAPodIsOfWholeWindows(t *testing.T) {
+	for _, age := range []int{15, 30, 45, 60, 75, 90, 120, 300} {
+		w := newWorld(t)
+		w.scrapes("pod-b", 0, 600, steady("pod-b", 1))
+		w.scrapes("pod-a", 600-age, 600, func(second int) []promstore.Sample {
+			served := 2 * float64(second-(600-age))
+			return vllm("pod-a", 0, report{running: 8, waiting: 9, kv: 0.4, firstTokens: served})
+		})
+		usage := w.usage("pod-a")
+		require.InDelta(t, 0.4, usage.MeanKV.Or(0), 1e-9)
+		for _, rate := range []fleet.Reading{usage.MeanRate, usage.PeakThroughput} {
+			if value, known := rate.Known(); known {
+				require.InDelta(t, 2, value, 0.1, "%d seconds old", age)
+			}
+		}
+		require.Equal(t, age >= 60, usage.MeanRate.State == fleet.Present, "%d seconds old: %v", age, usage.MeanRate)
 	}
 }
 

@@ -6,24 +6,24 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// usages returns a row for each pod and model that reports, and for each that is gone but whose
-// first tokens are still in the window: those requests were demand. The row of a pod that is gone
-// has nothing but FirstTokens.
+// usages returns a row for each pod and model that reports, and for each that reported lately:
+// first tokens in the window were demand. The row of a pod that reports no more has nothing but
+// FirstTokens.
 func (t *tables) usages() []fleet.Usage {
 	var usages []fleet.Usage
 	for _, who := range t.sortedIdentities() {
-		if who.pod == "" || who.model == "" {
+		if who.pod == "" || who.model == "" || !t.decides(fleet.SourceEngine, who) {
 			continue
 		}
 		usage := fleet.Usage{Namespace: who.namespace, Pod: who.pod, Model: who.model, Time: t.at}
 		about := t.facts[who]
 		if about.alive() {
-			t.fill(&usage, about)
+			t.fill(&usage, who, about)
 			usages = append(usages, usage)
 			continue
 		}
-		usage.FirstTokens = firstTokens(about)
-		if rate, known := usage.FirstTokens.Known(); known && rate > 0 {
+		usage.FirstTokens = t.firstTokens(who, about)
+		if rate, known := usage.FirstTokens.Known(); known && rate > 0 || about.has(reported) {
 			usages = append(usages, usage)
 		}
 	}
@@ -32,19 +32,26 @@ func (t *tables) usages() []fleet.Usage {
 
 // alive reports whether instant series of the pod answered. The others remain for the length of
 // their windows.
-func (f *facts) alive() bool { return f.has(running, waiting, kv, kvTokens, scrapes, growth) }
+func (f *facts) alive() bool {
+	return f.has(running, waiting, kv, kvTokens, scrapes, growth, growthFound)
+}
 
-func (t *tables) fill(usage *fleet.Usage, about *facts) {
+func (t *tables) fill(usage *fleet.Usage, who identity, about *facts) {
 	stale := t.stale(about, sampled)
 	usage.Running = gauge(about, running, stale)
 	usage.Waiting = gauge(about, waiting, stale)
 	usage.KV = gauge(about, kv, stale)
 	usage.WaitingGrowth = gauge(about, growth, stale)
+	if t.isYoung(who) && !about.has(growth) {
+		usage.WaitingGrowth = gauge(about, growthFound, stale)
+	}
 	usage.KVTokens = t.cacheSize(usage, about)
-	usage.FirstTokens = firstTokens(about)
+	usage.Asleep = about.has(asleep)
+	usage.FirstTokens = t.firstTokens(who, about)
 	if count, known := about.value(scrapes); known {
 		usage.Scrapes = int(count)
 	}
+	usage.Missed, usage.ScrapedTwice = !about.has(sampled), about.has(twice)
 	usage.ITL = mean(about, podITL)
 	usage.MeanRate, usage.MeanKV, usage.MeanITL = mean(about, meanRate), mean(about, meanKV), mean(about, meanITL)
 	usage.MeanRunning, usage.MeanPrefill = mean(about, meanRunning), mean(about, meanPrefill)
@@ -80,15 +87,36 @@ func (t *tables) stale(about *facts, when part) bool {
 	return known && t.at.Sub(unixTime(at)) > t.options.StaleAfter
 }
 
-// firstTokens returns the rate at which requests got their first token. An older pod that is alive
-// needs four scrapes.
-func firstTokens(about *facts) fleet.Reading {
-	born, isBorn := about.value(firstBorn)
-	rate, hasRate := about.value(firstRate)
-	if count, alive := about.value(scrapes); alive && count < minScrapes && !isBorn {
+// firstTokens returns the rate at which requests got their first token. The counter of a pod that
+// was created within the window counts whole: rate() would lose its first value. An older pod that
+// is alive needs three scrapes. If some of its scrapes failed, its rate may be of a part of the
+// window only, and is at least the mean of the peak window.
+func (t *tables) firstTokens(who identity, about *facts) fleet.Reading {
+	if found, isNew := about.value(firstFound); isNew && (about.has(firstBorn) || t.isYoung(who)) {
+		return counted(found, true, about.has(resets))
+	}
+	count, alive := about.value(scrapes)
+	if alive && count < minScrapes {
 		return fleet.Reading{}
 	}
-	return counted(rate+born, hasRate || isBorn, about.has(resets))
+	rate, known := about.value(firstRate)
+	if alive && known && int(count) < t.scrapes.expected(who.namespace, who.model) {
+		rate = max(rate, mean(about, meanRate).Or(0))
+	}
+	return counted(rate, known, about.has(resets))
+}
+
+// isYoung reports whether the pod began to serve within the window, or at most a missed scrape
+// before it.
+func (t *tables) isYoung(who identity) bool {
+	began, known := t.began[Pod{who.namespace, who.pod}]
+	return known && t.at.Sub(began) < t.options.Window+t.options.gap()
+}
+
+// decides reports whether the tables have the window of a model at a source: the readings of other
+// models are taken from the tables with their window.
+func (t *tables) decides(source fleet.LoadSource, who identity) bool {
+	return t.scrapes.options.Window == 0 || t.scrapes.window(scraped{source, who.namespace, who.model}) == t.options.Window
 }
 
 // counted returns the reading of a rate of a counter.

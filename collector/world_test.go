@@ -132,6 +132,15 @@ type world struct {
 	collector *collector.Collector
 	requests  atomic.Int64
 	last      int // the second of the last scrape
+	young     map[collector.Pod]time.Time
+}
+
+// began makes a pod one that began to serve at a second.
+func (w *world) began(pod string, second int) {
+	if w.young == nil {
+		w.young = make(map[collector.Pod]time.Time)
+	}
+	w.young[collector.Pod{Namespace: team, Name: pod}] = at(second)
 }
 
 func newWorld(t testing.TB, change ...func(*collector.Options)) *world {
@@ -140,7 +149,7 @@ func newWorld(t testing.TB, change ...func(*collector.Options)) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	w := &world{TB: t, store: store}
-	options := collector.Options{Address: "http://prometheus.invalid", RoundTripper: w, Lag: -1, Logger: quiet()}
+	options := collector.Options{Address: "http://prometheus.invalid", RoundTripper: w, Lag: -1, Logger: quiet(), Timeout: 14 * time.Second}
 	for _, f := range change {
 		f(&options)
 	}
@@ -183,7 +192,7 @@ func steady(pod string, rate float64) func(second int) []promstore.Sample {
 
 func (w *world) collect() collector.Observation {
 	w.Helper()
-	observation := w.collector.Collect(context.Background(), at(w.last), collector.Windows{})
+	observation := w.collector.Collect(context.Background(), at(w.last), collector.Windows{Began: w.young})
 	require.Empty(w, observation.Missing)
 	return observation
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Kubernetes   Kubernetes
 	Prometheus   Prometheus
 	GRPC         GRPC
+	Operators    Operators
 	HTTP         HTTP
 
 	Saturation    Saturation
@@ -32,6 +33,7 @@ type Config struct {
 	ScaleToZero   ScaleToZero
 	MissingData   MissingData
 	Sizing        Sizing
+	ErrorBudget   ErrorBudget
 	SwitchingCost SwitchingCost
 
 	// Models are rows of patterns; ModelsOf joins them with a fleet.
@@ -98,21 +100,29 @@ type Prometheus struct {
 	QueryOffset     time.Duration
 	Windows         Windows
 	Labels          Labels
+	Matchers        string
 }
 
 // Windows are the time ranges of queries.
-type Windows struct{ Latest, Peak, Idle, Long, Trend time.Duration }
+type Windows struct{ Latest, Peak, Idle, Long time.Duration }
 
 // Labels are the names of the labels of engine metrics.
 type Labels struct{ Namespace, Pod, Model string }
 
-// GRPC is the gRPC port.
+// GRPC is the gRPC port for KEDA.
 type GRPC struct {
-	Address string
-	TLS     TLS
+	Address    string
+	MaxStreams int
+	TLS        TLS
 }
 
-// TLS secures the gRPC port if CertFile is set.
+// Operators is the gRPC port of the operators' API.
+type Operators struct {
+	Address        string
+	AllowedClients []string
+}
+
+// TLS secures the gRPC port if CertFile is set, and that of operators if it is not of the loopback.
 type TLS struct {
 	CertFile       string
 	KeyFile        string
@@ -139,7 +149,7 @@ type KVCache struct{ Headroom float64 }
 type Backlog struct{ DrainWithin time.Duration }
 
 // ScaleUp has the times by which demand is extrapolated.
-type ScaleUp struct{ StartupTime, ReactionTime time.Duration }
+type ScaleUp struct{ StartupTime time.Duration }
 
 // ScaleDown limits how soon replicas are removed.
 type ScaleDown struct {
@@ -160,6 +170,12 @@ type MissingData struct{ KeepFor, GracePeriod time.Duration }
 type Sizing struct {
 	Queueing       string // On or Off
 	MaxSimulations int
+}
+
+// ErrorBudget is the correction of the headroom by the share of requests within their objective.
+type ErrorBudget struct {
+	Enabled bool
+	Window  time.Duration
 }
 
 // SwitchingCost weighs running replicas against starting others.

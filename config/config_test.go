@@ -65,18 +65,18 @@ func TestEverySettingHasItsDefaultIfNothingIsSet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 15*time.Second, c.Interval)
 	require.Equal(t, 10*time.Second, c.Prometheus.QueryTimeout)
-	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour, Trend: 2 * time.Minute}, c.Prometheus.Windows)
+	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour}, c.Prometheus.Windows)
 	require.Equal(t, ":9090", c.GRPC.Address)
 	require.Equal(t, slog.LevelInfo, c.Log.Level)
 	require.Equal(t, config.Saturation{KVThreshold: 0.8, QueueThreshold: 5, MaxThroughputShare: 0.85, MaxITLShare: 0.7, MaxITLStretch: 3}, c.Saturation)
 	require.Equal(t, config.KVCache{Headroom: 0.1}, c.KVCache)
 	require.Equal(t, config.Backlog{DrainWithin: time.Minute}, c.Backlog)
-	require.Equal(t, config.ScaleUp{StartupTime: 2 * time.Minute, ReactionTime: 45 * time.Second}, c.ScaleUp)
+	require.Equal(t, config.ScaleUp{StartupTime: 2 * time.Minute}, c.ScaleUp)
 	require.Equal(t, config.ScaleDown{Headroom: 0.2, MinReplicaLifetime: 5 * time.Minute}, c.ScaleDown)
 	require.Equal(t, config.ScaleToZero{Enabled: true, Retention: 10 * time.Minute}, c.ScaleToZero)
 	require.Equal(t, config.MissingData{KeepFor: 5 * time.Minute, GracePeriod: time.Minute}, c.MissingData)
 	require.Equal(t, config.Sizing{Queueing: config.On, MaxSimulations: 32}, c.Sizing)
-	require.Equal(t, config.SwitchingCost{Horizon: time.Hour}, c.SwitchingCost)
+	require.Equal(t, config.SwitchingCost{Horizon: 30 * time.Minute}, c.SwitchingCost)
 	require.Empty(t, c.Models)
 	require.Empty(t, c.Profiles)
 	require.Equal(t, config.On, c.ProfileCatalogue)
@@ -140,11 +140,12 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 	example := map[string]string{
 		"duration": "17m", "number": "0.5", "word": "", "URL": "https://p.example.com/x", "address": "127.0.0.1:7", "file": readable, "directory": directory,
 		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{namespace: a, model: b/c, scaleToZero: true, retention: 30s}]", "boolean": "false",
-		"accelerators": "[{name: X1, speed: 2, price: 0.5}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3, namespaces: [a, 'b-*']}, {name: rest, priority: -3}]",
+		"label matchers": `cluster="eu"`,
+		"accelerators":   "[{name: X1, speed: 2, price: 0.5}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3, namespaces: [a, 'b-*']}, {name: rest, priority: -3}]",
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.maxITLStretch": "2", "prometheus.windows.latest": "20s",
 		"kvCache.headroom": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.queryOffset": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
-		"kubernetes.events": "off", "kubernetes.dryRunVariants": "off", "profileCatalogue": "off", "sizing.queueing": "off", "sizing.maxSimulations": "7", "kubernetes.qps": "7", "kubernetes.burst": "8"}
+		"kubernetes.events": "off", "kubernetes.dryRunVariants": "off", "profileCatalogue": "off", "sizing.queueing": "off", "sizing.maxSimulations": "7", "kubernetes.qps": "7", "kubernetes.burst": "8", "grpc.maxStreams": "700"}
 	for _, s := range config.Settings() {
 		value := special[s.Key]
 		if value == "" {
@@ -160,9 +161,9 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 			base = append(base, "--"+flagOf(t, partner), readable)
 		case s.Key == "kubeconfig":
 			base = slices.Delete(base, 2, 4)
-		case s.Key == "grpc.tls.clientCAFile" || s.Key == "grpc.tls.allowedClients":
+		case s.Key == "grpc.tls.clientCAFile" || s.Key == "grpc.tls.allowedClients" || s.Key == "operators.allowedClients":
 			base = append(base, "--grpc-tls-cert-file", readable, "--grpc-tls-key-file", readable)
-			if s.Key == "grpc.tls.allowedClients" {
+			if s.Key != "grpc.tls.clientCAFile" {
 				base = append(base, "--grpc-tls-client-ca-file", readable)
 			}
 		}
@@ -231,7 +232,7 @@ func TestAllValidationErrorsAreReportedAtOnceWithOriginAndRemedy(t *testing.T) {
 	path := written(t, `interval: 15
 prometheus:
   url: ftp://prometheus
-  windows: {latest: 2m, trend: 1m}
+  windows: {latest: 2m, idle: 1m}
   labels: {pod: "not a label"}
   caFile: /does/not/exist
 promtheus: {}
@@ -282,7 +283,7 @@ grpc:
 		"serviceClasses: namespaces contains \"A\", which is not a namespace; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",
 		"serviceClasses: namespaces contains an entry, which is not a namespace; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",
 		`accelerators: is a mapping; write a list such as [{name: H100, speed: 3.2, price: 4.1}] (file wva.yaml, line 17)`,
-		`prometheus.windows.trend: 1m is shorter than prometheus.windows.latest, which is 2m; raise the first or lower the second (file wva.yaml, line 4)`,
+		`prometheus.windows.idle: 1m is shorter than prometheus.windows.latest, which is 2m; raise the first or lower the second (file wva.yaml, line 4)`,
 		`kvCache.headroom: 0.9 is not below saturation.kvThreshold, which is 0.8; lower the first or raise the second (file wva.yaml, line 10)`,
 	}, errorLines(t, err, path))
 	var invalid *config.ValidationError
@@ -301,15 +302,24 @@ func TestRulesBetweenSettingsAreChecked(t *testing.T) {
 		{"plan ages within two intervals", []string{"--max-plan-age", "29s"}, "maxPlanAge: 29s is below two intervals of 15s"},
 		{"default plan age follows the interval", []string{"--interval", "10m"}, ""},
 		{"peak window below the latest", []string{"--prometheus-windows-peak", "30s"}, "prometheus.windows.peak: 30s is shorter than prometheus.windows.latest, which is 1m"},
-		{"latest window above the others", []string{"--prometheus-windows-latest", "3m"}, "prometheus.windows.trend: 2m is shorter than prometheus.windows.latest, which is 3m; raise the first or lower the second (flag --prometheus-windows-latest)"},
+		{"latest window above the others", []string{"--prometheus-windows-latest", "6m"}, "prometheus.windows.peak: 5m is shorter than prometheus.windows.latest, which is 6m; raise the first or lower the second (flag --prometheus-windows-latest)"},
 		{"long window below the peak", []string{"--prometheus-windows-long", "2m"}, "prometheus.windows.long: 2m is shorter than prometheus.windows.peak"},
 		{"certificate without key", []string{"--prometheus-cert-file", readable}, "prometheus.keyFile: is missing beside prometheus.certFile; set both or none (flag --prometheus-cert-file)"},
 		{"key without certificate", []string{"--grpc-tls-key-file", readable}, "grpc.tls.certFile: is missing beside grpc.tls.keyFile"},
 		{"client CA without TLS", []string{"--grpc-tls-client-ca-file", readable}, "grpc.tls.clientCAFile: requires client certificates on a port without TLS"},
 		{"client names without CA", []string{"--grpc-tls-allowed-clients", "keda"}, "grpc.tls.allowedClients: allows names that no authority has signed"},
 		{"one port for two", []string{"--http-address", ":9090"}, "http.address: \":9090\" is the address of gRPC too"},
+		{"operators on KEDA's port", []string{"--operators-address", ":9090"}, "operators.address: \":9090\" is the address of another port too; use three ports"},
+		{"operators without names", []string{"--operators-address", ":9091", "--grpc-tls-cert-file", readable, "--grpc-tls-key-file", readable, "--grpc-tls-client-ca-file", readable}, "operators.allowedClients: is missing: every client of grpc.tls.clientCAFile could read all decisions at operators.address; name the operators, or set operators.address to 127.0.0.1:9091"},
+		{"operators with names", []string{"--operators-address", ":9091", "--operators-allowed-clients", "ops", "--grpc-tls-cert-file", readable, "--grpc-tls-key-file", readable, "--grpc-tls-client-ca-file", readable}, ""},
+		{"operators on the loopback need none", []string{"--operators-address", "[::1]:9091", "--grpc-tls-cert-file", readable, "--grpc-tls-key-file", readable, "--grpc-tls-client-ca-file", readable}, ""},
+		{"operators' names without CA", []string{"--operators-allowed-clients", "ops"}, "operators.allowedClients: allows names that no authority has signed"},
 		{"two free ports", []string{"--http-address", "127.0.0.1:0", "--grpc-address", "127.0.0.1:0"}, ""},
 		{"labels alike", []string{"--prometheus-labels-pod", "namespace"}, "two of the labels are equal"},
+		{"matchers with braces", []string{"--prometheus-matchers", `{cluster="eu"}`}, `is no list of label matchers: unexpected left brace '{'; write label matchers as in PromQL without braces, such as cluster="eu-1"`},
+		{"matchers without quotes", []string{"--prometheus-matchers", `cluster=eu`}, `is no list of label matchers`},
+		{"matchers of names", []string{"--prometheus-matchers", `__name__=~"vllm.*"`}, `queries have names of their own`},
+		{"matchers", []string{"--prometheus-matchers", `cluster="eu", env!="test"`}, ""},
 		{"empty URL", []string{"--prometheus-url", ""}, "prometheus.url: is missing; write the URL of an HTTP API"},
 		{"credentials in the URL", []string{"--prometheus-url", "http://me:hush@p"}, "prometheus.url: contains a user name or password, which would be shown"},
 		{"no port", []string{"--grpc-address", "localhost"}, `grpc.address: "localhost" is not host:port`},
@@ -352,6 +362,8 @@ func TestErrorsOfTheFileNameTheLine(t *testing.T) {
 		{"key of another section", "url: http://x", "did you mean url below prometheus?"},
 		{"name of the flag", "prometheus-ca-file: x", "did you mean caFile below prometheus?"},
 		{"dotted key", "prometheus.url: http://x", "did you mean url below prometheus?"},
+		{"removed key", "scaleUp: {reactionTime: 45s}", `scaleUp: unknown key "reactionTime"; remove it`},
+		{"removed window", "prometheus: {windows: {trend: 2m}}", `prometheus.windows: unknown key "trend"; remove it`},
 		{"key in other case", "Interval: 20s", `unknown key "Interval"; did you mean interval?`},
 		{"nothing like it", "replicas: 3", "remove it; `wva --help` lists all settings"},
 		{"mapping as a key", "{a: b}: c", "has a mapping as a key"},

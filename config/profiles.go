@@ -28,7 +28,12 @@ const (
 
 // EngineProfiles returns the profiles in the order in which they are searched: the administrator's,
 // then the shipped ones if profileCatalogue is on.
-func (c *Config) EngineProfiles() []fleet.Profile { return slices.Concat(c.Profiles, c.catalogue) }
+func (c *Config) EngineProfiles() []fleet.Profile {
+	if c.ProfileCatalogue != On {
+		return slices.Clone(c.Profiles)
+	}
+	return slices.Concat(c.Profiles, c.catalogue)
+}
 
 // ShippedProfiles returns the profiles that the product ships.
 func ShippedProfiles() ([]fleet.Profile, error) {

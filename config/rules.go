@@ -72,7 +72,6 @@ func (c *Config) timingRules() []rule {
 	}{
 		{"prometheus.windows.peak", "prometheus.windows.latest", w.Peak, w.Latest},
 		{"prometheus.windows.idle", "prometheus.windows.latest", w.Idle, w.Latest},
-		{"prometheus.windows.trend", "prometheus.windows.latest", w.Trend, w.Latest},
 		{"prometheus.windows.long", "prometheus.windows.peak", w.Long, w.Peak},
 	} {
 		rules = append(rules, rule{
@@ -108,6 +107,14 @@ func (c *Config) credentialRules() []rule {
 		}, {
 			key: "grpc.tls.allowedClients", others: []string{"grpc.tls.clientCAFile"}, broken: len(t.AllowedClients) > 0 && t.ClientCAFile == "",
 			problem: "allows names that no authority has signed", remedy: "set grpc.tls.clientCAFile too",
+		}, {
+			key: "operators.allowedClients", others: []string{"grpc.tls.clientCAFile"}, broken: len(c.Operators.AllowedClients) > 0 && t.ClientCAFile == "",
+			problem: "allows names that no authority has signed", remedy: "set grpc.tls.clientCAFile too",
+		}, {
+			key: "operators.allowedClients", others: []string{"grpc.tls.clientCAFile", "operators.address"},
+			broken:  len(c.Operators.AllowedClients) == 0 && t.ClientCAFile != "" && !c.Operators.Loopback(),
+			problem: "is missing: every client of grpc.tls.clientCAFile could read all decisions at operators.address",
+			remedy:  "name the operators, or set operators.address to 127.0.0.1:9091",
 		},
 	}
 }
@@ -121,6 +128,10 @@ func (c *Config) otherRules() []rule {
 		key: "http.address", others: []string{"grpc.address"}, broken: c.HTTP.Address == c.GRPC.Address && !anyPort(c.HTTP.Address),
 		problem: quoted(c.HTTP.Address) + " is the address of gRPC too", remedy: "use two ports",
 	}, {
+		key: "operators.address", others: []string{"grpc.address", "http.address"},
+		broken:  (c.Operators.Address == c.GRPC.Address || c.Operators.Address == c.HTTP.Address) && !anyPort(c.Operators.Address),
+		problem: quoted(c.Operators.Address) + " is the address of another port too", remedy: "use three ports",
+	}, {
 		key: "kvCache.headroom", others: []string{"saturation.kvThreshold"}, broken: c.KVCache.Headroom >= c.Saturation.KVThreshold,
 		problem: fmt.Sprintf("%v is not below saturation.kvThreshold, which is %v", c.KVCache.Headroom, c.Saturation.KVThreshold),
 		remedy:  "lower the first or raise the second",
@@ -129,6 +140,12 @@ func (c *Config) otherRules() []rule {
 		broken:  l.Model == l.Namespace || l.Model == l.Pod || l.Namespace == l.Pod,
 		problem: "two of the labels are equal", remedy: "use different labels for the namespace, the pod and the model",
 	}}
+}
+
+// Loopback reports whether the port is reached from the same host or pod only.
+func (o Operators) Loopback() bool {
+	host, _, err := net.SplitHostPort(o.Address)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
 func anyPort(address string) bool {

@@ -11,6 +11,9 @@ import (
 
 const day = 24 * time.Hour
 
+// The limits of the window of the error budget.
+const leastBudgetWindow, mostBudgetWindow = 10 * time.Minute, day
+
 // Settings returns the table of settings, in the order of the file.
 func Settings() []Setting {
 	return slices.Concat(
@@ -96,6 +99,8 @@ func prometheusSettings() []Setting {
 			bind(labelName(), func(c *Config) *string { return &c.Prometheus.Labels.Pod })),
 		row("prometheus.labels.model", "model_name", "Label of engine metrics with the served model name.",
 			bind(labelName(), func(c *Config) *string { return &c.Prometheus.Labels.Model })),
+		row("prometheus.matchers", "", "Label matchers that every series must meet, added to every selector of every query. They keep the series of other clusters out of one that Prometheus, such as a global Thanos, has beside those of this cluster.",
+			bind(optional(labelMatchers()), p(func(p *Prometheus) *string { return &p.Matchers }))),
 	}
 }
 
@@ -104,7 +109,7 @@ func windowSettings() []Setting {
 		return bind(duration(4*time.Second, 30*day, example), func(c *Config) *time.Duration { return field(&c.Prometheus.Windows) })
 	}
 	return []Setting{
-		row("prometheus.windows.latest", "1m", "Window of rates. It must contain four scrapes.",
+		row("prometheus.windows.latest", "1m", "Least window of rates. The window is doubled until it is as long as 3.5 scrape intervals, up to the peak window.",
 			window("1m", func(w *Windows) *time.Duration { return &w.Latest })),
 		row("prometheus.windows.peak", "5m", "Least window of the highest demand: below that demand, scale-down is blocked. The window is longer if twice the longest start-up of a target is, up to 30m. A longer window scales down later. At least the latest window.",
 			window("5m", func(w *Windows) *time.Duration { return &w.Peak })),
@@ -112,16 +117,16 @@ func windowSettings() []Setting {
 			window("10m", func(w *Windows) *time.Duration { return &w.Idle })),
 		row("prometheus.windows.long", "1h", "Window of the best throughput and latency of a replica, and of the lengths of requests. At least the peak window.",
 			window("1h", func(w *Windows) *time.Duration { return &w.Long })),
-		row("prometheus.windows.trend", "2m", "Window to which the trend of the demand is fitted. A shorter window follows changes sooner, and noise too. At least the latest window.",
-			window("2m", func(w *Windows) *time.Duration { return &w.Trend })),
 	}
 }
 
 func portSettings() []Setting {
 	path := optional(readableFile())
 	return []Setting{
-		row("grpc.address", ":9090", "Address of the gRPC port, for KEDA and operators.",
+		row("grpc.address", ":9090", "Address of the gRPC port, for KEDA.",
 			bind(address(":9090"), func(c *Config) *string { return &c.GRPC.Address })).needsRestart(),
+		row("grpc.maxStreams", "50000", "Largest number of open streams of all clients. KEDA opens two for each object. If none is free, the address with the most loses its newest ones to those with fewer.",
+			bind(integer(100, 1_000_000), func(c *Config) *int { return &c.GRPC.MaxStreams })).needsRestart(),
 		row("grpc.tls.certFile", "", "Certificate of the gRPC port, PEM. It turns on TLS, and is read again when it changes.",
 			bind(path, func(c *Config) *string { return &c.GRPC.TLS.CertFile })).needsRestart(),
 		row("grpc.tls.keyFile", "", "Private key of the certificate, PEM.",
@@ -130,6 +135,10 @@ func portSettings() []Setting {
 			bind(path, func(c *Config) *string { return &c.GRPC.TLS.ClientCAFile })).needsRestart(),
 		row("grpc.tls.allowedClients", "", "Names, one of which a client certificate must have. Default: any name.",
 			names(func(c *Config) *[]string { return &c.GRPC.TLS.AllowedClients })).needsRestart(),
+		row("operators.address", "127.0.0.1:9091", "Address of the gRPC port of the operators' API, which has the decisions of all namespaces. A port of the loopback, which kubectl port-forward reaches, is plaintext; any other has the certificates of grpc.tls.",
+			bind(address("127.0.0.1:9091"), func(c *Config) *string { return &c.Operators.Address })).needsRestart(),
+		row("operators.allowedClients", "", "Names, one of which the certificate of an operator must have. Required with grpc.tls.clientCAFile if the port is not of the loopback.",
+			names(func(c *Config) *[]string { return &c.Operators.AllowedClients })).needsRestart(),
 		row("http.address", ":8080", "Address of the HTTP port, with /healthz, /readyz and /metrics.",
 			bind(address(":8080"), func(c *Config) *string { return &c.HTTP.Address })).needsRestart(),
 	}
@@ -159,10 +168,8 @@ func scalingSettings() []Setting {
 	return []Setting{
 		row("backlog.drainWithin", "1m", "Time in which the backlog is to be served. A shorter time starts more replicas.",
 			upToADay("1m", func(c *Config) *time.Duration { return &c.Backlog.DrainWithin })),
-		row("scaleUp.startupTime", "2m", "Start-up time of a replica, if its workload has not shown one yet. Demand that rises is extrapolated by this and the reaction time, so a longer time starts more replicas.",
+		row("scaleUp.startupTime", "2m", "Start-up time of a replica, if its workload has not shown one yet.",
 			upToADay("2m", func(c *Config) *time.Duration { return &c.ScaleUp.StartupTime })),
-		row("scaleUp.reactionTime", "45s", "Time from a change of the demand until a replica is created: scrape, decision and HPA. A longer time starts more replicas when demand rises.",
-			upToADay("45s", func(c *Config) *time.Duration { return &c.ScaleUp.ReactionTime })),
 		row("scaleDown.headroom", "0.2", "By how much the capacity after a scale-down exceeds the highest demand of the peak window, as a share of that demand; half of it for a model that profiles size for its SLO. A higher value scales down later.",
 			bind(number(0.001, 100), func(c *Config) *float64 { return &c.ScaleDown.Headroom })),
 		row("scaleDown.minReplicaLifetime", "5m", "How long a replica is kept at least after its start-up time, unless the model is idle. A longer time scales down later.",
@@ -182,10 +189,14 @@ func sizingSettings() []Setting {
 	return []Setting{
 		row("sizing.queueing", On, "Whether the queueing model sizes replicas for latency percentiles, if a profile is known: on or off. With off, saturation alone sizes them.",
 			bind(oneOf(On, Off), func(c *Config) *string { return &c.Sizing.Queueing })),
-		row("sizing.maxSimulations", "32", "Number of variants in a plan that may be sized by simulation, if the formula of the queueing model is known to be inaccurate for them; 0 is none. Variants are taken in the order of the names of their models.",
+		row("sizing.maxSimulations", "32", "Number of variants in a plan that may be sized by simulation, if the formula of the queueing model is known to be inaccurate for them; 0 is none. Namespaces take turns, by name.",
 			bind(integer(0, 10_000), func(c *Config) *int { return &c.Sizing.MaxSimulations })),
-		row("switchingCost.horizon", "1h", "Time over which the price of running replicas is compared with the cost of starting others. A longer time switches to a cheaper mix sooner.",
-			bind(duration(time.Minute, 30*day, "1h"), func(c *Config) *time.Duration { return &c.SwitchingCost.Horizon })),
+		row("switchingCost.horizon", "30m", "Time over which the price of running replicas is compared with the cost of starting others. A longer time switches to a cheaper mix sooner.",
+			bind(duration(time.Minute, 30*day, "30m"), func(c *Config) *time.Duration { return &c.SwitchingCost.Horizon })),
+		row("errorBudget.enabled", "true", "Whether the headroom of a model is corrected so that the share of its requests within their latency objective stays at the objective's percentile.",
+			bind(boolean(), func(c *Config) *bool { return &c.ErrorBudget.Enabled })),
+		row("errorBudget.window", "1h", "Window in which that share is counted. The correction looks back over three windows, which Prometheus must keep. A window of less than 45m keeps it from its bounds.",
+			bind(duration(leastBudgetWindow, mostBudgetWindow, "1h"), func(c *Config) *time.Duration { return &c.ErrorBudget.Window })),
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -11,6 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // valueType is the type of the values of a scalar setting.
@@ -278,5 +283,23 @@ func labelName() valueType[string] {
 			return "is missing"
 		}
 		return ""
+	})
+}
+
+// labelMatchers is a list of label matchers of PromQL.
+func labelMatchers() valueType[string] {
+	return checked("label matchers", `label matchers as in PromQL without braces, such as cluster="eu-1"`, func(text string) string {
+		matchers, err := parser.NewParser(parser.Options{}).ParseMetricSelector("any{" + text + "}")
+		if err == nil {
+			names := slices.DeleteFunc(matchers, func(m *labels.Matcher) bool { return m.Name != model.MetricNameLabel })
+			if len(names) > 1 {
+				return "has a matcher of __name__, and queries have names of their own"
+			}
+			return ""
+		}
+		if syntax, found := errors.AsType[parser.ParseErrors](err); found && len(syntax) > 0 {
+			err = syntax[0].Err
+		}
+		return "is no list of label matchers: " + err.Error()
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 // Warnings returns valid settings that may be mistakes, a sentence each.
 func (c *Config) Warnings() []string {
-	return slices.Concat(c.unknown, c.prometheusWarnings(), c.windowWarnings(), c.retentionWarnings(), c.grantWarnings(), c.acceleratorWarnings(), c.profileWarnings())
+	return slices.Concat(c.unknown, c.prometheusWarnings(), c.operatorsWarnings(), c.windowWarnings(), c.retentionWarnings(), c.grantWarnings(), c.acceleratorWarnings(), c.profileWarnings())
 }
 
 func (c *Config) prometheusWarnings() []string {
@@ -27,6 +27,16 @@ func (c *Config) prometheusWarnings() []string {
 		warnings = append(warnings, "certificates for Prometheus are not used: prometheus.url is not https")
 	}
 	return warnings
+}
+
+func (c *Config) operatorsWarnings() []string {
+	switch o, t := c.Operators, c.GRPC.TLS; {
+	case o.Loopback() && len(o.AllowedClients) > 0:
+		return []string{"operators.allowedClients has no effect: operators.address is of the loopback, which asks for no certificate"}
+	case !o.Loopback() && t.ClientCAFile == "":
+		return []string{"operators.address is not of the loopback, and grpc.tls.clientCAFile is not set: anybody who reaches the port reads all decisions"}
+	}
+	return nil
 }
 
 // shortPeak is the peak window below which a bursty load loses replicas between two bursts, as

@@ -21,11 +21,10 @@ func constant(minutes, perSecond int) string {
 	return csv.String()
 }
 
-// TestConstantArrivalsHaveNoTrend replays loads that never change. The look-ahead must not expect
-// them to grow, and no demand grows once the demo has warmed up: a cheaper mix may still take over.
-// At 24 requests per second the next smaller mix would be enough only if its replicas shared the
-// load in another way.
-func TestConstantArrivalsHaveNoTrend(t *testing.T) {
+// TestConstantArrivalsNeverScaleUp replays loads that never change. No demand grows once the demo
+// has warmed up: a cheaper mix may still take over. At 24 requests per second the next smaller mix
+// would be enough only if its replicas shared the load in another way.
+func TestConstantArrivalsNeverScaleUp(t *testing.T) {
 	t.Parallel()
 	const minutes, warm = 25, 10 * 60
 	for _, perSecond := range []int{2, 6, 12, 18, 24} {
@@ -34,7 +33,6 @@ func TestConstantArrivalsHaveNoTrend(t *testing.T) {
 			before, rebalanced := map[string]int{}, 0
 			for _, tick := range o.ticks {
 				for _, v := range tick.Variants {
-					require.NotContains(t, v.Reason, "expected", "%d s: %s", tick.Seconds, v.Name)
 					if tick.Seconds > warm && v.Wanted > before[v.Name] {
 						require.Equal(t, string(fleet.CodeRebalance), v.Code, "%d s: %s grows: %s", tick.Seconds, v.Name, v.Reason)
 						rebalanced++

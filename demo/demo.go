@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/wva-project/wva/demo/promstore"
+	"github.com/wva-project/wva/demo/standin"
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/simulation"
@@ -87,7 +88,7 @@ type run struct {
 	standIn     *standIn
 	report      *report
 	last        int // the first second at which the run may end
-	scraped     map[string]bool
+	scraper     *standin.Scraper
 	deadline    int
 }
 
@@ -109,7 +110,7 @@ func newRun(o Options, s *scenario, requests []simulation.Request) (*run, error)
 	}
 	r := &run{
 		options: o, scenario: s, fleet: simulated, store: store, clock: clocktesting.NewFakeClock(epoch),
-		report: newReport(o, s), scraped: make(map[string]bool), last: o.lastSecond(requests),
+		report: newReport(o, s), scraper: standin.NewScraper(store), last: o.lastSecond(requests),
 	}
 	r.deadline = r.last + maxDrain
 	if o.Report != nil {
@@ -128,7 +129,7 @@ func (r *run) play(caller context.Context) error {
 	if err := r.startProduct(ctx); err != nil {
 		return err
 	}
-	r.report.begin(r.product.address)
+	r.report.begin(r.product.address, r.product.operators)
 	for second := 0; ; second++ {
 		if err := r.second(ctx, second); err != nil {
 			return err
@@ -166,7 +167,7 @@ func (r *run) second(ctx context.Context, second int) error {
 	r.timeline.observe(r.fleet)
 	r.down = active(r.options.Faults, FaultPrometheus, second)
 	if !r.down {
-		if err := r.scrape(second, now); err != nil {
+		if err := r.scraper.Scrape(r.fleet, second, active(r.options.Faults, FaultScrape, second)); err != nil {
 			return err
 		}
 	}
@@ -216,13 +217,14 @@ func (r *run) injectScalerFault(ctx context.Context, second int) error {
 func (r *run) startProduct(ctx context.Context) error {
 	p, err := startProduct(ctx, productOptions{
 		config: r.scenario.config, tables: r.tables, transport: r, clock: r.clock,
-		logger: r.options.Logger, address: r.options.Address, seed: r.options.Seed,
+		logger: r.options.Logger, address: r.options.Address, operators: r.options.OperatorsAddress, seed: r.options.Seed,
 	})
 	if err != nil {
 		return err
 	}
 	r.product = p
-	r.options.Address = p.address // the next instance has the same address
+	// the next instance has the same ones
+	r.options.Address, r.options.OperatorsAddress = p.address, p.operators
 	return r.standIn.connect(ctx, p.address)
 }
 
@@ -237,45 +239,6 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errors.New("connection refused (Prometheus is down because of a fault)")
 	}
 	return r.store.Transport().RoundTrip(request)
-}
-
-// Scrape intervals in seconds. Gateways are few, and requests that wait at one are urgent.
-const (
-	scrapePods    = 15
-	scrapeGateway = 5
-)
-
-// scrape lets Prometheus scrape the targets that are due in this second. Targets are distributed
-// over the interval, as in Prometheus.
-func (r *run) scrape(second int, now time.Time) error {
-	seen := make(map[string]bool)
-	for _, target := range r.fleet.Series() {
-		seen[target.Name] = true
-		every := scrapePods
-		if isGateway(target) {
-			every = scrapeGateway
-		}
-		if (second+scrapeOffset(target.Name))%every != 0 {
-			continue
-		}
-		r.scraped[target.Name] = true
-		var samples []promstore.Sample
-		if !active(r.options.Faults, FaultScrape, second) {
-			samples = scrapeSamples(target)
-		}
-		if err := r.store.Scrape(target.Name, now, samples); err != nil {
-			return err
-		}
-	}
-	for name := range r.scraped {
-		if !seen[name] {
-			delete(r.scraped, name)
-			if err := r.store.Gone(name, now); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (r *run) scale(id fleet.VariantID, replicas int) {

@@ -36,8 +36,10 @@ type Options struct {
 	// Pools are the nodes of each accelerator type, in one row. Accelerators of a type without a
 	// row are unlimited.
 	Pools []Pool
-	// Address is that of the gRPC server. Default a free port of 127.0.0.1.
+	// Address is that of the gRPC server for KEDA. Default a free port of 127.0.0.1.
 	Address string
+	// OperatorsAddress is that of the operators' API. Default a free port of 127.0.0.1.
+	OperatorsAddress string
 	// JSON selects JSON instead of a table: a line per cycle, then a summary.
 	JSON bool
 	// Output receives the table and the summary. Default: nothing is written.
@@ -76,6 +78,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Address == "" {
 		o.Address = "127.0.0.1:0"
+	}
+	if o.OperatorsAddress == "" {
+		o.OperatorsAddress = "127.0.0.1:0"
 	}
 	if o.Output == nil {
 		o.Output = io.Discard

@@ -62,7 +62,7 @@ func (s *scenario) addNodes(pools []Pool) error {
 		case min(p.Nodes, p.GPUs) < 1 || max(p.Nodes, p.GPUs) > maxPool:
 			errs = append(errs, fmt.Errorf("pool of %s: %d nodes of %d GPUs; set whole numbers from 1 to %d", p.Accelerator, p.Nodes, p.GPUs, maxPool))
 		default:
-			s.fleet.Nodes = append(s.fleet.Nodes, p.specs()...)
+			s.fleet.Nodes = append(s.fleet.Nodes, p.NodeSpecs()...)
 		}
 	}
 	if err := invalid(errs...); err != nil {
@@ -71,7 +71,8 @@ func (s *scenario) addNodes(pools []Pool) error {
 	return invalid(checkInitial(s.fleet))
 }
 
-func (p Pool) specs() []simulation.NodeSpec {
+// NodeSpecs returns the nodes of the pool, named by accelerator and number.
+func (p Pool) NodeSpecs() []simulation.NodeSpec {
 	specs := make([]simulation.NodeSpec, p.Nodes)
 	for i := range specs {
 		name := fmt.Sprintf("%s-%03d", strings.ToLower(string(p.Accelerator)), i)

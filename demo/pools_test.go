@@ -46,7 +46,7 @@ func TestInvalidPoolsAreRejectedAtOnce(t *testing.T) {
 func TestNodesChangeDecisionsOnlyIfTheyLimitThem(t *testing.T) {
 	t.Parallel()
 	on := func(pools ...demo.Pool) outcome {
-		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 6, 48)), Pools: pools})
+		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 6, 64)), Pools: pools})
 	}
 	unlimited := on()
 	require.NotContains(t, string(unlimited.raw), `"pools"`)
@@ -107,7 +107,7 @@ func usesH100ForAWhile(t *testing.T, few outcome) {
 	require.GreaterOrEqual(t, firstH100(t, few), pool.Full[0].From, "an H100 is wanted before all L40S are allocated")
 	require.Zero(t, variant(t, few.ticks[len(few.ticks)-1], "chat-h100").Wanted, "the H100 is not freed")
 	require.Less(t, pool.Full[0].Until, few.summary.Seconds, "the cheap accelerators are never freed")
-	require.Greater(t, few.summary.Attainment, 0.99)
+	require.Greater(t, few.summary.Attainment, 0.98)
 }
 
 // planFits fails if the wanted or the scheduled replicas need more accelerators than the nodes
@@ -186,7 +186,7 @@ func TestSameSeedGivesTheSameBytesOnNodes(t *testing.T) {
 func TestTheTableShowsTheNodes(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	summary, err := demo.Run(t.Context(), demo.Options{Trace: strings.NewReader(hill(10, 6, 40)), Pools: twoL40S, Output: &out})
+	summary, err := demo.Run(t.Context(), demo.Options{Trace: strings.NewReader(hill(10, 6, 50)), Pools: twoL40S, Output: &out})
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "        L40S: 1 of 2 GPUs allocated, 1 wanted\n")
 	require.Contains(t, out.String(), "        L40S: 2 of 2 GPUs allocated, ")

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -26,13 +27,15 @@ const (
 
 // product is one instance of the product in virtual time.
 type product struct {
-	server  *app.Server
-	board   board
-	read    func() inventory.Tables
-	latest  atomic.Pointer[inventory.Tables]
-	address string
-	stop    context.CancelFunc
-	ended   chan error
+	server *app.Server
+	board  board
+	read   func() inventory.Tables
+	latest atomic.Pointer[inventory.Tables]
+	// address and operators are those of the ports.
+	address, operators string
+
+	stop  context.CancelFunc
+	ended chan error
 }
 
 // board is the plan that KEDA is answered from.
@@ -48,7 +51,8 @@ type productOptions struct {
 	transport http.RoundTripper // to Prometheus
 	clock     clock.Clock
 	logger    *slog.Logger
-	address   string
+	address   string // for KEDA
+	operators string // for operators
 	seed      uint64
 }
 
@@ -65,14 +69,26 @@ func startProduct(ctx context.Context, o productOptions) (*product, error) {
 		return nil, err
 	}
 	p.board = p.server.Board()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
+	keda, err := listen(ctx, o.address, "--grpc-address")
 	if err != nil {
-		return nil, fmt.Errorf("listening for gRPC: %w; set another address with --grpc-address, or port 0 for a free one", err)
+		return nil, err
 	}
-	p.address = listener.Addr().String()
+	operators, err := listen(ctx, o.operators, "--operators-address")
+	if err != nil {
+		return nil, errors.Join(err, keda.Close())
+	}
+	p.address, p.operators = keda.Addr().String(), operators.Addr().String()
 	ctx, p.stop = context.WithCancel(ctx)
-	go func() { p.ended <- p.server.Serve(ctx, listener) }()
+	go func() { p.ended <- p.server.Serve(ctx, keda, operators) }()
 	return p, nil
+}
+
+func listen(ctx context.Context, address, flag string) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening for gRPC: %w; set another address with %s, or port 0 for a free one", err, flag)
+	}
+	return listener, nil
 }
 
 // close ends the product as a SIGTERM does, and returns once it has ended.

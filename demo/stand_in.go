@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/wva-project/wva/demo/standin"
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/scaledobject"
-	"github.com/wva-project/wva/simulation"
 )
 
 // callTimeout bounds one call of the stand-in, in real time, so that the demo does not hang. KEDA
@@ -34,15 +34,13 @@ type standIn struct {
 
 // managed is one ScaledObject with the state of the stand-in.
 type managed struct {
-	id       fleet.VariantID
-	ref      *externalscaler.ScaledObjectRef
-	keda     *simulation.KEDA
-	hpa      *simulation.HPA
-	polling  int // seconds
-	pushed   atomic.Bool
-	closed   chan struct{} // closed when the stream has ended
-	answered int           // the last number of GetMetrics; -1 before the first
-	failures int           // failed calls
+	id         fleet.VariantID
+	ref        *externalscaler.ScaledObjectRef
+	autoscaler *standin.Autoscaler
+	pushed     atomic.Bool
+	closed     chan struct{} // closed when the stream has ended
+	answered   int           // the last number of GetMetrics; -1 before the first
+	failures   int           // failed calls
 }
 
 func newStandIn(objects []scaledobject.Object, scale func(fleet.VariantID, int), replicas func(fleet.VariantID) int) (*standIn, error) {
@@ -57,45 +55,16 @@ func newStandIn(objects []scaledobject.Object, scale func(fleet.VariantID, int),
 	return s, nil
 }
 
-// manage returns the state of KEDA and the HPA for one object. An HPA never scales below one
-// replica: KEDA itself scales to zero.
+// manage returns the state of the stand-in for one object.
 func manage(object scaledobject.Object) (*managed, error) {
-	spec := simulation.DefaultKEDASpec()
-	setSeconds := func(into *float64, from *int64) {
-		if from != nil {
-			*into = float64(*from)
-		}
-	}
-	setSeconds(&spec.PollingInterval, object.Spec.PollingInterval)
-	setSeconds(&spec.Cooldown, object.Spec.CooldownPeriod)
-	if n := object.Spec.MinReplicaCount; n != nil {
-		spec.Min = int(*n)
-	}
-	if n := object.Spec.MaxReplicaCount; n != nil {
-		spec.Max = int(*n)
-	}
-	if n := object.Spec.IdleReplicaCount; n != nil {
-		spec.Idle, spec.HasIdle = int(*n), true
-	}
-	if f := object.Spec.Fallback; f != nil {
-		spec.Fallback = &simulation.Fallback{FailureThreshold: int(f.FailureThreshold), Replicas: int(f.Replicas), Behavior: simulation.FallbackBehavior(f.Behavior)}
-	}
-	keda, err := simulation.NewKEDA(spec)
-	if err != nil {
-		return nil, err
-	}
-	behavior, err := behaviorOf(object)
-	if err != nil {
-		return nil, err
-	}
-	hpa, err := simulation.NewHPA(keda.HPASpec(1, behavior))
+	autoscaler, err := standin.NewAutoscaler(object)
 	if err != nil {
 		return nil, err
 	}
 	return &managed{
-		id:   fleet.VariantID{Namespace: object.Metadata.Namespace, Name: object.Metadata.Name},
-		ref:  &externalscaler.ScaledObjectRef{Name: object.Metadata.Name, Namespace: object.Metadata.Namespace, ScalerMetadata: object.Spec.Triggers[0].Metadata},
-		keda: keda, hpa: hpa, polling: max(1, int(spec.PollingInterval)), answered: -1,
+		id:         fleet.VariantID{Namespace: object.Metadata.Namespace, Name: object.Metadata.Name},
+		ref:        &externalscaler.ScaledObjectRef{Name: object.Metadata.Name, Namespace: object.Metadata.Namespace, ScalerMetadata: object.Spec.Triggers[0].Metadata},
+		autoscaler: autoscaler, answered: -1,
 	}, nil
 }
 
@@ -173,70 +142,19 @@ func (s *standIn) await(ctx context.Context, sent uint64) error {
 // tick is one second of virtual time. Pushes are applied at once, objects are polled at their
 // interval, and HPAs sync at theirs.
 func (s *standIn) tick(ctx context.Context, second int) error {
-	now := float64(second)
 	for i, m := range s.objects {
+		calls := standin.Calls{
+			Metric:   func() (float64, error) { return s.metric(ctx, m) },
+			Active:   func() (bool, error) { return s.active(ctx, m) },
+			Replicas: func() int { return s.replicas(m.id) },
+			Scale:    func(replicas int) { s.scale(m.id, replicas) },
+		}
 		if m.pushed.Swap(false) {
-			s.set(m, now, m.keda.Push)
+			m.autoscaler.Push(second, calls)
 		}
-		if (second+i)%m.polling == 0 {
-			if err := s.poll(ctx, m, now); err != nil {
-				return err
-			}
-		}
-		if second%int(simulation.HPASync) == int(simulation.HPASync)/2 {
-			if err := s.sync(ctx, m, now); err != nil {
-				return err
-			}
-		}
+		m.autoscaler.Tick(second, i, calls)
 	}
-	return nil
-}
-
-// poll is one iteration of KEDA's scale loop for one object.
-func (s *standIn) poll(ctx context.Context, m *managed, now float64) error {
-	_, err := s.metric(ctx, m)
-	active := false
-	if err == nil {
-		active, err = s.active(ctx, m)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	current := s.replicas(m.id)
-	if replicas, act := m.keda.Poll(now, current, active, err); act && replicas != current {
-		s.scale(m.id, replicas)
-	}
-	return nil
-}
-
-// sync is one sync of the HPA. It gets the metric from KEDA's adapter, which calls the scaler.
-func (s *standIn) sync(ctx context.Context, m *managed, now float64) error {
-	current := s.replicas(m.id)
-	if current == 0 { // an HPA does not scale a workload at zero
-		return nil
-	}
-	value, err := s.metric(ctx, m)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var replicas int
-	if metric, known := m.keda.Metric(current, 1, value, err); known {
-		replicas = m.hpa.Decide(now, current, metric)
-	} else {
-		replicas = m.hpa.DecideUnmeasured(now, current)
-	}
-	if replicas != current {
-		s.scale(m.id, replicas)
-	}
-	return nil
-}
-
-// set applies KEDA's decision on a push.
-func (s *standIn) set(m *managed, now float64, decide func(float64, int) (int, bool)) {
-	current := s.replicas(m.id)
-	if replicas, act := decide(now, current); act && replicas != current {
-		s.scale(m.id, replicas)
-	}
+	return ctx.Err()
 }
 
 // errDown is the error of every call while the server does not run.
@@ -286,49 +204,4 @@ func (s *standIn) active(ctx context.Context, m *managed) (bool, error) {
 		return false, err
 	}
 	return answer.GetResult(), nil
-}
-
-// behaviorOf returns the HPA's behavior of the object, completed with the defaults of Kubernetes.
-func behaviorOf(object scaledobject.Object) (*simulation.Behavior, error) {
-	if object.Spec.Advanced == nil || object.Spec.Advanced.HorizontalPodAutoscalerConfig == nil {
-		return nil, nil
-	}
-	own := object.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior
-	if own == nil {
-		return nil, nil
-	}
-	behavior := simulation.DefaultBehavior()
-	for _, direction := range []struct {
-		into *simulation.ScalingRules
-		from *scaledobject.Rules
-	}{{&behavior.Up, own.ScaleUp}, {&behavior.Down, own.ScaleDown}} {
-		if err := fillRules(direction.into, direction.from); err != nil {
-			return nil, err
-		}
-	}
-	return &behavior, nil
-}
-
-func fillRules(into *simulation.ScalingRules, from *scaledobject.Rules) error {
-	if from == nil {
-		return nil
-	}
-	if from.StabilizationWindowSeconds != nil {
-		into.Stabilization = float64(*from.StabilizationWindowSeconds)
-	}
-	if tolerance, valid := from.Tolerance.Number(); valid {
-		into.Tolerance = tolerance
-	} else if from.Tolerance.Text != "" {
-		return fmt.Errorf("tolerance %q is no quantity; write it as \"0.05\"", from.Tolerance.Text)
-	}
-	if len(from.Policies) > 0 {
-		into.Policies = nil
-	}
-	for _, p := range from.Policies {
-		into.Policies = append(into.Policies, simulation.ScalingPolicy{Type: simulation.PolicyType(p.Type), Value: int(p.Value), Period: float64(p.PeriodSeconds)})
-	}
-	if from.SelectPolicy != "" {
-		into.Select = simulation.SelectPolicy(from.SelectPolicy)
-	}
-	return nil
 }

@@ -15,7 +15,7 @@ const (
 )
 
 // begin writes the queries to try meanwhile, and the legend of the table.
-func (r *report) begin(address string) {
+func (r *report) begin(address, operators string) {
 	r.began = time.Now()
 	if r.json {
 		return
@@ -24,13 +24,13 @@ func (r *report) begin(address string) {
 queried meanwhile, from a second terminal (make bin/grpcurl builds the client):
 
 bin/grpcurl -plaintext %[1]s list
-bin/grpcurl -plaintext %[1]s wva.v1alpha1.OperatorService/ListVariants
+bin/grpcurl -plaintext %[2]s wva.v1alpha1.OperatorService/ListVariants
 
 The README has the calls of KEDA. Ctrl-C ends the run with a summary.
 
 Columns of a variant: wanted>current replicas (ready); h: held. TTFT and ITL of
 the chat model: 95th percentile of the last minute.
-`, address)
+`, address, operators)
 	r.paragraph("SLO: " + r.objectives())
 }
 

@@ -26,16 +26,16 @@ func table(t *testing.T, options demo.Options) (string, demo.Summary) {
 }
 
 // TestTheDefaultRun holds the claims of the README: with the default load and objective, WVA meets
-// the SLO for three quarters of the static fleet's cost. An HPA on queue length misses the SLO at
-// about the same cost.
+// the SLO for seven tenths of the static fleet's cost. An HPA on queue length misses the SLO at a
+// higher cost.
 func TestTheDefaultRun(t *testing.T) {
 	t.Parallel()
 	text, summary := table(t, demo.Options{})
 	require.True(t, summary.SLOMet)
 	require.True(t, summary.Baselines.StaticPeak.SLOMet)
 	require.False(t, summary.Baselines.HPAQueue.SLOMet)
-	require.InEpsilon(t, summary.Baselines.HPAQueue.Cost, summary.Cost, 0.05)
-	require.Less(t, summary.Cost, 0.8*summary.Baselines.StaticPeak.Cost)
+	require.Less(t, summary.Cost, summary.Baselines.HPAQueue.Cost)
+	require.Less(t, summary.Cost, 0.75*summary.Baselines.StaticPeak.Cost)
 	for _, result := range []demo.Result{summary.Result, summary.Baselines.StaticPeak, summary.Baselines.HPAQueue} {
 		require.Len(t, result.Models, 2)
 		require.Equal(t, result.Attainment >= 0.95, result.SLOMet)

@@ -89,6 +89,9 @@ func writeMetrics(out *strings.Builder, metrics []engine.Metric, descriptions []
 	for _, d := range descriptions {
 		var names []string
 		for _, n := range namesOf(metrics, d.Quantity) {
+			if n.Series != "" {
+				n.Metric += "{" + strings.ReplaceAll(n.Series, "|", `\|`) + "}"
+			}
 			names = append(names, n.Metric)
 		}
 		text := quoted("", names)

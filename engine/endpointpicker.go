@@ -14,6 +14,7 @@ func LLMDEndpointPicker() Gateway {
 			metric(GatewayRequests, "llm_d_epp_request_total"),
 			metric(GatewayQueue, "llm_d_epp_flow_control_queue_size"),
 			metric(GatewayActivity, "llm_d_epp_request_total", "llm_d_epp_request_error_total"),
+			latencies(GatewayWait, gatewayWaitBounds(), "llm_d_epp_flow_control_request_queue_duration_seconds"),
 		},
 	}
 }
@@ -29,6 +30,11 @@ func InferenceExtension() Gateway {
 			metric(GatewayActivity,
 				"inference_objective_request_total", "inference_model_request_total",
 				"inference_objective_request_error_total", "inference_model_request_error_total"),
+			latencies(GatewayWait, gatewayWaitBounds(), "inference_extension_flow_control_request_queue_duration_seconds"),
 		},
 	}
+}
+
+func gatewayWaitBounds() []float64 {
+	return []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 }

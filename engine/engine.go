@@ -39,12 +39,17 @@ type Metric struct {
 // Name is a name of a quantity in one version of an engine; the name of a histogram has no suffix.
 type Name struct {
 	Metric string
+	// Series selects some of the metric's series, as PromQL writes it within braces. Empty: all.
+	Series string
 	// Scale turns a value into the unit of the quantity. Zero means 1.
 	Scale float64
 	// ZeroWhile is a gauge of the same engine. While a pod exposes it but not Metric, the quantity
 	// is zero: the engine creates the counter with its first request. Empty: a metric that is
 	// absent is unknown.
 	ZeroWhile string
+	// Bounds are the upper bounds of the buckets of a histogram of latencies as it ships, ascending
+	// and without the last one, which has none. Empty: none are needed.
+	Bounds []float64
 }
 
 // Engines returns the engines in order of precedence.
@@ -70,6 +75,15 @@ func names(metrics []Metric, q Quantity) []Name {
 		}
 	}
 	return nil
+}
+
+// latencies returns the row of a histogram of latencies whose names have the same bounds.
+func latencies(q Quantity, bounds []float64, metrics ...string) Metric {
+	row := metric(q, metrics...)
+	for i := range row.Names {
+		row.Names[i].Bounds = bounds
+	}
+	return row
 }
 
 // metric returns the row of a quantity whose values are in its unit.

@@ -16,6 +16,7 @@ func Example() {
 		fmt.Println(e.Title, e.Flag(engine.MaxSequences))
 	}
 	// Output:
+	// vLLM vllm:num_requests_waiting_by_reason vllm_num_requests_waiting_by_reason
 	// vLLM vllm:num_requests_waiting vllm_num_requests_waiting
 	// vLLM [max-num-seqs]
 	// SGLang sglang:num_queue_reqs sglang_num_queue_reqs

@@ -9,10 +9,12 @@ const (
 	BatchedTokens  Limit = "max batched tokens"
 	TensorParallel Limit = "tensor parallel"
 	Ranks          Limit = "data-parallel ranks"
+	PodRanks       Limit = "data-parallel ranks of a pod"
 	CacheTokens    Limit = "KV cache size"
 	CacheBlocks    Limit = "KV cache blocks"
 	BlockTokens    Limit = "block size"
 	Quantization   Limit = "quantization"
+	Adapters       Limit = "LoRA adapters"
 )
 
 // Flag is a command-line flag.
@@ -29,7 +31,9 @@ type Flag struct {
 type LimitDescription struct {
 	Limit Limit
 	Unit  string
-	// PerRank is true if the limit is that of one data-parallel rank: a replica has it times Ranks.
+	// PerRank is true if the limit is that of one data-parallel rank: a replica has it times its
+	// ranks, which are PodRanks, or else Ranks; of a replica of several pods they are Ranks, or
+	// else PodRanks times its pods.
 	PerRank bool
 }
 
@@ -39,11 +43,13 @@ func Limits() []LimitDescription {
 		{MaxSequences, "requests in a batch", true},
 		{BatchedTokens, "tokens in an iteration of one rank", false},
 		{TensorParallel, "accelerators", false},
-		{Ranks, "engines in a pod", false},
+		{Ranks, "engines", false},
+		{PodRanks, "engines in a pod", false},
 		{CacheTokens, "tokens", true},
 		{CacheBlocks, "blocks", true},
 		{BlockTokens, "tokens in a block", false},
 		{Quantization, "the engine's word, such as fp8", false},
+		{Adapters, "names, which a gateway has for models", false},
 	}
 }
 

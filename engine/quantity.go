@@ -8,6 +8,7 @@ const (
 	Running           Quantity = "requests running"
 	Waiting           Quantity = "requests waiting"
 	KVUsage           Quantity = "KV cache usage"
+	Asleep            Quantity = "engine asleep"
 	FirstTokens       Quantity = "first tokens"
 	Activity          Quantity = "activity"
 	Progress          Quantity = "progress"
@@ -23,10 +24,12 @@ const (
 	PrefixQueries     Quantity = "prefix cache queries"
 	TimeToFirstToken  Quantity = "time to first token"
 	InterTokenLatency Quantity = "inter-token latency"
+	RequestITL        Quantity = "inter-token latency of requests"
 	PrefillTime       Quantity = "prefill time"
 	GatewayRequests   Quantity = "gateway requests"
 	GatewayQueue      Quantity = "gateway queue"
 	GatewayActivity   Quantity = "gateway activity"
+	GatewayWait       Quantity = "gateway wait"
 )
 
 // Type is the type of a metric.
@@ -69,6 +72,7 @@ func Quantities() []Description {
 		{Running, Gauge, "requests", Sum, true, held},
 		{Waiting, Gauge, "requests", Sum, true, held},
 		{KVUsage, Gauge, "share, 0 to 1", Largest, true, held},
+		{Asleep, Gauge, "1 if it is", Largest, false, "an engine that sleeps counts as capacity"},
 		{FirstTokens, Counter, "requests", Sum, true, "the request rate is unknown: scale-down is blocked"},
 		{Activity, Counter, "any", Sum, true, "a model with short requests may be found idle"},
 		{Progress, Counter, "any", Sum, false, "a stuck replica is not noticed"},
@@ -84,6 +88,7 @@ func Quantities() []Description {
 		{PrefixQueries, Counter, "tokens", Sum, false, "sizing assumes no prefix cache hits"},
 		{TimeToFirstToken, Histogram, "seconds", Sum, false, "a missed TTFT objective is not noticed"},
 		{InterTokenLatency, Histogram, "seconds", Sum, false, "a missed ITL objective is not noticed"},
+		{RequestITL, Histogram, "seconds, means", Sum, false, "the error budget counts tokens within the ITL objective, not requests"},
 		{PrefillTime, Histogram, "seconds", Sum, false, "profiles are fitted without measured prefills"},
 	}
 }
@@ -94,5 +99,6 @@ func GatewayQuantities() []Description {
 		{GatewayRequests, Counter, "requests", Sum, true, "the engines' request rate counts"},
 		{GatewayQueue, Gauge, "requests", Sum, true, "a model scaled to zero is not started by its queue"},
 		{GatewayActivity, Counter, "any", Sum, true, "a model with short requests may be found idle"},
+		{GatewayWait, Histogram, "seconds", Sum, false, "the error budget counts the TTFT of engines, without the wait at the gateway"},
 	}
 }

@@ -35,8 +35,8 @@ func SGLang() Engine {
 			metric(OutputLengths, "sglang:generation_tokens_histogram"),
 			metric(PrefixHits, "sglang:cached_tokens_total"),
 			metric(PrefixQueries, "sglang:prompt_tokens_total"),
-			metric(TimeToFirstToken, "sglang:time_to_first_token_seconds"),
-			metric(InterTokenLatency, "sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"),
+			latencies(TimeToFirstToken, sglangTTFTBounds(), "sglang:time_to_first_token_seconds"),
+			latencies(InterTokenLatency, sglangITLBounds(), "sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"),
 		},
 		Flags: []Flag{
 			{MaxSequences, []string{"max-running-requests"}, "by KV cache size"},
@@ -44,6 +44,19 @@ func SGLang() Engine {
 			{TensorParallel, []string{"tensor-parallel-size", "tp-size", "tp"}, "1"},
 			{CacheTokens, []string{"max-total-tokens"}, "by free memory"},
 			{Quantization, []string{"quantization"}, "by the model's files"},
+			{Adapters, []string{"lora-paths"}, "none"},
 		},
+	}
+}
+
+// These are SGLang's defaults; its flags --bucket-time-to-first-token and
+// --bucket-inter-token-latency set others.
+func sglangTTFTBounds() []float64 {
+	return []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400}
+}
+
+func sglangITLBounds() []float64 {
+	return []float64{
+		0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8,
 	}
 }

@@ -6,6 +6,9 @@ import "github.com/wva-project/wva/fleet"
 // gpu_cache_usage_perc went in 0.12, time_per_output_token_seconds in 0.13. It serves text/plain,
 // so that its names are stored as they are unless something between it and Prometheus escapes them.
 //
+// Requests that wait with the reason deferred wait for an adapter or for a transfer of their KV
+// cache, not for capacity. In sleep mode an engine answers its health check and serves nothing.
+//
 // production-stack's router exposes copies of some of its gauges with the label server and without
 // model_name.
 func VLLM() Engine {
@@ -16,8 +19,11 @@ func VLLM() Engine {
 		},
 		Metrics: []Metric{
 			metric(Running, "vllm:num_requests_running"),
-			metric(Waiting, "vllm:num_requests_waiting"),
+			{Waiting, []Name{
+				{Metric: "vllm:num_requests_waiting_by_reason", Series: `reason="capacity"`}, {Metric: "vllm:num_requests_waiting"},
+			}},
 			metric(KVUsage, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+			{Asleep, []Name{{Metric: "vllm:engine_sleep_state", Series: `sleep_state=~"weights_offloaded|discard_all"`}}},
 			metric(FirstTokens, "vllm:time_to_first_token_seconds_count"),
 			metric(Activity, "vllm:time_to_first_token_seconds_count", "vllm:request_success_total", "vllm:prompt_tokens_total"),
 			metric(Progress, "vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:request_success_total"),
@@ -30,8 +36,9 @@ func VLLM() Engine {
 			metric(OutputLengths, "vllm:request_generation_tokens"),
 			metric(PrefixHits, "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
 			metric(PrefixQueries, "vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
-			metric(TimeToFirstToken, "vllm:time_to_first_token_seconds"),
-			metric(InterTokenLatency, "vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
+			latencies(TimeToFirstToken, vllmTTFTBounds(), "vllm:time_to_first_token_seconds"),
+			latencies(InterTokenLatency, vllmITLBounds(), "vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
+			latencies(RequestITL, vllmITLBounds(), "vllm:request_time_per_output_token_seconds"),
 			// From the request's entry into the batch to its first token.
 			metric(PrefillTime, "vllm:request_prefill_time_seconds"),
 		},
@@ -39,10 +46,24 @@ func VLLM() Engine {
 			{MaxSequences, []string{"max-num-seqs"}, "1024 on accelerators of 70 GiB and more, except A100; 256 on others"},
 			{BatchedTokens, []string{"max-num-batched-tokens"}, "8192 on accelerators of 70 GiB and more, except A100; 2048 on others"},
 			{TensorParallel, []string{"tensor-parallel-size", "tp"}, "1"},
-			{Ranks, []string{"data-parallel-size-local", "dpl", "data-parallel-size", "dp"}, "1"},
+			{Ranks, []string{"data-parallel-size", "dp"}, "1"},
+			{PodRanks, []string{"data-parallel-size-local", "dpl"}, "all of them"},
 			{CacheBlocks, []string{"num-gpu-blocks-override"}, "by free memory"},
 			{BlockTokens, []string{"block-size"}, "by platform"},
 			{Quantization, []string{"quantization", "q"}, "by the model's files"},
+			{Adapters, []string{"lora-modules"}, "none"},
 		},
+	}
+}
+
+func vllmTTFTBounds() []float64 {
+	return []float64{
+		0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+	}
+}
+
+func vllmITLBounds() []float64 {
+	return []float64{
+		0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
 	}
 }

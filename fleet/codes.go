@@ -47,6 +47,7 @@ const (
 	CodeModelAlreadyScaled Code = "ModelAlreadyScaled"
 	CodeUnsupportedTrigger Code = "UnsupportedTrigger"
 	CodeConflictingHPA     Code = "ConflictingHPA"
+	CodePlanningFailed     Code = "PlanningFailed"
 )
 
 // The codes of notices that no decision has.
@@ -81,6 +82,10 @@ const (
 	CodeUnknownServiceClass     Code = "UnknownServiceClass"
 	CodeServiceClassNotGranted  Code = "ServiceClassNotGranted"
 	CodePercentileWithoutLimits Code = "PercentileWithoutObjective"
+	CodeOverlappingSelector     Code = "OverlappingSelector"
+	CodeScrapedTwice            Code = "ScrapedTwice"
+	CodeSharedAdapter           Code = "SharedAdapter"
+	CodeTooManyReplicas         Code = "TooManyReplicas"
 )
 
 // EventType is how Kubernetes files the event of a code.
@@ -143,6 +148,7 @@ func decisionCodes() []CodeInfo {
 		{CodeSaturated, UseDecision, "A replica is at a saturation threshold, so scale-down is blocked.", "If it lasts, raise maxReplicaCount, or look at the replica that the reason names.", "", EventNormal},
 		{CodeSLOMissed, UseDecision, "Measured latency is above the latency objective, so scale-down is blocked.", "If it lasts, raise maxReplicaCount, add a variant on a faster accelerator or relax the objective.", "", EventNormal},
 		{CodeWindowNotCovered, UseDecision, "Samples do not cover the peak window yet, so scale-down is blocked.", "Wait one peak window; if it lasts, check that Prometheus scrapes the engines without gaps.", "", EventNormal},
+		{CodeWindowTooShort, UseDecision, "No request rate is known, because the rate window holds fewer than three scrapes of each replica: scale-down is blocked, queues scale up.", "Scrape every 5 to 60 s; right after an outage it passes by itself.", ConditionMetricsAvailable, EventNormal},
 		{CodeReplicaStuck, UseDecision, "A replica has a queue and made no progress for the whole peak window while others serve: it is no capacity, and its queue is no demand.", "Look at the replica that the reason names, and delete it if it does not recover.", "", EventWarning},
 		{CodeMinLifetime, UseDecision, "Replicas that started recently are kept: starting them again would cost more than stopping them saves.", "Lower `scaleDown.minReplicaLifetime` if this is too long.", "", EventNormal},
 		{CodeStartsForCurrentDemand, UseDecision, "The highest demand of the peak window needs more replicas, but it is over: nothing is started for it.", nothingToDo, "", EventNormal},
@@ -166,13 +172,13 @@ func heldCodes() []CodeInfo {
 		{CodeMetricsMissing, UseHeld, "Metrics of ready replicas or of the gateway are missing. As the code of a decision it says that scale-down is blocked for the same cause.", "Check that Prometheus answers and scrapes the engines, and that servedModelName is the model's name in their metrics.", ConditionMetricsAvailable, EventWarning},
 		{CodeMetricsStale, UseHeld, "The last samples of ready replicas are too old to act on.", "Check that Prometheus scrapes the engines.", ConditionMetricsAvailable, EventWarning},
 		{CodeMetricsInvalid, UseHeld, "Engines of ready replicas report NaN or an infinite value.", "Look at the engine's /metrics page; restart the replica if it stays.", ConditionMetricsAvailable, EventWarning},
-		{CodeWindowTooShort, UseHeld, "The rate window holds fewer than four scrapes.", "Scrape more often or raise `prometheus.windows.latest`; right after an outage it passes by itself.", ConditionMetricsAvailable, EventWarning},
 		{CodeTargetNotFound, UseHeld, "The workload that scaleTargetRef names was not found.", "Correct scaleTargetRef or create the workload.", ConditionTargetResolved, EventWarning},
 		{CodeTargetUnreadable, UseHeld, "The workload of a variant of the model, or its pods, cannot be read from the API server now.", "Grant the permission that the reason names, or wait until the API server answers.", ConditionOptimizationReady, EventWarning},
 		{CodeInvalidDefinition, UseHeld, "The ScaledObject has validation errors.", "Correct the key that the reason names.", ConditionDefinitionAccepted, EventWarning},
 		{CodeModelAlreadyScaled, UseHeld, "Dry run only: other variants of the model are scaled by ScaledObjects already.", "Give the workload a ScaledObject with a WVA trigger, so that all variants of the model are decided together.", ConditionOptimizationReady, EventNone},
 		{CodeUnsupportedTrigger, UseHeld, "KEDA would not apply the number as it is meant: metricType is not AverageValue, scalingModifiers are set, or the object is a ScaledJob.", "Remove metricType or scalingModifiers, or use a ScaledObject.", ConditionDefinitionAccepted, EventWarning},
 		{CodeConflictingHPA, UseHeld, "Another HorizontalPodAutoscaler scales the same workload.", "Delete it, or let KEDA adopt it.", ConditionOptimizationReady, EventWarning},
+		{CodePlanningFailed, UseHeld, "Deciding the model failed by a defect of the server. Other models are decided.", "Report the server's log line \"model crashed, held\" with a snapshot (`dumpSnapshot`).", ConditionOptimizationReady, EventWarning},
 	}
 }
 
@@ -204,6 +210,10 @@ func findingCodes() []CodeInfo {
 		{CodeUnknownAccelerator, UseFinding, "The accelerator is neither in the catalogue nor on any node.", "Correct `accelerator`, or add a row to `accelerators` of the configuration.", accepted, EventWarning},
 		{CodeUnknownServiceClass, UseFinding, "The service class is not configured: the variant has the default priority.", "Correct `serviceClass`, or add a row to `serviceClasses` of the configuration.", accepted, EventWarning},
 		{CodeServiceClassNotGranted, UseFinding, "The service class is not granted to the namespace: the variant has the default priority.", "Add the namespace to `namespaces` of the class in the configuration, or remove serviceClass.", accepted, EventWarning},
+		{CodeOverlappingSelector, UseFinding, "The selector of the target's scale also matches pods of another target. A pod belongs to the target that owns it, else to the one with the oldest ScaledObject.", "Narrow the selector, or remove one of the two ScaledObjects.", accepted, EventWarning},
+		{CodeScrapedTwice, UseFinding, "Several jobs of Prometheus scrape one pod of the variant. It counts once.", "Remove one of the PodMonitors, ServiceMonitors or scrape jobs that select it.", accepted, EventWarning},
+		{CodeSharedAdapter, UseFinding, "An adapter has a name of another model of the namespace, or of an adapter on an older one. Requests for it at the gateway are demand of that model.", "Give the adapter a name of its own, or remove it from `adapters`.", accepted, EventWarning},
+		{CodeTooManyReplicas, UseFinding, "A number of replicas that the ScaledObject or its target states is above 100000, which is used instead.", "Write a number of replicas that the cluster can run.", accepted, EventWarning},
 		{CodePercentileWithoutLimits, UseFinding, "A percentile is given without ttft or itl, so it has no effect.", "Set ttft or itl, or remove percentile.", accepted, EventWarning},
 	}
 }

@@ -94,18 +94,21 @@ const (
 	DetailCapacity DetailName = "capacity" // how the capacity of a replica was found
 	// replicas that are not ready long after their creation
 	DetailNotStarting DetailName = "notStarting"
+	DetailAsleep      DetailName = "asleep"      // replicas whose engine is in sleep mode
 	DetailStuck       DetailName = "stuck"       // replicas with a queue and without progress
+	DetailSilent      DetailName = "silent"      // ready replicas without metrics
 	DetailInfeasible  DetailName = "infeasible"  // the latency objective that no useful load meets
 	DetailLimit       DetailName = "limit"       // what else bounds the number of replicas
 	DetailAlternative DetailName = "alternative" // the next best mix of replicas, with its price
 	DetailRange       DetailName = "range"       // other bounds of the number
+	DetailBudget      DetailName = "errorBudget" // the requests within the SLO, and the headroom
 	DetailFallback    DetailName = "fallback"    // KEDA applies its fallback instead of the number
 )
 
 // DetailNames returns the names of all details, in the order in which a reason has them.
 func DetailNames() []DetailName {
 	return []DetailName{
-		DetailCapacity, DetailCause, DetailNotStarting, DetailStuck, DetailInfeasible, DetailLimit, DetailAlternative,
+		DetailCapacity, DetailBudget, DetailCause, DetailNotStarting, DetailStuck, DetailAsleep, DetailSilent, DetailInfeasible, DetailLimit, DetailAlternative,
 		DetailRange, DetailFallback, DetailRemedy,
 	}
 }

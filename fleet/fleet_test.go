@@ -112,8 +112,8 @@ func FuzzDecodeSnapshot(f *testing.F) {
 	})
 }
 
-func TestObservedNeverHoldsAValueThatIsNotFinite(t *testing.T) {
-	for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+func TestObservedNeverHoldsAValueThatNoMetricHas(t *testing.T) {
+	for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1.1e15, -1.1e15, math.MaxFloat64} {
 		r := Observed(value)
 		if _, known := r.Known(); known || r.State != NaN || r.Value != 0 {
 			t.Errorf("Observed(%v) = %+v, want the state NaN and no value", value, r)
@@ -122,8 +122,10 @@ func TestObservedNeverHoldsAValueThatIsNotFinite(t *testing.T) {
 	if _, known := (Reading{}).Known(); known {
 		t.Error("the zero reading is known, want it absent")
 	}
-	if v, known := Observed(0).Known(); !known || v != 0 {
-		t.Error("an observed zero is a value")
+	for _, value := range []float64{0, 1e15, -1e15} {
+		if v, known := Observed(value).Known(); !known || v != value {
+			t.Errorf("Observed(%v) is not known, want the value", value)
+		}
 	}
 }
 

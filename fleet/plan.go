@@ -22,6 +22,15 @@ type Plan struct {
 	Cost float64 `json:"cost"`
 	// Solves is how often the solver was called for the plan.
 	Solves int `json:"-"`
+	// Crashes are the models whose variants are held because deciding them panicked.
+	Crashes []Crash `json:"-"`
+}
+
+// Crash is a panic in the decision of one model.
+type Crash struct {
+	Model ModelID
+	Panic string
+	Stack string
 }
 
 // ModelPlan is the demand and the latency of a model, and the part of it left unserved.
@@ -34,6 +43,11 @@ type ModelPlan struct {
 	InFlight Reading `json:"inFlight"`
 	TTFT     Reading `json:"ttft"` // seconds
 	ITL      Reading `json:"itl"`  // seconds
+	// Attainment is the share of the requests of the error budget's window that met the latency
+	// objective, 0 to 1; absent if it is not known. Headroom is the factor by which the error
+	// budget corrects the headroom; absent if it corrects nothing.
+	Attainment Reading `json:"attainment,omitzero"`
+	Headroom   Reading `json:"headroom,omitzero"`
 	// Unserved is the share of the demand, 0 to 1, that the plan leaves unserved.
 	Unserved float64 `json:"unserved"`
 	// NoWakeSignal is true if the model is scaled to zero and no gateway reports requests for it.

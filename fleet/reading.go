@@ -47,16 +47,21 @@ func (s *ReadingState) UnmarshalText(text []byte) error {
 	return fmt.Errorf("reading state %q: write one of %v", text, readingStates)
 }
 
-// Reading is one metric at one instant. Its zero value is an absent one. Value is always finite; it
-// means something only when the state is Present or Reset.
+// Reading is one metric at one instant. Its zero value is an absent one. Value is a number up to
+// largest; it means something only when the state is Present or Reset.
 type Reading struct {
 	State ReadingState `json:"state"`
 	Value float64      `json:"value,omitzero"`
 }
 
-// Observed returns the reading of a measured value: Present, or NaN if the value is not finite.
+// largest is the magnitude up to which a metric is a number: no engine, gateway or clock reports
+// more, and sums and products of such numbers over a fleet are finite.
+const largest = 1e15
+
+// Observed returns the reading of a measured value: Present, or NaN if no metric can have the
+// value.
 func Observed(value float64) Reading {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	if !(math.Abs(value) <= largest) { // also NaN
 		return Reading{State: NaN}
 	}
 	return Reading{State: Present, Value: value}

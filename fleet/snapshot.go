@@ -76,6 +76,9 @@ type Workload struct {
 	// Stale is why Replicas may be out of date; empty if it is not. A higher previous decision then
 	// counts.
 	Stale string `json:"stale,omitzero"`
+	// KnownAt is when the workload and its pods were last known, while one of them cannot be read:
+	// pods do not become overdue unseen. Zero: they are known now.
+	KnownAt time.Time `json:"knownAt,omitzero"`
 	// ReplicaFailure is why no further pod can be created, as the API server says it, such as an
 	// exceeded quota; empty if one can.
 	ReplicaFailure string `json:"replicaFailure,omitzero"`
@@ -119,6 +122,10 @@ type Pod struct {
 	// Nodes are the nodes on which the replica's pods have accelerators, one row for each pod of a
 	// group: a node with several of them occurs several times. Empty while no pod is scheduled.
 	Nodes []string `json:"nodes,omitzero"`
+	// Others are the names of the further pods of the replica, sorted. Each may report metrics
+	// beside this pod, as those of a data-parallel group, or instead of it, as one in which the
+	// engine runs while this one holds its accelerators.
+	Others []string `json:"others,omitzero"`
 }
 
 // Pool is the accelerators of one type on nodes.
@@ -149,14 +156,16 @@ type Usage struct {
 	Time      time.Time `json:"time"`  // the instant of the query
 
 	Running Reading `json:"running"` // requests in the batch
-	Waiting Reading `json:"waiting"` // requests in the engine's queue
+	Waiting Reading `json:"waiting"` // requests that wait for capacity in the engine's queue
 	KV      Reading `json:"kv"`      // share of the KV cache in use, 0 to 1
 	// KVTokens is the KV cache size in tokens, over all engines of the pod.
 	KVTokens Reading `json:"kvTokens"`
+	// Asleep is true if an engine of the pod is in sleep mode: the pod is ready and serves nothing.
+	Asleep bool `json:"asleep,omitzero"`
 	// FirstTokens is the rate at which requests got their first token over the latest window, per
-	// second. It counts all requests of a pod that started within the window; Reset if its engine
-	// restarted within it; absent if fewer than four scrapes of an older pod fall into the window
-	// (Scrapes says how many).
+	// second. It counts all requests of a pod that began to serve within the window; Reset if its
+	// engine restarted within it; absent if fewer than three scrapes of an older pod fall into the
+	// window (Scrapes says how many).
 	FirstTokens Reading `json:"firstTokens"`
 	// Scrapes is how many samples the latest window holds.
 	Scrapes int `json:"scrapes,omitzero"`
@@ -167,7 +176,8 @@ type Usage struct {
 	ITL Reading `json:"itl"`
 	// MeanRate, MeanKV and MeanITL are first tokens per second, share of the KV cache in use and
 	// seconds between output tokens on average over the peak window, or the pod's life if that is
-	// shorter: capacity changes slowly, and one minute of it is noisy.
+	// shorter: capacity changes slowly, and one minute of it is noisy. MeanRate is that of whole
+	// windows: absent if the pod is younger than one.
 	MeanRate Reading `json:"meanRate"`
 	MeanKV   Reading `json:"meanKV"`
 	MeanITL  Reading `json:"meanITL"`
@@ -189,6 +199,11 @@ type Usage struct {
 	// together grew over the peak window, per second: zero if it did nothing. Absent if unknown or
 	// if its samples do not cover the window.
 	Progress Reading `json:"progress,omitzero"`
+	// Missed is true if the latest scrape of the pod failed, or the pod is gone since: the gauges
+	// are those of the scrape before.
+	Missed bool `json:"missed,omitzero"`
+	// ScrapedTwice is true if several jobs of Prometheus scrape the pod. It counts once.
+	ScrapedTwice bool `json:"scrapedTwice,omitzero"`
 }
 
 // LoadSource says who reported a load.
@@ -217,12 +232,11 @@ type Load struct {
 	// and waiting requests).
 	PeakArrivals Reading `json:"peakArrivals"`
 	PeakInFlight Reading `json:"peakInFlight"`
-	// Trend is the growth of the rate of requests per second, over the last minutes; negative if it
-	// falls.
-	Trend Reading `json:"trend"`
-	// TrendError is the standard error of Trend. A trend below twice its standard error is noise.
-	// Absent: not known, and the trend is not used.
-	TrendError Reading `json:"trendError,omitzero"`
+	// RecentArrivals is the rate of requests over the last half of the latest window, per second,
+	// and RecentError its standard error. A rate that is above Arrivals by a few errors is a burst.
+	// Absent: not known.
+	RecentArrivals Reading `json:"recentArrivals,omitzero"`
+	RecentError    Reading `json:"recentError,omitzero"`
 	// PeakCovered is true if samples cover the whole peak window.
 	PeakCovered bool `json:"peakCovered,omitzero"`
 	// LastActive is when the model was last in use (arrivals, or a request in flight) within the
@@ -246,6 +260,9 @@ type Load struct {
 	// tokens, over the latest window, seconds.
 	TTFT Reading `json:"ttft"`
 	ITL  Reading `json:"itl"`
+	// Latencies are the requests of the error budget's window by their latency: of engines all but
+	// the wait at the gateway, of gateways that alone.
+	Latencies Latencies `json:"latencies,omitzero"`
 }
 
 // PreviousDecision is the last decision about a variant, and its last known accelerator type.

@@ -12,7 +12,10 @@ type Variant struct {
 	Model  ModelID  `json:"model"`
 	Target TargetID `json:"target"`
 	// ServedName is the model's name in the engine's metrics; empty if it equals Model.Name.
-	ServedName     string      `json:"servedName,omitzero"`
+	ServedName string `json:"servedName,omitzero"`
+	// Adapters are the names of LoRA adapters on the model, sorted. A gateway counts their requests
+	// under these names, the engine under the model's.
+	Adapters       []string    `json:"adapters,omitzero"`
 	Accelerator    Accelerator `json:"accelerator,omitzero"` // empty: not known
 	GPUsPerReplica int         `json:"gpusPerReplica"`       // > 0; of a group, over all its pods
 	// Precision is that of the weights, such as bf16 or fp8, to find a profile by; empty if not

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -22,14 +23,15 @@ type limits struct {
 	precision string  // of the weights
 }
 
-// readLimits returns the limits of the first container that sets any.
-func readLimits(template *corev1.PodTemplateSpec, name fleet.Engine) limits {
+// readLimits returns the limits of the first container that sets any, for a replica of so many
+// pods.
+func readLimits(template *corev1.PodTemplateSpec, name fleet.Engine, pods int) limits {
 	at := slices.IndexFunc(engines, func(e engine.Engine) bool { return e.Name == name })
 	if template == nil || at < 0 {
 		return limits{}
 	}
 	for _, container := range template.Spec.Containers {
-		if found := limitsOf(&engines[at], flagsOf(container)); found != (limits{}) {
+		if found := limitsOf(&engines[at], flagsOf(container), pods); found != (limits{}) {
 			return found
 		}
 	}
@@ -41,8 +43,8 @@ var engines = engine.Engines()
 
 // limitsOf reads the flags of an engine. A limit of one data-parallel rank counts once for each
 // rank.
-func limitsOf(e *engine.Engine, flags map[string]string) limits {
-	ranks := max(1, firstCount(flags, e.Flag(engine.Ranks)))
+func limitsOf(e *engine.Engine, flags map[string]string, pods int) limits {
+	ranks := ranksOf(e, flags, pods)
 	limit := func(l engine.Limit) int {
 		if l.PerRank() {
 			return ranks * firstCount(flags, e.Flag(l))
@@ -58,6 +60,16 @@ func limitsOf(e *engine.Engine, flags map[string]string) limits {
 		sequences: limit(engine.MaxSequences), tokens: tokens, batched: scaledCount(firstFlag(flags, e.Flag(engine.BatchedTokens))),
 		tensor: limit(engine.TensorParallel), precision: precision(flags, e.Flag(engine.Quantization)),
 	}
+}
+
+// ranksOf returns the data-parallel ranks of a replica: those of its pod, or all of its group. If a
+// group's flags do not tell them all, each of its pods has as many as the first.
+func ranksOf(e *engine.Engine, flags map[string]string, pods int) int {
+	ofPod, all := firstCount(flags, e.Flag(engine.PodRanks)), firstCount(flags, e.Flag(engine.Ranks))
+	if pods <= 1 {
+		return max(1, cmp.Or(ofPod, all))
+	}
+	return max(1, min(cmp.Or(all, ofPod*pods), math.MaxInt32))
 }
 
 // precision returns how the weights are quantized, in the engine's word; "" if the model's own
@@ -149,8 +161,8 @@ func flagsOf(container corev1.Container) map[string]string {
 }
 
 // commandLine returns the words of command and arguments. A word with white space that is no flag
-// is taken for a shell script and split as a shell does it. Variables take the values that the
-// container's environment gives in plain text.
+// and no JSON is taken for a shell script and split as a shell does it. Variables take the values
+// that the container's environment gives in plain text.
 func commandLine(container corev1.Container) []string {
 	environment := make(map[string]string, len(container.Env))
 	for _, variable := range container.Env {
@@ -160,7 +172,7 @@ func commandLine(container corev1.Container) []string {
 	for _, list := range [][]string{container.Command, container.Args} {
 		for _, word := range list {
 			word = expand(word, environment)
-			if strings.HasPrefix(word, "-") || !strings.ContainsAny(word, " \t\n") {
+			if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "{") || !strings.ContainsAny(word, " \t\n") {
 				words = append(words, word)
 			} else {
 				words = append(words, shellWords(word)...)

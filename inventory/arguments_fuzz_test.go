@@ -18,7 +18,7 @@ func FuzzCommandLine(f *testing.F) {
 		}
 		template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
 		for _, engine := range []fleet.Engine{fleet.EngineVLLM, fleet.EngineSGLang} {
-			if found := readLimits(template, engine); found.sequences < 0 || !(found.tokens >= 0) {
+			if found := readLimits(template, engine, 1); found.sequences < 0 || !(found.tokens >= 0) {
 				t.Fatalf("limits %+v", found)
 			}
 		}

@@ -79,7 +79,7 @@ func TestLimitsAreReadFromArguments(t *testing.T) {
 				container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
 			}
 			template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--verbose"}}, container}}}
-			require.Equal(t, test.want, readLimits(template, fleet.EngineVLLM))
+			require.Equal(t, test.want, readLimits(template, fleet.EngineVLLM, 1))
 		})
 	}
 }
@@ -88,11 +88,11 @@ func TestSGLangHasFlagsOfItsOwn(t *testing.T) {
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Command: []string{"python3", "-m", "sglang.launch_server", "--max-running-requests=96", "--max-total-tokens", "400000", "--max-num-seqs=1"},
 	}}}}
-	require.Equal(t, limits{sequences: 96, tokens: 400000}, readLimits(template, fleet.EngineSGLang))
+	require.Equal(t, limits{sequences: 96, tokens: 400000}, readLimits(template, fleet.EngineSGLang, 1))
 	template.Spec.Containers[0].Command = []string{"python3", "-m", "sglang.launch_server", "--chunked-prefill-size=4096", "--tp", "2", "--mem-fraction-static=0.8", "--quantization", "w8a8_int8"}
-	require.Equal(t, limits{batched: 4096, tensor: 2, precision: "w8a8_int8"}, readLimits(template, fleet.EngineSGLang))
-	require.Equal(t, limits{}, readLimits(template, "another"))
-	require.Equal(t, limits{}, readLimits(nil, fleet.EngineSGLang))
+	require.Equal(t, limits{batched: 4096, tensor: 2, precision: "w8a8_int8"}, readLimits(template, fleet.EngineSGLang, 1))
+	require.Equal(t, limits{}, readLimits(template, "another", 1))
+	require.Equal(t, limits{}, readLimits(nil, fleet.EngineSGLang, 1))
 }
 
 func TestEngineOfTheVariantSaysWhichFlagsAreRead(t *testing.T) {
@@ -102,4 +102,18 @@ func TestEngineOfTheVariantSaysWhichFlagsAreRead(t *testing.T) {
 	require.Equal(t, 2048, w.BatchedTokens)
 	require.Equal(t, 2, w.TensorParallel)
 	require.Equal(t, "fp8", w.Precision)
+}
+
+func TestLimitsOfAGroupAreThoseOfAllItsRanks(t *testing.T) {
+	for args, want := range map[string]int{
+		"--data-parallel-size=8, --data-parallel-size-local=2":                 512,
+		"--data-parallel-size=$(unknown), --data-parallel-size-local=2":        512,
+		"--tensor-parallel-size=4":                                             64,
+		"--data-parallel-size-local=2147483647, --data-parallel-hybrid-lb=yes": 64 * 2147483647,
+	} {
+		container := "containers: [{name: e, args: [--max-num-seqs=64, " + args + "]}]"
+		w := workloadOf(t, group("big", 4, container, container),
+			manifesttest.ScaledTo("a", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big}"))
+		require.Equal(t, want, w.MaxSequences, args)
+	}
 }

@@ -46,6 +46,9 @@ type Target struct {
 	// ReplicaFailure is why no further pod can be created, in the API server's words; empty if one
 	// can.
 	ReplicaFailure string
+	// Selector is the scale's status.selector, of a kind that is not read by name: the labels of
+	// its pods, except those that another target owns. Empty if there is none.
+	Selector string
 	// Template is the pod of one replica, for a group of pods its leader; nil if the kind has none.
 	Template *corev1.PodTemplateSpec
 	// Worker is the template of a group's other pods, and Workers how many there are of them; nil
@@ -81,6 +84,7 @@ const (
 	kindReplicaSet      = "ReplicaSet"
 	kindStatefulSet     = "StatefulSet"
 	kindLeaderWorkerSet = "LeaderWorkerSet"
+	kindPodClique       = "PodClique" // of Grove
 
 	groupKEDA         = "keda.sh"
 	groupApps         = "apps"
@@ -112,8 +116,8 @@ func Decode(u *unstructured.Unstructured) (Objects, error) {
 	return objects, nil
 }
 
-// Decodes reports whether objects of a kind are read by name. Of any other kind, only spec.replicas
-// and spec.template are.
+// Decodes reports whether objects of a kind are read by name. Of any other kind, only
+// spec.replicas, spec.template and status.selector are.
 func Decodes(kind schema.GroupKind) bool { return decoder(kind) != nil }
 
 // decoder returns the decoder of a kind that is known by name; nil for any other.
@@ -192,10 +196,13 @@ func decodeLeaderWorkerSet(u *unstructured.Unstructured) (Objects, error) {
 	return Objects{Targets: []Target{target}}, errors.Join(err, leaderErr, workerErr, sizeErr)
 }
 
-// decodeAnyTarget reads a kind of which only spec.replicas is known. The value of spec.template is
-// used if it is a pod template.
+// decodeAnyTarget reads a kind of which only spec.replicas and status.selector are known. The value
+// of spec.template is used if it is a pod template.
 func decodeAnyTarget(u *unstructured.Unstructured) (Objects, error) {
 	target, err := newTarget(u)
+	if selector, isText, selectorErr := unstructured.NestedString(u.Object, "status", "selector"); isText && selectorErr == nil {
+		target.Selector = selector
+	}
 	if template, templateErr := templateAt(u, "spec", "template"); templateErr == nil {
 		target.Template = template
 	}

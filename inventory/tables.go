@@ -82,13 +82,15 @@ func (o Objects) Tables(options Options) Tables {
 	o.readDryRun(&t, targets, options)
 	pools, problems := o.pools(options)
 	options.canonicalNames(t.Variants, pools)
-	pods := podsByTarget(o.Pods, enginesOf(t.Variants), targets)
-	o.nodeAccelerators(t.Variants, pods, options)
-	t.Workloads = workloads(t.Variants, targets, pods, groupsOf(o.Pods))
+	pods, unread := podsByTarget(o.Pods, t.Variants, targets)
+	pods.markOverlaps(t.Variants)
+	pods.countGPUs(t.Variants)
+	o.nodeAccelerators(t.Variants, pods.replicas, options)
+	t.Workloads = workloads(t.Variants, targets, pods)
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)
 	t.Pools = pools
-	t.Problems = append(t.Problems, problems...)
+	t.Problems = append(append(t.Problems, problems...), unread...)
 	slices.SortFunc(t.Problems, CompareProblems)
 	return t
 }
@@ -183,18 +185,33 @@ func definitionProblems(name string, err error) []Problem {
 	return problems
 }
 
-// complete fills in the fields that the definition of a variant leaves out: the accelerator, and
-// how many of them a replica needs.
+// complete fills in the fields that the definition of a variant leaves out: the accelerator, how
+// many of them a replica needs, and the adapters. Without a template the number is left to
+// countGPUs.
 func (t Target) complete(v *fleet.Variant, statesGPUs bool, options Options) {
 	if v.Accelerator == "" {
 		v.Accelerator = options.selected(t.Template)
+	}
+	if len(v.Adapters) == 0 {
+		v.Adapters = adaptersOf(t.Template, v.Engine)
 	}
 	if statesGPUs {
 		return
 	}
 	gpus := templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)
-	if gpus > 0 {
+	if gpus > 0 || t.Template == nil {
 		v.GPUsPerReplica = gpus
+	}
+}
+
+// countGPUs reads from its pods how many accelerators a replica needs, for variants whose
+// definition and target do not tell. Without pods it is one.
+func (f podsOfTargets) countGPUs(variants []fleet.Variant) {
+	for i := range variants {
+		if v := &variants[i]; v.GPUsPerReplica == 0 {
+			most, _ := f.groups.gpus(f.replicas[TargetKey(v.Target)])
+			v.GPUsPerReplica = max(1, most)
+		}
 	}
 }
 

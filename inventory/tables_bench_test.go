@@ -30,3 +30,26 @@ func BenchmarkTables(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTablesOfSelectors has targets of one namespace that select their pods, and one of a
+// tenant whose selector matches all of them.
+func BenchmarkTablesOfSelectors(b *testing.B) {
+	for _, variants := range []int{100, 1000} {
+		b.Run(fmt.Sprint("variants=", variants), func(b *testing.B) {
+			manifests := []string{roleScaler("all", "fleet"), scaledRole("all", "00:00:00")}
+			for i := range variants {
+				name := fmt.Sprint("v", i)
+				manifests = append(manifests, roleScaler(name, "fleet=f,role="+name), scaledRole(name, "00:00:01"))
+				for j := range 5 {
+					manifests = append(manifests, manifesttest.Pod{Name: fmt.Sprint(name, "-", j), Labels: "fleet: f, role: " + name}.String())
+				}
+			}
+			objects := objectsOf(b, manifests...)
+			for b.Loop() {
+				if tables := objects.Tables(Options{}); len(tables.Workloads) != variants+1 {
+					b.Fatal(len(tables.Workloads))
+				}
+			}
+		})
+	}
+}

@@ -3,22 +3,11 @@ package inventory
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wva-project/wva/fleet"
-)
-
-// Labels of pods by their controllers.
-const (
-	// of a Deployment's pods: the last part of the ReplicaSet's name
-	labelTemplateHash = "pod-template-hash"
-	labelGroup        = "leaderworkerset.sigs.k8s.io/name"         // the LeaderWorkerSet
-	labelWorkerIndex  = "leaderworkerset.sigs.k8s.io/worker-index" // "0" of the leader
-	leaderIndex       = "0"
 )
 
 // enginesOf returns the targets of the variants, each with the engine of the first variant that
@@ -34,11 +23,11 @@ func enginesOf(variants []fleet.Variant) map[Key]fleet.Engine {
 }
 
 // workloads returns a row for each target of the variants that was seen.
-func workloads(variants []fleet.Variant, targets map[Key]Target, pods map[Key][]*corev1.Pod, groups podGroups) []fleet.Workload {
+func workloads(variants []fleet.Variant, targets map[Key]Target, pods podsOfTargets) []fleet.Workload {
 	var rows []fleet.Workload
 	for key, engine := range enginesOf(variants) {
 		if target, seen := targets[key]; seen {
-			rows = append(rows, target.workload(pods[key], groups, engine))
+			rows = append(rows, target.workload(pods.replicas[key], pods.groups, engine))
 		}
 	}
 	slices.SortFunc(rows, func(a, b fleet.Workload) int { return a.ID.Compare(b.ID) })
@@ -47,79 +36,27 @@ func workloads(variants []fleet.Variant, targets map[Key]Target, pods map[Key][]
 
 // workload returns the target with its pods as a row of the snapshot.
 func (t Target) workload(pods []*corev1.Pod, groups podGroups, engine fleet.Engine) fleet.Workload {
-	limits := readLimits(t.Template, engine)
+	limits := readLimits(t.Template, engine, 1+t.Workers)
 	row := fleet.Workload{
 		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
 		ReplicaFailure: t.ReplicaFailure, BatchedTokens: limits.batched, TensorParallel: limits.tensor,
 		Precision: limits.precision, GroupSize: t.groupSize(),
 	}
+	if t.Template == nil {
+		row.GroupSize = groups.size(pods)
+	}
 	for _, pod := range pods {
 		replica := replica(pod)
-		replica.Nodes = groups.nodes(pod)
+		replica.Nodes, replica.Others = groups.nodes(pod), groups.others(pod)
 		row.Pods = append(row.Pods, replica)
 	}
 	slices.SortFunc(row.Pods, func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return row
 }
 
-// podsByTarget returns the replicas of each wanted target: its pods, for groups the leaders only. A
-// pod that has ended is no replica.
-func podsByTarget[T any](pods []*corev1.Pod, wanted map[Key]T, targets map[Key]Target) map[Key][]*corev1.Pod {
-	replicas := make(map[Key][]*corev1.Pod, len(wanted))
-	for _, pod := range pods {
-		if ended(pod) {
-			continue
-		}
-		if key, found := targetOf(pod, wanted, targets); found {
-			replicas[key] = append(replicas[key], pod)
-		}
-	}
-	return replicas
-}
-
 // ended reports whether the pod's containers have stopped for good.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// targetOf climbs from a pod over its controllers to a wanted target.
-func targetOf[T any](pod *corev1.Pod, wanted map[Key]T, targets map[Key]Target) (Key, bool) {
-	const highest = 4 // controllers above a pod; a cycle ends there too
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil {
-		return Key{}, false
-	}
-	if group := pod.Labels[labelGroup]; group != "" && owner.Kind == kindStatefulSet {
-		key := Key{groupLeaderWorker, kindLeaderWorkerSet, pod.Namespace, group}
-		_, found := wanted[key]
-		return key, found && pod.Labels[labelWorkerIndex] == leaderIndex
-	}
-	key := Key{groupOf(owner.APIVersion), owner.Kind, pod.Namespace, owner.Name}
-	for range highest {
-		if _, found := wanted[key]; found {
-			return key, true
-		}
-		next, found := controllerOf(key, pod, targets)
-		if !found {
-			break
-		}
-		key = next
-	}
-	return Key{}, false
-}
-
-// controllerOf returns the controller of a workload. The Deployment of a ReplicaSet that was not
-// seen follows from its name, which ends with the hash in the labels of its pods.
-func controllerOf(key Key, pod *corev1.Pod, targets map[Key]Target) (Key, bool) {
-	if target, seen := targets[key]; seen {
-		return TargetKey(target.Controller), target.Controller != fleet.TargetID{}
-	}
-	hash := pod.Labels[labelTemplateHash]
-	deployment, hashed := strings.CutSuffix(key.Name, "-"+hash)
-	if hash == "" || !hashed || key.Group != groupApps || key.Kind != kindReplicaSet {
-		return Key{}, false
-	}
-	return Key{groupApps, kindDeployment, key.Namespace, deployment}, true
 }
 
 // replica returns a pod as a row of a workload, without its nodes.

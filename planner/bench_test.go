@@ -140,7 +140,7 @@ func (m *largeModel) add() {
 	}
 	load := fleet.Load{
 		Namespace: m.id().Namespace, Model: m.id().Name, Source: fleet.SourceEngine, Time: epoch,
-		PeakArrivals: fleet.Observed(1.1 * m.total), PeakInFlight: fleet.Observed(60 * m.total), Trend: fleet.Observed(0.001 * m.total), TrendError: fleet.Observed(0.0002 * m.total),
+		PeakArrivals: fleet.Observed(1.1 * m.total), PeakInFlight: fleet.Observed(60 * m.total),
 		PeakCovered: true, IdleCovered: 10 * time.Minute,
 		PromptTokens: fleet.Observed(1000), OutputTokens: fleet.Observed(200), TTFT: fleet.Observed(0.3), ITL: fleet.Observed(0.02),
 	}

@@ -3,6 +3,8 @@ package planner
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,43 @@ func TestStatedReplicasCostNoTime(t *testing.T) {
 		if d := newScenario(g).gateway(0, 60).decide(t)["cheap"]; d.Replicas < 3 {
 			t.Errorf("%s: %+v, want the replicas that exist", kind, d)
 		}
+	}
+}
+
+// A number above mostReplicas, whoever states it, counts as mostReplicas, and a finding says so.
+func TestNumbersOfReplicasHaveALimit(t *testing.T) {
+	decide := func(change func(*scenario)) fleet.Decision {
+		s := newScenario(cheap(group{ready: 1, running: 10, kv: 0.1, rate: 1, max: 10}))
+		change(s)
+		return s.decide(t)["cheap"]
+	}
+	for name, change := range map[string]func(*scenario){
+		"minReplicaCount":  func(s *scenario) { s.Variants[0].Range = fleet.Range{Min: math.MaxInt32, Max: math.MaxInt32} },
+		"maxReplicaCount":  func(s *scenario) { s.Variants[0].Range.Max = math.MaxInt32 },
+		"idleReplicaCount": func(s *scenario) { s.Variants[0].Range.Idle, s.Variants[0].Range.AllowsIdle = mostReplicas+1, true },
+		"paused-replicas":  func(s *scenario) { s.Variants[0].Pause = fleet.Pause{All: true, Fixed: true, Replicas: math.MaxInt32} },
+		"the spec of":      func(s *scenario) { s.Workloads[0].Replicas = math.MaxInt32 },
+	} {
+		d := decide(change)
+		if d.Replicas > mostReplicas || d.Facts.Current > mostReplicas {
+			t.Errorf("%s: %d replicas of %d, want at most %d", name, d.Replicas, d.Facts.Current, mostReplicas)
+		}
+		if !slices.ContainsFunc(d.Findings, func(f fleet.Finding) bool {
+			return f.Code == fleet.CodeTooManyReplicas && strings.Contains(f.Text, name)
+		}) {
+			t.Errorf("%s: findings %v", name, d.Findings)
+		}
+	}
+	if d := decide(func(s *scenario) { s.Variants[0].Range.Max = mostReplicas }); len(d.Findings) != 0 {
+		t.Errorf("findings %v of a number within the limit", d.Findings)
+	}
+	d := decide(func(s *scenario) {
+		s.Variants[0].Unsupported = fleet.Problem{Text: "not supported"}
+		s.Workloads = nil
+		s.Previous = []fleet.PreviousDecision{{Variant: s.Variants[0].ID, Replicas: math.MaxInt32, Decided: s.Time}}
+	})
+	if d.Replicas > mostReplicas {
+		t.Errorf("a previous decision of %d is repeated", d.Replicas)
 	}
 }
 
@@ -82,6 +121,59 @@ func BenchmarkPlanBesideWorstObjects(b *testing.B) {
 			})
 		}
 	}
+}
+
+// statedWorst adds models of one variant each: a stated number of replicas, the largest there is,
+// forged demand, and shares of a GPU number for which no two sizes divide each other.
+func statedWorst(s *fleet.Snapshot, models int) {
+	for i := range models {
+		name := fmt.Sprintf("stated-%04d", i)
+		id := fleet.ModelID{Namespace: "greedy", Name: name}
+		target := fleet.TargetID{Namespace: id.Namespace, APIVersion: "apps/v1", Kind: "Deployment", Name: name}
+		s.Variants = append(s.Variants, fleet.Variant{
+			ID: fleet.VariantID{Namespace: id.Namespace, Name: name}, Model: id, Target: target, Accelerator: acceleratorTypes[i%variantsPerModel].name,
+			GPUsPerReplica: 1 + i%8, Cost: 1 + float64(i)/1000, Role: fleet.RoleBoth, Engine: fleet.EngineVLLM, Range: fleet.Range{Max: math.MaxInt32},
+		})
+		s.Workloads = append(s.Workloads, fleet.Workload{ID: target, Replicas: math.MaxInt32, MaxSequences: 1 + i, KVTokens: 1e5 + 37*float64(i)})
+		s.Loads = append(s.Loads, fleet.Load{
+			Namespace: id.Namespace, Model: id.Name, Source: fleet.SourceGateway, Time: epoch, LastActive: epoch, IdleCovered: time.Hour,
+			Arrivals: fleet.Observed(1e6), Queued: fleet.Observed(1e9),
+		})
+	}
+}
+
+// BenchmarkPlanBesideStatedReplicas decides for 1,000 variants on fixed nodes beside 40 and 1,000
+// objects of statedWorst. The bar: twice the time without them.
+func BenchmarkPlanBesideStatedReplicas(b *testing.B) {
+	alone := 0.0 // ns
+	for _, models := range []int{0, 40, 1_000} {
+		b.Run(fmt.Sprintf("models=%d", models), func(b *testing.B) {
+			s := largeFleet(1_000, 1)
+			for i := range s.Pools {
+				s.Pools[i].Elastic = false
+			}
+			statedWorst(&s, models)
+			for b.Loop() {
+				Plan(s, Policy{})
+			}
+			perCycle := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+			if models == 0 {
+				alone = perCycle
+			} else if alone > 0 {
+				b.ReportMetric(perCycle/alone, "of-ns-without(bar=2)")
+			}
+		})
+	}
+}
+
+// Forty objects with the largest numbers beside a few usual variants on fixed nodes.
+func TestStatedReplicasOfManyObjectsCostLittle(t *testing.T) {
+	s := largeFleet(25, 1)
+	for i := range s.Pools {
+		s.Pools[i].Elastic = false
+	}
+	statedWorst(&s, 40)
+	planWithin(t, s, Policy{}, "40 objects")
 }
 
 // worstObjects adds variants of one model, no two of which are alike.

@@ -2,7 +2,9 @@ package planner
 
 import (
 	"cmp"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ type sizedModel struct {
 	*model
 	demand     demand
 	headroom   float64 // of a scale-down
+	pool       pool    // the headroom that the demand requires
 	candidates []candidate
 	latest     float64 // demand that needs replicas at once
 	// demand of the plan: more than latest if replicas exist that can serve more
@@ -25,13 +28,15 @@ type sizedModel struct {
 	probe  int  // the candidate that gets a probe; none if there is none
 	waits  bool // the probe waits for free accelerators
 	last   int  // the candidate that keeps an idle model's last replica; none if none does
+	// of the headroom, by the error budget; applied to the demand
+	correction correction
 }
 
 // candidate is one variant and the capacity of a replica of it.
 type candidate struct {
 	*variant
 	capacity analyzer.Capacity
-	share    float64       // of the reference demand; 0 if unknown
+	share    float64       // mean capacity, of the reference demand; 0 if unknown
 	pays     time.Duration // running time that costs as much as a start
 }
 
@@ -42,11 +47,12 @@ const none = -1
 type result struct {
 	sized *sizedModel
 	held  []fleet.Decision
+	crash *fleet.Crash // nil if sizing did not panic
 }
 
 // sizeAll calculates demand and capacity of every model. Models are independent at this step, so
-// all cores work in parallel. If a simulation is more accurate than the formula, it runs in the
-// order of the models, as often as the policy allows.
+// all cores work in parallel. If a simulation is more accurate than the formula, it runs as often
+// as the policy allows, by turns of the namespaces: the models of one do not use up the budget.
 func (x *view) sizeAll() []result {
 	all := make([]result, len(x.models))
 	var next atomic.Int64
@@ -54,18 +60,53 @@ func (x *view) sizeAll() []result {
 	for range min(runtime.GOMAXPROCS(0), len(x.models)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-				all[i] = x.sizeModel(x.models[i], nil)
+				all[i] = x.contained(x.models[i], nil)
 			}
 		})
 	}
 	workers.Wait()
-	simulations := x.policy.Simulations
-	for i := range all {
-		if simulations > 0 && all[i].doubtful() {
-			all[i] = x.sizeModel(x.models[i], &simulations)
+	simulations := analyzer.NewSimulations(x.policy.Simulations)
+	for _, i := range x.turns() {
+		if simulations.Left() && all[i].doubtful() {
+			all[i] = x.contained(x.models[i], simulations)
+		}
+	}
+	for i := range all { // not by the workers: a panic here must reach the caller
+		if all[i].crash != nil {
+			all[i].held = x.holdModel(x.models[i], crashed())
 		}
 	}
 	return all
+}
+
+// turns returns the indices of the models: the first model of each namespace, then the second of
+// each, and so on.
+func (x *view) turns() []int {
+	order, turn := make([]int, len(x.models)), make([]int, len(x.models))
+	models := make(map[string]int)
+	for i, m := range x.models {
+		order[i], turn[i] = i, models[m.id.Namespace]
+		models[m.id.Namespace]++
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(turn[a], turn[b]) })
+	return order
+}
+
+// contained sizes a model. A panic is contained in its result: one bad row must not end the process
+// or take the decisions of other models away.
+func (x *view) contained(m *model, simulations *analyzer.Simulations) (r result) {
+	defer func() {
+		if value := recover(); value != nil {
+			r = result{crash: &fleet.Crash{Model: m.id, Panic: fmt.Sprint(value), Stack: string(debug.Stack())}}
+		}
+	}()
+	return x.sizeModel(m, simulations)
+}
+
+// crashed is the reason of the variants of a model whose sizing panicked.
+func crashed() fleet.Reason {
+	return reason(fleet.CodePlanningFailed, "deciding the model failed by a defect of the server; other models are decided").
+		With(fleet.DetailRemedy, "report the server's log line \"model crashed, held\" with a snapshot (dumpSnapshot)")
 }
 
 // doubtful reports whether a simulation would be more accurate for any variant.
@@ -76,7 +117,7 @@ func (r result) doubtful() bool {
 // sizeModel calculates demand and capacity of a model. Variants whose workload was not seen are
 // held: their replicas may exist, and their load is part of the measured demand, so the others are
 // sized for all of it.
-func (x *view) sizeModel(m *model, simulations *int) result {
+func (x *view) sizeModel(m *model, simulations *analyzer.Simulations) result {
 	d, why := x.measureDemand(m)
 	if why != nil {
 		return result{held: x.holdModel(m, *why)}
@@ -92,13 +133,15 @@ func (x *view) sizeModel(m *model, simulations *int) result {
 		r.held = append(r.held, x.hold(v, why))
 	}
 	z := &sizedModel{model: m, demand: d, headroom: m.headroom(x.policy), candidates: x.analyze(seen, d, simulations), probe: none, last: none}
+	z.sharePool()
+	z.correctHeadroom(x)
 	z.setAmounts()
 	r.sized = z
 	return r
 }
 
 // analyze calculates the capacity of a replica of each variant.
-func (x *view) analyze(variants []*variant, d demand, simulations *int) []candidate {
+func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simulations) []candidate {
 	m := analyzer.Model{
 		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
 		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts,
@@ -107,7 +150,7 @@ func (x *view) analyze(variants []*variant, d demand, simulations *int) []candid
 		m.Variants = append(m.Variants, analyzer.Variant{
 			ID: v.ID, Replicas: v.engines, Speed: x.accelerators[v.accelerator].Speed * float64(max(1, v.GPUsPerReplica)),
 			KVTokens: v.workload.KVTokens, MaxSequences: v.workload.MaxSequences, BatchedTokens: v.workload.BatchedTokens,
-			Role: v.Role, Objective: v.objective, Profile: v.profile,
+			Role: v.Role, Objective: v.objective, Profile: v.profile, Kept: v.Range.Floor() > 0 || v.fixed != nil,
 		})
 	}
 	candidates := make([]candidate, len(variants))

@@ -31,7 +31,7 @@ func (v *variant) fixedByOthers() *fixed {
 		asItIs.held = true
 		asItIs.reason = problemReason(fleet.CodeConflictingHPA, v.conflictingHPA())
 	case v.Pause.Fixed:
-		asItIs.replicas, asItIs.known = v.Pause.Replicas, true
+		asItIs.replicas, asItIs.known = max(0, v.Pause.Replicas), true
 		asItIs.reason = reason(fleet.CodePaused, "paused at %d by annotation autoscaling.keda.sh/paused-replicas", v.Pause.Replicas).
 			With(fleet.DetailRemedy, "remove the annotation to have the variant scaled")
 	case v.Pause.All:
@@ -40,7 +40,7 @@ func (v *variant) fixedByOthers() *fixed {
 	default:
 		return nil
 	}
-	return &asItIs
+	return new(asItIs)
 }
 
 // conflictingHPA returns the problem of the other HPA of the variant's target.

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -13,27 +12,30 @@ import (
 // demand is the demand of a model, measured against a reference. Shares of the analyzer are shares
 // of the reference.
 type demand struct {
-	rate      fleet.Reading // the reference in requests per second; absent if no rate is known
-	inFlight  float64       // the reference in requests in flight
-	latest    float64       // demand now, with backlog and expected rise, over the reference
-	steady    float64       // the same without the backlog
-	highest   float64       // highest demand of the peak window plus headroom, for a scale-down
-	ahead     float64       // expected rise of the rate until a replica that starts now is ready
-	arrivals  fleet.Reading // requests per second
-	backlog   float64       // requests waiting at engines and gateway
-	queued    float64       // the part of the backlog at the gateway
-	running   float64
-	silent    int       // ready replicas that report nothing, few enough to decide without them
-	covered   bool      // samples cover the peak window
-	idle      idleness  // whether the model may scale to zero
-	since     time.Time // last use of the model; zero if it was not used within the idle window
-	prompt    fleet.Reading
-	output    fleet.Reading
-	prompts   []fleet.Bucket
-	outputs   []fleet.Bucket
-	hits      fleet.Reading // share of prompts that the prefix cache holds
-	bursts    fleet.Reading // index of dispersion of the arrivals
-	ttft, itl fleet.Reading
+	rate     fleet.Reading // the reference in requests per second; absent if no rate is known
+	inFlight float64       // the reference in requests in flight
+	burst    float64       // requests per second that arrive now, if that is clearly more; else 0
+	latest   float64       // demand now, with backlog, over the reference
+	steady   float64       // the same without the backlog
+	highest  float64       // highest demand of the peak window plus headroom, for a scale-down
+	arrivals fleet.Reading // requests per second
+	backlog  float64       // requests waiting at engines and gateway
+	queued   float64       // the part of the backlog at the gateway
+	running  float64
+	silent   int // ready replicas that report nothing, few enough to decide without them
+	// their part of the highest rate: each as much as the busiest, or the mean of the peak
+	silentPeak float64
+	covered    bool      // samples cover the peak window
+	peakless   bool      // the highest demand of the peak window is not known
+	idle       idleness  // whether the model may scale to zero
+	since      time.Time // last use of the model; zero if it was not used within the idle window
+	prompt     fleet.Reading
+	output     fleet.Reading
+	prompts    []fleet.Bucket
+	outputs    []fleet.Bucket
+	hits       fleet.Reading // share of prompts that the prefix cache holds
+	bursts     fleet.Reading // index of dispersion of the arrivals
+	ttft, itl  fleet.Reading
 }
 
 // measureDemand calculates the demand of the model, or returns why it is unknown.
@@ -57,10 +59,9 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		d.arrivals = fleet.Observed(0)
 	}
 	m.addSilent(&d)
-	d.covered = len(m.engine) > 0
-	for _, row := range m.engine {
-		d.covered = d.covered && row.PeakCovered
-	}
+	rows := m.peakRows()
+	d.covered = len(rows) > 0 && !slices.ContainsFunc(rows, func(row fleet.Load) bool { return !row.PeakCovered })
+	d.peakless = m.lacksPeak(&d, rows)
 	m.describeRequests(&d)
 	x.measure(m, &d)
 	d.idle = x.idleness(m, &d)
@@ -90,12 +91,8 @@ func (x *view) unobserved(m *model) (why fleet.Reason, unknown bool) {
 	}
 	all := m.reports()
 	switch {
-	case all.good > 0 && all.tooShort < all.good:
+	case all.good > 0: // even if no rate is known: a queue is
 		return fleet.Reason{}, false
-	case all.good > 0:
-		return reason(fleet.CodeWindowTooShort, "fewer than 4 scrapes of each replica in the rate window, so no rate is known").
-			With(fleet.DetailCause, x.failures()).
-			With(fleet.DetailRemedy, "scrape more often or raise prometheus.windows.latest; right after an outage this passes by itself"), true
 	case all.invalid > 0:
 		return reason(fleet.CodeMetricsInvalid, "%s NaN or an infinite value", countOf(all.invalid, "ready replica reports", "ready replicas report")).
 			With(fleet.DetailCause, x.failures()).With(fleet.DetailRemedy, "look at the engine's /metrics page"), true
@@ -120,6 +117,7 @@ func (m *model) reports() (all reports) {
 		all.stale += v.reports.stale
 		all.invalid += v.reports.invalid
 		all.tooShort += v.reports.tooShort
+		all.noRate += v.reports.noRate
 	}
 	return all
 }
@@ -142,81 +140,9 @@ func (x *view) failures() string {
 	return texts[0]
 }
 
-// mostSilent is the share of ready replicas that may report nothing: the rest is decided without
-// them.
-const mostSilent = 0.1
-
-// addSilent counts the ready replicas that report nothing. As demand each counts with the highest
-// rate of a replica that reports.
-func (m *model) addSilent(d *demand) {
-	all := m.reports()
-	rate, known := d.arrivals.Known()
-	if all.missing == 0 || !known || float64(all.missing) > mostSilent*float64(all.all()) {
-		return
-	}
-	highest := 0.0
-	for _, v := range m.variants {
-		for _, r := range v.engines {
-			highest = max(highest, r.FirstTokens.Or(0), r.MeanRate.Or(0))
-		}
-	}
-	d.silent = all.missing
-	d.arrivals = fleet.Observed(rate + float64(all.missing)*highest)
-}
-
-// arrivals returns the rate of requests over all names of the model. For one name the gateway's
-// rate replaces that of the engines, unless the gateway counts nothing while the engines serve.
-func (m *model) arrivals() (arrivals fleet.Reading) {
-	for _, name := range m.served {
-		rate := m.engineArrivals(name)
-		if atGateway, known := name.gateway.Known(); known && (atGateway > 0 || rate.Or(0) == 0) {
-			rate = name.gateway
-		}
-		if value, known := rate.Known(); known {
-			arrivals = fleet.Observed(arrivals.Or(0) + value)
-		}
-	}
-	return arrivals
-}
-
-// engineArrivals returns the rate of first tokens over all pods, deleted ones included because
-// their requests are part of the demand. It adds the growth of the queues over existing pods only:
-// the queue of a deleted pod was not served.
-func (m *model) engineArrivals(name served) fleet.Reading {
-	var tokens fleet.Reading
-	for _, row := range m.usagesOf(name) {
-		if rate, known := row.FirstTokens.Known(); known {
-			tokens = fleet.Observed(tokens.Or(0) + rate)
-		}
-	}
-	rate, known := tokens.Known()
-	if !known {
-		return fleet.Reading{}
-	}
-	for _, v := range m.variants {
-		for _, r := range v.engines {
-			if v.EngineModel() == name.name {
-				rate += r.WaitingGrowth.Or(0)
-			}
-		}
-	}
-	return fleet.Observed(max(0, rate))
-}
-
-// usagesOf returns the rows that count for the model's arrivals. If prefill and decode are
-// disaggregated, the role of a deleted pod is unknown, so only existing pods count.
-func (m *model) usagesOf(name served) []*fleet.Usage {
-	if !m.disaggregated() {
-		return name.usages
-	}
-	var own []*fleet.Usage
-	for _, v := range m.variants {
-		if v.EngineModel() == name.name {
-			own = append(own, v.engines...)
-		}
-	}
-	return own
-}
+// silentFor is the time after which a reason names a silent replica. The collector has rows of all
+// pods that reported within it.
+const silentFor = 10 * time.Minute
 
 // measure sets the reference and the demand in parts of it: the latest demand for a scale-up, the
 // highest for a scale-down. If no rate is known, it counts requests in flight.
@@ -232,18 +158,19 @@ func (x *view) measure(m *model, d *demand) {
 	if !known {
 		return
 	}
-	d.ahead = x.ahead(m, arrivals)
-	latest := arrivals + d.ahead + d.backlog/x.policy.DrainWithin.Seconds()
+	d.burst = m.burst(arrivals)
+	arrivals = max(arrivals, d.burst)
+	latest := arrivals + d.backlog/x.policy.DrainWithin.Seconds()
 	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	peak *= m.fraction(rateOf)
+	peak = (peak + d.silentPeak) * m.fraction(rateOf)
 	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	highest = headroom * max(arrivals+d.ahead, peak, gatewayPeak)
+	highest = headroom * max(arrivals, peak, gatewayPeak)
 	reference := max(latest, highest)
 	if reference <= 0 {
 		return
 	}
 	d.rate = fleet.Observed(reference)
-	d.latest, d.steady, d.highest = latest/reference, (arrivals+d.ahead)/reference, highest/reference
+	d.latest, d.steady, d.highest = latest/reference, arrivals/reference, highest/reference
 	// a variant known by its KV cache size only is asked for the same part of both
 	if d.latest > 0 && inFlight > 0 {
 		d.inFlight = inFlight / d.latest
@@ -258,41 +185,6 @@ func (m *model) headroom(p Policy) float64 {
 		return p.ScaleDownHeadroom
 	}
 	return p.ScaleDownHeadroom / 2
-}
-
-// The trend of the arrivals may not last: it counts for at most maxAhead of the current arrivals,
-// and not at all below clearTrend times its standard error, which noise of constant arrivals
-// reaches too.
-const (
-	maxAhead   = 0.5
-	clearTrend = 2
-)
-
-// ahead returns the expected rise of the rate until a replica that starts now is ready. The
-// gateway's trend is that of the arrivals; engines see a request when it starts.
-func (x *view) ahead(m *model, arrivals float64) float64 {
-	rows, part := m.gateway, 1.0
-	if _, known := sum(rows, func(l fleet.Load) fleet.Reading { return l.Trend }); !known {
-		rows, part = m.engine, m.fraction(rateOf)
-	}
-	var trend, variance float64
-	for _, row := range rows {
-		value, known := row.Trend.Known()
-		deviation, estimated := row.TrendError.Known()
-		if !known || !estimated {
-			continue
-		}
-		trend += value
-		variance += deviation * deviation
-	}
-	if trend <= clearTrend*math.Sqrt(variance) {
-		return 0
-	}
-	var startup time.Duration
-	for _, v := range m.variants {
-		startup = max(startup, v.startup)
-	}
-	return max(0, min(part*trend*(startup+x.policy.Reaction).Seconds(), maxAhead*arrivals))
 }
 
 // describeRequests copies the lengths, latencies and burstiness of requests for the analyzer, the
@@ -323,23 +215,4 @@ func (m *model) describeRequests(d *demand) {
 // and then it still has demand when the model may scale to zero.
 func (d demand) none() bool {
 	return d.idle == mayScaleToZero || d.latest <= 0 && d.inFlight <= 0 && d.rate.Or(0) <= 0
-}
-
-// sum adds up one reading over loads, and reports whether any was known.
-func sum(rows []fleet.Load, reading func(fleet.Load) fleet.Reading) (total float64, known bool) {
-	for _, row := range rows {
-		if value, ok := reading(row).Known(); ok {
-			total += value
-			known = true
-		}
-	}
-	return total, known
-}
-
-// first returns the first of two readings that is known, else the first that is present.
-func first(a, b fleet.Reading) fleet.Reading {
-	if _, known := b.Known(); known && a.State != fleet.Present || a.State == fleet.Absent {
-		return b
-	}
-	return a
 }

@@ -14,6 +14,7 @@ type explanation struct {
 	*sizedModel
 	round    *round
 	outcomes []outcome
+	asked    string  // the demand as text
 	short    float64 // the share of the wanted demand that is unserved
 }
 
@@ -21,14 +22,13 @@ type explanation struct {
 func (r *round) explanations(outcomes [][]outcome) []explanation {
 	all := make([]explanation, len(r.models))
 	for i, z := range r.models {
-		all[i] = explanation{sizedModel: z, round: r, outcomes: outcomes[i], short: z.unserved(outcomes[i])}
+		all[i] = explanation{sizedModel: z, round: r, outcomes: outcomes[i], asked: z.demandText(), short: z.unserved(outcomes[i])}
 	}
 	return all
 }
 
-// decisions returns the numbers with their reasons.
-func (e explanation) decisions() []fleet.Decision {
-	decisions := make([]fleet.Decision, 0, len(e.candidates))
+// addDecisions adds the numbers with their reasons.
+func (e explanation) addDecisions(decisions []fleet.Decision) []fleet.Decision {
 	for i, c := range e.candidates {
 		d := fleet.Decision{Variant: c.ID, Replicas: e.outcomes[i].replicas, Known: true, Decided: e.round.now, Facts: c.facts()}
 		if c.fixed != nil {
@@ -80,9 +80,17 @@ func (e explanation) explain(i int) fleet.Reason {
 	if c.overdue > 0 {
 		why = why.With(fleet.DetailNotStarting, c.late()+c.waitingFor())
 	}
-	if c.stuck > 0 {
+	if c.stuck > c.asleep {
 		why = why.With(fleet.DetailStuck, c.stuckText())
+	} else if c.asleep > 0 {
+		why = why.With(fleet.DetailAsleep, countOf(c.asleep, "replica sleeps and is", "replicas sleep and are")+" no capacity: "+fewNames(c.stuckPods))
 	}
+	if c.silent > 0 && len(c.longSilent) > 0 {
+		n := len(c.longSilent)
+		why = why.With(fleet.DetailSilent, fmt.Sprintf("%s lacked metrics for %v: %s",
+			countOf(n, "ready replica has", "ready replicas have"), silentFor, fewNames(c.longSilent)))
+	}
+	why = why.With(fleet.DetailBudget, e.budgetText(e.round.policy))
 	return e.details(i, why.With(fleet.DetailInfeasible, c.infeasible()))
 }
 
@@ -129,7 +137,7 @@ func (e explanation) raises(i int, b bound) bool {
 	case fleet.CodeLastReplica:
 		return n == 1
 	case fleet.CodeProbe:
-		return n == 1 && !e.atZero()
+		return n == b.least && !e.atZero()
 	case fleet.CodeMakeBeforeBreak:
 		return b.least == n
 	default:
@@ -198,12 +206,11 @@ func (e explanation) headline(i int, code fleet.Code, tight []bound) fleet.Reaso
 	}
 	if len(tight) > 0 && tight[0].code == code {
 		b := tight[0]
-		text := fmt.Sprintf("%s; %s", e.demandText(), b.text)
+		text := e.asked + "; " + b.text
 		if b.least > 0 && code != fleet.CodeMakeBeforeBreak {
-			kept := fmt.Sprintf("%s: %s kept", text, countOf(e.outcomes[i].replicas, "replica", "replicas"))
-			text = shortest(kept, text)
+			text = shortest(text+": "+countOf(e.outcomes[i].replicas, "replica", "replicas")+" kept", text)
 		}
-		return reason(code, "%s", text).With(fleet.DetailCause, b.cause)
+		return fleet.Reason{Code: code, Text: text}.With(fleet.DetailCause, b.cause).With(fleet.DetailRemedy, b.remedy)
 	}
 	return e.numbers(i)
 }
@@ -246,21 +253,21 @@ func (e explanation) numbers(i int) fleet.Reason {
 	case e.demand.none():
 		return reason("", "0 requests: %s", countOf(o.replicas, "replica", "replicas"))
 	case i == e.probe:
-		return reason("", "%s; capacity of a replica not known, so the cheapest variant starts with 1", e.demandText())
+		return reason("", "%s; capacity of a replica not known, so the cheapest variant starts with 1", e.asked)
 	case c.share <= 0:
-		return reason("", "%s; capacity of a replica not known: %s", e.demandText(), countOf(o.replicas, "replica", "replicas"))
+		return reason("", "%s; capacity of a replica not known: %s", e.asked, countOf(o.replicas, "replica", "replicas"))
 	}
-	basis := fmt.Sprintf("capacity from %s", c.capacity.Basis)
+	basis := "capacity from " + string(c.capacity.Basis)
 	if c.capacity.Note != "" {
 		basis += ": " + c.capacity.Note
 	}
-	demand, rate := e.demandText(), e.rateText()
+	capacity := "; capacity " + e.capacityOf(c) + " per replica, limited by " + string(c.capacity.LimitedBy)
 	if e.short > tiny {
-		demand, rate = demand+", "+unservedText(e.short), rate+", "+unservedText(e.short)
+		capacity = ", " + unservedText(e.short) + capacity
 	}
-	capacity := fmt.Sprintf("; capacity %s per replica, limited by %s", e.capacityOf(c), c.capacity.LimitedBy)
 	number := ": " + countOf(o.replicas, "replica", "replicas")
-	return reason("", "%s", shortest(demand+capacity+number, demand+capacity, rate+capacity)).With(fleet.DetailCapacity, basis)
+	text := shortest(e.asked+e.headroomText()+capacity+number, e.asked+capacity+number, e.asked+capacity, e.rateText()+capacity)
+	return fleet.Reason{Text: text}.With(fleet.DetailCapacity, basis)
 }
 
 // infeasible returns the latency objective that cannot be met at any useful load, with the remedy;
@@ -310,8 +317,13 @@ func (e explanation) summary() fleet.ModelPlan {
 	if e.part == fleet.RoleDecode && e.parts > 1 {
 		backlog -= e.demand.queued
 	}
+	headroom := fleet.Reading{}
+	if e.correction.factor != 1 {
+		headroom = fleet.Observed(e.correction.factor)
+	}
 	return fleet.ModelPlan{
 		ID: e.id, Arrivals: e.demand.arrivals, Backlog: fleet.Observed(backlog), InFlight: fleet.Observed(e.demand.running + backlog),
-		TTFT: e.demand.ttft, ITL: e.demand.itl, Unserved: e.short, NoWakeSignal: e.sleepsForever(),
+		TTFT: e.demand.ttft, ITL: e.demand.itl, Attainment: e.correction.attainment(), Headroom: headroom,
+		Unserved: e.short, NoWakeSignal: e.sleepsForever(),
 	}
 }

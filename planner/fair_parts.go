@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/solver"
@@ -40,16 +39,16 @@ func (r *round) share(decided answer) answer {
 	parts, most := r.fairParts(decided)
 	fair := question{
 		amount:   func(z *sizedModel) float64 { return min(z.measured(), parts[z]) },
-		preempts: true, unbounded: true, floors: r.lastReplicas(), most: most, tolerance: roughly,
+		preempts: true, unbounded: true, floors: r.existingParts(most), most: most, tolerance: roughly,
 	}
 	r.floors = r.solve(fair).counts
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			// the first solution limits starts by accelerators that others may have to leave
 			r.startable[c.ID] = max(r.startable[c.ID], r.floors[c.ID])
-			r.bounds[c.ID] = slices.DeleteFunc(r.bounds[c.ID], func(b bound) bool { return b.yields || b.code == fleet.CodeStartsForCurrentDemand })
+			c.bounds = slices.DeleteFunc(c.bounds, func(b bound) bool { return b.yields || b.code == fleet.CodeStartsForCurrentDemand })
 			if z.latest <= z.committed() {
-				r.bounds[c.ID] = append(r.bounds[c.ID], r.startsForCurrentDemand(c))
+				c.bounds = append(c.bounds, r.startsForCurrentDemand(c))
 			}
 		}
 	}
@@ -80,6 +79,7 @@ func (z *sizedModel) contended() float64 { return max(z.wanted, z.measured()) }
 // one type is not filled on another.
 func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most counts) {
 	parts, most = make(map[*sizedModel]float64, len(r.models)), make(counts)
+	r.parts = make(map[gpuPart]int)
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			if c.share > 0 && !c.limited() {
@@ -97,6 +97,7 @@ func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most c
 			}
 			divide(claims[:same], left)
 			for _, claim := range claims[:same] {
+				r.parts[gpuPart{k, claim.model}] = claim.part * claim.best.takes()
 				parts[claim.model] += r.fill(k, claim, most)
 				for _, c := range claim.model.candidates {
 					if own, limited := r.gpus.of(c.variant); limited && own == k {
@@ -108,141 +109,6 @@ func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most c
 		}
 	}
 	return parts, most
-}
-
-// fill divides the part of a claim among the variants of the model on the type: first to existing
-// replicas, then to those with the most capacity for each accelerator. It returns their capacity.
-func (r *round) fill(k *gpuType, claim gpuClaim, most counts) (amount float64) {
-	left := claim.part * claim.best.takes()
-	var own []candidate
-	for _, c := range claim.model.candidates {
-		if of, limited := r.gpus.of(c.variant); limited && of == k && c.fixed == nil {
-			own, most[c.ID] = append(own, c), 0
-		}
-	}
-	slices.SortStableFunc(own, func(a, b candidate) int {
-		return cmp.Compare(b.share*float64(a.takes()), a.share*float64(b.takes()))
-	})
-	give := func(c candidate, n int) {
-		n = max(0, min(n, r.domain(claim.model, c, question{preempts: true, unbounded: true}).Max-most[c.ID], left/c.takes()))
-		most[c.ID] += n
-		left -= n * c.takes()
-		amount += float64(n) * c.share
-	}
-	for _, c := range own {
-		give(c, c.allocated())
-	}
-	for _, c := range own {
-		if c.share > 0 {
-			give(c, unlimited)
-		}
-	}
-	return amount
-}
-
-// gpuClaim is the claim of a model with demand on an accelerator type, in replicas of its best
-// variant there.
-type gpuClaim struct {
-	model *sizedModel
-	best  candidate // the one with the most capacity for each accelerator
-	needs int       // replicas for all of the demand
-	has   int       // existing replicas
-	part  int       // that it gets
-}
-
-// claimsOn returns the claims on an accelerator type, the highest priority first.
-func (r *round) claimsOn(k *gpuType) []gpuClaim {
-	var claims []gpuClaim
-	for _, z := range byPriority(r.models) {
-		claim := gpuClaim{model: z}
-		gpus := 0
-		for _, c := range z.candidates {
-			own, limited := r.gpus.of(c.variant)
-			if !limited || own != k || c.share <= 0 || c.fixed != nil {
-				continue
-			}
-			gpus += c.allocated() * c.takes()
-			if claim.best.variant == nil || c.share*float64(claim.best.takes()) > claim.best.share*float64(c.takes()) {
-				claim.best = c
-			}
-		}
-		if claim.best.variant == nil || z.wanted <= 0 {
-			continue
-		}
-		claim.needs = int(math.Ceil(min(z.measured()/claim.best.share*(1-tiny), unlimited)))
-		claim.has = gpus / claim.best.takes()
-		claims = append(claims, claim)
-	}
-	return claims
-}
-
-// divide gives each claim its fair part of so many accelerators: as many as it needs, up to a level
-// that is the same for all. The replicas that are left over go to the claims with the least
-// accelerators, of several to one that has that replica already.
-func divide(claims []gpuClaim, gpus int) {
-	part := func(c gpuClaim, level int) int { return min(c.needs, level/c.best.takes()) }
-	// the first that is too high, less one
-	level := sort.Search(max(0, gpus), func(level int) bool {
-		total := 0
-		for _, c := range claims {
-			total += part(c, level+1) * c.best.takes()
-		}
-		return total > gpus
-	})
-	for i := range claims {
-		claims[i].part = part(claims[i], level)
-		gpus -= claims[i].part * claims[i].best.takes()
-	}
-	order := func(a, b *gpuClaim) int {
-		return cmp.Or(cmp.Compare(a.part*a.best.takes(), b.part*b.best.takes()), -compareBool(a.has > a.part, b.has > b.part))
-	}
-	for range claims {
-		var next *gpuClaim
-		for i := range claims {
-			c := &claims[i]
-			if c.part < c.needs && c.best.takes() <= gpus && (next == nil || order(c, next) < 0) {
-				next = c
-			}
-		}
-		if next == nil {
-			return
-		}
-		next.part++
-		gpus -= next.best.takes()
-	}
-}
-
-// factualGPUs returns the accelerators of a type that are in use whatever the demand is: those of
-// held and fixed variants, and of replicas that KEDA or a rule keeps for models without demand.
-func (r *round) factualGPUs(k *gpuType) (used int) {
-	for _, o := range r.held {
-		if o.Accelerator == k.pool.Accelerator {
-			used += o.Range.Min * o.GPUs * max(1, o.Nodes)
-		}
-	}
-	for _, z := range r.models {
-		for _, c := range z.candidates {
-			if own, limited := r.gpus.of(c.variant); limited && own == k && (c.fixed != nil || z.wanted <= 0) {
-				used += c.factual(r.domain(z, c, question{}).Floor()) * c.takes()
-			}
-		}
-	}
-	return used
-}
-
-// probeGPUs returns the accelerators of a type that probes need in addition to existing replicas.
-func (r *round) probeGPUs(k *gpuType) (needed int) {
-	for _, z := range r.models {
-		if z.probe == none || z.waits {
-			continue
-		}
-		if c := z.candidates[z.probe]; c.allocated() == 0 {
-			if own, limited := r.gpus.of(c.variant); limited && own == k {
-				needed += c.takes()
-			}
-		}
-	}
-	return needed
 }
 
 // lastReplicas returns one replica for each model with demand that has any and can have them on
@@ -263,6 +129,35 @@ func (r *round) lastReplicas() counts {
 	return last
 }
 
+// existingParts returns the last replicas, and for the models of the highest priority on an
+// accelerator type the existing replicas within their fair parts, as far as the demand needs them.
+// These are on nodes already: the part of another model that does not fit beside them, since its
+// replicas have several accelerators, takes none of them.
+func (r *round) existingParts(most counts) counts {
+	floors := r.lastReplicas()
+	highest := make(map[*gpuType]int)
+	for _, z := range byPriority(r.models) {
+		left := z.measured()
+		for _, c := range z.candidates {
+			part, claims := most[c.ID]
+			if !claims || c.share <= 0 {
+				continue
+			}
+			k, _ := r.gpus.of(c.variant)
+			if _, found := highest[k]; !found {
+				highest[k] = z.priority
+			}
+			if z.priority < highest[k] {
+				continue
+			}
+			needs := int(math.Ceil(min(max(0, left)/c.share*(1-tiny), unlimited)))
+			floors[c.ID] = max(floors[c.ID], min(part, c.allocated(), needs))
+			left -= float64(float64(floors[c.ID]) * c.share)
+		}
+	}
+	return floors
+}
+
 // existingToo returns the fair parts with all existing replicas beside them, if these fit: then no
 // replica moves from one model to another. It returns nil if they do not.
 func (r *round) existingToo() counts {
@@ -271,7 +166,7 @@ func (r *round) existingToo() counts {
 		for _, c := range z.candidates {
 			floors[c.ID] = r.floors[c.ID]
 			if z.wanted > 0 {
-				floors[c.ID] = max(floors[c.ID], min(c.allocated(), within(c, r.bounds[c.ID]).Max))
+				floors[c.ID] = max(floors[c.ID], min(c.allocated(), within(c, c.bounds).Max))
 			}
 		}
 	}
@@ -282,41 +177,6 @@ func (r *round) existingToo() counts {
 		return nil
 	}
 	return floors
-}
-
-// gpuPrices returns the price of one accelerator of each type for an hour: as configured, else the
-// median over the namespaces of the variants, each of which counts once. The price in an object
-// moves no replica of another tenant.
-func (r *round) gpuPrices() map[fleet.Accelerator]float64 {
-	if r.prices != nil {
-		return r.prices
-	}
-	type seller struct {
-		accelerator fleet.Accelerator
-		namespace   string
-	}
-	lowest := make(map[seller]float64)
-	for v := range r.owners() {
-		if takes := v.takes(); takes > 0 && v.excluded == nil {
-			key, price := seller{v.accelerator, v.ID.Namespace}, v.price/float64(takes)
-			if before, found := lowest[key]; !found || price < before {
-				lowest[key] = price
-			}
-		}
-	}
-	all := make(map[fleet.Accelerator][]float64)
-	for key, price := range lowest {
-		all[key.accelerator] = append(all[key.accelerator], price)
-	}
-	r.prices = make(map[fleet.Accelerator]float64, len(all))
-	for accelerator, prices := range all {
-		slices.Sort(prices)
-		r.prices[accelerator] = prices[len(prices)/2]
-		if row := r.accelerators[accelerator]; row.Price > 0 {
-			r.prices[accelerator] = row.Price
-		}
-	}
-	return r.prices
 }
 
 // byPriority returns the models, the highest priority first.

@@ -36,6 +36,38 @@ func findings(s fleet.Snapshot) map[fleet.VariantID][]fleet.Finding {
 	return found
 }
 
+// addFinding adds a finding to those of a variant.
+func (x *view) addFinding(id fleet.VariantID, f fleet.Finding) {
+	x.findings[id] = fleet.SortFindings(append(slices.Clip(x.findings[id]), f))
+}
+
+// sharedAdapters returns the finding of adapters with names of other models, the first of which has
+// that of the owner. It is one finding for all of them, so that many cost no time.
+func sharedAdapters(names []string, owner fleet.ModelID) fleet.Finding {
+	text := fmt.Sprintf("adapter %.64q is a name of model %s: its requests are demand of that model", names[0], owner)
+	if more := len(names) - 1; more > 0 {
+		text += fmt.Sprintf("; %s of other models too", countOf(more, "further adapter has a name", "further adapters have names"))
+	}
+	return fleet.Finding{
+		Code: fleet.CodeSharedAdapter, Text: text,
+		Remedy: "give the adapter a name of its own, or remove it from adapters",
+	}
+}
+
+// scrapedTwice returns the finding of a variant of which several jobs scrape a pod; false if there
+// is none.
+func (v *variant) scrapedTwice() (fleet.Finding, bool) {
+	at := slices.IndexFunc(v.engines, func(r *fleet.Usage) bool { return r.ScrapedTwice })
+	if at < 0 {
+		return fleet.Finding{}, false
+	}
+	return fleet.Finding{
+		Code:   fleet.CodeScrapedTwice,
+		Text:   fmt.Sprintf("several jobs of Prometheus scrape pods of the variant, such as %s; each pod counts once", v.engines[at].Pod),
+		Remedy: "remove one of the PodMonitors, ServiceMonitors or scrape jobs that select them",
+	}, true
+}
+
 // knownAccelerators returns the accelerator types of the catalogue, the nodes and the profiles,
 // sorted.
 func knownAccelerators(s fleet.Snapshot) []string {

@@ -83,8 +83,8 @@ func newGPUType(pool fleet.Pool) *gpuType {
 	return k
 }
 
-// bounded limits a number of accelerators, so that sums do not overflow.
-func bounded(n int) int { return max(0, min(n, math.MaxInt32)) }
+// bounded limits the number of accelerators of a node, each of which may take a step.
+func bounded(n int) int { return max(0, min(n, mostGPUs)) }
 
 // add adds a node and returns its index.
 func (k *gpuType) add(name string, allocatable, allocated int) int {
@@ -110,7 +110,7 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 	slices.SortFunc(pods, byOrdinal)
 	for i := range pods {
 		pod := &pods[i]
-		if v.isOverdue(pod, now) || slices.Contains(v.stuckPods, pod.Name) {
+		if v.isOverdue(pod, now) || v.isUseless(pod.Name) {
 			continue
 		}
 		nodes := v.nodesOf(pod, shares)
@@ -134,7 +134,7 @@ func (v *variant) lostOnNodes(now time.Time) (lost int) {
 			lost++
 		}
 	}
-	return lost + v.stuck
+	return lost + v.useless()
 }
 
 // byOrdinal orders pods by name, and those of one StatefulSet by their number.
@@ -242,8 +242,8 @@ func (v *variant) takes() int {
 	return gpus * shares
 }
 
-// Limits of one replica: of its accelerators, so that sums do not overflow, and of the pods of a
-// group, each of which is placed.
+// Limits of one replica: of its accelerators, as of those of a node, so that sums do not overflow,
+// and of the pods of a group, each of which is placed.
 const (
 	mostGPUs   = 1 << 16
 	mostShares = 1 << 8

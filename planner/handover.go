@@ -44,7 +44,7 @@ func (r *round) number(outcomes [][]outcome) {
 			c := z.candidates[j]
 			o.replicas = z.number(j, outcomes[i])
 			if o.placed = o.replicas; c.limited() {
-				o.placed = min(o.replicas, o.planned+c.stuck+c.overdue)
+				o.placed = min(o.replicas, o.planned+c.useless()+c.overdue)
 			}
 		}
 	}
@@ -55,16 +55,16 @@ func (r *round) number(outcomes [][]outcome) {
 // it.
 func (r *round) makeBeforeBreak(outcomes [][]outcome) {
 	for i, z := range r.models {
-		z.delay(outcomes[i], fleet.CodeMakeBeforeBreak, (*variant).readyAfter)
+		r.delay(z, outcomes[i], fleet.CodeMakeBeforeBreak, (*variant).readyAfter)
 		if r.floors == nil || z.unserved(outcomes[i]) <= tiny {
-			z.delay(outcomes[i], fleet.CodeSaturated, (*variant).unsaturatedAfter)
+			r.delay(z, outcomes[i], fleet.CodeSaturated, (*variant).unsaturatedAfter)
 		}
 	}
 }
 
 // delay raises the numbers of variants that scale down until the replicas that serve afterwards
 // have enough capacity. A variant whose scale-down is delayed gets a bound with this code.
-func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter func(*variant, int) int) {
+func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servingAfter func(*variant, int) int) {
 	left, lost := 0.0, 0.0
 	var down []int
 	count := func(j, sign int) {
@@ -88,7 +88,7 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 	for _, j := range down {
 		c, o := z.candidates[j], &outcomes[j]
 		aim := z.number(j, outcomes)
-		if limit := min(c.existingCapacity(), within(c, o.bounds).Max); short() && o.planned < limit {
+		if limit := min(c.existingCapacity(), within(c, o.bounds).Max, r.mostKept(z, j, outcomes)); short() && o.planned < limit {
 			least := o.planned
 			count(j, -1)
 			o.planned = least + sort.Search(limit-least, func(more int) bool {
@@ -100,7 +100,7 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 			})
 			count(j, 1)
 		}
-		if short() { // the others have not shown that they could serve all
+		if short() && !r.yields(o, c) { // the others have not shown that they could serve all
 			o.awaits = c.overdue > 0
 		}
 		if n := z.number(j, outcomes); n > aim {
@@ -110,6 +110,27 @@ func (z *sizedModel) delay(outcomes []outcome, code fleet.Code, servingAfter fun
 			o.bounds = append(slices.Clip(o.bounds), z.delayBound(code, n, o.aim))
 		}
 	}
+}
+
+// mostKept returns how many replicas of a variant may wait for others of its model. If those need
+// the same accelerators, of which another model has less than its fair part, none beyond the part
+// of its own model: the accelerators that they wait for may never be free.
+func (r *round) mostKept(z *sizedModel, j int, outcomes []outcome) int {
+	k, limited := r.gpus.of(z.candidates[j].variant)
+	if !limited || !r.isOwed(k, z) {
+		return unlimited
+	}
+	left, waits := r.parts[gpuPart{k, z}], false
+	for i, c := range z.candidates {
+		if own, limited := r.gpus.of(c.variant); limited && own == k && i != j {
+			left -= min(outcomes[i].planned, c.allocated()) * c.takes()
+			waits = waits || outcomes[i].planned > c.allocated()
+		}
+	}
+	if !waits {
+		return unlimited
+	}
+	return max(0, left/z.candidates[j].takes())
 }
 
 // delayBound returns the bound of a delayed scale-down.
@@ -167,16 +188,16 @@ func (z *sizedModel) enough(outcomes []outcome) float64 {
 }
 
 // readyAfter returns how many ready replicas serve for certain after a scale-down to n. Which of
-// the ready ones of a Deployment go is not known, so stuck ones may stay.
+// the ready ones of a Deployment go is not known, so stuck and silent ones may stay.
 func (v *variant) readyAfter(n int) int {
 	if !v.stopsHighestOrdinal() {
-		return max(0, min(n, v.ready+v.stuck)-v.stuck)
+		return max(0, min(n, v.ready+v.useless())-v.useless())
 	}
 	ready := 0
 	for i := range v.workload.Pods {
 		pod := &v.workload.Pods[i]
 		at, known := ordinal(pod.Name)
-		if known && at < n && pod.Ready && !pod.Terminating && !slices.Contains(v.stuckPods, pod.Name) {
+		if known && at < n && pod.Ready && !pod.Terminating && !v.isUseless(pod.Name) {
 			ready++
 		}
 	}

@@ -49,8 +49,7 @@ type policyForm struct {
 		DrainWithin fleet.Duration `json:"drainWithin,omitzero"`
 	} `json:"backlog,omitzero"`
 	ScaleUp struct {
-		StartupTime  fleet.Duration `json:"startupTime,omitzero"`
-		ReactionTime fleet.Duration `json:"reactionTime,omitzero"`
+		StartupTime fleet.Duration `json:"startupTime,omitzero"`
 	} `json:"scaleUp,omitzero"`
 	ScaleDown struct {
 		Headroom           float64        `json:"headroom,omitzero"`
@@ -67,6 +66,10 @@ type policyForm struct {
 		Queueing       queueing `json:"queueing,omitzero"`
 		MaxSimulations *int     `json:"maxSimulations,omitzero"` // 0: none
 	} `json:"sizing,omitzero"`
+	ErrorBudget struct {
+		Enabled *bool          `json:"enabled,omitzero"` // absent: true
+		Window  fleet.Duration `json:"window,omitzero"`
+	} `json:"errorBudget,omitzero"`
 	SwitchingCost struct {
 		Horizon fleet.Duration `json:"horizon,omitzero"`
 	} `json:"switchingCost,omitzero"`
@@ -92,7 +95,7 @@ func formOf(p Policy) (f policyForm) {
 	f.Saturation.MaxThroughputShare, f.Saturation.MaxITLShare, f.Saturation.MaxITLStretch = s.MaxThroughputShare, s.MaxITLShare, s.MaxITLStretch
 	f.KVCache.Headroom = s.KVHeadroom
 	f.Backlog.DrainWithin = fleet.Duration(p.DrainWithin)
-	f.ScaleUp.StartupTime, f.ScaleUp.ReactionTime = fleet.Duration(p.Startup), fleet.Duration(p.Reaction)
+	f.ScaleUp.StartupTime = fleet.Duration(p.Startup)
 	f.ScaleDown.Headroom, f.ScaleDown.MinReplicaLifetime = p.ScaleDownHeadroom, fleet.Duration(p.MinReplicaLifetime)
 	f.ScaleToZero.Retention = fleet.Duration(p.Retention)
 	f.MissingData.KeepFor, f.MissingData.GracePeriod = fleet.Duration(p.KeepFor), fleet.Duration(p.MetricsGrace)
@@ -102,6 +105,10 @@ func formOf(p Policy) (f policyForm) {
 	if p.Simulations != 0 {
 		f.Sizing.MaxSimulations = new(max(0, p.Simulations))
 	}
+	if p.BudgetOff {
+		f.ErrorBudget.Enabled = new(false)
+	}
+	f.ErrorBudget.Window = fleet.Duration(p.BudgetWindow)
 	f.SwitchingCost.Horizon = fleet.Duration(p.Horizon)
 	return f
 }
@@ -114,9 +121,10 @@ func (f policyForm) policy() Policy {
 		},
 		SaturationAlone: f.Sizing.Queueing == queueingOff,
 		DrainWithin:     time.Duration(f.Backlog.DrainWithin), KeepFor: time.Duration(f.MissingData.KeepFor),
-		Startup: time.Duration(f.ScaleUp.StartupTime), Reaction: time.Duration(f.ScaleUp.ReactionTime),
+		Startup:   time.Duration(f.ScaleUp.StartupTime),
 		Retention: time.Duration(f.ScaleToZero.Retention), MetricsGrace: time.Duration(f.MissingData.GracePeriod),
 		ScaleDownHeadroom: f.ScaleDown.Headroom, MinReplicaLifetime: time.Duration(f.ScaleDown.MinReplicaLifetime),
+		BudgetWindow: time.Duration(f.ErrorBudget.Window), BudgetOff: f.ErrorBudget.Enabled != nil && !*f.ErrorBudget.Enabled,
 		Horizon: time.Duration(f.SwitchingCost.Horizon),
 	}
 	if n := f.Sizing.MaxSimulations; n != nil {

@@ -136,6 +136,11 @@ func vary(random *rand.Rand, v reflect.Value, share float64) {
 			*field = time.Duration(random.Int64N(int64(time.Hour)))
 		}
 		return
+	case *fleet.Duration:
+		if change {
+			*field = fleet.Duration(random.Int64N(int64(time.Hour)))
+		}
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:

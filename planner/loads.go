@@ -14,15 +14,15 @@ import (
 // rows of one source the later one is used, reading by reading. A name that two models have belongs
 // to the older model.
 func (x *view) attachLoads(s fleet.Snapshot) {
-	engine, gateway := make(map[modelKey]fleet.Load, len(x.models)), make(map[modelKey]fleet.Load, len(x.models))
-	for _, row := range s.Loads {
-		table := engine
+	engine, gateway := make(map[modelKey]*fleet.Load, len(x.models)), make(map[modelKey]*fleet.Load, len(x.models))
+	for i := range s.Loads {
+		row, table := &s.Loads[i], engine
 		if row.Source == fleet.SourceGateway {
 			table = gateway
 		}
 		key := modelKey{row.Namespace, row.Model}
 		if other, found := table[key]; found {
-			row = later(other, row)
+			row = new(later(*other, *row))
 		}
 		table[key] = row
 	}
@@ -38,14 +38,61 @@ func (x *view) attachLoads(s fleet.Snapshot) {
 			}
 			served := served{name: name, usages: x.usages[key]}
 			if row, found := engine[key]; found {
-				m.engine = append(m.engine, row)
+				m.engine = append(m.engine, *row)
 			}
 			if row, found := gateway[key]; found {
-				m.gateway = append(m.gateway, row)
-				served.gateway = row.Arrivals
+				m.gateway = append(m.gateway, *row)
+				served.gateway, served.gatewayPeak = row.Arrivals, row.PeakArrivals
 			}
 			m.served = append(m.served, served)
 		}
+	}
+	x.attachAdapters(gateway)
+}
+
+// attachAdapters adds the gateway's rows of adapters to the loads of their models. An adapter's
+// name is a claim: the name of a model is that model's alone, and of several models with one
+// adapter the oldest has it.
+func (x *view) attachAdapters(gateway map[modelKey]*fleet.Load) {
+	adapters := make(map[modelKey]bool)
+	for _, m := range slices.SortedFunc(slices.Values(x.models), olderModel) {
+		attached := make(map[string]bool)
+		for _, v := range m.variants {
+			var shared []string
+			var other fleet.ModelID // of the first of them
+			for _, name := range v.Adapters {
+				key := modelKey{m.id.Namespace, name}
+				switch owner := x.named(key); {
+				case owner != nil && owner.id != m.id:
+					if shared = append(shared, name); len(shared) == 1 {
+						other = owner.id
+					}
+					continue
+				case owner != nil && !adapters[key], attached[name]:
+					continue // a name of the model itself, or of an adapter of two variants
+				}
+				x.names[key], adapters[key], attached[name] = m, true, true
+				if row, found := gateway[key]; found {
+					m.addAdapter(v.EngineModel(), *row)
+				}
+			}
+			if len(shared) > 0 {
+				x.addFinding(v.ID, sharedAdapters(shared, other))
+			}
+		}
+	}
+}
+
+// addAdapter adds a gateway's row of an adapter on the model that engines serve under a name.
+func (m *model) addAdapter(name string, row fleet.Load) {
+	m.gateway = append(m.gateway, row)
+	at := slices.IndexFunc(m.served, func(s served) bool { return s.name == name })
+	served := &m.served[at]
+	if rate, known := row.Arrivals.Known(); known {
+		served.gateway = fleet.Observed(served.gateway.Or(0) + rate)
+	}
+	if peak, known := row.PeakArrivals.Known(); known {
+		served.gatewayPeak = fleet.Observed(served.gatewayPeak.Or(0) + peak)
 	}
 }
 
@@ -59,19 +106,102 @@ func (x *view) named(key modelKey) *model {
 
 // usagesByModel returns the rows of each model's name, sorted by pod.
 func usagesByModel(rows []fleet.Usage, models int) map[modelKey][]*fleet.Usage {
-	usages, keys := make(map[modelKey][]*fleet.Usage, models), make([]modelKey, 0, models)
+	group := make(map[modelKey]int, models) // the index in both:
+	keys, groups := make([]modelKey, 0, models), make([][]*fleet.Usage, 0, models)
 	for i := range rows {
 		key := modelKey{rows[i].Namespace, rows[i].Model}
-		own, known := usages[key]
+		at, known := group[key]
 		if !known {
-			keys = append(keys, key)
+			at = len(groups)
+			group[key], keys, groups = at, append(keys, key), append(groups, nil)
 		}
-		usages[key] = append(own, &rows[i])
+		groups[at] = append(groups[at], &rows[i])
 	}
-	for _, key := range keys {
-		slices.SortFunc(usages[key], func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+	usages := make(map[modelKey][]*fleet.Usage, len(groups))
+	for i, own := range groups {
+		slices.SortFunc(own, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+		usages[keys[i]] = own
 	}
 	return usages
+}
+
+// peakRows returns the loads of engines that tell the highest demand of the peak window. A name
+// that nothing has served throughout it has none; its row stays for the longer windows.
+func (m *model) peakRows() []fleet.Load {
+	return slices.DeleteFunc(slices.Clone(m.engine), func(row fleet.Load) bool {
+		return row.PeakArrivals.State == fleet.Absent && row.PeakInFlight.State == fleet.Absent && m.isUnserved(row.Model)
+	})
+}
+
+// isUnserved reports whether a name has neither replicas nor pods that report. A workload that is
+// not seen may have both.
+func (m *model) isUnserved(name string) bool {
+	for _, v := range m.variants {
+		if v.EngineModel() == name && (!v.seen || v.now > 0 || len(v.workload.Pods) > 0) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(m.served, func(s served) bool {
+		return s.name == name && slices.ContainsFunc(s.usages, func(row *fleet.Usage) bool {
+			return reportsGauges(row) || row.FirstTokens.State != fleet.Absent
+		})
+	})
+}
+
+// findStrangers finds the pods that serve a model and belong to no workload of a variant: those of
+// another cluster, or pods that are not seen as their replicas. A pod that was just deleted still
+// has its last gauges, and an engine that sleeps in a launcher without a replica serves nothing.
+func (x *view) findStrangers(workloads []fleet.Workload) {
+	var own map[podKey]bool // nil until needed: the pods of most models are all its replicas
+	for _, m := range x.models {
+		for _, name := range m.served {
+			for _, row := range m.unread(name.usages) {
+				if row.Running.State != fleet.Present || row.Missed || row.Asleep {
+					continue
+				}
+				if own == nil {
+					own = podsOf(workloads)
+				}
+				if !own[podKey{row.Namespace, row.Pod}] {
+					m.strangers = append(m.strangers, row.Pod)
+				}
+			}
+		}
+	}
+}
+
+// unread returns the rows that are not those of the model's ready replicas. Both are sorted by pod.
+func (m *model) unread(rows []*fleet.Usage) (unread []*fleet.Usage) {
+	engines := make([][]*fleet.Usage, len(m.variants))
+	for i, v := range m.variants {
+		engines[i] = v.engines
+	}
+	for _, row := range rows {
+		at := slices.IndexFunc(engines, func(left []*fleet.Usage) bool { return len(left) > 0 && left[0] == row })
+		if at < 0 {
+			unread = append(unread, row)
+			continue
+		}
+		engines[at] = engines[at][1:]
+	}
+	return unread
+}
+
+type podKey struct{ namespace, pod string }
+
+// podsOf returns the pods of all workloads.
+func podsOf(workloads []fleet.Workload) map[podKey]bool {
+	pods := make(map[podKey]bool, len(workloads))
+	for i := range workloads {
+		for j := range workloads[i].Pods {
+			pod := &workloads[i].Pods[j]
+			pods[podKey{workloads[i].ID.Namespace, pod.Name}] = true
+			for _, name := range pod.Others {
+				pods[podKey{workloads[i].ID.Namespace, name}] = true
+			}
+		}
+	}
+	return pods
 }
 
 // olderModel orders models by their oldest variant, then by name.
@@ -114,7 +244,8 @@ func later(a, b fleet.Load) fleet.Load {
 		{&b.Queued, a.Queued},
 		{&b.PeakArrivals, a.PeakArrivals},
 		{&b.PeakInFlight, a.PeakInFlight},
-		{&b.Trend, a.Trend},
+		{&b.RecentArrivals, a.RecentArrivals},
+		{&b.RecentError, a.RecentError},
 		{&b.PromptTokens, a.PromptTokens},
 		{&b.OutputTokens, a.OutputTokens},
 		{&b.PrefixHits, a.PrefixHits},
@@ -131,6 +262,9 @@ func later(a, b fleet.Load) fleet.Load {
 	}
 	if len(b.OutputLengths) == 0 {
 		b.OutputLengths = a.OutputLengths
+	}
+	if len(b.Latencies.Parts) == 0 {
+		b.Latencies = a.Latencies
 	}
 	b.PeakCovered = b.PeakCovered || a.PeakCovered
 	b.IdleCovered = max(b.IdleCovered, a.IdleCovered)

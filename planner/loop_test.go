@@ -186,7 +186,7 @@ func (l *loop) observe(s *scenario, m *loopModel) {
 	for _, pod := range serving {
 		s.Usages = append(s.Usages, fleet.Usage{
 			Namespace: "shop", Pod: pod, Model: m.name, Time: l.now, Running: fleet.Observed(100 * load), Waiting: fleet.Observed(m.queue * part),
-			KV: fleet.Observed(0.92 * load), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(served * part), Scrapes: 4,
+			KV: fleet.Observed(0.92 * load), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(served * part), MeanRate: fleet.Observed(served * part), Scrapes: 4,
 			WaitingGrowth: fleet.Observed(max(0, rate-served) * part), PeakRate: fleet.Observed(loopCapacity),
 		})
 	}
@@ -201,7 +201,7 @@ func (l *loop) observe(s *scenario, m *loopModel) {
 	}
 	s.Loads = append(s.Loads, fleet.Load{
 		Namespace: "shop", Model: m.name, Source: fleet.SourceGateway, Time: l.now, LastActive: l.now, IdleCovered: 10 * time.Minute,
-		Queued: fleet.Observed(queued), Arrivals: fleet.Observed(rate),
+		Queued: fleet.Observed(queued), Arrivals: fleet.Observed(rate), PeakArrivals: fleet.Observed(rate),
 	})
 }
 

@@ -16,15 +16,21 @@ type round struct {
 	*view
 	models    []*sizedModel
 	held      []solver.Option
-	bounds    map[fleet.VariantID][]bound
 	startable counts // the replicas that the current demand needs
 	healthy   counts // replicas if overdue ones were ready; nil until needed
 	// replicas of the models' fair parts; nil unless accelerators are short
 	floors counts
+	parts  map[gpuPart]int               // fair parts, in accelerators; nil unless they are short
 	prices map[fleet.Accelerator]float64 // of one accelerator; nil until needed
 	// without demand, to check whether replicas fit; nil until needed
 	whole  *solver.Problem
 	solves int
+}
+
+// gpuPart is the part of a model of an accelerator type.
+type gpuPart struct {
+	*gpuType
+	*sizedModel
 }
 
 // roughly is the tolerance of a solution that only limits another one.
@@ -44,10 +50,9 @@ const (
 // outcomes have a row for each model, with one outcome for each of its candidates.
 func (r *round) mix() [][]outcome {
 	r.delayProbes()
-	r.bounds = make(map[fleet.VariantID][]bound, r.size)
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			r.bounds[c.ID] = r.view.bounds(z, c)
+			c.bounds = r.bounds(z, c)
 		}
 	}
 	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
@@ -55,7 +60,7 @@ func (r *round) mix() [][]outcome {
 	r.startForTheUnserved()
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			r.bounds[c.ID] = append(r.bounds[c.ID], r.startsForCurrentDemand(c))
+			c.bounds = append(c.bounds, r.startsForCurrentDemand(c))
 		}
 	}
 	decided := r.solve(question{amount: (*sizedModel).plain, reasons: true})
@@ -79,7 +84,7 @@ func (z *sizedModel) plain() float64 { return z.wanted }
 
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
 func (r *round) startsForCurrentDemand(c candidate) bound {
-	n := max(c.now, r.startable[c.ID]+c.overdue+c.stuck)
+	n := max(c.now, r.startable[c.ID]+c.overdue+c.useless())
 	return atMost(fleet.CodeStartsForCurrentDemand, n,
 		"only the peak of the window needs more replicas, the latest demand does not")
 }
@@ -96,7 +101,7 @@ func (r *round) startForTheUnserved() {
 			continue
 		}
 		for _, c := range z.candidates {
-			r.startable[c.ID] = unlimited - c.overdue - c.stuck
+			r.startable[c.ID] = unlimited - c.overdue - c.useless()
 		}
 	}
 }
@@ -142,8 +147,10 @@ type answer struct {
 }
 
 func (r *round) solve(q question) answer {
-	options := append(make([]solver.Option, 0, len(r.held)+r.size), r.held...)
-	problem := solver.Problem{Options: options, Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons}
+	problem := solver.Problem{
+		Demands: make([]solver.Demand, 0, len(r.models)), Options: append(make([]solver.Option, 0, len(r.held)+r.size), r.held...),
+		Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons,
+	}
 	if !q.healthy {
 		problem.Pools, problem.Holdings = r.gpus.pools(), r.gpus.holdings
 	}
@@ -155,7 +162,10 @@ func (r *round) solve(q question) answer {
 	}
 	r.solves++
 	solution := solver.Solve(problem)
-	a := answer{counts: make(counts, len(problem.Options)), unsatisfied: make(map[fleet.VariantID]bool), reasons: make(map[fleet.VariantID]*solver.Reason)}
+	a := answer{
+		counts: make(counts, len(solution.Counts)), unsatisfied: make(map[fleet.VariantID]bool),
+		reasons: make(map[fleet.VariantID]*solver.Reason, len(solution.Reasons)),
+	}
 	for _, count := range solution.Counts {
 		a.counts[count.Variant] = count.Replicas
 	}
@@ -187,21 +197,21 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 	}
 }
 
-// domain returns the range of the replicas that are capacity: those that do not start or are stuck
-// take a part of the variant's range. A fixed number counts as far as its replicas exist, and so do
-// all lower bounds if accelerators are short: a number that is merely stated takes nothing from
-// measured demand.
+// domain returns the range of the replicas that are capacity: those that do not start, are stuck or
+// silent take a part of the variant's range. A fixed number counts as far as its replicas exist,
+// and so do all lower bounds if accelerators are short: a number that is merely stated takes
+// nothing from measured demand.
 func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
-	bounds := r.bounds[c.ID]
+	bounds := c.bounds
 	if q.preempts || q.unbounded {
 		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool {
 			return q.preempts && b.yields || q.unbounded && b.code == fleet.CodeStartsForCurrentDemand
 		})
 	}
 	domain := within(c, bounds)
-	missing := c.overdue + c.stuck
+	missing := c.overdue + c.useless()
 	if q.healthy {
-		missing = c.stuck
+		missing = c.useless()
 	}
 	domain.Min, domain.Max = max(0, domain.Min-missing), max(0, domain.Max-missing)
 	least := domain.Min

@@ -48,6 +48,9 @@ func warnings(plan fleet.Plan, texts map[fleet.Code]string) []fleet.Notice {
 		if d.Reason.Detail(fleet.DetailStuck) != "" && !d.Held {
 			add(fleet.CodeReplicaStuck, texts[fleet.CodeReplicaStuck])
 		}
+		if d.Reason.Detail(fleet.DetailSilent) != "" && !d.Held {
+			add(fleet.CodeMetricsMissing, "ready replicas have lacked metrics for 10 minutes; check that Prometheus scrapes all their pods")
+		}
 		if d.Facts.NoWakeSignal && !d.Held {
 			add(fleet.CodeNoWakeSignal, texts[fleet.CodeNoWakeSignal])
 		}
@@ -76,7 +79,7 @@ func warning(d *fleet.Decision, texts map[fleet.Code]string) string {
 		return texts[code]
 	case code == fleet.CodeDuplicateTarget, code == fleet.CodePaused, !d.Held:
 		return "" // the first has a conflict, the second is on purpose
-	case code == fleet.CodeMetricsMissing, code == fleet.CodeMetricsStale, code == fleet.CodeMetricsInvalid, code == fleet.CodeWindowTooShort:
+	case code == fleet.CodeMetricsMissing, code == fleet.CodeMetricsStale, code == fleet.CodeMetricsInvalid:
 		return "replicas are kept: " + texts[code]
 	}
 	return d.Reason.String()

@@ -29,7 +29,7 @@ func (r *round) outcomes(a answer) [][]outcome {
 		for j, c := range z.candidates {
 			n := a.counts[c.ID]
 			outcomes[i][j] = outcome{
-				planned: n, bounds: r.bounds[c.ID], why: a.reasons[c.ID], solved: n,
+				planned: n, bounds: c.bounds, why: a.reasons[c.ID], solved: n,
 				shortage: a.unsatisfied[c.ID] || j == z.probe && z.waits,
 			}
 		}
@@ -46,7 +46,7 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 		return
 	}
 	if r.healthy == nil { // both calls of outcomes ask for the same
-		starts := round{view: r.view, bounds: r.bounds}
+		starts := round{view: r.view}
 		for _, z := range r.models {
 			if z.anyOverdue() {
 				starts.models = append(starts.models, z)
@@ -59,11 +59,20 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 		short := z.unserved(outcomes[i]) > tiny
 		for j, c := range z.candidates {
 			o := &outcomes[i][j]
+			if r.yields(o, c) {
+				continue
+			}
 			if c.overdue > 0 && z.wanted > 0 && (short && c.share > 0 || r.healthy[c.ID] > min(c.alive(), o.planned)) {
 				o.awaits, o.planned = true, max(o.planned, min(c.existingCapacity(), r.healthy[c.ID]))
 			}
 		}
 	}
+}
+
+// yields reports whether a variant stops replicas whose accelerators others are due. It keeps none
+// that do not start: a workload stops pods without a node first.
+func (r *round) yields(o *outcome, c candidate) bool {
+	return r.floors != nil && o.planned < c.allocated()
 }
 
 func (z *sizedModel) anyOverdue() bool {
@@ -86,10 +95,10 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 			}
 		}
 	} else if n > 0 || o.awaits {
-		n += c.stuck
+		n += c.useless()
 	}
 	if o.planned > c.alive() || o.awaits || o.planned > c.ready && !c.stopsHighestOrdinal() {
-		n = max(n, o.planned+c.stuck+c.overdue)
+		n = max(n, o.planned+c.useless()+c.overdue)
 	}
 	bounds := o.bounds
 	if o.shortage {

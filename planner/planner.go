@@ -7,8 +7,9 @@
 // Plan is a straight line of stages, each in the file of its name:
 //
 //	view      join the tables once; contradicting definitions are resolved
-//	demand    per model: the rate now and expected, the backlog, the peak of the window; or Held
+//	demand    per model: the rate now, the backlog, the peak of the window; or Held
 //	capacity  per variant: the load that one replica can serve, and what limits it
+//	error budget  per model: the correction of the headroom in its demand
 //	rules     per variant: the bounds of its replicas
 //	mix       the cheapest mix of replicas within bounds and accelerators
 //	handover  make before break: bounds of scale-downs
@@ -36,6 +37,7 @@ func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 		recommended := beside.plan()
 		addRecommendations(&plan, recommended)
 		plan.Solves += recommended.Solves
+		plan.Crashes = append(plan.Crashes, recommended.Crashes...)
 	}
 	return plan
 }
@@ -48,6 +50,9 @@ func (x *view) plan() fleet.Plan {
 	models := make([]*sizedModel, 0, len(x.models))
 	for i, sized := range x.sizeAll() {
 		decisions = append(decisions, sized.held...)
+		if sized.crash != nil {
+			plan.Crashes = append(plan.Crashes, *sized.crash)
+		}
 		if sized.sized == nil {
 			plan.Models = append(plan.Models, fleet.ModelPlan{ID: x.models[i].id})
 			continue
@@ -61,7 +66,7 @@ func (x *view) plan() fleet.Plan {
 	r := &round{view: x, models: models, held: x.heldOptions(decisions)}
 	outcomes := r.handover(r.mix())
 	for _, e := range r.explanations(outcomes) {
-		decisions = append(decisions, e.decisions()...)
+		decisions = e.addDecisions(decisions)
 		plan.Models = append(plan.Models, e.summary())
 	}
 
@@ -124,7 +129,7 @@ func (x *view) hold(v *variant, why fleet.Reason) fleet.Decision {
 func (v *variant) facts() fleet.Facts {
 	return fleet.Facts{
 		Model: v.Model, Target: v.Target, Accelerator: v.accelerator, Cost: v.price,
-		Current: v.now, CurrentKnown: v.seen, Ready: v.ready + v.stuck,
+		Current: v.now, CurrentKnown: v.seen, Ready: v.ready + v.useless(),
 		Inactive: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback, Autoscaler: v.Autoscaler,
 	}
 }

@@ -135,7 +135,6 @@ func TestEachStateOfAMetricHasItsCode(t *testing.T) {
 		{"absent", func(u *fleet.Usage) { u.KV = fleet.Reading{} }, fleet.CodeMetricsMissing},
 		{"stale", func(u *fleet.Usage) { u.Waiting.State = fleet.Stale }, fleet.CodeMetricsStale},
 		{"NaN", func(u *fleet.Usage) { u.KV = fleet.Reading{State: fleet.NaN} }, fleet.CodeMetricsInvalid},
-		{"too few scrapes", func(u *fleet.Usage) { u.FirstTokens, u.Scrapes = fleet.Reading{}, 3 }, fleet.CodeWindowTooShort},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newScenario(cheap(group{ready: 4, running: 1, kv: 0.01, rate: 0.1, usage: test.usage})).decide(t)["cheap"]

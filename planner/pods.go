@@ -12,45 +12,51 @@ import (
 // podCounts counts the pods of a variant that are not terminating.
 type podCounts struct {
 	live            int // all of them
-	ready           int // ready and not stuck
-	stuck           int // ready, with a queue, and without progress
+	ready           int // ready, neither stuck nor silent
+	stuck           int // ready, and asleep or with a queue and without progress
+	asleep          int // of the stuck ones, those that sleep
+	silent          int // ready, without metrics, and few enough to decide without them
 	starting        int // replicas that are not ready yet, and not overdue
 	overdue         int // replicas that are not ready after twice the usual start-up time
-	scheduled       int // with allocated accelerators, without overdue and stuck ones
+	scheduled       int // with allocated accelerators, without overdue, stuck and silent ones
 	pending         int // without accelerators and not overdue
 	fits            int // of the pending ones, those for which accelerators are free
-	recentlyStarted int // whose start is not paid for yet
+	recentlyStarted int // whose start is not paid for yet; one without a node costs nothing
 	saturated       int // ready, at a saturation threshold
 }
 
 // reports counts a variant's ready replicas by their metrics. A replica that has just become ready
 // may have none yet.
-type reports struct{ good, missing, stale, invalid, tooShort int }
+type reports struct{ good, missing, stale, invalid, tooShort, noRate int }
 
 func (r reports) all() int { return r.good + r.missing + r.stale + r.invalid }
 
-func (r reports) partial() int { return r.missing + r.stale + r.invalid + r.tooShort }
+func (r reports) partial() int { return r.missing + r.stale + r.invalid + r.tooShort + r.noRate }
 
 // countPods counts a variant's pods and reads their metrics from the usages of its model's name,
 // which are sorted by pod.
 func (v *variant) countPods(usages []*fleet.Usage, x *view) {
-	pods := slices.Clone(v.workload.Pods)
-	slices.SortFunc(pods, func(a, b fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	pods := make([]*fleet.Pod, len(v.workload.Pods))
+	for i := range pods {
+		pods[i] = &v.workload.Pods[i]
+	}
+	slices.SortFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var starts starts
 	v.engines = make([]*fleet.Usage, 0, len(pods))
-	for i := range pods {
-		pod := &pods[i]
+	ready := make([]replicaReport, 0, len(pods))
+	for _, pod := range pods {
 		if pod.Terminating {
 			continue
 		}
 		v.live++
-		if x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime && !v.isOverdue(pod, x.now) {
+		recent := x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime
+		if recent && !v.isOverdue(pod, x.now) && pod.Waiting != unschedulable {
 			v.recentlyStarted++
 		}
 		switch {
 		case pod.Ready:
 			v.ready++
-			v.read(usageOf(usages, pod.Name), x.now.Sub(pod.ReadyAt), x.policy)
+			ready = append(ready, reportOf(usages, pod, x.now))
 		case v.isOverdue(pod, x.now):
 			v.overdue++
 			v.markLost(pod.Name)
@@ -64,18 +70,22 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 		}
 		starts.note(pod)
 	}
+	v.readReplicas(ready, x.policy)
 	// Replicas of the spec without a pod count as starting too; the surge pods of a rolling update
 	// add none. If they have had no pod for longer than a start takes, they count as overdue: a
 	// quota may be exhausted.
 	podless := max(0, v.now-v.ready-starts.waiting)
 	since := v.previous.Changed
-	if podless > 0 && (v.workload.ReplicaFailure != "" || !since.IsZero() && x.now.Sub(since) > overdue*v.startup) {
+	if podless > 0 && (v.workload.ReplicaFailure != "" || !since.IsZero() && v.knownAt(x.now).Sub(since) > overdue*v.startup) {
 		v.overdue += podless
 	}
 	v.starting = max(0, v.now-v.ready-v.overdue)
 	v.startBlocked = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" ||
-		starts.fail(overdue*v.startup, v.overdue) && (starts.unschedulable || x.now.Sub(starts.newestWaiting) < retryAfter(v.overdue)))
+		starts.fail(overdue*v.startup, v.overdue) && (starts.unschedulable || v.knownAt(x.now).Sub(starts.newestWaiting) < retryAfter(v.overdue)))
 }
+
+// unschedulable is why a pod waits that fits on no node, in the words of the API server.
+const unschedulable = "Unschedulable"
 
 // markLost records the ordinal of an overdue or stuck pod.
 func (v *variant) markLost(pod string) {
@@ -121,7 +131,7 @@ func (s *starts) note(pod *fleet.Pod) {
 		return
 	}
 	s.waiting++
-	s.unschedulable = s.unschedulable || pod.Waiting == "Unschedulable"
+	s.unschedulable = s.unschedulable || pod.Waiting == unschedulable
 	if s.oldestWaiting.IsZero() || pod.Created.Before(s.oldestWaiting) {
 		s.oldestWaiting = pod.Created
 	}
@@ -139,7 +149,7 @@ func (s *starts) fail(patience time.Duration, overdue int) bool {
 
 // isOverdue reports whether a pod is not ready after twice the usual start-up time of its target.
 func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
-	return !pod.Ready && !pod.Terminating && now.Sub(pod.Created) > overdue*v.startup
+	return !pod.Ready && !pod.Terminating && v.knownAt(now).Sub(pod.Created) > overdue*v.startup
 }
 
 // usageOf returns the row of a pod; nil if there is none.
@@ -151,12 +161,20 @@ func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
 	return usages[at]
 }
 
+// meanWithin is how long a ready replica may have no mean rate, which begins with the first whole
+// window: usually one minute, and five if it is scraped slowly.
+const meanWithin = 10 * time.Minute
+
 // read counts the metrics of one ready replica; a nil row has none.
 func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 	owes := age >= p.MetricsGrace
 	if row == nil {
 		row = &fleet.Usage{}
 	}
+	rate, known := row.FirstTokens.Known()
+	// a mean that is absent, or contradicts the rate now, hides the use of the replica
+	unmeasured := row.MeanRate.State == fleet.Absent && age < meanWithin
+	known = known && (rate <= 0 || row.MeanRate.Or(0) > 0 || unmeasured)
 	states := []fleet.ReadingState{row.Running.State, row.Waiting.State, row.KV.State}
 	switch {
 	case slices.Contains(states, fleet.Absent):
@@ -172,34 +190,38 @@ func (v *variant) read(row *fleet.Usage, age time.Duration, p Policy) {
 		return
 	case owes && row.FirstTokens.State == fleet.Absent && row.Scrapes > 0 && row.Scrapes < analyzer.MinScrapes:
 		v.reports.tooShort++
+	case owes && !known:
+		v.reports.noRate++
 	}
 	v.reports.good++
 	v.engines = append(v.engines, row)
 }
 
-// setStuckAside removes stuck replicas from the capacity and the demand of the model, and counts
-// the saturated ones of the others.
+// setStuckAside removes stuck and sleeping replicas from the capacity and the demand of the model,
+// and counts the saturated ones of the others.
 func (m *model) setStuckAside(p Policy) {
 	serves := slices.ContainsFunc(m.variants, func(v *variant) bool {
 		return slices.ContainsFunc(v.engines, func(r *fleet.Usage) bool {
-			return !isStuck(r) && (r.FirstTokens.Or(0) > 0 || r.Progress.Or(0) > 0)
+			return !r.Asleep && !isStuck(r) && (r.FirstTokens.Or(0) > 0 || r.Progress.Or(0) > 0)
 		})
 	})
 	stuck, rest := false, false
 	for _, v := range m.variants {
 		before := len(v.engines)
-		if serves {
-			for _, r := range v.engines {
-				if isStuck(r) {
-					v.stuckPods = append(v.stuckPods, r.Pod)
-					v.markLost(r.Pod)
-				}
+		aside := func(r *fleet.Usage) bool { return r.Asleep || serves && isStuck(r) }
+		for _, r := range v.engines {
+			if aside(r) {
+				v.stuckPods = append(v.stuckPods, r.Pod)
+				v.markLost(r.Pod)
 			}
-			v.engines = slices.DeleteFunc(v.engines, isStuck)
-			v.stuck = before - len(v.engines)
-			v.ready -= v.stuck
-			v.scheduled -= v.stuck
+			if r.Asleep {
+				v.asleep++
+			}
 		}
+		v.engines = slices.DeleteFunc(v.engines, aside)
+		v.stuck = before - len(v.engines)
+		v.ready -= v.stuck
+		v.scheduled -= v.stuck
 		slices.Sort(v.lost)
 		for _, r := range v.engines {
 			stuck, rest = stuck || isStuck(r), rest || !isStuck(r)
@@ -211,8 +233,34 @@ func (m *model) setStuckAside(p Policy) {
 	m.allStuck = stuck && !rest
 }
 
+// setSilentAside removes silent replicas from the capacity of the model if they are few. If they
+// are many, nothing is known of the model.
+func (m *model) setSilentAside() {
+	if !m.reports().fewSilent() {
+		return
+	}
+	for _, v := range m.variants {
+		n := len(v.silentPods)
+		v.silent += n
+		v.ready -= n
+		v.scheduled -= n
+		for _, pod := range v.silentPods {
+			v.markLost(pod)
+		}
+		slices.Sort(v.lost)
+	}
+}
+
 // isStuck reports whether a replica has a queue and made no progress for the whole peak window.
 func isStuck(r *fleet.Usage) bool {
 	progress, known := r.Progress.Known()
 	return known && progress <= 0 && r.Waiting.Or(0) > 0
+}
+
+// useless is the number of ready replicas that are no capacity.
+func (v *variant) useless() int { return v.stuck + v.silent }
+
+// isUseless reports whether a ready replica is no capacity.
+func (v *variant) isUseless(pod string) bool {
+	return slices.Contains(v.stuckPods, pod) || v.silent > 0 && slices.Contains(v.silentPods, pod)
 }

@@ -29,9 +29,6 @@ type Policy struct {
 	// of the window, as a share of it; half of it if a model is sized for a percentile by profiles.
 	// Between latest demand and this limit the number stays. Default 0.2.
 	ScaleDownHeadroom float64
-	// Reaction is the time from a change of the load until a replica is created: scrape, cycle, HPA
-	// sync. Default 45 s.
-	Reaction time.Duration
 	// MinReplicaLifetime is how long a replica is kept at least after its start-up time, unless
 	// there is no demand at all: the demand that it was started for is in the window that long, and
 	// its start is paid for. Default 5 m.
@@ -40,11 +37,16 @@ type Policy struct {
 	// is kept.
 	Memo *analyzer.Memo
 	// Simulations is how many variants of a plan may be sized by simulation if the formula of the
-	// queueing model is known to be inaccurate: the first ones, in the order of their models. Each
-	// takes some 20 ms unless it is in the memo. Default 32; below 0: none.
+	// queueing model is known to be inaccurate; namespaces take turns. Each takes some 20 ms unless
+	// it is in the memo; long ones count as several. Default 32; below 0: none.
 	Simulations int
+	// BudgetWindow is the window over which the share of requests within the objective is kept at
+	// its percentile. Default 1 h.
+	BudgetWindow time.Duration
+	// BudgetOff switches this correction of the headroom off.
+	BudgetOff bool
 	// Horizon is the time over which the price of a running replica is summed up and compared with
-	// the price of starting one. Default 1 h.
+	// the price of starting one. Default 30 m.
 	Horizon time.Duration
 }
 
@@ -59,9 +61,9 @@ func (p Policy) withDefaults() Policy {
 	orDefault(&p.Startup, 2*time.Minute)
 	orDefault(&p.Retention, 10*time.Minute)
 	orDefault(&p.MetricsGrace, time.Minute)
-	orDefault(&p.Reaction, 45*time.Second)
 	orDefault(&p.MinReplicaLifetime, 5*time.Minute)
-	orDefault(&p.Horizon, time.Hour)
+	orDefault(&p.BudgetWindow, time.Hour)
+	orDefault(&p.Horizon, 30*time.Minute)
 	if p.Simulations == 0 {
 		p.Simulations = 32
 	}

@@ -88,7 +88,7 @@ func (r *round) couldYield(z *sizedModel, k *gpuType) bool {
 		if own, limited := r.gpus.of(c.variant); !limited || own != k {
 			continue
 		}
-		bounds := slices.DeleteFunc(r.view.bounds(z, c), func(b bound) bool { return b.yields })
+		bounds := slices.DeleteFunc(r.bounds(z, c), func(b bound) bool { return b.yields })
 		allocated += c.allocated()
 		mayGo = mayGo || c.allocated() > within(c, bounds).Min
 	}

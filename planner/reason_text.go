@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -20,7 +21,7 @@ func nextBest(why *solver.Reason) string {
 	}
 	mix := make([]string, len(why.RunnerUp))
 	for i, count := range why.RunnerUp {
-		mix[i] = fmt.Sprintf("%d x %s", count.Replicas, count.Variant.Name)
+		mix[i] = strconv.Itoa(count.Replicas) + " x " + count.Variant.Name
 	}
 	text := fmt.Sprintf("next best mix: %s at %+.2f an hour", strings.Join(mix, " and "), why.Extra)
 	if why.Short > tiny {
@@ -76,8 +77,8 @@ func (z *sizedModel) demandText() string {
 		return "0 requests"
 	}
 	text := z.rateText()
-	if z.demand.ahead > 0.05*z.demand.arrivals.Or(0) {
-		text += fmt.Sprintf(" (%s expected)", rateNumber(z.demand.arrivals.Or(0)+z.demand.ahead))
+	if z.demand.burst > 0 {
+		text += fmt.Sprintf(" (burst of %s)", rateNumber(z.demand.burst))
 	}
 	if z.demand.backlog > 0 {
 		text += ", " + wholeNumber(z.demand.backlog) + " waiting"
@@ -117,7 +118,7 @@ func rateNumber(rate float64) string {
 	if rate >= 1000 && rate < 1e7 {
 		return fmt.Sprintf("%.0f", rate)
 	}
-	return fmt.Sprintf("%.3g", min(rate, 1e12))
+	return strconv.FormatFloat(min(rate, 1e12), 'g', 3, 64)
 }
 
 // wholeNumber returns a number of requests as text, in three digits if it is beyond any real one.
@@ -132,7 +133,7 @@ func countOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return strconv.Itoa(n) + " " + many
 }
 
 // reason returns a reason of one line: fact, limit, action, with numbers and units first.

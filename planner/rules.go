@@ -30,7 +30,8 @@ func rules() []rule {
 		{fleet.CodeActivation, "≥ 1", "the annotation `autoscaling.keda.sh/force-activation` is set", activation},
 		{fleet.CodeScaleInPaused, "≥ existing", "the annotation `autoscaling.keda.sh/paused-scale-in` is set", scaleInPaused},
 		{fleet.CodeScaleOutPaused, "≤ existing", "the annotation `autoscaling.keda.sh/paused-scale-out` is set", scaleOutPaused},
-		{fleet.CodeMetricsMissing, "≥ existing", "data that the demand rests on is missing or partial: a query failed, more than a tenth of the ready replicas report nothing, the request rate is not known, or replicas exist and none of their pods is seen", metricsMissing},
+		{fleet.CodeMetricsMissing, "≥ existing", "data that the demand rests on is missing or partial: a query failed or its answer is partial, more than a tenth of the ready replicas report nothing, the request rate of a replica or the highest demand of the peak window is not known, pods of no variant serve the model, replicas exist and none of their pods is seen, or replicas start, none is ready, and no gateway reports a request rate", metricsMissing},
+		{fleet.CodeWindowTooShort, "≥ existing", "no rate is known, because the rate window has fewer than three scrapes of each replica; queues may scale up", windowTooShort},
 		{fleet.CodeWindowNotCovered, "≥ existing", "samples do not cover the peak window", windowNotCovered},
 		{fleet.CodeSLOMissed, "≥ existing", "measured latency is above the objective, and the objective can be met", sloMissed},
 		{fleet.CodeSaturated, "≥ existing, or enough that the replicas that are not saturated serve all of the demand", "a ready replica is at a saturation threshold", saturatedReplicas},
@@ -55,7 +56,8 @@ type bound struct {
 	least int // replicas at least
 	most  int // replicas at most
 	text  string
-	cause string // the failure behind it; empty if there is none
+	// the failure behind it, and its remedy; empty if there is none
+	cause, remedy string
 	// yields is true if replicas that the bound keeps may be preempted for measured demand of
 	// others, and pods if it is about existing pods: it keeps no replicas that have no
 	// accelerators.
@@ -72,7 +74,7 @@ func atMost(code fleet.Code, n int, format string, args ...any) bound {
 
 // bounds returns the bounds of a candidate, in the order of the rules.
 func (x *view) bounds(z *sizedModel, c candidate) []bound {
-	var all []bound
+	all := make([]bound, 0, 2) // most variants have their maximum and StartsForCurrentDemand
 	for _, r := range x.rules {
 		if r.apply == nil {
 			continue
@@ -128,12 +130,17 @@ func maxReplicas(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 }
 
 func minReplicas(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	return atLeast(fleet.CodeMinReplicas, c.Range.Min, "minReplicaCount %d", c.Range.Min), c.Range.Min > 0 && !c.staysAtZero()
+	if c.Range.Min <= 0 || c.staysAtZero() {
+		return bound{}, false
+	}
+	return atLeast(fleet.CodeMinReplicas, c.Range.Min, "minReplicaCount %d", c.Range.Min), true
 }
 
 func activation(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	n := max(1, c.Range.Min)
-	return atLeast(fleet.CodeActivation, n, "kept active by annotation autoscaling.keda.sh/force-activation"), c.Pause.Awake && !c.staysAtZero()
+	if !c.Pause.Awake || c.staysAtZero() {
+		return bound{}, false
+	}
+	return atLeast(fleet.CodeActivation, max(1, c.Range.Min), "kept active by annotation autoscaling.keda.sh/force-activation"), true
 }
 
 // staysAtZero reports whether KEDA does not start the variant: the HPA of one whose scale-up is
@@ -141,18 +148,28 @@ func activation(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 func (v *variant) staysAtZero() bool { return v.Pause.Out && v.now == 0 }
 
 func scaleInPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	return atLeast(fleet.CodeScaleInPaused, c.now, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), c.Pause.In
+	if !c.Pause.In {
+		return bound{}, false
+	}
+	return atLeast(fleet.CodeScaleInPaused, c.now, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), true
 }
 
 func scaleOutPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	return atMost(fleet.CodeScaleOutPaused, c.now, "scale-up paused by annotation autoscaling.keda.sh/paused-scale-out"), c.Pause.Out
+	if !c.Pause.Out {
+		return bound{}, false
+	}
+	return atMost(fleet.CodeScaleOutPaused, c.now, "scale-up paused by annotation autoscaling.keda.sh/paused-scale-out"), true
 }
 
 func metricsMissing(x *view, z *sizedModel, c candidate) (bound, bool) {
 	keep := func(format string, args ...any) (bound, bool) {
 		return atLeast(fleet.CodeMetricsMissing, c.existing(), format, args...), true
 	}
-	partial := z.reports().partial() - z.demand.silent
+	all := z.reports()
+	partial := all.partial() - z.demand.silent
+	if all.tooShort >= all.good { // a rule of its own says so
+		partial -= all.tooShort
+	}
 	switch {
 	case z.atZero():
 		return bound{}, false
@@ -162,9 +179,19 @@ func metricsMissing(x *view, z *sizedModel, c candidate) (bound, bool) {
 		b, applies := keep("metrics are missing")
 		b.cause = x.failures()
 		return b, applies
+	case z.ready() > 0 && z.demand.peakless:
+		return keep("highest demand of the peak window not known")
+	case len(z.strangers) > 0:
+		b, applies := keep("%s the model in no workload of a variant, such as %.64s", countOf(len(z.strangers), "pod serves", "pods serve"), z.strangers[0])
+		b.remedy = "add a ScaledObject for their workload; or, if its pods are not found, a selector; or, if they are of another cluster, prometheus.matchers"
+		return b, applies
+	case z.ready() == 0 && z.starts() && !z.isRatedByGateway(): // the engines cannot tell yet
+		b, applies := keep("demand not known: no replica is ready yet, and no gateway reports requests")
+		b.yields, b.pods = true, true
+		return b, applies
 	case c.podsUnseen(x):
 		return keep("no pod of %s is seen", countOf(c.now, "replica", "replicas"))
-	case z.ready() > 0 && z.demand.arrivals.State == fleet.Absent:
+	case z.ready() > 0 && z.demand.arrivals.State == fleet.Absent && all.tooShort < all.good:
 		return keep("request rate not known")
 	}
 	return bound{}, false
@@ -178,16 +205,28 @@ func (v *variant) podsUnseen(x *view) bool {
 	return v.now > 0 && len(v.workload.Pods) == 0 && v.workload.ReplicaFailure == "" && !changed
 }
 
+func windowTooShort(_ *view, z *sizedModel, c candidate) (bound, bool) {
+	if all := z.reports(); all.good == 0 || all.tooShort < all.good {
+		return bound{}, false
+	}
+	return atLeast(fleet.CodeWindowTooShort, c.existing(), "fewer than 3 scrapes of each replica in the rate window, so no rate is known"), true
+}
+
 func windowNotCovered(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	b := atLeast(fleet.CodeWindowNotCovered, c.existing(), "samples do not cover the peak window yet")
-	return b, z.ready() > 0 && !z.demand.covered
+	if z.demand.covered || z.ready() == 0 {
+		return bound{}, false
+	}
+	return atLeast(fleet.CodeWindowNotCovered, c.existing(), "samples do not cover the peak window yet"), true
 }
 
 func sloMissed(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	text, missed := z.missedObjective()
+	if !missed {
+		return bound{}, false
+	}
 	b := atLeast(fleet.CodeSLOMissed, c.existing(), "%s", text)
 	b.yields, b.pods = true, true
-	return b, missed
+	return b, true
 }
 
 // missedObjective returns the latency objective that the model misses, if it does. One that cannot
@@ -218,9 +257,12 @@ func saturatedReplicas(_ *view, z *sizedModel, c candidate) (bound, bool) {
 		n += other.saturated
 		left += float64(other.share * float64(max(0, other.ready-other.saturated)))
 	}
+	if n == 0 || left >= z.wanted*(1-tiny) {
+		return bound{}, false
+	}
 	b := atLeast(fleet.CodeSaturated, c.existing(), "%s", saturatedText(n))
 	b.yields, b.pods = true, true
-	return b, n > 0 && left < z.wanted*(1-tiny)
+	return b, true
 }
 
 func saturatedText(n int) string {
@@ -229,46 +271,62 @@ func saturatedText(n int) string {
 
 func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	n := min(c.existing(), c.recentlyStarted)
+	if n <= 0 || z.demand.none() {
+		return bound{}, false
+	}
 	b := atLeast(fleet.CodeMinLifetime, n, "%s recently, and starting again would cost more", countOf(n, "replica started", "replicas started"))
 	b.pods = true
-	return b, n > 0 && !z.demand.none()
+	return b, true
 }
 
 func keepLastReplica(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	b := atLeast(fleet.CodeLastReplica, 1, "the model's cheapest variant keeps the last replica")
-	return b, z.last != none && z.candidates[z.last].variant == c.variant
+	if z.last == none || z.candidates[z.last].variant != c.variant {
+		return bound{}, false
+	}
+	return atLeast(fleet.CodeLastReplica, 1, "the model's cheapest variant keeps the last replica"), true
 }
 
 func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	b := atLeast(fleet.CodeProbe, 1, "capacity of a replica not known, so 1 replica measures it first")
-	return b, z.probe != none && !z.waits && z.candidates[z.probe].variant == c.variant
+	if z.probe == none || z.waits || z.candidates[z.probe].variant != c.variant {
+		return bound{}, false
+	}
+	// beside those that are no capacity, and measure nothing
+	return atLeast(fleet.CodeProbe, 1+c.useless(), "capacity of a replica not known, so 1 replica measures it first"), true
 }
 
 func notRequested(_ *view, z *sizedModel, _ candidate) (bound, bool) {
-	return atMost(fleet.CodeNotRequested, 0, "no request was seen"), z.atZero() && z.demand.none()
+	if !z.demand.none() || !z.atZero() {
+		return bound{}, false
+	}
+	return atMost(fleet.CodeNotRequested, 0, "no request was seen"), true
 }
 
 func notStarting(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	return atMost(fleet.CodeNotStarting, c.now, "%s not ready", countOf(c.overdue, "replica is", "replicas are")), c.startBlocked
+	if !c.startBlocked {
+		return bound{}, false
+	}
+	return atMost(fleet.CodeNotStarting, c.now, "%s not ready", countOf(c.overdue, "replica is", "replicas are")), true
 }
 
 func capacityUnknown(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	switch {
-	case z.demand.none():
+	case c.share > 0, z.demand.none():
 		return bound{}, false
-	case c.share <= 0 && z.probe != none && z.candidates[z.probe].variant == c.variant:
-		return atMost(fleet.CodeCapacityUnknown, max(1, c.now), "capacity of a replica not known"), true
+	case z.probe != none && z.candidates[z.probe].variant == c.variant:
+		return atMost(fleet.CodeCapacityUnknown, max(1+c.useless(), c.now), "capacity of a replica not known"), true
 	}
 	b := atMost(fleet.CodeCapacityUnknown, c.now, "capacity of a replica not known")
 	if c.overdue > 0 { // it would be started again at once
 		b.least = c.now
 	}
-	return b, c.share <= 0
+	return b, true
 }
 
 func noBenefit(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	b := atMost(fleet.CodeNoBenefit, c.now, "another replica would get more requests than it can serve within its objective")
-	return b, c.capacity.NoMore && !z.demand.none()
+	if !c.capacity.NoMore || z.demand.none() {
+		return bound{}, false
+	}
+	return atMost(fleet.CodeNoBenefit, c.now, "another replica would get more requests than it can serve within its objective"), true
 }
 
 // annotationBounds returns the bounds by annotations of KEDA, which apply to held variants too.

@@ -25,15 +25,15 @@ const (
 // and the administrator allow it, a gateway has reported requests for the model throughout the
 // retention, so that it would be woken, and samples prove that there were none.
 func (x *view) idleness(m *model, d *demand) idleness {
-	for _, row := range slices.Concat(m.engine, m.gateway) {
-		if row.LastActive.After(d.since) {
-			d.since = row.LastActive
-		}
-	}
 	wakes := slices.ContainsFunc(m.gateway, func(row fleet.Load) bool { return row.IdleCovered >= m.retention })
 	covered := m.ready() == 0 || len(m.engine) > 0
-	for _, row := range slices.Concat(m.engine, m.gateway) {
-		covered = covered && row.IdleCovered >= m.retention
+	for _, rows := range [][]fleet.Load{m.engine, m.gateway} {
+		for i := range rows {
+			if rows[i].LastActive.After(d.since) {
+				d.since = rows[i].LastActive
+			}
+			covered = covered && rows[i].IdleCovered >= m.retention
+		}
 	}
 	switch {
 	case d.arrivals.State == fleet.Absent, d.arrivals.Or(0) > 0, d.backlog > 0, d.running > 0:
@@ -53,11 +53,16 @@ func (x *view) idleness(m *model, d *demand) idleness {
 // findConsent marks the models of which every variant, of all roles, may scale to zero, and the
 // longest of their scaleToZeroAfter.
 func (x *view) findConsent() {
-	kept, longest := make(map[fleet.ModelID]bool), make(map[fleet.ModelID]time.Duration)
+	kept, longest := make(map[fleet.ModelID]bool), make(map[fleet.ModelID]time.Duration, len(x.models))
 	for _, m := range x.models {
+		var after time.Duration
+		keeps := false
 		for _, v := range m.variants {
-			kept[m.id] = kept[m.id] || v.Range.Floor() > 0 || v.Pause.Awake
-			longest[m.id] = max(longest[m.id], v.ScaleToZeroAfter)
+			keeps = keeps || v.Range.Floor() > 0 || v.Pause.Awake
+			after = max(after, v.ScaleToZeroAfter)
+		}
+		if longest[m.id] = max(longest[m.id], after); keeps {
+			kept[m.id] = true
 		}
 	}
 	for _, m := range x.models {

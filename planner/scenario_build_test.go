@@ -99,9 +99,9 @@ func scenarioPhrases() []scenarioPhrase {
 			m.atGateway, m.gateway.Queued, m.gateway.LastActive = true, reading(a[0]), epoch
 		}),
 		modelPhrase("peak # req/s", func(m *scenarioModel, a []string) { m.engine.PeakArrivals = reading(a[0]) }),
-		modelPhrase("trend # ± #", func(m *scenarioModel, a []string) {
-			m.engine.Trend, m.engine.TrendError = reading(a[0]), reading(a[1])
-			m.gateway.Trend, m.gateway.TrendError = m.engine.Trend, m.engine.TrendError
+		modelPhrase("recently # ± # req/s", func(m *scenarioModel, a []string) {
+			m.engine.RecentArrivals, m.engine.RecentError = reading(a[0]), reading(a[1])
+			m.gateway.RecentArrivals, m.gateway.RecentError = m.engine.RecentArrivals, m.engine.RecentError
 		}),
 		modelPhrase("idle for #", func(m *scenarioModel, a []string) { m.idle = span(a[0]) }),
 		modelPhrase("samples for #", func(m *scenarioModel, a []string) { m.engine.IdleCovered = span(a[0]) }),

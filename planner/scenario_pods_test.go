@@ -60,6 +60,10 @@ var scenarioMarks = map[string]func(*fleet.Variant, *fleet.Workload){
 	"profiled":         func(v *fleet.Variant, _ *fleet.Workload) { profile(v) },
 	"no-target":        func(*fleet.Variant, *fleet.Workload) {},
 	"mute":             func(*fleet.Variant, *fleet.Workload) {},
+	"launcher":         func(*fleet.Variant, *fleet.Workload) {},
+	"asleep":           func(*fleet.Variant, *fleet.Workload) {},
+	"few-scrapes":      func(*fleet.Variant, *fleet.Workload) {},
+	"recent":           func(*fleet.Variant, *fleet.Workload) {},
 }
 
 // profile gives a variant the profile of its accelerator, and an objective if it has none.
@@ -139,6 +143,9 @@ func (f *scenarioFleet) addVariant(r *scenarioRow) error {
 		Objective: fleet.Objective{ITL: n.span("itl", 0), TTFT: n.span("ttft", 0)}, ScaleToZeroAfter: n.span("zero-after", 0),
 		Range: fleet.Range{Min: n.whole("min", 0), Max: n.whole("max", 10)}, Created: epoch.Add(-time.Hour),
 	}
+	if r.cells["adapters"] != "" {
+		v.Adapters = strings.Split(r.cells["adapters"], ",")
+	}
 	if r.cells["idle"] != "" {
 		v.Range.AllowsIdle, v.Range.Idle = true, n.whole("idle", 0)
 	}
@@ -208,15 +215,32 @@ func (f *scenarioFleet) addPods(r *scenarioRow, m *scenarioModel, v *fleet.Varia
 			} else if err := f.schedule(r.line, &pod, v, w); err != nil {
 				return err
 			}
+			reporting := reporting(&pod, r.is("launcher"), n.whole("serving", 1))
 			w.Pods = append(w.Pods, pod)
-			if column == "ready" && !r.is("mute") {
-				if err := f.report(r, m, pod.Name); err != nil {
+			if column != "ready" || r.is("mute") {
+				continue
+			}
+			for _, name := range reporting {
+				if err := f.report(r, m, name); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return n.err
+}
+
+// reporting names the other pods of a replica, and returns the pods that report for it: the pod
+// itself and those that serve beside it, or the launcher in which its engine runs.
+func reporting(pod *fleet.Pod, launcher bool, serving int) []string {
+	if launcher {
+		pod.Others = []string{"launcher-of-" + pod.Name}
+		return pod.Others
+	}
+	for i := 1; i < serving; i++ {
+		pod.Others = append(pod.Others, fmt.Sprintf("%s-%d", pod.Name, i))
+	}
+	return append([]string{pod.Name}, pod.Others...)
 }
 
 // ordinals returns the ordinals of the pods of a cell.
@@ -270,6 +294,13 @@ func (f *scenarioFleet) report(r *scenarioRow, m *scenarioModel, pod string) err
 		FirstTokens: fleet.Observed(rate), MeanRate: fleet.Observed(rate), MeanKV: fleet.Observed(kv), MeanRunning: fleet.Observed(running),
 		WaitingGrowth: fleet.Observed(n.num("growth", 0)), PeakRate: fleet.Observed(1000),
 		Progress: fleet.Observed(n.num("progress", 1200*rate)),
+	}
+	u.Asleep = r.is("asleep")
+	if r.is("few-scrapes") {
+		u.FirstTokens, u.Scrapes = fleet.Reading{}, 2
+	}
+	if r.is("recent") {
+		u.FirstTokens, u.MeanRate, u.PeakRate = fleet.Observed(rate/5), fleet.Reading{}, fleet.Observed(rate/5)
 	}
 	f.Usages = append(f.Usages, u)
 	m.reported = true

@@ -113,7 +113,7 @@ func (s *scenario) add(g group) {
 func (s *scenario) report(g group, pod string) {
 	u := fleet.Usage{
 		Namespace: "shop", Pod: pod, Model: llama, Time: epoch, Running: fleet.Observed(g.running), Waiting: fleet.Observed(g.waiting),
-		KV: fleet.Observed(g.kv), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(g.rate), Scrapes: 4,
+		KV: fleet.Observed(g.kv), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(g.rate), MeanRate: fleet.Observed(g.rate), Scrapes: 4,
 		WaitingGrowth: fleet.Observed(0), PeakRate: fleet.Observed(100),
 	}
 	if g.itl > 0 {
@@ -140,7 +140,7 @@ func (s *scenario) gateway(queued, arrivals float64) *scenario {
 	s.Loads = slices.DeleteFunc(s.Loads, func(l fleet.Load) bool { return l.Source == fleet.SourceGateway && l.Model == llama })
 	s.Loads = append(s.Loads, fleet.Load{
 		Namespace: "shop", Model: llama, Source: fleet.SourceGateway, Time: epoch,
-		Queued: fleet.Observed(queued), Arrivals: fleet.Observed(arrivals), IdleCovered: 10 * time.Minute,
+		Queued: fleet.Observed(queued), Arrivals: fleet.Observed(arrivals), PeakArrivals: fleet.Observed(arrivals), IdleCovered: 10 * time.Minute,
 	})
 	return s
 }

@@ -217,7 +217,7 @@ func TestScenarioFilesAreCheckedWordByWord(t *testing.T) {
 		head + "variant ready | replicas code\na x | 1 Unchanged":                          "7: ready x",
 		head + "variant ready | replicas code\na | 1 Unchanged":                            "7: 1 cells",
 		head + "variant | replicas code\na | 1 Unchnged":                                   "7: code Unchnged",
-		head + "variant is | replicas code\na asleep | 1 Unchanged":                        "7: asleep",
+		head + "variant is | replicas code\na idling | 1 Unchanged":                        "7: idling",
 		head + "model m: gateway asleep\n":                                                 "6: gateway asleep",
 		head + "pool H100: many nodes\n":                                                   "6: many nodes",
 		head + "weather: rain\n":                                                           "6: weather",

@@ -17,7 +17,7 @@ func (e explanation) maxReplicas(i int, code fleet.Code) fleet.Reason {
 		remedy = "remove annotation autoscaling.keda.sh/paused-scale-out or add a variant"
 		limit = "scale-up paused by annotation"
 	}
-	text := fmt.Sprintf("%s, %s: %s", e.demandText(), unservedText(e.short), limit)
+	text := fmt.Sprintf("%s, %s: %s", e.asked, unservedText(e.short), limit)
 	why := reason(code, "%s", text)
 	if code == fleet.CodeMaxReplicas {
 		why.Text = shortest(text+", and so are all variants", text)
@@ -48,7 +48,7 @@ func (o outcome) limitedByAccelerators() bool {
 
 // insufficient returns the reason of a variant that lacks accelerators.
 func (e explanation) insufficient(i int) fleet.Reason {
-	text, c, o := e.demandText(), e.candidates[i], e.outcomes[i]
+	text, c, o := e.asked, e.candidates[i], e.outcomes[i]
 	if e.demand.none() {
 		text = "0 requests; the model keeps 1 replica"
 	}

@@ -41,17 +41,18 @@ type claim struct {
 // model is one model with all observations of it. A model with disaggregated prefill and decode is
 // two, one for each role: both must serve all of its requests.
 type model struct {
-	id       fleet.ModelID
-	part     fleet.Role
-	parts    int  // of the model
-	mixed    bool // some of its variants have a role, some have none
-	spec     fleet.Model
-	priority int // the highest granted of its variants
-	variants []*variant
-	served   []served
-	engine   []fleet.Load
-	gateway  []fleet.Load
-	allStuck bool // every replica that reports is stuck
+	id        fleet.ModelID
+	part      fleet.Role
+	parts     int  // of the model
+	mixed     bool // some of its variants have a role, some have none
+	spec      fleet.Model
+	priority  int // the highest granted of its variants
+	variants  []*variant
+	served    []served
+	engine    []fleet.Load
+	gateway   []fleet.Load
+	strangers []string // pods that serve the model and belong to no workload of a variant
+	allStuck  bool     // every replica that reports is stuck
 	// every variant of the model, of all roles, may scale to zero
 	allowsZero bool
 	retention  time.Duration // how long it has to be idle before it may scale to zero
@@ -65,36 +66,12 @@ type served struct {
 	name    string
 	usages  []*fleet.Usage // of all pods with that name, deleted ones included
 	gateway fleet.Reading  // the rate of requests at the gateway
+	// the highest such rate of the peak window
+	gatewayPeak fleet.Reading
 }
 
 // modelKey identifies a model in the engines' metrics.
 type modelKey struct{ namespace, model string }
-
-// variant is one variant with its workload and the metrics of its pods.
-type variant struct {
-	fleet.Variant
-	target      fleet.TargetID    // Target, unversioned
-	accelerator fleet.Accelerator // Accelerator, or the last one that nodes showed
-	price       float64           // Cost, or that of an older variant of the same replica type
-	objective   fleet.Objective   // Objective, resolved in the same way
-	workload    fleet.Workload
-	startup     time.Duration  // usual start-up time of a replica
-	excluded    *fleet.Reason  // why it is not part of its model; nil if it is
-	seen        bool           // the workload was observed
-	fixed       *fixed         // the number that others set; nil if there is none
-	engines     []*fleet.Usage // metrics of ready replicas, without stuck ones
-	stuckPods   []string       // names of the stuck ones
-	// ordinals of overdue and stuck pods, sorted, if the highest ordinals go first
-	lost     []int
-	previous fleet.PreviousDecision
-	profile  *fleet.Profile // profile of its engine; nil if there is none
-	now      int            // replicas of the workload's spec
-	podCounts
-	placements    [][]string // nodes of the scheduled replicas that are capacity, by ordinal
-	startBlocked  bool       // further replicas would not start either
-	mostPlaceable int        // most replicas that fit beside those of others
-	reports       reports
-}
 
 // newView joins a snapshot. For variants in dry run, beside lists the targets, models and names of
 // the scaled variants; for those it is nil.
@@ -109,6 +86,7 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	}
 	for _, row := range s.Previous {
 		if beside == nil && !row.Decided.IsZero() {
+			row.Replicas = min(row.Replicas, mostReplicas)
 			x.previous[row.Variant] = row
 		}
 	}
@@ -121,6 +99,7 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	}
 	x.attachLoads(s)
 	x.attachWorkloads(s)
+	x.findStrangers(s.Workloads)
 	x.includeInvalid()
 	x.rank(s.Classes)
 	x.findConsent()
@@ -132,8 +111,12 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 // the owner of each target: the oldest ScaledObject, then the first by name, even if it is invalid.
 func (x *view) groupVariants(s fleet.Snapshot) {
 	variants := make([]*variant, len(s.Variants))
-	for i, row := range s.Variants {
-		variants[i] = &variant{Variant: row, target: row.Target.Unversioned(), accelerator: row.Accelerator, price: row.Cost, objective: row.Objective}
+	all, unseen := make([]variant, len(s.Variants)), &fleet.Workload{}
+	for i := range s.Variants {
+		row := &s.Variants[i]
+		all[i] = variant{Variant: *row, workload: unseen, target: row.Target.Unversioned(), accelerator: row.Accelerator, price: row.Cost, objective: row.Objective}
+		variants[i] = &all[i]
+		x.limitReplicas(variants[i])
 	}
 	slices.SortFunc(variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
 	rememberAccelerators(variants, s)
@@ -185,8 +168,7 @@ func (m *model) excludeNewest() []*variant {
 		return nil
 	}
 	slices.SortStableFunc(m.variants, func(a, b *variant) int { return a.Created.Compare(b.Created) })
-	why := reason(fleet.CodeInvalidDefinition,
-		"the model has more than %d variants, and this is not one of the oldest", mostVariants).
+	why := reason(fleet.CodeInvalidDefinition, "the model has more than %d variants, and this is not one of the oldest", mostVariants).
 		With(fleet.DetailRemedy, "delete other variants of the model, or serve it under several models")
 	newest := slices.Clone(m.variants[mostVariants:])
 	m.variants = slices.Clip(m.variants[:mostVariants])
@@ -232,38 +214,28 @@ func (x *view) attachWorkloads(s fleet.Snapshot) {
 		if row == nil {
 			continue
 		}
-		v.workload, v.seen, v.now = *row, true, max(0, row.Replicas)
+		v.workload, v.seen, v.now = row, true, x.specReplicas(v, row)
 		v.startup = cmp.Or(max(0, row.Startup), x.policy.Startup)
 		if row.Stale != "" { // KEDA may have applied the previous decision
 			v.now = max(v.now, x.previous[v.ID].Replicas)
 		}
 		if v.DryRun { // the present autoscaler of a dry run is no conflict
+			v.workload = new(*row)
 			v.workload.ConflictingHPA = ""
 		}
 		v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
 		v.countPods(x.usages[modelKey{v.Target.Namespace, v.EngineModel()}], x)
+		if found, is := v.scrapedTwice(); is {
+			x.addFinding(v.ID, found)
+		}
 	}
 	for _, m := range x.models {
 		m.setStuckAside(x.policy)
+		m.setSilentAside()
 		for _, v := range m.variants {
 			v.fixed = v.fixedByOthers()
 		}
 	}
-}
-
-// profileOf returns the profile of a variant: the one of its trigger, else the first row that
-// matches; nil if none does. A replica of several accelerators whose arguments do not say how it
-// splits the model is assumed to split it over all of them.
-func (x *view) profileOf(v *variant) *fleet.Profile {
-	if v.Profile.Alpha > 0 {
-		return &fleet.Profile{Cost: v.Profile}
-	}
-	precision, split := cmp.Or(v.Precision, v.workload.Precision), cmp.Or(v.workload.TensorParallel, v.GPUsPerReplica)
-	profile, found := x.profiles.Find(v.Model.Name, v.accelerator, precision, split)
-	if !found {
-		return nil
-	}
-	return &profile
 }
 
 // rank gives each model the highest granted priority of its variants' classes, over all roles.
@@ -276,15 +248,17 @@ func (x *view) rank(classes []fleet.ServiceClass) {
 	}
 	highest := make(map[fleet.ModelID]int, len(x.models))
 	for _, m := range x.models {
-		for _, v := range m.variants {
+		for i, v := range m.variants {
 			priority := 0
 			if class, found := byName[v.ServiceClass]; found && class.GrantedTo(v.ID.Namespace) {
 				priority = class.Priority
 			}
-			if other, found := highest[m.id]; found {
-				priority = max(priority, other)
+			if i == 0 || priority > m.priority {
+				m.priority = priority
 			}
-			highest[m.id] = priority
+		}
+		if other, found := highest[m.id]; !found || other < m.priority {
+			highest[m.id] = m.priority
 		}
 	}
 	for _, m := range x.models {
@@ -308,28 +282,6 @@ func (x *view) owners() iter.Seq[*variant] {
 			}
 		}
 	}
-}
-
-// existing is the number of replicas of the spec within the variant's range.
-func (v *variant) existing() int { return v.Range.Clamp(v.now) }
-
-// mostAllowed is the most replicas that KEDA lets the variant have.
-func (v *variant) mostAllowed() int {
-	if v.Pause.Out {
-		return min(v.Range.Max, v.now)
-	}
-	return v.Range.Max
-}
-
-// alive is the number of existing replicas that are capacity, or will be: not overdue, not stuck.
-func (v *variant) alive() int { return max(0, v.now-v.overdue-v.stuck) }
-
-// idleNumber returns the number at which KEDA considers the variant inactive.
-func (v *variant) idleNumber() int {
-	if v.Range.AllowsIdle {
-		return v.Range.Idle
-	}
-	return 0
 }
 
 // atZero reports whether the model has no replica, and none is asked for.

@@ -29,7 +29,7 @@ func annotatedObject(annotations map[string]string, bounds ...int64) Object {
 
 func TestAnnotationsDeclareAVariantByTheKeysOfTheTrigger(t *testing.T) {
 	keys := map[string]string{
-		"modelID": "org/m", "servedModelName": "m", "engine": "sglang", "role": "decode", "accelerator": "L40S", "gpusPerReplica": "8",
+		"modelID": "org/m", "servedModelName": "m", "adapters": "law,sql", "engine": "sglang", "role": "decode", "accelerator": "L40S", "gpusPerReplica": "8",
 		"variantCost": "2.5", "serviceClass": "gold", "ttft": "1.5s", "itl": "40ms", "percentile": "0.99",
 		"precision": "fp8", "profile": "alpha=6.07,beta=0.034", "scaleToZeroAfter": "30m",
 	}

@@ -39,6 +39,7 @@ const (
 	TypeNumber   Type = "number"        // a decimal number: "10", "0.5" or "1e3"
 	TypeDuration Type = "duration"      // a number with a unit: "500ms" or "1.5s"
 	TypeFigures  Type = "named numbers" // "alpha=6,beta=0.03"
+	TypeNames    Type = "names"         // "sql,law"
 )
 
 // DefaultPercentile is the share of requests that must meet the latency objective by default.
@@ -46,6 +47,7 @@ const DefaultPercentile = 0.95
 
 const (
 	maxText     = 256 // bytes
+	maxNames    = 64
 	maxGPUs     = 4096
 	maxCost     = 1e9 // keeps every sum over a fleet finite
 	maxDuration = time.Hour
@@ -108,6 +110,11 @@ func servingKeys() []row {
 	served.Meaning = "The model's name in the metrics of the engine, as its argument --served-model-name sets it."
 	served.Absent = "modelID is the name in the metrics. If the engine uses another one, the variant is held with the code " + string(fleet.CodeMetricsMissing) + "."
 
+	adapters := namesKey("adapters", func(v *fleet.Variant) *[]string { return &v.Adapters })
+	adapters.Example = "sql,law"
+	adapters.Meaning = "The names of LoRA adapters on the model, as users request them. Their requests at the gateway are demand of the model, and wake it from zero. A name of another model is not used: finding " + string(fleet.CodeSharedAdapter) + "."
+	adapters.Absent = "They are read from the engine's argument --lora-modules (SGLang: --lora-paths). Requests of others count once an engine serves them, under the model's name."
+
 	engine := choiceKey("engine", func(v *fleet.Variant) *fleet.Engine { return &v.Engine }, fleet.EngineVLLM, fleet.EngineSGLang)
 	engine.Meaning = "The inference engine. It determines the names of metrics and of command-line flags."
 	engine.Absent = "Metrics and flags are read as those of vLLM."
@@ -116,7 +123,7 @@ func servingKeys() []row {
 	role.Meaning = "The part of the work that the variant does. Variants of one model either all have a role of prefill or decode, or none has."
 	role.Absent = "Each replica does both prefill and decode."
 
-	return []row{model, served, engine, role}
+	return []row{model, served, adapters, engine, role}
 }
 
 func sizingKeys() []row {

@@ -21,8 +21,8 @@ func readOne(key, value string) (fleet.Variant, error) {
 
 func TestKeysAreDescribedInFullAndReadTheirOwnExamplesAndDefaults(t *testing.T) {
 	keys := Keys()
-	if len(keys) != 14 {
-		t.Fatalf("%d keys, want 14", len(keys))
+	if len(keys) != 15 {
+		t.Fatalf("%d keys, want 15", len(keys))
 	}
 	seen := map[string]bool{}
 	for _, key := range keys {
@@ -69,6 +69,14 @@ func TestInvalidValuesAreReportedWithTheRemedy(t *testing.T) {
 		{"modelID", "a\u200bb", "not printable"},
 		{"modelID", "a\xffb", "not valid UTF-8"},
 		{"servedModelName", "", "is empty"},
+
+		{"adapters", "org/sql,law", ""},
+		{"adapters", "", "is empty"},
+		{"adapters", "sql,", "is empty"},
+		{"adapters", "sql, law", "white space"},
+		{"adapters", strings.Repeat("x", 257), "is 257 bytes long"},
+		{"adapters", strings.Repeat("x,", 64) + "x", "has 65 names"},
+		{"adapters", long, "is 1048576 bytes long"},
 
 		{"variantCost", "0", ""},
 		{"variantCost", "2.5", ""},

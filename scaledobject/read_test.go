@@ -86,7 +86,7 @@ func TestReadFillsEveryFieldOfTheVariant(t *testing.T) {
 		o.Spec.ScaleTargetRef = TargetRef{APIVersion: "leaderworkerset.x-k8s.io/v1", Kind: "LeaderWorkerSet", Name: "lws"}
 		o.Spec.MinReplicaCount, o.Spec.IdleReplicaCount, o.Spec.CooldownPeriod = new(int64(3)), new(int64(1)), new(int64(60))
 		o.Spec.Triggers[0].Metadata = map[string]string{
-			"scalerAddress": "wva:9090", "modelID": "org/m", "servedModelName": "m", "engine": "sglang", "role": "decode",
+			"scalerAddress": "wva:9090", "modelID": "org/m", "servedModelName": "m", "adapters": "law,sql", "engine": "sglang", "role": "decode",
 			"accelerator": "L40S", "gpusPerReplica": "8", "variantCost": "2.5", "serviceClass": "gold", "ttft": "1.5s",
 			"itl": "40ms", "percentile": "0.99", "precision": "fp8", "profile": "alpha=6,beta=0.03", "scaleToZeroAfter": "1h30m",
 		}

@@ -3,6 +3,7 @@ package scaledobject
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,31 @@ func textKey[T ~string](name string, at func(*fleet.Variant) *T) row {
 		return nil
 	}
 	r.write = func(v fleet.Variant) string { return string(*at(&v)) }
+	return r
+}
+
+// namesKey is a key of several names, separated by commas.
+func namesKey(name string, at func(*fleet.Variant) *[]string) row {
+	r := row{Key: Key{Name: name, Type: TypeNames}}
+	r.Allowed = fmt.Sprintf("at most %d names, separated by commas, each printable text of at most %d bytes", maxNames, maxText)
+	r.read = func(v *fleet.Variant, value string) *problem {
+		if len(value) > maxNames*(maxText+1) {
+			return &problem{fmt.Sprintf("is %d bytes long", len(value)), "shorten it"}
+		}
+		names := strings.Split(value, ",")
+		if len(names) > maxNames {
+			return &problem{fmt.Sprintf("has %d names", len(names)), "remove some of them"}
+		}
+		for _, each := range names {
+			if p := checkText(each); p != nil {
+				return p
+			}
+		}
+		slices.Sort(names)
+		*at(v) = slices.Compact(names)
+		return nil
+	}
+	r.write = func(v fleet.Variant) string { return strings.Join(*at(&v), ",") }
 	return r
 }
 

@@ -122,11 +122,11 @@ func TestLogSaysOnceThatPrometheusIsUnreachable(t *testing.T) {
 		require.Empty(t, l.once(dead...))
 	}
 	l.lose()
-	short := manyHeld(variants, fleet.CodeWindowTooShort, "fewer than 4 scrapes")
+	short := manyHeld(variants, fleet.CodeMetricsStale, "old samples")
 	require.Equal(t, []string{
 		"INFO prometheus reachable again since=2026-03-01 12:00:15 +0000 UTC duration=25m15s held=300",
 		"INFO hold ended variant=prod/x code=InvalidDefinition text=variantCost is negative duration=25m15s removed=true",
-	}, l.once(short...), "rates need a while")
+	}, l.once(short...), "new samples need a while")
 	require.Empty(t, l.once(short...))
 	require.Empty(t, l.once(well...), "the line about Prometheus said so")
 }
@@ -208,7 +208,7 @@ func queryFails() fleet.Missing {
 }
 
 func TestAQueryThatFailsForGoodHidesNoOtherHolds(t *testing.T) {
-	for _, code := range []fleet.Code{fleet.CodeMetricsInvalid, fleet.CodeMetricsStale, fleet.CodeWindowTooShort} {
+	for _, code := range []fleet.Code{fleet.CodeMetricsInvalid, fleet.CodeMetricsStale} {
 		t.Run(string(code), func(t *testing.T) {
 			l := newLogged(t)
 			missing := heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")
@@ -239,7 +239,7 @@ func TestAQueryThatFailsForGoodHidesNoOtherHolds(t *testing.T) {
 
 func TestAnOutageExplainsMissingAndOldMetricsOnly(t *testing.T) {
 	for code, lines := range map[fleet.Code]int{
-		fleet.CodeMetricsMissing: 0, fleet.CodeMetricsStale: 0, fleet.CodeWindowTooShort: 0,
+		fleet.CodeMetricsMissing: 0, fleet.CodeMetricsStale: 0,
 		fleet.CodeMetricsInvalid: 1, fleet.CodeTargetNotFound: 1,
 	} {
 		l := newLogged(t)
@@ -259,7 +259,7 @@ func TestAnOutageExplainsMissingAndOldMetricsOnly(t *testing.T) {
 
 func TestLogOfAnOutageThatEndsInPart(t *testing.T) {
 	l := newLogged(t)
-	short := heldFor("a", fleet.CodeWindowTooShort, "fewer than 4 scrapes")
+	short := heldFor("a", fleet.CodeMetricsStale, "old samples")
 	l.lose(unreachable("connection refused")...)
 	require.Len(t, l.once(heldFor("a", fleet.CodeMetricsMissing, "1 ready replica has no metrics")), 1)
 	l.lose(queryFails())
@@ -268,7 +268,7 @@ func TestLogOfAnOutageThatEndsInPart(t *testing.T) {
 		require.Empty(t, l.once(short), "the rates need a whole window")
 	}
 	require.Equal(t, []string{
-		"WARN variant held variant=prod/a code=WindowTooShort text=fewer than 4 scrapes replicas=1",
+		"WARN variant held variant=prod/a code=MetricsStale text=old samples replicas=1",
 	}, l.once(short), "a query that fails does not prolong the recovery")
 }
 

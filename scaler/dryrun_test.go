@@ -24,7 +24,7 @@ func TestRecommendationsAreListedAndNeverAnswered(t *testing.T) {
 	plan := planAt(start, decided("b", 1))
 	plan.Recommendations = []fleet.Decision{recommended("a", 3, 5)}
 	w.board.Post(plan)
-	answer, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+	answer, err := w.operators().ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Len(t, answer.GetVariants(), 2)
 	first, second := answer.GetVariants()[0], answer.GetVariants()[1]

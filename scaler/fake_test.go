@@ -20,6 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/wva-project/wva/fleet"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -89,7 +90,8 @@ type world struct {
 	registry *prometheus.Registry
 	logs     *journal
 	listener *bufconn.Listener
-	stop     func() // ends Serve and waits for it
+	private  *bufconn.Listener // the operators' port
+	stop     func()            // ends both ports and waits for them
 }
 
 func newWorld(t *testing.T, change ...func(*ServerOptions)) *world {
@@ -103,23 +105,34 @@ func newWorld(t *testing.T, change ...func(*ServerOptions)) *world {
 	var err error
 	w.server, err = NewServer(options)
 	require.NoError(t, err)
-	w.listener = bufconn.Listen(64 << 10)
+	w.listener, w.private = bufconn.Listen(64<<10), bufconn.Listen(64<<10)
 	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- w.server.Serve(ctx, w.listener) }()
+	go func() { served <- w.server.ServeOperators(ctx, w.private) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
+		require.NoError(t, <-served)
 		require.NoError(t, <-served)
 	})
 	t.Cleanup(w.stop)
 	return w
 }
 
-// connect returns a new connection; wrap may wrap it.
+// connect returns a new connection to KEDA's port; wrap may wrap it.
 func (w *world) connect(wrap func(net.Conn) net.Conn) *grpc.ClientConn {
 	w.Helper()
+	return w.dial(w.listener, wrap)
+}
+
+func (w *world) operators() wvav1alpha1.OperatorServiceClient {
+	return wvav1alpha1.NewOperatorServiceClient(w.dial(w.private, nil))
+}
+
+func (w *world) dial(to *bufconn.Listener, wrap func(net.Conn) net.Conn) *grpc.ClientConn {
+	w.Helper()
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
-		conn, err := w.listener.DialContext(ctx)
+		conn, err := to.DialContext(ctx)
 		if err == nil && wrap != nil {
 			conn = wrap(conn)
 		}

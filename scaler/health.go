@@ -5,13 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-
-	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // healthService serves grpc.health.v1. It keeps no state: the board says whether the server can
@@ -20,12 +17,13 @@ type healthService struct {
 	healthv1.UnimplementedHealthServer
 
 	board   *Board
+	service string // the one of this port; the empty name is known too
 	closing <-chan struct{}
 }
 
 // Check returns SERVING while the plan may be acted on and the server is not shutting down.
 func (h *healthService) Check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
-	if !knownService(request.GetService()) {
+	if !h.knows(request.GetService()) {
 		return nil, newError(unknownService, "unknown service: use one that reflection lists, or the empty name")
 	}
 	return &healthv1.HealthCheckResponse{Status: h.status()}, nil
@@ -37,7 +35,7 @@ func (h *healthService) Watch(request *healthv1.HealthCheckRequest, server grpc.
 	for {
 		latest := h.board.latest.Load()
 		now := h.status()
-		if !knownService(request.GetService()) {
+		if !h.knows(request.GetService()) {
 			now = healthv1.HealthCheckResponse_SERVICE_UNKNOWN
 		}
 		if now != last {
@@ -88,13 +86,7 @@ func (h *healthService) status() healthv1.HealthCheckResponse_ServingStatus {
 	return healthv1.HealthCheckResponse_SERVING
 }
 
-func knownService(name string) bool {
-	switch name {
-	case "", externalscaler.ExternalScaler_ServiceDesc.ServiceName, wvav1alpha1.OperatorService_ServiceDesc.ServiceName:
-		return true
-	}
-	return false
-}
+func (h *healthService) knows(name string) bool { return name == "" || name == h.service }
 
 // NewHTTPHandler returns the handler of the HTTP port: /healthz is 200 while the process answers,
 // /readyz is 200 while the plan on the board may be acted on (else 503 with the reason), /metrics

@@ -24,7 +24,7 @@ func TestHealthFollowsThePlan(t *testing.T) {
 		require.NoError(t, err)
 		return response.Status
 	}
-	services := []string{"", "externalscaler.ExternalScaler", "wva.v1alpha1.OperatorService"}
+	services := []string{"", "externalscaler.ExternalScaler"}
 	for _, service := range services {
 		require.Equal(t, healthv1.HealthCheckResponse_NOT_SERVING, check(service), "before the first plan")
 	}
@@ -35,8 +35,13 @@ func TestHealthFollowsThePlan(t *testing.T) {
 	w.step(6 * time.Minute)
 	require.Equal(t, healthv1.HealthCheckResponse_NOT_SERVING, check(""), "the plan is too old")
 
-	_, err := client.Check(t.Context(), &healthv1.HealthCheckRequest{Service: "nobody"})
-	require.Equal(t, codes.NotFound, status.Code(err))
+	for _, service := range []string{"nobody", "wva.v1alpha1.OperatorService"} {
+		_, err := client.Check(t.Context(), &healthv1.HealthCheckRequest{Service: service})
+		require.Equal(t, codes.NotFound, status.Code(err), service)
+	}
+	operators := healthv1.NewHealthClient(w.dial(w.private, nil))
+	_, err := operators.Check(t.Context(), &healthv1.HealthCheckRequest{Service: "wva.v1alpha1.OperatorService"})
+	require.NoError(t, err)
 }
 
 func TestHealthWatchSendsEachChange(t *testing.T) {

@@ -5,41 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 )
 
-// interceptor wraps every RPC: it bounds the streams of a peer, recovers from a panic in one
-// request, turns errors into statuses, and counts.
+// interceptor wraps every RPC that was admitted: it recovers from a panic in one request, turns
+// errors into statuses, and counts.
 type interceptor struct {
-	maxStreams int // open at once, per peer
-	logger     *slog.Logger
-	requests   *prometheus.CounterVec // by method and code
-	open       *prometheus.GaugeVec   // by method
-
-	mu      sync.Mutex
-	streams map[string]int // by peer
+	logger   *slog.Logger
+	requests *prometheus.CounterVec // by method and code
+	open     *prometheus.GaugeVec   // by method
+	rejected *prometheus.CounterVec // by limit
 }
 
 func newInterceptor(options ServerOptions) *interceptor {
 	return &interceptor{
-		maxStreams: options.MaxStreamsPerPeer,
-		logger:     options.Logger,
-		streams:    make(map[string]int),
+		logger: options.Logger,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wva_grpc_requests_total", Help: "RPCs that ended, by method and status code.",
 		}, []string{"method", "code"}),
 		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "wva_open_streams", Help: "Open streams by method.",
 		}, []string{"method"}),
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wva_grpc_rejected_total",
+			Help: "Connections, calls, streams and requests that were rejected or ended, by limit.",
+		}, []string{"limit"}),
 	}
 }
 
@@ -53,15 +49,13 @@ func (i *interceptor) unary(ctx context.Context, request any, info *grpc.UnarySe
 }
 
 func (i *interceptor) stream(service any, server grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	from := peerHost(server.Context())
-	if err := i.enter(from); err != nil {
-		return i.finish(info.FullMethod, err)
-	}
-	defer i.leave(from)
 	open := i.open.WithLabelValues(methodName(info.FullMethod))
 	open.Inc()
 	defer open.Dec()
 	err := recoverPanic(func() error { return next(service, server) })
+	if ended := endOf(server.Context()); ended != nil {
+		err = ended // its handler saw that the context ended
+	}
 	return i.finish(info.FullMethod, err)
 }
 
@@ -78,36 +72,6 @@ func (i *interceptor) finish(method string, err error) error {
 		}
 	}
 	return answer.Err()
-}
-
-func (i *interceptor) enter(from string) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.streams[from] >= i.maxStreams {
-		return newError(limitExceeded, fmt.Sprintf("%d streams are open from this address, which is the limit: close unused ones, or raise MaxStreamsPerPeer", i.maxStreams))
-	}
-	i.streams[from]++
-	return nil
-}
-
-func (i *interceptor) leave(from string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.streams[from]--; i.streams[from] == 0 {
-		delete(i.streams, from)
-	}
-}
-
-func peerHost(ctx context.Context) string {
-	from, known := peer.FromContext(ctx)
-	if !known {
-		return ""
-	}
-	host, _, err := net.SplitHostPort(from.Addr.String())
-	if err != nil {
-		return from.Addr.String()
-	}
-	return host
 }
 
 func methodName(fullMethod string) string { return strings.TrimPrefix(fullMethod, "/") }

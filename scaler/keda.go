@@ -37,7 +37,7 @@ func (k *kedaService) StreamMetricSpec(ref *externalscaler.ScaledObjectRef, serv
 	if err != nil {
 		return err
 	}
-	stream, err := k.pusher.open(id, false)
+	stream, err := k.pusher.open(callerOf(server.Context()), id, false)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server
 	if err != nil {
 		return err
 	}
-	stream, err := k.pusher.open(id, true)
+	stream, err := k.pusher.open(callerOf(server.Context()), id, true)
 	if err != nil {
 		return err
 	}
@@ -109,14 +109,18 @@ func (k *kedaService) StreamIsActive(ref *externalscaler.ScaledObjectRef, server
 	}
 }
 
-// replicas returns the number of replicas of an object, at least 0, or why KEDA gets none. The plan
-// comes first; the request's metadata are read only if it has no number. An object that the plan
-// does not have yet keeps its current replicas.
+// replicas returns the number of replicas of an object, at least 0, or why KEDA gets none.
 func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledObjectRef) (int, error) {
 	id, err := identify(ref.GetNamespace(), ref.GetName())
 	if err != nil {
 		return 0, err
 	}
+	return k.answer(ctx, id, ref.GetScalerMetadata())
+}
+
+// answer returns the number of an object. The plan comes first; the request's metadata are read
+// only if it has no number. An object that the plan does not have yet keeps its current replicas.
+func (k *kedaService) answer(ctx context.Context, id fleet.VariantID, metadata map[string]string) (int, error) {
 	latest := k.board.latest.Load()
 	if err := k.board.ready(latest); err != nil {
 		return 0, err
@@ -129,7 +133,7 @@ func (k *kedaService) replicas(ctx context.Context, ref *externalscaler.ScaledOb
 	if found && decision.Known && decision.Replicas >= 0 {
 		return decision.Replicas, nil
 	}
-	if err := k.metadata.validate(ctx, id, ref.GetScalerMetadata()); err != nil {
+	if err := k.metadata.validate(ctx, id, metadata); err != nil {
 		return 0, err
 	}
 	if found {

@@ -77,11 +77,11 @@ type Loop struct {
 	options LoopOptions
 	metrics *loopMetrics
 
-	interval  atomic.Int64
-	retimed   chan struct{} // capacity 1: the interval changed
-	triggered chan string   // capacity 1: the reason of the first trigger of a burst
-	cycles    atomic.Uint64
-	decided   atomic.Pointer[fleet.Snapshot]
+	interval atomic.Int64
+	retimed  chan struct{} // capacity 1: the interval changed
+	triggers triggers
+	cycles   atomic.Uint64
+	decided  atomic.Pointer[fleet.Snapshot]
 
 	cycle sync.Mutex // locked for a whole cycle: there is one at a time
 	log   *changeLog
@@ -100,11 +100,11 @@ func NewLoop(options LoopOptions) (*Loop, error) {
 	orDefault(&options.PollInterval, defaultPollInterval)
 	orDefault(&options.Gather, defaultGather)
 	l := &Loop{
-		options:   options,
-		metrics:   newLoopMetrics(),
-		retimed:   make(chan struct{}, 1),
-		triggered: make(chan string, 1),
-		log:       newChangeLog(options.Logger),
+		options:  options,
+		metrics:  newLoopMetrics(),
+		retimed:  make(chan struct{}, 1),
+		triggers: newTriggers(),
+		log:      newChangeLog(options.Logger),
 	}
 	l.interval.Store(int64(options.Interval))
 	m := l.metrics
@@ -133,13 +133,13 @@ func (l *Loop) Once(ctx context.Context, now time.Time) error {
 }
 
 // Trigger requests a cycle outside the interval. It never blocks; triggers that come before the
-// cycle begins share it. The reason is a label of a metric: take it from a small, fixed set.
+// cycle begins share it. It begins after Gather, and not before 5 s, or a third of a shorter
+// interval, have passed since the end of the last triggered cycle: changes without end leave time
+// between cycles. A queue waits for a second at most, and only for cycles of other queues. The
+// reason is a label of a metric: take it from a small, fixed set.
 func (l *Loop) Trigger(reason string) {
 	l.metrics.triggers.WithLabelValues(validLabel(reason)).Inc()
-	select {
-	case l.triggered <- reason:
-	default:
-	}
+	l.triggers.put(reason)
 }
 
 // SetInterval changes the interval from the next multiple on; zero or less restores the default.
@@ -166,7 +166,9 @@ func (l *Loop) run(ctx context.Context) {
 	cause := "start"
 	retry := firstRetry
 	for ctx.Err() == nil {
+		l.triggers.begin()
 		number, err := l.once(ctx, l.options.Board.clock.Now())
+		l.triggers.end(cause, l.options.Board.clock.Now())
 		if err != nil && ctx.Err() == nil {
 			l.logFailure(number, cause, err)
 		}
@@ -186,27 +188,44 @@ const firstRetry = time.Second
 // await returns why the next cycle begins: the interval, a trigger, or a retry if it is due before
 // them; zero is no retry. It returns early if the context ends.
 func (l *Loop) await(ctx context.Context, retry time.Duration) (cause string) {
-	for {
-		now, interval := l.options.Board.clock.Now(), time.Duration(l.interval.Load())
-		wait, due := untilNext(now, interval, l.options.Offset), "interval"
-		if retry > 0 && retry < wait {
-			wait, due = retry, "retry"
+	clock := l.options.Board.clock
+	began := clock.Now()
+	for next := l.next(began); ; {
+		now := clock.Now()
+		// If the clock was set back, the instant of the next cycle is far away.
+		wait, due := min(next.Sub(now), time.Duration(l.interval.Load())), "interval"
+		if at := began.Add(retry); retry > 0 && at.Sub(now) < wait {
+			wait, due = at.Sub(now), "retry"
 		}
-		timer := l.options.Board.clock.NewTimer(wait)
+		if t := l.triggers.first; t.reason != "" && t.due.Sub(now) < wait {
+			wait, due = t.due.Sub(now), t.reason
+		}
+		timer := clock.NewTimer(max(0, wait))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return ""
 		case <-timer.C():
 			return due
-		case reason := <-l.triggered:
-			timer.Stop()
-			l.gather(ctx)
-			return reason
+		case reason := <-l.triggers.changed:
+			l.note(reason)
+		case reason := <-l.triggers.queued:
+			l.note(reason)
 		case <-l.retimed:
-			timer.Stop()
+			next = l.next(clock.Now())
 		}
+		timer.Stop()
 	}
+}
+
+// next returns when the next cycle of the interval begins.
+func (l *Loop) next(now time.Time) time.Time {
+	return now.Add(untilNext(now, time.Duration(l.interval.Load()), l.options.Offset))
+}
+
+// note sets when the cycle of a trigger begins.
+func (l *Loop) note(reason string) {
+	l.triggers.note(reason, l.options.Board.clock.Now(), l.options.Gather, time.Duration(l.interval.Load()))
 }
 
 // untilNext returns the time from now until the next instant that is the offset after a multiple of
@@ -217,15 +236,6 @@ func untilNext(now time.Time, interval, offset time.Duration) time.Duration {
 		since += interval
 	}
 	return interval - since
-}
-
-// gather waits for the rest of a burst: one change often fires several watches.
-func (l *Loop) gather(ctx context.Context) {
-	wait(ctx, l.options.Board, l.options.Gather)
-	select {
-	case <-l.triggered:
-	default:
-	}
 }
 
 // once runs one cycle and returns its number.
@@ -245,7 +255,10 @@ func (l *Loop) decide(ctx context.Context, now time.Time, number uint64) error {
 	if err != nil {
 		return fmt.Errorf("observing the fleet: %w", err)
 	}
-	plan := l.options.Plan(snapshot)
+	plan, err := l.plan(ctx, snapshot)
+	if err != nil {
+		return err
+	}
 	l.metrics.planned(plan)
 	l.decided.Store(&snapshot)
 	l.options.Board.Post(plan)

@@ -40,7 +40,7 @@ func (l *Loop) poll(ctx context.Context) {
 		l.options.Logger.Debug("queue poll failed", "error", err)
 	case wake:
 		l.metrics.polls.WithLabelValues(pollWake).Inc()
-		l.Trigger("queue")
+		l.Trigger(triggerQueue)
 	default:
 		l.metrics.polls.WithLabelValues(pollNone).Inc()
 	}

@@ -28,6 +28,8 @@ type boardMetrics struct {
 	held        *prometheus.Desc
 	conflicts   *prometheus.Desc
 	recommended *prometheus.Desc
+	attainment  *prometheus.Desc
+	headroom    *prometheus.Desc
 	age         *prometheus.Desc
 }
 
@@ -47,13 +49,15 @@ func newBoardMetrics(board *Board) *boardMetrics {
 		held:        describe("wva_held_variants", "Variants whose replicas are kept because they cannot be decided, by the code of the reason; absent if there is none.", "reason"),
 		conflicts:   describe("wva_conflicts", "Conflicts between definitions, or with other autoscalers, by type; absent if there is none.", "type"),
 		recommended: describe("wva_recommended_replicas", "Replicas that are recommended for a dry-run variant; absent if unknown.", variantLabels...),
+		attainment:  describe("wva_model_slo_attainment_ratio", "Share of the requests of the error budget's window that met the latency objective of the model; absent if unknown.", "namespace", "model"),
+		headroom:    describe("wva_model_headroom_factor", "Factor by which the error budget corrects the headroom of the model; absent if it corrects nothing.", "namespace", "model"),
 		age:         describe("wva_plan_age_seconds", "Time since the snapshot of the latest plan; absent before the first plan."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *boardMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.condition, m.held, m.conflicts, m.recommended, m.age} {
+	for _, d := range []*prometheus.Desc{m.desired, m.current, m.saturation, m.decision, m.condition, m.held, m.conflicts, m.recommended, m.attainment, m.headroom, m.age} {
 		descriptions <- d
 	}
 }
@@ -89,6 +93,20 @@ func (m *boardMetrics) Collect(metrics chan<- prometheus.Metric) {
 		m.collectVariant(metrics, d)
 	}
 	m.collectRecommendations(metrics, latest.listed)
+	m.collectModels(metrics, latest.plan.Models)
+}
+
+// collectModels shows the error budget of each model.
+func (m *boardMetrics) collectModels(metrics chan<- prometheus.Metric, models []fleet.ModelPlan) {
+	for _, row := range models {
+		namespace, name := validLabel(row.ID.Namespace), validLabel(row.ID.Name)
+		if share, known := row.Attainment.Known(); known {
+			metrics <- gauge(m.attainment, share, namespace, name)
+		}
+		if factor, known := row.Headroom.Known(); known {
+			metrics <- gauge(m.headroom, factor, namespace, name)
+		}
+	}
 }
 
 func (m *boardMetrics) collectRecommendations(metrics chan<- prometheus.Metric, all []listed) {

@@ -16,7 +16,7 @@ import (
 
 func TestListVariantsReturnsTheWholePlan(t *testing.T) {
 	w := newWorld(t)
-	client := wvav1alpha1.NewOperatorServiceClient(w.connect(nil))
+	client := w.operators()
 	_, err := client.ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	requireStatus(t, err, codes.Unavailable, "nothing is decided yet")
 
@@ -75,7 +75,7 @@ func TestListVariantsTellsZeroFromUnknown(t *testing.T) {
 	zero, unknown := inactive("a", 0), held("b", 0, false)
 	unknown.Facts.CurrentKnown = false
 	w.board.Post(planAt(start, zero, unknown))
-	response, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+	response, err := w.operators().ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.Equal(t, new(int32(0)), response.Variants[0].DesiredReplicas)
 	require.Equal(t, new(int32(0)), response.Variants[0].CurrentReplicas)
@@ -86,7 +86,7 @@ func TestListVariantsTellsZeroFromUnknown(t *testing.T) {
 func TestListVariantsNamesUnsupportedVariants(t *testing.T) {
 	w := newWorld(t)
 	w.board.Post(planAt(start, unsupportedVariant("a", 3), held("b", 1, true)))
-	response, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+	response, err := w.operators().ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
 	require.NoError(t, err)
 	require.True(t, response.Variants[0].Unsupported)
 	require.EqualValues(t, 3, response.Variants[0].GetDesiredReplicas())
@@ -98,4 +98,14 @@ func TestCountsFitTheirField(t *testing.T) {
 	require.EqualValues(t, math.MaxInt32, count32(math.MaxInt64))
 	require.EqualValues(t, math.MinInt32, count32(math.MinInt64))
 	require.EqualValues(t, 7, count32(7))
+}
+
+// All operators who come through kubectl port-forward have the address of the loopback.
+func TestManyOperatorsOfOneAddress(t *testing.T) {
+	w := newWorld(t)
+	w.board.Post(planAt(start, decided("a", 1)))
+	for range 20 {
+		_, err := w.operators().ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+		require.NoError(t, err)
+	}
 }

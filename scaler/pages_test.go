@@ -22,7 +22,7 @@ type lister struct {
 func newLister(t *testing.T, plan fleet.Plan) *lister {
 	w := newWorld(t)
 	w.board.Post(plan)
-	return &lister{w, wvav1alpha1.NewOperatorServiceClient(w.connect(nil))}
+	return &lister{w, w.operators()}
 }
 
 // planOf returns a plan of so many variants, every second of which is in the namespace test.

@@ -1,18 +1,20 @@
 package scaler
 
 import (
-	"cmp"
 	"context"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wva-project/wva/fleet"
 )
 
-// The rate of pushes. KEDA acts on the first `true`; each one costs it a write to the API server,
-// of which it has 20 a second.
+// The rate of pushes to one connection. KEDA has one, acts on the first `true`, and each one costs
+// it a write to the API server, of which it has 20 a second.
 const (
 	pushesPerSecond = 5
 	firstDelay      = time.Second
@@ -22,64 +24,35 @@ const (
 	jitter = 0.2
 )
 
-// pusher decides when an open stream is told that its object is active: as soon as the decision is
-// above zero while the workload is inactive, then again with growing delays for as long as it is
-// inactive. One pusher serves all streams; a stream costs it a few words and no timer. All methods
+// pusher decides when an object is pushed to a caller as active: as soon as the decision is above
+// zero while the workload is inactive, then again with growing delays for as long as it is
+// inactive. One pusher serves all streams; a stream costs it a few words and no timer. Each
+// connection has a rate of its own, so that no caller delays the pushes to another one. All methods
 // may be called at the same time.
 type pusher struct {
-	board      *Board
-	seed       uint64
-	maxUnknown int
-	wake       chan struct{} // capacity 1: something became due, or may have
+	board    *Board
+	seed     uint64
+	rejected prometheus.Counter // streams of unknown objects
+	wake     chan struct{}      // capacity 1: something became due, or may have
 
 	mu      sync.Mutex
-	seen    *boardState // the state of the board that the streams' state comes from
-	streams map[*stream]struct{}
-	opened  uint64     // streams ever opened
-	unknown int        // open streams of objects that the plan does not have
-	later   streamHeap // wanted, and not due yet
-	due     streamHeap // wanted and due, waiting for the rate limit
-	recent  [pushesPerSecond]time.Time
-	granted uint64 // pushes ever granted
+	seen    *boardState // the state of the board that the state below comes from
+	callers map[caller]*pushQueue
+	unknown *quota // open streams of objects that the plan does not have
 	sending int    // pushes granted, Send has not returned
 	idle    chan struct{}
 	sent    uint64 // pushes whose Send succeeded
 }
 
-// stream is one open stream. Its handler waits for turns; everything else belongs to the pusher.
-type stream struct {
-	id     fleet.VariantID
-	pushes bool          // false for a stream that is only counted
-	turn   chan struct{} // capacity 1: send one `true`
-
-	number   uint64 // in the order of opening
-	unknown  bool
-	wanted   bool
-	edge     bool // became wanted again while a push was being sent
-	sending  bool
-	attempts int
-	at       time.Time   // when the next push is due
-	heap     *streamHeap // in which it waits; nil if it does not
-	position int
-}
-
 func newPusher(board *Board, seed uint64, maxUnknown int) *pusher {
 	return &pusher{
-		board:      board,
-		seed:       seed,
-		maxUnknown: maxUnknown,
-		wake:       make(chan struct{}, 1),
-		streams:    make(map[*stream]struct{}),
-		later:      streamHeap{before: func(a, b *stream) bool { return compareDue(a, b) < 0 }},
-		due: streamHeap{before: func(a, b *stream) bool {
-			// a new edge goes before repeats
-			return cmp.Or(cmp.Compare(a.attempts, b.attempts), compareDue(a, b)) < 0
-		}},
+		board:    board,
+		seed:     seed,
+		rejected: prometheus.NewCounter(prometheus.CounterOpts{Name: "rejected"}),
+		wake:     make(chan struct{}, 1),
+		callers:  make(map[caller]*pushQueue),
+		unknown:  newQuota(maxUnknown, twice),
 	}
-}
-
-func compareDue(a, b *stream) int {
-	return cmp.Or(a.at.Compare(b.at), a.id.Compare(b.id), cmp.Compare(a.number, b.number))
 }
 
 // run hands out turns until the context ends.
@@ -113,39 +86,69 @@ func (p *pusher) await(ctx context.Context, changed <-chan struct{}, wait time.D
 
 // open registers a stream. A stream of an object that is to be activated gets its first turn at
 // once.
-func (p *pusher) open(id fleet.VariantID, pushes bool) (*stream, error) {
+func (p *pusher) open(from caller, id fleet.VariantID, pushes bool) (*stream, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	_, known := p.seen.lookup(id)
-	unknown := p.seen.posted && !known
-	if unknown && p.unknown >= p.maxUnknown {
+	o := p.objectOf(from, id, pushes)
+	if o.unknown && !p.unknown.enter(from.host) {
+		p.forgetUnused(o)
+		p.rejected.Inc()
 		return nil, newError(limitExceeded, "too many streams are open for objects that are not decided yet: "+id.String()+
 			" has to wait; check that wva watches their namespaces")
 	}
-	p.opened++
-	s := &stream{id: id, pushes: pushes, turn: make(chan struct{}, 1), number: p.opened}
-	p.streams[s] = struct{}{}
-	p.evaluate(s)
-	if s.heap != nil {
+	s := &stream{object: o, turn: make(chan struct{}, 1)}
+	o.streams = append(o.streams, s)
+	if o.wanted {
+		o.restart(p.board.clock.Now())
 		p.signal()
 	}
 	return s, nil
+}
+
+// objectOf returns the streams of one caller for one object, which may be none yet.
+func (p *pusher) objectOf(from caller, id fleet.VariantID, pushes bool) *pushedObject {
+	queue, found := p.callers[from]
+	if !found {
+		queue = newPushQueue(from)
+		p.callers[from] = queue
+	}
+	key := objectKey{id: id, pushes: pushes}
+	o, found := queue.objects[key]
+	if !found {
+		o = &pushedObject{objectKey: key, queue: queue}
+		queue.objects[key] = o
+		p.evaluate(o)
+	}
+	return o
 }
 
 // close forgets a stream.
 func (p *pusher) close(s *stream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.streams, s)
-	if s.unknown {
-		p.unknown--
-	}
-	if s.heap != nil {
-		s.heap.remove(s)
+	o := s.object
+	o.streams = slices.DeleteFunc(o.streams, func(other *stream) bool { return other == s })
+	if o.unknown {
+		p.unknown.leave(o.queue.caller.host)
 	}
 	if s.sending {
 		p.returned(s)
+	}
+	if o.heap != nil && !o.hasIdle() {
+		o.heap.remove(o)
+	}
+	p.forgetUnused(o)
+}
+
+// forgetUnused removes an object without streams, and a caller without objects.
+func (p *pusher) forgetUnused(o *pushedObject) {
+	if len(o.streams) > 0 {
+		return
+	}
+	delete(o.queue.objects, o.objectKey)
+	if len(o.queue.objects) == 0 {
+		delete(p.callers, o.queue.caller)
 	}
 }
 
@@ -158,17 +161,17 @@ func (p *pusher) done(s *stream, err error) {
 		return // the handler ends, and closes the stream
 	}
 	p.sent++
-	if !s.wanted {
+	o := s.object
+	if !o.wanted {
 		return
 	}
-	now := p.board.clock.Now()
-	if s.edge {
-		s.edge, s.attempts, s.at = false, 0, now
-	} else {
-		s.attempts++
-		s.at = now.Add(p.delay(s.id, s.attempts))
+	if o.heap != nil {
+		return // another stream of the object has the next turn
 	}
-	p.later.add(s)
+	if o.attempts > 0 { // else it became wanted again meanwhile, and is due
+		o.at = p.board.clock.Now().Add(p.delay(o.id, o.attempts))
+	}
+	o.queue.later.add(o)
 	p.signal()
 }
 
@@ -178,26 +181,17 @@ func (p *pusher) step() (next time.Time, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	now := p.board.clock.Now()
-	for !p.later.empty() && !p.later.first().at.After(now) {
-		s := p.later.first()
-		p.later.remove(s)
-		p.due.add(s)
-	}
 	// An old plan activates nothing; the next plan makes run step again.
 	if p.board.ready(p.seen) != nil {
 		return time.Time{}, false
 	}
-	for !p.due.empty() && !p.allowance().After(now) {
-		p.grant(now)
+	now := p.board.clock.Now()
+	for _, queue := range p.callers {
+		if at, more := queue.step(now, p.grant); more && (!waits || at.Before(next)) {
+			next, waits = at, true
+		}
 	}
-	switch {
-	case !p.due.empty():
-		return p.allowance(), true
-	case !p.later.empty():
-		return p.later.first().at, true
-	}
-	return time.Time{}, false
+	return next, waits
 }
 
 // settle hands out every turn that is due at the clock's present time and waits until the streams
@@ -219,57 +213,54 @@ func (p *pusher) settle(ctx context.Context) error {
 	}
 }
 
-// refresh brings all streams up to the latest plan.
+// refresh brings all objects up to the latest plan.
 func (p *pusher) refresh() {
 	latest := p.board.latest.Load()
 	if latest == p.seen {
 		return
 	}
 	p.seen = latest
-	for s := range p.streams {
-		p.evaluate(s)
-	}
-}
-
-// evaluate derives one stream's state from the plan.
-func (p *pusher) evaluate(s *stream) {
-	decision, known := p.seen.lookup(s.id)
-	if unknown := p.seen.posted && !known; unknown != s.unknown {
-		s.unknown = unknown
-		if unknown {
-			p.unknown++
-		} else {
-			p.unknown--
+	for _, queue := range p.callers {
+		for _, o := range queue.objects {
+			p.evaluate(o)
 		}
 	}
-	wanted := s.pushes && decision.Known && !decision.Unsupported && decision.Replicas > 0 && decision.Facts.Inactive
-	if wanted == s.wanted {
+}
+
+// evaluate derives an object's state from the plan.
+func (p *pusher) evaluate(o *pushedObject) {
+	decision, known := p.seen.lookup(o.id)
+	if unknown := p.seen.posted && !known; unknown != o.unknown {
+		o.unknown = unknown
+		p.unknown.move(o.queue.caller.host, len(o.streams), unknown)
+	}
+	wanted := o.pushes && decision.Known && !decision.Unsupported && decision.Replicas > 0 && decision.Facts.Inactive
+	if wanted == o.wanted {
 		return
 	}
-	s.wanted = wanted
+	o.wanted = wanted
 	switch {
-	case s.sending:
-		s.edge = wanted
 	case wanted:
-		s.attempts, s.at = 0, p.board.clock.Now()
-		p.later.add(s)
-	case s.heap != nil:
-		s.heap.remove(s)
+		o.restart(p.board.clock.Now())
+	case o.heap != nil:
+		o.heap.remove(o)
 	}
 }
 
-// grant gives the first due stream its turn. It never blocks: a stream with a turn is in no heap.
-func (p *pusher) grant(now time.Time) {
-	s := p.due.first()
-	p.due.remove(s)
-	p.recent[p.granted%pushesPerSecond] = now
-	p.granted++
+// grant gives a stream of an object its turn. It never blocks: the stream is idle.
+func (p *pusher) grant(o *pushedObject, now time.Time) {
+	s := o.next()
 	if p.sending == 0 {
 		p.idle = make(chan struct{})
 	}
 	p.sending++
 	s.sending = true
 	s.turn <- struct{}{}
+	o.attempts++
+	o.at = now.Add(p.delay(o.id, o.attempts))
+	if o.hasIdle() {
+		o.queue.later.add(o)
+	}
 }
 
 func (p *pusher) returned(s *stream) {
@@ -279,15 +270,6 @@ func (p *pusher) returned(s *stream) {
 		close(p.idle)
 		p.idle = nil
 	}
-}
-
-// allowance returns the earliest instant of the next push: any second has at most pushesPerSecond.
-func (p *pusher) allowance() time.Time {
-	oldest := p.recent[p.granted%pushesPerSecond]
-	if oldest.IsZero() {
-		return oldest
-	}
-	return oldest.Add(time.Second)
 }
 
 // delay returns how long to wait after the given number of pushes: 1 s, 2 s, 4 s and so on up to 30

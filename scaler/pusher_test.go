@@ -25,12 +25,12 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	clock := clocktesting.NewFakeClock(start)
 	board := NewBoard(BoardOptions{Clock: clock})
-	return &stage{T: t, clock: clock, board: board, pusher: newPusher(board, 1, 10)}
+	return &stage{T: t, clock: clock, board: board, pusher: newPusher(board, 1, 15)}
 }
 
 func (s *stage) open(name string) *stream {
 	s.Helper()
-	opened, err := s.pusher.open(variant(name), true)
+	opened, err := s.pusher.open(caller{}, variant(name), true)
 	require.NoError(s, err)
 	return opened
 }
@@ -45,7 +45,7 @@ func (s *stage) pushed(streams ...*stream) []string {
 	for _, stream := range streams {
 		select {
 		case <-stream.turn:
-			names = append(names, stream.id.Name)
+			names = append(names, stream.object.id.Name)
 			s.pusher.done(stream, nil)
 		default:
 		}
@@ -140,7 +140,7 @@ func TestPusherActivatesNothingFromAnOldPlan(t *testing.T) {
 	require.Equal(t, []string{"a"}, s.pushed(a))
 }
 
-func TestPusherSendsAtMostFiveInAnySecond(t *testing.T) {
+func TestPusherSendsFiveASecondToACaller(t *testing.T) {
 	s := newStage(t)
 	var streams []*stream
 	var decisions []fleet.Decision
@@ -150,48 +150,78 @@ func TestPusherSendsAtMostFiveInAnySecond(t *testing.T) {
 		decisions = append(decisions, inactive(name, 1))
 	}
 	s.post(decisions...)
-	var times []time.Time
-	for range 60 {
-		for range s.pushed(streams...) {
-			times = append(times, s.clock.Now())
-		}
-		s.clock.Step(100 * time.Millisecond)
-	}
-	require.GreaterOrEqual(t, len(times), 25)
-	for i := pushesPerSecond; i < len(times); i++ {
-		require.GreaterOrEqual(t, times[i].Sub(times[i-pushesPerSecond]), time.Second)
-	}
-}
-
-func TestPusherReturnsWhenTheRateLimitAllowsMore(t *testing.T) {
-	s := newStage(t)
-	var decisions []fleet.Decision
-	for i := range 6 {
-		name := fmt.Sprintf("v%d", i)
-		s.open(name)
-		decisions = append(decisions, inactive(name, 1))
-	}
-	s.post(decisions...)
+	require.Len(t, s.pushed(streams...), pushesPerSecond, "at once")
 	next, waits := s.pusher.step()
 	require.True(t, waits)
-	require.Equal(t, start.Add(time.Second), next)
+	require.Equal(t, start.Add(time.Second/pushesPerSecond), next)
+	sent := 0
+	for range 60 {
+		s.clock.Step(100 * time.Millisecond)
+		sent += len(s.pushed(streams...))
+		require.LessOrEqual(t, sent, int(s.clock.Since(start)*pushesPerSecond/time.Second))
+	}
+	require.GreaterOrEqual(t, sent, 29)
 }
 
-func TestPusherCountsEachPushForOneSecond(t *testing.T) {
+func TestEachCallerHasARateOfItsOwn(t *testing.T) {
 	s := newStage(t)
 	var decisions []fleet.Decision
-	for i := range 5 {
-		name := fmt.Sprintf("v%d", i)
+	for i := range 200 {
+		name := fmt.Sprintf("a%03d", i)
+		_, err := s.pusher.open(caller{"10.0.0.2", 2}, variant(name), true)
+		require.NoError(t, err)
 		decisions = append(decisions, inactive(name, 1))
-		s.post(decisions...)
-		require.Len(t, s.pushed(s.open(name)), 1)
-		s.clock.Step(150 * time.Millisecond)
 	}
-	s.post(append(decisions, inactive("v5", 1))...)
-	late := s.open("v5")
-	require.Empty(t, s.pushed(late))
-	next, _ := s.pusher.step()
-	require.Equal(t, start.Add(time.Second), next, "a second after the first of the five")
+	last := s.open("z")
+	s.post(append(decisions, inactive("z", 1))...)
+	require.Equal(t, []string{"z"}, s.pushed(last))
+}
+
+func TestAnObjectGetsOnePushForAnEdgeHoweverManyStreamsACallerOpens(t *testing.T) {
+	s := newStage(t)
+	streams := []*stream{s.open("a"), s.open("a"), s.open("a")}
+	pushed := func() (numbers []int) {
+		s.pusher.step()
+		for i, stream := range streams {
+			select {
+			case <-stream.turn:
+				numbers = append(numbers, i)
+				s.pusher.done(stream, nil)
+			default:
+			}
+		}
+		return numbers
+	}
+	s.post(inactive("a", 1))
+	require.Equal(t, []int{2}, pushed(), "the latest: the others may be dead")
+	var later []int
+	for range 4 {
+		next, waits := s.pusher.step()
+		require.True(t, waits)
+		s.clock.SetTime(next)
+		s.post(inactive("a", 1))
+		later = append(later, pushed()...)
+	}
+	require.Equal(t, []int{1, 0, 2, 1}, later, "repeats go to the others in turn")
+
+	other, err := s.pusher.open(caller{"10.0.0.2", 2}, variant("a"), true)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, s.pushed(other), "another caller gets its own")
+}
+
+func TestAStreamThatDoesNotSendKeepsNoPushFromAnotherOfItsObject(t *testing.T) {
+	s := newStage(t)
+	s.open("a")
+	s.post(inactive("a", 1))
+	s.pusher.step() // the first stream has its turn, and never gives it back
+	second := s.open("a")
+	require.Equal(t, []string{"a"}, s.pushed(second))
+	s.clock.Step(time.Second)
+	s.post(inactive("a", 1))
+	require.Equal(t, []string{"a"}, s.pushed(second))
+	s.pusher.close(second)
+	_, waits := s.pusher.step()
+	require.False(t, waits, "nobody is left who could send")
 }
 
 func TestPusherPrefersANewEdgeToRepeats(t *testing.T) {
@@ -259,7 +289,7 @@ func TestPusherCapsStreamsOfUnknownObjects(t *testing.T) {
 		s.open(fmt.Sprintf("early%d", i)) // before the first plan nobody knows who is unknown
 	}
 	s.post(decided("known", 1))
-	_, err := s.pusher.open(variant("x"), true)
+	_, err := s.pusher.open(caller{}, variant("x"), true)
 	require.ErrorContains(t, err, "too many streams")
 	s.open("known")
 
@@ -269,22 +299,22 @@ func TestPusherCapsStreamsOfUnknownObjects(t *testing.T) {
 	for i := range 10 {
 		last = s.open(fmt.Sprintf("x%d", i))
 	}
-	_, err = s.pusher.open(variant("x"), false)
+	_, err = s.pusher.open(caller{}, variant("x"), false)
 	require.ErrorContains(t, err, "too many streams")
 	s.pusher.close(last)
-	_, err = s.pusher.open(variant("x"), false)
+	_, err = s.pusher.open(caller{}, variant("x"), false)
 	require.NoError(t, err, "a closed stream does not count")
 
 	s.post(decided("known", 1), decided("x0", 1))
 	s.open("y")
-	_, err = s.pusher.open(variant("z"), true)
+	_, err = s.pusher.open(caller{}, variant("z"), true)
 	require.Error(t, err, "one of an object that the plan now has does not count")
 }
 
 func TestPusherOnlyCountsStreamsThatDoNotPush(t *testing.T) {
 	s := newStage(t)
 	s.post(inactive("a", 1))
-	quiet, err := s.pusher.open(variant("a"), false)
+	quiet, err := s.pusher.open(caller{}, variant("a"), false)
 	require.NoError(t, err)
 	require.Empty(t, s.pushed(quiet))
 }
@@ -303,15 +333,16 @@ func TestPusherForgetsClosedStreams(t *testing.T) {
 	s.pusher.close(waiting)
 	require.NoError(t, s.pusher.settle(t.Context()))
 	require.Zero(t, s.pusher.pushes())
-	require.Len(t, s.pusher.streams, 1)
-	require.True(t, s.pusher.later.empty() && s.pusher.due.empty())
+	queue := s.pusher.callers[caller{}]
+	require.Len(t, queue.objects, 1)
+	require.True(t, queue.later.empty() && queue.due.empty())
 }
 
 func TestSettleWaitsForSendsToReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		board := NewBoard(BoardOptions{})
-		p := newPusher(board, 1, 10)
-		a, err := p.open(variant("a"), true)
+		p := newPusher(board, 1, 15)
+		a, err := p.open(caller{}, variant("a"), true)
 		require.NoError(t, err)
 		board.Post(planAt(time.Now(), inactive("a", 1)))
 		settled := make(chan error, 1)
@@ -337,11 +368,11 @@ func TestSettleEndsWithItsContext(t *testing.T) {
 func TestPusherRunsByItselfInRealTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		board := NewBoard(BoardOptions{})
-		p := newPusher(board, 1, 10)
+		p := newPusher(board, 1, 15)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go p.run(ctx)
-		a, err := p.open(variant("a"), true)
+		a, err := p.open(caller{}, variant("a"), true)
 		require.NoError(t, err)
 		synctest.Wait()
 

@@ -13,26 +13,10 @@ import (
 
 	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
 
 	"github.com/wva-project/wva/fleet"
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
-)
-
-// maxMessage bounds a request, in bytes. Kubernetes stores no ScaledObject above 1.5 MiB, so KEDA's
-// requests fit.
-const maxMessage = 4 << 20
-
-// Keepalive of the server finds dead callers, since KEDA sets none; the enforcement lets other
-// callers ping often.
-const (
-	keepaliveTime    = 30 * time.Second
-	keepaliveTimeout = 10 * time.Second
-	keepaliveMinimum = 5 * time.Second
 )
 
 // ServerOptions are the inputs and limits of a server.
@@ -51,14 +35,28 @@ type ServerOptions struct {
 	// TLS secures the port; if it requires client certificates, only their holders get an answer.
 	// Default: plaintext, which is logged as a warning.
 	TLS *tls.Config
+	// OperatorsTLS secures the port of operators in the same way. Default: plaintext, which is for
+	// the loopback.
+	OperatorsTLS *tls.Config
 	// Deadline bounds the answer of a unary RPC, by the clock of the board. Default: 250 ms.
 	Deadline time.Duration
-	// MaxStreamsPerPeer bounds the open streams of one address. KEDA opens two for each object, all
-	// from one address. Default: 50,000.
-	MaxStreamsPerPeer int
-	// MaxUnknownStreams bounds the open streams of objects that the plan does not have. Default:
-	// 1,000.
+	// MaxStreams bounds the open streams of all clients. If none is free, the address with the most
+	// loses its newest ones to those with fewer. KEDA opens two for each object. Default: 50,000.
+	MaxStreams int
+	// MaxUnknownStreams bounds the open streams of objects that the plan does not have. Each
+	// address gets at most twice as many as are free, which are two thirds if there is no other.
+	// Default: 3,000.
 	MaxUnknownStreams int
+	// MaxCalls bounds the unary calls that are open, in the same way. Default: 30,000, so that KEDA
+	// gets an answer if it asks about 20,000 objects at once.
+	MaxCalls int
+	// MaxConnections bounds the open connections of all clients. Each address gets at most 1/128 of
+	// those that are free, or 1/16 if TLS requires client certificates. KEDA has one for each
+	// certificate that it uses. Default: 1,000.
+	MaxConnections int
+	// RequestTimeout bounds the time in which a request must arrive, in real time. Default: 1
+	// minute.
+	RequestTimeout time.Duration
 	// ShutdownTimeout bounds how long Serve waits for RPCs to end after its context has ended, in
 	// real time. Default: 5 s.
 	ShutdownTimeout time.Duration
@@ -66,15 +64,15 @@ type ServerOptions struct {
 	Seed uint64
 }
 
-// Server is the gRPC server of KEDA's external scaler contract, the operators' API, grpc.health.v1
-// and reflection.
+// Server is the gRPC server of KEDA's external scaler contract, and on a port of its own that of
+// the operators' API. Both ports have grpc.health.v1 and reflection.
 type Server struct {
-	grpc     *grpc.Server
-	logger   *slog.Logger
-	pusher   *pusher
-	shutdown time.Duration
-	closing  chan struct{} // closed once: every stream ends
-	once     sync.Once     // closes closing
+	logger    *slog.Logger
+	pusher    *pusher
+	service   *kedaService
+	keda      *port
+	operators *port
+	rejected  *prometheus.CounterVec
 }
 
 // NewServer returns a server; Serve makes it answer. It fails without a board, and if a metric
@@ -88,45 +86,74 @@ func NewServer(options ServerOptions) (*Server, error) {
 	s := &Server{
 		logger:   options.Logger,
 		pusher:   newPusher(options.Board, options.Seed, options.MaxUnknownStreams),
-		shutdown: options.ShutdownTimeout,
-		closing:  make(chan struct{}),
+		rejected: interceptor.rejected,
 	}
-	if err := register(options.Registerer, interceptor.requests, interceptor.open, pushesMetric(s.pusher)); err != nil {
+	s.pusher.rejected = interceptor.rejected.WithLabelValues("unknown_streams")
+	if err := register(options.Registerer, interceptor.requests, interceptor.open, interceptor.rejected, pushesMetric(s.pusher)); err != nil {
 		return nil, fmt.Errorf("scaler server: %w", err)
 	}
-	s.grpc = grpc.NewServer(grpcOptions(options.TLS, interceptor)...)
-	externalscaler.RegisterExternalScalerServer(s.grpc, &kedaService{
-		board: options.Board, pusher: s.pusher, metadata: newMetadataReader(options), observed: options.Observed, closing: s.closing,
+	s.keda = newPort(options, kedaPort(options), interceptor, func(p *port) {
+		s.service = &kedaService{
+			board: options.Board, pusher: s.pusher, metadata: newMetadataReader(options), observed: options.Observed, closing: p.closing,
+		}
+		p.register(externalscaler.ExternalScaler_ServiceDesc, s.service)
+		p.register(healthv1.Health_ServiceDesc, &healthService{
+			board: options.Board, service: externalscaler.ExternalScaler_ServiceDesc.ServiceName, closing: p.closing,
+		})
 	})
-	wvav1alpha1.RegisterOperatorServiceServer(s.grpc, &operatorService{board: options.Board})
-	healthv1.RegisterHealthServer(s.grpc, &healthService{board: options.Board, closing: s.closing})
-	reflection.Register(s.grpc)
+	// An answer to operators may have 4 MiB. All clients of the loopback have one address.
+	operators := portOptions{
+		tls: options.OperatorsTLS, connections: 400, ownConnections: 1.0 / 16, calls: 24, streams: 64, concurrent: 8,
+	}
+	s.operators = newPort(options, operators, interceptor, func(p *port) {
+		p.register(wvav1alpha1.OperatorService_ServiceDesc, &operatorService{board: options.Board})
+		p.register(healthv1.Health_ServiceDesc, &healthService{
+			board: options.Board, service: wvav1alpha1.OperatorService_ServiceDesc.ServiceName, closing: p.closing,
+		})
+	})
 	if options.TLS == nil {
 		s.logger.Warn("serving gRPC without TLS: anybody who reaches the port gets an answer, and trigger metadata are not encrypted")
 	}
 	return s, nil
 }
 
-// Serve answers on the listener until the context ends, then ends every stream without an error,
-// waits for running RPCs within the shutdown timeout, and returns nil. It closes the listener. A
-// server serves once.
+// kedaPort returns the options of KEDA's port. KEDA has one connection for each certificate that it
+// uses. Without client certificates these are few: strangers may leave many answers on each.
+func kedaPort(options ServerOptions) portOptions {
+	own := 1.0 / 128
+	if options.TLS != nil && options.TLS.ClientAuth == tls.RequireAndVerifyClientCert {
+		own = 1.0 / 16
+	}
+	return portOptions{
+		tls:         options.TLS,
+		connections: options.MaxConnections, ownConnections: own, calls: options.MaxCalls, streams: options.MaxStreams,
+		concurrent: alone(options.MaxCalls, twice) + options.MaxStreams + alone(maxDialogues, twice),
+	}
+}
+
+// Serve answers KEDA on the listener until the context ends, then ends every stream without an
+// error, waits for running RPCs within the shutdown timeout, and returns nil. It closes the
+// listener. A server serves once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() { s.pusher.run(ctx) })
-	running.Go(func() {
-		<-ctx.Done()
-		s.stop()
-	})
-	err := s.grpc.Serve(listener)
+	err := s.keda.serve(ctx, listener)
 	cancel()
 	running.Wait()
-	// the error if the context ended first
-	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-		return fmt.Errorf("serving gRPC on %s: %w", listener.Addr(), err)
-	}
-	return nil
+	return err
+}
+
+// ServeOperators answers operators on the listener, as Serve answers KEDA.
+func (s *Server) ServeOperators(ctx context.Context, listener net.Listener) error {
+	return s.operators.serve(ctx, listener)
+}
+
+// Replicas returns the number that KEDA gets for an object with these trigger metadata, or the
+// error that it gets, without a call over a network.
+func (s *Server) Replicas(ctx context.Context, id fleet.VariantID, metadata map[string]string) (int, error) {
+	return s.service.answer(ctx, id, metadata)
 }
 
 // Settle hands out every push that is due at the present time of the board's clock and waits until
@@ -138,25 +165,6 @@ func (s *Server) Settle(ctx context.Context) error { return s.pusher.settle(ctx)
 // Pushes returns how many pushes were sent since the server was made.
 func (s *Server) Pushes() uint64 { return s.pusher.pushes() }
 
-// stop ends all streams, then all RPCs.
-func (s *Server) stop() {
-	s.once.Do(func() { close(s.closing) })
-	graceful := make(chan struct{})
-	go func() {
-		s.grpc.GracefulStop()
-		close(graceful)
-	}()
-	timer := time.NewTimer(s.shutdown)
-	defer timer.Stop()
-	select {
-	case <-graceful:
-	case <-timer.C:
-		s.logger.Warn("requests did not end in time, closing their connections", "timeout", s.shutdown)
-		s.grpc.Stop()
-		<-graceful
-	}
-}
-
 func (o *ServerOptions) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -167,11 +175,18 @@ func (o *ServerOptions) setDefaults() {
 	if o.Deadline <= 0 {
 		o.Deadline = 250 * time.Millisecond
 	}
-	if o.MaxStreamsPerPeer <= 0 {
-		o.MaxStreamsPerPeer = 50_000
+	for _, limit := range []struct {
+		field *int
+		value int
+	}{
+		{&o.MaxStreams, 50_000}, {&o.MaxUnknownStreams, 3_000}, {&o.MaxCalls, 30_000}, {&o.MaxConnections, 1_000},
+	} {
+		if *limit.field <= 0 {
+			*limit.field = limit.value
+		}
 	}
-	if o.MaxUnknownStreams <= 0 {
-		o.MaxUnknownStreams = 1_000
+	if o.RequestTimeout <= 0 {
+		o.RequestTimeout = time.Minute
 	}
 	if o.ShutdownTimeout <= 0 {
 		o.ShutdownTimeout = 5 * time.Second
@@ -179,21 +194,4 @@ func (o *ServerOptions) setDefaults() {
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
 	}
-}
-
-// grpcOptions sets no limit to the streams of a connection: gRPC makes calls above such a limit
-// wait, while the interceptor answers with a status.
-func grpcOptions(config *tls.Config, interceptor *interceptor) []grpc.ServerOption {
-	options := []grpc.ServerOption{
-		grpc.UnaryInterceptor(interceptor.unary),
-		grpc.StreamInterceptor(interceptor.stream),
-		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.WaitForHandlers(true),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
-	}
-	if config != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(config)))
-	}
-	return options
 }

@@ -28,31 +28,45 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/wva-project/wva/fleet"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-func TestReflectionListsEveryService(t *testing.T) {
+func TestReflectionListsTheServicesOfEachPort(t *testing.T) {
 	w := newWorld(t)
-	stream, err := reflectionv1.NewServerReflectionClient(w.connect(nil)).ServerReflectionInfo(t.Context())
-	require.NoError(t, err)
-	ask := func(request *reflectionv1.ServerReflectionRequest) *reflectionv1.ServerReflectionResponse {
-		require.NoError(t, stream.Send(request))
-		response, err := stream.Recv()
+	for _, port := range []struct {
+		listener      *bufconn.Listener
+		serves, hides string
+	}{
+		{w.listener, "externalscaler.ExternalScaler", "wva.v1alpha1.OperatorService"},
+		{w.private, "wva.v1alpha1.OperatorService", "externalscaler.ExternalScaler"},
+	} {
+		stream, err := reflectionv1.NewServerReflectionClient(w.dial(port.listener, nil)).ServerReflectionInfo(t.Context())
 		require.NoError(t, err)
-		return response
+		ask := func(request *reflectionv1.ServerReflectionRequest) *reflectionv1.ServerReflectionResponse {
+			require.NoError(t, stream.Send(request))
+			response, err := stream.Recv()
+			require.NoError(t, err)
+			return response
+		}
+		var services []string
+		list := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}})
+		for _, service := range list.GetListServicesResponse().GetService() {
+			services = append(services, service.Name)
+		}
+		require.Subset(t, services, []string{port.serves, "grpc.health.v1.Health"})
+		require.NotContains(t, services, port.hides)
+		file := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{
+			FileContainingSymbol: port.serves,
+		}})
+		require.NotEmpty(t, file.GetFileDescriptorResponse().GetFileDescriptorProto())
+		require.NoError(t, stream.CloseSend())
+		_, err = stream.Recv()
+		require.ErrorIs(t, err, io.EOF)
 	}
-	var services []string
-	list := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}})
-	for _, service := range list.GetListServicesResponse().GetService() {
-		services = append(services, service.Name)
-	}
-	require.Subset(t, services, []string{"externalscaler.ExternalScaler", "wva.v1alpha1.OperatorService", "grpc.health.v1.Health"})
-	file := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{
-		FileContainingSymbol: "externalscaler.ExternalScaler",
-	}})
-	require.NotEmpty(t, file.GetFileDescriptorResponse().GetFileDescriptorProto())
-	require.NoError(t, stream.CloseSend())
-	_, err = stream.Recv()
-	require.ErrorIs(t, err, io.EOF)
+	_, err := wvav1alpha1.NewOperatorServiceClient(w.connect(nil)).ListVariants(t.Context(), &wvav1alpha1.ListVariantsRequest{})
+	require.Equal(t, codes.Unimplemented, status.Code(err), "KEDA's port shows no plan")
+	_, err = externalscaler.NewExternalScalerClient(w.dial(w.private, nil)).GetMetrics(t.Context(), metricsRequest("a"))
+	require.Equal(t, codes.Unimplemented, status.Code(err))
 }
 
 func TestServeCutsOffRequestsThatDoNotEndInTime(t *testing.T) {

@@ -58,7 +58,7 @@ func (f sourceFailure) recoveryExplains(code fleet.Code, now time.Time) bool {
 // outage reports whether an outage of Prometheus may cause a hold with the code.
 func outage(code fleet.Code) bool {
 	switch code {
-	case fleet.CodeMetricsMissing, fleet.CodeMetricsStale, fleet.CodeWindowTooShort:
+	case fleet.CodeMetricsMissing, fleet.CodeMetricsStale:
 		return true
 	default:
 		return false

@@ -70,10 +70,10 @@ func BenchmarkPushStreams(b *testing.B) {
 // without a network.
 func BenchmarkPlanWithPushStreams(b *testing.B) {
 	board := NewBoard(BoardOptions{Clock: clocktesting.NewFakeClock(start)})
-	p := newPusher(board, 1, benchmarkStreams)
+	p := newPusher(board, 1, 1)
 	plan := manyDecisions(benchmarkStreams)
 	for _, t := range plan.Decisions {
-		_, err := p.open(t.Variant, true)
+		_, err := p.open(caller{}, t.Variant, true)
 		require.NoError(b, err)
 	}
 	b.ReportAllocs()

@@ -57,7 +57,7 @@ type engineMetrics struct {
 	promptTokens                 int
 	generationTokens             int
 	prefixQueries, prefixHits    int // tokens
-	ttft, itl                    histogram
+	ttft, itl, requestITL        histogram
 	queueTime, prefillTime       histogram
 	promptLengths, outputLengths histogram
 }
@@ -66,6 +66,7 @@ func newEngineMetrics() engineMetrics {
 	return engineMetrics{
 		ttft:          newHistogram(ttftBounds()),
 		itl:           newHistogram(itlBounds()),
+		requestITL:    newHistogram(itlBounds()),
 		queueTime:     newHistogram(requestTimeBounds()),
 		prefillTime:   newHistogram(requestTimeBounds()),
 		promptLengths: newHistogram(lengthBounds()),
@@ -79,6 +80,7 @@ func (m *engineMetrics) finish(s *sequence) {
 	m.served++
 	m.queueTime.observe(s.scheduled-s.dispatched, 1)
 	m.prefillTime.observe(s.firstToken-s.scheduled, 1)
+	m.requestITL.observe((s.lastToken-s.firstToken)/float64(max(1, s.Output-1)), 1)
 	m.promptLengths.observe(float64(s.Prompt), 1)
 	m.outputLengths.observe(float64(s.Output), 1)
 }

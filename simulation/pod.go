@@ -38,7 +38,8 @@ type variant struct {
 type pod struct {
 	variant   *variant
 	name      string
-	ordinal   int // in order of creation, over the fleet
+	endpoint  string // of scrapes: namespace/name
+	ordinal   int    // in order of creation, over the fleet
 	state     podState
 	node      *node // nil: not scheduled, or no node of the fleet has its accelerator
 	created   float64
@@ -78,6 +79,7 @@ func newPod(f *Fleet, v *variant) *pod {
 		at:      math.Inf(1),
 		place:   -1,
 	}
+	p.endpoint = v.Target.Namespace + "/" + p.name
 	p.readyAt = float64(v.Startup * replicaDraws(f.seed, v.ID, v.created, startupTime).lognormal(v.StartupSpread))
 	v.created++
 	f.created++

@@ -29,15 +29,37 @@ type Label struct{ Name, Value string }
 // gatewayPod is the name of the pod of a namespace's gateway.
 const gatewayPod = "inference-gateway"
 
-// Series returns the endpoints with the samples that a scrape would read now. There is one target
-// for each replica that is ready or draining, sorted by variant and age, then one for each
-// namespace's gateway. A replica that loads answers no scrape.
+// Endpoint is one endpoint that can be scraped.
+type Endpoint struct {
+	Name, Namespace, Pod string // as in Target
+	Gateway              bool   // and no engine
+
+	read func() []Sample
+}
+
+// Scrape returns the samples that a scrape would read now.
+func (e Endpoint) Scrape() Target {
+	return Target{Name: e.Name, Namespace: e.Namespace, Pod: e.Pod, Samples: e.read()}
+}
+
+// Series returns the endpoints with the samples that a scrape would read now.
 func (f *Fleet) Series() []Target {
 	var targets []Target
+	for _, e := range f.Endpoints() {
+		targets = append(targets, e.Scrape())
+	}
+	return targets
+}
+
+// Endpoints returns the endpoints of this instant. There is one for each replica that is ready or
+// draining, sorted by variant and age, then one for each namespace's gateway. A replica that loads
+// answers no scrape.
+func (f *Fleet) Endpoints() []Endpoint {
+	var endpoints []Endpoint
 	for _, v := range f.variants {
 		for _, p := range v.pods {
 			if p.state == ready || p.state == draining {
-				targets = append(targets, newTarget(v.Target.Namespace, p.name, p.samples()))
+				endpoints = append(endpoints, Endpoint{Name: p.endpoint, Namespace: v.Target.Namespace, Pod: p.name, read: p.samples})
 			}
 		}
 	}
@@ -46,14 +68,14 @@ func (f *Fleet) Series() []Target {
 		for to < len(f.gateways) && f.gateways[to].ID.Namespace == namespace {
 			to++
 		}
-		targets = append(targets, newTarget(namespace, gatewayPod, gatewaySamples(f.gateways[from:to])))
+		gateways := f.gateways[from:to]
+		endpoints = append(endpoints, Endpoint{
+			Name: namespace + "/" + gatewayPod, Namespace: namespace, Pod: gatewayPod, Gateway: true,
+			read: func() []Sample { return gatewaySamples(gateways) },
+		})
 		from = to
 	}
-	return targets
-}
-
-func newTarget(namespace, pod string, samples []Sample) Target {
-	return Target{Name: namespace + "/" + pod, Namespace: namespace, Pod: pod, Samples: samples}
+	return endpoints
 }
 
 // gatewaySamples returns the series of an endpoint picker. As with a real one, those of a model
@@ -169,6 +191,7 @@ func (p *pod) samples() []Sample {
 		Sample{"vllm:cache_config_info", l.cacheConfig, 1})
 	s = m.ttft.append(s, histogramNames("vllm:time_to_first_token_seconds"), l.ttft)
 	s = m.itl.append(s, histogramNames("vllm:inter_token_latency_seconds"), l.itl)
+	s = m.requestITL.append(s, histogramNames("vllm:request_time_per_output_token_seconds"), l.itl)
 	s = m.queueTime.append(s, histogramNames("vllm:request_queue_time_seconds"), l.requestTime)
 	s = m.prefillTime.append(s, histogramNames("vllm:request_prefill_time_seconds"), l.requestTime)
 	s = m.promptLengths.append(s, histogramNames("vllm:request_prompt_tokens"), l.lengths)

@@ -113,7 +113,7 @@ func (p *placer) add(at int, o placedOption) {
 // nothing is removed and sizes divide each other, and if nodes and replicas are few. Otherwise a
 // better placement may exist.
 func (p *placer) fits(counts []int64) bool {
-	p.sure = true
+	p.sure, p.victims.work = true, 0
 	if !p.ask(counts) {
 		return false
 	}

@@ -14,7 +14,11 @@ func (v *victims) prepare(p *placer) {
 	if v.rows != nil {
 		return
 	}
-	v.left, v.gone = slices.Clone(p.left), make([]int64, len(p.left))
+	v.left, v.count = slices.Clone(p.left), make([]int64, len(p.left))
+	v.crowds = make([]int64, len(p.options))
+	for _, free := range p.free {
+		v.mostFree = max(v.mostFree, free)
+	}
 	v.occupants = make([][]int32, len(p.free))
 	own := make([]int64, len(p.free))
 	for i := range p.options {
@@ -22,11 +26,14 @@ func (v *victims) prepare(p *placer) {
 		for _, nodes := range o.held {
 			for _, node := range nodes {
 				own[node] += o.gpus
+				v.count[node]++
+				v.crowds[i] = max(v.crowds[i], v.count[node])
 				if at := v.occupants[node]; len(at) == 0 || at[len(at)-1] != int32(i) {
 					v.occupants[node] = append(at, int32(i))
 				}
 			}
 		}
+		o.clear(v.count)
 	}
 	v.addOrder(p, func(n int32) (int64, int64) { return -p.left[n], own[n] })
 	v.addOrder(p, func(n int32) (int64, int64) { return own[n], -p.left[n] })

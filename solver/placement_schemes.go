@@ -9,6 +9,10 @@ const (
 	maxChains  = 8
 	maxSchemes = 32
 	maxSlots   = 1 << 13
+	// maxTrialWork bounds the work of one question: the existing shares and nodes that are looked
+	// at, for each scheme and each removal order. Sizes that do not divide each other, which any
+	// tenant may state, need many schemes; on many nodes only the first of them are tried.
+	maxTrialWork = 1 << 14
 )
 
 // scheme is one way to place shares. Shares of sizes that divide each other use blocks. Shares of
@@ -31,8 +35,9 @@ type scheme struct {
 
 // makeSchemes makes the schemes of each chain and each odd size.
 func (p *placer) makeSchemes(chains [][]int64) {
+	most := p.mostSchemes()
 	for _, chain := range chains {
-		if len(p.schemes) >= maxSchemes {
+		if len(p.schemes) >= most {
 			return
 		}
 		var odd []int64
@@ -46,13 +51,26 @@ func (p *placer) makeSchemes(chains [][]int64) {
 			p.schemes[0].prepare(p)
 			return
 		}
-		for _, size := range odd[:min(len(odd), (maxSchemes-len(p.schemes))/2)] {
+		for _, size := range odd[:min(len(odd), (most-len(p.schemes))/2)] {
 			s := p.newScheme(chain, size)
 			p.schemes = append(p.schemes, s)
 			s.smallFirst, s.wanted = true, make([]int64, len(chain))
 			p.schemes = append(p.schemes, s)
 		}
 	}
+}
+
+// mostSchemes returns how many schemes are tried. It does not depend on the counts that are asked
+// about, so that smaller counts fit if larger ones do.
+func (p *placer) mostSchemes() int {
+	trial := len(p.free)
+	for i := range p.options {
+		for _, nodes := range p.options[i].held {
+			trial += len(nodes)
+		}
+	}
+	trial *= 2 + min(len(p.sizes), maxBlockOrders)
+	return max(2, min(maxSchemes, maxTrialWork/max(1, trial)))
 }
 
 func (p *placer) newScheme(chain []int64, odd int64) scheme {

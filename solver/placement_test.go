@@ -90,6 +90,24 @@ func TestFewerReplicasFitWhereMoreDo(t *testing.T) {
 	}
 }
 
+// A placer that has answered other questions answers and charges as a new one does.
+func TestEarlierQuestionsChangeNoAnswer(t *testing.T) {
+	random := rand.New(rand.NewPCG(11, 11))
+	for _, kind := range append(smallKinds(), largerKinds()...) {
+		for range 30 {
+			s := newSite(random, kind)
+			asked := s.placer()
+			for range 20 {
+				s.ask(random, 3)
+				fresh := s.placer()
+				if got, want := asked.fits(s.counts), fresh.fits(s.counts); got != want || asked.sure != fresh.sure || asked.victims.work != fresh.victims.work {
+					t.Fatalf("%+v: fits %v, sure %v, %d changes; a new placer says %v, %v, %d", s, got, asked.sure, asked.victims.work, want, fresh.sure, fresh.victims.work)
+				}
+			}
+		}
+	}
+}
+
 func TestRoomIsAsManyAsFitOneByOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 1))
 	for _, kind := range append(smallKinds(), largerKinds()...) {

@@ -14,12 +14,16 @@ type victims struct {
 	rows      [][][]int32
 	occupants [][]int32 // for each node the options with existing replicas there
 
-	left    []int64 // of each node, while an order is tried
-	gone    []int64
-	blocks  []int64
-	lacks   []int64
-	moves   []move
-	touched []int32
+	removals [][]removal // of each scheme, for each order
+	all      removal     // of isHopeless
+	mostFree int64       // accelerators of a node without the existing replicas
+	crowds   []int64     // for each option the most existing shares on one node
+	left     []int64     // scratch: of each node
+	count    []int64     // scratch: of each node
+	lacks    []int64
+	moves    []move
+	undo     []move // of the trial
+	work     int    // changes and nodes that were tried for the current question, as if from none
 }
 
 // move is a change of the free accelerators of a node.
@@ -38,8 +42,9 @@ func (p *placer) fitsWithout() bool {
 			continue
 		}
 		for order := range v.rows {
-			fits := v.try(p, s, order)
-			v.reset(p)
+			r := v.removalOf(p, i, order)
+			fits := v.try(p, s, r, order)
+			v.revert(s, r)
 			if fits {
 				return true
 			}
@@ -71,30 +76,33 @@ func (v *victims) tryPacking(p *placer) bool {
 
 // try reports whether the counts fit with a scheme and an order. Odd shares beyond the scheme's
 // slots replace single removed shares, so that removing one more never reduces the capacity.
-func (v *victims) try(p *placer, s *scheme, order int) bool {
-	slots := min(s.extra, int64(len(s.slots)))
-	v.blocks = append(v.blocks[:0], s.blocksAfter(slots)...)
-	for _, node := range s.slots[:slots] {
-		v.left[node] -= s.odd
-		v.touched = append(v.touched, node)
-	}
-	for _, i := range p.givers {
-		o := &p.options[i]
-		for _, row := range v.rows[order][i][:p.given[i]] {
-			for _, node := range o.held[row] {
-				v.change(s, node, o.gpus)
-			}
-		}
-	}
-	if v.replace(p, s, order) && haveRoom(s.sizes, s.wanted, v.blocks) {
+func (v *victims) try(p *placer, s *scheme, r *removal, order int) bool {
+	r.follow(p, s, v.rows[order])
+	v.work += r.moved
+	if v.replace(p, s, r, order) && haveRoom(s.sizes, s.wanted, r.blocks) {
 		return true
 	}
-	return s.extra <= int64(len(s.slots)) && v.tryNodes(p, s, order)
+	return s.extra <= int64(len(s.slots)) && v.tryNodes(p, s, r, order)
+}
+
+// change changes the free accelerators of a node for the trial.
+func (v *victims) change(s *scheme, r *removal, m move) {
+	r.change(s, m.node, m.gpus)
+	v.undo = append(v.undo, m)
+	v.work++
+}
+
+// revert takes back the changes of a trial.
+func (v *victims) revert(s *scheme, r *removal) {
+	for _, m := range v.undo {
+		r.change(s, m.node, -m.gpus)
+	}
+	v.undo = v.undo[:0]
 }
 
 // replace places odd shares beyond the slots on removed shares, and returns false if those are too
 // few.
-func (v *victims) replace(p *placer, s *scheme, order int) bool {
+func (v *victims) replace(p *placer, s *scheme, r *removal, order int) bool {
 	beyond := s.extra - int64(len(s.slots))
 	if beyond <= 0 {
 		return true
@@ -116,18 +124,10 @@ func (v *victims) replace(p *placer, s *scheme, order int) bool {
 	})
 	for _, m := range v.moves {
 		n := min(beyond, m.gpus/s.odd)
-		v.change(s, m.node, -n*s.odd)
+		v.change(s, r, move{m.node, -n * s.odd})
 		beyond -= n
 	}
 	return beyond == 0
-}
-
-// reset restores all existing replicas.
-func (v *victims) reset(p *placer) {
-	for _, node := range v.touched {
-		v.left[node] = p.left[node]
-	}
-	v.touched = v.touched[:0]
 }
 
 // isHopeless reports whether the counts do not fit even if each option removed all that it may on
@@ -137,48 +137,31 @@ func (v *victims) isHopeless(p *placer) bool {
 	if s.odd != 0 {
 		return false
 	}
-	v.blocks = append(v.blocks[:0], s.blocks...)
-	for _, i := range p.givers {
-		o := &p.options[i]
-		for _, nodes := range o.held {
-			for _, node := range nodes {
-				v.gone[node] = 0
-			}
-		}
-		for _, nodes := range o.held {
-			for _, node := range nodes {
-				if v.gone[node]++; v.gone[node] <= p.given[i]*o.shares {
-					v.change(s, node, o.gpus)
-				}
-			}
-		}
+	r := &v.all
+	if r.left == nil {
+		*r = newRemoval(p, s)
 	}
-	v.reset(p)
-	return !s.round(p) || !haveRoom(s.sizes, s.wanted, v.blocks)
-}
-
-// change adds to the free accelerators of a node.
-func (v *victims) change(s *scheme, node int32, gpus int64) {
-	before := max(0, v.left[node])
-	v.left[node] += gpus
-	after := max(0, v.left[node])
-	v.touched = append(v.touched, node)
-	for k, size := range s.sizes {
-		v.blocks[k] += int64(uint32(after)/uint32(size)) - int64(uint32(before)/uint32(size))
-	}
+	r.followAll(p, s)
+	v.work += r.moved
+	return !s.round(p) || !haveRoom(s.sizes, s.wanted, r.blocks)
 }
 
 // tryNodes tries, for each node, to remove the replicas on it before all others. The rest follow in
 // the given order.
-func (v *victims) tryNodes(p *placer, s *scheme, order int) bool {
+func (v *victims) tryNodes(p *placer, s *scheme, r *removal, order int) bool {
 	v.lacks = v.lacks[:0]
-	volume := int64(0)
+	volume, least := int64(0), int64(0)
 	for k, size := range s.sizes {
 		volume += size * s.wanted[k]
-		v.lacks = append(v.lacks, divideUp(volume, size)-v.blocks[k])
+		v.lacks = append(v.lacks, divideUp(volume, size)-r.blocks[k])
+		least = max(least, (v.lacks[k]-1)*size+1) // accelerators that so many blocks need at least
+	}
+	v.work += len(v.occupants)
+	if least > v.mostFree {
+		return false
 	}
 	for node, options := range v.occupants {
-		if !v.couldMake(p, s, node) {
+		if p.free[node]-max(0, r.left[node]) < least || !v.couldMake(p, s, r, node) {
 			continue
 		}
 		v.moves = v.moves[:0]
@@ -190,23 +173,25 @@ func (v *victims) tryNodes(p *placer, s *scheme, order int) bool {
 		if len(v.moves) == 0 {
 			continue
 		}
+		before := len(v.undo)
 		for _, m := range v.moves {
-			v.change(s, m.node, m.gpus)
+			v.change(s, r, m)
 		}
-		if haveRoom(s.sizes, s.wanted, v.blocks) {
+		if haveRoom(s.sizes, s.wanted, r.blocks) {
 			return true
 		}
 		for _, m := range v.moves {
-			v.change(s, m.node, -m.gpus)
+			v.change(s, r, move{m.node, -m.gpus})
 		}
+		v.undo = v.undo[:before]
 	}
 	return false
 }
 
 // couldMake reports whether a node without its existing replicas would have the missing blocks.
-func (v *victims) couldMake(p *placer, s *scheme, node int) bool {
+func (v *victims) couldMake(p *placer, s *scheme, r *removal, node int) bool {
 	for k, size := range s.sizes {
-		if v.lacks[k] > p.free[node]/size-max(0, v.left[node])/size {
+		if v.lacks[k] > int64(uint32(p.free[node])/uint32(size))-int64(uint32(max(0, r.left[node]))/uint32(size)) {
 			return false
 		}
 	}

@@ -29,9 +29,10 @@ func Fits(p Problem, counts []Count) bool {
 func (c *canonicalProblem) reasons() []Reason {
 	c.recount()
 	reasons := make([]Reason, len(c.rows))
+	fits := make(map[int32]bool)
 	for i := range c.rows {
 		r := &c.rows[i]
-		reasons[i] = Reason{Variant: c.options[r.option].Variant, Limit: c.limitOf(r)}
+		reasons[i] = Reason{Variant: c.options[r.option].Variant, Limit: c.limitOf(r, fits)}
 	}
 	together := make(map[*model]*competitor)
 	for _, k := range c.scarce {
@@ -42,6 +43,7 @@ func (c *canonicalProblem) reasons() []Reason {
 		}
 	}
 	var s search
+	var alone cover
 	for i := range c.models {
 		m := &c.models[i]
 		if m.Amount == 0 {
@@ -52,7 +54,7 @@ func (c *canonicalProblem) reasons() []Reason {
 			c.markScarce(own, reasons)
 			continue
 		}
-		if alone, _ := c.coverAlone(m, &cover{}); alone.need > 0 {
+		if alone, _ = c.coverAlone(m, &alone); alone.need > 0 {
 			c.runnersUp(m, alone, &s, reasons)
 		}
 	}
@@ -66,15 +68,16 @@ func (c *canonicalProblem) reasons() []Reason {
 	return sorted
 }
 
-// limitOf returns the limit that prevents another replica of a row.
-func (c *canonicalProblem) limitOf(r *row) Limit {
+// limitOf returns the limit that prevents another replica of a row. fits records the classes that
+// are known.
+func (c *canonicalProblem) limitOf(r *row, fits map[int32]bool) Limit {
 	if r.class != none {
 		for _, u := range c.classes[r.class].uses {
 			if l := &c.limits[u.limit]; l.taken+u.amount > l.capacity {
 				return l.kind
 			}
 		}
-		if c.room(r, 1) < 1 {
+		if !c.anotherFits(r, fits) {
 			return LimitNodes
 		}
 	}
@@ -82,6 +85,20 @@ func (c *canonicalProblem) limitOf(r *row) Limit {
 		return LimitMax
 	}
 	return LimitNone
+}
+
+// anotherFits reports whether another replica of a row fits on the nodes. If the plan removes
+// none of its existing replicas, the answer is that of its class.
+func (c *canonicalProblem) anotherFits(r *row, known map[int32]bool) bool {
+	if r.replicas < r.held {
+		return c.room(r, 1) > 0
+	}
+	fits, found := known[r.class]
+	if !found {
+		fits = c.room(r, 1) > 0
+		known[r.class] = fits
+	}
+	return fits
 }
 
 // runnersUp finds, for each item of a model's knapsack, the cheapest plan with another number of
@@ -117,7 +134,8 @@ func (c *canonicalProblem) runnersUp(m *model, cover cover, s *search, reasons [
 
 // tryOther solves a knapsack in which one item is replaced, and returns the values and their cost.
 func tryOther(k cover, at int, other item, s *search) (values []int64, cost int64) {
-	k.items = slices.Clone(k.items)
+	s.other = append(s.other[:0], k.items...)
+	k.items = s.other
 	k.items[at] = other
 	if k.need == 0 {
 		return make([]int64, len(k.items)), 0
@@ -142,6 +160,7 @@ func (c *canonicalProblem) describe(m *model, items []item, values []int64, reas
 		plan[at] = m.rows[at].domain.Floor() + int(values[i])
 	}
 	left := whole
+	reason.RunnerUp = make([]Count, 0, len(m.rows))
 	for i := range m.rows {
 		r := m.rows[i]
 		r.replicas = plan[i]

@@ -23,6 +23,7 @@ type search struct {
 	tied                 bool // plans that may cost as little were skipped
 	proven               bool // bestCost is the optimum
 	steps, budget        int
+	other                []item // in tryOther
 }
 
 // minimise searches for the best values of a knapsack, within a budget of steps. The first dive

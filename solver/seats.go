@@ -63,7 +63,7 @@ func (d *draft) sit(v *item, change int64) {
 	}
 }
 
-// stepsPerPlacement is the charge in steps for one question to a placer.
+// stepsPerPlacement is the least charge in steps for one question to a placer.
 const stepsPerPlacement = 1500
 
 // placeable asks the placers of the pools of which a model would use more.
@@ -112,8 +112,7 @@ func (d *draft) placeableOn(at int32, m *competitor, values []int64) bool {
 		}
 	}
 	add(1)
-	d.k.steps -= stepsPerPlacement
-	fits := d.k.c.pools[at].placer.fits(s.counts)
+	fits := d.askPlacer(at)
 	add(-1)
 	if !fits && !shrinks && grows == 1 {
 		s.full[only] = true
@@ -127,8 +126,16 @@ func (d *draft) poolHolds(at int32) bool {
 	if p.placer == nil || p.exact {
 		return true
 	}
-	d.k.steps -= stepsPerPlacement
-	return p.placer.fits(d.seats[at].counts)
+	return d.askPlacer(at)
+}
+
+// askPlacer asks the placer of a pool whether the counts can be placed. It charges the work of the
+// answer: the orders in which replicas may be removed take long if nodes and replicas are many.
+func (d *draft) askPlacer(at int32) bool {
+	p := d.k.c.pools[at].placer
+	fits := p.fits(d.seats[at].counts)
+	d.k.steps -= max(stepsPerPlacement, p.victims.work)
+	return fits
 }
 
 // placeableAll reports whether the whole plan can be placed.

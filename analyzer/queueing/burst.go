@@ -6,16 +6,22 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// maxDispersion is the largest index of dispersion; higher values count as this. Values below 1,
-// smoother than Poisson, count as 1.
-const maxDispersion = 64
+// The range of indices of dispersion; values outside it count as its ends. Below 1 arrivals are
+// smoother than Poisson's.
+const (
+	minDispersion = 1.0 / 64
+	maxDispersion = 64
+)
 
 // dispersionStep is the ratio between two neighbours on the grid of indices of dispersion.
 const dispersionStep = 1.02
 
 // dispersionCell is the index of the grid point nearest to an index of dispersion d.
 func dispersionCell(d float64) int {
-	return int(math.Round(math.Log(min(max(d, 1), maxDispersion)) / math.Log(dispersionStep)))
+	if d == 0 {
+		d = 1
+	}
+	return int(math.Round(math.Log(min(max(d, minDispersion), maxDispersion)) / math.Log(dispersionStep)))
 }
 
 const burstPoints = 128
@@ -42,7 +48,7 @@ type burst struct {
 func newBurst(cell int) *burst {
 	b := &burst{index: math.Pow(dispersionStep, float64(cell))}
 	b.shape = 1 / b.index
-	if cell == 0 {
+	if cell <= 0 {
 		return b
 	}
 	b.from = math.Log(1e-4)
@@ -75,7 +81,10 @@ func renewals(k, y float64) float64 {
 
 // at is m(x) and I(x).
 func (b *burst) at(x float64) (extra, index float64) {
-	if b.index == 1 || x <= 0 {
+	switch {
+	case b.index <= 1:
+		return 0, b.index
+	case x <= 0:
 		return 0, 1
 	}
 	position := (math.Log(x) - b.from) / b.step

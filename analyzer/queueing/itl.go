@@ -112,7 +112,9 @@ func (c *cell) late(l *load, b *backlog, part int) float64 {
 		f.jumps[i] = c.promptWork[i] + w.later*(r.PerSequence+r.PerContextToken*(m.promptMean[i]+w.later/2))
 	}
 	c.older(l, b, w, &f)
-	miss := pessimism * f.miss()
+	smooth := c.smoothed(l, f)
+	miss := pessimism * smooth.miss()
+	f.start = smooth.start
 	c.starts[part].note(l.rate, f.start)
 	if miss < 1e-9 {
 		return miss
@@ -163,4 +165,28 @@ func (c *cell) chunksSuffice(l *load, w *window, f *passage) float64 {
 	mean := tokens*r.PerPromptToken + perToken*position + f.old + tokens/c.tokens*w.later*c.perIteration(w)
 	variance := perToken * perToken * max(0, square-position*position)
 	return gammaTail(f.deadline-f.own, mean, f.oldVariance+variance)
+}
+
+// smoothed returns the passage for arrivals that are smoother than Poisson's: a part of their work
+// comes evenly, and only the rest as a compound Poisson process, so that the variance of the work
+// is that of arrivals with the index of dispersion I: Var v + I·(E v)².
+func (c *cell) smoothed(l *load, f passage) passage {
+	if c.burst.index >= 1 {
+		return f
+	}
+	f.rate *= l.others
+	mean, square := 0.0, 0.0
+	for i, share := range f.shares[:f.count] {
+		mean += share * f.jumps[i]
+		square += share * f.jumps[i] * f.jumps[i]
+	}
+	evenly := (1 - c.burst.index) * mean * mean / square
+	drift := evenly * f.rate * mean
+	left := 1 - drift
+	f.own += drift * f.delay
+	f.delay *= left
+	f.delayVariance *= left * left
+	f.deadline *= left
+	f.rate *= (1 - evenly) / left
+	return f
 }

@@ -19,6 +19,9 @@ type replay struct {
 	// ends has, by iteration modulo its length, a power of two, the first request that ends there,
 	// or -1.
 	ends []int32
+	// left is how many iterations all runs together may still take; those that leap skips count as
+	// a part of one.
+	left int
 }
 
 // series is the input of a replay: gaps in units of the mean gap, and lengths in tokens.
@@ -42,7 +45,7 @@ func newReplay(r Replica, o Objective, s series) *replay {
 	return &replay{
 		replica: r, objective: o, series: s,
 		first: make([]float64, len(s.gaps)), rest: make([]float64, len(s.gaps)),
-		next: make([]int32, len(s.gaps)), ends: make([]int32, size),
+		next: make([]int32, len(s.gaps)), ends: make([]int32, size), left: mostIterations,
 	}
 }
 
@@ -61,15 +64,16 @@ type progress struct {
 	tally
 }
 
-// run serves the series at a rate. It stops as soon as more requests have missed than allowed; with
-// 0 allowed it counts all misses.
+// run serves the series at a rate. It stops as soon as more requests have missed than allowed, or
+// no iterations are left; with 0 allowed it counts all misses.
 func (r *replay) run(rate float64, allowed int) tally {
 	for i := range r.ends {
 		r.ends[i] = -1
 	}
 	p := progress{replay: r, gap: 1 / rate}
 	p.arrival = r.series.gaps[0] * p.gap
-	for p.ended < len(r.series.gaps) && (allowed == 0 || p.either <= allowed) {
+	for p.ended < len(r.series.gaps) && (allowed == 0 || p.either <= allowed) && r.left > 0 {
+		r.left--
 		p.admit()
 		if p.decoding == 0 && p.oldest == p.admitted {
 			if p.arrived == len(r.series.gaps) {
@@ -158,6 +162,7 @@ func (p *progress) leap() {
 	for j < int(most) && p.ends[(p.iteration+j)&mask] < 0 {
 		j++
 	}
+	p.left -= j / leapsPerIteration
 	p.now += float64(j) * (took + grows*float64(j-1)/2)
 	p.iteration += j
 	p.context += float64(p.decoding * j)

@@ -14,6 +14,14 @@ const (
 	firstStride    = 1.06  // first factor on the rate in the search for a bracket
 	keptAnswers    = 4096
 	keptGaps       = 16
+
+	// mostIterations is the most iterations of a simulation, a few times those of long prompts and
+	// outputs: the lengths and limits that it runs with are the numbers of a tenant. Skipping
+	// leapsPerIteration iterations takes about the time of one. longestOutput is the longest
+	// output, in tokens, that it keeps a table for.
+	mostIterations    = 1 << 24
+	leapsPerIteration = 16
+	longestOutput     = 1 << 20
 )
 
 // simulationKey is the complete input of a simulated answer.
@@ -26,6 +34,7 @@ type simulationKey struct {
 
 // Simulate answers by a small simulation that starts at the answer of the formula: 20,000 requests,
 // always in the same random order. Its answer is a function of the question alone, and is cached.
+// If the simulation would take too many iterations, the answer of the formula stays.
 func (s *Sizer) Simulate(q Question) (Answer, error) {
 	answer, err := s.MaxRate(q)
 	if err != nil {
@@ -65,8 +74,11 @@ func (s *Sizer) gapsOf(cell int) []float64 {
 	return built
 }
 
-// simulate replaces the formula's rate by the simulation's.
+// simulate replaces the formula's rate by the simulation's, unless that takes too many iterations.
 func (c *cell) simulate(gaps []float64, a *Answer) {
+	if c.Mix.outputs.Quantile(1) > longestOutput {
+		return
+	}
 	random := rand.New(rand.NewPCG(replaySeed, 2))
 	s := series{
 		gaps:    gaps,
@@ -76,9 +88,12 @@ func (c *cell) simulate(gaps []float64, a *Answer) {
 	}
 	r := newReplay(c.Replica, c.Objective, s)
 	allowed := int((1 - c.Objective.Percentile) * replayRequests)
-	passes := func(rate float64) bool { return r.run(rate, allowed).either <= allowed }
-	a.Simulated = true
-	a.Rate = c.climb(passes, a.Rate)
+	passes := func(rate float64) bool { return r.left > 0 && r.run(rate, allowed).either <= allowed }
+	rate := c.climb(passes, a.Rate)
+	if a.Iterations = mostIterations - r.left; r.left <= 0 {
+		return
+	}
+	a.Simulated, a.Rate = true, rate
 	c.conclude(a, c.misses(a.Rate))
 }
 

@@ -13,8 +13,9 @@ type Question struct {
 	Mix       *Mix
 	Objective Objective
 	// Dispersion is the index of dispersion of the arrivals: variance over mean of their number,
-	// over windows about as long as the limit on TTFT. 0 means 1, Poisson; a value below 1 counts
-	// as 1, one above 64 as 64.
+	// over windows about as long as the limit on TTFT. 0 means 1, Poisson. One replica of a pool
+	// whose gateway balances the load gets arrivals that are smoother, below 1. A value below 1/64
+	// counts as 1/64, one above 64 as 64.
 	Dispersion float64
 }
 
@@ -36,6 +37,8 @@ type Answer struct {
 	Doubtful bool
 	// Simulated says that the simulation answered.
 	Simulated bool
+	// Iterations is how many the simulation took, whether it answered or was given up.
+	Iterations int
 }
 
 // infeasibleShare is the share of the mean rate below which no useful load meets an objective.
@@ -79,8 +82,8 @@ func (s *Sizer) Violation(q Question, rate float64) (Violation, error) {
 	return Violation{TTFT: m.first(), ITL: m.itl, Either: m.either()}, nil
 }
 
-// keptBursts bounds the number of tables of burstiness that are cached. The grid has 211 points.
-const keptBursts = 256
+// keptBursts bounds the number of tables of burstiness that are cached. The grid has 421 points.
+const keptBursts = 512
 
 func (s *Sizer) burstOf(dispersion float64) *burst {
 	cell := dispersionCell(dispersion)

@@ -22,10 +22,14 @@ func (a Answer) Infeasibility(o Objective) string {
 }
 
 // answer finds the highest rate at which no more requests miss the objective than the percentile
-// allows, and the limit of that rate.
+// allows, and the limit of that rate. With arrivals smoother than Poisson's a simulation would be
+// worse: it does not know that a request comes for one that ends.
 func (c *cell) answer() Answer {
 	a := Answer{MeanRate: c.meanRate()}
 	start := 0.7 * a.MeanRate
+	if c.burst.index < 1 {
+		start = 0.85 * a.MeanRate
+	}
 	if start <= 0 {
 		start = c.stableRate() * leastShare
 	}
@@ -33,7 +37,7 @@ func (c *cell) answer() Answer {
 	if ok {
 		a.Rate = math.Exp(found.at)
 	}
-	a.Doubtful = c.doubtful(a, found.misses) || check.excess > -doubtfulRise*-math.Log(checkShare)
+	a.Doubtful = c.burst.index >= 1 && (c.doubtful(a, found.misses) || check.excess > -doubtfulRise*-math.Log(checkShare))
 	c.conclude(&a, found.misses)
 	return a
 }

@@ -37,7 +37,7 @@ func benchQuestion(m *Mix) Question {
 func BenchmarkMaxRate(b *testing.B) {
 	m := benchMix(b)
 	for _, budget := range []int{512, 2048, 8192} {
-		for _, dispersion := range []float64{1, 4} {
+		for _, dispersion := range []float64{1.0 / 64, 0.25, 1, 4} {
 			for _, percentile := range []float64{0.95, 0.99} {
 				b.Run(fmt.Sprintf("tokens %d dispersion %g p%g", budget, dispersion, 100*percentile), func(b *testing.B) {
 					q := benchQuestion(m)

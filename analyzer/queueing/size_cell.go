@@ -81,6 +81,7 @@ type load struct {
 	service            float64      // s: mean time a prompt occupies it
 	waits              prefillWaits // valid if there is a limit on TTFT
 	amplification      float64      // of the variance of work: longer iterations add work
+	others             float64      // part of the arrivals that a request meets
 }
 
 // loadAt returns the mean state at a rate; false if the replica is not stable at it.

@@ -4,8 +4,16 @@ import "math"
 
 const (
 	rateTolerance = 1e-7 // relative precision of the search, in the rate or in the misses
+	poolTolerance = 1e-3 // the same with arrivals smoother than Poisson's, of a pool
 	leastShare    = 1e-4 // lowest rate of the search, as a share of the stable rate
 )
+
+func (c *cell) tolerance() float64 {
+	if c.burst.index < 1 {
+		return poolTolerance
+	}
+	return rateTolerance
+}
 
 // stableRate is the rate at which the work of requests alone fills the engine.
 func (c *cell) stableRate() float64 { return 1 / c.perRequest }
@@ -69,17 +77,17 @@ func (c *cell) bracket(start, least float64) (low, high probe, ok bool) {
 // root narrows a bracket by inverse quadratic interpolation if that is safe, else by bisection
 // (Chandrupatla, 1997). It returns its lower end, or a probe with exactly the allowed misses.
 func (c *cell) root(low, high probe) probe {
-	a, b := high, low
+	a, b, tolerance := high, low, c.tolerance()
 	share := 0.5
 	if high.excess > low.excess {
 		share = min(0.9, max(0.1, high.excess/(high.excess-low.excess)))
 	}
 	for range 80 {
-		if math.Abs(b.at-a.at) < rateTolerance {
+		if math.Abs(b.at-a.at) < tolerance {
 			break
 		}
 		p := c.probe(a.at + share*(b.at-a.at))
-		if math.Abs(p.excess) < rateTolerance {
+		if math.Abs(p.excess) < tolerance {
 			return p
 		}
 		last := a
@@ -89,7 +97,7 @@ func (c *cell) root(low, high probe) probe {
 			b, last, a = a, b, p
 		}
 		share = chandrupatla(a, b, last)
-		least := 0.4 * rateTolerance / math.Abs(b.at-a.at)
+		least := 0.4 * tolerance / math.Abs(b.at-a.at)
 		share = min(1-least, max(least, share))
 	}
 	if a.excess > 0 {

@@ -32,7 +32,7 @@ func anyQuestion(t testing.TB, seed uint64) Question {
 		Replica:    Replica{Profile: p, MaxSequences: int(logUniform(1, 1024)), BatchedTokens: int(logUniform(64, 16384))},
 		Mix:        m,
 		Objective:  Objective{TTFT: logUniform(0.02, 20), ITL: p.Iteration * logUniform(1.05, 10), Percentile: []float64{0.5, 0.9, 0.95, 0.99, 0.999}[r.IntN(5)]},
-		Dispersion: []float64{0, 1, 1.5, 2, 4, 10}[r.IntN(6)],
+		Dispersion: []float64{0, 1, 1.5, 2, 4, 10, 0.03, 0.3}[r.IntN(8)],
 	}
 	switch r.IntN(8) {
 	case 0:
@@ -210,11 +210,11 @@ func TestBurstsNeverRaiseTheRate(t *testing.T) {
 	var s Sizer
 	for _, budget := range []int{512, 2048, 8192} {
 		last := math.Inf(1)
-		for _, dispersion := range []float64{0.5, 1, 1.5, 2, 3, 5, 10, 30, 100} {
+		for _, dispersion := range []float64{1e-6, 1.0 / 64, 0.1, 0.25, 0.5, 0.8, 1, 1.5, 2, 3, 5, 10, 30, 100} {
 			q := benchQuestion(benchMix(t))
 			q.Replica.BatchedTokens, q.Dispersion = budget, dispersion
 			rate := rateOf(t, &s, q).Rate
-			if rate > last*(1+1e-6) {
+			if rate > last*(1+poolTolerance) {
 				t.Errorf("%d tokens: dispersion %v raises the rate from %v to %v", budget, dispersion, last, rate)
 			}
 			last = rate

@@ -28,17 +28,29 @@ func (c *cell) queuePrompts(l *load) bool {
 		return false
 	}
 	idle := 1 - l.rate*l.service
-	l.wait = l.rate * (square + (c.burst.index-1)*l.service*l.service) / (2 * idle)
-	l.waitVariance = l.wait*l.wait + l.rate*cube/(3*idle)
+	l.others = c.othersAt(l)
+	l.wait = l.others * l.rate * (square + (c.burst.index-1)*l.service*l.service) / (2 * idle)
+	l.waitVariance = l.wait*l.wait + l.others*l.rate*cube/(3*idle)
 	if c.Objective.TTFT > 0 {
 		d := decay{services: services[:c.Mix.tailCount], shares: c.Mix.tailShare[:c.Mix.tailCount], rate: l.rate, shape: c.burst.shape}
 		if c.theta == 0 {
 			c.theta = 2 / longest
 		}
 		m := d.solve(&c.theta)
+		if c.burst.index < 1 { // the Poisson arrivals whose wait decays alike
+			d.rate = l.others * c.theta / (m - 1)
+		}
 		l.waits.build(&d, c.theta, m)
 	}
 	return true
+}
+
+// othersAt is the part of the arrivals that a request meets at a replica. If a gateway sends each
+// request to the replica with the least load, a request comes for one that ends, which the request
+// itself does not while it is served.
+func (c *cell) othersAt(l *load) float64 {
+	inFlight := l.rate * (l.service + c.Mix.decode*l.iteration)
+	return 1 - max(0, 1-c.burst.index)*min(1, 1/inFlight)
 }
 
 // growth is the additional time of an iteration in a congested period: admitted prompts decode

@@ -122,7 +122,7 @@ func serve(t *testing.T, arguments ...string) (log <-chan string, stop func() er
 	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	command := newCommand()
-	command.SetArgs(append([]string{"--prometheus-url", nowhere, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0"}, arguments...))
+	command.SetArgs(append([]string{"--prometheus-url", nowhere, "--grpc-address", "127.0.0.1:0", "--operators-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0"}, arguments...))
 	command.SetErr(write)
 	ended := make(chan error, 1)
 	go func() {

@@ -13,8 +13,11 @@ import (
 	"github.com/wva-project/wva/demo"
 )
 
-// defaultAddress is the address of the scaler for KEDA.
-const defaultAddress = "127.0.0.1:9090"
+// The addresses of the scaler, for KEDA and for operators.
+const (
+	defaultAddress          = "127.0.0.1:9090"
+	defaultOperatorsAddress = "127.0.0.1:9091"
+)
 
 // demoFlags are the flags of the demo.
 type demoFlags struct {
@@ -71,7 +74,8 @@ Ctrl-C ends the run with the summary so far, and exit code 130 (143 after SIGTER
 	flags.StringSliceVar(&f.pools, "pools", nil, "put accelerators on nodes, such as L40S=2x1,H100=1x8 (repeatable)")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, or json: a line per cycle, then a summary")
 	flags.StringVar(&f.report, "report", "", "write load, replicas, latency, cost and reasons to this file, as one HTML page")
-	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "address of the gRPC server")
+	flags.StringVar(&f.options.Address, "grpc-address", defaultAddress, "address of the gRPC server for KEDA")
+	flags.StringVar(&f.options.OperatorsAddress, "operators-address", defaultOperatorsAddress, "address of the gRPC server for operators")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "write the product's log to standard error")
 	return command
 }
@@ -94,7 +98,7 @@ func (f *demoFlags) run(command *cobra.Command) error {
 	}
 	var page bytes.Buffer
 	if f.report != "" {
-		if err := checkReport(f.report, f.trace); err != nil {
+		if err := checkFile("report", "report.html", f.report, f.trace); err != nil {
 			return err
 		}
 		f.options.Report, f.options.Command = &page, commandLine(command)
@@ -102,16 +106,15 @@ func (f *demoFlags) run(command *cobra.Command) error {
 	if f.verbose {
 		f.options.Logger = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
 	}
-	if !command.Flags().Changed("grpc-address") {
-		f.options.Address = freeAddress(command)
-	}
+	f.options.Address = freeAddress(command, "grpc-address", f.options.Address)
+	f.options.OperatorsAddress = freeAddress(command, "operators-address", f.options.OperatorsAddress)
 	f.options.Output = command.OutOrStdout()
 	_, err := demo.Run(command.Context(), f.options)
 	if _, wrong := errors.AsType[demo.OptionsError](err); wrong {
 		return usage(err)
 	}
 	if page.Len() > 0 { // also of a run that was interrupted
-		err = errors.Join(err, writeReport(f.report, page.Bytes()))
+		err = errors.Join(err, writeFile("report", f.report, page.Bytes()))
 	}
 	return err
 }
@@ -147,13 +150,17 @@ func (f *demoFlags) parse(command *cobra.Command) error {
 	return errors.Join(wrong...)
 }
 
-// freeAddress returns the default address, or a free one if another process has it.
-func freeAddress(command *cobra.Command) string {
-	listener, err := (&net.ListenConfig{}).Listen(command.Context(), "tcp", defaultAddress)
+// freeAddress returns the address of a flag. If the flag is not set and another process has its
+// default, the address is a free one.
+func freeAddress(command *cobra.Command, flag, address string) string {
+	if command.Flags().Changed(flag) {
+		return address
+	}
+	listener, err := (&net.ListenConfig{}).Listen(command.Context(), "tcp", address)
 	if err != nil {
-		fmt.Fprintf(command.ErrOrStderr(), "%s is in use, so the gRPC server listens on a free port; set --grpc-address to choose one\n", defaultAddress)
+		fmt.Fprintf(command.ErrOrStderr(), "%s is in use, so the gRPC server listens on a free port; set --%s to choose one\n", address, flag)
 		return "127.0.0.1:0"
 	}
 	_ = listener.Close() // no connection was accepted
-	return defaultAddress
+	return address
 }

@@ -63,7 +63,7 @@ func TestReportReplacesNeitherTheTraceNorASymbolicLink(t *testing.T) {
 	link, hard := filepath.Join(dir, "link.html"), filepath.Join(dir, "hard.html")
 	require.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere.html"), link))
 	require.NoError(t, os.Link(from, hard))
-	for path, want := range map[string]string{from: "is the file of the trace", hard: "is the file of the trace", link: "is a symbolic link"} {
+	for path, want := range map[string]string{from: "is an input", hard: "is an input", link: "is a symbolic link"} {
 		err := runDemo(t, "--speed", "0", "--trace", from, "--report", path)
 		require.ErrorContains(t, err, want)
 		require.ErrorAs(t, err, new(usageError), path)

@@ -41,7 +41,7 @@ func runDemo(t *testing.T, flags ...string) error {
 	command := newDemoCommand()
 	command.SetOut(&out)
 	command.SetErr(&out)
-	command.SetArgs(append(flags, "--grpc-address", "127.0.0.1:0"))
+	command.SetArgs(append(flags, "--grpc-address", "127.0.0.1:0", "--operators-address", "127.0.0.1:0"))
 	command.SilenceUsage = true
 	return command.ExecuteContext(t.Context())
 }

@@ -75,7 +75,8 @@ The exit code is 0 if all went well, 1 after an error, and 2 if the flags or arg
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newDemoCommand(), newFitCommand(), newLintCommand(), newPlanCommand(), newRenderCommand(), newSizeCommand(), newVersionCommand())
+	root.AddCommand(newDemoCommand(), newFitCommand(), newLintCommand(), newPlanCommand(), newRecordCommand(), newRenderCommand(),
+		newSimulateCommand(), newSizeCommand(), newVersionCommand())
 	return root
 }
 

@@ -68,7 +68,7 @@ func TestASignalEndsTheDemoWithASummary(t *testing.T) {
 	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
-			p := start(t, "wvactl", "demo", "--speed", "1", "--grpc-address", "127.0.0.1:0")
+			p := start(t, "wvactl", "demo", "--speed", "1", "--grpc-address", "127.0.0.1:0", "--operators-address", "127.0.0.1:0")
 			p.until(t, "  0:02 ")
 			require.NoError(t, p.Process.Signal(signal))
 			p.until(t, "Interrupted at 0:0")

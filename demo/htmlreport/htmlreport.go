@@ -1,6 +1,7 @@
-// Package htmlreport writes a comparison of autoscaling policies as one HTML page: charts as inline
-// SVG, a table of results, and a table of decisions with their reasons. The page needs no script,
-// no font and no other file, so that it can be mailed, archived and printed.
+// Package htmlreport writes a comparison of autoscaling policies as one HTML page. Write compares a
+// few runs: charts as inline SVG, a table of results, and a table of decisions with their reasons.
+// WriteComparison compares policies whose knobs were swept: costs over attainments, and tables. A
+// page needs no script, no font and no other file, so that it can be mailed, archived and printed.
 //
 // Units: times are seconds since the beginning. Charts show minutes.
 //
@@ -87,6 +88,11 @@ type Change struct {
 //go:embed page.html
 var page string
 
+// parts are the style and the shapes that both pages have.
+//
+//go:embed parts.html
+var parts string
+
 // view is the data of the template.
 type view struct {
 	Report
@@ -97,6 +103,9 @@ type view struct {
 func Write(w io.Writer, r Report) error {
 	functions := template.FuncMap{"clock": clock, "color": func(i int) string { return policyStyles[i%len(policyStyles)].color }}
 	parsed, err := template.New("page").Funcs(functions).Parse(page)
+	if err == nil {
+		parsed, err = parsed.Parse(parts)
+	}
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,10 @@ type memory struct {
 	// order is the number of series that were ever created.
 	order  uint64
 	newest int64 // time of the newest sample of any series
-	swept  int64 // the value of newest at the latest sweep
-	key    []byte
+	// retention is how long before newest a sample may be, in milliseconds.
+	retention int64
+	swept     int64 // the value of newest at the latest sweep
+	key       []byte
 }
 
 // series is the samples of one series, in the order of their times.
@@ -40,6 +42,7 @@ type pending struct {
 func newMemory() *memory {
 	return &memory{
 		byKey: make(map[string]*series), byName: make(map[string][]*series), newest: math.MinInt64, swept: math.MinInt64,
+		retention: retention.Milliseconds(),
 	}
 }
 
@@ -60,7 +63,7 @@ func (m *memory) of(ls labels.Labels) *series {
 // check returns an error if a sample cannot be appended to the series. The same sample again is no
 // error. m.mu is locked.
 func (m *memory) check(s *series, t int64, value float64) error {
-	if m.newest != math.MinInt64 && t < m.newest-retention.Milliseconds() {
+	if m.newest != math.MinInt64 && t < m.newest-m.retention {
 		return storage.ErrOutOfBounds
 	}
 	last := len(s.times) - 1
@@ -92,7 +95,7 @@ func (m *memory) commit(t int64, samples []pending) {
 		m.swept = m.newest
 	}
 	if m.newest-m.swept >= sweepEvery.Milliseconds() {
-		m.sweep(m.newest - retention.Milliseconds())
+		m.sweep(m.newest - m.retention)
 		m.swept = m.newest
 	}
 }

@@ -6,8 +6,8 @@
 // queries have their times, so that hours of virtual time pass as fast as they are appended.
 //
 // Limits: float samples only, in memory; no rules, remote write or discovery. Samples that are more
-// than two days older than the newest one are dropped. Prometheus' query engine is linked here
-// only. Its storage engine is not: that needs the client libraries of three clouds.
+// than two days older than the newest one are dropped, or sooner by Keep. Prometheus' query engine
+// is linked here only. Its storage engine is not: that needs the client libraries of three clouds.
 package promstore
 
 import (
@@ -28,7 +28,7 @@ const (
 	lookback = 5 * time.Minute
 	// retention is how far before the newest sample of the store a sample may be.
 	retention    = 48 * time.Hour
-	sweepEvery   = time.Hour // between two removals of older samples
+	sweepEvery   = 10 * time.Minute // between two removals of older samples
 	maxSamples   = 50_000_000
 	queryTimeout = 2 * time.Minute
 )
@@ -72,6 +72,7 @@ func New() (*Store, error) {
 		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
 		EnableAtModifier:         true,
 		EnableNegativeOffset:     true,
+		Parser:                   newParseCache(),
 	})
 	return &Store{
 		memory:  newMemory(),
@@ -79,6 +80,14 @@ func New() (*Store, error) {
 		builder: labels.NewScratchBuilder(16),
 		targets: make(map[string]map[*series]bool),
 	}, nil
+}
+
+// Keep drops samples from now on that are older than the newest one by more than a time, which
+// should be longer than every window of the queries. Default: two days.
+func (s *Store) Keep(samples time.Duration) {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	s.memory.retention = samples.Milliseconds()
 }
 
 // Close ends the store.

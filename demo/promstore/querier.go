@@ -58,22 +58,34 @@ func (q *querier) Select(_ context.Context, sorted bool, hints *storage.SelectHi
 // locked.
 func (m *memory) matching(matchers []*labels.Matcher) []*series {
 	var found []*series
-	names := 0
-	for name, list := range m.byName {
-		if !matchesName(matchers, name) {
-			continue
-		}
-		names++
-		for _, s := range list {
+	names := m.names(matchers)
+	for _, name := range names {
+		for _, s := range m.byName[name] {
 			if matches(matchers, s.labels) {
 				found = append(found, s)
 			}
 		}
 	}
-	if names > 1 {
+	if len(names) > 1 {
 		slices.SortFunc(found, func(a, b *series) int { return cmp.Compare(a.order, b.order) })
 	}
 	return found
+}
+
+// names returns the metric names that the matchers accept.
+func (m *memory) names(matchers []*labels.Matcher) []string {
+	for _, matcher := range matchers { // nearly all selectors name their metric
+		if matcher.Name == model.MetricNameLabel && matcher.Type == labels.MatchEqual && matchesName(matchers, matcher.Value) {
+			return []string{matcher.Value}
+		}
+	}
+	var names []string
+	for name := range m.byName {
+		if matchesName(matchers, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func matchesName(matchers []*labels.Matcher, name string) bool {

@@ -96,6 +96,12 @@ func TestSettingsReachTheServer(t *testing.T) {
 	require.Equal(t, []string{"keda-operator.keda-system.svc", "operator.example.com"}, c.GRPC.TLS.AllowedClients)
 	c = load(t, render(t, "--values", "testdata/values/tls-secret.yaml"))
 	require.Empty(t, c.GRPC.TLS.AllowedClients)
+	c = load(t, render(t))
+	require.True(t, c.Operators.Loopback())
+	c = load(t, render(t, "--values", "testdata/values/operators.yaml"))
+	require.Equal(t, config.Operators{Address: ":9091", AllowedClients: []string{"dashboard.ops.svc"}}, c.Operators)
+	require.Equal(t, 100_000, c.GRPC.MaxStreams)
+	require.Equal(t, ":9090", c.GRPC.Address)
 	c = load(t, render(t, "--values", "testdata/values/everything.yaml"))
 	require.Equal(t, []string{"llm", "chat"}, c.Kubernetes.WatchNamespaces)
 	require.True(t, strings.HasSuffix(c.Prometheus.BearerTokenFile, "/prometheus/token"), c.Prometheus.BearerTokenFile)
@@ -118,7 +124,9 @@ func TestRestartFollowsTheServersSettings(t *testing.T) {
 			flags = []string{"--set", "prometheus.url=http://changed"}
 		case s.Key == "grpc.tls.allowedClients":
 			flags = []string{"--set", "tls.mode=secret,tls.allowedClients={changed}"}
-		case strings.HasPrefix(s.Key, "grpc.") || s.Key == "http.address":
+		case s.Key == "operators.allowedClients":
+			flags = []string{"--set", "tls.mode=secret,operators.expose=true,operators.allowedClients={changed}"}
+		case s.Key == "grpc.address" || strings.HasPrefix(s.Key, "grpc.tls.") || s.Key == "operators.address" || s.Key == "http.address":
 			continue // fixed
 		case s.Secret():
 			continue // not in a file
@@ -131,7 +139,7 @@ func TestRestartFollowsTheServersSettings(t *testing.T) {
 }
 
 func TestSettingsOfTheChartCannotBeSetTwice(t *testing.T) {
-	for _, key := range []string{"prometheus.url", "watchNamespace", "grpc.tls.certFile", "grpc.address", "http.address"} {
+	for _, key := range []string{"prometheus.url", "watchNamespace", "grpc.tls.certFile", "grpc.address", "operators.address", "http.address"} {
 		reason := rejection(t, "--set", "config."+key+"=x", "--skip-schema-validation")
 		require.Regexp(t, `config\.[a-zA-Z.]+ .*; (set|remove)|; remove them from config`, reason, key)
 	}

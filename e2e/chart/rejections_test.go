@@ -31,6 +31,7 @@ func TestSchemaRejectsWrongValues(t *testing.T) {
 		"serviceMonitor.interval=often":         "'/serviceMonitor/interval'",
 		"podMonitor.portNumber=70000":           "maximum",
 		"podMonitor.path=metrics":               "'/podMonitor/path'",
+		"operators.port=9092":                   "additional properties 'port'",
 		"networkPolicy.apiServerPorts={443,x}":  "want integer",
 		"config.intervall=15s":                  "additional properties 'intervall' not allowed",
 		"config.prometheus.window.latest=1m":    "additional properties 'window' not allowed",
@@ -45,6 +46,8 @@ func TestSchemaRejectsWrongValues(t *testing.T) {
 func TestTemplatesRejectValuesThatDoNotFit(t *testing.T) {
 	for _, test := range []struct{ values, reason string }{
 		{"serviceAccount.create=false", "serviceAccount.name is empty; name an existing ServiceAccount"},
+		{"operators.expose=true,tls.mode=generate", "set operators.allowedClients"},
+		{"operators.allowedClients={ops}", "operators.allowedClients has no effect on a port of the loopback; set operators.expose"},
 		{"prometheus.existingSecret.caKey=ca.crt", "set prometheus.existingSecret.name"},
 		{"serviceMonitor.enabled=true", "install prometheus-operator, or set it to false. Without a cluster, name them: --api-versions monitoring.coreos.com/v1"},
 		{"podMonitor.enabled=true,podMonitor.selector.app=vllm", "podMonitor.enabled needs the kinds of monitoring.coreos.com/v1"},
@@ -68,7 +71,7 @@ func TestValuesWithoutContentAreRejectedOrAreTheDefault(t *testing.T) {
 		"prometheus": "'prometheus'", "prometheus.url": "'url'", "prometheus.existingSecret": "'existingSecret'",
 		"rbac": "'rbac'", "rbac.create": "'create'", "serviceAccount": "'serviceAccount'", "keda": "'keda'",
 		"networkPolicy": "'networkPolicy'", "podMonitor": "'podMonitor'", "serviceMonitor": "'serviceMonitor'",
-		"service": "'service'", "podDisruptionBudget": "'podDisruptionBudget'",
+		"service": "'service'", "operators": "'operators'", "podDisruptionBudget": "'podDisruptionBudget'",
 	} {
 		require.Contains(t, rejection(t, "--set", values+"=null"), "missing property "+missing, values)
 	}

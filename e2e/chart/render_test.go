@@ -101,7 +101,12 @@ func TestServiceSelectsThePods(t *testing.T) {
 		for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
 			ports[port.Name] = port.ContainerPort
 		}
-		require.Equal(t, map[string]int32{"grpc": 9090, "http": 8080}, ports)
+		want := map[string]int32{"grpc": 9090, "http": 8080}
+		if file == "testdata/values/operators.yaml" {
+			want["operators"] = 9091
+		}
+		require.Equal(t, want, ports)
+		require.Len(t, service.Spec.Ports, len(want))
 		for _, port := range service.Spec.Ports {
 			require.Equal(t, port.Port, ports[port.TargetPort.StrVal])
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/wva-project/wva/e2e/cluster/service"
 )
 
-// Cluster is a running cluster. Its methods are not for several goroutines at once; its clients
-// are.
+// Cluster is a running cluster. Its clients and tools are for several goroutines at once; Stop is
+// not.
 type Cluster struct {
 	// Config is the administrator's, without a rate limit.
 	Config *rest.Config
@@ -55,7 +55,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(c.Logs())
+			t.Log(c.keepLogs())
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)

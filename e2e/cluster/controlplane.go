@@ -17,7 +17,7 @@ func (c *Cluster) startControlPlane(ctx context.Context, options Options) error 
 	if err != nil {
 		return err
 	}
-	if c.port, err = freePort(); err != nil {
+	if c.port, err = FreePort(); err != nil {
 		return err
 	}
 	if err := c.writeSecrets(); err != nil {
@@ -39,7 +39,7 @@ func (c *Cluster) startControlPlane(ctx context.Context, options Options) error 
 func (c *Cluster) startEtcd() (string, error) {
 	var urls [2]string
 	for i := range urls {
-		port, err := freePort()
+		port, err := FreePort()
 		if err != nil {
 			return "", err
 		}

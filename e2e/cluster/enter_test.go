@@ -103,7 +103,7 @@ func TestExitCodeAndOutputPassThrough(t *testing.T) {
 	require.Equal(t, 1, exit.ExitCode())
 	require.Contains(t, string(output), "--- FAIL: TestActFails")
 	require.Contains(t, string(output), `the server doesn't have a resource type`)
-	require.Contains(t, string(output), "=== kube-apiserver", "the logs of the components are shown")
+	require.Contains(t, string(output), "the logs of the cluster are in ")
 }
 
 func TestStartSkipsWhereNoNamespacesAreGrantedAndFailsInCI(t *testing.T) {

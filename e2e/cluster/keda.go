@@ -98,7 +98,7 @@ func (c *Cluster) applyKEDA(ctx context.Context) error {
 func (c *Cluster) runKEDA(certificates string, account *Account) error {
 	var drawn [5]string
 	for i := range drawn {
-		port, err := freePort()
+		port, err := FreePort()
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,9 @@
 package cluster_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -112,6 +114,7 @@ func TestPodsThatRunForReal(t *testing.T) {
 	c := startTested(t)
 	t.Run("ContainerHasTheSurroundingsOfItsPod", func(t *testing.T) { testSurroundings(t, c) })
 	t.Run("MountedConfigMapIsReplaced", func(t *testing.T) { testReplacedConfigMap(t, c) })
+	t.Run("PortsAreForwardedToTheLoopbackOfAPod", func(t *testing.T) { testForwardedPort(t, c) })
 	t.Run("ContainerIsRestartedAndAskedToEnd", func(t *testing.T) { testRestart(t, c) })
 	t.Run("ServiceLeadsToReadyPodsOnly", func(t *testing.T) { testService(t, c) })
 }
@@ -160,6 +163,29 @@ func testReplacedConfigMap(t *testing.T, c *cluster.Cluster) {
 	_, err := c.Kubectl(t.Context(), nil, "patch", "configmap", "settings", "--type", "merge", "--patch", `{"data": {"color": "blue"}}`)
 	require.NoError(t, err)
 	eventually(t, "the file is new", func() bool { return color() == "blue" })
+}
+
+func testForwardedPort(t *testing.T, c *cluster.Cluster) {
+	pod := testedPods(t, c)[0]
+	_, err := ask(t, pod.Status.PodIP+":8081", "/")
+	require.Error(t, err, "the pod listens on its loopback only")
+	port, err := cluster.FreePort()
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// it is killed
+		_, _ = c.Kubectl(ctx, nil, "port-forward", "pod/"+pod.Name, fmt.Sprintf("%d:8081", port))
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	eventually(t, "the pod answers", func() bool {
+		s, err := ask(t, fmt.Sprintf("127.0.0.1:%d", port), "/")
+		return err == nil && s.Hostname == pod.Name
+	})
 }
 
 func testService(t *testing.T, c *cluster.Cluster) {

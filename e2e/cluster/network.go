@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,13 +50,21 @@ func (c *Cluster) AddService(ctx context.Context, namespace, name string) error 
 	return err
 }
 
-// freePort returns a free port. Nobody else takes ports in the private network.
-func freePort() (int, error) {
-	//nolint:noctx // it does not wait
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+// nextPort is the last port that was returned.
+var nextPort atomic.Int32
+
+// FreePort returns a port that nobody else gets. It is below those that the system assigns to
+// outgoing connections: one of these could take a port that is not listened to at the moment.
+func FreePort() (int, error) {
+	const first, last = 20000, 32000
+	for {
+		port := int(nextPort.Add(1)) + first
+		if port > last {
+			return 0, fmt.Errorf("find a free port: %d to %d are taken", first, last)
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)) //nolint:noctx // it does not wait
+		if err == nil {
+			return port, listener.Close()
+		}
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
 }

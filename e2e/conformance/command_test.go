@@ -65,9 +65,9 @@ func TestCommand(t *testing.T) {
 		require.NotContains(t, err.Error(), secret)
 		require.NotContains(t, c.logs.String(), secret)
 	})
-	t.Run("AnswersAMegabyteOfMetadata", func(t *testing.T) {
+	t.Run("AnswersAlmostAMegabyteOfMetadata", func(t *testing.T) {
 		k := f.start(t).trigger("blind")
-		k.metadata = map[string]string{"modelID": "m", "notes": strings.Repeat("x", 1<<20)}
+		k.metadata = map[string]string{"modelID": "m", "notes": strings.Repeat("x", 1_000_000)}
 		k.requireNumber(t, 3)
 	})
 	t.Run("PushesOnlyToTheObjectThatIsToBeActivated", func(t *testing.T) {
@@ -271,7 +271,7 @@ func (f *fixture) start(t *testing.T, arguments ...string) *command {
 	c := &command{logs: &lockedBuffer{}}
 	c.process = exec.Command(f.binary, append([]string{
 		"--prometheus-url", f.prometheus, "--manifests", f.manifests, "--interval", "1s",
-		"--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--log-level", "debug",
+		"--grpc-address", "127.0.0.1:0", "--operators-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--log-level", "debug",
 	}, arguments...)...)
 	stderr, err := c.process.StderrPipe()
 	require.NoError(t, err)

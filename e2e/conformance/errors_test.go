@@ -181,19 +181,19 @@ func TestErrorsAreRare(t *testing.T) {
 	posting.Wait()
 }
 
-// TestAMegabyteOfMetadata needs no copy of it to answer: the plan comes first, and metadata are
-// read only if it has no number, up to a limit.
-func TestAMegabyteOfMetadata(t *testing.T) {
+// TestAlmostAMegabyteOfMetadata needs no copy of it to answer: the plan comes first, and metadata
+// are read only if it has no number, up to a limit.
+func TestAlmostAMegabyteOfMetadata(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.post(w.decided("a", 3))
-	big := map[string]string{"modelID": "m", "notes": strings.Repeat("x", 1<<20)}
+	big := map[string]string{"modelID": "m", "notes": strings.Repeat("x", 1_000_000)}
 	known, unknown := w.trigger("a"), w.trigger("new")
 	known.metadata, unknown.metadata = big, big
 	known.requireNumber(t, 3)
 	requireSpec(t, known, known.poll(t).GetMetricSpecForScaling(t.Context()))
 	_, err := unknown.ask(t)
-	requireStatus(t, err, codes.ResourceExhausted, "trigger metadata have 1048")
+	requireStatus(t, err, codes.ResourceExhausted, "trigger metadata have 1000")
 	u := known.subscribe(t)
 	w.post(w.inactive("a", 3))
 	require.True(t, <-u.active)

@@ -152,7 +152,7 @@ func TestAKEDAThatReadsSlowlyDelaysNobodyElse(t *testing.T) {
 
 func TestStreamsForUnknownObjectsAreCapped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(_ *world, o *scaler.ServerOptions) { o.MaxUnknownStreams = 4 })
+	w := newWorld(t, func(_ *world, o *scaler.ServerOptions) { o.MaxUnknownStreams = 6 })
 	w.post(w.decided("a", 1))
 	client := raw(t, w.address)
 	for _, name := range []string{"u", "v", "x", "y"} {

@@ -28,8 +28,8 @@ const (
 // server is a running wva, as its clients see it.
 type server struct {
 	*process
-	grpc, http string // addresses
-	connection *grpc.ClientConn
+	grpc, http string           // addresses
+	connection *grpc.ClientConn // to KEDA's port
 	keda       externalscaler.ExternalScalerClient
 	operators  wvav1alpha1.OperatorServiceClient
 }
@@ -38,11 +38,12 @@ type server struct {
 func (w *world) start(arguments ...string) *server {
 	w.Helper()
 	s, opened := &server{}, make(chan struct{})
+	var operators string
 	announce := sync.OnceFunc(func() { close(opened) })
 	s.process = run(w, func(line string) {
-		var entry struct{ Msg, GRPC, HTTP string }
+		var entry struct{ Msg, GRPC, Operators, HTTP string }
 		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "starting" {
-			s.grpc, s.http = entry.GRPC, entry.HTTP
+			s.grpc, s.http, operators = entry.GRPC, entry.HTTP, entry.Operators
 			announce()
 		}
 	}, w.binary, append(w.arguments(), arguments...)...)
@@ -54,8 +55,13 @@ func (w *world) start(arguments ...string) *server {
 	var err error
 	s.connection, err = grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(w, err)
-	w.Cleanup(func() { require.NoError(w, s.connection.Close()) })
-	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1alpha1.NewOperatorServiceClient(s.connection)
+	toOperators, err := grpc.NewClient(operators, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(w, err)
+	w.Cleanup(func() {
+		require.NoError(w, s.connection.Close())
+		require.NoError(w, toOperators.Close())
+	})
+	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1alpha1.NewOperatorServiceClient(toOperators)
 	return s
 }
 
@@ -63,10 +69,10 @@ func (w *world) start(arguments ...string) *server {
 func (w *world) arguments() []string {
 	return []string{
 		"--prometheus-url", w.proxy.URL, "--prometheus-ca-file", w.proxy.caFile, "--prometheus-bearer-token-file", w.proxy.tokenFile,
-		"--manifests", w.manifests.directory, "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0",
+		"--manifests", w.manifests.directory, "--grpc-address", "127.0.0.1:0", "--operators-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0",
 		"--log-format", "json", "--log-level", "debug", "--interval", interval.String(), "--prometheus-query-offset", lag.String(),
-		"--prometheus-windows-latest", "8s", "--prometheus-windows-peak", "15s", "--prometheus-windows-trend", "15s",
-		"--prometheus-windows-idle", "30s", "--prometheus-windows-long", "60s", "--scale-up-startup-time", "3s", "--scale-up-reaction-time", "3s",
+		"--prometheus-windows-latest", "8s", "--prometheus-windows-peak", "15s",
+		"--prometheus-windows-idle", "30s", "--prometheus-windows-long", "60s", "--scale-up-startup-time", "3s",
 		"--scale-down-min-replica-lifetime", "5s", "--missing-data-grace-period", "10s", "--backlog-drain-within", "10s",
 	}
 }

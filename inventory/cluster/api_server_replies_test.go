@@ -90,7 +90,9 @@ func (e *eventStream) send(event string, object any) {
 		panic(err)
 	}
 	e.mu.Lock()
-	e.data = append(e.data, append(data, '\n')...)
+	if !e.finished {
+		e.data = append(e.data, append(data, '\n')...)
+	}
 	e.mu.Unlock()
 	e.signal()
 }

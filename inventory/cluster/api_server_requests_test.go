@@ -131,7 +131,7 @@ func (s *apiServer) one(request *http.Request, k servedKind, namespace string, r
 	}
 	return reply(request, http.StatusOK, map[string]any{
 		"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": rest[0], "namespace": namespace},
-		"spec": map[string]any{"replicas": replicas},
+		"spec": map[string]any{"replicas": replicas}, "status": map[string]any{"selector": s.selectors[namespace+"/"+rest[0]]},
 	})
 }
 
@@ -148,6 +148,9 @@ func (s *apiServer) watch(request *http.Request, k servedKind, namespace string)
 		for _, u := range s.in(k, namespace) {
 			stream.send("ADDED", u.Object)
 		}
+		if s.cut == k.resource() {
+			stream.finish()
+		}
 		stream.send("BOOKMARK", map[string]any{"apiVersion": k.apiVersion(), "kind": k.kind, "metadata": map[string]any{
 			"resourceVersion": strconv.Itoa(s.version), "annotations": map[string]any{metav1.InitialEventsAnnotationKey: "true"},
 		}})
@@ -159,6 +162,12 @@ func (s *apiServer) watch(request *http.Request, k servedKind, namespace string)
 				stream.send(event.kind, event.object.Object)
 			}
 		}
+	}
+	if s.expire == k.resource() {
+		stream.send("ERROR", metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
+		})
+		stream.finish()
 	}
 	response := reply(request, http.StatusOK, nil)
 	response.Body = stream

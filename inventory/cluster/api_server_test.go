@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,8 +33,12 @@ type apiServer struct {
 	hanging  chan struct{}  // requests wait until it is closed; nil: they do not
 	noEvents bool           // initial events are not known, as of old API servers
 	pageSize int            // of lists; 0: they are whole
+	cut      string         // streams of this resource end before their first objects are complete
+	expire   string         // streams of this resource end at once, since their version is too old
 	scales   map[string]int // the answers for scale subresources, by namespace/name
-	requests []string
+	// selectors are those of the same answers
+	selectors map[string]string
+	requests  []string
 }
 
 // servedKind is a kind of the API server.
@@ -134,6 +140,26 @@ func (s *apiServer) deny(request string, code int) {
 	s.end()
 }
 
+// denyReading makes lists and watches of a resource fail with a code; 0 allows them again.
+func (s *apiServer) denyReading(resource string, code int) {
+	s.deny("list "+resource, code)
+	s.deny("watch "+resource, code)
+}
+
+// flap makes lists and watches of a resource fail with a code, and ends its streams only; 0 allows
+// them again.
+func (s *apiServer) flap(resource string, code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied["list "+resource], s.denied["watch "+resource] = code, code
+	for stream := range s.streams {
+		if stream.kind.resource() == resource {
+			stream.finish()
+			delete(s.streams, stream)
+		}
+	}
+}
+
 // denyOutside forbids reading a resource, except in some namespaces.
 func (s *apiServer) denyOutside(resource string, namespaces ...string) {
 	s.mu.Lock()
@@ -165,6 +191,31 @@ func (s *apiServer) hang(on bool) {
 	}
 	s.mu.Unlock()
 	s.end()
+}
+
+// mute makes the streams deliver nothing more, as connections do whose other end is gone.
+func (s *apiServer) mute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.streams)
+}
+
+// sendBookmarks sends the version to all streams each minute, until the context ends.
+func (s *apiServer) sendBookmarks(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+		}
+		s.mu.Lock()
+		for stream := range s.streams {
+			stream.send("BOOKMARK", map[string]any{
+				"apiVersion": stream.kind.apiVersion(), "kind": stream.kind.kind, "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)},
+			})
+		}
+		s.mu.Unlock()
+	}
 }
 
 // end ends all streams, as an API server does that stops.

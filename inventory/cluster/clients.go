@@ -19,6 +19,7 @@ type clients struct {
 	http      *http.Client
 	objects   dynamic.Interface
 	resources discovery.CachedDiscoveryInterfaceWithContext
+	served    discovery.ServerResourcesInterfaceWithContext // without a cache
 	kinds     *restmapper.DeferredDiscoveryRESTMapper
 }
 
@@ -50,7 +51,7 @@ func newClients(given *rest.Config) (*clients, error) {
 	}
 	cached := memory.NewMemCacheClientWithContext(found)
 	return &clients{
-		http: client, objects: objects, resources: cached, kinds: restmapper.NewDeferredDiscoveryRESTMapperWithContext(cached),
+		http: client, objects: objects, resources: cached, served: found, kinds: restmapper.NewDeferredDiscoveryRESTMapperWithContext(cached),
 	}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/inventory"
@@ -64,7 +65,9 @@ type Options struct {
 //
 // A watch that fails removes nothing: its last state is used, and a problem says so. A variant is
 // marked as hidden, and then held, if the objects of its target's kind, the pods or the
-// ScaledObjects of its namespace were not listed completely, or have failed for longer than MaxAge.
+// ScaledObjects of its namespace were not listed completely, have failed for longer than MaxAge, or
+// have failed for a minute while others of these changed. After an outage the tables stay as they
+// are until all watches have recovered, for 10 s at most.
 // Pools are shown only if nodes and the pods of all namespaces were listed; they stay while their
 // watches fail.
 //
@@ -88,9 +91,12 @@ type Cluster struct {
 	noPods   bool // pods of all namespaces may not be read: those of Namespaces are
 	arranged bool // the watches that no target needs are there
 
-	discovered time.Time // last reset of the known kinds; the supervisor's
+	discovered time.Time               // last reset of the known kinds; the supervisor's
+	probes     flowcontrol.RateLimiter // of the requests that look for unknown kinds
 	// unfollowed are the numbers that no HPA follows; the rebuild's.
 	unfollowed map[fleet.VariantID]unfollowed
+	// withheld is since when tables have not been replaced, after an outage; the rebuild's.
+	withheld time.Time
 }
 
 // Open makes the clients. It sends nothing to the API server; Run does. Its error has every
@@ -107,6 +113,7 @@ func Open(options Options) (*Cluster, error) {
 	c := &Cluster{
 		options: options, synced: make(chan struct{}), changes: newChanges(), scaleLookups: newLookupQueue(), arrange: make(chan struct{}, 1),
 		watches: map[watchID]*resourceWatch{}, wanted: wantedKinds{}, kinds: map[schema.GroupKind]kind{},
+		probes: flowcontrol.NewTokenBucketRateLimiter(probeQPS, probeBurst),
 	}
 	c.tables.Store(&inventory.Tables{})
 	if options.Config == nil {

@@ -103,7 +103,8 @@ func TestTablesStayWhileTheAPIServerIsGone(t *testing.T) {
 				require.Contains(t, w.problems(), "watch of pods: fails since 2000-01-01 00:00 UTC: ")
 				require.Contains(t, w.problems(), "its last state is used; check that the API server can be reached")
 				require.Equal(t, "the watch of deployments.apps fails", tables.Workloads[0].Stale)
-				tables.Problems, tables.Workloads[0].Stale = nil, ""
+				require.WithinDuration(t, time.Now().Add(-5*time.Minute), tables.Workloads[0].KnownAt, 15*time.Second)
+				tables.Problems, tables.Workloads[0].Stale, tables.Workloads[0].KnownAt = nil, "", time.Time{}
 				require.Equal(t, before, tables)
 				require.Empty(t, w.hidden())
 				require.Equal(t, 6, strings.Count(log.String(), "level=WARN"), "one line per resource, not per attempt:\n%s", log.String())

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -54,6 +52,7 @@ type listWatcher struct {
 
 	mu    sync.Mutex
 	ended bool
+	cut   bool           // the last stream ended before its list was complete
 	lists sync.WaitGroup // the reflector does not wait for a list that it has cancelled
 }
 
@@ -115,6 +114,11 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 // attempt: if it is rejected, the reflector lists instead, and that list notes the failure.
 func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	listsFirst := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if listsFirst && s.wasCut() {
+		// The reflector would try again without end, and without a pause.
+		s.watch.noteFailure(verbWatch, errCut)
+		return nil, errCut
+	}
 	answered := s.expectAnswer(verbWatch)
 	events, err := s.watch.client.Watch(ctx, options)
 	answered()
@@ -139,7 +143,23 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 	case !listsFirst:
 		s.watch.noteSuccess()
 	}
-	return newStream(events, s.watch), nil
+	return newStream(events, s, listsFirst), nil
+}
+
+// noteCut notes that a stream ended before its list was complete.
+func (s *listWatcher) noteCut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut = true
+}
+
+// wasCut reports whether the last stream ended before its list was complete, once.
+func (s *listWatcher) wasCut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cut := s.cut
+	s.cut = false
+	return cut
 }
 
 // answerLimit is the time after which an API server that accepts requests and does not answer
@@ -150,6 +170,8 @@ const answerLimit = 30 * time.Second
 var (
 	errBroken = errors.New("the connection breaks before an answer")
 	errSilent = errors.New("there is no answer within " + answerLimit.String())
+	errCut    = errors.New("the stream ends before its list is complete")
+	errEnds   = errors.New("its streams end again and again, or the versions that they ask for have expired")
 )
 
 // expectAnswer notes a failure if the returned function is not called in time.
@@ -161,57 +183,3 @@ func (s *listWatcher) expectAnswer(verb string) (answered func()) {
 // isExpired reports whether an error says only that a version is too old. The reflector then begins
 // anew.
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
-
-// stream is a watch whose events are decoded as they come.
-type stream struct {
-	events watch.Interface
-	watch  *resourceWatch
-	result chan watch.Event
-	once   sync.Once
-	done   chan struct{}
-}
-
-func newStream(events watch.Interface, w *resourceWatch) *stream {
-	s := &stream{events: events, watch: w, result: make(chan watch.Event), done: make(chan struct{})}
-	w.streams.Go(s.pump)
-	return s
-}
-
-// Stop ends the stream.
-func (s *stream) Stop() {
-	s.once.Do(func() {
-		close(s.done)
-		s.events.Stop()
-	})
-}
-
-// ResultChan returns the events. It is closed at the end.
-func (s *stream) ResultChan() <-chan watch.Event { return s.result }
-
-func (s *stream) pump() {
-	defer close(s.result)
-	defer s.Stop()
-	for event := range s.events.ResultChan() {
-		select {
-		case s.result <- s.convert(event):
-		case <-s.done:
-		}
-	}
-}
-
-func (s *stream) convert(event watch.Event) watch.Event {
-	switch event.Type {
-	case watch.Added, watch.Modified, watch.Deleted:
-		if u, isObject := event.Object.(*unstructured.Unstructured); isObject {
-			a := new(item)
-			s.watch.decode(u, a)
-			event.Object = a
-		}
-	case watch.Bookmark:
-		if object, err := meta.Accessor(event.Object); err == nil && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			s.watch.noteSuccess() // the list is complete
-		}
-	case watch.Error: // the reflector decides
-	}
-	return event
-}

@@ -63,6 +63,11 @@ func (c *Cluster) publish(now time.Time) (next time.Duration, notify bool) {
 	c.scaleLookups.put(open)
 	problems := slices.Concat(v.problems(tables.Variants), w.problems(v.kinds))
 	wasSynced := c.isSynced()
+	if wasSynced {
+		if wait := c.withhold(v); wait > 0 {
+			return wait, false
+		}
+	}
 	isSynced := wasSynced || v.isComplete(w, tables.Variants)
 	if isSynced {
 		v.markUnreliable(&tables)

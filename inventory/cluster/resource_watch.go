@@ -44,23 +44,26 @@ type resourceWatch struct {
 	objects dynamic.NamespaceableResourceInterface // of the resource
 	client  dynamic.ResourceInterface              // of the watched objects
 	notify  func(cause string)
-	errors  interface{ Inc() }
-	streams sync.WaitGroup
-	stop    context.CancelFunc
-	ended   chan struct{}
+	// recovered is called when a failure has ended.
+	recovered func()
+	errors    interface{ Inc() }
+	retry     chan struct{} // buffer of one: the next attempt is to be made now
+	streams   sync.WaitGroup
+	stop      context.CancelFunc
+	ended     chan struct{}
 
-	mu     sync.Mutex
-	rows   map[types.NamespacedName]row
-	health health
+	mu       sync.Mutex
+	rows     map[types.NamespacedName]row
+	health   health
+	complete bool // the list of a stream is, so the next Replace ends a failure
 }
 
 // watchSpec is how the objects of a watch are read.
 type watchSpec struct {
 	*watchedResource
 
-	// replicasPath is the path of the number of replicas in an object of the kind; nil if Decode
-	// knows it.
-	replicasPath []string
+	// scale is the paths of the fields of the scale subresource; zero if Decode knows the kind.
+	scale scalePaths
 }
 
 // row is one object of a watch.
@@ -75,37 +78,56 @@ type row struct {
 	scale      scaleAnswer // the number of replicas by the scale subresource
 }
 
+// notServedRetry is the longest time between two attempts to read a resource that the API server
+// does not serve: a CustomResourceDefinition may be installed at any time.
+const notServedRetry = 5 * time.Second
+
+// maxUnnamedPause is the pause from which a watch counts as failing that is ended again and again,
+// though its lists succeed: the rows are as old.
+const maxUnnamedPause = 15 * time.Second
+
 // run watches until the context ends. After a failure it tries again, 0.8 s later at first, then up
-// to half a minute apart.
+// to half a minute apart, and at once when another watch has recovered.
 func (w *resourceWatch) run(ctx context.Context) {
 	defer close(w.ended)
 	source := &listWatcher{watch: w}
 	backoff := wait.Backoff{Duration: 800 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
+	waits := retryClock{done: ctx.Done(), retry: w.retry}
 	reflector := cache.NewReflectorWithOptions(source, nil, w, cache.ReflectorOptions{
-		Name: w.String(), TypeDescription: w.String(), Clock: endingClock{done: ctx.Done()}, Backoff: &backoff,
+		Name: w.String(), TypeDescription: w.String(), Clock: waits, Backoff: &backoff,
 	})
-	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+	delay := backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute)
+	for ctx.Err() == nil {
 		_ = reflector.ListAndWatchWithContext(ctx) // the list watcher has noted the failure
-		return false, nil
-	})
+		pause, failure := delay(), w.state().health.failure
+		switch {
+		case failure != nil && failure.class == failedNotServed:
+			pause = min(pause, notServedRetry)
+		case failure == nil && pause >= maxUnnamedPause && ctx.Err() == nil:
+			w.noteFailure(verbWatch, errEnds)
+		}
+		<-waits.After(pause)
+	}
 	source.end()
 	w.streams.Wait()
 }
 
-// endingClock is the real time, but its waits end with the watch: the reflector's own would not.
-type endingClock struct {
+// retryClock is the real time, but its waits end with the watch, which the reflector's own would
+// not, and when the next attempt is to be made now.
+type retryClock struct {
 	clock.RealClock
-	done <-chan struct{}
+	done, retry <-chan struct{}
 }
 
-// After returns a channel that gets the time after d, or at the end of the watch.
-func (c endingClock) After(d time.Duration) <-chan time.Time {
+// After returns a channel that gets the time after d, at a retry, or at the end of the watch.
+func (c retryClock) After(d time.Duration) <-chan time.Time {
 	fired := make(chan time.Time, 1)
 	go func() {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+		case <-c.retry:
 		case <-c.done:
 		}
 		fired <- time.Now()
@@ -117,12 +139,15 @@ func (c endingClock) After(d time.Duration) <-chan time.Time {
 func (w *resourceWatch) decode(u *unstructured.Unstructured, into *item) {
 	into.Name, into.Namespace, into.UID, into.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
 	into.row = row{uid: into.UID, version: into.ResourceVersion}
+	// a field of another type is no selector
+	selector, _, _ := unstructured.NestedString(u.Object, w.scale.selector...)
 	strip(u, w.fields)
 	if w.watchedResource == namespaces {
 		into.row.labels = u.GetLabels()
 		return
 	}
-	if w.replicasPath != nil && !moveReplicas(u, w.replicasPath) {
+	setSelector(u, selector)
+	if w.scale.replicas != nil && !moveReplicas(u, w.scale.replicas) {
 		into.row.incomplete = u
 		return
 	}
@@ -148,6 +173,14 @@ func moveReplicas(u *unstructured.Unstructured, from []string) bool {
 	return unstructured.SetNestedField(u.Object, n, "spec", "replicas") == nil
 }
 
+// setSelector writes the selector of the scale to status.selector, from which Decode reads it.
+func setSelector(u *unstructured.Unstructured, selector string) {
+	if selector != "" {
+		// fails if status is no object, and then there is no selector
+		_ = unstructured.SetNestedField(u.Object, selector, "status", "selector")
+	}
+}
+
 // Add takes an object that is new.
 func (w *resourceWatch) Add(object any) error { return w.put(object) }
 
@@ -163,9 +196,13 @@ func (w *resourceWatch) put(object any) error {
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
 	before, found := w.rows[key]
 	now := a.row.after(before)
+	changed := !found || !now.same(before)
 	w.rows[key] = now
+	if changed {
+		w.health.changed = time.Now()
+	}
 	w.mu.Unlock()
-	if !found || !now.same(before) {
+	if changed {
 		w.notify(w.cause)
 	}
 	return nil
@@ -184,6 +221,9 @@ func (w *resourceWatch) Delete(object any) error {
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
 	_, found := w.rows[key]
 	delete(w.rows, key)
+	if found {
+		w.health.changed = time.Now()
+	}
 	w.mu.Unlock()
 	if found {
 		w.notify(w.cause)
@@ -191,17 +231,36 @@ func (w *resourceWatch) Delete(object any) error {
 	return nil
 }
 
-// Replace takes a whole list. An object that is not in it is gone.
+// Replace takes a whole list. An object that is not in it is gone. A failure ends together with the
+// old rows.
 func (w *resourceWatch) Replace(list []any, _ string) error {
-	rows := make(map[types.NamespacedName]row, len(list))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	changed := !w.health.listed || len(list) != len(w.rows)
-	for _, object := range list {
+	items := make([]*item, len(list))
+	for i, object := range list {
 		a, err := itemOf(object)
 		if err != nil {
 			return err
 		}
+		items[i] = a
+	}
+	w.mu.Lock()
+	changed := w.replace(items)
+	ended := w.complete && w.endFailure()
+	w.complete = false
+	w.mu.Unlock()
+	if changed {
+		w.notify(w.cause)
+	}
+	if ended {
+		w.recovered()
+	}
+	return nil
+}
+
+// replace replaces the rows, and reports whether they changed. The watch is locked.
+func (w *resourceWatch) replace(items []*item) (changed bool) {
+	changed = !w.health.listed || len(items) != len(w.rows)
+	rows := make(map[types.NamespacedName]row, len(items))
+	for _, a := range items {
 		key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
 		before, found := w.rows[key]
 		rows[key] = a.row.after(before)
@@ -210,9 +269,9 @@ func (w *resourceWatch) Replace(list []any, _ string) error {
 	w.rows = rows
 	w.health.listed, w.health.seen = true, time.Now()
 	if changed {
-		w.notify(w.cause)
+		w.health.changed = w.health.seen
 	}
-	return nil
+	return changed
 }
 
 // Resync does nothing: each rebuild reads all rows.

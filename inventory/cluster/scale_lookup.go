@@ -27,21 +27,30 @@ type scaleAnswer struct {
 	asked    time.Time // time of the lookup
 	known    bool      // replicas is known, of this version or an earlier one
 	replicas int64
+	selector string // of the pods; empty if there is none
 	failure  string // why the lookup for this version failed
 }
 
-// withScale returns the row with the number of replicas of the answer.
+// withScale returns the row with the number of replicas and the selector of the answer.
 func (r row) withScale(a scaleAnswer) row {
 	r.scale = a
 	if a.known {
 		u := &unstructured.Unstructured{Object: maps.Clone(r.incomplete.Object)}
-		before, _ := u.Object["spec"].(map[string]any)
-		spec := map[string]any{"replicas": a.replicas}
-		maps.Copy(spec, before)
-		u.Object["spec"] = spec
+		u.Object["spec"] = withField(u.Object["spec"], "replicas", a.replicas)
+		if a.selector != "" {
+			u.Object["status"] = withField(u.Object["status"], "selector", a.selector)
+		}
 		r.read(u)
 	}
 	return r
+}
+
+// withField returns a copy of an object's fields with one more, unless they have it.
+func withField(fields any, name string, value any) map[string]any {
+	known, _ := fields.(map[string]any)
+	more := map[string]any{name: value}
+	maps.Copy(more, known)
+	return more
 }
 
 // scaleLookup is an object whose scale subresource is to be read.
@@ -98,7 +107,7 @@ func (w *resourceWatch) lookUpScale(ctx context.Context, key types.NamespacedNam
 	if isOpen, _ := asked.lookupDue(time.Now()); !found || !isOpen {
 		return
 	}
-	replicas, err := w.scaleOf(ctx, key)
+	answer, err := w.scaleOf(ctx, key)
 	if ctx.Err() != nil {
 		return
 	}
@@ -108,24 +117,26 @@ func (w *resourceWatch) lookUpScale(ctx context.Context, key types.NamespacedNam
 	if !found || now.uid != asked.uid || now.incomplete == nil {
 		return
 	}
-	answer := scaleAnswer{version: asked.version, asked: time.Now(), known: true, replicas: replicas}
 	if err != nil {
 		w.errors.Inc()
-		answer.known, answer.replicas, answer.failure = now.scale.known, now.scale.replicas, err.Error()
+		answer = now.scale
+		answer.failure = err.Error()
 	}
+	answer.version, answer.asked = asked.version, time.Now()
 	w.rows[key] = now.withScale(answer)
 	w.notify(w.cause)
 }
 
-func (w *resourceWatch) scaleOf(ctx context.Context, key types.NamespacedName) (int64, error) {
+func (w *resourceWatch) scaleOf(ctx context.Context, key types.NamespacedName) (scaleAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	scale, err := w.objects.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{}, "scale")
 	if err != nil {
-		return 0, err
+		return scaleAnswer{}, err
 	}
 	replicas, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas") // 0 is left out
-	return replicas, err
+	selector, _, _ := unstructured.NestedString(scale.Object, "status", "selector")
+	return scaleAnswer{known: true, replicas: replicas, selector: selector}, err
 }
 
 // problem returns why the number of replicas of an object is not known; false if it is.

@@ -189,7 +189,8 @@ func (v *view) lookupsDue(variants []fleet.Variant) (open []scaleLookup, next ti
 // follow from others.
 func (v *view) markUnreliable(t *inventory.Tables) {
 	for i := range t.Workloads {
-		t.Workloads[i].Stale = v.staleReason(t.Workloads[i].ID)
+		w := &t.Workloads[i]
+		w.Stale, w.KnownAt = v.staleReason(w.ID), v.knownAt(w.ID)
 	}
 	if !v.acceleratorsCounted() {
 		t.Pools = nil
@@ -235,7 +236,7 @@ func (v *view) hiddenReason(id fleet.TargetID) string {
 			return untrusted(r.gvr)
 		}
 	}
-	return ""
+	return v.mixedReason(id)
 }
 
 // staleReason returns why the number of replicas of a target may be out of date; empty if it is

@@ -15,7 +15,10 @@ import (
 type health struct {
 	listed  bool      // at least once, completely
 	seen    time.Time // time of the last complete list
-	failure *failure  // nil while the watch works; it is replaced, never changed
+	changed time.Time // time of the last change of a row
+	// recovered is when the last failure ended.
+	recovered time.Time
+	failure   *failure // nil while the watch works; it is replaced, never changed
 }
 
 // failure is why a watch cannot be read.
@@ -89,11 +92,19 @@ func (h health) expiry(maxAge time.Duration) (time.Time, bool) {
 	if !h.listed || h.failure == nil {
 		return time.Time{}, false
 	}
-	since := h.failure.since
-	if h.seen.After(since) {
-		since = h.seen
+	return h.knownAt().Add(maxAge), true
+}
+
+// knownAt returns when the rows of a failing watch were last known to be complete; zero if the
+// watch works.
+func (h health) knownAt() time.Time {
+	switch {
+	case h.failure == nil:
+		return time.Time{}
+	case h.seen.After(h.failure.since):
+		return h.seen
 	}
-	return since.Add(maxAge), true
+	return h.failure.since
 }
 
 // trusted reports whether decisions may use the rows of the watch.
@@ -124,12 +135,28 @@ func (w *resourceWatch) noteFailure(verb string, err error) {
 // noteSuccess notes that the watch can be read.
 func (w *resourceWatch) noteSuccess() {
 	w.mu.Lock()
-	before := w.health.failure
-	w.health.failure = nil
+	ended := w.endFailure()
 	w.mu.Unlock()
-	if before != nil {
-		w.notify(causeWatch)
+	if ended {
+		w.recovered()
 	}
+}
+
+// noteComplete notes that the list of a stream is complete. The watch can be read from the moment
+// at which its rows are replaced.
+func (w *resourceWatch) noteComplete() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.complete = true
+}
+
+// endFailure ends the failure, and reports whether there was one. The watch is locked.
+func (w *resourceWatch) endFailure() bool {
+	if w.health.failure == nil {
+		return false
+	}
+	w.health.failure, w.health.recovered = nil, time.Now()
+	return true
 }
 
 // consequence is the effect of a watch that never listed anything.

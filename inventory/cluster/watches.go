@@ -79,7 +79,7 @@ func (c *Cluster) neededWatches() map[watchID]watchSpec {
 	}
 	for id := range c.wanted {
 		if k := c.kinds[id.GroupKind]; k.found {
-			needed[watchID{k.resource, id.namespace}] = watchSpec{targetOf(id.GroupKind), k.replicas}
+			needed[watchID{k.resource, id.namespace}] = watchSpec{targetOf(id.GroupKind), k.scale}
 		}
 	}
 	return needed
@@ -106,7 +106,8 @@ func (c *Cluster) startWatch(ctx context.Context, id watchID, r watchSpec) *reso
 func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
 	w := &resourceWatch{
 		watchID: id, watchSpec: r, objects: c.clients.objects.Resource(id.resource),
-		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), rows: map[types.NamespacedName]row{},
+		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), retry: make(chan struct{}, 1),
+		rows: map[types.NamespacedName]row{},
 	}
 	w.client = w.objects
 	if id.namespace != "" {
@@ -117,6 +118,10 @@ func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
 		if cause == causeWatch {
 			c.rearrange()
 		}
+	}
+	w.recovered = func() {
+		w.notify(causeWatch)
+		c.retryFailing()
 	}
 	return w
 }

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 )
@@ -99,17 +101,34 @@ func (k *Kubelet) answerPortForward(w http.ResponseWriter, request *http.Request
 		return
 	}
 	const idle, creation = 4 * time.Hour, 30 * time.Second // as a kubelet's
-	portforward.ServePortForward(w, request, forwarder(pod.Status.PodIP), pod.Name, string(pod.UID), options, idle, creation,
+	portforward.ServePortForward(w, request, k.forwarder(pod), pod.Name, string(pod.UID), options, idle, creation,
 		portforward.SupportedProtocols)
 }
 
-// forwarder forwards to the ports of one address.
-type forwarder string
+// forwarder forwards to the ports of one pod.
+type forwarder func(ctx context.Context, port int32) (net.Conn, error)
+
+// forwarder leads to the loopback of a pod that runs for real, and to the address of any other.
+func (k *Kubelet) forwarder(pod *corev1.Pod) forwarder {
+	k.mu.Lock()
+	w := k.pods[pod.UID]
+	k.mu.Unlock()
+	return func(ctx context.Context, port int32) (net.Conn, error) {
+		if w == nil {
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port))))
+		}
+		number := w.process.Load()
+		if number == 0 {
+			return nil, errors.New("the container does not run")
+		}
+		return dialInside(ctx, int(number), port)
+	}
+}
 
 // PortForward copies until one side ends.
 func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error { //nolint:revive // the interface's arguments
-	var dialer net.Dialer
-	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(string(f), strconv.Itoa(int(port))))
+	connection, err := f(ctx, port)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package kubelet
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -89,6 +91,33 @@ func connectInside(pid int, address string) error {
 		}
 	}
 	return nil
+}
+
+// dialInside connects to the loopback of a process, as a kubelet does to forward a port.
+func dialInside(ctx context.Context, pid int, port int32) (net.Conn, error) {
+	inside, err := netns.GetFromPid(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer inside.Close()   // nothing is written
+	runtime.LockOSThread() // a socket belongs to the network namespace of the thread that makes it
+	outside, err := netns.Get()
+	if err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	defer outside.Close() // nothing is written
+	if err := netns.Set(inside); err != nil {
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("enter the network of process %d: %w", pid, err)
+	}
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if back := netns.Set(outside); back != nil {
+		return nil, back // the thread stays locked, and ends with its goroutine
+	}
+	runtime.UnlockOSThread()
+	return connection, err
 }
 
 func addAddress(add func(netlink.Link, *netlink.Addr) error, link netlink.Link, address string) error {

@@ -163,6 +163,9 @@ func startSandbox(s *sandbox, log string) (*process, error) {
 	return p, nil
 }
 
+// number is that of the process outside its namespaces.
+func (p *process) number() int { return p.command.Process.Pid }
+
 // terminate asks the process to end.
 func (p *process) terminate() { _ = p.command.Process.Signal(syscall.SIGTERM) } // it may have ended
 

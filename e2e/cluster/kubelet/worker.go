@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,8 @@ type worker struct {
 	deletion chan struct{} // is closed when the pod is to end
 	once     sync.Once
 	grace    time.Duration // written before deletion is closed
+
+	process atomic.Int64 // its number while the container runs, else 0
 
 	status status
 }
@@ -90,6 +93,8 @@ func (w *worker) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.process.Store(int64(process.number()))
+	defer w.process.Store(0)
 	w.status.running(ctx)
 	w.watch(ctx, process, volumes, probes)
 	return process.result()

@@ -2,12 +2,15 @@ package scenarios
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -18,7 +21,6 @@ import (
 
 	"github.com/wva-project/wva/e2e/cluster"
 	"github.com/wva-project/wva/e2e/cluster/play"
-	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // The sample of two GPU types.
@@ -45,13 +47,18 @@ type installation struct {
 
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
+	return newInstallationIn(t, cluster.Start(t, play.Options()))
+}
+
+// newInstallationIn is newInstallation in a cluster that has play.Options.
+func newInstallationIn(t *testing.T, c *cluster.Cluster) *installation {
+	t.Helper()
 	began := time.Now()
-	c := cluster.Start(t, play.Options())
 	p, err := play.Start(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	i := &installation{T: t, Play: p, began: began}
-	i.done("a cluster with KEDA")
+	i.done("nodes and Prometheus")
 	return i
 }
 
@@ -138,6 +145,7 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	i.eventually("load: two variants", func() bool { return i.replicas(cheap) == 8 && i.replicas(expensive) > 0 })
 
 	i.steadily("upgrade to mTLS under load", func() { i.upgradeToMTLS() })
+	i.steadily("rotation of all certificates under load", func() { i.rotateCertificates() })
 	i.reload()
 	require.NoError(t, i.SetLoad(ctx, zeroModel, 0))
 	i.eventually("a model without load: zero", func() bool { return i.replicas(zero) == 0 })
@@ -166,7 +174,7 @@ func (i *installation) upgradeToMTLS() {
 	connection, err := grpc.NewClient("wva.keda.svc:9090", grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(i, err)
 	defer connection.Close()
-	_, err = wvav1alpha1.NewOperatorServiceClient(connection).ListVariants(i.Context(), &wvav1alpha1.ListVariantsRequest{})
+	_, err = externalscaler.NewExternalScalerClient(connection).IsActive(i.Context(), &externalscaler.ScaledObjectRef{Namespace: sampleNamespace, Name: cheap})
 	require.Equal(i, codes.Unavailable, status.Code(err), "a client without a certificate: %v", err)
 	for _, name := range []string{cheap, expensive, zero} {
 		object, err := i.Kubectl(i.Context(), nil, "get", "scaledobject", name, "--namespace", namespaceOf(name), "--output", "jsonpath={.spec.triggers[0].metadata}")
@@ -177,11 +185,46 @@ func (i *installation) upgradeToMTLS() {
 	eventually(i, patienceForSteps, "a number over mTLS", func() bool { return i.hasNumber(cheap, 8) })
 }
 
+// rotateCertificates makes a new authority, and waits until the servers show its certificates to
+// new clients, while KEDA reads numbers.
+func (i *installation) rotateCertificates() {
+	i.Helper()
+	before := i.shown()
+	require.NoError(i, i.Install(i.Context(), "--set", "tls.mode=generate,tls.generate.rotation=one"))
+	eventually(i, patienceForSteps, "both servers show the new certificate", func() bool {
+		now := i.shown()
+		for pod, certificate := range before {
+			if now[pod] == certificate {
+				return false
+			}
+		}
+		return len(now) == len(before)
+	})
+	eventually(i, patienceForSteps, "a number after the rotation", func() bool { return i.hasNumber(cheap, 8) })
+}
+
+// shown returns the serial number of the certificate that each pod of wva shows.
+func (i *installation) shown() map[string]string {
+	i.Helper()
+	found := map[string]string{}
+	for _, pod := range i.pods() {
+		//nolint:gosec // the certificate is read, not trusted
+		connection, err := tls.Dial("tcp", net.JoinHostPort(pod.Status.PodIP, "9090"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err != nil {
+			i.Log(err)
+			continue
+		}
+		found[pod.Name] = connection.ConnectionState().PeerCertificates[0].SerialNumber.String()
+		_ = connection.Close() // nothing is written
+	}
+	return found
+}
+
 // reload changes a setting that the servers read without a restart.
 func (i *installation) reload() {
 	i.Helper()
 	before := i.pods()
-	require.NoError(i, i.Install(i.Context(), "--set", "tls.mode=generate", "--set", "config.log.level=debug"))
+	require.NoError(i, i.Install(i.Context(), "--set", "tls.mode=generate,tls.generate.rotation=one", "--set", "config.log.level=debug"))
 	for _, pod := range before {
 		eventually(i, patience, pod.Name+" reads the new configuration", func() bool {
 			log, err := i.Kubectl(i.Context(), nil, "logs", pod.Name, "--namespace", "keda")

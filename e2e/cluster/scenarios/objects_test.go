@@ -14,8 +14,6 @@ import (
 	"github.com/wva-project/wva/e2e/cluster"
 )
 
-const namespace = "llm"
-
 var scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
 
 // spec is a variant as a test declares it.
@@ -25,7 +23,18 @@ type spec struct {
 	cost        float64
 	replicas    int // of the Deployment as it is created
 	min, max    int
-	startup     string // time of a pod from running to ready
+	startup     string   // time of a pod from running to ready
+	pool        string   // label of its nodes; empty for any
+	args        []string // further arguments of the engine
+}
+
+// arguments are those of the engine.
+func (s spec) arguments() []any {
+	all := []any{"--model", s.model, "--max-num-seqs", "64"}
+	for _, argument := range s.args {
+		all = append(all, argument)
+	}
+	return all
 }
 
 func (s spec) deployment() *appsv1.Deployment {
@@ -36,14 +45,18 @@ func (s spec) deployment() *appsv1.Deployment {
 			Annotations: map[string]string{modelLabel: s.model},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "vllm", Image: "vllm/vllm-openai", Args: []string{"--model", s.model, "--max-num-seqs", "64"},
+			Name: "vllm", Image: "vllm/vllm-openai", Args: append([]string{"--model", s.model, "--max-num-seqs", "64"}, s.args...),
 		}}},
 	}
 	if s.startup != "" {
 		template.Annotations[cluster.StartupAnnotation] = s.startup
 	}
+	if s.pool != "" {
+		template.Spec.NodeSelector = map[string]string{poolLabel: s.pool}
+		template.Spec.Tolerations = []corev1.Toleration{{Key: poolLabel, Value: s.pool, Effect: corev1.TaintEffectNoSchedule}}
+	}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name, Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name},
 		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template},
 	}
 }
@@ -57,7 +70,7 @@ func (s spec) scaledObject(address string) *unstructured.Unstructured {
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
-		"metadata": map[string]any{"name": s.name, "namespace": namespace},
+		"metadata": map[string]any{"name": s.name},
 		"spec": map[string]any{
 			"scaleTargetRef":  map[string]any{"name": s.name},
 			"minReplicaCount": int64(s.min), "maxReplicaCount": int64(s.max),
@@ -82,7 +95,7 @@ func (w *world) declare(s spec) {
 
 func (w *world) deploy(s spec) {
 	w.Helper()
-	_, err := w.Client.AppsV1().Deployments(namespace).Create(w.Context(), s.deployment(), metav1.CreateOptions{})
+	_, err := w.Client.AppsV1().Deployments(w.namespace).Create(w.Context(), s.deployment(), metav1.CreateOptions{})
 	require.NoError(w, err)
 }
 
@@ -114,7 +127,7 @@ func metadata(object map[string]any) map[string]any {
 
 // replicas returns the number of replicas in a Deployment's spec.
 func (w *world) replicas(name string) int {
-	seen, err := w.Client.AppsV1().Deployments(namespace).Get(w.Context(), name, metav1.GetOptions{})
+	seen, err := w.Client.AppsV1().Deployments(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
 	require.NoError(w, err)
 	return int(*seen.Spec.Replicas)
 }

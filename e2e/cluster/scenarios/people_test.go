@@ -7,12 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/wva-project/wva/e2e/cluster"
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
-	w := newWorld(t, cluster.Options{})
+func eventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T, w *world) {
 	first := w.start()
 	first.awaitReady()
 	second := w.startAt(freePort(t))
@@ -26,7 +24,7 @@ func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
 	require.NoError(t, err)
 
 	told := func() (events []corev1.Event) {
-		all, err := w.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+		all, err := w.Client.CoreV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		for _, event := range all.Items {
 			if event.InvolvedObject.Kind == "ScaledObject" && event.Source.Component == "wva" {
@@ -49,15 +47,14 @@ func TestEventsAreWrittenOnceByTheReplicaThatLeads(t *testing.T) {
 	require.EqualValues(t, 1, events[0].Count)
 }
 
-func TestAnnotatedDeploymentGetsARecommendationAndKEDAGetsNothing(t *testing.T) {
-	w := newWorld(t, cluster.Options{})
+func annotatedDeploymentGetsARecommendationAndKEDAGetsNothing(t *testing.T, w *world) {
 	s := w.start()
 	s.awaitReady()
 	live := chat.deployment()
 	live.Annotations = map[string]string{
 		"wva.dev/modelID": chat.model, "wva.dev/accelerator": "L40S", "wva.dev/variantCost": "2", "wva.dev/maxReplicaCount": "8",
 	}
-	_, err := w.Client.AppsV1().Deployments(namespace).Create(t.Context(), live, metav1.CreateOptions{})
+	_, err := w.Client.AppsV1().Deployments(w.namespace).Create(t.Context(), live, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.await(chat.name, "has a recommendation", func(v *wvav1alpha1.Variant) bool { return v.GetDryRun() && v.GetCurrentReplicas() == 3 })
 	_, err = s.desired(chat.name)

@@ -2,6 +2,9 @@ package scenarios
 
 import (
 	"context"
+	"math"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -29,16 +32,19 @@ const (
 	itl = 0.02
 )
 
-// player is a Prometheus that has scraped, every second, the engines of all pods that are ready,
-// and a gateway. The load of a model is spread evenly over its ready pods; without one it queues at
-// the gateway.
+// player is a Prometheus that has scraped, every second, the engines of all pods of a namespace
+// that are ready, and a gateway. The load of a model is spread evenly over its ready pods; without
+// one it queues at the gateway. A scrape that comes late counts all requests since the one before.
 type player struct {
 	*testing.T
-	server  *httptest.Server
-	store   *promstore.Store
-	cluster *cluster.Cluster
+	server    *httptest.Server
+	cluster   *cluster.Cluster
+	namespace string
+	pods      []corev1.Pod // the last ones that were read
+	scraped   time.Time    // time of the last scrape
 
 	mu     sync.Mutex
+	store  *promstore.Store
 	loads  map[string]float64 // requests a second, by model
 	queues map[string]float64 // requests that wait at the gateway, by model
 	totals map[string]*totals // by pod
@@ -52,11 +58,12 @@ type totals struct{ requests, waiting float64 }
 // modelLabel is the label of pods that names the model.
 const modelLabel = "model"
 
-func newPlayer(t *testing.T, c *cluster.Cluster) *player {
-	store, err := promstore.New()
-	require.NoError(t, err)
-	p := &player{T: t, store: store, cluster: c, loads: map[string]float64{}, queues: map[string]float64{}, totals: map[string]*totals{}, silent: map[string]bool{}}
-	p.server = httptest.NewServer(store.Handler())
+func newPlayer(t *testing.T, c *cluster.Cluster, namespace string) *player {
+	p := &player{
+		T: t, cluster: c, namespace: namespace, scraped: time.Now(),
+		loads: map[string]float64{}, queues: map[string]float64{}, totals: map[string]*totals{}, silent: map[string]bool{},
+	}
+	p.serve("127.0.0.1:" + freePort(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -66,10 +73,40 @@ func newPlayer(t *testing.T, c *cluster.Cluster) *player {
 	t.Cleanup(func() {
 		cancel()
 		<-ended
-		p.server.Close()
-		require.NoError(t, store.Close())
+		p.kill()
 	})
 	return p
+}
+
+// serve starts a Prometheus without data at an address.
+func (p *player) serve(address string) {
+	p.Helper()
+	store, err := promstore.New()
+	require.NoError(p, err)
+	var listener net.Listener
+	// A process that starts at this moment has the port's former listener until it runs.
+	eventually(p, patience, "the port "+address+" is free", func() bool {
+		listener, err = net.Listen("tcp", address)
+		return err == nil
+	})
+	p.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: store.Handler()}}
+	p.server.Start()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.store = store
+}
+
+// kill ends Prometheus; its data are lost.
+func (p *player) kill() {
+	p.Helper()
+	p.server.CloseClientConnections()
+	p.server.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.store != nil {
+		require.NoError(p, p.store.Close())
+	}
+	p.store = nil
 }
 
 // ask sets the rate of a model, in requests a second.
@@ -94,28 +131,35 @@ func (p *player) run(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		select {
-		case now := <-ticker.C:
-			p.scrape(ctx, now)
+		case <-ticker.C:
+			p.scrape(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (p *player) scrape(ctx context.Context, now time.Time) {
-	pods, err := p.cluster.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: labels.Set{"engine": "played"}.String()})
-	if err != nil {
-		return // the cluster is going down, or is not there for a moment
+func (p *player) scrape(ctx context.Context) {
+	// Prometheus goes on with the pods that it knows if the API server does not answer, without
+	// waiting for it.
+	asking, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	pods, err := p.cluster.Client.CoreV1().Pods(p.namespace).List(asking, metav1.ListOptions{LabelSelector: labels.Set{"engine": "played"}.String()})
+	if err == nil {
+		p.pods = pods.Items
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := time.Now()
+	seconds := now.Sub(p.scraped).Seconds()
+	p.scraped = now
 	if p.sampled != nil {
 		p.sampled <- now
 		p.sampled = nil
 	}
 	ready := map[string][]corev1.Pod{}
 	seen := map[string]bool{}
-	for _, pod := range pods.Items {
+	for _, pod := range p.pods {
 		if isReady(pod) {
 			model := pod.Annotations[modelLabel]
 			ready[model] = append(ready[model], pod)
@@ -123,14 +167,16 @@ func (p *player) scrape(ctx context.Context, now time.Time) {
 		}
 	}
 	for model, perSecond := range p.loads {
-		p.gateway(now, model, perSecond, len(ready[model]) > 0)
+		p.gateway(now, model, perSecond*seconds, len(ready[model]) > 0)
 		for _, pod := range ready[model] {
-			p.engine(now, pod, model, perSecond/float64(len(ready[model])))
+			p.engine(now, pod, model, perSecond*seconds/float64(len(ready[model])), seconds)
 		}
 	}
 	for name := range p.totals {
 		if !seen[name] {
-			_ = p.store.Gone(name, now)
+			if p.store != nil {
+				_ = p.store.Gone(name, now)
+			}
 			delete(p.totals, name)
 		}
 	}
@@ -145,16 +191,20 @@ func isReady(pod corev1.Pod) bool {
 	return false
 }
 
-// engine scrapes one pod.
-func (p *player) engine(now time.Time, pod corev1.Pod, model string, perSecond float64) {
+// engine scrapes one pod, which has got some requests since its last scrape.
+func (p *player) engine(now time.Time, pod corev1.Pod, model string, requests, seconds float64) {
 	t := p.totals[pod.Name]
 	if t == nil {
 		t = &totals{}
 		p.totals[pod.Name] = t
 	}
-	served := min(t.waiting+perSecond, capacity)
-	t.waiting += perSecond - served
-	t.requests += served
+	done := min(t.waiting+requests, capacity*seconds)
+	t.waiting += requests - done
+	t.requests += done
+	if p.store == nil {
+		return
+	}
+	served := done / seconds
 	own := promstore.Labels("namespace", pod.Namespace, "pod", pod.Name, "job", "vllm", "model_name", model, "engine", "0")
 	config := promstore.Labels("namespace", pod.Namespace, "pod", pod.Name, "job", "vllm", "engine", "0",
 		"block_size", "16", "num_gpu_blocks", "10000", "cache_dtype", "auto")
@@ -190,19 +240,19 @@ func (p *player) engine(now time.Time, pod corev1.Pod, model string, perSecond f
 	}
 }
 
-// gateway scrapes the gateway's metrics of a model.
-func (p *player) gateway(now time.Time, model string, perSecond float64, served bool) {
+// gateway scrapes the gateway's metrics of a model, which has got some requests since.
+func (p *player) gateway(now time.Time, model string, requests float64, served bool) {
 	if served {
 		p.queues[model] = 0
 	} else {
-		p.queues[model] += perSecond
+		p.queues[model] += requests
 	}
-	if p.silent[model] {
+	if p.silent[model] || p.store == nil {
 		return
 	}
-	own := promstore.Labels("namespace", namespace, "pod", "epp-0", "model_name", model, "target_model_name", model)
+	own := promstore.Labels("namespace", p.namespace, "pod", "epp-0", "model_name", model, "target_model_name", model)
 	err := p.store.Append(now, []promstore.Sample{
-		{Name: "inference_extension_flow_control_queue_size", Labels: own, Value: p.queues[model]},
+		{Name: "inference_extension_flow_control_queue_size", Labels: own, Value: math.Ceil(p.queues[model])},
 	})
 	if err != nil {
 		p.Error(err)

@@ -56,7 +56,7 @@ func TestMissingRoleIsNamedAndTheRestGoesOn(t *testing.T) {
 func TestRolesInOneNamespaceAreEnoughForIt(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
 	w.asDeployed("e2e/chart/testdata/namespaces.yaml", unchanged)
-	s := w.start("--watch-namespace", namespace)
+	s := w.start("--watch-namespace", w.namespace)
 	s.awaitReady()
 	w.declare(chat)
 	s.await(chat.name, "is shown with its workload", func(v *wvav1alpha1.Variant) bool { return v.GetCurrentReplicas() == 3 })

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/prometheus/common/expfmt"
@@ -25,9 +26,11 @@ import (
 // server is a running wva, as its clients see it.
 type server struct {
 	testing.TB
+	namespace  string
 	command    *exec.Cmd
 	http       string
-	connection *grpc.ClientConn
+	connection *grpc.ClientConn // to KEDA's port
+	private    *grpc.ClientConn // to that of operators
 	keda       externalscaler.ExternalScalerClient
 	operators  wvav1alpha1.OperatorServiceClient
 	ended      chan struct{}
@@ -46,8 +49,9 @@ func (w *world) start(arguments ...string) *server {
 // startAt starts a server on a port.
 func (w *world) startAt(port string, arguments ...string) *server {
 	w.Helper()
-	s := &server{TB: w, http: "127.0.0.1:" + freePort(w.T), ended: make(chan struct{})}
-	s.command = exec.Command(binary, append(w.arguments(port, s.http), arguments...)...)
+	s := &server{TB: w, namespace: w.namespace, http: "127.0.0.1:" + freePort(w.T), ended: make(chan struct{})}
+	operators := "127.0.0.1:" + freePort(w.T)
+	s.command = exec.Command(binary, slices.Concat(w.arguments(port, s.http), []string{"--operators-address", operators}, w.scope, arguments)...)
 	isCluster := func(entry string) bool { return strings.HasPrefix(entry, "WVA_") }
 	s.command.Env = slices.DeleteFunc(os.Environ(), isCluster)
 	stderr, err := s.command.StderrPipe()
@@ -56,27 +60,36 @@ func (w *world) startAt(port string, arguments ...string) *server {
 	go s.read(stderr)
 	s.connection, err = grpc.NewClient("127.0.0.1:"+port, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(w, err)
-	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1alpha1.NewOperatorServiceClient(s.connection)
+	s.private, err = grpc.NewClient(operators, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(w, err)
+	s.keda, s.operators = externalscaler.NewExternalScalerClient(s.connection), wvav1alpha1.NewOperatorServiceClient(s.private)
 	w.Cleanup(func() {
 		if w.Failed() {
 			w.Logf("the last decisions of wva: %v", s.variants())
 		}
 		s.kill()
 		require.NoError(w, s.connection.Close())
+		require.NoError(w, s.private.Close())
 		if w.Failed() {
-			w.Logf("the log of wva:\n%s", s.tail())
+			w.Logf("the log of wva:\n%s%s", s.targetChanges(), s.tail())
 		}
 	})
 	return s
 }
 
+// The times of every server's cycles.
+const (
+	interval    = 2 * time.Second
+	queryOffset = time.Second
+)
+
 // arguments are the settings of every server: windows are seconds instead of minutes.
 func (w *world) arguments(port, http string) []string {
 	return []string{
-		"--prometheus-url", w.player.server.URL, "--kubeconfig", w.kubeconfig, "--kubernetes-lease-namespace", "keda", "--grpc-address", "0.0.0.0:" + port, "--http-address", http,
-		"--log-format", "json", "--log-level", "debug", "--interval", "2s", "--prometheus-query-offset", "1s",
-		"--prometheus-windows-latest", "6s", "--prometheus-windows-peak", "8s", "--prometheus-windows-trend", "8s",
-		"--prometheus-windows-idle", "10s", "--prometheus-windows-long", "60s", "--scale-up-startup-time", "2s", "--scale-up-reaction-time", "2s",
+		"--prometheus-url", w.player.server.URL, "--kubeconfig", w.kubeconfig, "--grpc-address", "0.0.0.0:" + port, "--http-address", http,
+		"--log-format", "json", "--log-level", "debug", "--interval", interval.String(), "--prometheus-query-offset", queryOffset.String(),
+		"--prometheus-windows-latest", "6s", "--prometheus-windows-peak", "8s",
+		"--prometheus-windows-idle", "10s", "--prometheus-windows-long", "60s", "--scale-up-startup-time", "2s",
 		"--scale-down-min-replica-lifetime", "4s", "--missing-data-grace-period", "8s", "--backlog-drain-within", "10s", "--scale-to-zero-retention", "10s",
 	}
 }
@@ -101,6 +114,19 @@ func (s *server) tail() string {
 	defer s.mu.Unlock()
 	const most = 60
 	return strings.Join(s.log[max(0, len(s.log)-most):], "")
+}
+
+// targetChanges returns the lines of the log about changed targets.
+func (s *server) targetChanges() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	for _, line := range s.log {
+		if strings.Contains(line, `"msg":"target changed"`) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // whole returns the whole log.
@@ -133,7 +159,7 @@ func (s *server) awaitReady() {
 func (s *server) variants() map[string]*wvav1alpha1.Variant {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	plan, err := s.operators.ListVariants(ctx, &wvav1alpha1.ListVariantsRequest{})
+	plan, err := s.operators.ListVariants(ctx, &wvav1alpha1.ListVariantsRequest{Namespace: s.namespace})
 	if err != nil {
 		return nil
 	}
@@ -163,7 +189,7 @@ func (s *server) desired(name string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	answer, err := s.keda.GetMetrics(ctx, &externalscaler.GetMetricsRequest{
-		ScaledObjectRef: &externalscaler.ScaledObjectRef{Namespace: namespace, Name: name}, MetricName: "wva-desired-replicas",
+		ScaledObjectRef: &externalscaler.ScaledObjectRef{Namespace: s.namespace, Name: name}, MetricName: "wva-desired-replicas",
 	})
 	if err != nil {
 		return 0, err

@@ -10,23 +10,24 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/wva-project/wva/e2e/cluster"
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
 // history is the replicas of the sample's two variants over time.
 type history struct {
-	began   time.Time
-	now     [2]int   // of cheap, expensive
-	most    [2]int   // since the last mark
-	changes []string // since the last mark
+	began     time.Time
+	operators wvav1alpha1.OperatorServiceClient
+	now       [2]int   // of cheap, expensive
+	most      [2]int   // since the last mark
+	changes   []string // since the last mark
 }
 
 // add takes over the replicas that were just read.
 func (h *history) add(now [2]int) {
 	for at, name := range []string{cheap, expensive} {
 		if now[at] != h.now[at] {
-			change := fmt.Sprintf("%5.1f s  %s %d to %d", time.Since(h.began).Seconds(), name, h.now[at], now[at])
-			h.changes = append(h.changes, change)
+			h.changes = append(h.changes, fmt.Sprintf("%5.1f s  %s %d to %d", time.Since(h.began).Seconds(), name, h.now[at], now[at]))
 		}
 		h.most[at] = max(h.most[at], now[at])
 	}
@@ -52,7 +53,7 @@ func (i *installation) watchUntil(h *history, phase string, holds func() bool) {
 		h.add([2]int{i.replicas(cheap), i.replicas(expensive)})
 		return holds()
 	})
-	for _, v := range i.decisions() {
+	for _, v := range i.decisions(h.operators) {
 		i.Logf("%s: %s: %s %v", v.GetName(), v.GetReason(), v.GetMessage(), v.GetDetails())
 	}
 	i.done(fmt.Sprintf("%s: at most %v replicas, now %v\n%s", phase, h.most, h.now, strings.Join(h.changes, "\n")))
@@ -60,11 +61,13 @@ func (i *installation) watchUntil(h *history, phase string, holds func() bool) {
 
 // A fleet of two variants without an objective and without a profile, as README's ScaledObject
 // declares them. Each minimum is 1, so that both always have load.
-func TestTwoLoadedVariantsSettleAndFollowTheLoad(t *testing.T) {
-	i := newInstallation(t)
+func twoLoadedVariantsSettleAndFollowTheLoad(t *testing.T, c *cluster.Cluster) {
+	i := newInstallationIn(t, c)
 	ctx := t.Context()
 	require.NoError(t, i.AwaitPrometheus(ctx))
-	require.NoError(t, i.Install(ctx, "--set", "config.profileCatalogue=off"))
+	_, err := i.Kubectl(ctx, nil, "create", "namespace", sampleNamespace)
+	require.NoError(t, err)
+	require.NoError(t, i.Install(ctx, "--set", "config.profileCatalogue=off,rbac.clusterReader=true,watchNamespaces={"+sampleNamespace+"}"))
 	i.done("chart: both servers are ready")
 	require.NoError(t, i.Apply(ctx, "two-gpu-types", sampleNamespace))
 	for _, name := range []string{cheap, expensive} {
@@ -82,17 +85,17 @@ func TestTwoLoadedVariantsSettleAndFollowTheLoad(t *testing.T) {
 
 	// A replica serves 9 to 10 requests/s on L40S and 25 to 30 on H100.
 	one, four := [2]int{1, 1}, [2]int{4, 4}
-	h := history{began: time.Now(), now: one}
+	h := history{began: time.Now(), operators: i.operators(), now: one}
 	require.NoError(t, i.SetLoad(ctx, sampleModel, 20))
 	i.watchFor(&h, "20 requests/s", 22*time.Second)
 	require.Empty(t, h.changes, "one replica of each can serve it")
-	few := i.capacityShares()
+	few := i.capacityShares(h.operators)
 	i.setMinimum(4)
 	i.watchFor(&h, "20 requests/s, at least 4 replicas of each", 22*time.Second)
 	require.Equal(t, four, h.most, "no climb to the maxima")
 	// Windows of seconds are too noisy to compare capacities: the tests of package analyzer do.
 	// Here the fleet must not need the additional replicas.
-	for name, share := range i.capacityShares() {
+	for name, share := range i.capacityShares(h.operators) {
 		t.Logf("%s: share of a replica %.3f of 1+1, %.3f of 4+4", name, few[name], share)
 	}
 	i.setMinimum(1)
@@ -102,10 +105,11 @@ func TestTwoLoadedVariantsSettleAndFollowTheLoad(t *testing.T) {
 	require.Empty(t, h.changes, "no flap")
 
 	require.NoError(t, i.SetLoad(ctx, sampleModel, 60))
-	i.watchFor(&h, "60 requests/s", 30*time.Second)
-	require.Greater(t, h.now[0]+h.now[1], 3, "two replicas cannot serve it")
-	high := h.now
+	i.watchUntil(&h, "60 requests/s: two replicas cannot serve it", func() bool { return h.now[0]+h.now[1] > 3 })
+	i.watchFor(&h, "60 requests/s", 25*time.Second)
 	require.NoError(t, i.SetLoad(ctx, sampleModel, 6))
+	i.watchFor(&h, "6 requests/s, until all rates are of it", settled)
+	high := h.now
 	i.watchUntil(&h, "6 requests/s, one replica of each again", func() bool { return h.now == one })
 	require.LessOrEqual(t, h.most[1], high[1], "no H100 is started for a load that has fallen")
 	i.watchFor(&h, "6 requests/s, settled", settled)
@@ -121,11 +125,11 @@ func (i *installation) setMinimum(replicas int) {
 }
 
 // capacityShares returns which share of the model's demand a replica of each variant can serve.
-func (i *installation) capacityShares() map[string]float64 {
+func (i *installation) capacityShares(operators wvav1alpha1.OperatorServiceClient) map[string]float64 {
 	i.Helper()
 	shares := map[string]float64{}
 	eventually(i, patience, "the capacity of both variants is known", func() bool {
-		for _, v := range i.decisions() {
+		for _, v := range i.decisions(operators) {
 			if v.CapacityShare != nil {
 				shares[v.GetName()] = v.GetCapacityShare()
 			}
@@ -154,15 +158,35 @@ func (i *installation) targetChanges() string {
 }
 
 // decisions returns the variants of the sample in the current plan; none if there is no answer.
-func (i *installation) decisions() []*wvav1alpha1.Variant {
+func (i *installation) decisions(operators wvav1alpha1.OperatorServiceClient) []*wvav1alpha1.Variant {
 	i.Helper()
-	connection, err := grpc.NewClient("wva.keda.svc:9090", grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(i, err)
-	defer connection.Close()
-	request := &wvav1alpha1.ListVariantsRequest{Namespace: sampleNamespace}
-	plan, err := wvav1alpha1.NewOperatorServiceClient(connection).ListVariants(i.Context(), request)
+	plan, err := operators.ListVariants(i.Context(), &wvav1alpha1.ListVariantsRequest{Namespace: sampleNamespace})
 	if err != nil {
 		i.Log(err)
 	}
 	return plan.GetVariants()
+}
+
+// operatorsPort is the port of the operators' API in a pod of wva.
+const operatorsPort = 9091
+
+// operators forwards a port to a pod of wva until the test ends.
+func (i *installation) operators() wvav1alpha1.OperatorServiceClient {
+	i.Helper()
+	port, err := cluster.FreePort()
+	require.NoError(i, err)
+	pod := i.pods()[0].Name
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// it is killed
+		_, _ = i.Kubectl(i.Context(), nil, "port-forward", "--namespace", "keda", "pod/"+pod, fmt.Sprintf("%d:%d", port, operatorsPort))
+	}()
+	connection, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(i, err)
+	i.Cleanup(func() {
+		require.NoError(i, connection.Close())
+		<-ended // the context has ended
+	})
+	return wvav1alpha1.NewOperatorServiceClient(connection)
 }

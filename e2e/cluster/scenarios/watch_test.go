@@ -17,8 +17,7 @@ import (
 
 var chat = spec{name: "chat", model: "org/chat", accelerator: "L40S", cost: 2, replicas: 3, min: 1, max: 10}
 
-func TestAnswersFollowTheObjects(t *testing.T) {
-	w := newWorld(t, cluster.Options{})
+func answersFollowTheObjects(t *testing.T, w *world) {
 	s := w.start()
 	s.awaitReady()
 
@@ -70,9 +69,8 @@ func TestAnswersFollowTheObjects(t *testing.T) {
 	require.Zero(t, s.metric("wva_desired_replicas"), "no series of a deleted object is left")
 }
 
-func TestOneChangedObjectOfManyMakesOneCycle(t *testing.T) {
+func oneChangedObjectOfManyMakesOneCycle(t *testing.T, w *world) {
 	const many = 500
-	w := newWorld(t, cluster.Options{})
 	for i := range many {
 		v := chat
 		v.name, v.model, v.replicas = fmt.Sprintf("chat-%03d", i), fmt.Sprintf("org/chat-%03d", i), 0
@@ -91,11 +89,11 @@ func TestOneChangedObjectOfManyMakesOneCycle(t *testing.T) {
 
 func TestExcludedNamespaceGetsNoAnswer(t *testing.T) {
 	w := newWorld(t, cluster.Options{})
-	s := w.start("--exclude-namespace", namespace)
+	s := w.start("--exclude-namespace", w.namespace)
 	s.awaitReady()
 	w.declare(chat)
 	time.Sleep(time.Second)
 	require.Empty(t, s.variants())
-	_, err := s.keda.IsActive(t.Context(), &externalscaler.ScaledObjectRef{Namespace: namespace, Name: chat.name})
+	_, err := s.keda.IsActive(t.Context(), &externalscaler.ScaledObjectRef{Namespace: w.namespace, Name: chat.name})
 	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
 }

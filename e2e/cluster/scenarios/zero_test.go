@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/wva-project/wva/e2e/cluster"
 	"github.com/wva-project/wva/e2e/cluster/play"
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
@@ -24,8 +23,7 @@ var (
 	idleExpensive = spec{name: "expensive", model: "org/chat", accelerator: "H100", cost: 9, min: 0, max: 10, startup: "2s"}
 )
 
-func TestServerStartsNothingThatNobodyAskedFor(t *testing.T) {
-	w := newWorld(t, cluster.Options{KEDA: true})
+func serverStartsNothingThatNobodyAskedFor(t *testing.T, w *world) {
 	silent := spec{name: "silent", model: "org/silent", accelerator: "L40S", cost: 2, min: 0, max: 10}
 	readme := w.declareExampleOfReadme()
 	for _, v := range []spec{idleCheap, idleExpensive, silent} {
@@ -88,7 +86,7 @@ func (w *world) saysNoWakeSignal(s *server, name string) {
 // event returns the event of a reason on a ScaledObject; nil if there is none.
 func (w *world) event(name, reason string) *corev1.Event {
 	w.Helper()
-	all, err := w.Client.CoreV1().Events(namespace).List(w.Context(), metav1.ListOptions{})
+	all, err := w.Client.CoreV1().Events(w.namespace).List(w.Context(), metav1.ListOptions{})
 	require.NoError(w, err)
 	for i := range all.Items {
 		e := &all.Items[i]
@@ -111,7 +109,7 @@ func (w *world) declareExampleOfReadme() string {
 	object := &unstructured.Unstructured{}
 	require.NoError(w, yaml.Unmarshal([]byte(block), &object.Object))
 	require.Equal(w, "ScaledObject", object.GetKind())
-	object.SetNamespace(namespace)
+	object.SetNamespace(w.namespace)
 	object.Object["spec"].(map[string]any)["minReplicaCount"] = int64(0)
 	keys := metadata(object.Object)
 	keys["scalerAddress"] = w.address
@@ -120,9 +118,8 @@ func (w *world) declareExampleOfReadme() string {
 	return object.GetName()
 }
 
-func TestOnlyAModelWithAGatewayGoesToZeroAfterItsRetention(t *testing.T) {
+func onlyAModelWithAGatewayGoesToZeroAfterItsRetention(t *testing.T, w *world) {
 	const after = 15 * time.Second // longer than the retention of the configuration
-	w := newWorld(t, cluster.Options{KEDA: true})
 	gated := spec{name: "gated", model: "org/gated", accelerator: "L40S", cost: 2, replicas: 1, min: 0, max: 10}
 	ungated := spec{name: "ungated", model: "org/ungated", accelerator: "L40S", cost: 2, replicas: 1, min: 0, max: 10}
 	for _, v := range []spec{gated, ungated} {

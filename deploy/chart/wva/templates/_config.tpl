@@ -23,14 +23,27 @@ would have two values is rejected.
 {{- if or (hasKey $config "http") (hasKey (default dict $config.grpc) "address") }}
 {{- fail "config.grpc.address and config.http are fixed, since the Service and the probes need them; remove them from config" }}
 {{- end }}
+{{- if hasKey $config "operators" }}
+{{- fail "config.operators is made from the value operators, which the Service needs too; set that value, and remove it from config" }}
+{{- end }}
 {{- include "wva.config.switches" $config }}
-{{- $grpc := dict "address" ":9090" }}
+{{- $grpc := merge (dict "address" ":9090") (default dict $config.grpc) }}
 {{- if ne .Values.tls.mode "none" }}
 {{- $_ := set $grpc "tls" (include "wva.tls.settings" . | fromYaml) }}
 {{- end }}
 {{- $_ := set $config "prometheus" (merge $prometheus $ownPrometheus) }}
 {{- $_ := set $config "grpc" $grpc }}
 {{- $_ := set $config "http" (dict "address" ":8080") }}
+{{- with .Values.operators }}
+{{- if .expose }}
+{{- if and (ne $.Values.tls.mode "none") (not .allowedClients) }}
+{{- fail "operators.expose needs the names of the operators, since KEDA has a certificate of the same authority; set operators.allowedClients" }}
+{{- end }}
+{{- $_ := set $config "operators" (dict "address" ":9091" "allowedClients" (eq $.Values.tls.mode "none" | ternary list .allowedClients)) }}
+{{- else if .allowedClients }}
+{{- fail "operators.allowedClients has no effect on a port of the loopback; set operators.expose, or remove the names" }}
+{{- end }}
+{{- end }}
 {{- with .Values.watchNamespaces }}
 {{- $_ := set $config "watchNamespace" . }}
 {{- end }}
@@ -53,6 +66,9 @@ enabled.
 
 {{- define "wva.config.prometheus" -}}
 url: {{ .Values.prometheus.url | quote }}
+{{- with .Values.prometheus.matchers }}
+matchers: {{ . | quote }}
+{{- end }}
 {{- with .Values.prometheus.existingSecret }}
 {{- if and (not .name) (or .caKey .certKey .keyKey .bearerTokenKey) }}
 {{- fail "prometheus.existingSecret has keys but no name; set prometheus.existingSecret.name to the name of the Secret" }}
@@ -78,7 +94,7 @@ the Deployment and a change of others does not.
 */}}
 {{- define "wva.config.restart" -}}
 {{- $config := include "wva.config" . | fromYaml }}
-{{- $fixed := pick $config "manifests" "kubeconfig" "kubeContext" "watchNamespace" "excludeNamespace" "namespaceSelector" "kubernetes" "grpc" "http" }}
+{{- $fixed := pick $config "manifests" "kubeconfig" "kubeContext" "watchNamespace" "excludeNamespace" "namespaceSelector" "kubernetes" "grpc" "operators" "http" }}
 {{- $logFormat := dig "log" "format" "" $config }}
 {{- $queryOffset := dig "prometheus" "queryOffset" "" $config }}
 {{- toJson (list $fixed $logFormat $queryOffset) | sha256sum }}

@@ -78,11 +78,11 @@ Send requests to the model at zero:
 See the decisions and their reasons:
   kubectl describe scaledobject llama-8b-h100 --namespace %[5]s
   kubectl logs deployment/wva --namespace keda --follow
-  kubectl port-forward service/wva 9090 --namespace keda
-  bin/grpcurl -plaintext 127.0.0.1:9090 wva.v1alpha1.OperatorService/ListVariants   (after make bin/grpcurl)
+  kubectl port-forward service/wva 9091 --namespace keda
+  bin/grpcurl -plaintext 127.0.0.1:9091 wva.v1alpha1.OperatorService/ListVariants   (after make bin/grpcurl)
 Ask Prometheus:
-  kubectl port-forward service/prometheus-operated 9091:9090 --namespace monitoring
-  curl 'http://127.0.0.1:9091/api/v1/query?query=wva_desired_replicas'
+  kubectl port-forward service/prometheus-operated 9099:9090 --namespace monitoring
+  curl 'http://127.0.0.1:9099/api/v1/query?query=wva_desired_replicas'
 `
 
 // instructions returns the text for --play.

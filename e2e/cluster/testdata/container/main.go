@@ -49,6 +49,7 @@ func main() {
 		fmt.Println("asked to end")
 		os.Exit(0)
 	}()
+	go func() { fmt.Println(http.ListenAndServe("127.0.0.1:8081", nil)) }()
 	fmt.Println("started")
 	fmt.Println(http.ListenAndServe(":8080", nil))
 }

@@ -1,0 +1,180 @@
+package evaluation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/simulation"
+)
+
+// NamedLoad is a load that is generated from a seed.
+type NamedLoad struct {
+	Name, Summary string
+	// Parameters are numbers above 0 with their defaults, by name.
+	Parameters map[string]float64
+	// FromFile is whether the load is regenerated from a file, which the parameter file names.
+	FromFile bool
+	// Fleet and Setup are those that the load brings along; empty ones do not count.
+	Fleet string
+	Setup SetupOptions
+
+	build func(p map[string]float64) shape
+}
+
+// shape is a generated load: Poisson arrivals at a rate, which make the bursts those of the rate.
+type shape struct {
+	rate           simulation.Rate
+	seconds        float64
+	prompt, output simulation.Lengths
+}
+
+// The lengths of Azure's conversation trace of 2023: mean and 99th percentile.
+var (
+	chatPrompts = simulation.Lengths{Mean: 1155, P99: 4142, Max: 14_000}
+	chatOutputs = simulation.Lengths{Mean: 211, P99: 601, Max: 1000}
+)
+
+// NamedLoads returns the loads that ParseLoad knows. Rates are requests per second.
+func NamedLoads() []NamedLoad { return slices.Concat(rateLoads(), otherLoads()) }
+
+// rateLoads are those of chat requests, which differ in their rate.
+func rateLoads() []NamedLoad {
+	return []NamedLoad{
+		{
+			Name: "constant", Summary: "one rate", Parameters: map[string]float64{"rate": 20, "minutes": 60},
+			build: func(p map[string]float64) shape { return chat(p, simulation.Ramps(point(0, p["rate"]))) },
+		},
+		{
+			Name: "ramp", Summary: "rises for half of the time, and falls again", Parameters: map[string]float64{"low": 5, "high": 60, "minutes": 60},
+			build: func(p map[string]float64) shape {
+				m := p["minutes"]
+				return chat(p, simulation.Ramps(point(0, p["low"]), point(m/2, p["high"]), point(m, p["low"])))
+			},
+		},
+		{
+			Name: "step", Summary: "the high rate in the second of three parts", Parameters: map[string]float64{"low": 10, "high": 50, "minutes": 60},
+			build: func(p map[string]float64) shape {
+				m := p["minutes"]
+				return chat(p, phases(phase{m / 3, p["low"]}, phase{m / 3, p["high"]}, phase{m / 3, p["low"]}))
+			},
+		},
+		{
+			Name: "trickle-after-burst", Summary: "a busy sixth of the time, then few requests", Parameters: map[string]float64{"burst": 40, "trickle": 1, "minutes": 60},
+			build: func(p map[string]float64) shape {
+				m := p["minutes"]
+				return chat(p, phases(phase{m / 6, p["burst"]}, phase{m, p["trickle"]}))
+			},
+		},
+		{
+			Name: "on-off", Summary: "the high rate for half of each period", Parameters: map[string]float64{"on": 40, "off": 2, "period": 10, "minutes": 60},
+			build: onOff,
+		},
+		{
+			Name: "spike", Summary: "times the factor for five minutes, a third into the load", Parameters: map[string]float64{"rate": 10, "factor": 5, "minutes": 60},
+			build: func(p map[string]float64) shape {
+				m, rate := p["minutes"], p["rate"]
+				return chat(p, phases(phase{m / 3, rate}, phase{5, rate * p["factor"]}, phase{m, rate}))
+			},
+		},
+	}
+}
+
+// otherLoads have other lengths, or fleets and files.
+func otherLoads() []NamedLoad {
+	return []NamedLoad{
+		{
+			Name: "long-prompts", Summary: "one rate, prompts of 100,000 tokens, TTFT 30 s, on H100", Parameters: map[string]float64{"rate": 0.3, "minutes": 60},
+			Fleet: "chat-h100", Setup: SetupOptions{Objective: fleet.Objective{TTFT: 30 * time.Second}},
+			build: func(p map[string]float64) shape {
+				s := chat(p, simulation.Ramps(point(0, p["rate"])))
+				s.prompt = simulation.Lengths{Mean: 100_000, P99: 120_000, Max: 125_000}
+				return s
+			},
+		},
+		{
+			Name: "long-outputs", Summary: "one rate, outputs of 8,000 tokens", Parameters: map[string]float64{"rate": 2, "minutes": 60},
+			build: func(p map[string]float64) shape {
+				s := chat(p, simulation.Ramps(point(0, p["rate"])))
+				s.output = simulation.Lengths{Mean: 8000, P99: 12_000, Max: 14_000}
+				return s
+			},
+		},
+		{
+			Name: "llm-d-episode", Summary: "the published episode: 2, 4, 6, 8, 10, 4, 1 req/s of 4,000 and 1,000 tokens, start-up 100 s",
+			Parameters: map[string]float64{"rate": 1}, Fleet: "episode",
+			Setup: SetupOptions{Objective: fleet.Objective{TTFT: 3 * time.Second, ITL: 100 * time.Millisecond}, Startup: 100 * time.Second},
+			build: episode,
+		},
+		{
+			Name: "servegen-day", Summary: "a day of ServeGen's 10-minute windows, each with its rate, lengths and burstiness",
+			Parameters: map[string]float64{"mean": 5, "day": 1}, FromFile: true,
+		},
+	}
+}
+
+// chat returns a load of chat requests for the minutes of the parameters.
+func chat(p map[string]float64, rate simulation.Rate) shape {
+	return shape{rate: rate, seconds: p["minutes"] * 60, prompt: chatPrompts, output: chatOutputs}
+}
+
+func point(minute, rate float64) simulation.Point {
+	return simulation.Point{At: minute * 60, PerSecond: rate}
+}
+
+// phase is a rate for some minutes.
+type phase struct{ minutes, rate float64 }
+
+// phases returns the rates one after the other. After the last one the rate is 0.
+func phases(all ...phase) simulation.Rate {
+	var bursts []simulation.Burst
+	from := 0.0
+	for _, s := range all {
+		bursts = append(bursts, simulation.Burst{At: from, Duration: s.minutes * 60, PerSecond: s.rate})
+		from += s.minutes * 60
+	}
+	return simulation.Bursts(bursts...)
+}
+
+func onOff(p map[string]float64) shape {
+	var all []phase
+	for minute := 0.0; minute < p["minutes"]; minute += p["period"] {
+		all = append(all, phase{p["period"] / 2, p["on"]}, phase{p["period"] / 2, p["off"]})
+	}
+	return chat(p, phases(all...))
+}
+
+// episode is the load of llm-d's published run, whose rates its parameter multiplies: 330 s, five
+// times 360 s, and 300 s.
+func episode(p map[string]float64) shape {
+	var all []phase
+	for i, rate := range []float64{2, 4, 6, 8, 10, 4, 1} {
+		minutes := 6.0
+		switch i {
+		case 0:
+			minutes = 5.5
+		case 6:
+			minutes = 5
+		}
+		all = append(all, phase{minutes, rate * p["rate"]})
+	}
+	return shape{
+		rate: phases(all...), seconds: 330 + 5*360 + 300,
+		prompt: simulation.Lengths{Mean: 4000}, output: simulation.Lengths{Mean: 1000},
+	}
+}
+
+// ParameterText returns the parameters with their defaults, sorted.
+func (n NamedLoad) ParameterText() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(n.Parameters)) {
+		parts = append(parts, fmt.Sprintf("%s=%g", name, n.Parameters[name]))
+	}
+	if n.FromFile {
+		parts = append(parts, "file=PATH")
+	}
+	return strings.Join(parts, ",")
+}

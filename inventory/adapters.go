@@ -1,0 +1,71 @@
+package inventory
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wva-project/wva/engine"
+	"github.com/wva-project/wva/fleet"
+)
+
+// The most adapters of a variant that are read, and the most bytes of a name.
+const (
+	mostAdapters   = 64
+	longestAdapter = 256
+)
+
+// adaptersOf returns the names of the LoRA adapters that the engine's arguments load, sorted.
+func adaptersOf(template *corev1.PodTemplateSpec, name fleet.Engine) []string {
+	at := slices.IndexFunc(engines, func(e engine.Engine) bool { return e.Name == name })
+	if template == nil || at < 0 {
+		return nil
+	}
+	flags := engines[at].Flag(engine.Adapters)
+	var names []string
+	for _, container := range template.Spec.Containers {
+		for _, word := range valuesOf(commandLine(container), flags) {
+			if name := adapterName(word); name != "" && len(name) <= longestAdapter && len(names) < mostAdapters {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// valuesOf returns the values of a flag that has several: the words up to the next flag.
+func valuesOf(words, flags []string) (values []string) {
+	isValue := false
+	for _, word := range words {
+		name, isFlag := strings.CutPrefix(word, "-")
+		if !isFlag {
+			if isValue {
+				values = append(values, word)
+			}
+			continue
+		}
+		name, value, joined := strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		isValue = slices.Contains(flags, strings.ReplaceAll(name, "_", "-"))
+		if isValue && joined {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// adapterName returns the name in "name=path" or in the JSON form of the same.
+func adapterName(word string) string {
+	if !strings.HasPrefix(word, "{") {
+		name, _, _ := strings.Cut(word, "=")
+		return name
+	}
+	var adapter struct {
+		Name string `json:"name"`
+	}
+	// of another form, no name
+	_ = json.Unmarshal([]byte(word), &adapter)
+	return adapter.Name
+}

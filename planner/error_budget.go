@@ -1,0 +1,147 @@
+package planner
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// The error budget corrects the headroom slowly, within bounds, by the share of requests that met
+// the objective in its window.
+const (
+	leastHeadroom, mostHeadroom = 0.7, 1.5
+	// budgetPerMinute is the largest change of the factor in a minute of the parts. The parts that
+	// count move on too, which changes the result by as much at most: 2 % a minute together.
+	budgetPerMinute = 0.01
+	// leastBudgetRequests is the number of requests of a window below which nothing is corrected.
+	leastBudgetRequests = 200
+	// budgetGain is by how much the target of the factor changes if twice as many requests miss the
+	// objective.
+	budgetGain = 0.15
+	// budgetPrior is the number of misses, of those allowed, that are added to both sides of a
+	// comparison: few requests prove little.
+	budgetPrior = 2
+)
+
+// correction is the result of the error budget.
+type correction struct {
+	factor float64 // of the headroom; 1 corrects nothing
+	window budgetPart
+	// requests enough to correct anything; the share of those of the window that met the objective
+	// is known then
+	known bool
+}
+
+// correct returns the correction by the parts that are evidence: a function of those alone, so that
+// every server has the same. A window has so many of them. The factor begins neutral one window
+// ago and follows the target of each part, which is that of the window before it; a window with few
+// requests leaves it as it is.
+func correct(parts []budgetPart, window int, length time.Duration, percentile float64) correction {
+	c := correction{factor: 1}
+	step := math.Pow(1+budgetPerMinute, length.Minutes())
+	for k := max(0, len(parts)-window); k < len(parts); k++ {
+		c.window = sumOfParts(parts[max(0, k-window+1) : k+1])
+		if c.known = c.window.requests >= leastBudgetRequests; c.known {
+			c.factor = max(c.factor/step, min(headroomTarget(c.window, percentile), c.factor*step))
+		}
+	}
+	return c
+}
+
+func sumOfParts(parts []budgetPart) (sum budgetPart) {
+	for _, p := range parts {
+		sum.requests += p.requests
+		sum.missed += p.missed
+		sum.fewest += p.fewest
+		sum.most += p.most
+	}
+	return sum
+}
+
+// headroomTarget returns the factor for a window: 1 if as many requests missed the objective as
+// may, more if more did.
+func headroomTarget(window budgetPart, percentile float64) float64 {
+	allowed := window.requests * (1 - percentile)
+	used := (window.missed + budgetPrior) / (allowed + budgetPrior)
+	return max(leastHeadroom, min(1+budgetGain*math.Log2(used), mostHeadroom))
+}
+
+// correctHeadroom applies the error budget to the demand of a model.
+func (z *sizedModel) correctHeadroom(x *view) {
+	z.correction = correction{factor: 1}
+	if x.policy.BudgetOff {
+		return
+	}
+	if parts := z.budgetParts(x.now); len(parts) > 0 {
+		objective, _ := z.singleObjective()
+		length := time.Duration(z.latencies().Length)
+		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)
+	}
+	if _, rated := z.demand.rate.Known(); !rated {
+		return
+	}
+	d, factor := &z.demand, z.headroomFactor()
+	backlog := d.latest - d.steady
+	d.steady *= factor
+	d.latest, d.highest = d.steady+backlog, d.highest*factor
+}
+
+// capacityUse is to which part of its mean capacity a replica is used if it is sized for an
+// objective: the rest is headroom.
+const capacityUse = 2.0 / 3
+
+// headroomFactor is the factor on the required capacity of a model: of the demand and the headroom
+// over it, the error budget corrects the headroom alone.
+func (z *sizedModel) headroomFactor() float64 {
+	const headroom = 1/capacityUse - 1
+	return (1 + headroom*z.correction.factor) / (1 + headroom)
+}
+
+// budgetText returns the error budget as text; "" if it is not known.
+func (z *sizedModel) budgetText(p Policy) string {
+	w := z.correction.window
+	factor := fmt.Sprintf("headroom ×%.2f", z.correction.factor)
+	switch {
+	case z.correction.known:
+		objective, _ := z.singleObjective()
+		return fmt.Sprintf("%s within SLO over %s, objective %s: %s",
+			shareRange(w), hoursText(p.BudgetWindow), percentText(objective.Percentile), factor)
+	case w.requests > 0:
+		return fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s", w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor)
+	}
+	return ""
+}
+
+// shareRange returns the share of requests within the objective, with its range if that is wide.
+func shareRange(w budgetPart) string {
+	const wide = 0.01
+	text := percentText(1 - w.missed/w.requests)
+	if w.most-w.fewest > wide*w.requests {
+		text += fmt.Sprintf(" (%s to %s)", percentText(1-w.most/w.requests), percentText(1-w.fewest/w.requests))
+	}
+	return text
+}
+
+// percentText returns a share as a percentage of up to one digit after the point.
+func percentText(share float64) string {
+	return strconv.FormatFloat(math.Round(share*1000)/10, 'f', -1, 64) + " %"
+}
+
+// hoursText returns a duration in hours, or in minutes if those are not whole.
+func hoursText(d time.Duration) string {
+	if d%time.Hour == 0 {
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%.0f min", d.Minutes())
+}
+
+// attainment returns the share of the window's requests that met the objective.
+func (c correction) attainment() fleet.Reading {
+	if !c.known {
+		return fleet.Reading{}
+	}
+	return fleet.Observed(1 - c.window.missed/c.window.requests)
+}

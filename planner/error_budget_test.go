@@ -1,0 +1,104 @@
+package planner
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// A window of an hour has twenty parts of three minutes.
+const (
+	partsOfWindow = 20
+	partLength    = 3 * time.Minute
+)
+
+// corrected is the correction with the usual window and objective.
+func corrected(parts []budgetPart) correction { return correct(parts, partsOfWindow, partLength, 0.95) }
+
+// evenParts are two windows of parts with as many requests each, of which a share missed the
+// objective.
+func evenParts(requests, missed float64) []budgetPart {
+	parts := make([]budgetPart, 2*partsOfWindow)
+	for i := range parts {
+		parts[i] = budgetPart{requests: requests, missed: missed * requests}
+	}
+	return parts
+}
+
+func TestHeadroomFollowsTheMissesOfTheBudget(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		missed     float64
+		percentile float64
+		low, high  float64
+	}{
+		{"none missed", 0, 0.95, leastHeadroom, leastHeadroom},
+		{"a tenth of those that may", 0.005, 0.95, leastHeadroom, leastHeadroom},
+		{"half of those that may", 0.025, 0.95, 0.84, 0.87},
+		{"as many as may", 0.05, 0.95, 0.999, 1.001},
+		{"the same of a stricter objective", 0.05, 0.99, 1.3, 1.4},
+		{"twice as many", 0.1, 0.95, 1.14, 1.16},
+		{"all of them", 1, 0.95, mostHeadroom, mostHeadroom},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if c := correct(evenParts(100, test.missed), partsOfWindow, partLength, test.percentile); c.factor < test.low || c.factor > test.high || !c.known {
+				t.Errorf("%+v, want a factor from %v to %v", c, test.low, test.high)
+			}
+		})
+	}
+}
+
+func TestFewRequestsProveLittle(t *testing.T) {
+	few := correct(evenParts(leastBudgetRequests/19.0, 0), partsOfWindow, partLength, 0.99)
+	if many := correct(evenParts(1000, 0), partsOfWindow, partLength, 0.99); !(few.factor > 0.7 && few.factor < 1 && many.factor == leastHeadroom) {
+		t.Errorf("none of %.0f missed: ×%v, none of %.0f: ×%v", few.window.requests, few.factor, many.window.requests, many.factor)
+	}
+	c := corrected(evenParts(leastBudgetRequests/21.0, 1))
+	if c.factor != 1 || c.known || c.attainment() != (fleet.Reading{}) {
+		t.Errorf("%.0f requests: %+v, want nothing corrected", c.window.requests, c)
+	}
+}
+
+// TestHeadroomMovesSlowly adds parts at random: neither a jump of the misses nor the parts that
+// leave the window may change the factor by more than 2 % a minute.
+func TestHeadroomMovesSlowly(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 17))
+	most := math.Pow(1+budgetPerMinute, 2*partLength.Minutes()) * (1 + 1e-9)
+	var history []budgetPart
+	before, lowest, highest := 1.0, 1.0, 1.0
+	allowed := 0.0
+	for i := range 5000 {
+		if i%50 == 0 {
+			allowed = math.Pow(10, -4*random.Float64())
+		}
+		part := budgetPart{requests: 1000 * random.Float64() * random.Float64()}
+		part.missed = part.requests * allowed * random.Float64()
+		history = append(history, part)
+		after := corrected(history).factor
+		if ratio := after / before; ratio > most || ratio < 1/most {
+			t.Fatalf("×%v became ×%v in a part", before, after)
+		}
+		before, lowest, highest = after, min(lowest, after), max(highest, after)
+		if i < 2*partsOfWindow {
+			continue
+		}
+		if latest := corrected(history[len(history)-2*partsOfWindow:]).factor; latest != after {
+			t.Fatalf("×%v by two windows, ×%v by all parts", latest, after)
+		}
+	}
+	if lowest != leastHeadroom || highest < 1.3 || highest > mostHeadroom {
+		t.Errorf("from ×%v to ×%v", lowest, highest)
+	}
+}
+
+func TestHeadroomIsAPartOfTheRequiredCapacity(t *testing.T) {
+	for factor, want := range map[float64]float64{1: 1, leastHeadroom: 0.9, mostHeadroom: 1 + 1.0/6} {
+		z := &sizedModel{correction: correction{factor: factor}}
+		if got := z.headroomFactor(); math.Abs(got-want) > 1e-9 {
+			t.Errorf("headroom ×%v: required capacity ×%v, want ×%v", factor, got, want)
+		}
+	}
+}

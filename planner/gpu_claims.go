@@ -1,0 +1,147 @@
+package planner
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+)
+
+// fill divides the part of a claim among the variants of the model on the type: first to existing
+// replicas, then to those with the most capacity for each accelerator. It returns their capacity.
+func (r *round) fill(k *gpuType, claim gpuClaim, most counts) (amount float64) {
+	left := claim.part * claim.best.takes()
+	var own []candidate
+	for _, c := range claim.model.candidates {
+		if of, limited := r.gpus.of(c.variant); limited && of == k && c.fixed == nil {
+			own, most[c.ID] = append(own, c), 0
+		}
+	}
+	slices.SortStableFunc(own, func(a, b candidate) int {
+		return cmp.Compare(b.share*float64(a.takes()), a.share*float64(b.takes()))
+	})
+	give := func(c candidate, n int) {
+		n = max(0, min(n, r.domain(claim.model, c, question{preempts: true, unbounded: true}).Max-most[c.ID], left/c.takes()))
+		most[c.ID] += n
+		left -= n * c.takes()
+		amount += float64(n) * c.share
+	}
+	for _, c := range own {
+		give(c, c.allocated())
+	}
+	for _, c := range own {
+		if c.share > 0 {
+			give(c, unlimited)
+		}
+	}
+	return amount
+}
+
+// gpuClaim is the claim of a model with demand on an accelerator type, in replicas of its best
+// variant there.
+type gpuClaim struct {
+	model *sizedModel
+	best  candidate // the one with the most capacity for each accelerator
+	needs int       // replicas for all of the demand
+	has   int       // existing replicas
+	kept  int       // of them, those that rules keep even if others need their accelerators
+	part  int       // that it gets
+}
+
+// claimsOn returns the claims on an accelerator type, the highest priority first.
+func (r *round) claimsOn(k *gpuType) []gpuClaim {
+	var claims []gpuClaim
+	for _, z := range byPriority(r.models) {
+		claim := gpuClaim{model: z}
+		gpus, kept := 0, 0
+		for _, c := range z.candidates {
+			own, limited := r.gpus.of(c.variant)
+			if !limited || own != k || c.share <= 0 || c.fixed != nil {
+				continue
+			}
+			gpus += c.allocated() * c.takes()
+			kept += r.domain(z, c, question{preempts: true, unbounded: true}).Floor() * c.takes()
+			if claim.best.variant == nil || c.share*float64(claim.best.takes()) > claim.best.share*float64(c.takes()) {
+				claim.best = c
+			}
+		}
+		if claim.best.variant == nil || z.wanted <= 0 {
+			continue
+		}
+		claim.needs = int(math.Ceil(min(z.measured()/claim.best.share*(1-tiny), unlimited)))
+		claim.has = gpus / claim.best.takes()
+		claim.kept = (kept + claim.best.takes() - 1) / claim.best.takes()
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+// divide gives each claim its fair part of so many accelerators: as many as it needs, up to a level
+// that is the same for all, and never fewer than rules keep. Replicas that one claim keeps beyond
+// the level are missing to all others alike. The replicas that are left over go to the claims with
+// the least accelerators, of several to one that has that replica already.
+func divide(claims []gpuClaim, gpus int) {
+	part := func(c gpuClaim, level int) int { return max(c.kept, min(c.needs, level/c.best.takes())) }
+	// the first that is too high, less one
+	level := sort.Search(max(0, gpus), func(level int) bool {
+		total := 0
+		for _, c := range claims {
+			total += part(c, level+1) * c.best.takes()
+		}
+		return total > gpus
+	})
+	for i := range claims {
+		claims[i].part = part(claims[i], level)
+		gpus -= claims[i].part * claims[i].best.takes()
+	}
+	order := func(a, b *gpuClaim) int {
+		return cmp.Or(cmp.Compare(a.part*a.best.takes(), b.part*b.best.takes()), -compareBool(a.has > a.part, b.has > b.part))
+	}
+	for range claims {
+		var next *gpuClaim
+		for i := range claims {
+			c := &claims[i]
+			if c.part < c.needs && c.best.takes() <= gpus && (next == nil || order(c, next) < 0) {
+				next = c
+			}
+		}
+		if next == nil {
+			return
+		}
+		next.part++
+		gpus -= next.best.takes()
+	}
+}
+
+// factualGPUs returns the accelerators of a type that are in use whatever the demand is: those of
+// held and fixed variants, and of replicas that KEDA or a rule keeps for models without demand.
+func (r *round) factualGPUs(k *gpuType) (used int) {
+	for _, o := range r.held {
+		if o.Accelerator == k.pool.Accelerator {
+			used += o.Range.Min * o.GPUs * max(1, o.Nodes)
+		}
+	}
+	for _, z := range r.models {
+		for _, c := range z.candidates {
+			if own, limited := r.gpus.of(c.variant); limited && own == k && (c.fixed != nil || z.wanted <= 0) {
+				used += c.factual(r.domain(z, c, question{}).Floor()) * c.takes()
+			}
+		}
+	}
+	return used
+}
+
+// probeGPUs returns the accelerators of a type that probes need in addition to existing replicas.
+func (r *round) probeGPUs(k *gpuType) (needed int) {
+	for _, z := range r.models {
+		if z.probe == none || z.waits {
+			continue
+		}
+		if c := z.candidates[z.probe]; c.allocated() == 0 {
+			if own, limited := r.gpus.of(c.variant); limited && own == k {
+				needed += c.takes()
+			}
+		}
+	}
+	return needed
+}

@@ -1,0 +1,167 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// budgetPart is the evidence of one part of the error budget's window.
+type budgetPart struct {
+	requests float64
+	missed   float64 // the likely number of those that missed the objective
+	// the least and the most, if the bound of the objective lies within a bucket
+	fewest, most float64
+}
+
+// budgetParts returns the parts that are evidence of the headroom, in the order of time; none if
+// the model has no single objective, or its latencies are not known. A part is none if it is not
+// known, if a replica started in it, or if the model had as many replicas as it can have.
+func (z *sizedModel) budgetParts(now time.Time) (parts []budgetPart) {
+	objective, single := z.singleObjective()
+	known := z.latencies()
+	length := time.Duration(known.Length)
+	if !single || len(known.Parts) == 0 || length <= 0 {
+		return nil
+	}
+	starting, most, waits := z.startTimes(known, now), z.mostReplicas(), z.gatewayWaits()
+	last := time.Time{}
+	for _, row := range known.Parts {
+		if !row.End.After(last) || row.End.After(known.Until) {
+			continue
+		}
+		last = row.End
+		if row.Replicas >= most || starting.overlaps(row.End.Add(-length), row.End) {
+			continue
+		}
+		if part, seen := evidence(row, waits[row.End], objective); seen {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// singleObjective returns the latency objective that all variants of the model have; false if they
+// have several, none, or if prefill and decode are separate, which requests pass one after the
+// other.
+func (z *sizedModel) singleObjective() (o fleet.Objective, single bool) {
+	for i, c := range z.candidates {
+		if i > 0 && c.objective != o {
+			return o, false
+		}
+		o = c.objective
+	}
+	if !(o.Percentile > 0 && o.Percentile < 1) {
+		o.Percentile = defaultPercentile
+	}
+	return o, (o.TTFT > 0 || o.ITL > 0) && !z.disaggregated()
+}
+
+// defaultPercentile is the share of requests of an objective that gives none.
+const defaultPercentile = 0.95
+
+// latencies returns those of the model's only name at engines; none if it has several.
+func (m *model) latencies() fleet.Latencies {
+	if len(m.engine) != 1 {
+		return fleet.Latencies{}
+	}
+	return m.engine[0].Latencies
+}
+
+// gatewayWaits returns the waits at the gateway in each part, by its end. Of several rows none
+// counts.
+func (m *model) gatewayWaits() map[time.Time][]fleet.Bucket {
+	if len(m.gateway) != 1 {
+		return nil
+	}
+	waits := make(map[time.Time][]fleet.Bucket)
+	for _, part := range m.gateway[0].Latencies.Parts {
+		waits[part.End] = part.Wait
+	}
+	return waits
+}
+
+// mostReplicas is how many replicas the model can have now, by its maximums and the accelerators;
+// zero if no variant can meet the objective. The limits of the past are not known.
+func (z *sizedModel) mostReplicas() (most int) {
+	for _, c := range z.candidates {
+		switch {
+		case c.capacity.Infeasible:
+		case c.fixed != nil, c.startBlocked:
+			most += c.alive()
+		default:
+			most += max(0, min(c.mostAllowed(), c.mostPlaceable))
+		}
+	}
+	return most
+}
+
+// spans are spans of time.
+type spans []struct{ from, to time.Time }
+
+func (s spans) overlaps(from, to time.Time) bool {
+	for _, span := range s {
+		if span.from.Before(to) && span.to.After(from) {
+			return true
+		}
+	}
+	return false
+}
+
+// startTimes returns when replicas started: as the pods show that exist, and for those that are
+// gone the usual start-up time before the part in which they began to report.
+func (z *sizedModel) startTimes(known fleet.Latencies, now time.Time) (starting spans) {
+	startup := time.Duration(0)
+	for _, c := range z.candidates {
+		startup = max(startup, c.startup)
+		for i := range c.workload.Pods {
+			pod := &c.workload.Pods[i]
+			to := now
+			if pod.Ready {
+				to = pod.ReadyAt
+			}
+			long := to.Sub(pod.Created) > overdue*c.startup // overdue, or ready again
+			if !long && to.After(known.Parts[0].End.Add(-time.Duration(known.Length))) {
+				starting = append(starting, struct{ from, to time.Time }{pod.Created, to})
+			}
+		}
+	}
+	for _, part := range known.Parts {
+		if part.Started > 0 {
+			from := part.End.Add(-time.Duration(known.Length) - startup)
+			starting = append(starting, struct{ from, to time.Time }{from, part.End})
+		}
+	}
+	return starting
+}
+
+// evidence returns how many requests of a part missed the objective; false if that is not known.
+// Misses of TTFT and of ITL are taken to be of the same requests, so that the larger share counts;
+// at most they are of different ones. The wait at the gateway and the TTFT at the engine are taken
+// to miss different ones.
+func evidence(row fleet.LatencyPart, wait []fleet.Bucket, o fleet.Objective) (part budgetPart, known bool) {
+	ttft, itl := attained{1, 1, 1}, attained{1, 1, 1}
+	known = row.Requests > 0 && row.Requests <= mostRequests
+	if o.TTFT > 0 {
+		var seen bool
+		ttft, seen = attainedWithin(row.TTFT, o.TTFT)
+		known = known && seen
+		if waited, seen := attainedWithin(wait, o.TTFT); seen {
+			ttft = attained{max(0, ttft.likely+waited.likely-1), max(0, ttft.least+waited.least-1), min(ttft.most, waited.most)}
+		}
+	}
+	if o.ITL > 0 {
+		var seen bool
+		itl, seen = attainedWithin(row.ITL, o.ITL)
+		known = known && seen
+	}
+	return budgetPart{
+		requests: row.Requests,
+		missed:   row.Requests * (1 - min(ttft.likely, itl.likely)),
+		fewest:   row.Requests * (1 - min(ttft.most, itl.most)),
+		most:     row.Requests * min(1, 2-ttft.least-itl.least),
+	}, known
+}
+
+// mostRequests is more than any model serves in a part.
+const mostRequests = 1e12

@@ -1,0 +1,83 @@
+package planner
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// variant is one variant with its workload and the metrics of its pods.
+type variant struct {
+	fleet.Variant
+	target      fleet.TargetID    // Target, unversioned
+	accelerator fleet.Accelerator // Accelerator, or the last one that nodes showed
+	price       float64           // Cost, or that of an older variant of the same replica type
+	objective   fleet.Objective   // Objective, resolved in the same way
+	workload    *fleet.Workload   // empty if it was not observed
+	startup     time.Duration     // usual start-up time of a replica
+	excluded    *fleet.Reason     // why it is not part of its model; nil if it is
+	seen        bool              // the workload was observed
+	fixed       *fixed            // the number that others set; nil if there is none
+	engines     []*fleet.Usage    // metrics of ready replicas, without stuck ones
+	stuckPods   []string          // names of the stuck ones
+	silentPods  []string          // names of ready replicas that report nothing
+	longSilent  []string          // and of those without metrics for silentFor
+	// ordinals of overdue and stuck pods, sorted, if the highest ordinals go first
+	lost     []int
+	previous fleet.PreviousDecision
+	profile  *fleet.Profile // profile of its engine; nil if there is none
+	now      int            // replicas of the workload's spec
+	podCounts
+	placements    [][]string // nodes of the scheduled replicas that are capacity, by ordinal
+	startBlocked  bool       // further replicas would not start either
+	mostPlaceable int        // most replicas that fit beside those of others
+	bounds        []bound    // of its replicas, in the order of the rules
+	reports       reports
+}
+
+// knownAt returns the time of the variant's pods: earlier than now while they cannot be read. A pod
+// that starts may have become ready since.
+func (v *variant) knownAt(now time.Time) time.Time {
+	if known := v.workload.KnownAt; !known.IsZero() && known.Before(now) {
+		return known
+	}
+	return now
+}
+
+// profileOf returns the profile of a variant: the one of its trigger, else the first row that
+// matches; nil if none does. A replica of several accelerators whose arguments do not say how it
+// splits the model is assumed to split it over all of them.
+func (x *view) profileOf(v *variant) *fleet.Profile {
+	if v.Profile.Alpha > 0 {
+		return &fleet.Profile{Cost: v.Profile}
+	}
+	precision, split := cmp.Or(v.Precision, v.workload.Precision), cmp.Or(v.workload.TensorParallel, v.GPUsPerReplica)
+	profile, found := x.profiles.Find(v.Model.Name, v.accelerator, precision, split)
+	if !found {
+		return nil
+	}
+	return new(profile)
+}
+
+// existing is the number of replicas of the spec within the variant's range.
+func (v *variant) existing() int { return v.Range.Clamp(v.now) }
+
+// mostAllowed is the most replicas that KEDA lets the variant have.
+func (v *variant) mostAllowed() int {
+	if v.Pause.Out {
+		return min(v.Range.Max, v.now)
+	}
+	return v.Range.Max
+}
+
+// alive is the number of existing replicas that are capacity, or will be.
+func (v *variant) alive() int { return max(0, v.now-v.overdue-v.useless()) }
+
+// idleNumber returns the number at which KEDA considers the variant inactive.
+func (v *variant) idleNumber() int {
+	if v.Range.AllowsIdle {
+		return v.Range.Idle
+	}
+	return 0
+}
