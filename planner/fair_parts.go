@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -36,10 +37,11 @@ func (r *round) lacks(z *sizedModel, a answer) bool {
 // own demand and its equal part of the accelerators because the demand of another is larger. Then
 // all demand is asked for, with those replicas as lower bounds.
 func (r *round) share(decided answer) answer {
-	parts, most := r.fairParts(decided)
+	last := r.lastReplicas()
+	parts, most := r.fairParts(decided, last)
 	fair := question{
 		amount:   func(z *sizedModel) float64 { return min(z.measured(), parts[z]) },
-		preempts: true, unbounded: true, floors: r.existingParts(most), most: most, tolerance: roughly,
+		preempts: true, unbounded: true, floors: r.existingParts(last, most), most: most, tolerance: roughly,
 	}
 	r.floors = r.solve(fair).counts
 	for _, z := range r.models {
@@ -76,8 +78,8 @@ func (z *sizedModel) contended() float64 { return max(z.wanted, z.measured()) }
 // serve. For each type, the models with demand get equal parts, by priority; the part that a model
 // does not need goes to the others (max-min fairness). A part of a replica goes to
 // those that have one more already. It also returns the most replicas of each variant: a part of
-// one type is not filled on another.
-func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most counts) {
+// one type is not filled on another. A model's last replica is the first of its part.
+func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]float64, most counts) {
 	parts, most = make(map[*sizedModel]float64, len(r.models)), make(counts)
 	r.parts = make(map[gpuPart]int)
 	for _, z := range r.models {
@@ -89,7 +91,7 @@ func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most c
 	}
 	for _, k := range r.gpus.types {
 		left := k.total() - r.factualGPUs(k) - r.probeGPUs(k)
-		claims := r.claimsOn(k)
+		claims := r.claimsOn(k, last)
 		for len(claims) > 0 {
 			same := slices.IndexFunc(claims, func(c gpuClaim) bool { return c.model.priority != claims[0].model.priority })
 			if same < 0 {
@@ -98,7 +100,7 @@ func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most c
 			divide(claims[:same], left)
 			for _, claim := range claims[:same] {
 				r.parts[gpuPart{k, claim.model}] = claim.part * claim.best.takes()
-				parts[claim.model] += r.fill(k, claim, most)
+				parts[claim.model] += r.fill(k, claim, last, most)
 				for _, c := range claim.model.candidates {
 					if own, limited := r.gpus.of(c.variant); limited && own == k {
 						left -= decided.counts[c.ID] * c.takes()
@@ -112,7 +114,8 @@ func (r *round) fairParts(decided answer) (parts map[*sizedModel]float64, most c
 }
 
 // lastReplicas returns one replica for each model with demand that has any and can have them on
-// contended accelerators only: a model that is served keeps one, whatever the others' priority.
+// contended accelerators only: a model that is served keeps one, whatever the others' priority. It
+// is a ready one, if there is any, with the fewest accelerators.
 func (r *round) lastReplicas() counts {
 	last := make(counts)
 	for _, z := range r.models {
@@ -120,7 +123,7 @@ func (r *round) lastReplicas() counts {
 			continue
 		}
 		keeps := z.best(func(c candidate) bool { return c.allocated() > 0 && c.fixed == nil }, func(a, b candidate) int {
-			return cmp.Or(-compareBool(a.ready > 0, b.ready > 0), cmp.Compare(a.price, b.price))
+			return cmp.Or(-compareBool(a.ready > 0, b.ready > 0), cmp.Compare(a.takes(), b.takes()), cmp.Compare(a.price, b.price))
 		})
 		if keeps != none {
 			last[z.candidates[keeps].ID] = 1
@@ -133,8 +136,8 @@ func (r *round) lastReplicas() counts {
 // accelerator type the existing replicas within their fair parts, as far as the demand needs them.
 // These are on nodes already: the part of another model that does not fit beside them, since its
 // replicas have several accelerators, takes none of them.
-func (r *round) existingParts(most counts) counts {
-	floors := r.lastReplicas()
+func (r *round) existingParts(last, most counts) counts {
+	floors := maps.Clone(last)
 	highest := make(map[*gpuType]int)
 	for _, z := range byPriority(r.models) {
 		left := z.measured()

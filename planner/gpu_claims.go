@@ -7,9 +7,10 @@ import (
 	"sort"
 )
 
-// fill divides the part of a claim among the variants of the model on the type: first to existing
-// replicas, then to those with the most capacity for each accelerator. It returns their capacity.
-func (r *round) fill(k *gpuType, claim gpuClaim, most counts) (amount float64) {
+// fill divides the part of a claim among the variants of the model on the type: first to its last
+// replica, then to other existing replicas, then to those with the most capacity for each
+// accelerator. It returns their capacity.
+func (r *round) fill(k *gpuType, claim gpuClaim, last, most counts) (amount float64) {
 	left := claim.part * claim.best.takes()
 	var own []candidate
 	for _, c := range claim.model.candidates {
@@ -27,7 +28,10 @@ func (r *round) fill(k *gpuType, claim gpuClaim, most counts) (amount float64) {
 		amount += float64(n) * c.share
 	}
 	for _, c := range own {
-		give(c, c.allocated())
+		give(c, last[c.ID])
+	}
+	for _, c := range own {
+		give(c, c.allocated()-most[c.ID])
 	}
 	for _, c := range own {
 		if c.share > 0 {
@@ -44,12 +48,12 @@ type gpuClaim struct {
 	best  candidate // the one with the most capacity for each accelerator
 	needs int       // replicas for all of the demand
 	has   int       // existing replicas
-	kept  int       // of them, those that rules keep even if others need their accelerators
+	kept  int       // of them, its last and those that rules keep even if others need their accelerators
 	part  int       // that it gets
 }
 
 // claimsOn returns the claims on an accelerator type, the highest priority first.
-func (r *round) claimsOn(k *gpuType) []gpuClaim {
+func (r *round) claimsOn(k *gpuType, last counts) []gpuClaim {
 	var claims []gpuClaim
 	for _, z := range byPriority(r.models) {
 		claim := gpuClaim{model: z}
@@ -60,7 +64,7 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 				continue
 			}
 			gpus += c.allocated() * c.takes()
-			kept += r.domain(z, c, question{preempts: true, unbounded: true}).Floor() * c.takes()
+			kept += max(last[c.ID], r.domain(z, c, question{preempts: true, unbounded: true}).Floor()) * c.takes()
 			if claim.best.variant == nil || c.share*float64(claim.best.takes()) > claim.best.share*float64(c.takes()) {
 				claim.best = c
 			}
