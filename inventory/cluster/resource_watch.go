@@ -96,9 +96,13 @@ func (w *resourceWatch) run(ctx context.Context) {
 	reflector := cache.NewReflectorWithOptions(source, nil, w, cache.ReflectorOptions{
 		Name: w.String(), TypeDescription: w.String(), Clock: waits, Backoff: &backoff,
 	})
-	delay := backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute)
+	delay := backoff.DelayFunc()
 	for ctx.Err() == nil {
+		started := time.Now()
 		_ = reflector.ListAndWatchWithContext(ctx) // the list watcher has noted the failure
+		if time.Since(started) > 2*time.Minute {   // it worked
+			delay = backoff.DelayFunc()
+		}
 		pause, failure := delay(), w.state().health.failure
 		switch {
 		case failure != nil && failure.class == failedNotServed:
