@@ -48,7 +48,7 @@ type gpuClaim struct {
 	best  candidate // the one with the most capacity for each accelerator
 	needs int       // replicas for all of the demand
 	has   int       // existing replicas
-	kept  int       // of them, its last and those that rules keep even if others need their accelerators
+	kept  int       // of them, its last, and those that rules keep whatever others need
 	part  int       // that it gets
 }
 
