@@ -253,6 +253,29 @@ func TestSlowVariantThatAttractsTooManyRequestsIsNotScaledUp(t *testing.T) {
 	}
 }
 
+// A burst has just begun: the means of the window are still those of a light load.
+func TestFirstReplicaIsJudgedAtTheLoadOfTheDemand(t *testing.T) {
+	objective := slo(time.Second, 30*time.Millisecond)
+	first := func(demand float64, runs, starts *fleet.Profile, rate float64) (c Capacity, rates float64) {
+		m := chat(demand)
+		m.Variants = []Variant{
+			{Profile: runs, Objective: objective, Replicas: replicas(2, showing(m, runs.Cost, rate))},
+			{Profile: starts, Objective: objective},
+		}
+		c = Analyze(m, Options{})[1]
+		return c, c.Share.Value * demand
+	}
+	if c, rate := first(44, h100(), l40s(), 2); rate > 1 || !c.NoMore || c.LimitedBy != LimitRouting {
+		t.Errorf("%v/s: %+v, want the first slow replica beside fast ones to gain little", rate, c)
+	}
+	if c, rate := first(4, h100(), l40s(), 2); rate < 1.3 || c.NoMore {
+		t.Errorf("%v/s: %+v, want a slow replica that may replace the fast ones", rate, c)
+	}
+	if c, rate := first(44, l40s(), h100(), 1); rate < 15 || c.NoMore {
+		t.Errorf("%v/s: %+v, want a fast replica that may replace the slow ones", rate, c)
+	}
+}
+
 // The slow replica serves 4.6 of 24 requests/s, far more than it can within 30 ms, so that the fast
 // ones would have to be many before few enough miss. Without it they serve 22 each.
 func TestSlowVariantIsLeftOutIfTheOthersServeMoreWithoutIt(t *testing.T) {

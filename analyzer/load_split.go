@@ -35,6 +35,9 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate, own: share * demand})
 		}
 	}
+	if len(split.members) == 1 { // it gets all, at whatever load
+		split.members[0].rate = demand / split.members[0].replicas
+	}
 	if split.fullest() < minSplitUse {
 		return split, false
 	}
@@ -50,6 +53,17 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 		}
 	}
 	return split, true
+}
+
+// atCapacity returns the split of the load that the members can serve.
+func (s *loadSplit) atCapacity() loadSplit {
+	scaled := *s
+	scaled.members = slices.Clone(s.members)
+	for k := range scaled.members {
+		scaled.members[k].rate *= s.growth
+	}
+	scaled.growth, scaled.slope = 1, s.slope*s.growth
+	return scaled
 }
 
 // fullest returns the use of the member that is nearest to its own capacity.
@@ -109,18 +123,19 @@ func (a *analysis) lower(split loadSplit, m member, gain float64) {
 }
 
 // withoutReplicas sets the capacity of variants without replicas to the gain of their first
-// replica. If the current replicas cannot serve the current load, they are replaced rather than
-// added to, and a variant without replicas keeps its own capacity.
+// replica. If the current replicas cannot serve the current load, the gain counts at the load that
+// they can serve; a faster variant keeps its own capacity then, since it may replace them.
 func (a *analysis) withoutReplicas(split loadSplit) {
-	if split.growth < 1 {
-		return
+	overloaded := split.growth < 1
+	if overloaded {
+		split = split.atCapacity()
 	}
 	for i, l := range a.latencies {
 		if !l.known || l.infeasible || a.totals[i].replicas > 0 {
 			continue
 		}
 		rate, known := split.attracted(i)
-		if !known {
+		if !known || overloaded && rate <= l.rate {
 			continue
 		}
 		gain := split.with(member{variant: i, replicas: 1, rate: rate}) - split.total()

@@ -11,6 +11,10 @@ import (
 // scrapes. The rates of single scrapes would count a series twice whose labels have just changed.
 func (o Options) recentWindow() time.Duration { return o.Window / 2 }
 
+// assumedDispersion is the index of dispersion of arrivals that have not been seen long enough: more
+// than that of most traffic.
+const assumedDispersion = 4
+
 // clearBurst is the number of standard errors below a rate that it certainly exceeds.
 const clearBurst = 3
 
@@ -23,9 +27,12 @@ const clearBurst = 3
 // the error √(I·n)/T. I is at least 1: arrivals that were as even as a clock for ten minutes are
 // not taken for it.
 func (t *tables) recent(about *facts, a arrivals, parts ...part) (rate, deviation fleet.Reading) {
+	if a.stretch <= 0 {
+		return fleet.Reading{}, fleet.Reading{}
+	}
 	index, known := indexOfDispersion(a.counts)
 	if !known {
-		return fleet.Reading{}, fleet.Reading{}
+		index = assumedDispersion
 	}
 	window, clearest := t.options.recentWindow().Seconds(), math.Inf(-1)
 	for _, p := range parts {

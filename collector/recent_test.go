@@ -103,6 +103,20 @@ func TestABurstIsSeenAfterTheNextScrape(t *testing.T) {
 	}
 }
 
+// Requests that have only just begun arrive at a rate of which the latest window knows a part. How
+// bursty they are is not known yet, so that more than usual is assumed.
+func TestLatestArrivalsOfALoadThatHasJustBegun(t *testing.T) {
+	w := newWorld(t)
+	w.asked(5, 40, 1, constant(10), nil)
+	for _, row := range w.collect().Loads {
+		if row.Source == fleet.SourceGateway {
+			require.InDelta(t, 10, row.RecentArrivals.Or(0), 2)
+			require.Greater(t, row.RecentError.Or(0), math.Sqrt(10.0/30))
+			require.Less(t, row.RecentError.Or(0), 3.0)
+		}
+	}
+}
+
 func TestLatestArrivalsAreAbsentUnlessTheirScrapesAre(t *testing.T) {
 	unknown := func(load fleet.Load) {
 		t.Helper()
@@ -112,11 +126,6 @@ func TestLatestArrivalsAreAbsentUnlessTheirScrapesAre(t *testing.T) {
 	w := newWorld(t)
 	w.asked(15, 900, 1, constant(10), func(second int) bool { return second > 780 && second < 900 })
 	for _, load := range w.collect().Loads {
-		unknown(load)
-	}
-	young := newWorld(t)
-	young.asked(15, 150, 1, constant(10), nil)
-	for _, load := range young.collect().Loads {
 		unknown(load)
 	}
 	nobody := newWorld(t)

@@ -102,13 +102,14 @@ const (
 	DetailAlternative DetailName = "alternative" // the next best mix of replicas, with its price
 	DetailRange       DetailName = "range"       // other bounds of the number
 	DetailBudget      DetailName = "errorBudget" // the requests within the SLO, and the headroom
+	DetailQueue       DetailName = "queue"       // how the queue grows until new replicas are ready
 	DetailFallback    DetailName = "fallback"    // KEDA applies its fallback instead of the number
 )
 
 // DetailNames returns the names of all details, in the order in which a reason has them.
 func DetailNames() []DetailName {
 	return []DetailName{
-		DetailCapacity, DetailBudget, DetailCause, DetailNotStarting, DetailStuck, DetailAsleep, DetailSilent, DetailInfeasible, DetailLimit, DetailAlternative,
+		DetailCapacity, DetailBudget, DetailQueue, DetailCause, DetailNotStarting, DetailStuck, DetailAsleep, DetailSilent, DetailInfeasible, DetailLimit, DetailAlternative,
 		DetailRange, DetailFallback, DetailRemedy,
 	}
 }

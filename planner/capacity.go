@@ -22,7 +22,10 @@ type sizedModel struct {
 	headroom   float64 // of a scale-down
 	pool       pool    // the headroom that the demand requires
 	candidates []candidate
-	latest     float64 // demand that needs replicas at once
+	latest     float64       // demand that needs replicas at once
+	growth     float64       // of the latest demand, until replicas that are started now are ready
+	joining    float64       // requests that join the queue until then
+	startup    time.Duration // from now to then
 	// demand of the plan: more than latest if replicas exist that can serve more
 	wanted float64
 	probe  int  // the candidate that gets a probe; none if there is none
@@ -135,7 +138,7 @@ func (x *view) sizeModel(m *model, simulations *analyzer.Simulations) result {
 	z := &sizedModel{model: m, demand: d, headroom: m.headroom(x.policy), candidates: x.analyze(seen, d, simulations), probe: none, last: none}
 	z.sharePool()
 	z.correctHeadroom(x)
-	z.setAmounts()
+	z.setAmounts(x.policy)
 	r.sized = z
 	return r
 }
@@ -167,19 +170,14 @@ func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simu
 
 // setAmounts calculates the demand of a plan: for a scale-up the latest demand, for a
 // scale-down the highest. Between the two, the existing replicas are right.
-func (z *sizedModel) setAmounts() {
+func (z *sizedModel) setAmounts(p Policy) {
 	d := z.demand
 	if d.none() {
 		z.last = z.lastReplica()
 		return
 	}
-	z.latest = d.latest
+	z.addQueue(p)
 	committed := z.committed()
-	if z.starts() && committed > 0 {
-		// The backlog grows because replicas start. Ask for no more than they will serve, or each
-		// cycle would count it again.
-		z.latest = max(d.steady, min(z.latest, committed))
-	}
 	z.wanted = max(z.latest, min(d.highest, committed))
 	z.addProbe()
 }
@@ -216,7 +214,7 @@ func (z *sizedModel) addProbe() {
 	}
 	z.probe = best
 	if waking {
-		z.latest, z.wanted = 0, 0
+		z.latest, z.growth, z.wanted = 0, 0, 0
 	}
 }
 

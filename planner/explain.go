@@ -267,7 +267,7 @@ func (e explanation) numbers(i int) fleet.Reason {
 	}
 	number := ": " + countOf(o.replicas, "replica", "replicas")
 	text := shortest(e.asked+e.headroomText()+capacity+number, e.asked+capacity+number, e.asked+capacity, e.rateText()+capacity)
-	return fleet.Reason{Text: text}.With(fleet.DetailCapacity, basis)
+	return fleet.Reason{Text: text}.With(fleet.DetailCapacity, basis).With(fleet.DetailQueue, e.queueText())
 }
 
 // infeasible returns the latency objective that cannot be met at any useful load, with the remedy;

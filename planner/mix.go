@@ -74,13 +74,17 @@ func (r *round) mix() [][]outcome {
 // serve it, a cheaper mix must have additional headroom: capacities are estimates, and a mix that
 // just fits would be reverted with the next estimate.
 func (z *sizedModel) current() float64 {
-	if z.latest <= z.committed() {
+	if z.isServed() {
 		return max(z.wanted, z.demand.highest) * (1 + z.headroom)
 	}
-	return z.latest
+	return z.latest + z.growth
 }
 
-func (z *sizedModel) plain() float64 { return z.wanted }
+// isServed reports whether the existing replicas can serve the latest demand.
+func (z *sizedModel) isServed() bool { return z.latest+z.growth <= z.committed() }
+
+// plain is the demand of a plan in which no accelerators are short.
+func (z *sizedModel) plain() float64 { return max(z.wanted, z.latest+z.growth) }
 
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
 func (r *round) startsForCurrentDemand(c candidate) bound {
@@ -112,7 +116,7 @@ func (r *round) startForTheUnserved() {
 // six that a plan may have.
 func (r *round) startForTheLatest() {
 	starts := slices.ContainsFunc(r.models, func(z *sizedModel) bool {
-		return z.latest <= z.committed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })
+		return z.isServed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })
 	})
 	if !starts || r.anyOverdue() {
 		return
@@ -120,7 +124,7 @@ func (r *round) startForTheLatest() {
 	latest := r.solve(question{amount: func(z *sizedModel) float64 { return z.latest }, tolerance: roughly}).counts
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			if z.latest <= z.committed() {
+			if z.isServed() {
 				r.startable[c.ID] = min(r.startable[c.ID], latest[c.ID])
 			}
 		}

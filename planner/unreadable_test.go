@@ -58,7 +58,7 @@ func TestReplicasWithoutAPodBecomeOverdue(t *testing.T) {
 		ago   time.Duration
 		joins bool
 	}{{30 * time.Second, false}, {10 * time.Minute, true}} {
-		s := newScenario(cheap(group{ready: 2, spec: 6, running: 100, waiting: 60, kv: 0.95, rate: 6}), fast(group{max: 4})).gateway(0, 24)
+		s := newScenario(cheap(group{ready: 2, spec: 6, running: 100, waiting: 60, kv: 0.95, rate: 6}), fast(group{max: 4})).gateway(0, 17)
 		s.variant("cheap").Range.Max = 6
 		s.variant("fast").Cost = 5 // with all cheap ones it is not needed
 		s.Previous = append(s.Previous, fleet.PreviousDecision{
