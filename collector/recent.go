@@ -11,8 +11,8 @@ import (
 // scrapes. The rates of single scrapes would count a series twice whose labels have just changed.
 func (o Options) recentWindow() time.Duration { return o.Window / 2 }
 
-// assumedDispersion is the index of dispersion of arrivals that have not been seen long enough: more
-// than that of most traffic.
+// assumedDispersion is the index of dispersion of arrivals that have not been seen long enough to
+// know it: more than that of most traffic.
 const assumedDispersion = 4
 
 // clearBurst is the number of standard errors below a rate that it certainly exceeds.

@@ -11,19 +11,20 @@ import (
 
 // podCounts counts the pods of a variant that are not terminating.
 type podCounts struct {
-	live            int           // all of them
-	ready           int           // ready, neither stuck nor silent
-	stuck           int           // ready, and asleep or with a queue and without progress
-	asleep          int           // of the stuck ones, those that sleep
-	silent          int           // ready, without metrics, and few enough to decide without them
-	starting        int           // replicas that are not ready yet, and not overdue
-	overdue         int           // replicas that are not ready after twice the usual start-up time
-	scheduled       int           // with allocated accelerators, without overdue, stuck and silent ones
-	pending         int           // without accelerators and not overdue
-	fits            int           // of the pending ones, those for which accelerators are free
-	recentlyStarted int           // whose start is not paid for yet; one without a node costs nothing
-	startTime       time.Duration // for which the starting ones on nodes have been starting, together
-	saturated       int           // ready, at a saturation threshold
+	live            int // all of them
+	ready           int // ready, neither stuck nor silent
+	stuck           int // ready, and asleep or with a queue and without progress
+	asleep          int // of the stuck ones, those that sleep
+	silent          int // ready, without metrics, and few enough to decide without them
+	starting        int // replicas that are not ready yet, and not overdue
+	overdue         int // replicas that are not ready after twice the usual start-up time
+	scheduled       int // with allocated accelerators, without overdue, stuck and silent ones
+	pending         int // without accelerators and not overdue
+	fits            int // of the pending ones, those for which accelerators are free
+	recentlyStarted int // whose start is not paid for yet; one without a node costs nothing
+	saturated       int // ready, at a saturation threshold
+
+	startTime time.Duration // that starting ones on nodes have taken, together
 }
 
 // reports counts a variant's ready replicas by their metrics. A replica that has just become ready

@@ -42,7 +42,7 @@ func TestPlanUsesAnotherAcceleratorIfTheCheapOneIsFull(t *testing.T) {
 	if d["cheap"].Replicas != 2 || d["fast"].Replicas < 1 {
 		t.Errorf("cheap %+v\nfast %+v\nwant two cheap ones and a fast one", d["cheap"], d["fast"])
 	}
-	expect(t, d["fast"], 2, fleet.CodeScaleUp) // the queue of the saturated ones grows until it is ready
+	expect(t, d["fast"], 2, fleet.CodeScaleUp) // the queue grows until it is ready
 	if !strings.Contains(d["cheap"].Reason.String(), "no node has free L40S for another replica") {
 		t.Errorf("%s, want the full nodes in the reason", d["cheap"].Reason.String())
 	}
