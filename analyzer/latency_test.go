@@ -254,7 +254,7 @@ func TestSlowVariantThatAttractsTooManyRequestsIsNotScaledUp(t *testing.T) {
 }
 
 // A burst has just begun: the means of the window are still those of a light load.
-func TestFirstReplicaIsJudgedAtTheLoadOfTheDemand(t *testing.T) {
+func TestFirstReplicaIsSizedAtTheLoadOfTheDemand(t *testing.T) {
 	objective := slo(time.Second, 30*time.Millisecond)
 	first := func(demand float64, runs, starts *fleet.Profile, rate float64) (c Capacity, rates float64) {
 		m := chat(demand)
