@@ -35,8 +35,9 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate, own: share * demand})
 		}
 	}
-	if len(split.members) == 1 { // it gets all, at whatever load
-		split.members[0].rate = demand / split.members[0].replicas
+	// One variant gets all of the demand, at whatever load.
+	if k, alone := a.onlyVariant(); alone && len(split.members) == 1 {
+		split.members[0].rate = demand / a.totals[k].replicas
 	}
 	if split.fullest() < minSplitUse {
 		return split, false
@@ -53,6 +54,19 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 		}
 	}
 	return split, true
+}
+
+// onlyVariant returns the only variant with replicas; false if there are several, or none.
+func (a *analysis) onlyVariant() (only int, alone bool) {
+	for i, o := range a.totals {
+		if o.replicas > 0 {
+			if alone {
+				return 0, false
+			}
+			only, alone = i, true
+		}
+	}
+	return only, alone
 }
 
 // atCapacity returns the split of the load that the members can serve.

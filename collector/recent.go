@@ -20,7 +20,7 @@ const clearBurst = 3
 
 // recent returns the rate of the latest arrivals, per second, and its standard error. Parts are the
 // rates over the recent window, half of it, and so on; the one that shows a burst most clearly
-// counts. Both are absent if neither rate, or not the index of dispersion, is known.
+// counts. Both are absent if neither rate is known.
 //
 // rate() sees the arrivals between the first and the last scrape of its window: a scrape interval
 // less than the window. In these T seconds come n requests, whose variance is I·n: the rate n/T has

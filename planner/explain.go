@@ -115,7 +115,7 @@ func (e explanation) change(i int) fleet.Code {
 }
 
 // scalesUp reports whether the model as a whole gets more capacity.
-func (e explanation) scalesUp() bool { return e.latest > e.committed()*(1+tiny) }
+func (e explanation) scalesUp() bool { return e.latest+e.growth > e.committed()*(1+tiny) }
 
 // tight returns the bounds that decide a number: lower bounds that keep more replicas than the
 // demand needs, then upper bounds that keep fewer. Of equal ones the first rule comes first.
@@ -267,7 +267,11 @@ func (e explanation) numbers(i int) fleet.Reason {
 	}
 	number := ": " + countOf(o.replicas, "replica", "replicas")
 	text := shortest(e.asked+e.headroomText()+capacity+number, e.asked+capacity+number, e.asked+capacity, e.rateText()+capacity)
-	return fleet.Reason{Text: text}.With(fleet.DetailCapacity, basis).With(fleet.DetailQueue, e.queueText())
+	why := fleet.Reason{Text: text}.With(fleet.DetailCapacity, basis)
+	if e.round.floors == nil { // on contended accelerators the growth is no claim
+		why = why.With(fleet.DetailQueue, e.queueText())
+	}
+	return why
 }
 
 // infeasible returns the latency objective that cannot be met at any useful load, with the remedy;

@@ -39,6 +39,7 @@ func (r *round) lacks(z *sizedModel, a answer) bool {
 func (r *round) share(decided answer) answer {
 	last := r.lastReplicas()
 	parts, most := r.fairParts(decided, last)
+	r.contended = r.contendedTypes(decided)
 	fair := question{
 		amount:   func(z *sizedModel) float64 { return min(z.measured(), parts[z]) },
 		preempts: true, unbounded: true, floors: r.existingParts(last, most), most: most, tolerance: roughly,
@@ -54,7 +55,7 @@ func (r *round) share(decided answer) answer {
 			}
 		}
 	}
-	all := question{amount: (*sizedModel).contended, preempts: true, reasons: true, floors: r.floors}
+	all := question{amount: r.contendedDemand, preempts: true, reasons: true, floors: r.floors}
 	if kept := r.existingToo(); kept != nil {
 		all.floors = kept
 	}
@@ -71,8 +72,32 @@ func (z *sizedModel) measured() float64 {
 	return z.latest
 }
 
-// contended is the demand of a model beyond its fair part.
-func (z *sizedModel) contended() float64 { return max(z.wanted, z.measured()) }
+// contendedDemand is the demand of a model beyond its fair part. If its accelerators are contended,
+// the growth of its queue is no claim.
+func (r *round) contendedDemand(z *sizedModel) float64 {
+	for _, c := range z.candidates {
+		if k, limited := r.gpus.of(c.variant); limited && r.contended[k] {
+			return max(z.wanted, z.measured())
+		}
+	}
+	return max(z.plain(), z.measured())
+}
+
+// contendedTypes returns the accelerator types of the models that are not served.
+func (r *round) contendedTypes(a answer) map[*gpuType]bool {
+	types := make(map[*gpuType]bool)
+	for _, z := range r.models {
+		if !r.lacks(z, a) {
+			continue
+		}
+		for _, c := range z.candidates {
+			if k, limited := r.gpus.of(c.variant); limited {
+				types[k] = true
+			}
+		}
+	}
+	return types
+}
 
 // fairParts returns the amount of each model's demand that its fair part of the accelerators can
 // serve. For each type, the models with demand get equal parts, by priority; the part that a model
@@ -91,7 +116,7 @@ func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]fl
 	}
 	for _, k := range r.gpus.types {
 		left := k.total() - r.factualGPUs(k) - r.probeGPUs(k)
-		claims := r.claimsOn(k, last)
+		claims := r.claimsOn(k)
 		for len(claims) > 0 {
 			same := slices.IndexFunc(claims, func(c gpuClaim) bool { return c.model.priority != claims[0].model.priority })
 			if same < 0 {

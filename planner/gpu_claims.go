@@ -48,12 +48,12 @@ type gpuClaim struct {
 	best  candidate // the one with the most capacity for each accelerator
 	needs int       // replicas for all of the demand
 	has   int       // existing replicas
-	kept  int       // of them, its last, and those that rules keep whatever others need
+	kept  int       // of them, those that rules keep whatever others need
 	part  int       // that it gets
 }
 
 // claimsOn returns the claims on an accelerator type, the highest priority first.
-func (r *round) claimsOn(k *gpuType, last counts) []gpuClaim {
+func (r *round) claimsOn(k *gpuType) []gpuClaim {
 	var claims []gpuClaim
 	for _, z := range byPriority(r.models) {
 		claim := gpuClaim{model: z}
@@ -64,7 +64,7 @@ func (r *round) claimsOn(k *gpuType, last counts) []gpuClaim {
 				continue
 			}
 			gpus += c.allocated() * c.takes()
-			kept += max(last[c.ID], r.domain(z, c, question{preempts: true, unbounded: true}).Floor()) * c.takes()
+			kept += r.domain(z, c, question{preempts: true, unbounded: true}).Floor() * c.takes()
 			if claim.best.variant == nil || c.share*float64(claim.best.takes()) > claim.best.share*float64(c.takes()) {
 				claim.best = c
 			}

@@ -24,7 +24,7 @@ func (r *round) handover(outcomes [][]outcome) [][]outcome {
 		again := question{amount: (*sizedModel).plain, reasons: true}
 		again.floors, again.most = r.keptDuringSwitch(aimed)
 		if r.floors != nil {
-			again.amount, again.preempts = (*sizedModel).contended, true
+			again.amount, again.preempts = r.contendedDemand, true
 		}
 		outcomes = r.outcomes(r.solve(again))
 		r.makeBeforeBreak(outcomes)

@@ -20,8 +20,10 @@ type round struct {
 	healthy   counts // replicas if overdue ones were ready; nil until needed
 	// replicas of the models' fair parts; nil unless accelerators are short
 	floors counts
-	parts  map[gpuPart]int               // fair parts, in accelerators; nil unless they are short
-	prices map[fleet.Accelerator]float64 // of one accelerator; nil until needed
+	parts  map[gpuPart]int // fair parts, in accelerators; nil unless they are short
+	// types of accelerators that are short
+	contended map[*gpuType]bool
+	prices    map[fleet.Accelerator]float64 // of one accelerator; nil until needed
 	// without demand, to check whether replicas fit; nil until needed
 	whole  *solver.Problem
 	solves int

@@ -10,40 +10,71 @@ import (
 // until replicas that are started now are ready.
 //
 // Requests that wait at an engine are served by that engine alone, and new ones go elsewhere until
-// then: such a queue takes no more than the capacity of its replica. It grows by the arrivals that
-// the ready replicas neither serve nor are sized for; those that start already will have served a
-// part.
+// then: such a queue takes no more than the capacity of its replica. While replicas start, a queue
+// asks for no more than these will serve, or each cycle would count it again.
 func (z *sizedModel) addQueue(p Policy) {
 	d := z.demand
 	z.latest = d.latest
 	rate, rated := d.rate.Known()
-	if !rated || z.ready() == 0 {
-		return
+	unit := rate * p.DrainWithin.Seconds() // requests that wait, by share
+	if rated && z.ready() > 0 && unit > 0 {
+		for _, c := range z.candidates {
+			for _, r := range c.engines {
+				if share := r.Waiting.Or(0) / unit; c.share > 0 && share > c.share {
+					z.latest = max(d.steady, z.latest-float64(share-c.share))
+				}
+			}
+		}
+		z.addGrowth(unit)
 	}
-	var ready, served, saturated, starting, startup float64 // starting is capacity by seconds
+	if committed := z.committed(); z.starts() && committed > 0 {
+		z.latest = max(d.steady, min(z.latest, committed))
+	}
+}
+
+// addGrowth sets the growth: the arrivals that the ready replicas neither serve nor are sized for,
+// until replicas that start now are ready, less the part that others will have served by then. It
+// joins the queues of saturated replicas, and takes no more than their capacity.
+func (z *sizedModel) addGrowth(unit float64) {
+	var ready, served, saturated, starting float64
+	var startup time.Duration
 	for _, c := range z.candidates {
+		if c.share > 0 && c.fixed == nil && !c.startBlocked && c.mostAllowed() > c.now && c.mostPlaceable > c.allocated() {
+			startup = max(startup, c.startup)
+		}
+	}
+	for _, c := range z.candidates {
+		for _, r := range c.engines {
+			served += r.FirstTokens.Or(0)
+		}
 		if c.share > 0 {
 			ready += float64(c.share * float64(c.ready))
-			saturated += float64(c.share * float64(c.saturated))
-			starting += float64(c.share * c.startTime.Seconds())
-			startup = max(startup, c.startup.Seconds())
-		}
-		for _, r := range c.engines {
-			served += r.FirstTokens.Or(0) / rate
+			serves := float64(float64(c.starting)*(startup-c.startup).Seconds()) + c.startTime.Seconds()
+			starting += float64(c.share * max(0, serves))
+			saturated += float64(c.share * float64(c.saturated) * (1 - min(1, c.queued(c.share*unit))))
 		}
 	}
-	served = float64(z.pool.required(served) * z.headroomFactor())
-	waiting, atGateway := d.latest-d.steady, 0.0
-	if d.backlog > 0 {
-		atGateway = float64(waiting * d.queued / d.backlog)
+	rate := z.demand.rate.Value
+	served = float64(z.pool.required(served/rate) * z.headroomFactor())
+	joining := float64((z.demand.steady-max(ready, served))*startup.Seconds()) - starting
+	if z.growth = min(joining*rate/unit, saturated); z.growth <= 0 {
+		z.growth = 0
+		return
 	}
-	atEngines := min(waiting-atGateway, saturated)
-	z.latest = d.steady + atGateway + atEngines
-	joining := max(0, float64((d.steady-max(ready, served))*startup)-starting)
-	z.growth = max(0, min(joining/p.DrainWithin.Seconds(), saturated-atEngines))
-	if z.growth > 0 {
-		z.joining, z.startup = joining*rate, time.Duration(startup*float64(time.Second))
+	arrivals := max(z.demand.arrivals.Or(0), z.demand.burst)
+	z.joining, z.startup = joining/z.demand.steady*arrivals, startup
+}
+
+// queued returns the part of their capacity that the queues of saturated replicas take: a mean over
+// them, if so many requests take a whole replica.
+func (c candidate) queued(whole float64) (part float64) {
+	if c.saturated == 0 || whole <= 0 {
+		return 0
 	}
+	for _, r := range c.engines {
+		part += min(1, r.Waiting.Or(0)/whole)
+	}
+	return part / float64(c.saturated)
 }
 
 // queueText returns the growth of the queue as text; "" if there is none.
@@ -51,5 +82,5 @@ func (z *sizedModel) queueText() string {
 	if z.joining < 1 {
 		return ""
 	}
-	return fmt.Sprintf("%s more requests will wait when replicas that start now are ready, in %v", wholeNumber(z.joining), z.startup.Round(time.Second))
+	return fmt.Sprintf("about %s more requests will wait when replicas that start now are ready, in %v", wholeNumber(z.joining), z.startup.Round(time.Second))
 }

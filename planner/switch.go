@@ -92,7 +92,7 @@ func (r *round) scaleUps(outcomes [][]outcome, chosen func(i int) bool) ([]scale
 	free := newSlots(&r.gpus)
 	var ups []scaleUp
 	for i, z := range r.models {
-		needed := z.latest > z.committed()*(1+tiny)
+		needed := z.latest+z.growth > z.committed()*(1+tiny)
 		for j, c := range z.candidates {
 			o := outcomes[i][j]
 			allocated := min(o.planned, c.allocated())
