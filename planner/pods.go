@@ -24,7 +24,7 @@ type podCounts struct {
 	recentlyStarted int // whose start is not paid for yet; one without a node costs nothing
 	saturated       int // ready, at a saturation threshold
 
-	startTime time.Duration // that starting ones on nodes have taken, together
+	startTime time.Duration // that starting ones have taken, together; none if unschedulable
 }
 
 // reports counts a variant's ready replicas by their metrics. A replica that has just become ready
@@ -70,7 +70,7 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 		default:
 			v.pending++
 		}
-		if !pod.Ready && !v.isOverdue(pod, x.now) && len(pod.Nodes) > 0 {
+		if !pod.Ready && !v.isOverdue(pod, x.now) && pod.Waiting != unschedulable {
 			v.startTime += max(0, min(x.now.Sub(pod.Created), v.startup))
 		}
 		starts.note(pod)
