@@ -23,8 +23,6 @@ type podCounts struct {
 	fits            int // of the pending ones, those for which accelerators are free
 	recentlyStarted int // whose start is not paid for yet; one without a node costs nothing
 	saturated       int // ready, at a saturation threshold
-
-	startTime time.Duration // that starting ones have taken, together; none if unschedulable
 }
 
 // reports counts a variant's ready replicas by their metrics. A replica that has just become ready
@@ -69,9 +67,6 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 			v.scheduled++
 		default:
 			v.pending++
-		}
-		if !pod.Ready && !v.isOverdue(pod, x.now) && pod.Waiting != unschedulable {
-			v.startTime += max(0, min(x.now.Sub(pod.Created), v.startup))
 		}
 		starts.note(pod)
 	}

@@ -33,10 +33,10 @@ func (z *sizedModel) addQueue(p Policy) {
 }
 
 // addGrowth sets the growth: the arrivals that the ready replicas neither serve nor are sized for,
-// until replicas that start now are ready, less the part that others will have served by then. It
-// joins the queues of saturated replicas, and takes no more than their capacity.
+// until replicas that start now are ready. It joins the queues of saturated replicas, and takes no
+// more than their capacity. While replicas start it stays as it is, so that these are enough.
 func (z *sizedModel) addGrowth(unit float64) {
-	var ready, served, saturated, starting float64
+	var ready, served, saturated float64
 	var startup time.Duration
 	for _, c := range z.candidates {
 		if c.share > 0 && c.fixed == nil && !c.startBlocked && c.mostAllowed() > c.now && c.mostPlaceable > c.allocated() {
@@ -49,14 +49,12 @@ func (z *sizedModel) addGrowth(unit float64) {
 		}
 		if c.share > 0 {
 			ready += float64(c.share * float64(c.ready))
-			serves := float64(float64(c.starting)*(startup-c.startup).Seconds()) + c.startTime.Seconds()
-			starting += float64(c.share * max(0, serves))
 			saturated += float64(c.share * float64(c.saturated) * (1 - min(1, c.queued(c.share*unit))))
 		}
 	}
 	rate := z.demand.rate.Value
 	served = float64(z.pool.required(served/rate) * z.headroomFactor())
-	joining := float64((z.demand.steady-max(ready, served))*startup.Seconds()) - starting
+	joining := float64((z.demand.steady - max(ready, served)) * startup.Seconds())
 	if z.growth = min(joining*rate/unit, saturated); z.growth <= 0 {
 		z.growth = 0
 		return
