@@ -214,7 +214,7 @@ func (z *sizedModel) addProbe() {
 	}
 	z.probe = best
 	if waking {
-		z.latest, z.growth, z.wanted = 0, 0, 0
+		z.latest, z.growth, z.joining, z.wanted = 0, 0, 0, 0
 	}
 }
 
