@@ -86,11 +86,12 @@ func TestLoopKeepsItsIntervalIfTheClockIsSet(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- r.loop.Run(ctx) }()
-				time.Sleep(time.Minute)
+				time.Sleep(61 * time.Second) // between two cycles
 				clock.jump(jump)
 				r.loop.Trigger("pod")
 				before := len(r.seconds(time.Now()))
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				require.InDelta(t, 5, len(r.seconds(time.Now()))-before, 1, "those of the interval, and one for the trigger")
 				require.NoError(t, r.board.Ready())
 				cancel()
