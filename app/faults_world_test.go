@@ -251,7 +251,7 @@ func (p *failingPrometheus) ask(store http.Handler, name string, form url.Values
 // queryMarks has a part of each query of a cycle that no other has.
 var queryMarks = map[string]string{
 	"gauges": "running", "capacity": "kv_blocks", "window": "first_rate", "latency": "pod_itl", "peaks": "peak_in_flight", "idle": "idle_known",
-	"means": "mean_rate", "mix": "prompt_buckets", "history": "peak_rate", "arrivals": "arrival_rate",
+	"means": "mean_rate", "mix": "prompt_buckets", "lengths": "long_prompt_buckets", "history": "peak_rate", "arrivals": "arrival_rate",
 	"gateway": "gateway_rate", "gateway history": "gateway_peak", "scrape intervals": "engine_intervals",
 }
 

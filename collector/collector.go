@@ -69,7 +69,7 @@ func New(o Options) (*Collector, error) {
 }
 
 // Collect returns the state that Prometheus knows at the last instant that is at least the lag
-// before now. It sends one query for the scrape intervals and then at most thirteen for each window
+// before now. It sends one query for the scrape intervals and then at most fourteen for each window
 // of rates that these need, side by side; all models need the same one unless they are scraped at
 // different intervals. None is sent for an instant that was answered before. It always returns: the
 // readings of a failed query are absent, and Missing has the reason.
@@ -83,7 +83,7 @@ func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Obser
 	var newest time.Time
 	for i, b := range found.batches() {
 		answered := newTables(options.within(b.window), at)
-		answered.scrapes, answered.began = found, w.Began
+		answered.scrapes, answered.began, answered.since = found, w.Began, now.Add(-c.options.Interval/2)
 		for _, a := range c.answers(ctx, now, answered.options, b) {
 			answered.read(a.query, a.hides, a.answer)
 			if a.query == latencyParts {

@@ -63,7 +63,7 @@ func newCollector(t *testing.T, rt http.RoundTripper, change ...func(*collector.
 
 // mostQueries is the number of queries in a cycle, that for scrape intervals included, if all
 // models are scraped at one interval.
-const mostQueries = 13
+const mostQueries = 14
 
 func TestQueriesPerCycleAreAsManyWhateverTheFleet(t *testing.T) {
 	few, many := newWorld(t), newWorld(t)
@@ -128,8 +128,9 @@ func TestReplicasAskAboutTheSameInstant(t *testing.T) {
 			return true
 		})
 		slices.Sort(asked)
-		// The query over the long window is asked about whole minutes: its steps are.
-		require.Equal(t, slices.Compact([]string{strconv.FormatInt(at(600).Unix(), 10), strconv.FormatInt(at(want).Unix(), 10)}), asked)
+		// The queries over the long window are asked about whole minutes, since their steps are,
+		// and that for lengths about every sixth.
+		require.Equal(t, slices.Compact([]string{strconv.FormatInt(at(360).Unix(), 10), strconv.FormatInt(at(600).Unix(), 10), strconv.FormatInt(at(want).Unix(), 10)}), asked)
 	}
 }
 
@@ -170,8 +171,29 @@ func TestQueriesThatFailAlikeAreOneRow(t *testing.T) {
 	require.Len(t, missing, 2)
 	require.Equal(t, "prometheus queries gateway, gateway history", missing[0].Source)
 	require.Equal(t, fleet.SourceGateway, missing[0].Hides)
-	require.Equal(t, "prometheus queries window, mix", missing[1].Source)
+	require.Equal(t, "prometheus queries window, mix, lengths", missing[1].Source)
 	require.Equal(t, fleet.SourceEngine, missing[1].Hides)
+}
+
+// The lengths of the last half hour are asked for every six minutes. Their answer from memory does
+// not hide that Prometheus answers nothing now.
+func TestAnswersFromMemoryDoNotHideAnOutage(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 630, steady("pod-a", 2))
+	down := false
+	c := newCollector(t, transport(func(r *http.Request, _ string) (*http.Response, error) {
+		if down {
+			return respond(http.StatusBadGateway, "")
+		}
+		return w.RoundTrip(r)
+	}), func(o *collector.Options) { o.Lag = -1 })
+	require.Empty(t, c.Collect(t.Context(), at(615), collector.Windows{}).Missing)
+	down = true
+	missing := c.Collect(t.Context(), at(630), collector.Windows{}).Missing
+	require.Len(t, missing, 2)
+	for _, row := range missing {
+		require.Equal(t, "prometheus", row.Source)
+	}
 }
 
 func TestSlowPrometheusIsGivenUpAtTheDeadline(t *testing.T) {

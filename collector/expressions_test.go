@@ -57,7 +57,7 @@ func TestNoQueryPutsNamesUnderARegularExpression(t *testing.T) {
 	o := Options{}.withDefaults()
 	engines, gateways := newExpressions(o), newGatewayExpressions(o)
 	queries := append(slices.Concat(engines.queries(), gateways.queries()), engines.arrivalsQuery(gateways))
-	if len(queries) > 12 {
+	if len(queries) > 13 {
 		t.Errorf("%d queries", len(queries))
 	}
 	for _, q := range queries {

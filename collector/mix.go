@@ -18,14 +18,23 @@ const bucketBound = "le"
 
 // mixQuery asks for the lengths and prefix cache hits of the requests of the peak window. It is
 // sent for whole steps of the long window only: engines have many buckets, and the mix changes
-// slowly. For the same reason nothing older replaces a window without requests: an hour of every
-// bucket costs Prometheus several times as much.
+// slowly.
 func (e expressions) mixQuery() string {
 	rate := over("rate", e.options.PeakWindow)
 	return either(
 		tagged(promptBuckets, e.histogramOf(e.engines[engine.PromptLengths], rate)),
 		tagged(outputBuckets, e.histogramOf(e.engines[engine.OutputLengths], rate)),
 		tagged(prefixHits, ratio(e.perModel(e.engines[engine.PrefixHits], rate), e.perModel(e.engines[engine.PrefixQueries], rate))),
+	)
+}
+
+// lengthsQuery asks for the lengths of half the long window. It is sent once in a tenth of the
+// window: the buckets of a longer time cost Prometheus as many times as much.
+func (e expressions) lengthsQuery() string {
+	rate := over("rate", e.options.LongWindow/2)
+	return either(
+		tagged(longPromptBuckets, e.histogramOf(e.engines[engine.PromptLengths], rate)),
+		tagged(longOutputBuckets, e.histogramOf(e.engines[engine.OutputLengths], rate)),
 	)
 }
 
@@ -112,6 +121,49 @@ func lengths(buckets []bucket) []fleet.Bucket {
 	}
 	histogram[len(histogram)-1].Upper = 0
 	return histogram
+}
+
+// enoughLengths is the number of requests of the peak window from which on their lengths alone
+// count. The tail of fewer is that of a few requests, which would move the capacity of a replica
+// with each long one that ends.
+const enoughLengths = 1000
+
+// lengthParts are the parts with the lengths of prompts or outputs, of the peak window and of the
+// long one.
+type lengthParts struct{ recent, long, recentBuckets, longBuckets part }
+
+// lengthsOf returns the mean length and the lengths of the requests: those of the peak window, and
+// the fewer they are the more those of the long window.
+func (f *facts) lengthsOf(p lengthParts, seconds float64) (fleet.Reading, []fleet.Bucket) {
+	recent, long := mean(f, p.recent), mean(f, p.long)
+	buckets, longBuckets := lengths(f.buckets[p.recentBuckets]), lengths(f.buckets[p.longBuckets])
+	value, known := recent.Known()
+	longValue, longKnown := long.Known()
+	rate, longRate := totalOf(buckets), totalOf(longBuckets)
+	switch {
+	case !known && len(buckets) == 0:
+		return long, longBuckets
+	case !known || !longKnown || rate <= 0 || longRate <= 0 || !sameBounds(buckets, longBuckets):
+		return firstKnown(recent, long), buckets
+	}
+	part := min(1, rate*seconds/enoughLengths)
+	for i := range buckets {
+		buckets[i].Count = float64(part*buckets[i].Count) + float64((1-part)*longBuckets[i].Count*rate/longRate)
+	}
+	return fleet.Observed(float64(part*value) + float64((1-part)*longValue)), buckets
+}
+
+// totalOf returns the number of requests in all buckets.
+func totalOf(buckets []fleet.Bucket) (total float64) {
+	for _, b := range buckets {
+		total += b.Count
+	}
+	return total
+}
+
+// sameBounds reports whether two histograms have the same buckets.
+func sameBounds(a, b []fleet.Bucket) bool {
+	return slices.EqualFunc(a, b, func(a, b fleet.Bucket) bool { return a.Upper == b.Upper })
 }
 
 // share returns the reading of a quotient between 0 and 1.

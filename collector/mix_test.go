@@ -53,7 +53,7 @@ func TestLengthsAreTheBucketsOfThePeakWindow(t *testing.T) {
 	w := newWorld(t)
 	bounds := []float64{100, 1000, 10000, inf}
 	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
-		before, since := float64(min(second, 600)), float64(max(0, second-600))
+		before, since := 4*float64(min(second, 600)), 4*float64(max(0, second-600))
 		return slices.Concat(vllm("pod-a", 0, report{finished: before + since}),
 			histogramOf("pod-a", "vllm:request_prompt_tokens", bounds, []float64{before, before + 0.5*since, before + 0.75*since, before + since}),
 			histogramOf("pod-a", "vllm:request_generation_tokens", bounds, []float64{0.2 * since, since, before + since, before + since}))
@@ -61,6 +61,23 @@ func TestLengthsAreTheBucketsOfThePeakWindow(t *testing.T) {
 	load := w.load(fleet.SourceEngine)
 	wantLengths(t, load.PromptLengths, []float64{100, 1000, 10000, 0}, []float64{0, 0.5, 0.25, 0.25})
 	wantLengths(t, load.OutputLengths, []float64{100, 1000, 10000, 0}, []float64{0.2, 0.8, 0, 0})
+}
+
+// TestFewLengthsAreCompletedByOlderOnes has 300 long requests in the peak window, of the 1,000 that
+// count alone, and as many short ones in the 15 minutes before.
+func TestFewLengthsAreCompletedByOlderOnes(t *testing.T) {
+	lengthsOf := func(rate float64) fleet.Load {
+		w := newWorld(t)
+		w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
+			short, long := rate*float64(min(second, 900)), rate*float64(max(0, second-900))
+			return slices.Concat(vllm("pod-a", 0, report{finished: short + long}),
+				histogramOf("pod-a", "vllm:request_prompt_tokens", []float64{100, 1000, inf}, []float64{short, short + long, short + long}))
+		})
+		return w.load(fleet.SourceEngine)
+	}
+	// of the 18 minutes before the sixth minute that is whole a sixth are long
+	wantLengths(t, lengthsOf(1).PromptLengths, []float64{100, 1000, 0}, []float64{0.7 * 5 / 6, 0.3 + 0.7/6, 0})
+	wantLengths(t, lengthsOf(4).PromptLengths, []float64{100, 1000, 0}, []float64{0, 1, 0})
 }
 
 func TestOnlyBoundsThatAllEnginesShareAreMerged(t *testing.T) {
@@ -87,18 +104,18 @@ func TestTwoEnginesMergeTheBoundsThatTheyShare(t *testing.T) {
 	wantLengths(t, w.load(fleet.SourceEngine).PromptLengths, []float64{100, 500, 0}, []float64{0.3, 0.4, 0.3})
 }
 
-func TestLengthsAreEmptyIfNothingWasSeen(t *testing.T) {
+func TestLengthsWithoutRequestsAreOlderOnes(t *testing.T) {
 	bounds := []float64{100, 1000, inf}
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
 		return measured("pod-a", bounds, []float64{0.5, 1, 1})(min(second, 300))
 	})
 	load := w.load(fleet.SourceEngine)
-	require.Empty(t, load.PromptLengths, "a quarter of an hour without a request")
+	wantLengths(t, load.PromptLengths, []float64{100, 1000, 0}, []float64{0.5, 0.5, 0})
 	require.Empty(t, load.OutputLengths, "no such metric")
-	w.last = 1800
+	w.last = 3600
 	for _, load := range w.collect().Loads {
-		require.Empty(t, load.PromptLengths, "samples that are stale")
+		require.Empty(t, load.PromptLengths, "samples that are older than all windows")
 	}
 }
 
@@ -128,7 +145,7 @@ func TestMixIsAskedAboutWholeMinutes(t *testing.T) {
 	w.scrapes("pod-a", 0, 660, measured("pod-a", []float64{100, inf}, []float64{0.5, 1}))
 	asked := 0
 	c := newCollector(t, transport(func(r *http.Request, text string) (*http.Response, error) {
-		if strings.Contains(text, "prompt_buckets") {
+		if strings.Contains(text, "prompt_buckets") && !strings.Contains(text, "long_prompt_buckets") {
 			asked++
 		}
 		return w.RoundTrip(r)

@@ -61,6 +61,8 @@ const (
 
 	promptBuckets // cumulative; each bound is a row of its own
 	outputBuckets
+	longPromptBuckets // of the long window
+	longOutputBuckets
 	arrivalRate  // over the latest scrape, as a stream
 	arrivalCount // in it
 	arrivalQueue // by how much the queues grew in it
@@ -104,6 +106,7 @@ var partNames = [partCount]string{
 	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
 	prefixHits: "prefix_hits", modelTTFT: "model_ttft", modelITL: "model_itl",
 	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
+	longPromptBuckets: "long_prompt_buckets", longOutputBuckets: "long_output_buckets",
 	arrivalRate: "arrival_rate", arrivalCount: "arrival_count", arrivalQueue: "arrival_queue",
 	partRequests: "part_requests", partReplicas: "part_replicas", partStarted: "part_started", partScrapes: "part_scrapes",
 	partTTFT: "part_ttft", partRequestITL: "part_request_itl", partITL: "part_itl", partWait: "part_wait",
@@ -123,7 +126,7 @@ func (p part) ofPod() bool { return p <= copied }
 func (p part) ofGateway() bool { return p >= gatewayRate }
 
 // ofHistogram reports whether the part is the buckets of a histogram.
-func (p part) ofHistogram() bool { return p >= promptBuckets && p <= outputBuckets }
+func (p part) ofHistogram() bool { return p >= promptBuckets && p <= longOutputBuckets }
 
 // ofLatencies reports whether the part is the buckets of a histogram at several instants.
 func (p part) ofLatencies() bool { return p >= partTTFT && p <= partITL || p == partWait }

@@ -35,6 +35,7 @@ func (e expressions) queries() []query {
 		// the same answer.
 		{"means", e.meansQuery(), interval, model.ValVector},
 		{"mix", e.mixQuery(), long, model.ValVector},
+		{"lengths", e.lengthsQuery(), e.options.step(6 * e.options.LongWindow), model.ValVector},
 		{"history", e.historyQuery(), long, model.ValVector},
 	}
 }

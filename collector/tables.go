@@ -43,7 +43,8 @@ type tables struct {
 	unlabeled map[identity]int // rows without a subject, by the labels that they have
 	warnings  []fleet.Missing
 	failures  []failure
-	answers   int             // with the failures
+	since     time.Time       // answers that were sent before it say nothing about Prometheus now
+	answers   int             // sent since, with the failures
 	blocks    []engine.Labels // of engines that have their KV cache size in labels
 	scrapes   scrapeIntervals
 	began     map[Pod]time.Time // of pods that began to serve lately
@@ -63,7 +64,7 @@ func newTables(o Options, at time.Time) *tables {
 
 // read reads the answer to one query, which hides a source of loads if it failed.
 func (t *tables) read(query string, hides fleet.LoadSource, a answer) {
-	if query != latencyParts || a.err != nil { // else it may be minutes old
+	if a.err != nil || !a.sent.Before(t.since) {
 		t.answers++
 	}
 	if a.err != nil {

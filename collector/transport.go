@@ -28,7 +28,7 @@ const (
 	// maxConnections is above the dozen queries of a cycle, those of the cycle before that still
 	// end, and Queues.
 	maxConnections  = 32
-	idleConnections = 13
+	idleConnections = 14
 )
 
 // TransportOptions are the TLS settings and credentials of the connection to Prometheus. All files
