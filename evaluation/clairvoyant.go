@@ -134,11 +134,12 @@ type schedule struct {
 	variant fleet.VariantID
 	plan    []int // replicas that are ready, by minute
 	lead    float64
+	begin   float64 // of the plan, in the fleet's time
 }
 
 func newSchedule(c Case, id fleet.VariantID, plan []int) schedule {
 	spec := specOf(c.Setup, id)
-	return schedule{variant: id, plan: plan, lead: spec.Startup * math.Exp(startupMargin*spec.StartupSpread)}
+	return schedule{variant: id, plan: plan, begin: c.WarmUp, lead: spec.Startup * math.Exp(startupMargin*spec.StartupSpread)}
 }
 
 // initial returns the replicas at the beginning.
@@ -159,7 +160,7 @@ func (s schedule) at(now float64) int {
 
 // Step implements [Controller].
 func (s schedule) Step(_ context.Context, f *simulation.Fleet) (float64, error) {
-	return f.Now() + clairvoyantStep, f.Scale(s.variant, s.at(f.Now()))
+	return f.Now() + clairvoyantStep, f.Scale(s.variant, s.at(max(0, f.Now()-s.begin)))
 }
 
 // Close implements [Controller].

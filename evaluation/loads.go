@@ -30,7 +30,7 @@ func NewCase(l Load, s Setup, seed uint64) (Case, error) {
 	if err != nil {
 		return Case{}, fmt.Errorf("load %s: %w", l.Name, err)
 	}
-	return Case{Load: l.Name, Setup: s, Seed: seed, Requests: requests, Until: until}, nil
+	return Case{Load: l.Name, Setup: s, Seed: seed, Requests: requests, Until: until, WarmUp: min(s.WarmUp.Seconds(), until)}, nil
 }
 
 // Trace returns the load of a trace (see simulation.ReadTrace), whose rate is multiplied by a
@@ -117,6 +117,7 @@ func (n NamedLoad) load(text string) (Load, error) {
 	load.requests = func(model fleet.ModelID, seed uint64) ([]simulation.Request, float64, error) {
 		requests, err := simulation.Generate(simulation.Stream{
 			Model: model, Seed: seed, Rate: shape.rate, Until: shape.seconds, Prompt: shape.prompt, Output: shape.output,
+			Burstiness: shape.burstiness,
 		})
 		return requests, shape.seconds, err
 	}

@@ -30,6 +30,9 @@ func TestNamedLoadsHaveTheirTotals(t *testing.T) {
 		{"spike", 3600, 3300*10 + 300*50, 1155, 211},
 		{"long-prompts", 3600, 0.3 * 3600, 100_000, 211},
 		{"long-outputs", 3600, 2 * 3600, 1155, 8000},
+		{"code-bursts", 3600, 10 * 3600, 2000, 30},
+		{"code-bursts:rate=20,levels=2", 3600, 20 * 3600, 2000, 30},
+		{"long-context", 3600, 0.5 * 3600, 30_000, 300},
 		{"llm-d-episode", 2430, 330*2 + 360*(4+6+8+10+4) + 300, 4000, 1000},
 	}
 	named := map[string]bool{"servegen-day": true} // has a test of its own

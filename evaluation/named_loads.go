@@ -25,10 +25,12 @@ type NamedLoad struct {
 	build func(p map[string]float64) shape
 }
 
-// shape is a generated load: Poisson arrivals at a rate, which make the bursts those of the rate.
+// shape is a generated load: Poisson arrivals at a rate, which make the bursts those of the rate,
+// unless they have a burstiness of their own.
 type shape struct {
 	rate           simulation.Rate
 	seconds        float64
+	burstiness     float64
 	prompt, output simulation.Lengths
 }
 
@@ -104,6 +106,19 @@ func otherLoads() []NamedLoad {
 			},
 		},
 		{
+			Name: "code-bursts", Summary: "bursts and lulls of minutes, 2,000 and 30 tokens", Parameters: map[string]float64{"rate": 10, "levels": 1, "minutes": 60},
+			build: func(p map[string]float64) shape {
+				return bursts(p, simulation.Lengths{Mean: 2000, P99: 7000, Max: 7500}, simulation.Lengths{Mean: 30, P99: 300, Max: 1500})
+			},
+		},
+		{
+			Name: "long-context", Summary: "bursts and lulls of minutes, 30,000 and 300 tokens, TTFT 10 s, on H100", Parameters: map[string]float64{"rate": 0.5, "levels": 1, "minutes": 60},
+			Fleet: "chat-h100", Setup: SetupOptions{Objective: fleet.Objective{TTFT: 10 * time.Second, ITL: 100 * time.Millisecond}},
+			build: func(p map[string]float64) shape {
+				return bursts(p, simulation.Lengths{Mean: 30_000, P99: 110_000, Max: 125_000}, simulation.Lengths{Mean: 300, P99: 1500, Max: 2000})
+			},
+		},
+		{
 			Name: "llm-d-episode", Summary: "the published episode: 2, 4, 6, 8, 10, 4, 1 req/s of 4,000 and 1,000 tokens, start-up 100 s",
 			Parameters: map[string]float64{"rate": 1}, Fleet: "episode",
 			Setup: SetupOptions{Objective: fleet.Objective{TTFT: 3 * time.Second, ITL: 100 * time.Millisecond}, Startup: 100 * time.Second},
@@ -119,6 +134,13 @@ func otherLoads() []NamedLoad {
 // chat returns a load of chat requests for the minutes of the parameters.
 func chat(p map[string]float64, rate simulation.Rate) shape {
 	return shape{rate: rate, seconds: p["minutes"] * 60, prompt: chatPrompts, output: chatOutputs}
+}
+
+// bursts returns requests at levels that last 90 s on average. The parameter levels is their seed.
+func bursts(p map[string]float64, prompt, output simulation.Lengths) shape {
+	seconds := p["minutes"] * 60
+	levels := simulation.Levels{Seed: uint64(p["levels"]), PerSecond: p["rate"], Variation: 0.8, Duration: 90, Until: seconds}
+	return shape{rate: levels.Rate(), seconds: seconds, burstiness: 2, prompt: prompt, output: output}
 }
 
 func point(minute, rate float64) simulation.Point {

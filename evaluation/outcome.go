@@ -66,6 +66,12 @@ type recorder struct {
 	result    simulation.Result
 }
 
+// begin records the numbers at the beginning of the load.
+func (r *recorder) begin(f *simulation.Fleet) {
+	r.observe(f)
+	r.seconds, r.cost = r.spent(f)
+}
+
 func newRecorder(c Case) *recorder { return &recorder{c: c, latest: map[fleet.VariantID]int{}} }
 
 // observe records the replicas. Call it after each step.
@@ -76,21 +82,28 @@ func (r *recorder) observe(f *simulation.Fleet) {
 			continue
 		}
 		r.latest[s.Variant] = s.Replicas
-		r.changes = append(r.changes, Change{Seconds: f.Now(), Variant: s.Variant.Name, Replicas: s.Replicas})
+		r.changes = append(r.changes, Change{Seconds: f.Now() - r.c.WarmUp, Variant: s.Variant.Name, Replicas: s.Replicas})
 	}
 }
 
 // end records the numbers at the end of the load.
 func (r *recorder) end(f *simulation.Fleet) {
 	r.result = r.reversals.Result(f, nil)
+	seconds, cost := r.spent(f)
+	r.seconds, r.cost = seconds-r.seconds, cost-r.cost
+}
+
+// spent returns the time of all replicas since the beginning of the run, and its price.
+func (r *recorder) spent(f *simulation.Fleet) (seconds, cost float64) {
 	price := map[fleet.VariantID]float64{}
 	for _, v := range r.c.Setup.Fleet.Variants {
 		price[v.ID] = v.Cost
 	}
 	for _, e := range f.Expenses() {
-		r.seconds += e.ReplicaSeconds + e.PendingSeconds
-		r.cost += (e.ReplicaSeconds + e.PendingSeconds) / 3600 * price[e.Variant]
+		seconds += e.ReplicaSeconds + e.PendingSeconds
+		cost += (e.ReplicaSeconds + e.PendingSeconds) / 3600 * price[e.Variant]
 	}
+	return seconds, cost
 }
 
 // outcome returns the outcome of a run whose requests have ended.
@@ -105,11 +118,15 @@ func (r *recorder) outcome(f *simulation.Fleet, p Policy, s Setting) Outcome {
 	}
 	within, served := 0, 0
 	o.Minutes = make([]Minute, int(math.Ceil(r.c.Until/60)))
-	minuteOf := func(q simulation.Request) *Minute { return &o.Minutes[min(int(q.Arrival/60), len(o.Minutes)-1)] }
+	minuteOf := func(arrival float64) *Minute { return &o.Minutes[min(int(arrival/60), len(o.Minutes)-1)] }
 	for _, q := range r.c.Requests {
-		minuteOf(q).Requests++
+		minuteOf(q.Arrival).Requests++
 	}
 	for _, end := range f.Outcomes() {
+		arrival := end.Request.Arrival - r.c.WarmUp
+		if arrival < 0 {
+			continue
+		}
 		if end.Loss == simulation.Served {
 			served++
 		} else {
@@ -117,7 +134,7 @@ func (r *recorder) outcome(f *simulation.Fleet, p Policy, s Setting) Outcome {
 		}
 		if end.Meets(r.c.Setup.Objective()) {
 			within++
-			minuteOf(end.Request).Within++
+			minuteOf(arrival).Within++
 		}
 	}
 	o.Unfinished = o.Requests - served - o.Lost

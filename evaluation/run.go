@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,31 @@ type Case struct {
 	// Until is the end of the load, in seconds. Cost and replicas are measured until then. Policies
 	// go on until all requests have ended.
 	Until float64
+	// WarmUp is how many seconds a fleet runs before the load, at most Until. The fleet's time
+	// begins with it; all other times of a case and an outcome begin with the load.
+	WarmUp float64
+}
+
+// end is the end of the load in the fleet's time.
+func (c Case) end() float64 { return c.WarmUp + c.Until }
+
+// offered returns the requests of the warm-up and of the load, by the fleet's time. Those of the
+// warm-up are the first of the load in reverse order, so that the rate goes on as it is.
+func (c Case) offered() []simulation.Request {
+	if c.WarmUp <= 0 {
+		return c.Requests
+	}
+	first, _ := slices.BinarySearchFunc(c.Requests, c.WarmUp, func(q simulation.Request, t float64) int { return cmp.Compare(q.Arrival, t) })
+	all := make([]simulation.Request, 0, first+len(c.Requests))
+	for _, q := range slices.Backward(c.Requests[:first]) {
+		q.Arrival = min(c.WarmUp-q.Arrival, math.Nextafter(c.WarmUp, 0))
+		all = append(all, q)
+	}
+	for _, q := range c.Requests {
+		q.Arrival += c.WarmUp
+		all = append(all, q)
+	}
+	return all
 }
 
 // maxDrain is how long a run continues after the end of the load for requests that may never end,
@@ -48,24 +74,31 @@ func run(ctx context.Context, c Case, p Policy, s Setting) (_ Outcome, err error
 	}
 	defer func() { err = errors.Join(err, controller.Close()) }()
 	r := newRecorder(c)
-	r.observe(f)
 	next := 0.0
-	for next <= c.Until {
+	for next < c.WarmUp {
+		f.Advance(next)
+		if next, err = step(ctx, controller, f); err != nil {
+			return Outcome{}, err
+		}
+	}
+	f.Advance(c.WarmUp)
+	r.begin(f)
+	for next <= c.end() {
 		f.Advance(next)
 		if next, err = step(ctx, controller, f); err != nil {
 			return Outcome{}, err
 		}
 		r.observe(f)
 	}
-	f.Advance(c.Until)
+	f.Advance(c.end())
 	r.end(f)
-	for next <= c.Until+maxDrain && open(f) > 0 {
+	for next <= c.end()+maxDrain && open(f) > 0 {
 		f.Advance(next)
 		if next, err = step(ctx, controller, f); err != nil {
 			return Outcome{}, err
 		}
 	}
-	f.Advance(c.Until + maxDrain)
+	f.Advance(c.end() + maxDrain)
 	return r.outcome(f, p, s), nil
 }
 
@@ -95,7 +128,7 @@ func newFleet(c Case, p Policy, s Setting) (*simulation.Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, f.Offer(c.Requests)
+	return f, f.Offer(c.offered())
 }
 
 // open returns the number of requests that have arrived and not ended.

@@ -31,6 +31,7 @@ type Setup struct {
 	Objects  []scaledobject.Object // sorted by name
 	Variants []fleet.Variant       // of the objects, in their order; all of one model
 	Fleet    simulation.FleetSpec  // its variants have the same order
+	WarmUp   time.Duration
 }
 
 // Model returns the model of all variants.
@@ -42,6 +43,9 @@ func (s Setup) Objective() fleet.Objective { return s.Variants[0].Objective }
 // SetupOptions replace parts of a setup. A field that is zero replaces nothing.
 type SetupOptions struct {
 	Objective fleet.Objective
+	// WarmUp is how long a run goes on before its load, with the first requests of the load in
+	// reverse order: nothing of it is measured. Default: 0.
+	WarmUp time.Duration
 	// Startup is the mean time of a replica from scheduled to ready. Default: 60 s.
 	Startup time.Duration
 	// Nodes are the nodes with accelerators. Default: accelerators are unlimited.
@@ -90,7 +94,7 @@ func ReadFleet(data []byte) ([]scaledobject.Object, error) {
 
 // NewSetup returns the setup of ScaledObjects, or all their validation errors.
 func NewSetup(name string, objects []scaledobject.Object, o SetupOptions) (Setup, error) {
-	s := Setup{Name: name, Objects: withObjective(objects, o.Objective), Fleet: simulation.FleetSpec{Epoch: epoch, Routing: simulation.LeastKV, Nodes: o.Nodes}}
+	s := Setup{Name: name, WarmUp: o.WarmUp, Objects: withObjective(objects, o.Objective), Fleet: simulation.FleetSpec{Epoch: epoch, Routing: simulation.LeastKV, Nodes: o.Nodes}}
 	slices.SortFunc(s.Objects, func(a, b scaledobject.Object) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
 	startup := cmp.Or(o.Startup, time.Minute)
 	var errs []error

@@ -54,6 +54,37 @@ func Bursts(bursts ...Burst) Rate {
 	}
 }
 
+// Levels are drawn rates, each of which lasts a drawn time: bursts and lulls of minutes.
+type Levels struct {
+	Seed      uint64
+	PerSecond float64 // mean until the end
+	// Variation is the coefficient of variation of the gamma distributed rates, > 0.
+	Variation float64
+	Duration  float64 // mean of the exponential durations, seconds, > 0
+	Until     float64 // seconds, > 0
+}
+
+// levelStream is the stream of a seed's draws of levels.
+const levelStream = 7
+
+// Rate returns the rate of the levels. At the end it goes on with the last one.
+func (l Levels) Rate() Rate {
+	source := newDraws(l.Seed, levelStream)
+	shape := 1 / float64(l.Variation*l.Variation)
+	var points []Point
+	sum := 0.0
+	for at := 0.0; at < l.Until; {
+		level, lasts := source.gamma(shape), float64(l.Duration*source.gamma(1))
+		points = append(points, Point{At: at, PerSecond: level})
+		sum += float64(level * min(lasts, l.Until-at))
+		at += lasts
+	}
+	for i := range points {
+		points[i].PerSecond *= l.PerSecond * l.Until / sum
+	}
+	return func(t float64) float64 { return points[max(0, passed(points, t)-1)].PerSecond }
+}
+
 // passed returns how many of the sorted points are at or before t.
 func passed(points []Point, t float64) int {
 	i, _ := slices.BinarySearchFunc(points, t, func(p Point, t float64) int {

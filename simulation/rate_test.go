@@ -41,3 +41,29 @@ func TestRatesAtTheirPoints(t *testing.T) {
 		}
 	}
 }
+
+func TestLevelsHaveTheirMeanAndVary(t *testing.T) {
+	t.Parallel()
+	of := func(seed uint64) Rate {
+		return Levels{Seed: seed, PerSecond: 10, Variation: 0.8, Duration: 90, Until: 36_000}.Rate()
+	}
+	rate, other := of(1), of(2)
+	var sum, square float64
+	changes, different := 0, 0
+	for second := range 36_000 {
+		r := rate(float64(second))
+		sum += r
+		square += r * r
+		if second > 0 && r != rate(float64(second-1)) {
+			changes++
+		}
+		if r != other(float64(second)) {
+			different++
+		}
+	}
+	mean := sum / 36_000
+	variation := math.Sqrt(square/36_000-mean*mean) / mean
+	if math.Abs(mean-10) > 0.1 || variation < 0.6 || variation > 1 || changes < 300 || changes > 500 || different < 35_000 {
+		t.Errorf("mean %v, variation %v, %d changes, %d seconds differ with another seed", mean, variation, changes, different)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,6 +79,7 @@ Ctrl-C ends the simulation with the tables of the runs that are done, and exit c
 	flags.DurationVar(&f.setup.Objective.ITL, "itl", 0, "limit on the inter-token latency (ITL), instead of that of the load or the manifests")
 	flags.Float64Var(&f.percentile, "percentile", 0, "share of requests that must meet both, such as 95 or 0.95")
 	flags.DurationVar(&f.setup.Startup, "startup", 0, "mean start-up time of a replica (default that of the load, or 60s)")
+	flags.DurationVar(&f.setup.WarmUp, "warm-up", 10*time.Minute, "run this long before the load, with its first requests in reverse order; nothing of it is measured")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, json, or csv: a line for each run")
 	flags.StringVar(&f.report, "report", "", "write curves of cost, replicas, worst minutes and tables to this file, as one HTML page")
 	return command
@@ -174,6 +176,9 @@ func (f *simulateFlags) options(command *cobra.Command) (evaluation.SweepOptions
 	}
 	if f.percentile == 1 || f.percentile >= 100 {
 		wrong = append(wrong, fmt.Errorf("percentile %g: set a share or a percentage, such as 0.95 or 95", f.percentile))
+	}
+	if f.setup.WarmUp < 0 {
+		wrong = append(wrong, fmt.Errorf("warm-up %v: set 0 or more", f.setup.WarmUp))
 	}
 	if f.rateScale != 1 && len(f.traces) == 0 {
 		wrong = append(wrong, errors.New("rate-scale: there is no trace to scale; add --trace FILE, or give the load another rate"))

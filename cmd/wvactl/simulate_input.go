@@ -71,6 +71,7 @@ func (f *simulateFlags) setupOf(load evaluation.Load) (evaluation.Setup, error) 
 		},
 		Startup: cmp.Or(f.setup.Startup, load.Setup.Startup),
 		Nodes:   f.setup.Nodes,
+		WarmUp:  f.setup.WarmUp,
 	}
 	name := cmp.Or(f.fleet, load.Fleet, "chat")
 	objects, err := fleetObjects(name)
