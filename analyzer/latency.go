@@ -29,7 +29,10 @@ type latency struct {
 	note       string
 	infeasible bool
 	remedy     string
-	doubtful   bool
+	// empty is the share of requests that miss the objective on an empty replica, and sized that of
+	// the requests that the replica is sized for if no variant can meet the objective; else 0
+	empty, sized float64
+	doubtful     bool
 	// misses returns the share of requests that miss the objective at a rate; nil if unknown. Up to
 	// allowed of them may.
 	misses  func(rate float64) float64
@@ -53,30 +56,53 @@ const leastRate = 1e-6
 
 // latencies asks the queueing model about each variant with an objective and a profile. A variant
 // that cannot meet its objective counts with the little load that it can serve within it, as long
-// as another variant can meet it. If none can, no number of replicas would help, and the other
-// limits decide.
+// as another variant can meet it. If none can, they are sized for the requests that can be served
+// within it; if these are few, no number of replicas would help, and the other limits decide.
 func latencies(m Model, o Options) []latency {
 	all := make([]latency, len(m.Variants))
 	if o.SaturationAlone {
 		return all
 	}
-	var feasible bool
+	feasible, empty := false, 1.0
 	for i, v := range m.Variants {
-		all[i] = m.latency(v, o)
-		feasible = feasible || all[i].known && !all[i].infeasible
-	}
-	for i := range all {
-		if all[i].infeasible {
-			all[i].known, all[i].rate = feasible, max(all[i].rate, leastRate)
+		all[i] = m.latency(v, 1, o)
+		if l := all[i]; l.known {
+			feasible, empty = feasible || !l.infeasible, min(empty, l.empty)
 		}
+	}
+	for i, v := range m.Variants {
+		if !all[i].infeasible {
+			continue
+		}
+		if !feasible && empty < mostEmptyMisses {
+			allowed := 1 - v.objective().Percentile
+			share := 1 - max(allowed, empty+float64(sparedMisses*allowed))
+			if sized := m.latency(v, share, o); sized.known && sized.rate > 0 {
+				sized.infeasible, sized.sized, sized.remedy = false, share, all[i].remedy
+				sized.note = joined(sized.note, fmt.Sprintf("sized for %.3g %% of the requests", 100*share))
+				all[i] = sized
+				continue
+			}
+		}
+		all[i].known, all[i].rate = feasible, max(all[i].rate, leastRate)
 	}
 	return all
 }
 
+const (
+	// mostEmptyMisses is the share of requests that miss the objective on an empty replica from
+	// which on the objective says nothing about sizes.
+	mostEmptyMisses = 0.5
+	// sparedMisses is the part of the allowed misses that load may cause if an empty replica misses
+	// the objective for as many requests as may.
+	sparedMisses = 0.5
+)
+
 // latency asks about one variant: with its profile, corrected by the metrics of its replicas, else
-// with a profile learned from them.
-func (m Model) latency(v Variant, o Options) latency {
+// with a profile learned from them. It is sized for at most a share of the requests.
+func (m Model) latency(v Variant, share float64, o Options) latency {
 	objective := v.objective()
+	objective.Percentile = min(objective.Percentile, share)
 	if objective.TTFT <= 0 && objective.ITL <= 0 {
 		return latency{}
 	}
@@ -110,9 +136,13 @@ func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 		return latency{note: fmt.Sprintf("the queueing model could not answer: %v", err)}
 	}
 	answer := shared.answered
-	l.pool, l.mean = shared.pool, shared.mean
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
-	if l.infeasible = answer.Infeasible; l.infeasible {
+	if most := mostOfThroughput * q.Mix.Throughput(q.Replica); shared.atMost(most) < l.rate {
+		l.rate, l.limit = most, LimitThroughput
+	}
+	l.pool, l.mean = shared.pool, shared.mean
+	l.empty = answer.Misses
+	if l.infeasible = answer.Remedy != ""; l.infeasible {
 		l.remedy = answer.Infeasibility(q.Objective)
 	}
 	prefill, decode := q.Mix.Work(q.Replica.Profile, q.Replica.PrefixHits)
@@ -126,6 +156,11 @@ func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 	}
 	return l
 }
+
+// mostOfThroughput is the part of the throughput of a full batch that a replica is sized for. A
+// loose objective is met up to the throughput itself, but there a queue that has begun is never
+// served.
+const mostOfThroughput = 0.92
 
 func joined(a, b string) string {
 	switch {

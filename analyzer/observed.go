@@ -30,7 +30,7 @@ type observed struct {
 	busiest float64 // highest throughput of a replica with a queue all the time; 0 if none
 	peak    float64 // the highest rate of a replica
 	floor   float64 // shortest time between tokens ever, seconds; 0 if unknown
-	stuck   bool    // replicas are saturated by their queues, and these grow
+	stuck   bool    // replicas were saturated by their queues all the time, and these grow
 }
 
 // average holds means over replicas.
@@ -75,7 +75,8 @@ func observe(v Variant, s Saturation) observed {
 	}
 	o.settled = o.each.count > 0
 	o.each.divide()
-	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold
+	before := o.each.waiting - turnover*o.each.growth
+	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold && before > 0
 	return o
 }
 
@@ -171,9 +172,15 @@ type bound struct {
 	basis Basis // empty means BasisObserved
 }
 
-// bounds returns the rates that a replica's limits allow. A configured profile predicts latency,
-// also at loads that were never seen, better than past means do: with one the bounds by mean ITL
-// and by the peak rate are left out.
+// turnover is the number of seconds within which a batch must have other requests for its
+// throughput to count. One that has just filled up with requests of minutes serves no others until
+// the first of them ends.
+const turnover = 60
+
+// bounds returns the rates that a replica's limits allow. A configured profile predicts latency and
+// throughput, also at loads that were never seen, better than the past does: with one the bounds by
+// mean ITL, by the peak rate and by the highest throughput are left out. The throughput is that of
+// one minute and one mix of requests, of which a few long ones make half of another.
 //
 // Part is the part of the model's demand that each replica gets now. The peak rate only limits a
 // scale-down: if the load is too light to show more, more replicas would show even less.
@@ -185,8 +192,14 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	kv := o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())
 	sequences := o.untilFull(func(w window) float64 { return w.running }, float64(v.MaxSequences))
 	throughput := s.MaxThroughputShare * o.busiest
+	if profiled {
+		throughput = 0
+	}
 	if served := o.each.latest.rate; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
 		throughput = served
+	}
+	if o.each.latest.running > turnover*o.each.latest.rate {
+		throughput = 0
 	}
 	bounds := []bound{
 		{limit: LimitKV, rate: kv}, {limit: LimitSequences, rate: sequences}, {limit: LimitThroughput, rate: throughput},

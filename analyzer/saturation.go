@@ -115,7 +115,7 @@ type analysis struct {
 // number.
 func (a *analysis) finish(i int) {
 	c, l := &a.capacities[i], a.latencies[i]
-	c.Infeasible, c.Remedy, c.Doubtful = l.infeasible, l.remedy, l.doubtful
+	c.Infeasible, c.Remedy, c.Doubtful = l.infeasible || l.sized > 0, l.remedy, l.doubtful
 	c.NoMore = c.NoMore || l.infeasible && l.known // another variant can meet the objective
 	if o, v := a.totals[i], a.Variants[i]; o.infeasible(v) && !l.known && c.Remedy == "" {
 		c.Infeasible, c.Remedy = true, fmt.Sprintf("ITL %.3g ms cannot be met at any load: a nearly empty replica needs about %.0f ms a token; "+

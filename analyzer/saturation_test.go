@@ -116,6 +116,43 @@ func TestReplicaThatHadAQueueAllTheTimeShowsItsThroughput(t *testing.T) {
 	}
 }
 
+// 60 requests of minutes have filled the batch, and none of them has ended: that two others began
+// in the last minute does not tell the replica's throughput.
+func TestThroughputIsThatOfABatchThatHasTurnedOver(t *testing.T) {
+	r := busy(60, 10, 0.5, 0.03)
+	r.PeakThroughput, r.WaitingGrowth = fleet.Observed(0.03), fleet.Observed(0.5)
+	r.FirstTokens, r.MeanRate = fleet.Observed(0.3), fleet.Observed(0.3)
+	if c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]; c.LimitedBy == LimitThroughput {
+		t.Errorf("%+v, want another limit than the throughput of requests that last 200 s", c)
+	}
+	r.FirstTokens, r.MeanRate = fleet.Observed(1.2), fleet.Observed(1.2)
+	if c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]; c.LimitedBy != LimitThroughput {
+		t.Errorf("%+v, want the throughput of requests that last 50 s", c)
+	}
+}
+
+// The highest throughput of an hour is that of one minute with long requests. A profile knows what
+// others cost; a queue that grows now is evidence against it.
+func TestProfileIsNotLimitedByThePastThroughput(t *testing.T) {
+	m := chat(24)
+	r := showing(m, h100().Cost, 11)
+	r.PeakThroughput = fleet.Observed(5)
+	m.Variants = []Variant{{Profile: h100(), Objective: slo(3*time.Second, 100*time.Millisecond), Replicas: replicas(2, r)}}
+	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
+		t.Errorf("%+v of 24/s, want what the profile says", c)
+	}
+	r.Waiting, r.WaitingGrowth = fleet.Observed(20), fleet.Observed(1)
+	m.Variants[0].Replicas = replicas(2, r)
+	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
+		t.Errorf("%+v of 24/s, want what the profile says: 20 s ago there was no queue, and replicas served what came", c)
+	}
+	r.Waiting = fleet.Observed(80)
+	m.Variants[0].Replicas = replicas(2, r)
+	if c := Analyze(m, Options{})[0]; c.LimitedBy != LimitThroughput || c.Share.Or(0)*24 > 12 {
+		t.Errorf("%+v of 24/s, want the 11/s that are served while queues grow", c)
+	}
+}
+
 func TestGrowingQueueLimitsAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(50, 20, 0.20, 10)
 	r.WaitingGrowth = fleet.Observed(0.2)

@@ -85,10 +85,20 @@ func (m Model) share(q queueing.Question, o Options) (s shared, err error) {
 	}
 	s.mean = max(s.mean, one.Rate, several.Rate)
 	s.pool = newPool(one.Rate, several.Rate, s.mean, replicas)
-	if s.mean > 0 && !s.Infeasible {
+	if s.mean > 0 && s.Rate > 0 {
 		s.Rate = s.mean * s.pool.At(s.pool.Required(total/s.mean))
 	}
 	return s, nil
+}
+
+// atMost limits the mean rate to the most that a replica serves at any latency, and returns the
+// limit. The rate of a single replica stays, if it is lower.
+func (s *shared) atMost(rate float64) float64 {
+	if rate < s.mean {
+		s.pool.Alone = min(1, s.pool.Alone*s.mean/rate)
+		s.mean = rate
+	}
+	return rate
 }
 
 const (

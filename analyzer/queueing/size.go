@@ -31,7 +31,11 @@ type Answer struct {
 	// Infeasible says that Rate is below a tenth of MeanRate: the replica cannot meet the objective
 	// under load.
 	Infeasible bool
-	// Remedy names the cause and the setting that would help if Infeasible; else it is empty.
+	// Misses is the share of requests that miss the objective on an empty replica. It is 0 if Rate
+	// is above half of MeanRate: then they do not matter.
+	Misses float64
+	// Remedy names the cause and the setting that would help if Infeasible, or if an empty replica
+	// misses the objective for more than half of the requests that may; else it is empty.
 	Remedy string
 	// Doubtful says that the formula is known to be far off, so that a simulation should answer.
 	Doubtful bool
@@ -43,6 +47,14 @@ type Answer struct {
 
 // infeasibleShare is the share of the mean rate below which no useful load meets an objective.
 const infeasibleShare = 0.1
+
+const (
+	// mostEmptyMisses is the part of the allowed misses above which an empty replica has too many:
+	// the rate that is left depends on a few of the longest requests.
+	mostEmptyMisses = 0.5
+	// freeOfMisses is the share of the mean rate above which an empty replica has few.
+	freeOfMisses = 0.5
+)
 
 // Sizer answers questions. It caches tables of burstiness and simulated answers; the cache never
 // changes an answer. The zero value works; it is safe for concurrent use.

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Infeasibility returns one sentence for an operator if the answer is infeasible, "" otherwise: the
+// Infeasibility returns one sentence for an operator if the answer has a remedy, "" otherwise: the
 // limit of the objective that cannot be met, the cause, and the remedy.
 func (a Answer) Infeasibility(o Objective) string {
-	if !a.Infeasible {
+	if a.Remedy == "" {
 		return ""
 	}
 	limit, load := "TTFT "+duration(o.TTFT), "any useful load"
@@ -49,8 +49,10 @@ func (c *cell) conclude(a *Answer, m misses) {
 		a.LimitedBy = LimitCompute
 	}
 	a.Infeasible = a.Rate == 0 || a.Rate < infeasibleShare*a.MeanRate
-	a.Remedy = ""
-	if a.Infeasible {
+	if a.Misses, a.Remedy = 0, ""; a.Rate < freeOfMisses*a.MeanRate {
+		a.Misses = c.misses(0).either()
+	}
+	if a.Infeasible || a.Misses > mostEmptyMisses*(1-c.Objective.Percentile) {
 		a.Remedy = c.remedy(a.LimitedBy)
 	}
 }

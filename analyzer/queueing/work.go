@@ -1,5 +1,16 @@
 package queueing
 
+// Throughput returns the requests per second that a replica serves with a full batch: as many
+// sequences as are allowed, or as fit in the KV cache on average. It serves no more at any latency.
+func (m *Mix) Throughput(r Replica) float64 {
+	sequences := float64(r.MaxSequences)
+	if r.KVTokens > 0 && m.decode > 0 {
+		sequences = min(sequences, max(1, r.KVTokens*m.decode/m.decodeContext))
+	}
+	prefill, decode := m.Work(r.Profile, r.PrefixHits)
+	return sequences / (m.decode*r.Profile.Iteration + sequences*(prefill+decode))
+}
+
 // Work returns the seconds that a request adds to iterations on average: by the chunks of its
 // prompt, of which a share of hits is found in the prefix cache, and by decoding. A replica that
 // serves λ requests a second has iterations of T = Iteration + λT·(prefill + decode) seconds.
