@@ -25,10 +25,14 @@ type demand struct {
 	silent   int // ready replicas that report nothing, few enough to decide without them
 	// their part of the highest rate: each as much as the busiest, or the mean of the peak
 	silentPeak float64
-	covered    bool      // samples cover the peak window
-	peakless   bool      // the highest demand of the peak window is not known
-	idle       idleness  // whether the model may scale to zero
-	since      time.Time // last use of the model; zero if it was not used within the idle window
+	parts      []budgetPart  // of the error budget; none if it is not known
+	recurring  float64       // requests per second that came back, if they count; else 0
+	recurs     bool          // they are the highest demand
+	steadyFor  time.Duration // that the rate has been as it is; 0: unknown
+	covered    bool          // samples cover the peak window
+	peakless   bool          // the highest demand of the peak window is not known
+	idle       idleness      // whether the model may scale to zero
+	since      time.Time     // last use of the model; zero if it was not used within the idle window
 	prompt     fleet.Reading
 	output     fleet.Reading
 	prompts    []fleet.Bucket
@@ -63,6 +67,11 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 	d.covered = len(rows) > 0 && !slices.ContainsFunc(rows, func(row fleet.Load) bool { return !row.PeakCovered })
 	d.peakless = m.lacksPeak(&d, rows)
 	m.describeRequests(&d)
+	if d.parts = m.knownParts(); len(d.parts) > 0 {
+		objective, _ := m.singleObjective()
+		d.measureRecurring(x.policy, x.now, time.Duration(m.latencies().Length), objective.Percentile)
+	}
+	d.steadyFor = d.lasted(x.now, time.Duration(m.latencies().Length))
 	x.measure(m, &d)
 	d.idle = x.idleness(m, &d)
 	return d, nil
@@ -164,7 +173,9 @@ func (x *view) measure(m *model, d *demand) {
 	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
 	peak = (peak + d.silentPeak) * m.fraction(rateOf)
 	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	highest = headroom * max(arrivals, peak, gatewayPeak)
+	peak = max(arrivals, peak, gatewayPeak)
+	d.recurs = d.recurring > peak
+	highest = headroom * max(peak, d.recurring)
 	reference := max(latest, highest)
 	if reference <= 0 {
 		return

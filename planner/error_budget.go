@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -104,15 +105,34 @@ func (z *sizedModel) headroomFactor() float64 {
 func (z *sizedModel) budgetText(p Policy) string {
 	w := z.correction.window
 	factor := fmt.Sprintf("headroom ×%.2f", z.correction.factor)
+	var texts []string
 	switch {
 	case z.correction.known:
 		objective, _ := z.singleObjective()
-		return fmt.Sprintf("%s within SLO over %s, objective %s: %s",
-			shareRange(w), hoursText(p.BudgetWindow), percentText(objective.Percentile), factor)
+		texts = append(texts, fmt.Sprintf("%s within SLO over %s%s, objective %s: %s",
+			shareRange(w), hoursText(p.BudgetWindow), z.withStartsText(p), percentText(objective.Percentile), factor))
 	case w.requests > 0:
-		return fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s", w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor)
+		texts = append(texts, fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s",
+			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor))
 	}
-	return ""
+	if d := z.demand; d.recurs {
+		texts = append(texts, fmt.Sprintf("%s req/s came back within %s and keep their replicas", rateNumber(d.recurring), hoursText(p.BudgetWindow)))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// withStartsText returns the share of all requests within the objective, if it is a point lower:
+// those of the time in which replicas started do not count for the headroom.
+func (z *sizedModel) withStartsText(p Policy) string {
+	if len(z.demand.parts) == 0 {
+		return ""
+	}
+	all := sumOfParts(since(z.demand.parts, z.latencies().Until.Add(-p.BudgetWindow)))
+	share, counted := 1-all.missed/all.requests, 1-z.correction.window.missed/z.correction.window.requests
+	if !(share < counted-0.01) {
+		return ""
+	}
+	return fmt.Sprintf(" (with starts %s)", percentText(share))
 }
 
 // shareRange returns the share of requests within the objective, with its range if that is wide.

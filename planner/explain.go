@@ -172,7 +172,7 @@ func (e explanation) peakIsOver() bool {
 }
 
 // unneeded reports whether the plan would serve the wanted demand with one replica of a variant
-// less.
+// less, once delayed scale-downs of the others are done.
 func (e explanation) unneeded(i int) bool {
 	o := e.outcomes[i]
 	if e.wanted <= 0 {
@@ -181,8 +181,11 @@ func (e explanation) unneeded(i int) bool {
 	covered := 0.0
 	for j, other := range e.outcomes {
 		planned := other.planned
-		if j == i {
+		switch {
+		case j == i:
 			planned = min(o.planned, o.replicas) - 1
+		case other.delayed:
+			planned = min(planned, other.aim)
 		}
 		covered += float64(e.candidates[j].share * float64(planned))
 	}

@@ -49,7 +49,7 @@ func (r *round) share(decided answer) answer {
 		for _, c := range z.candidates {
 			// the first solution limits starts by accelerators that others may have to leave
 			r.startable[c.ID] = max(r.startable[c.ID], r.floors[c.ID])
-			c.bounds = slices.DeleteFunc(c.bounds, func(b bound) bool { return b.yields || b.code == fleet.CodeStartsForCurrentDemand })
+			c.bounds = slices.DeleteFunc(withoutYielding(c.bounds), func(b bound) bool { return b.code == fleet.CodeStartsForCurrentDemand })
 			if z.latest <= z.committed() {
 				c.bounds = append(c.bounds, r.startsForCurrentDemand(c))
 			}

@@ -8,33 +8,55 @@ import (
 
 // budgetPart is the evidence of one part of the error budget's window.
 type budgetPart struct {
+	end      time.Time
+	replicas int
 	requests float64
 	missed   float64 // the likely number of those that missed the objective
 	// the least and the most, if the bound of the objective lies within a bucket
 	fewest, most float64
 }
 
-// budgetParts returns the parts that are evidence of the headroom, in the order of time; none if
-// the model has no single objective, or its latencies are not known. A part is none if it is not
-// known, if a replica started in it, or if the model had as many replicas as it can have.
-func (z *sizedModel) budgetParts(now time.Time) (parts []budgetPart) {
-	objective, single := z.singleObjective()
-	known := z.latencies()
-	length := time.Duration(known.Length)
-	if !single || len(known.Parts) == 0 || length <= 0 {
+// knownParts returns the parts whose requests are known, in the order of time; none if the model
+// has no single objective, or its latencies are not known.
+func (m *model) knownParts() (parts []budgetPart) {
+	objective, single := m.singleObjective()
+	known := m.latencies()
+	if !single || known.Length <= 0 {
 		return nil
 	}
-	starting, most, waits := z.startTimes(known, now), z.mostReplicas(), z.gatewayWaits()
+	waits := m.gatewayWaits()
 	last := time.Time{}
 	for _, row := range known.Parts {
 		if !row.End.After(last) || row.End.After(known.Until) {
 			continue
 		}
 		last = row.End
-		if row.Replicas >= most || starting.overlaps(row.End.Add(-length), row.End) {
-			continue
-		}
 		if part, seen := evidence(row, waits[row.End], objective); seen {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// since returns the last parts, those that end after a time.
+func since(parts []budgetPart, from time.Time) []budgetPart {
+	first := len(parts)
+	for first > 0 && parts[first-1].end.After(from) {
+		first--
+	}
+	return parts[first:]
+}
+
+// budgetParts returns the known parts that are evidence of the headroom. A part is none if a
+// replica started in it, or if the model had as many replicas as it can have.
+func (z *sizedModel) budgetParts(now time.Time) (parts []budgetPart) {
+	if len(z.demand.parts) == 0 {
+		return nil
+	}
+	latencies := z.latencies()
+	starting, most := z.startTimes(latencies, now), z.mostReplicas()
+	for _, part := range z.demand.parts {
+		if part.replicas < most && !starting.overlaps(part.end.Add(-time.Duration(latencies.Length)), part.end) {
 			parts = append(parts, part)
 		}
 	}
@@ -44,17 +66,17 @@ func (z *sizedModel) budgetParts(now time.Time) (parts []budgetPart) {
 // singleObjective returns the latency objective that all variants of the model have; false if they
 // have several, none, or if prefill and decode are separate, which requests pass one after the
 // other.
-func (z *sizedModel) singleObjective() (o fleet.Objective, single bool) {
-	for i, c := range z.candidates {
-		if i > 0 && c.objective != o {
+func (m *model) singleObjective() (o fleet.Objective, single bool) {
+	for i, v := range m.variants {
+		if i > 0 && v.objective != o {
 			return o, false
 		}
-		o = c.objective
+		o = v.objective
 	}
 	if !(o.Percentile > 0 && o.Percentile < 1) {
 		o.Percentile = defaultPercentile
 	}
-	return o, (o.TTFT > 0 || o.ITL > 0) && !z.disaggregated()
+	return o, (o.TTFT > 0 || o.ITL > 0) && !m.disaggregated()
 }
 
 // defaultPercentile is the share of requests of an objective that gives none.
@@ -156,6 +178,8 @@ func evidence(row fleet.LatencyPart, wait []fleet.Bucket, o fleet.Objective) (pa
 		known = known && seen
 	}
 	return budgetPart{
+		end:      row.End,
+		replicas: row.Replicas,
 		requests: row.Requests,
 		missed:   row.Requests * (1 - min(ttft.likely, itl.likely)),
 		fewest:   row.Requests * (1 - min(ttft.most, itl.most)),

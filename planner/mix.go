@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/solver"
@@ -190,7 +191,7 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 	for _, c := range z.candidates {
 		gpus, shares := c.shape()
 		option := solver.Option{
-			Variant: c.ID, Model: z.id, Role: z.part, Capacity: c.share, Price: c.price, Startup: c.pays, Range: r.domain(z, c, q), Now: c.alive(),
+			Variant: c.ID, Model: z.id, Role: z.part, Capacity: c.share, Price: c.price, Startup: r.pays(z, c), Range: r.domain(z, c, q), Now: c.alive(),
 			Accelerator: c.accelerator, GPUs: gpus, Nodes: shares,
 		}
 		if q.healthy {
@@ -203,16 +204,27 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 	}
 }
 
+// pays returns the time for which a start of a variant is paid. The solver compares it with the
+// horizon; but a demand is not expected to last longer than it has lasted, so that a load that
+// rises or falls starts no replicas for a saving that it will not see.
+func (r *round) pays(z *sizedModel, c candidate) time.Duration {
+	if z.demand.steadyFor <= 0 || z.demand.steadyFor >= r.policy.Horizon {
+		return c.pays
+	}
+	return time.Duration(float64(c.pays) * float64(r.policy.Horizon) / float64(z.demand.steadyFor))
+}
+
 // domain returns the range of the replicas that are capacity: those that do not start, are stuck or
 // silent take a part of the variant's range. A fixed number counts as far as its replicas exist,
 // and so do all lower bounds if accelerators are short: a number that is merely stated takes
 // nothing from measured demand.
 func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	bounds := c.bounds
-	if q.preempts || q.unbounded {
-		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool {
-			return q.preempts && b.yields || q.unbounded && b.code == fleet.CodeStartsForCurrentDemand
-		})
+	if q.preempts {
+		bounds = withoutYielding(bounds)
+	}
+	if q.unbounded {
+		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool { return b.code == fleet.CodeStartsForCurrentDemand })
 	}
 	domain := within(c, bounds)
 	missing := c.overdue + c.useless()

@@ -1,9 +1,5 @@
 package planner
 
-import (
-	"slices"
-)
-
 // delayProbes delays a probe until accelerators are free for it. Existing replicas get the free GPU
 // slots first. If none is left, other models must have replicas beyond their equal part: a probe
 // never preempts a last replica or the part of another.
@@ -88,7 +84,7 @@ func (r *round) couldYield(z *sizedModel, k *gpuType) bool {
 		if own, limited := r.gpus.of(c.variant); !limited || own != k {
 			continue
 		}
-		bounds := slices.DeleteFunc(r.bounds(z, c), func(b bound) bool { return b.yields })
+		bounds := withoutYielding(r.bounds(z, c))
 		allocated += c.allocated()
 		mayGo = mayGo || c.allocated() > within(c, bounds).Min
 	}

@@ -101,12 +101,13 @@ func TestFailedQueryBlocksScaleDown(t *testing.T) {
 
 func TestRecentlyStartedReplicaStays(t *testing.T) {
 	g := cheap(group{ready: 2, loading: 1, running: 20, kv: 0.2, rate: 2})
-	expect(t, newScenario(g).decide(t)["cheap"], 1, fleet.CodeScaleDown)
+	old := newScenario(g)
+	old.Workloads[0].Pods[2].Created = epoch.Add(-time.Hour)
+	old.Workloads[0].Startup = 40 * time.Minute // so that it is not overdue
+	expect(t, old.decide(t)["cheap"], 1, fleet.CodeScaleDown)
 	s := newScenario(g)
 	s.Workloads[0].Pods[0].Created = epoch.Add(-2 * time.Minute)
-	if d := s.decide(t)["cheap"]; d.Replicas < 2 {
-		t.Errorf("two of three replicas are younger than six minutes: %+v, want no fewer", d)
-	}
+	expect(t, s.decide(t)["cheap"], 3, fleet.CodeMinLifetime)
 }
 
 func TestModelAtZeroStartsAnotherVariantIfTheCheapestIsUnschedulable(t *testing.T) {

@@ -37,7 +37,7 @@ func rules() []rule {
 		{fleet.CodeSaturated, "≥ existing, or enough that the replicas that are not saturated serve all of the demand", "a ready replica is at a saturation threshold", saturatedReplicas},
 		{fleet.CodeLastReplica, "≥ 1 on the cheapest variant", "the model is idle, runs, and may not scale to zero", keepLastReplica},
 		{fleet.CodeProbe, "≥ 1", "the variant's capacity is not known, and it is tried with one replica", probe},
-		{fleet.CodeMinLifetime, "≥ replicas that started recently", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
+		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing", "replicas do not become ready, and further ones would not either; they are not counted as capacity", notStarting},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
@@ -62,6 +62,23 @@ type bound struct {
 	// others, and pods if it is about existing pods: it keeps no replicas that have no
 	// accelerators.
 	yields, pods bool
+	// unyielding is how many of the replicas of a bound that yields are kept all the same
+	unyielding int
+}
+
+// withoutYielding returns the bounds that hold against measured demand of others.
+func withoutYielding(bounds []bound) []bound {
+	kept := make([]bound, 0, len(bounds))
+	for _, b := range bounds {
+		if b.yields && b.unyielding == 0 {
+			continue
+		}
+		if b.yields {
+			b.least, b.yields = b.unyielding, false
+		}
+		kept = append(kept, b)
+	}
+	return kept
 }
 
 func atLeast(code fleet.Code, n int, format string, args ...any) bound {
@@ -269,15 +286,28 @@ func saturatedText(n int) string {
 	return countOf(n, "replica is saturated", "replicas are saturated") + ", and the others must serve all of the demand"
 }
 
+// minLifetime keeps the replicas that started recently. Workloads stop the youngest replicas first,
+// so fewer would stop these and keep older ones: it keeps all, unless hardly any started recently.
+// A pod here and there is replaced all the time in a large workload.
 func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	n := min(c.existing(), c.recentlyStarted)
-	if n <= 0 || z.demand.none() {
+	recent := min(c.existing(), c.recentlyStarted)
+	if recent <= 0 || z.demand.none() {
 		return bound{}, false
 	}
-	b := atLeast(fleet.CodeMinLifetime, n, "%s recently, and starting again would cost more", countOf(n, "replica started", "replicas started"))
+	n := recent
+	if recent*fewRecent >= c.existing() {
+		n = c.existing()
+	}
+	b := atLeast(fleet.CodeMinLifetime, n, "%s recently, and starting again would cost more", countOf(recent, "replica started", "replicas started"))
 	b.pods = true
+	if n > recent {
+		b.yields, b.unyielding = true, recent
+	}
 	return b, true
 }
+
+// fewRecent is the number of replicas of which one that started recently keeps all.
+const fewRecent = 10
 
 func keepLastReplica(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	if z.last == none || z.candidates[z.last].variant != c.variant {

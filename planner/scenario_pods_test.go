@@ -206,7 +206,7 @@ func (f *scenarioFleet) addPods(r *scenarioRow, m *scenarioModel, v *fleet.Varia
 			case "leaving":
 				pod.Terminating = true
 			case "starting", "pending":
-				pod.Created = epoch.Add(-startup / 2)
+				pod.Created = epoch.Add(-n.span("age", startup/2))
 			case "overdue", "unschedulable":
 				pod.Created = epoch.Add(-10 * startup)
 			}

@@ -1,0 +1,68 @@
+package planner
+
+import "time"
+
+const (
+	// recurringBudget is the part of the error budget above which demand that came back keeps its
+	// replicas.
+	recurringBudget = 0.7
+	// again is the part of a rate from which on demand counts as that rate, and between that
+	// below which it has to fall to count twice.
+	again, between = 0.9, 0.6
+	// burstOfPart is the rate of a burst over the mean of a part of the error budget, of which it
+	// is a half or so.
+	burstOfPart = 1.3
+)
+
+// measureRecurring sets the requests per second that came back: the highest rate that the model
+// had at least twice within the error budget's window, with less in between. It counts if most of
+// the budget is spent, mostly by bursts that replicas came too late for. They are expected again,
+// and their replicas stay. A rate that came once may never return.
+func (d *demand) measureRecurring(p Policy, now time.Time, length time.Duration, percentile float64) {
+	parts := since(d.parts, now.Add(-p.BudgetWindow))
+	window := sumOfParts(parts)
+	if p.BudgetOff || window.requests < leastBudgetRequests || window.missed <= recurringBudget*(1-percentile)*window.requests {
+		return
+	}
+	most := 0.0
+	for _, part := range parts {
+		if part.requests > most && cameBack(parts, part.requests) {
+			most = part.requests
+		}
+	}
+	d.recurring = burstOfPart * most / length.Seconds()
+}
+
+// cameBack reports whether at least two parts have about as many requests, with one of far fewer
+// between them.
+func cameBack(parts []budgetPart, requests float64) bool {
+	times, high := 0, false
+	for _, part := range parts {
+		switch {
+		case part.requests < between*requests:
+			high = false
+		case !high && part.requests >= again*requests:
+			times, high = times+1, true
+		}
+	}
+	return times > 1
+}
+
+// sameRate is by how much the rate of a part may differ from that of now, as a share of it.
+const sameRate = 0.25
+
+// lasted returns for how long the rate of requests has been about as it is: until the latest part
+// with another rate, or the first that is known. Zero: nothing is known.
+func (d *demand) lasted(now time.Time, length time.Duration) time.Duration {
+	if len(d.parts) == 0 {
+		return 0
+	}
+	since := d.parts[0].end.Add(-length)
+	rate := d.arrivals.Or(0) * length.Seconds()
+	for _, part := range d.parts {
+		if part.requests < (1-sameRate)*rate || part.requests*(1-sameRate) > rate {
+			since = part.end
+		}
+	}
+	return max(time.Minute, now.Sub(since))
+}

@@ -1,0 +1,104 @@
+package planner
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// hourOf is an hour of parts with these requests per second, of which a share misses the objective.
+func hourOf(missed float64, rates ...float64) []budgetPart {
+	parts := make([]budgetPart, partsOfWindow)
+	for i := range parts {
+		requests := rates[i*len(rates)/partsOfWindow] * partLength.Seconds()
+		parts[i] = budgetPart{end: epoch.Add(-time.Duration(partsOfWindow-1-i) * partLength), requests: requests, missed: missed * requests}
+	}
+	return parts
+}
+
+func TestRateThatCameBackIsKept(t *testing.T) {
+	const missed = 0.05 // as many as may
+	for _, test := range []struct {
+		name   string
+		missed float64
+		rates  []float64
+		want   float64 // before the part of a burst
+	}{
+		{"two bursts", missed, []float64{5, 5, 30, 5, 5, 5, 5, 30, 5, 5}, 30},
+		{"the second is a little lower", missed, []float64{5, 5, 30, 5, 5, 5, 5, 28, 5, 5}, 30},
+		{"the higher of two came once", missed, []float64{5, 20, 5, 60, 5, 5, 5, 20, 5, 5}, 20},
+		{"one burst", missed, []float64{5, 5, 5, 30, 30, 5, 5, 5, 5, 5}, 0},
+		{"a step", missed, []float64{5, 5, 5, 5, 5, 30, 30, 30, 30, 30}, 0},
+		{"a ramp", missed, []float64{1, 5, 10, 15, 20, 25, 30, 35, 40, 45}, 0},
+		{"a constant rate", missed, []float64{30}, 0},
+		{"two bursts, within the budget", 0.03, []float64{5, 5, 30, 5, 5, 5, 5, 30, 5, 5}, 0},
+		{"few requests", missed, []float64{0.005, 0.005, 0.03, 0.005, 0.005, 0.005, 0.005, 0.03, 0.005, 0.005}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := demand{parts: hourOf(test.missed, test.rates...)}
+			d.measureRecurring(Policy{}.withDefaults(), epoch, partLength, 0.95)
+			if got := d.recurring / burstOfPart; math.Abs(got-test.want) > 1e-9 {
+				t.Errorf("%v/s, want %v", got, test.want)
+			}
+			off := demand{parts: d.parts}
+			off.measureRecurring(Policy{BudgetOff: true}.withDefaults(), epoch, partLength, 0.95)
+			late := demand{parts: d.parts}
+			late.measureRecurring(Policy{}.withDefaults(), epoch.Add(time.Hour), partLength, 0.95)
+			if off.recurring != 0 || late.recurring != 0 {
+				t.Errorf("%v/s without an error budget, %v/s an hour later, want 0", off.recurring, late.recurring)
+			}
+		})
+	}
+}
+
+// TestReplicasForADemandThatCameBack has bursts that replicas came too late for, of which the last
+// is no longer in the peak window.
+func TestReplicasForADemandThatCameBack(t *testing.T) {
+	bursts := func(times ...int) fleet.Decision {
+		g := cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, objective: 50 * time.Millisecond})
+		s := newScenario(g).served(func(i int, p *fleet.LatencyPart) {
+			p.Requests, p.ITL = 180, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+			for _, ago := range times {
+				if i == servedParts-1-ago {
+					p.Requests, p.Started, p.ITL = 3600, 3, []fleet.Bucket{{Upper: 0.05, Count: 60}, {Count: 40}}
+				}
+			}
+		})
+		return s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(1) }).decide(t)["cheap"]
+	}
+	once, twice := bursts(3), bursts(3, 9)
+	if once.Replicas >= twice.Replicas {
+		t.Errorf("%d replicas after one burst, %d after two", once.Replicas, twice.Replicas)
+	}
+	const want = "26 req/s came back within 1 h and keep their replicas"
+	if got := twice.Reason.Detail(fleet.DetailBudget); !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want %q at its end", got, want)
+	}
+	if got := once.Reason.Detail(fleet.DetailBudget); strings.Contains(got, "came back") {
+		t.Errorf("%q after one burst", got)
+	}
+}
+
+// Misses while replicas start do not count for the headroom; the reason has both shares.
+func TestReasonHasTheShareWithStarts(t *testing.T) {
+	budget := func(missed float64) string {
+		s := missing20().served(func(i int, p *fleet.LatencyPart) {
+			p.ITL = []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+			if i%5 == 0 {
+				p.Started, p.ITL = 1, []fleet.Bucket{{Upper: 0.05, Count: 100 * (1 - missed)}, {Count: 100 * missed}}
+			}
+		})
+		return s.decide(t)["cheap"].Reason.Detail(fleet.DetailBudget)
+	}
+	for missed, want := range map[float64]string{
+		0.5:  "100 % within SLO over 1 h (with starts 90 %), objective 95 %: headroom ×0.70",
+		0.04: "100 % within SLO over 1 h, objective 95 %: headroom ×0.70",
+	} {
+		if got := budget(missed); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
