@@ -150,7 +150,7 @@ func saturationSettings() []Setting {
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.KVThreshold })),
 		row("saturation.queueThreshold", "5", "Number of waiting requests at which a replica is saturated: its throughput then shows its capacity.",
 			bind(number(0.1, 10_000), func(c *Config) *float64 { return &c.Saturation.QueueThreshold })),
-		row("saturation.maxThroughputShare", "0.85", "Share of the throughput of a busy replica that counts as its capacity. A lower value starts more replicas.",
+		row("saturation.maxThroughputShare", "0.85", "Share of the throughput of a busy replica that counts as its capacity, if it has no profile. A lower value starts more replicas.",
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.MaxThroughputShare })),
 		row("saturation.maxITLShare", "0.7", "Limit on the mean ITL, as a share of the ITL objective, which is a percentile. A lower value starts more replicas.",
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.MaxITLShare })),
