@@ -32,7 +32,7 @@ type demand struct {
 	covered    bool          // samples cover the peak window
 	peakless   bool          // the highest demand of the peak window is not known
 	idle       idleness      // whether the model may scale to zero
-	since      time.Time     // last use of the model; zero if it was not used within the idle window
+	since      time.Time     // last use; zero if it was not used within the idle window
 	prompt     fleet.Reading
 	output     fleet.Reading
 	prompts    []fleet.Bucket
