@@ -13,6 +13,7 @@ package analyzer
 
 import (
 	"math"
+	"time"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -54,6 +55,8 @@ type Variant struct {
 	Objective fleet.Objective
 	// Kept is true if some of its replicas stay whatever is decided, such as a minimum.
 	Kept bool
+	// Startup is how long a replica takes until it is ready.
+	Startup time.Duration
 	// Profile is the cost of an iteration of its engine; nil if no profile is configured.
 	Profile *fleet.Profile
 }

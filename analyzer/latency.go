@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
@@ -126,18 +127,19 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	} else {
 		replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
-	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, m, o)
+	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, throughputShare(v.Startup), m, o)
 }
 
-// ask fills in the answer of the queueing model.
-func (l latency) ask(q queueing.Question, m Model, o Options) latency {
+// ask fills in the answer of the queueing model. The replica is sized for at most a part of its
+// throughput.
+func (l latency) ask(q queueing.Question, part float64, m Model, o Options) latency {
 	shared, err := m.share(q, o)
 	if err != nil {
 		return latency{note: fmt.Sprintf("the queueing model could not answer: %v", err)}
 	}
 	answer := shared.answered
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
-	if most := mostOfThroughput * q.Mix.Throughput(q.Replica); shared.atMost(most) < l.rate {
+	if most := part * q.Mix.Throughput(q.Replica); shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput
 	}
 	l.pool, l.mean = shared.pool, shared.mean
@@ -157,10 +159,22 @@ func (l latency) ask(q queueing.Question, m Model, o Options) latency {
 	return l
 }
 
-// mostOfThroughput is the part of the throughput of a full batch that a replica is sized for. A
-// loose objective is met up to the throughput itself, but there a queue that has begun is never
-// served.
-const mostOfThroughput = 0.92
+// A replica is sized for the most of the throughput of a full batch if it starts within quickStart,
+// and for less the longer it takes, since the load may grow until others are ready. A loose
+// objective is met up to the throughput itself, but there a queue that has begun is never served.
+const (
+	mostOfThroughput  = 0.92
+	leastOfThroughput = 0.72
+	// throughputPerMinute is by how much the part falls with each minute of start-up time.
+	throughputPerMinute = 0.25
+	quickStart          = time.Minute
+)
+
+// throughputShare returns the part of its throughput that a replica is sized for, by the time that
+// a start takes.
+func throughputShare(startup time.Duration) float64 {
+	return max(leastOfThroughput, mostOfThroughput-float64(throughputPerMinute*max(0, startup-quickStart).Minutes()))
+}
 
 func joined(a, b string) string {
 	switch {

@@ -153,7 +153,7 @@ func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simu
 		m.Variants = append(m.Variants, analyzer.Variant{
 			ID: v.ID, Replicas: v.engines, Speed: x.accelerators[v.accelerator].Speed * float64(max(1, v.GPUsPerReplica)),
 			KVTokens: v.workload.KVTokens, MaxSequences: v.workload.MaxSequences, BatchedTokens: v.workload.BatchedTokens,
-			Role: v.Role, Objective: v.objective, Profile: v.profile, Kept: v.Range.Floor() > 0 || v.fixed != nil,
+			Role: v.Role, Objective: v.objective, Profile: v.profile, Kept: v.Range.Floor() > 0 || v.fixed != nil, Startup: v.startup,
 		})
 	}
 	candidates := make([]candidate, len(variants))

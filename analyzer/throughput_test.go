@@ -1,0 +1,34 @@
+package analyzer
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestThroughputShareFallsWithTheStartUpTime(t *testing.T) {
+	for startup, want := range map[time.Duration]float64{
+		0: 0.92, 30 * time.Second: 0.92, time.Minute: 0.92, 90 * time.Second: 0.795, 100 * time.Second: 0.92 - 0.25*2/3, 2 * time.Minute: 0.72, time.Hour: 0.72,
+	} {
+		if got := throughputShare(startup); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v: %v, want %v", startup, got, want)
+		}
+	}
+}
+
+// A loose objective is met up to the throughput, and the load may grow while a replica starts. A
+// tight one is missed long before: no queue remains then.
+func TestSlowStartsLeaveThroughputForGrowth(t *testing.T) {
+	capacity := func(ttft, itl, startup time.Duration) float64 {
+		rate, _ := capacityOf(chat(40, Variant{Profile: h100(), Objective: slo(ttft, itl), Startup: startup}), Options{})
+		return rate
+	}
+	quick, slow := capacity(3*time.Second, 100*time.Millisecond, time.Minute), capacity(3*time.Second, 100*time.Millisecond, 2*time.Minute)
+	if want := quick * 0.72 / 0.92; math.Abs(slow/want-1) > 0.02 {
+		t.Errorf("loose: %v/s with a start of two minutes, %v/s with one of one, want %v/s", slow, quick, want)
+	}
+	quick, slow = capacity(300*time.Millisecond, 20*time.Millisecond, time.Minute), capacity(300*time.Millisecond, 20*time.Millisecond, 2*time.Minute)
+	if slow != quick {
+		t.Errorf("tight: %v/s with a start of two minutes, %v/s with one of one, want the same", slow, quick)
+	}
+}
