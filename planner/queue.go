@@ -35,7 +35,11 @@ func (z *sizedModel) addQueue(p Policy) {
 // addGrowth sets the growth: the arrivals that the ready replicas neither serve nor are sized for,
 // until replicas that start now are ready. It joins the queues of saturated replicas, and takes no
 // more than their capacity. While replicas start it stays as it is, so that these are enough.
+// Without a queue the ready replicas serve more than they are sized for.
 func (z *sizedModel) addGrowth(unit float64) {
+	if !(z.demand.backlog > z.demand.queued) {
+		return // no engine has a queue that could grow
+	}
 	var ready, served, saturated float64
 	var startup time.Duration
 	for _, c := range z.candidates {
