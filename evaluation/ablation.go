@@ -18,6 +18,7 @@ var mechanisms = []mechanism{
 	{"sizing", "without sizing by latency: saturation thresholds alone", func(c *config.Config) { c.Sizing.Queueing = config.Off }},
 	{"profiles", "without the shipped profiles: measured capacity alone", func(c *config.Config) { c.ProfileCatalogue = config.Off }},
 	{"headroom", "without headroom before a scale-down", func(c *config.Config) { c.ScaleDown.Headroom = 1e-9 }},
+	{"budget", "without correcting the headroom by the error budget, and without keeping demand that comes back", func(c *config.Config) { c.ErrorBudget.Enabled = false }},
 	{"lifetime", "without a least lifetime of replicas", func(c *config.Config) { c.ScaleDown.MinReplicaLifetime = time.Nanosecond }},
 }
 

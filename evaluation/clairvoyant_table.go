@@ -34,8 +34,12 @@ type table struct {
 	hours       float64
 }
 
-// newTable simulates the windows of a case on one variant.
-func newTable(c Case, choice Choice) *table {
+// newTable simulates the windows of a case on one variant, with the load around each.
+func newTable(c Case, choice Choice) *table { return newTableBefore(c, choice, around) }
+
+// newTableBefore simulates the windows with the load before each, and with so many seconds of the
+// load after it.
+func newTableBefore(c Case, choice Choice, after float64) *table {
 	id := choice.Variants[0]
 	spec, limits := specOf(c.Setup, id), c.Setup.variant(id).Range
 	t := &table{
@@ -44,7 +48,7 @@ func newTable(c Case, choice Choice) *table {
 	}
 	for begin := 0.0; begin < c.Until; begin += minute {
 		end := min(begin+minute, c.Until)
-		w := excerpt{c: c, spec: spec, requests: between(c.Requests, begin-around, end+around), begin: begin, end: end}
+		w := excerpt{c: c, spec: spec, requests: between(c.Requests, begin-around, end+after), begin: begin, end: end}
 		row := w.row(limits.Max, replicasFor(c, choice, float64(len(between(c.Requests, begin, end)))/minute))
 		t.within = append(t.within, row)
 		t.lengths = append(t.lengths, end-begin)
