@@ -10,8 +10,8 @@ import (
 
 // instant starts replicas at the instant at which the load rises, and none before. It knows the
 // replicas that each minute needs at its beginning, without any delay of metrics, and stops
-// replicas with all foresight. So it misses what nobody serves who neither predicts a rise nor has
-// spare replicas for it. Its knob is by how much it multiplies the replicas: the cost of spare ones.
+// replicas with all foresight. Its misses are those of a policy that neither predicts a rise nor
+// has spare replicas for it. Its knob multiplies the replicas: the cost of spare ones.
 func instant() Policy {
 	return Policy{
 		Name:    "instant",
