@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A step of ten times the load is known at the instant at which it comes, and stays unknown until then.
+// A step of ten times the load is known at the instant at which it comes, and not before.
 func TestInstantStartsAtTheRiseAndNotBefore(t *testing.T) {
 	c := plain(t, "chat-h100", "step:minutes=9,low=10,high=100", SetupOptions{})
 	p := instant()
