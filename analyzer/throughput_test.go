@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 func TestThroughputShareFallsWithTheStartUpTime(t *testing.T) {
@@ -30,5 +32,21 @@ func TestSlowStartsLeaveThroughputForGrowth(t *testing.T) {
 	quick, slow = capacity(300*time.Millisecond, 20*time.Millisecond, time.Minute), capacity(300*time.Millisecond, 20*time.Millisecond, 2*time.Minute)
 	if slow != quick {
 		t.Errorf("tight: %v/s with a start of two minutes, %v/s with one of one, want the same", slow, quick)
+	}
+}
+
+// Without a profile the thresholds of the replicas' own metrics are lower for slow starts.
+func TestSlowStartsLowerTheLimitsOfAReplicaWithoutAProfile(t *testing.T) {
+	for name, r := range map[string]fleet.Usage{
+		"KV cache":   busy(20, 0, 0.5, 5),
+		"throughput": func() fleet.Usage { r := busy(20, 0, 0.1, 5); r.PeakThroughput = fleet.Observed(6); return r }(),
+	} {
+		of := func(startup time.Duration) float64 {
+			rate, _ := capacityOf(demand(Variant{Replicas: replicas(1, r), Startup: startup}), Options{})
+			return rate
+		}
+		if quick, slow := of(time.Minute), of(2*time.Minute); math.Abs(slow/quick-0.72/0.92) > 1e-9 {
+			t.Errorf("%s: %v/s with a start of two minutes, %v/s with one of one", name, slow, quick)
+		}
 	}
 }
