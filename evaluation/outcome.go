@@ -123,7 +123,7 @@ func (r *recorder) outcome(f *simulation.Fleet, p Policy, s Setting) Outcome {
 		minuteOf(q.Arrival).Requests++
 	}
 	for _, end := range f.Outcomes() {
-		arrival := end.Request.Arrival - r.c.WarmUp
+		arrival := end.Arrival - r.c.WarmUp
 		if arrival < 0 {
 			continue
 		}

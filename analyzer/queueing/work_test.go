@@ -15,8 +15,8 @@ func TestThroughputIsThatOfTheSimulation(t *testing.T) {
 	}{
 		{"256 sequences", func(*Replica) {}, 0.02},
 		{"32 sequences", func(r *Replica) { r.MaxSequences = 32 }, 0.02},
-		{"a slower prefill", func(r *Replica) { r.Profile.PerPromptToken *= 3 }, 0.02},
-		{"a slower iteration", func(r *Replica) { r.Profile.Iteration *= 2 }, 0.02},
+		{"a slower prefill", func(r *Replica) { r.PerPromptToken *= 3 }, 0.02},
+		{"a slower iteration", func(r *Replica) { r.Iteration *= 2 }, 0.02},
 		// too small to be full of requests with many different lengths
 		{"a small KV cache", func(r *Replica) { r.KVTokens = 40_000 }, 0.15},
 	} {
