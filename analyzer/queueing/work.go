@@ -8,7 +8,7 @@ func (m *Mix) Throughput(r Replica) float64 {
 		sequences = min(sequences, max(1, r.KVTokens*m.decode/m.decodeContext))
 	}
 	prefill, decode := m.Work(r.Profile, r.PrefixHits)
-	return sequences / (m.decode*r.Iteration + sequences*(prefill+decode))
+	return sequences / (float64(m.decode*r.Iteration) + float64(sequences*(prefill+decode)))
 }
 
 // Work returns the seconds that a request adds to iterations on average: by the chunks of its
