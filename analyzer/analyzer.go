@@ -33,7 +33,9 @@ type Model struct {
 	PrefixHits fleet.Reading
 	// Dispersion is the index of dispersion of the model's arrivals, 1 for a Poisson process.
 	Dispersion fleet.Reading
-	Variants   []Variant
+	// Rising is true if clearly more requests arrive now than in the latest window on average.
+	Rising   bool
+	Variants []Variant
 }
 
 // Variant is the input about one variant.

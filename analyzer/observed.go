@@ -31,6 +31,7 @@ type observed struct {
 	peak    float64 // the highest rate of a replica
 	floor   float64 // shortest time between tokens ever, seconds; 0 if unknown
 	stuck   bool    // replicas were saturated by their queues all the time, and these grow
+	rising  bool    // the model's rate is rising
 }
 
 // average holds means over replicas.
@@ -52,8 +53,8 @@ type window struct {
 
 // observe sums up a variant's ready replicas. Replicas without KV cache use or running requests do
 // not count.
-func observe(v Variant, s Saturation) observed {
-	var o observed
+func observe(v Variant, s Saturation, rising bool) observed {
+	o := observed{rising: rising}
 	for _, r := range v.Replicas {
 		if r.KV.State != fleet.Present || r.Running.State != fleet.Present {
 			continue
@@ -150,12 +151,13 @@ const (
 	clearlySlower = 1.1
 )
 
-// fuller returns the window to extrapolate the use of a resource from.
-func (a average) fuller(use func(window) float64) window {
-	if use(a.latest) > clearlyFuller*use(a.mean) {
-		return a.latest
+// fuller returns the window to extrapolate the use of a resource from. While the rate rises, the
+// use of now belongs to a higher rate than that of the latest window.
+func (o observed) fuller(use func(window) float64) window {
+	if !o.rising && use(o.each.latest) > clearlyFuller*use(o.each.mean) {
+		return o.each.latest
 	}
-	return a.mean
+	return o.each.mean
 }
 
 func (a average) byITL() window {
@@ -179,8 +181,9 @@ const turnover = 60
 
 // bounds returns the rates that a replica's limits allow. A configured profile predicts latency and
 // throughput, also at loads that were never seen, better than the past does: with one the bounds by
-// mean ITL, by the peak rate and by the highest throughput are left out. The throughput is that of
-// one minute and one mix of requests, of which a few long ones make half of another.
+// mean ITL, by the peak rate, by max_num_seqs and by the highest throughput are left out. The
+// throughput is that of one minute and one mix of requests, of which a few long ones make half of
+// another; a queue of seconds fills a batch.
 //
 // Part is the part of the model's demand that each replica gets now. The peak rate only limits a
 // scale-down: if the load is too light to show more, more replicas would show even less.
@@ -197,7 +200,7 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	sequences := o.untilFull(func(w window) float64 { return w.running }, limits*float64(v.MaxSequences))
 	throughput := limits * s.MaxThroughputShare * o.busiest
 	if profiled {
-		throughput = 0
+		sequences, throughput = 0, 0
 	}
 	if served := o.each.latest.rate; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
 		throughput = served
@@ -227,7 +230,7 @@ func (o observed) shown(part float64) float64 {
 // iteration of T seconds, T0 of them without work, requests take the share 1-T0/T of the engine's
 // time, which is proportional to their rate, and the use is proportional to rate·T.
 func (o observed) untilFull(use func(window) float64, limit float64) float64 {
-	w := o.each.fuller(use)
+	w := o.fuller(use)
 	if use(w) <= 0 || limit <= 0 {
 		return 0
 	}

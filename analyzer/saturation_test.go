@@ -300,6 +300,30 @@ func TestRisingLoadIsReadFromTheLatestWindow(t *testing.T) {
 	}
 }
 
+// In a burst the KV cache is already used by more requests than the rate of the latest window shows.
+func TestABurstLowersNoCapacity(t *testing.T) {
+	r := busy(100, 0, 0.63, 6)
+	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(3), fleet.Observed(0.14), fleet.Observed(9)
+	m := demand(Variant{Replicas: replicas(1, r)})
+	m.Rising = true
+	c := Analyze(m, Options{})[0]
+	if rate := c.Share.Or(0) * 6; math.Abs(rate-15) > 1e-9 || c.LimitedBy != LimitKV {
+		t.Errorf("capacity %+v, that is %v/s, want 15/s: 3/s take 14 %% of the KV cache on average", c, rate)
+	}
+}
+
+// A queue of seconds fills the batch. The queueing model has max_num_seqs already.
+func TestAFullBatchLowersNoCapacityOfAProfile(t *testing.T) {
+	of := func(running float64) float64 {
+		r := busy(running, 0, 0.2, 8)
+		rate, _ := capacityOf(chat(8, Variant{Profile: h100(), MaxSequences: 256, Replicas: replicas(1, r), Objective: slo(3*time.Second, 100*time.Millisecond)}), Options{})
+		return rate
+	}
+	if few, full := of(60), of(256); full != few {
+		t.Errorf("%v/s with a full batch, %v/s without", full, few)
+	}
+}
+
 func TestUnevenLoadSplitIsLimitedByTheFullestVariant(t *testing.T) {
 	// Both get 5/s, and one could serve four times as much: together they serve as much as two slow
 	// ones.

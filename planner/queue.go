@@ -35,10 +35,11 @@ func (z *sizedModel) addQueue(p Policy) {
 // addGrowth sets the growth: the arrivals that the ready replicas neither serve nor are sized for,
 // until replicas that start now are ready. It joins the queues of saturated replicas, and takes no
 // more than their capacity. While replicas start it stays as it is, so that these are enough.
-// Without a queue the ready replicas serve more than they are sized for.
+// If fewer than one request for each of them waits, the ready replicas serve more than they are
+// sized for.
 func (z *sizedModel) addGrowth(unit float64) {
-	if !(z.demand.backlog > z.demand.queued) {
-		return // no engine has a queue that could grow
+	if !(z.demand.backlog-z.demand.queued > float64(z.ready())) {
+		return // no queue that grows
 	}
 	var ready, served, saturated float64
 	var startup time.Duration
