@@ -300,7 +300,8 @@ func TestRisingLoadIsReadFromTheLatestWindow(t *testing.T) {
 	}
 }
 
-// In a burst the KV cache is already used by more requests than the rate of the latest window shows.
+// In a burst the KV cache is already used by more requests than the rate of the latest window
+// shows.
 func TestABurstLowersNoCapacity(t *testing.T) {
 	r := busy(100, 0, 0.63, 6)
 	r.MeanRate, r.MeanKV, r.PeakRate = fleet.Observed(3), fleet.Observed(0.14), fleet.Observed(9)
