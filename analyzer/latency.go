@@ -57,8 +57,8 @@ const leastRate = 1e-6
 
 // latencies asks the queueing model about each variant with an objective and a profile. A variant
 // that cannot meet its objective counts with the little load that it can serve within it, as long
-// as another variant can meet it. If none can, they are sized for the requests that can be served
-// within it; if these are few, no number of replicas would help, and the other limits decide.
+// as another variant can meet it. If none can, those that serve the most requests within it are
+// sized for these; if they are few, no number of replicas would help, and the other limits decide.
 func latencies(m Model, o Options) []latency {
 	all := make([]latency, len(m.Variants))
 	if o.SaturationAlone {
@@ -71,21 +71,25 @@ func latencies(m Model, o Options) []latency {
 			feasible, empty = feasible || !l.infeasible, min(empty, l.empty)
 		}
 	}
-	for i, v := range m.Variants {
-		if !all[i].infeasible {
-			continue
-		}
-		if !feasible && empty < mostEmptyMisses {
+	sizes := feasible // whether there is a variant with the size that serves the most
+	if !feasible && empty < mostEmptyMisses {
+		for i, v := range m.Variants {
+			if !all[i].infeasible {
+				continue
+			}
 			allowed := 1 - v.objective().Percentile
 			share := 1 - max(allowed, empty+float64(sparedMisses*allowed))
 			if sized := m.latency(v, share, o); sized.known && sized.rate > 0 {
 				sized.infeasible, sized.sized, sized.remedy = false, share, all[i].remedy
 				sized.note = joined(sized.note, fmt.Sprintf("sized for %.3g %% of the requests", 100*share))
-				all[i] = sized
-				continue
+				all[i], sizes = sized, true
 			}
 		}
-		all[i].known, all[i].rate = feasible, max(all[i].rate, leastRate)
+	}
+	for i := range all {
+		if all[i].infeasible {
+			all[i].known, all[i].rate = sizes, max(all[i].rate, leastRate)
+		}
 	}
 	return all
 }

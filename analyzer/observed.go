@@ -76,8 +76,8 @@ func observe(v Variant, s Saturation, rising bool) observed {
 	}
 	o.settled = o.each.count > 0
 	o.each.divide()
-	before := o.each.waiting - turnover*o.each.growth
-	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold && before > 0
+	before := o.each.waiting - float64(turnover*o.each.growth)
+	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold && before > aRequest
 	return o
 }
 
@@ -177,7 +177,16 @@ type bound struct {
 // turnover is the number of seconds within which a batch must have other requests for its
 // throughput to count. One that has just filled up with requests of minutes serves no others until
 // the first of them ends.
-const turnover = 60
+const (
+	turnover     = 60
+	longTurnover = 150 // for the highest throughput of the past: twice in the peak window
+)
+
+// replaced reports whether the requests of the batch are others after so many seconds.
+func (w window) replaced(seconds float64) bool { return w.running <= seconds*w.rate }
+
+// aRequest is how much of a queue is more than the rounding of its growth.
+const aRequest = 0.5
 
 // bounds returns the rates that a replica's limits allow. A configured profile predicts latency and
 // throughput, also at loads that were never seen, better than the past does: with one the bounds by
@@ -202,11 +211,11 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	if profiled {
 		sequences, throughput = 0, 0
 	}
-	if served := o.each.latest.rate; o.stuck && served > 0 && (throughput == 0 || served < throughput) {
-		throughput = served
-	}
-	if o.each.latest.running > turnover*o.each.latest.rate {
+	if !o.each.mean.replaced(longTurnover) {
 		throughput = 0
+	}
+	if served := o.each.latest.rate; o.stuck && served > 0 && o.each.latest.replaced(turnover) && (throughput == 0 || served < throughput) {
+		throughput = served
 	}
 	bounds := []bound{
 		{limit: LimitKV, rate: kv}, {limit: LimitSequences, rate: sequences}, {limit: LimitThroughput, rate: throughput},

@@ -125,6 +125,12 @@ func TestThroughputIsThatOfABatchThatHasTurnedOver(t *testing.T) {
 	if c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]; c.LimitedBy == LimitThroughput {
 		t.Errorf("%+v, want another limit than the throughput of requests that last 200 s", c)
 	}
+	// an hour at its limit, with requests of 100 s
+	r.PeakThroughput, r.FirstTokens, r.MeanRate = fleet.Observed(0.6), fleet.Observed(0.6), fleet.Observed(0.6)
+	if c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]; c.LimitedBy != LimitThroughput {
+		t.Errorf("%+v, want the highest throughput of requests that last 100 s", c)
+	}
+	r.PeakThroughput = fleet.Observed(0.03)
 	r.FirstTokens, r.MeanRate = fleet.Observed(1.2), fleet.Observed(1.2)
 	if c := Analyze(demand(Variant{Replicas: replicas(1, r)}), Options{})[0]; c.LimitedBy != LimitThroughput {
 		t.Errorf("%+v, want the throughput of requests that last 50 s", c)

@@ -31,3 +31,16 @@ func TestCapacityChangesLittleIfTheObjectiveCanNearlyBeMet(t *testing.T) {
 		t.Errorf("%d limits that can be met and %d that cannot, want some of both", reachable, unreachable)
 	}
 }
+
+// If no variant can meet the objective, those that miss it for most requests even when empty are
+// not sized by their other limits, beside one that serves most requests within it.
+func TestTheWorseVariantIsNoneIfNoneCanMeetTheObjective(t *testing.T) {
+	o := slo(70*time.Millisecond, 60*time.Millisecond)
+	m := chat(40, Variant{Profile: h100(), Objective: o}, Variant{Profile: l40s(), Objective: o})
+	m.Variants[1].Replicas = replicas(2, showing(m, l40s().Cost, 3))
+	all := Analyze(m, Options{})
+	fast, slow := all[0].Share.Or(0)*40, all[1].Share.Or(0)*40
+	if !strings.Contains(all[0].Note, "sized for ") || !all[1].NoMore || slow > fast/100 {
+		t.Errorf("%v/s and %v/s, want the first sized and nearly none of the second: %+v", fast, slow, all)
+	}
+}

@@ -194,6 +194,19 @@ func TestLatestLengthsCountBeforeOlderOnes(t *testing.T) {
 	present(t, 400, load.OutputTokens)
 }
 
+// Older lengths complete few recent ones. Their mean is of as long a time as their histogram.
+func TestMeanLengthIsThatOfTheHistogram(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
+		long, short := float64(min(second, 1200)), float64(max(0, second-1200)) // for 40 minutes
+		return slices.Concat(
+			vllm("pod-a", 0, report{finished: long + short, prompt: 20_000*long + 500*short, output: 100 * (long + short)}),
+			slices.DeleteFunc(histogramOf("pod-a", "vllm:request_prompt_tokens", []float64{1000, 50_000, inf}, []float64{short, long + short, long + short}),
+				func(s promstore.Sample) bool { return s.Name != "vllm:request_prompt_tokens_bucket" }))
+	})
+	present(t, 500, w.load(fleet.SourceEngine).PromptTokens)
+}
+
 func TestModelOnTwoEnginesIsOneLoad(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 2))

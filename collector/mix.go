@@ -35,6 +35,7 @@ func (e expressions) lengthsQuery() string {
 	return either(
 		tagged(longPromptBuckets, e.histogramOf(e.engines[engine.PromptLengths], rate)),
 		tagged(longOutputBuckets, e.histogramOf(e.engines[engine.OutputLengths], rate)),
+		e.meanLengths(promptHalf, outputHalf, e.options.LongWindow/2),
 	)
 }
 
@@ -128,29 +129,30 @@ func lengths(buckets []bucket) []fleet.Bucket {
 // with each long one that ends.
 const enoughLengths = 1000
 
-// lengthParts are the parts with the lengths of prompts or outputs, of the peak window and of the
-// long one.
-type lengthParts struct{ recent, long, recentBuckets, longBuckets part }
+// lengthParts are the parts with the lengths of prompts or outputs: of the peak window, of half the
+// long window and of the long one.
+type lengthParts struct{ recent, half, long, recentBuckets, halfBuckets part }
 
 // lengthsOf returns the mean length and the lengths of the requests: those of the peak window, and
-// the fewer they are the more those of the long window.
+// the fewer they are the more those of half the long window. If there are none, those of the past.
 func (f *facts) lengthsOf(p lengthParts, seconds float64) (fleet.Reading, []fleet.Bucket) {
-	recent, long := mean(f, p.recent), mean(f, p.long)
-	buckets, longBuckets := lengths(f.buckets[p.recentBuckets]), lengths(f.buckets[p.longBuckets])
+	recent, half := mean(f, p.recent), mean(f, p.half)
+	past := firstKnown(half, mean(f, p.long))
+	buckets, older := lengths(f.buckets[p.recentBuckets]), lengths(f.buckets[p.halfBuckets])
 	value, known := recent.Known()
-	longValue, longKnown := long.Known()
-	rate, longRate := totalOf(buckets), totalOf(longBuckets)
+	olderValue, olderKnown := half.Known()
+	rate, olderRate := totalOf(buckets), totalOf(older)
 	switch {
 	case !known && len(buckets) == 0:
-		return long, longBuckets
-	case !known || !longKnown || rate <= 0 || longRate <= 0 || !sameBounds(buckets, longBuckets):
-		return firstKnown(recent, long), buckets
+		return past, older
+	case !known || !olderKnown || rate <= 0 || olderRate <= 0 || !sameBounds(buckets, older):
+		return firstKnown(recent, past), buckets
 	}
 	part := min(1, rate*seconds/enoughLengths)
 	for i := range buckets {
-		buckets[i].Count = float64(part*buckets[i].Count) + float64((1-part)*longBuckets[i].Count*rate/longRate)
+		buckets[i].Count = float64(part*buckets[i].Count) + float64((1-part)*older[i].Count*rate/olderRate)
 	}
-	return fleet.Observed(float64(part*value) + float64((1-part)*longValue)), buckets
+	return fleet.Observed(float64(part*value) + float64((1-part)*olderValue)), buckets
 }
 
 // totalOf returns the number of requests in all buckets.

@@ -52,8 +52,10 @@ const (
 	idleGap     // the latest step of the idle window without samples, Unix time
 	lastActive  // the latest step of the idle window with any use, Unix time
 	promptRecent
+	promptHalf // of the long window, as the histograms with older lengths
 	promptLong
 	outputRecent
+	outputHalf
 	outputLong
 	prefixHits // share of tokens
 	modelTTFT
@@ -103,7 +105,8 @@ var partNames = [partCount]string{
 	progressed: "progressed", observedAgo: "observed_ago", reported: "reported", twice: "twice", asleep: "asleep", copied: "copied",
 	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", recentRate: "recent_rate", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleGap: "idle_gap", lastActive: "last_active",
-	promptRecent: "prompt_recent", promptLong: "prompt_long", outputRecent: "output_recent", outputLong: "output_long",
+	promptRecent: "prompt_recent", promptHalf: "prompt_half", promptLong: "prompt_long",
+	outputRecent: "output_recent", outputHalf: "output_half", outputLong: "output_long",
 	prefixHits: "prefix_hits", modelTTFT: "model_ttft", modelITL: "model_itl",
 	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
 	longPromptBuckets: "long_prompt_buckets", longOutputBuckets: "long_output_buckets",

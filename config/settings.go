@@ -150,13 +150,13 @@ func saturationSettings() []Setting {
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.KVThreshold })),
 		row("saturation.queueThreshold", "5", "Number of waiting requests at which a replica is saturated: its throughput then shows its capacity.",
 			bind(number(0.1, 10_000), func(c *Config) *float64 { return &c.Saturation.QueueThreshold })),
-		row("saturation.maxThroughputShare", "0.85", "Share of the throughput of a busy replica that counts as its capacity, if it has no profile. A lower value starts more replicas.",
+		row("saturation.maxThroughputShare", "0.85", "Share of the throughput of a busy replica that counts as its capacity, if it has no profile; less if its start takes longer than a minute. A lower value starts more replicas.",
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.MaxThroughputShare })),
 		row("saturation.maxITLShare", "0.7", "Limit on the mean ITL, as a share of the ITL objective, which is a percentile. A lower value starts more replicas.",
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.MaxITLShare })),
 		row("saturation.maxITLStretch", "3", "Limit on the mean ITL without an ITL objective, as a multiple of the ITL of a nearly empty batch. A lower value starts more replicas.",
 			bind(number(1, 1000), func(c *Config) *float64 { return &c.Saturation.MaxITLStretch })),
-		row("kvCache.headroom", "0.1", "Share of the KV cache that is kept free below saturation.kvThreshold; it must be below that threshold. A higher value starts more replicas.",
+		row("kvCache.headroom", "0.1", "Share of the KV cache that is kept free below saturation.kvThreshold; it must be below that threshold. Without a profile more is kept free if a start takes longer than a minute. A higher value starts more replicas.",
 			bind(number(0.001, 0.99), func(c *Config) *float64 { return &c.KVCache.Headroom })),
 	}
 }

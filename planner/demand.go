@@ -69,7 +69,8 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 	m.describeRequests(&d)
 	if d.parts = m.knownParts(); len(d.parts) > 0 {
 		objective, _ := m.singleObjective()
-		d.measureRecurring(x.policy, x.now, time.Duration(m.latencies().Length), objective.Percentile)
+		latencies := m.latencies()
+		d.measureRecurring(x.policy, m.startTimes(latencies, x.now), x.now, time.Duration(latencies.Length), objective.Percentile)
 	}
 	d.steadyFor = d.lasted(x.now, time.Duration(m.latencies().Length))
 	x.measure(m, &d)

@@ -132,17 +132,17 @@ func (s spans) overlaps(from, to time.Time) bool {
 
 // startTimes returns when replicas started: as the pods show that exist, and for those that are
 // gone the usual start-up time before the part in which they began to report.
-func (z *sizedModel) startTimes(known fleet.Latencies, now time.Time) (starting spans) {
+func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans) {
 	startup := time.Duration(0)
-	for _, c := range z.candidates {
-		startup = max(startup, c.startup)
-		for i := range c.workload.Pods {
-			pod := &c.workload.Pods[i]
+	for _, v := range m.variants {
+		startup = max(startup, v.startup)
+		for i := range v.workload.Pods {
+			pod := &v.workload.Pods[i]
 			to := now
 			if pod.Ready {
 				to = pod.ReadyAt
 			}
-			long := to.Sub(pod.Created) > overdue*c.startup // overdue, or ready again
+			long := to.Sub(pod.Created) > overdue*v.startup // overdue, or ready again
 			if !long && to.After(known.Parts[0].End.Add(-time.Duration(known.Length))) {
 				starting = append(starting, struct{ from, to time.Time }{pod.Created, to})
 			}

@@ -35,10 +35,14 @@ func (z *sizedModel) addQueue(p Policy) {
 // addGrowth sets the growth: the arrivals that the ready replicas neither serve nor are sized for,
 // until replicas that start now are ready. It joins the queues of saturated replicas, and takes no
 // more than their capacity. While replicas start it stays as it is, so that these are enough.
-// If fewer than one request for each of them waits, the ready replicas serve more than they are
-// sized for.
+// If no more than one request for each saturated replica waits, the replicas serve more than they
+// are sized for.
 func (z *sizedModel) addGrowth(unit float64) {
-	if !(z.demand.backlog-z.demand.queued > float64(z.ready())) {
+	full := 0
+	for _, c := range z.candidates {
+		full += c.saturated
+	}
+	if !(z.demand.backlog > float64(full)) {
 		return // no queue that grows
 	}
 	var ready, served, saturated float64

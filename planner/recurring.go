@@ -1,6 +1,9 @@
 package planner
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	// recurringBudget is the part of the error budget above which demand that came back keeps its
@@ -16,12 +19,18 @@ const (
 
 // measureRecurring sets the requests per second that came back: the highest rate that the model
 // had at least twice within the error budget's window, with less in between. It counts if most of
-// the budget is spent, mostly by bursts that replicas came too late for. They are expected again,
-// and their replicas stay. A rate that came once may never return.
-func (d *demand) measureRecurring(p Policy, now time.Time, length time.Duration, percentile float64) {
+// the budget was spent while replicas started, by bursts that they came too late for. These are
+// expected again, and their replicas stay. A rate that came once may never return. Misses at other
+// times say nothing of it: an objective may be beyond any replica.
+func (d *demand) measureRecurring(p Policy, starting spans, now time.Time, length time.Duration, percentile float64) {
 	parts := since(d.parts, now.Add(-p.BudgetWindow))
-	window := sumOfParts(parts)
-	if p.BudgetOff || window.requests < leastBudgetRequests || window.missed <= recurringBudget*(1-percentile)*window.requests {
+	window, late := sumOfParts(parts), 0.0
+	for _, part := range parts {
+		if starting.overlaps(part.end.Add(-length), part.end) {
+			late += part.missed
+		}
+	}
+	if p.BudgetOff || window.requests < leastBudgetRequests || late <= recurringBudget*(1-percentile)*window.requests {
 		return
 	}
 	most := 0.0
@@ -54,13 +63,16 @@ const sameRate = 0.25
 // lasted returns for how long the rate of requests has been about as it is: until the latest part
 // with another rate, or the first that is known. Zero: nothing is known.
 func (d *demand) lasted(now time.Time, length time.Duration) time.Duration {
-	if len(d.parts) == 0 {
+	rate, known := d.arrivals.Known()
+	if !known || len(d.parts) == 0 {
 		return 0
 	}
 	since := d.parts[0].end.Add(-length)
-	rate := d.arrivals.Or(0) * length.Seconds()
+	requests := rate * length.Seconds()
 	for _, part := range d.parts {
-		if part.requests < (1-sameRate)*rate || part.requests*(1-sameRate) > rate {
+		// two standard errors
+		noise := 2 * math.Sqrt(max(1, d.bursts.Or(1))*(part.requests+requests))
+		if math.Abs(part.requests-requests) > float64(sameRate*max(part.requests, requests))+noise {
 			since = part.end
 		}
 	}

@@ -1,14 +1,19 @@
 package queueing
 
-// Throughput returns the requests per second that a replica serves with a full batch: as many
-// sequences as are allowed, or as fit in the KV cache on average. It serves no more at any latency.
+// Throughput returns the requests per second that a replica serves with full iterations: as many
+// sequences as are allowed, or as fit in the KV cache on average, or all the tokens of an
+// iteration. It serves no more at any latency.
 func (m *Mix) Throughput(r Replica) float64 {
 	sequences := float64(r.MaxSequences)
 	if r.KVTokens > 0 && m.decode > 0 {
 		sequences = min(sequences, max(1, r.KVTokens*m.decode/m.decodeContext))
 	}
+	iterations := m.decode / sequences // that a request needs alone
+	if r.BatchedTokens > 0 {
+		iterations = max(iterations, (float64(m.prompt*(1-r.PrefixHits))+m.decode)/float64(r.BatchedTokens))
+	}
 	prefill, decode := m.Work(r.Profile, r.PrefixHits)
-	return sequences / (float64(m.decode*r.Iteration) + float64(sequences*(prefill+decode)))
+	return 1 / (float64(iterations*r.Iteration) + prefill + decode)
 }
 
 // Work returns the seconds that a request adds to iterations on average: by the chunks of its
@@ -16,8 +21,8 @@ func (m *Mix) Throughput(r Replica) float64 {
 // serves λ requests a second has iterations of T = Iteration + λT·(prefill + decode) seconds.
 func (m *Mix) Work(p Profile, hits float64) (prefill, decode float64) {
 	tokens, squares := m.prompt*(1-hits), m.prompt2*(1-hits*hits)
-	prefill = p.PerPromptToken*tokens + p.PerPromptTokenSquared*squares
-	decode = p.PerSequence*m.decode + p.PerContextToken*m.decodeContext
+	prefill = float64(p.PerPromptToken*tokens) + float64(p.PerPromptTokenSquared*squares)
+	decode = float64(p.PerSequence*m.decode) + float64(p.PerContextToken*m.decodeContext)
 	return prefill, decode
 }
 

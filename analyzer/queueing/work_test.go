@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"errors"
 	"math"
 	"testing"
 )
@@ -29,5 +30,29 @@ func TestThroughputIsThatOfTheSimulation(t *testing.T) {
 				t.Errorf("%.4g/s, %.4g/s in the simulation", got, want)
 			}
 		})
+	}
+}
+
+// Long prompts fill iterations with their tokens, however many sequences there are.
+func TestThroughputOfLongPromptsIsThatOfTheSimulation(t *testing.T) {
+	for _, test := range []struct {
+		prompt, output float64
+		tokens         int // of an iteration
+	}{
+		{2050, 28, 2048}, {2050, 28, 512}, {1150, 30, 2048}, {6000, 30, 2048},
+	} {
+		prompts, err := AssumedLengths(test.prompt)
+		outputs, failed := AssumedLengths(test.output)
+		mix, wrong := NewMix(prompts, outputs)
+		if err := errors.Join(err, failed, wrong); err != nil {
+			t.Fatal(err)
+		}
+		q := benchQuestion(mix)
+		q.Replica.BatchedTokens = test.tokens
+		q.Objective = Objective{TTFT: 20, Percentile: 0.5}
+		got, want := mix.Throughput(q.Replica), simulatedRate(t, new(Sizer), q).Rate
+		if math.Abs(got/want-1) > 0.1 {
+			t.Errorf("%+v: %.4g/s, %.4g/s in the simulation", test, got, want)
+		}
 	}
 }
