@@ -26,6 +26,7 @@ type demand struct {
 	// their part of the highest rate: each as much as the busiest, or the mean of the peak
 	silentPeak float64
 	parts      []budgetPart  // of the error budget; none if it is not known
+	partLength time.Duration // of each
 	recurring  float64       // requests per second that came back, if they count; else 0
 	recurs     bool          // they are the highest demand
 	steadyFor  time.Duration // that the rate has been as it is; 0: unknown
@@ -68,11 +69,12 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 	d.peakless = m.lacksPeak(&d, rows)
 	m.describeRequests(&d)
 	if d.parts = m.knownParts(); len(d.parts) > 0 {
-		objective, _ := m.singleObjective()
 		latencies := m.latencies()
-		d.measureRecurring(x.policy, m.startTimes(latencies, x.now), x.now, time.Duration(latencies.Length), objective.Percentile)
+		d.partLength = time.Duration(latencies.Length)
+		objective, _ := m.singleObjective()
+		d.measureRecurring(x.policy, m.startTimes(latencies, x.now), x.now, objective.Percentile)
 	}
-	d.steadyFor = d.lasted(x.now, time.Duration(m.latencies().Length))
+	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)
 	d.idle = x.idleness(m, &d)
 	return d, nil

@@ -22,11 +22,11 @@ const (
 // the budget was spent while replicas started, by bursts that they came too late for. These are
 // expected again, and their replicas stay. A rate that came once may never return. Misses at other
 // times say nothing of it: an objective may be beyond any replica.
-func (d *demand) measureRecurring(p Policy, starting spans, now time.Time, length time.Duration, percentile float64) {
+func (d *demand) measureRecurring(p Policy, starting spans, now time.Time, percentile float64) {
 	parts := since(d.parts, now.Add(-p.BudgetWindow))
 	window, late := sumOfParts(parts), 0.0
 	for _, part := range parts {
-		if starting.overlaps(part.end.Add(-length), part.end) {
+		if starting.overlaps(part.end.Add(-d.partLength), part.end) {
 			late += part.missed
 		}
 	}
@@ -39,7 +39,7 @@ func (d *demand) measureRecurring(p Policy, starting spans, now time.Time, lengt
 			most = part.requests
 		}
 	}
-	d.recurring = burstOfPart * most / length.Seconds()
+	d.recurring = burstOfPart * most / d.partLength.Seconds()
 }
 
 // cameBack reports whether at least two parts have about as many requests, with one of far fewer
@@ -62,13 +62,13 @@ const sameRate = 0.25
 
 // lasted returns for how long the rate of requests has been about as it is: until the latest part
 // with another rate, or the first that is known. Zero: nothing is known.
-func (d *demand) lasted(now time.Time, length time.Duration) time.Duration {
+func (d *demand) lasted(now time.Time) time.Duration {
 	rate, known := d.arrivals.Known()
 	if !known || len(d.parts) == 0 {
 		return 0
 	}
-	since := d.parts[0].end.Add(-length)
-	requests := rate * length.Seconds()
+	since := d.parts[0].end.Add(-d.partLength)
+	requests := rate * d.partLength.Seconds()
 	for _, part := range d.parts {
 		// two standard errors
 		noise := 2 * math.Sqrt(max(1, d.bursts.Or(1))*(part.requests+requests))

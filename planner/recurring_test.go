@@ -39,17 +39,17 @@ func TestRateThatCameBackIsKept(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			starts := spans{{epoch.Add(-time.Hour), epoch}}
-			d := demand{parts: hourOf(test.missed, test.rates...)}
-			d.measureRecurring(Policy{}.withDefaults(), starts, epoch, partLength, 0.95)
+			d := demand{parts: hourOf(test.missed, test.rates...), partLength: partLength}
+			d.measureRecurring(Policy{}.withDefaults(), starts, epoch, 0.95)
 			if got := d.recurring / burstOfPart; math.Abs(got-test.want) > 1e-9 {
 				t.Errorf("%v/s, want %v", got, test.want)
 			}
-			off := demand{parts: d.parts}
-			off.measureRecurring(Policy{BudgetOff: true}.withDefaults(), starts, epoch, partLength, 0.95)
-			late := demand{parts: d.parts}
-			late.measureRecurring(Policy{}.withDefaults(), starts, epoch.Add(time.Hour), partLength, 0.95)
-			ready := demand{parts: d.parts}
-			ready.measureRecurring(Policy{}.withDefaults(), nil, epoch, partLength, 0.95)
+			off := demand{parts: d.parts, partLength: partLength}
+			off.measureRecurring(Policy{BudgetOff: true}.withDefaults(), starts, epoch, 0.95)
+			late := demand{parts: d.parts, partLength: partLength}
+			late.measureRecurring(Policy{}.withDefaults(), starts, epoch.Add(time.Hour), 0.95)
+			ready := demand{parts: d.parts, partLength: partLength}
+			ready.measureRecurring(Policy{}.withDefaults(), nil, epoch, 0.95)
 			if off.recurring != 0 || late.recurring != 0 || ready.recurring != 0 {
 				t.Errorf("%v/s without an error budget, %v/s an hour later, %v/s without starts, want 0", off.recurring, late.recurring, ready.recurring)
 			}
@@ -108,15 +108,15 @@ func TestReasonHasTheShareWithStarts(t *testing.T) {
 
 // A rate that is not known has lasted for no known time, a noisy one since the first part.
 func TestRateLastsUntilItClearlyChanges(t *testing.T) {
-	noisy := demand{parts: hourOf(0, 3, 4, 2.2, 3, 3.8), bursts: fleet.Observed(4), arrivals: fleet.Observed(3)}
-	if got := noisy.lasted(epoch, partLength); got != time.Hour {
+	noisy := demand{parts: hourOf(0, 3, 4, 2.2, 3, 3.8), partLength: partLength, bursts: fleet.Observed(4), arrivals: fleet.Observed(3)}
+	if got := noisy.lasted(epoch); got != time.Hour {
 		t.Errorf("noise: %v, want an hour", got)
 	}
-	step := demand{parts: hourOf(0, 3, 30), bursts: fleet.Observed(4), arrivals: fleet.Observed(30)}
-	if got := step.lasted(epoch, partLength); got != 30*time.Minute {
+	step := demand{parts: hourOf(0, 3, 30), partLength: partLength, bursts: fleet.Observed(4), arrivals: fleet.Observed(30)}
+	if got := step.lasted(epoch); got != 30*time.Minute {
 		t.Errorf("a step half an hour ago: %v", got)
 	}
-	if got := (&demand{parts: step.parts}).lasted(epoch, partLength); got != 0 {
+	if got := (&demand{parts: step.parts, partLength: partLength}).lasted(epoch); got != 0 {
 		t.Errorf("without a rate: %v, want 0", got)
 	}
 }
