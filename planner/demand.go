@@ -27,6 +27,7 @@ type demand struct {
 	silentPeak float64
 	parts      []budgetPart  // of the error budget; none if it is not known
 	partLength time.Duration // of each
+	starting   spans         // when replicas started
 	recurring  float64       // requests per second that came back, if they count; else 0
 	recurs     bool          // they are the highest demand
 	steadyFor  time.Duration // that the rate has been as it is; 0: unknown
@@ -70,9 +71,9 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 	m.describeRequests(&d)
 	if d.parts = m.knownParts(); len(d.parts) > 0 {
 		latencies := m.latencies()
-		d.partLength = time.Duration(latencies.Length)
+		d.partLength, d.starting = time.Duration(latencies.Length), m.startTimes(latencies, x.now)
 		objective, _ := m.singleObjective()
-		d.measureRecurring(x.policy, m.startTimes(latencies, x.now), x.now, objective.Percentile)
+		d.measureRecurring(x.policy, x.now, objective.Percentile)
 	}
 	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)

@@ -76,7 +76,7 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	if x.policy.BudgetOff {
 		return
 	}
-	if parts := z.budgetParts(x.now); len(parts) > 0 {
+	if parts := z.budgetParts(); len(parts) > 0 {
 		objective, _ := z.singleObjective()
 		length := time.Duration(z.latencies().Length)
 		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)

@@ -49,14 +49,10 @@ func since(parts []budgetPart, from time.Time) []budgetPart {
 
 // budgetParts returns the known parts that are evidence of the headroom. A part is none if a
 // replica started in it, or if the model had as many replicas as it can have.
-func (z *sizedModel) budgetParts(now time.Time) (parts []budgetPart) {
-	if len(z.demand.parts) == 0 {
-		return nil
-	}
-	latencies := z.latencies()
-	starting, most := z.startTimes(latencies, now), z.mostReplicas()
-	for _, part := range z.demand.parts {
-		if part.replicas < most && !starting.overlaps(part.end.Add(-time.Duration(latencies.Length)), part.end) {
+func (z *sizedModel) budgetParts() (parts []budgetPart) {
+	d, most := z.demand, z.mostReplicas()
+	for _, part := range d.parts {
+		if part.replicas < most && !d.starting.overlaps(part.end.Add(-d.partLength), part.end) {
 			parts = append(parts, part)
 		}
 	}

@@ -22,11 +22,11 @@ const (
 // the budget was spent while replicas started, by bursts that they came too late for. These are
 // expected again, and their replicas stay. A rate that came once may never return. Misses at other
 // times say nothing of it: an objective may be beyond any replica.
-func (d *demand) measureRecurring(p Policy, starting spans, now time.Time, percentile float64) {
+func (d *demand) measureRecurring(p Policy, now time.Time, percentile float64) {
 	parts := since(d.parts, now.Add(-p.BudgetWindow))
 	window, late := sumOfParts(parts), 0.0
 	for _, part := range parts {
-		if starting.overlaps(part.end.Add(-d.partLength), part.end) {
+		if d.starting.overlaps(part.end.Add(-d.partLength), part.end) {
 			late += part.missed
 		}
 	}

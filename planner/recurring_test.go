@@ -39,17 +39,17 @@ func TestRateThatCameBackIsKept(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			starts := spans{{epoch.Add(-time.Hour), epoch}}
-			d := demand{parts: hourOf(test.missed, test.rates...), partLength: partLength}
-			d.measureRecurring(Policy{}.withDefaults(), starts, epoch, 0.95)
+			d := demand{parts: hourOf(test.missed, test.rates...), partLength: partLength, starting: starts}
+			d.measureRecurring(Policy{}.withDefaults(), epoch, 0.95)
 			if got := d.recurring / burstOfPart; math.Abs(got-test.want) > 1e-9 {
 				t.Errorf("%v/s, want %v", got, test.want)
 			}
-			off := demand{parts: d.parts, partLength: partLength}
-			off.measureRecurring(Policy{BudgetOff: true}.withDefaults(), starts, epoch, 0.95)
-			late := demand{parts: d.parts, partLength: partLength}
-			late.measureRecurring(Policy{}.withDefaults(), starts, epoch.Add(time.Hour), 0.95)
+			off := demand{parts: d.parts, partLength: partLength, starting: starts}
+			off.measureRecurring(Policy{BudgetOff: true}.withDefaults(), epoch, 0.95)
+			late := demand{parts: d.parts, partLength: partLength, starting: starts}
+			late.measureRecurring(Policy{}.withDefaults(), epoch.Add(time.Hour), 0.95)
 			ready := demand{parts: d.parts, partLength: partLength}
-			ready.measureRecurring(Policy{}.withDefaults(), nil, epoch, 0.95)
+			ready.measureRecurring(Policy{}.withDefaults(), epoch, 0.95)
 			if off.recurring != 0 || late.recurring != 0 || ready.recurring != 0 {
 				t.Errorf("%v/s without an error budget, %v/s an hour later, %v/s without starts, want 0", off.recurring, late.recurring, ready.recurring)
 			}
