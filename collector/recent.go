@@ -45,3 +45,15 @@ func (t *tables) recent(about *facts, a arrivals, parts ...part) (rate, deviatio
 	}
 	return rate, deviation
 }
+
+// peakError returns the standard error of a peak of arrivals, which is the rate of a latest window;
+// as of Poisson arrivals, since a peak of burstier ones is no noise. It is absent if the peak or
+// the distance of two scrapes is not known.
+func (t *tables) peakError(peak fleet.Reading, stretch float64) fleet.Reading {
+	rate, known := peak.Known()
+	if !known || stretch <= 0 {
+		return fleet.Reading{}
+	}
+	window := t.options.Window.Seconds()
+	return fleet.Observed(math.Sqrt(max(0, rate) / max(window-stretch, stretch)))
+}

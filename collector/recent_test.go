@@ -71,6 +71,33 @@ func TestEvenArrivalsShowNoBurst(t *testing.T) {
 	}
 }
 
+// The peak of a constant rate is about one standard error above it.
+func TestThePeakHasTheErrorOfItsWindow(t *testing.T) {
+	w := newWorld(t)
+	w.asked(15, 1800, 1, constant(30), nil)
+	peak, within := 0.0, 0
+	var instants int
+	for w.last = 900; w.last < 1800; w.last += 60 {
+		for _, load := range w.collect().Loads {
+			highest, known := load.PeakArrivals.Known()
+			deviation, estimated := load.PeakError.Known()
+			if load.Source != fleet.SourceGateway || !known {
+				continue
+			}
+			require.True(t, estimated)
+			require.InDelta(t, math.Sqrt(highest/45), deviation, 0.1) // four scrapes in a minute
+			instants++
+			peak += highest - deviation
+			if math.Abs(highest-deviation-30) < 2*deviation {
+				within++
+			}
+		}
+	}
+	require.Positive(t, instants)
+	require.InDelta(t, 30, peak/float64(instants), 1)
+	require.Greater(t, share(within, instants), 0.95)
+}
+
 func TestABurstIsSeenAfterTheNextScrape(t *testing.T) {
 	for name, c := range map[string]struct {
 		every, after int // seconds

@@ -232,6 +232,10 @@ type Load struct {
 	// and waiting requests).
 	PeakArrivals Reading `json:"peakArrivals"`
 	PeakInFlight Reading `json:"peakInFlight"`
+	// PeakError is the standard error of PeakArrivals if arrivals are Poisson, per second. The rate
+	// of a constant load deviates by it in each latest window, and the highest of them is about one
+	// above it. Absent: not known.
+	PeakError Reading `json:"peakError,omitzero"`
 	// RecentArrivals is the rate of requests over the last half of the latest window, per second,
 	// and RecentError its standard error. A rate that is above Arrivals by a few errors is a burst.
 	// Absent: not known.

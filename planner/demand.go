@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -174,10 +175,7 @@ func (x *view) measure(m *model, d *demand) {
 	d.burst = m.burst(arrivals)
 	arrivals = max(arrivals, d.burst)
 	latest := arrivals + d.backlog/x.policy.DrainWithin.Seconds()
-	peak, _ = sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	peak = (peak + d.silentPeak) * m.fraction(rateOf)
-	gatewayPeak, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	peak = max(arrivals, peak, gatewayPeak)
+	peak = max(arrivals, (steadyPeak(m.engine)+d.silentPeak)*m.fraction(rateOf), steadyPeak(m.gateway))
 	d.recurs = d.recurring > peak
 	highest = headroom * max(peak, d.recurring)
 	reference := max(latest, highest)
@@ -190,6 +188,18 @@ func (x *view) measure(m *model, d *demand) {
 	if d.latest > 0 && inFlight > 0 {
 		d.inFlight = inFlight / d.latest
 	}
+}
+
+// steadyPeak returns the highest rate of the peak window without one standard error: it was chosen
+// for being high. Of a few requests, at least half of it counts.
+func steadyPeak(rows []fleet.Load) float64 {
+	peak, _ := sum(rows, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
+	variance := 0.0
+	for _, row := range rows {
+		deviation := row.PeakError.Or(0)
+		variance += float64(deviation * deviation)
+	}
+	return max(peak-math.Sqrt(variance), peak/2)
 }
 
 // headroom is that of a scale-down: half of the policy's if all variants are sized for a

@@ -99,6 +99,9 @@ func scenarioPhrases() []scenarioPhrase {
 			m.atGateway, m.gateway.Queued, m.gateway.LastActive = true, reading(a[0]), epoch
 		}),
 		modelPhrase("peak # req/s", func(m *scenarioModel, a []string) { m.engine.PeakArrivals = reading(a[0]) }),
+		modelPhrase("peak # ± # req/s", func(m *scenarioModel, a []string) {
+			m.engine.PeakArrivals, m.engine.PeakError = reading(a[0]), reading(a[1])
+		}),
 		modelPhrase("recently # ± # req/s", func(m *scenarioModel, a []string) {
 			m.engine.RecentArrivals, m.engine.RecentError = reading(a[0]), reading(a[1])
 			m.gateway.RecentArrivals, m.gateway.RecentError = m.engine.RecentArrivals, m.engine.RecentError
