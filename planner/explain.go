@@ -156,9 +156,32 @@ func (e explanation) limits(i int, b bound) bool {
 		return n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators()
 	case fleet.CodeCapacityUnknown:
 		return b.most == n && n == c.now && e.short > tiny && !e.raises(i, b)
+	case fleet.CodeMaxReplicas:
+		return b.most == n && e.short > tiny && c.share > 0 && !e.isMet()
 	default:
 		return b.most == n && e.short > tiny && (c.share > 0 || b.code == fleet.CodeScaleOutPaused)
 	}
+}
+
+// littleShort is the part of the demand that replicas serve beyond their capacity, by the headroom
+// that it leaves for a percentile and for growth.
+const littleShort = 0.1
+
+// isMet reports whether a model that lacks little capacity meets its objective all the same: over
+// the error budget's window and in its latest part, with no queue, burst or saturated replica.
+func (e explanation) isMet() bool {
+	d := &e.demand
+	objective, single := e.singleObjective()
+	if !single || len(d.parts) == 0 || e.short > littleShort || d.burst > 0 || d.backlog > float64(e.ready()) || e.saturated() > 0 {
+		return false
+	}
+	meets := func(p budgetPart) bool { return p.requests > 0 && p.most <= (1-objective.Percentile)*p.requests }
+	latest, window := d.parts[len(d.parts)-1], sumOfParts(since(d.parts, e.round.now.Add(-e.round.policy.BudgetWindow)))
+	if e.round.now.Sub(latest.end) > 2*d.partLength || window.requests < leastBudgetRequests {
+		return false
+	}
+	_, missed := e.missedObjective()
+	return meets(latest) && meets(window) && !missed
 }
 
 // peakIsOver reports whether the plan serves the latest demand, but would not serve the highest of
@@ -265,7 +288,10 @@ func (e explanation) numbers(i int) fleet.Reason {
 		basis += ": " + c.capacity.Note
 	}
 	capacity := "; capacity " + e.capacityOf(c) + " per replica, limited by " + string(c.capacity.LimitedBy)
-	if e.short > tiny {
+	switch {
+	case e.short > tiny && e.isMet():
+		capacity = ", less headroom than wanted" + capacity
+	case e.short > tiny:
 		capacity = ", " + unservedText(e.short) + capacity
 	}
 	number := ": " + countOf(o.replicas, "replica", "replicas")
