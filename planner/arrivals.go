@@ -27,7 +27,7 @@ func (m *model) addSilent(d *demand) {
 	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
 	d.silent = all.missing
 	d.silentPeak = float64(all.missing) * max(highest, peak/float64(max(1, all.all()-all.missing)))
-	d.arrivals = fleet.Observed(rate + float64(all.missing)*highest)
+	d.arrivals = fleet.Observed(rate + float64(float64(all.missing)*highest))
 }
 
 // fewSilent reports whether some replicas are silent, and so few that the rest is decided without
@@ -80,12 +80,12 @@ func (m *model) burst(mean float64) float64 {
 		value, known := row.RecentArrivals.Known()
 		deviation, estimated := row.RecentError.Known()
 		if known && estimated {
-			rate += part * value
-			variance += part * deviation * part * deviation
+			rate += float64(part * value)
+			variance += float64(part * deviation * part * deviation)
 		}
 	}
 	deviation := math.Sqrt(variance)
-	if rate-clearBurst*deviation <= mean {
+	if rate-float64(clearBurst*deviation) <= mean {
 		return 0
 	}
 	return rate - deviation

@@ -40,7 +40,7 @@ func attainedWithin(buckets []fleet.Bucket, limit time.Duration) (attained, bool
 		longer := total - reached - inside
 		// half a request stands for those above the bucket that were too rare to be seen
 		fall := max(longer, min(0.5, inside/2)) / (total - reached)
-		a.likely = 1 - (total-reached)/total*math.Pow(fall, (limit.Seconds()-lower)/(upper-lower))
+		a.likely = 1 - float64((total-reached)/total*math.Pow(fall, (limit.Seconds()-lower)/(upper-lower)))
 		a.likely = min(max(a.likely, a.least), a.most)
 	}
 	return a, true

@@ -65,9 +65,9 @@ func sumOfParts(parts []budgetPart) (sum budgetPart) {
 // headroomTarget returns the factor for a window: 1 if as many requests missed the objective as
 // may, more if more did.
 func headroomTarget(window budgetPart, percentile float64) float64 {
-	allowed := window.requests * (1 - percentile)
+	allowed := float64(window.requests * (1 - percentile))
 	used := (window.missed + budgetPrior) / (allowed + budgetPrior)
-	return max(leastHeadroom, min(1+budgetGain*math.Log2(used), mostHeadroom))
+	return max(leastHeadroom, min(1+float64(budgetGain*math.Log2(used)), mostHeadroom))
 }
 
 // correctHeadroom applies the error budget to the demand of a model.
@@ -86,7 +86,7 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	}
 	d, factor := &z.demand, z.headroomFactor()
 	backlog := d.latest - d.steady
-	d.steady *= factor
+	d.steady = float64(d.steady * factor)
 	d.latest, d.highest = d.steady+backlog, d.highest*factor
 }
 
@@ -98,7 +98,7 @@ const capacityUse = 2.0 / 3
 // over it, the error budget corrects the headroom alone.
 func (z *sizedModel) headroomFactor() float64 {
 	const headroom = 1/capacityUse - 1
-	return (1 + headroom*z.correction.factor) / (1 + headroom)
+	return (1 + float64(headroom*z.correction.factor)) / (1 + headroom)
 }
 
 // budgetText returns the error budget as text; "" if it is not known.

@@ -25,7 +25,7 @@ func (r *round) fill(k *gpuType, claim gpuClaim, last, most counts) (amount floa
 		n = max(0, min(n, r.domain(claim.model, c, question{preempts: true, unbounded: true}).Max-most[c.ID], left/c.takes()))
 		most[c.ID] += n
 		left -= n * c.takes()
-		amount += float64(n) * c.share
+		amount += float64(float64(n) * c.share)
 	}
 	for _, c := range own {
 		give(c, last[c.ID])

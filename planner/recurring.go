@@ -68,10 +68,10 @@ func (d *demand) lasted(now time.Time) time.Duration {
 		return 0
 	}
 	since := d.parts[0].end.Add(-d.partLength)
-	requests := rate * d.partLength.Seconds()
+	requests := float64(rate * d.partLength.Seconds())
 	for _, part := range d.parts {
 		// two standard errors
-		noise := 2 * math.Sqrt(max(1, d.bursts.Or(1))*(part.requests+requests))
+		noise := float64(2 * math.Sqrt(max(1, d.bursts.Or(1))*(part.requests+requests)))
 		if math.Abs(part.requests-requests) > float64(sameRate*max(part.requests, requests))+noise {
 			since = part.end
 		}
