@@ -16,6 +16,7 @@ type demand struct {
 	rate     fleet.Reading // the reference in requests per second; absent if no rate is known
 	inFlight float64       // the reference in requests in flight
 	burst    float64       // requests per second that arrive now, if that is clearly more; else 0
+	peak     float64       // highest requests per second of the peak window, in the same way
 	latest   float64       // demand now, with backlog, over the reference
 	steady   float64       // the same without the backlog
 	highest  float64       // highest demand of the peak window plus headroom, for a scale-down
@@ -176,6 +177,9 @@ func (x *view) measure(m *model, d *demand) {
 	arrivals = max(arrivals, d.burst)
 	latest := arrivals + d.backlog/x.policy.DrainWithin.Seconds()
 	peak = max(arrivals, (steadyPeak(m.engine)+d.silentPeak)*m.fraction(rateOf), steadyPeak(m.gateway))
+	if peak > clearPeak*arrivals {
+		d.peak = peak
+	}
 	d.recurs = d.recurring > peak
 	highest = headroom * max(peak, d.recurring)
 	reference := max(latest, highest)
@@ -189,6 +193,10 @@ func (x *view) measure(m *model, d *demand) {
 		d.inFlight = inFlight / d.latest
 	}
 }
+
+// clearPeak is by how much the highest demand of the peak window is above the latest to be part of
+// a reason.
+const clearPeak = 1.1
 
 // steadyPeak returns the highest rate of the peak window without one standard error: it was chosen
 // for being high. Of a few requests, at least half of it counts.

@@ -15,8 +15,8 @@ func exactly(parts []budgetPart) []budgetPart {
 	return parts
 }
 
-// TestObjectiveIsMetAtTheMaximum has a model that lacks a twentieth of its capacity, and changes one
-// thing at a time.
+// TestObjectiveIsMetAtTheMaximum has a model that lacks a twentieth of its capacity, and changes
+// one thing at a time.
 func TestObjectiveIsMetAtTheMaximum(t *testing.T) {
 	objective := fleet.Objective{TTFT: time.Second, ITL: 40 * time.Millisecond, Percentile: 0.95}
 	for name, test := range map[string]struct {

@@ -77,8 +77,11 @@ func (z *sizedModel) demandText() string {
 		return "0 requests"
 	}
 	text := z.rateText()
-	if z.demand.burst > 0 {
-		text += fmt.Sprintf(" (burst of %s)", rateNumber(z.demand.burst))
+	switch d := z.demand; {
+	case d.burst > 0:
+		text += fmt.Sprintf(" (burst of %s)", rateNumber(d.burst))
+	case d.peak > 0 && z.wanted > z.latest*(1+tiny): // replicas are kept for it
+		text += fmt.Sprintf(" (peak %s)", rateNumber(d.peak))
 	}
 	if z.demand.backlog > 0 {
 		text += ", " + wholeNumber(z.demand.backlog) + " waiting"
