@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -52,5 +53,23 @@ func TestObjectiveIsMetAtTheMaximum(t *testing.T) {
 		if test.change(&e); e.isMet() != test.met {
 			t.Errorf("%s: met %v, want %v", name, !test.met, test.met)
 		}
+	}
+}
+
+// The maximum is no reason while requests are served within the objective. The demand is 2 % beyond
+// the capacity of ten replicas at 72 % of their KV cache.
+func TestNoMaxReplicasWhileTheObjectiveIsMet(t *testing.T) {
+	decide := func(within float64) fleet.Decision {
+		g := cheap(group{ready: 10, running: 50, kv: 0.72, rate: 5, objective: 50 * time.Millisecond})
+		s := newScenario(g).served(func(_ int, p *fleet.LatencyPart) {
+			p.Requests, p.Replicas, p.ITL = 9000, 10, []fleet.Bucket{{Upper: 0.05, Count: 100 * within}, {Count: 100 * (1 - within)}}
+		})
+		return s.load(func(l *fleet.Load) { l.ITL = fleet.Observed(0.02) }).decide(t)["cheap"]
+	}
+	if d := decide(1); d.Replicas != 10 || d.Reason.Code != fleet.CodeUnchanged || !strings.Contains(d.Reason.Text, "less headroom than wanted") {
+		t.Errorf("%d %s: %s", d.Replicas, d.Reason.Code, d.Reason.Text)
+	}
+	if d := decide(0.9); d.Replicas != 10 || d.Reason.Code != fleet.CodeMaxReplicas {
+		t.Errorf("a tenth missed the objective: %d %s: %s", d.Replicas, d.Reason.Code, d.Reason.Text)
 	}
 }
