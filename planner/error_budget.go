@@ -78,7 +78,7 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	}
 	if parts := z.budgetParts(); len(parts) > 0 {
 		objective, _ := z.singleObjective()
-		length := time.Duration(z.latencies().Length)
+		length := z.demand.partLength
 		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)
 	}
 	if _, rated := z.demand.rate.Known(); !rated {
