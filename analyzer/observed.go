@@ -201,12 +201,12 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	if profiled { // the queueing model has its own time of an iteration, and how that grows
 		o.floor = 0
 	}
-	limits := 1.0 // of them; with a profile, its throughput has the reserve for growth
+	limits := 1.0 // part of them; with a profile, its throughput has the reserve for growth
 	if !profiled {
 		limits = throughputShare(v.Startup) / mostOfThroughput
 	}
-	kv := o.untilFull(func(w window) float64 { return w.kv }, limits*s.kvTarget())
-	sequences := o.untilFull(func(w window) float64 { return w.running }, limits*float64(v.MaxSequences))
+	kv := limits * o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())
+	sequences := limits * o.untilFull(func(w window) float64 { return w.running }, float64(v.MaxSequences))
 	throughput := limits * s.MaxThroughputShare * o.busiest
 	if profiled {
 		sequences, throughput = 0, 0

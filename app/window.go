@@ -15,9 +15,12 @@ const (
 	// startsInWindow is how many start-ups of the slowest target the scale-down window has: a load
 	// that comes back within it finds the replicas that it would have to start again.
 	startsInWindow = 2
-	// windowParts is the number of steps of the window, as parts of the peak window. Start-up times
-	// are medians that vary a little; the window shall not.
-	windowParts = 5
+	// startsInShortWindow is the same of the window for models that have spent little of their
+	// error budget.
+	startsInShortWindow = 1.5
+	// windowParts and shortWindowParts are the steps of the windows, as parts of the least window.
+	// Start-up times are medians that vary a little; the windows shall not.
+	windowParts, shortWindowParts = 5, 8
 	// longestScaleDownWindow limits it: one slow target keeps the replicas of all that long.
 	longestScaleDownWindow = 30 * time.Minute
 )
@@ -28,10 +31,14 @@ const startupsOfYoung = 2
 
 // windowsOf returns the windows that depend on the fleet.
 func windowsOf(c *config.Config, declared inventory.Tables) collector.Windows {
-	w := collector.Windows{ScaleDown: scaleDownWindow(c, declared.Workloads), Idle: c.IdleWindow(declared.Variants)}
+	longest := longestStartup(c, declared.Workloads)
+	w := collector.Windows{ScaleDown: scaleDownWindow(startsInWindow, longest, c.Prometheus.Windows.Peak, windowParts), Idle: c.IdleWindow(declared.Variants)}
 	if c.ErrorBudget.Enabled {
 		w.TTFT = objectives(declared.Variants, func(o fleet.Objective) time.Duration { return o.TTFT })
 		w.ITL = objectives(declared.Variants, func(o fleet.Objective) time.Duration { return o.ITL })
+	}
+	if windows := c.Prometheus.Windows; c.ErrorBudget.Enabled && windows.ShortPeak < windows.Peak {
+		w.ShortScaleDown = scaleDownWindow(startsInShortWindow, longest, windows.ShortPeak, shortWindowParts)
 	}
 	return w
 }
@@ -48,22 +55,20 @@ func objectives(variants []fleet.Variant, limit func(fleet.Objective) time.Durat
 	return slices.Compact(limits)
 }
 
-// scaleDownWindow returns the window whose highest demand counts for a scale-down: the peak window,
-// or twice the longest usual start-up of a target if that is longer, in whole fifths of the peak
-// window.
-func scaleDownWindow(c *config.Config, workloads []fleet.Workload) time.Duration {
-	var longest time.Duration
-	for _, workload := range workloads {
-		startup := workload.Startup
-		if startup <= 0 {
-			startup = c.ScaleUp.StartupTime
-		}
-		longest = max(longest, startup)
+// longestStartup returns the longest usual start-up of a target.
+func longestStartup(c *config.Config, workloads []fleet.Workload) (longest time.Duration) {
+	for i := range workloads {
+		longest = max(longest, cmp.Or(max(0, workloads[i].Startup), c.ScaleUp.StartupTime))
 	}
-	peak := c.Prometheus.Windows.Peak
-	step := max(peak/windowParts, time.Millisecond).Truncate(time.Millisecond)
-	steps := (min(startsInWindow*longest, longestScaleDownWindow) + step - 1) / step
-	return max(peak, steps*step)
+	return longest
+}
+
+// scaleDownWindow returns a window whose highest demand counts for a scale-down: the least one, or
+// so many of the longest start-ups if that is longer, in steps of a part of the least.
+func scaleDownWindow(starts float64, longest, least time.Duration, parts int) time.Duration {
+	step := max(least/time.Duration(parts), time.Millisecond).Truncate(time.Millisecond)
+	wanted := time.Duration(min(starts*longest.Seconds(), longestScaleDownWindow.Seconds()) * float64(time.Second))
+	return max(least, (wanted+step-1)/step*step)
 }
 
 // youngPods returns when recently started pods began to serve: when they became ready for the first

@@ -35,8 +35,25 @@ func TestScaleDownWindowIsTwiceTheLongestStartup(t *testing.T) {
 			for _, startup := range c.startups {
 				workloads = append(workloads, fleet.Workload{Startup: startup})
 			}
-			require.Equal(t, c.want, scaleDownWindow(settings, workloads))
+			require.Equal(t, c.want, windowsOf(settings, inventory.Tables{Workloads: workloads}).ScaleDown)
 		})
+	}
+}
+
+func TestShortScaleDownWindowFollowsTheLongestStartup(t *testing.T) {
+	const second = time.Second
+	for startup, want := range map[time.Duration]time.Duration{
+		10 * second: 2 * time.Minute, 80 * second: 2 * time.Minute, 100 * second: 150 * second,
+		10 * time.Minute: 15 * time.Minute, time.Hour: 30 * time.Minute,
+	} {
+		settings, err := config.Default()
+		require.NoError(t, err)
+		declared := inventory.Tables{Workloads: []fleet.Workload{{Startup: second}, {Startup: startup}}}
+		require.Equal(t, want, windowsOf(settings, declared).ShortScaleDown, startup)
+		settings.Prometheus.Windows.ShortPeak = settings.Prometheus.Windows.Peak
+		require.Zero(t, windowsOf(settings, declared).ShortScaleDown, "switched off")
+		settings.Prometheus.Windows.ShortPeak, settings.ErrorBudget.Enabled = 2*time.Minute, false
+		require.Zero(t, windowsOf(settings, declared).ShortScaleDown, "without an error budget nothing tells that a model meets its SLO")
 	}
 }
 

@@ -31,7 +31,7 @@ func (f *facts) ofGateway() bool { return slices.Contains(f.known[gatewayRate:],
 
 func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
 	load.Source = fleet.SourceEngine
-	load.PeakArrivals = gauge(about, peakArrivals, false)
+	load.PeakArrivals, load.ShortPeak = gauge(about, peakArrivals, false), gauge(about, shortPeak, false)
 	load.PeakInFlight = gauge(about, peakInFlight, false)
 	load.PeakCovered = t.covers(about, peakCovered)
 	load.LastActive = moment(about, lastActive)
@@ -56,7 +56,7 @@ func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
 	born, isBorn := about.value(gatewayBorn)
 	load.Arrivals = counted(rate+born, hasRate || isBorn, about.has(gatewayResets))
 	load.Queued = gauge(about, gatewayQueued, t.stale(about, gatewaySampled))
-	load.PeakArrivals = gauge(about, gatewayPeak, false)
+	load.PeakArrivals, load.ShortPeak = gauge(about, gatewayPeak, false), gauge(about, gatewayShortPeak, false)
 	arrivals := t.arrivals(about, sourceOfArrivals{rate: gatewayArrivalRate, count: gatewayArrivalCount, queue: none})
 	load.Dispersion = arrivals.dispersion()
 	load.PeakError = t.peakError(load.PeakArrivals, arrivals.stretch)

@@ -76,6 +76,9 @@ type Options struct {
 
 	// scaleDown is the window of the highest demand of one cycle: the peak window or longer.
 	scaleDown time.Duration
+	// shortScaleDown is the shorter one of models that have spent little of their error budget; 0
+	// if there is none.
+	shortScaleDown time.Duration
 	// ttft and itl are the latency objectives of one cycle.
 	ttft, itl []time.Duration
 }
@@ -86,6 +89,9 @@ type Windows struct {
 	// ScaleDown is the window of the highest demand, of its coverage and of the progress of pods;
 	// at most the long window.
 	ScaleDown time.Duration
+	// ShortScaleDown is a shorter window of the highest rate. It is not asked for if it is zero, or
+	// not below ScaleDown.
+	ShortScaleDown time.Duration
 	// Idle is the window of the last use of a model.
 	Idle time.Duration
 	// TTFT and ITL are the latency objectives of the fleet, sorted, each once. Requests are counted
@@ -100,13 +106,16 @@ type Pod struct{ Namespace, Name string }
 
 // cycleWindows are the windows and objectives of a cycle.
 type cycleWindows struct {
-	scaleDown, idle time.Duration
-	objectives      string
+	scaleDown, shortScaleDown, idle time.Duration
+	objectives                      string
 }
 
 // over returns the options of a cycle with the windows.
 func (o Options) over(w Windows) Options {
 	o.scaleDown = min(max(w.ScaleDown, o.PeakWindow), o.LongWindow)
+	if o.shortScaleDown = max(w.ShortScaleDown, o.Window); w.ShortScaleDown <= 0 || o.shortScaleDown >= o.scaleDown {
+		o.shortScaleDown = 0
+	}
 	o.IdleWindow = max(w.Idle, o.IdleWindow)
 	o.ttft, o.itl = w.TTFT, w.ITL
 	return o
@@ -114,7 +123,7 @@ func (o Options) over(w Windows) Options {
 
 // windows returns the windows of a cycle.
 func (o Options) windows() cycleWindows {
-	return cycleWindows{o.scaleDown, o.IdleWindow, fmt.Sprint(o.ttft, o.itl)}
+	return cycleWindows{o.scaleDown, o.shortScaleDown, o.IdleWindow, fmt.Sprint(o.ttft, o.itl)}
 }
 
 const (

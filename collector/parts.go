@@ -45,6 +45,7 @@ const (
 	copied      // 1 for a pod whose series are copies of those of engines
 
 	peakArrivals
+	shortPeak // peakArrivals of the short scale-down window
 	peakInFlight
 	recentRate  // of first tokens, over the recent window
 	peakCovered // steps of the peak window that samples cover
@@ -83,6 +84,7 @@ const (
 	gatewayQueued
 	gatewaySampled
 	gatewayPeak
+	gatewayShortPeak
 	gatewayRecent
 	gatewayLatest // over half of the recent window
 	gatewayPeakCovered
@@ -103,7 +105,7 @@ var partNames = [partCount]string{
 	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
 	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
 	progressed: "progressed", observedAgo: "observed_ago", reported: "reported", twice: "twice", asleep: "asleep", copied: "copied",
-	peakArrivals: "peak_arrivals", peakInFlight: "peak_in_flight", recentRate: "recent_rate", peakCovered: "peak_covered",
+	peakArrivals: "peak_arrivals", shortPeak: "short_peak", peakInFlight: "peak_in_flight", recentRate: "recent_rate", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleGap: "idle_gap", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptHalf: "prompt_half", promptLong: "prompt_long",
 	outputRecent: "output_recent", outputHalf: "output_half", outputLong: "output_long",
@@ -114,7 +116,7 @@ var partNames = [partCount]string{
 	partRequests: "part_requests", partReplicas: "part_replicas", partStarted: "part_started", partScrapes: "part_scrapes",
 	partTTFT: "part_ttft", partRequestITL: "part_request_itl", partITL: "part_itl", partWait: "part_wait",
 	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
-	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak", gatewayRecent: "gateway_recent", gatewayLatest: "gateway_latest",
+	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak", gatewayShortPeak: "gateway_short_peak", gatewayRecent: "gateway_recent", gatewayLatest: "gateway_latest",
 	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleGap: "gateway_idle_gap",
 	gatewayLastActive: "gateway_last_active", gatewayArrivalRate: "gateway_arrival_rate", gatewayArrivalCount: "gateway_arrival_count",
 }

@@ -198,6 +198,17 @@ func (e expressions) prefillOfPods(rate func(n name) string) string {
 	return ratio(e.perPod(h.suffixed("_sum"), rate), e.perPod(h.suffixed("_count"), rate))
 }
 
+// highestOf asks for the highest rate of the scale-down window, and of the short one if there is
+// one.
+func (e expressions) highestOf(arrivals string, whole, short part) []string {
+	step := e.options.step(e.options.scaleDown)
+	highest := []string{tagged(whole, subquery("max_over_time", arrivals, e.options.scaleDown, step))}
+	if window := e.options.shortScaleDown; window > 0 {
+		highest = append(highest, tagged(short, subquery("max_over_time", arrivals, window, step)))
+	}
+	return highest
+}
+
 func (e expressions) peaksQuery() string {
 	window, step := e.options.scaleDown, e.options.step(e.options.scaleDown)
 	// of each pod, because the labels of its series may have changed
@@ -206,13 +217,12 @@ func (e expressions) peaksQuery() string {
 	arrivals := fmt.Sprintf("(%s + clamp_min(%s, 0) / %s)",
 		aggregate(engine.Sum, e.byModel, e.firstTokens()), grown, seconds(e.options.Window))
 	inFlight := fmt.Sprintf("(%s + %s)", e.perModel(e.engines[engine.Running], itself), e.perModel(e.engines[engine.Waiting], itself))
-	return either(
-		tagged(peakArrivals, subquery("max_over_time", arrivals, window, step)),
+	return either(append(e.highestOf(arrivals, peakArrivals, shortPeak),
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
 		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines[engine.Running]), window+step, step)),
 		tagged(progressed, e.progress(window)),
 		tagged(observedAgo, e.perPod(e.engines[engine.Running].as(group), ago(window))),
-	)
+	)...)
 }
 
 // covered has the models with a sample within the gap. An instant selector would take one that is

@@ -43,6 +43,32 @@ func TestPeakIsOfTheScaleDownWindow(t *testing.T) {
 	}
 }
 
+func TestShortPeakIsOfTheShortScaleDownWindow(t *testing.T) {
+	w := newWorld(t)
+	total := 0.0
+	w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
+		total += interval
+		if second > 960 && second <= 1020 { // three minutes ago
+			total += 9 * interval
+		}
+		return append(vllm("pod-a", 0, report{running: 1, firstTokens: total}),
+			gatewayRequests("llm_d_epp_request_total", "epp-0", "chat", llama, total))
+	})
+	for short, want := range map[time.Duration]float64{time.Second: 1, 2 * time.Minute: 1, 4 * time.Minute: 10} {
+		observation := w.collector.Collect(t.Context(), at(w.last), collector.Windows{ScaleDown: 5 * time.Minute, ShortScaleDown: short})
+		require.Empty(t, observation.Missing)
+		for _, source := range []fleet.LoadSource{fleet.SourceEngine, fleet.SourceGateway} {
+			load := loadOf(t, observation, source)
+			present(t, 10, load.PeakArrivals)
+			present(t, want, load.ShortPeak)
+		}
+	}
+	for _, short := range []time.Duration{0, 5 * time.Minute, time.Hour} {
+		observation := w.collector.Collect(t.Context(), at(w.last), collector.Windows{ScaleDown: 5 * time.Minute, ShortScaleDown: short})
+		require.Equal(t, fleet.Reading{}, loadOf(t, observation, fleet.SourceEngine).ShortPeak, "none that is shorter")
+	}
+}
+
 func TestAnotherWindowAsksOnlyItsOwnQueriesAgain(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 1200, steady("pod-a", 1))

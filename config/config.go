@@ -104,7 +104,7 @@ type Prometheus struct {
 }
 
 // Windows are the time ranges of queries.
-type Windows struct{ Latest, Peak, Idle, Long time.Duration }
+type Windows struct{ Latest, Peak, ShortPeak, Idle, Long time.Duration }
 
 // Labels are the names of the labels of engine metrics.
 type Labels struct{ Namespace, Pod, Model string }

@@ -65,7 +65,7 @@ func TestEverySettingHasItsDefaultIfNothingIsSet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 15*time.Second, c.Interval)
 	require.Equal(t, 10*time.Second, c.Prometheus.QueryTimeout)
-	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour}, c.Prometheus.Windows)
+	require.Equal(t, config.Windows{Latest: time.Minute, Peak: 5 * time.Minute, ShortPeak: 2 * time.Minute, Idle: 10 * time.Minute, Long: time.Hour}, c.Prometheus.Windows)
 	require.Equal(t, ":9090", c.GRPC.Address)
 	require.Equal(t, slog.LevelInfo, c.Log.Level)
 	require.Equal(t, config.Saturation{KVThreshold: 0.8, QueueThreshold: 5, MaxThroughputShare: 0.85, MaxITLShare: 0.7, MaxITLStretch: 3}, c.Saturation)

@@ -232,6 +232,9 @@ type Load struct {
 	// and waiting requests).
 	PeakArrivals Reading `json:"peakArrivals"`
 	PeakInFlight Reading `json:"peakInFlight"`
+	// ShortPeak is the highest rate of the short scale-down window, per second. Absent: not known,
+	// and PeakArrivals counts.
+	ShortPeak Reading `json:"shortPeak,omitzero"`
 	// PeakError is the standard error of PeakArrivals if arrivals are Poisson, per second. The rate
 	// of a constant load deviates by it in each latest window, and the highest of them is about one
 	// above it. Absent: not known.

@@ -39,6 +39,9 @@ func TestStatedReplicasPreemptNothing(t *testing.T) {
 	for i := range s.Pools {
 		s.Pools[i].Elastic = false
 	}
+	for i := range s.Workloads {
+		s.Workloads[i].Startup = time.Minute // slow starts have a reserve that an equal part lacks
+	}
 	statedReplicas(&s, 40)
 	for i := range s.Variants {
 		if v := &s.Variants[i]; v.Model.Namespace == "greedy" {

@@ -26,24 +26,25 @@ type demand struct {
 	running  float64
 	silent   int // ready replicas that report nothing, few enough to decide without them
 	// their part of the highest rate: each as much as the busiest, or the mean of the peak
-	silentPeak float64
-	parts      []budgetPart  // of the error budget; none if it is not known
-	partLength time.Duration // of each
-	starting   spans         // when replicas started
-	recurring  float64       // requests per second that came back, if they count; else 0
-	recurs     bool          // they are the highest demand
-	steadyFor  time.Duration // that the rate has been as it is; 0: unknown
-	covered    bool          // samples cover the peak window
-	peakless   bool          // the highest demand of the peak window is not known
-	idle       idleness      // whether the model may scale to zero
-	since      time.Time     // last use; zero if it was not used within the idle window
-	prompt     fleet.Reading
-	output     fleet.Reading
-	prompts    []fleet.Bucket
-	outputs    []fleet.Bucket
-	hits       fleet.Reading // share of prompts that the prefix cache holds
-	bursts     fleet.Reading // index of dispersion of the arrivals
-	ttft, itl  fleet.Reading
+	silentPeak  float64
+	parts       []budgetPart  // of the error budget; none if it is not known
+	partLength  time.Duration // of each
+	starting    spans         // when replicas started
+	recurring   float64       // requests per second that came back, if they count; else 0
+	recurs      bool          // they are the highest demand
+	littleSpent bool          // of the error budget
+	steadyFor   time.Duration // that the rate has been as it is; 0: unknown
+	covered     bool          // samples cover the peak window
+	peakless    bool          // the highest demand of the peak window is not known
+	idle        idleness      // whether the model may scale to zero
+	since       time.Time     // last use; zero if it was not used within the idle window
+	prompt      fleet.Reading
+	output      fleet.Reading
+	prompts     []fleet.Bucket
+	outputs     []fleet.Bucket
+	hits        fleet.Reading // share of prompts that the prefix cache holds
+	bursts      fleet.Reading // index of dispersion of the arrivals
+	ttft, itl   fleet.Reading
 }
 
 // measureDemand calculates the demand of the model, or returns why it is unknown.
@@ -76,6 +77,7 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		d.partLength, d.starting = time.Duration(latencies.Length), m.startTimes(latencies, x.now)
 		objective, _ := m.singleObjective()
 		d.measureRecurring(x.policy, x.now, objective.Percentile)
+		d.littleSpent = d.isLittleSpent(x.policy, x.now, objective.Percentile)
 	}
 	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)
@@ -176,7 +178,7 @@ func (x *view) measure(m *model, d *demand) {
 	d.burst = m.burst(arrivals)
 	arrivals = max(arrivals, d.burst)
 	latest := arrivals + d.backlog/x.policy.DrainWithin.Seconds()
-	peak = max(arrivals, (steadyPeak(m.engine)+d.silentPeak)*m.fraction(rateOf), steadyPeak(m.gateway))
+	peak = max(arrivals, (d.steadyPeak(m.engine)+d.silentPeak)*m.fraction(rateOf), d.steadyPeak(m.gateway))
 	if peak > clearPeak*arrivals {
 		d.peak = peak
 	}
@@ -198,16 +200,27 @@ func (x *view) measure(m *model, d *demand) {
 // a reason.
 const clearPeak = 1.1
 
-// steadyPeak returns the highest rate of the peak window without one standard error: it was chosen
-// for being high. Of a few requests, at least half of it counts.
-func steadyPeak(rows []fleet.Load) float64 {
-	peak, _ := sum(rows, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	variance := 0.0
+// steadyPeak returns the highest rate of the scale-down window without one standard error: it was
+// chosen for being high. Of a few requests, at least half of it counts.
+func (d *demand) steadyPeak(rows []fleet.Load) float64 {
+	peak, variance := 0.0, 0.0
 	for _, row := range rows {
-		deviation := row.PeakError.Or(0)
-		variance += float64(deviation * deviation)
+		rate, deviation := row.PeakArrivals.Or(0), row.PeakError.Or(0)
+		square := float64(deviation * deviation)
+		if short, counts := d.shortPeak(row); counts {
+			rate, square = short, square*short/rate // as of Poisson arrivals
+		}
+		peak += rate
+		variance += square
 	}
 	return max(peak-math.Sqrt(variance), peak/2)
+}
+
+// shortPeak returns the highest rate of the short scale-down window. It counts if little of the
+// error budget is spent, and if it is lower than that of the whole window.
+func (d *demand) shortPeak(row fleet.Load) (rate float64, counts bool) {
+	short, known := row.ShortPeak.Known()
+	return short, known && d.littleSpent && short >= 0 && short < row.PeakArrivals.Or(0)
 }
 
 // headroom is that of a scale-down: half of the policy's if all variants are sized for a

@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +71,25 @@ func headroomTarget(window budgetPart, percentile float64) float64 {
 	return max(leastHeadroom, min(1+float64(budgetGain*math.Log2(used)), mostHeadroom))
 }
 
+// budgetWindow returns the requests of the error budget's window, those while replicas start
+// included; false if they are few, or if nothing is known of the latest part.
+func (d *demand) budgetWindow(p Policy, now time.Time) (window budgetPart, known bool) {
+	if len(d.parts) == 0 || now.Sub(d.parts[len(d.parts)-1].end) > 2*d.partLength {
+		return window, false
+	}
+	window = sumOfParts(since(d.parts, now.Add(-p.BudgetWindow)))
+	return window, window.requests >= leastBudgetRequests
+}
+
+// littleBudget is the part of the error budget up to which a model can afford to start replicas
+// again, so that the short scale-down window counts.
+const littleBudget = 0.3
+
+func (d *demand) isLittleSpent(p Policy, now time.Time, percentile float64) bool {
+	window, known := d.budgetWindow(p, now)
+	return known && !p.BudgetOff && window.missed <= littleBudget*(1-percentile)*window.requests
+}
+
 // correctHeadroom applies the error budget to the demand of a model.
 func (z *sizedModel) correctHeadroom(x *view) {
 	z.correction = correction{factor: 1}
@@ -114,6 +134,10 @@ func (z *sizedModel) budgetText(p Policy) string {
 	case w.requests > 0:
 		texts = append(texts, fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s",
 			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor))
+	}
+	shortened := func(row fleet.Load) bool { _, counts := z.demand.shortPeak(row); return counts }
+	if slices.ContainsFunc(z.engine, shortened) || slices.ContainsFunc(z.gateway, shortened) {
+		texts = append(texts, "little of the error budget is spent: short scale-down window")
 	}
 	if d := z.demand; d.recurs {
 		texts = append(texts, fmt.Sprintf("%s req/s came back within %s and keep their replicas", rateNumber(d.recurring), hoursText(p.BudgetWindow)))

@@ -244,6 +244,7 @@ func later(a, b fleet.Load) fleet.Load {
 		{&b.Queued, a.Queued},
 		{&b.PeakArrivals, a.PeakArrivals},
 		{&b.PeakInFlight, a.PeakInFlight},
+		{&b.ShortPeak, a.ShortPeak},
 		{&b.PeakError, a.PeakError},
 		{&b.RecentArrivals, a.RecentArrivals},
 		{&b.RecentError, a.RecentError},

@@ -61,12 +61,9 @@ func (e explanation) isMet() bool {
 		return false
 	}
 	meets := func(p budgetPart) bool { return p.requests > 0 && p.most <= (1-objective.Percentile)*p.requests }
-	latest, window := d.parts[len(d.parts)-1], sumOfParts(since(d.parts, e.round.now.Add(-e.round.policy.BudgetWindow)))
-	if e.round.now.Sub(latest.end) > 2*d.partLength || window.requests < leastBudgetRequests {
-		return false
-	}
+	window, known := d.budgetWindow(e.round.policy, e.round.now)
 	_, missed := e.missedObjective()
-	return meets(latest) && meets(window) && !missed
+	return known && meets(d.parts[len(d.parts)-1]) && meets(window) && !missed
 }
 
 // peakIsOver reports whether the plan serves the latest demand, but would not serve the highest of
