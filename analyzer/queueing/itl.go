@@ -40,7 +40,7 @@ func (c *cell) itlMiss(l *load) (miss, short float64) {
 
 // negligible is a share of the allowed misses. A part of the outputs with fewer misses is not
 // computed again at lower rates, as it has even fewer there.
-const negligible = 1e-7
+const negligible = 1e-6
 
 // shortOutput is the number of iterations below which an output is too short to treat time as
 // continuous.

@@ -13,7 +13,7 @@ func (f *passage) miss() float64 {
 		return 0
 	}
 
-	if f.quiet = quiet > -30; !f.quiet {
+	if f.quiet = quiet > -18; !f.quiet {
 		return f.missBusy()
 	}
 	return f.busy*f.missBusy() + (1-f.busy)*gammaTail(f.deadline-f.own, f.old, f.oldVariance)
@@ -51,6 +51,10 @@ func (f *passage) missNearMean(p point, w float64) float64 {
 
 func normalDensity(w float64) float64 { return math.Exp(-w*w/2) / math.Sqrt(2*math.Pi) }
 
+// saddleTolerance is the relative precision of the mean at the saddle. The tail is off by less: the
+// exponent is stationary there.
+const saddleTolerance = 1e-4
+
 // saddle solves mean(η) = τ by Newton's method on the logarithm, bracketed: a failed evaluation is
 // an upper bound. If only the lump is as early as τ, it is the next point beside the lump.
 func (f *passage) saddle() (point, bool) {
@@ -64,7 +68,7 @@ func (f *passage) saddle() (point, bool) {
 	}
 	for range 60 {
 		miss := logQuotient(p.mean, f.deadline)
-		if math.Abs(miss) < 1e-6 {
+		if math.Abs(miss) < saddleTolerance {
 			break
 		}
 		if miss > 0 {

@@ -16,7 +16,7 @@ type cell struct {
 	contextVariance               float64           // γ²·Var I
 	starts                        [mixBins]foundAt  // last saddle of each part of the outputs
 	safe                          [mixBins]float64  // highest rate with negligible misses of a part
-	theta                         float64           // last θ of the prefill queue
+	decay                         foundAt           // last θ of the prefill queue
 	wholePosition, wholeSquare    float64           // positions for all tokens to compute
 	variationOut, variationLength float64           // CV² of O and of I+O
 }

@@ -3,7 +3,7 @@ package queueing
 import "math"
 
 const (
-	rateTolerance = 1e-7 // relative precision of the search, in the rate or in the misses
+	rateTolerance = 1e-5 // relative precision of the search, in the rate or in the misses
 	poolTolerance = 1e-3 // the same with arrivals smoother than Poisson's, of a pool
 	leastShare    = 1e-4 // lowest rate of the search, as a share of the stable rate
 )

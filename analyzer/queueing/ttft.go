@@ -33,14 +33,16 @@ func (c *cell) queuePrompts(l *load) bool {
 	l.waitVariance = l.wait*l.wait + l.others*l.rate*cube/(3*idle)
 	if c.Objective.TTFT > 0 {
 		d := decay{services: services[:c.Mix.tailCount], shares: c.Mix.tailShare[:c.Mix.tailCount], rate: l.rate, shape: c.burst.shape}
-		if c.theta == 0 {
-			c.theta = 2 / longest
+		theta := c.decay.expect(l.rate)
+		if !(theta > c.decay.eta/2) {
+			theta = max(c.decay.eta, 2/longest)
 		}
-		m := d.solve(&c.theta)
+		m := d.solve(&theta)
+		c.decay.note(l.rate, theta)
 		if c.burst.index < 1 { // the Poisson arrivals whose wait decays alike
-			d.rate = l.others * c.theta / (m - 1)
+			d.rate = l.others * theta / (m - 1)
 		}
-		l.waits.build(&d, c.theta, m)
+		l.waits.build(&d, theta, m)
 	}
 	return true
 }

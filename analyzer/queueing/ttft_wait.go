@@ -48,16 +48,16 @@ func (w *prefillWaits) build(d *decay, theta, m float64) {
 	var ladder [waitPoints + 1]float64
 	atRest := (1 - w.ladder(d, more, &ladder)) / (1 + more)
 	support := min(waitPoints, int(longest/w.step)+1)
-	var density [waitPoints + 1]float64
-	density[0] = atRest / (1 - ladder[0])
-	sum := density[0]
+	var products [waitPoints + 1]float64 // Σ ladder[i]·density[j-i] of the points before
+	p := atRest / (1 - ladder[0])        // density[j]
+	sum := p
 	for j := 1; j <= waitPoints; j++ {
-		p := 0.0
-		for i := 1; i <= min(j, support); i++ {
-			p += ladder[i] * density[j-i]
+		// The points that p adds to do not depend on each other.
+		later := products[j:min(j+support, waitPoints+1)]
+		for i, summand := range ladder[1 : 1+len(later)] {
+			later[i] += summand * p
 		}
-		p /= 1 - ladder[0]
-		density[j] = p
+		p = products[j] / (1 - ladder[0])
 		w.tail[j] = max(0, 1-sum-p/2)
 		sum += p
 	}
