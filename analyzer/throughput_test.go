@@ -38,7 +38,12 @@ func TestSlowStartsLeaveThroughputForGrowth(t *testing.T) {
 // Without a profile the thresholds of the replicas' own metrics are lower for slow starts.
 func TestSlowStartsLowerTheLimitsOfAReplicaWithoutAProfile(t *testing.T) {
 	for name, r := range map[string]fleet.Usage{
-		"KV cache":   busy(20, 0, 0.5, 5),
+		"KV cache": busy(20, 0, 0.5, 5),
+		"KV cache of a busy engine": func() fleet.Usage { // whose iterations grow with the rate
+			r := busy(20, 0, 0.5, 5)
+			r.ITL, r.MeanITL, r.ITLFloor = fleet.Observed(0.02), fleet.Observed(0.02), fleet.Observed(0.01)
+			return r
+		}(),
 		"throughput": func() fleet.Usage { r := busy(20, 0, 0.1, 5); r.PeakThroughput = fleet.Observed(6); return r }(),
 	} {
 		of := func(startup time.Duration) float64 {

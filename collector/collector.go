@@ -69,7 +69,7 @@ func New(o Options) (*Collector, error) {
 }
 
 // Collect returns the state that Prometheus knows at the last instant that is at least the lag
-// before now. It sends one query for the scrape intervals and then at most fourteen for each window
+// before now. It sends one query for the scrape intervals and then at most fifteen for each window
 // of rates that these need, side by side; all models need the same one unless they are scraped at
 // different intervals. None is sent for an instant that was answered before. It always returns: the
 // readings of a failed query are absent, and Missing has the reason.

@@ -53,6 +53,24 @@ func TestPartsHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
+func TestShortScaleDownWindowIsNewerThanTheErrorBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget, latest, whole, short, want time.Duration
+	}{
+		"the defaults":               {time.Hour, time.Minute, 5 * time.Minute, 2 * time.Minute, 2 * time.Minute},
+		"none":                       {time.Hour, time.Minute, 5 * time.Minute, 0, 0},
+		"scrapes of a minute":        {time.Hour, 4 * time.Minute, 5 * time.Minute, 2 * time.Minute, 0},
+		"slow starts beside them":    {time.Hour, 4 * time.Minute, 20 * time.Minute, 2 * time.Minute, 4 * time.Minute},
+		"parts of more than an hour": {24 * time.Hour, time.Minute, 5 * time.Minute, 2 * time.Minute, 0},
+		"as long as the whole one":   {time.Hour, time.Minute, 5 * time.Minute, 5 * time.Minute, 0},
+	} {
+		o := Options{BudgetWindow: c.budget}.withDefaults().over(Windows{ScaleDown: c.whole, ShortScaleDown: c.short})
+		if got := o.within(c.latest).shortScaleDown; got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestNoQueryPutsNamesUnderARegularExpression(t *testing.T) {
 	o := Options{}.withDefaults()
 	engines, gateways := newExpressions(o), newGatewayExpressions(o)

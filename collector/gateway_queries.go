@@ -109,12 +109,17 @@ func (e gatewayExpressions) historyQuery() string {
 	used := slices.Concat(gaugeUsed(e.gateways[engine.GatewayQueue], step),
 		e.counterMoved(e.gateways[engine.GatewayActivity], step), e.counterBorn(e.gateways[engine.GatewayActivity], step))
 	arrivals := e.perGatewayModel(e.gateways[engine.GatewayRequests], over("rate", e.options.Window))
-	return either(append(e.highestOf(arrivals, gatewayPeak, gatewayShortPeak),
+	history := []string{
+		tagged(gatewayPeak, subquery("max_over_time", arrivals, peakWindow, peakStep)),
 		tagged(gatewayPeakCovered, subquery("count_over_time", e.covered(heartbeat), peakWindow+peakStep, peakStep)),
 		e.idle(idleExpression{
 			heartbeat: heartbeat,
 			active:    e.anyOf("> 0", used),
 			parts:     [3]part{gatewayIdleKnown, gatewayIdleGap, gatewayLastActive},
 		}),
-	)...)
+	}
+	if e.options.shortScaleDown > 0 {
+		history = append(history, tagged(gatewayShortPeak, e.shortPeak(arrivals)))
+	}
+	return either(history...)
 }

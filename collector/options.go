@@ -113,9 +113,7 @@ type cycleWindows struct {
 // over returns the options of a cycle with the windows.
 func (o Options) over(w Windows) Options {
 	o.scaleDown = min(max(w.ScaleDown, o.PeakWindow), o.LongWindow)
-	if o.shortScaleDown = max(w.ShortScaleDown, o.Window); w.ShortScaleDown <= 0 || o.shortScaleDown >= o.scaleDown {
-		o.shortScaleDown = 0
-	}
+	o.shortScaleDown = w.ShortScaleDown
 	o.IdleWindow = max(w.Idle, o.IdleWindow)
 	o.ttft, o.itl = w.TTFT, w.ITL
 	return o

@@ -24,7 +24,7 @@ type query struct {
 // queries returns the queries of one cycle about engines.
 func (e expressions) queries() []query {
 	interval, long := e.options.Interval, e.options.step(e.options.LongWindow)
-	return []query{
+	queries := []query{
 		{"gauges", e.gaugesQuery(), interval, model.ValVector},
 		{"capacity", e.capacityQuery(), interval, model.ValVector},
 		{"window", e.windowQuery(), interval, model.ValVector},
@@ -38,6 +38,10 @@ func (e expressions) queries() []query {
 		{"lengths", e.lengthsQuery(), e.options.step(6 * e.options.LongWindow), model.ValVector},
 		{"history", e.historyQuery(), long, model.ValVector},
 	}
+	if e.options.shortScaleDown > 0 {
+		queries = append(queries, query{"short peaks", e.shortPeaksQuery(), interval, model.ValVector})
+	}
+	return queries
 }
 
 func (e expressions) gaugesQuery() string {
@@ -198,31 +202,37 @@ func (e expressions) prefillOfPods(rate func(n name) string) string {
 	return ratio(e.perPod(h.suffixed("_sum"), rate), e.perPod(h.suffixed("_count"), rate))
 }
 
-// highestOf asks for the highest rate of the scale-down window, and of the short one if there is
-// one.
-func (e expressions) highestOf(arrivals string, whole, short part) []string {
-	step := e.options.step(e.options.scaleDown)
-	highest := []string{tagged(whole, subquery("max_over_time", arrivals, e.options.scaleDown, step))}
-	if window := e.options.shortScaleDown; window > 0 {
-		highest = append(highest, tagged(short, subquery("max_over_time", arrivals, window, step)))
-	}
-	return highest
+// arrivals is the rate of first tokens, with the growth of the queues.
+func (e expressions) arrivals() string {
+	// of each pod, because the labels of its series may have changed
+	queue, before := e.perPod(e.engines[engine.Waiting], itself), e.perPod(e.engines[engine.Waiting], ago(e.options.Window))
+	grown := aggregate(engine.Sum, e.byModel, fmt.Sprintf("(%[1]s - %[2]s or %[1]s)", queue, before))
+	return fmt.Sprintf("(%s + clamp_min(%s, 0) / %s)",
+		aggregate(engine.Sum, e.byModel, e.firstTokens()), grown, seconds(e.options.Window))
 }
 
 func (e expressions) peaksQuery() string {
 	window, step := e.options.scaleDown, e.options.step(e.options.scaleDown)
-	// of each pod, because the labels of its series may have changed
-	queue, before := e.perPod(e.engines[engine.Waiting], itself), e.perPod(e.engines[engine.Waiting], ago(e.options.Window))
-	grown := aggregate(engine.Sum, e.byModel, fmt.Sprintf("(%[1]s - %[2]s or %[1]s)", queue, before))
-	arrivals := fmt.Sprintf("(%s + clamp_min(%s, 0) / %s)",
-		aggregate(engine.Sum, e.byModel, e.firstTokens()), grown, seconds(e.options.Window))
 	inFlight := fmt.Sprintf("(%s + %s)", e.perModel(e.engines[engine.Running], itself), e.perModel(e.engines[engine.Waiting], itself))
-	return either(append(e.highestOf(arrivals, peakArrivals, shortPeak),
+	return either(
+		tagged(peakArrivals, subquery("max_over_time", e.arrivals(), window, step)),
 		tagged(peakInFlight, subquery("max_over_time", inFlight, window, step)),
 		tagged(peakCovered, subquery("count_over_time", e.covered(e.engines[engine.Running]), window+step, step)),
 		tagged(progressed, e.progress(window)),
 		tagged(observedAgo, e.perPod(e.engines[engine.Running].as(group), ago(window))),
-	)...)
+	)
+}
+
+// shortPeaksQuery asks for the highest rates of the short scale-down window. It is a query of its
+// own: servers limit the length of a query.
+func (e expressions) shortPeaksQuery() string {
+	return tagged(shortPeak, e.shortPeak(e.arrivals()))
+}
+
+// shortPeak is the highest value of an expression in the short scale-down window.
+func (e expressions) shortPeak(expression string) string {
+	window := e.options.shortScaleDown
+	return subquery("max_over_time", expression, window, e.options.step(window))
 }
 
 // covered has the models with a sample within the gap. An instant selector would take one that is

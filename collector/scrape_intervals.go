@@ -175,6 +175,13 @@ func (o Options) windowFor(interval time.Duration) time.Duration {
 // within returns the options with another window of rates.
 func (o Options) within(window time.Duration) Options {
 	o.Window = window
+	if o.shortScaleDown > 0 {
+		o.shortScaleDown = max(o.shortScaleDown, window)
+	}
+	// The error budget must tell of a burst before the scale-down window forgets it.
+	if o.shortScaleDown >= o.scaleDown || o.budgetStep()+window > o.scaleDown {
+		o.shortScaleDown = 0
+	}
 	o.StaleAfter = max(o.StaleAfter, o.gap())
 	return o
 }

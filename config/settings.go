@@ -113,7 +113,7 @@ func windowSettings() []Setting {
 			window("1m", func(w *Windows) *time.Duration { return &w.Latest })),
 		row("prometheus.windows.peak", "5m", "Least window of the highest demand: below that demand, scale-down is blocked. The window is longer if twice the longest start-up of a target is, up to 30m. A longer window scales down later. At least the latest window.",
 			window("5m", func(w *Windows) *time.Duration { return &w.Peak })),
-		row("prometheus.windows.shortPeak", "2m", "Least window of the highest rate of a model that has spent at most 30 % of its error budget: it can afford to start replicas again. The window is longer if 1.5 times the longest start-up of a target is, not shorter than the latest window, and not longer than the scale-down window of others. A value of at least the peak window switches it off.",
+		row("prometheus.windows.shortPeak", "2m", "Least window of the highest rate of a model that has spent at most 30 % of its error budget: it can afford to start replicas again. The window is longer if 1.5 times the longest start-up of a target is, not shorter than the latest window, and not longer than the scale-down window of others. It is off with a value of at least the peak window, and if a twentieth of errorBudget.window and the latest window together are longer than the scale-down window.",
 			window("2m", func(w *Windows) *time.Duration { return &w.ShortPeak })),
 		row("prometheus.windows.idle", "10m", "Window in which the last use of a model is searched, or the longest retention if that is longer; a scaleToZeroAfter of a variant counts up to the long window. At least the latest window.",
 			window("10m", func(w *Windows) *time.Duration { return &w.Idle })),

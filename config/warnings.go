@@ -39,12 +39,12 @@ func (c *Config) operatorsWarnings() []string {
 	return nil
 }
 
-// shortPeak is the peak window below which a bursty load loses replicas between two bursts, as
+// usualPeak is the peak window below which a bursty load loses replicas between two bursts, as
 // measured in decision 4.
-const shortPeak = 5 * time.Minute
+const usualPeak = 5 * time.Minute
 
 func (c *Config) windowWarnings() []string {
-	if peak := c.Prometheus.Windows.Peak; peak < shortPeak {
+	if peak := c.Prometheus.Windows.Peak; peak < usualPeak {
 		return []string{"prometheus.windows.peak of " + formatDuration(peak) + " is short: replicas are stopped between two bursts, and miss in the second; set it to 5m or more"}
 	}
 	return nil

@@ -40,7 +40,8 @@ func TestStatedReplicasPreemptNothing(t *testing.T) {
 		s.Pools[i].Elastic = false
 	}
 	for i := range s.Workloads {
-		s.Workloads[i].Startup = time.Minute // slow starts have a reserve that an equal part lacks
+		// Slow starts have a reserve: with it, the demand of one model is above its equal part.
+		s.Workloads[i].Startup = time.Minute
 	}
 	statedReplicas(&s, 40)
 	for i := range s.Variants {

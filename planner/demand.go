@@ -33,6 +33,7 @@ type demand struct {
 	recurring   float64       // requests per second that came back, if they count; else 0
 	recurs      bool          // they are the highest demand
 	littleSpent bool          // of the error budget
+	shortened   bool          // the highest demand is that of the short scale-down window
 	steadyFor   time.Duration // that the rate has been as it is; 0: unknown
 	covered     bool          // samples cover the peak window
 	peakless    bool          // the highest demand of the peak window is not known
@@ -77,7 +78,7 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		d.partLength, d.starting = time.Duration(latencies.Length), m.startTimes(latencies, x.now)
 		objective, _ := m.singleObjective()
 		d.measureRecurring(x.policy, x.now, objective.Percentile)
-		d.littleSpent = d.isLittleSpent(x.policy, x.now, objective.Percentile)
+		d.littleSpent = d.hasSpentLittle(x.policy, x.now, objective.Percentile)
 	}
 	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)
@@ -178,7 +179,15 @@ func (x *view) measure(m *model, d *demand) {
 	d.burst = m.burst(arrivals)
 	arrivals = max(arrivals, d.burst)
 	latest := arrivals + d.backlog/x.policy.DrainWithin.Seconds()
-	peak = max(arrivals, (d.steadyPeak(m.engine)+d.silentPeak)*m.fraction(rateOf), d.steadyPeak(m.gateway))
+	highestOf := func(short bool) float64 {
+		return max(arrivals, (steadyPeak(m.engine, short)+d.silentPeak)*m.fraction(rateOf), steadyPeak(m.gateway, short))
+	}
+	whole := highestOf(false)
+	peak = whole
+	if d.littleSpent {
+		peak = highestOf(true)
+	}
+	d.shortened = peak < whole
 	if peak > clearPeak*arrivals {
 		d.peak = peak
 	}
@@ -200,27 +209,21 @@ func (x *view) measure(m *model, d *demand) {
 // a reason.
 const clearPeak = 1.1
 
-// steadyPeak returns the highest rate of the scale-down window without one standard error: it was
-// chosen for being high. Of a few requests, at least half of it counts.
-func (d *demand) steadyPeak(rows []fleet.Load) float64 {
+// steadyPeak returns the highest rate of the scale-down window, or of the short one as far as it is
+// known, without one standard error: it was chosen for being high. Of a few requests, at least half
+// of it counts.
+func steadyPeak(rows []fleet.Load, short bool) float64 {
 	peak, variance := 0.0, 0.0
 	for _, row := range rows {
 		rate, deviation := row.PeakArrivals.Or(0), row.PeakError.Or(0)
 		square := float64(deviation * deviation)
-		if short, counts := d.shortPeak(row); counts {
-			rate, square = short, square*short/rate // as of Poisson arrivals
+		if shorter, known := row.ShortPeak.Known(); short && known && shorter >= 0 && shorter < rate {
+			rate, square = shorter, square*shorter/rate // as of Poisson arrivals
 		}
 		peak += rate
 		variance += square
 	}
 	return max(peak-math.Sqrt(variance), peak/2)
-}
-
-// shortPeak returns the highest rate of the short scale-down window. It counts if little of the
-// error budget is spent, and if it is lower than that of the whole window.
-func (d *demand) shortPeak(row fleet.Load) (rate float64, counts bool) {
-	short, known := row.ShortPeak.Known()
-	return short, known && d.littleSpent && short >= 0 && short < row.PeakArrivals.Or(0)
 }
 
 // headroom is that of a scale-down: half of the policy's if all variants are sized for a

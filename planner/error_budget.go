@@ -3,7 +3,6 @@ package planner
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,10 +84,25 @@ func (d *demand) budgetWindow(p Policy, now time.Time) (window budgetPart, known
 // again, so that the short scale-down window counts.
 const littleBudget = 0.3
 
-func (d *demand) isLittleSpent(p Policy, now time.Time, percentile float64) bool {
+// hasSpentLittle reports whether a model has spent little of its error budget: over its window, of
+// which enough is known, and the objective is met in the latest part.
+func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64) bool {
 	window, known := d.budgetWindow(p, now)
-	return known && !p.BudgetOff && window.missed <= littleBudget*(1-percentile)*window.requests
+	if !known || p.BudgetOff {
+		return false
+	}
+	parts := since(d.parts, now.Add(-p.BudgetWindow))
+	latest, time := parts[len(parts)-1], float64(len(parts))*d.partLength.Seconds()
+	span := latest.end.Sub(parts[0].end) + d.partLength
+	enough := time >= leastKnown*p.BudgetWindow.Seconds() && time >= mostlyKnown*span.Seconds()
+	meets := func(p budgetPart, share float64) bool { return p.missed <= float64(share*(1-percentile))*p.requests }
+	return enough && meets(window, littleBudget) && meets(latest, 1)
 }
+
+// leastKnown is the share of the error budget's window that must be known for it to count as hardly
+// spent, and mostlyKnown that of the time since the first part that is: overloaded engines fail
+// their scrapes, and their worst parts are those that are not known.
+const leastKnown, mostlyKnown = 1.0 / 3, 2.0 / 3
 
 // correctHeadroom applies the error budget to the demand of a model.
 func (z *sizedModel) correctHeadroom(x *view) {
@@ -135,8 +149,7 @@ func (z *sizedModel) budgetText(p Policy) string {
 		texts = append(texts, fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s",
 			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor))
 	}
-	shortened := func(row fleet.Load) bool { _, counts := z.demand.shortPeak(row); return counts }
-	if slices.ContainsFunc(z.engine, shortened) || slices.ContainsFunc(z.gateway, shortened) {
+	if z.demand.shortened {
 		texts = append(texts, "little of the error budget is spent: short scale-down window")
 	}
 	if d := z.demand; d.recurs {

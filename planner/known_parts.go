@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -86,17 +88,28 @@ func (m *model) latencies() fleet.Latencies {
 	return m.engine[0].Latencies
 }
 
-// gatewayWaits returns the waits at the gateway in each part, by its end. Of several rows none
-// counts.
+// gatewayWaits returns the waits at the gateways in each part, by its end: those of all rows, such
+// as of adapters, together. Rows with different bounds leave a list that is no histogram.
 func (m *model) gatewayWaits() map[time.Time][]fleet.Bucket {
-	if len(m.gateway) != 1 {
-		return nil
-	}
 	waits := make(map[time.Time][]fleet.Bucket)
-	for _, part := range m.gateway[0].Latencies.Parts {
-		waits[part.End] = part.Wait
+	for _, row := range m.gateway {
+		for _, part := range row.Latencies.Parts {
+			waits[part.End] = addBuckets(waits[part.End], part.Wait)
+		}
 	}
 	return waits
+}
+
+func addBuckets(a, b []fleet.Bucket) []fleet.Bucket {
+	sameBound := func(a, b fleet.Bucket) bool { return a.Upper == b.Upper }
+	if len(a) == 0 || !slices.EqualFunc(a, b, sameBound) {
+		return append(slices.Clone(a), b...)
+	}
+	sum := slices.Clone(a)
+	for i := range sum {
+		sum[i].Count += b[i].Count
+	}
+	return sum
 }
 
 // mostReplicas is how many replicas the model can have now, by its maximums and the accelerators;
@@ -163,8 +176,10 @@ func evidence(row fleet.LatencyPart, wait []fleet.Bucket, o fleet.Objective) (pa
 	if o.TTFT > 0 {
 		var seen bool
 		ttft, seen = attainedWithin(row.TTFT, o.TTFT)
-		known = known && seen
-		if waited, seen := attainedWithin(wait, o.TTFT); seen {
+		known = known && seen && countsAgree(row)
+		if waited, seen := attainedWithin(wait, o.TTFT); !seen {
+			known = known && len(wait) == 0
+		} else {
 			ttft = attained{max(0, ttft.likely+waited.likely-1), max(0, ttft.least+waited.least-1), min(ttft.most, waited.most)}
 		}
 	}
@@ -182,6 +197,19 @@ func evidence(row fleet.LatencyPart, wait []fleet.Bucket, o fleet.Objective) (pa
 		most:     row.Requests * min(1, 2-ttft.least-itl.least),
 	}, known
 }
+
+// countsAgree reports whether a histogram of TTFT has about as many requests as were counted.
+// Series that count others are no evidence.
+func countsAgree(row fleet.LatencyPart) bool {
+	total := 0.0
+	for _, b := range row.TTFT {
+		total += b.Count
+	}
+	return math.Abs(total-row.Requests) <= mostDisagreement*row.Requests+1
+}
+
+// mostDisagreement is how much of the requests may be missing in the histogram, or in the count.
+const mostDisagreement = 0.1
 
 // mostRequests is more than any model serves in a part.
 const mostRequests = 1e12

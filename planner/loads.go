@@ -236,6 +236,9 @@ func later(a, b fleet.Load) fleet.Load {
 	if a.Time.After(b.Time) {
 		a, b = b, a
 	}
+	if b.PeakArrivals.State == fleet.Absent {
+		b.ShortPeak = a.ShortPeak // of the same row
+	}
 	for _, pair := range []struct {
 		newer *fleet.Reading
 		older fleet.Reading
@@ -244,7 +247,6 @@ func later(a, b fleet.Load) fleet.Load {
 		{&b.Queued, a.Queued},
 		{&b.PeakArrivals, a.PeakArrivals},
 		{&b.PeakInFlight, a.PeakInFlight},
-		{&b.ShortPeak, a.ShortPeak},
 		{&b.PeakError, a.PeakError},
 		{&b.RecentArrivals, a.RecentArrivals},
 		{&b.RecentError, a.RecentError},

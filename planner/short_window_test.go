@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,22 +14,40 @@ import (
 // a time. Misses while replicas start count: they are those that a longer window avoids.
 func TestLittleOfTheErrorBudgetIsSpent(t *testing.T) {
 	for name, test := range map[string]struct {
-		parts  []budgetPart
-		now    time.Time
+		change func(d *demand)
+		after  time.Duration
 		off    bool
 		little bool
 	}{
-		"a percent missed":        {parts: hourOf(0.01, 50), now: epoch, little: true},
-		"a little more":           {parts: hourOf(0.016, 50), now: epoch},
-		"all missed":              {parts: hourOf(1, 50), now: epoch},
-		"few requests":            {parts: hourOf(0, 0.01), now: epoch},
-		"no part is known":        {now: epoch},
-		"parts are old":           {parts: hourOf(0.01, 50), now: epoch.Add(2*partLength + time.Second)},
-		"the error budget is off": {parts: hourOf(0.01, 50), now: epoch, off: true},
+		"a percent missed": {little: true},
+		"a little more":    {change: func(d *demand) { d.parts = hourOf(0.016, 50) }},
+		"a little more, while replicas started": {change: func(d *demand) {
+			d.parts, d.starting = hourOf(0.016, 50), spans{{epoch.Add(-time.Hour), epoch}}
+		}},
+		"two bad hours before": {change: func(d *demand) {
+			before := hourOf(1, 50)
+			for i := range before {
+				before[i].end = before[i].end.Add(-time.Hour)
+			}
+			d.parts = append(before, d.parts...)
+		}, little: true},
+		"the latest part missed": {change: func(d *demand) {
+			d.parts[len(d.parts)-1].missed = 0.06 * d.parts[len(d.parts)-1].requests
+		}},
+		"the middle is not known": {change: func(d *demand) { d.parts = append(d.parts[:4], d.parts[len(d.parts)-4:]...) }},
+		"a young model":           {change: func(d *demand) { d.parts = d.parts[len(d.parts)-7:] }, little: true},
+		"a younger one":           {change: func(d *demand) { d.parts = d.parts[len(d.parts)-6:] }},
+		"few requests":            {change: func(d *demand) { d.parts = hourOf(0, 0.01) }},
+		"no part is known":        {change: func(d *demand) { d.parts = nil }},
+		"parts are old":           {after: 2*partLength + time.Second},
+		"the error budget is off": {off: true},
 	} {
-		d := demand{parts: test.parts, partLength: partLength}
+		d := demand{parts: hourOf(0.01, 50), partLength: partLength}
+		if test.change != nil {
+			test.change(&d)
+		}
 		policy := Policy{BudgetOff: test.off}.withDefaults()
-		if got := d.isLittleSpent(policy, test.now, 0.95); got != test.little {
+		if got := d.hasSpentLittle(policy, epoch.Add(test.after), 0.95); got != test.little {
 			t.Errorf("%s: %v, want %v", name, got, test.little)
 		}
 	}
@@ -35,42 +55,96 @@ func TestLittleOfTheErrorBudgetIsSpent(t *testing.T) {
 
 func TestSteadyPeakOfTheShortWindow(t *testing.T) {
 	known := fleet.Observed
+	row := func(short fleet.Reading) fleet.Load {
+		return fleet.Load{PeakArrivals: known(16), PeakError: known(2), ShortPeak: short}
+	}
 	for name, test := range map[string]struct {
-		row   fleet.Load
-		spent bool // much of the error budget
+		short fleet.Reading
 		want  float64
 	}{
-		"the highest of the window":        {row: fleet.Load{PeakArrivals: known(10), PeakError: known(1), ShortPeak: known(4)}, spent: true, want: 9},
-		"the highest of the short window":  {row: fleet.Load{PeakArrivals: known(16), PeakError: known(2), ShortPeak: known(4)}, want: 3},
-		"the short window is not known":    {row: fleet.Load{PeakArrivals: known(10), PeakError: known(1)}, want: 9},
-		"the short window is stale":        {row: fleet.Load{PeakArrivals: known(10), PeakError: known(1), ShortPeak: fleet.Reading{State: fleet.Stale}}, want: 9},
-		"the short window is not a number": {row: fleet.Load{PeakArrivals: known(10), PeakError: known(1), ShortPeak: known(math.NaN())}, want: 9},
-		"the short window is below zero":   {row: fleet.Load{PeakArrivals: known(10), PeakError: known(1), ShortPeak: known(-4)}, want: 9},
-		"it is never above the window":     {row: fleet.Load{PeakArrivals: known(10), PeakError: known(1), ShortPeak: known(20)}, want: 9},
-		"few requests":                     {row: fleet.Load{PeakArrivals: known(10), PeakError: known(10), ShortPeak: known(0.1)}, want: 0.05},
+		"lower":        {known(4), 3},
+		"not known":    {fleet.Reading{}, 14},
+		"stale":        {fleet.Reading{State: fleet.Stale}, 14},
+		"not a number": {known(math.NaN()), 14},
+		"below zero":   {known(-4), 14},
+		"higher":       {known(20), 14},
 	} {
-		d := demand{littleSpent: !test.spent}
-		if got := d.steadyPeak([]fleet.Load{test.row}); math.Abs(got-test.want) > 1e-12 {
+		if got := steadyPeak([]fleet.Load{row(test.short)}, true); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+		if got := steadyPeak([]fleet.Load{row(test.short)}, false); got != 14 {
+			t.Errorf("%s: %v for the whole window, want 14", name, got)
+		}
+	}
+}
+
+// A row that is newer may lack a rate that an older one has. The two rates of a row stay together.
+func TestShortPeakIsOfTheRowOfThePeak(t *testing.T) {
+	known := fleet.Observed
+	older := fleet.Load{Time: epoch.Add(-time.Minute), PeakArrivals: known(50), ShortPeak: known(1)}
+	for name, test := range map[string]struct {
+		newer fleet.Load
+		want  fleet.Reading
+	}{
+		"the newer row has the peak alone": {fleet.Load{Time: epoch, PeakArrivals: known(60)}, fleet.Reading{}},
+		"it has both":                      {fleet.Load{Time: epoch, PeakArrivals: known(60), ShortPeak: known(20)}, known(20)},
+		"it has none":                      {fleet.Load{Time: epoch}, known(1)},
+	} {
+		if got := later(older, test.newer).ShortPeak; got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
+// Waits at several rows of a gateway count together, and those that cannot be added, or histograms
+// that count other requests, are no evidence.
+func TestEvidenceOfSeveralHistograms(t *testing.T) {
+	objective := fleet.Objective{TTFT: 2 * time.Second, Percentile: 0.95}
+	within := func(fast, slow float64) []fleet.Bucket { return []fleet.Bucket{{Upper: 2, Count: fast}, {Count: slow}} }
+	for name, test := range map[string]struct {
+		ttft   []fleet.Bucket
+		waits  [][]fleet.Bucket
+		missed float64 // below zero: not known
+	}{
+		"no gateway":             {ttft: within(1000, 0)},
+		"one row":                {ttft: within(1000, 0), waits: [][]fleet.Bucket{within(500, 500)}, missed: 500},
+		"an adapter beside it":   {ttft: within(1000, 0), waits: [][]fleet.Bucket{within(500, 499), within(1, 0)}, missed: 499},
+		"an adapter without any": {ttft: within(1000, 0), waits: [][]fleet.Bucket{within(500, 500), nil}, missed: 500},
+		"other bounds":           {ttft: within(1000, 0), waits: [][]fleet.Bucket{within(500, 500), {{Upper: 1, Count: 1}, {Count: 1}}}, missed: -1},
+		"more than were counted": {ttft: within(1e6, 500), missed: -1},
+		"fewer":                  {ttft: within(500, 0), missed: -1},
+	} {
+		m := &model{}
+		for _, waits := range test.waits {
+			m.gateway = append(m.gateway, fleet.Load{Latencies: fleet.Latencies{Parts: []fleet.LatencyPart{{End: epoch, Wait: waits}}}})
+		}
+		part, known := evidence(fleet.LatencyPart{End: epoch, Requests: 1000, TTFT: test.ttft}, m.gatewayWaits()[epoch], objective)
+		if known != (test.missed >= 0) || known && math.Abs(part.missed-test.missed) > 1 {
+			t.Errorf("%s: %v missed, known %v; want %v", name, part.missed, known, test.missed)
+		}
+	}
+}
+
 // A model that meets its objective scales down by the highest rate of two minutes, another one by
-// that of five. Nothing starts for either.
+// that of five.
 func TestModelsThatMeetTheirObjectiveScaleDownSooner(t *testing.T) {
-	decide := func(within float64, short fleet.Reading) int {
+	decide := func(within float64, short fleet.Reading) fleet.Decision {
 		g := cheap(group{ready: 10, running: 10, kv: 0.2, rate: 2, objective: 50 * time.Millisecond})
 		s := newScenario(g).served(func(_ int, p *fleet.LatencyPart) {
 			p.Requests, p.Replicas, p.ITL = 9000, 10, []fleet.Bucket{{Upper: 0.05, Count: 100 * within}, {Count: 100 * (1 - within)}}
 		})
-		return s.load(func(l *fleet.Load) { l.PeakArrivals, l.ShortPeak = fleet.Observed(60), short }).decide(t)["cheap"].Replicas
+		return s.load(func(l *fleet.Load) { l.PeakArrivals, l.ShortPeak = fleet.Observed(60), short }).decide(t)["cheap"]
 	}
 	met, spent, unknown := decide(1, fleet.Observed(20)), decide(0.98, fleet.Observed(20)), decide(1, fleet.Reading{})
-	if met >= spent || met < 2 {
-		t.Errorf("%d replicas if the objective is met, and %d if two fifths of the budget are spent", met, spent)
+	if met.Replicas >= spent.Replicas || met.Replicas < 2 {
+		t.Errorf("%d replicas if the objective is met, and %d if two fifths of the budget are spent", met.Replicas, spent.Replicas)
 	}
-	if unknown < spent {
-		t.Errorf("%d replicas without the short window, want at least %d", unknown, spent)
+	if unknown.Replicas < spent.Replicas {
+		t.Errorf("%d replicas without the short window, want at least %d", unknown.Replicas, spent.Replicas)
+	}
+	for d, want := range map[*fleet.Decision]bool{&met: true, &spent: false, &unknown: false} {
+		if got := strings.Contains(fmt.Sprint(d.Reason), "short scale-down window"); got != want {
+			t.Errorf("%d replicas: the short window is part of the reason: %v, want %v", d.Replicas, got, want)
+		}
 	}
 }
