@@ -92,9 +92,9 @@ func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64) boo
 		return false
 	}
 	parts := since(d.parts, now.Add(-p.BudgetWindow))
-	latest, time := parts[len(parts)-1], float64(len(parts))*d.partLength.Seconds()
+	latest, seconds := parts[len(parts)-1], float64(len(parts))*d.partLength.Seconds()
 	span := latest.end.Sub(parts[0].end) + d.partLength
-	enough := time >= leastKnown*p.BudgetWindow.Seconds() && time >= mostlyKnown*span.Seconds()
+	enough := seconds >= leastKnown*p.BudgetWindow.Seconds() && seconds >= mostlyKnown*span.Seconds()
 	meets := func(p budgetPart, share float64) bool { return p.missed <= float64(share*(1-percentile))*p.requests }
 	return enough && meets(window, littleBudget) && meets(latest, 1)
 }

@@ -89,7 +89,7 @@ func (m *model) latencies() fleet.Latencies {
 }
 
 // gatewayWaits returns the waits at the gateways in each part, by its end: those of all rows, such
-// as of adapters, together. Rows with different bounds leave a list that is no histogram.
+// as of adapters, together.
 func (m *model) gatewayWaits() map[time.Time][]fleet.Bucket {
 	waits := make(map[time.Time][]fleet.Bucket)
 	for _, row := range m.gateway {
@@ -100,12 +100,19 @@ func (m *model) gatewayWaits() map[time.Time][]fleet.Bucket {
 	return waits
 }
 
+// addBuckets adds up two histograms. If their bounds differ, the result is no histogram: it has a
+// bound twice.
 func addBuckets(a, b []fleet.Bucket) []fleet.Bucket {
 	sameBound := func(a, b fleet.Bucket) bool { return a.Upper == b.Upper }
-	if len(a) == 0 || !slices.EqualFunc(a, b, sameBound) {
-		return append(slices.Clone(a), b...)
-	}
 	sum := slices.Clone(a)
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
+		return a
+	case !slices.EqualFunc(a, b, sameBound):
+		return append(sum, a[len(a)-1])
+	}
 	for i := range sum {
 		sum[i].Count += b[i].Count
 	}
@@ -205,7 +212,7 @@ func countsAgree(row fleet.LatencyPart) bool {
 	for _, b := range row.TTFT {
 		total += b.Count
 	}
-	return math.Abs(total-row.Requests) <= mostDisagreement*row.Requests+1
+	return math.Abs(total-row.Requests) <= float64(mostDisagreement*row.Requests)+1
 }
 
 // mostDisagreement is how much of the requests may be missing in the histogram, or in the count.

@@ -111,6 +111,7 @@ func TestEvidenceOfSeveralHistograms(t *testing.T) {
 		"an adapter beside it":   {ttft: within(1000, 0), waits: [][]fleet.Bucket{within(500, 499), within(1, 0)}, missed: 499},
 		"an adapter without any": {ttft: within(1000, 0), waits: [][]fleet.Bucket{within(500, 500), nil}, missed: 500},
 		"other bounds":           {ttft: within(1000, 0), waits: [][]fleet.Bucket{within(500, 500), {{Upper: 1, Count: 1}, {Count: 1}}}, missed: -1},
+		"a bound alone":          {ttft: within(1000, 0), waits: [][]fleet.Bucket{{{Upper: 2, Count: 5}}, {{Upper: 3, Count: 5}, {Count: 1}}}, missed: -1},
 		"more than were counted": {ttft: within(1e6, 500), missed: -1},
 		"fewer":                  {ttft: within(500, 0), missed: -1},
 	} {
