@@ -36,9 +36,9 @@ func windowsOf(c *config.Config, declared inventory.Tables) collector.Windows {
 	if c.ErrorBudget.Enabled {
 		w.TTFT = objectives(declared.Variants, func(o fleet.Objective) time.Duration { return o.TTFT })
 		w.ITL = objectives(declared.Variants, func(o fleet.Objective) time.Duration { return o.ITL })
-	}
-	if windows := c.Prometheus.Windows; c.ErrorBudget.Enabled && windows.ShortPeak < windows.Peak {
-		w.ShortScaleDown = scaleDownWindow(startsInShortWindow, longest, windows.ShortPeak, shortWindowParts)
+		if windows := c.Prometheus.Windows; windows.ShortPeak < windows.Peak {
+			w.ShortScaleDown = scaleDownWindow(startsInShortWindow, longest, windows.ShortPeak, shortWindowParts)
+		}
 	}
 	return w
 }

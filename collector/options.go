@@ -89,8 +89,8 @@ type Windows struct {
 	// ScaleDown is the window of the highest demand, of its coverage and of the progress of pods;
 	// at most the long window.
 	ScaleDown time.Duration
-	// ShortScaleDown is a shorter window of the highest rate. It is not asked for if it is zero, or
-	// not below ScaleDown.
+	// ShortScaleDown is a shorter window of the highest rate. There is no query for it if it is
+	// zero, or not below ScaleDown.
 	ShortScaleDown time.Duration
 	// Idle is the window of the last use of a model.
 	Idle time.Duration

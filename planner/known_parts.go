@@ -104,13 +104,14 @@ func (m *model) gatewayWaits() map[time.Time][]fleet.Bucket {
 // bound twice.
 func addBuckets(a, b []fleet.Bucket) []fleet.Bucket {
 	sameBound := func(a, b fleet.Bucket) bool { return a.Upper == b.Upper }
-	sum := slices.Clone(a)
 	switch {
 	case len(a) == 0:
 		return b
 	case len(b) == 0:
 		return a
-	case !slices.EqualFunc(a, b, sameBound):
+	}
+	sum := slices.Clone(a)
+	if !slices.EqualFunc(a, b, sameBound) {
 		return append(sum, a[len(a)-1])
 	}
 	for i := range sum {
