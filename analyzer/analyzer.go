@@ -72,6 +72,10 @@ type Capacity struct {
 	Pool      Pool
 	LimitedBy Limit
 	Basis     Basis
+	// Alone is the share if the other variants had no replicas, and AloneLimit what limits it;
+	// absent if it is not higher. Beside others a replica may get too few requests, or too many.
+	Alone      fleet.Reading
+	AloneLimit Limit
 	// Loss is the part of the model's demand that its replicas can serve less if one of this
 	// variant stops and the others share the load as they do now; absent if the split is not known.
 	Loss fleet.Reading

@@ -115,6 +115,7 @@ func (s *loadSplit) worst() int {
 // leaveOut takes a member for no capacity: whatever it serves, the others serve more without it.
 func (a *analysis) leaveOut(m member) {
 	c := &a.capacities[m.variant]
+	c.Alone, c.AloneLimit = c.Share, c.LimitedBy
 	c.Share.Value *= leastGain
 	c.LimitedBy, c.NoMore = LimitRouting, true
 	c.Note = joined(c.Note, "gets more requests than it can serve within its objective, and the others serve more without it")
@@ -125,6 +126,9 @@ func (a *analysis) lower(split loadSplit, m member, gain float64) {
 	c, demand := &a.capacities[m.variant], a.Rate.Value
 	own := c.Share.Value * demand
 	c.NoMore = split.slope > 0 && split.with(member{variant: m.variant, replicas: 1, rate: m.rate}) <= split.total()
+	if gain < own {
+		c.Alone, c.AloneLimit = c.Share, c.LimitedBy
+	}
 	switch {
 	case math.Abs(gain-own) <= tiny*own:
 		return
@@ -154,14 +158,28 @@ func (a *analysis) withoutReplicas(split loadSplit) {
 		}
 		gain := split.with(member{variant: i, replicas: 1, rate: rate}) - split.total()
 		if gain < unevenShare*l.rate {
+			alone := lowest([]bound{l.bound(), a.fullKVCache(i)})
 			a.capacities[i] = Capacity{
 				Share:     fleet.Observed(max(gain, minStartShare*l.rate) / a.Rate.Value),
 				LimitedBy: LimitRouting, Basis: l.basis, Load: a.capacities[i].Load,
 				Note:   "would get more requests than it can serve within its objective",
 				NoMore: gain < minStartShare*l.rate,
+				Alone:  fleet.Observed(alone.rate / a.Rate.Value), AloneLimit: alone.limit,
 			}
 		}
 	}
+}
+
+// fullKVCache returns the bound on the rate of a replica of a variant without replicas by its KV
+// cache: the one at which as many requests run as fit. A profile is too optimistic for a small one.
+func (a *analysis) fullKVCache(i int) bound {
+	tokens, size := a.perRequest(), a.Variants[i].engine(a.Model).KVTokens
+	outputs, l := a.OutputTokens.Or(0), a.latencies[i]
+	if tokens <= 0 || size <= 0 || outputs <= 1 {
+		return bound{}
+	}
+	inFlight := a.kvTarget() * size / tokens
+	return bound{limit: LimitKV, rate: inFlight / (outputs*l.iteration + inFlight*l.work), basis: l.basis}
 }
 
 // member is a variant that shares load: its replicas, and the requests per second that each gets.

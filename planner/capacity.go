@@ -28,9 +28,10 @@ type sizedModel struct {
 	startup    time.Duration // from now to then
 	// demand of the plan: more than latest if replicas exist that can serve more
 	wanted float64
-	probe  int  // the candidate that gets a probe; none if there is none
-	waits  bool // the probe waits for free accelerators
-	last   int  // the candidate that keeps an idle model's last replica; none if none does
+	probe  int      // the candidate that gets a probe; none if there is none
+	waits  bool     // the probe waits for free accelerators
+	alone  *variant // serves the model without the others; nil if a mix does
+	last   int      // the candidate that keeps an idle model's last replica; none if none does
 	// of the headroom, by the error budget; applied to the demand
 	correction correction
 }
@@ -40,6 +41,7 @@ type candidate struct {
 	*variant
 	capacity analyzer.Capacity
 	share    float64       // mean capacity, of the reference demand; 0 if unknown
+	alone    float64       // the same if the other variants have no replicas; 0 if it is not higher
 	pays     time.Duration // running time that costs as much as a start
 }
 
@@ -162,7 +164,7 @@ func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simu
 	for i, capacity := range analyzer.Analyze(m, options) {
 		candidates[i] = candidate{variant: variants[i], capacity: capacity, pays: variants[i].startup + p.MinReplicaLifetime}
 		if share, known := capacity.Share.Known(); known && share > 0 {
-			candidates[i].share = share
+			candidates[i].share, candidates[i].alone = share, capacity.Alone.Or(0)
 		}
 	}
 	return candidates

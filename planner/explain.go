@@ -194,6 +194,8 @@ func (e explanation) numbers(i int) fleet.Reason {
 	}
 	capacity := "; capacity " + e.capacityOf(c) + " per replica, limited by " + string(c.capacity.LimitedBy)
 	switch {
+	case e.alone != nil && e.alone != c.variant:
+		capacity = ", cheaper on " + e.alone.ID.Name + " alone" + capacity
 	case e.met:
 		capacity = ", less headroom than wanted" + capacity
 	case e.short > tiny:

@@ -59,6 +59,7 @@ func (r *round) mix() [][]outcome {
 		}
 	}
 	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
+	r.chooseAlone()
 	r.startForTheLatest()
 	r.startForTheUnserved()
 	for _, z := range r.models {
@@ -119,7 +120,7 @@ func (r *round) startForTheUnserved() {
 // six that a plan may have.
 func (r *round) startForTheLatest() {
 	starts := slices.ContainsFunc(r.models, func(z *sizedModel) bool {
-		return z.isServed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })
+		return z.alone == nil && z.isServed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })
 	})
 	if !starts || r.anyOverdue() {
 		return
@@ -127,7 +128,7 @@ func (r *round) startForTheLatest() {
 	latest := r.solve(question{amount: func(z *sizedModel) float64 { return z.latest }, tolerance: roughly}).counts
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			if z.isServed() {
+			if z.alone == nil && z.isServed() {
 				r.startable[c.ID] = min(r.startable[c.ID], latest[c.ID])
 			}
 		}
@@ -247,6 +248,9 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	}
 	if q.healthy && c.limited() { // no accelerators limit this question together
 		domain.Max = max(domain.Min, min(domain.Max, c.mostPlaceable+c.overdue))
+	}
+	if z.alone != nil && z.alone != c.variant {
+		domain.Max = domain.Min
 	}
 	if most, limited := q.most[c.ID]; limited {
 		domain.Max = max(domain.Min, min(domain.Max, most))

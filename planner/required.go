@@ -30,6 +30,7 @@ func (z *sizedModel) sharePool() {
 	p.mean = share / part
 	for i := range z.candidates {
 		z.candidates[i].share /= part
+		z.candidates[i].alone /= part
 		z.candidates[i].capacity.Loss.Value /= part
 	}
 	z.pool = p
