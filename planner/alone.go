@@ -2,13 +2,19 @@ package planner
 
 import (
 	"math"
+	"slices"
 
 	"github.com/wva-project/wva/fleet"
 )
 
-// leastSaving is the part of the price of the existing replicas that a variant must save if it is
-// to serve a model alone: capacities are estimates.
-const leastSaving = 1.0 / 8
+// The parts of the price of the existing replicas that a variant must save if it is to serve a model
+// alone: capacities are estimates.
+const (
+	leastSaving = 1.0 / 8
+	// largeSaving is that of a variant that would start more replicas than the latest demand with its
+	// headroom needs: for a peak, or for the headroom of a cheaper mix.
+	largeSaving = 1.0 / 3
+)
 
 // chooseAlone lets one variant serve a model alone if that is cheaper than the mix that the solver
 // found, and than the existing replicas. Capacities in a mix are those beside the other variants: a
@@ -56,7 +62,7 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 	}
 	price := func(c candidate, n int) float64 {
 		starts := float64(max(0, n-c.alive())) * float64(c.startup) / float64(horizon)
-		return c.price * (float64(n) + starts)
+		return float64(c.price*float64(n)) + float64(c.price*starts)
 	}
 	mix, existing := 0.0, 0.0
 	for _, c := range z.candidates {
@@ -65,8 +71,17 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 	}
 	best, least := none, min(mix, existing)
 	for j, c := range z.candidates {
-		n, possible := r.numberAlone(z, c)
-		if !possible || c.price*float64(n) > existing*(1-leastSaving) {
+		if !r.mayServeAlone(z, c) {
+			continue
+		}
+		number := func(demand float64) int { return int(min(math.Ceil(demand/c.alone-tiny), unlimited)) }
+		n, now := number(z.current()), number(z.latest*(1+z.headroom))
+		saving := leastSaving
+		if n > now && c.alive() < now {
+			saving = largeSaving
+		}
+		possible := n <= min(within(c, r.bounds(z, c.withoutOthers())).Max, c.mostPlaceable)
+		if !possible || float64(c.price*float64(n)) > existing*(1-saving) {
 			continue
 		}
 		if own := price(c, n); own < least*(1-tiny) {
@@ -76,23 +91,12 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 	return best, replicas
 }
 
-// numberAlone returns the replicas of a variant that serve a model alone, and false if it cannot.
-// Nothing starts for a peak that is over, unless the latest demand has enough replicas already.
-func (r *round) numberAlone(z *sizedModel, c candidate) (n int, possible bool) {
-	if c.alone <= c.share || c.fixed != nil {
-		return 0, false
-	}
-	for _, other := range z.candidates {
-		if other.ID != c.ID && r.domain(z, other, question{}).Min > 0 {
-			return 0, false
-		}
-	}
-	number := func(demand float64) int { return int(min(math.Ceil(demand/c.alone-tiny), unlimited)) }
-	n = number(z.current())
-	if now := number(z.latest * (1 + z.headroom)); now < n && c.alive() < now {
-		return 0, false
-	}
-	return n, n <= min(within(c, r.bounds(z, c.withoutOthers())).Max, c.mostPlaceable)
+// mayServeAlone reports whether a variant serves more without the others, and nothing keeps
+// replicas of these.
+func (r *round) mayServeAlone(z *sizedModel, c candidate) bool {
+	return c.alone > c.share && c.fixed == nil && !slices.ContainsFunc(z.candidates, func(other candidate) bool {
+		return other.ID != c.ID && r.domain(z, other, question{}).Min > 0
+	})
 }
 
 // withoutOthers returns the candidate with the capacity that it has if the others have no replicas.

@@ -200,6 +200,8 @@ func (e explanation) numbers(i int) fleet.Reason {
 		capacity = ", less headroom than wanted" + capacity
 	case e.short > tiny:
 		capacity = ", " + unservedText(e.short) + capacity
+	case e.alone != nil:
+		capacity = ", cheaper alone" + capacity
 	}
 	number := ": " + countOf(o.replicas, "replica", "replicas")
 	text := shortest(e.asked+e.headroomText()+capacity+number, e.asked+capacity+number, e.asked+capacity, e.rateText()+capacity)

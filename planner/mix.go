@@ -117,7 +117,7 @@ func (r *round) startForTheUnserved() {
 // startForTheLatest limits a cheaper mix to the replicas that the latest demand needs: a mix for a
 // peak that is over would be stopped as soon as it is ready. It solves again only if replicas of
 // such a mix would start, and not beside replicas that do not start: these take that call of the
-// six that a plan may have.
+// six that a plan may have. A variant that serves alone has its number already.
 func (r *round) startForTheLatest() {
 	starts := slices.ContainsFunc(r.models, func(z *sizedModel) bool {
 		return z.alone == nil && z.isServed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })
@@ -218,7 +218,7 @@ func (r *round) pays(z *sizedModel, c candidate) time.Duration {
 // domain returns the range of the replicas that are capacity: those that do not start, are stuck or
 // silent take a part of the variant's range. A fixed number counts as far as its replicas exist,
 // and so do all lower bounds if accelerators are short: a number that is merely stated takes
-// nothing from measured demand.
+// nothing from measured demand. If one variant serves alone, the others have their least number.
 func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	bounds := c.bounds
 	if q.preempts {
