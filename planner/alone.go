@@ -7,12 +7,12 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// The parts of the price of the existing replicas that a variant must save if it is to serve a model
-// alone: capacities are estimates.
+// The parts of the price of the existing replicas that a variant must save if it is to serve a
+// model alone: capacities are estimates.
 const (
 	leastSaving = 1.0 / 8
-	// largeSaving is that of a variant that would start more replicas than the latest demand with its
-	// headroom needs: for a peak, or for the headroom of a cheaper mix.
+	// largeSaving is that of a variant that would start more replicas than the latest demand with
+	// its headroom needs: for a peak, or for the headroom of a cheaper mix.
 	largeSaving = 1.0 / 3
 )
 
