@@ -38,6 +38,8 @@ type latency struct {
 	// allowed of them may.
 	misses  func(rate float64) float64
 	allowed float64
+	// kv is true if the answer has the wait for KV cache, whose size the engine reports or is given
+	kv bool
 	// iteration is the time of an iteration without work, and work the time that a request adds to
 	// iterations on average, in seconds.
 	iteration, work float64
@@ -123,7 +125,7 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 		return latency{note: why}
 	}
 	replica := v.engine(m)
-	l, w := latency{known: true}, newWork(mix, replica)
+	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
 	if v.Profile != nil {
 		var c correction
 		replica.Profile, c = calibrate(Seconds(v.Profile.Cost), w, v)

@@ -192,7 +192,8 @@ const aRequest = 0.5
 // throughput, also at loads that were never seen, better than the past does: with one the bounds by
 // mean ITL, by the peak rate, by max_num_seqs and by the highest throughput are left out. The
 // throughput is that of one minute and one mix of requests, of which a few long ones make half of
-// another; a queue of seconds fills a batch.
+// another; a queue of seconds fills a batch. So is that by KV cache, if its size is known: the
+// queueing model has the share of requests that wait for it.
 //
 // Part is the part of the model's demand that each replica gets now. The peak rate only limits a
 // scale-down: if the load is too light to show more, more replicas would show even less.
@@ -210,6 +211,9 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	throughput := limits * s.MaxThroughputShare * o.busiest
 	if profiled {
 		sequences, throughput = 0, 0
+		if l.kv {
+			kv = 0
+		}
 	}
 	if !o.each.mean.replaced(longTurnover) {
 		throughput = 0

@@ -128,6 +128,9 @@ func (a *analysis) finish(i int) {
 	if share := c.Share.Value; math.IsNaN(share) || math.IsInf(share, 0) {
 		c.Share = fleet.Reading{}
 	}
+	if alone := c.Alone.Value; math.IsNaN(alone) || math.IsInf(alone, 0) {
+		c.Alone = fleet.Reading{}
+	}
 }
 
 // pool returns how the capacity of variant i depends on the number of replicas. Limits other than

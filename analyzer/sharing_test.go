@@ -87,11 +87,38 @@ func TestLimitsOtherThanLatencyNeedNoHeadroom(t *testing.T) {
 	v := Variant{Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond)}
 	m := chat(40)
 	full := showing(m, h100().Cost, 6)
-	full.KV, full.MeanKV = fleet.Observed(0.7), fleet.Observed(0.7)
+	full.KV, full.MeanKV, full.KVTokens = fleet.Observed(0.7), fleet.Observed(0.7), fleet.Reading{}
 	v.Replicas = replicas(4, full)
 	m = chat(40, v)
 	if _, c := capacityOf(m, Options{}); c.LimitedBy != LimitKV || c.Pool.At(1) < 1 {
 		t.Errorf("limited by %s, a single replica has %v of the mean capacity", c.LimitedBy, c.Pool.At(1))
+	}
+}
+
+// The queueing model has the wait for a KV cache of a known size: its use is no second limit.
+func TestUseOfAKVCacheOfKnownSizeIsNoLimit(t *testing.T) {
+	limit := func(size float64, profile *fleet.Profile) Limit {
+		m := chat(40)
+		full := showing(m, h100().Cost, 6)
+		full.KV, full.MeanKV, full.KVTokens = fleet.Observed(0.6), fleet.Observed(0.6), fleet.Reading{}
+		if size > 0 {
+			full.KVTokens = fleet.Observed(size)
+		}
+		m.Variants = []Variant{{Profile: profile, Objective: slo(time.Second, 25*time.Millisecond), Replicas: replicas(4, full)}}
+		_, c := capacityOf(m, Options{})
+		return c.LimitedBy
+	}
+	if got := limit(0, h100()); got != LimitKV {
+		t.Errorf("the size is not known: limited by %s, want the KV cache", got)
+	}
+	if got := limit(400_000, h100()); got == LimitKV {
+		t.Error("the size is known, and is enough: limited by KV cache")
+	}
+	if got := limit(20_000, h100()); got != LimitKV {
+		t.Errorf("the size is known, and is too small: limited by %s, want the KV cache", got)
+	}
+	if got := limit(400_000, nil); got != LimitKV {
+		t.Errorf("no profile: limited by %s, want the KV cache", got)
 	}
 }
 

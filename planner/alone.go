@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -11,8 +12,8 @@ import (
 // model alone: capacities are estimates.
 const (
 	leastSaving = 1.0 / 8
-	// largeSaving is that of a variant that would start more replicas than the latest demand with
-	// its headroom needs: for a peak, or for the headroom of a cheaper mix.
+	// largeSaving is that of a variant that has fewer replicas than the latest demand with its
+	// headroom needs, if a peak or the headroom of a cheaper mix needs still more.
 	largeSaving = 1.0 / 3
 )
 
@@ -22,33 +23,106 @@ const (
 // with few requests or faster ones idle. Without the others they serve more, and the solver cannot
 // know, since it adds up capacities.
 //
-// It changes only models that are served, and starts replicas only on free accelerators: nothing is
-// taken from others for a lower price.
+// It changes only models that are served, and none while another model starts replicas on the same
+// accelerators, or lacks them: nothing is taken from others for a lower price.
 func (r *round) chooseAlone() {
-	var free *slots
+	wanted := r.wantedAccelerators()
 	for _, z := range r.models {
-		if z.wanted <= 0 || !z.isServed() || z.anyOverdue() {
+		if z.wanted <= 0 || !z.isServed() || z.anyOverdue() || r.othersWant(z, wanted) {
 			continue
 		}
 		best, n := r.cheapestAlone(z)
 		if best == none {
 			continue
 		}
-		if free == nil {
-			free = r.freeBesideStarts()
+		if r.mixed == nil {
+			r.mixed = maps.Clone(r.startable)
 		}
+		mixed := *z
+		mixed.candidates = slices.Clone(z.candidates)
+		z.mixed = &mixed
 		c := &z.candidates[best]
-		if more := max(0, n-c.alive()); free.take(c.variant, more) < more {
-			continue
-		}
 		z.alone, *c = c.variant, c.withoutOthers()
-		z.wanted = z.current()
 		c.bounds = r.bounds(z, *c)
 		for _, other := range z.candidates {
 			r.startable[other.ID] = 0
 		}
 		r.startable[c.ID] = n
+		if own, limited := r.gpus.of(c.variant); limited {
+			wanted[own] += max(0, n-c.allocated())
+		}
 	}
+}
+
+// chooseMixes withdraws all choices of one variant alone, and reports whether there were any.
+func (r *round) chooseMixes() (any bool) {
+	for _, z := range r.models {
+		if z.alone == nil {
+			continue
+		}
+		any = true
+		*z = *z.mixed
+		for i := range z.candidates {
+			c := &z.candidates[i]
+			r.startable[c.ID] = r.mixed[c.ID]
+			c.bounds = append(c.bounds, r.startsForCurrentDemand(*c))
+		}
+	}
+	return any
+}
+
+// wantedAccelerators returns how many replicas of each limited type of accelerators are to start or
+// are Pending, held ones too. A model that is not served wants one more of each of its types.
+func (r *round) wantedAccelerators() map[*gpuType]int {
+	wanted := make(map[*gpuType]int, len(r.gpus.types))
+	if len(r.gpus.types) == 0 {
+		return wanted
+	}
+	kept := r.kept()
+	for v := range r.owners() {
+		if k, limited := r.gpus.of(v); limited {
+			wanted[k] += max(0, max(v.alive(), r.startable[v.ID], kept[v.ID])-v.allocated())
+		}
+	}
+	for _, z := range r.models {
+		if served := z.capacityOfAll(r.startable); served >= z.latest*(1-tiny) {
+			continue
+		}
+		for _, c := range z.candidates {
+			if k, limited := r.gpus.of(c.variant); limited {
+				wanted[k]++
+			}
+		}
+	}
+	return wanted
+}
+
+// othersWant reports whether others than a model want accelerators of a type that it has.
+func (r *round) othersWant(z *sizedModel, wanted map[*gpuType]int) bool {
+	for _, c := range z.candidates {
+		k, limited := r.gpus.of(c.variant)
+		if !limited {
+			continue
+		}
+		own := 0
+		for _, other := range z.candidates {
+			if same, limited := r.gpus.of(other.variant); limited && same == k {
+				own += max(0, max(other.alive(), r.startable[other.ID])-other.allocated())
+			}
+		}
+		if wanted[k] > own {
+			return true
+		}
+	}
+	return false
+}
+
+// capacityOfAll returns the capacity of a number of replicas of each candidate.
+func (z *sizedModel) capacityOfAll(replicas counts) (capacity float64) {
+	for _, c := range z.candidates {
+		capacity += float64(c.share * float64(replicas[c.ID]))
+	}
+	return capacity
 }
 
 // cheapestAlone returns the variant that serves a model alone for the lowest price, and its number
@@ -74,14 +148,16 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 		if !r.mayServeAlone(z, c) {
 			continue
 		}
-		number := func(demand float64) int { return int(min(math.Ceil(demand/c.alone-tiny), unlimited)) }
-		n, now := number(z.current()), number(z.latest*(1+z.headroom))
+		alone := c.withoutOthers()
+		alone.bounds = r.bounds(z, alone)
+		allowed := r.domain(z, alone, question{})
+		number := func(demand float64) int { return int(min(math.Ceil(demand/alone.share-tiny), unlimited)) }
+		n, now := max(1, allowed.Min, number(z.current())), number(z.latest*(1+z.headroom))
 		saving := leastSaving
 		if n > now && c.alive() < now {
 			saving = largeSaving
 		}
-		possible := n <= min(within(c, r.bounds(z, c.withoutOthers())).Max, c.mostPlaceable)
-		if !possible || float64(c.price*float64(n)) > existing*(1-saving) {
+		if n > min(allowed.Max, c.mostPlaceable) || float64(c.price*float64(n)) > existing*(1-saving) {
 			continue
 		}
 		if own := price(c, n); own < least*(1-tiny) {
@@ -107,19 +183,4 @@ func (c candidate) withoutOthers() candidate {
 		c.capacity.Loss, c.capacity.Note, c.capacity.NoMore = fleet.Reading{}, "", false
 	}
 	return c
-}
-
-// freeBesideStarts returns the accelerators that are free beside the existing replicas and those
-// that the first solution starts.
-func (r *round) freeBesideStarts() *slots {
-	free := newSlots(&r.gpus)
-	for v := range r.owners() {
-		free.keep(v, v.allocated())
-	}
-	for _, z := range r.models {
-		for _, c := range z.candidates {
-			free.take(c.variant, r.startable[c.ID]-c.allocated())
-		}
-	}
-	return free
 }

@@ -53,59 +53,139 @@ func TestReasonsSayThatAVariantServesAlone(t *testing.T) {
 	}
 }
 
-// Each case is a reason to keep the mix.
-func TestMixIsKept(t *testing.T) {
-	for name, change := range map[string]func(*scenario){
-		"the mix is cheaper":       func(s *scenario) { s.variant("l40s").Cost = 1.01 },
-		"KEDA keeps the other one": func(s *scenario) { s.variant("h100").Range.Min = 1 },
-		"the maximum is too low":   func(s *scenario) { s.variant("l40s").Range.Max = 2 },
-		"the other one is paused":  func(s *scenario) { s.variant("h100").Pause.In = true },
-		"replicas do not start": func(s *scenario) {
+// alone returns the variant that the planner chose to serve the first model alone; "" if none.
+func (s *scenario) alone() string {
+	x := newView(s.Snapshot, nil, Policy{}.withDefaults())
+	r := &round{view: x}
+	for _, sized := range x.sizeAll() {
+		if sized.sized != nil {
+			r.models = append(r.models, sized.sized)
+		}
+		r.held = append(r.held, x.heldOptions(sized.held)...)
+	}
+	r.mix()
+	if chosen := r.models[0].alone; chosen != nil {
+		return chosen.ID.Name
+	}
+	return ""
+}
+
+// withCost sets the price of the L40S.
+func withCost(cost float64) func(*scenario) {
+	return func(s *scenario) { s.variant("l40s").Cost = cost }
+}
+
+func TestWhoServesAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*scenario)
+		want   string
+	}{
+		"three L40S for less than an H100": {func(*scenario) {}, "l40s"},
+		"the mix is cheaper":               {withCost(1.01), ""},
+		"KEDA keeps the H100":              {func(s *scenario) { s.variant("h100").Range.Min = 1 }, ""},
+		"the maximum is too low":           {func(s *scenario) { s.variant("l40s").Range.Max = 2 }, ""},
+		"the minimum is too high":          {func(s *scenario) { s.variant("l40s").Range = fleet.Range{Min: 5, Max: 20, AllowsIdle: true} }, ""},
+		"scale-down of the H100 is paused": {func(s *scenario) { s.variant("h100").Pause.In = true }, ""},
+		"scale-up of the L40S is paused":   {func(s *scenario) { s.variant("l40s").Pause.Out = true }, ""},
+		"a query failed":                   {func(s *scenario) { s.missing("window", "timeout") }, ""},
+		"the peak is not known":            {func(s *scenario) { s.load(func(l *fleet.Load) { l.PeakCovered = false }) }, ""},
+		"requests wait for more replicas":  {func(s *scenario) { s.gateway(2000, 16.5) }, ""},
+		"the latest demand needs fewer":    {peakOf(22), ""},
+		"the peak saves a third all the same": {func(s *scenario) {
+			peakOf(22)(s)
+			withCost(0.4)(s)
+		}, "l40s"},
+		"replicas do not start": {func(s *scenario) {
 			w := &s.Workloads[1]
 			w.Pods = append(w.Pods, fleet.Pod{Name: "l40s-late", Created: epoch.Add(-time.Hour), Waiting: "Unschedulable"})
 			w.Replicas++
-		},
-		"a query failed":        func(s *scenario) { s.missing("window", "timeout") },
-		"the peak is not known": func(s *scenario) { s.load(func(l *fleet.Load) { l.PeakCovered = false }) },
-		"too few are free":      func(s *scenario) { s.node("L40S", "a", 2, 0).on("l40s", "a") },
-		"others have the rest":  func(s *scenario) { s.node("L40S", "a", 4, 2).on("l40s", "a") },
-		"a peak that is over": func(s *scenario) {
-			s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(22) })
-		},
-		"the demand has not lasted": func(s *scenario) {
+		}, ""},
+		"three are free":       {func(s *scenario) { s.node("L40S", "a", 3, 0).on("l40s", "a") }, "l40s"},
+		"too few are free":     {func(s *scenario) { s.node("L40S", "a", 2, 0).on("l40s", "a") }, ""},
+		"others have the rest": {func(s *scenario) { s.node("L40S", "a", 4, 2).on("l40s", "a") }, ""},
+		"the demand has lasted": {func(s *scenario) {
+			s.served(func(_ int, p *fleet.LatencyPart) { rated(p, 16.5) })
+		}, "l40s"},
+		"the demand has not lasted": {func(s *scenario) {
 			s.served(func(i int, p *fleet.LatencyPart) {
 				rated(p, 16.5)
 				if i == servedParts-1 {
 					rated(p, 5)
 				}
 			})
-		},
+		}, ""},
+		"another model starts replicas": {func(s *scenario) {
+			s.besideAnother(16, 0.6).node("L40S", "a", 9, 0).on("l40s", "a").on("other-cheap", "a")
+		}, ""},
+		"another model starts none": {func(s *scenario) {
+			s.besideAnother(5, 0.2).node("L40S", "a", 9, 0).on("l40s", "a").on("other-cheap", "a")
+		}, "l40s"},
+		"another model starts elsewhere": {func(s *scenario) {
+			s.besideAnother(16, 0.6).node("L40S", "a", 9, 0).on("l40s", "a")
+			s.variant("other-cheap").Accelerator = "A100"
+		}, "l40s"},
 	} {
 		s := oneH100(1)
-		change(s)
-		if d := s.decide(t)["l40s"]; d.Replicas > 2 {
-			t.Errorf("%s: %d L40S: %s", name, d.Replicas, d.Reason.String())
+		test.change(s)
+		if got := s.alone(); got != test.want {
+			t.Errorf("%s: %q serves alone, want %q", name, got, test.want)
 		}
-	}
-	lasting := oneH100(1).served(func(_ int, p *fleet.LatencyPart) { rated(p, 16.5) })
-	if d := lasting.decide(t)["l40s"]; d.Replicas != 3 {
-		t.Errorf("a demand that has lasted: %d L40S: %s", d.Replicas, d.Reason.String())
-	}
-	free := oneH100(1).node("L40S", "a", 3, 0).on("l40s", "a")
-	if d := free.decideWithin(t)["l40s"]; d.Replicas != 3 {
-		t.Errorf("three are free: %d L40S: %s", d.Replicas, d.Reason.String())
+		s.decideWithin(t)
 	}
 }
 
-// Another model needs the free accelerators: nothing is taken from it for a lower price.
-func TestMixIsKeptBesideAModelThatStarts(t *testing.T) {
-	other := newScenario(cheap(group{ready: 1, running: 60, kv: 0.6, rate: 5, max: 4, accelerator: "L40S"})).gateway(0, 16)
-	s := oneH100(1).beside("other", other.called("other-")).node("L40S", "a", 5, 0).on("l40s", "a").on("other-cheap", "a")
-	d := s.decideWithin(t)
-	if n := d["other-cheap"].Replicas; n < 3 {
-		t.Fatalf("%d replicas of the other model: %s", n, d["other-cheap"].Reason.String())
+func peakOf(rate float64) func(*scenario) {
+	return func(s *scenario) { s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(rate) }) }
+}
+
+// besideAnother adds a model with one L40S that serves 5 requests per second with a part of its KV
+// cache, and gets so many.
+func (s *scenario) besideAnother(arrivals, kv float64) *scenario {
+	other := newScenario(cheap(group{ready: 1, running: 60, kv: kv, rate: 5, max: 4, accelerator: "L40S"})).gateway(0, arrivals)
+	return s.beside("other", other.called("other-"))
+}
+
+// Pending replicas of a variant that is held want accelerators too: the plan would not fit, and
+// another model would be preempted for a lower price.
+func TestNothingIsTakenForALowerPrice(t *testing.T) {
+	numbers := func(price float64) (all [2]int) {
+		other := newScenario(cheap(group{ready: 4, running: 60, kv: 0.6, rate: 5, max: 4, accelerator: "L40S"})).called("other-")
+		held := newScenario(fast(group{ready: 1, loading: 2, running: 10, kv: 0.3, rate: 2, accelerator: "L40S", mute: true}))
+		s := oneH100(1).beside("other", other).beside("held", held.called("held-"))
+		s.node("L40S", "a", 9, 0).on("l40s", "a").on("other-cheap", "a", "a", "a", "a").on("held-fast", "a")
+		s.variant("l40s").Cost = price
+		d := s.decideWithin(t)
+		return [2]int{d["other-cheap"].Replicas, d["h100"].Replicas}
 	}
-	if n := d["l40s"].Replicas; n > 1 {
-		t.Errorf("%d L40S beside a model that needs them: %s", n, d["l40s"].Reason.String())
+	if low, high := numbers(0.7), numbers(1.5); low != high {
+		t.Errorf("others have %v beside a model that would be cheaper on L40S, %v if not", low, high)
+	}
+}
+
+// Models take turns: of two that would take the same accelerators one does.
+func TestTwoModelsDoNotTakeTheSameAccelerators(t *testing.T) {
+	s := oneH100(1)
+	s.beside("second", oneH100(1).called("second-")).node("L40S", "a", 5, 0).on("l40s", "a").on("second-l40s", "a")
+	d := s.decideWithin(t)
+	if d["l40s"].Replicas != 3 || d["second-l40s"].Replicas > 1 {
+		t.Errorf("%d and %d L40S, want three for one of the models", d["l40s"].Replicas, d["second-l40s"].Replicas)
+	}
+}
+
+// A choice that makes accelerators short is withdrawn.
+func TestChoiceIsWithdrawn(t *testing.T) {
+	s := oneH100(1)
+	x := newView(s.Snapshot, nil, Policy{}.withDefaults())
+	r := &round{view: x, models: []*sizedModel{x.sizeAll()[0].sized}}
+	r.mix()
+	z := r.models[0]
+	if z.alone == nil {
+		t.Fatal("no variant serves alone")
+	}
+	if !r.chooseMixes() || z.alone != nil || z.candidates[1].share == z.candidates[1].alone || r.startable[z.candidates[1].ID] > 1 {
+		t.Errorf("after the choice is withdrawn: %+v, starts %v", z.candidates[1].capacity, r.startable)
+	}
+	if r.chooseMixes() {
+		t.Error("withdrawn twice")
 	}
 }

@@ -28,10 +28,11 @@ type sizedModel struct {
 	startup    time.Duration // from now to then
 	// demand of the plan: more than latest if replicas exist that can serve more
 	wanted float64
-	probe  int      // the candidate that gets a probe; none if there is none
-	waits  bool     // the probe waits for free accelerators
-	alone  *variant // serves the model without the others; nil if a mix does
-	last   int      // the candidate that keeps an idle model's last replica; none if none does
+	probe  int         // the candidate that gets a probe; none if there is none
+	waits  bool        // the probe waits for free accelerators
+	alone  *variant    // serves the model without the others; nil if a mix does
+	mixed  *sizedModel // this model before that choice
+	last   int         // the candidate that keeps an idle model's last replica; none if none does
 	// of the headroom, by the error budget; applied to the demand
 	correction correction
 }

@@ -194,14 +194,14 @@ func (e explanation) numbers(i int) fleet.Reason {
 	}
 	capacity := "; capacity " + e.capacityOf(c) + " per replica, limited by " + string(c.capacity.LimitedBy)
 	switch {
-	case e.alone != nil && e.alone != c.variant:
-		capacity = ", cheaper on " + e.alone.ID.Name + " alone" + capacity
 	case e.met:
 		capacity = ", less headroom than wanted" + capacity
 	case e.short > tiny:
 		capacity = ", " + unservedText(e.short) + capacity
-	case e.alone != nil:
+	case e.alone == c.variant:
 		capacity = ", cheaper alone" + capacity
+	case e.alone != nil && o.planned < c.alive():
+		capacity = ", cheaper on " + e.alone.ID.Name + " alone" + capacity
 	}
 	number := ": " + countOf(o.replicas, "replica", "replicas")
 	text := shortest(e.asked+e.headroomText()+capacity+number, e.asked+capacity+number, e.asked+capacity, e.rateText()+capacity)

@@ -181,8 +181,11 @@ func (z *sizedModel) enough(outcomes []outcome) float64 {
 		}
 		shortage = shortage || outcomes[j].limitedByAccelerators()
 	}
-	if shortage && capacity < z.wanted*(1-tiny) {
+	switch {
+	case shortage && capacity < z.wanted*(1-tiny):
 		return min(z.wanted, shown)
+	case z.alone != nil: // so that the others are not started again with the next estimate
+		return z.plain()
 	}
 	return z.wanted
 }

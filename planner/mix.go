@@ -18,6 +18,7 @@ type round struct {
 	models    []*sizedModel
 	held      []solver.Option
 	startable counts // the replicas that the current demand needs
+	mixed     counts // the same, before a variant was chosen to serve a model alone
 	healthy   counts // replicas if overdue ones were ready; nil until needed
 	// replicas of the models' fair parts; nil unless accelerators are short
 	floors counts
@@ -47,9 +48,10 @@ const (
 	leastSteps     = 1 << 16
 )
 
-// mix finds the cheapest mix for all models at once, in at most five calls of the solver: one or
-// two for the current demand, which limits the starts, one for the wanted demand, two more with
-// the fair parts of the models if accelerators are short, and one if replicas do not start. The
+// mix finds the cheapest mix for all models at once, in at most six calls of the solver: one or two
+// for the current demand, which limits the starts, one for the wanted demand, one more without the
+// variants that were to serve alone and two with the fair parts of the models if accelerators are
+// short, and one if replicas do not start, which takes the place of the second. The
 // outcomes have a row for each model, with one outcome for each of its candidates.
 func (r *round) mix() [][]outcome {
 	r.delayProbes()
@@ -68,6 +70,9 @@ func (r *round) mix() [][]outcome {
 		}
 	}
 	decided := r.solve(question{amount: (*sizedModel).plain, reasons: true})
+	if r.isShort(decided) && r.chooseMixes() {
+		decided = r.solve(question{amount: (*sizedModel).plain, reasons: true})
+	}
 	if r.isShort(decided) {
 		decided = r.share(decided)
 	}
@@ -88,7 +93,12 @@ func (z *sizedModel) current() float64 {
 func (z *sizedModel) isServed() bool { return z.latest+z.growth <= z.committed() }
 
 // plain is the demand of a plan in which no accelerators are short.
-func (z *sizedModel) plain() float64 { return max(z.wanted, z.latest+z.growth) }
+func (z *sizedModel) plain() float64 {
+	if z.alone != nil {
+		return z.current()
+	}
+	return max(z.wanted, z.latest+z.growth)
+}
 
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
 func (r *round) startsForCurrentDemand(c candidate) bound {
@@ -101,11 +111,7 @@ func (r *round) startsForCurrentDemand(c candidate) bound {
 // serve: it was for more than the demand of others, who may leave accelerators.
 func (r *round) startForTheUnserved() {
 	for _, z := range r.models {
-		served := 0.0
-		for _, c := range z.candidates {
-			served += float64(c.share * float64(r.startable[c.ID]))
-		}
-		if served >= z.latest*(1-tiny) {
+		if z.capacityOfAll(r.startable) >= z.latest*(1-tiny) {
 			continue
 		}
 		for _, c := range z.candidates {
@@ -117,7 +123,7 @@ func (r *round) startForTheUnserved() {
 // startForTheLatest limits a cheaper mix to the replicas that the latest demand needs: a mix for a
 // peak that is over would be stopped as soon as it is ready. It solves again only if replicas of
 // such a mix would start, and not beside replicas that do not start: these take that call of the
-// six that a plan may have. A variant that serves alone has its number already.
+// seven that a plan may have. A variant that serves alone has its number already.
 func (r *round) startForTheLatest() {
 	starts := slices.ContainsFunc(r.models, func(z *sizedModel) bool {
 		return z.alone == nil && z.isServed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })

@@ -75,7 +75,7 @@ func (p pool) required(demand float64) float64 {
 
 // headroomText returns the headroom of the wanted demand as text; "" if it is below 1 %.
 func (z *sizedModel) headroomText() string {
-	if z.pool.mean <= 0 || z.wanted <= 0 {
+	if z.pool.mean <= 0 || z.wanted <= 0 || z.alone != nil { // the pool is that of the mix
 		return ""
 	}
 	replicas := z.wanted / z.pool.mean

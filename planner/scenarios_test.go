@@ -123,7 +123,7 @@ func (c *scenarioCase) check(t *testing.T, path string) {
 }
 
 // mostSolves is the most solver calls of one plan.
-const mostSolves = 6
+const mostSolves = 7
 
 // checkPlan checks the properties that every plan has.
 func (c *scenarioCase) checkPlan(t *testing.T, s fleet.Snapshot, plan fleet.Plan) {
