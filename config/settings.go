@@ -158,7 +158,7 @@ func saturationSettings() []Setting {
 			bind(number(0.01, 1), func(c *Config) *float64 { return &c.Saturation.MaxITLShare })),
 		row("saturation.maxITLStretch", "3", "Limit on the mean ITL without an ITL objective, as a multiple of the ITL of a nearly empty batch. A lower value starts more replicas.",
 			bind(number(1, 1000), func(c *Config) *float64 { return &c.Saturation.MaxITLStretch })),
-		row("kvCache.headroom", "0.1", "Share of the KV cache that is kept free below saturation.kvThreshold; it must be below that threshold. Without a profile more is kept free if a start takes longer than a minute. A higher value starts more replicas.",
+		row("kvCache.headroom", "0.1", "Share of the KV cache that is kept free below saturation.kvThreshold, of a replica without a profile or with a KV cache of unknown size; it must be below that threshold. Without a profile more is kept free if a start takes longer than a minute. A higher value starts more replicas.",
 			bind(number(0.001, 0.99), func(c *Config) *float64 { return &c.KVCache.Headroom })),
 	}
 }
