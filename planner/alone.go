@@ -55,12 +55,12 @@ func (r *round) chooseAlone() {
 }
 
 // chooseMixes withdraws all choices of one variant alone, and reports whether there were any.
-func (r *round) chooseMixes() (any bool) {
+func (r *round) chooseMixes() (withdrawn bool) {
 	for _, z := range r.models {
 		if z.alone == nil {
 			continue
 		}
-		any = true
+		withdrawn = true
 		*z = *z.mixed
 		for i := range z.candidates {
 			c := &z.candidates[i]
@@ -68,7 +68,7 @@ func (r *round) chooseMixes() (any bool) {
 			c.bounds = append(c.bounds, r.startsForCurrentDemand(*c))
 		}
 	}
-	return any
+	return withdrawn
 }
 
 // wantedAccelerators returns how many replicas of each limited type of accelerators are to start or
