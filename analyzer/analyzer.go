@@ -72,8 +72,9 @@ type Capacity struct {
 	Pool      Pool
 	LimitedBy Limit
 	Basis     Basis
-	// Alone is the share if the other variants had no replicas, and AloneLimit what limits it;
-	// absent if it is not higher. Beside others a replica may get too few requests, or too many.
+	// Alone is the share if the other variants had no replicas, and AloneLimit its limit; absent if
+	// the load split does not lower the share. Beside others a replica may get too few requests, or
+	// too many.
 	Alone      fleet.Reading
 	AloneLimit Limit
 	// Loss is the part of the model's demand that its replicas can serve less if one of this

@@ -42,7 +42,7 @@ type candidate struct {
 	*variant
 	capacity analyzer.Capacity
 	share    float64       // mean capacity, of the reference demand; 0 if unknown
-	alone    float64       // the same if the other variants have no replicas; 0 if it is not higher
+	alone    float64       // the same if the other variants have no replicas; 0 if unknown
 	pays     time.Duration // running time that costs as much as a start
 }
 
