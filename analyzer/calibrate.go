@@ -65,7 +65,7 @@ func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correct
 		e.add(p, w, r)
 	}
 	c := correction{iteration: 1, decode: 1, prefill: 1}
-	if e.replicas > 0 {
+	if e.replicas > 0 && e.rate >= minRequests {
 		c = e.solve()
 		// No iteration is shorter than that of an empty batch.
 		if floor := measure(v).floor; floor > 0 {
@@ -85,6 +85,7 @@ type estimate struct {
 	normal   *mat.SymDense
 	right    *mat.VecDense
 	replicas int
+	rate     float64 // of all of them, requests per second
 }
 
 func newEstimate() estimate {
@@ -110,7 +111,7 @@ func newEstimate() estimate {
 func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage) {
 	rate, rated := r.MeanRate.Known()
 	itl, timed := r.MeanITL.Known()
-	if r.Scrapes < MinScrapes || !rated || rate < minRequests {
+	if r.Scrapes < MinScrapes || !rated || rate <= 0 {
 		return
 	}
 	noise := math.Sqrt(1 + requestsForWindow/(rate*peakSeconds))
@@ -129,6 +130,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage) {
 	}
 	if timed || seen {
 		e.replicas++
+		e.rate += rate
 	}
 }
 

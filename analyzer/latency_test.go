@@ -139,6 +139,18 @@ func TestCalibrationIsBounded(t *testing.T) {
 	}
 }
 
+// Long prompts are a few requests a minute for each replica. All of them together are enough.
+func TestReplicasWithFewRequestsEachCalibrateTogether(t *testing.T) {
+	m, slow := chat(40), h100().Cost
+	slow.Alpha, slow.Beta, slow.Gamma = 1.4*slow.Alpha, 1.4*slow.Beta, 1.4*slow.Gamma
+	for replicasOf, want := range map[int]Basis{1: BasisProfile, 2: BasisProfile, 5: BasisCalibrated, 20: BasisCalibrated} {
+		v := Variant{Profile: h100(), Objective: slo(time.Second, 40*time.Millisecond), Replicas: replicas(replicasOf, showing(m, slow, 0.06))}
+		if c := Analyze(chat(40, v), Options{})[0]; c.Basis != want || c.Shown() != (want == BasisCalibrated) {
+			t.Errorf("%d replicas: %+v, want a capacity by %s", replicasOf, c, want)
+		}
+	}
+}
+
 func TestProfileIsLearnedUnderLoad(t *testing.T) {
 	m := chat(40)
 	objective := slo(time.Second, 40*time.Millisecond)

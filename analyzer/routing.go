@@ -14,7 +14,7 @@ func (m Model) evenness() float64 {
 	deviation, weight := 0.0, float64(balancedReplicas)
 	for _, v := range m.Variants {
 		n, mean, square := spread(v.Replicas)
-		if n < 2 || mean < 1 {
+		if n < 2 || mean < fewInFlight {
 			continue
 		}
 		_, fraction := math.Modf(mean)
@@ -27,6 +27,9 @@ func (m Model) evenness() float64 {
 }
 
 const (
+	// fewInFlight is the mean number of requests in flight below which chance alone makes balanced
+	// replicas as uneven as random ones: they have none, one or two.
+	fewInFlight = 4
 	// balancedReplicas is the weight, in replicas, of the assumption that load is balanced: a few
 	// replicas differ by chance.
 	balancedReplicas = 4

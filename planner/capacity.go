@@ -141,7 +141,7 @@ func (x *view) sizeModel(m *model, simulations *analyzer.Simulations) result {
 	z := &sizedModel{model: m, demand: d, headroom: m.headroom(x.policy), candidates: x.analyze(seen, d, simulations), probe: none, last: none}
 	z.sharePool()
 	z.correctHeadroom(x)
-	z.setAmounts(x.policy)
+	z.setAmounts()
 	r.sized = z
 	return r
 }
@@ -173,13 +173,13 @@ func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simu
 
 // setAmounts calculates the demand of a plan: for a scale-up the latest demand, for a
 // scale-down the highest. Between the two, the existing replicas are right.
-func (z *sizedModel) setAmounts(p Policy) {
+func (z *sizedModel) setAmounts() {
 	d := z.demand
 	if d.none() {
 		z.last = z.lastReplica()
 		return
 	}
-	z.addQueue(p)
+	z.addQueue()
 	committed := z.committed()
 	z.wanted = max(z.latest, min(d.highest, committed))
 	z.addProbe()

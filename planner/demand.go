@@ -24,6 +24,8 @@ type demand struct {
 	backlog  float64       // requests waiting at engines and gateway
 	queued   float64       // the part of the backlog at the gateway
 	running  float64
+	drain    float64 // seconds in which the backlog is to be served
+	constant constantRate
 	silent   int // ready replicas that report nothing, few enough to decide without them
 	// their part of the highest rate: each as much as the busiest, or the mean of the peak
 	silentPeak  float64
@@ -178,8 +180,16 @@ func (x *view) measure(m *model, d *demand) {
 	}
 	d.burst = m.burst(arrivals)
 	arrivals = max(arrivals, d.burst)
-	latest := arrivals + d.backlog/x.policy.DrainWithin.Seconds()
+	m.setConstantRate(d, x.now)
+	if d.constant.mean > 0 {
+		arrivals = d.constant.mean
+	}
+	d.drain = m.drainTime(d, x.policy).Seconds()
+	latest := arrivals + d.backlog/d.drain
 	highestOf := func(short bool) float64 {
+		if d.constant.peak {
+			return arrivals
+		}
 		return max(arrivals, (steadyPeak(m.engine, short)+d.silentPeak)*m.fraction(rateOf), steadyPeak(m.gateway, short))
 	}
 	whole := highestOf(false)

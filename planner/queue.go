@@ -6,17 +6,17 @@ import (
 )
 
 // addQueue sets the latest demand: the steady demand, and the capacity that the waiting requests
-// need in addition to be served within the policy's time. Beside it, it sets the growth of that
+// need in addition to be served within the drain time. Beside it, it sets the growth of that
 // until replicas that are started now are ready.
 //
 // Requests that wait at an engine are served by that engine alone, and new ones go elsewhere until
 // then: such a queue takes no more than the capacity of its replica. While replicas start, a queue
 // asks for no more than these will serve, or each cycle would count it again.
-func (z *sizedModel) addQueue(p Policy) {
+func (z *sizedModel) addQueue() {
 	d := z.demand
 	z.latest = d.latest
 	rate, rated := d.rate.Known()
-	unit := rate * p.DrainWithin.Seconds() // requests that wait, by share
+	unit := rate * d.drain // requests that wait, by share
 	if rated && z.ready() > 0 && unit > 0 {
 		for _, c := range z.candidates {
 			for _, r := range c.engines {
@@ -31,6 +31,27 @@ func (z *sizedModel) addQueue(p Policy) {
 		z.latest = max(d.steady, min(z.latest, committed))
 	}
 }
+
+// drainTime returns the time in which a backlog is to be served: the policy's, or that of a request
+// in a batch, if that is longer. A replica with an empty batch admits as many waiting requests at
+// once as it serves in that time.
+func (m *model) drainTime(d *demand, p Policy) time.Duration {
+	firstTokens := 0.0
+	for _, v := range m.variants {
+		for _, r := range v.engines {
+			firstTokens += r.FirstTokens.Or(0)
+		}
+	}
+	if !(firstTokens > 0) {
+		return p.DrainWithin
+	}
+	residence := min(d.running/firstTokens, (longestDrain * p.DrainWithin).Seconds()) // Little's law
+	return max(p.DrainWithin, time.Duration(residence*float64(time.Second)))
+}
+
+// longestDrain is the longest drain time, in units of the policy's: engines that serve hardly
+// anything keep requests for hours.
+const longestDrain = 10
 
 // addGrowth sets the growth: the arrivals that the ready replicas neither serve nor are sized for,
 // until replicas that start now are ready. It joins the queues of saturated replicas, and takes no

@@ -82,6 +82,8 @@ func (z *sizedModel) demandText() string {
 		text += fmt.Sprintf(" (burst of %s)", rateNumber(d.burst))
 	case d.peak > 0 && z.wanted > z.latest*(1+tiny): // replicas are kept for it
 		text += fmt.Sprintf(" (peak %s)", rateNumber(d.peak))
+	default:
+		text += d.constantText()
 	}
 	if z.demand.backlog > 0 {
 		text += ", " + wholeNumber(z.demand.backlog) + " waiting"
