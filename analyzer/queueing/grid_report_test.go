@@ -41,11 +41,12 @@ const documentHead = `# Sizing against an engine run iteration by iteration
 
 - **Truth**: the highest rate of one replica that meets the objective in a simulated engine that
   shares no code with the formula: first come, first served; prompts in chunks within
-  max_num_batched_tokens; no preemption. Five replicates of 30,000 requests, the same at every rate;
-  bisection to 0.4 %; ± is the standard error over the replicates. While it is above 2 %, more are
-  run, up to 20 (95 % confidence: 2.8 times it for 5 replicates, 2.1 times for 20). 3,000 requests
-  before those that count fill the engine and 3,000 after them keep it filled. Gaps between arrivals
-  are gamma distributed with the given CV².
+  max_num_batched_tokens; the request that was admitted last is preempted if the KV cache is full.
+  Five replicates of 30,000 requests, the same at every rate; bisection to 0.4 %; ± is the standard
+  error over the replicates. While it is above 2 %, more are run, up to 20 (95 % confidence: 2.8
+  times it for 5 replicates, 2.1 times for 20). 3,000 requests before those that count fill the
+  engine and 3,000 after them keep it filled. Gaps between arrivals are gamma distributed with the
+  given CV².
 - **Lengths**: chat, those of the Azure conversation trace of 2023 (prompt and output of a request
   together); code, lognormal with means 2,000 (σ 0.75, at most 8,192) and 28 (σ 1.24, at most
   2,000); long, lognormal with means 8,000 (σ 0.5) and 300 (σ 0.7); retrieval, 4,000 (σ 0.4) and 150

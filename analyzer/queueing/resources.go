@@ -3,14 +3,15 @@ package queueing
 import "math"
 
 // resource is a limited resource of an engine that a request occupies from its admission to its
-// end.
+// end. The KV cache holds its prompt and the tokens of its output so far: it grows by one token in
+// each iteration, so that half of the output occupies it on average.
 type resource struct {
 	limit     Limit
-	available float64 // amount for other requests, without the need of the request itself
+	available float64 // amount for other requests, without the most that the request itself needs
 	capacity  float64 // amount that the mean use may reach
-	need      float64 // hold: amount that one request occupies
-	need2     float64 // E[hold²·O]
-	used      float64 // u = E[hold·O]
+	need      float64 // amount that a request occupies until its first token
+	need2     float64 // E of the sum of hold² over the iterations in decode
+	used      float64 // u = E of the sum of hold over them
 	clumping  float64 // cs: squared coefficient of variation of the time and amount of occupation
 }
 
@@ -21,11 +22,11 @@ func (c *cell) resources() [2]resource {
 	kv := resource{limit: LimitKV, available: math.Inf(1)}
 	if c.Replica.KVTokens > 0 {
 		square := m.prompt2 + 2*m.prompt*m.output + m.output2
-		kv.need = m.prompt + m.output
-		kv.available = c.Replica.KVTokens - square/kv.need
+		kv.need = m.prompt
+		kv.available = c.Replica.KVTokens - square/(m.prompt+m.output)
 		kv.capacity = kv.available
-		kv.used = m.prompt*m.output + m.output2
-		kv.need2 = m.prompt2*m.output + 2*m.prompt*m.output2 + m.output3
+		kv.used = m.prompt*m.output + m.output2/2
+		kv.need2 = m.prompt2*m.output + m.prompt*m.output2 + m.output3/3
 		kv.clumping = max(1, c.variationOut+c.variationLength)
 	}
 	return [2]resource{kv, {

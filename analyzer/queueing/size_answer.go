@@ -96,7 +96,8 @@ func (c *cell) doubtful(a Answer, m misses) bool {
 		return true
 	}
 	for _, r := range c.resources() {
-		if r.available < doubtfulFew*r.need || r.available < doubtfulSlots*r.need && c.burst.index > doubtfulBursts {
+		held := r.used / c.Mix.output // by a request on average
+		if r.available < doubtfulFew*held || r.available < doubtfulSlots*held && c.burst.index > doubtfulBursts {
 			return true
 		}
 	}

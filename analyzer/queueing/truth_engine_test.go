@@ -5,10 +5,12 @@ import "math"
 // The truth for the formulas: an engine that is simulated iteration by iteration. It shares no
 // code, no random numbers and no lengths with the package.
 //
-// Rules. Requests are served first come, first served. A request is admitted while fewer than
-// sequences are in decode or in prefill and the reserved prompts and outputs of all of them stay
-// within the KV cache; no request is preempted. A request that is larger than the whole cache is
-// admitted alone. The prompts of one iteration share the budget, less one token for each sequence
+// Rules. Requests are served first come, first served. A request is admitted while part of the
+// budget is left, fewer than sequences are in decode or in prefill, and its prompt fits into the KV
+// cache beside what those take in this iteration. Each in decode takes a token more in every
+// iteration. If there is none left, the request that was admitted last is preempted: it returns to
+// the head of the queue, and its prompt and its tokens so far are computed again. One that is alone
+// always runs. The prompts of one iteration share the budget, less one token for each sequence
 // in decode: the first uses as much as it needs, then the next. An iteration takes
 //
 //	alpha + beta·n + gamma·C + b·Σchunk + c·Σchunk·(2·position+chunk)
@@ -52,7 +54,18 @@ type replay struct {
 	first, end []float64 // times of the first and the last token
 	ending     []int32   // by iteration, modulo its length: a request that ends there, or -1
 	alongside  []int32   // by request: another one that ends in the same iteration
+
+	// of preempted requests: their tokens when they were admitted again, and then the iteration; the
+	// admissions of all that may run, in order; and the head of the queue, the next one last
+	tokens   []float64
+	since    []int
+	admitted []admission
+	number   []int
+	returned []int
 }
+
+// admission is the nth admission of all; another one of the request makes it invalid.
+type admission struct{ request, number int }
 
 func newReplay(e engine, p objective, requests []request, from, to int) *replay {
 	longest := 2.0
@@ -68,6 +81,7 @@ func newReplay(e engine, p objective, requests []request, from, to int) *replay 
 		arrival: make([]float64, len(requests)),
 		first:   make([]float64, len(requests)), end: make([]float64, len(requests)),
 		ending: make([]int32, size), alongside: make([]int32, len(requests)),
+		tokens: make([]float64, len(requests)), since: make([]int, len(requests)), number: make([]int, len(requests)),
 	}
 }
 
@@ -75,11 +89,11 @@ func newReplay(e engine, p objective, requests []request, from, to int) *replay 
 type state struct {
 	now       float64
 	iteration int
-	head      int     // the first request whose prompt is not done
-	position  float64 // of the head's prompt; below zero: not admitted
+	head      int     // the first request that never was in prefill
+	current   int     // the request in prefill; below zero: none
+	position  float64 // of its prompt
 	decoding  int
 	context   float64 // of all in decode
-	reserved  float64 // prompts and outputs of all that are admitted
 	left      int     // counted requests that have not ended
 }
 
@@ -90,33 +104,35 @@ func (r *replay) run(rate float64, allowed int) misses {
 		r.ending[i] = -1
 	}
 	for i := range r.requests {
-		r.arrival[i] = r.requests[i].at / rate
+		r.arrival[i], r.tokens[i], r.number[i] = r.requests[i].at/rate, 0, 0
 	}
-	s := state{position: -1, left: r.to - r.from}
+	r.admitted, r.returned = r.admitted[:0], r.returned[:0]
+	s := state{current: -1, left: r.to - r.from}
 	var missed misses
 	for s.left > 0 && missed.either <= allowed {
-		if s.decoding == 0 && s.position < 0 && s.head < len(r.requests) {
+		if s.decoding == 0 && s.current < 0 && len(r.returned) == 0 && s.head < len(r.requests) {
 			s.now = max(s.now, r.arrival[s.head])
 		}
 		r.decode(&s)
-		done := s.head
-		work := r.prompts(&s)
+		r.preempt(&s)
+		work, done := r.prompts(&s)
 		s.now += r.alpha + r.beta*float64(s.decoding) + r.gamma*s.context + work
 		s.context += float64(s.decoding)
 		r.leave(&s, &missed)
-		for ; done < s.head; done++ {
-			r.start(&s, done)
+		for _, i := range done {
+			r.start(&s, i)
 		}
-		// Outputs of one token end with their prompt.
+		// Outputs whose last token came with a prompt.
 		r.leave(&s, &missed)
 		s.iteration++
 	}
 	return missed
 }
 
-// decode skips the iterations with decode only: no prompt waits and no request ends.
+// decode skips the iterations with decode only: no prompt waits, no request ends and none is
+// preempted.
 func (r *replay) decode(s *state) {
-	if s.position >= 0 {
+	if s.current >= 0 || len(r.returned) > 0 {
 		return
 	}
 	next := math.Inf(1)
@@ -125,28 +141,65 @@ func (r *replay) decode(s *state) {
 	}
 	n := float64(s.decoding)
 	fixed := r.alpha + r.beta*n
-	for s.now < next && r.ending[s.iteration&(len(r.ending)-1)] < 0 {
+	for s.now < next && r.ending[s.iteration&(len(r.ending)-1)] < 0 && (r.kv == 0 || s.context <= r.kv) {
 		s.now += fixed + r.gamma*s.context
 		s.context += n
 		s.iteration++
 	}
 }
 
-// prompts gives the iteration's chunks to the prompts and returns their work.
-func (r *replay) prompts(s *state) float64 {
-	budget := float64(r.budget - s.decoding)
-	var work float64
-	prefilling := 0 // prompts that are done in this iteration
-	for budget > 0 && s.head < len(r.requests) {
-		next := &r.requests[s.head]
-		if s.position < 0 {
-			if r.arrival[s.head] > s.now || !r.admits(s, next, prefilling) {
-				break
-			}
-			s.reserved += next.prompt + next.output
-			s.position = r.hits * next.prompt
+// length is how many tokens of a request are computed in its prefill.
+func (r *replay) length(i int) float64 { return r.requests[i].prompt + r.tokens[i] }
+
+// preempt returns requests to the queue while those that run need more than the KV cache. The
+// context counts each one's newest token, which it stores in this iteration.
+func (r *replay) preempt(s *state) {
+	for r.kv > 0 {
+		used, inside := s.context, s.decoding
+		if s.current >= 0 {
+			used, inside = used+r.length(s.current), inside+1
 		}
-		rest := next.prompt - s.position
+		if used <= r.kv || inside < 2 {
+			return
+		}
+		last := r.admitted[len(r.admitted)-1]
+		r.admitted = r.admitted[:len(r.admitted)-1]
+		i := last.request
+		if r.number[i] != last.number {
+			continue
+		}
+		r.number[i] = 0
+		if r.returned = append(r.returned, i); i == s.current {
+			s.current = -1
+			continue
+		}
+		r.takeOut(i)
+		r.tokens[i] += float64(s.iteration - r.since[i])
+		s.decoding--
+		s.context -= r.length(i)
+	}
+}
+
+// takeOut removes a request from those that end with its iteration.
+func (r *replay) takeOut(i int) {
+	slot := (r.since[i] - 1 + int(r.requests[i].output-r.tokens[i])) & (len(r.ending) - 1)
+	at := &r.ending[slot]
+	for int(*at) != i {
+		at = &r.alongside[*at]
+	}
+	*at = r.alongside[i]
+}
+
+// prompts gives the iteration's chunks to the prompts, and returns their work and the requests
+// whose prompts end with it.
+func (r *replay) prompts(s *state) (work float64, done []int) {
+	budget, stored := float64(r.budget-s.decoding), 0.0
+	for budget > 0 {
+		if s.current < 0 && !r.admit(s, len(done), stored) {
+			break
+		}
+		i := s.current
+		rest := r.length(i) - s.position
 		chunk := min(budget, rest)
 		work += chunk * (r.b + r.c*(2*s.position+chunk))
 		budget -= chunk
@@ -154,27 +207,51 @@ func (r *replay) prompts(s *state) float64 {
 			s.position += chunk
 			break
 		}
-		s.position = -1
+		stored += r.length(i)
+		s.current, done = -1, append(done, i)
+	}
+	return work, done
+}
+
+// admit begins the prompt at the head of the queue, if it may be: beside prompts of this iteration
+// that take a number of tokens.
+func (r *replay) admit(s *state, prompts int, stored float64) bool {
+	i, again := s.head, len(r.returned) > 0
+	if again {
+		i = r.returned[len(r.returned)-1]
+	} else if s.head >= len(r.requests) || r.arrival[s.head] > s.now {
+		return false
+	}
+	if inside := s.decoding + prompts; inside > 0 && (inside >= r.sequences || r.kv > 0 && s.context+stored+r.length(i) > r.kv) {
+		return false
+	}
+	if again {
+		r.returned = r.returned[:len(r.returned)-1]
+	} else {
 		s.head++
-		prefilling++
 	}
-	return work
+	if s.decoding == 0 && prompts == 0 {
+		r.admitted = r.admitted[:0]
+	}
+	r.number[i] = 1
+	if n := len(r.admitted); n > 0 {
+		r.number[i] = r.admitted[n-1].number + 1
+	}
+	r.admitted = append(r.admitted, admission{i, r.number[i]})
+	s.current, s.position = i, r.hits*r.requests[i].prompt
+	return true
 }
 
-func (r *replay) admits(s *state, next *request, prefilling int) bool {
-	inside := s.decoding + prefilling
-	if inside == 0 {
-		return true
-	}
-	return inside < r.sequences && (r.kv == 0 || s.reserved+next.prompt+next.output <= r.kv)
-}
-
-// start gives a request its first token at the end of an iteration.
+// start gives a request the token that ends its prefill, at the end of an iteration.
 func (r *replay) start(s *state, i int) {
-	r.first[i] = s.now
+	if r.tokens[i] == 0 {
+		r.first[i] = s.now
+	}
+	r.tokens[i]++
+	r.since[i] = s.iteration + 1
 	s.decoding++
-	s.context += r.requests[i].prompt + 1
-	slot := (s.iteration + int(r.requests[i].output) - 1) & (len(r.ending) - 1)
+	s.context += r.length(i)
+	slot := (s.iteration + int(r.requests[i].output-r.tokens[i])) & (len(r.ending) - 1)
 	r.alongside[i] = r.ending[slot]
 	r.ending[slot] = int32(i)
 }
@@ -186,8 +263,7 @@ func (r *replay) leave(s *state, missed *misses) {
 		q := &r.requests[i]
 		s.decoding--
 		s.context -= q.prompt + q.output
-		s.reserved -= q.prompt + q.output
-		r.end[i] = s.now
+		r.end[i], r.number[i] = s.now, 0
 		if int(i) >= r.from && int(i) < r.to {
 			s.left--
 			r.count(q, r.first[i]-r.arrival[i], s.now-r.first[i], missed)

@@ -12,71 +12,97 @@ import (
 type naiveRequest struct {
 	request
 	arrival, computed, tokens, first, end float64
+
+	length    float64 // tokens that are computed before the next one
+	preempted int
 }
 
-// naive serves requests by the rules of the engine literally: it admits all requests that fit at
-// the start of an iteration.
+// naive serves requests by the rules of the engine literally.
 func naive(e engine, requests []request, rate float64) []*naiveRequest {
-	var all, waiting, prefilling, decoding []*naiveRequest
+	var all, waiting, running []*naiveRequest // running in the order of admission
 	for _, q := range requests {
 		all = append(all, &naiveRequest{request: q, arrival: q.at / rate})
 	}
 	coming := all
 	now := 0.0
-	for len(coming)+len(waiting)+len(prefilling)+len(decoding) > 0 {
-		if len(waiting)+len(prefilling)+len(decoding) == 0 {
+	for len(coming)+len(waiting)+len(running) > 0 {
+		if len(waiting)+len(running) == 0 {
 			now = max(now, coming[0].arrival)
 		}
 		for len(coming) > 0 && coming[0].arrival <= now {
 			waiting, coming = append(waiting, coming[0]), coming[1:]
 		}
-		for len(waiting) > 0 && naiveAdmits(e, slices.Concat(prefilling, decoding), waiting[0]) {
-			waiting[0].computed = e.hits * waiting[0].prompt
-			prefilling, waiting = append(prefilling, waiting[0]), waiting[1:]
+		for last := len(running) - 1; e.kv > 0 && last > 0 && naiveUse(running) > e.kv; last-- {
+			running[last].length = 0
+			running[last].preempted++
+			waiting, running = slices.Insert(waiting, 0, running[last]), running[:last]
 		}
 		now += e.alpha
-		for _, q := range decoding {
-			now += e.beta + e.gamma*(q.prompt+q.tokens)
-		}
-		var started, running []*naiveRequest
-		budget := float64(e.budget - len(decoding))
-		for len(prefilling) > 0 && budget > 0 {
-			q := prefilling[0]
-			chunk := min(budget, q.prompt-q.computed)
-			now += e.b*chunk + e.c*chunk*(2*q.computed+chunk)
-			budget -= chunk
-			q.computed += chunk
-			if q.computed == q.prompt {
-				started, prefilling = append(started, q), prefilling[1:]
+		var decoding []*naiveRequest
+		for _, q := range running {
+			if q.computed >= q.length {
+				now += e.beta + e.gamma*(q.prompt+q.tokens)
+				decoding = append(decoding, q)
 			}
 		}
-		for _, q := range decoding {
-			q.tokens++
+		budget := float64(e.budget - len(decoding))
+		for _, q := range running {
+			if q.computed < q.length {
+				now += naiveChunk(e, q, &budget)
+			}
 		}
-		for _, q := range started {
-			q.tokens, q.first = 1, now
+		for budget > 0 && len(waiting) > 0 {
+			q := waiting[0]
+			q.length = q.prompt + q.tokens
+			if beside := append(slices.Clip(running), q); len(running) > 0 && (len(running) >= e.sequences || e.kv > 0 && naiveUse(beside) > e.kv) {
+				q.length = 0
+				break
+			}
+			q.computed = e.hits * q.prompt
+			running, waiting = append(running, q), waiting[1:]
+			now += naiveChunk(e, q, &budget)
 		}
-		for _, q := range append(decoding, started...) {
+		var left []*naiveRequest
+		for _, q := range running {
+			if q.computed >= q.length {
+				if q.tokens++; q.tokens == 1 {
+					q.first = now
+				}
+			}
 			if q.tokens < q.output {
-				running = append(running, q)
+				left = append(left, q)
 			} else {
 				q.end = now
 			}
 		}
-		decoding = running
+		running = left
 	}
 	return all
 }
 
-func naiveAdmits(e engine, inside []*naiveRequest, next *naiveRequest) bool {
-	reserved := next.prompt + next.output
-	for _, q := range inside {
-		reserved += q.prompt + q.output
+// naiveChunk computes a part of a prompt, and returns the time that it adds.
+func naiveChunk(e engine, q *naiveRequest, budget *float64) float64 {
+	chunk := min(*budget, q.length-q.computed)
+	work := e.b*chunk + e.c*chunk*(2*q.computed+chunk)
+	*budget -= chunk
+	q.computed += chunk
+	return work
+}
+
+// naiveUse is the KV cache that requests take in an iteration.
+func naiveUse(running []*naiveRequest) (tokens float64) {
+	for _, q := range running {
+		if q.computed >= q.length {
+			tokens += q.prompt + q.tokens
+		} else {
+			tokens += q.length
+		}
 	}
-	return len(inside) == 0 || len(inside) < e.sequences && (e.kv == 0 || reserved <= e.kv)
+	return tokens
 }
 
 func TestReplayMatchesTheNaiveEngine(t *testing.T) {
+	preempted := 0
 	for seed := range uint64(300) {
 		source := rand.New(rand.NewPCG(seed, 7))
 		pick := func(of ...float64) float64 { return of[source.IntN(len(of))] }
@@ -87,8 +113,9 @@ func TestReplayMatchesTheNaiveEngine(t *testing.T) {
 			},
 			variation: pick(0.5, 1, 4),
 		}
+		long := pick(60, 1000)
 		for range 50 {
-			q.mix = append(q.mix, lengthPair{math.Ceil(1000 * source.Float64()), math.Ceil(60 * source.Float64() * source.Float64())})
+			q.mix = append(q.mix, lengthPair{math.Ceil(1000 * source.Float64()), math.Ceil(long * source.Float64() * source.Float64())})
 		}
 		q.sequences = min(q.sequences, q.budget-1)
 		requests := q.arrivals(200, source)
@@ -100,6 +127,7 @@ func TestReplayMatchesTheNaiveEngine(t *testing.T) {
 			if math.Abs(w.first-r.first[i]) > 1e-9*w.first || math.Abs(w.end-r.end[i]) > 1e-9*w.end {
 				t.Fatalf("seed %d: request %d: first token at %v and end at %v, the naive engine gives %v and %v", seed, i, r.first[i], r.end[i], w.first, w.end)
 			}
+			preempted += w.preempted
 			late := w.first-w.arrival > 0.2
 			slow := w.output > 1 && (w.end-w.first)/(w.output-1) > 0.02
 			if i >= 20 {
@@ -111,6 +139,9 @@ func TestReplayMatchesTheNaiveEngine(t *testing.T) {
 		if got != want {
 			t.Fatalf("seed %d: %+v, the naive engine gives %+v", seed, got, want)
 		}
+	}
+	if preempted < 1000 {
+		t.Errorf("only %d preemptions in all series", preempted)
 	}
 }
 

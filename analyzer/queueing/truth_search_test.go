@@ -91,7 +91,7 @@ func (q *question) meanRate() float64 {
 		computed := l.prompt * (1 - q.hits)
 		work += (computed*(q.b+q.c*(2*q.hits*l.prompt+computed)) + l.output*(q.beta+q.gamma*(l.prompt+l.output/2))) / n
 		outputs += l.output / n
-		kvUse += l.output * (l.prompt + l.output) / n
+		kvUse += l.output * (l.prompt + l.output/2) / n
 	}
 	batch := float64(q.sequences)
 	if q.kv > 0 {
