@@ -168,7 +168,7 @@ func scalingSettings() []Setting {
 		return bind(duration(time.Second, day, example), field)
 	}
 	return []Setting{
-		row("backlog.drainWithin", "1m", "Time in which the backlog is to be served, or that of a request in a batch if it is longer, up to ten times as long. A shorter time starts more replicas.",
+		row("backlog.drainWithin", "1m", "Time in which the backlog is to be served, or that of a request in a batch if it is longer, up to five times as long. A shorter time starts more replicas.",
 			upToADay("1m", func(c *Config) *time.Duration { return &c.Backlog.DrainWithin })),
 		row("scaleUp.startupTime", "2m", "Start-up time of a replica, if its workload has not shown one yet.",
 			upToADay("2m", func(c *Config) *time.Duration { return &c.ScaleUp.StartupTime })),

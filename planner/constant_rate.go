@@ -11,9 +11,9 @@ import (
 // constantRate is the rate of arrivals as long as only chance moved it. The rate of one minute is
 // that of a few requests: 18 of them deviate by a quarter. The zero value is none.
 type constantRate struct {
-	mean  float64       // requests per second
-	since time.Duration // of how long it is the mean
-	peak  bool          // the highest rate of the peak window differs by no more than chance too
+	mean float64       // requests per second
+	over time.Duration // the time of which it is the mean
+	peak bool          // the highest rate of the peak window differs by no more than chance too
 }
 
 // How many standard errors are more than chance. A rise counts earlier than a fall: replicas that
@@ -28,7 +28,8 @@ const (
 type arrived struct{ requests, seconds float64 }
 
 // isAfter reports whether the rate may be that of an older count: the difference is one of chance,
-// as of Poisson arrivals. Burstier arrivals deviate more; these are no noise.
+// as of Poisson arrivals. Burstier arrivals deviate more, so that fewer of their minutes are like
+// those before.
 func (s arrived) isAfter(older arrived) bool {
 	all := older.add(s)
 	deviation := math.Sqrt(all.rate() * (1/s.seconds + 1/older.seconds))
@@ -60,28 +61,54 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 		return
 	}
 	minute := arrived{seconds: peak / (deviation * deviation)} // of a window with that error
-	minute.requests = latest * minute.seconds
-	length := d.partLength.Seconds()
-	before, newer := arrived{}, minute
-	for k := last; k >= 0; k-- {
-		part := arrived{d.parts[k].requests, length}
-		if !newer.isAfter(part) {
-			break
-		}
-		before = before.add(part)
-		newer = before
+	if !(minute.seconds >= 1) {
+		return
 	}
+	minute.requests = float64(latest * minute.seconds)
+	before := d.partsLike(minute)
 	if before.seconds == 0 || !minute.isAfter(before) {
 		return
 	}
 	all := before.add(minute)
-	c := constantRate{mean: all.rate(), since: time.Duration(all.seconds * float64(time.Second))}
+	c := constantRate{mean: all.rate(), over: time.Duration(all.seconds * float64(time.Second))}
 	if d.backlog > float64(m.ready()) && c.mean < latest {
 		return
 	}
-	c.peak = peak-c.mean <= clearTop*deviation
+	c.peak = d.bursts.Or(mostEven) < mostEven && peak-c.mean <= clearTop*math.Sqrt(c.mean/minute.seconds)
 	d.constant = c
 }
+
+// partsLike returns the requests of the parts of the error budget back to the last clear change:
+// one from a part to the mean of the newer ones, or from all older ones to all newer ones. An
+// unknown part ends them.
+func (d *demand) partsLike(minute arrived) (before arrived) {
+	length := d.partLength.Seconds()
+	newer, first := minute, len(d.parts)
+	for k := first - 1; k >= 0; k-- {
+		part := arrived{d.parts[k].requests, length}
+		gap := first < len(d.parts) && d.parts[first].end.Sub(d.parts[k].end) > d.partLength
+		if gap || !newer.isAfter(part) {
+			break
+		}
+		before = before.add(part)
+		newer, first = before, k
+	}
+	older := before
+	newer = arrived{}
+	for k := len(d.parts) - 1; k > first; k-- {
+		part := arrived{d.parts[k].requests, length}
+		newer = newer.add(part)
+		older = arrived{older.requests - part.requests, older.seconds - length}
+		if !newer.isAfter(older) {
+			return newer
+		}
+	}
+	return before
+}
+
+// mostEven is the index of dispersion above which arrivals are bursts: the highest minute is none
+// of chance then, and comes back.
+const mostEven = 1.5
 
 // highestRate returns the highest rate of the peak window and its standard error.
 func highestRate(rows []fleet.Load) (rate, deviation float64) {
@@ -99,5 +126,5 @@ func (d *demand) constantText() string {
 	if c.mean <= 0 || latest <= clearPeak*c.mean && c.mean <= clearPeak*latest {
 		return ""
 	}
-	return fmt.Sprintf(" (mean of %.0f min %s)", c.since.Minutes(), rateNumber(c.mean))
+	return fmt.Sprintf(" (on average of %.0f min %s)", c.over.Minutes(), rateNumber(c.mean))
 }

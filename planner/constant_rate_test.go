@@ -14,7 +14,7 @@ import (
 func minuteOf(latest, peak float64) (*model, *demand) {
 	known := fleet.Observed
 	m := &model{engine: []fleet.Load{{PeakArrivals: known(peak), PeakError: known(math.Sqrt(peak / 60))}}}
-	return m, &demand{arrivals: known(latest), partLength: partLength}
+	return m, &demand{arrivals: known(latest), partLength: partLength, bursts: known(1)}
 }
 
 func TestRateIsConstantUntilAClearChange(t *testing.T) {
@@ -35,6 +35,10 @@ func TestRateIsConstantUntilAClearChange(t *testing.T) {
 		"after a rise":                       {rates: []float64{0.3, 0.3, 0.3, 1}, latest: 1.1, mean: 1, since: 15 * time.Minute},
 		"after a fall":                       {rates: []float64{1, 0.3, 0.3, 0.3}, latest: 0.3, mean: 0.3, since: 45 * time.Minute},
 		"a peak of another rate":             {rates: []float64{0.3}, latest: 0.3, peak: 2, mean: 0.3, since: time.Hour, noPeak: true},
+		"bursts":                             {rates: []float64{0.3}, latest: 0.3, change: func(d *demand) { d.bursts = fleet.Observed(2) }, mean: 0.3, since: time.Hour, noPeak: true},
+		"burstiness not known":               {rates: []float64{0.3}, latest: 0.3, change: func(d *demand) { d.bursts = fleet.Reading{} }, mean: 0.3, since: time.Hour, noPeak: true},
+		"a slow fall":                        {rates: []float64{0.42, 0.4, 0.38, 0.36, 0.34, 0.32, 0.3, 0.28, 0.26, 0.24}, latest: 0.24, mean: 0.24, since: 5 * time.Minute},
+		"an unknown part":                    {rates: []float64{0.3}, latest: 0.3, change: func(d *demand) { d.parts = append(d.parts[:9], d.parts[10:]...) }, mean: 0.3, since: 30 * time.Minute},
 		"old parts":                          {rates: []float64{0.3}, latest: 0.3, after: 2*partLength + time.Second},
 		"no parts":                           {rates: []float64{0.3}, latest: 0.3, change: func(d *demand) { d.parts = nil }},
 		"silent replicas":                    {rates: []float64{0.3}, latest: 0.3, change: func(d *demand) { d.silent = 1 }},
@@ -49,7 +53,7 @@ func TestRateIsConstantUntilAClearChange(t *testing.T) {
 		}
 		m.setConstantRate(d, epoch.Add(test.after))
 		c := d.constant
-		if near := math.Abs(c.mean-test.mean) <= 0.02*test.mean; !near || c.mean > 0 && (c.peak == test.noPeak || c.since.Round(5*time.Minute) != test.since) {
+		if near := math.Abs(c.mean-test.mean) <= 0.02*test.mean; !near || c.mean > 0 && (c.peak == test.noPeak || c.over.Round(5*time.Minute) != test.since) {
 			t.Errorf("%s: %+v, want a mean of %v over %v", name, c, test.mean, test.since)
 		}
 	}
@@ -104,6 +108,7 @@ func TestChanceMovesNoReplicas(t *testing.T) {
 		})
 		return s.load(func(l *fleet.Load) {
 			peak := 1.1 * 4 * each
+			l.Dispersion = fleet.Observed(1)
 			l.PeakArrivals, l.PeakError, l.PeakCovered = fleet.Observed(peak), fleet.Observed(math.Sqrt(peak/60)), true
 		}).decide(t)["cheap"]
 	}
@@ -111,7 +116,7 @@ func TestChanceMovesNoReplicas(t *testing.T) {
 	if more.Replicas != usual.Replicas || fewer.Replicas != usual.Replicas {
 		t.Errorf("%d replicas, and %d or %d for a minute of a few requests more or fewer", usual.Replicas, more.Replicas, fewer.Replicas)
 	}
-	if text := more.Reason.String(); !strings.Contains(text, "0.75 req/s (mean of ") {
+	if text := more.Reason.String(); !strings.Contains(text, "0.75 req/s (on average of ") {
 		t.Errorf("%q does not have the mean", text)
 	}
 	if jump := decide(0.45); jump.Replicas <= usual.Replicas {
@@ -122,25 +127,30 @@ func TestChanceMovesNoReplicas(t *testing.T) {
 // Requests that stay for minutes fill an empty batch at once: their queue needs less beside it.
 func TestDrainTimeIsThatOfARequest(t *testing.T) {
 	p := Policy{}.withDefaults()
-	of := func(rates ...float64) *model {
+	of := func(each ...[2]float64) *model { // requests in the batch, and first tokens per second
 		v := &variant{}
-		for _, rate := range rates {
-			v.engines = append(v.engines, &fleet.Usage{FirstTokens: fleet.Observed(rate)})
+		for _, r := range each {
+			v.engines = append(v.engines, &fleet.Usage{Running: fleet.Observed(r[0]), FirstTokens: fleet.Observed(r[1])})
 		}
 		return &model{variants: []*variant{v}}
 	}
+	starting := of([2]float64{10, 1}, [2]float64{20, 1}, [2]float64{30, 1})
+	for _, r := range starting.variants[0].engines[1:] {
+		r.FirstTokens = fleet.Reading{}
+	}
 	for name, test := range map[string]struct {
-		model   *model
-		running float64
-		want    time.Duration
+		model *model
+		want  time.Duration
 	}{
-		"short requests":        {of(2, 2), 20, time.Minute},
-		"requests of minutes":   {of(0.5, 0.5), 240, 4 * time.Minute},
-		"hardly any is served":  {of(0.001), 500, 10 * time.Minute},
-		"none is served":        {of(0, 0), 500, time.Minute},
-		"no engine reports one": {of(), 500, time.Minute},
+		"short requests":        {of([2]float64{10, 2}, [2]float64{10, 2}), time.Minute},
+		"requests of minutes":   {of([2]float64{120, 0.5}, [2]float64{120, 0.5}), 4 * time.Minute},
+		"one replica claims":    {of([2]float64{10, 2}, [2]float64{1e6, 2}), time.Minute},
+		"hardly any is served":  {of([2]float64{500, 0.001}), 5 * time.Minute},
+		"none is served":        {of([2]float64{500, 0}), time.Minute},
+		"no engine reports one": {of(), time.Minute},
+		"rates not yet known":   {starting, time.Minute},
 	} {
-		if got := test.model.drainTime(&demand{running: test.running}, p); got != test.want {
+		if got := test.model.drainTime(p); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

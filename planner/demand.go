@@ -184,7 +184,7 @@ func (x *view) measure(m *model, d *demand) {
 	if d.constant.mean > 0 {
 		arrivals = d.constant.mean
 	}
-	d.drain = m.drainTime(d, x.policy).Seconds()
+	d.drain = m.drainTime(x.policy).Seconds()
 	latest := arrivals + d.backlog/d.drain
 	highestOf := func(short bool) float64 {
 		if d.constant.peak {

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -34,24 +35,29 @@ func (z *sizedModel) addQueue() {
 
 // drainTime returns the time in which a backlog is to be served: the policy's, or that of a request
 // in a batch, if that is longer. A replica with an empty batch admits as many waiting requests at
-// once as it serves in that time.
-func (m *model) drainTime(d *demand, p Policy) time.Duration {
-	firstTokens := 0.0
+// once as it serves in that time. It is the median of the replicas that report both figures: one of
+// them does not decide.
+func (m *model) drainTime(p Policy) time.Duration {
+	var residences []float64
 	for _, v := range m.variants {
 		for _, r := range v.engines {
-			firstTokens += r.FirstTokens.Or(0)
+			rate, rated := r.FirstTokens.Known()
+			if running, known := r.Running.Known(); known && rated && rate > 0 {
+				residences = append(residences, running/rate) // Little's law
+			}
 		}
 	}
-	if !(firstTokens > 0) {
+	if len(residences) == 0 {
 		return p.DrainWithin
 	}
-	residence := min(d.running/firstTokens, (longestDrain * p.DrainWithin).Seconds()) // Little's law
+	slices.Sort(residences)
+	residence := min(residences[(len(residences)-1)/2], (longestDrain * p.DrainWithin).Seconds())
 	return max(p.DrainWithin, time.Duration(residence*float64(time.Second)))
 }
 
 // longestDrain is the longest drain time, in units of the policy's: engines that serve hardly
 // anything keep requests for hours.
-const longestDrain = 10
+const longestDrain = 5
 
 // addGrowth sets the growth: the arrivals that the ready replicas neither serve nor are sized for,
 // until replicas that start now are ready. It joins the queues of saturated replicas, and takes no
