@@ -86,7 +86,7 @@ func TestConstantRateOfPoissonArrivals(t *testing.T) {
 				missed++
 			}
 		}
-		most := 0.02 * times // of 18 requests a minute, twice as many are sometimes no more than chance
+		most := 0.02 * times // twice as many as 18 a minute are sometimes no more than chance
 		if rate < 1 {
 			most = 0.1 * times
 		}

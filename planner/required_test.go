@@ -168,7 +168,7 @@ func TestPoolsServeWhatTheSimulatorServes(t *testing.T) {
 func TestReasonTellsTheHeadroom(t *testing.T) {
 	headroom := func(replicas int, rate float64) (percent, of int) {
 		s := newScenario(group{name: "h100", cost: 3, max: 30, accelerator: "H100", ready: replicas, running: 20, kv: 0.1, rate: rate, usage: balanced(onH100, rate)})
-		s.Variants[0].Objective = fleet.Objective{TTFT: 300 * time.Millisecond, ITL: 40 * time.Millisecond, Percentile: 0.95}
+		s.Variants[0].Objective = fleet.Objective{TTFT: 200 * time.Millisecond, ITL: 40 * time.Millisecond, Percentile: 0.95}
 		s.Variants[0].Profile = onH100
 		why := s.decide(t)["h100"].Reason
 		_, text, found := strings.Cut(why.Text, ", headroom ")
