@@ -4,11 +4,11 @@ import "math"
 
 // replay is a small engine that serves a fixed series of requests iteration by iteration and counts
 // the requests that miss their limits. Its rules: first come, first served; a request is admitted
-// if a slot in the batch is free and the KV cache has space for its prompt, and takes one token more
-// in each iteration; if there is none, the request that was admitted last is preempted, returns to
-// the head of the queue, and its prompt and its tokens are computed again; the part of the token
-// budget that running sequences leave goes to the prompt that was begun, then to the next; the last
-// chunk of a prompt gives its next token. Running it allocates nothing.
+// if a slot in the batch is free and the KV cache has space for its prompt, and takes one token
+// more in each iteration; if there is none, the request that was admitted last is preempted,
+// returns to the head of the queue, and its prompt and its tokens are computed again; the part of
+// the token budget that running sequences leave goes to the prompt that was begun, then to the
+// next; the last chunk of a prompt gives its next token. Running it allocates nothing.
 type replay struct {
 	replica   Replica
 	objective Objective
@@ -147,7 +147,8 @@ func (p *progress) removeEnd(i int32) {
 	*at = p.next[i]
 }
 
-// endOf returns the place in ends of the iteration in which a request in decode gets its last token.
+// endOf returns the place in ends of the iteration in which a request in decode gets its last
+// token.
 func (p *progress) endOf(i int32) int {
 	return (int(p.begun[i]) + int(p.series.outputs[i]-p.tokens[i])) & (len(p.ends) - 1)
 }

@@ -55,9 +55,9 @@ type replay struct {
 	ending     []int32   // by iteration, modulo its length: a request that ends there, or -1
 	alongside  []int32   // by request: another one that ends in the same iteration
 
-	// By request: its tokens when its prefill ended last, the iteration after that, and the number of
-	// its admission. Then the admissions of all that may run, in order, and the preempted requests,
-	// the head of the queue last.
+	// By request: its tokens when its prefill ended last, the iteration after that, and the number
+	// of its admission. Then the admissions of all that may run, in order, and the preempted
+	// requests, the head of the queue last.
 	tokens   []float64
 	since    []int
 	admitted []admission
