@@ -7,11 +7,11 @@ import "math"
 //
 // Rules. Requests are served first come, first served. A request is admitted while part of the
 // budget is left, fewer than sequences are in decode or in prefill, and its prompt fits into the KV
-// cache beside what those take in this iteration. Each in decode takes a token more in every
-// iteration. If there is none left, the request that was admitted last is preempted: it returns to
-// the head of the queue, and its prompt and its tokens so far are computed again. One that is alone
-// always runs. The prompts of one iteration share the budget, less one token for each sequence
-// in decode: the first uses as much as it needs, then the next. An iteration takes
+// cache beside the tokens of the others in this iteration. Each in decode takes a token more in
+// every iteration. If there is none left, the request that was admitted last is preempted: it
+// returns to the head of the queue, and its prompt and its tokens so far are computed again. One
+// that is alone always runs. The prompts of one iteration share the budget, less one token for each
+// sequence in decode: the first uses as much as it needs, then the next. An iteration takes
 //
 //	alpha + beta·n + gamma·C + b·Σchunk + c·Σchunk·(2·position+chunk)
 //
