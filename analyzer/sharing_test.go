@@ -144,6 +144,7 @@ func TestEvennessIsMeasuredByRequestsInFlight(t *testing.T) {
 		"as uneven as random":           {[][]*fleet.Usage{inFlight(24, 36, 31, 22, 29, 35, 40, 27, 33, 24, 26, 35, 21, 38, 30, 31)}, 0.25},
 		"one replica has all":           {[][]*fleet.Usage{inFlight(180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)}, 0},
 		"a replica that just started":   {[][]*fleet.Usage{append(inFlight(30, 30, 30, 30, 30, 30), &fleet.Usage{Running: fleet.Observed(1)})}, 1},
+		"nearly no load":                {[][]*fleet.Usage{inFlight(0, 1, 0, 3, 0, 0, 1, 0)}, 1},
 		"too light a load to be judged": {[][]*fleet.Usage{inFlight(0, 6, 1, 2, 6, 1, 7, 3, 0, 4, 2, 9, 1, 6, 0, 8)}, 1},
 	} {
 		var m Model

@@ -27,10 +27,10 @@ const (
 // arrived is a number of requests that arrived in a time.
 type arrived struct{ requests, seconds float64 }
 
-// isAfter reports whether the rate may be that of an older count: the difference is one of chance,
+// isLike reports whether the rate may be that of an older count: the difference is one of chance,
 // as of Poisson arrivals. Burstier arrivals deviate more, so that fewer of their minutes are like
 // those before.
-func (s arrived) isAfter(older arrived) bool {
+func (s arrived) isLike(older arrived) bool {
 	all := older.add(s)
 	deviation := math.Sqrt(all.rate() * (1/s.seconds + 1/older.seconds))
 	change := s.rate() - older.rate()
@@ -50,7 +50,7 @@ func (s arrived) rate() float64 { return s.requests / s.seconds }
 func (m *model) setConstantRate(d *demand, now time.Time) {
 	peak, deviation := 0.0, 0.0
 	for _, rows := range [][]fleet.Load{m.engine, m.gateway} {
-		if rate, own := highestRate(rows); rate > peak {
+		if rate, own := highestRate(rows, false); rate > peak {
 			peak, deviation = rate, own
 		}
 	}
@@ -61,12 +61,12 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 		return
 	}
 	minute := arrived{seconds: peak / (deviation * deviation)} // of a window with that error
-	if !(minute.seconds >= 1) {
+	if !(minute.seconds >= 1 && minute.seconds <= d.partLength.Seconds()) {
 		return
 	}
 	minute.requests = float64(latest * minute.seconds)
 	before := d.partsLike(minute)
-	if before.seconds == 0 || !minute.isAfter(before) {
+	if before.seconds == 0 || !minute.isLike(before) {
 		return
 	}
 	all := before.add(minute)
@@ -87,7 +87,7 @@ func (d *demand) partsLike(minute arrived) (before arrived) {
 	for k := first - 1; k >= 0; k-- {
 		part := arrived{d.parts[k].requests, length}
 		gap := first < len(d.parts) && d.parts[first].end.Sub(d.parts[k].end) > d.partLength
-		if gap || !newer.isAfter(part) {
+		if gap || !newer.isLike(part) {
 			break
 		}
 		before = before.add(part)
@@ -99,7 +99,7 @@ func (d *demand) partsLike(minute arrived) (before arrived) {
 		part := arrived{d.parts[k].requests, length}
 		newer = newer.add(part)
 		older = arrived{older.requests - part.requests, older.seconds - length}
-		if !newer.isAfter(older) {
+		if !newer.isLike(older) {
 			return newer
 		}
 	}
@@ -110,21 +110,11 @@ func (d *demand) partsLike(minute arrived) (before arrived) {
 // of chance then, and comes back.
 const mostEven = 1.5
 
-// highestRate returns the highest rate of the peak window and its standard error.
-func highestRate(rows []fleet.Load) (rate, deviation float64) {
-	variance := 0.0
-	for _, row := range rows {
-		rate += row.PeakArrivals.Or(0)
-		variance += float64(row.PeakError.Or(0) * row.PeakError.Or(0))
-	}
-	return rate, math.Sqrt(variance)
-}
-
 // constantText returns the constant rate as text, if it is not about the latest.
 func (d *demand) constantText() string {
 	latest, c := d.arrivals.Or(0), d.constant
 	if c.mean <= 0 || latest <= clearPeak*c.mean && c.mean <= clearPeak*latest {
 		return ""
 	}
-	return fmt.Sprintf(" (on average of %.0f min %s)", c.over.Minutes(), rateNumber(c.mean))
+	return fmt.Sprintf(" (%.0f min average %s)", c.over.Minutes(), rateNumber(c.mean))
 }

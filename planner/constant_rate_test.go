@@ -116,7 +116,7 @@ func TestChanceMovesNoReplicas(t *testing.T) {
 	if more.Replicas != usual.Replicas || fewer.Replicas != usual.Replicas {
 		t.Errorf("%d replicas, and %d or %d for a minute of a few requests more or fewer", usual.Replicas, more.Replicas, fewer.Replicas)
 	}
-	if text := more.Reason.String(); !strings.Contains(text, "0.75 req/s (on average of ") {
+	if text := more.Reason.String(); !strings.Contains(text, "0.75 req/s (181 min average 0.60") {
 		t.Errorf("%q does not have the mean", text)
 	}
 	if jump := decide(0.45); jump.Replicas <= usual.Replicas {

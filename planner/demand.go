@@ -223,7 +223,13 @@ const clearPeak = 1.1
 // known, without one standard error: it was chosen for being high. Of a few requests, at least half
 // of it counts.
 func steadyPeak(rows []fleet.Load, short bool) float64 {
-	peak, variance := 0.0, 0.0
+	peak, deviation := highestRate(rows, short)
+	return max(peak-deviation, peak/2)
+}
+
+// highestRate returns that rate and its standard error.
+func highestRate(rows []fleet.Load, short bool) (peak, deviation float64) {
+	variance := 0.0
 	for _, row := range rows {
 		rate, deviation := row.PeakArrivals.Or(0), row.PeakError.Or(0)
 		square := float64(deviation * deviation)
@@ -233,7 +239,7 @@ func steadyPeak(rows []fleet.Load, short bool) float64 {
 		peak += rate
 		variance += square
 	}
-	return max(peak-math.Sqrt(variance), peak/2)
+	return peak, math.Sqrt(variance)
 }
 
 // headroom is that of a scale-down: half of the policy's if all variants are sized for a

@@ -3,6 +3,7 @@ package queueing_test
 import (
 	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -38,6 +39,26 @@ func TestSizingIsAccurateOnPartOfTheGrid(t *testing.T) {
 		}
 		if off := v.off(v.hybrid.Rate); v.usable() && off < -0.15 {
 			t.Errorf("%s: %.0f %% off", v.name, 100*off)
+		}
+	}
+}
+
+// With a full KV cache requests are preempted, in the simulation as in the truth.
+func TestSimulationOfAFullKVCacheIsAccurate(t *testing.T) {
+	var cells []*cell
+	for _, c := range capsSpans[1].cells(t) {
+		if slices.Contains(fullCells, c.name) {
+			c.effort = small
+			cells = append(cells, c)
+		}
+	}
+	if len(cells) != len(fullCells) {
+		t.Fatalf("%d cells", len(cells))
+	}
+	for _, v := range evaluated(cells, map[string]truth{}) {
+		t.Logf("%s: truth %.3f ± %.3f, formula %s, hybrid %s", v.name, v.Rate, v.Error, v.errorOf(v.formula.Rate), v.errorOf(v.hybrid.Rate))
+		if off := v.off(v.hybrid.Rate); !v.usable() || !v.hybrid.Simulated || math.Abs(off) > 0.15 {
+			t.Errorf("%s: %.0f %% off, simulated %v", v.name, 100*off, v.hybrid.Simulated)
 		}
 	}
 }

@@ -17,13 +17,13 @@ type replay struct {
 	first  []float64 // time of the first token
 	tokens []float64 // output tokens when it entered the decode
 	begun  []int32   // iteration of that
-	next   []int32   // the next request that ends in the same iteration, or -1
-	// before and after are the requests admitted before and after one that runs, or -1
+	next   []int32   // the next request that ends in the same iteration, or none
+	// before and after are the requests admitted before and after one that runs, or none
 	before, after []int32
 	waiting       []int32 // preempted requests, the head of the queue last
 	prefilled     []int32 // the prompts that end in this iteration
 	// ends has, by iteration modulo its length, a power of two, the first request that ends there,
-	// or -1.
+	// or none.
 	ends []int32
 	// left is how many iterations all runs together may still take; those that leap skips count as
 	// a part of one.
@@ -256,7 +256,7 @@ func (p *progress) leap() {
 		most = min(most, math.Floor(free/float64(p.decoding)))
 	}
 	mask, j := len(p.ends)-1, 0
-	for j < int(most) && p.ends[(p.iteration+j)&mask] < 0 {
+	for j < int(most) && p.ends[(p.iteration+j)&mask] == none {
 		j++
 	}
 	p.left -= j / leapsPerIteration
@@ -268,14 +268,14 @@ func (p *progress) leap() {
 // finish ends the requests that got their last token in this iteration.
 func (p *progress) finish() {
 	slot := &p.ends[p.iteration&(len(p.ends)-1)]
-	for i := *slot; i >= 0; i = p.next[i] {
+	for i := *slot; i != none; i = p.next[i] {
 		output := p.series.outputs[i]
 		p.unlink(i)
 		p.decoding--
 		p.context -= p.series.prompts[i] + output - 1
 		p.end(i)
 	}
-	*slot = -1
+	*slot = none
 }
 
 // begin records the token that ends a prompt. A first token that is late is stored as a negative

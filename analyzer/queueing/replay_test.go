@@ -46,6 +46,25 @@ func TestReplayRejectsRequestsThatNeverFit(t *testing.T) {
 	}
 }
 
+// Two requests of 100 and 100 tokens start at once. The second is preempted when the KV cache is
+// full, and goes on after the first: its first token is in time, but others are late.
+func TestReplayPreemptsTheLastRequest(t *testing.T) {
+	r := Replica{Profile: Profile{Iteration: 0.01}, MaxSequences: 4, BatchedTokens: 512}
+	s := series{gaps: []float64{1, 1}, prompts: []float64{100, 100}, outputs: []float64{100, 100}}
+	for size, want := range map[float64]tally{
+		0:   {counted: 2},
+		400: {counted: 2},
+		250: {counted: 2, itl: 1, either: 1},
+		201: {counted: 2, itl: 1, either: 1},
+		200: {counted: 2, ttft: 1, either: 1}, // it is admitted after the first
+	} {
+		r.KVTokens = size
+		if got := newReplay(r, Objective{TTFT: 0.5, ITL: 0.012}, s).run(1e9, 0); got != want {
+			t.Errorf("KV cache of %v tokens: %+v, want %+v", size, got, want)
+		}
+	}
+}
+
 func TestReplayAllocatesNothingAsItRuns(t *testing.T) {
 	var s Sizer
 	gaps := s.gapsOf(0)
