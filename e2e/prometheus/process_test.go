@@ -66,6 +66,15 @@ func (p *process) tail() string {
 	return strings.Join(p.log[max(0, len(p.log)-lines):], "\n")
 }
 
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // kill ends the program at once.
 func (p *process) kill() {
 	p.Helper()

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -62,24 +64,51 @@ func startScraper(t *testing.T, e *engines) *scraper {
 
 func (s *scraper) path(name string) string { return filepath.Join(s.directory, name) }
 
-// start returns once Prometheus answers queries.
+// start returns once Prometheus answers queries. If another process took its port in the meantime,
+// it ends, and is started on another one.
 func (s *scraper) start() {
 	s.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(s, err)
-	free := listener.Addr().String()
-	require.NoError(s, listener.Close())
-	s.process = run(s, func(string) {}, s.binary, "--config.file="+s.path("prometheus.yml"), "--storage.tsdb.path="+s.path("data"),
-		"--web.listen-address="+free, "--log.level=warn")
-	s.at.Store(&url.URL{Scheme: "http", Host: free})
-	eventually(s, "Prometheus is ready", func() bool {
-		answer, err := http.Get("http://" + free + "/-/ready")
-		if err != nil {
-			return false
+	const attempts = 5
+	for range attempts {
+		free := freeAddress(s)
+		s.process = run(s, func(string) {}, s.binary, "--config.file="+s.path("prometheus.yml"), "--storage.tsdb.path="+s.path("data"),
+			"--web.listen-address="+free, "--log.level=warn")
+		eventually(s, "Prometheus is ready", func() bool { return s.process.hasEnded() || s.answers(free) })
+		if !s.process.hasEnded() {
+			s.at.Store(&url.URL{Scheme: "http", Host: free})
+			return
 		}
-		_ = answer.Body.Close() // nothing is read
-		return answer.StatusCode == http.StatusOK
-	})
+		if !strings.Contains(s.process.tail(), "address already in use") {
+			break
+		}
+	}
+	require.FailNow(s, "Prometheus does not start", s.process.tail())
+}
+
+// freeAddress returns an address that no process listens at now.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	return listener.Addr().String()
+}
+
+// answers tells whether this Prometheus, and not one of another test, is ready at an address.
+func (s *scraper) answers(address string) bool {
+	var flags struct{ Data map[string]string }
+	return get("http://"+address+"/-/ready", nil) && get("http://"+address+"/api/v1/status/flags", &flags) &&
+		flags.Data["storage.tsdb.path"] == s.path("data")
+}
+
+// get tells whether an address answers, and decodes its JSON if it is wanted.
+func get(address string, into any) bool {
+	answer, err := http.Get(address)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	return answer.StatusCode == http.StatusOK && (into == nil || json.NewDecoder(answer.Body).Decode(into) == nil)
 }
 
 // proxy is in front of Prometheus: it speaks TLS, and only answers requests with the token.
