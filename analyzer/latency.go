@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/wva-project/wva/analyzer/queueing"
@@ -133,19 +134,20 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	} else {
 		replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
-	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, throughputShare(v.Startup), m, o)
+	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, v.Startup, m, o)
 }
 
 // ask fills in the answer of the queueing model. The replica is sized for at most a part of its
-// throughput.
-func (l latency) ask(q queueing.Question, part float64, m Model, o Options) latency {
+// throughput, by the time that a start takes.
+func (l latency) ask(q queueing.Question, startup time.Duration, m Model, o Options) latency {
 	shared, err := m.share(q, o)
 	if err != nil {
 		return latency{note: fmt.Sprintf("the queueing model could not answer: %v", err)}
 	}
 	answer := shared.answered
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
-	if most := part * q.Mix.Throughput(q.Replica); shared.atMost(most) < l.rate {
+	full := q.Mix.FullBatch(q.Replica)
+	if most := throughputShare(startup, full.Seconds) * full.Rate; shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput
 	}
 	l.pool, l.mean = shared.pool, shared.mean
@@ -177,9 +179,15 @@ const (
 )
 
 // throughputShare returns the part of its throughput that a replica is sized for, by the time that
-// a start takes.
-func throughputShare(startup time.Duration) float64 {
-	return max(leastOfThroughput, mostOfThroughput-float64(throughputPerMinute*max(0, startup-quickStart).Minutes()))
+// a start takes, and the seconds that a request takes in a full batch. If more requests arrive, the
+// batch grows as slowly as requests end: those of minutes leave time for a start.
+func throughputShare(startup time.Duration, request float64) float64 {
+	growth := 1.0
+	if request > 0 {
+		growth -= math.Exp(-startup.Seconds() / request)
+	}
+	reserve := min(mostOfThroughput-leastOfThroughput, float64(throughputPerMinute*max(0, startup-quickStart).Minutes()))
+	return mostOfThroughput - float64(growth*reserve)
 }
 
 func joined(a, b string) string {

@@ -204,7 +204,8 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	}
 	limits := 1.0 // part of them; with a profile, its throughput has the reserve for growth
 	if !profiled {
-		limits = throughputShare(v.Startup) / mostOfThroughput
+		request, _ := o.residence()
+		limits = throughputShare(v.Startup, request) / mostOfThroughput
 	}
 	kv := limits * o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())
 	sequences := limits * o.untilFull(func(w window) float64 { return w.running }, float64(v.MaxSequences))

@@ -24,7 +24,7 @@ func single(t *testing.T, m Model, v Variant) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return min(answer.Rate, mostOfThroughput*mix.Throughput(replica))
+	return min(answer.Rate, mostOfThroughput*mix.FullBatch(replica).Rate)
 }
 
 func TestOneReplicaIsSizedAsIfAlone(t *testing.T) {

@@ -12,7 +12,7 @@ func TestThroughputShareFallsWithTheStartUpTime(t *testing.T) {
 	for startup, want := range map[time.Duration]float64{
 		0: 0.92, 30 * time.Second: 0.92, time.Minute: 0.92, 90 * time.Second: 0.795, 100 * time.Second: 0.92 - 0.25*2/3, 2 * time.Minute: 0.72, time.Hour: 0.72,
 	} {
-		if got := throughputShare(startup); math.Abs(got-want) > 1e-12 {
+		if got := throughputShare(startup, 0); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%v: %v, want %v", startup, got, want)
 		}
 	}
@@ -32,6 +32,28 @@ func TestSlowStartsLeaveThroughputForGrowth(t *testing.T) {
 	quick, slow = capacity(300*time.Millisecond, 20*time.Millisecond, time.Minute), capacity(300*time.Millisecond, 20*time.Millisecond, 2*time.Minute)
 	if slow != quick {
 		t.Errorf("tight: %v/s with a start of two minutes, %v/s with one of one, want the same", slow, quick)
+	}
+}
+
+// If more requests arrive, a batch grows as slowly as requests end: those of minutes leave time for
+// a start.
+func TestSlowStartsLeaveLessThroughputForRequestsOfMinutes(t *testing.T) {
+	for request, want := range map[float64]float64{
+		0: 0.72, 1: 0.72, 120: 0.92 - 0.2*(1-math.Exp(-1)), 300: 0.92 - 0.2*(1-math.Exp(-0.4)), 1e9: 0.92,
+	} {
+		if got := throughputShare(2*time.Minute, request); math.Abs(got-want) > 1e-6 {
+			t.Errorf("requests of %v s: %v, want %v", request, got, want)
+		}
+	}
+	capacity := func(startup time.Duration) float64 {
+		m := chat(2, Variant{Profile: h100(), Objective: slo(3*time.Second, 100*time.Millisecond), Startup: startup})
+		m.OutputTokens = fleet.Observed(8000)
+		m.Outputs = nil
+		rate, _ := capacityOf(m, Options{})
+		return rate
+	}
+	if part := capacity(2*time.Minute) / capacity(time.Minute); part < 0.85 || part > 0.99 {
+		t.Errorf("outputs of 8,000 tokens: %.3f of the capacity with a start of one minute", part)
 	}
 }
 

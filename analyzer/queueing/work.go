@@ -1,9 +1,14 @@
 package queueing
 
-// Throughput returns the requests per second that a replica serves with full iterations: as many
-// sequences as are allowed, or as fit in the KV cache on average, or all the tokens of an
-// iteration. It serves no more at any latency.
-func (m *Mix) Throughput(r Replica) float64 {
+// FullBatch is how a replica serves with full iterations.
+type FullBatch struct {
+	Rate    float64 // requests per second; it serves no more at any latency
+	Seconds float64 // from the start of a request to its end
+}
+
+// FullBatch returns that of as many sequences as are allowed, or as fit in the KV cache on average,
+// or of all the tokens of an iteration.
+func (m *Mix) FullBatch(r Replica) FullBatch {
 	sequences := float64(r.MaxSequences)
 	if r.KVTokens > 0 && m.decode > 0 {
 		sequences = min(sequences, max(1, r.KVTokens*m.decode/m.decodeContext))
@@ -13,7 +18,8 @@ func (m *Mix) Throughput(r Replica) float64 {
 		iterations = max(iterations, (float64(m.prompt*(1-r.PrefixHits))+m.decode)/float64(r.BatchedTokens))
 	}
 	prefill, decode := m.Work(r.Profile, r.PrefixHits)
-	return 1 / (float64(iterations*r.Iteration) + prefill + decode)
+	each := float64(iterations*r.Iteration) + prefill + decode
+	return FullBatch{Rate: 1 / each, Seconds: each * m.decode / iterations}
 }
 
 // Work returns the seconds that a request adds to iterations on average: by the chunks of its

@@ -25,7 +25,7 @@ func TestThroughputIsThatOfTheSimulation(t *testing.T) {
 			q := benchQuestion(benchMix(t))
 			test.change(&q.Replica)
 			q.Objective = Objective{TTFT: 5, Percentile: 0.5}
-			got, want := q.Mix.Throughput(q.Replica), simulatedRate(t, new(Sizer), q).Rate
+			got, want := q.Mix.FullBatch(q.Replica).Rate, simulatedRate(t, new(Sizer), q).Rate
 			if math.Abs(got/want-1) > test.tolerance {
 				t.Errorf("%.4g/s, %.4g/s in the simulation", got, want)
 			}
@@ -50,7 +50,7 @@ func TestThroughputOfLongPromptsIsThatOfTheSimulation(t *testing.T) {
 		q := benchQuestion(mix)
 		q.Replica.BatchedTokens = test.tokens
 		q.Objective = Objective{TTFT: 20, Percentile: 0.5}
-		got, want := mix.Throughput(q.Replica), simulatedRate(t, new(Sizer), q).Rate
+		got, want := mix.FullBatch(q.Replica).Rate, simulatedRate(t, new(Sizer), q).Rate
 		if math.Abs(got/want-1) > 0.1 {
 			t.Errorf("%+v: %.4g/s, %.4g/s in the simulation", test, got, want)
 		}
