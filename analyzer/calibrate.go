@@ -62,7 +62,7 @@ const (
 func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correction) {
 	e := newEstimate()
 	for _, r := range v.Replicas {
-		e.add(p, w, r)
+		e.add(p, w, r, r.KVTokens.Or(v.KVTokens))
 	}
 	c := correction{iteration: 1, decode: 1, prefill: 1}
 	if e.replicas > 0 && e.rate >= minRequests {
@@ -107,8 +107,8 @@ func newEstimate() estimate {
 	return e
 }
 
-// add adds the metrics of one replica over the peak window.
-func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage) {
+// add adds the metrics of one replica over the peak window, with a KV cache of so many tokens.
+func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float64) {
 	rate, rated := r.MeanRate.Known()
 	itl, timed := r.MeanITL.Known()
 	if r.Scrapes < MinScrapes || !rated || rate <= 0 {
@@ -117,8 +117,12 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage) {
 	noise := math.Sqrt(1 + requestsForWindow/(rate*peakSeconds))
 	prefill, decode := w.mix.Work(p, w.hits)
 	timed = timed && itl > 0 && w.decodes()
+	decoding := rate * decode // seconds of work a second
+	if running := r.MeanRunning.Or(0); timed && tokens > 0 && running > longTurnover*rate {
+		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*tokens*r.MeanKV.Or(0))) / itl
+	}
 	if timed {
-		e.observe(windowDeviation*noise, p.Iteration/itl, rate*decode, rate*prefill)
+		e.observe(windowDeviation*noise, p.Iteration/itl, decoding, rate*prefill)
 	} else { // it only prefills
 		itl = p.Iteration / max(0.1, 1-rate*prefill)
 	}
@@ -126,7 +130,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage) {
 	seen = seen && first > 0 && w.chunks > 0
 	if seen {
 		e.observe(prefillDeviation*noise, w.chunks*p.Iteration/first,
-			w.chunks*rate*decode*itl/first, prefill*(1+rate*itl)/first)
+			w.chunks*decoding*itl/first, prefill*(1+rate*itl)/first)
 	}
 	if timed || seen {
 		e.replicas++
