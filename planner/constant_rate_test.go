@@ -138,10 +138,16 @@ func TestDrainTimeIsThatOfARequest(t *testing.T) {
 	for _, r := range starting.variants[0].engines[1:] {
 		r.FirstTokens = fleet.Reading{}
 	}
+	// The minute of one has none of its requests, that of another all of them: means are quiet.
+	noisy := of([2]float64{120, 0}, [2]float64{120, 3}, [2]float64{120, 0.02})
+	for _, r := range noisy.variants[0].engines {
+		r.MeanRunning, r.MeanRate = fleet.Observed(100), fleet.Observed(0.5)
+	}
 	for name, test := range map[string]struct {
 		model *model
 		want  time.Duration
 	}{
+		"a few in each minute":  {noisy, 200 * time.Second},
 		"short requests":        {of([2]float64{10, 2}, [2]float64{10, 2}), time.Minute},
 		"requests of minutes":   {of([2]float64{120, 0.5}, [2]float64{120, 0.5}), 4 * time.Minute},
 		"one replica claims":    {of([2]float64{10, 2}, [2]float64{1e6, 2}), time.Minute},

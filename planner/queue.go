@@ -36,13 +36,17 @@ func (z *sizedModel) addQueue() {
 // drainTime returns the time in which a backlog is to be served: the policy's, or that of a request
 // in a batch, if that is longer. A replica with an empty batch admits as many waiting requests at
 // once as it serves in that time. It is the median of the replicas that report both figures: one of
-// them does not decide.
+// them does not decide. Means are those of the peak window, since a minute has few long requests.
 func (m *model) drainTime(p Policy) time.Duration {
 	var residences []float64
 	for _, v := range m.variants {
 		for _, r := range v.engines {
-			rate, rated := r.FirstTokens.Known()
-			if running, known := r.Running.Known(); known && rated && rate > 0 {
+			rate, rated := r.MeanRate.Known()
+			running, known := r.MeanRunning.Known()
+			if !rated || !known { // it has just begun
+				rate, running = r.FirstTokens.Or(0), r.Running.Or(0)
+			}
+			if rate > 0 {
 				residences = append(residences, running/rate) // Little's law
 			}
 		}
