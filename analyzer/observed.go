@@ -38,6 +38,7 @@ type observed struct {
 type average struct {
 	count        float64
 	waiting      float64
+	least        float64 // the shortest queue in the latest window
 	growth       float64 // of the queue, per second
 	latest, mean window
 }
@@ -76,8 +77,7 @@ func observe(v Variant, s Saturation, rising bool) observed {
 	}
 	o.settled = o.each.count > 0
 	o.each.divide()
-	before := o.each.waiting - float64(turnover*o.each.growth)
-	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold && before > aRequest
+	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold && o.each.least > aRequest
 	return o
 }
 
@@ -92,6 +92,7 @@ func isUnused(r *fleet.Usage) bool {
 func (a *average) add(r *fleet.Usage) {
 	a.count++
 	a.waiting += r.Waiting.Or(0)
+	a.least += r.LeastWaiting.Or(0)
 	a.growth += r.WaitingGrowth.Or(0)
 	rate, rated := r.FirstTokens.Known()
 	latest := window{rate: rate, kv: r.KV.Or(0), running: r.Running.Or(0)}
@@ -122,6 +123,7 @@ func (a *average) divide() {
 		return
 	}
 	a.waiting /= a.count
+	a.least /= a.count
 	a.growth /= a.count
 	for _, w := range []*window{&a.latest, &a.mean} {
 		w.rate /= a.count
@@ -185,7 +187,8 @@ const (
 // replaced reports whether the requests of the batch are others after so many seconds.
 func (w window) replaced(seconds float64) bool { return w.running <= seconds*w.rate }
 
-// aRequest is how much of a queue is more than the rounding of its growth.
+// aRequest is the mean queue from which on replicas were busy all the time: one that has none half
+// of the time is not.
 const aRequest = 0.5
 
 // bounds returns the rates that a replica's limits allow. A configured profile predicts latency and

@@ -154,6 +154,16 @@ func TestProfileIsNotLimitedByThePastThroughput(t *testing.T) {
 	}
 	r.Waiting = fleet.Observed(80)
 	m.Variants[0].Replicas = replicas(2, r)
+	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
+		t.Errorf("%+v of 24/s, want what the profile says: nobody knows whether there was a queue all the time", c)
+	}
+	r.LeastWaiting = fleet.Observed(0)
+	m.Variants[0].Replicas = replicas(2, r)
+	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
+		t.Errorf("%+v of 24/s, want what the profile says: a burst of a minute ago was served, and another has begun", c)
+	}
+	r.LeastWaiting = fleet.Observed(20)
+	m.Variants[0].Replicas = replicas(2, r)
 	if c := Analyze(m, Options{})[0]; c.LimitedBy != LimitThroughput || c.Share.Or(0)*24 > 12 {
 		t.Errorf("%+v of 24/s, want the 11/s that are served while queues grow", c)
 	}
@@ -161,7 +171,7 @@ func TestProfileIsNotLimitedByThePastThroughput(t *testing.T) {
 
 func TestGrowingQueueLimitsAReplicaWithFreeKVCache(t *testing.T) {
 	r := busy(50, 20, 0.20, 10)
-	r.WaitingGrowth = fleet.Observed(0.2)
+	r.WaitingGrowth, r.LeastWaiting = fleet.Observed(0.2), fleet.Observed(8)
 	if c := Analyze(demand(Variant{Replicas: replicas(2, r)}), Options{})[0]; needed(t, c) <= 2 || c.LimitedBy != LimitThroughput {
 		t.Errorf("capacity %+v: two replicas whose queues grow need more", c)
 	}
@@ -175,7 +185,7 @@ func TestGrowingQueueLimitsAReplicaWithFreeKVCache(t *testing.T) {
 // The throughput that limits replicas with growing queues is that of those with whole windows.
 func TestGrowingQueuesOfRecentlyStartedReplicasLowerNoThroughput(t *testing.T) {
 	old := busy(50, 20, 0.20, 10)
-	old.WaitingGrowth = fleet.Observed(0.2)
+	old.WaitingGrowth, old.LeastWaiting = fleet.Observed(0.2), fleet.Observed(8)
 	m := demand(Variant{Replicas: replicas(2, old)})
 	want := Analyze(m, Options{})[0]
 	young := old

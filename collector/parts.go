@@ -28,6 +28,7 @@ const (
 	scrapes     // samples within the window, of pods that are alive
 	growth      // of the waiting requests, per second
 	growthFound // the same of pods that reported none at the start of the window: all of them
+	leastQueue  // the shortest queue of the window
 	podITL      // seconds
 	meanRate    // of first tokens, over the peak window
 	meanKV      // and the use of the KV cache
@@ -101,7 +102,7 @@ const (
 var partNames = [partCount]string{
 	running: "running", waiting: "waiting", kv: "kv", sampled: "sampled", kvBlocks: "kv_blocks", kvTokens: "kv_tokens",
 	firstRate: "first_rate", firstFound: "first_found", firstBorn: "first_born", resets: "resets", scrapes: "scrapes",
-	growth: "growth", growthFound: "growth_found",
+	growth: "growth", growthFound: "growth_found", leastQueue: "least_queue",
 	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
 	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
 	progressed: "progressed", observedAgo: "observed_ago", reported: "reported", twice: "twice", asleep: "asleep", copied: "copied",

@@ -45,6 +45,7 @@ func (t *tables) fill(usage *fleet.Usage, who identity, about *facts) {
 	if t.isYoung(who) && !about.has(growth) {
 		usage.WaitingGrowth = gauge(about, growthFound, stale)
 	}
+	usage.LeastWaiting = gauge(about, leastQueue, stale)
 	usage.KVTokens = t.cacheSize(usage, about)
 	usage.Asleep = about.has(asleep)
 	usage.FirstTokens = t.firstTokens(who, about)

@@ -172,6 +172,8 @@ type Usage struct {
 	// WaitingGrowth is by how much the engine's queue grew over the latest window, requests per
 	// second; may be negative.
 	WaitingGrowth Reading `json:"waitingGrowth"`
+	// LeastWaiting is the shortest queue of the engine in the latest window, in requests.
+	LeastWaiting Reading `json:"leastWaiting,omitzero"`
 	// ITL is the mean time between output tokens over the latest window, seconds.
 	ITL Reading `json:"itl"`
 	// MeanRate, MeanKV and MeanITL are first tokens per second, share of the KV cache in use and

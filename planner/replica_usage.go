@@ -85,6 +85,7 @@ func joinUsages(pod string, rows []*fleet.Usage) *fleet.Usage {
 			func(u *fleet.Usage) *fleet.Reading { return &u.KVTokens },
 			func(u *fleet.Usage) *fleet.Reading { return &u.FirstTokens },
 			func(u *fleet.Usage) *fleet.Reading { return &u.WaitingGrowth },
+			func(u *fleet.Usage) *fleet.Reading { return &u.LeastWaiting },
 			func(u *fleet.Usage) *fleet.Reading { return &u.MeanRate },
 			func(u *fleet.Usage) *fleet.Reading { return &u.MeanRunning },
 			func(u *fleet.Usage) *fleet.Reading { return &u.PeakRate },

@@ -294,6 +294,8 @@ func (f *scenarioFleet) report(r *scenarioRow, m *scenarioModel, pod string) err
 		FirstTokens: fleet.Observed(rate), MeanRate: fleet.Observed(rate), MeanKV: fleet.Observed(kv), MeanRunning: fleet.Observed(running),
 		WaitingGrowth: fleet.Observed(n.num("growth", 0)), PeakRate: fleet.Observed(1000),
 		Progress: fleet.Observed(n.num("progress", 1200*rate)),
+		// as if the queue had grown evenly
+		LeastWaiting: fleet.Observed(max(0, min(waiting, waiting-60*n.num("growth", 0)))),
 	}
 	u.Asleep = r.is("asleep")
 	if r.is("few-scrapes") {
