@@ -33,6 +33,8 @@ type Model struct {
 	PrefixHits fleet.Reading
 	// Dispersion is the index of dispersion of the model's arrivals, 1 for a Poisson process.
 	Dispersion fleet.Reading
+	// Steady is for how long the rate of requests has been about as it is; 0 if unknown.
+	Steady time.Duration
 	// Rising is true if clearly more requests arrive now than in the latest window on average.
 	Rising   bool
 	Variants []Variant

@@ -134,12 +134,12 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	} else {
 		replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
-	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, v.Startup, m, o)
+	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, m.lead(v), m, o)
 }
 
 // ask fills in the answer of the queueing model. The replica is sized for at most a part of its
-// throughput, by the time that a start takes.
-func (l latency) ask(q queueing.Question, startup time.Duration, m Model, o Options) latency {
+// throughput, by how far the load may grow until others are ready.
+func (l latency) ask(q queueing.Question, t lead, m Model, o Options) latency {
 	shared, err := m.share(q, o)
 	if err != nil {
 		return latency{note: fmt.Sprintf("the queueing model could not answer: %v", err)}
@@ -147,7 +147,7 @@ func (l latency) ask(q queueing.Question, startup time.Duration, m Model, o Opti
 	answer := shared.answered
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
 	full := q.Mix.FullBatch(q.Replica)
-	if most := throughputShare(startup, full.Seconds) * full.Rate; shared.atMost(most) < l.rate {
+	if most := throughputShare(t, full.Seconds) * full.Rate; shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput
 	}
 	l.pool, l.mean = shared.pool, shared.mean
@@ -176,19 +176,31 @@ const (
 	// throughputPerMinute is by how much the part falls with each minute of start-up time.
 	throughputPerMinute = 0.25
 	quickStart          = time.Minute
+	// lastingStarts is the number of start-up times from which on a rate that lasted counts.
+	lastingStarts = 4
 )
 
 // throughputShare returns the part of its throughput that a replica is sized for, by the time that
 // a start takes, and the seconds that a request takes in a full batch. If more requests arrive, the
-// batch grows as slowly as requests end: those of minutes leave time for a start.
-func throughputShare(startup time.Duration, request float64) float64 {
+// batch grows as slowly as requests end: those of minutes leave time for a start. A rate that has
+// lasted for many starts is likely to last for one more.
+func throughputShare(t lead, request float64) float64 {
 	growth := 1.0
 	if request > 0 {
-		growth -= math.Exp(-startup.Seconds() / request)
+		growth -= math.Exp(-t.startup.Seconds() / request)
 	}
-	reserve := min(mostOfThroughput-leastOfThroughput, float64(throughputPerMinute*max(0, startup-quickStart).Minutes()))
+	if t.steady > 0 {
+		growth *= min(1, lastingStarts*t.startup.Seconds()/t.steady.Seconds())
+	}
+	reserve := min(mostOfThroughput-leastOfThroughput, float64(throughputPerMinute*max(0, t.startup-quickStart).Minutes()))
 	return mostOfThroughput - float64(growth*reserve)
 }
+
+// lead is the time until replicas that start now are ready, and for how long the rate of requests
+// has been as it is: the longer, the less likely is a change until then.
+type lead struct{ startup, steady time.Duration }
+
+func (m Model) lead(v Variant) lead { return lead{v.Startup, m.Steady} }
 
 func joined(a, b string) string {
 	switch {

@@ -32,6 +32,7 @@ type observed struct {
 	floor   float64 // shortest time between tokens ever, seconds; 0 if unknown
 	stuck   bool    // replicas were saturated by their queues all the time, and these grow
 	rising  bool    // the model's rate is rising
+	lead    lead
 }
 
 // average holds means over replicas.
@@ -54,8 +55,8 @@ type window struct {
 
 // observe sums up a variant's ready replicas. Replicas without KV cache use or running requests do
 // not count.
-func observe(v Variant, s Saturation, rising bool) observed {
-	o := observed{rising: rising}
+func observe(m Model, v Variant, s Saturation) observed {
+	o := observed{rising: m.Rising, lead: m.lead(v)}
 	for _, r := range v.Replicas {
 		if r.KV.State != fleet.Present || r.Running.State != fleet.Present {
 			continue
@@ -208,7 +209,7 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	limits := 1.0 // part of them; with a profile, its throughput has the reserve for growth
 	if !profiled {
 		request, _ := o.residence()
-		limits = throughputShare(v.Startup, request) / mostOfThroughput
+		limits = throughputShare(o.lead, request) / mostOfThroughput
 	}
 	kv := limits * o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())
 	sequences := limits * o.untilFull(func(w window) float64 { return w.running }, float64(v.MaxSequences))

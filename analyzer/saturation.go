@@ -69,7 +69,7 @@ func saturation(m Model, latencies []latency, s Saturation) []Capacity {
 		totals: make([]observed, len(m.Variants)), hard: make([]float64, len(m.Variants)), capacities: make([]Capacity, len(m.Variants)),
 	}
 	for i, v := range m.Variants {
-		a.totals[i] = observe(v, s, m.Rising)
+		a.totals[i] = observe(m, v, s)
 	}
 	for i := range m.Variants {
 		if a.totals[i].replicas > 0 {

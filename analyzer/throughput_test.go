@@ -12,7 +12,7 @@ func TestThroughputShareFallsWithTheStartUpTime(t *testing.T) {
 	for startup, want := range map[time.Duration]float64{
 		0: 0.92, 30 * time.Second: 0.92, time.Minute: 0.92, 90 * time.Second: 0.795, 100 * time.Second: 0.92 - 0.25*2/3, 2 * time.Minute: 0.72, time.Hour: 0.72,
 	} {
-		if got := throughputShare(startup, 0); math.Abs(got-want) > 1e-12 {
+		if got := throughputShare(lead{startup: startup}, 0); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%v: %v, want %v", startup, got, want)
 		}
 	}
@@ -41,7 +41,7 @@ func TestSlowStartsLeaveLessThroughputForRequestsOfMinutes(t *testing.T) {
 	for request, want := range map[float64]float64{
 		0: 0.72, 1: 0.72, 120: 0.92 - 0.2*(1-math.Exp(-1)), 300: 0.92 - 0.2*(1-math.Exp(-0.4)), 1e9: 0.92,
 	} {
-		if got := throughputShare(2*time.Minute, request); math.Abs(got-want) > 1e-6 {
+		if got := throughputShare(lead{startup: 2 * time.Minute}, request); math.Abs(got-want) > 1e-6 {
 			t.Errorf("requests of %v s: %v, want %v", request, got, want)
 		}
 	}
@@ -54,6 +54,32 @@ func TestSlowStartsLeaveLessThroughputForRequestsOfMinutes(t *testing.T) {
 	}
 	if part := capacity(2*time.Minute) / capacity(time.Minute); part < 0.85 || part > 0.99 {
 		t.Errorf("outputs of 8,000 tokens: %.3f of the capacity with a start of one minute", part)
+	}
+}
+
+// A rate that has lasted for many start-up times is likely to last for one more.
+func TestSlowStartsLeaveLessThroughputForAConstantRate(t *testing.T) {
+	for steady, want := range map[time.Duration]float64{
+		0: 0.72, time.Minute: 0.72, 8 * time.Minute: 0.72, 16 * time.Minute: 0.82, 40 * time.Minute: 0.88, 1000 * time.Hour: 0.92,
+	} {
+		if got := throughputShare(lead{2 * time.Minute, steady}, 1); math.Abs(got-want) > 1e-4 {
+			t.Errorf("constant for %v: %v, want %v", steady, got, want)
+		}
+	}
+	r := busy(20, 0, 0.5, 5)
+	of := func(v Variant, steady time.Duration) float64 {
+		m := chat(40, v)
+		m.Steady = steady
+		rate, _ := capacityOf(m, Options{})
+		return rate
+	}
+	for name, v := range map[string]Variant{
+		"with a profile":    {Profile: h100(), Objective: slo(3*time.Second, 100*time.Millisecond), Startup: 2 * time.Minute},
+		"without a profile": {Replicas: replicas(1, r), Startup: 2 * time.Minute},
+	} {
+		if recent, lasting := of(v, time.Minute), of(v, 40*time.Minute); math.Abs(lasting/recent/(0.88/0.72)-1) > 0.02 {
+			t.Errorf("%s: %v/s at a rate that has lasted for 40 minutes, %v/s for one", name, lasting, recent)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 	again, between = 0.9, 0.6
 	// burstOfPart is the rate of a burst over the mean of a part of the error budget, of which it
 	// is a half or so.
-	burstOfPart = 1.3
+	burstOfPart = 1.15
 )
 
 // measureRecurring sets the requests per second that came back: the highest rate that the model
