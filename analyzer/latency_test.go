@@ -124,6 +124,33 @@ func TestMissedScrapeLeavesTheCalibration(t *testing.T) {
 	}
 }
 
+// 200 requests fill a batch, of 400 and more seconds each: those that ended were short, and hardly
+// any others start. The batch itself shows that the profile is right.
+func TestRequestsOfMinutesAreCalibratedByTheirBatch(t *testing.T) {
+	const running, tokens, rate = 200, 300_000, 0.2
+	m := chat(2)
+	m.Prompts, m.Outputs, m.OutputTokens = nil, nil, fleet.Observed(1000)
+	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+	p := Seconds(h100().Cost)
+	prefill, _ := mix.Work(p, 0)
+	itl := (p.Iteration + running*p.PerSequence + tokens*p.PerContextToken) / (1 - rate*prefill)
+	r := showing(m, h100().Cost, rate)
+	r.MeanPrefill = fleet.Reading{}
+	r.ITL, r.MeanITL, r.Running, r.MeanRunning = fleet.Observed(itl), fleet.Observed(itl), fleet.Observed(running), fleet.Observed(running)
+	r.KV, r.MeanKV = fleet.Observed(tokens/400_000.0), fleet.Observed(tokens/400_000.0)
+	of := func(r fleet.Usage) correction {
+		_, c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(4, r)})
+		return c
+	}
+	if c := of(r); math.Abs(c.iteration-1) > 0.05 || math.Abs(c.decode-1) > 0.05 {
+		t.Errorf("%+v of a profile that is right", c)
+	}
+	r.MeanRunning, r.Running = fleet.Observed(rate*100), fleet.Observed(rate*100)
+	if c := of(r); c.decode < 1.2 {
+		t.Errorf("%+v of requests of seconds, whose tokens are too few for the time between tokens", c)
+	}
+}
+
 func TestCalibrationIsBounded(t *testing.T) {
 	m := chat(40)
 	broken := showing(m, h100().Cost, 5)

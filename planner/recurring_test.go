@@ -76,7 +76,7 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 	if once.Replicas >= twice.Replicas {
 		t.Errorf("%d replicas after one burst, %d after two", once.Replicas, twice.Replicas)
 	}
-	const want = "26 req/s came back within 1 h and keep their replicas"
+	const want = "23 req/s came back within 1 h and keep their replicas"
 	if got := twice.Reason.Detail(fleet.DetailBudget); !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q at its end", got, want)
 	}
