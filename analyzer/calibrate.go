@@ -47,6 +47,9 @@ const (
 	mostCorrection   = 2.0
 	// requestsForWindow is the number of requests with which windows deviate 1.4 times as much.
 	requestsForWindow = 30.0
+	// fewHits is the share of prompts in the prefix cache up to which the KV cache in use is what
+	// requests read: blocks that several share count once.
+	fewHits = 0.1
 )
 
 // calibrate corrects a profile with the metrics of the variant's replicas. In an iteration of T
@@ -118,8 +121,9 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	prefill, decode := w.mix.Work(p, w.hits)
 	timed = timed && itl > 0 && w.decodes()
 	decoding := rate * decode // seconds of work a second
-	if running := r.MeanRunning.Or(0); timed && tokens > 0 && running > longTurnover*rate {
-		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*tokens*r.MeanKV.Or(0))) / itl
+	running, used := r.MeanRunning.Or(0), tokens*r.MeanKV.Or(0)
+	if timed && used > 0 && w.hits <= fewHits && running > longTurnover*rate {
+		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*used)) / itl
 	}
 	if timed {
 		e.observe(windowDeviation*noise, p.Iteration/itl, decoding, rate*prefill)

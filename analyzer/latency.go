@@ -185,6 +185,9 @@ const (
 // batch grows as slowly as requests end: those of minutes leave time for a start. A rate that has
 // lasted for many starts is likely to last for one more.
 func throughputShare(t lead, request float64) float64 {
+	if t.startup <= quickStart {
+		return mostOfThroughput
+	}
 	growth := 1.0
 	if request > 0 {
 		growth -= math.Exp(-t.startup.Seconds() / request)
@@ -192,7 +195,7 @@ func throughputShare(t lead, request float64) float64 {
 	if t.steady > 0 {
 		growth *= min(1, lastingStarts*t.startup.Seconds()/t.steady.Seconds())
 	}
-	reserve := min(mostOfThroughput-leastOfThroughput, float64(throughputPerMinute*max(0, t.startup-quickStart).Minutes()))
+	reserve := min(mostOfThroughput-leastOfThroughput, float64(throughputPerMinute*(t.startup-quickStart).Minutes()))
 	return mostOfThroughput - float64(growth*reserve)
 }
 

@@ -30,7 +30,7 @@ type observed struct {
 	busiest float64 // highest throughput of a replica with a queue all the time; 0 if none
 	peak    float64 // the highest rate of a replica
 	floor   float64 // shortest time between tokens ever, seconds; 0 if unknown
-	stuck   bool    // replicas were saturated by their queues all the time, and these grow
+	stuck   bool    // most replicas were saturated by their queues all the time, and these grow
 	rising  bool    // the model's rate is rising
 	lead    lead
 }
@@ -39,7 +39,7 @@ type observed struct {
 type average struct {
 	count        float64
 	waiting      float64
-	least        float64 // the shortest queue in the latest window
+	busy         float64 // replicas whose queue was never short in the latest window
 	growth       float64 // of the queue, per second
 	latest, mean window
 }
@@ -78,7 +78,8 @@ func observe(m Model, v Variant, s Saturation) observed {
 	}
 	o.settled = o.each.count > 0
 	o.each.divide()
-	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold && o.each.least > aRequest
+	before := o.each.waiting - float64(turnover*o.each.growth)
+	o.stuck = o.settled && o.each.growth > 0 && o.each.waiting >= s.QueueThreshold && before > aRequest && 2*o.each.busy > o.each.count
 	return o
 }
 
@@ -93,7 +94,9 @@ func isUnused(r *fleet.Usage) bool {
 func (a *average) add(r *fleet.Usage) {
 	a.count++
 	a.waiting += r.Waiting.Or(0)
-	a.least += r.LeastWaiting.Or(0)
+	if r.Scrapes >= MinScrapes && r.LeastWaiting.Or(0) > aRequest {
+		a.busy++
+	}
 	a.growth += r.WaitingGrowth.Or(0)
 	rate, rated := r.FirstTokens.Known()
 	latest := window{rate: rate, kv: r.KV.Or(0), running: r.Running.Or(0)}
@@ -124,7 +127,6 @@ func (a *average) divide() {
 		return
 	}
 	a.waiting /= a.count
-	a.least /= a.count
 	a.growth /= a.count
 	for _, w := range []*window{&a.latest, &a.mean} {
 		w.rate /= a.count
@@ -188,8 +190,7 @@ const (
 // replaced reports whether the requests of the batch are others after so many seconds.
 func (w window) replaced(seconds float64) bool { return w.running <= seconds*w.rate }
 
-// aRequest is the mean queue from which on replicas were busy all the time: one that has none half
-// of the time is not.
+// aRequest is how much of a queue is more than the rounding of its growth.
 const aRequest = 0.5
 
 // bounds returns the rates that a replica's limits allow. A configured profile predicts latency and
@@ -208,7 +209,10 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	}
 	limits := 1.0 // part of them; with a profile, its throughput has the reserve for growth
 	if !profiled {
-		request, _ := o.residence()
+		request := 0.0 // seconds in the batch of now (Little's law); less than in a full one
+		if o.each.mean.rate > 0 {
+			request = o.each.mean.running / o.each.mean.rate
+		}
 		limits = throughputShare(o.lead, request) / mostOfThroughput
 	}
 	kv := limits * o.untilFull(func(w window) float64 { return w.kv }, s.kvTarget())

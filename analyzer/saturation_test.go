@@ -163,6 +163,24 @@ func TestProfileIsNotLimitedByThePastThroughput(t *testing.T) {
 		t.Errorf("%+v of 24/s, want what the profile says: a burst of a minute ago was served, and another has begun", c)
 	}
 	r.LeastWaiting = fleet.Observed(20)
+	few := r
+	few.Scrapes = 1
+	m.Variants[0].Replicas = replicas(2, few)
+	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
+		t.Errorf("%+v of 24/s, want what the profile says: one scrape does not show a queue all the time", c)
+	}
+	recent := r
+	recent.WaitingGrowth = fleet.Observed(80.0 / 60)
+	m.Variants[0].Replicas = replicas(2, recent)
+	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
+		t.Errorf("%+v of 24/s, want what the profile says: a minute ago there was no queue", c)
+	}
+	quiet := r
+	quiet.Waiting, quiet.WaitingGrowth, quiet.LeastWaiting = fleet.Observed(0), fleet.Observed(0), fleet.Observed(0)
+	m.Variants[0].Replicas = append(replicas(3, quiet), replicas(1, r)...)
+	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
+		t.Errorf("%+v of 24/s, want what the profile says: one of four replicas does not decide", c)
+	}
 	m.Variants[0].Replicas = replicas(2, r)
 	if c := Analyze(m, Options{})[0]; c.LimitedBy != LimitThroughput || c.Share.Or(0)*24 > 12 {
 		t.Errorf("%+v of 24/s, want the 11/s that are served while queues grow", c)

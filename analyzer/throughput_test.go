@@ -10,7 +10,7 @@ import (
 
 func TestThroughputShareFallsWithTheStartUpTime(t *testing.T) {
 	for startup, want := range map[time.Duration]float64{
-		0: 0.92, 30 * time.Second: 0.92, time.Minute: 0.92, 90 * time.Second: 0.795, 100 * time.Second: 0.92 - 0.25*2/3, 2 * time.Minute: 0.72, time.Hour: 0.72,
+		-time.Hour: 0.92, 0: 0.92, 30 * time.Second: 0.92, time.Minute: 0.92, 90 * time.Second: 0.795, 100 * time.Second: 0.92 - 0.25*2/3, 2 * time.Minute: 0.72, time.Hour: 0.72,
 	} {
 		if got := throughputShare(lead{startup: startup}, 0); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%v: %v, want %v", startup, got, want)
@@ -60,7 +60,7 @@ func TestSlowStartsLeaveLessThroughputForRequestsOfMinutes(t *testing.T) {
 // A rate that has lasted for many start-up times is likely to last for one more.
 func TestSlowStartsLeaveLessThroughputForAConstantRate(t *testing.T) {
 	for steady, want := range map[time.Duration]float64{
-		0: 0.72, time.Minute: 0.72, 8 * time.Minute: 0.72, 16 * time.Minute: 0.82, 40 * time.Minute: 0.88, 1000 * time.Hour: 0.92,
+		-time.Minute: 0.72, 0: 0.72, time.Minute: 0.72, 8 * time.Minute: 0.72, 16 * time.Minute: 0.82, 40 * time.Minute: 0.88, 1000 * time.Hour: 0.92,
 	} {
 		if got := throughputShare(lead{2 * time.Minute, steady}, 1); math.Abs(got-want) > 1e-4 {
 			t.Errorf("constant for %v: %v, want %v", steady, got, want)

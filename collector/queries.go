@@ -108,7 +108,9 @@ func (e expressions) windowQuery() string {
 		tagged(scrapes, either(e.perPod(heartbeat.as(least), current), before)),
 		tagged(growth, fmt.Sprintf("(%s - %s) / %s", now, then, seconds(window))),
 		tagged(growthFound, fmt.Sprintf("(%s unless %s) / %s", now, then, seconds(window))),
-		tagged(leastQueue, e.perPod(queue, over("min_over_time", window))),
+		tagged(leastQueue, e.perPod(queue, func(n name) string {
+			return fmt.Sprintf("(%s and %s)", over("min_over_time", window)(n), n.metric)
+		})),
 	)
 }
 

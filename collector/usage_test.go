@@ -314,6 +314,29 @@ func TestSGLangIsRead(t *testing.T) {
 	present(t, 11, load.PeakInFlight)
 }
 
+// A queue at both ends of the window may have been none in between.
+func TestLeastQueueIsThatOfTheWholeWindow(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("busy", 0, 600, func(second int) []promstore.Sample {
+		return vllm("busy", 0, report{waiting: float64(second)})
+	})
+	w.scrapes("bursts", 0, 600, func(second int) []promstore.Sample {
+		return vllm("bursts", 0, report{waiting: float64(second % 60 / 15 % 2 * 40)})
+	})
+	w.scrapes("engines", 0, 600, func(int) []promstore.Sample {
+		return append(vllm("engines", 0, report{waiting: 3}), vllm("engines", 1, report{waiting: 4})...)
+	})
+	w.scrapes("gone", 0, 500, func(int) []promstore.Sample { return vllm("gone", 0, report{waiting: 9}) })
+	busy := w.usage("busy").LeastWaiting
+	require.Equal(t, fleet.Present, busy.State)
+	require.InDelta(t, 550, busy.Value, 15)
+	present(t, 0, w.usage("bursts").LeastWaiting)
+	present(t, 7, w.usage("engines").LeastWaiting)
+	for _, usage := range usagesOf(w.collect(), "gone") {
+		require.NotEqual(t, fleet.Present, usage.LeastWaiting.State, "its latest sample is 100 s old")
+	}
+}
+
 func TestPeakThroughputIsOfTimesWithAQueueOnly(t *testing.T) {
 	w := newWorld(t)
 	total, gaps, slow := 0.0, 0.0, 0.0

@@ -192,7 +192,7 @@ func (m *largeModel) report(pod string, rate, busy float64) {
 	m.Usages = append(m.Usages, fleet.Usage{
 		Namespace: m.id().Namespace, Pod: pod, Model: m.id().Name, Time: epoch,
 		Running: fleet.Observed(60 * rate * busy), Waiting: fleet.Observed(waiting), KV: fleet.Observed(0.9 * busy), KVTokens: fleet.Observed(200_000),
-		FirstTokens: fleet.Observed(rate * busy), Scrapes: 4, WaitingGrowth: fleet.Observed(waiting / 60), ITL: fleet.Observed(0.02 + 0.02*busy),
+		FirstTokens: fleet.Observed(rate * busy), Scrapes: 4, WaitingGrowth: fleet.Observed(waiting / 120), LeastWaiting: fleet.Observed(waiting / 2), ITL: fleet.Observed(0.02 + 0.02*busy),
 		MeanRate: fleet.Observed(rate * busy), MeanKV: fleet.Observed(0.9 * busy), MeanITL: fleet.Observed(0.02 + 0.02*busy),
 		ITLFloor: fleet.Observed(0.02), PeakRate: fleet.Observed(rate), PeakThroughput: fleet.Observed(rate),
 	})

@@ -150,7 +150,7 @@ func (x *view) sizeModel(m *model, simulations *analyzer.Simulations) result {
 func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simulations) []candidate {
 	m := analyzer.Model{
 		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
-		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts, Rising: d.burst > 0, Steady: d.steadyFor,
+		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts, Rising: d.burst > 0, Steady: d.evenlyFor,
 	}
 	for _, v := range variants {
 		m.Variants = append(m.Variants, analyzer.Variant{

@@ -90,7 +90,7 @@ func hostileWorkload(s *fleet.Snapshot, v fleet.Variant, replicas int, random *r
 			s.Usages = append(s.Usages, fleet.Usage{
 				Namespace: v.Model.Namespace, Pod: pod.Name, Model: v.Model.Name, Time: epoch, Scrapes: 4, KVTokens: fleet.Observed(200_000),
 				Running: fleet.Observed(12), Waiting: fleet.Observed(1e6), KV: fleet.Observed(0.7), FirstTokens: fleet.Observed(3),
-				MeanRate: fleet.Observed(3), MeanKV: fleet.Observed(0.7), WaitingGrowth: fleet.Observed(1e5), PeakRate: fleet.Observed(1e9),
+				MeanRate: fleet.Observed(3), MeanKV: fleet.Observed(0.7), WaitingGrowth: fleet.Observed(1e5), LeastWaiting: fleet.Observed(1e6), PeakRate: fleet.Observed(1e9),
 				Progress: fleet.Observed(1),
 			})
 			s.Pools[1].Nodes[0].Allocated++

@@ -37,6 +37,7 @@ type demand struct {
 	littleSpent bool          // of the error budget
 	shortened   bool          // the highest demand is that of the short scale-down window
 	steadyFor   time.Duration // that the rate has been as it is; 0: unknown
+	evenlyFor   time.Duration // the same, without bursts
 	covered     bool          // samples cover the peak window
 	peakless    bool          // the highest demand of the peak window is not known
 	idle        idleness      // whether the model may scale to zero
@@ -84,6 +85,7 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 	}
 	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)
+	d.evenlyFor = d.lastedEvenly(x.now)
 	d.idle = x.idleness(m, &d)
 	return d, nil
 }

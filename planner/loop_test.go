@@ -187,7 +187,7 @@ func (l *loop) observe(s *scenario, m *loopModel) {
 		s.Usages = append(s.Usages, fleet.Usage{
 			Namespace: "shop", Pod: pod, Model: m.name, Time: l.now, Running: fleet.Observed(100 * load), Waiting: fleet.Observed(m.queue * part),
 			KV: fleet.Observed(0.92 * load), KVTokens: fleet.Observed(200_000), FirstTokens: fleet.Observed(served * part), MeanRate: fleet.Observed(served * part), Scrapes: 4,
-			WaitingGrowth: fleet.Observed(max(0, rate-served) * part), PeakRate: fleet.Observed(loopCapacity),
+			WaitingGrowth: fleet.Observed(max(0, rate-served) * part), LeastWaiting: fleet.Observed(max(0, m.queue-60*max(0, rate-served)) * part), PeakRate: fleet.Observed(loopCapacity),
 		})
 	}
 	queued := m.queue

@@ -116,6 +116,23 @@ func TestRateLastsUntilItClearlyChanges(t *testing.T) {
 	if got := step.lasted(epoch); got != 30*time.Minute {
 		t.Errorf("a step half an hour ago: %v", got)
 	}
+	// Bursts that come and go are no constant rate, however wide their deviation.
+	bursty := demand{arrivals: fleet.Observed(5), parts: hourOf(0, 2, 8, 2, 8, 2, 8), partLength: partLength, bursts: fleet.Observed(30)}
+	if all, even := bursty.lasted(epoch), bursty.lastedEvenly(epoch); all != time.Hour || even > 10*time.Minute {
+		t.Errorf("bursts: %v, without bursts %v, want an hour and a few minutes", all, even)
+	}
+	stale := demand{arrivals: fleet.Observed(5), parts: hourOf(0, 5, 5, 5, 5, 5, 5), partLength: partLength}
+	if got := stale.lastedEvenly(epoch); got != time.Hour {
+		t.Errorf("%v at a constant rate, want an hour", got)
+	}
+	if got := stale.lastedEvenly(epoch.Add(2*partLength + 1)); got != 0 {
+		t.Errorf("%v with parts that are old, want 0", got)
+	}
+	gap := stale
+	gap.parts = append(gap.parts[:2:2], gap.parts[len(gap.parts)-3:]...)
+	if got := gap.lastedEvenly(epoch); got != 3*partLength {
+		t.Errorf("%v with a gap before the last three parts, want %v", got, 3*partLength)
+	}
 	if got := (&demand{parts: step.parts, partLength: partLength}).lasted(epoch); got != 0 {
 		t.Errorf("without a rate: %v, want 0", got)
 	}

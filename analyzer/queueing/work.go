@@ -3,7 +3,7 @@ package queueing
 // FullBatch is how a replica serves with full iterations.
 type FullBatch struct {
 	Rate    float64 // requests per second; it serves no more at any latency
-	Seconds float64 // from the start of a request to its end
+	Seconds float64 // that a request decodes for; 0 if it only prefills
 }
 
 // FullBatch returns that of as many sequences as are allowed, or as fit in the KV cache on average,
