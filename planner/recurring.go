@@ -3,8 +3,6 @@ package planner
 import (
 	"math"
 	"time"
-
-	"github.com/wva-project/wva/fleet"
 )
 
 const (
@@ -65,37 +63,37 @@ const sameRate = 0.25
 // lasted returns for how long the rate of requests has been about as it is: until the latest part
 // with another rate, or the first that is known. Zero: nothing is known.
 func (d *demand) lasted(now time.Time) time.Duration {
-	return d.lastedWithin(now, d.bursts.Or(1))
+	rate, known := d.arrivals.Known()
+	if !known || len(d.parts) == 0 {
+		return 0
+	}
+	return d.sameFor(d.parts, rate, d.bursts.Or(1), now)
 }
 
 // lastedEvenly is the same for arrivals that are as even as a Poisson process, or nearly: bursts
 // that come and go are no constant rate then. It begins again after a part that is not known, and
 // the mean rate since the last clear change counts, not one minute of it.
 func (d *demand) lastedEvenly(now time.Time) time.Duration {
+	rate, known := d.arrivals.Known()
 	last := len(d.parts) - 1
-	if last < 0 || now.Sub(d.parts[last].end) > 2*d.partLength {
+	if !known || last < 0 || now.Sub(d.parts[last].end) > 2*d.partLength {
 		return 0
 	}
 	first := last
 	for first > 0 && d.parts[first].end.Sub(d.parts[first-1].end) <= d.partLength {
 		first--
 	}
-	even := *d
-	even.parts = d.parts[first:]
 	if d.constant.mean > 0 {
-		even.arrivals = fleet.Observed(d.constant.mean)
+		rate = d.constant.mean
 	}
-	return even.lastedWithin(now, min(d.bursts.Or(1), mostEven))
+	return d.sameFor(d.parts[first:], rate, min(d.bursts.Or(1), mostEven), now)
 }
 
-func (d *demand) lastedWithin(now time.Time, dispersion float64) time.Duration {
-	rate, known := d.arrivals.Known()
-	if !known || len(d.parts) == 0 {
-		return 0
-	}
-	since := d.parts[0].end.Add(-d.partLength)
+// sameFor returns the time since the latest of some parts that clearly had another rate.
+func (d *demand) sameFor(parts []budgetPart, rate, dispersion float64, now time.Time) time.Duration {
+	since := parts[0].end.Add(-d.partLength)
 	requests := float64(rate * d.partLength.Seconds())
-	for _, part := range d.parts {
+	for _, part := range parts {
 		// two standard errors
 		noise := float64(2 * math.Sqrt(max(1, dispersion)*(part.requests+requests)))
 		if math.Abs(part.requests-requests) > float64(sameRate*max(part.requests, requests))+noise {

@@ -94,14 +94,14 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// answers tells whether this Prometheus, and not one of another test, is ready at an address.
+// answers reports whether this Prometheus, and not one of another test, is ready at an address.
 func (s *scraper) answers(address string) bool {
 	var flags struct{ Data map[string]string }
 	return get("http://"+address+"/-/ready", nil) && get("http://"+address+"/api/v1/status/flags", &flags) &&
 		flags.Data["storage.tsdb.path"] == s.path("data")
 }
 
-// get tells whether an address answers, and decodes its JSON if it is wanted.
+// get reports whether an address answers, and decodes its JSON if it is wanted.
 func get(address string, into any) bool {
 	answer, err := http.Get(address)
 	if err != nil {
