@@ -135,8 +135,12 @@ type Pool struct {
 	Elastic bool `json:"elastic,omitzero"`
 	// Limit is the largest number of accelerators of an elastic pool, without those allocated to
 	// other pods. Zero: no limit.
-	Limit int    `json:"limit,omitzero"`
-	Nodes []Node `json:"nodes,omitzero"`
+	Limit int `json:"limit,omitzero"`
+	// Adds is the largest number of accelerators that the node autoscaler may add to those of the
+	// nodes, and LimitedBy the object that says so, such as "NodePool gpu". Zero: no limit.
+	Adds      int    `json:"adds,omitzero"`
+	LimitedBy string `json:"limitedBy,omitzero"`
+	Nodes     []Node `json:"nodes,omitzero"`
 }
 
 // Node is one node of a pool; both numbers are accelerators.
@@ -145,6 +149,9 @@ type Node struct {
 	Allocatable int    `json:"allocatable"`
 	// Allocated is the number allocated to pods of all tenants, the fleet's own included.
 	Allocated int `json:"allocated"`
+	// Closed is why the node takes no more pods, such as "cordoned"; empty if it does. Then its
+	// allocatable accelerators are at most the allocated ones.
+	Closed string `json:"closed,omitzero"`
 }
 
 // Usage is the report of one pod's engine. Several engines in one pod are one row: counts are added

@@ -29,6 +29,8 @@ type Objects struct {
 	HPAs          []HPA
 	Pods          []*corev1.Pod
 	Nodes         []*corev1.Node
+	NodePools     []NodePool
+	NodeGroups    *NodeGroups // nil: Cluster Autoscaler does not run
 }
 
 // Target is a workload that may be scaled, or a controller between it and its pods, such as a
@@ -65,11 +67,19 @@ func (o *Objects) Append(more Objects) {
 	o.HPAs = append(o.HPAs, more.HPAs...)
 	o.Pods = append(o.Pods, more.Pods...)
 	o.Nodes = append(o.Nodes, more.Nodes...)
+	o.NodePools = append(o.NodePools, more.NodePools...)
+	if more.NodeGroups != nil {
+		o.NodeGroups = more.NodeGroups
+	}
 }
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
-	return len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes)
+	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.NodePools)
+	if o.NodeGroups != nil {
+		n++
+	}
+	return n
 }
 
 // The kinds that are read by name. Any other kind is read if it has spec.replicas, as kinds with a
@@ -133,6 +143,10 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 		return decodePod
 	case schema.GroupKind{Kind: kindNode}:
 		return decodeNode
+	case schema.GroupKind{Group: groupKarpenter, Kind: kindNodePool}:
+		return decodeNodePool
+	case schema.GroupKind{Kind: kindConfigMap}:
+		return decodeAutoscalerStatus
 	case schema.GroupKind{Group: groupApps, Kind: kindDeployment},
 		schema.GroupKind{Group: groupApps, Kind: kindReplicaSet},
 		schema.GroupKind{Group: groupApps, Kind: kindStatefulSet}:

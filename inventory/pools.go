@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,7 +21,8 @@ type allocationKey struct {
 // pools returns the accelerators on nodes, by their type, and the problems of the nodes.
 func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 	allocated := o.allocated()
-	nodes := map[fleet.Accelerator][]fleet.Node{}
+	rows := map[fleet.Accelerator][]fleet.Node{}
+	nodes := map[fleet.Accelerator][]*corev1.Node{}
 	var unnamed []string
 	for _, node := range o.Nodes {
 		named := map[corev1.ResourceName]bool{}
@@ -33,16 +35,29 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 				named[name] = true
 			}
 			accelerator := options.accelerator(value)
-			nodes[accelerator] = append(nodes[accelerator], poolNode(node, product.resources, allocated))
+			rows[accelerator] = append(rows[accelerator], poolNode(node, product.resources, allocated))
+			nodes[accelerator] = append(nodes[accelerator], node)
 		}
 		if hasUnlabelledAccelerators(node, named) {
 			unnamed = append(unnamed, node.Name)
 		}
 	}
 	var pools []fleet.Pool
-	for _, accelerator := range slices.Sorted(maps.Keys(nodes)) {
-		slices.SortFunc(nodes[accelerator], func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
-		pools = append(pools, fleet.Pool{Accelerator: accelerator, Nodes: nodes[accelerator]})
+	autoscalers := o.nodeAutoscalers()
+	for _, accelerator := range slices.Sorted(maps.Keys(rows)) {
+		pool := fleet.Pool{Accelerator: accelerator, Nodes: rows[accelerator]}
+		slices.SortFunc(pool.Nodes, func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
+		more := autoscalers.growthOf(accelerator, nodes[accelerator], options)
+		pool.LimitedBy = strings.Join(more.limits, ", ")
+		switch {
+		case more.unlimited:
+			pool.Elastic, pool.LimitedBy = true, ""
+		case more.most > 0:
+			pool.Elastic, pool.Adds = true, more.most
+		case !slices.ContainsFunc(nodes[accelerator], statesGPUs): // as with dynamic resource allocation
+			pool.Elastic = true
+		}
+		pools = append(pools, pool)
 	}
 	return pools, unlabelledProblem(unnamed)
 }
@@ -71,34 +86,49 @@ func poolNode(node *corev1.Node, resources []corev1.ResourceName, allocated map[
 		row.Allocatable += wholeNumber(node.Status.Allocatable[name])
 		row.Allocated += allocated[allocationKey{node.Name, name}]
 	}
-	if !isSchedulable(node) {
+	if row.Closed = closed(node); row.Closed != "" {
 		row.Allocatable = min(row.Allocatable, row.Allocated)
 	}
 	return row
 }
 
-// isSchedulable reports whether the scheduler may place a pod on the node.
-func isSchedulable(node *corev1.Node) bool {
-	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || slices.ContainsFunc(node.Spec.Taints, blocksScheduling) {
-		return false
-	}
-	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+// statesGPUs reports whether a node states how many accelerators it has, be it none. One whose
+// accelerators are those of dynamic resource allocation does not.
+func statesGPUs(node *corev1.Node) bool {
+	return slices.ContainsFunc(gpuResources(), func(name corev1.ResourceName) bool {
+		_, states := node.Status.Allocatable[name]
+		return states
 	})
 }
 
-// blocksScheduling reports whether a taint means that its node takes no more pods, whatever they
-// tolerate on purpose.
-func blocksScheduling(taint corev1.Taint) bool {
-	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
-		return false
+// closed returns why the scheduler places no pod on the node, whatever the pod tolerates on
+// purpose; empty if it may.
+func closed(node *corev1.Node) string {
+	blocks := func(taint corev1.Taint) bool {
+		return taint.Effect != corev1.TaintEffectPreferNoSchedule && closingTaints()[taint.Key]
 	}
-	switch taint.Key {
-	case corev1.TaintNodeUnschedulable, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService,
-		"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted":
-		return true
+	isReady := slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+	switch {
+	case node.DeletionTimestamp != nil:
+		return "being deleted"
+	case node.Spec.Unschedulable:
+		return "cordoned"
+	case !isReady:
+		return "not ready"
+	case slices.ContainsFunc(node.Spec.Taints, blocks):
+		return "tainted"
 	}
-	return false
+	return ""
+}
+
+// closingTaints are the taints of nodes that take no more pods.
+func closingTaints() map[string]bool {
+	return map[string]bool{
+		corev1.TaintNodeUnschedulable: true, corev1.TaintNodeNotReady: true, corev1.TaintNodeUnreachable: true, corev1.TaintNodeOutOfService: true,
+		"ToBeDeletedByClusterAutoscaler": true, "karpenter.sh/disrupted": true,
+	}
 }
 
 // hasUnlabelledAccelerators reports whether a node has accelerators whose type no label names.

@@ -32,6 +32,9 @@ type gpuType struct {
 	live      []int       // by node: the part of own that is not terminating
 	requested int         // accelerators of existing or scheduled replicas, whichever are more
 	slots     map[int]int // by accelerators of a share: how many shares fit beside live ones
+	adds      bool        // the limit is that of a node autoscaler
+	limitedBy string      // the objects that limit it
+	closed    []string    // by node: why it takes no more pods
 }
 
 // unlimited is more replicas than any range allows.
@@ -42,7 +45,7 @@ const unlimited = math.MaxInt32
 func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) freeGPUs {
 	g := freeGPUs{byName: make(map[fleet.Accelerator]*gpuType)}
 	for _, pool := range oneRowPerAccelerator(pools) {
-		if pool.Elastic && pool.Limit <= 0 {
+		if pool.Elastic && pool.Limit <= 0 && pool.Adds <= 0 {
 			continue
 		}
 		k := newGPUType(pool)
@@ -72,13 +75,19 @@ func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) fre
 func newGPUType(pool fleet.Pool) *gpuType {
 	k := &gpuType{
 		pool: solver.Pool{Accelerator: pool.Accelerator, Elastic: pool.Elastic, Limit: pool.Limit},
-		at:   make(map[string]int, len(pool.Nodes)), slots: make(map[int]int),
+		at:   make(map[string]int, len(pool.Nodes)), slots: make(map[int]int), limitedBy: pool.LimitedBy,
 	}
 	if pool.Elastic {
+		if pool.Limit <= 0 {
+			k.adds, k.pool.Limit = true, pool.Adds
+			for _, node := range pool.Nodes {
+				k.pool.Limit += max(0, bounded(node.Allocatable)-bounded(node.Allocated))
+			}
+		}
 		return k
 	}
 	for _, node := range pool.Nodes {
-		k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))
+		k.closed[k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))] = node.Closed
 	}
 	return k
 }
@@ -92,7 +101,7 @@ func (k *gpuType) add(name string, allocatable, allocated int) int {
 	k.at[name] = i
 	k.pool.Nodes = append(k.pool.Nodes, solver.Node{Name: name})
 	k.allocatable, k.free = append(k.allocatable, allocatable), append(k.free, allocatable-allocated)
-	k.own, k.live = append(k.own, 0), append(k.live, 0)
+	k.own, k.live, k.closed = append(k.own, 0), append(k.live, 0), append(k.closed, "")
 	return i
 }
 
@@ -103,6 +112,9 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 	if k.pool.Elastic {
 		// of replicas that the spec merely states, only pods count
 		k.requested += min(unlimited, v.allocated()+v.pending) * gpus * shares
+		if k.adds { // which are not free on the nodes
+			k.pool.Limit += min(unlimited, v.onNodes()*gpus)
+		}
 		k.pool.Limit -= min(k.pool.Limit, v.lostOnNodes(now)*gpus*shares)
 		return
 	}
@@ -124,6 +136,14 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 			g.holdings = append(g.holdings, solver.Holding{Variant: v.ID, Nodes: nodes})
 		}
 	}
+}
+
+// onNodes returns how many shares of the variant's replicas have a node.
+func (v *variant) onNodes() (shares int) {
+	for i := range v.workload.Pods {
+		shares += len(v.workload.Pods[i].Nodes)
+	}
+	return shares
 }
 
 // lostOnNodes returns how many pods have accelerators and are not capacity: stuck ones, and overdue
@@ -301,10 +321,21 @@ func joined(a, b fleet.Pool) fleet.Pool {
 		return a
 	case !a.Elastic:
 		return a
-	case !b.Elastic, a.Limit <= 0, b.Limit > 0 && b.Limit < a.Limit:
+	case !b.Elastic, mostOf(b) < mostOf(a):
 		return b
 	}
 	return a
+}
+
+// mostOf returns the limit of an elastic pool.
+func mostOf(p fleet.Pool) int {
+	switch {
+	case p.Limit > 0:
+		return p.Limit
+	case p.Adds > 0:
+		return p.Adds
+	}
+	return unlimited
 }
 
 // oneRowPerNode returns the nodes by name. Of several rows of a node the one with the least free

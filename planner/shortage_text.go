@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,22 +86,51 @@ func (e explanation) full() []string {
 // full returns why a variant gets no further replica, in the words of the scheduler.
 func (k *gpuType) full(v *variant) string {
 	gpus, shares := v.shape()
-	nodes := 0
-	for _, gpus := range k.allocatable { // a node that is not in the pool has none
-		if gpus > 0 {
-			nodes++
-		}
+	by := ""
+	if k.limitedBy != "" {
+		by = " (" + k.limitedBy + ")"
 	}
+	nodes, why := k.closedNodes(gpus)
 	switch {
 	case k.pool.Elastic:
-		return fmt.Sprintf("limit of %d %s reached", k.pool.Limit, k.pool.Accelerator)
+		return fmt.Sprintf("limit of %d %s reached%s", k.pool.Limit, k.pool.Accelerator, by)
 	case nodes == 0:
-		return fmt.Sprintf("0 nodes have %s", k.pool.Accelerator)
+		return fmt.Sprintf("0 nodes have %s%s", k.pool.Accelerator, by)
 	case shares > 1:
-		return fmt.Sprintf("a group of %d x %d %s does not fit on %d nodes", shares, gpus, k.pool.Accelerator, nodes)
+		return fmt.Sprintf("a group of %d x %d %s does not fit on %d nodes%s", shares, gpus, k.pool.Accelerator, nodes, why+by)
 	default:
-		return fmt.Sprintf("0/%d nodes have %d free %s", nodes, gpus, k.pool.Accelerator)
+		return fmt.Sprintf("0/%d nodes have %d free %s%s", nodes, gpus, k.pool.Accelerator, why+by)
 	}
+}
+
+// closedNodes returns the number of nodes with the accelerators, and why they take no replica of a
+// size, as the scheduler says it: ": 9 allocated, 2 cordoned". It is empty if all are allocated.
+func (k *gpuType) closedNodes(gpus int) (nodes int, why string) {
+	counts := map[string]int{}
+	for i, allocatable := range k.allocatable { // a node that is not in the pool has none
+		switch {
+		case k.closed[i] != "":
+			nodes++
+			counts[k.closed[i]]++
+		case allocatable > 0:
+			nodes++
+			if allocatable < gpus {
+				counts["too small"]++
+			} else {
+				counts["allocated"]++
+			}
+		}
+	}
+	if counts["allocated"] == nodes {
+		return nodes, ""
+	}
+	causes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b))
+	})
+	for i, cause := range causes {
+		causes[i] = fmt.Sprintf("%d %s", counts[cause], cause)
+	}
+	return nodes, ": " + strings.Join(causes, ", ")
 }
 
 // keptBy returns the text of the rule that keeps existing replicas without accelerators for them;

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"net/http"
 	"slices"
 	"strings"
@@ -69,6 +70,7 @@ func reply(request *http.Request, code int, body any) *http.Response {
 type eventStream struct {
 	kind      servedKind
 	namespace string
+	selector  string // of fields
 	wake      chan struct{}
 	closed    chan struct{}
 	once      sync.Once
@@ -76,6 +78,10 @@ type eventStream struct {
 	mu       sync.Mutex
 	data     []byte
 	finished bool
+}
+
+func (s *eventStream) selects(u *unstructured.Unstructured) bool {
+	return selects(u, s.namespace, s.selector)
 }
 
 func newEventStream(ctx context.Context, k servedKind, namespace string) *eventStream {

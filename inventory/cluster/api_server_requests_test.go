@@ -89,7 +89,7 @@ func (s *apiServer) answer(request *http.Request, k servedKind, namespace string
 	case "watch":
 		return s.watch(request, k, namespace)
 	}
-	found, more := s.in(k, namespace), ""
+	found, more := s.in(k, namespace, query.Get("fieldSelector")), ""
 	if s.pageSize > 0 {
 		from, _ := strconv.Atoi(query.Get("continue"))
 		found = found[from:]
@@ -107,14 +107,20 @@ func (s *apiServer) answer(request *http.Request, k servedKind, namespace string
 	})
 }
 
-// in returns the objects of a kind in a namespace, by name.
-func (s *apiServer) in(k servedKind, namespace string) (found []*unstructured.Unstructured) {
+// in returns the objects of a kind in a namespace that a field selector selects, by name.
+func (s *apiServer) in(k servedKind, namespace, selector string) (found []*unstructured.Unstructured) {
 	for _, key := range slices.Sorted(maps.Keys(s.objects[k.resource()])) {
-		if u := s.objects[k.resource()][key]; namespace == "" || u.GetNamespace() == namespace {
+		if u := s.objects[k.resource()][key]; selects(u, namespace, selector) {
 			found = append(found, u)
 		}
 	}
 	return found
+}
+
+// selects reports whether an object is in a namespace, and has the name of a field selector; an
+// empty one selects all.
+func selects(u *unstructured.Unstructured, namespace, selector string) bool {
+	return (namespace == "" || namespace == u.GetNamespace()) && (selector == "" || selector == "metadata.name="+u.GetName())
 }
 
 func (s *apiServer) one(request *http.Request, k servedKind, namespace string, rest []string) *http.Response {
@@ -143,9 +149,10 @@ func (s *apiServer) watch(request *http.Request, k servedKind, namespace string)
 		return reject(request, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 	}
 	stream := newEventStream(request.Context(), k, namespace)
+	stream.selector = query.Get("fieldSelector")
 	s.streams[stream] = true
 	if initial {
-		for _, u := range s.in(k, namespace) {
+		for _, u := range s.in(k, namespace, stream.selector) {
 			stream.send("ADDED", u.Object)
 		}
 		if s.cut == k.resource() {
@@ -158,7 +165,7 @@ func (s *apiServer) watch(request *http.Request, k servedKind, namespace string)
 		from, err := strconv.Atoi(query.Get("resourceVersion"))
 		require.NoError(s.t, err)
 		for _, event := range s.log[k.resource()] {
-			if event.version > from && (namespace == "" || namespace == event.object.GetNamespace()) {
+			if event.version > from && stream.selects(event.object) {
 				stream.send(event.kind, event.object.Object)
 			}
 		}

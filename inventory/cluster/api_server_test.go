@@ -64,6 +64,7 @@ func newAPIServer(t *testing.T) *apiServer {
 			{"", "v1", "pods", "Pod", true, false},
 			{"", "v1", "nodes", "Node", false, false},
 			{"", "v1", "namespaces", "Namespace", false, false},
+			{"", "v1", "configmaps", "ConfigMap", true, false},
 			{"apps", "v1", "deployments", "Deployment", true, true},
 			{"apps", "v1", "statefulsets", "StatefulSet", true, true},
 			{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true, false},
@@ -255,7 +256,7 @@ func (s *apiServer) kindOf(u *unstructured.Unstructured) servedKind {
 func (s *apiServer) tell(k servedKind, event string, u *unstructured.Unstructured) {
 	s.log[k.resource()] = append(s.log[k.resource()], logged{s.version, event, u.DeepCopy()})
 	for stream := range s.streams {
-		if stream.kind.resource() == k.resource() && (stream.namespace == "" || stream.namespace == u.GetNamespace()) {
+		if stream.kind.resource() == k.resource() && stream.selects(u) {
 			stream.send(event, u.Object)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -78,7 +77,7 @@ func TestSamplesGiveTheSameTablesAsTheirDirectory(t *testing.T) {
 	directory, err := manifests.Open(manifests.Options{Path: samples})
 	require.NoError(t, err)
 	inCluster(t, Options{}, texts, func(w *world) {
-		require.Equal(t, asJSON(t, inACluster(directory.Tables())), asJSON(t, w.Tables()))
+		require.Equal(t, asJSON(t, (directory.Tables())), asJSON(t, w.Tables()))
 	})
 }
 
@@ -127,18 +126,8 @@ spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {cont
 		w.api.apply(manifests...)
 		w.run()
 		w.settle()
-		require.Equal(t, asJSON(t, inACluster(want)), asJSON(t, w.Tables()))
+		require.Equal(t, asJSON(t, (want)), asJSON(t, w.Tables()))
 	})
-}
-
-// inACluster returns the tables of a directory as a cluster shows them: pools are elastic, and HPAs
-// are observed.
-func inACluster(tables inventory.Tables) inventory.Tables {
-	tables.Pools = slices.Clone(tables.Pools)
-	for i := range tables.Pools {
-		tables.Pools[i].Elastic = true
-	}
-	return tables
 }
 
 func asJSON(t *testing.T, tables inventory.Tables) string {

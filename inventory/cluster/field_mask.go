@@ -86,6 +86,13 @@ func nodeFields() fieldMask {
 	return objectFields(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
 }
 
+func nodePoolFields() fieldMask {
+	template := fieldMask{"metadata": fieldsOf("labels"), "spec": fieldsOf("requirements")}
+	return objectFields(fieldsOf("limits").with("template", template), fieldsOf("resources"))
+}
+
+func configMapFields() fieldMask { return objectFields(nil, nil).with("data", nil) }
+
 // scaledObjectFields is the mask of ScaledObjects and ScaledJobs. KEDA writes the rest of the
 // status at every poll.
 func scaledObjectFields() fieldMask {

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -33,6 +35,14 @@ func (id watchID) String() string {
 	return id.name() + " in namespace " + id.namespace
 }
 
+// fieldSelector selects the only object; empty if all are watched.
+func (w *resourceWatch) fieldSelector() string {
+	if w.watchedResource.name == "" {
+		return ""
+	}
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, w.watchedResource.name).String()
+}
+
 // name returns the resource as roles and metrics name it.
 func (id watchID) name() string { return id.resource.GroupResource().String() }
 
@@ -56,6 +66,7 @@ type resourceWatch struct {
 	rows     map[types.NamespacedName]row
 	health   health
 	complete bool // the list of a stream is, so the next Replace ends a failure
+	absent   bool // the API server does not serve the resource, which is optional
 }
 
 // watchSpec is how the objects of a watch are read.
@@ -82,6 +93,9 @@ type row struct {
 // does not serve: a CustomResourceDefinition may be installed at any time.
 const notServedRetry = 5 * time.Second
 
+// optionalRetry is the same for a resource that many clusters never serve.
+const optionalRetry = time.Minute
+
 // maxUnnamedPause is the pause from which a watch counts as failing that is ended again and again,
 // though its lists succeed: the rows are as old.
 const maxUnnamedPause = 15 * time.Second
@@ -105,6 +119,8 @@ func (w *resourceWatch) run(ctx context.Context) {
 		}
 		pause, failure := delay(), w.state().health.failure
 		switch {
+		case failure == nil && w.isAbsent():
+			pause = optionalRetry
 		case failure != nil && failure.class == failedNotServed:
 			pause = min(pause, notServedRetry)
 		case failure == nil && pause >= maxUnnamedPause && ctx.Err() == nil:
@@ -270,7 +286,7 @@ func (w *resourceWatch) replace(items []*item) (changed bool) {
 		rows[key] = a.row.after(before)
 		changed = changed || !found || !rows[key].same(before)
 	}
-	w.rows = rows
+	w.rows, w.absent = rows, false
 	w.health.listed, w.health.seen = true, time.Now()
 	if changed {
 		w.health.changed = w.health.seen

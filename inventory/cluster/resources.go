@@ -22,6 +22,10 @@ type watchedResource struct {
 	// countsEverywhere is true if objects count whatever their namespace: accelerators are
 	// allocated to pods of all tenants.
 	countsEverywhere bool
+	// namespace and name are those of the only object; empty if all are watched.
+	namespace, name string
+	// isOptional is true of a resource that many clusters do not serve: that is no problem.
+	isOptional bool
 	// isTarget is true of scale targets. A kind of these is watched while a variant names it or,
 	// unless the row is that of further targets, with DryRun.
 	isTarget bool
@@ -88,6 +92,17 @@ var (
 		holdsVariants: true, without: variantsHeld,
 		objects: "pods", use: "which replicas are ready, since when, and why not; the accelerators that are allocated on each node",
 	}
+	nodePools = &watchedResource{
+		gvr:  schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"},
+		kind: "NodePool", cause: causeNode, fields: nodePoolFields(), isClusterScoped: true, countsEverywhere: true, isOptional: true,
+		without: "node autoscalers are not known, so each accelerator type counts as elastic",
+		objects: "NodePools of Karpenter", use: "the accelerator types of which it adds nodes, and its limits",
+	}
+	autoscalerStatus = &watchedResource{
+		gvr: core("configmaps"), kind: "ConfigMap", cause: causeNode, fields: configMapFields(), countsEverywhere: true,
+		without: "node autoscalers are not known, so each accelerator type counts as elastic",
+		objects: "the ConfigMap `kube-system/cluster-autoscaler-status` of Cluster Autoscaler", use: "the largest sizes of its node groups, and whether one backs off",
+	}
 	namespaces = &watchedResource{
 		gvr: core("namespaces"), kind: "Namespace", cause: causeNamespace, fields: namespaceFields(), isClusterScoped: true,
 		needsSelector: true, holdsVariants: true, isAwaited: true, without: "no namespace is selected",
@@ -97,8 +112,10 @@ var (
 
 // resources is the table. Of several causes of a rebuild, the first in this order is told.
 var resources = []*watchedResource{
-	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers, nodes, pods, namespaces,
+	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers, nodes, nodePools, autoscalerStatus, pods, namespaces,
 }
+
+func init() { autoscalerStatus.namespace, autoscalerStatus.name = inventory.AutoscalerStatus() }
 
 const (
 	variantsHeld = "variants that need it are held"
@@ -136,6 +153,9 @@ func targetOf(kind schema.GroupKind) *watchedResource {
 func (r *watchedResource) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.gvr.Group, Kind: r.kind}
 }
+
+// isOfNodeAutoscaler reports whether the resource is read for the limits of a node autoscaler.
+func (r *watchedResource) isOfNodeAutoscaler() bool { return r == nodePools || r == autoscalerStatus }
 
 // mayBeAnnotated reports whether objects of the resource are watched for their annotations.
 func (r *watchedResource) mayBeAnnotated() bool { return r.isTarget && r != furtherTargets }

@@ -61,7 +61,7 @@ func (f roleFile) needed() (needed, allowed []string) {
 		needed = append(needed, "get customresourcedefinitions.apiextensions.k8s.io")
 	}
 	for _, r := range resources {
-		if r == furtherTargets || (f.namespaced && r.isClusterScoped) {
+		if r == furtherTargets || (f.namespaced && (r.isClusterScoped || r == autoscalerStatus)) {
 			continue // a further target needs a rule of its own
 		}
 		name := r.gvr.GroupResource().String()

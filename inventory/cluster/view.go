@@ -195,8 +195,10 @@ func (v *view) markUnreliable(t *inventory.Tables) {
 	if !v.acceleratorsCounted() {
 		t.Pools = nil
 	}
-	for i := range t.Pools { // nodes do not tell whether a node autoscaler adds more
-		t.Pools[i].Elastic = true
+	if !v.nodeAutoscalersKnown() {
+		for i := range t.Pools {
+			t.Pools[i].Elastic, t.Pools[i].Adds, t.Pools[i].LimitedBy = true, 0, ""
+		}
 	}
 	unseen := map[string]bool{}
 	for i := range t.Variants {
@@ -268,10 +270,22 @@ func (v *view) acceleratorsCounted() bool {
 	return v.states[watchID{resource: nodes.gvr}].health.listed && v.states[watchID{resource: pods.gvr}].health.listed
 }
 
+// nodeAutoscalersKnown reports whether the node autoscalers are: their objects were listed, or the
+// API server does not serve them.
+func (v *view) nodeAutoscalersKnown() bool {
+	return !slices.ContainsFunc(resources, func(r *watchedResource) bool {
+		state, found := v.stateOf(r.gvr, r.namespace)
+		return r.isOfNodeAutoscaler() && !(found && state.health.listed)
+	})
+}
+
 // problems returns the problems of reading the cluster.
 func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 	problems := slices.Clone(v.undecoded)
 	for id, state := range v.states {
+		if !v.states[watchID{resource: nodes.gvr}].health.listed && state.watchedResource.isOfNodeAutoscaler() {
+			continue // no nodes, no accelerators
+		}
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
 			problems = append(problems, p)
 		}

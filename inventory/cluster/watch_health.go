@@ -115,6 +115,9 @@ func (h health) trusted(now time.Time, maxAge time.Duration) bool {
 
 // noteFailure notes an error. It notifies if the failure differs from the previous one.
 func (w *resourceWatch) noteFailure(verb string, err error) {
+	if w.noteAbsent(err) {
+		return
+	}
 	w.errors.Inc()
 	next := &failure{since: time.Now(), verb: verb, class: classOf(err), text: textOf(err)}
 	w.mu.Lock()
@@ -130,6 +133,31 @@ func (w *resourceWatch) noteFailure(verb string, err error) {
 	if isNew {
 		w.notify(causeWatch)
 	}
+}
+
+// noteAbsent notes that the API server does not serve an optional resource, and so has no object of
+// it. It reports whether that is the case; a resource of which there were objects fails instead.
+func (w *resourceWatch) noteAbsent(err error) bool {
+	w.mu.Lock()
+	if !w.isOptional || classOf(err) != failedNotServed || len(w.rows) > 0 {
+		w.mu.Unlock()
+		return false
+	}
+	isNews := !w.health.listed
+	w.absent, w.health.listed, w.health.seen = true, true, time.Now()
+	ended := w.endFailure()
+	w.mu.Unlock()
+	if ended || isNews {
+		w.notify(causeWatch)
+	}
+	return true
+}
+
+// isAbsent reports whether the API server does not serve the resource, which is optional.
+func (w *resourceWatch) isAbsent() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.absent
 }
 
 // noteSuccess notes that the watch can be read.

@@ -88,6 +88,9 @@ func (c *Cluster) neededWatches() map[watchID]watchSpec {
 // namespacesOf returns the namespaces in which a resource is watched, one by one. The cluster is
 // locked.
 func (c *Cluster) namespacesOf(r *watchedResource) []string {
+	if r.namespace != "" {
+		return []string{r.namespace}
+	}
 	if len(c.options.Namespaces) == 0 || r.isClusterScoped || (r == pods && !c.noPods) {
 		return []string{metav1.NamespaceAll}
 	}

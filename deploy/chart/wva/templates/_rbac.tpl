@@ -42,6 +42,14 @@
 - apiGroups: [""]
   resources: [pods, nodes, namespaces]
   verbs: [get, list, watch]
+# Whether node autoscalers add nodes: Karpenter's NodePools, and the status of Cluster Autoscaler.
+- apiGroups: [karpenter.sh]
+  resources: [nodepools]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [cluster-autoscaler-status]
+  verbs: [get, list, watch]
 {{- end }}
 
 {{- define "wva.rbac.subjects" -}}
