@@ -21,10 +21,11 @@ func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 	for _, problem := range declared.Problems {
 		missing = append(missing, problem.Missing())
 	}
+	supply := fleet.Supply{Fixed: c.FixedAccelerators, Elastic: c.ElasticAccelerators}
 	return fleet.Snapshot{
 		Time: now, Models: c.ModelsOf(declared.Variants), Classes: c.ServiceClasses,
 		Accelerators: fleet.NameAsObserved(c.Accelerators, declared.Pools), Profiles: c.EngineProfiles(),
-		Variants: declared.Variants, Workloads: declared.Workloads, Pools: fleet.FixPools(declared.Pools, c.FixedAccelerators, declared.Variants),
+		Variants: declared.Variants, Workloads: declared.Workloads, Pools: supply.Declare(declared.Pools, declared.Variants),
 		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Queued(now)...), Previous: previous, Missing: missing,
 	}, nil
 }

@@ -26,7 +26,7 @@ func TestFixedAcceleratorWithoutNodesKeepsItsReplicas(t *testing.T) {
 		}
 		plan := planner.Plan(fleet.Snapshot{
 			Time: now, Models: []fleet.Model{{ID: v.Model}}, Variants: []fleet.Variant{v}, Workloads: []fleet.Workload{workload},
-			Pools: fleet.FixPools(nil, []string{"L40S"}, []fleet.Variant{v}),
+			Pools: fleet.Supply{Fixed: []string{"L40S"}}.Declare(nil, []fleet.Variant{v}),
 			Loads: []fleet.Load{{Namespace: "prod", Model: "chat", Source: fleet.SourceGateway, Time: now, Queued: fleet.Observed(50)}},
 		}, planner.Policy{})
 		decisions := plan.Decisions
@@ -45,7 +45,7 @@ func TestUnmatchedRowsAreLoggedOnceForEachConfiguration(t *testing.T) {
 	snapshot := fleet.Snapshot{
 		Variants: []fleet.Variant{{Model: fleet.ModelID{Namespace: "llm", Name: "llama-8b"}}},
 		// with the fixed accelerator, which has no nodes
-		Pools: fleet.FixPools(nil, c.FixedAccelerators, nil),
+		Pools: fleet.Supply{Fixed: c.FixedAccelerators}.Declare(nil, nil),
 	}
 	s.warnUnmatched(snapshot, logger)
 	s.warnUnmatched(snapshot, logger)

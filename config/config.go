@@ -41,6 +41,8 @@ type Config struct {
 	ServiceClasses []fleet.ServiceClass
 	// FixedAccelerators are the accelerator types of which no node autoscaler adds any.
 	FixedAccelerators []string
+	// ElasticAccelerators are those to which a node autoscaler adds nodes, though none is seen.
+	ElasticAccelerators []string
 	Accelerators      []fleet.AcceleratorSpec
 	// Profiles are the administrator's; EngineProfiles returns the shipped ones too.
 	Profiles         []fleet.Profile

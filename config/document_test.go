@@ -154,7 +154,7 @@ var titles = map[string]string{
 	"missingData": "Missing data", "sizing": "Sizing and switching cost", "switchingCost": "Sizing and switching cost",
 	"errorBudget": "Error budget",
 	"models":      "Models and service classes", "serviceClasses": "Models and service classes",
-	"fixedAccelerators": "Accelerators and profiles", "accelerators": "Accelerators and profiles",
+	"fixedAccelerators": "Accelerators and profiles", "elasticAccelerators": "Accelerators and profiles", "accelerators": "Accelerators and profiles",
 	"profiles": "Accelerators and profiles", "profileCatalogue": "Accelerators and profiles",
 }
 

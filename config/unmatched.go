@@ -19,9 +19,9 @@ type Unmatched struct {
 // MostUnmatched is how many unmatched rows get a similar name, and are worth a line of their own.
 const MostUnmatched = 20
 
-// Unmatched returns the rows of models, serviceClasses, fixedAccelerators, accelerators and
-// profiles that match nothing in a fleet, in the order of the table of settings. Shipped rows are
-// left out. A pool without nodes shows nothing.
+// Unmatched returns the rows of models, serviceClasses, fixedAccelerators, elasticAccelerators,
+// accelerators and profiles that match nothing in a fleet, in the order of the table of settings.
+// Shipped rows are left out. A pool without nodes shows nothing.
 //
 // A row of profiles matches if it fits the model and the accelerator type of a variant; it also
 // matches while that type is unknown. Precision and tensor parallelism are not compared.
@@ -45,9 +45,11 @@ func (c *Config) Unmatched(variants []fleet.Variant, pools []fleet.Pool) []Unmat
 			report("serviceClasses", class.Name, func() string { return nearest(class.Name, f.classes) })
 		}
 	}
-	for _, name := range c.FixedAccelerators {
-		if !containsFold(f.accelerators, name) {
-			report("fixedAccelerators", name, func() string { return nearest(name, f.accelerators) })
+	for _, list := range c.acceleratorLists() {
+		for _, name := range list.names {
+			if !containsFold(f.accelerators, name) {
+				report(list.setting, name, func() string { return nearest(name, f.accelerators) })
+			}
 		}
 	}
 	shipped := shippedAccelerators()

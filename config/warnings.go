@@ -66,11 +66,28 @@ func (c *Config) grantWarnings() []string {
 
 func (c *Config) acceleratorWarnings() []string {
 	var warnings []string
-	for _, name := range c.FixedAccelerators {
-		isName := func(a fleet.AcceleratorSpec) bool { return a.Name.Is(name) }
-		if !slices.ContainsFunc(c.Accelerators, isName) {
-			warnings = append(warnings, "fixedAccelerators names "+name+", which is not in accelerators; nodes and variants must use the same name")
+	for _, list := range c.acceleratorLists() {
+		for _, name := range list.names {
+			isName := func(a fleet.AcceleratorSpec) bool { return a.Name.Is(name) }
+			if !slices.ContainsFunc(c.Accelerators, isName) {
+				warnings = append(warnings, list.setting+" names "+name+", which is not in accelerators; nodes and variants must use the same name")
+			}
+		}
+	}
+	for _, name := range c.ElasticAccelerators {
+		if containsFold(c.FixedAccelerators, name) {
+			warnings = append(warnings, name+" is in fixedAccelerators and in elasticAccelerators; it counts as fixed: remove it from one of the two")
 		}
 	}
 	return warnings
+}
+
+// acceleratorList is a setting that lists accelerator types.
+type acceleratorList struct {
+	setting string
+	names   []string
+}
+
+func (c *Config) acceleratorLists() []acceleratorList {
+	return []acceleratorList{{"fixedAccelerators", c.FixedAccelerators}, {"elasticAccelerators", c.ElasticAccelerators}}
 }

@@ -10,20 +10,30 @@ import (
 // not count.
 func (a Accelerator) Is(name string) bool { return strings.EqualFold(string(a), name) }
 
-// FixPools returns the observed pools, one for each accelerator type, sorted. Those of fixed
-// accelerators are not elastic. A fixed accelerator without an observed pool, because it has no
-// nodes or they cannot be listed, has an empty pool under each name that variants give it: its
-// replicas stay, and none is added.
-func FixPools(observed []Pool, fixed []string, variants []Variant) []Pool {
+// Supply names the accelerator types whose pools an administrator declares, whatever is observed.
+type Supply struct {
+	// Fixed types have the nodes that exist, and Elastic ones as many as are needed. A type in both
+	// is fixed.
+	Fixed, Elastic []string
+}
+
+// Declare returns the observed pools, one for each accelerator type, sorted, with the types that an
+// administrator declares. A fixed accelerator without an observed pool, because it has no nodes or
+// they cannot be listed, has an empty pool under each name that variants give it: its replicas
+// stay, and none is added.
+func (s Supply) Declare(observed []Pool, variants []Variant) []Pool {
 	pools := slices.Clone(observed)
-	for _, name := range fixed {
-		found := false
-		for i := range pools {
-			if pools[i].Accelerator.Is(name) {
-				pools[i].Elastic, found = false, true
-			}
+	is := func(names []string, a Accelerator) bool { return slices.ContainsFunc(names, a.Is) }
+	for i := range pools {
+		switch p := &pools[i]; {
+		case is(s.Fixed, p.Accelerator):
+			p.Elastic, p.Adds = false, 0
+		case is(s.Elastic, p.Accelerator):
+			p.Elastic, p.Adds, p.LimitedBy = true, 0, ""
 		}
-		if found {
+	}
+	for _, name := range s.Fixed {
+		if slices.ContainsFunc(observed, func(p Pool) bool { return p.Accelerator.Is(name) }) {
 			continue
 		}
 		pools = append(pools, Pool{Accelerator: Accelerator(name)})

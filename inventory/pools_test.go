@@ -51,10 +51,10 @@ status: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: %s
 	}{
 		{"open", manifesttest.Node("a", "NVIDIA-L4", ""), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
 		{"tainted for GPU pods only", manifesttest.Node("a", "NVIDIA-L4", "taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
-		{"cordoned", manifesttest.Node("a", "NVIDIA-L4", "unschedulable: true"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
-		{"to be removed by the autoscaler", manifesttest.Node("a", "NVIDIA-L4", "taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
-		{"not ready", fmt.Sprintf(notReady, `"False"`), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
-		{"not heard of", fmt.Sprintf(notReady, "Unknown"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1}},
+		{"cordoned", manifesttest.Node("a", "NVIDIA-L4", "unschedulable: true"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1, Closed: "cordoned"}},
+		{"to be removed by the autoscaler", manifesttest.Node("a", "NVIDIA-L4", "taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1, Closed: "tainted"}},
+		{"not ready", fmt.Sprintf(notReady, `"False"`), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1, Closed: "not ready"}},
+		{"not heard of", fmt.Sprintf(notReady, "Unknown"), fleet.Node{Name: "a", Allocatable: 1, Allocated: 1, Closed: "not ready"}},
 		{"preferably not", manifesttest.Node("a", "NVIDIA-L4", "taints: [{key: karpenter.sh/disrupted, effect: PreferNoSchedule}]"), fleet.Node{Name: "a", Allocatable: 4, Allocated: 1}},
 	}
 	for _, test := range tests {

@@ -126,6 +126,17 @@ func scenarioPhrases() []scenarioPhrase {
 			}
 		}},
 		{"pool", "elastic", func(f *scenarioFleet, _ *scenarioCase, name string, _ []string) { f.pool(name).Elastic = true }},
+		{"pool", "# nodes cordoned", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+			pool := f.pool(name)
+			for range whole(a[0]) {
+				node := fmt.Sprintf("%s-%d", strings.ToLower(name), len(pool.Nodes))
+				pool.Nodes = append(pool.Nodes, fleet.Node{Name: node, Closed: "cordoned"})
+			}
+		}},
+		{"pool", "adds #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) { f.pool(name).Adds = whole(a[0]) }},
+		{"pool", "limited by NodePool *", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+			f.pool(name).LimitedBy = "NodePool " + a[0]
+		}},
 		{"pool", "at most #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) { f.pool(name).Limit = whole(a[0]) }},
 		{"class", "priority #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
 			f.Classes = append(f.Classes, fleet.ServiceClass{Name: name, Priority: whole(a[0])})
