@@ -248,7 +248,7 @@ func (p NodePool) offers(accelerator fleet.Accelerator, nodes []*corev1.Node, op
 	return p.HasGPUs && len(p.Products) == 0
 }
 
-// addPool adds what a NodePool may add: all up to its limits, of which the highest counts.
+// addPool adds the accelerators of a NodePool up to its limits, of which the highest counts.
 func (g *growth) addPool(pool NodePool) {
 	if len(pool.Limits) == 0 {
 		g.unlimited = true
@@ -261,8 +261,9 @@ func (g *growth) addPool(pool NodePool) {
 	g.add(most, "NodePool "+pool.Name)
 }
 
-// addGroups adds what the node groups may add that have nodes of the type. A group whose nodes are
-// not known, as of one that has none, may have any type, so that there is no limit.
+// addGroups adds the accelerators of the node groups that have nodes of the type, up to their
+// largest sizes. A group whose nodes are not known, as of one that has none, may have any type, so
+// that there is no limit.
 func (a nodeAutoscalers) addGroups(g *growth, nodes []*corev1.Node) {
 	if a.groups.Unreadable {
 		g.unlimited = true

@@ -38,7 +38,8 @@ func TestPoolIsElasticIfANodeAutoscalerAddsNodesOfItsType(t *testing.T) {
 	requirements := func(key, operator, values string) string {
 		return fmt.Sprintf("{template: {spec: {requirements: [{key: %s, operator: %s, values: [%s]}]}}}", key, operator, values)
 	}
-	limited := func(limit string) string { return "{limits: {" + limit + "}, template: {spec: {}}}" } // names no type, so it may add any
+	// names no type, so it may add any
+	limited := func(limit string) string { return "{limits: {" + limit + "}, template: {spec: {}}}" }
 	tests := []struct {
 		name       string
 		objects    []string

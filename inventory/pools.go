@@ -54,7 +54,7 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 			pool.Elastic, pool.LimitedBy = true, ""
 		case more.most > 0:
 			pool.Elastic, pool.Adds = true, more.most
-		case !slices.ContainsFunc(nodes[accelerator], statesGPUs): // as with dynamic resource allocation
+		case !slices.ContainsFunc(nodes[accelerator], statesGPUs):
 			pool.Elastic = true
 		}
 		pools = append(pools, pool)
