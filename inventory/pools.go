@@ -86,10 +86,16 @@ func poolNode(node *corev1.Node, resources []corev1.ResourceName, allocated map[
 		row.Allocatable += wholeNumber(node.Status.Allocatable[name])
 		row.Allocated += allocated[allocationKey{node.Name, name}]
 	}
-	if row.Closed = closed(node); row.Closed != "" {
-		row.Allocatable = min(row.Allocatable, row.Allocated)
-	}
+	closeNode(&row, closed(node))
 	return row
+}
+
+// closeNode leaves a node that takes no more pods the accelerators that are allocated; without a
+// cause it stays open.
+func closeNode(row *fleet.Node, why string) {
+	if why != "" {
+		row.Closed, row.Allocatable = why, min(row.Allocatable, row.Allocated)
+	}
 }
 
 // statesGPUs reports whether a node states how many accelerators it has, be it none. One whose
@@ -118,7 +124,7 @@ func closed(node *corev1.Node) string {
 	case !isReady:
 		return "not ready"
 	case slices.ContainsFunc(node.Spec.Taints, blocks):
-		return "tainted"
+		return closedByTaint
 	}
 	return ""
 }

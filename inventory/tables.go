@@ -86,6 +86,7 @@ func (o Objects) Tables(options Options) Tables {
 	pods.markOverlaps(t.Variants)
 	pods.countGPUs(t.Variants)
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
+	o.closeUnfit(pools, t.Variants, targets)
 	t.Workloads = workloads(t.Variants, targets, pods)
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)

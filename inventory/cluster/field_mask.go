@@ -125,7 +125,7 @@ func furtherTargetFields() fieldMask {
 // templateFields is the mask of a pod template: its demands on nodes, and the command line of its
 // engine.
 func templateFields() fieldMask {
-	return fieldMask{"spec": fieldsOf("nodeSelector").
+	return fieldMask{"spec": fieldsOf("nodeSelector tolerations").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
 		with("initContainers", fieldsOf("name resources restartPolicy"))}

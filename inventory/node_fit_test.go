@@ -1,0 +1,69 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory/manifesttest"
+)
+
+// on returns a ScaledObject on L4, and its Deployment with fields of the pod's spec.
+func on(name, podSpec string) []string {
+	return []string{manifesttest.Scaled(name, "accelerator: L4"), manifesttest.Deployment(name, 1, "image: x", podSpec)}
+}
+
+func TestNodeOnWhichNoVariantMayRunHasNothingFree(t *testing.T) {
+	const tainted, labelled = "taints: [{key: team, value: b, effect: NoSchedule}]", "team: b"
+	affinity := func(key, operator, values string) string {
+		return fmt.Sprintf("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: %s, operator: %s, values: [%s]}]}]}}}", key, operator, values)
+	}
+	tolerates := "tolerations: [{key: team, operator: Equal, value: b, effect: NoSchedule}]"
+	tests := []struct {
+		name, labels, spec string
+		variants           []string
+		want               string
+	}{
+		{"no taint", "", "", on("a", ""), ""},
+		{"a taint", "", tainted, on("a", ""), "tainted"},
+		{"tolerated", "", tainted, on("a", tolerates), ""},
+		{"another value is tolerated", "", tainted, on("a", strings.Replace(tolerates, "value: b", "value: c", 1)), "tainted"},
+		{"all are tolerated", "", tainted, on("a", "tolerations: [{operator: Exists}]"), ""},
+		{"only preferred", "", "taints: [{key: team, effect: PreferNoSchedule}]", on("a", ""), ""},
+		{"of the resource, which an admission plugin tolerates", "", "taints: [{key: nvidia.com/gpu, effect: NoSchedule}]", on("a", ""), ""},
+		{"tolerated by one of two variants", "", tainted, append(on("a", ""), on("b", tolerates)...), ""},
+		{"tolerated by neither", "", tainted, append(on("a", ""), on("b", "tolerations: [{key: other, operator: Exists}]")...), "tainted"},
+		{"a variant of another type", "", tainted, []string{manifesttest.Scaled("a", "accelerator: H100"), manifesttest.Deployment("a", 1, "image: x", tolerates)}, ""},
+		{"selected", labelled, "", on("a", "nodeSelector: {team: b}"), ""},
+		{"not selected", labelled, "", on("a", "nodeSelector: {team: c}"), "not selected"},
+		{"by affinity", labelled, "", on("a", affinity("team", "In", "a, b")), ""},
+		{"not by affinity", labelled, "", on("a", affinity("team", "NotIn", "b")), "not selected"},
+		{"odd affinity", labelled, "", on("a", affinity("team", "Gt", "x")), "not selected"},
+		{"taint before selector", labelled, tainted, on("a", "nodeSelector: {team: c}"), "tainted"},
+		{"a target that is not there", "", tainted, on("a", "")[:1], ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			node := fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4, %s}}\nspec: {%s}\nstatus: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: 'True'}]}", test.labels, test.spec)
+			pools := objectsOf(t, append(test.variants, node, manifesttest.GPUHolder("p", "one", 1, "phase: Running"))...).Tables(Options{}).Pools
+			want := fleet.Node{Name: "one", Allocatable: 4, Allocated: 1, Closed: test.want}
+			if test.want != "" {
+				want.Allocatable = 1
+			}
+			require.Equal(t, []fleet.Node{want}, pools[0].Nodes)
+		})
+	}
+}
+
+// A tenant with many selectors makes neither unbounded work nor closed nodes.
+func TestManyPlacementsCloseNoNode(t *testing.T) {
+	manifests := []string{manifesttest.L4("one")}
+	for i := range mostPlacements + 1 {
+		manifests = append(manifests, on(fmt.Sprint("v", i), fmt.Sprintf("nodeSelector: {x: y%d}", i))...)
+	}
+	require.Empty(t, objectsOf(t, manifests...).Tables(Options{}).Pools[0].Nodes[0].Closed)
+	require.Equal(t, "not selected", objectsOf(t, manifests[:len(manifests)-2]...).Tables(Options{}).Pools[0].Nodes[0].Closed)
+}
