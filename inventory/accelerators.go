@@ -1,39 +1,13 @@
 package inventory
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wva-project/wva/fleet"
 )
-
-// product is a node label that names the accelerator type, and the resources by which such
-// accelerators are counted.
-type product struct {
-	label     string
-	resources []corev1.ResourceName
-}
-
-// products returns the labels that are read; of two labels about one resource the first is used.
-func products() []product {
-	return []product{
-		{"nvidia.com/gpu.product", []corev1.ResourceName{"nvidia.com/gpu"}},
-		{"cloud.google.com/gke-accelerator", []corev1.ResourceName{"nvidia.com/gpu"}},
-		{"amd.com/gpu.product-name", []corev1.ResourceName{"amd.com/gpu"}},
-		{"beta.amd.com/gpu.product-name", []corev1.ResourceName{"amd.com/gpu"}},
-		{"gpu.intel.com/product", []corev1.ResourceName{"gpu.intel.com/i915", "gpu.intel.com/xe"}},
-	}
-}
-
-// gpuResources returns the resources by which accelerators are counted.
-func gpuResources() []corev1.ResourceName {
-	return []corev1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"}
-}
 
 // shortNames returns the usual names of accelerators, as parts of the products' names.
 func shortNames() map[string]bool {
@@ -56,7 +30,7 @@ func (o Options) accelerator(label string) fleet.Accelerator {
 	known, name := shortNames(), ""
 	for _, part := range parts {
 		switch {
-		case part == "MIG" || part == "SHARED":
+		case slices.Contains([]string{"MIG", "SHARED", "CPX", "DPX", "QPX", "TPX"}, part):
 			return fleet.Accelerator(label)
 		case name == "" && known[part]:
 			name = part
@@ -101,9 +75,10 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 	if template == nil {
 		return ""
 	}
+	requests := gpuRequests(&template.Spec)
 	for _, product := range products() {
 		if value := template.Spec.NodeSelector[product.label]; value != "" {
-			return o.accelerator(value)
+			return o.requestedType(value, requests)
 		}
 	}
 	affinity := template.Spec.Affinity
@@ -112,7 +87,7 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 	}
 	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	for _, product := range products() {
-		if name, only := o.required(terms, product.label); only {
+		if name, only := required(terms, product.label, func(value string) fleet.Accelerator { return o.requestedType(value, requests) }); only {
 			return name
 		}
 	}
@@ -121,7 +96,7 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 
 // required returns the one accelerator that every term asks for by a label; false if some term does
 // not, or they differ.
-func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.Accelerator, bool) {
+func required(terms []corev1.NodeSelectorTerm, label string, typeOf func(value string) fleet.Accelerator) (fleet.Accelerator, bool) {
 	var name fleet.Accelerator
 	for _, term := range terms {
 		isListed := false
@@ -130,7 +105,7 @@ func (o Options) required(terms []corev1.NodeSelectorTerm, label string) (fleet.
 				continue
 			}
 			for _, value := range expression.Values {
-				other := o.accelerator(value)
+				other := typeOf(value)
 				if name != "" && other != name {
 					return "", false
 				}
@@ -182,65 +157,15 @@ func (o Options) nodeAccelerator(node *corev1.Node, pod *corev1.Pod) fleet.Accel
 	if node == nil {
 		return ""
 	}
-	var first string
-	for _, product := range products() {
-		value := node.Labels[product.label]
-		if value == "" {
-			continue
+	types := o.typesOn(node)
+	requests := gpuRequests(&pod.Spec)
+	for _, t := range types {
+		if slices.ContainsFunc(t.resources, func(name corev1.ResourceName) bool { return requests[name] > 0 }) {
+			return t.name
 		}
-		if slices.ContainsFunc(product.resources, func(name corev1.ResourceName) bool { return requested(pod.Spec, name) > 0 }) {
-			return o.accelerator(value)
-		}
-		first = cmp.Or(first, value)
 	}
-	if first == "" || podGPUs(pod.Spec) > 0 {
+	if len(types) == 0 || len(requests) > 0 {
 		return ""
 	}
-	return o.accelerator(first)
-}
-
-// templateGPUs returns how many accelerators a pod of the template requests.
-func templateGPUs(template *corev1.PodTemplateSpec) int {
-	if template == nil {
-		return 0
-	}
-	return podGPUs(template.Spec)
-}
-
-func podGPUs(pod corev1.PodSpec) (total int) {
-	for _, name := range gpuResources() {
-		total += requested(pod, name)
-	}
-	return total
-}
-
-// requested returns how much of a resource is allocated to a pod: the sum over its containers, or
-// one init container alone if that is more.
-func requested(pod corev1.PodSpec, name corev1.ResourceName) int {
-	together, alone := 0, 0
-	for _, container := range pod.Containers {
-		together += containerRequest(container, name)
-	}
-	for _, container := range pod.InitContainers {
-		if always := corev1.ContainerRestartPolicyAlways; container.RestartPolicy != nil && *container.RestartPolicy == always {
-			together += containerRequest(container, name)
-		} else {
-			alone = max(alone, containerRequest(container, name))
-		}
-	}
-	return max(together, alone)
-}
-
-// containerRequest returns how much of an extended resource a container requests. If it states both
-// request and limit, they are equal.
-func containerRequest(container corev1.Container, name corev1.ResourceName) int {
-	if quantity, found := container.Resources.Limits[name]; found {
-		return wholeNumber(quantity)
-	}
-	return wholeNumber(container.Resources.Requests[name])
-}
-
-// wholeNumber returns a quantity as a number that cannot overflow a sum.
-func wholeNumber(quantity resource.Quantity) int {
-	return int(max(0, min(quantity.Value(), math.MaxInt32)))
+	return types[0].name
 }

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-
-	"github.com/wva-project/wva/fleet"
 )
 
 // NodePool is a NodePool of Karpenter, as far as it adds nodes with accelerators.
@@ -67,7 +65,7 @@ func AutoscalerStatus() (namespace, name string) {
 
 // gpuNames are the requirements of NodePools that name accelerators, beside the labels of nodes.
 func gpuNames() []string {
-	return []string{"karpenter.k8s.aws/instance-gpu-name", "karpenter.azure.com/sku-gpu-name", "karpenter.k8s.gcp/instance-gpu-name"}
+	return []string{"karpenter.azure.com/sku-gpu-name", "karpenter.k8s.gcp/instance-gpu-name"}
 }
 
 // groupLabels are the labels of nodes with the name of their node group, or a part of it.
@@ -223,26 +221,26 @@ func groupNames(node *corev1.Node) (names []string) {
 }
 
 // growthOf returns how many accelerators of a type node autoscalers may add to its nodes.
-func (a nodeAutoscalers) growthOf(accelerator fleet.Accelerator, nodes []*corev1.Node, options Options) growth {
+func (a nodeAutoscalers) growthOf(own nodesOfType, options Options) growth {
 	var g growth
 	for _, pool := range a.pools {
-		if pool.offers(accelerator, nodes, options) {
+		if pool.offers(own, options) {
 			g.addPool(pool)
 		}
 	}
 	if a.seen {
-		a.addGroups(&g, nodes)
+		a.addGroups(&g, own)
 	}
 	return g
 }
 
 // offers reports whether a NodePool adds nodes with the accelerator type: its requirements or its
 // nodes say so, or they have accelerators and name no type.
-func (p NodePool) offers(accelerator fleet.Accelerator, nodes []*corev1.Node, options Options) bool {
-	if slices.ContainsFunc(p.Products, func(product string) bool { return accelerator.Is(string(options.accelerator(product))) }) {
+func (p NodePool) offers(own nodesOfType, options Options) bool {
+	if slices.ContainsFunc(p.Products, func(product string) bool { return own.name.Is(string(options.accelerator(product))) }) {
 		return true
 	}
-	if slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return node.Labels[labelNodePool] == p.Name }) {
+	if slices.ContainsFunc(own.nodes, func(node *corev1.Node) bool { return node.Labels[labelNodePool] == p.Name }) {
 		return true
 	}
 	return p.HasGPUs && len(p.Products) == 0
@@ -264,16 +262,16 @@ func (g *growth) addPool(pool NodePool) {
 // addGroups adds the accelerators of the node groups that have nodes of the type, up to their
 // largest sizes. A group whose nodes are not known, as of one that has none, may have any type, so
 // that there is no limit.
-func (a nodeAutoscalers) addGroups(g *growth, nodes []*corev1.Node) {
+func (a nodeAutoscalers) addGroups(g *growth, all nodesOfType) {
 	if a.groups.Unreadable {
 		g.unlimited = true
 		return
 	}
 	own := map[int]int{} // accelerators of a node, by group
-	for _, node := range nodes {
+	for _, node := range all.nodes {
 		for _, value := range groupNames(node) {
 			for _, i := range a.groupsOf[value] {
-				own[i] = max(own[i], nodeGPUs(node))
+				own[i] = max(own[i], nodeGPUs(node, all.resources))
 			}
 		}
 	}
@@ -308,9 +306,9 @@ func containsWord(name, word string) bool {
 
 func isSeparator(c byte) bool { return c == '-' || c == '/' || c == '_' || c == '.' }
 
-// nodeGPUs returns the allocatable accelerators of a node.
-func nodeGPUs(node *corev1.Node) (total int) {
-	for _, name := range gpuResources() {
+// nodeGPUs returns how much of some resources is allocatable on a node.
+func nodeGPUs(node *corev1.Node, resources []corev1.ResourceName) (total int) {
+	for _, name := range resources {
 		total += wholeNumber(node.Status.Allocatable[name])
 	}
 	return total

@@ -122,7 +122,7 @@ func (g podGroups) gpus(leaders []*corev1.Pod) (most, holders int) {
 	for _, leader := range leaders {
 		total, pods := 0, 0
 		for _, pod := range append([]*corev1.Pod{leader}, g[podKeyOf(leader)]...) {
-			if n := podGPUs(pod.Spec); n > 0 {
+			if n := podGPUs(&pod.Spec); n > 0 {
 				total += n
 				pods++
 			}
@@ -145,7 +145,7 @@ func (g podGroups) size(leaders []*corev1.Pod) int {
 func (g podGroups) nodes(leader *corev1.Pod) []string {
 	var names []string
 	for _, pod := range append([]*corev1.Pod{leader}, g[podKeyOf(leader)]...) {
-		if pod.Spec.NodeName != "" && podGPUs(pod.Spec) > 0 {
+		if pod.Spec.NodeName != "" && podGPUs(&pod.Spec) > 0 {
 			names = append(names, pod.Spec.NodeName)
 		}
 	}

@@ -18,25 +18,27 @@ type allocationKey struct {
 	resource corev1.ResourceName
 }
 
+// nodesOfType is the nodes with an accelerator type.
+type nodesOfType struct {
+	typeOnNode
+
+	nodes []*corev1.Node
+}
+
 // pools returns the accelerators on nodes, by their type, and the problems of the nodes.
 func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 	allocated := o.allocated()
 	rows := map[fleet.Accelerator][]fleet.Node{}
-	nodes := map[fleet.Accelerator][]*corev1.Node{}
+	nodes := map[fleet.Accelerator]nodesOfType{}
 	var unnamed []string
 	for _, node := range o.Nodes {
 		named := map[corev1.ResourceName]bool{}
-		for _, product := range products() {
-			value := node.Labels[product.label]
-			if value == "" || named[product.resources[0]] {
-				continue
-			}
-			for _, name := range product.resources {
+		for _, t := range options.typesOn(node) {
+			for _, name := range t.resources {
 				named[name] = true
 			}
-			accelerator := options.accelerator(value)
-			rows[accelerator] = append(rows[accelerator], poolNode(node, product.resources, allocated))
-			nodes[accelerator] = append(nodes[accelerator], node)
+			rows[t.name] = append(rows[t.name], poolNode(node, t.resources, allocated))
+			nodes[t.name] = nodesOfType{t, append(nodes[t.name].nodes, node)}
 		}
 		if hasUnlabelledAccelerators(node, named) {
 			unnamed = append(unnamed, node.Name)
@@ -47,14 +49,14 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 	for _, accelerator := range slices.Sorted(maps.Keys(rows)) {
 		pool := fleet.Pool{Accelerator: accelerator, Nodes: rows[accelerator]}
 		slices.SortFunc(pool.Nodes, func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
-		more := autoscalers.growthOf(accelerator, nodes[accelerator], options)
+		more := autoscalers.growthOf(nodes[accelerator], options)
 		pool.LimitedBy = strings.Join(more.limits, ", ")
 		switch {
 		case more.unlimited:
 			pool.Elastic, pool.LimitedBy = true, ""
 		case more.most > 0:
 			pool.Elastic, pool.Adds = true, more.most
-		case !slices.ContainsFunc(nodes[accelerator], statesGPUs):
+		case !slices.ContainsFunc(nodes[accelerator].nodes, statesGPUs):
 			pool.Elastic = true
 		}
 		pools = append(pools, pool)
@@ -70,10 +72,8 @@ func (o Objects) allocated() map[allocationKey]int {
 		if pod.Spec.NodeName == "" || ended(pod) {
 			continue
 		}
-		for _, name := range gpuResources() {
-			if n := requested(pod.Spec, name); n > 0 {
-				allocated[allocationKey{pod.Spec.NodeName, name}] += n
-			}
+		for name, n := range gpuRequests(&pod.Spec) {
+			allocated[allocationKey{pod.Spec.NodeName, name}] += n
 		}
 	}
 	return allocated
@@ -101,10 +101,12 @@ func closeNode(row *fleet.Node, why string) {
 // statesGPUs reports whether a node states how many accelerators it has, be it none. One whose
 // accelerators are those of dynamic resource allocation does not.
 func statesGPUs(node *corev1.Node) bool {
-	return slices.ContainsFunc(gpuResources(), func(name corev1.ResourceName) bool {
-		_, states := node.Status.Allocatable[name]
-		return states
-	})
+	for name := range node.Status.Allocatable {
+		if isGPU(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // closed returns why the scheduler places no pod on the node, whatever the pod tolerates on
@@ -139,9 +141,12 @@ func closingTaints() map[string]bool {
 
 // hasUnlabelledAccelerators reports whether a node has accelerators whose type no label names.
 func hasUnlabelledAccelerators(node *corev1.Node, named map[corev1.ResourceName]bool) bool {
-	return slices.ContainsFunc(gpuResources(), func(name corev1.ResourceName) bool {
-		return !named[name] && wholeNumber(node.Status.Allocatable[name]) > 0
-	})
+	for name, quantity := range node.Status.Allocatable {
+		if isGPU(name) && !named[name] && wholeNumber(quantity) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // unlabelledProblem returns one problem for all nodes with such accelerators.

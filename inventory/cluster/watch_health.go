@@ -147,7 +147,10 @@ func (w *resourceWatch) noteAbsent(err error) bool {
 	w.absent, w.health.listed, w.health.seen = true, true, time.Now()
 	ended := w.endFailure()
 	w.mu.Unlock()
-	if ended || isNews {
+	switch {
+	case ended:
+		w.recovered()
+	case isNews:
 		w.notify(causeWatch)
 	}
 	return true

@@ -1,0 +1,210 @@
+package inventory
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// product is a node label that names the accelerator type, and the resources by which such
+// accelerators are counted.
+type product struct {
+	label     string
+	resources []corev1.ResourceName
+}
+
+// products returns the labels that are read; of two labels about one resource the first is used.
+func products() []product {
+	return []product{
+		{"nvidia.com/gpu.product", []corev1.ResourceName{nvidiaGPU}},
+		{"cloud.google.com/gke-accelerator", []corev1.ResourceName{nvidiaGPU}},
+		{"amd.com/gpu.product-name", []corev1.ResourceName{amdGPU}},
+		{"beta.amd.com/gpu.product-name", []corev1.ResourceName{amdGPU}},
+		{"gpu.intel.com/product", []corev1.ResourceName{"gpu.intel.com/i915", "gpu.intel.com/xe"}},
+		{"cloud.google.com/gke-tpu-accelerator", []corev1.ResourceName{"google.com/tpu"}},
+		{"karpenter.k8s.aws/instance-accelerator-name", []corev1.ResourceName{"aws.amazon.com/neuron", "habana.ai/gaudi"}},
+		{"karpenter.k8s.aws/instance-gpu-name", []corev1.ResourceName{nvidiaGPU}},
+	}
+}
+
+const (
+	nvidiaGPU corev1.ResourceName = "nvidia.com/gpu"
+	amdGPU    corev1.ResourceName = "amd.com/gpu"
+)
+
+// unlabelledTypes returns the accelerator types of resources that name them: a node needs no label.
+func unlabelledTypes() map[corev1.ResourceName]fleet.Accelerator {
+	return map[corev1.ResourceName]fleet.Accelerator{
+		"google.com/tpu": "TPU", "aws.amazon.com/neuron": "Neuron", "habana.ai/gaudi": "Gaudi",
+	}
+}
+
+// gpuResources returns the resources by which whole accelerators are counted.
+func gpuResources() []corev1.ResourceName {
+	return []corev1.ResourceName{
+		nvidiaGPU, amdGPU, "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/gaudi",
+	}
+}
+
+// amdPartition matches the resource of a partition of an AMD GPU, by compute and memory.
+var amdPartition = regexp.MustCompile(`^[cdqst]px_nps[1-8]$`)
+
+// sliceOf returns the resource of the whole accelerator of which a resource counts slices, and the
+// end of their type's name; false if it is no such resource.
+func sliceOf(name corev1.ResourceName) (whole corev1.ResourceName, suffix string, isSlice bool) {
+	if profile, isMIG := strings.CutPrefix(string(name), "nvidia.com/mig-"); isMIG {
+		return nvidiaGPU, "MIG-" + profile, true
+	}
+	if partition, isAMD := strings.CutPrefix(string(name), "amd.com/"); isAMD && amdPartition.MatchString(partition) {
+		return amdGPU, strings.ToUpper(partition), true
+	}
+	return "", "", false
+}
+
+func isGPU(name corev1.ResourceName) bool {
+	_, _, isSlice := sliceOf(name)
+	return isSlice || slices.Contains(gpuResources(), name)
+}
+
+// typeOnNode is an accelerator type of a node, and the resources by which it is counted.
+type typeOnNode struct {
+	name      fleet.Accelerator
+	resources []corev1.ResourceName
+}
+
+// typesOn returns the accelerator types of a node: those that its labels name, slices of these, and
+// those whose resource needs no label.
+func (o Options) typesOn(node *corev1.Node) (types []typeOnNode) {
+	label := map[corev1.ResourceName]string{}
+	for _, product := range products() {
+		value := node.Labels[product.label]
+		if value == "" || label[product.resources[0]] != "" {
+			continue
+		}
+		for _, name := range product.resources {
+			label[name] = value
+		}
+		types = append(types, typeOnNode{o.accelerator(value), product.resources})
+	}
+	for _, name := range sortedNames(node.Status.Allocatable) {
+		whole, suffix, isSlice := sliceOf(name)
+		switch own := unlabelledTypes()[name]; {
+		case isSlice && label[whole] != "":
+			types = withResource(types, o.slice(label[whole], suffix), name)
+		case own != "" && label[name] == "":
+			types = withResource(types, own, name)
+		}
+	}
+	return types
+}
+
+// withResource adds a resource by which a type is counted. The only slice of a GPU is the whole.
+func withResource(types []typeOnNode, of fleet.Accelerator, name corev1.ResourceName) []typeOnNode {
+	for i := range types {
+		if types[i].name == of {
+			types[i].resources = append(slices.Clone(types[i].resources), name)
+			return types
+		}
+	}
+	return append(types, typeOnNode{of, []corev1.ResourceName{name}})
+}
+
+func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
+	names := make([]corev1.ResourceName, 0, len(list))
+	for name := range list {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// slice returns the accelerator type of slices of a product. It is that of a product of which all
+// accelerators have such slices: their nodes have it as the label.
+func (o Options) slice(label, suffix string) fleet.Accelerator {
+	return o.accelerator(label + "-" + suffix)
+}
+
+// requestedType returns the accelerator type of a product as a pod requests it: a slice of it, or
+// the whole.
+func (o Options) requestedType(label string, requests map[corev1.ResourceName]int) fleet.Accelerator {
+	for _, name := range sortedKeys(requests) {
+		if _, suffix, isSlice := sliceOf(name); isSlice {
+			return o.slice(label, suffix)
+		}
+	}
+	return o.accelerator(label)
+}
+
+func sortedKeys(requests map[corev1.ResourceName]int) []corev1.ResourceName {
+	names := make([]corev1.ResourceName, 0, len(requests))
+	for name := range requests {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b corev1.ResourceName) int { return cmp.Compare(a, b) })
+	return names
+}
+
+// gpuRequests returns the accelerators that the scheduler counts for a pod, by resource; nil if it
+// requests none.
+func gpuRequests(pod *corev1.PodSpec) map[corev1.ResourceName]int {
+	counted := corev1.Pod{Spec: corev1.PodSpec{Containers: countedContainers(pod.Containers), InitContainers: countedContainers(pod.InitContainers)}}
+	if len(counted.Spec.Containers)+len(counted.Spec.InitContainers) == 0 {
+		return nil
+	}
+	requests := map[corev1.ResourceName]int{}
+	for name, quantity := range helpers.PodRequests(&counted, helpers.PodResourcesOptions{}) {
+		if n := wholeNumber(quantity); n > 0 {
+			requests[name] = n
+		}
+	}
+	return requests
+}
+
+// countedContainers returns the containers that request accelerators, with nothing else. If a
+// container states limit and request of an extended resource, they are equal.
+func countedContainers(containers []corev1.Container) (counted []corev1.Container) {
+	for i := range containers {
+		requests := corev1.ResourceList{}
+		for _, list := range []corev1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
+			for name, quantity := range list {
+				if isGPU(name) {
+					requests[name] = *resource.NewQuantity(int64(wholeNumber(quantity)), resource.DecimalSI)
+				}
+			}
+		}
+		if len(requests) > 0 {
+			counted = append(counted, corev1.Container{
+				RestartPolicy: containers[i].RestartPolicy, Resources: corev1.ResourceRequirements{Requests: requests},
+			})
+		}
+	}
+	return counted
+}
+
+// templateGPUs returns how many accelerators a pod of the template requests.
+func templateGPUs(template *corev1.PodTemplateSpec) int {
+	if template == nil {
+		return 0
+	}
+	return podGPUs(&template.Spec)
+}
+
+func podGPUs(pod *corev1.PodSpec) (total int) {
+	for _, n := range gpuRequests(pod) {
+		total += n
+	}
+	return min(total, math.MaxInt32)
+}
+
+// wholeNumber returns a quantity as a number that cannot overflow a sum.
+func wholeNumber(quantity resource.Quantity) int {
+	return int(max(0, min(quantity.Value(), math.MaxInt32)))
+}
