@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,7 @@ type spec struct {
 	min, max    int
 	startup     string   // time of a pod from running to ready
 	pool        string   // label of its nodes; empty for any
+	gpus        int64    // that a pod requests
 	args        []string // further arguments of the engine
 }
 
@@ -47,6 +49,9 @@ func (s spec) deployment() *appsv1.Deployment {
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "vllm", Image: "vllm/vllm-openai", Args: append([]string{"--model", s.model, "--max-num-seqs", "64"}, s.args...),
 		}}},
+	}
+	if s.gpus > 0 {
+		template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{cluster.GPUResource: *resource.NewQuantity(s.gpus, resource.DecimalSI)}
 	}
 	if s.startup != "" {
 		template.Annotations[cluster.StartupAnnotation] = s.startup

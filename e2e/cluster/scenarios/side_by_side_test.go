@@ -31,6 +31,7 @@ func TestBesideKEDA(t *testing.T) {
 		{"NumberThatNoHPAFollowsIsACondition", numberThatNoHPAFollowsIsACondition},
 		{"OnlyAModelWithAGatewayGoesToZeroAfterItsRetention", onlyAModelWithAGatewayGoesToZeroAfterItsRetention},
 		{"OnlyTheCheapestVariantIsWokenByAQueue", onlyTheCheapestVariantIsWokenByAQueue},
+		{"PlansUseOnlyTheAcceleratorsThatAreFree", plansUseOnlyTheAcceleratorsThatAreFree},
 		{"PrometheusKilledAtLoadLowersNothing", prometheusKilledAtLoadLowersNothing},
 		{"RollingUpdateAtLoadKeepsTheNumber", rollingUpdateAtLoadKeepsTheNumber},
 		{"ScaleDownKeepsTheLastReadyOrdinal", scaleDownKeepsTheLastReadyOrdinal},

@@ -1,0 +1,87 @@
+package scenarios
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wva-project/wva/e2e/cluster"
+	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
+)
+
+// Accelerators that only one scenario uses.
+const (
+	gpuPool    = "gpus"
+	gpuProduct = "NVIDIA-L20"
+)
+
+// With the default configuration and no node autoscaler, the free accelerators of the nodes are the
+// limit: those of another tenant, of a cordoned node and of one with a foreign taint do not count.
+func plansUseOnlyTheAcceleratorsThatAreFree(t *testing.T, w *world) {
+	for name, owner := range map[string]string{"gpus-open": gpuPool, "gpus-cordoned": gpuPool, "gpus-foreign": "another-team"} {
+		require.NoError(t, w.AddNode(t.Context(), cluster.Node{
+			Name: name, Product: gpuProduct, GPUs: 8, Labels: map[string]string{poolLabel: gpuPool},
+			Taints: []corev1.Taint{{Key: poolLabel, Value: owner, Effect: corev1.TaintEffectNoSchedule}},
+		}))
+	}
+	w.cordon("gpus-cordoned", true)
+	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gpuPool}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.takeGPUs("tenant", "gpus-open", 3)
+
+	v := spec{name: "chat", model: "org/chat", accelerator: "L20", cost: 2, replicas: 1, min: 1, max: 17, startup: "1s", pool: gpuPool, gpus: 1}
+	w.player.ask(v.model, 17*capacity)
+	s := w.start()
+	s.awaitReady()
+	w.declare(v)
+	seen := w.follow(deployments, v.name)
+	s.await(v.name, "has five replicas, and lacks accelerators", func(v *wvav1alpha1.Variant) bool {
+		return v.GetDesiredReplicas() == 5 && v.GetCurrentReplicas() == 5 && v.GetReason() == "InsufficientAccelerators"
+	})
+	require.Contains(t, s.variants()[v.name].GetMessage(), "0/3 nodes have 1 free L20: 1 allocated, 1 cordoned, 1 tainted")
+	time.Sleep(settled)
+	require.LessOrEqual(t, seen.high(), 5, "no replica is Pending")
+
+	decided := func(want int32, cause string) {
+		began := time.Now()
+		s.await(v.name, fmt.Sprintf("has %d replicas", want), func(v *wvav1alpha1.Variant) bool { return v.GetDesiredReplicas() == want })
+		t.Logf("%s: %d replicas are decided after %s", cause, want, time.Since(began).Round(tick))
+	}
+	zero := int64(0)
+	require.NoError(t, w.Client.CoreV1().Pods(gpuPool).Delete(t.Context(), "tenant", metav1.DeleteOptions{GracePeriodSeconds: &zero}))
+	decided(8, "another tenant's pod is deleted")
+	eventually(t, patience, "eight replicas are ready", func() bool { return w.readyPods(v.name) == 8 })
+	w.takeGPUs("tenant", "gpus-cordoned", 2) // a pod with a node needs no scheduler
+	w.cordon("gpus-cordoned", false)
+	decided(14, "a node is uncordoned")
+	eventually(t, patience, "14 replicas are ready", func() bool { return w.readyPods(v.name) == 14 })
+	require.LessOrEqual(t, seen.high(), 14, "no replica is Pending")
+}
+
+// cordon cordons a node, or uncordons it.
+func (w *world) cordon(node string, on bool) {
+	w.Helper()
+	patch := fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, on)
+	_, err := w.Client.CoreV1().Nodes().Patch(w.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{})
+	require.NoError(w, err)
+}
+
+// takeGPUs starts a pod of another tenant on a node.
+func (w *world) takeGPUs(name, node string, gpus int64) {
+	w.Helper()
+	limits := corev1.ResourceList{cluster.GPUResource: *resource.NewQuantity(gpus, resource.DecimalSI)}
+	_, err := w.Client.CoreV1().Pods(gpuPool).Create(w.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			NodeName: node, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{Name: "train", Image: "train", Resources: corev1.ResourceRequirements{Limits: limits}}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(w, err)
+}
