@@ -29,6 +29,8 @@ const (
 	kubernetes    = "k8s.io"
 	kubeTypes     = "k8s.io/api"
 	kubeMachinery = "k8s.io/apimachinery"
+	kubeHelpers   = "k8s.io/component-helpers"
+	kubeLog       = "k8s.io/klog/v2"
 	yaml          = "sigs.k8s.io/yaml"
 	yamlNodes     = "go.yaml.in/yaml/v3"
 	clock         = "k8s.io/utils/clock"
@@ -113,7 +115,7 @@ var importRules = map[string]importRule{
 	"analyzer/queueing": {pure: true, parties: []string{gonum}, tests: []string{"simulation", "fleet"}},
 	"solver":            {pure: true, own: []string{"fleet"}},
 	"inventory": {
-		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubeTypes, kubeMachinery},
+		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubeTypes, kubeMachinery, kubeHelpers, kubeLog},
 		tests: []string{"inventory/manifesttest", testify},
 	},
 	"scaledobject":      {pure: true, own: []string{"fleet"}},

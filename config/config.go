@@ -43,7 +43,7 @@ type Config struct {
 	FixedAccelerators []string
 	// ElasticAccelerators are those to which a node autoscaler adds nodes, though none is seen.
 	ElasticAccelerators []string
-	Accelerators      []fleet.AcceleratorSpec
+	Accelerators        []fleet.AcceleratorSpec
 	// Profiles are the administrator's; EngineProfiles returns the shipped ones too.
 	Profiles         []fleet.Profile
 	ProfileCatalogue string // On or Off

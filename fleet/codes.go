@@ -32,6 +32,7 @@ const (
 	CodeMinReplicas              Code = "MinReplicas"
 	CodeCapacityUnknown          Code = "CapacityUnknown"
 	CodeNoBenefit                Code = "NoBenefit"
+	CodeQuotaReached             Code = "QuotaReached"
 )
 
 // The codes of held variants. MetricsMissing is also that of a decision if only the scale-down is
@@ -159,6 +160,7 @@ func decisionCodes() []CodeInfo {
 		{CodeMinReplicas, UseDecision, "minReplicaCount keeps more replicas than the demand needs.", "Lower minReplicaCount if they are not needed.", "", EventNormal},
 		{CodeCapacityUnknown, UseDecision, "The capacity of a replica is not known, so no further ones are started.", "If it lasts, check that its replicas report, or configure a profile.", "", EventNormal},
 		{CodeNoBenefit, UseDecision, "Another replica would get requests that other variants serve within their objective, so it would not help.", nothingToDo, "", EventNormal},
+		{CodeQuotaReached, UseDecision, "A ResourceQuota of the namespace admits no further pods.", "Raise the quota, or remove pods that do not need it.", "", EventWarning},
 		{CodeMaxReplicas, UseDecision, "The demand needs more replicas than maxReplicaCount of the model's variants allows.", "Raise maxReplicaCount or add a variant.", "", EventWarning},
 		{CodeInsufficientAccelerators, UseDecision, "The demand needs more accelerators than are free.", "Add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes.", "", EventWarning},
 		{CodeProbe, UseDecision, "One replica is started to measure its capacity, which is not known yet.", nothingToDo, "", EventNormal},

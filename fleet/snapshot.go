@@ -82,6 +82,9 @@ type Workload struct {
 	// ReplicaFailure is why no further pod can be created, as the API server says it, such as an
 	// exceeded quota; empty if one can.
 	ReplicaFailure string `json:"replicaFailure,omitzero"`
+	// Quota is the ResourceQuota of the namespace that admits the fewest further replicas. Zero:
+	// none limits them.
+	Quota Quota `json:"quota,omitzero"`
 	// Startup is the usual time from a replica's creation until it is ready. Zero: not known.
 	Startup time.Duration `json:"-"`
 	// MaxSequences is the engine's limit of requests in a batch (max_num_seqs). Zero: not known.
@@ -104,6 +107,17 @@ type Workload struct {
 	// made by KEDA for one of the variants; empty if there is none.
 	ConflictingHPA string `json:"conflictingHPA,omitzero"`
 	Pods           []Pod  `json:"pods,omitzero"`
+}
+
+// Quota is the part of a ResourceQuota that limits the replicas of a workload.
+type Quota struct {
+	Name     string `json:"name"`
+	Resource string `json:"resource"` // such as nvidia.com/gpu, or pods
+	// Hard is the limit, and Used the amount that the namespace's pods request, of all tenants.
+	Hard int `json:"hard"`
+	Used int `json:"used"`
+	// Replicas is how many further replicas it admits.
+	Replicas int `json:"replicas"`
 }
 
 // Pod is one replica of a workload (for a group of pods, its leader).

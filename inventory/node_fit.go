@@ -96,7 +96,7 @@ func (p placement) excludes(node *corev1.Node) string {
 		isOfResource := slices.Contains(gpuResources(), corev1.ResourceName(taint.Key))
 		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !isOfResource
 	}
-	if _, isTainted := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, p.tolerations, blocks, false); isTainted {
+	if _, isTainted := scheduling.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, p.tolerations, blocks, false); isTainted {
 		return closedByTaint
 	}
 	if fits, err := p.affinity.Match(node); err != nil || !fits { // an invalid term matches no node

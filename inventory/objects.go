@@ -29,8 +29,10 @@ type Objects struct {
 	HPAs          []HPA
 	Pods          []*corev1.Pod
 	Nodes         []*corev1.Node
-	NodePools     []NodePool
-	NodeGroups    *NodeGroups // nil: Cluster Autoscaler does not run
+	// ResourceQuotas are those of all namespaces.
+	ResourceQuotas []*corev1.ResourceQuota
+	NodePools      []NodePool
+	NodeGroups     *NodeGroups // nil: Cluster Autoscaler does not run
 }
 
 // Target is a workload that may be scaled, or a controller between it and its pods, such as a
@@ -67,6 +69,7 @@ func (o *Objects) Append(more Objects) {
 	o.HPAs = append(o.HPAs, more.HPAs...)
 	o.Pods = append(o.Pods, more.Pods...)
 	o.Nodes = append(o.Nodes, more.Nodes...)
+	o.ResourceQuotas = append(o.ResourceQuotas, more.ResourceQuotas...)
 	o.NodePools = append(o.NodePools, more.NodePools...)
 	if more.NodeGroups != nil {
 		o.NodeGroups = more.NodeGroups
@@ -75,7 +78,7 @@ func (o *Objects) Append(more Objects) {
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
-	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.NodePools)
+	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools)
 	if o.NodeGroups != nil {
 		n++
 	}
@@ -143,6 +146,8 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 		return decodePod
 	case schema.GroupKind{Kind: kindNode}:
 		return decodeNode
+	case schema.GroupKind{Kind: kindResourceQuota}:
+		return decodeResourceQuota
 	case schema.GroupKind{Group: groupKarpenter, Kind: kindNodePool}:
 		return decodeNodePool
 	case schema.GroupKind{Kind: kindConfigMap}:

@@ -88,6 +88,11 @@ func (o Objects) Tables(options Options) Tables {
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
 	o.closeUnfit(pools, t.Variants, targets)
 	t.Workloads = workloads(t.Variants, targets, pods)
+	quotas := o.quotasOf()
+	for i := range t.Workloads {
+		id := t.Workloads[i].ID
+		t.Workloads[i].Quota = targets[TargetKey(id)].leastQuota(quotas[id.Namespace])
+	}
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)
 	t.Pools = pools

@@ -137,7 +137,11 @@ func (e explanation) headline(i int, code fleet.Code, tight []bound) fleet.Reaso
 	}
 	if len(tight) > 0 && tight[0].code == code {
 		b := tight[0]
-		text := e.asked + "; " + b.text
+		text := e.asked
+		if code == fleet.CodeQuotaReached && e.short > tiny {
+			text += ", " + unservedText(e.short)
+		}
+		text += "; " + b.text
 		if b.least > 0 && code != fleet.CodeMakeBeforeBreak {
 			text = shortest(text+": "+countOf(e.outcomes[i].replicas, "replica", "replicas")+" kept", text)
 		}

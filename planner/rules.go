@@ -40,6 +40,7 @@ func rules() []rule {
 		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing", "replicas do not become ready, and further ones would not either; they are not counted as capacity", notStarting},
+		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace limits pods or accelerators", withinQuota},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
 		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
 		{fleet.CodeStartsForCurrentDemand, "≤ existing, or the replicas that the current demand needs", "the demand of the peak window is over: nothing is started for it", nil},
@@ -322,6 +323,20 @@ func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	}
 	// beside those that are no capacity, and measure nothing
 	return atLeast(fleet.CodeProbe, 1+c.useless(), "capacity of a replica not known, so 1 replica measures it first"), true
+}
+
+// withinQuota keeps a variant within the ResourceQuota of its namespace: the API server rejects
+// further pods. It lowers no number, since the quota may count pods that are not seen yet. Each
+// variant of a namespace has the whole rest of the quota.
+func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+	q := c.workload.Quota
+	if q.Name == "" {
+		return bound{}, false
+	}
+	most := max(c.now, min(unlimited, len(c.workload.Pods)+q.Replicas))
+	b := atMost(fleet.CodeQuotaReached, most, "ResourceQuota %s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
+	b.remedy = "raise the quota, or remove pods that do not need it"
+	return b, true
 }
 
 func notRequested(_ *view, z *sizedModel, _ candidate) (bound, bool) {

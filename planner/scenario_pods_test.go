@@ -158,6 +158,10 @@ func (f *scenarioFleet) addVariant(r *scenarioRow) error {
 			return err
 		}
 	}
+	if r.cells["admits"] != "" {
+		used, further := len(w.Pods)*v.GPUsPerReplica, n.whole("admits", 0)
+		w.Quota = fleet.Quota{Name: "gpus", Resource: "nvidia.com/gpu", Hard: used + further*v.GPUsPerReplica, Used: used, Replicas: further}
+	}
 	w.Replicas = n.whole("spec", len(w.Pods)-n.whole("leaving", 0))
 	if err := cmp.Or(n.err, r.mark(&v, &w)); err != nil {
 		return err

@@ -65,6 +65,7 @@ func newAPIServer(t *testing.T) *apiServer {
 			{"", "v1", "nodes", "Node", false, false},
 			{"", "v1", "namespaces", "Namespace", false, false},
 			{"", "v1", "configmaps", "ConfigMap", true, false},
+			{"", "v1", "resourcequotas", "ResourceQuota", true, false},
 			{"apps", "v1", "deployments", "Deployment", true, true},
 			{"apps", "v1", "statefulsets", "StatefulSet", true, true},
 			{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true, false},

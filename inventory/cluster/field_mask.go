@@ -91,6 +91,10 @@ func nodePoolFields() fieldMask {
 	return objectFields(fieldsOf("limits").with("template", template), fieldsOf("resources"))
 }
 
+func quotaFields() fieldMask {
+	return objectFields(fieldsOf("scopes scopeSelector"), fieldsOf("hard used"))
+}
+
 func configMapFields() fieldMask { return objectFields(nil, nil).with("data", nil) }
 
 // scaledObjectFields is the mask of ScaledObjects and ScaledJobs. KEDA writes the rest of the

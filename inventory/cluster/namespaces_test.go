@@ -135,6 +135,7 @@ wva_inventory_objects{resource="horizontalpodautoscalers.autoscaling"} 1
 wva_inventory_objects{resource="nodepools.karpenter.sh"} 0
 wva_inventory_objects{resource="nodes"} 1
 wva_inventory_objects{resource="pods"} 2
+wva_inventory_objects{resource="resourcequotas"} 0
 wva_inventory_objects{resource="scaledjobs.keda.sh"} 0
 wva_inventory_objects{resource="scaledobjects.keda.sh"} 1
 `), "wva_inventory_objects"))
@@ -150,6 +151,7 @@ wva_watch_failing{resource="horizontalpodautoscalers.autoscaling"} 0
 wva_watch_failing{resource="nodepools.karpenter.sh"} 0
 wva_watch_failing{resource="nodes"} 0
 wva_watch_failing{resource="pods"} 1
+wva_watch_failing{resource="resourcequotas"} 0
 wva_watch_failing{resource="scaledjobs.keda.sh"} 0
 wva_watch_failing{resource="scaledobjects.keda.sh"} 0
 `), "wva_watch_failing"))
@@ -158,7 +160,7 @@ wva_watch_failing{resource="scaledobjects.keda.sh"} 0
 		w.settle()
 		count, err := testutil.GatherAndCount(registry, "wva_watch_errors_total", "wva_watch_failing")
 		require.NoError(t, err)
-		require.Equal(t, 14, count, "a resource that is not watched any more has no series")
+		require.Equal(t, 16, count, "a resource that is not watched any more has no series")
 	})
 }
 

@@ -69,7 +69,7 @@ func TestTablesAfterARestartOfTheAPIServerAreOfOneTime(t *testing.T) {
 	shows := func(want string) func() bool { return func() bool { return w.workloads() == want } }
 	require.Eventually(t, shows("chat=2/2"), time.Minute, 10*time.Millisecond)
 	api.stop(server)
-	require.Eventually(t, func() bool { return len(c.Tables().Problems) == 7 }, time.Minute, 10*time.Millisecond, "all watches fail")
+	require.Eventually(t, func() bool { return len(c.Tables().Problems) == 8 }, time.Minute, 10*time.Millisecond, "all watches fail")
 	api.apply(manifesttest.Deployment("chat", 4, "image: vllm"), chatPod(3), chatPod(4))
 	server = api.listen(t, address)
 	mixed := ""

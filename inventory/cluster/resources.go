@@ -103,6 +103,11 @@ var (
 		without: "node autoscalers are not known, so each accelerator type counts as elastic",
 		objects: "the ConfigMap `kube-system/cluster-autoscaler-status` of Cluster Autoscaler", use: "the largest sizes of its node groups, and whether one backs off",
 	}
+	resourceQuotas = &watchedResource{
+		gvr: core("resourcequotas"), kind: "ResourceQuota", cause: causePod, fields: quotaFields(),
+		without: "quotas are not seen",
+		objects: "ResourceQuotas", use: "how many further pods and accelerators a namespace may have",
+	}
 	namespaces = &watchedResource{
 		gvr: core("namespaces"), kind: "Namespace", cause: causeNamespace, fields: namespaceFields(), isClusterScoped: true,
 		needsSelector: true, holdsVariants: true, isAwaited: true, without: "no namespace is selected",
@@ -112,7 +117,7 @@ var (
 
 // resources is the table. Of several causes of a rebuild, the first in this order is told.
 var resources = []*watchedResource{
-	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers, nodes, nodePools, autoscalerStatus, pods, namespaces,
+	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers, nodes, nodePools, autoscalerStatus, resourceQuotas, pods, namespaces,
 }
 
 func init() { autoscalerStatus.namespace, autoscalerStatus.name = inventory.AutoscalerStatus() }

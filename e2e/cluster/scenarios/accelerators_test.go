@@ -64,6 +64,40 @@ func plansUseOnlyTheAcceleratorsThatAreFree(t *testing.T, w *world) {
 	require.LessOrEqual(t, seen.high(), 14, "no replica is Pending")
 }
 
+// The quota of a namespace is the limit before the API server rejects a pod.
+func plansStayWithinTheQuotaOfTheNamespace(t *testing.T, w *world) {
+	const pool = "quota"
+	require.NoError(t, w.AddNode(t.Context(), cluster.Node{
+		Name: pool, Product: "NVIDIA-L4", GPUs: 8, Labels: map[string]string{poolLabel: pool},
+		Taints: []corev1.Taint{{Key: poolLabel, Value: pool, Effect: corev1.TaintEffectNoSchedule}},
+	}))
+	quotas := w.Client.CoreV1().ResourceQuotas(w.namespace)
+	hard := func(gpus int64) corev1.ResourceList {
+		return corev1.ResourceList{"requests." + cluster.GPUResource: *resource.NewQuantity(gpus, resource.DecimalSI)}
+	}
+	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: corev1.ResourceQuotaSpec{Hard: hard(3)},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	v := spec{name: "chat", model: "org/chat", accelerator: "L4", cost: 2, replicas: 1, min: 1, max: 6, startup: "1s", pool: pool, gpus: 1}
+	w.player.ask(v.model, 6*capacity)
+	s := w.start()
+	s.awaitReady()
+	w.declare(v)
+	seen := w.follow(deployments, v.name)
+	s.await(v.name, "has three replicas, and the quota is used up", func(v *wvav1alpha1.Variant) bool {
+		return v.GetDesiredReplicas() == 3 && v.GetCurrentReplicas() == 3 && v.GetReason() == "QuotaReached"
+	})
+	require.Contains(t, s.variants()[v.name].GetMessage(), "ResourceQuota gpus: 3 of 3 nvidia.com/gpu used")
+	time.Sleep(settled)
+	require.LessOrEqual(t, seen.high(), 3, "no pod is rejected")
+	patch := fmt.Appendf(nil, `{"spec": {"hard": {"requests.%s": "5"}}}`, cluster.GPUResource)
+	_, err = quotas.Patch(t.Context(), quota.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	require.NoError(t, err)
+	s.await(v.name, "has five replicas", func(v *wvav1alpha1.Variant) bool { return v.GetDesiredReplicas() == 5 })
+}
+
 // cordon cordons a node, or uncordons it.
 func (w *world) cordon(node string, on bool) {
 	w.Helper()

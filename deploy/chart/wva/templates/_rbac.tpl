@@ -25,6 +25,10 @@
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [get, list, watch]
+# Quotas that limit the pods of a namespace.
+- apiGroups: [""]
+  resources: [resourcequotas]
+  verbs: [get, list, watch]
 # Events on a ScaledObject: a new one, or a higher count of an equal one.
 - apiGroups: [""]
   resources: [events]
