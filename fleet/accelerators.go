@@ -27,9 +27,9 @@ func (s Supply) Declare(observed []Pool, variants []Variant) []Pool {
 	for i := range pools {
 		switch p := &pools[i]; {
 		case is(s.Fixed, p.Accelerator):
-			p.Elastic, p.Adds = false, 0
+			p.Elastic, p.Adds, p.LimitedBy, p.BacksOff = false, 0, "", false
 		case is(s.Elastic, p.Accelerator):
-			p.Elastic, p.Adds, p.LimitedBy = true, 0, ""
+			p.Elastic, p.Adds, p.LimitedBy, p.BacksOff = true, 0, "", false
 		}
 	}
 	for _, name := range s.Fixed {

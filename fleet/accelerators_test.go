@@ -15,7 +15,7 @@ func TestSupplyThatIsDeclaredReplacesTheObservedOne(t *testing.T) {
 		variants []Variant
 		want     []Pool
 	}{
-		{"fixed, in any letter case", seen, Supply{Fixed: []string{"h100"}}, nil, []Pool{{Accelerator: "H100", LimitedBy: "NodePool gpu"}, elastic, {Accelerator: "T4"}}},
+		{"fixed, in any letter case", seen, Supply{Fixed: []string{"h100"}}, nil, []Pool{{Accelerator: "H100"}, elastic, {Accelerator: "T4"}}},
 		{"elastic, in any letter case", seen, Supply{Elastic: []string{"h100", "t4"}}, nil, []Pool{{Accelerator: "H100", Elastic: true}, elastic, {Accelerator: "T4", Elastic: true}}},
 		{"both", seen[1:], Supply{Fixed: []string{"L40S"}, Elastic: []string{"L40S"}}, nil, []Pool{{Accelerator: "L40S"}, {Accelerator: "T4"}}},
 		{"elastic without nodes", nil, Supply{Elastic: []string{"H100"}}, []Variant{{Accelerator: "H100"}}, nil},

@@ -162,7 +162,7 @@ func decisionCodes() []CodeInfo {
 		{CodeNoBenefit, UseDecision, "Another replica would get requests that other variants serve within their objective, so it would not help.", nothingToDo, "", EventNormal},
 		{CodeQuotaReached, UseDecision, "A ResourceQuota of the namespace admits no further pods.", "Raise the quota, or remove pods that do not need it.", "", EventWarning},
 		{CodeMaxReplicas, UseDecision, "The demand needs more replicas than maxReplicaCount of the model's variants allows.", "Raise maxReplicaCount or add a variant.", "", EventWarning},
-		{CodeInsufficientAccelerators, UseDecision, "The demand needs more accelerators than are free.", "Add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes.", "", EventWarning},
+		{CodeInsufficientAccelerators, UseDecision, "The demand needs more accelerators than are free.", "Add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes. If one adds nodes that WVA cannot see, name the type in `elasticAccelerators`.", "", EventWarning},
 		{CodeProbe, UseDecision, "One replica is started to measure its capacity, which is not known yet.", nothingToDo, "", EventNormal},
 		{CodeDuplicateTarget, UseDecision, "An older ScaledObject scales the same workload; its number is repeated.", "Delete one of the two ScaledObjects.", ConditionTargetResolved, EventWarning},
 		{CodePaused, UseDecision, "An annotation of KEDA on the ScaledObject fixes the number.", "Remove the annotation to have the variant scaled.", ConditionOptimizationReady, EventNormal},

@@ -19,19 +19,22 @@ import (
 type product struct {
 	label     string
 	resources []corev1.ResourceName
+	// onlyCounted is true of a label that nodes with other accelerators have too: it counts if the
+	// node has one of the resources
+	onlyCounted bool
 }
 
 // products returns the labels that are read; of two labels about one resource the first is used.
 func products() []product {
 	return []product{
-		{"nvidia.com/gpu.product", []corev1.ResourceName{nvidiaGPU}},
-		{"cloud.google.com/gke-accelerator", []corev1.ResourceName{nvidiaGPU}},
-		{"amd.com/gpu.product-name", []corev1.ResourceName{amdGPU}},
-		{"beta.amd.com/gpu.product-name", []corev1.ResourceName{amdGPU}},
-		{"gpu.intel.com/product", []corev1.ResourceName{"gpu.intel.com/i915", "gpu.intel.com/xe"}},
-		{"cloud.google.com/gke-tpu-accelerator", []corev1.ResourceName{"google.com/tpu"}},
-		{"karpenter.k8s.aws/instance-accelerator-name", []corev1.ResourceName{"aws.amazon.com/neuron", "habana.ai/gaudi"}},
-		{"karpenter.k8s.aws/instance-gpu-name", []corev1.ResourceName{nvidiaGPU}},
+		{label: "nvidia.com/gpu.product", resources: []corev1.ResourceName{nvidiaGPU}},
+		{label: "cloud.google.com/gke-accelerator", resources: []corev1.ResourceName{nvidiaGPU}},
+		{label: "amd.com/gpu.product-name", resources: []corev1.ResourceName{amdGPU}},
+		{label: "beta.amd.com/gpu.product-name", resources: []corev1.ResourceName{amdGPU}},
+		{label: "gpu.intel.com/product", resources: []corev1.ResourceName{"gpu.intel.com/i915", "gpu.intel.com/xe"}},
+		{label: "cloud.google.com/gke-tpu-accelerator", resources: []corev1.ResourceName{"google.com/tpu"}},
+		{label: "karpenter.k8s.aws/instance-accelerator-name", resources: []corev1.ResourceName{"aws.amazon.com/neuron", "habana.ai/gaudi"}, onlyCounted: true},
+		{label: "karpenter.k8s.aws/instance-gpu-name", resources: []corev1.ResourceName{nvidiaGPU}, onlyCounted: true},
 	}
 }
 
@@ -86,7 +89,8 @@ func (o Options) typesOn(node *corev1.Node) (types []typeOnNode) {
 	label := map[corev1.ResourceName]string{}
 	for _, product := range products() {
 		value := node.Labels[product.label]
-		if value == "" || label[product.resources[0]] != "" {
+		counts := func(name corev1.ResourceName) bool { _, states := node.Status.Allocatable[name]; return states }
+		if value == "" || label[product.resources[0]] != "" || product.onlyCounted && !slices.ContainsFunc(product.resources, counts) {
 			continue
 		}
 		for _, name := range product.resources {
@@ -155,6 +159,9 @@ func sortedKeys(requests map[corev1.ResourceName]int) []corev1.ResourceName {
 // gpuRequests returns the accelerators that the scheduler counts for a pod, by resource; nil if it
 // requests none.
 func gpuRequests(pod *corev1.PodSpec) map[corev1.ResourceName]int {
+	if len(pod.InitContainers) == 0 {
+		return sumOfRequests(pod.Containers)
+	}
 	counted := corev1.Pod{Spec: corev1.PodSpec{Containers: countedContainers(pod.Containers), InitContainers: countedContainers(pod.InitContainers)}}
 	if len(counted.Spec.Containers)+len(counted.Spec.InitContainers) == 0 {
 		return nil
@@ -166,6 +173,30 @@ func gpuRequests(pod *corev1.PodSpec) map[corev1.ResourceName]int {
 		}
 	}
 	return requests
+}
+
+// sumOfRequests returns the accelerators of containers that run together.
+func sumOfRequests(containers []corev1.Container) (sum map[corev1.ResourceName]int) {
+	add := func(name corev1.ResourceName, quantity resource.Quantity) {
+		if n := wholeNumber(quantity); n > 0 && isGPU(name) {
+			if sum == nil {
+				sum = map[corev1.ResourceName]int{}
+			}
+			sum[name] = min(math.MaxInt32, sum[name]+n)
+		}
+	}
+	for i := range containers {
+		own := &containers[i].Resources
+		for name, quantity := range own.Limits {
+			add(name, quantity)
+		}
+		for name, quantity := range own.Requests {
+			if _, isLimited := own.Limits[name]; !isLimited {
+				add(name, quantity)
+			}
+		}
+	}
+	return sum
 }
 
 // countedContainers returns the containers that request accelerators, with nothing else. If a

@@ -3,6 +3,9 @@ package inventory
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,17 +19,13 @@ import (
 type NodePool struct {
 	Name string
 	// Products are the accelerators that its requirements or its nodes' labels name, as labels have
-	// them; empty if they name none.
+	// them; empty if they name none, and then it may add nodes with any.
 	Products []string
-	// HasGPUs reports whether its requirements, its limits or the resources of its nodes have
-	// accelerators.
-	HasGPUs bool
-	// Limits are the most accelerators of its nodes, and Used those of the nodes that it has. A
-	// resource without a row has no limit.
-	Limits, Used map[corev1.ResourceName]int
+	// Limits are the most accelerators of its nodes. A resource without a row has no limit.
+	Limits map[corev1.ResourceName]int
 }
 
-// NodeGroups is what Cluster Autoscaler writes of its node groups.
+// NodeGroups is the node groups that Cluster Autoscaler writes about.
 type NodeGroups struct {
 	Groups []NodeGroup
 	// Unreadable is true if the status has another format, as before Kubernetes 1.30: the groups
@@ -37,8 +36,8 @@ type NodeGroups struct {
 // NodeGroup is a node group of Cluster Autoscaler.
 type NodeGroup struct {
 	Name string
-	// Target is the number of nodes that it is to have, and Most the largest.
-	Target, Most int
+	// Most is the largest number of its nodes.
+	Most int
 	// BacksOff is true if the last nodes that were to be added failed, so that no more are tried
 	// for now.
 	BacksOff bool
@@ -73,10 +72,13 @@ func groupLabels() []string {
 	return []string{"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "kubernetes.azure.com/agentpool"}
 }
 
+// decodeNodePool reads a NodePool; nothing of one that adds no nodes with accelerators: its
+// requirements exclude them, it is being deleted, or the number of its nodes is fixed.
 func decodeNodePool(u *unstructured.Unstructured) (Objects, error) {
 	var object struct {
 		Spec struct {
 			Limits   map[corev1.ResourceName]resource.Quantity `json:"limits"`
+			Replicas *int64                                    `json:"replicas"`
 			Template struct {
 				Metadata struct {
 					Labels map[string]string `json:"labels"`
@@ -86,9 +88,6 @@ func decodeNodePool(u *unstructured.Unstructured) (Objects, error) {
 				} `json:"spec"`
 			} `json:"template"`
 		} `json:"spec"`
-		Status struct {
-			Resources map[corev1.ResourceName]resource.Quantity `json:"resources"`
-		} `json:"status"`
 	}
 	data, err := json.Marshal(u.Object)
 	if err == nil {
@@ -97,13 +96,14 @@ func decodeNodePool(u *unstructured.Unstructured) (Objects, error) {
 	if err != nil {
 		return Objects{}, err
 	}
-	pool := NodePool{Name: u.GetName(), Limits: map[corev1.ResourceName]int{}, Used: map[corev1.ResourceName]int{}}
-	for _, name := range gpuResources() {
-		if limit, found := object.Spec.Limits[name]; found {
+	if u.GetDeletionTimestamp() != nil || object.Spec.Replicas != nil || slices.ContainsFunc(object.Spec.Template.Spec.Requirements, excludesGPUs) {
+		return Objects{}, nil
+	}
+	pool := NodePool{Name: u.GetName(), Limits: map[corev1.ResourceName]int{}}
+	for name, limit := range object.Spec.Limits {
+		if isGPU(name) {
 			pool.Limits[name] = wholeNumber(limit)
 		}
-		pool.Used[name] = wholeNumber(object.Status.Resources[name])
-		pool.HasGPUs = pool.HasGPUs || pool.Limits[name] > 0 || pool.Used[name] > 0
 	}
 	names := gpuNames()
 	for _, row := range products() {
@@ -116,11 +116,33 @@ func decodeNodePool(u *unstructured.Unstructured) (Objects, error) {
 		if requirement.Operator == corev1.NodeSelectorOpIn && slices.Contains(names, requirement.Key) {
 			pool.Products = append(pool.Products, requirement.Values...)
 		}
-		excludes := requirement.Operator == corev1.NodeSelectorOpDoesNotExist || requirement.Operator == corev1.NodeSelectorOpNotIn
-		pool.HasGPUs = pool.HasGPUs || strings.Contains(requirement.Key, "gpu") && !excludes
 	}
-	pool.HasGPUs = pool.HasGPUs || len(pool.Products) > 0
 	return Objects{NodePools: []NodePool{pool}}, nil
+}
+
+// noGPUs matches instance categories, families and types of AWS that have no accelerators.
+var noGPUs = regexp.MustCompile(`^[acdhimrtuxz][0-9a-z-]*(\.|$)`)
+
+// excludesGPUs reports whether a requirement of a NodePool is met by no node with accelerators.
+// Without one, a node may be of any instance type.
+func excludesGPUs(r corev1.NodeSelectorRequirement) bool {
+	all := func(is func(value string) bool) bool {
+		return len(r.Values) > 0 && !slices.ContainsFunc(r.Values, func(value string) bool { return !is(value) })
+	}
+	isNone := func(value string) bool { return value == "0" || value == "false" }
+	switch {
+	case strings.Contains(r.Key, "gpu") && r.Operator == corev1.NodeSelectorOpDoesNotExist:
+		return true
+	case strings.Contains(r.Key, "gpu") && r.Operator == corev1.NodeSelectorOpIn:
+		return all(isNone)
+	case strings.Contains(r.Key, "gpu-count") && r.Operator == corev1.NodeSelectorOpLt:
+		return all(func(value string) bool { return value == "0" || value == "1" })
+	case r.Operator != corev1.NodeSelectorOpIn:
+		return false
+	case strings.HasSuffix(r.Key, "/instance-category"), strings.HasSuffix(r.Key, "/instance-family"), r.Key == corev1.LabelInstanceTypeStable:
+		return all(noGPUs.MatchString)
+	}
+	return false
 }
 
 // decodeAutoscalerStatus reads the ConfigMap that Cluster Autoscaler writes; nothing of another
@@ -137,8 +159,7 @@ func decodeAutoscalerStatus(u *unstructured.Unstructured) (Objects, error) {
 		NodeGroups []struct {
 			Name   string `json:"name"`
 			Health struct {
-				CloudProviderTarget int `json:"cloudProviderTarget"`
-				MaxSize             int `json:"maxSize"`
+				MaxSize int `json:"maxSize"`
 			} `json:"health"`
 			ScaleUp struct {
 				Status string `json:"status"`
@@ -148,12 +169,16 @@ func decodeAutoscalerStatus(u *unstructured.Unstructured) (Objects, error) {
 	found := &NodeGroups{}
 	if yaml.Unmarshal([]byte(text), &status) != nil || len(status.NodeGroups) == 0 {
 		found.Unreadable = true
+		return Objects{NodeGroups: found}, nil
 	}
+	seen := map[string]bool{}
 	for _, group := range status.NodeGroups {
-		found.Groups = append(found.Groups, NodeGroup{
-			Name: group.Name, Target: max(0, group.Health.CloudProviderTarget), Most: max(0, group.Health.MaxSize),
-			BacksOff: group.ScaleUp.Status == "Backoff",
-		})
+		if !seen[group.Name] {
+			seen[group.Name] = true
+			found.Groups = append(found.Groups, NodeGroup{
+				Name: group.Name, Most: max(0, min(group.Health.MaxSize, math.MaxInt32)), BacksOff: group.ScaleUp.Status == "Backoff",
+			})
+		}
 	}
 	return Objects{NodeGroups: found}, nil
 }
@@ -162,22 +187,34 @@ func decodeAutoscalerStatus(u *unstructured.Unstructured) (Objects, error) {
 type growth struct {
 	most      int // meaningful only if not unlimited
 	unlimited bool
+	backsOff  bool     // a node group adds none for now
 	limits    []string // the rows of the node autoscalers that limit it
 }
 
 // add adds so many accelerators, of the row that limits them.
 func (g *growth) add(most int, row string) {
-	g.most += most
+	g.most = min(math.MaxInt32, g.most+max(0, min(most, math.MaxInt32)))
 	g.limits = append(g.limits, row)
+}
+
+// limitText names the rows that limit the growth: the first few of them.
+func (g *growth) limitText() string {
+	const most = 3
+	if more := len(g.limits) - most; more > 0 {
+		return strings.Join(g.limits[:most], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(g.limits, ", ")
 }
 
 // nodeAutoscalers is the rows of the node autoscalers of a cluster, and the nodes that they know.
 type nodeAutoscalers struct {
-	pools  []NodePool // sorted
+	pools []NodePool // sorted
+	// used is the accelerators of the nodes of each NodePool that are ready, of all types
+	used   map[string]map[corev1.ResourceName]int
 	groups NodeGroups
 	seen   bool // Cluster Autoscaler is
-	// groupsOf are the groups by the value of a node's label that names one; a group without a node
-	// is in none
+	// groupsOf are the groups by the value of a node's label that names them; a group without a
+	// node is in none
 	groupsOf map[string][]int
 	hasNodes map[int]bool // by the index of a group
 }
@@ -186,24 +223,39 @@ type nodeAutoscalers struct {
 func (o Objects) nodeAutoscalers() nodeAutoscalers {
 	all := nodeAutoscalers{
 		pools:    sorted(o.NodePools, func(a, b NodePool) int { return cmp.Compare(a.Name, b.Name) }),
+		used:     map[string]map[corev1.ResourceName]int{},
 		groupsOf: map[string][]int{}, hasNodes: map[int]bool{},
+	}
+	for _, node := range o.Nodes {
+		if name := node.Labels[labelNodePool]; name != "" && isReady(node) {
+			if all.used[name] == nil {
+				all.used[name] = map[corev1.ResourceName]int{}
+			}
+			for resource, quantity := range node.Status.Allocatable {
+				all.used[name][resource] = min(math.MaxInt32, all.used[name][resource]+wholeNumber(quantity))
+			}
+		}
 	}
 	if o.NodeGroups == nil {
 		return all
 	}
 	all.groups, all.seen = *o.NodeGroups, true
+	values := map[string]bool{}
 	for _, node := range o.Nodes {
 		for _, value := range groupNames(node) {
-			if _, known := all.groupsOf[value]; known {
-				continue
+			values[value] = true
+		}
+	}
+	for i, group := range all.groups.Groups {
+		longest := ""
+		for value := range values {
+			if len(value) > len(longest) && containsWord(group.shortName(), value) {
+				longest = value
 			}
-			all.groupsOf[value] = []int{}
-			for i, group := range all.groups.Groups {
-				if containsWord(group.Name, value) {
-					all.groupsOf[value] = append(all.groupsOf[value], i)
-					all.hasNodes[i] = true
-				}
-			}
+		}
+		if longest != "" { // two of one length would be the same word twice
+			all.groupsOf[longest] = append(all.groupsOf[longest], i)
+			all.hasNodes[i] = true
 		}
 	}
 	return all
@@ -213,19 +265,22 @@ func (o Objects) nodeAutoscalers() nodeAutoscalers {
 // name of a group from that of the node pool.
 func groupNames(node *corev1.Node) (names []string) {
 	for _, label := range groupLabels() {
-		if value := node.Labels[label]; value != "" {
+		if value := node.Labels[label]; value != "" && !slices.Contains(names, value) {
 			names = append(names, value)
 		}
 	}
 	return names
 }
 
+// shortName returns the name of the group without the URL that some have.
+func (g NodeGroup) shortName() string { return g.Name[strings.LastIndex(g.Name, "/")+1:] }
+
 // growthOf returns how many accelerators of a type node autoscalers may add to its nodes.
 func (a nodeAutoscalers) growthOf(own nodesOfType, options Options) growth {
 	var g growth
 	for _, pool := range a.pools {
 		if pool.offers(own, options) {
-			g.addPool(pool)
+			g.addPool(pool, own, a.used[pool.Name])
 		}
 	}
 	if a.seen {
@@ -234,27 +289,26 @@ func (a nodeAutoscalers) growthOf(own nodesOfType, options Options) growth {
 	return g
 }
 
-// offers reports whether a NodePool adds nodes with the accelerator type: its requirements or its
-// nodes say so, or they have accelerators and name no type.
+// offers reports whether a NodePool may add nodes with the accelerator type: its nodes have it, its
+// requirements name it, or they name none.
 func (p NodePool) offers(own nodesOfType, options Options) bool {
-	if slices.ContainsFunc(p.Products, func(product string) bool { return own.name.Is(string(options.accelerator(product))) }) {
-		return true
-	}
-	if slices.ContainsFunc(own.nodes, func(node *corev1.Node) bool { return node.Labels[labelNodePool] == p.Name }) {
-		return true
-	}
-	return p.HasGPUs && len(p.Products) == 0
+	return len(p.Products) == 0 || slices.ContainsFunc(p.Products, func(product string) bool { return own.name.Is(string(options.accelerator(product))) }) ||
+		slices.ContainsFunc(own.nodes, func(n nodeOfType) bool { return n.node.Labels[labelNodePool] == p.Name })
 }
 
-// addPool adds the accelerators of a NodePool up to its limits, of which the highest counts.
-func (g *growth) addPool(pool NodePool) {
-	if len(pool.Limits) == 0 {
+// addPool adds the accelerators of a NodePool up to its limit of one of the type's resources, less
+// those of its nodes that are ready. A node that has just been launched is still to be added: pods
+// wait for it.
+func (g *growth) addPool(pool NodePool, own nodesOfType, used map[corev1.ResourceName]int) {
+	most, limited := 0, false
+	for _, name := range own.resources() {
+		if limit, found := pool.Limits[name]; found {
+			most, limited = max(most, limit-used[name]), true
+		}
+	}
+	if !limited {
 		g.unlimited = true
 		return
-	}
-	most := 0
-	for name, limit := range pool.Limits {
-		most = max(most, limit-pool.Used[name])
 	}
 	g.add(most, "NodePool "+pool.Name)
 }
@@ -262,26 +316,37 @@ func (g *growth) addPool(pool NodePool) {
 // addGroups adds the accelerators of the node groups that have nodes of the type, up to their
 // largest sizes. A group whose nodes are not known, as of one that has none, may have any type, so
 // that there is no limit.
-func (a nodeAutoscalers) addGroups(g *growth, all nodesOfType) {
+func (a nodeAutoscalers) addGroups(g *growth, own nodesOfType) {
 	if a.groups.Unreadable {
 		g.unlimited = true
 		return
 	}
-	own := map[int]int{} // accelerators of a node, by group
-	for _, node := range all.nodes {
-		for _, value := range groupNames(node) {
+	type members struct{ ready, gpus int }
+	seen := map[int]members{}
+	for _, n := range own.nodes {
+		for _, value := range groupNames(n.node) {
 			for _, i := range a.groupsOf[value] {
-				own[i] = max(own[i], nodeGPUs(node, all.resources))
+				m := seen[i]
+				m.gpus = max(m.gpus, n.gpus())
+				if isReady(n.node) && n.gpus() > 0 {
+					m.ready++
+				}
+				seen[i] = m
 			}
 		}
 	}
 	for i, group := range a.groups.Groups {
-		switch gpus, isOf := own[i]; {
+		m, isOf := seen[i]
+		more := max(0, group.Most-m.ready)
+		switch {
 		case isOf && group.BacksOff:
+			g.backsOff = true
 			g.add(0, "node group "+group.Name+", which backs off")
+		case isOf && m.gpus == 0 && more > 0: // its device plugin has not counted them yet
+			g.unlimited = true
 		case isOf:
-			g.add(max(0, group.Most-group.Target)*gpus, "node group "+group.Name)
-		case !a.hasNodes[i] && group.Most > group.Target && !group.BacksOff:
+			g.add(more*m.gpus, "node group "+group.Name)
+		case !a.hasNodes[i] && more > 0 && !group.BacksOff:
 			g.unlimited = true
 		}
 	}
@@ -304,12 +369,4 @@ func containsWord(name, word string) bool {
 	}
 }
 
-func isSeparator(c byte) bool { return c == '-' || c == '/' || c == '_' || c == '.' }
-
-// nodeGPUs returns how much of some resources is allocatable on a node.
-func nodeGPUs(node *corev1.Node, resources []corev1.ResourceName) (total int) {
-	for _, name := range resources {
-		total += wholeNumber(node.Status.Allocatable[name])
-	}
-	return total
-}
+func isSeparator(c byte) bool { return c == '-' || c == '_' || c == '.' }

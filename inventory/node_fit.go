@@ -12,9 +12,13 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// mostPlacements bounds the placements of an accelerator type that are compared with its nodes. If
-// its variants have more of them, each node takes pods of some.
-const mostPlacements = 64
+// mostPlacements bounds the placements of an accelerator type that are compared with its nodes, and
+// mostTerms the tolerations, selectors and values of one of them. If there are more, each node
+// counts as one that takes pods of some.
+const (
+	mostPlacements = 16
+	mostTerms      = 64
+)
 
 // placement is the part of a pod template that decides on which nodes the scheduler may place its
 // pods.
@@ -31,36 +35,69 @@ type placements struct {
 	any  bool // one is not known, or there are too many
 }
 
-// add adds those of the target of a variant. Of a group, the pods that have accelerators count.
-func (p *placements) add(target Target, isSeen bool) {
+// addTarget adds those of the target of a variant. Of a group, the pods that have accelerators
+// count; a pod that has none needs no such node.
+func (p *placements) addTarget(target Target) {
 	switch {
-	case !isSeen || target.Template == nil:
+	case target.Template == nil:
 		p.any = true
-	case templateGPUs(target.Template) > 0 || target.Worker == nil:
-		p.addTemplate(target.Template)
-	default:
-		p.addTemplate(target.Worker)
+	case templateGPUs(target.Template) > 0:
+		p.add(&target.Template.Spec)
+	case templateGPUs(target.Worker) > 0:
+		p.add(&target.Worker.Spec)
 	}
 }
 
-func (p *placements) addTemplate(template *corev1.PodTemplateSpec) {
-	var required *corev1.NodeAffinity
-	if template.Spec.Affinity != nil {
-		required = template.Spec.Affinity.NodeAffinity
-	}
-	key, err := json.Marshal([]any{template.Spec.Tolerations, template.Spec.NodeSelector, required})
-	if err != nil || len(p.rows) >= mostPlacements && !p.seen[string(key)] {
-		p.any = true
-	}
-	if p.any || p.seen[string(key)] {
+func (p *placements) add(spec *corev1.PodSpec) {
+	if p.any {
 		return
 	}
-	if p.seen == nil {
+	var required *corev1.NodeAffinity
+	if spec.Affinity != nil {
+		required = spec.Affinity.NodeAffinity
+	}
+	if terms(spec, required) > mostTerms {
+		p.any = true
+		return
+	}
+	key := ""
+	if len(spec.Tolerations)+len(spec.NodeSelector) > 0 || required != nil {
+		data, err := json.Marshal([]any{spec.Tolerations, spec.NodeSelector, required})
+		if err != nil {
+			p.any = true
+			return
+		}
+		key = string(data)
+	}
+	switch {
+	case p.seen[key]:
+		return
+	case len(p.rows) >= mostPlacements:
+		p.any = true
+		return
+	case p.seen == nil:
 		p.seen = map[string]bool{}
 	}
-	p.seen[string(key)] = true
-	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: template.Spec.NodeSelector, Affinity: template.Spec.Affinity}}
-	p.rows = append(p.rows, placement{template.Spec.Tolerations, nodeaffinity.GetRequiredNodeAffinity(pod)})
+	p.seen[key] = true
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: spec.NodeSelector, Affinity: &corev1.Affinity{NodeAffinity: required}}}
+	p.rows = append(p.rows, placement{spec.Tolerations, nodeaffinity.GetRequiredNodeAffinity(pod)})
+}
+
+// terms counts the work to compare a pod with a node.
+func terms(spec *corev1.PodSpec, required *corev1.NodeAffinity) int {
+	n := len(spec.Tolerations) + len(spec.NodeSelector)
+	if required == nil || required.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return n
+	}
+	for _, term := range required.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		n++
+		for _, rows := range [][]corev1.NodeSelectorRequirement{term.MatchExpressions, term.MatchFields} {
+			for _, expression := range rows {
+				n += 1 + len(expression.Values)
+			}
+		}
+	}
+	return n
 }
 
 // excludes returns why no pod of these placements may run on a node, in the order in which the
@@ -105,17 +142,35 @@ func (p placement) excludes(node *corev1.Node) string {
 	return ""
 }
 
+// samplePods is how many pods of a variant are compared beside its template: an admission plugin
+// may have added tolerations to them.
+const samplePods = 2
+
 // closeUnfit closes the nodes on which the scheduler places no pod of a variant of their type:
-// their taints are not tolerated, or no node selector or affinity matches them.
-func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, targets map[Key]Target) {
+// their taints are not tolerated, or no node selector or affinity matches them. Nodes with pods of
+// such variants stay open, and those of a type without variants.
+func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, targets map[Key]Target, pods podsOfTargets) {
 	all := make(map[fleet.Accelerator]*placements, len(pools))
 	for i := range pools {
 		all[pools[i].Accelerator] = &placements{}
 	}
+	runsOn := map[string]bool{}
 	for i := range variants {
-		if own := all[variants[i].Accelerator]; own != nil {
-			target, isSeen := targets[TargetKey(variants[i].Target)]
-			own.add(target, isSeen)
+		v := &variants[i]
+		own := all[v.Accelerator]
+		target, isSeen := targets[TargetKey(v.Target)]
+		if own == nil || !isSeen || v.DryRun || len(v.Invalid) > 0 || v.Unsupported != (fleet.Problem{}) {
+			continue
+		}
+		own.addTarget(target)
+		replicas := pods.replicas[TargetKey(v.Target)]
+		for j, leader := range replicas {
+			for _, pod := range append([]*corev1.Pod{leader}, pods.groups[podKeyOf(leader)]...) {
+				runsOn[pod.Spec.NodeName] = true
+				if j < samplePods && podGPUs(&pod.Spec) > 0 {
+					own.add(&pod.Spec)
+				}
+			}
 		}
 	}
 	nodes := make(map[string]*corev1.Node, len(o.Nodes))
@@ -123,10 +178,14 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 		nodes[node.Name] = node
 	}
 	for i := range pools {
+		own := all[pools[i].Accelerator]
+		if own.any || len(own.rows) == 0 {
+			continue
+		}
 		rows := slices.Clone(pools[i].Nodes)
 		for j := range rows {
-			if rows[j].Closed == "" {
-				closeNode(&rows[j], all[pools[i].Accelerator].excludes(nodes[rows[j].Name]))
+			if rows[j].Closed == "" && !runsOn[rows[j].Name] {
+				closeNode(&rows[j], own.excludes(nodes[rows[j].Name]))
 			}
 		}
 		pools[i].Nodes = rows

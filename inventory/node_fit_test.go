@@ -13,7 +13,7 @@ import (
 
 // on returns a ScaledObject on L4, and its Deployment with fields of the pod's spec.
 func on(name, podSpec string) []string {
-	return []string{manifesttest.Scaled(name, "accelerator: L4"), manifesttest.Deployment(name, 1, "image: x", podSpec)}
+	return []string{manifesttest.Scaled(name, "accelerator: L4"), manifesttest.Deployment(name, 1, "image: x, resources: {limits: {nvidia.com/gpu: 1}}", podSpec)}
 }
 
 func TestNodeOnWhichNoVariantMayRunHasNothingFree(t *testing.T) {
@@ -44,6 +44,10 @@ func TestNodeOnWhichNoVariantMayRunHasNothingFree(t *testing.T) {
 		{"odd affinity", labelled, "", on("a", affinity("team", "Gt", "x")), "not selected"},
 		{"taint before selector", labelled, tainted, on("a", "nodeSelector: {team: c}"), "tainted"},
 		{"a target that is not there", "", tainted, on("a", "")[:1], ""},
+		{"another target that is not there", "", tainted, append(on("a", ""), manifesttest.Scaled("b", "accelerator: L4")), "tainted"},
+		{"tolerated by a pod without accelerators", "", tainted, append(on("a", ""), manifesttest.Scaled("b", "accelerator: L4"), manifesttest.Deployment("b", 1, "image: x", tolerates)), "tainted"},
+		{"tolerated by a dry run", "", tainted, append(on("a", ""), strings.Replace(manifesttest.AnnotatedDeployment("b", ""), "    spec:", "    spec:\n      "+tolerates, 1)), "tainted"},
+		{"more terms than are compared", labelled, "", on("a", affinity("team", "In", strings.Repeat("c, ", mostTerms)+"d")), ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -56,6 +60,26 @@ func TestNodeOnWhichNoVariantMayRunHasNothingFree(t *testing.T) {
 			require.Equal(t, []fleet.Node{want}, pools[0].Nodes)
 		})
 	}
+}
+
+// Admission plugins add tolerations to pods, and not to their template.
+func TestTolerationsOfPodsCountToo(t *testing.T) {
+	node := func(name string) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nspec: {taints: [{key: team, value: b, effect: NoSchedule}]}\nstatus: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: 'True'}]}", name)
+	}
+	pod := func(spec string) string {
+		return manifesttest.Pod{Name: "a-1-x", Owner: "ReplicaSet a-1", Labels: "pod-template-hash: '1'", Spec: "nodeName: one\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]" + spec}.String()
+	}
+	manifests := append(on("a", ""), node("one"), node("two"))
+	closed := func(manifests ...string) (why []string) {
+		for _, row := range objectsOf(t, manifests...).Tables(Options{}).Pools[0].Nodes {
+			why = append(why, row.Closed)
+		}
+		return why
+	}
+	require.Equal(t, []string{"tainted", "tainted"}, closed(manifests...))
+	require.Equal(t, []string{"", "tainted"}, closed(append(manifests, pod(""))...), "a replica runs there")
+	require.Equal(t, []string{"", ""}, closed(append(manifests, pod("\n  tolerations: [{operator: Exists}]"))...))
 }
 
 // A tenant with many selectors makes neither unbounded work nor closed nodes.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,11 +17,42 @@ type allocationKey struct {
 	resource corev1.ResourceName
 }
 
-// nodesOfType is the nodes with an accelerator type.
+// nodesOfType is the nodes with an accelerator type, by name.
 type nodesOfType struct {
-	typeOnNode
+	name  fleet.Accelerator
+	nodes []nodeOfType
+}
 
-	nodes []*corev1.Node
+// nodeOfType is one of them, and the resources by which the type is counted on it.
+type nodeOfType struct {
+	node      *corev1.Node
+	resources []corev1.ResourceName
+}
+
+// gpus returns the allocatable accelerators of the type.
+func (n nodeOfType) gpus() (total int) {
+	for _, name := range n.resources {
+		total += wholeNumber(n.node.Status.Allocatable[name])
+	}
+	return total
+}
+
+// states reports whether the node states how many accelerators it has, be it none. One whose
+// accelerators are those of dynamic resource allocation does not.
+func (n nodeOfType) states() bool {
+	return slices.ContainsFunc(n.resources, func(name corev1.ResourceName) bool {
+		_, states := n.node.Status.Allocatable[name]
+		return states
+	})
+}
+
+// resources returns the resources by which the type is counted, sorted.
+func (t nodesOfType) resources() (names []corev1.ResourceName) {
+	for _, n := range t.nodes {
+		names = append(names, n.resources...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // pools returns the accelerators on nodes, by their type, and the problems of the nodes.
@@ -31,14 +61,14 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 	rows := map[fleet.Accelerator][]fleet.Node{}
 	nodes := map[fleet.Accelerator]nodesOfType{}
 	var unnamed []string
-	for _, node := range o.Nodes {
+	for _, node := range sorted(o.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) }) {
 		named := map[corev1.ResourceName]bool{}
 		for _, t := range options.typesOn(node) {
 			for _, name := range t.resources {
 				named[name] = true
 			}
 			rows[t.name] = append(rows[t.name], poolNode(node, t.resources, allocated))
-			nodes[t.name] = nodesOfType{t, append(nodes[t.name].nodes, node)}
+			nodes[t.name] = nodesOfType{t.name, append(nodes[t.name].nodes, nodeOfType{node, t.resources})}
 		}
 		if hasUnlabelledAccelerators(node, named) {
 			unnamed = append(unnamed, node.Name)
@@ -48,16 +78,13 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 	autoscalers := o.nodeAutoscalers()
 	for _, accelerator := range slices.Sorted(maps.Keys(rows)) {
 		pool := fleet.Pool{Accelerator: accelerator, Nodes: rows[accelerator]}
-		slices.SortFunc(pool.Nodes, func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
 		more := autoscalers.growthOf(nodes[accelerator], options)
-		pool.LimitedBy = strings.Join(more.limits, ", ")
+		pool.LimitedBy = more.limitText()
 		switch {
-		case more.unlimited:
+		case more.unlimited, !slices.ContainsFunc(nodes[accelerator].nodes, nodeOfType.states):
 			pool.Elastic, pool.LimitedBy = true, ""
-		case more.most > 0:
-			pool.Elastic, pool.Adds = true, more.most
-		case !slices.ContainsFunc(nodes[accelerator].nodes, statesGPUs):
-			pool.Elastic = true
+		case more.most > 0 || more.backsOff:
+			pool.Elastic, pool.Adds, pool.BacksOff = true, more.most, more.backsOff
 		}
 		pools = append(pools, pool)
 	}
@@ -98,37 +125,29 @@ func closeNode(row *fleet.Node, why string) {
 	}
 }
 
-// statesGPUs reports whether a node states how many accelerators it has, be it none. One whose
-// accelerators are those of dynamic resource allocation does not.
-func statesGPUs(node *corev1.Node) bool {
-	for name := range node.Status.Allocatable {
-		if isGPU(name) {
-			return true
-		}
-	}
-	return false
-}
-
 // closed returns why the scheduler places no pod on the node, whatever the pod tolerates on
 // purpose; empty if it may.
 func closed(node *corev1.Node) string {
 	blocks := func(taint corev1.Taint) bool {
 		return taint.Effect != corev1.TaintEffectPreferNoSchedule && closingTaints()[taint.Key]
 	}
-	isReady := slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	})
 	switch {
 	case node.DeletionTimestamp != nil:
 		return "being deleted"
 	case node.Spec.Unschedulable:
 		return "cordoned"
-	case !isReady:
+	case !isReady(node):
 		return "not ready"
 	case slices.ContainsFunc(node.Spec.Taints, blocks):
 		return closedByTaint
 	}
 	return ""
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
 }
 
 // closingTaints are the taints of nodes that take no more pods.

@@ -86,7 +86,7 @@ func (o Objects) Tables(options Options) Tables {
 	pods.markOverlaps(t.Variants)
 	pods.countGPUs(t.Variants)
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
-	o.closeUnfit(pools, t.Variants, targets)
+	o.closeUnfit(pools, t.Variants, targets, pods)
 	t.Workloads = workloads(t.Variants, targets, pods)
 	quotas := o.quotasOf()
 	for i := range t.Workloads {

@@ -33,8 +33,10 @@ type gpuType struct {
 	requested int         // accelerators of existing or scheduled replicas, whichever are more
 	slots     map[int]int // by accelerators of a share: how many shares fit beside live ones
 	adds      bool        // the limit is that of a node autoscaler
-	limitedBy string      // the objects that limit it
-	closed    []string    // by node: why it takes no more pods
+	// pods that wait for its nodes stay
+	keepsPending bool
+	limitedBy    string   // the objects that limit it
+	closed       []string // by node: why it takes no more pods
 }
 
 // unlimited is more replicas than any range allows.
@@ -45,7 +47,7 @@ const unlimited = math.MaxInt32
 func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) freeGPUs {
 	g := freeGPUs{byName: make(map[fleet.Accelerator]*gpuType)}
 	for _, pool := range oneRowPerAccelerator(pools) {
-		if pool.Elastic && pool.Limit <= 0 && pool.Adds <= 0 {
+		if pool.Elastic && mostOf(pool) == unlimited {
 			continue
 		}
 		k := newGPUType(pool)
@@ -79,9 +81,9 @@ func newGPUType(pool fleet.Pool) *gpuType {
 	}
 	if pool.Elastic {
 		if pool.Limit <= 0 {
-			k.adds, k.pool.Limit = true, pool.Adds
+			k.adds, k.keepsPending, k.pool.Limit = true, pool.BacksOff, max(0, min(pool.Adds, unlimited))
 			for _, node := range pool.Nodes {
-				k.pool.Limit += max(0, bounded(node.Allocatable)-bounded(node.Allocated))
+				k.pool.Limit = min(unlimited, k.pool.Limit+max(0, bounded(node.Allocatable)-bounded(node.Allocated)))
 			}
 		}
 		return k
@@ -113,7 +115,10 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 		// of replicas that the spec merely states, only pods count
 		k.requested += min(unlimited, v.allocated()+v.pending) * gpus * shares
 		if k.adds { // which are not free on the nodes
-			k.pool.Limit += min(unlimited, v.onNodes()*gpus)
+			k.pool.Limit = min(unlimited, k.pool.Limit+v.onNodes()*gpus)
+		}
+		if k.keepsPending {
+			k.pool.Limit = min(unlimited, k.pool.Limit+v.pending*gpus*shares)
 		}
 		k.pool.Limit -= min(k.pool.Limit, v.lostOnNodes(now)*gpus*shares)
 		return
@@ -241,6 +246,9 @@ func (g *freeGPUs) pools() []solver.Pool {
 	pools := make([]solver.Pool, len(g.types))
 	for i, k := range g.types {
 		pools[i] = k.pool
+		if k.pool.Elastic && k.pool.Limit <= 0 { // zero is no limit to the solver
+			pools[i] = solver.Pool{Accelerator: k.pool.Accelerator}
+		}
 	}
 	return pools
 }
@@ -332,8 +340,8 @@ func mostOf(p fleet.Pool) int {
 	switch {
 	case p.Limit > 0:
 		return p.Limit
-	case p.Adds > 0:
-		return p.Adds
+	case p.Adds > 0 || p.BacksOff:
+		return max(0, p.Adds)
 	}
 	return unlimited
 }

@@ -134,6 +134,7 @@ func scenarioPhrases() []scenarioPhrase {
 			}
 		}},
 		{"pool", "adds #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) { f.pool(name).Adds = whole(a[0]) }},
+		{"pool", "backs off", func(f *scenarioFleet, _ *scenarioCase, name string, _ []string) { f.pool(name).BacksOff = true }},
 		{"pool", "limited by NodePool *", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
 			f.pool(name).LimitedBy = "NodePool " + a[0]
 		}},

@@ -68,7 +68,7 @@ func (e explanation) insufficient(i int) fleet.Reason {
 		why.Text, full = text+": "+full[0], full[1:]
 	}
 	return why.With(fleet.DetailLimit, strings.Join(full, ", ")).
-		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes")
+		With(fleet.DetailRemedy, "add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes (elasticAccelerators if WVA cannot see it)")
 }
 
 // full lists why each accelerator type keeps the model from more replicas, sorted.

@@ -75,7 +75,7 @@ func podFields() fieldMask {
 	stopped := fieldsOf("name restartCount").
 		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
 	return objectFields(
-		fieldsOf("nodeName").with("containers", container).with("initContainers", container),
+		fieldsOf("nodeName nodeSelector tolerations").with("affinity", fieldsOf("nodeAffinity")).with("containers", container).with("initContainers", container),
 		fieldsOf("phase reason").
 			with("conditions", fieldsOf("type status reason lastTransitionTime")).
 			with("containerStatuses", stopped).with("initContainerStatuses", stopped),
@@ -88,7 +88,7 @@ func nodeFields() fieldMask {
 
 func nodePoolFields() fieldMask {
 	template := fieldMask{"metadata": fieldsOf("labels"), "spec": fieldsOf("requirements")}
-	return objectFields(fieldsOf("limits").with("template", template), fieldsOf("resources"))
+	return objectFields(fieldsOf("limits replicas").with("template", template), nil)
 }
 
 func quotaFields() fieldMask {
@@ -157,6 +157,11 @@ func keepExtended(u *unstructured.Unstructured) {
 	spec, _ := u.Object["spec"].(map[string]any)
 	if u.GetKind() == pods.kind {
 		trimContainers(spec, true)
+		if spec["containers"] == nil && spec["initContainers"] == nil {
+			delete(spec, "nodeSelector")
+			delete(spec, "tolerations")
+			delete(spec, "affinity")
+		}
 		return
 	}
 	group, _ := spec["leaderWorkerTemplate"].(map[string]any)

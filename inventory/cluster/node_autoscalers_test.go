@@ -86,6 +86,34 @@ func TestPoolsAreElasticWhileNodeAutoscalersCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestNodePoolThatCannotBeDecodedIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		w.api.serve(nodePoolKind)
+		w.api.apply(chat(2)...)
+		w.api.apply(strings.Replace(gpuNodePool, "nvidia.com/gpu: 12", "nvidia.com/gpu: 1e1.5", 1))
+		w.run()
+		w.settle()
+		require.Equal(t, "elastic", w.supply())
+		require.Contains(t, w.problems(), "NodePool gpu")
+		w.api.apply(gpuNodePool)
+		w.settle()
+		require.Equal(t, "NodePool gpu", w.supply())
+		require.Empty(t, w.problems())
+	})
+}
+
+func TestNodePoolsThatWereNotServedAndAreForbiddenAreNotKnown(t *testing.T) {
+	inCluster(t, Options{}, chat(2), func(w *world) {
+		require.Equal(t, "nodes", w.supply())
+		w.api.serve(nodePoolKind)
+		w.api.denyReading("nodepools.karpenter.sh", http.StatusForbidden)
+		w.pass(2 * optionalRetry)
+		require.Equal(t, "elastic", w.supply())
+		require.Contains(t, w.problems(), "each accelerator type counts as elastic")
+	})
+}
+
 func TestNodeAutoscalersStayKnownInAnOutage(t *testing.T) {
 	inCluster(t, Options{}, chat(2), func(w *world) {
 		require.Equal(t, "nodes", w.supply())

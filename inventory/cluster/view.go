@@ -26,9 +26,11 @@ type view struct {
 	// scale targets without a number of replicas, or that cannot be decoded
 	unread    map[inventory.Key]unreadTarget
 	undecoded []inventory.Problem // of other objects that cannot be decoded
-	kinds     map[schema.GroupKind]kind
-	arranged  bool
-	noPods    bool
+	// undecodedAutoscaler is true if one of them is of a node autoscaler
+	undecodedAutoscaler bool
+	kinds               map[schema.GroupKind]kind
+	arranged            bool
+	noPods              bool
 }
 
 // unreadTarget is a scale target without a number of replicas, or that cannot be decoded.
@@ -89,9 +91,10 @@ func (v *view) gather(w *resourceWatch, includes func(namespace string) bool) wa
 			v.unread[inventory.Key{Group: w.resource.Group, Kind: w.kind, Namespace: key.Namespace, Name: key.Name}] = unreadTarget{scaleLookup{w, key}, row}
 		case isFault:
 			v.undecoded = append(v.undecoded, problem)
+			v.undecodedAutoscaler = v.undecodedAutoscaler || w.isOfNodeAutoscaler()
 		}
 	}
-	return watchState{watchedResource: w.watchedResource, id: w.watchID, health: w.health, rows: len(w.rows)}
+	return watchState{watchedResource: w.watchedResource, id: w.watchID, health: w.health, rows: len(w.rows), absent: w.absent}
 }
 
 // stateOf returns the state of the watch of a resource in a namespace.
@@ -197,7 +200,7 @@ func (v *view) markUnreliable(t *inventory.Tables) {
 	}
 	if !v.nodeAutoscalersKnown() {
 		for i := range t.Pools {
-			t.Pools[i].Elastic, t.Pools[i].Adds, t.Pools[i].LimitedBy = true, 0, ""
+			t.Pools[i].Elastic, t.Pools[i].Adds, t.Pools[i].LimitedBy, t.Pools[i].BacksOff = true, 0, "", false
 		}
 	}
 	unseen := map[string]bool{}
@@ -270,12 +273,17 @@ func (v *view) acceleratorsCounted() bool {
 	return v.states[watchID{resource: nodes.gvr}].health.listed && v.states[watchID{resource: pods.gvr}].health.listed
 }
 
-// nodeAutoscalersKnown reports whether the node autoscalers are: their objects were listed, or the
-// API server does not serve them.
+// nodeAutoscalersKnown reports whether the node autoscalers are: their objects were listed and can
+// be decoded, or the API server does not serve them. One that did not serve them, and now forbids
+// to read them, has never shown any.
 func (v *view) nodeAutoscalersKnown() bool {
-	return !slices.ContainsFunc(resources, func(r *watchedResource) bool {
+	return !v.undecodedAutoscaler && !slices.ContainsFunc(resources, func(r *watchedResource) bool {
+		if !r.isOfNodeAutoscaler() {
+			return false
+		}
 		state, found := v.stateOf(r.gvr, r.namespace)
-		return r.isOfNodeAutoscaler() && !(found && state.health.listed)
+		failure := state.health.failure
+		return !found || !state.health.listed || state.absent && failure != nil && failure.class != failedOtherwise
 	})
 }
 

@@ -207,7 +207,7 @@ func (s watchState) problem(trusted bool) (inventory.Problem, bool) {
 	since := failure.since.UTC().Format("2006-01-02 15:04 UTC")
 	effect := "; its last state is used"
 	switch {
-	case !s.health.listed:
+	case !s.health.listed || s.absent:
 		effect = "; " + s.consequence()
 	case !trusted && s.holdsVariants:
 		effect = "; its last state is too old to be used, so " + variantsHeld

@@ -186,6 +186,7 @@ type watchState struct {
 	rows   int
 	// unnamed is true of a kind that no variant names. It is watched for its annotations.
 	unnamed bool
+	absent  bool // the API server did not serve the resource when it last answered for it
 }
 
 func (w *resourceWatch) state() watchState {
