@@ -1,7 +1,9 @@
 package collector
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wva-project/wva/engine"
 )
@@ -20,9 +22,12 @@ type quantity struct {
 
 // name is one of the names of a quantity.
 type name struct {
-	metric string
+	metric string // with its matchers, if it has some
 	// scale turns the metric into the unit of the quantity. Zero means 1.
 	scale float64
+	// times is a gauge of the same engine by which a value is multiplied, with its matchers. Empty:
+	// none.
+	times string
 	// zeroWhile is a gauge of the same engine. While a pod exposes it and not this metric, the
 	// metric is zero. Empty: a metric that is absent is unknown.
 	zeroWhile string
@@ -32,7 +37,10 @@ type name struct {
 	// escaped is true if this name is the escaped one of the two.
 	escaped bool
 	labels  engine.Labels
-	bounds  []float64 // of a histogram of latencies, in seconds, ascending
+	// model is the engine's own label of the model if series are grouped by another one, grouped.
+	// Empty if they are the same.
+	model, grouped string
+	bounds         []float64 // of a histogram of latencies, in seconds, ascending
 }
 
 // dialectLabel tells the names of one quantity apart within a query.
@@ -52,10 +60,7 @@ func (q quantity) as(over engine.Aggregation) quantity { return quantity{names: 
 func (q quantity) suffixed(suffix string) quantity {
 	of := quantity{over: engine.Sum}
 	for _, n := range q.names {
-		n.metric += suffix
-		if n.alias != "" {
-			n.alias += suffix
-		}
+		n.metric, n.alias = suffixed(n.metric, suffix), suffixed(n.alias, suffix)
 		of.names = append(of.names, n)
 	}
 	return of
@@ -74,22 +79,36 @@ func (q quantity) counters() []quantity {
 	return all
 }
 
-// each returns the expression of each of the quantity's metrics.
+// each returns the expression of each of the quantity's metrics, with the model in the label by
+// which series are grouped.
 func (q quantity) each(series func(n name) string) []string {
 	var expressions []string
 	for _, n := range q.names {
-		expressions = append(expressions, series(n))
+		expressions = append(expressions, n.labelled(series(n)))
 	}
 	return expressions
 }
 
-// engineDialects returns the names of the quantities of engines.
-func engineDialects() dialects {
+// labelled copies the model of the series of an expression about one metric into the label by which
+// they are grouped. That has no value in any of them (stored), so that no two become the same: a
+// pod could fail the whole query with them.
+func (n name) labelled(expression string) string {
+	if n.model == "" {
+		return expression
+	}
+	return fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, expression, n.grouped, n.model)
+}
+
+// engineDialects returns the names of the quantities of engines, whose series are grouped by a
+// label of the model.
+func engineDialects(grouped string) dialects {
 	d := make(dialects)
 	for _, description := range engine.Quantities() {
 		q := quantity{over: description.Over}
 		for _, e := range engine.Engines() {
-			q.names = append(q.names, stored(e.Names(description.Quantity), e.Labels)...)
+			labels := e.Labels
+			labels.Model = e.ModelLabel(grouped)
+			q.names = append(q.names, stored(e.Names(description.Quantity), labels, grouped)...)
 		}
 		d[description.Quantity] = q
 	}
@@ -102,7 +121,7 @@ func gatewayDialects() dialects {
 	for _, description := range engine.GatewayQuantities() {
 		q := quantity{over: description.Over}
 		for _, g := range engine.Gateways() {
-			q.names = append(q.names, stored(g.Names(description.Quantity), engine.Labels{})...)
+			q.names = append(q.names, stored(g.Names(description.Quantity), engine.Labels{}, "")...)
 		}
 		d[description.Quantity] = q
 	}
@@ -124,20 +143,45 @@ func gatewayModelLabels() []string {
 	return append(models, targets...)
 }
 
-// selected is a metric, or some of its series.
-func selected(metric, series string) string {
-	if series == "" {
-		return metric
+// selected is the series of a selector, or some of them.
+func selected(selector, matchers string) string {
+	within, narrowed := strings.CutSuffix(selector, "}")
+	switch {
+	case selector == "" || matchers == "":
+		return selector
+	case narrowed:
+		return within + "," + matchers + "}"
 	}
-	return metric + "{" + series + "}"
+	return selector + "{" + matchers + "}"
+}
+
+// suffixed is a selector of one of the counters that a histogram consists of.
+func suffixed(selector, suffix string) string {
+	metric, matchers, narrowed := strings.Cut(selector, "{")
+	switch {
+	case selector == "":
+		return ""
+	case narrowed:
+		return metric + suffix + "{" + matchers
+	}
+	return metric + suffix
 }
 
 // stored returns each name followed by the one under which Prometheus may have stored it instead.
-func stored(names []engine.Name, labels engine.Labels) []name {
+// If the engine has a model label of its own, series that have a value in the one by which series
+// are grouped are left out.
+func stored(names []engine.Name, labels engine.Labels, grouped string) []name {
 	var all []name
 	for _, n := range names {
-		own := name{metric: selected(n.Metric, n.Series), scale: n.Scale, zeroWhile: n.ZeroWhile, labels: labels, bounds: n.Bounds}
-		escaped := selected(engine.Escaped(n.Metric), n.Series)
+		own := name{scale: n.Scale, labels: labels, bounds: n.Bounds}
+		unlabelled := ""
+		if labels.Model != grouped {
+			own.model, own.grouped = labels.Model, grouped
+			unlabelled = grouped + `=""`
+		}
+		series := func(metric string) string { return selected(selected(metric, n.Series), unlabelled) }
+		own.metric, own.times, own.zeroWhile = series(n.Metric), selected(n.Times, unlabelled), selected(n.ZeroWhile, unlabelled)
+		escaped := series(engine.Escaped(n.Metric))
 		if escaped == own.metric {
 			all = append(all, own)
 			continue
@@ -145,8 +189,17 @@ func stored(names []engine.Name, labels engine.Labels) []name {
 		own.alias = escaped
 		alias := own
 		alias.metric, alias.alias, alias.escaped = escaped, own.metric, true
-		alias.zeroWhile = engine.Escaped(n.ZeroWhile)
+		alias.times, alias.zeroWhile = selected(escapedSelector(n.Times), unlabelled), selected(engine.Escaped(n.ZeroWhile), unlabelled)
 		all = append(all, own, alias)
 	}
 	return all
+}
+
+// escapedSelector is the selector of a metric under its escaped name.
+func escapedSelector(selector string) string {
+	metric, matchers, narrowed := strings.Cut(selector, "{")
+	if narrowed {
+		matchers = "{" + matchers
+	}
+	return engine.Escaped(metric) + matchers
 }

@@ -27,7 +27,7 @@ type expressions struct {
 func newExpressions(o Options) expressions {
 	e := expressions{
 		options: o,
-		engines: engineDialects(),
+		engines: engineDialects(o.ModelLabel),
 		byPod:   strings.Join([]string{o.NamespaceLabel, o.PodLabel, o.ModelLabel}, ", "),
 		byModel: o.NamespaceLabel + ", " + o.ModelLabel,
 		podOnly: o.NamespaceLabel + ", " + o.PodLabel,
@@ -52,9 +52,19 @@ func (e expressions) anyModel(condition string, expressions []string) string {
 func (e expressions) perPod(q quantity, series func(n name) string) string {
 	var names []string
 	for _, n := range q.names {
-		names = append(names, scaled(n, e.joined(q.over, series(n))))
+		names = append(names, scaled(n, e.multiplied(n, e.joined(q.over, n.labelled(series(n))), series)))
 	}
 	return either(names...)
+}
+
+// multiplied is a value of each pod times that of the gauge by which it is multiplied.
+func (e expressions) multiplied(n name, value string, series func(n name) string) string {
+	if n.times == "" {
+		return value
+	}
+	factor := n
+	factor.metric = n.times
+	return value + " * " + e.joined(engine.Largest, n.labelled(series(factor)))
 }
 
 // Labels of every series that Prometheus scrapes: the job, and the address that it asks.
@@ -77,7 +87,7 @@ func (e expressions) scrapedTwice() string {
 	address := e.byPod + ", " + instanceLabel
 	var pods []string
 	for _, n := range e.engines[engine.Running].names {
-		jobs := aggregate(count, address, aggregate(group, address+", "+jobLabel, n.metric))
+		jobs := aggregate(count, address, aggregate(group, address+", "+jobLabel, n.labelled(n.metric)))
 		pods = append(pods, aggregate(group, e.byPod, jobs+" > 1"))
 	}
 	return either(pods...)

@@ -87,3 +87,29 @@ func TestNoQueryPutsNamesUnderARegularExpression(t *testing.T) {
 		}
 	}
 }
+
+func TestCountersOfHistogramsKeepTheirMatchers(t *testing.T) {
+	names := stored([]engine.Name{{Metric: "a:b", Series: `c="d"`, Times: `e:f{g="h:i"}`, ZeroWhile: "j:k"}}, engine.Labels{Model: "model"}, "model_name")
+	own, alias := quantity{names: names}.suffixed("_bucket").names[0], quantity{names: names}.suffixed("_bucket").names[1]
+	for got, want := range map[string]string{
+		own.metric: `a:b_bucket{c="d",model_name=""}`, alias.metric: `a_b_bucket{c="d",model_name=""}`,
+		own.alias + " ": alias.metric + " ", alias.alias + " ": own.metric + " ",
+		own.times: `e:f{g="h:i",model_name=""}`, alias.times: `e_f{g="h:i",model_name=""}`,
+		own.zeroWhile: `j:k{model_name=""}`, alias.zeroWhile: `j_k{model_name=""}`,
+		besideLimits([]time.Duration{time.Second}, time.Minute)(own): `increase(a:b_bucket{c="d",model_name="",le=~"[+]Inf"}[1m])`,
+		own.labelled("x"): `label_replace(x, "model_name", "$1", "model", "(.+)")`,
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestProductIsOfEachPod(t *testing.T) {
+	e := newExpressions(Options{}.withDefaults())
+	q := quantity{over: engine.Largest, names: []name{{metric: "blocks", times: "tokens", scale: 2}}}
+	want := "(max by (namespace, pod, model_name) (blocks) * max by (namespace, pod, model_name) (tokens) * 2)"
+	if got := e.perPod(q, itself); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

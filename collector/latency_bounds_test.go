@@ -41,7 +41,7 @@ func TestBoundsBesideLimits(t *testing.T) {
 }
 
 func TestHistogramsOfLatenciesHaveBounds(t *testing.T) {
-	engines, gateways := engineDialects(), gatewayDialects()
+	engines, gateways := engineDialects(engine.ModelLabel), gatewayDialects()
 	for _, q := range []quantity{engines[engine.TimeToFirstToken], engines[engine.InterTokenLatency], engines[engine.RequestITL], gateways[engine.GatewayWait]} {
 		for _, n := range q.names {
 			if len(n.bounds) == 0 || !slices.IsSorted(n.bounds) {

@@ -78,7 +78,7 @@ func (e gatewayExpressions) waits(series func(n name) string) string {
 func besideLimits(limits []time.Duration, step time.Duration) func(n name) string {
 	return func(n name) string {
 		metric := n.metric
-		if strings.HasSuffix(metric, "_bucket") {
+		if family, _, _ := strings.Cut(metric, "{"); strings.HasSuffix(family, "_bucket") {
 			metric = selected(metric, fmt.Sprintf("%s=~%q", bucketBound, boundsBeside(n.bounds, limits)))
 		}
 		return fmt.Sprintf("increase(%s[%s])", metric, duration(step))

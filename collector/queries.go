@@ -120,8 +120,9 @@ func (e expressions) firstTokens() string {
 	rates := []string{e.perPod(e.engines[engine.FirstTokens], over("rate", window))}
 	for _, n := range e.engines[engine.FirstTokens].names {
 		if n.zeroWhile != "" {
-			rates = append(rates, fmt.Sprintf("(0 * sum by (%s) (last_over_time(%s[%s])) unless sum by (%s) (%s))",
-				e.byPod, n.zeroWhile, duration(e.options.gap()), e.byPod, over("last_over_time", window)(n)))
+			gauge := n.labelled(fmt.Sprintf("last_over_time(%s[%s])", n.zeroWhile, duration(e.options.gap())))
+			rates = append(rates, fmt.Sprintf("(0 * sum by (%s) (%s) unless sum by (%s) (%s))",
+				e.byPod, gauge, e.byPod, n.labelled(over("last_over_time", window)(n))))
 		}
 	}
 	return either(rates...)
@@ -132,7 +133,7 @@ func (e expressions) latencyQuery() string {
 	var quantiles []string
 	for _, n := range e.engines[engine.TimeToFirstToken].suffixed("_bucket").names {
 		// Buckets of different engines have different bounds: they do not add up.
-		quantile := fmt.Sprintf("histogram_quantile(0.95, sum by (%s, le) (%s))", e.byModel, rate(n))
+		quantile := fmt.Sprintf("histogram_quantile(0.95, sum by (%s, le) (%s))", e.byModel, n.labelled(rate(n)))
 		quantiles = append(quantiles, fmt.Sprintf(`label_replace(%s >= 0, %q, %q, "", "")`, quantile, dialectLabel, n.metric))
 	}
 	return either(

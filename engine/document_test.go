@@ -44,9 +44,12 @@ A pod that has both forms, as while Prometheus is upgraded, is counted once. The
 
 Engines' series need the labels of the namespace and the pod, which the scrape adds by relabeling,
 and the engine's own label of the served model name. The names of these three labels are settings
-(` + "`prometheus.labels`" + ` in [configuration.md](../configuration.md)). Series of engines that have the
-label ` + "`server`" + ` and no model are copies that production-stack's router exposes; they are not
-counted.
+(` + "`prometheus.labels`" + ` in [configuration.md](../configuration.md)). If ` + "`prometheus.labels.model`" + ` is
+changed, it is the label of all engines. Otherwise an engine with another label, such as Triton, is
+read by that one, without the series that have ` + "`model_name`" + ` too.
+
+Series of engines that have the label ` + "`server`" + ` and no model are copies that production-stack's
+router exposes; they are not counted.
 `
 
 // page returns the document.
@@ -68,9 +71,17 @@ func page() string {
 		}
 		fmt.Fprintf(&out, "| %s | %s |\n", d.Limit, unit)
 	}
+	out.WriteString("\nThe words of a flag may be joined by underscores too.\n")
 	for _, e := range engine.Engines() {
 		fmt.Fprintf(&out, "\n## %s\n\nThe name of the engine in a ScaledObject is `%s`; its model label is `%s`.\n", e.Title, e.Name, e.Labels.Model)
+		if e.Setup != "" {
+			fmt.Fprintf(&out, "Its metrics need: %s.\n", e.Setup)
+		}
 		writeMetrics(&out, e.Metrics, engine.Quantities())
+		if len(e.Flags) == 0 {
+			out.WriteString("\nNo limits are read from its command line.\n")
+			continue
+		}
 		out.WriteString("\n| limit | flags | without the flag |\n| --- | --- | --- |\n")
 		for _, flag := range e.Flags {
 			fmt.Fprintf(&out, "| %s | %s | %s |\n", flag.Limit, quoted("--", flag.Names), flag.Default)
@@ -91,6 +102,9 @@ func writeMetrics(out *strings.Builder, metrics []engine.Metric, descriptions []
 		for _, n := range namesOf(metrics, d.Quantity) {
 			if n.Series != "" {
 				n.Metric += "{" + strings.ReplaceAll(n.Series, "|", `\|`) + "}"
+			}
+			if n.Times != "" {
+				n.Metric += "` × `" + n.Times
 			}
 			names = append(names, n.Metric)
 		}

@@ -4,8 +4,11 @@ import "github.com/wva-project/wva/fleet"
 
 // Engine is an inference engine.
 type Engine struct {
-	Name    fleet.Engine
-	Title   string // its name in prose
+	Name  fleet.Engine
+	Title string // its name in prose
+	// Setup is the settings without which it does not expose all of its metrics, and their path if
+	// that is not /metrics, in prose. Empty: none are needed.
+	Setup   string
 	Labels  Labels
 	Metrics []Metric // at most one row for each quantity
 	Flags   []Flag   // at most one row for each limit
@@ -25,7 +28,7 @@ type Labels struct {
 	Copied string
 }
 
-// ModelLabel is the label of the served model name of every engine of Engines.
+// ModelLabel is the label of the served model name of most engines.
 const ModelLabel = "model_name"
 
 // Metric is the names of one quantity.
@@ -43,6 +46,9 @@ type Name struct {
 	Series string
 	// Scale turns a value into the unit of the quantity. Zero means 1.
 	Scale float64
+	// Times is a gauge of the same engine by which a value is multiplied, with its matchers if it
+	// has some. While a pod does not expose it, the quantity is unknown. Empty: none.
+	Times string
 	// ZeroWhile is a gauge of the same engine. While a pod exposes it but not Metric, the quantity
 	// is zero: the engine creates the counter with its first request. Empty: a metric that is
 	// absent is unknown.
@@ -54,6 +60,16 @@ type Name struct {
 
 // Engines returns the engines in order of precedence.
 func Engines() []Engine { return []Engine{VLLM(), SGLang()} }
+
+// ModelLabel returns the label of the served model name if series are grouped by a label: the
+// engine's own if that is the default, ModelLabel. Another one is that of all engines, because
+// relabeling the scrape has written it.
+func (e Engine) ModelLabel(grouped string) string {
+	if grouped == ModelLabel {
+		return e.Labels.Model
+	}
+	return grouped
+}
 
 // Names returns the names of a quantity; none if the engine does not report it.
 func (e Engine) Names(q Quantity) []Name { return names(e.Metrics, q) }

@@ -82,12 +82,23 @@ func TestRowsAreOfKnownQuantitiesOnce(t *testing.T) {
 				}
 			}
 		}
-		if e.Labels.Model != engine.ModelLabel {
-			t.Errorf("%s: the model label is %q; the collector groups all engines by %q", e.Title, e.Labels.Model, engine.ModelLabel)
+		if e.Labels.Model == "" || e.Title == "" {
+			t.Errorf("%s: a title or the model label is missing", e.Name)
 		}
 	}
 	for _, g := range engine.Gateways() {
 		check(g.Title, g.Metrics, engine.GatewayQuantities())
+	}
+}
+
+func TestSettingOfTheModelLabelIsThatOfAllEngines(t *testing.T) {
+	for _, e := range engine.Engines() {
+		if got := e.ModelLabel(engine.ModelLabel); got != e.Labels.Model {
+			t.Errorf("%s: %q by default, want its own, %q", e.Title, got, e.Labels.Model)
+		}
+		if got := e.ModelLabel("served"); got != "served" {
+			t.Errorf("%s: %q, want the label that the scrape writes", e.Title, got)
+		}
 	}
 }
 
@@ -151,8 +162,11 @@ func TestGoldenPagesHaveEveryQuantity(t *testing.T) {
 				t.Errorf("%s: %s is a %s on its page, and %q is a %s", name, found[0].Metric, types[found[0].Metric], d.Quantity, d.Type)
 			}
 			for _, n := range found {
-				if n.ZeroWhile != "" && !samples[n.ZeroWhile] {
-					t.Errorf("%s: %s, which %s needs, is not on its page", name, n.ZeroWhile, n.Metric)
+				factor, _, _ := strings.Cut(n.Times, "{")
+				for _, needed := range []string{n.ZeroWhile, factor} {
+					if needed != "" && !samples[needed] {
+						t.Errorf("%s: %s, which %s needs, is not on its page", name, needed, n.Metric)
+					}
 				}
 			}
 		}

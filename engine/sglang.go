@@ -12,7 +12,7 @@ import "github.com/wva-project/wva/fleet"
 // only if it is told to collect them.
 func SGLang() Engine {
 	return Engine{
-		Name: fleet.EngineSGLang, Title: "SGLang",
+		Name: fleet.EngineSGLang, Title: "SGLang", Setup: "the flag `--enable-metrics`",
 		Labels: Labels{Model: ModelLabel},
 		Metrics: []Metric{
 			metric(Running, "sglang:num_running_reqs"),

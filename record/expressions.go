@@ -42,31 +42,42 @@ func checkMatchers(text string) error {
 	return nil
 }
 
+// name is a name of a quantity with the engine's label of the model.
+type name struct {
+	engine.Name
+	model string
+}
+
 // names returns the names of a quantity over all engines, each followed by its escaped one.
-func names(q engine.Quantity) []engine.Name {
-	var all []engine.Name
+func (o Options) names(q engine.Quantity) []name {
+	var all []name
 	for _, e := range engine.Engines() {
 		for _, n := range e.Names(q) {
-			all = append(all, n)
+			own := name{n, e.ModelLabel(o.ModelLabel)}
+			all = append(all, own)
 			if escaped := engine.Escaped(n.Metric); escaped != n.Metric {
-				n.Metric = escaped
-				all = append(all, n)
+				own.Metric = escaped
+				all = append(all, own)
 			}
 		}
 	}
 	return all
 }
 
-// selector returns the series of a metric that are the model's.
-func (o Options) selector(metric, series string) string {
+// selector returns the series of a metric, or of a counter with the suffix that a histogram
+// consists of, that are the model's.
+func (o Options) selector(n name, suffix string) string {
 	var matchers []string
-	if series != "" {
-		matchers = append(matchers, series)
+	if n.Series != "" {
+		matchers = append(matchers, n.Series)
+	}
+	if n.model != o.ModelLabel {
+		matchers = append(matchers, o.ModelLabel+`=""`)
 	}
 	if o.Model.Name != "" {
-		matchers = append(matchers, fmt.Sprintf("%s=%q", o.ModelLabel, o.Model.Name))
+		matchers = append(matchers, fmt.Sprintf("%s=%q", n.model, o.Model.Name))
 	} else {
-		matchers = append(matchers, o.ModelLabel+`!=""`)
+		matchers = append(matchers, n.model+`!=""`)
 	}
 	if o.Model.Namespace != "" {
 		matchers = append(matchers, fmt.Sprintf("%s=%q", o.NamespaceLabel, o.Model.Namespace))
@@ -74,7 +85,7 @@ func (o Options) selector(metric, series string) string {
 	if o.Matchers != "" {
 		matchers = append(matchers, o.Matchers)
 	}
-	return metric + "{" + strings.Join(matchers, ",") + "}"
+	return n.Metric + suffix + "{" + strings.Join(matchers, ",") + "}"
 }
 
 // total is the sum of a quantity over the pods of the model. Of several names that a pod has the
@@ -82,12 +93,12 @@ func (o Options) selector(metric, series string) string {
 func (o Options) total(q engine.Quantity, series func(selector string) string) string {
 	address := strings.Join([]string{o.NamespaceLabel, o.PodLabel, "instance"}, ", ")
 	var pods []string
-	for _, n := range names(q) {
+	for _, n := range o.names(q) {
 		scale := ""
 		if n.Scale != 0 && n.Scale != 1 {
 			scale = fmt.Sprintf(" * %g", n.Scale)
 		}
-		pods = append(pods, fmt.Sprintf("max by (%s) (sum by (%s, job) (%s))%s", address, address, series(o.selector(n.Metric, n.Series)), scale))
+		pods = append(pods, fmt.Sprintf("max by (%s) (sum by (%s, job) (%s))%s", address, address, series(o.selector(n, "")), scale))
 	}
 	return "sum(" + strings.Join(pods, " or ") + ")"
 }
@@ -95,8 +106,8 @@ func (o Options) total(q engine.Quantity, series func(selector string) string) s
 // buckets has the buckets of a histogram of lengths, by name and bound.
 func (o Options) buckets(q engine.Quantity) string {
 	var all []string
-	for i, n := range names(q) {
-		rate := fmt.Sprintf("sum by (%s) (rate(%s[%s]))", boundLabel, o.selector(n.Metric+"_bucket", n.Series), duration(block))
+	for i, n := range o.names(q) {
+		rate := fmt.Sprintf("sum by (%s) (rate(%s[%s]))", boundLabel, o.selector(n, "_bucket"), duration(block))
 		all = append(all, fmt.Sprintf(`label_replace(%s, %q, "%d", "", "")`, rate, nameLabel, i))
 	}
 	return strings.Join(all, " or ")
@@ -119,8 +130,8 @@ func itself(selector string) string { return selector }
 // scrapes is the number of scrapes in a window.
 func (o Options) scrapes() string {
 	var pods []string
-	for _, n := range names(engine.Running) {
-		pods = append(pods, fmt.Sprintf("max(count_over_time(%s[%s]))", o.selector(n.Metric, n.Series), duration(o.Step)))
+	for _, n := range o.names(engine.Running) {
+		pods = append(pods, fmt.Sprintf("max(count_over_time(%s[%s]))", o.selector(n, ""), duration(o.Step)))
 	}
 	return "max(" + strings.Join(pods, " or ") + ")"
 }
@@ -129,8 +140,12 @@ func (o Options) scrapes() string {
 func (o Options) models() string {
 	by := o.NamespaceLabel + ", " + o.ModelLabel
 	var all []string
-	for _, n := range names(engine.Running) {
-		all = append(all, fmt.Sprintf("group by (%s) (%s)", by, o.selector(n.Metric, n.Series)))
+	for _, n := range o.names(engine.Running) {
+		series := o.selector(n, "")
+		if n.model != o.ModelLabel {
+			series = fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, series, o.ModelLabel, n.model)
+		}
+		all = append(all, fmt.Sprintf("group by (%s) (%s)", by, series))
 	}
 	return strings.Join(all, " or ")
 }

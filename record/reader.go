@@ -108,7 +108,7 @@ func (r *reader) histograms(ctx context.Context, q engine.Quantity) ([][]fleet.B
 	})
 	histograms := make([][]fleet.Bucket, len(blocks))
 	for i, found := range blocks {
-		for name := range names(q) {
+		for name := range r.names(q) {
 			below := map[float64]float64{}
 			for b, value := range found {
 				if upper, err := strconv.ParseFloat(b.upper, 64); err == nil && b.name == strconv.Itoa(name) {
