@@ -118,7 +118,7 @@ var importRules = map[string]importRule{
 		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubeTypes, kubeMachinery, kubeHelpers, kubeLog},
 		tests: []string{"inventory/manifesttest", testify},
 	},
-	"scaledobject":      {pure: true, own: []string{"fleet"}},
+	"scaledobject":      {pure: true, own: []string{"engine", "fleet"}},
 	"engine":            {pure: true, own: []string{"fleet"}},
 	"engine/exposition": {pure: true, own: []string{"engine"}},
 	"fleet":             {pure: true},

@@ -41,7 +41,7 @@ func checkRead(t *testing.T, v fleet.Variant, err error) {
 		t.Fatalf("size or price out of range in %+v", v)
 	case !slices.Contains([]fleet.Role{fleet.RoleBoth, fleet.RolePrefill, fleet.RoleDecode}, v.Role):
 		t.Fatalf("role of %+v", v)
-	case v.Engine != fleet.EngineVLLM && v.Engine != fleet.EngineSGLang:
+	case !slices.Contains(engineNames(), v.Engine):
 		t.Fatalf("engine of %+v", v)
 	case v.Profile != (fleet.EngineCost{}) && v.Profile.Check() != nil:
 		t.Fatalf("a profile %+v: %v", v.Profile, v.Profile.Check())

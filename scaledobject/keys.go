@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wva-project/wva/engine"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -115,15 +116,24 @@ func servingKeys() []row {
 	adapters.Meaning = "The names of LoRA adapters on the model, as users request them. Their requests at the gateway are demand of the model, and wake it from zero. A name of another model is not used: finding " + string(fleet.CodeSharedAdapter) + "."
 	adapters.Absent = "They are read from the engine's argument --lora-modules (SGLang: --lora-paths). Requests of others count once an engine serves them, under the model's name."
 
-	engine := choiceKey("engine", func(v *fleet.Variant) *fleet.Engine { return &v.Engine }, fleet.EngineVLLM, fleet.EngineSGLang)
-	engine.Meaning = "The inference engine. It determines the names of metrics and of command-line flags."
-	engine.Absent = "Metrics and flags are read as those of vLLM."
+	inference := choiceKey("engine", func(v *fleet.Variant) *fleet.Engine { return &v.Engine }, engineNames()...)
+	inference.Meaning = "The inference engine. It determines the names of metrics and of command-line flags."
+	inference.Absent = "Metrics and flags are read as those of vLLM."
 
 	role := choiceKey("role", func(v *fleet.Variant) *fleet.Role { return &v.Role }, fleet.RoleBoth, fleet.RolePrefill, fleet.RoleDecode)
 	role.Meaning = "The part of the work that the variant does. Variants of one model either all have a role of prefill or decode, or none has."
 	role.Absent = "Each replica does both prefill and decode."
 
-	return []row{model, served, adapters, engine, role}
+	return []row{model, served, adapters, inference, role}
+}
+
+// engineNames returns the names of the engines in order of precedence.
+func engineNames() []fleet.Engine {
+	var names []fleet.Engine
+	for _, e := range engine.Engines() {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 func sizingKeys() []row {

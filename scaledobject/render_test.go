@@ -25,7 +25,7 @@ func randomVariant(random *rand.Rand) fleet.Variant {
 		Cost:           []float64{0, 10, random.Float64(), random.Float64() * maxCost, 1e-300, maxCost}[random.IntN(6)],
 		ServiceClass:   maybe("gold"),
 		Role:           []fleet.Role{fleet.RoleBoth, fleet.RolePrefill, fleet.RoleDecode}[random.IntN(3)],
-		Engine:         []fleet.Engine{fleet.EngineVLLM, fleet.EngineSGLang}[random.IntN(2)],
+		Engine:         engineNames()[random.IntN(len(engineNames()))],
 		Range:          fleet.Range{Min: random.IntN(20)},
 		Cooldown:       time.Duration(random.IntN(2)*random.IntN(4000)) * time.Second,
 	}
