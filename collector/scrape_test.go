@@ -156,12 +156,23 @@ func scraped(t *testing.T, page string, by scraper, as answer) *world {
 	return w
 }
 
+// answerOf returns how an engine answers a scrape.
+func answerOf(e engine.Engine) answer {
+	if slices.Contains([]string{"sglang", "trtllm-serve"}, string(e.Name)) {
+		return exposition.Python
+	}
+	return exposition.PlainText
+}
+
 func TestEnginesAreReadWhateverNamesPrometheusStores(t *testing.T) {
 	for _, e := range engine.Engines() {
-		as := map[fleet.Engine]answer{fleet.EngineVLLM: exposition.PlainText, fleet.EngineSGLang: exposition.Python}[e.Name]
+		as := answerOf(e)
 		var first collector.Observation
 		for i, by := range scrapers {
-			separator := map[fleet.Engine]string{fleet.EngineVLLM: ":", fleet.EngineSGLang: by.sglang}[e.Name]
+			separator := ":"
+			if e.Name == fleet.EngineSGLang {
+				separator = by.sglang
+			}
 			t.Run(e.Title+" by Prometheus "+by.name, func(t *testing.T) {
 				page := goldenPage(t, string(e.Name), 60)
 				plain := storedNames(parsePage(t, "", []byte(page), "text/plain; version=0.0.4"))
@@ -193,21 +204,39 @@ func requirePage(t *testing.T, e engine.Engine, o collector.Observation) {
 	present(t, 432000, usage.KVTokens)
 	present(t, 2, usage.FirstTokens)
 	present(t, 2, usage.MeanRate)
-	present(t, 0.02, usage.ITL)
 	present(t, 0, usage.WaitingGrowth)
+	require.Equal(t, llama, load.Model)
 	present(t, 2, load.PeakArrivals)
 	present(t, 7, load.PeakInFlight)
 	present(t, 1000, load.PromptTokens)
 	present(t, 200, load.OutputTokens)
-	present(t, 0.3, load.PrefixHits)
-	present(t, 0.475, load.TTFT)
-	present(t, 0.02, load.ITL)
-	wantLengths(t, load.PromptLengths, []float64{100, 1000, 10000, 0}, []float64{0, 0.5, 0.5, 0})
-	wantLengths(t, load.OutputLengths, []float64{100, 1000, 10000, 0}, []float64{0.25, 0.75, 0, 0})
 	require.True(t, load.PeakCovered)
 	require.Equal(t, at(3600), load.LastActive)
-	if len(e.Names(engine.PrefillTime)) > 0 {
-		present(t, 0.2, usage.MeanPrefill)
+	for _, reading := range []struct {
+		of   engine.Quantity
+		want float64
+		got  fleet.Reading
+	}{
+		{engine.InterTokenLatency, 0.02, usage.ITL}, {engine.InterTokenLatency, 0.02, load.ITL},
+		{engine.TimeToFirstToken, 0.475, load.TTFT}, {engine.PrefixHits, 0.3, load.PrefixHits},
+		{engine.PrefillTime, 0.2, usage.MeanPrefill}, {engine.Progress, usage.Progress.Value, usage.Progress},
+	} {
+		if len(e.Names(reading.of)) > 0 {
+			present(t, reading.want, reading.got)
+		} else {
+			require.Equal(t, fleet.Absent, reading.got.State, "%s is unknown, not zero", reading.of)
+		}
+	}
+	switch {
+	case len(e.Names(engine.PromptLengths)) == 0:
+		require.Empty(t, load.PromptLengths)
+		require.Empty(t, load.OutputLengths)
+	case e.Name == "triton-tensorrt-llm":
+		wantLengths(t, load.PromptLengths, []float64{10, 50, 100, 500, 1000, 0}, []float64{0, 0, 0, 0.25, 0.25, 0.5})
+		wantLengths(t, load.OutputLengths, []float64{10, 50, 100, 500, 1000, 0}, []float64{0, 0, 0.25, 0.75, 0, 0})
+	default:
+		wantLengths(t, load.PromptLengths, []float64{100, 1000, 10000, 0}, []float64{0, 0.5, 0.5, 0})
+		wantLengths(t, load.OutputLengths, []float64{100, 1000, 10000, 0}, []float64{0.25, 0.75, 0, 0})
 	}
 }
 

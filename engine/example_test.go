@@ -21,4 +21,6 @@ func Example() {
 	// vLLM [max-num-seqs]
 	// SGLang sglang:num_queue_reqs sglang_num_queue_reqs
 	// SGLang [max-running-requests]
+	// TensorRT-LLM trtllm_num_requests_waiting trtllm_num_requests_waiting
+	// TensorRT-LLM [max-batch-size]
 }

@@ -115,7 +115,8 @@ func TestInvalidValuesAreReportedWithTheRemedy(t *testing.T) {
 		{"role", "cook", "both, prefill or decode"},
 		{"engine", "sglang", ""},
 		{"engine", "SGLang", "did you mean sglang?"},
-		{"engine", "tgi", "vllm or sglang"},
+		{"engine", "trtllm-serve", ""},
+		{"engine", "tgi", "vllm, sglang or trtllm-serve"},
 
 		{"precision", "bf16", ""},
 		{"precision", "", "is empty"},
