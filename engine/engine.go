@@ -59,7 +59,7 @@ type Name struct {
 }
 
 // Engines returns the engines in order of precedence.
-func Engines() []Engine { return []Engine{VLLM(), SGLang(), TensorRTLLM()} }
+func Engines() []Engine { return []Engine{VLLM(), SGLang(), TensorRTLLM(), Triton()} }
 
 // ModelLabel returns the label of the served model name if series are grouped by a label: the
 // engine's own if that is the default, ModelLabel. Another one is that of all engines, because

@@ -103,7 +103,7 @@ func TestSettingOfTheModelLabelIsThatOfAllEngines(t *testing.T) {
 }
 
 func TestEveryNamedEngineHasOneRow(t *testing.T) {
-	for _, name := range []fleet.Engine{fleet.EngineVLLM, fleet.EngineSGLang, "trtllm-serve"} {
+	for _, name := range []fleet.Engine{fleet.EngineVLLM, fleet.EngineSGLang, "trtllm-serve", "triton-tensorrt-llm"} {
 		rows := slices.DeleteFunc(engine.Engines(), func(e engine.Engine) bool { return e.Name != name })
 		if len(rows) != 1 {
 			t.Errorf("%d rows for the engine %s, want 1", len(rows), name)

@@ -23,4 +23,6 @@ func Example() {
 	// SGLang [max-running-requests]
 	// TensorRT-LLM trtllm_num_requests_waiting trtllm_num_requests_waiting
 	// TensorRT-LLM [max-batch-size]
+	// Triton with TensorRT-LLM nv_trt_llm_request_metrics nv_trt_llm_request_metrics
+	// Triton with TensorRT-LLM []
 }

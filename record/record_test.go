@@ -223,6 +223,29 @@ func TestModelThatIsNotTheOnlyOneIsNamed(t *testing.T) {
 	require.ErrorContains(t, read(fleet.ModelID{Namespace: "none", Name: "none"}), "no sample in the last 1h0m0s")
 }
 
+func TestEngineWithAModelLabelOfItsOwnIsRead(t *testing.T) {
+	world := newScraped(t, nil)
+	for i := range 61 {
+		labels := promstore.Labels("namespace", "llm", "pod", "chat-0", "model", "chat", "instance", "a", "job", "b")
+		samples := []promstore.Sample{
+			{Name: "nv_trt_llm_request_metrics", Labels: append(promstore.Labels("request_type", "scheduled"), labels...), Value: 1},
+			{Name: "nv_trt_llm_request_metrics", Labels: append(promstore.Labels("request_type", "waiting"), labels...), Value: 0},
+		}
+		for name, value := range map[string]float64{
+			"nv_llm_input_token_len_count": 6, "nv_llm_input_token_len_sum": 600, "nv_llm_output_token_len_count": 6, "nv_llm_output_token_len_sum": 60,
+		} {
+			samples = append(samples, promstore.Sample{Name: name, Labels: labels, Value: value * float64(i)})
+		}
+		require.NoError(t, world.store.Append(epoch.Add(time.Duration(i)*time.Minute), samples))
+	}
+	options := world.options(t, time.Hour)
+	options.End = epoch.Add(time.Hour)
+	recording, err := record.Read(t.Context(), options)
+	require.NoError(t, err)
+	require.Equal(t, fleet.ModelID{Namespace: "llm", Name: "chat"}, recording.Model())
+	require.Equal(t, 6*60, recording.Requests)
+}
+
 func TestInvalidOptionsAreRejectedTogether(t *testing.T) {
 	_, err := record.Read(t.Context(), record.Options{End: epoch, Step: 2 * time.Hour, MaxRequests: -1, Matchers: "{"})
 	for _, want := range []string{"step 2h0m0s; set 1s to 1h0m0s", "-1 requests at most", `matchers "{"`} {

@@ -116,7 +116,8 @@ func TestInvalidValuesAreReportedWithTheRemedy(t *testing.T) {
 		{"engine", "sglang", ""},
 		{"engine", "SGLang", "did you mean sglang?"},
 		{"engine", "trtllm-serve", ""},
-		{"engine", "tgi", "vllm, sglang or trtllm-serve"},
+		{"engine", "triton-tensorrt-llm", ""},
+		{"engine", "tgi", "vllm, sglang, trtllm-serve or triton-tensorrt-llm"},
 
 		{"precision", "bf16", ""},
 		{"precision", "", "is empty"},
