@@ -154,8 +154,8 @@ type Pool struct {
 	// nodes, and LimitedBy the object that says so, such as "NodePool gpu". Zero: no limit.
 	Adds      int    `json:"adds,omitzero"`
 	LimitedBy string `json:"limitedBy,omitzero"`
-	// BacksOff is true if the node autoscaler adds none of some nodes for now, after a failure: pods
-	// that wait for them stay. Zero Adds are none then.
+	// BacksOff is true if the node autoscaler adds none of some nodes for now, after a failure:
+	// pods that wait for them stay. Zero Adds are none then.
 	BacksOff bool   `json:"backsOff,omitzero"`
 	Nodes    []Node `json:"nodes,omitzero"`
 }

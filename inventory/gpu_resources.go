@@ -1,7 +1,7 @@
 package inventory
 
 import (
-	"cmp"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -121,13 +121,8 @@ func withResource(types []typeOnNode, of fleet.Accelerator, name corev1.Resource
 	return append(types, typeOnNode{of, []corev1.ResourceName{name}})
 }
 
-func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
-	names := make([]corev1.ResourceName, 0, len(list))
-	for name := range list {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+func sortedNames[V any](list map[corev1.ResourceName]V) []corev1.ResourceName {
+	return slices.Sorted(maps.Keys(list))
 }
 
 // slice returns the accelerator type of slices of a product. It is that of a product of which all
@@ -139,21 +134,12 @@ func (o Options) slice(label, suffix string) fleet.Accelerator {
 // requestedType returns the accelerator type of a product as a pod requests it: a slice of it, or
 // the whole.
 func (o Options) requestedType(label string, requests map[corev1.ResourceName]int) fleet.Accelerator {
-	for _, name := range sortedKeys(requests) {
+	for _, name := range sortedNames(requests) {
 		if _, suffix, isSlice := sliceOf(name); isSlice {
 			return o.slice(label, suffix)
 		}
 	}
 	return o.accelerator(label)
-}
-
-func sortedKeys(requests map[corev1.ResourceName]int) []corev1.ResourceName {
-	names := make([]corev1.ResourceName, 0, len(requests))
-	for name := range requests {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b corev1.ResourceName) int { return cmp.Compare(a, b) })
-	return names
 }
 
 // gpuRequests returns the accelerators that the scheduler counts for a pod, by resource; nil if it

@@ -49,18 +49,15 @@ const (
 
 	groupKarpenter = "karpenter.sh"
 
-	// The ConfigMap that Cluster Autoscaler writes.
-	autoscalerStatusName      = "cluster-autoscaler-status"
-	autoscalerStatusNamespace = "kube-system"
-
 	// of a node that Karpenter added: its NodePool
 	labelNodePool = "karpenter.sh/nodepool"
 )
 
-// AutoscalerStatus returns namespace and name of the ConfigMap that Cluster Autoscaler writes.
-func AutoscalerStatus() (namespace, name string) {
-	return autoscalerStatusNamespace, autoscalerStatusName
-}
+// The ConfigMap that Cluster Autoscaler writes.
+const (
+	AutoscalerStatusName      = "cluster-autoscaler-status"
+	AutoscalerStatusNamespace = "kube-system"
+)
 
 // gpuNames are the requirements of NodePools that name accelerators, beside the labels of nodes.
 func gpuNames() []string {
@@ -148,7 +145,7 @@ func excludesGPUs(r corev1.NodeSelectorRequirement) bool {
 // decodeAutoscalerStatus reads the ConfigMap that Cluster Autoscaler writes; nothing of another
 // one.
 func decodeAutoscalerStatus(u *unstructured.Unstructured) (Objects, error) {
-	if u.GetName() != autoscalerStatusName || u.GetNamespace() != autoscalerStatusNamespace {
+	if u.GetName() != AutoscalerStatusName || u.GetNamespace() != AutoscalerStatusNamespace {
 		return Objects{}, nil
 	}
 	text, _, err := unstructured.NestedString(u.Object, "data", "status")

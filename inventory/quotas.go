@@ -51,7 +51,7 @@ func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
 		}
 	}
 	for _, quota := range quotas {
-		for _, name := range sortedKeys(requests) {
+		for _, name := range sortedNames(requests) {
 			hard, limits := quota.Status.Hard[name]
 			used, counted := quota.Status.Used[name]
 			if !limits || !counted { // not counted yet

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,7 @@ func TestWorkloadHasTheQuotaThatAdmitsTheFewestReplicas(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			manifests := append(test.quotas, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x, resources: {limits: {nvidia.com/gpu: 2}}"))
+			manifests := slices.Concat(test.quotas, []string{manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x, resources: {limits: {nvidia.com/gpu: 2}}")})
 			require.Equal(t, test.want, objectsOf(t, manifests...).Tables(Options{}).Workloads[0].Quota)
 		})
 	}

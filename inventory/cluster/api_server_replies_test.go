@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -80,8 +80,8 @@ type eventStream struct {
 	finished bool
 }
 
-func (s *eventStream) selects(u *unstructured.Unstructured) bool {
-	return selects(u, s.namespace, s.selector)
+func (e *eventStream) selects(u *unstructured.Unstructured) bool {
+	return selects(u, e.namespace, e.selector)
 }
 
 func newEventStream(ctx context.Context, k servedKind, namespace string) *eventStream {

@@ -99,7 +99,7 @@ var (
 		objects: "NodePools of Karpenter", use: "the accelerator types of which it adds nodes, and its limits",
 	}
 	autoscalerStatus = &watchedResource{
-		gvr: core("configmaps"), kind: "ConfigMap", cause: causeNode, fields: configMapFields(), countsEverywhere: true,
+		gvr: core("configmaps"), namespace: inventory.AutoscalerStatusNamespace, name: inventory.AutoscalerStatusName, kind: "ConfigMap", cause: causeNode, fields: configMapFields(), countsEverywhere: true,
 		without: "node autoscalers are not known, so each accelerator type counts as elastic",
 		objects: "the ConfigMap `kube-system/cluster-autoscaler-status` of Cluster Autoscaler", use: "the largest sizes of its node groups, and whether one backs off",
 	}
@@ -119,8 +119,6 @@ var (
 var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers, nodes, nodePools, autoscalerStatus, resourceQuotas, pods, namespaces,
 }
-
-func init() { autoscalerStatus.namespace, autoscalerStatus.name = inventory.AutoscalerStatus() }
 
 const (
 	variantsHeld = "variants that need it are held"

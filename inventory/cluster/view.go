@@ -291,7 +291,7 @@ func (v *view) nodeAutoscalersKnown() bool {
 func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 	problems := slices.Clone(v.undecoded)
 	for id, state := range v.states {
-		if !v.states[watchID{resource: nodes.gvr}].health.listed && state.watchedResource.isOfNodeAutoscaler() {
+		if !v.states[watchID{resource: nodes.gvr}].health.listed && state.isOfNodeAutoscaler() {
 			continue // no nodes, no accelerators
 		}
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
