@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -168,9 +169,12 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 }
 
 // mayServeAlone reports whether a variant serves more without the others, and nothing keeps
-// replicas of these.
+// replicas of these. With a latency objective that has to be sized by a profile: a rate that a
+// replica once served, or its KV cache, says nothing about the latency at that load.
 func (r *round) mayServeAlone(z *sizedModel, c candidate) bool {
-	return c.alone > c.share && c.fixed == nil && !slices.ContainsFunc(z.candidates, func(other candidate) bool {
+	hasObjective := c.objective.TTFT > 0 || c.objective.ITL > 0
+	isSized := c.capacity.Basis == analyzer.BasisProfile || c.capacity.Basis == analyzer.BasisCalibrated || c.capacity.Basis == analyzer.BasisLearned
+	return c.alone > c.share && c.fixed == nil && (isSized || !hasObjective) && !slices.ContainsFunc(z.candidates, func(other candidate) bool {
 		return other.ID != c.ID && r.domain(z, other, question{}).Min > 0
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -187,5 +188,38 @@ func TestChoiceIsWithdrawn(t *testing.T) {
 	}
 	if r.chooseMixes() {
 		t.Error("withdrawn twice")
+	}
+}
+
+// A rate that replicas served beside others is no evidence of the latency that they would have
+// alone.
+func TestAloneWithAnObjectiveNeedsACapacityByLatency(t *testing.T) {
+	x := newView(oneH100(1).Snapshot, nil, Policy{}.withDefaults())
+	r := &round{view: x}
+	for _, sized := range x.sizeAll() {
+		r.models = append(r.models, sized.sized)
+	}
+	z := r.models[0]
+	for i := range z.candidates {
+		c := &z.candidates[i]
+		if c.bounds = r.bounds(z, *c); c.ID.Name != "l40s" {
+			continue
+		}
+		for basis, may := range map[analyzer.Basis]bool{
+			analyzer.BasisProfile: true, analyzer.BasisCalibrated: true, analyzer.BasisLearned: true,
+			analyzer.BasisObserved: false, analyzer.BasisSibling: false, analyzer.BasisArguments: false,
+		} {
+			own := *c
+			own.capacity.Basis = basis
+			if got := r.mayServeAlone(z, own); got != may {
+				t.Errorf("capacity from %s: %t, want %t", basis, got, may)
+			}
+		}
+		without, v := *c, *c.variant
+		v.objective = fleet.Objective{}
+		without.variant, without.capacity.Basis = &v, analyzer.BasisObserved
+		if !r.mayServeAlone(z, without) {
+			t.Error("without an objective, a rate that was served is enough")
+		}
 	}
 }
