@@ -120,6 +120,9 @@ func decodeNodePool(u *unstructured.Unstructured) (Objects, error) {
 // noGPUs matches instance categories, families and types of AWS that have no accelerators.
 var noGPUs = regexp.MustCompile(`^[acdhimrtuxz][0-9a-z-]*(\.|$)`)
 
+// hasNeuronOrGaudi matches those that noGPUs would match too, and have other accelerators.
+var hasNeuronOrGaudi = regexp.MustCompile(`^(inf|trn|dl)[0-9]*[a-z-]*(\.|$)`)
+
 // excludesGPUs reports whether a requirement of a NodePool is met by no node with accelerators.
 // Without one, a node may be of any instance type.
 func excludesGPUs(r corev1.NodeSelectorRequirement) bool {
@@ -137,7 +140,7 @@ func excludesGPUs(r corev1.NodeSelectorRequirement) bool {
 	case r.Operator != corev1.NodeSelectorOpIn:
 		return false
 	case strings.HasSuffix(r.Key, "/instance-category"), strings.HasSuffix(r.Key, "/instance-family"), r.Key == corev1.LabelInstanceTypeStable:
-		return all(noGPUs.MatchString)
+		return all(func(value string) bool { return noGPUs.MatchString(value) && !hasNeuronOrGaudi.MatchString(value) })
 	}
 	return false
 }
@@ -272,6 +275,15 @@ func groupNames(node *corev1.Node) (names []string) {
 // shortName returns the name of the group without the URL that some have.
 func (g NodeGroup) shortName() string { return g.Name[strings.LastIndex(g.Name, "/")+1:] }
 
+// mayHave reports whether a node of the group's node pool may be in the group: a regional node pool
+// has one group in each zone, whose URL has the zone.
+func (g NodeGroup) mayHave(node *corev1.Node) bool {
+	_, rest, hasZone := strings.Cut(g.Name, "/zones/")
+	zone, _, _ := strings.Cut(rest, "/")
+	own := node.Labels[corev1.LabelTopologyZone]
+	return !hasZone || own == "" || own == zone
+}
+
 // growthOf returns how many accelerators of a type node autoscalers may add to its nodes.
 func (a nodeAutoscalers) growthOf(own nodesOfType, options Options) growth {
 	var g growth
@@ -325,7 +337,7 @@ func (a nodeAutoscalers) addGroups(g *growth, own nodesOfType) {
 			for _, i := range a.groupsOf[value] {
 				m := seen[i]
 				m.gpus = max(m.gpus, n.gpus())
-				if isReady(n.node) && n.gpus() > 0 {
+				if isReady(n.node) && n.gpus() > 0 && a.groups.Groups[i].mayHave(n.node) {
 					m.ready++
 				}
 				seen[i] = m
@@ -343,7 +355,10 @@ func (a nodeAutoscalers) addGroups(g *growth, own nodesOfType) {
 			g.unlimited = true
 		case isOf:
 			g.add(more*m.gpus, "node group "+group.Name)
-		case !a.hasNodes[i] && more > 0 && !group.BacksOff:
+		case !a.hasNodes[i] && more > 0 && group.BacksOff:
+			g.backsOff = true
+			g.add(0, "node group "+group.Name+", which backs off")
+		case !a.hasNodes[i] && more > 0:
 			g.unlimited = true
 		}
 	}

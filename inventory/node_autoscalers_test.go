@@ -57,6 +57,8 @@ func TestPoolIsElasticIfANodeAutoscalerAddsNodesOfItsType(t *testing.T) {
 		{"some accelerators", []string{nodePool("x", requirements("karpenter.k8s.aws/instance-gpu-count", "Gt", `"0"`), "{}")}, "elastic", "elastic"},
 		{"families with accelerators", []string{nodePool("x", requirements("karpenter.k8s.aws/instance-family", "In", "m5, p5"), "{}")}, "elastic", "elastic"},
 		{"types with accelerators", []string{nodePool("x", requirements("node.kubernetes.io/instance-type", "In", "p5.48xlarge"), "{}")}, "elastic", "elastic"},
+		{"Neuron and Gaudi", []string{nodePool("x", requirements("karpenter.k8s.aws/instance-family", "In", "trn1, inf2, dl1"), "{}")}, "elastic", "elastic"},
+		{"their categories", []string{nodePool("x", requirements("karpenter.k8s.aws/instance-category", "In", "trn, inf, dl"), "{}")}, "elastic", "elastic"},
 		{"families without", []string{nodePool("x", requirements("karpenter.k8s.aws/instance-family", "In", "m5, c6i"), "{}")}, "nodes", "nodes"},
 		{"categories without", []string{nodePool("x", requirements("eks.amazonaws.com/instance-category", "In", "c, m, r"), "{}")}, "nodes", "nodes"},
 		{"types without", []string{nodePool("x", requirements("node.kubernetes.io/instance-type", "In", "m5.large, c6i.xlarge"), "{}")}, "nodes", "nodes"},
@@ -114,7 +116,8 @@ func TestPoolIsElasticIfANodeGroupOfItsTypeMayGrow(t *testing.T) {
 		{"a name that only resembles may have any type", autoscalerStatus(nodeGroup("gke-main-h1000-1f2e", 1, "NoActivity")), "elastic", "elastic"},
 		{"a group of no nodes", autoscalerStatus(nodeGroup("eks-l40s-b", 0, "NoActivity")), "nodes", "nodes"},
 		{"a group without nodes may have any type", autoscalerStatus(nodeGroup("gke-h100-x", 1, "NoActivity"), nodeGroup("other", 4, "NoActivity")), "elastic", "elastic"},
-		{"one that backs off adds none for now", autoscalerStatus(nodeGroup("gke-h100-x", 4, "Backoff"), nodeGroup("other", 4, "Backoff")), "0 more for now by node group gke-h100-x, which backs off", "nodes"},
+		{"one that backs off adds none for now", autoscalerStatus(nodeGroup("gke-h100-x", 4, "Backoff")), "0 more for now by node group gke-h100-x, which backs off", "nodes"},
+		{"one without nodes that backs off", autoscalerStatus(nodeGroup("other", 4, "Backoff")), "0 more for now by node group other, which backs off", "0 more for now by node group other, which backs off"},
 		{"another group of the type may grow", autoscalerStatus(nodeGroup("gke-h100-x", 4, "Backoff"), nodeGroup("gke-h100-y", 3, "NoActivity")),
 			"8 more for now by node group gke-h100-x, which backs off, node group gke-h100-y", "nodes"},
 		{"the same group twice", autoscalerStatus(nodeGroup("gke-h100-x", 3, "NoActivity"), nodeGroup("gke-h100-x", 3, "NoActivity")), "8 more by node group gke-h100-x", "nodes"},
@@ -152,6 +155,19 @@ func TestNodesThatStateNoAcceleratorsAreNoLimit(t *testing.T) {
 	}
 	require.Equal(t, "elastic", supplyOf(objectsOf(t, unstated("a"), unstated("b")).Tables(Options{}).Pools[0]))
 	require.Equal(t, "nodes", supplyOf(objectsOf(t, unstated("a"), manifesttest.Node("b", "NVIDIA-L40S", "")).Tables(Options{}).Pools[0]), "one has just joined")
+}
+
+// A regional node pool has a group in each zone.
+func TestNodesCountInTheGroupOfTheirZone(t *testing.T) {
+	var manifests, groups []string
+	for _, zone := range []string{"a", "b", "c"} {
+		groups = append(groups, nodeGroup("https://gce/projects/p/zones/"+zone+"/instanceGroups/gke-h100-1", 4, "NoActivity"))
+		for _, n := range []string{"1", "2"} {
+			manifests = append(manifests, gpuNode("n-"+zone+n, "NVIDIA-H100-80GB-HBM3", "cloud.google.com/gke-nodepool: h100, topology.kubernetes.io/zone: "+zone))
+		}
+	}
+	pool := objectsOf(t, append(manifests, autoscalerStatus(groups...))...).Tables(Options{}).Pools[0]
+	require.Equal(t, (12-6)*4, pool.Adds)
 }
 
 // Its device plugin restarts, or its node has just joined.

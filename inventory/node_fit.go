@@ -60,9 +60,13 @@ func (p *placements) add(spec *corev1.PodSpec) {
 		p.any = true
 		return
 	}
+	// those of the nodes' own conditions are added to each pod, and decide about no node that is ready
+	tolerations := slices.DeleteFunc(slices.Clone(spec.Tolerations), func(t corev1.Toleration) bool {
+		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+	})
 	key := ""
-	if len(spec.Tolerations)+len(spec.NodeSelector) > 0 || required != nil {
-		data, err := json.Marshal([]any{spec.Tolerations, spec.NodeSelector, required})
+	if len(tolerations)+len(spec.NodeSelector) > 0 || required != nil {
+		data, err := json.Marshal([]any{tolerations, spec.NodeSelector, required})
 		if err != nil {
 			p.any = true
 			return
@@ -80,7 +84,7 @@ func (p *placements) add(spec *corev1.PodSpec) {
 	}
 	p.seen[key] = true
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: spec.NodeSelector, Affinity: &corev1.Affinity{NodeAffinity: required}}}
-	p.rows = append(p.rows, placement{spec.Tolerations, nodeaffinity.GetRequiredNodeAffinity(pod)})
+	p.rows = append(p.rows, placement{tolerations, nodeaffinity.GetRequiredNodeAffinity(pod)})
 }
 
 // terms counts the work to compare a pod with a node.

@@ -29,9 +29,8 @@ type Tables struct {
 	// Workloads are the targets of the variants. A target that was not seen has no row.
 	Workloads []fleet.Workload
 	// Pools are the accelerators on nodes. A node that takes no more pods (cordoned, not ready, or
-	// about to go) has nothing free: its allocatable accelerators are those already allocated. The
-	// pools of a directory are fixed; those of a cluster are elastic, since nodes do not tell
-	// whether a node autoscaler adds more.
+	// about to go) has nothing free: its allocatable accelerators are those already allocated. A
+	// pool is elastic if a node autoscaler adds nodes to it.
 	Pools []fleet.Pool
 	// Problems are the errors in reading the fleet.
 	Problems []Problem

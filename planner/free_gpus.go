@@ -145,8 +145,9 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 
 // onNodes returns how many shares of the variant's replicas have a node.
 func (v *variant) onNodes() (shares int) {
+	_, of := v.shape()
 	for i := range v.workload.Pods {
-		shares += len(v.workload.Pods[i].Nodes)
+		shares += len(v.nodesOf(&v.workload.Pods[i], of))
 	}
 	return shares
 }
@@ -277,8 +278,9 @@ const (
 	mostShares = 1 << 8
 )
 
-// isPlaceable reports whether a replica exists or would fit beside those of the others.
-func (v *variant) isPlaceable() bool { return v.mostPlaceable > 0 }
+// isPlaceable reports whether a replica exists or would fit beside those of the others, and within
+// the quota.
+func (v *variant) isPlaceable() bool { return v.mostPlaceable > 0 && v.mostInQuota() > 0 }
 
 // limited reports whether the variant's accelerators are.
 func (v *variant) limited() bool { return v.mostPlaceable != unlimited }

@@ -333,8 +333,7 @@ func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 	if q.Name == "" {
 		return bound{}, false
 	}
-	most := max(c.now, min(unlimited, len(c.workload.Pods)+q.Replicas))
-	b := atMost(fleet.CodeQuotaReached, most, "ResourceQuota %s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
+	b := atMost(fleet.CodeQuotaReached, c.mostInQuota(), "ResourceQuota %s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
 	b.remedy = "raise the quota, or remove pods that do not need it"
 	return b, true
 }

@@ -206,7 +206,7 @@ func (f *scenarioFleet) accelerator(name string) *fleet.AcceleratorSpec {
 func (f *scenarioFleet) place(accelerator fleet.Accelerator, gpus int) (node string, found bool) {
 	for i := range f.Pools {
 		pool := &f.Pools[i]
-		if pool.Accelerator != accelerator || pool.Elastic {
+		if pool.Accelerator != accelerator || pool.Elastic && len(pool.Nodes) == 0 {
 			continue
 		}
 		for n := range pool.Nodes {

@@ -92,6 +92,8 @@ func (k *gpuType) full(v *variant) string {
 	}
 	nodes, why := k.closedNodes(gpus)
 	switch {
+	case k.pool.Elastic && k.pool.Limit <= 0:
+		return fmt.Sprintf("0 free %s%s", k.pool.Accelerator, by)
 	case k.pool.Elastic:
 		return fmt.Sprintf("limit of %d %s reached%s", k.pool.Limit, k.pool.Accelerator, by)
 	case nodes == 0:

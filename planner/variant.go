@@ -65,10 +65,21 @@ func (v *variant) existing() int { return v.Range.Clamp(v.now) }
 
 // mostAllowed is the most replicas that KEDA lets the variant have.
 func (v *variant) mostAllowed() int {
+	most := min(v.Range.Max, v.mostInQuota())
 	if v.Pause.Out {
-		return min(v.Range.Max, v.now)
+		return min(most, v.now)
 	}
-	return v.Range.Max
+	return most
+}
+
+// mostInQuota is the most replicas that the ResourceQuota of the namespace admits; those of the
+// spec at least, since it may count pods that are not seen yet.
+func (v *variant) mostInQuota() int {
+	q := v.workload.Quota
+	if q.Name == "" {
+		return unlimited
+	}
+	return max(v.now, min(unlimited, len(v.workload.Pods)+q.Replicas))
 }
 
 // alive is the number of existing replicas that are capacity, or will be.
