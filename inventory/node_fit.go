@@ -60,7 +60,7 @@ func (p *placements) add(spec *corev1.PodSpec) {
 		p.any = true
 		return
 	}
-	// those of the nodes' own conditions are added to each pod, and decide about no node that is ready
+	// those of a node's conditions are added to each pod, and decide about no node that is ready
 	tolerations := slices.DeleteFunc(slices.Clone(spec.Tolerations), func(t corev1.Toleration) bool {
 		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
 	})

@@ -56,6 +56,17 @@ func TestPlanReturnsToTheCheapAccelerator(t *testing.T) {
 	expect(t, d["fast"], 0, fleet.CodeScaleDown)
 }
 
+// Six ready replicas, of which no node is known, are more than the node autoscaler's limit.
+func TestReadyReplicasWhoseNodesAreNotKnownStay(t *testing.T) {
+	for _, backsOff := range []bool{false, true} {
+		s := newScenario(cheap(saturated(group{ready: 6}))).gateway(0, 72).node("L40S", "l1", 4, 4)
+		s.Pools[0].Elastic, s.Pools[0].Adds, s.Pools[0].BacksOff = true, 1, backsOff
+		if d := s.decide(t)["cheap"]; d.Replicas < 6 || d.Replicas > 7 {
+			t.Errorf("%d replicas (%s), want the six, and the one that may be added", d.Replicas, d.Reason.String())
+		}
+	}
+}
+
 func TestElasticPoolIsUsedUpToItsLimit(t *testing.T) {
 	for limit, want := range map[int]int{0: 4, 3: 3, 2: 2} {
 		s := fullNodes()
