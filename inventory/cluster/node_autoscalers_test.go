@@ -30,7 +30,7 @@ func (w *world) supply() string {
 	switch {
 	case !pool.Elastic:
 		return "nodes"
-	case pool.Adds > 0:
+	case pool.Adds > 0 || pool.BacksOff:
 		return pool.LimitedBy
 	}
 	return "elastic"
@@ -47,10 +47,13 @@ func TestNodeAutoscalersAreSeenWhenTheyAreInstalled(t *testing.T) {
 		require.Equal(t, "elastic", w.supply(), "a node group without nodes may have any type")
 		w.api.apply(strings.Replace(backsOff, "NoActivity", "Backoff", 1))
 		w.settle()
-		require.Equal(t, "nodes", w.supply())
+		require.Equal(t, "node group other, which backs off", w.supply())
 		w.api.apply(strings.NewReplacer("cluster-autoscaler-status", "another").Replace(backsOff))
 		w.settle()
-		require.Equal(t, "nodes", w.supply(), "a ConfigMap of another name is not watched")
+		require.Equal(t, "node group other, which backs off", w.supply(), "a ConfigMap of another name is not watched")
+		w.api.remove("configmaps kube-system/cluster-autoscaler-status")
+		w.settle()
+		require.Equal(t, "nodes", w.supply())
 		w.api.serve(nodePoolKind)
 		w.api.apply(gpuNodePool)
 		w.pass(optionalRetry + time.Second)
