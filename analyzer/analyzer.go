@@ -134,6 +134,12 @@ func (c Capacity) Shown() bool {
 	return c.Basis == BasisObserved || c.Basis == BasisCalibrated || c.Basis == BasisLearned
 }
 
+// Sized reports whether a profile is part of the capacity, so that it is a rate within the latency
+// objective. A rate that replicas once served says nothing about the latency of another load.
+func (c Capacity) Sized() bool {
+	return c.Basis == BasisProfile || c.Basis == BasisCalibrated || c.Basis == BasisLearned
+}
+
 // MinScrapes is the number of samples in the latest window from which on the rates of a replica are
 // used: one fewer than the window usually has, since a scrape may fail.
 const MinScrapes = 3

@@ -31,9 +31,9 @@ func products() []product {
 		{label: "cloud.google.com/gke-accelerator", resources: []corev1.ResourceName{nvidiaGPU}},
 		{label: "amd.com/gpu.product-name", resources: []corev1.ResourceName{amdGPU}},
 		{label: "beta.amd.com/gpu.product-name", resources: []corev1.ResourceName{amdGPU}},
-		{label: "gpu.intel.com/product", resources: []corev1.ResourceName{"gpu.intel.com/i915", "gpu.intel.com/xe"}},
-		{label: "cloud.google.com/gke-tpu-accelerator", resources: []corev1.ResourceName{"google.com/tpu"}},
-		{label: "karpenter.k8s.aws/instance-accelerator-name", resources: []corev1.ResourceName{"aws.amazon.com/neuron", "habana.ai/gaudi"}, onlyCounted: true},
+		{label: "gpu.intel.com/product", resources: []corev1.ResourceName{intelI915, intelXe}},
+		{label: "cloud.google.com/gke-tpu-accelerator", resources: []corev1.ResourceName{tpu}},
+		{label: "karpenter.k8s.aws/instance-accelerator-name", resources: []corev1.ResourceName{neuron, gaudi}, onlyCounted: true},
 		{label: "karpenter.k8s.aws/instance-gpu-name", resources: []corev1.ResourceName{nvidiaGPU}, onlyCounted: true},
 	}
 }
@@ -41,20 +41,25 @@ func products() []product {
 const (
 	nvidiaGPU corev1.ResourceName = "nvidia.com/gpu"
 	amdGPU    corev1.ResourceName = "amd.com/gpu"
+	intelI915 corev1.ResourceName = "gpu.intel.com/i915"
+	intelXe   corev1.ResourceName = "gpu.intel.com/xe"
+	tpu       corev1.ResourceName = "google.com/tpu"
+	neuron    corev1.ResourceName = "aws.amazon.com/neuron"
+	gaudi     corev1.ResourceName = "habana.ai/gaudi"
 )
 
-// unlabelledTypes returns the accelerator types of resources that name them: a node needs no label.
-func unlabelledTypes() map[corev1.ResourceName]fleet.Accelerator {
-	return map[corev1.ResourceName]fleet.Accelerator{
-		"google.com/tpu": "TPU", "aws.amazon.com/neuron": "Neuron", "habana.ai/gaudi": "Gaudi",
+// typeWithoutLabel returns the accelerator type of a resource that names it: its nodes need no
+// label. It is empty for any other.
+func typeWithoutLabel(name corev1.ResourceName) fleet.Accelerator {
+	switch name {
+	case tpu:
+		return "TPU"
+	case neuron:
+		return "Neuron"
+	case gaudi:
+		return "Gaudi"
 	}
-}
-
-// gpuResources returns the resources by which whole accelerators are counted.
-func gpuResources() []corev1.ResourceName {
-	return []corev1.ResourceName{
-		nvidiaGPU, amdGPU, "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/gaudi",
-	}
+	return ""
 }
 
 // amdPartition matches the resource of a partition of an AMD GPU, by compute and memory.
@@ -72,9 +77,14 @@ func sliceOf(name corev1.ResourceName) (whole corev1.ResourceName, suffix string
 	return "", "", false
 }
 
+// isGPU reports whether a resource counts accelerators, or slices of them.
 func isGPU(name corev1.ResourceName) bool {
+	switch name {
+	case nvidiaGPU, amdGPU, intelI915, intelXe, tpu, neuron, gaudi:
+		return true
+	}
 	_, _, isSlice := sliceOf(name)
-	return isSlice || slices.Contains(gpuResources(), name)
+	return isSlice
 }
 
 // typeOnNode is an accelerator type of a node, and the resources by which it is counted.
@@ -89,8 +99,8 @@ func (o Options) typesOn(node *corev1.Node) (types []typeOnNode) {
 	label := map[corev1.ResourceName]string{}
 	for _, product := range products() {
 		value := node.Labels[product.label]
-		counts := func(name corev1.ResourceName) bool { _, states := node.Status.Allocatable[name]; return states }
-		if value == "" || label[product.resources[0]] != "" || product.onlyCounted && !slices.ContainsFunc(product.resources, counts) {
+		counted := nodeOfType{node, product.resources}
+		if value == "" || label[product.resources[0]] != "" || product.onlyCounted && !counted.states() {
 			continue
 		}
 		for _, name := range product.resources {
@@ -100,7 +110,7 @@ func (o Options) typesOn(node *corev1.Node) (types []typeOnNode) {
 	}
 	for _, name := range sortedNames(node.Status.Allocatable) {
 		whole, suffix, isSlice := sliceOf(name)
-		switch own := unlabelledTypes()[name]; {
+		switch own := typeWithoutLabel(name); {
 		case isSlice && label[whole] != "":
 			types = withResource(types, o.slice(label[whole], suffix), name)
 		case own != "" && label[name] == "":
@@ -161,7 +171,8 @@ func gpuRequests(pod *corev1.PodSpec) map[corev1.ResourceName]int {
 	return requests
 }
 
-// sumOfRequests returns the accelerators of containers that run together.
+// sumOfRequests returns the accelerators of containers that run together. If one states limit and
+// request of an extended resource, they are equal.
 func sumOfRequests(containers []corev1.Container) (sum map[corev1.ResourceName]int) {
 	add := func(name corev1.ResourceName, quantity resource.Quantity) {
 		if n := wholeNumber(quantity); n > 0 && isGPU(name) {
@@ -185,17 +196,12 @@ func sumOfRequests(containers []corev1.Container) (sum map[corev1.ResourceName]i
 	return sum
 }
 
-// countedContainers returns the containers that request accelerators, with nothing else. If a
-// container states limit and request of an extended resource, they are equal.
+// countedContainers returns the containers that request accelerators, with nothing else.
 func countedContainers(containers []corev1.Container) (counted []corev1.Container) {
 	for i := range containers {
 		requests := corev1.ResourceList{}
-		for _, list := range []corev1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
-			for name, quantity := range list {
-				if isGPU(name) {
-					requests[name] = *resource.NewQuantity(int64(wholeNumber(quantity)), resource.DecimalSI)
-				}
-			}
+		for name, n := range sumOfRequests(containers[i : i+1]) {
+			requests[name] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 		}
 		if len(requests) > 0 {
 			counted = append(counted, corev1.Container{

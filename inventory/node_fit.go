@@ -104,12 +104,9 @@ func terms(spec *corev1.PodSpec, required *corev1.NodeAffinity) int {
 	return n
 }
 
-// excludes returns why no pod of these placements may run on a node, in the order in which the
-// scheduler asks; empty if one may.
+// excludes returns why no pod of these placements may run on a node, a taint before a selector as
+// the scheduler has them; empty if one may.
 func (p *placements) excludes(node *corev1.Node) (why string) {
-	if p.any || len(p.rows) == 0 {
-		return ""
-	}
 	for i := range p.rows {
 		switch p.rows[i].excludes(node) {
 		case "":
@@ -134,8 +131,7 @@ const (
 func (p placement) excludes(node *corev1.Node) string {
 	blocks := func(taint *corev1.Taint) bool {
 		// the admission plugin ExtendedResourceToleration adds a toleration of these to pods
-		isOfResource := slices.Contains(gpuResources(), corev1.ResourceName(taint.Key))
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !isOfResource
+		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !isGPU(corev1.ResourceName(taint.Key))
 	}
 	if _, isTainted := scheduling.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, p.tolerations, blocks, false); isTainted {
 		return closedByTaint

@@ -128,9 +128,6 @@ func closeNode(row *fleet.Node, why string) {
 // closed returns why the scheduler places no pod on the node, whatever the pod tolerates on
 // purpose; empty if it may.
 func closed(node *corev1.Node) string {
-	blocks := func(taint corev1.Taint) bool {
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule && closingTaints()[taint.Key]
-	}
 	switch {
 	case node.DeletionTimestamp != nil:
 		return "being deleted"
@@ -138,7 +135,7 @@ func closed(node *corev1.Node) string {
 		return "cordoned"
 	case !isReady(node):
 		return "not ready"
-	case slices.ContainsFunc(node.Spec.Taints, blocks):
+	case slices.ContainsFunc(node.Spec.Taints, closes):
 		return closedByTaint
 	}
 	return ""
@@ -150,12 +147,17 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// closingTaints are the taints of nodes that take no more pods.
-func closingTaints() map[string]bool {
-	return map[string]bool{
-		corev1.TaintNodeUnschedulable: true, corev1.TaintNodeNotReady: true, corev1.TaintNodeUnreachable: true, corev1.TaintNodeOutOfService: true,
-		"ToBeDeletedByClusterAutoscaler": true, "karpenter.sh/disrupted": true,
+// closes reports whether a taint means that its node takes no more pods.
+func closes(taint corev1.Taint) bool {
+	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+		return false
 	}
+	switch taint.Key {
+	case corev1.TaintNodeUnschedulable, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService,
+		"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted":
+		return true
+	}
+	return false
 }
 
 // hasUnlabelledAccelerators reports whether a node has accelerators whose type no label names.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -169,12 +168,13 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 }
 
 // mayServeAlone reports whether a variant serves more without the others, and nothing keeps
-// replicas of these. With a latency objective that has to be sized by a profile: a rate that a
-// replica once served, or its KV cache, says nothing about the latency at that load.
+// replicas of these. With a latency objective its capacity has to be one within that.
 func (r *round) mayServeAlone(z *sizedModel, c candidate) bool {
 	hasObjective := c.objective.TTFT > 0 || c.objective.ITL > 0
-	isSized := c.capacity.Basis == analyzer.BasisProfile || c.capacity.Basis == analyzer.BasisCalibrated || c.capacity.Basis == analyzer.BasisLearned
-	return c.alone > c.share && c.fixed == nil && (isSized || !hasObjective) && !slices.ContainsFunc(z.candidates, func(other candidate) bool {
+	if c.alone <= c.share || c.fixed != nil || hasObjective && !c.capacity.Sized() {
+		return false
+	}
+	return !slices.ContainsFunc(z.candidates, func(other candidate) bool {
 		return other.ID != c.ID && r.domain(z, other, question{}).Min > 0
 	})
 }

@@ -4,7 +4,8 @@
 //
 // Units: durations are time.Duration, times are UTC.
 //
-// Limits: nodes do not tell whether a node autoscaler adds more of them, so all pools are elastic
-// without a limit. With Options.DryRun all Deployments, StatefulSets and LeaderWorkerSets are in
+// Limits: of node autoscalers, Karpenter (karpenter.sh/v1) and Cluster Autoscaler (by its status in
+// kube-system) are seen; while one of the two cannot be read, all pools are elastic without a
+// limit. With Options.DryRun all Deployments, StatefulSets and LeaderWorkerSets are in
 // memory, named by a variant or not: about 30 MB for 10,000.
 package cluster
