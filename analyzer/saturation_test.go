@@ -155,7 +155,7 @@ func TestProfileIsNotLimitedByThePastThroughput(t *testing.T) {
 	r.Waiting = fleet.Observed(80)
 	m.Variants[0].Replicas = replicas(2, r)
 	if c := Analyze(m, Options{})[0]; c.Share.Or(0)*24 < 15 {
-		t.Errorf("%+v of 24/s, want what the profile says: whether there was a queue all the time is not known", c)
+		t.Errorf("%+v of 24/s, want that of the profile: whether there was a queue all the time is not known", c)
 	}
 	r.LeastWaiting = fleet.Observed(0)
 	m.Variants[0].Replicas = replicas(2, r)

@@ -76,9 +76,10 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 		return ""
 	}
 	requests := gpuRequests(&template.Spec)
+	typeOf := func(value string) fleet.Accelerator { return o.requestedType(value, requests) }
 	for _, product := range products() {
 		if value := template.Spec.NodeSelector[product.label]; value != "" {
-			return o.requestedType(value, requests)
+			return typeOf(value)
 		}
 	}
 	affinity := template.Spec.Affinity
@@ -87,7 +88,7 @@ func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 	}
 	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	for _, product := range products() {
-		if name, only := required(terms, product.label, func(value string) fleet.Accelerator { return o.requestedType(value, requests) }); only {
+		if name, only := required(terms, product.label, typeOf); only {
 			return name
 		}
 	}

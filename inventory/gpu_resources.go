@@ -58,8 +58,9 @@ func typeWithoutLabel(name corev1.ResourceName) fleet.Accelerator {
 		return "Neuron"
 	case gaudi:
 		return "Gaudi"
+	default:
+		return ""
 	}
-	return ""
 }
 
 // amdPartition matches the resource of a partition of an AMD GPU, by compute and memory.
@@ -82,9 +83,10 @@ func isGPU(name corev1.ResourceName) bool {
 	switch name {
 	case nvidiaGPU, amdGPU, intelI915, intelXe, tpu, neuron, gaudi:
 		return true
+	default:
+		_, _, isSlice := sliceOf(name)
+		return isSlice
 	}
-	_, _, isSlice := sliceOf(name)
-	return isSlice
 }
 
 // typeOnNode is an accelerator type of a node, and the resources by which it is counted.
@@ -158,7 +160,8 @@ func gpuRequests(pod *corev1.PodSpec) map[corev1.ResourceName]int {
 	if len(pod.InitContainers) == 0 {
 		return sumOfRequests(pod.Containers)
 	}
-	counted := corev1.Pod{Spec: corev1.PodSpec{Containers: countedContainers(pod.Containers), InitContainers: countedContainers(pod.InitContainers)}}
+	var counted corev1.Pod
+	counted.Spec.Containers, counted.Spec.InitContainers = countedContainers(pod.Containers), countedContainers(pod.InitContainers)
 	if len(counted.Spec.Containers)+len(counted.Spec.InitContainers) == 0 {
 		return nil
 	}

@@ -27,7 +27,8 @@ func decodeResourceQuota(u *unstructured.Unstructured) (Objects, error) {
 // their priority for example, is left out: whether it counts a pod is not known.
 func (o Objects) quotasOf() map[string][]*corev1.ResourceQuota {
 	all := map[string][]*corev1.ResourceQuota{}
-	for _, quota := range sorted(o.ResourceQuotas, func(a, b *corev1.ResourceQuota) int { return cmp.Compare(a.Name, b.Name) }) {
+	byName := func(a, b *corev1.ResourceQuota) int { return cmp.Compare(a.Name, b.Name) }
+	for _, quota := range sorted(o.ResourceQuotas, byName) {
 		if len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
 			all[quota.Namespace] = append(all[quota.Namespace], quota)
 		}
@@ -57,9 +58,8 @@ func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
 			if !limits || !counted { // not counted yet
 				continue
 			}
-			row := fleet.Quota{
-				Name: quota.Name, Resource: strings.TrimPrefix(string(name), requestsPrefix), Hard: wholeNumber(hard), Used: wholeNumber(used),
-			}
+			row := fleet.Quota{Name: quota.Name, Hard: wholeNumber(hard), Used: wholeNumber(used)}
+			row.Resource = strings.TrimPrefix(string(name), requestsPrefix)
 			row.Replicas = max(0, row.Hard-row.Used) / requests[name]
 			if least.Name == "" || row.Replicas < least.Replicas {
 				least = row

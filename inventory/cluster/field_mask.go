@@ -75,7 +75,8 @@ func podFields() fieldMask {
 	stopped := fieldsOf("name restartCount").
 		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
 	return objectFields(
-		fieldsOf("nodeName nodeSelector tolerations").with("affinity", fieldsOf("nodeAffinity")).with("containers", container).with("initContainers", container),
+		fieldsOf("nodeName nodeSelector tolerations").with("affinity", fieldsOf("nodeAffinity")).
+			with("containers", container).with("initContainers", container),
 		fieldsOf("phase reason").
 			with("conditions", fieldsOf("type status reason lastTransitionTime")).
 			with("containerStatuses", stopped).with("initContainerStatuses", stopped),

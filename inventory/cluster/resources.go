@@ -99,7 +99,8 @@ var (
 		objects: "NodePools of Karpenter", use: "the accelerator types of which it adds nodes, and its limits",
 	}
 	autoscalerStatus = &watchedResource{
-		gvr: core("configmaps"), namespace: inventory.AutoscalerStatusNamespace, name: inventory.AutoscalerStatusName, kind: "ConfigMap", cause: causeNode, fields: configMapFields(), countsEverywhere: true,
+		gvr: core("configmaps"), kind: "ConfigMap", cause: causeNode, fields: configMapFields(), countsEverywhere: true,
+		namespace: inventory.AutoscalerStatusNamespace, name: inventory.AutoscalerStatusName,
 		without: "node autoscalers are not known, so each accelerator type counts as elastic",
 		objects: "the ConfigMap `kube-system/cluster-autoscaler-status` of Cluster Autoscaler", use: "the largest sizes of its node groups, and whether one backs off",
 	}
@@ -117,7 +118,8 @@ var (
 
 // resources is the table. Of several causes of a rebuild, the first in this order is told.
 var resources = []*watchedResource{
-	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers, nodes, nodePools, autoscalerStatus, resourceQuotas, pods, namespaces,
+	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
+	nodes, nodePools, autoscalerStatus, resourceQuotas, pods, namespaces,
 }
 
 const (

@@ -290,8 +290,9 @@ func (v *view) nodeAutoscalersKnown() bool {
 // problems returns the problems of reading the cluster.
 func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 	problems := slices.Clone(v.undecoded)
+	hasNodes := v.states[watchID{resource: nodes.gvr}].health.listed
 	for id, state := range v.states {
-		if !v.states[watchID{resource: nodes.gvr}].health.listed && state.isOfNodeAutoscaler() {
+		if !hasNodes && state.isOfNodeAutoscaler() {
 			continue // no nodes, no accelerators
 		}
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
