@@ -39,6 +39,7 @@ const (
 	promModel     = "github.com/prometheus/common"
 	promEngine    = "github.com/prometheus/prometheus"
 	promParser    = "github.com/prometheus/prometheus/promql/parser"
+	jsonText      = "github.com/go-json-experiment/json/jsontext"
 	promLabels    = "github.com/prometheus/prometheus/model/labels"
 	errgroup      = "golang.org/x/sync"
 	limiter       = "golang.org/x/time/rate"
@@ -92,7 +93,7 @@ var importRules = map[string]importRule{
 		own:     []string{"scaledobject", "fleet", "proto/wva/v1alpha1"},
 		parties: []string{grpc, protobuf, keda, metrics, errgroup, limiter, clock},
 	},
-	"collector": {own: []string{"engine", "fleet"}, parties: []string{prometheusAPI, promModel, promParser, promLabels, metrics, errgroup}},
+	"collector": {own: []string{"engine", "fleet"}, parties: []string{jsonText, prometheusAPI, promModel, promParser, promLabels, metrics, errgroup}},
 	"events":    {own: []string{"fleet"}, parties: []string{kubernetes, metrics}},
 	"config":    {own: []string{"fleet"}, parties: []string{viper, pflag, yamlNodes, promModel, promParser, promLabels}},
 

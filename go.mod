@@ -3,6 +3,7 @@ module github.com/wva-project/wva
 go 1.26.0
 
 require (
+	github.com/go-json-experiment/json v1.27.2
 	github.com/kedacore/keda/v2 v2.21.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/common v0.72.0

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
-	"github.com/prometheus/common/model"
-
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -18,8 +16,7 @@ import (
 type answer struct {
 	at       time.Time // the instant that was asked about
 	sent     time.Time // by the clock of the caller
-	samples  model.Vector
-	streams  model.Matrix // instead of samples, if the query asks for several instants
+	rows
 	warnings []string
 	err      error // nil if there is an answer
 }
@@ -112,7 +109,9 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	begun := time.Now()
-	value, warnings, _, err := c.api.Query(asking, q.text, at, v1.WithTimeout(wholeUnits(timeout)))
+	reader := newRowReader(c.options)
+	api := v1.NewAPI(rowsClient{c.client, c.sender, reader})
+	value, warnings, _, err := api.Query(asking, q.text, at, v1.WithTimeout(wholeUnits(timeout)))
 	switch {
 	case errors.Is(asking.Err(), context.DeadlineExceeded) && ctx.Err() == nil && err != nil:
 		err = fmt.Errorf("%s sent no answer within %s; raise prometheus.queryTimeout, or give Prometheus more CPU", c.address, timeout)
@@ -127,8 +126,7 @@ func (c *Collector) ask(ctx context.Context, q query, at time.Time, timeout time
 	}
 	a := answer{at: at, warnings: warnings, err: err}
 	if err == nil {
-		a.samples, _ = value.(model.Vector)
-		a.streams, _ = value.(model.Matrix)
+		a.rows = reader.rows
 	}
 	return a
 }

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
-	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/client_golang/api"
 	"github.com/prometheus/common/model"
 
 	"github.com/wva-project/wva/fleet"
@@ -16,7 +17,8 @@ import (
 // Collector queries Prometheus about the fleet. It is safe for concurrent use.
 type Collector struct {
 	options Options
-	api     v1.API
+	client  api.Client // of sender
+	sender  *http.Client
 	address string // of Prometheus, without credentials
 	metrics *metrics
 	queues  query
@@ -47,9 +49,10 @@ func New(o Options) (*Collector, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	api, err := o.prometheusAPI()
+	sender := &http.Client{Transport: o.RoundTripper}
+	client, err := api.NewClient(api.Config{Address: o.Address, Client: sender})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("address of Prometheus %q: %w", o.Address, err)
 	}
 	metrics, err := newMetrics(o.Registerer)
 	if err != nil {
@@ -57,7 +60,8 @@ func New(o Options) (*Collector, error) {
 	}
 	c := &Collector{
 		options: o,
-		api:     api,
+		client:  client,
+		sender:  sender,
 		address: displayAddress(o.Address),
 		metrics: metrics,
 		queues:  query{name: "queues", text: o.matchers().in(newGatewayExpressions(o).queuesQuery()), step: pollStep, answer: model.ValVector},

@@ -117,9 +117,7 @@ func (t *tables) readLatencies(a answer) {
 		return
 	}
 	t.partsUntil = a.at
-	for _, stream := range a.streams {
-		t.readStream(stream)
-	}
+	t.readRows(a.rows)
 }
 
 // latencies returns the requests of a model in parts, as engines count them.

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-
-	"github.com/prometheus/common/model"
 
 	"github.com/wva-project/wva/engine"
 	"github.com/wva-project/wva/fleet"
@@ -69,28 +66,20 @@ func (e expressions) overEngines(operator engine.Aggregation, by string, express
 // bucket is a cumulative bucket, as Prometheus has it: a request in it is in all larger ones too.
 type bucket struct{ upper, below float64 }
 
-// addBucket adds a bucket; one without a bound is ignored.
-func (f *facts) addBucket(p part, bound string, below float64) {
-	upper, err := strconv.ParseFloat(bound, 64)
-	if err != nil {
-		return
-	}
+// addBucket adds a bucket.
+func (f *facts) addBucket(p part, b bucket) {
 	if f.buckets == nil {
 		f.buckets = make(map[part][]bucket)
 	}
-	f.buckets[p] = append(f.buckets[p], bucket{upper: upper, below: below})
+	f.buckets[p] = append(f.buckets[p], b)
 }
 
-// addBucketStream adds a bucket at several instants; one without a bound is ignored.
-func (f *facts) addBucketStream(p part, bound string, values []model.SamplePair) {
-	upper, err := strconv.ParseFloat(bound, 64)
-	if err != nil {
-		return
-	}
+// addBucketStream adds a bucket at several instants.
+func (f *facts) addBucketStream(p part, b bucketStream) {
 	if f.bucketStreams == nil {
 		f.bucketStreams = make(map[part][]bucketStream)
 	}
-	f.bucketStreams[p] = append(f.bucketStreams[p], bucketStream{upper: upper, values: values})
+	f.bucketStreams[p] = append(f.bucketStreams[p], b)
 }
 
 // lengths returns the content of each bucket alone; nothing if nothing was counted, if the last

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/api"
-	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 
@@ -18,9 +17,7 @@ import (
 // Options are the address of Prometheus and the windows of the queries. Zero fields take their
 // defaults.
 type Options struct {
-	// API queries Prometheus. Nil: one is made of Address and RoundTripper.
-	API v1.API
-	// Address is the URL of Prometheus' HTTP API; it is needed if API is nil.
+	// Address is the URL of Prometheus' HTTP API.
 	Address string
 	// RoundTripper sends the requests to Address. Default: client_golang's.
 	RoundTripper http.RoundTripper
@@ -139,6 +136,9 @@ const (
 )
 
 func (o Options) withDefaults() Options {
+	if o.RoundTripper == nil {
+		o.RoundTripper = api.DefaultRoundTripper
+	}
 	defaultTo(&o.Interval, 15*time.Second)
 	defaultTo(&o.Lag, 2*time.Second)
 	o.Lag = max(o.Lag, 0)
@@ -171,7 +171,7 @@ func defaultTo[T comparable](field *T, value T) {
 func (o Options) validate() error {
 	var problems []error
 	invalid := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if o.API == nil && o.Address == "" {
+	if o.Address == "" {
 		invalid("the address of Prometheus is missing; set it to the URL of its HTTP API")
 	}
 	if o.Interval < time.Second || o.Interval%time.Millisecond != 0 {
@@ -205,18 +205,6 @@ func (o Options) validate() error {
 	}
 	_, err := parseMatchers(o.Matchers)
 	return errors.Join(append(problems, err)...)
-}
-
-// prometheusAPI returns the API to query.
-func (o Options) prometheusAPI() (v1.API, error) {
-	if o.API != nil {
-		return o.API, nil
-	}
-	client, err := api.NewClient(api.Config{Address: o.Address, RoundTripper: o.RoundTripper})
-	if err != nil {
-		return nil, fmt.Errorf("address of Prometheus %q: %w", o.Address, err)
-	}
-	return v1.NewAPI(partialClient{client}), nil
 }
 
 // step returns the distance between two evaluations of a subquery over the window: a multiple of

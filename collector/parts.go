@@ -11,7 +11,7 @@ import (
 const partLabel = "wva_part"
 
 // part is one column of the answers.
-type part int
+type part uint8
 
 // The parts: those of pods first, then those of models as engines report them, then as gateways do.
 const (
@@ -79,6 +79,9 @@ const (
 	partRequestITL // of means of requests
 	partITL        // of tokens
 
+	engineIntervals // the usual distance of two scrapes, seconds
+	newestSample    // of all namespaces; about no model
+
 	gatewayRate
 	gatewayBorn
 	gatewayResets
@@ -95,6 +98,7 @@ const (
 	gatewayArrivalRate
 	gatewayArrivalCount
 	partWait
+	gatewayIntervals
 
 	partCount
 )
@@ -116,6 +120,7 @@ var partNames = [partCount]string{
 	arrivalRate: "arrival_rate", arrivalCount: "arrival_count", arrivalQueue: "arrival_queue",
 	partRequests: "part_requests", partReplicas: "part_replicas", partStarted: "part_started", partScrapes: "part_scrapes",
 	partTTFT: "part_ttft", partRequestITL: "part_request_itl", partITL: "part_itl", partWait: "part_wait",
+	engineIntervals: "engine_intervals", gatewayIntervals: "gateway_intervals", newestSample: "newest_sample",
 	gatewayRate: "gateway_rate", gatewayBorn: "gateway_born", gatewayResets: "gateway_resets",
 	gatewayQueued: "gateway_queued", gatewaySampled: "gateway_sampled", gatewayPeak: "gateway_peak", gatewayShortPeak: "gateway_short_peak", gatewayRecent: "gateway_recent", gatewayLatest: "gateway_latest",
 	gatewayPeakCovered: "gateway_peak_covered", gatewayIdleKnown: "gateway_idle_known", gatewayIdleGap: "gateway_idle_gap",
@@ -123,7 +128,7 @@ var partNames = [partCount]string{
 }
 
 // ofModel reports whether the part names a model.
-func (p part) ofModel() bool { return p != kvBlocks && p != copied }
+func (p part) ofModel() bool { return p != kvBlocks && p != copied && p != newestSample }
 
 // ofPod reports whether the part is one of pods.
 func (p part) ofPod() bool { return p <= copied }
@@ -131,21 +136,25 @@ func (p part) ofPod() bool { return p <= copied }
 // ofGateway reports whether the part is one of gateways.
 func (p part) ofGateway() bool { return p >= gatewayRate }
 
+// ofScrapes reports whether the part is one of the query for scrape intervals.
+func (p part) ofScrapes() bool {
+	return p == engineIntervals || p == gatewayIntervals || p == newestSample
+}
+
 // ofHistogram reports whether the part is the buckets of a histogram.
 func (p part) ofHistogram() bool { return p >= promptBuckets && p <= longOutputBuckets }
 
 // ofLatencies reports whether the part is the buckets of a histogram at several instants.
 func (p part) ofLatencies() bool { return p >= partTTFT && p <= partITL || p == partWait }
 
-// partNamed returns the part with the name.
-func partNamed(name string) (part, bool) {
-	for p, candidate := range partNames {
-		if candidate == name {
-			return part(p), true
-		}
+// partNamed has the part of each name.
+var partNamed = func() map[string]part {
+	named := make(map[string]part, partCount)
+	for p, name := range partNames {
+		named[name] = part(p)
 	}
-	return 0, false
-}
+	return named
+}()
 
 // facts are the answers about one pod or model.
 type facts struct {

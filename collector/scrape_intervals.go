@@ -25,13 +25,6 @@ const (
 	future = 5 * time.Minute
 )
 
-// The parts of the query for scrape intervals.
-const (
-	engineIntervals  = "engine_intervals"
-	gatewayIntervals = "gateway_intervals"
-	newestSample     = "newest_sample"
-)
-
 // intervalsQuery asks for the usual distance of two scrapes of each model's engines and gateways,
 // and for the newest sample that all namespaces have. Every server gets the same answer in the same
 // minute, so that nothing has to be remembered.
@@ -47,9 +40,9 @@ func (e expressions) intervalsQuery(g gatewayExpressions) query {
 		newest = append(newest, aggregate(engine.Largest, namespace, ahead))
 	}
 	text := either(
-		labelledPart(engineIntervals, aggregate(engine.Largest, e.byModel, either(e.engines[engine.Running].each(distance(step))...))),
-		labelledPart(gatewayIntervals, aggregate(engine.Largest, g.byModel, g.labelled(aggregate(engine.Largest, g.byGateway(), either(heartbeat.each(distance(step))...))))),
-		labelledPart(newestSample, fmt.Sprintf("min(%s)", either(newest...))),
+		tagged(engineIntervals, aggregate(engine.Largest, e.byModel, either(e.engines[engine.Running].each(distance(step))...))),
+		tagged(gatewayIntervals, aggregate(engine.Largest, g.byModel, g.labelled(aggregate(engine.Largest, g.byGateway(), either(heartbeat.each(distance(step))...))))),
+		tagged(newestSample, fmt.Sprintf("min(%s)", either(newest...))),
 	)
 	return query{"scrape intervals", text, e.options.step(e.options.LongWindow), model.ValVector}
 }
@@ -61,10 +54,6 @@ func distance(step time.Duration) func(name) string {
 		return fmt.Sprintf("quantile_over_time(0.5, (timestamp(%[1]s) - timestamp(%[1]s offset %[2]s) > 0)[%[3]s:%[2]s])",
 			n.metric, duration(step), duration(intervalSteps*step))
 	}
-}
-
-func labelledPart(part, expression string) string {
-	return fmt.Sprintf(`label_replace(%s, %q, %q, "", "")`, expression, partLabel, part)
 }
 
 // scraped is a model at one source.
@@ -88,17 +77,16 @@ type scrapeIntervals struct {
 // newScrapeIntervals reads the answer to the query. Without one, nothing is known.
 func newScrapeIntervals(o Options, a answer) scrapeIntervals {
 	s := scrapeIntervals{options: o, sent: a.sent, of: make(map[scraped]time.Duration)}
-	for _, sample := range a.samples {
-		label := func(name string) string { return string(sample.Metric[model.LabelName(name)]) }
-		who := scraped{fleet.SourceEngine, label(o.NamespaceLabel), label(o.ModelLabel)}
-		switch label(partLabel) {
+	for _, row := range a.single {
+		who := scraped{fleet.SourceEngine, a.subjects[row.subject].namespace, a.subjects[row.subject].model}
+		switch row.part {
 		case newestSample:
-			s.newest = unixTime(float64(sample.Value))
+			s.newest = unixTime(row.value)
 			continue
 		case gatewayIntervals:
-			who = scraped{fleet.SourceGateway, label(o.NamespaceLabel), label(gatewayModelLabel)}
+			who.source = fleet.SourceGateway
 		}
-		if interval := time.Duration(float64(sample.Value) * float64(time.Second)); interval > 0 {
+		if interval := time.Duration(row.value * float64(time.Second)); interval > 0 {
 			s.of[who] = interval
 		}
 	}

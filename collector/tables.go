@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/prometheus/common/model"
-
-	"github.com/wva-project/wva/engine"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -30,6 +26,11 @@ func (i identity) String() string {
 	return i.namespace + "/" + pod
 }
 
+// named reports whether the labels of a row of the part name its subject.
+func (i identity) named(p part) bool {
+	return i.namespace != "" && (!p.ofPod() || i.pod != "") && (!p.ofModel() || i.model != "")
+}
+
 func (i identity) compare(other identity) int {
 	return cmp.Or(
 		cmp.Compare(i.namespace, other.namespace), cmp.Compare(i.pod, other.pod), cmp.Compare(i.model, other.model))
@@ -45,7 +46,6 @@ type tables struct {
 	failures  []failure
 	since     time.Time       // answers that were sent before it say nothing about Prometheus now
 	answers   int             // sent since, with the failures
-	blocks    []engine.Labels // of engines that have their KV cache size in labels
 	scrapes   scrapeIntervals
 	began     map[Pod]time.Time // of pods that began to serve lately
 	// the end of the latest part of the error budget; zero if there is none
@@ -53,13 +53,7 @@ type tables struct {
 }
 
 func newTables(o Options, at time.Time) *tables {
-	t := &tables{options: o, at: at, facts: make(map[identity]*facts), unlabeled: make(map[identity]int)}
-	for _, e := range engine.Engines() {
-		if e.Labels.BlockSize != "" {
-			t.blocks = append(t.blocks, e.Labels)
-		}
-	}
-	return t
+	return &tables{options: o, at: at, facts: make(map[identity]*facts), unlabeled: make(map[identity]int)}
 }
 
 // read reads the answer to one query, which hides a source of loads if it failed.
@@ -83,90 +77,53 @@ func (t *tables) read(query string, hides fleet.LoadSource, a answer) {
 	if query == latencyParts {
 		return // partial is unknown: readLatencies reads the latest complete answer
 	}
-	for _, sample := range a.samples {
-		t.readSample(sample)
-	}
-	for _, stream := range a.streams {
-		t.readStream(stream)
-	}
+	t.readRows(a.rows)
 }
 
-// readSample reads one row.
-func (t *tables) readSample(sample *model.Sample) {
-	p, known := partNamed(string(sample.Metric[partLabel]))
-	if !known {
-		return // not one of ours: a proxy may add series of its own
+// readRows reads the rows of an answer.
+func (t *tables) readRows(found rows) {
+	subjects := make([]*facts, len(found.subjects))
+	of := func(r row) *facts {
+		switch who := found.subjects[r.subject]; {
+		case !who.named(r.part):
+			t.unlabeled[who]++
+			return nil
+		case subjects[r.subject] == nil:
+			subjects[r.subject] = t.about(who)
+		}
+		return subjects[r.subject]
 	}
-	value := float64(sample.Value)
-	if p == kvBlocks {
-		if value, known = t.blockTokens(sample.Metric); !known {
-			return // an engine that has not counted its blocks yet
+	for _, r := range found.single {
+		if r.part.ofScrapes() {
+			continue
+		}
+		switch about := of(r); {
+		case about == nil:
+		case r.part.ofHistogram():
+			about.addBucket(r.part, bucket{upper: r.bound, below: r.value})
+		default:
+			about.add(r.part, r.value)
 		}
 	}
-	about := t.about(p, sample.Metric)
-	switch {
-	case about == nil:
-	case p.ofHistogram():
-		about.addBucket(p, string(sample.Metric[model.BucketLabel]), value)
-	default:
-		about.add(p, value)
+	for _, r := range found.streams {
+		switch about := of(r.row); {
+		case about == nil:
+		case r.part.ofLatencies():
+			about.addBucketStream(r.part, bucketStream{upper: r.bound, values: r.values})
+		default:
+			about.addStream(r.part, r.values)
+		}
 	}
 }
 
-// readStream reads one row of values at several instants.
-func (t *tables) readStream(stream *model.SampleStream) {
-	p, known := partNamed(string(stream.Metric[partLabel]))
-	if !known {
-		return
-	}
-	about := t.about(p, stream.Metric)
-	switch {
-	case about == nil:
-	case p.ofLatencies():
-		about.addBucketStream(p, string(stream.Metric[model.BucketLabel]), stream.Values)
-	default:
-		about.addStream(p, stream.Values)
-	}
-}
-
-// about returns the facts about the pod or model that is the subject of a row; nil if its labels do
-// not name one.
-func (t *tables) about(p part, metric model.Metric) *facts {
-	label := func(name string) string { return string(metric[model.LabelName(name)]) }
-	who := identity{
-		namespace: label(t.options.NamespaceLabel), pod: label(t.options.PodLabel), model: label(t.options.ModelLabel),
-	}
-	switch {
-	case !p.ofModel():
-		who.model = ""
-	case p.ofGateway():
-		who.pod, who.model = "", label(gatewayModelLabel)
-	case !p.ofPod():
-		who.pod = ""
-	}
-	if who.namespace == "" || (p.ofPod() && who.pod == "") || (p.ofModel() && who.model == "") {
-		t.unlabeled[who]++
-		return nil
-	}
+// about returns the facts about a subject.
+func (t *tables) about(who identity) *facts {
 	about := t.facts[who]
 	if about == nil {
 		about = &facts{}
 		t.facts[who] = about
 	}
 	return about
-}
-
-// blockTokens returns the KV cache size of an engine that has it in labels.
-func (t *tables) blockTokens(metric model.Metric) (float64, bool) {
-	for _, labels := range t.blocks {
-		size, sizeErr := strconv.ParseFloat(string(metric[model.LabelName(labels.BlockSize)]), 64)
-		count, countErr := strconv.ParseFloat(string(metric[model.LabelName(labels.BlockCount)]), 64)
-		tokens := size * count
-		if sizeErr == nil && countErr == nil && tokens > 0 && !math.IsInf(tokens, 0) {
-			return tokens, true
-		}
-	}
-	return 0, false
 }
 
 // newestSample returns the time of the most recent of the pods' oldest gauges.
