@@ -14,8 +14,8 @@ import (
 
 // answer is the answer to one query. It is never changed once it is made.
 type answer struct {
-	at       time.Time // the instant that was asked about
-	sent     time.Time // by the clock of the caller
+	at   time.Time // the instant that was asked about
+	sent time.Time // by the clock of the caller
 	rows
 	warnings []string
 	err      error // nil if there is an answer

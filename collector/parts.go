@@ -158,12 +158,20 @@ var partNamed = func() map[string]part {
 
 // facts are the answers about one pod or model.
 type facts struct {
-	values [partCount]float64
-	known  [partCount]bool
+	values []float64 // those of a pod end with copied
+	known  []bool
 	// buckets and streams are of models; they make no part known.
 	buckets       map[part][]bucket
 	streams       map[part][]model.SamplePair
 	bucketStreams map[part][]bucketStream
+}
+
+func newFacts(who identity) *facts {
+	count := partCount
+	if who.pod != "" {
+		count = copied + 1
+	}
+	return &facts{values: make([]float64, count), known: make([]bool, count)}
 }
 
 // add adds the value: of the parts only kvBlocks comes in several rows.

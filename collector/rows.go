@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"math"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/prometheus/client_golang/api"
@@ -32,12 +34,40 @@ type streamRow struct {
 	values []model.SamplePair
 }
 
-// rows are the series of an answer, without their labels: an answer about 50,000 pods has a million
-// of them.
+// rows are the series of an answer, without their labels: the answers about 50,000 pods have a
+// million of them.
 type rows struct {
 	subjects []identity
-	single   []row
-	streams  []streamRow // instead of single, if the query asks for several instants
+	blocks   [][]row     // of up to rowsOfBlock rows: what has grown is not copied
+	streams  []streamRow // instead, if the query asks for several instants
+}
+
+const rowsOfBlock = 4096
+
+// append adds a row.
+func (r *rows) append(next row) {
+	last := len(r.blocks) - 1
+	if last < 0 || len(r.blocks[last]) == cap(r.blocks[last]) {
+		size := 16 // most answers are small
+		if last >= 0 {
+			size = rowsOfBlock
+		}
+		r.blocks, last = append(r.blocks, make([]row, 0, size)), last+1
+	}
+	r.blocks[last] = append(r.blocks[last], next)
+}
+
+// all has the rows in the order of the answer.
+func (r *rows) all() iter.Seq[row] {
+	return func(yield func(row) bool) {
+		for _, block := range r.blocks {
+			for _, found := range block {
+				if !yield(found) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // rowsClient sends a query and reads the rows of the answer while it arrives. The body that it
@@ -81,13 +111,17 @@ func asBadResponse(err error) error {
 // rowReader reads the JSON of one answer.
 type rowReader struct {
 	rows
-	labels  [labelCount]string // their names, in JSON
-	blocks  []engine.Labels    // of engines that have their KV cache size in labels, in JSON
-	decoder *jsontext.Decoder
-	index   map[identity]int32
-	texts   map[string]string
-	series  series
+	labels     [labelCount]string // their names, in JSON
+	cacheSizes []engine.Labels    // of engines that have their KV cache size in labels, in JSON
+	decoder    *jsontext.Decoder
+	texts      []string // values of labels, each once
+	textIndex  map[string]int32
+	index      map[subject]int32
+	series     series
 }
+
+// subject is an identity by the indices of its texts.
+type subject struct{ namespace, pod, model int32 }
 
 // The labels that are read of every series.
 const (
@@ -102,24 +136,24 @@ const (
 
 // series is what the answer has of one series.
 type series struct {
-	labels      [labelCount]string
-	blockLabels [][2]string // the size and the number of blocks
+	labels      [labelCount]int32 // indices of texts; 0: the empty one
+	blockLabels [][2]int32        // the size and the number of blocks
 	value       float64
 	hasValue    bool
 	values      []model.SamplePair
 }
 
 func newRowReader(o Options) *rowReader {
-	r := &rowReader{index: make(map[identity]int32), texts: make(map[string]string)}
+	r := &rowReader{texts: []string{""}, textIndex: map[string]int32{"": 0}, index: make(map[subject]int32)}
 	for i, name := range [labelCount]string{partLabel, o.NamespaceLabel, o.PodLabel, o.ModelLabel, gatewayModelLabel, bucketBound} {
 		r.labels[i] = strconv.Quote(name)
 	}
 	for _, e := range engine.Engines() {
 		if e.Labels.BlockSize != "" {
-			r.blocks = append(r.blocks, engine.Labels{BlockSize: strconv.Quote(e.Labels.BlockSize), BlockCount: strconv.Quote(e.Labels.BlockCount)})
+			r.cacheSizes = append(r.cacheSizes, engine.Labels{BlockSize: strconv.Quote(e.Labels.BlockSize), BlockCount: strconv.Quote(e.Labels.BlockCount)})
 		}
 	}
-	r.series.blockLabels = make([][2]string, len(r.blocks))
+	r.series.blockLabels = make([][2]int32, len(r.cacheSizes))
 	return r
 }
 
@@ -217,21 +251,31 @@ func (r *rowReader) until(end jsontext.Kind, member func() error) error {
 // readSeries reads one series and adds it to the rows, if it is one of ours that has a value.
 func (r *rowReader) readSeries() error {
 	s := &r.series
-	s.labels, s.hasValue, s.values = [labelCount]string{}, false, nil
+	s.labels, s.hasValue, s.values = [labelCount]int32{}, false, nil
 	clear(s.blockLabels)
 	err := r.object(func(name jsontext.Value) error {
 		switch string(name) {
 		case `"metric"`:
 			return r.object(r.readLabel)
 		case `"value"`:
-			pair, err := r.readPair()
-			s.value, s.hasValue = float64(pair.Value), true
+			_, text, err := r.readPair()
+			if err == nil {
+				s.value, err = parseNumber(text)
+			}
+			s.hasValue = true
 			return err
 		case `"values"`:
 			return r.until(']', func() error {
-				pair, err := r.readPair()
-				s.values = append(s.values, pair)
-				return err
+				instant, text, err := r.readPair()
+				if err != nil {
+					return err
+				}
+				seconds, instantErr := parseNumber(instant)
+				value, valueErr := parseNumber(text)
+				s.values = append(s.values, model.SamplePair{
+					Timestamp: model.Time(math.Round(seconds * 1e3)), Value: model.SampleValue(value),
+				})
+				return cmp.Or(instantErr, valueErr)
 			})
 		}
 		return r.decoder.SkipValue() // such as a native histogram
@@ -249,7 +293,7 @@ func (r *rowReader) readLabel(name jsontext.Value) error {
 			return r.readText(&r.series.labels[i])
 		}
 	}
-	for i, wanted := range r.blocks {
+	for i, wanted := range r.cacheSizes {
 		switch string(name) {
 		case wanted.BlockSize:
 			return r.readText(&r.series.blockLabels[i][0])
@@ -260,98 +304,105 @@ func (r *rowReader) readLabel(name jsontext.Value) error {
 	return r.decoder.SkipValue()
 }
 
-// readText reads a string. Equal ones share their memory.
-func (r *rowReader) readText(into *string) error {
+// readText reads a string, and returns the index of its text.
+func (r *rowReader) readText(into *int32) error {
 	value, err := r.decoder.ReadValue()
 	if err != nil {
 		return err
 	}
-	text, known := r.texts[string(value)]
-	if !known {
-		unquoted, err := jsontext.AppendUnquote(nil, value)
-		if err != nil {
-			return &v1.Error{Type: v1.ErrBadResponse, Msg: "the value of a label is not a string"}
-		}
-		text = string(unquoted)
-		r.texts[string(value)] = text
+	if value.Kind() != '"' {
+		return &v1.Error{Type: v1.ErrBadResponse, Msg: "the value of a label is not a string"}
 	}
-	*into = text
+	text := value[1 : len(value)-1]
+	if bytes.IndexByte(text, '\\') >= 0 || !utf8.Valid(text) {
+		text, _ = jsontext.AppendUnquote(nil, value) // invalid UTF-8 is replaced
+	}
+	at, known := r.textIndex[string(text)]
+	if !known {
+		at = int32(len(r.texts))
+		r.texts = append(r.texts, string(text))
+		r.textIndex[r.texts[at]] = at
+	}
+	*into = at
 	return nil
 }
 
-// readPair reads an instant and a value.
-func (r *rowReader) readPair() (model.SamplePair, error) {
-	value, err := r.decoder.ReadValue()
+// readPair reads an instant and a value. Both are valid until the next reading.
+func (r *rowReader) readPair() (instant, value []byte, err error) {
+	pair, err := r.decoder.ReadValue()
 	if err != nil {
-		return model.SamplePair{}, err
+		return nil, nil, err
 	}
-	instant, text, found := bytes.Cut(bytes.Trim(value, "[] \t\r\n"), []byte(","))
-	seconds, instantErr := strconv.ParseFloat(string(bytes.TrimSpace(instant)), 64)
+	instant, text, found := bytes.Cut(bytes.Trim(pair, "[] \t\r\n"), []byte(","))
 	text = bytes.TrimSpace(text)
-	if !found || instantErr != nil || len(text) < 2 || text[0] != '"' {
-		return model.SamplePair{}, errNoPair
+	if !found || len(text) < 2 || text[0] != '"' {
+		return nil, nil, errNoPair
 	}
-	number, err := strconv.ParseFloat(string(text[1:len(text)-1]), 64)
+	return bytes.TrimSpace(instant), text[1 : len(text)-1], nil
+}
+
+func parseNumber(text []byte) (float64, error) {
+	value, err := strconv.ParseFloat(string(text), 64)
 	if err != nil {
-		return model.SamplePair{}, errNoPair
+		return 0, errNoPair
 	}
-	return model.SamplePair{Timestamp: model.Time(math.Round(seconds * 1e3)), Value: model.SampleValue(number)}, nil
+	return value, nil
 }
 
 var errNoPair error = &v1.Error{Type: v1.ErrBadResponse, Msg: "a value is not an instant with a number"}
 
 // add adds a series to the rows.
 func (r *rowReader) add(s *series) {
-	p, known := partNamed[s.labels[partName]]
+	p, known := partNamed[r.texts[s.labels[partName]]]
 	if !known || !s.hasValue && s.values == nil {
 		return // not one of ours: a proxy may add series of its own
 	}
 	found := row{part: p, value: s.value}
 	if p == kvBlocks {
-		if found.value, known = s.blockTokens(); !known {
+		if found.value, known = r.blockTokens(s); !known {
 			return // an engine that has not counted its blocks yet
 		}
 	}
 	if p.ofHistogram() || p.ofLatencies() {
-		bound, err := strconv.ParseFloat(s.labels[boundName], 64)
+		bound, err := strconv.ParseFloat(r.texts[s.labels[boundName]], 64)
 		if err != nil {
 			return
 		}
 		found.bound = bound
 	}
-	found.subject = r.subjectOf(p)
+	found.subject = r.subjectOf(s, p)
 	if s.values != nil {
 		r.streams = append(r.streams, streamRow{found, s.values})
 	} else {
-		r.single = append(r.single, found)
+		r.append(found)
 	}
 }
 
-// subjectOf returns the index of the subject of the series.
-func (r *rowReader) subjectOf(p part) int32 {
-	labels := &r.series.labels
-	who := identity{namespace: labels[namespaceName], pod: labels[podName], model: labels[modelName]}
+// subjectOf returns the index of the subject of a series.
+func (r *rowReader) subjectOf(s *series, p part) int32 {
+	who := subject{namespace: s.labels[namespaceName], pod: s.labels[podName], model: s.labels[modelName]}
 	switch {
 	case !p.ofModel():
-		who.model = ""
+		who.model = 0
 	case p.ofGateway():
-		who.pod, who.model = "", labels[gatewayModelName]
+		who.pod, who.model = 0, s.labels[gatewayModelName]
 	case !p.ofPod():
-		who.pod = ""
+		who.pod = 0
 	}
 	i, known := r.index[who]
 	if !known {
 		i = int32(len(r.subjects))
-		r.index[who], r.subjects = i, append(r.subjects, who)
+		r.subjects = append(r.subjects, identity{r.texts[who.namespace], r.texts[who.pod], r.texts[who.model]})
+		r.index[who] = i
 	}
 	return i
 }
 
 // blockTokens returns the KV cache size of an engine that has it in labels.
-func (s *series) blockTokens() (float64, bool) {
+func (r *rowReader) blockTokens(s *series) (float64, bool) {
 	for _, labels := range s.blockLabels {
-		size, sizeErr := strconv.ParseFloat(labels[0], 64)
-		count, countErr := strconv.ParseFloat(labels[1], 64)
+		size, sizeErr := strconv.ParseFloat(r.texts[labels[0]], 64)
+		count, countErr := strconv.ParseFloat(r.texts[labels[1]], 64)
 		tokens := size * count
 		if sizeErr == nil && countErr == nil && tokens > 0 && !math.IsInf(tokens, 0) {
 			return tokens, true

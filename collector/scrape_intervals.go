@@ -77,7 +77,7 @@ type scrapeIntervals struct {
 // newScrapeIntervals reads the answer to the query. Without one, nothing is known.
 func newScrapeIntervals(o Options, a answer) scrapeIntervals {
 	s := scrapeIntervals{options: o, sent: a.sent, of: make(map[scraped]time.Duration)}
-	for _, row := range a.single {
+	for row := range a.all() {
 		who := scraped{fleet.SourceEngine, a.subjects[row.subject].namespace, a.subjects[row.subject].model}
 		switch row.part {
 		case newestSample:

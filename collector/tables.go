@@ -3,6 +3,7 @@ package collector
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -44,8 +45,9 @@ type tables struct {
 	unlabeled map[identity]int // rows without a subject, by the labels that they have
 	warnings  []fleet.Missing
 	failures  []failure
-	since     time.Time       // answers that were sent before it say nothing about Prometheus now
-	answers   int             // sent since, with the failures
+	since     time.Time  // answers that were sent before it say nothing about Prometheus now
+	sorted    []identity // the subjects, once all answers are read
+	answers   int        // sent since, with the failures
 	scrapes   scrapeIntervals
 	began     map[Pod]time.Time // of pods that began to serve lately
 	// the end of the latest part of the error budget; zero if there is none
@@ -93,7 +95,7 @@ func (t *tables) readRows(found rows) {
 		}
 		return subjects[r.subject]
 	}
-	for _, r := range found.single {
+	for r := range found.all() {
 		if r.part.ofScrapes() {
 			continue
 		}
@@ -120,7 +122,7 @@ func (t *tables) readRows(found rows) {
 func (t *tables) about(who identity) *facts {
 	about := t.facts[who]
 	if about == nil {
-		about = &facts{}
+		about = newFacts(who)
 		t.facts[who] = about
 	}
 	return about
@@ -137,14 +139,13 @@ func (t *tables) newestSample() (time.Time, bool) {
 	return unixTime(newest), newest > 0
 }
 
-// sortedIdentities returns the subjects of the answers.
+// sortedIdentities returns the subjects of the answers, once all are read.
 func (t *tables) sortedIdentities() []identity {
-	list := make([]identity, 0, len(t.facts))
-	for who := range t.facts {
-		list = append(list, who)
+	if len(t.sorted) != len(t.facts) {
+		t.sorted = slices.AppendSeq(make([]identity, 0, len(t.facts)), maps.Keys(t.facts))
+		slices.SortFunc(t.sorted, identity.compare)
 	}
-	slices.SortFunc(list, identity.compare)
-	return list
+	return t.sorted
 }
 
 func unixTime(seconds float64) time.Time {

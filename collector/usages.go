@@ -10,8 +10,9 @@ import (
 // first tokens in the window were demand. The row of a pod that reports no more has nothing but
 // FirstTokens.
 func (t *tables) usages() []fleet.Usage {
-	var usages []fleet.Usage
-	for _, who := range t.sortedIdentities() {
+	identities := t.sortedIdentities()
+	usages := make([]fleet.Usage, 0, len(identities))
+	for _, who := range identities {
 		if who.pod == "" || who.model == "" || !t.decides(fleet.SourceEngine, who) {
 			continue
 		}
