@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"syscall"
 	"testing"
@@ -24,6 +25,9 @@ func BenchmarkPlan(b *testing.B) {
 				s := largeFleet(variants, 1)
 				for i := range s.Pools {
 					s.Pools[i].Elastic = elastic
+					if os.Getenv("ROOMY") != "" {
+						for k := range s.Pools[i].Nodes { s.Pools[i].Nodes[k].Allocatable = 32 }
+					}
 				}
 				perVariant := benchmarkPlan(b, s)
 				if variants == 1_000 {

@@ -45,6 +45,7 @@ func (r *round) share(decided answer) answer {
 		preempts: true, unbounded: true, floors: r.existingParts(last, most), most: most, tolerance: roughly,
 	}
 	r.floors = r.solve(fair).counts
+	r.owed = r.owedModels()
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			// the first solution limits starts by accelerators that others may have to leave

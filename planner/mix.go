@@ -22,6 +22,7 @@ type round struct {
 	healthy   counts // replicas if overdue ones were ready; nil until needed
 	// replicas of the models' fair parts; nil unless accelerators are short
 	floors counts
+	owed   map[*gpuType][]*sizedModel
 	parts  map[gpuPart]int // fair parts, in accelerators; nil unless they are short
 	// types of accelerators that are short
 	contended map[*gpuType]bool

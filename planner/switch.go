@@ -67,12 +67,22 @@ func (r *round) beyondPart(z *sizedModel, outcomes []outcome) (types []*gpuType)
 // isOwed reports whether a model other than that one has fewer replicas on an accelerator type than
 // its fair part.
 func (r *round) isOwed(k *gpuType, but *sizedModel) bool {
-	return slices.ContainsFunc(r.models, func(z *sizedModel) bool {
-		return z != but && slices.ContainsFunc(z.candidates, func(c candidate) bool {
-			own, limited := r.gpus.of(c.variant)
-			return limited && own == k && c.allocated() < r.floors[c.ID]
-		})
-	})
+	return slices.ContainsFunc(r.owed[k], func(z *sizedModel) bool { return z != but })
+}
+
+// owedModels returns the models that have fewer replicas on an accelerator type than their fair
+// part, by type, two at most.
+func (r *round) owedModels() map[*gpuType][]*sizedModel {
+	owed := make(map[*gpuType][]*sizedModel)
+	for _, z := range r.models {
+		for _, c := range z.candidates {
+			k, limited := r.gpus.of(c.variant)
+			if limited && len(owed[k]) < 2 && !slices.Contains(owed[k], z) && c.allocated() < r.floors[c.ID] {
+				owed[k] = append(owed[k], z)
+			}
+		}
+	}
+	return owed
 }
 
 // scaleUp is the replicas that a variant is to get in addition to the allocated ones.
