@@ -123,8 +123,12 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 		k.pool.Limit -= min(k.pool.Limit, v.lostOnNodes(now)*gpus*shares)
 		return
 	}
-	pods := slices.Clone(v.workload.Pods)
-	slices.SortFunc(pods, byOrdinal)
+	pods := v.workload.Pods
+	if !slices.IsSortedFunc(pods, byOrdinal) {
+		pods = slices.Clone(pods)
+		slices.SortFunc(pods, byOrdinal)
+	}
+	v.placements = make([][]string, 0, len(pods))
 	for i := range pods {
 		pod := &pods[i]
 		if v.isOverdue(pod, now) || v.isUseless(pod.Name) {

@@ -126,11 +126,11 @@ func (x *view) groupVariants(s fleet.Snapshot) {
 			owners[v.target] = v
 		}
 	}
-	specs := make(map[fleet.ModelID]fleet.Model, len(s.Models))
-	for _, row := range s.Models {
-		specs[row.ID] = row
+	specs := make(map[fleet.ModelID]int, len(s.Models)) // the index of its row
+	for i := range s.Models {
+		specs[s.Models[i].ID] = i
 	}
-	byPart := make(map[partKey]*model)
+	byPart := make(map[partKey]*model, len(s.Models))
 	for _, v := range variants {
 		switch owner := owners[v.target]; {
 		case owner != v && v.Target.Name != "":
@@ -143,7 +143,10 @@ func (x *view) groupVariants(s fleet.Snapshot) {
 		key := partKey{v.Model, partOf(v.Role)}
 		m := byPart[key]
 		if m == nil {
-			m = &model{id: key.id, part: key.part, spec: specs[v.Model]}
+			m = &model{id: key.id, part: key.part}
+			if i, known := specs[v.Model]; known {
+				m.spec = s.Models[i]
+			}
 			byPart[key] = m
 		}
 		m.variants = append(m.variants, v)

@@ -67,19 +67,29 @@ func usableQuotas(rows []Quota) []Quota {
 // stand records the nodes of existing replicas. If more is allocated on a node than it has, the
 // limits count the allocated amount. The placer counts exactly.
 func (c *canonicalProblem) stand(holdings []Holding) {
-	byVariant := make(map[fleet.VariantID][][]string, len(holdings))
-	for _, h := range holdings {
-		byVariant[h.Variant] = append(byVariant[h.Variant], h.Nodes)
+	byVariant := func(a, b Holding) int { return a.Variant.Compare(b.Variant) }
+	if !slices.IsSortedFunc(holdings, byVariant) {
+		holdings = slices.Clone(holdings)
+		slices.SortStableFunc(holdings, byVariant)
+	}
+	of := make(map[fleet.VariantID][]Holding)
+	for begin := 0; begin < len(holdings); {
+		end := begin + 1
+		for end < len(holdings) && holdings[end].Variant == holdings[begin].Variant {
+			end++
+		}
+		of[holdings[begin].Variant] = holdings[begin:end]
+		begin = end
 	}
 	for at := range c.pools {
 		if p := &c.pools[at]; p.fixed && len(p.rows) > 0 {
-			c.standOn(p, byVariant)
+			c.standOn(p, of)
 		}
 	}
 }
 
 // standOn records the nodes of existing replicas in one pool.
-func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][][]string) {
+func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][]Holding) {
 	p.exact = true
 	if len(holdings) == 0 {
 		return
@@ -92,19 +102,26 @@ func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][][
 	p.held = make([][][]int32, len(p.rows))
 	for i, at := range p.rows {
 		r := &c.rows[at]
-		own := c.classes[r.class].shape
-		for _, names := range holdings[c.options[r.option].Variant] {
-			nodes, known := places(names, index)
-			if !known || len(nodes) != own.shares {
+		own, of := c.classes[r.class].shape, holdings[c.options[r.option].Variant]
+		if len(of) == 0 {
+			continue
+		}
+		held, nodes := make([][]int32, 0, len(of)), make([]int32, 0, len(of)*own.shares)
+		for _, h := range of {
+			if len(h.Nodes) != own.shares {
 				continue
 			}
-			p.held[i] = append(p.held[i], nodes)
-			for _, node := range nodes {
+			begin, known := len(nodes), false
+			if nodes, known = appendPlaces(nodes, h.Nodes, index); !known {
+				continue
+			}
+			held = append(held, nodes[begin:len(nodes):len(nodes)])
+			for _, node := range nodes[begin:] {
 				taken[node] += own.gpus
 			}
 		}
-		slices.SortFunc(p.held[i], slices.Compare[[]int32])
-		r.held = len(p.held[i])
+		slices.SortFunc(held, slices.Compare[[]int32])
+		p.held[i], r.held = held, len(held)
 		p.exact = p.exact && r.held == 0
 	}
 	p.raised = make([]int, len(p.nodes))
@@ -130,14 +147,16 @@ func (c *canonicalProblem) seat(p *nodePool) {
 	p.placer = newPlacer(free, options)
 }
 
-func places(names []string, index map[string]int32) (nodes []int32, known bool) {
+// appendPlaces appends the indices of nodes, sorted, if all are known.
+func appendPlaces(to []int32, names []string, index map[string]int32) (nodes []int32, known bool) {
+	begin := len(to)
 	for _, name := range names {
 		at, found := index[name]
 		if !found {
-			return nil, false
+			return to[:begin], false
 		}
-		nodes = append(nodes, at)
+		to = append(to, at)
 	}
-	slices.Sort(nodes)
-	return nodes, true
+	slices.Sort(to[begin:])
+	return to, true
 }
