@@ -29,7 +29,7 @@ func Fits(p Problem, counts []Count) bool {
 func (c *canonicalProblem) reasons() []Reason {
 	c.recount()
 	reasons := make([]Reason, len(c.rows))
-	fits := make(map[int32]bool)
+	fits := knownFits{ofClass: make(map[int32]bool), existing: make(map[int32]bool)}
 	for i := range c.rows {
 		r := &c.rows[i]
 		reasons[i] = Reason{Variant: c.options[r.option].Variant, Limit: c.limitOf(r, fits)}
@@ -68,9 +68,14 @@ func (c *canonicalProblem) reasons() []Reason {
 	return sorted
 }
 
-// limitOf returns the limit that prevents another replica of a row. fits records the classes that
-// are known.
-func (c *canonicalProblem) limitOf(r *row, fits map[int32]bool) Limit {
+// knownFits records answers that are the same for many rows.
+type knownFits struct {
+	ofClass  map[int32]bool // by class: another replica fits
+	existing map[int32]bool // by pool: the plan fits beside the existing replicas that it removes
+}
+
+// limitOf returns the limit that prevents another replica of a row.
+func (c *canonicalProblem) limitOf(r *row, fits knownFits) Limit {
 	if r.class != none {
 		for _, u := range c.classes[r.class].uses {
 			if l := &c.limits[u.limit]; l.taken+u.amount > l.capacity {
@@ -89,14 +94,30 @@ func (c *canonicalProblem) limitOf(r *row, fits map[int32]bool) Limit {
 
 // anotherFits reports whether another replica of a row fits on the nodes. If the plan removes
 // none of its existing replicas, the answer is that of its class.
-func (c *canonicalProblem) anotherFits(r *row, known map[int32]bool) bool {
+func (c *canonicalProblem) anotherFits(r *row, known knownFits) bool {
 	if r.replicas < r.held {
-		return c.room(r, 1) > 0
+		return c.existingFit(c.classes[r.class].pool, known) || c.room(r, 1) > 0
 	}
-	fits, found := known[r.class]
+	fits, found := known.ofClass[r.class]
 	if !found {
 		fits = c.room(r, 1) > 0
-		known[r.class] = fits
+		known.ofClass[r.class] = fits
+	}
+	return fits
+}
+
+// existingFit reports whether the plan fits beside the existing replicas that it removes.
+func (c *canonicalProblem) existingFit(pool int32, known knownFits) bool {
+	if pool == none {
+		return false
+	}
+	fits, found := known.existing[pool]
+	if p := &c.pools[pool]; !found && p.placer != nil {
+		for i, row := range p.rows {
+			p.counts[i] = int64(max(c.rows[row].replicas, c.rows[row].held))
+		}
+		fits = p.placer.fits(p.counts)
+		known.existing[pool] = fits
 	}
 	return fits
 }
