@@ -31,9 +31,8 @@ func plansUseOnlyTheAcceleratorsThatAreFree(t *testing.T, w *world) {
 		}))
 	}
 	w.cordon("gpus-cordoned", true)
-	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gpuPool}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	w.takeGPUs("tenant", "gpus-open", 3)
+	w.createNamespace(gpuPool)
+	w.takeGPUs(gpuPool, "tenant", "gpus-open", 3)
 
 	v := spec{name: "chat", model: "org/chat", accelerator: "L20", cost: 2, replicas: 1, min: 1, max: 17, startup: "1s", pool: gpuPool, gpus: 1}
 	w.player.ask(v.model, 17*capacity)
@@ -57,11 +56,63 @@ func plansUseOnlyTheAcceleratorsThatAreFree(t *testing.T, w *world) {
 	require.NoError(t, w.Client.CoreV1().Pods(gpuPool).Delete(t.Context(), "tenant", metav1.DeleteOptions{GracePeriodSeconds: &zero}))
 	decided(8, "another tenant's pod is deleted")
 	eventually(t, patience, "eight replicas are ready", func() bool { return w.readyPods(v.name) == 8 })
-	w.takeGPUs("tenant", "gpus-cordoned", 2) // a pod with a node needs no scheduler
+	w.takeGPUs(gpuPool, "tenant", "gpus-cordoned", 2) // a pod with a node needs no scheduler
 	w.cordon("gpus-cordoned", false)
 	decided(14, "a node is uncordoned")
 	eventually(t, patience, "14 replicas are ready", func() bool { return w.readyPods(v.name) == 14 })
 	require.LessOrEqual(t, seen.high(), 14, "no replica is Pending")
+}
+
+// Eight nodes with one free accelerator each take no replica of eight, and a node that is dead takes
+// none at all.
+func plansFitTheNodesAsTheyAre(t *testing.T, w *world) {
+	const tenant = "fragments"
+	w.createNamespace(tenant)
+	for i := range 8 {
+		name := fmt.Sprint(tenant, "-", i)
+		require.NoError(t, w.AddNode(t.Context(), cluster.Node{
+			Name: name, Product: "NVIDIA-A40", GPUs: 8, Labels: map[string]string{poolLabel: tenant},
+			Taints: []corev1.Taint{{Key: poolLabel, Value: tenant, Effect: corev1.TaintEffectNoSchedule}},
+		}))
+		w.takeGPUs(tenant, name, name, 7)
+	}
+	free := func(node string) {
+		zero := int64(0)
+		require.NoError(t, w.Client.CoreV1().Pods(tenant).Delete(t.Context(), node, metav1.DeleteOptions{GracePeriodSeconds: &zero}))
+	}
+	v := spec{name: "chat", model: "org/chat", accelerator: "A40", cost: 9, max: 4, startup: "1s", pool: tenant, gpus: 8}
+	w.player.ask(v.model, 2*capacity)
+	s := w.start()
+	s.awaitReady()
+	w.declare(v)
+	seen := w.follow(deployments, v.name)
+	s.await(v.name, "has no replica, and lacks accelerators", func(v *wvav1alpha1.Variant) bool {
+		return v.DesiredReplicas != nil && v.GetDesiredReplicas() == 0 && v.GetReason() == "InsufficientAccelerators"
+	})
+	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40: 8 allocated")
+	time.Sleep(settled)
+	require.Zero(t, seen.high(), "no replica is Pending")
+
+	w.endKubelet(tenant + "-0") // the node is dead once its pods are gone
+	free(tenant + "-0")
+	time.Sleep(settled)
+	require.Zero(t, seen.high(), "no replica is Pending")
+	free(tenant + "-1")
+	eventually(t, patience, "a replica is ready", func() bool { return w.readyPods(v.name) == 1 })
+	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40: 7 allocated, 1 not ready")
+	time.Sleep(settled)
+	require.Equal(t, 1, seen.high(), "no replica is Pending")
+}
+
+// endKubelet lets nothing report a node any more, and says that it is not ready.
+func (w *world) endKubelet(node string) {
+	w.Helper()
+	nodes := w.Client.CoreV1().Nodes()
+	_, err := nodes.Patch(w.Context(), node, types.MergePatchType, []byte(`{"metadata": {"annotations": {"kwok.x-k8s.io/node": null}}}`), metav1.PatchOptions{})
+	require.NoError(w, err)
+	patch := `{"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}}`
+	_, err = nodes.Patch(w.Context(), node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	require.NoError(w, err)
 }
 
 // The quota of a namespace is the limit before the API server rejects a pod.
@@ -106,11 +157,17 @@ func (w *world) cordon(node string, on bool) {
 	require.NoError(w, err)
 }
 
+func (w *world) createNamespace(name string) {
+	w.Helper()
+	_, err := w.Client.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(w, err)
+}
+
 // takeGPUs starts a pod of another tenant on a node.
-func (w *world) takeGPUs(name, node string, gpus int64) {
+func (w *world) takeGPUs(namespace, name, node string, gpus int64) {
 	w.Helper()
 	limits := corev1.ResourceList{cluster.GPUResource: *resource.NewQuantity(gpus, resource.DecimalSI)}
-	_, err := w.Client.CoreV1().Pods(gpuPool).Create(w.Context(), &corev1.Pod{
+	_, err := w.Client.CoreV1().Pods(namespace).Create(w.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
 			NodeName: node, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},

@@ -32,6 +32,7 @@ func TestBesideKEDA(t *testing.T) {
 		{"OnlyAModelWithAGatewayGoesToZeroAfterItsRetention", onlyAModelWithAGatewayGoesToZeroAfterItsRetention},
 		{"OnlyTheCheapestVariantIsWokenByAQueue", onlyTheCheapestVariantIsWokenByAQueue},
 		{"PlansUseOnlyTheAcceleratorsThatAreFree", plansUseOnlyTheAcceleratorsThatAreFree},
+		{"PlansFitTheNodesAsTheyAre", plansFitTheNodesAsTheyAre},
 		{"PlansStayWithinTheQuotaOfTheNamespace", plansStayWithinTheQuotaOfTheNamespace},
 		{"PrometheusKilledAtLoadLowersNothing", prometheusKilledAtLoadLowersNothing},
 		{"RollingUpdateAtLoadKeepsTheNumber", rollingUpdateAtLoadKeepsTheNumber},
