@@ -86,6 +86,10 @@ cluster-build: ## Build etcd, Kubernetes, KWOK and KEDA for e2e-cluster and clus
 e2e-cluster: cluster-build $(BIN)/helm ## Drive the server beside a real API server, KEDA and HPA (Linux; skipped without user namespaces, unless E2E_REQUIRED)
 	go test -C e2e/cluster -count=1 -timeout 30m ./...
 
+.PHONY: scale
+scale: cluster-build ## Measure the server beside an API server with 5,000 ScaledObjects and 25,000 pods (some 15 minutes); ARGS="-models 400" for others
+	go test -C e2e/cluster -count=1 -v -timeout 60m -run TestServerAtScale ./scale -args -models 1000 -nodes 2000 -streams 20000 -observed 2m $(ARGS)
+
 .PHONY: cluster
 cluster: cluster-build ## Run such a cluster until Ctrl-C; ARGS=--play installs wva, Prometheus and a model under load
 	go run -C e2e/cluster ./cmd/cluster $(ARGS)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,8 +127,38 @@ func (w *writer) model(ctx context.Context, m int) error {
 		if _, err := w.objects.Resource(scaledObjects).Namespace(namespaceOf(m)).Create(ctx, scaledObject(m, v), metav1.CreateOptions{}); err != nil {
 			return err
 		}
+		if err := w.autoscaler(ctx, m, v); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// autoscaler writes the HPA that KEDA makes for a ScaledObject.
+func (w *writer) autoscaler(ctx context.Context, m, v int) error {
+	hpas := w.client.AutoscalingV2().HorizontalPodAutoscalers(namespaceOf(m))
+	hpa, err := hpas.Create(ctx, &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "keda-hpa-" + variantOf(m, v),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "keda.sh/v1alpha1", Kind: "ScaledObject", Name: variantOf(m, v), UID: "7a9619ff-8b86-d011-b42d-00c04fc964ff", Controller: new(true),
+			}},
+		},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: variantOf(m, v)},
+			MaxReplicas:    20,
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+				Metric: autoscalingv2.MetricIdentifier{Name: "s0-wva-desired-replicas"},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(1, resource.DecimalSI)},
+			}}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+	_, err = hpas.UpdateStatus(ctx, hpa, metav1.UpdateOptions{})
+	return err
 }
 
 func (w *writer) pod(ctx context.Context, m, v, p int) error {
@@ -182,7 +213,7 @@ func scaledObject(m, v int) *unstructured.Unstructured {
 			"triggers": []any{map[string]any{
 				"type": "external-push",
 				"metadata": map[string]any{
-					"scalerAddress": "wva.keda.svc:9090", "modelID": modelOf(m), "cost": fmt.Sprint(1 + v),
+					"scalerAddress": "wva.keda.svc:9090", "modelID": modelOf(m), "variantCost": fmt.Sprint(1 + v),
 				},
 			}},
 		},

@@ -35,7 +35,7 @@ var (
 	models   = flag.Int("models", 10, "models, of five ScaledObjects and 25 pods each")
 	nodes    = flag.Int("nodes", 20, "nodes, of 16 accelerators each")
 	streams  = flag.Int("streams", 200, "streams of KEDA")
-	observed = flag.Duration("observed", 40*time.Second, "how long cycles are observed")
+	observed = flag.Duration("observed", 30*time.Second, "how long cycles are observed")
 )
 
 func TestMain(m *testing.M) {
@@ -72,7 +72,7 @@ func TestServerAtScale(t *testing.T) {
 	t.Logf("| most memory | %d MiB |", s.status("VmHWM")>>10)
 
 	s.open(f, *streams)
-	time.Sleep(*observed / 2)
+	time.Sleep(scrapeInterval)
 	t.Logf("| most memory with %d streams | %d MiB |", *streams, s.status("VmHWM")>>10)
 	t.Logf("| memory with %d streams | %d MiB |", *streams, s.status("VmRSS")>>10)
 }
@@ -140,28 +140,28 @@ func (s *server) awaitDecisions(variants int) time.Duration {
 	s.Helper()
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		decided, held := s.decided()
-		if decided == variants && held == 0 {
+		if decided == variants && held == "" {
 			return time.Since(s.began)
 		}
-		require.True(s, time.Now().Before(end), "%d of %d variants are decided, %d held", decided, variants, held)
+		require.True(s, time.Now().Before(end), "%d of %d variants have a number; %s", decided, variants, held)
 	}
 }
 
-// decided returns how many variants have a number, and how many are held.
-func (s *server) decided() (decided, held int) {
+// decided returns how many variants have a number, and why one is held, if any is.
+func (s *server) decided() (decided int, held string) {
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
 	for request := new(wvav1alpha1.ListVariantsRequest{PageSize: 2000}); ; {
 		page, err := s.operators.ListVariants(ctx, request)
 		if err != nil {
-			return 0, 0
+			return 0, err.Error()
 		}
 		for _, v := range page.GetVariants() {
 			if v.DesiredReplicas != nil {
 				decided++
 			}
 			if v.GetHeld() {
-				held++
+				held = v.GetName() + " is held: " + v.GetReason() + ", " + v.GetMessage()
 			}
 		}
 		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
