@@ -1,0 +1,173 @@
+package inventory
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The kinds of dynamic resource allocation beside ResourceSlices.
+const (
+	kindResourceClaim         = "ResourceClaim"
+	kindResourceClaimTemplate = "ResourceClaimTemplate"
+	kindDeviceClass           = "DeviceClass"
+
+	groupResource = "resource.k8s.io"
+)
+
+// isDeviceVersion reports whether an object of dynamic resource allocation is in the version that
+// is read; fields of earlier ones are at other places.
+func isDeviceVersion(u *unstructured.Unstructured) bool {
+	return u.GetAPIVersion() == resourcev1.SchemeGroupVersion.String()
+}
+
+func decodeResourceClaim(u *unstructured.Unstructured) (Objects, error) {
+	claim := new(resourcev1.ResourceClaim)
+	if err := convert(u.Object, claim); err != nil || !isDeviceVersion(u) {
+		return Objects{}, err
+	}
+	return Objects{ResourceClaims: []*resourcev1.ResourceClaim{claim}}, nil
+}
+
+func decodeResourceClaimTemplate(u *unstructured.Unstructured) (Objects, error) {
+	template := new(resourcev1.ResourceClaimTemplate)
+	if err := convert(u.Object, template); err != nil || !isDeviceVersion(u) {
+		return Objects{}, err
+	}
+	return Objects{ResourceClaimTemplates: []*resourcev1.ResourceClaimTemplate{template}}, nil
+}
+
+func decodeDeviceClass(u *unstructured.Unstructured) (Objects, error) {
+	class := new(resourcev1.DeviceClass)
+	if err := convert(u.Object, class); err != nil || !isDeviceVersion(u) {
+		return Objects{}, err
+	}
+	return Objects{DeviceClasses: []*resourcev1.DeviceClass{class}}, nil
+}
+
+// deviceRequests is the accelerators of a claim, by the resource that counts them.
+type deviceRequests struct {
+	counts map[corev1.ResourceName]int
+	// isOpen is true if there may be more: a request has no number, or its devices are not known
+	isOpen bool
+}
+
+func (r *deviceRequests) add(name corev1.ResourceName, n int64) {
+	if r.counts == nil {
+		r.counts = map[corev1.ResourceName]int{}
+	}
+	r.counts[name] = int(min(math.MaxInt32, int64(r.counts[name])+max(0, min(n, math.MaxInt32))))
+}
+
+func (r *deviceRequests) addAll(more deviceRequests) {
+	for name, n := range more.counts {
+		r.add(name, int64(n))
+	}
+	r.isOpen = r.isOpen || more.isOpen
+}
+
+func (r *deviceRequests) total() (total int) {
+	for _, n := range r.counts {
+		total = min(math.MaxInt32, total+n)
+	}
+	return total
+}
+
+// deviceClasses are the DeviceClasses by name.
+type deviceClasses map[string]*resourcev1.DeviceClass
+
+// requests returns the accelerators that a claim requests: of alternatives the most. One with
+// administrative access gets none of its own.
+func (c deviceClasses) requests(claim *resourcev1.DeviceClaim) (all deviceRequests) {
+	for i := range claim.Requests {
+		request := &claim.Requests[i]
+		if exactly := request.Exactly; exactly != nil && (exactly.AdminAccess == nil || !*exactly.AdminAccess) {
+			all.addAll(c.request(&resourcev1.DeviceSubRequest{
+				DeviceClassName: exactly.DeviceClassName, Selectors: exactly.Selectors, AllocationMode: exactly.AllocationMode, Count: exactly.Count,
+			}))
+		}
+		all.addAll(c.mostOf(request.FirstAvailable))
+	}
+	return all
+}
+
+// mostOf returns the most accelerators that one of several alternatives requests. If they differ in
+// their devices, the type is not known.
+func (c deviceClasses) mostOf(alternatives []resourcev1.DeviceSubRequest) (most deviceRequests) {
+	var names []corev1.ResourceName
+	for i := range alternatives {
+		one := c.request(&alternatives[i])
+		names = slices.AppendSeq(names, maps.Keys(one.counts))
+		one.isOpen = one.isOpen || most.isOpen
+		if one.total() < most.total() {
+			one.counts = most.counts
+		}
+		most = one
+	}
+	if len(names) > 0 && slices.ContainsFunc(names, func(name corev1.ResourceName) bool { return name != names[0] }) {
+		driver, _ := deviceOf(names[0])
+		most.counts = map[corev1.ResourceName]int{driver.resource(""): most.total()}
+	}
+	return most
+}
+
+// request returns the accelerators of one request.
+func (c deviceClasses) request(request *resourcev1.DeviceSubRequest) (r deviceRequests) {
+	counted, isKnown := c.counted(request.DeviceClassName, request.Selectors)
+	switch {
+	case !isKnown || counted != "" && request.AllocationMode == resourcev1.DeviceAllocationModeAll:
+		r.isOpen = true
+	case counted != "":
+		r.add(counted, cmp.Or(request.Count, 1))
+	}
+	return r
+}
+
+// counted returns the resource that counts the devices of a class that selectors narrow; empty if
+// they are no accelerators, and false if that is not known.
+func (c deviceClasses) counted(name string, selectors []resourcev1.DeviceSelector) (corev1.ResourceName, bool) {
+	var facts deviceFacts
+	if class := c[name]; class != nil {
+		facts.read(class.Spec.Selectors)
+	}
+	facts.read(selectors)
+	driver := driverOf(cmp.Or(facts.driver, facts.domain))
+	isSlice := driver != nil && driver.slice != "" && facts.attributes["type"] == driver.slice
+	if driver == nil && facts.driver == "" { // by the names that the drivers' own charts use
+		if at := slices.IndexFunc(drivers, func(d gpuDriver) bool { return name == d.name || name != "" && name == d.slices }); at >= 0 {
+			driver, isSlice = &drivers[at], name == drivers[at].slices
+		}
+	}
+	switch {
+	case driver == nil:
+		return "", facts.driver != ""
+	case isSlice:
+		product := driver.labelled(facts.attributes[driver.product])
+		return driver.resource(driver.sliceOf(product, facts.attributes[driver.profile])), true
+	}
+	return driver.resource(driver.labelled(facts.attributes[driver.product])), true
+}
+
+// extended returns the extended resources by which pods may request accelerators of a class in
+// place of a claim, and the resources that count these. Names that count accelerators anyway are
+// left out, and those that follow from the name of a class.
+func (c deviceClasses) extended() map[corev1.ResourceName]corev1.ResourceName {
+	names := map[corev1.ResourceName]corev1.ResourceName{}
+	for class, object := range c {
+		own := object.Spec.ExtendedResourceName
+		if own == nil || isGPU(corev1.ResourceName(*own)) {
+			continue
+		}
+		name := corev1.ResourceName(*own)
+		counted, _ := c.counted(class, nil)
+		if other, isNamed := names[name]; counted != "" && (!isNamed || counted < other) { // whatever the order
+			names[name] = counted
+		}
+	}
+	return names
+}

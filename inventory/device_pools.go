@@ -1,0 +1,257 @@
+package inventory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// deviceKey names a device, as an allocation does.
+type deviceKey struct{ driver, pool, device string }
+
+// deviceCounts is the accelerators that drivers of dynamic resource allocation publish.
+type deviceCounts struct {
+	// resources are the resource that counts a device, and its node
+	resources map[deviceKey]allocationKey
+	// allocatable and allocated are the numbers of devices, the former by node
+	allocatable map[string]map[corev1.ResourceName]int
+	allocated   map[allocationKey]int
+	// stated are the drivers that publish devices on a node, be it none
+	stated map[string][]*gpuDriver
+	// closed is why the scheduler allocates no device of a node
+	closed map[string]string
+	// shared are the resources that count devices that are on no single node
+	shared map[corev1.ResourceName]bool
+}
+
+// Why no further device of a node is allocated.
+const (
+	closedByIncompletePool = "incomplete ResourceSlices"
+	closedByUnseenClaim    = "unseen ResourceClaims"
+)
+
+const kindResourceSlice = "ResourceSlice"
+
+// decodeResourceSlice reads the devices of a driver; nothing if they are no accelerators, or in a
+// version before v1.
+func decodeResourceSlice(u *unstructured.Unstructured) (Objects, error) {
+	if !isDeviceVersion(u) {
+		return Objects{}, nil
+	}
+	slice := new(resourcev1.ResourceSlice)
+	if err := convert(u.Object, slice); err != nil {
+		return Objects{}, err
+	}
+	if driverOf(slice.Spec.Driver) == nil {
+		return Objects{}, nil
+	}
+	return Objects{ResourceSlices: []*resourcev1.ResourceSlice{slice}}, nil
+}
+
+// devicePool is the ResourceSlices of the latest generation of a pool.
+type devicePool struct {
+	driver *gpuDriver
+	name   string
+	slices []*resourcev1.ResourceSlice // by name
+}
+
+// devicePools returns the pools, sorted.
+func (o Objects) devicePools() []devicePool {
+	byName := func(a, b *resourcev1.ResourceSlice) int {
+		return cmp.Or(
+			cmp.Compare(a.Spec.Driver, b.Spec.Driver), cmp.Compare(a.Spec.Pool.Name, b.Spec.Pool.Name),
+			-cmp.Compare(a.Spec.Pool.Generation, b.Spec.Pool.Generation), cmp.Compare(a.Name, b.Name),
+		)
+	}
+	var pools []devicePool
+	for _, slice := range sorted(o.ResourceSlices, byName) {
+		last := len(pools) - 1
+		isNew := last < 0 || pools[last].driver.name != slice.Spec.Driver || pools[last].name != slice.Spec.Pool.Name
+		switch {
+		case isNew:
+			pools = append(pools, devicePool{driverOf(slice.Spec.Driver), slice.Spec.Pool.Name, []*resourcev1.ResourceSlice{slice}})
+		case pools[last].slices[0].Spec.Pool.Generation == slice.Spec.Pool.Generation:
+			pools[last].slices = append(pools[last].slices, slice)
+		}
+	}
+	return pools
+}
+
+// isComplete reports whether all of the pool is seen, and each name is that of one device: else the
+// scheduler allocates none of it.
+func (p *devicePool) isComplete() bool {
+	names := map[string]bool{}
+	for _, slice := range p.slices {
+		if slice.Spec.Pool.ResourceSliceCount != int64(len(p.slices)) {
+			return false
+		}
+		for i := range slice.Spec.Devices {
+			if names[slice.Spec.Devices[i].Name] {
+				return false
+			}
+			names[slice.Spec.Devices[i].Name] = true
+		}
+	}
+	return true
+}
+
+// countDevices counts the devices of the nodes, of which some are allocated.
+func (o Objects) countDevices(allocated map[deviceKey]bool, nodes map[string]*corev1.Node) deviceCounts {
+	c := deviceCounts{
+		resources: map[deviceKey]allocationKey{}, allocatable: map[string]map[corev1.ResourceName]int{}, allocated: map[allocationKey]int{},
+		stated: map[string][]*gpuDriver{}, closed: map[string]string{}, shared: map[corev1.ResourceName]bool{},
+	}
+	pools := o.devicePools()
+	for i := range pools {
+		pool := &pools[i]
+		isComplete := pool.isComplete()
+		for _, slice := range pool.slices {
+			for _, node := range nodesOf(slice) {
+				c.stated[node] = append(c.stated[node], pool.driver)
+				if !isComplete {
+					c.closed[node] = closedByIncompletePool
+				}
+			}
+		}
+		if isComplete {
+			c.addPool(pool, allocated, nodes)
+		}
+	}
+	return c
+}
+
+// nodesOf returns the nodes whose devices are in a ResourceSlice, each once.
+func nodesOf(slice *resourcev1.ResourceSlice) []string {
+	if name := slice.Spec.NodeName; name != nil {
+		return []string{*name}
+	}
+	var names []string
+	for i := range slice.Spec.Devices {
+		if name := slice.Spec.Devices[i].NodeName; name != nil {
+			names = append(names, *name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// addPool adds the devices of a pool. Devices that share an accelerator count as far as those of
+// their type fit beside the allocated ones.
+func (c *deviceCounts) addPool(pool *devicePool, allocated map[deviceKey]bool, nodes map[string]*corev1.Node) {
+	left := newCounters(pool.slices)
+	parts := map[allocationKey][]*resourcev1.Device{}
+	for _, slice := range pool.slices {
+		for i := range slice.Spec.Devices {
+			device := &slice.Spec.Devices[i]
+			id := deviceKey{pool.driver.name, pool.name, device.Name}
+			if allocated[id] {
+				left.consume(device)
+			}
+			name := cmp.Or(slice.Spec.NodeName, device.NodeName)
+			var node *corev1.Node
+			if name != nil {
+				node = nodes[*name]
+			}
+			product, isGPU := pool.driver.productOf(device, node)
+			counted := pool.driver.resource(product)
+			if !isGPU {
+				continue
+			}
+			if name == nil {
+				c.shared[counted] = true
+				continue
+			}
+			key := allocationKey{*name, counted}
+			c.resources[id] = key
+			switch {
+			case allocated[id]:
+				c.allocated[key]++
+				c.allow(key, 1)
+			case slices.ContainsFunc(device.Taints, blocksDevice):
+			case len(device.ConsumesCounters) > 0:
+				parts[key] = append(parts[key], device)
+			default:
+				c.allow(key, 1)
+			}
+		}
+	}
+	for key, devices := range parts {
+		c.allow(key, left.fitting(devices))
+	}
+}
+
+// allow adds allocatable devices.
+func (c *deviceCounts) allow(key allocationKey, n int) {
+	if c.allocatable[key.node] == nil {
+		c.allocatable[key.node] = map[corev1.ResourceName]int{}
+	}
+	c.allocatable[key.node][key.resource] += n
+}
+
+// blocksDevice reports whether a taint keeps claims from a device. A claim that tolerates it is not
+// counted on.
+func blocksDevice(taint resourcev1.DeviceTaint) bool {
+	return taint.Effect == resourcev1.DeviceTaintEffectNoSchedule || taint.Effect == resourcev1.DeviceTaintEffectNoExecute
+}
+
+// counterKey names a counter of a pool, such as the memory of one GPU.
+type counterKey struct{ set, counter string }
+
+// counters are the parts of accelerators that are left for devices that share them.
+type counters map[counterKey]resource.Quantity
+
+func newCounters(ofPool []*resourcev1.ResourceSlice) counters {
+	left := counters{}
+	for _, slice := range ofPool {
+		for _, set := range slice.Spec.SharedCounters {
+			for name, counter := range set.Counters {
+				left[counterKey{set.Name, name}] = counter.Value.DeepCopy()
+			}
+		}
+	}
+	return left
+}
+
+// consume takes the counters of a device.
+func (left counters) consume(device *resourcev1.Device) {
+	for _, part := range device.ConsumesCounters {
+		for name, counter := range part.Counters {
+			key := counterKey{part.CounterSet, name}
+			if value, found := left[key]; found {
+				value = value.DeepCopy() // large numbers are shared by copies
+				value.Sub(counter.Value)
+				left[key] = value
+			}
+		}
+	}
+}
+
+// fit reports whether the counters of a device are left.
+func (left counters) fit(device *resourcev1.Device) bool {
+	for _, part := range device.ConsumesCounters {
+		for name, counter := range part.Counters {
+			if value, found := left[counterKey{part.CounterSet, name}]; !found || value.Cmp(counter.Value) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fitting returns how many of the devices can be allocated together, one by one by name. Others of
+// the same accelerator are taken to stay free.
+func (left counters) fitting(devices []*resourcev1.Device) (n int) {
+	left = maps.Clone(left)
+	for _, device := range sorted(devices, func(a, b *resourcev1.Device) int { return cmp.Compare(a.Name, b.Name) }) {
+		if left.fit(device) {
+			left.consume(device)
+			n++
+		}
+	}
+	return n
+}
