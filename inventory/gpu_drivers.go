@@ -41,6 +41,20 @@ func gpuDrivers() []gpuDriver {
 	}
 }
 
+// DeviceAttributes returns the names of the attributes of devices that are read, with and without
+// the domain of their driver.
+func DeviceAttributes() (names []string) {
+	for _, d := range gpuDrivers() {
+		for _, name := range []string{"type", d.product, d.profile} {
+			if name != "" {
+				names = append(names, name, d.name+"/"+name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // drivers are the rows, built once: the driver of every device is looked up.
 var drivers = gpuDrivers()
 
