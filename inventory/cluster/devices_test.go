@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/inventory/manifesttest"
 )
 
@@ -147,4 +150,51 @@ func TestPodWithAClaimKeepsItsPlacement(t *testing.T) {
 	require.Contains(t, spec, "tolerations")
 	require.Contains(t, spec, "resourceClaims")
 	require.NotContains(t, spec, "containers")
+}
+
+// TestMasksKeepTheFieldsOfDevices compares the tables of whole objects with those of the fields that
+// are kept.
+func TestMasksKeepTheFieldsOfDevices(t *testing.T) {
+	const selected = `selectors: [{cel: {expression: 'device.attributes["gpu.nvidia.com"].productName == "NVIDIA L4"'}}]`
+	part := func(name, kind string, memory int) string {
+		return manifesttest.Device(name, "type: {string: "+kind+"}, productName: {string: NVIDIA L4}, profile: {string: 1g.3gb}",
+			fmt.Sprintf("consumesCounters: [{counterSet: one, counters: {memory: {value: %dGi}}}]", memory))
+	}
+	manifests := []string{
+		manifesttest.Scaled("chat"), manifesttest.Deployment("chat", 1, "image: vllm", "resourceClaims: [{name: gpu, resourceClaimTemplateName: gpus}]"),
+		manifesttest.ResourceClaimTemplate("gpus", "firstAvailable: [{name: a, deviceClassName: big, count: 2, "+selected+"}]", "exactly: {deviceClassName: big, count: 8, adminAccess: true}"),
+		manifesttest.DeviceClass("big", "device.driver == 'gpu.nvidia.com'", "extendedResourceName: example.com/big"),
+		"apiVersion: v1\nkind: Node\nmetadata: {name: one}\nstatus: {conditions: [{type: Ready, status: 'True'}]}",
+		manifesttest.ResourceSlice("one", part("gpu", "gpu", 24), part("m0", "mig", 3), part("m1", "mig", 3), part("m2", "mig", 30),
+			manifesttest.Device("t", "type: {string: gpu}, productName: {string: NVIDIA T4}", "taints: [{key: k, effect: NoSchedule}]"),
+			manifesttest.Device("u", "type: {string: gpu}, productName: {string: NVIDIA T4}")) + "\n  sharedCounters: [{name: one, counters: {memory: {value: 24Gi}}}]",
+		manifesttest.ResourceClaim("c", "exactly: {deviceClassName: big}", "one", "m1") + "\n",
+		strings.ReplaceAll(manifesttest.ResourceClaim("d", "exactly: {deviceClassName: big}", "one", "gpu"), "device: gpu", "device: gpu, adminAccess: true"),
+		manifesttest.Claimer("p", "one", "c"),
+		manifesttest.Pod{
+			Name: "q", Spec: "nodeName: one\n  containers: [{name: engine, resources: {limits: {nvidia.com/gpu: 1}}}]",
+			Status: "phase: Running\n  extendedResourceClaimStatus: {resourceClaimName: c, requestMappings: [{containerName: engine, resourceName: nvidia.com/gpu, requestName: gpu}]}",
+		}.String(),
+	}
+	var whole, kept inventory.Objects
+	for _, u := range manifesttest.Decode(manifests...) {
+		for into, object := range map[*inventory.Objects]*unstructured.Unstructured{&whole: u, &kept: u.DeepCopy()} {
+			if into == &kept {
+				row := slices.IndexFunc(resources, func(r *watchedResource) bool { return r.groupKind() == object.GroupVersionKind().GroupKind() })
+				strip(object, resources[row].fields)
+			}
+			decoded, err := inventory.Decode(object)
+			require.NoError(t, err)
+			into.Append(decoded)
+		}
+	}
+	want := whole.Tables(inventory.Options{})
+	require.Equal(t, want, kept.Tables(inventory.Options{}))
+	require.Equal(t, 2, want.Variants[0].GPUsPerReplica)
+	require.Equal(t, "L4", string(want.Variants[0].Accelerator))
+	require.Equal(t, []fleet.Pool{
+		{Accelerator: "L4", Nodes: []fleet.Node{{Name: "one"}}},
+		{Accelerator: "NVIDIA-L4-MIG-1g.3gb", Nodes: []fleet.Node{{Name: "one", Allocatable: 2, Allocated: 1}}},
+		{Accelerator: "T4", Nodes: []fleet.Node{{Name: "one", Allocatable: 1}}},
+	}, want.Pools)
 }
