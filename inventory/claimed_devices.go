@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -52,10 +53,10 @@ func replaced[T any](rows []*T, by func(*T) *T) []*T {
 
 func (o Objects) newClaimReader() *claimReader {
 	r := &claimReader{
-		claims: map[podKey]*resourcev1.ResourceClaim{}, templates: map[podKey]*resourcev1.ResourceClaimTemplate{},
-		classes: deviceClasses{}, first: map[podKey]string{},
+		claims: make(map[podKey]*resourcev1.ResourceClaim, len(o.ResourceClaims)), templates: map[podKey]*resourcev1.ResourceClaimTemplate{},
+		classes: deviceClasses{}, first: make(map[podKey]string, len(o.ResourceClaims)),
 	}
-	allocated := map[deviceKey]bool{}
+	allocated := make(map[deviceKey]bool, len(o.ResourceClaims))
 	for _, claim := range o.ResourceClaims {
 		r.claims[podKey{claim.Namespace, claim.Name}] = claim
 		for _, device := range allocatedDevices(claim) {
@@ -227,13 +228,14 @@ func (r *claimReader) claim(namespace string, of corev1.PodResourceClaim, claim 
 
 // readTemplates replaces the claims of the templates of a target by requests.
 func (r *claimReader) readTemplates(t *Target) {
-	read := func(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	read := func(template *corev1.PodTemplateSpec, pods int) *corev1.PodTemplateSpec {
 		if template == nil {
 			return nil
 		}
 		var requests deviceRequests
 		for _, of := range template.Spec.ResourceClaims {
 			requests.addAll(r.claim(t.ID.Namespace, of, nil))
+			r.addToQuota(t, of, pods)
 		}
 		r.addExtended(&requests, template.Spec.Containers)
 		t.hasOpenClaims = t.hasOpenClaims || requests.isOpen
@@ -244,7 +246,25 @@ func (r *claimReader) readTemplates(t *Target) {
 		own.Spec.Containers = withRequests(own.Spec.Containers, requests)
 		return &own
 	}
-	t.Template, t.Worker = read(t.Template), read(t.Worker)
+	t.Template, t.Worker = read(t.Template, 1), read(t.Worker, t.Workers)
+}
+
+// addToQuota adds the devices that so many new pods of a target get by a template of claims, as a
+// ResourceQuota counts them. A claim that exists is counted already.
+func (r *claimReader) addToQuota(t *Target, of corev1.PodResourceClaim, pods int) {
+	if of.ResourceClaimTemplateName == nil || pods == 0 {
+		return
+	}
+	template := r.templates[podKey{t.ID.Namespace, *of.ResourceClaimTemplateName}]
+	if template == nil {
+		return
+	}
+	if t.claimed == nil {
+		t.claimed = map[corev1.ResourceName]int{}
+	}
+	for name, n := range byClass(&template.Spec.Spec.Devices) {
+		t.claimed[name] = min(math.MaxInt32, t.claimed[name]+n*pods)
+	}
 }
 
 // withRequests returns the containers with one more, which requests the devices of claims: these

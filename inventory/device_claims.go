@@ -96,6 +96,30 @@ func (c deviceClasses) requests(claim *resourcev1.DeviceClaim) (all deviceReques
 	return all
 }
 
+// byClass returns the devices of a claim by the names of their classes in a ResourceQuota, which
+// counts each alternative, and for all devices of a node the most that a claim can get.
+func byClass(claim *resourcev1.DeviceClaim) map[corev1.ResourceName]int {
+	devices := map[corev1.ResourceName]int{}
+	add := func(class string, mode resourcev1.DeviceAllocationMode, count int64) {
+		if mode == resourcev1.DeviceAllocationModeAll {
+			count = resourcev1.AllocationResultsMaxSize
+		}
+		count = min(cmp.Or(count, 1), math.MaxInt32)
+		if name := corev1.ResourceName(class + corev1.ResourceClaimsPerClass); count > 0 {
+			devices[name] = min(math.MaxInt32, devices[name]+int(count))
+		}
+	}
+	for i := range claim.Requests {
+		if exactly := claim.Requests[i].Exactly; exactly != nil {
+			add(exactly.DeviceClassName, exactly.AllocationMode, exactly.Count)
+		}
+		for _, one := range claim.Requests[i].FirstAvailable {
+			add(one.DeviceClassName, one.AllocationMode, one.Count)
+		}
+	}
+	return devices
+}
+
 // mostOf returns the most accelerators that one of several alternatives requests. If they differ in
 // their devices, the type is not known.
 func (c deviceClasses) mostOf(alternatives []resourcev1.DeviceSubRequest) (most deviceRequests) {

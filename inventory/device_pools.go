@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 
@@ -103,7 +104,7 @@ func (p *devicePool) isComplete() bool {
 // countDevices counts the devices of the nodes, of which some are allocated.
 func (o Objects) countDevices(allocated map[deviceKey]bool, nodes map[string]*corev1.Node) deviceCounts {
 	c := deviceCounts{
-		resources: map[deviceKey]allocationKey{}, allocatable: map[string]map[corev1.ResourceName]int{}, allocated: map[allocationKey]int{},
+		resources: make(map[deviceKey]allocationKey, len(allocated)), allocatable: map[string]map[corev1.ResourceName]int{}, allocated: map[allocationKey]int{},
 		stated: map[string][]*gpuDriver{}, closed: map[string]string{}, shared: map[corev1.ResourceName]bool{},
 	}
 	pools := o.devicePools()
@@ -143,46 +144,72 @@ func nodesOf(slice *resourcev1.ResourceSlice) []string {
 // addPool adds the devices of a pool. Devices that share an accelerator count as far as those of
 // their type fit beside the allocated ones.
 func (c *deviceCounts) addPool(pool *devicePool, allocated map[deviceKey]bool, nodes map[string]*corev1.Node) {
+	labels := pool.labels(nodes)
 	left := newCounters(pool.slices)
 	parts := map[allocationKey][]*resourcev1.Device{}
-	for _, slice := range pool.slices {
-		for i := range slice.Spec.Devices {
-			device := &slice.Spec.Devices[i]
-			id := deviceKey{pool.driver.name, pool.name, device.Name}
-			if allocated[id] {
-				left.consume(device)
-			}
-			name := cmp.Or(slice.Spec.NodeName, device.NodeName)
-			var node *corev1.Node
-			if name != nil {
-				node = nodes[*name]
-			}
-			product, isGPU := pool.driver.productOf(device, node)
-			counted := pool.driver.resource(product)
-			if !isGPU {
-				continue
-			}
-			if name == nil {
-				c.shared[counted] = true
-				continue
-			}
-			key := allocationKey{*name, counted}
-			c.resources[id] = key
-			switch {
-			case allocated[id]:
-				c.allocated[key]++
-				c.allow(key, 1)
-			case slices.ContainsFunc(device.Taints, blocksDevice):
-			case len(device.ConsumesCounters) > 0:
-				parts[key] = append(parts[key], device)
-			default:
-				c.allow(key, 1)
-			}
+	for device, node := range pool.devices() {
+		id := deviceKey{pool.driver.name, pool.name, device.Name}
+		if allocated[id] {
+			left.consume(device)
 		}
+		product, isGPU := pool.driver.productOf(device, labels[node])
+		key := allocationKey{node, pool.driver.resource(product)}
+		switch {
+		case !isGPU:
+			continue
+		case node == "":
+			c.shared[key.resource] = true
+			continue
+		case allocated[id]:
+			c.allocated[key]++
+			c.allow(key, 1)
+		case slices.ContainsFunc(device.Taints, blocksDevice):
+			c.allow(key, 0)
+		case len(device.ConsumesCounters) > 0:
+			parts[key] = append(parts[key], device)
+		default:
+			c.allow(key, 1)
+		}
+		c.resources[id] = key
 	}
 	for key, devices := range parts {
 		c.allow(key, left.fitting(devices))
 	}
+}
+
+// devices yields the devices of the pool, each with its node; the node is empty if it is not that
+// of a single one.
+func (p *devicePool) devices() iter.Seq2[*resourcev1.Device, string] {
+	return func(yield func(*resourcev1.Device, string) bool) {
+		for _, slice := range p.slices {
+			for i := range slice.Spec.Devices {
+				device, node := &slice.Spec.Devices[i], ""
+				if name := cmp.Or(slice.Spec.NodeName, device.NodeName); name != nil {
+					node = *name
+				}
+				if !yield(device, node) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// labels returns the products that the labels of nodes name, without those of nodes that have
+// devices of several products.
+func (p *devicePool) labels(nodes map[string]*corev1.Node) map[string]string {
+	labels, products := map[string]string{}, map[string]string{}
+	for device, node := range p.devices() {
+		product := p.driver.text(device, p.driver.product)
+		first, isSeen := products[node]
+		switch {
+		case !isSeen:
+			products[node], labels[node] = product, p.driver.labelOf(nodes[node])
+		case product != first:
+			labels[node] = ""
+		}
+	}
+	return labels
 }
 
 // allow adds allocatable devices.

@@ -61,6 +61,9 @@ func TestDevicesAreAcceleratorsOfTheirNode(t *testing.T) {
 		{"a device plugin was removed", []string{nodeWith("a", labelled, "nvidia.com/gpu: 0"), eight}, map[fleet.Accelerator]string{"H100": "a 0/8"}},
 		{"two products", []string{emptyNode("a", ""), manifesttest.ResourceSlice("a", append(manifesttest.GPUs(h100, 2), manifesttest.Device("l", "gpu.nvidia.com/type: {string: gpu}, gpu.nvidia.com/productName: {string: NVIDIA L4}"))...)}, map[fleet.Accelerator]string{"H100": "a 0/2", "L4": "a 0/1"}},
 		{"the product of the node's label", []string{emptyNode("a", labelled), manifesttest.ResourceSlice("a", manifesttest.Device("g", "type: {string: gpu}"))}, map[fleet.Accelerator]string{"H100": "a 0/1"}},
+		{"another name by the node's label", []string{emptyNode("a", "cloud.google.com/gke-accelerator: nvidia-rtx-pro-6000"), manifesttest.ResourceSlice("a", manifesttest.GPUs("NVIDIA RTX PRO 6000 Blackwell Server Edition", 2)...)}, map[fleet.Accelerator]string{"nvidia-rtx-pro-6000": "a 0/2"}},
+		{"a label of slices", []string{emptyNode("a", "nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"), manifesttest.ResourceSlice("a", migs("1g.10gb", 7)...)}, map[fleet.Accelerator]string{"NVIDIA-A100-SXM4-80GB-MIG-1g.10gb": "a 0/7"}},
+		{"two products and a label", []string{emptyNode("a", labelled), manifesttest.ResourceSlice("a", append(manifesttest.GPUs(h100, 2), manifesttest.Device("l", "type: {string: gpu}, productName: {string: NVIDIA L4}"))...)}, map[fleet.Accelerator]string{"H100": "a 0/2", "L4": "a 0/1"}},
 		{"MIG", []string{emptyNode("a", "nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB"), manifesttest.ResourceSlice("a", append(migs("1g.10gb", 4), migs("1g.10gb+me", 1)...)...)}, map[fleet.Accelerator]string{
 			"A100": "a 0/0", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb": "a 0/4", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb.me": "a 0/1",
 		}},

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -105,14 +106,11 @@ func wholeOf(name corev1.ResourceName) (corev1.ResourceName, bool) {
 func isDevice(name corev1.ResourceName) bool { return strings.HasPrefix(string(name), devicePrefix) }
 
 // productOf returns the product of a device, or the slice of a product, as node labels name them;
-// false if it is no accelerator. A device that names no product has that of its node's label.
-func (d *gpuDriver) productOf(device *resourcev1.Device, node *corev1.Node) (string, bool) {
-	kind := d.text(device, "type")
-	product := d.labelled(d.text(device, d.product))
-	if product == "" && node != nil {
-		product = labelledProduct(node, d.counted)
-	}
-	switch {
+// false if it is no accelerator. A label that names the product of all devices of a node comes
+// before the driver's name.
+func (d *gpuDriver) productOf(device *resourcev1.Device, label string) (string, bool) {
+	product := cmp.Or(label, d.labelled(d.text(device, d.product)))
+	switch kind := d.text(device, "type"); {
 	case d.whole == "" || kind == d.whole:
 		return product, true
 	case kind == d.slice:
@@ -150,10 +148,17 @@ func (d *gpuDriver) text(device *resourcev1.Device, name string) string {
 	return ""
 }
 
-// labelledProduct returns the product that a node's label names for a resource; empty if none does.
-func labelledProduct(node *corev1.Node, counted corev1.ResourceName) string {
+// labelOf returns the product that a node's label names for the accelerators of a driver; empty if
+// none does, or if it names slices or shares of one.
+func (d *gpuDriver) labelOf(node *corev1.Node) string {
+	if node == nil {
+		return ""
+	}
 	for _, product := range products() {
-		if value := node.Labels[product.label]; value != "" && slices.Contains(product.resources, counted) {
+		if value := node.Labels[product.label]; value != "" && slices.Contains(product.resources, d.counted) {
+			if slices.ContainsFunc(productParts(value), isSharePart) {
+				return ""
+			}
 			return value
 		}
 	}

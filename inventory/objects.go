@@ -68,6 +68,8 @@ type Target struct {
 	Workers int
 	// hasOpenClaims is true if the claims of a template do not say how many accelerators they get.
 	hasOpenClaims bool
+	// claimed are the devices that a replica gets by templates of claims, as quotas name them.
+	claimed map[corev1.ResourceName]int
 }
 
 // Append adds other objects.

@@ -37,7 +37,7 @@ func (o Objects) quotasOf() map[string][]*corev1.ResourceQuota {
 }
 
 // leastQuota returns the quota that admits the fewest further replicas of the target; the zero
-// value if none limits them. The quotas count pods and accelerators.
+// value if none limits them. The quotas count pods, accelerators, and devices of a DeviceClass.
 func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
 	if len(quotas) == 0 || t.Template == nil {
 		return least
@@ -50,6 +50,9 @@ func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
 		for name, n := range gpuRequests(&t.Worker.Spec) {
 			requests[requestsPrefix+name] += n * t.Workers
 		}
+	}
+	for name, n := range t.claimed {
+		requests[name] = n
 	}
 	for _, quota := range quotas {
 		for _, name := range sortedNames(requests) {
