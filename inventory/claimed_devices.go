@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/wva-project/wva/fleet"
 )
 
 // claimReader reads the accelerators of claims into requests of resources, so that pods with claims
@@ -96,8 +94,8 @@ func allocatedDevices(claim *resourcev1.ResourceClaim) (devices []deviceKey) {
 }
 
 // notePod notes the claims that a pod shares with others, and closes the node of a pod that runs
-// with devices that no claim shows: the scheduler allocates before it binds, and the kubelet starts
-// no pod without its devices. A pod that was bound by hand never starts, and closes nothing.
+// with devices that no claim shows: the kubelet starts no pod without its devices. Before it runs,
+// the devices are in the claim, or a tenant has set the node by hand: that closes nothing.
 func (r *claimReader) notePod(pod *corev1.Pod) {
 	if len(pod.Spec.ResourceClaims) == 0 || ended(pod) {
 		return
@@ -130,38 +128,6 @@ func claimName(pod *corev1.Pod, of corev1.PodResourceClaim) (string, bool) {
 		}
 	}
 	return "", true
-}
-
-// node returns a node with its devices as allocatable resources.
-func (c *deviceCounts) node(node *corev1.Node) *corev1.Node {
-	stated := c.stated[node.Name]
-	if len(stated) == 0 {
-		return node
-	}
-	own := *node
-	own.Status.Allocatable = maps.Clone(node.Status.Allocatable)
-	if own.Status.Allocatable == nil {
-		own.Status.Allocatable = corev1.ResourceList{}
-	}
-	for _, driver := range stated { // none but these
-		if _, isStated := own.Status.Allocatable[driver.counted]; !isStated {
-			own.Status.Allocatable[driver.counted] = resource.Quantity{}
-		}
-	}
-	for name, n := range c.allocatable[node.Name] {
-		own.Status.Allocatable[name] = *resource.NewQuantity(int64(n), resource.DecimalSI)
-	}
-	return &own
-}
-
-// sharedTypes returns the accelerator types of devices that are on no single node: the nodes are
-// not their limit.
-func (c *deviceCounts) sharedTypes(options Options) map[fleet.Accelerator]bool {
-	types := map[fleet.Accelerator]bool{}
-	for name := range c.shared {
-		types[options.deviceType(name)] = true
-	}
-	return types
 }
 
 // pod returns a pod with the devices of its claims as requests.

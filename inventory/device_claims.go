@@ -16,6 +16,7 @@ const (
 	kindResourceClaim         = "ResourceClaim"
 	kindResourceClaimTemplate = "ResourceClaimTemplate"
 	kindDeviceClass           = "DeviceClass"
+	kindDeviceTaintRule       = "DeviceTaintRule"
 
 	groupResource = "resource.k8s.io"
 )
@@ -189,7 +190,8 @@ func (c deviceClasses) extended() map[corev1.ResourceName]corev1.ResourceName {
 		}
 		name := corev1.ResourceName(*own)
 		counted, _ := c.counted(class, nil)
-		if other, isNamed := names[name]; counted != "" && (!isNamed || counted < other) { // whatever the order
+		// of several classes the same one in any order
+		if other, isNamed := names[name]; counted != "" && (!isNamed || counted < other) {
 			names[name] = counted
 		}
 	}

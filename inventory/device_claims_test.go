@@ -157,7 +157,7 @@ func TestSharedClaimCountsOnce(t *testing.T) {
 func TestEarlierVersionsOfDevicesAreNotRead(t *testing.T) {
 	for _, manifest := range []string{
 		manifesttest.ResourceSlice("a", manifesttest.GPUs(h100, 1)...), manifesttest.ResourceClaim("c", "exactly: {deviceClassName: gpu.nvidia.com}", ""),
-		manifesttest.ResourceClaimTemplate("t", "exactly: {deviceClassName: gpu.nvidia.com}"), manifesttest.DeviceClass("d", "true"),
+		manifesttest.ResourceClaimTemplate("t", "exactly: {deviceClassName: gpu.nvidia.com}"), manifesttest.DeviceClass("d", "true"), manifesttest.DeviceTaintRule("{}", "NoExecute"),
 	} {
 		objects := objectsOf(t, manifest)
 		require.Equal(t, 1, objects.Len())

@@ -10,6 +10,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 // deviceKey names a device, as an allocation does.
@@ -107,7 +109,7 @@ func (o Objects) countDevices(allocated map[deviceKey]bool, nodes map[string]*co
 		resources: make(map[deviceKey]allocationKey, len(allocated)), allocatable: map[string]map[corev1.ResourceName]int{}, allocated: map[allocationKey]int{},
 		stated: map[string][]*gpuDriver{}, closed: map[string]string{}, shared: map[corev1.ResourceName]bool{},
 	}
-	pools := o.devicePools()
+	pools, taints := o.devicePools(), o.deviceTaints()
 	for i := range pools {
 		pool := &pools[i]
 		isComplete := pool.isComplete()
@@ -120,7 +122,7 @@ func (o Objects) countDevices(allocated map[deviceKey]bool, nodes map[string]*co
 			}
 		}
 		if isComplete {
-			c.addPool(pool, allocated, nodes)
+			c.addPool(pool, allocated, nodes, taints)
 		}
 	}
 	return c
@@ -143,7 +145,7 @@ func nodesOf(slice *resourcev1.ResourceSlice) []string {
 
 // addPool adds the devices of a pool. Devices that share an accelerator count as far as those of
 // their type fit beside the allocated ones.
-func (c *deviceCounts) addPool(pool *devicePool, allocated map[deviceKey]bool, nodes map[string]*corev1.Node) {
+func (c *deviceCounts) addPool(pool *devicePool, allocated map[deviceKey]bool, nodes map[string]*corev1.Node, taints deviceTaints) {
 	labels := pool.labels(nodes)
 	left := newCounters(pool.slices)
 	parts := map[allocationKey][]*resourcev1.Device{}
@@ -163,7 +165,7 @@ func (c *deviceCounts) addPool(pool *devicePool, allocated map[deviceKey]bool, n
 		case allocated[id]:
 			c.allocated[key]++
 			c.allow(key, 1)
-		case slices.ContainsFunc(device.Taints, blocksDevice):
+		case taints.block(id, device):
 			c.allow(key, 0)
 		case len(device.ConsumesCounters) > 0:
 			parts[key] = append(parts[key], device)
@@ -220,65 +222,34 @@ func (c *deviceCounts) allow(key allocationKey, n int) {
 	c.allocatable[key.node][key.resource] += n
 }
 
-// blocksDevice reports whether a taint keeps claims from a device. A claim that tolerates it is not
-// counted on.
-func blocksDevice(taint resourcev1.DeviceTaint) bool {
-	return taint.Effect == resourcev1.DeviceTaintEffectNoSchedule || taint.Effect == resourcev1.DeviceTaintEffectNoExecute
-}
-
-// counterKey names a counter of a pool, such as the memory of one GPU.
-type counterKey struct{ set, counter string }
-
-// counters are the parts of accelerators that are left for devices that share them.
-type counters map[counterKey]resource.Quantity
-
-func newCounters(ofPool []*resourcev1.ResourceSlice) counters {
-	left := counters{}
-	for _, slice := range ofPool {
-		for _, set := range slice.Spec.SharedCounters {
-			for name, counter := range set.Counters {
-				left[counterKey{set.Name, name}] = counter.Value.DeepCopy()
-			}
+// node returns a node with its devices as allocatable resources.
+func (c *deviceCounts) node(node *corev1.Node) *corev1.Node {
+	stated := c.stated[node.Name]
+	if len(stated) == 0 {
+		return node
+	}
+	own := *node
+	own.Status.Allocatable = maps.Clone(node.Status.Allocatable)
+	if own.Status.Allocatable == nil {
+		own.Status.Allocatable = corev1.ResourceList{}
+	}
+	for _, driver := range stated { // none but these
+		if _, isStated := own.Status.Allocatable[driver.counted]; !isStated {
+			own.Status.Allocatable[driver.counted] = resource.Quantity{}
 		}
 	}
-	return left
+	for name, n := range c.allocatable[node.Name] {
+		own.Status.Allocatable[name] = *resource.NewQuantity(int64(n), resource.DecimalSI)
+	}
+	return &own
 }
 
-// consume takes the counters of a device.
-func (left counters) consume(device *resourcev1.Device) {
-	for _, part := range device.ConsumesCounters {
-		for name, counter := range part.Counters {
-			key := counterKey{part.CounterSet, name}
-			if value, found := left[key]; found {
-				value = value.DeepCopy() // large numbers are shared by copies
-				value.Sub(counter.Value)
-				left[key] = value
-			}
-		}
+// sharedTypes returns the accelerator types of devices that are on no single node: the nodes are
+// not their limit.
+func (c *deviceCounts) sharedTypes(options Options) map[fleet.Accelerator]bool {
+	types := map[fleet.Accelerator]bool{}
+	for name := range c.shared {
+		types[options.deviceType(name)] = true
 	}
-}
-
-// fit reports whether the counters of a device are left.
-func (left counters) fit(device *resourcev1.Device) bool {
-	for _, part := range device.ConsumesCounters {
-		for name, counter := range part.Counters {
-			if value, found := left[counterKey{part.CounterSet, name}]; !found || value.Cmp(counter.Value) < 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// fitting returns how many of the devices can be allocated together, one by one by name. Others of
-// the same accelerator are taken to stay free.
-func (left counters) fitting(devices []*resourcev1.Device) (n int) {
-	left = maps.Clone(left)
-	for _, device := range sorted(devices, func(a, b *resourcev1.Device) int { return cmp.Compare(a.Name, b.Name) }) {
-		if left.fit(device) {
-			left.consume(device)
-			n++
-		}
-	}
-	return n
+	return types
 }

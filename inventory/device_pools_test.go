@@ -164,6 +164,18 @@ func TestTaintedDevicesAreNotFree(t *testing.T) {
 	require.Equal(t, "a 1/2", nodesByType(objectsOf(t, emptyNode("a", ""), slice, claim).Tables(Options{}).Pools)["L4"])
 }
 
+func TestRulesTaintTheDevicesThatTheySelect(t *testing.T) {
+	for selector, want := range map[string]string{
+		"null": "a 0/0", "{}": "a 0/0", "{driver: gpu.nvidia.com}": "a 0/0", "{pool: a}": "a 0/0", "{driver: gpu.nvidia.com, pool: a, device: gpu-1}": "a 0/2",
+		"{device: gpu-1}": "a 0/2", "{driver: gpu.amd.com}": "a 0/3", "{pool: b, device: gpu-1}": "a 0/3",
+	} {
+		for effect, want := range map[string]string{"NoSchedule": want, "NoExecute": want, "None": "a 0/3"} {
+			objects := objectsOf(t, emptyNode("a", ""), manifesttest.ResourceSlice("a", manifesttest.GPUs(h100, 3)...), manifesttest.DeviceTaintRule(selector, effect))
+			require.Equal(t, want, nodesByType(objects.Tables(Options{}).Pools)["H100"], "%s %s", selector, effect)
+		}
+	}
+}
+
 // MIG devices that the driver makes when they are allocated share the GPU with each other, and with
 // the whole of it.
 func TestDevicesOfOneGPUCountAsFarAsTheyFit(t *testing.T) {

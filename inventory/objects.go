@@ -40,6 +40,7 @@ type Objects struct {
 	ResourceClaims         []*resourcev1.ResourceClaim
 	ResourceClaimTemplates []*resourcev1.ResourceClaimTemplate
 	DeviceClasses          []*resourcev1.DeviceClass
+	DeviceTaintRules       []*resourcev1.DeviceTaintRule
 }
 
 // Target is a workload that may be scaled, or a controller between it and its pods, such as a
@@ -89,12 +90,13 @@ func (o *Objects) Append(more Objects) {
 	o.ResourceClaims = append(o.ResourceClaims, more.ResourceClaims...)
 	o.ResourceClaimTemplates = append(o.ResourceClaimTemplates, more.ResourceClaimTemplates...)
 	o.DeviceClasses = append(o.DeviceClasses, more.DeviceClasses...)
+	o.DeviceTaintRules = append(o.DeviceTaintRules, more.DeviceTaintRules...)
 }
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
 	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools)
-	n += len(o.ResourceSlices) + len(o.ResourceClaims) + len(o.ResourceClaimTemplates) + len(o.DeviceClasses)
+	n += len(o.ResourceSlices) + len(o.ResourceClaims) + len(o.ResourceClaimTemplates) + len(o.DeviceClasses) + len(o.DeviceTaintRules)
 	if o.NodeGroups != nil {
 		n++
 	}
@@ -176,6 +178,8 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 		return decodeResourceClaimTemplate
 	case schema.GroupKind{Group: groupResource, Kind: kindDeviceClass}:
 		return decodeDeviceClass
+	case schema.GroupKind{Group: groupResource, Kind: kindDeviceTaintRule}:
+		return decodeDeviceTaintRule
 	case schema.GroupKind{Group: groupApps, Kind: kindDeployment},
 		schema.GroupKind{Group: groupApps, Kind: kindReplicaSet},
 		schema.GroupKind{Group: groupApps, Kind: kindStatefulSet}:

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,9 +52,7 @@ func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
 			requests[requestsPrefix+name] += n * t.Workers
 		}
 	}
-	for name, n := range t.claimed {
-		requests[name] = n
-	}
+	maps.Copy(requests, t.claimed)
 	for _, quota := range quotas {
 		for _, name := range sortedNames(requests) {
 			hard, limits := quota.Status.Hard[name]

@@ -22,13 +22,14 @@ func deviceKinds() []servedKind {
 	return []servedKind{
 		{"resource.k8s.io", "v1", "resourceslices", "ResourceSlice", false, false},
 		{"resource.k8s.io", "v1", "deviceclasses", "DeviceClass", false, false},
+		{"resource.k8s.io", "v1", "devicetaintrules", "DeviceTaintRule", false, false},
 		{"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true, false},
 		{"resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", true, false},
 	}
 }
 
-// deviceFleet is a variant with claims on a node with four GPUs, of which its pod has one and another
-// namespace two, beside a node with a device plugin.
+// deviceFleet is a variant with claims on a node with four GPUs, of which its pod has one and
+// another namespace two, beside a node with a device plugin.
 func deviceFleet() []string {
 	const request = "exactly: {deviceClassName: gpu.nvidia.com, count: 2}"
 	return []string{
@@ -95,7 +96,7 @@ func TestDevicesAreWatched(t *testing.T) {
 
 // Without the claims of all namespaces, devices would look free.
 func TestDevicesAreNotCountedWhileTheirObjectsCannotBeRead(t *testing.T) {
-	for _, resource := range []string{"resourceslices", "resourceclaims", "deviceclasses"} {
+	for _, resource := range []string{"resourceslices", "resourceclaims", "deviceclasses", "devicetaintrules"} {
 		t.Run(resource, func(t *testing.T) {
 			deny := func(s *apiServer) { s.denyReading(resource+".resource.k8s.io", http.StatusForbidden) }
 			inDeviceCluster(t, Options{}, deny, func(w *world) {
@@ -152,8 +153,8 @@ func TestPodWithAClaimKeepsItsPlacement(t *testing.T) {
 	require.NotContains(t, spec, "containers")
 }
 
-// TestMasksKeepTheFieldsOfDevices compares the tables of whole objects with those of the fields that
-// are kept.
+// TestMasksKeepTheFieldsOfDevices compares the tables of whole objects with those of the fields
+// that are kept.
 func TestMasksKeepTheFieldsOfDevices(t *testing.T) {
 	const selected = `selectors: [{cel: {expression: 'device.attributes["gpu.nvidia.com"].productName == "NVIDIA L4"'}}]`
 	part := func(name, kind string, memory int) string {
@@ -167,10 +168,12 @@ func TestMasksKeepTheFieldsOfDevices(t *testing.T) {
 		"apiVersion: v1\nkind: Node\nmetadata: {name: one}\nstatus: {conditions: [{type: Ready, status: 'True'}]}",
 		manifesttest.ResourceSlice("one", part("gpu", "gpu", 24), part("m0", "mig", 3), part("m1", "mig", 3), part("m2", "mig", 30),
 			manifesttest.Device("t", "type: {string: gpu}, productName: {string: NVIDIA T4}", "taints: [{key: k, effect: NoSchedule}]"),
-			manifesttest.Device("u", "type: {string: gpu}, productName: {string: NVIDIA T4}")) + "\n  sharedCounters: [{name: one, counters: {memory: {value: 24Gi}}}]",
+			manifesttest.Device("u", "type: {string: gpu}, productName: {string: NVIDIA T4}"),
+			manifesttest.Device("v", "type: {string: gpu}, productName: {string: NVIDIA T4}")) + "\n  sharedCounters: [{name: one, counters: {memory: {value: 24Gi}}}]",
 		manifesttest.ResourceClaim("c", "exactly: {deviceClassName: big}", "one", "m1") + "\n",
 		strings.ReplaceAll(manifesttest.ResourceClaim("d", "exactly: {deviceClassName: big}", "one", "gpu"), "device: gpu", "device: gpu, adminAccess: true"),
 		manifesttest.Claimer("p", "one", "c"),
+		manifesttest.DeviceTaintRule("{driver: gpu.nvidia.com, pool: one, device: v}", "NoExecute"),
 		manifesttest.Pod{
 			Name: "q", Spec: "nodeName: one\n  containers: [{name: engine, resources: {limits: {nvidia.com/gpu: 1}}}]",
 			Status: "phase: Running\n  extendedResourceClaimStatus: {resourceClaimName: c, requestMappings: [{containerName: engine, resourceName: nvidia.com/gpu, requestName: gpu}]}",

@@ -105,6 +105,8 @@ func deviceClassFields() fieldMask {
 	return objectFields(fieldsOf("selectors extendedResourceName"), nil)
 }
 
+func taintRuleFields() fieldMask { return objectFields(fieldsOf("deviceSelector taint"), nil) }
+
 func claimFields() fieldMask {
 	allocation := fieldMask{"devices": fieldMask{"results": fieldsOf("driver pool device adminAccess")}}
 	return objectFields(fieldMask{"devices": fieldMask{"requests": requestFields()}}, fieldMask{"allocation": allocation})

@@ -26,8 +26,8 @@ type watchedResource struct {
 	namespace, name string
 	// isOptional is true of a resource that many clusters do not serve: that is no problem.
 	isOptional bool
-	// followsPods is true if the resource is read in the namespaces in which pods are: in all, or in
-	// Namespaces if the pods of all may not be read.
+	// followsPods is true if the resource is read in the namespaces in which pods are: in all, or
+	// in Namespaces if the pods of all may not be read.
 	followsPods bool
 	// isTarget is true of scale targets. A kind of these is watched while a variant names it or,
 	// unless the row is that of further targets, with DryRun.
@@ -117,6 +117,11 @@ var (
 		without: devicesUnknown,
 		objects: "DeviceClasses", use: "which requests of claims, and which extended resources, are for accelerators",
 	}
+	deviceTaintRules = &watchedResource{
+		gvr: devices("devicetaintrules"), kind: "DeviceTaintRule", cause: causeNode, fields: taintRuleFields(), isClusterScoped: true, countsEverywhere: true, isOptional: true,
+		without: devicesUnknown,
+		objects: "DeviceTaintRules", use: "which of these accelerators an administrator keeps from pods",
+	}
 	resourceClaims = &watchedResource{
 		gvr: devices("resourceclaims"), kind: "ResourceClaim", cause: causePod, fields: claimFields(), countsEverywhere: true, followsPods: true, isOptional: true,
 		without: devicesUnknown,
@@ -142,7 +147,8 @@ var (
 // resources is the table. Of several causes of a rebuild, the first in this order is told.
 var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
-	nodes, nodePools, autoscalerStatus, resourceSlices, deviceClasses, resourceClaims, claimTemplates, resourceQuotas, pods, namespaces,
+	nodes, nodePools, autoscalerStatus, resourceSlices, deviceClasses, deviceTaintRules, resourceClaims, claimTemplates,
+	resourceQuotas, pods, namespaces,
 }
 
 const (
@@ -193,7 +199,7 @@ func (r *watchedResource) isOfNodeAutoscaler() bool { return r == nodePools || r
 // isOfDevices reports whether the resource is read for the accelerators of dynamic resource
 // allocation.
 func (r *watchedResource) isOfDevices() bool {
-	return r == resourceSlices || r == deviceClasses || r == resourceClaims
+	return r == resourceSlices || r == deviceClasses || r == deviceTaintRules || r == resourceClaims
 }
 
 // mayBeAnnotated reports whether objects of the resource are watched for their annotations.

@@ -26,8 +26,8 @@ type view struct {
 	// scale targets without a number of replicas, or that cannot be decoded
 	unread    map[inventory.Key]unreadTarget
 	undecoded []inventory.Problem // of other objects that cannot be decoded
-	// undecodedAutoscaler is true if one of them is of a node autoscaler, and undecodedDevices if one
-	// is of dynamic resource allocation
+	// undecodedAutoscaler is true if one of them is of a node autoscaler, and undecodedDevices if
+	// one is of dynamic resource allocation
 	undecodedAutoscaler, undecodedDevices bool
 
 	kinds    map[schema.GroupKind]kind

@@ -48,7 +48,8 @@ spec: {devices: {requests: [{name: gpu, %s}]}}`, name, request)
 	return text + "\nstatus: {allocation: {devices: {results: [" + strings.Join(results, ", ") + "]}}}"
 }
 
-// ResourceClaimTemplate returns the ResourceClaimTemplate llm/NAME for requests, each as its fields.
+// ResourceClaimTemplate returns the ResourceClaimTemplate llm/NAME for requests, each as its
+// fields.
 func ResourceClaimTemplate(name string, requests ...string) string {
 	rows := make([]string, len(requests))
 	for i, request := range requests {
@@ -66,6 +67,14 @@ func DeviceClass(name, selector string, fields ...string) string {
 kind: DeviceClass
 metadata: {name: %s}
 spec: {%s}`, name, strings.Join(append([]string{fmt.Sprintf("selectors: [{cel: {expression: %q}}]", selector)}, fields...), ", "))
+}
+
+// DeviceTaintRule returns a rule that taints the selected devices.
+func DeviceTaintRule(selector, effect string) string {
+	return fmt.Sprintf(`apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: repair}
+spec: {deviceSelector: %s, taint: {key: k, effect: %s}}`, selector, effect)
 }
 
 // Claimer returns a pod on a node with a claim that was made from a template; without a node it

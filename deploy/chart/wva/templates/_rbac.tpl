@@ -58,10 +58,10 @@
   resources: [configmaps]
   resourceNames: [cluster-autoscaler-status]
   verbs: [get, list, watch]
-# The accelerators that drivers of dynamic resource allocation publish, their classes, and the claims
-# of all tenants to which they are allocated.
+# The accelerators that drivers of dynamic resource allocation publish, their classes and taints, and
+# the claims of all tenants to which they are allocated.
 - apiGroups: [resource.k8s.io]
-  resources: [resourceslices, deviceclasses, resourceclaims]
+  resources: [resourceslices, deviceclasses, devicetaintrules, resourceclaims]
   verbs: [get, list, watch]
 {{- end }}
 
