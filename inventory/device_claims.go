@@ -32,6 +32,7 @@ func decodeResourceClaim(u *unstructured.Unstructured) (Objects, error) {
 	if err := convert(u.Object, claim); err != nil || !isDeviceVersion(u) {
 		return Objects{}, err
 	}
+	trimClaim(&claim.Spec.Devices)
 	return Objects{ResourceClaims: []*resourcev1.ResourceClaim{claim}}, nil
 }
 
@@ -40,6 +41,7 @@ func decodeResourceClaimTemplate(u *unstructured.Unstructured) (Objects, error) 
 	if err := convert(u.Object, template); err != nil || !isDeviceVersion(u) {
 		return Objects{}, err
 	}
+	trimClaim(&template.Spec.Spec.Devices)
 	return Objects{ResourceClaimTemplates: []*resourcev1.ResourceClaimTemplate{template}}, nil
 }
 
@@ -48,6 +50,7 @@ func decodeDeviceClass(u *unstructured.Unstructured) (Objects, error) {
 	if err := convert(u.Object, class); err != nil || !isDeviceVersion(u) {
 		return Objects{}, err
 	}
+	class.Spec.Selectors = trimmed(class.Spec.Selectors)
 	return Objects{DeviceClasses: []*resourcev1.DeviceClass{class}}, nil
 }
 

@@ -99,6 +99,7 @@ func TestClaimsNameTheAcceleratorType(t *testing.T) {
 		{"in a text", selector("gpu.nvidia.com", `'x && `+strings.ReplaceAll(product, `"`, `\"`)+` && y' != 'z'`), "", ""},
 		{"a choice", selector("gpu.nvidia.com", "true ? true : "+product), "", ""},
 		{"another comparison", selector("gpu.nvidia.com", strings.Replace(product, "==", "!=", 1)), "", ""},
+		{"in a long selector", selector("gpu.nvidia.com", product+" && "+strings.Repeat("true && ", 100)+"true"), "", ""},
 		{"two products", "firstAvailable: [{name: a, deviceClassName: gpu.nvidia.com, selectors: [{cel: {expression: '" + product + "'}}]}, {name: b, deviceClassName: gpu.nvidia.com}]", "", ""},
 	}
 	for _, test := range tests {
@@ -164,6 +165,18 @@ func TestEarlierVersionsOfDevicesAreNotRead(t *testing.T) {
 		objects = objectsOf(t, strings.Replace(manifest, "resource.k8s.io/v1", "resource.k8s.io/v1beta1", 1))
 		require.Zero(t, objects.Len())
 	}
+}
+
+// A tenant can write ten kilobytes into each of many selectors.
+func TestLongSelectorsAreNotKept(t *testing.T) {
+	long := fmt.Sprintf("deviceClassName: c, selectors: [{cel: {expression: %q}}, {cel: {expression: 'true'}}, {}]", strings.Repeat("x", 10_000))
+	requests := []string{"exactly: {" + long + "}", "firstAvailable: [{name: a, " + long + "}]"}
+	objects := objectsOf(t, manifesttest.ResourceClaimTemplate("t", requests...), manifesttest.ResourceClaim("c", requests[0], ""), manifesttest.DeviceClass("d", strings.Repeat("x", 10_000)))
+	rows := append(objects.ResourceClaimTemplates[0].Spec.Spec.Devices.Requests, objects.ResourceClaims[0].Spec.Devices.Requests...)
+	require.Len(t, rows[0].Exactly.Selectors, 1)
+	require.Len(t, rows[1].FirstAvailable[0].Selectors, 1)
+	require.Len(t, rows[2].Exactly.Selectors, 1)
+	require.Empty(t, objects.DeviceClasses[0].Spec.Selectors)
 }
 
 func FuzzSelectorsOfDevices(f *testing.F) {

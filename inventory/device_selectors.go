@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -15,18 +16,35 @@ type deviceFacts struct {
 	domain     string
 }
 
-// longestExpression is the most bytes of a CEL expression that are read: those that the API server
-// admits.
-const longestExpression = resourcev1.CELSelectorExpressionMaxLength
+// longestExpression is the most bytes of a CEL expression that are read. The API server admits 10
+// KiB for each of many selectors of a claim; longer ones are not kept.
+const longestExpression = 512
+
+// trimClaim removes the selectors of a claim that are not read.
+func trimClaim(claim *resourcev1.DeviceClaim) {
+	for i := range claim.Requests {
+		if exactly := claim.Requests[i].Exactly; exactly != nil {
+			exactly.Selectors = trimmed(exactly.Selectors)
+		}
+		for j := range claim.Requests[i].FirstAvailable {
+			one := &claim.Requests[i].FirstAvailable[j]
+			one.Selectors = trimmed(one.Selectors)
+		}
+	}
+}
+
+// trimmed returns the selectors that are read.
+func trimmed(selectors []resourcev1.DeviceSelector) []resourcev1.DeviceSelector {
+	return slices.DeleteFunc(selectors, func(s resourcev1.DeviceSelector) bool {
+		return s.CEL == nil || len(s.CEL.Expression) > longestExpression
+	})
+}
 
 // read adds the equalities of selectors. Of an expression that is a conjunction, those terms are
 // read that compare the driver or an attribute with a text; each of them is necessary, whatever the
 // others say. CEL is not evaluated.
 func (f *deviceFacts) read(selectors []resourcev1.DeviceSelector) {
 	for _, selector := range selectors {
-		if selector.CEL == nil || len(selector.CEL.Expression) > longestExpression {
-			continue
-		}
 		for _, term := range conjunction(selector.CEL.Expression) {
 			f.add(term)
 		}

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"slices"
+
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -45,12 +47,10 @@ func (o Objects) deviceTaints() deviceTaints {
 
 // block reports whether a taint of its own or of a rule keeps pods from a device.
 func (t deviceTaints) block(id deviceKey, device *resourcev1.Device) bool {
-	for _, taint := range device.Taints {
-		if blocks(taint) {
-			return true
-		}
-	}
-	if len(t) == 0 {
+	switch {
+	case slices.ContainsFunc(device.Taints, blocks):
+		return true
+	case len(t) == 0:
 		return false
 	}
 	for parts := range 1 << 3 { // each of the three is named or not
