@@ -56,10 +56,12 @@ func decodeResourceSlice(u *unstructured.Unstructured) (Objects, error) {
 	return Objects{ResourceSlices: []*resourcev1.ResourceSlice{slice}}, nil
 }
 
-// devicePool is the ResourceSlices of the latest generation of a pool.
+// devicePool is the ResourceSlices of the latest generation of a pool, as far as one node sees them:
+// the driver of another node cannot replace them by its own in a pool of the same name.
 type devicePool struct {
 	driver *gpuDriver
 	name   string
+	node   string                      // empty if the slices are not of a single node
 	slices []*resourcev1.ResourceSlice // by name
 }
 
@@ -67,22 +69,30 @@ type devicePool struct {
 func (o Objects) devicePools() []devicePool {
 	byName := func(a, b *resourcev1.ResourceSlice) int {
 		return cmp.Or(
-			cmp.Compare(a.Spec.Driver, b.Spec.Driver), cmp.Compare(a.Spec.Pool.Name, b.Spec.Pool.Name),
+			cmp.Compare(a.Spec.Driver, b.Spec.Driver), cmp.Compare(a.Spec.Pool.Name, b.Spec.Pool.Name), cmp.Compare(nodeOf(a), nodeOf(b)),
 			-cmp.Compare(a.Spec.Pool.Generation, b.Spec.Pool.Generation), cmp.Compare(a.Name, b.Name),
 		)
 	}
 	var pools []devicePool
 	for _, slice := range sorted(o.ResourceSlices, byName) {
 		last := len(pools) - 1
-		isNew := last < 0 || pools[last].driver.name != slice.Spec.Driver || pools[last].name != slice.Spec.Pool.Name
+		isNew := last < 0 || pools[last].driver.name != slice.Spec.Driver || pools[last].name != slice.Spec.Pool.Name || pools[last].node != nodeOf(slice)
 		switch {
 		case isNew:
-			pools = append(pools, devicePool{driverOf(slice.Spec.Driver), slice.Spec.Pool.Name, []*resourcev1.ResourceSlice{slice}})
+			pools = append(pools, devicePool{driverOf(slice.Spec.Driver), slice.Spec.Pool.Name, nodeOf(slice), []*resourcev1.ResourceSlice{slice}})
 		case pools[last].slices[0].Spec.Pool.Generation == slice.Spec.Pool.Generation:
 			pools[last].slices = append(pools[last].slices, slice)
 		}
 	}
 	return pools
+}
+
+// nodeOf returns the node of a ResourceSlice; empty if it is not of a single one.
+func nodeOf(slice *resourcev1.ResourceSlice) string {
+	if slice.Spec.NodeName == nil {
+		return ""
+	}
+	return *slice.Spec.NodeName
 }
 
 // isComplete reports whether all of the pool is seen, and each name is that of one device: else the
@@ -130,8 +140,8 @@ func (o Objects) countDevices(allocated map[deviceKey]bool, nodes map[string]*co
 
 // nodesOf returns the nodes whose devices are in a ResourceSlice, each once.
 func nodesOf(slice *resourcev1.ResourceSlice) []string {
-	if name := slice.Spec.NodeName; name != nil {
-		return []string{*name}
+	if name := nodeOf(slice); name != "" {
+		return []string{name}
 	}
 	var names []string
 	for i := range slice.Spec.Devices {
@@ -185,9 +195,9 @@ func (p *devicePool) devices() iter.Seq2[*resourcev1.Device, string] {
 	return func(yield func(*resourcev1.Device, string) bool) {
 		for _, slice := range p.slices {
 			for i := range slice.Spec.Devices {
-				device, node := &slice.Spec.Devices[i], ""
-				if name := cmp.Or(slice.Spec.NodeName, device.NodeName); name != nil {
-					node = *name
+				device, node := &slice.Spec.Devices[i], p.node
+				if node == "" && device.NodeName != nil {
+					node = *device.NodeName
 				}
 				if !yield(device, node) {
 					return

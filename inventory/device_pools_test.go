@@ -121,6 +121,13 @@ func TestIncompletePoolClosesItsNode(t *testing.T) {
 	require.Equal(t, "a 0/8", nodesByType(objectsOf(t, plugin, slice("one", 1, 2, gpus...)).Tables(Options{}).Pools)["H100"], "the device plugin counts")
 }
 
+// A node whose driver was taken over publishes a pool with the name of another one's.
+func TestNodeCannotReplaceThePoolOfAnother(t *testing.T) {
+	theirs := strings.NewReplacer("nodeName: a", "nodeName: b", "a-gpu", "b-gpu", "generation: 1", "generation: 9").Replace(manifesttest.ResourceSlice("a", manifesttest.GPUs(h100, 1)...))
+	tables := objectsOf(t, emptyNode("a", ""), emptyNode("b", ""), manifesttest.ResourceSlice("a", manifesttest.GPUs(h100, 8)...), theirs).Tables(Options{})
+	require.Equal(t, "a 0/8, b 0/1", nodesByType(tables.Pools)["H100"])
+}
+
 func TestDevicesAreAllocatedOnceWhoeverOwnsTheirClaims(t *testing.T) {
 	node, slice := emptyNode("a", ""), manifesttest.ResourceSlice("a", manifesttest.GPUs(h100, 8)...)
 	const one = "exactly: {deviceClassName: gpu.nvidia.com}"
