@@ -166,6 +166,12 @@ func (o Options) nodeAccelerator(node *corev1.Node, pod *corev1.Pod) fleet.Accel
 	}
 	types := o.typesOn(node)
 	requests := gpuRequests(&pod.Spec)
+	for name := range requests {
+		// a device that is not published for now: its pool is incomplete, or its driver restarts
+		if driver, product := deviceOf(name); driver != nil && product == "" {
+			requests[driver.counted] = 1
+		}
+	}
 	for _, t := range types {
 		if slices.ContainsFunc(t.resources, func(name corev1.ResourceName) bool { return requests[name] > 0 }) {
 			return t.name

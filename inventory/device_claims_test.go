@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,7 +173,7 @@ func TestLongSelectorsAreNotKept(t *testing.T) {
 	long := fmt.Sprintf("deviceClassName: c, selectors: [{cel: {expression: %q}}, {cel: {expression: 'true'}}, {}]", strings.Repeat("x", 10_000))
 	requests := []string{"exactly: {" + long + "}", "firstAvailable: [{name: a, " + long + "}]"}
 	objects := objectsOf(t, manifesttest.ResourceClaimTemplate("t", requests...), manifesttest.ResourceClaim("c", requests[0], ""), manifesttest.DeviceClass("d", strings.Repeat("x", 10_000)))
-	rows := append(objects.ResourceClaimTemplates[0].Spec.Spec.Devices.Requests, objects.ResourceClaims[0].Spec.Devices.Requests...)
+	rows := slices.Concat(objects.ResourceClaimTemplates[0].Spec.Spec.Devices.Requests, objects.ResourceClaims[0].Spec.Devices.Requests)
 	require.Len(t, rows[0].Exactly.Selectors, 1)
 	require.Len(t, rows[1].FirstAvailable[0].Selectors, 1)
 	require.Len(t, rows[2].Exactly.Selectors, 1)

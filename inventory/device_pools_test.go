@@ -121,6 +121,16 @@ func TestIncompletePoolClosesItsNode(t *testing.T) {
 	require.Equal(t, "a 0/8", nodesByType(objectsOf(t, plugin, slice("one", 1, 2, gpus...)).Tables(Options{}).Pools)["H100"], "the device plugin counts")
 }
 
+// While a driver restarts, the type of its pods is that of the node's label, if there is one.
+func TestTypeOfDevicesThatAreNotPublishedIsThatOfTheLabel(t *testing.T) {
+	pod := strings.Replace(manifesttest.Claimer("a-1-x", "one", "c"), "labels: {}", "labels: {pod-template-hash: '1'}\n  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: a-1, controller: true, uid: u}]", 1)
+	claim := manifesttest.ResourceClaim("c", "exactly: {deviceClassName: gpu.nvidia.com}", "one", "gpu-0")
+	for label, want := range map[string]fleet.Accelerator{"nvidia.com/gpu.product: NVIDIA-L4": "L4", "amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM": "", "": ""} {
+		manifests := append(claiming(), pod, claim, emptyNode("one", label))
+		require.Equal(t, want, objectsOf(t, manifests...).Tables(Options{}).Variants[0].Accelerator, label)
+	}
+}
+
 // A node whose driver was taken over publishes a pool with the name of another one's.
 func TestNodeCannotReplaceThePoolOfAnother(t *testing.T) {
 	theirs := strings.NewReplacer("nodeName: a", "nodeName: b", "a-gpu", "b-gpu", "generation: 1", "generation: 9").Replace(manifesttest.ResourceSlice("a", manifesttest.GPUs(h100, 1)...))
