@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -18,9 +19,16 @@ type claimReader struct {
 	templates map[podKey]*resourcev1.ResourceClaimTemplate
 	classes   deviceClasses
 	extended  map[corev1.ResourceName]corev1.ResourceName
-	// first are the pods that count with a claim that several may share
+	// first are the pods that count with a claim that they name, and that several may share
 	first   map[podKey]string
+	alone   map[sharedRequest][]corev1.Container // of pods that request only such devices
 	devices deviceCounts
+}
+
+// sharedRequest is a number of devices that a resource counts.
+type sharedRequest struct {
+	name corev1.ResourceName
+	n    int
 }
 
 // withDevices returns the objects with the devices of dynamic resource allocation as resources:
@@ -52,12 +60,12 @@ func replaced[T any](rows []*T, by func(*T) *T) []*T {
 func (o Objects) newClaimReader() *claimReader {
 	r := &claimReader{
 		claims: make(map[podKey]*resourcev1.ResourceClaim, len(o.ResourceClaims)), templates: map[podKey]*resourcev1.ResourceClaimTemplate{},
-		classes: deviceClasses{}, first: make(map[podKey]string, len(o.ResourceClaims)),
+		classes: deviceClasses{}, first: map[podKey]string{}, alone: map[sharedRequest][]corev1.Container{},
 	}
 	allocated := make(map[deviceKey]bool, len(o.ResourceClaims))
 	for _, claim := range o.ResourceClaims {
 		r.claims[podKey{claim.Namespace, claim.Name}] = claim
-		for _, device := range allocatedDevices(claim) {
+		for device := range allocatedDevices(claim) {
 			allocated[device] = true
 		}
 	}
@@ -81,16 +89,20 @@ func (o Objects) newClaimReader() *claimReader {
 
 // allocatedDevices returns the accelerators that are allocated to a claim. With administrative
 // access they stay free for others.
-func allocatedDevices(claim *resourcev1.ResourceClaim) (devices []deviceKey) {
-	if claim.Status.Allocation == nil {
-		return nil
-	}
-	for _, result := range claim.Status.Allocation.Devices.Results {
-		if driverOf(result.Driver) != nil && (result.AdminAccess == nil || !*result.AdminAccess) {
-			devices = append(devices, deviceKey{result.Driver, result.Pool, result.Device})
+func allocatedDevices(claim *resourcev1.ResourceClaim) iter.Seq[deviceKey] {
+	return func(yield func(deviceKey) bool) {
+		if claim.Status.Allocation == nil {
+			return
+		}
+		results := claim.Status.Allocation.Devices.Results
+		for i := range results {
+			result := &results[i]
+			isOwn := result.AdminAccess == nil || !*result.AdminAccess
+			if isOwn && driverOf(result.Driver) != nil && !yield(deviceKey{result.Driver, result.Pool, result.Device}) {
+				return
+			}
 		}
 	}
-	return devices
 }
 
 // notePod notes the claims that a pod shares with others, and closes the node of a pod that runs
@@ -103,7 +115,7 @@ func (r *claimReader) notePod(pod *corev1.Pod) {
 	for _, of := range pod.Spec.ResourceClaims {
 		name, isNeeded := claimName(pod, of)
 		key := podKey{pod.Namespace, name}
-		if first, isShared := r.first[key]; !isShared || pod.Name < first {
+		if first, isShared := r.first[key]; of.ResourceClaimName != nil && (!isShared || pod.Name < first) {
 			r.first[key] = pod.Name
 		}
 		claim := r.claims[key]
@@ -138,33 +150,33 @@ func (r *claimReader) pod(pod *corev1.Pod) *corev1.Pod {
 		key := podKey{pod.Namespace, name}
 		claim := r.claims[key]
 		switch {
-		case !isNeeded || claim != nil && r.first[key] != pod.Name:
+		case !isNeeded || claim != nil && of.ResourceClaimName != nil && r.first[key] != pod.Name:
 		case claim != nil && claim.Status.Allocation != nil:
 			r.addAllocated(&requests, claim, pod)
 		default:
 			requests.addAll(r.claim(pod.Namespace, of, claim))
 		}
 	}
-	own := *pod
+	containers, before := pod.Spec.Containers, pod.Spec.InitContainers
 	if status := pod.Status.ExtendedResourceClaimStatus; status != nil {
 		if claim := r.claims[podKey{pod.Namespace, status.ResourceClaimName}]; claim != nil && claim.Status.Allocation != nil {
 			r.addAllocated(&requests, claim, pod)
-			own.Spec.Containers = withoutMapped(own.Spec.Containers, status.RequestMappings)
-			own.Spec.InitContainers = withoutMapped(own.Spec.InitContainers, status.RequestMappings)
+			containers, before = withoutMapped(containers, status.RequestMappings), withoutMapped(before, status.RequestMappings)
 		}
 	}
-	r.addExtended(&requests, own.Spec.Containers)
+	r.addExtended(&requests, containers)
 	if len(requests.counts) == 0 {
 		return pod
 	}
-	own.Spec.Containers = withRequests(own.Spec.Containers, requests)
+	own := *pod
+	own.Spec.Containers, own.Spec.InitContainers = r.containers(containers, requests), before
 	return &own
 }
 
 // addAllocated adds the devices of a claim that are on the node of a pod, or that are published no
 // longer.
 func (r *claimReader) addAllocated(requests *deviceRequests, claim *resourcev1.ResourceClaim, pod *corev1.Pod) {
-	for _, device := range allocatedDevices(claim) {
+	for device := range allocatedDevices(claim) {
 		key, isPublished := r.devices.resources[device]
 		switch {
 		case !isPublished:
@@ -231,6 +243,22 @@ func (r *claimReader) addToQuota(t *Target, of corev1.PodResourceClaim, pods int
 	for name, n := range byClass(&template.Spec.Spec.Devices) {
 		t.claimed[name] = min(math.MaxInt32, t.claimed[name]+n*pods)
 	}
+}
+
+// containers returns those of a pod that requests devices. Most pods request nothing else, and the
+// same devices as others: they share one list.
+func (r *claimReader) containers(own []corev1.Container, requests deviceRequests) []corev1.Container {
+	if len(requests.counts) > 1 || len(sumOfRequests(own)) > 0 {
+		return withRequests(own, requests)
+	}
+	for name, n := range requests.counts {
+		key := sharedRequest{name, n}
+		if r.alone[key] == nil {
+			r.alone[key] = withRequests(nil, requests)
+		}
+		own = r.alone[key]
+	}
+	return own
 }
 
 // withRequests returns the containers with one more, which requests the devices of claims: these

@@ -139,6 +139,18 @@ func TestExtendedResourcesOfDeviceClassesAreAccelerators(t *testing.T) {
 	}
 }
 
+// A claim may meet the requests of init containers too.
+func TestExtendedResourceOfAnInitContainerCountsOnce(t *testing.T) {
+	gpu := "resources: {limits: {nvidia.com/gpu: 1}}"
+	pod := manifesttest.Pod{
+		Name: "p", Spec: "nodeName: one\n  initContainers: [{name: load, " + gpu + "}]\n  containers: [{name: engine, " + gpu + "}]",
+		Status: "phase: Running\n  extendedResourceClaimStatus: {resourceClaimName: c, requestMappings: [{containerName: engine, resourceName: nvidia.com/gpu, requestName: a}, {containerName: load, resourceName: nvidia.com/gpu, requestName: b}]}",
+	}
+	tables := objectsOf(t, pod.String(), emptyNode("one", "nvidia.com/gpu.product: NVIDIA-L4"), manifesttest.ResourceSlice("one", manifesttest.GPUs("NVIDIA L4", 4)...),
+		manifesttest.ResourceClaim("c", "exactly: {deviceClassName: gpu.nvidia.com}", "one", "gpu-0")).Tables(Options{})
+	require.Equal(t, "one 1/4", nodesByType(tables.Pools)["L4"])
+}
+
 // The devices of a claim that several pods share are those of the first one by name.
 func TestSharedClaimCountsOnce(t *testing.T) {
 	pod := func(name string) string {

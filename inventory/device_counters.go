@@ -53,7 +53,7 @@ func (left counters) fit(device *resourcev1.Device) bool {
 }
 
 // fitting returns how many of the devices can be allocated together, one by one by name. Others of
-// the same accelerator are taken to stay free.
+// the same accelerator are assumed to stay free.
 func (left counters) fitting(devices []*resourcev1.Device) (n int) {
 	left = maps.Clone(left)
 	for _, device := range sorted(devices, func(a, b *resourcev1.Device) int { return cmp.Compare(a.Name, b.Name) }) {
