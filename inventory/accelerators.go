@@ -26,20 +26,23 @@ func (o Options) accelerator(label string) fleet.Accelerator {
 	if name, found := o.Accelerators[label]; found {
 		return name
 	}
-	parts := strings.FieldsFunc(strings.ToUpper(label), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
-	known, name := shortNames(), ""
-	for _, part := range parts {
-		switch {
-		case slices.Contains([]string{"MIG", "SHARED", "CPX", "DPX", "QPX", "TPX"}, part):
-			return fleet.Accelerator(label)
-		case name == "" && known[part]:
-			name = part
-		}
-	}
-	if name == "" {
+	parts := productParts(label)
+	known := shortNames()
+	at := slices.IndexFunc(parts, func(part string) bool { return known[part] })
+	if at < 0 || slices.ContainsFunc(parts, isSharePart) {
 		return fleet.Accelerator(label)
 	}
-	return fleet.Accelerator(name)
+	return fleet.Accelerator(parts[at])
+}
+
+// productParts returns the words of a product's name.
+func productParts(label string) []string {
+	return strings.FieldsFunc(strings.ToUpper(label), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
+}
+
+// isSharePart reports whether a word of a product's name means a slice or a share of it.
+func isSharePart(part string) bool {
+	return slices.Contains([]string{"MIG", "SHARED", "CPX", "DPX", "QPX", "TPX"}, part)
 }
 
 // canonicalNames gives variants the accelerator names of the pools. A vendor's name
@@ -69,13 +72,16 @@ func poolIndex(name fleet.Accelerator, pools []fleet.Pool) int {
 	return slices.IndexFunc(pools, func(p fleet.Pool) bool { return strings.EqualFold(string(p.Accelerator), string(name)) })
 }
 
-// selected returns the accelerator that a pod's node selector or required node affinity asks for.
-// It is empty if neither does, or if several would do.
+// selected returns the accelerator that a pod's claims, node selector or required node affinity
+// name. It is empty if none does, or if several would do.
 func (o Options) selected(template *corev1.PodTemplateSpec) fleet.Accelerator {
 	if template == nil {
 		return ""
 	}
 	requests := gpuRequests(&template.Spec)
+	if name := o.requestedDevices(requests); name != "" {
+		return name
+	}
 	typeOf := func(value string) fleet.Accelerator { return o.requestedType(value, requests) }
 	for _, product := range products() {
 		if value := template.Spec.NodeSelector[product.label]; value != "" {
@@ -160,6 +166,12 @@ func (o Options) nodeAccelerator(node *corev1.Node, pod *corev1.Pod) fleet.Accel
 	}
 	types := o.typesOn(node)
 	requests := gpuRequests(&pod.Spec)
+	for name := range requests {
+		// a device that is not published for now: its pool is incomplete, or its driver restarts
+		if driver, product := deviceOf(name); driver != nil && product == "" {
+			requests[driver.counted] = 1
+		}
+	}
 	for _, t := range types {
 		if slices.ContainsFunc(t.resources, func(name corev1.ResourceName) bool { return requests[name] > 0 }) {
 			return t.name

@@ -8,7 +8,7 @@
 // Units: replicas and accelerators are whole numbers, durations are time.Duration, times are UTC.
 //
 // Limits: a value that no object states is unknown (zero, or a missing row). Accelerators are
-// counted by extended resources and node labels, slices of a GPU (MIG) too; dynamic resource
-// allocation is not read. Nodes are open to all variants of an accelerator type or to none. The
-// pods of a group that have accelerators allocated are assumed to have equally many.
+// counted by extended resources and node labels, and by dynamic resource allocation (v1); slices of
+// a GPU (MIG) too. CEL is not evaluated. Nodes are open to all variants of an accelerator type or
+// to none. The pods of a group that have accelerators allocated are assumed to have equally many.
 package inventory

@@ -85,7 +85,7 @@ func isGPU(name corev1.ResourceName) bool {
 		return true
 	default:
 		_, _, isSlice := sliceOf(name)
-		return isSlice
+		return isSlice || isDevice(name)
 	}
 }
 
@@ -113,6 +113,10 @@ func (o Options) typesOn(node *corev1.Node) (types []typeOnNode) {
 	for _, name := range sortedNames(node.Status.Allocatable) {
 		whole, suffix, isSlice := sliceOf(name)
 		switch own := typeWithoutLabel(name); {
+		case isDevice(name):
+			if of := o.deviceType(name); of != "" {
+				types = withResource(types, of, name)
+			}
 		case isSlice && label[whole] != "":
 			types = withResource(types, o.slice(label[whole], suffix), name)
 		case own != "" && label[name] == "":
@@ -144,14 +148,47 @@ func (o Options) slice(label, suffix string) fleet.Accelerator {
 }
 
 // requestedType returns the accelerator type of a product as a pod requests it: a slice of it, or
-// the whole.
+// the whole. It is empty if a slice is requested whose size is not known.
 func (o Options) requestedType(label string, requests map[corev1.ResourceName]int) fleet.Accelerator {
 	for _, name := range sortedNames(requests) {
-		if _, suffix, isSlice := sliceOf(name); isSlice {
+		_, product := deviceOf(name)
+		_, suffix, isSlice := sliceOf(name)
+		switch {
+		case product == unknownSlice:
+			return ""
+		case strings.HasPrefix(product, unknownSlice):
+			return o.accelerator(label + product)
+		case isSlice:
 			return o.slice(label, suffix)
 		}
 	}
 	return o.accelerator(label)
+}
+
+// deviceType returns the accelerator type of the devices that a resource counts; empty if their
+// product is not known.
+func (o Options) deviceType(name corev1.ResourceName) fleet.Accelerator {
+	driver, product := deviceOf(name)
+	switch {
+	case driver == nil || strings.HasPrefix(product, unknownSlice):
+		return ""
+	case product == "":
+		return typeWithoutLabel(driver.counted)
+	}
+	return o.accelerator(product)
+}
+
+// requestedDevices returns the accelerator type that the claims of a pod name; empty if they name
+// none, or several.
+func (o Options) requestedDevices(requests map[corev1.ResourceName]int) (name fleet.Accelerator) {
+	for resource := range requests {
+		other := o.deviceType(resource)
+		if other == "" || name != "" && other != name {
+			return ""
+		}
+		name = other
+	}
+	return name
 }
 
 // gpuRequests returns the accelerators that the scheduler counts for a pod, by resource; nil if it

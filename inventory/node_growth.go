@@ -58,8 +58,8 @@ func (o Objects) nodeAutoscalers() nodeAutoscalers {
 			if all.used[name] == nil {
 				all.used[name] = map[corev1.ResourceName]int{}
 			}
-			for resource, quantity := range node.Status.Allocatable {
-				all.used[name][resource] = min(math.MaxInt32, all.used[name][resource]+wholeNumber(quantity))
+			for resource, n := range usedOn(node) {
+				all.used[name][resource] = min(math.MaxInt32, all.used[name][resource]+n)
 			}
 		}
 	}
@@ -86,6 +86,22 @@ func (o Objects) nodeAutoscalers() nodeAutoscalers {
 		}
 	}
 	return all
+}
+
+// usedOn returns the allocatable resources of a node; devices count by the resource of the device
+// plugin, unless that has more.
+func usedOn(node *corev1.Node) map[corev1.ResourceName]int {
+	used, devices := map[corev1.ResourceName]int{}, map[corev1.ResourceName]int{}
+	for name, quantity := range node.Status.Allocatable {
+		used[name] = wholeNumber(quantity)
+		if whole, isWhole := wholeOf(name); isWhole {
+			devices[whole] += wholeNumber(quantity)
+		}
+	}
+	for whole, n := range devices {
+		used[whole] = max(used[whole], n)
+	}
+	return used
 }
 
 // groupLabels are the labels of nodes with the name of their node group, or a part of it.

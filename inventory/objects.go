@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +34,13 @@ type Objects struct {
 	ResourceQuotas []*corev1.ResourceQuota
 	NodePools      []NodePool
 	NodeGroups     *NodeGroups // nil: Cluster Autoscaler does not run
+	// ResourceSlices are those of the drivers whose devices are accelerators; with the claims of
+	// all namespaces, which say which devices are allocated.
+	ResourceSlices         []*resourcev1.ResourceSlice
+	ResourceClaims         []*resourcev1.ResourceClaim
+	ResourceClaimTemplates []*resourcev1.ResourceClaimTemplate
+	DeviceClasses          []*resourcev1.DeviceClass
+	DeviceTaintRules       []*resourcev1.DeviceTaintRule
 }
 
 // Target is a workload that may be scaled, or a controller between it and its pods, such as a
@@ -59,6 +67,10 @@ type Target struct {
 	// and 0 if a replica is one pod.
 	Worker  *corev1.PodTemplateSpec
 	Workers int
+	// hasOpenClaims is true if the claims of a template do not say how many accelerators they get.
+	hasOpenClaims bool
+	// claimed are the devices that a replica gets by templates of claims, as quotas name them.
+	claimed map[corev1.ResourceName]int
 }
 
 // Append adds other objects.
@@ -74,11 +86,17 @@ func (o *Objects) Append(more Objects) {
 	if more.NodeGroups != nil {
 		o.NodeGroups = more.NodeGroups
 	}
+	o.ResourceSlices = append(o.ResourceSlices, more.ResourceSlices...)
+	o.ResourceClaims = append(o.ResourceClaims, more.ResourceClaims...)
+	o.ResourceClaimTemplates = append(o.ResourceClaimTemplates, more.ResourceClaimTemplates...)
+	o.DeviceClasses = append(o.DeviceClasses, more.DeviceClasses...)
+	o.DeviceTaintRules = append(o.DeviceTaintRules, more.DeviceTaintRules...)
 }
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
 	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools)
+	n += len(o.ResourceSlices) + len(o.ResourceClaims) + len(o.ResourceClaimTemplates) + len(o.DeviceClasses) + len(o.DeviceTaintRules)
 	if o.NodeGroups != nil {
 		n++
 	}
@@ -152,6 +170,16 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 		return decodeNodePool
 	case schema.GroupKind{Kind: kindConfigMap}:
 		return decodeAutoscalerStatus
+	case schema.GroupKind{Group: groupResource, Kind: kindResourceSlice}:
+		return decodeResourceSlice
+	case schema.GroupKind{Group: groupResource, Kind: kindResourceClaim}:
+		return decodeResourceClaim
+	case schema.GroupKind{Group: groupResource, Kind: kindResourceClaimTemplate}:
+		return decodeResourceClaimTemplate
+	case schema.GroupKind{Group: groupResource, Kind: kindDeviceClass}:
+		return decodeDeviceClass
+	case schema.GroupKind{Group: groupResource, Kind: kindDeviceTaintRule}:
+		return decodeDeviceTaintRule
 	case schema.GroupKind{Group: groupApps, Kind: kindDeployment},
 		schema.GroupKind{Group: groupApps, Kind: kindReplicaSet},
 		schema.GroupKind{Group: groupApps, Kind: kindStatefulSet}:

@@ -30,15 +30,25 @@ type nodeOfType struct {
 }
 
 // gpus returns the allocatable accelerators of the type.
-func (n nodeOfType) gpus() (total int) {
-	for _, name := range n.resources {
-		total += wholeNumber(n.node.Status.Allocatable[name])
-	}
-	return total
+func (n nodeOfType) gpus() int {
+	ofPlugins, ofDrivers := n.counted()
+	return max(ofPlugins, ofDrivers)
 }
 
-// states reports whether the node states how many accelerators it has, be it none. One whose
-// accelerators are those of dynamic resource allocation does not.
+// counted returns the allocatable accelerators of the type that device plugins state, and those
+// that drivers of dynamic resource allocation publish. They are the same accelerators.
+func (n nodeOfType) counted() (ofPlugins, ofDrivers int) {
+	for _, name := range n.resources {
+		if count := wholeNumber(n.node.Status.Allocatable[name]); isDevice(name) {
+			ofDrivers += count
+		} else {
+			ofPlugins += count
+		}
+	}
+	return ofPlugins, ofDrivers
+}
+
+// states reports whether the node states how many accelerators it has, be it none.
 func (n nodeOfType) states() bool {
 	return slices.ContainsFunc(n.resources, func(name corev1.ResourceName) bool {
 		_, states := n.node.Status.Allocatable[name]
@@ -46,18 +56,25 @@ func (n nodeOfType) states() bool {
 	})
 }
 
-// resources returns the resources by which the type is counted, sorted.
+// resources returns the resources by which the type is counted, sorted, and those by which device
+// plugins count the same accelerators.
 func (t nodesOfType) resources() (names []corev1.ResourceName) {
 	for _, n := range t.nodes {
-		names = append(names, n.resources...)
+		for _, name := range n.resources {
+			if whole, isWhole := wholeOf(name); isWhole {
+				names = append(names, whole)
+			}
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
 // pools returns the accelerators on nodes, by their type, and the problems of the nodes.
-func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
-	allocated := o.allocated()
+func (o Objects) pools(options Options, devices deviceCounts) ([]fleet.Pool, []Problem) {
+	allocated := o.allocated(devices)
+	beside := devices.sharedTypes(options)
 	rows := map[fleet.Accelerator][]fleet.Node{}
 	nodes := map[fleet.Accelerator]nodesOfType{}
 	var unnamed []string
@@ -67,8 +84,13 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 			for _, name := range t.resources {
 				named[name] = true
 			}
-			rows[t.name] = append(rows[t.name], poolNode(node, t.resources, allocated))
-			nodes[t.name] = nodesOfType{t.name, append(nodes[t.name].nodes, nodeOfType{node, t.resources})}
+			own := nodeOfType{node, t.resources}
+			row := own.row(allocated)
+			if ofPlugins, _ := own.counted(); ofPlugins == 0 {
+				closeNode(&row, devices.closed[node.Name])
+			}
+			rows[t.name] = append(rows[t.name], row)
+			nodes[t.name] = nodesOfType{t.name, append(nodes[t.name].nodes, own)}
 		}
 		if hasUnlabelledAccelerators(node, named) {
 			unnamed = append(unnamed, node.Name)
@@ -81,7 +103,7 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 		more := autoscalers.growthOf(nodes[accelerator], options)
 		pool.LimitedBy = more.limitText()
 		switch {
-		case more.unlimited, !slices.ContainsFunc(nodes[accelerator].nodes, nodeOfType.states):
+		case more.unlimited, beside[accelerator], !slices.ContainsFunc(nodes[accelerator].nodes, nodeOfType.states):
 			pool.Elastic, pool.LimitedBy = true, ""
 		case more.most > 0 || more.backsOff:
 			pool.Elastic, pool.Adds, pool.BacksOff = true, more.most, more.backsOff
@@ -92,28 +114,32 @@ func (o Objects) pools(options Options) ([]fleet.Pool, []Problem) {
 }
 
 // allocated returns the accelerators of pods that have a node and have not ended. A pod that is
-// being deleted still counts.
-func (o Objects) allocated() map[allocationKey]int {
-	allocated := map[allocationKey]int{}
+// being deleted still counts. The devices of claims are allocated whatever their pods do.
+func (o Objects) allocated(devices deviceCounts) map[allocationKey]int {
+	allocated := maps.Clone(devices.allocated)
+	if allocated == nil {
+		allocated = map[allocationKey]int{}
+	}
 	for _, pod := range o.Pods {
 		if pod.Spec.NodeName == "" || ended(pod) {
 			continue
 		}
 		for name, n := range gpuRequests(&pod.Spec) {
-			allocated[allocationKey{pod.Spec.NodeName, name}] += n
+			if !isDevice(name) {
+				allocated[allocationKey{pod.Spec.NodeName, name}] += n
+			}
 		}
 	}
 	return allocated
 }
 
-// poolNode returns a node as a row of a pool.
-func poolNode(node *corev1.Node, resources []corev1.ResourceName, allocated map[allocationKey]int) fleet.Node {
-	row := fleet.Node{Name: node.Name}
-	for _, name := range resources {
-		row.Allocatable += wholeNumber(node.Status.Allocatable[name])
-		row.Allocated += allocated[allocationKey{node.Name, name}]
+// row returns the node as a row of a pool.
+func (n nodeOfType) row(allocated map[allocationKey]int) fleet.Node {
+	row := fleet.Node{Name: n.node.Name, Allocatable: n.gpus()}
+	for _, name := range n.resources {
+		row.Allocated += allocated[allocationKey{n.node.Name, name}]
 	}
-	closeNode(&row, closed(node))
+	closeNode(&row, closed(n.node))
 	return row
 }
 

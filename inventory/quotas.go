@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +38,7 @@ func (o Objects) quotasOf() map[string][]*corev1.ResourceQuota {
 }
 
 // leastQuota returns the quota that admits the fewest further replicas of the target; the zero
-// value if none limits them. The quotas count pods and accelerators.
+// value if none limits them. The quotas count pods, accelerators, and devices of a DeviceClass.
 func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
 	if len(quotas) == 0 || t.Template == nil {
 		return least
@@ -51,6 +52,7 @@ func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
 			requests[requestsPrefix+name] += n * t.Workers
 		}
 	}
+	maps.Copy(requests, t.claimed)
 	for _, quota := range quotas {
 		for _, name := range sortedNames(requests) {
 			hard, limits := quota.Status.Hard[name]

@@ -71,6 +71,7 @@ func NewProblems(before, now []Problem) []Problem {
 // Tables returns the tables of the objects. It is total: an object that cannot be used is a
 // problem.
 func (o Objects) Tables(options Options) Tables {
+	o, devices := o.withDevices()
 	targets := make(map[Key]Target, len(o.Targets))
 	for _, target := range o.Targets {
 		targets[TargetKey(target.ID)] = target
@@ -79,11 +80,11 @@ func (o Objects) Tables(options Options) Tables {
 	o.readVariants(&t, targets, options)
 	scaled := t.Variants
 	o.readDryRun(&t, targets, options)
-	pools, problems := o.pools(options)
+	pools, problems := o.pools(options, devices)
 	options.canonicalNames(t.Variants, pools)
 	pods, unread := podsByTarget(o.Pods, t.Variants, targets)
 	pods.markOverlaps(t.Variants)
-	pods.countGPUs(t.Variants)
+	pods.countGPUs(t.Variants, targets)
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
 	o.closeUnfit(pools, t.Variants, targets, pods)
 	t.Workloads = workloads(t.Variants, targets, pods)
@@ -191,8 +192,8 @@ func definitionProblems(name string, err error) []Problem {
 }
 
 // complete fills in the fields that the definition of a variant leaves out: the accelerator, how
-// many of them a replica needs, and the adapters. Without a template the number is left to
-// countGPUs.
+// many of them a replica needs, and the adapters. Without a template, or if its claims do not state
+// a number, the number is left to countGPUs.
 func (t Target) complete(v *fleet.Variant, statesGPUs bool, options Options) {
 	if v.Accelerator == "" {
 		v.Accelerator = options.selected(t.Template)
@@ -203,19 +204,27 @@ func (t Target) complete(v *fleet.Variant, statesGPUs bool, options Options) {
 	if statesGPUs {
 		return
 	}
-	gpus := templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)
-	if gpus > 0 || t.Template == nil {
+	gpus := t.templateGPUs()
+	switch {
+	case t.hasOpenClaims:
+		v.GPUsPerReplica = 0
+	case gpus > 0 || t.Template == nil:
 		v.GPUsPerReplica = gpus
 	}
 }
 
+// templateGPUs returns how many accelerators the templates of a replica request.
+func (t Target) templateGPUs() int {
+	return templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)
+}
+
 // countGPUs reads from its pods how many accelerators a replica needs, for variants whose
-// definition and target do not tell. Without pods it is one.
-func (f podsOfTargets) countGPUs(variants []fleet.Variant) {
+// definition and target do not tell. Without pods it is one, or those that its claims state.
+func (f podsOfTargets) countGPUs(variants []fleet.Variant, targets map[Key]Target) {
 	for i := range variants {
 		if v := &variants[i]; v.GPUsPerReplica == 0 {
 			most, _ := f.groups.gpus(f.replicas[TargetKey(v.Target)])
-			v.GPUsPerReplica = max(1, most)
+			v.GPUsPerReplica = max(1, most, targets[TargetKey(v.Target)].templateGPUs())
 		}
 	}
 }

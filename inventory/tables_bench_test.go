@@ -53,3 +53,33 @@ func BenchmarkTablesOfSelectors(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTablesOfDevices has nodes with eight GPUs and eight pods each, by device plugins or by
+// dynamic resource allocation.
+func BenchmarkTablesOfDevices(b *testing.B) {
+	const nodes, perNode = 2000, 8
+	var plugins, devices []string
+	for i := range nodes {
+		name := fmt.Sprint("n", i)
+		plugins = append(plugins, nodeWith(name, "nvidia.com/gpu.product: NVIDIA-L4", "nvidia.com/gpu: 8"))
+		devices = append(devices, emptyNode(name, ""), manifesttest.ResourceSlice(name, manifesttest.GPUs("NVIDIA L4", perNode)...))
+		for j := range perNode {
+			pod := fmt.Sprint(name, "-", j)
+			plugins = append(plugins, manifesttest.GPUHolder(pod, name, 1, "phase: Running"))
+			claim := manifesttest.ResourceClaim(pod, "exactly: {deviceClassName: gpu.nvidia.com}", name, fmt.Sprint("gpu-", j))
+			devices = append(devices, manifesttest.Claimer(pod, name, pod), claim)
+		}
+	}
+	for name, manifests := range map[string][]string{"plugins": plugins, "devices": devices} {
+		b.Run(name, func(b *testing.B) {
+			objects := objectsOf(b, manifests...)
+			b.ReportAllocs()
+			for b.Loop() {
+				tables := objects.Tables(Options{})
+				if nodes := tables.Pools[0].Nodes; len(nodes) != 2000 || nodes[0].Allocated != perNode {
+					b.Fatal(tables.Pools[0].Nodes[0])
+				}
+			}
+		})
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wva-project/wva/inventory"
 )
 
 // fieldMask is the fields of an object that are kept when it is read, by name. A nil mask keeps the
@@ -75,9 +77,9 @@ func podFields() fieldMask {
 	stopped := fieldsOf("name restartCount").
 		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
 	return objectFields(
-		fieldsOf("nodeName nodeSelector tolerations").with("affinity", fieldsOf("nodeAffinity")).
+		fieldsOf("nodeName nodeSelector tolerations resourceClaims").with("affinity", fieldsOf("nodeAffinity")).
 			with("containers", container).with("initContainers", container),
-		fieldsOf("phase reason").
+		fieldsOf("phase reason resourceClaimStatuses extendedResourceClaimStatus").
 			with("conditions", fieldsOf("type status reason lastTransitionTime")).
 			with("containerStatuses", stopped).with("initContainerStatuses", stopped),
 	)
@@ -90,6 +92,33 @@ func nodeFields() fieldMask {
 func nodePoolFields() fieldMask {
 	template := fieldMask{"metadata": fieldsOf("labels"), "spec": fieldsOf("requirements")}
 	return objectFields(fieldsOf("limits replicas").with("template", template), nil)
+}
+
+// sliceFields is the mask of ResourceSlices. Of the attributes of a device, those that name its
+// type are kept.
+func sliceFields() fieldMask {
+	device := fieldsOf("name nodeName taints consumesCounters").with("attributes", fieldsOf(strings.Join(inventory.DeviceAttributes(), " ")))
+	return objectFields(fieldsOf("driver pool nodeName sharedCounters").with("devices", device), nil)
+}
+
+func deviceClassFields() fieldMask {
+	return objectFields(fieldsOf("selectors extendedResourceName"), nil)
+}
+
+func taintRuleFields() fieldMask { return objectFields(fieldsOf("deviceSelector taint"), nil) }
+
+func claimFields() fieldMask {
+	allocation := fieldMask{"devices": fieldMask{"results": fieldsOf("driver pool device adminAccess")}}
+	return objectFields(fieldMask{"devices": fieldMask{"requests": requestFields()}}, fieldMask{"allocation": allocation})
+}
+
+func claimTemplateFields() fieldMask {
+	return objectFields(fieldMask{"spec": fieldMask{"devices": fieldMask{"requests": requestFields()}}}, nil)
+}
+
+func requestFields() fieldMask {
+	request := fieldsOf("deviceClassName selectors allocationMode count adminAccess")
+	return fieldMask{"exactly": request, "firstAvailable": request}
 }
 
 func quotaFields() fieldMask {
@@ -130,7 +159,7 @@ func furtherTargetFields() fieldMask {
 // templateFields is the mask of a pod template: its demands on nodes, and the command line of its
 // engine.
 func templateFields() fieldMask {
-	return fieldMask{"spec": fieldsOf("nodeSelector tolerations").
+	return fieldMask{"spec": fieldsOf("nodeSelector tolerations resourceClaims").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
 		with("initContainers", fieldsOf("name resources restartPolicy"))}
@@ -158,7 +187,7 @@ func keepExtended(u *unstructured.Unstructured) {
 	spec, _ := u.Object["spec"].(map[string]any)
 	if u.GetKind() == pods.kind {
 		trimContainers(spec, true)
-		if spec["containers"] == nil && spec["initContainers"] == nil {
+		if spec["containers"] == nil && spec["initContainers"] == nil && spec["resourceClaims"] == nil {
 			delete(spec, "nodeSelector")
 			delete(spec, "tolerations")
 			delete(spec, "affinity")

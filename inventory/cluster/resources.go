@@ -26,6 +26,9 @@ type watchedResource struct {
 	namespace, name string
 	// isOptional is true of a resource that many clusters do not serve: that is no problem.
 	isOptional bool
+	// followsPods is true if the resource is read in the namespaces in which pods are: in all, or
+	// in Namespaces if the pods of all may not be read.
+	followsPods bool
 	// isTarget is true of scale targets. A kind of these is watched while a variant names it or,
 	// unless the row is that of further targets, with DryRun.
 	isTarget bool
@@ -88,7 +91,7 @@ var (
 		objects: "nodes", use: "accelerators of each type on each node, and the accelerator type of a variant that neither its trigger nor its pod template name",
 	}
 	pods = &watchedResource{
-		gvr: core("pods"), kind: "Pod", cause: causePod, fields: podFields(), countsEverywhere: true,
+		gvr: core("pods"), kind: "Pod", cause: causePod, fields: podFields(), countsEverywhere: true, followsPods: true,
 		holdsVariants: true, without: variantsHeld,
 		objects: "pods", use: "which replicas are ready, since when, and why not; the accelerators that are allocated on each node",
 	}
@@ -103,6 +106,31 @@ var (
 		namespace: inventory.AutoscalerStatusNamespace, name: inventory.AutoscalerStatusName,
 		without: "node autoscalers are not known, so each accelerator type counts as elastic",
 		objects: "the ConfigMap `kube-system/cluster-autoscaler-status` of Cluster Autoscaler", use: "the largest sizes of its node groups, and whether one backs off",
+	}
+	resourceSlices = &watchedResource{
+		gvr: devices("resourceslices"), kind: "ResourceSlice", cause: causeNode, fields: sliceFields(), isClusterScoped: true, countsEverywhere: true, isOptional: true,
+		without: devicesUnknown,
+		objects: "ResourceSlices of dynamic resource allocation", use: "the accelerators of nodes that drivers publish in place of extended resources",
+	}
+	deviceClasses = &watchedResource{
+		gvr: devices("deviceclasses"), kind: "DeviceClass", cause: causeNode, fields: deviceClassFields(), isClusterScoped: true, countsEverywhere: true, isOptional: true,
+		without: devicesUnknown,
+		objects: "DeviceClasses", use: "which requests of claims, and which extended resources, are for accelerators",
+	}
+	deviceTaintRules = &watchedResource{
+		gvr: devices("devicetaintrules"), kind: "DeviceTaintRule", cause: causeNode, fields: taintRuleFields(), isClusterScoped: true, countsEverywhere: true, isOptional: true,
+		without: devicesUnknown,
+		objects: "DeviceTaintRules", use: "which of these accelerators an administrator keeps from pods",
+	}
+	resourceClaims = &watchedResource{
+		gvr: devices("resourceclaims"), kind: "ResourceClaim", cause: causePod, fields: claimFields(), countsEverywhere: true, followsPods: true, isOptional: true,
+		without: devicesUnknown,
+		objects: "ResourceClaims", use: "which of these accelerators are allocated, and to which pods",
+	}
+	claimTemplates = &watchedResource{
+		gvr: devices("resourceclaimtemplates"), kind: "ResourceClaimTemplate", cause: causePod, fields: claimTemplateFields(), isOptional: true,
+		without: "the accelerators per replica of variants with claims are those of their pods",
+		objects: "ResourceClaimTemplates", use: "the accelerators per replica of variants with claims",
 	}
 	resourceQuotas = &watchedResource{
 		gvr: core("resourcequotas"), kind: "ResourceQuota", cause: causePod, fields: quotaFields(),
@@ -119,12 +147,14 @@ var (
 // resources is the table. Of several causes of a rebuild, the first in this order is told.
 var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
-	nodes, nodePools, autoscalerStatus, resourceQuotas, pods, namespaces,
+	nodes, nodePools, autoscalerStatus, resourceSlices, deviceClasses, deviceTaintRules, resourceClaims, claimTemplates,
+	resourceQuotas, pods, namespaces,
 }
 
 const (
-	variantsHeld = "variants that need it are held"
-	targetUse    = "replicas in the spec, pod template, arguments of the engine"
+	variantsHeld   = "variants that need it are held"
+	devicesUnknown = "accelerators of dynamic resource allocation are not counted"
+	targetUse      = "replicas in the spec, pod template, arguments of the engine"
 )
 
 func core(name string) schema.GroupVersionResource {
@@ -133,6 +163,10 @@ func core(name string) schema.GroupVersionResource {
 
 func apps(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: name}
+}
+
+func devices(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: name}
 }
 
 func keda(name string) schema.GroupVersionResource {
@@ -161,6 +195,12 @@ func (r *watchedResource) groupKind() schema.GroupKind {
 
 // isOfNodeAutoscaler reports whether the resource is read for the limits of a node autoscaler.
 func (r *watchedResource) isOfNodeAutoscaler() bool { return r == nodePools || r == autoscalerStatus }
+
+// isOfDevices reports whether the resource is read for the accelerators of dynamic resource
+// allocation.
+func (r *watchedResource) isOfDevices() bool {
+	return r == resourceSlices || r == deviceClasses || r == deviceTaintRules || r == resourceClaims
+}
 
 // mayBeAnnotated reports whether objects of the resource are watched for their annotations.
 func (r *watchedResource) mayBeAnnotated() bool { return r.isTarget && r != furtherTargets }

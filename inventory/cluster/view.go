@@ -26,11 +26,13 @@ type view struct {
 	// scale targets without a number of replicas, or that cannot be decoded
 	unread    map[inventory.Key]unreadTarget
 	undecoded []inventory.Problem // of other objects that cannot be decoded
-	// undecodedAutoscaler is true if one of them is of a node autoscaler
-	undecodedAutoscaler bool
-	kinds               map[schema.GroupKind]kind
-	arranged            bool
-	noPods              bool
+	// undecodedAutoscaler is true if one of them is of a node autoscaler, and undecodedDevices if
+	// one is of dynamic resource allocation
+	undecodedAutoscaler, undecodedDevices bool
+
+	kinds    map[schema.GroupKind]kind
+	arranged bool
+	noPods   bool
 }
 
 // unreadTarget is a scale target without a number of replicas, or that cannot be decoded.
@@ -92,6 +94,7 @@ func (v *view) gather(w *resourceWatch, includes func(namespace string) bool) wa
 		case isFault:
 			v.undecoded = append(v.undecoded, problem)
 			v.undecodedAutoscaler = v.undecodedAutoscaler || w.isOfNodeAutoscaler()
+			v.undecodedDevices = v.undecodedDevices || w.isOfDevices()
 		}
 	}
 	return watchState{watchedResource: w.watchedResource, id: w.watchID, health: w.health, rows: len(w.rows), absent: w.absent}
@@ -115,7 +118,11 @@ func (v *view) trusts(resource schema.GroupVersionResource, namespace string) bo
 func (v *view) tables() inventory.Tables {
 	options := v.options.Tables
 	options.HPAsRead = func(namespace string) bool { return v.trusts(autoscalers.gvr, namespace) }
-	return v.objects.Tables(options)
+	objects := v.objects
+	if !v.devicesKnown() {
+		objects.ResourceSlices = nil // without all claims, devices would look free
+	}
+	return objects.Tables(options)
 }
 
 // markUnnamed marks the watches of kinds that no variant names.
@@ -151,10 +158,11 @@ func (v *view) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 	})
 }
 
-// isReplaced reports whether a watch of the pods of all namespaces is forbidden, and the pods of
-// Namespaces are about to be watched instead.
+// isReplaced reports whether the pods of all namespaces are forbidden, and those of Namespaces are
+// about to be watched instead, with the claims there.
 func (v *view) isReplaced(id watchID, state watchState) bool {
-	return id == watchID{resource: pods.gvr} && len(v.options.Namespaces) > 0 && state.health.isUnreadable()
+	ofPods := v.states[watchID{resource: pods.gvr}]
+	return state.followsPods && id.namespace == "" && len(v.options.Namespaces) > 0 && ofPods.health.isUnreadable()
 }
 
 // lookupsDue returns the scale subresources to read, and the time after which the tables have to be
@@ -273,15 +281,25 @@ func (v *view) acceleratorsCounted() bool {
 	return v.states[watchID{resource: nodes.gvr}].health.listed && v.states[watchID{resource: pods.gvr}].health.listed
 }
 
-// nodeAutoscalersKnown reports whether the node autoscalers are: their objects were listed and can
-// be decoded, or the API server does not serve them. One that did not serve them, and now forbids
-// to read them, has never shown any.
+// nodeAutoscalersKnown reports whether the node autoscalers are.
 func (v *view) nodeAutoscalersKnown() bool {
-	return !v.undecodedAutoscaler && !slices.ContainsFunc(resources, func(r *watchedResource) bool {
-		if !r.isOfNodeAutoscaler() {
+	return !v.undecodedAutoscaler && v.allKnown((*watchedResource).isOfNodeAutoscaler)
+}
+
+// devicesKnown reports whether the devices of dynamic resource allocation are, with the claims of
+// all namespaces.
+func (v *view) devicesKnown() bool {
+	return !v.undecodedDevices && v.allKnown((*watchedResource).isOfDevices)
+}
+
+// allKnown reports whether objects of all namespaces were listed, or the API server does not serve
+// them. One that did not serve them, and now forbids to read them, has never shown any.
+func (v *view) allKnown(isOne func(*watchedResource) bool) bool {
+	return !slices.ContainsFunc(resources, func(r *watchedResource) bool {
+		if !isOne(r) {
 			return false
 		}
-		state, found := v.stateOf(r.gvr, r.namespace)
+		state, found := v.states[watchID{r.gvr, r.namespace}]
 		failure := state.health.failure
 		return !found || !state.health.listed || state.absent && failure != nil && failure.class != failedOtherwise
 	})
@@ -292,7 +310,7 @@ func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 	problems := slices.Clone(v.undecoded)
 	hasNodes := v.states[watchID{resource: nodes.gvr}].health.listed
 	for id, state := range v.states {
-		if !hasNodes && state.isOfNodeAutoscaler() {
+		if !hasNodes && (state.isOfNodeAutoscaler() || state.isOfDevices()) {
 			continue // no nodes, no accelerators
 		}
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {

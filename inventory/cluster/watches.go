@@ -91,7 +91,7 @@ func (c *Cluster) namespacesOf(r *watchedResource) []string {
 	if r.namespace != "" {
 		return []string{r.namespace}
 	}
-	if len(c.options.Namespaces) == 0 || r.isClusterScoped || (r == pods && !c.noPods) {
+	if len(c.options.Namespaces) == 0 || r.isClusterScoped || (r.followsPods && !c.noPods) {
 		return []string{metav1.NamespaceAll}
 	}
 	return c.options.Namespaces

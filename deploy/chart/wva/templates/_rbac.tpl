@@ -29,6 +29,10 @@
 - apiGroups: [""]
   resources: [resourcequotas]
   verbs: [get, list, watch]
+# Claims of dynamic resource allocation that the pods of a template get.
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaimtemplates]
+  verbs: [get, list, watch]
 # Events on a ScaledObject: a new one, or a higher count of an equal one.
 - apiGroups: [""]
   resources: [events]
@@ -53,6 +57,11 @@
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [cluster-autoscaler-status]
+  verbs: [get, list, watch]
+# The accelerators that drivers of dynamic resource allocation publish, their classes and taints, and
+# the claims of all tenants to which they are allocated.
+- apiGroups: [resource.k8s.io]
+  resources: [resourceslices, deviceclasses, devicetaintrules, resourceclaims]
   verbs: [get, list, watch]
 {{- end }}
 
