@@ -130,6 +130,8 @@ type Pod struct {
 	// Terminating is true of a pod that is being deleted: it finishes requests, and takes no new
 	// ones.
 	Terminating bool `json:"terminating,omitzero"`
+	// ScheduledAt is since when the pod has a node. Zero: it has none, or the time is not known.
+	ScheduledAt time.Time `json:"scheduledAt,omitzero"`
 	// Waiting is why the pod is not ready, as the API server says it ("Unschedulable",
 	// "ImagePullBackOff"); may be empty.
 	Waiting string `json:"waiting,omitzero"`

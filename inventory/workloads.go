@@ -62,6 +62,9 @@ func ended(pod *corev1.Pod) bool {
 // replica returns a pod as a row of a workload, without its nodes.
 func replica(pod *corev1.Pod) fleet.Pod {
 	row := fleet.Pod{Name: pod.Name, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil}
+	if scheduled, found := podCondition(pod, corev1.PodScheduled); found && scheduled.Status == corev1.ConditionTrue {
+		row.ScheduledAt = scheduled.LastTransitionTime.UTC()
+	}
 	if since, ready := readySince(pod); ready {
 		row.Ready, row.ReadyAt = true, since
 	} else if !row.Terminating {

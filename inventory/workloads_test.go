@@ -190,6 +190,8 @@ func TestPodRowTellsSinceWhenItIsReadyAndWhyItIsNot(t *testing.T) {
 		{"ready on its way out", manifesttest.Pod{ReadyAt: "00:02:00", Metadata: gone}, fleet.Pod{Ready: true, ReadyAt: at("00:02:00"), Terminating: true}},
 		{"not ready on its way out", manifesttest.Pod{Metadata: gone, Status: "containerStatuses: [" + waits("Error") + "]"}, fleet.Pod{Terminating: true}},
 		{"loading", manifesttest.Pod{Status: condition("Ready", "False", "lastTransitionTime: "+created)}, fleet.Pod{}},
+		{"loading since it got a node", manifesttest.Pod{Status: condition("PodScheduled", "True", "lastTransitionTime: 2026-01-01T00:01:00Z")}, fleet.Pod{ScheduledAt: at("00:01:00")}},
+		{"it has a node, and since when is not said", manifesttest.Pod{Status: condition("PodScheduled", "True", "reason: x")}, fleet.Pod{}},
 		{"no node has a free GPU", manifesttest.Pod{Status: condition("PodScheduled", "False", "reason: Unschedulable")}, fleet.Pod{Waiting: "Unschedulable"}},
 		{"gated", manifesttest.Pod{Status: condition("PodScheduled", "False", "reason: SchedulingGated")}, fleet.Pod{Waiting: "SchedulingGated"}},
 		{"no image", manifesttest.Pod{Status: "containerStatuses: [" + waits("ImagePullBackOff") + "]"}, fleet.Pod{Waiting: "ImagePullBackOff"}},

@@ -230,11 +230,14 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	if q.preempts {
 		bounds = withoutYielding(bounds)
 	}
-	if q.unbounded {
-		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool { return b.code == fleet.CodeStartsForCurrentDemand })
+	asIfNodesCame := q.healthy && c.withoutNode > 0
+	if q.unbounded || asIfNodesCame {
+		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool {
+			return b.code == fleet.CodeStartsForCurrentDemand || b.code == fleet.CodeNotStarting && asIfNodesCame
+		})
 	}
 	domain := within(c, bounds)
-	missing := c.overdue + c.useless()
+	missing := c.overdue + c.useless() + max(0, min(c.takenBack, domain.Min-c.now))
 	if q.healthy {
 		missing = c.useless()
 	}

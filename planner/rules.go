@@ -39,7 +39,7 @@ func rules() []rule {
 		{fleet.CodeProbe, "≥ 1", "the variant's capacity is not known, and it is tried with one replica", probe},
 		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
-		{fleet.CodeNotStarting, "≤ existing", "replicas do not become ready, and further ones would not either; they are not counted as capacity", notStarting},
+		{fleet.CodeNotStarting, "≤ existing; of Pending replicas, one stays", "replicas do not become ready, and further ones would not either: they are not counted as capacity; ≤ existing and one more, if another variant of the namespace gets no node with the accelerator type", notStarting},
 		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace limits pods or accelerators", withinQuota},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
 		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
@@ -169,7 +169,7 @@ func scaleInPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 	if !c.Pause.In {
 		return bound{}, false
 	}
-	return atLeast(fleet.CodeScaleInPaused, c.now, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), true
+	return atLeast(fleet.CodeScaleInPaused, c.spec, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), true
 }
 
 func scaleOutPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
@@ -205,7 +205,7 @@ func metricsMissing(x *view, z *sizedModel, c candidate) (bound, bool) {
 		return b, applies
 	case z.ready() == 0 && z.starts() && !z.isRatedByGateway(): // the engines cannot tell yet
 		b, applies := keep("demand not known: no replica is ready yet, and no gateway reports requests")
-		b.yields, b.pods = true, true
+		b.least, b.yields, b.pods = c.existingPods(), true, true
 		return b, applies
 	case c.podsUnseen(x):
 		return keep("no pod of %s is seen", countOf(c.now, "replica", "replicas"))
@@ -242,7 +242,7 @@ func sloMissed(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	if !missed {
 		return bound{}, false
 	}
-	b := atLeast(fleet.CodeSLOMissed, c.existing(), "%s", text)
+	b := atLeast(fleet.CodeSLOMissed, c.existingPods(), "%s", text)
 	b.yields, b.pods = true, true
 	return b, true
 }
@@ -278,7 +278,7 @@ func saturatedReplicas(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	if n == 0 || left >= z.wanted*(1-tiny) {
 		return bound{}, false
 	}
-	b := atLeast(fleet.CodeSaturated, c.existing(), "%s", saturatedText(n))
+	b := atLeast(fleet.CodeSaturated, c.existingPods(), "%s", saturatedText(n))
 	b.yields, b.pods = true, true
 	return b, true
 }
@@ -291,13 +291,13 @@ func saturatedText(n int) string {
 // so fewer would stop these and keep older ones: it keeps all, unless hardly any started recently.
 // A pod here and there is replaced all the time in a large workload.
 func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	recent := min(c.existing(), c.recentlyStarted)
+	recent := min(c.existingPods(), c.recentlyStarted)
 	if recent <= 0 || z.demand.none() {
 		return bound{}, false
 	}
 	n := recent
-	if recent*fewRecent >= c.existing() {
-		n = c.existing()
+	if recent*fewRecent >= c.existingPods() {
+		n = c.existingPods()
 	}
 	b := atLeast(fleet.CodeMinLifetime, n, "%s recently, and starting again would cost more", countOf(recent, "replica started", "replicas started"))
 	b.pods = true
@@ -346,10 +346,13 @@ func notRequested(_ *view, z *sizedModel, _ candidate) (bound, bool) {
 }
 
 func notStarting(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	if !c.startBlocked {
-		return bound{}, false
+	switch {
+	case c.startBlocked:
+		return atMost(fleet.CodeNotStarting, c.now, "%s", c.notStartingText()), true
+	case c.fullBy != nil:
+		return atMost(fleet.CodeNotStarting, c.mostOnType(), "no %s for Pending replicas of %s, so 1 replica is tried", c.accelerator, c.fullBy.ID.Name), true
 	}
-	return atMost(fleet.CodeNotStarting, c.now, "%s not ready", countOf(c.overdue, "replica is", "replicas are")), true
+	return bound{}, false
 }
 
 func capacityUnknown(_ *view, z *sizedModel, c candidate) (bound, bool) {

@@ -108,7 +108,7 @@ func (c *scenarioCase) readFact(number int, line string) error {
 
 var scenarioColumns = []string{
 	"model", "variant", "accelerator", "gpus", "cost", "min", "max", "idle", "kind", "group", "serving", "adapters", "class", "role", "itl", "ttft", "is",
-	"spec", "ready", "starting", "pending", "overdue", "unschedulable", "leaving", "age", "startup", "previous", "zero-after",
+	"spec", "ready", "starting", "pending", "overdue", "unschedulable", "gated", "leaving", "age", "nodewait", "startup", "previous", "zero-after",
 	"rate", "capacity", "running", "waiting", "growth", "kv", "progress", "kvtokens", "maxseqs", "target", "admits",
 }
 

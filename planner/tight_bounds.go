@@ -38,7 +38,7 @@ func (e explanation) limits(i int, b bound) bool {
 	case fleet.CodeNotRequested:
 		return n == 0
 	case fleet.CodeStartsForCurrentDemand:
-		return n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators()
+		return n == c.spec && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators()
 	case fleet.CodeCapacityUnknown:
 		return b.most == n && n == c.now && e.short > tiny && !e.raises(i, b)
 	case fleet.CodeMaxReplicas:

@@ -104,6 +104,7 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	x.rank(s.Classes)
 	x.findConsent()
 	x.gpus = newGPUs(s.Pools, x.owners(), x.now)
+	x.findFullTypes()
 	return x
 }
 
@@ -219,6 +220,7 @@ func (x *view) attachWorkloads(s fleet.Snapshot) {
 		if row.Stale != "" { // KEDA may have applied the previous decision
 			v.now = max(v.now, x.previous[v.ID].Replicas)
 		}
+		v.spec = v.now
 		if v.DryRun { // the present autoscaler of a dry run is no conflict
 			v.workload = new(*row)
 			v.workload.ConflictingHPA = ""
