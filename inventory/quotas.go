@@ -2,7 +2,7 @@ package inventory
 
 import (
 	"cmp"
-	"strings"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,35 +36,79 @@ func (o Objects) quotasOf() map[string][]*corev1.ResourceQuota {
 	return all
 }
 
-// leastQuota returns the quota that admits the fewest further replicas of the target; the zero
-// value if none limits them. The quotas count pods and accelerators.
-func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
-	if len(quotas) == 0 || t.Template == nil {
-		return least
+// quotas returns the quotas that limit the workloads, sorted.
+func (o Objects) quotas(workloads []fleet.Workload, targets map[Key]Target) []fleet.Quota {
+	all := quotaTable{}
+	limits := o.quotasOf()
+	for i := range workloads {
+		target := targets[TargetKey(workloads[i].ID)]
+		for _, quota := range limits[target.ID.Namespace] {
+			target.addQuota(quota, all)
+		}
+	}
+	return all.sorted()
+}
+
+// quotaTable is quotas by their names.
+type quotaTable map[quotaKey]*fleet.Quota
+
+type quotaKey struct{ namespace, name, resource string }
+
+// add adds the use of a quota by one replica of a target.
+func (t quotaTable) add(q fleet.Quota, target fleet.TargetID, amount int) {
+	key := quotaKey{q.Namespace, q.Name, q.Resource}
+	if t[key] == nil {
+		t[key] = &q
+	}
+	t[key].Uses = append(t[key].Uses, fleet.QuotaUse{Target: target, Amount: amount})
+}
+
+func (t quotaTable) sorted() []fleet.Quota {
+	var rows []fleet.Quota
+	for _, row := range t {
+		slices.SortFunc(row.Uses, func(a, b fleet.QuotaUse) int { return a.Target.Compare(b.Target) })
+		rows = append(rows, *row)
+	}
+	slices.SortFunc(rows, func(a, b fleet.Quota) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Resource, b.Resource))
+	})
+	return rows
+}
+
+// addQuota adds the resources of a ResourceQuota that limit the target: pods and accelerators.
+func (t Target) addQuota(quota *corev1.ResourceQuota, all quotaTable) {
+	requests := t.requests()
+	for _, resource := range sortedNames(requests) {
+		name := resource
+		if resource != corev1.ResourcePods {
+			name = requestsPrefix + resource
+		}
+		hard, limits := quota.Status.Hard[name]
+		used, counted := quota.Status.Used[name]
+		if !limits || !counted { // not counted yet
+			continue
+		}
+		row := fleet.Quota{
+			Namespace: quota.Namespace, Name: kindResourceQuota + " " + quota.Name, Resource: string(resource),
+			Hard: wholeNumber(hard), Used: wholeNumber(used),
+		}
+		all.add(row, t.ID, requests[resource])
+	}
+}
+
+// requests returns the pods and the accelerators of one replica; nil if they are not known.
+func (t Target) requests() map[corev1.ResourceName]int {
+	if t.Template == nil {
+		return nil
 	}
 	requests := map[corev1.ResourceName]int{corev1.ResourcePods: 1 + t.Workers}
 	for name, n := range gpuRequests(&t.Template.Spec) {
-		requests[requestsPrefix+name] += n
+		requests[name] += n
 	}
 	if t.Worker != nil && t.Workers > 0 {
 		for name, n := range gpuRequests(&t.Worker.Spec) {
-			requests[requestsPrefix+name] += n * t.Workers
+			requests[name] += n * t.Workers
 		}
 	}
-	for _, quota := range quotas {
-		for _, name := range sortedNames(requests) {
-			hard, limits := quota.Status.Hard[name]
-			used, counted := quota.Status.Used[name]
-			if !limits || !counted { // not counted yet
-				continue
-			}
-			row := fleet.Quota{Name: quota.Name, Hard: wholeNumber(hard), Used: wholeNumber(used)}
-			row.Resource = strings.TrimPrefix(string(name), requestsPrefix)
-			row.Replicas = max(0, row.Hard-row.Used) / requests[name]
-			if least.Name == "" || row.Replicas < least.Replicas {
-				least = row
-			}
-		}
-	}
-	return least
+	return requests
 }

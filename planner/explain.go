@@ -64,6 +64,8 @@ func (e explanation) explain(i int) fleet.Reason {
 	tight := e.tight(i)
 	code := e.change(i)
 	switch {
+	case e.takesBack(i) && c.waitsForQuota():
+		code = fleet.CodeQuotaReached
 	case e.takesBack(i):
 		code = fleet.CodeNotStarting
 	case len(tight) > 0 && !slices.Contains([]fleet.Code{fleet.CodeInsufficientAccelerators, fleet.CodeScaleFromZero}, code):

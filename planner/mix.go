@@ -61,6 +61,7 @@ func (r *round) mix() [][]outcome {
 		}
 	}
 	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
+	r.shareQuotas()
 	r.chooseAlone()
 	r.startForTheLatest()
 	r.startForTheUnserved()
@@ -233,7 +234,8 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	asIfNodesCame := q.healthy && c.withoutNode > 0
 	if q.unbounded || asIfNodesCame {
 		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool {
-			return b.code == fleet.CodeStartsForCurrentDemand || b.code == fleet.CodeNotStarting && asIfNodesCame
+			isFull := b.code == fleet.CodeNotStarting || b.code == fleet.CodeQuotaReached && c.waitsForQuota()
+			return b.code == fleet.CodeStartsForCurrentDemand || isFull && asIfNodesCame
 		})
 	}
 	domain := within(c, bounds)

@@ -79,6 +79,9 @@ func (v *variant) takeBack(now time.Time) {
 			continue
 		}
 		v.withoutNode++
+		if pod.Waiting == gated {
+			v.notAdmitted++
+		}
 		if pod.Waiting == unschedulable && (v.pendingSince.IsZero() || pod.Created.Before(v.pendingSince)) {
 			v.pendingSince = pod.Created
 		}

@@ -19,6 +19,7 @@ type podCounts struct {
 	starting        int // replicas that are not ready yet, and not overdue
 	overdue         int // replicas that are not ready in time, without those that are taken back
 	withoutNode     int // Pending replicas that are overdue
+	notAdmitted     int // those of them that a queue has not admitted
 	takenBack       int // Pending replicas beyond the one that waits for a node
 	scheduled       int // with allocated accelerators, without overdue, stuck and silent ones
 	pending         int // without accelerators and not overdue

@@ -54,7 +54,14 @@ func (v *variant) notStartingText() string {
 	if v.withoutNode == 0 {
 		return countOf(v.overdue, "replica is", "replicas are") + " not ready"
 	}
-	text := fmt.Sprintf("no %s for %s", cmp.Or(string(v.accelerator), "node"), countOf(v.withoutNode, "Pending replica", "Pending replicas"))
+	lacks := cmp.Or(string(v.accelerator), "node")
+	if v.notAdmitted == v.withoutNode {
+		lacks = "quota"
+	}
+	text := fmt.Sprintf("no %s for %s", lacks, countOf(v.withoutNode, "Pending replica", "Pending replicas"))
+	if v.waitsForQuota() {
+		text = v.quotaText()
+	}
 	if v.takenBack > 0 {
 		text += fmt.Sprintf(": 1 waits, %d taken back", v.takenBack)
 	}

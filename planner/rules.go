@@ -40,7 +40,7 @@ func rules() []rule {
 		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing; of Pending replicas, one stays", "replicas do not become ready, and further ones would not either: they are not counted as capacity; ≤ existing and one more, if another variant of the namespace gets no node with the accelerator type", notStarting},
-		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace limits pods or accelerators", withinQuota},
+		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace, or a ClusterQueue of Kueue, limits pods or accelerators; several variants share the rest of it", withinQuota},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
 		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
 		{fleet.CodeStartsForCurrentDemand, "≤ existing, or the replicas that the current demand needs", "the demand of the peak window is over: nothing is started for it", nil},
@@ -325,15 +325,17 @@ func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	return atLeast(fleet.CodeProbe, 1+c.useless(), "capacity of a replica not known, so 1 replica measures it first"), true
 }
 
-// withinQuota keeps a variant within the ResourceQuota of its namespace: the API server rejects
-// further pods. It lowers no number, since the quota may count pods that are not seen yet. Each
-// variant of a namespace has the whole rest of the quota.
+// withinQuota keeps a variant within its quotas: the API server rejects further pods, or a queue
+// does not admit them. It lowers no number, since a quota may count pods that are not seen yet.
+// While pods of the variant wait for it, it admits no others.
 func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	q := c.workload.Quota
-	if q.Name == "" {
+	if c.quota == nil {
 		return bound{}, false
 	}
-	b := atMost(fleet.CodeQuotaReached, c.mostInQuota(), "ResourceQuota %s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
+	b := atMost(fleet.CodeQuotaReached, c.mostInQuota(), "%s", c.quotaText())
+	if c.startBlocked && c.waitsForQuota() {
+		b.most = c.now
+	}
 	b.remedy = "raise the quota, or remove pods that do not need it"
 	return b, true
 }
@@ -347,7 +349,7 @@ func notRequested(_ *view, z *sizedModel, _ candidate) (bound, bool) {
 
 func notStarting(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 	switch {
-	case c.startBlocked:
+	case c.startBlocked && !c.waitsForQuota():
 		return atMost(fleet.CodeNotStarting, c.now, "%s", c.notStartingText()), true
 	case c.fullBy != nil:
 		return atMost(fleet.CodeNotStarting, c.mostOnType(), "no %s for Pending replicas of %s, so 1 replica is tried", c.accelerator, c.fullBy.ID.Name), true

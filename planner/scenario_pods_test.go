@@ -160,7 +160,15 @@ func (f *scenarioFleet) addVariant(r *scenarioRow) error {
 	}
 	if r.cells["admits"] != "" {
 		used, further := len(w.Pods)*v.GPUsPerReplica, n.whole("admits", 0)
-		w.Quota = fleet.Quota{Name: "gpus", Resource: "nvidia.com/gpu", Hard: used + further*v.GPUsPerReplica, Used: used, Replicas: further}
+		f.Quotas = append(f.Quotas, fleet.Quota{
+			Namespace: namespace, Name: "ResourceQuota gpus", Resource: "nvidia.com/gpu", Hard: used + further*v.GPUsPerReplica, Used: used,
+			Uses: []fleet.QuotaUse{{Target: target, Amount: v.GPUsPerReplica}},
+		})
+	}
+	for i := range f.Quotas {
+		if q := &f.Quotas[i]; r.cells["quota"] != "" && strings.HasSuffix(q.Name, " "+r.cells["quota"]) {
+			q.Uses = append(q.Uses, fleet.QuotaUse{Target: target, Amount: v.GPUsPerReplica})
+		}
 	}
 	w.Replicas = n.whole("spec", len(w.Pods)-n.whole("leaving", 0))
 	if err := cmp.Or(n.err, r.mark(&v, &w)); err != nil {

@@ -36,6 +36,8 @@ type variant struct {
 	fullBy        *variant      // another one whose Pending pods say that its type is full; nil if none do
 	placements    [][]string    // nodes of the scheduled replicas that are capacity, by ordinal
 	startBlocked  bool          // further replicas would not start either
+	quota         *quota        // that admits the fewest replicas; nil if none limits them
+	mostByQuota   int           // replicas that it admits
 	mostPlaceable int           // most replicas that fit beside those of others
 	bounds        []bound       // of its replicas, in the order of the rules
 	reports       reports
@@ -78,16 +80,6 @@ func (v *variant) mostAllowed() int {
 		return min(most, v.now)
 	}
 	return most
-}
-
-// mostInQuota is the most replicas that the ResourceQuota of the namespace admits; those of the
-// spec at least, since it may count pods that are not seen yet.
-func (v *variant) mostInQuota() int {
-	q := v.workload.Quota
-	if q.Name == "" {
-		return unlimited
-	}
-	return max(v.now, min(unlimited, len(v.workload.Pods)+q.Replicas))
 }
 
 // alive is the number of existing replicas that are capacity, or will be.

@@ -30,6 +30,7 @@ type view struct {
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
 	gpus         freeGPUs
+	quotas       []*quota
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -105,6 +106,7 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	x.findConsent()
 	x.gpus = newGPUs(s.Pools, x.owners(), x.now)
 	x.findFullTypes()
+	x.attachQuotas(s.Quotas)
 	return x
 }
 
