@@ -36,15 +36,22 @@ func (o Objects) quotasOf() map[string][]*corev1.ResourceQuota {
 	return all
 }
 
-// quotas returns the quotas that limit the workloads, sorted.
-func (o Objects) quotas(workloads []fleet.Workload, targets map[Key]Target) []fleet.Quota {
+// quotas returns the quotas that limit the targets of the variants, sorted.
+func (o Objects) quotas(variants []fleet.Variant, targets map[Key]Target, options Options) []fleet.Quota {
 	all := quotaTable{}
-	limits := o.quotasOf()
-	for i := range workloads {
-		target := targets[TargetKey(workloads[i].ID)]
+	limits, kueue := o.quotasOf(), o.Kueue.byName()
+	done := map[Key]bool{}
+	for _, v := range variants {
+		key := TargetKey(v.Target)
+		target, seen := targets[key]
+		if !seen || target.Template == nil || done[key] {
+			continue
+		}
+		done[key] = true
 		for _, quota := range limits[target.ID.Namespace] {
 			target.addQuota(quota, all)
 		}
+		kueue.add(target, v.Accelerator, options, all)
 	}
 	return all.sorted()
 }
@@ -96,11 +103,8 @@ func (t Target) addQuota(quota *corev1.ResourceQuota, all quotaTable) {
 	}
 }
 
-// requests returns the pods and the accelerators of one replica; nil if they are not known.
+// requests returns the pods and the accelerators of one replica.
 func (t Target) requests() map[corev1.ResourceName]int {
-	if t.Template == nil {
-		return nil
-	}
 	requests := map[corev1.ResourceName]int{corev1.ResourcePods: 1 + t.Workers}
 	for name, n := range gpuRequests(&t.Template.Spec) {
 		requests[name] += n

@@ -89,7 +89,7 @@ func (o Objects) Tables(options Options) Tables {
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
 	o.closeUnfit(pools, t.Variants, targets, pods)
 	t.Workloads = workloads(t.Variants, targets, pods)
-	t.Quotas = o.quotas(t.Workloads, targets)
+	t.Quotas = o.quotas(t.Variants, targets, options)
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)
 	t.Pools = pools

@@ -318,7 +318,7 @@ func keepLastReplica(_ *view, z *sizedModel, c candidate) (bound, bool) {
 }
 
 func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	if z.probe == none || z.waits || z.candidates[z.probe].variant != c.variant {
+	if z.probe == none || z.waits || z.candidates[z.probe].variant != c.variant || c.mostInQuota() < 1+c.useless() {
 		return bound{}, false
 	}
 	// beside those that are no capacity, and measure nothing
