@@ -26,6 +26,9 @@ type watchedResource struct {
 	namespace, name string
 	// isOptional is true of a resource that many clusters do not serve: that is no problem.
 	isOptional bool
+	// versions are others of the same resource, of which the first one that is served is read; the
+	// fields that are kept are the same.
+	versions []string
 	// isTarget is true of scale targets. A kind of these is watched while a variant names it or,
 	// unless the row is that of further targets, with DryRun.
 	isTarget bool
@@ -109,6 +112,26 @@ var (
 		without: "quotas are not seen",
 		objects: "ResourceQuotas", use: "how many further pods and accelerators a namespace may have",
 	}
+	clusterQueues = &watchedResource{
+		gvr: kueue("clusterqueues"), kind: "ClusterQueue", cause: causePod, fields: clusterQueueFields(), isClusterScoped: true, countsEverywhere: true,
+		isOptional: true, versions: kueueVersions, without: "quotas of Kueue are not seen",
+		objects: "ClusterQueues of Kueue", use: "the quotas of pods and accelerators, and how much of them is used",
+	}
+	localQueues = &watchedResource{
+		gvr: kueue("localqueues"), kind: "LocalQueue", cause: causePod, fields: localQueueFields(),
+		isOptional: true, versions: kueueVersions, without: "quotas of Kueue are not seen",
+		objects: "LocalQueues of Kueue", use: "the ClusterQueue of a workload",
+	}
+	resourceFlavors = &watchedResource{
+		gvr: kueue("resourceflavors"), kind: "ResourceFlavor", cause: causePod, fields: flavorFields(), isClusterScoped: true, countsEverywhere: true,
+		isOptional: true, versions: kueueVersions, without: "a replica may use each flavor of its ClusterQueue",
+		objects: "ResourceFlavors of Kueue", use: "the accelerator type of a flavor",
+	}
+	cohorts = &watchedResource{
+		gvr: kueue("cohorts"), kind: "Cohort", cause: causePod, fields: cohortFields(), isClusterScoped: true, countsEverywhere: true,
+		isOptional: true, versions: kueueVersions, without: "a ClusterQueue borrows from those with the same cohort only",
+		objects: "Cohorts of Kueue", use: "whether a cohort has a parent or a quota of its own",
+	}
 	namespaces = &watchedResource{
 		gvr: core("namespaces"), kind: "Namespace", cause: causeNamespace, fields: namespaceFields(), isClusterScoped: true,
 		needsSelector: true, holdsVariants: true, isAwaited: true, without: "no namespace is selected",
@@ -119,8 +142,12 @@ var (
 // resources is the table. Of several causes of a rebuild, the first in this order is told.
 var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
-	nodes, nodePools, autoscalerStatus, resourceQuotas, pods, namespaces,
+	nodes, nodePools, autoscalerStatus, resourceQuotas, clusterQueues, localQueues, resourceFlavors, cohorts,
+	pods, namespaces,
 }
+
+// kueueVersions are the versions of Kueue's resources beside v1beta2, with the same fields.
+var kueueVersions = []string{"v1beta1", "v1"}
 
 const (
 	variantsHeld = "variants that need it are held"
@@ -133,6 +160,10 @@ func core(name string) schema.GroupVersionResource {
 
 func apps(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: name}
+}
+
+func kueue(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: name}
 }
 
 func keda(name string) schema.GroupVersionResource {
@@ -161,6 +192,11 @@ func (r *watchedResource) groupKind() schema.GroupKind {
 
 // isOfNodeAutoscaler reports whether the resource is read for the limits of a node autoscaler.
 func (r *watchedResource) isOfNodeAutoscaler() bool { return r == nodePools || r == autoscalerStatus }
+
+// isOfKueue reports whether the resource means something beside a LocalQueue of Kueue only.
+func (r *watchedResource) isOfKueue() bool {
+	return r == clusterQueues || r == resourceFlavors || r == cohorts
+}
 
 // mayBeAnnotated reports whether objects of the resource are watched for their annotations.
 func (r *watchedResource) mayBeAnnotated() bool { return r.isTarget && r != furtherTargets }

@@ -295,6 +295,9 @@ func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 		if !hasNodes && state.isOfNodeAutoscaler() {
 			continue // no nodes, no accelerators
 		}
+		if len(v.objects.Kueue.Locals) == 0 && (state.isOfKueue() || state.watchedResource == localQueues && state.absent) {
+			continue // without a queue the others mean nothing, and may be forbidden without being served
+		}
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
 			problems = append(problems, p)
 		}

@@ -112,9 +112,13 @@ func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
 		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), retry: make(chan struct{}, 1),
 		rows: map[types.NamespacedName]row{},
 	}
-	w.client = w.objects
-	if id.namespace != "" {
-		w.client = w.objects.Namespace(id.namespace)
+	for _, version := range append([]string{id.resource.Version}, r.versions...) {
+		objects := c.clients.objects.Resource(id.resource.GroupResource().WithVersion(version))
+		if id.namespace == "" {
+			w.clients = append(w.clients, objects)
+		} else {
+			w.clients = append(w.clients, objects.Namespace(id.namespace))
+		}
 	}
 	w.notify = func(cause string) {
 		c.changes.note(cause)
