@@ -33,7 +33,7 @@ type variant struct {
 	nodeTime      time.Duration // that a node takes
 	newestNode    time.Time     // when a pod last got a node; zero if that is not known
 	pendingSince  time.Time     // when the oldest overdue pod without a node was created
-	fullBy        *variant      // another one whose Pending pods say that its type is full; nil if none do
+	fullBy        *variant      // another one whose Pending pods show that the type is full; or nil
 	placements    [][]string    // nodes of the scheduled replicas that are capacity, by ordinal
 	startBlocked  bool          // further replicas would not start either
 	quota         *quota        // that admits the fewest replicas; nil if none limits them

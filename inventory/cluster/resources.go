@@ -193,11 +193,6 @@ func (r *watchedResource) groupKind() schema.GroupKind {
 // isOfNodeAutoscaler reports whether the resource is read for the limits of a node autoscaler.
 func (r *watchedResource) isOfNodeAutoscaler() bool { return r == nodePools || r == autoscalerStatus }
 
-// isOfKueue reports whether the resource means something beside a LocalQueue of Kueue only.
-func (r *watchedResource) isOfKueue() bool {
-	return r == clusterQueues || r == resourceFlavors || r == cohorts
-}
-
 // mayBeAnnotated reports whether objects of the resource are watched for their annotations.
 func (r *watchedResource) mayBeAnnotated() bool { return r.isTarget && r != furtherTargets }
 

@@ -292,11 +292,11 @@ func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 	problems := slices.Clone(v.undecoded)
 	hasNodes := v.states[watchID{resource: nodes.gvr}].health.listed
 	for id, state := range v.states {
-		if !hasNodes && state.isOfNodeAutoscaler() {
-			continue // no nodes, no accelerators
-		}
-		if len(v.objects.Kueue.Locals) == 0 && (state.isOfKueue() || state.watchedResource == localQueues && state.absent) {
-			continue // without a queue the others mean nothing, and may be forbidden without being served
+		switch {
+		case !hasNodes && state.isOfNodeAutoscaler(): // no nodes, no accelerators
+			continue
+		case len(v.objects.Kueue.Locals) == 0 && state.isOfKueue(): // no queue, no quotas
+			continue
 		}
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
 			problems = append(problems, p)

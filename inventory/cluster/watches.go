@@ -193,6 +193,17 @@ type watchState struct {
 	absent  bool // the API server did not serve the resource when it last answered for it
 }
 
+// isOfKueue reports whether the resource means something only if there is a LocalQueue. An API
+// server may forbid to read it without serving it; LocalQueues are known to be absent if it does
+// not serve these.
+func (s watchState) isOfKueue() bool {
+	switch s.watchedResource {
+	case clusterQueues, resourceFlavors, cohorts:
+		return true
+	}
+	return s.watchedResource == localQueues && s.absent
+}
+
 func (w *resourceWatch) state() watchState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
