@@ -153,6 +153,14 @@ type Pod struct {
 	Others []string `json:"others,omitzero"`
 }
 
+// StartedAt returns when the start of the pod began: with its node, if it had to wait for one.
+func (p *Pod) StartedAt() time.Time {
+	if p.ScheduledAt.After(p.Created) {
+		return p.ScheduledAt
+	}
+	return p.Created
+}
+
 // Pool is the accelerators of one type on nodes.
 type Pool struct {
 	Accelerator Accelerator `json:"accelerator"`

@@ -48,9 +48,7 @@ func (o Objects) quotas(variants []fleet.Variant, targets map[Key]Target, option
 			continue
 		}
 		done[key] = true
-		for _, quota := range limits[target.ID.Namespace] {
-			target.addQuota(quota, all)
-		}
+		target.addTightest(limits[target.ID.Namespace], all)
 		kueue.add(target, v.Accelerator, options, all)
 	}
 	return all.sorted()
@@ -82,24 +80,33 @@ func (t quotaTable) sorted() []fleet.Quota {
 	return rows
 }
 
-// addQuota adds the resources of a ResourceQuota that limit the target: pods and accelerators.
-func (t Target) addQuota(quota *corev1.ResourceQuota, all quotaTable) {
+// addTightest adds, of each resource that the target needs, the ResourceQuota of its namespace that
+// leaves the least. All of them limit the same workloads.
+func (t Target) addTightest(quotas []*corev1.ResourceQuota, all quotaTable) {
 	requests := t.requests()
 	for _, resource := range sortedNames(requests) {
 		name := resource
 		if resource != corev1.ResourcePods {
 			name = requestsPrefix + resource
 		}
-		hard, limits := quota.Status.Hard[name]
-		used, counted := quota.Status.Used[name]
-		if !limits || !counted { // not counted yet
-			continue
+		var least fleet.Quota
+		for _, quota := range quotas {
+			hard, limits := quota.Status.Hard[name]
+			used, counted := quota.Status.Used[name]
+			if !limits || !counted { // not counted yet
+				continue
+			}
+			row := fleet.Quota{
+				Namespace: quota.Namespace, Name: kindResourceQuota + " " + quota.Name, Resource: string(resource),
+				Hard: wholeNumber(hard), Used: wholeNumber(used),
+			}
+			if least.Name == "" || row.Hard-row.Used < least.Hard-least.Used {
+				least = row
+			}
 		}
-		row := fleet.Quota{
-			Namespace: quota.Namespace, Name: kindResourceQuota + " " + quota.Name, Resource: string(resource),
-			Hard: wholeNumber(hard), Used: wholeNumber(used),
+		if least.Name != "" {
+			all.add(least, t.ID, requests[resource])
 		}
-		all.add(row, t.ID, requests[resource])
 	}
 }
 

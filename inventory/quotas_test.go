@@ -44,7 +44,8 @@ func TestResourceQuotasLimitTheWorkloadsOfTheirNamespace(t *testing.T) {
 		{"for some priorities only", []string{resourceQuota("gpus", "scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [low]}]}", gpus, gpus)}, nil},
 		{"for some pods only", []string{resourceQuota("gpus", "scopes: [BestEffort]", gpus, gpus)}, nil},
 		{"pods", []string{resourceQuota("p", "", "pods: 4", "pods: 3")}, []fleet.Quota{pods}},
-		{"two", []string{resourceQuota("p", "", "pods: 4", "pods: 3"), resourceQuota("gpus", "", gpus, gpus)}, []fleet.Quota{row(8), pods}},
+		{"the tighter of two", []string{resourceQuota("gpus", "", gpus, "requests.nvidia.com/gpu: 3"), resourceQuota("all", "", "requests.nvidia.com/gpu: 90", gpus)}, []fleet.Quota{row(3)}},
+		{"of two resources", []string{resourceQuota("p", "", "pods: 4", "pods: 3"), resourceQuota("gpus", "", gpus, gpus)}, []fleet.Quota{row(8), pods}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

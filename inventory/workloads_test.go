@@ -225,6 +225,8 @@ func TestStartupIsTheMedianOverReadyPods(t *testing.T) {
 		{"one", []manifesttest.Pod{{ReadyAt: "00:02:00"}, {}}, 2 * time.Minute},
 		{"odd", []manifesttest.Pod{{ReadyAt: "00:05:00"}, {ReadyAt: "00:01:00"}, {ReadyAt: "00:02:00"}}, 2 * time.Minute},
 		{"even", []manifesttest.Pod{{ReadyAt: "00:05:00"}, {ReadyAt: "00:01:00"}, {ReadyAt: "00:02:00"}, {ReadyAt: "00:03:00"}}, 150 * time.Second},
+		{"an hour without a node is no part of it", []manifesttest.Pod{{Created: "00:00:00", ReadyAt: "01:03:00", Scheduled: "01:00:00"}}, 3 * time.Minute},
+		{"but the time of a node is", []manifesttest.Pod{{Created: "00:00:00", ReadyAt: "00:08:00", Scheduled: "00:05:00"}}, 8 * time.Minute},
 		{"one that was restarted tells nothing", []manifesttest.Pod{{ReadyAt: "00:02:00"}, {ReadyAt: "01:00:00", Restarts: 1}, {ReadyAt: "01:00:00", Restarts: 2}}, 2 * time.Minute},
 		{"one that lost its readiness tells nothing", []manifesttest.Pod{{ReadyAt: "00:02:00"}, {ReadyAt: "23:00:00"}}, 2 * time.Minute},
 		{"ready before it was made", []manifesttest.Pod{{Created: "01:00:00", ReadyAt: "00:30:00"}}, 0},

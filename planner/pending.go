@@ -27,21 +27,13 @@ func waitsForNode(pod *fleet.Pod) bool {
 	return !pod.Ready && len(pod.Nodes) == 0 && (pod.Waiting == unschedulable || pod.Waiting == gated)
 }
 
-// startOf returns when the start of a pod began: with its node, if it had to wait for one.
-func startOf(pod *fleet.Pod) time.Time {
-	if pod.ScheduledAt.After(pod.Created) {
-		return pod.ScheduledAt
-	}
-	return pod.Created
-}
-
 // timeNodes sets the time that a node takes: twice the longest that one of the variant's pods has
 // waited for its own.
 func (v *variant) timeNodes() {
 	longest := time.Duration(0)
 	for i := range v.workload.Pods {
 		pod := &v.workload.Pods[i]
-		longest = max(longest, min(mostNodeTime, startOf(pod).Sub(pod.Created)))
+		longest = max(longest, min(mostNodeTime, pod.StartedAt().Sub(pod.Created)))
 		if pod.ScheduledAt.After(v.newestNode) {
 			v.newestNode = pod.ScheduledAt
 		}

@@ -53,7 +53,7 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 			continue
 		}
 		v.live++
-		recent := x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime
+		recent := x.now.Sub(pod.StartedAt()) < v.startup+x.policy.MinReplicaLifetime
 		if recent && !v.isOverdue(pod, x.now) && !waitsForNode(pod) {
 			v.recentlyStarted++
 		}
@@ -135,7 +135,7 @@ func (s *starts) note(pod *fleet.Pod, patience time.Duration) {
 	}
 	s.waiting++
 	s.withoutNode = s.withoutNode || waitsForNode(pod)
-	if due := startOf(pod).Add(patience); s.firstOverdue.IsZero() || due.Before(s.firstOverdue) {
+	if due := pod.StartedAt().Add(patience); s.firstOverdue.IsZero() || due.Before(s.firstOverdue) {
 		s.firstOverdue = due
 	}
 	if pod.Created.After(s.newestWaiting) {
@@ -153,7 +153,7 @@ func (s *starts) fail(overdue int) bool {
 // isOverdue reports whether a pod is not ready in time: after twice the usual start-up time of its
 // target, or earlier if it has no node.
 func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
-	return !pod.Ready && !pod.Terminating && v.knownAt(now).Sub(startOf(pod)) > v.patience(pod)
+	return !pod.Ready && !pod.Terminating && v.knownAt(now).Sub(pod.StartedAt()) > v.patience(pod)
 }
 
 // usageOf returns the row of a pod; nil if there is none.

@@ -76,38 +76,41 @@ func (v *variant) countedBy(q *quota) (counted int) {
 // shareQuotas divides the rest of each quota among the variants that use it: first as many replicas
 // as they need, by priority, and within one in equal parts; then the rest in equal parts.
 func (r *round) shareQuotas() {
-	shared := false
-	for _, q := range r.quotas {
-		if len(q.users) > 1 {
-			r.shareQuota(q)
-			shared = true
+	shared := slices.DeleteFunc(slices.Clone(r.quotas), func(q *quota) bool { return len(q.users) < 2 })
+	if len(shared) == 0 {
+		return
+	}
+	needs := make(map[*variant]gpuClaim, r.size)
+	for _, z := range r.models {
+		served := z.capacityOfAll(r.startable) >= z.latest*(1-tiny)
+		for _, c := range z.candidates {
+			claim := gpuClaim{model: z, best: c, needs: unlimited}
+			if served {
+				claim.needs = r.startable[c.ID] + c.overdue + c.useless()
+			}
+			needs[c.variant] = claim
 		}
+	}
+	for _, q := range shared {
+		r.shareQuota(q, needs)
 	}
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			if shared {
-				c.bounds = r.bounds(z, c)
-			}
+			c.bounds = r.bounds(z, c)
 		}
 	}
 }
 
-func (r *round) shareQuota(q *quota) {
+// shareQuota divides the rest of one quota. Needs are the replicas that each variant is to have.
+func (r *round) shareQuota(q *quota, needs map[*variant]gpuClaim) {
 	var claims []gpuClaim
-	for _, z := range byPriority(r.models) {
-		served := z.capacityOfAll(r.startable) >= z.latest*(1-tiny)
-		for _, c := range z.candidates {
-			at := slices.IndexFunc(q.users, func(user quotaUser) bool { return user.variant == c.variant })
-			if at < 0 {
-				continue
-			}
-			claim := gpuClaim{model: z, best: c, takes: q.users[at].amount, needs: unlimited}
-			if served {
-				claim.needs = max(0, r.startable[c.ID]+c.overdue+c.useless()-c.countedBy(q))
-			}
+	for _, user := range q.users {
+		if claim, decided := needs[user.variant]; decided {
+			claim.takes, claim.needs = user.amount, max(0, claim.needs-user.countedBy(q))
 			claims = append(claims, claim)
 		}
 	}
+	slices.SortStableFunc(claims, func(a, b gpuClaim) int { return cmp.Compare(b.model.priority, a.model.priority) })
 	left := q.left
 	for rest := claims; len(rest) > 0; {
 		same := rest[:samePriority(rest)]

@@ -77,13 +77,11 @@ func TestStartsOfAllVariantsStayWithinTheirQuotas(t *testing.T) {
 func TestInvalidQuotasGiveAPlan(t *testing.T) {
 	s := spillOver()
 	target := s.Variants[0].Target
-	for _, q := range []fleet.Quota{
+	s.Quotas = []fleet.Quota{
 		{},
 		{Hard: math.MaxInt, Used: math.MinInt, Uses: []fleet.QuotaUse{{Target: target, Amount: 1}, {Target: target, Amount: math.MaxInt}}},
 		{Hard: math.MinInt, Used: math.MaxInt, Uses: []fleet.QuotaUse{{Target: target, Amount: 0}, {Target: target, Amount: -1}}},
 		{Hard: math.MaxInt, Uses: []fleet.QuotaUse{{Target: target, Amount: 1}, {Target: s.Variants[1].Target, Amount: 1}, {}}},
-	} {
-		s.Quotas = append(s.Quotas, q)
 	}
 	s.decide(t)
 }
