@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 	"sort"
@@ -109,23 +110,49 @@ func divide(claims []gpuClaim, gpus int) {
 		claims[i].part = part(claims[i], level)
 		gpus -= claims[i].part * claims[i].takes
 	}
-	order := func(a, b *gpuClaim) int {
-		return cmp.Or(cmp.Compare(a.part*a.takes, b.part*b.takes), -compareBool(a.has > a.part, b.has > b.part))
+	next := make(leastClaims, len(claims))
+	for i := range claims {
+		next[i] = indexedClaim{&claims[i], i}
 	}
-	for range claims {
-		var next *gpuClaim
-		for i := range claims {
-			c := &claims[i]
-			if c.part < c.needs && c.takes <= gpus && (next == nil || order(c, next) < 0) {
-				next = c
-			}
+	heap.Init(&next)
+	for given := 0; given < len(claims) && len(next) > 0; {
+		c := next[0].gpuClaim
+		if c.part >= c.needs || c.takes > gpus {
+			heap.Pop(&next)
+			continue
 		}
-		if next == nil {
-			return
-		}
-		next.part++
-		gpus -= next.takes
+		c.part++
+		given++
+		gpus -= c.takes
+		heap.Fix(&next, 0)
 	}
+}
+
+// leastClaims is a heap of claims: the one with the least accelerators first, of several one that
+// has a further replica already, then the first.
+type leastClaims []indexedClaim
+
+type indexedClaim struct {
+	*gpuClaim
+	index int
+}
+
+func (l leastClaims) Len() int { return len(l) }
+
+func (l leastClaims) Less(i, j int) bool {
+	a, b := l[i], l[j]
+	least := cmp.Compare(a.part*a.takes, b.part*b.takes)
+	return cmp.Or(least, -compareBool(a.has > a.part, b.has > b.part), cmp.Compare(a.index, b.index)) < 0
+}
+
+func (l leastClaims) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+
+func (l *leastClaims) Push(x any) { *l = append(*l, x.(indexedClaim)) }
+
+func (l *leastClaims) Pop() any {
+	last := (*l)[len(*l)-1]
+	*l = (*l)[:len(*l)-1]
+	return last
 }
 
 // factualGPUs returns the accelerators of a type that are in use whatever the demand is: those of
