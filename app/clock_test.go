@@ -81,11 +81,13 @@ func TestPodsThatBecomeReadyAgainAreNotYoung(t *testing.T) {
 	pod := func(name string, created, ready int) fleet.Pod {
 		return fleet.Pod{Name: name, Created: fleetTime(created), Ready: ready > created, ReadyAt: fleetTime(ready)}
 	}
+	late := pod("late", 0, 3580) // it waited for a node for nearly an hour
+	late.ScheduledAt = fleetTime(3480)
 	workloads := []fleet.Workload{{ID: fleet.TargetID{Namespace: "llm"}, Startup: 2 * time.Minute, Pods: []fleet.Pod{
-		pod("starting", 3500, 0), pod("started", 3400, 3550), pod("again", 0, 3590), pod("old", 0, 120),
+		pod("starting", 3500, 0), pod("started", 3400, 3550), pod("again", 0, 3590), pod("old", 0, 120), late,
 	}}}
 	name := func(pod string) collector.Pod { return collector.Pod{Namespace: "llm", Name: pod} }
 	require.Equal(t, map[collector.Pod]time.Time{
-		name("starting"): fleetTime(3500), name("started"): fleetTime(3550),
+		name("starting"): fleetTime(3500), name("started"): fleetTime(3550), name("late"): fleetTime(3580),
 	}, youngPods(c, workloads, fleetTime(3600)))
 }

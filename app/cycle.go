@@ -25,7 +25,7 @@ func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 	return fleet.Snapshot{
 		Time: now, Models: c.ModelsOf(declared.Variants), Classes: c.ServiceClasses,
 		Accelerators: fleet.NameAsObserved(c.Accelerators, declared.Pools), Profiles: c.EngineProfiles(),
-		Variants: declared.Variants, Workloads: declared.Workloads, Pools: supply.Declare(declared.Pools, declared.Variants),
+		Variants: declared.Variants, Workloads: declared.Workloads, Pools: supply.Declare(declared.Pools, declared.Variants), Quotas: declared.Quotas,
 		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Queued(now)...), Previous: previous, Missing: missing,
 	}, nil
 }

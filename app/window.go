@@ -72,7 +72,7 @@ func scaleDownWindow(starts float64, longest, least time.Duration, parts int) ti
 }
 
 // youngPods returns when recently started pods began to serve: when they became ready for the first
-// time, or were created as long as they are not ready. A pod that is ready again is not one of
+// time, or began to start as long as they are not ready. A pod that is ready again is not one of
 // them.
 func youngPods(c *config.Config, workloads []fleet.Workload, now time.Time) map[collector.Pod]time.Time {
 	young := make(map[collector.Pod]time.Time)
@@ -81,8 +81,8 @@ func youngPods(c *config.Config, workloads []fleet.Workload, now time.Time) map[
 		startup := cmp.Or(max(0, w.Startup), c.ScaleUp.StartupTime)
 		for j := range w.Pods {
 			pod := &w.Pods[j]
-			began := pod.Created
-			if pod.Ready && pod.ReadyAt.Sub(pod.Created) <= startupsOfYoung*startup {
+			began := pod.StartedAt()
+			if pod.Ready && pod.ReadyAt.Sub(began) <= startupsOfYoung*startup {
 				began = pod.ReadyAt
 			}
 			if now.Sub(began) < 2*c.Prometheus.Windows.Peak {

@@ -23,6 +23,7 @@ type Snapshot struct {
 	Variants  []Variant          `json:"variants,omitzero"`  // ScaledObjects, and dry-run variants
 	Workloads []Workload         `json:"workloads,omitzero"` // the scale targets of the variants
 	Pools     []Pool             `json:"pools,omitzero"`     // accelerators on nodes
+	Quotas    []Quota            `json:"quotas,omitzero"`    // limits on the workloads together
 	Usages    []Usage            `json:"usages,omitzero"`    // reports of each pod's engine
 	Loads     []Load             `json:"loads,omitzero"`     // demand of each model
 	Previous  []PreviousDecision `json:"previous,omitzero"`  // the last plan
@@ -82,9 +83,6 @@ type Workload struct {
 	// ReplicaFailure is why no further pod can be created, as the API server says it, such as an
 	// exceeded quota; empty if one can.
 	ReplicaFailure string `json:"replicaFailure,omitzero"`
-	// Quota is the ResourceQuota of the namespace that admits the fewest further replicas. Zero:
-	// none limits them.
-	Quota Quota `json:"quota,omitzero"`
 	// Startup is the usual time from a replica's creation until it is ready. Zero: not known.
 	Startup time.Duration `json:"-"`
 	// MaxSequences is the engine's limit of requests in a batch (max_num_seqs). Zero: not known.
@@ -109,15 +107,26 @@ type Workload struct {
 	Pods           []Pod  `json:"pods,omitzero"`
 }
 
-// Quota is the part of a ResourceQuota that limits the replicas of a workload.
+// Quota is one resource of a quota, which limits the replicas of several workloads together.
 type Quota struct {
-	Name     string `json:"name"`
-	Resource string `json:"resource"` // such as nvidia.com/gpu, or pods
-	// Hard is the limit, and Used the amount that the namespace's pods request, of all tenants.
+	// Namespace is that of a ResourceQuota; empty if the quota is one of the cluster.
+	Namespace string `json:"namespace,omitzero"`
+	Name      string `json:"name"`     // such as "ResourceQuota gpus" or "ClusterQueue team-a"
+	Resource  string `json:"resource"` // such as "nvidia.com/gpu", or "pods of flavor h100"
+	// Hard is the limit, and Used the amount that pods of all tenants use.
 	Hard int `json:"hard"`
 	Used int `json:"used"`
-	// Replicas is how many further replicas it admits.
-	Replicas int `json:"replicas"`
+	// Gates is true if pods beyond the quota wait with a scheduling gate, and are not used before.
+	// Otherwise the API server rejects them.
+	Gates bool `json:"gates,omitzero"`
+	// Uses are the workloads that it limits.
+	Uses []QuotaUse `json:"uses"`
+}
+
+// QuotaUse is the amount of a quota that one replica of a workload uses.
+type QuotaUse struct {
+	Target TargetID `json:"target"`
+	Amount int      `json:"amount"`
 }
 
 // Pod is one replica of a workload (for a group of pods, its leader).
@@ -130,6 +139,8 @@ type Pod struct {
 	// Terminating is true of a pod that is being deleted: it finishes requests, and takes no new
 	// ones.
 	Terminating bool `json:"terminating,omitzero"`
+	// ScheduledAt is since when the pod has a node. Zero: it has none, or the time is not known.
+	ScheduledAt time.Time `json:"scheduledAt,omitzero"`
 	// Waiting is why the pod is not ready, as the API server says it ("Unschedulable",
 	// "ImagePullBackOff"); may be empty.
 	Waiting string `json:"waiting,omitzero"`
@@ -140,6 +151,14 @@ type Pod struct {
 	// beside this pod, as those of a data-parallel group, or instead of it, as one in which the
 	// engine runs while this one holds its accelerators.
 	Others []string `json:"others,omitzero"`
+}
+
+// StartedAt returns when the start of the pod began: with its node, if it had to wait for one.
+func (p *Pod) StartedAt() time.Time {
+	if p.ScheduledAt.After(p.Created) {
+		return p.ScheduledAt
+	}
+	return p.Created
 }
 
 // Pool is the accelerators of one type on nodes.

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -209,20 +210,28 @@ func TestQuotaOfADeviceClassCountsClaims(t *testing.T) {
 	tests := map[string]struct {
 		hard, used string
 		requests   []string
-		want       fleet.Quota
+		amount     int // of one replica; 0: the quota does not limit it
 	}{
-		"a count":         {gpus + ": 9", gpus + ": 2", []string{"exactly: {deviceClassName: gpu.nvidia.com, count: 2}", "exactly: {deviceClassName: gpu.nvidia.com}"}, fleet.Quota{Name: "q", Resource: gpus, Hard: 9, Used: 2, Replicas: 2}},
-		"alternatives":    {devices + ": 9", devices + ": 2", []string{"firstAvailable: [{name: a, deviceClassName: big, count: 3}, {name: b, deviceClassName: gpu.nvidia.com, count: 4}]"}, fleet.Quota{Name: "q", Resource: devices, Hard: 9, Used: 2, Replicas: 2}},
-		"all of a node":   {gpus + ": 40", gpus + ": 0", []string{"exactly: {deviceClassName: gpu.nvidia.com, allocationMode: All}"}, fleet.Quota{Name: "q", Resource: gpus, Hard: 40, Used: 0, Replicas: 1}},
-		"another class":   {devices + ": 9", devices + ": 9", []string{"exactly: {deviceClassName: gpu.nvidia.com}"}, fleet.Quota{}},
-		"not a device's":  {"requests.nvidia.com/gpu: 0", "requests.nvidia.com/gpu: 0", []string{"exactly: {deviceClassName: gpu.nvidia.com}"}, fleet.Quota{}},
-		"a negative one":  {gpus + ": 9", gpus + ": 2", []string{"exactly: {deviceClassName: gpu.nvidia.com, count: -2}"}, fleet.Quota{}},
-		"more than any n": {gpus + ": 9", gpus + ": 2", []string{"exactly: {deviceClassName: gpu.nvidia.com, count: 9223372036854775807}"}, fleet.Quota{Name: "q", Resource: gpus, Hard: 9, Used: 2}},
+		"a count":         {gpus + ": 9", gpus + ": 2", []string{"exactly: {deviceClassName: gpu.nvidia.com, count: 2}", "exactly: {deviceClassName: gpu.nvidia.com}"}, 3},
+		"alternatives":    {devices + ": 9", devices + ": 2", []string{"firstAvailable: [{name: a, deviceClassName: big, count: 3}, {name: b, deviceClassName: gpu.nvidia.com, count: 4}]"}, 3},
+		"all of a node":   {gpus + ": 40", gpus + ": 0", []string{"exactly: {deviceClassName: gpu.nvidia.com, allocationMode: All}"}, 32},
+		"another class":   {devices + ": 9", devices + ": 9", []string{"exactly: {deviceClassName: gpu.nvidia.com}"}, 0},
+		"not a device's":  {"requests.nvidia.com/gpu: 0", "requests.nvidia.com/gpu: 0", []string{"exactly: {deviceClassName: gpu.nvidia.com}"}, 0},
+		"a negative one":  {gpus + ": 9", gpus + ": 2", []string{"exactly: {deviceClassName: gpu.nvidia.com, count: -2}"}, 0},
+		"more than any n": {gpus + ": 9", gpus + ": 2", []string{"exactly: {deviceClassName: gpu.nvidia.com, count: 9223372036854775807}"}, math.MaxInt32},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			manifests := append(claiming(), resourceQuota("q", "", test.hard, test.used), manifesttest.ResourceClaimTemplate("gpus", test.requests...))
-			require.Equal(t, test.want, workloadOf(t, manifests...).Quota)
+			quotas := objectsOf(t, manifests...).Tables(Options{}).Quotas
+			if test.amount == 0 {
+				require.Empty(t, quotas)
+				return
+			}
+			require.Len(t, quotas, 1)
+			require.Equal(t, "ResourceQuota q", quotas[0].Name)
+			require.Len(t, quotas[0].Uses, 1)
+			require.Equal(t, test.amount, quotas[0].Uses[0].Amount)
 		})
 	}
 }

@@ -33,6 +33,7 @@ type Objects struct {
 	// ResourceQuotas are those of all namespaces.
 	ResourceQuotas []*corev1.ResourceQuota
 	NodePools      []NodePool
+	Kueue          Kueue
 	NodeGroups     *NodeGroups // nil: Cluster Autoscaler does not run
 	// ResourceSlices are those of the drivers whose devices are accelerators; with the claims of
 	// all namespaces, which say which devices are allocated.
@@ -55,6 +56,8 @@ type Target struct {
 	Annotations map[string]string
 	// Replicas is the number in its spec.
 	Replicas int
+	// Queue is the LocalQueue of Kueue that admits its pods; empty if none does.
+	Queue string
 	// ReplicaFailure is why no further pod can be created, in the API server's words; empty if one
 	// can.
 	ReplicaFailure string
@@ -83,6 +86,7 @@ func (o *Objects) Append(more Objects) {
 	o.Nodes = append(o.Nodes, more.Nodes...)
 	o.ResourceQuotas = append(o.ResourceQuotas, more.ResourceQuotas...)
 	o.NodePools = append(o.NodePools, more.NodePools...)
+	o.Kueue.append(more.Kueue)
 	if more.NodeGroups != nil {
 		o.NodeGroups = more.NodeGroups
 	}
@@ -95,7 +99,7 @@ func (o *Objects) Append(more Objects) {
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
-	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools)
+	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools) + o.Kueue.len()
 	n += len(o.ResourceSlices) + len(o.ResourceClaims) + len(o.ResourceClaimTemplates) + len(o.DeviceClasses) + len(o.DeviceTaintRules)
 	if o.NodeGroups != nil {
 		n++
@@ -168,6 +172,14 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 		return decodeResourceQuota
 	case schema.GroupKind{Group: groupKarpenter, Kind: kindNodePool}:
 		return decodeNodePool
+	case schema.GroupKind{Group: groupKueue, Kind: kindClusterQueue}:
+		return decodeClusterQueue
+	case schema.GroupKind{Group: groupKueue, Kind: kindLocalQueue}:
+		return decodeLocalQueue
+	case schema.GroupKind{Group: groupKueue, Kind: kindResourceFlavor}:
+		return decodeResourceFlavor
+	case schema.GroupKind{Group: groupKueue, Kind: kindCohort}:
+		return decodeCohort
 	case schema.GroupKind{Kind: kindConfigMap}:
 		return decodeAutoscalerStatus
 	case schema.GroupKind{Group: groupResource, Kind: kindResourceSlice}:
@@ -225,7 +237,7 @@ func decodeNode(u *unstructured.Unstructured) (Objects, error) {
 func decodeWorkload(u *unstructured.Unstructured) (Objects, error) {
 	template, templateErr := templateAt(u, "spec", "template")
 	target, err := newTarget(u)
-	target.Template = template
+	target.Template, target.Queue = template, queueName(u, template)
 	return Objects{Targets: []Target{target}}, errors.Join(err, templateErr)
 }
 
@@ -240,6 +252,7 @@ func decodeLeaderWorkerSet(u *unstructured.Unstructured) (Objects, error) {
 	if leader == nil {
 		target.Template = worker
 	}
+	target.Queue = queueName(u, target.Template)
 	return Objects{Targets: []Target{target}}, errors.Join(err, leaderErr, workerErr, sizeErr)
 }
 
@@ -253,6 +266,7 @@ func decodeAnyTarget(u *unstructured.Unstructured) (Objects, error) {
 	if template, templateErr := templateAt(u, "spec", "template"); templateErr == nil {
 		target.Template = template
 	}
+	target.Queue = queueName(u, target.Template)
 	return Objects{Targets: []Target{target}}, err
 }
 

@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,36 +38,99 @@ func (o Objects) quotasOf() map[string][]*corev1.ResourceQuota {
 	return all
 }
 
-// leastQuota returns the quota that admits the fewest further replicas of the target; the zero
-// value if none limits them. The quotas count pods, accelerators, and devices of a DeviceClass.
-func (t Target) leastQuota(quotas []*corev1.ResourceQuota) (least fleet.Quota) {
-	if len(quotas) == 0 || t.Template == nil {
-		return least
-	}
-	requests := map[corev1.ResourceName]int{corev1.ResourcePods: 1 + t.Workers}
-	for name, n := range gpuRequests(&t.Template.Spec) {
-		requests[requestsPrefix+name] += n
-	}
-	if t.Worker != nil && t.Workers > 0 {
-		for name, n := range gpuRequests(&t.Worker.Spec) {
-			requests[requestsPrefix+name] += n * t.Workers
+// quotas returns the quotas that limit the targets of the variants, sorted.
+func (o Objects) quotas(variants []fleet.Variant, targets map[Key]Target, options Options) []fleet.Quota {
+	all := quotaTable{}
+	limits, kueue := o.quotasOf(), o.Kueue.byName()
+	done := map[Key]bool{}
+	for _, v := range variants {
+		key := TargetKey(v.Target)
+		target, seen := targets[key]
+		if !seen || target.Template == nil || done[key] {
+			continue
 		}
+		done[key] = true
+		target.addTightest(limits[target.ID.Namespace], all)
+		kueue.add(target, v.Accelerator, options, all)
 	}
-	maps.Copy(requests, t.claimed)
-	for _, quota := range quotas {
-		for _, name := range sortedNames(requests) {
+	return all.sorted()
+}
+
+// quotaTable is quotas by their names.
+type quotaTable map[quotaKey]*fleet.Quota
+
+type quotaKey struct{ namespace, name, resource string }
+
+// add adds the use of a quota by one replica of a target.
+func (t quotaTable) add(q fleet.Quota, target fleet.TargetID, amount int) {
+	key := quotaKey{q.Namespace, q.Name, q.Resource}
+	if t[key] == nil {
+		t[key] = &q
+	}
+	t[key].Uses = append(t[key].Uses, fleet.QuotaUse{Target: target, Amount: amount})
+}
+
+func (t quotaTable) sorted() []fleet.Quota {
+	var rows []fleet.Quota
+	for _, row := range t {
+		slices.SortFunc(row.Uses, func(a, b fleet.QuotaUse) int { return a.Target.Compare(b.Target) })
+		rows = append(rows, *row)
+	}
+	slices.SortFunc(rows, func(a, b fleet.Quota) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Resource, b.Resource))
+	})
+	return rows
+}
+
+// addTightest adds, of each resource that the target needs, the ResourceQuota of its namespace that
+// leaves the least. All of them limit the same workloads. The quotas count pods, accelerators, and
+// devices of a DeviceClass.
+func (t Target) addTightest(quotas []*corev1.ResourceQuota, all quotaTable) {
+	if len(quotas) == 0 {
+		return
+	}
+	limited := maps.Clone(t.claimed)
+	if limited == nil {
+		limited = map[corev1.ResourceName]int{}
+	}
+	for resource, n := range t.requests() {
+		if resource != corev1.ResourcePods {
+			resource = requestsPrefix + resource
+		}
+		limited[resource] = n
+	}
+	for _, name := range sortedNames(limited) {
+		var least fleet.Quota
+		for _, quota := range quotas {
 			hard, limits := quota.Status.Hard[name]
 			used, counted := quota.Status.Used[name]
 			if !limits || !counted { // not counted yet
 				continue
 			}
-			row := fleet.Quota{Name: quota.Name, Hard: wholeNumber(hard), Used: wholeNumber(used)}
-			row.Resource = strings.TrimPrefix(string(name), requestsPrefix)
-			row.Replicas = max(0, row.Hard-row.Used) / requests[name]
-			if least.Name == "" || row.Replicas < least.Replicas {
+			row := fleet.Quota{
+				Namespace: quota.Namespace, Name: kindResourceQuota + " " + quota.Name, Resource: strings.TrimPrefix(string(name), requestsPrefix),
+				Hard: wholeNumber(hard), Used: wholeNumber(used),
+			}
+			if least.Name == "" || row.Hard-row.Used < least.Hard-least.Used {
 				least = row
 			}
 		}
+		if least.Name != "" {
+			all.add(least, t.ID, limited[name])
+		}
 	}
-	return least
+}
+
+// requests returns the pods and the accelerators of one replica.
+func (t Target) requests() map[corev1.ResourceName]int {
+	requests := map[corev1.ResourceName]int{corev1.ResourcePods: 1 + t.Workers}
+	for name, n := range gpuRequests(&t.Template.Spec) {
+		requests[name] += n
+	}
+	if t.Worker != nil && t.Workers > 0 {
+		for name, n := range gpuRequests(&t.Worker.Spec) {
+			requests[name] += n * t.Workers
+		}
+	}
+	return requests
 }

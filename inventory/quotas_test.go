@@ -15,34 +15,50 @@ func resourceQuota(name, spec, hard, used string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: %s, namespace: llm}\nspec: {%s}\nstatus: {hard: {%s}, used: {%s}}", name, spec, hard, used)
 }
 
-func TestWorkloadHasTheQuotaThatAdmitsTheFewestReplicas(t *testing.T) {
+// deploymentOf returns a variant and its Deployment, whose replicas need two accelerators.
+func deploymentOf(name string) []string {
+	return []string{manifesttest.Scaled(name), manifesttest.Deployment(name, 1, "image: x, resources: {limits: {nvidia.com/gpu: 2}}")}
+}
+
+func usedBy(name string, amount int) []fleet.QuotaUse {
+	return []fleet.QuotaUse{{Target: fleet.TargetID{Namespace: "llm", APIVersion: "apps/v1", Kind: "Deployment", Name: name}, Amount: amount}}
+}
+
+func TestResourceQuotasLimitTheWorkloadsOfTheirNamespace(t *testing.T) {
 	const gpus = "requests.nvidia.com/gpu: 8"
-	row := func(used, replicas int) fleet.Quota {
-		return fleet.Quota{Name: "gpus", Resource: "nvidia.com/gpu", Hard: 8, Used: used, Replicas: replicas}
+	row := func(used int) fleet.Quota {
+		return fleet.Quota{Namespace: "llm", Name: "ResourceQuota gpus", Resource: "nvidia.com/gpu", Hard: 8, Used: used, Uses: usedBy("a", 2)}
 	}
+	pods := fleet.Quota{Namespace: "llm", Name: "ResourceQuota p", Resource: "pods", Hard: 4, Used: 3, Uses: usedBy("a", 1)}
 	tests := []struct {
 		name   string
 		quotas []string
-		want   fleet.Quota
+		want   []fleet.Quota
 	}{
-		{"none", nil, fleet.Quota{}},
-		{"for two accelerators a replica", []string{resourceQuota("gpus", "", gpus, "requests.nvidia.com/gpu: 3")}, row(3, 2)},
-		{"used up", []string{resourceQuota("gpus", "", gpus, "requests.nvidia.com/gpu: 8")}, row(8, 0)},
-		{"exceeded", []string{resourceQuota("gpus", "", gpus, "requests.nvidia.com/gpu: 12")}, row(12, 0)},
-		{"of another namespace", []string{"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: gpus, namespace: b}\nstatus: {hard: {" + gpus + "}, used: {" + gpus + "}}"}, fleet.Quota{}},
-		{"of another resource", []string{resourceQuota("gpus", "", "requests.amd.com/gpu: 8, requests.cpu: 1", "requests.amd.com/gpu: 8, requests.cpu: 1")}, fleet.Quota{}},
-		{"not counted yet", []string{resourceQuota("gpus", "hard: {"+gpus+"}", gpus, "")}, fleet.Quota{}},
-		{"for some priorities only", []string{resourceQuota("gpus", "scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [low]}]}", gpus, gpus)}, fleet.Quota{}},
-		{"for some pods only", []string{resourceQuota("gpus", "scopes: [BestEffort]", gpus, gpus)}, fleet.Quota{}},
-		{"pods", []string{resourceQuota("p", "", "pods: 4", "pods: 3")}, fleet.Quota{Name: "p", Resource: "pods", Hard: 4, Used: 3, Replicas: 1}},
-		{"the tighter of two", []string{resourceQuota("p", "", "pods: 4", "pods: 3"), resourceQuota("gpus", "", gpus, gpus)}, row(8, 0)},
+		{"none", nil, nil},
+		{"for two accelerators a replica", []string{resourceQuota("gpus", "", gpus, "requests.nvidia.com/gpu: 3")}, []fleet.Quota{row(3)}},
+		{"exceeded", []string{resourceQuota("gpus", "", gpus, "requests.nvidia.com/gpu: 12")}, []fleet.Quota{row(12)}},
+		{"of another namespace", []string{"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: gpus, namespace: b}\nstatus: {hard: {" + gpus + "}, used: {" + gpus + "}}"}, nil},
+		{"of another resource", []string{resourceQuota("gpus", "", "requests.amd.com/gpu: 8, requests.cpu: 1", "requests.amd.com/gpu: 8, requests.cpu: 1")}, nil},
+		{"not counted yet", []string{resourceQuota("gpus", "hard: {"+gpus+"}", gpus, "")}, nil},
+		{"for some priorities only", []string{resourceQuota("gpus", "scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [low]}]}", gpus, gpus)}, nil},
+		{"for some pods only", []string{resourceQuota("gpus", "scopes: [BestEffort]", gpus, gpus)}, nil},
+		{"pods", []string{resourceQuota("p", "", "pods: 4", "pods: 3")}, []fleet.Quota{pods}},
+		{"the tighter of two", []string{resourceQuota("gpus", "", gpus, "requests.nvidia.com/gpu: 3"), resourceQuota("all", "", "requests.nvidia.com/gpu: 90", gpus)}, []fleet.Quota{row(3)}},
+		{"of two resources", []string{resourceQuota("p", "", "pods: 4", "pods: 3"), resourceQuota("gpus", "", gpus, gpus)}, []fleet.Quota{row(8), pods}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			manifests := slices.Concat(test.quotas, []string{manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x, resources: {limits: {nvidia.com/gpu: 2}}")})
-			require.Equal(t, test.want, objectsOf(t, manifests...).Tables(Options{}).Workloads[0].Quota)
+			require.Equal(t, test.want, objectsOf(t, slices.Concat(test.quotas, deploymentOf("a"))...).Tables(Options{}).Quotas)
 		})
 	}
+}
+
+func TestQuotaNamesAllWorkloadsThatItLimits(t *testing.T) {
+	quota := resourceQuota("gpus", "", "requests.nvidia.com/gpu: 8", "requests.nvidia.com/gpu: 3")
+	rows := objectsOf(t, slices.Concat([]string{quota}, deploymentOf("b"), deploymentOf("a"))...).Tables(Options{}).Quotas
+	require.Len(t, rows, 1)
+	require.Equal(t, slices.Concat(usedBy("a", 2), usedBy("b", 2)), rows[0].Uses)
 }
 
 func TestQuotaOfAGroupCountsAllItsPods(t *testing.T) {
@@ -55,6 +71,7 @@ spec:
     size: 3
     workerTemplate: {spec: {containers: [{name: e, image: x, resources: {limits: {nvidia.com/gpu: 8}}}]}}`
 	quota := resourceQuota("gpus", "", "requests.nvidia.com/gpu: 60", "requests.nvidia.com/gpu: 8")
-	rows := objectsOf(t, manifesttest.ScaledTo("g", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: g}"), group, quota).Tables(Options{}).Workloads
-	require.Equal(t, fleet.Quota{Name: "gpus", Resource: "nvidia.com/gpu", Hard: 60, Used: 8, Replicas: 2}, rows[0].Quota)
+	rows := objectsOf(t, manifesttest.ScaledTo("g", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: g}"), group, quota).Tables(Options{}).Quotas
+	require.Len(t, rows, 1)
+	require.Equal(t, 24, rows[0].Uses[0].Amount)
 }

@@ -32,6 +32,8 @@ type Tables struct {
 	// about to go) has nothing free: its allocatable accelerators are those already allocated. A
 	// pool is elastic if a node autoscaler adds nodes to it.
 	Pools []fleet.Pool
+	// Quotas are the quotas of pods and accelerators that limit the workloads.
+	Quotas []fleet.Quota
 	// Problems are the errors in reading the fleet.
 	Problems []Problem
 }
@@ -88,11 +90,7 @@ func (o Objects) Tables(options Options) Tables {
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
 	o.closeUnfit(pools, t.Variants, targets, pods)
 	t.Workloads = workloads(t.Variants, targets, pods)
-	quotas := o.quotasOf()
-	for i := range t.Workloads {
-		id := t.Workloads[i].ID
-		t.Workloads[i].Quota = targets[TargetKey(id)].leastQuota(quotas[id.Namespace])
-	}
+	t.Quotas = o.quotas(t.Variants, targets, options)
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)
 	t.Pools = pools

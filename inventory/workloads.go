@@ -61,7 +61,9 @@ func ended(pod *corev1.Pod) bool {
 
 // replica returns a pod as a row of a workload, without its nodes.
 func replica(pod *corev1.Pod) fleet.Pod {
-	row := fleet.Pod{Name: pod.Name, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil}
+	row := fleet.Pod{
+		Name: pod.Name, Created: pod.CreationTimestamp.UTC(), ScheduledAt: scheduledSince(pod), Terminating: pod.DeletionTimestamp != nil,
+	}
 	if since, ready := readySince(pod); ready {
 		row.Ready, row.ReadyAt = true, since
 	} else if !row.Terminating {
@@ -81,6 +83,16 @@ func readySince(pod *corev1.Pod) (time.Time, bool) {
 		return pod.CreationTimestamp.UTC(), true
 	}
 	return ready.LastTransitionTime.UTC(), true
+}
+
+// scheduledSince returns since when the pod has a node; zero if it has none, or the API server does
+// not tell.
+func scheduledSince(pod *corev1.Pod) time.Time {
+	scheduled, found := podCondition(pod, corev1.PodScheduled)
+	if !found || scheduled.Status != corev1.ConditionTrue || scheduled.LastTransitionTime.IsZero() {
+		return time.Time{}
+	}
+	return scheduled.LastTransitionTime.UTC()
 }
 
 func podCondition(pod *corev1.Pod, name corev1.PodConditionType) (corev1.PodCondition, bool) {
@@ -126,6 +138,10 @@ func stopped(status corev1.ContainerStatus) string {
 // After a longer time, the pod lost its readiness in between.
 const longestStartup = 2 * time.Hour
 
+// longestNodeWait is the longest wait for a node that is a part of a start. After it node autoscalers
+// give a node up: a pod that waits longer waits for accelerators.
+const longestNodeWait = 15 * time.Minute
+
 // startup returns the median time from creation to readiness over the ready pods; zero if none
 // counts. A container that was restarted makes its pod ready again later, so such pods do not
 // count.
@@ -134,6 +150,9 @@ func startup(pods []*corev1.Pod) time.Duration {
 	for _, pod := range pods {
 		since, ready := readySince(pod)
 		took := since.Sub(pod.CreationTimestamp.Time)
+		if scheduled := scheduledSince(pod); scheduled.Sub(pod.CreationTimestamp.Time) > longestNodeWait {
+			took = since.Sub(scheduled)
+		}
 		if ready && !restarted(pod) && took > 0 && took <= longestStartup {
 			times = append(times, took)
 		}

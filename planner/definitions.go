@@ -22,7 +22,7 @@ type fixed struct {
 // fixedByOthers returns the number that others set; nil if there is none. Texts have no figure that
 // changes, so that events about them are folded.
 func (v *variant) fixedByOthers() *fixed {
-	asItIs := fixed{replicas: v.now, known: v.seen}
+	asItIs := fixed{replicas: v.spec, known: v.seen}
 	switch {
 	case v.Unsupported != (fleet.Problem{}):
 		asItIs.held, asItIs.unsupported = true, true

@@ -63,7 +63,12 @@ func (e explanation) explain(i int) fleet.Reason {
 	c := e.candidates[i]
 	tight := e.tight(i)
 	code := e.change(i)
-	if len(tight) > 0 && !slices.Contains([]fleet.Code{fleet.CodeInsufficientAccelerators, fleet.CodeScaleFromZero}, code) {
+	switch {
+	case e.takesBack(i) && c.waitsForQuota():
+		code = fleet.CodeQuotaReached
+	case e.takesBack(i):
+		code = fleet.CodeNotStarting
+	case len(tight) > 0 && !slices.Contains([]fleet.Code{fleet.CodeInsufficientAccelerators, fleet.CodeScaleFromZero}, code):
 		code = tight[0].code
 	}
 	why := e.headline(i, code, tight)
@@ -97,21 +102,27 @@ func (e explanation) explain(i int) fleet.Reason {
 	return e.details(i, why.With(fleet.DetailInfeasible, c.infeasible()))
 }
 
+// takesBack reports whether all that changes of a variant is that Pending replicas are taken back.
+func (e explanation) takesBack(i int) bool {
+	c := e.candidates[i]
+	return c.takenBack > 0 && e.outcomes[i].replicas == c.now
+}
+
 // change returns the code of a number that no bound decides.
 func (e explanation) change(i int) fleet.Code {
 	c, o := e.candidates[i], e.outcomes[i]
 	switch {
-	case o.replicas <= c.now && e.lacksAccelerators(i):
+	case o.replicas <= c.spec && e.lacksAccelerators(i):
 		return fleet.CodeInsufficientAccelerators
-	case o.replicas > c.now && e.atZero() && !e.demand.none():
+	case o.replicas > c.spec && e.atZero() && !e.demand.none():
 		return fleet.CodeScaleFromZero
-	case o.replicas > c.now && e.scalesUp():
+	case o.replicas > c.spec && e.scalesUp():
 		return fleet.CodeScaleUp
-	case o.replicas > c.now, o.replicas < c.now && e.anyScalesUp(e.outcomes):
+	case o.replicas > c.spec, o.replicas < c.spec && e.anyScalesUp(e.outcomes):
 		return fleet.CodeRebalance
-	case o.replicas < c.now && e.demand.none() && e.last == none:
+	case o.replicas < c.spec && e.demand.none() && e.last == none:
 		return fleet.CodeScaleToZero
-	case o.replicas < c.now:
+	case o.replicas < c.spec:
 		return fleet.CodeScaleDown
 	}
 	return fleet.CodeUnchanged
@@ -134,6 +145,13 @@ func (e explanation) headline(i int, code fleet.Code, tight []bound) fleet.Reaso
 	case fleet.CodeInsufficientAccelerators:
 		return e.insufficient(i)
 	default:
+	}
+	if e.takesBack(i) {
+		text := e.asked
+		if e.short > tiny {
+			text += ", " + unservedText(e.short)
+		}
+		return reason(code, "%s; %s", text, e.candidates[i].notStartingText())
 	}
 	if len(tight) > 0 && tight[0].code == code {
 		b := tight[0]
@@ -231,7 +249,9 @@ func (e explanation) details(i int, why fleet.Reason) fleet.Reason {
 	c, o := e.candidates[i], e.outcomes[i]
 	var limits []string
 	if o.placed < o.replicas {
-		if kept := o.keptBy(); kept != "" {
+		if kept := o.keptBy(); e.takesBack(i) {
+			limits = append(limits, fmt.Sprintf("%s kept with accelerators for %d", countOf(o.replicas, "replica is", "replicas are"), o.placed))
+		} else if kept != "" {
 			limits = append(limits, fmt.Sprintf("scale-down blocked (%s), so %d replicas are kept with accelerators for %d", kept, o.replicas, o.placed))
 		} else {
 			limits = append(limits, fmt.Sprintf("KEDA keeps %s with accelerators for %d; the others wait behind measured demand",

@@ -119,10 +119,7 @@ func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]fl
 		left := k.total() - r.factualGPUs(k) - r.probeGPUs(k)
 		claims := r.claimsOn(k)
 		for len(claims) > 0 {
-			same := slices.IndexFunc(claims, func(c gpuClaim) bool { return c.model.priority != claims[0].model.priority })
-			if same < 0 {
-				same = len(claims)
-			}
+			same := samePriority(claims)
 			divide(claims[:same], left)
 			for _, claim := range claims[:same] {
 				r.parts[gpuPart{k, claim.model}] = claim.part * claim.best.takes()

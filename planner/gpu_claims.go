@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 	"sort"
@@ -11,7 +12,7 @@ import (
 // replica, then to other existing replicas, then to those with the most capacity for each
 // accelerator. It returns their capacity.
 func (r *round) fill(k *gpuType, claim gpuClaim, last, most counts) (amount float64) {
-	left := claim.part * claim.best.takes()
+	left := claim.part * claim.takes
 	var own []candidate
 	for _, c := range claim.model.candidates {
 		if of, limited := r.gpus.of(c.variant); limited && of == k && c.fixed == nil {
@@ -46,6 +47,7 @@ func (r *round) fill(k *gpuType, claim gpuClaim, last, most counts) (amount floa
 type gpuClaim struct {
 	model *sizedModel
 	best  candidate // the one with the most capacity for each accelerator
+	takes int       // accelerators of one of its replicas
 	needs int       // replicas for all of the demand
 	has   int       // existing replicas
 	kept  int       // of them, those that rules keep whatever others need
@@ -72,12 +74,22 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 		if claim.best.variant == nil || z.wanted <= 0 {
 			continue
 		}
+		claim.takes = claim.best.takes()
 		claim.needs = int(math.Ceil(min(z.measured()/claim.best.share*(1-tiny), unlimited)))
-		claim.has = gpus / claim.best.takes()
-		claim.kept = (kept + claim.best.takes() - 1) / claim.best.takes()
+		claim.has = gpus / claim.takes
+		claim.kept = (kept + claim.takes - 1) / claim.takes
 		claims = append(claims, claim)
 	}
 	return claims
+}
+
+// samePriority returns how many of the claims, which begin with the highest priority, have it.
+func samePriority(claims []gpuClaim) int {
+	same := slices.IndexFunc(claims, func(c gpuClaim) bool { return c.model.priority != claims[0].model.priority })
+	if same < 0 {
+		return len(claims)
+	}
+	return same
 }
 
 // divide gives each claim its fair part of so many accelerators: as many as it needs, up to a level
@@ -85,36 +97,62 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 // the level are missing to all others alike. The replicas that are left over go to the claims with
 // the least accelerators, of several to one that has that replica already.
 func divide(claims []gpuClaim, gpus int) {
-	part := func(c gpuClaim, level int) int { return max(c.kept, min(c.needs, level/c.best.takes())) }
+	part := func(c gpuClaim, level int) int { return max(c.kept, min(c.needs, level/c.takes)) }
 	// the first that is too high, less one
 	level := sort.Search(max(0, gpus), func(level int) bool {
 		total := 0
 		for _, c := range claims {
-			total += part(c, level+1) * c.best.takes()
+			total += part(c, level+1) * c.takes
 		}
 		return total > gpus
 	})
 	for i := range claims {
 		claims[i].part = part(claims[i], level)
-		gpus -= claims[i].part * claims[i].best.takes()
+		gpus -= claims[i].part * claims[i].takes
 	}
-	order := func(a, b *gpuClaim) int {
-		return cmp.Or(cmp.Compare(a.part*a.best.takes(), b.part*b.best.takes()), -compareBool(a.has > a.part, b.has > b.part))
+	next := make(leastClaims, len(claims))
+	for i := range claims {
+		next[i] = indexedClaim{&claims[i], i}
 	}
-	for range claims {
-		var next *gpuClaim
-		for i := range claims {
-			c := &claims[i]
-			if c.part < c.needs && c.best.takes() <= gpus && (next == nil || order(c, next) < 0) {
-				next = c
-			}
+	heap.Init(&next)
+	for given := 0; given < len(claims) && len(next) > 0; {
+		c := next[0].gpuClaim
+		if c.part >= c.needs || c.takes > gpus {
+			heap.Pop(&next)
+			continue
 		}
-		if next == nil {
-			return
-		}
-		next.part++
-		gpus -= next.best.takes()
+		c.part++
+		given++
+		gpus -= c.takes
+		heap.Fix(&next, 0)
 	}
+}
+
+// leastClaims is a heap of claims: the one with the least accelerators first, of several one that
+// has a further replica already, then the first.
+type leastClaims []indexedClaim
+
+type indexedClaim struct {
+	*gpuClaim
+	index int
+}
+
+func (l leastClaims) Len() int { return len(l) }
+
+func (l leastClaims) Less(i, j int) bool {
+	a, b := l[i], l[j]
+	least := cmp.Compare(a.part*a.takes, b.part*b.takes)
+	return cmp.Or(least, -compareBool(a.has > a.part, b.has > b.part), cmp.Compare(a.index, b.index)) < 0
+}
+
+func (l leastClaims) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+
+func (l *leastClaims) Push(x any) { *l = append(*l, x.(indexedClaim)) }
+
+func (l *leastClaims) Pop() any {
+	last := (*l)[len(*l)-1]
+	*l = (*l)[:len(*l)-1]
+	return last
 }
 
 // factualGPUs returns the accelerators of a type that are in use whatever the demand is: those of

@@ -159,9 +159,13 @@ func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans
 			if pod.Ready {
 				to = pod.ReadyAt
 			}
-			long := to.Sub(pod.Created) > overdue*v.startup // overdue, or ready again
+			from := pod.Created
+			if to.Sub(from) > overdue*v.startup { // it may have waited for a node
+				from = pod.StartedAt()
+			}
+			long := to.Sub(from) > overdue*v.startup // overdue, or ready again
 			if !long && to.After(known.Parts[0].End.Add(-time.Duration(known.Length))) {
-				starting = append(starting, struct{ from, to time.Time }{pod.Created, to})
+				starting = append(starting, struct{ from, to time.Time }{from, to})
 			}
 		}
 	}

@@ -62,6 +62,7 @@ func (r *round) mix() [][]outcome {
 		}
 	}
 	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
+	r.shareQuotas()
 	r.chooseAlone()
 	r.startForTheLatest()
 	r.startForTheUnserved()
@@ -231,11 +232,15 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	if q.preempts {
 		bounds = withoutYielding(bounds)
 	}
-	if q.unbounded {
-		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool { return b.code == fleet.CodeStartsForCurrentDemand })
+	asIfNodesCame := q.healthy && c.withoutNode > 0
+	if q.unbounded || asIfNodesCame {
+		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool {
+			isFull := b.code == fleet.CodeNotStarting || b.code == fleet.CodeQuotaReached && c.waitsForQuota()
+			return b.code == fleet.CodeStartsForCurrentDemand || isFull && asIfNodesCame
+		})
 	}
 	domain := within(c, bounds)
-	missing := c.overdue + c.useless()
+	missing := c.overdue + c.useless() + max(0, min(c.takenBack, domain.Min-c.now))
 	if q.healthy {
 		missing = c.useless()
 	}

@@ -115,7 +115,7 @@ func (x *view) hold(v *variant, why fleet.Reason) fleet.Decision {
 	case found && (!v.seen || x.now.Sub(previous.Decided) <= x.policy.KeepFor):
 		held.Replicas = previous.Replicas
 	case v.seen:
-		held.Replicas = max(v.now, previous.Replicas)
+		held.Replicas = max(v.spec, previous.Replicas)
 	}
 	if annotations := annotationBounds(v); v.excluded == nil && len(annotations) > 0 {
 		allowed := within(candidate{variant: v}, annotations)
@@ -129,8 +129,8 @@ func (x *view) hold(v *variant, why fleet.Reason) fleet.Decision {
 func (v *variant) facts() fleet.Facts {
 	return fleet.Facts{
 		Model: v.Model, Target: v.Target, Accelerator: v.accelerator, Cost: v.price,
-		Current: v.now, CurrentKnown: v.seen, Ready: v.ready + v.useless(),
-		Inactive: v.seen && v.now <= max(0, v.idleNumber()), Fallback: v.Fallback, Autoscaler: v.Autoscaler,
+		Current: v.spec, CurrentKnown: v.seen, Ready: v.ready + v.useless(),
+		Inactive: v.seen && v.spec <= max(0, v.idleNumber()), Fallback: v.Fallback, Autoscaler: v.Autoscaler,
 	}
 }
 

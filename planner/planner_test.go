@@ -291,9 +291,9 @@ func TestReplicaThatDoesNotStartIsReplacedByAnotherVariant(t *testing.T) {
 	s := newScenario(cheap(group{ready: 1, stuck: 2, running: 60, kv: 0.69, rate: 6}), fast(group{}))
 	s.gateway(0, 14)
 	d := s.decide(t)
-	expect(t, d["cheap"], 3, fleet.CodeUnchanged)
+	expect(t, d["cheap"], 2, fleet.CodeNotStarting)
 	expect(t, d["fast"], 1, fleet.CodeScaleUp)
-	if !strings.Contains(d["cheap"].Reason.String(), "2 replicas not ready 2m0s after creation and not counted as capacity (Unschedulable)") {
+	if !strings.Contains(d["cheap"].Reason.String(), "2 replicas without a node and not counted as capacity (Unschedulable)") {
 		t.Errorf("reason %q does not name the replicas that do not start", d["cheap"].Reason.String())
 	}
 	// When the demand falls, they are removed.

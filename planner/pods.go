@@ -17,7 +17,10 @@ type podCounts struct {
 	asleep          int // of the stuck ones, those that sleep
 	silent          int // ready, without metrics, and few enough to decide without them
 	starting        int // replicas that are not ready yet, and not overdue
-	overdue         int // replicas that are not ready after twice the usual start-up time
+	overdue         int // replicas that are not ready in time, without those that are taken back
+	withoutNode     int // Pending replicas that are overdue
+	notAdmitted     int // those of them that a queue has not admitted
+	takenBack       int // Pending replicas beyond the one that waits for a node
 	scheduled       int // with allocated accelerators, without overdue, stuck and silent ones
 	pending         int // without accelerators and not overdue
 	fits            int // of the pending ones, those for which accelerators are free
@@ -43,14 +46,15 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 	slices.SortFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var starts starts
 	v.engines = make([]*fleet.Usage, 0, len(pods))
+	v.timeNodes()
 	ready := make([]replicaReport, 0, len(pods))
 	for _, pod := range pods {
 		if pod.Terminating {
 			continue
 		}
 		v.live++
-		recent := x.now.Sub(pod.Created) < v.startup+x.policy.MinReplicaLifetime
-		if recent && !v.isOverdue(pod, x.now) && pod.Waiting != unschedulable {
+		recent := x.now.Sub(pod.StartedAt()) < v.startup+x.policy.MinReplicaLifetime
+		if recent && !v.isOverdue(pod, x.now) && !waitsForNode(pod) {
 			v.recentlyStarted++
 		}
 		switch {
@@ -68,7 +72,7 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 		default:
 			v.pending++
 		}
-		starts.note(pod)
+		starts.note(pod, v.patience(pod))
 	}
 	v.readReplicas(ready, x.policy)
 	// Replicas of the spec without a pod count as starting too; the surge pods of a rolling update
@@ -81,11 +85,9 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 	}
 	v.starting = max(0, v.now-v.ready-v.overdue)
 	v.startBlocked = v.overdue > 0 && (podless > 0 && v.workload.ReplicaFailure != "" ||
-		starts.fail(overdue*v.startup, v.overdue) && (starts.unschedulable || v.knownAt(x.now).Sub(starts.newestWaiting) < retryAfter(v.overdue)))
+		starts.fail(v.overdue) && (starts.withoutNode || v.knownAt(x.now).Sub(starts.newestWaiting) < retryAfter(v.overdue)))
+	v.takeBack(x.now)
 }
-
-// unschedulable is why a pod waits that fits on no node, in the words of the API server.
-const unschedulable = "Unschedulable"
 
 // markLost records the ordinal of an overdue or stuck pod.
 func (v *variant) markLost(pod string) {
@@ -118,12 +120,13 @@ func retryAfter(overdue int) time.Duration {
 
 // starts is the state of the starts of a workload's replicas.
 type starts struct {
-	oldestWaiting, newestWaiting, newestReady time.Time
-	unschedulable                             bool
-	waiting                                   int // pods that are not ready
+	newestWaiting, newestReady time.Time
+	firstOverdue               time.Time // when the first pod that is not ready is overdue
+	withoutNode                bool      // a pod waits for a node
+	waiting                    int       // pods that are not ready
 }
 
-func (s *starts) note(pod *fleet.Pod) {
+func (s *starts) note(pod *fleet.Pod, patience time.Duration) {
 	if pod.Ready {
 		if pod.ReadyAt.After(s.newestReady) {
 			s.newestReady = pod.ReadyAt
@@ -131,9 +134,9 @@ func (s *starts) note(pod *fleet.Pod) {
 		return
 	}
 	s.waiting++
-	s.unschedulable = s.unschedulable || pod.Waiting == unschedulable
-	if s.oldestWaiting.IsZero() || pod.Created.Before(s.oldestWaiting) {
-		s.oldestWaiting = pod.Created
+	s.withoutNode = s.withoutNode || waitsForNode(pod)
+	if due := pod.StartedAt().Add(patience); s.firstOverdue.IsZero() || due.Before(s.firstOverdue) {
+		s.firstOverdue = due
 	}
 	if pod.Created.After(s.newestWaiting) {
 		s.newestWaiting = pod.Created
@@ -141,15 +144,16 @@ func (s *starts) note(pod *fleet.Pod) {
 }
 
 // fail reports whether further replicas would not start either: none has become ready since the
-// oldest pod that is not ready became overdue, and a pod is unschedulable or several are overdue. A
+// oldest pod that is not ready became overdue, and a pod waits for a node or several are overdue. A
 // single one may have a defect of its own.
-func (s *starts) fail(patience time.Duration, overdue int) bool {
-	return !s.newestReady.After(s.oldestWaiting.Add(patience)) && (s.unschedulable || overdue > 1)
+func (s *starts) fail(overdue int) bool {
+	return !s.newestReady.After(s.firstOverdue) && (s.withoutNode || overdue > 1)
 }
 
-// isOverdue reports whether a pod is not ready after twice the usual start-up time of its target.
+// isOverdue reports whether a pod is not ready in time: after twice the usual start-up time of its
+// target, or earlier if it has no node.
 func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
-	return !pod.Ready && !pod.Terminating && v.knownAt(now).Sub(pod.Created) > overdue*v.startup
+	return !pod.Ready && !pod.Terminating && v.knownAt(now).Sub(pod.StartedAt()) > v.patience(pod)
 }
 
 // usageOf returns the row of a pod; nil if there is none.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -41,8 +42,30 @@ func (v *variant) stuckText() string {
 
 // late returns the number of overdue replicas as text.
 func (v *variant) late() string {
+	if v.withoutNode > 0 && v.withoutNode == v.overdue+v.takenBack {
+		return fmt.Sprintf("%s without a node and not counted as capacity", countOf(v.withoutNode, "replica", "replicas"))
+	}
 	return fmt.Sprintf("%s not ready %v after creation and not counted as capacity",
-		countOf(v.overdue, "replica", "replicas"), overdue*v.startup)
+		countOf(v.overdue+v.takenBack, "replica", "replicas"), overdue*v.startup)
+}
+
+// notStartingText returns why no further replicas are started.
+func (v *variant) notStartingText() string {
+	if v.withoutNode == 0 {
+		return countOf(v.overdue, "replica is", "replicas are") + " not ready"
+	}
+	lacks := cmp.Or(string(v.accelerator), "node")
+	if v.notAdmitted == v.withoutNode {
+		lacks = "quota"
+	}
+	text := fmt.Sprintf("no %s for %s", lacks, countOf(v.withoutNode, "Pending replica", "Pending replicas"))
+	if v.waitsForQuota() {
+		text = v.quotaText()
+	}
+	if v.takenBack > 0 {
+		text += fmt.Sprintf(": 1 waits, %d taken back", v.takenBack)
+	}
+	return text
 }
 
 // waitingFor returns why replicas are not ready, in the words of the API server.

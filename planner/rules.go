@@ -39,8 +39,8 @@ func rules() []rule {
 		{fleet.CodeProbe, "≥ 1", "the variant's capacity is not known, and it is tried with one replica", probe},
 		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
-		{fleet.CodeNotStarting, "≤ existing", "replicas do not become ready, and further ones would not either; they are not counted as capacity", notStarting},
-		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace limits pods or accelerators", withinQuota},
+		{fleet.CodeNotStarting, "≤ existing; of Pending replicas, one stays", "replicas do not become ready, and further ones would not either: they are not counted as capacity; ≤ existing and one more, if another variant of the namespace gets no node with the accelerator type", notStarting},
+		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace, or a ClusterQueue of Kueue, limits pods or accelerators; several variants share the rest of it", withinQuota},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
 		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
 		{fleet.CodeStartsForCurrentDemand, "≤ existing, or the replicas that the current demand needs", "the demand of the peak window is over: nothing is started for it", nil},
@@ -169,7 +169,7 @@ func scaleInPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 	if !c.Pause.In {
 		return bound{}, false
 	}
-	return atLeast(fleet.CodeScaleInPaused, c.now, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), true
+	return atLeast(fleet.CodeScaleInPaused, c.spec, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), true
 }
 
 func scaleOutPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
@@ -205,7 +205,7 @@ func metricsMissing(x *view, z *sizedModel, c candidate) (bound, bool) {
 		return b, applies
 	case z.ready() == 0 && z.starts() && !z.isRatedByGateway(): // the engines cannot tell yet
 		b, applies := keep("demand not known: no replica is ready yet, and no gateway reports requests")
-		b.yields, b.pods = true, true
+		b.least, b.yields, b.pods = c.existingPods(), true, true
 		return b, applies
 	case c.podsUnseen(x):
 		return keep("no pod of %s is seen", countOf(c.now, "replica", "replicas"))
@@ -242,7 +242,7 @@ func sloMissed(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	if !missed {
 		return bound{}, false
 	}
-	b := atLeast(fleet.CodeSLOMissed, c.existing(), "%s", text)
+	b := atLeast(fleet.CodeSLOMissed, c.existingPods(), "%s", text)
 	b.yields, b.pods = true, true
 	return b, true
 }
@@ -278,7 +278,7 @@ func saturatedReplicas(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	if n == 0 || left >= z.wanted*(1-tiny) {
 		return bound{}, false
 	}
-	b := atLeast(fleet.CodeSaturated, c.existing(), "%s", saturatedText(n))
+	b := atLeast(fleet.CodeSaturated, c.existingPods(), "%s", saturatedText(n))
 	b.yields, b.pods = true, true
 	return b, true
 }
@@ -291,13 +291,13 @@ func saturatedText(n int) string {
 // so fewer would stop these and keep older ones: it keeps all, unless hardly any started recently.
 // A pod here and there is replaced all the time in a large workload.
 func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	recent := min(c.existing(), c.recentlyStarted)
+	recent := min(c.existingPods(), c.recentlyStarted)
 	if recent <= 0 || z.demand.none() {
 		return bound{}, false
 	}
 	n := recent
-	if recent*fewRecent >= c.existing() {
-		n = c.existing()
+	if recent*fewRecent >= c.existingPods() {
+		n = c.existingPods()
 	}
 	b := atLeast(fleet.CodeMinLifetime, n, "%s recently, and starting again would cost more", countOf(recent, "replica started", "replicas started"))
 	b.pods = true
@@ -318,22 +318,24 @@ func keepLastReplica(_ *view, z *sizedModel, c candidate) (bound, bool) {
 }
 
 func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
-	if z.probe == none || z.waits || z.candidates[z.probe].variant != c.variant {
+	if z.probe == none || z.waits || z.candidates[z.probe].variant != c.variant || c.mostInQuota() < 1+c.useless() {
 		return bound{}, false
 	}
 	// beside those that are no capacity, and measure nothing
 	return atLeast(fleet.CodeProbe, 1+c.useless(), "capacity of a replica not known, so 1 replica measures it first"), true
 }
 
-// withinQuota keeps a variant within the ResourceQuota of its namespace: the API server rejects
-// further pods. It lowers no number, since the quota may count pods that are not seen yet. Each
-// variant of a namespace has the whole rest of the quota.
+// withinQuota keeps a variant within its quotas: the API server rejects further pods, or a queue
+// does not admit them. It lowers no number, since a quota may count pods that are not seen yet.
+// While pods of the variant wait for it, it admits no others.
 func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	q := c.workload.Quota
-	if q.Name == "" {
+	if c.quota == nil {
 		return bound{}, false
 	}
-	b := atMost(fleet.CodeQuotaReached, c.mostInQuota(), "ResourceQuota %s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
+	b := atMost(fleet.CodeQuotaReached, c.mostInQuota(), "%s", c.quotaText())
+	if c.startBlocked && c.waitsForQuota() {
+		b.most = c.now
+	}
 	b.remedy = "raise the quota, or remove pods that do not need it"
 	return b, true
 }
@@ -346,10 +348,13 @@ func notRequested(_ *view, z *sizedModel, _ candidate) (bound, bool) {
 }
 
 func notStarting(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	if !c.startBlocked {
-		return bound{}, false
+	switch {
+	case c.startBlocked && !c.waitsForQuota():
+		return atMost(fleet.CodeNotStarting, c.now, "%s", c.notStartingText()), true
+	case c.fullBy != nil:
+		return atMost(fleet.CodeNotStarting, c.mostOnType(), "no %s for Pending replicas of %s, so 1 replica is tried", c.accelerator, c.fullBy.ID.Name), true
 	}
-	return atMost(fleet.CodeNotStarting, c.now, "%s not ready", countOf(c.overdue, "replica is", "replicas are")), true
+	return bound{}, false
 }
 
 func capacityUnknown(_ *view, z *sizedModel, c candidate) (bound, bool) {

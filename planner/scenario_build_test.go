@@ -156,6 +156,13 @@ func scenarioPhrases() []scenarioPhrase {
 		{"policy", "min lifetime #", func(_ *scenarioFleet, c *scenarioCase, _ string, a []string) {
 			c.policy.MinReplicaLifetime = span(a[0])
 		}},
+		{"quota", "# of # used", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+			f.Quotas = append(f.Quotas, fleet.Quota{Name: "ResourceQuota " + name, Resource: "nvidia.com/gpu", Used: whole(a[0]), Hard: whole(a[1])})
+		}},
+		{"quota", "of flavor *", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+			q := &f.Quotas[len(f.Quotas)-1]
+			q.Name, q.Resource, q.Gates = "ClusterQueue "+name, q.Resource+" of flavor "+a[0], true
+		}},
 		{"missing", "hides gateway", func(f *scenarioFleet, _ *scenarioCase, name string, _ []string) { f.miss(name, fleet.SourceGateway) }},
 		{"missing", "hides engine", func(f *scenarioFleet, _ *scenarioCase, name string, _ []string) { f.miss(name, fleet.SourceEngine) }},
 	}

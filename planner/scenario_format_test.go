@@ -93,7 +93,7 @@ func isCode(code string) bool {
 	return slices.ContainsFunc(fleet.Codes(), func(row fleet.CodeInfo) bool { return string(row.Code) == code })
 }
 
-var factWords = []string{"model", "pool", "class", "accelerator", "policy", "missing"}
+var factWords = []string{"model", "pool", "class", "accelerator", "policy", "missing", "quota"}
 
 func (c *scenarioCase) readFact(number int, line string) error {
 	head, phrases, found := strings.Cut(line, ": ")
@@ -108,8 +108,8 @@ func (c *scenarioCase) readFact(number int, line string) error {
 
 var scenarioColumns = []string{
 	"model", "variant", "accelerator", "gpus", "cost", "min", "max", "idle", "kind", "group", "serving", "adapters", "class", "role", "itl", "ttft", "is",
-	"spec", "ready", "starting", "pending", "overdue", "unschedulable", "leaving", "age", "startup", "previous", "zero-after",
-	"rate", "capacity", "running", "waiting", "growth", "kv", "progress", "kvtokens", "maxseqs", "target", "admits",
+	"spec", "ready", "starting", "pending", "overdue", "unschedulable", "gated", "leaving", "age", "nodewait", "startup", "previous", "zero-after",
+	"rate", "capacity", "running", "waiting", "growth", "kv", "progress", "kvtokens", "maxseqs", "target", "admits", "quota",
 }
 
 var expectedColumns = []string{"replicas", "code", "reason"}

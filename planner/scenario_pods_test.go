@@ -160,7 +160,15 @@ func (f *scenarioFleet) addVariant(r *scenarioRow) error {
 	}
 	if r.cells["admits"] != "" {
 		used, further := len(w.Pods)*v.GPUsPerReplica, n.whole("admits", 0)
-		w.Quota = fleet.Quota{Name: "gpus", Resource: "nvidia.com/gpu", Hard: used + further*v.GPUsPerReplica, Used: used, Replicas: further}
+		f.Quotas = append(f.Quotas, fleet.Quota{
+			Namespace: namespace, Name: "ResourceQuota gpus", Resource: "nvidia.com/gpu", Hard: used + further*v.GPUsPerReplica, Used: used,
+			Uses: []fleet.QuotaUse{{Target: target, Amount: v.GPUsPerReplica}},
+		})
+	}
+	for i := range f.Quotas {
+		if q := &f.Quotas[i]; r.cells["quota"] != "" && strings.HasSuffix(q.Name, " "+r.cells["quota"]) {
+			q.Uses = append(q.Uses, fleet.QuotaUse{Target: target, Amount: v.GPUsPerReplica})
+		}
 	}
 	w.Replicas = n.whole("spec", len(w.Pods)-n.whole("leaving", 0))
 	if err := cmp.Or(n.err, r.mark(&v, &w)); err != nil {
@@ -197,7 +205,7 @@ func (f *scenarioFleet) addPrevious(r *scenarioRow, id fleet.VariantID) error {
 func (f *scenarioFleet) addPods(r *scenarioRow, m *scenarioModel, v *fleet.Variant, w *fleet.Workload) error {
 	n := &numbers{row: r}
 	age, startup := n.span("age", time.Hour), w.Startup
-	for _, column := range []string{"ready", "starting", "overdue", "leaving", "pending", "unschedulable"} {
+	for _, column := range []string{"ready", "starting", "overdue", "leaving", "pending", "unschedulable", "gated"} {
 		ordinals, err := r.ordinals(column, len(w.Pods))
 		if err != nil {
 			return err
@@ -211,11 +219,18 @@ func (f *scenarioFleet) addPods(r *scenarioRow, m *scenarioModel, v *fleet.Varia
 				pod.Terminating = true
 			case "starting", "pending":
 				pod.Created = epoch.Add(-n.span("age", startup/2))
-			case "overdue", "unschedulable":
+			case "overdue":
 				pod.Created = epoch.Add(-10 * startup)
+			case "unschedulable", "gated":
+				pod.Created = epoch.Add(-n.span("age", 10*startup))
+			}
+			if (column == "ready" || column == "starting") && r.cells["nodewait"] != "" {
+				pod.ScheduledAt = pod.Created.Add(n.span("nodewait", 0))
 			}
 			if column == "pending" || column == "unschedulable" {
-				pod.Waiting = "Unschedulable"
+				pod.Waiting = unschedulable
+			} else if column == "gated" {
+				pod.Waiting = gated
 			} else if err := f.schedule(r.line, &pod, v, w); err != nil {
 				return err
 			}

@@ -38,9 +38,11 @@ func (e explanation) limits(i int, b bound) bool {
 	case fleet.CodeNotRequested:
 		return n == 0
 	case fleet.CodeStartsForCurrentDemand:
-		return n == c.now && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators()
+		return n == c.spec && c.share > 0 && e.peakIsOver() && !o.limitedByAccelerators()
 	case fleet.CodeCapacityUnknown:
 		return b.most == n && n == c.now && e.short > tiny && !e.raises(i, b)
+	case fleet.CodeQuotaReached:
+		return b.most == n && (e.short > tiny && c.share > 0 || i == e.probe)
 	case fleet.CodeMaxReplicas:
 		return b.most == n && e.short > tiny && c.share > 0 && !e.met
 	default:

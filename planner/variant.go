@@ -27,12 +27,19 @@ type variant struct {
 	lost     []int
 	previous fleet.PreviousDecision
 	profile  *fleet.Profile // profile of its engine; nil if there is none
-	now      int            // replicas of the workload's spec
+	spec     int            // replicas of the workload's spec
+	now      int            // the same, without those that are taken back
 	podCounts
-	placements    [][]string // nodes of the scheduled replicas that are capacity, by ordinal
-	startBlocked  bool       // further replicas would not start either
-	mostPlaceable int        // most replicas that fit beside those of others
-	bounds        []bound    // of its replicas, in the order of the rules
+	nodeTime      time.Duration // that a node takes
+	newestNode    time.Time     // when a pod last got a node; zero if that is not known
+	pendingSince  time.Time     // when the oldest overdue pod without a node was created
+	fullBy        *variant      // another one whose Pending pods show that the type is full; or nil
+	placements    [][]string    // nodes of the scheduled replicas that are capacity, by ordinal
+	startBlocked  bool          // further replicas would not start either
+	quota         *quota        // that admits the fewest replicas; nil if none limits them
+	mostByQuota   int           // replicas that it admits
+	mostPlaceable int           // most replicas that fit beside those of others
+	bounds        []bound       // of its replicas, in the order of the rules
 	reports       reports
 }
 
@@ -61,25 +68,18 @@ func (x *view) profileOf(v *variant) *fleet.Profile {
 }
 
 // existing is the number of replicas of the spec within the variant's range.
-func (v *variant) existing() int { return v.Range.Clamp(v.now) }
+func (v *variant) existing() int { return v.Range.Clamp(v.spec) }
+
+// existingPods is the same without the Pending ones that are taken back.
+func (v *variant) existingPods() int { return v.Range.Clamp(v.now) }
 
 // mostAllowed is the most replicas that KEDA lets the variant have.
 func (v *variant) mostAllowed() int {
-	most := min(v.Range.Max, v.mostInQuota())
+	most := min(v.Range.Max, v.mostInQuota(), v.mostOnType())
 	if v.Pause.Out {
 		return min(most, v.now)
 	}
 	return most
-}
-
-// mostInQuota is the most replicas that the ResourceQuota of the namespace admits; those of the
-// spec at least, since it may count pods that are not seen yet.
-func (v *variant) mostInQuota() int {
-	q := v.workload.Quota
-	if q.Name == "" {
-		return unlimited
-	}
-	return max(v.now, min(unlimited, len(v.workload.Pods)+q.Replicas))
 }
 
 // alive is the number of existing replicas that are capacity, or will be.

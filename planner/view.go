@@ -30,6 +30,7 @@ type view struct {
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
 	profiles     fleet.Profiles
 	gpus         freeGPUs
+	quotas       []*quota
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -104,6 +105,8 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	x.rank(s.Classes)
 	x.findConsent()
 	x.gpus = newGPUs(s.Pools, x.owners(), x.now)
+	x.findFullTypes()
+	x.attachQuotas(s.Quotas)
 	return x
 }
 
@@ -222,6 +225,7 @@ func (x *view) attachWorkloads(s fleet.Snapshot) {
 		if row.Stale != "" { // KEDA may have applied the previous decision
 			v.now = max(v.now, x.previous[v.ID].Replicas)
 		}
+		v.spec = v.now
 		if v.DryRun { // the present autoscaler of a dry run is no conflict
 			v.workload = new(*row)
 			v.workload.ConflictingHPA = ""

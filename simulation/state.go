@@ -87,6 +87,8 @@ func (f *Fleet) podOf(p *pod) fleet.Pod {
 	}
 	if p.state == pending {
 		pod.Waiting = "Unschedulable"
+	} else {
+		pod.ScheduledAt = f.Time(p.scheduled).Truncate(time.Second)
 	}
 	return pod
 }

@@ -77,6 +77,7 @@ func TestRolesInNamespacesAllowNothingElsewhere(t *testing.T) {
 				require.Contains(t, []string{
 					"nodes", "namespaces", "customresourcedefinitions.apiextensions.k8s.io", "nodepools.karpenter.sh", "configmaps cluster-autoscaler-status",
 					"resourceslices.resource.k8s.io", "deviceclasses.resource.k8s.io", "devicetaintrules.resource.k8s.io",
+					"clusterqueues.kueue.x-k8s.io", "cohorts.kueue.x-k8s.io", "resourceflavors.kueue.x-k8s.io",
 				}, resource)
 			}
 		}

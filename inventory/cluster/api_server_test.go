@@ -127,10 +127,10 @@ func (s *apiServer) remove(name string) {
 }
 
 // serve adds a kind.
-func (s *apiServer) serve(k servedKind) {
+func (s *apiServer) serve(kinds ...servedKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kinds = append(s.kinds, k)
+	s.kinds = append(s.kinds, kinds...)
 }
 
 // deny makes requests such as "list pods" or "watch pods in llm" fail with a code; 0 allows them

@@ -125,6 +125,21 @@ func quotaFields() fieldMask {
 	return objectFields(fieldsOf("scopes scopeSelector"), fieldsOf("hard used"))
 }
 
+func clusterQueueFields() fieldMask {
+	flavor := fieldsOf("name").with("resources", fieldsOf("name nominalQuota borrowingLimit lendingLimit"))
+	usage := fieldsOf("name").with("resources", fieldsOf("name total"))
+	return objectFields(
+		fieldsOf("cohort cohortName stopPolicy").with("resourceGroups", fieldMask{"flavors": flavor}),
+		fieldMask{"flavorsReservation": usage, "flavorsUsage": usage},
+	)
+}
+
+func localQueueFields() fieldMask { return objectFields(fieldsOf("clusterQueue stopPolicy"), nil) }
+
+func flavorFields() fieldMask { return objectFields(fieldsOf("nodeLabels"), nil) }
+
+func cohortFields() fieldMask { return objectFields(fieldsOf("parentName"), nil) }
+
 func configMapFields() fieldMask { return objectFields(nil, nil).with("data", nil) }
 
 // scaledObjectFields is the mask of ScaledObjects and ScaledJobs. KEDA writes the rest of the
@@ -159,7 +174,8 @@ func furtherTargetFields() fieldMask {
 // templateFields is the mask of a pod template: its demands on nodes, and the command line of its
 // engine.
 func templateFields() fieldMask {
-	return fieldMask{"spec": fieldsOf("nodeSelector tolerations resourceClaims").
+	queue := fieldMask{"labels": fieldsOf(inventory.LabelQueueName)}
+	return fieldMask{"metadata": queue, "spec": fieldsOf("nodeSelector tolerations resourceClaims").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
 		with("initContainers", fieldsOf("name resources restartPolicy"))}

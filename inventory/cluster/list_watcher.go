@@ -92,7 +92,7 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 	defer s.lists.Done()
 	options.FieldSelector = s.watch.fieldSelector()
 	answered := s.expectAnswer(verbList)
-	list, err := s.watch.client.List(ctx, options)
+	list, err := s.watch.client().List(ctx, options)
 	answered()
 	if err != nil {
 		if ctx.Err() == nil && !isExpired(err) {
@@ -122,7 +122,7 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 	}
 	options.FieldSelector = s.watch.fieldSelector()
 	answered := s.expectAnswer(verbWatch)
-	events, err := s.watch.client.Watch(ctx, options)
+	events, err := s.watch.client().Watch(ctx, options)
 	answered()
 	switch {
 	case err != nil && isExpired(err) && listsFirst && options.ResourceVersion == "":

@@ -129,16 +129,20 @@ func TestMetricsShowTheStateOfWatches(t *testing.T) {
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP wva_inventory_objects Objects of a resource that are known.
 # TYPE wva_inventory_objects gauge
+wva_inventory_objects{resource="clusterqueues.kueue.x-k8s.io"} 0
+wva_inventory_objects{resource="cohorts.kueue.x-k8s.io"} 0
 wva_inventory_objects{resource="configmaps"} 0
 wva_inventory_objects{resource="deployments.apps"} 1
 wva_inventory_objects{resource="deviceclasses.resource.k8s.io"} 0
 wva_inventory_objects{resource="devicetaintrules.resource.k8s.io"} 0
 wva_inventory_objects{resource="horizontalpodautoscalers.autoscaling"} 1
+wva_inventory_objects{resource="localqueues.kueue.x-k8s.io"} 0
 wva_inventory_objects{resource="nodepools.karpenter.sh"} 0
 wva_inventory_objects{resource="nodes"} 1
 wva_inventory_objects{resource="pods"} 2
 wva_inventory_objects{resource="resourceclaims.resource.k8s.io"} 0
 wva_inventory_objects{resource="resourceclaimtemplates.resource.k8s.io"} 0
+wva_inventory_objects{resource="resourceflavors.kueue.x-k8s.io"} 0
 wva_inventory_objects{resource="resourcequotas"} 0
 wva_inventory_objects{resource="resourceslices.resource.k8s.io"} 0
 wva_inventory_objects{resource="scaledjobs.keda.sh"} 0
@@ -150,16 +154,20 @@ wva_inventory_objects{resource="scaledobjects.keda.sh"} 1
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP wva_watch_failing 1 while a watch of a resource fails, else 0.
 # TYPE wva_watch_failing gauge
+wva_watch_failing{resource="clusterqueues.kueue.x-k8s.io"} 0
+wva_watch_failing{resource="cohorts.kueue.x-k8s.io"} 0
 wva_watch_failing{resource="configmaps"} 0
 wva_watch_failing{resource="deployments.apps"} 0
 wva_watch_failing{resource="deviceclasses.resource.k8s.io"} 0
 wva_watch_failing{resource="devicetaintrules.resource.k8s.io"} 0
 wva_watch_failing{resource="horizontalpodautoscalers.autoscaling"} 0
+wva_watch_failing{resource="localqueues.kueue.x-k8s.io"} 0
 wva_watch_failing{resource="nodepools.karpenter.sh"} 0
 wva_watch_failing{resource="nodes"} 0
 wva_watch_failing{resource="pods"} 1
 wva_watch_failing{resource="resourceclaims.resource.k8s.io"} 0
 wva_watch_failing{resource="resourceclaimtemplates.resource.k8s.io"} 0
+wva_watch_failing{resource="resourceflavors.kueue.x-k8s.io"} 0
 wva_watch_failing{resource="resourcequotas"} 0
 wva_watch_failing{resource="resourceslices.resource.k8s.io"} 0
 wva_watch_failing{resource="scaledjobs.keda.sh"} 0
@@ -170,7 +178,7 @@ wva_watch_failing{resource="scaledobjects.keda.sh"} 0
 		w.settle()
 		count, err := testutil.GatherAndCount(registry, "wva_watch_errors_total", "wva_watch_failing")
 		require.NoError(t, err)
-		require.Equal(t, 26, count, "a resource that is not watched any more has no series")
+		require.Equal(t, 34, count, "a resource that is not watched any more has no series")
 	})
 }
 

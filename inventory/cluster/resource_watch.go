@@ -52,7 +52,8 @@ type resourceWatch struct {
 	watchID
 	watchSpec
 	objects dynamic.NamespaceableResourceInterface // of the resource
-	client  dynamic.ResourceInterface              // of the watched objects
+	// clients are those of the watched objects, one for each version of the resource
+	clients []dynamic.ResourceInterface
 	notify  func(cause string)
 	// recovered is called when a failure has ended.
 	recovered func()
@@ -63,6 +64,8 @@ type resourceWatch struct {
 	ended     chan struct{}
 
 	mu       sync.Mutex
+	version  int  // index of the client in use
+	next     bool // it has just changed, and is to be tried at once
 	rows     map[types.NamespacedName]row
 	health   health
 	complete bool // the list of a stream is, so the next Replace ends a failure
@@ -119,6 +122,8 @@ func (w *resourceWatch) run(ctx context.Context) {
 		}
 		pause, failure := delay(), w.state().health.failure
 		switch {
+		case w.isNext():
+			pause = 0
 		case failure == nil && w.isAbsent():
 			pause = optionalRetry
 		case failure != nil && failure.class == failedNotServed:
@@ -130,6 +135,22 @@ func (w *resourceWatch) run(ctx context.Context) {
 	}
 	source.end()
 	w.streams.Wait()
+}
+
+// client returns that of the version in use.
+func (w *resourceWatch) client() dynamic.ResourceInterface {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clients[w.version]
+}
+
+// isNext reports, once, whether the next version of the resource is to be tried at once.
+func (w *resourceWatch) isNext() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := w.next
+	w.next = false
+	return next
 }
 
 // retryClock is the real time, but its waits end with the watch, which the reflector's own would

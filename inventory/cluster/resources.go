@@ -29,6 +29,9 @@ type watchedResource struct {
 	// followsPods is true if the resource is read in the namespaces in which pods are: in all, or
 	// in Namespaces if the pods of all may not be read.
 	followsPods bool
+	// versions are others of the same resource, of which the first one that is served is read; the
+	// fields that are kept are the same.
+	versions []string
 	// isTarget is true of scale targets. A kind of these is watched while a variant names it or,
 	// unless the row is that of further targets, with DryRun.
 	isTarget bool
@@ -137,6 +140,26 @@ var (
 		without: "quotas are not seen",
 		objects: "ResourceQuotas", use: "how many further pods and accelerators a namespace may have",
 	}
+	clusterQueues = &watchedResource{
+		gvr: kueue("clusterqueues"), kind: "ClusterQueue", cause: causePod, fields: clusterQueueFields(), isClusterScoped: true, countsEverywhere: true,
+		isOptional: true, versions: kueueVersions, without: "quotas of Kueue are not seen",
+		objects: "ClusterQueues of Kueue", use: "the quotas of pods and accelerators, and how much of them is used",
+	}
+	localQueues = &watchedResource{
+		gvr: kueue("localqueues"), kind: "LocalQueue", cause: causePod, fields: localQueueFields(),
+		isOptional: true, versions: kueueVersions, without: "quotas of Kueue are not seen",
+		objects: "LocalQueues of Kueue", use: "the ClusterQueue of a workload",
+	}
+	resourceFlavors = &watchedResource{
+		gvr: kueue("resourceflavors"), kind: "ResourceFlavor", cause: causePod, fields: flavorFields(), isClusterScoped: true, countsEverywhere: true,
+		isOptional: true, versions: kueueVersions, without: "a replica may use each flavor of its ClusterQueue",
+		objects: "ResourceFlavors of Kueue", use: "the accelerator type of a flavor",
+	}
+	cohorts = &watchedResource{
+		gvr: kueue("cohorts"), kind: "Cohort", cause: causePod, fields: cohortFields(), isClusterScoped: true, countsEverywhere: true,
+		isOptional: true, versions: kueueVersions, without: "a ClusterQueue borrows from those with the same cohort only",
+		objects: "Cohorts of Kueue", use: "whether a cohort has a parent or a quota of its own",
+	}
 	namespaces = &watchedResource{
 		gvr: core("namespaces"), kind: "Namespace", cause: causeNamespace, fields: namespaceFields(), isClusterScoped: true,
 		needsSelector: true, holdsVariants: true, isAwaited: true, without: "no namespace is selected",
@@ -148,8 +171,11 @@ var (
 var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
 	nodes, nodePools, autoscalerStatus, resourceSlices, deviceClasses, deviceTaintRules, resourceClaims, claimTemplates,
-	resourceQuotas, pods, namespaces,
+	resourceQuotas, clusterQueues, localQueues, resourceFlavors, cohorts, pods, namespaces,
 }
+
+// kueueVersions are the versions of Kueue's resources beside v1beta2, with the same fields.
+var kueueVersions = []string{"v1beta1", "v1"}
 
 const (
 	variantsHeld   = "variants that need it are held"
@@ -167,6 +193,10 @@ func apps(name string) schema.GroupVersionResource {
 
 func devices(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: name}
+}
+
+func kueue(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: name}
 }
 
 func keda(name string) schema.GroupVersionResource {

@@ -310,8 +310,11 @@ func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 	problems := slices.Clone(v.undecoded)
 	hasNodes := v.states[watchID{resource: nodes.gvr}].health.listed
 	for id, state := range v.states {
-		if !hasNodes && (state.isOfNodeAutoscaler() || state.isOfDevices()) {
-			continue // no nodes, no accelerators
+		switch {
+		case !hasNodes && (state.isOfNodeAutoscaler() || state.isOfDevices()): // no accelerators
+			continue
+		case len(v.objects.Kueue.Locals) == 0 && state.isOfKueue(): // no queue, no quotas
+			continue
 		}
 		if p, fails := state.problem(state.health.trusted(v.now, v.options.MaxAge)); fails && !v.isReplaced(id, state) {
 			problems = append(problems, p)

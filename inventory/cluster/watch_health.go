@@ -136,9 +136,18 @@ func (w *resourceWatch) noteFailure(verb string, err error) {
 }
 
 // noteAbsent notes that the API server does not serve an optional resource, and so has no object of
-// it. It reports whether that is the case; a resource of which there were objects fails instead.
+// it, in any version: the next attempt is for another one. It reports whether that is the case; a
+// resource of which there were objects fails instead.
 func (w *resourceWatch) noteAbsent(err error) bool {
 	w.mu.Lock()
+	if classOf(err) == failedNotServed {
+		w.version = (w.version + 1) % len(w.clients)
+	}
+	if w.isOptional && classOf(err) == failedNotServed && len(w.rows) == 0 && w.version > 0 {
+		w.next = true
+		w.mu.Unlock()
+		return true
+	}
 	if !w.isOptional || classOf(err) != failedNotServed || len(w.rows) > 0 {
 		w.mu.Unlock()
 		return false

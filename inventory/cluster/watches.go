@@ -112,9 +112,13 @@ func (c *Cluster) newWatch(id watchID, r watchSpec) *resourceWatch {
 		errors: c.metrics.errors.WithLabelValues(id.name()), ended: make(chan struct{}), retry: make(chan struct{}, 1),
 		rows: map[types.NamespacedName]row{},
 	}
-	w.client = w.objects
-	if id.namespace != "" {
-		w.client = w.objects.Namespace(id.namespace)
+	for _, version := range append([]string{id.resource.Version}, r.versions...) {
+		objects := c.clients.objects.Resource(id.resource.GroupResource().WithVersion(version))
+		if id.namespace == "" {
+			w.clients = append(w.clients, objects)
+		} else {
+			w.clients = append(w.clients, objects.Namespace(id.namespace))
+		}
 	}
 	w.notify = func(cause string) {
 		c.changes.note(cause)
@@ -187,6 +191,17 @@ type watchState struct {
 	// unnamed is true of a kind that no variant names. It is watched for its annotations.
 	unnamed bool
 	absent  bool // the API server did not serve the resource when it last answered for it
+}
+
+// isOfKueue reports whether the resource means something only if there is a LocalQueue. An API
+// server may forbid to read it without serving it; LocalQueues are known to be absent if it does
+// not serve these.
+func (s watchState) isOfKueue() bool {
+	switch s.watchedResource {
+	case clusterQueues, resourceFlavors, cohorts:
+		return true
+	}
+	return s.watchedResource == localQueues && s.absent
 }
 
 func (w *resourceWatch) state() watchState {

@@ -85,6 +85,7 @@ type Pod struct {
 	Spec         string // lines of the spec; default: one container
 	Status       string // lines of the status
 	ReadyAt      string // a time of 2026-01-01; empty: not ready
+	Scheduled    string // since when a ready pod has a node; empty: not told
 	Created      string // a time of 2026-01-01; default 00:00:00
 	Restarts     int
 }
@@ -104,7 +105,10 @@ func (p Pod) String() string {
 	}
 	line("spec:\n  %s\nstatus:\n  %s", orElse(p.Spec, "containers: [{name: engine}]"), orElse(p.Status, "phase: Running"))
 	if p.ReadyAt != "" {
-		line("  conditions: [{type: Ready, status: \"True\", lastTransitionTime: %q}]", "2026-01-01T"+p.ReadyAt+"Z")
+		line("  conditions:\n  - {type: Ready, status: \"True\", lastTransitionTime: %q}", "2026-01-01T"+p.ReadyAt+"Z")
+		if p.Scheduled != "" {
+			line("  - {type: PodScheduled, status: \"True\", lastTransitionTime: %q}", "2026-01-01T"+p.Scheduled+"Z")
+		}
 		line("  containerStatuses: [{name: engine, restartCount: %d, state: {running: {}}}]", p.Restarts)
 	}
 	return b.String()

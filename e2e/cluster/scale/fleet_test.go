@@ -93,7 +93,7 @@ func (w *writer) node(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	created.Spec.Taints, created.Status = nil, node.Status // the API server taints nodes that it does not know
+	created.Spec.Taints, created.Status = nil, node.Status // the API server taints new nodes
 	if created, err = w.client.CoreV1().Nodes().Update(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return err
 	}

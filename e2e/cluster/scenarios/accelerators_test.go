@@ -63,8 +63,8 @@ func plansUseOnlyTheAcceleratorsThatAreFree(t *testing.T, w *world) {
 	require.LessOrEqual(t, seen.high(), 14, "no replica is Pending")
 }
 
-// Eight nodes with one free accelerator each take no replica of eight, and a node that is dead takes
-// none at all.
+// Eight nodes with one free accelerator each take no replica of eight, and a dead node takes none
+// at all.
 func plansFitTheNodesAsTheyAre(t *testing.T, w *world) {
 	const tenant = "fragments"
 	w.createNamespace(tenant)

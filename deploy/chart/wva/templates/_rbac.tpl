@@ -33,6 +33,10 @@
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaimtemplates]
   verbs: [get, list, watch]
+# The queues of Kueue that admit the pods of a namespace.
+- apiGroups: [kueue.x-k8s.io]
+  resources: [localqueues]
+  verbs: [get, list, watch]
 # Events on a ScaledObject: a new one, or a higher count of an equal one.
 - apiGroups: [""]
   resources: [events]
@@ -53,6 +57,10 @@
 # Whether node autoscalers add nodes: Karpenter's NodePools, and the status of Cluster Autoscaler.
 - apiGroups: [karpenter.sh]
   resources: [nodepools]
+  verbs: [get, list, watch]
+# The quotas of Kueue.
+- apiGroups: [kueue.x-k8s.io]
+  resources: [clusterqueues, cohorts, resourceflavors]
   verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [configmaps]

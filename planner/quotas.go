@@ -1,0 +1,154 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// quota is one quota of the snapshot, and the variants whose replicas use it.
+type quota struct {
+	*fleet.Quota
+	left  int // amount that is not used
+	users []quotaUser
+}
+
+// quotaUser is a variant, and the amount of a quota that one replica of it uses.
+type quotaUser struct {
+	*variant
+	amount int
+}
+
+// attachQuotas limits each variant by the quotas that it uses, as if no other did.
+func (x *view) attachQuotas(rows []fleet.Quota) {
+	byTarget := make(map[fleet.TargetID]*variant)
+	if len(rows) > 0 {
+		for v := range x.owners() {
+			byTarget[v.target] = v
+		}
+	}
+	bounded := func(n int) int { return max(0, min(n, unlimited)) }
+	for i := range rows {
+		q := &quota{Quota: &rows[i], left: max(0, bounded(rows[i].Hard)-bounded(rows[i].Used))}
+		for _, use := range rows[i].Uses {
+			if v := byTarget[use.Target.Unversioned()]; v != nil && use.Amount > 0 {
+				q.users = append(q.users, quotaUser{v, bounded(use.Amount)})
+			}
+		}
+		if len(q.users) == 0 {
+			continue
+		}
+		slices.SortFunc(q.users, func(a, b quotaUser) int { return cmp.Or(a.ID.Compare(b.ID), cmp.Compare(b.amount, a.amount)) })
+		q.users = slices.CompactFunc(q.users, func(a, b quotaUser) bool { return a.variant == b.variant })
+		x.quotas = append(x.quotas, q)
+	}
+	slices.SortFunc(x.quotas, func(a, b *quota) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.left, b.left), cmp.Compare(a.Hard, b.Hard), compareBool(a.Gates, b.Gates))
+	})
+	for _, q := range x.quotas {
+		for _, user := range q.users {
+			user.limit(q, q.left/user.amount)
+		}
+	}
+}
+
+// limit limits a variant to its replicas that a quota counts already and so many others; the quota
+// that leaves the fewest counts.
+func (v *variant) limit(q *quota, others int) {
+	if most := v.countedBy(q) + others; v.quota == nil || most < v.mostByQuota {
+		v.quota, v.mostByQuota = q, most
+	}
+}
+
+// countedBy returns how many pods of the variant are in the used part of a quota.
+func (v *variant) countedBy(q *quota) (counted int) {
+	for i := range v.workload.Pods {
+		if !q.Gates || v.workload.Pods[i].Waiting != gated {
+			counted++
+		}
+	}
+	return counted
+}
+
+// shareQuotas divides the rest of each quota among the variants that use it: first as many replicas
+// as they need, by priority, and within one in equal parts; then the rest in equal parts.
+func (r *round) shareQuotas() {
+	shared := slices.DeleteFunc(slices.Clone(r.quotas), func(q *quota) bool { return len(q.users) < 2 })
+	if len(shared) == 0 {
+		return
+	}
+	needs := make(map[*variant]gpuClaim, r.size)
+	for _, z := range r.models {
+		served := z.capacityOfAll(r.startable) >= z.latest*(1-tiny)
+		for _, c := range z.candidates {
+			claim := gpuClaim{model: z, best: c, needs: unlimited}
+			if served {
+				claim.needs = r.startable[c.ID] + c.overdue + c.useless()
+			}
+			needs[c.variant] = claim
+		}
+	}
+	for _, q := range shared {
+		r.shareQuota(q, needs)
+	}
+	for _, z := range r.models {
+		for _, c := range z.candidates {
+			c.bounds = r.bounds(z, c)
+		}
+	}
+}
+
+// shareQuota divides the rest of one quota. Needs are the replicas that each variant is to have.
+func (r *round) shareQuota(q *quota, needs map[*variant]gpuClaim) {
+	var claims []gpuClaim
+	for _, user := range q.users {
+		if claim, decided := needs[user.variant]; decided {
+			claim.takes, claim.needs = user.amount, max(0, claim.needs-user.countedBy(q))
+			claims = append(claims, claim)
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b gpuClaim) int { return cmp.Compare(b.model.priority, a.model.priority) })
+	left := q.left
+	for rest := claims; len(rest) > 0; {
+		same := rest[:samePriority(rest)]
+		divide(same, left)
+		for _, claim := range same {
+			left -= claim.part * claim.takes
+		}
+		rest = rest[len(same):]
+	}
+	for i := range claims {
+		claims[i].kept, claims[i].needs = claims[i].part, unlimited
+	}
+	divide(claims, q.left)
+	for _, claim := range claims {
+		c := claim.best
+		if c.limit(q, claim.part); c.quota == q {
+			r.startable[c.ID] = min(r.startable[c.ID], max(0, c.mostInQuota()-c.overdue-c.useless()))
+		}
+	}
+}
+
+// mostInQuota is the most replicas that the quotas admit; those of the spec at least, since pods
+// that are not seen yet may be counted.
+func (v *variant) mostInQuota() int {
+	if v.quota == nil {
+		return unlimited
+	}
+	return max(v.now, min(unlimited, v.mostByQuota))
+}
+
+// waitsForQuota reports whether pods of the variant wait for a quota that is known, and for nothing
+// else.
+func (v *variant) waitsForQuota() bool {
+	return v.notAdmitted > 0 && v.notAdmitted == v.withoutNode && v.quota != nil && v.quota.Gates
+}
+
+// quotaText returns the quota that limits a variant.
+func (v *variant) quotaText() string {
+	q := v.quota
+	return fmt.Sprintf("%s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
+}
