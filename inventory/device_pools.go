@@ -56,8 +56,8 @@ func decodeResourceSlice(u *unstructured.Unstructured) (Objects, error) {
 	return Objects{ResourceSlices: []*resourcev1.ResourceSlice{slice}}, nil
 }
 
-// devicePool is the ResourceSlices of the latest generation of a pool, as far as one node sees them:
-// the driver of another node cannot replace them by its own in a pool of the same name.
+// devicePool is the ResourceSlices of the latest generation of a pool, as far as one node sees
+// them: the driver of another node cannot replace them by its own in a pool of the same name.
 type devicePool struct {
 	driver *gpuDriver
 	name   string
