@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/wva-project/wva/config"
+	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/scaler"
 )
 
@@ -18,15 +19,19 @@ type Server struct {
 	build    Build
 	logger   *slog.Logger
 	settings atomic.Pointer[settings] // replaced whole
-	source   Source
-	registry *prometheus.Registry
-	board    *scaler.Board
-	loop     *scaler.Loop
-	poller   *scaler.QueuePoller
-	dumper   *dumper
-	crashes  *crashes
-	clock    clockCheck
-	scaler   *scaler.Server
+	live     *config.Live
+	// configMaps are those in use; only the cycle uses them
+	configMaps     []inventory.ConfigMap
+	usesConfigMaps bool
+	source         Source
+	registry       *prometheus.Registry
+	board          *scaler.Board
+	loop           *scaler.Loop
+	poller         *scaler.QueuePoller
+	dumper         *dumper
+	crashes        *crashes
+	clock          clockCheck
+	scaler         *scaler.Server
 }
 
 // New joins a server; Run, or Serve and Step, make it work. The error joins everything that is
@@ -45,7 +50,12 @@ func New(o Options) (*Server, error) {
 	current, err := newSettings(o.Config, o.Transport, s.logger)
 	s.settings.Store(current)
 	wrong := []error{err}
-	if s.source, err = sourceOf(o, s.registry); err != nil {
+	namespace, err := configNamespace(o.Config)
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	s.live = config.NewLive(o.Config, namespace, s.apply)
+	if s.source, err = sourceOf(o, namespace, s.registry); err != nil {
 		wrong = append(wrong, err)
 	}
 	if err := errors.Join(append(wrong, s.decide(o.Config), s.answer(o.Config))...); err != nil {

@@ -20,11 +20,20 @@ func (c *Config) Effective() string {
 // value.
 func (c *Config) EffectiveWithOrigins() string {
 	return encode(c.tree(func(s Setting, value *yaml.Node) {
-		value.LineComment = c.origins[s.Key].String()
+		value.LineComment = c.originText(s)
 		if note := c.noteOf(s); note != "" {
 			value.LineComment += "; " + note
 		}
 	}))
+}
+
+// originText returns the origin of a setting's value, and of the rows that were merged with it.
+func (c *Config) originText(s Setting) string {
+	text := c.origins[s.Key].String()
+	for _, beneath := range c.merged[s.Key] {
+		text += "; over rows from " + beneath.String()
+	}
+	return text
 }
 
 // noteOf returns the comment at a setting; empty for none.
@@ -50,7 +59,7 @@ func (c *Config) EffectiveJSONWithOrigins() string {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range Settings() {
 		fields := []*yaml.Node{
-			textNode("value"), s.binding.node(c), textNode("origin"), textNode(c.origins[s.Key].String()),
+			textNode("value"), s.binding.node(c), textNode("origin"), textNode(c.originText(s)),
 		}
 		if origin, invalid := c.invalid[s.Key]; invalid {
 			fields = append(fields, textNode("invalid"), textNode(origin.String()))

@@ -33,6 +33,8 @@ type Objects struct {
 	ResourceQuotas []*corev1.ResourceQuota
 	NodePools      []NodePool
 	NodeGroups     *NodeGroups // nil: Cluster Autoscaler does not run
+	// ConfigMaps are those with configuration.
+	ConfigMaps []ConfigMap
 }
 
 // Target is a workload that may be scaled, or a controller between it and its pods, such as a
@@ -71,6 +73,7 @@ func (o *Objects) Append(more Objects) {
 	o.Nodes = append(o.Nodes, more.Nodes...)
 	o.ResourceQuotas = append(o.ResourceQuotas, more.ResourceQuotas...)
 	o.NodePools = append(o.NodePools, more.NodePools...)
+	o.ConfigMaps = append(o.ConfigMaps, more.ConfigMaps...)
 	if more.NodeGroups != nil {
 		o.NodeGroups = more.NodeGroups
 	}
@@ -78,7 +81,7 @@ func (o *Objects) Append(more Objects) {
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
-	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools)
+	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools) + len(o.ConfigMaps)
 	if o.NodeGroups != nil {
 		n++
 	}
@@ -151,7 +154,7 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 	case schema.GroupKind{Group: groupKarpenter, Kind: kindNodePool}:
 		return decodeNodePool
 	case schema.GroupKind{Kind: kindConfigMap}:
-		return decodeAutoscalerStatus
+		return decodeConfigMap
 	case schema.GroupKind{Group: groupApps, Kind: kindDeployment},
 		schema.GroupKind{Group: groupApps, Kind: kindReplicaSet},
 		schema.GroupKind{Group: groupApps, Kind: kindStatefulSet}:

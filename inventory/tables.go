@@ -32,6 +32,8 @@ type Tables struct {
 	// about to go) has nothing free: its allocatable accelerators are those already allocated. A
 	// pool is elastic if a node autoscaler adds nodes to it.
 	Pools []fleet.Pool
+	// ConfigMaps are those with configuration, by namespace and name.
+	ConfigMaps []ConfigMap
 	// Problems are the errors in reading the fleet.
 	Problems []Problem
 }
@@ -95,6 +97,9 @@ func (o Objects) Tables(options Options) Tables {
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)
 	t.Pools = pools
+	t.ConfigMaps = sorted(o.ConfigMaps, func(a, b ConfigMap) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	t.Problems = append(append(t.Problems, problems...), unread...)
 	slices.SortFunc(t.Problems, CompareProblems)
 	return t

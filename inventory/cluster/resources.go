@@ -24,6 +24,8 @@ type watchedResource struct {
 	countsEverywhere bool
 	// namespace and name are those of the only object; empty if all are watched.
 	namespace, name string
+	// labels select the watched objects; empty if all are.
+	labels string
 	// isOptional is true of a resource that many clusters do not serve: that is no problem.
 	isOptional bool
 	// isTarget is true of scale targets. A kind of these is watched while a variant names it or,
@@ -109,6 +111,16 @@ var (
 		without: "quotas are not seen",
 		objects: "ResourceQuotas", use: "how many further pods and accelerators a namespace may have",
 	}
+	globalConfig = &watchedResource{
+		gvr: core("configmaps"), kind: "ConfigMap", cause: causeConfig, fields: configMapFields(), countsEverywhere: true,
+		labels: configLabels, without: "the configuration is that of the file",
+		objects: "ConfigMaps with the label `" + configLabels + "` in the server's namespace, with `kubernetes.configMaps: own` or `all`", use: "configuration of all namespaces",
+	}
+	tenantConfig = &watchedResource{
+		gvr: core("configmaps"), kind: "ConfigMap", cause: causeConfig, fields: configMapFields(),
+		labels: configLabels, without: "the configuration of namespaces is that of the administrator",
+		objects: "ConfigMaps with that label in other namespaces, with `kubernetes.configMaps: all`", use: "configuration of the namespace",
+	}
 	namespaces = &watchedResource{
 		gvr: core("namespaces"), kind: "Namespace", cause: causeNamespace, fields: namespaceFields(), isClusterScoped: true,
 		needsSelector: true, holdsVariants: true, isAwaited: true, without: "no namespace is selected",
@@ -120,9 +132,11 @@ var (
 var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
 	nodes, nodePools, autoscalerStatus, resourceQuotas, pods, namespaces,
+	globalConfig, tenantConfig,
 }
 
 const (
+	configLabels = inventory.ConfigLabel + "=" + inventory.ConfigLabelValue
 	variantsHeld = "variants that need it are held"
 	targetUse    = "replicas in the spec, pod template, arguments of the engine"
 )
@@ -167,5 +181,11 @@ func (r *watchedResource) mayBeAnnotated() bool { return r.isTarget && r != furt
 
 // isWatched reports whether the resource is watched for any variants.
 func (r *watchedResource) isWatched(options *Options) bool {
+	switch r {
+	case globalConfig:
+		return options.ConfigNamespace != ""
+	case tenantConfig:
+		return options.ConfigNamespace != "" && options.TenantConfig
+	}
 	return !r.isTarget && (!r.needsSelector || options.NamespaceSelector != nil)
 }
