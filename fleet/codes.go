@@ -163,7 +163,7 @@ func decisionCodes() []CodeInfo {
 		{CodeMinReplicas, UseDecision, "minReplicaCount keeps more replicas than the demand needs.", "Lower minReplicaCount if they are not needed.", "", EventNormal},
 		{CodeCapacityUnknown, UseDecision, "The capacity of a replica is not known, so no further ones are started.", "If it lasts, check that its replicas report, or configure a profile.", "", EventNormal},
 		{CodeNoBenefit, UseDecision, "Another replica would get requests that other variants serve within their objective, so it would not help.", nothingToDo, "", EventNormal},
-		{CodeQuotaReached, UseDecision, "A ResourceQuota of the namespace admits no further pods.", "Raise the quota, or remove pods that do not need it.", "", EventWarning},
+		{CodeQuotaReached, UseDecision, "A ResourceQuota of the namespace admits no further pods, or its accelerators are at `maxAccelerators` of the configuration.", "Raise the quota or the maximum, or remove pods that do not need it.", "", EventWarning},
 		{CodeMaxReplicas, UseDecision, "The demand needs more replicas than maxReplicaCount of the model's variants allows.", "Raise maxReplicaCount or add a variant.", "", EventWarning},
 		{CodeInsufficientAccelerators, UseDecision, "The demand needs more accelerators than are free.", "Add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes. If one adds nodes that WVA cannot see, name the type in `elasticAccelerators`.", "", EventWarning},
 		{CodeProbe, UseDecision, "One replica is started to measure its capacity, which is not known yet.", nothingToDo, "", EventNormal},

@@ -61,6 +61,7 @@ func (r *round) mix() [][]outcome {
 		}
 	}
 	r.startable = r.solve(question{amount: (*sizedModel).current, tolerance: roughly}).counts
+	r.divideLimits()
 	r.chooseAlone()
 	r.startForTheLatest()
 	r.startForTheUnserved()

@@ -40,7 +40,7 @@ func rules() []rule {
 		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing", "replicas do not become ready, and further ones would not either; they are not counted as capacity", notStarting},
-		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace limits pods or accelerators", withinQuota},
+		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace limits pods or accelerators, or `maxAccelerators` of the configuration limits accelerators", withinQuota},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
 		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
 		{fleet.CodeStartsForCurrentDemand, "≤ existing, or the replicas that the current demand needs", "the demand of the peak window is over: nothing is started for it", nil},
@@ -325,15 +325,21 @@ func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	return atLeast(fleet.CodeProbe, 1+c.useless(), "capacity of a replica not known, so 1 replica measures it first"), true
 }
 
-// withinQuota keeps a variant within the ResourceQuota of its namespace: the API server rejects
-// further pods. It lowers no number, since the quota may count pods that are not seen yet. Each
-// variant of a namespace has the whole rest of the quota.
+// withinQuota keeps a variant within the ResourceQuota of its namespace, since the API server
+// rejects further pods, and within the administrator's maxima. It lowers no number: a quota may
+// count pods that are not seen yet. Each variant of a namespace has the whole rest of a quota, and
+// its part of that of a maximum.
 func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	q := c.workload.Quota
-	if q.Name == "" {
+	q, most := c.workload.Quota, c.mostInQuota()
+	switch {
+	case most == unlimited:
 		return bound{}, false
+	case most == c.mostInLimits():
+		b := atMost(fleet.CodeQuotaReached, most, "%s", c.tightestLimit())
+		b.remedy = "let the administrator raise maxAccelerators, or stop replicas of the namespace that it does not need"
+		return b, true
 	}
-	b := atMost(fleet.CodeQuotaReached, c.mostInQuota(), "ResourceQuota %s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
+	b := atMost(fleet.CodeQuotaReached, most, "ResourceQuota %s: %d of %d %s used", q.Name, q.Used, q.Hard, q.Resource)
 	b.remedy = "raise the quota, or remove pods that do not need it"
 	return b, true
 }

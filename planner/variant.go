@@ -32,8 +32,13 @@ type variant struct {
 	placements    [][]string // nodes of the scheduled replicas that are capacity, by ordinal
 	startBlocked  bool       // further replicas would not start either
 	mostPlaceable int        // most replicas that fit beside those of others
-	bounds        []bound    // of its replicas, in the order of the rules
-	reports       reports
+	// maxima of its namespace, how many replicas count in them, and how many further ones it may
+	// have of the rest
+	limits  []*namespaceLimit
+	counts  int
+	grant   int
+	bounds  []bound // of its replicas, in the order of the rules
+	reports reports
 }
 
 // knownAt returns the time of the variant's pods: earlier than now while they cannot be read. A pod
@@ -74,14 +79,14 @@ func (v *variant) mostAllowed() int {
 	return most
 }
 
-// mostInQuota is the most replicas that the ResourceQuota of the namespace admits; those of the
-// spec at least, since it may count pods that are not seen yet.
+// mostInQuota is the most replicas that the ResourceQuota and the maxima of the namespace admit;
+// those of the spec at least, since a quota may count pods that are not seen yet.
 func (v *variant) mostInQuota() int {
-	q := v.workload.Quota
-	if q.Name == "" {
-		return unlimited
+	most := v.mostInLimits()
+	if q := v.workload.Quota; q.Name != "" {
+		most = min(most, max(v.now, min(unlimited, len(v.workload.Pods)+q.Replicas)))
 	}
-	return max(v.now, min(unlimited, len(v.workload.Pods)+q.Replicas))
+	return most
 }
 
 // alive is the number of existing replicas that are capacity, or will be.

@@ -103,6 +103,7 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	x.includeInvalid()
 	x.rank(s.Classes)
 	x.findConsent()
+	x.limitNamespaces(s.Limits)
 	x.gpus = newGPUs(s.Pools, x.owners(), x.now)
 	return x
 }
