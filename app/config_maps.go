@@ -1,11 +1,14 @@
 package app
 
 import (
+	"context"
 	"errors"
 
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/events"
 	"github.com/wva-project/wva/inventory"
+	"github.com/wva-project/wva/inventory/cluster"
+	"github.com/wva-project/wva/inventory/manifests"
 )
 
 // configNamespace returns the namespace whose ConfigMaps apply to all namespaces; empty if no
@@ -30,13 +33,7 @@ func (s *Server) useConfigMaps(declared inventory.Tables) {
 	if c.ConfigMaps == config.Off || s.usesConfigMaps && sameRows(declared.ConfigMaps, s.configMaps) {
 		return
 	}
-	found := make([]config.ConfigMap, 0, len(declared.ConfigMaps))
-	for _, m := range declared.ConfigMaps {
-		if m.Namespace == s.live.Namespace() || c.ConfigMaps == config.ConfigMapsAll {
-			found = append(found, config.ConfigMap{Namespace: m.Namespace, Name: m.Name, Data: m.Data, TooLarge: m.TooLarge})
-		}
-	}
-	news, err := s.live.Use(found)
+	news, err := s.live.Use(configMapsOf(c, s.live.Namespace(), declared.ConfigMaps))
 	if err != nil {
 		s.logger.Error("configuration of ConfigMaps rejected, keeping the previous one", "errors", err)
 		return
@@ -48,4 +45,49 @@ func (s *Server) useConfigMaps(declared inventory.Tables) {
 	if s.source.events != nil {
 		s.source.events.rejected(news, s.live.Rejected(), declared.ConfigMaps)
 	}
+}
+
+// configMapsOf returns the ConfigMaps that the configuration reads.
+func configMapsOf(k config.Kubernetes, global string, found []inventory.ConfigMap) (read []config.ConfigMap) {
+	for _, m := range found {
+		if m.Namespace == global || k.ConfigMaps == config.ConfigMapsAll {
+			read = append(read, config.ConfigMap{Namespace: m.Namespace, Name: m.Name, Data: m.Data, TooLarge: m.TooLarge})
+		}
+	}
+	return read
+}
+
+// WithConfigMaps returns a configuration with the ConfigMaps that a server would read which starts
+// now, and their keys that are invalid. It reads the cluster, or the directory of manifests, once.
+func WithConfigMaps(ctx context.Context, c *config.Config) (*config.Config, []config.Rejection, error) {
+	global, err := configNamespace(c)
+	if err != nil || global == "" {
+		return c, nil, err
+	}
+	found, err := readConfigMaps(ctx, c, global)
+	if err != nil {
+		return c, nil, err
+	}
+	merged := c
+	live := config.NewLive(c, global, func(next *config.Config, _ config.Change) error {
+		merged = next
+		return nil
+	})
+	rejected, err := live.Use(configMapsOf(c.Kubernetes, global, found))
+	return merged, rejected, err
+}
+
+func readConfigMaps(ctx context.Context, c *config.Config, global string) ([]inventory.ConfigMap, error) {
+	if c.Manifests != "" {
+		directory, err := manifests.Open(manifests.Options{Path: c.Manifests})
+		if err != nil {
+			return nil, err
+		}
+		return directory.Tables().ConfigMaps, nil
+	}
+	options, err := clusterOptions(c.Kubernetes, cluster.Options{ConfigNamespace: global})
+	if err != nil {
+		return nil, err
+	}
+	return cluster.ConfigMaps(ctx, options)
 }

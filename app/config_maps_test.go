@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -68,4 +69,71 @@ func TestAServerInNoNamespaceNeedsTheNameOfOne(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.newServer(w.config("--kubernetes-config-maps", "own"), newJournal(t))
 	require.ErrorContains(t, err, "set kubernetes.configNamespace")
+}
+
+func configMapOf(namespace, name, settings string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: " + namespace +
+		", labels: {wva.dev/config: \"true\"}}\ndata:\n  k: |\n    " + settings + "\n"
+}
+
+// From the API server to the decision and back: a change is used, an invalid text is not and gets an
+// event on the ConfigMap, and a tenant that takes more than it is granted gets an event on its
+// ScaledObject and a condition.
+func TestConfigMapsOfAClusterAreUsedAndRejectedWithEvents(t *testing.T) {
+	w := newWorld(t)
+	api := newAPIServer(t)
+	api.apply(t, fmt.Sprintf(manifest, "chat", 1, "1")+"---\n"+configMapOf("wva", "global", `maxAccelerators: [{namespace: "*", max: 4}]`))
+	kubeconfig := api.kubeconfig(t)
+	s := w.start("--manifests=", "--kubeconfig", kubeconfig, "--interval", "1h", "--prometheus-query-timeout", "10s",
+		"--kubernetes-config-maps", "all", "--kubernetes-config-namespace", "wva", "--kubernetes-lease-namespace", "wva", "--kubernetes-dry-run-variants", "off")
+	s.log.await("first plan posted")
+	limits := func() []fleet.Limit {
+		snapshot, _ := s.loop.Snapshot()
+		return snapshot.Limits
+	}
+	require.Equal(t, []fleet.Limit{{Namespace: "llm", Max: 4}}, limits())
+	require.Eventually(t, s.source.events.lease.IsLeader, 10*time.Second, time.Millisecond)
+
+	api.apply(t, configMapOf("wva", "global", `maxAccelerators: [{namespace: "*", max: lots}]`))
+	rejected := s.log.await("configuration of a ConfigMap rejected")
+	require.Equal(t, "its last valid text", rejected["used"])
+	event := api.event(t, "ConfigurationRejected")
+	about, _ := event["involvedObject"].(map[string]any)
+	require.Equal(t, map[string]any{"kind": "ConfigMap", "namespace": "wva", "name": "global", "uid": "uid-global", "apiVersion": "v1"}, about)
+	require.Contains(t, event["message"], `key k: maxAccelerators: max "lots" is not a number`)
+	require.Contains(t, event["message"], "In use is its last valid text")
+	require.Equal(t, []fleet.Limit{{Namespace: "llm", Max: 4}}, limits())
+
+	api.apply(t, configMapOf("llm", "own", "maxAccelerators: [{max: 400}]"))
+	event = api.event(t, "SettingLimited")
+	require.Contains(t, event["message"], "in the ConfigMap llm/own maxAccelerators is 400, and the administrator grants 4, which is used")
+	plan, _ := s.Board().Plan()
+	condition := plan.Decisions[0].Conditions()[3]
+	require.Equal(t, fleet.ConditionDefinitionAccepted, condition.Type)
+	require.Equal(t, fleet.ConditionFalse, condition.Status)
+	require.Contains(t, condition.Text, "SettingLimited: in the ConfigMap llm/own")
+	require.Equal(t, []fleet.Limit{{Namespace: "llm", Max: 4}}, limits())
+	require.NoError(t, s.stop())
+
+	merged, wrong, err := WithConfigMaps(t.Context(), w.config("--manifests=", "--kubeconfig", kubeconfig, "--kubernetes-config-maps", "all", "--kubernetes-config-namespace", "wva"))
+	require.NoError(t, err)
+	require.Len(t, wrong, 1)
+	require.Contains(t, wrong[0].String(), "In use is nothing of it")
+	require.Contains(t, merged.EffectiveOfNamespaces(), "# namespace llm, for its own variants and within the limits of the administrator:\n#   maxAccelerators: [{namespace: llm, max: 400}] # ConfigMap llm/own, key k, line 1\n")
+}
+
+// event waits for an event with a reason.
+func (s *apiServer) event(t *testing.T, reason string) map[string]any {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case event := <-s.events:
+			if event["reason"] == reason {
+				return event
+			}
+		case <-deadline:
+			t.Fatalf("no event %s", reason)
+		}
+	}
 }

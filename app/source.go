@@ -70,16 +70,22 @@ func openManifests(path string, logger *slog.Logger) (Source, error) {
 	return s, err
 }
 
-// openCluster opens the cluster of the configuration; options has the rest.
-func openCluster(k config.Kubernetes, options cluster.Options) (Source, error) {
+// clusterOptions adds the settings of the configuration to options.
+func clusterOptions(k config.Kubernetes, options cluster.Options) (cluster.Options, error) {
 	client, clientErr := cluster.ClientConfig(clientOf(k))
 	selector, selectorErr := cluster.ParseSelector(k.NamespaceSelector)
-	if err := errors.Join(clientErr, selectorErr); err != nil {
-		return Source{}, err
-	}
 	options.Config, options.Namespaces, options.ExcludedNamespaces = client, k.WatchNamespaces, k.ExcludedNamespaces
 	options.NamespaceSelector, options.MaxAge = selector, k.MaxCacheAge
 	options.DryRun, options.TenantConfig = k.DryRunVariants == config.On, k.ConfigMaps == config.ConfigMapsAll
+	return options, errors.Join(clientErr, selectorErr)
+}
+
+// openCluster opens the cluster of the configuration; options has the rest.
+func openCluster(k config.Kubernetes, options cluster.Options) (Source, error) {
+	options, err := clusterOptions(k, options)
+	if err != nil {
+		return Source{}, err
+	}
 	watched, err := cluster.Open(options)
 	if err != nil {
 		return Source{}, err

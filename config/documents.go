@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -24,7 +25,8 @@ func newDocuments(settings []Setting) *documents {
 
 // add puts a document over those that were added before. A value replaces the one below it, and a
 // list of rows is merged with the one below it, row by row and field by field. scope is that which
-// the settings of the document must have.
+// the settings of the document must have. Each value of a ConfigMap is validated, even if another
+// one will replace it: that one may be deleted.
 func (d *documents) add(f file, scope Scope) []error {
 	values, errs := f.read(d.settings, scope)
 	for _, s := range d.settings {
@@ -38,14 +40,26 @@ func (d *documents) add(f file, scope Scope) []error {
 		if !found {
 			below = identity.defaultRows(s, scope)
 		}
-		if len(identity.fields) == 0 || below == nil || below.Kind != yaml.SequenceNode || above.Kind != yaml.SequenceNode {
-			d.values[s.Key] = above
-			continue
+		d.values[s.Key] = above
+		if len(identity.fields) > 0 && below != nil && below.Kind == yaml.SequenceNode && above.Kind == yaml.SequenceNode {
+			d.values[s.Key] = d.merge(below, above, identity)
+			if found {
+				d.beneath[s.Key] = append(d.beneath[s.Key], below)
+			}
 		}
-		d.values[s.Key] = d.merge(below, above, identity)
-		if found {
-			d.beneath[s.Key] = append(d.beneath[s.Key], below)
+		if scope != ScopeServer {
+			errs = append(errs, d.validate(s, new(Config))...)
 		}
+	}
+	return errs
+}
+
+// validate sets the value of a setting, and returns its validation errors.
+func (d *documents) validate(s Setting, into *Config) (errs []error) {
+	value := d.values[s.Key]
+	for _, p := range s.binding.set(into, value) {
+		at := cmp.Or(d.origin(p.node), d.origin(value))
+		errs = append(errs, &ValidationError{Key: s.Key, Origin: at, Problem: p.text, Remedy: p.remedy})
 	}
 	return errs
 }

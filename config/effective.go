@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -48,6 +50,26 @@ func (c *Config) noteOf(s Setting) string {
 		return ""
 	}
 	return s.note(c)
+}
+
+// EffectiveOfNamespaces returns the settings of the ConfigMaps of tenants, as comments with the origin
+// of each; empty if there are none.
+func (c *Config) EffectiveOfNamespaces() string {
+	var text strings.Builder
+	for _, namespace := range slices.Sorted(maps.Keys(c.tenants)) {
+		own := c.tenants[namespace]
+		fmt.Fprintf(&text, "# namespace %s, for its own variants and within the limits of the administrator:\n", namespace)
+		for _, s := range Settings() {
+			origin, set := own.origins[s.Key]
+			if !set {
+				continue
+			}
+			value := s.binding.node(&own.settings)
+			value.Style = yaml.FlowStyle
+			fmt.Fprintf(&text, "#   %s: %s # %s\n", s.Key, strings.TrimSpace(encode(value)), origin)
+		}
+	}
+	return text.String()
 }
 
 // EffectiveJSON is Effective as JSON, without comments.

@@ -133,6 +133,23 @@ func TestAnInvalidKeyIsNotUsedAfterARestart(t *testing.T) {
 	require.Equal(t, 3*time.Minute, l.current.Backlog.DrainWithin)
 }
 
+// An invalid value counts as invalid although a later key replaces it: that key may be deleted.
+func TestAnInvalidValueIsRejectedBelowAnotherOne(t *testing.T) {
+	for _, namespace := range []string{"wva", "team-a"} {
+		l := newLiveConfig(t, "")
+		a, b := namespace+"/a/k", namespace+"/b/k"
+		above := "maxAccelerators: [{max: 4}]\nscaleToZero: {retention: 20m}"
+		require.Empty(t, l.use(a, "maxAccelerators: [{max: 2}]\nscaleToZero: {retention: 30m}", b, above))
+		wrong := l.use(a, "maxAccelerators: [{max: lots}]\nscaleToZero: {retention: long}", b, above)
+		require.Contains(t, wrong, `a key k: scaleToZero.retention: "long" is not a duration`)
+		require.Contains(t, wrong, `maxAccelerators: max "lots" is not a number`)
+		require.Empty(t, l.use(a, "maxAccelerators: [{max: lots}]\nscaleToZero: {retention: long}"))
+		require.Equal(t, 2, l.current.LimitsOf([]fleet.Variant{variant("team-a", "v")})[0].Max, "the last valid text of the key")
+	}
+	l := newLiveConfig(t, "", "--scale-down-headroom", "0.9")
+	require.Contains(t, l.use("wva/a/k", "scaleDown: {headroom: much}"), "is not a number", "below a flag too")
+}
+
 // Two settings that are valid one by one may be invalid together: the one that was there stays.
 func TestAKeyThatContradictsAnotherOneIsRejected(t *testing.T) {
 	l := newLiveConfig(t, "")

@@ -152,6 +152,9 @@ func (c *Config) set(s Setting, layered *viper.Viper, given *documents) []error 
 		if origin.isDocument() {
 			at = cmp.Or(given.origin(p.node), origin)
 		}
+		if at.Source == SourceConfigMap {
+			continue // it was validated when it was read
+		}
 		errs = append(errs, &ValidationError{Key: s.Key, Origin: at, Problem: p.text, Remedy: p.remedy})
 	}
 	if len(errs) > 0 {

@@ -35,12 +35,11 @@ func readOverrides(namespace string, parts []file) (*overrides, []error) {
 			continue
 		}
 		o.origins[s.Key] = given.origin(value)
-		problems := s.binding.set(&o.settings, value)
+		given.validate(s, &o.settings) // errors were returned when it was read
 		if rows := len(value.Content); rows > mostRows {
-			problems = append(problems, problem{value, fmt.Sprintf("has %d rows", rows), fmt.Sprintf("write at most %d in a namespace", mostRows)})
-		}
-		for _, p := range problems {
-			errs = append(errs, &ValidationError{Key: s.Key, Origin: given.origin(p.node), Problem: p.text, Remedy: p.remedy})
+			errs = append(errs, &ValidationError{
+				Key: s.Key, Origin: given.origin(value), Problem: fmt.Sprintf("has %d rows", rows), Remedy: fmt.Sprintf("write at most %d in a namespace", mostRows),
+			})
 		}
 	}
 	return o, append(errs, o.confine(namespace)...)
