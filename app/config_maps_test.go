@@ -76,8 +76,8 @@ func configMapOf(namespace, name, settings string) string {
 		", labels: {wva.dev/config: \"true\"}}\ndata:\n  k: |\n    " + settings + "\n"
 }
 
-// From the API server to the decision and back: a change is used, an invalid text is not and gets an
-// event on the ConfigMap, and a tenant that takes more than it is granted gets an event on its
+// From the API server to the decision and back: a change is used, an invalid text is not and gets
+// an event on the ConfigMap, and a tenant that takes more than it is granted gets an event on its
 // ScaledObject and a condition.
 func TestConfigMapsOfAClusterAreUsedAndRejectedWithEvents(t *testing.T) {
 	w := newWorld(t)

@@ -60,8 +60,8 @@ func (p *eventPublisher) posted(before, after fleet.Plan) {
 	p.writer.Write(planner.Notices(before, after))
 }
 
-// rejected writes an event on each ConfigMap of which a key was rejected now. all are those that are
-// rejected.
+// rejected writes an event on each ConfigMap of which a key was rejected now. all are those that
+// are rejected.
 func (p *eventPublisher) rejected(news, all []config.Rejection, found []inventory.ConfigMap) {
 	p.unusable = eventsOf(all, found)
 	if p.led {

@@ -52,8 +52,8 @@ func (c *Config) noteOf(s Setting) string {
 	return s.note(c)
 }
 
-// EffectiveOfNamespaces returns the settings of the ConfigMaps of tenants, as comments with the origin
-// of each; empty if there are none.
+// EffectiveOfNamespaces returns the settings of the ConfigMaps of tenants, as comments with the
+// origin of each; empty if there are none.
 func (c *Config) EffectiveOfNamespaces() string {
 	var text strings.Builder
 	for _, namespace := range slices.Sorted(maps.Keys(c.tenants)) {

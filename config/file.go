@@ -16,8 +16,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// file is the content of a configuration file, or of a key of a ConfigMap, whose path is the name of
-// both.
+// file is the content of a configuration file, or of a key of a ConfigMap, whose path is the name
+// of both.
 type file struct {
 	path   string
 	data   []byte

@@ -277,8 +277,8 @@ func (r Rejection) path() string {
 	return r.Namespace + "/" + r.Name + keySeparator + r.Key
 }
 
-// offersOf returns the keys of the ConfigMaps by namespace, in the order of names and keys, in which
-// later ones take precedence.
+// offersOf returns the keys of the ConfigMaps by namespace, in the order of names and keys, in
+// which later ones take precedence.
 func offersOf(found []ConfigMap) map[string][]offer {
 	offered := make(map[string][]offer)
 	byName := func(a, b ConfigMap) int {

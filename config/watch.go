@@ -22,7 +22,8 @@ type WatchOptions struct {
 	Every time.Duration
 }
 
-// Change lists the settings that a new file or ConfigMap changes, by key, in the order of the table.
+// Change lists the settings that a new file or ConfigMap changes, by key, in the order of the
+// table.
 type Change struct {
 	Reloaded []string
 	// Pending settings need a restart.

@@ -17,7 +17,7 @@ type Snapshot struct {
 	Models       []Model           `json:"models,omitzero"`       // configuration of models
 	Classes      []ServiceClass    `json:"classes,omitzero"`      // configuration: service classes
 	Accelerators []AcceleratorSpec `json:"accelerators,omitzero"` // configuration: the catalogue
-	Limits       []Limit           `json:"limits,omitzero"`       // configuration: maxima of namespaces
+	Limits       []Limit           `json:"limits,omitzero"`       // and maxima of namespaces
 	// Profiles are configuration too: measured engines. Of several rows that fit a variant, the
 	// first counts.
 	Profiles  []Profile          `json:"profiles,omitzero"`
@@ -61,7 +61,8 @@ func (c ServiceClass) GrantedTo(namespace string) bool {
 	return c.Priority <= 0 || slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return MatchPattern(pattern, namespace) })
 }
 
-// Limit is the most accelerators that the replicas of all variants of a namespace may have together.
+// Limit is the most accelerators that the replicas of all variants of a namespace may have
+// together.
 type Limit struct {
 	Namespace   string      `json:"namespace"`
 	Accelerator Accelerator `json:"accelerator,omitzero"` // empty: of all types

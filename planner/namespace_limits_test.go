@@ -10,8 +10,8 @@ import (
 )
 
 // Whatever a tenant's objects and metrics say, its replicas grow no further than the maximum of its
-// namespace, but for numbers that KEDA itself keeps; the other tenant is not limited by it. The order
-// of rows does not matter.
+// namespace, but for numbers that KEDA itself keeps; the other tenant is not limited by it. The
+// order of rows does not matter.
 func TestReplicasOfANamespaceGrowNoFurtherThanItsMaximum(t *testing.T) {
 	grown, reached := 0, 0
 	for seed := range uint64(400) {
@@ -126,7 +126,7 @@ func TestAMaximumCountsWhatIsKnown(t *testing.T) {
 		{"16 accelerators", func(*fleet.Snapshot) {}, 16},
 		{"pods request two each", func(s *fleet.Snapshot) { s.Workloads[0].GPUs = 2 }, 8},
 		{"the type is not known", func(s *fleet.Snapshot) { s.Variants[0].Accelerator, s.Limits[0].Accelerator = "", "L40S" }, 16},
-		{"the maximum is of another type", func(s *fleet.Snapshot) { s.Limits[0].Accelerator = "L40S" }, 16}, // maxReplicaCount
+		{"the maximum is of another type", func(s *fleet.Snapshot) { s.Limits[0].Accelerator = "L40S" }, 16},
 		{"the maximum is negative", func(s *fleet.Snapshot) { s.Limits[0].Max = -1 }, 8},
 		{"another target does not exist", func(s *fleet.Snapshot) { other(s, "") }, 16},
 		{"another target cannot be read", func(s *fleet.Snapshot) { other(s, "the watch fails") }, 8},

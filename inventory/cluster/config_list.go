@@ -33,9 +33,11 @@ func ConfigMaps(ctx context.Context, options Options) ([]inventory.ConfigMap, er
 				if r == tenantConfig && (u.GetNamespace() == c.options.ConfigNamespace || !c.includes(u.GetNamespace(), nil)) {
 					continue
 				}
-				if found, err := inventory.Decode(u); err == nil { // the API server returns no other objects
-					objects.Append(found)
+				found, err := inventory.Decode(u)
+				if err != nil {
+					return nil, err
 				}
+				objects.Append(found)
 			}
 		}
 	}
