@@ -40,7 +40,7 @@ func (s *Server) useConfigMaps(declared inventory.Tables) {
 	}
 	s.configMaps, s.usesConfigMaps = declared.ConfigMaps, true
 	for _, r := range news {
-		s.logger.Warn("configuration of a ConfigMap rejected", "configMap", r.Namespace+"/"+r.Name, "key", r.Key, "errors", r.Errors, "used", r.Used())
+		s.logger.Warn("configuration of a ConfigMap rejected", "config_map", r.Namespace+"/"+r.Name, "key", r.Key, "errors", r.Errors, "used", r.Used())
 	}
 	if s.source.events != nil {
 		s.source.events.rejected(news, s.live.Rejected(), declared.ConfigMaps)
@@ -48,10 +48,10 @@ func (s *Server) useConfigMaps(declared inventory.Tables) {
 }
 
 // configMapsOf returns the ConfigMaps that the configuration reads.
-func configMapsOf(k config.Kubernetes, global string, found []inventory.ConfigMap) (read []config.ConfigMap) {
+func configMapsOf(k config.Kubernetes, global string, found []inventory.ConfigMap) (read []config.Map) {
 	for _, m := range found {
 		if m.Namespace == global || k.ConfigMaps == config.ConfigMapsAll {
-			read = append(read, config.ConfigMap{Namespace: m.Namespace, Name: m.Name, Data: m.Data, TooLarge: m.TooLarge})
+			read = append(read, config.Map{Namespace: m.Namespace, Name: m.Name, Data: m.Data, TooLarge: m.TooLarge})
 		}
 	}
 	return read

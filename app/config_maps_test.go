@@ -41,7 +41,7 @@ func TestOneChangeOfAConfigMapMakesOneCycleThatDecidesByIt(t *testing.T) {
 
 	w.configMap("llm", "tenant", "models: [{model: \"*\", itl: fast}]")
 	line = s.log.await("configuration of a ConfigMap rejected")
-	require.Equal(t, "llm/tenant", line["configMap"])
+	require.Equal(t, "llm/tenant", line["config_map"])
 	require.Contains(t, line["errors"], `models: itl "fast" is not a duration`)
 	require.Equal(t, "its last valid text", line["used"])
 	require.Equal(t, 50*time.Millisecond, s.objective(t).ITL, "the last valid text stays")

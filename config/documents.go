@@ -144,9 +144,9 @@ func (d *documents) merge(below, above *yaml.Node, identity rowIdentity) *yaml.N
 		upper = append(upper, row)
 	}
 	lower := slices.DeleteFunc(slices.Clone(below.Content), func(row *yaml.Node) bool { return replaced[row] })
-	rows := &yaml.Node{Kind: yaml.SequenceNode, Line: above.Line, Content: append(lower, upper...)}
+	rows := &yaml.Node{Kind: yaml.SequenceNode, Line: above.Line, Content: slices.Concat(lower, upper)}
 	if identity.first {
-		rows.Content = append(upper, lower...)
+		rows.Content = slices.Concat(upper, lower)
 	}
 	d.from[rows] = d.from[above]
 	return rows

@@ -31,11 +31,11 @@ func (c *Config) EffectiveWithOrigins() string {
 
 // originText returns the origin of a setting's value, and of the rows that were merged with it.
 func (c *Config) originText(s Setting) string {
-	text := c.origins[s.Key].String()
+	texts := []string{c.origins[s.Key].String()}
 	for _, beneath := range c.merged[s.Key] {
-		text += "; over rows from " + beneath.String()
+		texts = append(texts, beneath.String())
 	}
-	return text
+	return strings.Join(texts, "; over rows from ")
 }
 
 // noteOf returns the comment at a setting; empty for none.

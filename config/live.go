@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,18 +10,14 @@ import (
 	"sync"
 )
 
-// ConfigMap is a ConfigMap with settings. Each key of its data is a document in the form of the
+// Map is a ConfigMap with settings. Each key of its data is a document in the form of the
 // configuration file, and is used as a whole or not at all.
-type ConfigMap struct {
+type Map struct {
 	Namespace, Name string
 	Data            map[string]string
 	// TooLarge is true if the data are larger than is read; Data is then empty.
 	TooLarge bool
 }
-
-// mostParts is the most keys of all ConfigMaps of a namespace, so that no tenant makes a change of
-// its configuration expensive.
-const mostParts = 16
 
 // Rejection is a key of a ConfigMap that is not used.
 type Rejection struct {
@@ -64,13 +59,6 @@ type Live struct {
 	rejected []Rejection
 }
 
-// offer is a key of a ConfigMap as it was found.
-type offer struct {
-	file
-	id    Rejection // without errors
-	wrong error     // why it cannot be read at all
-}
-
 // NewLive returns the configuration in use. The ConfigMaps of the namespace are global. apply puts
 // a new configuration into use; if it returns an error, the previous one stays.
 func NewLive(current *Config, namespace string, apply func(*Config, Change) error) *Live {
@@ -96,7 +84,7 @@ func (l *Live) file() file {
 
 // Use puts the ConfigMaps of all namespaces into use, as far as they are valid. It returns the
 // rejections that are new, sorted: each is returned once while its errors stay the same.
-func (l *Live) Use(found []ConfigMap) ([]Rejection, error) {
+func (l *Live) Use(found []Map) ([]Rejection, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	offered := offersOf(found)
@@ -196,52 +184,6 @@ func (l *Live) reload(content file) error {
 	return nil
 }
 
-// accept returns the documents that are valid together, in their order. Of each it is the new text
-// or, if that is invalid, the one that was accepted before: an invalid one changes nothing.
-func accept(before []file, offered []offer, check func([]file) []error) (accepted []file, rejections []Rejection) {
-	chosen := make([]*file, len(offered))
-	errs := make([]error, len(offered))
-	// choose tries a text, beside those that were chosen.
-	choose := func(i int, f file) bool {
-		was := chosen[i]
-		chosen[i] = &f
-		wrong := check(present(chosen))
-		if len(wrong) == 0 {
-			return true
-		}
-		chosen[i], errs[i] = was, errors.Join(wrong...)
-		return false
-	}
-	for i, o := range offered { // those in use first: they are valid together, unless one is gone
-		if at := slices.IndexFunc(before, func(f file) bool { return f.path == o.path }); at >= 0 {
-			chosen[i] = &before[at]
-		}
-	}
-	if len(before) > 0 && len(check(present(chosen))) > 0 {
-		kept := slices.Clone(chosen)
-		clear(chosen)
-		for i, f := range kept {
-			if f != nil {
-				choose(i, *f)
-			}
-		}
-	}
-	for range 2 { // a document may be valid with one that comes later only
-		for i, o := range offered {
-			if o.wrong == nil && (chosen[i] == nil || !chosen[i].equal(o.file)) {
-				choose(i, o.file)
-			}
-		}
-	}
-	for i, o := range offered {
-		if chosen[i] == nil || !chosen[i].equal(o.file) || o.wrong != nil {
-			o.id.Errors, o.id.Kept = cmp.Or(o.wrong, errs[i]), chosen[i] != nil
-			rejections = append(rejections, o.id)
-		}
-	}
-	return present(chosen), rejections
-}
-
 // differing returns the namespaces whose settings differ, sorted.
 func differing(a, b map[string]*overrides) (names []string) {
 	for _, namespace := range slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b))) {
@@ -251,55 +193,4 @@ func differing(a, b map[string]*overrides) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// present returns the documents that are there.
-func present(chosen []*file) (files []file) {
-	for _, f := range chosen {
-		if f != nil {
-			files = append(files, *f)
-		}
-	}
-	return files
-}
-
-func (f file) equal(other file) bool {
-	return f.path == other.path && string(f.data) == string(other.data)
-}
-
-// keySeparator separates the name of a ConfigMap from its key in the path of a document.
-const keySeparator = ", key "
-
-func (r Rejection) path() string {
-	if r.Key == "" {
-		return r.Namespace + "/" + r.Name
-	}
-	return r.Namespace + "/" + r.Name + keySeparator + r.Key
-}
-
-// offersOf returns the keys of the ConfigMaps by namespace, in the order of names and keys, in
-// which later ones take precedence.
-func offersOf(found []ConfigMap) map[string][]offer {
-	offered := make(map[string][]offer)
-	byName := func(a, b ConfigMap) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	}
-	for _, m := range slices.SortedFunc(slices.Values(found), byName) {
-		add := func(key, text string, wrong error) {
-			id := Rejection{Namespace: m.Namespace, Name: m.Name, Key: key}
-			if len(offered[m.Namespace]) >= mostParts && wrong == nil {
-				wrong = fmt.Errorf("the ConfigMaps of the namespace have more than %d keys, and the first by name count; join some", mostParts)
-			}
-			offered[m.Namespace] = append(offered[m.Namespace], offer{
-				file: file{path: id.path(), data: []byte(text), source: SourceConfigMap}, id: id, wrong: wrong,
-			})
-		}
-		if m.TooLarge {
-			add("", "", errors.New("the ConfigMap is too large; keep it below 64 KiB"))
-		}
-		for _, key := range slices.Sorted(maps.Keys(m.Data)) {
-			add(key, m.Data[key], nil)
-		}
-	}
-	return offered
 }

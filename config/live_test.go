@@ -38,10 +38,10 @@ func newLiveConfig(t *testing.T, text string, arguments ...string) *live {
 // rejections, a line each.
 func (l *live) use(pairs ...string) string {
 	l.Helper()
-	var found []config.ConfigMap
+	var found []config.Map
 	for i := 0; i < len(pairs); i += 2 {
 		name := strings.Split(pairs[i], "/")
-		found = append(found, config.ConfigMap{Namespace: name[0], Name: name[1], Data: map[string]string{name[2]: pairs[i+1]}})
+		found = append(found, config.Map{Namespace: name[0], Name: name[1], Data: map[string]string{name[2]: pairs[i+1]}})
 	}
 	rejected, err := l.Use(found)
 	require.NoError(l, err)
@@ -54,6 +54,16 @@ func (l *live) use(pairs ...string) string {
 
 func variant(namespace, name string) fleet.Variant {
 	return fleet.Variant{ID: fleet.VariantID{Namespace: namespace, Name: name}, Model: fleet.ModelID{Namespace: namespace, Name: "m"}}
+}
+
+// modelsOf returns a variant of each model.
+func modelsOf(namespace string, models ...string) (variants []fleet.Variant) {
+	for _, name := range models {
+		v := variant(namespace, name)
+		v.Model.Name = name
+		variants = append(variants, v)
+	}
+	return variants
 }
 
 func TestGlobalConfigMapsMergeOverTheFileFieldByField(t *testing.T) {
@@ -258,9 +268,21 @@ func TestTheConfigMapsOfANamespaceAreBounded(t *testing.T) {
 	}
 	wrong := l.use(append(pairs, "team-b/m/k", "models: [{model: m, retention: 20m}]")...)
 	require.Equal(t, 4, strings.Count(wrong, "have more than 16 keys"), wrong)
+	require.Equal(t, 4, strings.Count(wrong, "In use is nothing"), wrong)
 	require.NotContains(t, wrong, "team-b", "another namespace")
 	require.Contains(t, wrong, "team-a/m16 key k")
-	rejected, err := l.Use([]config.ConfigMap{{Namespace: "team-a", Name: "big", TooLarge: true}})
+	earlier := []string{"team-a/a/k", "models: [{model: early, retention: 20m}]"}
+	wrong = l.use(append(earlier, pairs...)...)
+	require.Contains(t, wrong, "team-a/m15 key k: the ConfigMaps of the namespace have more than 16 keys")
+	require.Len(t, l.current.ModelsOf(modelsOf("team-a", "m14", "m15", "early")), 2, "no text of a key beyond them stays in use")
+
+	require.Empty(t, l.use("team-a/big/k", "models: [{model: m, retention: 20m}]"))
+	rejected, err := l.Use([]config.Map{{Namespace: "team-a", Name: "big", TooLarge: true}})
+	require.NoError(t, err)
+	require.Equal(t, "the ConfigMap is too large; keep it below 64 KiB. In use is its last valid text", rejected[0].String())
+	require.Len(t, l.current.ModelsOf(modelsOf("team-a", "m")), 1)
+	require.Empty(t, l.use())
+	rejected, err = l.Use([]config.Map{{Namespace: "team-a", Name: "big", TooLarge: true}})
 	require.NoError(t, err)
 	require.Equal(t, "the ConfigMap is too large; keep it below 64 KiB. In use is nothing of it, since it was never valid while this server runs", rejected[0].String())
 }
@@ -270,7 +292,7 @@ func TestConfigMapsThatCannotBeAppliedChangeNothing(t *testing.T) {
 	require.NoError(t, err)
 	broken := errors.New("broken")
 	l := config.NewLive(c, "wva", func(*config.Config, config.Change) error { return broken })
-	found := []config.ConfigMap{{Namespace: "wva", Name: "a", Data: map[string]string{"k": "scaleDown: {headroom: 0.5}"}}}
+	found := []config.Map{{Namespace: "wva", Name: "a", Data: map[string]string{"k": "scaleDown: {headroom: 0.5}"}}}
 	_, err = l.Use(found)
 	require.ErrorIs(t, err, broken)
 	broken = nil

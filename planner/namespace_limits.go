@@ -42,10 +42,11 @@ func (x *view) limitNamespaces(rows []fleet.Limit) {
 				continue
 			}
 			v.limits = append(v.limits, limit)
-			known := false
-			if v.counts, known = x.countedReplicas(v); !known {
+			replicas, known := x.countedReplicas(v)
+			if !known {
 				limit.left = 0
 			}
+			v.counts = replicas
 			limit.used = min(unlimited, limit.used+v.counts*v.counted())
 			limit.left = max(0, min(limit.left, limit.Max-limit.used))
 		}

@@ -210,7 +210,7 @@ func (c *Cluster) runningWatches() []*resourceWatch {
 		watches = append(watches, w)
 	}
 	slices.SortFunc(watches, func(a, b *resourceWatch) int {
-		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.watchID.labels, b.watchID.labels))
+		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.labels, b.labels))
 	})
 	return watches
 }
