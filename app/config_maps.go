@@ -30,7 +30,7 @@ func configNamespace(c *config.Config) (string, error) {
 // that calls it: one change makes one cycle, and the cycle decides by it.
 func (s *Server) useConfigMaps(declared inventory.Tables) {
 	c := s.settings.Load().config.Kubernetes
-	if c.ConfigMaps == config.Off || s.usesConfigMaps && sameRows(declared.ConfigMaps, s.configMaps) {
+	if c.ConfigMaps == config.Off {
 		return
 	}
 	news, err := s.live.Use(configMapsOf(c, s.live.Namespace(), declared.ConfigMaps))
@@ -38,7 +38,6 @@ func (s *Server) useConfigMaps(declared inventory.Tables) {
 		s.logger.Error("configuration of ConfigMaps rejected, keeping the previous one", "errors", err)
 		return
 	}
-	s.configMaps, s.usesConfigMaps = declared.ConfigMaps, true
 	for _, r := range news {
 		s.logger.Warn("configuration of a ConfigMap rejected", "config_map", r.Namespace+"/"+r.Name, "key", r.Key, "errors", r.Errors, "used", r.Used())
 	}

@@ -104,9 +104,12 @@ func TestConfigMapsOfAClusterAreUsedAndRejectedWithEvents(t *testing.T) {
 	require.Contains(t, event["message"], "In use is its last valid text")
 	require.Equal(t, []fleet.Limit{{Namespace: "llm", Max: 4}}, limits())
 
+	before := s.settings.Load()
 	api.apply(t, configMapOf("llm", "own", "maxAccelerators: [{max: 400}]"))
 	event = api.event(t, "SettingLimited")
 	require.Contains(t, event["message"], "in the ConfigMap llm/own maxAccelerators is 400, and the administrator grants 4, which is used")
+	require.NotSame(t, before, s.settings.Load())
+	require.Same(t, before.collector, s.settings.Load().collector, "a change of a tenant opens no connections")
 	plan, _ := s.Board().Plan()
 	condition := plan.Decisions[0].Conditions()[3]
 	require.Equal(t, fleet.ConditionDefinitionAccepted, condition.Type)

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/wva-project/wva/config"
-	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/scaler"
 )
 
@@ -20,9 +19,6 @@ type Server struct {
 	logger   *slog.Logger
 	settings atomic.Pointer[settings] // replaced whole
 	live     *config.Live
-	// configMaps are those in use; only the cycle uses them
-	configMaps     []inventory.ConfigMap
-	usesConfigMaps bool
 	source         Source
 	registry       *prometheus.Registry
 	board          *scaler.Board

@@ -38,7 +38,7 @@ func (r Rejection) String() string {
 	return text
 }
 
-// Used returns what is in use instead, for people.
+// Used returns the text in use instead, for people.
 func (r Rejection) Used() string {
 	if r.Kept {
 		return "its last valid text"

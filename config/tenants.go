@@ -143,8 +143,8 @@ func (c *Config) objectiveOf(v fleet.Variant) fleet.Objective {
 	return fleet.Objective{}
 }
 
-// ownZero returns what the ConfigMaps of a model's namespace say of scale to zero: whether they
-// allow it, or nil, and the retention, or zero.
+// ownZero returns the settings of scale to zero by the ConfigMaps of a model's namespace: whether
+// they allow it, or nil, and the retention, or zero.
 func (c *Config) ownZero(id fleet.ModelID) (allowed *bool, retention time.Duration) {
 	own := c.tenants[id.Namespace]
 	if own == nil {

@@ -21,9 +21,9 @@ func (l *namespaceLimit) String() string {
 	return fmt.Sprintf("maxAccelerators of the namespace: %d of %d %s used", l.used, max(0, l.Max), cmp.Or(string(l.Accelerator), "accelerators"))
 }
 
-// limitNamespaces counts the accelerators of the replicas in namespaces that have a maximum. What
-// an object states counts if it is more than its pods request, and a type that is not known counts
-// as each.
+// limitNamespaces counts the accelerators of the replicas in namespaces that have a maximum. The
+// number of a replica is that of its object or of its pods, whichever is more, and a type that is
+// not known counts as each.
 func (x *view) limitNamespaces(rows []fleet.Limit) {
 	if len(rows) == 0 {
 		return
@@ -134,7 +134,7 @@ func (r *round) divideLimits() {
 	}
 }
 
-// limitClaim is a variant that may get a part of what the maxima of its namespace leave.
+// limitClaim is a variant that may get a part of the rest that the maxima of its namespace leave.
 type limitClaim struct {
 	*variant
 	priority int

@@ -9,10 +9,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// Whatever a tenant's objects and metrics say, its replicas grow no further than the maximum of its
-// namespace, but for numbers that KEDA itself keeps; the other tenant is not limited by it. The
-// order of rows does not matter.
-func TestReplicasOfANamespaceGrowNoFurtherThanItsMaximum(t *testing.T) {
+// Whatever a tenant's objects and metrics say, its variants do not scale up beyond the maximum of
+// its namespace, but for numbers that KEDA itself keeps. The order of rows does not matter.
+func TestNoNamespaceScalesUpBeyondItsMaximum(t *testing.T) {
 	grown, reached := 0, 0
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 7))
