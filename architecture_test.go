@@ -87,6 +87,7 @@ var importRules = map[string]importRule{
 			"analyzer", "fleet",
 		},
 		parties: []string{metrics, errgroup, clock},
+		tests:   []string{yaml},
 	},
 
 	"scaler": {

@@ -12,8 +12,10 @@ import (
 // observe fills the tables of a snapshot.
 func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.PreviousDecision) (fleet.Snapshot, error) {
 	declared := s.source.Tables()
+	s.useConfigMaps(declared)
 	current := s.settings.Load()
 	c := current.config
+	declared.Variants = c.Declare(declared.Variants)
 	windows := windowsOf(c, declared)
 	windows.Began = youngPods(c, declared.Workloads, now)
 	seen := current.collector.Collect(ctx, now, windows)
@@ -24,7 +26,7 @@ func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 	supply := fleet.Supply{Fixed: c.FixedAccelerators, Elastic: c.ElasticAccelerators}
 	return fleet.Snapshot{
 		Time: now, Models: c.ModelsOf(declared.Variants), Classes: c.ServiceClasses,
-		Accelerators: fleet.NameAsObserved(c.Accelerators, declared.Pools), Profiles: c.EngineProfiles(),
+		Limits: c.LimitsOf(declared.Variants), Accelerators: fleet.NameAsObserved(c.Accelerators, declared.Pools), Profiles: c.EngineProfiles(),
 		Variants: declared.Variants, Workloads: declared.Workloads, Pools: supply.Declare(declared.Pools, declared.Variants), Quotas: declared.Quotas,
 		Usages: seen.Usages, Loads: append(seen.Loads, s.poller.Queued(now)...), Previous: previous, Missing: missing,
 	}, nil

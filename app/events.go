@@ -2,14 +2,14 @@ package app
 
 import (
 	"context"
-	"log/slog"
+	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/events"
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/inventory/cluster"
 	"github.com/wva-project/wva/planner"
 )
@@ -19,10 +19,13 @@ import (
 type eventPublisher struct {
 	lease  *events.Lease
 	writer *events.Writer
-	led    bool // the lease was held at the previous plan; only posted uses it
+	led    bool // the lease was held at the previous plan; only the cycle uses it
+	// unusable are the rejected keys of ConfigMaps, for a server that gets the lease later; only
+	// the cycle uses it
+	unusable []events.ConfigMapEvent
 }
 
-func newEventPublisher(k config.Kubernetes, watched *cluster.Cluster, logger *slog.Logger, registry prometheus.Registerer) (*eventPublisher, error) {
+func newEventPublisher(k config.Kubernetes, watched *cluster.Cluster, options cluster.Options) (*eventPublisher, error) {
 	client, err := cluster.ClientConfig(clientOf(k))
 	if err != nil {
 		return nil, err
@@ -34,11 +37,11 @@ func newEventPublisher(k config.Kubernetes, watched *cluster.Cluster, logger *sl
 		}
 	}
 	p := &eventPublisher{}
-	if p.lease, err = events.NewLease(events.LeaseOptions{Config: client, Namespace: namespace, Logger: logger}); err != nil {
+	if p.lease, err = events.NewLease(events.LeaseOptions{Config: client, Namespace: namespace, Logger: options.Logger}); err != nil {
 		return nil, err
 	}
 	p.writer, err = events.NewWriter(events.WriterOptions{
-		Config: client, Leader: p.lease.IsLeader, Object: watched.EventObject, Logger: logger, Registerer: registry,
+		Config: client, Leader: p.lease.IsLeader, Object: watched.EventObject, Logger: options.Logger, Registerer: options.Registerer,
 	})
 	return p, err
 }
@@ -52,8 +55,29 @@ func (p *eventPublisher) posted(before, after fleet.Plan) {
 	}
 	if !led {
 		before = fleet.Plan{}
+		p.writer.WriteConfigMaps(p.unusable)
 	}
 	p.writer.Write(planner.Notices(before, after))
+}
+
+// rejected writes an event on each ConfigMap of which a key was rejected now. all are those that
+// are rejected.
+func (p *eventPublisher) rejected(news, all []config.Rejection, found []inventory.ConfigMap) {
+	p.unusable = eventsOf(all, found)
+	if p.led {
+		p.writer.WriteConfigMaps(eventsOf(news, found))
+	}
+}
+
+func eventsOf(rejections []config.Rejection, found []inventory.ConfigMap) (rows []events.ConfigMapEvent) {
+	for _, r := range rejections {
+		row := events.ConfigMapEvent{Namespace: r.Namespace, Name: r.Name, Text: r.String()}
+		if at := slices.IndexFunc(found, func(m inventory.ConfigMap) bool { return m.Namespace == r.Namespace && m.Name == r.Name }); at >= 0 {
+			row.UID = string(found[at].UID)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // run writes events until the context ends. The lease is released after the last one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -101,7 +102,7 @@ func (s *Server) logProgress(ctx context.Context) error {
 
 func (s *Server) watchConfig(ctx context.Context) error {
 	return config.Watch(ctx, config.WatchOptions{
-		Current: s.settings.Load().config, Every: s.options.ConfigPollInterval, Apply: s.apply,
+		Live: s.live, Every: s.options.ConfigPollInterval, Reloaded: func() { s.loop.Trigger("configuration") },
 		Rejected: func(err error) {
 			s.logger.Error("configuration rejected, keeping the previous one", "errors", err)
 		},
@@ -110,22 +111,27 @@ func (s *Server) watchConfig(ctx context.Context) error {
 
 // apply replaces the configuration.
 func (s *Server) apply(c *config.Config, change config.Change) error {
-	next, err := newSettings(c, s.options.Transport, s.logger)
+	before := s.settings.Load()
+	next, err := before.with(c, s.options.Transport, s.logger)
 	if err != nil {
 		return err
 	}
-	before := s.settings.Swap(next)
-	before.close()
+	s.settings.Store(next)
+	if next.transport != before.transport {
+		before.close()
+	}
 	s.options.Level.Set(c.Log.Level)
 	s.board.SetMaxAge(c.MaxPlanAge)
 	s.loop.SetInterval(c.Interval)
-	s.loop.Trigger("configuration")
-	s.logger.Info("configuration reloaded", "changed", change.Reloaded)
+	s.logger.Info("configuration reloaded", "changed", change.Reloaded, "namespaces", change.Namespaces,
+		"variants", c.Affected(before.config, s.source.Tables().Variants))
 	if len(change.Pending) > 0 {
 		s.logger.Warn("restart required for changed settings", "settings", change.Pending)
 	}
 	for _, warning := range c.Warnings() {
-		s.logger.Warn("configuration warning", "warning", warning)
+		if !slices.Contains(before.config.Warnings(), warning) {
+			s.logger.Warn("configuration warning", "warning", warning)
+		}
 	}
 	return nil
 }

@@ -18,15 +18,16 @@ type Server struct {
 	build    Build
 	logger   *slog.Logger
 	settings atomic.Pointer[settings] // replaced whole
-	source   Source
-	registry *prometheus.Registry
-	board    *scaler.Board
-	loop     *scaler.Loop
-	poller   *scaler.QueuePoller
-	dumper   *dumper
-	crashes  *crashes
-	clock    clockCheck
-	scaler   *scaler.Server
+	live     *config.Live
+	source         Source
+	registry       *prometheus.Registry
+	board          *scaler.Board
+	loop           *scaler.Loop
+	poller         *scaler.QueuePoller
+	dumper         *dumper
+	crashes        *crashes
+	clock          clockCheck
+	scaler         *scaler.Server
 }
 
 // New joins a server; Run, or Serve and Step, make it work. The error joins everything that is
@@ -45,7 +46,12 @@ func New(o Options) (*Server, error) {
 	current, err := newSettings(o.Config, o.Transport, s.logger)
 	s.settings.Store(current)
 	wrong := []error{err}
-	if s.source, err = sourceOf(o, s.registry); err != nil {
+	namespace, err := configNamespace(o.Config)
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	s.live = config.NewLive(o.Config, namespace, s.apply)
+	if s.source, err = sourceOf(o, namespace, s.registry); err != nil {
 		wrong = append(wrong, err)
 	}
 	if err := errors.Join(append(wrong, s.decide(o.Config), s.answer(o.Config))...); err != nil {

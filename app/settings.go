@@ -3,6 +3,7 @@ package app
 import (
 	"log/slog"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,17 @@ func newSettings(c *config.Config, transport http.RoundTripper, logger *slog.Log
 	options.RoundTripper, options.Registerer, options.Logger = s.transport, s.metrics, logger
 	s.collector, err = collector.New(options)
 	return s, err
+}
+
+// with returns the parts for another configuration. Those that do not depend on the change stay: a
+// change in the ConfigMap of a tenant opens no connections.
+func (s *settings) with(c *config.Config, transport http.RoundTripper, logger *slog.Logger) (*settings, error) {
+	if c.Prometheus != s.config.Prometheus || !reflect.DeepEqual(queriesOf(c), queriesOf(s.config)) {
+		return newSettings(c, transport, logger)
+	}
+	next := &settings{config: c, policy: policyOf(c), transport: s.transport, collector: s.collector, metrics: s.metrics}
+	next.policy.Memo = s.policy.Memo
+	return next, nil
 }
 
 // warnUnmatched logs the rows of the configuration that match nothing in the fleet: once for each

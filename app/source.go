@@ -32,14 +32,15 @@ type Source struct {
 }
 
 // sourceOf returns the source of the options, or else opens that of the configuration.
-func sourceOf(o Options, registry prometheus.Registerer) (Source, error) {
+func sourceOf(o Options, configNamespace string, registry prometheus.Registerer) (Source, error) {
 	switch {
 	case o.Source != nil:
 		return o.Source.withDefaults()
 	case o.Config.Manifests != "":
 		return openManifests(o.Config.Manifests, o.Logger)
 	}
-	return openCluster(o.Config.Kubernetes, o.Logger, registry)
+	watched := cluster.Options{ConfigNamespace: configNamespace, Logger: o.Logger, Registerer: registry}
+	return openCluster(o.Config.Kubernetes, watched)
 }
 
 // withDefaults returns a source whose tables are complete, and of whose changes nobody is notified.
@@ -69,16 +70,23 @@ func openManifests(path string, logger *slog.Logger) (Source, error) {
 	return s, err
 }
 
-func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.Registerer) (Source, error) {
+// clusterOptions adds the settings of the configuration to options.
+func clusterOptions(k config.Kubernetes, options cluster.Options) (cluster.Options, error) {
 	client, clientErr := cluster.ClientConfig(clientOf(k))
 	selector, selectorErr := cluster.ParseSelector(k.NamespaceSelector)
-	if err := errors.Join(clientErr, selectorErr); err != nil {
+	options.Config, options.Namespaces, options.ExcludedNamespaces = client, k.WatchNamespaces, k.ExcludedNamespaces
+	options.NamespaceSelector, options.MaxAge = selector, k.MaxCacheAge
+	options.DryRun, options.TenantConfig = k.DryRunVariants == config.On, k.ConfigMaps == config.ConfigMapsAll
+	return options, errors.Join(clientErr, selectorErr)
+}
+
+// openCluster opens the cluster of the configuration; options has the rest.
+func openCluster(k config.Kubernetes, options cluster.Options) (Source, error) {
+	options, err := clusterOptions(k, options)
+	if err != nil {
 		return Source{}, err
 	}
-	watched, err := cluster.Open(cluster.Options{
-		Config: client, Namespaces: k.WatchNamespaces, ExcludedNamespaces: k.ExcludedNamespaces, NamespaceSelector: selector,
-		DryRun: k.DryRunVariants == config.On, MaxAge: k.MaxCacheAge, Logger: logger, Registerer: registry,
-	})
+	watched, err := cluster.Open(options)
 	if err != nil {
 		return Source{}, err
 	}
@@ -86,10 +94,10 @@ func openCluster(k config.Kubernetes, logger *slog.Logger, registry prometheus.R
 	switch {
 	case k.Events == config.Off:
 	case k.Kubeconfig != "" && k.LeaseNamespace == "":
-		logger.Info("events are not written", "reason", "a server outside the cluster would repeat those of a deployed one",
+		options.Logger.Info("events are not written", "reason", "a server outside the cluster would repeat those of a deployed one",
 			"remedy", "set kubernetes.leaseNamespace to the namespace of its lease")
 	default:
-		s.events, err = newEventPublisher(k, watched, logger, registry)
+		s.events, err = newEventPublisher(k, watched, options)
 	}
 	return s, err
 }

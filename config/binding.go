@@ -26,6 +26,8 @@ type binding interface {
 	node(c *Config) *yaml.Node
 	copy(from, to *Config)
 	same(a, b *Config) bool
+	// rowIdentity says how ConfigMaps merge rows with the value below them.
+	rowIdentity() rowIdentity
 }
 
 // problem is one thing that is wrong with a value, without its setting and origin.
@@ -87,6 +89,8 @@ func (s scalar[T]) node(c *Config) *yaml.Node {
 func (s scalar[T]) copy(from, to *Config)  { *s.field(to) = *s.field(from) }
 func (s scalar[T]) same(a, b *Config) bool { return *s.field(a) == *s.field(b) }
 
+func (s scalar[T]) rowIdentity() rowIdentity { return rowIdentity{} }
+
 func textNode(text string) *yaml.Node { return plainNode("!!str", text) }
 
 func plainNode(tag, text string) *yaml.Node {
@@ -104,6 +108,8 @@ type list[T any] struct {
 	identity func(T) string
 	// split turns the text of a variable or flag into a sequence; nil: the text is YAML.
 	split func(text string) *yaml.Node
+	// merging says how ConfigMaps merge rows; the zero value: a list replaces the one below it.
+	merging rowIdentity
 }
 
 func (l list[T]) typeName() string { return l.name }
@@ -168,7 +174,9 @@ func (l list[T]) node(c *Config) *yaml.Node {
 	return sequence
 }
 
-func (l list[T]) copy(from, to *Config)  { *l.field(to) = slices.Clone(*l.field(from)) }
+func (l list[T]) copy(from, to *Config)    { *l.field(to) = slices.Clone(*l.field(from)) }
+func (l list[T]) rowIdentity() rowIdentity { return l.merging }
+
 func (l list[T]) same(a, b *Config) bool { return reflect.DeepEqual(*l.field(a), *l.field(b)) }
 
 // nodeType returns the name of a YAML node's type for people.

@@ -39,6 +39,8 @@ type Config struct {
 	// Models are rows of patterns; ModelsOf joins them with a fleet.
 	Models         []ModelRow
 	ServiceClasses []fleet.ServiceClass
+	// MaxAccelerators are rows of patterns of namespaces; LimitsOf joins them with a fleet.
+	MaxAccelerators []MaxRow
 	// FixedAccelerators are the accelerator types of which no node autoscaler adds any.
 	FixedAccelerators []string
 	// ElasticAccelerators are those to which a node autoscaler adds nodes, though none is seen.
@@ -50,9 +52,12 @@ type Config struct {
 
 	flags     *pflag.FlagSet
 	file      file
-	origins   map[string]Origin // by key
-	invalid   map[string]Origin // by key, of values that are replaced by the default
-	unknown   []string          // warnings about the environment
+	parts     []file                // of the global ConfigMaps, in their order
+	tenants   map[string]*overrides // by namespace
+	origins   map[string]Origin     // by key
+	merged    map[string][]Origin   // by key: further documents with rows of a list
+	invalid   map[string]Origin     // by key, of values that are replaced by the default
+	unknown   []string              // warnings about the environment
 	catalogue []fleet.Profile
 }
 
@@ -69,7 +74,15 @@ type Kubernetes struct {
 	DryRunVariants     string // On or Off
 	Events             string // On or Off
 	LeaseNamespace     string // empty: the server's own
+	ConfigMaps         string // Off, ConfigMapsOwn or ConfigMapsAll
+	ConfigNamespace    string // empty: the server's own
 }
+
+// The values of kubernetes.configMaps beside Off.
+const (
+	ConfigMapsOwn = "own"
+	ConfigMapsAll = "all"
+)
 
 // The values of a switch.
 const (

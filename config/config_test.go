@@ -141,11 +141,12 @@ func TestEverySettingCanComeFromEverySource(t *testing.T) {
 		"duration": "17m", "number": "0.5", "word": "", "URL": "https://p.example.com/x", "address": "127.0.0.1:7", "file": readable, "directory": directory,
 		"secret": "hush", "name": "host", "text": "one", "names": "[a, b]", "models": "[{namespace: a, model: b/c, scaleToZero: true, retention: 30s}]", "boolean": "false",
 		"label matchers": `cluster="eu"`,
-		"accelerators":   "[{name: X1, speed: 2, price: 0.5}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3, namespaces: [a, 'b-*']}, {name: rest, priority: -3}]",
+		"accelerators":   "[{name: X1, speed: 2, price: 0.5}]", "profiles": "[{model: m, accelerator: H100, alpha: 6}]", "classes": "[{name: gold, priority: 3, namespaces: [a, 'b-*'], ttft: 1s}, {name: rest, priority: -3}]",
+		"maxima": "[{namespace: a, accelerator: H100, max: 8}, {namespace: '*', max: 16}]",
 	}
 	special := map[string]string{"log.level": "warn", "log.format": "json", "saturation.maxITLStretch": "2", "prometheus.windows.latest": "20s",
 		"kvCache.headroom": "0.2", "interval": "3m", "prometheus.windows.long": "2h", "prometheus.queryOffset": "3s", "prometheus.queryTimeout": "9s", "saturation.queueThreshold": "7",
-		"kubernetes.events": "off", "kubernetes.dryRunVariants": "off", "profileCatalogue": "off", "sizing.queueing": "off", "sizing.maxSimulations": "7", "kubernetes.qps": "7", "kubernetes.burst": "8", "grpc.maxStreams": "700"}
+		"kubernetes.events": "off", "kubernetes.dryRunVariants": "off", "kubernetes.configMaps": "own", "profileCatalogue": "off", "sizing.queueing": "off", "sizing.maxSimulations": "7", "kubernetes.qps": "7", "kubernetes.burst": "8", "grpc.maxStreams": "700"}
 	for _, s := range config.Settings() {
 		value := special[s.Key]
 		if value == "" {
@@ -269,16 +270,16 @@ grpc:
 		"models: namespace \"a/b\" is not a namespace; write a namespace, with * for any characters, such as team-a or \"prod-*\" (file wva.yaml, line 13)",
 		`models: scaleToZero "yes" is neither true nor false; write true or false (file wva.yaml, line 13)`,
 		`models: retention "1s" is below 10s; write a duration from 10s to 720h, such as 30m (file wva.yaml, line 13)`,
-		`models: has a row that sets nothing: {namespace: a, model: c}; add scaleToZero, retention or both (file wva.yaml, line 14)`,
-		`models: unknown key "retain"; write one of namespace, model, scaleToZero, retention (file wva.yaml, line 15)`,
-		`models: has a row that is a single value; write each row as {namespace: ..., model: ..., scaleToZero: ..., retention: ...} (file wva.yaml, line 16)`,
+		`models: has a row that sets nothing: {namespace: a, model: c}; add scaleToZero, retention, serviceClass, ttft or itl (file wva.yaml, line 14)`,
+		`models: unknown key "retain"; write one of namespace, model, scaleToZero, retention, serviceClass, ttft, itl, percentile (file wva.yaml, line 15)`,
+		`models: has a row that is a single value; write each row as {namespace: ..., model: ..., scaleToZero: ..., retention: ..., serviceClass: ..., ttft: ..., itl: ..., percentile: ...} (file wva.yaml, line 16)`,
 		`serviceClasses: priority "1.5" is not a whole number; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: has a row without priority; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: has a row without name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
 		`serviceClasses: priority "1001" is above 1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: priority "-1001" is below -1000; write a whole number from -1000 to 1000 (file wva.yaml, line 18)`,
 		`serviceClasses: name " " is not a name; write the name that variants use, such as premium (file wva.yaml, line 18)`,
-		`serviceClasses: has a row that is a single value; write each row as {name: ..., priority: ..., namespaces: ...} (file wva.yaml, line 18)`,
+		`serviceClasses: has a row that is a single value; write each row as {name: ..., priority: ..., namespaces: ..., ttft: ..., itl: ..., percentile: ...} (file wva.yaml, line 18)`,
 		"serviceClasses: namespaces is a single value; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",
 		"serviceClasses: namespaces contains \"A\", which is not a namespace; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",
 		"serviceClasses: namespaces contains an entry, which is not a namespace; write a list of namespaces, with * for any characters, such as [team-a, \"prod-*\"] (file wva.yaml, line 18)",

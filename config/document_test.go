@@ -89,9 +89,27 @@ func documented(t *testing.T) string {
 	var text strings.Builder
 	require.NoError(t, page.Execute(&text, map[string]string{
 		"Errors": exampleErrors(t), "Example": example, "Settings": settingTables(),
+		"GlobalScope": settingsOf(config.ScopeGlobal), "NamespaceScope": settingsOf(config.ScopeNamespace),
 		"Accelerators": acceleratorRows(c), "Profiles": strings.TrimSuffix(profileRows(c), "\n"),
 	}))
 	return text.String()
+}
+
+// settingsOf returns the settings that ConfigMaps of a scope may have, wrapped.
+func settingsOf(scope config.Scope) string {
+	var lines []string
+	line := ""
+	for _, s := range config.Settings() {
+		name := code(s.Key) + ","
+		switch {
+		case s.Scope < scope:
+		case len(line)+1+len(name) > 98:
+			lines, line = append(lines, line), name
+		default:
+			line = strings.TrimPrefix(line+" "+name, " ")
+		}
+	}
+	return strings.Join(append(lines, strings.TrimSuffix(line, ",")), "\n")
 }
 
 // settingTables returns a section with a table for each group of settings.
@@ -153,7 +171,7 @@ var titles = map[string]string{
 	"backlog": "Backlog and scale up", "scaleUp": "Backlog and scale up", "scaleDown": "Scale down", "scaleToZero": "Scale to zero",
 	"missingData": "Missing data", "sizing": "Sizing and switching cost", "switchingCost": "Sizing and switching cost",
 	"errorBudget": "Error budget",
-	"models":      "Models and service classes", "serviceClasses": "Models and service classes",
+	"models":      "Models and service classes", "serviceClasses": "Models and service classes", "maxAccelerators": "Models and service classes",
 	"fixedAccelerators": "Accelerators and profiles", "elasticAccelerators": "Accelerators and profiles", "accelerators": "Accelerators and profiles",
 	"profiles": "Accelerators and profiles", "profileCatalogue": "Accelerators and profiles",
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,11 +22,20 @@ func (c *Config) Effective() string {
 // value.
 func (c *Config) EffectiveWithOrigins() string {
 	return encode(c.tree(func(s Setting, value *yaml.Node) {
-		value.LineComment = c.origins[s.Key].String()
+		value.LineComment = c.originText(s)
 		if note := c.noteOf(s); note != "" {
 			value.LineComment += "; " + note
 		}
 	}))
+}
+
+// originText returns the origin of a setting's value, and of the rows that were merged with it.
+func (c *Config) originText(s Setting) string {
+	texts := []string{c.origins[s.Key].String()}
+	for _, beneath := range c.merged[s.Key] {
+		texts = append(texts, beneath.String())
+	}
+	return strings.Join(texts, "; over rows from ")
 }
 
 // noteOf returns the comment at a setting; empty for none.
@@ -41,6 +52,26 @@ func (c *Config) noteOf(s Setting) string {
 	return s.note(c)
 }
 
+// EffectiveOfNamespaces returns the settings of the ConfigMaps of tenants, as comments with the
+// origin of each; empty if there are none.
+func (c *Config) EffectiveOfNamespaces() string {
+	var text strings.Builder
+	for _, namespace := range slices.Sorted(maps.Keys(c.tenants)) {
+		own := c.tenants[namespace]
+		fmt.Fprintf(&text, "# namespace %s, for its own variants and within the limits of the administrator:\n", namespace)
+		for _, s := range Settings() {
+			origin, set := own.origins[s.Key]
+			if !set {
+				continue
+			}
+			value := s.binding.node(&own.settings)
+			value.Style = yaml.FlowStyle
+			fmt.Fprintf(&text, "#   %s: %s # %s\n", s.Key, strings.TrimSpace(encode(value)), origin)
+		}
+	}
+	return text.String()
+}
+
 // EffectiveJSON is Effective as JSON, without comments.
 func (c *Config) EffectiveJSON() string { return encodeJSON(c.tree(func(Setting, *yaml.Node) {})) }
 
@@ -50,7 +81,7 @@ func (c *Config) EffectiveJSONWithOrigins() string {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range Settings() {
 		fields := []*yaml.Node{
-			textNode("value"), s.binding.node(c), textNode("origin"), textNode(c.origins[s.Key].String()),
+			textNode("value"), s.binding.node(c), textNode("origin"), textNode(c.originText(s)),
 		}
 		if origin, invalid := c.invalid[s.Key]; invalid {
 			fields = append(fields, textNode("invalid"), textNode(origin.String()))

@@ -14,6 +14,7 @@ type Source string
 const (
 	SourceDefault     Source = "default"
 	SourceFile        Source = "file"
+	SourceConfigMap   Source = "ConfigMap"
 	SourceEnvironment Source = "environment"
 	SourceFlag        Source = "flag"
 )
@@ -21,19 +22,20 @@ const (
 // Origin is the source of a value. The zero value is the default.
 type Origin struct {
 	Source Source
-	// Name is the path of the file, or the name of the variable or flag; empty for a default.
+	// Name is the path of the file, the name of the variable or flag, or the namespace, the name
+	// and the key of a ConfigMap; empty for a default.
 	Name string
-	// Line is the line in the file, counted from 1; 0 if it is not known.
+	// Line is the line in the file or the key, counted from 1; 0 if it is not known.
 	Line int
 }
 
 // String returns the origin for people, such as "file wva.yaml, line 3".
 func (o Origin) String() string {
 	switch {
-	case o.Source == SourceFile && o.Line > 0:
-		return fmt.Sprintf("file %s, line %d", o.Name, o.Line)
-	case o.Source == SourceFile:
-		return "file " + o.Name
+	case o.isDocument() && o.Line > 0:
+		return fmt.Sprintf("%s %s, line %d", o.Source, o.Name, o.Line)
+	case o.isDocument():
+		return string(o.Source) + " " + o.Name
 	case o.Source == SourceEnvironment:
 		return "environment variable " + o.Name
 	case o.Source == SourceFlag:
@@ -41,6 +43,8 @@ func (o Origin) String() string {
 	}
 	return string(SourceDefault)
 }
+
+func (o Origin) isDocument() bool { return o.Source == SourceFile || o.Source == SourceConfigMap }
 
 // ValidationError is one thing that is wrong with the configuration. Its texts never contain a
 // secret.

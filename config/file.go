@@ -2,10 +2,12 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,25 +16,31 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// file is the content of a configuration file.
+// file is the content of a configuration file, or of a key of a ConfigMap, whose path is the name
+// of both.
 type file struct {
-	path string
-	data []byte
+	path   string
+	data   []byte
+	source Source // empty: SourceFile
 }
 
-func (f file) origin(line int) Origin { return Origin{Source: SourceFile, Name: f.path, Line: line} }
+func (f file) origin(line int) Origin {
+	return Origin{Source: cmp.Or(f.source, SourceFile), Name: f.path, Line: line}
+}
 
 // fileReader collects the values of a file and its validation errors.
 type fileReader struct {
 	file     file
 	settings []Setting
+	scope    Scope
 	values   map[string]*yaml.Node // by key
 	errs     []error
 }
 
-// read returns the values of the file, by key. A key without a value sets nothing.
-func (f file) read(settings []Setting) (map[string]*yaml.Node, []error) {
-	r := &fileReader{file: f, settings: settings, values: make(map[string]*yaml.Node)}
+// read returns the values of the file, by key. A key without a value sets nothing. A setting of a
+// smaller scope is an error.
+func (f file) read(settings []Setting, scope Scope) (map[string]*yaml.Node, []error) {
+	r := &fileReader{file: f, settings: settings, scope: scope, values: make(map[string]*yaml.Node)}
 	root, wrong := parseYAML(f.data)
 	switch {
 	case wrong != nil:
@@ -62,14 +70,26 @@ func (r *fileReader) section(prefix string, node *yaml.Node) {
 		dotted := strings.Contains(p.key.Value, ".")
 		switch {
 		case !dotted && r.isSetting(key):
-			if !isNull(p.value) {
-				r.values[key] = p.value
-			}
+			r.value(key, p)
 		case !dotted && r.isSection(key+"."):
 			r.section(key+".", p.value)
 		default:
 			r.reject(name, problem{p.key, "unknown key " + quoted(p.key.Value), r.suggest(prefix, p.key.Value)})
 		}
+	}
+}
+
+// value takes the value of a setting.
+func (r *fileReader) value(key string, p pair) {
+	at := slices.IndexFunc(r.settings, func(s Setting) bool { return s.Key == key })
+	switch {
+	case isNull(p.value):
+	case r.settings[at].Scope >= r.scope:
+		r.values[key] = p.value
+	case r.settings[at].Scope == ScopeGlobal:
+		r.reject(key, problem{p.key, "is not a setting of a namespace", "let the administrator set it in the server's namespace"})
+	default:
+		r.reject(key, problem{p.key, "cannot be set by a ConfigMap", "set it in the configuration file"})
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -68,7 +69,7 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 func LoadPartial(flags *pflag.FlagSet) (*Config, error) {
 	path, origin := filePath(flags)
 	content, unreadable := readFile(path, origin)
-	c, errs := load(flags, content)
+	c, errs := load(flags, content, nil)
 	if unreadable != nil {
 		// A setting that is missing may be in the file.
 		errs = slices.DeleteFunc(errs, func(err error) bool {
@@ -115,19 +116,23 @@ func readFile(path string, origin Origin) (file, error) {
 	return file{path: path, data: data}, nil
 }
 
-// load makes a configuration with the content of a file. If there are errors, the settings that are
-// invalid have their defaults.
-func load(flags *pflag.FlagSet, from file) (*Config, []error) {
+// load makes a configuration with the content of a file, and of the parts of ConfigMaps over it. If
+// there are errors, the settings that are invalid have their defaults.
+func load(flags *pflag.FlagSet, from file, parts []file) (*Config, []error) {
 	settings := Settings()
-	values, errs := from.read(settings)
-	layered := layers(settings, values, flags)
+	given := newDocuments(settings)
+	errs := given.add(from, ScopeServer)
+	for _, part := range parts {
+		errs = append(errs, given.add(part, ScopeGlobal)...)
+	}
+	layered := layers(settings, given.values, flags)
 	c := &Config{
-		flags: flags, file: from,
-		origins: make(map[string]Origin, len(settings)), invalid: make(map[string]Origin),
+		flags: flags, file: from, parts: parts,
+		origins: make(map[string]Origin, len(settings)), invalid: make(map[string]Origin), merged: make(map[string][]Origin),
 		unknown: unknownVariables(settings),
 	}
 	for _, s := range settings {
-		errs = append(errs, c.set(s, layered)...)
+		errs = append(errs, c.set(s, layered, given)...)
 	}
 	c.derive()
 	errs = append(errs, c.readCatalogue()...)
@@ -135,14 +140,20 @@ func load(flags *pflag.FlagSet, from file) (*Config, []error) {
 }
 
 // set gives a setting its value, or its default if the value is invalid.
-func (c *Config) set(s Setting, layered *viper.Viper) []error {
-	value, origin := s.value(layered, c.file, c.flags)
+func (c *Config) set(s Setting, layered *viper.Viper, given *documents) []error {
+	value, origin := s.value(layered, given, c.flags)
 	c.origins[s.Key] = origin
+	if origin.isDocument() {
+		c.merged[s.Key] = given.beneathOf(s.Key)
+	}
 	var errs []error
 	for _, p := range s.binding.set(c, value) {
 		at := origin
-		if at.Source == SourceFile {
-			at.Line = p.node.Line
+		if origin.isDocument() {
+			at = cmp.Or(given.origin(p.node), origin)
+		}
+		if at.Source == SourceConfigMap {
+			continue // it was validated when it was read
 		}
 		errs = append(errs, &ValidationError{Key: s.Key, Origin: at, Problem: p.text, Remedy: p.remedy})
 	}
@@ -180,10 +191,10 @@ func layers(settings []Setting, fromFile map[string]*yaml.Node, flags *pflag.Fla
 }
 
 // value returns the value of a setting that takes precedence, and its origin.
-func (s Setting) value(layered *viper.Viper, from file, flags *pflag.FlagSet) (*yaml.Node, Origin) {
+func (s Setting) value(layered *viper.Viper, given *documents, flags *pflag.FlagSet) (*yaml.Node, Origin) {
 	switch value := layered.Get(s.Key).(type) {
 	case *yaml.Node:
-		return value, from.origin(value.Line)
+		return value, given.origin(value)
 	case string:
 		return textNode(value), s.originOfText(flags)
 	default:

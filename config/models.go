@@ -11,8 +11,9 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// ModelRow is a row of models: who may scale to zero. Of the rows that match a model, a later one
-// overrides an earlier one field by field.
+// ModelRow is a row of models: who may scale to zero, and the class and the objective of variants
+// that state none. Of the rows that match a model, a later one overrides an earlier one field by
+// field; ttft, itl and percentile are one field.
 type ModelRow struct {
 	// Namespace and Model are patterns, in which * stands for any characters; empty: all.
 	Namespace, Model string
@@ -21,6 +22,9 @@ type ModelRow struct {
 	// Retention is how long the models must be idle before they may scale to zero. Zero: the row
 	// does not say.
 	Retention time.Duration
+	// ServiceClass and Objective are those of variants that state none. Zero: the row does not say.
+	ServiceClass string
+	Objective    fleet.Objective
 }
 
 // Matches reports whether the row is about a model.
@@ -69,7 +73,22 @@ func (c *Config) ModelsOf(variants []fleet.Variant) []fleet.Model {
 	return models
 }
 
+// modelOf returns the row of a model. The ConfigMaps of its namespace may forbid scale to zero and
+// change the retention; they allow no scale to zero that the administrator does not.
 func (c *Config) modelOf(id fleet.ModelID) fleet.Model {
+	m := c.grantedModel(id)
+	allowed, retention := c.ownZero(id)
+	if allowed != nil && !*allowed {
+		m.ScaleToZeroOff = true
+	}
+	if retention > 0 {
+		m.Retention = min(retention, c.longestRetention())
+	}
+	return m
+}
+
+// grantedModel returns the row of a model by the administrator's settings alone.
+func (c *Config) grantedModel(id fleet.ModelID) fleet.Model {
 	m := fleet.Model{ID: id, ScaleToZeroOff: !c.ScaleToZero.Enabled}
 	for _, row := range c.Models {
 		if !row.Matches(id) {
@@ -90,13 +109,14 @@ func models(field func(*Config) *[]ModelRow) binding {
 	return list[ModelRow]{
 		name: "models", accepted: `a list such as [{namespace: team-a, model: "meta-llama/*", scaleToZero: false}, {namespace: team-b, retention: 30m}]`,
 		field: field, identity: ModelRow.identity, read: readModel, write: writeModel,
+		merging: rowIdentity{fields: []string{"namespace", "model"}},
 	}
 }
 
 const allowedModel = `the model's name as in modelID, with * for any characters, such as "meta-llama/*"`
 
 func readModel(item *yaml.Node) (ModelRow, []problem) {
-	r := newRowReader(item, "namespace", "model", "scaleToZero", "retention")
+	r := newRowReader(item, "namespace", "model", "scaleToZero", "retention", "serviceClass", "ttft", "itl", "percentile")
 	var m ModelRow
 	r.field("namespace", false, allowedNamespace, func(text string) string {
 		m.Namespace = text
@@ -113,6 +133,8 @@ func readModel(item *yaml.Node) (ModelRow, []problem) {
 		m.Retention, wrong = retention.parse(text)
 		return wrong
 	})
+	r.text("serviceClass", false, "a name in serviceClasses", &m.ServiceClass)
+	m.Objective = r.objective()
 	if len(r.problems) == 0 {
 		r.problems = m.incomplete(item)
 	}
@@ -125,8 +147,8 @@ func (r ModelRow) incomplete(item *yaml.Node) []problem {
 	switch {
 	case r.Namespace == "" && r.Model == "":
 		return []problem{{item, "has a row without namespace and model", "write one of them or both; * stands for any characters"}}
-	case r.ScaleToZero == nil && r.Retention == 0:
-		return []problem{{item, "has a row that sets nothing: " + r.name(), "add scaleToZero, retention or both"}}
+	case r.ScaleToZero == nil && r.Retention == 0 && r.ServiceClass == "" && r.Objective == (fleet.Objective{}):
+		return []problem{{item, "has a row that sets nothing: " + r.name(), "add scaleToZero, retention, serviceClass, ttft or itl"}}
 	case slash && r.Namespace == "" && strings.Contains(model, "/") && isLabel(namespace):
 		// The name of a model has one slash at most, as a rule.
 		return []problem{{
@@ -151,6 +173,8 @@ func writeModel(m ModelRow) *yaml.Node {
 		put("scaleToZero", plainNode("!!bool", strconv.FormatBool(*m.ScaleToZero)), true)
 	}
 	put("retention", textNode(formatDuration(m.Retention)), m.Retention > 0)
+	put("serviceClass", textNode(m.ServiceClass), m.ServiceClass != "")
+	row.Content = append(row.Content, objectiveNodes(m.Objective)...)
 	return row
 }
 
@@ -193,18 +217,29 @@ func (r ModelRow) never() bool { return r.ScaleToZero != nil && !*r.ScaleToZero 
 
 // IdleWindow returns the time in which the last use of a model is searched: the idle window, or the
 // longest retention that applies to any of the variants, if that is longer. A scaleToZeroAfter of a
-// variant counts up to the long window, which is queried anyway: no object makes the queries of
-// everybody longer than that.
+// variant, and a retention of a tenant, count up to the long window, which is queried anyway: no
+// object makes the queries of everybody longer than that.
 func (c *Config) IdleWindow(variants []fleet.Variant) time.Duration {
+	longest, limit := c.grantedIdle(), c.longestRetention()
+	for i := range variants {
+		_, retention := c.ownZero(variants[i].Model)
+		longest = max(longest, min(limit, max(retention, variants[i].ScaleToZeroAfter)))
+	}
+	return longest
+}
+
+// grantedIdle returns the idle window of the administrator's settings alone.
+func (c *Config) grantedIdle() time.Duration {
 	longest := max(c.Prometheus.Windows.Idle, c.ScaleToZero.Retention)
 	for _, row := range c.Models {
 		if !row.never() {
 			longest = max(longest, row.Retention)
 		}
 	}
-	limit := max(longest, c.Prometheus.Windows.Long)
-	for i := range variants {
-		longest = max(longest, min(limit, variants[i].ScaleToZeroAfter))
-	}
 	return longest
+}
+
+// longestRetention returns the longest retention that a tenant may set.
+func (c *Config) longestRetention() time.Duration {
+	return max(c.grantedIdle(), c.Prometheus.Windows.Long)
 }

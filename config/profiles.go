@@ -4,6 +4,7 @@ import (
 	_ "embed" // the shipped profiles
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,13 +27,17 @@ const (
 	mostKVTokens  = 1e12
 )
 
-// EngineProfiles returns the profiles in the order in which they are searched: the administrator's,
-// then the shipped ones if profileCatalogue is on.
-func (c *Config) EngineProfiles() []fleet.Profile {
-	if c.ProfileCatalogue != On {
-		return slices.Clone(c.Profiles)
+// EngineProfiles returns the profiles in the order in which they are searched: those of tenants for
+// their namespaces, the administrator's, then the shipped ones if profileCatalogue is on.
+func (c *Config) EngineProfiles() (rows []fleet.Profile) {
+	for _, namespace := range slices.Sorted(maps.Keys(c.tenants)) {
+		rows = append(rows, c.tenants[namespace].settings.Profiles...)
 	}
-	return slices.Concat(c.Profiles, c.catalogue)
+	rows = append(rows, c.Profiles...)
+	if c.ProfileCatalogue == On {
+		rows = append(rows, c.catalogue...)
+	}
+	return rows
 }
 
 // ShippedProfiles returns the profiles that the product ships.
@@ -68,6 +73,7 @@ func profiles(field func(*Config) *[]fleet.Profile) binding {
 			`alpha: 6.07, beta: 0.034, gamma: 0.0424, prefill: 0.0134, prefillSquared: 0.829}]`,
 		field:    field,
 		identity: profileName,
+		merging:  rowIdentity{fields: []string{"model", "accelerator", "precision", "tensorParallel"}, first: true},
 		read:     readProfile,
 		write:    writeProfile,
 	}

@@ -127,7 +127,7 @@ func TestCatalogueHasCommonModels(t *testing.T) {
 		{"Qwen/Qwen3-32B", "L40S", false}, // does not fit on one
 		{"meta-llama/Llama-3.1-70B-Instruct", "H100", false},
 	} {
-		_, found := profiles.Find(test.model, test.accelerator, "", 0)
+		_, found := profiles.Find(fleet.ProfileKey{Model: test.model, Accelerator: test.accelerator, Precision: "", TensorParallel: 0})
 		require.Equal(t, test.found, found, test.model)
 	}
 }
@@ -149,7 +149,7 @@ func TestCatalogueHasTheFiguresOfItsSource(t *testing.T) {
 	const host = 0.026 // ms per request
 	compared := 0
 	for _, row := range rows[1:] {
-		found, ok := profiles.Find(row[1], accelerators[row[0]], "bf16", 1)
+		found, ok := profiles.Find(fleet.ProfileKey{Model: row[1], Accelerator: accelerators[row[0]], Precision: "bf16", TensorParallel: 1})
 		if !ok {
 			require.Equal(t, []string{"l40s", "Qwen3-32B"}, row[:2])
 			continue

@@ -56,9 +56,10 @@ func names(field func(*Config) *[]string) binding {
 // classes is the list of service classes.
 func classes(field func(*Config) *[]fleet.ServiceClass) binding {
 	return list[fleet.ServiceClass]{
-		name: "classes", accepted: `a list such as [{name: premium, priority: 10, namespaces: [team-a, "prod-*"]}]`,
+		name: "classes", accepted: `a list such as [{name: premium, priority: 10, namespaces: [team-a, "prod-*"], ttft: 500ms}]`,
 		field:    field,
 		identity: func(c fleet.ServiceClass) string { return c.Name },
+		merging:  rowIdentity{fields: []string{"name"}},
 		read:     readClass,
 		write: func(c fleet.ServiceClass) *yaml.Node {
 			fields := []*yaml.Node{textNode("name"), textNode(c.Name), textNode("priority"), wholeNode(c.Priority)}
@@ -69,13 +70,14 @@ func classes(field func(*Config) *[]fleet.ServiceClass) binding {
 				}
 				fields = append(fields, textNode("namespaces"), namespaces)
 			}
+			fields = append(fields, objectiveNodes(c.Objective)...)
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: fields}
 		},
 	}
 }
 
 func readClass(item *yaml.Node) (fleet.ServiceClass, []problem) {
-	r := newRowReader(item, "name", "priority", "namespaces")
+	r := newRowReader(item, "name", "priority", "namespaces", "ttft", "itl", "percentile")
 	var c fleet.ServiceClass
 	r.field("name", true, "the name that variants use, such as premium", func(text string) string {
 		c.Name = text
@@ -86,6 +88,7 @@ func readClass(item *yaml.Node) (fleet.ServiceClass, []problem) {
 	})
 	r.whole("priority", true, integer(-mostPriority, mostPriority), &c.Priority)
 	c.Namespaces = r.namespaces("namespaces")
+	c.Objective = r.objective()
 	return c, r.problems
 }
 
@@ -95,6 +98,7 @@ func accelerators(field func(*Config) *[]fleet.AcceleratorSpec) binding {
 		name: "accelerators", accepted: "a list such as [{name: H100, speed: 3.2, price: 4.1}]",
 		field:    field,
 		identity: func(a fleet.AcceleratorSpec) string { return string(a.Name) },
+		merging:  rowIdentity{fields: []string{"name"}},
 		read:     readAccelerator,
 		write: func(a fleet.AcceleratorSpec) *yaml.Node {
 			fields := []*yaml.Node{textNode("name"), textNode(string(a.Name)), textNode("speed"), decimalNode(a.Speed)}

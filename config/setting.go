@@ -15,11 +15,26 @@ type Setting struct {
 	Meaning string
 	// Reloadable settings act as soon as the file has changed; the others need a restart.
 	Reloadable bool
+	// Scope is who may set it beside the administrator of the server.
+	Scope Scope
 
 	binding binding
 	// note returns a comment for the effective configuration; nil for none.
 	note func(*Config) string
 }
+
+// Scope is the ConfigMaps that may set a setting.
+type Scope int
+
+// The scopes.
+const (
+	// ScopeServer is none: the file, the environment and flags may.
+	ScopeServer Scope = iota
+	// ScopeGlobal is those of the server's namespace.
+	ScopeGlobal
+	// ScopeNamespace is those of a tenant's namespace too, for its own variants.
+	ScopeNamespace
+)
 
 // Env returns the name of the setting's environment variable.
 func (s Setting) Env() string {
@@ -51,6 +66,20 @@ func row(key, fallback, meaning string, b binding) Setting {
 
 func (s Setting) needsRestart() Setting {
 	s.Reloadable = false
+	return s
+}
+
+// global lets the ConfigMaps of the server's namespace set the settings.
+func global(settings ...Setting) []Setting {
+	for i := range settings {
+		settings[i].Scope = max(settings[i].Scope, ScopeGlobal)
+	}
+	return settings
+}
+
+// forNamespaces lets the ConfigMaps of a tenant's namespace set it for its variants.
+func (s Setting) forNamespaces() Setting {
+	s.Scope = ScopeNamespace
 	return s
 }
 

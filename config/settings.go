@@ -17,17 +17,22 @@ const leastBudgetWindow, mostBudgetWindow = 10 * time.Minute, day
 // Settings returns the table of settings, in the order of the file.
 func Settings() []Setting {
 	return slices.Concat(
-		generalSettings(), kubernetesSettings(), prometheusSettings(), windowSettings(), portSettings(),
-		saturationSettings(), scalingSettings(), sizingSettings(), fleetSettings(),
+		global(cycleSettings()...), generalSettings(), kubernetesSettings(), prometheusSettings(), global(windowSettings()...), portSettings(),
+		global(saturationSettings()...), global(scalingSettings()...), global(sizingSettings()...), global(fleetSettings()...),
 	)
 }
 
-func generalSettings() []Setting {
+func cycleSettings() []Setting {
 	return []Setting{
 		row("interval", "15s", "Time between two decisions. Prometheus is queried once for each.",
 			bind(duration(time.Second, time.Hour, "15s"), func(c *Config) *time.Duration { return &c.Interval })),
 		row("maxPlanAge", "5m", "Age at which a plan expires: KEDA then gets an error, and the server is not ready. If it is not set: 5m or four intervals, whichever is longer.",
 			bind(duration(2*time.Second, day, "5m"), func(c *Config) *time.Duration { return &c.MaxPlanAge })),
+	}
+}
+
+func generalSettings() []Setting {
+	return []Setting{
 		row("manifests", "", "Directory of ScaledObjects, workloads, pods and nodes as 'kubectl get -o yaml' prints them, to run without a cluster. It is read again when a file in it changes. Default: the cluster is watched.",
 			bind(optional(directory()), func(c *Config) *string { return &c.Manifests })).needsRestart(),
 		row("dumpSnapshot", "", "File to which the input of the first decision is written, and that of the latest one at each SIGUSR1; 'wvactl plan FILE' decides it again. Default: none, and SIGUSR1 writes a new file in the temporary directory.",
@@ -66,6 +71,10 @@ func kubernetesSettings() []Setting {
 			bind(oneOf(On, Off), k(func(k *Kubernetes) *string { return &k.Events }))).needsRestart(),
 		row("kubernetes.leaseNamespace", "", "Namespace of the Lease that selects the server which writes events. Default: the namespace of the pod. With a kubeconfig there is no default: without a namespace, no events are written.",
 			bind(optional(oneLine()), k(func(k *Kubernetes) *string { return &k.LeaseNamespace }))).needsRestart(),
+		row("kubernetes.configMaps", Off, "ConfigMaps with the label wva.dev/config=true that are read as configuration: off, own (those of the server's namespace, which apply to all) or all (those of watched namespaces too, each for the variants of its namespace).",
+			bind(oneOf(Off, ConfigMapsOwn, ConfigMapsAll), k(func(k *Kubernetes) *string { return &k.ConfigMaps }))).needsRestart(),
+		row("kubernetes.configNamespace", "", "Namespace whose ConfigMaps apply to all namespaces. Default: the namespace of the pod. With a kubeconfig there is no default.",
+			bind(optional(oneLine()), k(func(k *Kubernetes) *string { return &k.ConfigNamespace }))).needsRestart(),
 	}
 }
 
@@ -176,10 +185,10 @@ func scalingSettings() []Setting {
 			bind(number(0.001, 100), func(c *Config) *float64 { return &c.ScaleDown.Headroom })),
 		row("scaleDown.minReplicaLifetime", "5m", "How long a replica is kept at least after its start-up time, unless the model is idle. A longer time scales down later.",
 			upToADay("5m", func(c *Config) *time.Duration { return &c.ScaleDown.MinReplicaLifetime })),
-		row("scaleToZero.enabled", "true", "Whether models may scale to zero, if no row of models says so. A model is scaled to zero if minReplicaCount or idleReplicaCount is 0 on each of its variants, and a gateway reports its requests. With false, each model keeps a replica, whatever its ScaledObjects allow.",
-			bind(boolean(), func(c *Config) *bool { return &c.ScaleToZero.Enabled })),
+		row(keyZeroEnabled, "true", "Whether models may scale to zero, if no row of models says so. A model is scaled to zero if minReplicaCount or idleReplicaCount is 0 on each of its variants, and a gateway reports its requests. With false, each model keeps a replica, whatever its ScaledObjects allow.",
+			bind(boolean(), func(c *Config) *bool { return &c.ScaleToZero.Enabled })).forNamespaces(),
 		row("scaleToZero.retention", "10m", "How long a model must be idle before it may scale to zero, if neither scaleToZeroAfter of its variants nor a row of models says so.",
-			bind(duration(leastRetention, mostRetention, "10m"), func(c *Config) *time.Duration { return &c.ScaleToZero.Retention })),
+			bind(duration(leastRetention, mostRetention, "10m"), func(c *Config) *time.Duration { return &c.ScaleToZero.Retention })).forNamespaces(),
 		row("missingData.keepFor", "5m", "How long the previous decision is repeated if data are missing. Afterwards the current replicas count.",
 			upToADay("5m", func(c *Config) *time.Duration { return &c.MissingData.KeepFor })),
 		row("missingData.gracePeriod", "1m", "How long a ready replica may report no metrics before its data count as missing.",
@@ -205,9 +214,11 @@ func sizingSettings() []Setting {
 func fleetSettings() []Setting {
 	return []Setting{
 		row("models", "", "Models that may scale to zero or not, and their retention. A row applies to the models that match its namespace and its model, in which * stands for any characters; a field that is left out matches all. Later rows override earlier ones field by field, so write the general ones first.",
-			models(func(c *Config) *[]ModelRow { return &c.Models })),
+			models(func(c *Config) *[]ModelRow { return &c.Models })).forNamespaces(),
 		row("serviceClasses", "", "Service classes, which triggers select by serviceClass. If models compete for accelerators, a higher priority is served first. A model has the highest priority of its variants, and 0 without a class. A priority above 0 is granted: it counts only in the namespaces that the class lists, in which * stands for any characters.",
 			classes(func(c *Config) *[]fleet.ServiceClass { return &c.ServiceClasses })),
+		row("maxAccelerators", "", "Most accelerators that the replicas of a namespace may have together: of an accelerator type, or of all if the row names none. Of the rows that match a namespace and name the same type the last counts. No further replica is started beyond it; minReplicaCount of a ScaledObject is KEDA's, and is kept all the same.",
+			maxima(func(c *Config) *[]MaxRow { return &c.MaxAccelerators })).forNamespaces(),
 		row("fixedAccelerators", "", "Accelerator types whose nodes are all there are, whether a node autoscaler is seen or not. Case does not matter.",
 			names(func(c *Config) *[]string { return &c.FixedAccelerators })),
 		row("elasticAccelerators", "", "Accelerator types to which a node autoscaler adds as many nodes as are needed, though WVA cannot see it. Case does not matter. It sees Karpenter and Cluster Autoscaler; of any other type the nodes are all there are.",
@@ -215,7 +226,7 @@ func fleetSettings() []Setting {
 		row("accelerators", starterCatalogue, "Accelerator catalogue: the relative speed of each accelerator type, and its price for an hour, which weighs a shortage. Without a price it is the median over namespaces of the prices that variants state. A list replaces the whole catalogue.",
 			accelerators(func(c *Config) *[]fleet.AcceleratorSpec { return &c.Accelerators })),
 		row("profiles", "", "Time of one engine iteration for a model on an accelerator type, in milliseconds. Of several rows that fit a variant the first counts, and all of them precede the shipped profiles.",
-			profiles(func(c *Config) *[]fleet.Profile { return &c.Profiles })),
+			profiles(func(c *Config) *[]fleet.Profile { return &c.Profiles })).forNamespaces(),
 		row("profileCatalogue", On, "Whether the shipped profiles are used if no row of profiles fits: on or off.",
 			bind(oneOf(On, Off), func(c *Config) *string { return &c.ProfileCatalogue })).noted(func(c *Config) string {
 			return fmt.Sprintf("%d shipped profiles", len(c.catalogue))

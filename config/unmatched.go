@@ -19,8 +19,8 @@ type Unmatched struct {
 // MostUnmatched is how many unmatched rows get a similar name, and are worth a line of their own.
 const MostUnmatched = 20
 
-// Unmatched returns the rows of models, serviceClasses, fixedAccelerators, elasticAccelerators,
-// accelerators and profiles that match nothing in a fleet, in the order of the table of settings.
+// Unmatched returns the rows of models, serviceClasses, maxAccelerators, fixedAccelerators,
+// elasticAccelerators, accelerators and profiles that match nothing in a fleet, in the order of the table of settings.
 // Shipped rows are left out. A pool without nodes shows nothing.
 //
 // A row of profiles matches if it fits the model and the accelerator type of a variant; it also
@@ -43,6 +43,11 @@ func (c *Config) Unmatched(variants []fleet.Variant, pools []fleet.Pool) []Unmat
 	for _, class := range c.ServiceClasses {
 		if !slices.Contains(f.classes, class.Name) {
 			report("serviceClasses", class.Name, func() string { return nearest(class.Name, f.classes) })
+		}
+	}
+	for _, row := range c.MaxAccelerators {
+		if !slices.ContainsFunc(f.namespaces, func(namespace string) bool { return fleet.MatchPattern(row.Namespace, namespace) }) {
+			report("maxAccelerators", row.Namespace, func() string { return nearestTo(row.Namespace, f.namespaces) })
 		}
 	}
 	for _, list := range c.acceleratorLists() {
@@ -70,6 +75,7 @@ func (c *Config) Unmatched(variants []fleet.Variant, pools []fleet.Pool) []Unmat
 // fleetNames are the names that rows of the configuration can match, each sorted.
 type fleetNames struct {
 	variants     []fleet.Variant
+	namespaces   []string // of variants
 	models       []fleet.ModelID
 	classes      []string
 	accelerators []string // of variants and nodes
@@ -80,6 +86,7 @@ func namesOf(variants []fleet.Variant, pools []fleet.Pool) fleetNames {
 	f := fleetNames{variants: variants}
 	for _, v := range variants {
 		f.models = append(f.models, v.Model)
+		f.namespaces = append(f.namespaces, v.Model.Namespace)
 		f.classes = append(f.classes, v.ServiceClass)
 		f.accelerators = append(f.accelerators, string(v.Accelerator))
 	}
@@ -90,6 +97,7 @@ func namesOf(variants []fleet.Variant, pools []fleet.Pool) fleetNames {
 	}
 	f.accelerators = append(f.accelerators, f.onNodes...)
 	slices.SortFunc(f.models, fleet.ModelID.Compare)
+	slices.Sort(f.namespaces)
 	slices.Sort(f.classes)
 	slices.Sort(f.accelerators)
 	f.models, f.classes, f.accelerators = slices.Compact(f.models), slices.Compact(f.classes), slices.Compact(f.accelerators)

@@ -37,6 +37,7 @@ func TestRowsThatMatchNothingAreFound(t *testing.T) {
 - {namespace: llm, model: opt, retention: 1m}
 - {namespace: elsewhere, retention: 1m}
 serviceClasses: [{name: premium, priority: 1}, {name: premum, priority: 2}]
+maxAccelerators: [{namespace: "*", max: 8}, {namespace: lmm, accelerator: H100, max: 4}]
 fixedAccelerators: [h100, L40S, H10O]
 accelerators: [{name: H100, speed: 3}, {name: T4, speed: 1}, {name: l40s, speed: 1}, {name: H10O, speed: 2}, {name: X9000, speed: 7}]
 profiles:
@@ -60,6 +61,7 @@ profiles:
 		{Section: "models", Row: "{namespace: llm, model: opt}"},
 		{Section: "models", Row: "{namespace: elsewhere}"},
 		{Section: "serviceClasses", Row: "premum", Similar: "premium"},
+		{Section: "maxAccelerators", Row: "lmm", Similar: "llm"},
 		{Section: "fixedAccelerators", Row: "H10O", Similar: "H100"},
 		{Section: "accelerators", Row: "H10O", Similar: "H100"},
 		{Section: "accelerators", Row: "X9000"},

@@ -89,5 +89,11 @@ type acceleratorList struct {
 }
 
 func (c *Config) acceleratorLists() []acceleratorList {
-	return []acceleratorList{{"fixedAccelerators", c.FixedAccelerators}, {"elasticAccelerators", c.ElasticAccelerators}}
+	limited := acceleratorList{setting: "maxAccelerators"}
+	for _, row := range c.MaxAccelerators {
+		if name := string(row.Accelerator); name != "" && !containsFold(limited.names, name) {
+			limited.names = append(limited.names, name)
+		}
+	}
+	return []acceleratorList{limited, {"fixedAccelerators", c.FixedAccelerators}, {"elasticAccelerators", c.ElasticAccelerators}}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"context"
-	"errors"
 	"time"
 )
 
@@ -12,11 +11,10 @@ const defaultEvery = 2 * time.Second
 
 // WatchOptions are the options of Watch.
 type WatchOptions struct {
-	// Current is the configuration in use, made by Load. Required.
-	Current *Config
-	// Apply puts a new configuration into use. Its settings that need a restart have the values of
-	// Current. If Apply returns an error, the previous configuration is kept. Required.
-	Apply func(*Config, Change) error
+	// Live is the configuration in use. Settings that need a restart keep their values. Required.
+	Live *Live
+	// Reloaded is called after a file was put into use. Required.
+	Reloaded func()
 	// Rejected is called with the errors of a file that is rejected; the previous configuration is
 	// kept. The same errors are reported once. Required.
 	Rejected func(error)
@@ -24,11 +22,14 @@ type WatchOptions struct {
 	Every time.Duration
 }
 
-// Change lists the settings that a new file changes, by key, in the order of the table.
+// Change lists the settings that a new file or ConfigMap changes, by key, in the order of the
+// table.
 type Change struct {
 	Reloaded []string
 	// Pending settings need a restart.
 	Pending []string
+	// Namespaces are those whose own settings change.
+	Namespaces []string
 }
 
 // Watch polls the configuration file until the context ends, and returns nil. Each poll opens the
@@ -37,9 +38,9 @@ type Change struct {
 // that was rejected is tried again at each poll: a file that it names, such as a mounted secret,
 // may come later. Without a configuration file Watch just waits.
 func Watch(ctx context.Context, o WatchOptions) error {
-	content := o.Current.file.data
-	w := &watcher{options: o, current: o.Current, applied: content, latest: content, readable: true}
-	if o.Current.file.path == "" {
+	started := o.Live.file()
+	w := &watcher{options: o, path: started.path, applied: started.data, latest: started.data, readable: true}
+	if w.path == "" {
 		<-ctx.Done()
 		return nil
 	}
@@ -60,7 +61,7 @@ func Watch(ctx context.Context, o WatchOptions) error {
 
 type watcher struct {
 	options WatchOptions
-	current *Config
+	path    string
 	// applied is the content in use. It is applied again after the file was rejected or missing.
 	applied  []byte
 	latest   []byte // the content at the last poll
@@ -69,8 +70,7 @@ type watcher struct {
 }
 
 func (w *watcher) poll() {
-	path := w.current.file.path
-	content, err := readFile(path, Origin{Source: SourceFile, Name: path})
+	content, err := readFile(w.path, Origin{Source: SourceFile, Name: w.path})
 	if err != nil {
 		w.readable = false
 		w.reject(err)
@@ -81,11 +81,12 @@ func (w *watcher) poll() {
 	if !settled || bytes.Equal(content.data, w.applied) && w.rejected == "" {
 		return
 	}
-	if err := w.apply(content); err != nil {
+	if err := w.options.Live.reload(content); err != nil {
 		w.reject(err)
 		return
 	}
 	w.applied, w.rejected = content.data, ""
+	w.options.Reloaded()
 }
 
 func (w *watcher) reject(err error) {
@@ -93,20 +94,6 @@ func (w *watcher) reject(err error) {
 		w.rejected = text
 		w.options.Rejected(err)
 	}
-}
-
-// apply puts new content into use.
-func (w *watcher) apply(content file) error {
-	next, errs := load(w.current.flags, content)
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	change := w.current.keepPending(next)
-	if err := w.options.Apply(next, change); err != nil {
-		return err
-	}
-	w.current = next
-	return nil
 }
 
 // keepPending gives the settings of next that need a restart their current values, and returns the

@@ -55,6 +55,16 @@ type watched struct {
 
 func (w *watched) last() *config.Config { return w.configs[len(w.configs)-1] }
 
+func (w *watched) apply(c *config.Config, change config.Change) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return w.broken
+	}
+	w.configs, w.changes = append(w.configs, c), append(w.changes, change)
+	return nil
+}
+
 // watching watches the file in virtual time while a test runs.
 func watching(t *testing.T, path string, test func(t *testing.T, w *watched), arguments ...string) {
 	t.Helper()
@@ -67,16 +77,7 @@ func watching(t *testing.T, path string, test func(t *testing.T, w *watched), ar
 		ended := make(chan error, 1)
 		go func() {
 			ended <- config.Watch(ctx, config.WatchOptions{
-				Current: current, Every: time.Second,
-				Apply: func(c *config.Config, change config.Change) error {
-					w.mu.Lock()
-					defer w.mu.Unlock()
-					if w.broken != nil {
-						return w.broken
-					}
-					w.configs, w.changes = append(w.configs, c), append(w.changes, change)
-					return nil
-				},
+				Live: config.NewLive(current, "", w.apply), Every: time.Second, Reloaded: func() {},
 				Rejected: func(err error) {
 					w.mu.Lock()
 					defer w.mu.Unlock()
@@ -256,7 +257,7 @@ func TestWatchWithoutAFileWaits(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.NoError(t, config.Watch(ctx, config.WatchOptions{Current: current}))
+	require.NoError(t, config.Watch(ctx, config.WatchOptions{Live: config.NewLive(current, "", nil)}))
 }
 
 func TestWatchReloadsProfilesAndTheirCatalogue(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	recordutil "k8s.io/client-go/tools/record/util"
@@ -79,6 +80,14 @@ type Writer struct {
 type timedNotice struct {
 	fleet.Notice
 	at time.Time
+	// configMap is the object of the notice if it is about no variant.
+	configMap *ConfigMapEvent
+}
+
+// ConfigMapEvent is a warning on a ConfigMap with configuration: a part of it is not used.
+type ConfigMapEvent struct {
+	Namespace, Name, UID string
+	Text                 string
 }
 
 // NewWriter returns a writer, which Run starts. It sends nothing to the API server.
@@ -135,11 +144,30 @@ func (w *Writer) Write(notices []fleet.Notice) {
 	}
 	now := time.Now()
 	for _, n := range notices {
-		select {
-		case w.waiting <- timedNotice{Notice: n, at: now}:
-		default:
-			w.dropped.WithLabelValues(dropQueueFull).Inc()
+		w.put(timedNotice{Notice: n, at: now})
+	}
+}
+
+// WriteConfigMaps queues warnings on ConfigMaps, as Write does.
+func (w *Writer) WriteConfigMaps(rejected []ConfigMapEvent) {
+	if len(rejected) == 0 || !w.options.Leader() {
+		return
+	}
+	now := time.Now()
+	for i := range rejected {
+		about := fleet.Notice{
+			Variant: fleet.VariantID{Namespace: rejected[i].Namespace, Name: rejected[i].Name},
+			Warning: true, Code: fleet.CodeConfigurationRejected, Text: rejected[i].Text,
 		}
+		w.put(timedNotice{Notice: about, at: now, configMap: &rejected[i]})
+	}
+}
+
+func (w *Writer) put(n timedNotice) {
+	select {
+	case w.waiting <- n:
+	default:
+		w.dropped.WithLabelValues(dropQueueFull).Inc()
 	}
 }
 
@@ -160,7 +188,7 @@ func (w *Writer) Run(ctx context.Context) error {
 // event returns a notice as an event about its object.
 func (w *Writer) event(n timedNotice) *corev1.Event {
 	w.made++
-	about := w.options.Object(n.Variant)
+	about := w.objectOf(n)
 	eventType := corev1.EventTypeNormal
 	if n.Warning {
 		eventType = corev1.EventTypeWarning
@@ -171,13 +199,23 @@ func (w *Writer) event(n timedNotice) *corev1.Event {
 			Name: recordutil.GenerateEventName(n.Variant.Name, n.at.UnixNano()+w.made), Namespace: n.Variant.Namespace,
 		},
 		InvolvedObject: corev1.ObjectReference{
-			APIVersion: "keda.sh/v1alpha1", Kind: cmp.Or(about.Kind, "ScaledObject"),
+			APIVersion: about.APIVersion, Kind: about.Kind,
 			Namespace: n.Variant.Namespace, Name: n.Variant.Name, UID: about.UID,
 		},
 		Type: eventType, Reason: string(n.Code), Message: clip(n.Text),
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 		Source: corev1.EventSource{Component: eventSource}, ReportingController: eventSource,
 	}
+}
+
+// objectOf returns the kind and the UID of a notice's object.
+func (w *Writer) objectOf(n timedNotice) corev1.ObjectReference {
+	if n.configMap != nil {
+		return corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", UID: types.UID(n.configMap.UID)}
+	}
+	about := w.options.Object(n.Variant)
+	about.APIVersion, about.Kind = "keda.sh/v1alpha1", cmp.Or(about.Kind, "ScaledObject")
+	return about
 }
 
 // write sends one event to the API server, unless correlation drops it. It retries while the API

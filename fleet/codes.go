@@ -57,6 +57,8 @@ const (
 	CodeSLOInfeasible        Code = "SLOInfeasible"
 	CodeMultipleTriggers     Code = "MultipleTriggers"
 	CodeInconsistentMetadata Code = "InconsistentMetadata"
+	// CodeConfigurationRejected is that of an event on a ConfigMap.
+	CodeConfigurationRejected Code = "ConfigurationRejected"
 	// CodeNoWakeSignal is also the reason of a condition.
 	CodeNoWakeSignal Code = "NoWakeSignal"
 )
@@ -87,6 +89,7 @@ const (
 	CodeScrapedTwice            Code = "ScrapedTwice"
 	CodeSharedAdapter           Code = "SharedAdapter"
 	CodeTooManyReplicas         Code = "TooManyReplicas"
+	CodeSettingLimited          Code = "SettingLimited"
 )
 
 // EventType is how Kubernetes files the event of a code.
@@ -160,7 +163,7 @@ func decisionCodes() []CodeInfo {
 		{CodeMinReplicas, UseDecision, "minReplicaCount keeps more replicas than the demand needs.", "Lower minReplicaCount if they are not needed.", "", EventNormal},
 		{CodeCapacityUnknown, UseDecision, "The capacity of a replica is not known, so no further ones are started.", "If it lasts, check that its replicas report, or configure a profile.", "", EventNormal},
 		{CodeNoBenefit, UseDecision, "Another replica would get requests that other variants serve within their objective, so it would not help.", nothingToDo, "", EventNormal},
-		{CodeQuotaReached, UseDecision, "A ResourceQuota of the namespace, or a ClusterQueue of Kueue, admits no further pods of the variant.", "Raise the quota, or remove pods that do not need it.", "", EventWarning},
+		{CodeQuotaReached, UseDecision, "A ResourceQuota of the namespace, a ClusterQueue of Kueue, or `maxAccelerators` of the configuration admits no further pods of the variant.", "Raise the quota or the maximum, or remove pods that do not need it.", "", EventWarning},
 		{CodeMaxReplicas, UseDecision, "The demand needs more replicas than maxReplicaCount of the model's variants allows.", "Raise maxReplicaCount or add a variant.", "", EventWarning},
 		{CodeInsufficientAccelerators, UseDecision, "The demand needs more accelerators than are free.", "Add nodes, add a variant on another accelerator type, or let a node autoscaler add nodes. If one adds nodes that WVA cannot see, name the type in `elasticAccelerators`.", "", EventWarning},
 		{CodeProbe, UseDecision, "One replica is started to measure its capacity, which is not known yet.", nothingToDo, "", EventNormal},
@@ -191,6 +194,7 @@ func noticeCodes() []CodeInfo {
 		{CodeMultipleTriggers, UseNotice, "One ScaledObject has several WVA triggers.", "Give each model a ScaledObject of its own.", ConditionOptimizationReady, EventWarning},
 		{CodeInconsistentMetadata, UseNotice, "ScaledObjects contradict each other; the older one is used.", "Make the values that the message names the same.", "", EventWarning},
 		{CodeNoWakeSignal, UseNotice, "The model is scaled to zero, and no gateway reports requests for it: nothing would start it.", "Let a gateway report the model's requests to Prometheus, or set minReplicaCount to 1 on one variant.", ConditionOptimizationReady, EventWarning},
+		{CodeConfigurationRejected, UseNotice, "A key of a ConfigMap with configuration is invalid, so it is not used; the event is on the ConfigMap. Its last valid text stays in use until the server restarts.", "Correct the key; the event has all validation errors.", "", EventWarning},
 		{CodeHPAMissing, UseFollowed, "KEDA has made no HPA for the ScaledObject, so nobody applies the number.", "Look at the conditions and events of the ScaledObject, and at the log of KEDA's operator.", ConditionAutoscalerActive, EventWarning},
 		{CodeHPAInactive, UseFollowed, "The HPA of the ScaledObject cannot read its metric or its target, so it does not apply the number.", "Look at the conditions of the HPA: kubectl describe hpa.", ConditionAutoscalerActive, EventWarning},
 		{CodeAmbiguousSelector, UseFollowed, "The workload's selector matches pods of another HPA's target, so Kubernetes scales neither.", "Give each workload a selector that matches only its own pods.", ConditionAutoscalerActive, EventWarning},
@@ -216,6 +220,7 @@ func findingCodes() []CodeInfo {
 		{CodeScrapedTwice, UseFinding, "Several jobs of Prometheus scrape one pod of the variant. It counts once.", "Remove one of the PodMonitors, ServiceMonitors or scrape jobs that select it.", accepted, EventWarning},
 		{CodeSharedAdapter, UseFinding, "An adapter has a name of another model of the namespace, or of an adapter on an older one. Requests for it at the gateway are demand of that model.", "Give the adapter a name of its own, or remove it from `adapters`.", accepted, EventWarning},
 		{CodeTooManyReplicas, UseFinding, "A number of replicas that the ScaledObject or its target states is above 100000, which is used instead.", "Write a number of replicas that the cluster can run.", accepted, EventWarning},
+		{CodeSettingLimited, UseFinding, "A ConfigMap of the namespace sets more than the administrator grants. The administrator's limit is used.", "Lower the value that the finding names, or let the administrator raise the limit.", accepted, EventWarning},
 		{CodePercentileWithoutLimits, UseFinding, "A percentile is given without ttft or itl, so it has no effect.", "Set ttft or itl, or remove percentile.", accepted, EventWarning},
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 // Profile describes an engine that serves a model on one accelerator type, measured beforehand.
 type Profile struct {
+	// Namespace is that of the variants that the row is for; empty: of all namespaces.
+	Namespace string `json:"namespace,omitzero"`
 	// Model is the model's public name, as variants give it in modelID; each * in it stands for any
 	// text. Case does not matter.
 	Model       string      `json:"model"`

@@ -16,7 +16,7 @@ import (
 // float16.
 func (p Profile) Fits(model string, a Accelerator, precision string, tensorParallel int) bool {
 	row := p.compiled()
-	return p.place() == placeOf(a, tensorParallel) && row.fits(strings.ToLower(model), precisionOf(model, precision))
+	return p.place() == placeOf(p.Namespace, a, tensorParallel) && row.fits(strings.ToLower(model), precisionOf(model, precision))
 }
 
 // Covers reports whether the row fits all that another one fits, so that the other never counts
@@ -40,16 +40,27 @@ func NewProfiles(rows []Profile) Profiles {
 	return p
 }
 
-// Find returns the first row that fits, as Fits says it.
-func (p Profiles) Find(model string, a Accelerator, precision string, tensorParallel int) (Profile, bool) {
-	rows := p.byPlace[placeOf(a, tensorParallel)]
-	if len(rows) == 0 {
-		return Profile{}, false
-	}
-	folded, precision := strings.ToLower(model), precisionOf(model, precision)
-	for i := range rows {
-		if rows[i].fits(folded, precision) {
-			return rows[i].profile, true
+// ProfileKey is all of a variant by which its profile is found. TensorParallel 0 means 1.
+type ProfileKey struct {
+	Namespace, Model string
+	Accelerator      Accelerator
+	Precision        string
+	TensorParallel   int
+}
+
+// Find returns the first row that fits, as Fits says it: rows of the variant's namespace come
+// before those of all.
+func (p Profiles) Find(key ProfileKey) (Profile, bool) {
+	folded, precision := strings.ToLower(key.Model), ""
+	for _, namespace := range []string{key.Namespace, ""} {
+		rows := p.byPlace[placeOf(namespace, key.Accelerator, key.TensorParallel)]
+		if len(rows) > 0 && precision == "" {
+			precision = precisionOf(key.Model, key.Precision)
+		}
+		for i := range rows {
+			if rows[i].fits(folded, precision) {
+				return rows[i].profile, true
+			}
 		}
 	}
 	return Profile{}, false
@@ -57,13 +68,16 @@ func (p Profiles) Find(model string, a Accelerator, precision string, tensorPara
 
 // place is the part of a row that is compared without its names.
 type place struct {
+	namespace      string
 	accelerator    Accelerator
 	tensorParallel int
 }
 
-func placeOf(a Accelerator, tensorParallel int) place { return place{a, max(1, tensorParallel)} }
+func placeOf(namespace string, a Accelerator, tensorParallel int) place {
+	return place{namespace, a, max(1, tensorParallel)}
+}
 
-func (p Profile) place() place { return placeOf(p.Accelerator, p.TensorParallel) }
+func (p Profile) place() place { return placeOf(p.Namespace, p.Accelerator, p.TensorParallel) }
 
 // compiledProfile is a row in the form in which it is compared.
 type compiledProfile struct {

@@ -44,7 +44,7 @@ func TestProfileFitsByPatternAcceleratorPrecisionAndSplit(t *testing.T) {
 			if got := test.row.Fits(test.model, test.accelerator, test.precision, test.tensorParallel); got != test.want {
 				t.Errorf("fits: %v, want %v", got, test.want)
 			}
-			if _, got := NewProfiles([]Profile{test.row}).Find(test.model, test.accelerator, test.precision, test.tensorParallel); got != test.want {
+			if _, got := NewProfiles([]Profile{test.row}).Find(ProfileKey{Model: test.model, Accelerator: test.accelerator, Precision: test.precision, TensorParallel: test.tensorParallel}); got != test.want {
 				t.Errorf("found: %v, want %v", got, test.want)
 			}
 		})
@@ -88,7 +88,7 @@ func TestFindReturnsTheFirstRowThatFits(t *testing.T) {
 			}
 		}
 		model, accelerator, precision, split := pick("org/llama-8B", "org/llama-8b-FP8", "y"), Accelerator(pick("A", "B", "")), pick("", "fp8", "half"), random.IntN(3)
-		got, found := NewProfiles(rows).Find(model, accelerator, precision, split)
+		got, found := NewProfiles(rows).Find(ProfileKey{Model: model, Accelerator: accelerator, Precision: precision, TensorParallel: split})
 		want, fits := Profile{}, false
 		for _, row := range rows {
 			if row.Fits(model, accelerator, precision, split) {
@@ -100,7 +100,7 @@ func TestFindReturnsTheFirstRowThatFits(t *testing.T) {
 			t.Fatalf("found %+v, %v; want %+v, %v", got, found, want, fits)
 		}
 	}
-	if _, found := (Profiles{}).Find("m", "H100", "", 1); found {
+	if _, found := (Profiles{}).Find(ProfileKey{Model: "m", Accelerator: "H100", Precision: "", TensorParallel: 1}); found {
 		t.Error("the zero value has a row")
 	}
 }
@@ -176,7 +176,7 @@ func BenchmarkFind(b *testing.B) {
 	p := NewProfiles(rows)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, found := p.Find("openai/gpt-oss-20b-Something-Else", "B200", "", 1); !found {
+		if _, found := p.Find(ProfileKey{Model: "openai/gpt-oss-20b-Something-Else", Accelerator: "B200", Precision: "", TensorParallel: 1}); !found {
 			b.Fatal("no row fits")
 		}
 	}

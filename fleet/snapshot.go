@@ -17,6 +17,7 @@ type Snapshot struct {
 	Models       []Model           `json:"models,omitzero"`       // configuration of models
 	Classes      []ServiceClass    `json:"classes,omitzero"`      // configuration: service classes
 	Accelerators []AcceleratorSpec `json:"accelerators,omitzero"` // configuration: the catalogue
+	Limits       []Limit           `json:"limits,omitzero"`       // and maxima of namespaces
 	// Profiles are configuration too: measured engines. Of several rows that fit a variant, the
 	// first counts.
 	Profiles  []Profile          `json:"profiles,omitzero"`
@@ -50,12 +51,23 @@ type ServiceClass struct {
 	// Namespaces are those whose variants may have the class if its priority is above 0: names, or
 	// patterns in which * stands for any characters. A class of priority 0 or less needs no grant.
 	Namespaces []string `json:"namespaces,omitzero"`
+	// Objective is that of variants of the class that state none. The variants of a snapshot have
+	// it already.
+	Objective Objective `json:"objective,omitzero"`
 }
 
 // GrantedTo reports whether variants of a namespace may have the class. If not, they have the
 // default priority of 0: nobody gets a priority by asking for it.
 func (c ServiceClass) GrantedTo(namespace string) bool {
 	return c.Priority <= 0 || slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return MatchPattern(pattern, namespace) })
+}
+
+// Limit is the most accelerators that the replicas of all variants of a namespace may have
+// together.
+type Limit struct {
+	Namespace   string      `json:"namespace"`
+	Accelerator Accelerator `json:"accelerator,omitzero"` // empty: of all types
+	Max         int         `json:"max"`
 }
 
 // AcceleratorSpec is one row of the catalogue of accelerators.
@@ -98,6 +110,9 @@ type Workload struct {
 	// GroupSize is how many pods of one replica have accelerators, each as many as the others. Zero
 	// or one: a replica is one pod.
 	GroupSize int `json:"groupSize,omitzero"`
+	// GPUs is how many accelerators the pod templates of one replica request, whatever the variant
+	// states. Zero: not known.
+	GPUs int `json:"gpus,omitzero"`
 	// Precision is that of the weights, from the engine's arguments, such as fp8; empty if not
 	// given.
 	Precision string `json:"precision,omitzero"`

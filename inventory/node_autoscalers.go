@@ -41,8 +41,7 @@ type NodeGroup struct {
 }
 
 const (
-	kindNodePool  = "NodePool"
-	kindConfigMap = "ConfigMap"
+	kindNodePool = "NodePool"
 
 	groupKarpenter = "karpenter.sh"
 
@@ -134,12 +133,8 @@ func excludesGPUs(r corev1.NodeSelectorRequirement) bool {
 	return false
 }
 
-// decodeAutoscalerStatus reads the ConfigMap that Cluster Autoscaler writes; nothing of another
-// one.
+// decodeAutoscalerStatus reads the ConfigMap that Cluster Autoscaler writes.
 func decodeAutoscalerStatus(u *unstructured.Unstructured) (Objects, error) {
-	if u.GetName() != AutoscalerStatusName || u.GetNamespace() != AutoscalerStatusNamespace {
-		return Objects{}, nil
-	}
 	text, _, err := unstructured.NestedString(u.Object, "data", "status")
 	if err != nil {
 		return Objects{}, err

@@ -42,6 +42,8 @@ type Objects struct {
 	ResourceClaimTemplates []*resourcev1.ResourceClaimTemplate
 	DeviceClasses          []*resourcev1.DeviceClass
 	DeviceTaintRules       []*resourcev1.DeviceTaintRule
+	// ConfigMaps are those with configuration.
+	ConfigMaps []ConfigMap
 }
 
 // Target is a workload that may be scaled, or a controller between it and its pods, such as a
@@ -87,6 +89,7 @@ func (o *Objects) Append(more Objects) {
 	o.ResourceQuotas = append(o.ResourceQuotas, more.ResourceQuotas...)
 	o.NodePools = append(o.NodePools, more.NodePools...)
 	o.Kueue.append(more.Kueue)
+	o.ConfigMaps = append(o.ConfigMaps, more.ConfigMaps...)
 	if more.NodeGroups != nil {
 		o.NodeGroups = more.NodeGroups
 	}
@@ -99,7 +102,7 @@ func (o *Objects) Append(more Objects) {
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
-	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools) + o.Kueue.len()
+	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools) + o.Kueue.len() + len(o.ConfigMaps)
 	n += len(o.ResourceSlices) + len(o.ResourceClaims) + len(o.ResourceClaimTemplates) + len(o.DeviceClasses) + len(o.DeviceTaintRules)
 	if o.NodeGroups != nil {
 		n++
@@ -181,7 +184,7 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 	case schema.GroupKind{Group: groupKueue, Kind: kindCohort}:
 		return decodeCohort
 	case schema.GroupKind{Kind: kindConfigMap}:
-		return decodeAutoscalerStatus
+		return decodeConfigMap
 	case schema.GroupKind{Group: groupResource, Kind: kindResourceSlice}:
 		return decodeResourceSlice
 	case schema.GroupKind{Group: groupResource, Kind: kindResourceClaim}:

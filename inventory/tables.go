@@ -34,6 +34,8 @@ type Tables struct {
 	Pools []fleet.Pool
 	// Quotas are the quotas of pods and accelerators that limit the workloads.
 	Quotas []fleet.Quota
+	// ConfigMaps are those with configuration, by namespace and name.
+	ConfigMaps []ConfigMap
 	// Problems are the errors in reading the fleet.
 	Problems []Problem
 }
@@ -94,6 +96,9 @@ func (o Objects) Tables(options Options) Tables {
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)
 	t.Pools = pools
+	t.ConfigMaps = sorted(o.ConfigMaps, func(a, b ConfigMap) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	t.Problems = append(append(t.Problems, problems...), unread...)
 	slices.SortFunc(t.Problems, CompareProblems)
 	return t

@@ -40,10 +40,11 @@ func (t Target) workload(pods []*corev1.Pod, groups podGroups, engine fleet.Engi
 	row := fleet.Workload{
 		ID: t.ID, Replicas: t.Replicas, Startup: startup(pods), MaxSequences: limits.sequences, KVTokens: limits.tokens,
 		ReplicaFailure: t.ReplicaFailure, BatchedTokens: limits.batched, TensorParallel: limits.tensor,
-		Precision: limits.precision, GroupSize: t.groupSize(),
+		Precision: limits.precision, GroupSize: t.groupSize(), GPUs: templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker),
 	}
 	if t.Template == nil {
 		row.GroupSize = groups.size(pods)
+		row.GPUs, _ = groups.gpus(pods)
 	}
 	for _, pod := range pods {
 		replica := replica(pod)

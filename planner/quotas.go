@@ -11,30 +11,31 @@ import (
 // quota is one quota of the snapshot, and the variants whose replicas use it.
 type quota struct {
 	*fleet.Quota
-	left  int // amount that is not used
-	users []quotaUser
+	isMaximum bool // of the configuration
+	left      int  // amount that is not used
+	users     []quotaUser
 }
 
-// quotaUser is a variant, and the amount of a quota that one replica of it uses.
+// quotaUser is a variant, the amount of a quota that one replica of it uses, and how many replicas
+// are in the used part.
 type quotaUser struct {
 	*variant
-	amount int
+	amount, counted int
 }
 
-// attachQuotas limits each variant by the quotas that it uses, as if no other did.
-func (x *view) attachQuotas(rows []fleet.Quota) {
+// attachQuotas limits each variant by the quotas and maxima that it uses, as if no other did.
+func (x *view) attachQuotas(rows []fleet.Quota, maxima []fleet.Limit) {
 	byTarget := make(map[fleet.TargetID]*variant)
 	if len(rows) > 0 {
 		for v := range x.owners() {
 			byTarget[v.target] = v
 		}
 	}
-	bounded := func(n int) int { return max(0, min(n, unlimited)) }
 	for i := range rows {
-		q := &quota{Quota: &rows[i], left: max(0, bounded(rows[i].Hard)-bounded(rows[i].Used))}
+		q := &quota{Quota: &rows[i], left: max(0, amount(rows[i].Hard)-amount(rows[i].Used))}
 		for _, use := range rows[i].Uses {
 			if v := byTarget[use.Target.Unversioned()]; v != nil && use.Amount > 0 {
-				q.users = append(q.users, quotaUser{v, bounded(use.Amount)})
+				q.users = append(q.users, quotaUser{v, amount(use.Amount), v.countedBy(q)})
 			}
 		}
 		if len(q.users) == 0 {
@@ -44,6 +45,7 @@ func (x *view) attachQuotas(rows []fleet.Quota) {
 		q.users = slices.CompactFunc(q.users, func(a, b quotaUser) bool { return a.variant == b.variant })
 		x.quotas = append(x.quotas, q)
 	}
+	x.quotas = append(x.quotas, x.maxima(maxima)...)
 	slices.SortFunc(x.quotas, func(a, b *quota) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace),
 			cmp.Compare(a.left, b.left), cmp.Compare(a.Hard, b.Hard), compareBool(a.Gates, b.Gates))
@@ -55,11 +57,13 @@ func (x *view) attachQuotas(rows []fleet.Quota) {
 	}
 }
 
+func amount(n int) int { return max(0, min(n, unlimited)) }
+
 // limit limits a variant to its replicas that a quota counts already and so many others; the quota
 // that leaves the fewest counts.
-func (v *variant) limit(q *quota, others int) {
-	if most := v.countedBy(q) + others; v.quota == nil || most < v.mostByQuota {
-		v.quota, v.mostByQuota = q, most
+func (u quotaUser) limit(q *quota, others int) {
+	if most := u.counted + others; u.quota == nil || most < u.mostByQuota {
+		u.variant.quota, u.mostByQuota = q, most
 	}
 }
 
@@ -104,10 +108,11 @@ func (r *round) shareQuotas() {
 // shareQuota divides the rest of one quota. Needs are the replicas that each variant is to have.
 func (r *round) shareQuota(q *quota, needs map[*variant]gpuClaim) {
 	var claims []gpuClaim
+	users := make(map[*variant]quotaUser, len(q.users))
 	for _, user := range q.users {
 		if claim, decided := needs[user.variant]; decided {
-			claim.takes, claim.needs = user.amount, max(0, claim.needs-user.countedBy(q))
-			claims = append(claims, claim)
+			claim.takes, claim.needs = user.amount, max(0, claim.needs-user.counted)
+			claims, users[user.variant] = append(claims, claim), user
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b gpuClaim) int { return cmp.Compare(b.model.priority, a.model.priority) })
@@ -126,7 +131,7 @@ func (r *round) shareQuota(q *quota, needs map[*variant]gpuClaim) {
 	divide(claims, q.left)
 	for _, claim := range claims {
 		c := claim.best
-		if c.limit(q, claim.part); c.quota == q {
+		if users[c.variant].limit(q, claim.part); c.quota == q {
 			r.startable[c.ID] = min(r.startable[c.ID], max(0, c.mostInQuota()-c.overdue-c.useless()))
 		}
 	}

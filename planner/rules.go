@@ -40,7 +40,7 @@ func rules() []rule {
 		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing; of Pending replicas, one stays", "replicas do not become ready, and further ones would not either: they are not counted as capacity; ≤ existing and one more, if another variant of the namespace gets no node with the accelerator type", notStarting},
-		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace, or a ClusterQueue of Kueue, limits pods or accelerators; several variants share the rest of it", withinQuota},
+		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace, a ClusterQueue of Kueue, or `maxAccelerators` of the configuration limits pods or accelerators; several variants share the rest of it", withinQuota},
 		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
 		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
 		{fleet.CodeStartsForCurrentDemand, "≤ existing, or the replicas that the current demand needs", "the demand of the peak window is over: nothing is started for it", nil},
@@ -337,6 +337,9 @@ func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 		b.most = c.now
 	}
 	b.remedy = "raise the quota, or remove pods that do not need it"
+	if c.quota.isMaximum {
+		b.remedy = "let the administrator raise maxAccelerators, or stop replicas of the namespace that it does not need"
+	}
 	return b, true
 }
 

@@ -146,6 +146,13 @@ func scenarioPhrases() []scenarioPhrase {
 			class := &f.Classes[len(f.Classes)-1]
 			class.Namespaces = append(class.Namespaces, a[0])
 		}},
+		{"namespace", "at most # *", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+			limit := fleet.Limit{Namespace: name, Accelerator: fleet.Accelerator(a[1]), Max: whole(a[0])}
+			if a[1] == "accelerators" {
+				limit.Accelerator = ""
+			}
+			f.Limits = append(f.Limits, limit)
+		}},
 		{"accelerator", "speed #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
 			f.accelerator(name).Speed = number(a[0])
 		}},

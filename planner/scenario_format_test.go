@@ -93,7 +93,7 @@ func isCode(code string) bool {
 	return slices.ContainsFunc(fleet.Codes(), func(row fleet.CodeInfo) bool { return string(row.Code) == code })
 }
 
-var factWords = []string{"model", "pool", "class", "accelerator", "policy", "missing", "quota"}
+var factWords = []string{"model", "pool", "class", "accelerator", "policy", "missing", "quota", "namespace"}
 
 func (c *scenarioCase) readFact(number int, line string) error {
 	head, phrases, found := strings.Cut(line, ": ")

@@ -60,7 +60,9 @@ func (x *view) profileOf(v *variant) *fleet.Profile {
 		return &fleet.Profile{Cost: v.Profile}
 	}
 	precision, split := cmp.Or(v.Precision, v.workload.Precision), cmp.Or(v.workload.TensorParallel, v.GPUsPerReplica)
-	profile, found := x.profiles.Find(v.Model.Name, v.accelerator, precision, split)
+	profile, found := x.profiles.Find(fleet.ProfileKey{
+		Namespace: v.ID.Namespace, Model: v.Model.Name, Accelerator: v.accelerator, Precision: precision, TensorParallel: split,
+	})
 	if !found {
 		return nil
 	}

@@ -106,7 +106,7 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	x.findConsent()
 	x.gpus = newGPUs(s.Pools, x.owners(), x.now)
 	x.findFullTypes()
-	x.attachQuotas(s.Quotas)
+	x.attachQuotas(s.Quotas, s.Limits)
 	return x
 }
 

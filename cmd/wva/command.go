@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -62,14 +64,15 @@ func newCommand() *cobra.Command {
 }
 
 func newConfigCommand() *cobra.Command {
-	var origins bool
+	var origins, cluster bool
 	var output string
 	command := &cobra.Command{
 		Use:   "config",
 		Short: "Print the effective configuration, secrets redacted",
 		Long: `Print the configuration that results from the file, the environment and the flags, in the form of a configuration file.
 Secrets are redacted. If the configuration is invalid, it is printed all the same, with every validation error on
-standard error, and the command fails.`,
+standard error, and the command fails. With --cluster the ConfigMaps that kubernetes.configMaps selects are read too, as
+by a server that starts now; those of namespaces follow as comments.`,
 		Example: `  wva config --config /etc/wva/config.yaml --origins
   wva config --config /etc/wva/config.yaml --output json`,
 		Args: cobra.NoArgs,
@@ -78,10 +81,17 @@ standard error, and the command fails.`,
 				return fmt.Errorf("output %q is unknown; write yaml or json", output)
 			}
 			c, invalid := config.LoadPartial(command.Flags())
+			if cluster && invalid == nil {
+				c, invalid = withConfigMaps(command.Context(), c)
+			}
 			for _, warning := range c.Warnings() {
 				fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
 			}
-			if _, err := fmt.Fprint(command.OutOrStdout(), effective(c, output == "json", origins)); err != nil {
+			text := effective(c, output == "json", origins)
+			if output != "json" {
+				text += c.EffectiveOfNamespaces()
+			}
+			if _, err := fmt.Fprint(command.OutOrStdout(), text); err != nil {
 				return err
 			}
 			if invalid != nil {
@@ -91,9 +101,20 @@ standard error, and the command fails.`,
 		},
 	}
 	command.Flags().BoolVar(&origins, "origins", false, "add the origin of each value")
+	command.Flags().BoolVar(&cluster, "cluster", false, "read the ConfigMaps with configuration too")
 	command.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	withSettings(command)
 	return command
+}
+
+// withConfigMaps returns the configuration with the ConfigMaps, and an error for each invalid key.
+func withConfigMaps(ctx context.Context, c *config.Config) (*config.Config, error) {
+	merged, rejected, err := app.WithConfigMaps(ctx, c)
+	errs := []error{err}
+	for _, r := range rejected {
+		errs = append(errs, fmt.Errorf("ConfigMap %s/%s: %s", r.Namespace, r.Name, r))
+	}
+	return merged, errors.Join(errs...)
 }
 
 func effective(c *config.Config, json, origins bool) string {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +72,25 @@ func TestConfigPrintsTheEffectiveConfiguration(t *testing.T) {
 	_, warnings, err := output(t, append(base, "--scale-to-zero-retention", "48h")...)
 	require.NoError(t, err)
 	require.Contains(t, warnings, "warning: scaleToZero.retention of 48h")
+}
+
+func TestConfigReadsTheConfigMapsOfTheClusterIfItIsToldTo(t *testing.T) {
+	directory := t.TempDir()
+	for name, settings := range map[string]string{"wva": "interval: 30s", "team-a": "models: [{model: m, retention: 20m}]", "team-b": "interval: 1s"} {
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: " + name + ", labels: {wva.dev/config: \"true\"}}\ndata: {k: '" + settings + "'}\n"
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name+".yaml"), []byte(text), 0o600))
+	}
+	base := []string{
+		"config", "--prometheus-url", "http://p", "--manifests", directory, "--origins", "--kubernetes-config-maps", "all", "--kubernetes-config-namespace", "wva",
+	}
+	yaml, _, err := output(t, base...)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(yaml, "interval: 15s # default\n"), yaml)
+	yaml, _, err = output(t, append(base, "--cluster")...)
+	require.ErrorContains(t, err, "ConfigMap team-b/c: key k: interval: is not a setting of a namespace; let the administrator set it in the server's namespace")
+	require.True(t, strings.HasPrefix(yaml, "interval: 30s # ConfigMap wva/c, key k, line 1\n"), yaml)
+	require.True(t, strings.HasSuffix(yaml, "\n# namespace team-a, for its own variants and within the limits of the administrator:\n"+
+		"#   models: [{namespace: team-a, model: m, retention: 20m}] # ConfigMap team-a/c, key k, line 1\n"), yaml)
 }
 
 func TestErrorsOfTheConfigurationAreReportedAtOnce(t *testing.T) {

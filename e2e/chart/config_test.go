@@ -92,6 +92,10 @@ func TestSettingsReachTheServer(t *testing.T) {
 	require.InDelta(t, 4.1, c.Accelerators[0].Price, 0)
 	require.Equal(t, "http://prometheus-operated.monitoring.svc:9090", c.Prometheus.URL)
 
+	require.Equal(t, config.Off, c.Kubernetes.ConfigMaps)
+	c = load(t, render(t, "--values", "testdata/values/config-maps.yaml"))
+	require.Equal(t, config.ConfigMapsAll, c.Kubernetes.ConfigMaps)
+
 	c = load(t, render(t, "--values", "testdata/values/tls-generate-other-namespace.yaml"))
 	require.Equal(t, []string{"keda-operator.keda-system.svc", "operator.example.com"}, c.GRPC.TLS.AllowedClients)
 	c = load(t, render(t, "--values", "testdata/values/tls-secret.yaml"))
@@ -120,6 +124,8 @@ func TestRestartFollowsTheServersSettings(t *testing.T) {
 		switch {
 		case s.Key == "watchNamespace":
 			flags = []string{"--set", "watchNamespaces={changed}"}
+		case s.Key == "kubernetes.configMaps":
+			flags = []string{"--set", "configMaps=own"}
 		case s.Key == "prometheus.url":
 			flags = []string{"--set", "prometheus.url=http://changed"}
 		case s.Key == "grpc.tls.allowedClients":
@@ -139,7 +145,7 @@ func TestRestartFollowsTheServersSettings(t *testing.T) {
 }
 
 func TestSettingsOfTheChartCannotBeSetTwice(t *testing.T) {
-	for _, key := range []string{"prometheus.url", "watchNamespace", "grpc.tls.certFile", "grpc.address", "operators.address", "http.address"} {
+	for _, key := range []string{"prometheus.url", "watchNamespace", "kubernetes.configMaps", "grpc.tls.certFile", "grpc.address", "operators.address", "http.address"} {
 		reason := rejection(t, "--set", "config."+key+"=x", "--skip-schema-validation")
 		require.Regexp(t, `config\.[a-zA-Z.]+ .*; (set|remove)|; remove them from config`, reason, key)
 	}

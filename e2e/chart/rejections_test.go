@@ -37,6 +37,7 @@ func TestSchemaRejectsWrongValues(t *testing.T) {
 		"config.prometheus.window.latest=1m":    "additional properties 'window' not allowed",
 		"config.log.level=loud":                 "'/config/log/level'",
 		"config.models=x":                       "'/config/models'",
+		"configMaps=some":                       "'/configMaps'",
 		"config.interval.seconds=1":             "'/config/interval'",
 	} {
 		require.Contains(t, rejection(t, "--set", values), reason, values)

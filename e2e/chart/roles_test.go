@@ -31,10 +31,10 @@ func granted(t *testing.T, roles objects) []string {
 	return allowed
 }
 
-// inNamespace are the Roles of one namespace, but for the one of the lease.
+// inNamespace are the Roles of one namespace, but for those of the lease and of ConfigMaps.
 func (all objects) inNamespace(name string) objects {
 	return slices.DeleteFunc(all.all("Role"), func(o object) bool {
-		return o.at("metadata", "namespace") != name || strings.HasSuffix(o.name(), "-lease")
+		return o.at("metadata", "namespace") != name || strings.HasSuffix(o.name(), "-lease") || strings.HasSuffix(o.name(), "-config")
 	})
 }
 
@@ -89,6 +89,37 @@ func TestClusterReaderAddsTheRest(t *testing.T) {
 	together := append(granted(t, all.inNamespace("llm")), granted(t, all.all("ClusterRole"))...)
 	slices.Sort(together)
 	require.Equal(t, granted(t, render(t).all("ClusterRole")), slices.Compact(together))
+}
+
+// Whoever may list ConfigMaps reads all of them, so that is turned on by a value, and for the
+// release's namespace alone unless tenants are to have their own.
+func TestConfigMapsAreReadableIfTheyAreTurnedOn(t *testing.T) {
+	isRead := func(permission string) bool { return permission == "list configmaps" || permission == "watch configmaps" }
+	everywhere := func(all objects) bool { return slices.ContainsFunc(granted(t, all.all("ClusterRole")), isRead) }
+	own := func(all objects) (namespaces []any) {
+		for _, role := range all.all("Role") {
+			if slices.ContainsFunc(granted(t, objects{role}), isRead) {
+				namespaces = append(namespaces, role.at("metadata", "namespace"))
+			}
+		}
+		return namespaces
+	}
+	for _, test := range []struct {
+		values     string
+		everywhere bool
+		namespaces []any
+	}{
+		{"configMaps=off", false, nil},
+		{"configMaps=own", false, []any{namespace}},
+		{"configMaps=all", true, []any{namespace}},
+		{"configMaps=own,watchNamespaces={llm}", false, []any{namespace}},
+		{"configMaps=all,watchNamespaces={llm}", false, []any{namespace, "llm"}},
+		{"configMaps=all,rbac.create=false,serviceAccount.name=x", false, nil},
+	} {
+		all := render(t, "--set", test.values)
+		require.Equal(t, test.everywhere, everywhere(all), test.values)
+		require.ElementsMatch(t, test.namespaces, own(all), test.values)
+	}
 }
 
 func TestScaleTargetsAreReadable(t *testing.T) {

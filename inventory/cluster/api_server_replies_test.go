@@ -70,7 +70,7 @@ func reply(request *http.Request, code int, body any) *http.Response {
 type eventStream struct {
 	kind      servedKind
 	namespace string
-	selector  string // of fields
+	selector  selector
 	wake      chan struct{}
 	closed    chan struct{}
 	once      sync.Once
@@ -81,7 +81,7 @@ type eventStream struct {
 }
 
 func (e *eventStream) selects(u *unstructured.Unstructured) bool {
-	return selects(u, e.namespace, e.selector)
+	return e.selector.selects(u, e.namespace)
 }
 
 func newEventStream(ctx context.Context, k servedKind, namespace string) *eventStream {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // RoundTrip answers a request.
@@ -89,7 +91,7 @@ func (s *apiServer) answer(request *http.Request, k servedKind, namespace string
 	case "watch":
 		return s.watch(request, k, namespace)
 	}
-	found, more := s.in(k, namespace, query.Get("fieldSelector")), ""
+	found, more := s.in(k, namespace, selectorOf(query)), ""
 	if s.pageSize > 0 {
 		from, _ := strconv.Atoi(query.Get("continue"))
 		found = found[from:]
@@ -107,20 +109,29 @@ func (s *apiServer) answer(request *http.Request, k servedKind, namespace string
 	})
 }
 
-// in returns the objects of a kind in a namespace that a field selector selects, by name.
-func (s *apiServer) in(k servedKind, namespace, selector string) (found []*unstructured.Unstructured) {
+// selector is the fields and labels of a request.
+type selector struct{ name, labels string }
+
+func selectorOf(query url.Values) selector {
+	return selector{strings.TrimPrefix(query.Get("fieldSelector"), "metadata.name="), query.Get("labelSelector")}
+}
+
+// in returns the objects of a kind in a namespace that a selector selects, by name.
+func (s *apiServer) in(k servedKind, namespace string, selected selector) (found []*unstructured.Unstructured) {
 	for _, key := range slices.Sorted(maps.Keys(s.objects[k.resource()])) {
-		if u := s.objects[k.resource()][key]; selects(u, namespace, selector) {
+		if u := s.objects[k.resource()][key]; selected.selects(u, namespace) {
 			found = append(found, u)
 		}
 	}
 	return found
 }
 
-// selects reports whether an object is in a namespace, and has the name of a field selector; an
-// empty one selects all.
-func selects(u *unstructured.Unstructured, namespace, selector string) bool {
-	return (namespace == "" || namespace == u.GetNamespace()) && (selector == "" || selector == "metadata.name="+u.GetName())
+// selects reports whether an object is in a namespace, and has the name and the labels; empty ones
+// select all.
+func (s selector) selects(u *unstructured.Unstructured, namespace string) bool {
+	matching, err := labels.Parse(s.labels)
+	return err == nil && matching.Matches(labels.Set(u.GetLabels())) &&
+		(namespace == "" || namespace == u.GetNamespace()) && (s.name == "" || s.name == u.GetName())
 }
 
 func (s *apiServer) one(request *http.Request, k servedKind, namespace string, rest []string) *http.Response {
@@ -149,7 +160,7 @@ func (s *apiServer) watch(request *http.Request, k servedKind, namespace string)
 		return reject(request, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 	}
 	stream := newEventStream(request.Context(), k, namespace)
-	stream.selector = query.Get("fieldSelector")
+	stream.selector = selectorOf(query)
 	s.streams[stream] = true
 	if initial {
 		for _, u := range s.in(k, namespace, stream.selector) {

@@ -13,6 +13,7 @@ const (
 	causeNode         = "node"
 	causePod          = "pod"
 	causeNamespace    = "namespace"
+	causeConfig       = "config"
 	causeWatch        = "watch"
 )
 

@@ -43,6 +43,10 @@ type Options struct {
 	// them or not, so that their WVA annotations are seen. A kind of these that is not served or
 	// may not be read blocks nothing. Default: off.
 	DryRun bool
+	// ConfigNamespace is the namespace whose ConfigMaps with the label of configuration are
+	// watched, and with TenantConfig those of the other namespaces too. Default: none are.
+	ConfigNamespace string
+	TenantConfig    bool
 	// Tables are the options for reading objects. Default: the zero value.
 	Tables inventory.Options
 	// Logger gets a warning for each problem, once, and a line when it is solved. Default: nothing
@@ -167,8 +171,8 @@ func (c *Cluster) Synced() <-chan struct{} { return c.synced }
 //
 // It calls changed, unless that is nil, when Synced is closed, with "watch". After that it calls it
 // once for each rebuild that changed the tables, with the cause: "scaledobject", "workload", "hpa",
-// "node", "pod", "namespace" or "watch", the first in this order if there are several. changed must
-// not block for long.
+// "node", "pod", "namespace", "config" or "watch", the first in this order if there are several.
+// changed must not block for long.
 func (c *Cluster) Run(ctx context.Context, changed func(cause string)) error {
 	if c.started.Swap(true) {
 		return errors.New("cluster: it was run before; open another one")

@@ -40,7 +40,7 @@ func (c *Cluster) eventObject(resource *watchedResource, id fleet.VariantID) (co
 // rowOf returns the row of an object.
 func (c *Cluster) rowOf(resource schema.GroupVersionResource, key types.NamespacedName) (row, bool) {
 	c.mu.Lock()
-	w, runs := c.watches[watchID{resource, key.Namespace}]
+	w, runs := c.watches[watchID{resource: resource, namespace: key.Namespace}]
 	if !runs {
 		w, runs = c.watches[watchID{resource: resource}]
 	}

@@ -90,7 +90,7 @@ func (s *listWatcher) ListWithContext(ctx context.Context, options metav1.ListOp
 		return nil, context.Canceled
 	}
 	defer s.lists.Done()
-	options.FieldSelector = s.watch.fieldSelector()
+	options.FieldSelector, options.LabelSelector = s.watch.fieldSelector(), s.watch.watchedResource.labels
 	answered := s.expectAnswer(verbList)
 	list, err := s.watch.client().List(ctx, options)
 	answered()
@@ -120,7 +120,7 @@ func (s *listWatcher) WatchWithContext(ctx context.Context, options metav1.ListO
 		s.watch.noteFailure(verbWatch, errCut)
 		return nil, errCut
 	}
-	options.FieldSelector = s.watch.fieldSelector()
+	options.FieldSelector, options.LabelSelector = s.watch.fieldSelector(), s.watch.watchedResource.labels
 	answered := s.expectAnswer(verbWatch)
 	events, err := s.watch.client().Watch(ctx, options)
 	answered()

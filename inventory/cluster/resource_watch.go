@@ -20,10 +20,12 @@ import (
 	"github.com/wva-project/wva/inventory"
 )
 
-// watchID names a watch: its resource and its namespace; an empty namespace is all of them.
+// watchID names a watch: its resource, its namespace and the labels of its objects; an empty
+// namespace is all of them.
 type watchID struct {
 	resource  schema.GroupVersionResource
 	namespace string
+	labels    string
 }
 
 // String returns the resource as roles name it: "deployments.apps", with "in namespace llm" if the

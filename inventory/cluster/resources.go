@@ -24,6 +24,8 @@ type watchedResource struct {
 	countsEverywhere bool
 	// namespace and name are those of the only object; empty if all are watched.
 	namespace, name string
+	// labels select the watched objects; empty if all are.
+	labels string
 	// isOptional is true of a resource that many clusters do not serve: that is no problem.
 	isOptional bool
 	// followsPods is true if the resource is read in the namespaces in which pods are: in all, or
@@ -160,6 +162,16 @@ var (
 		isOptional: true, versions: kueueVersions, without: "a ClusterQueue borrows from those with the same cohort only",
 		objects: "Cohorts of Kueue", use: "whether a cohort has a parent or a quota of its own",
 	}
+	globalConfig = &watchedResource{
+		gvr: core("configmaps"), kind: "ConfigMap", cause: causeConfig, fields: configMapFields(), countsEverywhere: true,
+		labels: configLabels, without: "the configuration is that of the file",
+		objects: "ConfigMaps with the label `" + configLabels + "` in the server's namespace, with `kubernetes.configMaps: own` or `all`", use: "configuration of all namespaces",
+	}
+	tenantConfig = &watchedResource{
+		gvr: core("configmaps"), kind: "ConfigMap", cause: causeConfig, fields: configMapFields(),
+		labels: configLabels, without: "the configuration of namespaces is that of the administrator",
+		objects: "ConfigMaps with that label in other namespaces, with `kubernetes.configMaps: all`", use: "configuration of the namespace",
+	}
 	namespaces = &watchedResource{
 		gvr: core("namespaces"), kind: "Namespace", cause: causeNamespace, fields: namespaceFields(), isClusterScoped: true,
 		needsSelector: true, holdsVariants: true, isAwaited: true, without: "no namespace is selected",
@@ -172,12 +184,14 @@ var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
 	nodes, nodePools, autoscalerStatus, resourceSlices, deviceClasses, deviceTaintRules, resourceClaims, claimTemplates,
 	resourceQuotas, clusterQueues, localQueues, resourceFlavors, cohorts, pods, namespaces,
+	globalConfig, tenantConfig,
 }
 
 // kueueVersions are the versions of Kueue's resources beside v1beta2, with the same fields.
 var kueueVersions = []string{"v1beta1", "v1"}
 
 const (
+	configLabels   = inventory.ConfigLabel + "=" + inventory.ConfigLabelValue
 	variantsHeld   = "variants that need it are held"
 	devicesUnknown = "accelerators of dynamic resource allocation are not counted"
 	targetUse      = "replicas in the spec, pod template, arguments of the engine"
@@ -237,5 +251,11 @@ func (r *watchedResource) mayBeAnnotated() bool { return r.isTarget && r != furt
 
 // isWatched reports whether the resource is watched for any variants.
 func (r *watchedResource) isWatched(options *Options) bool {
+	switch r {
+	case globalConfig:
+		return options.ConfigNamespace != ""
+	case tenantConfig:
+		return options.ConfigNamespace != "" && options.TenantConfig
+	}
 	return !r.isTarget && (!r.needsSelector || options.NamespaceSelector != nil)
 }

@@ -61,6 +61,9 @@ func (f roleFile) needed() (needed, allowed []string) {
 		needed = append(needed, "get customresourcedefinitions.apiextensions.k8s.io")
 	}
 	for _, r := range resources {
+		if r.labels != "" {
+			continue // the ConfigMaps of configuration are off by default
+		}
 		if r == furtherTargets || (f.namespaced && (r.isClusterScoped || r == autoscalerStatus)) {
 			continue // a further target needs a rule of its own
 		}

@@ -51,6 +51,9 @@ func (c *Cluster) view(now time.Time) *view {
 	selected := c.selected(watches)
 	for _, w := range watches {
 		v.states[w.watchID] = v.gather(w, func(namespace string) bool {
+			if w.watchedResource == tenantConfig && namespace == c.options.ConfigNamespace {
+				return false // it is seen by the watch of that namespace
+			}
 			return w.countsEverywhere || c.includes(namespace, selected)
 		})
 	}
@@ -102,7 +105,7 @@ func (v *view) gather(w *resourceWatch, includes func(namespace string) bool) wa
 
 // stateOf returns the state of the watch of a resource in a namespace.
 func (v *view) stateOf(resource schema.GroupVersionResource, namespace string) (watchState, bool) {
-	if state, found := v.states[watchID{resource, namespace}]; found {
+	if state, found := v.states[watchID{resource: resource, namespace: namespace}]; found {
 		return state, true
 	}
 	state, found := v.states[watchID{resource: resource}]
@@ -128,7 +131,7 @@ func (v *view) tables() inventory.Tables {
 // markUnnamed marks the watches of kinds that no variant names.
 func (v *view) markUnnamed(w wantedKinds) {
 	for id, d := range w {
-		watch := watchID{v.kinds[id.GroupKind].resource, id.namespace}
+		watch := watchID{resource: v.kinds[id.GroupKind].resource, namespace: id.namespace}
 		if state, runs := v.states[watch]; runs {
 			state.unnamed = !d.named
 			v.states[watch] = state
@@ -148,7 +151,7 @@ func (v *view) isComplete(w wantedKinds, variants []fleet.Variant) bool {
 	}
 	for id, d := range w {
 		k := v.kinds[id.GroupKind]
-		if _, runs := v.states[watchID{k.resource, id.namespace}]; !k.settled(v.now, d.named) || (k.found && !runs) {
+		if _, runs := v.states[watchID{resource: k.resource, namespace: id.namespace}]; !k.settled(v.now, d.named) || (k.found && !runs) {
 			return false
 		}
 	}
@@ -299,7 +302,7 @@ func (v *view) allKnown(isOne func(*watchedResource) bool) bool {
 		if !isOne(r) {
 			return false
 		}
-		state, found := v.states[watchID{r.gvr, r.namespace}]
+		state, found := v.states[watchID{r.gvr, r.namespace, r.labels}]
 		failure := state.health.failure
 		return !found || !state.health.listed || state.absent && failure != nil && failure.class != failedOtherwise
 	})

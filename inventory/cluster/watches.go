@@ -73,13 +73,13 @@ func (c *Cluster) neededWatches() map[watchID]watchSpec {
 	for _, r := range resources {
 		if r.isWatched(&c.options) {
 			for _, namespace := range c.namespacesOf(r) {
-				needed[watchID{r.gvr, namespace}] = watchSpec{watchedResource: r}
+				needed[watchID{r.gvr, namespace, r.labels}] = watchSpec{watchedResource: r}
 			}
 		}
 	}
 	for id := range c.wanted {
 		if k := c.kinds[id.GroupKind]; k.found {
-			needed[watchID{k.resource, id.namespace}] = watchSpec{targetOf(id.GroupKind), k.scale}
+			needed[watchID{resource: k.resource, namespace: id.namespace}] = watchSpec{targetOf(id.GroupKind), k.scale}
 		}
 	}
 	return needed
@@ -88,8 +88,14 @@ func (c *Cluster) neededWatches() map[watchID]watchSpec {
 // namespacesOf returns the namespaces in which a resource is watched, one by one. The cluster is
 // locked.
 func (c *Cluster) namespacesOf(r *watchedResource) []string {
-	if r.namespace != "" {
+	switch {
+	case r.namespace != "":
 		return []string{r.namespace}
+	case r == globalConfig:
+		return []string{c.options.ConfigNamespace}
+	case r == tenantConfig && len(c.options.Namespaces) > 0:
+		isGlobal := func(namespace string) bool { return namespace == c.options.ConfigNamespace }
+		return slices.DeleteFunc(slices.Clone(c.options.Namespaces), isGlobal)
 	}
 	if len(c.options.Namespaces) == 0 || r.isClusterScoped || (r.followsPods && !c.noPods) {
 		return []string{metav1.NamespaceAll}
@@ -219,7 +225,7 @@ func (c *Cluster) runningWatches() []*resourceWatch {
 		watches = append(watches, w)
 	}
 	slices.SortFunc(watches, func(a, b *resourceWatch) int {
-		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.namespace, b.namespace))
+		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.labels, b.labels))
 	})
 	return watches
 }

@@ -17,6 +17,9 @@ would have two values is rejected.
 {{- if hasKey $config "watchNamespace" }}
 {{- fail "config.watchNamespace is made from watchNamespaces, which needs roles too; set that value, and remove it from config" }}
 {{- end }}
+{{- if hasKey (default dict $config.kubernetes) "configMaps" }}
+{{- fail "config.kubernetes.configMaps is made from configMaps, which needs roles too; set that value, and remove it from config" }}
+{{- end }}
 {{- if hasKey (default dict $config.grpc) "tls" }}
 {{- fail "config.grpc.tls is made from tls.mode, which mounts the certificates; set that value, and remove it from config" }}
 {{- end }}
@@ -46,6 +49,9 @@ would have two values is rejected.
 {{- end }}
 {{- with .Values.watchNamespaces }}
 {{- $_ := set $config "watchNamespace" . }}
+{{- end }}
+{{- if ne .Values.configMaps "off" }}
+{{- $_ := set $config "kubernetes" (merge (dict "configMaps" .Values.configMaps) (default dict $config.kubernetes)) }}
 {{- end }}
 {{- toYaml $config }}
 {{- end }}

@@ -37,6 +37,13 @@
 - apiGroups: [kueue.x-k8s.io]
   resources: [localqueues]
   verbs: [get, list, watch]
+{{- if eq .Values.configMaps "all" }}
+# ConfigMaps with configuration of tenants. A role cannot be limited to a label: this allows to read
+# all ConfigMaps of the namespace.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch]
+{{- end }}
 # Events on a ScaledObject: a new one, or a higher count of an equal one.
 - apiGroups: [""]
   resources: [events]

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Map is a ConfigMap with settings. Each key of its data is a document in the form of the
+// configuration file, and is used as a whole or not at all.
+type Map struct {
+	Namespace, Name string
+	Data            map[string]string
+	// TooLarge is true if the data are larger than is read; Data is then empty.
+	TooLarge bool
+}
+
+// Rejection is a key of a ConfigMap that is not used.
+type Rejection struct {
+	Namespace, Name string
+	Key             string // empty: the whole ConfigMap
+	// Errors are all validation errors.
+	Errors error
+	// Kept is true if the last valid text of the key stays in use.
+	Kept bool
+}
+
+// String returns the rejection as one line: key, errors, the text in use.
+func (r Rejection) String() string {
+	text := strings.ReplaceAll(r.Errors.Error(), "\n", ". ") + ". In use is " + r.Used()
+	if r.Key != "" {
+		return "key " + r.Key + ": " + text
+	}
+	return text
+}
+
+// Used returns the text in use instead, for people.
+func (r Rejection) Used() string {
+	if r.Kept {
+		return "its last valid text"
+	}
+	return "nothing of it, since it was never valid while this server runs"
+}
+
+// Live is the configuration in use: that of the file, with ConfigMaps over it, which change while
+// the server runs.
+type Live struct {
+	namespace string
+	apply     func(*Config, Change) error
+
+	mu      sync.Mutex
+	current *Config
+	// offered are the latest documents of each namespace, and the errors of the rejected ones
+	offered  map[string][]offer
+	rejected []Rejection
+}
+
+// NewLive returns the configuration in use. The ConfigMaps of the namespace are global. apply puts
+// a new configuration into use; if it returns an error, the previous one stays.
+func NewLive(current *Config, namespace string, apply func(*Config, Change) error) *Live {
+	return &Live{namespace: namespace, apply: apply, current: current, offered: map[string][]offer{}}
+}
+
+// Namespace returns the namespace whose ConfigMaps are global; empty if none are read.
+func (l *Live) Namespace() string { return l.namespace }
+
+// Rejected returns the keys of ConfigMaps that are not used now.
+func (l *Live) Rejected() []Rejection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rejected
+}
+
+// file returns the configuration file in use.
+func (l *Live) file() file {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.current.file
+}
+
+// Use puts the ConfigMaps of all namespaces into use, as far as they are valid. It returns the
+// rejections that are new, sorted: each is returned once while its errors stay the same.
+func (l *Live) Use(found []Map) ([]Rejection, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	offered := offersOf(found)
+	if reflect.DeepEqual(offered, l.offered) {
+		return nil, nil
+	}
+	next, rejections := l.merge(offered)
+	if next != l.current {
+		change := l.current.keepPending(next)
+		change.Namespaces = differing(l.current.tenants, next.tenants)
+		if err := l.apply(next, change); err != nil {
+			return nil, fmt.Errorf("applying ConfigMaps: %w", err)
+		}
+		l.current = next
+	}
+	l.offered = offered
+	return l.news(rejections), nil
+}
+
+// merge returns the configuration with the documents that are valid; the present one if nothing
+// changes.
+func (l *Live) merge(offered map[string][]offer) (next *Config, rejections []Rejection) {
+	next = l.current
+	accepted, rejections := accept(next.parts, offered[l.namespace], func(parts []file) []error {
+		_, errs := load(next.flags, next.file, parts)
+		return errs
+	})
+	if !slices.EqualFunc(accepted, next.parts, file.equal) {
+		merged, _ := load(next.flags, next.file, accepted)
+		merged.tenants, next = next.tenants, merged
+	}
+	tenants := make(map[string]*overrides)
+	for _, namespace := range slices.Sorted(maps.Keys(offered)) {
+		if namespace == l.namespace {
+			continue
+		}
+		own, wrong := l.tenant(namespace, offered[namespace])
+		rejections = append(rejections, wrong...)
+		if own != nil {
+			tenants[namespace] = own
+		}
+	}
+	if !maps.Equal(tenants, next.tenants) {
+		if next == l.current {
+			next = new(*next)
+		}
+		next.tenants = tenants
+	}
+	return next, rejections
+}
+
+// tenant returns the settings of a namespace; nil if it has none. They are the present ones if
+// nothing has changed.
+func (l *Live) tenant(namespace string, offered []offer) (*overrides, []Rejection) {
+	var before []file
+	present := l.current.tenants[namespace]
+	if present != nil {
+		before = present.parts
+	}
+	accepted, rejections := accept(before, offered, func(parts []file) []error {
+		_, errs := readOverrides(namespace, parts)
+		return errs
+	})
+	switch {
+	case len(accepted) == 0:
+		return nil, rejections
+	case present != nil && slices.EqualFunc(accepted, before, file.equal):
+		return present, rejections
+	}
+	own, _ := readOverrides(namespace, accepted)
+	return own, rejections
+}
+
+// news returns the rejections that were not returned before, and keeps all.
+func (l *Live) news(rejections []Rejection) []Rejection {
+	before := l.rejected
+	l.rejected = rejections
+	return slices.DeleteFunc(slices.Clone(rejections), func(r Rejection) bool {
+		return slices.ContainsFunc(before, func(b Rejection) bool { return b.path() == r.path() && b.Errors.Error() == r.Errors.Error() })
+	})
+}
+
+// reload puts the content of the configuration file into use, below the ConfigMaps in use.
+func (l *Live) reload(content file) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next, errs := load(l.current.flags, content, l.current.parts)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	next.tenants = l.current.tenants
+	change := l.current.keepPending(next)
+	if err := l.apply(next, change); err != nil {
+		return err
+	}
+	l.current, l.offered = next, nil // a document that was rejected may be valid with it
+	return nil
+}
+
+// differing returns the namespaces whose settings differ, sorted.
+func differing(a, b map[string]*overrides) (names []string) {
+	for _, namespace := range slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b))) {
+		if a[namespace] != b[namespace] {
+			names = append(names, namespace)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
