@@ -76,9 +76,11 @@ func (o Objects) Tables(options Options) Tables {
 		targets[TargetKey(target.ID)] = target
 	}
 	var t Tables
-	o.readVariants(&t, targets, options)
+	c := newCompletion(targets, options)
+	o.readVariants(&t, c)
 	scaled := t.Variants
-	o.readDryRun(&t, targets, options)
+	o.readDryRun(&t, c)
+	c.useRoles(t.Variants)
 	pools, problems := o.pools(options)
 	options.canonicalNames(t.Variants, pools)
 	pods, unread := podsByTarget(o.Pods, t.Variants, targets)
@@ -102,7 +104,7 @@ func (o Objects) Tables(options Options) Tables {
 
 // readVariants fills the table of variants. Fields that a ScaledObject leaves out are read from its
 // target.
-func (o Objects) readVariants(t *Tables, targets map[Key]Target, options Options) {
+func (o Objects) readVariants(t *Tables, c completion) {
 	byName := func(a, b scaledobject.Object) int {
 		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 	}
@@ -111,7 +113,8 @@ func (o Objects) readVariants(t *Tables, targets map[Key]Target, options Options
 		if v, ours := t.readVariant(object, kindScaledObject); ours {
 			names[v.ID] = true
 			t.Variants = append(t.Variants, v)
-			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{ScaledObjectKey(v.ID.Namespace, v.ID.Name), hasKey(object, keyGPUs)}, targets, options)
+			states := func(key string) bool { return hasKey(object, key) }
+			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{ScaledObjectKey(v.ID.Namespace, v.ID.Name), states}, c)
 		}
 	}
 	for _, job := range sorted(o.ScaledJobs, byName) {
@@ -147,22 +150,22 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 	return v, true
 }
 
-// origin is the object that defines a variant, and whether it states the accelerators per replica.
+// origin is the object that defines a variant, and the keys that its definition has.
 type origin struct {
-	name       Key
-	statesGPUs bool
+	name   Key
+	states func(key string) bool
 }
 
 // resolveTarget joins a variant with its target, which fills in the fields that the definition
 // leaves out.
-func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[Key]Target, options Options) {
-	target, seen := targets[TargetKey(v.Target)]
+func (t *Tables) resolveTarget(v *fleet.Variant, from origin, c completion) {
+	target, seen := c.targets[TargetKey(v.Target)]
 	switch {
 	case seen:
 		// Two objects may write one kind in two versions: the target is the same, and so has to be
 		// its name.
 		v.Target.APIVersion = target.ID.APIVersion
-		target.complete(v, from.statesGPUs, options)
+		c.complete(v, target, from.states)
 	case v.Target.Name != "":
 		t.Problems = append(t.Problems, Problem{
 			Object: from.name.String(),
@@ -190,25 +193,6 @@ func definitionProblems(name string, err error) []Problem {
 	return problems
 }
 
-// complete fills in the fields that the definition of a variant leaves out: the accelerator, how
-// many of them a replica needs, and the adapters. Without a template the number is left to
-// countGPUs.
-func (t Target) complete(v *fleet.Variant, statesGPUs bool, options Options) {
-	if v.Accelerator == "" {
-		v.Accelerator = options.selected(t.Template)
-	}
-	if len(v.Adapters) == 0 {
-		v.Adapters = adaptersOf(t.Template, v.Engine)
-	}
-	if statesGPUs {
-		return
-	}
-	gpus := templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)
-	if gpus > 0 || t.Template == nil {
-		v.GPUsPerReplica = gpus
-	}
-}
-
 // countGPUs reads from its pods how many accelerators a replica needs, for variants whose
 // definition and target do not tell. Without pods it is one.
 func (f podsOfTargets) countGPUs(variants []fleet.Variant) {
@@ -219,9 +203,6 @@ func (f podsOfTargets) countGPUs(variants []fleet.Variant) {
 		}
 	}
 }
-
-// keyGPUs is the key of the accelerators per replica.
-const keyGPUs = "gpusPerReplica"
 
 // hasKey reports whether an external trigger of the object has the key. Such a trigger is WVA's: no
 // other scaler has that key.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wva-project/wva/inventory"
 )
 
 // fieldMask is the fields of an object that are kept when it is read, by name. A nil mask keeps the
@@ -127,13 +129,15 @@ func furtherTargetFields() fieldMask {
 	return objectFields(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas")).with("spec", nil)
 }
 
-// templateFields is the mask of a pod template: its demands on nodes, and the command line of its
-// engine.
+// templateFields is the mask of a pod template: the labels that are read, its demands on nodes, and
+// the command line of its engine.
 func templateFields() fieldMask {
-	return fieldMask{"spec": fieldsOf("nodeSelector tolerations").
+	spec := fieldsOf("nodeSelector tolerations").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
-		with("initContainers", fieldsOf("name resources restartPolicy"))}
+		with("initContainers", fieldsOf("name resources restartPolicy"))
+	labels := fieldsOf(strings.Join(inventory.TemplateLabels(), " "))
+	return fieldMask{"metadata": fieldMask{"labels": labels}, "spec": spec}
 }
 
 // strip removes the fields that are not in the mask, and the annotations that are neither KEDA's
