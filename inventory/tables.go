@@ -87,12 +87,13 @@ func (o Objects) Tables(options Options) Tables {
 	pods.markOverlaps(t.Variants)
 	pods.countGPUs(t.Variants)
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
-	o.closeUnfit(pools, t.Variants, targets, pods)
+	placements := o.closeUnfit(pools, t.Variants, targets, pods)
 	t.Workloads = workloads(t.Variants, targets, pods)
 	quotas := o.quotasOf()
 	for i := range t.Workloads {
 		id := t.Workloads[i].ID
 		t.Workloads[i].Quota = targets[TargetKey(id)].leastQuota(quotas[id.Namespace])
+		t.Workloads[i].Placement = placements[TargetKey(id)]
 	}
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)

@@ -1,5 +1,7 @@
 package planner
 
+import "slices"
+
 // slots are the free accelerators on nodes beside replicas that stay. Replicas are placed one after
 // the other: each placement is possible, but another order might place more.
 type slots struct {
@@ -78,18 +80,26 @@ func (s *slots) take(v *variant, replicas int) (placed int) {
 		own.total -= placed * gpus * shares
 		return placed
 	}
-	for placed < replicas && own.place(gpus, shares) {
+	best := own.best
+	if placement := v.workload.Placement; k.refusesAny(placement) {
+		best = func(gpus int) (int, bool) { return own.bestOf(gpus, func(node int) bool { return k.refuses[node][placement] == "" }) }
+	}
+	for placed < replicas && own.place(gpus, shares, best) {
 		placed++
 	}
 	return placed
 }
 
-// place places one replica on the nodes with the fewest free accelerators; false if it does not
-// fit.
-func (s *freeSlots) place(gpus, shares int) bool {
+// refusesAny reports whether some node takes no pods of a placement.
+func (k *gpuType) refusesAny(placement int) bool {
+	return slices.ContainsFunc(k.refuses, func(refused map[int]string) bool { return refused[placement] != "" })
+}
+
+// place places one replica on the best nodes; false if it does not fit.
+func (s *freeSlots) place(gpus, shares int, best func(gpus int) (int, bool)) bool {
 	var chosen []int
 	for range shares {
-		node, found := s.best(gpus)
+		node, found := best(gpus)
 		if !found {
 			for _, back := range chosen {
 				s.left[back] += gpus
@@ -116,4 +126,15 @@ func (s *freeSlots) best(gpus int) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// bestOf returns the node with the fewest free accelerators that are enough, of those that are
+// allowed.
+func (s *freeSlots) bestOf(gpus int, allowed func(node int) bool) (best int, found bool) {
+	for node, left := range s.left {
+		if left >= gpus && allowed(node) && (!found || left < s.left[best]) {
+			best, found = node, true
+		}
+	}
+	return best, found
 }

@@ -1,0 +1,177 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// samplePods is how many pods of a variant are compared beside its template: an admission plugin
+// may have added tolerations to them.
+const samplePods = 2
+
+// eligibility is the nodes of an accelerator type that take pods of the targets of its variants.
+type eligibility struct {
+	placements
+	targets []*eligibleTarget // by their first variant
+	byKey   map[Key]*eligibleTarget
+}
+
+// eligibleTarget is a target with the placements of its pods, of which one has to admit a node.
+type eligibleTarget struct {
+	key    Key
+	rows   []int // of the placements, sorted
+	any    bool  // one is not known
+	counts bool  // a variant that is scaled names it
+	runsOn map[string]bool
+}
+
+// placementNumbers are the numbers of placements, each of one accelerator type, from 1 on.
+type placementNumbers struct {
+	last int
+	of   map[Key]int // by target
+}
+
+// closeUnfit closes the nodes on which the scheduler places no pod of a variant of their type: their
+// taints are not tolerated, or no node selector or affinity matches them. Of the others it lists the
+// targets whose pods it does not place there, and returns the placement of each target. Nodes with
+// pods of such variants stay open, and those of a type without variants.
+func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, targets map[Key]Target, pods podsOfTargets) map[Key]int {
+	all := make(map[fleet.Accelerator]*eligibility, len(pools))
+	for i := range pools {
+		all[pools[i].Accelerator] = &eligibility{byKey: map[Key]*eligibleTarget{}}
+	}
+	for i := range variants {
+		own := all[variants[i].Accelerator]
+		if target, isSeen := targets[TargetKey(variants[i].Target)]; own != nil && isSeen {
+			own.enter(&variants[i], target, pods)
+		}
+	}
+	nodes := make(map[string]*corev1.Node, len(o.Nodes))
+	for _, node := range o.Nodes {
+		nodes[node.Name] = node
+	}
+	numbers := placementNumbers{of: map[Key]int{}}
+	for i := range pools {
+		pools[i].Nodes = all[pools[i].Accelerator].close(pools[i].Nodes, nodes)
+		if !pools[i].Elastic {
+			all[pools[i].Accelerator].refuse(pools[i].Nodes, nodes, &numbers)
+		}
+	}
+	return numbers.of
+}
+
+// enter adds the target of a variant. Of a group, the pods that have accelerators count; a pod that
+// has none needs no such node.
+func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets) {
+	key := TargetKey(v.Target)
+	counts := !v.DryRun && len(v.Invalid) == 0 && v.Unsupported == (fleet.Problem{})
+	if other := e.byKey[key]; other != nil {
+		other.counts = other.counts || counts
+		return
+	}
+	t := &eligibleTarget{key: key, counts: counts, runsOn: map[string]bool{}, any: target.Template == nil}
+	e.byKey[key], e.targets = t, append(e.targets, t)
+	add := func(spec *corev1.PodSpec) {
+		row, known := e.add(spec)
+		if !known {
+			t.any = true
+		} else if !slices.Contains(t.rows, row) {
+			t.rows = append(t.rows, row)
+		}
+	}
+	switch {
+	case t.any:
+	case templateGPUs(target.Template) > 0:
+		add(&target.Template.Spec)
+	case templateGPUs(target.Worker) > 0:
+		add(&target.Worker.Spec)
+	}
+	for i, leader := range pods.replicas[key] {
+		for _, pod := range append([]*corev1.Pod{leader}, pods.groups[podKeyOf(leader)]...) {
+			t.runsOn[pod.Spec.NodeName] = true
+			if i < samplePods && podGPUs(&pod.Spec) > 0 && !t.any {
+				add(&pod.Spec)
+			}
+		}
+	}
+	slices.Sort(t.rows)
+}
+
+// close returns the nodes, those closed that take no pod of a target that counts.
+func (e *eligibility) close(rows []fleet.Node, nodes map[string]*corev1.Node) []fleet.Node {
+	var placed []int
+	var counted []*eligibleTarget
+	for _, t := range e.targets {
+		if t.counts && t.any {
+			return rows
+		}
+		if t.counts {
+			placed, counted = append(placed, t.rows...), append(counted, t)
+		}
+	}
+	if len(placed) == 0 {
+		return rows
+	}
+	slices.Sort(placed)
+	placed = slices.Compact(placed)
+	runsOn := nodesOf(counted)
+	rows = slices.Clone(rows)
+	for i := range rows {
+		if rows[i].Closed == "" && !runsOn[rows[i].Name] {
+			closeNode(&rows[i], e.excludes(nodes[rows[i].Name], placed))
+		}
+	}
+	return rows
+}
+
+// refuse numbers the placements of the targets that some open node does not take, and lists them in
+// the rows of these nodes. A node on which a pod of a placement runs takes its pods.
+func (e *eligibility) refuse(rows []fleet.Node, nodes map[string]*corev1.Node, numbers *placementNumbers) {
+	var groups [][]*eligibleTarget // of the same placements
+	for _, t := range e.targets {
+		if t.any || len(t.rows) == 0 {
+			continue
+		}
+		at := slices.IndexFunc(groups, func(g []*eligibleTarget) bool { return slices.Equal(g[0].rows, t.rows) })
+		switch {
+		case at >= 0:
+			groups[at] = append(groups[at], t)
+		case len(groups) < mostPlacements:
+			groups = append(groups, []*eligibleTarget{t})
+		}
+	}
+	for _, group := range groups {
+		runsOn, refused := nodesOf(group), map[int]string{}
+		for i := range rows {
+			if rows[i].Closed != "" || runsOn[rows[i].Name] {
+				continue
+			}
+			if why := e.excludes(nodes[rows[i].Name], group[0].rows); why != "" {
+				refused[i] = why
+			}
+		}
+		if len(refused) == 0 {
+			continue
+		}
+		numbers.last++
+		for i, why := range refused {
+			rows[i].Refuses = append(rows[i].Refuses, fleet.Refusal{Placement: numbers.last, Why: why})
+		}
+		for _, t := range group {
+			numbers.of[t.key] = numbers.last
+		}
+	}
+}
+
+// nodesOf returns the nodes on which pods of the targets run.
+func nodesOf(targets []*eligibleTarget) map[string]bool {
+	nodes := map[string]bool{}
+	for _, t := range targets {
+		maps.Copy(nodes, t.runsOn)
+	}
+	return nodes
+}
