@@ -101,7 +101,7 @@ type Workload struct {
 	// or one: a replica is one pod.
 	GroupSize int `json:"groupSize,omitzero"`
 	// Placement is the number of the placement of its pods on nodes of its accelerator type, by
-	// node selector, affinity and tolerations: Node.Refuses names it. Zero: every node that is not
+	// node selector, affinity and tolerations: Node.Rejects names it. Zero: every node that is not
 	// closed takes them.
 	Placement int `json:"placement,omitzero"`
 	// Precision is that of the weights, from the engine's arguments, such as fp8; empty if not
@@ -173,12 +173,12 @@ type Node struct {
 	// Closed is why the node takes no more pods, such as "cordoned"; empty if it does. Then its
 	// allocatable accelerators are at most the allocated ones.
 	Closed string `json:"closed,omitzero"`
-	// Refuses are the placements of which the node takes no pods, though it takes others.
-	Refuses []Refusal `json:"refuses,omitzero"`
+	// Rejects are the placements of which the node takes no pods, though it takes others.
+	Rejects []Rejection `json:"rejects,omitzero"`
 }
 
-// Refusal is a placement of workloads whose pods a node does not take.
-type Refusal struct {
+// Rejection is a placement of workloads whose pods a node does not take.
+type Rejection struct {
 	Placement int    `json:"placement"` // Workload.Placement of the node's accelerator type
 	Why       string `json:"why"`       // such as "tainted"
 }

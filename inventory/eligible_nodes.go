@@ -35,10 +35,10 @@ type placementNumbers struct {
 	of   map[Key]int // by target
 }
 
-// closeUnfit closes the nodes on which the scheduler places no pod of a variant of their type: their
-// taints are not tolerated, or no node selector or affinity matches them. Of the others it lists the
-// targets whose pods it does not place there, and returns the placement of each target. Nodes with
-// pods of such variants stay open, and those of a type without variants.
+// closeUnfit closes the nodes on which the scheduler places no pod of a variant of their type:
+// their taints are not tolerated, or no node selector or affinity matches them. Of the others it
+// lists the placements of which they take no pods, and returns the placement of each target. Nodes
+// with pods of such variants stay open, and those of a type without variants.
 func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, targets map[Key]Target, pods podsOfTargets) map[Key]int {
 	all := make(map[fleet.Accelerator]*eligibility, len(pools))
 	for i := range pools {
@@ -58,7 +58,7 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 	for i := range pools {
 		pools[i].Nodes = all[pools[i].Accelerator].close(pools[i].Nodes, nodes)
 		if !pools[i].Elastic {
-			all[pools[i].Accelerator].refuse(pools[i].Nodes, nodes, &numbers)
+			all[pools[i].Accelerator].reject(pools[i].Nodes, nodes, &numbers)
 		}
 	}
 	return numbers.of
@@ -128,9 +128,9 @@ func (e *eligibility) close(rows []fleet.Node, nodes map[string]*corev1.Node) []
 	return rows
 }
 
-// refuse numbers the placements of the targets that some open node does not take, and lists them in
+// reject numbers the placements of the targets that some open node does not take, and lists them in
 // the rows of these nodes. A node on which a pod of a placement runs takes its pods.
-func (e *eligibility) refuse(rows []fleet.Node, nodes map[string]*corev1.Node, numbers *placementNumbers) {
+func (e *eligibility) reject(rows []fleet.Node, nodes map[string]*corev1.Node, numbers *placementNumbers) {
 	var groups [][]*eligibleTarget // of the same placements
 	for _, t := range e.targets {
 		if t.any || len(t.rows) == 0 {
@@ -145,21 +145,21 @@ func (e *eligibility) refuse(rows []fleet.Node, nodes map[string]*corev1.Node, n
 		}
 	}
 	for _, group := range groups {
-		runsOn, refused := nodesOf(group), map[int]string{}
+		runsOn, rejected := nodesOf(group), map[int]string{}
 		for i := range rows {
 			if rows[i].Closed != "" || runsOn[rows[i].Name] {
 				continue
 			}
 			if why := e.excludes(nodes[rows[i].Name], group[0].rows); why != "" {
-				refused[i] = why
+				rejected[i] = why
 			}
 		}
-		if len(refused) == 0 {
+		if len(rejected) == 0 {
 			continue
 		}
 		numbers.last++
-		for i, why := range refused {
-			rows[i].Refuses = append(rows[i].Refuses, fleet.Refusal{Placement: numbers.last, Why: why})
+		for i, why := range rejected {
+			rows[i].Rejects = append(rows[i].Rejects, fleet.Rejection{Placement: numbers.last, Why: why})
 		}
 		for _, t := range group {
 			numbers.of[t.key] = numbers.last

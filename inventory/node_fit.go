@@ -86,8 +86,8 @@ func terms(spec *corev1.PodSpec, required *corev1.NodeAffinity) int {
 	return n
 }
 
-// excludes returns why no pod of some of the placements may run on a node, a taint before a selector
-// as the scheduler has them; empty if one may.
+// excludes returns why no pod of some of the placements may run on a node, a taint before a
+// selector as the scheduler has them; empty if one may.
 func (p *placements) excludes(node *corev1.Node, rows []int) (why string) {
 	for _, i := range rows {
 		switch p.rows[i].excludes(node) {

@@ -58,13 +58,13 @@ func TestNodeOnWhichNoVariantMayRunHasNothingFree(t *testing.T) {
 			if test.want != "" {
 				want.Allocatable = 1
 			}
-			pools[0].Nodes[0].Refuses = nil
+			pools[0].Nodes[0].Rejects = nil
 			require.Equal(t, []fleet.Node{want}, pools[0].Nodes)
 		})
 	}
 }
 
-func TestNodeThatTakesPodsOfSomeVariantsRefusesThoseOfTheOthers(t *testing.T) {
+func TestNodeThatTakesPodsOfSomeVariantsRejectsThoseOfTheOthers(t *testing.T) {
 	node := func(name, labels, spec string) string {
 		return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {nvidia.com/gpu.product: NVIDIA-L4, %s}}\nspec: {%s}\nstatus: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: 'True'}]}", name, labels, spec)
 	}
@@ -72,8 +72,8 @@ func TestNodeThatTakesPodsOfSomeVariantsRefusesThoseOfTheOthers(t *testing.T) {
 	manifests := slices.Concat(
 		[]string{node("free", "", ""), node("team", "team: a", "taints: [{key: team, value: a, effect: NoSchedule}]"), node("shut", "", "unschedulable: true")},
 		on("a", tolerates+"\n      nodeSelector: {team: a}"), // its own node
-		on("b", tolerates),                                   // both
-		on("c", ""), on("d", ""),                             // the free one
+		on("b", tolerates),       // both
+		on("c", ""), on("d", ""), // the free one
 		[]string{manifesttest.Scaled("gone", "accelerator: L4")},
 	)
 	state := func(manifests ...string) string {
@@ -83,7 +83,7 @@ func TestNodeThatTakesPodsOfSomeVariantsRefusesThoseOfTheOthers(t *testing.T) {
 			text = append(text, fmt.Sprintf("%s:%d", row.ID.Name, row.Placement))
 		}
 		for _, row := range tables.Pools[0].Nodes {
-			text = append(text, fmt.Sprintf("%s%v", row.Name, row.Refuses))
+			text = append(text, fmt.Sprintf("%s%v", row.Name, row.Rejects))
 		}
 		return strings.Join(text, " ")
 	}

@@ -43,10 +43,11 @@ type gpuType struct {
 	adds      bool             // the limit is that of a node autoscaler
 	// pods that wait for its nodes stay
 	keepsPending bool
-	limitedBy    string                 // the objects that limit it
-	closed       []string               // by node: why it takes no more pods
-	refuses      []map[int]string       // by node: why it takes none of a placement
-	elsewhere    map[int]map[string]int // by placement: why nodes that are not in the part take none, and how many
+	limitedBy    string           // the objects that limit it
+	closed       []string         // by node: why it takes no more pods
+	rejects      []map[int]string // by node: why it takes none of a placement
+	// by placement: why nodes that are not in the part take none, and how many do not
+	elsewhere map[int]map[string]int
 }
 
 // shareUse is the accelerators of a share, and its placement.
@@ -110,20 +111,20 @@ func newGPUType(pool poolPart) *gpuType {
 	for _, node := range pool.Nodes {
 		i := k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))
 		k.closed[i] = node.Closed
-		for _, refusal := range node.Refuses {
-			k.refuse(i, refusal)
+		for _, rejection := range node.Rejects {
+			k.reject(i, rejection)
 		}
 	}
 	return k
 }
 
-// refuse records that a node takes no pods of a placement.
-func (k *gpuType) refuse(node int, r fleet.Refusal) {
-	if k.refuses[node] == nil {
-		k.refuses[node] = map[int]string{}
+// reject records that a node takes no pods of a placement.
+func (k *gpuType) reject(node int, r fleet.Rejection) {
+	if k.rejects[node] == nil {
+		k.rejects[node] = map[int]string{}
 	}
-	k.refuses[node][r.Placement] = r.Why
-	k.pool.Nodes[node].Refuses = append(k.pool.Nodes[node].Refuses, r.Placement)
+	k.rejects[node][r.Placement] = r.Why
+	k.pool.Nodes[node].Rejects = append(k.pool.Nodes[node].Rejects, r.Placement)
 }
 
 // bounded limits the number of accelerators of a node, each of which may take a step.
@@ -135,7 +136,7 @@ func (k *gpuType) add(name string, allocatable, allocated int) int {
 	k.at[name] = i
 	k.pool.Nodes = append(k.pool.Nodes, solver.Node{Name: name})
 	k.allocatable, k.free = append(k.allocatable, allocatable), append(k.free, allocatable-allocated)
-	k.own, k.live, k.closed, k.refuses = append(k.own, 0), append(k.live, 0), append(k.closed, ""), append(k.refuses, nil)
+	k.own, k.live, k.closed, k.rejects = append(k.own, 0), append(k.live, 0), append(k.closed, ""), append(k.rejects, nil)
 	return i
 }
 
@@ -271,7 +272,7 @@ func (k *gpuType) slotsFor(share shareUse) int {
 	}
 	slots := 0
 	for i, node := range k.pool.Nodes {
-		if k.refuses[i][share.placement] == "" {
+		if k.rejects[i][share.placement] == "" {
 			slots += max(0, node.Free-k.live[i]) / share.gpus
 		}
 	}

@@ -81,8 +81,10 @@ func (s *slots) take(v *variant, replicas int) (placed int) {
 		return placed
 	}
 	best := own.best
-	if placement := v.workload.Placement; k.refusesAny(placement) {
-		best = func(gpus int) (int, bool) { return own.bestOf(gpus, func(node int) bool { return k.refuses[node][placement] == "" }) }
+	if placement := v.workload.Placement; k.rejectsAny(placement) {
+		best = func(gpus int) (int, bool) {
+			return own.bestOf(gpus, func(node int) bool { return k.rejects[node][placement] == "" })
+		}
 	}
 	for placed < replicas && own.place(gpus, shares, best) {
 		placed++
@@ -90,9 +92,9 @@ func (s *slots) take(v *variant, replicas int) (placed int) {
 	return placed
 }
 
-// refusesAny reports whether some node takes no pods of a placement.
-func (k *gpuType) refusesAny(placement int) bool {
-	return slices.ContainsFunc(k.refuses, func(refused map[int]string) bool { return refused[placement] != "" })
+// rejectsAny reports whether some node takes no pods of a placement.
+func (k *gpuType) rejectsAny(placement int) bool {
+	return slices.ContainsFunc(k.rejects, func(rejected map[int]string) bool { return rejected[placement] != "" })
 }
 
 // place places one replica on the best nodes; false if it does not fit.

@@ -51,12 +51,12 @@ func partsOf(pool fleet.Pool, placements []int) []poolPart {
 		return []poolPart{whole}
 	}
 	whole.Nodes = slices.Clone(pool.Nodes)
-	isRefusing := false
+	isRejecting := false
 	for i := range whole.Nodes {
-		whole.Nodes[i].Refuses = refusals(whole.Nodes[i], placements)
-		isRefusing = isRefusing || len(whole.Nodes[i].Refuses) > 0
+		whole.Nodes[i].Rejects = rejections(whole.Nodes[i], placements)
+		isRejecting = isRejecting || len(whole.Nodes[i].Rejects) > 0
 	}
-	if !isRefusing {
+	if !isRejecting {
 		return []poolPart{whole}
 	}
 	joined := joinPlacements(whole.Nodes, placements)
@@ -71,26 +71,26 @@ func partsOf(pool fleet.Pool, placements []int) []poolPart {
 	return parts
 }
 
-// refusals returns the refusals of a node of some placements, one for each of them, sorted. Those of
-// a node that is closed have no meaning.
-func refusals(node fleet.Node, placements []int) []fleet.Refusal {
-	var own []fleet.Refusal
-	for _, r := range node.Refuses {
+// rejections returns the rejections of some placements by a node, one for each of them, sorted.
+// Those of a node that is closed have no meaning.
+func rejections(node fleet.Node, placements []int) []fleet.Rejection {
+	var own []fleet.Rejection
+	for _, r := range node.Rejects {
 		_, found := slices.BinarySearch(placements, r.Placement)
 		if found && r.Placement != 0 && r.Why != "" && node.Closed == "" {
 			own = append(own, r)
 		}
 	}
-	slices.SortFunc(own, func(a, b fleet.Refusal) int {
+	slices.SortFunc(own, func(a, b fleet.Rejection) int {
 		return cmp.Or(cmp.Compare(a.Placement, b.Placement), cmp.Compare(a.Why, b.Why))
 	})
-	return slices.CompactFunc(own, func(a, b fleet.Refusal) bool { return a.Placement == b.Placement })
+	return slices.CompactFunc(own, func(a, b fleet.Rejection) bool { return a.Placement == b.Placement })
 }
 
 // takes reports whether a node has accelerators, and takes pods of a placement.
 func takes(node fleet.Node, placement int) bool {
 	return node.Closed == "" && node.Allocatable > 0 &&
-		!slices.ContainsFunc(node.Refuses, func(r fleet.Refusal) bool { return r.Placement == placement })
+		!slices.ContainsFunc(node.Rejects, func(r fleet.Rejection) bool { return r.Placement == placement })
 }
 
 // joinPlacements returns the placements in groups, each sorted: placements that some node takes are
@@ -144,7 +144,7 @@ func (p poolPart) part(placements []int) poolPart {
 				counts[node.Closed]++
 			}
 		}
-		for _, r := range node.Refuses {
+		for _, r := range node.Rejects {
 			if counts := part.elsewhere[r.Placement]; counts != nil {
 				counts[r.Why]++
 			}

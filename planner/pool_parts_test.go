@@ -10,7 +10,7 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// tainted gives the variants of a fleet placements from 0 to most, and lets each node refuse some.
+// tainted gives the variants of a fleet placements from 0 to most, and lets each node reject some.
 // Pods that exist stay on their nodes.
 func tainted(s *scenario, most int, random *rand.Rand) {
 	for i := range s.Workloads {
@@ -20,7 +20,7 @@ func tainted(s *scenario, most int, random *rand.Rand) {
 		for i := range pool.Nodes {
 			for placement := range most {
 				if random.IntN(2) == 0 {
-					pool.Nodes[i].Refuses = append(pool.Nodes[i].Refuses, fleet.Refusal{Placement: placement + 1, Why: "tainted"})
+					pool.Nodes[i].Rejects = append(pool.Nodes[i].Rejects, fleet.Rejection{Placement: placement + 1, Why: "tainted"})
 				}
 			}
 		}
@@ -28,7 +28,7 @@ func tainted(s *scenario, most int, random *rand.Rand) {
 }
 
 func TestPlansWithPlacementsFitOntoTheNodesInAnyOrderOfRows(t *testing.T) {
-	refused := 0
+	rejected := 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 23))
 		s := limitedFleet(random)
@@ -42,8 +42,8 @@ func TestPlansWithPlacementsFitOntoTheNodesInAnyOrderOfRows(t *testing.T) {
 		for i := range reordered.Pools {
 			for j := range reordered.Pools[i].Nodes {
 				node := &reordered.Pools[i].Nodes[j]
-				node.Refuses = slices.Clone(node.Refuses)
-				slices.Reverse(node.Refuses)
+				node.Rejects = slices.Clone(node.Rejects)
+				slices.Reverse(node.Rejects)
 			}
 		}
 		if other := Plan(reordered, Policy{}); !reflect.DeepEqual(plan, other) {
@@ -51,12 +51,12 @@ func TestPlansWithPlacementsFitOntoTheNodesInAnyOrderOfRows(t *testing.T) {
 		}
 		for i := range plan.Decisions {
 			if plan.Decisions[i].Replicas < free.Decisions[i].Replicas {
-				refused++
+				rejected++
 			}
 		}
 	}
-	if refused < 10 {
-		t.Errorf("placements lower %d numbers of 300 fleets, want more", refused)
+	if rejected < 10 {
+		t.Errorf("placements lower %d numbers of 300 fleets, want more", rejected)
 	}
 }
 
@@ -71,7 +71,9 @@ func TestTeamsWithNodesOfTheirOwnAreAsOfOtherTypes(t *testing.T) {
 		own, types := s.Snapshot, s.Snapshot
 		own.Pools, own.Workloads = nil, slices.Clone(s.Workloads)
 		types.Pools, types.Variants, types.Accelerators = nil, slices.Clone(s.Variants), nil
-		team := func(name fleet.Accelerator, i int) fleet.Accelerator { return fleet.Accelerator(fmt.Sprintf("%s/%d", name, i)) }
+		team := func(name fleet.Accelerator, i int) fleet.Accelerator {
+			return fleet.Accelerator(fmt.Sprintf("%s/%d", name, i))
+		}
 		for _, row := range s.Accelerators {
 			for i := range teams {
 				row := row
@@ -91,7 +93,7 @@ func TestTeamsWithNodesOfTheirOwnAreAsOfOtherTypes(t *testing.T) {
 				n := random.IntN(teams)
 				for other := range teams {
 					if other != n {
-						node.Refuses = append(node.Refuses, fleet.Refusal{Placement: other + 1, Why: "tainted"})
+						node.Rejects = append(node.Rejects, fleet.Rejection{Placement: other + 1, Why: "tainted"})
 					}
 				}
 				row.Nodes = append(row.Nodes, node)
@@ -121,7 +123,7 @@ func TestTeamsWithNodesOfTheirOwnAreAsOfOtherTypes(t *testing.T) {
 func TestReplicaOnANodeOfAnotherTeamStays(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 90, kv: 0.9, rate: 9}))
 	s.node("L40S", "own", 1, 1).node("L40S", "theirs", 4, 1)
-	s.Pools[0].Nodes[1].Refuses = []fleet.Refusal{{Placement: 1, Why: "tainted"}}
+	s.Pools[0].Nodes[1].Rejects = []fleet.Rejection{{Placement: 1, Why: "tainted"}}
 	s.Workloads[0].Placement = 1
 	s.Workloads[0].Pods[0].Nodes, s.Workloads[0].Pods[1].Nodes = []string{"own"}, []string{"theirs"}
 	s.gateway(40, 40)
@@ -129,7 +131,7 @@ func TestReplicaOnANodeOfAnotherTeamStays(t *testing.T) {
 	if d.Replicas != 2 || d.Reason.Code != fleet.CodeInsufficientAccelerators {
 		t.Errorf("%d, %s; want both replicas, and none on the other node", d.Replicas, d.Reason)
 	}
-	s.Pools[0].Nodes[1].Refuses = nil
+	s.Pools[0].Nodes[1].Rejects = nil
 	if d := s.decide(t)["cheap"]; d.Replicas <= 2 {
 		t.Errorf("%d, %s; want more if the node takes its pods", d.Replicas, d.Reason)
 	}
@@ -140,7 +142,7 @@ func TestManyPlacementsAreTakenByEveryNode(t *testing.T) {
 	pool := fleet.Pool{Accelerator: "H100", Nodes: []fleet.Node{{Name: "a", Allocatable: 1}, {Name: "b", Allocatable: 1}}}
 	var variants []*variant
 	for i := range 10 * mostPlacements {
-		pool.Nodes[i%2].Refuses = append(pool.Nodes[i%2].Refuses, fleet.Refusal{Placement: i + 1, Why: "tainted"})
+		pool.Nodes[i%2].Rejects = append(pool.Nodes[i%2].Rejects, fleet.Rejection{Placement: i + 1, Why: "tainted"})
 		variants = append(variants, &variant{accelerator: "H100", workload: &fleet.Workload{Placement: i + 1}})
 	}
 	parts := partsOf(pool, placementsOf(slices.Values(variants))["H100"])
@@ -148,8 +150,8 @@ func TestManyPlacementsAreTakenByEveryNode(t *testing.T) {
 		t.Fatalf("%+v; want one part", parts)
 	}
 	for _, node := range parts[0].Nodes {
-		if len(node.Refuses) != mostPlacements/2 {
-			t.Errorf("%d refusals, want %d", len(node.Refuses), mostPlacements/2)
+		if len(node.Rejects) != mostPlacements/2 {
+			t.Errorf("%d rejections, want %d", len(node.Rejects), mostPlacements/2)
 		}
 	}
 }

@@ -59,7 +59,7 @@ type fittingPool struct {
 // that are not terminating.
 type fittingNode struct {
 	allocatable, allocated, own, live int
-	refuses                           []int
+	rejects                           []int
 }
 
 // add adds a row of a pool. Of several rows for one type a fixed one counts before an elastic one,
@@ -82,8 +82,8 @@ func (f *fitting) add(row fleet.Pool) {
 		if other := pool.nodes[n.Name]; other != nil {
 			node = &fittingNode{allocatable: min(other.allocatable, node.allocatable), allocated: max(other.allocated, node.allocated)}
 		}
-		for _, r := range n.Refuses {
-			node.refuses = append(node.refuses, r.Placement)
+		for _, r := range n.Rejects {
+			node.rejects = append(node.rejects, r.Placement)
 		}
 		pool.nodes[n.Name] = node
 	}
@@ -95,7 +95,7 @@ func (p *fittingPool) problem(name fleet.Accelerator) solver.Pool {
 		return pool
 	}
 	for node, n := range p.nodes {
-		pool.Nodes = append(pool.Nodes, solver.Node{Name: node, Free: max(min(n.allocatable-n.allocated+n.own, n.allocatable), n.live), Refuses: n.refuses})
+		pool.Nodes = append(pool.Nodes, solver.Node{Name: node, Free: max(min(n.allocatable-n.allocated+n.own, n.allocatable), n.live), Rejects: n.rejects})
 	}
 	return pool
 }

@@ -134,10 +134,10 @@ func scenarioPhrases() []scenarioPhrase {
 				pool.Nodes = append(pool.Nodes, fleet.Node{Name: node, Closed: "cordoned"})
 			}
 		}},
-		{"pool", "nodes # to # refuse #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+		{"pool", "nodes # to # reject #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
 			for i := whole(a[0]); i <= whole(a[1]); i++ {
 				node := &f.pool(name).Nodes[i]
-				node.Refuses = append(node.Refuses, fleet.Refusal{Placement: whole(a[2]), Why: "tainted"})
+				node.Rejects = append(node.Rejects, fleet.Rejection{Placement: whole(a[2]), Why: "tainted"})
 			}
 		}},
 		{"pool", "adds #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) { f.pool(name).Adds = whole(a[0]) }},
@@ -209,7 +209,8 @@ func (f *scenarioFleet) accelerator(name string) *fleet.AcceleratorSpec {
 }
 
 // place allocates accelerators on the first node of a pool that has them free and takes pods of the
-// placement, and returns the node. Without nodes of the type the place is not known, and limits nothing.
+// placement, and returns the node. Without nodes of the type the place is not known, and limits
+// nothing.
 func (f *scenarioFleet) place(accelerator fleet.Accelerator, gpus, placement int) (node string, found bool) {
 	for i := range f.Pools {
 		pool := &f.Pools[i]
@@ -217,8 +218,8 @@ func (f *scenarioFleet) place(accelerator fleet.Accelerator, gpus, placement int
 			continue
 		}
 		for n := range pool.Nodes {
-			refuses := slices.ContainsFunc(pool.Nodes[n].Refuses, func(r fleet.Refusal) bool { return r.Placement == placement })
-			if !refuses && pool.Nodes[n].Allocatable-pool.Nodes[n].Allocated >= gpus {
+			rejects := slices.ContainsFunc(pool.Nodes[n].Rejects, func(r fleet.Rejection) bool { return r.Placement == placement })
+			if !rejects && pool.Nodes[n].Allocatable-pool.Nodes[n].Allocated >= gpus {
 				pool.Nodes[n].Allocated += gpus
 				return pool.Nodes[n].Name, true
 			}

@@ -105,8 +105,8 @@ func (k *gpuType) full(v *variant) string {
 	}
 }
 
-// closedNodes returns the number of nodes with the accelerators, and why they take no such share, as
-// the scheduler says it: ": 9 allocated, 2 cordoned". It is empty if all are allocated.
+// closedNodes returns the number of nodes with the accelerators, and why they take no such share,
+// as the scheduler says it: ": 9 allocated, 2 cordoned". It is empty if all are allocated.
 func (k *gpuType) closedNodes(share shareUse) (nodes int, why string) {
 	counts := maps.Clone(k.elsewhere[share.placement])
 	if counts == nil {
@@ -116,11 +116,11 @@ func (k *gpuType) closedNodes(share shareUse) (nodes int, why string) {
 		nodes += n
 	}
 	for i, allocatable := range k.allocatable { // a node that is not in the pool has none
-		refused := cmp.Or(k.closed[i], k.refuses[i][share.placement])
+		rejected := cmp.Or(k.closed[i], k.rejects[i][share.placement])
 		switch {
-		case refused != "":
+		case rejected != "":
 			nodes++
-			counts[refused]++
+			counts[rejected]++
 		case allocatable > 0:
 			nodes++
 			if allocatable < share.gpus {

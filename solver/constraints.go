@@ -30,7 +30,7 @@ type use struct {
 type class struct {
 	shape
 	pool      int32 // index of its pool; none if the accelerator type is unlimited
-	placement int   // zero if no node of the pool refuses it
+	placement int   // zero if no node of the pool rejects it
 	namespace string
 	kind      fleet.Accelerator // set, as the namespace is, if the namespace has a quota
 	uses      []use
@@ -52,8 +52,8 @@ type nodePool struct {
 	// raised is, for each node, the larger of its free accelerators and those allocated to existing
 	// replicas; nil if none are allocated.
 	raised []int
-	// refuses is, by placement, the nodes that refuse it
-	refuses map[int][]bool
+	// rejects is, by placement, the nodes that reject it
+	rejects map[int][]bool
 	placer  *placer // nil if the limits are exact
 	counts  []int64 // scratch: for each row the replicas to be placed
 }
@@ -97,7 +97,7 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 			pools[p.accelerator] = int32(i)
 		}
 		if p.fixed {
-			p.refuses = refusals(p.nodes)
+			p.rejects = rejections(p.nodes)
 		}
 	}
 	for i := range c.rows {
@@ -109,7 +109,7 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 		}
 		if at, found := pools[o.Accelerator]; found {
 			k.pool = at
-			if c.pools[at].refuses[o.Placement] != nil {
+			if c.pools[at].rejects[o.Placement] != nil {
 				k.placement = o.Placement
 			}
 		}
@@ -181,25 +181,25 @@ func (c *canonicalProblem) limitPool(at int32) {
 	c.limitPlacements(at, sizes)
 }
 
-// limitPlacements makes the limits of the placements that nodes of a pool refuse. Replicas of a
-// placement, and of those that are refused by the same nodes and more, run on the nodes that take
+// limitPlacements makes the limits of the placements that nodes of a pool reject. Replicas of a
+// placement, and of those that are rejected by the same nodes and more, run on the nodes that take
 // it, or are there already. No plan on the nodes violates these limits; one that does not may still
 // have replicas that fit nowhere, if nodes take several placements.
 func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 	p := &c.pools[at]
-	for _, placement := range slices.Sorted(maps.Keys(p.refuses)) {
-		refused := p.refuses[placement]
+	for _, placement := range slices.Sorted(maps.Keys(p.rejects)) {
+		rejected := p.rejects[placement]
 		runsWithin := func(k *class) bool {
-			return k.pool == at && k.placement != 0 && covers(p.refuses[k.placement], refused)
+			return k.pool == at && k.placement != 0 && covers(p.rejects[k.placement], rejected)
 		}
 		if !slices.ContainsFunc(c.classes, func(k class) bool { return k.pool == at && k.placement == placement }) {
 			continue
 		}
 		for _, size := range sizes {
-			blocks := p.blocks(size, refused)
+			blocks := p.blocks(size, rejected)
 			for i := range p.held {
 				if k := &c.classes[c.rows[p.rows[i]].class]; runsWithin(k) {
-					blocks += outside(p.held[i], refused) * int64(k.gpus/size)
+					blocks += outside(p.held[i], rejected) * int64(k.gpus/size)
 				}
 			}
 			c.addLimit(LimitNodes, blocks, func(k *class) int64 {
@@ -212,24 +212,24 @@ func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 	}
 }
 
-// refusals returns the nodes that refuse each placement; nil if none refuses any.
-func refusals(nodes []Node) map[int][]bool {
-	var refuses map[int][]bool
+// rejections returns the nodes that reject each placement; nil if none rejects any.
+func rejections(nodes []Node) map[int][]bool {
+	var rejects map[int][]bool
 	for i := range nodes {
-		for _, placement := range nodes[i].Refuses {
+		for _, placement := range nodes[i].Rejects {
 			if placement == 0 {
 				continue
 			}
-			if refuses == nil {
-				refuses = map[int][]bool{}
+			if rejects == nil {
+				rejects = map[int][]bool{}
 			}
-			if refuses[placement] == nil {
-				refuses[placement] = make([]bool, len(nodes))
+			if rejects[placement] == nil {
+				rejects[placement] = make([]bool, len(nodes))
 			}
-			refuses[placement][i] = true
+			rejects[placement][i] = true
 		}
 	}
-	return refuses
+	return rejects
 }
 
 // covers reports whether a has every node of b.
@@ -242,11 +242,11 @@ func covers(a, b []bool) bool {
 	return true
 }
 
-// outside counts the shares of existing replicas on refused nodes.
-func outside(held [][]int32, refused []bool) (shares int64) {
+// outside counts the shares of existing replicas on rejected nodes.
+func outside(held [][]int32, rejected []bool) (shares int64) {
 	for _, nodes := range held {
 		for _, node := range nodes {
-			if refused[node] {
+			if rejected[node] {
 				shares++
 			}
 		}
@@ -257,10 +257,10 @@ func outside(held [][]int32, refused []bool) (shares int64) {
 // blocks is the number of blocks of a size that one replica needs.
 func (s shape) blocks(size int) int64 { return int64(s.shares) * int64(s.gpus/size) }
 
-// blocks is the number of blocks of a size on all nodes but the refused ones.
-func (p *nodePool) blocks(size int, refused []bool) (blocks int64) {
+// blocks is the number of blocks of a size on all nodes but the rejected ones.
+func (p *nodePool) blocks(size int, rejected []bool) (blocks int64) {
 	for i := range p.nodes {
-		if refused != nil && refused[i] {
+		if rejected != nil && rejected[i] {
 			continue
 		}
 		free := p.nodes[i].Free

@@ -9,7 +9,7 @@ import (
 
 // usablePools returns the pools that limit something, each accelerator type once. A type has the
 // nodes of all its rows. A node that is listed several times has the least of its free
-// accelerators, and refuses each placement that one of its rows does.
+// accelerators, and rejects each placement that one of its rows does.
 func usablePools(rows []Pool) []nodePool {
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(a, b Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
@@ -53,7 +53,7 @@ func usableNodes(nodes []Node) []Node {
 	unique := nodes[:0]
 	for _, node := range nodes {
 		if last := len(unique) - 1; last >= 0 && unique[last].Name == node.Name {
-			unique[last].Refuses = slices.Concat(unique[last].Refuses, node.Refuses)
+			unique[last].Rejects = slices.Concat(unique[last].Rejects, node.Rejects)
 			continue
 		}
 		unique = append(unique, node)

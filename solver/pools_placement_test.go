@@ -9,8 +9,8 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// placeableByHand reports whether replicas can be placed: existing ones stay or go, and further ones run on
-// nodes that take them. It tries everything.
+// placeableByHand reports whether replicas can be placed: existing ones stay or go, and further
+// ones run on nodes that take them. It tries everything.
 func placeableByHand(p Problem, counts []int) bool {
 	left := map[string]int{}
 	for _, node := range p.Pools[0].Nodes {
@@ -40,11 +40,11 @@ func placeableByHand(p Problem, counts []int) bool {
 			return place(option+1, 0, counts[option+1])
 		case existing < len(held[option]):
 			stays := try(option, existing+1, n, held[option][existing])
-			goes := len(held[option])-existing-1 >= n // a replica goes only if the others are enough
-			return stays || goes && place(option, existing+1, n)
+			// a replica goes only if the others are enough
+			return stays || len(held[option])-existing-1 >= n && place(option, existing+1, n)
 		}
 		for _, node := range p.Pools[0].Nodes {
-			if !slices.Contains(node.Refuses, p.Options[option].Placement) && try(option, existing, n, node.Name) {
+			if !slices.Contains(node.Rejects, p.Options[option].Placement) && try(option, existing, n, node.Name) {
 				return true
 			}
 		}
@@ -53,8 +53,8 @@ func placeableByHand(p Problem, counts []int) bool {
 	return place(0, 0, counts[0])
 }
 
-// randomPlacements is a problem with one pool, of nodes that refuse some placements; nested ones
-// are refused by the same nodes and more.
+// randomPlacements is a problem with one pool, of nodes that reject some placements; nested ones
+// are rejected by the same nodes and more.
 func randomPlacements(random *rand.Rand, sizes []int, isNested bool) Problem {
 	pool := Pool{Accelerator: "A"}
 	for i := range 1 + random.IntN(4) {
@@ -62,7 +62,7 @@ func randomPlacements(random *rand.Rand, sizes []int, isNested bool) Problem {
 		level := random.IntN(4)
 		for placement := 1; placement <= 3; placement++ {
 			if isNested && placement <= level || !isNested && random.IntN(2) == 0 {
-				node.Refuses = append(node.Refuses, placement)
+				node.Rejects = append(node.Rejects, placement)
 			}
 		}
 		pool.Nodes = append(pool.Nodes, node)
@@ -100,13 +100,13 @@ func fitsCounts(p Problem, counts []int) bool {
 }
 
 func TestNestedPlacementsOfOneSizeAreExact(t *testing.T) {
-	refused := 0
+	rejected := 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		p := randomPlacements(random, []int{1 + random.IntN(2)}, true)
 		everywhere := Problem{Options: p.Options, Pools: []Pool{{Accelerator: "A", Nodes: slices.Clone(p.Pools[0].Nodes)}}}
 		for i := range everywhere.Pools[0].Nodes {
-			everywhere.Pools[0].Nodes[i].Refuses = nil
+			everywhere.Pools[0].Nodes[i].Rejects = nil
 		}
 		eachCount(len(p.Options), func(counts []int) {
 			got, want := fitsCounts(p, counts), placeableByHand(p, counts)
@@ -114,12 +114,12 @@ func TestNestedPlacementsOfOneSizeAreExact(t *testing.T) {
 				t.Fatalf("seed %d: %v fits: %v, want %v\n%+v", seed, counts, got, want, p)
 			}
 			if !got && fitsCounts(everywhere, counts) {
-				refused++
+				rejected++
 			}
 		})
 	}
-	if refused < 100 {
-		t.Errorf("placements refuse %d plans, want more", refused)
+	if rejected < 100 {
+		t.Errorf("placements reject %d plans, want more", rejected)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestPlacementsRejectNoPlanThatFits(t *testing.T) {
 	for seed := range uint64(600) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		p := randomPlacements(random, []int{1, 2, 3}, false)
-		for _, node := range p.Pools[0].Nodes { // existing replicas, also on nodes that refuse them
+		for _, node := range p.Pools[0].Nodes { // existing replicas, also on nodes that reject them
 			left := node.Free
 			for _, o := range p.Options {
 				if random.IntN(2) == 0 && left >= o.GPUs {
@@ -153,7 +153,7 @@ func TestDemandIsServedOnTheNodesThatTakeTheReplicas(t *testing.T) {
 	p := Problem{
 		Options: []Option{option("a", 1), option("b", 1), option("c", 0)},
 		Demands: []Demand{{Model: fleet.ModelID{Name: "a"}, Amount: 4}, {Model: fleet.ModelID{Name: "b"}, Amount: 4}, {Model: fleet.ModelID{Name: "c"}, Amount: 2}},
-		Pools:   []Pool{{Accelerator: "A", Nodes: []Node{{Name: "x", Free: 4}, {Name: "y", Free: 4, Refuses: []int{1}}}}},
+		Pools:   []Pool{{Accelerator: "A", Nodes: []Node{{Name: "x", Free: 4}, {Name: "y", Free: 4, Rejects: []int{1}}}}},
 		Reasons: true,
 	}
 	s := Solve(p)

@@ -90,7 +90,7 @@ type Option struct {
 	// are one.
 	Accelerator fleet.Accelerator
 	GPUs, Nodes int
-	// Placement is the number by which nodes refuse replicas. Zero: no node does.
+	// Placement is the number by which nodes reject replicas. Zero: no node does.
 	Placement int
 }
 
@@ -111,8 +111,8 @@ type Node struct {
 	// Free is the number of accelerators available to the options' replicas together, including
 	// those already allocated to them.
 	Free int
-	// Refuses are the placements of which the node takes no replicas. Existing ones may be there.
-	Refuses []int
+	// Rejects are the placements of which the node takes no replicas. Existing ones may be there.
+	Rejects []int
 }
 
 // Holding is an existing replica and the nodes on which its accelerators are allocated:
