@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -8,6 +10,10 @@ import (
 
 	"github.com/wva-project/wva/fleet"
 )
+
+// mostRequests bounds the placements and requests of an accelerator type that are compared with its
+// nodes. Pods beyond these count as if each node took them.
+const mostRequests = 64
 
 // samplePods is how many pods of a variant are compared beside its template: an admission plugin
 // may have added tolerations to them.
@@ -27,6 +33,14 @@ type eligibleTarget struct {
 	any    bool  // one is not known
 	counts bool  // a variant that is scaled names it
 	runsOn map[string]bool
+	// requests are those of a pod with accelerators
+	requests compute
+}
+
+// nodeStates are the nodes by name, and the compute that is left on them.
+type nodeStates struct {
+	byName map[string]*corev1.Node
+	left   map[string]compute
 }
 
 // placementNumbers are the numbers of placements, each of one accelerator type, from 1 on.
@@ -50,13 +64,13 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 			own.enter(&variants[i], target, pods)
 		}
 	}
-	nodes := make(map[string]*corev1.Node, len(o.Nodes))
+	nodes := nodeStates{make(map[string]*corev1.Node, len(o.Nodes)), o.computeLeft(pods)}
 	for _, node := range o.Nodes {
-		nodes[node.Name] = node
+		nodes.byName[node.Name] = node
 	}
 	numbers := placementNumbers{of: map[Key]int{}}
 	for i := range pools {
-		pools[i].Nodes = all[pools[i].Accelerator].close(pools[i].Nodes, nodes)
+		pools[i].Nodes = all[pools[i].Accelerator].close(pools[i].Nodes, nodes.byName)
 		if !pools[i].Elastic {
 			all[pools[i].Accelerator].reject(pools[i].Nodes, nodes, &numbers)
 		}
@@ -76,6 +90,9 @@ func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets)
 	t := &eligibleTarget{key: key, counts: counts, runsOn: map[string]bool{}, any: target.Template == nil}
 	e.byKey[key], e.targets = t, append(e.targets, t)
 	add := func(spec *corev1.PodSpec) {
+		if t.requests == (compute{}) {
+			t.requests = requestsOf(spec)
+		}
 		row, known := e.add(spec)
 		if !known {
 			t.any = true
@@ -129,42 +146,62 @@ func (e *eligibility) close(rows []fleet.Node, nodes map[string]*corev1.Node) []
 }
 
 // reject numbers the placements of the targets that some open node does not take, and lists them in
-// the rows of these nodes. A node on which a pod of a placement runs takes its pods.
-func (e *eligibility) reject(rows []fleet.Node, nodes map[string]*corev1.Node, numbers *placementNumbers) {
-	var groups [][]*eligibleTarget // of the same placements
+// the rows of these nodes. A node on which a pod of a placement runs takes its pods. Targets whose
+// pods the same nodes take have one number.
+func (e *eligibility) reject(rows []fleet.Node, nodes nodeStates, numbers *placementNumbers) {
+	type seen struct {
+		number   int
+		rejected map[int]string // by index of a row
+	}
+	var numbered []seen
+	known := map[string]map[int]string{} // by placements and requests
 	for _, t := range e.targets {
 		if t.any || len(t.rows) == 0 {
 			continue
 		}
-		at := slices.IndexFunc(groups, func(g []*eligibleTarget) bool { return slices.Equal(g[0].rows, t.rows) })
-		switch {
-		case at >= 0:
-			groups[at] = append(groups[at], t)
-		case len(groups) < mostPlacements:
-			groups = append(groups, []*eligibleTarget{t})
-		}
-	}
-	for _, group := range groups {
-		runsOn, rejected := nodesOf(group), map[int]string{}
-		for i := range rows {
-			if rows[i].Closed != "" || runsOn[rows[i].Name] {
-				continue
-			}
-			if why := e.excludes(nodes[rows[i].Name], group[0].rows); why != "" {
-				rejected[i] = why
-			}
+		key := fmt.Sprint(t.rows, t.requests)
+		rejected, isKnown := known[key]
+		if !isKnown && len(known) < mostRequests {
+			rejected = e.rejectedBy(rows, nodes, t)
+			known[key] = rejected
 		}
 		if len(rejected) == 0 {
 			continue
 		}
-		numbers.last++
-		for i, why := range rejected {
-			rows[i].Rejects = append(rows[i].Rejects, fleet.Rejection{Placement: numbers.last, Why: why})
+		at := slices.IndexFunc(numbered, func(s seen) bool { return maps.Equal(s.rejected, rejected) })
+		if at < 0 && len(numbered) < mostPlacements {
+			at, numbers.last = len(numbered), numbers.last+1
+			numbered = append(numbered, seen{numbers.last, rejected})
+			for i, why := range rejected {
+				rows[i].Rejects = append(rows[i].Rejects, fleet.Rejection{Placement: numbers.last, Why: why})
+			}
 		}
-		for _, t := range group {
-			numbers.of[t.key] = numbers.last
+		if at >= 0 {
+			numbers.of[t.key] = numbered[at].number
 		}
 	}
+}
+
+// rejectedBy returns why open nodes take no pods of a target, by the index of their row.
+func (e *eligibility) rejectedBy(rows []fleet.Node, nodes nodeStates, t *eligibleTarget) map[int]string {
+	var alike []*eligibleTarget
+	for _, other := range e.targets {
+		if slices.Equal(other.rows, t.rows) && other.requests == t.requests {
+			alike = append(alike, other)
+		}
+	}
+	runsOn, rejected := nodesOf(alike), map[int]string{}
+	for i := range rows {
+		node := nodes.byName[rows[i].Name]
+		if rows[i].Closed != "" || runsOn[rows[i].Name] {
+			continue
+		}
+		why := cmp.Or(e.excludes(node, t.rows), nodes.left[node.Name].lacks(t.requests, node.Status.Allocatable))
+		if why != "" {
+			rejected[i] = why
+		}
+	}
+	return rejected
 }
 
 // nodesOf returns the nodes on which pods of the targets run.
