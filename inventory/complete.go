@@ -10,6 +10,7 @@ import (
 
 	"github.com/wva-project/wva/engine"
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/scaledobject"
 )
 
 // The keys of a definition whose absence is not the same as their default.
@@ -42,7 +43,8 @@ func newCompletion(targets map[Key]Target, options Options) completion {
 // complete fills in the fields of a variant: the engine, the accelerator and how many of them a
 // replica needs, the served name and the adapters. Without a template the number is left to
 // countGPUs. The role of the label is noted for useRoles.
-func (c completion) complete(v *fleet.Variant, target Target, states func(key string) bool) {
+func (c completion) complete(v *fleet.Variant, target Target, object scaledobject.Object) {
+	states := func(key string) bool { return states(v, object, key) }
 	target.completeEngine(v, states(keyEngine))
 	if role, labelled := target.labelledRole(v, states(keyRole)); labelled {
 		c.roles[v.ID] = role
@@ -64,6 +66,24 @@ func (c completion) complete(v *fleet.Variant, target Target, states func(key st
 	if gpus > 0 || target.Template == nil {
 		v.GPUsPerReplica = gpus
 	}
+}
+
+// states reports whether the definition of a variant has a key: its trigger, or the annotations of a
+// dry run.
+func states(v *fleet.Variant, object scaledobject.Object, key string) bool {
+	if v.DryRun {
+		return scaledobject.HasKey(object.Metadata.Annotations, key)
+	}
+	return hasKey(object, key)
+}
+
+// LabelFindings returns the findings of the labels of the pod template, for a variant that an object
+// defines.
+func (t Target) LabelFindings(v fleet.Variant, object scaledobject.Object) []fleet.Finding {
+	v.Findings = nil
+	t.completeEngine(&v, states(&v, object, keyEngine))
+	t.labelledRole(&v, states(&v, object, keyRole))
+	return v.Findings
 }
 
 // completeEngine sets the engine to the one of the command line, else of the label, unless the

@@ -64,8 +64,7 @@ func (o Objects) readDryRun(t *Tables, c completion) {
 			v.Invalid = invalid(err)
 		}
 		v.Findings = scaledobject.Lint(d.object)
-		states := func(key string) bool { return scaledobject.HasKey(d.object.Metadata.Annotations, key) }
-		t.resolveTarget(&v, origin{d.name, states}, c)
+		t.resolveTarget(&v, origin{d.name, d.object}, c)
 		t.Variants = append(t.Variants, v)
 	}
 	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })

@@ -33,7 +33,7 @@ type eligibleTarget struct {
 	any    bool  // one is not known
 	counts bool  // a variant that is scaled names it
 	runsOn map[string]bool
-	// requests are those of a pod with accelerators
+	// requests are those of a pod with accelerators, of leader and worker the smaller ones
 	requests compute
 }
 
@@ -90,9 +90,6 @@ func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets)
 	t := &eligibleTarget{key: key, counts: counts, runsOn: map[string]bool{}, any: target.Template == nil}
 	e.byKey[key], e.targets = t, append(e.targets, t)
 	add := func(spec *corev1.PodSpec) {
-		if t.requests == (compute{}) {
-			t.requests = requestsOf(spec)
-		}
 		row, known := e.add(spec)
 		if !known {
 			t.any = true
@@ -100,12 +97,17 @@ func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets)
 			t.rows = append(t.rows, row)
 		}
 	}
-	switch {
-	case t.any:
-	case templateGPUs(target.Template) > 0:
-		add(&target.Template.Spec)
-	case templateGPUs(target.Worker) > 0:
-		add(&target.Worker.Spec)
+	isFirst := true
+	for _, template := range []*corev1.PodTemplateSpec{target.Template, target.Worker} {
+		if t.any || templateGPUs(template) == 0 {
+			continue
+		}
+		add(&template.Spec)
+		requests := requestsOf(&template.Spec)
+		if !isFirst { // a node may take pods of one of the two
+			requests = compute{min(t.requests.cpu, requests.cpu), min(t.requests.memory, requests.memory)}
+		}
+		t.requests, isFirst = requests, false
 	}
 	for i, leader := range pods.replicas[key] {
 		for _, pod := range append([]*corev1.Pod{leader}, pods.groups[podKeyOf(leader)]...) {

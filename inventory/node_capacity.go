@@ -19,8 +19,8 @@ type compute struct{ cpu, memory int64 }
 // mostCompute bounds processors and memory, so that sums do not overflow: 1 PiB.
 const mostCompute = 1 << 50
 
-// requestsOf returns the compute that a pod requests. A container that states a limit alone requests
-// as much, as in the pods of a template.
+// requestsOf returns the compute that a pod requests. A container that states a limit alone
+// requests as much, as in the pods of a template.
 func requestsOf(spec *corev1.PodSpec) compute {
 	var pod corev1.Pod
 	pod.Spec.Containers, pod.Spec.InitContainers = withCompute(spec.Containers), withCompute(spec.InitContainers)

@@ -66,3 +66,20 @@ func TestManyRequestsRejectNothing(t *testing.T) {
 	require.Equal(t, 1, tables.Workloads[0].Placement)
 	require.Zero(t, tables.Workloads[2*mostRequests-1].Placement)
 }
+
+// A node that takes only workers of a group takes a part of its replicas.
+func TestNodeThatTakesWorkersOnlyRejectsNoGroup(t *testing.T) {
+	group := func(leader, worker string) []string {
+		pod := func(cpu string) string {
+			return "{spec: {containers: [{name: c, resources: {requests: {cpu: " + cpu + "}, limits: {nvidia.com/gpu: 1}}}]}}"
+		}
+		return []string{
+			manifesttest.ScaledTo("g", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: g}", "accelerator: L4"),
+			"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: g, namespace: llm}\n" +
+				"spec: {replicas: 1, leaderWorkerTemplate: {size: 2, leaderTemplate: " + pod(leader) + ", workerTemplate: " + pod(worker) + "}}",
+			"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nstatus: {allocatable: {nvidia.com/gpu: 4, cpu: 16}, conditions: [{type: Ready, status: 'True'}]}",
+		}
+	}
+	require.Empty(t, objectsOf(t, group("32", "8")...).Tables(Options{}).Pools[0].Nodes[0].Rejects)
+	require.Len(t, objectsOf(t, group("32", "20")...).Tables(Options{}).Pools[0].Nodes[0].Rejects, 1)
+}

@@ -114,8 +114,7 @@ func (o Objects) readVariants(t *Tables, c completion) {
 		if v, ours := t.readVariant(object, kindScaledObject); ours {
 			names[v.ID] = true
 			t.Variants = append(t.Variants, v)
-			states := func(key string) bool { return hasKey(object, key) }
-			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{ScaledObjectKey(v.ID.Namespace, v.ID.Name), states}, c)
+			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{ScaledObjectKey(v.ID.Namespace, v.ID.Name), object}, c)
 		}
 	}
 	for _, job := range sorted(o.ScaledJobs, byName) {
@@ -151,10 +150,10 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 	return v, true
 }
 
-// origin is the object that defines a variant, and the keys that its definition has.
+// origin is the object that defines a variant, in the form of a ScaledObject.
 type origin struct {
 	name   Key
-	states func(key string) bool
+	object scaledobject.Object
 }
 
 // resolveTarget joins a variant with its target, which fills in the fields that the definition
@@ -166,7 +165,7 @@ func (t *Tables) resolveTarget(v *fleet.Variant, from origin, c completion) {
 		// Two objects may write one kind in two versions: the target is the same, and so has to be
 		// its name.
 		v.Target.APIVersion = target.ID.APIVersion
-		c.complete(v, target, from.states)
+		c.complete(v, target, from.object)
 	case v.Target.Name != "":
 		t.Problems = append(t.Problems, Problem{
 			Object: from.name.String(),

@@ -118,15 +118,6 @@ func newGPUType(pool poolPart) *gpuType {
 	return k
 }
 
-// reject records that a node takes no pods of a placement.
-func (k *gpuType) reject(node int, r fleet.Rejection) {
-	if k.rejects[node] == nil {
-		k.rejects[node] = map[int]string{}
-	}
-	k.rejects[node][r.Placement] = r.Why
-	k.pool.Nodes[node].Rejects = append(k.pool.Nodes[node].Rejects, r.Placement)
-}
-
 // bounded limits the number of accelerators of a node, each of which may take a step.
 func bounded(n int) int { return max(0, min(n, mostGPUs)) }
 
@@ -301,30 +292,6 @@ func (g *freeGPUs) pools() []solver.Pool {
 	}
 	return pools
 }
-
-// shape returns the accelerators of one share of a replica, and its number of shares, one for each
-// pod of a group. It returns 0 accelerators if the accelerator type or their number is unknown.
-func (v *variant) shape() (gpus, shares int) {
-	if v.accelerator == "" || v.GPUsPerReplica <= 0 {
-		return 0, 1
-	}
-	total := min(v.GPUsPerReplica, mostGPUs)
-	shares = max(1, min(v.workload.GroupSize, mostShares, total))
-	return (total + shares - 1) / shares, shares
-}
-
-// takes returns the number of accelerators of one replica.
-func (v *variant) takes() int {
-	gpus, shares := v.shape()
-	return gpus * shares
-}
-
-// Limits of one replica: of its accelerators, as of those of a node, so that sums do not overflow,
-// and of the pods of a group, each of which is placed.
-const (
-	mostGPUs   = 1 << 16
-	mostShares = 1 << 8
-)
 
 // isPlaceable reports whether a replica exists or would fit beside those of the others, and within
 // the quota.

@@ -1,7 +1,5 @@
 package planner
 
-import "slices"
-
 // slots are the free accelerators on nodes beside replicas that stay. Replicas are placed one after
 // the other: each placement is possible, but another order might place more.
 type slots struct {
@@ -90,11 +88,6 @@ func (s *slots) take(v *variant, replicas int) (placed int) {
 		placed++
 	}
 	return placed
-}
-
-// rejectsAny reports whether some node takes no pods of a placement.
-func (k *gpuType) rejectsAny(placement int) bool {
-	return slices.ContainsFunc(k.rejects, func(rejected map[int]string) bool { return rejected[placement] != "" })
 }
 
 // place places one replica on the best nodes; false if it does not fit.

@@ -152,3 +152,17 @@ func (p poolPart) part(placements []int) poolPart {
 	}
 	return part
 }
+
+// reject records that a node takes no pods of a placement.
+func (k *gpuType) reject(node int, r fleet.Rejection) {
+	if k.rejects[node] == nil {
+		k.rejects[node] = map[int]string{}
+	}
+	k.rejects[node][r.Placement] = r.Why
+	k.pool.Nodes[node].Rejects = append(k.pool.Nodes[node].Rejects, r.Placement)
+}
+
+// rejectsAny reports whether some node takes no pods of a placement.
+func (k *gpuType) rejectsAny(placement int) bool {
+	return slices.ContainsFunc(k.rejects, func(rejected map[int]string) bool { return rejected[placement] != "" })
+}
