@@ -68,8 +68,8 @@ func (c completion) complete(v *fleet.Variant, target Target, object scaledobjec
 	}
 }
 
-// states reports whether the definition of a variant has a key: its trigger, or the annotations of a
-// dry run.
+// states reports whether the definition of a variant has a key: its trigger, or the annotations of
+// a dry run.
 func states(v *fleet.Variant, object scaledobject.Object, key string) bool {
 	if v.DryRun {
 		return scaledobject.HasKey(object.Metadata.Annotations, key)
@@ -77,8 +77,8 @@ func states(v *fleet.Variant, object scaledobject.Object, key string) bool {
 	return hasKey(object, key)
 }
 
-// LabelFindings returns the findings of the labels of the pod template, for a variant that an object
-// defines.
+// LabelFindings returns the findings of the labels of the pod template, for a variant that an
+// object defines.
 func (t Target) LabelFindings(v fleet.Variant, object scaledobject.Object) []fleet.Finding {
 	v.Findings = nil
 	t.completeEngine(&v, states(&v, object, keyEngine))
