@@ -19,15 +19,15 @@ type Server struct {
 	logger   *slog.Logger
 	settings atomic.Pointer[settings] // replaced whole
 	live     *config.Live
-	source         Source
-	registry       *prometheus.Registry
-	board          *scaler.Board
-	loop           *scaler.Loop
-	poller         *scaler.QueuePoller
-	dumper         *dumper
-	crashes        *crashes
-	clock          clockCheck
-	scaler         *scaler.Server
+	source   Source
+	registry *prometheus.Registry
+	board    *scaler.Board
+	loop     *scaler.Loop
+	poller   *scaler.QueuePoller
+	dumper   *dumper
+	crashes  *crashes
+	clock    clockCheck
+	scaler   *scaler.Server
 }
 
 // New joins a server; Run, or Serve and Step, make it work. The error joins everything that is

@@ -74,6 +74,8 @@ func page() string {
 	out.WriteString("\nThe words of a flag may be joined by underscores too.\n")
 	for _, e := range engine.Engines() {
 		fmt.Fprintf(&out, "\n## %s\n\nThe name of the engine in a ScaledObject is `%s`; its model label is `%s`.\n", e.Title, e.Name, e.Labels.Model)
+		fmt.Fprintf(&out, "Command lines that start it have one of\n%s.\nThe label of its pods is `%s: %s`%s.\n",
+			quoted("", e.Programs), engine.EngineTypeLabel, e.Name, orAlias(e))
 		if e.Setup != "" {
 			fmt.Fprintf(&out, "Its metrics need: %s.\n", e.Setup)
 		}
@@ -114,6 +116,13 @@ func writeMetrics(out *strings.Builder, metrics []engine.Metric, descriptions []
 		}
 		fmt.Fprintf(out, "| %s | %s | %s |\n", d.Quantity, text, yes(d.Required))
 	}
+}
+
+func orAlias(e engine.Engine) string {
+	if e.Alias == "" {
+		return ""
+	}
+	return ", or `" + e.Alias + "`"
 }
 
 func quoted(prefix string, names []string) string {

@@ -8,7 +8,12 @@ type Engine struct {
 	Title string // its name in prose
 	// Setup is the settings without which it does not expose all of its metrics, and their path if
 	// that is not /metrics, in prose. Empty: none are needed.
-	Setup   string
+	Setup string
+	// Programs start the engine: each is a word of a command line without its directory, or two
+	// that follow each other.
+	Programs []string
+	// Alias is a second value of the label EngineTypeLabel, beside Name; empty if there is none.
+	Alias   string
 	Labels  Labels
 	Metrics []Metric // at most one row for each quantity
 	Flags   []Flag   // at most one row for each limit
@@ -27,6 +32,9 @@ type Labels struct {
 	// itself without Model. Copies are not counted. Empty if no router does that.
 	Copied string
 }
+
+// EngineTypeLabel is the label of pods by which llm-d knows their engine.
+const EngineTypeLabel = "llm-d.ai/engine-type"
 
 // ModelLabel is the label of the served model name of most engines.
 const ModelLabel = "model_name"

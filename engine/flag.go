@@ -14,6 +14,7 @@ const (
 	CacheBlocks    Limit = "KV cache blocks"
 	BlockTokens    Limit = "block size"
 	Quantization   Limit = "quantization"
+	ServedNames    Limit = "served model names"
 	Adapters       Limit = "LoRA adapters"
 )
 
@@ -49,6 +50,7 @@ func Limits() []LimitDescription {
 		{CacheBlocks, "blocks", true},
 		{BlockTokens, "tokens in a block", false},
 		{Quantization, "the engine's word, such as fp8", false},
+		{ServedNames, "names, of which metrics have the first", false},
 		{Adapters, "names, which a gateway has for models", false},
 	}
 }

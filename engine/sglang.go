@@ -13,7 +13,8 @@ import "github.com/wva-project/wva/fleet"
 func SGLang() Engine {
 	return Engine{
 		Name: fleet.EngineSGLang, Title: "SGLang", Setup: "the flag `--enable-metrics`",
-		Labels: Labels{Model: ModelLabel},
+		Programs: []string{"sglang.launch_server", "sglang serve"},
+		Labels:   Labels{Model: ModelLabel},
 		Metrics: []Metric{
 			metric(Running, "sglang:num_running_reqs"),
 			metric(Waiting, "sglang:num_queue_reqs"),
@@ -44,6 +45,7 @@ func SGLang() Engine {
 			{TensorParallel, []string{"tensor-parallel-size", "tp-size", "tp"}, "1"},
 			{CacheTokens, []string{"max-total-tokens"}, "by free memory"},
 			{Quantization, []string{"quantization"}, "by the model's files"},
+			{ServedNames, []string{"served-model-name"}, "the model's path"},
 			{Adapters, []string{"lora-paths"}, "none"},
 		},
 	}

@@ -13,8 +13,9 @@ package engine
 func TensorRTLLM() Engine {
 	return Engine{
 		Name: "trtllm-serve", Title: "TensorRT-LLM",
-		Setup:  "`enable_iter_perf_stats`, `return_perf_metrics`; path `/prometheus/metrics`",
-		Labels: Labels{Model: ModelLabel},
+		Setup:    "`enable_iter_perf_stats`, `return_perf_metrics`; path `/prometheus/metrics`",
+		Programs: []string{"trtllm-serve"},
+		Labels:   Labels{Model: ModelLabel},
 		Metrics: []Metric{
 			metric(Running, "trtllm_num_requests_running"),
 			metric(Waiting, "trtllm_num_requests_waiting"),

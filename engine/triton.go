@@ -14,8 +14,9 @@ package engine
 func Triton() Engine {
 	request, block := "nv_trt_llm_request_metrics", "nv_trt_llm_kv_cache_block_metrics"
 	return Engine{
-		Name: "triton-tensorrt-llm", Title: "Triton with TensorRT-LLM",
-		Labels: Labels{Model: "model"},
+		Name: "triton-tensorrt-llm", Title: "Triton with TensorRT-LLM", Alias: "triton",
+		Programs: []string{"tritonserver", "launch_triton_server.py"},
+		Labels:   Labels{Model: "model"},
 		Metrics: []Metric{
 			{Running, []Name{{Metric: request, Series: `request_type="scheduled"`}}},
 			{Waiting, []Name{{Metric: request, Series: `request_type="waiting"`}}},

@@ -14,6 +14,7 @@ import "github.com/wva-project/wva/fleet"
 func VLLM() Engine {
 	return Engine{
 		Name: fleet.EngineVLLM, Title: "vLLM",
+		Programs: []string{"vllm serve", "vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main"},
 		Labels: Labels{
 			Model: ModelLabel, Rank: "engine", BlockSize: "block_size", BlockCount: "num_gpu_blocks", Copied: "server",
 		},
@@ -51,6 +52,7 @@ func VLLM() Engine {
 			{CacheBlocks, []string{"num-gpu-blocks-override"}, "by free memory"},
 			{BlockTokens, []string{"block-size"}, "by platform"},
 			{Quantization, []string{"quantization", "q"}, "by the model's files"},
+			{ServedNames, []string{"served-model-name"}, "the model's path"},
 			{Adapters, []string{"lora-modules"}, "none"},
 		},
 	}

@@ -90,6 +90,7 @@ const (
 	CodeSharedAdapter           Code = "SharedAdapter"
 	CodeTooManyReplicas         Code = "TooManyReplicas"
 	CodeSettingLimited          Code = "SettingLimited"
+	CodeLabelIgnored            Code = "LabelIgnored"
 )
 
 // EventType is how Kubernetes files the event of a code.
@@ -221,6 +222,7 @@ func findingCodes() []CodeInfo {
 		{CodeSharedAdapter, UseFinding, "An adapter has a name of another model of the namespace, or of an adapter on an older one. Requests for it at the gateway are demand of that model.", "Give the adapter a name of its own, or remove it from `adapters`.", accepted, EventWarning},
 		{CodeTooManyReplicas, UseFinding, "A number of replicas that the ScaledObject or its target states is above 100000, which is used instead.", "Write a number of replicas that the cluster can run.", accepted, EventWarning},
 		{CodeSettingLimited, UseFinding, "A ConfigMap of the namespace sets more than the administrator grants. The administrator's limit is used.", "Lower the value that the finding names, or let the administrator raise the limit.", accepted, EventWarning},
+		{CodeLabelIgnored, UseFinding, "A label of the pod template, `llm-d.ai/role` or `llm-d.ai/engine-type`, has a value that is not known, or contradicts the definition or the command line. It is not used.", "Correct the label, or the key that contradicts it.", accepted, EventWarning},
 		{CodePercentileWithoutLimits, UseFinding, "A percentile is given without ttft or itl, so it has no effect.", "Set ttft or itl, or remove percentile.", accepted, EventWarning},
 	}
 }

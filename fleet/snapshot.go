@@ -113,6 +113,10 @@ type Workload struct {
 	// GPUs is how many accelerators the pod templates of one replica request, whatever the variant
 	// states. Zero: not known.
 	GPUs int `json:"gpus,omitzero"`
+	// Placement is the number of the placement of its pods on nodes of its accelerator type, by
+	// node selector, affinity and tolerations: Node.Rejects names it. Zero: every node that is not
+	// closed takes them.
+	Placement int `json:"placement,omitzero"`
 	// Precision is that of the weights, from the engine's arguments, such as fp8; empty if not
 	// given.
 	Precision string `json:"precision,omitzero"`
@@ -203,6 +207,14 @@ type Node struct {
 	// Closed is why the node takes no more pods, such as "cordoned"; empty if it does. Then its
 	// allocatable accelerators are at most the allocated ones.
 	Closed string `json:"closed,omitzero"`
+	// Rejects are the placements of which the node takes no pods, though it takes others.
+	Rejects []Rejection `json:"rejects,omitzero"`
+}
+
+// Rejection is a placement of workloads whose pods a node does not take.
+type Rejection struct {
+	Placement int    `json:"placement"` // Workload.Placement of the node's accelerator type
+	Why       string `json:"why"`       // such as "tainted"
 }
 
 // Usage is the report of one pod's engine. Several engines in one pod are one row: counts are added

@@ -13,21 +13,22 @@ import (
 
 // The most adapters of a variant that are read, and the most bytes of a name.
 const (
-	mostAdapters   = 64
-	longestAdapter = 256
+	mostAdapters = 64
+	longestName  = 256
 )
 
-// adaptersOf returns the names of the LoRA adapters that the engine's arguments load, sorted.
-func adaptersOf(template *corev1.PodTemplateSpec, name fleet.Engine) []string {
+// adaptersOf returns the names of the LoRA adapters that the engine's arguments load, and all but
+// the first of the names under which it serves the model, sorted.
+func adaptersOf(template *corev1.PodTemplateSpec, name fleet.Engine, served []string) []string {
 	at := slices.IndexFunc(engines, func(e engine.Engine) bool { return e.Name == name })
 	if template == nil || at < 0 {
 		return nil
 	}
 	flags := engines[at].Flag(engine.Adapters)
-	var names []string
+	names := slices.Clone(served[min(1, len(served)):min(mostAdapters, len(served))])
 	for _, container := range template.Spec.Containers {
-		for _, word := range valuesOf(commandLine(container), flags) {
-			if name := adapterName(word); name != "" && len(name) <= longestAdapter && len(names) < mostAdapters {
+		for _, word := range valuesOf(commandLine(container, ""), flags) {
+			if name := adapterName(word); name != "" && len(name) <= longestName && len(names) < mostAdapters {
 				names = append(names, name)
 			}
 		}

@@ -142,7 +142,7 @@ func scaledCount(text string) int {
 // "--max-num-seqs 64" and "--max_num_seqs=64" are the same. If one is repeated the last counts, as
 // for the engines.
 func flagsOf(container corev1.Container) map[string]string {
-	words := commandLine(container)
+	words := commandLine(container, "")
 	flags := map[string]string{}
 	for i, word := range words {
 		name, isFlag := strings.CutPrefix(word, "-")
@@ -162,8 +162,8 @@ func flagsOf(container corev1.Container) map[string]string {
 
 // commandLine returns the words of command and arguments. A word with white space that is no flag
 // and no JSON is taken for a shell script and split as a shell does it. Variables take the values
-// that the container's environment gives in plain text.
-func commandLine(container corev1.Container) []string {
+// that the container's environment gives in plain text, else their default, else the given text.
+func commandLine(container corev1.Container, unknown string) []string {
 	environment := make(map[string]string, len(container.Env))
 	for _, variable := range container.Env {
 		environment[variable.Name] = variable.Value
@@ -171,7 +171,7 @@ func commandLine(container corev1.Container) []string {
 	var words []string
 	for _, list := range [][]string{container.Command, container.Args} {
 		for _, word := range list {
-			word = expand(word, environment)
+			word = expand(word, environment, unknown)
 			if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "{") || !strings.ContainsAny(word, " \t\n") {
 				words = append(words, word)
 			} else {
@@ -185,8 +185,9 @@ func commandLine(container corev1.Container) []string {
 // variable matches Kubernetes' $(NAME) and the shell's $NAME, ${NAME} and ${NAME:-default}.
 var variable = regexp.MustCompile(`\$\((\w+)\)|\$(\w+)|\$\{(\w+)(?::?-([^}]*))?\}`)
 
-// expand replaces variables by their values; those without one by their default, or nothing.
-func expand(word string, environment map[string]string) string {
+// expand replaces variables by their values; those without one by their default, else by the given
+// text.
+func expand(word string, environment map[string]string, unknown string) string {
 	if !strings.Contains(word, "$") {
 		return word
 	}
@@ -195,7 +196,7 @@ func expand(word string, environment map[string]string) string {
 		if value := environment[parts[1]+parts[2]+parts[3]]; value != "" {
 			return value
 		}
-		return parts[4]
+		return cmp.Or(parts[4], unknown)
 	})
 }
 

@@ -46,15 +46,15 @@ func compareDeclarations(a, b declaration) int {
 
 // readDryRun adds the variants that annotations declare. A scaled variant comes before them: its
 // target and its name have no other variant.
-func (o Objects) readDryRun(t *Tables, targets map[Key]Target, options Options) {
+func (o Objects) readDryRun(t *Tables, c completion) {
 	declarations := o.declarations(t)
 	if len(declarations) == 0 {
 		return
 	}
-	c := claimsOf(t.Variants)
+	owners := claimsOf(t.Variants)
 	for _, d := range declarations {
 		v, err := scaledobject.ReadDryRun(d.object)
-		if problem, claimed := c.claim(v, d.name); claimed {
+		if problem, claimed := owners.claim(v, d.name); claimed {
 			t.Problems = append(t.Problems, problem)
 			continue
 		}
@@ -64,7 +64,7 @@ func (o Objects) readDryRun(t *Tables, targets map[Key]Target, options Options) 
 			v.Invalid = invalid(err)
 		}
 		v.Findings = scaledobject.Lint(d.object)
-		t.resolveTarget(&v, origin{d.name, scaledobject.HasKey(d.object.Metadata.Annotations, keyGPUs)}, targets, options)
+		t.resolveTarget(&v, origin{d.name, d.object}, c)
 		t.Variants = append(t.Variants, v)
 	}
 	slices.SortStableFunc(t.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })

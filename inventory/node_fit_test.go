@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,9 +58,44 @@ func TestNodeOnWhichNoVariantMayRunHasNothingFree(t *testing.T) {
 			if test.want != "" {
 				want.Allocatable = 1
 			}
+			pools[0].Nodes[0].Rejects = nil
 			require.Equal(t, []fleet.Node{want}, pools[0].Nodes)
 		})
 	}
+}
+
+func TestNodeThatTakesPodsOfSomeVariantsRejectsThoseOfTheOthers(t *testing.T) {
+	node := func(name, labels, spec string) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {nvidia.com/gpu.product: NVIDIA-L4, %s}}\nspec: {%s}\nstatus: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: 'True'}]}", name, labels, spec)
+	}
+	const tolerates = "tolerations: [{key: team, operator: Exists}]"
+	manifests := slices.Concat(
+		[]string{node("free", "", ""), node("team", "team: a", "taints: [{key: team, value: a, effect: NoSchedule}]"), node("shut", "", "unschedulable: true")},
+		on("a", tolerates+"\n      nodeSelector: {team: a}"), // its own node
+		on("b", tolerates),       // both
+		on("c", ""), on("d", ""), // the free one
+		[]string{manifesttest.Scaled("gone", "accelerator: L4")},
+	)
+	state := func(manifests ...string) string {
+		tables := objectsOf(t, manifests...).Tables(Options{})
+		var text []string
+		for _, row := range tables.Workloads {
+			text = append(text, fmt.Sprintf("%s:%d", row.ID.Name, row.Placement))
+		}
+		for _, row := range tables.Pools[0].Nodes {
+			text = append(text, fmt.Sprintf("%s%v", row.Name, row.Rejects))
+		}
+		return strings.Join(text, " ")
+	}
+	require.Equal(t, "a:1 b:0 c:2 d:2 free[{1 not selected}] shut[] team[{2 tainted}]", state(manifests...))
+	slices.Reverse(manifests)
+	require.Equal(t, "a:1 b:0 c:2 d:2 free[{1 not selected}] shut[] team[{2 tainted}]", state(manifests...))
+
+	pod := manifesttest.Pod{Name: "c-1-x", Owner: "ReplicaSet c-1", Labels: "pod-template-hash: '1'", Spec: "nodeName: team\n  containers: [{name: e, resources: {limits: {nvidia.com/gpu: 1}}}]"}.String()
+	require.Equal(t, "a:1 b:0 c:0 d:0 free[{1 not selected}] shut[] team[]", state(append(manifests, pod)...), "a pod of the placement runs there")
+
+	elastic := append(slices.Clone(manifests), "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: gpu}\nspec: {}")
+	require.Equal(t, "a:0 b:0 c:0 d:0 free[] shut[] team[]", state(elastic...))
 }
 
 // Admission plugins add tolerations to pods, and not to their template.

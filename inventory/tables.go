@@ -81,17 +81,22 @@ func (o Objects) Tables(options Options) Tables {
 		targets[TargetKey(target.ID)] = target
 	}
 	var t Tables
-	o.readVariants(&t, targets, options)
+	c := newCompletion(targets, options)
+	o.readVariants(&t, c)
 	scaled := t.Variants
-	o.readDryRun(&t, targets, options)
+	o.readDryRun(&t, c)
+	c.useRoles(t.Variants)
 	pools, problems := o.pools(options, devices)
 	options.canonicalNames(t.Variants, pools)
 	pods, unread := podsByTarget(o.Pods, t.Variants, targets)
 	pods.markOverlaps(t.Variants)
 	pods.countGPUs(t.Variants, targets)
 	o.nodeAccelerators(t.Variants, pods.replicas, options)
-	o.closeUnfit(pools, t.Variants, targets, pods)
+	placements := o.closeUnfit(pools, t.Variants, targets, pods)
 	t.Workloads = workloads(t.Variants, targets, pods)
+	for i := range t.Workloads {
+		t.Workloads[i].Placement = placements[TargetKey(t.Workloads[i].ID)]
+	}
 	t.Quotas = o.quotas(t.Variants, targets, options)
 	o.markConflicting(t.Workloads, scaled)
 	o.markAutoscalers(&t, options)
@@ -106,7 +111,7 @@ func (o Objects) Tables(options Options) Tables {
 
 // readVariants fills the table of variants. Fields that a ScaledObject leaves out are read from its
 // target.
-func (o Objects) readVariants(t *Tables, targets map[Key]Target, options Options) {
+func (o Objects) readVariants(t *Tables, c completion) {
 	byName := func(a, b scaledobject.Object) int {
 		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 	}
@@ -115,7 +120,7 @@ func (o Objects) readVariants(t *Tables, targets map[Key]Target, options Options
 		if v, ours := t.readVariant(object, kindScaledObject); ours {
 			names[v.ID] = true
 			t.Variants = append(t.Variants, v)
-			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{ScaledObjectKey(v.ID.Namespace, v.ID.Name), hasKey(object, keyGPUs)}, targets, options)
+			t.resolveTarget(&t.Variants[len(t.Variants)-1], origin{ScaledObjectKey(v.ID.Namespace, v.ID.Name), object}, c)
 		}
 	}
 	for _, job := range sorted(o.ScaledJobs, byName) {
@@ -151,22 +156,22 @@ func (t *Tables) readVariant(object scaledobject.Object, kind string) (fleet.Var
 	return v, true
 }
 
-// origin is the object that defines a variant, and whether it states the accelerators per replica.
+// origin is the object that defines a variant, in the form of a ScaledObject.
 type origin struct {
-	name       Key
-	statesGPUs bool
+	name   Key
+	object scaledobject.Object
 }
 
 // resolveTarget joins a variant with its target, which fills in the fields that the definition
 // leaves out.
-func (t *Tables) resolveTarget(v *fleet.Variant, from origin, targets map[Key]Target, options Options) {
-	target, seen := targets[TargetKey(v.Target)]
+func (t *Tables) resolveTarget(v *fleet.Variant, from origin, c completion) {
+	target, seen := c.targets[TargetKey(v.Target)]
 	switch {
 	case seen:
 		// Two objects may write one kind in two versions: the target is the same, and so has to be
 		// its name.
 		v.Target.APIVersion = target.ID.APIVersion
-		target.complete(v, from.statesGPUs, options)
+		c.complete(v, target, from.object)
 	case v.Target.Name != "":
 		t.Problems = append(t.Problems, Problem{
 			Object: from.name.String(),
@@ -194,28 +199,6 @@ func definitionProblems(name string, err error) []Problem {
 	return problems
 }
 
-// complete fills in the fields that the definition of a variant leaves out: the accelerator, how
-// many of them a replica needs, and the adapters. Without a template, or if its claims do not state
-// a number, the number is left to countGPUs.
-func (t Target) complete(v *fleet.Variant, statesGPUs bool, options Options) {
-	if v.Accelerator == "" {
-		v.Accelerator = options.selected(t.Template)
-	}
-	if len(v.Adapters) == 0 {
-		v.Adapters = adaptersOf(t.Template, v.Engine)
-	}
-	if statesGPUs {
-		return
-	}
-	gpus := t.templateGPUs()
-	switch {
-	case t.hasOpenClaims:
-		v.GPUsPerReplica = 0
-	case gpus > 0 || t.Template == nil:
-		v.GPUsPerReplica = gpus
-	}
-}
-
 // templateGPUs returns how many accelerators the templates of a replica request.
 func (t Target) templateGPUs() int {
 	return templateGPUs(t.Template) + t.Workers*templateGPUs(t.Worker)
@@ -231,9 +214,6 @@ func (f podsOfTargets) countGPUs(variants []fleet.Variant, targets map[Key]Targe
 		}
 	}
 }
-
-// keyGPUs is the key of the accelerators per replica.
-const keyGPUs = "gpusPerReplica"
 
 // hasKey reports whether an external trigger of the object has the key. Such a trigger is WVA's: no
 // other scaler has that key.

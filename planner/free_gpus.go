@@ -17,27 +17,41 @@ import (
 // allocated all the same, and count as those of others.
 type freeGPUs struct {
 	types    []*gpuType // by name
-	byName   map[fleet.Accelerator]*gpuType
+	byUse    map[gpuUse]*gpuType
 	holdings []solver.Holding
 }
 
-// gpuType is the accelerators of one type.
+// gpuUse is the accelerators that a variant uses: their type, and the placement of its pods.
+type gpuUse struct {
+	accelerator fleet.Accelerator
+	placement   int
+}
+
+// gpuType is the accelerators of one type, or of those of its nodes that take pods of the same
+// variants.
 type gpuType struct {
-	pool        solver.Pool
+	accelerator fleet.Accelerator
+	pool        solver.Pool    // of which the name is that of the part
 	at          map[string]int // index of a node by its name
 	allocatable []int          // by node: its allocatable accelerators
 	// by node: not allocated; negative if more are allocated than allocatable
 	free      []int
-	own       []int       // by node: allocated by replicas of the variants
-	live      []int       // by node: the part of own that is not terminating
-	requested int         // accelerators of existing or scheduled replicas, whichever are more
-	slots     map[int]int // by accelerators of a share: how many shares fit beside live ones
-	adds      bool        // the limit is that of a node autoscaler
+	own       []int            // by node: allocated by replicas of the variants
+	live      []int            // by node: the part of own that is not terminating
+	requested int              // accelerators of existing or scheduled replicas, whichever are more
+	slots     map[shareUse]int // how many shares fit beside live ones
+	adds      bool             // the limit is that of a node autoscaler
 	// pods that wait for its nodes stay
 	keepsPending bool
-	limitedBy    string   // the objects that limit it
-	closed       []string // by node: why it takes no more pods
+	limitedBy    string           // the objects that limit it
+	closed       []string         // by node: why it takes no more pods
+	rejects      []map[int]string // by node: why it takes none of a placement
+	// by placement: why nodes that are not in the part take none, and how many do not
+	elsewhere map[int]map[string]int
 }
+
+// shareUse is the accelerators of a share, and its placement.
+type shareUse struct{ gpus, placement int }
 
 // unlimited is more replicas than any range allows.
 const unlimited = math.MaxInt32
@@ -45,13 +59,19 @@ const unlimited = math.MaxInt32
 // newGPUs counts the accelerators that the variants may use: those that others have not allocated.
 // It sets for each variant the most replicas that fit, and how many of its pending pods do.
 func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) freeGPUs {
-	g := freeGPUs{byName: make(map[fleet.Accelerator]*gpuType)}
+	g := freeGPUs{byUse: make(map[gpuUse]*gpuType)}
+	placements := placementsOf(variants)
 	for _, pool := range oneRowPerAccelerator(pools) {
 		if pool.Elastic && mostOf(pool) == unlimited {
 			continue
 		}
-		k := newGPUType(pool)
-		g.types, g.byName[pool.Accelerator] = append(g.types, k), k
+		for _, part := range partsOf(pool, placements[pool.Accelerator]) {
+			k := newGPUType(part)
+			g.types = append(g.types, k)
+			for _, placement := range part.placements {
+				g.byUse[gpuUse{pool.Accelerator, placement}] = k
+			}
+		}
 	}
 	for v := range variants {
 		if k, limited := g.of(v); limited {
@@ -74,10 +94,10 @@ func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) fre
 	return g
 }
 
-func newGPUType(pool fleet.Pool) *gpuType {
+func newGPUType(pool poolPart) *gpuType {
 	k := &gpuType{
-		pool: solver.Pool{Accelerator: pool.Accelerator, Elastic: pool.Elastic, Limit: pool.Limit},
-		at:   make(map[string]int, len(pool.Nodes)), slots: make(map[int]int), limitedBy: pool.LimitedBy,
+		accelerator: pool.Accelerator, pool: solver.Pool{Accelerator: pool.name, Elastic: pool.Elastic, Limit: pool.Limit},
+		at: make(map[string]int, len(pool.Nodes)), slots: make(map[shareUse]int), limitedBy: pool.LimitedBy, elsewhere: pool.elsewhere,
 	}
 	if pool.Elastic {
 		if pool.Limit <= 0 {
@@ -89,7 +109,11 @@ func newGPUType(pool fleet.Pool) *gpuType {
 		return k
 	}
 	for _, node := range pool.Nodes {
-		k.closed[k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))] = node.Closed
+		i := k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))
+		k.closed[i] = node.Closed
+		for _, rejection := range node.Rejects {
+			k.reject(i, rejection)
+		}
 	}
 	return k
 }
@@ -103,7 +127,7 @@ func (k *gpuType) add(name string, allocatable, allocated int) int {
 	k.at[name] = i
 	k.pool.Nodes = append(k.pool.Nodes, solver.Node{Name: name})
 	k.allocatable, k.free = append(k.allocatable, allocatable), append(k.free, allocatable-allocated)
-	k.own, k.live, k.closed = append(k.own, 0), append(k.live, 0), append(k.closed, "")
+	k.own, k.live, k.closed, k.rejects = append(k.own, 0), append(k.live, 0), append(k.closed, ""), append(k.rejects, nil)
 	return i
 }
 
@@ -204,9 +228,22 @@ func (k *gpuType) allocate(name string, gpus int, leaves bool) {
 
 // of returns the accelerator type of a variant's replicas; false if it is unknown or has no limit.
 func (g *freeGPUs) of(v *variant) (*gpuType, bool) {
-	k, found := g.byName[v.accelerator]
+	k, found := g.byUse[gpuUse{v.accelerator, v.workload.Placement}]
+	if !found {
+		k, found = g.byUse[gpuUse{v.accelerator, 0}]
+	}
 	gpus, _ := v.shape()
 	return k, found && gpus > 0
+}
+
+// option returns a variant as an option of the solver, with the accelerators of its replicas.
+func (g *freeGPUs) option(v *variant) solver.Option {
+	gpus, shares := v.shape()
+	o := solver.Option{Variant: v.ID, Accelerator: v.accelerator, GPUs: gpus, Nodes: shares}
+	if k, limited := g.of(v); limited {
+		o.Accelerator, o.Placement = k.pool.Accelerator, v.workload.Placement
+	}
+	return o
 }
 
 // mostPlaceable returns the most replicas of a variant that fit beside the existing replicas of the
@@ -220,19 +257,21 @@ func (g *freeGPUs) mostPlaceable(v *variant) int {
 	if k.pool.Elastic {
 		return v.allocated() + v.pending + max(0, k.pool.Limit-k.requested)/(gpus*shares)
 	}
-	return v.scheduled + k.slotsFor(gpus)/shares
+	return v.scheduled + k.slotsFor(shareUse{gpus, v.workload.Placement})/shares
 }
 
-// slotsFor returns how many shares of a size fit beside live replicas.
-func (k *gpuType) slotsFor(gpus int) int {
-	if slots, known := k.slots[gpus]; known {
+// slotsFor returns how many such shares fit beside live replicas.
+func (k *gpuType) slotsFor(share shareUse) int {
+	if slots, known := k.slots[share]; known {
 		return slots
 	}
 	slots := 0
 	for i, node := range k.pool.Nodes {
-		slots += max(0, node.Free-k.live[i]) / gpus
+		if k.rejects[i][share.placement] == "" {
+			slots += max(0, node.Free-k.live[i]) / share.gpus
+		}
 	}
-	k.slots[gpus] = slots
+	k.slots[share] = slots
 	return slots
 }
 
@@ -257,30 +296,6 @@ func (g *freeGPUs) pools() []solver.Pool {
 	}
 	return pools
 }
-
-// shape returns the accelerators of one share of a replica, and its number of shares, one for each
-// pod of a group. It returns 0 accelerators if the accelerator type or their number is unknown.
-func (v *variant) shape() (gpus, shares int) {
-	if v.accelerator == "" || v.GPUsPerReplica <= 0 {
-		return 0, 1
-	}
-	total := min(v.GPUsPerReplica, mostGPUs)
-	shares = max(1, min(v.workload.GroupSize, mostShares, total))
-	return (total + shares - 1) / shares, shares
-}
-
-// takes returns the number of accelerators of one replica.
-func (v *variant) takes() int {
-	gpus, shares := v.shape()
-	return gpus * shares
-}
-
-// Limits of one replica: of its accelerators, as of those of a node, so that sums do not overflow,
-// and of the pods of a group, each of which is placed.
-const (
-	mostGPUs   = 1 << 16
-	mostShares = 1 << 8
-)
 
 // isPlaceable reports whether a replica exists or would fit beside those of the others, and within
 // the quota.

@@ -78,18 +78,23 @@ func (s *slots) take(v *variant, replicas int) (placed int) {
 		own.total -= placed * gpus * shares
 		return placed
 	}
-	for placed < replicas && own.place(gpus, shares) {
+	best := own.best
+	if placement := v.workload.Placement; k.rejectsAny(placement) {
+		best = func(gpus int) (int, bool) {
+			return own.bestOf(gpus, func(node int) bool { return k.rejects[node][placement] == "" })
+		}
+	}
+	for placed < replicas && own.place(gpus, shares, best) {
 		placed++
 	}
 	return placed
 }
 
-// place places one replica on the nodes with the fewest free accelerators; false if it does not
-// fit.
-func (s *freeSlots) place(gpus, shares int) bool {
+// place places one replica on the best nodes; false if it does not fit.
+func (s *freeSlots) place(gpus, shares int, best func(gpus int) (int, bool)) bool {
 	var chosen []int
 	for range shares {
-		node, found := s.best(gpus)
+		node, found := best(gpus)
 		if !found {
 			for _, back := range chosen {
 				s.left[back] += gpus
@@ -116,4 +121,15 @@ func (s *freeSlots) best(gpus int) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// bestOf returns the node with the fewest free accelerators that are enough, of those that are
+// allowed.
+func (s *freeSlots) bestOf(gpus int, allowed func(node int) bool) (best int, found bool) {
+	for node, left := range s.left {
+		if left >= gpus && allowed(node) && (!found || left < s.left[best]) {
+			best, found = node, true
+		}
+	}
+	return best, found
 }

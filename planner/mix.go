@@ -198,16 +198,14 @@ func (r *round) solve(q question) answer {
 func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 	problem.Demands = append(problem.Demands, solver.Demand{Model: z.id, Role: z.part, Amount: q.amount(z), Priority: z.priority})
 	for _, c := range z.candidates {
-		gpus, shares := c.shape()
-		option := solver.Option{
-			Variant: c.ID, Model: z.id, Role: z.part, Capacity: c.share, Price: c.price, Startup: r.pays(z, c), Range: r.domain(z, c, q), Now: c.alive(),
-			Accelerator: c.accelerator, GPUs: gpus, Nodes: shares,
-		}
+		option := r.gpus.option(c.variant)
+		option.Model, option.Role, option.Capacity, option.Price = z.id, z.part, c.share, c.price
+		option.Startup, option.Range, option.Now = r.pays(z, c), r.domain(z, c, q), c.alive()
 		if q.healthy {
 			option.Now += c.overdue
 		}
 		if price, known := r.gpuPrices()[c.accelerator]; q.preempts && known {
-			option.Price = price * float64(gpus*shares)
+			option.Price = price * float64(option.GPUs*option.Nodes)
 		}
 		problem.Options = append(problem.Options, option)
 	}
@@ -285,10 +283,9 @@ func (x *view) heldOptions(held []fleet.Decision) []solver.Option {
 	for v := range x.owners() {
 		if d, found := known[v.ID]; found && v.limited() {
 			n := v.factual(d.Replicas)
-			gpus, shares := v.shape()
-			options = append(options, solver.Option{
-				Variant: v.ID, Range: fleet.Range{Min: n, Max: n}, Now: n, Accelerator: v.accelerator, GPUs: gpus, Nodes: shares,
-			})
+			option := x.gpus.option(v)
+			option.Range, option.Now = fleet.Range{Min: n, Max: n}, n
+			options = append(options, option)
 		}
 	}
 	return options

@@ -90,11 +90,12 @@ func (v *variant) takeBack(now time.Time) {
 	v.overdue -= v.takenBack
 }
 
-// typeOfNamespace is an accelerator type for the variants of a namespace. Pods of others are no
-// evidence: they may be Pending for reasons of their own.
+// typeOfNamespace is an accelerator type for the variants of a namespace with one placement. Pods of
+// others are no evidence: they may be Pending for reasons of their own.
 type typeOfNamespace struct {
 	namespace   string
 	accelerator fleet.Accelerator
+	placement   int
 }
 
 // findFullTypes limits the starts of variants of which another one in the namespace, with as many
@@ -129,7 +130,7 @@ func (x *view) findFullTypes() {
 }
 
 func (v *variant) typeOfNamespace() typeOfNamespace {
-	return typeOfNamespace{v.ID.Namespace, v.accelerator}
+	return typeOfNamespace{v.ID.Namespace, v.accelerator, v.workload.Placement}
 }
 
 // sizeOfShare returns the accelerators that one pod of a replica needs on its node.

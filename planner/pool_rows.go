@@ -52,11 +52,19 @@ func mostOf(p fleet.Pool) int {
 }
 
 // oneRowPerNode returns the nodes by name. Of several rows of a node the one with the least free
-// accelerators counts.
+// accelerators counts, and each rejection.
 func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
 	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b fleet.Node) int {
 		free := cmp.Compare(bounded(a.Allocatable)-bounded(a.Allocated), bounded(b.Allocatable)-bounded(b.Allocated))
 		return cmp.Or(cmp.Compare(a.Name, b.Name), free, cmp.Compare(a.Allocatable, b.Allocatable))
 	})
-	return slices.CompactFunc(sorted, func(a, b fleet.Node) bool { return a.Name == b.Name })
+	unique := sorted[:0]
+	for _, node := range sorted {
+		if last := len(unique) - 1; last >= 0 && unique[last].Name == node.Name {
+			unique[last].Rejects = slices.Concat(unique[last].Rejects, node.Rejects)
+			continue
+		}
+		unique = append(unique, node)
+	}
+	return unique
 }

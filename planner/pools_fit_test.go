@@ -57,7 +57,10 @@ type fittingPool struct {
 
 // fittingNode counts accelerators of a node: own are those of the fleet's pods, live those of them
 // that are not terminating.
-type fittingNode struct{ allocatable, allocated, own, live int }
+type fittingNode struct {
+	allocatable, allocated, own, live int
+	rejects                           []int
+}
 
 // add adds a row of a pool. Of several rows for one type a fixed one counts before an elastic one,
 // and the smaller number of a node.
@@ -79,6 +82,9 @@ func (f *fitting) add(row fleet.Pool) {
 		if other := pool.nodes[n.Name]; other != nil {
 			node = &fittingNode{allocatable: min(other.allocatable, node.allocatable), allocated: max(other.allocated, node.allocated)}
 		}
+		for _, r := range n.Rejects {
+			node.rejects = append(node.rejects, r.Placement)
+		}
 		pool.nodes[n.Name] = node
 	}
 }
@@ -89,7 +95,7 @@ func (p *fittingPool) problem(name fleet.Accelerator) solver.Pool {
 		return pool
 	}
 	for node, n := range p.nodes {
-		pool.Nodes = append(pool.Nodes, solver.Node{Name: node, Free: max(min(n.allocatable-n.allocated+n.own, n.allocatable), n.live)})
+		pool.Nodes = append(pool.Nodes, solver.Node{Name: node, Free: max(min(n.allocatable-n.allocated+n.own, n.allocatable), n.live), Rejects: n.rejects})
 	}
 	return pool
 }
@@ -127,7 +133,7 @@ func (f *fitting) place(v fleet.Variant, w fleet.Workload, d fleet.Decision) {
 	}
 	f.counts = append(f.counts, solver.Count{Variant: v.ID, Replicas: replicas})
 	f.problem.Options = append(f.problem.Options, solver.Option{
-		Variant: v.ID, Range: fleet.Range{Min: replicas, Max: replicas}, Now: replicas, Accelerator: v.Accelerator, GPUs: gpus, Nodes: shares,
+		Variant: v.ID, Range: fleet.Range{Min: replicas, Max: replicas}, Now: replicas, Accelerator: v.Accelerator, GPUs: gpus, Nodes: shares, Placement: w.Placement,
 	})
 }
 

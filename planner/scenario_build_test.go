@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -122,7 +123,7 @@ func scenarioPhrases() []scenarioPhrase {
 		}},
 		{"pool", "# used by others", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
 			for range whole(a[0]) {
-				f.place(fleet.Accelerator(name), 1)
+				f.place(fleet.Accelerator(name), 1, 0)
 			}
 		}},
 		{"pool", "elastic", func(f *scenarioFleet, _ *scenarioCase, name string, _ []string) { f.pool(name).Elastic = true }},
@@ -131,6 +132,12 @@ func scenarioPhrases() []scenarioPhrase {
 			for range whole(a[0]) {
 				node := fmt.Sprintf("%s-%d", strings.ToLower(name), len(pool.Nodes))
 				pool.Nodes = append(pool.Nodes, fleet.Node{Name: node, Closed: "cordoned"})
+			}
+		}},
+		{"pool", "nodes # to # reject #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+			for i := whole(a[0]); i <= whole(a[1]); i++ {
+				node := &f.pool(name).Nodes[i]
+				node.Rejects = append(node.Rejects, fleet.Rejection{Placement: whole(a[2]), Why: "tainted"})
 			}
 		}},
 		{"pool", "adds #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) { f.pool(name).Adds = whole(a[0]) }},
@@ -215,16 +222,18 @@ func (f *scenarioFleet) accelerator(name string) *fleet.AcceleratorSpec {
 	return &f.Accelerators[len(f.Accelerators)-1]
 }
 
-// place allocates accelerators on the first node of a pool that has them free, and returns the
-// node. Without nodes of the type the place is not known, and limits nothing.
-func (f *scenarioFleet) place(accelerator fleet.Accelerator, gpus int) (node string, found bool) {
+// place allocates accelerators on the first node of a pool that has them free and takes pods of the
+// placement, and returns the node. Without nodes of the type the place is not known, and limits
+// nothing.
+func (f *scenarioFleet) place(accelerator fleet.Accelerator, gpus, placement int) (node string, found bool) {
 	for i := range f.Pools {
 		pool := &f.Pools[i]
 		if pool.Accelerator != accelerator || pool.Elastic && len(pool.Nodes) == 0 {
 			continue
 		}
 		for n := range pool.Nodes {
-			if pool.Nodes[n].Allocatable-pool.Nodes[n].Allocated >= gpus {
+			rejects := slices.ContainsFunc(pool.Nodes[n].Rejects, func(r fleet.Rejection) bool { return r.Placement == placement })
+			if !rejects && pool.Nodes[n].Allocatable-pool.Nodes[n].Allocated >= gpus {
 				pool.Nodes[n].Allocated += gpus
 				return pool.Nodes[n].Name, true
 			}

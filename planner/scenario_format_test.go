@@ -109,7 +109,7 @@ func (c *scenarioCase) readFact(number int, line string) error {
 var scenarioColumns = []string{
 	"model", "variant", "accelerator", "gpus", "cost", "min", "max", "idle", "kind", "group", "serving", "adapters", "class", "role", "itl", "ttft", "is",
 	"spec", "ready", "starting", "pending", "overdue", "unschedulable", "gated", "leaving", "age", "nodewait", "startup", "previous", "zero-after",
-	"rate", "capacity", "running", "waiting", "growth", "kv", "progress", "kvtokens", "maxseqs", "target", "admits", "quota",
+	"rate", "capacity", "running", "waiting", "growth", "kv", "progress", "kvtokens", "maxseqs", "target", "admits", "quota", "placement",
 }
 
 var expectedColumns = []string{"replicas", "code", "reason"}

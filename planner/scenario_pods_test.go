@@ -151,7 +151,7 @@ func (f *scenarioFleet) addVariant(r *scenarioRow) error {
 	}
 	w := fleet.Workload{
 		ID: target, Startup: n.span("startup", time.Minute), KVTokens: n.num("kvtokens", 0), MaxSequences: n.whole("maxseqs", 0),
-		GroupSize: n.whole("group", 1),
+		GroupSize: n.whole("group", 1), Placement: n.whole("placement", 0),
 	}
 	for _, group := range r.groups() {
 		if err := f.addPods(group, m, &v, &w); err != nil {
@@ -286,7 +286,7 @@ func (r *scenarioRow) ordinals(column string, first int) (ordinals []int, err er
 func (f *scenarioFleet) schedule(line int, pod *fleet.Pod, v *fleet.Variant, w *fleet.Workload) error {
 	shares := max(1, w.GroupSize)
 	for range shares {
-		node, found := f.place(v.Accelerator, v.GPUsPerReplica/shares)
+		node, found := f.place(v.Accelerator, v.GPUsPerReplica/shares, w.Placement)
 		if !found {
 			return lineError(line, "%d %s are free on no node for %s", v.GPUsPerReplica/shares, v.Accelerator, pod.Name)
 		}

@@ -90,33 +90,40 @@ func (k *gpuType) full(v *variant) string {
 	if k.limitedBy != "" {
 		by = " (" + k.limitedBy + ")"
 	}
-	nodes, why := k.closedNodes(gpus)
+	nodes, why := k.closedNodes(shareUse{gpus, v.workload.Placement})
 	switch {
 	case k.pool.Elastic && k.pool.Limit <= 0:
-		return fmt.Sprintf("0 free %s%s", k.pool.Accelerator, by)
+		return fmt.Sprintf("0 free %s%s", k.accelerator, by)
 	case k.pool.Elastic:
-		return fmt.Sprintf("limit of %d %s reached%s", k.pool.Limit, k.pool.Accelerator, by)
+		return fmt.Sprintf("limit of %d %s reached%s", k.pool.Limit, k.accelerator, by)
 	case nodes == 0:
-		return fmt.Sprintf("0 nodes have %s%s", k.pool.Accelerator, by)
+		return fmt.Sprintf("0 nodes have %s%s", k.accelerator, by)
 	case shares > 1:
-		return fmt.Sprintf("a group of %d x %d %s does not fit on %d nodes%s", shares, gpus, k.pool.Accelerator, nodes, why+by)
+		return fmt.Sprintf("a group of %d x %d %s does not fit on %d nodes%s", shares, gpus, k.accelerator, nodes, why+by)
 	default:
-		return fmt.Sprintf("0/%d nodes have %d free %s%s", nodes, gpus, k.pool.Accelerator, why+by)
+		return fmt.Sprintf("0/%d nodes have %d free %s%s", nodes, gpus, k.accelerator, why+by)
 	}
 }
 
-// closedNodes returns the number of nodes with the accelerators, and why they take no replica of a
-// size, as the scheduler says it: ": 9 allocated, 2 cordoned". It is empty if all are allocated.
-func (k *gpuType) closedNodes(gpus int) (nodes int, why string) {
-	counts := map[string]int{}
+// closedNodes returns the number of nodes with the accelerators, and why they take no such share,
+// as the scheduler says it: ": 9 allocated, 2 cordoned". It is empty if all are allocated.
+func (k *gpuType) closedNodes(share shareUse) (nodes int, why string) {
+	counts := maps.Clone(k.elsewhere[share.placement])
+	if counts == nil {
+		counts = map[string]int{}
+	}
+	for _, n := range counts {
+		nodes += n
+	}
 	for i, allocatable := range k.allocatable { // a node that is not in the pool has none
+		rejected := cmp.Or(k.closed[i], k.rejects[i][share.placement])
 		switch {
-		case k.closed[i] != "":
+		case rejected != "":
 			nodes++
-			counts[k.closed[i]]++
+			counts[rejected]++
 		case allocatable > 0:
 			nodes++
-			if allocatable < gpus {
+			if allocatable < share.gpus {
 				counts["too small"]++
 			} else {
 				counts["allocated"]++

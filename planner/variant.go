@@ -94,3 +94,27 @@ func (v *variant) idleNumber() int {
 	}
 	return 0
 }
+
+// shape returns the accelerators of one share of a replica, and its number of shares, one for each
+// pod of a group. It returns 0 accelerators if the accelerator type or their number is unknown.
+func (v *variant) shape() (gpus, shares int) {
+	if v.accelerator == "" || v.GPUsPerReplica <= 0 {
+		return 0, 1
+	}
+	total := min(v.GPUsPerReplica, mostGPUs)
+	shares = max(1, min(v.workload.GroupSize, mostShares, total))
+	return (total + shares - 1) / shares, shares
+}
+
+// takes returns the number of accelerators of one replica.
+func (v *variant) takes() int {
+	gpus, shares := v.shape()
+	return gpus * shares
+}
+
+// Limits of one replica: of its accelerators, as of those of a node, so that sums do not overflow,
+// and of the pods of a group, each of which is placed.
+const (
+	mostGPUs   = 1 << 16
+	mostShares = 1 << 8
+)

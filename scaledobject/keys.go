@@ -109,20 +109,20 @@ func servingKeys() []row {
 	served.identifies = true
 	served.Example = "llama-8b"
 	served.Meaning = "The model's name in the metrics of the engine, as its argument --served-model-name sets it."
-	served.Absent = "modelID is the name in the metrics. If the engine uses another one, the variant is held with the code " + string(fleet.CodeMetricsMissing) + "."
+	served.Absent = "It is the first name of the engine's argument --served-model-name; without that, modelID is the name in the metrics. If the engine uses another one, the variant is held with the code " + string(fleet.CodeMetricsMissing) + "."
 
 	adapters := namesKey("adapters", func(v *fleet.Variant) *[]string { return &v.Adapters })
 	adapters.Example = "sql,law"
 	adapters.Meaning = "The names of LoRA adapters on the model, as users request them. Their requests at the gateway are demand of the model, and wake it from zero. A name of another model is not used: finding " + string(fleet.CodeSharedAdapter) + "."
-	adapters.Absent = "They are read from the engine's argument --lora-modules (SGLang: --lora-paths). Requests of others count once an engine serves them, under the model's name."
+	adapters.Absent = "They are read from the engine's argument --lora-modules (SGLang: --lora-paths), and so are further names of --served-model-name. Requests of others count once an engine serves them, under the model's name."
 
 	inference := choiceKey("engine", func(v *fleet.Variant) *fleet.Engine { return &v.Engine }, engineNames()...)
 	inference.Meaning = "The inference engine. It determines the names of metrics and of command-line flags."
-	inference.Absent = "Metrics and flags are read as those of vLLM."
+	inference.Absent = "It is the engine that the command line of the pod template starts, else that of its label " + engine.EngineTypeLabel + ", else vLLM. A label that is not known, or contradicts the others, is not used: finding " + string(fleet.CodeLabelIgnored) + "."
 
 	role := choiceKey("role", func(v *fleet.Variant) *fleet.Role { return &v.Role }, fleet.RoleBoth, fleet.RolePrefill, fleet.RoleDecode)
 	role.Meaning = "The part of the work that the variant does. Variants of one model either all have a role of prefill or decode, or none has."
-	role.Absent = "Each replica does both prefill and decode."
+	role.Absent = "It is that of the label llm-d.ai/role of the pod template, if the variants of the model have both prefill and decode or one of them has this key. Else each replica does both. A label that is not known, or contradicts this key, is not used: finding " + string(fleet.CodeLabelIgnored) + "."
 
 	return []row{model, served, adapters, inference, role}
 }

@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/wva-project/wva/fleet"
@@ -29,6 +30,7 @@ type use struct {
 type class struct {
 	shape
 	pool      int32 // index of its pool; none if the accelerator type is unlimited
+	placement int   // zero if no node of the pool rejects it
 	namespace string
 	kind      fleet.Accelerator // set, as the namespace is, if the namespace has a quota
 	uses      []use
@@ -50,8 +52,10 @@ type nodePool struct {
 	// raised is, for each node, the larger of its free accelerators and those allocated to existing
 	// replicas; nil if none are allocated.
 	raised []int
-	placer *placer // nil if the limits are exact
-	counts []int64 // scratch: for each row the replicas to be placed
+	// rejects is, by placement, the nodes that reject it
+	rejects map[int][]bool
+	placer  *placer // nil if the limits are exact
+	counts  []int64 // scratch: for each row the replicas to be placed
 }
 
 // constrain assigns the rows to classes, and makes the limits.
@@ -88,8 +92,12 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 	}
 	pools := make(map[fleet.Accelerator]int32, len(c.pools))
 	for i := range c.pools {
-		if p := &c.pools[i]; p.fixed || p.limit != none {
+		p := &c.pools[i]
+		if p.fixed || p.limit != none {
 			pools[p.accelerator] = int32(i)
+		}
+		if p.fixed {
+			p.rejects = rejections(p.nodes)
 		}
 	}
 	for i := range c.rows {
@@ -101,6 +109,9 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 		}
 		if at, found := pools[o.Accelerator]; found {
 			k.pool = at
+			if c.pools[at].rejects[o.Placement] != nil {
+				k.placement = o.Placement
+			}
 		}
 		if len(governed) > 0 && governed[o.Variant.Namespace] {
 			k.namespace, k.kind = o.Variant.Namespace, o.Accelerator
@@ -120,7 +131,7 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 // classLike returns the class that equals k, and adds it if there is none.
 func (c *canonicalProblem) classLike(k *class) int32 {
 	for i := range c.classes {
-		if x := &c.classes[i]; x.pool == k.pool && x.shape == k.shape && x.namespace == k.namespace && x.kind == k.kind {
+		if x := &c.classes[i]; x.pool == k.pool && x.placement == k.placement && x.shape == k.shape && x.namespace == k.namespace && x.kind == k.kind {
 			return int32(i)
 		}
 	}
@@ -160,18 +171,98 @@ func (c *canonicalProblem) limitPool(at int32) {
 		}
 	}
 	for _, size := range sizes {
-		c.addLimit(LimitNodes, p.blocks(size), func(k *class) int64 {
+		c.addLimit(LimitNodes, p.blocks(size, nil), func(k *class) int64 {
 			if k.pool != at {
 				return 0
 			}
-			return int64(k.shares) * int64(k.gpus/size)
+			return k.blocks(size)
 		})
+	}
+	c.limitPlacements(at, sizes)
+}
+
+// limitPlacements makes the limits of the placements that nodes of a pool reject. Replicas of a
+// placement, and of those that are rejected by the same nodes and more, run on the nodes that take
+// it, or are there already. No plan on the nodes violates these limits; one that does not may still
+// have replicas that fit nowhere, if nodes take several placements.
+func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
+	p := &c.pools[at]
+	for _, placement := range slices.Sorted(maps.Keys(p.rejects)) {
+		rejected := p.rejects[placement]
+		runsWithin := func(k *class) bool {
+			return k.pool == at && k.placement != 0 && covers(p.rejects[k.placement], rejected)
+		}
+		if !slices.ContainsFunc(c.classes, func(k class) bool { return k.pool == at && k.placement == placement }) {
+			continue
+		}
+		for _, size := range sizes {
+			blocks := p.blocks(size, rejected)
+			for i := range p.held {
+				if k := &c.classes[c.rows[p.rows[i]].class]; runsWithin(k) {
+					blocks += outside(p.held[i], rejected) * int64(k.gpus/size)
+				}
+			}
+			c.addLimit(LimitNodes, blocks, func(k *class) int64 {
+				if !runsWithin(k) {
+					return 0
+				}
+				return k.blocks(size)
+			})
+		}
 	}
 }
 
-// blocks is the number of blocks of a size on all nodes.
-func (p *nodePool) blocks(size int) (blocks int64) {
+// rejections returns the nodes that reject each placement; nil if none rejects any.
+func rejections(nodes []Node) map[int][]bool {
+	var rejects map[int][]bool
+	for i := range nodes {
+		for _, placement := range nodes[i].Rejects {
+			if placement == 0 {
+				continue
+			}
+			if rejects == nil {
+				rejects = map[int][]bool{}
+			}
+			if rejects[placement] == nil {
+				rejects[placement] = make([]bool, len(nodes))
+			}
+			rejects[placement][i] = true
+		}
+	}
+	return rejects
+}
+
+// covers reports whether a has every node of b.
+func covers(a, b []bool) bool {
+	for i := range b {
+		if b[i] && !a[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// outside counts the shares of existing replicas on rejected nodes.
+func outside(held [][]int32, rejected []bool) (shares int64) {
+	for _, nodes := range held {
+		for _, node := range nodes {
+			if rejected[node] {
+				shares++
+			}
+		}
+	}
+	return shares
+}
+
+// blocks is the number of blocks of a size that one replica needs.
+func (s shape) blocks(size int) int64 { return int64(s.shares) * int64(s.gpus/size) }
+
+// blocks is the number of blocks of a size on all nodes but the rejected ones.
+func (p *nodePool) blocks(size int, rejected []bool) (blocks int64) {
 	for i := range p.nodes {
+		if rejected != nil && rejected[i] {
+			continue
+		}
 		free := p.nodes[i].Free
 		if p.raised != nil {
 			free = p.raised[i]

@@ -9,7 +9,7 @@ import (
 
 // usablePools returns the pools that limit something, each accelerator type once. A type has the
 // nodes of all its rows. A node that is listed several times has the least of its free
-// accelerators.
+// accelerators, and rejects each placement that one of its rows does.
 func usablePools(rows []Pool) []nodePool {
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(a, b Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
@@ -35,7 +35,7 @@ func usablePools(rows []Pool) []nodePool {
 	return pools
 }
 
-// usableNodes returns the nodes sorted by name, each once with the least of its free accelerators.
+// usableNodes returns the nodes sorted by name, each once.
 // Most inputs are sorted already.
 func usableNodes(nodes []Node) []Node {
 	clean := true
@@ -50,7 +50,15 @@ func usableNodes(nodes []Node) []Node {
 		nodes[i].Free = max(0, min(nodes[i].Free, maxGPUs))
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Free, b.Free)) })
-	return slices.CompactFunc(nodes, func(a, b Node) bool { return a.Name == b.Name })
+	unique := nodes[:0]
+	for _, node := range nodes {
+		if last := len(unique) - 1; last >= 0 && unique[last].Name == node.Name {
+			unique[last].Rejects = slices.Concat(unique[last].Rejects, node.Rejects)
+			continue
+		}
+		unique = append(unique, node)
+	}
+	return unique
 }
 
 func usableQuotas(rows []Quota) []Quota {

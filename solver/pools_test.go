@@ -99,7 +99,7 @@ func TestAPlanFitsTheNodesAsTheyStand(t *testing.T) {
 		{name: "elastic without a limit has no maximum", demand: 400, options: []Option{eight}, pools: []Pool{{Accelerator: "A", Elastic: true}}, want: []int{4}},
 		{name: "elastic with a limit stops there", demand: 400, options: []Option{one}, pools: []Pool{{Accelerator: "A", Elastic: true, Limit: 5}}, want: []int{5}, short: 350},
 		{name: "a limit is for whole replicas", demand: 400, options: []Option{four}, pools: []Pool{{Accelerator: "A", Elastic: true, Limit: 11}}, want: []int{2}, short: 320},
-		{name: "the nodes of an elastic pool do not count", demand: 400, options: []Option{four}, pools: []Pool{{Accelerator: "A", Elastic: true, Nodes: []Node{{"0", 1}}}}, want: []int{10}},
+		{name: "the nodes of an elastic pool do not count", demand: 400, options: []Option{four}, pools: []Pool{{Accelerator: "A", Elastic: true, Nodes: []Node{{Name: "0", Free: 1}}}}, want: []int{10}},
 		{name: "a quota", demand: 40, options: []Option{one}, quotas: []Quota{{Namespace: "ns", Accelerator: "A", GPUs: 3}}, want: []int{3}, short: 10},
 		{name: "a quota of all types together", demand: 400, options: []Option{eight, one}, quotas: []Quota{{Namespace: "ns", GPUs: 10}}, want: []int{1, 2}, short: 280},
 		{name: "the quota of others", demand: 40, options: []Option{one}, quotas: []Quota{{Namespace: "other", GPUs: 0}, {Namespace: "ns", Accelerator: "B", GPUs: 0}}, want: []int{4}},

@@ -90,6 +90,8 @@ type Option struct {
 	// are one.
 	Accelerator fleet.Accelerator
 	GPUs, Nodes int
+	// Placement is the number by which nodes reject replicas. Zero: no node does.
+	Placement int
 }
 
 // Pool is the accelerators of one type, by node.
@@ -109,6 +111,8 @@ type Node struct {
 	// Free is the number of accelerators available to the options' replicas together, including
 	// those already allocated to them.
 	Free int
+	// Rejects are the placements of which the node takes no replicas. Existing ones may be there.
+	Rejects []int
 }
 
 // Holding is an existing replica and the nodes on which its accelerators are allocated:

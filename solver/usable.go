@@ -103,6 +103,7 @@ func compareContent(a, b *Option) int {
 		cmp.Compare(a.Accelerator, b.Accelerator),
 		cmp.Compare(a.GPUs, b.GPUs),
 		cmp.Compare(a.Nodes, b.Nodes),
+		cmp.Compare(a.Placement, b.Placement),
 	)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/inventory"
 	"github.com/wva-project/wva/inventory/manifests"
 	"github.com/wva-project/wva/planner"
 	"github.com/wva-project/wva/scaledobject"
@@ -98,6 +99,7 @@ type linter struct {
 	config   string
 	snapshot fleet.Snapshot
 	places   map[fleet.VariantID]place
+	targets  map[inventory.Key]inventory.Target
 	problems []problem
 }
 
@@ -113,7 +115,7 @@ func (l *linter) run(command *cobra.Command, files []string) error {
 		l.snapshot.Accelerators, l.snapshot.Classes = configured.Accelerators, configured.ServiceClasses
 		l.snapshot.Profiles = configured.EngineProfiles()
 	}
-	l.places = make(map[fleet.VariantID]place)
+	l.places, l.targets = make(map[fleet.VariantID]place), make(map[inventory.Key]inventory.Target)
 	var definitions []definition
 	for _, file := range files {
 		data, err := readInput(command, file)
@@ -141,6 +143,9 @@ func (l *linter) file(file string, data []byte) []definition {
 	for _, p := range unreadable {
 		l.add(place{file, p.Object}, severityError, fleet.Finding{Code: fleet.CodeInvalidDefinition, Text: p.Text, Remedy: p.Remedy})
 	}
+	for _, target := range objects.Targets {
+		l.targets[inventory.TargetKey(target.ID)] = target
+	}
 	return l.definitionsIn(file, objects)
 }
 
@@ -164,7 +169,7 @@ func (l *linter) define(d definition, c claims) {
 		l.add(d.at, level, problem)
 		return
 	}
-	v.Findings = scaledobject.Lint(d.object)
+	v.Findings = append(scaledobject.Lint(d.object), l.targets[inventory.TargetKey(v.Target)].LabelFindings(v, d.object)...)
 	l.places[v.ID] = d.at
 	l.snapshot.Variants = append(l.snapshot.Variants, v)
 }

@@ -60,6 +60,18 @@ func TestLintPrintsErrorsUnsupportedTriggersAndFindings(t *testing.T) {
 	}
 }
 
+func TestLintComparesADefinitionWithTheLabelsOfItsPodTemplate(t *testing.T) {
+	file := written(t, "a.yaml", manifest("chat", "", "", `modelID: m, role: prefill`)+"---\n"+`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: chat, namespace: llm}
+spec: {template: {metadata: {labels: {llm-d.ai/role: decode, llm-d.ai/engine-type: turing}}, spec: {containers: [{name: c, image: x}]}}}
+`)
+	got := execute(t, "", "lint", file)
+	require.Equal(t, 0, got.code, got.errs)
+	require.Contains(t, got.out, `ScaledObject llm/chat: finding: LabelIgnored: label llm-d.ai/role of the pod template, "decode", contradicts role of the definition, "prefill", which is used`)
+	require.Contains(t, got.out, `ScaledObject llm/chat: finding: LabelIgnored: label llm-d.ai/engine-type of the pod template, "turing", is not known: it is not used`)
+}
+
 func TestLintFailsOnFindingsIfStrict(t *testing.T) {
 	text := manifest("chat", "", "", "modelID: m, percentile: \"0.99\"")
 	got := execute(t, text, "lint", "-")

@@ -94,7 +94,9 @@ func TestClusterReaderAddsTheRest(t *testing.T) {
 // Whoever may list ConfigMaps reads all of them, so that is turned on by a value, and for the
 // release's namespace alone unless tenants are to have their own.
 func TestConfigMapsAreReadableIfTheyAreTurnedOn(t *testing.T) {
-	isRead := func(permission string) bool { return permission == "list configmaps" || permission == "watch configmaps" }
+	isRead := func(permission string) bool {
+		return permission == "list configmaps" || permission == "watch configmaps"
+	}
 	everywhere := func(all objects) bool { return slices.ContainsFunc(granted(t, all.all("ClusterRole")), isRead) }
 	own := func(all objects) (namespaces []any) {
 		for _, role := range all.all("Role") {

@@ -99,7 +99,7 @@ func TestFieldMasksKeepAllFieldsThatAreRead(t *testing.T) {
 kind: LeaderWorkerSet
 metadata: {name: c, namespace: llm}
 spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 4}}}]}},
-  leaderTemplate: {spec: {containers: [{name: c, args: [--max-num-seqs=9], resources: {limits: {nvidia.com/gpu: 1, cpu: 4}, requests: {nvidia.com/gpu: 1}}}]}}}}`,
+  leaderTemplate: {metadata: {labels: {llm-d.ai/role: encode, llm-d.ai/engine-type: turing}}, spec: {containers: [{name: c, args: [--max-num-seqs=9], resources: {limits: {nvidia.com/gpu: 1, cpu: 4}, requests: {nvidia.com/gpu: 1}}}]}}}}`,
 		strings.Replace(manifesttest.Scaled("job"), "kind: ScaledObject", "kind: ScaledJob", 1),
 		"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: theirs, namespace: llm}\n" +
 			"spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: b}}",
@@ -120,6 +120,7 @@ spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {cont
 	want := objectsOf(t, manifests...).Tables(inventory.Options{})
 	require.Len(t, want.Variants, 4)
 	require.Len(t, want.Workloads, 3)
+	require.Len(t, want.Variants[2].Findings, 2, "of its two labels: %v", want.Variants[2].Findings)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
 		w.api.serve(servedKind{"leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet", true, true})

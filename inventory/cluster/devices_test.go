@@ -150,7 +150,7 @@ func TestPodWithAClaimKeepsItsPlacement(t *testing.T) {
 	spec := u.Object["spec"].(map[string]any)
 	require.Contains(t, spec, "tolerations")
 	require.Contains(t, spec, "resourceClaims")
-	require.NotContains(t, spec, "containers")
+	require.Contains(t, spec, "containers", "their requests of processors and memory count")
 }
 
 // TestMasksKeepTheFieldsOfDevices compares the tables of whole objects with those of the fields

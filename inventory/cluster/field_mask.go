@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -158,7 +157,7 @@ func namespaceFields() fieldMask { return objectFields(nil, nil) }
 // pod template depends on the kind.
 //
 // The template is kept whether a variant names the workload or not: a ScaledObject that comes later
-// would need it at once. So each watched Deployment needs 3 KB (BenchmarkDeploymentMemory).
+// would need it at once. So each watched Deployment needs 4 KB (BenchmarkDeploymentMemory).
 func targetFields() fieldMask {
 	template := templateFields()
 	return furtherTargetFields().with("spec", fieldsOf("replicas").with("template", template).
@@ -171,14 +170,15 @@ func furtherTargetFields() fieldMask {
 	return objectFields(nil, fieldsOf("conditions replicas readyReplicas updatedReplicas")).with("spec", nil)
 }
 
-// templateFields is the mask of a pod template: its demands on nodes, and the command line of its
-// engine.
+// templateFields is the mask of a pod template: the labels that are read, its demands on nodes, and
+// the command line of its engine.
 func templateFields() fieldMask {
-	queue := fieldMask{"labels": fieldsOf(inventory.LabelQueueName)}
-	return fieldMask{"metadata": queue, "spec": fieldsOf("nodeSelector tolerations resourceClaims").
+	spec := fieldsOf("nodeSelector tolerations resourceClaims").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
-		with("initContainers", fieldsOf("name resources restartPolicy"))}
+		with("initContainers", fieldsOf("name resources restartPolicy"))
+	labels := fieldsOf(strings.Join(inventory.TemplateLabels(), " "))
+	return fieldMask{"metadata": fieldMask{"labels": labels}, "spec": spec}
 }
 
 // strip removes the fields that are not in the mask, and the annotations that are neither KEDA's
@@ -195,18 +195,17 @@ func strip(u *unstructured.Unstructured, s fieldMask) {
 	keepExtended(u)
 }
 
-// keepExtended removes the requests for cpu, memory and the like, which are not counted.
-// Accelerators are extended resources: their names contain a slash, and a request for one equals
-// its limit, without which there is none. Containers of a pod without accelerators are removed too;
-// those of a template stay, since one of them is the engine.
+// keepExtended keeps the resources that are counted. Accelerators are extended resources: their
+// names contain a slash, and a request for one equals its limit, without which there is none.
+// Processors and memory are those of the request, or of the limit without one. Containers of a pod
+// without accelerators are removed; those of a template stay, since one of them is the engine.
 func keepExtended(u *unstructured.Unstructured) {
 	spec, _ := u.Object["spec"].(map[string]any)
 	if u.GetKind() == pods.kind {
-		trimContainers(spec, true)
-		if spec["containers"] == nil && spec["initContainers"] == nil && spec["resourceClaims"] == nil {
-			delete(spec, "nodeSelector")
-			delete(spec, "tolerations")
-			delete(spec, "affinity")
+		if !trimContainers(spec) && spec["resourceClaims"] == nil {
+			for _, name := range []string{"containers", "initContainers", "nodeSelector", "tolerations", "affinity"} {
+				delete(spec, name)
+			}
 		}
 		return
 	}
@@ -214,36 +213,36 @@ func keepExtended(u *unstructured.Unstructured) {
 	for _, value := range []any{spec["template"], group["leaderTemplate"], group["workerTemplate"]} {
 		template, _ := value.(map[string]any)
 		pod, _ := template["spec"].(map[string]any)
-		trimContainers(pod, false)
+		trimContainers(pod)
 	}
 }
 
-// trimContainers trims the resources of a pod's containers. With remove, it removes the containers
-// that have none left.
-func trimContainers(pod map[string]any, remove bool) {
+// trimContainers trims the resources of a pod's containers, and reports whether any requests
+// accelerators.
+func trimContainers(pod map[string]any) (takesExtended bool) {
 	for _, list := range []string{"containers", "initContainers"} {
 		containers, _ := pod[list].([]any)
-		containers = slices.DeleteFunc(containers, func(element any) bool {
+		for _, element := range containers {
 			container, _ := element.(map[string]any)
-			return !takesExtended(container) && remove
-		})
-		if len(containers) > 0 {
-			pod[list] = containers
-		} else {
-			delete(pod, list)
+			takesExtended = trimResources(container) || takesExtended
 		}
 	}
+	return takesExtended
 }
 
-// takesExtended trims a container's resources, and reports whether any are left.
-func takesExtended(container map[string]any) bool {
+// trimResources trims a container's resources, and reports whether accelerators are among them.
+func trimResources(container map[string]any) (takesExtended bool) {
 	resources, _ := container["resources"].(map[string]any)
 	limits, _ := resources["limits"].(map[string]any)
-	maps.DeleteFunc(limits, func(name string, _ any) bool { return !strings.Contains(name, "/") })
-	if len(limits) == 0 {
+	requests, _ := resources["requests"].(map[string]any)
+	maps.DeleteFunc(requests, func(name string, _ any) bool { return name != "cpu" && name != "memory" })
+	maps.DeleteFunc(limits, func(name string, _ any) bool {
+		isExtended, isRequested := strings.Contains(name, "/"), requests[name] != nil
+		takesExtended = takesExtended || isExtended
+		return !isExtended && (isRequested || name != "cpu" && name != "memory")
+	})
+	if len(limits)+len(requests) == 0 {
 		delete(container, "resources")
-		return false
 	}
-	delete(resources, "requests")
-	return true
+	return takesExtended
 }

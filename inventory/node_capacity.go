@@ -1,0 +1,104 @@
+package inventory
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
+)
+
+// closedByCPU and closedByMemory are why the scheduler places no pod of a variant on a node that
+// has nothing but too little of these left.
+const (
+	closedByCPU    = "insufficient cpu"
+	closedByMemory = "insufficient memory"
+)
+
+// compute is processors in thousandths, and memory in bytes.
+type compute struct{ cpu, memory int64 }
+
+// mostCompute bounds processors and memory, so that sums do not overflow: 1 PiB.
+const mostCompute = 1 << 50
+
+// requestsOf returns the compute that a pod requests. A container that states a limit alone
+// requests as much, as in the pods of a template.
+func requestsOf(spec *corev1.PodSpec) compute {
+	var pod corev1.Pod
+	pod.Spec.Containers, pod.Spec.InitContainers = withCompute(spec.Containers), withCompute(spec.InitContainers)
+	return computeOf(helpers.PodRequests(&pod, helpers.PodResourcesOptions{}))
+}
+
+func withCompute(containers []corev1.Container) []corev1.Container {
+	counted := make([]corev1.Container, len(containers))
+	for i := range containers {
+		requests := corev1.ResourceList{}
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			quantity, found := containers[i].Resources.Requests[name]
+			if !found {
+				quantity = containers[i].Resources.Limits[name]
+			}
+			requests[name] = bounded(name, quantity)
+		}
+		counted[i] = corev1.Container{RestartPolicy: containers[i].RestartPolicy, Resources: corev1.ResourceRequirements{Requests: requests}}
+	}
+	return counted
+}
+
+func bounded(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
+	if name == corev1.ResourceCPU {
+		return *resource.NewMilliQuantity(cores(quantity), resource.DecimalSI)
+	}
+	return *resource.NewQuantity(max(0, min(quantity.Value(), mostCompute)), resource.BinarySI)
+}
+
+// cores returns processors in thousandths.
+func cores(quantity resource.Quantity) int64 {
+	if quantity.Value() > mostCompute/1000 { // in thousandths it might overflow
+		return mostCompute
+	}
+	return max(0, quantity.MilliValue())
+}
+
+func computeOf(list corev1.ResourceList) compute {
+	return compute{cores(list[corev1.ResourceCPU]), max(0, min(list.Memory().Value(), mostCompute))}
+}
+
+// computeLeft returns the compute of each node beside the pods with accelerators that are none of
+// the variants'. The pods of variants may be removed. Pods without accelerators are not counted.
+func (o Objects) computeLeft(pods podsOfTargets) map[string]compute {
+	own := map[podKey]bool{}
+	for _, replicas := range pods.replicas {
+		for _, leader := range replicas {
+			own[podKeyOf(leader)] = true
+			for _, pod := range pods.groups[podKeyOf(leader)] {
+				own[podKeyOf(pod)] = true
+			}
+		}
+	}
+	left := map[string]compute{}
+	for _, node := range o.Nodes {
+		left[node.Name] = computeOf(node.Status.Allocatable)
+	}
+	for _, pod := range o.Pods {
+		at, isOnNode := left[pod.Spec.NodeName]
+		if !isOnNode || ended(pod) || own[podKeyOf(pod)] || podGPUs(&pod.Spec) == 0 {
+			continue
+		}
+		requests := requestsOf(&pod.Spec)
+		left[pod.Spec.NodeName] = compute{max(0, at.cpu-requests.cpu), max(0, at.memory-requests.memory)}
+	}
+	return left
+}
+
+// lacks returns why a node with this compute left takes no pod that requests so much; empty if it
+// does. A node that states none is not known.
+func (c compute) lacks(requests compute, allocatable corev1.ResourceList) string {
+	_, statesCPU := allocatable[corev1.ResourceCPU]
+	_, statesMemory := allocatable[corev1.ResourceMemory]
+	switch {
+	case statesCPU && requests.cpu > 0 && requests.cpu > c.cpu:
+		return closedByCPU
+	case statesMemory && requests.memory > 0 && requests.memory > c.memory:
+		return closedByMemory
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wva-project/wva/inventory/manifesttest"
+)
+
+// sized returns a ScaledObject on L4, and its Deployment whose container has resources.
+func sized(name, resources string) []string {
+	return []string{manifesttest.Scaled(name, "accelerator: L4"), manifesttest.Deployment(name, 1, "image: x, resources: {"+resources+"}")}
+}
+
+func TestNodeTakesNoPodsForWhichProcessorsOrMemoryAreMissing(t *testing.T) {
+	const gpu = "nvidia.com/gpu: 1"
+	others := func(resources string) string {
+		return manifesttest.Pod{Name: "p", Spec: "nodeName: one\n  containers: [{name: c, resources: {" + resources + "}}]"}.String()
+	}
+	tests := []struct {
+		name, allocatable, resources string
+		more                         []string
+		want                         string
+	}{
+		{"enough", "cpu: 16, memory: 64Gi", "requests: {cpu: 16, memory: 64Gi}, limits: {" + gpu + "}", nil, ""},
+		{"too few processors", "cpu: 15900m, memory: 64Gi", "requests: {cpu: 16, memory: 64Gi}, limits: {" + gpu + "}", nil, "insufficient cpu"},
+		{"too little memory", "cpu: 16, memory: 63Gi", "requests: {cpu: 16, memory: 64Gi}, limits: {" + gpu + "}", nil, "insufficient memory"},
+		{"a limit without a request", "cpu: 8, memory: 64Gi", "limits: {cpu: 16, " + gpu + "}", nil, "insufficient cpu"},
+		{"a limit above the request", "cpu: 8, memory: 64Gi", "requests: {cpu: 4}, limits: {cpu: 16, " + gpu + "}", nil, ""},
+		{"no request", "cpu: 1, memory: 1Gi", "limits: {" + gpu + "}", nil, ""},
+		{"a node that states none", "pods: 10", "requests: {cpu: 16, memory: 64Gi}, limits: {" + gpu + "}", nil, ""},
+		{"a pod of another tenant", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{others("requests: {cpu: 8}, limits: {" + gpu + "}")}, "insufficient cpu"},
+		{"one without accelerators", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{others("requests: {cpu: 8}")}, ""},
+		{"more than there can be", "cpu: 16, memory: 64Gi", "requests: {cpu: 9E, memory: 9E}, limits: {" + gpu + "}", []string{others("requests: {cpu: 9E, memory: 9E}, limits: {" + gpu + "}")}, "insufficient cpu"},
+		{"a large node", "cpu: 192, memory: 2Ti", "requests: {memory: 1Ti}, limits: {" + gpu + "}", []string{others("requests: {memory: 900Gi}, limits: {" + gpu + "}")}, ""},
+		{"a replica runs there", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{
+			manifesttest.Pod{Name: "a-1-x", Owner: "ReplicaSet a-1", Labels: "pod-template-hash: '1'", Spec: "nodeName: one\n  containers: [{name: e, resources: {requests: {cpu: 12}, limits: {nvidia.com/gpu: 1}}}]"}.String(),
+		}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			node := fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nstatus: {allocatable: {nvidia.com/gpu: 4, %s}, conditions: [{type: Ready, status: 'True'}]}", test.allocatable)
+			tables := objectsOf(t, append(append(sized("a", test.resources), node), test.more...)...).Tables(Options{})
+			var why []string
+			for _, r := range tables.Pools[0].Nodes[0].Rejects {
+				require.Equal(t, tables.Workloads[0].Placement, r.Placement)
+				why = append(why, r.Why)
+			}
+			require.Equal(t, test.want, strings.Join(why, ","))
+			require.Empty(t, tables.Pools[0].Nodes[0].Closed)
+		})
+	}
+}
+
+// A tenant with many requests makes no unbounded work, and closes no node to others.
+func TestManyRequestsRejectNothing(t *testing.T) {
+	manifests := []string{"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nstatus: {allocatable: {nvidia.com/gpu: 4, cpu: 1}, conditions: [{type: Ready, status: 'True'}]}"}
+	for i := range 2 * mostRequests {
+		manifests = append(manifests, sized(fmt.Sprintf("v%03d", i), fmt.Sprintf("requests: {cpu: %d}, limits: {nvidia.com/gpu: 1}", i+2))...)
+	}
+	tables := objectsOf(t, manifests...).Tables(Options{})
+	require.Len(t, tables.Pools[0].Nodes[0].Rejects, 1, "all that are compared have one placement")
+	require.Equal(t, 1, tables.Workloads[0].Placement)
+	require.Zero(t, tables.Workloads[2*mostRequests-1].Placement)
+}
+
+// A node that takes only workers of a group takes a part of its replicas.
+func TestNodeThatTakesWorkersOnlyRejectsNoGroup(t *testing.T) {
+	group := func(leader, worker string) []string {
+		pod := func(cpu string) string {
+			return "{spec: {containers: [{name: c, resources: {requests: {cpu: " + cpu + "}, limits: {nvidia.com/gpu: 1}}}]}}"
+		}
+		return []string{
+			manifesttest.ScaledTo("g", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: g}", "accelerator: L4"),
+			"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: g, namespace: llm}\n" +
+				"spec: {replicas: 1, leaderWorkerTemplate: {size: 2, leaderTemplate: " + pod(leader) + ", workerTemplate: " + pod(worker) + "}}",
+			"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nstatus: {allocatable: {nvidia.com/gpu: 4, cpu: 16}, conditions: [{type: Ready, status: 'True'}]}",
+		}
+	}
+	require.Empty(t, objectsOf(t, group("32", "8")...).Tables(Options{}).Pools[0].Nodes[0].Rejects)
+	require.Len(t, objectsOf(t, group("32", "20")...).Tables(Options{}).Pools[0].Nodes[0].Rejects, 1)
+}

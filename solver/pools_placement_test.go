@@ -1,0 +1,167 @@
+package solver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// placeableByHand reports whether replicas can be placed: existing ones stay or go, and further
+// ones run on nodes that take them. It tries everything.
+func placeableByHand(p Problem, counts []int) bool {
+	left := map[string]int{}
+	for _, node := range p.Pools[0].Nodes {
+		left[node.Name] = node.Free
+	}
+	held := make([][]string, len(p.Options)) // the node of each existing replica
+	for _, h := range p.Holdings {
+		at := slices.IndexFunc(p.Options, func(o Option) bool { return o.Variant == h.Variant })
+		held[at] = append(held[at], h.Nodes[0])
+	}
+	var place func(option, existing, n int) bool
+	try := func(option, existing, n int, node string) bool {
+		gpus := p.Options[option].GPUs
+		if left[node] < gpus {
+			return false
+		}
+		left[node] -= gpus
+		fits := place(option, existing, n-1)
+		left[node] += gpus
+		return fits
+	}
+	place = func(option, existing, n int) bool {
+		switch {
+		case n == 0 && option+1 == len(p.Options):
+			return true
+		case n == 0:
+			return place(option+1, 0, counts[option+1])
+		case existing < len(held[option]):
+			stays := try(option, existing+1, n, held[option][existing])
+			// a replica goes only if the others are enough
+			return stays || len(held[option])-existing-1 >= n && place(option, existing+1, n)
+		}
+		for _, node := range p.Pools[0].Nodes {
+			if !slices.Contains(node.Rejects, p.Options[option].Placement) && try(option, existing, n, node.Name) {
+				return true
+			}
+		}
+		return false
+	}
+	return place(0, 0, counts[0])
+}
+
+// randomPlacements is a problem with one pool, of nodes that reject some placements; nested ones
+// are rejected by the same nodes and more.
+func randomPlacements(random *rand.Rand, sizes []int, isNested bool) Problem {
+	pool := Pool{Accelerator: "A"}
+	for i := range 1 + random.IntN(4) {
+		node := Node{Name: fmt.Sprint("n", i), Free: random.IntN(4)}
+		level := random.IntN(4)
+		for placement := 1; placement <= 3; placement++ {
+			if isNested && placement <= level || !isNested && random.IntN(2) == 0 {
+				node.Rejects = append(node.Rejects, placement)
+			}
+		}
+		pool.Nodes = append(pool.Nodes, node)
+	}
+	p := Problem{Pools: []Pool{pool}}
+	for i := range 1 + random.IntN(3) {
+		o := taking(Option{Variant: variant(fmt.Sprint("v", i)), Placement: random.IntN(4)}, "A", sizes[random.IntN(len(sizes))])
+		p.Options = append(p.Options, o)
+	}
+	return p
+}
+
+// eachCount calls with all numbers of replicas up to 3.
+func eachCount(options int, call func(counts []int)) {
+	counts := make([]int, options)
+	for {
+		call(counts)
+		i := 0
+		for ; i < options && counts[i] == 3; i++ {
+			counts[i] = 0
+		}
+		if i == options {
+			return
+		}
+		counts[i]++
+	}
+}
+
+func fitsCounts(p Problem, counts []int) bool {
+	rows := make([]Count, len(counts))
+	for i, n := range counts {
+		rows[i] = Count{p.Options[i].Variant, n}
+	}
+	return Fits(p, rows)
+}
+
+func TestNestedPlacementsOfOneSizeAreExact(t *testing.T) {
+	rejected := 0
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		p := randomPlacements(random, []int{1 + random.IntN(2)}, true)
+		everywhere := Problem{Options: p.Options, Pools: []Pool{{Accelerator: "A", Nodes: slices.Clone(p.Pools[0].Nodes)}}}
+		for i := range everywhere.Pools[0].Nodes {
+			everywhere.Pools[0].Nodes[i].Rejects = nil
+		}
+		eachCount(len(p.Options), func(counts []int) {
+			got, want := fitsCounts(p, counts), placeableByHand(p, counts)
+			if got != want {
+				t.Fatalf("seed %d: %v fits: %v, want %v\n%+v", seed, counts, got, want, p)
+			}
+			if !got && fitsCounts(everywhere, counts) {
+				rejected++
+			}
+		})
+	}
+	if rejected < 100 {
+		t.Errorf("placements reject %d plans, want more", rejected)
+	}
+}
+
+func TestPlacementsRejectNoPlanThatFits(t *testing.T) {
+	for seed := range uint64(600) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		p := randomPlacements(random, []int{1, 2, 3}, false)
+		for _, node := range p.Pools[0].Nodes { // existing replicas, also on nodes that reject them
+			left := node.Free
+			for _, o := range p.Options {
+				if random.IntN(2) == 0 && left >= o.GPUs {
+					left -= o.GPUs
+					p.Holdings = append(p.Holdings, Holding{o.Variant, []string{node.Name}})
+				}
+			}
+		}
+		eachCount(len(p.Options), func(counts []int) {
+			if placeableByHand(p, counts) && !fitsCounts(p, counts) {
+				t.Fatalf("seed %d: %v can be placed, and does not fit\n%+v", seed, counts, p)
+			}
+		})
+	}
+}
+
+func TestDemandIsServedOnTheNodesThatTakeTheReplicas(t *testing.T) {
+	option := func(name string, placement int) Option {
+		o := taking(Option{Variant: variant(name), Model: fleet.ModelID{Name: name}, Capacity: 1, Price: 1, Placement: placement}, "A", 1)
+		o.Range.Max = 9
+		return o
+	}
+	p := Problem{
+		Options: []Option{option("a", 1), option("b", 1), option("c", 0)},
+		Demands: []Demand{{Model: fleet.ModelID{Name: "a"}, Amount: 4}, {Model: fleet.ModelID{Name: "b"}, Amount: 4}, {Model: fleet.ModelID{Name: "c"}, Amount: 2}},
+		Pools:   []Pool{{Accelerator: "A", Nodes: []Node{{Name: "x", Free: 4}, {Name: "y", Free: 4, Rejects: []int{1}}}}},
+		Reasons: true,
+	}
+	s := Solve(p)
+	counts := []int{s.Counts[0].Replicas, s.Counts[1].Replicas, s.Counts[2].Replicas}
+	if !slices.Equal(counts, []int{2, 2, 2}) || !s.Proven && s.Bound > s.Cost {
+		t.Errorf("%v, want two of each: four fit on x, and c runs on y; %+v", counts, s)
+	}
+	if s.Reasons[0].Limit != LimitNodes || s.Reasons[2].Limit == LimitNodes {
+		t.Errorf("limits %+v", s.Reasons)
+	}
+}
