@@ -139,8 +139,8 @@ func stopped(status corev1.ContainerStatus) string {
 // After a longer time, the pod lost its readiness in between.
 const longestStartup = 2 * time.Hour
 
-// longestNodeWait is the longest wait for a node that is a part of a start. After it node autoscalers
-// give a node up: a pod that waits longer waits for accelerators.
+// longestNodeWait is the longest wait for a node that is a part of a start. After it node
+// autoscalers give a node up: a pod that waits longer waits for accelerators.
 const longestNodeWait = 15 * time.Minute
 
 // startup returns the median time from creation to readiness over the ready pods; zero if none

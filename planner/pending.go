@@ -34,8 +34,12 @@ func (v *variant) timeNodes() {
 	for i := range v.workload.Pods {
 		pod := &v.workload.Pods[i]
 		longest = max(longest, min(mostNodeTime, pod.StartedAt().Sub(pod.Created)))
-		if pod.ScheduledAt.After(v.newestNode) {
-			v.newestNode = pod.ScheduledAt
+		got := pod.ScheduledAt
+		if got.IsZero() && pod.Ready { // at the latest
+			got = pod.ReadyAt
+		}
+		if got.After(v.newestNode) {
+			v.newestNode = got
 		}
 	}
 	v.nodeTime = max(leastNodeTime, min(2*longest, mostNodeTime))
@@ -59,10 +63,10 @@ func (v *variant) timeForNode(pod *fleet.Pod) time.Duration {
 
 const unlimitedTime = time.Duration(1<<63 - 1)
 
-// takeBack takes back the Pending replicas for which no node comes, except one: the scheduler and
-// the node autoscaler try it all the time, and its age says for how long there has been no node.
-// While nodes come for others, none is taken back. Pods of a rolling update beyond the number of
-// the specification are not part of it.
+// takeBack blocks starts while Pending replicas get no node, and takes these back except one: the
+// scheduler and the node autoscaler try it all the time, and its age says for how long there has
+// been no node. While nodes come for others, none is taken back. Pods of a rolling update beyond
+// the number of the specification are not part of it.
 func (v *variant) takeBack(now time.Time) {
 	late := 0
 	for i := range v.workload.Pods {
@@ -78,13 +82,14 @@ func (v *variant) takeBack(now time.Time) {
 			v.pendingSince = pod.Created
 		}
 		since := pod.Created
-		if v.newestNode.After(since) {
+		if v.newestNode.After(since) && pod.Waiting != gated { // no node would admit it
 			since = v.newestNode
 		}
 		if v.knownAt(now).Sub(since) > v.timeForNode(pod) {
 			late++
 		}
 	}
+	v.startBlocked = v.startBlocked || late > 0
 	v.takenBack = max(0, min(late, v.now-(v.live-late))-1)
 	v.now -= v.takenBack
 	v.overdue -= v.takenBack
