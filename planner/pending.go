@@ -95,8 +95,8 @@ func (v *variant) takeBack(now time.Time) {
 	v.overdue -= v.takenBack
 }
 
-// typeOfNamespace is an accelerator type for the variants of a namespace with one placement. Pods of
-// others are no evidence: they may be Pending for reasons of their own.
+// typeOfNamespace is an accelerator type for the variants of a namespace with one placement. Pods
+// of others are no evidence: they may be Pending for reasons of their own.
 type typeOfNamespace struct {
 	namespace   string
 	accelerator fleet.Accelerator
