@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
 	"github.com/wva-project/wva/fleet"
 )
 

@@ -98,7 +98,7 @@ func (c rowsClient) Do(ctx context.Context, request *http.Request) (*http.Respon
 func asBadResponse(err error) error {
 	invalid, is := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
-	case err == io.EOF: // bare: nothing was sent
+	case errors.Is(err, io.EOF): // no JSON at all
 		return &v1.Error{Type: v1.ErrBadResponse, Msg: "the answer is empty"}
 	case !is:
 		return err
@@ -237,9 +237,8 @@ func (r *rowReader) until(end jsontext.Kind, member func() error) error {
 		return err
 	}
 	for {
-		switch r.decoder.PeekKind() {
-		case end, 0: // or an error, which is read next
-			_, err := r.decoder.ReadToken()
+		if next := r.decoder.PeekKind(); next == end || next == jsontext.KindInvalid {
+			_, err := r.decoder.ReadToken() // the end, or the error
 			return err
 		}
 		if err := member(); err != nil {

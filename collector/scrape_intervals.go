@@ -79,11 +79,11 @@ func newScrapeIntervals(o Options, a answer) scrapeIntervals {
 	s := scrapeIntervals{options: o, sent: a.sent, of: make(map[scraped]time.Duration)}
 	for row := range a.all() {
 		who := scraped{fleet.SourceEngine, a.subjects[row.subject].namespace, a.subjects[row.subject].model}
-		switch row.part {
-		case newestSample:
+		if row.part == newestSample {
 			s.newest = unixTime(row.value)
 			continue
-		case gatewayIntervals:
+		}
+		if row.part == gatewayIntervals {
 			who.source = fleet.SourceGateway
 		}
 		if interval := time.Duration(row.value * float64(time.Second)); interval > 0 {

@@ -63,7 +63,7 @@ func amount(n int) int { return max(0, min(n, unlimited)) }
 // that leaves the fewest counts.
 func (u quotaUser) limit(q *quota, others int) {
 	if most := u.counted + others; u.quota == nil || most < u.mostByQuota {
-		u.variant.quota, u.mostByQuota = q, most
+		u.quota, u.mostByQuota = q, most
 	}
 }
 

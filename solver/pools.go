@@ -119,8 +119,9 @@ func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][]H
 			if len(h.Nodes) != own.shares {
 				continue
 			}
-			begin, known := len(nodes), false
-			if nodes, known = appendPlaces(nodes, h.Nodes, index); !known {
+			begin := len(nodes)
+			more, known := appendPlaces(nodes, h.Nodes, index)
+			if nodes = more; !known {
 				continue
 			}
 			held = append(held, nodes[begin:len(nodes):len(nodes)])
