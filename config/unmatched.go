@@ -20,8 +20,8 @@ type Unmatched struct {
 const MostUnmatched = 20
 
 // Unmatched returns the rows of models, serviceClasses, maxAccelerators, fixedAccelerators,
-// elasticAccelerators, accelerators and profiles that match nothing in a fleet, in the order of the table of settings.
-// Shipped rows are left out. A pool without nodes shows nothing.
+// elasticAccelerators, accelerators and profiles that match nothing in a fleet, in the order of the
+// table of settings. Shipped rows are left out. A pool without nodes shows nothing.
 //
 // A row of profiles matches if it fits the model and the accelerator type of a variant; it also
 // matches while that type is unknown. Precision and tensor parallelism are not compared.

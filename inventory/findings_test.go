@@ -55,7 +55,7 @@ func TestEveryFindingOfADefinitionReachesItsVariant(t *testing.T) {
 		fleet.CodePercentileWithoutLimits: func(o *scaledobject.Object) { o.Spec.Triggers[0].Metadata["percentile"] = "0.9" },
 	}
 	// These need the whole snapshot, or other objects.
-	ofThePlan := []fleet.Code{fleet.CodeUnknownAccelerator, fleet.CodeUnknownServiceClass, fleet.CodeServiceClassNotGranted, fleet.CodeOverlappingSelector, fleet.CodeScrapedTwice, fleet.CodeSharedAdapter, fleet.CodeTooManyReplicas}
+	ofThePlan := []fleet.Code{fleet.CodeUnknownAccelerator, fleet.CodeUnknownServiceClass, fleet.CodeServiceClassNotGranted, fleet.CodeOverlappingSelector, fleet.CodeScrapedTwice, fleet.CodeSharedAdapter, fleet.CodeTooManyReplicas, fleet.CodeSettingLimited}
 	for _, row := range fleet.Codes() {
 		if row.Use != fleet.UseFinding || slices.Contains(ofThePlan, row.Code) {
 			continue
