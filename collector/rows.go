@@ -134,7 +134,7 @@ const (
 	labelCount
 )
 
-// series is what the answer has of one series.
+// series is the content of one series of the answer.
 type series struct {
 	labels      [labelCount]int32 // indices of texts; 0: the empty one
 	blockLabels [][2]int32        // the size and the number of blocks

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestServerAtScale starts the server beside a fleet that exists, and logs what it takes.
+// TestServerAtScale starts the server beside a fleet that exists, and logs its time and memory.
 func TestServerAtScale(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{KEDACRDs: true})
 	f := fleet{models: *models, nodes: *nodes}
