@@ -38,7 +38,7 @@ type streamRow struct {
 // million of them.
 type rows struct {
 	subjects []identity
-	blocks   [][]row     // of up to rowsOfBlock rows: what has grown is not copied
+	blocks   [][]row     // of up to rowsOfBlock rows, which are not copied as they grow
 	streams  []streamRow // instead, if the query asks for several instants
 }
 

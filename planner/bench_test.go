@@ -13,9 +13,9 @@ import (
 
 // BenchmarkPlan decides on one core for fleets with five variants a model and five replicas a
 // variant, all of which prefer the cheapest accelerator type: on elastic pools, on nodes with
-// enough free accelerators, and on nodes of which half of the accelerators are free. The bars are of processor
-// time, with that of the garbage collector: 250 ms for 10,000 variants, and from 1,000 on the same
-// time for each variant as at 1,000.
+// enough free accelerators, and on nodes of which half of the accelerators are free. The bars are
+// of processor time, with that of the garbage collector: 250 ms for 10,000 variants, and from 1,000
+// on the same time for each variant as at 1,000.
 func BenchmarkPlan(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for name, change := range map[string]func(*fleet.Pool){
