@@ -41,6 +41,11 @@ func TestAFileThatBecomesInvalidTakesNoConfigMapAway(t *testing.T) {
 	require.NoError(t, os.WriteFile(certificate, nil, 0o600))
 	require.NoError(t, use(text(5)), "it is tried again")
 	require.Equal(t, 5, most())
+	require.NoError(t, os.Remove(certificate))
+	require.Error(t, use(), "nor is a deletion lost")
+	require.NoError(t, os.WriteFile(certificate, nil, 0o600))
+	require.NoError(t, use())
+	require.Empty(t, l.current.LimitsOf(variants))
 }
 
 // hostileMaps are ConfigMaps of a namespace, one with each text.

@@ -58,10 +58,13 @@ type Live struct {
 	rejected map[string][]Rejection // by namespace
 }
 
+// unread is unlike all documents that are found, so that these are read.
+var unread = []offer{{}}
+
 // NewLive returns the configuration in use. The ConfigMaps of the namespace are global. apply puts
 // a new configuration into use; if it returns an error, the previous one stays.
 func NewLive(current *Config, namespace string, apply func(*Config, Change) error) *Live {
-	return &Live{namespace: namespace, apply: apply, current: current}
+	return &Live{namespace: namespace, apply: apply, current: current, offered: map[string][]offer{}}
 }
 
 // Namespace returns the namespace whose ConfigMaps are global; empty if none are read.
@@ -101,7 +104,7 @@ func (l *Live) Use(found []Map) ([]Rejection, error) {
 		l.current = next
 	}
 	if unusable != nil { // they are tried again
-		delete(offered, l.namespace)
+		offered[l.namespace] = unread
 	}
 	l.offered = offered
 	return l.news(rejections), unusable
@@ -218,7 +221,7 @@ func (l *Live) reload(content file) error {
 		return err
 	}
 	l.current = next
-	delete(l.offered, l.namespace) // a document that was rejected may be valid with it
+	l.offered[l.namespace] = unread // a document that was rejected may be valid with it
 	return nil
 }
 

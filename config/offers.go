@@ -67,8 +67,8 @@ func sameOffers(a, b []offer) bool {
 }
 
 // accept returns the documents that are valid together, in their order. Of each it is the new text
-// or, if that is invalid, the one that was accepted before: an invalid one changes nothing. check returns the errors of documents together;
-// one that is invalid whatever the others are is not tried with them.
+// or, if that is invalid, the one that was accepted before: an invalid one changes nothing. check
+// returns the errors of documents together; one that is invalid by itself is not tried with others.
 func accept(before []file, offered []offer, scope Scope, check func([]file) []error) (accepted []file, rejections []Rejection) {
 	offered = limited(offered, before)
 	for i, o := range offered {
