@@ -36,7 +36,6 @@ func (s *Server) useConfigMaps(declared inventory.Tables) {
 	news, err := s.live.Use(configMapsOf(c, s.live.Namespace(), declared.ConfigMaps))
 	if err != nil {
 		s.logger.Error("configuration of ConfigMaps rejected, keeping the previous one", "errors", err)
-		return
 	}
 	for _, r := range news {
 		s.logger.Warn("configuration of a ConfigMap rejected", "config_map", r.Namespace+"/"+r.Name, "key", r.Key, "errors", r.Errors, "used", r.Used())

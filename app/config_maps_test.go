@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wva-project/wva/config"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -139,4 +140,15 @@ func (s *apiServer) event(t *testing.T, reason string) map[string]any {
 			t.Fatalf("no event %s", reason)
 		}
 	}
+}
+
+func TestAChangeOfATenantRepeatsNoWarning(t *testing.T) {
+	w := newWorld(t)
+	s, err := w.newServer(w.config(), newJournal(t))
+	require.NoError(t, err)
+	s.settings.Load().matched.Store(true)
+	require.NoError(t, s.apply(s.settings.Load().config, config.Change{Namespaces: []string{"llm"}}))
+	require.True(t, s.settings.Load().matched.Load(), "the rows of the administrator are the same")
+	require.NoError(t, s.apply(s.settings.Load().config, config.Change{Reloaded: []string{"models"}}))
+	require.False(t, s.settings.Load().matched.Load())
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -70,10 +69,16 @@ func (p *eventPublisher) rejected(news, all []config.Rejection, found []inventor
 }
 
 func eventsOf(rejections []config.Rejection, found []inventory.ConfigMap) (rows []events.ConfigMapEvent) {
+	byName := make(map[[2]string]inventory.ConfigMap)
+	if len(rejections) > 0 {
+		for _, m := range found {
+			byName[[2]string{m.Namespace, m.Name}] = m
+		}
+	}
 	for _, r := range rejections {
-		row := events.ConfigMapEvent{Namespace: r.Namespace, Name: r.Name, Text: r.String()}
-		if at := slices.IndexFunc(found, func(m inventory.ConfigMap) bool { return m.Namespace == r.Namespace && m.Name == r.Name }); at >= 0 {
-			row.UID = string(found[at].UID)
+		row := events.ConfigMapEvent{
+			Namespace: r.Namespace, Name: r.Name, Text: r.String(),
+			UID: string(byName[[2]string{r.Namespace, r.Name}].UID),
 		}
 		rows = append(rows, row)
 	}

@@ -116,6 +116,9 @@ func (s *Server) apply(c *config.Config, change config.Change) error {
 	if err != nil {
 		return err
 	}
+	if len(change.Reloaded) == 0 { // the rows of the administrator are the same
+		next.matched.Store(before.matched.Load())
+	}
 	s.settings.Store(next)
 	if next.transport != before.transport {
 		before.close()

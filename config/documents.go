@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -34,6 +35,10 @@ func (d *documents) add(f file, scope Scope) []error {
 		if !given {
 			continue
 		}
+		if wrong := d.tooLong(s, above, f, scope); wrong != nil {
+			errs = append(errs, wrong)
+			continue
+		}
 		d.note(above, f)
 		identity := s.binding.rowIdentity()
 		below, found := d.values[s.Key]
@@ -43,6 +48,10 @@ func (d *documents) add(f file, scope Scope) []error {
 		d.values[s.Key] = above
 		if len(identity.fields) > 0 && below != nil && below.Kind == yaml.SequenceNode && above.Kind == yaml.SequenceNode {
 			d.values[s.Key] = d.merge(below, above, identity)
+			if wrong := d.tooLong(s, d.values[s.Key], f, scope); wrong != nil {
+				d.values[s.Key], errs = below, append(errs, wrong)
+				continue
+			}
 			if found {
 				d.beneath[s.Key] = append(d.beneath[s.Key], below)
 			}
@@ -54,10 +63,28 @@ func (d *documents) add(f file, scope Scope) []error {
 	return errs
 }
 
+// tooLong returns the error of a list of a tenant that has too many rows, which is not used.
+func (d *documents) tooLong(s Setting, value *yaml.Node, f file, scope Scope) error {
+	rows := len(value.Content)
+	if scope != ScopeNamespace || value.Kind != yaml.SequenceNode || rows <= mostRows {
+		return nil
+	}
+	return &ValidationError{
+		Key: s.Key, Origin: f.origin(value.Line), Problem: fmt.Sprintf("has %d rows", rows),
+		Remedy: fmt.Sprintf("write at most %d in a namespace", mostRows),
+	}
+}
+
 // validate sets the value of a setting, and returns its validation errors.
 func (d *documents) validate(s Setting, into *Config) (errs []error) {
 	value := d.values[s.Key]
-	for _, p := range s.binding.set(into, value) {
+	for i, p := range s.binding.set(into, value) {
+		if i >= mostErrors {
+			return errs
+		}
+		if i == mostErrors-1 {
+			p.text, p.remedy = furtherErrors, correctThese
+		}
 		at := cmp.Or(d.origin(p.node), d.origin(value))
 		errs = append(errs, &ValidationError{Key: s.Key, Origin: at, Problem: p.text, Remedy: p.remedy})
 	}
@@ -152,19 +179,27 @@ func (d *documents) merge(below, above *yaml.Node, identity rowIdentity) *yaml.N
 	return rows
 }
 
-// mergeRow returns the fields of two rows; those of the upper one take precedence.
+// mergeRow returns the fields of two rows; those of the upper one take precedence. One without a
+// value sets nothing.
 func (d *documents) mergeRow(below, above *yaml.Node) *yaml.Node {
 	row := &yaml.Node{Kind: yaml.MappingNode, Line: above.Line}
-	given := make(map[string]bool)
+	given, beneath := make(map[string]bool), make(map[string]bool)
 	for at := 0; at+1 < len(above.Content); at += 2 {
-		given[above.Content[at].Value] = true
+		if !isNull(above.Content[at+1]) {
+			given[above.Content[at].Value] = true
+		}
 	}
 	for at := 0; at+1 < len(below.Content); at += 2 {
 		if !given[below.Content[at].Value] {
 			row.Content = append(row.Content, below.Content[at:at+2]...)
+			beneath[below.Content[at].Value] = true
 		}
 	}
-	row.Content = append(row.Content, above.Content...)
+	for at := 0; at+1 < len(above.Content); at += 2 {
+		if !beneath[above.Content[at].Value] {
+			row.Content = append(row.Content, above.Content[at:at+2]...)
+		}
+	}
 	d.from[row] = d.from[above]
 	return row
 }

@@ -22,7 +22,26 @@ type file struct {
 	path   string
 	data   []byte
 	source Source // empty: SourceFile
+	// content keeps what was read of a document that is read several times; nil: nothing is kept.
+	content *content
 }
+
+// content is the values of a document that was read, and its validation errors.
+type content struct {
+	isRead bool
+	values map[string]*yaml.Node // by key
+	errs   []error
+}
+
+// mostErrors is the most validation errors of a key of a ConfigMap, or of a setting in one, that
+// are told: a tenant may write thousands.
+const mostErrors = 20
+
+// What is told of further ones.
+const (
+	furtherErrors = "has further errors, which are not listed"
+	correctThese  = "correct the listed ones first"
+)
 
 func (f file) origin(line int) Origin {
 	return Origin{Source: cmp.Or(f.source, SourceFile), Name: f.path, Line: line}
@@ -38,8 +57,11 @@ type fileReader struct {
 }
 
 // read returns the values of the file, by key. A key without a value sets nothing. A setting of a
-// smaller scope is an error.
+// smaller scope is an error. Neither the map nor its nodes may be changed.
 func (f file) read(settings []Setting, scope Scope) (map[string]*yaml.Node, []error) {
+	if f.content != nil && f.content.isRead {
+		return f.content.values, slices.Clip(f.content.errs)
+	}
 	r := &fileReader{file: f, settings: settings, scope: scope, values: make(map[string]*yaml.Node)}
 	root, wrong := parseYAML(f.data)
 	switch {
@@ -48,7 +70,10 @@ func (f file) read(settings []Setting, scope Scope) (map[string]*yaml.Node, []er
 	case root != nil:
 		r.section("", root)
 	}
-	return r.values, r.errs
+	if f.content != nil {
+		*f.content = content{isRead: true, values: r.values, errs: r.errs}
+	}
+	return r.values, slices.Clip(r.errs)
 }
 
 // section reads the mapping below a prefix, which is empty or ends with a dot.
@@ -66,6 +91,9 @@ func (r *fileReader) section(prefix string, node *yaml.Node) {
 		r.reject(name, p)
 	}
 	for _, p := range pairs {
+		if r.isFull() {
+			return
+		}
 		key := prefix + p.key.Value
 		dotted := strings.Contains(p.key.Value, ".")
 		switch {
@@ -93,7 +121,18 @@ func (r *fileReader) value(key string, p pair) {
 	}
 }
 
+// isFull reports whether a document has so many errors that no further ones are searched.
+func (r *fileReader) isFull() bool {
+	return r.scope != ScopeServer && len(r.errs) >= mostErrors
+}
+
 func (r *fileReader) reject(key string, p problem) {
+	if r.isFull() {
+		return
+	}
+	if r.scope != ScopeServer && len(r.errs) == mostErrors-1 {
+		p.text, p.remedy = furtherErrors, correctThese
+	}
 	r.errs = append(r.errs, &ValidationError{
 		Key: key, Origin: r.file.origin(p.node.Line), Problem: p.text, Remedy: p.remedy,
 	})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -54,10 +53,13 @@ type Live struct {
 
 	mu      sync.Mutex
 	current *Config
-	// offered are the latest documents of each namespace, and the errors of the rejected ones
+	// offered are the latest documents of each namespace that were read
 	offered  map[string][]offer
-	rejected []Rejection
+	rejected map[string][]Rejection // by namespace
 }
+
+// unread is unlike all documents that are found, so that these are read.
+var unread = []offer{{}}
 
 // NewLive returns the configuration in use. The ConfigMaps of the namespace are global. apply puts
 // a new configuration into use; if it returns an error, the previous one stays.
@@ -72,7 +74,7 @@ func (l *Live) Namespace() string { return l.namespace }
 func (l *Live) Rejected() []Rejection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rejected
+	return l.inOrder(l.rejected)
 }
 
 // file returns the configuration file in use.
@@ -83,15 +85,16 @@ func (l *Live) file() file {
 }
 
 // Use puts the ConfigMaps of all namespaces into use, as far as they are valid. It returns the
-// rejections that are new, sorted: each is returned once while its errors stay the same.
+// rejections that are new, sorted: each is returned once while its errors stay the same. A
+// namespace whose ConfigMaps are the same as before is not read again.
 func (l *Live) Use(found []Map) ([]Rejection, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	offered := offersOf(found)
-	if reflect.DeepEqual(offered, l.offered) {
+	if maps.EqualFunc(offered, l.offered, sameOffers) {
 		return nil, nil
 	}
-	next, rejections := l.merge(offered)
+	next, rejections, unusable := l.merge(offered)
 	if next != l.current {
 		change := l.current.keepPending(next)
 		change.Namespaces = differing(l.current.tenants, next.tenants)
@@ -100,31 +103,31 @@ func (l *Live) Use(found []Map) ([]Rejection, error) {
 		}
 		l.current = next
 	}
+	if unusable != nil { // they are tried again
+		offered[l.namespace] = unread
+	}
 	l.offered = offered
-	return l.news(rejections), nil
+	return l.news(rejections), unusable
 }
 
 // merge returns the configuration with the documents that are valid; the present one if nothing
-// changes.
-func (l *Live) merge(offered map[string][]offer) (next *Config, rejections []Rejection) {
-	next = l.current
-	accepted, rejections := accept(next.parts, offered[l.namespace], func(parts []file) []error {
-		_, errs := load(next.flags, next.file, parts)
-		return errs
-	})
-	if !slices.EqualFunc(accepted, next.parts, file.equal) {
-		merged, _ := load(next.flags, next.file, accepted)
-		merged.tenants, next = next.tenants, merged
-	}
+// changes. An error is that of the configuration file: the global documents in use stay then.
+func (l *Live) merge(offered map[string][]offer) (next *Config, rejections map[string][]Rejection, err error) {
+	rejections = make(map[string][]Rejection)
+	next, rejections[l.namespace], err = l.mergeGlobal(offered[l.namespace])
 	tenants := make(map[string]*overrides)
-	for _, namespace := range slices.Sorted(maps.Keys(offered)) {
+	for namespace, own := range offered {
 		if namespace == l.namespace {
 			continue
 		}
-		own, wrong := l.tenant(namespace, offered[namespace])
-		rejections = append(rejections, wrong...)
-		if own != nil {
-			tenants[namespace] = own
+		settings := l.current.tenants[namespace]
+		if sameOffers(own, l.offered[namespace]) {
+			rejections[namespace] = l.rejected[namespace]
+		} else {
+			settings, rejections[namespace] = l.tenant(namespace, own)
+		}
+		if settings != nil {
+			tenants[namespace] = settings
 		}
 	}
 	if !maps.Equal(tenants, next.tenants) {
@@ -133,7 +136,33 @@ func (l *Live) merge(offered map[string][]offer) (next *Config, rejections []Rej
 		}
 		next.tenants = tenants
 	}
-	return next, rejections
+	return next, rejections, err
+}
+
+// mergeGlobal returns the configuration with the global documents that are valid. While the
+// configuration file is invalid by itself, such as one that names a certificate that cannot be
+// read now, no document can be checked, and those in use stay.
+func (l *Live) mergeGlobal(offered []offer) (*Config, []Rejection, error) {
+	now := l.current
+	if sameOffers(offered, l.offered[l.namespace]) {
+		return now, l.rejected[l.namespace], nil
+	}
+	if _, errs := load(now.flags, now.file, nil); len(errs) > 0 {
+		return now, l.rejected[l.namespace], fmt.Errorf("the configuration file cannot be used now: %w", errors.Join(errs...))
+	}
+	accepted, rejections := accept(now.parts, offered, ScopeGlobal, func(parts []file) []error {
+		_, errs := load(now.flags, now.file, parts)
+		return errs
+	})
+	if slices.EqualFunc(accepted, now.parts, file.equal) {
+		return now, rejections, nil
+	}
+	merged, errs := load(now.flags, now.file, accepted)
+	if len(errs) > 0 { // the file has become invalid meanwhile
+		return now, l.rejected[l.namespace], errors.Join(errs...)
+	}
+	merged.tenants = now.tenants
+	return merged, rejections, nil
 }
 
 // tenant returns the settings of a namespace; nil if it has none. They are the present ones if
@@ -144,7 +173,7 @@ func (l *Live) tenant(namespace string, offered []offer) (*overrides, []Rejectio
 	if present != nil {
 		before = present.parts
 	}
-	accepted, rejections := accept(before, offered, func(parts []file) []error {
+	accepted, rejections := accept(before, offered, ScopeNamespace, func(parts []file) []error {
 		_, errs := readOverrides(namespace, parts)
 		return errs
 	})
@@ -159,12 +188,23 @@ func (l *Live) tenant(namespace string, offered []offer) (*overrides, []Rejectio
 }
 
 // news returns the rejections that were not returned before, and keeps all.
-func (l *Live) news(rejections []Rejection) []Rejection {
+func (l *Live) news(rejections map[string][]Rejection) []Rejection {
 	before := l.rejected
 	l.rejected = rejections
-	return slices.DeleteFunc(slices.Clone(rejections), func(r Rejection) bool {
-		return slices.ContainsFunc(before, func(b Rejection) bool { return b.path() == r.path() && b.Errors.Error() == r.Errors.Error() })
+	return slices.DeleteFunc(l.inOrder(rejections), func(r Rejection) bool {
+		return slices.ContainsFunc(before[r.Namespace], func(b Rejection) bool { return b.path() == r.path() && b.Errors.Error() == r.Errors.Error() })
 	})
+}
+
+// inOrder returns rejections: the global ones, then those of tenants by namespace.
+func (l *Live) inOrder(rejections map[string][]Rejection) []Rejection {
+	all := slices.Clone(rejections[l.namespace])
+	for _, namespace := range slices.Sorted(maps.Keys(rejections)) {
+		if namespace != l.namespace {
+			all = append(all, rejections[namespace]...)
+		}
+	}
+	return all
 }
 
 // reload puts the content of the configuration file into use, below the ConfigMaps in use.
@@ -180,7 +220,8 @@ func (l *Live) reload(content file) error {
 	if err := l.apply(next, change); err != nil {
 		return err
 	}
-	l.current, l.offered = next, nil // a document that was rejected may be valid with it
+	l.current = next
+	l.offered[l.namespace] = unread // a document that was rejected may be valid with it
 	return nil
 }
 

@@ -13,6 +13,10 @@ import (
 // its configuration expensive.
 const mostParts = 16
 
+// mostOffers is the most keys of a namespace that are looked at: a few beyond those that count are
+// rejected by name, and nothing is said of the others.
+const mostOffers = mostParts + 4
+
 // offer is a key of a ConfigMap as it was found.
 type offer struct {
 	file
@@ -23,7 +27,7 @@ type offer struct {
 }
 
 // offersOf returns the keys of the ConfigMaps by namespace, in the order of names and keys, in
-// which later ones take precedence.
+// which later ones take precedence, and not the text of those that cannot count.
 func offersOf(found []Map) map[string][]offer {
 	offered := make(map[string][]offer)
 	byName := func(a, b Map) int {
@@ -32,12 +36,21 @@ func offersOf(found []Map) map[string][]offer {
 	for _, m := range slices.SortedFunc(slices.Values(found), byName) {
 		add := func(key, text string, wrong error) {
 			id := Rejection{Namespace: m.Namespace, Name: m.Name, Key: key}
+			switch before := len(offered[m.Namespace]); {
+			case before >= mostOffers:
+				return
+			case before >= mostParts:
+				text = ""
+			}
 			offered[m.Namespace] = append(offered[m.Namespace], offer{
-				file: file{path: id.path(), data: []byte(text), source: SourceConfigMap}, id: id, wrong: wrong,
+				file: file{path: id.path(), data: []byte(text), source: SourceConfigMap, content: new(content)}, id: id, wrong: wrong,
 			})
 		}
 		if m.TooLarge {
-			add("", "", errors.New("the ConfigMap is too large; keep it below 64 KiB"))
+			add("", "", errTooLarge)
+		}
+		if len(offered[m.Namespace]) >= mostOffers {
+			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(m.Data)) {
 			add(key, m.Data[key], nil)
@@ -46,10 +59,24 @@ func offersOf(found []Map) map[string][]offer {
 	return offered
 }
 
+var errTooLarge = errors.New("the ConfigMap is too large; keep it below 64 KiB")
+
+// sameOffers reports whether two lists have the same documents.
+func sameOffers(a, b []offer) bool {
+	return slices.EqualFunc(a, b, func(x, y offer) bool { return x.equal(y.file) && x.id == y.id && x.wrong == y.wrong })
+}
+
 // accept returns the documents that are valid together, in their order. Of each it is the new text
-// or, if that is invalid, the one that was accepted before: an invalid one changes nothing.
-func accept(before []file, offered []offer, check func([]file) []error) (accepted []file, rejections []Rejection) {
+// or, if that is invalid, the one that was accepted before: an invalid one changes nothing. check
+// returns the errors of documents together; one that is invalid by itself is not tried with others.
+func accept(before []file, offered []offer, scope Scope, check func([]file) []error) (accepted []file, rejections []Rejection) {
 	offered = limited(offered, before)
+	for i, o := range offered {
+		if o.wrong == nil {
+			_, errs := o.read(Settings(), scope)
+			offered[i].wrong = errors.Join(errs...)
+		}
+	}
 	chosen := make([]*file, len(offered))
 	errs := make([]error, len(offered))
 	// choose tries a text, beside those that were chosen.

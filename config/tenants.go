@@ -36,11 +36,6 @@ func readOverrides(namespace string, parts []file) (*overrides, []error) {
 		}
 		o.origins[s.Key] = given.origin(value)
 		given.validate(s, &o.settings) // errors were returned when it was read
-		if rows := len(value.Content); rows > mostRows {
-			errs = append(errs, &ValidationError{
-				Key: s.Key, Origin: given.origin(value), Problem: fmt.Sprintf("has %d rows", rows), Remedy: fmt.Sprintf("write at most %d in a namespace", mostRows),
-			})
-		}
 	}
 	return o, append(errs, o.confine(namespace)...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +35,8 @@ const (
 // eventSource is the component that events name as their source.
 const eventSource = "wva"
 
+const kindConfigMap = "ConfigMap"
+
 // Reasons for dropping an event, as the metric names them.
 const (
 	dropQueueFull = "queue_full" // the queue is full
@@ -61,7 +64,8 @@ type WriterOptions struct {
 
 // Writer writes Kubernetes events on the variants' ScaledObjects. Equal events become one with
 // a count, many with one reason are combined, and no object gets more than 25 at once and then one
-// every five minutes, warnings and others apart.
+// every five minutes, warnings and others apart. The ConfigMaps of a namespace count as one object:
+// a tenant makes new ones at will.
 //
 // It uses client-go's correlation and not its recorder: nobody can wait for the goroutines of that,
 // and it delays all events by two minutes if one cannot be written.
@@ -101,7 +105,7 @@ func NewWriter(options WriterOptions) (*Writer, error) {
 	}
 	options.setDefaults()
 	w := &Writer{
-		options: options, client: client, correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
+		options: options, client: client, correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{SpamKeyFunc: limitedTogether}),
 		waiting: make(chan timedNotice, eventsWaiting),
 		written: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "wva_events_written_total", Help: "Kubernetes events that were written, updates of the count of an equal one included.",
@@ -119,6 +123,16 @@ func NewWriter(options WriterOptions) (*Writer, error) {
 		}
 	}
 	return w, nil
+}
+
+// limitedTogether returns the key of the events that have one limit.
+func limitedTogether(event *corev1.Event) string {
+	about := event.InvolvedObject
+	key := []string{about.Kind, about.Namespace, event.Type}
+	if about.Kind != kindConfigMap {
+		key = append(key, about.Name, string(about.UID), about.APIVersion)
+	}
+	return strings.Join(key, "\x00")
 }
 
 func (o *WriterOptions) setDefaults() {
@@ -211,7 +225,7 @@ func (w *Writer) event(n timedNotice) *corev1.Event {
 // objectOf returns the kind and the UID of a notice's object.
 func (w *Writer) objectOf(n timedNotice) corev1.ObjectReference {
 	if n.configMap != nil {
-		return corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", UID: types.UID(n.configMap.UID)}
+		return corev1.ObjectReference{APIVersion: "v1", Kind: kindConfigMap, UID: types.UID(n.configMap.UID)}
 	}
 	about := w.options.Object(n.Variant)
 	about.APIVersion, about.Kind = "keda.sh/v1alpha1", cmp.Or(about.Kind, "ScaledObject")

@@ -136,6 +136,20 @@ func TestAnObjectThatChangesAllTheTimeStillGetsItsWarnings(t *testing.T) {
 	})
 }
 
+// A tenant makes ConfigMaps at will. Their events leave those of others their share.
+func TestManyConfigMapsOfOneNamespaceAreLimitedTogether(t *testing.T) {
+	writingEvents(t, WriterOptions{}, func(w *eventWorld) {
+		for i := range 60 {
+			w.writer.WriteConfigMaps([]ConfigMapEvent{{Namespace: "llm", Name: fmt.Sprintf("m%d", i), UID: fmt.Sprint(i), Text: "x"}})
+		}
+		w.writer.WriteConfigMaps([]ConfigMapEvent{{Namespace: "other", Name: "m", UID: "m", Text: "x"}})
+		w.tell(warningOn("m1", "metrics are missing"))
+		time.Sleep(time.Minute)
+		require.Equal(t, 27, w.writtenSoFar())
+		require.Equal(t, 35, w.droppedFor(dropRate))
+	})
+}
+
 func TestMissingRoleIsLoggedOnce(t *testing.T) {
 	writingEvents(t, WriterOptions{}, func(w *eventWorld) {
 		w.store.fail(forbidden)

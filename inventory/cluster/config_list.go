@@ -18,6 +18,10 @@ func ConfigMaps(ctx context.Context, options Options) ([]inventory.ConfigMap, er
 	defer c.clients.close()
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
+	selected, err := c.listSelected(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var objects inventory.Objects
 	for _, r := range []*watchedResource{globalConfig, tenantConfig} {
 		if !r.isWatched(&c.options) {
@@ -30,7 +34,7 @@ func ConfigMaps(ctx context.Context, options Options) ([]inventory.ConfigMap, er
 			}
 			for i := range list.Items {
 				u := &list.Items[i]
-				if r == tenantConfig && (u.GetNamespace() == c.options.ConfigNamespace || !c.includes(u.GetNamespace(), nil)) {
+				if r == tenantConfig && (u.GetNamespace() == c.options.ConfigNamespace || !c.includes(u.GetNamespace(), selected)) {
 					continue
 				}
 				found, err := inventory.Decode(u)
@@ -42,4 +46,21 @@ func ConfigMaps(ctx context.Context, options Options) ([]inventory.ConfigMap, er
 		}
 	}
 	return objects.ConfigMaps, nil
+}
+
+// listSelected lists the namespaces that match the selector; nil if there is no selector.
+func (c *Cluster) listSelected(ctx context.Context) (map[string]bool, error) {
+	selector := c.options.NamespaceSelector
+	if selector == nil || !c.options.TenantConfig {
+		return nil, nil
+	}
+	list, err := c.clients.objects.Resource(namespaces.gvr).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w; allow list on namespaces", err)
+	}
+	selected := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		selected[list.Items[i].GetName()] = true
+	}
+	return selected, nil
 }

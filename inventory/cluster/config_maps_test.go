@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 
 	"github.com/wva-project/wva/inventory"
 )
@@ -81,6 +83,42 @@ func TestConfigMapsThatMayNotBeReadAreAProblemAndBlockNothing(t *testing.T) {
 		require.Equal(t, "wva/global=a", w.configMaps(), "those of the server's namespace are read all the same")
 		require.Contains(t, w.problems(), "configmaps is forbidden since")
 		require.Contains(t, w.problems(), "the configuration of namespaces is that of the administrator")
+	})
+}
+
+// A plan without the maxima of namespaces would start what they forbid.
+func TestTheFirstDecisionAwaitsTheConfigMapsOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{ConfigNamespace: "wva"})
+		w.api.apply(labelled("wva", "global", "a"))
+		w.api.denyReading("configmaps", http.StatusInternalServerError)
+		w.run()
+		w.pass(3 * firstReadLimit)
+		require.False(t, w.isSynced())
+		require.Contains(t, w.problems(), "configmaps")
+		w.api.denyReading("configmaps", 0)
+		w.pass(3 * time.Minute)
+		require.True(t, w.isSynced())
+		require.Equal(t, "wva/global=a", w.configMaps())
+	})
+}
+
+func TestListedConfigMapsAreThoseOfSelectedNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		selector, err := ParseSelector("team=yes")
+		require.NoError(t, err)
+		w := newWorld(t, Options{})
+		w.api.apply(labelled("wva", "global", "a"), labelled("team-a", "own", "b"), labelled("team-b", "own", "c"),
+			"apiVersion: v1\nkind: Namespace\nmetadata: {name: team-a, labels: {team: \"yes\"}}", "apiVersion: v1\nkind: Namespace\nmetadata: {name: team-b}")
+		found, err := ConfigMaps(t.Context(), Options{
+			Config: &rest.Config{Host: "http://api.test", Transport: w.api}, ConfigNamespace: "wva", TenantConfig: true, NamespaceSelector: selector,
+		})
+		require.NoError(t, err)
+		var namespaces []string
+		for _, m := range found {
+			namespaces = append(namespaces, m.Namespace)
+		}
+		require.Equal(t, []string{"wva", "team-a"}, namespaces)
 	})
 }
 

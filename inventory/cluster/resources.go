@@ -42,7 +42,7 @@ type watchedResource struct {
 	// holdsVariants is true if variants are held while the resource cannot be read.
 	holdsVariants bool
 	// isAwaited is true if the first decision waits for the resource however long it fails.
-	// Without it there is nothing to decide.
+	// Without it there is nothing to decide, or no maximum is known to the decision.
 	isAwaited bool
 	// without is the effect while the resource was never read, in problems and in docs/cluster.md.
 	without string
@@ -163,7 +163,7 @@ var (
 		objects: "Cohorts of Kueue", use: "whether a cohort has a parent or a quota of its own",
 	}
 	globalConfig = &watchedResource{
-		gvr: core("configmaps"), kind: "ConfigMap", cause: causeConfig, fields: configMapFields(), countsEverywhere: true,
+		gvr: core("configmaps"), kind: "ConfigMap", cause: causeConfig, fields: configMapFields(), countsEverywhere: true, isAwaited: true,
 		labels: configLabels, without: "the configuration is that of the file",
 		objects: "ConfigMaps with the label `" + configLabels + "` in the server's namespace, with `kubernetes.configMaps: own` or `all`", use: "configuration of all namespaces",
 	}
