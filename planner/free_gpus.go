@@ -46,6 +46,7 @@ type gpuType struct {
 	limitedBy    string           // the objects that limit it
 	closed       []string         // by node: why it takes no more pods
 	rejects      []map[int]string // by node: why it takes none of a placement
+	rejected     map[int]bool     // placements of which some node takes none
 	// by placement: why nodes that are not in the part take none, and how many do not
 	elsewhere map[int]map[string]int
 }
@@ -97,7 +98,7 @@ func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) fre
 func newGPUType(pool poolPart) *gpuType {
 	k := &gpuType{
 		accelerator: pool.Accelerator, pool: solver.Pool{Accelerator: pool.name, Elastic: pool.Elastic, Limit: pool.Limit},
-		at: make(map[string]int, len(pool.Nodes)), slots: make(map[shareUse]int), limitedBy: pool.LimitedBy, elsewhere: pool.elsewhere,
+		at: make(map[string]int, len(pool.Nodes)), slots: make(map[shareUse]int), limitedBy: pool.LimitedBy, elsewhere: pool.elsewhere, rejected: make(map[int]bool),
 	}
 	if pool.Elastic {
 		if pool.Limit <= 0 {

@@ -79,7 +79,7 @@ func (s *slots) take(v *variant, replicas int) (placed int) {
 		return placed
 	}
 	best := own.best
-	if placement := v.workload.Placement; k.rejectsAny(placement) {
+	if placement := v.workload.Placement; k.rejected[placement] {
 		best = func(gpus int) (int, bool) {
 			return own.bestOf(gpus, func(node int) bool { return k.rejects[node][placement] == "" })
 		}

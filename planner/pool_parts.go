@@ -158,11 +158,6 @@ func (k *gpuType) reject(node int, r fleet.Rejection) {
 	if k.rejects[node] == nil {
 		k.rejects[node] = map[int]string{}
 	}
-	k.rejects[node][r.Placement] = r.Why
+	k.rejects[node][r.Placement], k.rejected[r.Placement] = r.Why, true
 	k.pool.Nodes[node].Rejects = append(k.pool.Nodes[node].Rejects, r.Placement)
-}
-
-// rejectsAny reports whether some node takes no pods of a placement.
-func (k *gpuType) rejectsAny(placement int) bool {
-	return slices.ContainsFunc(k.rejects, func(rejected map[int]string) bool { return rejected[placement] != "" })
 }
