@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,8 @@ func TestAFileThatBecomesInvalidTakesNoConfigMapAway(t *testing.T) {
 	l := newLiveConfig(t, "grpc: {tls: {certFile: "+certificate+", keyFile: "+certificate+"}}\n")
 	variants := []fleet.Variant{variant("team-a", "v")}
 	most := func() int { return l.current.LimitsOf(variants)[0].Max }
-	text := func(max int) config.Map {
-		return config.Map{Namespace: "wva", Name: "a", Data: map[string]string{"k": fmt.Sprintf("maxAccelerators: [{max: %d}]", max)}}
+	text := func(most int) config.Map {
+		return config.Map{Namespace: "wva", Name: "a", Data: map[string]string{"k": fmt.Sprintf("maxAccelerators: [{max: %d}]", most)}}
 	}
 	own := config.Map{Namespace: "team-a", Name: "own", Data: map[string]string{"k": "maxAccelerators: [{max: 3}]"}}
 	use := func(found ...config.Map) error {
@@ -97,7 +98,7 @@ func TestAChangeReadsNoOtherNamespaceAgain(t *testing.T) {
 	retention := time.Minute
 	allocations := testing.AllocsPerRun(3, func() {
 		retention += time.Minute
-		_, err := l.Use(append(found[:len(found):len(found)], hostileMaps("team-c", "models: [{model: m, retention: "+retention.String()+"}]")...))
+		_, err := l.Use(append(slices.Clip(found), hostileMaps("team-c", "models: [{model: m, retention: "+retention.String()+"}]")...))
 		require.NoError(t, err)
 	})
 	require.Less(t, allocations, 20_000.0)

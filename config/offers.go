@@ -63,7 +63,7 @@ var errTooLarge = errors.New("the ConfigMap is too large; keep it below 64 KiB")
 
 // sameOffers reports whether two lists have the same documents.
 func sameOffers(a, b []offer) bool {
-	return slices.EqualFunc(a, b, func(x, y offer) bool { return x.equal(y.file) && x.id == y.id && x.wrong == y.wrong })
+	return slices.EqualFunc(a, b, func(x, y offer) bool { return x.equal(y.file) && x.id == y.id && errors.Is(x.wrong, y.wrong) })
 }
 
 // accept returns the documents that are valid together, in their order. Of each it is the new text
