@@ -21,14 +21,15 @@ type claimReader struct {
 	extended  map[corev1.ResourceName]corev1.ResourceName
 	// first are the pods that count with a claim that they name, and that several may share
 	first   map[podKey]string
-	alone   map[sharedRequest][]corev1.Container // of pods that request only such devices
+	alone   map[sharedRequest][]corev1.Container // of pods that request no other accelerators
 	devices deviceCounts
 }
 
-// sharedRequest is a number of devices that a resource counts.
+// sharedRequest is a number of devices that a resource counts, with processors and memory.
 type sharedRequest struct {
 	name corev1.ResourceName
 	n    int
+	compute
 }
 
 // withDevices returns the objects with the devices of dynamic resource allocation as resources:
@@ -245,16 +246,17 @@ func (r *claimReader) addToQuota(t *Target, of corev1.PodResourceClaim, pods int
 	}
 }
 
-// containers returns those of a pod that requests devices. Most pods request nothing else, and the
-// same devices as others: they share one list.
+// containers returns those of a pod that requests devices. Most pods request the same as others, and
+// no other accelerators: they share one list.
 func (r *claimReader) containers(own []corev1.Container, requests deviceRequests) []corev1.Container {
 	if len(requests.counts) > 1 || len(sumOfRequests(own)) > 0 {
 		return withRequests(own, requests)
 	}
 	for name, n := range requests.counts {
-		key := sharedRequest{name, n}
+		key := sharedRequest{name, n, sumOfCompute(own)}
 		if r.alone[key] == nil {
 			r.alone[key] = withRequests(nil, requests)
+			r.alone[key][0].Resources.Requests = key.list()
 		}
 		own = r.alone[key]
 	}

@@ -27,6 +27,23 @@ func requestsOf(spec *corev1.PodSpec) compute {
 	return computeOf(helpers.PodRequests(&pod, helpers.PodResourcesOptions{}))
 }
 
+// sumOfCompute returns the compute of containers that run together.
+func sumOfCompute(containers []corev1.Container) (sum compute) {
+	for _, container := range withCompute(containers) {
+		own := computeOf(container.Resources.Requests)
+		sum = compute{min(mostCompute, sum.cpu+own.cpu), min(mostCompute, sum.memory+own.memory)}
+	}
+	return sum
+}
+
+// list returns the compute as the requests of a container.
+func (c compute) list() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(c.cpu, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(c.memory, resource.BinarySI),
+	}
+}
+
 func withCompute(containers []corev1.Container) []corev1.Container {
 	counted := make([]corev1.Container, len(containers))
 	for i := range containers {
