@@ -78,8 +78,8 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 	return numbers.of
 }
 
-// inTurn returns the indices of the variants: for each accelerator type the first of each namespace,
-// then the second of each. So a tenant with many placements leaves some to others.
+// inTurn returns the indices of the variants: for each accelerator type the first of each
+// namespace, then the second of each. So a tenant with many placements leaves some to others.
 func inTurn(variants []fleet.Variant) []int {
 	type tenant struct {
 		namespace   string
@@ -95,8 +95,8 @@ func inTurn(variants []fleet.Variant) []int {
 	return order
 }
 
-// enter adds the target of a variant. Of a group, the pods that have accelerators count, or may have
-// some by claims; a pod that has none needs no such node.
+// enter adds the target of a variant. Of a group, the pods that have accelerators count, or may
+// have some by claims; a pod that has none needs no such node.
 func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets) {
 	key := TargetKey(v.Target)
 	counts := !v.DryRun && len(v.Invalid) == 0 && v.Unsupported == (fleet.Problem{})

@@ -102,7 +102,8 @@ func TestPodsWithClaimsTakeProcessorsAndMemory(t *testing.T) {
 	}
 }
 
-// A claim whose number is not known is one of accelerators all the same: its pods' tolerations count.
+// A claim whose number is not known is one of accelerators all the same: the tolerations of its
+// pods count.
 func TestPodsWithOpenClaimsKeepTheirNodesOpen(t *testing.T) {
 	manifests := append(on("b", ""), deviceClassManifests()...)
 	manifests = append(manifests, manifesttest.Scaled("a", "accelerator: L4"),

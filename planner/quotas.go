@@ -124,8 +124,8 @@ func (r *round) shareQuotas() {
 	}
 }
 
-// shareQuota divides the rest of one quota. In that of a namespace, numbers that others set and that
-// are kept come first. In a queue, a number that an object merely states takes nothing.
+// shareQuota divides the rest of one quota. In that of a namespace, numbers that others set and
+// that are kept come first. In a queue, a number that an object merely states takes nothing.
 func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed) {
 	var claims []gpuClaim
 	users, left := make(map[*variant]quotaUser, len(q.users)), q.left
