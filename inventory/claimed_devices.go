@@ -21,14 +21,15 @@ type claimReader struct {
 	extended  map[corev1.ResourceName]corev1.ResourceName
 	// first are the pods that count with a claim that they name, and that several may share
 	first   map[podKey]string
-	alone   map[sharedRequest][]corev1.Container // of pods that request only such devices
+	alone   map[sharedRequest][]corev1.Container // of pods that request no other accelerators
 	devices deviceCounts
 }
 
-// sharedRequest is a number of devices that a resource counts.
+// sharedRequest is a number of devices that a resource counts, with processors and memory.
 type sharedRequest struct {
 	name corev1.ResourceName
 	n    int
+	compute
 }
 
 // withDevices returns the objects with the devices of dynamic resource allocation as resources:
@@ -216,6 +217,7 @@ func (r *claimReader) readTemplates(t *Target) {
 			r.addToQuota(t, of, pods)
 		}
 		r.addExtended(&requests, template.Spec.Containers)
+		r.addNamed(t, template.Spec.Containers, pods)
 		t.hasOpenClaims = t.hasOpenClaims || requests.isOpen
 		if len(requests.counts) == 0 {
 			return template
@@ -233,28 +235,45 @@ func (r *claimReader) addToQuota(t *Target, of corev1.PodResourceClaim, pods int
 	if of.ResourceClaimTemplateName == nil || pods == 0 {
 		return
 	}
-	template := r.templates[podKey{t.ID.Namespace, *of.ResourceClaimTemplateName}]
-	if template == nil {
-		return
-	}
-	if t.claimed == nil {
-		t.claimed = map[corev1.ResourceName]int{}
-	}
-	for name, n := range byClass(&template.Spec.Spec.Devices) {
-		t.claimed[name] = min(math.MaxInt32, t.claimed[name]+n*pods)
+	if template := r.templates[podKey{t.ID.Namespace, *of.ResourceClaimTemplateName}]; template != nil {
+		for name, n := range byClass(&template.Spec.Spec.Devices) {
+			t.claim(name, n*pods)
+		}
 	}
 }
 
-// containers returns those of a pod that requests devices. Most pods request nothing else, and the
-// same devices as others: they share one list.
+// addNamed adds the extended resources that count devices and that so many new pods of a target
+// request, as a ResourceQuota names them.
+func (r *claimReader) addNamed(t *Target, containers []corev1.Container, pods int) {
+	for i := range containers {
+		for name, quantity := range containers[i].Resources.Limits {
+			_, isNamed := r.extended[name]
+			if n := wholeNumber(quantity); n > 0 && (isNamed || strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)) {
+				t.claim(requestsPrefix+name, n*pods)
+			}
+		}
+	}
+}
+
+// claim adds an amount of a resource that a replica uses of a ResourceQuota.
+func (t *Target) claim(name corev1.ResourceName, n int) {
+	if t.claimed == nil {
+		t.claimed = map[corev1.ResourceName]int{}
+	}
+	t.claimed[name] = min(math.MaxInt32, t.claimed[name]+n)
+}
+
+// containers returns those of a pod that requests devices. Most pods request the same as others,
+// and no other accelerators: they share one list.
 func (r *claimReader) containers(own []corev1.Container, requests deviceRequests) []corev1.Container {
 	if len(requests.counts) > 1 || len(sumOfRequests(own)) > 0 {
 		return withRequests(own, requests)
 	}
 	for name, n := range requests.counts {
-		key := sharedRequest{name, n}
+		key := sharedRequest{name, n, sumOfCompute(own)}
 		if r.alone[key] == nil {
 			r.alone[key] = withRequests(nil, requests)
+			r.alone[key][0].Resources.Requests = key.list()
 		}
 		own = r.alone[key]
 	}

@@ -58,7 +58,7 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 	for i := range pools {
 		all[pools[i].Accelerator] = &eligibility{byKey: map[Key]*eligibleTarget{}}
 	}
-	for i := range variants {
+	for _, i := range inTurn(variants) {
 		own := all[variants[i].Accelerator]
 		if target, isSeen := targets[TargetKey(variants[i].Target)]; own != nil && isSeen {
 			own.enter(&variants[i], target, pods)
@@ -78,8 +78,25 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 	return numbers.of
 }
 
-// enter adds the target of a variant. Of a group, the pods that have accelerators count; a pod that
-// has none needs no such node.
+// inTurn returns the indices of the variants: for each accelerator type the first of each
+// namespace, then the second of each. So a tenant with many placements leaves some to others.
+func inTurn(variants []fleet.Variant) []int {
+	type tenant struct {
+		namespace   string
+		accelerator fleet.Accelerator
+	}
+	order, turns, seen := make([]int, len(variants)), make([]int, len(variants)), map[tenant]int{}
+	for i := range variants {
+		key := tenant{variants[i].ID.Namespace, variants[i].Accelerator}
+		order[i], turns[i] = i, seen[key]
+		seen[key]++
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(turns[a], turns[b]) })
+	return order
+}
+
+// enter adds the target of a variant. Of a group, the pods that have accelerators count, or may
+// have some by claims; a pod that has none needs no such node.
 func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets) {
 	key := TargetKey(v.Target)
 	counts := !v.DryRun && len(v.Invalid) == 0 && v.Unsupported == (fleet.Problem{})
@@ -99,7 +116,7 @@ func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets)
 	}
 	isFirst := true
 	for _, template := range []*corev1.PodTemplateSpec{target.Template, target.Worker} {
-		if t.any || templateGPUs(template) == 0 {
+		if t.any || template == nil || templateGPUs(template) == 0 && !(target.hasOpenClaims && len(template.Spec.ResourceClaims) > 0) {
 			continue
 		}
 		add(&template.Spec)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -16,12 +18,26 @@ type kueueQuotas struct {
 	locals  map[Key]LocalQueue // by namespace and name
 	flavors map[string]ResourceFlavor
 	cohorts map[string][]ClusterQueue
+	lent    map[lentQuota]unusedAmount // that are summed up already
+}
+
+// lentQuota is what the members of a cohort lend of one resource of a flavor.
+type lentQuota struct {
+	cohort, flavor string
+	resource       corev1.ResourceName
+}
+
+// unusedAmount is what none uses of it; not known if it is not of a member.
+type unusedAmount struct {
+	amount int
+	known  bool
 }
 
 func (k Kueue) byName() kueueQuotas {
 	q := kueueQuotas{
 		Kueue: k, queues: map[string]ClusterQueue{}, locals: map[Key]LocalQueue{},
 		flavors: map[string]ResourceFlavor{}, cohorts: map[string][]ClusterQueue{},
+		lent: map[lentQuota]unusedAmount{},
 	}
 	for _, queue := range k.Queues {
 		q.queues[queue.Name] = queue
@@ -117,12 +133,17 @@ func (k kueueQuotas) left(queue ClusterQueue, quota FlavorQuota) (left int, know
 		most = quota.Nominal - own - max(0, quota.Used-own) + *quota.Borrows
 	}
 	if !slices.Contains(k.NestedCohorts, queue.Cohort) {
-		unused, counted := k.unused(queue.Cohort, quota)
-		if !counted {
+		key := lentQuota{queue.Cohort, quota.Flavor, quota.Resource}
+		unused, isSummed := k.lent[key]
+		if !isSummed {
+			unused = k.unused(key)
+			k.lent[key] = unused
+		}
+		if !unused.known {
 			return 0, false
 		}
-		if !limited || unused < most {
-			most = unused
+		if !limited || unused.amount < most {
+			most = unused.amount
 		}
 		limited = true
 	}
@@ -137,19 +158,19 @@ func (q FlavorQuota) unlent() int {
 	return max(0, q.Nominal-*q.Lends)
 }
 
-// unused returns the amount of a cohort that its members lend and none uses; false if it is not
-// known of one.
-func (k kueueQuotas) unused(cohort string, of FlavorQuota) (unused int, counted bool) {
-	for _, queue := range k.cohorts[cohort] {
+// unused returns the amount of a cohort that its members lend and none uses.
+func (k kueueQuotas) unused(of lentQuota) unusedAmount {
+	unused := unusedAmount{known: true}
+	for _, queue := range k.cohorts[of.cohort] {
 		for _, quota := range queue.Quotas {
-			if quota.Flavor != of.Flavor || quota.Resource != of.Resource {
+			if quota.Flavor != of.flavor || quota.Resource != of.resource {
 				continue
 			}
 			if !quota.Counted {
-				return 0, false
+				return unusedAmount{}
 			}
-			unused += quota.Nominal - quota.unlent() - max(0, quota.Used-quota.unlent())
+			unused.amount += quota.Nominal - quota.unlent() - max(0, quota.Used-quota.unlent())
 		}
 	}
-	return unused, true
+	return unused
 }

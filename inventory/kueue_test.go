@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/inventory/manifesttest"
 )
 
@@ -108,4 +111,30 @@ func TestWorkloadWithoutAQueueIsNotLimited(t *testing.T) {
 	pods[1] = strings.Replace(pods[1], "template:", "template:\n    metadata: {labels: {kueue.x-k8s.io/queue-name: team}}", 1)
 	tables = objectsOf(t, slices.Concat(pods, []string{localQueue, clusterQueue("team-a", "", "h100 8 8"), h100Flavor})...).Tables(Options{})
 	require.Len(t, tables.Quotas, 1, manifesttest.Scaled("a"))
+}
+
+// BenchmarkQuotasOfACohort has 10,000 workloads in a cohort of 300 queues with eight flavors each:
+// the cohort is added up once for each flavor. The bar is 200 ms.
+func BenchmarkQuotasOfACohort(b *testing.B) {
+	const queues, flavors, workloads = 300, 8, 10_000
+	var k Kueue
+	for i := range queues {
+		queue := ClusterQueue{Name: fmt.Sprint("q", i), Cohort: "all"}
+		for f := range flavors {
+			queue.Quotas = append(queue.Quotas, FlavorQuota{Flavor: fmt.Sprint("f", f), Resource: nvidiaGPU, Nominal: 8, Counted: true})
+		}
+		k.Queues = append(k.Queues, queue)
+		k.Locals = append(k.Locals, LocalQueue{Namespace: fmt.Sprint("n", i), Name: "team", Queue: queue.Name})
+	}
+	template := &corev1.PodTemplateSpec{}
+	template.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{nvidiaGPU: resource.MustParse("1")}}}}
+	for b.Loop() {
+		all, names := quotaTable{}, k.byName()
+		for i := range workloads {
+			names.add(Target{ID: fleet.TargetID{Namespace: fmt.Sprint("n", i%queues), Name: fmt.Sprint(i)}, Queue: "team", Template: template}, "H100", Options{}, all)
+		}
+		if row := all.sorted()[0]; len(all) != queues || row.Hard != queues*flavors*8 {
+			b.Fatal(len(all), row)
+		}
+	}
 }

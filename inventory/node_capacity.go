@@ -27,16 +27,40 @@ func requestsOf(spec *corev1.PodSpec) compute {
 	return computeOf(helpers.PodRequests(&pod, helpers.PodResourcesOptions{}))
 }
 
+// sumOfCompute returns the compute of containers that run together.
+func sumOfCompute(containers []corev1.Container) (sum compute) {
+	for i := range containers {
+		of := &containers[i].Resources
+		own := compute{cores(requested(of, corev1.ResourceCPU)), bytesOf(requested(of, corev1.ResourceMemory))}
+		sum = compute{min(mostCompute, sum.cpu+own.cpu), min(mostCompute, sum.memory+own.memory)}
+	}
+	return sum
+}
+
+// requested returns the request of a container, or its limit if it states no request.
+func requested(of *corev1.ResourceRequirements, name corev1.ResourceName) resource.Quantity {
+	if quantity, found := of.Requests[name]; found {
+		return quantity
+	}
+	return of.Limits[name]
+}
+
+func bytesOf(quantity resource.Quantity) int64 { return max(0, min(quantity.Value(), mostCompute)) }
+
+// list returns the compute as the requests of a container.
+func (c compute) list() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(c.cpu, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(c.memory, resource.BinarySI),
+	}
+}
+
 func withCompute(containers []corev1.Container) []corev1.Container {
 	counted := make([]corev1.Container, len(containers))
 	for i := range containers {
 		requests := corev1.ResourceList{}
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			quantity, found := containers[i].Resources.Requests[name]
-			if !found {
-				quantity = containers[i].Resources.Limits[name]
-			}
-			requests[name] = bounded(name, quantity)
+			requests[name] = bounded(name, requested(&containers[i].Resources, name))
 		}
 		counted[i] = corev1.Container{RestartPolicy: containers[i].RestartPolicy, Resources: corev1.ResourceRequirements{Requests: requests}}
 	}
@@ -47,7 +71,7 @@ func bounded(name corev1.ResourceName, quantity resource.Quantity) resource.Quan
 	if name == corev1.ResourceCPU {
 		return *resource.NewMilliQuantity(cores(quantity), resource.DecimalSI)
 	}
-	return *resource.NewQuantity(max(0, min(quantity.Value(), mostCompute)), resource.BinarySI)
+	return *resource.NewQuantity(bytesOf(quantity), resource.BinarySI)
 }
 
 // cores returns processors in thousandths.
@@ -59,7 +83,7 @@ func cores(quantity resource.Quantity) int64 {
 }
 
 func computeOf(list corev1.ResourceList) compute {
-	return compute{cores(list[corev1.ResourceCPU]), max(0, min(list.Memory().Value(), mostCompute))}
+	return compute{cores(list[corev1.ResourceCPU]), bytesOf(list[corev1.ResourceMemory])}
 }
 
 // computeLeft returns the compute of each node beside the pods with accelerators that are none of

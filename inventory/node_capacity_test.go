@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wva-project/wva/fleet"
 	"github.com/wva-project/wva/inventory/manifesttest"
 )
 
@@ -82,4 +83,35 @@ func TestNodeThatTakesWorkersOnlyRejectsNoGroup(t *testing.T) {
 	}
 	require.Empty(t, objectsOf(t, group("32", "8")...).Tables(Options{}).Pools[0].Nodes[0].Rejects)
 	require.Len(t, objectsOf(t, group("32", "20")...).Tables(Options{}).Pools[0].Nodes[0].Rejects, 1)
+}
+
+// The pods of claims have processors and memory too.
+func TestPodsWithClaimsTakeProcessorsAndMemory(t *testing.T) {
+	claimer := func(name, claim string, cpu int) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: llm}\nspec: {nodeName: one, resourceClaims: [{name: gpu, resourceClaimName: %s}], "+
+			"containers: [{name: e, resources: {requests: {cpu: %d}, claims: [{name: gpu}]}}]}\nstatus: {phase: Running}", name, claim, cpu)
+	}
+	for cpu, want := range map[int]int{2: 0, 3: 1} {
+		manifests := append(sized("a", "requests: {cpu: 8}, limits: {nvidia.com/gpu: 1}"), deviceClassManifests()...)
+		manifests = append(manifests, "apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nstatus: {allocatable: {cpu: 16}, conditions: [{type: Ready, status: 'True'}]}",
+			manifesttest.ResourceSlice("one", manifesttest.GPUs("NVIDIA L4", 4)...),
+			manifesttest.ResourceClaim("c", "exactly: {deviceClassName: gpu.nvidia.com}", "one", "gpu-0"), claimer("p", "c", 6),
+			manifesttest.ResourceClaim("d", "exactly: {deviceClassName: gpu.nvidia.com}", "one", "gpu-1"), claimer("q", "d", cpu))
+		tables := objectsOf(t, manifests...).Tables(Options{})
+		require.Len(t, tables.Pools[0].Nodes[0].Rejects, want, "%d processors", cpu)
+	}
+}
+
+// A claim whose number is not known is one of accelerators all the same: the tolerations of its
+// pods count.
+func TestPodsWithOpenClaimsKeepTheirNodesOpen(t *testing.T) {
+	manifests := append(on("b", ""), deviceClassManifests()...)
+	manifests = append(manifests, manifesttest.Scaled("a", "accelerator: L4"),
+		manifesttest.Deployment("a", 0, "image: x, resources: {claims: [{name: gpu}]}", "resourceClaims: [{name: gpu, resourceClaimTemplateName: gpus}]", "tolerations: [{operator: Exists}]"),
+		manifesttest.ResourceClaimTemplate("gpus", "exactly: {deviceClassName: gpu.nvidia.com, allocationMode: All}"),
+		manifesttest.ResourceSlice("one", manifesttest.GPUs("NVIDIA L4", 4)...),
+		"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nspec: {taints: [{key: team, effect: NoSchedule}]}\nstatus: {conditions: [{type: Ready, status: 'True'}]}")
+	tables := objectsOf(t, manifests...).Tables(Options{})
+	require.Empty(t, tables.Pools[0].Nodes[0].Closed)
+	require.Equal(t, []fleet.Rejection{{Placement: tables.Workloads[1].Placement, Why: closedByTaint}}, tables.Pools[0].Nodes[0].Rejects)
 }

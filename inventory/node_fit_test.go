@@ -127,3 +127,19 @@ func TestManyPlacementsCloseNoNode(t *testing.T) {
 	require.Empty(t, objectsOf(t, manifests...).Tables(Options{}).Pools[0].Nodes[0].Closed)
 	require.Equal(t, "not selected", objectsOf(t, manifests[:len(manifests)-2]...).Tables(Options{}).Pools[0].Nodes[0].Closed)
 }
+
+// A tenant with many placements leaves the nodes of others as they are.
+func TestManyPlacementsOfATenantChangeNoNodeOfOthers(t *testing.T) {
+	node := "apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\nspec: {%s}\nstatus: {allocatable: {nvidia.com/gpu: 4}, conditions: [{type: Ready, status: 'True'}]}"
+	manifests := append(on("chat", ""), fmt.Sprintf(node, "one", "taints: [{key: team, effect: NoSchedule}]"), fmt.Sprintf(node, "two", ""))
+	for i := range 2 * mostPlacements {
+		for _, own := range on(fmt.Sprintf("v%02d", i), fmt.Sprintf("tolerations: [{key: x%d, operator: Exists}, {key: team, operator: Exists}]", i)) {
+			manifests = append(manifests, strings.ReplaceAll(own, "namespace: llm", "namespace: a-tenant"))
+		}
+	}
+	tables := objectsOf(t, manifests...).Tables(Options{})
+	last := tables.Workloads[len(tables.Workloads)-1]
+	require.Equal(t, "llm", last.ID.Namespace)
+	require.Equal(t, []fleet.Rejection{{Placement: last.Placement, Why: closedByTaint}}, tables.Pools[0].Nodes[0].Rejects)
+	require.Empty(t, tables.Pools[0].Nodes[1].Rejects)
+}

@@ -74,7 +74,8 @@ type Target struct {
 	Workers int
 	// hasOpenClaims is true if the claims of a template do not say how many accelerators they get.
 	hasOpenClaims bool
-	// claimed are the devices that a replica gets by templates of claims, as quotas name them.
+	// claimed are the devices that a replica gets by templates of claims, or by extended resources
+	// that count them, as quotas name them.
 	claimed map[corev1.ResourceName]int
 }
 

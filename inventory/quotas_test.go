@@ -75,3 +75,13 @@ spec:
 	require.Len(t, rows, 1)
 	require.Equal(t, 24, rows[0].Uses[0].Amount)
 }
+
+// Extended resources that count devices are in quotas by their own names.
+func TestQuotaOfExtendedResourcesOfDevices(t *testing.T) {
+	for _, name := range []string{"example.com/big", "deviceclass.resource.kubernetes.io/big"} {
+		quota := resourceQuota("gpus", "", "requests."+name+": 8", "requests."+name+": 3")
+		objects := slices.Concat([]string{quota, manifesttest.Scaled("a"), manifesttest.Deployment("a", 1, "image: x, resources: {limits: {"+name+": 2}}")}, deviceClassManifests())
+		require.Equal(t, []fleet.Quota{{Namespace: "llm", Name: "ResourceQuota gpus", Resource: name, Hard: 8, Used: 3, Uses: usedBy("a", 2)}},
+			objectsOf(t, objects...).Tables(Options{}).Quotas)
+	}
+}

@@ -63,7 +63,7 @@ func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) fre
 	g := freeGPUs{byUse: make(map[gpuUse]*gpuType)}
 	placements := placementsOf(variants)
 	for _, pool := range oneRowPerAccelerator(pools) {
-		if pool.Elastic && mostOf(pool) == unlimited {
+		if pool.Accelerator == "" || pool.Elastic && mostOf(pool) == unlimited {
 			continue
 		}
 		for _, part := range partsOf(pool, placements[pool.Accelerator]) {
@@ -237,10 +237,11 @@ func (g *freeGPUs) of(v *variant) (*gpuType, bool) {
 	return k, found && gpus > 0
 }
 
-// option returns a variant as an option of the solver, with the accelerators of its replicas.
+// option returns a variant as an option of the solver, with the accelerators of its replicas. Those
+// that have no limit are named nothing: a tenant may name a type like a part of another.
 func (g *freeGPUs) option(v *variant) solver.Option {
 	gpus, shares := v.shape()
-	o := solver.Option{Variant: v.ID, Accelerator: v.accelerator, GPUs: gpus, Nodes: shares}
+	o := solver.Option{Variant: v.ID, GPUs: gpus, Nodes: shares}
 	if k, limited := g.of(v); limited {
 		o.Accelerator, o.Placement = k.pool.Accelerator, v.workload.Placement
 	}

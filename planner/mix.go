@@ -17,6 +17,7 @@ type round struct {
 	*view
 	models    []*sizedModel
 	held      []solver.Option
+	holds     counts // the numbers of held variants
 	startable counts // the replicas that the current demand needs
 	mixed     counts // the same, before a variant was chosen to serve a model alone
 	healthy   counts // replicas if overdue ones were ready; nil until needed

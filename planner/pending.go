@@ -149,7 +149,7 @@ func (v *variant) mostOnType() int {
 	switch {
 	case v.fullBy == nil:
 		return unlimited
-	case v.pending > 0:
+	case v.pending > 0, v.now > v.live: // a pod may not be seen yet
 		return v.now
 	}
 	return v.now + 1

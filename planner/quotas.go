@@ -41,20 +41,26 @@ func (x *view) attachQuotas(rows []fleet.Quota, maxima []fleet.Limit) {
 		if len(q.users) == 0 {
 			continue
 		}
-		slices.SortFunc(q.users, func(a, b quotaUser) int { return cmp.Or(a.ID.Compare(b.ID), cmp.Compare(b.amount, a.amount)) })
+		slices.SortFunc(q.users, quotaUser.compare)
 		q.users = slices.CompactFunc(q.users, func(a, b quotaUser) bool { return a.variant == b.variant })
 		x.quotas = append(x.quotas, q)
 	}
 	x.quotas = append(x.quotas, x.maxima(maxima)...)
 	slices.SortFunc(x.quotas, func(a, b *quota) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.left, b.left), cmp.Compare(a.Hard, b.Hard), compareBool(a.Gates, b.Gates))
+			cmp.Compare(a.left, b.left), cmp.Compare(a.Hard, b.Hard), compareBool(a.Gates, b.Gates),
+			cmp.Compare(a.Used, b.Used), slices.CompareFunc(a.users, b.users, quotaUser.compare))
 	})
 	for _, q := range x.quotas {
 		for _, user := range q.users {
 			user.limit(q, q.left/user.amount)
 		}
 	}
+}
+
+// compare orders the users of a quota, of several rows of one the largest amount first.
+func (u quotaUser) compare(other quotaUser) int {
+	return cmp.Or(u.ID.Compare(other.ID), cmp.Compare(other.amount, u.amount))
 }
 
 func amount(n int) int { return max(0, min(n, unlimited)) }
@@ -77,22 +83,35 @@ func (v *variant) countedBy(q *quota) (counted int) {
 	return counted
 }
 
+// quotaNeed is the replicas that a variant needs of its quotas, and the most that it can use.
+type quotaNeed struct {
+	gpuClaim
+
+	most int
+}
+
 // shareQuotas divides the rest of each quota among the variants that use it: first as many replicas
-// as they need, by priority, and within one in equal parts; then the rest in equal parts.
+// as they need, by priority, and within one in equal parts; then the rest in equal parts. The quota
+// with the least rest comes first: what it keeps from a variant is left to others in the next one.
 func (r *round) shareQuotas() {
 	shared := slices.DeleteFunc(slices.Clone(r.quotas), func(q *quota) bool { return len(q.users) < 2 })
 	if len(shared) == 0 {
 		return
 	}
-	needs := make(map[*variant]gpuClaim, r.size)
+	slices.SortStableFunc(shared, func(a, b *quota) int { return cmp.Compare(a.left, b.left) })
+	needs := make(map[*variant]quotaNeed, r.size)
 	for _, z := range r.models {
 		served := z.capacityOfAll(r.startable) >= z.latest*(1-tiny)
 		for _, c := range z.candidates {
-			claim := gpuClaim{model: z, best: c, needs: unlimited}
+			useless := c.overdue + c.useless()
+			need := quotaNeed{gpuClaim{model: z, best: c, needs: unlimited}, within(c, c.bounds).Max}
 			if served {
-				claim.needs = r.startable[c.ID] + c.overdue + c.useless()
+				need.needs = r.startable[c.ID] + useless
 			}
-			needs[c.variant] = claim
+			if c.limited() {
+				need.most = min(need.most, max(r.startable[c.ID], c.mostPlaceable)+useless)
+			}
+			needs[c.variant] = need
 		}
 	}
 	for _, q := range shared {
@@ -105,36 +124,62 @@ func (r *round) shareQuotas() {
 	}
 }
 
-// shareQuota divides the rest of one quota. Needs are the replicas that each variant is to have.
-func (r *round) shareQuota(q *quota, needs map[*variant]gpuClaim) {
+// shareQuota divides the rest of one quota. In that of a namespace, numbers that others set and
+// that are kept come first. In a queue, a number that an object merely states takes nothing.
+func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed) {
 	var claims []gpuClaim
-	users := make(map[*variant]quotaUser, len(q.users))
+	users, left := make(map[*variant]quotaUser, len(q.users)), q.left
 	for _, user := range q.users {
-		if claim, decided := needs[user.variant]; decided {
-			claim.takes, claim.needs = user.amount, max(0, claim.needs-user.counted)
+		need, decided := needs[user.variant]
+		stays := r.holds[user.ID]
+		if decided {
+			stays = user.setByOthers()
+		}
+		if stays > user.counted && !q.Gates {
+			left = max(0, left-(stays-user.counted)*user.amount)
+			user.counted = stays
+		}
+		if decided {
+			claim := need.gpuClaim
+			claim.takes, claim.needs = user.amount, max(0, min(claim.needs, need.room())-user.counted)
 			claims, users[user.variant] = append(claims, claim), user
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b gpuClaim) int { return cmp.Compare(b.model.priority, a.model.priority) })
-	left := q.left
-	for rest := claims; len(rest) > 0; {
-		same := rest[:samePriority(rest)]
-		divide(same, left)
+	rest := left
+	for more := claims; len(more) > 0; {
+		same := more[:samePriority(more)]
+		divide(same, rest)
 		for _, claim := range same {
-			left -= claim.part * claim.takes
+			rest -= claim.part * claim.takes
 		}
-		rest = rest[len(same):]
+		more = more[len(same):]
 	}
 	for i := range claims {
-		claims[i].kept, claims[i].needs = claims[i].part, unlimited
+		own := claims[i].best.variant
+		claims[i].kept, claims[i].needs = claims[i].part, max(claims[i].part, needs[own].room()-users[own].counted)
 	}
-	divide(claims, q.left)
+	divide(claims, left)
 	for _, claim := range claims {
 		c := claim.best
 		if users[c.variant].limit(q, claim.part); c.quota == q {
 			r.startable[c.ID] = min(r.startable[c.ID], max(0, c.mostInQuota()-c.overdue-c.useless()))
 		}
 	}
+}
+
+// room is the most replicas that the variant can use, within the quotas that are divided already.
+func (n quotaNeed) room() int { return min(n.most, n.best.mostInQuota()) }
+
+// setByOthers returns the number that KEDA keeps, whatever a quota leaves.
+func (v *variant) setByOthers() int {
+	switch {
+	case v.fixed != nil && v.fixed.known:
+		return v.fixed.replicas
+	case v.Range.AllowsIdle || v.staysAtZero():
+		return 0
+	}
+	return v.Range.Min
 }
 
 // mostInQuota is the most replicas that the quotas admit; those of the spec at least, since pods

@@ -85,3 +85,17 @@ func TestInvalidQuotasGiveAPlan(t *testing.T) {
 	}
 	s.decide(t)
 }
+
+// Rows of one name that differ in nothing but their use are each a quota, in any order.
+func TestQuotasOfOneNameInAnyOrder(t *testing.T) {
+	s := spillOver()
+	for i := range s.Variants {
+		use := []fleet.QuotaUse{{Target: s.Variants[i].Target, Amount: 1}, {Target: s.Variants[0].Target, Amount: 1}}
+		s.Quotas = append(s.Quotas, fleet.Quota{Name: "q", Resource: "pods", Used: 9 + i, Hard: 8, Uses: use})
+	}
+	plan := Plan(s.Snapshot, Policy{})
+	slices.Reverse(s.Quotas)
+	if again := Plan(s.Snapshot, Policy{}); !reflect.DeepEqual(plan, again) {
+		t.Errorf("quotas in another order give\n%+v\nwant\n%+v", again.Decisions, plan.Decisions)
+	}
+}

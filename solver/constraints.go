@@ -188,22 +188,26 @@ func (c *canonicalProblem) limitPool(at int32) {
 func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 	p := &c.pools[at]
 	for _, placement := range slices.Sorted(maps.Keys(p.rejects)) {
-		rejected := p.rejects[placement]
-		runsWithin := func(k *class) bool {
-			return k.pool == at && k.placement != 0 && covers(p.rejects[k.placement], rejected)
-		}
 		if !slices.ContainsFunc(c.classes, func(k class) bool { return k.pool == at && k.placement == placement }) {
 			continue
 		}
+		rejected, within := p.rejects[placement], map[int]bool{} // placements
+		for other, also := range p.rejects {
+			within[other] = covers(also, rejected)
+		}
+		beyond := map[*class]int64{} // shares on rejected nodes
+		for i := range p.held {
+			if k := &c.classes[c.rows[p.rows[i]].class]; within[k.placement] {
+				beyond[k] += outside(p.held[i], rejected)
+			}
+		}
 		for _, size := range sizes {
 			blocks := p.blocks(size, rejected)
-			for i := range p.held {
-				if k := &c.classes[c.rows[p.rows[i]].class]; runsWithin(k) {
-					blocks += outside(p.held[i], rejected) * int64(k.gpus/size)
-				}
+			for k, shares := range beyond {
+				blocks += shares * int64(k.gpus/size)
 			}
 			c.addLimit(LimitNodes, blocks, func(k *class) int64 {
-				if !runsWithin(k) {
+				if k.pool != at || !within[k.placement] {
 					return 0
 				}
 				return k.blocks(size)
