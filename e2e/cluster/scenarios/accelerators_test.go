@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func plansFitTheNodesAsTheyAre(t *testing.T, w *world) {
 		w.takeGPUs(tenant, name, name, 7)
 	}
 	v := spec{name: "chat", model: "org/chat", accelerator: "A40", cost: 9, max: 4, startup: "1s", pool: tenant, gpus: 8}
-	w.player.ask(v.model, 2*capacity)
+	w.player.ask(v.model, 8*capacity) // that of three replicas
 	s := w.start()
 	s.awaitReady()
 	w.declare(v)
@@ -80,7 +81,7 @@ func plansFitTheNodesAsTheyAre(t *testing.T, w *world) {
 	s.await(v.name, "has no replica, and lacks accelerators", func(v *wvav1alpha1.Variant) bool {
 		return v.DesiredReplicas != nil && v.GetDesiredReplicas() == 0 && v.GetReason() == "InsufficientAccelerators"
 	})
-	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40: 8 allocated")
+	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40")
 	time.Sleep(settled)
 	require.Zero(t, seen.high(), "no replica is Pending")
 
@@ -90,7 +91,9 @@ func plansFitTheNodesAsTheyAre(t *testing.T, w *world) {
 	require.Zero(t, seen.high(), "no replica is Pending")
 	w.end(tenant, tenant+"-1")
 	eventually(t, patience, "a replica is ready", func() bool { return w.readyPods(v.name) == 1 })
-	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40: 7 allocated, 1 not ready")
+	s.await(v.name, "lacks the accelerators of the dead node", func(v *wvav1alpha1.Variant) bool {
+		return strings.Contains(v.GetMessage(), "0/8 nodes have 8 free A40: 7 allocated, 1 not ready")
+	})
 	time.Sleep(settled)
 	require.Equal(t, 1, seen.high(), "no replica is Pending")
 }

@@ -59,10 +59,10 @@ func configMapsChangePlansWithinTheirLimits(t *testing.T, w *world) {
 	limitedTo(3)
 	require.LessOrEqual(t, seen.high(), 3, "no plan is beyond the maximum")
 
-	w.configure(w.namespace, "own", "maxAccelerators: [{max: 3}]")
-	s.await(v.name, "has no finding any more", func(v *wvav1alpha1.Variant) bool { return !isFalse(v, "DefinitionAccepted", "") })
+	w.configure(w.namespace, "own", "maxAccelerators: [{max: 4}]")
 	w.configure(administrators, global.Name, `maxAccelerators: [{namespace: "*", max: 5}]`)
-	s.await(v.name, "keeps its own, lower maximum", func(v *wvav1alpha1.Variant) bool { return v.GetDesiredReplicas() == 3 })
+	limitedTo(4)
+	s.await(v.name, "has no finding any more", func(v *wvav1alpha1.Variant) bool { return !isFalse(v, "DefinitionAccepted", "") })
 }
 
 // configure applies a ConfigMap with configuration.
@@ -99,7 +99,7 @@ func isFalse(v *wvav1alpha1.Variant, condition, text string) bool {
 func TestRolesOfConfigMapsAreEnough(t *testing.T) {
 	h := newHelmCluster(t, cluster.Options{})
 	w := newWorldIn(t, h.Cluster, "llm", "--kubernetes-lease-namespace", "keda")
-	w.withRolesOf(h.helm("template", "wva", helmChart, "--namespace", "keda", "--set", "configMaps=all", "--set", "config.prometheus.url=http://prometheus:9090"))
+	w.withRolesOf(h.helm("template", "wva", helmChart, "--namespace", "keda", "--set", "configMaps=all"))
 	global := w.configure("keda", "global", "models: [{model: org/chat, ttft: soon}]")
 	w.configure(w.namespace, "own", "scaleToZero: {retention: 12h}")
 	s := w.start("--kubernetes-config-maps", "all", "--kubernetes-config-namespace", "keda")
