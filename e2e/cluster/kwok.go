@@ -38,6 +38,8 @@ type Node struct {
 	// Product is the node's nvidia.com/gpu.product; empty for a node without GPUs.
 	Product string
 	GPUs    int
+	// Resources are beside these GPUs, such as slices of GPUs.
+	Resources corev1.ResourceList
 	// Labels are beside those that every node has.
 	Labels map[string]string
 	Taints []corev1.Taint
@@ -95,6 +97,7 @@ func (n Node) object() *corev1.Node {
 		labels["nvidia.com/gpu.product"] = n.Product
 		capacity[GPUResource] = *resource.NewQuantity(int64(n.GPUs), resource.DecimalSI)
 	}
+	maps.Copy(capacity, n.Resources)
 	maps.Copy(labels, n.Labels)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{

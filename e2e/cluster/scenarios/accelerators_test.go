@@ -2,12 +2,12 @@ package scenarios
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -52,8 +52,7 @@ func plansUseOnlyTheAcceleratorsThatAreFree(t *testing.T, w *world) {
 		s.await(v.name, fmt.Sprintf("has %d replicas", want), func(v *wvav1alpha1.Variant) bool { return v.GetDesiredReplicas() == want })
 		t.Logf("%s: %d replicas are decided after %s", cause, want, time.Since(began).Round(tick))
 	}
-	zero := int64(0)
-	require.NoError(t, w.Client.CoreV1().Pods(gpuPool).Delete(t.Context(), "tenant", metav1.DeleteOptions{GracePeriodSeconds: &zero}))
+	w.end(gpuPool, "tenant")
 	decided(8, "another tenant's pod is deleted")
 	eventually(t, patience, "eight replicas are ready", func() bool { return w.readyPods(v.name) == 8 })
 	w.takeGPUs(gpuPool, "tenant", "gpus-cordoned", 2) // a pod with a node needs no scheduler
@@ -70,18 +69,11 @@ func plansFitTheNodesAsTheyAre(t *testing.T, w *world) {
 	w.createNamespace(tenant)
 	for i := range 8 {
 		name := fmt.Sprint(tenant, "-", i)
-		require.NoError(t, w.AddNode(t.Context(), cluster.Node{
-			Name: name, Product: "NVIDIA-A40", GPUs: 8, Labels: map[string]string{poolLabel: tenant},
-			Taints: []corev1.Taint{{Key: poolLabel, Value: tenant, Effect: corev1.TaintEffectNoSchedule}},
-		}))
+		w.addNode(tenant, cluster.Node{Name: name, Product: "NVIDIA-A40", GPUs: 8})
 		w.takeGPUs(tenant, name, name, 7)
 	}
-	free := func(node string) {
-		zero := int64(0)
-		require.NoError(t, w.Client.CoreV1().Pods(tenant).Delete(t.Context(), node, metav1.DeleteOptions{GracePeriodSeconds: &zero}))
-	}
 	v := spec{name: "chat", model: "org/chat", accelerator: "A40", cost: 9, max: 4, startup: "1s", pool: tenant, gpus: 8}
-	w.player.ask(v.model, 2*capacity)
+	w.player.ask(v.model, 8*capacity) // that of three replicas
 	s := w.start()
 	s.awaitReady()
 	w.declare(v)
@@ -89,17 +81,19 @@ func plansFitTheNodesAsTheyAre(t *testing.T, w *world) {
 	s.await(v.name, "has no replica, and lacks accelerators", func(v *wvav1alpha1.Variant) bool {
 		return v.DesiredReplicas != nil && v.GetDesiredReplicas() == 0 && v.GetReason() == "InsufficientAccelerators"
 	})
-	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40: 8 allocated")
+	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40")
 	time.Sleep(settled)
 	require.Zero(t, seen.high(), "no replica is Pending")
 
 	w.endKubelet(tenant + "-0") // the node is dead once its pods are gone
-	free(tenant + "-0")
+	w.end(tenant, tenant+"-0")
 	time.Sleep(settled)
 	require.Zero(t, seen.high(), "no replica is Pending")
-	free(tenant + "-1")
+	w.end(tenant, tenant+"-1")
 	eventually(t, patience, "a replica is ready", func() bool { return w.readyPods(v.name) == 1 })
-	require.Contains(t, s.variants()[v.name].GetMessage(), "0/8 nodes have 8 free A40: 7 allocated, 1 not ready")
+	s.await(v.name, "lacks the accelerators of the dead node", func(v *wvav1alpha1.Variant) bool {
+		return strings.Contains(v.GetMessage(), "0/8 nodes have 8 free A40: 7 allocated, 1 not ready")
+	})
 	time.Sleep(settled)
 	require.Equal(t, 1, seen.high(), "no replica is Pending")
 }
@@ -118,16 +112,10 @@ func (w *world) endKubelet(node string) {
 // The quota of a namespace is the limit before the API server rejects a pod.
 func plansStayWithinTheQuotaOfTheNamespace(t *testing.T, w *world) {
 	const pool = "quota"
-	require.NoError(t, w.AddNode(t.Context(), cluster.Node{
-		Name: pool, Product: "NVIDIA-L4", GPUs: 8, Labels: map[string]string{poolLabel: pool},
-		Taints: []corev1.Taint{{Key: poolLabel, Value: pool, Effect: corev1.TaintEffectNoSchedule}},
-	}))
+	w.addNode(pool, cluster.Node{Name: pool, Product: "NVIDIA-L4", GPUs: 8})
 	quotas := w.Client.CoreV1().ResourceQuotas(w.namespace)
-	hard := func(gpus int64) corev1.ResourceList {
-		return corev1.ResourceList{"requests." + cluster.GPUResource: *resource.NewQuantity(gpus, resource.DecimalSI)}
-	}
 	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: corev1.ResourceQuotaSpec{Hard: hard(3)},
+		ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: corev1.ResourceQuotaSpec{Hard: amount("requests."+cluster.GPUResource, 3)},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 
@@ -149,6 +137,14 @@ func plansStayWithinTheQuotaOfTheNamespace(t *testing.T, w *world) {
 	s.await(v.name, "has five replicas", func(v *wvav1alpha1.Variant) bool { return v.GetDesiredReplicas() == 5 })
 }
 
+// addNode adds a node for the pods of a pool only.
+func (w *world) addNode(pool string, node cluster.Node) {
+	w.Helper()
+	node.Labels = map[string]string{poolLabel: pool}
+	node.Taints = []corev1.Taint{{Key: poolLabel, Value: pool, Effect: corev1.TaintEffectNoSchedule}}
+	require.NoError(w, w.AddNode(w.Context(), node))
+}
+
 // cordon cordons a node, or uncordons it.
 func (w *world) cordon(node string, on bool) {
 	w.Helper()
@@ -166,7 +162,12 @@ func (w *world) createNamespace(name string) {
 // takeGPUs starts a pod of another tenant on a node.
 func (w *world) takeGPUs(namespace, name, node string, gpus int64) {
 	w.Helper()
-	limits := corev1.ResourceList{cluster.GPUResource: *resource.NewQuantity(gpus, resource.DecimalSI)}
+	w.take(namespace, name, node, amount(cluster.GPUResource, gpus))
+}
+
+// take is takeGPUs for any resource.
+func (w *world) take(namespace, name, node string, limits corev1.ResourceList) {
+	w.Helper()
 	_, err := w.Client.CoreV1().Pods(namespace).Create(w.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
@@ -175,4 +176,11 @@ func (w *world) takeGPUs(namespace, name, node string, gpus int64) {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(w, err)
+}
+
+// end deletes a pod at once.
+func (w *world) end(namespace, pod string) {
+	w.Helper()
+	zero := int64(0)
+	require.NoError(w, w.Client.CoreV1().Pods(namespace).Delete(w.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: &zero}))
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/stretchr/testify/require"
@@ -24,10 +25,12 @@ type spec struct {
 	cost        float64
 	replicas    int // of the Deployment as it is created
 	min, max    int
-	startup     string   // time of a pod from running to ready
-	pool        string   // label of its nodes; empty for any
-	gpus        int64    // that a pod requests
-	args        []string // further arguments of the engine
+	startup     string              // time of a pod from running to ready
+	pool        string              // label of its nodes; empty for any
+	gpus        int64               // that a pod requests
+	slice       corev1.ResourceName // that it requests in place of whole GPUs; empty for these
+	claims      string              // ResourceClaimTemplate of its devices; empty if it has none
+	args        []string            // further arguments of the engine
 }
 
 // arguments are those of the engine.
@@ -51,7 +54,10 @@ func (s spec) deployment() *appsv1.Deployment {
 		}}},
 	}
 	if s.gpus > 0 {
-		template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{cluster.GPUResource: *resource.NewQuantity(s.gpus, resource.DecimalSI)}
+		template.Spec.Containers[0].Resources.Limits = amount(cmp.Or(s.slice, cluster.GPUResource), s.gpus)
+	}
+	if s.claims != "" {
+		claimDevices(&template.Spec, s.claims)
 	}
 	if s.startup != "" {
 		template.Annotations[cluster.StartupAnnotation] = s.startup
@@ -64,6 +70,18 @@ func (s spec) deployment() *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Name: s.name},
 		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template},
 	}
+}
+
+// amount is a number of one resource.
+func amount(name corev1.ResourceName, n int64) corev1.ResourceList {
+	return corev1.ResourceList{name: *resource.NewQuantity(n, resource.DecimalSI)}
+}
+
+// claimDevices adds a claim of a ResourceClaimTemplate to a pod, for its first container.
+func claimDevices(pod *corev1.PodSpec, template string) {
+	const name = "devices"
+	pod.ResourceClaims = []corev1.PodResourceClaim{{Name: name, ResourceClaimTemplateName: &template}}
+	pod.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: name}}
 }
 
 func (s spec) scaledObject(address string) *unstructured.Unstructured {

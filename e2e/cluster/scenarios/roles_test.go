@@ -17,9 +17,15 @@ func (w *world) asDeployed(file string, change func(manifest string) string) {
 	w.Helper()
 	manifest, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(file)))
 	require.NoError(w, err)
+	w.withRolesOf(change(string(manifest)))
+}
+
+// withRolesOf applies a rendering of the chart and runs wva with its roles.
+func (w *world) withRolesOf(manifest string) {
+	w.Helper()
 	account, err := w.Account(w.Context(), "keda", "wva") // makes both
 	require.NoError(w, err)
-	require.NoError(w, w.Apply(w.Context(), []byte(change(string(manifest)))))
+	require.NoError(w, w.Apply(w.Context(), []byte(manifest)))
 	w.kubeconfig = account.Kubeconfig
 }
 

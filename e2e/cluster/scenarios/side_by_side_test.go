@@ -24,6 +24,7 @@ func TestBesideKEDA(t *testing.T) {
 		twoLoadedVariantsSettleAndFollowTheLoad(t, c)
 	})
 	sideBySideIn(t, c, []scenario{
+		{"ConfigMapsChangePlansWithinTheirLimits", configMapsChangePlansWithinTheirLimits},
 		{"DataParallelGroupsAreSizedByAllTheirPods", dataParallelGroupsAreSizedByAllTheirPods},
 		{"KEDAScalesFromZeroToFiveAndBack", kedaScalesFromZeroToFiveAndBack},
 		{"KillUnderLoadLowersNothing", killUnderLoadLowersNothing},
@@ -32,6 +33,8 @@ func TestBesideKEDA(t *testing.T) {
 		{"OnlyAModelWithAGatewayGoesToZeroAfterItsRetention", onlyAModelWithAGatewayGoesToZeroAfterItsRetention},
 		{"OnlyTheCheapestVariantIsWokenByAQueue", onlyTheCheapestVariantIsWokenByAQueue},
 		{"PlansUseOnlyTheAcceleratorsThatAreFree", plansUseOnlyTheAcceleratorsThatAreFree},
+		{"PlansCountDevicesThatTheSchedulerAllocates", plansCountDevicesThatTheSchedulerAllocates},
+		{"PlansCountSlicesOfGPUs", plansCountSlicesOfGPUs},
 		{"PlansFitTheNodesAsTheyAre", plansFitTheNodesAsTheyAre},
 		{"PlansStayWithinTheQuotaOfTheNamespace", plansStayWithinTheQuotaOfTheNamespace},
 		{"PrometheusKilledAtLoadLowersNothing", prometheusKilledAtLoadLowersNothing},
