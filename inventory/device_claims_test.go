@@ -60,9 +60,11 @@ func TestReplicaHasTheAcceleratorsOfItsClaims(t *testing.T) {
 			require.Equal(t, test.gpus, objectsOf(t, manifests...).Tables(Options{}).Variants[0].GPUsPerReplica)
 			manifests = append(manifests, pod, emptyNode("one", ""), manifesttest.ResourceSlice("one", manifesttest.GPUs(h100, 8)...),
 				manifesttest.ResourceClaim("c", "exactly: {deviceClassName: gpu.nvidia.com, allocationMode: All}", "one", "gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpu-4", "gpu-5"))
-			variant := objectsOf(t, manifests...).Tables(Options{}).Variants[0]
+			tables := objectsOf(t, manifests...).Tables(Options{})
+			variant := tables.Variants[0]
 			if test.open {
 				require.Equal(t, 6, variant.GPUsPerReplica)
+				require.Equal(t, 6, tables.Workloads[0].GPUs, "whatever the trigger states")
 			} else {
 				require.Equal(t, test.gpus, variant.GPUsPerReplica)
 			}

@@ -44,7 +44,10 @@ func (t Target) workload(pods []*corev1.Pod, groups podGroups, engine fleet.Engi
 	}
 	if t.Template == nil {
 		row.GroupSize = groups.size(pods)
-		row.GPUs, _ = groups.gpus(pods)
+	}
+	if t.Template == nil || t.hasOpenClaims {
+		gpus, _ := groups.gpus(pods)
+		row.GPUs = max(row.GPUs, gpus)
 	}
 	for _, pod := range pods {
 		replica := replica(pod)

@@ -66,12 +66,18 @@ const unlimitedTime = time.Duration(1<<63 - 1)
 // takeBack blocks starts while Pending replicas get no node, and takes these back except one: the
 // scheduler and the node autoscaler try it all the time, and its age says for how long there has
 // been no node. While nodes come for others, none is taken back. Pods of a rolling update beyond
-// the number of the specification are not part of it.
+// the number of the specification are not part of it. Where the highest ordinals go first, those
+// below another replica stay with it.
 func (v *variant) takeBack(now time.Time) {
-	late := 0
+	late, others := 0, 0 // pods, and the ordinal after the last of other replicas
 	for i := range v.workload.Pods {
 		pod := &v.workload.Pods[i]
+		at, known := ordinal(pod.Name)
+		if !known {
+			at = v.now
+		}
 		if pod.Terminating || !waitsForNode(pod) || !v.isOverdue(pod, now) {
+			others = max(others, at+1)
 			continue
 		}
 		v.withoutNode++
@@ -87,10 +93,15 @@ func (v *variant) takeBack(now time.Time) {
 		}
 		if v.knownAt(now).Sub(since) > v.timeForNode(pod) {
 			late++
+		} else {
+			others = max(others, at+1)
 		}
 	}
 	v.startBlocked = v.startBlocked || late > 0
 	v.takenBack = max(0, min(late, v.now-(v.live-late))-1)
+	if v.stopsHighestOrdinal() {
+		v.takenBack = max(0, min(v.takenBack, v.now-others))
+	}
 	v.now -= v.takenBack
 	v.overdue -= v.takenBack
 }
