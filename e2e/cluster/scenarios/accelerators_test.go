@@ -128,7 +128,9 @@ func plansStayWithinTheQuotaOfTheNamespace(t *testing.T, w *world) {
 	s.await(v.name, "has three replicas, and the quota is used up", func(v *wvav1alpha1.Variant) bool {
 		return v.GetDesiredReplicas() == 3 && v.GetCurrentReplicas() == 3 && v.GetReason() == "QuotaReached"
 	})
-	require.Contains(t, s.variants()[v.name].GetMessage(), "ResourceQuota gpus: 3 of 3 nvidia.com/gpu used")
+	s.await(v.name, "names the quota", func(v *wvav1alpha1.Variant) bool { // whose status follows the pods
+		return strings.Contains(v.GetMessage(), "ResourceQuota gpus: 3 of 3 nvidia.com/gpu used")
+	})
 	time.Sleep(settled)
 	require.LessOrEqual(t, seen.high(), 3, "no pod is rejected")
 	patch := fmt.Appendf(nil, `{"spec": {"hard": {"requests.%s": "5"}}}`, cluster.GPUResource)
@@ -165,7 +167,7 @@ func (w *world) takeGPUs(namespace, name, node string, gpus int64) {
 	w.take(namespace, name, node, amount(cluster.GPUResource, gpus))
 }
 
-// take is takeGPUs for any resource.
+// take is takeGPUs for other resources than whole GPUs.
 func (w *world) take(namespace, name, node string, limits corev1.ResourceList) {
 	w.Helper()
 	_, err := w.Client.CoreV1().Pods(namespace).Create(w.Context(), &corev1.Pod{
