@@ -165,7 +165,7 @@ func (w *world) takeGPUs(namespace, name, node string, gpus int64) {
 	w.take(namespace, name, node, amount(cluster.GPUResource, gpus))
 }
 
-// take is takeGPUs for any resource.
+// take is takeGPUs for other resources than whole GPUs.
 func (w *world) take(namespace, name, node string, limits corev1.ResourceList) {
 	w.Helper()
 	_, err := w.Client.CoreV1().Pods(namespace).Create(w.Context(), &corev1.Pod{

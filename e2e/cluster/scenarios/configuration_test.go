@@ -29,10 +29,10 @@ func configMapsChangePlansWithinTheirLimits(t *testing.T, w *world) {
 	s.awaitReady()
 	w.declare(v)
 	seen := w.follow(deployments, v.name)
-	limitedTo := func(max int32) {
+	limitedTo := func(most int32) {
 		t.Helper()
 		s.await(v.name, "has the maximum of its namespace", func(v *wvav1alpha1.Variant) bool {
-			return v.GetDesiredReplicas() == max && v.GetCurrentReplicas() == max && v.GetReason() == "QuotaReached"
+			return v.GetDesiredReplicas() == most && v.GetCurrentReplicas() == most && v.GetReason() == "QuotaReached"
 		})
 	}
 	limitedTo(2)
