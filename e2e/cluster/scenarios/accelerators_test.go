@@ -128,7 +128,10 @@ func plansStayWithinTheQuotaOfTheNamespace(t *testing.T, w *world) {
 	s.await(v.name, "has three replicas, and the quota is used up", func(v *wvav1alpha1.Variant) bool {
 		return v.GetDesiredReplicas() == 3 && v.GetCurrentReplicas() == 3 && v.GetReason() == "QuotaReached"
 	})
-	require.Contains(t, s.variants()[v.name].GetMessage(), "ResourceQuota gpus: 3 of 3 nvidia.com/gpu used")
+	// The status of the quota follows the pods.
+	s.await(v.name, "names the quota", func(v *wvav1alpha1.Variant) bool {
+		return strings.Contains(v.GetMessage(), "ResourceQuota gpus: 3 of 3 nvidia.com/gpu used")
+	})
 	time.Sleep(settled)
 	require.LessOrEqual(t, seen.high(), 3, "no pod is rejected")
 	patch := fmt.Appendf(nil, `{"spec": {"hard": {"requests.%s": "5"}}}`, cluster.GPUResource)
