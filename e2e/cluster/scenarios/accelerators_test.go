@@ -128,7 +128,8 @@ func plansStayWithinTheQuotaOfTheNamespace(t *testing.T, w *world) {
 	s.await(v.name, "has three replicas, and the quota is used up", func(v *wvav1alpha1.Variant) bool {
 		return v.GetDesiredReplicas() == 3 && v.GetCurrentReplicas() == 3 && v.GetReason() == "QuotaReached"
 	})
-	s.await(v.name, "names the quota", func(v *wvav1alpha1.Variant) bool { // whose status follows the pods
+	// The status of the quota follows the pods.
+	s.await(v.name, "names the quota", func(v *wvav1alpha1.Variant) bool {
 		return strings.Contains(v.GetMessage(), "ResourceQuota gpus: 3 of 3 nvidia.com/gpu used")
 	})
 	time.Sleep(settled)
