@@ -22,7 +22,7 @@ type file struct {
 	path   string
 	data   []byte
 	source Source // empty: SourceFile
-	// content keeps what was read of a document that is read several times; nil: nothing is kept.
+	// content keeps the values of a document that is read several times; nil: nothing is kept.
 	content *content
 }
 
@@ -34,10 +34,10 @@ type content struct {
 }
 
 // mostErrors is the most validation errors of a key of a ConfigMap, or of a setting in one, that
-// are told: a tenant may write thousands.
+// are listed: a tenant may write thousands.
 const mostErrors = 20
 
-// What is told of further ones.
+// The texts for further ones.
 const (
 	furtherErrors = "has further errors, which are not listed"
 	correctThese  = "correct the listed ones first"

@@ -16,7 +16,7 @@ import (
 )
 
 // A certificate that cannot be read for a moment makes the file invalid by itself. No ConfigMap is
-// at fault then, and what they set stays.
+// at fault then, and their settings stay.
 func TestAFileThatBecomesInvalidTakesNoConfigMapAway(t *testing.T) {
 	certificate := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(certificate, nil, 0o600))

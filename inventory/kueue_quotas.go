@@ -21,7 +21,7 @@ type kueueQuotas struct {
 	lent    map[lentQuota]unusedAmount // that are summed up already
 }
 
-// lentQuota is what the members of a cohort lend of one resource of a flavor.
+// lentQuota is the amount that the members of a cohort lend of one resource of a flavor.
 type lentQuota struct {
 	cohort, flavor string
 	resource       corev1.ResourceName

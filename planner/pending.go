@@ -66,7 +66,7 @@ const unlimitedTime = time.Duration(1<<63 - 1)
 // takeBack blocks starts while Pending replicas get no node, and takes these back except one: the
 // scheduler and the node autoscaler try it all the time, and its age says for how long there has
 // been no node. While nodes come for others, none is taken back. Pods of a rolling update beyond
-// the number of the specification are not part of it. Where the highest ordinals go first, those
+// the number of the specification are not part of it. If the highest ordinals go first, those
 // below another replica stay with it.
 func (v *variant) takeBack(now time.Time) {
 	late, others := 0, 0 // pods, and the ordinal after the last of other replicas

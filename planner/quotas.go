@@ -92,7 +92,8 @@ type quotaNeed struct {
 
 // shareQuotas divides the rest of each quota among the variants that use it: first as many replicas
 // as they need, by priority, and within one in equal parts; then the rest in equal parts. The quota
-// with the least rest comes first: what it keeps from a variant is left to others in the next one.
+// with the least rest comes first: a part that it keeps from a variant is left to others in the
+// next one.
 func (r *round) shareQuotas() {
 	shared := slices.DeleteFunc(slices.Clone(r.quotas), func(q *quota) bool { return len(q.users) < 2 })
 	if len(shared) == 0 {
@@ -141,7 +142,7 @@ func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed) {
 		}
 		if decided {
 			claim := need.gpuClaim
-			claim.takes, claim.needs = user.amount, max(0, min(claim.needs, need.room())-user.counted)
+			claim.takes, claim.needs = user.amount, max(0, min(claim.needs, need.usable())-user.counted)
 			claims, users[user.variant] = append(claims, claim), user
 		}
 	}
@@ -157,7 +158,7 @@ func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed) {
 	}
 	for i := range claims {
 		own := claims[i].best.variant
-		claims[i].kept, claims[i].needs = claims[i].part, max(claims[i].part, needs[own].room()-users[own].counted)
+		claims[i].kept, claims[i].needs = claims[i].part, max(claims[i].part, needs[own].usable()-users[own].counted)
 	}
 	divide(claims, left)
 	for _, claim := range claims {
@@ -168,8 +169,8 @@ func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed) {
 	}
 }
 
-// room is the most replicas that the variant can use, within the quotas that are divided already.
-func (n quotaNeed) room() int { return min(n.most, n.best.mostInQuota()) }
+// usable is the most replicas that the variant can use, within the quotas that are divided already.
+func (n quotaNeed) usable() int { return min(n.most, n.best.mostInQuota()) }
 
 // setByOthers returns the number that KEDA keeps, whatever a quota leaves.
 func (v *variant) setByOthers() int {

@@ -86,7 +86,7 @@ func TestConfigMapsThatMayNotBeReadAreAProblemAndBlockNothing(t *testing.T) {
 	})
 }
 
-// A plan without the maxima of namespaces would start what they forbid.
+// A plan without the maxima of namespaces would start replicas that they forbid.
 func TestTheFirstDecisionAwaitsTheConfigMapsOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{ConfigNamespace: "wva"})
