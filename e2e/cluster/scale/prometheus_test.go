@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,7 +84,7 @@ func (c *copies) scrape(at time.Time) error {
 func series(pod string, requests float64) []promstore.Sample {
 	own := []string{"namespace", namespaceOf(0), "pod", pod, "job", "vllm", "model_name", modelOf(0), "engine", "0"}
 	with := func(more ...string) []promstore.Label {
-		return promstore.Labels(append(own[:len(own):len(own)], more...)...)
+		return promstore.Labels(append(slices.Clip(own), more...)...)
 	}
 	samples := []promstore.Sample{
 		{Name: "vllm:num_requests_running", Labels: with(), Value: running},
