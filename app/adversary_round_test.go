@@ -272,7 +272,7 @@ func (r *round) controlSnapshot(ctx context.Context, at time.Time, previous []fl
 	}
 	current := r.alone.server.settings.Load()
 	both, own := windowsOf(current.config, *r.both.tables.Load()), windowsOf(current.config, *r.alone.tables.Load())
-	if both.ScaleDown != own.ScaleDown || both.Idle != own.Idle {
+	if both.ScaleDown != own.ScaleDown || both.ShortScaleDown != own.ShortScaleDown || both.Idle != own.Idle {
 		both.Began = youngPods(current.config, control.Workloads, at)
 		seen := current.collector.Collect(ctx, at, both)
 		control.Usages, control.Loads = seen.Usages, seen.Loads
