@@ -15,7 +15,7 @@ import (
 
 // answer is the answer to one query. It is never changed once it is made.
 type answer struct {
-	at   time.Time // the instant that was asked about
+	at   time.Time // the instant of the query
 	sent time.Time // by the clock of the caller
 	rows
 	warnings []string

@@ -32,7 +32,7 @@ type streamRow struct {
 type rows struct {
 	subjects []identity
 	blocks   [][]row     // of up to rowsOfBlock rows, which are not copied as they grow
-	streams  []streamRow // instead, if the query asks for several instants
+	streams  []streamRow // instead, if the query is for several instants
 }
 
 const rowsOfBlock = 4096

@@ -91,7 +91,8 @@ func (o *Objects) Append(more Objects) {
 
 // Len returns the number of objects.
 func (o *Objects) Len() int {
-	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes) + len(o.ResourceQuotas) + len(o.NodePools) + o.Kueue.len() + len(o.ConfigMaps)
+	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes)
+	n += len(o.ResourceQuotas) + len(o.NodePools) + o.Kueue.len() + len(o.ConfigMaps)
 	n += len(o.ResourceSlices) + len(o.ResourceClaims) + len(o.ResourceClaimTemplates) + len(o.DeviceClasses) + len(o.DeviceTaintRules)
 	if o.NodeGroups != nil {
 		n++

@@ -97,8 +97,13 @@ func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) fre
 
 func newGPUType(pool poolPart) *gpuType {
 	k := &gpuType{
-		accelerator: pool.Accelerator, pool: solver.Pool{Accelerator: pool.name, Elastic: pool.Elastic, Limit: pool.Limit},
-		at: make(map[string]int, len(pool.Nodes)), slots: make(map[shareUse]int), limitedBy: pool.LimitedBy, elsewhere: pool.elsewhere, rejected: make(map[int]bool),
+		accelerator: pool.Accelerator,
+		pool:        solver.Pool{Accelerator: pool.name, Elastic: pool.Elastic, Limit: pool.Limit},
+		at:          make(map[string]int, len(pool.Nodes)),
+		slots:       make(map[shareUse]int),
+		rejected:    make(map[int]bool),
+		limitedBy:   pool.LimitedBy,
+		elsewhere:   pool.elsewhere,
 	}
 	if pool.Elastic {
 		if pool.Limit <= 0 {

@@ -85,7 +85,7 @@ type Pod struct {
 	Spec         string // lines of the spec; default: one container
 	Status       string // lines of the status
 	ReadyAt      string // a time of 2026-01-01; empty: not ready
-	Scheduled    string // since when a ready pod has a node; empty: not told
+	Scheduled    string // since when a ready pod has a node; empty: not known
 	Created      string // a time of 2026-01-01; default 00:00:00
 	Restarts     int
 }
