@@ -2,8 +2,6 @@ package config_test
 
 import (
 	"encoding/csv"
-	"errors"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -132,12 +130,8 @@ func TestCatalogueHasCommonModels(t *testing.T) {
 	}
 }
 
-// TestCatalogueHasTheFiguresOfItsSource runs if the source is beside the checkout.
 func TestCatalogueHasTheFiguresOfItsSource(t *testing.T) {
-	file, err := os.Open("../../shared/data/engine_profiles.csv")
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the fits are not beside the checkout: ", err)
-	}
+	file, err := os.Open("testdata/engine_profiles.csv")
 	require.NoError(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
