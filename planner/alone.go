@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -36,7 +35,7 @@ func (r *round) chooseAlone() {
 			continue
 		}
 		if r.mixed == nil {
-			r.mixed = maps.Clone(r.startable)
+			r.mixed = slices.Clone(r.startable)
 		}
 		mixed := *z
 		mixed.candidates = slices.Clone(z.candidates)
@@ -45,10 +44,10 @@ func (r *round) chooseAlone() {
 		z.alone, *c = c.variant, c.withoutOthers()
 		c.bounds = r.bounds(z, *c)
 		for _, other := range z.candidates {
-			r.startable[other.ID] = 0
+			r.startable[other.option] = 0
 		}
-		r.startable[c.ID] = n
-		if own, limited := r.gpus.of(c.variant); limited {
+		r.startable[c.option] = n
+		if own := c.gpuType; own != nil {
 			wanted[own] += max(0, n-c.allocated())
 		}
 	}
@@ -64,7 +63,7 @@ func (r *round) chooseMixes() (withdrawn bool) {
 		*z = *z.mixed
 		for i := range z.candidates {
 			c := &z.candidates[i]
-			r.startable[c.ID] = r.mixed[c.ID]
+			r.startable[c.option] = r.mixed[c.option]
 			c.bounds = append(c.bounds, r.startsForCurrentDemand(*c))
 		}
 	}
@@ -74,14 +73,20 @@ func (r *round) chooseMixes() (withdrawn bool) {
 // wantedAccelerators returns how many replicas of each limited type of accelerators are to start or
 // are Pending, held ones too. A model that is not served wants one more of each of its types.
 func (r *round) wantedAccelerators() map[*gpuType]int {
-	wanted := make(map[*gpuType]int, len(r.gpus.types))
-	if len(r.gpus.types) == 0 {
+	wanted := make(map[*gpuType]int, len(r.gpus))
+	if len(r.gpus) == 0 {
 		return wanted
 	}
-	kept := r.kept()
 	for v := range r.owners() {
-		if k, limited := r.gpus.of(v); limited {
-			wanted[k] += max(0, max(v.alive(), r.startable[v.ID], kept[v.ID])-v.allocated())
+		if k := v.gpuType; k != nil {
+			n := v.alive()
+			switch {
+			case r.isHeld(v):
+				n = max(n, r.held[v.option].Range.Min)
+			case v.option != none:
+				n = max(n, r.startable[v.option])
+			}
+			wanted[k] += max(0, n-v.allocated())
 		}
 	}
 	for _, z := range r.models {
@@ -89,7 +94,7 @@ func (r *round) wantedAccelerators() map[*gpuType]int {
 			continue
 		}
 		for _, c := range z.candidates {
-			if k, limited := r.gpus.of(c.variant); limited {
+			if k := c.gpuType; k != nil {
 				wanted[k]++
 			}
 		}
@@ -100,14 +105,14 @@ func (r *round) wantedAccelerators() map[*gpuType]int {
 // othersWant reports whether others than a model want accelerators of a type that it has.
 func (r *round) othersWant(z *sizedModel, wanted map[*gpuType]int) bool {
 	for _, c := range z.candidates {
-		k, limited := r.gpus.of(c.variant)
-		if !limited {
+		k := c.gpuType
+		if k == nil {
 			continue
 		}
 		own := 0
 		for _, other := range z.candidates {
-			if same, limited := r.gpus.of(other.variant); limited && same == k {
-				own += max(0, max(other.alive(), r.startable[other.ID])-other.allocated())
+			if other.gpuType == k {
+				own += max(0, max(other.alive(), r.startable[other.option])-other.allocated())
 			}
 		}
 		if wanted[k] > own {
@@ -120,7 +125,7 @@ func (r *round) othersWant(z *sizedModel, wanted map[*gpuType]int) bool {
 // capacityOfAll returns the capacity of a number of replicas of each candidate.
 func (z *sizedModel) capacityOfAll(replicas counts) (capacity float64) {
 	for _, c := range z.candidates {
-		capacity += float64(c.share * float64(replicas[c.ID]))
+		capacity += float64(c.share * float64(replicas[c.option]))
 	}
 	return capacity
 }
@@ -140,7 +145,7 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 	}
 	mix, existing := 0.0, 0.0
 	for _, c := range z.candidates {
-		mix += price(c, r.startable[c.ID])
+		mix += price(c, r.startable[c.option])
 		existing += float64(c.price * float64(c.alive()))
 	}
 	best, least := none, min(mix, existing)

@@ -57,13 +57,15 @@ func TestReasonsSayThatAVariantServesAlone(t *testing.T) {
 // alone returns the variant that the planner chose to serve the first model alone; "" if none.
 func (s *scenario) alone() string {
 	x := newView(s.Snapshot, nil, Policy{}.withDefaults())
-	r := &round{view: x}
+	var models []*sizedModel
+	var held []fleet.Decision
 	for _, sized := range x.sizeAll() {
 		if sized.sized != nil {
-			r.models = append(r.models, sized.sized)
+			models = append(models, sized.sized)
 		}
-		r.held = append(r.held, x.heldOptions(sized.held)...)
+		held = append(held, sized.held...)
 	}
+	r := x.newRound(models, held)
 	r.mix()
 	if chosen := r.models[0].alone; chosen != nil {
 		return chosen.ID.Name
@@ -177,13 +179,13 @@ func TestTwoModelsDoNotTakeTheSameAccelerators(t *testing.T) {
 func TestChoiceIsWithdrawn(t *testing.T) {
 	s := oneH100(1)
 	x := newView(s.Snapshot, nil, Policy{}.withDefaults())
-	r := &round{view: x, models: []*sizedModel{x.sizeAll()[0].sized}}
+	r := x.newRound([]*sizedModel{x.sizeAll()[0].sized}, nil)
 	r.mix()
 	z := r.models[0]
 	if z.alone == nil {
 		t.Fatal("no variant serves alone")
 	}
-	if !r.chooseMixes() || z.alone != nil || z.candidates[1].share == z.candidates[1].alone || r.startable[z.candidates[1].ID] > 1 {
+	if !r.chooseMixes() || z.alone != nil || z.candidates[1].share == z.candidates[1].alone || r.startable[z.candidates[1].option] > 1 {
 		t.Errorf("after the choice is withdrawn: %+v, starts %v", z.candidates[1].capacity, r.startable)
 	}
 	if r.chooseMixes() {

@@ -91,7 +91,7 @@ func TestStatedGroupSizeCostsNoNodes(t *testing.T) {
 	g.workload = func(w *fleet.Workload) { w.ID.Kind, w.GroupSize = "LeaderWorkerSet", math.MaxInt32 }
 	s := newScenario(g).node("H100", "h1", 8, 0)
 	x := newView(s.Snapshot, nil, Policy{}.withDefaults())
-	if nodes := len(x.gpus.types[0].pool.Nodes); nodes > 1+3*mostShares {
+	if nodes := len(x.gpus[0].pool.Nodes); nodes > 1+3*mostShares {
 		t.Errorf("%d nodes, want at most %d for each replica", nodes, mostShares)
 	}
 	s.decide(t)

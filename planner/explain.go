@@ -263,7 +263,7 @@ func (e explanation) details(i int, why fleet.Reason) fleet.Reason {
 			limits = append(limits, o.limit(c.accelerator))
 		}
 		if o.why != nil && o.planned == o.solved {
-			why = why.With(fleet.DetailAlternative, nextBest(o.why))
+			why = why.With(fleet.DetailAlternative, e.nextBest(o.why))
 		}
 	}
 	if len(limits) == 0 {

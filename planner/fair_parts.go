@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -13,11 +12,11 @@ import (
 // isShort reports whether accelerators are short: a model with demand is not served because of
 // them.
 func (r *round) isShort(a answer) bool {
-	if len(r.gpus.types) == 0 {
+	if len(r.gpus) == 0 {
 		return false
 	}
 	return slices.ContainsFunc(r.models, func(z *sizedModel) bool {
-		return z.wanted > 0 && r.lacks(z, a) || z.probe != none && !z.waits && a.unsatisfied[z.candidates[z.probe].ID]
+		return z.wanted > 0 && r.lacks(z, a) || z.probe != none && !z.waits && a.unsatisfied[z.candidates[z.probe].option]
 	})
 }
 
@@ -25,9 +24,9 @@ func (r *round) isShort(a answer) bool {
 func (r *round) lacks(z *sizedModel, a answer) bool {
 	covered, limited := 0.0, false
 	for _, c := range z.candidates {
-		covered += float64(c.share * float64(a.counts[c.ID]))
-		why := a.reasons[c.ID]
-		limited = limited || a.unsatisfied[c.ID] || why != nil && (why.Limit == solver.LimitNodes || why.Limit == solver.LimitPool)
+		covered += float64(c.share * float64(a.counts[c.option]))
+		why := a.reason(c.variant)
+		limited = limited || a.unsatisfied[c.option] || why != nil && (why.Limit == solver.LimitNodes || why.Limit == solver.LimitPool)
 	}
 	return limited && covered < z.wanted*(1-tiny)
 }
@@ -49,7 +48,7 @@ func (r *round) share(decided answer) answer {
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			// the first solution limits starts by accelerators that others may have to leave
-			r.startable[c.ID] = max(r.startable[c.ID], r.floors[c.ID])
+			r.startable[c.option] = max(r.startable[c.option], r.floors[c.option])
 			c.bounds = slices.DeleteFunc(withoutYielding(c.bounds), func(b bound) bool { return b.code == fleet.CodeStartsForCurrentDemand })
 			if z.latest <= z.committed() {
 				c.bounds = append(c.bounds, r.startsForCurrentDemand(c))
@@ -77,7 +76,7 @@ func (z *sizedModel) measured() float64 {
 // the growth of its queue is no claim.
 func (r *round) contendedDemand(z *sizedModel) float64 {
 	for _, c := range z.candidates {
-		if k, limited := r.gpus.of(c.variant); limited && r.contended[k] {
+		if k := c.gpuType; k != nil && r.contended[k] {
 			return max(z.wanted, z.measured())
 		}
 	}
@@ -92,7 +91,7 @@ func (r *round) contendedTypes(a answer) map[*gpuType]bool {
 			continue
 		}
 		for _, c := range z.candidates {
-			if k, limited := r.gpus.of(c.variant); limited {
+			if k := c.gpuType; k != nil {
 				types[k] = true
 			}
 		}
@@ -103,10 +102,10 @@ func (r *round) contendedTypes(a answer) map[*gpuType]bool {
 // fairParts returns the amount of each model's demand that its fair part of the accelerators can
 // serve. For each type, the models with demand get equal parts, by priority; the part that a model
 // does not need goes to the others (max-min fairness). A part of a replica goes to
-// those that have one more already. It also returns the most replicas of each variant: a part of
-// one type is not filled on another. A model's last replica is the first of its part.
+// those that have one more already. It also returns the most replicas of each variant with a claim: a
+// part of one type is not filled on another. A model's last replica is the first of its part.
 func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]float64, most counts) {
-	parts, most = make(map[*sizedModel]float64, len(r.models)), make(counts)
+	parts, most = make(map[*sizedModel]float64, len(r.models)), r.counts(unlimited)
 	r.parts = make(map[gpuPart]int)
 	for _, z := range r.models {
 		for _, c := range z.candidates {
@@ -115,7 +114,7 @@ func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]fl
 			}
 		}
 	}
-	for _, k := range r.gpus.types {
+	for _, k := range r.gpus {
 		left := k.total() - r.factualGPUs(k) - r.probeGPUs(k)
 		claims := r.claimsOn(k)
 		for len(claims) > 0 {
@@ -125,8 +124,8 @@ func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]fl
 				r.parts[gpuPart{k, claim.model}] = claim.part * claim.best.takes()
 				parts[claim.model] += r.fill(k, claim, last, most)
 				for _, c := range claim.model.candidates {
-					if own, limited := r.gpus.of(c.variant); limited && own == k {
-						left -= decided.counts[c.ID] * c.takes()
+					if c.gpuType == k {
+						left -= decided.counts[c.option] * c.takes()
 					}
 				}
 			}
@@ -140,7 +139,7 @@ func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]fl
 // contended accelerators only: a model that is served keeps one, whatever the others' priority. It
 // is a ready one, if there is any, with the fewest accelerators.
 func (r *round) lastReplicas() counts {
-	last := make(counts)
+	last := r.counts(0)
 	for _, z := range r.models {
 		if z.wanted <= 0 || slices.ContainsFunc(z.candidates, func(c candidate) bool { return c.share > 0 && !c.limited() }) {
 			continue
@@ -149,7 +148,7 @@ func (r *round) lastReplicas() counts {
 			return cmp.Or(-compareBool(a.ready > 0, b.ready > 0), cmp.Compare(a.takes(), b.takes()), cmp.Compare(a.price, b.price))
 		})
 		if keeps != none {
-			last[z.candidates[keeps].ID] = 1
+			last[z.candidates[keeps].option] = 1
 		}
 	}
 	return last
@@ -160,16 +159,16 @@ func (r *round) lastReplicas() counts {
 // These are on nodes already: the part of another model that does not fit beside them, since its
 // replicas have several accelerators, takes none of them.
 func (r *round) existingParts(last, most counts) counts {
-	floors := maps.Clone(last)
+	floors := slices.Clone(last)
 	highest := make(map[*gpuType]int)
 	for _, z := range byPriority(r.models) {
 		left := z.measured()
 		for _, c := range z.candidates {
-			part, claims := most[c.ID]
-			if !claims || c.share <= 0 {
+			part := most[c.option]
+			if part == unlimited || c.share <= 0 {
 				continue
 			}
-			k, _ := r.gpus.of(c.variant)
+			k := c.gpuType
 			if _, found := highest[k]; !found {
 				highest[k] = z.priority
 			}
@@ -177,8 +176,8 @@ func (r *round) existingParts(last, most counts) counts {
 				continue
 			}
 			needs := int(math.Ceil(min(max(0, left)/c.share*(1-tiny), unlimited)))
-			floors[c.ID] = max(floors[c.ID], min(part, c.allocated(), needs))
-			left -= float64(float64(floors[c.ID]) * c.share)
+			floors[c.option] = max(floors[c.option], min(part, c.allocated(), needs))
+			left -= float64(float64(floors[c.option]) * c.share)
 		}
 	}
 	return floors
@@ -187,17 +186,17 @@ func (r *round) existingParts(last, most counts) counts {
 // existingToo returns the fair parts with all existing replicas beside them, if these fit: then no
 // replica moves from one model to another. It returns nil if they do not.
 func (r *round) existingToo() counts {
-	floors := make(counts, len(r.floors))
+	floors := r.counts(0)
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			floors[c.ID] = r.floors[c.ID]
+			floors[c.option] = r.floors[c.option]
 			if z.wanted > 0 {
-				floors[c.ID] = max(floors[c.ID], min(c.allocated(), within(c, c.bounds).Max))
+				floors[c.option] = max(floors[c.option], min(c.allocated(), within(c, c.bounds).Max))
 			}
 		}
 	}
-	for _, o := range r.held {
-		floors[o.Variant] = o.Range.Min
+	for i, o := range r.held {
+		floors[i] = o.Range.Min
 	}
 	if !r.canPlace(floors) {
 		return nil

@@ -12,14 +12,10 @@ import (
 	"github.com/wva-project/wva/solver"
 )
 
-// freeGPUs is the accelerator types with a limit, as far as the variants of a view may use them.
-// The zero value limits nothing. Accelerators of replicas that do not start or are stuck are
-// allocated all the same, and count as those of others.
-type freeGPUs struct {
-	types    []*gpuType // by name
-	byUse    map[gpuUse]*gpuType
-	holdings []solver.Holding
-}
+// freeGPUs is the accelerator types with a limit, as far as the variants of a view may use them, by
+// name. Accelerators of replicas that do not start or are stuck are allocated all the same, and
+// count as those of others.
+type freeGPUs []*gpuType
 
 // gpuUse is the accelerators that a variant uses: their type, and the placement of its pods.
 type gpuUse struct {
@@ -33,22 +29,26 @@ type gpuType struct {
 	accelerator fleet.Accelerator
 	pool        solver.Pool    // of which the name is that of the part
 	at          map[string]int // index of a node by its name
-	allocatable []int          // by node: its allocatable accelerators
-	// by node: not allocated; negative if more are allocated than allocatable
-	free      []int
-	own       []int            // by node: allocated by replicas of the variants
-	live      []int            // by node: the part of own that is not terminating
-	requested int              // accelerators of existing or scheduled replicas, whichever are more
-	slots     map[shareUse]int // how many shares fit beside live ones
-	adds      bool             // the limit is that of a node autoscaler
+	nodes       []gpuNode
+	requested   int              // accelerators of existing or scheduled replicas, whichever are more
+	slots       map[shareUse]int // how many shares fit beside live ones
+	adds        bool             // the limit is that of a node autoscaler
 	// pods that wait for its nodes stay
 	keepsPending bool
-	limitedBy    string           // the objects that limit it
-	closed       []string         // by node: why it takes no more pods
-	rejects      []map[int]string // by node: why it takes none of a placement
-	rejected     map[int]bool     // placements of which some node takes none
+	limitedBy    string       // the objects that limit it
+	rejected     map[int]bool // placements of which some node takes none
 	// by placement: why nodes that are not in the part take none, and how many do not
 	elsewhere map[int]map[string]int
+}
+
+// gpuNode is the accelerators of one node.
+type gpuNode struct {
+	allocatable int
+	free        int            // not allocated; negative if more are allocated than allocatable
+	own         int            // allocated by replicas of the variants
+	live        int            // the part of own that is not terminating
+	closed      string         // why it takes no more pods
+	rejects     map[int]string // why it takes none of a placement
 }
 
 // shareUse is the accelerators of a share, and its placement.
@@ -60,7 +60,8 @@ const unlimited = math.MaxInt32
 // newGPUs counts the accelerators that the variants may use: those that others have not allocated.
 // It sets for each variant the most replicas that fit, and how many of its pending pods do.
 func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) freeGPUs {
-	g := freeGPUs{byUse: make(map[gpuUse]*gpuType)}
+	var types freeGPUs
+	byUse := make(map[gpuUse]*gpuType)
 	placements := placementsOf(variants)
 	for _, pool := range oneRowPerAccelerator(pools) {
 		if pool.Accelerator == "" || pool.Elastic && mostOf(pool) == unlimited {
@@ -68,31 +69,34 @@ func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) fre
 		}
 		for _, part := range partsOf(pool, placements[pool.Accelerator]) {
 			k := newGPUType(part)
-			g.types = append(g.types, k)
+			types = append(types, k)
 			for _, placement := range part.placements {
-				g.byUse[gpuUse{pool.Accelerator, placement}] = k
+				byUse[gpuUse{pool.Accelerator, placement}] = k
 			}
 		}
 	}
 	for v := range variants {
-		if k, limited := g.of(v); limited {
-			g.enter(v, k, now)
+		if gpus, _ := v.shape(); gpus > 0 {
+			v.gpuType = cmp.Or(byUse[gpuUse{v.accelerator, v.workload.Placement}], byUse[gpuUse{v.accelerator, 0}])
+		}
+		if v.gpuType != nil {
+			v.gpuType.enter(v, now)
 		}
 	}
-	for _, k := range g.types {
-		for i := range k.pool.Nodes {
-			k.pool.Nodes[i].Free = max(min(k.free[i]+k.own[i], k.allocatable[i]), k.live[i])
+	for _, k := range types {
+		for i, node := range k.nodes {
+			k.pool.Nodes[i].Free = max(min(node.free+node.own, node.allocatable), node.live)
 		}
 	}
-	slots := newSlots(&g)
+	slots := newSlots(types)
 	for v := range variants {
 		slots.keep(v, v.allocated())
 	}
 	for v := range variants {
-		v.mostPlaceable = g.mostPlaceable(v)
+		v.mostPlaceable = v.gpuType.mostPlaceable(v)
 		v.fits = slots.take(v, v.pending)
 	}
-	return g
+	return types
 }
 
 func newGPUType(pool poolPart) *gpuType {
@@ -114,9 +118,10 @@ func newGPUType(pool poolPart) *gpuType {
 		}
 		return k
 	}
+	k.nodes, k.pool.Nodes = make([]gpuNode, 0, len(pool.Nodes)), make([]solver.Node, 0, len(pool.Nodes))
 	for _, node := range pool.Nodes {
 		i := k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))
-		k.closed[i] = node.Closed
+		k.nodes[i].closed = node.Closed
 		for _, rejection := range node.Rejects {
 			k.reject(i, rejection)
 		}
@@ -129,17 +134,16 @@ func bounded(n int) int { return max(0, min(n, mostGPUs)) }
 
 // add adds a node and returns its index.
 func (k *gpuType) add(name string, allocatable, allocated int) int {
-	i := len(k.pool.Nodes)
+	i := len(k.nodes)
 	k.at[name] = i
-	k.pool.Nodes = append(k.pool.Nodes, solver.Node{Name: name})
-	k.allocatable, k.free = append(k.allocatable, allocatable), append(k.free, allocatable-allocated)
-	k.own, k.live, k.closed, k.rejects = append(k.own, 0), append(k.live, 0), append(k.closed, ""), append(k.rejects, nil)
+	k.nodes = append(k.nodes, gpuNode{allocatable: allocatable, free: allocatable - allocated})
+	k.pool.Nodes = append(k.pool.Nodes, solver.Node{})
 	return i
 }
 
 // enter records the accelerators of a variant's replicas. Those of pods that are not capacity are
 // taken from an elastic limit, and stay allocated to others on nodes.
-func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
+func (k *gpuType) enter(v *variant, now time.Time) {
 	gpus, shares := v.shape()
 	if k.pool.Elastic {
 		// of replicas that the spec merely states, only pods count
@@ -158,21 +162,21 @@ func (g *freeGPUs) enter(v *variant, k *gpuType, now time.Time) {
 		pods = slices.Clone(pods)
 		slices.SortFunc(pods, byOrdinal)
 	}
-	v.placements = make([][]string, 0, len(pods))
+	v.placements = make([][]int32, 0, len(pods))
+	on := make([]int32, 0, len(pods)*shares)
 	for i := range pods {
 		pod := &pods[i]
 		if v.isOverdue(pod, now) || v.isUseless(pod.Name) {
 			continue
 		}
-		nodes := v.nodesOf(pod, shares)
-		for _, name := range nodes {
-			k.allocate(name, gpus, pod.Terminating)
+		first := len(on)
+		for _, name := range v.nodesOf(pod, shares) {
+			if at := k.allocate(name, gpus, pod.Terminating); !pod.Terminating {
+				on = append(on, int32(at))
+			}
 		}
-		if len(nodes) > 0 && !pod.Terminating {
-			v.placements = append(v.placements, nodes)
-		}
-		if len(nodes) == shares && !pod.Terminating {
-			g.holdings = append(g.holdings, solver.Holding{Variant: v.ID, Nodes: nodes})
+		if len(on) > first {
+			v.placements = append(v.placements, on[first:len(on):len(on)])
 		}
 	}
 }
@@ -215,49 +219,39 @@ func (v *variant) nodesOf(pod *fleet.Pod, shares int) []string {
 	return unseen
 }
 
-// allocate records that a replica has accelerators of a node. A node that the pool does not have
+// allocate records that a replica has accelerators of a node, and returns its index. A node that the pool does not have
 // (it was removed, or has a label other than the variant says) is added with these accelerators and
 // no more: a running replica is not removed for that.
-func (k *gpuType) allocate(name string, gpus int, leaves bool) {
+func (k *gpuType) allocate(name string, gpus int, leaves bool) int {
 	i, found := k.at[name]
 	switch {
 	case !found && leaves:
-		return
+		return none
 	case !found:
 		i = k.add(name, 0, 0)
 	}
-	k.own[i] += gpus
+	k.nodes[i].own += gpus
 	if !leaves {
-		k.live[i] += gpus
+		k.nodes[i].live += gpus
 	}
+	return i
 }
 
-// of returns the accelerator type of a variant's replicas; false if it is unknown or has no limit.
-func (g *freeGPUs) of(v *variant) (*gpuType, bool) {
-	k, found := g.byUse[gpuUse{v.accelerator, v.workload.Placement}]
-	if !found {
-		k, found = g.byUse[gpuUse{v.accelerator, 0}]
-	}
-	gpus, _ := v.shape()
-	return k, found && gpus > 0
-}
-
-// option returns a variant as an option of the solver, with the accelerators of its replicas. Those
-// that have no limit are named nothing: a tenant may name a type like a part of another.
-func (g *freeGPUs) option(v *variant) solver.Option {
+// asOption returns a variant as an option of the solver, with the accelerators of its replicas.
+// Those that have no limit are named nothing: a tenant may name a type like a part of another.
+func (v *variant) asOption() solver.Option {
 	gpus, shares := v.shape()
 	o := solver.Option{Variant: v.ID, GPUs: gpus, Nodes: shares}
-	if k, limited := g.of(v); limited {
-		o.Accelerator, o.Placement = k.pool.Accelerator, v.workload.Placement
+	if k := v.gpuType; k != nil {
+		o.Accelerator, o.Placement, o.Held = k.pool.Accelerator, v.workload.Placement, v.placements
 	}
 	return o
 }
 
 // mostPlaceable returns the most replicas of a variant that fit beside the existing replicas of the
 // others.
-func (g *freeGPUs) mostPlaceable(v *variant) int {
-	k, limited := g.of(v)
-	if !limited {
+func (k *gpuType) mostPlaceable(v *variant) int {
+	if k == nil {
 		return unlimited
 	}
 	gpus, shares := v.shape()
@@ -273,9 +267,9 @@ func (k *gpuType) slotsFor(share shareUse) int {
 		return slots
 	}
 	slots := 0
-	for i, node := range k.pool.Nodes {
-		if k.rejects[i][share.placement] == "" {
-			slots += max(0, node.Free-k.live[i]) / share.gpus
+	for i, node := range k.nodes {
+		if node.rejects[share.placement] == "" {
+			slots += max(0, k.pool.Nodes[i].Free-node.live) / share.gpus
 		}
 	}
 	k.slots[share] = slots
@@ -293,9 +287,9 @@ func (k *gpuType) total() (total int) {
 	return total
 }
 
-func (g *freeGPUs) pools() []solver.Pool {
-	pools := make([]solver.Pool, len(g.types))
-	for i, k := range g.types {
+func (g freeGPUs) pools() []solver.Pool {
+	pools := make([]solver.Pool, len(g))
+	for i, k := range g {
 		pools[i] = k.pool
 		if k.pool.Elastic && k.pool.Limit <= 0 { // zero is no limit to the solver
 			pools[i] = solver.Pool{Accelerator: k.pool.Accelerator}
@@ -309,7 +303,7 @@ func (g *freeGPUs) pools() []solver.Pool {
 func (v *variant) isPlaceable() bool { return v.mostPlaceable > 0 && v.mostInQuota() > 0 }
 
 // limited reports whether the variant's accelerators are.
-func (v *variant) limited() bool { return v.mostPlaceable != unlimited }
+func (v *variant) limited() bool { return v.gpuType != nil }
 
 // allocated returns how many replicas have accelerators.
 func (v *variant) allocated() int { return min(v.alive(), v.scheduled) }

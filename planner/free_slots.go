@@ -2,10 +2,7 @@ package planner
 
 // slots are the free accelerators on nodes beside replicas that stay. Replicas are placed one after
 // the other: each placement is possible, but another order might place more.
-type slots struct {
-	gpus  *freeGPUs
-	types map[*gpuType]*freeSlots
-}
+type slots map[*gpuType]*freeSlots
 
 // freeSlots is the free accelerators of one type.
 type freeSlots struct {
@@ -16,15 +13,15 @@ type freeSlots struct {
 
 // newSlots returns the free accelerators of nodes beside all live replicas, and the whole limit of
 // elastic pools.
-func newSlots(g *freeGPUs) *slots {
-	all := &slots{gpus: g, types: make(map[*gpuType]*freeSlots, len(g.types))}
-	for _, k := range g.types {
+func newSlots(types freeGPUs) slots {
+	all := make(slots, len(types))
+	for _, k := range types {
 		own := &freeSlots{total: k.pool.Limit, left: make([]int, len(k.pool.Nodes))}
 		for i, node := range k.pool.Nodes {
-			own.left[i] = max(0, node.Free-k.live[i])
+			own.left[i] = max(0, node.Free-k.nodes[i].live)
 			own.list(i)
 		}
-		all.types[k] = own
+		all[k] = own
 	}
 	return all
 }
@@ -41,13 +38,13 @@ func (s *freeSlots) list(node int) {
 // keep accounts for the replicas of a variant that stay: it frees the nodes of the others, and
 // subtracts those that stay from the limit of an elastic pool. Kubernetes decides which replicas
 // go; the last by name or ordinal are assumed.
-func (s *slots) keep(v *variant, replicas int) {
-	k, limited := s.gpus.of(v)
-	if !limited {
+func (s slots) keep(v *variant, replicas int) {
+	k := v.gpuType
+	if k == nil {
 		return
 	}
 	gpus, shares := v.shape()
-	own := s.types[k]
+	own := s[k]
 	if k.pool.Elastic {
 		own.total -= replicas * gpus * shares
 		return
@@ -56,23 +53,21 @@ func (s *slots) keep(v *variant, replicas int) {
 		return
 	}
 	for _, nodes := range v.placements[min(max(0, replicas), len(v.placements)):] {
-		for _, name := range nodes {
-			if i, found := k.at[name]; found {
-				own.left[i] += gpus
-				own.list(i)
-			}
+		for _, i := range nodes {
+			own.left[i] += gpus
+			own.list(int(i))
 		}
 	}
 }
 
 // take places up to so many replicas of a variant, and returns how many fit.
-func (s *slots) take(v *variant, replicas int) (placed int) {
-	k, limited := s.gpus.of(v)
-	if !limited {
+func (s slots) take(v *variant, replicas int) (placed int) {
+	k := v.gpuType
+	if k == nil {
 		return max(0, replicas)
 	}
 	gpus, shares := v.shape()
-	own := s.types[k]
+	own := s[k]
 	if k.pool.Elastic {
 		placed = max(0, min(replicas, own.total/(gpus*shares)))
 		own.total -= placed * gpus * shares
@@ -81,7 +76,7 @@ func (s *slots) take(v *variant, replicas int) (placed int) {
 	best := own.best
 	if placement := v.workload.Placement; k.rejected[placement] {
 		best = func(gpus int) (int, bool) {
-			return own.bestOf(gpus, func(node int) bool { return k.rejects[node][placement] == "" })
+			return own.bestOf(gpus, func(node int) bool { return k.nodes[node].rejects[placement] == "" })
 		}
 	}
 	for placed < replicas && own.place(gpus, shares, best) {

@@ -15,24 +15,24 @@ func (r *round) fill(k *gpuType, claim gpuClaim, last, most counts) (amount floa
 	left := claim.part * claim.takes
 	var own []candidate
 	for _, c := range claim.model.candidates {
-		if of, limited := r.gpus.of(c.variant); limited && of == k && c.fixed == nil {
-			own, most[c.ID] = append(own, c), 0
+		if c.gpuType == k && c.fixed == nil {
+			own, most[c.option] = append(own, c), 0
 		}
 	}
 	slices.SortStableFunc(own, func(a, b candidate) int {
 		return cmp.Compare(b.share*float64(a.takes()), a.share*float64(b.takes()))
 	})
 	give := func(c candidate, n int) {
-		n = max(0, min(n, r.domain(claim.model, c, question{preempts: true, unbounded: true}).Max-most[c.ID], left/c.takes()))
-		most[c.ID] += n
+		n = max(0, min(n, r.domain(claim.model, c, question{preempts: true, unbounded: true}).Max-most[c.option], left/c.takes()))
+		most[c.option] += n
 		left -= n * c.takes()
 		amount += float64(float64(n) * c.share)
 	}
 	for _, c := range own {
-		give(c, last[c.ID])
+		give(c, last[c.option])
 	}
 	for _, c := range own {
-		give(c, c.allocated()-most[c.ID])
+		give(c, c.allocated()-most[c.option])
 	}
 	for _, c := range own {
 		if c.share > 0 {
@@ -61,8 +61,7 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 		claim := gpuClaim{model: z}
 		gpus, kept := 0, 0
 		for _, c := range z.candidates {
-			own, limited := r.gpus.of(c.variant)
-			if !limited || own != k || c.share <= 0 || c.fixed != nil {
+			if c.gpuType != k || c.share <= 0 || c.fixed != nil {
 				continue
 			}
 			gpus += c.allocated() * c.takes()
@@ -165,7 +164,7 @@ func (r *round) factualGPUs(k *gpuType) (used int) {
 	}
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			if own, limited := r.gpus.of(c.variant); limited && own == k && (c.fixed != nil || z.wanted <= 0) {
+			if c.gpuType == k && (c.fixed != nil || z.wanted <= 0) {
 				used += c.factual(r.domain(z, c, question{}).Floor()) * c.takes()
 			}
 		}
@@ -180,7 +179,7 @@ func (r *round) probeGPUs(k *gpuType) (needed int) {
 			continue
 		}
 		if c := z.candidates[z.probe]; c.allocated() == 0 {
-			if own, limited := r.gpus.of(c.variant); limited && own == k {
+			if c.gpuType == k {
 				needed += c.takes()
 			}
 		}

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sort"
 
@@ -116,13 +115,13 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servin
 // the same accelerators, of which another model has less than its fair part, none beyond the part
 // of its own model: the accelerators that they wait for may never be free.
 func (r *round) mostKept(z *sizedModel, j int, outcomes []outcome) int {
-	k, limited := r.gpus.of(z.candidates[j].variant)
-	if !limited || !r.isOwed(k, z) {
+	k := z.candidates[j].gpuType
+	if k == nil || !r.isOwed(k, z) {
 		return unlimited
 	}
 	left, waits := r.parts[gpuPart{k, z}], false
 	for i, c := range z.candidates {
-		if own, limited := r.gpus.of(c.variant); limited && own == k && i != j {
+		if c.gpuType == k && i != j {
 			left -= min(outcomes[i].planned, c.allocated()) * c.takes()
 			waits = waits || outcomes[i].planned > c.allocated()
 		}
@@ -214,7 +213,7 @@ func (v *variant) unsaturatedAfter(n int) int { return max(0, v.readyAfter(n)-v.
 // always fits; outcomes may not if a delay keeps more replicas than that.
 func (r *round) fits(outcomes [][]outcome) bool {
 	more := func(o outcome) bool { return o.planned > o.solved }
-	if len(r.gpus.types) == 0 || !slices.ContainsFunc(outcomes, func(of []outcome) bool { return slices.ContainsFunc(of, more) }) {
+	if len(r.gpus) == 0 || !slices.ContainsFunc(outcomes, func(of []outcome) bool { return slices.ContainsFunc(of, more) }) {
 		return true
 	}
 	return r.canPlace(r.planned(outcomes))
@@ -222,43 +221,33 @@ func (r *round) fits(outcomes [][]outcome) bool {
 
 // planned returns the planned replicas of all variants, with those of held ones that exist.
 func (r *round) planned(outcomes [][]outcome) counts {
-	planned := maps.Clone(r.kept())
+	planned := r.counts(0)
+	for i, o := range r.held {
+		planned[i] = o.Range.Min
+	}
 	for i, z := range r.models {
 		for j, c := range z.candidates {
-			planned[c.ID] = outcomes[i][j].planned
+			planned[c.option] = outcomes[i][j].planned
 		}
 	}
 	return planned
 }
 
-// kept returns the replicas of held variants that exist.
-func (r *round) kept() counts {
-	kept := make(counts, r.size)
-	for _, o := range r.held {
-		kept[o.Variant] = o.Range.Min
-	}
-	return kept
-}
-
 // canPlace reports whether these replicas fit onto the nodes.
 func (r *round) canPlace(replicas counts) bool {
 	if r.whole == nil {
-		r.whole = &solver.Problem{Pools: r.gpus.pools(), Holdings: r.gpus.holdings, Options: slices.Clone(r.held), Horizon: r.policy.Horizon}
+		r.whole = &solver.Problem{Pools: r.gpus.pools(), Options: slices.Clone(r.held), Horizon: r.policy.Horizon}
 		for _, z := range r.models {
 			r.ask(r.whole, z, question{amount: func(*sizedModel) float64 { return 0 }})
 		}
 	}
-	rows := make([]solver.Count, len(r.whole.Options))
-	for i, option := range r.whole.Options {
-		rows[i] = solver.Count{Variant: option.Variant, Replicas: replicas[option.Variant]}
-	}
-	return solver.Fits(*r.whole, rows)
+	return solver.Fits(*r.whole, replicas)
 }
 
 // placeKept places the replicas without demand that a bound keeps and that do not exist yet onto
 // free accelerators beside all others: they take nothing from measured demand.
 func (r *round) placeKept(outcomes [][]outcome) {
-	if len(r.gpus.types) == 0 {
+	if len(r.gpus) == 0 {
 		return
 	}
 	_, free := r.scaleUps(outcomes, func(int) bool { return false })

@@ -8,16 +8,25 @@ import (
 	"github.com/wva-project/wva/solver"
 )
 
-// counts is a number of replicas for each variant.
-type counts map[fleet.VariantID]int
+// counts is a number of replicas for each option of the solver's problems.
+type counts []int
+
+// of returns the number of a variant; 0 if there are no counts.
+func (n counts) of(v *variant) int {
+	if n == nil {
+		return 0
+	}
+	return n[v.option]
+}
 
 // round is the models of a plan, which are solved together, and the variants beside them that keep
 // their number.
 type round struct {
 	*view
 	models    []*sizedModel
-	held      []solver.Option
-	holds     counts // the numbers of held variants
+	held      []solver.Option  // of the variants beside them, the first options of a problem
+	decided   []fleet.Decision // of all that keep their number
+	options   int
 	startable counts // the replicas that the current demand needs
 	mixed     counts // the same, before a variant was chosen to serve a model alone
 	healthy   counts // replicas if overdue ones were ready; nil until needed
@@ -105,7 +114,7 @@ func (z *sizedModel) plain() float64 {
 
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
 func (r *round) startsForCurrentDemand(c candidate) bound {
-	n := max(c.now, r.startable[c.ID]+c.overdue+c.useless())
+	n := max(c.now, r.startable[c.option]+c.overdue+c.useless())
 	return atMost(fleet.CodeStartsForCurrentDemand, n,
 		"only the peak of the window needs more replicas, the latest demand does not")
 }
@@ -118,7 +127,7 @@ func (r *round) startForTheUnserved() {
 			continue
 		}
 		for _, c := range z.candidates {
-			r.startable[c.ID] = unlimited - c.overdue - c.useless()
+			r.startable[c.option] = unlimited - c.overdue - c.useless()
 		}
 	}
 }
@@ -129,7 +138,7 @@ func (r *round) startForTheUnserved() {
 // seven that a plan may have. A variant that serves alone has its number already.
 func (r *round) startForTheLatest() {
 	starts := slices.ContainsFunc(r.models, func(z *sizedModel) bool {
-		return z.alone == nil && z.isServed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.ID] > c.alive() })
+		return z.alone == nil && z.isServed() && slices.ContainsFunc(z.candidates, func(c candidate) bool { return r.startable[c.option] > c.alive() })
 	})
 	if !starts || r.anyOverdue() {
 		return
@@ -138,7 +147,7 @@ func (r *round) startForTheLatest() {
 	for _, z := range r.models {
 		for _, c := range z.candidates {
 			if z.alone == nil && z.isServed() {
-				r.startable[c.ID] = min(r.startable[c.ID], latest[c.ID])
+				r.startable[c.option] = min(r.startable[c.option], latest[c.option])
 			}
 		}
 	}
@@ -151,16 +160,24 @@ type question struct {
 	reasons   bool
 	preempts  bool   // bounds that yield do not apply, and accelerators have one price for all
 	floors    counts // replicas that variants have at least
-	most      counts // replicas that variants have at most; nil is no limit
+	most      counts // replicas that variants have at most; nil is no limit for any
 	unbounded bool   // starts are not limited to the current demand
-	healthy   bool   // as if overdue replicas were ready, and no accelerators limited
+	healthy   bool   // as if overdue replicas were ready, and no accelerators limited; only models that have some
 }
 
 // answer is the result of the solver.
 type answer struct {
 	counts      counts
-	unsatisfied map[fleet.VariantID]bool
-	reasons     map[fleet.VariantID]*solver.Reason
+	unsatisfied []bool          // by option
+	reasons     []solver.Reason // by option; nil if they were not asked for
+}
+
+// reason returns the solver's reason for the number of a variant; nil if it was not asked for.
+func (a answer) reason(v *variant) *solver.Reason {
+	if a.reasons == nil {
+		return nil
+	}
+	return &a.reasons[v.option]
 }
 
 func (r *round) solve(q question) answer {
@@ -169,7 +186,7 @@ func (r *round) solve(q question) answer {
 		Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons,
 	}
 	if !q.healthy {
-		problem.Pools, problem.Holdings = r.gpus.pools(), r.gpus.holdings
+		problem.Pools = r.gpus.pools()
 	}
 	for _, z := range r.models {
 		r.ask(&problem, z, q)
@@ -179,27 +196,20 @@ func (r *round) solve(q question) answer {
 	}
 	r.solves++
 	solution := solver.Solve(problem)
-	a := answer{
-		counts: make(counts, len(solution.Counts)), unsatisfied: make(map[fleet.VariantID]bool),
-		reasons: make(map[fleet.VariantID]*solver.Reason, len(solution.Reasons)),
-	}
-	for _, count := range solution.Counts {
-		a.counts[count.Variant] = count.Replicas
-	}
+	a := answer{counts: solution.Counts, reasons: solution.Reasons, unsatisfied: make([]bool, len(solution.Counts))}
 	for _, minimum := range solution.Misfits {
-		a.unsatisfied[minimum.Variant] = true
-	}
-	for i := range solution.Reasons {
-		a.reasons[solution.Reasons[i].Variant] = &solution.Reasons[i]
+		a.unsatisfied[minimum.Option] = true
 	}
 	return a
 }
 
 // ask adds a model to the solver's problem.
 func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
-	problem.Demands = append(problem.Demands, solver.Demand{Model: z.id, Role: z.part, Amount: q.amount(z), Priority: z.priority})
+	if !q.healthy || z.anyOverdue() {
+		problem.Demands = append(problem.Demands, solver.Demand{Model: z.id, Role: z.part, Amount: q.amount(z), Priority: z.priority})
+	}
 	for _, c := range z.candidates {
-		option := r.gpus.option(c.variant)
+		option := c.asOption()
 		option.Model, option.Role, option.Capacity, option.Price = z.id, z.part, c.share, c.price
 		option.Startup, option.Range, option.Now = r.pays(z, c), r.domain(z, c, q), c.alive()
 		if q.healthy {
@@ -263,31 +273,57 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	if z.alone != nil && z.alone != c.variant {
 		domain.Max = domain.Min
 	}
-	if most, limited := q.most[c.ID]; limited {
-		domain.Max = max(domain.Min, min(domain.Max, most))
+	if q.most != nil {
+		domain.Max = max(domain.Min, min(domain.Max, q.most[c.option]))
 	}
-	floor := q.floors[c.ID]
+	floor := q.floors.of(c.variant)
 	domain.Max = max(domain.Max, floor)
 	return raised(domain, floor)
 }
 
-// heldOptions returns the variants that keep their number, with the replicas that exist, if their
-// accelerators are limited.
-func (x *view) heldOptions(held []fleet.Decision) []solver.Option {
-	known := make(map[fleet.VariantID]fleet.Decision, len(held))
-	for _, d := range held {
-		if d.Known {
-			known[d.Variant] = d
-		}
-	}
-	var options []solver.Option
+// newRound numbers the options of the models and of the variants that keep their number.
+func (x *view) newRound(models []*sizedModel, decided []fleet.Decision) *round {
+	r := &round{view: x, models: models, decided: decided}
 	for v := range x.owners() {
-		if d, found := known[v.ID]; found && v.limited() {
-			n := v.factual(d.Replicas)
-			option := x.gpus.option(v)
-			option.Range, option.Now = fleet.Range{Min: n, Max: n}, n
-			options = append(options, option)
+		v.option = none
+	}
+	r.addHeld()
+	r.options = len(r.held)
+	for _, z := range models {
+		for _, c := range z.candidates {
+			c.option = r.options
+			r.options++
 		}
 	}
-	return options
+	return r
+}
+
+// counts returns the same number for each option.
+func (r *round) counts(n int) counts { return slices.Repeat(counts{n}, r.options) }
+
+// isHeld reports whether the solver has a variant that keeps its number.
+func (r *round) isHeld(v *variant) bool { return v.option != none && v.option < len(r.held) }
+
+// addHeld adds the variants that keep their number, with the replicas that exist, if their
+// accelerators are limited.
+func (r *round) addHeld() {
+	known := make(map[fleet.VariantID]int, len(r.decided))
+	for _, d := range r.decided {
+		if d.Known {
+			known[d.Variant] = d.Replicas
+		}
+	}
+	var held []*variant
+	for v := range r.owners() {
+		if _, found := known[v.ID]; found && v.limited() {
+			held = append(held, v)
+		}
+	}
+	slices.SortFunc(held, func(a, b *variant) int { return a.ID.Compare(b.ID) })
+	for i, v := range held {
+		n := v.factual(known[v.ID])
+		option := v.asOption()
+		option.Range, option.Now, v.option = fleet.Range{Min: n, Max: n}, n, i
+		r.held = append(r.held, option)
+	}
 }

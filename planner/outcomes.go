@@ -27,10 +27,10 @@ func (r *round) outcomes(a answer) [][]outcome {
 	for i, z := range r.models {
 		outcomes[i] = make([]outcome, len(z.candidates))
 		for j, c := range z.candidates {
-			n := a.counts[c.ID]
+			n := a.counts[c.option]
 			outcomes[i][j] = outcome{
-				planned: n, bounds: c.bounds, why: a.reasons[c.ID], solved: n,
-				shortage: a.unsatisfied[c.ID] || j == z.probe && z.waits,
+				planned: n, bounds: c.bounds, why: a.reason(c.variant), solved: n,
+				shortage: a.unsatisfied[c.option] || j == z.probe && z.waits,
 			}
 		}
 	}
@@ -46,13 +46,7 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 		return
 	}
 	if r.healthy == nil { // both calls of outcomes ask for the same
-		starts := round{view: r.view}
-		for _, z := range r.models {
-			if z.anyOverdue() {
-				starts.models = append(starts.models, z)
-			}
-		}
-		r.healthy = starts.solve(question{amount: (*sizedModel).plain, healthy: true}).counts
+		r.healthy = r.solve(question{amount: (*sizedModel).plain, healthy: true}).counts
 		r.solves++
 	}
 	for i, z := range r.models {
@@ -62,8 +56,8 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 			if r.yields(o, c) {
 				continue
 			}
-			if c.overdue > 0 && z.wanted > 0 && (short && c.share > 0 || r.healthy[c.ID] > min(c.alive(), o.planned)) {
-				o.awaits, o.planned = true, max(o.planned, min(c.existingCapacity(), r.healthy[c.ID]))
+			if c.overdue > 0 && z.wanted > 0 && (short && c.share > 0 || r.healthy[c.option] > min(c.alive(), o.planned)) {
+				o.awaits, o.planned = true, max(o.planned, min(c.existingCapacity(), r.healthy[c.option]))
 			}
 		}
 	}

@@ -126,8 +126,8 @@ func (x *view) findFullTypes() {
 	}
 	for v := range x.owners() {
 		key, least := v.typeOfNamespace(), full[v.typeOfNamespace()]
-		k, limited := x.gpus.of(v)
-		if v.pendingSince.IsZero() || key.accelerator == "" || limited && !k.pool.Elastic {
+		k := v.gpuType
+		if v.pendingSince.IsZero() || key.accelerator == "" || k != nil && !k.pool.Elastic {
 			continue
 		}
 		since := v.pendingSince

@@ -63,10 +63,7 @@ func (x *view) plan() fleet.Plan {
 		decisions = append(decisions, x.holdExcluded(v))
 	}
 
-	r := &round{view: x, models: models, held: x.heldOptions(decisions), holds: make(counts)}
-	for i := range decisions {
-		r.holds[decisions[i].Variant] = decisions[i].Replicas
-	}
+	r := x.newRound(models, decisions)
 	outcomes := r.handover(r.mix())
 	for _, e := range r.explanations(outcomes) {
 		decisions = e.addDecisions(decisions)

@@ -155,9 +155,9 @@ func (p poolPart) part(placements []int) poolPart {
 
 // reject records that a node takes no pods of a placement.
 func (k *gpuType) reject(node int, r fleet.Rejection) {
-	if k.rejects[node] == nil {
-		k.rejects[node] = map[int]string{}
+	if k.nodes[node].rejects == nil {
+		k.nodes[node].rejects = map[int]string{}
 	}
-	k.rejects[node][r.Placement], k.rejected[r.Placement] = r.Why, true
+	k.nodes[node].rejects[r.Placement], k.rejected[r.Placement] = r.Why, true
 	k.pool.Nodes[node].Rejects = append(k.pool.Nodes[node].Rejects, r.Placement)
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,6 +36,11 @@ func overallocated(s fleet.Snapshot, plan fleet.Plan) string {
 	}
 	for name, pool := range f.pools {
 		f.problem.Pools = append(f.problem.Pools, pool.problem(name))
+		for i := range f.problem.Options {
+			if o := &f.problem.Options[i]; o.Accelerator == name {
+				o.Held = pool.indices(f.held[i])
+			}
+		}
 	}
 	if !solver.Fits(f.problem, f.counts) {
 		return fmt.Sprintf("%+v of %+v", f.counts, f.problem.Pools)
@@ -46,7 +52,8 @@ func overallocated(s fleet.Snapshot, plan fleet.Plan) string {
 type fitting struct {
 	pools   map[fleet.Accelerator]*fittingPool
 	problem solver.Problem
-	counts  []solver.Count
+	held    [][][]string // by option: the nodes of each existing replica
+	counts  []int
 }
 
 type fittingPool struct {
@@ -94,10 +101,24 @@ func (p *fittingPool) problem(name fleet.Accelerator) solver.Pool {
 	if p.elastic {
 		return pool
 	}
-	for node, n := range p.nodes {
-		pool.Nodes = append(pool.Nodes, solver.Node{Name: node, Free: max(min(n.allocatable-n.allocated+n.own, n.allocatable), n.live), Rejects: n.rejects})
+	for _, node := range slices.Sorted(maps.Keys(p.nodes)) {
+		n := p.nodes[node]
+		pool.Nodes = append(pool.Nodes, solver.Node{Free: max(min(n.allocatable-n.allocated+n.own, n.allocatable), n.live), Rejects: n.rejects})
 	}
 	return pool
+}
+
+// indices returns the indices of the nodes of existing replicas.
+func (p *fittingPool) indices(held [][]string) (nodes [][]int32) {
+	names := slices.Sorted(maps.Keys(p.nodes))
+	for _, on := range held {
+		own := make([]int32, len(on))
+		for i, name := range on {
+			own[i] = int32(slices.Index(names, name))
+		}
+		nodes = append(nodes, own)
+	}
+	return nodes
 }
 
 // place adds the replicas of a variant, and their present nodes.
@@ -109,6 +130,7 @@ func (f *fitting) place(v fleet.Variant, w fleet.Workload, d fleet.Decision) {
 	shares := max(1, w.GroupSize)
 	gpus := (v.GPUsPerReplica + shares - 1) / shares
 	scheduled, waiting := 0, 0
+	var held [][]string
 	for _, pod := range w.Pods {
 		nodes := pod.Nodes
 		if len(nodes) == 0 && pod.Ready && !pod.Terminating { // its node is not known
@@ -121,7 +143,7 @@ func (f *fitting) place(v fleet.Variant, w fleet.Workload, d fleet.Decision) {
 		}
 		if len(nodes) > 0 && !pod.Terminating {
 			scheduled++
-			f.problem.Holdings = append(f.problem.Holdings, solver.Holding{Variant: v.ID, Nodes: nodes})
+			held = append(held, nodes)
 		}
 		if len(nodes) == 0 && !pod.Terminating && epoch.Sub(pod.Created) > overdue*w.Startup {
 			waiting++
@@ -131,7 +153,7 @@ func (f *fitting) place(v fleet.Variant, w fleet.Workload, d fleet.Decision) {
 	if d.Held || d.Reason.Code == fleet.CodePaused || d.Replicas <= v.Range.Min || strings.Contains(d.Reason.String(), "with accelerators for") {
 		replicas = min(d.Replicas, scheduled)
 	}
-	f.counts = append(f.counts, solver.Count{Variant: v.ID, Replicas: replicas})
+	f.counts, f.held = append(f.counts, replicas), append(f.held, held)
 	f.problem.Options = append(f.problem.Options, solver.Option{
 		Variant: v.ID, Range: fleet.Range{Min: replicas, Max: replicas}, Now: replicas, Accelerator: v.Accelerator, GPUs: gpus, Nodes: shares, Placement: w.Placement,
 	})

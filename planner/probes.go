@@ -4,10 +4,10 @@ package planner
 // slots first. If none is left, other models must have replicas beyond their equal part: a probe
 // never preempts a last replica or the part of another.
 func (r *round) delayProbes() {
-	if len(r.gpus.types) == 0 {
+	if len(r.gpus) == 0 {
 		return
 	}
-	free := newSlots(&r.gpus)
+	free := newSlots(r.gpus)
 	for v := range r.owners() {
 		free.keep(v, v.allocated())
 	}
@@ -20,8 +20,8 @@ func (r *round) delayProbes() {
 			continue
 		}
 		c := z.candidates[z.probe]
-		k, limited := r.gpus.of(c.variant)
-		if !limited || c.scheduled+c.fits > 0 || free.take(c.variant, 1) > 0 {
+		k := c.gpuType
+		if k == nil || c.scheduled+c.fits > 0 || free.take(c.variant, 1) > 0 {
 			continue
 		}
 		if _, known := users[k]; !known {
@@ -43,7 +43,7 @@ func (r *round) usersOf(k *gpuType) (users []gpuUser) {
 	for _, z := range r.models {
 		gpus := 0
 		for _, c := range z.candidates {
-			if own, limited := r.gpus.of(c.variant); limited && own == k {
+			if c.gpuType == k {
 				gpus += c.allocated() * c.takes()
 			}
 		}
@@ -81,7 +81,7 @@ func (z *sizedModel) mayYield(users []gpuUser, total int) (yield int) {
 func (r *round) couldYield(z *sizedModel, k *gpuType) bool {
 	allocated, mayGo := 0, false
 	for _, c := range z.candidates {
-		if own, limited := r.gpus.of(c.variant); !limited || own != k {
+		if c.gpuType != k {
 			continue
 		}
 		bounds := withoutYielding(r.bounds(z, c))

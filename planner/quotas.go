@@ -107,16 +107,20 @@ func (r *round) shareQuotas() {
 			useless := c.overdue + c.useless()
 			need := quotaNeed{gpuClaim{model: z, best: c, needs: unlimited}, within(c, c.bounds).Max}
 			if served {
-				need.needs = r.startable[c.ID] + useless
+				need.needs = r.startable[c.option] + useless
 			}
 			if c.limited() {
-				need.most = min(need.most, max(r.startable[c.ID], c.mostPlaceable)+useless)
+				need.most = min(need.most, max(r.startable[c.option], c.mostPlaceable)+useless)
 			}
 			needs[c.variant] = need
 		}
 	}
+	held := make(map[fleet.VariantID]int, len(r.decided))
+	for _, d := range r.decided {
+		held[d.Variant] = d.Replicas
+	}
 	for _, q := range shared {
-		r.shareQuota(q, needs)
+		r.shareQuota(q, needs, held)
 	}
 	for _, z := range r.models {
 		for _, c := range z.candidates {
@@ -127,12 +131,12 @@ func (r *round) shareQuotas() {
 
 // shareQuota divides the rest of one quota. In that of a namespace, numbers that others set and
 // that are kept come first. In a queue, a number that an object merely states takes nothing.
-func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed) {
+func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed, held map[fleet.VariantID]int) {
 	var claims []gpuClaim
 	users, left := make(map[*variant]quotaUser, len(q.users)), q.left
 	for _, user := range q.users {
 		need, decided := needs[user.variant]
-		stays := r.holds[user.ID]
+		stays := held[user.ID]
 		if decided {
 			stays = user.setByOthers()
 		}
@@ -164,7 +168,7 @@ func (r *round) shareQuota(q *quota, needs map[*variant]quotaNeed) {
 	for _, claim := range claims {
 		c := claim.best
 		if users[c.variant].limit(q, claim.part); c.quota == q {
-			r.startable[c.ID] = min(r.startable[c.ID], max(0, c.mostInQuota()-c.overdue-c.useless()))
+			r.startable[c.option] = min(r.startable[c.option], max(0, c.mostInQuota()-c.overdue-c.useless()))
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 // unservedText returns a shortfall as text: at least 1 %.
 func unservedText(short float64) string { return fmt.Sprintf("%.0f%% unserved", max(1, 100*short)) }
 
-// nextBest returns the second best mix; "" if there is none.
-func nextBest(why *solver.Reason) string {
+// nextBest returns the second best mix of a model; "" if there is none.
+func (z *sizedModel) nextBest(why *solver.Reason) string {
 	if len(why.RunnerUp) == 0 {
 		return ""
 	}
 	mix := make([]string, len(why.RunnerUp))
 	for i, count := range why.RunnerUp {
-		mix[i] = strconv.Itoa(count.Replicas) + " x " + count.Variant.Name
+		mix[i] = strconv.Itoa(count.Replicas) + " x " + z.candidates[count.Option-z.candidates[0].option].ID.Name
 	}
 	text := fmt.Sprintf("next best mix: %s at %+.2f an hour", strings.Join(mix, " and "), why.Extra)
 	if why.Short > tiny {

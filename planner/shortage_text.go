@@ -75,7 +75,7 @@ func (e explanation) insufficient(i int) fleet.Reason {
 func (e explanation) full() []string {
 	var types []string
 	for i, c := range e.candidates {
-		if k, limited := e.round.gpus.of(c.variant); limited && e.outcomes[i].limitedByAccelerators() {
+		if k := c.gpuType; k != nil && e.outcomes[i].limitedByAccelerators() {
 			types = append(types, k.full(c.variant))
 		}
 	}
@@ -115,15 +115,15 @@ func (k *gpuType) closedNodes(share shareUse) (nodes int, why string) {
 	for _, n := range counts {
 		nodes += n
 	}
-	for i, allocatable := range k.allocatable { // a node that is not in the pool has none
-		rejected := cmp.Or(k.closed[i], k.rejects[i][share.placement])
+	for _, node := range k.nodes { // one that is not in the pool has no allocatable accelerators
+		rejected := cmp.Or(node.closed, node.rejects[share.placement])
 		switch {
 		case rejected != "":
 			nodes++
 			counts[rejected]++
-		case allocatable > 0:
+		case node.allocatable > 0:
 			nodes++
-			if allocatable < share.gpus {
+			if node.allocatable < share.gpus {
 				counts["too small"]++
 			} else {
 				counts["allocated"]++

@@ -22,19 +22,19 @@ func (r *round) keptDuringSwitch(outcomes [][]outcome) (least, most counts) {
 		return len(over[i]) == 0 && slices.ContainsFunc(outcomes[i], func(o outcome) bool { return o.delayed })
 	}
 	ups, free := r.scaleUps(outcomes, continues)
-	least, most = make(counts), make(counts)
+	least, most = r.counts(0), r.counts(unlimited)
 	for _, up := range ups {
-		least[up.ID] = up.from + free.take(up.variant, up.replicas)
+		least[up.option] = up.from + free.take(up.variant, up.replicas)
 	}
 	for i, z := range r.models {
 		for j, c := range z.candidates {
 			if o := outcomes[i][j]; o.delayed && continues(i) {
-				least[c.ID] = o.planned
+				least[c.option] = o.planned
 			} else { // of a fair part, the replicas that exist
-				least[c.ID] = max(least[c.ID], min(r.floors[c.ID], c.allocated()))
+				least[c.option] = max(least[c.option], min(r.floors.of(c.variant), c.allocated()))
 			}
-			if own, limited := r.gpus.of(c.variant); limited && slices.Contains(over[i], own) {
-				most[c.ID] = c.allocated()
+			if own := c.gpuType; own != nil && slices.Contains(over[i], own) {
+				most[c.option] = c.allocated()
 			}
 		}
 	}
@@ -48,12 +48,12 @@ func (r *round) beyondPart(z *sizedModel, outcomes []outcome) (types []*gpuType)
 	if r.floors == nil {
 		return nil
 	}
-	for _, k := range r.gpus.types {
+	for _, k := range r.gpus {
 		takes, part, has := 0, 0, 0
 		for j, c := range z.candidates {
-			if own, limited := r.gpus.of(c.variant); limited && own == k {
+			if c.gpuType == k {
 				takes += outcomes[j].planned * c.takes()
-				part += r.floors[c.ID] * c.takes()
+				part += r.floors[c.option] * c.takes()
 				has += c.allocated() * c.takes()
 			}
 		}
@@ -76,8 +76,8 @@ func (r *round) owedModels() map[*gpuType][]*sizedModel {
 	owed := make(map[*gpuType][]*sizedModel)
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			k, limited := r.gpus.of(c.variant)
-			if limited && len(owed[k]) < 2 && !slices.Contains(owed[k], z) && c.allocated() < r.floors[c.ID] {
+			k := c.gpuType
+			if k != nil && len(owed[k]) < 2 && !slices.Contains(owed[k], z) && c.allocated() < r.floors[c.option] {
 				owed[k] = append(owed[k], z)
 			}
 		}
@@ -98,8 +98,8 @@ type scaleUp struct {
 // scaleUps returns the planned replicas of the chosen models that have no accelerators yet, the
 // highest priority first. It also returns the GPU slots that are left beside allocated replicas and
 // beside those of variants with a fixed or held number.
-func (r *round) scaleUps(outcomes [][]outcome, chosen func(i int) bool) ([]scaleUp, *slots) {
-	free := newSlots(&r.gpus)
+func (r *round) scaleUps(outcomes [][]outcome, chosen func(i int) bool) ([]scaleUp, slots) {
+	free := newSlots(r.gpus)
 	var ups []scaleUp
 	for i, z := range r.models {
 		needed := z.latest+z.growth > z.committed()*(1+tiny)
@@ -115,9 +115,9 @@ func (r *round) scaleUps(outcomes [][]outcome, chosen func(i int) bool) ([]scale
 			}
 		}
 	}
-	kept := r.kept()
 	for v := range r.owners() {
-		if n, held := kept[v.ID]; held {
+		if r.isHeld(v) {
+			n := r.held[v.option].Range.Min
 			allocated := min(n, v.allocated())
 			free.keep(v, allocated)
 			free.take(v, n-allocated)

@@ -30,16 +30,20 @@ type variant struct {
 	spec     int            // replicas of the workload's spec
 	now      int            // the same, without those that are taken back
 	podCounts
-	nodeTime      time.Duration // that a node takes
-	newestNode    time.Time     // when a pod last got a node; zero if that is not known
-	pendingSince  time.Time     // when the oldest overdue pod without a node was created
-	fullBy        *variant      // another one whose Pending pods show that the type is full; or nil
-	placements    [][]string    // nodes of the scheduled replicas that are capacity, by ordinal
-	startBlocked  bool          // further replicas would not start either
-	quota         *quota        // that admits the fewest replicas; nil if none limits them
-	mostByQuota   int           // replicas that it admits
-	mostPlaceable int           // most replicas that fit beside those of others
-	bounds        []bound       // of its replicas, in the order of the rules
+	nodeTime     time.Duration // that a node takes
+	newestNode   time.Time     // when a pod last got a node; zero if that is not known
+	pendingSince time.Time     // when the oldest overdue pod without a node was created
+	fullBy       *variant      // another one whose Pending pods show that the type is full; or nil
+	// accelerators that its replicas use; nil if they have no limit
+	gpuType *gpuType
+	// by ordinal: the nodes of the scheduled replicas that are capacity, as indices of gpuType's
+	placements    [][]int32
+	option        int     // of the solver's problems; none if the variant is not in them
+	startBlocked  bool    // further replicas would not start either
+	quota         *quota  // that admits the fewest replicas; nil if none limits them
+	mostByQuota   int     // replicas that it admits
+	mostPlaceable int     // most replicas that fit beside those of others
+	bounds        []bound // of its replicas, in the order of the rules
 	reports       reports
 }
 

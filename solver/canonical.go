@@ -12,12 +12,10 @@ import (
 // canonicalProblem is a problem after validation: its rows are usable, unique and sorted. It also
 // collects the plan.
 type canonicalProblem struct {
-	options []Option // in the order of the caller
-	rows    []row    // sorted by model, role, variant
-	// byVariant are the indices of the rows, sorted by variant; nil if the rows are in that order.
-	byVariant []int32
-	models    []model // sorted by model and role
-	classes   []class // see constraints.go
+	options   []Option // in the order of the caller
+	rows      []row    // sorted by model, role, variant
+	models    []model  // sorted by model and role
+	classes   []class  // see constraints.go
 	limits    []limit
 	pools     []nodePool
 	scarce    []*component // the components that were solved for contended accelerators
@@ -71,50 +69,23 @@ func canonical(p *Problem) canonicalProblem {
 	return c
 }
 
-// setRows sorts the options, each variant once. Most problems are sorted already.
+// setRows sorts the options. Most problems are sorted already.
 func (c *canonicalProblem) setRows() {
-	order := c.orderByVariant()
-	sameModel := func(a, b *Option) int { return cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role)) }
-	sorted := true
-	for i := 1; i < len(order) && sorted; i++ {
-		sorted = sameModel(&c.options[order[i-1]], &c.options[order[i]]) <= 0
-	}
-	places := order
-	if !sorted {
-		places = slices.Clone(order)
-		slices.SortStableFunc(places, func(a, b int32) int { return sameModel(&c.options[a], &c.options[b]) })
-	}
-	c.rows = make([]row, len(places))
-	for i, place := range places {
-		c.rows[i] = usableRow(&c.options[place], place)
-	}
-	if !sorted {
-		at := make([]int32, len(c.options))
-		for i, place := range places {
-			at[place] = int32(i)
-		}
-		for i, place := range order {
-			order[i] = at[place]
-		}
-		c.byVariant = order
-	}
-}
-
-// orderByVariant returns the indices of the options that count, sorted by variant.
-func (c *canonicalProblem) orderByVariant() []int32 {
 	order := make([]int32, len(c.options))
 	sorted := true
 	for i := range order {
 		order[i] = int32(i)
-		sorted = sorted && (i == 0 || c.options[i-1].Variant.Compare(c.options[i].Variant) < 0)
+		sorted = sorted && (i == 0 || compareOptions(&c.options[i-1], &c.options[i]) < 0)
 	}
-	if sorted {
-		return order
+	if !sorted {
+		slices.SortFunc(order, func(a, b int32) int {
+			return cmp.Or(compareOptions(&c.options[a], &c.options[b]), compareContent(&c.options[a], &c.options[b]))
+		})
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(c.options[a].Variant.Compare(c.options[b].Variant), compareContent(&c.options[a], &c.options[b]))
-	})
-	return slices.CompactFunc(order, func(a, b int32) bool { return c.options[a].Variant == c.options[b].Variant })
+	c.rows = make([]row, len(order))
+	for i, at := range order {
+		c.rows[i] = usableRow(&c.options[at], at)
+	}
 }
 
 // join gives each model its rows. Both are sorted the same way.

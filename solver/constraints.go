@@ -36,8 +36,7 @@ type class struct {
 	uses      []use
 }
 
-// nodePool is the nodes of one accelerator type, sorted by name, and the rows whose replicas run
-// there.
+// nodePool is the nodes of one accelerator type, and the rows whose replicas run there.
 type nodePool struct {
 	accelerator fleet.Accelerator
 	fixed       bool  // no node autoscaler adds nodes
@@ -47,7 +46,7 @@ type nodePool struct {
 	// exact is true if the limits are exact: no existing replica is pinned to a node, and sizes
 	// divide each other.
 	exact bool
-	// held is, for each row, the nodes of each existing replica; nil if there are none.
+	// held is, for each row, the nodes of each existing replica
 	held [][][]int32
 	// raised is, for each node, the larger of its free accelerators and those allocated to existing
 	// replicas; nil if none are allocated.
@@ -66,9 +65,11 @@ func (c *canonicalProblem) constrain(p *Problem) {
 	c.pools = usablePools(p.Pools)
 	quotas := usableQuotas(p.Quotas)
 	c.classify(quotas)
-	c.stand(p.Holdings)
 	for at := range c.pools {
 		p := &c.pools[at]
+		if p.fixed && len(p.rows) > 0 {
+			c.stand(p)
+		}
 		c.limitPool(int32(at))
 		if p.fixed && len(p.rows) > 0 && !p.exact {
 			c.seat(p)

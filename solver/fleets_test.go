@@ -61,7 +61,7 @@ func addNodes(p *Problem, nodes int, random *rand.Rand) {
 	for i := range p.Pools {
 		pool := &p.Pools[i]
 		for range nodes {
-			n := Node{Name: fmt.Sprintf("%s-%06d", pool.Accelerator, len(pool.Nodes)), Free: 8}
+			n := Node{Free: 8}
 			if random.IntN(2) == 0 {
 				n.Free = random.IntN(9)
 			}

@@ -34,7 +34,8 @@ func holding(p Problem) Problem {
 		}
 		if best >= 0 {
 			free[kind][best] -= r.gpus
-			p.Holdings = append(p.Holdings, Holding{p.Options[r.option].Variant, []string{p.Pools[pool[kind]].Nodes[best].Name}})
+			o := &p.Options[r.option]
+			o.Held = append(o.Held, []int32{int32(best)})
 		}
 	}
 	return p

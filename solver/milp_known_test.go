@@ -24,8 +24,8 @@ func milpOn(o Option, kind fleet.Accelerator, gpus int) Option {
 
 func milpPool(kind fleet.Accelerator, free ...int) Pool {
 	p := Pool{Accelerator: kind}
-	for i, n := range free {
-		p.Nodes = append(p.Nodes, Node{Name: string(rune('a' + i)), Free: n})
+	for _, n := range free {
+		p.Nodes = append(p.Nodes, Node{Free: n})
 	}
 	return p
 }
@@ -106,12 +106,12 @@ func milpKnownCases() []milpKnown {
 // one of these is removed, and moving it would cost 30.
 func milpPinned(name string, least int, cost float64) milpKnown {
 	a := milpWithin(milpOn(option("a", 100, 10, 2), "H100", 4), fleet.Range{Min: least, Max: 2})
+	a.Held = [][]int32{{0}, {1}}
 	b := milpOn(option("b", 100, 10, 0), "H100", 8)
 	b.Model.Name = "big"
 	return milpKnown{name: name, cost: cost, problem: Problem{
-		Demands:  []Demand{{Amount: 200, Penalty: priced(40)}, {Model: b.Model, Amount: 100, Penalty: priced(60)}},
-		Options:  []Option{a, b},
-		Pools:    []Pool{milpPool("H100", 8, 8)},
-		Holdings: []Holding{{Variant: a.Variant, Nodes: []string{"a"}}, {Variant: a.Variant, Nodes: []string{"b"}}},
+		Demands: []Demand{{Amount: 200, Penalty: priced(40)}, {Model: b.Model, Amount: 100, Penalty: priced(60)}},
+		Options: []Option{a, b},
+		Pools:   []Pool{milpPool("H100", 8, 8)},
 	}}
 }

@@ -58,7 +58,7 @@ func (x *milpMix) addPool(k, nodes int) {
 		left := make([]int, 1+x.random.IntN(nodes))
 		for i := range left {
 			left[i] = x.random.IntN(9)
-			pool.Nodes = append(pool.Nodes, Node{Name: fmt.Sprint("node-", k, "-", i), Free: left[i]})
+			pool.Nodes = append(pool.Nodes, Node{Free: left[i]})
 		}
 		x.left[pool.Accelerator] = left
 	}
@@ -113,23 +113,23 @@ func (x *milpMix) place(o *Option) {
 		o.Now++
 		x.taken[o.Accelerator] += o.GPUs * max(1, o.Nodes)
 		if known && len(nodes) > 0 && o.GPUs > 0 {
-			x.Holdings = append(x.Holdings, Holding{Variant: o.Variant, Nodes: nodes})
+			o.Held = append(o.Held, nodes)
 		}
 	}
 }
 
 // Allocates one replica, with a random node for each share.
-func (x *milpMix) seats(o Option) (nodes []string, ok bool) {
+func (x *milpMix) seats(o Option) (nodes []int32, ok bool) {
 	left, limited := x.left[o.Accelerator]
 	if !limited || o.GPUs == 0 {
 		return nil, true
 	}
-	var taken []int
+	var taken []int32
 	for range max(1, o.Nodes) {
 		for _, i := range x.random.Perm(len(left)) {
 			if left[i] >= o.GPUs {
 				left[i] -= o.GPUs
-				taken = append(taken, i)
+				taken = append(taken, int32(i))
 				break
 			}
 		}
@@ -140,19 +140,7 @@ func (x *milpMix) seats(o Option) (nodes []string, ok bool) {
 		}
 		return nil, false
 	}
-	for _, i := range taken {
-		nodes = append(nodes, x.nodeName(o.Accelerator, i))
-	}
-	return nodes, true
-}
-
-func (x *milpMix) nodeName(kind fleet.Accelerator, i int) string {
-	for _, pool := range x.Pools {
-		if pool.Accelerator == kind {
-			return pool.Nodes[i].Name
-		}
-	}
-	return ""
+	return taken, true
 }
 
 // limitRange sets a minimum that is at most the existing replicas.

@@ -38,16 +38,12 @@ func (g *milpProgram) seatByNode(p Problem, pool Pool) {
 func (g *milpProgram) holdings(p Problem, pool Pool, i int, taken [][]milpTerm) []int {
 	var stay []int
 	o := p.Options[i]
-	for _, h := range p.Holdings {
-		if h.Variant != o.Variant {
-			continue
-		}
+	for _, nodes := range o.Held {
 		s := g.column(milpColumn{high: 1, whole: true})
 		stay = append(stay, s)
-		for _, name := range h.Nodes {
-			node := slices.IndexFunc(pool.Nodes, func(n Node) bool { return n.Name == name })
-			if node < 0 {
-				panic(fmt.Sprintf("a program needs holdings on nodes of the pool, not on %s", name))
+		for _, node := range nodes {
+			if int(node) >= len(pool.Nodes) {
+				panic(fmt.Sprintf("a program needs holdings on nodes of the pool, not on %d of %d", node, len(pool.Nodes)))
 			}
 			taken[node] = append(taken[node], milpTerm{float64(o.GPUs), s})
 		}

@@ -3,13 +3,10 @@ package solver
 import (
 	"cmp"
 	"slices"
-
-	"github.com/wva-project/wva/fleet"
 )
 
 // usablePools returns the pools that limit something, each accelerator type once. A type has the
-// nodes of all its rows. A node that is listed several times has the least of its free
-// accelerators, and rejects each placement that one of its rows does.
+// nodes of all its rows.
 func usablePools(rows []Pool) []nodePool {
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(a, b Pool) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
@@ -35,30 +32,17 @@ func usablePools(rows []Pool) []nodePool {
 	return pools
 }
 
-// usableNodes returns the nodes sorted by name, each once.
-// Most inputs are sorted already.
+// usableNodes returns the nodes with a valid number of accelerators. Most inputs are valid already.
 func usableNodes(nodes []Node) []Node {
-	clean := true
-	for i := range nodes {
-		clean = clean && nodes[i].Free >= 0 && nodes[i].Free <= maxGPUs && (i == 0 || nodes[i-1].Name < nodes[i].Name)
-	}
-	if clean {
+	valid := func(n Node) bool { return n.Free == max(0, min(n.Free, maxGPUs)) }
+	if !slices.ContainsFunc(nodes, func(n Node) bool { return !valid(n) }) {
 		return nodes
 	}
 	nodes = slices.Clone(nodes)
 	for i := range nodes {
 		nodes[i].Free = max(0, min(nodes[i].Free, maxGPUs))
 	}
-	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Free, b.Free)) })
-	unique := nodes[:0]
-	for _, node := range nodes {
-		if last := len(unique) - 1; last >= 0 && unique[last].Name == node.Name {
-			unique[last].Rejects = slices.Concat(unique[last].Rejects, node.Rejects)
-			continue
-		}
-		unique = append(unique, node)
-	}
-	return unique
+	return nodes
 }
 
 func usableQuotas(rows []Quota) []Quota {
@@ -72,71 +56,54 @@ func usableQuotas(rows []Quota) []Quota {
 	return slices.CompactFunc(quotas, func(a, b Quota) bool { return a.Namespace == b.Namespace && a.Accelerator == b.Accelerator })
 }
 
-// stand records the nodes of existing replicas. If more is allocated on a node than it has, the
-// limits count the allocated amount. The placer counts exactly.
-func (c *canonicalProblem) stand(holdings []Holding) {
-	byVariant := func(a, b Holding) int { return a.Variant.Compare(b.Variant) }
-	if !slices.IsSortedFunc(holdings, byVariant) {
-		holdings = slices.Clone(holdings)
-		slices.SortStableFunc(holdings, byVariant)
-	}
-	of := make(map[fleet.VariantID][]Holding)
-	for begin := 0; begin < len(holdings); {
-		end := begin + 1
-		for end < len(holdings) && holdings[end].Variant == holdings[begin].Variant {
-			end++
-		}
-		of[holdings[begin].Variant] = holdings[begin:end]
-		begin = end
-	}
-	for at := range c.pools {
-		if p := &c.pools[at]; p.fixed && len(p.rows) > 0 {
-			c.standOn(p, of)
-		}
-	}
-}
-
-// standOn records the nodes of existing replicas in one pool.
-func (c *canonicalProblem) standOn(p *nodePool, holdings map[fleet.VariantID][]Holding) {
+// stand records the nodes of existing replicas in one pool. If more is allocated on a node than it
+// has, the limits count the allocated amount. The placer counts exactly.
+func (c *canonicalProblem) stand(p *nodePool) {
 	p.exact = true
-	if len(holdings) == 0 {
-		return
-	}
-	index := make(map[string]int32, len(p.nodes))
-	for i, node := range p.nodes {
-		index[node.Name] = int32(i)
-	}
-	taken := make([]int, len(p.nodes))
 	p.held = make([][][]int32, len(p.rows))
 	for i, at := range p.rows {
 		r := &c.rows[at]
-		own, of := c.classes[r.class].shape, holdings[c.options[r.option].Variant]
-		if len(of) == 0 {
+		shape := c.classes[r.class].shape
+		p.held[i] = usableHeld(c.options[r.option].Held, shape.shares, len(p.nodes))
+		r.held = len(p.held[i])
+		if r.held == 0 {
 			continue
 		}
-		held, nodes := make([][]int32, 0, len(of)), make([]int32, 0, len(of)*own.shares)
-		for _, h := range of {
-			if len(h.Nodes) != own.shares {
-				continue
-			}
-			begin := len(nodes)
-			more, known := appendPlaces(nodes, h.Nodes, index)
-			if nodes = more; !known {
-				continue
-			}
-			held = append(held, nodes[begin:len(nodes):len(nodes)])
-			for _, node := range nodes[begin:] {
-				taken[node] += own.gpus
+		if p.exact {
+			p.exact, p.raised = false, make([]int, len(p.nodes))
+		}
+		for _, nodes := range p.held[i] {
+			for _, node := range nodes {
+				p.raised[node] += shape.gpus
 			}
 		}
-		slices.SortFunc(held, slices.Compare[[]int32])
-		p.held[i], r.held = held, len(held)
-		p.exact = p.exact && r.held == 0
 	}
-	p.raised = make([]int, len(p.nodes))
-	for i, node := range p.nodes {
-		p.raised[i] = max(node.Free, taken[i])
+	for i := range p.raised {
+		p.raised[i] = max(p.raised[i], p.nodes[i].Free)
 	}
+}
+
+// usableHeld returns the existing replicas whose nodes are known, sorted. Most inputs are valid
+// already.
+func usableHeld(held [][]int32, shares, nodes int) [][]int32 {
+	valid := func(on []int32) bool {
+		return len(on) == shares && !slices.ContainsFunc(on, func(node int32) bool { return node < 0 || int(node) >= nodes })
+	}
+	clean := true
+	for i, on := range held {
+		clean = clean && valid(on) && slices.IsSorted(on) && (i == 0 || slices.Compare(held[i-1], on) <= 0)
+	}
+	if clean {
+		return held
+	}
+	usable := make([][]int32, 0, len(held))
+	for _, on := range held {
+		if valid(on) {
+			usable = append(usable, slices.Sorted(slices.Values(on)))
+		}
+	}
+	slices.SortFunc(usable, slices.Compare[[]int32])
+	return usable
 }
 
 // Makes the placer of a pool whose limits are not exact.
@@ -147,25 +114,8 @@ func (c *canonicalProblem) seat(p *nodePool) {
 	}
 	options := make([]placedOption, len(p.rows))
 	for i, at := range p.rows {
-		options[i].shape = c.classes[c.rows[at].class].shape
-		if p.held != nil {
-			options[i].held = p.held[i]
-		}
+		options[i] = placedOption{shape: c.classes[c.rows[at].class].shape, held: p.held[i]}
 	}
 	p.counts = make([]int64, len(p.rows))
 	p.placer = newPlacer(free, options)
-}
-
-// appendPlaces appends the indices of nodes, sorted, if all are known.
-func appendPlaces(to []int32, names []string, index map[string]int32) (nodes []int32, known bool) {
-	begin := len(to)
-	for _, name := range names {
-		at, found := index[name]
-		if !found {
-			return to[:begin], false
-		}
-		to = append(to, at)
-	}
-	slices.Sort(to[begin:])
-	return to, true
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/wva-project/wva/fleet"
 )
 
 // checkPlan fails the test if a solution violates a guarantee that applies at any budget, and
@@ -43,44 +42,34 @@ func (t *poolsTwin) priced() bool {
 	return true
 }
 
-// checkCounts checks that every variant occurs once, in order, and is in its range or else among
-// the unsatisfied minimums.
+// checkCounts checks that every option is in its range or else among the unsatisfied minimums.
 func checkCounts(t *testing.T, twin *poolsTwin, s Solution) []int {
 	t.Helper()
 	if len(s.Counts) != len(twin.Options) {
 		t.Fatalf("%d counts for %d options: %+v", len(s.Counts), len(twin.Options), s.Counts)
 	}
-	misfits := map[fleet.VariantID]Misfit{}
+	misfits := map[int]Misfit{}
 	for i, m := range s.Misfits {
-		misfits[m.Variant] = m
-		if i > 0 && s.Misfits[i-1].Variant.Compare(m.Variant) >= 0 {
+		misfits[m.Option] = m
+		if i > 0 && s.Misfits[i-1].Option >= m.Option {
 			t.Fatalf("misfits are not sorted: %+v", s.Misfits)
 		}
 	}
-	counts := make([]int, len(twin.Options))
-	for i, c := range s.Counts {
-		if i > 0 && s.Counts[i-1].Variant.Compare(c.Variant) >= 0 {
-			t.Fatalf("counts are not sorted: %+v", s.Counts)
-		}
-		at := twin.indexOfVariant(c.Variant)
-		if at < 0 {
-			t.Fatalf("%v is not among the options", c.Variant)
-		}
-		counts[at] = c.Replicas
-		o := twin.Options[at]
-		m, misfit := misfits[c.Variant]
+	for i, n := range s.Counts {
+		o := twin.Options[i]
+		m, misfit := misfits[i]
 		switch {
-		case !misfit && !inRange(o, c.Replicas):
-			t.Fatalf("%d replicas of %v are outside of %+v: %+v", c.Replicas, c.Variant, o.Range, twin.Problem)
-		case misfit && (m.Replicas != c.Replicas || m.Least != leastOf(o) || c.Replicas >= m.Least || c.Replicas < 0):
-			t.Fatalf("misfit %+v of %d replicas within %+v: %+v", m, c.Replicas, o.Range, twin.Problem)
+		case !misfit && !inRange(o, n):
+			t.Fatalf("%d replicas of %v are outside of %+v: %+v", n, o.Variant, o.Range, twin.Problem)
+		case misfit && (m.Replicas != n || m.Least != leastOf(o) || n >= m.Least || n < 0):
+			t.Fatalf("misfit %+v of %d replicas within %+v: %+v", m, n, o.Range, twin.Problem)
 		}
-		delete(misfits, c.Variant)
+		delete(misfits, i)
 	}
 	if len(misfits) > 0 {
 		t.Fatalf("misfits that are not among the options: %+v", misfits)
 	}
-	return counts
+	return s.Counts
 }
 
 // checkMisfits checks that minimums are kept if they all fit. Otherwise no minimum is reduced that

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,46 +17,58 @@ func taking(o Option, kind fleet.Accelerator, gpus int) Option {
 
 func nodes(kind fleet.Accelerator, free ...int) Pool {
 	p := Pool{Accelerator: kind}
-	for i, f := range free {
-		p.Nodes = append(p.Nodes, Node{Name: string(rune('0' + i)), Free: f})
+	for _, f := range free {
+		p.Nodes = append(p.Nodes, Node{Free: f})
 	}
 	return p
 }
 
-func held(name string, on ...string) Holding { return Holding{Variant: variant(name), Nodes: on} }
+// held sets the nodes of existing replicas of an option, one share each.
+func held(o Option, on ...int32) Option {
+	o.Held = nil
+	for _, node := range on {
+		o.Held = append(o.Held, []int32{node})
+	}
+	return o
+}
+
+func anyHeld(p Problem) bool {
+	return slices.ContainsFunc(p.Options, func(o Option) bool { return len(o.Held) > 0 })
+}
 
 func TestTheTwinKnowsWhatFits(t *testing.T) {
 	one, two := taking(option("one", 1, 1, 0), "A", 1), taking(option("two", 1, 1, 0), "A", 2)
 	three, four := taking(option("three", 1, 1, 0), "A", 3), taking(option("four", 1, 1, 0), "A", 4)
 	eight, group := taking(option("eight", 1, 1, 0), "A", 8), taking(option("group", 1, 1, 0), "A", 4)
 	group.Nodes = 2
+	onBoth := group
+	onBoth.Held = [][]int32{{0, 1}}
 	for _, c := range []struct {
-		name     string
-		free     []int
-		options  []Option
-		counts   []int
-		holdings []Holding
-		want     bool
+		name    string
+		free    []int
+		options []Option
+		counts  []int
+		want    bool
 	}{
-		{"nothing", nil, []Option{one}, []int{0}, nil, true},
-		{"one without nodes", nil, []Option{one}, []int{1}, nil, false},
-		{"one of 8 on eight nodes of 1", []int{1, 1, 1, 1, 1, 1, 1, 1}, []Option{eight}, []int{1}, nil, false},
-		{"a mix that fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{3, 2, 1}, nil, true},
-		{"one more than fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{4, 2, 1}, nil, false},
-		{"a placement that the largest first does not find", []int{6, 4}, []Option{two, three}, []int{2, 2}, nil, true},
-		{"the total fits, no node does", []int{5, 5}, []Option{two, three}, []int{0, 3}, nil, false},
-		{"both shares of a group on one node", []int{8}, []Option{group}, []int{1}, nil, true},
-		{"the shares of a group on two nodes", []int{7, 4}, []Option{group}, []int{1}, nil, true},
-		{"half a group", []int{7, 3}, []Option{group}, []int{1}, nil, false},
-		{"eight beside four on two nodes", []int{8, 8}, []Option{four, eight}, []int{2, 1}, []Holding{held("four", "0"), held("four", "1")}, false},
-		{"eight after one of them stops", []int{8, 8}, []Option{four, eight}, []int{1, 1}, []Holding{held("four", "0"), held("four", "1")}, true},
-		{"an existing replica is not moved for others", []int{8, 8}, []Option{two, four, eight}, []int{1, 1, 1}, []Holding{held("two", "0"), held("four", "1")}, false},
-		{"existing replicas on a node with less free", []int{1, 1}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, true},
-		{"more than the existing replicas on a node with less free", []int{1, 0}, []Option{two, one}, []int{1, 1}, []Holding{held("two", "0")}, false},
-		{"a row on a node that is not there", []int{8, 8}, []Option{four, eight}, []int{2, 1}, []Holding{held("four", "0"), held("four", "x")}, true},
-		{"half a group that stays", []int{4, 4}, []Option{group, four}, []int{1, 1}, []Holding{held("group", "0", "1")}, false},
+		{"nothing", nil, []Option{one}, []int{0}, true},
+		{"one without nodes", nil, []Option{one}, []int{1}, false},
+		{"one of 8 on eight nodes of 1", []int{1, 1, 1, 1, 1, 1, 1, 1}, []Option{eight}, []int{1}, false},
+		{"a mix that fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{3, 2, 1}, true},
+		{"one more than fills two nodes", []int{8, 3}, []Option{one, two, four}, []int{4, 2, 1}, false},
+		{"a placement that the largest first does not find", []int{6, 4}, []Option{two, three}, []int{2, 2}, true},
+		{"the total fits, no node does", []int{5, 5}, []Option{two, three}, []int{0, 3}, false},
+		{"both shares of a group on one node", []int{8}, []Option{group}, []int{1}, true},
+		{"the shares of a group on two nodes", []int{7, 4}, []Option{group}, []int{1}, true},
+		{"half a group", []int{7, 3}, []Option{group}, []int{1}, false},
+		{"eight beside four on two nodes", []int{8, 8}, []Option{held(four, 0, 1), eight}, []int{2, 1}, false},
+		{"eight after one of them stops", []int{8, 8}, []Option{held(four, 0, 1), eight}, []int{1, 1}, true},
+		{"an existing replica is not moved for others", []int{8, 8}, []Option{held(two, 0), held(four, 1), eight}, []int{1, 1, 1}, false},
+		{"existing replicas on a node with less free", []int{1, 1}, []Option{held(two, 0), one}, []int{1, 1}, true},
+		{"more than the existing replicas on a node with less free", []int{1, 0}, []Option{held(two, 0), one}, []int{1, 1}, false},
+		{"a row on a node that is not there", []int{8, 8}, []Option{held(four, 0, 7), eight}, []int{2, 1}, true},
+		{"half a group that stays", []int{4, 4}, []Option{onBoth, four}, []int{1, 1}, false},
 	} {
-		twin := newPoolsTwin(Problem{Options: c.options, Pools: []Pool{nodes("A", c.free...)}, Holdings: c.holdings})
+		twin := newPoolsTwin(Problem{Options: c.options, Pools: []Pool{nodes("A", c.free...)}})
 		if got := twin.fits(c.counts); got != c.want {
 			t.Errorf("%s: fits is %v", c.name, got)
 		}

@@ -12,17 +12,12 @@ import (
 // placeableByHand reports whether replicas can be placed: existing ones stay or go, and further
 // ones run on nodes that take them. It tries everything.
 func placeableByHand(p Problem, counts []int) bool {
-	left := map[string]int{}
-	for _, node := range p.Pools[0].Nodes {
-		left[node.Name] = node.Free
-	}
-	held := make([][]string, len(p.Options)) // the node of each existing replica
-	for _, h := range p.Holdings {
-		at := slices.IndexFunc(p.Options, func(o Option) bool { return o.Variant == h.Variant })
-		held[at] = append(held[at], h.Nodes[0])
+	left := make([]int, len(p.Pools[0].Nodes))
+	for i, node := range p.Pools[0].Nodes {
+		left[i] = node.Free
 	}
 	var place func(option, existing, n int) bool
-	try := func(option, existing, n int, node string) bool {
+	try := func(option, existing, n, node int) bool {
 		gpus := p.Options[option].GPUs
 		if left[node] < gpus {
 			return false
@@ -38,13 +33,14 @@ func placeableByHand(p Problem, counts []int) bool {
 			return true
 		case n == 0:
 			return place(option+1, 0, counts[option+1])
-		case existing < len(held[option]):
-			stays := try(option, existing+1, n, held[option][existing])
+		case existing < len(p.Options[option].Held):
+			held := p.Options[option].Held
+			stays := try(option, existing+1, n, int(held[existing][0]))
 			// a replica goes only if the others are enough
-			return stays || len(held[option])-existing-1 >= n && place(option, existing+1, n)
+			return stays || len(held)-existing-1 >= n && place(option, existing+1, n)
 		}
-		for _, node := range p.Pools[0].Nodes {
-			if !slices.Contains(node.Rejects, p.Options[option].Placement) && try(option, existing, n, node.Name) {
+		for i, node := range p.Pools[0].Nodes {
+			if !slices.Contains(node.Rejects, p.Options[option].Placement) && try(option, existing, n, i) {
 				return true
 			}
 		}
@@ -57,8 +53,8 @@ func placeableByHand(p Problem, counts []int) bool {
 // are rejected by the same nodes and more.
 func randomPlacements(random *rand.Rand, sizes []int, isNested bool) Problem {
 	pool := Pool{Accelerator: "A"}
-	for i := range 1 + random.IntN(4) {
-		node := Node{Name: fmt.Sprint("n", i), Free: random.IntN(4)}
+	for range 1 + random.IntN(4) {
+		node := Node{Free: random.IntN(4)}
 		level := random.IntN(4)
 		for placement := 1; placement <= 3; placement++ {
 			if isNested && placement <= level || !isNested && random.IntN(2) == 0 {
@@ -91,14 +87,6 @@ func eachCount(options int, call func(counts []int)) {
 	}
 }
 
-func fitsCounts(p Problem, counts []int) bool {
-	rows := make([]Count, len(counts))
-	for i, n := range counts {
-		rows[i] = Count{p.Options[i].Variant, n}
-	}
-	return Fits(p, rows)
-}
-
 func TestNestedPlacementsOfOneSizeAreExact(t *testing.T) {
 	rejected := 0
 	for seed := range uint64(300) {
@@ -109,11 +97,11 @@ func TestNestedPlacementsOfOneSizeAreExact(t *testing.T) {
 			everywhere.Pools[0].Nodes[i].Rejects = nil
 		}
 		eachCount(len(p.Options), func(counts []int) {
-			got, want := fitsCounts(p, counts), placeableByHand(p, counts)
+			got, want := Fits(p, counts), placeableByHand(p, counts)
 			if got != want {
 				t.Fatalf("seed %d: %v fits: %v, want %v\n%+v", seed, counts, got, want, p)
 			}
-			if !got && fitsCounts(everywhere, counts) {
+			if !got && Fits(everywhere, counts) {
 				rejected++
 			}
 		})
@@ -127,17 +115,17 @@ func TestPlacementsRejectNoPlanThatFits(t *testing.T) {
 	for seed := range uint64(600) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		p := randomPlacements(random, []int{1, 2, 3}, false)
-		for _, node := range p.Pools[0].Nodes { // existing replicas, also on nodes that reject them
+		for at, node := range p.Pools[0].Nodes { // existing replicas, also on nodes that reject them
 			left := node.Free
-			for _, o := range p.Options {
-				if random.IntN(2) == 0 && left >= o.GPUs {
+			for i := range p.Options {
+				if o := &p.Options[i]; random.IntN(2) == 0 && left >= o.GPUs {
 					left -= o.GPUs
-					p.Holdings = append(p.Holdings, Holding{o.Variant, []string{node.Name}})
+					o.Held = append(o.Held, []int32{int32(at)})
 				}
 			}
 		}
 		eachCount(len(p.Options), func(counts []int) {
-			if placeableByHand(p, counts) && !fitsCounts(p, counts) {
+			if placeableByHand(p, counts) && !Fits(p, counts) {
 				t.Fatalf("seed %d: %v can be placed, and does not fit\n%+v", seed, counts, p)
 			}
 		})
@@ -153,13 +141,12 @@ func TestDemandIsServedOnTheNodesThatTakeTheReplicas(t *testing.T) {
 	p := Problem{
 		Options: []Option{option("a", 1), option("b", 1), option("c", 0)},
 		Demands: []Demand{{Model: fleet.ModelID{Name: "a"}, Amount: 4}, {Model: fleet.ModelID{Name: "b"}, Amount: 4}, {Model: fleet.ModelID{Name: "c"}, Amount: 2}},
-		Pools:   []Pool{{Accelerator: "A", Nodes: []Node{{Name: "x", Free: 4}, {Name: "y", Free: 4, Rejects: []int{1}}}}},
+		Pools:   []Pool{{Accelerator: "A", Nodes: []Node{{Free: 4}, {Free: 4, Rejects: []int{1}}}}},
 		Reasons: true,
 	}
 	s := Solve(p)
-	counts := []int{s.Counts[0].Replicas, s.Counts[1].Replicas, s.Counts[2].Replicas}
-	if !slices.Equal(counts, []int{2, 2, 2}) || !s.Proven && s.Bound > s.Cost {
-		t.Errorf("%v, want two of each: four fit on x, and c runs on y; %+v", counts, s)
+	if !slices.Equal(s.Counts, []int{2, 2, 2}) || !s.Proven && s.Bound > s.Cost {
+		t.Errorf("want two of each: four fit on the first node, and c runs on the second; %+v", s)
 	}
 	if s.Reasons[0].Limit != LimitNodes || s.Reasons[2].Limit == LimitNodes {
 		t.Errorf("limits %+v", s.Reasons)

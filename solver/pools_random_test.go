@@ -80,8 +80,8 @@ func (m *contestMaker) oneOf(of ...int) int { return of[m.IntN(len(of))] }
 func (m *contestMaker) makePools() {
 	for i := range 1 + m.IntN(3) {
 		pool := Pool{Accelerator: fleet.Accelerator(rune('A' + i))}
-		for j := range 1 + m.IntN(4) {
-			pool.Nodes = append(pool.Nodes, Node{Name: fmt.Sprint(pool.Accelerator, j), Free: m.IntN(9)})
+		for range 1 + m.IntN(4) {
+			pool.Nodes = append(pool.Nodes, Node{Free: m.IntN(9)})
 		}
 		if m.IntN(8) == 0 {
 			pool.Elastic, pool.Limit = true, m.IntN(13)
@@ -178,7 +178,7 @@ func (m *contestMaker) makeHoldings() {
 		for i := range m.Options {
 			if o := &m.Options[i]; o.Accelerator == pool.Accelerator && o.GPUs > 0 {
 				for range min(o.Now, 4) {
-					m.stand(o, pool, room)
+					m.stand(o, room)
 				}
 			}
 		}
@@ -190,22 +190,22 @@ func (m *contestMaker) makeHoldings() {
 	}
 }
 
-func (m *contestMaker) stand(o *Option, pool Pool, room []int) {
-	h, left := Holding{Variant: o.Variant}, append([]int(nil), room...)
+func (m *contestMaker) stand(o *Option, room []int) {
+	left, nodes := append([]int(nil), room...), []int32(nil)
 	for range shares(*o) {
 		node := m.IntN(len(left))
 		if left[node] < o.GPUs {
 			return // it is Pending
 		}
 		left[node] -= o.GPUs
-		h.Nodes = append(h.Nodes, pool.Nodes[node].Name)
+		nodes = append(nodes, int32(node))
 	}
 	if m.IntN(15) == 0 {
-		h.Nodes[0] = "gone"
+		nodes[0] = int32(len(room)) // it is gone
 	} else {
 		copy(room, left)
 	}
-	m.Holdings = append(m.Holdings, h)
+	o.Held = append(o.Held, nodes)
 }
 
 // dividing reports whether no replica is pinned to a node and the sizes of each accelerator type
@@ -244,10 +244,10 @@ func TestCompetingProblemsAreVaried(t *testing.T) {
 			"infeasible":        !best.fits,
 			"dividing":          dividing(p),
 			"several models":    len(p.Demands) > 1,
-			"held on nodes":     len(p.Holdings) > 0,
+			"held on nodes":     anyHeld(p),
 			"quotas":            len(p.Quotas) > 0,
 			"an elastic pool":   slices.ContainsFunc(p.Pools, func(l Pool) bool { return l.Elastic }),
-			"an over-full node": len(p.Holdings) > 0 && !p.Pools[0].Elastic && overfull(twin),
+			"an over-full node": anyHeld(p) && !p.Pools[0].Elastic && overfull(twin),
 			"a group":           slices.ContainsFunc(p.Options, func(o Option) bool { return o.Nodes > 1 }),
 			"idle":              slices.ContainsFunc(p.Options, func(o Option) bool { return o.Range.AllowsIdle }),
 			"a held variant":    slices.ContainsFunc(p.Options, func(o Option) bool { return o.Range.Min == o.Range.Max }),
@@ -282,11 +282,9 @@ func overfull(twin *poolsTwin) bool {
 		for i, n := range pool.Nodes {
 			held := 0
 			for j, rows := range twin.rows {
-				for _, h := range rows {
-					for _, name := range h.Nodes {
-						if indexOf(pool, name) == i {
-							held += twin.Options[j].GPUs
-						}
+				for _, node := range slices.Concat(rows...) {
+					if int(node) == i && twin.Options[j].Accelerator == pool.Accelerator {
+						held += twin.Options[j].GPUs
 					}
 				}
 			}

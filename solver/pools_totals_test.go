@@ -2,6 +2,7 @@ package solver
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/wva-project/wva/fleet"
@@ -14,19 +15,15 @@ const beyond = 1 << 16
 // hold any of their numbers.
 type totals struct {
 	Problem
-	replicas map[fleet.VariantID]int
+	replicas []int
 }
 
 // checkTotals checks that a plan uses no more than the nodes have in total, nor more than a quota,
 // if the rows of the problem define that without ambiguity.
 func checkTotals(t *testing.T, p Problem, s Solution) {
 	t.Helper()
-	all := totals{p, map[fleet.VariantID]int{}}
-	for _, c := range s.Counts {
-		all.replicas[c.Variant] = c.Replicas
-	}
-	if repeats(p.Options, func(o Option) fleet.VariantID { return o.Variant }) ||
-		repeats(p.Pools, func(l Pool) fleet.Accelerator { return l.Accelerator }) {
+	all := totals{p, s.Counts}
+	if repeats(p.Pools, func(l Pool) fleet.Accelerator { return l.Accelerator }) {
 		return
 	}
 	for _, pool := range p.Pools {
@@ -64,30 +61,28 @@ func (a totals) room(pool Pool) (float64, bool) {
 		return float64(pool.Limit), pool.Limit > 0 && pool.Limit < beyond
 	}
 	room := 0.0
-	for _, n := range pool.Nodes {
+	for i, n := range pool.Nodes {
 		if n.Free >= beyond {
 			return 0, false
 		}
 		holds := 0.0
-		for _, h := range a.Holdings {
-			for _, name := range h.Nodes {
-				for _, o := range a.Options {
-					if name == n.Name && o.Variant == h.Variant && o.Accelerator == pool.Accelerator {
-						holds += float64(max(0, o.GPUs))
-					}
+		for _, o := range a.Options {
+			for _, node := range slices.Concat(o.Held...) {
+				if int(node) == i && o.Accelerator == pool.Accelerator {
+					holds += float64(max(0, o.GPUs))
 				}
 			}
 		}
 		room += max(0, float64(n.Free), holds)
 	}
-	return room, !repeats(pool.Nodes, func(n Node) string { return n.Name })
+	return room, true
 }
 
 func (a totals) taken(counted func(Option) bool) float64 {
 	taken := 0.0
-	for _, o := range a.Options {
+	for i, o := range a.Options {
 		if counted(o) {
-			taken += float64(a.replicas[o.Variant]) * float64(max(0, o.GPUs)) * float64(shares(o))
+			taken += float64(a.replicas[i]) * float64(max(0, o.GPUs)) * float64(shares(o))
 		}
 	}
 	return taken
@@ -109,17 +104,8 @@ func TestPoolsThatHoldEverythingChangeNothing(t *testing.T) {
 		p.Pools = []Pool{nodes("A", free...), nodes("B", free...), {Accelerator: "C", Elastic: true}}
 		p.Quotas = []Quota{{Namespace: "ns", GPUs: 1 << 30}}
 		got := Solve(p)
-		if !got.Proven || got.Cost != want.Cost || !sameCounts(got, want) {
+		if !got.Proven || got.Cost != want.Cost || !slices.Equal(got.Counts, want.Counts) {
 			t.Fatalf("problem %d: cost %v (proven %v), and %v without pools", i, got.Cost, got.Proven, want.Cost)
 		}
 	}
-}
-
-func sameCounts(a, b Solution) bool {
-	for i := range a.Counts {
-		if a.Counts[i] != b.Counts[i] {
-			return false
-		}
-	}
-	return len(a.Counts) == len(b.Counts)
 }

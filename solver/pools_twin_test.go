@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/wva-project/wva/fleet"
 )
 
 // poolsTwin is the brute-force reference of Solve for competing demands: it tries every plan, and
@@ -13,18 +12,18 @@ import (
 // power of two.
 type poolsTwin struct {
 	Problem
-	rows   [][]Holding     // of each option, the holdings that count
+	rows   [][][]int32     // of each option, the existing replicas that count
 	served [][]int         // the options of each demand
 	known  map[string]bool // results for counts on a pool
 }
 
 func newPoolsTwin(p Problem) *poolsTwin {
-	t := &poolsTwin{Problem: p, rows: make([][]Holding, len(p.Options)), known: map[string]bool{}}
+	t := &poolsTwin{Problem: p, rows: make([][][]int32, len(p.Options)), known: map[string]bool{}}
 	for i, o := range p.Options {
 		for _, pool := range p.Pools {
-			for _, h := range p.Holdings {
-				if !pool.Elastic && pool.Accelerator == o.Accelerator && h.Variant == o.Variant && allOf(pool, h.Nodes) {
-					t.rows[i] = append(t.rows[i], h)
+			for _, nodes := range o.Held {
+				if !pool.Elastic && pool.Accelerator == o.Accelerator && allOf(pool, nodes) {
+					t.rows[i] = append(t.rows[i], nodes)
 				}
 			}
 		}
@@ -40,17 +39,8 @@ func newPoolsTwin(p Problem) *poolsTwin {
 	return t
 }
 
-func allOf(pool Pool, names []string) bool {
-	for _, name := range names {
-		if indexOf(pool, name) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func indexOf(pool Pool, name string) int {
-	return slices.IndexFunc(pool.Nodes, func(n Node) bool { return n.Name == name })
+func allOf(pool Pool, nodes []int32) bool {
+	return !slices.ContainsFunc(nodes, func(node int32) bool { return int(node) >= len(pool.Nodes) })
 }
 
 func shares(o Option) int { return max(1, o.Nodes) }
@@ -161,12 +151,12 @@ func (t *poolsTwin) keep(pool Pool, counts []int, i int, free, sizes []int) bool
 		if len(rows)-row < left {
 			return false
 		}
-		for _, name := range rows[row].Nodes {
-			free[indexOf(pool, name)] -= o.GPUs
+		for _, node := range rows[row] {
+			free[node] -= o.GPUs
 		}
 		found := choose(row+1, left-1)
-		for _, name := range rows[row].Nodes {
-			free[indexOf(pool, name)] += o.GPUs
+		for _, node := range rows[row] {
+			free[node] += o.GPUs
 		}
 		return found || choose(row+1, left)
 	}
@@ -276,9 +266,4 @@ func (t *poolsTwin) tryAll() optimum {
 	}
 	try(0)
 	return best
-}
-
-// indexOfVariant is for the answers of Solve, whose rows have an order of their own.
-func (t *poolsTwin) indexOfVariant(v fleet.VariantID) int {
-	return slices.IndexFunc(t.Options, func(o Option) bool { return o.Variant == v })
 }

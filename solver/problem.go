@@ -15,17 +15,14 @@ const DefaultSteps = 1 << 23
 // DefaultTolerance is the default of Problem.Tolerance.
 const DefaultTolerance = 0.001
 
-// Problem is the input of Solve. The order of its rows has no effect.
+// Problem is the input of Solve. The order of its rows has no effect, except that of nodes.
 type Problem struct {
 	Demands []Demand // one per model and role; of duplicates the largest counts
-	Options []Option // one per variant; of duplicates one counts, chosen by its content
+	Options []Option // one per variant
 	// Pools are the available accelerators, one row per accelerator type. A type without a row is
-	// unlimited.
-	Pools []Pool
-	// Holdings are the existing replicas on nodes, one row each. A plan may remove them, but it
-	// does not move them.
-	Holdings []Holding
-	Quotas   []Quota
+	// unlimited, and one of several rows has the limits and the nodes of all.
+	Pools  []Pool
+	Quotas []Quota
 	// Horizon is the time over which the price of a running replica is counted. Zero or less:
 	// DefaultHorizon.
 	Horizon time.Duration
@@ -90,6 +87,10 @@ type Option struct {
 	// are one.
 	Accelerator fleet.Accelerator
 	GPUs, Nodes int
+	// Held is the existing replicas on nodes: for each, the nodes of its shares, as indices of the
+	// pool's nodes. A plan may remove them, but it does not move them. One with an index that the
+	// pool does not have, or with another number of shares, is ignored.
+	Held [][]int32
 	// Placement is the number by which nodes reject replicas. Zero: no node does.
 	Placement int
 }
@@ -102,25 +103,16 @@ type Pool struct {
 	// Limit is the largest number of accelerators of an elastic pool for these options, without
 	// those allocated to others. Zero: no limit.
 	Limit int
-	Nodes []Node
+	Nodes []Node // of equal ones, the first are used first
 }
 
 // Node is one node of a pool.
 type Node struct {
-	Name string
 	// Free is the number of accelerators available to the options' replicas together, including
 	// those already allocated to them.
 	Free int
 	// Rejects are the placements of which the node takes no replicas. Existing ones may be there.
 	Rejects []int
-}
-
-// Holding is an existing replica and the nodes on which its accelerators are allocated:
-// Option.Nodes entries, a node several times if it runs several shares. A row that names a node
-// outside the pool is ignored.
-type Holding struct {
-	Variant fleet.VariantID
-	Nodes   []string
 }
 
 // Quota limits the accelerators of a namespace's variants together. It takes precedence over
@@ -133,10 +125,10 @@ type Quota struct {
 
 // Solution is the plan and its proof.
 type Solution struct {
-	Counts []Count // sorted by variant, every variant of the options once
+	Counts []int   // the replicas of each option
 	Shorts []Short // sorted by model and role
 	// Unsatisfied minimums (and fixed numbers of replicas) because of insufficient capacity, sorted
-	// by variant.
+	// by option.
 	Misfits []Misfit
 	// Cost is the objective over the horizon, and Penalty the part of it that pays for shortage. No
 	// plan costs less than Bound. With competing demands that have no penalty, no plan is better by
@@ -145,16 +137,12 @@ type Solution struct {
 	// Proven is true if no plan is cheaper. Cost and Bound are then equal.
 	Proven bool
 	Steps  int // that were used
-	// Reasons explain the number of each variant, sorted by variant; only if Problem.Reasons is
-	// set.
+	// Reasons explain the number of each option; only if Problem.Reasons is set.
 	Reasons []Reason
 }
 
-// Count is the number of replicas of a variant.
-type Count struct {
-	Variant  fleet.VariantID
-	Replicas int
-}
+// Count is the number of replicas of an option.
+type Count struct{ Option, Replicas int }
 
 // Short is demand that the plan leaves unserved.
 type Short struct {
@@ -163,12 +151,9 @@ type Short struct {
 	Amount float64 // in the unit of the demand
 }
 
-// Misfit is an unsatisfied minimum: the variant has fewer replicas than Range.Floor because of
+// Misfit is an unsatisfied minimum: the option has fewer replicas than Range.Floor because of
 // insufficient capacity.
-type Misfit struct {
-	Variant         fleet.VariantID
-	Least, Replicas int
-}
+type Misfit struct{ Option, Least, Replicas int }
 
 // Limit is the constraint, other than cost, that prevents another replica of a variant.
 type Limit uint8
@@ -182,13 +167,12 @@ const (
 	LimitQuota       // the quota of the namespace
 )
 
-// Reason explains the number of a variant, in comparison with the best plan that has another
+// Reason explains the number of an option, in comparison with the best plan that has another
 // number.
 type Reason struct {
-	Variant fleet.VariantID
-	Limit   Limit
-	// RunnerUp is the cheapest plan for the model in which this variant has another number: the
-	// model's variants that have replicas in it. Empty if there is no other plan.
+	Limit Limit
+	// RunnerUp is the cheapest plan for the model in which this option has another number: the
+	// model's options that have replicas in it, sorted. Empty if there is no other plan.
 	RunnerUp []Count
 	// Extra is the price by which that plan is more expensive for an hour, in running replicas and
 	// starts, without shortage. It is below zero if the plan is cheaper but uses contended

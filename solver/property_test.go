@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,9 +41,10 @@ func TestTheOrderOfRowsChangesNothing(t *testing.T) {
 		twice.Demands = append(twice.Demands, d)
 	}
 	for i, p := range append(problems, fleets, twice) {
-		want := Solve(p)
+		want := named(p, Solve(p))
 		for range 5 {
-			if got := Solve(shuffled(p, random)); !reflect.DeepEqual(got, want) {
+			other := shuffled(p, random)
+			if got := named(other, Solve(other)); !reflect.DeepEqual(got, want) {
 				t.Fatalf("problem %d: %+v\nin one order %+v\nin another %+v", i, p, want, got)
 			}
 		}
@@ -147,21 +149,12 @@ func TestAHardModelDoesNotStarveTheOthers(t *testing.T) {
 	if got.Proven {
 		t.Fatal("the hard model is not hard")
 	}
-	if len(got.Counts) != len(want.Counts)+len(hard.Options) {
-		t.Fatal("counts are missing")
-	}
 	// The hard model gets at least the steps that the easy ones leave.
 	if got.Steps < p.Steps {
 		t.Errorf("%d of %d steps were used", got.Steps, p.Steps)
 	}
-	for _, c := range want.Counts {
-		found := false
-		for _, g := range got.Counts {
-			found = found || g == c
-		}
-		if !found {
-			t.Errorf("%+v is no longer in the plan", c)
-		}
+	if !slices.Equal(got.Counts[:len(want.Counts)], want.Counts) {
+		t.Errorf("the plans of the easy models changed from %v to %v", want.Counts, got.Counts)
 	}
 }
 
@@ -292,24 +285,17 @@ func checkGarbage(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 11))
 	p := garbageProblem(random)
 	s := Solve(p)
-	for i, c := range s.Counts {
-		if i > 0 && s.Counts[i-1].Variant.Compare(c.Variant) >= 0 {
-			t.Fatalf("seed %d: counts are not sorted: %+v", seed, s.Counts)
-		}
-		inRange := false
-		for _, o := range p.Options {
-			r := usableRange(o.Range)
-			inRange = inRange || o.Variant == c.Variant && (c.Replicas >= r.Min && c.Replicas <= r.Max || r.AllowsIdle && c.Replicas == r.Idle)
-		}
-		if !inRange {
-			t.Fatalf("seed %d: %+v is outside of its range: %+v", seed, c, p)
+	for i, n := range s.Counts {
+		if r := usableRange(p.Options[i].Range); (n < r.Min || n > r.Max) && !(r.AllowsIdle && n == r.Idle) {
+			t.Fatalf("seed %d: %d of option %d are outside of its range: %+v", seed, n, i, p)
 		}
 	}
 	if !(s.Cost >= 0 && s.Bound >= 0 && s.Bound <= s.Cost) || math.IsInf(s.Cost, 0) || s.Proven && s.Bound != s.Cost {
 		t.Fatalf("seed %d: cost %v, bound %v, proven %v: %+v", seed, s.Cost, s.Bound, s.Proven, p)
 	}
-	if got := Solve(shuffled(p, random)); !reflect.DeepEqual(got, s) {
-		t.Fatalf("seed %d: %+v\nin one order %+v\nin another %+v", seed, p, s, got)
+	other := shuffled(p, random)
+	if got, want := named(other, Solve(other)), named(p, s); !reflect.DeepEqual(got, want) {
+		t.Fatalf("seed %d: %+v\nin one order %+v\nin another %+v", seed, p, want, got)
 	}
 }
 

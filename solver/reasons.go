@@ -1,26 +1,20 @@
 package solver
 
 import (
+	"cmp"
 	"slices"
-
-	"github.com/wva-project/wva/fleet"
 )
 
-// Fits reports whether these numbers of replicas can run together: on the nodes of the problem's
-// pools, with its holdings, and within limits and quotas. A variant without a count has none.
-// Ranges and demands do not matter.
-func Fits(p Problem, counts []Count) bool {
+// Fits reports whether these numbers of replicas of the options can run together: on the nodes of
+// the problem's pools, beside existing replicas, and within limits and quotas. Ranges and demands do
+// not matter.
+func Fits(p Problem, counts []int) bool {
 	c := canonical(&p)
 	c.constrain(&p)
-	sorted := slices.Clone(counts)
-	slices.SortStableFunc(sorted, func(a, b Count) int { return a.Variant.Compare(b.Variant) })
 	for i := range c.rows {
-		r := &c.rows[c.inOrder(i)]
-		at, found := slices.BinarySearchFunc(sorted, c.options[r.option].Variant, func(n Count, id fleet.VariantID) int { return n.Variant.Compare(id) })
-		if found {
-			r.replicas = countOf(sorted[at].Replicas)
-			c.take(r, int64(r.replicas))
-		}
+		r := &c.rows[i]
+		r.replicas = countOf(counts[r.option])
+		c.take(r, int64(r.replicas))
 	}
 	return c.limitsHold() && c.nodesHold()
 }
@@ -32,7 +26,7 @@ func (c *canonicalProblem) reasons() []Reason {
 	fits := knownFits{ofClass: make(map[int32]bool), existing: make(map[int32]bool)}
 	for i := range c.rows {
 		r := &c.rows[i]
-		reasons[i] = Reason{Variant: c.options[r.option].Variant, Limit: c.limitOf(r, fits)}
+		reasons[i].Limit = c.limitOf(r, fits)
 	}
 	together := make(map[*model]*competitor)
 	for _, k := range c.scarce {
@@ -58,14 +52,11 @@ func (c *canonicalProblem) reasons() []Reason {
 			c.runnersUp(m, alone, &s, reasons)
 		}
 	}
-	if c.byVariant == nil {
-		return reasons
+	ofOptions := make([]Reason, len(reasons))
+	for i := range c.rows {
+		ofOptions[c.rows[i].option] = reasons[i]
 	}
-	sorted := make([]Reason, len(reasons))
-	for i, at := range c.byVariant {
-		sorted[i] = reasons[at]
-	}
-	return sorted
+	return ofOptions
 }
 
 // knownFits records answers that are the same for many rows.
@@ -188,14 +179,14 @@ func (c *canonicalProblem) describe(m *model, items []item, values []int64, reas
 		after += c.price(&r)
 		left = remaining(left, parts(r.capacity, m.Amount), int64(r.replicas))
 		if r.replicas > 0 {
-			reason.RunnerUp = append(reason.RunnerUp, Count{Variant: c.options[r.option].Variant, Replicas: r.replicas})
+			reason.RunnerUp = append(reason.RunnerUp, Count{Option: int(r.option), Replicas: r.replicas})
 		}
 	}
 	if left > tolerance {
 		reason.Short = float64(left) / float64(whole)
 	}
 	reason.Extra = (after - before) / c.horizon.Hours()
-	slices.SortFunc(reason.RunnerUp, func(a, b Count) int { return a.Variant.Compare(b.Variant) })
+	slices.SortFunc(reason.RunnerUp, func(a, b Count) int { return cmp.Compare(a.Option, b.Option) })
 }
 
 // markScarce marks the runners-up that use more of the contended accelerators than the plan does.
@@ -207,7 +198,7 @@ func (c *canonicalProblem) markScarce(m *competitor, reasons []Reason) {
 			v := &m.items[j]
 			r := &c.rows[v.row]
 			n := 0
-			if at, found := slices.BinarySearchFunc(reason.RunnerUp, c.options[r.option].Variant, func(n Count, id fleet.VariantID) int { return n.Variant.Compare(id) }); found {
+			if at, found := slices.BinarySearchFunc(reason.RunnerUp, int(r.option), func(n Count, option int) int { return cmp.Compare(n.Option, option) }); found {
 				n = reason.RunnerUp[at].Replicas
 			}
 			worth += int64(n-r.replicas) * (v.price - v.own)

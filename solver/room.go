@@ -7,7 +7,7 @@ import (
 
 // makeRoom ensures that the minimums of all ranges fit. If they do not, existing replicas on nodes
 // stay first, and then minimums are kept in order of priority as far as the capacity allows. It
-// returns the unsatisfied minimums, sorted by variant.
+// returns the unsatisfied minimums, sorted by option.
 func (c *canonicalProblem) makeRoom() []Misfit {
 	if len(c.limits) == 0 {
 		return nil
@@ -111,11 +111,11 @@ func (c *canonicalProblem) lower() []Misfit {
 		r := &c.rows[i]
 		least := r.domain.Floor()
 		if raise(r, least); r.replicas < least {
-			misfits = append(misfits, Misfit{Variant: c.options[r.option].Variant, Least: least, Replicas: r.replicas})
+			misfits = append(misfits, Misfit{Option: int(r.option), Least: least, Replicas: r.replicas})
 			r.domain.Min, r.domain.Max, r.domain.AllowsIdle = r.replicas, r.replicas, false
 		}
 	}
-	slices.SortFunc(misfits, func(a, b Misfit) int { return a.Variant.Compare(b.Variant) })
+	slices.SortFunc(misfits, func(a, b Misfit) int { return cmp.Compare(a.Option, b.Option) })
 	return misfits
 }
 

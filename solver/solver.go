@@ -71,10 +71,10 @@ func (m *model) settleUnknown() {
 
 // solution collects the plan, with its cost and bound.
 func (c *canonicalProblem) solution() Solution {
-	s := Solution{Counts: make([]Count, len(c.rows)), Proven: true}
+	s := Solution{Counts: make([]int, len(c.rows)), Proven: true}
 	for i := range c.rows {
-		r := &c.rows[c.inOrder(i)]
-		s.Counts[i] = Count{Variant: c.options[r.option].Variant, Replicas: r.replicas}
+		r := &c.rows[i]
+		s.Counts[r.option] = r.replicas
 		s.Cost += c.price(r)
 	}
 	gap := 0.0
@@ -94,14 +94,6 @@ func (c *canonicalProblem) solution() Solution {
 	}
 	s.Bound = max(0, min(s.Bound, s.Cost))
 	return s
-}
-
-// inOrder returns the index of the i-th variant among the rows.
-func (c *canonicalProblem) inOrder(i int) int {
-	if c.byVariant == nil {
-		return i
-	}
-	return int(c.byVariant[i])
 }
 
 // penaltyOf is the cost of leaving a share of the demand unserved for an hour.

@@ -109,7 +109,7 @@ func TestServingIsNotStartedForAPriceThatItDoesNotSave(t *testing.T) {
 func TestShortsNameEveryModelWithoutOptions(t *testing.T) {
 	a, b := fleet.ModelID{Name: "a"}, fleet.ModelID{Name: "b"}
 	s := Solve(Problem{Demands: []Demand{{Model: b, Amount: 2}, {Model: a, Amount: 1, Penalty: priced(5)}}})
-	want := Solution{Counts: []Count{}, Shorts: []Short{{Model: a, Amount: 1}, {Model: b, Amount: 2}}, Cost: 5, Bound: 5, Penalty: 5, Proven: true}
+	want := Solution{Counts: []int{}, Shorts: []Short{{Model: a, Amount: 1}, {Model: b, Amount: 2}}, Cost: 5, Bound: 5, Penalty: 5, Proven: true}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
@@ -136,7 +136,7 @@ func TestDemandThatDividesEvenlyTakesNoReplicaMore(t *testing.T) {
 		o.Range.Max = 2 * n
 		dearer := option("b", capacity*(1+random.Float64()), 10, 0)
 		s := Solve(Problem{Demands: demand(capacity * float64(n)), Options: []Option{o, dearer}})
-		if s.Counts[0].Replicas != n || s.Counts[1].Replicas != 0 || len(s.Shorts) > 0 || !s.Proven {
+		if s.Counts[0] != n || s.Counts[1] != 0 || len(s.Shorts) > 0 || !s.Proven {
 			t.Fatalf("%d times %v: %+v", n, capacity, s)
 		}
 	}

@@ -1,8 +1,10 @@
 package solver
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,22 +76,46 @@ func judge(p Problem, counts []int) answer {
 
 func countsOf(t *testing.T, p Problem, s Solution) []int {
 	t.Helper()
-	byVariant := map[fleet.VariantID]int{}
-	for _, c := range s.Counts {
-		byVariant[c.Variant] = c.Replicas
-	}
-	if len(byVariant) != len(p.Options) || len(s.Counts) != len(p.Options) {
+	if len(s.Counts) != len(p.Options) {
 		t.Fatalf("%d counts for %d options: %+v", len(s.Counts), len(p.Options), s.Counts)
 	}
-	counts := make([]int, len(p.Options))
 	for i, o := range p.Options {
-		n := byVariant[o.Variant]
-		if r := o.Range; (n < r.Min || n > r.Max) && !(r.AllowsIdle && n == r.Idle) {
+		if r, n := o.Range, s.Counts[i]; (n < r.Min || n > r.Max) && !(r.AllowsIdle && n == r.Idle) {
 			t.Fatalf("%v: %d replicas are outside of %+v", o.Variant, n, r)
 		}
-		counts[i] = n
 	}
-	return counts
+	return s.Counts
+}
+
+// named returns a solution with the rows of options as text by their variant, in any order of the
+// options.
+func named(p Problem, s Solution) any {
+	rows := make([]string, len(p.Options))
+	name := func(option int) string {
+		o := p.Options[option]
+		return fmt.Sprint(o.Model, o.Role, o.Variant, o.Capacity, o.Price, o.Now, o.Range, o.Accelerator, o.GPUs, o.Nodes)
+	}
+	for i, n := range s.Counts {
+		rows[i] = fmt.Sprint(name(i), ": ", n)
+		for _, m := range s.Misfits {
+			if m.Option == i {
+				rows[i] += fmt.Sprint(" of ", m.Least, " is ", m.Replicas)
+			}
+		}
+		if len(s.Reasons) > 0 {
+			why := s.Reasons[i]
+			rows[i] += fmt.Sprint(" ", why.Limit, why.Extra, why.Short, why.Scarce)
+			var other []string
+			for _, c := range why.RunnerUp {
+				other = append(other, fmt.Sprint(name(c.Option), ": ", c.Replicas))
+			}
+			slices.Sort(other)
+			rows[i] += fmt.Sprint(other)
+		}
+	}
+	slices.Sort(rows)
+	s.Counts, s.Misfits, s.Reasons = nil, nil, nil
+	return []any{rows, fmt.Sprintf("%+v", s)}
 }
 
 // small makes a problem of one model that the reference can solve. Its numbers are exact in float64

@@ -89,10 +89,15 @@ func areUsable(pieces []Piece) bool {
 	return total == 1
 }
 
+func compareOptions(a, b *Option) int {
+	if byModel := cmp.Or(a.Model.Compare(b.Model), cmp.Compare(a.Role, b.Role)); byModel != 0 {
+		return byModel
+	}
+	return a.Variant.Compare(b.Variant)
+}
+
 func compareContent(a, b *Option) int {
 	return cmp.Or(
-		a.Model.Compare(b.Model),
-		cmp.Compare(a.Role, b.Role),
 		cmp.Compare(a.Capacity, b.Capacity),
 		cmp.Compare(a.Price, b.Price),
 		cmp.Compare(a.Startup, b.Startup),
@@ -104,6 +109,7 @@ func compareContent(a, b *Option) int {
 		cmp.Compare(a.GPUs, b.GPUs),
 		cmp.Compare(a.Nodes, b.Nodes),
 		cmp.Compare(a.Placement, b.Placement),
+		slices.CompareFunc(a.Held, b.Held, slices.Compare[[]int32]),
 	)
 }
 
