@@ -32,7 +32,10 @@ func (id VariantID) String() string { return id.Namespace + "/" + id.Name }
 
 // Compare orders by namespace, then name.
 func (id VariantID) Compare(other VariantID) int {
-	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
+	if byNamespace := strings.Compare(id.Namespace, other.Namespace); byNamespace != 0 {
+		return byNamespace
+	}
+	return strings.Compare(id.Name, other.Name)
 }
 
 // MarshalText encodes the identity as "namespace/name", the zero one as nothing.
@@ -62,7 +65,10 @@ func (id ModelID) String() string { return id.Namespace + "/" + id.Name }
 
 // Compare orders by namespace, then name.
 func (id ModelID) Compare(other ModelID) int {
-	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
+	if byNamespace := strings.Compare(id.Namespace, other.Namespace); byNamespace != 0 {
+		return byNamespace
+	}
+	return strings.Compare(id.Name, other.Name)
 }
 
 // MarshalText encodes the identity as "namespace/name", the zero one as nothing.

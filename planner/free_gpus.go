@@ -158,9 +158,12 @@ func (k *gpuType) enter(v *variant, now time.Time) {
 		return
 	}
 	pods := v.workload.Pods
-	if !slices.IsSortedFunc(pods, byOrdinal) {
-		pods = slices.Clone(pods)
-		slices.SortFunc(pods, byOrdinal)
+	for i := range pods[min(1, len(pods)):] {
+		if byOrdinal(&pods[i], &pods[i+1]) > 0 {
+			pods = slices.Clone(pods)
+			slices.SortFunc(pods, func(a, b fleet.Pod) int { return byOrdinal(&a, &b) })
+			break
+		}
 	}
 	v.placements = make([][]int32, 0, len(pods))
 	on := make([]int32, 0, len(pods)*shares)
@@ -202,7 +205,7 @@ func (v *variant) lostOnNodes(now time.Time) (lost int) {
 }
 
 // byOrdinal orders pods by name, and those of one StatefulSet by their number.
-func byOrdinal(a, b fleet.Pod) int {
+func byOrdinal(a, b *fleet.Pod) int {
 	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
 }
 

@@ -235,13 +235,32 @@ func (r *round) planned(outcomes [][]outcome) counts {
 
 // canPlace reports whether these replicas fit onto the nodes.
 func (r *round) canPlace(replicas counts) bool {
-	if r.whole == nil {
-		r.whole = &solver.Problem{Pools: r.gpus.pools(), Options: slices.Clone(r.held), Horizon: r.policy.Horizon}
-		for _, z := range r.models {
-			r.ask(r.whole, z, question{amount: func(*sizedModel) float64 { return 0 }})
+	return r.placesInTurn(replicas) || solver.Fits(solver.Problem{Pools: r.gpus.pools(), Options: r.options}, replicas)
+}
+
+// placesInTurn reports whether these replicas fit if they are placed one after the other, the
+// largest first, beside existing ones. If not, another placement may fit.
+func (r *round) placesInTurn(replicas counts) bool {
+	free := newSlots(r.gpus)
+	var ups []*variant
+	for v := range r.owners() {
+		if v.option == none {
+			continue
+		}
+		free.keep(v, min(replicas[v.option], v.allocated()))
+		if replicas[v.option] > v.allocated() {
+			ups = append(ups, v)
 		}
 	}
-	return solver.Fits(*r.whole, replicas)
+	slices.SortStableFunc(ups, func(a, b *variant) int {
+		largest, _ := a.shape()
+		other, _ := b.shape()
+		return cmp.Compare(other, largest)
+	})
+	return !slices.ContainsFunc(ups, func(v *variant) bool {
+		more := replicas[v.option] - v.allocated()
+		return free.take(v, more) < more
+	})
 }
 
 // placeKept places the replicas without demand that a bound keeps and that do not exist yet onto

@@ -24,12 +24,12 @@ func (n counts) of(v *variant) int {
 type round struct {
 	*view
 	models    []*sizedModel
-	held      []solver.Option  // of the variants beside them, the first options of a problem
+	options   []solver.Option  // of the solver's problems: those of held variants, then of the models
+	held      []solver.Option  // the first of them
 	decided   []fleet.Decision // of all that keep their number
-	options   int
-	startable counts // the replicas that the current demand needs
-	mixed     counts // the same, before a variant was chosen to serve a model alone
-	healthy   counts // replicas if overdue ones were ready; nil until needed
+	startable counts           // the replicas that the current demand needs
+	mixed     counts           // the same, before a variant was chosen to serve a model alone
+	healthy   counts           // replicas if overdue ones were ready; nil until needed
 	// replicas of the models' fair parts; nil unless accelerators are short
 	floors counts
 	owed   map[*gpuType][]*sizedModel
@@ -37,9 +37,7 @@ type round struct {
 	// types of accelerators that are short
 	contended map[*gpuType]bool
 	prices    map[fleet.Accelerator]float64 // of one accelerator; nil until needed
-	// without demand, to check whether replicas fit; nil until needed
-	whole  *solver.Problem
-	solves int
+	solves    int
 }
 
 // gpuPart is the part of a model of an accelerator type.
@@ -182,7 +180,7 @@ func (a answer) reason(v *variant) *solver.Reason {
 
 func (r *round) solve(q question) answer {
 	problem := solver.Problem{
-		Demands: make([]solver.Demand, 0, len(r.models)), Options: append(make([]solver.Option, 0, len(r.held)+r.size), r.held...),
+		Demands: make([]solver.Demand, 0, len(r.models)), Options: r.options,
 		Horizon: r.policy.Horizon, Tolerance: q.tolerance, Reasons: q.reasons,
 	}
 	if !q.healthy {
@@ -203,14 +201,14 @@ func (r *round) solve(q question) answer {
 	return a
 }
 
-// ask adds a model to the solver's problem.
+// ask adds the demand of a model to the solver's problem, and updates its options.
 func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 	if !q.healthy || z.anyOverdue() {
 		problem.Demands = append(problem.Demands, solver.Demand{Model: z.id, Role: z.part, Amount: q.amount(z), Priority: z.priority})
 	}
 	for _, c := range z.candidates {
-		option := c.asOption()
-		option.Model, option.Role, option.Capacity, option.Price = z.id, z.part, c.share, c.price
+		option := &r.options[c.option]
+		option.Capacity, option.Price = c.share, c.price
 		option.Startup, option.Range, option.Now = r.pays(z, c), r.domain(z, c, q), c.alive()
 		if q.healthy {
 			option.Now += c.overdue
@@ -218,7 +216,6 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 		if price, known := r.gpuPrices()[c.accelerator]; q.preempts && known {
 			option.Price = price * float64(option.GPUs*option.Nodes)
 		}
-		problem.Options = append(problem.Options, option)
 	}
 }
 
@@ -287,19 +284,23 @@ func (x *view) newRound(models []*sizedModel, decided []fleet.Decision) *round {
 	for v := range x.owners() {
 		v.option = none
 	}
+	r.options = make([]solver.Option, 0, x.size)
 	r.addHeld()
-	r.options = len(r.held)
+	held := len(r.options)
 	for _, z := range models {
 		for _, c := range z.candidates {
-			c.option = r.options
-			r.options++
+			c.option = len(r.options)
+			option := c.asOption()
+			option.Model, option.Role = z.id, z.part
+			r.options = append(r.options, option)
 		}
 	}
+	r.held = r.options[:held]
 	return r
 }
 
 // counts returns the same number for each option.
-func (r *round) counts(n int) counts { return slices.Repeat(counts{n}, r.options) }
+func (r *round) counts(n int) counts { return slices.Repeat(counts{n}, len(r.options)) }
 
 // isHeld reports whether the solver has a variant that keeps its number.
 func (r *round) isHeld(v *variant) bool { return v.option != none && v.option < len(r.held) }
@@ -324,6 +325,6 @@ func (r *round) addHeld() {
 		n := v.factual(known[v.ID])
 		option := v.asOption()
 		option.Range, option.Now, v.option = fleet.Range{Min: n, Max: n}, n, i
-		r.held = append(r.held, option)
+		r.options = append(r.options, option)
 	}
 }

@@ -118,6 +118,13 @@ type typeOfNamespace struct {
 // accelerators or fewer, gets no node: its type is full. They start one replica at a time, so that
 // each finds out for itself, until a pod gets a node.
 func (x *view) findFullTypes() {
+	isPending := false
+	for v := range x.owners() {
+		isPending = isPending || !v.pendingSince.IsZero()
+	}
+	if !isPending {
+		return
+	}
 	newest, full := map[typeOfNamespace]time.Time{}, map[typeOfNamespace]*variant{}
 	for v := range x.owners() {
 		if key := v.typeOfNamespace(); v.newestNode.After(newest[key]) {

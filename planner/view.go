@@ -113,15 +113,17 @@ func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 // groupVariants groups the variants by model, separates those that cannot be decided, and selects
 // the owner of each target: the oldest ScaledObject, then the first by name, even if it is invalid.
 func (x *view) groupVariants(s fleet.Snapshot) {
-	variants := make([]*variant, len(s.Variants))
-	all, unseen := make([]variant, len(s.Variants)), &fleet.Workload{}
+	rows, variants := make([]*fleet.Variant, len(s.Variants)), make([]*variant, len(s.Variants))
 	for i := range s.Variants {
-		row := &s.Variants[i]
+		rows[i] = &s.Variants[i]
+	}
+	slices.SortFunc(rows, func(a, b *fleet.Variant) int { return a.ID.Compare(b.ID) })
+	all, unseen := make([]variant, len(rows)), &fleet.Workload{} // in order, as they are read
+	for i, row := range rows {
 		all[i] = variant{Variant: *row, workload: unseen, target: row.Target.Unversioned(), accelerator: row.Accelerator, price: row.Cost, objective: row.Objective}
 		variants[i] = &all[i]
 		x.limitReplicas(variants[i])
 	}
-	slices.SortFunc(variants, func(a, b *variant) int { return a.ID.Compare(b.ID) })
 	rememberAccelerators(variants, s)
 	owners := make(map[fleet.TargetID]*variant, len(variants))
 	for _, v := range variants {
