@@ -31,7 +31,7 @@ func (x *view) conflicts() []fleet.Conflict {
 }
 
 // ownConflicts returns the conflicts that one object alone has.
-func ownConflicts(v fleet.Variant) (found []fleet.Conflict) {
+func ownConflicts(v *fleet.Variant) (found []fleet.Conflict) {
 	if v.Unsupported != (fleet.Problem{}) {
 		found = append(found, fleet.Conflict{Type: fleet.ConflictUnsupportedTrigger, Variants: []fleet.VariantID{v.ID}, Text: v.Unsupported.String()})
 	}

@@ -128,7 +128,7 @@ func TestChanceMovesNoReplicas(t *testing.T) {
 func TestDrainTimeIsThatOfARequest(t *testing.T) {
 	p := Policy{}.withDefaults()
 	of := func(each ...[2]float64) *model { // requests in the batch, and first tokens per second
-		v := &variant{}
+		v := &variant{Variant: &fleet.Variant{}}
 		for _, r := range each {
 			v.engines = append(v.engines, &fleet.Usage{Running: fleet.Observed(r[0]), FirstTokens: fleet.Observed(r[1])})
 		}

@@ -88,7 +88,7 @@ func (x *view) serves(v *variant) *model {
 
 // validationErrors returns those of a definition, or else the first contradiction in the
 // variant's own numbers; empty if there is none.
-func validationErrors(v fleet.Variant) []fleet.Problem {
+func validationErrors(v *fleet.Variant) []fleet.Problem {
 	if len(v.Invalid) > 0 {
 		return v.Invalid
 	}

@@ -40,9 +40,9 @@ func TestObjectiveIsMetAtTheMaximum(t *testing.T) {
 		"few requests":                 {func(e *explanation) { e.demand.parts = exactly(hourOf(0, 0.01)) }, false},
 		"none":                         {func(e *explanation) { e.demand.parts = nil }, false},
 		"parts that are old":           {func(e *explanation) { e.round.now = epoch.Add(10 * time.Minute) }, false},
-		"variants of other objectives": {func(e *explanation) { e.variants = append(e.variants, &variant{}) }, false},
+		"variants of other objectives": {func(e *explanation) { e.variants = append(e.variants, &variant{Variant: &fleet.Variant{}}) }, false},
 	} {
-		v := &variant{Variant: fleet.Variant{Role: fleet.RoleBoth}, objective: objective, podCounts: podCounts{ready: 4}}
+		v := &variant{Variant: &fleet.Variant{Role: fleet.RoleBoth}, objective: objective, podCounts: podCounts{ready: 4}}
 		e := explanation{
 			sizedModel: &sizedModel{
 				model: &model{variants: []*variant{v}, part: fleet.RoleBoth}, candidates: []candidate{{variant: v}},

@@ -226,7 +226,7 @@ func serves(row *fleet.Usage) { row.FirstTokens = fleet.Observed(0.1) }
 
 // Of five ready replicas two are silent. Which of them a Deployment stops is not known.
 func TestSilentReplicasMayBeTheOnesThatStay(t *testing.T) {
-	v := &variant{podCounts: podCounts{ready: 3, silent: 2}, now: 5}
+	v := &variant{Variant: &fleet.Variant{}, podCounts: podCounts{ready: 3, silent: 2}, now: 5}
 	v.Range.Max = 9
 	if n := v.readyAfter(4); n != 2 {
 		t.Errorf("%d of four replicas report for certain, want 2", n)
@@ -241,7 +241,7 @@ func TestSilentReplicasMayBeTheOnesThatStay(t *testing.T) {
 
 // A StatefulSet stops the highest ordinals: the silent replica 0 stays.
 func TestSilentReplicaOfALowerOrdinalStays(t *testing.T) {
-	v := &variant{workload: &fleet.Workload{}, podCounts: podCounts{ready: 2, silent: 1}, silentPods: []string{"chat-0"}}
+	v := &variant{Variant: &fleet.Variant{}, workload: &fleet.Workload{}, podCounts: podCounts{ready: 2, silent: 1}, silentPods: []string{"chat-0"}}
 	v.Target.Kind = "StatefulSet"
 	for _, name := range []string{"chat-0", "chat-1", "chat-2"} {
 		v.workload.Pods = append(v.workload.Pods, fleet.Pod{Name: name, Ready: true})

@@ -12,6 +12,10 @@ const mostReplicas = 100_000
 
 // limitReplicas limits the numbers of a definition.
 func (x *view) limitReplicas(v *variant) {
+	if max(v.Range.Min, v.Range.Max, v.Range.Idle, v.Pause.Replicas) <= mostReplicas {
+		return
+	}
+	v.Variant = new(*v.Variant)
 	for _, field := range []struct {
 		name  string
 		value *int

@@ -50,6 +50,9 @@ func partsOf(pool fleet.Pool, placements []int) []poolPart {
 	if pool.Elastic {
 		return []poolPart{whole}
 	}
+	if !slices.ContainsFunc(pool.Nodes, func(node fleet.Node) bool { return len(node.Rejects) > 0 }) {
+		return []poolPart{whole}
+	}
 	whole.Nodes = slices.Clone(pool.Nodes)
 	isRejecting := false
 	for i := range whole.Nodes {

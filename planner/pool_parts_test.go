@@ -143,7 +143,7 @@ func TestManyPlacementsAreTakenByEveryNode(t *testing.T) {
 	var variants []*variant
 	for i := range 10 * mostPlacements {
 		pool.Nodes[i%2].Rejects = append(pool.Nodes[i%2].Rejects, fleet.Rejection{Placement: i + 1, Why: "tainted"})
-		variants = append(variants, &variant{accelerator: "H100", workload: &fleet.Workload{Placement: i + 1}})
+		variants = append(variants, &variant{Variant: &fleet.Variant{}, accelerator: "H100", workload: &fleet.Workload{Placement: i + 1}})
 	}
 	parts := partsOf(pool, placementsOf(slices.Values(variants))["H100"])
 	if len(parts) != 1 || len(parts[0].placements) != mostPlacements+1 {

@@ -54,6 +54,13 @@ func mostOf(p fleet.Pool) int {
 // oneRowPerNode returns the nodes by name. Of several rows of a node the one with the least free
 // accelerators counts, and each rejection.
 func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
+	isSorted := true
+	for i := 1; i < len(nodes) && isSorted; i++ {
+		isSorted = nodes[i-1].Name < nodes[i].Name
+	}
+	if isSorted { // as most inputs are
+		return nodes
+	}
 	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b fleet.Node) int {
 		free := cmp.Compare(bounded(a.Allocatable)-bounded(a.Allocated), bounded(b.Allocatable)-bounded(b.Allocated))
 		return cmp.Or(cmp.Compare(a.Name, b.Name), free, cmp.Compare(a.Allocatable, b.Allocatable))

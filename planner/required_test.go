@@ -124,7 +124,7 @@ func (c truthCell) predicted(memo *analyzer.Memo) (rate, mean float64) {
 			})
 		}
 		m.Variants = append(m.Variants, v)
-		z.candidates = append(z.candidates, candidate{variant: &variant{}})
+		z.candidates = append(z.candidates, candidate{variant: &variant{Variant: &fleet.Variant{}}})
 	}
 	for i, capacity := range analyzer.Analyze(m, analyzer.Options{Memo: memo, Simulations: analyzer.NewSimulations(4)}) {
 		z.candidates[i].capacity, z.candidates[i].share = capacity, capacity.Share.Or(0)
@@ -189,7 +189,7 @@ func TestReasonTellsTheHeadroom(t *testing.T) {
 
 func TestWeightsOfAMixAreItsReplicas(t *testing.T) {
 	of := func(n int, share float64, p analyzer.Pool) candidate {
-		return candidate{variant: &variant{now: n}, share: share, capacity: analyzer.Capacity{Pool: p}}
+		return candidate{variant: &variant{Variant: &fleet.Variant{}, now: n}, share: share, capacity: analyzer.Capacity{Pool: p}}
 	}
 	slack := analyzer.Pool{Alone: 0.5, Exponent: 1}
 	for name, test := range map[string]struct {

@@ -192,7 +192,7 @@ func TestRulesAreInTheOrderOfPrecedence(t *testing.T) {
 		t.Fatalf("the bound of %s begins with none of =, ≥ and ≤: %s", r.code, r.bound)
 		return 0
 	}
-	c := candidate{variant: &variant{Variant: fleet.Variant{Range: fleet.Range{Max: 9}}}}
+	c := candidate{variant: &variant{Variant: &fleet.Variant{Range: fleet.Range{Max: 9}}}}
 	for i, first := range rules() {
 		for _, second := range rules()[i+1:] {
 			if group(first) > group(second) {

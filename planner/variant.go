@@ -9,20 +9,20 @@ import (
 
 // variant is one variant with its workload and the metrics of its pods.
 type variant struct {
-	fleet.Variant
-	target      fleet.TargetID    // Target, unversioned
-	accelerator fleet.Accelerator // Accelerator, or the last one that nodes showed
-	price       float64           // Cost, or that of an older variant of the same replica type
-	objective   fleet.Objective   // Objective, resolved in the same way
-	workload    *fleet.Workload   // empty if it was not observed
-	startup     time.Duration     // usual start-up time of a replica
-	excluded    *fleet.Reason     // why it is not part of its model; nil if it is
-	seen        bool              // the workload was observed
-	fixed       *fixed            // the number that others set; nil if there is none
-	engines     []*fleet.Usage    // metrics of ready replicas, without stuck ones
-	stuckPods   []string          // names of the stuck ones
-	silentPods  []string          // names of ready replicas that report nothing
-	longSilent  []string          // and of those without metrics for silentFor
+	*fleet.Variant                   // the snapshot's row, or a copy of it
+	target         fleet.TargetID    // Target, unversioned
+	accelerator    fleet.Accelerator // Accelerator, or the last one that nodes showed
+	price          float64           // Cost, or that of an older variant of the same replica type
+	objective      fleet.Objective   // Objective, resolved in the same way
+	workload       *fleet.Workload   // empty if it was not observed
+	startup        time.Duration     // usual start-up time of a replica
+	excluded       *fleet.Reason     // why it is not part of its model; nil if it is
+	seen           bool              // the workload was observed
+	fixed          *fixed            // the number that others set; nil if there is none
+	engines        []*fleet.Usage    // metrics of ready replicas, without stuck ones
+	stuckPods      []string          // names of the stuck ones
+	silentPods     []string          // names of ready replicas that report nothing
+	longSilent     []string          // and of those without metrics for silentFor
 	// ordinals of overdue and stuck pods, sorted, if the highest ordinals go first
 	lost     []int
 	previous fleet.PreviousDecision

@@ -35,7 +35,7 @@ type view struct {
 
 // claim is a variant whose target belongs to another variant.
 type claim struct {
-	variant fleet.Variant
+	variant *fleet.Variant
 	owner   fleet.VariantID
 }
 
@@ -120,7 +120,7 @@ func (x *view) groupVariants(s fleet.Snapshot) {
 	slices.SortFunc(rows, func(a, b *fleet.Variant) int { return a.ID.Compare(b.ID) })
 	all, unseen := make([]variant, len(rows)), &fleet.Workload{} // in order, as they are read
 	for i, row := range rows {
-		all[i] = variant{Variant: *row, workload: unseen, target: row.Target.Unversioned(), accelerator: row.Accelerator, price: row.Cost, objective: row.Objective}
+		all[i] = variant{Variant: row, workload: unseen, target: row.Target.Unversioned(), accelerator: row.Accelerator, price: row.Cost, objective: row.Objective}
 		variants[i] = &all[i]
 		x.limitReplicas(variants[i])
 	}
