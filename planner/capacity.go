@@ -152,6 +152,7 @@ func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simu
 		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
 		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts, Rising: d.burst > 0, Steady: d.evenlyFor,
 	}
+	m.Variants = make([]analyzer.Variant, 0, len(variants))
 	for _, v := range variants {
 		m.Variants = append(m.Variants, analyzer.Variant{
 			ID: v.ID, Replicas: v.engines, Speed: x.accelerators[v.accelerator].Speed * float64(max(1, v.GPUsPerReplica)),

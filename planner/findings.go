@@ -17,7 +17,8 @@ func findings(s fleet.Snapshot) map[fleet.VariantID][]fleet.Finding {
 		classes[i] = class.Name
 	}
 	found := make(map[fleet.VariantID][]fleet.Finding)
-	for _, v := range s.Variants {
+	for i := range s.Variants {
+		v := &s.Variants[i]
 		all := v.Findings
 		if name := string(v.Accelerator); name != "" && len(accelerators) > 0 && !slices.Contains(accelerators, name) {
 			all = append(slices.Clip(all), unknownAccelerator(name, accelerators))
@@ -103,7 +104,7 @@ func unknownServiceClass(name string, known []string) fleet.Finding {
 	}
 }
 
-func classNotGranted(v fleet.Variant) fleet.Finding {
+func classNotGranted(v *fleet.Variant) fleet.Finding {
 	return fleet.Finding{
 		Code:   fleet.CodeServiceClassNotGranted,
 		Text:   fmt.Sprintf("serviceClass %.64q is not granted to namespace %s, so the variant has priority 0", v.ServiceClass, v.ID.Namespace),

@@ -47,7 +47,7 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 	var starts starts
 	v.engines = make([]*fleet.Usage, 0, len(pods))
 	v.timeNodes()
-	ready := make([]replicaReport, 0, len(pods))
+	ready, rest := make([]replicaReport, 0, len(pods)), usages
 	for _, pod := range pods {
 		if pod.Terminating {
 			continue
@@ -60,7 +60,9 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 		switch {
 		case pod.Ready:
 			v.ready++
-			ready = append(ready, reportOf(usages, pod, x.now))
+			var row *fleet.Usage
+			row, rest = nextUsage(rest, pod.Name)
+			ready = append(ready, reportOf(usages, row, pod, x.now))
 		case v.isOverdue(pod, x.now):
 			v.overdue++
 			v.markLost(pod.Name)
@@ -158,11 +160,21 @@ func (v *variant) isOverdue(pod *fleet.Pod, now time.Time) bool {
 
 // usageOf returns the row of a pod; nil if there is none.
 func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
+	row, _ := nextUsage(usages, pod)
+	return row
+}
+
+// nextUsage returns the row of a pod, nil if there is none, and the rows after it. That of the next
+// pod is usually the first of these.
+func nextUsage(usages []*fleet.Usage, pod string) (row *fleet.Usage, rest []*fleet.Usage) {
+	if len(usages) > 0 && usages[0].Pod == pod {
+		return usages[0], usages[1:]
+	}
 	at, found := slices.BinarySearchFunc(usages, pod, func(row *fleet.Usage, pod string) int { return cmp.Compare(row.Pod, pod) })
 	if !found {
-		return nil
+		return nil, usages[at:]
 	}
-	return usages[at]
+	return usages[at], usages[at+1:]
 }
 
 // meanWithin is how long a ready replica may have no mean rate, which begins with the first whole

@@ -38,10 +38,10 @@ func (v *variant) readReplicas(ready []replicaReport, p Policy) {
 	}
 }
 
-// reportOf joins the rows of a replica's pods. A row without gauges is that of a pod which no
-// longer reports.
-func reportOf(usages []*fleet.Usage, pod *fleet.Pod, now time.Time) replicaReport {
-	report := replicaReport{pod: pod.Name, usage: usageOf(usages, pod.Name), age: now.Sub(pod.ReadyAt)}
+// reportOf joins the rows of a replica's pods, of which row is that of the first. A row without
+// gauges is that of a pod which no longer reports.
+func reportOf(usages []*fleet.Usage, row *fleet.Usage, pod *fleet.Pod, now time.Time) replicaReport {
+	report := replicaReport{pod: pod.Name, usage: row, age: now.Sub(pod.ReadyAt)}
 	var rows []*fleet.Usage
 	add := func(row *fleet.Usage) {
 		if row == nil {
