@@ -88,10 +88,10 @@ func (k *component) raise() (bound int64) {
 			k.prices[i] = int64(math.Round(x[i]))
 		}
 		found := k.evaluate()
-		if float64(found-bound) < k.settles()*math.Abs(float64(bound)) {
-			settled++
-		} else {
+		if float64(found-bound) >= k.settles()*math.Abs(float64(bound)) {
 			settled = 0
+		} else if s.temperature <= 128*floor {
+			settled++
 		}
 		if found > bound {
 			bound = found
