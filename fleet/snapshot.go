@@ -207,6 +207,11 @@ type Node struct {
 	// Closed is why the node takes no more pods, such as "cordoned"; empty if it does. Then its
 	// allocatable accelerators are at most the allocated ones.
 	Closed string `json:"closed,omitzero"`
+	// Usable is the most accelerators that replicas of the fleet can have on the node together,
+	// existing ones included, and UsableBy the cause, such as "insufficient cpu". Zero: the
+	// accelerators alone limit them.
+	Usable   int    `json:"usable,omitzero"`
+	UsableBy string `json:"usableBy,omitzero"`
 	// Rejects are the placements of which the node takes no pods, though it takes others.
 	Rejects []Rejection `json:"rejects,omitzero"`
 }

@@ -35,6 +35,7 @@ type eligibleTarget struct {
 	runsOn map[string]bool
 	// requests are those of a pod with accelerators, of leader and worker the smaller ones
 	requests compute
+	sizes    []podSize // of its pods with accelerators; none if they are not known
 }
 
 // nodeStates are the nodes by name, and the compute that is left on them.
@@ -64,7 +65,7 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 			own.enter(&variants[i], target, pods)
 		}
 	}
-	nodes := nodeStates{make(map[string]*corev1.Node, len(o.Nodes)), o.computeLeft(pods)}
+	nodes := nodeStates{make(map[string]*corev1.Node, len(o.Nodes)), o.computeLeft(pools, pods)}
 	for _, node := range o.Nodes {
 		nodes.byName[node.Name] = node
 	}
@@ -73,6 +74,7 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 		pools[i].Nodes = all[pools[i].Accelerator].close(pools[i].Nodes, nodes.byName)
 		if !pools[i].Elastic {
 			all[pools[i].Accelerator].reject(pools[i].Nodes, nodes, &numbers)
+			all[pools[i].Accelerator].limitByCompute(pools[i].Nodes, nodes)
 		}
 	}
 	return numbers.of
@@ -125,6 +127,7 @@ func (e *eligibility) enter(v *fleet.Variant, target Target, pods podsOfTargets)
 			requests = compute{min(t.requests.cpu, requests.cpu), min(t.requests.memory, requests.memory)}
 		}
 		t.requests, isFirst = requests, false
+		t.sizes = append(t.sizes, podSize{requestsOf(&template.Spec), templateGPUs(template)})
 	}
 	for i, leader := range pods.replicas[key] {
 		for _, pod := range append([]*corev1.Pod{leader}, pods.groups[podKeyOf(leader)]...) {

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 // closedByCPU and closedByMemory are why the scheduler places no pod of a variant on a node that
@@ -18,6 +20,26 @@ type compute struct{ cpu, memory int64 }
 
 // mostCompute bounds processors and memory, so that sums do not overflow: 1 PiB.
 const mostCompute = 1 << 50
+
+// ComputeRequests returns the processors and the memory that the scheduler counts for a pod; nil if
+// it requests none. As the overhead of a pod without containers they count the same.
+func ComputeRequests(spec *corev1.PodSpec) corev1.ResourceList {
+	sum := podCompute(spec)
+	if sum == (compute{}) {
+		return nil
+	}
+	return sum.list()
+}
+
+// podCompute returns the compute that the scheduler counts for a pod.
+func podCompute(spec *corev1.PodSpec) compute {
+	sum := computeOf(spec.Overhead)
+	if len(spec.Containers)+len(spec.InitContainers) > 0 {
+		own := requestsOf(spec)
+		sum = compute{min(mostCompute, sum.cpu+own.cpu), min(mostCompute, sum.memory+own.memory)}
+	}
+	return sum
+}
 
 // requestsOf returns the compute that a pod requests. A container that states a limit alone
 // requests as much, as in the pods of a template.
@@ -86,9 +108,9 @@ func computeOf(list corev1.ResourceList) compute {
 	return compute{cores(list[corev1.ResourceCPU]), bytesOf(list[corev1.ResourceMemory])}
 }
 
-// computeLeft returns the compute of each node beside the pods with accelerators that are none of
-// the variants'. The pods of variants may be removed. Pods without accelerators are not counted.
-func (o Objects) computeLeft(pods podsOfTargets) map[string]compute {
+// computeLeft returns the compute of the nodes of some pools beside the pods that are none of the
+// variants'. The pods of variants may be removed.
+func (o Objects) computeLeft(pools []fleet.Pool, pods podsOfTargets) map[string]compute {
 	own := map[podKey]bool{}
 	for _, replicas := range pods.replicas {
 		for _, leader := range replicas {
@@ -98,16 +120,23 @@ func (o Objects) computeLeft(pods podsOfTargets) map[string]compute {
 			}
 		}
 	}
-	left := map[string]compute{}
+	wanted, left := map[string]bool{}, map[string]compute{}
+	for _, pool := range pools {
+		for _, node := range pool.Nodes {
+			wanted[node.Name] = true
+		}
+	}
 	for _, node := range o.Nodes {
-		left[node.Name] = computeOf(node.Status.Allocatable)
+		if wanted[node.Name] {
+			left[node.Name] = computeOf(node.Status.Allocatable)
+		}
 	}
 	for _, pod := range o.Pods {
 		at, isOnNode := left[pod.Spec.NodeName]
-		if !isOnNode || ended(pod) || own[podKeyOf(pod)] || podGPUs(&pod.Spec) == 0 {
+		if !isOnNode || ended(pod) || own[podKeyOf(pod)] {
 			continue
 		}
-		requests := requestsOf(&pod.Spec)
+		requests := podCompute(&pod.Spec)
 		left[pod.Spec.NodeName] = compute{max(0, at.cpu-requests.cpu), max(0, at.memory-requests.memory)}
 	}
 	return left

@@ -34,7 +34,8 @@ func TestNodeTakesNoPodsForWhichProcessorsOrMemoryAreMissing(t *testing.T) {
 		{"no request", "cpu: 1, memory: 1Gi", "limits: {" + gpu + "}", nil, ""},
 		{"a node that states none", "pods: 10", "requests: {cpu: 16, memory: 64Gi}, limits: {" + gpu + "}", nil, ""},
 		{"a pod of another tenant", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{others("requests: {cpu: 8}, limits: {" + gpu + "}")}, "insufficient cpu"},
-		{"one without accelerators", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{others("requests: {cpu: 8}")}, ""},
+		{"one without accelerators", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{others("requests: {cpu: 8}")}, "insufficient cpu"},
+		{"a small one without accelerators", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{others("requests: {cpu: 4}")}, ""},
 		{"more than there can be", "cpu: 16, memory: 64Gi", "requests: {cpu: 9E, memory: 9E}, limits: {" + gpu + "}", []string{others("requests: {cpu: 9E, memory: 9E}, limits: {" + gpu + "}")}, "insufficient cpu"},
 		{"a large node", "cpu: 192, memory: 2Ti", "requests: {memory: 1Ti}, limits: {" + gpu + "}", []string{others("requests: {memory: 900Gi}, limits: {" + gpu + "}")}, ""},
 		{"a replica runs there", "cpu: 16, memory: 64Gi", "requests: {cpu: 12}, limits: {" + gpu + "}", []string{
@@ -52,6 +53,54 @@ func TestNodeTakesNoPodsForWhichProcessorsOrMemoryAreMissing(t *testing.T) {
 			}
 			require.Equal(t, test.want, strings.Join(why, ","))
 			require.Empty(t, tables.Pools[0].Nodes[0].Closed)
+		})
+	}
+}
+
+// Too few processors for pods on all accelerators of a node limit those that are used.
+func TestNodeHasNoMoreAcceleratorsThanItHasProcessorsFor(t *testing.T) {
+	pod := func(name, owner, resources string) string {
+		p := manifesttest.Pod{Name: name, Spec: "nodeName: one\n  containers: [{name: c, resources: {" + resources + "}}]"}
+		if owner != "" {
+			p.Owner, p.Labels = "ReplicaSet "+owner+"-1", "pod-template-hash: '1'"
+		}
+		return p.String()
+	}
+	of := func(cpu string, gpus int) string {
+		return fmt.Sprintf("requests: {cpu: %s, memory: 8Gi}, limits: {nvidia.com/gpu: %d}", cpu, gpus)
+	}
+	tests := []struct {
+		name      string
+		resources []string // of a variant each
+		more      []string
+		usable    int
+		by        string
+	}{
+		{"enough", []string{of("8", 1)}, nil, 0, ""},
+		{"for six of eight", []string{of("10", 1)}, nil, 6, "insufficient cpu"},
+		{"for one pod of four", []string{of("40", 4)}, nil, 4, "insufficient cpu"},
+		{"memory for two pods", []string{"requests: {memory: 100Gi}, limits: {nvidia.com/gpu: 2}"}, nil, 4, "insufficient memory"},
+		{"the scarcer one", []string{"requests: {cpu: 20, memory: 100Gi}, limits: {nvidia.com/gpu: 1}"}, nil, 2, "insufficient memory"},
+		{"no request", []string{"limits: {nvidia.com/gpu: 1}"}, nil, 0, ""},
+		{"another variant requests nothing", []string{of("10", 1), "limits: {nvidia.com/gpu: 1}"}, nil, 0, ""},
+		{"another variant requests less", []string{of("20", 1), of("9", 1)}, nil, 7, "insufficient cpu"},
+		{"less for each accelerator", []string{of("20", 1), of("20", 2)}, nil, 6, "insufficient cpu"},
+		{"a pod without accelerators", []string{of("8", 1)}, []string{pod("d", "", "requests: {cpu: 8}")}, 7, "insufficient cpu"},
+		{"its own replicas", []string{of("10", 1)}, []string{pod("a-1-x", "a", of("10", 1)), pod("a-1-y", "a", of("10", 1))}, 6, "insufficient cpu"},
+		{"a request beyond any node", []string{of("9E", 1)}, nil, 0, ""}, // the node rejects its pods
+		{"a tiny one", []string{of("1n", 1)}, nil, 0, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			manifests := append([]string{"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {nvidia.com/gpu.product: NVIDIA-L4}}\n" +
+				"status: {allocatable: {nvidia.com/gpu: 8, cpu: 64, memory: 256Gi}, conditions: [{type: Ready, status: 'True'}]}"}, test.more...)
+			for i, resources := range test.resources {
+				manifests = append(manifests, sized(string(rune('a'+i)), resources)...)
+			}
+			node := objectsOf(t, manifests...).Tables(Options{}).Pools[0].Nodes[0]
+			require.Equal(t, test.usable, node.Usable)
+			require.Equal(t, test.by, node.UsableBy)
+			require.Equal(t, 8, node.Allocatable)
 		})
 	}
 }

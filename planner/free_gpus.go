@@ -47,6 +47,8 @@ type gpuNode struct {
 	free        int            // not allocated; negative if more are allocated than allocatable
 	own         int            // allocated by replicas of the variants
 	live        int            // the part of own that is not terminating
+	usable      int            // by replicas of the variants; unlimited if nothing else limits them
+	usableBy    string         // what does
 	closed      string         // why it takes no more pods
 	rejects     map[int]string // why it takes none of a placement
 }
@@ -85,7 +87,7 @@ func newGPUs(pools []fleet.Pool, variants iter.Seq[*variant], now time.Time) fre
 	}
 	for _, k := range types {
 		for i, node := range k.nodes {
-			k.pool.Nodes[i].Free = max(min(node.free+node.own, node.allocatable), node.live)
+			k.pool.Nodes[i].Free = max(min(node.free+node.own, node.allocatable, node.usable), node.live)
 		}
 	}
 	slots := newSlots(types)
@@ -121,7 +123,10 @@ func newGPUType(pool poolPart) *gpuType {
 	k.nodes, k.pool.Nodes = make([]gpuNode, 0, len(pool.Nodes)), make([]solver.Node, 0, len(pool.Nodes))
 	for _, node := range pool.Nodes {
 		i := k.add(node.Name, bounded(node.Allocatable), bounded(node.Allocated))
-		k.nodes[i].closed = node.Closed
+		k.nodes[i].closed, k.nodes[i].usableBy = node.Closed, node.UsableBy
+		if node.Usable > 0 {
+			k.nodes[i].usable = node.Usable
+		}
 		for _, rejection := range node.Rejects {
 			k.reject(i, rejection)
 		}
@@ -136,7 +141,7 @@ func bounded(n int) int { return max(0, min(n, mostGPUs)) }
 func (k *gpuType) add(name string, allocatable, allocated int) int {
 	i := len(k.nodes)
 	k.at[name] = i
-	k.nodes = append(k.nodes, gpuNode{allocatable: allocatable, free: allocatable - allocated})
+	k.nodes = append(k.nodes, gpuNode{allocatable: allocatable, free: allocatable - allocated, usable: unlimited})
 	k.pool.Nodes = append(k.pool.Nodes, solver.Node{})
 	return i
 }

@@ -52,7 +52,7 @@ func mostOf(p fleet.Pool) int {
 }
 
 // oneRowPerNode returns the nodes by name. Of several rows of a node the one with the least free
-// accelerators counts, and each rejection.
+// accelerators counts, and each rejection and limit.
 func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
 	isSorted := true
 	for i := 1; i < len(nodes) && isSorted; i++ {
@@ -69,6 +69,9 @@ func oneRowPerNode(nodes []fleet.Node) []fleet.Node {
 	for _, node := range sorted {
 		if last := len(unique) - 1; last >= 0 && unique[last].Name == node.Name {
 			unique[last].Rejects = slices.Concat(unique[last].Rejects, node.Rejects)
+			if limit := cmp.Or(cmp.Compare(node.Usable, unique[last].Usable), cmp.Compare(node.UsableBy, unique[last].UsableBy)); node.Usable > 0 && (unique[last].Usable <= 0 || limit < 0) {
+				unique[last].Usable, unique[last].UsableBy = node.Usable, node.UsableBy
+			}
 			continue
 		}
 		unique = append(unique, node)

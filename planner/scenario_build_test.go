@@ -140,6 +140,12 @@ func scenarioPhrases() []scenarioPhrase {
 				node.Rejects = append(node.Rejects, fleet.Rejection{Placement: whole(a[2]), Why: "tainted"})
 			}
 		}},
+		{"pool", "nodes # to # usable #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {
+			for i := whole(a[0]); i <= whole(a[1]); i++ {
+				node := &f.pool(name).Nodes[i]
+				node.Usable, node.UsableBy = whole(a[2]), "insufficient cpu"
+			}
+		}},
 		{"pool", "adds #", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) { f.pool(name).Adds = whole(a[0]) }},
 		{"pool", "backs off", func(f *scenarioFleet, _ *scenarioCase, name string, _ []string) { f.pool(name).BacksOff = true }},
 		{"pool", "limited by NodePool *", func(f *scenarioFleet, _ *scenarioCase, name string, a []string) {

@@ -123,9 +123,12 @@ func (k *gpuType) closedNodes(share shareUse) (nodes int, why string) {
 			counts[rejected]++
 		case node.allocatable > 0:
 			nodes++
-			if node.allocatable < share.gpus {
+			switch {
+			case node.allocatable < share.gpus:
 				counts["too small"]++
-			} else {
+			case node.usable < unlimited && min(node.free+node.own, node.allocatable)-node.live >= share.gpus:
+				counts[node.usableBy]++
+			default:
 				counts["allocated"]++
 			}
 		}

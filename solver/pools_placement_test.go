@@ -115,7 +115,8 @@ func TestPlacementsRejectNoPlanThatFits(t *testing.T) {
 	for seed := range uint64(600) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		p := randomPlacements(random, []int{1, 2, 3}, false)
-		for at, node := range p.Pools[0].Nodes { // existing replicas, also on nodes that reject them
+		// existing replicas, also on nodes that reject them
+		for at, node := range p.Pools[0].Nodes {
 			left := node.Free
 			for i := range p.Options {
 				if o := &p.Options[i]; random.IntN(2) == 0 && left >= o.GPUs {

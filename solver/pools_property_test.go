@@ -15,7 +15,8 @@ import (
 func shuffledPools(p Problem, random *rand.Rand) Problem {
 	p = shuffled(p, random)
 	p.Pools, p.Quotas = slices.Clone(p.Pools), slices.Clone(p.Quotas)
-	if !repeats(p.Pools, func(l Pool) fleet.Accelerator { return l.Accelerator }) { // else the nodes have another order
+	// of several rows of a type, the nodes would have another order
+	if !repeats(p.Pools, func(l Pool) fleet.Accelerator { return l.Accelerator }) {
 		shuffle(p.Pools, random)
 	}
 	shuffle(p.Quotas, random)

@@ -6,8 +6,8 @@ import (
 )
 
 // Fits reports whether these numbers of replicas of the options can run together: on the nodes of
-// the problem's pools, beside existing replicas, and within limits and quotas. Ranges and demands do
-// not matter.
+// the problem's pools, beside existing replicas, and within limits and quotas. Ranges and demands
+// do not matter.
 func Fits(p Problem, counts []int) bool {
 	c := canonical(&p)
 	c.constrain(&p)

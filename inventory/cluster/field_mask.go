@@ -76,7 +76,7 @@ func podFields() fieldMask {
 	stopped := fieldsOf("name restartCount").
 		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
 	return objectFields(
-		fieldsOf("nodeName nodeSelector tolerations resourceClaims").with("affinity", fieldsOf("nodeAffinity")).
+		fieldsOf("nodeName nodeSelector tolerations resourceClaims overhead").with("affinity", fieldsOf("nodeAffinity")).
 			with("containers", container).with("initContainers", container),
 		fieldsOf("phase reason resourceClaimStatuses extendedResourceClaimStatus").
 			with("conditions", fieldsOf("type status reason lastTransitionTime")).
@@ -197,14 +197,19 @@ func strip(u *unstructured.Unstructured, s fieldMask) {
 
 // keepExtended keeps the resources that are counted. Accelerators are extended resources: their
 // names contain a slash, and a request for one equals its limit, without which there is none.
-// Processors and memory are those of the request, or of the limit without one. Containers of a pod
-// without accelerators are removed; those of a template stay, since one of them is the engine.
+// Processors and memory are those of the request, or of the limit without one. Of a pod without
+// accelerators, the processors and the memory are kept as its overhead, and the containers are not;
+// those of a template stay, since one of them is the engine.
 func keepExtended(u *unstructured.Unstructured) {
 	spec, _ := u.Object["spec"].(map[string]any)
 	if u.GetKind() == pods.kind {
 		if !trimContainers(spec) && spec["resourceClaims"] == nil {
-			for _, name := range []string{"containers", "initContainers", "nodeSelector", "tolerations", "affinity"} {
+			requests := computeRequests(spec)
+			for _, name := range []string{"containers", "initContainers", "nodeSelector", "tolerations", "affinity", "overhead"} {
 				delete(spec, name)
+			}
+			if len(requests) > 0 {
+				spec["overhead"] = requests
 			}
 		}
 		return

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"testing"
@@ -120,23 +121,28 @@ func BenchmarkClusterRebuild(b *testing.B) {
 	}
 }
 
-// BenchmarkPodMemory measures the memory of 50,000 pods.
+// BenchmarkPodMemory measures the memory of 50,000 pods, with and without accelerators.
 func BenchmarkPodMemory(b *testing.B) {
 	const count = 50000
-	c := largeCluster(b, 0)
-	w := c.watches[watchID{resource: pods.gvr}]
-	template := servingJSON(b)
-	for b.Loop() {
-		clear(w.rows)
-		before := heap()
-		for i := range count {
-			u := received(b, template)
-			u.SetName(fmt.Sprint("chat-5f9c7d8b6-", i))
-			w.take(u)
-		}
-		b.ReportMetric(float64(heap()-before)/count, "B/pod")
+	serving := servingJSON(b)
+	templates := map[string][]byte{"serving": serving, "other": bytes.ReplaceAll(serving, []byte("nvidia.com/gpu"), []byte("ephemeral-storage"))}
+	for name, template := range templates {
+		b.Run(name, func(b *testing.B) {
+			c := largeCluster(b, 0)
+			w := c.watches[watchID{resource: pods.gvr}]
+			for b.Loop() {
+				clear(w.rows)
+				before := heap()
+				for i := range count {
+					u := received(b, template)
+					u.SetName(fmt.Sprint("chat-5f9c7d8b6-", i))
+					w.take(u)
+				}
+				b.ReportMetric(float64(heap()-before)/count, "B/pod")
+			}
+			runtime.KeepAlive(w)
+		})
 	}
-	runtime.KeepAlive(w)
 }
 
 // BenchmarkDeploymentMemory measures the memory of 10,000 Deployments.
