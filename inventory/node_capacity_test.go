@@ -87,7 +87,7 @@ func TestNodeHasNoMoreAcceleratorsThanItHasProcessorsFor(t *testing.T) {
 		{"less for each accelerator", []string{of("20", 1), of("20", 2)}, nil, 6, "insufficient cpu"},
 		{"a pod without accelerators", []string{of("8", 1)}, []string{pod("d", "", "requests: {cpu: 8}")}, 7, "insufficient cpu"},
 		{"its own replicas", []string{of("10", 1)}, []string{pod("a-1-x", "a", of("10", 1)), pod("a-1-y", "a", of("10", 1))}, 6, "insufficient cpu"},
-		{"a request beyond any node", []string{of("9E", 1)}, nil, 0, ""}, // the node rejects its pods
+		{"a request beyond any node, which rejects its pods", []string{of("9E", 1)}, nil, 0, ""},
 		{"a tiny one", []string{of("1n", 1)}, nil, 0, ""},
 	}
 	for _, test := range tests {

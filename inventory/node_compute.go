@@ -57,8 +57,8 @@ func (e *eligibility) limitByCompute(rows []fleet.Node, nodes nodeStates) {
 	}
 }
 
-// usableBy returns how many accelerators pods of these sizes can have with what is left of a
-// resource; false if it does not limit them.
+// usableBy returns how many accelerators pods of these sizes can have with the rest of a resource;
+// false if it does not limit them.
 func usableBy(sizes []podSize, name corev1.ResourceName, left compute, allocatable corev1.ResourceList) (gpus int, limited bool) {
 	if _, states := allocatable[name]; !states {
 		return 0, false

@@ -101,9 +101,10 @@ func (r *round) contendedTypes(a answer) map[*gpuType]bool {
 
 // fairParts returns the amount of each model's demand that its fair part of the accelerators can
 // serve. For each type, the models with demand get equal parts, by priority; the part that a model
-// does not need goes to the others (max-min fairness). A part of a replica goes to
-// those that have one more already. It also returns the most replicas of each variant with a claim: a
-// part of one type is not filled on another. A model's last replica is the first of its part.
+// does not need goes to the others (max-min fairness). A part of a replica goes to those that have
+// one more already. It also returns the most replicas of each variant with a claim, unlimited for
+// others: a part of one type is not filled on another. A model's last replica is the first of its
+// part.
 func (r *round) fairParts(decided answer, last counts) (parts map[*sizedModel]float64, most counts) {
 	parts, most = make(map[*sizedModel]float64, len(r.models)), r.counts(unlimited)
 	r.parts = make(map[gpuPart]int)

@@ -30,9 +30,10 @@ type gpuType struct {
 	pool        solver.Pool    // of which the name is that of the part
 	at          map[string]int // index of a node by its name
 	nodes       []gpuNode
-	requested   int              // accelerators of existing or scheduled replicas, whichever are more
-	slots       map[shareUse]int // how many shares fit beside live ones
-	adds        bool             // the limit is that of a node autoscaler
+	// accelerators of existing or scheduled replicas, whichever are more
+	requested int
+	slots     map[shareUse]int // how many shares fit beside live ones
+	adds      bool             // the limit is that of a node autoscaler
 	// pods that wait for its nodes stay
 	keepsPending bool
 	limitedBy    string       // the objects that limit it
@@ -48,7 +49,7 @@ type gpuNode struct {
 	own         int            // allocated by replicas of the variants
 	live        int            // the part of own that is not terminating
 	usable      int            // by replicas of the variants; unlimited if nothing else limits them
-	usableBy    string         // what does
+	usableBy    string         // the cause of that limit
 	closed      string         // why it takes no more pods
 	rejects     map[int]string // why it takes none of a placement
 }
@@ -227,9 +228,10 @@ func (v *variant) nodesOf(pod *fleet.Pod, shares int) []string {
 	return unseen
 }
 
-// allocate records that a replica has accelerators of a node, and returns its index. A node that the pool does not have
-// (it was removed, or has a label other than the variant says) is added with these accelerators and
-// no more: a running replica is not removed for that.
+// allocate records that a replica has accelerators of a node, and returns its index; none if the
+// pool has no such node and the replica leaves. Else one that the pool does not have (it was
+// removed, or has a label other than the variant says) is added with these accelerators and no
+// more: a running replica is not removed for that.
 func (k *gpuType) allocate(name string, gpus int, leaves bool) int {
 	i, found := k.at[name]
 	switch {

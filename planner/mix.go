@@ -24,8 +24,8 @@ func (n counts) of(v *variant) int {
 type round struct {
 	*view
 	models    []*sizedModel
-	options   []solver.Option  // of the solver's problems: those of held variants, then of the models
-	held      []solver.Option  // the first of them
+	options   []solver.Option  // of the solver's problems
+	held      []solver.Option  // the first of them: variants that keep their number
 	decided   []fleet.Decision // of all that keep their number
 	startable counts           // the replicas that the current demand needs
 	mixed     counts           // the same, before a variant was chosen to serve a model alone
@@ -160,7 +160,8 @@ type question struct {
 	floors    counts // replicas that variants have at least
 	most      counts // replicas that variants have at most; nil is no limit for any
 	unbounded bool   // starts are not limited to the current demand
-	healthy   bool   // as if overdue replicas were ready, and no accelerators limited; only models that have some
+	// as if overdue replicas were ready, and no accelerators limited; for the models that have some
+	healthy bool
 }
 
 // answer is the result of the solver.
