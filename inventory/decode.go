@@ -85,6 +85,8 @@ func decoder(kind schema.GroupKind) func(*unstructured.Unstructured) (Objects, e
 		return decodeResourceQuota
 	case schema.GroupKind{Group: groupKarpenter, Kind: kindNodePool}:
 		return decodeNodePool
+	case schema.GroupKind{Group: groupNodeAutoscaling, Kind: kindCapacityQuota}:
+		return decodeCapacityQuota
 	case schema.GroupKind{Group: groupKueue, Kind: kindClusterQueue}:
 		return decodeClusterQueue
 	case schema.GroupKind{Group: groupKueue, Kind: kindLocalQueue}:

@@ -269,5 +269,16 @@ func podGPUs(pod *corev1.PodSpec) (total int) {
 
 // wholeNumber returns a quantity as a number that cannot overflow a sum.
 func wholeNumber(quantity resource.Quantity) int {
-	return int(max(0, min(quantity.Value(), math.MaxInt32)))
+	return int(min(amount(quantity), math.MaxInt32))
+}
+
+// mostAmount bounds amounts, so that the sum of two does not overflow.
+const mostAmount = math.MaxInt64 / 2
+
+// amount returns a quantity in whole units, rounded up. The value of a very large one would be 0.
+func amount(quantity resource.Quantity) int64 {
+	if quantity.CmpInt64(mostAmount) > 0 {
+		return mostAmount
+	}
+	return max(0, quantity.Value())
 }

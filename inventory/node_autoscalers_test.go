@@ -78,7 +78,7 @@ func TestPoolIsElasticIfANodeAutoscalerAddsNodesOfItsType(t *testing.T) {
 		{"two limits", []string{od("nvidia.com/gpu: 6"), named("also", "nvidia.com/gpu: 4", "NVIDIA-H100-80GB-HBM3")}, "6 more by NodePool also, NodePool gpu", "2 more by NodePool gpu"},
 		{"many limits are a short text", []string{named("a", "nvidia.com/gpu: 1", "NVIDIA-L40S"), named("b", "nvidia.com/gpu: 1", "NVIDIA-L40S"), named("c", "nvidia.com/gpu: 1", "NVIDIA-L40S"), named("d", "nvidia.com/gpu: 1", "NVIDIA-L40S")},
 			"nodes", "4 more by NodePool a, NodePool b, NodePool c and 1 more"},
-		{"huge limits", []string{named("a", "nvidia.com/gpu: 9e18", "NVIDIA-L40S"), named("b", "nvidia.com/gpu: 9e18", "NVIDIA-L40S")}, "nodes", "2147483647 more by NodePool a, NodePool b"},
+		{"huge limits", []string{named("a", "nvidia.com/gpu: 9e18", "NVIDIA-L40S"), named("b", "nvidia.com/gpu: 9e30", "NVIDIA-L40S")}, "nodes", "2147483647 more by NodePool a, NodePool b"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

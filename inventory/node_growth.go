@@ -18,10 +18,14 @@ type growth struct {
 	limits    []string // the rows of the node autoscalers that limit it
 }
 
-// add adds so many accelerators, of the row that limits them.
-func (g *growth) add(most int, row string) {
+// add adds so many accelerators, of the rows that limit them.
+func (g *growth) add(most int, rows ...string) {
 	g.most = min(math.MaxInt32, g.most+max(0, min(most, math.MaxInt32)))
-	g.limits = append(g.limits, row)
+	for _, row := range rows {
+		if !slices.Contains(g.limits, row) {
+			g.limits = append(g.limits, row)
+		}
+	}
 }
 
 // limitText names the rows that limit the growth: the first few of them.
@@ -44,10 +48,11 @@ type nodeAutoscalers struct {
 	// node is in none
 	groupsOf map[string][]int
 	hasNodes map[int]bool // by the index of a group
+	quotas   nodeQuotas   // of the nodes that node groups add
 }
 
-// nodeAutoscalers returns those rows.
-func (o Objects) nodeAutoscalers() nodeAutoscalers {
+// nodeAutoscalers returns those rows. Of the nodes, those that are present count in quotas.
+func (o Objects) nodeAutoscalers(present []*corev1.Node) nodeAutoscalers {
 	all := nodeAutoscalers{
 		pools:    sorted(o.NodePools, func(a, b NodePool) int { return cmp.Compare(a.Name, b.Name) }),
 		used:     map[string]map[corev1.ResourceName]int{},
@@ -66,7 +71,7 @@ func (o Objects) nodeAutoscalers() nodeAutoscalers {
 	if o.NodeGroups == nil {
 		return all
 	}
-	all.groups, all.seen = *o.NodeGroups, true
+	all.groups, all.seen, all.quotas = *o.NodeGroups, true, o.nodeQuotas(present)
 	values := map[string]bool{}
 	for _, node := range o.Nodes {
 		for _, value := range groupNames(node) {
@@ -172,45 +177,6 @@ func (g *growth) addPool(pool NodePool, own nodesOfType, used map[corev1.Resourc
 		return
 	}
 	g.add(most, "NodePool "+pool.Name)
-}
-
-// addGroups adds the accelerators of the node groups that have nodes of the type, up to their
-// largest sizes. A group whose nodes are not known, as of one that has none, may have any type, so
-// that there is no limit.
-func (a nodeAutoscalers) addGroups(g *growth, own nodesOfType) {
-	if a.groups.Unreadable {
-		g.unlimited = true
-		return
-	}
-	type members struct{ ready, gpus int }
-	seen := map[int]members{}
-	for _, n := range own.nodes {
-		for _, value := range groupNames(n.node) {
-			for _, i := range a.groupsOf[value] {
-				m := seen[i]
-				m.gpus = max(m.gpus, n.gpus())
-				if isReady(n.node) && n.gpus() > 0 && a.groups.Groups[i].mayHave(n.node) {
-					m.ready++
-				}
-				seen[i] = m
-			}
-		}
-	}
-	for i, group := range a.groups.Groups {
-		m, isOf := seen[i]
-		more := max(0, group.Most-m.ready)
-		switch {
-		case group.BacksOff && (isOf || !a.hasNodes[i] && more > 0):
-			g.backsOff = true
-			g.add(0, "node group "+group.Name+", which backs off")
-		case isOf && m.gpus == 0 && more > 0: // its device plugin has not counted them yet
-			g.unlimited = true
-		case isOf:
-			g.add(more*m.gpus, "node group "+group.Name)
-		case !a.hasNodes[i] && more > 0:
-			g.unlimited = true
-		}
-	}
 }
 
 // containsWord reports whether a name contains another one that begins and ends at a separator or

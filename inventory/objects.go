@@ -23,6 +23,7 @@ type Objects struct {
 	NodePools      []NodePool
 	Kueue          Kueue
 	NodeGroups     *NodeGroups // nil: Cluster Autoscaler does not run
+	CapacityQuotas []CapacityQuota
 	// ResourceSlices are those of the drivers whose devices are accelerators; with the claims of
 	// all namespaces, which say which devices are allocated.
 	ResourceSlices         []*resourcev1.ResourceSlice
@@ -77,6 +78,7 @@ func (o *Objects) Append(more Objects) {
 	o.Nodes = append(o.Nodes, more.Nodes...)
 	o.ResourceQuotas = append(o.ResourceQuotas, more.ResourceQuotas...)
 	o.NodePools = append(o.NodePools, more.NodePools...)
+	o.CapacityQuotas = append(o.CapacityQuotas, more.CapacityQuotas...)
 	o.Kueue.append(more.Kueue)
 	o.ConfigMaps = append(o.ConfigMaps, more.ConfigMaps...)
 	if more.NodeGroups != nil {
@@ -92,7 +94,7 @@ func (o *Objects) Append(more Objects) {
 // Len returns the number of objects.
 func (o *Objects) Len() int {
 	n := len(o.ScaledObjects) + len(o.ScaledJobs) + len(o.Targets) + len(o.HPAs) + len(o.Pods) + len(o.Nodes)
-	n += len(o.ResourceQuotas) + len(o.NodePools) + o.Kueue.len() + len(o.ConfigMaps)
+	n += len(o.ResourceQuotas) + len(o.NodePools) + len(o.CapacityQuotas) + o.Kueue.len() + len(o.ConfigMaps)
 	n += len(o.ResourceSlices) + len(o.ResourceClaims) + len(o.ResourceClaimTemplates) + len(o.DeviceClasses) + len(o.DeviceTaintRules)
 	if o.NodeGroups != nil {
 		n++

@@ -78,9 +78,14 @@ func (o Objects) pools(options Options, devices deviceCounts) ([]fleet.Pool, []P
 	rows := map[fleet.Accelerator][]fleet.Node{}
 	nodes := map[fleet.Accelerator]nodesOfType{}
 	var unnamed []string
+	var present []*corev1.Node
 	for _, node := range sorted(o.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) }) {
 		named := map[corev1.ResourceName]bool{}
-		for _, t := range options.typesOn(node) {
+		types := options.typesOn(node)
+		if isPresent(node, types) {
+			present = append(present, node)
+		}
+		for _, t := range types {
 			for _, name := range t.resources {
 				named[name] = true
 			}
@@ -97,7 +102,7 @@ func (o Objects) pools(options Options, devices deviceCounts) ([]fleet.Pool, []P
 		}
 	}
 	var pools []fleet.Pool
-	autoscalers := o.nodeAutoscalers()
+	autoscalers := o.nodeAutoscalers(present)
 	for _, accelerator := range slices.Sorted(maps.Keys(rows)) {
 		pool := fleet.Pool{Accelerator: accelerator, Nodes: rows[accelerator]}
 		more := autoscalers.growthOf(nodes[accelerator], options)
@@ -165,6 +170,13 @@ func closed(node *corev1.Node) string {
 		return closedByTaint
 	}
 	return ""
+}
+
+// isPresent reports whether a node is no longer to come: it is ready, and has the accelerators of
+// its types.
+func isPresent(node *corev1.Node, types []typeOnNode) bool {
+	has := func(t typeOnNode) bool { return nodeOfType{node, t.resources}.gpus() > 0 }
+	return isReady(node) && (len(types) == 0 || slices.ContainsFunc(types, has))
 }
 
 func isReady(node *corev1.Node) bool {

@@ -74,24 +74,29 @@ func (s namedSelector) terms() (terms []selectorTerm) {
 
 // matching returns the targets whose selectors match a pod, in order of precedence.
 func (x selectorIndex) matching(pod *corev1.Pod) (targets []Key) {
-	if len(x.selectors) == 0 {
-		return nil
-	}
-	found := x.tried(nil, selectorTerm{namespace: pod.Namespace}, pod)
-	for key, value := range pod.Labels {
-		found = x.tried(found, selectorTerm{pod.Namespace, key, value}, pod)
-	}
-	slices.Sort(found)
-	for _, i := range found {
+	for _, i := range x.find(pod.Namespace, pod.Labels) {
 		targets = append(targets, x.selectors[i].target)
 	}
 	return targets
 }
 
-// tried adds the selectors of a term that match a pod.
-func (x selectorIndex) tried(found []int, term selectorTerm, pod *corev1.Pod) []int {
+// find returns the indices of the selectors of a namespace that match labels, sorted.
+func (x selectorIndex) find(namespace string, own labels.Set) []int {
+	if len(x.selectors) == 0 {
+		return nil
+	}
+	found := x.tried(nil, selectorTerm{namespace: namespace}, own)
+	for key, value := range own {
+		found = x.tried(found, selectorTerm{namespace, key, value}, own)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// tried adds the selectors of a term that match labels.
+func (x selectorIndex) tried(found []int, term selectorTerm, own labels.Set) []int {
 	for _, i := range x.byTerm[term] {
-		if x.selectors[i].selector.Matches(labels.Set(pod.Labels)) {
+		if x.selectors[i].selector.Matches(own) {
 			found = append(found, i)
 		}
 	}
