@@ -76,6 +76,7 @@ func TestRolesInNamespacesAllowNothingElsewhere(t *testing.T) {
 			if !slices.Contains(inside, permission) {
 				require.Contains(t, []string{
 					"nodes", "namespaces", "customresourcedefinitions.apiextensions.k8s.io", "nodepools.karpenter.sh", "configmaps cluster-autoscaler-status",
+					"capacityquotas.autoscaling.x-k8s.io",
 					"resourceslices.resource.k8s.io", "deviceclasses.resource.k8s.io", "devicetaintrules.resource.k8s.io",
 					"clusterqueues.kueue.x-k8s.io", "cohorts.kueue.x-k8s.io", "resourceflavors.kueue.x-k8s.io",
 				}, resource)

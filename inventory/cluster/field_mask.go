@@ -85,12 +85,17 @@ func podFields() fieldMask {
 }
 
 func nodeFields() fieldMask {
-	return objectFields(fieldsOf("unschedulable taints"), fieldsOf("allocatable").with("conditions", fieldsOf("type status")))
+	return objectFields(fieldsOf("unschedulable taints"), fieldsOf("allocatable").
+		with("capacity", fieldsOf("cpu memory")).with("conditions", fieldsOf("type status")))
 }
 
 func nodePoolFields() fieldMask {
 	template := fieldMask{"metadata": fieldsOf("labels"), "spec": fieldsOf("requirements")}
 	return objectFields(fieldsOf("limits replicas").with("template", template), nil)
+}
+
+func capacityQuotaFields() fieldMask {
+	return objectFields(fieldsOf("selector limits"), fieldMask{"conditions": fieldsOf("type status")})
 }
 
 // sliceFields is the mask of ResourceSlices. Of the attributes of a device, those that name its

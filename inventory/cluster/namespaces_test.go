@@ -129,6 +129,7 @@ func TestMetricsShowTheStateOfWatches(t *testing.T) {
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP wva_inventory_objects Objects of a resource that are known.
 # TYPE wva_inventory_objects gauge
+wva_inventory_objects{resource="capacityquotas.autoscaling.x-k8s.io"} 0
 wva_inventory_objects{resource="clusterqueues.kueue.x-k8s.io"} 0
 wva_inventory_objects{resource="cohorts.kueue.x-k8s.io"} 0
 wva_inventory_objects{resource="configmaps"} 0
@@ -154,6 +155,7 @@ wva_inventory_objects{resource="scaledobjects.keda.sh"} 1
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP wva_watch_failing 1 while a watch of a resource fails, else 0.
 # TYPE wva_watch_failing gauge
+wva_watch_failing{resource="capacityquotas.autoscaling.x-k8s.io"} 0
 wva_watch_failing{resource="clusterqueues.kueue.x-k8s.io"} 0
 wva_watch_failing{resource="cohorts.kueue.x-k8s.io"} 0
 wva_watch_failing{resource="configmaps"} 0
@@ -178,7 +180,7 @@ wva_watch_failing{resource="scaledobjects.keda.sh"} 0
 		w.settle()
 		count, err := testutil.GatherAndCount(registry, "wva_watch_errors_total", "wva_watch_failing")
 		require.NoError(t, err)
-		require.Equal(t, 34, count, "a resource that is not watched any more has no series")
+		require.Equal(t, 36, count, "a resource that is not watched any more has no series")
 	})
 }
 

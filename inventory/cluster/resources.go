@@ -112,6 +112,12 @@ var (
 		without: "node autoscalers are not known, so each accelerator type counts as elastic",
 		objects: "the ConfigMap `kube-system/cluster-autoscaler-status` of Cluster Autoscaler", use: "the largest sizes of its node groups, and whether one backs off",
 	}
+	capacityQuotas = &watchedResource{
+		gvr:  schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacityquotas"},
+		kind: "CapacityQuota", cause: causeNode, fields: capacityQuotaFields(), isClusterScoped: true, countsEverywhere: true,
+		isOptional: true, versions: []string{"v1alpha1", "v1"}, without: "node groups count as without quotas",
+		objects: "CapacityQuotas of Cluster Autoscaler", use: "the accelerators, nodes, processors and memory that it may add",
+	}
 	resourceSlices = &watchedResource{
 		gvr: devices("resourceslices"), kind: "ResourceSlice", cause: causeNode, fields: sliceFields(), isClusterScoped: true, countsEverywhere: true, isOptional: true,
 		without: devicesUnknown,
@@ -182,7 +188,7 @@ var (
 // resources is the table. Of several causes of a rebuild, the first in this order is told.
 var resources = []*watchedResource{
 	scaledObjects, scaledJobs, deployments, statefulSets, leaderWorkerSets, furtherTargets, autoscalers,
-	nodes, nodePools, autoscalerStatus, resourceSlices, deviceClasses, deviceTaintRules, resourceClaims, claimTemplates,
+	nodes, nodePools, autoscalerStatus, capacityQuotas, resourceSlices, deviceClasses, deviceTaintRules, resourceClaims, claimTemplates,
 	resourceQuotas, clusterQueues, localQueues, resourceFlavors, cohorts, pods, namespaces,
 	globalConfig, tenantConfig,
 }

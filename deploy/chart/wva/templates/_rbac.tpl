@@ -65,6 +65,10 @@
 - apiGroups: [karpenter.sh]
   resources: [nodepools]
   verbs: [get, list, watch]
+# The quotas of the nodes that Cluster Autoscaler adds.
+- apiGroups: [autoscaling.x-k8s.io]
+  resources: [capacityquotas]
+  verbs: [get, list, watch]
 # The quotas of Kueue.
 - apiGroups: [kueue.x-k8s.io]
   resources: [clusterqueues, cohorts, resourceflavors]
