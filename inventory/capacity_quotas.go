@@ -112,9 +112,8 @@ type nodeQuotas struct {
 	index selectorIndex
 }
 
-// nodeQuotas returns the CapacityQuotas with what the nodes use of them. They are calculated, and
-// not those of a status: nodes that are still to come leave their part to the pods that wait for
-// them.
+// nodeQuotas returns the CapacityQuotas, with the resources that the nodes have of them. The use in
+// a status counts nodes that are still to come too, for which pods wait.
 func (o Objects) nodeQuotas(present []*corev1.Node) nodeQuotas {
 	var all nodeQuotas
 	var selectors []namedSelector

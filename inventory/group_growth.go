@@ -109,8 +109,8 @@ func (a nodeAutoscalers) groupWith(group NodeGroup, own nodesOfType) groupOfType
 	return g
 }
 
-// nextLabels returns the labels of a further node of the group, by those of one of its node pool: in
-// the zone of the group, and with a name that no selector can state.
+// nextLabels returns the labels of a further node of the group, by those of one of its node pool:
+// in the zone of the group, and with a name that no selector can state.
 func (g NodeGroup) nextLabels(node *corev1.Node) map[string]string {
 	own := maps.Clone(node.Labels)
 	own[corev1.LabelHostname] = "-"
@@ -243,8 +243,8 @@ func (a nodeAutoscalers) addGroups(all *growth, own nodesOfType) {
 	}
 }
 
-// apply returns the rows with those in one that are under the limit, if it leaves less than they may
-// add. A row that is partly under it stays as it is.
+// apply returns the rows with those in one that are under the limit, if it leaves less than they
+// may add. A row that is partly under it stays as it is.
 func (l limitOfNodes) apply(rows []additions, groups []groupOfType) []additions {
 	isUnder := func(row additions) bool {
 		return !slices.ContainsFunc(row.groups, func(at int) bool { return !l.members[at] })

@@ -316,8 +316,8 @@ func (v *view) problems(variants []fleet.Variant) []inventory.Problem {
 		switch {
 		case !hasNodes && (state.isOfNodeAutoscaler() || state.isOfDevices()): // no accelerators
 			continue
-		case (!hasNodes || v.objects.NodeGroups == nil) && state.watchedResource == capacityQuotas: // no node groups
-			continue
+		case (!hasNodes || v.objects.NodeGroups == nil) && state.watchedResource == capacityQuotas:
+			continue // no node groups
 		case len(v.objects.Kueue.Locals) == 0 && state.isOfKueue(): // no queue, no quotas
 			continue
 		}
