@@ -30,6 +30,11 @@ status:
   conditions: [{type: Ready, status: "True"}]`, name, product, labels)
 }
 
+// hugeNode returns a node with more memory than there is.
+func hugeNode(name string) string {
+	return strings.Replace(groupNode(name, "NVIDIA-L4", "team: c"), "256Gi", "7Ei", 1)
+}
+
 const (
 	h100Label = "cloud.google.com/gke-nodepool: h100, cloud.google.com/gke-accelerator: nvidia-h100-80gb, team: a"
 	l40sLabel = "eks.amazonaws.com/nodegroup: l40s, team: b"
@@ -72,6 +77,9 @@ func TestCapacityQuotaLimitsTheNodesThatANodeGroupMayAdd(t *testing.T) {
 		{"of processors, by capacity", []string{grow, capacityQuota("q", "", "cpu: 96")}, "4 more by CapacityQuota q", "4 more by CapacityQuota q"},
 		{"of processors for less than a node", []string{grow, capacityQuota("q", "", "cpu: 95")}, "nodes by CapacityQuota q", "nodes by CapacityQuota q"},
 		{"of memory", []string{grow, capacityQuota("q", "", "memory: 1Ti")}, "8 more by CapacityQuota q", "8 more by CapacityQuota q"},
+		{"of memory for less than a node", []string{grow, capacityQuota("q", "", "memory: 767Gi")}, "nodes by CapacityQuota q", "nodes by CapacityQuota q"},
+		{"of memory that overflows", []string{grow, capacityQuota("q", "", "memory: 7Ei"), hugeNode("c"), hugeNode("d"), hugeNode("e")}, "nodes by CapacityQuota q", "nodes by CapacityQuota q"},
+		{"accelerators with the name of a resource", []string{grow, capacityQuota("q", "", "nodes: 4"), gpuNode("c", "NVIDIA-L4", "accelerator: nodes")}, "4 more by CapacityQuota q", "4 more by CapacityQuota q"},
 		{"the least of several", []string{grow, capacityQuota("b", "", "nvidia.com/gpu: 16"), capacityQuota("c", "", "nvidia.com/gpu: 12, nodes: 99"), capacityQuota("a", "{matchLabels: {team: b}}", "nodes: 1")},
 			"4 more by CapacityQuota c", "nodes by CapacityQuota a"},
 		{"the nodes of others count", []string{grow, capacityQuota("q", "", "nvidia.com/gpu: 16"), gpuNode("c", "NVIDIA-L4", "karpenter.sh/nodepool: x")}, "4 more by CapacityQuota q", "4 more by CapacityQuota q"},
@@ -141,11 +149,11 @@ func TestQuotaOfSomeNodesOfAGroupIsNoLimit(t *testing.T) {
 // Cluster Autoscaler does not count devices of dynamic resource allocation, but nodes.
 func TestQuotaOfGPUsIsNoLimitOfDevices(t *testing.T) {
 	supply := func(limits string) string {
-		node := emptyNode("a", "cloud.google.com/gke-nodepool: h100")
+		node := emptyNode("a", "cloud.google.com/gke-nodepool: h100, cloud.google.com/gke-accelerator: nvidia-h100-80gb")
 		slice := manifesttest.ResourceSlice("a", manifesttest.GPUs("NVIDIA H100 80GB HBM3", 8)...)
 		return supplyOf(objectsOf(t, node, slice, autoscalerStatus(nodeGroup("gke-h100-1", 4, "NoActivity")), capacityQuota("q", "", limits)).Tables(Options{}).Pools[0])
 	}
-	require.Equal(t, "24 more by node group gke-h100-1", supply("nvidia.com/gpu: 0"))
+	require.Equal(t, "24 more by node group gke-h100-1", supply("nvidia.com/gpu: 0, nvidia-h100-80gb: 0"))
 	require.Equal(t, "8 more by CapacityQuota q", supply("nvidia.com/gpu: 0, nodes: 2"))
 }
 
