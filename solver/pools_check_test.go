@@ -3,7 +3,6 @@ package solver
 import (
 	"math"
 	"testing"
-
 )
 
 // checkPlan fails the test if a solution violates a guarantee that applies at any budget, and

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
 )
 
 // poolsTwin is the brute-force reference of Solve for competing demands: it tries every plan, and
