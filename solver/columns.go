@@ -99,12 +99,15 @@ func (m *competitor) priced(x *column) int64 {
 	return cost
 }
 
+// mostSeeds bounds the items for which simple columns are stored: more would replace each other.
+const mostSeeds = 64
+
 // seed stores simple columns: no replicas, and each item alone serving all of the demand or half of
 // it.
 func (m *competitor) seed() {
 	values := make([]int64, len(m.items))
 	m.remember(values)
-	for i := range m.items {
+	for i := range m.items[:min(len(m.items), mostSeeds)] {
 		v := &m.items[i]
 		full := divideUp(m.need, v.capacity)
 		for _, n := range [...]int64{full, (full + 1) / 2} {

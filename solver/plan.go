@@ -12,8 +12,9 @@ type draft struct {
 	cost  int64   // without the prices of the limits
 	seats []seats // of each pool of the problem
 
-	delta  []int64 // scratch: of each limit, the amount that a change uses
-	values []int64 // scratch: of a model
+	delta   []int64 // scratch: of each limit, the amount that a change uses
+	touched []int32 // scratch: the limits of which it uses any
+	values  []int64 // scratch: of a model
 }
 
 func newDraft(k *component) *draft {
@@ -81,8 +82,8 @@ func (d *draft) restore(s saved) {
 // fits reports whether a model may have other numbers while the other models keep theirs.
 func (d *draft) fits(m *competitor, values []int64) bool {
 	grows := d.measure(m, values)
-	for i, more := range d.delta {
-		if more > 0 && d.used[i]+more > d.k.slack[i] {
+	for _, at := range d.touched {
+		if more := d.delta[at]; more > 0 && d.used[at]+more > d.k.slack[at] {
 			return false
 		}
 	}
@@ -92,7 +93,10 @@ func (d *draft) fits(m *competitor, values []int64) bool {
 // measure records the amount of each limit that a change uses. It reports whether the change needs
 // more on nodes for which the limits are not exact.
 func (d *draft) measure(m *competitor, values []int64) (grows bool) {
-	clear(d.delta)
+	for _, at := range d.touched {
+		d.delta[at] = 0
+	}
+	d.touched = d.touched[:0]
 	for i := range m.items {
 		change := values[i] - m.chosen[i]
 		class := m.items[i].class
@@ -101,6 +105,9 @@ func (d *draft) measure(m *competitor, values []int64) (grows bool) {
 		}
 		own := &d.k.classes[class]
 		for _, u := range own.uses {
+			if d.delta[u.limit] == 0 {
+				d.touched = append(d.touched, u.limit)
+			}
 			d.delta[u.limit] += u.amount * change
 		}
 		grows = grows || change > 0 && d.k.poolOf(&m.items[i]) != none
@@ -149,7 +156,12 @@ func (d *draft) improveModel(m *competitor) bool {
 			try(values, x.cost)
 		}
 	}
-	m.neighbours(func(values []int64) { try(values, m.costOf(values)) })
+	work := len(m.items) / itemsPerStep
+	m.neighbours(func(values []int64) bool {
+		d.k.steps -= work
+		try(values, m.costOf(values))
+		return d.k.steps > 0
+	})
 	if best == nil {
 		return false
 	}
@@ -157,12 +169,15 @@ func (d *draft) improveModel(m *competitor) bool {
 	return true
 }
 
+// itemsPerStep is the items of a model for which evaluating a plan of it takes one step.
+const itemsPerStep = 64
+
 // mostExchanged is the number of items of its model with which an item exchanges replicas.
 const mostExchanged = 16
 
 // neighbours yields the plans of a model that differ by one replica of an item, or by one of each
-// of two items.
-func (m *competitor) neighbours(yield func(values []int64)) {
+// of two items, until yield returns false.
+func (m *competitor) neighbours(yield func(values []int64) bool) {
 	values := slices.Clone(m.chosen)
 	for i := range m.items {
 		v := &m.items[i]
@@ -171,7 +186,9 @@ func (m *competitor) neighbours(yield func(values []int64)) {
 				continue
 			}
 			values[i] = n
-			yield(values)
+			if !yield(values) {
+				return
+			}
 			for j := range m.items[:min(len(m.items), mostExchanged)] {
 				w := &m.items[j]
 				other := w.atLeast(m.chosen[j] + 1)
@@ -182,7 +199,9 @@ func (m *competitor) neighbours(yield func(values []int64)) {
 					continue
 				}
 				values[j] = other
-				yield(values)
+				if !yield(values) {
+					return
+				}
 				values[j] = m.chosen[j]
 			}
 			values[i] = m.chosen[i]

@@ -46,7 +46,8 @@ type Demand struct {
 	// model's options keep Range.Clamp(Now).
 	Amount float64
 	// Penalty is the cost of leaving a part of the demand unserved, cheapest piece first. Demand
-	// beyond the shares of all pieces costs as much as the last one. If it is empty or invalid, no
+	// beyond the shares of all pieces costs as much as the last one. Of more than 64 pieces,
+	// neighbours count as one at their mean price. If it is empty or invalid, no
 	// price is too high: the least shortage comes first and the least cost second. The same applies
 	// to a demand that competes for nothing and whose penalty is above a million times the price of
 	// all that could serve it.

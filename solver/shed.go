@@ -8,13 +8,10 @@ import (
 // relief is the over-use that a change removes, weighted by the prices; below zero if it adds some.
 func (d *draft) relief(m *competitor, values []int64) (relief float64) {
 	d.measure(m, values)
-	for i, more := range d.delta {
-		if more == 0 {
-			continue
-		}
-		over := d.used[i] - d.k.slack[i]
-		after := max(0, over+more)
-		relief += float64(float64(max(0, over)-after) * float64(max(1, d.k.prices[i])))
+	for _, at := range d.touched {
+		over := d.used[at] - d.k.slack[at]
+		after := max(0, over+d.delta[at])
+		relief += float64(float64(max(0, over)-after) * float64(max(1, d.k.prices[at])))
 	}
 	return relief
 }

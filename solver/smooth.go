@@ -19,15 +19,26 @@ type smooth struct {
 	mean        []float64
 	moments     []float64 // of each pair of items
 	product     []float64
+	// diagonal is true if the curvature is that of each limit alone, without that of pairs: of many
+	// limits, pairs would take too long
+	diagonal bool
 }
+
+// mostPaired is the largest number of limits, and of classes, of which pairs are counted.
+const mostPaired = 256
 
 func newSmooth(k *component) *smooth {
 	classes, limits := len(k.classes), len(k.slack)
-	return &smooth{
-		k: k, classPrice: make([]float64, classes), expected: make([]float64, classes), covariance: make([]float64, classes*classes),
-		gradient: make([]float64, limits), hessian: make([]float64, limits*limits), product: make([]float64, limits*classes),
-		weights: make([]float64, maxColumns),
+	s := &smooth{
+		k: k, classPrice: make([]float64, classes), expected: make([]float64, classes), gradient: make([]float64, limits),
+		weights: make([]float64, maxColumns), diagonal: max(classes, limits) > mostPaired,
 	}
+	if s.diagonal {
+		s.covariance, s.hessian = make([]float64, classes), make([]float64, limits)
+	} else {
+		s.covariance, s.hessian, s.product = make([]float64, classes*classes), make([]float64, limits*limits), make([]float64, limits*classes)
+	}
+	return s
 }
 
 // at computes the function, its gradient and its curvature.
@@ -130,6 +141,15 @@ func (s *smooth) scatter(m *competitor, mean, moments []float64, single bool) {
 				continue
 			}
 			covariance := moments[a*items+b] - float64(x*y)
+			if s.diagonal {
+				if ca == cb {
+					s.covariance[ca] += covariance
+				}
+				if ca == cb && a != b {
+					s.covariance[ca] += covariance
+				}
+				continue
+			}
 			s.covariance[ca*classes+cb] += covariance
 			if a != b {
 				s.covariance[cb*classes+ca] += covariance
@@ -147,6 +167,16 @@ func (s *smooth) slopes() {
 	}
 	clear(s.product)
 	clear(s.hessian)
+	if s.diagonal {
+		for i := range k.classes {
+			for _, u := range k.classes[i].uses {
+				amount := float64(u.amount)
+				s.gradient[u.limit] += float64(amount * s.expected[i])
+				s.hessian[u.limit] += float64(float64(amount*amount)*s.covariance[i]) / s.temperature
+			}
+		}
+		return
+	}
 	for a := range k.classes {
 		for _, u := range k.classes[a].uses {
 			amount := float64(u.amount)
@@ -217,19 +247,19 @@ func (s *smooth) direction(prices, low, high, step []float64) bool {
 	if len(free) == 0 {
 		return false
 	}
+	if s.diagonal {
+		for _, i := range free {
+			step[i] = s.gradient[i] / s.curvature(i, s.hessian[i], high[i]-low[i])
+		}
+		return true
+	}
 	n := len(free)
 	a, x := make([]float64, n*n), make([]float64, n)
 	for i, row := range free {
 		for j, column := range free {
 			a[i*n+j] = s.hessian[row*limits+column]
 		}
-		// A limit that few columns use has little curvature: its step may reach the edge of the
-		// box.
-		reach := max(high[row]-low[row], 1e-9)
-		a[i*n+i] += float64(a[i*n+i]*1e-6) + float64(0.5*math.Abs(s.gradient[row]))/reach
-		if a[i*n+i] == 0 { // it has no slope either
-			a[i*n+i] = 1
-		}
+		a[i*n+i] = s.curvature(row, a[i*n+i], high[row]-low[row])
 		x[i] = s.gradient[row]
 	}
 	if !solveSymmetric(a, x) {
@@ -239,6 +269,16 @@ func (s *smooth) direction(prices, low, high, step []float64) bool {
 		step[row] = x[i]
 	}
 	return true
+}
+
+// curvature returns that of a limit with a bound on its step. A limit that few columns use has
+// little: its step may reach the edge of the box.
+func (s *smooth) curvature(limit int, own, reach float64) float64 {
+	own += float64(own*1e-6) + float64(0.5*math.Abs(s.gradient[limit]))/max(reach, 1e-9)
+	if own == 0 { // it has no slope either
+		return 1
+	}
+	return own
 }
 
 // solveSymmetric solves a·x = b for a positive definite matrix by Cholesky's method, in place;

@@ -243,9 +243,9 @@ func (t *tree) reduce(lower int64) bool {
 
 // try makes a plan of the cheapest columns at the prices, if it fits and is better than the best.
 func (t *tree) try() {
-	d, k := t.d, t.k
+	k := t.k
 	cost := int64(0)
-	copy(d.delta, k.slack)
+	left := slices.Clone(k.slack)
 	for i := range k.models {
 		m := &k.models[i]
 		x := &m.columns[m.best]
@@ -253,12 +253,12 @@ func (t *tree) try() {
 		for j, n := range x.counts {
 			if class := m.items[j].class; class != none && n != 0 {
 				for _, u := range k.classes[class].uses {
-					d.delta[u.limit] -= u.amount * int64(n)
+					left[u.limit] -= u.amount * int64(n)
 				}
 			}
 		}
 	}
-	if cost >= t.best || slices.ContainsFunc(d.delta, func(left int64) bool { return left < 0 }) {
+	if cost >= t.best || slices.ContainsFunc(left, func(left int64) bool { return left < 0 }) {
 		return
 	}
 	t.keep(cost)

@@ -50,9 +50,36 @@ func compareServed(a, b *Demand) int {
 // usablePenalty returns the pieces that count, the cheapest first, for the whole demand; nil if one
 // of them is invalid.
 func usablePenalty(pieces []Piece) []Piece {
-	if len(pieces) == 0 || areUsable(pieces) {
+	if len(pieces) == 0 || len(pieces) <= mostPieces && areUsable(pieces) {
 		return pieces
 	}
+	return joinPieces(sortedPieces(pieces))
+}
+
+// mostPieces is the largest number of pieces of a penalty.
+const mostPieces = 64
+
+// joinPieces joins neighbours, so that there are not too many.
+func joinPieces(pieces []Piece) []Piece {
+	if len(pieces) <= mostPieces {
+		return pieces
+	}
+	joined := make([]Piece, 0, mostPieces)
+	for own := range slices.Chunk(pieces, (len(pieces)+mostPieces-1)/mostPieces) {
+		var all Piece
+		for _, p := range own {
+			all.Share += p.Share
+			all.Price += float64(p.Share * p.Price)
+		}
+		all.Price /= all.Share
+		joined = append(joined, all)
+	}
+	return joined
+}
+
+// sortedPieces returns the pieces that count, the cheapest first, for the whole demand; nil if one
+// of them is invalid.
+func sortedPieces(pieces []Piece) []Piece {
 	var clean []Piece
 	total := 0.0
 	for _, p := range pieces {
