@@ -138,16 +138,16 @@ func (z *sizedModel) headroomFactor() float64 {
 // budgetText returns the error budget as text; "" if it is not known.
 func (z *sizedModel) budgetText(p Policy) string {
 	w := z.correction.window
-	factor := fmt.Sprintf("headroom ×%.2f", z.correction.factor)
+	factor := func() string { return fmt.Sprintf("headroom ×%.2f", z.correction.factor) }
 	var texts []string
 	switch {
 	case z.correction.known:
 		objective, _ := z.singleObjective()
 		texts = append(texts, fmt.Sprintf("%s within SLO over %s%s, objective %s: %s",
-			shareRange(w), hoursText(p.BudgetWindow), z.withStartsText(p), percentText(objective.Percentile), factor))
+			shareRange(w), hoursText(p.BudgetWindow), z.withStartsText(p), percentText(objective.Percentile), factor()))
 	case w.requests > 0:
 		texts = append(texts, fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s",
-			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor))
+			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor()))
 	}
 	if z.demand.shortened {
 		texts = append(texts, "little of the error budget is spent: short scale-down window")

@@ -14,7 +14,9 @@ type explanation struct {
 	*sizedModel
 	round    *round
 	outcomes []outcome
-	asked    string  // the demand as text
+	asked    string // the demand as text, as are:
+	slack    string // its headroom
+	budget   string
 	short    float64 // the share of the wanted demand that is unserved
 	met      bool    // the objective is met, although a little is unserved
 }
@@ -23,7 +25,8 @@ type explanation struct {
 func (r *round) explanations(outcomes [][]outcome) []explanation {
 	all := make([]explanation, len(r.models))
 	for i, z := range r.models {
-		e := explanation{sizedModel: z, round: r, outcomes: outcomes[i], asked: z.demandText(), short: z.unserved(outcomes[i])}
+		e := explanation{sizedModel: z, round: r, outcomes: outcomes[i], short: z.unserved(outcomes[i])}
+		e.asked, e.slack, e.budget = z.demandText(), z.headroomText(), z.budgetText(r.policy)
 		e.met = e.short > tiny && e.isMet()
 		all[i] = e
 	}
@@ -98,7 +101,7 @@ func (e explanation) explain(i int) fleet.Reason {
 		why = why.With(fleet.DetailSilent, fmt.Sprintf("%s lacked metrics for %v: %s",
 			countOf(n, "ready replica has", "ready replicas have"), silentFor, fewNames(c.longSilent)))
 	}
-	why = why.With(fleet.DetailBudget, e.budgetText(e.round.policy))
+	why = why.With(fleet.DetailBudget, e.budget)
 	return e.details(i, why.With(fleet.DetailInfeasible, c.infeasible()))
 }
 
@@ -226,7 +229,10 @@ func (e explanation) numbers(i int) fleet.Reason {
 		capacity = ", cheaper on " + e.alone.ID.Name + " alone" + capacity
 	}
 	number := ": " + countOf(o.replicas, "replica", "replicas")
-	text := shortest(e.asked+e.headroomText()+capacity+number, e.asked+capacity+number, e.asked+capacity, e.rateText()+capacity)
+	text := e.asked + e.slack + capacity + number
+	if shortest(text, "") == "" {
+		text = shortest(e.asked+capacity+number, e.asked+capacity, e.rateText()+capacity)
+	}
 	why := fleet.Reason{Text: text}.With(fleet.DetailCapacity, basis)
 	if e.round.floors == nil { // on contended accelerators the growth is no claim
 		why = why.With(fleet.DetailQueue, e.queueText())

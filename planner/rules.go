@@ -83,11 +83,19 @@ func withoutYielding(bounds []bound) []bound {
 }
 
 func atLeast(code fleet.Code, n int, format string, args ...any) bound {
-	return bound{code: code, least: n, most: unlimited, text: fmt.Sprintf(format, args...)}
+	return bound{code: code, least: n, most: unlimited, text: formatted(format, args)}
 }
 
 func atMost(code fleet.Code, n int, format string, args ...any) bound {
-	return bound{code: code, most: n, text: fmt.Sprintf(format, args...)}
+	return bound{code: code, most: n, text: formatted(format, args)}
+}
+
+// formatted is the text itself if it has no arguments, as most have.
+func formatted(format string, args []any) string {
+	if len(args) == 0 {
+		return format
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // bounds returns the bounds of a candidate, in the order of the rules.
