@@ -59,13 +59,17 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 	for i := range pools {
 		all[pools[i].Accelerator] = &eligibility{byKey: map[Key]*eligibleTarget{}}
 	}
+	unnamed := &eligibility{byKey: map[Key]*eligibleTarget{}} // targets whose type is not known
 	for _, i := range inTurn(variants) {
 		own := all[variants[i].Accelerator]
+		if variants[i].Accelerator == "" {
+			own = unnamed
+		}
 		if target, isSeen := targets[TargetKey(variants[i].Target)]; own != nil && isSeen {
 			own.enter(&variants[i], target, pods)
 		}
 	}
-	nodes := nodeStates{make(map[string]*corev1.Node, len(o.Nodes)), o.computeLeft(pools, pods)}
+	nodes := nodeStates{make(map[string]*corev1.Node, len(o.Nodes)), o.computeLeft(pools, pods.scaled(all, unnamed))}
 	for _, node := range o.Nodes {
 		nodes.byName[node.Name] = node
 	}
@@ -74,7 +78,7 @@ func (o Objects) closeUnfit(pools []fleet.Pool, variants []fleet.Variant, target
 		pools[i].Nodes = all[pools[i].Accelerator].close(pools[i].Nodes, nodes.byName)
 		if !pools[i].Elastic {
 			all[pools[i].Accelerator].reject(pools[i].Nodes, nodes, &numbers)
-			all[pools[i].Accelerator].limitByCompute(pools[i].Nodes, nodes)
+			limitByCompute(pools[i].Nodes, nodes, slices.Concat(all[pools[i].Accelerator].targets, unnamed.targets))
 		}
 	}
 	return numbers.of

@@ -1,6 +1,9 @@
 package inventory
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helpers "k8s.io/component-helpers/resource"
@@ -46,6 +49,9 @@ func podCompute(spec *corev1.PodSpec) compute {
 func requestsOf(spec *corev1.PodSpec) compute {
 	var pod corev1.Pod
 	pod.Spec.Containers, pod.Spec.InitContainers = withCompute(spec.Containers), withCompute(spec.InitContainers)
+	if spec.Resources != nil { // those of the pod as a whole count instead
+		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: computeRequested(spec.Resources)}
+	}
 	return computeOf(helpers.PodRequests(&pod, helpers.PodResourcesOptions{}))
 }
 
@@ -80,13 +86,21 @@ func (c compute) list() corev1.ResourceList {
 func withCompute(containers []corev1.Container) []corev1.Container {
 	counted := make([]corev1.Container, len(containers))
 	for i := range containers {
-		requests := corev1.ResourceList{}
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			requests[name] = bounded(name, requested(&containers[i].Resources, name))
+		counted[i] = corev1.Container{
+			RestartPolicy: containers[i].RestartPolicy, Resources: corev1.ResourceRequirements{Requests: computeRequested(&containers[i].Resources)},
 		}
-		counted[i] = corev1.Container{RestartPolicy: containers[i].RestartPolicy, Resources: corev1.ResourceRequirements{Requests: requests}}
 	}
 	return counted
+}
+
+func computeRequested(of *corev1.ResourceRequirements) corev1.ResourceList {
+	requests := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if quantity := requested(of, name); !quantity.IsZero() {
+			requests[name] = bounded(name, quantity)
+		}
+	}
+	return requests
 }
 
 func bounded(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
@@ -108,18 +122,48 @@ func computeOf(list corev1.ResourceList) compute {
 	return compute{cores(list[corev1.ResourceCPU]), bytesOf(list[corev1.ResourceMemory])}
 }
 
-// computeLeft returns the compute of the nodes of some pools beside the pods that are none of the
-// variants'. The pods of variants may be removed.
-func (o Objects) computeLeft(pools []fleet.Pool, pods podsOfTargets) map[string]compute {
-	own := map[podKey]bool{}
-	for _, replicas := range pods.replicas {
-		for _, leader := range replicas {
-			own[podKeyOf(leader)] = true
-			for _, pod := range pods.groups[podKeyOf(leader)] {
-				own[podKeyOf(pod)] = true
+// scaledPods are the pods of the variants that are scaled, and the least priority of any.
+type scaledPods struct {
+	own      map[podKey]bool
+	priority int32
+}
+
+// scaled returns the pods of the targets that count.
+func (p podsOfTargets) scaled(all map[fleet.Accelerator]*eligibility, unnamed *eligibility) scaledPods {
+	scaled := scaledPods{own: map[podKey]bool{}}
+	add := func(pod *corev1.Pod) {
+		if priority := priorityOf(pod); len(scaled.own) == 0 || priority < scaled.priority {
+			scaled.priority = priority
+		}
+		scaled.own[podKeyOf(pod)] = true
+	}
+	for _, e := range append(slices.Collect(maps.Values(all)), unnamed) {
+		for _, t := range e.targets {
+			if !t.counts {
+				continue
+			}
+			for _, leader := range p.replicas[t.key] {
+				add(leader)
+				for _, pod := range p.groups[podKeyOf(leader)] {
+					add(pod)
+				}
 			}
 		}
 	}
+	return scaled
+}
+
+func priorityOf(pod *corev1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// computeLeft returns the compute of the nodes of some pools beside the pods that are none of the
+// scaled variants'. The pods of these may be removed, and the scheduler preempts pods of a lower
+// priority; but one with accelerators keeps them.
+func (o Objects) computeLeft(pools []fleet.Pool, pods scaledPods) map[string]compute {
 	wanted, left := map[string]bool{}, map[string]compute{}
 	for _, pool := range pools {
 		for _, node := range pool.Nodes {
@@ -133,7 +177,7 @@ func (o Objects) computeLeft(pools []fleet.Pool, pods podsOfTargets) map[string]
 	}
 	for _, pod := range o.Pods {
 		at, isOnNode := left[pod.Spec.NodeName]
-		if !isOnNode || ended(pod) || own[podKeyOf(pod)] {
+		if !isOnNode || ended(pod) || pods.own[podKeyOf(pod)] || priorityOf(pod) < pods.priority && podGPUs(&pod.Spec) == 0 {
 			continue
 		}
 		requests := podCompute(&pod.Spec)

@@ -59,8 +59,8 @@ func TestNodeTakesNoPodsForWhichProcessorsOrMemoryAreMissing(t *testing.T) {
 
 // Too few processors for pods on all accelerators of a node limit those that are used.
 func TestNodeHasNoMoreAcceleratorsThanItHasProcessorsFor(t *testing.T) {
-	pod := func(name, owner, resources string) string {
-		p := manifesttest.Pod{Name: name, Spec: "nodeName: one\n  containers: [{name: c, resources: {" + resources + "}}]"}
+	pod := func(name, owner, resources string, lines ...string) string {
+		p := manifesttest.Pod{Name: name, Spec: strings.Join(append([]string{"nodeName: one\n  containers: [{name: c, resources: {" + resources + "}}]"}, lines...), "\n  ")}
 		if owner != "" {
 			p.Owner, p.Labels = "ReplicaSet "+owner+"-1", "pod-template-hash: '1'"
 		}
@@ -86,6 +86,10 @@ func TestNodeHasNoMoreAcceleratorsThanItHasProcessorsFor(t *testing.T) {
 		{"another variant requests less", []string{of("20", 1), of("9", 1)}, nil, 7, "insufficient cpu"},
 		{"less for each accelerator", []string{of("20", 1), of("20", 2)}, nil, 6, "insufficient cpu"},
 		{"a pod without accelerators", []string{of("8", 1)}, []string{pod("d", "", "requests: {cpu: 8}")}, 7, "insufficient cpu"},
+		{"one that the scheduler preempts", []string{of("8", 1)}, []string{pod("d", "", "requests: {cpu: 8}", "priority: -10")}, 0, ""},
+		{"one of a lower priority with an accelerator", []string{of("8", 1)}, []string{pod("d", "", "requests: {cpu: 8}, limits: {nvidia.com/gpu: 1}", "priority: -10")}, 7, "insufficient cpu"},
+		{"resources of a pod as a whole", []string{of("8", 1)}, []string{pod("d", "", "", "resources: {requests: {cpu: 16}}")}, 6, "insufficient cpu"},
+		{"an ended pod", []string{of("8", 1)}, []string{strings.Replace(pod("d", "", "requests: {cpu: 8}"), "phase: Running", "phase: Succeeded", 1)}, 0, ""},
 		{"its own replicas", []string{of("10", 1)}, []string{pod("a-1-x", "a", of("10", 1)), pod("a-1-y", "a", of("10", 1))}, 6, "insufficient cpu"},
 		{"a request beyond any node, which rejects its pods", []string{of("9E", 1)}, nil, 0, ""},
 		{"a tiny one", []string{of("1n", 1)}, nil, 0, ""},

@@ -18,9 +18,12 @@ type podSize struct {
 // limitByCompute limits the accelerators of nodes that have too few processors or too little memory
 // for pods on all of them. If the targets' pods differ, those that need the least for each
 // accelerator count: more can never run. A target whose pods are not known may need none.
-func (e *eligibility) limitByCompute(rows []fleet.Node, nodes nodeStates) {
+func limitByCompute(rows []fleet.Node, nodes nodeStates, targets []*eligibleTarget) {
 	var sizes []podSize
-	for _, t := range e.targets {
+	for _, t := range targets {
+		if !t.counts {
+			continue
+		}
 		if t.any || len(t.sizes) == 0 || slices.ContainsFunc(t.sizes, func(s podSize) bool { return s.gpus <= 0 }) {
 			return
 		}
@@ -77,7 +80,10 @@ func usableBy(sizes []podSize, name corev1.ResourceName, left compute, allocatab
 		return 0, false
 	}
 	if len(sizes) == 1 { // whole pods
-		return sizes[0].gpus * int(math.Floor(of(left)/of(sizes[0].compute))), true
+		return atMost(float64(sizes[0].gpus) * math.Floor(of(left)/of(sizes[0].compute))), true
 	}
-	return int(math.Floor(of(left)/least + 1e-9)), true
+	return atMost(math.Floor(of(left)/least + 1e-9)), true
 }
+
+// atMost returns a number of accelerators, of which no node has more than that.
+func atMost(gpus float64) int { return int(min(gpus, math.MaxInt32)) }

@@ -56,16 +56,7 @@ func TestReasonsSayThatAVariantServesAlone(t *testing.T) {
 
 // alone returns the variant that the planner chose to serve the first model alone; "" if none.
 func (s *scenario) alone() string {
-	x := newView(s.Snapshot, nil, Policy{}.withDefaults())
-	var models []*sizedModel
-	var held []fleet.Decision
-	for _, sized := range x.sizeAll() {
-		if sized.sized != nil {
-			models = append(models, sized.sized)
-		}
-		held = append(held, sized.held...)
-	}
-	r := x.newRound(models, held)
+	r := roundOf(s.Snapshot)
 	r.mix()
 	if chosen := r.models[0].alone; chosen != nil {
 		return chosen.ID.Name

@@ -176,6 +176,7 @@ func (k *gpuType) enter(v *variant, now time.Time) {
 	for i := range pods {
 		pod := &pods[i]
 		if v.isOverdue(pod, now) || v.isUseless(pod.Name) {
+			k.leaveTo(pod, gpus)
 			continue
 		}
 		first := len(on)
@@ -186,6 +187,15 @@ func (k *gpuType) enter(v *variant, now time.Time) {
 		}
 		if len(on) > first {
 			v.placements = append(v.placements, on[first:len(on):len(on)])
+		}
+	}
+}
+
+// leaveTo leaves a pod that is no capacity the processors and the memory of its accelerators.
+func (k *gpuType) leaveTo(pod *fleet.Pod, gpus int) {
+	for _, name := range pod.Nodes {
+		if i, found := k.at[name]; found && k.nodes[i].usable < unlimited {
+			k.nodes[i].usable = max(0, k.nodes[i].usable-gpus)
 		}
 	}
 }

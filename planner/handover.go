@@ -239,7 +239,8 @@ func (r *round) canPlace(replicas counts) bool {
 }
 
 // placesInTurn reports whether these replicas fit if they are placed one after the other, the
-// largest first, beside existing ones. If not, another placement may fit.
+// largest first, beside existing ones. If not, another placement may fit, or the replicas that stay
+// have more than the limit already.
 func (r *round) placesInTurn(replicas counts) bool {
 	free := newSlots(r.gpus)
 	var ups []*variant
@@ -248,6 +249,9 @@ func (r *round) placesInTurn(replicas counts) bool {
 			continue
 		}
 		free.keep(v, min(replicas[v.option], v.allocated()))
+		if k := v.gpuType; k != nil && (k.pool.Elastic && free[k].total < 0 || !k.pool.Elastic && !v.isPlacedInFull()) {
+			return false
+		}
 		if replicas[v.option] > v.allocated() {
 			ups = append(ups, v)
 		}
@@ -261,6 +265,12 @@ func (r *round) placesInTurn(replicas counts) bool {
 		more := replicas[v.option] - v.allocated()
 		return free.take(v, more) < more
 	})
+}
+
+// isPlacedInFull reports whether the nodes of all shares of its scheduled replicas are known.
+func (v *variant) isPlacedInFull() bool {
+	_, shares := v.shape()
+	return len(v.placements) == v.scheduled && !slices.ContainsFunc(v.placements, func(on []int32) bool { return len(on) != shares })
 }
 
 // placeKept places the replicas without demand that a bound keeps and that do not exist yet onto

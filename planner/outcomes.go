@@ -47,7 +47,6 @@ func (r *round) keepOverdue(outcomes [][]outcome) {
 	}
 	if r.healthy == nil { // both calls of outcomes ask for the same
 		r.healthy = r.solve(question{amount: (*sizedModel).plain, healthy: true}).counts
-		r.solves++
 	}
 	for i, z := range r.models {
 		short := z.unserved(outcomes[i]) > tiny

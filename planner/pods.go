@@ -164,17 +164,19 @@ func usageOf(usages []*fleet.Usage, pod string) *fleet.Usage {
 	return row
 }
 
-// nextUsage returns the row of a pod, nil if there is none, and the rows after it. That of the next
-// pod is usually the first of these.
+// nextUsage returns the row of a pod, nil if there is none, and the rows from it on. That of the
+// next pod is usually the second of these.
 func nextUsage(usages []*fleet.Usage, pod string) (row *fleet.Usage, rest []*fleet.Usage) {
-	if len(usages) > 0 && usages[0].Pod == pod {
-		return usages[0], usages[1:]
+	for i := range usages[:min(len(usages), 2)] {
+		if usages[i].Pod == pod {
+			return usages[i], usages[i:]
+		}
 	}
 	at, found := slices.BinarySearchFunc(usages, pod, func(row *fleet.Usage, pod string) int { return cmp.Compare(row.Pod, pod) })
 	if !found {
 		return nil, usages[at:]
 	}
-	return usages[at], usages[at+1:]
+	return usages[at], usages[at:]
 }
 
 // meanWithin is how long a ready replica may have no mean rate, which begins with the first whole

@@ -76,7 +76,7 @@ func podFields() fieldMask {
 	stopped := fieldsOf("name restartCount").
 		with("state", fieldMask{"waiting": fieldsOf("reason"), "terminated": fieldsOf("reason exitCode")})
 	return objectFields(
-		fieldsOf("nodeName nodeSelector tolerations resourceClaims overhead").with("affinity", fieldsOf("nodeAffinity")).
+		fieldsOf("nodeName nodeSelector tolerations resourceClaims overhead priority resources").with("affinity", fieldsOf("nodeAffinity")).
 			with("containers", container).with("initContainers", container),
 		fieldsOf("phase reason resourceClaimStatuses extendedResourceClaimStatus").
 			with("conditions", fieldsOf("type status reason lastTransitionTime")).
@@ -178,7 +178,7 @@ func furtherTargetFields() fieldMask {
 // templateFields is the mask of a pod template: the labels that are read, its demands on nodes, and
 // the command line of its engine.
 func templateFields() fieldMask {
-	spec := fieldsOf("nodeSelector tolerations resourceClaims").
+	spec := fieldsOf("nodeSelector tolerations resourceClaims resources").
 		with("affinity", fieldsOf("nodeAffinity")).
 		with("containers", fieldsOf("name resources restartPolicy command args").with("env", fieldsOf("name value"))).
 		with("initContainers", fieldsOf("name resources restartPolicy"))
@@ -210,7 +210,7 @@ func keepExtended(u *unstructured.Unstructured) {
 	if u.GetKind() == pods.kind {
 		if !trimContainers(spec) && spec["resourceClaims"] == nil {
 			requests := computeRequests(spec)
-			for _, name := range []string{"containers", "initContainers", "nodeSelector", "tolerations", "affinity", "overhead"} {
+			for _, name := range []string{"containers", "initContainers", "nodeSelector", "tolerations", "affinity", "overhead", "resources"} {
 				delete(spec, name)
 			}
 			if len(requests) > 0 {

@@ -14,7 +14,10 @@ import (
 func computeRequests(pod map[string]any) map[string]any {
 	overhead, _ := pod["overhead"].(map[string]any)
 	spec := corev1.PodSpec{
-		Containers: resourcesOf(pod["containers"]), InitContainers: resourcesOf(pod["initContainers"]), Overhead: quantities(overhead),
+		Containers: containersOf(pod["containers"]), InitContainers: containersOf(pod["initContainers"]), Overhead: quantities(overhead),
+	}
+	if whole := resourcesOf(pod); len(whole.Limits)+len(whole.Requests) > 0 {
+		spec.Resources = &whole
 	}
 	requests := map[string]any{}
 	for name, quantity := range inventory.ComputeRequests(&spec) {
@@ -25,16 +28,21 @@ func computeRequests(pod map[string]any) map[string]any {
 	return requests
 }
 
-// resourcesOf returns the containers with their processors and memory, and whether they are
+// resourcesOf returns the processors and the memory of a container, or of a pod as a whole.
+func resourcesOf(container map[string]any) corev1.ResourceRequirements {
+	resources, _ := container["resources"].(map[string]any)
+	limits, _ := resources["limits"].(map[string]any)
+	requests, _ := resources["requests"].(map[string]any)
+	return corev1.ResourceRequirements{Limits: quantities(limits), Requests: quantities(requests)}
+}
+
+// containersOf returns the containers with their processors and memory, and whether they are
 // sidecars.
-func resourcesOf(list any) (containers []corev1.Container) {
+func containersOf(list any) (containers []corev1.Container) {
 	elements, _ := list.([]any)
 	for _, element := range elements {
 		container, _ := element.(map[string]any)
-		resources, _ := container["resources"].(map[string]any)
-		limits, _ := resources["limits"].(map[string]any)
-		requests, _ := resources["requests"].(map[string]any)
-		own := corev1.Container{Resources: corev1.ResourceRequirements{Limits: quantities(limits), Requests: quantities(requests)}}
+		own := corev1.Container{Resources: resourcesOf(container)}
 		if policy, _ := container["restartPolicy"].(string); policy != "" {
 			own.RestartPolicy = new(corev1.ContainerRestartPolicy(policy))
 		}
