@@ -129,7 +129,7 @@ type scaledPods struct {
 }
 
 // scaled returns the pods of the targets that count.
-func (p podsOfTargets) scaled(all map[fleet.Accelerator]*eligibility, unnamed *eligibility) scaledPods {
+func (f podsOfTargets) scaled(all map[fleet.Accelerator]*eligibility, unnamed *eligibility) scaledPods {
 	scaled := scaledPods{own: map[podKey]bool{}}
 	add := func(pod *corev1.Pod) {
 		if priority := priorityOf(pod); len(scaled.own) == 0 || priority < scaled.priority {
@@ -142,9 +142,9 @@ func (p podsOfTargets) scaled(all map[fleet.Accelerator]*eligibility, unnamed *e
 			if !t.counts {
 				continue
 			}
-			for _, leader := range p.replicas[t.key] {
+			for _, leader := range f.replicas[t.key] {
 				add(leader)
-				for _, pod := range p.groups[podKeyOf(leader)] {
+				for _, pod := range f.groups[podKeyOf(leader)] {
 					add(pod)
 				}
 			}
