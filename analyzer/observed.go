@@ -230,9 +230,8 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	if served := o.each.latest.rate; o.stuck && served > 0 && o.each.latest.replaced(turnover) && (throughput == 0 || served < throughput) {
 		throughput = served
 	}
-	bounds := []bound{
-		{limit: LimitKV, rate: kv}, {limit: LimitSequences, rate: sequences}, {limit: LimitThroughput, rate: throughput},
-	}
+	bounds := append(make([]bound, 0, 5),
+		bound{limit: LimitKV, rate: kv}, bound{limit: LimitSequences, rate: sequences}, bound{limit: LimitThroughput, rate: throughput})
 	if profiled {
 		return bounds
 	}

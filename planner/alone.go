@@ -42,7 +42,7 @@ func (r *round) chooseAlone() {
 		z.mixed = &mixed
 		c := &z.candidates[best]
 		z.alone, *c = c.variant, c.withoutOthers()
-		c.bounds = r.bounds(z, *c)
+		c.bounds = r.bounds(z, c)
 		for _, other := range z.candidates {
 			r.startable[other.option] = 0
 		}
@@ -154,7 +154,7 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 			continue
 		}
 		alone := c.withoutOthers()
-		alone.bounds = r.bounds(z, alone)
+		alone.bounds = r.bounds(z, &alone)
 		allowed := r.domain(z, alone, question{})
 		number := func(demand float64) int { return int(min(math.Ceil(demand/alone.share-tiny), unlimited)) }
 		n, now := max(1, allowed.Min, number(z.current())), number(z.latest*(1+z.headroom))

@@ -195,7 +195,7 @@ func TestAloneWithAnObjectiveNeedsACapacityByLatency(t *testing.T) {
 	z := r.models[0]
 	for i := range z.candidates {
 		c := &z.candidates[i]
-		if c.bounds = r.bounds(z, *c); c.ID.Name != "l40s" {
+		if c.bounds = r.bounds(z, c); c.ID.Name != "l40s" {
 			continue
 		}
 		for basis, may := range map[analyzer.Basis]bool{

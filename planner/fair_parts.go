@@ -192,7 +192,7 @@ func (r *round) existingToo() counts {
 		for _, c := range z.candidates {
 			floors[c.option] = r.floors[c.option]
 			if z.wanted > 0 {
-				floors[c.option] = max(floors[c.option], min(c.allocated(), within(c, c.bounds).Max))
+				floors[c.option] = max(floors[c.option], min(c.allocated(), within(c.variant, c.bounds).Max))
 			}
 		}
 	}

@@ -64,19 +64,24 @@ func (r *round) makeBeforeBreak(outcomes [][]outcome) {
 // delay raises the numbers of variants that scale down until the replicas that serve afterwards
 // have enough capacity. A variant whose scale-down is delayed gets a bound with this code.
 func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servingAfter func(*variant, int) int) {
-	left, lost := 0.0, 0.0
 	var down []int
+	for j, c := range z.candidates {
+		if z.number(j, outcomes) < c.now {
+			down = append(down, j)
+		}
+	}
+	if len(down) == 0 {
+		return
+	}
+	left, lost := 0.0, 0.0
 	count := func(j, sign int) {
 		v := z.candidates[j].variant
 		after := servingAfter(v, z.number(j, outcomes))
 		left += float64(float64(sign) * z.servingShare(j) * float64(after))
 		lost += float64(float64(sign) * z.lost(j, servingAfter(v, v.now), after))
 	}
-	for j, c := range z.candidates {
+	for j := range z.candidates {
 		count(j, 1)
-		if z.number(j, outcomes) < c.now {
-			down = append(down, j)
-		}
 	}
 	slices.SortFunc(down, func(i, j int) int { // the most capacity for its price is kept first
 		a, b := z.candidates[i], z.candidates[j]
@@ -87,7 +92,7 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servin
 	for _, j := range down {
 		c, o := z.candidates[j], &outcomes[j]
 		aim := z.number(j, outcomes)
-		if limit := min(c.existingCapacity(), within(c, o.bounds).Max, r.mostKept(z, j, outcomes)); short() && o.planned < limit {
+		if limit := min(c.existingCapacity(), within(c.variant, o.bounds).Max, r.mostKept(z, j, outcomes)); short() && o.planned < limit {
 			least := o.planned
 			count(j, -1)
 			o.planned = least + sort.Search(limit-least, func(more int) bool {
@@ -276,7 +281,8 @@ func (v *variant) isPlacedInFull() bool {
 // placeKept places the replicas without demand that a bound keeps and that do not exist yet onto
 // free accelerators beside all others: they take nothing from measured demand.
 func (r *round) placeKept(outcomes [][]outcome) {
-	if len(r.gpus) == 0 {
+	unplaced := func(o outcome) bool { return o.placed < o.replicas }
+	if !slices.ContainsFunc(outcomes, func(of []outcome) bool { return slices.ContainsFunc(of, unplaced) }) {
 		return
 	}
 	_, free := r.scaleUps(outcomes, func(int) bool { return false })

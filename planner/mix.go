@@ -65,7 +65,8 @@ const (
 func (r *round) mix() [][]outcome {
 	r.delayProbes()
 	for _, z := range r.models {
-		for _, c := range z.candidates {
+		for i := range z.candidates {
+			c := &z.candidates[i]
 			c.bounds = r.bounds(z, c)
 		}
 	}
@@ -214,7 +215,10 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 		if q.healthy {
 			option.Now += c.overdue
 		}
-		if price, known := r.gpuPrices()[c.accelerator]; q.preempts && known {
+		if !q.preempts {
+			continue
+		}
+		if price, known := r.gpuPrices()[c.accelerator]; known {
 			option.Price = price * float64(option.GPUs*option.Nodes)
 		}
 	}
@@ -246,7 +250,7 @@ func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 			return b.code == fleet.CodeStartsForCurrentDemand || isFull && asIfNodesCame
 		})
 	}
-	domain := within(c, bounds)
+	domain := within(c.variant, bounds)
 	missing := c.overdue + c.useless() + max(0, min(c.takenBack, domain.Min-c.now))
 	if q.healthy {
 		missing = c.useless()

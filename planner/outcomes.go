@@ -97,7 +97,7 @@ func (z *sizedModel) number(j int, outcomes []outcome) int {
 	if o.shortage {
 		bounds = slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool { return b.pods })
 	}
-	allowed := within(c, bounds)
+	allowed := within(c.variant, bounds)
 	if allowed.AllowsIdle && n <= allowed.Idle {
 		return allowed.Idle
 	}

@@ -118,7 +118,7 @@ func (x *view) hold(v *variant, why fleet.Reason) fleet.Decision {
 		held.Replicas = max(v.spec, previous.Replicas)
 	}
 	if annotations := annotationBounds(v); v.excluded == nil && len(annotations) > 0 {
-		allowed := within(candidate{variant: v}, annotations)
+		allowed := within(v, annotations)
 		held.Replicas = max(allowed.Min, min(held.Replicas, allowed.Max))
 		held.Reason = held.Reason.With(fleet.DetailRange, textsOf(annotations))
 	}

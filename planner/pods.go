@@ -39,15 +39,15 @@ func (r reports) partial() int { return r.missing + r.stale + r.invalid + r.tooS
 // countPods counts a variant's pods and reads their metrics from the usages of its model's name,
 // which are sorted by pod.
 func (v *variant) countPods(usages []*fleet.Usage, x *view) {
-	pods := make([]*fleet.Pod, len(v.workload.Pods))
-	for i := range pods {
-		pods[i] = &v.workload.Pods[i]
+	pods, ready := x.scratch.pods[:0], x.scratch.ready[:0]
+	for i := range v.workload.Pods {
+		pods = append(pods, &v.workload.Pods[i])
 	}
 	slices.SortFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var starts starts
 	v.engines = make([]*fleet.Usage, 0, len(pods))
 	v.timeNodes()
-	ready, rest := make([]replicaReport, 0, len(pods)), usages
+	rest := usages
 	for _, pod := range pods {
 		if pod.Terminating {
 			continue
@@ -77,6 +77,7 @@ func (v *variant) countPods(usages []*fleet.Usage, x *view) {
 		starts.note(pod, v.patience(pod))
 	}
 	v.readReplicas(ready, x.policy)
+	x.scratch.pods, x.scratch.ready = pods, ready
 	// Replicas of the spec without a pod count as starting too; the surge pods of a rolling update
 	// add none. If they have had no pod for longer than a start takes, they count as overdue: a
 	// quota may be exhausted.

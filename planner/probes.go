@@ -1,10 +1,12 @@
 package planner
 
+import "slices"
+
 // delayProbes delays a probe until accelerators are free for it. Existing replicas get the free GPU
 // slots first. If none is left, other models must have replicas beyond their equal part: a probe
 // never preempts a last replica or the part of another.
 func (r *round) delayProbes() {
-	if len(r.gpus) == 0 {
+	if len(r.gpus) == 0 || !slices.ContainsFunc(r.models, func(z *sizedModel) bool { return z.probe != none }) {
 		return
 	}
 	free := newSlots(r.gpus)
@@ -84,9 +86,9 @@ func (r *round) couldYield(z *sizedModel, k *gpuType) bool {
 		if c.gpuType != k {
 			continue
 		}
-		bounds := withoutYielding(r.bounds(z, c))
+		bounds := withoutYielding(r.bounds(z, &c))
 		allocated += c.allocated()
-		mayGo = mayGo || c.allocated() > within(c, bounds).Min
+		mayGo = mayGo || c.allocated() > within(c.variant, bounds).Min
 	}
 	return allocated > 1 && mayGo
 }

@@ -105,7 +105,7 @@ func (r *round) shareQuotas() {
 		served := z.capacityOfAll(r.startable) >= z.latest*(1-tiny)
 		for _, c := range z.candidates {
 			useless := c.overdue + c.useless()
-			need := quotaNeed{gpuClaim{model: z, best: c, needs: unlimited}, within(c, c.bounds).Max}
+			need := quotaNeed{gpuClaim{model: z, best: c, needs: unlimited}, within(c.variant, c.bounds).Max}
 			if served {
 				need.needs = r.startable[c.option] + useless
 			}
@@ -123,7 +123,8 @@ func (r *round) shareQuotas() {
 		r.shareQuota(q, needs, held)
 	}
 	for _, z := range r.models {
-		for _, c := range z.candidates {
+		for i := range z.candidates {
+			c := &z.candidates[i]
 			c.bounds = r.bounds(z, c)
 		}
 	}

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +21,19 @@ func (z *sizedModel) nextBest(why *solver.Reason) string {
 	if len(why.RunnerUp) == 0 {
 		return ""
 	}
-	mix := make([]string, len(why.RunnerUp))
+	line := append(make([]byte, 0, 128), "next best mix: "...)
 	for i, count := range why.RunnerUp {
-		mix[i] = strconv.Itoa(count.Replicas) + " x " + z.candidates[count.Option-z.candidates[0].option].ID.Name
+		if i > 0 {
+			line = append(line, " and "...)
+		}
+		line = strconv.AppendInt(line, int64(count.Replicas), 10)
+		line = append(append(line, " x "...), z.candidates[count.Option-z.candidates[0].option].ID.Name...)
 	}
-	text := fmt.Sprintf("next best mix: %s at %+.2f an hour", strings.Join(mix, " and "), why.Extra)
+	line = append(line, " at "...)
+	if !math.Signbit(why.Extra) {
+		line = append(line, '+')
+	}
+	text := string(append(strconv.AppendFloat(line, why.Extra, 'f', 2, 64), " an hour"...))
 	if why.Short > tiny {
 		text += fmt.Sprintf(", %.0f%% unserved", 100*why.Short)
 	}

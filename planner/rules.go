@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -12,7 +13,7 @@ type rule struct {
 	code  fleet.Code
 	bound string // for the documentation: the bound
 	when  string // for the documentation: when it applies
-	apply func(*view, *sizedModel, candidate) (bound, bool)
+	apply func(*view, *sizedModel, *candidate) (bound, bool)
 }
 
 // rules is all that bounds a number of replicas, apart from the demand, in the order of precedence:
@@ -99,7 +100,7 @@ func formatted(format string, args []any) string {
 }
 
 // bounds returns the bounds of a candidate, in the order of the rules.
-func (x *view) bounds(z *sizedModel, c candidate) []bound {
+func (x *view) bounds(z *sizedModel, c *candidate) []bound {
 	all := make([]bound, 0, 2) // most variants have their maximum and StartsForCurrentDemand
 	for _, r := range x.rules {
 		if r.apply == nil {
@@ -114,8 +115,8 @@ func (x *view) bounds(z *sizedModel, c candidate) []bound {
 
 // within returns the range that the bounds leave. Of bounds that contradict each other the first
 // wins. A variant may have its idle number if no lower bound is above it.
-func within(c candidate, bounds []bound) fleet.Range {
-	r := fleet.Range{Min: 0, Max: unlimited, Idle: c.Range.Idle, AllowsIdle: c.Range.AllowsIdle && c.fixed == nil}
+func within(v *variant, bounds []bound) fleet.Range {
+	r := fleet.Range{Min: 0, Max: unlimited, Idle: v.Range.Idle, AllowsIdle: v.Range.AllowsIdle && v.fixed == nil}
 	for _, b := range bounds {
 		r.Max = max(r.Min, min(r.Max, b.most))
 		if b.code == fleet.CodeMinReplicas && r.AllowsIdle {
@@ -142,8 +143,8 @@ func raised(r fleet.Range, n int) fleet.Range {
 	return r
 }
 
-func fixedBy(code fleet.Code) func(*view, *sizedModel, candidate) (bound, bool) {
-	return func(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+func fixedBy(code fleet.Code) func(*view, *sizedModel, *candidate) (bound, bool) {
+	return func(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
 		if c.fixed == nil || !c.fixed.known || c.fixed.reason.Code != code {
 			return bound{}, false
 		}
@@ -151,18 +152,18 @@ func fixedBy(code fleet.Code) func(*view, *sizedModel, candidate) (bound, bool) 
 	}
 }
 
-func maxReplicas(_ *view, _ *sizedModel, c candidate) (bound, bool) {
-	return atMost(fleet.CodeMaxReplicas, c.Range.Max, "at maxReplicaCount %d", c.Range.Max), true
+func maxReplicas(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
+	return atMost(fleet.CodeMaxReplicas, c.Range.Max, "at maxReplicaCount "+strconv.Itoa(c.Range.Max)), true
 }
 
-func minReplicas(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+func minReplicas(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
 	if c.Range.Min <= 0 || c.staysAtZero() {
 		return bound{}, false
 	}
 	return atLeast(fleet.CodeMinReplicas, c.Range.Min, "minReplicaCount %d", c.Range.Min), true
 }
 
-func activation(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+func activation(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
 	if !c.Pause.Awake || c.staysAtZero() {
 		return bound{}, false
 	}
@@ -173,21 +174,21 @@ func activation(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 // paused reaches its minimum all the same, but not from zero.
 func (v *variant) staysAtZero() bool { return v.Pause.Out && v.now == 0 }
 
-func scaleInPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+func scaleInPaused(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
 	if !c.Pause.In {
 		return bound{}, false
 	}
 	return atLeast(fleet.CodeScaleInPaused, c.spec, "scale-down paused by annotation autoscaling.keda.sh/paused-scale-in"), true
 }
 
-func scaleOutPaused(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+func scaleOutPaused(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
 	if !c.Pause.Out {
 		return bound{}, false
 	}
 	return atMost(fleet.CodeScaleOutPaused, c.now, "scale-up paused by annotation autoscaling.keda.sh/paused-scale-out"), true
 }
 
-func metricsMissing(x *view, z *sizedModel, c candidate) (bound, bool) {
+func metricsMissing(x *view, z *sizedModel, c *candidate) (bound, bool) {
 	keep := func(format string, args ...any) (bound, bool) {
 		return atLeast(fleet.CodeMetricsMissing, c.existing(), format, args...), true
 	}
@@ -231,21 +232,21 @@ func (v *variant) podsUnseen(x *view) bool {
 	return v.now > 0 && len(v.workload.Pods) == 0 && v.workload.ReplicaFailure == "" && !changed
 }
 
-func windowTooShort(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func windowTooShort(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	if all := z.reports(); all.good == 0 || all.tooShort < all.good {
 		return bound{}, false
 	}
 	return atLeast(fleet.CodeWindowTooShort, c.existing(), "fewer than 3 scrapes of each replica in the rate window, so no rate is known"), true
 }
 
-func windowNotCovered(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func windowNotCovered(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	if z.demand.covered || z.ready() == 0 {
 		return bound{}, false
 	}
 	return atLeast(fleet.CodeWindowNotCovered, c.existing(), "samples do not cover the peak window yet"), true
 }
 
-func sloMissed(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func sloMissed(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	text, missed := z.missedObjective()
 	if !missed {
 		return bound{}, false
@@ -277,7 +278,7 @@ func (z *sizedModel) missedObjective() (text string, missed bool) {
 
 // saturatedReplicas keeps all replicas while those that are not saturated could not serve all of
 // the demand. Otherwise handover keeps enough of them.
-func saturatedReplicas(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func saturatedReplicas(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	n, left := 0, 0.0
 	for _, other := range z.candidates {
 		n += other.saturated
@@ -298,7 +299,7 @@ func saturatedText(n int) string {
 // minLifetime keeps the replicas that started recently. Workloads stop the youngest replicas first,
 // so fewer would stop these and keep older ones: it keeps all, unless hardly any started recently.
 // A pod here and there is replaced all the time in a large workload.
-func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func minLifetime(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	recent := min(c.existingPods(), c.recentlyStarted)
 	if recent <= 0 || z.demand.none() {
 		return bound{}, false
@@ -318,14 +319,14 @@ func minLifetime(_ *view, z *sizedModel, c candidate) (bound, bool) {
 // fewRecent is the number of replicas of which one that started recently keeps all.
 const fewRecent = 10
 
-func keepLastReplica(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func keepLastReplica(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	if z.last == none || z.candidates[z.last].variant != c.variant {
 		return bound{}, false
 	}
 	return atLeast(fleet.CodeLastReplica, 1, "the model's cheapest variant keeps the last replica"), true
 }
 
-func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func probe(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	if z.probe == none || z.waits || z.candidates[z.probe].variant != c.variant || c.mostInQuota() < 1+c.useless() {
 		return bound{}, false
 	}
@@ -336,7 +337,7 @@ func probe(_ *view, z *sizedModel, c candidate) (bound, bool) {
 // withinQuota keeps a variant within its quotas: the API server rejects further pods, or a queue
 // does not admit them. It lowers no number, since a quota may count pods that are not seen yet.
 // While pods of the variant wait for it, it admits no others.
-func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+func withinQuota(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
 	if c.quota == nil {
 		return bound{}, false
 	}
@@ -351,14 +352,14 @@ func withinQuota(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 	return b, true
 }
 
-func notRequested(_ *view, z *sizedModel, _ candidate) (bound, bool) {
+func notRequested(_ *view, z *sizedModel, _ *candidate) (bound, bool) {
 	if !z.demand.none() || !z.atZero() {
 		return bound{}, false
 	}
 	return atMost(fleet.CodeNotRequested, 0, "no request was seen"), true
 }
 
-func notStarting(_ *view, _ *sizedModel, c candidate) (bound, bool) {
+func notStarting(_ *view, _ *sizedModel, c *candidate) (bound, bool) {
 	switch {
 	case c.startBlocked && !c.waitsForQuota():
 		return atMost(fleet.CodeNotStarting, c.now, "%s", c.notStartingText()), true
@@ -368,7 +369,7 @@ func notStarting(_ *view, _ *sizedModel, c candidate) (bound, bool) {
 	return bound{}, false
 }
 
-func capacityUnknown(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func capacityUnknown(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	switch {
 	case c.share > 0, z.demand.none():
 		return bound{}, false
@@ -382,7 +383,7 @@ func capacityUnknown(_ *view, z *sizedModel, c candidate) (bound, bool) {
 	return b, true
 }
 
-func noBenefit(_ *view, z *sizedModel, c candidate) (bound, bool) {
+func noBenefit(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	if !c.capacity.NoMore || z.demand.none() {
 		return bound{}, false
 	}
@@ -391,11 +392,11 @@ func noBenefit(_ *view, z *sizedModel, c candidate) (bound, bool) {
 
 // annotationBounds returns the bounds by annotations of KEDA, which apply to held variants too.
 func annotationBounds(v *variant) (bounds []bound) {
-	if !v.seen {
+	if !v.seen || !v.Pause.Awake && !v.Pause.In && !v.Pause.Out {
 		return nil
 	}
-	for _, rule := range []func(*view, *sizedModel, candidate) (bound, bool){activation, scaleInPaused, scaleOutPaused} {
-		if b, applies := rule(nil, nil, candidate{variant: v}); applies {
+	for _, rule := range []func(*view, *sizedModel, *candidate) (bound, bool){activation, scaleInPaused, scaleOutPaused} {
+		if b, applies := rule(nil, nil, &candidate{variant: v}); applies {
 			bounds = append(bounds, b)
 		}
 	}

@@ -152,7 +152,7 @@ func TestRulesSetTheDocumentedBounds(t *testing.T) {
 					if r.apply == nil {
 						continue
 					}
-					b, applies := r.apply(x, result.sized, c)
+					b, applies := r.apply(x, result.sized, &c)
 					if !applies {
 						continue
 					}
@@ -199,11 +199,11 @@ func TestRulesAreInTheOrderOfPrecedence(t *testing.T) {
 				t.Errorf("%s comes before %s", first.code, second.code)
 			}
 			low, high := atMost(first.code, 2, ""), atLeast(second.code, 5, "")
-			if r := within(c, []bound{low, high}); r.Min != 2 || r.Max != 2 {
+			if r := within(c.variant, []bound{low, high}); r.Min != 2 || r.Max != 2 {
 				t.Errorf("at most 2 by %s, then at least 5 by %s: %+v, want 2", first.code, second.code, r)
 			}
 			low, high = atMost(second.code, 2, ""), atLeast(first.code, 5, "")
-			if r := within(c, []bound{high, low}); r.Min != 5 || r.Max != 5 {
+			if r := within(c.variant, []bound{high, low}); r.Min != 5 || r.Max != 5 {
 				t.Errorf("at least 5 by %s, then at most 2 by %s: %+v, want 5", first.code, second.code, r)
 			}
 		}

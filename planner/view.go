@@ -18,6 +18,7 @@ type view struct {
 	size         int // variants
 	rules        []rule
 	models       []*model
+	byTarget     map[fleet.TargetID]*variant
 	duplicates   []claim    // variants whose target belongs to another one
 	excluded     []*variant // variants that are not part of their model
 	reserved     *reserved  // reserved by scaled variants; nil while those are planned
@@ -31,6 +32,10 @@ type view struct {
 	profiles     fleet.Profiles
 	gpus         freeGPUs
 	quotas       []*quota
+	scratch      struct { // of countPods
+		pods  []*fleet.Pod
+		ready []replicaReport
+	}
 }
 
 // claim is a variant whose target belongs to another variant.
@@ -126,6 +131,7 @@ func (x *view) groupVariants(s fleet.Snapshot) {
 	}
 	rememberAccelerators(variants, s)
 	owners := make(map[fleet.TargetID]*variant, len(variants))
+	x.byTarget = owners
 	for _, v := range variants {
 		if owner := owners[v.target]; owner == nil || v.Created.Before(owner.Created) {
 			owners[v.target] = v
@@ -213,16 +219,19 @@ func rememberAccelerators(variants []*variant, s fleet.Snapshot) {
 
 // attachWorkloads gives each variant its workload, and its ready pods their metrics.
 func (x *view) attachWorkloads(s fleet.Snapshot) {
-	workloads := make(map[fleet.TargetID]*fleet.Workload, len(s.Workloads))
 	for i := range s.Workloads {
-		workloads[s.Workloads[i].ID.Unversioned()] = &s.Workloads[i]
+		if v := x.byTarget[s.Workloads[i].ID.Unversioned()]; v != nil {
+			v.workload, v.seen = &s.Workloads[i], true
+		}
 	}
+	var key modelKey // the variants of a model mostly have one name in the engines' metrics
+	usages := x.usages[key]
 	for v := range x.owners() {
-		row := workloads[v.target]
-		if row == nil {
+		row := v.workload
+		if !v.seen {
 			continue
 		}
-		v.workload, v.seen, v.now = row, true, x.specReplicas(v, row)
+		v.now = x.specReplicas(v, row)
 		v.startup = cmp.Or(max(0, row.Startup), x.policy.Startup)
 		if row.Stale != "" { // KEDA may have applied the previous decision
 			v.now = max(v.now, x.previous[v.ID].Replicas)
@@ -233,7 +242,10 @@ func (x *view) attachWorkloads(s fleet.Snapshot) {
 			v.workload.ConflictingHPA = ""
 		}
 		v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
-		v.countPods(x.usages[modelKey{v.Target.Namespace, v.EngineModel()}], x)
+		if own := (modelKey{v.Target.Namespace, v.EngineModel()}); own != key {
+			key, usages = own, x.usages[own]
+		}
+		v.countPods(usages, x)
 		if found, is := v.scrapedTwice(); is {
 			x.addFinding(v.ID, found)
 		}
