@@ -236,9 +236,9 @@ func (s *loadSplit) canServe(members []member, times float64) bool {
 		if m.replicas <= 0 {
 			continue
 		}
-		rate, l, hard := s.at(m, times), s.latencies[m.variant], s.hard[m.variant]
+		rate, l, hard := s.at(m, times), &s.latencies[m.variant], s.hard[m.variant]
 		full = full || rate > m.own
-		if hard > 0 && rate > hard {
+		if hard > 0 && rate > hard || full && math.IsInf(excess, 1) {
 			return false
 		}
 		if l.misses == nil {

@@ -54,6 +54,10 @@ func (x *view) attachLoads(s fleet.Snapshot) {
 // name is a claim: the name of a model is that model's alone, and of several models with one
 // adapter the oldest has it.
 func (x *view) attachAdapters(gateway map[modelKey]*fleet.Load) {
+	hasAdapters := func(v *variant) bool { return len(v.Adapters) > 0 }
+	if !slices.ContainsFunc(x.models, func(m *model) bool { return slices.ContainsFunc(m.variants, hasAdapters) }) {
+		return
+	}
 	adapters := make(map[modelKey]bool)
 	for _, m := range slices.SortedFunc(slices.Values(x.models), olderModel) {
 		attached := make(map[string]bool)
