@@ -100,7 +100,7 @@ grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=
 
 .PHONY: compare
 compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/math/solver-comparison.md
-	go test -count=1 -timeout 90m -v -run TestFleetsAgainstOtherSolvers ./solver -compare $(ARGS)
+	go test -count=1 -timeout 90m -v -run 'TestFleetsAgainstOtherSolvers|TestFragmentedFleets' ./solver -compare $(ARGS)
 
 .PHONY: adversary
 adversary: ## Let a hostile tenant play against another for 90 s; ARGS="-adversary.for 8h -adversary.seed 7" plays on

@@ -168,7 +168,7 @@ func TestQuotaOfNodesThatCountNoAccelerators(t *testing.T) {
 	}
 }
 
-// Objects that come and go must not change what others mean.
+// Objects that come and go must not change the effect of others.
 func TestGrowthIsThatOfTheQuotasThatExist(t *testing.T) {
 	node, grow := groupNode("a", "NVIDIA-L40S", l40sLabel), autoscalerStatus(nodeGroup("eks-l40s-1", 4, "NoActivity"))
 	with := objectsOf(t, node, grow, capacityQuota("q", "", "nvidia.com/gpu: 8"), capacityQuota("r", "", "nvidia.com/gpu: 12"))

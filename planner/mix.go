@@ -169,10 +169,10 @@ type question struct {
 type answer struct {
 	counts      counts
 	unsatisfied []bool          // by option
-	reasons     []solver.Reason // by option; nil if they were not asked for
+	reasons     []solver.Reason // by option; nil without question.reasons
 }
 
-// reason returns the solver's reason for the number of a variant; nil if it was not asked for.
+// reason returns the solver's reason for the number of a variant; nil if none was requested.
 func (a answer) reason(v *variant) *solver.Reason {
 	if a.reasons == nil {
 		return nil

@@ -144,9 +144,9 @@ func (s *smooth) scatter(m *competitor, mean, moments []float64, single bool) {
 			if s.diagonal {
 				if ca == cb {
 					s.covariance[ca] += covariance
-				}
-				if ca == cb && a != b {
-					s.covariance[ca] += covariance
+					if a != b {
+						s.covariance[ca] += covariance
+					}
 				}
 				continue
 			}

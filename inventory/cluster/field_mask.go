@@ -162,7 +162,7 @@ func namespaceFields() fieldMask { return objectFields(nil, nil) }
 // pod template depends on the kind.
 //
 // The template is kept whether a variant names the workload or not: a ScaledObject that comes later
-// would need it at once. So each watched Deployment needs 4 KB (BenchmarkDeploymentMemory).
+// would need it at once. So each watched Deployment needs 5 KB (BenchmarkDeploymentMemory).
 func targetFields() fieldMask {
 	template := templateFields()
 	return furtherTargetFields().with("spec", fieldsOf("replicas").with("template", template).

@@ -127,41 +127,29 @@ func BenchmarkPodMemory(b *testing.B) {
 	serving := servingJSON(b)
 	templates := map[string][]byte{"serving": serving, "other": bytes.ReplaceAll(serving, []byte("nvidia.com/gpu"), []byte("ephemeral-storage"))}
 	for name, template := range templates {
-		b.Run(name, func(b *testing.B) {
-			c := largeCluster(b, 0)
-			w := c.watches[watchID{resource: pods.gvr}]
-			for b.Loop() {
-				clear(w.rows)
-				before := heap()
-				for i := range count {
-					u := received(b, template)
-					u.SetName(fmt.Sprint("chat-5f9c7d8b6-", i))
-					w.take(u)
-				}
-				b.ReportMetric(float64(heap()-before)/count, "B/pod")
-			}
-			runtime.KeepAlive(w)
-		})
+		b.Run(name, func(b *testing.B) { measureMemory(b, pods, template, count) })
 	}
 }
 
-// BenchmarkDeploymentMemory measures the memory of 10,000 Deployments.
-func BenchmarkDeploymentMemory(b *testing.B) {
-	const count = 10000
-	c := largeCluster(b, 0)
-	w := c.watches[watchID{resource: deployments.gvr}]
-	template := servingDeploymentJSON(b)
+// measureMemory measures the memory of so many watched objects that differ by name only.
+func measureMemory(b *testing.B, r *watchedResource, template []byte, count int) {
+	w := largeCluster(b, 0).watches[watchID{resource: r.gvr}]
 	for b.Loop() {
 		clear(w.rows)
 		before := heap()
 		for i := range count {
 			u := received(b, template)
-			u.SetName(fmt.Sprint("chat-", i))
+			u.SetName(fmt.Sprint("chat-5f9c7d8b6-", i))
 			w.take(u)
 		}
-		b.ReportMetric(float64(heap()-before)/count, "B/deployment")
+		b.ReportMetric(float64(heap()-before)/float64(count), "B/object")
 	}
 	runtime.KeepAlive(w)
+}
+
+// BenchmarkDeploymentMemory measures the memory of 10,000 Deployments.
+func BenchmarkDeploymentMemory(b *testing.B) {
+	measureMemory(b, deployments, servingDeploymentJSON(b), 10000)
 }
 
 // servingDeploymentJSON returns a Deployment of serving pods as the API server sends it.
