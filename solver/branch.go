@@ -122,7 +122,7 @@ func (b *branching) look(n *treeNode) {
 	k.setPrices()
 	d := newDraft(k)
 	p := newPolish(k)
-	k.steps -= p.run(4*stepsPerChange*len(p.ways), 0)
+	k.steps -= p.run(4*len(p.ways), 0)
 	p.apply(d)
 	if p.breaks() && d.cost+n.fixed >= b.best {
 		return
@@ -154,14 +154,11 @@ func (k *component) refine(limit int64) (bound int64) {
 	floor := max(1, s.temperature/64)
 	bound = k.evaluate()
 	center, x := toFloats(k.prices), make([]float64, len(k.prices))
-	radius := k.typicalPrices()
-	for i := range radius {
-		radius[i] = max(radius[i], center[i]) / 2
-	}
 	for settled := 0; settled < 2 && bound < limit && k.steps > 0; {
 		before := bound
 		copy(x, center)
-		s.climb(x, radius)
+		s.reach = 4 * s.temperature
+		s.climb(x, 4)
 		for i := range x {
 			k.prices[i] = int64(math.Round(x[i]))
 		}
@@ -169,10 +166,6 @@ func (k *component) refine(limit int64) (bound int64) {
 		if found > bound {
 			bound = found
 			copy(center, x)
-		} else {
-			for i := range radius {
-				radius[i] /= 4
-			}
 		}
 		if bound-before < (limit-bound)/16 {
 			settled++

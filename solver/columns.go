@@ -2,26 +2,116 @@ package solver
 
 import "math"
 
-// column is one way to serve a model: a number of replicas for each item, and its cost without the
-// prices of the limits.
+// column is one way to serve a model, or one choice of the existing replicas of a node that are
+// removed: a number for each item, the amounts of the classes that this uses, and its cost without
+// the prices of the limits.
 type column struct {
 	counts []int32
+	loads  []load
 	cost   int64
+	at     int32 // of a node: its index among all
 }
 
-// maxColumns is the largest number of columns that are kept for one model.
-const maxColumns = 40
+// load is an amount of a class that a column uses, by the index of the class in competitor.terms.
+// That of a node is below zero if removed replicas make accelerators available.
+type load struct{ term, amount int32 }
+
+// maxColumns is the largest number of columns that are kept for one model, and maxNodeColumns that
+// beside nodes, which need more choices.
+const (
+	maxColumns     = 40
+	maxNodeColumns = 100
+)
 
 func newColumn(m *competitor, values []int64) column {
 	x := column{counts: m.memory.take(len(values)), cost: m.costOf(values)}
 	for i, n := range values {
 		x.counts[i] = int32(n)
 	}
+	x.loads = m.loadsOf(&x)
 	return x
 }
 
-// memory is an arena for the counts of columns, which saves one allocation for each.
-type memory struct{ free []int32 }
+// loadsOf returns the amounts of each class that a column uses, in the order of the terms.
+func (m *competitor) loadsOf(x *column) []load {
+	sums := m.memory.sums(len(m.terms))
+	for i, n := range x.counts {
+		if n != 0 {
+			m.items[i].addLoads(sums, int64(n))
+		}
+	}
+	used := 0
+	for _, n := range sums {
+		if n != 0 {
+			used++
+		}
+	}
+	loads := m.memory.takeLoads(used)
+	at := 0
+	for term, n := range sums {
+		if n != 0 {
+			loads[at] = load{int32(term), int32(n)}
+			at++
+		}
+	}
+	return loads
+}
+
+// addLoads adds the amounts of each term that a number of replicas uses.
+func (v *item) addLoads(sums []int64, n int64) {
+	stay := int64(0)
+	if v.stayTerm != none {
+		stay = min(n, v.held)
+		sums[v.stayTerm] += stay
+		if v.quotaTerm != none {
+			sums[v.quotaTerm] += stay
+		}
+	}
+	if v.term != none {
+		sums[v.term] += n - stay
+	}
+}
+
+// subtractLoads takes back addLoads.
+func (v *item) subtractLoads(sums []int64, n int64) {
+	stay := int64(0)
+	if v.stayTerm != none {
+		stay = min(n, v.held)
+		sums[v.stayTerm] -= stay
+		if v.quotaTerm != none {
+			sums[v.quotaTerm] -= stay
+		}
+	}
+	if v.term != none {
+		sums[v.term] -= n - stay
+	}
+}
+
+// memory is an arena for the rows of columns, which saves some allocations for each.
+type memory struct {
+	free    []int32
+	loads   []load
+	scratch []int64
+	most    int // columns of a model, if more than maxColumns
+}
+
+// sums returns zeros.
+func (m *memory) sums(n int) []int64 {
+	if len(m.scratch) < n {
+		m.scratch = make([]int64, n)
+	}
+	clear(m.scratch[:n])
+	return m.scratch[:n]
+}
+
+func (m *memory) takeLoads(n int) []load {
+	if len(m.loads) < n {
+		m.loads = make([]load, max(n, 4096))
+	}
+	loads := m.loads[:n:n]
+	m.loads = m.loads[n:]
+	return loads
+}
 
 func (m *memory) take(n int) []int32 {
 	if len(m.free) < n {
@@ -69,7 +159,7 @@ func (m *competitor) remember(values []int64) int {
 		}
 	}
 	x := newColumn(m, values)
-	if len(m.columns) >= maxColumns {
+	if len(m.columns) >= max(maxColumns, m.memory.most) {
 		at := m.worst()
 		m.columns[at] = x
 		return at
@@ -92,9 +182,8 @@ func (m *competitor) worst() int {
 // priced is the cost of a column at the prices.
 func (m *competitor) priced(x *column) int64 {
 	cost := x.cost
-	for i, n := range x.counts {
-		v := &m.items[i]
-		cost += int64(n) * (v.price - v.own)
+	for _, l := range x.loads {
+		cost += int64(l.amount) * m.termPrices[l.term]
 	}
 	return cost
 }
@@ -130,8 +219,10 @@ func (m *competitor) cheapest() int {
 }
 
 // enumerate stores, for each model, the columns that cost little more at the prices than the
-// cheapest.
-func (k *component) enumerate(most int64) {
+// cheapest, at most so many.
+func (k *component) enumerate(most int) {
+	reach := int64(k.typicalCost() / 2)
+	k.memory.most = most
 	l := list{search: &k.search}
 	for i := range k.models {
 		m := &k.models[i]
@@ -139,8 +230,8 @@ func (k *component) enumerate(most int64) {
 			continue
 		}
 		k.setItemPrices(m)
-		for reach := most; reach > 0; reach /= 2 {
-			if l.collect(m.cover, m.value+reach, maxColumns/2, 400) {
+		for within := reach; within > 0; within /= 2 {
+			if l.collectAll(m, m.value+within, most/2, 10*most) {
 				break
 			}
 		}

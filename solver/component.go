@@ -7,34 +7,57 @@ import "slices"
 type component struct {
 	c       *canonicalProblem
 	models  []competitor
-	items   []item  // of all models
-	limits  []int32 // of the problem
-	classes []class // their uses of the component's own limits
+	nodes   []competitor // the nodes of which existing replicas may be removed
+	items   []item       // of all models
+	limits  []int32      // of the problem
+	classes []class      // their uses of the component's own limits
 	// local is, for each class of the problem, its index in classes; none if it uses no limit.
-	local   []int32
-	pools   []int32
-	slack   []int64 // of each limit: its capacity that is left when all rows are at their minimum
-	prices  []int64 // of each limit, for one unit of it over the horizon
-	ceiling []int64 // of the prices, so that no sum overflows
-	unit    money
+	local []int32
+	pools []int32
+	slack []int64 // of each limit: its capacity that is left when all rows are at their minimum
+	// quotaClass is, for each class of nodes, the one of its other limits.
+	quotaClass []int32
+	prices     []int64 // of each limit, for one unit of it over the horizon
+	ceiling    []int64 // of the prices, so that no sum overflows
+	unit       money
 	// rounding bounds the error of the sum of all prices, which are rounded to whole numbers of the
 	// unit.
 	rounding float64
-	steps    int // of the budget that are left
+	byNode   bool // nodes with existing replicas are competitors
+	atPlan   bool // the plan's replicas are the least, instead of the minimums
+	steps    int  // of the budget that are left
 	search   search
+	layout   *layout
+	soft     float64 // the temperature of dives
+	memory   memory  // of the columns
 }
 
-// competitor is one model of a component.
+// competitor is one model of a component, or a node of which existing replicas may be removed. A
+// node has no items: its columns are all choices of replicas to remove.
 type competitor struct {
 	*model
 	cover
-	columns []column
-	memory  *memory // of the columns
-	best    int     // index of the cheapest column at the prices
-	value   int64
-	chosen  []int64 // the plan: a number of replicas for each item
-	cost    int64   // of the plan, without prices
-	base    []int64 // in a branch: the minimum of each item, which the knapsack does not count
+	terms      []int32 // the classes that its columns use
+	termPrices []int64
+	columns    []column
+	all        []column // of a node; a node of a tree has fewer
+	memory     *memory  // of the columns
+	best       int      // index of the cheapest column at the prices
+	value      int64
+	chosen     []int64 // the plan: a number of replicas for each item
+	cost       int64   // of the plan, without prices
+	base       []int64 // in a branch: the minimum of each item, which the knapsack does not count
+}
+
+// size is the number of competitors.
+func (k *component) size() int { return len(k.models) + len(k.nodes) }
+
+// competitor returns one of the models, or of the nodes after them.
+func (k *component) competitor(i int) *competitor {
+	if i < len(k.models) {
+		return &k.models[i]
+	}
+	return &k.nodes[i-len(k.models)]
 }
 
 // maxTotal bounds the cost of all models of a component together, shortage included.
@@ -47,10 +70,9 @@ func (k *component) prepare() {
 	horizon := int64(k.c.horizon.Seconds())
 	k.models = slices.DeleteFunc(k.models, func(m competitor) bool { return m.Amount == 0 })
 	ends := make([]int, len(k.models))
-	columns := &memory{}
 	for i := range k.models {
 		m := &k.models[i]
-		m.memory = columns
+		m.memory = &k.memory
 		cover := m.model.cover(k.items[len(k.items):])
 		k.items = append(k.items, cover.items...)
 		m.need, ends[i] = cover.need+tolerance, len(k.items)
@@ -69,6 +91,12 @@ func (k *component) prepare() {
 		m := &k.models[i]
 		m.items, from = k.items[from:ends[i]:ends[i]], ends[i]
 		b.add(m.model, &m.cover, horizon, 0)
+	}
+	if k.byNode {
+		k.addNodes()
+	}
+	for i := range k.models {
+		k.setTerms(&k.models[i])
 	}
 	penalties := k.penalties(&b)
 	k.unit = money{unit: b.unit(maxTotal), horizon: horizon}
@@ -105,7 +133,7 @@ func (k *component) localize() {
 		}
 		k.local[i] = int32(len(k.classes))
 		k.classes = append(k.classes, own)
-		if own.pool != none && c.pools[own.pool].placer != nil && !slices.Contains(k.pools, own.pool) {
+		if own.pool != none && c.pools[own.pool].placer != nil && !(k.byNode && c.pools[own.pool].clears) && !slices.Contains(k.pools, own.pool) {
 			k.pools = append(k.pools, own.pool)
 		}
 	}
@@ -116,6 +144,9 @@ func (k *component) setCeiling() {
 	most := int64(1)
 	for i := range k.models {
 		most = max(most, int64(len(k.models[i].items)))
+	}
+	for i := range k.nodes {
+		most = max(most, int64(len(k.nodes[i].terms)))
 	}
 	for i := range k.slack {
 		k.ceiling[i] = max(1, (maxSum>>1)/max(most, int64(len(k.slack)))/(max(0, k.slack[i])+1))

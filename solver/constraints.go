@@ -15,6 +15,10 @@ const maxGPUs = 1 << 16
 type limit struct {
 	kind     Limit
 	capacity int64
+	// pool, size and rejects are those of a limit of blocks on nodes.
+	pool    int32
+	size    int
+	rejects []bool
 	// taken is the amount that the plan uses, and least the amount that all rows use at their
 	// minimum.
 	taken, least int64
@@ -54,7 +58,11 @@ type nodePool struct {
 	// rejects is, by placement, the nodes that reject it
 	rejects map[int][]bool
 	placer  *placer // nil if the limits are exact
-	counts  []int64 // scratch: for each row the replicas to be placed
+	// clears is true if the nodes are competitors: see addNodes. hold is, for each row, the class
+	// of its existing replicas; none if none may be removed.
+	clears bool
+	hold   []int32
+	counts []int64 // scratch: for each row the replicas to be placed
 }
 
 // constrain assigns the rows to classes, and makes the limits.
@@ -165,6 +173,7 @@ func (c *canonicalProblem) limitPool(at int32) {
 	}
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
+	p.clears = !p.exact && divide(sizes) && p.choicesAreFew()
 	if !divide(sizes) {
 		p.exact = false
 		if sizes[0] != 1 {
@@ -178,6 +187,7 @@ func (c *canonicalProblem) limitPool(at int32) {
 			}
 			return k.blocks(size)
 		})
+		c.limits[len(c.limits)-1].blocksOf(at, size, nil)
 	}
 	c.limitPlacements(at, sizes)
 }
@@ -213,8 +223,13 @@ func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 				}
 				return k.blocks(size)
 			})
+			c.limits[len(c.limits)-1].blocksOf(at, size, rejected)
 		}
 	}
+}
+
+func (l *limit) blocksOf(pool int32, size int, rejects []bool) {
+	l.pool, l.size, l.rejects = pool, size, rejects
 }
 
 // rejections returns the nodes that reject each placement; nil if none rejects any.

@@ -26,13 +26,20 @@ type item struct {
 	kept         int64 // existing replicas above the minimum, at most high
 	price, start int64 // of a replica over the horizon, and of starting it
 	own          int64 // the price without the prices of the limits
+	// The first held replicas exist on nodes of which replicas may be removed: they use the term
+	// stayTerm, and quotaTerm if there is a quota, instead of term. One costs stay more than
+	// another replica, before its start.
+	held, stay                int64
+	term, stayTerm, quotaTerm int32 // indices of competitor.terms; none if there is none
 }
 
 // shortage is a part of the demand and the cost of leaving all of that part unserved.
 type shortage struct{ width, cost int64 }
 
-// cost is convex in n.
-func (v *item) cost(n int64) int64 { return n*v.price + max(0, n-v.kept)*v.start }
+// cost is convex in n, unless existing replicas that stay cost more than others.
+func (v *item) cost(n int64) int64 {
+	return n*v.price + max(0, n-v.kept)*v.start + min(n, v.held)*v.stay
+}
 
 // ownCost is the cost without the prices of the limits.
 func (v *item) ownCost(n int64) int64 { return n*v.own + max(0, n-v.kept)*v.start }
@@ -95,7 +102,7 @@ func (m *model) cover(items []item) cover {
 		high := min(int64(r.domain.Max-floor), max(low, divideUp(c.need+tolerance, capacity)))
 		items = append(items, item{
 			row: int32(m.first + i), class: r.class, capacity: capacity, low: low, high: high,
-			kept: max(0, min(int64(r.now-floor), high)),
+			kept: max(0, min(int64(r.now-floor), high)), term: none, stayTerm: none, quotaTerm: none,
 		})
 	}
 	c.items = items[from:]
@@ -103,6 +110,7 @@ func (m *model) cover(items []item) cover {
 		v := &c.items[i]
 		v.high = max(v.low, min(v.high, maxWeight/int64(len(c.items))))
 		v.kept = min(v.kept, v.high)
+		v.held = min(v.held, v.kept)
 	}
 	rows, first := m.rows, int32(m.first)
 	slices.SortFunc(c.items, func(a, b item) int {

@@ -13,7 +13,7 @@ func (d *draft) exchange() {
 	if len(d.k.models) > mostExchanging {
 		return
 	}
-	reserve := d.k.steps - d.k.steps/4
+	reserve := d.k.steps - d.k.steps/8
 	for range 10 {
 		changed := false
 		for i := range d.k.models {
@@ -65,6 +65,9 @@ func (d *draft) takePlace(m *competitor, item int, at int32) bool {
 	return false
 }
 
+// stepsPerGiven is the charge in steps for giving up replicas of an item.
+const stepsPerGiven = 8
+
 // giveUp removes one, two, four or eight replicas of an item, the fewest that help, at a cost below
 // the gain. It reports whether that helped. If not, it restores them.
 func (d *draft) giveUp(m *competitor, item int, gain int64, helps func() bool) bool {
@@ -76,7 +79,7 @@ func (d *draft) giveUp(m *competitor, item int, gain int64, helps func() bool) b
 		if less-cost >= gain {
 			break
 		}
-		d.k.steps -= stepsPerChange
+		d.k.steps -= stepsPerGiven
 		d.put(m, values, less)
 		if helps() {
 			return true

@@ -2,8 +2,12 @@ package solver
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,37 +124,211 @@ func (f *fragments) setDemands() {
 	}
 }
 
-// TestFragmentedFleetsAgainstAnotherSolver prints how much more our plans of fragmented fleets cost
-// than the optimum, and checks that they fit and that no bound is above it.
+// fragmentedOptimum is the least cost of a fragmented fleet.
+type fragmentedOptimum struct {
+	nodes int
+	seed  uint64
+	cost  float64
+}
+
+const fragmentedFile = "testdata/fragmented.txt"
+
+func fragmentedOptima(t testing.TB) (optima []fragmentedOptimum) {
+	text, err := os.ReadFile(fragmentedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		var o fragmentedOptimum
+		if _, err := fmt.Sscan(line, &o.nodes, &o.seed, &o.cost); err != nil {
+			t.Fatal(err)
+		}
+		optima = append(optima, o)
+	}
+	return optima
+}
+
+// TestFragmentedFleets checks that plans of fragmented fleets cost little more than the optimum,
+// that no bound is above it, and that the plans fit.
+func TestFragmentedFleets(t *testing.T) {
+	most := 40
+	if *compare {
+		most = 200
+	}
+	sum, worst, n := map[int]float64{}, map[int]float64{}, map[int]float64{}
+	for _, o := range fragmentedOptima(t) {
+		if o.nodes > most && o.seed > 1 {
+			continue
+		}
+		p := fragmentedFleet(o.nodes, o.seed)
+		s := Solve(p)
+		loss := s.Cost/o.cost - 1
+		sum[o.nodes], worst[o.nodes], n[o.nodes] = sum[o.nodes]+loss, max(worst[o.nodes], loss), n[o.nodes]+1
+		if loss < -2e-4 || loss > 0.05 {
+			t.Errorf("%d nodes, seed %d: cost %v is %.2f %% above the optimum", o.nodes, o.seed, s.Cost, 100*loss)
+		}
+		if s.Bound > o.cost*(1+2e-4) || s.Proven && loss > 2e-4 {
+			t.Errorf("%d nodes, seed %d: cost %v, bound %v, proven %v, optimum %v", o.nodes, o.seed, s.Cost, s.Bound, s.Proven, o.cost)
+		}
+		if !Fits(p, s.Counts) {
+			t.Errorf("%d nodes, seed %d: the plan does not fit", o.nodes, o.seed)
+		}
+	}
+	for _, nodes := range slices.Sorted(maps.Keys(n)) {
+		t.Logf("%d nodes: %.2f %% above the optimum on average of %v, %.2f %% at worst", nodes, 100*sum[nodes]/n[nodes], n[nodes], 100*worst[nodes])
+		if n[nodes] >= 8 && sum[nodes] > 0.01*n[nodes] {
+			t.Errorf("%d nodes: %.2f %% above the optimum on average", nodes, 100*sum[nodes]/n[nodes])
+		}
+	}
+}
+
+// BenchmarkFragmented200 solves fleets of 200 nodes and 190 models.
+func BenchmarkFragmented200(b *testing.B) {
+	problems := make([]Problem, 8)
+	for seed := range problems {
+		problems[seed] = fragmentedFleet(200, uint64(seed))
+	}
+	benchmarkFleets(b, problems)
+}
+
+// TestFragmentedFleetsAgainstAnotherSolver compares the stored optima, and the cost of our plans,
+// with another solver.
 func TestFragmentedFleetsAgainstAnotherSolver(t *testing.T) {
 	if !*compare {
 		t.Skip("the comparison takes some minutes; -compare runs it")
 	}
 	other := needSolvers(t)[0]
-	for _, nodes := range []int{12, 20} {
-		sum, worst, proven := 0.0, 0.0, 0
-		const seeds = 12
-		for seed := range uint64(seeds) {
-			p := fragmentedFleet(nodes, seed)
-			start := time.Now()
-			s := Solve(p)
-			took := time.Since(start)
-			program := milpOf(p, byNode)
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The least cost of fragmented fleets (fragmentedFleet): nodes, seed, cost. Rewritten by\n")
+	fmt.Fprintf(&b, "# make compare ARGS=-update. cbc finds it with a gap of 0.01 %%: of 12 and 20 nodes in the program\n")
+	fmt.Fprintf(&b, "# by node, which shares nothing with this package; of more nodes in the one of our columns.\n")
+	for _, o := range fragmentedOptima(t) {
+		p := fragmentedFleet(o.nodes, o.seed)
+		byColumn := optimumByColumn(t, other, p)
+		found := byColumn
+		if o.nodes <= 20 {
+			s, program := Solve(p), milpOf(p, byNode)
 			a := other.solve(t, program, milpEffort{limit: time.Minute, gap: 1e-4})
 			if fixed := other.solve(t, program.fixed(s.Counts), milpEffort{limit: time.Minute}); !fixed.found || !sameMoney(fixed.objective, s.Cost, 1e-6) {
-				t.Errorf("%d nodes, seed %d: our plan of cost %v is to %s: %v", nodes, seed, s.Cost, other.name, fixed)
+				t.Errorf("%d nodes, seed %d: our plan of cost %v is to %s: %v", o.nodes, o.seed, s.Cost, other.name, fixed)
 			}
-			if !a.proven {
-				t.Logf("%d nodes, seed %d: cost %.1f in %v; %s proves nothing", nodes, seed, s.Cost, took, other.name)
-				continue
-			}
-			if s.Bound > a.objective*(1+1e-3) || s.Proven && s.Cost > a.objective*(1+1e-3) {
-				t.Errorf("%d nodes, seed %d: cost %v, bound %v, proven %v; %s says %v", nodes, seed, s.Cost, s.Bound, s.Proven, other.name, a)
-			}
-			loss := max(0, s.Cost/a.objective-1)
-			sum, worst, proven = sum+loss, max(worst, loss), proven+1
-			t.Logf("%d nodes, seed %d: cost %.1f in %v, optimum %.1f in %v: %.2f %% more", nodes, seed, s.Cost, took, a.objective, a.took, 100*loss)
+			found = a.objective
 		}
-		t.Logf("%d nodes: %.2f %% more than the optimum on average of %d, %.2f %% at worst", nodes, 100*sum/float64(max(1, proven)), proven, 100*worst)
+		if !sameMoney(found, o.cost, 3e-4) || !sameMoney(byColumn, o.cost, 3e-4) {
+			t.Errorf("%d nodes, seed %d: optimum %v, by columns %v, stored %v", o.nodes, o.seed, found, byColumn, o.cost)
+		}
+		fmt.Fprintln(&b, o.nodes, o.seed, math.Round(10*found)/10)
 	}
+	if *update {
+		if err := os.WriteFile(fragmentedFile, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// optimumByColumn is the least cost of a problem, in which every component has nodes as
+// competitors and all columns: another solver selects one of each.
+func optimumByColumn(t *testing.T, other milpSolver, p Problem) (cost float64) {
+	c := canonical(&p)
+	c.constrain(&p)
+	c.makeRoom()
+	c.cutRanges()
+	c.solveEach(DefaultSteps)
+	c.recount()
+	within := map[*model]bool{}
+	for _, k := range c.components() {
+		k.byNode = true
+		k.prepare()
+		for i := range k.models {
+			m := &k.models[i]
+			within[m.model] = true
+			for _, r := range m.rows {
+				r.replicas = r.domain.Floor()
+				cost += c.price(&r)
+			}
+			m.addAllColumns(make([]int64, len(m.items)), 0)
+		}
+		a := other.solve(t, k.milp(), milpEffort{limit: time.Minute, gap: 1e-4})
+		cost += a.objective
+	}
+	for i := range c.models {
+		m := &c.models[i]
+		if within[m] {
+			continue
+		}
+		for j := range m.rows {
+			cost += c.price(&m.rows[j])
+		}
+		cost += m.penaltyOf(m.unserved()) * c.horizon.Hours()
+	}
+	return cost
+}
+
+func (m *competitor) addAllColumns(values []int64, item int) {
+	if item == len(values) {
+		m.columns = append(m.columns, newColumn(m, values))
+		return
+	}
+	for n := int64(0); n <= m.items[item].high; n++ {
+		values[item] = n
+		m.addAllColumns(values, item+1)
+	}
+}
+
+// milp is the program that selects one column of each competitor within the limits.
+func (k *component) milp() *milpProgram {
+	g, rows := &milpProgram{}, make([][]milpTerm, len(k.slack))
+	for i := range k.size() {
+		m := k.competitor(i)
+		var one []milpTerm
+		for j := range m.columns {
+			x := &m.columns[j]
+			at := g.column(milpColumn{cost: float64(x.cost) / k.unit.unit / 3600, high: 1, whole: true})
+			one = append(one, milpTerm{1, at})
+			for _, l := range x.loads {
+				for _, u := range k.classes[m.terms[l.term]].uses {
+					rows[u.limit] = append(rows[u.limit], milpTerm{float64(u.amount * int64(l.amount)), at})
+				}
+			}
+		}
+		g.row("=", 1, one...)
+	}
+	for i, terms := range rows {
+		if len(terms) > 0 {
+			g.row("<=", float64(k.slack[i]), terms...)
+		}
+	}
+	return g
+}
+
+// TestMinimumsAreMetIfNodesCanClear checks, on fragmented fleets with minimums, that another solver
+// finds no plan if ours leaves a minimum unsatisfied.
+func TestMinimumsAreMetIfNodesCanClear(t *testing.T) {
+	if !*compare {
+		t.Skip("the comparison takes some minutes; -compare runs it")
+	}
+	other := needSolvers(t)[0]
+	unmet, met := 0, 0
+	for seed := range uint64(60) {
+		p := fragmentedFleet(12, seed)
+		for i := range p.Options {
+			if o := &p.Options[i]; o.GPUs >= 4 && len(o.Held) == 0 {
+				o.Range.Min = 1
+			}
+		}
+		s := Solve(p)
+		a := other.solve(t, milpOf(p, byNode), milpEffort{limit: time.Minute, gap: 1e-2})
+		switch {
+		case len(s.Misfits) == 0:
+			met++
+		case a.found:
+			t.Errorf("seed %d: minimums %v are unsatisfied, but %s satisfies them: %v", seed, s.Misfits, other.name, a)
+		default:
+			unmet++
+		}
+	}
+	t.Logf("minimums satisfied in %d fleets, and impossible in %d", met, unmet)
 }

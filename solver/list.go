@@ -11,6 +11,26 @@ type list struct {
 	costs     []int64
 }
 
+// collectAll finds all columns of a competitor up to the threshold. It returns false if there are
+// more than most, or the steps end first.
+func (l *list) collectAll(m *competitor, threshold int64, most, steps int) (complete bool) {
+	if m.isConvex() {
+		return l.collect(m.cover, threshold, most, steps)
+	}
+	var found, costs []int64
+	complete = true
+	for c := range m.modes() {
+		all := l.collect(c.cover, threshold-c.cost, most, steps)
+		complete = complete && all
+		for j, cost := range l.costs {
+			found = append(found, c.add(nil, l.found[j*len(m.items):(j+1)*len(m.items)])...)
+			costs = append(costs, c.cost+cost)
+		}
+	}
+	l.found, l.costs = found, costs
+	return complete
+}
+
 // collect finds all columns up to the threshold. It returns false if there are more than most, or
 // the steps end first.
 func (l *list) collect(c cover, threshold int64, most, steps int) bool {

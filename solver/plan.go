@@ -11,15 +11,21 @@ type draft struct {
 	used  []int64 // of each limit
 	cost  int64   // without the prices of the limits
 	seats []seats // of each pool of the problem
+	nodes []int32 // of each node of the component, the column that the plan uses
 
 	delta   []int64 // scratch: of each limit, the amount that a change uses
 	touched []int32 // scratch: the limits of which it uses any
 	values  []int64 // scratch: of a model
+	terms   []int64 // scratch: of a model
+	clears  bool    // nodes may remove other replicas for a model
+	node    []int32 // scratch: the limits that a change of a node touches
+	change  []int64 // scratch: of each limit, the amount that a change of a node uses
 }
 
 func newDraft(k *component) *draft {
-	d := &draft{k: k, used: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack))}
+	d := &draft{k: k, used: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack)), change: make([]int64, len(k.slack))}
 	d.seats = newSeats(k)
+	d.nodes = make([]int32, len(k.nodes))
 	for i := range k.models {
 		m := &k.models[i]
 		m.chosen = make([]int64, len(m.items))
@@ -31,18 +37,35 @@ func newDraft(k *component) *draft {
 
 // put changes the numbers of a model.
 func (d *draft) put(m *competitor, values []int64, cost int64) {
+	for term, change := range d.termChanges(m, values) {
+		if change == 0 {
+			continue
+		}
+		for _, u := range d.k.classes[m.terms[term]].uses {
+			d.used[u.limit] += u.amount * change
+		}
+	}
 	for i := range m.items {
-		change := values[i] - m.chosen[i]
-		if class := m.items[i].class; class != none && change != 0 {
-			for _, u := range d.k.classes[class].uses {
-				d.used[u.limit] += u.amount * change
-			}
+		if change := values[i] - m.chosen[i]; change != 0 {
 			d.sit(&m.items[i], change)
 		}
 	}
 	copy(m.chosen, values)
 	d.cost += cost - m.cost
 	m.cost = cost
+}
+
+// choose changes the replicas that a node removes.
+func (d *draft) choose(node int, column int32) {
+	n := &d.k.nodes[node]
+	for sign, at := range map[int64]int32{-1: d.nodes[node], 1: column} {
+		for _, l := range n.all[at].loads {
+			for _, u := range d.k.classes[n.terms[l.term]].uses {
+				d.used[u.limit] += sign * u.amount * int64(l.amount)
+			}
+		}
+	}
+	d.nodes[node] = column
 }
 
 // saved is a plan to which a candidate can return.
@@ -52,10 +75,11 @@ type saved struct {
 	plans [][]int64
 	costs []int64
 	seats []seats
+	nodes []int32
 }
 
 func (d *draft) save() saved {
-	s := saved{used: slices.Clone(d.used), cost: d.cost}
+	s := saved{used: slices.Clone(d.used), cost: d.cost, nodes: slices.Clone(d.nodes)}
 	for i := range d.seats {
 		s.seats = append(s.seats, d.seats[i].clone())
 	}
@@ -68,6 +92,7 @@ func (d *draft) save() saved {
 
 func (d *draft) restore(s saved) {
 	copy(d.used, s.used)
+	copy(d.nodes, s.nodes)
 	d.cost = s.cost
 	for i := range d.seats {
 		d.seats[i] = s.seats[i].clone()
@@ -84,10 +109,56 @@ func (d *draft) fits(m *competitor, values []int64) bool {
 	grows := d.measure(m, values)
 	for _, at := range d.touched {
 		if more := d.delta[at]; more > 0 && d.used[at]+more > d.k.slack[at] {
-			return false
+			return d.clears && d.clearNode()
 		}
 	}
 	return !grows || d.placeable(m, values)
+}
+
+// clearNode lets a node remove other replicas, of those that the plan does not need, if a change
+// that was measured then keeps all limits.
+func (d *draft) clearNode() bool {
+	k := d.k
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		for j := range n.all {
+			k.steps -= stepsPerColumn
+			if int32(j) != d.nodes[i] && d.keeps(n, d.nodes[i], int32(j)) {
+				d.choose(i, int32(j))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keeps reports whether all limits are kept if a node changes its column, with the change that was
+// measured and without it.
+func (d *draft) keeps(n *competitor, from, to int32) bool {
+	touched := len(d.touched)
+	d.node = append(d.node[:0], d.touched...)
+	sum := func(column int32, sign int64) {
+		for _, l := range n.all[column].loads {
+			for _, u := range d.k.classes[n.terms[l.term]].uses {
+				d.node = append(d.node, u.limit)
+				d.change[u.limit] += sign * u.amount * int64(l.amount)
+			}
+		}
+	}
+	sum(from, -1)
+	sum(to, 1)
+	fits := true
+	for i, at := range d.node {
+		more := d.change[at]
+		if i < touched || more != 0 {
+			after := d.used[at] + more
+			fits = fits && after <= d.k.slack[at] && after+d.delta[at] <= d.k.slack[at]
+		}
+	}
+	for _, at := range d.node {
+		d.change[at] = 0
+	}
+	return fits
 }
 
 // measure records the amount of each limit that a change uses. It reports whether the change needs
@@ -97,22 +168,34 @@ func (d *draft) measure(m *competitor, values []int64) (grows bool) {
 		d.delta[at] = 0
 	}
 	d.touched = d.touched[:0]
-	for i := range m.items {
-		change := values[i] - m.chosen[i]
-		class := m.items[i].class
-		if change == 0 || class == none {
+	for term, change := range d.termChanges(m, values) {
+		if change == 0 {
 			continue
 		}
-		own := &d.k.classes[class]
-		for _, u := range own.uses {
+		for _, u := range d.k.classes[m.terms[term]].uses {
 			if d.delta[u.limit] == 0 {
 				d.touched = append(d.touched, u.limit)
 			}
 			d.delta[u.limit] += u.amount * change
 		}
-		grows = grows || change > 0 && d.k.poolOf(&m.items[i]) != none
+	}
+	for i := range m.items {
+		grows = grows || values[i] > m.chosen[i] && d.k.poolOf(&m.items[i]) != none
 	}
 	return grows
+}
+
+// termChanges returns how much more of each term a model uses with other numbers.
+func (d *draft) termChanges(m *competitor, values []int64) []int64 {
+	d.terms = append(d.terms[:0], make([]int64, len(m.terms))...)
+	for i := range m.items {
+		v := &m.items[i]
+		if before, after := m.chosen[i], values[i]; before != after {
+			v.addLoads(d.terms, after)
+			v.subtractLoads(d.terms, before)
+		}
+	}
+	return d.terms
 }
 
 // over reports whether a limit is violated.

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -35,6 +36,9 @@ type polish struct {
 	// followed by those that use more.
 	helping [][]int32
 	steps   int
+	// best is the ways of the best plan that keeps the limits, and its objective
+	best  []int32
+	least int64
 }
 
 // way is one column of one model.
@@ -47,18 +51,18 @@ type way struct {
 func newPolish(k *component) *polish {
 	p := &polish{
 		k: k, over: make([]int64, len(k.slack)), weight: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack)),
-		moved: make([]bool, len(k.models)), helping: make([][]int32, 2*len(k.slack)),
+		moved: make([]bool, len(k.models)+len(k.nodes)), helping: make([][]int32, 2*len(k.slack)),
 	}
 	ways := 0
-	for i := range k.models {
-		ways += len(k.models[i].columns)
+	for i := range len(k.models) + len(k.nodes) {
+		ways += len(k.competitor(i).columns)
 	}
 	p.ways, p.uses = make([]way, 0, ways), make([]use, 0, 4*ways)
 	for i, price := range k.typicalPrices() {
 		p.over[i] = -k.slack[i]
 		p.weight[i] = overWeight * max(k.prices[i], int64(price)/4, 1)
 	}
-	for i := range k.models {
+	for i := range len(k.models) + len(k.nodes) {
 		p.add(int32(i))
 	}
 	p.first = append(p.first, int32(len(p.ways)))
@@ -67,17 +71,15 @@ func newPolish(k *component) *polish {
 
 // add adds the ways of a model, and selects the cheapest.
 func (p *polish) add(model int32) {
-	m := &p.k.models[model]
+	m := p.k.competitor(int(model))
 	p.first = append(p.first, int32(len(p.ways)))
 	p.current = append(p.current, int32(len(p.ways)+m.best))
 	for j := range m.columns {
 		x := &m.columns[j]
 		w := way{model: model, column: int32(j), from: int32(len(p.uses)), regret: m.priced(x) - m.value}
-		for i, n := range x.counts {
-			if class := m.items[i].class; class != none && n != 0 {
-				for _, u := range p.k.classes[class].uses {
-					p.uses = append(p.uses, use{u.limit, u.amount * int64(n)})
-				}
+		for _, l := range x.loads {
+			for _, u := range p.k.classes[m.terms[l.term]].uses {
+				p.uses = append(p.uses, use{u.limit, u.amount * int64(l.amount)})
 			}
 		}
 		w.to = int32(len(p.uses))
@@ -152,22 +154,53 @@ func (p *polish) take(way int32) {
 	p.current[w.model] = way
 }
 
-// run searches until the objective is at most enough, no change of one or two models lowers it, or
-// the budget ends. It returns the steps that it used.
-func (p *polish) run(budget int, enough int64) int {
-	for p.steps < budget/stepsPerChange {
+// run searches until the objective is at most enough, no chain lowers it, or so many changes were
+// tried. If a limit is then over-used, it goes on with a larger weight of that limit. It leaves the
+// best plan that keeps the limits, if there is one, and returns the number of changes.
+func (p *polish) run(most int, enough int64) int {
+	p.least = math.MaxInt64
+	for raised := 0; p.steps < most; {
+		p.record()
 		if p.singles() {
 			continue
 		}
-		if p.regret+p.total() <= enough && !p.breaks() || !p.pairs(budget/stepsPerChange) {
+		if p.regret+p.total() <= enough && !p.breaks() {
+			break
+		}
+		if p.chains(most) {
+			continue
+		}
+		if raised++; raised > mostRaised || !p.raiseWeights() {
 			break
 		}
 	}
-	return p.steps * stepsPerChange
+	p.record()
+	for _, way := range p.best {
+		p.take(way)
+	}
+	return p.steps
 }
 
-// stepsPerChange is the charge in steps for evaluating a change of a plan.
-const stepsPerChange = 8
+// mostRaised is the number of times that weights are doubled.
+const mostRaised = 12
+
+// raiseWeights doubles the weights of over-used limits; false if there are none.
+func (p *polish) raiseWeights() (any bool) {
+	for i, over := range p.over {
+		if over > 0 {
+			p.weight[i] *= 2
+			any = true
+		}
+	}
+	return any
+}
+
+// record remembers the plan if it keeps the limits and is the best.
+func (p *polish) record() {
+	if objective := p.regret + p.total(); objective < p.least && !p.breaks() {
+		p.best, p.least = append(p.best[:0], p.current...), objective
+	}
+}
 
 // breaks reports whether a limit is over-used.
 func (p *polish) breaks() bool {
@@ -196,32 +229,6 @@ func (p *polish) singles() (changed bool) {
 		gain := p.gain(c.way)
 		if gain < 0 && (i == len(candidates)-1 || gain <= candidates[i+1].gain/2) {
 			p.take(c.way)
-			changed = true
-		}
-	}
-	return changed
-}
-
-// pairs changes two models at once: for a change that does not help alone, it searches for a second
-// one that repairs the limits.
-func (p *polish) pairs(steps int) (changed bool) {
-	p.index()
-	clear(p.moved)
-	for _, i := range p.order {
-		w := &p.ways[i]
-		if p.steps >= steps {
-			return changed
-		}
-		if p.moved[w.model] || i == p.current[w.model] {
-			continue
-		}
-		if more := w.regret - p.ways[p.current[w.model]].regret; more >= p.total() {
-			break
-		}
-		if other := p.partner(i); other != none {
-			p.moved[w.model], p.moved[p.ways[other].model] = true, true
-			p.take(i)
-			p.take(other)
 			changed = true
 		}
 	}
@@ -265,54 +272,14 @@ func (p *polish) most() (most int64) {
 	return most
 }
 
-// partner finds the way of another model that best complements a change of one; none if both
-// together do not help.
-func (p *polish) partner(way int32) int32 {
-	w := &p.ways[way]
-	before := p.current[w.model]
-	total := p.total()
-	worst, least := int32(none), int64(0)
-	p.measure(way)
-	for _, limit := range p.touched {
-		if more := p.imbalance(limit, p.over[limit]+p.delta[limit]) - p.imbalance(limit, p.over[limit]); more > least {
-			worst, least = limit, more
-		}
-		p.delta[limit] = 0
-	}
-	if worst == none {
-		return none
-	}
-	cost := w.regret - p.ways[before].regret
-	p.take(way)
-	cost += p.total() - total
-	side := 2 * worst
-	if p.over[worst] <= 0 {
-		side++
-	}
-	best, most := int32(none), int64(0)
-	now := p.total()
-	for tries, i := range p.helping[side] {
-		v := &p.ways[i]
-		more := v.regret - p.ways[p.current[v.model]].regret
-		if cost+more-now >= most || tries > 400 {
-			break
-		}
-		if p.moved[v.model] || v.model == w.model {
-			continue
-		}
-		if gain := cost + p.gain(i); gain < most {
-			best, most = i, gain
-		}
-	}
-	p.take(before)
-	return best
-}
-
 // apply writes the plan to a candidate.
 func (p *polish) apply(d *draft) {
 	for i := range p.k.models {
 		m := &p.k.models[i]
 		x := &m.columns[p.ways[p.current[i]].column]
 		d.put(m, x.values(d.values), x.cost)
+	}
+	for i := range p.k.nodes {
+		d.choose(i, p.k.nodes[i].columns[p.ways[p.current[len(p.k.models)+i]].column].at)
 	}
 }

@@ -28,7 +28,7 @@ func (s *search) window(d int) (low, high int64) {
 		return low, high
 	}
 	before, n := &s.items[d-1], s.values[d-1]
-	if before.capacity != v.capacity || before.low > 1 || v.low > 1 {
+	if before.capacity != v.capacity || before.low > 1 || v.low > 1 || before.held > 0 || v.held > 0 {
 		return low, high
 	}
 	if n < before.high {

@@ -24,7 +24,8 @@ func (s *search) prepare() {
 	s.pieces = s.pieces[:0]
 	for i := range s.items {
 		v := &s.items[i]
-		s.addPiece(piece{item: int32(i), price: v.price, capacity: v.capacity, count: v.kept})
+		s.addPiece(piece{item: int32(i), price: v.price + v.stay, capacity: v.capacity, count: v.held})
+		s.addPiece(piece{item: int32(i), price: v.price, capacity: v.capacity, count: v.kept - v.held})
 		s.addPiece(piece{item: int32(i), price: v.price + v.start, capacity: v.capacity, count: v.high - v.kept})
 	}
 	for _, p := range s.penalty {

@@ -74,7 +74,7 @@ func (c *canonicalProblem) placeable(p *nodePool) bool {
 	for i, row := range p.rows {
 		p.counts[i] = int64(c.rows[row].replicas)
 	}
-	return p.placer.fits(p.counts)
+	return p.placer.fits(p.counts) || p.clears && !p.placer.sure && c.nodesCanClear(p)
 }
 
 // lower reduces the minimums to a part that fits, and returns the unsatisfied ones.
@@ -98,7 +98,7 @@ func (c *canonicalProblem) lower() []Misfit {
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return -cmp.Compare(c.priorityOf(a), c.priorityOf(b)) })
 	raise := func(r *row, least int) {
-		for n := c.room(r, int64(least-r.replicas)); n > 0; n = c.room(r, int64(least-r.replicas)) {
+		for n := c.clearRoom(r, int64(least-r.replicas)); n > 0; n = c.clearRoom(r, int64(least-r.replicas)) {
 			r.replicas += int(n)
 			c.take(r, n)
 		}
@@ -137,18 +137,41 @@ func (c *canonicalProblem) priorityOf(row int32) int {
 	return 0
 }
 
+// clearRoom is room, but if none is found at once, the nodes may choose which replicas stay.
+func (c *canonicalProblem) clearRoom(r *row, most int64) int64 {
+	if n := c.room(r, most); n > 0 || most <= 0 {
+		return n
+	}
+	class := &c.classes[r.class]
+	if class.pool == none || !c.pools[class.pool].clears || c.limitRoom(r, 1) == 0 {
+		return 0
+	}
+	r.replicas++
+	defer func() { r.replicas-- }()
+	if !c.placeable(&c.pools[class.pool]) {
+		return 0
+	}
+	return 1
+}
+
+// How many more replicas of a row the limits allow in addition to the plan, at most most.
+func (c *canonicalProblem) limitRoom(r *row, most int64) int64 {
+	for _, u := range c.classes[r.class].uses {
+		l := &c.limits[u.limit]
+		most = min(most, max(0, l.capacity-l.taken)/u.amount)
+	}
+	return max(0, most)
+}
+
 // How many more replicas of a row fit in addition to the plan, at most most.
 func (c *canonicalProblem) room(r *row, most int64) int64 {
 	if r.class == none {
 		return most
 	}
 	class := &c.classes[r.class]
-	for _, u := range class.uses {
-		l := &c.limits[u.limit]
-		most = min(most, max(0, l.capacity-l.taken)/u.amount)
-	}
-	if class.pool == none || most <= 0 {
-		return max(0, most)
+	most = c.limitRoom(r, most)
+	if class.pool == none || most == 0 {
+		return most
 	}
 	p := &c.pools[class.pool]
 	if p.exact || p.placer == nil {

@@ -14,39 +14,79 @@ func (c *canonicalProblem) solveScarce(taken int) (steps int) {
 	for i, k := range components {
 		k.steps = max(1, (c.steps-taken-steps)/(len(components)-i))
 		before := k.steps
-		k.prepare()
 		k.solve()
 		steps += before - k.steps
 	}
 	return steps
 }
 
-// solve plans a component, and writes the plan to the rows.
+// solve plans a component, and writes the plan to the rows. At first all replicas may move between
+// the nodes of their pool, which is fast and often good enough. If it is not, the nodes choose
+// which of their existing replicas stay. It leaves the component that made the plan.
 func (k *component) solve() {
+	k.prepare()
 	bound := k.raise()
 	d := newDraft(k)
-	k.round(d, bound)
-	gap := func() float64 { return float64(d.cost-bound) / math.Max(1, float64(d.cost)) }
-	if d.cost > bound && gap() > k.c.tolerance && k.steps > 0 {
-		bound = k.close(d, bound)
-		if gap() > k.c.tolerance && k.steps > 0 {
-			bound = k.branchAndBound(d, bound)
+	k.enumerate(maxColumns)
+	free := k.round(d, bound, k.steps/12)
+	if !k.canUseNodes() {
+		d.exchange()
+	}
+	var chosen *draft
+	if n := k.withNodes(); n != nil && !k.isClose(d.cost, bound) && k.steps > 0 {
+		loose := !k.isClose(free, bound)
+		chosen, bound = n.planNodes(bound)
+		k.steps = n.steps
+		if chosen != nil && chosen.cost <= d.cost && (!loose || k.isClose(chosen.cost, bound)) {
+			k.finish(chosen, bound)
+			return
 		}
+	}
+	bound = k.narrow(d, bound)
+	if chosen != nil && chosen.cost < d.cost {
+		d = chosen
+	}
+	k.finish(d, bound)
+}
+
+// finish writes a plan of this component, or of the one with the nodes, which it becomes.
+func (k *component) finish(d *draft, bound int64) {
+	steps := k.steps
+	if d.k != k {
+		*k = *d.k
+		k.steps, d.k = steps, k
 	}
 	d.serveFirst()
 	k.write(d, bound)
 }
 
-// round turns prices into a plan.
-func (k *component) round(d *draft, bound int64) {
-	k.enumerate(int64(k.typicalCost() / 2))
+// narrow narrows the gap between a plan and its bound, as far as the budget allows.
+func (k *component) narrow(d *draft, bound int64) int64 {
+	if !k.isClose(d.cost, bound) && k.steps > 0 {
+		bound = k.close(d, bound)
+	}
+	if !k.isClose(d.cost, bound) && k.steps > 0 {
+		bound = k.branchAndBound(d, bound)
+	}
+	return bound
+}
+
+// isClose reports whether a cost is within the tolerance of a bound.
+func (k *component) isClose(cost, bound int64) bool {
+	return cost <= bound || float64(cost-bound) <= float64(k.c.tolerance*math.Max(1, float64(cost)))
+}
+
+// round makes a plan of the best columns, and returns its cost before replicas were removed that
+// cannot be placed.
+func (k *component) round(d *draft, bound int64, steps int) (free int64) {
 	p := newPolish(k)
-	k.steps -= p.run(k.steps/4, int64(max(0, k.c.tolerance)/3*math.Abs(float64(bound))))
+	k.steps -= p.run(steps, int64(max(0, k.c.tolerance)/3*math.Abs(float64(bound))))
 	p.apply(d)
 	d.shed()
+	free = d.cost
 	d.makePlaceable()
 	d.improve()
-	d.exchange()
+	return free
 }
 
 // write writes a plan to the rows, and its gap and proof to the models.

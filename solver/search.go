@@ -207,6 +207,7 @@ func (s *search) weighShortage(d int, at node) {
 		}
 	}
 	try(0)
+	try(v.held)
 	try(v.kept)
 	try(v.high)
 	served := at.need

@@ -19,7 +19,7 @@ func newSeats(k *component) []seats {
 	all := make([]seats, len(c.pools))
 	for _, at := range k.pools {
 		p := &c.pools[at]
-		if p.exact || p.placer == nil {
+		if p.exact || p.placer == nil || k.byNode && p.clears {
 			continue
 		}
 		all[at] = seats{counts: make([]int64, len(p.rows)), full: make([]bool, len(p.rows))}
@@ -44,7 +44,7 @@ func (k *component) poolOf(v *item) int32 {
 		return none
 	}
 	at := k.classes[v.class].pool
-	if p := &k.c.pools[at]; p.placer == nil || p.exact {
+	if p := &k.c.pools[at]; p.placer == nil || p.exact || k.byNode && p.clears {
 		return none
 	}
 	return at

@@ -10,6 +10,7 @@ import (
 // priority: no demand that must be served stays short while another replica for it fits, or would
 // fit in the place of one of a lower priority.
 func (d *draft) serveFirst() {
+	d.clears = true
 	short := d.mustServe()
 	for _, m := range short {
 		d.fill(m)

@@ -3,43 +3,50 @@ package solver
 import "math"
 
 // stepsPerColumn is the charge in steps for evaluating a column.
-const stepsPerColumn = 2
+const stepsPerColumn = 1
 
 // smooth is the smoothed dual: the dual function with a soft minimum over the columns instead of
 // the minimum. It is concave and differentiable.
 type smooth struct {
 	k           *component
 	temperature float64
-	classPrice  []float64
-	expected    []float64 // of each class, the expected replicas
-	covariance  []float64 // of each pair of classes
-	gradient    []float64 // by limit
-	hessian     []float64 // by pair of limits, of the negative function
-	weights     []float64
-	mean        []float64
-	moments     []float64 // of each pair of items
-	product     []float64
-	// diagonal is true if the curvature is that of each limit alone, without that of pairs: of many
-	// limits, pairs would take too long
-	diagonal bool
+	*layout
+	slopes
+	other      slopes    // at the prices before or after the last step
+	expected   []float64 // of each class, the expected amount
+	covariance []float64 // of each pair of classes that a competitor uses
+	reach      float64   // the largest step of a price, for an amount of one
+	weights    []float64 // scratch: of the columns of a competitor
+	mean       []float64 // scratch: of its terms
+	moments    []float64 // scratch: of each pair of its terms
+	slope      []float64 // scratch: of each limit
 }
 
-// mostPaired is the largest number of limits, and of classes, of which pairs are counted.
-const mostPaired = 256
+// slopes are the gradient and the curvature at some prices.
+type slopes struct {
+	classPrice []float64
+	gradient   []float64 // by limit
+	curvature  []float64 // of the negative function, by entry
+}
 
 func newSmooth(k *component) *smooth {
-	classes, limits := len(k.classes), len(k.slack)
+	if k.layout == nil {
+		k.layout = newLayout(k)
+	}
 	s := &smooth{
-		k: k, classPrice: make([]float64, classes), expected: make([]float64, classes), gradient: make([]float64, limits),
-		weights: make([]float64, maxColumns), diagonal: max(classes, limits) > mostPaired,
+		k: k, layout: k.layout, expected: make([]float64, len(k.classes)), covariance: make([]float64, k.layout.count),
+		slope: make([]float64, len(k.slack)),
 	}
-	if s.diagonal {
-		s.covariance, s.hessian = make([]float64, classes), make([]float64, limits)
-	} else {
-		s.covariance, s.hessian, s.product = make([]float64, classes*classes), make([]float64, limits*limits), make([]float64, limits*classes)
-	}
+	s.slopes, s.other = s.newSlopes(), s.newSlopes()
 	return s
 }
+
+func (s *smooth) newSlopes() slopes {
+	return slopes{make([]float64, len(s.k.classes)), make([]float64, len(s.k.slack)), make([]float64, s.entries)}
+}
+
+// swap takes the slopes at the other prices.
+func (s *smooth) swap() { s.slopes, s.other = s.other, s.slopes }
 
 // at computes the function, its gradient and its curvature.
 func (s *smooth) at(prices []float64) (value float64) {
@@ -52,30 +59,43 @@ func (s *smooth) at(prices []float64) (value float64) {
 	}
 	clear(s.expected)
 	clear(s.covariance)
-	for i := range k.models {
-		value += s.model(&k.models[i])
-		k.steps -= stepsPerColumn * len(k.models[i].columns)
+	for i := range k.size() {
+		m := k.competitor(i)
+		value += s.soften(m)
+		s.addMoments(m, s.pairs[i])
+		k.steps -= stepsPerColumn * len(m.columns)
 	}
 	for i, price := range prices {
 		value -= float64(price * float64(k.slack[i]))
+		s.gradient[i] = -float64(k.slack[i])
 	}
-	s.slopes()
+	for i := range k.classes {
+		for _, u := range k.classes[i].uses {
+			s.gradient[u.limit] += float64(float64(u.amount) * s.expected[i])
+		}
+	}
+	clear(s.curvature)
+	for _, p := range s.parts {
+		s.curvature[p.at] += float64(p.factor * s.covariance[p.pair])
+	}
+	for i := range s.curvature {
+		s.curvature[i] /= s.temperature
+	}
 	return value
 }
 
-// model returns the soft minimum of one model's columns, and adds its expectations.
-func (s *smooth) model(m *competitor) float64 {
-	least := math.Inf(1)
+// soften returns the soft minimum of a competitor's columns, and weighs them: the weights add up to
+// one.
+func (s *smooth) soften(m *competitor) (value float64) {
 	if len(s.weights) < len(m.columns) {
 		s.weights = make([]float64, 2*len(m.columns))
 	}
+	least := math.Inf(1)
 	for i := range m.columns {
 		x := &m.columns[i]
 		cost := float64(x.cost)
-		for j, n := range x.counts {
-			if class := m.items[j].class; class != none && n != 0 {
-				cost += float64(float64(n) * s.classPrice[class])
-			}
+		for _, l := range x.loads {
+			cost += float64(float64(l.amount) * s.classPrice[m.terms[l.term]])
 		}
 		s.weights[i] = cost
 		least = min(least, cost)
@@ -85,233 +105,126 @@ func (s *smooth) model(m *competitor) float64 {
 		s.weights[i] = expOf((least - s.weights[i]) / s.temperature)
 		total += s.weights[i]
 	}
-	s.expect(m, total)
+	for i := range m.columns {
+		s.weights[i] /= total
+	}
 	return least - float64(s.temperature*logOf(total))
 }
 
-// expect adds the mean and the covariance of the model's numbers of replicas.
-func (s *smooth) expect(m *competitor, total float64) {
-	items := len(m.items)
-	if len(s.mean) < items {
-		s.mean, s.moments = make([]float64, items), make([]float64, items*items)
+// addMoments adds the mean and the covariance of a competitor's terms at the weights.
+func (s *smooth) addMoments(m *competitor, pairs []int32) {
+	terms := len(m.terms)
+	if len(s.mean) < terms {
+		s.mean, s.moments = make([]float64, terms), make([]float64, terms*terms)
 	}
-	mean, moments := s.mean[:items], s.moments[:items*items]
+	mean, moments := s.mean[:terms], s.moments[:terms*terms]
 	clear(mean)
 	clear(moments)
 	single := true
 	for i := range m.columns {
-		w := s.weights[i] / total
-		s.weights[i] = w
+		w := s.weights[i]
 		if w == 0 {
 			continue
 		}
 		single = single && w == 1
-		for a, n := range m.columns[i].counts {
-			if n == 0 {
-				continue
-			}
-			share := float64(w * float64(n))
-			mean[a] += share
-			for b, more := range m.columns[i].counts[:a+1] {
-				if more != 0 {
-					moments[a*items+b] += float64(share * float64(more))
-				}
+		loads := m.columns[i].loads
+		for a, x := range loads {
+			share := float64(w * float64(x.amount))
+			mean[x.term] += share
+			row := moments[int(x.term)*terms:]
+			for _, y := range loads[:a+1] {
+				row[y.term] += float64(share * float64(y.amount))
 			}
 		}
 	}
-	s.scatter(m, mean, moments, single)
-}
-
-// scatter adds the means and covariances of items to those of their classes; single tells that
-// there are no covariances.
-func (s *smooth) scatter(m *competitor, mean, moments []float64, single bool) {
-	items, classes := len(mean), int32(len(s.expected))
 	for a, x := range mean {
-		ca := m.items[a].class
-		if ca == none || x == 0 {
+		s.expected[m.terms[a]] += x
+		if x == 0 || single {
 			continue
 		}
-		s.expected[ca] += x
-		if single {
-			continue
-		}
+		own := pairs[a*(a+1)/2:]
 		for b, y := range mean[:a+1] {
-			cb := m.items[b].class
-			if cb == none || y == 0 {
-				continue
-			}
-			covariance := moments[a*items+b] - float64(x*y)
-			if s.diagonal {
-				if ca == cb {
-					s.covariance[ca] += covariance
-					if a != b {
-						s.covariance[ca] += covariance
-					}
-				}
-				continue
-			}
-			s.covariance[ca*classes+cb] += covariance
-			if a != b {
-				s.covariance[cb*classes+ca] += covariance
+			if pair := own[b]; y != 0 && pair != none {
+				s.covariance[pair] += moments[a*terms+b] - float64(x*y)
 			}
 		}
 	}
 }
 
-// slopes converts the expectations of classes to the gradient and the curvature by limits.
-func (s *smooth) slopes() {
-	k := s.k
-	limits, classes := len(k.slack), len(k.classes)
-	for i := range s.gradient {
-		s.gradient[i] = -float64(k.slack[i])
-	}
-	clear(s.product)
-	clear(s.hessian)
-	if s.diagonal {
-		for i := range k.classes {
-			for _, u := range k.classes[i].uses {
-				amount := float64(u.amount)
-				s.gradient[u.limit] += float64(amount * s.expected[i])
-				s.hessian[u.limit] += float64(float64(amount*amount)*s.covariance[i]) / s.temperature
-			}
-		}
-		return
-	}
-	for a := range k.classes {
-		for _, u := range k.classes[a].uses {
-			amount := float64(u.amount)
-			s.gradient[u.limit] += float64(amount * s.expected[a])
-			row := s.product[int(u.limit)*classes : int(u.limit+1)*classes]
-			for b := range row {
-				row[b] += float64(amount * s.covariance[a*classes+b])
-			}
-		}
-	}
-	for b := range k.classes {
-		for _, u := range k.classes[b].uses {
-			amount := float64(u.amount) / s.temperature
-			for i := range limits {
-				s.hessian[i*limits+int(u.limit)] += float64(amount * s.product[i*classes+b])
-			}
-		}
-	}
-}
-
-// climb maximises the function within a box around the prices, by projected Newton steps. It
-// changes the prices.
-func (s *smooth) climb(prices, radius []float64) {
+// climb maximises the function from the prices, by at most so many projected Newton steps. A step
+// moves no price by more than the reach, which a good step doubles and a bad one divides by four.
+// It changes the prices, and returns the value.
+func (s *smooth) climb(prices []float64, steps int) (value float64) {
 	limits := len(prices)
 	low, high := make([]float64, limits), make([]float64, limits)
-	for i := range prices {
-		low[i] = max(0, prices[i]-radius[i])
-		high[i] = min(float64(s.k.ceiling[i]), prices[i]+radius[i])
-	}
 	next, step := make([]float64, limits), make([]float64, limits)
-	value := s.at(prices)
-	for range mostNewtonSteps {
+	value = s.at(prices)
+	s.reach = min(s.reach, 4*s.temperature)
+	for ; steps > 0 && s.reach > s.temperature/1024; steps-- {
+		for i := range prices {
+			reach := s.reach / s.largest[i]
+			low[i] = max(0, prices[i]-reach)
+			high[i] = min(float64(s.k.ceiling[i]), prices[i]+reach)
+		}
 		if !s.direction(prices, low, high, step) {
-			return
+			break
 		}
-		before := value
-		for length := 1.0; ; length /= 4 {
-			if length < 1e-3 {
-				return
-			}
-			for i := range next {
-				next[i] = max(low[i], min(high[i], prices[i]+float64(length*step[i])))
-			}
-			if value = s.at(next); value > before {
-				break
-			}
+		for i := range next {
+			next[i] = max(low[i], min(high[i], prices[i]+step[i]))
 		}
+		s.swap()
+		found := s.at(next)
+		if !(found > value) {
+			s.swap()
+			s.reach /= 4
+			continue
+		}
+		gain := found - value
+		value = found
+		s.reach = min(2*s.reach, 16*s.temperature)
 		copy(prices, next)
-		if value-before < 1e-6*math.Abs(value) {
-			return
+		if gain < float64(1e-6*math.Abs(value)) {
+			break
 		}
 	}
+	return value
 }
 
-const mostNewtonSteps = 5
+// mostSweeps bounds the rounds of the coordinate ascent.
+const mostSweeps = 12
 
-// direction computes the Newton step of the prices that may move; false if none may.
-func (s *smooth) direction(prices, low, high, step []float64) bool {
-	limits := len(prices)
-	var free []int
-	for i := range prices {
-		step[i] = 0
-		blocked := s.gradient[i] <= 0 && prices[i] <= low[i] || s.gradient[i] >= 0 && prices[i] >= high[i]
-		if !blocked {
-			free = append(free, i)
-		}
-	}
-	if len(free) == 0 {
-		return false
-	}
-	if s.diagonal {
-		for _, i := range free {
-			step[i] = s.gradient[i] / s.curvature(i, s.hessian[i], high[i]-low[i])
-		}
-		return true
-	}
-	n := len(free)
-	a, x := make([]float64, n*n), make([]float64, n)
-	for i, row := range free {
-		for j, column := range free {
-			a[i*n+j] = s.hessian[row*limits+column]
-		}
-		a[i*n+i] = s.curvature(row, a[i*n+i], high[row]-low[row])
-		x[i] = s.gradient[row]
-	}
-	if !solveSymmetric(a, x) {
-		return false
-	}
-	for i, row := range free {
-		step[row] = x[i]
-	}
-	return true
-}
-
-// curvature returns that of a limit with a bound on its step. A limit that few columns use has
-// little: its step may reach the edge of the box.
-func (s *smooth) curvature(limit int, own, reach float64) float64 {
-	own += float64(own*1e-6) + float64(0.5*math.Abs(s.gradient[limit]))/max(reach, 1e-9)
-	if own == 0 { // it has no slope either
-		return 1
-	}
-	return own
-}
-
-// solveSymmetric solves a·x = b for a positive definite matrix by Cholesky's method, in place;
-// false if it is not positive definite.
-func solveSymmetric(a, b []float64) bool {
-	n := len(b)
-	for j := range n {
-		for i := j; i < n; i++ {
-			sum := a[i*n+j]
-			for l := range j {
-				sum -= float64(a[i*n+l] * a[j*n+l])
+// direction maximises the quadratic model of the function within the box, by coordinate ascent. It
+// returns false if no price may move.
+func (s *smooth) direction(prices, low, high, step []float64) (moves bool) {
+	clear(step)
+	copy(s.slope, s.gradient)
+	for range mostSweeps {
+		most := 0.0
+		for i := range step {
+			own := s.curvature[s.diagonal[i]]
+			target := low[i] - prices[i]
+			switch {
+			case own > 0:
+				target = max(target, min(high[i]-prices[i], step[i]+s.slope[i]/own))
+			case s.slope[i] == 0:
+				continue
+			case s.slope[i] > 0:
+				target = high[i] - prices[i]
 			}
-			if i == j {
-				if !(sum > 0) {
-					return false
-				}
-				a[j*n+j] = math.Sqrt(sum)
+			change := target - step[i]
+			if change == 0 {
 				continue
 			}
-			a[i*n+j] = sum / a[j*n+j]
+			moves = true
+			step[i] = target
+			most = max(most, float64(math.Abs(change)*s.largest[i]))
+			for _, e := range s.rows[i] {
+				s.slope[e.limit] -= float64(s.curvature[e.at] * change)
+			}
+		}
+		if most < s.reach/1024 {
+			break
 		}
 	}
-	for i := range n {
-		for l := range i {
-			b[i] -= float64(a[i*n+l] * b[l])
-		}
-		b[i] /= a[i*n+i]
-	}
-	for i := n - 1; i >= 0; i-- {
-		for l := i + 1; l < n; l++ {
-			b[i] -= float64(a[l*n+i] * b[l])
-		}
-		b[i] /= a[i*n+i]
-	}
-	return true
+	return moves
 }

@@ -37,7 +37,7 @@ func (k *component) close(d *draft, bound int64) int64 {
 		copy(k.prices, prices)
 		k.setPrices()
 	}()
-	reserve := k.steps - k.steps/8
+	reserve := k.steps - k.steps/k.treeShare()
 	for k.steps > reserve && d.cost > bound {
 		before := d.cost
 		copy(k.prices, prices)
@@ -59,16 +59,33 @@ func (k *component) close(d *draft, bound int64) int64 {
 	return bound
 }
 
+// treeShare is the part of the remaining steps that the list tree gets. With nodes, no other tree
+// follows, but it closes gaps of small components only.
+func (k *component) treeShare() int {
+	switch {
+	case !k.byNode:
+		return 8
+	case k.size() > mostInListTree:
+		return 32
+	default:
+		return 2
+	}
+}
+
+// mostInListTree is the number of competitors, nodes included, up to which the list tree of a
+// component with nodes gets many steps.
+const mostInListTree = 80
+
 // polishAgain runs the local search on the listed columns.
 func (k *component) polishAgain(d *draft) {
 	saved := d.save()
 	p := newPolish(k)
-	k.steps -= p.run(k.steps/4, 0)
+	k.steps -= p.run(k.steps/12, 0)
 	p.apply(d)
 	d.shed()
 	d.makePlaceable()
 	d.improve()
-	if d.cost >= saved.cost {
+	if d.cost >= saved.cost || d.over() {
 		d.restore(saved)
 	}
 }
@@ -88,7 +105,7 @@ func (k *component) listAll(reach int64) (complete bool) {
 		m.value = k.findColumn(m)
 		best := m.columns[m.best]
 		for within := reach; within > 0; within /= 2 {
-			all := l.collect(m.cover, m.value+within-1, mostListed, mostListedSteps)
+			all := l.collectAll(m, m.value+within-1, mostListed, mostListedSteps)
 			k.steps -= mostListedSteps - l.steps
 			if all {
 				break
@@ -102,6 +119,13 @@ func (k *component) listAll(reach int64) (complete bool) {
 				m.columns = append(m.columns, newColumn(m, values))
 			}
 		}
+	}
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		k.setItemPrices(n)
+		n.columns = n.all
+		n.best = n.cheapest()
+		n.value = n.priced(&n.columns[n.best])
 	}
 	return complete
 }
@@ -121,17 +145,17 @@ func (t *tree) visit(prices []float64) {
 		t.ended = true
 		return
 	}
-	saved := make([][]column, len(t.k.models))
+	saved := make([][]column, t.k.size())
 	for i := range saved {
-		saved[i] = t.k.models[i].columns
+		saved[i] = t.k.competitor(i).columns
 	}
 	defer func() {
 		for i := range saved {
-			t.k.models[i].columns = saved[i]
+			t.k.competitor(i).columns = saved[i]
 		}
 	}()
 	prices = slices.Clone(prices)
-	if !t.bound(prices) {
+	if !t.propagate() || !t.bound(prices) || !t.propagate() {
 		return
 	}
 	m := t.choose()
@@ -148,6 +172,28 @@ func (t *tree) visit(prices []float64) {
 			return
 		}
 	}
+}
+
+// propagate removes the columns that do not fit whatever the others use; false if a competitor has
+// none left.
+func (t *tree) propagate() bool {
+	d := newDomains(t.k)
+	if !d.propagate() {
+		return false
+	}
+	for i := range d.all {
+		m, alive := t.k.competitor(i), d.all[i].alive
+		if len(alive) == len(m.columns) {
+			continue
+		}
+		columns := make([]column, 0, len(alive))
+		for _, j := range alive {
+			columns = append(columns, m.columns[j])
+		}
+		m.columns = columns
+		m.best = m.cheapest()
+	}
+	return true
 }
 
 // bound searches for prices that prove that no plan below the node is better than the best one, and
@@ -168,11 +214,8 @@ func (t *tree) bound(prices []float64) bool {
 			return true
 		}
 		next := slices.Clone(prices)
-		radius := k.typicalPrices()
-		for i := range radius {
-			radius[i] = max(radius[i], prices[i])
-		}
-		t.s.climb(next, radius)
+		t.s.reach = 4 * t.s.temperature
+		t.s.climb(next, 3)
 		if found := t.lower(next); found > lower {
 			gain := found - lower
 			lower = found
@@ -199,8 +242,8 @@ func (t *tree) lower(prices []float64) (bound int64) {
 		k.prices[i] = int64(math.Round(price))
 		bound -= k.prices[i] * k.slack[i]
 	}
-	for i := range k.models {
-		m := &k.models[i]
+	for i := range k.size() {
+		m := k.competitor(i)
 		k.setItemPrices(m)
 		m.best = m.cheapest()
 		m.value = m.priced(&m.columns[m.best])
@@ -212,8 +255,8 @@ func (t *tree) lower(prices []float64) (bound int64) {
 
 // reduce removes the columns whose reduced cost is too high; false if a model has none left.
 func (t *tree) reduce(lower int64) bool {
-	for i := range t.k.models {
-		m := &t.k.models[i]
+	for i := range t.k.size() {
+		m := t.k.competitor(i)
 		if len(m.columns) == 1 {
 			continue
 		}
@@ -246,15 +289,13 @@ func (t *tree) try() {
 	k := t.k
 	cost := int64(0)
 	left := slices.Clone(k.slack)
-	for i := range k.models {
-		m := &k.models[i]
+	for i := range k.size() {
+		m := k.competitor(i)
 		x := &m.columns[m.best]
 		cost += x.cost
-		for j, n := range x.counts {
-			if class := m.items[j].class; class != none && n != 0 {
-				for _, u := range k.classes[class].uses {
-					left[u.limit] -= u.amount * int64(n)
-				}
+		for _, l := range x.loads {
+			for _, u := range k.classes[m.terms[l.term]].uses {
+				left[u.limit] -= u.amount * int64(l.amount)
 			}
 		}
 	}
@@ -267,10 +308,14 @@ func (t *tree) try() {
 // keep makes the cheapest columns the candidate plan, if they can be placed.
 func (t *tree) keep(cost int64) {
 	saved := t.d.save()
-	for i := range t.k.models {
-		m := &t.k.models[i]
+	for i := range t.k.size() {
+		m := t.k.competitor(i)
 		x := &m.columns[m.best]
-		t.d.put(m, x.values(t.d.values), x.cost)
+		if i < len(t.k.models) {
+			t.d.put(m, x.values(t.d.values), x.cost)
+		} else {
+			t.d.choose(i-len(t.k.models), x.at)
+		}
 	}
 	if !t.d.placeableAll() {
 		if t.choose() == nil && !t.d.cannotStand() {
@@ -284,8 +329,8 @@ func (t *tree) keep(cost int64) {
 
 // offer evaluates the one plan that is left.
 func (t *tree) offer() {
-	for i := range t.k.models {
-		t.k.models[i].best = 0
+	for i := range t.k.size() {
+		t.k.competitor(i).best = 0
 	}
 	t.try()
 }
@@ -293,8 +338,8 @@ func (t *tree) offer() {
 // choose returns the undecided model with the fewest columns; nil if all are decided.
 func (t *tree) choose() *competitor {
 	var chosen *competitor
-	for i := range t.k.models {
-		if m := &t.k.models[i]; len(m.columns) > 1 && (chosen == nil || len(m.columns) < len(chosen.columns)) {
+	for i := range t.k.size() {
+		if m := t.k.competitor(i); len(m.columns) > 1 && (chosen == nil || len(m.columns) < len(chosen.columns)) {
 			chosen = m
 		}
 	}

@@ -82,6 +82,7 @@ func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
 	if !more {
 		v.high = v.atMost(at)
 		v.kept = min(v.kept, v.high)
+		v.held = min(v.held, v.high)
 		m.keepColumns(func(counts []int32) bool { return int64(counts[item]) <= at })
 		return true
 	}
@@ -92,15 +93,17 @@ func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
 	m.base = slices.Clone(m.base)
 	m.base[item] += least
 	n.fixed += v.ownCost(least)
-	if v.class != none {
-		for _, u := range k.classes[v.class].uses {
-			if k.slack[u.limit] -= u.amount * least; k.slack[u.limit] < 0 {
+	sums := make([]int64, len(m.terms))
+	v.addLoads(sums, least)
+	for term, amount := range sums {
+		for _, u := range k.classes[m.terms[term]].uses {
+			if k.slack[u.limit] -= u.amount * amount; amount > 0 && k.slack[u.limit] < 0 {
 				return false
 			}
 		}
 	}
 	m.need = remaining(m.need, v.capacity, least)
-	v.low, v.high, v.kept = 1, v.high-least, max(0, v.kept-least)
+	v.low, v.high, v.kept, v.held = 1, v.high-least, max(0, v.kept-least), max(0, v.held-least)
 	m.keepColumns(func(counts []int32) bool {
 		if int64(counts[item]) < least {
 			return false
@@ -121,7 +124,7 @@ func (m *competitor) keepColumns(fits func(counts []int32) bool) {
 			continue
 		}
 		x := column{counts: counts}
-		x.cost = m.costOf(x.values(nil))
+		x.cost, x.loads = m.costOf(x.values(nil)), m.loadsOf(&x)
 		m.columns = append(m.columns, x)
 	}
 	if len(m.columns) == 0 {
@@ -162,7 +165,7 @@ func (k *component) cuts() []cut {
 
 // meanOf returns the expected number of each item of a model under the soft minimum.
 func (s *smooth) meanOf(m *competitor) []float64 {
-	s.model(m)
+	s.soften(m)
 	mean := make([]float64, len(m.items))
 	for i := range m.columns {
 		for j, n := range m.columns[i].counts {

@@ -1,0 +1,394 @@
+package solver
+
+import "iter"
+
+// maxChoices bounds the choices of existing replicas of a node that may be removed.
+const maxChoices = 1 << 8
+
+// choicesAreFew reports whether every node has few choices of existing replicas that may be
+// removed, each of which is on one node.
+func (p *nodePool) choicesAreFew() bool {
+	choices, last := make([]int64, len(p.nodes)), make([]int64, len(p.nodes))
+	for i := range choices {
+		choices[i] = 1
+	}
+	for i := range p.held {
+		for _, nodes := range p.held[i] {
+			if len(nodes) != 1 {
+				return false
+			}
+			last[nodes[0]]++
+		}
+		for _, nodes := range p.held[i] {
+			at := nodes[0]
+			if last[at] > 0 {
+				choices[at], last[at] = capped(choices[at], last[at]+1), 0
+			}
+			if choices[at] > maxChoices {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// addNodes makes the nodes on which existing replicas may be removed competitors. Each row with
+// existing replicas gets a limit: those that stay and those that nodes remove are together all that
+// exist. The limits of blocks count the nodes with all existing replicas on them, and a column of a
+// node adds the blocks that its removed replicas make available. Limits and classes of existing
+// replicas come after all others.
+func (k *component) addNodes() {
+	supply := make([]int32, len(k.slack)) // the class of one unit of a limit
+	var pools []int32
+	for i := range supply {
+		supply[i] = none
+	}
+	for i, at := range k.limits {
+		l := &k.c.limits[at]
+		if l.kind != LimitNodes || !k.c.pools[l.pool].clears {
+			continue
+		}
+		supply[i] = int32(len(k.classes))
+		k.classes = append(k.classes, class{pool: none, uses: []use{{int32(i), 1}}})
+		k.slack[i] = k.blocksBeside(at)
+		if len(pools) == 0 || pools[len(pools)-1] != l.pool {
+			pools = append(pools, l.pool)
+		}
+	}
+	k.addQuotaClasses()
+	for _, at := range pools {
+		k.addHolds(at)
+	}
+	for _, at := range pools {
+		k.addNodesOf(at, supply)
+	}
+}
+
+// addQuotaClasses adds, for each class of nodes, one of its limits beside nodes: existing replicas
+// use only these.
+func (k *component) addQuotaClasses() {
+	k.quotaClass = make([]int32, len(k.classes))
+	for i := range k.quotaClass {
+		k.quotaClass[i] = none
+		if k.classes[i].pool == none {
+			continue
+		}
+		var uses []use
+		for _, u := range k.classes[i].uses {
+			if k.c.limits[k.limits[u.limit]].kind != LimitNodes {
+				uses = append(uses, u)
+			}
+		}
+		if len(uses) > 0 {
+			k.quotaClass[i] = int32(len(k.classes))
+			k.classes = append(k.classes, class{pool: none, uses: uses})
+		}
+	}
+}
+
+// least is the number of replicas of a row that no choice of columns reduces.
+func (k *component) least(r *row) int {
+	if k.atPlan {
+		return r.replicas
+	}
+	return r.domain.Floor()
+}
+
+// blocksBeside is the capacity of a limit of blocks beside all existing replicas and the new ones
+// that minimums require.
+func (k *component) blocksBeside(at int32) (blocks int64) {
+	c := k.c
+	l := &c.limits[at]
+	p := &c.pools[l.pool]
+	for node, left := range p.placer.left {
+		if l.rejects == nil || !l.rejects[node] {
+			blocks += max(0, left) / int64(l.size)
+		}
+	}
+	for i, row := range p.rows {
+		r := &c.rows[row]
+		more := max(0, k.least(r)-len(p.held[i]))
+		if more == 0 {
+			continue
+		}
+		for _, u := range c.classes[r.class].uses {
+			if u.limit == at {
+				blocks -= u.amount * int64(more)
+			}
+		}
+	}
+	return blocks
+}
+
+// addHolds adds the limits of existing replicas on a pool.
+func (k *component) addHolds(at int32) {
+	p := &k.c.pools[at]
+	p.hold = make([]int32, len(p.rows))
+	for i, row := range p.rows {
+		p.hold[i] = none
+		free := len(p.held[i]) - k.least(&k.c.rows[row])
+		if free <= 0 {
+			continue
+		}
+		p.hold[i] = int32(len(k.classes))
+		k.classes = append(k.classes, class{pool: none, uses: []use{{int32(len(k.slack)), 1}}})
+		k.slack, k.prices, k.ceiling = append(k.slack, int64(free)), append(k.prices, 0), append(k.ceiling, 0)
+	}
+}
+
+// occupant is the existing replicas of a row on a node.
+type occupant struct {
+	class int32 // of its existing replicas
+	gpus  int64
+	count int32
+}
+
+// addNodesOf adds the nodes of a pool that have existing replicas to remove.
+func (k *component) addNodesOf(at int32, supply []int32) {
+	p := &k.c.pools[at]
+	occupants := make([][]occupant, len(p.nodes))
+	for i, row := range p.rows {
+		if p.hold[i] == none {
+			continue
+		}
+		gpus := int64(k.c.classes[k.c.rows[row].class].gpus)
+		for _, nodes := range p.held[i] {
+			own := occupants[nodes[0]]
+			if n := len(own); n > 0 && own[n-1].class == p.hold[i] {
+				own[n-1].count++
+				continue
+			}
+			occupants[nodes[0]] = append(own, occupant{p.hold[i], gpus, 1})
+		}
+	}
+	for node, own := range occupants {
+		if len(own) == 0 {
+			continue
+		}
+		n := nodeChoices{own: own, left: p.placer.left[node]}
+		for i, class := range supply {
+			if class == none {
+				continue
+			}
+			if l := &k.c.limits[k.limits[i]]; l.pool == at && (l.rejects == nil || !l.rejects[node]) {
+				n.terms, n.sizes = append(n.terms, class), append(n.sizes, int64(l.size))
+			}
+		}
+		for _, o := range own {
+			n.terms = append(n.terms, o.class)
+		}
+		n.counts = make([]int32, len(own))
+		n.list(0, 0)
+		if len(n.columns) > 1 {
+			k.nodes = append(k.nodes, competitor{terms: n.terms, termPrices: make([]int64, len(n.terms)), columns: n.columns, all: n.columns})
+		}
+	}
+}
+
+// nodeChoices lists the choices of replicas of a node to remove.
+type nodeChoices struct {
+	own     []occupant
+	left    int64 // free accelerators beside all existing replicas
+	sizes   []int64
+	terms   []int32 // the blocks of each size, then the existing replicas of each occupant
+	counts  []int32
+	columns []column
+}
+
+// list lists the choices of occupants at and so on. A choice of which one replica could stay and
+// leave the same blocks is left out.
+func (n *nodeChoices) list(at int, freed int64) {
+	if at == len(n.own) {
+		for i, count := range n.counts {
+			if count > 0 && n.sameBlocks(freed, freed-n.own[i].gpus) {
+				return
+			}
+		}
+		n.columns = append(n.columns, n.column(freed))
+		return
+	}
+	for count := int32(0); count <= n.own[at].count; count++ {
+		n.counts[at] = count
+		n.list(at+1, freed+int64(count)*n.own[at].gpus)
+	}
+	n.counts[at] = 0
+}
+
+func (n *nodeChoices) blocks(freed, size int64) int64 { return max(0, n.left+freed) / size }
+
+func (n *nodeChoices) sameBlocks(a, b int64) bool {
+	for _, size := range n.sizes {
+		if n.blocks(a, size) != n.blocks(b, size) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *nodeChoices) column(freed int64) column {
+	var loads []load
+	for i, size := range n.sizes {
+		if more := n.blocks(freed, size) - n.blocks(0, size); more > 0 {
+			loads = append(loads, load{int32(i), int32(-more)})
+		}
+	}
+	for i, count := range n.counts {
+		if count > 0 {
+			loads = append(loads, load{int32(len(n.sizes) + i), count})
+		}
+	}
+	return column{loads: loads, at: int32(len(n.columns))}
+}
+
+// setTerms finds the terms of a model's items, and which of its replicas exist on nodes.
+func (k *component) setTerms(m *competitor) {
+	for i := range m.items {
+		v := &m.items[i]
+		if v.class == none {
+			continue
+		}
+		v.term = m.termOf(v.class)
+		own := &k.classes[v.class]
+		if !k.byNode || own.pool == none || !k.c.pools[own.pool].clears {
+			continue
+		}
+		p, r := &k.c.pools[own.pool], &k.c.rows[v.row]
+		if p.hold[r.seat] == none {
+			continue
+		}
+		v.held = max(0, min(int64(len(p.held[r.seat])-r.domain.Floor()), v.kept))
+		v.stayTerm = m.termOf(p.hold[r.seat])
+		if quota := k.quotaClass[v.class]; quota != none {
+			v.quotaTerm = m.termOf(quota)
+		}
+	}
+	m.termPrices = make([]int64, len(m.terms))
+}
+
+// termOf returns the index of a class in the terms, and adds it if it is new.
+func (m *competitor) termOf(class int32) int32 {
+	for i, x := range m.terms {
+		if x == class {
+			return int32(i)
+		}
+	}
+	m.terms = append(m.terms, class)
+	return int32(len(m.terms) - 1)
+}
+
+// isConvex reports whether an existing replica of each item costs no more than another one.
+func (m *competitor) isConvex() bool {
+	for i := range m.items {
+		if !m.items[i].isConvex() {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *item) isConvex() bool {
+	return v.held == 0 || v.held >= v.high || v.stay <= 0 || v.stay <= v.start && v.held == v.kept
+}
+
+// mode is a knapsack in which items of rising cost have either only existing replicas, or all of
+// them and perhaps more.
+type mode struct {
+	cover
+	base []int64 // replicas of each item that the knapsack does not count
+	cost int64   // of them
+}
+
+// maxModes bounds the items that are split.
+const maxModes = 4
+
+// modes splits a knapsack whose cost is not convex into some in which it is. Of more than maxModes
+// such items, the others count their existing replicas at the price of new ones, which is a bound.
+func (m *competitor) modes() iter.Seq[*mode] {
+	return func(yield func(*mode) bool) {
+		var split []int
+		for i := range m.items {
+			if !m.items[i].isConvex() {
+				split = append(split, i)
+			}
+		}
+		beyond := split[min(len(split), maxModes):]
+		split = split[:min(len(split), maxModes)]
+		c := mode{}
+		for choice := range 1 << len(split) {
+			c.cover, c.cost = m.cover, 0
+			c.items = append([]item(nil), m.items...)
+			c.base = append(c.base[:0], make([]int64, len(m.items))...)
+			for _, at := range beyond {
+				c.items[at].stay = 0
+			}
+			for i, at := range split {
+				c.split(&c.items[at], &c.base[at], choice>>i&1 == 1)
+			}
+			if !yield(&c) {
+				return
+			}
+		}
+	}
+}
+
+// split limits an item to fewer than its existing replicas, or to all of them and more.
+func (c *mode) split(v *item, base *int64, more bool) {
+	least := max(v.held, v.low)
+	if !more {
+		v.high = v.atMost(least - 1)
+		v.held, v.kept = min(v.held, v.high), min(v.kept, v.high)
+		return
+	}
+	*base = least
+	c.cost += v.cost(least)
+	c.need = remaining(c.need, v.capacity, least)
+	v.low, v.high, v.kept, v.held, v.stay = 1, v.high-least, max(0, v.kept-least), 0, 0
+}
+
+// add returns the values of a mode's knapsack with its base.
+func (c *mode) add(to, values []int64) []int64 {
+	to = append(to[:0], values...)
+	for i, n := range c.base {
+		to[i] += n
+	}
+	return to
+}
+
+// mostClearing bounds the changes that are tried to find nodes that can remove replicas.
+const mostClearing = 1 << 21
+
+// nodesCanClear reports whether the plan can be placed on the nodes of a pool, if these choose
+// which of the replicas that it removes stay.
+func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
+	k := &component{c: c, byNode: true, atPlan: true}
+	for at := range c.limits {
+		if l := &c.limits[at]; l.kind == LimitNodes && &c.pools[l.pool] == p {
+			k.limits = append(k.limits, int32(at))
+		}
+	}
+	k.steps = mostClearing
+	k.localize()
+	k.addNodes()
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		for j := range n.all {
+			for _, l := range n.all[j].loads {
+				n.all[j].cost += int64(max(0, l.amount)) * removalCost
+			}
+		}
+	}
+	k.setCeiling()
+	k.raise()
+	for _, heat := range [...]float64{1, 4, 0.3} {
+		k.dive(nil, nil, heat)
+		search := newPolish(k)
+		search.run(mostClearing/4, 0)
+		if !search.breaks() {
+			return true
+		}
+	}
+	return false
+}
+
+// removalCost is the cost of a removed replica if nothing else has one.
+const removalCost = 1 << 20
