@@ -44,6 +44,7 @@ func benchmarkDrift(b *testing.B, aligned bool) {
 		for range driftCycles {
 			d.next(aligned)
 			timed(&whole, func() { Plan(d.snapshot, policy) })
+			other.Memo.NextCycle()
 			timed(&sizing, func() { newView(d.snapshot, nil, other).sizeAll() })
 		}
 	}

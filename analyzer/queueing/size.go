@@ -83,15 +83,30 @@ type Violation struct {
 
 // Violation computes the shares of requests that miss the limits at a rate, by formula.
 func (s *Sizer) Violation(q Question, rate float64) (Violation, error) {
-	if err := q.check(); err != nil {
+	violations, err := s.Violations(q, []float64{rate})
+	if err != nil {
 		return Violation{}, err
 	}
-	if !(rate >= 0) || math.IsInf(rate, 1) {
-		return Violation{}, fmt.Errorf("rate %v is not a number of requests per second; correct it", rate)
+	return violations[0], nil
+}
+
+// Violations computes the same at several rates. It is fastest if they ascend.
+func (s *Sizer) Violations(q Question, rates []float64) ([]Violation, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	for _, rate := range rates {
+		if !(rate >= 0) || math.IsInf(rate, 1) {
+			return nil, fmt.Errorf("rate %v is not a number of requests per second; correct it", rate)
+		}
 	}
 	c := newCell(q, s.burstOf(q.Dispersion))
-	m := c.misses(rate)
-	return Violation{TTFT: m.first(), ITL: m.itl, Either: m.either()}, nil
+	violations := make([]Violation, len(rates))
+	for i, rate := range rates {
+		m := c.misses(rate)
+		violations[i] = Violation{TTFT: m.first(), ITL: m.itl, Either: m.either()}
+	}
+	return violations, nil
 }
 
 // keptBursts bounds the number of tables of burstiness that are cached. The grid has 421 points.
