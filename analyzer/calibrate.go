@@ -107,8 +107,9 @@ func newEstimate() (e estimate) {
 
 // add adds the metrics of one replica over the peak window, with a KV cache of so many tokens.
 func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float64) {
-	rate, rated := r.MeanRate.Known()
-	itl, timed := r.MeanITL.Known()
+	means := r.Calibrating()
+	rate, rated := means.Rate.Known()
+	itl, timed := means.ITL.Known()
 	if r.Scrapes < MinScrapes || !rated || rate <= 0 {
 		return
 	}
@@ -116,7 +117,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	prefill, decode := w.mix.Work(p, w.hits)
 	timed = timed && itl > 0 && w.decodes()
 	decoding := rate * decode // seconds of work a second
-	running, used := r.MeanRunning.Or(0), tokens*r.MeanKV.Or(0)
+	running, used := means.Running.Or(0), tokens*means.KV.Or(0)
 	if timed && used > 0 && w.hits <= fewHits && running > longTurnover*rate {
 		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*used)) / itl
 	}
@@ -125,7 +126,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	} else { // it only prefills
 		itl = p.Iteration / max(0.1, 1-rate*prefill)
 	}
-	first, seen := r.MeanPrefill.Known()
+	first, seen := means.Prefill.Known()
 	seen = seen && first > 0 && w.chunks > 0
 	if seen {
 		e.observe(prefillDeviation*noise, w.chunks*p.Iteration/first,

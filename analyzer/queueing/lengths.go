@@ -60,7 +60,7 @@ func AssumedLengths(mean float64) (Lengths, error) {
 		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
 	return madeBy(func() Lengths {
-		sigma := math.Sqrt(math.Ln2) // of a lognormal distribution with a coefficient of variation of 1
+		sigma := math.Sqrt(math.Ln2) // of a lognormal with a coefficient of variation of 1
 		sorted := make([]float64, lengthPoints)
 		for i, deviate := range pointDeviates() {
 			sorted[i] = math.Exp(sigma * deviate)
