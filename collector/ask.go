@@ -107,7 +107,7 @@ func (c *Collector) answers(ctx context.Context, now time.Time, o Options, b bat
 	}
 	sending.Wait()
 	if !slices.ContainsFunc(answers, func(a answerOf) bool { return a.err != nil }) {
-		limited, cancel := context.WithDeadline(ctx, begun.Add(o.Timeout))
+		limited, cancel := context.WithDeadline(ctx, begun.Add(o.Timeout/beforePart))
 		defer cancel()
 		c.askBefore(limited, queries, now, o)
 	}
@@ -116,6 +116,10 @@ func (c *Collector) answers(ctx context.Context, now time.Time, o Options, b bat
 	}
 	return answers
 }
+
+// beforePart is the part of the time-out of a query after which none is sent about the instants of
+// turns before.
+const beforePart = 2
 
 func (a *asked) answerOf(latest answer) answerOf {
 	return answerOf{query: a.name, hides: a.hides, answer: latest, complete: a.complete, step: a.step}

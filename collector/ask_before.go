@@ -3,33 +3,29 @@ package collector
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 )
 
 // askBefore asks the queries by turns about those instants of turns that have no answer, such as
 // those before this server was started. In other cycles there are none: the answers are kept. One
-// that fails is missing, and is asked for again later.
+// after the other is sent, so that Prometheus has time for others; those that do not end before the
+// deadline are asked for in the next cycles.
 func (c *Collector) askBefore(ctx context.Context, queries []*asked, now time.Time, o Options) {
 	turns := o.turns()
-	var mutex sync.Mutex
-	var sending sync.WaitGroup
-	for _, q := range queries {
+	for _, q := range slices.Backward(queries) {
 		if !q.isByTurns() {
 			continue
 		}
 		for _, at := range q.missing(turns.instants(c.instant(now), q.step), now, c.options.RetryAfter) {
-			sending.Go(func() {
-				a := c.ask(ctx, q.query, at, o.Timeout)
-				mutex.Lock()
-				defer mutex.Unlock()
-				if q.triedBefore[at] = now; a.isComplete() {
-					q.before = append(q.before, turns.rest(a, q.step))
-				}
-			})
+			if ctx.Err() != nil {
+				return
+			}
+			a := c.ask(ctx, q.query, at, o.Timeout)
+			if q.triedBefore[at] = now; a.isComplete() {
+				q.before = append(q.before, turns.rest(a, q.step))
+			}
 		}
 	}
-	sending.Wait()
 }
 
 // ofTurns returns the complete answers of a query by turns.
