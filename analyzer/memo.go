@@ -20,11 +20,12 @@ type Memo struct {
 	answers recent[queueing.Question, *knownAnswer]
 }
 
-// knownAnswer is an answer by formula, with the simulated answer and the curve once they are used.
+// knownAnswer is an answer by formula, with the simulated answer and the points of the curve that
+// were used.
 type knownAnswer struct {
 	queueing.Answer
 	simulated *queueing.Answer
-	curve     *curve
+	curve     curve
 }
 
 // Bounds on the memory of a memo: a mix takes 5 kB, an answer 1 kB. A fleet that is larger is sized
@@ -92,59 +93,73 @@ func (k *Memo) simulate(q queueing.Question, known *knownAnswer) (answer queuein
 
 // misses returns a function that returns the share of requests that miss the objective at a rate.
 // It is interpolated on a curve over the highest rate, which is valid for the answer of a
-// simulation too, and which the first call looks up. The function is not safe for concurrent use.
+// simulation too. The function is not safe for concurrent use.
 func (k *Memo) misses(a answered) func(rate float64) float64 {
-	var c *curve
+	points := k.pointsOf(a.known)
+	point := func(i int) float64 {
+		if points[i] == unknownPoint {
+			points[i] = k.point(a, i)
+		}
+		return points[i]
+	}
 	return func(rate float64) float64 {
 		if !(a.Rate > 0) {
 			return 1
 		}
-		if c == nil {
-			c = k.curve(a)
+		part := rate / a.Rate
+		for i := 1; i < len(points); i++ {
+			if part <= curveAt[i] {
+				low := point(i - 1)
+				high := max(low, point(i))
+				return low + (high-low)*(part-curveAt[i-1])/(curveAt[i]-curveAt[i-1])
+			}
 		}
-		return c.at(rate / a.Rate)
+		return 1
 	}
 }
 
-// at returns the share of requests that miss at a part of the highest rate.
-func (c *curve) at(part float64) float64 {
-	for i := 1; i < len(c); i++ {
-		if part <= curveAt[i] {
-			return c[i-1] + (c[i]-c[i-1])*(part-curveAt[i-1])/(curveAt[i]-curveAt[i-1])
-		}
-	}
-	return 1
-}
-
-// curve is the share of requests that miss, at parts of the highest rate. It never falls.
+// curve is the share of requests that miss, at parts of the highest rate. A point is computed when
+// it is first used: most are not.
 type curve [len(curveAt)]float64
 
+const unknownPoint = -1
+
 // curveAt are the parts of the highest rate at which a curve is computed; beyond the last, all
-// requests count as misses.
+// requests count as misses, and at the first none.
 var curveAt = [...]float64{0, 0.6, 0.8, 0.9, 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2}
 
-func (k *Memo) curve(a answered) *curve {
-	k.mutex.Lock()
-	c := a.known.curve
-	k.mutex.Unlock()
-	if c != nil {
-		return c
-	}
-	c = new(curve)
-	rates := curveAt
-	for i := range rates {
-		rates[i] *= a.known.Rate
-	}
-	violations, err := k.sizer.Violations(a.question, rates[1:])
+// newCurve returns a curve with the points that the search for the highest rate knows.
+func newCurve(a queueing.Answer) (c curve) {
 	for i := 1; i < len(c); i++ {
-		if c[i] = 1; err == nil {
-			c[i] = max(c[i-1], violations[i-1].Either)
+		switch curveAt[i] {
+		case 1:
+			c[i] = a.MissesAtRate
+		case queueing.BelowShare:
+			c[i] = a.MissesBelow
+		default:
+			c[i] = unknownPoint
 		}
+	}
+	return c
+}
+
+func (k *Memo) pointsOf(known *knownAnswer) curve {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return known.curve
+}
+
+// point computes a point of a curve.
+func (k *Memo) point(a answered, i int) float64 {
+	violation, err := k.sizer.Violation(a.question, curveAt[i]*a.known.Rate)
+	share := violation.Either
+	if err != nil {
+		share = 1
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	a.known.curve = c
-	return c
+	a.known.curve[i] = share
+	return share
 }
 
 // formula returns the answer of the formula, cached or computed.
@@ -164,7 +179,7 @@ func (k *Memo) formula(q queueing.Question) (*knownAnswer, error) {
 	if known, found := k.answers.get(q, k.cycle); found { // another goroutine was faster
 		return known, nil
 	}
-	known = &knownAnswer{Answer: answer}
+	known = &knownAnswer{Answer: answer, curve: newCurve(answer)}
 	k.answers.put(q, known, k.cycle, maxAnswers)
 	return known, nil
 }

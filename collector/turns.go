@@ -145,16 +145,16 @@ func (r *readings) add(who identity, found row) {
 
 // meanOf returns the reading of a part; nil if it does not calibrate profiles.
 func meanOf(means *fleet.Means, p part) *fleet.Reading {
-	switch p {
-	case meanRate:
+	switch {
+	case p == meanRate:
 		return &means.Rate
-	case meanKV:
+	case p == meanKV:
 		return &means.KV
-	case meanITL:
+	case p == meanITL:
 		return &means.ITL
-	case meanRunning:
+	case p == meanRunning:
 		return &means.Running
-	case meanPrefill:
+	case p == meanPrefill:
 		return &means.Prefill
 	}
 	return nil

@@ -34,6 +34,9 @@ type Answer struct {
 	// Misses is the share of requests that miss the objective on an empty replica. It is 0 if Rate
 	// is above half of MeanRate: then they do not matter.
 	Misses float64
+	// MissesAtRate and MissesBelow are the shares of requests that miss the objective at the rate of
+	// the formula and at BelowShare of it: the search knows them.
+	MissesAtRate, MissesBelow float64
 	// Remedy names the cause and the setting that would help if Infeasible, or if an empty replica
 	// misses the objective for more than half of the requests that may; else it is empty.
 	Remedy string
@@ -83,30 +86,15 @@ type Violation struct {
 
 // Violation computes the shares of requests that miss the limits at a rate, by formula.
 func (s *Sizer) Violation(q Question, rate float64) (Violation, error) {
-	violations, err := s.Violations(q, []float64{rate})
-	if err != nil {
+	if err := q.check(); err != nil {
 		return Violation{}, err
 	}
-	return violations[0], nil
-}
-
-// Violations computes the same at several rates. It is fastest if they ascend.
-func (s *Sizer) Violations(q Question, rates []float64) ([]Violation, error) {
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	for _, rate := range rates {
-		if !(rate >= 0) || math.IsInf(rate, 1) {
-			return nil, fmt.Errorf("rate %v is not a number of requests per second; correct it", rate)
-		}
+	if !(rate >= 0) || math.IsInf(rate, 1) {
+		return Violation{}, fmt.Errorf("rate %v is not a number of requests per second; correct it", rate)
 	}
 	c := newCell(q, s.burstOf(q.Dispersion))
-	violations := make([]Violation, len(rates))
-	for i, rate := range rates {
-		m := c.misses(rate)
-		violations[i] = Violation{TTFT: m.first(), ITL: m.itl, Either: m.either()}
-	}
-	return violations, nil
+	m := c.misses(rate)
+	return Violation{TTFT: m.first(), ITL: m.itl, Either: m.either()}, nil
 }
 
 // keptBursts bounds the number of tables of burstiness that are cached. The grid has 421 points.
