@@ -145,17 +145,16 @@ func (r *readings) add(who identity, found row) {
 
 // meanOf returns the reading of a part; nil if it does not calibrate profiles.
 func meanOf(means *fleet.Means, p part) *fleet.Reading {
-	switch {
-	case p == meanRate:
-		return &means.Rate
-	case p == meanKV:
-		return &means.KV
-	case p == meanITL:
-		return &means.ITL
-	case p == meanRunning:
-		return &means.Running
-	case p == meanPrefill:
-		return &means.Prefill
+	for _, of := range [...]struct {
+		part    part
+		reading *fleet.Reading
+	}{
+		{meanRate, &means.Rate}, {meanKV, &means.KV}, {meanITL, &means.ITL},
+		{meanRunning, &means.Running}, {meanPrefill, &means.Prefill},
+	} {
+		if of.part == p {
+			return of.reading
+		}
 	}
 	return nil
 }
