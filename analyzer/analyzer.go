@@ -154,6 +154,8 @@ type Options struct {
 	// Simulations is the rest of the budget for questions whose formula is known to be far
 	// off; Analyze counts it down. Default: none.
 	Simulations *Simulations
+
+	mixes map[fleet.Role]roleMix // of the model that is analyzed
 }
 
 // Simulations is a budget of simulations. None begins once either figure is at zero or below; a

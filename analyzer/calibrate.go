@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
 )
@@ -85,35 +83,33 @@ func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correct
 
 // estimate is a least-squares problem in the deviations of three factors from 1.
 type estimate struct {
-	normal   *mat.SymDense
-	right    *mat.VecDense
+	normal   [3][3]float64 // its lower triangle
+	right    [3]float64
 	replicas int
 	rate     float64 // of all of them, requests per second
 }
 
-func newEstimate() estimate {
-	variance := profileDeviation * profileDeviation
-	prior := mat.NewSymDense(3, nil)
-	for i := range 3 {
-		for j := i; j < 3; j++ {
-			covariance := variance * profileCommon
-			if i == j {
-				covariance = variance
-			}
-			prior.SetSym(i, j, covariance)
+// newEstimate returns the prior: each deviation has the same variance v, and every two of them the
+// covariance c·v. The inverse of that matrix is (I - c/(1+2c)·J)/(v·(1-c)), J with ones only.
+func newEstimate() (e estimate) {
+	const (
+		own    = 1 / (profileDeviation * profileDeviation * (1 - profileCommon))
+		shared = profileCommon / (1 + 2*profileCommon)
+	)
+	for i := range e.normal {
+		for j := range i {
+			e.normal[i][j] = -own * shared
 		}
+		e.normal[i][i] = own * (1 - shared)
 	}
-	var inverse mat.Cholesky
-	inverse.Factorize(prior)
-	e := estimate{normal: mat.NewSymDense(3, nil), right: mat.NewVecDense(3, nil)}
-	_ = inverse.InverseTo(e.normal) // the prior is well conditioned
 	return e
 }
 
 // add adds the metrics of one replica over the peak window, with a KV cache of so many tokens.
 func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float64) {
-	rate, rated := r.MeanRate.Known()
-	itl, timed := r.MeanITL.Known()
+	means := r.Calibrating()
+	rate, rated := means.Rate.Known()
+	itl, timed := means.ITL.Known()
 	if r.Scrapes < MinScrapes || !rated || rate <= 0 {
 		return
 	}
@@ -121,7 +117,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	prefill, decode := w.mix.Work(p, w.hits)
 	timed = timed && itl > 0 && w.decodes()
 	decoding := rate * decode // seconds of work a second
-	running, used := r.MeanRunning.Or(0), tokens*r.MeanKV.Or(0)
+	running, used := means.Running.Or(0), tokens*means.KV.Or(0)
 	if timed && used > 0 && w.hits <= fewHits && running > longTurnover*rate {
 		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*used)) / itl
 	}
@@ -130,7 +126,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	} else { // it only prefills
 		itl = p.Iteration / max(0.1, 1-rate*prefill)
 	}
-	first, seen := r.MeanPrefill.Known()
+	first, seen := means.Prefill.Known()
 	seen = seen && first > 0 && w.chunks > 0
 	if seen {
 		e.observe(prefillDeviation*noise, w.chunks*p.Iteration/first,
@@ -146,24 +142,58 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 const peakSeconds = 300
 
 // observe adds a row: the parts add up to 1 within a deviation.
-func (e *estimate) observe(deviation float64, parts ...float64) {
-	row := mat.NewVecDense(3, parts)
+func (e *estimate) observe(deviation, iteration, decode, prefill float64) {
+	row := [3]float64{iteration, decode, prefill}
 	weight := 1 / (deviation * deviation)
-	e.normal.SymRankOne(e.normal, weight, row)
-	e.right.AddScaledVec(e.right, weight*(1-mat.Sum(row)), row)
+	left := 1 - (iteration + decode + prefill)
+	for i := range row {
+		for j := range i + 1 {
+			e.normal[i][j] += weight * row[i] * row[j]
+		}
+		e.right[i] += weight * left * row[i]
+	}
 }
 
 // solve returns the factors, bounded and rounded to steps.
 func (e *estimate) solve() correction {
-	var factorized mat.Cholesky
-	deviations := mat.NewVecDense(3, nil)
-	if !factorized.Factorize(e.normal) || factorized.SolveVecTo(deviations, e.right) != nil {
+	deviations, ok := e.deviations()
+	if !ok {
 		return correction{iteration: 1, decode: 1, prefill: 1}
 	}
-	factor := func(i int) float64 {
-		return steps(max(1/mostCorrection, min(1+deviations.AtVec(i), mostCorrection)), coarseMean)
+	factor := func(deviation float64) float64 {
+		return steps(max(1/mostCorrection, min(1+deviation, mostCorrection)), coarseMean)
 	}
-	return correction{iteration: factor(0), decode: factor(1), prefill: factor(2), replicas: e.replicas}
+	return correction{iteration: factor(deviations[0]), decode: factor(deviations[1]), prefill: factor(deviations[2]), replicas: e.replicas}
+}
+
+// deviations solves the problem by Cholesky's method; false if the numbers do not allow that.
+func (e *estimate) deviations() (x [3]float64, ok bool) {
+	l := e.normal
+	for i := range l {
+		x[i] = e.right[i]
+		for j := range i {
+			for k := range j {
+				l[i][j] -= l[i][k] * l[j][k]
+			}
+			l[i][j] /= l[j][j]
+			l[i][i] -= l[i][j] * l[i][j]
+			x[i] -= l[i][j] * x[j]
+		}
+		if !(l[i][i] > 0) || math.IsInf(l[i][i], 1) {
+			return x, false
+		}
+		l[i][i] = math.Sqrt(l[i][i])
+		x[i] /= l[i][i]
+	}
+	for i := len(l) - 1; i >= 0; i-- {
+		for k := i + 1; k < len(l); k++ {
+			x[i] -= l[k][i] * x[k]
+		}
+		if x[i] /= l[i][i]; math.IsNaN(x[i]) {
+			return x, false
+		}
+	}
+	return x, true
 }
 
 // basis returns the basis of a capacity that is computed from the corrected profile.

@@ -67,6 +67,7 @@ func latencies(m Model, o Options) []latency {
 	if o.SaturationAlone {
 		return all
 	}
+	o.mixes = make(map[fleet.Role]roleMix, 1)
 	feasible, empty := false, 1.0
 	for i, v := range m.Variants {
 		all[i] = m.latency(v, 1, o)
@@ -121,7 +122,7 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 			return latency{note: why}
 		}
 	}
-	mix, why := m.mix(v.Role, o.Memo)
+	mix, why := m.knownMix(v.Role, o)
 	if mix == nil {
 		return latency{note: why}
 	}
@@ -135,6 +136,22 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 		replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
 	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, m.lead(v), m, o)
+}
+
+// roleMix is the mix of a model for variants of a role, or why there is none.
+type roleMix struct {
+	mix *queueing.Mix
+	why string
+}
+
+// knownMix returns the mix for a role; its variants share one.
+func (m Model) knownMix(role fleet.Role, o Options) (*queueing.Mix, string) {
+	known, found := o.mixes[role]
+	if !found {
+		known.mix, known.why = m.mix(role, o.Memo)
+		o.mixes[role] = known
+	}
+	return known.mix, known.why
 }
 
 // ask fills in the answer of the queueing model. The replica is sized for at most a part of its

@@ -62,8 +62,9 @@ func measure(v Variant) measured {
 	s := measured{floor: math.Inf(1)}
 	var replicas, prefills float64
 	for _, r := range v.Replicas {
-		rate, rated := r.MeanRate.Known()
-		itl, timed := r.MeanITL.Known()
+		means := r.Calibrating()
+		rate, rated := means.Rate.Known()
+		itl, timed := means.ITL.Known()
 		if floor, known := r.ITLFloor.Known(); known && floor > 0 {
 			s.floor = min(s.floor, floor)
 		}
@@ -74,7 +75,7 @@ func measure(v Variant) measured {
 		s.requests += rate * peakSeconds
 		s.rate += rate
 		s.itl += itl
-		if prefill, known := r.MeanPrefill.Known(); known && prefill > 0 {
+		if prefill, known := means.Prefill.Known(); known && prefill > 0 {
 			prefills++
 			s.prefill += prefill
 		}

@@ -15,114 +15,173 @@ type Memo struct {
 	sizer queueing.Sizer
 
 	mutex   sync.Mutex
-	mixes   map[string]*queueing.Mix
-	answers map[queueing.Question]queueing.Answer // by formula
-	curves  map[queueing.Question]curve
+	cycle   int
+	mixes   recent[string, *queueing.Mix]
+	answers recent[queueing.Question, *knownAnswer]
 }
 
-// Bounds on the memory of a memo: a mix takes 70 kB, an answer some hundred bytes.
+// knownAnswer is an answer by formula, with the simulated answer and the points of the curve that
+// were used.
+type knownAnswer struct {
+	queueing.Answer
+	simulated *queueing.Answer
+	curve     curve
+}
+
+// Bounds on the memory of a memo: a mix takes 5 kB, an answer 1 kB. A fleet that is larger is sized
+// in part anew in each cycle.
 const (
-	maxMixes   = 2048
-	maxAnswers = 1 << 16
+	maxMixes   = 1 << 15
+	maxAnswers = 1 << 18
+	// keptCycles is the number of cycles after its last use for which an answer is kept: the noise
+	// of a window brings lengths back that it had before.
+	keptCycles = 40
 )
+
+// NextCycle begins a cycle, and forgets the answers that no cycle used lately. A memo whose cycles
+// never begin keeps the latest answers up to its bounds.
+func (k *Memo) NextCycle() {
+	if k == nil {
+		return
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.cycle++
+	k.mixes.forget(k.cycle - keptCycles)
+	k.answers.forget(k.cycle - keptCycles)
+}
 
 // answered is an answer of the queueing model with the question that it is about.
 type answered struct {
 	queueing.Answer
 	question queueing.Question
-	formula  float64 // the rate by the formula
+	known    *knownAnswer // by the formula
 }
 
 // maxRate asks for the highest rate within the objective, of the formula or, if that is doubtful,
 // of a simulation.
 func (k *Memo) maxRate(q queueing.Question, simulations *Simulations) (a answered, err error) {
-	a.question = q
-	if a.Answer, err = k.formula(q); err != nil {
+	known, err := k.formula(q)
+	if err != nil {
 		return a, err
 	}
-	a.formula = a.Rate
+	a = answered{Answer: known.Answer, question: q, known: known}
 	if a.Doubtful && simulations.Left() {
-		a.Answer, err = k.sizer.Simulate(q)
+		a.Answer, err = k.simulate(q, known)
 		simulations.Count--
 		simulations.Iterations -= a.Iterations
 	}
 	return a, err
 }
 
+// simulate returns the answer of a simulation, cached or computed.
+func (k *Memo) simulate(q queueing.Question, known *knownAnswer) (answer queueing.Answer, err error) {
+	k.mutex.Lock()
+	simulated := known.simulated
+	k.mutex.Unlock()
+	if simulated == nil {
+		if answer, err = k.sizer.Simulate(q); err != nil {
+			return answer, err
+		}
+		simulated = &answer
+		k.mutex.Lock()
+		known.simulated = simulated
+		k.mutex.Unlock()
+	}
+	return *simulated, nil
+}
+
 // misses returns a function that returns the share of requests that miss the objective at a rate.
 // It is interpolated on a curve over the highest rate, which is valid for the answer of a
-// simulation too, and which the first call looks up. The function is not safe for concurrent use.
+// simulation too. The function is not safe for concurrent use.
 func (k *Memo) misses(a answered) func(rate float64) float64 {
-	var c *curve
+	points := k.pointsOf(a.known)
+	point := func(i int) float64 {
+		if points[i] == unknownPoint {
+			points[i] = k.point(a, i)
+		}
+		return points[i]
+	}
 	return func(rate float64) float64 {
 		if !(a.Rate > 0) {
 			return 1
 		}
-		if c == nil {
-			c = new(k.curve(a))
+		part := rate / a.Rate
+		for i := 1; i < len(points); i++ {
+			if part <= curveAt[i] {
+				low := point(i - 1)
+				high := max(low, point(i))
+				return low + (high-low)*(part-curveAt[i-1])/(curveAt[i]-curveAt[i-1])
+			}
 		}
-		return c.at(rate / a.Rate)
+		return 1
 	}
 }
 
-// at returns the share of requests that miss at a part of the highest rate.
-func (c *curve) at(part float64) float64 {
-	for i := 1; i < len(c); i++ {
-		if part <= curveAt[i] {
-			return c[i-1] + (c[i]-c[i-1])*(part-curveAt[i-1])/(curveAt[i]-curveAt[i-1])
-		}
-	}
-	return 1
-}
-
-// curve is the share of requests that miss, at parts of the highest rate. It never falls.
+// curve is the share of requests that miss, at parts of the highest rate. A point is computed when
+// it is first used: most are not.
 type curve [len(curveAt)]float64
 
+const unknownPoint = -1
+
 // curveAt are the parts of the highest rate at which a curve is computed; beyond the last, all
-// requests count as misses.
+// requests count as misses, and at the first none.
 var curveAt = [...]float64{0, 0.6, 0.8, 0.9, 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2}
 
-func (k *Memo) curve(a answered) curve {
-	k.mutex.Lock()
-	c, kept := k.curves[a.question]
-	k.mutex.Unlock()
-	if kept {
-		return c
-	}
+// newCurve returns a curve with the points that the search for the highest rate knows.
+func newCurve(a queueing.Answer) (c curve) {
 	for i := 1; i < len(c); i++ {
-		violation, err := k.sizer.Violation(a.question, curveAt[i]*a.formula)
-		if c[i] = max(c[i-1], violation.Either); err != nil {
-			c[i] = 1
+		switch curveAt[i] {
+		case 1:
+			c[i] = a.MissesAtRate
+		case queueing.BelowShare:
+			c[i] = a.MissesBelow
+		default:
+			c[i] = unknownPoint
 		}
 	}
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if k.curves == nil || len(k.curves) >= maxAnswers {
-		k.curves = make(map[queueing.Question]curve)
-	}
-	k.curves[a.question] = c
 	return c
 }
 
-// formula returns the answer of the formula, cached or computed.
-func (k *Memo) formula(q queueing.Question) (queueing.Answer, error) {
+func (k *Memo) pointsOf(known *knownAnswer) curve {
 	k.mutex.Lock()
-	answer, kept := k.answers[q]
-	k.mutex.Unlock()
-	if kept {
-		return answer, nil
-	}
-	answer, err := k.sizer.MaxRate(q)
+	defer k.mutex.Unlock()
+	return known.curve
+}
+
+// point computes a point of a curve.
+func (k *Memo) point(a answered, i int) float64 {
+	violation, err := k.sizer.Violation(a.question, curveAt[i]*a.known.Rate)
+	share := violation.Either
 	if err != nil {
-		return answer, err
+		share = 1
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if k.answers == nil || len(k.answers) >= maxAnswers {
-		k.answers = make(map[queueing.Question]queueing.Answer)
+	a.known.curve[i] = share
+	return share
+}
+
+// formula returns the answer of the formula, cached or computed.
+func (k *Memo) formula(q queueing.Question) (*knownAnswer, error) {
+	k.mutex.Lock()
+	known, found := k.answers.get(q, k.cycle)
+	k.mutex.Unlock()
+	if found {
+		return known, nil
 	}
-	k.answers[q] = answer
-	return answer, nil
+	answer, err := k.sizer.MaxRate(q)
+	if err != nil {
+		return nil, err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if known, found := k.answers.get(q, k.cycle); found { // another goroutine was faster
+		return known, nil
+	}
+	known = &knownAnswer{Answer: answer, curve: newCurve(answer)}
+	k.answers.put(q, known, k.cycle, maxAnswers)
+	return known, nil
 }
 
 // mix returns the lengths of a model's requests as a variant of the role serves them; nil and the
@@ -136,10 +195,10 @@ func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) 
 	prompt, output = steps(prompt, coarseMean), steps(output, coarseMean)
 	key := keyOf(role, prompts, outputs, prompt, output)
 	memo.mutex.Lock()
-	kept := memo.mixes[key]
+	known, found := memo.mixes.get(key, memo.cycle)
 	memo.mutex.Unlock()
-	if kept != nil {
-		return kept, ""
+	if found {
+		return known, ""
 	}
 	mix, err := newMix(lengths{prompts, prompt}, lengths{outputs, output})
 	if err != nil {
@@ -150,15 +209,10 @@ func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) 
 	}
 	memo.mutex.Lock()
 	defer memo.mutex.Unlock()
-	if kept := memo.mixes[key]; kept != nil { // another goroutine was faster
-		return kept, ""
+	if known, found := memo.mixes.get(key, memo.cycle); found { // another goroutine was faster
+		return known, ""
 	}
-	if memo.mixes == nil || len(memo.mixes) >= maxMixes {
-		memo.mixes = make(map[string]*queueing.Mix)
-		clear(memo.answers) // they hold mixes
-		clear(memo.curves)
-	}
-	memo.mixes[key] = mix
+	memo.mixes.put(key, mix, memo.cycle, maxMixes)
 	return mix, ""
 }
 

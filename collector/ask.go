@@ -33,6 +33,10 @@ type asked struct {
 	settle time.Duration
 	// complete is the latest answer without a failure or a warning.
 	complete answer
+	// before are the complete answers about earlier instants, of a query by turns, and triedBefore
+	// when it was last sent for one that has none.
+	before      []answer
+	triedBefore map[time.Time]time.Time
 }
 
 // at returns the instant of the query in a cycle.
@@ -40,10 +44,15 @@ func (a *asked) at(instant time.Time) time.Time { return floorTime(instant.Add(-
 
 // keep remembers an answer if it is complete.
 func (a *asked) keep(latest answer) {
-	partial := slices.ContainsFunc(latest.warnings, func(warning string) bool { return !isAnnotation(warning) })
-	if latest.err == nil && !partial {
+	if latest.isComplete() {
 		a.complete = latest
 	}
+}
+
+// isComplete reports whether all data were read.
+func (a answer) isComplete() bool {
+	partial := slices.ContainsFunc(a.warnings, func(warning string) bool { return !isAnnotation(warning) })
+	return a.err == nil && !partial && !a.at.IsZero()
 }
 
 // reusable reports whether the answer is valid for a query about the instant: it is about that
@@ -61,6 +70,9 @@ type answerOf struct {
 	hides fleet.LoadSource
 	answer
 	complete answer // the latest complete one, this or an older
+	// turns are the complete answers about the instants of turns, and step is that of the query
+	turns []answer
+	step  time.Duration
 }
 
 // answers returns an answer to each query of a batch with the options. It sends those whose answer
@@ -72,35 +84,52 @@ func (c *Collector) answers(ctx context.Context, now time.Time, o Options, b bat
 	case <-ctx.Done():
 		return c.unanswered(now, b.queries(o), ctx.Err())
 	}
-	queries := c.rewrite(b, o)
+	begun, queries := time.Now(), c.rewrite(b, o)
 	answers := make([]answerOf, len(queries))
 	var sending sync.WaitGroup
 	for i, q := range queries {
 		at := q.at(c.instant(now))
 		if q.reusable(at, now, c.options.RetryAfter) {
-			answers[i] = answerOf{q.name, q.hides, q.answer, q.complete}
+			answers[i] = q.answerOf(q.answer)
 			continue
 		}
 		sending.Go(func() {
 			a := c.ask(ctx, q.query, at, o.Timeout)
 			a.sent = now
 			q.keep(a)
-			answers[i] = answerOf{q.name, q.hides, a, q.complete}
+			answers[i] = q.answerOf(a)
 			// a caller that gave up says nothing about Prometheus
 			if ctx.Err() == nil || a.err == nil {
+				q.keepBefore(o.turns(), c.instant(now))
 				q.answer, q.tried = a, now
 			}
 		})
 	}
 	sending.Wait()
+	if !slices.ContainsFunc(answers, func(a answerOf) bool { return a.err != nil }) {
+		limited, cancel := context.WithDeadline(ctx, begun.Add(o.Timeout/beforePart))
+		defer cancel()
+		c.askBefore(limited, queries, now, o)
+	}
+	for i, q := range queries {
+		answers[i].turns = q.ofTurns()
+	}
 	return answers
+}
+
+// beforePart is the part of the time-out of a query after which none is sent about the instants of
+// turns before.
+const beforePart = 2
+
+func (a *asked) answerOf(latest answer) answerOf {
+	return answerOf{query: a.name, hides: a.hides, answer: latest, complete: a.complete, step: a.step}
 }
 
 // unanswered returns the error as the answer to each query.
 func (c *Collector) unanswered(now time.Time, queries []*asked, err error) []answerOf {
 	var answers []answerOf
 	for _, q := range queries {
-		answers = append(answers, answerOf{q.name, q.hides, answer{at: q.at(c.instant(now)), err: err}, answer{}})
+		answers = append(answers, answerOf{query: q.name, hides: q.hides, answer: answer{at: q.at(c.instant(now)), err: err}})
 	}
 	return answers
 }

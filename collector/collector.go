@@ -90,6 +90,9 @@ func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Obser
 		answered.scrapes, answered.began, answered.since = found, w.Began, now.Add(-c.options.Interval/2)
 		for _, a := range c.answers(ctx, now, answered.options, b) {
 			answered.read(a.query, a.hides, a.answer)
+			for _, ofTurn := range a.turns {
+				answered.readings.read(ofTurn, a.step)
+			}
 			if a.query == latencyParts {
 				answered.readLatencies(a.complete)
 			}

@@ -17,7 +17,7 @@ func (t *tables) loads() []fleet.Load {
 		about := t.facts[who]
 		load := fleet.Load{Namespace: who.namespace, Model: who.model, Time: t.at}
 		if about.ofEngine() && t.decides(fleet.SourceEngine, who) {
-			loads = append(loads, t.engineLoad(load, about))
+			loads = append(loads, t.engineLoad(load, who, about))
 		}
 		if about.ofGateway() && t.decides(fleet.SourceGateway, who) {
 			loads = append(loads, t.gatewayLoad(load, about))
@@ -29,17 +29,17 @@ func (t *tables) loads() []fleet.Load {
 func (f *facts) ofEngine() bool  { return slices.Contains(f.known[:gatewayRate], true) }
 func (f *facts) ofGateway() bool { return slices.Contains(f.known[gatewayRate:], true) }
 
-func (t *tables) engineLoad(load fleet.Load, about *facts) fleet.Load {
+func (t *tables) engineLoad(load fleet.Load, who identity, about *facts) fleet.Load {
 	load.Source = fleet.SourceEngine
 	load.PeakArrivals, load.ShortPeak = gauge(about, peakArrivals, false), gauge(about, shortPeak, false)
 	load.PeakInFlight = gauge(about, peakInFlight, false)
 	load.PeakCovered = t.covers(about, peakCovered)
 	load.LastActive = moment(about, lastActive)
 	load.IdleCovered = t.idleCovered(about, idleKnown, idleGap, lastActive)
-	seconds := t.options.PeakWindow.Seconds()
-	load.PromptTokens, load.PromptLengths = about.lengthsOf(lengthParts{promptRecent, promptHalf, promptLong, promptBuckets, longPromptBuckets}, seconds)
-	load.OutputTokens, load.OutputLengths = about.lengthsOf(lengthParts{outputRecent, outputHalf, outputLong, outputBuckets, longOutputBuckets}, seconds)
-	load.PrefixHits = share(about, prefixHits)
+	seconds, mix := t.options.PeakWindow.Seconds(), t.readings.lengthsOf(who, about, t.options.PeakWindow)
+	load.PromptTokens, load.PromptLengths = mix.lengthsOf(lengthParts{promptRecent, promptHalf, promptLong, promptBuckets, longPromptBuckets}, seconds)
+	load.OutputTokens, load.OutputLengths = mix.lengthsOf(lengthParts{outputRecent, outputHalf, outputLong, outputBuckets, longOutputBuckets}, seconds)
+	load.PrefixHits = share(mix, prefixHits)
 	arrivals := t.arrivals(about, sourceOfArrivals{rate: arrivalRate, count: arrivalCount, queue: arrivalQueue})
 	load.Dispersion = arrivals.dispersion()
 	load.PeakError = t.peakError(load.PeakArrivals, arrivals.stretch)

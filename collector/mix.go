@@ -14,25 +14,27 @@ import (
 const bucketBound = "le"
 
 // mixQuery asks for the lengths and prefix cache hits of the requests of the peak window. It is
-// sent for whole steps of the long window only: engines have many buckets, and the mix changes
-// slowly.
+// sent for the steps of turns only: engines have many buckets, and the mix changes slowly.
 func (e expressions) mixQuery() string {
 	rate := over("rate", e.options.PeakWindow)
 	return either(
 		tagged(promptBuckets, e.histogramOf(e.engines[engine.PromptLengths], rate)),
 		tagged(outputBuckets, e.histogramOf(e.engines[engine.OutputLengths], rate)),
 		tagged(prefixHits, ratio(e.perModel(e.engines[engine.PrefixHits], rate), e.perModel(e.engines[engine.PrefixQueries], rate))),
+		e.meanLengths(promptRecent, outputRecent, e.options.PeakWindow),
 	)
 }
 
-// lengthsQuery asks for the lengths of half the long window. It is sent once in a tenth of the
-// window: the buckets of a longer time cost Prometheus as many times as much.
+// lengthsQuery asks for the lengths of half the long window, and for the means of all of it. It is
+// sent once in a tenth of the window: the buckets of a longer time cost Prometheus as many times as
+// much.
 func (e expressions) lengthsQuery() string {
 	rate := over("rate", e.options.LongWindow/2)
 	return either(
 		tagged(longPromptBuckets, e.histogramOf(e.engines[engine.PromptLengths], rate)),
 		tagged(longOutputBuckets, e.histogramOf(e.engines[engine.OutputLengths], rate)),
 		e.meanLengths(promptHalf, outputHalf, e.options.LongWindow/2),
+		e.meanLengths(promptLong, outputLong, e.options.LongWindow),
 	)
 }
 

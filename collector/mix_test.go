@@ -63,20 +63,22 @@ func TestLengthsAreTheBucketsOfThePeakWindow(t *testing.T) {
 	wantLengths(t, load.OutputLengths, []float64{100, 1000, 10000, 0}, []float64{0.2, 0.8, 0, 0})
 }
 
-// TestFewLengthsAreCompletedByOlderOnes has 300 long requests in the peak window, of the 1,000 that
-// count alone, and as many short ones in the 15 minutes before.
+// TestFewLengthsAreCompletedByOlderOnes has 300 long requests in the peak window of the model's
+// turn, of the 1,000 that count alone, and as many short ones a second before.
 func TestFewLengthsAreCompletedByOlderOnes(t *testing.T) {
+	turn := int(collector.InstantOfTurn(team, llama, at(1200)).Sub(start).Seconds())
 	lengthsOf := func(rate float64) fleet.Load {
 		w := newWorld(t)
 		w.scrapes("pod-a", 0, 1200, func(second int) []promstore.Sample {
-			short, long := rate*float64(min(second, 900)), rate*float64(max(0, second-900))
+			short, long := rate*float64(min(second, turn-300)), rate*float64(max(0, second-turn+300))
 			return slices.Concat(vllm("pod-a", 0, report{finished: short + long}),
 				histogramOf("pod-a", "vllm:request_prompt_tokens", []float64{100, 1000, inf}, []float64{short, short + long, short + long}))
 		})
 		return w.load(fleet.SourceEngine)
 	}
-	// of the 18 minutes before the sixth minute that is whole a sixth are long
-	wantLengths(t, lengthsOf(1).PromptLengths, []float64{100, 1000, 0}, []float64{0.7 * 5 / 6, 0.3 + 0.7/6, 0})
+	sixth := turn / 360 * 360 // the older ones are of the time before a whole sixth minute
+	long := float64(max(0, sixth-turn+300)) / float64(sixth)
+	wantLengths(t, lengthsOf(1).PromptLengths, []float64{100, 1000, 0}, []float64{0.7 * (1 - long), 0.3 + 0.7*long, 0})
 	wantLengths(t, lengthsOf(4).PromptLengths, []float64{100, 1000, 0}, []float64{0, 1, 0})
 }
 
@@ -153,7 +155,7 @@ func TestMixIsAskedAboutWholeMinutes(t *testing.T) {
 	for second := 602; second < 662; second += interval {
 		require.NotEmpty(t, loadOf(t, c.Collect(t.Context(), at(second), collector.Windows{}), fleet.SourceEngine).PromptLengths)
 	}
-	require.Equal(t, 1, asked)
+	require.Equal(t, 1+5, asked, "five for turns before the first cycle")
 }
 
 func TestPrefixHitsAreAShareOfTheTokens(t *testing.T) {

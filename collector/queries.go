@@ -21,6 +21,18 @@ type query struct {
 	answer model.ValueType
 }
 
+// The queries whose readings are taken at the turns of models.
+const (
+	meansOfPods  = "means"
+	mixOfModels  = "mix"
+	olderLengths = "lengths"
+)
+
+// isByTurns reports whether answers are needed that are about the instants of turns.
+func (q query) isByTurns() bool {
+	return q.name == meansOfPods || q.name == mixOfModels || q.name == olderLengths
+}
+
 // queries returns the queries of one cycle about engines.
 func (e expressions) queries() []query {
 	interval, long := e.options.Interval, e.options.step(e.options.LongWindow)
@@ -33,9 +45,9 @@ func (e expressions) queries() []query {
 		{"idle", e.idleQuery(), interval, model.ValVector},
 		// Its subquery is evaluated at multiples of its step only: a query in between would have
 		// the same answer.
-		{"means", e.meansQuery(), interval, model.ValVector},
-		{"mix", e.mixQuery(), long, model.ValVector},
-		{"lengths", e.lengthsQuery(), e.options.step(6 * e.options.LongWindow), model.ValVector},
+		{meansOfPods, e.meansQuery(), interval, model.ValVector},
+		{mixOfModels, e.mixQuery(), e.options.turns().step, model.ValVector},
+		{olderLengths, e.lengthsQuery(), e.options.step(6 * e.options.LongWindow), model.ValVector},
 		{"history", e.historyQuery(), long, model.ValVector},
 	}
 	if e.options.shortScaleDown > 0 {
@@ -156,7 +168,6 @@ func (e expressions) meansQuery() string {
 		tagged(meanITL, subquery("avg_over_time", e.itlOfPods(), window, step)),
 		tagged(meanRunning, e.perPod(e.engines[engine.Running], over("avg_over_time", window))),
 		tagged(meanPrefill, e.prefillOfPods(over("rate", window))),
-		e.meanLengths(promptRecent, outputRecent, window),
 	)
 }
 
@@ -311,6 +322,5 @@ func (e expressions) historyQuery() string {
 		tagged(peakRate, subquery("max_over_time", rates, window, step)),
 		tagged(throughput, subquery("max_over_time", busy, window, step)),
 		tagged(itlFloor, subquery("min_over_time", e.itlOfPods(), window, step)),
-		e.meanLengths(promptLong, outputLong, window),
 	)
 }

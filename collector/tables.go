@@ -42,6 +42,7 @@ type tables struct {
 	options   Options
 	at        time.Time
 	facts     map[identity]*facts
+	readings  readings         // of the turns of models
 	unlabeled map[identity]int // rows without a subject, by the labels that they have
 	warnings  []fleet.Missing
 	failures  []failure
@@ -55,7 +56,7 @@ type tables struct {
 }
 
 func newTables(o Options, at time.Time) *tables {
-	return &tables{options: o, at: at, facts: make(map[identity]*facts), unlabeled: make(map[identity]int)}
+	return &tables{options: o, at: at, facts: make(map[identity]*facts), readings: newReadings(o, at), unlabeled: make(map[identity]int)}
 }
 
 // read reads the answer to one query, which hides a source of loads if it failed.

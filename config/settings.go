@@ -200,7 +200,7 @@ func sizingSettings() []Setting {
 	return []Setting{
 		row("sizing.queueing", On, "Whether the queueing model sizes replicas for latency percentiles, if a profile is known: on or off. With off, saturation alone sizes them.",
 			bind(oneOf(On, Off), func(c *Config) *string { return &c.Sizing.Queueing })),
-		row("sizing.maxSimulations", "32", "Number of variants in a plan that may be sized by simulation, if the formula of the queueing model is known to be inaccurate for them; 0 is none. Namespaces take turns, by name.",
+		row("sizing.maxSimulations", "32", "Number of variants in a plan that may be sized by simulation, if the formula of the queueing model is known to be inaccurate for them; 0 is none. Namespaces take turns; of each, the models with the largest spend come first.",
 			bind(integer(0, 10_000), func(c *Config) *int { return &c.Sizing.MaxSimulations })),
 		row("switchingCost.horizon", "30m", "Time over which the price of running replicas is compared with the cost of starting others. A longer time switches to a cheaper mix sooner.",
 			bind(duration(time.Minute, 30*day, "30m"), func(c *Config) *time.Duration { return &c.SwitchingCost.Horizon })),

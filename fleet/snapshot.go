@@ -222,6 +222,24 @@ type Rejection struct {
 	Why       string `json:"why"`       // such as "tainted"
 }
 
+// Means are readings of a pod over the peak window that calibrate profiles. Units are those of the
+// means of a Usage.
+type Means struct {
+	Rate    Reading `json:"rate"`
+	KV      Reading `json:"kv"`
+	ITL     Reading `json:"itl"`
+	Running Reading `json:"running"`
+	Prefill Reading `json:"prefill"`
+}
+
+// Calibrating returns the means that calibrate profiles.
+func (u *Usage) Calibrating() Means {
+	if u.Calibration != (Means{}) {
+		return u.Calibration
+	}
+	return Means{Rate: u.MeanRate, KV: u.MeanKV, ITL: u.MeanITL, Running: u.MeanRunning, Prefill: u.MeanPrefill}
+}
+
 // Usage is the report of one pod's engine. Several engines in one pod are one row: counts are added
 // up, KV is the largest.
 type Usage struct {
@@ -263,6 +281,9 @@ type Usage struct {
 	// without the wait before.
 	MeanRunning Reading `json:"meanRunning"`
 	MeanPrefill Reading `json:"meanPrefill"`
+	// Calibration has the same means as they were at the latest turn of the model, at which the
+	// lengths of its requests are read. Zero: the latest means count.
+	Calibration Means `json:"calibration,omitzero"`
 	// ITLFloor is the lowest mean time between output tokens of the pod in any window of the long
 	// window, seconds: that of a nearly empty batch.
 	ITLFloor Reading `json:"itlFloor"`

@@ -57,8 +57,7 @@ type result struct {
 }
 
 // sizeAll calculates demand and capacity of every model. Models are independent at this step, so
-// all cores work in parallel. If a simulation is more accurate than the formula, it runs as often
-// as the policy allows, by turns of the namespaces: the models of one do not use up the budget.
+// all cores work in parallel.
 func (x *view) sizeAll() []result {
 	all := make([]result, len(x.models))
 	var next atomic.Int64
@@ -71,31 +70,13 @@ func (x *view) sizeAll() []result {
 		})
 	}
 	workers.Wait()
-	simulations := analyzer.NewSimulations(x.policy.Simulations)
-	for _, i := range x.turns() {
-		if simulations.Left() && all[i].doubtful() {
-			all[i] = x.contained(x.models[i], simulations)
-		}
-	}
+	x.simulate(all)
 	for i := range all { // not by the workers: a panic here must reach the caller
 		if all[i].crash != nil {
 			all[i].held = x.holdModel(x.models[i], crashed())
 		}
 	}
 	return all
-}
-
-// turns returns the indices of the models: the first model of each namespace, then the second of
-// each, and so on.
-func (x *view) turns() []int {
-	order, turn := make([]int, len(x.models)), make([]int, len(x.models))
-	models := make(map[string]int)
-	for i, m := range x.models {
-		order[i], turn[i] = i, models[m.id.Namespace]
-		models[m.id.Namespace]++
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(turn[a], turn[b]) })
-	return order
 }
 
 // contained sizes a model. A panic is contained in its result: one bad row must not end the process
@@ -113,11 +94,6 @@ func (x *view) contained(m *model, simulations *analyzer.Simulations) (r result)
 func crashed() fleet.Reason {
 	return reason(fleet.CodePlanningFailed, "deciding the model failed by a defect of the server; other models are decided").
 		With(fleet.DetailRemedy, "report the server's log line \"model crashed, held\" with a snapshot (dumpSnapshot)")
-}
-
-// doubtful reports whether a simulation would be more accurate for any variant.
-func (r result) doubtful() bool {
-	return r.sized != nil && slices.ContainsFunc(r.sized.candidates, func(c candidate) bool { return c.capacity.Doubtful })
 }
 
 // sizeModel calculates demand and capacity of a model. Variants whose workload was not seen are

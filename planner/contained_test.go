@@ -1,10 +1,12 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -38,17 +40,23 @@ func TestPanicOfOneModelHoldsItAlone(t *testing.T) {
 	}
 }
 
-// Simulations go to the namespaces by turns, so that the models of one do not use up the budget.
-func TestSimulationsGoToNamespacesByTurns(t *testing.T) {
+// Simulations go to the namespaces by turns, so that the models of one do not use up the budget,
+// and to the models with the largest spend first.
+func TestSimulationsGoToNamespacesByTurnsAndSpend(t *testing.T) {
 	x := &view{}
-	for _, namespace := range []string{"a", "a", "a", "b", "c", "c"} {
-		x.models = append(x.models, &model{id: fleet.ModelID{Namespace: namespace}})
+	var all []result
+	for _, m := range []struct {
+		namespace string
+		price     float64
+		doubtful  bool
+	}{{"a", 1, true}, {"a", 100, true}, {"a", 1.5, true}, {"b", 5, true}, {"b", 900, false}, {"c", 200, true}, {"c", 1, true}} {
+		x.models = append(x.models, &model{id: fleet.ModelID{Namespace: m.namespace}})
+		c := candidate{variant: &variant{price: m.price}, share: 1, capacity: analyzer.Capacity{Doubtful: m.doubtful}}
+		all = append(all, result{sized: &sizedModel{candidates: []candidate{c}}})
 	}
-	order := ""
-	for _, i := range x.turns() {
-		order += x.models[i].id.Namespace
-	}
-	if order != "abcaca" {
-		t.Errorf("order %s, want abcaca", order)
+	all = append(all, result{}) // held
+	x.models = append(x.models, &model{id: fleet.ModelID{Namespace: "d"}})
+	if got, want := x.simulationOrder(all), []int{5, 1, 3, 0, 6, 2}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v: 1 and 1.5 count as equal, and go by name", got, want)
 	}
 }

@@ -29,6 +29,7 @@ import (
 // recommendations for variants in dry run.
 func Plan(s fleet.Snapshot, p Policy) fleet.Plan {
 	p = p.withDefaults()
+	p.Memo.NextCycle()
 	scaled, dry := splitDryRun(s)
 	x := newView(scaled, nil, p)
 	plan := x.plan()

@@ -73,6 +73,7 @@ func joinUsages(pod string, rows []*fleet.Usage) *fleet.Usage {
 	all := *rows[0]
 	all.Pod = pod
 	for _, row := range rows[1:] {
+		all.Calibration = joinMeans(all.Calibrating(), row.Calibrating())
 		if row.Time.Before(all.Time) {
 			all.Time = row.Time
 		}
@@ -120,6 +121,16 @@ func joinReadings(a, b fleet.Reading, join func(a, b float64) float64) fleet.Rea
 		both.State = fleet.Reset
 	}
 	return both
+}
+
+// joinMeans joins the means that calibrate the profile of a replica.
+func joinMeans(a, b fleet.Means) fleet.Means {
+	sum := func(a, b float64) float64 { return a + b }
+	most := func(a, b float64) float64 { return max(a, b) }
+	return fleet.Means{
+		Rate: joinReadings(a.Rate, b.Rate, sum), Running: joinReadings(a.Running, b.Running, sum), KV: joinReadings(a.KV, b.KV, most),
+		ITL: slower(a.ITL, b.ITL), Prefill: slower(a.Prefill, b.Prefill),
+	}
 }
 
 // slower returns the longer of two latencies, or the one that is known.

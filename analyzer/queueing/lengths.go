@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
 
 // lengthPoints is the number of equally likely lengths that represent a distribution known only by
@@ -14,8 +15,25 @@ const lengthPoints = 4096
 // Lengths is the distribution of a length in tokens. It is immutable. The zero value is no
 // distribution.
 type Lengths struct {
-	sorted []float64 // equally likely, ascending, each >= 1
+	sorted []float64 // equally likely, ascending, each >= 1; nil if they are made again on demand
 	mean   float64
+	again  func() []float64 // makes them again; nil if they are kept
+}
+
+// full is the distribution with its lengths, and compact without them, if they can be made again:
+// 4,096 of them would take ten times the memory of all else about a mix.
+func (l Lengths) full() Lengths {
+	if l.sorted == nil && l.again != nil {
+		l.sorted = l.again()
+	}
+	return l
+}
+
+func (l Lengths) compact() Lengths {
+	if l.again != nil {
+		l.sorted = nil
+	}
+	return l
 }
 
 // SampledLengths is the distribution of lengths that were measured one by one. A length below 1
@@ -41,13 +59,34 @@ func AssumedLengths(mean float64) (Lengths, error) {
 	if !(mean > 0 && mean <= maxLength) {
 		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
-	sigma := math.Sqrt(math.Ln2) // of a lognormal distribution with a coefficient of variation of 1
-	sorted := make([]float64, lengthPoints)
-	for i := range sorted {
-		sorted[i] = math.Exp(sigma * normalDeviate((float64(i)+0.5)/lengthPoints))
-	}
-	return rescaled(sorted, mean), nil
+	return madeBy(func() Lengths {
+		sigma := math.Sqrt(math.Ln2) // of a lognormal with a coefficient of variation of 1
+		sorted := make([]float64, lengthPoints)
+		for i, deviate := range pointDeviates() {
+			sorted[i] = math.Exp(sigma * deviate)
+		}
+		return rescaled(sorted, mean)
+	}), nil
 }
+
+// madeBy is the distribution that a function makes, which can be made again.
+func madeBy(distribution func() Lengths) Lengths {
+	l := distribution()
+	l.again = func() []float64 { return distribution().sorted }
+	return l
+}
+
+// pointDeviates are the standard normal deviates of the middles of lengthPoints equal shares.
+var pointDeviates = sync.OnceValue(func() *[lengthPoints]float64 {
+	var deviates [lengthPoints]float64
+	for i := range deviates {
+		deviates[i] = normalDeviate(pointShare(i))
+	}
+	return &deviates
+})
+
+// pointShare is the middle of the i-th of lengthPoints equal shares.
+func pointShare(i int) float64 { return (float64(i) + 0.5) / lengthPoints }
 
 // maxLength is the longest valid length.
 const maxLength = 1e8
@@ -88,7 +127,7 @@ func (l Lengths) Mean() float64 { return l.mean }
 
 // Quantile is the length that a share p of all do not exceed.
 func (l Lengths) Quantile(p float64) float64 {
-	if len(l.sorted) == 0 {
+	if l = l.full(); len(l.sorted) == 0 {
 		return 0
 	}
 	rank := int(min(max(p, 0), 1) * float64(len(l.sorted)))

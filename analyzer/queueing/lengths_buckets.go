@@ -29,14 +29,16 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
 	curve := newLengthCurve(buckets, total)
-	points := make([]bucketPoint, lengthPoints)
-	for i := range points {
-		points[i] = curve.point((float64(i) + 0.5) / lengthPoints)
-	}
-	if mean == 0 {
-		return lengthsOf(moved(points, 1, 1)), nil
-	}
-	return rescaled(fitted(points, mean), mean), nil
+	return madeBy(func() Lengths {
+		points := make([]bucketPoint, lengthPoints)
+		for i := range points {
+			points[i] = curve.point(i)
+		}
+		if mean == 0 {
+			return lengthsOf(moved(points, 1, 1))
+		}
+		return rescaled(fitted(points, mean), mean)
+	}), nil
 }
 
 // bucketPoint is a length within a bucket, in logarithms: the lower bound, the width, and the
@@ -55,19 +57,34 @@ const (
 // a factor above 1 moves them to the lower bounds, one below 1 to the upper bounds. Their order
 // stays.
 func moved(points []bucketPoint, short, long float64) []float64 {
-	lengths := make([]float64, len(points))
+	lengths, first := make([]float64, len(points)), firstLong(len(points))
 	for i, p := range points {
 		factor := short
-		if float64(i) >= shortShare*float64(len(points)) {
+		if i >= first {
 			factor = long
 		}
-		share := p.share
-		if share < 1 {
-			share /= share + (1-share)*factor
-		}
-		lengths[i] = min(maxLength, max(1, math.Exp(p.low+p.width*share)))
+		lengths[i] = p.moved(factor)
 	}
 	return lengths
+}
+
+// firstLong is the index of the first of so many ascending lengths that counts as long.
+func firstLong(count int) int { return int(math.Ceil(shortShare * float64(count))) }
+
+func (p bucketPoint) moved(factor float64) float64 {
+	share := p.share
+	if share < 1 && factor != 1 {
+		share /= share + (1-share)*factor
+	}
+	return min(maxLength, max(1, math.Exp(p.low+p.width*share)))
+}
+
+// sumMoved adds up lengths that are moved by a factor.
+func sumMoved(points []bucketPoint, factor float64) (sum float64) {
+	for _, p := range points {
+		sum += p.moved(factor)
+	}
+	return sum
 }
 
 // fitted moves lengths until they have a mean, or nearly. The position of the long lengths in their
@@ -78,22 +95,47 @@ func fitted(points []bucketPoint, mean float64) []float64 {
 	for i := searchedOf / 2; i < len(points); i += searchedOf {
 		some = append(some, points[i])
 	}
-	move := func(points []bucketPoint, factor float64) []float64 { return moved(points, 1, factor) }
-	switch {
-	case lengthsOf(move(some, 1)).mean > mean:
-		move = func(points []bucketPoint, factor float64) []float64 { return moved(points, factor, 1) }
-	case lengthsOf(move(some, 1./farthest)).mean < mean:
-		move = func(points []bucketPoint, factor float64) []float64 { return moved(points, factor, 1./farthest) }
+	first := firstLong(len(some))
+	short, long := some[:first], some[first:]
+	sum := mean * float64(len(some))
+	shorts, longs := sumMoved(short, 1), sumMoved(long, 1)
+	if shorts+longs > sum {
+		return moved(points, factorOf(short, sum-longs), 1)
 	}
-	low, high := 1./farthest, float64(farthest) // the mean falls with the factor
-	for range 14 {
-		if middle := math.Sqrt(low * high); lengthsOf(move(some, middle)).mean > mean {
-			low = middle
-		} else {
-			high = middle
+	if most := sumMoved(long, 1./farthest); shorts+most < sum {
+		return moved(points, factorOf(short, sum-most), 1./farthest)
+	}
+	return moved(points, 1, factorOf(long, sum-shorts))
+}
+
+// factorSteps is the number of factors of which the search takes one, evenly in their logarithm.
+const factorSteps = 1 << 14
+
+// factorOf finds the factor that moves lengths until they add up to a sum, or nearly: the sum falls
+// with the factor. It narrows a bracket of steps by the Illinois method.
+func factorOf(points []bucketPoint, sum float64) float64 {
+	factor := func(step float64) float64 { return math.Pow(farthest, 2*step/factorSteps-1) }
+	low, high := 0, factorSteps
+	more, less := math.NaN(), math.NaN() // excess of the sum at the ends; unknown at first
+	rose := false
+	for tries := 0; high-low > 1; tries++ {
+		middle := (low + high) / 2
+		if share := more / (more - less); share >= 0 && share <= 1 && tries < 10 {
+			middle = min(max(low+int(share*float64(high-low)), low+1), high-1)
+		}
+		excess := sumMoved(points, factor(float64(middle))) - sum
+		again := tries > 0 && rose == (excess > 0)
+		if rose = excess > 0; rose {
+			if low, more = middle, excess; again {
+				less /= 2
+			}
+			continue
+		}
+		if high, less = middle, excess; again {
+			more /= 2
 		}
 	}
-	return move(points, math.Sqrt(low*high))
+	return factor(float64(low) + 0.5)
 }
 
 func checkBuckets(buckets []LengthBucket) (total float64, err error) {
@@ -209,23 +251,24 @@ func (c *lengthCurve) slope(i int) float64 {
 	return (b.log - a.log) / (b.deviate - a.deviate)
 }
 
-// point is the point at which the cumulative share is p.
-func (c *lengthCurve) point(p float64) bucketPoint {
+// point is the point at which the cumulative share is that of the i-th of lengthPoints.
+func (c *lengthCurve) point(i int) bucketPoint {
+	p := pointShare(i)
 	if len(c.knots) == 0 {
 		return within(c.lowest+p*c.width, c.lowest, c.lowest+c.width)
 	}
-	i, _ := slices.BinarySearch(c.shares, p)
+	k, _ := slices.BinarySearch(c.shares, p)
 	switch last := len(c.knots) - 1; {
-	case i == 0:
+	case k == 0:
 		first := c.knots[0]
 		p = c.least + p/c.shares[0]*(c.shares[0]-c.least)
 		return within(first.log+c.bottom*(normalDeviate(p)-first.deviate), c.lowest, first.log)
-	case i > last:
+	case k > last:
 		p = c.shares[last] + (p-c.shares[last])/(1-c.shares[last])*(c.most-c.shares[last])
 		return within(c.knots[last].log+c.top*(normalDeviate(p)-c.knots[last].deviate), c.knots[last].log, c.highest)
 	default:
-		from := c.knots[i-1]
-		return within(from.log+c.slope(i)*(normalDeviate(p)-from.deviate), from.log, c.knots[i].log)
+		from := c.knots[k-1]
+		return within(from.log+c.slope(k)*(pointDeviates()[i]-from.deviate), from.log, c.knots[k].log)
 	}
 }
 

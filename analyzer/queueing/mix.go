@@ -27,16 +27,15 @@ type Mix struct {
 	prompt, prompt2                float64 // E[I], E[I²]
 	output, output2, output3       float64 // E[O] and so on
 	decode, decode2, decodeContext float64 // E[D], E[D²], E[D·(I+1+D/2)] with D = O-1
-	fingerprint                    [sha256.Size]byte
 }
 
 // NewMix prepares the tables of a mix of prompts and outputs.
 func NewMix(prompts, outputs Lengths) (*Mix, error) {
-	if len(prompts.sorted) == 0 || len(outputs.sorted) == 0 {
+	if prompts, outputs = prompts.full(), outputs.full(); len(prompts.sorted) == 0 || len(outputs.sorted) == 0 {
 		return nil, errors.New("a mix without prompt or output lengths; give both, or assume them by their means")
 	}
 	m := &Mix{
-		prompts: prompts, outputs: outputs,
+		prompts: prompts.compact(), outputs: outputs.compact(),
 		prompt: prompts.mean, prompt2: prompts.moment(2),
 		output: outputs.mean, output2: outputs.moment(2), output3: outputs.moment(3),
 	}
@@ -51,7 +50,6 @@ func NewMix(prompts, outputs Lengths) (*Mix, error) {
 		m.windows[j] = m.windowOf(max(1, n))
 		m.lateShare[j] = m.outputShare[j] * min(1, n) // part of a bin may have a single token
 	}
-	m.fingerprint = fingerprint(prompts, outputs)
 	return m, nil
 }
 
@@ -64,10 +62,11 @@ func (m *Mix) PrefillOnly() *Mix {
 	return only
 }
 
-func fingerprint(parts ...Lengths) (sum [sha256.Size]byte) {
+// fingerprint is equal for mixes of the same lengths.
+func (m *Mix) fingerprint() (sum [sha256.Size]byte) {
 	hash := sha256.New()
 	var word [8]byte
-	for _, part := range parts {
+	for _, part := range []Lengths{m.prompts.full(), m.outputs.full()} {
 		binary.LittleEndian.PutUint64(word[:], uint64(len(part.sorted)))
 		hash.Write(word[:])
 		for _, length := range part.sorted {

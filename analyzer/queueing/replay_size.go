@@ -40,7 +40,7 @@ func (s *Sizer) Simulate(q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	key := simulationKey{q.Replica, q.Mix.fingerprint, q.Objective, dispersionCell(q.Dispersion)}
+	key := simulationKey{q.Replica, q.Mix.fingerprint(), q.Objective, dispersionCell(q.Dispersion)}
 	s.mu.Lock()
 	known, ok := s.simulated[key]
 	s.mu.Unlock()
@@ -76,14 +76,15 @@ func (s *Sizer) gapsOf(cell int) []float64 {
 
 // simulate replaces the formula's rate by the simulation's, unless that takes too many iterations.
 func (c *cell) simulate(gaps []float64, a *Answer) {
-	if c.Mix.outputs.Quantile(1) > longestOutput {
+	prompts, outputs := c.Mix.prompts.full(), c.Mix.outputs.full()
+	if outputs.Quantile(1) > longestOutput {
 		return
 	}
 	random := rand.New(rand.NewPCG(replaySeed, 2))
 	s := series{
 		gaps:    gaps,
-		prompts: stratified(len(gaps), random, c.Mix.prompts.whole),
-		outputs: stratified(len(gaps), random, c.Mix.outputs.whole),
+		prompts: stratified(len(gaps), random, prompts.whole),
+		outputs: stratified(len(gaps), random, outputs.whole),
 		skip:    replaySkip,
 	}
 	r := newReplay(c.Replica, c.Objective, s)

@@ -34,6 +34,9 @@ type Answer struct {
 	// Misses is the share of requests that miss the objective on an empty replica. It is 0 if Rate
 	// is above half of MeanRate: then they do not matter.
 	Misses float64
+	// MissesAtRate and MissesBelow are the shares of requests that miss the objective at the rate
+	// of the formula and at BelowShare of it: the search knows them.
+	MissesAtRate, MissesBelow float64
 	// Remedy names the cause and the setting that would help if Infeasible, or if an empty replica
 	// misses the objective for more than half of the requests that may; else it is empty.
 	Remedy string

@@ -36,8 +36,9 @@ func (c *cell) answer() Answer {
 	found, check, ok := c.maxRate(start)
 	if ok {
 		a.Rate = math.Exp(found.at)
+		a.MissesAtRate, a.MissesBelow = found.either(), check.either()
 	}
-	a.Doubtful = c.burst.index >= 1 && (c.doubtful(a, found.misses) || check.excess > -doubtfulRise*-math.Log(checkShare))
+	a.Doubtful = c.burst.index >= 1 && (c.doubtful(a, found.misses) || check.excess > -doubtfulRise*-math.Log(BelowShare))
 	c.conclude(&a, found.misses)
 	return a
 }
@@ -72,8 +73,8 @@ func (m misses) largest() Limit {
 }
 
 const (
-	// checkShare is the part of the rate at which the misses are computed again, for their slope.
-	checkShare = 0.8
+	// BelowShare is the part of the rate at which the misses are computed again, for their slope.
+	BelowShare = 0.8
 
 	// doubtfulRise is the lowest power of the rate by which the misses rise if the formula is
 	// trusted: an error of a quarter in the misses is then at most a tenth in the rate.

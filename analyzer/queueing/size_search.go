@@ -38,7 +38,7 @@ func (c *cell) maxRate(start float64) (found, check probe, ok bool) {
 	low, high, ok := c.bracket(math.Log(start), least)
 	for ok {
 		found = c.root(low, high)
-		check = c.probe(found.at + math.Log(checkShare))
+		check = c.probe(found.at + math.Log(BelowShare))
 		lower := check
 		if check.excess <= 0 {
 			lower = c.probe(found.at + math.Log(0.5))

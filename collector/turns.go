@@ -1,0 +1,200 @@
+package collector
+
+import (
+	"hash/fnv"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+// turns are the instants at which the slow readings of models are read: the lengths of their
+// requests, and the means that calibrate profiles. Each model has one instant in a period, about
+// the peak window, and keeps its readings until the next. So the noise of a window changes the
+// sizes of a few models in each cycle and not of all. The instants are those of the wall clock,
+// shifted by a hash of the model: servers that were started at different times read the same.
+//
+// Queries are sent for whole steps, a few in a period. The models of one step take their turns one
+// interval after the other.
+type turns struct{ period, step, interval time.Duration }
+
+// stepsOfPeriod is the number of steps in a period, if whole intervals allow it.
+const stepsOfPeriod = 5
+
+func (o Options) turns() turns {
+	step := roundUp((o.PeakWindow+stepsOfPeriod-1)/stepsOfPeriod, o.Interval)
+	return turns{period: roundUp(o.PeakWindow, step), step: step, interval: o.Interval}
+}
+
+// roundUp returns the least multiple of the unit that is not below d.
+func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
+
+// of returns the turn of a model.
+func (t turns) of(who identity) int {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(who.namespace + "/" + who.model)) // it never fails
+	return int(hash.Sum64() % uint64(t.period/t.interval))
+}
+
+// instant returns the latest instant of a turn in a cycle.
+func (t turns) instant(turn int, cycle time.Time) time.Time {
+	inStep := int(t.step / t.interval)
+	offset, wait := time.Duration(turn/inStep)*t.step, time.Duration(turn%inStep)*t.interval
+	return floorTime(cycle.Add(-wait-offset), t.period).Add(offset)
+}
+
+// instants returns those that any model needs of a query with some step in a cycle, the latest
+// first.
+func (t turns) instants(cycle time.Time, step time.Duration) []time.Time {
+	var needed []time.Time
+	for at := floorTime(cycle, t.step); at.After(cycle.Add(t.interval - t.period - t.step)); at = at.Add(-t.step) {
+		if of := floorTime(at, step); len(needed) == 0 || !needed[len(needed)-1].Equal(of) {
+			needed = append(needed, of)
+		}
+	}
+	return needed
+}
+
+// rest returns an answer with the rows of those models only that may take it at their turns later.
+func (t turns) rest(a answer, step time.Duration) answer {
+	var kept rows
+	index := make([]int32, len(a.subjects)) // of those that are kept, from 1; below 0: not kept
+	for found := range a.all() {
+		i := &index[found.subject]
+		if *i == 0 {
+			if who := a.subjects[found.subject]; t.mayTake(who, a.at, step) {
+				kept.subjects = append(kept.subjects, who)
+				*i = int32(len(kept.subjects))
+			} else {
+				*i = -1
+			}
+		}
+		if *i > 0 {
+			found.subject = *i - 1
+			kept.append(found)
+		}
+	}
+	a.rows = kept
+	return a
+}
+
+// mayTake reports whether an instant of a subject's turn is in the step that begins then.
+func (t turns) mayTake(who identity, at time.Time, step time.Duration) bool {
+	offset := time.Duration(t.of(who)/int(t.step/t.interval)) * t.step
+	first := floorTime(at.Add(-offset), t.period).Add(offset)
+	return first.Equal(at) || first.Add(t.period).Before(at.Add(step))
+}
+
+// readings are the readings of models and pods at the instants of their turns.
+type readings struct {
+	turns
+	cycle  time.Time
+	models map[identity]*facts
+	pods   map[identity]fleet.Means
+	turnOf map[identity]int // by model
+}
+
+func newReadings(o Options, cycle time.Time) readings {
+	return readings{o.turns(), cycle, make(map[identity]*facts), make(map[identity]fleet.Means), make(map[identity]int)}
+}
+
+// read reads the rows of those subjects whose instant the answer to a query with some step is
+// about.
+func (r *readings) read(a answer, step time.Duration) {
+	mine := make([]bool, len(a.subjects))
+	for i, who := range a.subjects {
+		mine[i] = who.namespace != "" && who.model != "" && r.isAbout(a.at, step, who)
+	}
+	for found := range a.all() {
+		if who := a.subjects[found.subject]; mine[found.subject] {
+			r.add(who, found)
+		}
+	}
+}
+
+// isAbout reports whether the query is sent for an instant because of the turn of the subject.
+func (r *readings) isAbout(at time.Time, step time.Duration, who identity) bool {
+	who.pod = ""
+	turn, known := r.turnOf[who]
+	if !known {
+		turn = r.of(who)
+		r.turnOf[who] = turn
+	}
+	return floorTime(r.instant(turn, r.cycle), step).Equal(at)
+}
+
+func (r *readings) add(who identity, found row) {
+	if found.part.ofPod() {
+		means := r.pods[who]
+		if reading := meanOf(&means, found.part); reading != nil {
+			*reading = fleet.Observed(found.value)
+			r.pods[who] = means
+		}
+		return
+	}
+	about := r.models[who]
+	if about == nil {
+		about = newFacts(who)
+		r.models[who] = about
+	}
+	if found.part.ofHistogram() {
+		about.addBucket(found.part, bucket{upper: found.bound, below: found.value})
+	} else {
+		about.add(found.part, found.value)
+	}
+}
+
+// meanOf returns the reading of a part; nil if it does not calibrate profiles.
+func meanOf(means *fleet.Means, p part) *fleet.Reading {
+	for _, of := range [...]struct {
+		part    part
+		reading *fleet.Reading
+	}{
+		{meanRate, &means.Rate}, {meanKV, &means.KV}, {meanITL, &means.ITL},
+		{meanRunning, &means.Running}, {meanPrefill, &means.Prefill},
+	} {
+		if of.part == p {
+			return of.reading
+		}
+	}
+	return nil
+}
+
+// lengthsOf returns the facts with the lengths of a model's requests: those of its turn, or the
+// latest if they are of many more requests, as those of a model that has just begun to serve.
+func (r *readings) lengthsOf(who identity, latest *facts, window time.Duration) *facts {
+	own := r.models[who]
+	if own == nil || outgrown(own.requests(window), latest.requests(window), enoughLengths) {
+		return latest
+	}
+	return own
+}
+
+// meansOf returns the means that calibrate the profile of a pod; the zero value if they are its
+// latest.
+func (r *readings) meansOf(who identity, latest fleet.Reading, window time.Duration) fleet.Means {
+	own := r.pods[who]
+	if outgrown(own.Rate.Or(0)*window.Seconds(), latest.Or(0)*window.Seconds(), enoughForMeans) {
+		return fleet.Means{}
+	}
+	return own
+}
+
+// enoughForMeans is the number of requests of a pod from which on its means are kept until its next
+// turn.
+const enoughForMeans = 100
+
+// outgrown reports whether readings of too few requests are old: the latest are of twice as many.
+func outgrown(own, latest, enough float64) bool { return own < enough && latest > 0 && latest >= 2*own }
+
+// requests returns the number of requests that the lengths are of: 1 for a mean alone.
+func (f *facts) requests(window time.Duration) (count float64) {
+	for _, p := range []part{promptBuckets, outputBuckets} {
+		for _, b := range f.buckets[p] {
+			count = max(count, b.below*window.Seconds())
+		}
+	}
+	if count == 0 && f.has(promptRecent, outputRecent) {
+		return 1
+	}
+	return count
+}
