@@ -76,9 +76,9 @@ func (k *component) planNodes(bound int64) (best *draft, better int64) {
 
 // dive selects a column for each competitor: the ones that the soft minimum prefers most clearly, a
 // part at a time, with new prices for the rest after each. Some competitors may be fixed at a
-// column, and one choice may be left out. Heat is a factor of the temperature: a lower one follows the prices more closely. It
-// leaves the prices as they were, and returns false if it found no plan that fits: then the best
-// columns remain those at the prices.
+// column, and one choice may be left out. Heat is a factor of the temperature: a lower one follows
+// the prices more closely. It leaves the prices as they were, and returns false if it found no plan
+// that fits: then the best columns remain those at the prices.
 func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	prices := slices.Clone(k.prices)
 	columns := make([][]column, k.size())

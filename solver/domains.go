@@ -6,7 +6,7 @@ type domains struct {
 	k     *component
 	all   []domain
 	users [][]int32 // of each limit, the competitors that use it
-	left  []int64   // of each limit, what the least uses of all competitors leave
+	left  []int64   // of each limit, the rest beside the least uses of all competitors
 	trail []change
 	queue []int32 // limits of which less is left
 	dirty []bool
@@ -61,7 +61,7 @@ func newDomains(k *component) *domains {
 	return d
 }
 
-// measure counts the least uses of a competitor, and what is left of the limits.
+// measure counts the least uses of a competitor, and the rest of the limits.
 func (d *domains) measure(i int) {
 	own := &d.all[i]
 	for l, limit := range own.limits {
