@@ -137,7 +137,8 @@ func (c *canonicalProblem) priorityOf(row int32) int {
 	return 0
 }
 
-// clearRoom is like room. If the placer finds no node, the nodes choose which replicas stay.
+// How many more replicas of a row fit, at most most. If the placer finds no node for one, the nodes
+// choose which replicas stay.
 func (c *canonicalProblem) clearRoom(r *row, most int64) int64 {
 	if n := c.room(r, most); n > 0 || most <= 0 {
 		return n
