@@ -107,7 +107,7 @@ func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	for open := d.show(columns); open > 0; open = d.show(columns) {
 		s.reach = float64(16 * s.temperature)
 		s.climb(x, 20)
-		if !d.fixSome(s, open) {
+		if k.steps <= 0 || !d.fixSome(s, open) {
 			return false
 		}
 	}

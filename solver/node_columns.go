@@ -2,8 +2,12 @@ package solver
 
 import "iter"
 
-// maxChoices bounds the choices of existing replicas of a node that may be removed.
-const maxChoices = 1 << 8
+// maxChoices bounds the choices of existing replicas of a node that may be removed, and
+// maxPoolChoices those of all nodes of a pool.
+const (
+	maxChoices     = 1 << 8
+	maxPoolChoices = 1 << 17
+)
 
 // choicesAreFew reports whether every node has few choices of existing replicas that may be
 // removed, each of which is on one node.
@@ -29,7 +33,11 @@ func (p *nodePool) choicesAreFew() bool {
 			}
 		}
 	}
-	return true
+	all := int64(0)
+	for _, n := range choices {
+		all += n
+	}
+	return all <= maxPoolChoices
 }
 
 // addNodes makes the nodes on which existing replicas may be removed competitors. Each row with

@@ -160,7 +160,7 @@ func (s *smooth) climb(prices []float64, steps int) (value float64) {
 	next, step := make([]float64, limits), make([]float64, limits)
 	value = s.at(prices)
 	s.reach = min(s.reach, 4*s.temperature)
-	for ; steps > 0 && s.reach > s.temperature/1024; steps-- {
+	for ; steps > 0 && s.reach > s.temperature/1024 && s.k.steps > 0; steps-- {
 		for i := range prices {
 			reach := s.reach / s.largest[i]
 			low[i] = max(0, prices[i]-reach)
