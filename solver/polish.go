@@ -185,14 +185,14 @@ func (p *polish) run(most int, enough int64) int {
 const mostRaised = 12
 
 // raiseWeights doubles the weights of over-used limits; false if there are none.
-func (p *polish) raiseWeights() (any bool) {
+func (p *polish) raiseWeights() (raised bool) {
 	for i, over := range p.over {
 		if over > 0 {
 			p.weight[i] *= 2
-			any = true
+			raised = true
 		}
 	}
-	return any
+	return raised
 }
 
 // record remembers the plan if it keeps the limits and is the best.
