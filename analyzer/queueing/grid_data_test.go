@@ -82,6 +82,9 @@ func mixes(t testing.TB) map[string][]lengthPair {
 		"retrieval": generated(3, lognormal{mean: 4000, sigma: 0.4}, lognormal{mean: 150, sigma: 0.7}),
 		"reasoning": generated(4, lognormal{mean: 500, sigma: 0.8}, lognormal{mean: 2000, sigma: 0.8, most: 16_384}),
 	}
+	// Long outputs to tune with: shorter and longer than those of reasoning.
+	all["steps"] = generated(6, lognormal{mean: 900, sigma: 1}, lognormal{mean: 1000, sigma: 0.6})
+	all["proofs"] = generated(7, lognormal{mean: 300, sigma: 0.6}, lognormal{mean: 4000, sigma: 1, most: 32_768})
 	for _, row := range table(t, "azure_conv_2023.csv") {
 		all["chat"] = append(all["chat"], lengthPair{number(t, row["ContextTokens"]), number(t, row["GeneratedTokens"])})
 	}

@@ -9,11 +9,14 @@ import (
 )
 
 // report holds the sets of cells of the document.
-type report struct{ grid, caps, holdout []*evaluation }
+type report struct {
+	seeds                        int
+	grid, caps, outputs, holdout evaluations
+}
 
 // summary returns the tables of one set of cells.
-func summary(evaluations []*evaluation) string {
-	useful := usable(evaluations)
+func summary(e evaluations) string {
+	useful := usable(e.all)
 	var off, worst float64
 	for _, v := range useful {
 		off += v.Error / v.Rate / float64(len(useful))
@@ -21,8 +24,9 @@ func summary(evaluations []*evaluation) string {
 	}
 	return fmt.Sprintf("%d of %d cells are usable; for %d of them the formula reports that it is doubtful. The standard\n"+
 		"error of the truth is %.1f %% on average, %.1f %% at most. Errors of the rate in percent of the\ntrue one:\n\n",
-		len(useful), len(evaluations), doubtful(useful), 100*off, 100*worst) +
-		methodTable(useful) + "\n" + groupTable(useful) + "\n" + attainmentTable(useful) + "\n" + infeasibleLine(evaluations) + "\n"
+		len(useful), len(e.all), doubtful(useful), 100*off, 100*worst) +
+		methodTable(useful) + "\nThe hybrid by seed of its simulations:\n\n" + e.seedsTable() + "\n" + groupTable(useful) + "\n" +
+		attainmentTable(useful) + "\n" + infeasibleLine(e.all) + "\n"
 }
 
 func doubtful(evaluations []*evaluation) int {
@@ -73,7 +77,7 @@ func (r *report) document() string {
 		"hundreds of requests at once here, and attainment falls steeply: an error of 3 % in the rate moves\n" +
 		"it by several percent.\n\n" + summary(r.holdout) +
 		"## Misses\n\nOf the first two sets, the worst first. A cell is\n" +
-		"set/use/engine/budget/limits/CV²/level/sequences/KV tokens/hits.\n\n" + missTable(slices.Concat(r.grid, r.caps)) +
+		"set/use/engine/budget/limits/CV²/level/sequences/KV tokens/hits.\n\n" + missTable(slices.Concat(r.grid.all, r.caps.all, r.outputs.all)) +
 		"\n## Every cell of the grid\n\n" + r.everyCell()
 }
 
@@ -122,7 +126,7 @@ func (r *report) everyCell() string {
 		"infeasible unless \"!\" follows.\n\n" +
 		"| cell | λ_mean | CV² 1, 95 % | CV² 1, 99 % | CV² 4, 95 % | CV² 4, 99 % |\n|---|---|---|---|---|---|")
 	row := ""
-	for _, v := range r.grid {
+	for _, v := range r.grid.all {
 		if next := fmt.Sprintf("%s %s %d, limits %d", v.use, v.accelerator, v.budget, v.limits); next != row {
 			row = next
 			fmt.Fprintf(&b, "\n| %s | %.2f |", row, v.meanRate)

@@ -11,9 +11,8 @@ import (
 type score struct {
 	cells                       int
 	bias, off, low, high, worst float64 // relative: mean, mean of absolutes, 5 %, 95 %, highest
-	// within and optimistic are shares of cells: at most 15 % off either way, more than 10 %
-	// optimistic.
-	within, optimistic float64
+	// Shares of cells: at most 15 % off either way, more than 10 % optimistic, and more than 15 %.
+	within, optimistic, far float64
 }
 
 // scoreOf scores a method; the evaluations are of usable cells.
@@ -34,6 +33,9 @@ func scoreOf(evaluations []*evaluation, rate func(*evaluation) float64) score {
 		}
 		if e > 0.10 {
 			s.optimistic += 1 / n
+		}
+		if e > 0.15 {
+			s.far += 1 / n
 		}
 	}
 	slices.Sort(errors)

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/wva-project/wva/analyzer/queueing"
 )
 
 var (
 	wholeGrid  = flag.Bool("grid", false, "compare the sizing with the truth on the whole grid")
+	seeds      = flag.Int("grid.seeds", 8, "with -grid: number of seeds of the random numbers")
+	every      = flag.Int("grid.every", 1, "with -grid: the part of the cells that is compared: every nth")
 	update     = flag.Bool("update", false, "with -grid: rewrite docs/math/sizing-grid.md")
 	truthsFile = flag.String("truths", "", "with -grid: file that keeps the truths of one run for the next; delete it if rules, profiles or lengths change")
 )
@@ -31,7 +31,7 @@ func TestSizingIsAccurateOnPartOfTheGrid(t *testing.T) {
 	if len(cells) != len(smallCells) {
 		t.Fatalf("%d cells", len(cells))
 	}
-	for _, v := range evaluated(cells, map[string]truth{}) {
+	for _, v := range evaluated(cells, 1, map[string]truth{}).all {
 		t.Logf("%s: truth %.3f ± %.3f, formula %s, hybrid %s, attained %.1f %%", v.name, v.Rate, v.Error,
 			v.errorOf(v.formula.Rate), v.errorOf(v.hybrid.Rate), 100*v.attained)
 		for _, failure := range v.failures() {
@@ -55,7 +55,7 @@ func TestSimulationOfAFullKVCacheIsAccurate(t *testing.T) {
 	if len(cells) != len(fullCells) {
 		t.Fatalf("%d cells", len(cells))
 	}
-	for _, v := range evaluated(cells, map[string]truth{}) {
+	for _, v := range evaluated(cells, 1, map[string]truth{}).all {
 		t.Logf("%s: truth %.3f ± %.3f, formula %s, hybrid %s", v.name, v.Rate, v.Error, v.errorOf(v.formula.Rate), v.errorOf(v.hybrid.Rate))
 		if off := v.off(v.hybrid.Rate); !v.usable() || !v.hybrid.Simulated || math.Abs(off) > 0.15 {
 			t.Errorf("%s: %.0f %% off, simulated %v", v.name, 100*off, v.hybrid.Simulated)
@@ -67,37 +67,52 @@ func TestSizingIsAccurateOnTheGrid(t *testing.T) {
 	if !*wholeGrid {
 		t.Skip("the whole grid takes minutes; make grid runs it")
 	}
-	if table(t, "azure_conv_2023.csv") == nil || table(t, "engine_profiles.csv") == nil {
-		t.Skip("no reference data beside the checkout")
+	if *update && (*every > 1 || table(t, "azure_conv_2023.csv") == nil || table(t, "engine_profiles.csv") == nil) {
+		t.Fatal("-update needs every cell, and the reference data beside the checkout")
 	}
 	kept := readTruths(t)
-	var whole report
-	t.Run("grid", func(t *testing.T) {
-		whole.grid = evaluated(gridSpan.cells(t), kept)
-		t.Log("\n" + summary(whole.grid) + "\n" + missTable(whole.grid))
-		for _, v := range whole.grid {
-			for _, failure := range v.failures() {
-				t.Errorf("%s: %s", v.name, failure)
+	whole := report{seeds: *seeds}
+	for _, set := range []struct {
+		name  string
+		cells []*cell
+		of    *evaluations
+	}{
+		{"grid", gridSpan.cells(t), &whole.grid},
+		{"caps", slices.Concat(capsSpans[0].cells(t), capsSpans[1].cells(t)), &whole.caps},
+		{"outputs", outputsSpan.cells(t), &whole.outputs},
+		{"holdout", holdoutSpan.cells(t), &whole.holdout},
+	} {
+		t.Run(set.name, func(t *testing.T) {
+			*set.of = evaluated(everyNth(set.cells, *every), *seeds, kept)
+			t.Log("\n" + summary(*set.of))
+			for _, missed := range set.of.misses() {
+				t.Error(missed)
 			}
-		}
-		if s := scoreOf(usable(whole.grid), rateOfHybrid); s.within < 0.9 {
-			t.Errorf("%.0f %% of the cells are within 15 %%", 100*s.within)
-		}
-	})
-	t.Run("caps", func(t *testing.T) {
-		whole.caps = evaluated(slices.Concat(capsSpans[0].cells(t), capsSpans[1].cells(t)), kept)
-		t.Log("\n" + summary(whole.caps) + "\n" + missTable(whole.caps))
-	})
-	t.Run("holdout", func(t *testing.T) {
-		whole.holdout = evaluated(holdoutSpan.cells(t), kept)
-		t.Log("\n" + summary(whole.holdout))
-	})
-	writeTruths(t, kept)
+			if set.name == "holdout" {
+				return // not cell by cell
+			}
+			t.Log("\n" + missTable(set.of.all))
+			for _, v := range set.of.all {
+				for _, failure := range v.failures() {
+					t.Errorf("%s: %s", v.name, failure)
+				}
+			}
+		})
+		writeTruths(t, kept)
+	}
 	if *update {
 		if err := os.WriteFile("../../docs/math/sizing-grid.md", []byte(whole.document()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// everyNth are the cells 0, n, 2n and so on.
+func everyNth(cells []*cell, n int) (some []*cell) {
+	for i := 0; i < len(cells); i += n {
+		some = append(some, cells[i])
+	}
+	return some
 }
 
 // readTruths returns the truths of an earlier run by name of cell.
@@ -124,31 +139,6 @@ func writeTruths(t *testing.T, known map[string]truth) {
 	if err := os.WriteFile(*truthsFile, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// evaluated finds the truths that are not known yet, adds them to the known ones, and asks the
-// product.
-func evaluated(cells []*cell, known map[string]truth) []*evaluation {
-	truths := make([]truth, len(cells))
-	atOnce(len(cells), func(i int) {
-		var ok bool
-		if truths[i], ok = known[cells[i].name]; !ok {
-			truths[i] = cells[i].truth()
-		}
-	})
-	mixes := map[string]lengthsOfMix{}
-	for i, c := range cells {
-		known[c.name] = truths[i]
-		if _, ok := mixes[c.use]; !ok {
-			mixes[c.use] = lengthsFrom(c.mix)
-		}
-	}
-	evaluations := make([]*evaluation, len(cells))
-	var sizer queueing.Sizer
-	atOnce(len(cells), func(i int) {
-		evaluations[i] = evaluate(&sizer, cells[i], truths[i], mixes[cells[i].use])
-	})
-	return evaluations
 }
 
 // atOnce calls work for 0 to n-1 on all processors.

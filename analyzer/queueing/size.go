@@ -63,6 +63,7 @@ type Sizer struct {
 	bursts    map[int]*burst
 	gaps      map[int][]float64
 	simulated map[simulationKey]Answer
+	seed      uint64 // of simulations; other seeds tell how much an answer is due to chance
 }
 
 // MaxRate computes the capacity of the replica by formula.
