@@ -10,8 +10,8 @@ const (
 	leastAround    = 500    // least requests before them, and after them
 	aroundInFlight = 3      // the same as a multiple of the requests in flight
 	fewestSeries   = 3
-	mostSeries     = 16
-	seriesError    = 0.02  // standard error of the rate above which another series is run
+	mostSeries     = 8
+	seriesError    = 0.025 // standard error of the rate above which another series is run
 	replayStep     = 0.015 // relative precision of the rate of one series
 	firstStride    = 1.06  // first factor on the rate in the search for a bracket
 	keptAnswers    = 4096
@@ -85,7 +85,7 @@ func (c *cell) simulate(gaps []float64, seed uint64, a *Answer) {
 	sorted := series{gaps: gaps, prompts: strata(len(gaps), c.Mix.prompts.whole), outputs: strata(len(gaps), c.Mix.outputs.whole)}
 	around, left, start := c.around(a.Rate), mostIterations, a.Rate
 	var rates estimate
-	for rates.n < fewestSeries || rates.n < mostSeries && rates.error() > seriesError*rates.mean {
+	for rates.n < fewestSeries || rates.n < mostSeries && rates.uncertain(infeasibleShare*a.MeanRate) {
 		r := newReplay(c.Replica, c.Objective, sorted.shuffled(seed+uint64(rates.n), around))
 		r.left = left
 		allowed := int((1 - c.Objective.Percentile) * seriesRequests)
@@ -96,7 +96,7 @@ func (c *cell) simulate(gaps []float64, seed uint64, a *Answer) {
 		rates.add(rate)
 		start = rates.mean
 	}
-	if a.Iterations = mostIterations - left; left <= 0 {
+	if a.Iterations = mostIterations - left; rates.n < fewestSeries {
 		return
 	}
 	a.Simulated, a.Rate = true, max(0, rates.mean-rates.error())
@@ -130,6 +130,11 @@ func (e *estimate) add(value float64) {
 
 // error is the standard error of the mean.
 func (e *estimate) error() float64 { return math.Sqrt(e.squares / float64(e.n*(e.n-1))) }
+
+// uncertain reports whether another series is due; far below the least useful rate none is.
+func (e *estimate) uncertain(useful float64) bool {
+	return e.error() > seriesError*e.mean && e.mean+3*e.error() > useful
+}
 
 // climb brackets the highest rate that passes with growing steps, and bisects the bracket.
 func (c *cell) climb(passes func(rate float64) bool, start float64) float64 {
