@@ -14,8 +14,8 @@ type evaluations struct {
 	// bySeed has, by seed, every cell with the answer of simulations of that seed, and the share of
 	// that seed's requests that meet the objective at this rate.
 	bySeed [][]*evaluation
-	// all has every cell with the answers of the product, which are those of seed 0, and the mean of
-	// the shares.
+	// all has every cell with the answers of the product, which are those of seed 0, and the mean
+	// of the shares.
 	all []*evaluation
 }
 

@@ -142,7 +142,8 @@ func (c *cell) older(l *load, b *backlog, w *window, f *passage) {
 	perIteration := c.perIteration(w)
 	f.old += extra * min(n, m.output) * perIteration
 	older, later := c.decodeSquares(w)
-	f.oldVariance = l.amplification*l.rate*l.iteration*(older+(index-1)*perIteration*perIteration*w.meanSquare) + l.rate*f.deadline*later // vo
+	f.oldVariance = l.amplification*l.rate*l.iteration*(older+(index-1)*perIteration*perIteration*w.meanSquare) +
+		l.rate*f.deadline*later // vo
 }
 
 // decodeSquares is E∫x² of the work x that a request that decodes already does in a window, and the

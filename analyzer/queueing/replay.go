@@ -70,8 +70,8 @@ type progress struct {
 	tally
 }
 
-// run serves the series at a rate. It stops when all requests that count have ended, as soon as more
-// have missed than allowed, or when no iterations are left.
+// run serves the series at a rate. It stops when all requests that count have ended, as soon as
+// more have missed than allowed, or when no iterations are left.
 func (r *replay) run(rate float64, allowed int) tally {
 	for i := range r.ends {
 		r.ends[i] = none

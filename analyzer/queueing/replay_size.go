@@ -34,8 +34,8 @@ type simulationKey struct {
 	dispersion int
 }
 
-// Simulate answers by a small simulation that starts at the answer of the formula: several series of
-// 20,000 requests, always in the same random orders, until the mean of their rates is known well
+// Simulate answers by a small simulation that starts at the answer of the formula: several series
+// of 20,000 requests, always in the same random orders, until the mean of their rates is known well
 // enough. Its answer is a function of the question alone, and is cached. If the simulation would
 // take too many iterations, the answer of the formula stays.
 func (s *Sizer) Simulate(q Question) (Answer, error) {
@@ -76,8 +76,8 @@ func (s *Sizer) gapsOf(cell int) []float64 {
 	return built
 }
 
-// simulate replaces the formula's rate by the mean of the rates of several series, less its standard
-// error, unless that takes too many iterations.
+// simulate replaces the formula's rate by the mean of the rates of several series, less its
+// standard error, unless that takes too many iterations.
 func (c *cell) simulate(gaps []float64, seed uint64, a *Answer) {
 	if c.Mix.outputs.Quantile(1) > longestOutput {
 		return

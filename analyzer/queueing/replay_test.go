@@ -101,7 +101,8 @@ func TestReplaySeriesAreTypical(t *testing.T) {
 				all++
 			}
 		}
-		// 1: Cramér and Lundberg's (1-ρ)/(ρe^θ-1)·e^{-θx} with ρ(e^θ-1) = θ. 4: a million drawn requests.
+		// 1: Cramér and Lundberg's (1-ρ)/(ρe^θ-1)·e^{-θx} with ρ(e^θ-1) = θ. 4: a million drawn
+		// requests.
 		want := map[float64]float64{1: 0.00247, 4: 0.2183}[dispersion]
 		t.Logf("dispersion %v: %v wait longer than %v", dispersion, late/all, level)
 		if got := late / all; math.Abs(math.Log(got/want)) > 0.15 {

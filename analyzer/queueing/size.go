@@ -63,7 +63,7 @@ type Sizer struct {
 	bursts    map[int]*burst
 	gaps      map[int][]float64
 	simulated map[simulationKey]Answer
-	seed      uint64 // of simulations; other seeds tell how much an answer is due to chance
+	seed      uint64 // of simulations, 0 but in tests of how much of an answer is chance
 }
 
 // MaxRate computes the capacity of the replica by formula.

@@ -138,8 +138,8 @@ func moments(values []float64) (mean, deviation float64) {
 }
 
 // maxRate is the highest rate that meets the objective, found from start on; zero if a hundredth of
-// the mean rate does not. Below a tenth of the mean rate, which is not usable, a precision of 5 % is
-// enough.
+// the mean rate does not. Below a tenth of the mean rate, which is not usable, a precision of 5 %
+// is enough.
 func (r *replay) maxRate(start, mean float64) float64 {
 	allowed := int(math.Floor((1-r.level)*float64(r.to-r.from) + 1e-9))
 	keeps := func(rate float64) bool { return r.run(rate, allowed).either <= allowed }
