@@ -125,6 +125,13 @@ var fullCells = []string{
 	"caps/chat/H100 8B/2048/1/1/0.95/256/60000/0",
 }
 
+// longCells are those with long outputs that every test runs.
+var longCells = []string{
+	"outputs/steps/H100 8B/2048/1/1/0.95/1000/0/0",
+	"outputs/proofs/H100 8B/2048/1/1/0.95/1000/0/0",
+	"outputs/proofs/A100 8B/8192/2/4/0.95/1000/0/0",
+}
+
 // smallCells are the part of the grid that every test runs, with less effort: names without their
 // set.
 var smallCells = []string{
