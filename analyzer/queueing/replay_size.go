@@ -99,8 +99,9 @@ func (c *cell) simulate(gaps []float64, seed uint64, a *Answer) {
 	if a.Iterations = mostIterations - left; rates.n < fewestSeries {
 		return
 	}
-	a.Simulated, a.Rate = true, max(0, rates.mean-rates.error())
+	a.Simulated, a.Rate = true, rates.mean
 	c.conclude(a, c.misses(a.Rate))
+	a.Rate = max(0, rates.mean-rates.error())
 }
 
 // around is the number of requests before and after those that count, three times those in flight
