@@ -132,7 +132,7 @@ func (e evaluations) check(t *testing.T) {
 				t.Errorf("%s: %s", v.name, failure)
 			}
 		} else if v.use == "reasoning" && v.attained < v.attainable() {
-			t.Errorf("reasoning: %.1f %% of requests within the limits, %.0f %% promised", 100*v.attained, 100*v.level)
+			t.Errorf("reasoning: %.1f %% of requests within the limits, the objective is for %.0f %%", 100*v.attained, 100*v.level)
 		}
 	}
 }
