@@ -95,8 +95,12 @@ cluster: cluster-build ## Run such a cluster until Ctrl-C; ARGS=--play installs 
 	go run -C e2e/cluster ./cmd/cluster $(ARGS)
 
 .PHONY: grid
-grid: ## Compare the sizing of a replica with simulated engines (minutes); ARGS=-update rewrites docs/math/sizing-grid.md
+grid: ## Compare the sizing of a replica with simulated engines over eight seeds (half an hour); ARGS=-update rewrites docs/math/sizing-grid.md
 	go test -count=1 -timeout 60m -v -run 'TestSizingIsAccurate|TestTruth|TestReplayMatchesTheNaiveEngine' ./analyzer/queueing -grid $(ARGS)
+
+.PHONY: grid-part
+grid-part: ## Compare the sizing with three of the seeds on every eleventh cell of the grid (a minute or two)
+	go test -count=1 -run '^TestSizingIsAccurateOnTheGrid$$' ./analyzer/queueing -grid -grid.seeds 3 -grid.every 11 $(ARGS)
 
 .PHONY: compare
 compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/math/solver-comparison.md
@@ -210,7 +214,7 @@ check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules chart image-test arm64 adversary conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
+check: build lint check-generated check-modules chart image-test arm64 adversary grid-part conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/

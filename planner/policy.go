@@ -37,8 +37,8 @@ type Policy struct {
 	// is kept.
 	Memo *analyzer.Memo
 	// Simulations is how many variants of a plan may be sized by simulation if the formula of the
-	// queueing model is known to be inaccurate; namespaces take turns. Each takes some 20 ms unless
-	// it is in the memo; long ones count as several. Default 32; below 0: none.
+	// queueing model is known to be inaccurate; namespaces take turns. Each takes 20 to 200 ms
+	// unless it is in the memo; long ones count as several. Default 32; below 0: none.
 	Simulations int
 	// BudgetWindow is the window over which the share of requests within the objective is kept at
 	// its percentile. Default 1 h.

@@ -67,6 +67,13 @@ var capsSpans = []span{
 	},
 }
 
+// outputsSpan has long outputs: hundreds of requests run at once.
+var outputsSpan = span{
+	set: "outputs", uses: []string{"steps", "proofs"}, accelerators: []string{"H100 8B", "A100 8B"},
+	budgets: []int{2048, 8192}, variations: []float64{1, 4}, levels: []float64{0.95, 0.99}, limits: []int{1, 2},
+	sequences: []int{1000}, kv: []float64{0}, hits: []float64{0},
+}
+
 // holdoutSpan is never used for tuning: its cells are reported by group only.
 var holdoutSpan = span{
 	set: "holdout", uses: []string{"retrieval", "reasoning"}, accelerators: []string{"H200 8B", "H100 14B", "A100 14B", "B200 32B"},
@@ -77,7 +84,7 @@ var holdoutSpan = span{
 // cells are the span's, in the order of its fields.
 func (s span) cells(t testing.TB) []*cell {
 	engines, mixes := engines(t), mixes(t)
-	all := []*cell{{question: question{name: s.set, effort: full}}}
+	all := []*cell{{question: question{name: s.set, effort: seeded}}}
 	all = cross(all, s.uses, func(c *cell, use string) { c.use, c.mix = use, mixes[use] })
 	all = cross(all, s.accelerators, func(c *cell, name string) { c.accelerator, c.engine = name, engines[name] })
 	all = cross(all, s.budgets, func(c *cell, n int) { c.budget = n })
@@ -116,6 +123,13 @@ func (l limitsOf) of(c *cell) objective {
 var fullCells = []string{
 	"caps/long/H100 8B/2048/1/1/0.95/256/60000/0",
 	"caps/chat/H100 8B/2048/1/1/0.95/256/60000/0",
+}
+
+// longCells are those with long outputs that every test runs.
+var longCells = []string{
+	"outputs/steps/H100 8B/2048/1/1/0.95/1000/0/0",
+	"outputs/proofs/H100 8B/2048/1/1/0.95/1000/0/0",
+	"outputs/proofs/A100 8B/8192/2/4/0.95/1000/0/0",
 }
 
 // smallCells are the part of the grid that every test runs, with less effort: names without their

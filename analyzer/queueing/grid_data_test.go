@@ -53,10 +53,14 @@ func number(t testing.TB, text string) float64 {
 func engines(t testing.TB) map[string]engine {
 	all := map[string]engine{
 		// Rounded fits, used without the reference data.
-		"H100 8B": {alpha: 6e-3, beta: 8e-6, gamma: 42e-9, b: 13e-6, c: 0.8e-9},
-		"A100 8B": {alpha: 11e-3, beta: 28e-6, gamma: 81e-9, b: 48e-6, c: 1.8e-9},
-		"L40S 8B": {alpha: 22e-3, beta: 27e-6, gamma: 200e-9, b: 42e-6, c: 3.5e-9},
-		"B200 8B": {alpha: 3e-3, beta: 4e-6, gamma: 18e-9, b: 7e-6, c: 0.4e-9},
+		"H100 8B":  {alpha: 6e-3, beta: 8e-6, gamma: 42e-9, b: 13e-6, c: 0.8e-9},
+		"A100 8B":  {alpha: 11e-3, beta: 28e-6, gamma: 81e-9, b: 48e-6, c: 1.8e-9},
+		"L40S 8B":  {alpha: 22e-3, beta: 27e-6, gamma: 200e-9, b: 42e-6, c: 3.5e-9},
+		"B200 8B":  {alpha: 3e-3, beta: 4e-6, gamma: 18e-9, b: 7e-6, c: 0.4e-9},
+		"H200 8B":  {alpha: 4.6e-3, beta: 10e-6, gamma: 30e-9, b: 15e-6, c: 0.8e-9},
+		"A100 14B": {alpha: 20e-3, beta: 50e-6, gamma: 106e-9, b: 88e-6, c: 2.7e-9},
+		"H100 14B": {alpha: 11e-3, beta: 12e-6, gamma: 54e-9, b: 26e-6, c: 1.5e-9},
+		"B200 32B": {alpha: 12e-3, beta: 11e-6, gamma: 37e-9, b: 31e-6, c: 1.7e-9},
 	}
 	accelerators := map[string]string{"h100_sxm": "H100", "a100_sxm": "A100", "l40s": "L40S", "b200_sxm": "B200", "h200_sxm": "H200"}
 	models := map[string]string{"Llama-3.1-8B": "8B", "Qwen3-14B": "14B", "Qwen3-32B": "32B"}
@@ -82,6 +86,9 @@ func mixes(t testing.TB) map[string][]lengthPair {
 		"retrieval": generated(3, lognormal{mean: 4000, sigma: 0.4}, lognormal{mean: 150, sigma: 0.7}),
 		"reasoning": generated(4, lognormal{mean: 500, sigma: 0.8}, lognormal{mean: 2000, sigma: 0.8, most: 16_384}),
 	}
+	// Long outputs to tune with: shorter and longer than those of reasoning.
+	all["steps"] = generated(6, lognormal{mean: 900, sigma: 1}, lognormal{mean: 1000, sigma: 0.6})
+	all["proofs"] = generated(7, lognormal{mean: 300, sigma: 0.6}, lognormal{mean: 4000, sigma: 1, most: 32_768})
 	for _, row := range table(t, "azure_conv_2023.csv") {
 		all["chat"] = append(all["chat"], lengthPair{number(t, row["ContextTokens"]), number(t, row["GeneratedTokens"])})
 	}

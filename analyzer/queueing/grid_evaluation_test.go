@@ -96,24 +96,32 @@ func (c *cell) asked(mix *queueing.Mix) queueing.Question {
 // evaluate asks the product about a cell whose truth is known.
 func evaluate(sizer *queueing.Sizer, c *cell, known truth, mix lengthsOfMix) *evaluation {
 	v := &evaluation{cell: c, truth: known, meanRate: c.meanRate()}
-	v.formula = must(sizer.MaxRate(c.asked(mix.sampled)))
-	v.buckets = must(sizer.MaxRate(c.asked(mix.bucketed)))
-	v.hybrid, v.bucketed = v.formula, v.buckets
-	if v.formula.Doubtful {
-		v.hybrid = must(sizer.Simulate(c.asked(mix.sampled)))
-	}
-	if v.buckets.Doubtful {
-		v.bucketed = must(sizer.Simulate(c.asked(mix.bucketed)))
-	}
-	if c.effort == full {
-		// It is cached if the cell was simulated already.
-		v.simulation = must(sizer.Simulate(c.asked(mix.sampled)))
-	}
+	v.formula, v.hybrid = answers(sizer, c.asked(mix.sampled))
 	if v.usable() {
 		v.attained = c.attainment(v.hybrid.Rate, c.replicates)
-		v.meanAttained = c.attainment(v.meanRate, 1)
 	}
 	return v
+}
+
+// others adds the answers of the methods that only some tables compare.
+func (v *evaluation) others(sizer *queueing.Sizer, mix lengthsOfMix) {
+	v.buckets, v.bucketed = answers(sizer, v.asked(mix.bucketed))
+	if v.effort == seeded {
+		// It is cached if the cell was simulated already.
+		v.simulation = must(sizer.Simulate(v.asked(mix.sampled)))
+	}
+	if v.usable() {
+		v.meanAttained = v.attainment(v.meanRate, 1)
+	}
+}
+
+// answers are those of the formula and of the hybrid.
+func answers(sizer *queueing.Sizer, q queueing.Question) (formula, hybrid queueing.Answer) {
+	formula = must(sizer.MaxRate(q))
+	if formula.Doubtful {
+		return formula, must(sizer.Simulate(q))
+	}
+	return formula, formula
 }
 
 // failures returns the requirements that the cell misses.

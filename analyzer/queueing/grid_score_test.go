@@ -11,9 +11,8 @@ import (
 type score struct {
 	cells                       int
 	bias, off, low, high, worst float64 // relative: mean, mean of absolutes, 5 %, 95 %, highest
-	// within and optimistic are shares of cells: at most 15 % off either way, more than 10 %
-	// optimistic.
-	within, optimistic float64
+	// Shares of cells: at most 15 % off either way, more than 10 % optimistic, and more than 15 %.
+	within, optimistic, far float64
 }
 
 // scoreOf scores a method; the evaluations are of usable cells.
@@ -34,6 +33,9 @@ func scoreOf(evaluations []*evaluation, rate func(*evaluation) float64) score {
 		}
 		if e > 0.10 {
 			s.optimistic += 1 / n
+		}
+		if e > 0.15 {
+			s.far += 1 / n
 		}
 	}
 	slices.Sort(errors)
@@ -123,30 +125,40 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // attainmentTable has the shares of requests that meet the limits at the predicted rates, for
-// usable cells, by level.
+// usable cells, by level and use.
 func attainmentTable(evaluations []*evaluation) string {
 	var b strings.Builder
 	b.WriteString("| objective | usable cells | hybrid: mean | lowest | cells below the requirement | at λ_mean: mean | lowest |\n" +
 		"|---|---|---|---|---|---|---|\n")
 	for _, level := range []float64{0.95, 0.99} {
-		var n, mean, meanRate, below float64
-		lowest, lowestMean := 1.0, 1.0
+		name := fmt.Sprintf("%.0f %%", 100*level)
+		members := map[string][]*evaluation{}
 		for _, v := range evaluations {
-			if v.level != level {
-				continue
-			}
-			n++
-			mean += v.attained
-			meanRate += v.meanAttained
-			lowest, lowestMean = min(lowest, v.attained), min(lowestMean, v.meanAttained)
-			if v.attained < v.attainable() {
-				below++
+			if v.level == level {
+				members[name] = append(members[name], v)
+				members[name+", "+v.use] = append(members[name+", "+v.use], v)
 			}
 		}
-		fmt.Fprintf(&b, "| %.0f %% | %.0f | %.1f %% | %.1f %% | %.0f | %.0f %% | %.0f %% |\n",
-			100*level, n, 100*mean/n, 100*lowest, below, 100*meanRate/n, 100*lowestMean)
+		for _, name := range sortedKeys(members) {
+			b.WriteString(attainmentLine(name, members[name]))
+		}
 	}
 	return b.String()
+}
+
+func attainmentLine(name string, of []*evaluation) string {
+	var mean, meanRate float64
+	below, lowest, lowestMean := 0, 1.0, 1.0
+	for _, v := range of {
+		mean += v.attained / float64(len(of))
+		meanRate += v.meanAttained / float64(len(of))
+		lowest, lowestMean = min(lowest, v.attained), min(lowestMean, v.meanAttained)
+		if v.attained < v.attainable() {
+			below++
+		}
+	}
+	return fmt.Sprintf("| %s | %d | %.1f %% | %.1f %% | %d | %.0f %% | %.0f %% |\n",
+		name, len(of), 100*mean, 100*lowest, below, 100*meanRate, 100*lowestMean)
 }
 
 // infeasibleLine summarises the answers for cells that are not usable.

@@ -109,7 +109,7 @@ func (c *cell) late(l *load, b *backlog, part int) float64 {
 	f.delay = max(0, b.mean-b.lost(n)*l.base)
 	f.delayVariance = b.variance * f.delay / b.mean
 	for i := range m.promptBins {
-		f.jumps[i] = c.promptWork[i] + w.later*(r.PerSequence+r.PerContextToken*(m.promptMean[i]+w.later/2))
+		f.jumps[i] = c.promptWork[i] + w.later[1]*(r.PerSequence+r.PerContextToken*m.promptMean[i]) + r.PerContextToken*w.later[2]/2
 	}
 	c.older(l, b, w, &f)
 	smooth := c.smoothed(l, f)
@@ -140,10 +140,21 @@ func (c *cell) older(l *load, b *backlog, w *window, f *passage) {
 
 	_, index := c.burst.at(l.rate * f.deadline)
 	perIteration := c.perIteration(w)
-	square := perIteration * perIteration
 	f.old += extra * min(n, m.output) * perIteration
-	f.oldVariance = l.amplification*l.rate*l.iteration*((square+c.contextVariance)*w.square+(index-1)*square*w.meanSquare) +
-		l.rate*f.deadline*square*w.later2 // vo
+	older, later := c.decodeSquares(w)
+	f.oldVariance = l.amplification*l.rate*l.iteration*(older+(index-1)*perIteration*perIteration*w.meanSquare) +
+		l.rate*f.deadline*later // vo
+}
+
+// decodeSquares is E∫x² of the work x that a request that decodes already does in a window, and the
+// variance of that of a later one. A long output has a long context as well.
+func (c *cell) decodeSquares(w *window) (older, later float64) {
+	growth := c.Replica.PerContextToken
+	first := c.Replica.PerSequence + growth*c.Mix.prompt
+	older = (first*first+c.contextVariance)*w.square[0] + 2*first*growth*w.square[1] + growth*growth*w.square[2]
+	k := &w.later
+	later = (first*first+c.contextVariance)*(k[2]-k[1]*k[1]) + first*growth*(k[3]-k[1]*k[2]) + growth*growth/4*(k[4]-k[2]*k[2])
+	return older, max(0, later)
 }
 
 // perIteration is w1: the cost of one iteration of another request.
@@ -162,7 +173,7 @@ func (c *cell) chunksSuffice(l *load, w *window, f *passage) float64 {
 		position, square = c.positions(tokens + l.chunk)
 	}
 	perToken := 2 * r.PerPromptTokenSquared * tokens
-	mean := tokens*r.PerPromptToken + perToken*position + f.old + tokens/c.tokens*w.later*c.perIteration(w)
+	mean := tokens*r.PerPromptToken + perToken*position + f.old + tokens/c.tokens*w.later[1]*c.perIteration(w)
 	variance := perToken * perToken * max(0, square-position*position)
 	return gammaTail(f.deadline-f.own, mean, f.oldVariance+variance)
 }

@@ -82,30 +82,32 @@ func (m *Mix) fingerprint() (sum [sha256.Size]byte) {
 // decode s iterations ago and decodes for D = O-1 in total decodes k(s) = min((D-s)⁺, n) iterations
 // of these. Integrals are over s.
 type window struct {
-	iterations    float64 // n
-	sum           float64 // A1 = E∫k
-	position      float64 // A2 = E∫k·(s+k/2): output tokens in the context, over all iterations
-	square        float64 // Q = E∫k²
-	meanSquare    float64 // R = ∫(E k)²
-	later, later2 float64 // mean and variance of min(D, nU), U uniform, for requests of later
+	iterations float64    // n
+	sum        float64    // A1 = E∫k
+	position   float64    // A2 = E∫k·(s+k/2): output tokens in the context, over all iterations
+	square     [3]float64 // Q = E∫k²(s+k/2)ʲ for j = 0, 1, 2
+	meanSquare float64    // R = ∫(E k)²
+	later      [5]float64 // E min(D, nU)ʲ, U uniform, for requests of later, for j = 1 to 4
 }
 
 func (m *Mix) windowOf(n float64) window {
 	w := window{iterations: n}
-	second := 0.0
 	for a := range m.outputBins {
 		share, d := m.outputShare[a], m.outputMean[a]-1
 		short, rest := min(d, n), max(0, d-n)
 		w.sum += share * (short*short/2 + n*rest)
 		w.position += share * (d*short*short/2 - short*short*short/6 + n*((d+n/2)*rest-(d*d-n*n)/2*step(rest)))
-		w.square += share * (short*short*short/3 + n*n*rest)
-		w.later += share * (short - short*short/(2*n))
-		second += share * (short*short - 2*short*short*short/(3*n))
+		cube, middle := short*short*short, rest+n/2
+		w.square[0] += share * (cube/3 + n*n*rest)
+		w.square[1] += share * (d*cube/3 - cube*short/8 + n*n*rest*(rest+n)/2)
+		w.square[2] += share * (cube*(d*d/3-d*short/4+short*short/20) + n*n*(middle*middle*middle-n*n*n/8)/3)
+		for j, power := 1, short; j < len(w.later); j, power = j+1, power*short {
+			w.later[j] += share * power * (1 - short/n*float64(j)/float64(j+1))
+		}
 		for b := range m.outputBins {
 			w.meanSquare += share * m.outputShare[b] * overlap(d, m.outputMean[b]-1, n)
 		}
 	}
-	w.later2 = max(0, second-w.later*w.later)
 	return w
 }
 

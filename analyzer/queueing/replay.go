@@ -30,12 +30,6 @@ type replay struct {
 	left int
 }
 
-// series is the input of a replay: gaps in units of the mean gap, and lengths in tokens.
-type series struct {
-	gaps, prompts, outputs []float64
-	skip                   int // requests at the start that fill the engine and do not count
-}
-
 // tally counts the requests that missed.
 type tally struct{ ttft, itl, either, counted int }
 
@@ -73,12 +67,11 @@ type progress struct {
 	decoding          int
 	context           float64 // tokens in the KV cache of requests in decode
 	iteration         int
-	ended             int
 	tally
 }
 
-// run serves the series at a rate. It stops as soon as more requests have missed than allowed, or
-// no iterations are left; with 0 allowed it counts all misses.
+// run serves the series at a rate. It stops when all requests that count have ended, as soon as
+// more have missed than allowed, or when no iterations are left.
 func (r *replay) run(rate float64, allowed int) tally {
 	for i := range r.ends {
 		r.ends[i] = none
@@ -87,7 +80,7 @@ func (r *replay) run(rate float64, allowed int) tally {
 	r.waiting = r.waiting[:0]
 	p := progress{replay: r, gap: 1 / rate, newest: none, current: none}
 	p.arrival = r.series.gaps[0] * p.gap
-	for p.ended < len(r.series.gaps) && (allowed == 0 || p.either <= allowed) && r.left > 0 {
+	for p.counted < r.series.counted() && p.either <= allowed && r.left > 0 {
 		r.left--
 		p.arrive()
 		p.preempt()
@@ -315,8 +308,7 @@ func (p *progress) end(i int32) {
 
 // count counts a request that ended, and the limits that it missed.
 func (p *progress) count(i int, ttft, itl bool) {
-	p.ended++
-	if i < p.series.skip {
+	if !p.series.counts(i) {
 		return
 	}
 	p.counted++

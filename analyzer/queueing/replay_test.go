@@ -2,17 +2,18 @@ package queueing
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
 // alone replays requests so far apart that each is alone in the engine.
 func alone(replica Replica, o Objective, prompt, output float64) tally {
-	const n = 5
-	s := series{skip: 1}
+	const n = 6
+	s := series{around: 1}
 	for range n {
 		s.gaps, s.prompts, s.outputs = append(s.gaps, 1), append(s.prompts, prompt), append(s.outputs, output)
 	}
-	return newReplay(replica, o, s).run(1e-6, 0)
+	return newReplay(replica, o, s).run(1e-6, n)
 }
 
 func TestReplayTakesTheTimeOfARequestAlone(t *testing.T) {
@@ -59,7 +60,7 @@ func TestReplayPreemptsTheLastRequest(t *testing.T) {
 		200: {counted: 2, ttft: 1, either: 1}, // it is admitted after the first
 	} {
 		r.KVTokens = size
-		if got := newReplay(r, Objective{TTFT: 0.5, ITL: 0.012}, s).run(1e9, 0); got != want {
+		if got := newReplay(r, Objective{TTFT: 0.5, ITL: 0.012}, s).run(1e9, 2); got != want {
 			t.Errorf("KV cache of %v tokens: %+v, want %+v", size, got, want)
 		}
 	}
@@ -75,31 +76,50 @@ func TestReplayAllocatesNothingAsItRuns(t *testing.T) {
 	}
 	r := newReplay(Replica{Profile: benchProfile, MaxSequences: 64, BatchedTokens: 2048, KVTokens: 50_000}, Objective{TTFT: 1, ITL: 0.02},
 		series{gaps: gaps[:n], prompts: prompts, outputs: outputs})
-	if allocations := testing.AllocsPerRun(3, func() { r.run(15, 0) }); allocations > 0 {
+	if allocations := testing.AllocsPerRun(3, func() { r.run(15, n) }); allocations > 0 {
 		t.Errorf("%v allocations", allocations)
 	}
-	if all := r.run(15, 0); all.counted != n {
+	if all := r.run(15, n); all.counted != n {
 		t.Errorf("%+v", all)
 	}
 }
 
-// TestReplaySeriesIsTypical checks the fixed series: its waits in a queue have the tail of random
+// TestReplaySeriesAreTypical checks the fixed series: the waits in a queue have the tail of random
 // series.
-func TestReplaySeriesIsTypical(t *testing.T) {
+func TestReplaySeriesAreTypical(t *testing.T) {
 	var s Sizer
 	for _, dispersion := range []float64{1, 4} {
-		gaps := s.gapsOf(dispersionCell(dispersion))
+		sorted := series{gaps: s.gapsOf(dispersionCell(dispersion))}
 		const load, level = 0.6, 6.0
-		wait, late := 0.0, 0.0
-		for _, gap := range gaps {
-			if wait = max(0, wait+1-gap/load); wait > level {
-				late++
+		late, all := 0.0, 0.0
+		for seed := range uint64(mostSeries) {
+			wait := 0.0
+			for _, gap := range sorted.shuffled(seed, 0).gaps {
+				if wait = max(0, wait+1-gap/load); wait > level {
+					late++
+				}
+				all++
 			}
 		}
-		// From a million drawn requests.
-		want := map[float64]float64{1: 0.0026, 4: 0.2183}[dispersion]
-		if got := late / float64(len(gaps)); math.Abs(math.Log(got/want)) > 0.15 {
+		// 1: Cramér and Lundberg's (1-ρ)/(ρe^θ-1)·e^{-θx} with ρ(e^θ-1) = θ. 4: a million drawn
+		// requests.
+		want := map[float64]float64{1: 0.00247, 4: 0.2183}[dispersion]
+		t.Logf("dispersion %v: %v wait longer than %v", dispersion, late/all, level)
+		if got := late / all; math.Abs(math.Log(got/want)) > 0.15 {
 			t.Errorf("dispersion %v: %v wait longer than %v, want %v", dispersion, got, level, want)
 		}
+	}
+}
+
+// The requests around those that count are the last and the first of them, so that the engine is as
+// full as in the middle.
+func TestSeriesIsInTheSteadyStateFromItsStart(t *testing.T) {
+	values := []float64{1, 2, 3, 4}
+	s := (&series{gaps: values, prompts: values, outputs: values}).shuffled(7, 2)
+	if s.counted() != 4 || !slices.Equal(s.gaps[:2], s.gaps[4:6]) || !slices.Equal(s.gaps[6:], s.gaps[2:4]) || s.counts(1) || !s.counts(2) || s.counts(6) {
+		t.Errorf("%+v", s)
+	}
+	if middle := slices.Sorted(slices.Values(s.gaps[2:6])); !slices.Equal(middle, values) {
+		t.Errorf("%v", middle)
 	}
 }

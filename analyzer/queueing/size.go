@@ -28,8 +28,8 @@ type Answer struct {
 	MeanRate float64
 	// LimitedBy is the limit that is missed just above Rate.
 	LimitedBy Limit
-	// Infeasible says that Rate is below a tenth of MeanRate: the replica cannot meet the objective
-	// under load.
+	// Infeasible says that Rate, of a simulation before its standard error is taken off, is below a
+	// tenth of MeanRate: the replica cannot meet the objective under load.
 	Infeasible bool
 	// Misses is the share of requests that miss the objective on an empty replica. It is 0 if Rate
 	// is above half of MeanRate: then they do not matter.
@@ -66,6 +66,7 @@ type Sizer struct {
 	bursts    map[int]*burst
 	gaps      map[int][]float64
 	simulated map[simulationKey]Answer
+	seed      uint64 // of simulations, 0 but in tests of how much of an answer is chance
 }
 
 // MaxRate computes the capacity of the replica by formula.

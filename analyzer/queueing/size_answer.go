@@ -37,10 +37,30 @@ func (c *cell) answer() Answer {
 	if ok {
 		a.Rate = math.Exp(found.at)
 		a.MissesAtRate, a.MissesBelow = found.either(), check.either()
+		if margin := check.margin(); margin > 0 {
+			a.Rate = math.Exp(found.at - margin)
+			a.MissesAtRate = c.misses(a.Rate).either()
+		}
 	}
 	a.Doubtful = c.burst.index >= 1 && (c.doubtful(a, found.misses) || check.excess > -doubtfulRise*-math.Log(BelowShare))
 	c.conclude(&a, found.misses)
 	return a
+}
+
+const (
+	rateError  = 0.02 // relative error of the formula's rate if the misses rise steeply
+	mostMisses = 1.4  // times the allowed misses, the most at a rate with this error
+)
+
+// margin is the logarithm of the part by which the rate is lowered so that an error of the formula
+// does not take much more than the allowed misses; p is the probe at BelowShare of the rate. With
+// long outputs the misses rise by up to the hundredth power of the rate.
+func (p *probe) margin() float64 {
+	if p.excess >= 0 {
+		return 0
+	}
+	power := p.excess / math.Log(BelowShare)
+	return max(0, rateError-math.Log(mostMisses)/power)
 }
 
 // conclude derives the rest of the answer from the rate and the misses at it.

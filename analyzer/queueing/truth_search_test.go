@@ -12,8 +12,9 @@ import (
 type effort struct{ replicates, most, counted int }
 
 var (
-	full  = effort{replicates: 5, most: 20, counted: 30_000}
-	small = effort{replicates: 3, most: 3, counted: 8_000}
+	full   = effort{replicates: 5, most: 20, counted: 30_000}
+	seeded = effort{replicates: 4, most: 4, counted: 30_000} // of each seed of the grid
+	small  = effort{replicates: 3, most: 3, counted: 8_000}
 )
 
 const (
@@ -30,12 +31,13 @@ type lengthPair struct{ prompt, output float64 }
 
 // question is one cell: engine, requests and objective.
 type question struct {
-	name string // also seeds the random numbers
+	name string
 	engine
 	objective
 	effort
 	mix       []lengthPair
 	variation float64 // squared coefficient of variation of the gaps
+	seed      uint64  // of the random numbers, with the name
 }
 
 // arrivals are requests with gamma distributed gaps of mean one and lengths drawn from the mix with
@@ -77,7 +79,7 @@ func gammaOf(shape float64, source *rand.Rand) float64 {
 func (q *question) replay(replicate int) *replay {
 	h := fnv.New64a()
 	h.Write([]byte(q.name))
-	source := rand.New(rand.NewPCG(h.Sum64(), uint64(replicate)))
+	source := rand.New(rand.NewPCG(h.Sum64(), q.seed<<32+uint64(replicate)))
 	requests := q.arrivals(warming+q.counted+warming, source)
 	return newReplay(q.engine, q.objective, requests, warming, warming+q.counted)
 }
@@ -109,7 +111,11 @@ type truth struct {
 func (q *question) truth() truth {
 	var rates []float64
 	for {
-		rates = append(rates, q.replay(len(rates)).maxRate(q.meanRate()))
+		start := 0.6 * q.meanRate()
+		if len(rates) > 0 && rates[0] > 0 {
+			start = rates[0]
+		}
+		rates = append(rates, q.replay(len(rates)).maxRate(start, q.meanRate()))
 		if len(rates) < q.replicates {
 			continue
 		}
@@ -131,20 +137,24 @@ func moments(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// maxRate is the highest rate that meets the objective, zero if a hundredth of the mean rate does
-// not. Below a tenth of the mean rate, which is not usable, a precision of 5 % is enough.
-func (r *replay) maxRate(mean float64) float64 {
+// maxRate is the highest rate that meets the objective, found from start on; zero if a hundredth of
+// the mean rate does not. Below a tenth of the mean rate, which is not usable, a precision of 5 %
+// is enough.
+func (r *replay) maxRate(start, mean float64) float64 {
 	allowed := int(math.Floor((1-r.level)*float64(r.to-r.from) + 1e-9))
 	keeps := func(rate float64) bool { return r.run(rate, allowed).either <= allowed }
-	low, high := 0.6*mean, mean
-	for !keeps(low) {
-		if low < 0.01*mean {
-			return 0
+	low, high, factor := start, start, 1.08
+	if keeps(start) {
+		for high = factor * low; keeps(high); high = factor * low {
+			low, factor = high, min(2, factor*factor)
 		}
-		low, high = low/2, low
-	}
-	for high >= mean && keeps(high) {
-		low, high = high, 1.5*high
+	} else {
+		for low = high / factor; !keeps(low); low = high / factor {
+			if low < 0.01*mean {
+				return 0
+			}
+			high, factor = low, min(2, factor*factor)
+		}
 	}
 	step := 1 + precision
 	if high < 0.1*mean {
