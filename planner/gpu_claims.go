@@ -9,8 +9,8 @@ import (
 )
 
 // fill divides the part of a claim among the variants of the model on the type: first to its last
-// replica, then to other existing replicas, then to those with the most capacity for each
-// accelerator. It returns their capacity.
+// replica, then to those that rules keep, such as a minReplicaCount, then to other existing
+// replicas, then to those with the most capacity for each accelerator. It returns their capacity.
 func (r *round) fill(k *gpuType, claim gpuClaim, last, most counts) (amount float64) {
 	left := claim.part * claim.takes
 	var own []candidate
@@ -30,6 +30,9 @@ func (r *round) fill(k *gpuType, claim gpuClaim, last, most counts) (amount floa
 	}
 	for _, c := range own {
 		give(c, last[c.option])
+	}
+	for _, c := range own {
+		give(c, r.keptBy(claim.model, c)-most[c.option])
 	}
 	for _, c := range own {
 		give(c, c.allocated()-most[c.option])
@@ -65,7 +68,7 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 				continue
 			}
 			gpus += c.allocated() * c.takes()
-			kept += r.domain(z, c, question{preempts: true, unbounded: true}).Floor() * c.takes()
+			kept += r.keptBy(z, c) * c.takes()
 			if claim.best.variant == nil || c.share*float64(claim.best.takes()) > claim.best.share*float64(c.takes()) {
 				claim.best = c
 			}
@@ -80,6 +83,12 @@ func (r *round) claimsOn(k *gpuType) []gpuClaim {
 		claims = append(claims, claim)
 	}
 	return claims
+}
+
+// keptBy returns the replicas of a variant that rules keep whatever others need, as far as they
+// exist or will in a moment.
+func (r *round) keptBy(z *sizedModel, c candidate) int {
+	return c.factual(r.domain(z, c, question{preempts: true, unbounded: true}).Floor())
 }
 
 // samePriority returns how many of the claims, which begin with the highest priority, have it.
