@@ -90,10 +90,12 @@ func (r *report) document() string {
 }
 
 // whole is all sets as one.
-func (r *report) whole() evaluations {
-	whole := evaluations{bySeed: make([][]*evaluation, len(r.grid.bySeed))}
+func (r *report) whole() (whole evaluations) {
 	for _, set := range []evaluations{r.grid, r.caps, r.outputs, r.holdout} {
 		for seed, of := range set.bySeed {
+			if seed == len(whole.bySeed) {
+				whole.bySeed = append(whole.bySeed, nil)
+			}
 			whole.bySeed[seed] = append(whole.bySeed[seed], of...)
 		}
 	}
