@@ -264,7 +264,7 @@ func (k *component) setTerms(m *competitor) {
 		if p.hold[r.seat] == none {
 			continue
 		}
-		v.held = max(0, min(int64(len(p.held[r.seat])-r.domain.Floor()), v.kept))
+		v.held = max(0, min(int64(len(p.held[r.seat])-r.domain.Floor()), v.high))
 		v.stayTerm = m.termOf(p.hold[r.seat])
 		if quota := k.quotaClass[v.class]; quota != none {
 			v.quotaTerm = m.termOf(quota)
@@ -343,14 +343,13 @@ func (m *competitor) modes() iter.Seq[*mode] {
 func (c *mode) split(v *item, base *int64, more bool) {
 	least := max(v.held, v.low)
 	if !more {
-		v.high = v.atMost(least - 1)
-		v.held, v.kept = min(v.held, v.high), min(v.kept, v.high)
+		*v = v.upTo(least - 1)
 		return
 	}
 	*base = least
 	c.cost += v.cost(least)
 	c.need = remaining(c.need, v.capacity, least)
-	v.low, v.high, v.kept, v.held, v.stay = 1, v.high-least, max(0, v.kept-least), 0, 0
+	*v = v.beyond(least)
 }
 
 // add returns the values of a mode's knapsack with its base.
