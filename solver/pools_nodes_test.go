@@ -109,3 +109,24 @@ func (m *competitor) inRanges(values []int64) bool {
 	}
 	return true
 }
+
+// TestMinimumsHaveABudget checks that the search for nodes that can remove replicas for minimums
+// has one budget, whatever the number of minimums that do not fit, and that the rest is placed.
+func TestMinimumsHaveABudget(t *testing.T) {
+	p := fragmentedFleet(120, 3)
+	for i := range p.Options {
+		o := &p.Options[i]
+		if o.Range.Min = o.Now * 4 / 5; o.GPUs >= 4 {
+			o.Range.Min = o.Now + 1
+		}
+	}
+	c := canonical(&p)
+	c.constrain(&p)
+	misfits := c.makeRoom()
+	if used := allClearing - c.clearing; used < mostClearing || used > allClearing+mostClearing {
+		t.Errorf("%d steps", used)
+	}
+	if len(misfits) < 10 || !c.limitsHold() {
+		t.Errorf("%d misfits", len(misfits))
+	}
+}
