@@ -130,3 +130,43 @@ func TestMinimumsHaveABudget(t *testing.T) {
 		t.Errorf("%d misfits", len(misfits))
 	}
 }
+
+// TestPricesWithNodesDoNotOverflow checks that no column's cost overflows at the highest prices, if
+// the nodes have no free blocks for replicas of which the ranges allow many.
+func TestPricesWithNodesDoNotOverflow(t *testing.T) {
+	const size = 1000
+	pin := taking(option("pin", 1, 1, size), "A", 1)
+	pool := Pool{Accelerator: "A"}
+	for i := range size {
+		pool.Nodes = append(pool.Nodes, Node{Free: 8})
+		pin.Held = append(pin.Held, []int32{int32(i)})
+	}
+	pin.Range.Min = size - 1
+	large := taking(option("large", 1, 1, 0), "A", 8)
+	p := Problem{Demands: demand(size - 1), Options: []Option{pin, large}, Pools: []Pool{pool}}
+	c := canonical(&p)
+	c.constrain(&p)
+	c.makeRoom()
+	c.cutRanges()
+	k := &component{c: &c, byNode: true, models: []competitor{{model: &c.models[0]}}}
+	for i := range c.limits {
+		k.limits = append(k.limits, int32(i))
+	}
+	c.models[0].Amount *= 2 // the minimum serves half of it
+	k.prepare()
+	tested := 0
+	for i := range k.size() {
+		m := k.competitor(i)
+		for term, load := range m.mostLoads() {
+			for _, u := range k.classes[m.terms[term]].uses {
+				tested++
+				if price := float64(load) * float64(u.amount) * float64(k.ceiling[u.limit]); price > maxSum {
+					t.Fatalf("limit %d has a ceiling of %d: %v for a load of %d", u.limit, k.ceiling[u.limit], price, load)
+				}
+			}
+		}
+	}
+	if tested < 4 {
+		t.Errorf("only %d amounts", tested)
+	}
+}
