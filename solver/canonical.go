@@ -21,6 +21,7 @@ type canonicalProblem struct {
 	scarce    []*component // the components that were solved for contended accelerators
 	horizon   time.Duration
 	steps     int
+	clearing  int // steps that nodesCanClear has left
 	tolerance float64
 }
 
@@ -54,7 +55,7 @@ type model struct {
 }
 
 func canonical(p *Problem) canonicalProblem {
-	c := canonicalProblem{options: p.Options, horizon: wholeSeconds(p.Horizon), steps: p.Steps, tolerance: p.Tolerance}
+	c := canonicalProblem{options: p.Options, horizon: wholeSeconds(p.Horizon), steps: p.Steps, clearing: allClearing, tolerance: p.Tolerance}
 	if c.horizon == 0 {
 		c.horizon = DefaultHorizon
 	}

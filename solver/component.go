@@ -151,4 +151,51 @@ func (k *component) setCeiling() {
 	for i := range k.slack {
 		k.ceiling[i] = max(1, (maxSum>>1)/max(most, int64(len(k.slack)))/(max(0, k.slack[i])+1))
 	}
+	if k.byNode {
+		k.limitPriced()
+	}
+}
+
+// limitPriced lowers the ceilings so that no column's cost at the prices overflows: beside existing
+// replicas, the slack of a limit may be less than one column uses.
+func (k *component) limitPriced() {
+	amounts, touched := make([]int64, len(k.slack)), []int32(nil)
+	for i := range k.size() {
+		m := k.competitor(i)
+		for term, load := range m.mostLoads() {
+			for _, u := range k.classes[m.terms[term]].uses {
+				if amounts[u.limit] == 0 {
+					touched = append(touched, u.limit)
+				}
+				amounts[u.limit] += 1 + load*u.amount
+			}
+		}
+		for _, at := range touched {
+			k.ceiling[at] = max(1, min(k.ceiling[at], (maxSum>>1)/int64(len(touched))/amounts[at]))
+			amounts[at] = 0
+		}
+		touched = touched[:0]
+	}
+}
+
+// mostLoads is the largest amount of each term that a column uses, or that one makes available.
+func (m *competitor) mostLoads() []int64 {
+	most := make([]int64, len(m.terms))
+	for i := range m.items {
+		v := &m.items[i]
+		for _, use := range [...]struct {
+			term   int32
+			amount int64
+		}{{v.term, v.high}, {v.stayTerm, v.held}, {v.quotaTerm, v.held}} {
+			if use.term != none {
+				most[use.term] += use.amount
+			}
+		}
+	}
+	for i := range m.all {
+		for _, l := range m.all[i].loads {
+			most[l.term] = max(most[l.term], int64(l.amount), -int64(l.amount))
+		}
+	}
+	return most
 }

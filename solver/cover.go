@@ -63,6 +63,19 @@ func (v *item) atLeast(n int64) int64 {
 	return min(max(n, v.low), v.high)
 }
 
+// upTo is the item with at most n replicas.
+func (v item) upTo(n int64) item {
+	v.high = v.atMost(n)
+	v.kept, v.held = min(v.kept, v.high), min(v.held, v.high)
+	return v
+}
+
+// beyond is the replicas of the item after the first n, which are counted elsewhere.
+func (v item) beyond(n int64) item {
+	v.low, v.high, v.kept, v.held = 1, v.high-n, max(0, v.kept-n), max(0, v.held-n)
+	return v
+}
+
 // unservedCost is the cost of leaving that much unserved.
 func (c *cover) unservedCost(left int64) int64 {
 	cost := int64(0)
@@ -110,7 +123,6 @@ func (m *model) cover(items []item) cover {
 		v := &c.items[i]
 		v.high = max(v.low, min(v.high, maxWeight/int64(len(c.items))))
 		v.kept = min(v.kept, v.high)
-		v.held = min(v.held, v.kept)
 	}
 	rows, first := m.rows, int32(m.first)
 	slices.SortFunc(c.items, func(a, b item) int {

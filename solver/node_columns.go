@@ -264,7 +264,7 @@ func (k *component) setTerms(m *competitor) {
 		if p.hold[r.seat] == none {
 			continue
 		}
-		v.held = max(0, min(int64(len(p.held[r.seat])-r.domain.Floor()), v.kept))
+		v.held = max(0, min(int64(len(p.held[r.seat])-r.domain.Floor()), v.high))
 		v.stayTerm = m.termOf(p.hold[r.seat])
 		if quota := k.quotaClass[v.class]; quota != none {
 			v.quotaTerm = m.termOf(quota)
@@ -343,14 +343,13 @@ func (m *competitor) modes() iter.Seq[*mode] {
 func (c *mode) split(v *item, base *int64, more bool) {
 	least := max(v.held, v.low)
 	if !more {
-		v.high = v.atMost(least - 1)
-		v.held, v.kept = min(v.held, v.high), min(v.kept, v.high)
+		*v = v.upTo(least - 1)
 		return
 	}
 	*base = least
 	c.cost += v.cost(least)
 	c.need = remaining(c.need, v.capacity, least)
-	v.low, v.high, v.kept, v.held, v.stay = 1, v.high-least, max(0, v.kept-least), 0, 0
+	*v = v.beyond(least)
 }
 
 // add returns the values of a mode's knapsack with its base.
@@ -362,19 +361,28 @@ func (c *mode) add(to, values []int64) []int64 {
 	return to
 }
 
-// mostClearing bounds the changes that are tried to find nodes that can remove replicas.
-const mostClearing = 1 << 21
+// mostClearing bounds the steps for finding nodes that can remove replicas for one plan, and
+// allClearing for all plans of a problem.
+const (
+	mostClearing = 1 << 21
+	allClearing  = 1 << 23
+)
 
 // nodesCanClear reports whether the plan can be placed on the nodes of a pool, if these choose
 // which of the replicas that it removes stay.
 func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
+	if c.clearing <= 0 {
+		return false
+	}
 	k := &component{c: c, byNode: true, atPlan: true}
 	for at := range c.limits {
 		if l := &c.limits[at]; l.kind == LimitNodes && &c.pools[l.pool] == p {
 			k.limits = append(k.limits, int32(at))
 		}
 	}
-	k.steps = mostClearing
+	k.steps = min(mostClearing, c.clearing)
+	before := k.steps
+	defer func() { c.clearing -= before - k.steps }()
 	k.localize()
 	k.addNodes()
 	for i := range k.nodes {
@@ -390,7 +398,7 @@ func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
 	for _, heat := range [...]float64{1, 4, 0.3} {
 		k.dive(nil, nil, heat)
 		search := newPolish(k)
-		search.run(mostClearing/4, 0)
+		k.steps -= search.run(max(0, k.steps/4), 0)
 		if !search.breaks() {
 			return true
 		}

@@ -123,17 +123,12 @@ func (c *canonicalProblem) runnersUp(m *model, cover cover, s *search, reasons [
 		chosen := int64(r.replicas - r.domain.Floor())
 		best, cost := []int64(nil), unreachable
 		if chosen > 0 {
-			less := v
-			less.high = v.atMost(chosen - 1)
-			less.kept = min(v.kept, less.high)
-			best, cost = tryOther(cover, i, less, s)
+			best, cost = tryOther(cover, i, v.upTo(chosen-1), s)
 		}
 		if more := v.atLeast(chosen + 1); more > chosen {
-			rest := v
-			rest.low, rest.high, rest.kept = 1, v.high-more, max(0, v.kept-more)
 			beside := cover
 			beside.need = remaining(cover.need, v.capacity, more)
-			if values, found := tryOther(beside, i, rest, s); values != nil && found < unreachable-v.cost(more) && found+v.cost(more) < cost {
+			if values, found := tryOther(beside, i, v.beyond(more), s); values != nil && found < unreachable-v.cost(more) && found+v.cost(more) < cost {
 				values[i] += more
 				best = values
 			}
@@ -151,6 +146,16 @@ func tryOther(k cover, at int, other item, s *search) (values []int64, cost int6
 	k.items[at] = other
 	if k.need == 0 {
 		return make([]int64, len(k.items)), 0
+	}
+	if other := (competitor{cover: k}); !other.isConvex() {
+		cost = unreachable
+		for c := range other.modes() {
+			s.minimise(c.cover, mostPerModel)
+			if c.cost+s.bestCost < cost {
+				values, cost = c.add(values, s.best), c.cost+s.bestCost
+			}
+		}
+		return values, cost
 	}
 	s.minimise(k, mostPerModel)
 	if s.bestCost == unreachable { // It cannot be served that way: no price tells how bad that is.
@@ -201,7 +206,8 @@ func (c *canonicalProblem) markScarce(m *competitor, reasons []Reason) {
 			if at, found := slices.BinarySearchFunc(reason.RunnerUp, int(r.option), func(n Count, option int) int { return cmp.Compare(n.Option, option) }); found {
 				n = reason.RunnerUp[at].Replicas
 			}
-			worth += int64(n-r.replicas) * (v.price - v.own)
+			more, chosen := int64(max(0, n-r.domain.Floor())), int64(r.replicas-r.domain.Floor())
+			worth += v.cost(more) - v.ownCost(more) - v.cost(chosen) + v.ownCost(chosen)
 		}
 		reason.Scarce = worth > 0
 	}

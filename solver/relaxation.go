@@ -24,9 +24,10 @@ func (s *search) prepare() {
 	s.pieces = s.pieces[:0]
 	for i := range s.items {
 		v := &s.items[i]
-		s.addPiece(piece{item: int32(i), price: v.price + v.stay, capacity: v.capacity, count: v.held})
-		s.addPiece(piece{item: int32(i), price: v.price, capacity: v.capacity, count: v.kept - v.held})
-		s.addPiece(piece{item: int32(i), price: v.price + v.start, capacity: v.capacity, count: v.high - v.kept})
+		s.addPiece(piece{item: int32(i), price: v.price + v.stay, capacity: v.capacity, count: min(v.held, v.kept)})
+		s.addPiece(piece{item: int32(i), price: v.price, capacity: v.capacity, count: max(0, v.kept-v.held)})
+		s.addPiece(piece{item: int32(i), price: v.price + v.start + v.stay, capacity: v.capacity, count: max(0, v.held-v.kept)})
+		s.addPiece(piece{item: int32(i), price: v.price + v.start, capacity: v.capacity, count: v.high - max(v.held, v.kept)})
 	}
 	for _, p := range s.penalty {
 		s.addPiece(piece{item: int32(len(s.items)), price: p.cost, capacity: p.width, count: 1})

@@ -147,9 +147,14 @@ func (c *canonicalProblem) clearRoom(r *row, most int64) int64 {
 	if class.pool == none || !c.pools[class.pool].clears || c.limitRoom(r, 1) == 0 {
 		return 0
 	}
+	starts := r.replicas >= r.held
+	if starts && class.full {
+		return 0
+	}
 	r.replicas++
 	defer func() { r.replicas-- }()
 	if !c.placeable(&c.pools[class.pool]) {
+		class.full = class.full || starts
 		return 0
 	}
 	return 1

@@ -80,9 +80,7 @@ func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
 	m.items = slices.Clone(m.items)
 	v := &m.items[item]
 	if !more {
-		v.high = v.atMost(at)
-		v.kept = min(v.kept, v.high)
-		v.held = min(v.held, v.high)
+		*v = v.upTo(at)
 		m.keepColumns(func(counts []int32) bool { return int64(counts[item]) <= at })
 		return true
 	}
@@ -103,7 +101,7 @@ func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
 		}
 	}
 	m.need = remaining(m.need, v.capacity, least)
-	v.low, v.high, v.kept, v.held = 1, v.high-least, max(0, v.kept-least), max(0, v.held-least)
+	*v = v.beyond(least)
 	m.keepColumns(func(counts []int32) bool {
 		if int64(counts[item]) < least {
 			return false
