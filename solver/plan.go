@@ -58,13 +58,15 @@ func (d *draft) put(m *competitor, values []int64, cost int64) {
 // choose changes the replicas that a node removes.
 func (d *draft) choose(node int, column int32) {
 	n := &d.k.nodes[node]
-	for sign, at := range map[int64]int32{-1: d.nodes[node], 1: column} {
+	add := func(at int32, sign int64) {
 		for _, l := range n.all[at].loads {
 			for _, u := range d.k.classes[n.terms[l.term]].uses {
 				d.used[u.limit] += sign * u.amount * int64(l.amount)
 			}
 		}
 	}
+	add(d.nodes[node], -1)
+	add(column, 1)
 	d.nodes[node] = column
 }
 
