@@ -38,7 +38,7 @@ type class struct {
 	namespace string
 	kind      fleet.Accelerator // set, as the namespace is, if the namespace has a quota
 	uses      []use
-	full      bool // found to have no room for another new replica beside the minimums
+	full      bool // another new replica was found not to fit beside the minimums
 }
 
 // nodePool is the nodes of one accelerator type, and the rows whose replicas run there.
