@@ -63,7 +63,7 @@ test: ## Run the tests
 
 .PHONY: race
 race: ## Run the tests under the race detector
-	go test -race -timeout 30m ./...
+	go test -race -timeout 60m ./...
 
 .PHONY: conformance
 conformance: ## Drive the server with KEDA's own client code (first build takes minutes)
