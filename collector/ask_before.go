@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// askBefore asks the queries by turns about those instants of turns that have no answer, such as
+// askBefore sends the queries by turns for those instants of turns that have no answer, such as
 // those before this server was started. In other cycles there are none: the answers are kept. One
 // after the other is sent, so that Prometheus has time for others; those that do not end before the
-// deadline are asked for in the next cycles.
+// deadline are read in the next cycles.
 func (c *Collector) askBefore(ctx context.Context, queries []*asked, now time.Time, o Options) {
 	turns := o.turns()
 	for _, q := range slices.Backward(queries) {

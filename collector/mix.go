@@ -25,7 +25,7 @@ func (e expressions) mixQuery() string {
 	)
 }
 
-// lengthsQuery asks for the lengths of half the long window, and for the means of all of it. It is
+// lengthsQuery reads the lengths of half the long window, and for the means of all of it. It is
 // sent once in a tenth of the window: the buckets of a longer time cost Prometheus as many times as
 // much.
 func (e expressions) lengthsQuery() string {

@@ -108,7 +108,7 @@ func TestATwentiethOfTheModelsChangesInACycle(t *testing.T) {
 	}
 }
 
-// The rate of requests and what replicas do now are of this cycle, whatever the turn.
+// The rate of requests and the state of replicas are those of this cycle at any turn.
 func TestRatesAreOfTheCycleAtEveryTurn(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 1500, steady("pod-a", 1))
@@ -141,7 +141,7 @@ func TestNewModelHasLengthsBeforeItsTurn(t *testing.T) {
 }
 
 // If Prometheus does not answer about a turn, the latest lengths count until it does, and nothing
-// is missing: the next cycles ask again.
+// is missing: the next cycles query again.
 func TestTurnWithoutAnAnswerIsAskedAboutAgain(t *testing.T) {
 	w := drifting(t, 1545)
 	down, failed := true, 0

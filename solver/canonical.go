@@ -55,7 +55,9 @@ type model struct {
 }
 
 func canonical(p *Problem) canonicalProblem {
-	c := canonicalProblem{options: p.Options, horizon: wholeSeconds(p.Horizon), steps: p.Steps, clearing: allClearing, tolerance: p.Tolerance}
+	c := canonicalProblem{
+		options: p.Options, horizon: wholeSeconds(p.Horizon), steps: p.Steps, clearing: allClearing, tolerance: p.Tolerance,
+	}
 	if c.horizon == 0 {
 		c.horizon = DefaultHorizon
 	}

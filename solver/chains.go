@@ -82,7 +82,7 @@ func (p *polish) worst() int32 {
 func (p *polish) repair(limit int32) int32 {
 	best, least := int32(none), int64(0)
 	tried := 0
-	for _, i := range p.helping[2*limit] {
+	for _, i := range p.helping[limit] {
 		w := &p.ways[i]
 		if p.moved[w.model] || i == p.current[w.model] || !p.reduces(i, limit) {
 			continue

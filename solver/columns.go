@@ -37,7 +37,7 @@ func (m *competitor) loadsOf(x *column) []load {
 	sums := m.memory.sums(len(m.terms))
 	for i, n := range x.counts {
 		if n != 0 {
-			m.items[i].addLoads(sums, int64(n))
+			m.items[i].addLoads(sums, int64(n), 1)
 		}
 	}
 	used := 0
@@ -57,33 +57,18 @@ func (m *competitor) loadsOf(x *column) []load {
 	return loads
 }
 
-// addLoads adds the amounts of each term that a number of replicas uses.
-func (v *item) addLoads(sums []int64, n int64) {
+// addLoads adds the amounts of each term that a number of replicas uses, times a sign.
+func (v *item) addLoads(sums []int64, n, sign int64) {
 	stay := int64(0)
 	if v.stayTerm != none {
 		stay = min(n, v.held)
-		sums[v.stayTerm] += stay
+		sums[v.stayTerm] += sign * stay
 		if v.quotaTerm != none {
-			sums[v.quotaTerm] += stay
+			sums[v.quotaTerm] += sign * stay
 		}
 	}
 	if v.term != none {
-		sums[v.term] += n - stay
-	}
-}
-
-// subtractLoads takes back addLoads.
-func (v *item) subtractLoads(sums []int64, n int64) {
-	stay := int64(0)
-	if v.stayTerm != none {
-		stay = min(n, v.held)
-		sums[v.stayTerm] -= stay
-		if v.quotaTerm != none {
-			sums[v.quotaTerm] -= stay
-		}
-	}
-	if v.term != none {
-		sums[v.term] -= n - stay
+		sums[v.term] += sign * (n - stay)
 	}
 }
 

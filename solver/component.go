@@ -133,7 +133,10 @@ func (k *component) localize() {
 		}
 		k.local[i] = int32(len(k.classes))
 		k.classes = append(k.classes, own)
-		if own.pool != none && c.pools[own.pool].placer != nil && !(k.byNode && c.pools[own.pool].clears) && !slices.Contains(k.pools, own.pool) {
+		if own.pool == none || slices.Contains(k.pools, own.pool) {
+			continue
+		}
+		if p := &c.pools[own.pool]; p.placer != nil && !(k.byNode && p.clears) {
 			k.pools = append(k.pools, own.pool)
 		}
 	}

@@ -37,8 +37,8 @@ const (
 )
 
 // planNodes returns a plan of a component with nodes, nil if it finds none, and the better of two
-// bounds. It dives with all competitors, and then again and again
-// with a part of them, while the others keep their columns of the best plan.
+// bounds. It dives with all competitors, and then again and again with a part of them, while the
+// others keep their columns of the best plan.
 func (k *component) planNodes(bound int64) (best *draft, better int64) {
 	k.prepare()
 	bound = max(bound, k.raise())

@@ -1,5 +1,7 @@
 package solver
 
+import "slices"
+
 // domains are the columns of each competitor that a plan may still use. Constraint propagation
 // removes those that do not fit whatever the others use.
 type domains struct {
@@ -27,7 +29,10 @@ type change struct {
 }
 
 func newDomains(k *component) *domains {
-	d := &domains{k: k, all: make([]domain, k.size()), users: make([][]int32, len(k.slack)), left: append([]int64(nil), k.slack...), dirty: make([]bool, len(k.slack))}
+	d := &domains{
+		k: k, all: make([]domain, k.size()), users: make([][]int32, len(k.slack)),
+		left: slices.Clone(k.slack), dirty: make([]bool, len(k.slack)),
+	}
 	at := make([]int32, len(k.slack))
 	for i := range d.all {
 		m, own := k.competitor(i), &d.all[i]
@@ -95,10 +100,6 @@ func (d *domains) undo(first int) {
 		d.all[last.competitor].alive = last.alive
 		d.measure(int(last.competitor))
 	}
-	d.settle()
-}
-
-func (d *domains) settle() {
 	for _, limit := range d.queue {
 		d.dirty[limit] = false
 	}

@@ -52,13 +52,13 @@ func (c *canonicalProblem) broken(l links) []bool {
 			broken[l.root(int32(i))] = true
 		}
 	}
-	asked := make([]bool, len(c.pools))
+	tried := make([]bool, len(c.pools))
 	for i := range c.classes {
 		k := &c.classes[i]
-		if k.pool == none || len(k.uses) == 0 || asked[k.pool] || broken[l.root(k.uses[0].limit)] {
+		if k.pool == none || len(k.uses) == 0 || tried[k.pool] || broken[l.root(k.uses[0].limit)] {
 			continue
 		}
-		asked[k.pool] = true // its classes have a limit in common
+		tried[k.pool] = true // its classes have a limit in common
 		if p := &c.pools[k.pool]; !p.exact && !c.placeable(p) {
 			broken[l.root(k.uses[0].limit)] = true
 		}

@@ -12,22 +12,22 @@ type list struct {
 }
 
 // collectAll finds all columns of a competitor up to the threshold. It returns false if there are
-// more than most, or the steps end first.
-func (l *list) collectAll(m *competitor, threshold int64, most, steps int) (complete bool) {
+// more than most, or the steps of one of its knapsacks end first.
+func (l *list) collectAll(m *competitor, threshold int64, most, steps int) bool {
 	if m.isConvex() {
 		return l.collect(m.cover, threshold, most, steps)
 	}
 	var found, costs []int64
-	complete = true
+	complete, left := true, steps
 	for c := range m.modes() {
 		all := l.collect(c.cover, threshold-c.cost, most, steps)
-		complete = complete && all
+		complete, left = complete && all, left-(steps-l.steps)
 		for j, cost := range l.costs {
 			found = append(found, c.add(nil, l.found[j*len(m.items):(j+1)*len(m.items)])...)
 			costs = append(costs, c.cost+cost)
 		}
 	}
-	l.found, l.costs = found, costs
+	l.found, l.costs, l.steps = found, costs, left
 	return complete
 }
 
@@ -92,4 +92,50 @@ func (l *list) try(d int, at node, n int64) (goOn, ended bool) {
 	}
 	l.values[d] = n
 	return true, !l.walk(d+1, next)
+}
+
+// mostListed bounds the listed columns of a model, and mostListedSteps the steps for listing them.
+const (
+	mostListed      = 600
+	mostListedSteps = 20_000
+)
+
+// listAll lists, for every model, the columns that cost less than reach more than the cheapest at
+// the prices. It returns false if there are too many and some are left out.
+func (k *component) listAll(reach int64) (complete bool) {
+	l := list{search: &k.search}
+	complete = true
+	for i := range k.models {
+		m := &k.models[i]
+		if m.need == 0 || len(m.items) == 0 {
+			m.columns, m.best = m.columns[m.best:m.best+1], 0
+			continue
+		}
+		k.setItemPrices(m)
+		m.value = k.findColumn(m)
+		best := m.columns[m.best]
+		for within := reach; within > 0; within /= 2 {
+			all := l.collectAll(m, m.value+within-1, mostListed, mostListedSteps)
+			k.steps -= mostListedSteps - l.steps
+			if all {
+				break
+			}
+			complete = false
+		}
+		m.columns = append(m.columns[:0:0], best)
+		m.best = 0
+		for j := range l.costs {
+			if values := l.found[j*len(m.items) : (j+1)*len(m.items)]; !best.holds(values) {
+				m.columns = append(m.columns, newColumn(m, values))
+			}
+		}
+	}
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		k.setItemPrices(n)
+		n.columns = n.all
+		n.best = n.cheapest()
+		n.value = n.priced(&n.columns[n.best])
+	}
+	return complete
 }

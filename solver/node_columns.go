@@ -186,7 +186,9 @@ func (k *component) addNodesOf(at int32, supply []int32) {
 		n.counts = make([]int32, len(own))
 		n.list(0, 0)
 		if len(n.columns) > 1 {
-			k.nodes = append(k.nodes, competitor{terms: n.terms, termPrices: make([]int64, len(n.terms)), columns: n.columns, all: n.columns})
+			k.nodes = append(k.nodes, competitor{
+				terms: n.terms, termPrices: make([]int64, len(n.terms)), columns: n.columns, all: n.columns,
+			})
 		}
 	}
 }

@@ -23,7 +23,8 @@ type draft struct {
 }
 
 func newDraft(k *component) *draft {
-	d := &draft{k: k, used: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack)), change: make([]int64, len(k.slack))}
+	limits := len(k.slack)
+	d := &draft{k: k, used: make([]int64, limits), delta: make([]int64, limits), change: make([]int64, limits)}
 	d.seats = newSeats(k)
 	d.nodes = make([]int32, len(k.nodes))
 	for i := range k.models {
@@ -193,8 +194,8 @@ func (d *draft) termChanges(m *competitor, values []int64) []int64 {
 	for i := range m.items {
 		v := &m.items[i]
 		if before, after := m.chosen[i], values[i]; before != after {
-			v.addLoads(d.terms, after)
-			v.subtractLoads(d.terms, before)
+			v.addLoads(d.terms, after, 1)
+			v.addLoads(d.terms, before, -1)
 		}
 	}
 	return d.terms

@@ -10,19 +10,18 @@ import (
 // weight one.
 const overWeight = 3
 
-// A local search for a plan among the columns of the models. It starts with the cheapest columns at
-// the prices, which over-use some limits a little and leave others unused. It changes one model or
-// two at a time, as long as that lowers
+// A local search for a plan among the columns of the models. It starts with the cheapest columns
+// at the prices, which over-use some limits a little and leave others unused. It changes one
+// competitor or a chain of them at a time, as long as that lowers
 //
 //	Σ reduced cost + Σ price·unused + overWeight·Σ price·over-use
 //
-// The reduced cost of a column is its cost at the prices above that of the cheapest column. For a
-// plan that keeps the limits, the sum is the gap to the bound.
+// The reduced cost of a column is its cost at the prices above that of the cheapest column. For
+// a plan that keeps the limits, the sum is the gap to the bound.
 type polish struct {
 	k       *component
 	ways    []way
 	uses    []use   // of all ways
-	first   []int32 // of each model, among the ways
 	current []int32 // index of the current way of each model
 	over    []int64 // of each limit, the use above its slack
 	weight  []int64 // of each limit, of over-use
@@ -32,8 +31,7 @@ type polish struct {
 	touched []int32
 	order   []int32
 	moved   []bool
-	// helping is, for each limit, the ways that use less of it than the current one of their model,
-	// followed by those that use more.
+	// helping is, for each limit, the ways that use less of it than the current one of their model
 	helping [][]int32
 	steps   int
 	// best is the ways of the best plan that keeps the limits, and its objective
@@ -51,10 +49,10 @@ type way struct {
 func newPolish(k *component) *polish {
 	p := &polish{
 		k: k, over: make([]int64, len(k.slack)), weight: make([]int64, len(k.slack)), delta: make([]int64, len(k.slack)),
-		moved: make([]bool, len(k.models)+len(k.nodes)), helping: make([][]int32, 2*len(k.slack)),
+		moved: make([]bool, k.size()), helping: make([][]int32, len(k.slack)),
 	}
 	ways := 0
-	for i := range len(k.models) + len(k.nodes) {
+	for i := range k.size() {
 		ways += len(k.competitor(i).columns)
 	}
 	p.ways, p.uses = make([]way, 0, ways), make([]use, 0, 4*ways)
@@ -62,17 +60,15 @@ func newPolish(k *component) *polish {
 		p.over[i] = -k.slack[i]
 		p.weight[i] = overWeight * max(k.prices[i], int64(price)/4, 1)
 	}
-	for i := range len(k.models) + len(k.nodes) {
+	for i := range k.size() {
 		p.add(int32(i))
 	}
-	p.first = append(p.first, int32(len(p.ways)))
 	return p
 }
 
 // add adds the ways of a model, and selects the cheapest.
 func (p *polish) add(model int32) {
 	m := p.k.competitor(int(model))
-	p.first = append(p.first, int32(len(p.ways)))
 	p.current = append(p.current, int32(len(p.ways)+m.best))
 	for j := range m.columns {
 		x := &m.columns[j]
@@ -236,7 +232,7 @@ func (p *polish) singles() (changed bool) {
 }
 
 // index sorts the ways by their reduced cost, and records for each limit which of them use less of
-// it and which use more.
+// it.
 func (p *polish) index() {
 	more := func(i int32) int64 { return p.ways[i].regret - p.ways[p.current[p.ways[i].model]].regret }
 	total := p.total() + p.most()
@@ -253,11 +249,8 @@ func (p *polish) index() {
 	for _, i := range p.order {
 		p.measure(i)
 		for _, limit := range p.touched {
-			switch d := p.delta[limit]; {
-			case d < 0:
-				p.helping[2*limit] = append(p.helping[2*limit], i)
-			case d > 0:
-				p.helping[2*limit+1] = append(p.helping[2*limit+1], i)
+			if p.delta[limit] < 0 {
+				p.helping[limit] = append(p.helping[limit], i)
 			}
 			p.delta[limit] = 0
 		}

@@ -21,12 +21,6 @@ type tree struct {
 	reserve int
 }
 
-// mostListed bounds the listed columns of a model, and mostListedSteps the steps for listing them.
-const (
-	mostListed      = 600
-	mostListedSteps = 20_000
-)
-
 // close searches for a better plan than the candidate d, and returns a lower bound: the cost of the
 // best plan if that is proven, the given bound otherwise. If there are too many columns to list
 // all, the best ones may give a better plan. That narrows the gap, so that in the end all may be
@@ -88,46 +82,6 @@ func (k *component) polishAgain(d *draft) {
 	if d.cost >= saved.cost || d.over() {
 		d.restore(saved)
 	}
-}
-
-// listAll lists, for every model, the columns that cost less than reach more than the cheapest at
-// the prices. It returns false if there are too many and some are left out.
-func (k *component) listAll(reach int64) (complete bool) {
-	l := list{search: &k.search}
-	complete = true
-	for i := range k.models {
-		m := &k.models[i]
-		if m.need == 0 || len(m.items) == 0 {
-			m.columns, m.best = m.columns[m.best:m.best+1], 0
-			continue
-		}
-		k.setItemPrices(m)
-		m.value = k.findColumn(m)
-		best := m.columns[m.best]
-		for within := reach; within > 0; within /= 2 {
-			all := l.collectAll(m, m.value+within-1, mostListed, mostListedSteps)
-			k.steps -= mostListedSteps - l.steps
-			if all {
-				break
-			}
-			complete = false
-		}
-		m.columns = append(m.columns[:0:0], best)
-		m.best = 0
-		for j := range l.costs {
-			if values := l.found[j*len(m.items) : (j+1)*len(m.items)]; !best.holds(values) {
-				m.columns = append(m.columns, newColumn(m, values))
-			}
-		}
-	}
-	for i := range k.nodes {
-		n := &k.nodes[i]
-		k.setItemPrices(n)
-		n.columns = n.all
-		n.best = n.cheapest()
-		n.value = n.priced(&n.columns[n.best])
-	}
-	return complete
 }
 
 func toFloats(values []int64) []float64 {

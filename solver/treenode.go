@@ -92,7 +92,7 @@ func (n *treeNode) restrict(model, item int, at int64, more bool) bool {
 	m.base[item] += least
 	n.fixed += v.ownCost(least)
 	sums := make([]int64, len(m.terms))
-	v.addLoads(sums, least)
+	v.addLoads(sums, least, 1)
 	for term, amount := range sums {
 		for _, u := range k.classes[m.terms[term]].uses {
 			if k.slack[u.limit] -= u.amount * amount; amount > 0 && k.slack[u.limit] < 0 {

@@ -19,7 +19,7 @@ type evaluations struct {
 	all []*evaluation
 }
 
-// evaluated finds the truths that are not known yet, adds them to the known ones, and asks the
+// evaluated finds the truths that are not known yet, adds them to the known ones, and queries the
 // product. The truth of a cell is the mean of the truths of all seeds.
 func evaluated(cells []*cell, seeds int, known map[string]truth) evaluations {
 	truths := truthsOf(cells, seeds, known)

@@ -46,7 +46,7 @@ func TestSizingIsAccurateOnPartOfTheGrid(t *testing.T) {
 }
 
 // With long outputs the misses rise so steeply that a small error of the rate takes many: the share
-// of requests within the limits is what counts.
+// of requests within the limits counts.
 func TestLongOutputsAttainTheObjective(t *testing.T) {
 	found := 0
 	for _, c := range outputsSpan.cells(t) {
