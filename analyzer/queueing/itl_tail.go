@@ -24,36 +24,42 @@ func (f *passage) missBusy() float64 {
 	if !ok {
 		return 1
 	}
-	deadline := max(f.deadline, p.mean) // earlier times do not differ from the lump
 	if !f.quiet {
 		p.value = f.cumulant(&p)
 	}
-	w := math.Copysign(math.Sqrt(max(0, 2*(p.theta*deadline-p.value))), p.theta)
-	u := p.theta * math.Sqrt(p.variance)
+	deviation := math.Sqrt(p.variance)
+	w := math.Copysign(math.Sqrt(max(0, 2*(p.theta*p.mean-p.value))), p.theta)
+	u := p.theta * deviation
+	correction := 1/u - 1/w
 	if math.Abs(w) < nearMean || math.Abs(u) < nearMean {
-		return f.missNearMean(p, w)
+		correction = f.correctionNearMean(&p)
 	}
-	return finite(normalTail(w) + normalDensity(w)*(1/u-1/w))
+	// This is the tail beyond the mean. From there to the deadline the density, φ(w)/√K'', falls as
+	// e^{-θt}. Deadlines before the mean do not differ from the lump.
+	if left := (f.deadline - p.mean) / deviation; math.Abs(left) < saddleTolerance {
+		correction -= left * (1 - u*left/2)
+	}
+	return finite(normalTail(w) + normalDensity(w)*correction)
 }
 
 // nearMean is the distance of w and u from zero below which 1/u - 1/w loses its digits.
 const nearMean = 0.01
 
-// missNearMean is the limit of the formula at the mean, 1/u - 1/w = -K”'/(6·K”^1.5), with the third
+// correctionNearMean is the limit of 1/u - 1/w at the mean, -K”'/(6·K”^1.5), with the third
 // derivative by a difference.
-func (f *passage) missNearMean(p point, w float64) float64 {
-	skew := 0.0
-	if beside, ok := f.at(p.eta - 1e-3/math.Sqrt(p.variance)); ok && beside.theta != p.theta {
-		skew = (p.variance - beside.variance) / (p.theta - beside.theta) / (p.variance * math.Sqrt(p.variance))
+func (f *passage) correctionNearMean(p *point) float64 {
+	beside, ok := f.at(p.eta - 1e-3/math.Sqrt(p.variance))
+	if !ok || beside.theta == p.theta {
+		return 0
 	}
-	return finite(normalTail(w) - normalDensity(w)*skew/6)
+	return -(p.variance - beside.variance) / (p.theta - beside.theta) / (6 * p.variance * math.Sqrt(p.variance))
 }
 
 func normalDensity(w float64) float64 { return math.Exp(-w*w/2) / math.Sqrt(2*math.Pi) }
 
-// saddleTolerance is the relative precision of the mean at the saddle. The tail is off by less: the
-// exponent is stationary there.
-const saddleTolerance = 1e-4
+// saddleTolerance is the precision of the mean at the saddle, in standard deviations. The rest of
+// the way to the deadline is corrected, with an error of the third power.
+const saddleTolerance = 0.02
 
 // saddle solves mean(η) = τ by Newton's method on the logarithm, bracketed: a failed evaluation is
 // an upper bound. If only the lump is as early as τ, it is the next point beside the lump.
@@ -68,7 +74,7 @@ func (f *passage) saddle() (point, bool) {
 	}
 	for range 60 {
 		miss := logQuotient(p.mean, f.deadline)
-		if math.Abs(miss) < saddleTolerance {
+		if left := f.deadline - p.mean; left*left < saddleTolerance*saddleTolerance*p.variance {
 			break
 		}
 		if miss > 0 {

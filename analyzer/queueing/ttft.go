@@ -100,7 +100,7 @@ func (d *decay) solve(theta *float64) (m float64) {
 			*theta /= 1.5
 		case !(rise > 0):
 			*theta *= 2
-		case math.Abs(step) < 1e-5**theta: // the error after this step is its square
+		case math.Abs(step) < 1e-3**theta: // the error after this step is its square
 			*theta -= step
 			return m - slope*step
 		default:
