@@ -38,9 +38,9 @@ func (c *cell) itlMiss(l *load) (miss, short float64) {
 	return finite(miss), finite(short)
 }
 
-// negligible is a share of the allowed misses. A part of the outputs with fewer misses is not
-// computed again at lower rates, as it has even fewer there.
-const negligible = 1e-6
+// negligible is a share of the allowed misses. A cause with fewer, a part of the outputs or the
+// limit on TTFT, is not computed again at lower rates, as it has even fewer there.
+const negligible = 1e-4
 
 // shortOutput is the number of iterations below which an output is too short to treat time as
 // continuous.

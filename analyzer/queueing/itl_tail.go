@@ -13,11 +13,15 @@ func (f *passage) miss() float64 {
 		return 0
 	}
 
-	if f.quiet = quiet > -18; !f.quiet {
+	if f.quiet = quiet > leastQuiet; !f.quiet {
 		return f.missBusy()
 	}
 	return f.busy*f.missBusy() + (1-f.busy)*gammaTail(f.deadline-f.own, f.old, f.oldVariance)
 }
+
+// leastQuiet is the logarithm of the probability of no other request below which the lump changes
+// the tail by less than a thousandth.
+const leastQuiet = -11
 
 func (f *passage) missBusy() float64 {
 	p, ok := f.saddle()

@@ -16,6 +16,7 @@ type cell struct {
 	contextVariance               float64           // γ²·Var I
 	starts                        [mixBins]foundAt  // last saddle of each part of the outputs
 	safe                          [mixBins]float64  // highest rate with negligible misses of a part
+	safeTTFT                      float64           // the same of the limit on TTFT
 	decay                         foundAt           // last θ of the prefill queue
 	wholePosition, wholeSquare    float64           // positions for all tokens to compute
 	variationOut, variationLength float64           // CV² of O and of I+O
@@ -79,7 +80,7 @@ type load struct {
 	chunk              float64      // C: tokens of an iteration left for prompts
 	wait, waitVariance float64      // of the prefill queue
 	service            float64      // s: mean time a prompt occupies it
-	waits              prefillWaits // valid if there is a limit on TTFT
+	waits              prefillWaits // valid if there is a limit on TTFT, and misses are not negligible
 	amplification      float64      // of the variance of work: longer iterations add work
 	others             float64      // part of the arrivals that a request meets
 }

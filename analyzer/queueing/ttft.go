@@ -31,7 +31,7 @@ func (c *cell) queuePrompts(l *load) bool {
 	l.others = c.othersAt(l)
 	l.wait = l.others * l.rate * (square + (c.burst.index-1)*l.service*l.service) / (2 * idle)
 	l.waitVariance = l.wait*l.wait + l.others*l.rate*cube/(3*idle)
-	if c.Objective.TTFT > 0 {
+	if c.Objective.TTFT > 0 && l.rate > c.safeTTFT {
 		d := decay{services: services[:c.Mix.tailCount], shares: c.Mix.tailShare[:c.Mix.tailCount], rate: l.rate, shape: c.burst.shape}
 		theta := c.decay.expect(l.rate)
 		if !(theta > c.decay.eta/2) {
@@ -112,7 +112,7 @@ func (d *decay) solve(theta *float64) (m float64) {
 
 // ttftMiss is the share of requests whose first token comes too late.
 func (c *cell) ttftMiss(l *load) float64 {
-	if c.Objective.TTFT == 0 {
+	if c.Objective.TTFT == 0 || l.rate <= c.safeTTFT {
 		return 0
 	}
 	// A request arrives at a random point of an iteration: two points by Gauss' rule.
@@ -122,6 +122,9 @@ func (c *cell) ttftMiss(l *load) float64 {
 		wait := c.maxWait(l, i)
 		p := waitPessimism * (l.waits.beyond(wait-apart) + l.waits.beyond(wait+apart)) / 2
 		miss += share * min(1, p)
+	}
+	if miss < negligible*(1-c.Objective.Percentile) {
+		c.safeTTFT = l.rate
 	}
 	return finite(miss)
 }
