@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // LengthBucket is one bucket of a histogram of lengths.
@@ -30,9 +29,12 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 	}
 	curve := newLengthCurve(buckets, total)
 	return madeBy(func() Lengths {
-		points := make([]bucketPoint, lengthPoints)
+		points, line := make([]bucketPoint, lengthPoints), 0
 		for i := range points {
-			points[i] = curve.point(i)
+			for line < len(curve.shares) && curve.shares[line] < pointShare(i) {
+				line++
+			}
+			points[i] = curve.point(i, line)
 		}
 		if mean == 0 {
 			return lengthsOf(moved(points, 1, 1))
@@ -51,6 +53,8 @@ const (
 	// mean is scaled away.
 	searchedOf = 8
 	farthest   = 50 // largest factor by which lengths are moved to a bound
+	// mostLog is the logarithm of the longest length, ln 10^8.
+	mostLog = 8 * math.Ln10
 )
 
 // moved moves lengths within their buckets, by one factor for short lengths and one for long ones:
@@ -76,7 +80,7 @@ func (p bucketPoint) moved(factor float64) float64 {
 	if share < 1 && factor != 1 {
 		share /= share + (1-share)*factor
 	}
-	return min(maxLength, max(1, math.Exp(p.low+p.width*share)))
+	return max(1, exponential(min(mostLog, p.low+p.width*share)))
 }
 
 // sumMoved adds up lengths that are moved by a factor.
@@ -251,13 +255,13 @@ func (c *lengthCurve) slope(i int) float64 {
 	return (b.log - a.log) / (b.deviate - a.deviate)
 }
 
-// point is the point at which the cumulative share is that of the i-th of lengthPoints.
-func (c *lengthCurve) point(i int) bucketPoint {
+// point is the point at which the cumulative share is that of the i-th of lengthPoints; k is the
+// number of knots below it.
+func (c *lengthCurve) point(i, k int) bucketPoint {
 	p := pointShare(i)
 	if len(c.knots) == 0 {
 		return within(c.lowest+p*c.width, c.lowest, c.lowest+c.width)
 	}
-	k, _ := slices.BinarySearch(c.shares, p)
 	switch last := len(c.knots) - 1; {
 	case k == 0:
 		first := c.knots[0]
