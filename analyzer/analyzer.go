@@ -155,7 +155,9 @@ type Options struct {
 	// off; Analyze counts it down. Default: none.
 	Simulations *Simulations
 
-	mixes map[fleet.Role]roleMix // of the model that is analyzed
+	// of the model that is analyzed:
+	mixes    map[fleet.Role]roleMix
+	arrivals arrivals
 }
 
 // Simulations is a budget of simulations. None begins once either figure is at zero or below; a

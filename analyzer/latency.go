@@ -67,7 +67,7 @@ func latencies(m Model, o Options) []latency {
 	if o.SaturationAlone {
 		return all
 	}
-	o.mixes = make(map[fleet.Role]roleMix, 1)
+	o.mixes, o.arrivals = make(map[fleet.Role]roleMix, 1), m.arrivals()
 	feasible, empty := false, 1.0
 	for i, v := range m.Variants {
 		all[i] = m.latency(v, 1, o)

@@ -3,6 +3,7 @@ package analyzer
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/wva-project/wva/analyzer/queueing"
@@ -17,22 +18,28 @@ type Memo struct {
 	mutex   sync.Mutex
 	cycle   int
 	mixes   recent[string, *queueing.Mix]
-	answers recent[queueing.Question, *knownAnswer]
+	answers recent[queueing.Question, *answers]
 }
+
+// answers are those to one question with several indices of dispersion, for pools of several sizes.
+type answers []*knownAnswer
 
 // knownAnswer is an answer by formula, with the simulated answer and the points of the curve that
 // were used.
 type knownAnswer struct {
 	queueing.Answer
-	simulated *queueing.Answer
-	curve     curve
+	dispersion float64
+	simulated  *queueing.Answer
+	curve      curve
 }
 
-// Bounds on the memory of a memo: a mix takes 5 kB, an answer 1 kB. A fleet that is larger is sized
-// in part anew in each cycle.
+// Bounds on the memory of a memo: a mix takes 5 kB, an answer 300 bytes. A fleet that is larger is
+// sized in part anew in each cycle.
 const (
 	maxMixes   = 1 << 15
-	maxAnswers = 1 << 18
+	maxAnswers = 1 << 16 // questions without their dispersion
+	// maxDispersions is the number of answers to one of them that are kept.
+	maxDispersions = 12
 	// keptCycles is the number of cycles after its last use for which an answer is kept: the noise
 	// of a window brings lengths back that it had before.
 	keptCycles = 40
@@ -51,6 +58,19 @@ func (k *Memo) NextCycle() {
 	k.answers.forget(k.cycle - keptCycles)
 }
 
+// answersTo returns the known answers to a question, whatever its dispersion.
+func (k *Memo) answersTo(q queueing.Question) *answers {
+	q.Dispersion = 0
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	known, found := k.answers.get(q, k.cycle)
+	if !found {
+		known = new(answers)
+		k.answers.put(q, known, k.cycle, maxAnswers)
+	}
+	return known
+}
+
 // answered is an answer of the queueing model with the question that it is about.
 type answered struct {
 	queueing.Answer
@@ -59,9 +79,9 @@ type answered struct {
 }
 
 // maxRate asks for the highest rate within the objective, of the formula or, if that is doubtful,
-// of a simulation.
-func (k *Memo) maxRate(q queueing.Question, simulations *Simulations) (a answered, err error) {
-	known, err := k.formula(q)
+// of a simulation. It adds the answer to those that are known.
+func (k *Memo) maxRate(q queueing.Question, of *answers, simulations *Simulations) (a answered, err error) {
+	known, err := k.formula(q, of)
 	if err != nil {
 		return a, err
 	}
@@ -162,12 +182,12 @@ func (k *Memo) point(a answered, i int) float64 {
 	return share
 }
 
-// formula returns the answer of the formula, cached or computed.
-func (k *Memo) formula(q queueing.Question) (*knownAnswer, error) {
+// formula returns the answer of the formula, known or computed.
+func (k *Memo) formula(q queueing.Question, of *answers) (*knownAnswer, error) {
 	k.mutex.Lock()
-	known, found := k.answers.get(q, k.cycle)
+	known := of.at(q.Dispersion)
 	k.mutex.Unlock()
-	if found {
+	if known != nil {
 		return known, nil
 	}
 	answer, err := k.sizer.MaxRate(q)
@@ -176,12 +196,25 @@ func (k *Memo) formula(q queueing.Question) (*knownAnswer, error) {
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if known, found := k.answers.get(q, k.cycle); found { // another goroutine was faster
+	if known := of.at(q.Dispersion); known != nil { // another goroutine was faster
 		return known, nil
 	}
-	known = &knownAnswer{Answer: answer, curve: newCurve(answer)}
-	k.answers.put(q, known, k.cycle, maxAnswers)
+	known = &knownAnswer{Answer: answer, dispersion: q.Dispersion, curve: newCurve(answer)}
+	if len(*of) >= maxDispersions {
+		*of = slices.Delete(*of, 0, 1)
+	}
+	*of = append(*of, known)
 	return known, nil
+}
+
+// at returns the answer for an index of dispersion; nil if it is not known.
+func (a *answers) at(dispersion float64) *knownAnswer {
+	for _, known := range *a {
+		if known.dispersion == dispersion {
+			return known
+		}
+	}
+	return nil
 }
 
 // mix returns the lengths of a model's requests as a variant of the role serves them; nil and the

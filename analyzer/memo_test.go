@@ -50,7 +50,7 @@ func TestMemoForgetsWhatNoCycleUses(t *testing.T) {
 			}
 		}
 		mixes, answers := memo.mixes.order.Len(), memo.answers.order.Len()
-		if most := keptCycles + 2; mixes > most || answers > 3*most {
+		if most := keptCycles + 2; mixes > most || answers > most {
 			t.Fatalf("cycle %d: %d mixes, %d answers are kept", cycle, mixes, answers)
 		}
 	}

@@ -59,10 +59,11 @@ type shared struct {
 // questions give the capacity of a single replica, the mean, and that in a pool of about this size;
 // between them the logarithm of the capacity is a power of the number.
 func (m Model) share(q queueing.Question, o Options) (s shared, err error) {
+	known := o.Memo.answersTo(q)
 	ask := func(part float64, simulations *Simulations) (a answered) {
 		if err == nil {
-			q.Dispersion = m.dispersionOf(part)
-			a, err = o.Memo.maxRate(q, simulations)
+			q.Dispersion = o.arrivals.dispersionOf(part)
+			a, err = o.Memo.maxRate(q, known, simulations)
 		}
 		return a
 	}
@@ -124,12 +125,19 @@ func newPool(alone, several, mean, replicas float64) Pool {
 	return p
 }
 
+// arrivals is how a model's requests clump: their index of dispersion, and how evenly the gateway
+// routes them, from 0 to 1.
+type arrivals struct{ index, evenness float64 }
+
+func (m Model) arrivals() arrivals {
+	return arrivals{index: steps(m.dispersion(), coarseDispersion), evenness: m.evenness()}
+}
+
 // dispersionOf returns the index of dispersion of the requests that a replica gets with a part of
 // all: between that of a balanced part and that of a random one, by the evenness of the routing.
-func (m Model) dispersionOf(part float64) float64 {
-	index, evenness := steps(m.dispersion(), coarseDispersion), m.evenness()
-	balanced := part * index * (1 + unevenBursts*(1-part)*(1-part)*(1-1/index))
-	return max(leastDispersion, evenness*balanced+(1-evenness)*(1+part*(index-1)))
+func (a arrivals) dispersionOf(part float64) float64 {
+	balanced := part * a.index * (1 + unevenBursts*(1-part)*(1-part)*(1-1/a.index))
+	return max(leastDispersion, a.evenness*balanced+(1-a.evenness)*(1+part*(a.index-1)))
 }
 
 // unevenBursts is how much more of a burst a replica gets than its part: a gateway balances

@@ -164,7 +164,7 @@ func TestRandomRoutingDoesNotPool(t *testing.T) {
 		m.Variants = append(m.Variants, Variant{Replicas: inFlight(60, 10, 10, 10, 10)})
 	}
 	for _, part := range []float64{1, 0.5, 0.1} {
-		if got, want := m.dispersionOf(part), 1+part*(steps(m.dispersion(), coarseDispersion)-1); math.Abs(got-want) > 0.1 {
+		if got, want := m.arrivals().dispersionOf(part), 1+part*(steps(m.dispersion(), coarseDispersion)-1); math.Abs(got-want) > 0.1 {
 			t.Errorf("dispersion %v of a part of %v, want %v", got, part, want)
 		}
 	}
