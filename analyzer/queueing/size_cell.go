@@ -80,7 +80,7 @@ type load struct {
 	chunk              float64      // C: tokens of an iteration left for prompts
 	wait, waitVariance float64      // of the prefill queue
 	service            float64      // s: mean time a prompt occupies it
-	waits              prefillWaits // valid if there is a limit on TTFT, and misses are not negligible
+	waits              prefillWaits // valid if the limit on TTFT has misses
 	amplification      float64      // of the variance of work: longer iterations add work
 	others             float64      // part of the arrivals that a request meets
 }
