@@ -70,15 +70,29 @@ func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correct
 		c = e.solve()
 		// No iteration is shorter than that of an empty batch.
 		if floor := measure(v).floor; floor > 0 {
-			c.iteration = min(c.iteration, steps(max(1/mostCorrection, floor/p.Iteration), coarseMean))
+			c.iteration = min(c.iteration, steps(max(1/mostCorrection, floor/shortest(p, v)), coarseMean))
 		}
 	}
+	return c.applied(p), c
+}
+
+// shortest returns the time of an iteration with next to no requests, in seconds.
+func shortest(p queueing.Profile, v Variant) float64 {
+	if v.Profile == nil || v.Profile.Cost.Experts == 0 {
+		return p.Iteration
+	}
+	cost := v.Profile.Cost
+	return (cost.Alpha + float64(cost.Experts*cost.Touched(1))) / 1e3
+}
+
+// applied returns the corrected profile.
+func (c correction) applied(p queueing.Profile) queueing.Profile {
 	p.Iteration *= c.iteration
 	p.PerSequence *= c.decode
 	p.PerContextToken *= c.decode
 	p.PerPromptToken *= c.prefill
 	p.PerPromptTokenSquared *= c.prefill
-	return p, c
+	return p
 }
 
 // estimate is a least-squares problem in the deviations of three factors from 1.

@@ -128,14 +128,18 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	}
 	replica := v.engine(m)
 	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
+	q := queueing.Question{Replica: replica, Mix: mix, Objective: objective}
 	if v.Profile != nil {
 		var c correction
-		replica.Profile, c = calibrate(Seconds(v.Profile.Cost), w, v)
+		q.Replica.Profile, c = calibrate(Seconds(v.Profile.Cost.Linear(v.running())), w, v)
 		l.basis, l.note = c.basis(), c.String()
+		if v.Profile.Cost.Experts > 0 {
+			q.Replica.Profile = m.linear(q, v.Profile.Cost, c, o.Memo)
+		}
 	} else {
-		replica.Profile, l.basis = learn(w, seen), BasisLearned
+		q.Replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
-	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, m.lead(v), m, o)
+	return l.ask(q, m.lead(v), m, o)
 }
 
 // roleMix is the mix of a model for variants of a role, or why there is none.
@@ -271,7 +275,8 @@ func firstPositive[N int | float64](values ...N) N {
 	return 0
 }
 
-// Seconds converts the cost of an engine to the units of the queueing model.
+// Seconds converts the cost of an engine to the units of the queueing model. That is linear in the
+// batch: the time of experts is left out, unless the cost is Linear.
 func Seconds(c fleet.EngineCost) queueing.Profile {
 	return queueing.Profile{
 		Iteration: c.Alpha / 1e3, PerSequence: c.Beta / 1e3, PerContextToken: c.Gamma / 1e6,

@@ -150,11 +150,23 @@ func TestCatalogueHasTheFiguresOfItsSource(t *testing.T) {
 		}
 		want := fleet.EngineCost{Alpha: figure(t, row[2]), Beta: figure(t, row[3]) + host, Gamma: figure(t, row[4]), Prefill: figure(t, row[7]), PrefillSquared: figure(t, row[8])}
 		for _, f := range fleet.CostFigures() {
-			require.InEpsilon(t, *f.Of(&want), *f.Of(&found.Cost), 6e-4, "%s of %v", f.Name, row[:2])
+			require.InDelta(t, *f.Of(&want), *f.Of(&found.Cost), 6e-4**f.Of(&want), "%s of %v", f.Name, row[:2])
 		}
 		compared++
 	}
 	require.Equal(t, 14, compared)
+}
+
+func TestCatalogueHasQwen32BOnTwoH100(t *testing.T) {
+	shipped, err := config.ShippedProfiles()
+	require.NoError(t, err)
+	found, ok := fleet.NewProfiles(shipped).Find(fleet.ProfileKey{Model: "Qwen/Qwen3-32B", Accelerator: "H100", Precision: "bf16", TensorParallel: 2})
+	require.True(t, ok)
+	require.Equal(t, "bf16", found.Precision)
+	require.Equal(t, 2, found.TensorParallel)
+	// 90 % of 160 GB, minus 65.5 GB of weights and 4 GB, at 256 KiB a token: 64 layers, 8 heads of
+	// 128 for keys and values, of 2 bytes.
+	require.InDelta(t, (0.9*160e9-65.5e9-4e9)/(64*8*128*2*2), found.KVTokens, 10_000)
 }
 
 func figure(t *testing.T, text string) float64 {

@@ -134,7 +134,8 @@ func TestCostIsWrittenAsTriggersSayIt(t *testing.T) {
 	}{
 		{EngineCost{}, ""},
 		{EngineCost{Alpha: 6.07}, "alpha=6.07"},
-		{EngineCost{6.07, 0.0084, 0.0424, 0.01336, 0.829}, "alpha=6.07,beta=0.0084,gamma=0.0424,prefill=0.01336,prefillSquared=0.829"},
+		{EngineCost{6.07, 0.0084, 0.0424, 0.01336, 0.829, 0, 0}, "alpha=6.07,beta=0.0084,gamma=0.0424,prefill=0.01336,prefillSquared=0.829"},
+		{EngineCost{Alpha: 6.07, Experts: 9, Sparsity: 48}, "alpha=6.07,experts=9,sparsity=48"},
 		{EngineCost{Prefill: 1e-7}, "alpha=0,prefill=1e-07"},
 	} {
 		if got := test.give.String(); got != test.want {
@@ -149,18 +150,59 @@ func TestCostOutsideItsBoundsIsNamed(t *testing.T) {
 		t.Errorf("a sound cost is refused: %v", err)
 	}
 	for want, spoil := range map[string]func(*EngineCost){
-		"alpha 0 is not from 0.1 to 10000; write it in milliseconds":            func(c *EngineCost) { c.Alpha = 0 },
-		"alpha 0.006 is not from 0.1 to 10000; write it in milliseconds":        func(c *EngineCost) { c.Alpha = 0.006 },
-		"beta -1 is not from 0 to 1000; write it in milliseconds":               func(c *EngineCost) { c.Beta = -1 },
-		"gamma NaN is not from 0 to 1000; write it in milliseconds":             func(c *EngineCost) { c.Gamma = math.NaN() },
-		"prefill +Inf is not from 0 to 1000; write it in milliseconds":          func(c *EngineCost) { c.Prefill = math.Inf(1) },
-		"prefillSquared 1e+07 is not from 0 to 1e+06; write it in milliseconds": func(c *EngineCost) { c.PrefillSquared = 1e7 },
+		"alpha 0 is not from 0.1 to 10000; write it in milliseconds":                             func(c *EngineCost) { c.Alpha = 0 },
+		"alpha 0.006 is not from 0.1 to 10000; write it in milliseconds":                         func(c *EngineCost) { c.Alpha = 0.006 },
+		"beta -1 is not from 0 to 1000; write it in milliseconds":                                func(c *EngineCost) { c.Beta = -1 },
+		"gamma NaN is not from 0 to 1000; write it in milliseconds":                              func(c *EngineCost) { c.Gamma = math.NaN() },
+		"prefill +Inf is not from 0 to 1000; write it in milliseconds":                           func(c *EngineCost) { c.Prefill = math.Inf(1) },
+		"prefillSquared 1e+07 is not from 0 to 1e+06; write it in milliseconds":                  func(c *EngineCost) { c.PrefillSquared = 1e7 },
+		"sparsity -3 is not from 0 to 10000; write it in experts for each one that a token uses": func(c *EngineCost) { c.Sparsity = -3 },
 	} {
 		bad := good
 		spoil(&bad)
 		if err := bad.Check(); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// A token uses k of E experts at random, so that n tokens use E·(1-(1-k/E)^n) of them.
+func TestTouchedIsTheExpectedShareOfExperts(t *testing.T) {
+	for _, experts := range []struct{ all, used float64 }{{8, 2}, {128, 4}, {256, 8}, {512, 10}} {
+		c := EngineCost{Alpha: 1, Sparsity: experts.all / experts.used}
+		unused := 1.0
+		for n := range 300 {
+			if got := c.Touched(float64(n)); math.Abs(got-(1-unused)) > 1e-12 {
+				t.Errorf("%v of %v experts: %d tokens use %v of them, want %v", experts.used, experts.all, n, got, 1-unused)
+			}
+			unused *= 1 - experts.used/experts.all
+		}
+	}
+	for sparsity, want := range map[float64]float64{0: 1.0 / UsualSparsity, 0.5: 1, 1: 1} {
+		if got := (EngineCost{Sparsity: sparsity}).Touched(1); math.Abs(got-want) > 1e-12 {
+			t.Errorf("sparsity %v: a token uses %v of the experts, want %v", sparsity, got, want)
+		}
+	}
+}
+
+func TestLinearCostIsExactAtItsBatchAndSlowerElsewhere(t *testing.T) {
+	cost := EngineCost{Alpha: 6, Beta: 0.03, Gamma: 0.04, Prefill: 0.01, PrefillSquared: 0.8, Experts: 12, Sparsity: 32}
+	for _, batch := range []float64{1, 5, 32, 100, 256} {
+		line := cost.Linear(batch)
+		if line.Experts != 0 || line.Sparsity != 0 || line.Gamma != cost.Gamma || line.Prefill != cost.Prefill || line.PrefillSquared != cost.PrefillSquared {
+			t.Errorf("the line at %v is %s", batch, line)
+		}
+		for n := range 300 {
+			n := float64(n)
+			slower := line.Alpha + line.Beta*n - (cost.Alpha + cost.Beta*n + cost.Experts*cost.Touched(n))
+			if slower < -1e-9 || n == batch && slower > 1e-9 {
+				t.Errorf("the line at %v is slower by %v ms at a batch of %v", batch, slower, n)
+			}
+		}
+	}
+	dense := EngineCost{Alpha: 6, Beta: 0.03}
+	if got := dense.Linear(7); got != dense {
+		t.Errorf("without experts the line is %s", got)
 	}
 }
 

@@ -167,7 +167,7 @@ func engineKeys() []row {
 	profile := profileKey("profile", func(v *fleet.Variant) *fleet.EngineCost { return &v.Profile })
 	profile.Unit = "milliseconds"
 	profile.Example = "alpha=6.07,beta=0.034,gamma=0.0424,prefill=0.0134,prefillSquared=0.829"
-	profile.Meaning = "The time of one iteration of the engine; wvactl fit computes it from a benchmark. It has precedence over the profiles of the configuration."
+	profile.Meaning = "The time of one iteration of the engine; wvactl fit computes it from a benchmark. Sparsity is no time but the number of experts of a layer for each one that a token uses. It has precedence over the profiles of the configuration."
 	profile.Absent = "The first profile that fits is used, of the configuration and then of the shipped catalogue. Without one, it is learned from the metrics of the replicas."
 
 	return []row{precision, profile}

@@ -126,7 +126,7 @@ func TestInvalidValuesAreReportedWithTheRemedy(t *testing.T) {
 		{"profile", "alpha=6.07", ""},
 		{"profile", "prefillSquared=0,prefill=1e-2, gamma=0.04 ,beta=0.03, alpha=10000", ""},
 		{"profile", "", "is empty"},
-		{"profile", "alpha", `contains "alpha", which is not name=number; allowed: alpha=N,beta=N,gamma=N,prefill=N,prefillSquared=N in milliseconds`},
+		{"profile", "alpha", `contains "alpha", which is not name=number; allowed: alpha=N,beta=N,gamma=N,prefill=N,prefillSquared=N,experts=N,sparsity=N in milliseconds`},
 		{"profile", "alpha=6,07", `contains "07", which is not name=number`},
 		{"profile", "alpha=6,", `contains "", which is not name=number`},
 		{"profile", "alpha=6;beta=1", `a value for alpha that is not a decimal number`},
@@ -203,6 +203,7 @@ func TestMissingParametersOfAProfileAreZero(t *testing.T) {
 		"alpha=6":                             {Alpha: 6},
 		"gamma=3,alpha=6,beta=-0":             {Alpha: 6, Gamma: 3},
 		"prefill=4, prefillSquared=5,alpha=1": {Alpha: 1, Prefill: 4, PrefillSquared: 5},
+		"alpha=6,experts=9.5,sparsity=48":     {Alpha: 6, Experts: 9.5, Sparsity: 48},
 	} {
 		v, err := readOne("profile", value)
 		if err != nil || v.Profile != want || math.Signbit(v.Profile.Beta) {

@@ -85,7 +85,7 @@ func readFigure(figure fleet.CostFigure, text string, cost *fleet.EngineCost) *p
 		return &problem{"has a value for " + figure.Name + " that " + p.text, p.remedy}
 	}
 	if allowed := (interval{lowest: figure.Lowest, highest: figure.Highest}); !allowed.contains(x) {
-		return &problem{"has a value for " + figure.Name + " that is out of range", "write " + allowed.String() + ", in milliseconds"}
+		return &problem{"has a value for " + figure.Name + " that is out of range", "write " + allowed.String() + ", in " + figure.Unit}
 	}
 	*figure.Of(cost) = x
 	return nil

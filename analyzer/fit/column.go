@@ -11,7 +11,7 @@ type column struct {
 	name     string
 	aliases  []string
 	optional bool
-	units    bool // its name ends in a unit of time: _ms, _s, or none for seconds
+	units    bool // its name ends in a unit of time, or in none for seconds
 }
 
 // position is the index of a column in the header, and the factor on its figures.
@@ -57,7 +57,10 @@ func (c column) names() map[string]float64 {
 			names[name] = 1
 			continue
 		}
-		names[name+"_ms"], names[name+"_s"], names[name] = 1, 1000, 1000
+		for unit, scale := range scales() {
+			names[name+"_"+string(unit)] = scale
+		}
+		names[name] = scales()[Seconds]
 	}
 	return names
 }

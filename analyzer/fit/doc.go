@@ -18,9 +18,22 @@
 // at the rate n/((O-1)·T), and each is followed by a prompt: an iteration, which takes T, computes
 // n/(O-1) prompts on average. Hence
 //
-//	T = α + n·(β + γ·(I + O/2)) + n/(O-1)·(b·I + c·I²)
+//	T = α + experts·touched(n) + n·(β + γ·(I + O/2)) + n/(O-1)·(b·I + c·I²)
 //
-// which is linear in the five parameters of fleet.EngineCost.
+// which is linear in the parameters of fleet.EngineCost.
+//
+// # Models with experts
+//
+// In a mixture-of-experts model each token uses k of the E experts of a layer, and an iteration
+// reads the weights of all experts that its batch uses. If tokens choose independently,
+//
+//	touched(n) = 1 - (1 - k/E)^n
+//
+// is the expected share of the experts that n tokens use. T rises steeply until n is about the
+// sparsity E/k (16 to 51 in the models of today) and slowly above. Prompts use all experts; that is
+// part of b. The sparsity is that of the model's published configuration. The requests in decode
+// take at least a twentieth of the iteration of the largest batch: rows of batches below the
+// sparsity tell the two apart poorly, and a batch that is free could grow without end.
 //
 // # Time to the first token
 //
@@ -36,17 +49,10 @@
 // It minimises the squares of relative errors of T and, with less weight, of F. No parameter is
 // below zero, and alpha is not below the least valid value.
 //
-// # Expert models
+// # Contradictions
 //
-// A batch of n tokens touches about 1-exp(-n·k/E) of a model's E experts if each token uses k of
-// them, and an iteration reads the weights of those. T rises steeply until n is about E/k (16 to 50
-// in the models of today) and slowly above. A sixth term,
-//
-//	experts·(1 - exp(-n/32))
-//
-// describes that. fleet.EngineCost does not have it, so its parameters are the best straight line
-// through the predictions of the six-term form, for every pair of lengths in the rows and all
-// doublings of concurrency within their range. A dense model has a small term or none.
+// Rows are rejected, with their lines, if TPOT falls with concurrency at equal lengths by more than
+// runs of a benchmark differ, or if the median error of TPOT is too large to be of use.
 //
 // Times are milliseconds and lengths are tokens, as in fleet.EngineCost. Everything here is a pure
 // function.

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -28,13 +27,13 @@ func waves() []float64 {
 	return []float64{0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5}
 }
 
-// estimate returns the form that fits the rows best: the saturating one, or the straight one, which
-// has no experts.
-func estimate(rows []Row, saturating bool) form {
+// estimate returns the form that fits the rows of a model of some sparsity best. A dense model has
+// no term for experts.
+func estimate(rows []Row, sparsity float64) form {
 	var best form
 	least := math.Inf(1)
 	for _, wave := range waves() {
-		problem := system(rows, wave, saturating)
+		problem := system(rows, wave, sparsity)
 		f, wrong := problem.solve()
 		if wrong < least {
 			best, least = f, wrong
@@ -43,55 +42,22 @@ func estimate(rows []Row, saturating bool) form {
 	return best
 }
 
-// straight returns the form without experts that is nearest to a saturating one over the range of
-// the rows. Estimated from the rows themselves it would depend on their distribution: a steep line
-// if most are of small batches, a flat one otherwise.
-func straight(rows []Row, saturating form) form {
-	if saturating.x[experts] == 0 {
-		return saturating
-	}
-	return estimate(between(rows, saturating), false)
-}
-
-// between returns the predictions of a form for every pair of lengths in the rows, at doublings of
-// concurrency from the least to the most.
-func between(rows []Row, f form) []Row {
-	least, most := math.Inf(1), 0.0
-	var lengths []cell
-	for _, r := range rows {
-		least, most = min(least, r.Concurrency), max(most, r.Concurrency)
-		if c := (cell{prompt: r.Prompt, output: r.Output}); !slices.Contains(lengths, c) {
-			lengths = append(lengths, c)
-		}
-	}
-	var made []Row
-	for _, c := range lengths {
-		for n := least; n <= most; n *= 2 {
-			r := Row{Concurrency: n, Prompt: c.prompt, Output: c.output}
-			r.TTFT, r.TPOT = f.predict(r)
-			made = append(made, r)
-		}
-	}
-	return made
-}
-
 // equations are a least-squares problem in relative errors.
 type equations struct {
 	lines []vector  // left sides: a line times the parameters approximates its right side
 	right []float64 // weights
-	wave  float64
+
+	wave, sparsity float64
+	// fastest is the least time between tokens of all requests of a batch together, in ms.
+	fastest float64
 }
 
-func system(rows []Row, wave float64, saturating bool) equations {
-	e := equations{wave: wave}
+func system(rows []Row, wave, sparsity float64) equations {
+	e := equations{wave: wave, sparsity: sparsity, fastest: math.Inf(1)}
 	for _, r := range rows {
-		e.add(iteration(r, r.batch()), r.TPOT, 1)
+		e.fastest = min(e.fastest, r.TPOT/r.batch())
+		e.add(iteration(r, r.batch(), sparsity), r.TPOT, 1)
 		e.add(first(r, r.TPOT, wave), r.TTFT, ttftWeight)
-	}
-	if !saturating {
-		for i := range e.lines {
-			e.lines[i][experts] = 0
-		}
 	}
 	return e
 }
@@ -121,26 +87,39 @@ func (e *equations) norms() vector {
 	return norms
 }
 
+// leastDecode is the least time of the requests in decode of a model with experts, as a part of the
+// iteration with the largest batch of the rows. Rows tell less than that, and a batch that is free
+// could grow without end.
+const leastDecode = 0.05
+
+// floors returns the least value of each parameter.
+func (e *equations) floors() vector {
+	floors := vector{alpha: fleet.CostFigures()[alpha].Lowest}
+	if e.sparsity > dense {
+		floors[beta] = leastDecode * e.fastest
+	}
+	return floors
+}
+
 // solve returns the parameters and the sum of the squared errors.
 func (e *equations) solve() (form, float64) {
 	norms, typical := e.norms(), typical()
-	floor := fleet.CostFigures()[alpha].Lowest
+	floors := e.floors()
 	a := mat.NewDense(len(e.lines)+parameters, parameters, nil)
 	b := make([]float64, len(e.lines)+parameters)
 	for i, line := range e.lines {
 		for j, x := range line {
 			a.Set(i, j, x/norms[j])
 		}
-		b[i] = e.right[i] - floor*line[alpha]
+		b[i] = e.right[i] - floors.dot(line)
 	}
 	for j := range parameters {
 		a.Set(len(e.lines)+j, j, priorWeight*typical[alpha]*norms[alpha]/(typical[j]*norms[j]))
 	}
-	f := form{wave: e.wave}
+	f := form{wave: e.wave, sparsity: e.sparsity}
 	for j, x := range nonNegative(a, b) {
-		f.x[j] = x / norms[j]
+		f.x[j] = floors[j] + x/norms[j]
 	}
-	f.x[alpha] += floor
 	wrong := 0.0
 	for i, line := range e.lines {
 		wrong += square(f.x.dot(line) - e.right[i])

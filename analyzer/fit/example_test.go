@@ -13,13 +13,14 @@ func ExampleFit() {
 Llama-3.1-8B,H100,1,1024,256,32,6.3
 Llama-3.1-8B,H100,16,1024,256,60,8.1
 Llama-3.1-8B,H100,64,1024,256,110,13.5
-`))
+`), fit.UnitByName)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, group := range table.Groups {
-		result, err := fit.Fit(group.Rows)
+		sparsity, _ := fit.Sparsity(group.Model)
+		result, err := fit.Fit(group.Rows, sparsity)
 		if err != nil {
 			fmt.Println(err)
 			return

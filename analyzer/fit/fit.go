@@ -25,10 +25,8 @@ type Result struct {
 	TTFT Deviation `json:"ttft"`
 	// LeftOut is the error of predicting each half of the rows from the other; nil with too few
 	// rows.
-	LeftOut *LeftOut `json:"leftOut,omitempty"`
-	// Saturating is the fit with a term for experts; nil if the rows show none.
-	Saturating *Saturating `json:"saturating,omitempty"`
-	Warnings   []Warning   `json:"warnings,omitempty"`
+	LeftOut  *LeftOut  `json:"leftOut,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
 }
 
 // Deviation is the error of a fit on rows. A prediction knows only the lengths and the concurrency
@@ -47,19 +45,16 @@ type LeftOut struct {
 	TTFT float64 `json:"ttft"`
 }
 
-// Saturating is the fit with the sixth term of the package comment.
-type Saturating struct {
-	Cost    fleet.EngineCost `json:"cost"`
-	Experts float64          `json:"experts"` // ms
-	TPOT    float64          `json:"tpot"`    // mean relative error
-	LeftOut *LeftOut         `json:"leftOut,omitempty"`
-}
-
 // cellsForHalves is the least number of different points in rows that are split in two halves.
 const cellsForHalves = 8
 
 // Fit returns the cost that fits rows of one engine best. The order of the rows does not matter.
-func Fit(rows []Row) (Result, error) {
+// The sparsity is that of the model: the experts of a layer over those that each token uses, 1 for
+// a model without experts, 0 if it is not known.
+//
+// Rows that contradict each other are an error that names them: a fit whose median error of TPOT is
+// above mostError, or TPOT that falls with concurrency.
+func Fit(rows []Row, sparsity float64) (Result, error) {
 	if len(rows) == 0 {
 		return Result{}, errors.New("there are no rows; measure some, at several concurrencies and lengths")
 	}
@@ -70,19 +65,21 @@ func Fit(rows []Row) (Result, error) {
 	}
 	used := distinct(rows)
 	slices.SortFunc(used, compareRows)
-	saturating := estimate(used, true)
-	line := straight(used, saturating)
+	if err := checkRising(used); err != nil {
+		return Result{}, err
+	}
+	sparsity = chosen(used, sparsity)
+	f := estimate(used, sparsity)
+	if err := checkError(used, f); err != nil {
+		return Result{}, err
+	}
 	result := Result{
-		Cost: line.cost(), Lead: line.x[lead], Wave: line.wave,
+		Cost: f.cost(), Lead: f.x[lead], Wave: f.wave,
 		Rows: len(used), Repeated: len(rows) - len(used),
-		LeftOut:  leftOut(used, false),
-		Warnings: warnings(used, line),
+		LeftOut:  leftOut(used, sparsity),
+		Warnings: warnings(used, f),
 	}
-	result.TTFT, result.TPOT = deviations(used, line)
-	if saturating.x[experts] > 0 {
-		_, tpot := deviations(used, saturating)
-		result.Saturating = &Saturating{Cost: saturating.cost(), Experts: saturating.x[experts], TPOT: tpot.Mean, LeftOut: leftOut(used, true)}
-	}
+	result.TTFT, result.TPOT = deviations(used, f)
 	if err := result.Cost.Check(); err != nil {
 		return Result{}, fmt.Errorf("the rows give a cost that no engine has: %w", err)
 	}

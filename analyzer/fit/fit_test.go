@@ -13,7 +13,7 @@ import (
 
 // truth is the engine that generates the rows of the tests.
 func truth() form {
-	return form{x: vector{alpha: 6.07, beta: 0.034, gamma: 0.0424, prefill: 0.01336, prefillSquared: 0.829, lead: 4}, wave: 0.04}
+	return form{x: vector{alpha: 6.07, beta: 0.034, gamma: 0.0424, prefill: 0.01336, prefillSquared: 0.829, lead: 4}, wave: 0.04, sparsity: dense}
 }
 
 // made returns the rows that a form predicts on a grid of lengths and concurrencies.
@@ -38,7 +38,7 @@ func grid(f form) []Row {
 func near(got, want, tolerance float64) bool { return math.Abs(got-want) <= tolerance*math.Abs(want) }
 
 func TestFitRecoversTheCostThatMadeTheRows(t *testing.T) {
-	result, err := Fit(grid(truth()))
+	result, err := Fit(grid(truth()), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestFitIsRobustToNoise(t *testing.T) {
 		rows[i].TPOT *= 1 + 0.03*random.NormFloat64()
 		rows[i].TTFT *= math.Exp(0.2 * random.NormFloat64())
 	}
-	result, err := Fit(rows)
+	result, err := Fit(rows, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,11 @@ func TestFitIsRobustToAFullKVCache(t *testing.T) {
 	rows := grid(f)
 	for _, clients := range []float64{60, 100, 200} {
 		r := Row{Prompt: 8192, Output: 1024, Concurrency: clients}
-		r.TPOT = f.x.dot(iteration(r, 40))
+		r.TPOT = f.x.dot(iteration(r, 40, dense))
 		r.TTFT = r.decoding() * (clients/40 - 1)
 		rows = append(rows, r)
 	}
-	result, err := Fit(rows)
+	result, err := Fit(rows, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,31 +98,57 @@ func TestFitIsRobustToAFullKVCache(t *testing.T) {
 	}
 }
 
-func TestFitOfExpertModelsIsAStraightLineAndReportsSaturation(t *testing.T) {
-	f := truth()
-	f.x[experts] = 12
-	result, err := Fit(grid(f))
-	if err != nil {
-		t.Fatal(err)
+func TestFitOfExpertModelsRecoversTheTermForExperts(t *testing.T) {
+	for _, sparsity := range []float64{16, fleet.UsualSparsity, 48} {
+		f := truth()
+		f.x[experts], f.sparsity = 12, sparsity
+		for _, known := range []float64{sparsity, 0} {
+			result, err := Fit(grid(f), known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known == 0 && sparsity != fleet.UsualSparsity {
+				if result.Cost.Sparsity != fleet.UsualSparsity || result.TPOT.Mean > 0.05 {
+					t.Errorf("sparsity %v unknown: %s, error %v", sparsity, result.Cost, result.TPOT.Mean)
+				}
+				continue
+			}
+			if c := result.Cost; !near(c.Experts, 12, 0.01) || c.Sparsity != sparsity || !near(c.Alpha, f.x[alpha], 0.01) || result.TPOT.Mean > 0.002 {
+				t.Errorf("sparsity %v: %s, error %v", known, c, result.TPOT.Mean)
+			}
+		}
+		result, err := Fit(grid(f), dense)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Cost.Experts != 0 || result.Cost.Sparsity != 0 || result.TPOT.Mean < 0.01 {
+			t.Errorf("a model without experts: %s, error %v", result.Cost, result.TPOT.Mean)
+		}
 	}
-	if s := result.Saturating; s == nil || !near(s.Experts, 12, 0.01) || s.TPOT > 0.002 {
-		t.Fatalf("saturating form %+v", result.Saturating)
-	}
-	if result.TPOT.Mean < 0.01 || result.TPOT.Mean > 0.25 {
-		t.Errorf("the straight line is off by %v", result.TPOT.Mean)
+}
+
+func TestSparsityIsThatOfTheConfiguration(t *testing.T) {
+	for model, want := range map[string]float64{
+		"openai/gpt-oss-120b": 32, "openai/gpt-oss-20b": 8, "Qwen/Qwen3-235B-A22B-FP8": 16, "moonshotai/Kimi-K2.5": 48,
+		"nvidia/DeepSeek-R1-NVFP4": 32, "deepseek-ai/DeepSeek-R1-Distill-Llama-70B": 1, "zai-org/GLM-4.5-Air": 16, "zai-org/GLM-4.5": 20,
+		"Qwen/Qwen3-32B": 1, "meta-llama/Llama-3.1-8B-Instruct": 1, "org/Tiny-1B": 0, "": 0,
+	} {
+		if got, known := Sparsity(model); got != want || known != (want > 0) {
+			t.Errorf("%s: sparsity %v, known %v; want %v", model, got, known, want)
+		}
 	}
 }
 
 func TestFitDoesNotDependOnOrderOrCopies(t *testing.T) {
 	rows := grid(truth())
-	want, err := Fit(rows)
+	want, err := Fit(rows, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(rows)
 	rows = append(rows, rows[3], rows[7])
 	rows[3].Line = 9 // the same figures on another line
-	got, err := Fit(rows)
+	got, err := Fit(rows, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +177,11 @@ func TestFitRejectsInvalidRows(t *testing.T) {
 	} {
 		bad := good
 		c.change(&bad)
-		if _, err := Fit([]Row{good, bad}); err == nil || !strings.Contains(err.Error(), "row 2: "+c.want) {
+		if _, err := Fit([]Row{good, bad}, 0); err == nil || !strings.Contains(err.Error(), "row 2: "+c.want) {
 			t.Errorf("%s: error %v, want row 2: %s", c.name, err, c.want)
 		}
 	}
-	if _, err := Fit(nil); err == nil || !strings.Contains(err.Error(), "no rows") {
+	if _, err := Fit(nil, 0); err == nil || !strings.Contains(err.Error(), "no rows") {
 		t.Errorf("no rows: %v", err)
 	}
 }
@@ -177,7 +203,7 @@ func TestFitNamesTheParametersThatRowsDoNotShow(t *testing.T) {
 		}},
 		{"short prompts", made(truth(), []float64{64, 128}, []float64{128, 256}, concurrencies), []string{"prefillSquared: ", "measure prompts of three lengths"}},
 	} {
-		result, err := Fit(c.rows)
+		result, err := Fit(c.rows, 0)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -197,13 +223,13 @@ func TestFitNamesTheParametersThatRowsDoNotShow(t *testing.T) {
 // If the rows do not distinguish parameters, each gets a part: one that got all of the time would
 // be wrong for other lengths.
 func TestFitSharesTimeAmongParametersThatRowsDoNotDistinguish(t *testing.T) {
-	result, err := Fit(made(truth(), []float64{1024}, []float64{1024}, []float64{1, 4, 16, 64, 256}))
+	result, err := Fit(made(truth(), []float64{1024}, []float64{1024}, []float64{1, 4, 16, 64, 256}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := Row{Prompt: 4096, Output: 512, Concurrency: 32}
 	_, want := truth().predict(other)
-	_, got := form{x: vector{
+	_, got := form{sparsity: dense, x: vector{
 		alpha: result.Cost.Alpha, beta: result.Cost.Beta, gamma: result.Cost.Gamma, prefill: result.Cost.Prefill, prefillSquared: result.Cost.PrefillSquared,
 	}}.predict(other)
 	if result.Cost.Beta <= 0 || result.Cost.Gamma <= 0 || !near(got, want, 0.5) {
@@ -214,7 +240,7 @@ func TestFitSharesTimeAmongParametersThatRowsDoNotDistinguish(t *testing.T) {
 func BenchmarkFit(b *testing.B) {
 	rows := grid(truth())
 	for b.Loop() {
-		if _, err := Fit(rows); err != nil {
+		if _, err := Fit(rows, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,10 +1,6 @@
 package fit
 
-import (
-	"math"
-
-	"github.com/wva-project/wva/fleet"
-)
+import "github.com/wva-project/wva/fleet"
 
 // The parameters that are estimated together.
 const (
@@ -13,13 +9,10 @@ const (
 	gamma
 	prefill
 	prefillSquared
-	experts    // the term that saturates as the batch grows, ms
+	experts    // the term that saturates as the batch touches more experts, ms
 	lead       // iterations that a request waits before its prompt
 	parameters // their number
 )
-
-// expertBatch is the batch at which a request has touched about two thirds of the experts.
-const expertBatch = 32
 
 type vector [parameters]float64
 
@@ -36,9 +29,13 @@ func work(prompt float64) vector {
 	return vector{prefill: prompt, prefillSquared: prompt * prompt / 1e6}
 }
 
-// iteration returns the coefficients of the time of an iteration in which n requests decode.
-func iteration(r Row, n float64) vector {
-	v := vector{alpha: 1, beta: n, gamma: n * (r.Prompt + r.Output/2) / 1000, experts: 1 - math.Exp(-n/expertBatch)}
+// iteration returns the coefficients of the time of an iteration in which n requests decode, of a
+// model of some sparsity.
+func iteration(r Row, n, sparsity float64) vector {
+	v := vector{alpha: 1, beta: n, gamma: n * (r.Prompt + r.Output/2) / 1000}
+	if sparsity > dense {
+		v[experts] = fleet.EngineCost{Sparsity: sparsity}.Touched(n)
+	}
 	perIteration := n / (r.Output - 1)
 	for i, x := range work(r.Prompt) {
 		v[i] += perIteration * x
@@ -60,7 +57,8 @@ func first(r Row, time, wave float64) vector {
 type form struct {
 	x vector
 	// wave is the part of a prompt's work by which each client delays the first token of others.
-	wave float64
+	wave     float64
+	sparsity float64
 }
 
 // predict returns the TTFT and the TPOT of a row from its lengths and concurrency alone. The batch
@@ -70,7 +68,7 @@ func (f form) predict(r Row) (ttft, tpot float64) {
 	low, high := 0.0, r.Concurrency
 	for range 60 {
 		n := (low + high) / 2
-		r.TPOT = f.x.dot(iteration(r, n))
+		r.TPOT = f.x.dot(iteration(r, n, f.sparsity))
 		r.TTFT = f.x.dot(first(r, r.TPOT, f.wave))
 		if r.batch() > n {
 			low = n
@@ -83,5 +81,9 @@ func (f form) predict(r Row) (ttft, tpot float64) {
 
 // cost returns the parameters of fleet.EngineCost.
 func (f form) cost() fleet.EngineCost {
-	return fleet.EngineCost{Alpha: f.x[alpha], Beta: f.x[beta], Gamma: f.x[gamma], Prefill: f.x[prefill], PrefillSquared: f.x[prefillSquared]}
+	c := fleet.EngineCost{Alpha: f.x[alpha], Beta: f.x[beta], Gamma: f.x[gamma], Prefill: f.x[prefill], PrefillSquared: f.x[prefillSquared]}
+	if f.x[experts] > 0 {
+		c.Experts, c.Sparsity = f.x[experts], f.sparsity
+	}
+	return c
 }

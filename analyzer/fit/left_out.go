@@ -12,7 +12,7 @@ func compareRows(a, b Row) int {
 
 // leftOut fits each half of sorted rows and tests it on the other; nil with too few rows. Every
 // second cell belongs to one half, and all rows of a cell to the same.
-func leftOut(sorted []Row, saturating bool) *LeftOut {
+func leftOut(sorted []Row, sparsity float64) *LeftOut {
 	var halves [2][]Row
 	cells := 0
 	for i, r := range sorted {
@@ -26,10 +26,7 @@ func leftOut(sorted []Row, saturating bool) *LeftOut {
 	}
 	var sum LeftOut
 	for i, seen := range halves {
-		f := estimate(seen, true)
-		if !saturating {
-			f = straight(seen, f)
-		}
+		f := estimate(seen, sparsity)
 		unseen := halves[1-i]
 		ttft, tpot := deviations(unseen, f)
 		sum.TTFT += ttft.Mean * float64(len(unseen)) / float64(len(sorted))

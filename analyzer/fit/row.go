@@ -17,6 +17,15 @@ type Row struct {
 	TPOT        float64 `json:"tpotMs"` // mean time per output token after the first
 }
 
+// String names the row in an error.
+func (r Row) String() string {
+	text := fmt.Sprintf("TPOT %.4g ms at concurrency %v, isl %v, osl %v", r.TPOT, r.Concurrency, r.Prompt, r.Output)
+	if r.Line > 0 {
+		text += fmt.Sprintf(" (line %d)", r.Line)
+	}
+	return text
+}
+
 // Bounds of a row. A time outside them is probably in another unit.
 const (
 	mostConcurrency = 1e6
@@ -38,8 +47,8 @@ func (r Row) check() []error {
 	within("concurrency", r.Concurrency, 1, mostConcurrency, "give the number of requests in flight")
 	within("isl", r.Prompt, 1, mostTokens, "give the prompt's tokens")
 	within("osl", r.Output, 2, mostTokens, "give the output's tokens; the time between tokens needs two")
-	within("TTFT in milliseconds", r.TTFT, leastTTFT, mostTTFT, "the name of the column gives the unit: ttft_ms, ttft_s, and ttft for seconds")
-	within("TPOT in milliseconds", r.TPOT, leastTPOT, mostTPOT, "the name of the column gives the unit: tpot_ms, tpot_s, and tpot for seconds")
+	within("TTFT in milliseconds", r.TTFT, leastTTFT, mostTTFT, "the name of the column gives the unit: ttft_ms, ttft_s, ttft_us, and ttft for seconds")
+	within("TPOT in milliseconds", r.TPOT, leastTPOT, mostTPOT, "the name of the column gives the unit: tpot_ms, tpot_s, tpot_us, and tpot for seconds")
 	return errs
 }
 

@@ -81,20 +81,25 @@ func columns() []column {
 }
 
 // ReadTable reads measurements from CSV with a header. It needs the columns concurrency, isl, osl,
-// one of ttft_ms, ttft_s and ttft, and one of tpot_ms, tpot_s, tpot and the same with itl; a name
-// without a unit is in seconds. Rows are grouped by the columns model, gpu (or accelerator), engine
-// (or backend), tp (or tensor_parallel) and precision, if the file has them. Rows whose mode is not
-// agg or aggregated are left out. Other columns are ignored; order and case do not matter.
+// one of ttft_ms, ttft_s, ttft_us and ttft, and one of the same with tpot or itl; a name without a
+// unit is in seconds. A unit that is given counts for both instead. Rows are grouped by the columns
+// model, gpu (or accelerator), engine (or backend), tp (or tensor_parallel) and precision, if the
+// file has them. Rows whose mode is not agg or aggregated are left out. Other columns are ignored;
+// order and case do not matter.
 //
 // Up to ten validation errors are reported at once, each with its line; the Table is then empty.
-func ReadTable(r io.Reader) (Table, error) {
-	t := tableReader{csv: csv.NewReader(r), groups: make(map[Key]*Group)}
+// Times that are probably in another unit are an error too, unless a unit is given.
+func ReadTable(r io.Reader, unit Unit) (Table, error) {
+	t := tableReader{csv: csv.NewReader(r), unit: unit, groups: make(map[Key]*Group)}
 	t.csv.FieldsPerRecord = -1
 	t.csv.ReuseRecord = true
 	if err := t.readHeader(); err != nil {
 		return Table{}, err
 	}
 	t.readLines()
+	if err := t.checkUnits(); err != nil {
+		return Table{}, err
+	}
 	if len(t.errs) > 0 {
 		return Table{}, errors.Join(t.errs...)
 	}
@@ -111,13 +116,15 @@ func ReadTable(r io.Reader) (Table, error) {
 
 // tableReader reads one table.
 type tableReader struct {
-	csv     *csv.Reader
-	columns map[string]position // by the column's name
-	width   int                 // fields that a line needs
-	groups  map[Key]*Group
-	rows    int
-	table   Table
-	errs    []error
+	csv        *csv.Reader
+	unit       Unit
+	columns    map[string]position // by the column's name
+	width      int                 // fields that a line needs
+	groups     map[Key]*Group
+	rows       int
+	ttft, tpot []float64 // ms, above zero, of rows that are valid or not
+	table      Table
+	errs       []error
 }
 
 func (t *tableReader) readHeader() error {
@@ -138,6 +145,9 @@ func (t *tableReader) readHeader() error {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("line %d: %w", line, err))
 		case at.known:
+			if scale, given := scales()[t.unit]; given && c.units {
+				at.scale = scale
+			}
 			t.columns[c.name] = at
 			t.width = max(t.width, at.index+1)
 			t.table.Columns = append(t.table.Columns, c.name)
@@ -231,6 +241,9 @@ func (t *tableReader) row(record []string) (row Row, complete bool, errs []error
 		*field.at = x * column.scale
 	}
 	if len(errs) == 0 && complete {
+		if row.TTFT > 0 && row.TPOT > 0 {
+			t.ttft, t.tpot = append(t.ttft, row.TTFT), append(t.tpot, row.TPOT)
+		}
 		errs = row.check()
 	}
 	return row, complete, errs

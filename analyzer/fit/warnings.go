@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/wva-project/wva/fleet"
 )
 
 // Warning is about a parameter that the rows do not show.
@@ -25,13 +23,14 @@ type figure struct {
 }
 
 // figures are those of fleet.EngineCost, in the order of the parameters.
-func figures() [experts]figure {
-	return [experts]figure{
+func figures() [lead]figure {
+	return [lead]figure{
 		alpha:          {"alpha", "measure at concurrency 1 to 4 too"},
 		beta:           {"beta", "measure the same lengths at several concurrencies, from 4 to 128 and more, with prompts of about 100 tokens among them"},
 		gamma:          {"gamma", "measure long prompts, 8,000 tokens and more, with outputs of 1,000 and more at concurrency 32 and more"},
 		prefill:        {"prefill", "measure short outputs, of about 100 tokens, at concurrency 32 and more"},
 		prefillSquared: {"prefillSquared", "measure prompts of three lengths, such as 128, 1,024 and 8,192, with outputs of about 100 tokens"},
+		experts:        {"experts", "measure at concurrency 1, 4 and 16, and at several times the sparsity of the model"},
 	}
 }
 
@@ -48,21 +47,24 @@ func distant() Row { return Row{Concurrency: 64, Prompt: 8192, Output: 256} }
 
 // warnings names the parameters that rows do not show, among them those at their lower bound.
 func warnings(rows []Row, f form) []Warning {
-	problem := system(rows, f.wave, false)
-	errs := problem.standardErrors(f)
+	problem := system(rows, f.wave, f.sparsity)
+	errs, floors := problem.standardErrors(f), problem.floors()
 	far := distant()
 	far.TTFT, far.TPOT = f.predict(far)
-	worth := iteration(far, far.batch())
+	worth := iteration(far, far.batch(), f.sparsity)
 	var found []Warning
 	for i, figure := range figures() {
+		if i == experts && f.sparsity <= dense {
+			continue
+		}
 		w := Warning{Parameter: figure.name, Remedy: remedy(i, errs[i].partner)}
-		lowest := fleet.CostFigures()[i].Lowest
+		lowest := floors[i]
 		beyond := errs[i].value * worth[i] / far.TPOT
 		switch {
 		case errs[i].share > unsureShare:
 			w.Problem = "the rows do not distinguish it from " + nameOf(errs[i].partner) + constant(rows, i)
 		case f.x[i] <= lowest && errs[i].share > pinnedShare:
-			w.Problem = fmt.Sprintf("it is estimated as %v, its lower bound, but the rows do not show it%s", lowest, constant(rows, i))
+			w.Problem = fmt.Sprintf("it is estimated as %.3g, its lower bound, but the rows do not show it%s", lowest, constant(rows, i))
 		case beyond > distantShare:
 			w.Problem = fmt.Sprintf("the lengths in the rows are too short to show it: for prompts of %v tokens its error is %.0f %% of TPOT", far.Prompt, 100*beyond)
 		default:
@@ -82,7 +84,7 @@ func remedy(parameter, partner int) string {
 }
 
 func nameOf(parameter int) string {
-	if parameter < experts {
+	if parameter < lead {
 		return figures()[parameter].name
 	}
 	return "the benchmark's waiting"
@@ -103,7 +105,7 @@ func constant(rows []Row, parameter int) string {
 	switch {
 	case len(rows) == 1:
 		return ", since there is only one row"
-	case parameter <= beta && same(func(r Row) float64 { return r.Concurrency }):
+	case (parameter <= beta || parameter == experts) && same(func(r Row) float64 { return r.Concurrency }):
 		return fmt.Sprintf(", since all have concurrency %v", rows[0].Concurrency)
 	case parameter != alpha && prompts && outputs:
 		return fmt.Sprintf(", since all have isl %v and osl %v", rows[0].Prompt, rows[0].Output)
@@ -121,9 +123,9 @@ type standardError struct {
 }
 
 // standardErrors returns those of the parameters of fleet.EngineCost.
-func (e *equations) standardErrors(f form) [experts]standardError {
-	// A parameter of fleet.EngineCost has its own number as index here.
-	used := []int{alpha, beta, gamma, prefill, prefillSquared, lead}
+func (e *equations) standardErrors(f form) [lead]standardError {
+	// Each parameter has its own number as index here.
+	used := []int{alpha, beta, gamma, prefill, prefillSquared, experts, lead}
 	norms := e.norms()
 	correlation := mat.NewSymDense(len(used), nil)
 	for a, i := range used {
@@ -134,10 +136,10 @@ func (e *equations) standardErrors(f form) [experts]standardError {
 			}
 			correlation.SetSym(a, b, sum)
 		}
-		// Keeps it invertible if two columns are equal.
-		correlation.SetSym(a, a, correlation.At(a, a)+1e-9)
+		// Keeps it invertible if two columns are equal, or one is not in use.
+		correlation.SetSym(a, a, 1+1e-9)
 	}
-	var errs [experts]standardError
+	var errs [lead]standardError
 	var factor mat.Cholesky
 	var inverse mat.SymDense
 	if !factor.Factorize(correlation) || factor.InverseTo(&inverse) != nil && math.IsInf(factor.Cond(), 1) {

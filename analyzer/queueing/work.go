@@ -32,6 +32,16 @@ func (m *Mix) Work(p Profile, hits float64) (prefill, decode float64) {
 	return prefill, decode
 }
 
+// Batch returns the mean number of requests in decode at a rate per second, at most MaxSequences.
+func (m *Mix) Batch(r Replica, rate float64) float64 {
+	prefill, decode := m.Work(r.Profile, r.PrefixHits)
+	idle := 1 - float64(rate*(prefill+decode))
+	if idle <= 0 {
+		return float64(r.MaxSequences)
+	}
+	return min(float64(r.MaxSequences), rate*m.decode*r.Iteration/idle)
+}
+
 // MeanPrompt returns the mean length of prompts in tokens, and MeanOutput that of outputs.
 func (m *Mix) MeanPrompt() float64 { return m.prompt }
 

@@ -17,6 +17,8 @@ import (
 type fitFlags struct {
 	model, gpu, engine, precision string
 	tensorParallel                int
+	experts, expertsPerToken      int
+	unit                          string
 	all                           bool
 	output                        string
 }
@@ -31,14 +33,22 @@ answer, and sends the next. The file is CSV with a header; - reads standard inpu
 
   concurrency           requests under way at once
   isl, osl              tokens of a prompt and of an output, on average
-  ttft_ms or ttft_s     mean time to the first token; the bare name ttft is in seconds
-  tpot_ms or tpot_s     mean time per output token after the first; tpot is in seconds, and itl the same
+  ttft_ms or ttft_s     mean time to the first token; ttft_us is in microseconds, the bare name ttft in seconds
+  tpot_ms or tpot_s     mean time per output token after the first; with the same units, and itl the same
 
 and reads model, gpu, engine (or backend), tp, precision and mode if it has them. Rows of another mode than agg are left out:
 they are of engines that do prefill or decode only.
 
 If a file has several engines, the flags select one: a value matches an equal name, else names that begin with it, also after a
 slash. If the file has no such column, the flag is its value.
+
+The units of times that are unlikely are questioned: a median TPOT above 500 ms or below 0.5 ms, or a TTFT far below TPOT.
+--unit confirms or corrects the unit of both. Rows that contradict each other are rejected, with their lines: TPOT that falls by
+more than 20 % as concurrency rises at equal lengths, or a fit that misses TPOT by more than 30 %.
+
+In a mixture-of-experts model the time of an iteration grows with the experts that a batch uses. How fast is known for many
+published models by their names; for others give --experts and --experts-per-token of the model's config.json, or --experts 1 for
+a model without experts. If nothing is known, the rows tell.
 
 It prints the cost for the configuration and for the trigger, its error against the rows, and warnings of values that the rows do
 not determine. Good rows have five concurrencies from 1 to the highest of interest, prompts of 128, 1,024 and 8,192 tokens, and outputs of 128 and 1,024.`,
@@ -54,6 +64,9 @@ not determine. Good rows have five concurrencies from 1 to the highest of intere
 	flags.StringVar(&f.engine, "engine", "", "the engine, such as vllm")
 	flags.IntVar(&f.tensorParallel, "tp", 0, "number of accelerators over which each layer is split")
 	flags.StringVar(&f.precision, "precision", "", "precision of the weights, such as fp8")
+	flags.IntVar(&f.experts, "experts", 0, "routed experts of a layer of the model; 1 for a model without experts")
+	flags.IntVar(&f.expertsPerToken, "experts-per-token", 0, "how many of the experts each token uses")
+	flags.StringVar(&f.unit, "unit", "", "unit of the times, whatever the names of the columns say: ms, s or us")
 	flags.BoolVar(&f.all, "all", false, "fit every engine in the file, a line each")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json, or yaml: an entry of the configuration's profiles")
 	return command
@@ -63,21 +76,21 @@ func (f *fitFlags) run(command *cobra.Command, path string) error {
 	if err := checkOutput(f.output, "text", "json", "yaml"); err != nil {
 		return err
 	}
-	if f.tensorParallel < 0 {
-		return usageError{fmt.Errorf("tp %d is below zero; leave it out, or write 1 or more", f.tensorParallel)}
+	if err := f.check(); err != nil {
+		return usageError{err}
 	}
-	table, err := readTable(command, path)
+	table, err := f.readTable(command, path)
 	if err != nil {
 		return err
 	}
 	groups := f.chosen(table)
 	if len(groups) == 0 {
-		return fmt.Errorf("no row of %s matches the flags; the file has %s", path, listed(table.Groups))
+		return fmt.Errorf("no row of %s matches the flags; the file has %s", printable(path), listed(table.Groups))
 	}
 	if len(groups) > 1 && !f.all {
 		return fmt.Errorf("the rows are of %d engines; select one by --model, --gpu, --engine, --tp or --precision, or give --all: %s", len(groups), listed(groups))
 	}
-	fits, err := fitted(groups)
+	fits, err := f.fitted(groups)
 	if err != nil && !f.all {
 		return err
 	}
@@ -92,7 +105,38 @@ func (f *fitFlags) run(command *cobra.Command, path string) error {
 	return err
 }
 
-func readTable(command *cobra.Command, path string) (fit.Table, error) {
+// check returns the validation errors of the flags.
+func (f *fitFlags) check() error {
+	var errs []error
+	if f.tensorParallel < 0 {
+		errs = append(errs, fmt.Errorf("tp %d is below zero; leave it out, or write 1 or more", f.tensorParallel))
+	}
+	switch fit.Unit(f.unit) {
+	case fit.UnitByName, fit.Microseconds, fit.Milliseconds, fit.Seconds:
+	default:
+		errs = append(errs, fmt.Errorf("unit %q is unknown; it is ms, s or us", f.unit))
+	}
+	switch {
+	case f.experts < 0 || f.expertsPerToken < 0 || f.expertsPerToken > f.experts:
+		errs = append(errs, fmt.Errorf("experts %d and experts-per-token %d do not fit together; write those of the model's config.json, such as 256 and 8",
+			f.experts, f.expertsPerToken))
+	case f.experts > 1 && f.expertsPerToken == 0:
+		errs = append(errs, fmt.Errorf("experts %d needs experts-per-token; write that of the model's config.json, such as 8", f.experts))
+	}
+	return errors.Join(errs...)
+}
+
+// sparsity returns that of a model: by the flags, else by its name; 0 if it is not known.
+func (f *fitFlags) sparsity(model string) float64 {
+	if f.experts > 0 {
+		return float64(f.experts) / float64(max(1, f.expertsPerToken))
+	}
+	known, _ := fit.Sparsity(model)
+	return known
+}
+
+// readTable reads a file. Its names are printed, so they lose their control characters.
+func (f *fitFlags) readTable(command *cobra.Command, path string) (fit.Table, error) {
 	from := command.InOrStdin()
 	if path != "-" {
 		file, err := os.Open(path)
@@ -102,9 +146,13 @@ func readTable(command *cobra.Command, path string) (fit.Table, error) {
 		defer file.Close()
 		from = file
 	}
-	table, err := fit.ReadTable(from)
+	table, err := fit.ReadTable(from, fit.Unit(f.unit))
 	if err != nil {
-		return fit.Table{}, fmt.Errorf("%s:\n%w", path, err)
+		return fit.Table{}, fmt.Errorf("%s:\n%w", printable(path), err)
+	}
+	for i := range table.Groups {
+		k := &table.Groups[i].Key
+		k.Model, k.GPU, k.Engine, k.Precision = printable(k.Model), printable(k.GPU), printable(k.Engine), printable(k.Precision)
 	}
 	return table, nil
 }
@@ -143,7 +191,7 @@ func (f *fitFlags) chosen(t fit.Table) []fit.Group {
 			groups = narrowed(groups, choice.flag, choice.of)
 		default:
 			for i := range groups {
-				*choice.of(&groups[i].Key) = choice.flag
+				*choice.of(&groups[i].Key) = printable(choice.flag)
 			}
 		}
 	}
@@ -215,12 +263,12 @@ type fitting struct {
 }
 
 // fitted fits each group. The error joins those of all groups.
-func fitted(groups []fit.Group) ([]fitting, error) {
+func (f *fitFlags) fitted(groups []fit.Group) ([]fitting, error) {
 	var fits []fitting
 	var wrong []error
 	for _, g := range groups {
 		one := fitting{Key: g.Key, rows: g.Rows}
-		if one.Result, one.err = fit.Fit(g.Rows); one.err != nil {
+		if one.Result, one.err = fit.Fit(g.Rows, f.sparsity(g.Model)); one.err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", g.Key, one.err))
 		}
 		fits = append(fits, one)

@@ -47,9 +47,13 @@ func fitText(one fitting) string {
 	units := map[string]string{
 		"alpha": "ms per iteration", "beta": "ms per request in decode", "gamma": "ms per thousand tokens of context",
 		"prefill": "ms per token of a prompt", "prefillSquared": "ms per million squared tokens of a prompt",
+		"experts": "ms if a batch uses all experts", "sparsity": "experts of a layer for each one that a token uses",
 	}
 	cost := rounded(one.Cost)
 	for _, figure := range fleet.CostFigures() {
+		if (figure.Name == "experts" || figure.Name == "sparsity") && cost.Experts == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "  %-15s %-9s %s\n", figure.Name, decimal(*figure.Of(&cost)), units[figure.Name])
 	}
 	b.WriteString("\n")
@@ -57,10 +61,6 @@ func fitText(one fitting) string {
 	writeDeviation(&b, "TTFT", one.TTFT, func(r fit.Row) float64 { return r.TTFT })
 	if left := one.LeftOut; left != nil {
 		fmt.Fprintf(&b, "  each half of the rows foretold by the other: MAPE of TPOT %s, of TTFT %s\n", percent(left.TPOT), percent(left.TTFT))
-	}
-	if s := one.Saturating; s != nil && one.TPOT.Mean > toleratedError && s.TPOT < worthTelling*one.TPOT.Mean {
-		fmt.Fprintf(&b, "\nTPOT rises steeply with small batches and slowly with large ones, as in expert models: a term that saturates would leave an error of %s.\n"+
-			"The five figures are the best straight line; measure at the concurrencies of production, and leave out far lower ones.\n", percent(s.TPOT))
 	}
 	for i, w := range one.Warnings {
 		if i == 0 {
@@ -74,13 +74,6 @@ func fitText(one fitting) string {
 	}
 	return b.String()
 }
-
-// A richer form is mentioned if the error is above the repeatability of benchmarks, and would fall
-// below this share of it.
-const (
-	toleratedError = 0.04
-	worthTelling   = 0.7
-)
 
 func writeDeviation(b *strings.Builder, name string, d fit.Deviation, of func(fit.Row) float64) {
 	fmt.Fprintf(b, "  %s: MAPE %s; worst %+.1f %%: %s ms fitted, %s ms measured at concurrency %v, isl %v, osl %v (line %d)\n",
@@ -114,7 +107,7 @@ func fitLines(fits []fitting) string {
 	fmt.Fprintln(w, "ENGINE\tROWS\tTPOT\tLEFT OUT\tTTFT\tWARNINGS\tPROFILE")
 	for _, one := range fits {
 		if one.err != nil {
-			fmt.Fprintf(w, "%s\t%d\t-\t-\t-\t-\t%s\n", one.Key, len(one.rows), strings.ReplaceAll(one.err.Error(), "\n", "; "))
+			fmt.Fprintf(w, "%s\t%d\t-\t-\t-\t-\t%s\n", one.Key, len(one.rows), oneLine(one.err))
 			continue
 		}
 		left := "-"
@@ -130,6 +123,11 @@ func fitLines(fits []fitting) string {
 	}
 	_ = w.Flush() // into memory
 	return b.String()
+}
+
+// oneLine returns the text of an error on one line.
+func oneLine(err error) string {
+	return strings.NewReplacer(":\n  ", ": ", "\n  ", "; ", "\n", "; ").Replace(err.Error())
 }
 
 func fitJSON(fits []fitting) (string, error) {
@@ -163,7 +161,7 @@ func fitYAML(fits []fitting) (string, error) {
 			if len(fits) == 1 {
 				return "", err
 			}
-			entry = fmt.Sprintf("# %s: %s\n", one.Key, strings.ReplaceAll(err.Error(), "\n", "; "))
+			entry = fmt.Sprintf("# %s: %s\n", one.Key, oneLine(err))
 		}
 		for _, w := range one.Warnings {
 			fmt.Fprintf(&b, "# warning: %s\n", w)

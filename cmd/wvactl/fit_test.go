@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -71,7 +73,7 @@ func TestFitPrintsCostErrorAndEntry(t *testing.T) {
 	require.Contains(t, out, "org/Tiny-1B on H100, float16, TP 2: 24 rows, concurrency 1 to 64, isl 128 to 8192, osl 128 to 1024\n")
 	require.Regexp(t, `alpha +(6|6\.00\d|5\.99\d) +ms per iteration`, out)
 	require.Regexp(t, `TPOT: MAPE 0\.[012] %; worst .* at concurrency \d+, isl \d+, osl \d+ \(line \d+\)`, out)
-	require.Contains(t, out, "each half of the rows foretold by the other: MAPE of TPOT 1.")
+	require.Contains(t, out, "each half of the rows foretold by the other: MAPE of TPOT 0.")
 	require.Contains(t, out, `  profile: "alpha=`)
 	require.Contains(t, out, `  - {model: "org/Tiny-1B", accelerator: "H100", precision: "bf16", tensorParallel: 2, alpha: `)
 	require.NotContains(t, out, "experts")
@@ -138,7 +140,7 @@ func TestFitAllPrintsALineForEachEngine(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 3)
 	require.Regexp(t, `^ENGINE +ROWS +TPOT +LEFT OUT +TTFT +WARNINGS +PROFILE`, lines[0])
-	require.Regexp(t, `^org/Tiny-1B on h100_sxm, vllm, fp8, TP 2 +24 +0\.\d % +1\.\d % +0\.\d % +- +alpha=`, lines[1])
+	require.Regexp(t, `^org/Tiny-1B on h100_sxm, vllm, fp8, TP 2 +24 +0\.\d % +0\.\d % +0\.\d % +- +alpha=`, lines[1])
 }
 
 func TestFitJSONHoldsEverything(t *testing.T) {
@@ -175,6 +177,73 @@ func TestFitWarnsOfWhatRowsDoNotShow(t *testing.T) {
 	require.True(t, strings.HasPrefix(out, "# warning: "), out)
 }
 
+func TestFitTakesTheUnitThatIsGiven(t *testing.T) {
+	const rows = "1,1024,512,0.050,0.0062\n8,1024,512,0.080,0.0069\n32,1024,512,0.160,0.0091\n"
+	inSeconds, _, err := runFit(t, fitHeader+rows, "--unit", "s")
+	require.NoError(t, err)
+	inMilliseconds, _, err := runFit(t, fitHeader+"1,1024,512,50,6.2\n8,1024,512,80,6.9\n32,1024,512,160,9.1\n")
+	require.NoError(t, err)
+	require.Equal(t, inMilliseconds, inSeconds)
+
+	slow := fitHeader + "1,1024,512,900,600\n8,1024,512,1000,620\n"
+	_, _, err = runFit(t, slow)
+	require.ErrorContains(t, err, "the median TPOT is 610 ms by the column tpot_ms")
+	_, _, err = runFit(t, slow, "--unit", "ms")
+	require.NoError(t, err)
+}
+
+func TestFitTakesTheExpertsOfTheModel(t *testing.T) {
+	rows := fitHeader
+	for _, n := range []float64{1, 4, 16, 64, 256} {
+		rows += fmt.Sprintf("%v,128,1024,80,%v\n", n, 6+9*(1-math.Pow(1-8.0/256, n))+0.01*n)
+	}
+	for _, flags := range [][]string{{"--experts", "256", "--experts-per-token", "8"}, {"--model", "deepseek-ai/DeepSeek-V3", "--gpu", "H200"}, {}} {
+		out, _, err := runFit(t, rows, flags...)
+		require.NoError(t, err)
+		require.Regexp(t, `experts +[89](\.\d+)? +ms if a batch uses all experts\n  sparsity +32 `, out, flags)
+		require.Regexp(t, `profile: "alpha=.*,experts=[89].*,sparsity=32"`, out)
+	}
+	out, _, err := runFit(t, rows, "--experts", "1")
+	require.NoError(t, err)
+	require.NotContains(t, out, "experts")
+}
+
+// A terminal obeys control characters, and a line break in a name would end a comment of YAML.
+func TestFitPrintsNamesWithoutControlCharacters(t *testing.T) {
+	const name = "org/\x1b[2J\x1b]0;owned\aTiny\u009b\u202e"
+	text := fitHeading + fitRows("\""+name+"\nevil: yes\",\"h100\x1b[31m\",\"vllm\r\",\"fp8\x00\",2,agg,")
+	other := fitRows("\"b\x1b\nc: d\",\"h200\x1b\",vllm,fp8,2,agg,")
+	for _, c := range []struct {
+		text  string
+		flags []string
+	}{
+		{text, nil},
+		{text, []string{"-o", "yaml"}},
+		{text, []string{"-o", "json"}},
+		{text + other, []string{"--all"}},
+		{text + other, []string{"--all", "-o", "yaml"}},
+		{text + other + "\"b\x1b\nc: d\",\"bad\x1b\ny: z\",vllm,fp8,2,agg,1,128,128,50,10\n\"b\x1b\nc: d\",\"bad\x1b\ny: z\",vllm,fp8,2,agg,9,128,128,50,5\n", []string{"--all", "-o", "yaml"}},
+		{text + other, nil}, // asks to select one
+		{text, []string{"--model", "none\x1b[0m"}},
+		{fitHeader + fitRows(""), []string{"--model", "m\x1b[0m", "--gpu", "h\n100", "--engine", "\r", "--precision", "\a"}},
+		{fitHeading + "m,g,e,p,\"2\x1b\",agg,1,128,64,50,10\nm,g,e,p,2,agg,\"1\x1b\",128,64,50,10\n", nil},
+	} {
+		out, left, err := runFit(t, c.text, c.flags...)
+		if err != nil {
+			out += err.Error()
+		}
+		for i, r := range out + left {
+			require.True(t, r == '\n' || unicode.IsPrint(r), "%q at %d of %q, with %q", r, i, out+left, c.flags)
+		}
+		require.NotContains(t, out, "\nevil")
+		require.NotContains(t, out, "\nc: d")
+		require.NotContains(t, out, "\ny: z")
+	}
+	out, _, err := runFit(t, text, "-o", "yaml")
+	require.NoError(t, err)
+	require.Contains(t, out, `- {model: "org/?[2J?]0;owned?Tiny???evil: yes", accelerator: "H100?[31M", precision: "fp8?", tensorParallel: 2, `)
+}
+
 func TestFitPrintsNothingBesideAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
@@ -185,6 +254,13 @@ func TestFitPrintsNothingBesideAnError(t *testing.T) {
 		"no columns": {"a,b\n1,2\n", nil, "line 1: the header has no column for concurrency"},
 		"output":     {fitHeader + fitRows(""), []string{"-o", "xml"}, `output "xml" is unknown; it is text, json or yaml`},
 		"tp":         {fitHeader + fitRows(""), []string{"--tp", "-1"}, "tp -1 is below zero"},
+		"unit":       {fitHeader + fitRows(""), []string{"--unit", "min"}, `unit "min" is unknown; it is ms, s or us`},
+		"experts":    {fitHeader + fitRows(""), []string{"--experts", "256"}, "experts 256 needs experts-per-token"},
+		"per token":  {fitHeader + fitRows(""), []string{"--experts", "8", "--experts-per-token", "9"}, "experts 8 and experts-per-token 9 do not fit together"},
+		"seconds": {fitHeader + "1,128,64,0.05,0.008\n8,128,64,0.06,0.009\n", nil,
+			"the median TPOT is 0.0085 ms by the column tpot_ms, which is not from 0.5 to 500 ms; are the times in another unit? They look like seconds: write --unit s"},
+		"falls": {fitHeader + "1,128,64,50,10\n8,128,64,60,7\n", nil,
+			"TPOT 10 ms at concurrency 1, isl 128, osl 64 (line 2), but TPOT 7 ms at concurrency 8, isl 128, osl 64 (line 3)"},
 	} {
 		out, _, err := runFit(t, c.text, c.flags...)
 		require.ErrorContains(t, err, c.want, name)

@@ -46,6 +46,10 @@ func (f *sizeFlags) sizing() (sizing, error) {
 	}
 	s.Objective, s.Dispersion = f.objective(), f.dispersion
 	s.Replica, s.limits = f.replica(s.profile.Profile)
+	var err error
+	if s.Replica.Profile, err = analyzer.LinearProfile(s.profile.Cost, s.Question, s.sizer.MaxRate); err != nil {
+		return sizing{}, err
+	}
 	if prefill, decode := s.Mix.Work(s.Replica.Profile, 0); prefill+decode == 0 {
 		return sizing{}, errors.New("by the profile a request takes no time, so the capacity has no limit; add beta and gamma for decoding, prefill for prompts")
 	}
