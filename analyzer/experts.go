@@ -31,10 +31,10 @@ func LinearProfile(cost fleet.EngineCost, q queueing.Question, maxRate func(queu
 }
 
 // linear does the same with the corrections of the replicas' metrics.
-func (m Model) linear(q queueing.Question, cost fleet.EngineCost, c correction, memo *Memo) queueing.Profile {
-	q.Dispersion = m.dispersionOf(0)
+func (o Options) linear(q queueing.Question, cost fleet.EngineCost, c correction) queueing.Profile {
+	q.Dispersion = o.arrivals.dispersionOf(0)
 	p, err := linear(cost, q, c, func(q queueing.Question) (queueing.Answer, error) {
-		a, err := memo.maxRate(q, nil)
+		a, err := o.Memo.maxRate(q, o.Memo.answersTo(q), nil)
 		return a.Answer, err
 	})
 	if err != nil {

@@ -35,8 +35,8 @@ const shortPrompt, longPrompt = 355, 1955 // tokens, with the mean of the chat
 // served is a request on its way. Times are in seconds.
 type served struct{ at, first, last, prompt, output, done float64 }
 
-// arrivals returns requests with exponential outputs, at a rate per second.
-func arrivals(rate float64) []*served {
+// poisson returns requests with exponential outputs, at a rate per second.
+func poisson(rate float64) []*served {
 	random := rand.New(rand.NewPCG(7, 9))
 	requests, at := make([]*served, 12_000), 0.0
 	for i := range requests {
@@ -49,7 +49,7 @@ func arrivals(rate float64) []*served {
 // missed returns the share of requests that miss the limits on TTFT and on the mean time between
 // tokens.
 func missed(cost fleet.EngineCost, rate float64, o fleet.Objective) float64 {
-	all := arrivals(rate)
+	all := poisson(rate)
 	e := simulatedEngine{EngineCost: cost, waiting: all}
 	for len(e.waiting)+len(e.running) > 0 {
 		e.step()

@@ -134,7 +134,7 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 		q.Replica.Profile, c = calibrate(Seconds(v.Profile.Cost.Linear(v.running())), w, v)
 		l.basis, l.note = c.basis(), c.String()
 		if v.Profile.Cost.Experts > 0 {
-			q.Replica.Profile = m.linear(q, v.Profile.Cost, c, o.Memo)
+			q.Replica.Profile = o.linear(q, v.Profile.Cost, c)
 		}
 	} else {
 		q.Replica.Profile, l.basis = learn(w, seen), BasisLearned
