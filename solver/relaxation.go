@@ -32,9 +32,17 @@ func (s *search) prepare() {
 	for _, p := range s.penalty {
 		s.addPiece(piece{item: int32(len(s.items)), price: p.cost, capacity: p.width, count: 1})
 	}
+	slices.SortStableFunc(s.pieces, func(a, b piece) int {
+		switch {
+		case a.ratio < b.ratio:
+			return -1
+		case a.ratio > b.ratio:
+			return 1
+		}
+		return 0
+	})
 }
 
-// addPiece inserts a piece in order of cost per capacity, then item.
 func (s *search) addPiece(p piece) {
 	if p.count == 0 {
 		return
@@ -42,11 +50,6 @@ func (s *search) addPiece(p piece) {
 	p.carries, p.costs = p.capacity*p.count, p.price*p.count
 	p.ratio = float64(p.price) / float64(p.capacity)
 	s.pieces = append(s.pieces, p)
-	at := len(s.pieces) - 1
-	for ; at > 0 && s.pieces[at-1].ratio > p.ratio; at-- {
-		s.pieces[at] = s.pieces[at-1]
-	}
-	s.pieces[at] = p
 }
 
 // prepareChange builds the additional tables for the search for the least change.
@@ -82,11 +85,13 @@ func (s *search) relaxed(d int, need int64) int64 {
 			continue
 		}
 		if p.carries >= need {
+			s.steps += i / itemsPerStep
 			return cost + floorOf(p.ratio*float64(need)) - s.rounding
 		}
 		need -= p.carries
 		cost += p.costs
 	}
+	s.steps += len(s.pieces) / itemsPerStep
 	return unreachable
 }
 

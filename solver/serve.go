@@ -57,28 +57,36 @@ func (d *draft) fill(m *competitor) {
 
 // grow adds the replica that makes the plan least expensive, if the model is short and one fits.
 func (d *draft) grow(m *competitor) bool {
-	if m.left(m.chosen) <= tolerance {
+	left := m.left(m.chosen)
+	if left <= tolerance {
 		return false
 	}
-	var best []int64
-	least := int64(0)
-	values := slices.Clone(m.chosen)
+	type addition struct {
+		item      int
+		replicas  int64
+		costsMore int64
+	}
+	var additions []addition
 	for i := range m.items {
 		v := &m.items[i]
 		d.k.steps--
-		values[i] = v.atLeast(m.chosen[i] + 1)
-		if values[i] > m.chosen[i] && d.fits(m, values) {
-			if cost := m.costOf(values); best == nil || cost < least {
-				best, least = slices.Clone(values), cost
-			}
+		if n := v.atLeast(m.chosen[i] + 1); n > m.chosen[i] {
+			after := m.unservedCost(remaining(left, v.capacity, n-m.chosen[i]))
+			additions = append(additions, addition{i, n, v.ownCost(n) - v.ownCost(m.chosen[i]) + after - m.unservedCost(left)})
 		}
-		values[i] = m.chosen[i]
 	}
-	if best == nil {
-		return false
+	slices.SortStableFunc(additions, func(a, b addition) int { return cmp.Compare(a.costsMore, b.costsMore) })
+	values := slices.Clone(m.chosen)
+	for _, a := range additions {
+		d.k.steps -= len(m.items) / itemsPerStep
+		values[a.item] = a.replicas
+		if d.fits(m, values) {
+			d.put(m, values, m.costOf(values))
+			return true
+		}
+		values[a.item] = m.chosen[a.item]
 	}
-	d.put(m, best, least)
-	return true
+	return false
 }
 
 // stepsToServe is the least budget of this pass, whatever was used before.
