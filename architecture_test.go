@@ -60,7 +60,7 @@ var importRules = map[string]importRule{
 	"cmd/wva": {own: []string{"app", "config"}, parties: []string{cobra}},
 	"cmd/wvactl": {
 		own: []string{
-			"app", "demo", "evaluation", "record", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/fit", "inventory/manifests", "inventory", "config", "scaledobject", "fleet",
+			"app", "demo", "evaluation", "record", "simulation", "planner", "analyzer", "analyzer/queueing", "analyzer/queueing/textbook", "analyzer/fit", "inventory/manifests", "inventory", "config", "scaledobject", "fleet",
 		},
 		parties: []string{cobra, pflag, promModel, yaml},
 	},
@@ -110,12 +110,13 @@ var importRules = map[string]importRule{
 
 	"proto/wva/v1alpha1": {parties: []string{grpc, protobuf}},
 
-	"simulation":        {pure: true, own: []string{"planner", "fleet"}},
-	"planner":           {pure: true, own: []string{"analyzer", "solver", "fleet"}},
-	"analyzer":          {pure: true, own: []string{"analyzer/queueing", "fleet"}, parties: []string{gonum}},
-	"analyzer/fit":      {pure: true, own: []string{"fleet"}, parties: []string{gonum}},
-	"analyzer/queueing": {pure: true, parties: []string{gonum}, tests: []string{"simulation", "fleet"}},
-	"solver":            {pure: true, own: []string{"fleet"}},
+	"simulation":                 {pure: true, own: []string{"planner", "fleet"}},
+	"planner":                    {pure: true, own: []string{"analyzer", "solver", "fleet"}},
+	"analyzer":                   {pure: true, own: []string{"analyzer/queueing", "fleet"}, parties: []string{gonum}},
+	"analyzer/fit":               {pure: true, own: []string{"fleet"}, parties: []string{gonum}},
+	"analyzer/queueing":          {pure: true, own: []string{"analyzer/queueing/textbook"}, parties: []string{gonum}, tests: []string{"simulation", "fleet"}},
+	"analyzer/queueing/textbook": {pure: true, parties: []string{gonum}},
+	"solver":                     {pure: true, own: []string{"fleet"}},
 	"inventory": {
 		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubeTypes, kubeMachinery, kubeHelpers, kubeLog},
 		tests: []string{"inventory/manifesttest", testify},

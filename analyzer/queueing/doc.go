@@ -4,10 +4,9 @@
 // uses a formula, from the distributions of lengths and the burstiness of arrivals, and a small
 // simulation with a fixed seed if the formula is known to be far off.
 //
-// The queue (New) is a birth-death chain with rates μ(n) = n/S(n), S(n) = m·α + n·w (see Service).
-// It models the mean batch, not the interference that one request meets: it is for what-if
-// questions and limits on means. SingleServer (M/M/1/K) and GeneralService (M/G/1) are for
-// comparison.
+// The queue of a Service is a birth-death chain with rates μ(n) = n/S(n), S(n) = m·α + n·w. It
+// models the mean batch, not the interference that one request meets: it is for what-if questions
+// and limits on means. Package textbook has such queues.
 //
 // Units: seconds, requests per second, tokens; float64 throughout.
 //

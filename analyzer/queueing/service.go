@@ -3,6 +3,8 @@ package queueing
 import (
 	"fmt"
 	"math"
+
+	"github.com/wva-project/wva/analyzer/queueing/textbook"
 )
 
 // Request is the mean work of a request.
@@ -135,11 +137,13 @@ func (s Service) ITL(n int) float64 { return s.itl[n-1] }
 
 // Queue returns the queue in front of the replica, with at most maxWaiting waiting requests, or
 // Unlimited.
-func (s Service) Queue(maxWaiting int) (Queue, error) { return New(s.rates, maxWaiting) }
+func (s Service) Queue(maxWaiting int) (textbook.Queue, error) {
+	return textbook.New(s.rates, maxWaiting)
+}
 
 // Latency returns the mean TTFT and the mean ITL of the accepted requests in seconds, each at the
 // size of the batch that it enters. q is this service's queue and state one of its states.
-func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
+func (s Service) Latency(q textbook.Queue, state textbook.State) (ttft, itl float64) {
 	prefill := q.RequestMean(state.Rate, s.prefill)
 	if s.decodes < 1 {
 		return state.Wait + prefill, q.RequestMean(state.Rate, s.itl)
@@ -151,16 +155,16 @@ func (s Service) Latency(q Queue, state State) (ttft, itl float64) {
 // in seconds, and the limit that is reached first. A zero limit is none. The rate is 0 if a limit
 // is missed even without load. q is this service's queue. It is the answer of sizing by means, for
 // comparison: a percentile of the requests needs a lower rate.
-func (s Service) MaxMeanRate(q Queue, limits Objective) (float64, Limit) {
-	shares := func(state State) (ttft, itl float64) {
+func (s Service) MaxMeanRate(q textbook.Queue, limits Objective) (float64, Limit) {
+	shares := func(state textbook.State) (ttft, itl float64) {
 		ttft, itl = s.Latency(q, state)
 		return usedUp(ttft, limits.TTFT), usedUp(itl, limits.ITL)
 	}
-	rate := q.MaxRate(1, func(state State) float64 {
+	rate := q.MaxRate(1, func(state textbook.State) float64 {
 		ttft, itl := shares(state)
 		return max(ttft, itl)
 	})
-	if rate == q.highest() {
+	if rate == q.Highest() {
 		return rate, LimitCompute
 	}
 	state, err := q.At(rate)

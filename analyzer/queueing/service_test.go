@@ -239,3 +239,11 @@ func FuzzService(f *testing.F) {
 		}
 	})
 }
+
+// Batch returns the largest number of requests in the batch, and its limit: LimitSequences or
+// LimitKV.
+func (s Service) Batch() (int, Limit) { return len(s.rates), s.limitedBy }
+
+func closeTo(got, want, tolerance float64) bool {
+	return math.Abs(got-want) <= tolerance*max(1e-300, math.Abs(want))
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/analyzer/queueing/textbook"
 )
 
 // estimate is the capacity of a replica by one method.
@@ -82,7 +83,7 @@ func (s sizing) atRate(rate float64, a answers) (*atRate, error) {
 	if at.Means, err = s.means(rate); err != nil {
 		at.Problem = err.Error()
 	}
-	if errors.Is(err, queueing.ErrOverload) {
+	if errors.Is(err, textbook.ErrOverload) {
 		at.Problem = "the rate is at or above that of a full batch, so the queue grows without end"
 	}
 	return at, nil
@@ -105,11 +106,11 @@ func (s sizing) means(rate float64) (*queueMeans, error) {
 }
 
 // birthDeath returns the queue in front of the replica, whose requests all have the mean lengths.
-func (s sizing) birthDeath() (queueing.Service, queueing.Queue, error) {
+func (s sizing) birthDeath() (queueing.Service, textbook.Queue, error) {
 	service, err := queueing.NewService(s.Replica, s.Replica.Request(s.Mix.MeanPrompt(), s.Mix.MeanOutput()))
 	if err != nil {
-		return service, queueing.Queue{}, err
+		return service, textbook.Queue{}, err
 	}
-	queue, err := service.Queue(queueing.Unlimited)
+	queue, err := service.Queue(textbook.Unlimited)
 	return service, queue, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/analyzer/queueing/textbook"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -53,7 +54,7 @@ func (s sizing) byOneServer() estimate {
 	if err != nil {
 		return unanswered(method, oneByOneLeavesOut, err.Error())
 	}
-	queue, err := queueing.SingleServer(1/service.Rates()[0], s.Replica.MaxSequences-1)
+	queue, err := textbook.SingleServer(1/service.Rates()[0], s.Replica.MaxSequences-1)
 	if err != nil {
 		return unanswered(method, oneByOneLeavesOut, err.Error())
 	}
@@ -63,7 +64,7 @@ func (s sizing) byOneServer() estimate {
 	case limits.TTFT == 0:
 		return estimated(method, oneByOneLeavesOut, queue.Capacity(), queueing.LimitCompute)
 	}
-	rate := queue.MaxRate(s.Objective.TTFT, func(state queueing.State) float64 {
+	rate := queue.MaxRate(s.Objective.TTFT, func(state textbook.State) float64 {
 		return state.WaitQuantile(s.Objective.Percentile) + service.Prefill(1)
 	})
 	return estimated(method, oneByOneLeavesOut, rate, limitBelow(rate, queue.Capacity()))
@@ -109,7 +110,7 @@ func limitBelow(rate, capacity float64) queueing.Limit {
 const promptPoints = 1024
 
 // promptServer returns the server with the service times of prompts that are computed alone.
-func (s sizing) promptServer() (queueing.GeneralService, error) {
+func (s sizing) promptServer() (textbook.GeneralService, error) {
 	alone := s.Replica
 	alone.MaxSequences, alone.KVTokens = 1, 0
 	var mean, square float64
@@ -117,11 +118,11 @@ func (s sizing) promptServer() (queueing.GeneralService, error) {
 		length := s.prompts.Quantile((float64(i) + 0.5) / promptPoints)
 		service, err := queueing.NewService(alone, alone.Request(length, 1))
 		if err != nil {
-			return queueing.GeneralService{}, err
+			return textbook.GeneralService{}, err
 		}
 		time := service.Prefill(1)
 		mean += time / promptPoints
 		square += time * time / promptPoints
 	}
-	return queueing.GeneralService{Service: mean, SquaredCV: max(0, square/(mean*mean)-1)}, nil
+	return textbook.GeneralService{Service: mean, SquaredCV: max(0, square/(mean*mean)-1)}, nil
 }

@@ -1,47 +1,11 @@
 package queueing
 
-import (
-	"fmt"
-	"testing"
-)
+import "testing"
 
 // h100 is an engine like Llama-3.1-8B on one H100.
 var h100 = Replica{
 	Profile:      Profile{Iteration: 6.07e-3, PerSequence: 8.4e-6, PerContextToken: 4.24e-8, PerPromptToken: 1.34e-5, PerPromptTokenSquared: 8.3e-10},
 	MaxSequences: 256, BatchedTokens: 2048, KVTokens: 440_000,
-}
-
-func BenchmarkQueue(b *testing.B) {
-	for _, batch := range []int{256, 4096} {
-		q, err := New(batching(batch, 0.01), 1000)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				s, err := q.At(0.9 * q.Capacity())
-				if err != nil || s.Wait == 0 {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkWaitQuantile(b *testing.B) {
-	q, err := New(batching(256, 0.01), 1000)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := q.At(1.001 * q.Capacity())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		s.WaitQuantile(0.95)
-	}
 }
 
 // BenchmarkMeanSizing is the rate for limits on the means of TTFT and ITL, from a replica's

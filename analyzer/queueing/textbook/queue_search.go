@@ -1,4 +1,4 @@
-package queueing
+package textbook
 
 import "math"
 
@@ -22,7 +22,7 @@ func (q Queue) MaxRate(limit float64, mean func(State) float64) float64 {
 		}
 		return (value - limit) / (value + limit)
 	}
-	high := q.highest()
+	high := q.Highest()
 	switch {
 	case !(limit >= 0) || excess(0) > 0:
 		return 0
@@ -33,8 +33,8 @@ func (q Queue) MaxRate(limit float64, mean func(State) float64) float64 {
 	return rate
 }
 
-// highest is the highest rate of a search.
-func (q Queue) highest() float64 {
+// Highest is the highest rate of a search.
+func (q Queue) Highest() float64 {
 	if math.IsInf(q.maxWaiting, 1) {
 		return q.full * nearCapacity
 	}

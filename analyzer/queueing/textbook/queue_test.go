@@ -1,4 +1,4 @@
-package queueing
+package textbook
 
 import (
 	"errors"
@@ -147,7 +147,7 @@ func TestMaxRateMeetsTheLimitExactly(t *testing.T) {
 		wait := func(s State) float64 { return s.Wait }
 		for _, limit := range []float64{1e-9, 1e-3, 1, 20} {
 			rate := q.MaxRate(limit, wait)
-			if rate == q.highest() { // in a short queue no request waits as long as the limit
+			if rate == q.Highest() { // in a short queue no request waits as long as the limit
 				continue
 			}
 			s := steady(t, rates, maxWaiting, rate)
@@ -162,7 +162,7 @@ func TestMaxRateMeetsTheLimitExactly(t *testing.T) {
 		if rate := q.MaxRate(math.NaN(), service); rate != 0 {
 			t.Errorf("maxWaiting %d: a rate of %g for a limit of NaN", maxWaiting, rate)
 		}
-		if rate := q.MaxRate(1e9, service); rate != q.highest() {
+		if rate := q.MaxRate(1e9, service); rate != q.Highest() {
 			t.Errorf("maxWaiting %d: %g, want all of %g", maxWaiting, rate, q.Capacity())
 		}
 	}

@@ -1,4 +1,4 @@
-package queueing
+package textbook
 
 // Quantities of a queue that only tests compare.
 
@@ -19,7 +19,3 @@ func (s State) WaitTail(t float64) float64 {
 	}
 	return s.waits.share * s.waits.beyond(s.waits.service*t)
 }
-
-// Batch returns the largest number of requests in the batch, and its limit: LimitSequences or
-// LimitKV.
-func (s Service) Batch() (int, Limit) { return len(s.rates), s.limitedBy }
