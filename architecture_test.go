@@ -116,7 +116,8 @@ var importRules = map[string]importRule{
 	"analyzer/fit":               {pure: true, own: []string{"fleet"}, parties: []string{gonum}},
 	"analyzer/queueing":          {pure: true, own: []string{"analyzer/queueing/textbook"}, parties: []string{gonum}, tests: []string{"simulation", "fleet"}},
 	"analyzer/queueing/textbook": {pure: true, parties: []string{gonum}},
-	"solver":                     {pure: true, own: []string{"fleet"}},
+	"solver":                     {pure: true, own: []string{"solver/packing", "fleet"}},
+	"solver/packing":             {pure: true},
 	"inventory": {
 		pure: true, own: []string{"scaledobject", "engine", "fleet"}, parties: []string{kubeTypes, kubeMachinery, kubeHelpers, kubeLog},
 		tests: []string{"inventory/manifesttest", testify},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wva-project/wva/fleet"
+	"github.com/wva-project/wva/solver/packing"
 )
 
 // maxGPUs bounds the accelerators of a replica on one node, its number of nodes, and the
@@ -32,7 +33,7 @@ type use struct {
 
 // class is the resource request of a replica. All rows of a class request the same.
 type class struct {
-	shape
+	packing.Shape
 	pool      int32 // index of its pool; none if the accelerator type is unlimited
 	placement int   // zero if no node of the pool rejects it
 	namespace string
@@ -58,7 +59,7 @@ type nodePool struct {
 	raised []int
 	// rejects is, by placement, the nodes that reject it
 	rejects map[int][]bool
-	placer  *placer // nil if the limits are exact
+	placer  *packing.Placer // nil if the limits are exact
 	// clears is true if the nodes are competitors: see addNodes. hold is, for each row, the class
 	// of its existing replicas; none if none may be removed.
 	clears bool
@@ -113,8 +114,8 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 	for i := range c.rows {
 		r := &c.rows[i]
 		o := &c.options[r.option]
-		k := class{pool: none, shape: shapeOf(o)}
-		if k.gpus == 0 {
+		k := class{pool: none, Shape: shapeOf(o)}
+		if k.GPUs == 0 {
 			continue
 		}
 		if at, found := pools[o.Accelerator]; found {
@@ -141,7 +142,7 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 // classLike returns the class that equals k, and adds it if there is none.
 func (c *canonicalProblem) classLike(k *class) int32 {
 	for i := range c.classes {
-		if x := &c.classes[i]; x.pool == k.pool && x.placement == k.placement && x.shape == k.shape && x.namespace == k.namespace && x.kind == k.kind {
+		if x := &c.classes[i]; x.pool == k.pool && x.placement == k.placement && x.Shape == k.Shape && x.namespace == k.namespace && x.kind == k.kind {
 			return int32(i)
 		}
 	}
@@ -157,7 +158,7 @@ func (c *canonicalProblem) limitPool(at int32) {
 	var sizes []int
 	for i := range c.classes {
 		if k := &c.classes[i]; k.pool == at {
-			sizes = append(sizes, k.gpus)
+			sizes = append(sizes, k.GPUs)
 		}
 	}
 	if len(sizes) == 0 {
@@ -216,7 +217,7 @@ func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 		for _, size := range sizes {
 			blocks := p.blocks(size, rejected)
 			for k, shares := range beyond {
-				blocks += shares * int64(k.gpus/size)
+				blocks += shares * int64(k.GPUs/size)
 			}
 			c.addLimit(LimitNodes, blocks, func(k *class) int64 {
 				if k.pool != at || !within[k.placement] {
@@ -276,7 +277,7 @@ func outside(held [][]int32, rejected []bool) (shares int64) {
 }
 
 // blocks is the number of blocks of a size that one replica needs.
-func (s shape) blocks(size int) int64 { return int64(s.shares) * int64(s.gpus/size) }
+func (k *class) blocks(size int) int64 { return int64(k.Shares) * int64(k.GPUs/size) }
 
 // blocks is the number of blocks of a size on all nodes but the rejected ones.
 func (p *nodePool) blocks(size int, rejected []bool) (blocks int64) {
@@ -314,10 +315,10 @@ func (c *canonicalProblem) addLimit(kind Limit, capacity int64, amount func(k *c
 	}
 }
 
-func shapeOf(o *Option) shape {
+func shapeOf(o *Option) packing.Shape {
 	gpus := max(0, min(o.GPUs, maxGPUs))
-	return shape{gpus: gpus, shares: max(1, min(o.Nodes, maxGPUs))}
+	return packing.Shape{GPUs: gpus, Shares: max(1, min(o.Nodes, maxGPUs))}
 }
 
 // all is the number of accelerators that one replica uses on all its nodes.
-func (s shape) all() int64 { return int64(s.gpus) * int64(s.shares) }
+func (k *class) all() int64 { return int64(k.GPUs) * int64(k.Shares) }

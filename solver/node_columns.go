@@ -24,7 +24,7 @@ func (p *nodePool) choicesAreFew() bool {
 		for _, nodes := range p.held[i] {
 			at := nodes[0]
 			if last[at] > 0 {
-				choices[at], last[at] = capped(choices[at], last[at]+1), 0
+				choices[at], last[at] = choices[at]*(last[at]+1), 0
 			}
 			if choices[at] > maxChoices {
 				return false
@@ -106,7 +106,7 @@ func (k *component) blocksBeside(at int32) (blocks int64) {
 	c := k.c
 	l := &c.limits[at]
 	p := &c.pools[l.pool]
-	for node, left := range p.placer.left {
+	for node, left := range p.placer.Left {
 		if l.rejects == nil || !l.rejects[node] {
 			blocks += max(0, left) / int64(l.size)
 		}
@@ -157,7 +157,7 @@ func (k *component) addNodesOf(at int32, supply []int32) {
 		if p.hold[i] == none {
 			continue
 		}
-		gpus := int64(k.c.classes[k.c.rows[row].class].gpus)
+		gpus := int64(k.c.classes[k.c.rows[row].class].GPUs)
 		for _, nodes := range p.held[i] {
 			own := occupants[nodes[0]]
 			if n := len(own); n > 0 && own[n-1].class == p.hold[i] {
@@ -171,7 +171,7 @@ func (k *component) addNodesOf(at int32, supply []int32) {
 		if len(own) == 0 {
 			continue
 		}
-		n := nodeChoices{own: own, left: p.placer.left[node]}
+		n := nodeChoices{own: own, left: p.placer.Left[node]}
 		for i, class := range supply {
 			if class == none {
 				continue

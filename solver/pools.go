@@ -3,6 +3,8 @@ package solver
 import (
 	"cmp"
 	"slices"
+
+	"github.com/wva-project/wva/solver/packing"
 )
 
 // usablePools returns the pools that limit something, each accelerator type once. A type has the
@@ -63,8 +65,8 @@ func (c *canonicalProblem) stand(p *nodePool) {
 	p.held = make([][][]int32, len(p.rows))
 	for i, at := range p.rows {
 		r := &c.rows[at]
-		shape := c.classes[r.class].shape
-		p.held[i] = usableHeld(c.options[r.option].Held, shape.shares, len(p.nodes))
+		shape := c.classes[r.class].Shape
+		p.held[i] = usableHeld(c.options[r.option].Held, shape.Shares, len(p.nodes))
 		r.held = len(p.held[i])
 		if r.held == 0 {
 			continue
@@ -74,7 +76,7 @@ func (c *canonicalProblem) stand(p *nodePool) {
 		}
 		for _, nodes := range p.held[i] {
 			for _, node := range nodes {
-				p.raised[node] += shape.gpus
+				p.raised[node] += shape.GPUs
 			}
 		}
 	}
@@ -112,10 +114,10 @@ func (c *canonicalProblem) seat(p *nodePool) {
 	for i, node := range p.nodes {
 		free[i] = int32(node.Free)
 	}
-	options := make([]placedOption, len(p.rows))
+	options := make([]packing.Option, len(p.rows))
 	for i, at := range p.rows {
-		options[i] = placedOption{shape: c.classes[c.rows[at].class].shape, held: p.held[i]}
+		options[i] = packing.Option{Shape: c.classes[c.rows[at].class].Shape, Held: p.held[i]}
 	}
 	p.counts = make([]int64, len(p.rows))
-	p.placer = newPlacer(free, options)
+	p.placer = packing.New(free, options)
 }

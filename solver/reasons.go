@@ -107,7 +107,7 @@ func (c *canonicalProblem) existingFit(pool int32, known knownFits) bool {
 		for i, row := range p.rows {
 			p.counts[i] = int64(max(c.rows[row].replicas, c.rows[row].held))
 		}
-		fits = p.placer.fits(p.counts)
+		fits = p.placer.Fits(p.counts)
 		known.existing[pool] = fits
 	}
 	return fits

@@ -74,7 +74,7 @@ func (c *canonicalProblem) placeable(p *nodePool) bool {
 	for i, row := range p.rows {
 		p.counts[i] = int64(c.rows[row].replicas)
 	}
-	return p.placer.fits(p.counts) || p.clears && !p.placer.sure && c.nodesCanClear(p)
+	return p.placer.Fits(p.counts) || p.clears && !p.placer.Sure && c.nodesCanClear(p)
 }
 
 // lower reduces the minimums to a part that fits, and returns the unsatisfied ones.
@@ -186,7 +186,7 @@ func (c *canonicalProblem) room(r *row, most int64) int64 {
 	for i, row := range p.rows {
 		p.counts[i] = int64(c.rows[row].replicas)
 	}
-	return p.placer.room(p.counts, int(r.seat), most)
+	return p.placer.Room(p.counts, int(r.seat), most)
 }
 
 // cutRanges removes from the ranges the numbers that no plan can have, because the minimums of

@@ -133,8 +133,8 @@ func (d *draft) poolHolds(at int32) bool {
 // answer: the orders in which replicas may be removed take long if nodes and replicas are many.
 func (d *draft) askPlacer(at int32) bool {
 	p := d.k.c.pools[at].placer
-	fits := p.fits(d.seats[at].counts)
-	d.k.steps -= max(stepsPerPlacement, p.victims.work)
+	fits := p.Fits(d.seats[at].counts)
+	d.k.steps -= max(stepsPerPlacement, p.Work())
 	return fits
 }
 
@@ -146,5 +146,5 @@ func (d *draft) placeableAll() bool {
 // cannotStand reports whether the plan certainly cannot be placed on one of the pools. Without
 // certainty, the placer may have missed a placement.
 func (d *draft) cannotStand() bool {
-	return slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) && d.k.c.pools[at].placer.sure })
+	return slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) && d.k.c.pools[at].placer.Sure })
 }

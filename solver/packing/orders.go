@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import (
 	"cmp"
@@ -10,11 +10,11 @@ import (
 const maxBlockOrders = 3
 
 // prepare makes the removal orders.
-func (v *victims) prepare(p *placer) {
+func (v *victims) prepare(p *Placer) {
 	if v.rows != nil {
 		return
 	}
-	v.left, v.count = slices.Clone(p.left), make([]int64, len(p.left))
+	v.left, v.count = slices.Clone(p.Left), make([]int64, len(p.Left))
 	v.crowds = make([]int64, len(p.options))
 	for _, free := range p.free {
 		v.mostFree = max(v.mostFree, free)
@@ -35,21 +35,21 @@ func (v *victims) prepare(p *placer) {
 		}
 		o.clear(v.count)
 	}
-	v.addOrder(p, func(n int32) (int64, int64) { return -p.left[n], own[n] })
-	v.addOrder(p, func(n int32) (int64, int64) { return own[n], -p.left[n] })
+	v.addOrder(p, func(n int32) (int64, int64) { return -p.Left[n], own[n] })
+	v.addOrder(p, func(n int32) (int64, int64) { return own[n], -p.Left[n] })
 	for _, size := range p.sizes[:min(len(p.sizes), maxBlockOrders)] {
 		v.addOrder(p, func(n int32) (int64, int64) {
-			lacks := size - max(0, p.left[n])%size - min(0, p.left[n])
+			lacks := size - max(0, p.Left[n])%size - min(0, p.Left[n])
 			if lacks > own[n] {
-				return 1 << 62, -p.left[n]
+				return 1 << 62, -p.Left[n]
 			}
-			return lacks, -p.left[n]
+			return lacks, -p.Left[n]
 		})
 	}
 }
 
 // addOrder adds the order in which replicas on nodes with smaller keys are removed first.
-func (v *victims) addOrder(p *placer, key func(node int32) (int64, int64)) {
+func (v *victims) addOrder(p *Placer, key func(node int32) (int64, int64)) {
 	nodes := slices.Clone(p.nodesByContent())
 	slices.SortStableFunc(nodes, func(a, b int32) int {
 		a1, a2 := key(a)
@@ -85,7 +85,7 @@ func orderRows(held [][]int32, rank []int32) []int32 {
 // nodesByContent returns the nodes sorted by their free accelerators and existing replicas, and by
 // their index only if these are equal. A few rounds of hashing tell nodes apart by the other nodes
 // of the same options.
-func (p *placer) nodesByContent() []int32 {
+func (p *Placer) nodesByContent() []int32 {
 	v := &p.victims
 	if v.nodes != nil {
 		return v.nodes
@@ -112,7 +112,7 @@ func (p *placer) nodesByContent() []int32 {
 }
 
 // mark adds to the hash of each node the replicas of an option on this and other nodes.
-func (p *placer) mark(o *placing, marks, next []uint64) {
+func (p *Placer) mark(o *placing, marks, next []uint64) {
 	mark := mix(uint64(o.gpus), uint64(o.shares))
 	rows := make([]uint64, len(o.held))
 	for r, nodes := range o.held {

@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ func capped(a, b int64) int64 {
 
 // countLeaves returns an upper bound on the placements of the odd sizes times the number of nodes;
 // one without odd sizes.
-func (e *exact) countLeaves(p *placer) int64 {
+func (e *exact) countLeaves(p *Placer) int64 {
 	if len(p.free) > maxLeaves || !e.listPatterns(slices.Max(append(slices.Clone(p.free), 0))) {
 		return maxLeaves + 1
 	}
@@ -107,4 +107,12 @@ func groupRows(held [][]int32) (groups []group, ways int64) {
 		ways = capped(ways, groups[i].rows+1)
 	}
 	return groups, ways
+}
+
+// divideUp returns ⌈a/b⌉ of a >= 0 and b > 0.
+func divideUp(a, b int64) int64 {
+	if a == 0 {
+		return 0
+	}
+	return (a-1)/b + 1
 }

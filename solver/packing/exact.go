@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import "slices"
 
@@ -13,7 +13,7 @@ type exact struct {
 	searches bool // there are also few choices of replicas to remove
 
 	sizes, odd    []int64 // a chain of divisors, and the odd sizes outside it
-	sizeAt, oddAt []int   // their indices in placer.sizes
+	sizeAt, oddAt []int   // their indices in Placer.sizes
 	patterns      []pattern
 	groups        [][]group
 	left, room    []int64
@@ -36,7 +36,7 @@ type group struct {
 }
 
 // prepare selects, at the first use, the chain for which the fewest placements have to be tried.
-func (e *exact) prepare(p *placer) {
+func (e *exact) prepare(p *Placer) {
 	if e.ready {
 		return
 	}
@@ -72,16 +72,16 @@ func (e *exact) prepare(p *placer) {
 }
 
 // choose reports whether the counts fit for any choice of the replicas to remove.
-func (e *exact) choose(p *placer) bool {
-	e.left = append(e.left[:0], p.left...)
-	countBlocks(e.standing, e.sizes, p.left)
+func (e *exact) choose(p *Placer) bool {
+	e.left = append(e.left[:0], p.Left...)
+	countBlocks(e.standing, e.sizes, p.Left)
 	e.setWanted(p)
 	return e.chooseFrom(p, 0, 0, -1)
 }
 
 // chooseFrom removes replicas of p.givers[giver:]: of the first of them, gives more from its groups
 // starting at index at. If gives is below zero, all that it has to remove.
-func (e *exact) chooseFrom(p *placer, giver, at int, gives int64) bool {
+func (e *exact) chooseFrom(p *Placer, giver, at int, gives int64) bool {
 	if giver == len(p.givers) {
 		if len(e.odd) == 0 {
 			return haveRoom(e.sizes, e.wanted, e.standing)
@@ -128,7 +128,7 @@ func (e *exact) release(g group, gpus int64) {
 }
 
 // Whether the shares can be placed on nodes with these free accelerators.
-func (e *exact) seats(p *placer, left []int64) bool {
+func (e *exact) seats(p *Placer, left []int64) bool {
 	e.room = append(e.room[:0], left...)
 	slices.Sort(e.room)
 	e.setWanted(p)
@@ -136,7 +136,7 @@ func (e *exact) seats(p *placer, left []int64) bool {
 	return e.seat(0, 0)
 }
 
-func (e *exact) setWanted(p *placer) {
+func (e *exact) setWanted(p *Placer) {
 	for k, at := range e.oddAt {
 		e.shares[k] = p.need[at]
 	}

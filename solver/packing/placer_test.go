@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import (
 	"math/rand/v2"
@@ -13,10 +13,10 @@ func TestPlacementAgreesWithTryingEveryNode(t *testing.T) {
 			s := newSite(random, kind)
 			can := s.canStand()
 			p := s.placer()
-			if got := p.fits(s.counts); got != can && (got || p.exact.searches) {
+			if got := p.Fits(s.counts); got != can && (got || p.exact.searches) {
 				t.Fatalf("fits is %v of %+v", got, s)
 			}
-			rough := s.heuristic().fits(s.counts)
+			rough := s.heuristic().Fits(s.counts)
 			if rough && !can {
 				t.Fatalf("fits is true of %+v without a search", s)
 			}
@@ -41,22 +41,22 @@ func TestPlacementIsExactWhereSizesDivideEachOtherAndNothingIsHeld(t *testing.T)
 	random := rand.New(rand.NewPCG(2, 1))
 	for range 2000 {
 		s := newSite(random, siteKind{nodes: 7, options: 5, most: 4, sizes: chainSizes, shares: 2})
-		if got := s.heuristic().fits(s.counts); got != s.canStand() {
+		if got := s.heuristic().Fits(s.counts); got != s.canStand() {
 			t.Fatalf("fits is %v of %+v", got, s)
 		}
 	}
 }
 
 // checkFewer reduces counts that fit: with one replica less of any option, they must fit too.
-func checkFewer(t *testing.T, s site, p *placer) {
+func checkFewer(t *testing.T, s site, p *Placer) {
 	t.Helper()
-	if !p.fits(s.counts) {
+	if !p.Fits(s.counts) {
 		return
 	}
 	for i := range s.counts {
 		for s.counts[i] > 0 {
 			s.counts[i]--
-			if !p.fits(s.counts) {
+			if !p.Fits(s.counts) {
 				t.Fatalf("fits is false of one less of option %d: %+v", i, s)
 			}
 			if s.counts[i]%3 == 0 {
@@ -100,8 +100,8 @@ func TestEarlierQuestionsChangeNoAnswer(t *testing.T) {
 			for range 20 {
 				s.ask(random, 3)
 				fresh := s.placer()
-				if got, want := asked.fits(s.counts), fresh.fits(s.counts); got != want || asked.sure != fresh.sure || asked.victims.work != fresh.victims.work {
-					t.Fatalf("%+v: fits %v, sure %v, %d changes; a new placer says %v, %v, %d", s, got, asked.sure, asked.victims.work, want, fresh.sure, fresh.victims.work)
+				if got, want := asked.Fits(s.counts), fresh.Fits(s.counts); got != want || asked.Sure != fresh.Sure || asked.victims.work != fresh.victims.work {
+					t.Fatalf("%+v: fits %v, sure %v, %d changes; a new placer says %v, %v, %d", s, got, asked.Sure, asked.victims.work, want, fresh.Sure, fresh.victims.work)
 				}
 			}
 		}
@@ -114,23 +114,23 @@ func TestRoomIsAsManyAsFitOneByOne(t *testing.T) {
 		for range 100 {
 			s := newSite(random, kind)
 			p := s.placer()
-			if !p.fits(s.counts) {
+			if !p.Fits(s.counts) {
 				continue
 			}
 			i := random.IntN(len(s.counts))
 			s.counts[i] /= 2
-			room := p.room(s.counts, i, 1<<20)
+			room := p.Room(s.counts, i, 1<<20)
 			for most := range room + 3 {
-				if got := p.room(s.counts, i, most); got != min(most, room) {
+				if got := p.Room(s.counts, i, most); got != min(most, room) {
 					t.Fatalf("%d more fit of at most %d, and %d of more: %+v", got, most, room, s)
 				}
 			}
 			s.counts[i] += room
-			if !p.fits(s.counts) {
+			if !p.Fits(s.counts) {
 				t.Fatalf("%d more of option %d do not fit: %+v", room, i, s)
 			}
 			s.counts[i]++
-			if p.fits(s.counts) {
+			if p.Fits(s.counts) {
 				t.Fatalf("more than %d of option %d fit: %+v", room, i, s)
 			}
 		}
@@ -143,10 +143,10 @@ func TestTheOrderOfNodesAndOptionsChangesNoPlacement(t *testing.T) {
 		for range 300 {
 			s := newSite(random, kind)
 			other := s.shuffled(random)
-			if s.placer().fits(s.counts) != other.placer().fits(other.counts) {
+			if s.placer().Fits(s.counts) != other.placer().Fits(other.counts) {
 				t.Fatalf("the answer changes with the order: %+v, %+v", s, other)
 			}
-			if s.heuristic().fits(s.counts) != other.heuristic().fits(other.counts) {
+			if s.heuristic().Fits(s.counts) != other.heuristic().Fits(other.counts) {
 				t.Fatalf("without a search the answer changes with the order: %+v, %+v", s, other)
 			}
 		}
@@ -154,8 +154,8 @@ func TestTheOrderOfNodesAndOptionsChangesNoPlacement(t *testing.T) {
 }
 
 func TestANodeOnWhichMoreIsHeldThanItHasIsFull(t *testing.T) {
-	options := []placedOption{{shape{2, 1}, [][]int32{{0}, {0}, {0}}}, {shape{1, 1}, nil}}
-	p := newPlacer([]int32{3, 1}, options)
+	options := []Option{{Shape{2, 1}, [][]int32{{0}, {0}, {0}}}, {Shape{1, 1}, nil}}
+	p := New([]int32{3, 1}, options)
 	for _, c := range []struct {
 		counts []int64
 		fits   bool
@@ -169,25 +169,25 @@ func TestANodeOnWhichMoreIsHeldThanItHasIsFull(t *testing.T) {
 		{[]int64{4, 0}, false},
 		{[]int64{0, 4}, true},
 	} {
-		if got := p.fits(c.counts); got != c.fits {
+		if got := p.Fits(c.counts); got != c.fits {
 			t.Errorf("fits is %v of %v", got, c.counts)
 		}
 	}
 }
 
 func TestCountsBeyondAllRoomDoNotFit(t *testing.T) {
-	options := []placedOption{{shape{8, 1 << 16}, nil}, {shape{1 << 16, 1}, nil}, {shape{0, 3}, nil}, {shape{3, 1}, [][]int32{{0}}}}
-	p := newPlacer([]int32{8, 8, 1 << 16}, options)
+	options := []Option{{Shape{8, 1 << 16}, nil}, {Shape{1 << 16, 1}, nil}, {Shape{0, 3}, nil}, {Shape{3, 1}, [][]int32{{0}}}}
+	p := New([]int32{8, 8, 1 << 16}, options)
 	for _, i := range []int{0, 1, 3} {
 		counts := make([]int64, len(options))
 		for _, n := range []int64{1 << 20, 1 << 62} {
 			counts[i] = n
-			if p.fits(counts) {
+			if p.Fits(counts) {
 				t.Errorf("%d of option %d fit", n, i)
 			}
 		}
 	}
-	if room := p.room(make([]int64, len(options)), 2, 1<<40); room != 1<<40 {
+	if room := p.Room(make([]int64, len(options)), 2, 1<<40); room != 1<<40 {
 		t.Errorf("of an option without accelerators only %d fit", room)
 	}
 }
@@ -202,22 +202,22 @@ func FuzzPlacement(f *testing.F) {
 		s := newSite(random, kind)
 		if garbage {
 			for i := range s.options {
-				s.options[i].gpus = random.IntN(12) - 2
-				s.options[i].shares = random.IntN(5) - 1
-				s.options[i].held = append(s.options[i].held, []int32{int32(random.IntN(40) - 9), int32(random.IntN(40))})
+				s.options[i].GPUs = random.IntN(12) - 2
+				s.options[i].Shares = random.IntN(5) - 1
+				s.options[i].Held = append(s.options[i].Held, []int32{int32(random.IntN(40) - 9), int32(random.IntN(40))})
 				s.counts[i] = random.Int64N(1<<uint(1+random.IntN(30))) - 2
 			}
 			s.free[0] = int32(random.IntN(1<<uint(1+random.IntN(20)))) - 3
 		} else if kind.nodes <= 4 {
 			p := s.placer()
-			if got, can := p.fits(s.counts), s.canStand(); got != can && (got || p.exact.searches) {
+			if got, can := p.Fits(s.counts), s.canStand(); got != can && (got || p.exact.searches) {
 				t.Fatalf("fits is %v of %+v", got, s)
 			}
 		}
 		p := s.placer()
-		first := p.fits(s.counts)
-		p.room(s.counts, 0, 1<<20)
-		if p.fits(s.counts) != first {
+		first := p.Fits(s.counts)
+		p.Room(s.counts, 0, 1<<20)
+		if p.Fits(s.counts) != first {
 			t.Fatalf("the second answer differs: %+v", s)
 		}
 		checkFewer(t, s, p)

@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type scheme struct {
 }
 
 // makeSchemes makes the schemes of each chain and each odd size.
-func (p *placer) makeSchemes(chains [][]int64) {
+func (p *Placer) makeSchemes(chains [][]int64) {
 	most := p.mostSchemes()
 	for _, chain := range chains {
 		if len(p.schemes) >= most {
@@ -62,7 +62,7 @@ func (p *placer) makeSchemes(chains [][]int64) {
 
 // mostSchemes returns how many schemes are tried. It does not depend on the counts that are asked
 // about, so that smaller counts fit if larger ones do.
-func (p *placer) mostSchemes() int {
+func (p *Placer) mostSchemes() int {
 	trial := len(p.free)
 	for i := range p.options {
 		for _, nodes := range p.options[i].held {
@@ -73,7 +73,7 @@ func (p *placer) mostSchemes() int {
 	return max(2, min(maxSchemes, maxTrialWork/max(1, trial)))
 }
 
-func (p *placer) newScheme(chain []int64, odd int64) scheme {
+func (p *Placer) newScheme(chain []int64, odd int64) scheme {
 	s := scheme{sizes: chain, odd: odd, into: make([]int, len(p.sizes)), wanted: make([]int64, len(chain))}
 	for k, size := range p.sizes {
 		s.into[k] = -1
@@ -120,10 +120,10 @@ func divisorChains(sizes []int64) [][]int64 {
 }
 
 // prepare finds the slots of the odd shares, and the blocks that remain after each of them.
-func (s *scheme) prepare(p *placer) {
+func (s *scheme) prepare(p *Placer) {
 	s.ready = true
 	s.blocks = make([]int64, len(s.sizes))
-	countBlocks(s.blocks, s.sizes, p.left)
+	countBlocks(s.blocks, s.sizes, p.Left)
 	if s.odd == 0 {
 		return
 	}
@@ -137,7 +137,7 @@ func (s *scheme) prepare(p *placer) {
 		levels[free] = append(levels[free], node)
 	}
 	for _, node := range nodes {
-		put(max(0, p.left[node]), node)
+		put(max(0, p.Left[node]), node)
 	}
 	for len(s.slots) < maxSlots {
 		from := int64(-1)
@@ -182,7 +182,7 @@ func (s *scheme) sparesMore(a, b int64) bool {
 
 // round counts the requested shares in blocks and slots, and returns false if a share is larger
 // than all of them.
-func (s *scheme) round(p *placer) bool {
+func (s *scheme) round(p *Placer) bool {
 	clear(s.wanted)
 	s.extra = 0
 	for k, n := range p.need {
@@ -200,7 +200,7 @@ func (s *scheme) round(p *placer) bool {
 }
 
 // holds reports whether the requested shares fit by this scheme beside all existing replicas.
-func (s *scheme) holds(p *placer) bool {
+func (s *scheme) holds(p *Placer) bool {
 	if !s.round(p) {
 		return false
 	}

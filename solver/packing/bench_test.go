@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import (
 	"fmt"
@@ -17,14 +17,14 @@ func largeSite(sizes []int, held bool) site {
 	}
 	room := slices.Clone(s.free)
 	for range 500 {
-		o := placedOption{shape: shape{gpus: sizes[random.IntN(len(sizes))], shares: 1}}
+		o := Option{Shape: Shape{GPUs: sizes[random.IntN(len(sizes))], Shares: 1}}
 		for range random.IntN(4) {
-			if nodes := stand(random, room, o.shape); held && nodes != nil {
-				o.held = append(o.held, nodes)
+			if nodes := stand(random, room, o.Shape); held && nodes != nil {
+				o.Held = append(o.Held, nodes)
 			}
 		}
 		s.options = append(s.options, o)
-		s.counts = append(s.counts, int64(len(o.held)))
+		s.counts = append(s.counts, int64(len(o.Held)))
 	}
 	return s
 }
@@ -58,11 +58,11 @@ func BenchmarkPlacement(b *testing.B) {
 			}
 			p := s.placer()
 			for i := range s.counts { // the largest that fits
-				s.counts[i] += p.room(s.counts, i, 1+int64(i%3))
+				s.counts[i] += p.Room(s.counts, i, 1+int64(i%3))
 			}
 			if !fits {
-				i := slices.IndexFunc(s.options, func(o placedOption) bool { return o.gpus == 4 })
-				for p.fits(s.counts) {
+				i := slices.IndexFunc(s.options, func(o Option) bool { return o.GPUs == 4 })
+				for p.Fits(s.counts) {
 					s.counts[i]++
 				}
 			}
@@ -73,7 +73,7 @@ func BenchmarkPlacement(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if p.fits(s.counts) != fits {
+					if p.Fits(s.counts) != fits {
 						b.Fatal("the answer changed")
 					}
 				}
@@ -88,7 +88,7 @@ func BenchmarkPlacer(b *testing.B) {
 		b.Run(fmt.Sprint(sizes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				newPlacer(s.free, s.options)
+				New(s.free, s.options)
 			}
 		})
 	}

@@ -1,31 +1,31 @@
-package solver
+package packing
 
 import "slices"
 
-// shape is the resource request of one replica: shares (pods of a group, which may run on the same
-// node) of gpus accelerators each.
-type shape struct{ gpus, shares int }
+// Shape is the resource request of one replica: shares (pods of a group, which may run on the same
+// node) of accelerators each.
+type Shape struct{ GPUs, Shares int }
 
-// placedOption is an option on the pool: the shape of its replicas, and the nodes of the existing
-// replicas (indices of nodes, one per share).
-type placedOption struct {
-	shape
-	held [][]int32
+// Option is a variant on the pool: the shape of its replicas, and the nodes of the existing ones,
+// as indices of nodes, one per share.
+type Option struct {
+	Shape
+	Held [][]int32
 }
 
-// placer decides whether numbers of replicas can be placed on the nodes of one pool.
+// Placer decides whether numbers of replicas can be placed on the nodes of one pool.
 //
 // It searches small cases exhaustively. All others it tries with schemes and removal orders that
 // are fixed beforehand and do not depend on the counts. With each of them, a plan with fewer
 // replicas fits if one with more does, so that is true of the placer as well. The bin packing
 // heuristics first-fit and best-fit decreasing do not have this monotonicity.
-type placer struct {
+type Placer struct {
 	sizes   []int64 // of shares, largest first
 	options []placing
 	free    []int64 // of each node without the existing replicas
-	// left is the free accelerators of each node beside the existing replicas; below zero if these
+	// Left is the free accelerators of each node beside the existing replicas; below zero if these
 	// need more than the node has.
-	left    []int64
+	Left    []int64   // not to be changed
 	spare   int64     // of all nodes beside the existing replicas
 	most    []int64   // shares of each size that fit on the nodes without the existing replicas
 	chains  [][]int64 // of sizes that divide each other
@@ -39,7 +39,8 @@ type placer struct {
 	givers     []int32
 	given      []int64 // by option
 	trial      []int64
-	sure       bool // the last answer "does not fit" is exact
+	// Sure says that the last answer "does not fit" is exact.
+	Sure bool
 }
 
 // placing is an option of a placer. One of no GPUs needs no node.
@@ -47,26 +48,26 @@ type placing struct {
 	gpus, shares int64
 	stands       int64 // existing replicas
 	most         int64 // replicas that fit on the nodes without the existing ones
-	size         int32 // the index of gpus in placer.sizes
+	size         int32 // the index of gpus in Placer.sizes
 	held         [][]int32
 }
 
-// newPlacer returns a placer. free[i] is the number of accelerators of node i for the options'
-// replicas, including the existing ones. It keeps the rows of options[i].held. If nodes differ in
+// New returns a placer. free[i] is the number of accelerators of node i for the options'
+// replicas, including the existing ones. It keeps the rows of options[i].Held. If nodes differ in
 // their index only, the index decides which replicas are removed first.
-func newPlacer(free []int32, options []placedOption) *placer {
-	p := &placer{free: make([]int64, len(free)), left: make([]int64, len(free)), options: make([]placing, len(options))}
+func New(free []int32, options []Option) *Placer {
+	p := &Placer{free: make([]int64, len(free)), Left: make([]int64, len(free)), options: make([]placing, len(options))}
 	for i, f := range free {
 		p.free[i] = int64(max(0, f))
 	}
-	copy(p.left, p.free)
+	copy(p.Left, p.free)
 	for i, o := range options {
 		p.add(i, o)
 	}
 	slices.Sort(p.sizes)
 	p.sizes = slices.Compact(p.sizes)
 	slices.Reverse(p.sizes)
-	for _, left := range p.left {
+	for _, left := range p.Left {
 		p.spare += max(0, left)
 	}
 	p.most = make([]int64, len(p.sizes))
@@ -85,19 +86,19 @@ func newPlacer(free []int32, options []placedOption) *placer {
 }
 
 // add adds an option, and subtracts its existing replicas from the free accelerators of the nodes.
-func (p *placer) add(at int, o placedOption) {
-	if o.gpus <= 0 {
+func (p *Placer) add(at int, o Option) {
+	if o.GPUs <= 0 {
 		return
 	}
-	row := placing{gpus: int64(o.gpus), shares: int64(max(1, o.shares)), held: o.held}
+	row := placing{gpus: int64(o.GPUs), shares: int64(max(1, o.Shares)), held: o.Held}
 	unknown := func(n int32) bool { return n < 0 || int(n) >= len(p.free) }
-	for i, nodes := range o.held {
+	for i, nodes := range o.Held {
 		if slices.ContainsFunc(nodes, unknown) {
 			row.held = slices.Clone(row.held)
 			row.held[i] = slices.DeleteFunc(slices.Clone(nodes), unknown)
 		}
 		for _, node := range row.held[i] {
-			p.left[node] -= row.gpus
+			p.Left[node] -= row.gpus
 		}
 	}
 	p.options[at] = row
@@ -107,13 +108,13 @@ func (p *placer) add(at int, o placedOption) {
 	}
 }
 
-// fits reports whether counts[i] replicas of each option can run together. Existing replicas are
+// Fits reports whether counts[i] replicas of each option can run together. Existing replicas are
 // not moved: if fewer are wanted, the placer chooses which are removed; if more, it places them on
 // free accelerators. True is always right. If counts fit, smaller counts fit too. False is exact if
 // nothing is removed and sizes divide each other, and if nodes and replicas are few. Otherwise a
 // better placement may exist.
-func (p *placer) fits(counts []int64) bool {
-	p.sure, p.victims.work = true, 0
+func (p *Placer) Fits(counts []int64) bool {
+	p.Sure, p.victims.work = true, 0
 	if !p.ask(counts) {
 		return false
 	}
@@ -124,8 +125,8 @@ func (p *placer) fits(counts []int64) bool {
 	}
 	p.exact.prepare(p)
 	if len(p.givers) == 0 {
-		p.sure = p.exact.packs || len(p.sizes) == len(p.exact.sizes)
-		return p.exact.packs && p.exact.seats(p, p.left)
+		p.Sure = p.exact.packs || len(p.sizes) == len(p.exact.sizes)
+		return p.exact.packs && p.exact.seats(p, p.Left)
 	}
 	if p.isHopeless() {
 		return false
@@ -134,12 +135,12 @@ func (p *placer) fits(counts []int64) bool {
 	if p.victims.isHopeless(p) {
 		return false
 	}
-	p.sure = p.exact.searches
+	p.Sure = p.exact.searches
 	return p.fitsWithout() || p.exact.searches && p.exact.choose(p)
 }
 
-// How many more replicas of option i fit in addition to counts that fit, at most most.
-func (p *placer) room(counts []int64, i int, most int64) int64 {
+// Room is how many more replicas of option i fit in addition to counts that fit, at most most.
+func (p *Placer) Room(counts []int64, i int, most int64) int64 {
 	o := &p.options[i]
 	if o.gpus == 0 {
 		return max(0, most)
@@ -150,7 +151,7 @@ func (p *placer) room(counts []int64, i int, most int64) int64 {
 	for low < high {
 		middle := low + (high-low+1)/2
 		p.trial[i] = now + middle
-		if p.fits(p.trial) {
+		if p.Fits(p.trial) {
 			low = middle
 		} else {
 			high = middle - 1
@@ -159,9 +160,12 @@ func (p *placer) room(counts []int64, i int, most int64) int64 {
 	return low
 }
 
+// Work is the changes and nodes that were tried for the last question.
+func (p *Placer) Work() int { return p.victims.work }
+
 // ask records the shares to be placed and removed, and returns false if they exceed the empty
 // nodes.
-func (p *placer) ask(counts []int64) bool {
+func (p *Placer) ask(counts []int64) bool {
 	clear(p.need)
 	clear(p.gone)
 	for _, i := range p.givers {
@@ -199,7 +203,7 @@ func (p *placer) ask(counts []int64) bool {
 // isHopeless reports whether the counts do not fit whichever replicas are removed. A removed share
 // frees at most one block of each larger size, and of the other sizes, if they divide each other,
 // as many as it contains.
-func (p *placer) isHopeless() bool {
+func (p *Placer) isHopeless() bool {
 	if len(p.schemes) != 1 || p.schemes[0].odd != 0 {
 		return false
 	}

@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type move struct {
 
 // fitsWithout reports whether the counts fit with one of the removal orders, either as it is or
 // with all removable replicas of one node first.
-func (p *placer) fitsWithout() bool {
+func (p *Placer) fitsWithout() bool {
 	v := &p.victims
 	for i := range p.schemes {
 		s := &p.schemes[i]
@@ -55,9 +55,9 @@ func (p *placer) fitsWithout() bool {
 
 // tryPacking reports whether the counts can be placed in any way after replicas were removed by one
 // of the orders.
-func (v *victims) tryPacking(p *placer) bool {
+func (v *victims) tryPacking(p *Placer) bool {
 	for order := range v.rows {
-		copy(v.left, p.left)
+		copy(v.left, p.Left)
 		for _, i := range p.givers {
 			for _, row := range v.rows[order][i][:p.given[i]] {
 				for _, node := range p.options[i].held[row] {
@@ -66,7 +66,7 @@ func (v *victims) tryPacking(p *placer) bool {
 			}
 		}
 		fits := p.exact.seats(p, v.left)
-		copy(v.left, p.left)
+		copy(v.left, p.Left)
 		if fits {
 			return true
 		}
@@ -76,7 +76,7 @@ func (v *victims) tryPacking(p *placer) bool {
 
 // try reports whether the counts fit with a scheme and an order. Odd shares beyond the scheme's
 // slots replace single removed shares, so that removing one more never reduces the capacity.
-func (v *victims) try(p *placer, s *scheme, r *removal, order int) bool {
+func (v *victims) try(p *Placer, s *scheme, r *removal, order int) bool {
 	r.follow(p, s, v.rows[order])
 	v.work += r.moved
 	if v.replace(p, s, r, order) && haveRoom(s.sizes, s.wanted, r.blocks) {
@@ -102,7 +102,7 @@ func (v *victims) revert(s *scheme, r *removal) {
 
 // replace places odd shares beyond the slots on removed shares, and returns false if those are too
 // few.
-func (v *victims) replace(p *placer, s *scheme, r *removal, order int) bool {
+func (v *victims) replace(p *Placer, s *scheme, r *removal, order int) bool {
 	beyond := s.extra - int64(len(s.slots))
 	if beyond <= 0 {
 		return true
@@ -112,7 +112,7 @@ func (v *victims) replace(p *placer, s *scheme, r *removal, order int) bool {
 		o := &p.options[i]
 		for _, row := range v.rows[order][i][:p.given[i]] {
 			for _, node := range o.held[row] {
-				if p.left[node] >= 0 && o.gpus >= s.odd {
+				if p.Left[node] >= 0 && o.gpus >= s.odd {
 					v.moves = append(v.moves, move{node, o.gpus})
 				}
 			}
@@ -132,7 +132,7 @@ func (v *victims) replace(p *placer, s *scheme, r *removal, order int) bool {
 
 // isHopeless reports whether the counts do not fit even if each option removed all that it may on
 // every node at once. It can tell only if all sizes divide each other.
-func (v *victims) isHopeless(p *placer) bool {
+func (v *victims) isHopeless(p *Placer) bool {
 	s := &p.schemes[0]
 	if s.odd != 0 {
 		return false
@@ -148,7 +148,7 @@ func (v *victims) isHopeless(p *placer) bool {
 
 // tryNodes tries, for each node, to remove the replicas on it before all others. The rest follow in
 // the given order.
-func (v *victims) tryNodes(p *placer, s *scheme, r *removal, order int) bool {
+func (v *victims) tryNodes(p *Placer, s *scheme, r *removal, order int) bool {
 	v.lacks = v.lacks[:0]
 	volume, least := int64(0), int64(0)
 	for k, size := range s.sizes {
@@ -189,7 +189,7 @@ func (v *victims) tryNodes(p *placer, s *scheme, r *removal, order int) bool {
 }
 
 // couldMake reports whether a node without its existing replicas would have the missing blocks.
-func (v *victims) couldMake(p *placer, s *scheme, r *removal, node int) bool {
+func (v *victims) couldMake(p *Placer, s *scheme, r *removal, node int) bool {
 	for k, size := range s.sizes {
 		if v.lacks[k] > int64(uint32(p.free[node])/uint32(size))-int64(uint32(max(0, r.left[node]))/uint32(size)) {
 			return false
@@ -200,7 +200,7 @@ func (v *victims) couldMake(p *placer, s *scheme, r *removal, node int) bool {
 
 // vacate records moves: the first remaining rows on the node are removed, and instead the last
 // removed rows that are not on it remain.
-func (v *victims) vacate(p *placer, option int32, rows []int32, node int32) {
+func (v *victims) vacate(p *Placer, option int32, rows []int32, node int32) {
 	o := &p.options[option]
 	at := int(p.given[option])
 	back := at - 1

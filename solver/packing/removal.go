@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import "slices"
 
@@ -13,7 +13,7 @@ type removal struct {
 }
 
 // removalOf returns the removal of a scheme and an order.
-func (v *victims) removalOf(p *placer, scheme, order int) *removal {
+func (v *victims) removalOf(p *Placer, scheme, order int) *removal {
 	if v.removals == nil {
 		v.removals = make([][]removal, len(p.schemes))
 	}
@@ -28,8 +28,8 @@ func (v *victims) removalOf(p *placer, scheme, order int) *removal {
 }
 
 // newRemoval returns the nodes beside all existing replicas.
-func newRemoval(p *placer, s *scheme) removal {
-	return removal{left: slices.Clone(p.left), blocks: slices.Clone(s.blocksAfter(0)), given: make([]int64, len(p.options))}
+func newRemoval(p *Placer, s *scheme) removal {
+	return removal{left: slices.Clone(p.Left), blocks: slices.Clone(s.blocksAfter(0)), given: make([]int64, len(p.options))}
 }
 
 // change adds to the free accelerators of a node.
@@ -43,7 +43,7 @@ func (r *removal) change(s *scheme, node int32, gpus int64) {
 }
 
 // follow removes the replicas that the question removes, and no others.
-func (r *removal) follow(p *placer, s *scheme, rows [][]int32) {
+func (r *removal) follow(p *Placer, s *scheme, rows [][]int32) {
 	for slots := min(s.extra, int64(len(s.slots))); r.slots != slots; {
 		if r.slots < slots {
 			r.change(s, s.slots[r.slots], -s.odd)
@@ -66,7 +66,7 @@ func (r *removal) follow(p *placer, s *scheme, rows [][]int32) {
 }
 
 // followAll removes, of each option, as many shares on every node as the question removes in all.
-func (r *removal) followAll(p *placer, s *scheme) {
+func (r *removal) followAll(p *Placer, s *scheme) {
 	v := &p.victims
 	for i, given := range p.given {
 		o := &p.options[i]

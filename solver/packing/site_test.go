@@ -1,4 +1,4 @@
-package solver
+package packing
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 // site is nodes, options on them, and counts to check.
 type site struct {
 	free    []int32
-	options []placedOption
+	options []Option
 	counts  []int64
 }
 
@@ -32,10 +32,10 @@ func newSite(random *rand.Rand, k siteKind) site {
 	}
 	room := slices.Clone(s.free)
 	for range 1 + random.IntN(k.options) {
-		o := placedOption{shape: shape{gpus: k.sizes[random.IntN(len(k.sizes))], shares: 1 + random.IntN(k.shares)}}
+		o := Option{Shape: Shape{GPUs: k.sizes[random.IntN(len(k.sizes))], Shares: 1 + random.IntN(k.shares)}}
 		for range random.IntN(1 + k.most) {
-			if nodes := stand(random, room, o.shape); k.held && nodes != nil {
-				o.held = append(o.held, nodes)
+			if nodes := stand(random, room, o.Shape); k.held && nodes != nil {
+				o.Held = append(o.Held, nodes)
 			}
 		}
 		s.options = append(s.options, o)
@@ -59,7 +59,7 @@ func (s *site) ask(random *rand.Rand, but int) {
 	for range 64 {
 		i := random.IntN(len(s.options))
 		o := s.options[i]
-		if volume := o.gpus * max(1, o.shares); volume <= spare {
+		if volume := o.GPUs * max(1, o.Shares); volume <= spare {
 			s.counts[i]++
 			spare -= volume
 		}
@@ -68,34 +68,34 @@ func (s *site) ask(random *rand.Rand, but int) {
 
 // stand places a replica on random nodes with enough free accelerators, and returns nil if there
 // are none.
-func stand(random *rand.Rand, room []int32, of shape) []int32 {
+func stand(random *rand.Rand, room []int32, of Shape) []int32 {
 	left := slices.Clone(room)
 	var nodes []int32
-	for range of.shares {
+	for range of.Shares {
 		at := -1
 		for _, node := range random.Perm(len(left)) {
-			if left[node] >= int32(of.gpus) {
+			if left[node] >= int32(of.GPUs) {
 				at = node
 			}
 		}
 		if at < 0 {
 			return nil
 		}
-		left[at] -= int32(of.gpus)
+		left[at] -= int32(of.GPUs)
 		nodes = append(nodes, int32(at))
 	}
 	copy(room, left)
 	return nodes
 }
 
-func (s *site) placer() *placer {
-	p := newPlacer(s.free, s.options)
+func (s *site) placer() *Placer {
+	p := New(s.free, s.options)
 	p.exact.prepare(p)
 	return p
 }
 
 // heuristic returns the placer without its exhaustive search.
-func (s *site) heuristic() *placer {
+func (s *site) heuristic() *Placer {
 	p := s.placer()
 	p.exact = exact{ready: true}
 	return p
@@ -111,15 +111,15 @@ func (s *site) keep(option int, taken []int) bool {
 		return s.seat(taken)
 	}
 	o := s.options[option]
-	stays := min(int(s.counts[option]), len(o.held))
-	for chosen := range 1 << len(o.held) {
+	stays := min(int(s.counts[option]), len(o.Held))
+	for chosen := range 1 << len(o.Held) {
 		next := slices.Clone(taken)
 		n := 0
-		for row, nodes := range o.held {
+		for row, nodes := range o.Held {
 			if chosen>>row&1 == 1 {
 				n++
 				for _, node := range nodes {
-					next[node] += o.gpus
+					next[node] += o.GPUs
 				}
 			}
 		}
@@ -138,9 +138,9 @@ func (s *site) seat(taken []int) bool {
 	var sizes []int
 	volume := 0
 	for i, o := range s.options {
-		for range max(0, int(s.counts[i])-len(o.held)) * max(1, o.shares) {
-			sizes = append(sizes, o.gpus)
-			volume += o.gpus
+		for range max(0, int(s.counts[i])-len(o.Held)) * max(1, o.Shares) {
+			sizes = append(sizes, o.GPUs)
+			volume += o.GPUs
 		}
 	}
 	slices.Sort(sizes)
@@ -194,19 +194,19 @@ func smallKinds() []siteKind {
 // shuffled returns the site with its nodes and options in another order.
 func (s *site) shuffled(random *rand.Rand) site {
 	nodes, order := random.Perm(len(s.free)), random.Perm(len(s.options))
-	to := site{free: make([]int32, len(s.free)), options: make([]placedOption, len(order)), counts: make([]int64, len(order))}
+	to := site{free: make([]int32, len(s.free)), options: make([]Option, len(order)), counts: make([]int64, len(order))}
 	for i, free := range s.free {
 		to.free[nodes[i]] = free
 	}
 	for i, at := range order {
-		o := placedOption{shape: s.options[i].shape}
-		for _, row := range random.Perm(len(s.options[i].held)) {
-			moved := slices.Clone(s.options[i].held[row])
+		o := Option{Shape: s.options[i].Shape}
+		for _, row := range random.Perm(len(s.options[i].Held)) {
+			moved := slices.Clone(s.options[i].Held[row])
 			for j := range moved {
 				moved[j] = int32(nodes[moved[j]])
 			}
 			random.Shuffle(len(moved), func(a, b int) { moved[a], moved[b] = moved[b], moved[a] })
-			o.held = append(o.held, moved)
+			o.Held = append(o.Held, moved)
 		}
 		to.options[at], to.counts[at] = o, s.counts[i]
 	}
