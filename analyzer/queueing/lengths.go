@@ -8,20 +8,33 @@ import (
 	"sync"
 )
 
-// lengthPoints is the number of equally likely lengths that represent a distribution known only by
-// its mean or histogram.
-const lengthPoints = 4096
+// lengthPoints is the number of lengths that represent a distribution known only by its mean or
+// histogram. Their shares are dense in both tails: the i-th is the part between the cumulative
+// shares pointEdge(i) and pointEdge(i+1). It is a multiple of the parts of a Mix.
+const lengthPoints = mixBins * tailBins
+
+// pointEdge is the cumulative share 1/2 - cos(pi·i/lengthPoints)/2.
+func pointEdge(i int) float64 { return 0.5 - 0.5*math.Cos(math.Pi*float64(i)/lengthPoints) }
 
 // Lengths is the distribution of a length in tokens. It is immutable. The zero value is no
 // distribution.
 type Lengths struct {
-	sorted []float64 // equally likely, ascending, each >= 1; nil if they are made again on demand
+	sorted []float64 // ascending, each >= 1; nil if they are made again on demand
+	dense  bool      // they are lengthPoints dense in both tails, else equally likely
 	mean   float64
 	again  func() []float64 // makes them again; nil if they are kept
 }
 
+// share is the share of the i-th of the lengths.
+func (l Lengths) share(i int) float64 {
+	if l.dense {
+		return pointTable().shares[i]
+	}
+	return 1 / float64(len(l.sorted))
+}
+
 // full is the distribution with its lengths, and compact without them, if they can be made again:
-// 4,096 of them would take ten times the memory of all else about a mix.
+// they would take more memory than all else about a mix.
 func (l Lengths) full() Lengths {
 	if l.sorted == nil && l.again != nil {
 		l.sorted = l.again()
@@ -62,7 +75,7 @@ func AssumedLengths(mean float64) (Lengths, error) {
 	return madeBy(func() Lengths {
 		sigma := math.Sqrt(math.Ln2) // of a lognormal with a coefficient of variation of 1
 		sorted := make([]float64, lengthPoints)
-		for i, deviate := range pointDeviates() {
+		for i, deviate := range pointTable().deviates {
 			sorted[i] = math.Exp(sigma * deviate)
 		}
 		return rescaled(sorted, mean)
@@ -76,27 +89,31 @@ func madeBy(distribution func() Lengths) Lengths {
 	return l
 }
 
-// pointDeviates are the standard normal deviates of the middles of lengthPoints equal shares.
-var pointDeviates = sync.OnceValue(func() *[lengthPoints]float64 {
-	var deviates [lengthPoints]float64
-	for i := range deviates {
-		deviates[i] = normalDeviate(pointShare(i))
-	}
-	return &deviates
-})
+// points holds, for each of lengthPoints, its share, the cumulative share in the middle of that, and
+// the standard normal deviate there.
+type points struct{ shares, middles, deviates [lengthPoints]float64 }
 
-// pointShare is the middle of the i-th of lengthPoints equal shares.
-func pointShare(i int) float64 { return (float64(i) + 0.5) / lengthPoints }
+var pointTable = sync.OnceValue(func() *points {
+	var p points
+	for i := range lengthPoints {
+		p.shares[i] = pointEdge(i+1) - pointEdge(i)
+		p.middles[i] = (pointEdge(i) + pointEdge(i+1)) / 2
+		p.deviates[i] = normalDeviate(p.middles[i])
+	}
+	return &p
+})
 
 // maxLength is the longest valid length.
 const maxLength = 1e8
 
-func lengthsOf(sorted []float64) Lengths {
-	sum := 0.0
-	for _, length := range sorted {
-		sum += length
-	}
-	return Lengths{sorted: sorted, mean: sum / float64(len(sorted))}
+// lengthsOf is the distribution of equally likely lengths, and denseLengths that of lengthPoints.
+func lengthsOf(sorted []float64) Lengths { return withMean(Lengths{sorted: sorted}) }
+
+func denseLengths(sorted []float64) Lengths { return withMean(Lengths{sorted: sorted, dense: true}) }
+
+func withMean(l Lengths) Lengths {
+	l.mean = l.moment(1)
+	return l
 }
 
 // rescaled multiplies ascending lengths so that their mean is the given one and none is below 1.
@@ -104,13 +121,13 @@ func rescaled(sorted []float64, mean float64) Lengths {
 	if mean <= 1 {
 		return Lengths{sorted: []float64{1}, mean: 1}
 	}
-	factor := mean / lengthsOf(sorted).mean
+	shares, factor := &pointTable().shares, mean/denseLengths(sorted).mean
 	for range 40 {
-		sum := 0.0
-		for _, length := range sorted {
-			sum += max(1, length*factor)
+		reached := 0.0
+		for i, length := range sorted {
+			reached += shares[i] * max(1, length*factor)
 		}
-		ratio := mean * float64(len(sorted)) / sum
+		ratio := mean / reached
 		factor *= ratio
 		if math.Abs(ratio-1) < 1e-12 {
 			break
@@ -119,7 +136,7 @@ func rescaled(sorted []float64, mean float64) Lengths {
 	for i, length := range sorted {
 		sorted[i] = max(1, length*factor)
 	}
-	return lengthsOf(sorted)
+	return denseLengths(sorted)
 }
 
 // Mean is the mean in tokens.
@@ -130,8 +147,11 @@ func (l Lengths) Quantile(p float64) float64 {
 	if l = l.full(); len(l.sorted) == 0 {
 		return 0
 	}
-	rank := int(min(max(p, 0), 1) * float64(len(l.sorted)))
-	return l.sorted[min(rank, len(l.sorted)-1)]
+	share := min(max(p, 0), 1)
+	if l.dense {
+		share = math.Acos(1-2*share) / math.Pi
+	}
+	return l.sorted[min(int(share*float64(len(l.sorted))), len(l.sorted)-1)]
 }
 
 // whole is Quantile rounded to whole tokens.
@@ -140,14 +160,14 @@ func (l Lengths) whole(p float64) float64 { return math.Round(l.Quantile(p)) }
 // moment is the mean of the power-th power.
 func (l Lengths) moment(power int) float64 {
 	sum := 0.0
-	for _, length := range l.sorted {
-		product := length
-		for range power - 1 {
+	for i, length := range l.sorted {
+		product := l.share(i)
+		for range power {
 			product *= length
 		}
 		sum += product
 	}
-	return sum / float64(len(l.sorted))
+	return sum
 }
 
 // bins splits the distribution at quantiles that are dense in both tails, p_j = 1/2 -
@@ -157,25 +177,26 @@ func (l Lengths) bins(shares, means []float64) int {
 	n, total := len(shares), float64(len(l.sorted))
 	filled, from := 0, 0.0
 	for j := range n {
-		to := total * (0.5 - 0.5*math.Cos(math.Pi*float64(j+1)/float64(n)))
-		if j == n-1 {
-			to = total
+		to := total * float64(j+1) / float64(n)
+		if !l.dense && j < n-1 {
+			to = total * (0.5 - 0.5*math.Cos(math.Pi*float64(j+1)/float64(n)))
 		}
 		if to <= from {
 			continue
 		}
-		shares[filled], means[filled] = (to-from)/total, l.sumBetween(from, to)/(to-from)
+		shares[filled], means[filled] = l.between(from, to)
 		filled++
 		from = to
 	}
 	return filled
 }
 
-// sumBetween adds up the lengths between two ranks, which may be fractional.
-func (l Lengths) sumBetween(from, to float64) float64 {
-	sum := 0.0
+// between is the share and the mean of the lengths between two ranks, which may be fractional.
+func (l Lengths) between(from, to float64) (share, mean float64) {
 	for i := int(from); i < len(l.sorted) && float64(i) < to; i++ {
-		sum += l.sorted[i] * (min(to, float64(i+1)) - max(from, float64(i)))
+		part := l.share(i) * (min(to, float64(i+1)) - max(from, float64(i)))
+		share += part
+		mean += part * l.sorted[i]
 	}
-	return sum
+	return share, mean / share
 }

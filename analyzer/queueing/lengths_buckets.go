@@ -30,14 +30,14 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 	curve := newLengthCurve(buckets, total)
 	return madeBy(func() Lengths {
 		points, line := make([]bucketPoint, lengthPoints), 0
-		for i := range points {
-			for line < len(curve.shares) && curve.shares[line] < pointShare(i) {
+		for i, middle := range pointTable().middles {
+			for line < len(curve.shares) && curve.shares[line] < middle {
 				line++
 			}
 			points[i] = curve.point(i, line)
 		}
 		if mean == 0 {
-			return lengthsOf(moved(points, 1, 1))
+			return denseLengths(moved(points, 1, 1))
 		}
 		return rescaled(fitted(points, mean), mean)
 	}), nil
@@ -49,10 +49,7 @@ type bucketPoint struct{ low, width, share float64 }
 
 const (
 	shortShare = 0.9 // share of the lengths that do not count as long
-	// searchedOf is the number of points of which the search uses one. The remaining error of the
-	// mean is scaled away.
-	searchedOf = 8
-	farthest   = 50 // largest factor by which lengths are moved to a bound
+	farthest   = 50  // largest factor by which lengths are moved to a bound
 	// mostLog is the logarithm of the longest length, ln 10^8.
 	mostLog = 8 * math.Ln10
 )
@@ -61,7 +58,7 @@ const (
 // a factor above 1 moves them to the lower bounds, one below 1 to the upper bounds. Their order
 // stays.
 func moved(points []bucketPoint, short, long float64) []float64 {
-	lengths, first := make([]float64, len(points)), firstLong(len(points))
+	lengths, first := make([]float64, len(points)), firstLong()
 	for i, p := range points {
 		factor := short
 		if i >= first {
@@ -72,8 +69,8 @@ func moved(points []bucketPoint, short, long float64) []float64 {
 	return lengths
 }
 
-// firstLong is the index of the first of so many ascending lengths that counts as long.
-func firstLong(count int) int { return int(math.Ceil(shortShare * float64(count))) }
+// firstLong is the index of the first of lengthPoints that counts as long.
+func firstLong() int { return int(math.Ceil(math.Acos(1-2*shortShare) / math.Pi * lengthPoints)) }
 
 func (p bucketPoint) moved(factor float64) float64 {
 	share := p.share
@@ -83,41 +80,38 @@ func (p bucketPoint) moved(factor float64) float64 {
 	return max(1, exponential(min(mostLog, p.low+p.width*share)))
 }
 
-// sumMoved adds up lengths that are moved by a factor.
-func sumMoved(points []bucketPoint, factor float64) (sum float64) {
-	for _, p := range points {
-		sum += p.moved(factor)
+// meanMoved is the part of the mean of lengths from a point on that are moved by a factor.
+func meanMoved(points []bucketPoint, from int, factor float64) (mean float64) {
+	shares := pointTable().shares[from:]
+	for i, p := range points {
+		mean += shares[i] * p.moved(factor)
 	}
-	return sum
+	return mean
 }
 
 // fitted moves lengths until they have a mean, or nearly. The position of the long lengths in their
 // buckets decides the capacity of a replica, so the safer assumption is made: if the mean is too
 // low, the long lengths are raised first; if it is too high, the others are lowered first.
 func fitted(points []bucketPoint, mean float64) []float64 {
-	some := make([]bucketPoint, 0, len(points)/searchedOf)
-	for i := searchedOf / 2; i < len(points); i += searchedOf {
-		some = append(some, points[i])
+	first := firstLong()
+	short := func(factor float64) float64 { return meanMoved(points[:first], 0, factor) }
+	long := func(factor float64) float64 { return meanMoved(points[first:], first, factor) }
+	shorts, longs := short(1), long(1)
+	if shorts+longs > mean {
+		return moved(points, factorOf(short, mean-longs), 1)
 	}
-	first := firstLong(len(some))
-	short, long := some[:first], some[first:]
-	sum := mean * float64(len(some))
-	shorts, longs := sumMoved(short, 1), sumMoved(long, 1)
-	if shorts+longs > sum {
-		return moved(points, factorOf(short, sum-longs), 1)
+	if most := long(1. / farthest); shorts+most < mean {
+		return moved(points, factorOf(short, mean-most), 1./farthest)
 	}
-	if most := sumMoved(long, 1./farthest); shorts+most < sum {
-		return moved(points, factorOf(short, sum-most), 1./farthest)
-	}
-	return moved(points, 1, factorOf(long, sum-shorts))
+	return moved(points, 1, factorOf(long, mean-shorts))
 }
 
 // factorSteps is the number of factors of which the search takes one, evenly in their logarithm.
-const factorSteps = 1 << 14
+const factorSteps = 1 << 11
 
-// factorOf finds the factor that moves lengths until they add up to a sum, or nearly: the sum falls
-// with the factor. It narrows a bracket of steps by the Illinois method.
-func factorOf(points []bucketPoint, sum float64) float64 {
+// factorOf finds the factor at which a part of the mean has a value, or nearly: it falls with the
+// factor. It narrows a bracket of steps by the Illinois method.
+func factorOf(part func(factor float64) float64, value float64) float64 {
 	factor := func(step float64) float64 { return math.Pow(farthest, 2*step/factorSteps-1) }
 	low, high := 0, factorSteps
 	more, less := math.NaN(), math.NaN() // excess of the sum at the ends; unknown at first
@@ -127,7 +121,7 @@ func factorOf(points []bucketPoint, sum float64) float64 {
 		if share := more / (more - less); share >= 0 && share <= 1 && tries < 10 {
 			middle = min(max(low+int(share*float64(high-low)), low+1), high-1)
 		}
-		excess := sumMoved(points, factor(float64(middle))) - sum
+		excess := part(factor(float64(middle))) - value
 		again := tries > 0 && rose == (excess > 0)
 		if rose = excess > 0; rose {
 			if low, more = middle, excess; again {
@@ -258,7 +252,7 @@ func (c *lengthCurve) slope(i int) float64 {
 // point is the point at which the cumulative share is that of the i-th of lengthPoints; k is the
 // number of knots below it.
 func (c *lengthCurve) point(i, k int) bucketPoint {
-	p := pointShare(i)
+	p := pointTable().middles[i]
 	if len(c.knots) == 0 {
 		return within(c.lowest+p*c.width, c.lowest, c.lowest+c.width)
 	}
@@ -272,7 +266,7 @@ func (c *lengthCurve) point(i, k int) bucketPoint {
 		return within(c.knots[last].log+c.top*(normalDeviate(p)-c.knots[last].deviate), c.knots[last].log, c.highest)
 	default:
 		from := c.knots[k-1]
-		return within(from.log+c.slope(k)*(pointDeviates()[i]-from.deviate), from.log, c.knots[k].log)
+		return within(from.log+c.slope(k)*(pointTable().deviates[i]-from.deviate), from.log, c.knots[k].log)
 	}
 }
 

@@ -48,11 +48,11 @@ func engineBuckets(l Lengths) []LengthBucket {
 			buckets = append(buckets, LengthBucket{Upper: step * decade})
 		}
 	}
-	for _, length := range l.sorted {
+	for k, length := range l.sorted {
 		i, _ := slices.BinarySearchFunc(buckets, length, func(b LengthBucket, length float64) int {
 			return int(math.Copysign(1, b.Upper-length))
 		})
-		buckets[i].Count++
+		buckets[i].Count += l.share(k)
 	}
 	return buckets
 }

@@ -67,7 +67,11 @@ func (m *Mix) fingerprint() (sum [sha256.Size]byte) {
 	hash := sha256.New()
 	var word [8]byte
 	for _, part := range []Lengths{m.prompts.full(), m.outputs.full()} {
-		binary.LittleEndian.PutUint64(word[:], uint64(len(part.sorted)))
+		count := uint64(len(part.sorted)) << 1
+		if part.dense {
+			count |= 1
+		}
+		binary.LittleEndian.PutUint64(word[:], count)
 		hash.Write(word[:])
 		for _, length := range part.sorted {
 			binary.LittleEndian.PutUint64(word[:], math.Float64bits(length))
