@@ -194,19 +194,17 @@ func (c *canonicalProblem) limitPool(at int32) {
 	c.limitPlacements(at, sizes)
 }
 
-// limitPlacements makes the limits of the placements that nodes of a pool reject. Replicas of a
-// placement, and of those that are rejected by the same nodes and more, run on the nodes that take
-// it, or are there already. No plan on the nodes violates these limits; one that does not may still
-// have replicas that fit nowhere, if nodes take several placements.
+// limitPlacements makes the limits of the placements that nodes of a pool reject. Replicas of all
+// placements that certain nodes reject run on the others, or are there already: there is a limit
+// for the nodes that one placement rejects, and for those that several reject. No plan on the nodes
+// violates these limits. For shares of one size they are exact without existing replicas (Hall's
+// theorem); one that keeps them may still have replicas that fit nowhere if sizes differ.
 func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 	p := &c.pools[at]
-	for _, placement := range slices.Sorted(maps.Keys(p.rejects)) {
-		if !slices.ContainsFunc(c.classes, func(k class) bool { return k.pool == at && k.placement == placement }) {
-			continue
-		}
-		rejected, within := p.rejects[placement], map[int]bool{} // placements
-		for other, also := range p.rejects {
-			within[other] = covers(also, rejected)
+	for _, rejected := range c.rejectedTogether(at) {
+		within := map[int]bool{} // placements
+		for placement, also := range p.rejects {
+			within[placement] = covers(also, rejected)
 		}
 		beyond := map[*class]int64{} // shares on rejected nodes
 		for i := range p.held {
@@ -228,6 +226,34 @@ func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 			c.limits[len(c.limits)-1].blocksOf(at, size, rejected)
 		}
 	}
+}
+
+// mostRejections bounds the sets of nodes that placements of a pool reject together.
+const mostRejections = 64
+
+// rejectedTogether returns the sets of nodes that one placement of a pool rejects, or several.
+func (c *canonicalProblem) rejectedTogether(at int32) (sets [][]bool) {
+	p := &c.pools[at]
+	add := func(set []bool) {
+		if len(sets) < mostRejections && slices.Contains(set, true) && !slices.ContainsFunc(sets, func(other []bool) bool { return slices.Equal(set, other) }) {
+			sets = append(sets, set)
+		}
+	}
+	for _, placement := range slices.Sorted(maps.Keys(p.rejects)) {
+		if !slices.ContainsFunc(c.classes, func(k class) bool { return k.pool == at && k.placement == placement }) {
+			continue
+		}
+		rejected := p.rejects[placement]
+		for _, other := range slices.Clone(sets) {
+			both := make([]bool, len(rejected))
+			for i := range both {
+				both[i] = rejected[i] && other[i]
+			}
+			add(both)
+		}
+		add(rejected)
+	}
+	return sets
 }
 
 func (l *limit) blocksOf(pool int32, size int, rejects []bool) {

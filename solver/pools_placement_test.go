@@ -111,6 +111,27 @@ func TestNestedPlacementsOfOneSizeAreExact(t *testing.T) {
 	}
 }
 
+// Placements that overlap: {1, 2} of nodes 1 to 4 takes one, {2, 3} another.
+func TestPlacementsOfOneSizeAreExact(t *testing.T) {
+	refused := 0
+	for seed := range uint64(600) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		p := randomPlacements(random, []int{1 + random.IntN(2)}, false)
+		eachCount(len(p.Options), func(counts []int) {
+			got, want := Fits(p, counts), placeableByHand(p, counts)
+			if got != want {
+				t.Fatalf("seed %d: %v fits: %v, want %v\n%+v", seed, counts, got, want, p)
+			}
+			if !got {
+				refused++
+			}
+		})
+	}
+	if refused < 100 {
+		t.Errorf("placements refuse %d plans, want more", refused)
+	}
+}
+
 func TestPlacementsRejectNoPlanThatFits(t *testing.T) {
 	for seed := range uint64(600) {
 		random := rand.New(rand.NewPCG(seed, 5))
