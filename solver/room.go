@@ -186,7 +186,7 @@ func (c *canonicalProblem) room(r *row, most int64) int64 {
 	for i, row := range p.rows {
 		p.counts[i] = int64(c.rows[row].replicas)
 	}
-	return p.placer.Room(p.counts, int(r.seat), most)
+	return p.placer.More(p.counts, int(r.seat), most)
 }
 
 // cutRanges removes from the ranges the numbers that no plan can have, because the minimums of

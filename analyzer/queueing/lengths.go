@@ -89,8 +89,8 @@ func madeBy(distribution func() Lengths) Lengths {
 	return l
 }
 
-// points holds, for each of lengthPoints, its share, the cumulative share in the middle of that, and
-// the standard normal deviate there.
+// points holds, for each of lengthPoints, its share, the cumulative share in the middle of that,
+// and the standard normal deviate there.
 type points struct{ shares, middles, deviates [lengthPoints]float64 }
 
 var pointTable = sync.OnceValue(func() *points {

@@ -58,7 +58,7 @@ func BenchmarkPlacement(b *testing.B) {
 			}
 			p := s.placer()
 			for i := range s.counts { // the largest that fits
-				s.counts[i] += p.Room(s.counts, i, 1+int64(i%3))
+				s.counts[i] += p.More(s.counts, i, 1+int64(i%3))
 			}
 			if !fits {
 				i := slices.IndexFunc(s.options, func(o Option) bool { return o.GPUs == 4 })

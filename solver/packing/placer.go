@@ -139,8 +139,8 @@ func (p *Placer) Fits(counts []int64) bool {
 	return p.fitsWithout() || p.exact.searches && p.exact.choose(p)
 }
 
-// Room is how many more replicas of option i fit in addition to counts that fit, at most most.
-func (p *Placer) Room(counts []int64, i int, most int64) int64 {
+// More is how many more replicas of option i fit in addition to counts that fit, at most most.
+func (p *Placer) More(counts []int64, i int, most int64) int64 {
 	o := &p.options[i]
 	if o.gpus == 0 {
 		return max(0, most)

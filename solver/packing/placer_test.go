@@ -119,9 +119,9 @@ func TestRoomIsAsManyAsFitOneByOne(t *testing.T) {
 			}
 			i := random.IntN(len(s.counts))
 			s.counts[i] /= 2
-			room := p.Room(s.counts, i, 1<<20)
+			room := p.More(s.counts, i, 1<<20)
 			for most := range room + 3 {
-				if got := p.Room(s.counts, i, most); got != min(most, room) {
+				if got := p.More(s.counts, i, most); got != min(most, room) {
 					t.Fatalf("%d more fit of at most %d, and %d of more: %+v", got, most, room, s)
 				}
 			}
@@ -187,7 +187,7 @@ func TestCountsBeyondAllRoomDoNotFit(t *testing.T) {
 			}
 		}
 	}
-	if room := p.Room(make([]int64, len(options)), 2, 1<<40); room != 1<<40 {
+	if room := p.More(make([]int64, len(options)), 2, 1<<40); room != 1<<40 {
 		t.Errorf("of an option without accelerators only %d fit", room)
 	}
 }
@@ -216,7 +216,7 @@ func FuzzPlacement(f *testing.F) {
 		}
 		p := s.placer()
 		first := p.Fits(s.counts)
-		p.Room(s.counts, 0, 1<<20)
+		p.More(s.counts, 0, 1<<20)
 		if p.Fits(s.counts) != first {
 			t.Fatalf("the second answer differs: %+v", s)
 		}
