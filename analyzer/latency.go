@@ -39,6 +39,9 @@ type latency struct {
 	// allowed of them may.
 	misses  func(rate float64) float64
 	allowed float64
+	// lengths says which lengths are assumed, since only their mean is measured; else ""
+	lengths string
+	useful  float64 // the least useful rate, requests per second
 	// kv is true if the answer has the wait for KV cache, whose size the engine reports or is given
 	kv bool
 	// iteration is the time of an iteration without work, and work the time that a request adds to
@@ -67,7 +70,7 @@ func latencies(m Model, o Options) []latency {
 	if o.SaturationAlone {
 		return all
 	}
-	o.mixes = make(map[fleet.Role]roleMix, 1)
+	o.mixes = make(map[mixKey]knownMix, 1)
 	feasible, empty := false, 1.0
 	for i, v := range m.Variants {
 		all[i] = m.latency(v, 1, o)
@@ -122,11 +125,12 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 			return latency{note: why}
 		}
 	}
-	mix, why := m.knownMix(v.Role, o)
+	replica := v.engine(m)
+	assumed := m.unmeasured(v.Role)
+	mix, why := m.knownMix(assumed.of(v.Role, replica), o)
 	if mix == nil {
 		return latency{note: why}
 	}
-	replica := v.engine(m)
 	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
 	if v.Profile != nil {
 		var c correction
@@ -135,21 +139,16 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	} else {
 		replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
-	return l.ask(queueing.Question{Replica: replica, Mix: mix, Objective: objective}, m.lead(v), m, o)
-}
-
-// roleMix is the mix of a model for variants of a role, or why there is none.
-type roleMix struct {
-	mix *queueing.Mix
-	why string
+	q := queueing.Question{Replica: replica, Mix: mix, Objective: objective}
+	return l.ask(q, m.lead(v), m, o).assume(assumed, q, v.Role, m, o)
 }
 
 // knownMix returns the mix for a role; its variants share one.
-func (m Model) knownMix(role fleet.Role, o Options) (*queueing.Mix, string) {
-	known, found := o.mixes[role]
+func (m Model) knownMix(key mixKey, o Options) (*queueing.Mix, string) {
+	known, found := o.mixes[key]
 	if !found {
-		known.mix, known.why = m.mix(role, o.Memo)
-		o.mixes[role] = known
+		known.mix, known.why = m.mix(key.role, key.longest, o.Memo)
+		o.mixes[key] = known
 	}
 	return known.mix, known.why
 }
@@ -163,6 +162,7 @@ func (l latency) ask(q queueing.Question, t lead, m Model, o Options) latency {
 	}
 	answer := shared.answered
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
+	l.useful = queueing.LeastUsefulShare * answer.MeanRate
 	full := q.Mix.FullBatch(q.Replica)
 	if most := throughputShare(t, full.Seconds) * full.Rate; shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput

@@ -59,14 +59,40 @@ func AssumedLengths(mean float64) (Lengths, error) {
 	if !(mean > 0 && mean <= maxLength) {
 		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
+	return lognormalLengths(mean, 1, maxLength), nil
+}
+
+// unmeasuredVariation is the coefficient of variation of lengths of which only the mean is
+// measured. Those of most uses are below it.
+const unmeasuredVariation = 2
+
+// UnmeasuredLengths is the distribution that a replica is safely sized for if only the mean of a
+// length is measured: a lognormal distribution whose standard deviation is twice its mean, cut off
+// at the longest length that is possible; zero is no limit.
+func UnmeasuredLengths(mean, longest float64) (Lengths, error) {
+	if !(mean > 0 && mean <= maxLength) {
+		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
+	}
+	if longest > 0 && longest <= mean {
+		return SampledLengths([]float64{mean})
+	}
+	if !(longest > 0) {
+		longest = maxLength
+	}
+	return lognormalLengths(mean, unmeasuredVariation, longest), nil
+}
+
+// lognormalLengths is a lognormal distribution with a coefficient of variation, cut off at the
+// longest length.
+func lognormalLengths(mean, variation, longest float64) Lengths {
 	return madeBy(func() Lengths {
-		sigma := math.Sqrt(math.Ln2) // of a lognormal with a coefficient of variation of 1
+		sigma := math.Sqrt(math.Log1p(variation * variation))
 		sorted := make([]float64, lengthPoints)
 		for i, deviate := range pointDeviates() {
 			sorted[i] = math.Exp(sigma * deviate)
 		}
-		return rescaled(sorted, mean)
-	}), nil
+		return rescaled(sorted, mean, longest)
+	})
 }
 
 // madeBy is the distribution that a function makes, which can be made again.
@@ -99,8 +125,9 @@ func lengthsOf(sorted []float64) Lengths {
 	return Lengths{sorted: sorted, mean: sum / float64(len(sorted))}
 }
 
-// rescaled multiplies ascending lengths so that their mean is the given one and none is below 1.
-func rescaled(sorted []float64, mean float64) Lengths {
+// rescaled multiplies ascending lengths so that their mean is the given one, none is below 1 and
+// none above the longest, which is at least the mean.
+func rescaled(sorted []float64, mean, longest float64) Lengths {
 	if mean <= 1 {
 		return Lengths{sorted: []float64{1}, mean: 1}
 	}
@@ -108,7 +135,7 @@ func rescaled(sorted []float64, mean float64) Lengths {
 	for range 40 {
 		sum := 0.0
 		for _, length := range sorted {
-			sum += max(1, length*factor)
+			sum += min(longest, max(1, length*factor))
 		}
 		ratio := mean * float64(len(sorted)) / sum
 		factor *= ratio
@@ -117,7 +144,7 @@ func rescaled(sorted []float64, mean float64) Lengths {
 		}
 	}
 	for i, length := range sorted {
-		sorted[i] = max(1, length*factor)
+		sorted[i] = min(longest, max(1, length*factor))
 	}
 	return lengthsOf(sorted)
 }

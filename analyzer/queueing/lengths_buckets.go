@@ -37,7 +37,7 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 		if mean == 0 {
 			return lengthsOf(moved(points, 1, 1))
 		}
-		return rescaled(fitted(points, mean), mean)
+		return rescaled(fitted(points, mean), mean, maxLength)
 	}), nil
 }
 
