@@ -87,8 +87,8 @@ type Capacity struct {
 	// Note explains the number further: how the profile was corrected, that a simulation answered,
 	// or why the queueing model could not; empty if there is nothing to add.
 	Note string
-	// Lengths says which lengths of requests are assumed, since only their mean is measured, and the
-	// remedy; empty if all are measured, or not used.
+	// Lengths says which lengths of requests are assumed, since only their mean is measured, and
+	// the remedy; empty if all are measured, or not used.
 	Lengths string
 	// Infeasible is true if the objective cannot be met at any useful load. Remedy then names the
 	// objective, the cause and the remedy, as one sentence for an operator.
@@ -158,7 +158,9 @@ type Options struct {
 	// off; Analyze counts it down. Default: none.
 	Simulations *Simulations
 
-	mixes map[mixKey]knownMix // of the model that is analyzed
+	// of the model that is analyzed
+	mixes   map[mixKey]knownMix
+	batches map[fleet.Role]batches
 }
 
 // Simulations is a budget of simulations. None begins once either figure is at zero or below; a

@@ -10,14 +10,15 @@ import (
 
 // work is the mean work of a request on an engine.
 type work struct {
-	mix    *queueing.Mix
-	hits   float64 // share of each prompt that is found in the prefix cache
-	chunks float64 // iterations that a prompt is computed in; 0 if all of it is cached
+	mix      *queueing.Mix
+	hits     float64 // share of each prompt that is found in the prefix cache
+	chunks   float64 // iterations that a prompt is computed in; 0 if all of it is cached
+	contexts float64 // by how much contexts are longer than those of the mix; >= 1
 }
 
 // newWork returns the mean work of a mix of requests on an engine.
 func newWork(mix *queueing.Mix, r queueing.Replica) work {
-	w := work{mix: mix, hits: r.PrefixHits}
+	w := work{mix: mix, hits: r.PrefixHits, contexts: 1}
 	if tokens := mix.MeanPrompt() * (1 - r.PrefixHits); tokens > 0 {
 		w.chunks = max(1, tokens/float64(r.BatchedTokens)+0.5)
 	}

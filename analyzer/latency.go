@@ -70,7 +70,7 @@ func latencies(m Model, o Options) []latency {
 	if o.SaturationAlone {
 		return all
 	}
-	o.mixes = make(map[mixKey]knownMix, 1)
+	o.mixes, o.batches = make(map[mixKey]knownMix, 1), make(map[fleet.Role]batches, 1)
 	feasible, empty := false, 1.0
 	for i, v := range m.Variants {
 		all[i] = m.latency(v, 1, o)
@@ -132,13 +132,18 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 		return latency{note: why}
 	}
 	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
+	b := m.knownBatches(v.Role, o)
+	w.contexts = steps(mix.LongerContexts(b.tokens, b.running, b.requests), coarseMean)
 	if v.Profile != nil {
 		var c correction
 		replica.Profile, c = calibrate(Seconds(v.Profile.Cost), w, v)
 		l.basis, l.note = c.basis(), c.String()
-	} else {
+		replica = replica.WithContexts(w.contexts)
+	} else { // its cost of a context token is that of the longer contexts
+		replica.KVTokens /= w.contexts
 		replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
+	l.note = joined(l.note, contextsText(w.contexts))
 	q := queueing.Question{Replica: replica, Mix: mix, Objective: objective}
 	return l.ask(q, m.lead(v), m, o).assume(assumed, q, v.Role, m, o)
 }

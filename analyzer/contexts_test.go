@@ -1,0 +1,89 @@
+package analyzer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/analyzer/queueing"
+	"github.com/wva-project/wva/fleet"
+)
+
+// filling is a replica whose running requests have contexts that are longer by a factor than those
+// of a model's lengths.
+func filling(m Model, factor, rate float64) *fleet.Usage {
+	u := showing(m, h100().Cost, rate)
+	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
+	_, contexts := mix.Work(queueing.Profile{PerContextToken: 1}, 0)
+	running := 20.0
+	u.MeanRunning = fleet.Observed(running)
+	u.MeanKV = fleet.Observed(factor * running * contexts / (mix.MeanOutput() - 1) / u.KVTokens.Value)
+	return &u
+}
+
+func TestLongerContextsLowerTheCapacity(t *testing.T) {
+	capacity := func(factor, rate, tokens float64) (float64, string) {
+		v := Variant{Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond), KVTokens: tokens}
+		m := chat(40, v)
+		u := filling(m, factor, rate)
+		if tokens > 0 {
+			u.MeanKV.Value *= u.KVTokens.Value / tokens
+			u.KVTokens = fleet.Observed(tokens)
+		}
+		m.Variants[0].Replicas = []*fleet.Usage{u}
+		got, c := capacityOf(m, Options{})
+		return got, c.Note
+	}
+	alike, note := capacity(1, 8, 0)
+	if strings.Contains(note, "contexts") {
+		t.Errorf("contexts of independent lengths: %s", note)
+	}
+	for _, shorter := range []float64{0, 0.5, 0.9} {
+		if got, _ := capacity(shorter, 8, 0); got != alike {
+			t.Errorf("contexts ×%v: %.2f/s, want no bonus over %.2f/s", shorter, got, alike)
+		}
+	}
+	// Half of the work of decoding is that of contexts.
+	longer, note := capacity(1.3, 8, 0)
+	if !(longer < 0.96*alike && longer > 0.75*alike) || !strings.Contains(note, "contexts of running requests ×1.3") {
+		t.Errorf("contexts ×1.3: %.2f/s instead of %.2f/s, %s", longer, alike, note)
+	}
+	if most, far := must(capacity(2, 8, 0)), must(capacity(20, 8, 0)); most > 1.05*far || far > 1.05*most {
+		t.Errorf("contexts ×2: %.2f/s, ×20: %.2f/s, want the same", most, far)
+	}
+	if few := must(capacity(1.3, 0.04, 0)); !(few > 0.97*alike) {
+		t.Errorf("contexts ×1.3 of a dozen requests: %.2f/s instead of %.2f/s", few, alike)
+	}
+	small, _ := capacity(1, 8, 40_000)
+	if filled := must(capacity(1.3, 8, 40_000)); !(filled < 0.9*small) {
+		t.Errorf("a small KV cache with contexts ×1.3: %.2f/s instead of %.2f/s", filled, small)
+	}
+}
+
+// must returns the rate of a capacity.
+func must(rate float64, _ string) float64 { return rate }
+
+func TestUnknownGaugesDoNotMeasureContexts(t *testing.T) {
+	m := chat(40, Variant{Role: fleet.RoleBoth, Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond)})
+	for name, change := range map[string]func(u *fleet.Usage){
+		"no rate":       func(u *fleet.Usage) { u.MeanRate = fleet.Reading{} },
+		"no KV usage":   func(u *fleet.Usage) { u.MeanKV = fleet.Reading{} },
+		"no batch":      func(u *fleet.Usage) { u.MeanRunning = fleet.Reading{} },
+		"no cache size": func(u *fleet.Usage) { u.KVTokens = fleet.Reading{} },
+		"few scrapes":   func(u *fleet.Usage) { u.Scrapes = MinScrapes - 1 },
+	} {
+		u := filling(m, 1.5, 8)
+		change(u)
+		m.Variants[0].Replicas = []*fleet.Usage{u}
+		if got := m.batches(fleet.RoleBoth); got != (batches{}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	m.Variants = append(m.Variants, Variant{Role: fleet.RoleBoth, Replicas: []*fleet.Usage{filling(m, 1.5, 8)}})
+	if got := m.batches(fleet.RoleBoth); got.requests != 8*peakSeconds {
+		t.Errorf("%+v, want those of the other variant", got)
+	}
+	if got := m.batches(fleet.RoleDecode); got != (batches{}) {
+		t.Errorf("of another role: %+v", got)
+	}
+}
