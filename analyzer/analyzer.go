@@ -15,6 +15,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -160,7 +161,7 @@ type Options struct {
 
 	// of the model that is analyzed
 	mixes   map[mixKey]knownMix
-	batches map[fleet.Role]batches
+	batches map[fleet.Role]queueing.Batch
 }
 
 // Simulations is a budget of simulations. None begins once either figure is at zero or below; a

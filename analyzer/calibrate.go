@@ -18,11 +18,15 @@ type work struct {
 
 // newWork returns the mean work of a mix of requests on an engine.
 func newWork(mix *queueing.Mix, r queueing.Replica) work {
-	w := work{mix: mix, hits: r.PrefixHits, contexts: 1}
-	if tokens := mix.MeanPrompt() * (1 - r.PrefixHits); tokens > 0 {
-		w.chunks = max(1, tokens/float64(r.BatchedTokens)+0.5)
+	return work{mix: mix, hits: r.PrefixHits, chunks: chunksOf(mix.MeanPrompt(), r), contexts: 1}
+}
+
+// chunksOf returns the iterations that a prompt is computed in; 0 if all of it is cached.
+func chunksOf(prompt float64, r queueing.Replica) float64 {
+	if tokens := prompt * (1 - r.PrefixHits); tokens > 0 {
+		return max(1, tokens/float64(r.BatchedTokens)+0.5)
 	}
-	return w
+	return 0
 }
 
 // decodes reports whether requests have more tokens than the first.

@@ -3,20 +3,19 @@ package analyzer
 import (
 	"fmt"
 
+	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
 )
 
-// batches holds the gauges of a model's replicas of one role, with which their contexts are
-// measured.
-type batches struct{ tokens, running, requests float64 }
-
-// batches adds up the windows of all replicas of a role: how long contexts are is a property of
-// the requests.
-func (m Model) batches(role fleet.Role) (b batches) {
+// batch adds up the windows of all replicas of a role: how long contexts are is a property of the
+// requests.
+func (m Model) batch(role fleet.Role) (b queueing.Batch) {
 	for _, v := range m.Variants {
 		if v.Role != role {
 			continue
 		}
+		engine := v.engine(m)
+		chunks := chunksOf(m.PromptTokens.Or(0), engine)
 		for _, r := range v.Replicas {
 			means := r.Calibrating()
 			rate, rated := means.Rate.Known()
@@ -25,19 +24,22 @@ func (m Model) batches(role fleet.Role) (b batches) {
 			if r.Scrapes < MinScrapes || !rated || !filled || !(rate > 0) || !(running > 0) || !(tokens > 0) {
 				continue
 			}
-			b.tokens += tokens * kv
-			b.running += running
-			b.requests += rate * peakSeconds
+			b.Tokens += tokens * kv
+			b.Running += running
+			b.Requests += rate * peakSeconds
+			if chunks > 0 { // gauges are of the end of an iteration, with its chunk in the cache
+				b.Prefilling += min(running/2, rate*means.Prefill.Or(chunks*means.ITL.Or(0))*(1-1/chunks))
+			}
 		}
 	}
 	return b
 }
 
-// knownBatches returns those of a role; its variants share them.
-func (m Model) knownBatches(role fleet.Role, o Options) batches {
+// knownBatch returns that of a role; its variants share it.
+func (m Model) knownBatch(role fleet.Role, o Options) queueing.Batch {
 	known, found := o.batches[role]
 	if !found {
-		known = m.batches(role)
+		known = m.batch(role)
 		o.batches[role] = known
 	}
 	return known

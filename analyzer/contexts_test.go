@@ -75,15 +75,15 @@ func TestUnknownGaugesDoNotMeasureContexts(t *testing.T) {
 		u := filling(m, 1.5, 8)
 		change(u)
 		m.Variants[0].Replicas = []*fleet.Usage{u}
-		if got := m.batches(fleet.RoleBoth); got != (batches{}) {
+		if got := m.batch(fleet.RoleBoth); got != (queueing.Batch{}) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	m.Variants = append(m.Variants, Variant{Role: fleet.RoleBoth, Replicas: []*fleet.Usage{filling(m, 1.5, 8)}})
-	if got := m.batches(fleet.RoleBoth); got.requests != 8*peakSeconds {
+	if got := m.batch(fleet.RoleBoth); got.Requests != 8*peakSeconds {
 		t.Errorf("%+v, want those of the other variant", got)
 	}
-	if got := m.batches(fleet.RoleDecode); got != (batches{}) {
+	if got := m.batch(fleet.RoleDecode); got != (queueing.Batch{}) {
 		t.Errorf("of another role: %+v", got)
 	}
 }

@@ -70,7 +70,7 @@ func latencies(m Model, o Options) []latency {
 	if o.SaturationAlone {
 		return all
 	}
-	o.mixes, o.batches = make(map[mixKey]knownMix, 1), make(map[fleet.Role]batches, 1)
+	o.mixes, o.batches = make(map[mixKey]knownMix, 1), make(map[fleet.Role]queueing.Batch, 1)
 	feasible, empty := false, 1.0
 	for i, v := range m.Variants {
 		all[i] = m.latency(v, 1, o)
@@ -127,13 +127,12 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	}
 	replica := v.engine(m)
 	assumed := m.unmeasured(v.Role)
-	mix, why := m.knownMix(assumed.of(v.Role, replica), o)
+	mix, why := m.knownMix(assumed.of(replica), o)
 	if mix == nil {
 		return latency{note: why}
 	}
 	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
-	b := m.knownBatches(v.Role, o)
-	w.contexts = steps(mix.LongerContexts(b.tokens, b.running, b.requests), coarseMean)
+	w.contexts = steps(mix.LongerContexts(m.knownBatch(v.Role, o)), coarseMean)
 	if v.Profile != nil {
 		var c correction
 		replica.Profile, c = calibrate(Seconds(v.Profile.Cost), w, v)
@@ -145,7 +144,7 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	}
 	l.note = joined(l.note, contextsText(w.contexts))
 	q := queueing.Question{Replica: replica, Mix: mix, Objective: objective}
-	return l.ask(q, m.lead(v), m, o).assume(assumed, q, v.Role, m, o)
+	return l.ask(q, m.lead(v), m, o).assume(assumed, q, m, o)
 }
 
 // knownMix returns the mix for a role; its variants share one.

@@ -7,17 +7,21 @@ import (
 	"github.com/wva-project/wva/fleet"
 )
 
-// unmeasured says of which lengths only the mean is measured: no engine exports their histogram.
-type unmeasured struct{ prompts, outputs bool }
+// unmeasured says of which lengths of a role only the mean is measured: no engine exports their
+// histogram.
+type unmeasured struct {
+	role             fleet.Role
+	prompts, outputs bool
+}
 
 func (m Model) unmeasured(role fleet.Role) unmeasured {
-	return unmeasured{prompts: len(coarse(m.Prompts)) == 0, outputs: len(coarse(m.Outputs)) == 0 && role != fleet.RolePrefill}
+	return unmeasured{role, len(coarse(m.Prompts)) == 0, len(coarse(m.Outputs)) == 0 && role != fleet.RolePrefill}
 }
 
 func (u unmeasured) any() bool { return u.prompts || u.outputs }
 
-// mixKey is what the mix of a model depends on: the role of a variant, and the longest length of
-// which only the mean is measured.
+// mixKey has the parameters of the mix of a model: the role of a variant, and the longest length of
+// those that are not measured.
 type mixKey struct {
 	role    fleet.Role
 	longest float64
@@ -30,15 +34,15 @@ type knownMix struct {
 }
 
 // of returns the key of the mix for a replica. No request is longer than its KV cache.
-func (u unmeasured) of(role fleet.Role, r queueing.Replica) mixKey {
-	key := mixKey{role: role}
+func (u unmeasured) of(r queueing.Replica) mixKey {
+	key := mixKey{role: u.role}
 	if u.any() && r.KVTokens > 0 {
 		key.longest = steps(r.KVTokens, coarseMean)
 	}
 	return key
 }
 
-// String returns what is assumed, and the remedy; "" if all lengths are measured.
+// String returns the assumption and the remedy; "" if all lengths are measured.
 func (u unmeasured) String() string {
 	if !u.any() {
 		return ""
@@ -57,7 +61,7 @@ func (u unmeasured) String() string {
 // If the objective cannot be met because a few of the assumed lengths are too long, that is not
 // known of the real ones: the replica counts with the least rate that would be useful, as long as
 // the objective can be met with lengths that all are their mean.
-func (l latency) assume(u unmeasured, q queueing.Question, role fleet.Role, m Model, o Options) latency {
+func (l latency) assume(u unmeasured, q queueing.Question, m Model, o Options) latency {
 	if !l.known || !u.any() {
 		return l
 	}
@@ -65,7 +69,7 @@ func (l latency) assume(u unmeasured, q queueing.Question, role fleet.Role, m Mo
 	if !l.infeasible {
 		return l
 	}
-	q.Mix, _ = m.knownMix(mixKey{role, equalLengths}, o)
+	q.Mix, _ = m.knownMix(mixKey{u.role, equalLengths}, o)
 	equal, err := o.Memo.maxRate(q, nil)
 	if err != nil || equal.Remedy != "" {
 		return l

@@ -89,7 +89,6 @@ func mixes(t testing.TB) map[string][]lengthPair {
 	// Long outputs to tune with: shorter and longer than those of reasoning.
 	all["steps"] = generated(6, lognormal{mean: 900, sigma: 1}, lognormal{mean: 1000, sigma: 0.6})
 	all["proofs"] = generated(7, lognormal{mean: 300, sigma: 0.6}, lognormal{mean: 4000, sigma: 1, most: 32_768})
-	all["agents"] = generated(8, lognormal{mean: 2000, sigma: 1, most: 60_000}, lognormal{mean: 400, sigma: 1, most: 16_384})
 	for _, row := range table(t, "azure_conv_2023.csv") {
 		all["chat"] = append(all["chat"], lengthPair{number(t, row["ContextTokens"]), number(t, row["GeneratedTokens"])})
 	}

@@ -1,38 +1,32 @@
 package queueing_test
 
-import "math"
+import (
+	"math"
 
-// gauges are the means of a replica's gauges over a window, as an engine reports them: running
-// requests, those in prefill included, and the tokens of the KV cache that they use.
-type gauges struct{ running, tokens, requests float64 }
+	"github.com/wva-project/wva/analyzer/queueing"
+)
 
-// every15s is the interval of scrapes, and window that of their mean.
-const every15s, window = 15.0, 300.0
+// The gauges of an engine are scraped in intervals, and their means are those of a window; seconds.
+const scrapeInterval, scrapeWindow = 15.0, 300.0
 
-// scraped serves the requests of a replicate at a rate, and returns the gauges of each window but
-// the first.
-func (q *question) scraped(replicate int, rate float64) []gauges {
-	r := q.replay(replicate)
-	var windows []gauges
-	next := every15s
+// scraped serves the requests of a replicate at a rate, and returns the sums of the gauges over so
+// many windows, as of so many replicas. The first window is left out: the engine is empty.
+func (q *question) scraped(rate float64, windows int) (sum queueing.Batch) {
+	r := q.replay(0)
+	next, end := scrapeWindow, scrapeWindow*float64(1+windows)
+	const part = scrapeInterval / scrapeWindow
 	r.scrape = func(s *state) {
-		if s.now < next || s.head >= len(r.requests) {
-			return
+		for ; next <= s.now && next < end; next += scrapeInterval {
+			sum.Requests += rate * scrapeInterval
+			sum.Running += part * float64(s.decoding)
+			sum.Tokens += part * s.context
+			if s.current >= 0 {
+				sum.Running += part
+				sum.Prefilling += part
+				sum.Tokens += part * s.position
+			}
 		}
-		for next <= s.now {
-			next += every15s
-		}
-		running, tokens := float64(s.decoding), s.context
-		if s.current >= 0 {
-			running, tokens = running+1, tokens+s.position
-		}
-		for int(s.now/window) >= len(windows) {
-			windows = append(windows, gauges{requests: rate * window})
-		}
-		g := &windows[int(s.now/window)]
-		g.running += running / (window / every15s)
-		g.tokens += tokens / (window / every15s)
 	}
 	r.run(rate, math.MaxInt)
-	return windows[1 : len(windows)-1]
+	return sum
 }
