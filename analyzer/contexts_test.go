@@ -87,3 +87,26 @@ func TestUnknownGaugesDoNotMeasureContexts(t *testing.T) {
 		t.Errorf("of another role: %+v", got)
 	}
 }
+
+// A window of few requests is completed by a longer one, as their lengths are.
+func TestContextsOfFewRequestsAreThoseOfALongerWindow(t *testing.T) {
+	m := chat(40, Variant{Role: fleet.RoleBoth, Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond)})
+	batch := func(rate float64) queueing.Batch {
+		u := filling(m, 1, rate)
+		u.Calibration = u.Calibrating()
+		u.Calibration.LongKV, u.Calibration.LongRunning = fleet.Observed(0.3), fleet.Observed(10)
+		m.Variants[0].Replicas = []*fleet.Usage{u}
+		return m.batch(fleet.RoleBoth)
+	}
+	perRequest := func(b queueing.Batch) float64 { return b.Tokens / b.Running }
+	recent, long := perRequest(batch(8)), 0.3*400_000/10
+	if few := perRequest(batch(0.04)); !(few > 0.9*long && few < long) {
+		t.Errorf("%.0f tokens for each of a dozen requests, want nearly %.0f", few, long)
+	}
+	if half := perRequest(batch(500. / peakSeconds)); !(half > 1.1*recent && half < 0.9*long) {
+		t.Errorf("%.0f tokens for each of 500 requests, want some between %.0f and %.0f", half, recent, long)
+	}
+	if got := batch(500. / peakSeconds).Requests; got < 1500 || got > 2000 {
+		t.Errorf("%.0f requests, want half of 500 and half of 3,000", got)
+	}
+}

@@ -106,9 +106,8 @@ read more, and fewer requests fit into the cache
 `
 
 const inputsWays = `
-- The gauges are those of replicas at 0.4 λ_mean, scraped every 15 s, in one window of 5 minutes. In
-  the cells that are more than 15 % optimistic with one replica, it serves fewer than 250 requests in
-  the window.
+- The gauges are those of replicas at 0.4 λ_mean, scraped every 15 s, over 5 minutes, and the fewer
+  their requests are than 1,000 the more those over 30 minutes.
 - "Decode calibrated" is the correction by the observed time between tokens, without noise: it knows
   nothing of the KV cache.
 - "Misses" compares the share of requests that missed the objective in an hour with that of the

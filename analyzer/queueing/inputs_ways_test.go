@@ -57,8 +57,9 @@ func (a *asked) longer(factor float64) float64 {
 // first is sizing by the histograms alone, the second that of the product.
 var correlationWays = []way{
 	{"histograms alone", func(a *asked) float64 { return a.first.Rate }},
-	{"**contexts too, by gauges of three replicas**", func(a *asked) float64 { return a.byGauges(3) }},
-	{"contexts too, by gauges of one replica", func(a *asked) float64 { return a.byGauges(1) }},
+	{"**contexts too, by gauges of one replica**", func(a *asked) float64 { return a.byGauges(a.blended(1)) }},
+	{"contexts too, by gauges of three replicas", func(a *asked) float64 { return a.byGauges(a.blended(3)) }},
+	{"contexts too, by gauges of one replica and 5 minutes", func(a *asked) float64 { return a.byGauges(a.scraped(0.4*a.meanRate, 1)) }},
 	{"contexts, if they were known exactly", func(a *asked) float64 { return a.longer(max(1, a.contexts())) }},
 	{"decode calibrated by the observed ITL, exactly", func(a *asked) float64 {
 		q := a.question
@@ -74,9 +75,19 @@ var correlationWays = []way{
 	{"misses of an hour at the rate", func(a *asked) float64 { return a.byMisses(1) }},
 }
 
-// byGauges is the rate with the contexts that gauges of so many replicas show in a window.
-func (a *asked) byGauges(replicas int) float64 {
-	return a.longer(a.question.Mix.LongerContexts(a.scraped(0.4*a.meanRate, replicas)))
+// byGauges is the rate with the contexts that gauges show.
+func (a *asked) byGauges(b queueing.Batch) float64 { return a.longer(a.question.Mix.LongerContexts(b)) }
+
+// blended has the gauges of so many replicas over 5 minutes, and the fewer their requests are than
+// 1,000 the more those over 30 minutes.
+func (a *asked) blended(replicas int) queueing.Batch {
+	recent, long := a.scraped(0.4*a.meanRate, replicas), a.scraped(0.4*a.meanRate, 6*replicas)
+	part := min(1, recent.Requests/1000)
+	blend := func(recent, long float64) float64 { return part*recent + (1-part)*long }
+	return queueing.Batch{
+		Tokens: blend(recent.Tokens, long.Tokens/6), Running: blend(recent.Running, long.Running/6),
+		Prefilling: blend(recent.Prefilling, long.Prefilling/6), Requests: blend(recent.Requests, long.Requests),
+	}
 }
 
 // contexts is by how much contexts are longer than those of the same lengths in independent pairs.
