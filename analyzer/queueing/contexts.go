@@ -36,7 +36,7 @@ func (m *Mix) LongerContexts(b Batch) float64 {
 	if !(longer > 0) {
 		return 1
 	}
-	return min(1+longer*b.Requests/(b.Requests+requestsForContexts), mostContexts)
+	return min(1+longer/(1+requestsForContexts/b.Requests), mostContexts)
 }
 
 // WithContexts returns the replica for requests whose contexts are longer by a factor than those of
