@@ -102,6 +102,10 @@ grid: ## Compare the sizing of a replica with simulated engines over eight seeds
 grid-part: ## Compare the sizing with three of the seeds on every eleventh cell of the grid (a minute or two)
 	go test -count=1 -run '^TestSizingIsAccurateOnTheGrid$$' ./analyzer/queueing -grid -grid.seeds 3 -grid.every 11 $(ARGS)
 
+.PHONY: inputs
+inputs: ## Compare the sizing from incomplete inputs with simulated engines (ten minutes); ARGS=-update rewrites docs/math/sizing-inputs.md
+	go test -count=1 -timeout 60m -v -run 'TestInputsOnAllCells' ./analyzer/queueing -inputs $(ARGS)
+
 .PHONY: compare
 compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/math/solver-comparison.md
 	go test -count=1 -timeout 90m -v -run 'TestFleetsAgainstOtherSolvers|TestFragmentedFleets' ./solver -compare $(ARGS)

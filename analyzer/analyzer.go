@@ -15,6 +15,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -87,6 +88,9 @@ type Capacity struct {
 	// Note explains the number further: how the profile was corrected, that a simulation answered,
 	// or why the queueing model could not; empty if there is nothing to add.
 	Note string
+	// Lengths says which lengths of requests are assumed, since only their mean is measured, and
+	// the remedy; empty if all are measured, or not used.
+	Lengths string
 	// Infeasible is true if the objective cannot be met at any useful load. Remedy then names the
 	// objective, the cause and the remedy, as one sentence for an operator.
 	Infeasible bool
@@ -155,8 +159,9 @@ type Options struct {
 	// off; Analyze counts it down. Default: none.
 	Simulations *Simulations
 
-	// of the model that is analyzed:
-	mixes    map[fleet.Role]roleMix
+	// of the model that is analyzed
+	mixes    map[mixKey]knownMix
+	batches  map[fleet.Role]queueing.Batch
 	arrivals arrivals
 }
 

@@ -10,18 +10,23 @@ import (
 
 // work is the mean work of a request on an engine.
 type work struct {
-	mix    *queueing.Mix
-	hits   float64 // share of each prompt that is found in the prefix cache
-	chunks float64 // iterations that a prompt is computed in; 0 if all of it is cached
+	mix      *queueing.Mix
+	hits     float64 // share of each prompt that is found in the prefix cache
+	chunks   float64 // iterations that a prompt is computed in; 0 if all of it is cached
+	contexts float64 // by how much contexts are longer than those of the mix; >= 1
 }
 
 // newWork returns the mean work of a mix of requests on an engine.
 func newWork(mix *queueing.Mix, r queueing.Replica) work {
-	w := work{mix: mix, hits: r.PrefixHits}
-	if tokens := mix.MeanPrompt() * (1 - r.PrefixHits); tokens > 0 {
-		w.chunks = max(1, tokens/float64(r.BatchedTokens)+0.5)
+	return work{mix: mix, hits: r.PrefixHits, chunks: chunksOf(mix.MeanPrompt(), r), contexts: 1}
+}
+
+// chunksOf returns the iterations that a prompt is computed in; 0 if all of it is cached.
+func chunksOf(prompt float64, r queueing.Replica) float64 {
+	if tokens := prompt * (1 - r.PrefixHits); tokens > 0 {
+		return max(1, tokens/float64(r.BatchedTokens)+0.5)
 	}
-	return w
+	return 0
 }
 
 // decodes reports whether requests have more tokens than the first.

@@ -68,14 +68,14 @@ func TestPrefillReplicasUseAllExperts(t *testing.T) {
 func TestCalibrationOfExpertsKeepsAProfileThatIsRight(t *testing.T) {
 	p := withExperts(32)
 	want, _ := capacityOf(chat(40, Variant{Profile: p, Objective: slo(2*time.Second, 40*time.Millisecond)}), Options{})
-	mix, _ := chat(40).mix(fleet.RoleBoth, &Memo{})
+	mix, _ := chat(40).mix(fleet.RoleBoth, 0, &Memo{})
 	for _, rate := range []float64{2, 5, 8} {
 		batch := 32.0
 		for range 100 { // the batch of this rate
 			batch = mix.Batch(queueing.Replica{Profile: Seconds(p.Cost.Linear(batch)), MaxSequences: 256}, rate)
 		}
 		r := showing(chat(40), p.Cost.Linear(batch), rate)
-		r.MeanRunning = fleet.Observed(batch)
+		r.MeanRunning, r.MeanKV = fleet.Observed(batch), fleet.Reading{}
 		r.ITLFloor = fleet.Observed((p.Cost.Alpha + p.Cost.Experts*p.Cost.Touched(1)) / 1e3)
 		v := Variant{Profile: p, Objective: slo(2*time.Second, 40*time.Millisecond), Replicas: replicas(3, r)}
 		if got, c := capacityOf(chat(40, v), Options{}); math.Abs(got/want-1) > 0.05 || c.Basis != BasisCalibrated {

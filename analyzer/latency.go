@@ -39,6 +39,9 @@ type latency struct {
 	// allowed of them may.
 	misses  func(rate float64) float64
 	allowed float64
+	// lengths says which lengths are assumed, since only their mean is measured; else ""
+	lengths string
+	useful  float64 // the least useful rate, requests per second
 	// kv is true if the answer has the wait for KV cache, whose size the engine reports or is given
 	kv bool
 	// iteration is the time of an iteration without work, and work the time that a request adds to
@@ -67,7 +70,8 @@ func latencies(m Model, o Options) []latency {
 	if o.SaturationAlone {
 		return all
 	}
-	o.mixes, o.arrivals = make(map[fleet.Role]roleMix, 1), m.arrivals()
+	o.mixes, o.batches = make(map[mixKey]knownMix, 1), make(map[fleet.Role]queueing.Batch, 1)
+	o.arrivals = m.arrivals()
 	feasible, empty := false, 1.0
 	for i, v := range m.Variants {
 		all[i] = m.latency(v, 1, o)
@@ -122,38 +126,40 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 			return latency{note: why}
 		}
 	}
-	mix, why := m.knownMix(v.Role, o)
+	replica := v.engine(m)
+	assumed := m.unmeasured(v.Role)
+	mix, why := m.knownMix(assumed.of(replica), o)
 	if mix == nil {
 		return latency{note: why}
 	}
-	replica := v.engine(m)
 	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
+	w.contexts = steps(mix.LongerContexts(m.knownBatch(v.Role, o)), coarseMean)
 	q := queueing.Question{Replica: replica, Mix: mix, Objective: objective}
 	if v.Profile != nil {
 		var c correction
 		q.Replica.Profile, c = calibrate(Seconds(v.Profile.Cost.Linear(v.running())), w, v)
 		l.basis, l.note = c.basis(), c.String()
-		if v.Profile.Cost.Experts > 0 {
-			q.Replica.Profile = o.linear(q, v.Profile.Cost, c)
+		if cost := v.Profile.Cost; cost.Experts > 0 {
+			cost.Gamma *= w.contexts
+			q.Replica.KVTokens /= w.contexts
+			q.Replica.Profile = o.linear(q, cost, c)
+		} else {
+			q.Replica = q.Replica.WithContexts(w.contexts)
 		}
-	} else {
+	} else { // its cost of a context token is that of the longer contexts
+		q.Replica.KVTokens /= w.contexts
 		q.Replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
-	return l.ask(q, m.lead(v), m, o)
-}
-
-// roleMix is the mix of a model for variants of a role, or why there is none.
-type roleMix struct {
-	mix *queueing.Mix
-	why string
+	l.note = joined(l.note, contextsText(w.contexts))
+	return l.ask(q, m.lead(v), m, o).assume(assumed, q, m, o)
 }
 
 // knownMix returns the mix for a role; its variants share one.
-func (m Model) knownMix(role fleet.Role, o Options) (*queueing.Mix, string) {
-	known, found := o.mixes[role]
+func (m Model) knownMix(key mixKey, o Options) (*queueing.Mix, string) {
+	known, found := o.mixes[key]
 	if !found {
-		known.mix, known.why = m.mix(role, o.Memo)
-		o.mixes[role] = known
+		known.mix, known.why = m.mix(key.role, key.longest, o.Memo)
+		o.mixes[key] = known
 	}
 	return known.mix, known.why
 }
@@ -167,6 +173,7 @@ func (l latency) ask(q queueing.Question, t lead, m Model, o Options) latency {
 	}
 	answer := shared.answered
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
+	l.useful = queueing.LeastUsefulShare * answer.MeanRate
 	full := q.Mix.FullBatch(q.Replica)
 	if most := throughputShare(t, full.Seconds) * full.Rate; shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput

@@ -35,7 +35,7 @@ func chat(rate float64, variants ...Variant) Model {
 // showing returns the metrics of a replica with a true cost that serves a rate of the model's
 // requests.
 func showing(m Model, cost fleet.EngineCost, rate float64) fleet.Usage {
-	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
 	p := Seconds(cost)
 	prefill, decode := mix.Work(p, 0)
 	itl := p.Iteration / (1 - rate*(prefill+decode))
@@ -130,7 +130,7 @@ func TestRequestsOfMinutesAreCalibratedByTheirBatch(t *testing.T) {
 	const running, tokens, rate = 200, 300_000, 0.2
 	m := chat(2)
 	m.Prompts, m.Outputs, m.OutputTokens = nil, nil, fleet.Observed(1000)
-	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
 	p := Seconds(h100().Cost)
 	prefill, _ := mix.Work(p, 0)
 	itl := (p.Iteration + running*p.PerSequence + tokens*p.PerContextToken) / (1 - rate*prefill)
@@ -155,7 +155,7 @@ func TestCalibrationIsBounded(t *testing.T) {
 	m := chat(40)
 	broken := showing(m, h100().Cost, 5)
 	broken.MeanITL, broken.MeanPrefill = fleet.Observed(5), fleet.Observed(90)
-	mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
 	p, c := calibrate(Seconds(h100().Cost), newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(50, broken)})
 	if p.Iteration > mostCorrection*1.03*h100().Cost.Alpha/1e3 || c.decode > mostCorrection*1.03 || c.prefill > mostCorrection*1.03 {
 		t.Errorf("%+v by %v, want at most the double", p, c)
@@ -363,7 +363,7 @@ func TestLossIsThatOfTheLoadSplit(t *testing.T) {
 	objective := slo(time.Second, 40*time.Millisecond)
 	split := func(fast int, inFlight float64) (Model, float64) {
 		m := chat(0)
-		mix, _ := m.mix(fleet.RoleBoth, &Memo{})
+		mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
 		rate := func(cost fleet.EngineCost, inFlight float64) float64 {
 			p := Seconds(cost)
 			prefill, decode := mix.Work(p, 0)

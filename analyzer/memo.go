@@ -218,22 +218,23 @@ func (a *answers) at(dispersion float64) *knownAnswer {
 }
 
 // mix returns the lengths of a model's requests as a variant of the role serves them; nil and the
-// reason if they are unknown.
-func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) {
+// reason if they are unknown. Lengths of which only the mean is measured are taken to be up to the
+// longest; zero is no limit.
+func (m Model) mix(role fleet.Role, longest float64, memo *Memo) (mix *queueing.Mix, why string) {
 	prompt, output := m.PromptTokens.Or(0), m.OutputTokens.Or(0)
 	if !(prompt > 0) || !(output > 0) {
 		return nil, "prompt and output lengths are not known yet, so the objective is not used for sizing"
 	}
 	prompts, outputs := coarse(m.Prompts), coarse(m.Outputs)
 	prompt, output = steps(prompt, coarseMean), steps(output, coarseMean)
-	key := keyOf(role, prompts, outputs, prompt, output)
+	key := keyOf(role, prompts, outputs, prompt, output, longest)
 	memo.mutex.Lock()
 	known, found := memo.mixes.get(key, memo.cycle)
 	memo.mutex.Unlock()
 	if found {
 		return known, ""
 	}
-	mix, err := newMix(lengths{prompts, prompt}, lengths{outputs, output})
+	mix, err := newMix(lengths{prompts, prompt, longest}, lengths{outputs, output, longest})
 	if err != nil {
 		return nil, "prompt and output lengths are invalid: " + err.Error()
 	}
@@ -249,10 +250,10 @@ func (m Model) mix(role fleet.Role, memo *Memo) (mix *queueing.Mix, why string) 
 	return mix, ""
 }
 
-// lengths is a histogram, which may be empty, and its mean.
+// lengths is a histogram, which may be empty, its mean, and the longest length that is possible.
 type lengths struct {
-	buckets []queueing.LengthBucket
-	mean    float64
+	buckets       []queueing.LengthBucket
+	mean, longest float64
 }
 
 func newMix(prompts, outputs lengths) (*queueing.Mix, error) {
@@ -269,7 +270,7 @@ func newMix(prompts, outputs lengths) (*queueing.Mix, error) {
 
 func (l lengths) distribution() (queueing.Lengths, error) {
 	if len(l.buckets) == 0 {
-		return queueing.AssumedLengths(l.mean)
+		return queueing.UnmeasuredLengths(l.mean, l.longest)
 	}
 	return queueing.BucketedLengths(l.buckets, l.mean)
 }

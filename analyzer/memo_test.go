@@ -24,7 +24,7 @@ func TestMemoKeepsTheMixesOfALargeFleet(t *testing.T) {
 	for cycle := range 3 {
 		memo.NextCycle()
 		for i := range models {
-			mix, why := differentModel(i).mix(fleet.RoleBoth, memo)
+			mix, why := differentModel(i).mix(fleet.RoleBoth, 0, memo)
 			if mix == nil {
 				t.Fatal(why)
 			}

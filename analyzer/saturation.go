@@ -125,6 +125,9 @@ func (a *analysis) finish(i int) {
 	if c.Basis == l.basis || c.Basis == BasisObserved && l.note != "" && !l.known {
 		c.Note = joined(l.note, c.Note)
 	}
+	if l.known && c.Basis == l.basis {
+		c.Lengths = l.lengths
+	}
 	if share := c.Share.Value; math.IsNaN(share) || math.IsInf(share, 0) {
 		c.Share = fleet.Reading{}
 	}

@@ -13,7 +13,7 @@ import (
 // model alone.
 func single(t *testing.T, m Model, v Variant) float64 {
 	t.Helper()
-	mix, why := m.mix(v.Role, &Memo{})
+	mix, why := m.mix(v.Role, 0, &Memo{})
 	if mix == nil {
 		t.Fatal(why)
 	}
@@ -175,7 +175,7 @@ func BenchmarkShare(b *testing.B) {
 	v := Variant{Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond)}
 	m := chat(40, v)
 	memo := &Memo{}
-	mix, _ := m.mix(v.Role, memo)
+	mix, _ := m.mix(v.Role, 0, memo)
 	replica := v.engine(m)
 	replica.Profile = Seconds(v.Profile.Cost)
 	q := queueing.Question{Replica: replica, Mix: mix, Objective: v.objective()}

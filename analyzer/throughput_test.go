@@ -48,7 +48,7 @@ func TestSlowStartsLeaveLessThroughputForRequestsOfMinutes(t *testing.T) {
 	capacity := func(startup time.Duration) float64 {
 		m := chat(2, Variant{Profile: h100(), Objective: slo(3*time.Second, 100*time.Millisecond), Startup: startup})
 		m.OutputTokens = fleet.Observed(8000)
-		m.Outputs = nil
+		m.Outputs = []fleet.Bucket{{Upper: 5000, Count: 35}, {Upper: 10_000, Count: 38}, {Upper: 20_000, Count: 22}, {Upper: 50_000, Count: 5}}
 		rate, _ := capacityOf(m, Options{})
 		return rate
 	}

@@ -35,6 +35,8 @@ const (
 	meanITL     // and the time between tokens, seconds
 	meanRunning
 	meanPrefill // seconds
+	longKV      // over half the long window, as the histograms with older lengths
+	longRunning
 	itlFloor    // the least that podITL was
 	peakRate    // the highest rate of first tokens
 	throughput  // the highest while the queue was never short
@@ -108,7 +110,8 @@ var partNames = [partCount]string{
 	firstRate: "first_rate", firstFound: "first_found", firstBorn: "first_born", resets: "resets", scrapes: "scrapes",
 	growth: "growth", growthFound: "growth_found", leastQueue: "least_queue",
 	podITL: "pod_itl", meanRate: "mean_rate", meanKV: "mean_kv", meanITL: "mean_itl",
-	meanRunning: "mean_running", meanPrefill: "mean_prefill", itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
+	meanRunning: "mean_running", meanPrefill: "mean_prefill", longKV: "long_kv", longRunning: "long_running",
+	itlFloor: "itl_floor", peakRate: "peak_rate", throughput: "throughput",
 	progressed: "progressed", observedAgo: "observed_ago", reported: "reported", twice: "twice", asleep: "asleep", copied: "copied",
 	peakArrivals: "peak_arrivals", shortPeak: "short_peak", peakInFlight: "peak_in_flight", recentRate: "recent_rate", peakCovered: "peak_covered",
 	idleKnown: "idle_known", idleGap: "idle_gap", lastActive: "last_active",

@@ -151,6 +151,7 @@ func meanOf(means *fleet.Means, p part) *fleet.Reading {
 	}{
 		{meanRate, &means.Rate}, {meanKV, &means.KV}, {meanITL, &means.ITL},
 		{meanRunning, &means.Running}, {meanPrefill, &means.Prefill},
+		{longKV, &means.LongKV}, {longRunning, &means.LongRunning},
 	} {
 		if of.part == p {
 			return of.reading
@@ -170,10 +171,10 @@ func (r *readings) lengthsOf(who identity, latest *facts, window time.Duration) 
 }
 
 // meansOf returns the means that calibrate the profile of a pod; the zero value if they are its
-// latest.
+// latest, as if those of its turn have no rate.
 func (r *readings) meansOf(who identity, latest fleet.Reading, window time.Duration) fleet.Means {
 	own := r.pods[who]
-	if outgrown(own.Rate.Or(0)*window.Seconds(), latest.Or(0)*window.Seconds(), enoughForMeans) {
+	if own.Rate.State == fleet.Absent || outgrown(own.Rate.Or(0)*window.Seconds(), latest.Or(0)*window.Seconds(), enoughForMeans) {
 		return fleet.Means{}
 	}
 	return own

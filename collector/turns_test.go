@@ -122,6 +122,24 @@ func TestRatesAreOfTheCycleAtEveryTurn(t *testing.T) {
 	present(t, 40, usage.Running)
 }
 
+// The contexts of few requests are measured over half the long window.
+func TestGaugesOfHalfTheLongWindow(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 3600, func(second int) []promstore.Sample {
+		done, use := 2*float64(second), report{running: 4, kv: 0.2}
+		if second >= 2700 {
+			use = report{running: 8, kv: 0.8}
+		}
+		use.firstTokens, use.finished, use.prompt, use.output, use.tokenSeconds, use.tokenGaps = done, done, done*1000, done*200, done*4, done*200
+		return vllm("pod-a", 0, use)
+	})
+	means := w.usage("pod-a").Calibration
+	present(t, 0.8, means.KV)
+	present(t, 8, means.Running)
+	require.True(t, means.LongKV.Value > 0.3 && means.LongKV.Value < 0.6, "%+v", means.LongKV)
+	require.InDelta(t, 4+(means.LongKV.Value-0.2)/0.6*4, means.LongRunning.Value, 1e-9)
+}
+
 // A model that has just begun to serve has lengths at once: its turn before had none, or those of
 // a few requests only.
 func TestNewModelHasLengthsBeforeItsTurn(t *testing.T) {

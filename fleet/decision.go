@@ -92,6 +92,7 @@ const (
 	DetailRemedy   DetailName = "remedy"   // what to do
 	DetailCause    DetailName = "cause"    // the error or the limit behind the reason
 	DetailCapacity DetailName = "capacity" // how the capacity of a replica was found
+	DetailLengths  DetailName = "lengths"  // the lengths of requests that are assumed, not measured
 	// replicas that are not ready long after their creation
 	DetailNotStarting DetailName = "notStarting"
 	DetailAsleep      DetailName = "asleep"      // replicas whose engine is in sleep mode
@@ -109,8 +110,8 @@ const (
 // DetailNames returns the names of all details, in the order in which a reason has them.
 func DetailNames() []DetailName {
 	return []DetailName{
-		DetailCapacity, DetailBudget, DetailQueue, DetailCause, DetailNotStarting, DetailStuck, DetailAsleep, DetailSilent, DetailInfeasible, DetailLimit, DetailAlternative,
-		DetailRange, DetailFallback, DetailRemedy,
+		DetailCapacity, DetailLengths, DetailBudget, DetailQueue, DetailCause, DetailNotStarting, DetailStuck, DetailAsleep, DetailSilent, DetailInfeasible, DetailLimit,
+		DetailAlternative, DetailRange, DetailFallback, DetailRemedy,
 	}
 }
 

@@ -230,6 +230,9 @@ type Means struct {
 	ITL     Reading `json:"itl"`
 	Running Reading `json:"running"`
 	Prefill Reading `json:"prefill"`
+	// LongKV and LongRunning are KV and Running over half the long window; absent if unknown.
+	LongKV      Reading `json:"longKV,omitzero"`
+	LongRunning Reading `json:"longRunning,omitzero"`
 }
 
 // Calibrating returns the means that calibrate profiles.

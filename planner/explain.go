@@ -101,6 +101,9 @@ func (e explanation) explain(i int) fleet.Reason {
 		why = why.With(fleet.DetailSilent, fmt.Sprintf("%s lacked metrics for %v: %s",
 			countOf(n, "ready replica has", "ready replicas have"), silentFor, fewNames(c.longSilent)))
 	}
+	if !e.demand.none() {
+		why = why.With(fleet.DetailLengths, c.capacity.Lengths)
+	}
 	why = why.With(fleet.DetailBudget, e.budget)
 	return e.details(i, why.With(fleet.DetailInfeasible, c.infeasible()))
 }

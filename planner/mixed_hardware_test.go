@@ -37,7 +37,7 @@ func h100AndL40S(h100, l40s int, each [2]float64, itl time.Duration) *scenario {
 		s.Variants[i].Objective = fleet.Objective{TTFT: 2 * time.Second, ITL: itl, Percentile: 0.95}
 		s.Variants[i].Profile = cost
 	}
-	return s
+	return s.measuredLengths()
 }
 
 func TestInfeasibleVariantDoesNotScaleDownTheOthers(t *testing.T) {

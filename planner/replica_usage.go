@@ -130,6 +130,7 @@ func joinMeans(a, b fleet.Means) fleet.Means {
 	return fleet.Means{
 		Rate: joinReadings(a.Rate, b.Rate, sum), Running: joinReadings(a.Running, b.Running, sum), KV: joinReadings(a.KV, b.KV, most),
 		ITL: slower(a.ITL, b.ITL), Prefill: slower(a.Prefill, b.Prefill),
+		LongKV: joinReadings(a.LongKV, b.LongKV, most), LongRunning: joinReadings(a.LongRunning, b.LongRunning, sum),
 	}
 }
 

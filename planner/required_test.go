@@ -170,6 +170,7 @@ func TestReasonTellsTheHeadroom(t *testing.T) {
 		s := newScenario(group{name: "h100", cost: 3, max: 30, accelerator: "H100", ready: replicas, running: 20, kv: 0.1, rate: rate, usage: balanced(onH100, rate)})
 		s.Variants[0].Objective = fleet.Objective{TTFT: 200 * time.Millisecond, ITL: 40 * time.Millisecond, Percentile: 0.95}
 		s.Variants[0].Profile = onH100
+		s.measuredLengths()
 		why := s.decide(t)["h100"].Reason
 		_, text, found := strings.Cut(why.Text, ", headroom ")
 		if n, err := fmt.Sscanf(text, "%d%% for %d replica", &percent, &of); !found || n != 2 || err != nil {

@@ -61,6 +61,14 @@ func newScenario(groups ...group) *scenario {
 	return s
 }
 
+// measuredLengths gives the requests histograms of their lengths.
+func (s *scenario) measuredLengths() *scenario {
+	return s.load(func(l *fleet.Load) {
+		l.PromptLengths, l.PromptTokens = truthLengths{mean: 1000, sigma: 0.83, most: 1e5}.histogram()
+		l.OutputLengths, l.OutputTokens = truthLengths{mean: 200, sigma: 0.83, most: 1e5}.histogram()
+	})
+}
+
 func (s *scenario) add(g group) {
 	target := fleet.TargetID{Namespace: "shop", APIVersion: "apps/v1", Kind: "Deployment", Name: g.name}
 	v := fleet.Variant{

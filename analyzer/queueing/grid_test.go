@@ -18,8 +18,8 @@ var (
 	wholeGrid  = flag.Bool("grid", false, "compare the sizing with the truth on the whole grid")
 	seeds      = flag.Int("grid.seeds", 8, "with -grid: number of seeds of the random numbers")
 	every      = flag.Int("grid.every", 1, "with -grid: the part of the cells that is compared: every nth")
-	update     = flag.Bool("update", false, "with -grid: rewrite docs/math/sizing-grid.md")
-	truthsFile = flag.String("truths", "", "with -grid: file that keeps the truths of one run for the next; delete it if rules, profiles or lengths change")
+	update     = flag.Bool("update", false, "with -grid or -inputs: rewrite docs/math/sizing-grid.md or sizing-inputs.md")
+	truthsFile = flag.String("truths", "", "with -grid or -inputs: file that keeps the truths of one run for the next; delete it if rules, profiles or lengths change")
 )
 
 func TestSizingIsAccurateOnPartOfTheGrid(t *testing.T) {

@@ -72,14 +72,40 @@ func AssumedLengths(mean float64) (Lengths, error) {
 	if !(mean > 0 && mean <= maxLength) {
 		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
 	}
+	return lognormalLengths(mean, 1, maxLength), nil
+}
+
+// unmeasuredVariation is the coefficient of variation of lengths of which only the mean is
+// measured. Those of most uses are below it.
+const unmeasuredVariation = 2
+
+// UnmeasuredLengths is the distribution that a replica is safely sized for if only the mean of a
+// length is measured: a lognormal distribution whose standard deviation is twice its mean, cut off
+// at the longest length that is possible; zero is no limit.
+func UnmeasuredLengths(mean, longest float64) (Lengths, error) {
+	if !(mean > 0 && mean <= maxLength) {
+		return Lengths{}, fmt.Errorf("mean length %v is not between 0 and %g tokens; correct it", mean, float64(maxLength))
+	}
+	if longest > 0 && longest <= mean {
+		return SampledLengths([]float64{mean})
+	}
+	if !(longest > 0) {
+		longest = maxLength
+	}
+	return lognormalLengths(mean, unmeasuredVariation, longest), nil
+}
+
+// lognormalLengths is a lognormal distribution with a coefficient of variation, cut off at the
+// longest length.
+func lognormalLengths(mean, variation, longest float64) Lengths {
 	return madeBy(func() Lengths {
-		sigma := math.Sqrt(math.Ln2) // of a lognormal with a coefficient of variation of 1
+		sigma := math.Sqrt(math.Log1p(variation * variation))
 		sorted := make([]float64, lengthPoints)
 		for i, deviate := range pointTable().deviates {
 			sorted[i] = math.Exp(sigma * deviate)
 		}
-		return rescaled(sorted, mean)
-	}), nil
+		return rescaled(sorted, mean, longest)
+	})
 }
 
 // madeBy is the distribution that a function makes, which can be made again.
@@ -116,8 +142,9 @@ func withMean(l Lengths) Lengths {
 	return l
 }
 
-// rescaled multiplies ascending lengths so that their mean is the given one and none is below 1.
-func rescaled(sorted []float64, mean float64) Lengths {
+// rescaled multiplies ascending lengths so that their mean is the given one, none is below 1 and
+// none above the longest, which is at least the mean.
+func rescaled(sorted []float64, mean, longest float64) Lengths {
 	if mean <= 1 {
 		return Lengths{sorted: []float64{1}, mean: 1}
 	}
@@ -125,7 +152,7 @@ func rescaled(sorted []float64, mean float64) Lengths {
 	for range 40 {
 		reached := 0.0
 		for i, length := range sorted {
-			reached += shares[i] * max(1, length*factor)
+			reached += shares[i] * min(longest, max(1, length*factor))
 		}
 		ratio := mean / reached
 		factor *= ratio
@@ -134,7 +161,7 @@ func rescaled(sorted []float64, mean float64) Lengths {
 		}
 	}
 	for i, length := range sorted {
-		sorted[i] = max(1, length*factor)
+		sorted[i] = min(longest, max(1, length*factor))
 	}
 	return denseLengths(sorted)
 }

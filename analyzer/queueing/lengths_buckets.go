@@ -39,7 +39,7 @@ func BucketedLengths(buckets []LengthBucket, mean float64) (Lengths, error) {
 		if mean == 0 {
 			return denseLengths(moved(points, 1, 1))
 		}
-		return rescaled(fitted(points, mean), mean)
+		return rescaled(fitted(points, mean), mean, maxLength)
 	}), nil
 }
 

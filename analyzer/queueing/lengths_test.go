@@ -40,6 +40,30 @@ func TestAssumedLengthsVaryByTheirMean(t *testing.T) {
 	}
 }
 
+func TestUnmeasuredLengthsHaveALongTailUpToTheLongest(t *testing.T) {
+	for _, test := range []struct{ mean, longest, quantile float64 }{
+		{200, 0, 1700}, {30_000, 0, 260_000}, {30_000, 430_000, 260_000}, {30_000, 100_000, 100_000}, {30_000, 32_000, 32_000},
+	} {
+		l, err := UnmeasuredLengths(test.mean, test.longest)
+		if err != nil || math.Abs(l.Mean()/test.mean-1) > 0.01 {
+			t.Errorf("%+v: mean %v, %v", test, l.Mean(), err)
+		}
+		if got := l.Quantile(0.99); math.Abs(got/test.quantile-1) > 0.1 || test.longest > 0 && l.Quantile(1) > test.longest {
+			t.Errorf("%+v: %v of 99 %%, %v at most", test, got, l.Quantile(1))
+		}
+	}
+	for _, longest := range []float64{1, 300} {
+		if l, err := UnmeasuredLengths(300, longest); err != nil || l.Quantile(0) != 300 || l.Quantile(1) != 300 {
+			t.Errorf("up to %v: from %v to %v, %v, want lengths that all are the mean", longest, l.Quantile(0), l.Quantile(1), err)
+		}
+	}
+	for _, wrong := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := UnmeasuredLengths(wrong, 0); err == nil {
+			t.Errorf("%v is accepted", wrong)
+		}
+	}
+}
+
 // engineBuckets counts lengths in the buckets that engines report: 1, 2, 5, 10 and so on.
 func engineBuckets(l Lengths) []LengthBucket {
 	var buckets []LengthBucket

@@ -86,7 +86,7 @@ func (c *cell) simulate(gaps []float64, seed uint64, a *Answer) {
 	sorted := series{gaps: gaps, prompts: strata(len(gaps), prompts.whole), outputs: strata(len(gaps), outputs.whole)}
 	around, left, start := c.around(a.Rate), mostIterations, a.Rate
 	var rates estimate
-	for rates.n < fewestSeries || rates.n < mostSeries && rates.uncertain(infeasibleShare*a.MeanRate) {
+	for rates.n < fewestSeries || rates.n < mostSeries && rates.uncertain(LeastUsefulShare*a.MeanRate) {
 		r := newReplay(c.Replica, c.Objective, sorted.shuffled(seed+uint64(rates.n), around))
 		r.left = left
 		allowed := int((1 - c.Objective.Percentile) * seriesRequests)

@@ -48,8 +48,8 @@ type Answer struct {
 	Iterations int
 }
 
-// infeasibleShare is the share of the mean rate below which no useful load meets an objective.
-const infeasibleShare = 0.1
+// LeastUsefulShare is the share of the mean rate below which no useful load meets an objective.
+const LeastUsefulShare = 0.1
 
 const (
 	// mostEmptyMisses is the part of the allowed misses above which an empty replica has too many:

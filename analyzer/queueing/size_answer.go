@@ -69,7 +69,7 @@ func (c *cell) conclude(a *Answer, m misses) {
 	if a.Rate > 0.98*c.stableRate() {
 		a.LimitedBy = LimitCompute
 	}
-	a.Infeasible = a.Rate == 0 || a.Rate < infeasibleShare*a.MeanRate
+	a.Infeasible = a.Rate == 0 || a.Rate < LeastUsefulShare*a.MeanRate
 	if a.Misses, a.Remedy = 0, ""; a.Rate < freeOfMisses*a.MeanRate {
 		a.Misses = c.misses(0).either()
 	}

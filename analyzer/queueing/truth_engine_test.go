@@ -50,6 +50,8 @@ type replay struct {
 	requests []request
 	from, to int // the requests that count; the others keep the engine filled
 
+	scrape func(s *state) // if set, after every iteration and all that were skipped
+
 	arrival    []float64 // of each request, at the rate of the run
 	first, end []float64 // times of the first and the last token
 	ending     []int32   // by iteration, modulo its length: a request that ends there, or -1
@@ -126,6 +128,9 @@ func (r *replay) run(rate float64, allowed int) misses {
 		// Outputs whose last token came with a prompt.
 		r.leave(&s, &missed)
 		s.iteration++
+		if r.scrape != nil {
+			r.scrape(&s)
+		}
 	}
 	return missed
 }
