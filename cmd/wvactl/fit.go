@@ -158,7 +158,7 @@ func (f *fitFlags) readTable(command *cobra.Command, path string) (fit.Table, er
 	return table, nil
 }
 
-// unread returns the error of a file. The system's errors have the path with its control characters.
+// unread returns the error of a file. Errors of the system have the path with control characters.
 func unread(path string, err error) error {
 	if system, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("reading the rows of %s: %w", printable(path), system.Err)
