@@ -120,3 +120,20 @@ func TestMissesOfRareLongPromptsRiseSmoothly(t *testing.T) {
 		last = v.Either
 	}
 }
+
+// With long outputs the rate has a margin, and the misses at it are far fewer than those allowed.
+func TestMissesAtTheRateAreThoseOfTheFormula(t *testing.T) {
+	var s Sizer
+	for _, output := range []float64{200, 1000, 4000} {
+		q := benchQuestion(mixOf(t, 300, output))
+		q.Objective.TTFT = 0
+		a := rateOf(t, &s, q)
+		v, err := s.Violation(q, a.Rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(a.MissesAtRate/v.Either-1) > 0.02 {
+			t.Errorf("outputs of %v tokens: %v of the requests miss at the rate, the formula gives %v", output, a.MissesAtRate, v.Either)
+		}
+	}
+}
