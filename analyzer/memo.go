@@ -65,8 +65,7 @@ func (k *Memo) answersTo(q queueing.Question) *answers {
 	defer k.mutex.Unlock()
 	known, found := k.answers.get(q, k.cycle)
 	if !found {
-		known = new(answers)
-		k.answers.put(q, known, k.cycle, maxAnswers)
+		return new(answers) // kept once it has an answer: a question that is invalid has none
 	}
 	return known
 }
@@ -200,6 +199,10 @@ func (k *Memo) formula(q queueing.Question, of *answers) (*knownAnswer, error) {
 		return known, nil
 	}
 	known = &knownAnswer{Answer: answer, dispersion: q.Dispersion, curve: newCurve(answer)}
+	if len(*of) == 0 {
+		q.Dispersion = 0
+		k.answers.put(q, of, k.cycle, maxAnswers)
+	}
 	if len(*of) >= maxDispersions {
 		*of = slices.Delete(*of, 0, 1)
 	}

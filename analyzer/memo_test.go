@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -80,5 +81,19 @@ func TestRecentDropsTheOldest(t *testing.T) {
 	r.get("d", 5)
 	if r.forget(4); r.order.Len() != 1 || len(r.elements) != 1 {
 		t.Errorf("%d are kept, want the one that was used", r.order.Len())
+	}
+}
+
+// A map never finds a key with NaN again, not even to delete it.
+func TestMemoKeepsNoInvalidQuestions(t *testing.T) {
+	var memo Memo
+	q := queueing.Question{Objective: queueing.Objective{TTFT: math.NaN()}}
+	for range 3 {
+		if _, err := memo.maxRate(q, memo.answersTo(q), nil); err == nil {
+			t.Fatal("a limit of NaN is answered")
+		}
+	}
+	if kept := len(memo.answers.elements); kept != 0 {
+		t.Errorf("%d questions without an answer are kept", kept)
 	}
 }

@@ -130,7 +130,8 @@ func TestFitOfExpertModelsRecoversTheTermForExperts(t *testing.T) {
 func TestSparsityIsThatOfTheConfiguration(t *testing.T) {
 	for model, want := range map[string]float64{
 		"openai/gpt-oss-120b": 32, "openai/gpt-oss-20b": 8, "Qwen/Qwen3-235B-A22B-FP8": 16, "moonshotai/Kimi-K2.5": 48,
-		"nvidia/DeepSeek-R1-NVFP4": 32, "deepseek-ai/DeepSeek-R1-Distill-Llama-70B": 1, "zai-org/GLM-4.5-Air": 16, "zai-org/GLM-4.5": 20,
+		"nvidia/DeepSeek-R1-NVFP4": 32, "deepseek-ai/DeepSeek-R1-Distill-Llama-70B": 1, "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B": 1,
+		"deepseek-ai/DeepSeek-R1-0528": 32, "zai-org/GLM-4.5-Air": 16, "zai-org/GLM-4.5": 20,
 		"Qwen/Qwen3-32B": 1, "meta-llama/Llama-3.1-8B-Instruct": 1, "org/Tiny-1B": 0, "": 0,
 	} {
 		if got, known := Sparsity(model); got != want || known != (want > 0) {

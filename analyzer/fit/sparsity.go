@@ -20,7 +20,7 @@ func published() []struct {
 		name      string
 		all, used float64
 	}{
-		{"deepseek-r1-distill", 1, 1}, {"deepseek-r1", 256, 8}, {"deepseek-v3", 256, 8},
+		{"deepseek-r1-distill", 1, 1}, {"deepseek-r1-0528-qwen3-8b", 1, 1}, {"deepseek-r1", 256, 8}, {"deepseek-v3", 256, 8},
 		{"minimax-m2", 256, 8}, {"kimi-k2", 384, 8}, {"mixtral-8x", 8, 2},
 		{"glm-4.5-air", 128, 8}, {"glm-4.5", 160, 8}, {"glm-4.6", 160, 8}, {"glm-5", 256, 8},
 		{"gpt-oss-120b", 128, 4}, {"gpt-oss-20b", 32, 4},

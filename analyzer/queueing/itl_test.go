@@ -95,3 +95,45 @@ func TestPassageIncludesTheLumpWithoutOtherRequests(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// One rare long prompt makes a request late: its tail is far from a normal one, so that the formula
+// has to be computed at the deadline itself.
+func TestMissesOfRareLongPromptsRiseSmoothly(t *testing.T) {
+	q := Question{
+		Mix: mixOf(t, 2757, 2), Dispersion: 0.5, Objective: Objective{ITL: 0.0462, Percentile: 0.999},
+		Replica: Replica{
+			MaxSequences: 256, BatchedTokens: 2048, PrefixHits: 0.3,
+			Profile: Profile{Iteration: 0.00506, PerSequence: 6.5e-6, PerContextToken: 4.83e-8, PerPromptToken: 4.62e-6, PerPromptTokenSquared: 2.92e-9},
+		},
+	}
+	var s Sizer
+	const step = 1.002 // in the rate
+	last := 0.0
+	for rate := 0.9; rate < 1.6; rate *= step {
+		v, err := s.Violation(q, rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rise := v.Either / last; last > 0 && (rise < 1 || rise > 1.01) {
+			t.Errorf("at %v/s the misses change by a factor of %v from %v", rate, rise, last)
+		}
+		last = v.Either
+	}
+}
+
+// With long outputs the rate has a margin, and the misses at it are far fewer than those allowed.
+func TestMissesAtTheRateAreThoseOfTheFormula(t *testing.T) {
+	var s Sizer
+	for _, output := range []float64{200, 1000, 4000} {
+		q := benchQuestion(mixOf(t, 300, output))
+		q.Objective.TTFT = 0
+		a := rateOf(t, &s, q)
+		v, err := s.Violation(q, a.Rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(a.MissesAtRate/v.Either-1) > 0.02 {
+			t.Errorf("outputs of %v tokens: %v of the requests miss at the rate, the formula gives %v", output, a.MissesAtRate, v.Either)
+		}
+	}
+}

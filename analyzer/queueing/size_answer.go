@@ -39,7 +39,7 @@ func (c *cell) answer() Answer {
 		a.MissesAtRate, a.MissesBelow = found.either(), check.either()
 		if margin := check.margin(); margin > 0 {
 			a.Rate = math.Exp(found.at - margin)
-			a.MissesAtRate *= math.Exp(-margin * check.excess / math.Log(BelowShare))
+			a.MissesAtRate = c.misses(a.Rate).either()
 		}
 	}
 	a.Doubtful = c.burst.index >= 1 && (c.doubtful(a, found.misses) || check.excess > -doubtfulRise*-math.Log(BelowShare))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -141,20 +142,28 @@ func (f *fitFlags) readTable(command *cobra.Command, path string) (fit.Table, er
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return fit.Table{}, fmt.Errorf("reading the rows: %w", err)
+			return fit.Table{}, unread(path, err)
 		}
 		defer file.Close()
 		from = file
 	}
 	table, err := fit.ReadTable(from, fit.Unit(f.unit))
 	if err != nil {
-		return fit.Table{}, fmt.Errorf("%s:\n%w", printable(path), err)
+		return fit.Table{}, unread(path, err)
 	}
 	for i := range table.Groups {
 		k := &table.Groups[i].Key
 		k.Model, k.GPU, k.Engine, k.Precision = printable(k.Model), printable(k.GPU), printable(k.Engine), printable(k.Precision)
 	}
 	return table, nil
+}
+
+// unread returns the error of a file. Errors of the system have the path with control characters.
+func unread(path string, err error) error {
+	if system, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("reading the rows of %s: %w", printable(path), system.Err)
+	}
+	return fmt.Errorf("%s:\n%w", printable(path), err)
 }
 
 // leftOut returns how many rows do not count, as a line.

@@ -267,5 +267,15 @@ func TestFitPrintsNothingBesideAnError(t *testing.T) {
 		require.Empty(t, out, name)
 	}
 	_, _, err := runFitOf(t, "", filepath.Join(t.TempDir(), "none.csv"))
-	require.ErrorContains(t, err, "reading the rows: ")
+	require.ErrorContains(t, err, "reading the rows of ")
+}
+
+func TestFitPrintsPathsWithoutControlCharacters(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "a\x1b[31mb")
+	require.NoError(t, os.Mkdir(directory, 0o700))
+	for _, path := range []string{directory, directory + "\x1b/none"} {
+		_, _, err := runFitOf(t, "", path)
+		require.ErrorContains(t, err, "reading the rows of ")
+		require.NotContains(t, err.Error(), "\x1b")
+	}
 }
