@@ -25,9 +25,9 @@ func (e expressions) mixQuery() string {
 	)
 }
 
-// lengthsQuery reads the lengths of half the long window, and for the means of all of it, and the
-// means of the gauges that show how long contexts are. It is sent once in a tenth of the window:
-// the buckets of a longer time cost Prometheus as many times as much.
+// lengthsQuery reads the lengths of half the long window, their means over all of it, and the means
+// of the gauges that show how long contexts are. It is sent once in a tenth of the window: the
+// buckets of a longer time cost Prometheus as many times as much.
 func (e expressions) lengthsQuery() string {
 	rate := over("rate", e.options.LongWindow/2)
 	gauge := over("avg_over_time", e.options.LongWindow/2)

@@ -16,7 +16,7 @@ const (
 	// patience is the limit for things that must happen at once.
 	patience = 10 * time.Second
 	// deadline is the limit for things that take windows, start-ups and decisions.
-	deadline = 45 * time.Second
+	deadline = 90 * time.Second
 )
 
 // The variants, each of a model of its own: the load of chat changes, that of notes does not.
