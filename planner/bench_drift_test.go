@@ -205,6 +205,9 @@ func (r *driftingReplica) read(random *rand.Rand) {
 	r.usage.MeanRate, r.usage.MeanITL = fleet.Observed(rate), fleet.Observed(itl)
 	r.usage.ITLFloor = fleet.Observed(r.empty)
 	r.usage.MeanRunning = fleet.Observed(rate * itl * 200)
+	if tokens := r.usage.KVTokens.Or(0); tokens > 0 { // contexts are those of the lengths
+		r.usage.MeanKV = fleet.Observed(rate * itl * 200 * 1100 / tokens)
+	}
 }
 
 func totalOf(values []float64) (total float64) {
