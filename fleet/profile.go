@@ -48,7 +48,7 @@ type EngineCost struct {
 	// Experts is the ms that all experts of a mixture-of-experts model take; 0: it has none.
 	Experts float64 `json:"experts,omitzero"`
 	// Sparsity is the number of experts of a layer over those that each token uses, by the model's
-	// configuration; 0: UsualSparsity. At 1 and below every token uses all experts.
+	// configuration; 0: UsualSparsity. At 1 every token uses all experts.
 	Sparsity float64 `json:"sparsity,omitzero"`
 }
 
@@ -107,14 +107,18 @@ func CostFigures() []CostFigure {
 		{"prefill", ms, 0, 1000, func(c *EngineCost) *float64 { return &c.Prefill }},
 		{"prefillSquared", ms, 0, 1_000_000, func(c *EngineCost) *float64 { return &c.PrefillSquared }},
 		{"experts", ms, 0, 10_000, func(c *EngineCost) *float64 { return &c.Experts }},
-		{"sparsity", ratio, 0, 10_000, func(c *EngineCost) *float64 { return &c.Sparsity }},
+		{"sparsity", ratio, 1, 10_000, func(c *EngineCost) *float64 { return &c.Sparsity }},
 	}
 }
 
 // Check returns an error if a figure is outside the bounds of CostFigures.
 func (c EngineCost) Check() error {
-	for _, figure := range CostFigures() {
-		if x := *figure.Of(&c); math.IsNaN(x) || x < figure.Lowest || x > figure.Highest {
+	for i, figure := range CostFigures() {
+		x := *figure.Of(&c)
+		if i > 0 && x == 0 { // it is left out
+			continue
+		}
+		if math.IsNaN(x) || x < figure.Lowest || x > figure.Highest {
 			return fmt.Errorf("%s %v is not from %v to %v; write it in %s", figure.Name, x, figure.Lowest, figure.Highest, figure.Unit)
 		}
 	}

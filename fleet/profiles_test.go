@@ -156,7 +156,7 @@ func TestCostOutsideItsBoundsIsNamed(t *testing.T) {
 		"gamma NaN is not from 0 to 1000; write it in milliseconds":                              func(c *EngineCost) { c.Gamma = math.NaN() },
 		"prefill +Inf is not from 0 to 1000; write it in milliseconds":                           func(c *EngineCost) { c.Prefill = math.Inf(1) },
 		"prefillSquared 1e+07 is not from 0 to 1e+06; write it in milliseconds":                  func(c *EngineCost) { c.PrefillSquared = 1e7 },
-		"sparsity -3 is not from 0 to 10000; write it in experts for each one that a token uses": func(c *EngineCost) { c.Sparsity = -3 },
+		"sparsity -3 is not from 1 to 10000; write it in experts for each one that a token uses": func(c *EngineCost) { c.Sparsity = -3 },
 	} {
 		bad := good
 		spoil(&bad)
@@ -220,6 +220,15 @@ func BenchmarkFind(b *testing.B) {
 	for b.Loop() {
 		if _, found := p.Find(ProfileKey{Model: "openai/gpt-oss-20b-Something-Else", Accelerator: "B200", Precision: "", TensorParallel: 1}); !found {
 			b.Fatal("no row fits")
+		}
+	}
+}
+
+// 8/256 upside down is no sparsity; one that is left out is the usual one.
+func TestSparsityBelowOneIsInvalid(t *testing.T) {
+	for sparsity, valid := range map[float64]bool{0: true, 0.03: false, 1: true, 32: true} {
+		if err := (EngineCost{Alpha: 6, Experts: 9, Sparsity: sparsity}).Check(); (err == nil) != valid {
+			t.Errorf("sparsity %v: %v", sparsity, err)
 		}
 	}
 }
