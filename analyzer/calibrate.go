@@ -133,7 +133,9 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 		return
 	}
 	noise := math.Sqrt(1 + requestsForWindow/(rate*peakSeconds))
-	prefill, decode := w.mix.Work(p, w.hits)
+	longer := p
+	longer.PerContextToken *= w.contexts
+	prefill, decode := w.mix.Work(longer, w.hits)
 	timed = timed && itl > 0 && w.decodes()
 	decoding := rate * decode // seconds of work a second
 	running, used := means.Running.Or(0), tokens*means.KV.Or(0)

@@ -110,3 +110,17 @@ func TestContextsOfFewRequestsAreThoseOfALongerWindow(t *testing.T) {
 		t.Errorf("%.0f requests, want half of 500 and half of 3,000", got)
 	}
 }
+
+// The time between tokens shows longer contexts too: they do not count twice.
+func TestLongerContextsAreNoErrorOfTheProfile(t *testing.T) {
+	const factor = 1.3
+	m := chat(40, Variant{Profile: h100(), Objective: slo(time.Second, 25*time.Millisecond)})
+	cost := h100().Cost
+	cost.Gamma *= factor
+	u := showing(m, cost, 8)
+	u.MeanRunning, u.MeanKV = filling(m, factor, 8).MeanRunning, filling(m, factor, 8).MeanKV
+	m.Variants[0].Replicas = []*fleet.Usage{&u}
+	if _, c := capacityOf(m, Options{}); !strings.Contains(c.Note, "iteration ×1.00, decode ×1.00, prefill ×1.00, contexts of running requests ×1.3") {
+		t.Error(c.Note)
+	}
+}
