@@ -55,9 +55,9 @@ const (
 	fewHits = 0.1
 )
 
-// calibrate corrects a profile with the metrics of the variant's replicas. In an iteration of T
-// seconds a replica that serves λ requests/s does the work of λT requests. T is the mean time
-// between tokens, so that
+// calibrate returns the correction of a profile by the metrics of the variant's replicas. In an
+// iteration of T seconds a replica that serves λ requests/s does the work of λT requests. T is the
+// mean time between tokens, so that
 //
 //	1 = iteration/T + λ·decode + λ·prefill
 //
@@ -65,7 +65,7 @@ const (
 // prompts in the same iterations. Both equations are linear in the corrections. These are estimated
 // by least squares with the profile as the prior. The result is a pure function of the windows in
 // the snapshot.
-func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correction) {
+func calibrate(p queueing.Profile, w work, v Variant) correction {
 	e := newEstimate()
 	for _, r := range v.Replicas {
 		e.add(p, w, r, r.KVTokens.Or(v.KVTokens))
@@ -78,7 +78,7 @@ func calibrate(p queueing.Profile, w work, v Variant) (queueing.Profile, correct
 			c.iteration = min(c.iteration, steps(max(1/mostCorrection, floor/shortest(p, v)), coarseMean))
 		}
 	}
-	return c.applied(p), c
+	return c
 }
 
 // shortest returns the time of an iteration with next to no requests, in seconds.

@@ -134,20 +134,14 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	}
 	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
 	w.contexts = steps(mix.LongerContexts(m.knownBatch(v.Role, o)), coarseMean)
-	q := queueing.Question{Replica: replica, Mix: mix, Objective: objective}
+	q := queueing.Question{Replica: replica.WithContexts(w.contexts), Mix: mix, Objective: objective}
 	if v.Profile != nil {
-		var c correction
-		q.Replica.Profile, c = calibrate(Seconds(v.Profile.Cost.Linear(v.running())), w, v)
+		cost := v.Profile.Cost
+		c := calibrate(Seconds(cost.Linear(v.running())), w, v)
 		l.basis, l.note = c.basis(), c.String()
-		if cost := v.Profile.Cost; cost.Experts > 0 {
-			cost.Gamma *= w.contexts
-			q.Replica.KVTokens /= w.contexts
-			q.Replica.Profile = o.linear(q, cost, c)
-		} else {
-			q.Replica = q.Replica.WithContexts(w.contexts)
-		}
+		cost.Gamma *= w.contexts
+		q.Replica.Profile = o.linear(q, cost, c)
 	} else { // its cost of a context token is that of the longer contexts
-		q.Replica.KVTokens /= w.contexts
 		q.Replica.Profile, l.basis = learn(w, seen), BasisLearned
 	}
 	l.note = joined(l.note, contextsText(w.contexts))

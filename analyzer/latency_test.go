@@ -139,7 +139,7 @@ func TestRequestsOfMinutesAreCalibratedByTheirBatch(t *testing.T) {
 	r.ITL, r.MeanITL, r.Running, r.MeanRunning = fleet.Observed(itl), fleet.Observed(itl), fleet.Observed(running), fleet.Observed(running)
 	r.KV, r.MeanKV = fleet.Observed(tokens/400_000.0), fleet.Observed(tokens/400_000.0)
 	of := func(r fleet.Usage) correction {
-		_, c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(4, r)})
+		c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(4, r)})
 		return c
 	}
 	if c := of(r); math.Abs(c.iteration-1) > 0.05 || math.Abs(c.decode-1) > 0.05 {
@@ -156,12 +156,13 @@ func TestCalibrationIsBounded(t *testing.T) {
 	broken := showing(m, h100().Cost, 5)
 	broken.MeanITL, broken.MeanPrefill = fleet.Observed(5), fleet.Observed(90)
 	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
-	p, c := calibrate(Seconds(h100().Cost), newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(50, broken)})
-	if p.Iteration > mostCorrection*1.03*h100().Cost.Alpha/1e3 || c.decode > mostCorrection*1.03 || c.prefill > mostCorrection*1.03 {
-		t.Errorf("%+v by %v, want at most the double", p, c)
+	p := Seconds(h100().Cost)
+	c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(50, broken)})
+	if corrected := c.applied(p); corrected.Iteration > mostCorrection*1.03*h100().Cost.Alpha/1e3 || c.decode > mostCorrection*1.03 || c.prefill > mostCorrection*1.03 {
+		t.Errorf("%+v by %v, want at most the double", corrected, c)
 	}
 	idle := showing(m, h100().Cost, 0.01)
-	if _, c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(3, idle)}); c.replicas != 0 {
+	if c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(3, idle)}); c.replicas != 0 {
 		t.Errorf("%+v from replicas that serve almost no requests", c)
 	}
 }
