@@ -47,8 +47,10 @@ func (m Model) batch(role fleet.Role) queueing.Batch {
 	}
 	blend := func(recent, long float64) float64 { return float64(part*recent) + float64((1-part)*long) }
 	return queueing.Batch{
-		Tokens: blend(recent.Tokens, long.Tokens), Running: blend(recent.Running, long.Running),
-		Prefilling: blend(recent.Prefilling, long.Prefilling), Requests: blend(recent.Requests, longParts*recent.Requests),
+		Tokens:     blend(recent.Tokens, long.Tokens),
+		Running:    blend(recent.Running, long.Running),
+		Prefilling: blend(recent.Prefilling, long.Prefilling),
+		Requests:   blend(recent.Requests, longParts*recent.Requests),
 	}
 }
 

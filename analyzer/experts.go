@@ -24,11 +24,13 @@ const (
 )
 
 // LinearProfile returns the cost of the engine of a question as the queueing model takes it, exact
-// near the batch that the replica has at its highest rate within the objective. maxRate answers a
-// question.
-func LinearProfile(cost fleet.EngineCost, q queueing.Question, maxRate func(queueing.Question) (queueing.Answer, error)) (queueing.Profile, error) {
+// near the batch that the replica has at its highest rate within the objective.
+func LinearProfile(cost fleet.EngineCost, q queueing.Question, maxRate MaxRate) (queueing.Profile, error) {
 	return linear(cost, q, correction{iteration: 1, decode: 1, prefill: 1}, maxRate)
 }
+
+// MaxRate answers a question, such as queueing.Sizer.MaxRate.
+type MaxRate func(queueing.Question) (queueing.Answer, error)
 
 // linear does the same with the corrections of the replicas' metrics.
 func (o Options) linear(q queueing.Question, cost fleet.EngineCost, c correction) queueing.Profile {
@@ -43,7 +45,7 @@ func (o Options) linear(q queueing.Question, cost fleet.EngineCost, c correction
 	return p
 }
 
-func linear(cost fleet.EngineCost, q queueing.Question, c correction, maxRate func(queueing.Question) (queueing.Answer, error)) (queueing.Profile, error) {
+func linear(cost fleet.EngineCost, q queueing.Question, c correction, maxRate MaxRate) (queueing.Profile, error) {
 	if cost.Experts == 0 {
 		return c.applied(Seconds(cost)), nil
 	}

@@ -235,7 +235,8 @@ const mostRejections = 64
 func (c *canonicalProblem) rejectedTogether(at int32) (sets [][]bool) {
 	p := &c.pools[at]
 	add := func(set []bool) {
-		if len(sets) < mostRejections && slices.Contains(set, true) && !slices.ContainsFunc(sets, func(other []bool) bool { return slices.Equal(set, other) }) {
+		known := slices.ContainsFunc(sets, func(other []bool) bool { return slices.Equal(set, other) })
+		if !known && slices.Contains(set, true) && len(sets) < mostRejections {
 			sets = append(sets, set)
 		}
 	}

@@ -29,7 +29,9 @@ func checkError(rows []Row, f form) error {
 		_, tpot := f.predict(r)
 		misses = append(misses, miss{r, tpot, math.Abs(tpot/r.TPOT - 1)})
 	}
-	slices.SortFunc(misses, func(a, b miss) int { return cmp.Or(cmp.Compare(b.wrong, a.wrong), compareRows(a.Row, b.Row)) })
+	slices.SortFunc(misses, func(a, b miss) int {
+		return cmp.Or(cmp.Compare(b.wrong, a.wrong), compareRows(a.Row, b.Row))
+	})
 	wrong := median(misses, func(m miss) float64 { return m.wrong })
 	if wrong <= mostError {
 		return nil
@@ -64,7 +66,9 @@ func checkRising(sorted []Row) error {
 	if len(falls) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(falls, func(a, b fall) int { return cmp.Compare(a.to.TPOT/a.from.TPOT, b.to.TPOT/b.from.TPOT) })
+	slices.SortStableFunc(falls, func(a, b fall) int {
+		return cmp.Compare(a.to.TPOT/a.from.TPOT, b.to.TPOT/b.from.TPOT)
+	})
 	var worst []string
 	for _, f := range falls[:min(mostNamed, len(falls))] {
 		worst = append(worst, fmt.Sprintf("%s, but %s", f.from, f.to))
@@ -84,7 +88,8 @@ func ofEqualLengths(sorted []Row) [][]Row {
 			end++
 		}
 		row := sorted[(i+end-1)/2] // rows of a cell are in the order of TPOT
-		if last := len(groups) - 1; last >= 0 && groups[last][0].Prompt == row.Prompt && groups[last][0].Output == row.Output {
+		last := len(groups) - 1
+		if last >= 0 && groups[last][0].Prompt == row.Prompt && groups[last][0].Output == row.Output {
 			groups[last] = append(groups[last], row)
 		} else {
 			groups = append(groups, []Row{row})
