@@ -63,7 +63,16 @@ test: ## Run the tests
 
 .PHONY: race
 race: ## Run the tests under the race detector
-	go test -race -timeout 60m ./...
+	@# The detector of Go 1.26 itself crashes at times beside testing/synctest (golang/go issue 78156).
+	@# That is no result of a test: such packages run again, at most twice; the others are cached.
+	@log=$$(mktemp); \
+	for try in 1 2 3; do \
+		echo "go test -race -timeout 60m ./..."; \
+		if go test -race -timeout 60m ./... 2>&1 | tee "$$log"; then exit 0; fi; \
+		if ! grep -q 'ThreadSanitizer: CHECK failed' "$$log" || grep -qE 'DATA RACE|^ *--- FAIL|^panic:' "$$log"; then exit 1; fi; \
+		echo "the race detector crashed"; \
+	done; \
+	exit 1
 
 .PHONY: conformance
 conformance: ## Drive the server with KEDA's own client code (first build takes minutes)
