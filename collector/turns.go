@@ -2,6 +2,7 @@ package collector
 
 import (
 	"hash/fnv"
+	"math"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -90,11 +91,12 @@ type readings struct {
 	cycle  time.Time
 	models map[identity]*facts
 	pods   map[identity]fleet.Means
-	turnOf map[identity]int // by model
+	turnOf map[identity]int  // by model
+	differ map[identity]bool // models whose latest lengths are others
 }
 
 func newReadings(o Options, cycle time.Time) readings {
-	return readings{o.turns(), cycle, make(map[identity]*facts), make(map[identity]fleet.Means), make(map[identity]int)}
+	return readings{o.turns(), cycle, make(map[identity]*facts), make(map[identity]fleet.Means), make(map[identity]int), make(map[identity]bool)}
 }
 
 // read reads the rows of those subjects whose instant the answer to a query with some step is
@@ -161,20 +163,38 @@ func meanOf(means *fleet.Means, p part) *fleet.Reading {
 }
 
 // lengthsOf returns the facts with the lengths of a model's requests: those of its turn, or the
-// latest if they are of many more requests, as those of a model that has just begun to serve.
+// latest if they differ by more than chance, or are of many more requests.
 func (r *readings) lengthsOf(who identity, latest *facts, window time.Duration) *facts {
 	own := r.models[who]
-	if own == nil || outgrown(own.requests(window), latest.requests(window), enoughLengths) {
+	if own == nil || r.lengthsDiffer(who, latest, window) {
 		return latest
 	}
 	return own
 }
 
-// meansOf returns the means that calibrate the profile of a pod; the zero value if they are its
-// latest, as if those of its turn have no rate.
-func (r *readings) meansOf(who identity, latest fleet.Reading, window time.Duration) fleet.Means {
+// lengthsDiffer reports whether the latest lengths of a model's requests are others than those of
+// its turn.
+func (r *readings) lengthsDiffer(who identity, latest *facts, window time.Duration) bool {
+	differ, known := r.differ[who]
+	if own := r.models[who]; !known && own != nil && latest != nil {
+		before, now := own.requests(window), latest.requests(window)
+		differ = outgrown(before, now, enoughLengths) ||
+			differs(mean(own, promptRecent), mean(latest, promptRecent), lengthDeviation*chance(before, now)) ||
+			differs(mean(own, outputRecent), mean(latest, outputRecent), lengthDeviation*chance(before, now))
+		r.differ[who] = differ
+	}
+	return differ
+}
+
+// meansOf returns the means that calibrate the profile of a pod: those of its turn, or the zero
+// value for the latest. These count if those of the turn have no rate, if the load of the pod
+// differs by more than chance, or with the latest lengths: the windows have to be the same.
+func (r *readings) meansOf(who identity, latest fleet.Means, ofModel *facts, window time.Duration) fleet.Means {
 	own := r.pods[who]
-	if own.Rate.State == fleet.Absent || outgrown(own.Rate.Or(0)*window.Seconds(), latest.Or(0)*window.Seconds(), enoughForMeans) {
+	before, now := own.Rate.Or(0)*window.Seconds(), latest.Rate.Or(0)*window.Seconds()
+	if own.Rate.State == fleet.Absent || outgrown(before, now, enoughForMeans) ||
+		differs(own.Rate, latest.Rate, chance(before, now)) || differs(own.ITL, latest.ITL, chance(before, now)) ||
+		r.lengthsDiffer(identity{namespace: who.namespace, model: who.model}, ofModel, window) {
 		return fleet.Means{}
 	}
 	return own
@@ -186,6 +206,25 @@ const enoughForMeans = 100
 
 // outgrown reports whether readings of too few requests are old: the latest are of twice as many.
 func outgrown(own, latest, enough float64) bool { return own < enough && latest > 0 && latest >= 2*own }
+
+const (
+	// smallChange is the relative difference between two windows that does not count.
+	smallChange = 0.05
+	// sureDeviations is the number of standard deviations beyond which a difference is no chance.
+	sureDeviations = 3
+	// lengthDeviation is the standard deviation of lengths over their mean.
+	lengthDeviation = 1.5
+)
+
+// chance is the standard deviation of the quotient of two readings of so many requests each.
+func chance(requests, others float64) float64 { return math.Sqrt(1/requests + 1/others) }
+
+// differs reports whether a reading has changed by more than a relative deviation explains; not if
+// either is unknown.
+func differs(before, now fleet.Reading, deviation float64) bool {
+	a, b := before.Or(0), now.Or(0)
+	return a > 0 && b > 0 && math.Abs(math.Log(b/a)) > smallChange+sureDeviations*deviation
+}
 
 // requests returns the number of requests that the lengths are of: 1 for a mean alone.
 func (f *facts) requests(window time.Duration) (count float64) {

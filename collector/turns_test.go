@@ -33,7 +33,7 @@ func drifting(t testing.TB, last int) *world {
 
 func driftingSamples(i, second int) []promstore.Sample {
 	done, pod := 4*float64(second), fmt.Sprintf("pod-%02d", i)
-	tokens := done * (500 + float64(second))
+	tokens := done * (2000 + float64(second)/4)
 	bounds := []float64{100, 1000, math.Inf(1)}
 	samples := append(
 		vllm(pod, 0, report{running: 4, kv: 0.25, firstTokens: done, finished: done, prompt: tokens, output: done * 200, tokenSeconds: tokens / 1e4, tokenGaps: done * 200}),
