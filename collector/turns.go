@@ -226,7 +226,8 @@ func differs(before, now fleet.Reading, deviation float64) bool {
 	return a > 0 && b > 0 && math.Abs(math.Log(b/a)) > smallChange+sureDeviations*deviation
 }
 
-// requests returns the number of requests that the lengths are of: 1 for a mean alone.
+// requests returns the number of requests that the lengths are of: of a mean alone, which does not
+// show it, as many as are enough.
 func (f *facts) requests(window time.Duration) (count float64) {
 	for _, p := range []part{promptBuckets, outputBuckets} {
 		for _, b := range f.buckets[p] {
@@ -234,7 +235,7 @@ func (f *facts) requests(window time.Duration) (count float64) {
 		}
 	}
 	if count == 0 && f.has(promptRecent, outputRecent) {
-		return 1
+		return enoughLengths
 	}
 	return count
 }

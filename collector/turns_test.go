@@ -199,3 +199,38 @@ func TestPartialAnswerIsNotKeptForTurns(t *testing.T) {
 	got := c.Collect(t.Context(), at(1575), collector.Windows{})
 	require.Equal(t, slow(w.collector.Collect(t.Context(), at(1575), collector.Windows{})), slow(got))
 }
+
+// Lengths and latencies that changed by more than chance count before the next turn, and together.
+func TestChangedReadingsCountBeforeTheNextTurn(t *testing.T) {
+	for name, test := range map[string]struct{ prompts, itl float64 }{
+		"by chance":        {1.1, 1.1},
+		"longer prompts":   {3, 1},
+		"another load":     {1, 3},
+		"all of a request": {3, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			turn := int(collector.InstantOfTurn(team, llama, at(3000)).Sub(start).Seconds())
+			w.scrapes("pod-a", turn-900, turn+240, func(second int) []promstore.Sample {
+				before, after := 5*float64(min(second, turn)-turn+900), 5*float64(max(second, turn)-turn)
+				done := before + after
+				return vllm("pod-a", 0, report{
+					running: 4, kv: 0.25, firstTokens: done, finished: done, output: 200 * done,
+					prompt: 1000 * (before + test.prompts*after), tokenSeconds: 4 * (before + test.itl*after), tokenGaps: 200 * done,
+				})
+			})
+			w.last = turn + 240
+			require.True(t, collector.InstantOfTurn(team, llama, at(w.last)).Before(at(w.last-150)))
+			means, prompts := w.usage("pod-a").Calibration, w.load(fleet.SourceEngine).PromptTokens.Value
+			if name == "by chance" {
+				require.InDelta(t, 0.02, means.ITL.Value, 1e-4)
+				require.InDelta(t, 1000, prompts, 1)
+				return
+			}
+			require.Equal(t, fleet.Means{}, means)
+			if test.prompts > 1 {
+				require.Greater(t, prompts, 1500.0)
+			}
+		})
+	}
+}

@@ -30,7 +30,7 @@ type engine struct {
 	// is constant while a sequence decodes. A sequence needs a new block in the iteration after
 	// which its stored tokens pass a multiple of the block size.
 	offsets [blockSize]int
-	free    int // blocks
+	free    int // blocks that are neither allocated nor reserved for the rest of a prompt
 
 	step     int     // iterations done
 	admitted int     // sequences admitted so far, preempted ones again
@@ -62,8 +62,15 @@ func (e *engine) inFlight() int { return len(e.waiting) + len(e.running) }
 // fits reports whether a sequence fits into the KV cache to its end.
 func (e *engine) fits(s *sequence) bool { return blocksOf(s.longest()) <= e.blocks }
 
-// kvUsage returns the KV cache usage.
-func (e *engine) kvUsage() float64 { return float64(e.blocks-e.free) / float64(e.blocks) }
+// kvUsage returns the KV cache usage. A prompt has only the blocks of its chunks so far, though the
+// rest is reserved for it: vLLM admits a prompt if all of it fits, and allocates chunk by chunk.
+func (e *engine) kvUsage() float64 {
+	used := e.blocks - e.free
+	for _, s := range e.prefilling {
+		used -= blocksOf(s.prefill) - blocksOf(s.position+s.chunk)
+	}
+	return float64(used) / float64(e.blocks)
+}
 
 // claimed returns the share of the KV cache that is in use or that waiting prompts need. It may
 // exceed 1.

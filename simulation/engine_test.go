@@ -88,6 +88,23 @@ func TestEngineGivesASingleTokenWithThePrompt(t *testing.T) {
 	}
 }
 
+// The gauge of the KV cache has the chunks of a prompt so far; all of it is reserved.
+func TestKVUsageGrowsWithTheChunksOfAPrompt(t *testing.T) {
+	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens = 256 }))
+	offer(t, f, Request{Arrival: 1, Model: chat, Prompt: 1024, Output: 8})
+	e := &f.variants[0].pods[0].engine
+	whole := blocksOf(1024)
+	for chunks := 1; chunks <= 4; chunks++ {
+		f.Advance(1 + float64(chunks-1)*0.04)
+		if want := float64(chunks*256/blockSize) / float64(e.blocks); len(e.prefilling) != 1 || !close15(e.kvUsage(), want) {
+			t.Errorf("KV usage %v in chunk %d, want %v", e.kvUsage(), chunks, want)
+		}
+		if e.blocks-e.free != whole {
+			t.Errorf("%d blocks allocated or reserved, want %d", e.blocks-e.free, whole)
+		}
+	}
+}
+
 func TestEngineSharesTheTokenBudgetAmongPrompts(t *testing.T) {
 	f := newFleet(t, oneVariant(func(v *VariantSpec) { v.MaxBatchedTokens, v.MaxSequences = 1000, 10 }))
 	// The first begins alone with 1000 of its 1500 tokens. Its other 500 leave 500 for the second.
