@@ -93,6 +93,9 @@ func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Obser
 			for _, ofTurn := range a.turns {
 				answered.readings.read(ofTurn, a.step)
 			}
+			if a.query == meansOfPods || a.query == mixOfModels {
+				answered.readings.isWhole = answered.readings.isWhole && a.isComplete()
+			}
 			if a.query == latencyParts {
 				answered.readLatencies(a.complete)
 			}

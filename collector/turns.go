@@ -10,9 +10,10 @@ import (
 
 // turns are the instants at which the slow readings of models are read: the lengths of their
 // requests, and the means that calibrate profiles. Each model has one instant in a period, about
-// the peak window, and keeps its readings until the next. So the noise of a window changes the
-// sizes of a few models in each cycle and not of all. The instants are those of the wall clock,
-// shifted by a hash of the model: servers that were started at different times read the same.
+// the peak window, and keeps its readings until the next, unless the latest have changed by more
+// than chance. So the noise of a window changes the sizes of a few models in each cycle and not of
+// all. The instants are those of the wall clock, shifted by a hash of the model: servers that were
+// started at different times read the same.
 //
 // Queries are sent for whole steps, a few in a period. The models of one step take their turns one
 // interval after the other.
@@ -92,11 +93,13 @@ type readings struct {
 	models map[identity]*facts
 	pods   map[identity]fleet.Means
 	turnOf map[identity]int  // by model
-	differ map[identity]bool // models whose latest lengths are others
+	differ map[identity]bool // models whose latest lengths count
+	// isWhole is true if the latest lengths and means are of complete answers
+	isWhole bool
 }
 
 func newReadings(o Options, cycle time.Time) readings {
-	return readings{o.turns(), cycle, make(map[identity]*facts), make(map[identity]fleet.Means), make(map[identity]int), make(map[identity]bool)}
+	return readings{o.turns(), cycle, make(map[identity]*facts), make(map[identity]fleet.Means), make(map[identity]int), make(map[identity]bool), true}
 }
 
 // read reads the rows of those subjects whose instant the answer to a query with some step is
@@ -172,32 +175,57 @@ func (r *readings) lengthsOf(who identity, latest *facts, window time.Duration) 
 	return own
 }
 
-// lengthsDiffer reports whether the latest lengths of a model's requests are others than those of
-// its turn.
+// lengthsDiffer reports whether the latest lengths of a model's requests count: there are others
+// than at its turn, many more, or none of its turn.
 func (r *readings) lengthsDiffer(who identity, latest *facts, window time.Duration) bool {
 	differ, known := r.differ[who]
-	if own := r.models[who]; !known && own != nil && latest != nil {
-		before, now := own.requests(window), latest.requests(window)
-		differ = outgrown(before, now, enoughLengths) ||
-			differs(mean(own, promptRecent), mean(latest, promptRecent), lengthDeviation*chance(before, now)) ||
-			differs(mean(own, outputRecent), mean(latest, outputRecent), lengthDeviation*chance(before, now))
-		r.differ[who] = differ
+	if known || latest == nil {
+		return differ
 	}
+	own, now := r.models[who], latest.requests(window)
+	if own == nil {
+		differ = now > 0
+	} else {
+		before := own.requests(window)
+		differ = outgrown(before, now, enoughLengths) || r.isWhole && lengthsChanged(own, latest, min(before, now))
+	}
+	r.differ[who] = differ
 	return differ
 }
 
-// meansOf returns the means that calibrate the profile of a pod: those of its turn, or the zero
-// value for the latest. These count if those of the turn have no rate, if the load of the pod
-// differs by more than chance, or with the latest lengths: the windows have to be the same.
+// lengthsChanged reports whether lengths or prefix cache hits of so many requests, at least, have
+// changed by more than chance.
+func lengthsChanged(own, latest *facts, requests float64) bool {
+	before, hitsBefore := own.value(prefixHits)
+	now, hitsNow := latest.value(prefixHits)
+	return changed(mean(own, promptRecent), mean(latest, promptRecent), requests, lengthDeviation) ||
+		changed(mean(own, outputRecent), mean(latest, outputRecent), requests, lengthDeviation) ||
+		hitsBefore && hitsNow && math.Abs(before-now) > chance(requests, lengthDeviation)
+}
+
+// meansOf returns the means that calibrate the profile of a pod: those of its turn, or its latest if
+// its load has changed by more than chance, or if the latest lengths count: all of them have to be
+// of the same window. The zero value is the latest of a pod without any of its turn.
 func (r *readings) meansOf(who identity, latest fleet.Means, ofModel *facts, window time.Duration) fleet.Means {
 	own := r.pods[who]
-	before, now := own.Rate.Or(0)*window.Seconds(), latest.Rate.Or(0)*window.Seconds()
-	if own.Rate.State == fleet.Absent || outgrown(before, now, enoughForMeans) ||
-		differs(own.Rate, latest.Rate, chance(before, now)) || differs(own.ITL, latest.ITL, chance(before, now)) ||
+	rate, known := latest.Rate.Known()
+	if !known || own.Rate.State == fleet.Absent {
+		return own
+	}
+	before, now := own.Rate.Or(0)*window.Seconds(), rate*window.Seconds()
+	if outgrown(before, now, enoughForMeans) || r.isWhole && loadChanged(own, latest, min(before, now)) ||
 		r.lengthsDiffer(identity{namespace: who.namespace, model: who.model}, ofModel, window) {
-		return fleet.Means{}
+		latest.LongKV, latest.LongRunning = own.LongKV, own.LongRunning
+		return latest
 	}
 	return own
+}
+
+// loadChanged reports whether the load of a pod with so many requests, at least, has changed by more
+// than chance.
+func loadChanged(own, latest fleet.Means, requests float64) bool {
+	return changed(own.Rate, latest.Rate, requests, 1) || changed(own.ITL, latest.ITL, requests, 1) ||
+		changed(own.Prefill, latest.Prefill, requests, lengthDeviation)
 }
 
 // enoughForMeans is the number of requests of a pod from which on its means are kept until its next
@@ -214,28 +242,40 @@ const (
 	sureDeviations = 3
 	// lengthDeviation is the standard deviation of lengths over their mean.
 	lengthDeviation = 1.5
+	// fewRequests is the number below which a window does not show a change.
+	fewRequests = 30
 )
 
-// chance is the standard deviation of the quotient of two readings of so many requests each.
-func chance(requests, others float64) float64 { return math.Sqrt(1/requests + 1/others) }
-
-// differs reports whether a reading has changed by more than a relative deviation explains; not if
-// either is unknown.
-func differs(before, now fleet.Reading, deviation float64) bool {
-	a, b := before.Or(0), now.Or(0)
-	return a > 0 && b > 0 && math.Abs(math.Log(b/a)) > smallChange+sureDeviations*deviation
+// chance is the relative difference that chance explains between two windows of so many requests,
+// whose values deviate by a part of their mean.
+func chance(requests, deviation float64) float64 {
+	if !(requests >= fewRequests) {
+		return math.Inf(1)
+	}
+	return smallChange + float64(sureDeviations*deviation*math.Sqrt(2/requests))
 }
 
-// requests returns the number of requests that the lengths are of: of a mean alone, which does not
-// show it, as many as are enough.
+// changed reports whether a reading has changed by more than chance; not if either is unknown.
+func changed(before, now fleet.Reading, requests, deviation float64) bool {
+	a, b := before.Or(0), now.Or(0)
+	return a > 0 && b > 0 && max(a, b)/min(a, b)-1 > chance(requests, deviation)
+}
+
+// requests returns the number of requests that the lengths are of. Of a mean alone it is that of
+// first tokens, else as many as are enough.
 func (f *facts) requests(window time.Duration) (count float64) {
 	for _, p := range []part{promptBuckets, outputBuckets} {
 		for _, b := range f.buckets[p] {
-			count = max(count, b.below*window.Seconds())
+			if n := b.below * window.Seconds(); n > count && !math.IsInf(n, 0) {
+				count = n
+			}
 		}
 	}
-	if count == 0 && f.has(promptRecent, outputRecent) {
-		return enoughLengths
+	if count > 0 || !f.has(promptRecent, outputRecent) {
+		return count
 	}
-	return count
+	if rate, known := f.value(recentRate); known && rate >= 0 && !math.IsInf(rate, 0) {
+		return rate * window.Seconds()
+	}
+	return enoughLengths
 }

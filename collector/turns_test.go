@@ -223,14 +223,63 @@ func TestChangedReadingsCountBeforeTheNextTurn(t *testing.T) {
 			require.True(t, collector.InstantOfTurn(team, llama, at(w.last)).Before(at(w.last-150)))
 			means, prompts := w.usage("pod-a").Calibration, w.load(fleet.SourceEngine).PromptTokens.Value
 			if name == "by chance" {
+				require.NotEqual(t, w.usage("pod-a").MeanITL, means.ITL)
 				require.InDelta(t, 0.02, means.ITL.Value, 1e-4)
 				require.InDelta(t, 1000, prompts, 1)
 				return
 			}
-			require.Equal(t, fleet.Means{}, means)
+			usage := w.usage("pod-a")
+			require.Equal(t, usage.MeanITL, means.ITL)
+			require.Equal(t, usage.MeanKV, means.KV)
+			require.Equal(t, fleet.Observed(0.25), means.LongKV, "of its turn")
 			if test.prompts > 1 {
 				require.Greater(t, prompts, 1500.0)
 			}
+		})
+	}
+}
+
+// An answer that is partial or failed is no change.
+func TestIncompleteAnswerIsNoChange(t *testing.T) {
+	w := newWorld(t)
+	turn := int(collector.InstantOfTurn(team, llama, at(3000)).Sub(start).Seconds())
+	w.scrapes("pod-a", turn-900, turn+240, func(second int) []promstore.Sample {
+		before, after := 5*float64(min(second, turn)-turn+900), 5*float64(max(second, turn)-turn)
+		done := before + after
+		return vllm("pod-a", 0, report{
+			running: 4, kv: 0.25, firstTokens: done, finished: done, output: 200 * done,
+			prompt: 1000 * (before + 3*after), tokenSeconds: 4 * (before + 3*after), tokenGaps: 200 * done,
+		})
+	})
+	for name, answer := range map[string]func(text string) (int, string){
+		"partial lengths": func(text string) (int, string) {
+			if !strings.Contains(text, "prompt_recent") {
+				return 0, ""
+			}
+			return http.StatusOK, `{"status":"success","warnings":["store 7 is away"],"data":{"resultType":"vector","result":[]}}`
+		},
+		"no means": func(text string) (int, string) {
+			if !strings.Contains(text, "mean_rate") {
+				return 0, ""
+			}
+			return http.StatusServiceUnavailable, ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			last := turn + 240
+			c := newCollector(t, transport(func(r *http.Request, text string) (*http.Response, error) {
+				status, body := answer(text)
+				if form := fmt.Sprint("time=", at(last).Unix()); status != 0 && strings.Contains(text, form) {
+					return respond(status, body)
+				}
+				return w.RoundTrip(r)
+			}), func(o *collector.Options) { o.Lag = -1 })
+			c.Collect(t.Context(), at(last-interval), collector.Windows{}) // with the readings of the turn
+			o := c.Collect(t.Context(), at(last), collector.Windows{})
+			require.NotEmpty(t, o.Missing)
+			require.Len(t, o.Usages, 1)
+			require.InDelta(t, 1000, o.Loads[0].PromptTokens.Value, 1)
+			require.InDelta(t, 0.02, o.Usages[0].Calibration.ITL.Value, 1e-4)
 		})
 	}
 }

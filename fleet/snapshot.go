@@ -285,7 +285,8 @@ type Usage struct {
 	MeanRunning Reading `json:"meanRunning"`
 	MeanPrefill Reading `json:"meanPrefill"`
 	// Calibration has the same means as they were at the latest turn of the model, at which the
-	// lengths of its requests are read. Zero: the latest means count.
+	// lengths of its requests are read, or the latest if they have changed by more than chance.
+	// Zero: the latest means count.
 	Calibration Means `json:"calibration,omitzero"`
 	// ITLFloor is the lowest mean time between output tokens of the pod in any window of the long
 	// window, seconds: that of a nearly empty batch.
