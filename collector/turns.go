@@ -203,9 +203,9 @@ func lengthsChanged(own, latest *facts, requests float64) bool {
 		hitsBefore && hitsNow && math.Abs(before-now) > chance(requests, lengthDeviation)
 }
 
-// meansOf returns the means that calibrate the profile of a pod: those of its turn, or its latest if
-// its load has changed by more than chance, or if the latest lengths count: all of them have to be
-// of the same window. The zero value is the latest of a pod without any of its turn.
+// meansOf returns the means that calibrate the profile of a pod: those of its turn, or its latest
+// if its load has changed by more than chance, or if the latest lengths count: all of them have to
+// be of the same window. Zero is the latest of a pod without any of its turn.
 func (r *readings) meansOf(who identity, latest fleet.Means, ofModel *facts, window time.Duration) fleet.Means {
 	own := r.pods[who]
 	rate, known := latest.Rate.Known()
@@ -221,8 +221,8 @@ func (r *readings) meansOf(who identity, latest fleet.Means, ofModel *facts, win
 	return own
 }
 
-// loadChanged reports whether the load of a pod with so many requests, at least, has changed by more
-// than chance.
+// loadChanged reports whether the load of a pod with so many requests, at least, has changed by
+// more than chance.
 func loadChanged(own, latest fleet.Means, requests float64) bool {
 	return changed(own.Rate, latest.Rate, requests, 1) || changed(own.ITL, latest.ITL, requests, 1) ||
 		changed(own.Prefill, latest.Prefill, requests, lengthDeviation)

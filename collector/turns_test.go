@@ -274,7 +274,7 @@ func TestIncompleteAnswerIsNoChange(t *testing.T) {
 				}
 				return w.RoundTrip(r)
 			}), func(o *collector.Options) { o.Lag = -1 })
-			c.Collect(t.Context(), at(last-interval), collector.Windows{}) // with the readings of the turn
+			c.Collect(t.Context(), at(last-interval), collector.Windows{}) // reads the turn
 			o := c.Collect(t.Context(), at(last), collector.Windows{})
 			require.NotEmpty(t, o.Missing)
 			require.Len(t, o.Usages, 1)
