@@ -99,7 +99,11 @@ type readings struct {
 }
 
 func newReadings(o Options, cycle time.Time) readings {
-	return readings{o.turns(), cycle, make(map[identity]*facts), make(map[identity]fleet.Means), make(map[identity]int), make(map[identity]bool), true}
+	return readings{
+		turns: o.turns(), cycle: cycle, isWhole: true,
+		models: make(map[identity]*facts), pods: make(map[identity]fleet.Means),
+		turnOf: make(map[identity]int), differ: make(map[identity]bool),
+	}
 }
 
 // read reads the rows of those subjects whose instant the answer to a query with some step is
@@ -175,8 +179,8 @@ func (r *readings) lengthsOf(who identity, latest *facts, window time.Duration) 
 	return own
 }
 
-// lengthsDiffer reports whether the latest lengths of a model's requests count: there are others
-// than at its turn, many more, or none of its turn.
+// lengthsDiffer reports whether the latest lengths of a model's requests count: they differ from
+// those of its turn by more than chance, are of many more requests, or those are unknown.
 func (r *readings) lengthsDiffer(who identity, latest *facts, window time.Duration) bool {
 	differ, known := r.differ[who]
 	if known || latest == nil {

@@ -200,6 +200,23 @@ func TestPartialAnswerIsNotKeptForTurns(t *testing.T) {
 	require.Equal(t, slow(w.collector.Collect(t.Context(), at(1575), collector.Windows{})), slow(got))
 }
 
+// changing is a world of a pod whose prompts and times between tokens change by factors at the turn
+// of its model; the last scrape is four minutes later.
+func changing(t *testing.T, prompts, itl float64) *world {
+	w := newWorld(t)
+	turn := int(collector.InstantOfTurn(team, llama, at(3000)).Sub(start).Seconds())
+	w.last = turn + 240
+	w.scrapes("pod-a", turn-900, w.last, func(second int) []promstore.Sample {
+		before, after := 5*float64(min(second, turn)-turn+900), 5*float64(max(second, turn)-turn)
+		done := before + after
+		return vllm("pod-a", 0, report{
+			running: 4, kv: 0.25, firstTokens: done, finished: done, output: 200 * done,
+			prompt: 1000 * (before + prompts*after), tokenSeconds: 4 * (before + itl*after), tokenGaps: 200 * done,
+		})
+	})
+	return w
+}
+
 // Lengths and latencies that changed by more than chance count before the next turn, and together.
 func TestChangedReadingsCountBeforeTheNextTurn(t *testing.T) {
 	for name, test := range map[string]struct{ prompts, itl float64 }{
@@ -209,17 +226,7 @@ func TestChangedReadingsCountBeforeTheNextTurn(t *testing.T) {
 		"all of a request": {3, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			turn := int(collector.InstantOfTurn(team, llama, at(3000)).Sub(start).Seconds())
-			w.scrapes("pod-a", turn-900, turn+240, func(second int) []promstore.Sample {
-				before, after := 5*float64(min(second, turn)-turn+900), 5*float64(max(second, turn)-turn)
-				done := before + after
-				return vllm("pod-a", 0, report{
-					running: 4, kv: 0.25, firstTokens: done, finished: done, output: 200 * done,
-					prompt: 1000 * (before + test.prompts*after), tokenSeconds: 4 * (before + test.itl*after), tokenGaps: 200 * done,
-				})
-			})
-			w.last = turn + 240
+			w := changing(t, test.prompts, test.itl)
 			require.True(t, collector.InstantOfTurn(team, llama, at(w.last)).Before(at(w.last-150)))
 			means, prompts := w.usage("pod-a").Calibration, w.load(fleet.SourceEngine).PromptTokens.Value
 			if name == "by chance" {
@@ -241,16 +248,7 @@ func TestChangedReadingsCountBeforeTheNextTurn(t *testing.T) {
 
 // An answer that is partial or failed is no change.
 func TestIncompleteAnswerIsNoChange(t *testing.T) {
-	w := newWorld(t)
-	turn := int(collector.InstantOfTurn(team, llama, at(3000)).Sub(start).Seconds())
-	w.scrapes("pod-a", turn-900, turn+240, func(second int) []promstore.Sample {
-		before, after := 5*float64(min(second, turn)-turn+900), 5*float64(max(second, turn)-turn)
-		done := before + after
-		return vllm("pod-a", 0, report{
-			running: 4, kv: 0.25, firstTokens: done, finished: done, output: 200 * done,
-			prompt: 1000 * (before + 3*after), tokenSeconds: 4 * (before + 3*after), tokenGaps: 200 * done,
-		})
-	})
+	w := changing(t, 3, 3)
 	for name, answer := range map[string]func(text string) (int, string){
 		"partial lengths": func(text string) (int, string) {
 			if !strings.Contains(text, "prompt_recent") {
@@ -266,16 +264,15 @@ func TestIncompleteAnswerIsNoChange(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			last := turn + 240
 			c := newCollector(t, transport(func(r *http.Request, text string) (*http.Response, error) {
 				status, body := answer(text)
-				if form := fmt.Sprint("time=", at(last).Unix()); status != 0 && strings.Contains(text, form) {
+				if form := fmt.Sprint("time=", at(w.last).Unix()); status != 0 && strings.Contains(text, form) {
 					return respond(status, body)
 				}
 				return w.RoundTrip(r)
 			}), func(o *collector.Options) { o.Lag = -1 })
-			c.Collect(t.Context(), at(last-interval), collector.Windows{}) // reads the turn
-			o := c.Collect(t.Context(), at(last), collector.Windows{})
+			c.Collect(t.Context(), at(w.last-interval), collector.Windows{}) // reads the turn
+			o := c.Collect(t.Context(), at(w.last), collector.Windows{})
 			require.NotEmpty(t, o.Missing)
 			require.Len(t, o.Usages, 1)
 			require.InDelta(t, 1000, o.Loads[0].PromptTokens.Value, 1)

@@ -57,8 +57,8 @@ func (t *tables) fill(usage *fleet.Usage, who identity, about *facts) {
 	usage.ITL = mean(about, podITL)
 	usage.MeanRate, usage.MeanKV, usage.MeanITL = mean(about, meanRate), mean(about, meanKV), mean(about, meanITL)
 	usage.MeanRunning, usage.MeanPrefill = mean(about, meanRunning), mean(about, meanPrefill)
-	latest := fleet.Means{Rate: usage.MeanRate, KV: usage.MeanKV, ITL: usage.MeanITL, Running: usage.MeanRunning, Prefill: usage.MeanPrefill}
-	usage.Calibration = t.readings.meansOf(who, latest, t.facts[identity{namespace: who.namespace, model: who.model}], t.options.PeakWindow)
+	ofModel := t.facts[identity{namespace: who.namespace, model: who.model}]
+	usage.Calibration = t.readings.meansOf(who, usage.Calibrating(), ofModel, t.options.PeakWindow)
 	usage.Progress = t.progress(about, stale)
 	usage.ITLFloor, usage.PeakRate, usage.PeakThroughput = mean(about, itlFloor), mean(about, peakRate), mean(about, throughput)
 }
