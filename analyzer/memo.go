@@ -287,11 +287,8 @@ const (
 
 // coarse returns the shares of the buckets, rounded to steps.
 func coarse(buckets []fleet.Bucket) []queueing.LengthBucket {
-	var total float64
-	for _, b := range buckets {
-		total += max(b.Count, 0)
-	}
-	if !(total > 0) || math.IsInf(total, 0) {
+	total := requestsOf(buckets)
+	if total == 0 {
 		return nil
 	}
 	shares := make([]queueing.LengthBucket, len(buckets))
@@ -302,6 +299,17 @@ func coarse(buckets []fleet.Bucket) []queueing.LengthBucket {
 		}
 	}
 	return shares
+}
+
+// requestsOf returns the number of requests in a histogram; 0 if it tells nothing.
+func requestsOf(buckets []fleet.Bucket) (total float64) {
+	for _, b := range buckets {
+		total += max(b.Count, 0)
+	}
+	if !(total > 0) || math.IsInf(total, 0) {
+		return 0
+	}
+	return total
 }
 
 // steps rounds a number above zero to one of perOctave steps in each factor of two.

@@ -55,9 +55,10 @@ type shared struct {
 	mean     float64 // requests per second of a replica in a pool without end
 }
 
-// share asks for the rate of a replica among as many equal ones as the demand needs. Three
-// questions give the capacity of a single replica, the mean, and that in a pool of about this size;
-// between them the logarithm of the capacity is a power of the number.
+// share asks for the rate of a replica among as many equal ones as the demand needs. The mean, the
+// capacity of a single replica, and that in a pool of about this size tell how it grows with their
+// number; between them the logarithm of the capacity is a power of the number. If a demand needs
+// many replicas, the single one is not asked about.
 func (m Model) share(q queueing.Question, o Options) (s shared, err error) {
 	known := o.Memo.answersTo(q)
 	ask := func(part float64, simulations *Simulations) (a answered) {
@@ -67,29 +68,33 @@ func (m Model) share(q queueing.Question, o Options) (s shared, err error) {
 		}
 		return a
 	}
-	one, mean := ask(1, nil), ask(0, nil)
-	total, simulations := m.Rate.Or(0), o.Simulations
-	single := total <= one.Rate
-	if single {
-		one, simulations = ask(1, simulations), nil
-		s.answered = one
+	s.mean = ask(0, nil).Rate
+	total := m.Rate.Or(0)
+	if total >= manyReplicas*s.mean && s.mean > 0 {
+		replicas := steps(total/s.mean, coarseDispersion)
+		s.answered = ask(1/replicas, o.Simulations)
+		s.mean = max(s.mean, s.Rate)
+		s.pool = manyPool(s.Rate, s.mean, replicas)
+	} else {
+		one, simulations := ask(1, nil), o.Simulations
+		single := total <= one.Rate
+		if single {
+			one, simulations = ask(1, simulations), nil
+		}
+		s.mean = max(s.mean, one.Rate)
+		guess := Pool{Alone: max(leastAlone, one.Rate/s.mean), Exponent: usualExponent}
+		replicas := steps(max(fewReplicas, guess.Required(total/s.mean)), coarseDispersion)
+		several := ask(1/replicas, simulations)
+		if s.answered = several; single {
+			s.answered = one
+		}
+		s.mean = max(s.mean, several.Rate)
+		s.pool = newPool(one.Rate, several.Rate, s.mean, replicas)
 	}
-	s.mean = max(one.Rate, mean.Rate)
-	guess := Pool{Alone: max(leastAlone, one.Rate/s.mean), Exponent: usualExponent}
-	replicas := steps(max(fewReplicas, guess.Required(total/s.mean)), coarseDispersion)
-	several := ask(1/replicas, simulations)
-	if err != nil {
-		return s, err
-	}
-	if !single {
-		s.answered = several
-	}
-	s.mean = max(s.mean, one.Rate, several.Rate)
-	s.pool = newPool(one.Rate, several.Rate, s.mean, replicas)
 	if s.mean > 0 && s.Rate > 0 {
 		s.Rate = s.mean * s.pool.At(s.pool.Required(total/s.mean))
 	}
-	return s, nil
+	return s, err
 }
 
 // atMost limits the mean rate to the most that a replica serves at any latency, and returns the
@@ -108,6 +113,9 @@ const (
 	// usualExponent is the one before it is known.
 	usualExponent = 0.8
 	mostExponent  = 2
+	// manyReplicas is the number from which on the exponent is taken to be 1: it is 0.9 to 1.1, and
+	// matters little, since little headroom is left.
+	manyReplicas = 4
 	// leastAlone is the least capacity of a single replica that counts, over the mean.
 	leastAlone = 1e-3
 )
@@ -123,6 +131,13 @@ func newPool(alone, several, mean, replicas float64) Pool {
 		p.Exponent = max(0, min(math.Log(math.Log(p.Alone)/math.Log(several/mean))/math.Log(replicas), mostExponent))
 	}
 	return p
+}
+
+// manyPool returns the pool with the rate of one of many replicas, and the mean: with an exponent
+// of 1, unless a single replica has nearly no capacity.
+func manyPool(rate, mean, replicas float64) Pool {
+	alone := mean * math.Pow(rate/mean, replicas)
+	return newPool(max(leastAlone*mean, alone), rate, mean, replicas)
 }
 
 // arrivals is how a model's requests clump: their index of dispersion, and how evenly the gateway

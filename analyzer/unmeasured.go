@@ -15,7 +15,7 @@ type unmeasured struct {
 }
 
 func (m Model) unmeasured(role fleet.Role) unmeasured {
-	return unmeasured{role, len(coarse(m.Prompts)) == 0, len(coarse(m.Outputs)) == 0 && role != fleet.RolePrefill}
+	return unmeasured{role, requestsOf(m.Prompts) == 0, requestsOf(m.Outputs) == 0 && role != fleet.RolePrefill}
 }
 
 func (u unmeasured) any() bool { return u.prompts || u.outputs }

@@ -108,23 +108,23 @@ func (x *view) named(key modelKey) *model {
 	return x.reserved.names[key]
 }
 
-// usagesByModel returns the rows of each model's name, sorted by pod.
+// usagesByModel returns the rows of each model's name, sorted by pod. Most snapshots have them in
+// this order.
 func usagesByModel(rows []fleet.Usage, models int) map[modelKey][]*fleet.Usage {
-	group := make(map[modelKey]int, models) // the index in both:
-	keys, groups := make([]modelKey, 0, models), make([][]*fleet.Usage, 0, models)
-	for i := range rows {
+	usages, unsorted := make(map[modelKey][]*fleet.Usage, models), make(map[modelKey]bool)
+	for i := 0; i < len(rows); {
 		key := modelKey{rows[i].Namespace, rows[i].Model}
-		at, known := group[key]
-		if !known {
-			at = len(groups)
-			group[key], keys, groups = at, append(keys, key), append(groups, nil)
+		own := usages[key]
+		for ; i < len(rows) && rows[i].Namespace == key.namespace && rows[i].Model == key.model; i++ {
+			if len(own) > 0 && rows[i].Pod < own[len(own)-1].Pod {
+				unsorted[key] = true
+			}
+			own = append(own, &rows[i])
 		}
-		groups[at] = append(groups[at], &rows[i])
+		usages[key] = own
 	}
-	usages := make(map[modelKey][]*fleet.Usage, len(groups))
-	for i, own := range groups {
-		slices.SortFunc(own, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
-		usages[keys[i]] = own
+	for key := range unsorted {
+		slices.SortFunc(usages[key], func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
 	}
 	return usages
 }
