@@ -63,6 +63,9 @@ func (k *component) finish(d *draft, bound int64) {
 // narrow narrows the gap between a plan and its bound, as far as the budget allows.
 func (k *component) narrow(d *draft, bound int64) int64 {
 	if !k.isClose(d.cost, bound) && k.steps > 0 {
+		bound = k.branchLinear(d, bound)
+	}
+	if !k.isClose(d.cost, bound) && k.steps > 0 {
 		bound = k.close(d, bound)
 	}
 	if !k.isClose(d.cost, bound) && k.steps > 0 {
