@@ -16,6 +16,7 @@ type canonicalProblem struct {
 	rows      []row    // sorted by model, role, variant
 	models    []model  // sorted by model and role
 	classes   []class  // see constraints.go
+	unpooled  []int32  // the classes without a pool
 	limits    []limit
 	pools     []nodePool
 	scarce    []*component // the components that were solved for contended accelerators
@@ -87,7 +88,7 @@ func (c *canonicalProblem) setRows() {
 	}
 	c.rows = make([]row, len(order))
 	for i, at := range order {
-		c.rows[i] = usableRow(&c.options[at], at)
+		c.rows[i].read(&c.options[at], at)
 	}
 }
 

@@ -49,10 +49,11 @@ type nodePool struct {
 	limit       int64 // of an elastic pool; none if it has no limit
 	nodes       []Node
 	rows        []int32
+	classes     []int32 // of its rows
 	// exact is true if the limits are exact: no existing replica is pinned to a node, and sizes
 	// divide each other.
 	exact bool
-	// held is, for each row, the nodes of each existing replica
+	// held is, for each row, the nodes of each existing replica; nil if there is none
 	held [][][]int32
 	// raised is, for each node, the larger of its free accelerators and those allocated to existing
 	// replicas; nil if none are allocated.
@@ -141,13 +142,18 @@ func (c *canonicalProblem) classify(quotas []Quota) {
 
 // classLike returns the class that equals k, and adds it if there is none.
 func (c *canonicalProblem) classLike(k *class) int32 {
-	for i := range c.classes {
-		if x := &c.classes[i]; x.pool == k.pool && x.placement == k.placement && x.Shape == k.Shape && x.namespace == k.namespace && x.kind == k.kind {
-			return int32(i)
+	own := &c.unpooled
+	if k.pool != none {
+		own = &c.pools[k.pool].classes
+	}
+	for _, i := range *own {
+		if x := &c.classes[i]; x.placement == k.placement && x.Shape == k.Shape && x.namespace == k.namespace && x.kind == k.kind {
+			return i
 		}
 	}
-	c.classes = append(c.classes, *k)
-	return int32(len(c.classes) - 1)
+	at := int32(len(c.classes))
+	c.classes, *own = append(c.classes, *k), append(*own, at)
+	return at
 }
 
 // limitPool makes the limits of a pool. A fixed pool has one limit for each size s of a share: a
@@ -182,8 +188,9 @@ func (c *canonicalProblem) limitPool(at int32) {
 			sizes = slices.Insert(sizes, 0, 1)
 		}
 	}
-	for _, size := range sizes {
-		c.addLimit(LimitNodes, p.blocks(size, nil), func(k *class) int64 {
+	blocks := p.blocks(sizes, nil)
+	for i, size := range sizes {
+		c.addLimit(LimitNodes, blocks[i], func(k *class) int64 {
 			if k.pool != at {
 				return 0
 			}
@@ -212,12 +219,12 @@ func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
 				beyond[k] += outside(p.held[i], rejected)
 			}
 		}
-		for _, size := range sizes {
-			blocks := p.blocks(size, rejected)
+		blocks := p.blocks(sizes, rejected)
+		for i, size := range sizes {
 			for k, shares := range beyond {
-				blocks += shares * int64(k.GPUs/size)
+				blocks[i] += shares * int64(k.GPUs/size)
 			}
-			c.addLimit(LimitNodes, blocks, func(k *class) int64 {
+			c.addLimit(LimitNodes, blocks[i], func(k *class) int64 {
 				if k.pool != at || !within[k.placement] {
 					return 0
 				}
@@ -306,8 +313,15 @@ func outside(held [][]int32, rejected []bool) (shares int64) {
 // blocks is the number of blocks of a size that one replica needs.
 func (k *class) blocks(size int) int64 { return int64(k.Shares) * int64(k.GPUs/size) }
 
-// blocks is the number of blocks of a size on all nodes but the rejected ones.
-func (p *nodePool) blocks(size int, rejected []bool) (blocks int64) {
+// blocks is the number of blocks of each size on all nodes but the rejected ones.
+func (p *nodePool) blocks(sizes []int, rejected []bool) []int64 {
+	var few [64]int64 // the nodes with so many free accelerators
+	blocks := make([]int64, len(sizes))
+	count := func(free int, nodes int64) {
+		for j, size := range sizes {
+			blocks[j] += nodes * int64(free/size)
+		}
+	}
 	for i := range p.nodes {
 		if rejected != nil && rejected[i] {
 			continue
@@ -316,7 +330,14 @@ func (p *nodePool) blocks(size int, rejected []bool) (blocks int64) {
 		if p.raised != nil {
 			free = p.raised[i]
 		}
-		blocks += int64(free / size)
+		if free < len(few) {
+			few[free]++
+		} else {
+			count(free, 1)
+		}
+	}
+	for free, nodes := range few {
+		count(free, nodes)
 	}
 	return blocks
 }

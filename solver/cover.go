@@ -124,14 +124,29 @@ func (m *model) cover(items []item) cover {
 		v.high = max(v.low, min(v.high, maxWeight/int64(len(c.items))))
 		v.kept = min(v.kept, v.high)
 	}
-	rows, first := m.rows, int32(m.first)
-	slices.SortFunc(c.items, func(a, b item) int {
+	m.sortItems(c.items)
+	return c
+}
+
+// sortItems sorts by falling capacity, then by price. There are mostly a few.
+func (m *model) sortItems(items []item) {
+	compare := func(a, b *item) int {
 		if a.capacity != b.capacity {
 			return -cmp.Compare(a.capacity, b.capacity)
 		}
-		return cmp.Or(cmp.Compare(rows[a.row-first].price, rows[b.row-first].price), cmp.Compare(a.row, b.row))
-	})
-	return c
+		return cmp.Or(cmp.Compare(m.rows[int(a.row)-m.first].price, m.rows[int(b.row)-m.first].price), cmp.Compare(a.row, b.row))
+	}
+	if len(items) > mostInserted {
+		slices.SortFunc(items, func(a, b item) int { return compare(&a, &b) })
+		return
+	}
+	for i := 1; i < len(items); i++ {
+		v, at := items[i], i
+		for ; at > 0 && compare(&items[at-1], &v) > 0; at-- {
+			items[at] = items[at-1]
+		}
+		items[at] = v
+	}
 }
 
 // money is the unit in which costs are whole numbers: price units times seconds.

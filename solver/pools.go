@@ -62,13 +62,18 @@ func usableQuotas(rows []Quota) []Quota {
 // has, the limits count the allocated amount. The placer counts exactly.
 func (c *canonicalProblem) stand(p *nodePool) {
 	p.exact = true
-	p.held = make([][][]int32, len(p.rows))
 	for i, at := range p.rows {
 		r := &c.rows[at]
+		held := c.options[r.option].Held
+		if len(held) == 0 {
+			continue
+		}
+		if p.held == nil {
+			p.held = make([][][]int32, len(p.rows))
+		}
 		shape := c.classes[r.class].Shape
-		p.held[i] = usableHeld(c.options[r.option].Held, shape.Shares, len(p.nodes))
-		r.held = len(p.held[i])
-		if r.held == 0 {
+		p.held[i] = usableHeld(held, shape.Shares, len(p.nodes))
+		if r.held = len(p.held[i]); r.held == 0 {
 			continue
 		}
 		if p.exact {
@@ -116,7 +121,10 @@ func (c *canonicalProblem) seat(p *nodePool) {
 	}
 	options := make([]packing.Option, len(p.rows))
 	for i, at := range p.rows {
-		options[i] = packing.Option{Shape: c.classes[c.rows[at].class].Shape, Held: p.held[i]}
+		options[i] = packing.Option{Shape: c.classes[c.rows[at].class].Shape}
+		if p.held != nil {
+			options[i].Held = p.held[i]
+		}
 	}
 	p.counts = make([]int64, len(p.rows))
 	p.placer = packing.New(free, options)

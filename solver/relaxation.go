@@ -1,6 +1,9 @@
 package solver
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // piece is replicas of one item that cost the same: the existing ones, or those to be started. It
 // may also be a part of the demand that is left unserved.
@@ -32,16 +35,26 @@ func (s *search) prepare() {
 	for _, p := range s.penalty {
 		s.addPiece(piece{item: int32(len(s.items)), price: p.cost, capacity: p.width, count: 1})
 	}
-	slices.SortStableFunc(s.pieces, func(a, b piece) int {
-		switch {
-		case a.ratio < b.ratio:
-			return -1
-		case a.ratio > b.ratio:
-			return 1
-		}
-		return 0
-	})
+	sortPieces(s.pieces)
 }
+
+// sortPieces sorts by cost per capacity, equal ones in their order. There are mostly a few.
+func sortPieces(pieces []piece) {
+	if len(pieces) > mostInserted {
+		slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.ratio, b.ratio) })
+		return
+	}
+	for i := 1; i < len(pieces); i++ {
+		p, at := pieces[i], i
+		for ; at > 0 && pieces[at-1].ratio > p.ratio; at-- {
+			pieces[at] = pieces[at-1]
+		}
+		pieces[at] = p
+	}
+}
+
+// mostInserted is the number of elements up to which an insertion sort is used.
+const mostInserted = 24
 
 func (s *search) addPiece(p piece) {
 	if p.count == 0 {

@@ -29,7 +29,7 @@ func (c *canonicalProblem) makeRoom() []Misfit {
 
 // take counts n more replicas of a row.
 func (c *canonicalProblem) take(r *row, n int64) {
-	if r.class == none {
+	if r.class == none || n == 0 {
 		return
 	}
 	for _, u := range c.classes[r.class].uses {

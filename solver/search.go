@@ -199,17 +199,25 @@ func (s *search) complete(d int, at node) {
 // beside the gap of the domain.
 func (s *search) weighShortage(d int, at node) {
 	v := &s.items[d]
+	one := func(value int64) {
+		s.values[d] = value
+		left := remaining(at.need, v.capacity, value)
+		s.offer(at.cost+v.cost(value)+s.unservedCost(left), at.change+v.change(value))
+	}
 	try := func(corner int64) {
-		for _, value := range [...]int64{v.atMost(corner), v.atLeast(corner)} {
-			s.values[d] = value
-			left := remaining(at.need, v.capacity, value)
-			s.offer(at.cost+v.cost(value)+s.unservedCost(left), at.change+v.change(value))
+		low, high := v.atMost(corner), v.atLeast(corner)
+		if one(low); high != low {
+			one(high)
 		}
 	}
-	try(0)
-	try(v.held)
-	try(v.kept)
-	try(v.high)
+	one(0)
+	if v.held > 0 {
+		try(v.held)
+	}
+	if v.kept > 0 && v.kept != v.held {
+		try(v.kept)
+	}
+	one(v.high)
 	served := at.need
 	for i := range s.penalty {
 		if served <= 0 {

@@ -140,11 +140,12 @@ func compareContent(a, b *Option) int {
 	)
 }
 
-func usableRow(o *Option, place int32) row {
-	r := row{
-		option: place, class: none, weighed: true, startup: int64(wholeSeconds(o.Startup) / time.Second), capacity: o.Capacity, price: o.Price,
-		domain: usableRange(o.Range), now: countOf(o.Now),
-	}
+// read sets a row from an option.
+func (r *row) read(o *Option, place int32) {
+	r.option, r.class, r.weighed = place, none, true
+	r.startup = int64(wholeSeconds(o.Startup) / time.Second)
+	r.capacity, r.price = o.Capacity, o.Price
+	r.domain, r.now = usableRange(o.Range), countOf(o.Now)
 	if !usable(o.Capacity, math.MaxFloat64) {
 		r.capacity, r.weighed = 0, false
 	}
@@ -154,7 +155,6 @@ func usableRow(o *Option, place int32) row {
 	if !r.weighed {
 		r.fix()
 	}
-	return r
 }
 
 func usableRange(r fleet.Range) fleet.Range {
