@@ -33,8 +33,10 @@ type view struct {
 	gpus         freeGPUs
 	quotas       []*quota
 	scratch      struct { // of countPods
-		pods  []*fleet.Pod
-		ready []replicaReport
+		pods   []*fleet.Pod
+		ready  []replicaReport
+		name   modelKey
+		usages []*fleet.Usage // with that name
 	}
 }
 
@@ -224,39 +226,51 @@ func (x *view) attachWorkloads(s fleet.Snapshot) {
 			v.workload, v.seen = &s.Workloads[i], true
 		}
 	}
-	var key modelKey // the variants of a model mostly have one name in the engines' metrics
-	usages := x.usages[key]
-	for v := range x.owners() {
-		row := v.workload
-		if !v.seen {
-			continue
-		}
-		v.now = x.specReplicas(v, row)
-		v.startup = cmp.Or(max(0, row.Startup), x.policy.Startup)
-		if row.Stale != "" { // KEDA may have applied the previous decision
-			v.now = max(v.now, x.previous[v.ID].Replicas)
-		}
-		v.spec = v.now
-		if v.DryRun { // the present autoscaler of a dry run is no conflict
-			v.workload = new(*row)
-			v.workload.ConflictingHPA = ""
-		}
-		v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
-		if own := (modelKey{v.Target.Namespace, v.EngineModel()}); own != key {
-			key, usages = own, x.usages[own]
-		}
-		v.countPods(usages, x)
-		if found, is := v.scrapedTwice(); is {
-			x.addFinding(v.ID, found)
-		}
-	}
 	for _, m := range x.models {
+		for _, v := range m.variants {
+			x.attachWorkload(v)
+		}
 		m.setStuckAside(x.policy)
 		m.setSilentAside()
 		for _, v := range m.variants {
 			v.fixed = v.fixedByOthers()
 		}
 	}
+	for _, v := range x.excluded {
+		x.attachWorkload(v)
+	}
+}
+
+// attachWorkload gives a variant the state of its workload.
+func (x *view) attachWorkload(v *variant) {
+	row := v.workload
+	if !v.seen {
+		return
+	}
+	v.now = x.specReplicas(v, row)
+	v.startup = cmp.Or(max(0, row.Startup), x.policy.Startup)
+	if row.Stale != "" { // KEDA may have applied the previous decision
+		v.now = max(v.now, x.previous[v.ID].Replicas)
+	}
+	v.spec = v.now
+	if v.DryRun { // the present autoscaler of a dry run is no conflict
+		v.workload = new(*row)
+		v.workload.ConflictingHPA = ""
+	}
+	v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
+	v.countPods(x.usagesOf(modelKey{v.Target.Namespace, v.EngineModel()}), x)
+	if found, is := v.scrapedTwice(); is {
+		x.addFinding(v.ID, found)
+	}
+}
+
+// usagesOf returns the rows of a name in the engines' metrics. The variants of a model mostly have
+// one.
+func (x *view) usagesOf(name modelKey) []*fleet.Usage {
+	if x.scratch.usages == nil || x.scratch.name != name {
+		x.scratch.name, x.scratch.usages = name, x.usages[name]
+	}
+	return x.scratch.usages
 }
 
 // rank gives each model the highest granted priority of its variants' classes, over all roles.
