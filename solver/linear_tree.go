@@ -1,8 +1,6 @@
 package solver
 
-import (
-	"math"
-)
+import "math"
 
 // linearTree closes the gap of a small component without nodes by branch and bound: it divides the
 // range of an item for which the linear relaxation has a fraction (Land and Doig, 1960), and
@@ -30,23 +28,34 @@ type linearItem struct {
 
 // mostInProgram is the largest table, in numbers, of a linear program that is used: that of some
 // twelve models with four variants. With more, the bound of the relaxation is too low.
-const mostInProgram = 5000
+const mostInProgram = 7000
 
 // branchLinear searches for a better plan than the candidate d, writes it to d, and returns a lower
 // bound. It gets an eighth of the remaining steps.
 func (k *component) branchLinear(d *draft, bound int64) int64 {
 	t := linearTree{k: k, d: d, best: d.cost, open: unreachable, reserve: k.steps - k.steps/8}
-	root := t.relax()
-	if root == nil {
+	if !k.hasSmallProgram() {
 		return bound
 	}
-	t.visit(root, bound)
+	t.visit(t.relax(), bound, 0)
 	return max(bound, min(t.best, t.open))
 }
 
-// relax returns the linear relaxation of the component; nil if it is too large. Its rows are the
-// demand of each model, and the limits. Costs are convex in the number of replicas, and penalties
-// in what is not served: each of their pieces is a column.
+// hasSmallProgram reports whether the linear program of the component is small enough.
+func (k *component) hasSmallProgram() bool {
+	rows, columns := len(k.models)+len(k.slack), 0
+	for i := range k.models {
+		m := &k.models[i]
+		if columns += 2*len(m.items) + len(m.penalty); rows*columns > mostInProgram {
+			return false
+		}
+	}
+	return true
+}
+
+// relax returns the linear relaxation of the component. Its rows are the demand of each model, and
+// the limits. Costs are convex in the number of replicas, and penalties
+// in the unserved demand: each of their pieces is a column.
 func (t *linearTree) relax() *simplex {
 	k, p := t.k, &t.program
 	_, exponent := math.Frexp(k.typicalCost())
@@ -78,9 +87,6 @@ func (t *linearTree) relax() *simplex {
 	for _, slack := range k.slack {
 		p.right = append(p.right, float64(max(0, slack)))
 	}
-	if len(p.right)*len(p.cost) > mostInProgram {
-		return nil
-	}
 	t.values, t.reduced, t.prices = make([]float64, len(p.cost)), make([]float64, len(p.cost)), make([]float64, len(p.right))
 	return newSimplex(p, make([]float64, len(p.cost)), upper)
 }
@@ -91,7 +97,8 @@ func (p *program) add(cost float64, entries []coefficient) int {
 	return len(p.cost) - 1
 }
 
-// entriesOf returns what a replica serves of its model's demand, and uses of the limits.
+// entriesOf returns the share of its model's demand that a replica serves, and its use of the
+// limits.
 func (t *linearTree) entriesOf(m *competitor, model int, v *item) []coefficient {
 	entries := []coefficient{{int32(model), -float64(v.capacity) / float64(whole)}}
 	if v.term == none {
@@ -104,8 +111,8 @@ func (t *linearTree) entriesOf(m *competitor, model int, v *item) []coefficient 
 }
 
 // visit searches the part of the plans within the bounds of the columns of s.
-func (t *linearTree) visit(s *simplex, lower int64) {
-	if t.k.steps <= t.reserve {
+func (t *linearTree) visit(s *simplex, lower int64, depth int) {
+	if t.k.steps <= t.reserve || depth > mostDepth {
 		t.open = min(t.open, lower)
 		return
 	}
@@ -135,7 +142,7 @@ func (t *linearTree) visit(s *simplex, lower int64) {
 			from, to = v.atLeast(below+1), v.high
 		}
 		if t.restrict(part, x, from, to) {
-			t.visit(part, lower)
+			t.visit(part, lower, depth+1)
 		}
 	}
 	t.free = append(t.free, other)
@@ -143,6 +150,7 @@ func (t *linearTree) visit(s *simplex, lower int64) {
 
 const (
 	mostPivots     = 500 // of one part
+	mostDepth      = 200 // parts that are searched at once, which bounds the memory
 	entriesPerStep = 32  // of the table, for which a pivot takes one step
 	// integrality is by how much a number may differ from a whole one.
 	integrality = 1e-6
@@ -155,8 +163,8 @@ func (t *linearTree) cutoff() int64 {
 	return t.best - int64(closeEnough*math.Abs(float64(t.best)))
 }
 
-// lower returns the bound of a part of which s is the solution, or the row shows that there is
-// none.
+// lower returns the bound of a part of which s is the solution, or of which the row shows that
+// there is none.
 func (t *linearTree) lower(s *simplex, row int, above bool) int64 {
 	s.prices(t.prices, -1, 0)
 	bound := s.bound(t.prices, t.reduced)
@@ -170,7 +178,8 @@ func (t *linearTree) lower(s *simplex, row int, above bool) int64 {
 		s.prices(t.prices, row, multiple)
 		bound = s.bound(t.prices, t.reduced)
 	}
-	return int64(min(bound*t.scale, maxSum)) - 1 - int64(len(t.k.models))
+	// Costs are whole, and those of penalties rounded.
+	return int64(math.Ceil(min(bound*t.scale, maxSum) - 0.5*float64(1+len(t.k.models))))
 }
 
 // fix fixes the columns that are at a bound in every plan that is cheaper than the cutoff, by the

@@ -24,9 +24,8 @@ func TestSmallScarceFleetsHaveTheOptimumOfAnotherSolver(t *testing.T) {
 	}
 }
 
-// The tree of the linear relaxation proves these. Of the fleets of twelve models it once proved plans
-// that were not the cheapest: it fixed columns by reduced costs at other prices than those of the
-// bound.
+// The tree of the linear relaxation proves these. With twelve models it once proved plans that were
+// not the cheapest: it fixed columns by reduced costs at other prices than those of the bound.
 func TestTheLinearTreeProvesTheOptimaOfAnotherSolver(t *testing.T) {
 	solvers := needSolvers(t)
 	other := solvers[len(solvers)-1]

@@ -3,42 +3,38 @@ package solver
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
+// optimumOf returns the solution and its bound.
 func optimumOf(t *testing.T, s *simplex) (x []float64, bound float64) {
 	t.Helper()
-	row, _, left := s.solve(1000)
-	require.Equal(t, -1, row)
-	require.Positive(t, left)
+	if row, _, left := s.solve(1000); row >= 0 || left == 0 {
+		t.Fatalf("row %d has no solution, %d pivots are left", row, left)
+	}
 	x = make([]float64, s.columns)
 	s.valuesOf(x)
-	prices, reduced := make([]float64, s.rows), make([]float64, s.columns)
-	s.prices(prices, -1, 0)
-	return x, s.bound(prices, reduced)
+	return x, bounded(s, -1, false, 0)
 }
 
 // min x + 2y, x + y >= 3, x <= 2, y <= 4: two of x and one of y.
 func TestTheSimplexFindsTheOptimumThatIsKnown(t *testing.T) {
 	p := &program{right: []float64{-3}, cost: []float64{1, 2}, entries: [][]coefficient{{{0, -1}}, {{0, -1}}}}
 	s := newSimplex(p, []float64{0, 0}, []float64{2, 4})
-	x, bound := optimumOf(t, s)
-	require.InDeltaSlice(t, []float64{2, 1}, x, 1e-9)
-	require.InDelta(t, 4, bound, 1e-9)
-
+	if x, bound := optimumOf(t, s); !slices.Equal(x, []float64{2, 1}) || math.Abs(bound-4) > 1e-9 {
+		t.Errorf("%v, which costs %v", x, bound)
+	}
 	var copied simplex
 	copied.copyFrom(s)
 	copied.restrict(0, 0, 1)
-	x, bound = optimumOf(t, &copied)
-	require.InDeltaSlice(t, []float64{1, 2}, x, 1e-9)
-	require.InDelta(t, 5, bound, 1e-9)
-
+	if x, bound := optimumOf(t, &copied); !slices.Equal(x, []float64{1, 2}) || math.Abs(bound-5) > 1e-9 {
+		t.Errorf("with one of x, %v, which costs %v", x, bound)
+	}
 	s.restrict(1, 0, 0)
-	row, above, _ := s.solve(1000)
-	require.NotEqual(t, -1, row, "two of x alone do not serve three")
-	require.Greater(t, bounded(s, row, above, 1e6), 1e5)
+	if row, above, _ := s.solve(1000); row < 0 || bounded(s, row, above, 1e6) < 1e5 {
+		t.Errorf("two of x alone do not serve three, row %d", row)
+	}
 }
 
 // bounded returns the bound with a multiple of the row that shows that there is no solution.
@@ -55,8 +51,8 @@ func bounded(s *simplex, row int, above bool, multiple float64) float64 {
 // any number of pivots, at the optimum, and if there is no solution.
 func TestNoSolutionCostsLessThanTheBoundOfTheSimplex(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 8))
-	optima, infeasible, tight := 0, 0, 0
-	for range 3000 {
+	optima, infeasible, whole := 0, 0, 0
+	for i := range 3000 {
 		rows, columns := 1+random.IntN(6), 1+random.IntN(8)
 		p := &program{}
 		for range rows {
@@ -66,9 +62,9 @@ func TestNoSolutionCostsLessThanTheBoundOfTheSimplex(t *testing.T) {
 		for j := range columns {
 			p.cost = append(p.cost, float64(random.IntN(6)))
 			p.entries = append(p.entries, nil)
-			for i := range rows {
+			for k := range rows {
 				if random.IntN(2) == 0 {
-					p.entries[j] = append(p.entries[j], coefficient{int32(i), float64(random.IntN(9) - 4)})
+					p.entries[j] = append(p.entries[j], coefficient{int32(k), float64(random.IntN(9) - 4)})
 				}
 			}
 			lower[j] = float64(random.IntN(3))
@@ -81,27 +77,30 @@ func TestNoSolutionCostsLessThanTheBoundOfTheSimplex(t *testing.T) {
 		upper[j] = max(lower[j], upper[j]-float64(random.IntN(2)))
 		s.restrict(j, lower[j], upper[j])
 		cheapest := p.cheapest(lower, upper)
-		require.LessOrEqual(t, bounded(s, -1, false, 0), cheapest+1e-9)
+		if bound := bounded(s, -1, false, 0); bound > cheapest+1e-9 {
+			t.Fatalf("program %d: %v, and the bound is %v", i, cheapest, bound)
+		}
 		row, above, _ := s.solve(1000)
 		if row >= 0 {
 			infeasible++
-			require.True(t, math.IsInf(cheapest, 1), "a program with a solution")
-			require.Greater(t, bounded(s, row, above, 1e9), 1e4)
+			if bound := bounded(s, row, above, 1e9); !math.IsInf(cheapest, 1) || bound < 1e4 {
+				t.Fatalf("program %d: row %d is said to have no solution, %v, and the bound is %v", i, row, cheapest, bound)
+			}
 			continue
 		}
 		x := make([]float64, columns)
 		s.valuesOf(x)
-		p.requireFits(t, x, lower, upper)
-		found := bounded(s, -1, false, 0)
-		require.LessOrEqual(t, found, cheapest+1e-9)
-		require.InDelta(t, p.costOf(x), found, 1e-9, "the optimum has the cost of its bound")
-		if optima++; cheapest-found < 1e-9 {
-			tight++
+		bound := bounded(s, -1, false, 0)
+		if !p.fits(x, lower, upper) || bound > cheapest+1e-9 || math.Abs(p.costOf(x)-bound) > 1e-9 {
+			t.Fatalf("program %d: %v costs %v, the bound is %v, and whole numbers cost %v", i, x, p.costOf(x), bound, cheapest)
+		}
+		if optima++; cheapest-bound < 1e-9 {
+			whole++
 		}
 	}
-	require.Greater(t, optima, 1000)
-	require.Greater(t, infeasible, 300)
-	require.Greater(t, tight, 300, "many optima are whole numbers")
+	if optima < 1000 || infeasible < 300 || whole < 300 {
+		t.Errorf("%d optima, %d of whole numbers, and %d programs without a solution", optima, whole, infeasible)
+	}
 }
 
 func (p *program) costOf(x []float64) (cost float64) {
@@ -111,36 +110,25 @@ func (p *program) costOf(x []float64) (cost float64) {
 	return cost
 }
 
-func (p *program) requireFits(t *testing.T, x, lower, upper []float64) {
-	t.Helper()
-	left := append([]float64(nil), p.right...)
+// fits reports whether a solution is within the bounds and keeps the rows.
+func (p *program) fits(x, lower, upper []float64) bool {
+	left := slices.Clone(p.right)
 	for j := range x {
-		require.GreaterOrEqual(t, x[j], lower[j]-1e-8)
-		require.LessOrEqual(t, x[j], upper[j]+1e-8)
+		if x[j] < lower[j]-1e-8 || x[j] > upper[j]+1e-8 {
+			return false
+		}
 		for _, e := range p.entries[j] {
 			left[e.row] -= e.amount * x[j]
 		}
 	}
-	for _, slack := range left {
-		require.GreaterOrEqual(t, slack, -1e-7)
-	}
+	return !slices.ContainsFunc(left, func(slack float64) bool { return slack < -1e-7 })
 }
 
 // cheapest is the cost of the cheapest solution of whole numbers, by enumeration.
 func (p *program) cheapest(lower, upper []float64) float64 {
 	least := math.Inf(1)
-	x := append([]float64(nil), lower...)
-	for {
-		left, fits := append([]float64(nil), p.right...), true
-		for j := range x {
-			for _, e := range p.entries[j] {
-				left[e.row] -= e.amount * x[j]
-			}
-		}
-		for _, slack := range left {
-			fits = fits && slack >= 0
-		}
-		if fits {
+	for x := slices.Clone(lower); ; {
+		if p.fits(x, lower, upper) {
 			least = min(least, p.costOf(x))
 		}
 		j := 0
