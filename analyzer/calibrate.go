@@ -1,8 +1,8 @@
 package analyzer
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/wva-project/wva/analyzer/queueing"
 	"github.com/wva-project/wva/fleet"
@@ -230,5 +230,13 @@ func (c correction) String() string {
 	if c.replicas == 0 {
 		return ""
 	}
-	return fmt.Sprintf("iteration ×%.2f, decode ×%.2f, prefill ×%.2f", c.iteration, c.decode, c.prefill)
+	// without fmt: large fleets have thousands of these in a cycle
+	text := make([]byte, 0, 64)
+	for _, part := range [...]struct {
+		name   string
+		factor float64
+	}{{"iteration ×", c.iteration}, {", decode ×", c.decode}, {", prefill ×", c.prefill}} {
+		text = strconv.AppendFloat(append(text, part.name...), part.factor, 'f', 2, 64)
+	}
+	return string(text)
 }

@@ -113,8 +113,9 @@ const (
 	// usualExponent is the one before it is known.
 	usualExponent = 0.8
 	mostExponent  = 2
-	// manyReplicas is the number from which on the exponent is taken to be 1: it is 0.9 to 1.1, and
-	// matters little, since little headroom is left.
+	// manyReplicas is the number from which on the exponent is taken to be 1: on the fleet of
+	// BenchmarkDrift and the generated loads it is 0.9 to 1.1, and matters little, since little
+	// headroom is left.
 	manyReplicas = 4
 	// leastAlone is the least capacity of a single replica that counts, over the mean.
 	leastAlone = 1e-3

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -91,6 +92,7 @@ type driftingLengths struct {
 }
 
 func newDrift(s fleet.Snapshot) *drift {
+	sortTables(s)
 	d := &drift{snapshot: s, random: rand.New(rand.NewPCG(3, 3))}
 	profiles := map[fleet.TargetID]fleet.EngineCost{}
 	for _, v := range s.Variants {
@@ -133,6 +135,18 @@ func newDrift(s fleet.Snapshot) *drift {
 		d.replicas[i].read(d.random)
 	}
 	return d
+}
+
+// sortTables sorts the tables of a snapshot as the inventory and the collector do.
+func sortTables(s fleet.Snapshot) {
+	slices.SortFunc(s.Variants, func(a, b fleet.Variant) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(s.Workloads, func(a, b fleet.Workload) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(s.Usages, func(a, b fleet.Usage) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Model, b.Model))
+	})
+	slices.SortStableFunc(s.Loads, func(a, b fleet.Load) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Model, b.Model))
+	})
 }
 
 // partSeconds is the length of a cycle.

@@ -108,23 +108,32 @@ func (x *view) named(key modelKey) *model {
 	return x.reserved.names[key]
 }
 
-// usagesByModel returns the rows of each model's name, sorted by pod. Most snapshots have them in
-// this order.
+// usagesByModel returns the rows of each model's name, sorted by pod, as they mostly are already.
 func usagesByModel(rows []fleet.Usage, models int) map[modelKey][]*fleet.Usage {
-	usages, unsorted := make(map[modelKey][]*fleet.Usage, models), make(map[modelKey]bool)
-	for i := 0; i < len(rows); {
-		key := modelKey{rows[i].Namespace, rows[i].Model}
-		own := usages[key]
-		for ; i < len(rows) && rows[i].Namespace == key.namespace && rows[i].Model == key.model; i++ {
-			if len(own) > 0 && rows[i].Pod < own[len(own)-1].Pod {
-				unsorted[key] = true
+	group := make(map[modelKey]int, models) // the index in both:
+	keys, groups := make([]modelKey, 0, models), make([][]*fleet.Usage, 0, models)
+	unsorted, at := make(map[int]bool), -1
+	for i := range rows {
+		row := &rows[i]
+		if key := (modelKey{row.Namespace, row.Model}); at < 0 || keys[at] != key {
+			var known bool
+			if at, known = group[key]; !known {
+				at = len(groups)
+				group[key], keys, groups = at, append(keys, key), append(groups, nil)
 			}
-			own = append(own, &rows[i])
 		}
-		usages[key] = own
+		own := groups[at]
+		if last := len(own) - 1; last >= 0 && row.Pod < own[last].Pod {
+			unsorted[at] = true
+		}
+		groups[at] = append(own, row)
 	}
-	for key := range unsorted {
-		slices.SortFunc(usages[key], func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+	usages := make(map[modelKey][]*fleet.Usage, len(groups))
+	for i, own := range groups {
+		if unsorted[i] {
+			slices.SortFunc(own, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+		}
+		usages[keys[i]] = own
 	}
 	return usages
 }

@@ -144,8 +144,13 @@ func (x *view) groupVariants(s fleet.Snapshot) {
 		specs[s.Models[i].ID] = i
 	}
 	byPart := make(map[partKey]*model, len(s.Models))
+	unique := len(owners) == len(variants) // nearly always
 	for _, v := range variants {
-		switch owner := owners[v.target]; {
+		owner := v
+		if !unique {
+			owner = owners[v.target]
+		}
+		switch {
 		case owner != v && v.Target.Name != "":
 			x.duplicates = append(x.duplicates, claim{v.Variant, owner.ID})
 			continue

@@ -1,9 +1,12 @@
 package solver
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// linearTree closes the gap of a small component without nodes by branch and bound: it divides the
-// range of an item for which the linear relaxation has a fraction (Land and Doig, 1960), and
+// linearTree closes the gap of a small component in which no nodes compete by branch and bound on
+// the linear relaxation: it branches on an item with a fractional number (Land and Doig, 1960), and
 // searches the part with the lower cost first.
 type linearTree struct {
 	k       *component
@@ -11,9 +14,9 @@ type linearTree struct {
 	program program
 	items   []linearItem
 	itemOf  []int   // of each column: the index of its item; none of a penalty
-	scale   float64 // units of money in one of the program
+	scale   float64 // money per unit of the program's objective
 	best    int64   // the cost of the best plan
-	open    int64   // the lowest bound of the parts that were left
+	open    int64   // the lowest bound of the parts that are pruned or unfinished
 	reserve int     // steps that must be left
 	free    []*simplex
 
@@ -43,6 +46,9 @@ func (k *component) branchLinear(d *draft, bound int64) int64 {
 
 // hasSmallProgram reports whether the linear program of the component is small enough.
 func (k *component) hasSmallProgram() bool {
+	if slices.ContainsFunc(k.slack, func(slack int64) bool { return slack < 0 }) {
+		return false // no plan keeps the limits
+	}
 	rows, columns := len(k.models)+len(k.slack), 0
 	for i := range k.models {
 		m := &k.models[i]
@@ -85,7 +91,7 @@ func (t *linearTree) relax() *simplex {
 		}
 	}
 	for _, slack := range k.slack {
-		p.right = append(p.right, float64(max(0, slack)))
+		p.right = append(p.right, float64(slack))
 	}
 	t.values, t.reduced, t.prices = make([]float64, len(p.cost)), make([]float64, len(p.cost)), make([]float64, len(p.right))
 	return newSimplex(p, make([]float64, len(p.cost)), upper)
@@ -112,19 +118,24 @@ func (t *linearTree) entriesOf(m *competitor, model int, v *item) []coefficient 
 
 // visit searches the part of the plans within the bounds of the columns of s.
 func (t *linearTree) visit(s *simplex, lower int64, depth int) {
-	if t.k.steps <= t.reserve || depth > mostDepth {
-		t.open = min(t.open, lower)
-		return
+	for done := false; !done; {
+		if t.k.steps <= t.reserve || depth > mostDepth {
+			t.open = min(t.open, lower)
+			return
+		}
+		row, above, left := s.solve(mostPivots)
+		t.k.steps -= stepsPerModel + (1+mostPivots-left)*(1+s.rows*s.columns/entriesPerStep)
+		own := t.lower(s, row, above)
+		lower = max(lower, own)
+		if row >= 0 || left == 0 || lower >= t.cutoff() {
+			t.open = min(t.open, lower)
+			return
+		}
+		t.fix(s, own)
+		// a column that is fixed at its other bound takes others beyond theirs
+		infeasible, _ := s.leaving()
+		done = infeasible < 0
 	}
-	row, above, left := s.solve(mostPivots)
-	t.k.steps -= stepsPerModel + (mostPivots-left)*(1+s.rows*s.columns/entriesPerStep)
-	own := t.lower(s, row, above)
-	lower = max(lower, own)
-	if row >= 0 || lower >= t.cutoff() {
-		t.open = min(t.open, lower)
-		return
-	}
-	t.fix(s, own)
 	s.valuesOf(t.values)
 	at, downFirst := t.fraction(s)
 	if at < 0 {
@@ -152,19 +163,20 @@ const (
 	mostPivots     = 500 // of one part
 	mostDepth      = 200 // parts that are searched at once, which bounds the memory
 	entriesPerStep = 32  // of the table, for which a pivot takes one step
-	// integrality is by how much a number may differ from a whole one.
+	// integrality is the tolerance by which a number may differ from a whole one.
 	integrality = 1e-6
 	// closeEnough is the share of a cost that counts as a rounding error of the program.
 	closeEnough = 5e-11
 )
 
-// cutoff is the least cost from which on a plan is of no use.
+// cutoff is the cost from which on a plan is of no use.
 func (t *linearTree) cutoff() int64 {
 	return t.best - int64(closeEnough*math.Abs(float64(t.best)))
 }
 
 // lower returns the bound of a part of which s is the solution, or of which the row shows that
-// there is none.
+// there is none: then the prices are those and a multiple of the row, a ray of the dual program
+// (Farkas).
 func (t *linearTree) lower(s *simplex, row int, above bool) int64 {
 	s.prices(t.prices, -1, 0)
 	bound := s.bound(t.prices, t.reduced)
@@ -176,14 +188,18 @@ func (t *linearTree) lower(s *simplex, row int, above bool) int64 {
 			multiple = -multiple
 		}
 		s.prices(t.prices, row, multiple)
-		bound = s.bound(t.prices, t.reduced)
+		bound = max(bound, s.bound(t.prices, t.reduced))
 	}
 	// Costs are whole, and those of penalties rounded.
-	return int64(math.Ceil(min(bound*t.scale, maxSum) - 0.5*float64(1+len(t.k.models))))
+	least := float64(bound*t.scale) - float64(1+len(t.k.models))/2
+	if !(least > -maxSum) {
+		return -maxSum
+	}
+	return int64(math.Ceil(min(least, maxSum)))
 }
 
-// fix fixes the columns that are at a bound in every plan that is cheaper than the cutoff, by the
-// reduced costs of the solution that has this bound.
+// fix fixes the columns that are at a bound in every plan that is cheaper than the cutoff, by their
+// reduced costs at the prices that have this bound.
 func (t *linearTree) fix(s *simplex, bound int64) {
 	gap := float64(t.cutoff()-bound)/t.scale + 1e-9
 	for j, reduced := range t.reduced {
@@ -281,6 +297,10 @@ func (t *linearTree) offer() {
 		values := make([]int64, len(m.items))
 		for j := range m.items {
 			values[j] = int64(math.Round(t.numberOf(&t.items[i+j])))
+			if m.items[j].atMost(values[j]) != values[j] {
+				t.d.restore(saved)
+				return
+			}
 		}
 		t.d.put(m, values, m.costOf(values))
 	}

@@ -143,8 +143,8 @@ func (s *simplex) leaving() (row int, above bool) {
 }
 
 // ratio returns the nonbasic variable that keeps the reduced costs feasible if it enters the basis
-// for that of a row, which is to fall or to rise, and by how much the objective then rises for each
-// unit; -1 if there is none. Of equal ones it is that with the largest entry.
+// for the basic variable of a row, which is to fall or to rise, and by how much the objective then
+// rises for each unit; -1 if there is none. Of equal ones it is that with the largest entry.
 func (s *simplex) ratio(row int, falls bool) (column int, least float64) {
 	column, least = -1, math.Inf(1)
 	most := 0.0
@@ -203,8 +203,9 @@ func subtract(row, pivot []float64, factor float64, column int) {
 }
 
 // bound returns a lower bound on the objective that is valid whatever the rounding errors of the
-// table: that of prices of the rows, at most zero, in the program itself, less the error of this
-// sum (Neumaier and Shcherbina, 2004). It writes the reduced costs of the columns at these prices.
+// table: that of prices of the rows, at most zero, in the program itself, less the errors of this
+// sum (Neumaier and Shcherbina, 2004). It writes the reduced costs of the columns at these prices,
+// nearer to zero by their errors. No column is below zero.
 func (s *simplex) bound(prices, reduced []float64) float64 {
 	sum, size := 0.0, 0.0
 	for i, price := range prices {
@@ -219,13 +220,16 @@ func (s *simplex) bound(prices, reduced []float64) float64 {
 			own -= part
 			terms += math.Abs(part)
 		}
-		at := s.lower[j]
-		if own < 0 {
-			at = s.upper[j]
+		margin := float64(float64(2+len(s.program.entries[j])) * terms * 0x1p-52)
+		at := s.upper[j]
+		if reduced[j] = 0; own > margin {
+			at, reduced[j] = s.lower[j], own-margin
+		} else if own < -margin {
+			reduced[j] = own + margin
 		}
-		reduced[j] = own
-		sum += float64(own * at)
-		size += float64(terms * math.Abs(at))
+		part := float64((own - margin) * at)
+		sum += part
+		size += math.Abs(part)
 	}
 	return sum - float64(size*float64(s.rows+s.columns)*0x1p-51)
 }
