@@ -36,8 +36,11 @@ func usablePools(rows []Pool) []nodePool {
 
 // usableNodes returns the nodes with a valid number of accelerators. Most inputs are valid already.
 func usableNodes(nodes []Node) []Node {
-	valid := func(n Node) bool { return n.Free == max(0, min(n.Free, maxGPUs)) }
-	if !slices.ContainsFunc(nodes, func(n Node) bool { return !valid(n) }) {
+	valid := true
+	for i := range nodes {
+		valid = valid && nodes[i].Free >= 0 && nodes[i].Free <= maxGPUs
+	}
+	if valid {
 		return nodes
 	}
 	nodes = slices.Clone(nodes)
