@@ -114,7 +114,7 @@ func (k *Memo) simulate(q queueing.Question, known *knownAnswer) (answer queuein
 // It is interpolated on a curve over the highest rate, which is valid for the answer of a
 // simulation too. The function is not safe for concurrent use.
 func (k *Memo) misses(a answered) func(rate float64) float64 {
-	points := k.pointsOf(a.known)
+	var points *curve // read when they are first used: those of most variants are not
 	point := func(i int) float64 {
 		if points[i] == unknownPoint {
 			points[i] = k.point(a, i)
@@ -124,6 +124,9 @@ func (k *Memo) misses(a answered) func(rate float64) float64 {
 	return func(rate float64) float64 {
 		if !(a.Rate > 0) {
 			return 1
+		}
+		if points == nil {
+			points = new(k.pointsOf(a.known))
 		}
 		part := rate / a.Rate
 		for i := 1; i < len(points); i++ {

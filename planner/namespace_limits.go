@@ -54,6 +54,6 @@ func (x *view) countedReplicas(v *variant) (replicas int, known bool) {
 	if v.seen || v.Hidden == "" {
 		return max(v.now, min(mostReplicas, len(v.workload.Pods))), true
 	}
-	previous, known := x.previous[v.ID]
+	previous, known := x.previousOf(v.ID)
 	return previous.Replicas, known
 }

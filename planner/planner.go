@@ -105,7 +105,7 @@ func (x *view) hold(v *variant, why fleet.Reason) fleet.Decision {
 	if v.fixed != nil && v.fixed.known {
 		return x.fixedDecision(v)
 	}
-	previous, found := x.previous[v.ID]
+	previous, found := x.previousOf(v.ID)
 	held := fleet.Decision{
 		Variant: v.ID, Known: found || v.seen, Held: true, Decided: previous.Decided, Reason: why, Facts: v.facts(),
 	}
@@ -142,7 +142,8 @@ func (x *view) fixedDecision(v *variant) fleet.Decision {
 		Reason: v.fixed.reason, Facts: v.facts(),
 	}
 	if d.Held {
-		d.Decided = x.previous[v.ID].Decided
+		previous, _ := x.previousOf(v.ID)
+		d.Decided = previous.Decided
 	}
 	return d
 }
@@ -200,7 +201,7 @@ func (x *view) finish(decisions []fleet.Decision) {
 // date sets when a number last changed. A held variant changes nothing; a first number is compared
 // with the current replicas.
 func (x *view) date(d *fleet.Decision) {
-	previous, found := x.previous[d.Variant]
+	previous, found := x.previousOf(d.Variant)
 	d.Changed, d.Delta = previous.Changed, previous.Delta
 	before, known := previous.Replicas, found
 	if !found {

@@ -32,7 +32,7 @@ func (e explanation) raises(i int, b bound) bool {
 
 // limits reports whether an upper bound decides the number of a variant.
 func (e explanation) limits(i int, b bound) bool {
-	c, o := e.candidates[i], e.outcomes[i]
+	c, o := &e.candidates[i], &e.outcomes[i]
 	n := o.replicas
 	switch b.code {
 	case fleet.CodeNotRequested:

@@ -25,7 +25,7 @@ type view struct {
 	names        map[modelKey]*model
 	inconsistent []fleet.Conflict // contradicting definitions that were resolved
 	usages       map[modelKey][]*fleet.Usage
-	previous     map[fleet.VariantID]fleet.PreviousDecision
+	previous     map[fleet.VariantID]*fleet.PreviousDecision // copies of the rows
 	findings     map[fleet.VariantID][]fleet.Finding
 	missing      []fleet.Missing // that hide a source of load
 	accelerators map[fleet.Accelerator]fleet.AcceleratorSpec
@@ -86,16 +86,19 @@ type modelKey struct{ namespace, model string }
 func newView(s fleet.Snapshot, beside *reserved, p Policy) *view {
 	x := &view{
 		now: s.Time, policy: p, size: len(s.Variants), reserved: beside, rules: rules(),
-		previous:     make(map[fleet.VariantID]fleet.PreviousDecision, len(s.Previous)),
+		previous:     make(map[fleet.VariantID]*fleet.PreviousDecision, len(s.Previous)),
 		accelerators: make(map[fleet.Accelerator]fleet.AcceleratorSpec, len(s.Accelerators)),
 		profiles:     fleet.NewProfiles(s.Profiles),
 		missing:      hiding(s.Missing),
 		findings:     findings(s),
 	}
-	for _, row := range s.Previous {
-		if beside == nil && !row.Decided.IsZero() {
-			row.Replicas = min(row.Replicas, mostReplicas)
-			x.previous[row.Variant] = row
+	if beside == nil {
+		previous := slices.Clone(s.Previous)
+		for i := range previous {
+			if row := &previous[i]; !row.Decided.IsZero() {
+				row.Replicas = min(row.Replicas, mostReplicas)
+				x.previous[row.Variant] = row
+			}
 		}
 	}
 	for _, row := range s.Accelerators {
@@ -254,19 +257,28 @@ func (x *view) attachWorkload(v *variant) {
 	}
 	v.now = x.specReplicas(v, row)
 	v.startup = cmp.Or(max(0, row.Startup), x.policy.Startup)
+	v.previous, _ = x.previousOf(v.ID)
 	if row.Stale != "" { // KEDA may have applied the previous decision
-		v.now = max(v.now, x.previous[v.ID].Replicas)
+		v.now = max(v.now, v.previous.Replicas)
 	}
 	v.spec = v.now
 	if v.DryRun { // the present autoscaler of a dry run is no conflict
 		v.workload = new(*row)
 		v.workload.ConflictingHPA = ""
 	}
-	v.previous, v.profile = x.previous[v.ID], x.profileOf(v)
+	v.profile = x.profileOf(v)
 	v.countPods(x.usagesOf(modelKey{v.Target.Namespace, v.EngineModel()}), x)
 	if found, is := v.scrapedTwice(); is {
 		x.addFinding(v.ID, found)
 	}
+}
+
+// previousOf returns the previous decision of a variant; false if there is none.
+func (x *view) previousOf(id fleet.VariantID) (row fleet.PreviousDecision, found bool) {
+	if known := x.previous[id]; known != nil {
+		return *known, true
+	}
+	return row, false
 }
 
 // usagesOf returns the rows of a name in the engines' metrics. The variants of a model mostly have

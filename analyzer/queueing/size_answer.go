@@ -28,7 +28,7 @@ func (c *cell) answer() Answer {
 	a := Answer{MeanRate: c.meanRate()}
 	start := 0.7 * a.MeanRate
 	if c.burst.index < 1 {
-		start = 0.85 * a.MeanRate
+		start = 0.87 * a.MeanRate
 	}
 	if start <= 0 {
 		start = c.stableRate() * leastShare

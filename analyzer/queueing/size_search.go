@@ -59,7 +59,7 @@ func (c *cell) bracket(start, least float64) (low, high probe, ok bool) {
 		}
 		return p, high, true
 	}
-	stride := max(0.08, min(0.3, -p.excess/20))
+	stride := max(0.03, min(0.3, -p.excess/20))
 	for {
 		if low = p; p.at >= top {
 			return low, p, true
