@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,8 +103,13 @@ func (f *fitFlags) run(command *cobra.Command, path string) error {
 	if left := leftOut(table); left != "" {
 		fmt.Fprintln(command.ErrOrStderr(), left)
 	}
-	_, err = io.WriteString(command.OutOrStdout(), text)
-	return err
+	if _, err = io.WriteString(command.OutOrStdout(), text); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(fits, func(one fitting) bool { return one.err == nil }) {
+		return fmt.Errorf("no engine of %s could be fitted; the output says why", printable(path))
+	}
+	return nil
 }
 
 // check returns the validation errors of the flags.

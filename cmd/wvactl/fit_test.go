@@ -143,6 +143,16 @@ func TestFitAllPrintsALineForEachEngine(t *testing.T) {
 	require.Regexp(t, `^org/Tiny-1B on h100_sxm, vllm, fp8, TP 2 +24 +0\.\d % +0\.\d % +0\.\d % +- +alpha=`, lines[1])
 }
 
+// A script must not take a file of which nothing was fitted for a success.
+func TestFitAllFailsIfNoEngineIsFitted(t *testing.T) {
+	const bad = "org/Bad-1B,h100_sxm,vllm,fp8,2,agg,1,128,128,50,10\norg/Bad-1B,h100_sxm,vllm,fp8,2,agg,9,128,128,50,5\n"
+	out, _, err := runFit(t, fitHeading+bad, "--all")
+	require.ErrorContains(t, err, "could be fitted; the output says why")
+	require.Contains(t, out, "org/Bad-1B on h100_sxm")
+	_, _, err = runFit(t, twoEngines()+bad, "--all")
+	require.NoError(t, err, "others are fitted")
+}
+
 func TestFitJSONHoldsEverything(t *testing.T) {
 	out, _, err := runFit(t, twoEngines(), "--tp", "1", "-o", "json")
 	require.NoError(t, err)
