@@ -60,8 +60,8 @@ func (k *component) hasSmallProgram() bool {
 }
 
 // relax returns the linear relaxation of the component. Its rows are the demand of each model, and
-// the limits. Costs are convex in the number of replicas, and penalties in the unserved demand: each
-// of their pieces is a column.
+// the limits. Costs are convex in the number of replicas, and penalties in the unserved demand:
+// each of their pieces is a column.
 func (t *linearTree) relax() *simplex {
 	k, p := t.k, &t.program
 	_, exponent := math.Frexp(k.typicalCost())
