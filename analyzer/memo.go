@@ -304,7 +304,7 @@ func coarse(buckets []fleet.Bucket) []queueing.LengthBucket {
 	return shares
 }
 
-// requestsOf returns the number of requests in a histogram; 0 if it tells nothing.
+// requestsOf returns the number of requests in a histogram; 0 if it is empty or not finite.
 func requestsOf(buckets []fleet.Bucket) (total float64) {
 	for _, b := range buckets {
 		total += max(b.Count, 0)

@@ -58,7 +58,7 @@ type shared struct {
 // share asks for the rate of a replica among as many equal ones as the demand needs. The mean, the
 // capacity of a single replica, and that in a pool of about this size tell how it grows with their
 // number; between them the logarithm of the capacity is a power of the number. If a demand needs
-// many replicas, the single one is not asked about.
+// many replicas, the capacity of a single one is derived.
 func (m Model) share(q queueing.Question, o Options) (s shared, err error) {
 	known := o.Memo.answersTo(q)
 	ask := func(part float64, simulations *Simulations) (a answered) {

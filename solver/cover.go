@@ -124,28 +124,33 @@ func (m *model) cover(items []item) cover {
 		v.high = max(v.low, min(v.high, maxWeight/int64(len(c.items))))
 		v.kept = min(v.kept, v.high)
 	}
-	m.sortItems(c.items)
-	return c
-}
-
-// sortItems sorts by falling capacity, then by price. There are mostly a few.
-func (m *model) sortItems(items []item) {
-	compare := func(a, b *item) int {
+	sortFew(c.items, func(a, b *item) int {
 		if a.capacity != b.capacity {
 			return -cmp.Compare(a.capacity, b.capacity)
 		}
 		return cmp.Or(cmp.Compare(m.rows[int(a.row)-m.first].price, m.rows[int(b.row)-m.first].price), cmp.Compare(a.row, b.row))
-	}
-	if len(items) > mostInserted {
-		slices.SortFunc(items, func(a, b item) int { return compare(&a, &b) })
+	})
+	return c
+}
+
+// sortFew sorts elements of which there are mostly a few, equal ones in their order. Up to two
+// dozen are inserted: that copies less than the swaps of package slices.
+func sortFew[E any](all []E, compare func(a, b *E) int) {
+	const mostInserted = 24
+	if len(all) > mostInserted {
+		slices.SortStableFunc(all, func(a, b E) int { return compare(&a, &b) })
 		return
 	}
-	for i := 1; i < len(items); i++ {
-		v, at := items[i], i
-		for ; at > 0 && compare(&items[at-1], &v) > 0; at-- {
-			items[at] = items[at-1]
+	for i := 1; i < len(all); i++ {
+		at := i
+		for at > 0 && compare(&all[at-1], &all[i]) > 0 {
+			at--
 		}
-		items[at] = v
+		if at < i {
+			one := all[i]
+			copy(all[at+1:i+1], all[at:i])
+			all[at] = one
+		}
 	}
 }
 

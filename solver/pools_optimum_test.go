@@ -136,22 +136,7 @@ func TestSolveAgreesWithTryingEveryPlanWhereDemandsCompete(t *testing.T) {
 	var seen tally
 	const problems = 5000
 	for i := range problems {
-		p := competing(random, twinsContest)
-		p.Tolerance = -1
-		twin, s := newPoolsTwin(p), Solve(p)
-		counts := checkPlan(t, twin, s)
-		best := twin.tryAll()
-		if !best.fits {
-			seen.infeasible++
-			continue
-		}
-		if above(s.Bound, best.cost) {
-			t.Fatalf("case %d: the bound %v is above the optimum %v: %+v", i, s.Bound, best.cost, p)
-		}
-		if s.Proven && above(s.Cost, best.cost) {
-			t.Fatalf("case %d: cost %v of %v is not the optimum, %v: %+v", i, s.Cost, counts, best.cost, p)
-		}
-		seen.add(p, s, best)
+		seen.compare(t, i, competing(random, twinsContest))
 	}
 	t.Logf("%+v", seen)
 	if seen.coupled < problems/2 || seen.short < problems/4 || seen.infeasible < problems/50 {
@@ -163,6 +148,26 @@ func TestSolveAgreesWithTryingEveryPlanWhereDemandsCompete(t *testing.T) {
 	if all := seen.exact + seen.other; seen.exactProven+seen.otherProven < all*97/100 {
 		t.Errorf("only %d of %d problems were proven", seen.exactProven+seen.otherProven, all)
 	}
+}
+
+// compare solves a problem, compares the plan with the best of all plans, and counts the problem.
+func (n *tally) compare(t *testing.T, i int, p Problem) {
+	t.Helper()
+	p.Tolerance = -1
+	twin, s := newPoolsTwin(p), Solve(p)
+	counts := checkPlan(t, twin, s)
+	best := twin.tryAll()
+	if !best.fits {
+		n.infeasible++
+		return
+	}
+	if above(s.Bound, best.cost) {
+		t.Fatalf("case %d: the bound %v is above the optimum %v: %+v", i, s.Bound, best.cost, p)
+	}
+	if s.Proven && above(s.Cost, best.cost) {
+		t.Fatalf("case %d: cost %v of %v is not the optimum, %v: %+v", i, s.Cost, counts, best.cost, p)
+	}
+	n.add(p, s, best)
 }
 
 func (n *tally) add(p Problem, s Solution, best optimum) {

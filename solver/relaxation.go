@@ -35,26 +35,8 @@ func (s *search) prepare() {
 	for _, p := range s.penalty {
 		s.addPiece(piece{item: int32(len(s.items)), price: p.cost, capacity: p.width, count: 1})
 	}
-	sortPieces(s.pieces)
+	sortFew(s.pieces, func(a, b *piece) int { return cmp.Compare(a.ratio, b.ratio) })
 }
-
-// sortPieces sorts by cost per capacity, equal ones in their order. There are mostly a few.
-func sortPieces(pieces []piece) {
-	if len(pieces) > mostInserted {
-		slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.ratio, b.ratio) })
-		return
-	}
-	for i := 1; i < len(pieces); i++ {
-		p, at := pieces[i], i
-		for ; at > 0 && pieces[at-1].ratio > p.ratio; at-- {
-			pieces[at] = pieces[at-1]
-		}
-		pieces[at] = p
-	}
-}
-
-// mostInserted is the number of elements up to which an insertion sort is used.
-const mostInserted = 24
 
 func (s *search) addPiece(p piece) {
 	if p.count == 0 {

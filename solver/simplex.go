@@ -1,6 +1,9 @@
 package solver
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // simplex is a linear program with bounded variables, in the dense tableau of the dual simplex
 // method (Lemke, 1954): basic variables = values − table × (nonbasic variables − their bounds). Of
@@ -41,9 +44,9 @@ const (
 func newSimplex(p *program, lower, upper []float64) *simplex {
 	rows, columns := len(p.right), len(p.cost)
 	s := &simplex{
-		program: p, rows: rows, columns: columns, table: make([]float64, rows*columns), reduced: append([]float64(nil), p.cost...),
-		values: append([]float64(nil), p.right...), basic: make([]int32, rows), nonbasic: make([]int32, columns), atUpper: make([]bool, columns),
-		lower: append(append([]float64(nil), lower...), make([]float64, rows)...), upper: append([]float64(nil), upper...),
+		program: p, rows: rows, columns: columns, table: make([]float64, rows*columns), reduced: slices.Clone(p.cost),
+		values: slices.Clone(p.right), basic: make([]int32, rows), nonbasic: make([]int32, columns), atUpper: make([]bool, columns),
+		lower: slices.Concat(lower, make([]float64, rows)), upper: slices.Clone(upper),
 	}
 	for j := range p.cost {
 		s.nonbasic[j] = int32(j)
