@@ -124,6 +124,9 @@ func (k *component) localize() {
 		own := c.classes[i]
 		own.uses = nil
 		for _, u := range c.classes[i].uses {
+			if l := &c.limits[u.limit]; k.byNode && l.kind == LimitNodes && !c.pools[l.pool].isCounted(l.size, own.GPUs) {
+				continue
+			}
 			if at, found := limits[u.limit]; found {
 				own.uses = append(own.uses, use{at, u.amount})
 			}

@@ -61,9 +61,11 @@ type nodePool struct {
 	rejects map[int][]bool
 	placer  *packing.Placer // nil if the limits are exact
 	// clears is true if the nodes are competitors: see addNodes. hold is, for each row, the class
-	// of its existing replicas; none if none may be removed.
+	// of its existing replicas; none if none may be removed. odd is the sizes outside the longest
+	// chain of sizes that divide each other: nodes have places for them.
 	clears bool
 	hold   []int32
+	odd    []int
 	counts []int64 // scratch: for each row the replicas to be placed
 }
 
@@ -180,12 +182,16 @@ func (c *canonicalProblem) limitPool(at int32) {
 	}
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
-	p.clears = !p.exact && divide(sizes) && p.choicesAreFew()
 	if !divide(sizes) {
 		p.exact = false
 		if sizes[0] != 1 {
 			sizes = slices.Insert(sizes, 0, 1)
 		}
+		p.odd = packing.Odd(sizes)
+	}
+	p.clears = !p.exact && p.choicesAreFew()
+	if p.clears && p.held == nil {
+		p.held = make([][][]int32, len(p.rows))
 	}
 	blocks := p.blocks(sizes, nil)
 	for i, size := range sizes {

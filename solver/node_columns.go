@@ -1,14 +1,18 @@
 package solver
 
-// maxChoices bounds the choices of existing replicas of a node that may be removed, and
-// maxPoolChoices those of all nodes of a pool.
+import "slices"
+
+// maxChoices bounds the choices of existing replicas of a node that may be removed, maxPlacings
+// those of shares of odd sizes that may be placed on it, and maxPoolChoices the pairs of both on
+// all nodes of a pool.
 const (
 	maxChoices     = 1 << 8
+	maxPlacings    = 1 << 6
 	maxPoolChoices = 1 << 17
 )
 
 // choicesAreFew reports whether every node has few choices of existing replicas that may be
-// removed, each of which is on one node.
+// removed, each of which is on one node, and of shares of odd sizes that may be placed.
 func (p *nodePool) choicesAreFew() bool {
 	choices, last := make([]int64, len(p.nodes)), make([]int64, len(p.nodes))
 	for i := range choices {
@@ -32,17 +36,35 @@ func (p *nodePool) choicesAreFew() bool {
 		}
 	}
 	all := int64(0)
-	for _, n := range choices {
-		all += n
+	for i, n := range choices {
+		placings := int64(1)
+		for _, size := range p.odd {
+			placings *= int64(1 + p.nodes[i].Free/size)
+			if placings > maxPlacings {
+				return false
+			}
+		}
+		all += n * placings
 	}
 	return all <= maxPoolChoices
 }
 
-// addNodes makes the nodes on which existing replicas may be removed competitors. Each row with
-// existing replicas gets a limit: those that stay and those that nodes remove are together all that
-// exist. The limits of blocks count the nodes with all existing replicas on them, and a column of a
-// node adds the blocks that its removed replicas make available. Limits and classes of existing
-// replicas come after all others.
+// isCounted reports whether a limit of blocks of a size counts shares of so many accelerators if nodes
+// are competitors: one of an odd size counts these alone, and the others do not count them, since a
+// node's columns have the shares of odd sizes on it.
+func (p *nodePool) isCounted(size, gpus int) bool {
+	if slices.Contains(p.odd, size) {
+		return gpus == size
+	}
+	return !slices.Contains(p.odd, gpus)
+}
+
+// addNodes makes the nodes competitors on which existing replicas may be removed, or shares of odd
+// sizes placed. Each row with existing replicas gets a limit: those that stay and those that nodes
+// remove are together all that exist. The limits of blocks count the nodes with all existing
+// replicas on them, and a column of a node adds the blocks that its removed replicas make
+// available, less those that its shares of odd sizes use. Limits and classes of existing replicas
+// come after all others.
 func (k *component) addNodes() {
 	supply := make([]int32, len(k.slack)) // the class of one unit of a limit
 	var pools []int32
@@ -107,7 +129,7 @@ func (k *component) blocksBeside(at int32) (blocks int64) {
 	l := &c.limits[at]
 	p := &c.pools[l.pool]
 	for node, left := range p.placer.Left {
-		if l.rejects == nil || !l.rejects[node] {
+		if (l.rejects == nil || !l.rejects[node]) && !slices.Contains(p.odd, l.size) {
 			blocks += max(0, left) / int64(l.size)
 		}
 	}
@@ -117,8 +139,9 @@ func (k *component) blocksBeside(at int32) (blocks int64) {
 		if more == 0 {
 			continue
 		}
-		for _, u := range c.classes[r.class].uses {
-			if u.limit == at {
+		class := &c.classes[r.class]
+		for _, u := range class.uses {
+			if u.limit == at && p.isCounted(l.size, class.GPUs) {
 				blocks -= u.amount * int64(more)
 			}
 		}
@@ -149,7 +172,8 @@ type occupant struct {
 	count int32
 }
 
-// addNodesOf adds the nodes of a pool that have existing replicas to remove.
+// addNodesOf adds the nodes of a pool that have a choice: existing replicas to remove, or shares of
+// odd sizes to place.
 func (k *component) addNodesOf(at int32, supply []int32) {
 	p := &k.c.pools[at]
 	occupants := make([][]occupant, len(p.nodes))
@@ -168,16 +192,16 @@ func (k *component) addNodesOf(at int32, supply []int32) {
 		}
 	}
 	for node, own := range occupants {
-		if len(own) == 0 {
+		if len(own) == 0 && len(p.odd) == 0 {
 			continue
 		}
-		n := nodeChoices{own: own, left: p.placer.Left[node]}
+		n := nodeChoices{own: own, left: p.placer.Left[node], odd: p.odd, placed: make([]int64, len(p.odd))}
 		for i, class := range supply {
 			if class == none {
 				continue
 			}
 			if l := &k.c.limits[k.limits[i]]; l.pool == at && (l.rejects == nil || !l.rejects[node]) {
-				n.terms, n.sizes = append(n.terms, class), append(n.sizes, int64(l.size))
+				n.terms, n.sizes = append(n.terms, class), append(n.sizes, l.size)
 			}
 		}
 		for _, o := range own {
@@ -191,61 +215,6 @@ func (k *component) addNodesOf(at int32, supply []int32) {
 			})
 		}
 	}
-}
-
-// nodeChoices lists the choices of replicas of a node to remove.
-type nodeChoices struct {
-	own     []occupant
-	left    int64 // free accelerators beside all existing replicas
-	sizes   []int64
-	terms   []int32 // the blocks of each size, then the existing replicas of each occupant
-	counts  []int32
-	columns []column
-}
-
-// list lists the choices of occupants at and so on. A choice of which one replica could stay and
-// leave the same blocks is left out.
-func (n *nodeChoices) list(at int, freed int64) {
-	if at == len(n.own) {
-		for i, count := range n.counts {
-			if count > 0 && n.sameBlocks(freed, freed-n.own[i].gpus) {
-				return
-			}
-		}
-		n.columns = append(n.columns, n.column(freed))
-		return
-	}
-	for count := int32(0); count <= n.own[at].count; count++ {
-		n.counts[at] = count
-		n.list(at+1, freed+int64(count)*n.own[at].gpus)
-	}
-	n.counts[at] = 0
-}
-
-func (n *nodeChoices) blocks(freed, size int64) int64 { return max(0, n.left+freed) / size }
-
-func (n *nodeChoices) sameBlocks(a, b int64) bool {
-	for _, size := range n.sizes {
-		if n.blocks(a, size) != n.blocks(b, size) {
-			return false
-		}
-	}
-	return true
-}
-
-func (n *nodeChoices) column(freed int64) column {
-	var loads []load
-	for i, size := range n.sizes {
-		if more := n.blocks(freed, size) - n.blocks(0, size); more > 0 {
-			loads = append(loads, load{int32(i), int32(-more)})
-		}
-	}
-	for i, count := range n.counts {
-		if count > 0 {
-			loads = append(loads, load{int32(len(n.sizes) + i), count})
-		}
-	}
-	return column{loads: loads, at: int32(len(n.columns))}
 }
 
 // setTerms finds the terms of a model's items, and which of its replicas exist on nodes.

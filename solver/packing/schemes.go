@@ -90,6 +90,21 @@ func (p *Placer) newScheme(chain []int64, odd int64) scheme {
 	return s
 }
 
+// Odd returns the sizes outside the longest chain of sizes that divide each other.
+func Odd(sizes []int) (odd []int) {
+	largestFirst := make([]int64, len(sizes))
+	for i, size := range sizes {
+		largestFirst[len(sizes)-1-i] = int64(size)
+	}
+	chain := divisorChains(largestFirst)[0]
+	for _, size := range sizes {
+		if !slices.Contains(chain, int64(size)) {
+			odd = append(odd, size)
+		}
+	}
+	return odd
+}
+
 // divisorChains returns the longest chain of divisors through each of the sizes, the longest first.
 func divisorChains(sizes []int64) [][]int64 {
 	above, below := make([][]int64, len(sizes)), make([][]int64, len(sizes))
