@@ -7,7 +7,8 @@ import "slices"
 type component struct {
 	c       *canonicalProblem
 	models  []competitor
-	nodes   []competitor // the nodes of which existing replicas may be removed
+	nodes   []competitor // the nodes of which existing replicas may be removed, and these of groups
+	groups  []int        // the indices of the groups in nodes
 	items   []item       // of all models
 	limits  []int32      // of the problem
 	classes []class      // their uses of the component's own limits

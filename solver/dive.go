@@ -45,7 +45,7 @@ func (k *component) planNodes(bound int64) (best *draft, better int64) {
 	k.enumerate(maxNodeColumns)
 	d, kept, found := newDraft(k), saved{cost: math.MaxInt64}, false
 	before := k.steps
-	for i := 0; i < mostDives && (i == 0 || k.steps > before-before/8) && !k.isClose(kept.cost, bound); i++ {
+	for i := 0; i < mostDives && (!found || k.steps > before-before/8) && !k.isClose(kept.cost, bound); i++ {
 		k.dive(nil, nil, [...]float64{1, 4, 0.3, 2}[i])
 		k.round(d, bound, k.steps/4)
 		if !d.over() && d.cost < kept.cost {

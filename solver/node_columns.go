@@ -1,6 +1,9 @@
 package solver
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // maxChoices bounds the choices of existing replicas of a node that may be removed, maxPlacings
 // those of shares of odd sizes that may be placed on it, and maxPoolChoices the pairs of both on
@@ -12,25 +15,15 @@ const (
 )
 
 // choicesAreFew reports whether every node has few choices of existing replicas that may be
-// removed, each of which is on one node, and of shares of odd sizes that may be placed.
+// removed, and of shares of odd sizes that may be placed.
 func (p *nodePool) choicesAreFew() bool {
-	choices, last := make([]int64, len(p.nodes)), make([]int64, len(p.nodes))
+	choices := make([]int64, len(p.nodes))
 	for i := range choices {
 		choices[i] = 1
 	}
 	for i := range p.held {
-		for _, nodes := range p.held[i] {
-			if len(nodes) != 1 {
-				return false
-			}
-			last[nodes[0]]++
-		}
-		for _, nodes := range p.held[i] {
-			at := nodes[0]
-			if last[at] > 0 {
-				choices[at], last[at] = choices[at]*(last[at]+1), 0
-			}
-			if choices[at] > maxChoices {
+		for node, count := range occupied(p.held[i]) {
+			if choices[node] *= count + 1; choices[node] > maxChoices {
 				return false
 			}
 		}
@@ -47,6 +40,25 @@ func (p *nodePool) choicesAreFew() bool {
 		all += n * placings
 	}
 	return all <= maxPoolChoices
+}
+
+// occupied yields the nodes of the existing replicas of a row, with the number of replicas on each.
+// A replica of a group on several nodes is not counted together with others.
+func occupied(held [][]int32) iter.Seq2[int32, int64] {
+	return func(yield func(node int32, count int64) bool) {
+		for first := 0; first < len(held); {
+			next := first + 1
+			for len(held[first]) == 1 && next < len(held) && held[next][0] == held[first][0] {
+				next++
+			}
+			for _, node := range slices.Compact(slices.Clone(held[first])) {
+				if !yield(node, int64(next-first)) {
+					return
+				}
+			}
+			first = next
+		}
+	}
 }
 
 // isCounted reports whether a limit of blocks of a size counts shares of so many accelerators if nodes
@@ -181,14 +193,15 @@ func (k *component) addNodesOf(at int32, supply []int32) {
 		if p.hold[i] == none {
 			continue
 		}
-		gpus := int64(k.c.classes[k.c.rows[row].class].GPUs)
-		for _, nodes := range p.held[i] {
-			own := occupants[nodes[0]]
-			if n := len(own); n > 0 && own[n-1].class == p.hold[i] {
-				own[n-1].count++
-				continue
+		shape := k.c.classes[k.c.rows[row].class].Shape
+		if shape.Shares > 1 {
+			for _, nodes := range p.held[i] {
+				k.addGroup(p.hold[i], nodes, int64(shape.GPUs), occupants)
 			}
-			occupants[nodes[0]] = append(own, occupant{p.hold[i], gpus, 1})
+			continue
+		}
+		for node, count := range occupied(p.held[i]) {
+			occupants[node] = append(occupants[node], occupant{p.hold[i], int64(shape.GPUs), int32(count)})
 		}
 	}
 	for node, own := range occupants {
@@ -215,6 +228,29 @@ func (k *component) addNodesOf(at int32, supply []int32) {
 			})
 		}
 	}
+}
+
+// addGroup adds an existing replica of a group as a competitor, which stays or is removed. It has a
+// limit on each of its nodes: only if it is removed, the node may use its accelerators.
+func (k *component) addGroup(hold int32, nodes []int32, gpus int64, occupants [][]occupant) {
+	terms, removed := []int32{hold}, []load{{0, 1}}
+	for first := 0; first < len(nodes); {
+		next := first + 1
+		for next < len(nodes) && nodes[next] == nodes[first] {
+			next++
+		}
+		token := int32(len(k.classes))
+		k.classes = append(k.classes, class{pool: none, uses: []use{{int32(len(k.slack)), 1}}})
+		k.slack, k.prices, k.ceiling = append(k.slack, 0), append(k.prices, 0), append(k.ceiling, 0)
+		node := nodes[first]
+		occupants[node] = append(occupants[node], occupant{token, gpus * int64(next-first), 1})
+		removed = append(removed, load{int32(len(terms)), -1})
+		terms = append(terms, token)
+		first = next
+	}
+	columns := []column{{}, {loads: removed, at: 1}}
+	k.groups = append(k.groups, len(k.nodes))
+	k.nodes = append(k.nodes, competitor{terms: terms, termPrices: make([]int64, len(terms)), columns: columns, all: columns})
 }
 
 // setTerms finds the terms of a model's items, and which of its replicas exist on nodes.

@@ -29,9 +29,6 @@ func (k *component) solve() {
 	d := newDraft(k)
 	k.enumerate(maxColumns)
 	free := k.round(d, bound, k.steps/12)
-	if !k.canUseNodes() {
-		d.exchange()
-	}
 	var chosen *draft
 	if n := k.withNodes(); n != nil && !k.isClose(d.cost, bound) && k.steps > 0 {
 		loose := !k.isClose(free, bound)

@@ -11,6 +11,7 @@ import (
 // fit in the place of one of a lower priority.
 func (d *draft) serveFirst() {
 	d.clears = true
+	d.removeGroups()
 	short := d.mustServe()
 	for _, m := range short {
 		d.fill(m)
@@ -107,4 +108,46 @@ func (d *draft) displace(m *competitor, models []*competitor) bool {
 		}
 	}
 	return false
+}
+
+// stepsPerGiven is the charge in steps for giving up replicas of an item.
+const stepsPerGiven = 8
+
+// giveUp removes one, two, four or eight replicas of an item, the fewest that help, at a cost below
+// the gain. It reports whether that helped. If not, it restores them.
+func (d *draft) giveUp(m *competitor, item int, gain int64, helps func() bool) bool {
+	before, cost := slices.Clone(m.chosen), m.cost
+	for n := int64(1); n <= 8 && n <= before[item]; n *= 2 {
+		values := slices.Clone(before)
+		values[item] = m.items[item].atMost(before[item] - n)
+		less := m.costOf(values)
+		if less-cost >= gain {
+			break
+		}
+		d.k.steps -= stepsPerGiven
+		d.put(m, values, less)
+		removed := d.removeGroups()
+		if helps() {
+			return true
+		}
+		for _, i := range removed {
+			d.choose(i, 0)
+		}
+	}
+	d.put(m, before, cost)
+	return false
+}
+
+// removeGroups removes the existing replicas of groups that the plan does not need, so that nodes
+// may use their accelerators, and returns their indices.
+func (d *draft) removeGroups() (removed []int) {
+	d.k.steps -= len(d.k.groups)
+	for _, i := range d.k.groups {
+		hold := d.k.classes[d.k.nodes[i].terms[0]].uses[0].limit
+		if d.nodes[i] == 0 && d.used[hold] < d.k.slack[hold] {
+			d.choose(i, 1)
+			removed = append(removed, i)
+		}
+	}
+	return removed
 }

@@ -132,6 +132,9 @@ func (t *tree) visit(prices []float64) {
 // none left.
 func (t *tree) propagate() bool {
 	d := newDomains(t.k)
+	for i := range d.all {
+		t.k.steps -= stepsPerColumn * len(d.all[i].amounts)
+	}
 	if !d.propagate() {
 		return false
 	}
