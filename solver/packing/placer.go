@@ -15,23 +15,21 @@ type Option struct {
 
 // Placer decides whether numbers of replicas can be placed on the nodes of one pool.
 //
-// It searches small cases exhaustively. All others it tries with schemes and removal orders that
-// are fixed beforehand and do not depend on the counts. With each of them, a plan with fewer
-// replicas fits if one with more does, so that is true of the placer as well. The bin packing
-// heuristics first-fit and best-fit decreasing do not have this monotonicity.
+// It tries schemes and an order of removal that are fixed beforehand and do not depend on the
+// counts. With each scheme, a plan with fewer replicas fits if one with more does, so that is true
+// of the placer as well. The bin packing heuristics first-fit and best-fit decreasing do not have
+// this monotonicity.
 type Placer struct {
 	sizes   []int64 // of shares, largest first
 	options []placing
 	free    []int64 // of each node without the existing replicas
 	// Left is the free accelerators of each node beside the existing replicas; below zero if these
 	// need more than the node has.
-	Left    []int64   // not to be changed
-	spare   int64     // of all nodes beside the existing replicas
-	most    []int64   // shares of each size that fit on the nodes without the existing replicas
-	chains  [][]int64 // of sizes that divide each other
-	schemes []scheme
-	exact   exact
-	victims victims
+	Left     []int64 // not to be changed
+	spare    int64   // of all nodes beside the existing replicas
+	most     []int64 // shares of each size that fit on the nodes without the existing replicas
+	schemes  []scheme
+	removals removals
 
 	// The current question: shares of each size to be placed and to be removed, and the options
 	// from which replicas are removed.
@@ -54,7 +52,7 @@ type placing struct {
 
 // New returns a placer. free[i] is the number of accelerators of node i for the options'
 // replicas, including the existing ones. It keeps the rows of options[i].Held. If nodes differ in
-// their index only, the index decides which replicas are removed first.
+// their index only, the first is the first from which replicas are removed.
 func New(free []int32, options []Option) *Placer {
 	p := &Placer{free: make([]int64, len(free)), Left: make([]int64, len(free)), options: make([]placing, len(options))}
 	for i, f := range free {
@@ -80,8 +78,7 @@ func New(free []int32, options []Option) *Placer {
 	}
 	p.need, p.gone = make([]int64, len(p.sizes)), make([]int64, len(p.sizes))
 	p.given = make([]int64, len(options))
-	p.chains = divisorChains(p.sizes)
-	p.makeSchemes(p.chains)
+	p.makeSchemes(divisorChains(p.sizes))
 	return p
 }
 
@@ -111,10 +108,9 @@ func (p *Placer) add(at int, o Option) {
 // Fits reports whether counts[i] replicas of each option can run together. Existing replicas are
 // not moved: if fewer are wanted, the placer chooses which are removed; if more, it places them on
 // free accelerators. True is always right. If counts fit, smaller counts fit too. False is exact if
-// nothing is removed and sizes divide each other, and if nodes and replicas are few. Otherwise a
-// better placement may exist.
+// nothing is removed and sizes divide each other. Otherwise a placement may exist.
 func (p *Placer) Fits(counts []int64) bool {
-	p.Sure, p.victims.work = true, 0
+	p.Sure, p.removals.work = true, 0
 	if !p.ask(counts) {
 		return false
 	}
@@ -123,20 +119,8 @@ func (p *Placer) Fits(counts []int64) bool {
 			return true
 		}
 	}
-	p.exact.prepare(p)
-	if len(p.givers) == 0 {
-		p.Sure = p.exact.packs || len(p.sizes) == len(p.exact.sizes)
-		return p.exact.packs && p.exact.seats(p, p.Left)
-	}
-	if p.isHopeless() {
-		return false
-	}
-	p.victims.prepare(p)
-	if p.victims.isHopeless(p) {
-		return false
-	}
-	p.Sure = p.exact.searches
-	return p.fitsWithout() || p.exact.searches && p.exact.choose(p)
+	p.Sure = len(p.givers) == 0 && p.schemes[0].odd == 0
+	return len(p.givers) > 0 && p.fitsWithout()
 }
 
 // More is how many more replicas of option i fit in addition to counts that fit, at most most.
@@ -160,8 +144,8 @@ func (p *Placer) More(counts []int64, i int, most int64) int64 {
 	return low
 }
 
-// Work is the changes and nodes that were tried for the last question.
-func (p *Placer) Work() int { return p.victims.work }
+// Work is the changes of nodes for the last question.
+func (p *Placer) Work() int { return p.removals.work }
 
 // ask records the shares to be placed and removed, and returns false if they exceed the empty
 // nodes.
@@ -198,27 +182,6 @@ func (p *Placer) ask(counts []int64) bool {
 		spare += size * p.gone[k]
 	}
 	return volume <= spare
-}
-
-// isHopeless reports whether the counts do not fit whichever replicas are removed. A removed share
-// frees at most one block of each larger size, and of the other sizes, if they divide each other,
-// as many as it contains.
-func (p *Placer) isHopeless() bool {
-	if len(p.schemes) != 1 || p.schemes[0].odd != 0 {
-		return false
-	}
-	volume := int64(0)
-	for k, size := range p.sizes {
-		volume += size * p.need[k]
-		blocks := p.schemes[0].blocks[k]
-		for j, gone := range p.gone {
-			blocks += gone * divideUp(p.sizes[j], size)
-		}
-		if volume > size*blocks {
-			return true
-		}
-	}
-	return false
 }
 
 // countBlocks counts the blocks of each size on the nodes, each size by itself.

@@ -1,9 +1,23 @@
 package packing
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// removal is the nodes beside the replicas that stay, for one scheme and one order. It is kept from
-// one question to the next: consecutive questions differ by a few replicas.
+// removals has the order in which existing replicas are removed: from the nodes with the most free
+// accelerators first. The order of an option does not depend on the other options, so that smaller
+// counts never free fewer accelerators. It is made when a plan first removes a replica.
+type removals struct {
+	rank     []int32   // of each node
+	rows     [][]int32 // of each option
+	byScheme []removal
+	moves    []move // of a trial
+	work     int    // shares that were removed for the current question, as if from none
+}
+
+// removal is the nodes beside the replicas that stay, for one scheme. It is kept from one question
+// to the next: consecutive questions differ by a few replicas.
 type removal struct {
 	left   []int64 // free accelerators of each node
 	blocks []int64 // on them
@@ -12,19 +26,114 @@ type removal struct {
 	moved  int     // removed shares
 }
 
-// removalOf returns the removal of a scheme and an order.
-func (v *victims) removalOf(p *Placer, scheme, order int) *removal {
-	if v.removals == nil {
-		v.removals = make([][]removal, len(p.schemes))
+// move is a change of the free accelerators of a node.
+type move struct {
+	node int32
+	gpus int64
+}
+
+// prepare makes the order.
+func (v *removals) prepare(p *Placer) {
+	if v.rows != nil {
+		return
 	}
-	if v.removals[scheme] == nil {
-		v.removals[scheme] = make([]removal, len(v.rows))
+	own := make([]int64, len(p.free))
+	for i := range p.options {
+		for _, nodes := range p.options[i].held {
+			for _, node := range nodes {
+				own[node] += p.options[i].gpus
+			}
+		}
 	}
-	r := &v.removals[scheme][order]
-	if r.left == nil {
-		*r = newRemoval(p, &p.schemes[scheme])
+	nodes := make([]int32, len(p.free))
+	for i := range nodes {
+		nodes[i] = int32(i)
 	}
-	return r
+	slices.SortFunc(nodes, func(a, b int32) int {
+		return cmp.Or(-cmp.Compare(p.Left[a], p.Left[b]), cmp.Compare(own[a], own[b]), cmp.Compare(a, b))
+	})
+	v.rank = make([]int32, len(nodes))
+	for at, node := range nodes {
+		v.rank[node] = int32(at)
+	}
+	v.rows = make([][]int32, len(p.options))
+	for i := range p.options {
+		v.rows[i] = orderRows(p.options[i].held, v.rank)
+	}
+	v.byScheme = make([]removal, len(p.schemes))
+}
+
+// orderRows sorts rows by the ranks of their nodes, the smallest first.
+func orderRows(held [][]int32, rank []int32) []int32 {
+	ranks := make([][]int32, len(held))
+	order := make([]int32, len(held))
+	for row, nodes := range held {
+		for _, node := range nodes {
+			ranks[row] = append(ranks[row], rank[node])
+		}
+		slices.Sort(ranks[row])
+		order[row] = int32(row)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(slices.Compare(ranks[a], ranks[b]), cmp.Compare(a, b)) })
+	return order
+}
+
+// fitsWithout reports whether the counts fit if replicas are removed in the order.
+func (p *Placer) fitsWithout() bool {
+	v := &p.removals
+	v.prepare(p)
+	for i := range p.schemes {
+		s := &p.schemes[i]
+		if !s.round(p) {
+			continue
+		}
+		r := &v.byScheme[i]
+		if r.left == nil {
+			*r = newRemoval(p, s)
+		}
+		r.follow(p, s)
+		v.work += r.moved
+		fits := v.replace(p, s, r) && haveRoom(s.sizes, s.wanted, r.blocks)
+		for _, m := range v.moves {
+			r.change(s, m.node, -m.gpus)
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
+}
+
+// replace places odd shares beyond the slots on removed shares, and returns false if those are too
+// few. So removing one more never reduces the capacity.
+func (v *removals) replace(p *Placer, s *scheme, r *removal) bool {
+	v.moves = v.moves[:0]
+	beyond := s.extra - int64(len(s.slots))
+	if beyond <= 0 {
+		return true
+	}
+	var removed []move
+	for _, i := range p.givers {
+		o := &p.options[i]
+		for _, row := range v.rows[i][:p.given[i]] {
+			for _, node := range o.held[row] {
+				if p.Left[node] >= 0 && o.gpus >= s.odd {
+					removed = append(removed, move{node, o.gpus})
+				}
+			}
+		}
+	}
+	slices.SortFunc(removed, func(a, b move) int {
+		return cmp.Or(cmp.Compare(v.rank[a.node], v.rank[b.node]), cmp.Compare(a.gpus, b.gpus))
+	})
+	for _, m := range removed {
+		n := min(beyond, m.gpus/s.odd)
+		r.change(s, m.node, -n*s.odd)
+		v.moves = append(v.moves, move{m.node, -n * s.odd})
+		v.work++
+		beyond -= n
+	}
+	return beyond == 0
 }
 
 // newRemoval returns the nodes beside all existing replicas.
@@ -43,7 +152,7 @@ func (r *removal) change(s *scheme, node int32, gpus int64) {
 }
 
 // follow removes the replicas that the question removes, and no others.
-func (r *removal) follow(p *Placer, s *scheme, rows [][]int32) {
+func (r *removal) follow(p *Placer, s *scheme) {
 	for slots := min(s.extra, int64(len(s.slots))); r.slots != slots; {
 		if r.slots < slots {
 			r.change(s, s.slots[r.slots], -s.odd)
@@ -58,53 +167,17 @@ func (r *removal) follow(p *Placer, s *scheme, rows [][]int32) {
 		if before == given {
 			continue
 		}
-		for _, row := range rows[i][min(before, given):max(before, given)] {
-			r.remove(s, p.options[i].held[row], p.options[i].gpus, given > before)
-		}
-		r.given[i] = given
-	}
-}
-
-// followAll removes, of each option, as many shares on every node as the question removes in all.
-func (r *removal) followAll(p *Placer, s *scheme) {
-	v := &p.victims
-	for i, given := range p.given {
 		o := &p.options[i]
-		before := min(r.given[i]*o.shares, v.crowds[i])
-		after := min(given*o.shares, v.crowds[i])
-		r.given[i] = given
-		if before == after {
-			continue
+		gpus, change := o.gpus, 1
+		if given < before {
+			gpus, change = -gpus, -1
 		}
-		least, most := min(before, after), max(before, after)
-		for _, nodes := range o.held {
-			for at, node := range nodes {
-				if v.count[node]++; v.count[node] > least && v.count[node] <= most {
-					r.remove(s, nodes[at:at+1], o.gpus, after > before)
-				}
+		for _, row := range p.removals.rows[i][min(before, given):max(before, given)] {
+			for _, node := range o.held[row] {
+				r.change(s, node, gpus)
+				r.moved += change
 			}
 		}
-		o.clear(v.count)
-	}
-}
-
-// clear sets the counts of the nodes with existing replicas to zero.
-func (o *placing) clear(count []int64) {
-	for _, nodes := range o.held {
-		for _, node := range nodes {
-			count[node] = 0
-		}
-	}
-}
-
-// remove frees the accelerators of shares on nodes, or uses them again.
-func (r *removal) remove(s *scheme, nodes []int32, gpus int64, gone bool) {
-	change := 1
-	if !gone {
-		gpus, change = -gpus, -1
-	}
-	for _, node := range nodes {
-		r.change(s, node, gpus)
-		r.moved += change
+		r.given[i] = given
 	}
 }

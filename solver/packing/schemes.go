@@ -10,8 +10,8 @@ const (
 	maxSchemes = 32
 	maxSlots   = 1 << 13
 	// maxTrialWork bounds the work of one question: the existing shares and nodes that are looked
-	// at, for each scheme and each removal order. Sizes that do not divide each other, which any
-	// tenant may state, need many schemes; on many nodes only the first of them are tried.
+	// at, for each scheme. Sizes that do not divide each other, which any tenant may state, need
+	// many schemes; on many nodes only the first of them are tried.
 	maxTrialWork = 1 << 14
 )
 
@@ -69,7 +69,6 @@ func (p *Placer) mostSchemes() int {
 			trial += len(nodes)
 		}
 	}
-	trial *= 2 + min(len(p.sizes), maxBlockOrders)
 	return max(2, min(maxSchemes, maxTrialWork/max(1, trial)))
 }
 
@@ -142,7 +141,6 @@ func (s *scheme) prepare(p *Placer) {
 	if s.odd == 0 {
 		return
 	}
-	nodes := p.nodesByContent()
 	levels := map[int64][]int32{}
 	var keys []int64
 	put := func(free int64, node int32) {
@@ -151,8 +149,8 @@ func (s *scheme) prepare(p *Placer) {
 		}
 		levels[free] = append(levels[free], node)
 	}
-	for _, node := range nodes {
-		put(max(0, p.Left[node]), node)
+	for node, left := range p.Left {
+		put(max(0, left), int32(node))
 	}
 	for len(s.slots) < maxSlots {
 		from := int64(-1)

@@ -88,18 +88,7 @@ func stand(random *rand.Rand, room []int32, of Shape) []int32 {
 	return nodes
 }
 
-func (s *site) placer() *Placer {
-	p := New(s.free, s.options)
-	p.exact.prepare(p)
-	return p
-}
-
-// heuristic returns the placer without its exhaustive search.
-func (s *site) heuristic() *Placer {
-	p := s.placer()
-	p.exact = exact{ready: true}
-	return p
-}
+func (s *site) placer() *Placer { return New(s.free, s.options) }
 
 // canStand tries every choice of replicas to remove and every node for the shares to place.
 func (s *site) canStand() bool {
@@ -191,22 +180,16 @@ func smallKinds() []siteKind {
 	return kinds
 }
 
-// shuffled returns the site with its nodes and options in another order.
+// shuffled returns the site with its options and their existing replicas in another order.
 func (s *site) shuffled(random *rand.Rand) site {
-	nodes, order := random.Perm(len(s.free)), random.Perm(len(s.options))
-	to := site{free: make([]int32, len(s.free)), options: make([]Option, len(order)), counts: make([]int64, len(order))}
-	for i, free := range s.free {
-		to.free[nodes[i]] = free
-	}
+	order := random.Perm(len(s.options))
+	to := site{free: s.free, options: make([]Option, len(order)), counts: make([]int64, len(order))}
 	for i, at := range order {
 		o := Option{Shape: s.options[i].Shape}
 		for _, row := range random.Perm(len(s.options[i].Held)) {
-			moved := slices.Clone(s.options[i].Held[row])
-			for j := range moved {
-				moved[j] = int32(nodes[moved[j]])
-			}
-			random.Shuffle(len(moved), func(a, b int) { moved[a], moved[b] = moved[b], moved[a] })
-			o.Held = append(o.Held, moved)
+			nodes := slices.Clone(s.options[i].Held[row])
+			random.Shuffle(len(nodes), func(a, b int) { nodes[a], nodes[b] = nodes[b], nodes[a] })
+			o.Held = append(o.Held, nodes)
 		}
 		to.options[at], to.counts[at] = o, s.counts[i]
 	}
