@@ -104,17 +104,23 @@ func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	s := newSmooth(k)
 	s.temperature = max(1, float64(k.soft*heat))
 	x := toFloats(prices)
-	for open := d.show(columns); open > 0; open = d.show(columns) {
+	fits := true
+	for open := d.show(columns); open > 0 && fits; open = d.show(columns) {
 		s.reach = float64(16 * s.temperature)
 		s.climb(x, 20)
-		if k.steps <= 0 || !d.fixSome(s, open) {
-			return false
-		}
+		fits = k.steps > 0 && d.fixSome(s, open)
 	}
 	for i := range columns {
-		k.competitor(i).best = int(d.all[i].alive[0])
+		m := k.competitor(i)
+		best := d.all[i].alive[0]
+		for _, j := range d.all[i].alive[1:] {
+			if m.priced(&columns[i][j]) < m.priced(&columns[i][best]) {
+				best = j
+			}
+		}
+		m.best = int(best)
 	}
-	return true
+	return fits
 }
 
 // show gives the competitors only the columns that are left, and returns how many competitors have
