@@ -107,7 +107,7 @@ func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	fits := true
 	for open := d.show(columns); open > 0 && fits; open = d.show(columns) {
 		s.reach = float64(16 * s.temperature)
-		s.climb(x, 20)
+		s.climb(x, 6)
 		fits = k.steps > 0 && d.fixSome(s, open)
 	}
 	for i := range columns {
