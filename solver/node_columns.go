@@ -43,7 +43,7 @@ func (p *nodePool) choicesAreFew() bool {
 }
 
 // occupied yields the nodes of the existing replicas of a row, with the number of replicas on each.
-// A replica of a group on several nodes is not counted together with others.
+// Those of groups are not counted together.
 func occupied(held [][]int32) iter.Seq2[int32, int64] {
 	return func(yield func(node int32, count int64) bool) {
 		for first := 0; first < len(held); {
