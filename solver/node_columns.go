@@ -61,9 +61,9 @@ func occupied(held [][]int32) iter.Seq2[int32, int64] {
 	}
 }
 
-// isCounted reports whether a limit of blocks of a size counts shares of so many accelerators if nodes
-// are competitors: one of an odd size counts these alone, and the others do not count them, since a
-// node's columns have the shares of odd sizes on it.
+// isCounted reports whether a limit of blocks of a size counts shares of so many accelerators if
+// nodes are competitors: one of an odd size counts these alone, and the others do not count them,
+// since a node's columns have the shares of odd sizes on it.
 func (p *nodePool) isCounted(size, gpus int) bool {
 	if slices.Contains(p.odd, size) {
 		return gpus == size

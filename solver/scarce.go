@@ -63,9 +63,6 @@ func (k *component) narrow(d *draft, bound int64) int64 {
 		bound = k.branchLinear(d, bound)
 	}
 	if !k.isClose(d.cost, bound) && k.steps > 0 {
-		bound = k.close(d, bound)
-	}
-	if !k.isClose(d.cost, bound) && k.steps > 0 {
 		bound = k.branchAndBound(d, bound)
 	}
 	return bound

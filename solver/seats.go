@@ -142,9 +142,3 @@ func (d *draft) askPlacer(at int32) bool {
 func (d *draft) placeableAll() bool {
 	return !slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) })
 }
-
-// cannotStand reports whether the plan certainly cannot be placed on one of the pools. Without
-// certainty, the placer may have missed a placement.
-func (d *draft) cannotStand() bool {
-	return slices.ContainsFunc(d.k.pools, func(at int32) bool { return !d.poolHolds(at) && d.k.c.pools[at].placer.Sure })
-}

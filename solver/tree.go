@@ -15,8 +15,6 @@ type tree struct {
 	d     *draft
 	floor float64 // of temperatures
 	ended bool    // the budget ended first
-	// doubted is the least cost of the plans that the placers rejected without proof.
-	doubted int64
 	// reserve is the number of steps that must be left.
 	reserve int
 }
@@ -40,12 +38,12 @@ func (k *component) close(d *draft, bound int64) int64 {
 		if !complete && d.cost < before {
 			continue
 		}
-		t := tree{k: k, s: newSmooth(k), best: d.cost, d: d, reserve: reserve, doubted: unreachable}
+		t := tree{k: k, s: newSmooth(k), best: d.cost, d: d, reserve: reserve}
 		t.floor = max(1, float64(d.cost-bound)/float64(len(k.models))/64)
 		t.visit(toFloats(prices))
 		switch {
 		case complete && !t.ended:
-			return max(bound, min(t.best, t.doubted))
+			return max(bound, t.best)
 		case complete || d.cost == before:
 			return bound
 		}
@@ -53,21 +51,17 @@ func (k *component) close(d *draft, bound int64) int64 {
 	return bound
 }
 
-// treeShare is the part of the remaining steps that the list tree gets. With nodes, no other tree
-// follows, but it closes gaps of small components only.
+// treeShare is the part of the remaining steps that the tree gets: it closes gaps of small
+// components only.
 func (k *component) treeShare() int {
-	switch {
-	case !k.byNode:
-		return 8
-	case k.size() > mostInListTree:
+	if k.size() > mostInListTree {
 		return 32
-	default:
-		return 2
 	}
+	return 2
 }
 
-// mostInListTree is the number of competitors, nodes included, up to which the list tree of a
-// component with nodes gets many steps.
+// mostInListTree is the number of competitors, nodes included, up to which the tree gets many
+// steps.
 const mostInListTree = 80
 
 // polishAgain runs the local search on the listed columns.
@@ -77,7 +71,6 @@ func (k *component) polishAgain(d *draft) {
 	k.steps -= p.run(k.steps/12, 0)
 	p.apply(d)
 	d.shed()
-	d.makePlaceable()
 	d.improve()
 	if d.cost >= saved.cost || d.over() {
 		d.restore(saved)
@@ -262,9 +255,8 @@ func (t *tree) try() {
 	t.keep(cost)
 }
 
-// keep makes the cheapest columns the candidate plan, if they can be placed.
+// keep makes the cheapest columns the candidate plan.
 func (t *tree) keep(cost int64) {
-	saved := t.d.save()
 	for i := range t.k.size() {
 		m := t.k.competitor(i)
 		x := &m.columns[m.best]
@@ -273,13 +265,6 @@ func (t *tree) keep(cost int64) {
 		} else {
 			t.d.choose(i-len(t.k.models), x.at)
 		}
-	}
-	if !t.d.placeableAll() {
-		if t.choose() == nil && !t.d.cannotStand() {
-			t.doubted = min(t.doubted, cost)
-		}
-		t.d.restore(saved)
-		return
 	}
 	t.best = cost
 }
