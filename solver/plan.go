@@ -226,8 +226,7 @@ func (d *draft) improve() {
 	}
 }
 
-// improveModel makes the best change of one model: to one of its columns, or by one or two
-// replicas.
+// improveModel makes the best change of one model: to one of its columns, or by one replica.
 func (d *draft) improveModel(m *competitor) bool {
 	best, least := []int64(nil), m.cost
 	try := func(values []int64, cost int64) {
@@ -258,11 +257,8 @@ func (d *draft) improveModel(m *competitor) bool {
 // itemsPerStep is the items of a model for which evaluating a plan of it takes one step.
 const itemsPerStep = 64
 
-// mostExchanged is the number of items of its model with which an item exchanges replicas.
-const mostExchanged = 16
-
-// neighbours yields the plans of a model that differ by one replica of an item, or by one of each
-// of two items, until yield returns false.
+// neighbours yields the plans of a model that differ by one replica of an item, until yield returns
+// false.
 func (m *competitor) neighbours(yield func(values []int64) bool) {
 	values := slices.Clone(m.chosen)
 	for i := range m.items {
@@ -274,21 +270,6 @@ func (m *competitor) neighbours(yield func(values []int64) bool) {
 			values[i] = n
 			if !yield(values) {
 				return
-			}
-			for j := range m.items[:min(len(m.items), mostExchanged)] {
-				w := &m.items[j]
-				other := w.atLeast(m.chosen[j] + 1)
-				if n > m.chosen[i] {
-					other = w.atMost(m.chosen[j] - 1)
-				}
-				if j == i || other < 0 || other == m.chosen[j] {
-					continue
-				}
-				values[j] = other
-				if !yield(values) {
-					return
-				}
-				values[j] = m.chosen[j]
 			}
 			values[i] = m.chosen[i]
 		}
