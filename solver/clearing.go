@@ -28,7 +28,7 @@ func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
 		n := &k.nodes[i]
 		for j := range n.all {
 			for _, l := range n.all[j].loads {
-				if k.classes[n.terms[l.term]].uses[0].limit >= int32(len(k.limits)) {
+				if l.amount > 0 && k.classes[n.terms[l.term]].uses[0].limit >= int32(len(k.limits)) {
 					n.all[j].cost += int64(l.amount) * removalCost
 				}
 			}

@@ -16,12 +16,14 @@ type column struct {
 // That of a node is below zero if removed replicas make accelerators available.
 type load struct{ term, amount int32 }
 
-// maxColumns is the largest number of columns that are kept for one model, and maxNodeColumns that
-// beside nodes, which need more choices.
-const (
-	maxColumns     = 40
-	maxNodeColumns = 100
-)
+// maxColumns is the largest number of columns that are kept for one model.
+const maxColumns = 40
+
+// columnsBesideNodes is the largest number of columns that are kept for one model beside nodes:
+// these need more choices, of which few models can have many.
+func (k *component) columnsBesideNodes() int {
+	return max(100, min(1000, 16_000/max(1, len(k.models))))
+}
 
 func newColumn(m *competitor, values []int64) column {
 	x := column{counts: m.memory.take(len(values)), cost: m.costOf(values)}

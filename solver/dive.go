@@ -34,23 +34,37 @@ func (k *component) withNodes() *component {
 const (
 	mostDives   = 4  // of all competitors
 	mostRedives = 30 // of a part of them
+	// climbsPerDive is the largest number of steps of the prices between two selections.
+	climbsPerDive = 6
 )
 
 // planNodes returns a plan of a component with nodes, nil if it finds none, and the better of two
 // bounds. It dives with all competitors, and then again and again with a part of them, while the
-// others keep their columns of the best plan.
-func (k *component) planNodes(bound int64) (best *draft, better int64) {
+// others keep their columns of the best plan. With few competitors, it begins with the numbers of
+// replicas of a plan without nodes.
+func (k *component) planNodes(first *draft, bound int64) (best *draft, better int64) {
 	k.prepare()
 	bound = max(bound, k.raise())
-	k.enumerate(maxNodeColumns)
+	k.enumerate(k.columnsBesideNodes())
 	d, kept, found := newDraft(k), saved{cost: math.MaxInt64}, false
 	before := k.steps
-	for i := 0; i < mostDives && (!found || k.steps > before-before/8) && !k.isClose(kept.cost, bound); i++ {
+	if k.size() <= mostInListTree && k.dive(k.columnsOf(first), nil, 1) {
+		k.round(d, bound, k.steps/16)
+		if !d.over() {
+			kept, found = d.save(), true
+		}
+	}
+	for i := 0; i < mostDives && (i == 0 || !found || k.steps > before-before/8) && !k.isClose(kept.cost, bound); i++ {
 		k.dive(nil, nil, [...]float64{1, 4, 0.3, 2}[i])
-		k.round(d, bound, k.steps/4)
+		k.round(d, bound, k.steps/16)
 		if !d.over() && d.cost < kept.cost {
 			kept, found = d.save(), true
 		}
+	}
+	if found && k.size() <= mostInListTree && !k.isClose(kept.cost, bound) {
+		d.restore(kept)
+		bound = k.close(d, bound, 16)
+		kept = d.save()
 	}
 	n := newNeighbourhoods(k)
 	for i := 0; i < mostRedives && found && k.steps > before-before*5/16 && !k.isClose(kept.cost, bound); i++ {
@@ -59,7 +73,7 @@ func (k *component) planNodes(bound int64) (best *draft, better int64) {
 		if !k.dive(fixed, without, [...]float64{1, 0.3, 3}[i%3]) {
 			continue
 		}
-		k.round(d, bound, k.steps/4)
+		k.round(d, bound, k.steps/16)
 		if !d.over() && d.cost < kept.cost {
 			kept = d.save()
 		}
@@ -69,16 +83,29 @@ func (k *component) planNodes(bound int64) (best *draft, better int64) {
 	}
 	d.restore(kept)
 	if !k.isClose(d.cost, bound) {
-		bound = k.close(d, bound)
+		bound = k.close(d, bound, k.treeShare())
 	}
 	return d, bound
+}
+
+// columnsOf returns the columns of the models of a plan without nodes, and none for the nodes.
+func (k *component) columnsOf(d *draft) []int32 {
+	columns := make([]int32, k.size())
+	for i := range columns {
+		columns[i] = none
+		if i < len(k.models) {
+			columns[i] = int32(k.models[i].remember(d.k.models[i].chosen))
+		}
+	}
+	return columns
 }
 
 // dive selects a column for each competitor: the ones that the soft minimum prefers most clearly, a
 // part at a time, with new prices for the rest after each. Some competitors may be fixed at a
 // column, and one choice may be left out. Heat is a factor of the temperature: a lower one follows
-// the prices more closely. It leaves the prices as they were, and returns false if it found no plan
-// that fits: then the best columns remain those at the prices.
+// the prices more closely. It leaves the prices as they were, and the selected columns as the best
+// of their competitors. If nothing that fits is left on the way, those without a column get the
+// cheapest of the ones that were left, and it returns false.
 func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	prices := slices.Clone(k.prices)
 	columns := make([][]column, k.size())
@@ -107,7 +134,7 @@ func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	fits := true
 	for open := d.show(columns); open > 0 && fits; open = d.show(columns) {
 		s.reach = float64(16 * s.temperature)
-		s.climb(x, 6)
+		s.climb(x, climbsPerDive)
 		fits = k.steps > 0 && d.fixSome(s, open)
 	}
 	for i := range columns {

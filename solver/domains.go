@@ -127,6 +127,7 @@ func (d *domains) propagate() bool {
 // filter removes the columns of a competitor that use too much of a limit.
 func (d *domains) filter(i int, limit int32) bool {
 	own := &d.all[i]
+	d.k.steps -= stepsPerColumn * len(own.alive) / 4
 	at := 0
 	for own.limits[at] != limit {
 		at++

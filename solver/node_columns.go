@@ -22,6 +22,9 @@ func (p *nodePool) choicesAreFew() bool {
 		choices[i] = 1
 	}
 	for i := range p.held {
+		if len(p.held[i]) > 0 && len(p.held[i][0]) > mostPaired {
+			return false
+		}
 		for node, count := range occupied(p.held[i]) {
 			if choices[node] *= count + 1; choices[node] > maxChoices {
 				return false
@@ -30,16 +33,24 @@ func (p *nodePool) choicesAreFew() bool {
 	}
 	all := int64(0)
 	for i, n := range choices {
-		placings := int64(1)
-		for _, size := range p.odd {
-			placings *= int64(1 + p.nodes[i].Free/size)
-			if placings > maxPlacings {
-				return false
-			}
+		placings := countPlacings(p.odd, p.nodes[i].Free, maxPlacings+1)
+		if placings > maxPlacings {
+			return false
 		}
 		all += n * placings
 	}
 	return all <= maxPoolChoices
+}
+
+// countPlacings returns how many choices of shares of the sizes fit together, at most most.
+func countPlacings(sizes []int, free int, most int64) (n int64) {
+	if len(sizes) == 0 {
+		return 1
+	}
+	for ; free >= 0 && n < most; free -= sizes[0] {
+		n += countPlacings(sizes[1:], free, most-n)
+	}
+	return n
 }
 
 // occupied yields the nodes of the existing replicas of a row, with the number of replicas on each.

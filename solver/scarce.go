@@ -32,7 +32,7 @@ func (k *component) solve() {
 	var chosen *draft
 	if n := k.withNodes(); n != nil && !k.isClose(d.cost, bound) && k.steps > 0 {
 		loose := !k.isClose(free, bound)
-		chosen, bound = n.planNodes(bound)
+		chosen, bound = n.planNodes(d, bound)
 		k.steps = n.steps
 		if chosen != nil && chosen.cost <= d.cost && (!loose || k.isClose(chosen.cost, bound)) {
 			k.finish(chosen, bound)

@@ -129,12 +129,24 @@ func (d *draft) poolHolds(at int32) bool {
 	return d.askPlacer(at)
 }
 
-// askPlacer asks the placer of a pool whether the counts can be placed. It charges the work of the
-// answer: the orders in which replicas may be removed take long if nodes and replicas are many.
+// askPlacer asks the placer of a pool whether the counts can be placed; in the last pass over a
+// small component, also the nodes, if it finds no placement. It charges the work of the placer.
 func (d *draft) askPlacer(at int32) bool {
-	p := d.k.c.pools[at].placer
-	fits := p.Fits(d.seats[at].counts)
-	d.k.steps -= max(stepsPerPlacement, p.Work())
+	p, counts := &d.k.c.pools[at], d.seats[at].counts
+	fits := p.placer.Fits(counts)
+	d.k.steps -= max(stepsPerPlacement, p.placer.Work())
+	if fits || !d.clears || !p.clears || p.placer.Sure || d.k.size() > mostInListTree {
+		return fits
+	}
+	rows := d.k.c.rows
+	before := make([]int, len(p.rows))
+	for i, row := range p.rows {
+		before[i], rows[row].replicas = rows[row].replicas, int(counts[i])
+	}
+	fits = d.k.c.nodesCanClear(p)
+	for i, row := range p.rows {
+		rows[row].replicas = before[i]
+	}
 	return fits
 }
 

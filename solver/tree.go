@@ -22,18 +22,18 @@ type tree struct {
 // close searches for a better plan than the candidate d, and returns a lower bound: the cost of the
 // best plan if that is proven, the given bound otherwise. If there are too many columns to list
 // all, the best ones may give a better plan. That narrows the gap, so that in the end all may be
-// listed.
-func (k *component) close(d *draft, bound int64) int64 {
+// listed. It gets a part of the remaining steps: one of so many.
+func (k *component) close(d *draft, bound int64, share int) int64 {
 	prices := slices.Clone(k.prices)
 	defer func() {
 		copy(k.prices, prices)
 		k.setPrices()
 	}()
-	reserve := k.steps - k.steps/k.treeShare()
+	reserve := k.steps - k.steps/share
 	for k.steps > reserve && d.cost > bound {
 		before := d.cost
 		copy(k.prices, prices)
-		complete := k.listAll(d.cost - bound)
+		complete := k.listAll(d.cost - min(bound, k.evaluate())) // the reduced costs are those at the prices
 		k.polishAgain(d)
 		if !complete && d.cost < before {
 			continue
@@ -51,7 +51,7 @@ func (k *component) close(d *draft, bound int64) int64 {
 	return bound
 }
 
-// treeShare is the part of the remaining steps that the tree gets: it closes gaps of small
+// treeShare is the part of the remaining steps that the last tree gets: it closes gaps of small
 // components only.
 func (k *component) treeShare() int {
 	if k.size() > mostInListTree {

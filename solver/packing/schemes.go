@@ -89,13 +89,20 @@ func (p *Placer) newScheme(chain []int64, odd int64) scheme {
 	return s
 }
 
-// Odd returns the sizes outside the longest chain of sizes that divide each other.
+// Odd returns the sizes outside the longest chain of sizes that divide each other; of several
+// chains, the one of the smallest sizes, so that few shares of odd sizes fit on a node.
 func Odd(sizes []int) (odd []int) {
 	largestFirst := make([]int64, len(sizes))
 	for i, size := range sizes {
 		largestFirst[len(sizes)-1-i] = int64(size)
 	}
-	chain := divisorChains(largestFirst)[0]
+	chains := divisorChains(largestFirst)
+	chain := chains[0]
+	for _, other := range chains {
+		if len(other) == len(chain) {
+			chain = other
+		}
+	}
 	for _, size := range sizes {
 		if !slices.Contains(chain, int64(size)) {
 			odd = append(odd, size)
