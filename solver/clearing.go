@@ -8,7 +8,7 @@ const (
 )
 
 // nodesCanClear reports whether the plan can be placed on the nodes of a pool, if these choose
-// which of the replicas that it removes stay.
+// which of the replicas that it removes stay, and where shares of odd sizes run.
 func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
 	if c.clearing <= 0 {
 		return false

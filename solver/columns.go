@@ -2,9 +2,8 @@ package solver
 
 import "math"
 
-// column is one way to serve a model, or one choice of the existing replicas of a node that are
-// removed: a number for each item, the amounts of the classes that this uses, and its cost without
-// the prices of the limits.
+// column is one way to serve a model, or one choice of a node or a group: a number for each item,
+// the amounts of the classes that this uses, and its cost without the prices of the limits.
 type column struct {
 	counts []int32
 	loads  []load
@@ -13,7 +12,7 @@ type column struct {
 }
 
 // load is an amount of a class that a column uses, by the index of the class in competitor.terms.
-// That of a node is below zero if removed replicas make accelerators available.
+// That of a node is below zero if it makes accelerators available.
 type load struct{ term, amount int32 }
 
 // maxColumns is the largest number of columns that are kept for one model.

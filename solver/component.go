@@ -7,7 +7,7 @@ import "slices"
 type component struct {
 	c       *canonicalProblem
 	models  []competitor
-	nodes   []competitor // the nodes of which existing replicas may be removed, and these of groups
+	nodes   []competitor // nodes that have a choice, and existing replicas of groups
 	groups  []int        // the indices of the groups in nodes
 	items   []item       // of all models
 	limits  []int32      // of the problem
@@ -24,7 +24,7 @@ type component struct {
 	// rounding bounds the error of the sum of all prices, which are rounded to whole numbers of the
 	// unit.
 	rounding float64
-	byNode   bool // nodes with existing replicas are competitors
+	byNode   bool // nodes are competitors
 	atPlan   bool // the plan's replicas are the least, instead of the minimums
 	steps    int  // of the budget that are left
 	search   search
@@ -33,8 +33,9 @@ type component struct {
 	memory   memory  // of the columns
 }
 
-// competitor is one model of a component, or a node of which existing replicas may be removed. A
-// node has no items: its columns are all choices of replicas to remove.
+// competitor is one model of a component, a node, or an existing replica of a group. The last two
+// have no items: the columns of a node are all choices of replicas to remove and of shares of odd
+// sizes to place, and a group stays or is removed.
 type competitor struct {
 	*model
 	cover

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// canUseNodes reports whether the nodes of all pools with existing replicas can be competitors.
+// canUseNodes reports whether the nodes of all pools whose limits are not exact can be competitors.
 func (k *component) canUseNodes() (can bool) {
 	for _, at := range k.limits {
 		if l := &k.c.limits[at]; l.kind == LimitNodes && k.c.pools[l.pool].placer != nil {

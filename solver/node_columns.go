@@ -9,7 +9,7 @@ import (
 // those of shares of odd sizes that may be placed on it, and maxPoolChoices the pairs of both on
 // all nodes of a pool.
 const (
-	maxChoices     = 1 << 8
+	maxChoices     = 1 << 11
 	maxPlacings    = 1 << 6
 	maxPoolChoices = 1 << 17
 )

@@ -11,6 +11,9 @@ import (
 // fit in the place of one of a lower priority.
 func (d *draft) serveFirst() {
 	d.clears = true
+	for i := range d.seats {
+		clear(d.seats[i].full) // the nodes were not asked before
+	}
 	d.removeGroups()
 	short := d.mustServe()
 	for _, m := range short {
