@@ -33,7 +33,8 @@ func (k *component) close(d *draft, bound int64, share int) int64 {
 	for k.steps > reserve && d.cost > bound {
 		before := d.cost
 		copy(k.prices, prices)
-		complete := k.listAll(d.cost - min(bound, k.evaluate())) // the reduced costs are those at the prices
+		// Reduced costs add to the bound at the prices, which may be lower than the best one.
+		complete := k.listAll(d.cost - min(bound, k.evaluate()))
 		k.polishAgain(d)
 		if !complete && d.cost < before {
 			continue
