@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// maxChoices bounds the choices of existing replicas of a node that may be removed, maxPlacings
-// those of shares of odd sizes that may be placed on it, and maxPoolChoices the pairs of both on
-// all nodes of a pool.
+// maxChoices bounds the choices of existing replicas of a node that may be removed, maxOdd the odd
+// sizes, maxPlacings the choices of shares of them that may be placed on a node, and maxPoolChoices
+// the pairs of both choices on all nodes of a pool.
 const (
 	maxChoices     = 1 << 11
+	maxOdd         = 8
 	maxPlacings    = 1 << 6
 	maxPoolChoices = 1 << 17
 )
@@ -17,6 +18,9 @@ const (
 // choicesAreFew reports whether every node has few choices of existing replicas that may be
 // removed, and of shares of odd sizes that may be placed.
 func (p *nodePool) choicesAreFew() bool {
+	if len(p.odd) > maxOdd {
+		return false
+	}
 	choices := make([]int64, len(p.nodes))
 	for i := range choices {
 		choices[i] = 1
