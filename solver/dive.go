@@ -63,7 +63,10 @@ func (k *component) planNodes(first *draft, bound int64) (best *draft, better in
 	}
 	if found && k.size() <= mostInListTree && !k.isClose(kept.cost, bound) {
 		d.restore(kept)
+		columns := k.columns()
 		bound = k.close(d, bound, 16)
+		k.setColumns(columns)
+		k.evaluate()
 		kept = d.save()
 	}
 	n := newNeighbourhoods(k)
@@ -100,6 +103,21 @@ func (k *component) columnsOf(d *draft) []int32 {
 	return columns
 }
 
+// columns returns the columns of all competitors.
+func (k *component) columns() [][]column {
+	columns := make([][]column, k.size())
+	for i := range columns {
+		columns[i] = k.competitor(i).columns
+	}
+	return columns
+}
+
+func (k *component) setColumns(columns [][]column) {
+	for i := range columns {
+		k.competitor(i).columns = columns[i]
+	}
+}
+
 // dive selects a column for each competitor: the ones that the soft minimum prefers most clearly, a
 // part at a time, with new prices for the rest after each. Some competitors may be fixed at a
 // column, and one choice may be left out. Heat is a factor of the temperature: a lower one follows
@@ -108,14 +126,9 @@ func (k *component) columnsOf(d *draft) []int32 {
 // cheapest of the ones that were left, and it returns false.
 func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	prices := slices.Clone(k.prices)
-	columns := make([][]column, k.size())
-	for i := range columns {
-		columns[i] = k.competitor(i).columns
-	}
+	columns := k.columns()
 	defer func() {
-		for i := range columns {
-			k.competitor(i).columns = columns[i]
-		}
+		k.setColumns(columns)
 		copy(k.prices, prices)
 		k.setPrices()
 	}()

@@ -93,15 +93,7 @@ func (t *tree) visit(prices []float64) {
 		t.ended = true
 		return
 	}
-	saved := make([][]column, t.k.size())
-	for i := range saved {
-		saved[i] = t.k.competitor(i).columns
-	}
-	defer func() {
-		for i := range saved {
-			t.k.competitor(i).columns = saved[i]
-		}
-	}()
+	defer t.k.setColumns(t.k.columns())
 	prices = slices.Clone(prices)
 	if !t.propagate() || !t.bound(prices) || !t.propagate() {
 		return
