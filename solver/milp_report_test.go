@@ -89,9 +89,8 @@ func (d *comparison) text() string {
 	if len(d.remarks) == 0 {
 		b.WriteString("None in these tables.\n")
 	}
-	b.WriteString("\nThey also support constraints that this solver does not have. If sizes do not divide each other, or\n" +
-		"replicas are pinned to their nodes, our bound treats placement as easier than it is. Such fleets can\n" +
-		"have a gap that a general solver closes if they are small.\n")
+	b.WriteString("\nThey also support constraints that this solver does not have. On nodes with existing replicas or\n" +
+		"odd sizes, a gap can stay that a general solver closes if the fleet is small.\n")
 	return b.String()
 }
 
