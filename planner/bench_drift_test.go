@@ -29,6 +29,15 @@ func BenchmarkDrift(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstCycle is the first cycle of the same fleet, on two cores.
+func BenchmarkFirstCycle(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	d := newDrift(profiledFleet(10_000))
+	for b.Loop() {
+		Plan(d.snapshot, Policy{Memo: &analyzer.Memo{}}.withDefaults())
+	}
+}
+
 func benchmarkDrift(b *testing.B, aligned bool) {
 	var first, sizing, whole time.Duration
 	timed := func(into *time.Duration, run func()) {
