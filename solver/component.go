@@ -24,6 +24,7 @@ type component struct {
 	// rounding bounds the error of the sum of all prices, which are rounded to whole numbers of the
 	// unit.
 	rounding float64
+	capped   bool // a penalty counts as none, so that nothing is known of the bound
 	byNode   bool // nodes are competitors
 	atPlan   bool // the plan's replicas are the least, instead of the minimums
 	steps    int  // of the budget that are left

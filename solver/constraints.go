@@ -189,7 +189,8 @@ func (c *canonicalProblem) limitPool(at int32) {
 		}
 		p.odd = packing.Odd(sizes)
 	}
-	p.clears = !p.exact && p.choicesAreFew()
+	rejected := c.rejectedTogether(at)
+	p.clears = !p.exact && len(sizes)*(1+len(rejected)) <= mostPaired && p.choicesAreFew()
 	if p.clears && p.held == nil {
 		p.held = make([][][]int32, len(p.rows))
 	}
@@ -203,7 +204,7 @@ func (c *canonicalProblem) limitPool(at int32) {
 		})
 		c.limits[len(c.limits)-1].blocksOf(at, size, nil)
 	}
-	c.limitPlacements(at, sizes)
+	c.limitPlacements(at, sizes, rejected)
 }
 
 func (l *limit) blocksOf(pool int32, size int, rejects []bool) {

@@ -118,12 +118,12 @@ func (k *component) setColumns(columns [][]column) {
 	}
 }
 
-// dive selects a column for each competitor: the ones that the soft minimum prefers most clearly, a
-// part at a time, with new prices for the rest after each. Some competitors may be fixed at a
+// dive selects a column for each competitor: the ones that the soft minimum prefers most clearly,
+// a part at a time, with new prices for the rest after each. Some competitors may be fixed at a
 // column, and one choice may be left out. Heat is a factor of the temperature: a lower one follows
 // the prices more closely. It leaves the prices as they were, and the selected columns as the best
-// of their competitors. If nothing that fits is left on the way, those without a column get the
-// cheapest of the ones that were left, and it returns false.
+// of their competitors. If nothing that fits is left on the way, or five eighths of the steps are
+// used, those without a column get the cheapest of the ones that were left, and it returns false.
 func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	prices := slices.Clone(k.prices)
 	columns := k.columns()
@@ -145,10 +145,11 @@ func (k *component) dive(fixed []int32, without *choice, heat float64) bool {
 	s.temperature = max(1, float64(k.soft*heat))
 	x := toFloats(prices)
 	fits := true
+	d.reserve = k.steps - k.steps*5/8
 	for open := d.show(columns); open > 0 && fits; open = d.show(columns) {
 		s.reach = float64(16 * s.temperature)
 		s.climb(x, climbsPerDive)
-		fits = k.steps > 0 && d.fixSome(s, open)
+		fits = k.steps > d.reserve && d.fixSome(s, open)
 	}
 	for i := range columns {
 		m := k.competitor(i)
@@ -212,7 +213,7 @@ func (d *domains) fixSome(s *smooth, open int) bool {
 		if alive := d.all[p.competitor].alive; len(alive) == 1 || !slices.Contains(alive, p.column) {
 			continue
 		}
-		if !d.fix(p.competitor, p.column) {
+		if d.k.steps <= d.reserve || !d.fix(p.competitor, p.column) {
 			return false
 		}
 	}

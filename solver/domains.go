@@ -12,6 +12,8 @@ type domains struct {
 	trail []change
 	queue []int32 // limits of which less is left
 	dirty []bool
+	// reserve is the number of steps that a dive must leave.
+	reserve int
 }
 
 // domain is the columns of one competitor.

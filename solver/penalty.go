@@ -29,6 +29,7 @@ func (k *component) penalties(b *budget) [][]Piece {
 			b.total += float64(total * horizon)
 			continue
 		}
+		k.capped = k.capped || len(m.Penalty) > 0
 		spread = max(spread, m.spread())
 		base += m.alone(k.c)
 		priorities = append(priorities, m.Priority)

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// limitPlacements makes the limits of the placements that nodes of a pool reject. Replicas of all
-// placements that certain nodes reject run on the others, or are there already: there is a limit
-// for the nodes that one placement rejects, and for those that several reject. No plan on the nodes
-// violates these limits. For shares of one size they are exact without existing replicas (Hall's
-// theorem); one that keeps them may still have replicas that fit nowhere if sizes differ.
-func (c *canonicalProblem) limitPlacements(at int32, sizes []int) {
+// limitPlacements makes the limits of the placements that sets of nodes of a pool reject. Replicas
+// of all placements that certain nodes reject run on the others, or are there already: there is a
+// limit for the nodes that one placement rejects, and for those that several reject. No plan on
+// the nodes violates these limits. For shares of one size they are exact without existing replicas
+// (Hall's theorem); one that keeps them may still have replicas that fit nowhere if sizes differ.
+func (c *canonicalProblem) limitPlacements(at int32, sizes []int, sets [][]bool) {
 	p := &c.pools[at]
-	for _, rejected := range c.rejectedTogether(at) {
+	for _, rejected := range sets {
 		within := map[int]bool{} // placements
 		for placement, also := range p.rejects {
 			within[placement] = covers(also, rejected)

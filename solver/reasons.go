@@ -87,14 +87,30 @@ func (c *canonicalProblem) limitOf(r *row, fits knownFits) Limit {
 // none of its existing replicas, the answer is that of its class.
 func (c *canonicalProblem) anotherFits(r *row, known knownFits) bool {
 	if r.replicas < r.held {
-		return c.existingFit(c.classes[r.class].pool, known) || c.room(r, 1) > 0
+		return c.existingFit(c.classes[r.class].pool, known) || c.room(r, 1) > 0 || c.nodesHaveRoom(r)
 	}
 	fits, found := known.ofClass[r.class]
 	if !found {
-		fits = c.room(r, 1) > 0
+		fits = c.room(r, 1) > 0 || c.nodesHaveRoom(r)
 		known.ofClass[r.class] = fits
 	}
 	return fits
+}
+
+// nodesHaveRoom reports whether the nodes of a small pool, if they choose which replicas stay, have
+// capacity for another replica of a row.
+func (c *canonicalProblem) nodesHaveRoom(r *row) bool {
+	class := &c.classes[r.class]
+	if class.pool == none || c.limitRoom(r, 1) == 0 {
+		return false
+	}
+	p := &c.pools[class.pool]
+	if !p.clears || len(p.nodes) > mostInListTree {
+		return false
+	}
+	r.replicas++
+	defer func() { r.replicas-- }()
+	return c.placeable(p)
 }
 
 // existingFit reports whether the plan fits beside the existing replicas that it removes.

@@ -89,7 +89,7 @@ func (k *component) round(d *draft, bound int64, steps int) (free int64) {
 // write writes a plan to the rows, and its gap and proof to the models.
 func (k *component) write(d *draft, bound int64) {
 	// Costs are whole units, and the bounds of large ones have rounding errors.
-	proven := float64(d.cost-bound) <= float64(1e-10*float64(d.cost)) && k.rounding <= float64(1e-7*float64(d.cost))
+	proven := !k.capped && float64(d.cost-bound) <= float64(1e-10*float64(d.cost)) && k.rounding <= float64(1e-7*float64(d.cost))
 	for i := range k.models {
 		m := &k.models[i]
 		m.gap, m.proven = 0, proven
@@ -100,7 +100,9 @@ func (k *component) write(d *draft, bound int64) {
 			m.rows[int(m.items[j].row)-m.first].replicas += int(m.chosen[j])
 		}
 	}
-	if len(k.models) > 0 && !proven {
+	if len(k.models) > 0 && k.capped {
+		k.models[0].gap = math.MaxFloat64
+	} else if len(k.models) > 0 && !proven {
 		k.models[0].gap = (float64(max(0, d.cost-bound)) + k.rounding) / k.unit.unit / 3600
 	}
 }

@@ -14,14 +14,14 @@ func (d *draft) serveFirst() {
 	for i := range d.seats {
 		clear(d.seats[i].full) // the nodes were not asked before
 	}
+	left, least := d.k.steps, max(d.k.steps, stepsToServe)
+	defer func() { d.k.steps += left - least }()
+	d.k.steps = least
 	d.removeGroups()
 	short := d.mustServe()
 	for _, m := range short {
 		d.fill(m)
 	}
-	left := d.k.steps
-	defer func() { d.k.steps = min(left, d.k.steps) }()
-	d.k.steps = max(left, stepsToServe)
 	for _, m := range short {
 		more := true
 		for more && d.k.steps > 0 && m.left(m.chosen) > tolerance {

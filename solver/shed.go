@@ -2,6 +2,7 @@ package solver
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -23,8 +24,11 @@ type surplus struct {
 }
 
 // shed drops replicas until the limits are kept: in rounds, the least cost per unit of removed
-// over-use first.
+// over-use first. Before, the nodes keep existing replicas that the plan needs.
 func (d *draft) shed() {
+	for i := range d.k.nodes {
+		d.keepHeld(i)
+	}
 	var all []surplus
 	for d.over() {
 		all = all[:0]
@@ -52,6 +56,44 @@ func (d *draft) shed() {
 	}
 }
 
+// keepHeld changes the column of a node that removes existing replicas which the plan needs, to the
+// one of the others that adds the least over-use.
+func (d *draft) keepHeld(node int) {
+	n := &d.k.nodes[node]
+	if !d.takesNeeded(n, d.nodes[node]) {
+		return
+	}
+	before, best, least := d.nodes[node], int32(0), math.Inf(1)
+	for j := range n.all {
+		d.k.steps -= stepsPerColumn
+		d.choose(node, int32(j))
+		over := 0.0
+		for _, class := range n.terms {
+			for _, u := range d.k.classes[class].uses {
+				over += float64(float64(max(0, d.used[u.limit]-d.k.slack[u.limit])) * float64(max(1, d.k.prices[u.limit])))
+			}
+		}
+		if !d.takesNeeded(n, int32(j)) && over < least {
+			best, least = int32(j), over
+		}
+		d.choose(node, before)
+	}
+	d.choose(node, best)
+}
+
+// takesNeeded reports whether a column of a node removes more existing replicas than the plan
+// leaves, if it is the one that the plan uses.
+func (d *draft) takesNeeded(n *competitor, column int32) bool {
+	for _, l := range n.all[column].loads {
+		for _, u := range d.k.classes[n.terms[l.term]].uses {
+			if l.amount > 0 && int(u.limit) >= len(d.k.limits) && d.used[u.limit] > d.k.slack[u.limit] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // scoreWithout is the cost of removing a replica for each unit of over-use that this removes; false
 // if it removes none.
 func (d *draft) scoreWithout(model, item int32) (score float64, helps bool) {
@@ -71,10 +113,22 @@ func (d *draft) scoreWithout(model, item int32) (score float64, helps bool) {
 }
 
 // makePlaceable removes replicas from pools on which the plan cannot be placed, the least valuable
-// first.
+// first. When it has used half of the steps, or an eighth if the nodes can make a plan, it removes
+// all new replicas of a pool at once, and then all that no minimum requires.
 func (d *draft) makePlaceable() {
+	reserve := d.k.steps / 2
+	if d.k.canUseNodes() {
+		reserve = d.k.steps - d.k.steps/8
+	}
 	for _, at := range d.k.pools {
 		for !d.poolHolds(at) {
+			if d.k.steps < reserve {
+				d.keepOnly(at, true)
+				if !d.poolHolds(at) {
+					d.keepOnly(at, false)
+				}
+				break
+			}
 			best, item, least := none, 0, int64(0)
 			for i := range d.k.models {
 				m := &d.k.models[i]
@@ -96,6 +150,26 @@ func (d *draft) makePlaceable() {
 			}
 			d.drop(&d.k.models[best], item)
 		}
+	}
+}
+
+// keepOnly removes the replicas on a pool that do not exist yet, or all of them.
+func (d *draft) keepOnly(at int32, existing bool) {
+	for i := range d.k.models {
+		m := &d.k.models[i]
+		values := slices.Clone(m.chosen)
+		for j := range m.items {
+			r := &d.k.c.rows[m.items[j].row]
+			if d.k.poolOf(&m.items[j]) != at {
+				continue
+			}
+			most := 0
+			if existing {
+				most = max(0, r.held-r.domain.Floor())
+			}
+			values[j] = m.items[j].atMost(min(values[j], int64(most)))
+		}
+		d.put(m, values, m.costOf(values))
 	}
 }
 

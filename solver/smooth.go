@@ -63,7 +63,7 @@ func (s *smooth) at(prices []float64) (value float64) {
 		m := k.competitor(i)
 		value += s.soften(m)
 		s.addMoments(m, s.pairs[i])
-		k.steps -= stepsPerColumn * len(m.columns)
+		k.steps -= stepsPerColumn * len(m.columns) * (1 + len(m.terms)*len(m.terms)/512)
 	}
 	for i, price := range prices {
 		value -= float64(price * float64(k.slack[i]))
