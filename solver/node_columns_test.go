@@ -215,3 +215,56 @@ func TestShortageWithOddSizesAndGroups(t *testing.T) {
 		t.Errorf("of %d demands that are short, %d are beside usable capacity", short, idle)
 	}
 }
+
+// TestReasonsWithOddSizesAndGroups checks that no reason blames the nodes if another replica fits.
+func TestReasonsWithOddSizesAndGroups(t *testing.T) {
+	blamed, wrong := 0, 0
+	for seed := range uint64(1000) {
+		p := newMixedNodes(seed)
+		p.Tolerance, p.Reasons = 0, true
+		twin, s := newPoolsTwin(p), Solve(p)
+		for i, r := range s.Reasons {
+			if r.Limit != LimitNodes {
+				continue
+			}
+			blamed++
+			more := slices.Clone(s.Counts)
+			if more[i]++; twin.fits(more) {
+				if wrong++; clears(p) {
+					t.Errorf("seed %d: another replica of %v fits beside %v", seed, p.Options[i].Variant, s.Counts)
+				}
+			}
+		}
+	}
+	t.Logf("nodes are blamed %d times, %d times wrongly", blamed, wrong)
+	if blamed < 1000 || wrong > blamed/200 {
+		t.Errorf("nodes are blamed %d times, %d times wrongly", blamed, wrong)
+	}
+}
+
+// TestLargeFragmentedFleets checks the gap of fleets on which one dive could use the whole budget,
+// and in which nodes remove replicas that the plan needs until these are kept again.
+func TestLargeFragmentedFleets(t *testing.T) {
+	for _, fleet := range []struct {
+		problem Problem
+		gap     float64
+	}{{oddFleet(500, 0), 0.06}, {fragmentedFleet(700, 0), 0.15}} {
+		if s := Solve(fleet.problem); gapOf(s) > fleet.gap {
+			t.Errorf("%d models: cost %v, bound %v", len(fleet.problem.Demands), s.Cost, s.Bound)
+		}
+	}
+}
+
+// TestHugePenaltiesProveNothing checks a penalty that counts as none.
+func TestHugePenaltiesProveNothing(t *testing.T) {
+	p := Problem{Tolerance: -1, Pools: []Pool{{Accelerator: "A", Nodes: []Node{{Free: 2}}}}}
+	for _, name := range []string{"a", "b"} {
+		o := taking(option(name, 1, 1, 2), "A", 1)
+		o.Model = fleet.ModelID{Name: name}
+		p.Options = append(p.Options, o)
+		p.Demands = append(p.Demands, Demand{Model: o.Model, Amount: 2, Penalty: []Piece{{Share: 0.9, Price: 1}, {Share: 0.1, Price: 1e9}}})
+	}
+	if s := Solve(p); s.Proven || s.Bound > 0 {
+		t.Errorf("cost %v, bound %v, proven %v", s.Cost, s.Bound, s.Proven)
+	}
+}
