@@ -124,6 +124,9 @@ func (d *draft) clearNode() bool {
 	k := d.k
 	for i := range k.nodes {
 		n := &k.nodes[i]
+		if k.steps <= 0 {
+			return false
+		}
 		for j := range n.all {
 			k.steps -= stepsPerColumn
 			if int32(j) != d.nodes[i] && d.keeps(n, d.nodes[i], int32(j)) {

@@ -14,20 +14,29 @@ func (d *draft) serveFirst() {
 	for i := range d.seats {
 		clear(d.seats[i].full) // the nodes were not asked before
 	}
-	left, least := d.k.steps, max(d.k.steps, stepsToServe)
-	defer func() { d.k.steps += left - least }()
-	d.k.steps = least
 	d.removeGroups()
 	short := d.mustServe()
-	for _, m := range short {
-		d.fill(m)
-	}
-	for _, m := range short {
-		more := true
-		for more && d.k.steps > 0 && m.left(m.chosen) > tolerance {
-			more = d.displace(m, short)
+	d.withSteps(func() {
+		for _, m := range short {
+			d.fill(m)
 		}
-	}
+	})
+	d.withSteps(func() {
+		for _, m := range short {
+			more := true
+			for more && d.k.steps > 0 && m.left(m.chosen) > tolerance {
+				more = d.displace(m, short)
+			}
+		}
+	})
+}
+
+// withSteps does a part of this pass, which has steps of its own whatever was used before.
+func (d *draft) withSteps(do func()) {
+	left, least := d.k.steps, max(d.k.steps, stepsToServe)
+	d.k.steps = least
+	do()
+	d.k.steps += left - least
 }
 
 // mustServe returns the models whose demand must be served, the highest priority first.
@@ -93,7 +102,7 @@ func (d *draft) grow(m *competitor) bool {
 	return false
 }
 
-// stepsToServe is the least budget of this pass, whatever was used before.
+// stepsToServe is the least budget of a part of this pass.
 const stepsToServe = 1 << 20
 
 // displace preempts replicas of lower-priority models, the lowest first, if a replica of m then
