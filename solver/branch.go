@@ -47,7 +47,7 @@ func (k *component) branchAndBound(d *draft, bound int64) int64 {
 
 // close reports whether the best plan is within the tolerance of the bound.
 func (b *branching) close(bound int64) bool {
-	return float64(b.best-bound) <= max(0, b.root.c.tolerance)*math.Abs(float64(b.best))
+	return isProven(b.best, bound) || float64(b.best-bound) <= max(0, b.root.c.tolerance)*math.Abs(float64(b.best))
 }
 
 func (b *branching) push(n *treeNode) {

@@ -68,9 +68,15 @@ func (k *component) narrow(d *draft, bound int64) int64 {
 	return bound
 }
 
-// isClose reports whether a cost is within the tolerance of a bound.
+// isClose reports whether a cost is within the tolerance of a bound, or proven.
 func (k *component) isClose(cost, bound int64) bool {
-	return cost <= bound || float64(cost-bound) <= float64(k.c.tolerance*math.Max(1, float64(cost)))
+	return isProven(cost, bound) || float64(cost-bound) <= float64(k.c.tolerance*math.Max(1, float64(cost)))
+}
+
+// isProven reports whether a cost is that of the bound. Costs are whole units, and the bounds of
+// large ones have rounding errors.
+func isProven(cost, bound int64) bool {
+	return cost <= bound || float64(cost-bound) <= float64(1e-10*float64(cost))
 }
 
 // round makes a plan of the best columns, and returns its cost before replicas were removed that
@@ -88,8 +94,7 @@ func (k *component) round(d *draft, bound int64, steps int) (free int64) {
 
 // write writes a plan to the rows, and its gap and proof to the models.
 func (k *component) write(d *draft, bound int64) {
-	// Costs are whole units, and the bounds of large ones have rounding errors.
-	proven := !k.capped && float64(d.cost-bound) <= float64(1e-10*float64(d.cost)) && k.rounding <= float64(1e-7*float64(d.cost))
+	proven := !k.capped && isProven(d.cost, bound) && k.rounding <= float64(1e-7*float64(d.cost))
 	for i := range k.models {
 		m := &k.models[i]
 		m.gap, m.proven = 0, proven
