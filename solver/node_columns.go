@@ -6,11 +6,13 @@ import (
 )
 
 // maxChoices bounds the choices of existing replicas of a node that may be removed, maxOdd the odd
-// sizes, maxPlacings the choices of shares of them that may be placed on a node, and maxPoolChoices
-// the pairs of both choices on all nodes of a pool.
+// sizes of a pool, maxOddOfMany those of one with many nodes, maxPlacings the choices of shares of
+// them that may be placed on a node, and maxPoolChoices the pairs of both choices on all nodes of
+// a pool.
 const (
 	maxChoices     = 1 << 11
 	maxOdd         = 8
+	maxOddOfMany   = 2
 	maxPlacings    = 1 << 6
 	maxPoolChoices = 1 << 17
 )
@@ -18,7 +20,7 @@ const (
 // choicesAreFew reports whether every node has few choices of existing replicas that may be
 // removed, and of shares of odd sizes that may be placed.
 func (p *nodePool) choicesAreFew() bool {
-	if len(p.odd) > maxOdd {
+	if len(p.odd) > maxOdd || len(p.odd) > maxOddOfMany && len(p.nodes) > mostInListTree {
 		return false
 	}
 	choices := make([]int64, len(p.nodes))
