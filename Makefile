@@ -118,7 +118,7 @@ inputs: ## Compare the sizing from incomplete inputs with simulated engines (ten
 
 .PHONY: compare
 compare: ## Compare the solver with cbc and glpsol (ten minutes; Debian's coinor-cbc and glpk-utils); ARGS=-update rewrites docs/math/solver-comparison.md
-	go test -count=1 -timeout 90m -v -run 'TestFleetsAgainstOtherSolvers|TestFragmentedFleets' ./solver -compare $(ARGS)
+	go test -count=1 -timeout 90m -v -run 'TestFleetsAgainstOtherSolvers|TestFragmentedFleets|TestMinimumsAreMet' ./solver -compare $(ARGS)
 
 .PHONY: adversary
 adversary: ## Let a hostile tenant play against another for 90 s; ARGS="-adversary.for 8h -adversary.seed 7" plays on

@@ -8,10 +8,12 @@ const (
 )
 
 // nodesCanClear reports whether the plan can be placed on the nodes of a pool, if these choose
-// which of the replicas that it removes stay, and where shares of odd sizes run.
-func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
-	if c.clearing <= 0 {
-		return false
+// which of the replicas that it removes stay, and which shares of odd sizes run on them. It uses at
+// most so many steps, and returns their number.
+func (c *canonicalProblem) nodesCanClear(p *nodePool, most int) (can bool, used int) {
+	most = min(most, mostClearing, c.clearing)
+	if most <= 0 {
+		return false, 0
 	}
 	k := &component{c: c, byNode: true, atPlan: true}
 	for at := range c.limits {
@@ -19,9 +21,11 @@ func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
 			k.limits = append(k.limits, int32(at))
 		}
 	}
-	k.steps = min(mostClearing, c.clearing)
-	before := k.steps
-	defer func() { c.clearing -= before - k.steps }()
+	k.steps = most
+	defer func() {
+		used = most - k.steps
+		c.clearing -= used
+	}()
 	k.localize()
 	k.addNodes()
 	for i := range k.nodes {
@@ -41,10 +45,10 @@ func (c *canonicalProblem) nodesCanClear(p *nodePool) bool {
 		search := newPolish(k)
 		k.steps -= search.run(max(0, k.steps/4), 0)
 		if !search.breaks() {
-			return true
+			return true, 0
 		}
 	}
-	return false
+	return false, 0
 }
 
 // removalCost is the cost of a removed replica if nothing else has one.

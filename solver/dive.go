@@ -48,7 +48,7 @@ func (k *component) planNodes(first *draft, bound int64) (best *draft, better in
 	k.enumerate(k.columnsBesideNodes())
 	d, kept, found := newDraft(k), saved{cost: math.MaxInt64}, false
 	before := k.steps
-	if k.size() <= mostInListTree && k.dive(k.columnsOf(first), nil, 1) {
+	if k.size() <= mostOfSmall && k.dive(k.columnsOf(first), nil, 1) {
 		k.round(d, bound, k.steps/16)
 		if !d.over() {
 			kept, found = d.save(), true
@@ -61,7 +61,7 @@ func (k *component) planNodes(first *draft, bound int64) (best *draft, better in
 			kept, found = d.save(), true
 		}
 	}
-	if found && k.size() <= mostInListTree && !k.isClose(kept.cost, bound) {
+	if found && k.size() <= mostOfSmall && !k.isClose(kept.cost, bound) {
 		d.restore(kept)
 		columns := k.columns()
 		bound = k.close(d, bound, 16)

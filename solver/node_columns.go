@@ -20,7 +20,7 @@ const (
 // choicesAreFew reports whether every node has few choices of existing replicas that may be
 // removed, and of shares of odd sizes that may be placed.
 func (p *nodePool) choicesAreFew() bool {
-	if len(p.odd) > maxOdd || len(p.odd) > maxOddOfMany && len(p.nodes) > mostInListTree {
+	if len(p.odd) > maxOdd || len(p.odd) > maxOddOfMany && len(p.nodes) > mostOfSmall {
 		return false
 	}
 	choices := make([]int64, len(p.nodes))

@@ -105,7 +105,7 @@ func (c *canonicalProblem) nodesHaveRoom(r *row) bool {
 		return false
 	}
 	p := &c.pools[class.pool]
-	if !p.clears || len(p.nodes) > mostInListTree {
+	if !p.clears || len(p.nodes) > mostOfSmall {
 		return false
 	}
 	r.replicas++

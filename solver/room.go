@@ -74,7 +74,14 @@ func (c *canonicalProblem) placeable(p *nodePool) bool {
 	for i, row := range p.rows {
 		p.counts[i] = int64(c.rows[row].replicas)
 	}
-	return p.placer.Fits(p.counts) || p.clears && !p.placer.Sure && c.nodesCanClear(p)
+	if p.placer.Fits(p.counts) {
+		return true
+	}
+	if !p.clears || p.placer.Sure {
+		return false
+	}
+	can, _ := c.nodesCanClear(p, mostClearing)
+	return can
 }
 
 // lower reduces the minimums to a part that fits, and returns the unsatisfied ones.

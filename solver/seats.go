@@ -129,25 +129,21 @@ func (d *draft) poolHolds(at int32) bool {
 	return d.askPlacer(at)
 }
 
-// askPlacer asks the placer of a pool whether the counts can be placed; in the last pass over few
-// models and nodes, also the nodes, if it finds no placement. It charges the work of both.
+// askPlacer reports whether the placer of a pool finds a placement of the counts; in the last pass
+// over few models and nodes, also whether the nodes do. It charges the work of both.
 func (d *draft) askPlacer(at int32) bool {
 	p, counts := &d.k.c.pools[at], d.seats[at].counts
 	fits := p.placer.Fits(counts)
 	d.k.steps -= max(stepsPerPlacement, p.placer.Work())
-	if fits || !d.clears || !p.clears || p.placer.Sure || d.k.steps <= 0 || d.k.size()+len(p.nodes) > mostInListTree {
+	if fits || !d.clears || !p.clears || p.placer.Sure || d.k.steps <= 0 || d.k.size()+len(p.nodes) > mostOfSmall {
 		return fits
 	}
 	c := d.k.c
-	clearing, within := c.clearing, min(c.clearing, d.k.steps)
-	c.clearing = within
 	before := make([]int, len(p.rows))
 	for i, row := range p.rows {
 		before[i], c.rows[row].replicas = c.rows[row].replicas, int(counts[i])
 	}
-	fits = c.nodesCanClear(p)
-	used := within - c.clearing
-	c.clearing = clearing - used
+	fits, used := c.nodesCanClear(p, d.k.steps)
 	d.k.steps -= used
 	for i, row := range p.rows {
 		c.rows[row].replicas = before[i]

@@ -12,7 +12,7 @@ import (
 func (d *draft) serveFirst() {
 	d.clears = true
 	for i := range d.seats {
-		clear(d.seats[i].full) // the nodes were not asked before
+		clear(d.seats[i].full) // the nodes had no choice before
 	}
 	d.removeGroups()
 	short := d.mustServe()

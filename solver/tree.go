@@ -55,15 +55,16 @@ func (k *component) close(d *draft, bound int64, share int) int64 {
 // treeShare is the part of the remaining steps that the last tree gets: it closes gaps of small
 // components only.
 func (k *component) treeShare() int {
-	if k.size() > mostInListTree {
+	if k.size() > mostOfSmall {
 		return 32
 	}
 	return 2
 }
 
-// mostInListTree is the number of competitors, nodes included, up to which the tree gets many
-// steps.
-const mostInListTree = 80
+// mostOfSmall is the number of competitors, nodes included, up to which a component is small, or of
+// the nodes of a pool. A small one gets the tree early and with many steps, and the choices of nodes
+// in the last pass and in reasons.
+const mostOfSmall = 80
 
 // polishAgain runs the local search on the listed columns.
 func (k *component) polishAgain(d *draft) {
