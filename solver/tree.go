@@ -62,8 +62,8 @@ func (k *component) treeShare() int {
 }
 
 // mostOfSmall is the number of competitors, nodes included, up to which a component is small, or of
-// the nodes of a pool. A small one gets the tree early and with many steps, and the choices of nodes
-// in the last pass and in reasons.
+// nodes up to which a pool is. A small component gets the tree early and with many steps, and the
+// choices of its nodes in the last pass; a small pool gets them in reasons.
 const mostOfSmall = 80
 
 // polishAgain runs the local search on the listed columns.
