@@ -22,6 +22,9 @@ const (
 	clearRise = 2
 	clearFall = 3
 	clearTop  = 3
+	// longConstant is how long a rate was constant if a rise has to be as clear as a fall: one
+	// minute of thirty differs by two standard errors.
+	longConstant = 10 * time.Minute
 )
 
 // arrived is a number of requests that arrived in a time.
@@ -33,8 +36,11 @@ type arrived struct{ requests, seconds float64 }
 func (s arrived) isLike(older arrived) bool {
 	all := older.add(s)
 	deviation := math.Sqrt(all.rate() * (1/s.seconds + 1/older.seconds))
-	change := s.rate() - older.rate()
-	return change <= clearRise*deviation && -change <= clearFall*deviation
+	change, rise := s.rate()-older.rate(), clearRise
+	if older.seconds >= longConstant.Seconds() {
+		rise = clearFall
+	}
+	return change <= float64(float64(rise)*deviation) && -change <= float64(clearFall*deviation)
 }
 
 func (s arrived) add(more arrived) arrived {
@@ -65,8 +71,8 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 		return
 	}
 	minute.requests = float64(latest * minute.seconds)
-	before := d.partsLike(minute)
-	if before.seconds == 0 || !minute.isLike(before) {
+	before := d.partsLike()
+	if !minute.isLike(before) {
 		return
 	}
 	all := before.add(minute)
@@ -81,20 +87,19 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 // partsLike returns the requests of the parts of the error budget back to the last clear change:
 // one from a part to the mean of the newer ones, or from all older ones to all newer ones. An
 // unknown part ends them.
-func (d *demand) partsLike(minute arrived) (before arrived) {
+func (d *demand) partsLike() arrived {
 	length := d.partLength.Seconds()
-	newer, first := minute, len(d.parts)
+	first := len(d.parts) - 1
+	before := arrived{d.parts[first].requests, length}
 	for k := first - 1; k >= 0; k-- {
 		part := arrived{d.parts[k].requests, length}
-		gap := first < len(d.parts) && d.parts[first].end.Sub(d.parts[k].end) > d.partLength
-		if gap || !newer.isLike(part) {
+		gap := d.parts[first].end.Sub(d.parts[k].end) > d.partLength
+		if gap || !before.isLike(part) {
 			break
 		}
-		before = before.add(part)
-		newer, first = before, k
+		before, first = before.add(part), k
 	}
-	older := before
-	newer = arrived{}
+	older, newer := before, arrived{}
 	for k := len(d.parts) - 1; k > first; k-- {
 		part := arrived{d.parts[k].requests, length}
 		newer = newer.add(part)
