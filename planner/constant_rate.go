@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -23,8 +24,11 @@ const (
 	clearFall = 3
 	clearTop  = 3
 	// longConstant is how long a rate was constant if a rise has to be as clear as a fall: one
-	// minute of thirty differs by two standard errors.
+	// minute of forty rises by two standard errors.
 	longConstant = 10 * time.Minute
+	// chanceOfCapacity is by how much a capacity may be too low by chance: the lengths and times
+	// that it comes from are those of a few minutes.
+	chanceOfCapacity = 0.15
 )
 
 // arrived is a number of requests that arrived in a time.
@@ -77,7 +81,7 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 	}
 	all := before.add(minute)
 	c := constantRate{mean: all.rate(), over: time.Duration(all.seconds * float64(time.Second))}
-	if d.backlog > float64(m.ready()) && c.mean < latest {
+	if d.backlog > float64(m.ready()) && c.mean < latest && before.seconds < longConstant.Seconds() {
 		return
 	}
 	c.peak = d.bursts.Or(mostEven) < mostEven && peak-c.mean <= clearTop*math.Sqrt(c.mean/minute.seconds)
@@ -109,6 +113,47 @@ func (d *demand) partsLike() arrived {
 		}
 	}
 	return before
+}
+
+// keepServed removes a lack of capacity that may be chance: the existing replicas have served the
+// same rate within the objective. Requests that wait in their queues are a part of that.
+func (z *sizedModel) keepServed() {
+	needed, committed := z.latest+z.growth, z.committed()
+	if needed <= committed || needed > float64(committed*(1+chanceOfCapacity)) || !z.hasServed() {
+		return
+	}
+	z.latest, z.growth, z.joining, z.proven = committed, 0, 0, true
+}
+
+// hasServed reports whether no more replicas than are ready now, of one variant, served the
+// constant rate for longConstant, with no more misses than the objective allows, nor in the latest
+// part. It needs as many requests as the error budget, and is off without it.
+func (z *sizedModel) hasServed() bool {
+	d := z.demand
+	if d.constant.over < longConstant || !z.correction.known || z.starts() {
+		return false
+	}
+	serving := slices.DeleteFunc(slices.Clone(z.candidates), func(c candidate) bool { return c.alive() == 0 })
+	enough := max(1, int(longConstant/d.partLength))
+	if len(serving) != 1 || len(d.parts) < enough || time.Duration(enough)*d.partLength > d.constant.over {
+		return false
+	}
+	parts := d.parts[len(d.parts)-enough:]
+	if slices.ContainsFunc(parts, func(p budgetPart) bool { return p.replicas > serving[0].ready }) {
+		return false
+	}
+	objective, _ := z.singleObjective()
+	meets := func(p budgetPart) bool { return p.missed <= float64(p.requests*(1-objective.Percentile)) }
+	return meets(sumOfParts(parts)) && meets(parts[enough-1])
+}
+
+// provenText returns that the replicas proved to be enough as text; "" if they did not have to.
+func (z *sizedModel) provenText() string {
+	if !z.proven {
+		return ""
+	}
+	return fmt.Sprintf("the existing replicas served this rate for %.0f min: capacities that lack up to %.0f %% are chance",
+		longConstant.Minutes(), 100*chanceOfCapacity)
 }
 
 // mostEven is the index of dispersion above which arrivals are bursts: the highest minute is none

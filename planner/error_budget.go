@@ -155,6 +155,9 @@ func (z *sizedModel) budgetText(p Policy) string {
 	if d := z.demand; d.recurs {
 		texts = append(texts, fmt.Sprintf("%s req/s came back within %s and keep their replicas", rateNumber(d.recurring), hoursText(p.BudgetWindow)))
 	}
+	if proven := z.provenText(); proven != "" {
+		texts = append(texts, proven)
+	}
 	return strings.Join(texts, "; ")
 }
 
