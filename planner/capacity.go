@@ -25,7 +25,7 @@ type sizedModel struct {
 	latest     float64       // demand that needs replicas at once
 	growth     float64       // of the latest demand, until replicas that are started now are ready
 	joining    float64       // requests that join the queue until then
-	proven     bool          // a lack of capacity was removed, as replicas served the same before
+	proof      time.Duration // for which the existing replicas served the same; 0 if it did not count
 	startup    time.Duration // from now to then
 	// demand of the plan: more than latest if replicas exist that can serve more
 	wanted float64
@@ -158,7 +158,7 @@ func (z *sizedModel) setAmounts() {
 		return
 	}
 	z.addQueue()
-	z.keepServed()
+	z.proveCapacity()
 	committed := z.committed()
 	z.wanted = max(z.latest, min(d.highest, committed))
 	z.addProbe()

@@ -3,7 +3,6 @@ package planner
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/wva-project/wva/fleet"
@@ -12,9 +11,11 @@ import (
 // constantRate is the rate of arrivals as long as only chance moved it. The rate of one minute is
 // that of a few requests: 18 of them deviate by a quarter. The zero value is none.
 type constantRate struct {
-	mean float64       // requests per second
-	over time.Duration // the time of which it is the mean
-	peak bool          // the highest rate of the peak window differs by no more than chance too
+	mean  float64       // requests per second
+	over  time.Duration // the time of which it is the mean
+	parts time.Duration // the same without the latest minute: whole parts of the error budget
+	peak  bool          // the highest rate of the peak window differs by no more than chance too
+	rises bool          // the latest minute may be a rise: it is two standard errors above it
 }
 
 // How many standard errors are more than chance. A rise counts earlier than a fall: replicas that
@@ -26,9 +27,6 @@ const (
 	// longConstant is how long a rate was constant if a rise has to be as clear as a fall: one
 	// minute of forty rises by two standard errors.
 	longConstant = 10 * time.Minute
-	// chanceOfCapacity is by how much a capacity may be too low by chance: the lengths and times
-	// that it comes from are those of a few minutes.
-	chanceOfCapacity = 0.15
 )
 
 // arrived is a number of requests that arrived in a time.
@@ -38,18 +36,24 @@ type arrived struct{ requests, seconds float64 }
 // as of Poisson arrivals. Burstier arrivals deviate more, so that fewer of their minutes are like
 // those before.
 func (s arrived) isLike(older arrived) bool {
-	all := older.add(s)
-	deviation := math.Sqrt(all.rate() * (1/s.seconds + 1/older.seconds))
-	change, rise := s.rate()-older.rate(), clearRise
+	deviation, rise := s.deviation(older), clearRise
 	if older.seconds >= longConstant.Seconds() {
 		rise = clearFall
 	}
+	change := s.rate() - older.rate()
 	return change <= float64(float64(rise)*deviation) && -change <= float64(clearFall*deviation)
+}
+
+// deviation returns the standard error of the difference of two rates.
+func (s arrived) deviation(older arrived) float64 {
+	return math.Sqrt(older.add(s).rate() * (1/s.seconds + 1/older.seconds))
 }
 
 func (s arrived) add(more arrived) arrived {
 	return arrived{s.requests + more.requests, s.seconds + more.seconds}
 }
+
+func lasting(s arrived) time.Duration { return time.Duration(s.seconds * float64(time.Second)) }
 
 func (s arrived) rate() float64 { return s.requests / s.seconds }
 
@@ -80,10 +84,11 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 		return
 	}
 	all := before.add(minute)
-	c := constantRate{mean: all.rate(), over: time.Duration(all.seconds * float64(time.Second))}
+	c := constantRate{mean: all.rate(), over: lasting(all), parts: lasting(before)}
 	if d.backlog > float64(m.ready()) && c.mean < latest && before.seconds < longConstant.Seconds() {
 		return
 	}
+	c.rises = minute.rate()-before.rate() > float64(clearRise*minute.deviation(before))
 	c.peak = d.bursts.Or(mostEven) < mostEven && peak-c.mean <= clearTop*math.Sqrt(c.mean/minute.seconds)
 	d.constant = c
 }
@@ -113,47 +118,6 @@ func (d *demand) partsLike() arrived {
 		}
 	}
 	return before
-}
-
-// keepServed removes a lack of capacity that may be chance: the existing replicas have served the
-// same rate within the objective. Requests that wait in their queues are a part of that.
-func (z *sizedModel) keepServed() {
-	needed, committed := z.latest+z.growth, z.committed()
-	if needed <= committed || needed > float64(committed*(1+chanceOfCapacity)) || !z.hasServed() {
-		return
-	}
-	z.latest, z.growth, z.joining, z.proven = committed, 0, 0, true
-}
-
-// hasServed reports whether no more replicas than are ready now, of one variant, served the
-// constant rate for longConstant, with no more misses than the objective allows, nor in the latest
-// part. It needs as many requests as the error budget, and is off without it.
-func (z *sizedModel) hasServed() bool {
-	d := z.demand
-	if d.constant.over < longConstant || !z.correction.known || z.starts() {
-		return false
-	}
-	serving := slices.DeleteFunc(slices.Clone(z.candidates), func(c candidate) bool { return c.alive() == 0 })
-	enough := max(1, int(longConstant/d.partLength))
-	if len(serving) != 1 || len(d.parts) < enough || time.Duration(enough)*d.partLength > d.constant.over {
-		return false
-	}
-	parts := d.parts[len(d.parts)-enough:]
-	if slices.ContainsFunc(parts, func(p budgetPart) bool { return p.replicas > serving[0].ready }) {
-		return false
-	}
-	objective, _ := z.singleObjective()
-	meets := func(p budgetPart) bool { return p.missed <= float64(p.requests*(1-objective.Percentile)) }
-	return meets(sumOfParts(parts)) && meets(parts[enough-1])
-}
-
-// provenText returns that the replicas proved to be enough as text; "" if they did not have to.
-func (z *sizedModel) provenText() string {
-	if !z.proven {
-		return ""
-	}
-	return fmt.Sprintf("the existing replicas served this rate for %.0f min: capacities that lack up to %.0f %% are chance",
-		longConstant.Minutes(), 100*chanceOfCapacity)
 }
 
 // mostEven is the index of dispersion above which arrivals are bursts: the highest minute is none

@@ -99,51 +99,6 @@ func TestConstantRateOfPoissonArrivals(t *testing.T) {
 	}
 }
 
-// Replicas that served the rate for ten minutes are enough for it, whatever a capacity that is
-// computed anew says, within its noise.
-func TestReplicasThatServedTheRateAreEnough(t *testing.T) {
-	for name, test := range map[string]struct {
-		lack   float64
-		change func(z *sizedModel)
-		proven bool
-	}{
-		"a lack by chance":              {lack: 1.1, proven: true},
-		"a lack beyond chance":          {lack: 1.2},
-		"a queue that adds to it":       {lack: 1.1, change: func(z *sizedModel) { z.growth = 0.1 }},
-		"misses":                        {lack: 1.1, change: func(z *sizedModel) { z.demand.parts = hourOf(0.06, 2) }},
-		"misses long ago":               {lack: 1.1, change: func(z *sizedModel) { z.demand.parts[5].missed = 300 }, proven: true},
-		"misses in the latest part":     {lack: 1.1, change: func(z *sizedModel) { z.demand.parts[partsOfWindow-1].missed = 20 }},
-		"more replicas served it":       {lack: 1.1, change: func(z *sizedModel) { z.demand.parts[partsOfWindow-2].replicas = 7 }},
-		"a rate of five minutes":        {lack: 1.1, change: func(z *sizedModel) { z.demand.constant.over = 5 * time.Minute }},
-		"no constant rate":              {lack: 1.1, change: func(z *sizedModel) { z.demand.constant = constantRate{} }},
-		"no error budget":               {lack: 1.1, change: func(z *sizedModel) { z.correction.known = false }},
-		"a replica starts":              {lack: 1.1, change: func(z *sizedModel) { z.candidates[0].starting = 1 }},
-		"another variant serves too":    {lack: 1.1, change: func(z *sizedModel) { z.candidates[1].now = 1 }},
-		"parts as long as their window": {lack: 1.1, change: func(z *sizedModel) { z.demand.parts, z.demand.partLength = z.demand.parts[:1], time.Hour }},
-	} {
-		o := fleet.Objective{TTFT: time.Second, Percentile: 0.95}
-		serving := &variant{Variant: &fleet.Variant{}, objective: o, now: 6, podCounts: podCounts{ready: 6}}
-		other := &variant{Variant: &fleet.Variant{}, objective: o}
-		z := &sizedModel{
-			model:      &model{variants: []*variant{serving, other}},
-			candidates: []candidate{{variant: serving, share: 0.1}, {variant: other, share: 0.1}},
-			demand:     demand{parts: hourOf(0.01, 2), partLength: partLength, constant: constantRate{mean: 2, over: 30 * time.Minute}},
-			correction: correction{factor: 1, known: true}, latest: test.lack * 0.6,
-		}
-		for k := range z.demand.parts {
-			z.demand.parts[k].replicas = 6
-		}
-		if test.change != nil {
-			test.change(z)
-		}
-		z.keepServed()
-		enough := z.latest+z.growth <= z.committed()
-		if z.proven != test.proven || enough != test.proven || test.proven != (z.provenText() != "") {
-			t.Errorf("%s: %v of %v needed, %q", name, z.latest, z.committed(), z.provenText())
-		}
-	}
-}
-
 // A minute of a few requests moves no replica, and the reason shows the mean that counts.
 func TestChanceMovesNoReplicas(t *testing.T) {
 	decide := func(each float64) fleet.Decision {
