@@ -25,8 +25,8 @@ type sizedModel struct {
 	latest     float64       // demand that needs replicas at once
 	growth     float64       // of the latest demand, until replicas that are started now are ready
 	joining    float64       // requests that join the queue until then
-	proof      time.Duration // for which the existing replicas served the same; 0: it did not count
 	startup    time.Duration // from now to then
+	proof      time.Duration // for which the existing replicas served the same; 0: it did not count
 	// demand of the plan: more than latest if replicas exist that can serve more
 	wanted float64
 	probe  int         // the candidate that gets a probe; none if there is none

@@ -36,12 +36,12 @@ type arrived struct{ requests, seconds float64 }
 // as of Poisson arrivals. Burstier arrivals deviate more, so that fewer of their minutes are like
 // those before.
 func (s arrived) isLike(older arrived) bool {
-	deviation, rise := s.deviation(older), clearRise
+	change, deviation := s.rate()-older.rate(), s.deviation(older)
+	rise := float64(clearRise * deviation)
 	if older.seconds >= longConstant.Seconds() {
-		rise = clearFall
+		rise = float64(clearFall * deviation)
 	}
-	change := s.rate() - older.rate()
-	return change <= float64(float64(rise)*deviation) && -change <= float64(clearFall*deviation)
+	return change <= rise && -change <= float64(clearFall*deviation)
 }
 
 // deviation returns the standard error of the difference of two rates.

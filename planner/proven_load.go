@@ -20,7 +20,7 @@ const (
 // now, if it served the same rate within the objective and lacks no more than chance. The demand
 // stays: what one variant proved says nothing of another.
 func (z *sizedModel) proveCapacity() {
-	needed, committed := z.latest+z.growth, z.committed()
+	needed, committed := z.latest, z.committed()
 	if needed <= committed || needed > float64(committed*(1+chanceOfCapacity)) || z.growth > 0 {
 		return
 	}
