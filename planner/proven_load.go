@@ -16,9 +16,9 @@ const (
 	requestsOfProof = 100
 )
 
-// proveCapacity raises the capacity of the variant that serves the model to what the demand needs
-// now, if it served the same rate within the objective and lacks no more than chance. The demand
-// stays: what one variant proved says nothing of another.
+// proveCapacity raises the capacity of the variant that serves the model so that it is enough for
+// the demand now, if it served the same rate within the objective and lacks no more than chance.
+// The demand stays: the proof of one variant says nothing of another.
 func (z *sizedModel) proveCapacity() {
 	needed, committed := z.latest, z.committed()
 	if needed <= committed || needed > float64(committed*(1+chanceOfCapacity)) || z.growth > 0 {

@@ -73,7 +73,7 @@ func sixServe(parts []budgetPart) []budgetPart {
 	return parts
 }
 
-// What one variant proved says nothing of another: a cheaper one gets the replicas that it needs,
+// The proof of one variant says nothing of another: a cheaper one gets the replicas that it needs,
 // and if there is none, nothing is started.
 func TestProofIsThatOfOneVariant(t *testing.T) {
 	decide := func(cost, each float64, replicas int) (h100, l40s int) {
