@@ -53,14 +53,14 @@ func (s arrived) add(more arrived) arrived {
 	return arrived{s.requests + more.requests, s.seconds + more.seconds}
 }
 
-func lasting(s arrived) time.Duration { return time.Duration(s.seconds * float64(time.Second)) }
+func (s arrived) duration() time.Duration { return time.Duration(s.seconds * float64(time.Second)) }
 
 func (s arrived) rate() float64 { return s.requests / s.seconds }
 
 // setConstantRate sets the mean rate since the last change that is more than chance: the latest
 // minute and the parts of the error budget before it, from the latest one back. There is none if
 // the parts are not known until about now, if they lack requests (of silent replicas, or of a burst
-// that has just begun), or if requests wait that the parts do not have.
+// that has just begun), or if the mean is a short one and requests wait that the parts do not have.
 func (m *model) setConstantRate(d *demand, now time.Time) {
 	peak, deviation := 0.0, 0.0
 	for _, rows := range [][]fleet.Load{m.engine, m.gateway} {
@@ -84,7 +84,7 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 		return
 	}
 	all := before.add(minute)
-	c := constantRate{mean: all.rate(), over: lasting(all), parts: lasting(before)}
+	c := constantRate{mean: all.rate(), over: all.duration(), parts: before.duration()}
 	if d.backlog > float64(m.ready()) && c.mean < latest && before.seconds < longConstant.Seconds() {
 		return
 	}

@@ -95,8 +95,12 @@ func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64) boo
 	latest, seconds := parts[len(parts)-1], float64(len(parts))*d.partLength.Seconds()
 	span := latest.end.Sub(parts[0].end) + d.partLength
 	enough := seconds >= leastKnown*p.BudgetWindow.Seconds() && seconds >= mostlyKnown*span.Seconds()
-	meets := func(p budgetPart, share float64) bool { return p.missed <= float64(share*(1-percentile))*p.requests }
-	return enough && meets(window, littleBudget) && meets(latest, 1)
+	return enough && window.meets(percentile, littleBudget) && latest.meets(percentile, 1)
+}
+
+// meets reports whether no more requests missed the objective than a share of those that may.
+func (p budgetPart) meets(percentile, share float64) bool {
+	return p.missed <= float64(share*(1-percentile))*p.requests
 }
 
 // leastKnown is the share of the error budget's window that must be known for it to count as hardly

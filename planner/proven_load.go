@@ -49,15 +49,14 @@ func (z *sizedModel) served(c candidate) time.Duration {
 		return 0
 	}
 	more := func(p budgetPart) bool { return p.replicas > min(c.now, c.ready) }
-	since := d.parts[first-1].end
+	latest := d.parts[len(d.parts)-1]
 	// their numbers are those at their ends, so that of the part before is one of them
-	if slices.ContainsFunc(d.parts[first-1:], more) || d.starting.overlaps(since, d.parts[len(d.parts)-1].end.Add(2*length)) {
+	if slices.ContainsFunc(d.parts[first-1:], more) || d.starting.overlaps(d.parts[first-1].end, latest.end.Add(2*length)) {
 		return 0
 	}
 	objective, _ := z.singleObjective()
-	meets := func(p budgetPart) bool { return p.missed <= float64(p.requests*(1-objective.Percentile)) }
 	all := sumOfParts(d.parts[first:])
-	if all.requests < requestsOfProof || !meets(all) || !meets(d.parts[len(d.parts)-1]) {
+	if all.requests < requestsOfProof || !all.meets(objective.Percentile, 1) || !latest.meets(objective.Percentile, 1) {
 		return 0
 	}
 	return proof
