@@ -29,6 +29,9 @@ func (c *bursts) add(loads []fleet.Load) {
 }
 
 func TestConstantArrivalsShowNoBurst(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	for name, c := range map[string]struct {
 		every       int
 		rate, burst float64

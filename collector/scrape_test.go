@@ -257,6 +257,9 @@ func TestGatewaysAreReadWhateverPrometheusAsksFor(t *testing.T) {
 }
 
 func TestCopiesOfARouterAreNotCounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	w := scraped(t, "vllm", scrapers[0], exposition.PlainText)
 	alone := w.collect()
 	for _, by := range scrapers {

@@ -97,6 +97,9 @@ func TestSameSeedGivesTheSameBytes(t *testing.T) {
 }
 
 func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	t.Parallel()
 	for _, fault := range []demo.FaultType{demo.FaultPrometheus, demo.FaultScrape} {
 		t.Run(string(fault), func(t *testing.T) {
@@ -160,6 +163,9 @@ func TestRestartOfTheScalerLosesNoReplica(t *testing.T) {
 }
 
 func TestGeneratedLoadNeedsBothVariantsAndScalesToZero(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	t.Parallel()
 	o := play(t, demo.Options{})
 	withH100, atZero := 0, 0
@@ -188,6 +194,9 @@ func TestGeneratedLoadNeedsBothVariantsAndScalesToZero(t *testing.T) {
 }
 
 func TestTraceOfARealService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	t.Parallel()
 	file, err := os.Open("../../shared/data/azure_conv_2023.csv")
 	if errors.Is(err, fs.ErrNotExist) {

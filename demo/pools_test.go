@@ -44,6 +44,9 @@ func TestInvalidPoolsAreRejectedAtOnce(t *testing.T) {
 }
 
 func TestNodesChangeDecisionsOnlyIfTheyLimitThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	t.Parallel()
 	on := func(pools ...demo.Pool) outcome {
 		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 6, 64)), Pools: pools})

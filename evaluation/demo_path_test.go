@@ -21,6 +21,9 @@ import (
 // the same fleet and requests, which leave one variant at zero for a while, both have the same
 // replicas at every cycle.
 func TestWVAScalesAsInTheDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	t.Parallel()
 	trace := burstyTrace(t)
 	ticks := demoTicks(t, trace)

@@ -33,6 +33,9 @@ func TestContextsCorrectForCorrelatedLengths(t *testing.T) {
 }
 
 func TestUnmeasuredLengthsAreSizedSafely(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes minutes under the race detector")
+	}
 	for _, s := range []shape{varied(0.5), varied(1), varied(2)} {
 		sized := map[string]bool{
 			"inputs/chat/H100 8B/2048/1/1/0.95/256/0/0/" + s.name:      true,
