@@ -25,7 +25,8 @@ type latency struct {
 	// rate is the requests per second that each of the replicas that the demand needs can serve
 	// within its objective, and mean those of a replica in a pool without end.
 	rate, mean float64
-	pool       Pool // how the rate depends on the number of replicas
+	pool       Pool    // how the rate depends on the number of replicas
+	inMix      float64 // most requests per second of a replica beside other variants; 0: unknown
 	limit      Limit
 	basis      Basis
 	note       string
@@ -169,9 +170,11 @@ func (l latency) ask(q queueing.Question, t lead, m Model, o Options) latency {
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
 	l.useful = queueing.LeastUsefulShare * answer.MeanRate
 	full := q.Mix.FullBatch(q.Replica)
-	if most := throughputShare(t, full.Seconds) * full.Rate; shared.atMost(most) < l.rate {
+	part := throughputShare(t, full.Seconds)
+	if most := part * full.Rate; shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput
 	}
+	l.inMix = (1 - float64(mixReserve*(mostOfThroughput-part))) * full.Rate
 	l.pool, l.mean = shared.pool, shared.mean
 	l.empty = answer.Misses
 	if l.infeasible = answer.Remedy != ""; l.infeasible {
@@ -200,6 +203,8 @@ const (
 	quickStart          = time.Minute
 	// lastingStarts is the number of start-up times from which on a rate that lasted counts.
 	lastingStarts = 4
+	// mixReserve is the part of the reserve for slow starts that is kept beside other variants.
+	mixReserve = 0.4
 )
 
 // throughputShare returns the part of its throughput that a replica is sized for, by the time that

@@ -172,7 +172,7 @@ func (s *loadSplit) missed(m member, growth float64) float64 {
 }
 
 // solveGrowth finds the factor by which the load may grow: at least the factor that the fullest
-// variant allows, and at most the one that limits other than latency allow.
+// variant allows, and at most the one that limits other than latency and slow starts allow.
 func (s *loadSplit) solveGrowth(least float64) {
 	s.growth = least
 	most, hardest := least, math.Inf(1)
@@ -183,9 +183,7 @@ func (s *loadSplit) solveGrowth(least float64) {
 		}
 		// Above that rate all of its requests miss.
 		most = max(most, curveAt[len(curveAt)-1]*l.rate/m.rate)
-		if hard := s.hard[m.variant]; hard > 0 {
-			hardest = min(hardest, hard/m.rate)
-		}
+		hardest = min(hardest, s.most(m)/m.rate)
 	}
 	low, high := least, max(least, min(most, hardest))
 	if s.excess(high) <= 0 {
@@ -201,6 +199,18 @@ func (s *loadSplit) solveGrowth(least float64) {
 	}
 	s.growth = low
 	s.slope = max(0, (s.excess(1.1*low)-s.excess(0.9*low))/(0.2*low))
+}
+
+// most returns the requests per second of a member's replica that limits other than latency allow,
+// and that slow starts leave of its throughput.
+func (s *loadSplit) most(m member) float64 {
+	most := math.Inf(1)
+	for _, limit := range []float64{s.hard[m.variant], s.latencies[m.variant].inMix} {
+		if limit > 0 {
+			most = min(most, limit)
+		}
+	}
+	return most
 }
 
 // with returns the requests per second that the members could serve together with another one.
@@ -236,9 +246,9 @@ func (s *loadSplit) canServe(members []member, times float64) bool {
 		if m.replicas <= 0 {
 			continue
 		}
-		rate, l, hard := s.at(m, times), &s.latencies[m.variant], s.hard[m.variant]
+		rate, l := s.at(m, times), &s.latencies[m.variant]
 		full = full || rate > m.own
-		if hard > 0 && rate > hard || full && math.IsInf(excess, 1) {
+		if rate > s.most(m) || full && math.IsInf(excess, 1) {
 			return false
 		}
 		if l.misses == nil {

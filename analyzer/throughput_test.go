@@ -103,3 +103,27 @@ func TestSlowStartsLowerTheLimitsOfAReplicaWithoutAProfile(t *testing.T) {
 		}
 	}
 }
+
+// A pool of two variants leaves a part of that throughput too: it does not forget slow starts
+// because the load split is measured.
+func TestSlowStartsLeaveThroughputOfAMix(t *testing.T) {
+	objective := slo(3*time.Second, 100*time.Millisecond)
+	served := func(startup, steady time.Duration) (total float64) {
+		m := chat(50)
+		m.Steady = steady
+		m.Variants = []Variant{
+			{Profile: h100(), Objective: objective, Startup: startup, Replicas: replicas(2, showing(m, h100().Cost, 19))},
+			{Profile: l40s(), Objective: objective, Startup: startup, Replicas: replicas(2, showing(m, l40s().Cost, 4.5))},
+		}
+		for i, c := range Analyze(m, Options{}) {
+			total += c.Share.Or(0) * 50 * float64(len(m.Variants[i].Replicas))
+		}
+		return total
+	}
+	quick := served(time.Minute, time.Minute)
+	for steady, want := range map[time.Duration]float64{time.Minute: 0.95, time.Hour: 1} {
+		if got := served(2*time.Minute, steady) / quick; math.Abs(got-want) > 0.015 {
+			t.Errorf("constant for %v: replicas that start in two minutes serve %.3f of what those that start in one do, want %v", steady, got, want)
+		}
+	}
+}
