@@ -16,6 +16,7 @@ func (s *Server) observe(ctx context.Context, now time.Time, previous []fleet.Pr
 	current := s.settings.Load()
 	c := current.config
 	declared.Variants = c.Declare(declared.Variants)
+	declared.Workloads = s.ended.mark(declared.Workloads, now)
 	windows := windowsOf(c, declared)
 	windows.Began = youngPods(c, declared.Workloads, now)
 	seen := current.collector.Collect(ctx, now, windows)

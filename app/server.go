@@ -27,6 +27,7 @@ type Server struct {
 	dumper   *dumper
 	crashes  *crashes
 	clock    clockCheck
+	ended    endedPods
 	scaler   *scaler.Server
 }
 

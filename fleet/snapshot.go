@@ -124,6 +124,9 @@ type Workload struct {
 	// made by KEDA for one of the variants; empty if there is none.
 	ConflictingHPA string `json:"conflictingHPA,omitzero"`
 	Pods           []Pod  `json:"pods,omitzero"`
+	// Ended are the names of pods that the workload had a short while ago, sorted: their last
+	// metrics may still be read.
+	Ended []string `json:"ended,omitzero"`
 }
 
 // Quota is one resource of a quota, which limits the replicas of several workloads together.
@@ -171,6 +174,9 @@ type Pod struct {
 	// engine runs while this one holds its accelerators.
 	Others []string `json:"others,omitzero"`
 }
+
+// Names returns the names of all pods of the replica.
+func (p *Pod) Names() []string { return append([]string{p.Name}, p.Others...) }
 
 // StartedAt returns when the start of the pod began: with its node, if it had to wait for one.
 func (p *Pod) StartedAt() time.Time {

@@ -162,8 +162,9 @@ func (m *model) isUnserved(name string) bool {
 }
 
 // findStrangers finds the pods that serve a model and belong to no workload of a variant: those of
-// another cluster, or pods that are not seen as their replicas. A pod that was just deleted still
-// has its last gauges, and an engine that sleeps in a launcher without a replica serves nothing.
+// another cluster, or pods that are not seen as their replicas. A pod that ended a short while ago
+// still has its last gauges, and an engine that sleeps in a launcher without a replica serves
+// nothing.
 func (x *view) findStrangers(workloads []fleet.Workload) {
 	var own map[podKey]bool // nil until needed: the pods of most models are all its replicas
 	for _, m := range x.models {
@@ -202,15 +203,17 @@ func (m *model) unread(rows []*fleet.Usage) (unread []*fleet.Usage) {
 
 type podKey struct{ namespace, pod string }
 
-// podsOf returns the pods of all workloads.
+// podsOf returns the pods of all workloads, and those that they had a short while ago.
 func podsOf(workloads []fleet.Workload) map[podKey]bool {
 	pods := make(map[podKey]bool, len(workloads))
 	for i := range workloads {
-		for j := range workloads[i].Pods {
-			pod := &workloads[i].Pods[j]
-			pods[podKey{workloads[i].ID.Namespace, pod.Name}] = true
-			for _, name := range pod.Others {
-				pods[podKey{workloads[i].ID.Namespace, name}] = true
+		w := &workloads[i]
+		for _, name := range w.Ended {
+			pods[podKey{w.ID.Namespace, name}] = true
+		}
+		for j := range w.Pods {
+			for _, name := range w.Pods[j].Names() {
+				pods[podKey{w.ID.Namespace, name}] = true
 			}
 		}
 	}

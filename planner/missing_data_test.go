@@ -114,6 +114,17 @@ func TestPodsThatServeNothingAreNoStrangers(t *testing.T) {
 	}
 }
 
+// A pod ends between two scrapes: its last gauges are as fresh as those of the others.
+func TestPodsThatEndedAShortWhileAgoAreNoStrangers(t *testing.T) {
+	s := quietScenario()
+	gone := s.Usages[0]
+	gone.Pod = "cheap-gone"
+	s.Usages = append(s.Usages, gone)
+	expect(t, s.decide(t)["cheap"], 6, fleet.CodeMetricsMissing)
+	s.Workloads[0].Ended = []string{"cheap-gone"}
+	expect(t, s.decide(t)["cheap"], 1, fleet.CodeScaleDown)
+}
+
 func TestReplicaWithoutARateBlocksNoScaleUp(t *testing.T) {
 	s := newScenario(cheap(group{ready: 2, running: 90, waiting: 20, kv: 0.9, rate: 6}))
 	s.Usages[0].FirstTokens = fleet.Reading{}
