@@ -394,3 +394,20 @@ func TestLossIsThatOfTheLoadSplit(t *testing.T) {
 		t.Errorf("%v requests per second are left without one fast replica, want %v", left, right)
 	}
 }
+
+// The others are sized alone once the last replica of a variant stops, with all of the reserve for
+// slow starts, and the loss says so.
+func TestLossOfTheLastReplicaIsThatOfWhoeverIsLeft(t *testing.T) {
+	m := chat(40)
+	objective := slo(3*time.Second, 100*time.Millisecond)
+	fast := Variant{Profile: h100(), Objective: objective, Startup: 2 * time.Minute, Replicas: replicas(2, showing(m, h100().Cost, 17.5))}
+	slow := Variant{Profile: l40s(), Objective: objective, Startup: 2 * time.Minute, Replicas: replicas(1, showing(m, l40s().Cost, 5))}
+	m.Variants = []Variant{fast, slow}
+	both := Analyze(m, Options{})
+	m.Variants = []Variant{fast}
+	alone := Analyze(m, Options{})[0]
+	left := 2*both[0].Share.Value + both[1].Share.Value - both[1].Loss.Value
+	if math.Abs(left/(2*alone.Share.Value)-1) > 0.05 {
+		t.Errorf("%.1f/s are left without the slow replica, want %.1f", 40*left, 2*40*alone.Share.Value)
+	}
+}

@@ -47,7 +47,7 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 	if len(split.members) > 1 {
 		for k, gain := range split.gains() {
 			a.lower(split, split.members[k], gain)
-			a.capacities[split.members[k].variant].Loss = fleet.Observed((split.total() - split.without(k)) / demand)
+			a.capacities[split.members[k].variant].Loss = fleet.Observed(max(0, (split.total()-split.without(k))/demand))
 		}
 	}
 	return split, true
@@ -239,16 +239,22 @@ func (s *loadSplit) without(k int) (total float64) {
 	return total
 }
 
-// canServe reports whether members meet the objective with some times their requests in flight.
+// canServe reports whether members meet the objective with some times their requests in flight. One
+// that is left alone is sized as it is without the others.
 func (s *loadSplit) canServe(members []member, times float64) bool {
-	excess, full := 0.0, false
+	excess, full, serving := 0.0, false, 0
+	for _, m := range members {
+		if m.replicas > 0 {
+			serving++
+		}
+	}
 	for _, m := range members {
 		if m.replicas <= 0 {
 			continue
 		}
 		rate, l := s.at(m, times), &s.latencies[m.variant]
 		full = full || rate > m.own
-		if rate > s.most(m) || full && math.IsInf(excess, 1) {
+		if serving == 1 && rate > m.own || rate > s.most(m) || full && math.IsInf(excess, 1) {
 			return false
 		}
 		if l.misses == nil {

@@ -62,11 +62,13 @@ func (z *sizedModel) served(c candidate) time.Duration {
 	return proof
 }
 
-// missesNow reports whether the objective is missed, or a queue that no part has yet may miss it.
+// missesNow reports whether the objective is missed, or a queue that no part has yet may miss it:
+// the TTFT of engines does not have the wait at the gateway.
 func (z *sizedModel) missesNow() bool {
 	objective, _ := z.singleObjective()
 	_, missed := z.missedObjective()
-	return missed || objective.TTFT <= 0 && z.demand.backlog > float64(z.ready())
+	few := float64(z.ready())
+	return missed || z.demand.queued > few || objective.TTFT <= 0 && z.demand.backlog > few
 }
 
 // provenText returns that the replicas proved to be enough as text; "" if they did not have to.

@@ -28,10 +28,12 @@ func TestReplicasThatServedTheRateAreEnough(t *testing.T) {
 		"a replica is new": {lack: 1.1, change: func(z *sizedModel) {
 			z.demand.starting = spans{{epoch.Add(-5 * time.Minute), epoch.Add(-4 * time.Minute)}}
 		}},
-		"a gap in the parts": {lack: 1.1, change: func(z *sizedModel) { z.demand.constant.parts = 2 * partLength }},
-		"the rate rises":     {lack: 1.1, change: func(z *sizedModel) { z.demand.constant.rises = true }},
-		"few requests":       {lack: 1.1, change: func(z *sizedModel) { z.demand.parts = sixServe(hourOf(0, 0.1)) }},
-		"TTFT is missed now": {lack: 1.1, change: func(z *sizedModel) { z.demand.ttft = fleet.Observed(30) }},
+		"a gap in the parts":     {lack: 1.1, change: func(z *sizedModel) { z.demand.constant.parts = 2 * partLength }},
+		"the rate rises":         {lack: 1.1, change: func(z *sizedModel) { z.demand.constant.rises = true }},
+		"few requests":           {lack: 1.1, change: func(z *sizedModel) { z.demand.parts = sixServe(hourOf(0, 0.1)) }},
+		"TTFT is missed now":     {lack: 1.1, change: func(z *sizedModel) { z.demand.ttft = fleet.Observed(30) }},
+		"a queue at the gateway": {lack: 1.1, change: func(z *sizedModel) { z.demand.queued, z.demand.backlog = 7, 7 }},
+		"a queue at engines":     {lack: 1.1, change: func(z *sizedModel) { z.demand.backlog = 7 }, proven: true},
 		"a queue at an objective of ITL": {lack: 1.1, change: func(z *sizedModel) {
 			z.demand.backlog = 7
 			for _, v := range z.variants {
