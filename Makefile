@@ -62,7 +62,7 @@ test: ## Run the tests
 	go test ./...
 
 .PHONY: race
-race: ## Run the tests under the race detector, but a dozen that take minutes there
+race: ## Run the tests under the race detector, but those that take long there (-short)
 	@# The detector of Go 1.26 itself crashes at times beside testing/synctest (golang/go issue 78156):
 	@# with a failed check, or with a segmentation violation in the runtime, which is no panic. That
 	@# is no result of a test: such packages run again, at most five times; the others are cached.

@@ -123,7 +123,7 @@ func TestSlowStartsLeaveThroughputOfAMix(t *testing.T) {
 	quick := served(time.Minute, time.Minute)
 	for steady, want := range map[time.Duration]float64{time.Minute: 0.95, time.Hour: 1} {
 		if got := served(2*time.Minute, steady) / quick; math.Abs(got-want) > 0.015 {
-			t.Errorf("constant for %v: replicas that start in two minutes serve %.3f of what those that start in one do, want %v", steady, got, want)
+			t.Errorf("constant for %v: with starts of two minutes a mix serves %.3f of its load with starts of one, want %v", steady, got, want)
 		}
 	}
 }

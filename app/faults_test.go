@@ -141,8 +141,8 @@ func faultInstants() []time.Duration {
 func TestFaultMatrix(t *testing.T) {
 	for _, load := range faultLoads() {
 		t.Run(load.name, func(t *testing.T) {
-			if underRace && load.name != "idle" {
-				t.Skip("one load has all the goroutines that the race detector watches")
+			if testing.Short() && load.name != "idle" {
+				t.Skip("-short: one load has all the goroutines that the race detector watches")
 			}
 			p := newFailingPrometheus(t, load)
 			var usual []int

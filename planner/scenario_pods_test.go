@@ -259,7 +259,7 @@ func reporting(pod *fleet.Pod, launcher bool, serving int) []string {
 	for i := 1; i < serving; i++ {
 		pod.Others = append(pod.Others, fmt.Sprintf("%s-%d", pod.Name, i))
 	}
-	return append([]string{pod.Name}, pod.Others...)
+	return pod.Names()
 }
 
 // ordinals returns the ordinals of the pods of a cell.

@@ -34,9 +34,6 @@ func TestBurstsRiseToTheirLimits(t *testing.T) {
 }
 
 func TestBurstsAreThoseOfDrawnArrivals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: takes minutes under the race detector")
-	}
 	const dispersion, window, runs = 4, 3.0, 40_000
 	random := rand.New(rand.NewPCG(1, 1))
 	gap := gammaGap(dispersion)

@@ -23,9 +23,6 @@ var (
 )
 
 func TestSizingIsAccurateOnPartOfTheGrid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: takes minutes under the race detector")
-	}
 	var cells []*cell
 	for _, c := range gridSpan.cells(t) {
 		if slices.ContainsFunc(smallCells, func(name string) bool { return strings.HasPrefix(c.name, "grid/"+name+"/") }) {
