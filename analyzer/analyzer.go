@@ -83,6 +83,9 @@ type Capacity struct {
 	// Loss is the part of the model's demand that its replicas can serve less if one of this
 	// variant stops and the others share the load as they do now; absent if the split is not known.
 	Loss fleet.Reading
+	// Reserve is the part of its throughput, 0 to 1, that a replica leaves for growth until others
+	// are ready, beside other variants too: less than alone.
+	Reserve float64
 	// Load is the current load of the ready replicas over their capacity; absent if none reports.
 	Load fleet.Reading
 	// Note explains the number further: how the profile was corrected, that a simulation answered,
@@ -196,5 +199,9 @@ func Analyze(m Model, o Options) []Capacity {
 	if o.Memo == nil {
 		o.Memo = &Memo{}
 	}
-	return saturation(m, latencies(m, o), o.Saturation)
+	capacities := saturation(m, latencies(m, o), o.Saturation)
+	for i, v := range m.Variants {
+		capacities[i].Reserve = mixReserveOf(throughputShare(m.lead(v), 0))
+	}
+	return capacities
 }

@@ -174,7 +174,7 @@ func (l latency) ask(q queueing.Question, t lead, m Model, o Options) latency {
 	if most := part * full.Rate; shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput
 	}
-	l.inMix = (1 - float64(mixReserve*(mostOfThroughput-part))) * full.Rate
+	l.inMix = (1 - mixReserveOf(part)) * full.Rate
 	l.pool, l.mean = shared.pool, shared.mean
 	l.empty = answer.Misses
 	if l.infeasible = answer.Remedy != ""; l.infeasible {
@@ -225,6 +225,10 @@ func throughputShare(t lead, request float64) float64 {
 	reserve := min(mostOfThroughput-leastOfThroughput, float64(throughputPerMinute*(t.startup-quickStart).Minutes()))
 	return mostOfThroughput - float64(growth*reserve)
 }
+
+// mixReserveOf returns the part of its throughput that a replica leaves for growth beside other
+// variants, by the part that it is sized for without them.
+func mixReserveOf(part float64) float64 { return float64(mixReserve * (mostOfThroughput - part)) }
 
 // lead is the time until replicas that start now are ready, and for how long the rate of requests
 // has been as it is: the longer, the less likely is a change until then.

@@ -25,6 +25,7 @@ type sizedModel struct {
 	latest     float64       // demand that needs replicas at once
 	growth     float64       // of the latest demand, until replicas that are started now are ready
 	joining    float64       // requests that join the queue until then
+	expected   float64       // requests per second then, of a rate that rises; else 0
 	startup    time.Duration // from now to then
 	proof      time.Duration // for which the existing replicas served the same; 0: it did not count
 	// demand of the plan: more than latest if replicas exist that can serve more
@@ -118,7 +119,7 @@ func (x *view) sizeModel(m *model, simulations *analyzer.Simulations) result {
 	z := &sizedModel{model: m, demand: d, headroom: m.headroom(x.policy), candidates: x.analyze(seen, d, simulations), probe: none, last: none}
 	z.sharePool()
 	z.correctHeadroom(x)
-	z.setAmounts()
+	z.setAmounts(x.now)
 	r.sized = z
 	return r
 }
@@ -151,13 +152,14 @@ func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simu
 
 // setAmounts calculates the demand of a plan: for a scale-up the latest demand, for a
 // scale-down the highest. Between the two, the existing replicas are right.
-func (z *sizedModel) setAmounts() {
+func (z *sizedModel) setAmounts(now time.Time) {
 	d := z.demand
 	if d.none() {
 		z.last = z.lastReplica()
 		return
 	}
 	z.addQueue()
+	z.addRise(now)
 	z.proveCapacity()
 	committed := z.committed()
 	z.wanted = max(z.latest, min(d.highest, committed))
@@ -196,7 +198,7 @@ func (z *sizedModel) addProbe() {
 	}
 	z.probe = best
 	if waking {
-		z.latest, z.growth, z.joining, z.wanted = 0, 0, 0, 0
+		z.latest, z.growth, z.joining, z.expected, z.wanted = 0, 0, 0, 0, 0
 	}
 }
 

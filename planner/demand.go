@@ -26,6 +26,7 @@ type demand struct {
 	running  float64
 	drain    float64 // seconds in which the backlog is to be served
 	constant constantRate
+	rising   risingRate
 	silent   int // ready replicas that report nothing, few enough to decide without them
 	// their part of the highest rate: each as much as the busiest, or the mean of the peak
 	silentPeak  float64
@@ -182,7 +183,9 @@ func (x *view) measure(m *model, d *demand) {
 	}
 	d.burst = m.burst(arrivals)
 	arrivals = max(arrivals, d.burst)
-	m.setConstantRate(d, x.now)
+	if d.setRisingRate(x.now); d.rising.slope <= 0 {
+		m.setConstantRate(d, x.now)
+	}
 	if d.constant.mean > 0 {
 		arrivals = d.constant.mean
 	}

@@ -95,7 +95,7 @@ func (r *round) mix() [][]outcome {
 // just fits would be reverted with the next estimate.
 func (z *sizedModel) current() float64 {
 	if z.isServed() {
-		return max(z.wanted, z.demand.highest) * (1 + z.headroom)
+		return max(z.wanted, z.demand.highest, z.latest+z.growth) * (1 + z.headroom)
 	}
 	return z.latest + z.growth
 }

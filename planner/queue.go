@@ -77,12 +77,7 @@ func (z *sizedModel) addGrowth(unit float64) {
 		return // no queue that grows
 	}
 	var ready, served, saturated float64
-	var startup time.Duration
-	for _, c := range z.candidates {
-		if c.share > 0 && c.fixed == nil && !c.startBlocked && c.mostAllowed() > c.now && c.mostPlaceable > c.allocated() {
-			startup = max(startup, c.startup)
-		}
-	}
+	startup := z.longestStart()
 	for _, c := range z.candidates {
 		for _, r := range c.engines {
 			served += r.FirstTokens.Or(0)

@@ -112,6 +112,8 @@ func (z *sizedModel) demandText() string {
 	switch d := z.demand; {
 	case d.burst > 0:
 		text += fmt.Sprintf(" (burst of %s)", rateNumber(d.burst))
+	case z.expected > 0:
+		text += z.risingText()
 	case d.peak > 0 && z.wanted > z.latest*(1+tiny): // replicas are kept for it
 		text += fmt.Sprintf(" (peak %s)", rateNumber(d.peak))
 	default:

@@ -1,0 +1,156 @@
+package planner
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wva-project/wva/fleet"
+)
+
+func TestRateRisesSteadily(t *testing.T) {
+	for name, test := range map[string]struct {
+		rates  []float64
+		latest float64
+		change func(d *demand)
+		after  time.Duration
+		// requests per second a minute later; 0: no steady rise
+		expected float64
+	}{
+		"a climb of an hour":           {rates: stairs(10, 2), latest: 50, expected: 49.67},
+		"bursty arrivals":              {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.bursts = fleet.Observed(10) }},
+		"the latest minute is low":     {rates: stairs(10, 2), latest: 48.8, expected: 49.6},
+		"the latest minute is lower":   {rates: stairs(10, 2), latest: 47.9},
+		"the latest minute is high":    {rates: stairs(10, 2), latest: 60, expected: 49.67},
+		"it rose for three parts":      {rates: append(level(17, 10), 10.5, 11.2, 12), latest: 12.3, expected: 12.7},
+		"the last rise is the smaller": {rates: append(level(17, 10), 12, 14, 15.5), latest: 17, expected: 16.75},
+		"it rose for two parts":        {rates: append(level(18, 10), 10.1, 12), latest: 13},
+		"a step":                       {rates: append(level(18, 10), 30, 30), latest: 30},
+		"a step in a part":             {rates: append(level(18, 10), 20, 30), latest: 30},
+		"a fall":                       {rates: stairs(30, -1), latest: 12},
+		"a constant rate":              {rates: level(20, 10), latest: 10.5},
+		"few requests":                 {rates: stairs(0.1, 0.01), latest: 0.3},
+		"a gap": {rates: stairs(10, 2), latest: 50, change: func(d *demand) {
+			d.parts = append(d.parts[:partsOfWindow-2], d.parts[partsOfWindow-1])
+		}},
+		"old parts": {rates: stairs(10, 2), latest: 51, after: 2*partLength + time.Second},
+		"two parts": {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.parts = d.parts[partsOfWindow-2:] }},
+		"no parts":  {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.parts = nil }},
+		"no rate":   {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.arrivals = fleet.Reading{} }},
+		"not a number": {rates: stairs(10, 2), latest: 50, change: func(d *demand) {
+			d.arrivals = fleet.Observed(math.NaN())
+		}},
+	} {
+		_, d := minuteOf(test.latest, test.latest)
+		if d.parts = hourOf(0, test.rates...); test.change != nil {
+			test.change(d)
+		}
+		now := epoch.Add(test.after)
+		d.setRisingRate(now)
+		if got := d.rising.after(time.Minute, now); !(math.Abs(got-test.expected) <= 0.15) {
+			t.Errorf("%s: %.2f requests/s are expected in a minute, want %.2f (%+v)", name, got, test.expected, d.rising)
+		}
+	}
+}
+
+// level returns the rates of so many parts.
+func level(parts int, rate float64) (rates []float64) {
+	for range parts {
+		rates = append(rates, rate)
+	}
+	return rates
+}
+
+// stairs returns the rates of an hour that rises by as much in each part.
+func stairs(rate, rise float64) (rates []float64) {
+	for k := range partsOfWindow {
+		rates = append(rates, rate+float64(rise*float64(k)))
+	}
+	return rates
+}
+
+// However slow a start is, the rate is not expected to rise for longer than it has risen.
+func TestRiseLastsNoLongerThanItHas(t *testing.T) {
+	_, d := minuteOf(14, 14)
+	d.parts = hourOf(0, append(level(17, 10), 11, 12, 13)...)
+	d.setRisingRate(epoch)
+	if now, late := d.rising.after(0, epoch), d.rising.after(100*time.Hour, epoch); !(now > 10 && late > now && late-now <= now-10) {
+		t.Errorf("%v requests/s are expected now and %v in 100 hours, after a rise from 10", now, late)
+	}
+}
+
+// Poisson arrivals of a constant rate do not look like a rise, and a rise does not look like chance.
+func TestRisesArePoissonArrivals(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 7))
+	arrivals := func(mean float64) (n float64) {
+		for left := -mean; ; n++ {
+			if left += random.ExpFloat64(); left > 0 {
+				return n
+			}
+		}
+	}
+	const times = 400
+	for _, rate := range []float64{0.3, 3, 30} {
+		rises := func(perPart float64) (seen int) { // of the rate an hour ago
+			for range times {
+				_, d := minuteOf(0, 1)
+				at := func(parts float64) float64 { return rate * (1 + float64(perPart*(partsOfWindow+parts))) }
+				d.arrivals = fleet.Observed(arrivals(60*at(0)) / 60)
+				for k := range partsOfWindow {
+					back := -float64(partsOfWindow - 1 - k)
+					end := epoch.Add(time.Duration(back) * partLength)
+					d.parts = append(d.parts, budgetPart{end: end, requests: arrivals(at(back-0.5) * partLength.Seconds())})
+				}
+				if d.setRisingRate(epoch); d.rising.slope > 0 {
+					seen++
+				}
+			}
+			return seen
+		}
+		if seen := rises(0); seen > times/100 {
+			t.Errorf("%v/s: %d of %d times a rise, at a constant rate", rate, seen, times)
+		}
+		// in three minutes a fifth of what the rate was an hour ago
+		if seen := rises(0.2); rate == 30 && seen < 0.9*times {
+			t.Errorf("%v/s: %d of %d times a rise", rate, seen, times)
+		}
+	}
+}
+
+// A rise starts the replica that is needed when it is ready, once, and the reason shows it.
+func TestRiseStartsReplicasInTime(t *testing.T) {
+	decide := func(rise, latest float64, g group) fleet.Decision {
+		g.rate, g.objective, g.max = latest/float64(g.ready), 50*time.Millisecond, cmp.Or(g.max, 30)
+		g.running, g.kv = 8*g.rate, 0.08*g.rate
+		g.usage = func(u *fleet.Usage) {
+			u.MeanRate, u.MeanRunning, u.MeanKV = u.FirstTokens, u.Running, u.KV
+		}
+		g = cheap(g)
+		s := newScenario(g).served(func(k int, p *fleet.LatencyPart) {
+			p.Requests = (latest - rise*(float64(servedParts-1-k)+0.5)) * partLength.Seconds()
+			p.Replicas, p.ITL = g.ready, []fleet.Bucket{{Upper: 0.05, Count: 0.95 * p.Requests}, {Count: 0.05 * p.Requests}}
+			p.TTFT = nil
+		})
+		return s.load(func(l *fleet.Load) {
+			l.Dispersion = fleet.Observed(1)
+			l.PeakArrivals, l.PeakError, l.PeakCovered = fleet.Observed(latest), fleet.Observed(math.Sqrt(latest/60)), true
+		}).decide(t)["cheap"]
+	}
+	steady, rising := decide(0, 52, group{ready: 6}), decide(4, 52, group{ready: 6}) // in three minutes
+	if steady.Replicas != 6 || rising.Replicas != 7 {
+		t.Errorf("%d replicas for a rate that rises by 4 req/s in 3 minutes, and %d for one that does not: %s", rising.Replicas, steady.Replicas, rising.Reason)
+	}
+	if text := rising.Reason.String(); !strings.Contains(text, "52 req/s (rising, 5") || !strings.Contains(text, " expected in ") {
+		t.Errorf("the reason %q does not have the rise", text)
+	}
+	if again := decide(4, 52, group{ready: 6, loading: 1}); again.Replicas != rising.Replicas {
+		t.Errorf("%d replicas while those for the rise start, before %d: %s", again.Replicas, rising.Replicas, again.Reason)
+	}
+	// Nothing can start for the rise, and all of the latest rate is served.
+	if full, more := decide(4, 86.5, group{ready: 10, max: 10}), decide(4, 86.5, group{ready: 10, max: 11}); full.Reason.Code == fleet.CodeMaxReplicas || more.Replicas != 11 {
+		t.Errorf("at the maximum %s, and with one replica more %d: %s", full.Reason, more.Replicas, more.Reason)
+	}
+}
