@@ -122,7 +122,7 @@ func (r *round) startsForCurrentDemand(c candidate) bound {
 // serve: it was for more than the demand of others, who may leave accelerators.
 func (r *round) startForTheUnserved() {
 	for _, z := range r.models {
-		if z.capacityOfAll(r.startable) >= z.latest*(1-tiny) {
+		if z.capacityOfAll(r.startable) >= (z.latest+z.growth)*(1-tiny) {
 			continue
 		}
 		for _, c := range z.candidates {

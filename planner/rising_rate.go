@@ -67,8 +67,8 @@ func (r risingRate) after(wait time.Duration, now time.Time) float64 {
 }
 
 // addRise adds to the growth of the demand the rate that is expected when replicas that start now
-// are ready, as far as it is above the latest, and above the growth that the replicas have a reserve
-// for.
+// are ready, as far as it is above the latest rate and the reserve for slow starts of the existing
+// replicas.
 func (z *sizedModel) addRise(now time.Time) {
 	rate, rated := z.demand.rate.Known()
 	startup := z.longestStart()

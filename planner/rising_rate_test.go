@@ -82,7 +82,7 @@ func TestRiseLastsNoLongerThanItHas(t *testing.T) {
 	}
 }
 
-// Poisson arrivals of a constant rate do not look like a rise, and a rise does not look like chance.
+// Poisson arrivals of a constant rate do not look like a rise, and those of a rise do.
 func TestRisesArePoissonArrivals(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 7))
 	arrivals := func(mean float64) (n float64) {
@@ -120,30 +120,34 @@ func TestRisesArePoissonArrivals(t *testing.T) {
 	}
 }
 
+// risingBy is a model whose rate has risen to the latest one by as much in each three minutes.
+func risingBy(rise, latest float64, g group) *scenario {
+	g.rate, g.objective, g.max = latest/float64(g.ready), 50*time.Millisecond, cmp.Or(g.max, 30)
+	g.running, g.kv = 8*g.rate, 0.08*g.rate
+	g.usage = func(u *fleet.Usage) {
+		u.MeanRate, u.MeanRunning, u.MeanKV = u.FirstTokens, u.Running, u.KV
+	}
+	s := newScenario(cheap(g)).served(func(k int, p *fleet.LatencyPart) {
+		p.Requests = (latest - rise*(float64(servedParts-1-k)+0.5)) * partLength.Seconds()
+		p.Replicas, p.TTFT = g.ready, nil
+		p.ITL = []fleet.Bucket{{Upper: 0.05, Count: 0.95 * p.Requests}, {Count: 0.05 * p.Requests}}
+	})
+	return s.load(func(l *fleet.Load) {
+		l.Dispersion, l.PeakCovered = fleet.Observed(1), true
+		l.PeakArrivals, l.PeakError = fleet.Observed(latest), fleet.Observed(math.Sqrt(latest/60))
+	})
+}
+
 // A rise starts the replica that is needed when it is ready, once, and the reason shows it.
 func TestRiseStartsReplicasInTime(t *testing.T) {
 	decide := func(rise, latest float64, g group) fleet.Decision {
-		g.rate, g.objective, g.max = latest/float64(g.ready), 50*time.Millisecond, cmp.Or(g.max, 30)
-		g.running, g.kv = 8*g.rate, 0.08*g.rate
-		g.usage = func(u *fleet.Usage) {
-			u.MeanRate, u.MeanRunning, u.MeanKV = u.FirstTokens, u.Running, u.KV
-		}
-		g = cheap(g)
-		s := newScenario(g).served(func(k int, p *fleet.LatencyPart) {
-			p.Requests = (latest - rise*(float64(servedParts-1-k)+0.5)) * partLength.Seconds()
-			p.Replicas, p.ITL = g.ready, []fleet.Bucket{{Upper: 0.05, Count: 0.95 * p.Requests}, {Count: 0.05 * p.Requests}}
-			p.TTFT = nil
-		})
-		return s.load(func(l *fleet.Load) {
-			l.Dispersion = fleet.Observed(1)
-			l.PeakArrivals, l.PeakError, l.PeakCovered = fleet.Observed(latest), fleet.Observed(math.Sqrt(latest/60)), true
-		}).decide(t)["cheap"]
+		return risingBy(rise, latest, g).decide(t)["cheap"]
 	}
-	steady, rising := decide(0, 52, group{ready: 6}), decide(4, 52, group{ready: 6}) // in three minutes
+	steady, rising := decide(0, 52, group{ready: 6}), decide(4, 52, group{ready: 6})
 	if steady.Replicas != 6 || rising.Replicas != 7 {
-		t.Errorf("%d replicas for a rate that rises by 4 req/s in 3 minutes, and %d for one that does not: %s", rising.Replicas, steady.Replicas, rising.Reason)
+		t.Errorf("%d replicas for a rate that rises, want 7, and %d for one that does not, want 6: %s", rising.Replicas, steady.Replicas, rising.Reason)
 	}
-	if text := rising.Reason.String(); !strings.Contains(text, "52 req/s (rising, 5") || !strings.Contains(text, " expected in ") {
+	if text := rising.Reason.String(); !strings.Contains(text, "52 req/s (rising, 54 expected in 1m30s)") {
 		t.Errorf("the reason %q does not have the rise", text)
 	}
 	if again := decide(4, 52, group{ready: 6, loading: 1}); again.Replicas != rising.Replicas {
@@ -152,5 +156,25 @@ func TestRiseStartsReplicasInTime(t *testing.T) {
 	// Nothing can start for the rise, and all of the latest rate is served.
 	if full, more := decide(4, 86.5, group{ready: 10, max: 10}), decide(4, 86.5, group{ready: 10, max: 11}); full.Reason.Code == fleet.CodeMaxReplicas || more.Replicas != 11 {
 		t.Errorf("at the maximum %s, and with one replica more %d: %s", full.Reason, more.Replicas, more.Reason)
+	}
+}
+
+// A rise takes no accelerators from load that is served or waits now.
+func TestRiseIsNoClaim(t *testing.T) {
+	for _, test := range []struct {
+		gpus, rising, other int
+		rate                float64 // of the other model
+	}{
+		{12, 6, 6, 52},
+		{13, 7, 6, 52},
+		{13, 6, 7, 61},
+	} {
+		other := risingBy(0, test.rate, group{ready: 6, accelerator: "L40S"}).called("other-")
+		s := risingBy(4, 52, group{ready: 6, accelerator: "L40S"}).beside("other", other)
+		s.node("L40S", "a", test.gpus, 0).on("cheap", "a", "a", "a", "a", "a", "a").on("other-cheap", "a", "a", "a", "a", "a", "a")
+		d := s.decideWithin(t)
+		if d["cheap"].Replicas != test.rising || d["other-cheap"].Replicas != test.other {
+			t.Errorf("%+v: %d replicas for a rate that rises (%s), and %d for the other model (%s)", test, d["cheap"].Replicas, d["cheap"].Reason, d["other-cheap"].Replicas, d["other-cheap"].Reason)
+		}
 	}
 }
