@@ -67,8 +67,8 @@ func (r risingRate) after(wait time.Duration, now time.Time) float64 {
 }
 
 // addRise adds to the growth of the demand the rate that is expected when replicas that start now
-// are ready, as far as it is above the latest rate and the reserve for slow starts of the existing
-// replicas.
+// are ready, as far as it is above the demand now. Existing replicas have a reserve for slow starts,
+// which serves a part of it; a headroom that the error budget has lowered has used up as much of it.
 func (z *sizedModel) addRise(now time.Time) {
 	rate, rated := z.demand.rate.Known()
 	startup := z.longestStart()
@@ -81,15 +81,13 @@ func (z *sizedModel) addRise(now time.Time) {
 			reserve = min(reserve, c.capacity.Reserve)
 		}
 	}
+	factor := z.headroomFactor()
+	reserve = max(0, reserve-max(0, 1-factor))
 	expected := z.demand.rising.after(startup+reaction, now)
-	served := expected * (1 - reserve)
-	latest := max(z.demand.arrivals.Or(0), z.demand.burst)
-	if served <= latest {
-		return
+	if more := float64(z.pool.required(expected*(1-reserve)/rate)*factor) - z.demand.steady; more > 0 {
+		z.growth += more
+		z.expected, z.startup = expected, startup
 	}
-	more := z.pool.required(served/rate) - z.pool.required(latest/rate)
-	z.growth += float64(more * z.headroomFactor())
-	z.expected, z.startup = expected, startup
 }
 
 // longestStart returns the longest start-up time of the variants that may have another replica;
