@@ -84,7 +84,7 @@ type Capacity struct {
 	// variant stops and the others share the load as they do now; absent if the split is not known.
 	Loss fleet.Reading
 	// Reserve is the part of its throughput, 0 to 1, that a replica leaves for growth until others
-	// are ready, beside other variants too: less than alone.
+	// are ready.
 	Reserve float64
 	// Load is the current load of the ready replicas over their capacity; absent if none reports.
 	Load fleet.Reading
@@ -201,7 +201,7 @@ func Analyze(m Model, o Options) []Capacity {
 	}
 	capacities := saturation(m, latencies(m, o), o.Saturation)
 	for i, v := range m.Variants {
-		capacities[i].Reserve = mixReserveOf(throughputShare(m.lead(v), 0))
+		capacities[i].Reserve = m.reserve(v, capacities[i].LimitedBy)
 	}
 	return capacities
 }

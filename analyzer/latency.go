@@ -230,6 +230,21 @@ func throughputShare(t lead, request float64) float64 {
 // variants, by the part that it is sized for without them.
 func mixReserveOf(part float64) float64 { return float64(mixReserve * (mostOfThroughput - part)) }
 
+// reserve returns the part of its throughput that a replica of a variant leaves for growth: less
+// beside other variants, or if it is sized by another limit.
+func (m Model) reserve(v Variant, limit Limit) float64 {
+	part, variants := throughputShare(m.lead(v), 0), 0
+	for _, other := range m.Variants {
+		if len(other.Replicas) > 0 {
+			variants++
+		}
+	}
+	if variants > 1 || limit != LimitThroughput {
+		return mixReserveOf(part)
+	}
+	return 1 - part/mostOfThroughput
+}
+
 // lead is the time until replicas that start now are ready, and for how long the rate of requests
 // has been as it is: the longer, the less likely is a change until then.
 type lead struct{ startup, steady time.Duration }

@@ -67,21 +67,21 @@ func (r risingRate) after(wait time.Duration, now time.Time) float64 {
 }
 
 // addRise adds to the growth of the demand the rate that is expected when replicas that start now
-// are ready, as far as it is above the demand now. Existing replicas have a reserve for slow starts,
-// which serves a part of it; a headroom that the error budget has lowered has used up as much of it.
+// are ready, as far as it is above the demand now. The ready replicas have a reserve for slow
+// starts, which serves a part of it; a headroom that the error budget has lowered uses up as much
+// of it.
 func (z *sizedModel) addRise(now time.Time) {
 	rate, rated := z.demand.rate.Known()
 	startup := z.longestStart()
-	if !rated || startup <= 0 {
+	if !rated || startup <= 0 || z.ready() == 0 {
 		return
 	}
-	reserve := 1.0
+	reserve, factor := 1.0, z.headroomFactor()
 	for _, c := range z.candidates {
-		if c.share > 0 {
+		if c.share > 0 && c.ready > 0 {
 			reserve = min(reserve, c.capacity.Reserve)
 		}
 	}
-	factor := z.headroomFactor()
 	reserve = max(0, reserve-max(0, 1-factor))
 	expected := z.demand.rising.after(startup+reaction, now)
 	if more := float64(z.pool.required(expected*(1-reserve)/rate)*factor) - z.demand.steady; more > 0 {
