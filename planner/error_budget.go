@@ -125,7 +125,26 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	d, factor := &z.demand, z.headroomFactor()
 	backlog := d.latest - d.steady
 	d.steady = float64(d.steady * factor)
-	d.latest, d.highest = d.steady+backlog, d.highest*factor
+	d.latest, d.highest = d.steady+backlog, d.highest*z.scaleDownFactor(factor)
+}
+
+// quickStart is the start-up time up to which a lowered headroom counts for a scale-down in full.
+const quickStart = time.Minute
+
+// scaleDownFactor returns the factor on the highest demand. If replicas start slowly, a headroom
+// that the error budget has lowered counts less for a scale-down: requests that miss the objective
+// until a replica is back cost more than it saves.
+func (z *sizedModel) scaleDownFactor(factor float64) float64 {
+	startup := quickStart
+	for _, c := range z.candidates {
+		if c.share > 0 {
+			startup = max(startup, c.startup)
+		}
+	}
+	if factor >= 1 {
+		return factor
+	}
+	return 1 - float64((1-factor)*quickStart.Seconds()/startup.Seconds())
 }
 
 // capacityUse is to which part of its mean capacity a replica is used if it is sized for an

@@ -102,3 +102,39 @@ func TestHeadroomIsAPartOfTheRequiredCapacity(t *testing.T) {
 		}
 	}
 }
+
+// A lowered headroom counts for a scale-down as far as replicas start quickly, a raised one always.
+func TestLoweredHeadroomCountsLessForSlowStarts(t *testing.T) {
+	for _, test := range []struct {
+		startup      time.Duration
+		factor, want float64
+	}{
+		{0, 0.9, 0.9},
+		{time.Minute, 0.9, 0.9},
+		{2 * time.Minute, 0.9, 0.95},
+		{10 * time.Minute, 0.9, 0.99},
+		{2 * time.Minute, 1, 1},
+		{2 * time.Minute, 1.1, 1.1},
+	} {
+		z := &sizedModel{candidates: []candidate{
+			{variant: &variant{startup: test.startup}, share: 1},
+			{variant: &variant{startup: time.Hour}}, // its capacity is not known
+		}}
+		if got := z.scaleDownFactor(test.factor); math.Abs(got-test.want) > 1e-9 {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+	decide := func(rate float64, startup time.Duration) int {
+		s := risingBy(0, rate, group{ready: 7}).load(func(l *fleet.Load) {
+			for i := range l.Latencies.Parts {
+				p := &l.Latencies.Parts[i]
+				p.ITL = []fleet.Bucket{{Upper: 0.05, Count: p.Requests}, {}}
+			}
+		})
+		s.Workloads[0].Startup = startup
+		return s.decide(t)["cheap"].Replicas
+	}
+	if quick, slow := decide(47, 50*time.Second), decide(47, 2*time.Minute); quick != 6 || slow != 7 {
+		t.Errorf("7 replicas become %d if they start in 50 s, want 6, and %d if in 2 min, want 7", quick, slow)
+	}
+}
