@@ -113,7 +113,7 @@ func TestRisesArePoissonArrivals(t *testing.T) {
 		if seen := rises(0); seen > times/100 {
 			t.Errorf("%v/s: %d of %d times a rise, at a constant rate", rate, seen, times)
 		}
-		// in three minutes a fifth of what the rate was an hour ago
+		// in three minutes a fifth of the rate of an hour ago
 		if seen := rises(0.2); rate == 30 && seen < 0.9*times {
 			t.Errorf("%v/s: %d of %d times a rise", rate, seen, times)
 		}
