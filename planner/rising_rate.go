@@ -57,13 +57,18 @@ func (d *demand) risesAt(k int) bool {
 	return part.end.Sub(before.end) <= d.partLength && part.requests-before.requests > float64(clearRise*deviation)
 }
 
-// after returns the requests per second of the line after a time; zero if there is no line. A rise
-// is not expected to last for longer than it has lasted.
+// after returns the requests per second of the line after a time; zero if there is no line.
 func (r risingRate) after(wait time.Duration, now time.Time) float64 {
 	if r.slope <= 0 {
 		return 0
 	}
-	return r.rate + float64(r.slope*(now.Sub(r.at)+min(wait, r.lasted)).Seconds())
+	return r.rate + float64(r.slope*(now.Sub(r.at)+wait).Seconds())
+}
+
+// ahead is the time for which the rate is expected to rise: until replicas that start now are
+// ready, and no longer than it has risen.
+func (r risingRate) ahead(startup time.Duration) time.Duration {
+	return min(startup+reaction, r.lasted)
 }
 
 // addRise adds to the growth of the demand the rate that is expected when replicas that start now
@@ -83,7 +88,7 @@ func (z *sizedModel) addRise(now time.Time) {
 		}
 	}
 	reserve = max(0, reserve-max(0, 1-factor))
-	expected := z.demand.rising.after(startup+reaction, now)
+	expected := z.demand.rising.after(z.demand.rising.ahead(startup), now)
 	if more := float64(z.pool.required(expected*(1-reserve)/rate)*factor) - z.demand.steady; more > 0 {
 		z.growth += more
 		z.expected, z.startup = expected, startup
@@ -107,5 +112,5 @@ func (z *sizedModel) risingText() string {
 	if z.expected <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (rising, %s expected in %v)", rateNumber(z.expected), (z.startup + reaction).Round(time.Second))
+	return fmt.Sprintf(" (rising, %s expected in %v)", rateNumber(z.expected), z.demand.rising.ahead(z.startup).Round(time.Second))
 }
