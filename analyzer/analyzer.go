@@ -12,6 +12,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -199,9 +200,11 @@ func Analyze(m Model, o Options) []Capacity {
 	if o.Memo == nil {
 		o.Memo = &Memo{}
 	}
-	capacities := saturation(m, latencies(m, o), o.Saturation)
+	sized := latencies(m, o)
+	capacities := saturation(m, sized, o.Saturation)
 	for i, v := range m.Variants {
-		capacities[i].Reserve = m.reserve(v, capacities[i].LimitedBy)
+		part := cmp.Or(sized[i].part, throughputShare(m.lead(v), 0))
+		capacities[i].Reserve = m.reserve(part, capacities[i].LimitedBy)
 	}
 	return capacities
 }

@@ -26,6 +26,7 @@ type latency struct {
 	// within its objective, and mean those of a replica in a pool without end.
 	rate, mean float64
 	pool       Pool    // how the rate depends on the number of replicas
+	part       float64 // of its throughput that a replica is sized for without others; 0: unknown
 	inMix      float64 // most requests per second of a replica beside other variants; 0: unknown
 	limit      Limit
 	basis      Basis
@@ -170,11 +171,11 @@ func (l latency) ask(q queueing.Question, t lead, m Model, o Options) latency {
 	l.rate, l.limit = answer.Rate, Limit(answer.LimitedBy)
 	l.useful = queueing.LeastUsefulShare * answer.MeanRate
 	full := q.Mix.FullBatch(q.Replica)
-	part := throughputShare(t, full.Seconds)
-	if most := part * full.Rate; shared.atMost(most) < l.rate {
+	l.part = throughputShare(t, full.Seconds)
+	if most := l.part * full.Rate; shared.atMost(most) < l.rate {
 		l.rate, l.limit = most, LimitThroughput
 	}
-	l.inMix = (1 - mixReserveOf(part)) * full.Rate
+	l.inMix = (1 - mixReserveOf(l.part)) * full.Rate
 	l.pool, l.mean = shared.pool, shared.mean
 	l.empty = answer.Misses
 	if l.infeasible = answer.Remedy != ""; l.infeasible {
@@ -230,10 +231,10 @@ func throughputShare(t lead, request float64) float64 {
 // variants, by the part that it is sized for without them.
 func mixReserveOf(part float64) float64 { return float64(mixReserve * (mostOfThroughput - part)) }
 
-// reserve returns the part of its throughput that a replica of a variant leaves for growth: less
-// beside other variants, or if it is sized by another limit.
-func (m Model) reserve(v Variant, limit Limit) float64 {
-	part, variants := throughputShare(m.lead(v), 0), 0
+// reserve returns the part of its throughput that a replica leaves for growth, by the part that it
+// is sized for: less beside other variants, or if it is sized by another limit.
+func (m Model) reserve(part float64, limit Limit) float64 {
+	variants := 0
 	for _, other := range m.Variants {
 		if len(other.Replicas) > 0 {
 			variants++

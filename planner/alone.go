@@ -90,7 +90,7 @@ func (r *round) wantedAccelerators() map[*gpuType]int {
 		}
 	}
 	for _, z := range r.models {
-		if served := z.capacityOfAll(r.startable); served >= (z.latest+z.growth)*(1-tiny) {
+		if z.isServed() || z.capacityOfAll(r.startable) >= (z.latest+z.growth)*(1-tiny) {
 			continue
 		}
 		for _, c := range z.candidates {

@@ -183,7 +183,7 @@ func (x *view) measure(m *model, d *demand) {
 	}
 	d.burst = m.burst(arrivals)
 	arrivals = max(arrivals, d.burst)
-	if d.setRisingRate(x.now); d.rising.slope <= 0 {
+	if d.setRisingRate(m.ready(), x.now); d.rising.slope <= 0 {
 		m.setConstantRate(d, x.now)
 	}
 	if d.constant.mean > 0 {

@@ -137,7 +137,7 @@ const quickStart = time.Minute
 func (z *sizedModel) scaleDownFactor(factor float64) float64 {
 	startup := quickStart
 	for _, c := range z.candidates {
-		if c.share > 0 {
+		if c.share > 0 && c.alive() > 0 {
 			startup = max(startup, c.startup)
 		}
 	}

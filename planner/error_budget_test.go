@@ -117,8 +117,9 @@ func TestLoweredHeadroomCountsLessForSlowStarts(t *testing.T) {
 		{2 * time.Minute, 1.1, 1.1},
 	} {
 		z := &sizedModel{candidates: []candidate{
-			{variant: &variant{startup: test.startup}, share: 1},
-			{variant: &variant{startup: time.Hour}}, // its capacity is not known
+			{variant: &variant{startup: test.startup, now: 1}, share: 1},
+			{variant: &variant{startup: time.Hour, now: 1}},   // its capacity is not known
+			{variant: &variant{startup: time.Hour}, share: 1}, // it has no replica
 		}}
 		if got := z.scaleDownFactor(test.factor); math.Abs(got-test.want) > 1e-9 {
 			t.Errorf("%+v: %v", test, got)

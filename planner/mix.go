@@ -118,11 +118,12 @@ func (r *round) startsForCurrentDemand(c candidate) bound {
 		"only the peak of the window needs more replicas, the latest demand does not")
 }
 
-// startForTheUnserved removes the limit of starts from models that the first solution does not
-// serve: it was for more than the demand of others, who may leave accelerators.
+// startForTheUnserved removes the limit of starts from models that neither the existing replicas
+// nor the first solution serve: it was for more than the demand of others, who may leave
+// accelerators.
 func (r *round) startForTheUnserved() {
 	for _, z := range r.models {
-		if z.capacityOfAll(r.startable) >= (z.latest+z.growth)*(1-tiny) {
+		if z.isServed() || z.capacityOfAll(r.startable) >= (z.latest+z.growth)*(1-tiny) {
 			continue
 		}
 		for _, c := range z.candidates {

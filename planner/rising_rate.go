@@ -19,17 +19,22 @@ const (
 	// risingParts is how many parts of the error budget in a row show a steady rise, each clearly
 	// above the one before. A step has one such rise, and chance seldom two.
 	risingParts = 3
+	// leastRisingPart is the least length of such a part: shorter ones differ by chance.
+	leastRisingPart = 3 * time.Minute
 	// reaction is the time until a rate starts a replica: of the cycle, of KEDA and of the HPA.
 	reaction = 30 * time.Second
 )
 
 // setRisingRate sets the line of a rate that rises: through the latest part, with the lowest slope
 // of the latest parts and from the last of them to the latest minute, since a rise that slows down
-// ends soon. There is none if the parts are not known until about now.
-func (d *demand) setRisingRate(now time.Time) {
+// ends soon. There is none if the parts are not known until about now, or if more requests wait
+// than replicas are ready: the parts have first tokens, which rise with the replicas that become
+// ready.
+func (d *demand) setRisingRate(ready int, now time.Time) {
 	latest, known := d.arrivals.Known()
 	last := len(d.parts) - 1
-	if !known || last < risingParts-1 || now.Sub(d.parts[last].end) > 2*d.partLength {
+	if !known || last < risingParts-1 || now.Sub(d.parts[last].end) > 2*d.partLength ||
+		d.partLength < leastRisingPart || d.backlog > float64(ready) {
 		return
 	}
 	length := d.partLength.Seconds()
@@ -72,7 +77,7 @@ func (r risingRate) ahead(startup time.Duration) time.Duration {
 }
 
 // addRise adds to the growth of the demand the rate that is expected when replicas that start now
-// are ready, as far as it is above the demand now. The ready replicas have a reserve for slow
+// are ready, as far as it is above the latest demand. The ready replicas have a reserve for slow
 // starts, which serves a part of it; a headroom that the error budget has lowered uses up as much
 // of it.
 func (z *sizedModel) addRise(now time.Time) {
@@ -89,7 +94,7 @@ func (z *sizedModel) addRise(now time.Time) {
 	}
 	reserve = max(0, reserve-max(0, 1-factor))
 	expected := z.demand.rising.after(z.demand.rising.ahead(startup), now)
-	if more := float64(z.pool.required(expected*(1-reserve)/rate)*factor) - z.demand.steady; more > 0 {
+	if more := float64(z.pool.required(expected*(1-reserve)/rate)*factor) - z.latest; more > 0 {
 		z.growth += more
 		z.expected, z.startup = expected, startup
 	}

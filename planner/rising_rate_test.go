@@ -36,6 +36,15 @@ func TestRateRisesSteadily(t *testing.T) {
 		"a gap": {rates: stairs(10, 2), latest: 50, change: func(d *demand) {
 			d.parts = append(d.parts[:partsOfWindow-2], d.parts[partsOfWindow-1])
 		}},
+		"a queue":       {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.backlog = 6 }},
+		"a short queue": {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.backlog = 5 }, expected: 49.67},
+		"parts of a minute": {rates: stairs(10, 4), latest: 90, change: func(d *demand) {
+			d.partLength = time.Minute
+			for k := range d.parts {
+				p := &d.parts[k]
+				p.end, p.requests = epoch.Add(epoch.Sub(p.end)/-3), p.requests/3
+			}
+		}},
 		"old parts": {rates: stairs(10, 2), latest: 51, after: 2*partLength + time.Second},
 		"two parts": {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.parts = d.parts[partsOfWindow-2:] }},
 		"no parts":  {rates: stairs(10, 2), latest: 50, change: func(d *demand) { d.parts = nil }},
@@ -49,7 +58,7 @@ func TestRateRisesSteadily(t *testing.T) {
 			test.change(d)
 		}
 		now := epoch.Add(test.after)
-		d.setRisingRate(now)
+		d.setRisingRate(5, now)
 		if got := d.rising.after(time.Minute, now); !(math.Abs(got-test.expected) <= 0.15) {
 			t.Errorf("%s: %.2f requests/s are expected in a minute, want %.2f (%+v)", name, got, test.expected, d.rising)
 		}
@@ -76,7 +85,7 @@ func stairs(rate, rise float64) (rates []float64) {
 func TestRiseLastsNoLongerThanItHas(t *testing.T) {
 	_, d := minuteOf(14, 14)
 	d.parts = hourOf(0, append(level(17, 10), 11, 12, 13)...)
-	d.setRisingRate(epoch)
+	d.setRisingRate(5, epoch)
 	if now, late := d.rising.after(0, epoch), d.rising.after(d.rising.ahead(100*time.Hour), epoch); !(now > 10 && late > now && late-now <= now-10) {
 		t.Errorf("%v requests/s are expected now and %v in 100 hours, after a rise from 10", now, late)
 	}
@@ -104,7 +113,7 @@ func TestRisesArePoissonArrivals(t *testing.T) {
 					end := epoch.Add(time.Duration(back) * partLength)
 					d.parts = append(d.parts, budgetPart{end: end, requests: arrivals(at(back-0.5) * partLength.Seconds())})
 				}
-				if d.setRisingRate(epoch); d.rising.slope > 0 {
+				if d.setRisingRate(5, epoch); d.rising.slope > 0 {
 					seen++
 				}
 			}
@@ -152,6 +161,18 @@ func TestRiseStartsReplicasInTime(t *testing.T) {
 	}
 	if again := decide(4, 52, group{ready: 6, loading: 1}); again.Replicas != rising.Replicas {
 		t.Errorf("%d replicas while those for the rise start, before %d: %s", again.Replicas, rising.Replicas, again.Reason)
+	}
+	// A queue takes no more than the starting replicas will serve, and the rise none beside it.
+	if queue := risingBy(4, 52, group{ready: 6, loading: 1}).gateway(1500, 52).decide(t)["cheap"]; queue.Replicas != 7 {
+		t.Errorf("%d replicas for a queue beside a starting one, want 7: %s", queue.Replicas, queue.Reason)
+	}
+	// Replicas that serve the rise start no others for the peak of the window.
+	s := risingBy(2, 52, group{ready: 8})
+	s.add(fast(group{ready: 1, rate: 0.5, running: 4, kv: 0.04, objective: 50 * time.Millisecond}))
+	s.variant("fast").Cost = 2.5
+	s.load(func(l *fleet.Load) { l.PeakArrivals, l.PeakError = fleet.Observed(120), fleet.Observed(math.Sqrt2) })
+	if served := s.decide(t)["cheap"]; served.Replicas != 8 {
+		t.Errorf("8 replicas that serve a rise become %d for a peak that is over: %s", served.Replicas, served.Reason)
 	}
 	// Nothing can start for the rise, and all of the latest rate is served.
 	if full, more := decide(4, 86.5, group{ready: 10, max: 10}), decide(4, 86.5, group{ready: 10, max: 11}); full.Reason.Code == fleet.CodeMaxReplicas || more.Replicas != 11 {
