@@ -30,7 +30,7 @@ func (c *bursts) add(loads []fleet.Load) {
 
 func TestConstantArrivalsShowNoBurst(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 43 s under the race detector")
 	}
 	for name, c := range map[string]struct {
 		every       int

@@ -258,7 +258,7 @@ func TestGatewaysAreReadWhateverPrometheusAsksFor(t *testing.T) {
 
 func TestCopiesOfARouterAreNotCounted(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 38 s under the race detector")
 	}
 	w := scraped(t, "vllm", scrapers[0], exposition.PlainText)
 	alone := w.collect()

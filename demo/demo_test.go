@@ -98,7 +98,7 @@ func TestSameSeedGivesTheSameBytes(t *testing.T) {
 
 func TestNoTargetFallsWhilePrometheusIsDown(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 116 s under the race detector")
 	}
 	t.Parallel()
 	for _, fault := range []demo.FaultType{demo.FaultPrometheus, demo.FaultScrape} {
@@ -164,7 +164,7 @@ func TestRestartOfTheScalerLosesNoReplica(t *testing.T) {
 
 func TestGeneratedLoadNeedsBothVariantsAndScalesToZero(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 66 s under the race detector")
 	}
 	t.Parallel()
 	o := play(t, demo.Options{})
@@ -195,7 +195,7 @@ func TestGeneratedLoadNeedsBothVariantsAndScalesToZero(t *testing.T) {
 
 func TestTraceOfARealService(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 83 s under the race detector")
 	}
 	t.Parallel()
 	file, err := os.Open("../../shared/data/azure_conv_2023.csv")

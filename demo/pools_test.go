@@ -45,7 +45,7 @@ func TestInvalidPoolsAreRejectedAtOnce(t *testing.T) {
 
 func TestNodesChangeDecisionsOnlyIfTheyLimitThem(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 73 s under the race detector")
 	}
 	t.Parallel()
 	on := func(pools ...demo.Pool) outcome {

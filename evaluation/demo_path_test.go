@@ -22,7 +22,7 @@ import (
 // replicas at every cycle.
 func TestWVAScalesAsInTheDemo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 57 s under the race detector")
 	}
 	t.Parallel()
 	trace := burstyTrace(t)

@@ -34,7 +34,7 @@ func TestContextsCorrectForCorrelatedLengths(t *testing.T) {
 
 func TestUnmeasuredLengthsAreSizedSafely(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: 38 to 116 s under the race detector")
+		t.Skip("-short: 56 s under the race detector")
 	}
 	for _, s := range []shape{varied(0.5), varied(1), varied(2)} {
 		sized := map[string]bool{
