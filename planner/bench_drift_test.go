@@ -133,7 +133,7 @@ func newDrift(s fleet.Snapshot) *drift {
 		r := driftingReplica{model: index[u.Model], usage: u, rate: u.FirstTokens.Value, empty: cost.Iteration,
 			work: 1000*cost.PerPromptToken + 2e6*cost.PerPromptTokenSquared + 200*cost.PerSequence + 240_000*cost.PerContextToken}
 		for k := range r.counts {
-			r.counts[k] = d.poisson(r.rate * partSeconds)
+			r.counts[k] = poisson(d.random, r.rate*partSeconds)
 		}
 		d.replicas = append(d.replicas, r)
 	}
@@ -189,7 +189,7 @@ func (d *drift) next(aligned bool) {
 	}
 	for i := range d.replicas {
 		r := &d.replicas[i]
-		r.counts[k] = d.poisson(r.rate * partSeconds)
+		r.counts[k] = poisson(d.random, r.rate*partSeconds)
 		r.usage.FirstTokens = fleet.Observed(r.counts[k] / partSeconds)
 		if turn(r.model) {
 			r.read(d.random)
@@ -243,18 +243,18 @@ func totalOf(values []float64) (total float64) {
 func (d *drift) poissons(means []float64) []float64 {
 	drawn := make([]float64, len(means))
 	for i, mean := range means {
-		drawn[i] = d.poisson(mean)
+		drawn[i] = poisson(d.random, mean)
 	}
 	return drawn
 }
 
 // poisson draws a Poisson number, by the normal distribution if the mean is large.
-func (d *drift) poisson(mean float64) float64 {
+func poisson(random *rand.Rand, mean float64) float64 {
 	if mean > 30 {
-		return max(0, math.Round(mean+math.Sqrt(mean)*d.random.NormFloat64()))
+		return max(0, math.Round(mean+math.Sqrt(mean)*random.NormFloat64()))
 	}
 	n := 0.0
-	for left := d.random.ExpFloat64(); left < mean; left += d.random.ExpFloat64() {
+	for left := random.ExpFloat64(); left < mean; left += random.ExpFloat64() {
 		n++
 	}
 	return n

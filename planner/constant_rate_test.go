@@ -76,21 +76,14 @@ func TestRateIsConstantUntilAClearChange(t *testing.T) {
 // Poisson arrivals of a constant rate seldom look like another one, and twice as many always do.
 func TestConstantRateOfPoissonArrivals(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 9))
-	arrivals := func(mean float64) (n float64) {
-		for left := -mean; ; n++ {
-			if left += random.ExpFloat64(); left > 0 {
-				return n
-			}
-		}
-	}
 	for _, rate := range []float64{0.3, 3, 30} {
 		const times = 400
 		var lost, short, missed int
 		for range times {
-			m, d := minuteOf(arrivals(60*rate)/60, 1.2*rate)
+			m, d := minuteOf(poisson(random, 60*rate)/60, 1.2*rate)
 			for k := range partsOfWindow {
 				end := epoch.Add(-time.Duration(partsOfWindow-1-k) * partLength)
-				d.parts = append(d.parts, budgetPart{end: end, requests: arrivals(rate * partLength.Seconds())})
+				d.parts = append(d.parts, budgetPart{end: end, requests: poisson(random, rate*partLength.Seconds())})
 			}
 			if m.setConstantRate(d, epoch); !(math.Abs(d.constant.mean/rate-1) < 3/math.Sqrt(rate*partLength.Seconds())) {
 				lost++
@@ -98,7 +91,7 @@ func TestConstantRateOfPoissonArrivals(t *testing.T) {
 			if c := d.constant; c.mean > 0 && c.over < longConstant {
 				short++
 			}
-			d.constant, d.arrivals = constantRate{}, fleet.Observed(arrivals(120*rate)/60)
+			d.constant, d.arrivals = constantRate{}, fleet.Observed(poisson(random, 120*rate)/60)
 			if m.setConstantRate(d, epoch); d.constant.mean > 0 {
 				missed++
 			}

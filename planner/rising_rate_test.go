@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,13 +26,13 @@ func TestRateRisesSteadily(t *testing.T) {
 		"the latest minute is low":     {rates: stairs(10, 2), latest: 48.8, expected: 49.6},
 		"the latest minute is lower":   {rates: stairs(10, 2), latest: 47.9},
 		"the latest minute is high":    {rates: stairs(10, 2), latest: 60, expected: 49.67},
-		"it rose for three parts":      {rates: append(level(17, 10), 10.5, 11.2, 12), latest: 12.3, expected: 12.7},
-		"the last rise is the smaller": {rates: append(level(17, 10), 12, 14, 15.5), latest: 17, expected: 16.75},
-		"it rose for two parts":        {rates: append(level(18, 10), 10.1, 12), latest: 13},
-		"a step":                       {rates: append(level(18, 10), 30, 30), latest: 30},
-		"a step in a part":             {rates: append(level(18, 10), 20, 30), latest: 30},
+		"it rose for three parts":      {rates: append(slices.Repeat([]float64{10}, 17), 10.5, 11.2, 12), latest: 12.3, expected: 12.7},
+		"the last rise is the smaller": {rates: append(slices.Repeat([]float64{10}, 17), 12, 14, 15.5), latest: 17, expected: 16.75},
+		"it rose for two parts":        {rates: append(slices.Repeat([]float64{10}, 18), 10.1, 12), latest: 13},
+		"a step":                       {rates: append(slices.Repeat([]float64{10}, 18), 30, 30), latest: 30},
+		"a step in a part":             {rates: append(slices.Repeat([]float64{10}, 18), 20, 30), latest: 30},
 		"a fall":                       {rates: stairs(30, -1), latest: 12},
-		"a constant rate":              {rates: level(20, 10), latest: 10.5},
+		"a constant rate":              {rates: slices.Repeat([]float64{10}, 20), latest: 10.5},
 		"few requests":                 {rates: stairs(0.1, 0.01), latest: 0.3},
 		"a gap": {rates: stairs(10, 2), latest: 50, change: func(d *demand) {
 			d.parts = append(d.parts[:partsOfWindow-2], d.parts[partsOfWindow-1])
@@ -65,14 +66,6 @@ func TestRateRisesSteadily(t *testing.T) {
 	}
 }
 
-// level returns the rates of so many parts.
-func level(parts int, rate float64) (rates []float64) {
-	for range parts {
-		rates = append(rates, rate)
-	}
-	return rates
-}
-
 // stairs returns the rates of an hour that rises by as much in each part.
 func stairs(rate, rise float64) (rates []float64) {
 	for k := range partsOfWindow {
@@ -84,7 +77,7 @@ func stairs(rate, rise float64) (rates []float64) {
 // However slow a start is, the rate is not expected to rise for longer than it has risen.
 func TestRiseLastsNoLongerThanItHas(t *testing.T) {
 	_, d := minuteOf(14, 14)
-	d.parts = hourOf(0, append(level(17, 10), 11, 12, 13)...)
+	d.parts = hourOf(0, append(slices.Repeat([]float64{10}, 17), 11, 12, 13)...)
 	d.setRisingRate(5, epoch)
 	if now, late := d.rising.after(0, epoch), d.rising.after(d.rising.ahead(100*time.Hour), epoch); !(now > 10 && late > now && late-now <= now-10) {
 		t.Errorf("%v requests/s are expected now and %v in 100 hours, after a rise from 10", now, late)
@@ -94,24 +87,17 @@ func TestRiseLastsNoLongerThanItHas(t *testing.T) {
 // Poisson arrivals of a constant rate do not look like a rise, and those of a rise do.
 func TestRisesArePoissonArrivals(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 7))
-	arrivals := func(mean float64) (n float64) {
-		for left := -mean; ; n++ {
-			if left += random.ExpFloat64(); left > 0 {
-				return n
-			}
-		}
-	}
 	const times = 400
 	for _, rate := range []float64{0.3, 3, 30} {
 		rises := func(perPart float64) (seen int) { // of the rate an hour ago
 			for range times {
 				_, d := minuteOf(0, 1)
 				at := func(parts float64) float64 { return rate * (1 + float64(perPart*(partsOfWindow+parts))) }
-				d.arrivals = fleet.Observed(arrivals(60*at(0)) / 60)
+				d.arrivals = fleet.Observed(poisson(random, 60*at(0)) / 60)
 				for k := range partsOfWindow {
 					back := -float64(partsOfWindow - 1 - k)
 					end := epoch.Add(time.Duration(back) * partLength)
-					d.parts = append(d.parts, budgetPart{end: end, requests: arrivals(at(back-0.5) * partLength.Seconds())})
+					d.parts = append(d.parts, budgetPart{end: end, requests: poisson(random, at(back-0.5)*partLength.Seconds())})
 				}
 				if d.setRisingRate(5, epoch); d.rising.slope > 0 {
 					seen++
