@@ -81,7 +81,7 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		latencies := m.latencies()
 		d.partLength, d.starting = time.Duration(latencies.Length), m.startTimes(latencies, x.now)
 		objective, _ := m.singleObjective()
-		d.measureRecurring(x.policy, x.now, objective.Percentile)
+		d.measureRecurring(x.policy, x.now, objective.Percentile, m.longestStart())
 		d.littleSpent = d.hasSpentLittle(x.policy, x.now, objective.Percentile)
 	}
 	d.steadyFor = d.lasted(x.now)

@@ -147,12 +147,18 @@ func (s spans) overlaps(from, to time.Time) bool {
 	return false
 }
 
+// longestStart returns the longest start-up time of the model's variants.
+func (m *model) longestStart() (longest time.Duration) {
+	for _, v := range m.variants {
+		longest = max(longest, v.startup)
+	}
+	return longest
+}
+
 // startTimes returns when replicas started: as the pods show that exist, and for those that are
 // gone the usual start-up time before the part in which they began to report.
 func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans) {
-	startup := time.Duration(0)
 	for _, v := range m.variants {
-		startup = max(startup, v.startup)
 		for i := range v.workload.Pods {
 			pod := &v.workload.Pods[i]
 			to := now
@@ -171,7 +177,7 @@ func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans
 	}
 	for _, part := range known.Parts {
 		if part.Started > 0 {
-			from := part.End.Add(-time.Duration(known.Length) - startup)
+			from := part.End.Add(-time.Duration(known.Length) - m.longestStart())
 			starting = append(starting, struct{ from, to time.Time }{from, part.End})
 		}
 	}

@@ -12,49 +12,56 @@ const (
 	// again is the part of a rate from which on demand counts as that rate, and between that
 	// below which it has to fall to count twice.
 	again, between = 0.9, 0.6
+	// lull is the number of parts of the error budget after which a rate that is back counts twice:
+	// a scale-down takes longer than a shorter lull.
+	lull = 3
 	// burstOfPart is the rate of a burst over the mean of a part of the error budget, of which it
 	// is most.
 	burstOfPart = 1.15
 )
 
 // measureRecurring sets the requests per second that came back: the highest rate that the model
-// had at least twice within the error budget's window, with less in between. It counts if most of
-// the budget was spent while replicas started, by bursts that they came too late for. These are
-// expected again, and their replicas stay. A rate that came once may never return. Misses at other
-// times say nothing of it: an objective may be beyond any replica.
-func (d *demand) measureRecurring(p Policy, now time.Time, percentile float64) {
+// jumped to at least twice within the error budget's window. Without its replicas, the requests of
+// each start would miss the objective. If those of as many times in a window are most of the
+// budget, the rate is expected again, and its replicas stay, whether they came too late before or
+// not. A rate that came once may never return.
+func (d *demand) measureRecurring(p Policy, now time.Time, percentile float64, startup time.Duration) {
 	parts := since(d.parts, now.Add(-p.BudgetWindow))
-	window, late := sumOfParts(parts), 0.0
-	for _, part := range parts {
-		if d.starting.overlaps(part.end.Add(-d.partLength), part.end) {
-			late += part.missed
-		}
-	}
-	if p.BudgetOff || window.requests < leastBudgetRequests || late <= recurringBudget*(1-percentile)*window.requests {
+	window := sumOfParts(parts)
+	if p.BudgetOff || window.requests < leastBudgetRequests {
 		return
 	}
+	allowed := recurringBudget * (1 - percentile) * window.requests
+	startShare := (startup + reaction).Seconds() / d.partLength.Seconds()
 	most := 0.0
 	for _, part := range parts {
-		if part.requests > most && cameBack(parts, part.requests) {
+		if part.requests <= most {
+			continue
+		}
+		if times := d.timesReached(parts, part.requests); times > 1 && float64(times)*part.requests*startShare > allowed {
 			most = part.requests
 		}
 	}
 	d.recurring = burstOfPart * most / d.partLength.Seconds()
 }
 
-// cameBack reports whether at least two parts have about as many requests, with one of far fewer
-// between them.
-func cameBack(parts []budgetPart, requests float64) bool {
-	times, high := 0, false
+// timesReached returns how often parts reached about a number of requests: from far fewer, within
+// one part, after a lull. Replicas can follow a slower rise.
+func (d *demand) timesReached(parts []budgetPart, requests float64) (times int) {
+	var low, high time.Time // the ends of the latest part with far fewer, and with as many
 	for _, part := range parts {
 		switch {
 		case part.requests < between*requests:
-			high = false
-		case !high && part.requests >= again*requests:
-			times, high = times+1, true
+			low = part.end
+		case part.requests >= again*requests:
+			jumped := low.After(high) && part.end.Sub(low) <= d.partLength
+			if high.IsZero() || jumped && part.end.Sub(high) >= lull*d.partLength {
+				times++
+			}
+			high = part.end
 		}
 	}
-	return times > 1
+	return times
 }
 
 // sameRate is by how much the rate of a part may differ from that of now, as a share of it.

@@ -20,45 +20,57 @@ func hourOf(missed float64, rates ...float64) []budgetPart {
 }
 
 func TestRateThatCameBackIsKept(t *testing.T) {
-	const missed = 0.05 // as many as may
+	const startup = 2 * time.Minute
 	for _, test := range []struct {
-		name   string
-		missed float64
-		rates  []float64
-		want   float64 // before the part of a burst
+		name    string
+		startup time.Duration
+		rates   []float64
+		want    float64 // before the part of a burst
 	}{
-		{"two bursts", missed, []float64{5, 5, 30, 5, 5, 5, 5, 30, 5, 5}, 30},
-		{"the second is a little lower", missed, []float64{5, 5, 30, 5, 5, 5, 5, 28, 5, 5}, 30},
-		{"the higher of two came once", missed, []float64{5, 20, 5, 60, 5, 5, 5, 20, 5, 5}, 20},
-		{"one burst", missed, []float64{5, 5, 5, 30, 30, 5, 5, 5, 5, 5}, 0},
-		{"a step", missed, []float64{5, 5, 5, 5, 5, 30, 30, 30, 30, 30}, 0},
-		{"a ramp", missed, []float64{1, 5, 10, 15, 20, 25, 30, 35, 40, 45}, 0},
-		{"a constant rate", missed, []float64{30}, 0},
-		{"two bursts, within the budget", 0.03, []float64{5, 5, 30, 5, 5, 5, 5, 30, 5, 5}, 0},
-		{"few requests", missed, []float64{0.005, 0.005, 0.03, 0.005, 0.005, 0.005, 0.005, 0.03, 0.005, 0.005}, 0},
+		{"two bursts", startup, []float64{5, 5, 30, 5, 5, 5, 5, 30, 5, 5}, 30},
+		{"the second is a little lower", startup, []float64{5, 5, 30, 5, 5, 5, 5, 28, 5, 5}, 30},
+		{"the higher of two came once", startup, []float64{5, 20, 5, 60, 5, 5, 5, 20, 5, 5}, 20},
+		{"one burst", startup, []float64{5, 5, 5, 30, 30, 5, 5, 5, 5, 5}, 0},
+		{"a step", startup, []float64{5, 5, 5, 5, 5, 30, 30, 30, 30, 30}, 0},
+		{"a ramp", startup, []float64{1, 5, 10, 15, 20, 25, 30, 35, 40, 45}, 0},
+		{"a constant rate", startup, []float64{30}, 0},
+		{"the lull is shorter than a scale-down", startup, []float64{30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 5, 30, 30, 30, 30, 30, 30, 30, 30, 30}, 0},
+		{"a slow rise the second time", startup, []float64{5, 30, 5, 7, 9.5, 13, 18, 25, 30, 30}, 0},
+		{"starts too quick to spend the budget", 0, []float64{5, 5, 10, 5, 5, 5, 5, 10, 5, 5}, 0},
+		{"few requests", startup, []float64{0.005, 0.005, 0.03, 0.005, 0.005, 0.005, 0.005, 0.03, 0.005, 0.005}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			starts := spans{{epoch.Add(-time.Hour), epoch}}
-			d := demand{parts: hourOf(test.missed, test.rates...), partLength: partLength, starting: starts}
-			d.measureRecurring(Policy{}.withDefaults(), epoch, 0.95)
-			if got := d.recurring / burstOfPart; math.Abs(got-test.want) > 1e-9 {
+			recurring := func(p Policy, now time.Time) float64 {
+				d := demand{parts: hourOf(0, test.rates...), partLength: partLength}
+				d.measureRecurring(p.withDefaults(), now, 0.95, test.startup)
+				return d.recurring / burstOfPart
+			}
+			if got := recurring(Policy{}, epoch); math.Abs(got-test.want) > 1e-9 {
 				t.Errorf("%v/s, want %v", got, test.want)
 			}
-			off := demand{parts: d.parts, partLength: partLength, starting: starts}
-			off.measureRecurring(Policy{BudgetOff: true}.withDefaults(), epoch, 0.95)
-			late := demand{parts: d.parts, partLength: partLength, starting: starts}
-			late.measureRecurring(Policy{}.withDefaults(), epoch.Add(time.Hour), 0.95)
-			ready := demand{parts: d.parts, partLength: partLength}
-			ready.measureRecurring(Policy{}.withDefaults(), epoch, 0.95)
-			if off.recurring != 0 || late.recurring != 0 || ready.recurring != 0 {
-				t.Errorf("%v/s without an error budget, %v/s an hour later, %v/s without starts, want 0", off.recurring, late.recurring, ready.recurring)
+			if off, late := recurring(Policy{BudgetOff: true}, epoch), recurring(Policy{}, epoch.Add(time.Hour)); off != 0 || late != 0 {
+				t.Errorf("%v/s without an error budget, %v/s an hour later, want 0", off, late)
 			}
 		})
 	}
 }
 
-// TestReplicasForADemandThatCameBack has bursts that replicas came too late for, of which the last
-// is no longer in the peak window.
+// A rate after parts that are not known is no jump: it may have risen slowly.
+func TestUnknownPartsAreNoJump(t *testing.T) {
+	known := hourOf(0, 5, 30, 5, 5, 5, 5, 30, 5, 5, 5)
+	d := demand{partLength: partLength}
+	for i, part := range known {
+		if i != 11 { // the last one before the second burst
+			d.parts = append(d.parts, part)
+		}
+	}
+	if d.measureRecurring(Policy{}.withDefaults(), epoch, 0.95, 2*time.Minute); d.recurring != 0 {
+		t.Errorf("%v/s came back", d.recurring)
+	}
+}
+
+// TestReplicasForADemandThatCameBack has bursts that were served, of which the last is no longer in
+// the peak window.
 func TestReplicasForADemandThatCameBack(t *testing.T) {
 	bursts := func(times ...int) fleet.Decision {
 		g := cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, objective: 50 * time.Millisecond})
@@ -66,7 +78,7 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 			p.Requests, p.ITL = 180, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
 			for _, ago := range times {
 				if i == servedParts-1-ago {
-					p.Requests, p.Started, p.ITL = 3600, 3, []fleet.Bucket{{Upper: 0.05, Count: 60}, {Count: 40}}
+					p.Requests = 3600
 				}
 			}
 		})
