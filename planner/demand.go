@@ -81,7 +81,7 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		latencies := m.latencies()
 		d.partLength, d.starting = time.Duration(latencies.Length), m.startTimes(latencies, x.now)
 		objective, _ := m.singleObjective()
-		d.measureRecurring(x.policy, x.now, objective.Percentile, m.longestStart())
+		d.recurring = m.recurring(&d, x.policy, x.now)
 		d.littleSpent = d.hasSpentLittle(x.policy, x.now, objective.Percentile)
 	}
 	d.steadyFor = d.lasted(x.now)
@@ -202,7 +202,7 @@ func (x *view) measure(m *model, d *demand) {
 	if d.littleSpent {
 		peak = highestOf(true)
 	}
-	d.shortened = peak < whole
+	d.shortened = max(peak, d.recurring) < whole
 	if peak > clearPeak*arrivals {
 		d.peak = peak
 	}

@@ -175,7 +175,7 @@ func (z *sizedModel) budgetText(p Policy) string {
 	if z.demand.shortened {
 		texts = append(texts, "little of the error budget is spent: short scale-down window")
 	}
-	if d := z.demand; d.recurs {
+	if d := z.demand; d.recurs && z.wanted > z.latest*(1+tiny) { // replicas are kept for it
 		texts = append(texts, fmt.Sprintf("%s req/s came back within %s and keep their replicas", rateNumber(d.recurring), hoursText(p.BudgetWindow)))
 	}
 	if proven := z.provenText(); proven != "" {

@@ -147,8 +147,8 @@ func (s spans) overlaps(from, to time.Time) bool {
 	return false
 }
 
-// longestStart returns the longest start-up time of the model's variants.
-func (m *model) longestStart() (longest time.Duration) {
+// slowestStart returns the longest start-up time of the model's variants.
+func (m *model) slowestStart() (longest time.Duration) {
 	for _, v := range m.variants {
 		longest = max(longest, v.startup)
 	}
@@ -177,7 +177,7 @@ func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans
 	}
 	for _, part := range known.Parts {
 		if part.Started > 0 {
-			from := part.End.Add(-time.Duration(known.Length) - m.longestStart())
+			from := part.End.Add(-time.Duration(known.Length) - m.slowestStart())
 			starting = append(starting, struct{ from, to time.Time }{from, part.End})
 		}
 	}

@@ -3,65 +3,95 @@ package planner
 import (
 	"math"
 	"time"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 const (
-	// recurringBudget is the part of the error budget above which demand that came back keeps its
+	// recurringBudget is the part of the error budget above which bursts that come back keep their
 	// replicas.
 	recurringBudget = 0.7
-	// again is the part of a rate from which on demand counts as that rate, and between that
-	// below which it has to fall to count twice.
+	// again is the part of a rate from which on a part of the error budget has that rate, and
+	// between that below which it has to have been before.
 	again, between = 0.9, 0.6
-	// lull is the number of parts of the error budget after which a rate that is back counts twice:
-	// a scale-down takes longer than a shorter lull.
-	lull = 3
+	// jumpParts is the number of parts within which a rate jumps: a burst may begin in a part.
+	jumpParts = 2
+	// leastLull is the time from the end of a burst to the end of the first part of the next one: a
+	// scale-down takes longer than a shorter lull.
+	leastLull = 9 * time.Minute
 	// burstOfPart is the rate of a burst over the mean of a part of the error budget, of which it
 	// is most.
 	burstOfPart = 1.15
 )
 
-// measureRecurring sets the requests per second that came back: the highest rate that the model
-// jumped to at least twice within the error budget's window. Without its replicas, the requests of
-// each start would miss the objective. If those of as many times in a window are most of the
-// budget, the rate is expected again, and its replicas stay, whether they came too late before or
-// not. A rate that came once may never return.
-func (d *demand) measureRecurring(p Policy, now time.Time, percentile float64, startup time.Duration) {
-	parts := since(d.parts, now.Add(-p.BudgetWindow))
-	window := sumOfParts(parts)
-	if p.BudgetOff || window.requests < leastBudgetRequests {
-		return
+// recurring returns the requests per second that come back: the highest rate that the model jumped
+// to at least twice within the error budget's window. Without its replicas, the requests of each
+// start would miss the objective. If these, times the number of jumps, are most of the budget, the
+// replicas stay, whether they came too late before or not. A rate that came once may never return.
+// Zero: none.
+func (m *model) recurring(d *demand, p Policy, now time.Time) float64 {
+	parts, all := m.servedParts(now.Add(-p.BudgetWindow)), 0.0
+	for _, part := range parts {
+		all += part.Requests
 	}
-	allowed := recurringBudget * (1 - percentile) * window.requests
-	startShare := (startup + reaction).Seconds() / d.partLength.Seconds()
+	if p.BudgetOff || all < leastBudgetRequests {
+		return 0
+	}
+	objective, _ := m.singleObjective()
+	allowed := recurringBudget * (1 - objective.Percentile) * all
+	startShare := (m.slowestStart() + reaction).Seconds() / d.partLength.Seconds()
 	most := 0.0
 	for _, part := range parts {
-		if part.requests <= most {
+		if part.Requests <= most {
 			continue
 		}
-		if times := d.timesReached(parts, part.requests); times > 1 && float64(times)*part.requests*startShare > allowed {
-			most = part.requests
+		if times := d.jumpsTo(parts, part.Requests); times > 1 && float64(times)*part.Requests*startShare > allowed {
+			most = part.Requests
 		}
 	}
-	d.recurring = burstOfPart * most / d.partLength.Seconds()
+	return burstOfPart * most / d.partLength.Seconds()
 }
 
-// timesReached returns how often parts reached about a number of requests: from far fewer, within
-// one part, after a lull. Replicas can follow a slower rise.
-func (d *demand) timesReached(parts []budgetPart, requests float64) (times int) {
-	var low, high time.Time // the ends of the latest part with far fewer, and with as many
+// servedParts returns the parts of the error budget that end after a time, those without requests
+// too.
+func (m *model) servedParts(from time.Time) (parts []fleet.LatencyPart) {
+	known := m.latencies()
+	for _, part := range known.Parts {
+		inOrder := len(parts) == 0 || part.End.After(parts[len(parts)-1].End)
+		if inOrder && part.End.After(from) && !part.End.After(known.Until) && part.Requests >= 0 && part.Requests <= mostRequests {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// jumpsTo returns how often parts jumped to about a number of requests: from far fewer and by more
+// than chance, after a lull. Replicas can follow a slower rise. A part in which replicas started is
+// no lull: it may lack requests that were not served or counted.
+func (d *demand) jumpsTo(parts []fleet.LatencyPart, requests float64) (times int) {
+	var low fleet.LatencyPart // the latest part with far fewer
+	var high time.Time        // the end of the latest part with as many
 	for _, part := range parts {
 		switch {
-		case part.requests < between*requests:
-			low = part.end
-		case part.requests >= again*requests:
-			jumped := low.After(high) && part.end.Sub(low) <= d.partLength
-			if high.IsZero() || jumped && part.end.Sub(high) >= lull*d.partLength {
+		case part.Requests < between*requests:
+			if part.Started == 0 {
+				low = part
+			}
+		case part.Requests >= again*requests:
+			jumped := part.End.Sub(low.End) <= jumpParts*d.partLength && d.isRise(low.Requests, part.Requests, clearTop)
+			if jumped && low.End.After(high) && part.End.Sub(high) >= leastLull {
 				times++
 			}
-			high = part.end
+			high = part.End
 		}
 	}
 	return times
+}
+
+// isRise reports whether the requests of a part are more than those of one before it by some
+// standard errors, of arrivals as bursty as they are.
+func (d *demand) isRise(before, part, errors float64) bool {
+	return part-before > float64(errors*math.Sqrt(max(1, d.bursts.Or(1))*(part+before)))
 }
 
 // sameRate is by how much the rate of a part may differ from that of now, as a share of it.

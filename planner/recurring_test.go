@@ -2,6 +2,8 @@ package planner
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,53 +21,116 @@ func hourOf(missed float64, rates ...float64) []budgetPart {
 	return parts
 }
 
+// servedModel is a model of one variant with the requests of parts of a length, of which the last
+// ends at the epoch. A rate below zero is that of a part that is not known.
+func servedModel(startup time.Duration, percentile float64, length time.Duration, rates ...float64) *model {
+	l := fleet.Latencies{Until: epoch, Length: fleet.Duration(length)}
+	for i, rate := range rates {
+		if end := epoch.Add(-time.Duration(len(rates)-1-i) * length); rate >= 0 {
+			l.Parts = append(l.Parts, fleet.LatencyPart{End: end, Requests: rate * length.Seconds(), Replicas: 1})
+		}
+	}
+	v := &variant{startup: startup, objective: fleet.Objective{TTFT: time.Second, Percentile: percentile}}
+	return &model{variants: []*variant{v}, engine: []fleet.Load{{Latencies: l}}}
+}
+
+// recurringOf returns the requests per second that come back, before the part of a burst.
+func recurringOf(m *model) float64 {
+	d := &demand{partLength: time.Duration(m.latencies().Length)}
+	return m.recurring(d, Policy{}.withDefaults(), epoch) / burstOfPart
+}
+
 func TestRateThatCameBackIsKept(t *testing.T) {
-	const startup = 2 * time.Minute
+	const unknown = -1
+	lull := []float64{5, 5, 5, 5}
+	burst := func(rates ...float64) []float64 { return slices.Concat(lull, rates, lull) }
 	for _, test := range []struct {
-		name    string
-		startup time.Duration
-		rates   []float64
-		want    float64 // before the part of a burst
+		name       string
+		startup    time.Duration
+		percentile float64
+		rates      []float64
+		want       float64
 	}{
-		{"two bursts", startup, []float64{5, 5, 30, 5, 5, 5, 5, 30, 5, 5}, 30},
-		{"the second is a little lower", startup, []float64{5, 5, 30, 5, 5, 5, 5, 28, 5, 5}, 30},
-		{"the higher of two came once", startup, []float64{5, 20, 5, 60, 5, 5, 5, 20, 5, 5}, 20},
-		{"one burst", startup, []float64{5, 5, 5, 30, 30, 5, 5, 5, 5, 5}, 0},
-		{"a step", startup, []float64{5, 5, 5, 5, 5, 30, 30, 30, 30, 30}, 0},
-		{"a ramp", startup, []float64{1, 5, 10, 15, 20, 25, 30, 35, 40, 45}, 0},
-		{"a constant rate", startup, []float64{30}, 0},
-		{"the lull is shorter than a scale-down", startup, []float64{30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 5, 30, 30, 30, 30, 30, 30, 30, 30, 30}, 0},
-		{"a slow rise the second time", startup, []float64{5, 30, 5, 7, 9.5, 13, 18, 25, 30, 30}, 0},
-		{"starts too quick to spend the budget", 0, []float64{5, 5, 10, 5, 5, 5, 5, 10, 5, 5}, 0},
-		{"few requests", startup, []float64{0.005, 0.005, 0.03, 0.005, 0.005, 0.005, 0.005, 0.03, 0.005, 0.005}, 0},
+		{"two bursts", 2 * time.Minute, 0.95, slices.Repeat(burst(30, 30), 2), 30},
+		{"the second is a little lower", 2 * time.Minute, 0.95, slices.Concat(burst(30, 30), burst(28, 28)), 30},
+		{"the higher of two came once", 2 * time.Minute, 0.95, slices.Concat(burst(20), burst(60), burst(20)), 20},
+		{"each begins in the middle of a part", 2 * time.Minute, 0.95, slices.Repeat(burst(21, 30), 2), 30},
+		{"they fall to 55 %", 2 * time.Minute, 0.95, slices.Repeat([]float64{16.5, 16.5, 16.5, 30, 30}, 3), 30},
+		{"they fall to 65 %", 2 * time.Minute, 0.95, slices.Repeat([]float64{19.5, 19.5, 19.5, 30, 30}, 3), 0},
+		{"from silence", 2 * time.Minute, 0.95, slices.Repeat([]float64{0, 0, 0, 30, 30}, 3), 30},
+		{"the shortest lull", 2 * time.Minute, 0.95, slices.Repeat([]float64{5, 5, 30}, 4), 30},
+		{"a shorter lull", 2 * time.Minute, 0.95, slices.Repeat([]float64{5, 30}, 9), 0},
+		{"one burst", 2 * time.Minute, 0.95, burst(30, 30), 0},
+		{"a long time of the rate, then one burst", 2 * time.Minute, 0.95, slices.Concat(slices.Repeat([]float64{30}, 8), burst(30)), 0},
+		{"a slow rise, then one burst", 2 * time.Minute, 0.95, slices.Concat([]float64{5, 6, 7.2, 8.6, 10.4, 12.4, 14.9, 17.9, 21.5, 25.8, 30}, burst(30)), 0},
+		{"a step", 2 * time.Minute, 0.95, slices.Concat(slices.Repeat([]float64{5}, 8), slices.Repeat([]float64{30}, 8)), 0},
+		{"a ramp", 2 * time.Minute, 0.95, []float64{1, 5, 10, 15, 20, 25, 30, 35, 40, 45}, 0},
+		{"a constant rate", 2 * time.Minute, 0.95, slices.Repeat([]float64{30}, 20), 0},
+		{"the parts before are not known", 2 * time.Minute, 0.95, slices.Repeat([]float64{5, 5, unknown, unknown, 30, 5}, 2), 0},
+		{"starts too quick to spend the budget", 0, 0.8, slices.Repeat(burst(30), 2), 0},
+		{"slower starts", 2 * time.Minute, 0.8, slices.Repeat(burst(30), 2), 30},
+		{"a lower percentile", 2 * time.Minute, 0.4, slices.Repeat(burst(30), 2), 0},
+		{"more bursts at that percentile", 2 * time.Minute, 0.4, slices.Repeat([]float64{5, 5, 5, 30}, 4), 30},
+		{"at the objective even quick starts spend it", 0, 0.95, slices.Repeat(burst(30), 2), 30},
+		{"few requests", 2 * time.Minute, 0.95, slices.Repeat([]float64{0, 0, 0, 0.15}, 2), 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			recurring := func(p Policy, now time.Time) float64 {
-				d := demand{parts: hourOf(0, test.rates...), partLength: partLength}
-				d.measureRecurring(p.withDefaults(), now, 0.95, test.startup)
-				return d.recurring / burstOfPart
-			}
-			if got := recurring(Policy{}, epoch); math.Abs(got-test.want) > 1e-9 {
+			m := servedModel(test.startup, test.percentile, partLength, test.rates...)
+			if got := recurringOf(m); math.Abs(got-test.want) > 1e-9 {
 				t.Errorf("%v/s, want %v", got, test.want)
 			}
-			if off, late := recurring(Policy{BudgetOff: true}, epoch), recurring(Policy{}, epoch.Add(time.Hour)); off != 0 || late != 0 {
+			d := &demand{partLength: partLength}
+			off := m.recurring(d, Policy{BudgetOff: true}.withDefaults(), epoch)
+			late := m.recurring(d, Policy{}.withDefaults(), epoch.Add(time.Hour))
+			if off != 0 || late != 0 {
 				t.Errorf("%v/s without an error budget, %v/s an hour later, want 0", off, late)
 			}
 		})
 	}
 }
 
-// A rate after parts that are not known is no jump: it may have risen slowly.
-func TestUnknownPartsAreNoJump(t *testing.T) {
-	known := hourOf(0, 5, 30, 5, 5, 5, 5, 30, 5, 5, 5)
-	d := demand{partLength: partLength}
-	for i, part := range known {
-		if i != 11 { // the last one before the second burst
-			d.parts = append(d.parts, part)
-		}
+// Two parts in a row with a high rate are one burst, however long a part is.
+func TestLongPartsOfOneBurstCountOnce(t *testing.T) {
+	if got := recurringOf(servedModel(2*time.Minute, 0.95, 20*time.Minute, 5, 30, 30)); got != 0 {
+		t.Errorf("%v/s came back", got)
 	}
-	if d.measureRecurring(Policy{}.withDefaults(), epoch, 0.95, 2*time.Minute); d.recurring != 0 {
-		t.Errorf("%v/s came back", d.recurring)
+}
+
+// A part in which replicas started may lack requests: it is no lull.
+func TestPartsWithStartsAreNoLull(t *testing.T) {
+	m := servedModel(2*time.Minute, 0.95, partLength, slices.Repeat([]float64{5, 5, 5, 30}, 3)...)
+	if got := recurringOf(m); math.Abs(got-30) > 1e-9 {
+		t.Fatalf("%v/s came back, want 30", got)
+	}
+	for i := range m.engine[0].Latencies.Parts {
+		m.engine[0].Latencies.Parts[i].Started = 1
+	}
+	if got := recurringOf(m); got != 0 {
+		t.Errorf("%v/s came back", got)
+	}
+}
+
+// Chance makes no burst of a constant rate, at any rate and burstiness.
+func TestChanceDoesNotComeBack(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, mean := range []float64{11, 20, 30, 50, 90, 180} {
+		for _, dispersion := range []float64{1, 4} {
+			found := 0
+			for range 1000 {
+				rates := make([]float64, partsOfWindow)
+				for i := range rates {
+					rates[i] = dispersion * poisson(random, mean/dispersion) / partLength.Seconds()
+				}
+				m := servedModel(2*time.Minute, 0.95, partLength, rates...)
+				d := &demand{partLength: partLength, bursts: fleet.Observed(dispersion)}
+				if m.recurring(d, Policy{}.withDefaults(), epoch) > 0 {
+					found++
+				}
+			}
+			if found > 10 {
+				t.Errorf("%v requests a part, dispersion %v: came back in %d of 1000 hours", mean, dispersion, found)
+			}
+		}
 	}
 }
 
@@ -82,7 +147,9 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 				}
 			}
 		})
-		return s.load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(1) }).decide(t)["cheap"]
+		return s.load(func(l *fleet.Load) {
+			l.PeakArrivals, l.ShortPeak = fleet.Observed(12), fleet.Observed(1)
+		}).decide(t)["cheap"]
 	}
 	once, twice := bursts(3), bursts(3, 9)
 	if once.Replicas >= twice.Replicas {
@@ -92,8 +159,11 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 	if got := twice.Reason.Detail(fleet.DetailBudget); !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q at its end", got, want)
 	}
-	if got := once.Reason.Detail(fleet.DetailBudget); strings.Contains(got, "came back") {
+	if got := once.Reason.Detail(fleet.DetailBudget); strings.Contains(got, "came back") || !strings.Contains(got, "short scale-down window") {
 		t.Errorf("%q after one burst", got)
+	}
+	if got := twice.Reason.Detail(fleet.DetailBudget); strings.Contains(got, "short scale-down window") {
+		t.Errorf("%q: the highest demand is not that of the short window", got)
 	}
 }
 

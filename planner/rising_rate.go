@@ -55,11 +55,10 @@ func (d *demand) setRisingRate(ready int, now time.Time) {
 }
 
 // risesAt reports whether a part has clearly more requests than the part before it: by two standard
-// errors, of arrivals as bursty as they are.
+// errors.
 func (d *demand) risesAt(k int) bool {
 	part, before := d.parts[k], d.parts[k-1]
-	deviation := math.Sqrt(max(1, d.bursts.Or(1)) * (part.requests + before.requests))
-	return part.end.Sub(before.end) <= d.partLength && part.requests-before.requests > float64(clearRise*deviation)
+	return part.end.Sub(before.end) <= d.partLength && d.isRise(before.requests, part.requests, clearRise)
 }
 
 // after returns the requests per second of the line after a time; zero if there is no line.
