@@ -167,6 +167,33 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 	}
 }
 
+// Bursts that come back do not keep a model from zero that had no request for the retention.
+func TestScaleToZeroDoesNotWaitForBursts(t *testing.T) {
+	decide := func(change func(l *fleet.Load)) fleet.Decision {
+		g := cheap(group{ready: 3, objective: 50 * time.Millisecond})
+		s := newScenario(g).scaleToZero().served(func(i int, p *fleet.LatencyPart) {
+			p.Requests, p.ITL = 0, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+			if i == servedParts-4 || i == servedParts-10 {
+				p.Requests = 3600
+			}
+		})
+		return s.load(change).decide(t)["cheap"]
+	}
+	expect(t, decide(func(l *fleet.Load) {
+		unused(l)
+		l.LastActive = epoch.Add(-9 * time.Minute)
+	}), 3, fleet.CodeCapacityUnknown)
+	expect(t, decide(unused), 0, fleet.CodeScaleToZero)
+}
+
+// A demand that is over and that no capacity is known for stops no replica.
+func TestPastDemandOfUnknownCapacityKeepsReplicas(t *testing.T) {
+	s := newScenario(cheap(group{ready: 3})).scaleToZero().load(unused).load(func(l *fleet.Load) { l.LastActive = epoch.Add(-4 * time.Minute) })
+	expect(t, s.decide(t)["cheap"], 1, fleet.CodeLastReplica)
+	s.load(func(l *fleet.Load) { l.PeakArrivals, l.PeakInFlight = fleet.Observed(5), fleet.Observed(5) })
+	expect(t, s.decide(t)["cheap"], 3, fleet.CodeCapacityUnknown)
+}
+
 // Misses while replicas start do not count for the headroom; the reason has both shares.
 func TestReasonHasTheShareWithStarts(t *testing.T) {
 	budget := func(missed float64) string {

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/wva-project/wva/fleet"
@@ -42,7 +43,7 @@ func rules() []rule {
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing; of Pending replicas, one stays", "replicas do not become ready, and further ones would not either: they are not counted as capacity; ≤ existing and one more, if another variant of the namespace gets no node with the accelerator type", notStarting},
 		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace, a ClusterQueue of Kueue, or `maxAccelerators` of the configuration limits pods or accelerators; several variants share the rest of it", withinQuota},
-		{fleet.CodeCapacityUnknown, "≤ existing", "the capacity of a replica is not known", capacityUnknown},
+		{fleet.CodeCapacityUnknown, "≤ existing; = existing if no capacity is known and nothing arrives now", "the capacity of a replica is not known", capacityUnknown},
 		{fleet.CodeNoBenefit, "≤ existing", "another replica would get requests that other variants serve within their objective", noBenefit},
 		{fleet.CodeStartsForCurrentDemand, "≤ existing, or the replicas that the current demand needs", "the demand of the peak window is over: nothing is started for it", nil},
 	}
@@ -377,10 +378,20 @@ func capacityUnknown(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 		return atMost(fleet.CodeCapacityUnknown, max(1+c.useless(), c.now), "capacity of a replica not known"), true
 	}
 	b := atMost(fleet.CodeCapacityUnknown, c.now, "capacity of a replica not known")
-	if c.overdue > 0 { // it would be started again at once
+	switch {
+	case c.overdue > 0: // it would be started again at once
 		b.least = c.now
+	case z.onlyPastDemand(): // of which none of the replicas can be said to be too many
+		b.least, b.yields = c.now, true
 	}
 	return b, true
+}
+
+// onlyPastDemand reports whether nothing arrives or waits, and no capacity is known for the demand
+// of the scale-down window.
+func (z *sizedModel) onlyPastDemand() bool {
+	sized := func(c candidate) bool { return c.share > 0 }
+	return z.demand.latest <= 0 && !slices.ContainsFunc(z.candidates, sized)
 }
 
 func noBenefit(_ *view, z *sizedModel, c *candidate) (bound, bool) {
