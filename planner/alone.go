@@ -64,7 +64,7 @@ func (r *round) chooseMixes() (withdrawn bool) {
 		for i := range z.candidates {
 			c := &z.candidates[i]
 			r.startable[c.option] = r.mixed[c.option]
-			c.bounds = append(c.bounds, r.startsForCurrentDemand(*c))
+			c.bounds = append(c.bounds, r.startsForCurrentDemand(z, *c))
 		}
 	}
 	return withdrawn

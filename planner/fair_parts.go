@@ -51,7 +51,7 @@ func (r *round) share(decided answer) answer {
 			r.startable[c.option] = max(r.startable[c.option], r.floors[c.option])
 			c.bounds = slices.DeleteFunc(withoutYielding(c.bounds), func(b bound) bool { return b.code == fleet.CodeStartsForCurrentDemand })
 			if z.latest <= z.committed() {
-				c.bounds = append(c.bounds, r.startsForCurrentDemand(c))
+				c.bounds = append(c.bounds, r.startsForCurrentDemand(z, c))
 			}
 		}
 	}

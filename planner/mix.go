@@ -77,7 +77,7 @@ func (r *round) mix() [][]outcome {
 	r.startForTheUnserved()
 	for _, z := range r.models {
 		for _, c := range z.candidates {
-			c.bounds = append(c.bounds, r.startsForCurrentDemand(c))
+			c.bounds = append(c.bounds, r.startsForCurrentDemand(z, c))
 		}
 	}
 	decided := r.solve(question{amount: (*sizedModel).plain, reasons: true})
@@ -112,10 +112,13 @@ func (z *sizedModel) plain() float64 {
 }
 
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
-func (r *round) startsForCurrentDemand(c candidate) bound {
+func (r *round) startsForCurrentDemand(z *sizedModel, c candidate) bound {
 	n := max(c.now, r.startable[c.option]+c.overdue+c.useless())
-	return atMost(fleet.CodeStartsForCurrentDemand, n,
-		"only the peak of the window needs more replicas, the latest demand does not")
+	past := "the peak of the window needs"
+	if z.demand.recurs {
+		past = "bursts that come back need"
+	}
+	return atMost(fleet.CodeStartsForCurrentDemand, n, "only %s more replicas, the latest demand does not", past)
 }
 
 // startForTheUnserved removes the limit of starts from models that neither the existing replicas

@@ -137,8 +137,8 @@ func TestChanceDoesNotComeBack(t *testing.T) {
 // TestReplicasForADemandThatCameBack has bursts that were served, of which the last is no longer in
 // the peak window.
 func TestReplicasForADemandThatCameBack(t *testing.T) {
-	bursts := func(times ...int) fleet.Decision {
-		g := cheap(group{ready: 6, running: 10, kv: 0.1, rate: 1, objective: 50 * time.Millisecond})
+	bursts := func(ready int, times ...int) fleet.Decision {
+		g := cheap(group{ready: ready, running: 10, kv: 0.1, rate: 1, objective: 50 * time.Millisecond})
 		s := newScenario(g).served(func(i int, p *fleet.LatencyPart) {
 			p.Requests, p.ITL = 180, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
 			for _, ago := range times {
@@ -151,7 +151,7 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 			l.PeakArrivals, l.ShortPeak = fleet.Observed(12), fleet.Observed(1)
 		}).decide(t)["cheap"]
 	}
-	once, twice := bursts(3), bursts(3, 9)
+	once, twice := bursts(6, 3), bursts(6, 3, 9)
 	if once.Replicas >= twice.Replicas {
 		t.Errorf("%d replicas after one burst, %d after two", once.Replicas, twice.Replicas)
 	}
@@ -161,6 +161,9 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 	}
 	if got := once.Reason.Detail(fleet.DetailBudget); strings.Contains(got, "came back") || !strings.Contains(got, "short scale-down window") {
 		t.Errorf("%q after one burst", got)
+	}
+	if got := bursts(2, 3, 9).Reason.String(); !strings.Contains(got, "only bursts that come back need more replicas, the latest demand does not") {
+		t.Errorf("%q", got)
 	}
 	if got := twice.Reason.Detail(fleet.DetailBudget); strings.Contains(got, "short scale-down window") {
 		t.Errorf("%q: the highest demand is not that of the short window", got)
