@@ -249,3 +249,13 @@ func TestRateLastsUntilItClearlyChanges(t *testing.T) {
 		t.Errorf("without a rate: %v, want 0", got)
 	}
 }
+
+// Replicas that a past demand of unknown capacity keeps are preempted for the demand of others, and
+// the variant starts none.
+func TestPastDemandOfUnknownCapacityYields(t *testing.T) {
+	yielding := bound{code: fleet.CodeCapacityUnknown, least: 3, most: 3, yields: true}
+	kept := withoutYielding([]bound{yielding, atLeast(fleet.CodeMinReplicas, 1, "")})
+	if len(kept) != 2 || kept[0].least != 0 || kept[0].most != 3 {
+		t.Errorf("%+v, want the limit of starts without the least number", kept)
+	}
+}

@@ -73,7 +73,7 @@ type bound struct {
 func withoutYielding(bounds []bound) []bound {
 	kept := make([]bound, 0, len(bounds))
 	for _, b := range bounds {
-		if b.yields && b.unyielding == 0 {
+		if b.yields && b.unyielding == 0 && b.most == unlimited {
 			continue
 		}
 		if b.yields {
