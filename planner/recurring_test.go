@@ -250,12 +250,21 @@ func TestRateLastsUntilItClearlyChanges(t *testing.T) {
 	}
 }
 
-// Replicas that a past demand of unknown capacity keeps are preempted for the demand of others, and
-// the variant starts none.
+// Replicas that a past demand of unknown capacity keeps are preempted for the demand of others.
 func TestPastDemandOfUnknownCapacityYields(t *testing.T) {
-	yielding := bound{code: fleet.CodeCapacityUnknown, least: 3, most: 3, yields: true}
-	kept := withoutYielding([]bound{yielding, atLeast(fleet.CodeMinReplicas, 1, "")})
-	if len(kept) != 2 || kept[0].least != 0 || kept[0].most != 3 {
+	past := func(l *fleet.Load) {
+		unused(l)
+		l.LastActive, l.PeakArrivals, l.PeakInFlight = epoch.Add(-4*time.Minute), fleet.Observed(5), fleet.Observed(5)
+	}
+	s := newScenario(cheap(group{ready: 4})).called("a-").scaleToZero().load(past).
+		beside("b", newScenario(cheap(saturated(group{ready: 1}))).called("b-").gateway(30, 24)).
+		node("L40S", "l1", 5, 0).on("a-cheap", "l1", "l1", "l1", "l1").on("b-cheap", "l1")
+	d := s.decideWithin(t)
+	if a, b := d["a-cheap"], d["b-cheap"]; b.Replicas < 3 || a.Replicas+b.Replicas > 5 {
+		t.Errorf("a %+v\nb %+v\nwant accelerators of a's for b", a, b)
+	}
+	kept := withoutYielding([]bound{{code: fleet.CodeCapacityUnknown, least: 3, most: 3, yields: true}})
+	if len(kept) != 1 || kept[0].least != 0 || kept[0].most != 3 {
 		t.Errorf("%+v, want the limit of starts without the least number", kept)
 	}
 }
