@@ -171,6 +171,13 @@ func (z *sizedModel) starts() bool {
 	return slices.ContainsFunc(z.candidates, func(c candidate) bool { return c.starting > 0 })
 }
 
+// onlyPastDemand reports whether nothing arrives or waits, and no capacity is known for the demand
+// of the scale-down window.
+func (z *sizedModel) onlyPastDemand() bool {
+	sized := func(c candidate) bool { return c.share > 0 }
+	return z.demand.latest <= 0 && !slices.ContainsFunc(z.candidates, sized)
+}
+
 // committed returns the capacity of the replicas that are ready or starting.
 func (z *sizedModel) committed() (share float64) {
 	for _, c := range z.candidates {

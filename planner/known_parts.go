@@ -22,18 +22,25 @@ type budgetPart struct {
 // has no single objective, or its latencies are not known.
 func (m *model) knownParts() (parts []budgetPart) {
 	objective, single := m.singleObjective()
-	known := m.latencies()
-	if !single || known.Length <= 0 {
+	if !single || m.latencies().Length <= 0 {
 		return nil
 	}
 	waits := m.gatewayWaits()
-	last := time.Time{}
-	for _, row := range known.Parts {
-		if !row.End.After(last) || row.End.After(known.Until) {
-			continue
-		}
-		last = row.End
+	for _, row := range m.servedParts(time.Time{}) {
 		if part, seen := evidence(row, waits[row.End], objective); seen {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// servedParts returns the parts of the error budget that end after a time, in order, those without
+// requests too.
+func (m *model) servedParts(from time.Time) (parts []fleet.LatencyPart) {
+	known := m.latencies()
+	for _, part := range known.Parts {
+		inOrder := len(parts) == 0 || part.End.After(parts[len(parts)-1].End)
+		if inOrder && part.End.After(from) && !part.End.After(known.Until) && part.Requests >= 0 && part.Requests <= mostRequests {
 			parts = append(parts, part)
 		}
 	}
@@ -175,9 +182,10 @@ func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans
 			}
 		}
 	}
+	before := time.Duration(known.Length) + m.slowestStart()
 	for _, part := range known.Parts {
 		if part.Started > 0 {
-			from := part.End.Add(-time.Duration(known.Length) - m.slowestStart())
+			from := part.End.Add(-before)
 			starting = append(starting, struct{ from, to time.Time }{from, part.End})
 		}
 	}
@@ -190,7 +198,7 @@ func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans
 // to miss different ones.
 func evidence(row fleet.LatencyPart, wait []fleet.Bucket, o fleet.Objective) (part budgetPart, known bool) {
 	ttft, itl := attained{1, 1, 1}, attained{1, 1, 1}
-	known = row.Requests > 0 && row.Requests <= mostRequests
+	known = row.Requests > 0
 	if o.TTFT > 0 {
 		var seen bool
 		ttft, seen = attainedWithin(row.TTFT, o.TTFT)

@@ -52,19 +52,6 @@ func (m *model) recurring(d *demand, p Policy, now time.Time) float64 {
 	return burstOfPart * most / d.partLength.Seconds()
 }
 
-// servedParts returns the parts of the error budget that end after a time, those without requests
-// too.
-func (m *model) servedParts(from time.Time) (parts []fleet.LatencyPart) {
-	known := m.latencies()
-	for _, part := range known.Parts {
-		inOrder := len(parts) == 0 || part.End.After(parts[len(parts)-1].End)
-		if inOrder && part.End.After(from) && !part.End.After(known.Until) && part.Requests >= 0 && part.Requests <= mostRequests {
-			parts = append(parts, part)
-		}
-	}
-	return parts
-}
-
 // jumpsTo returns how often parts jumped to about a number of requests: from far fewer and by more
 // than chance, after a lull. Replicas can follow a slower rise. A part in which replicas started is
 // no lull: it may lack requests that were not served or counted.

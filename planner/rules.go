@@ -2,7 +2,6 @@ package planner
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/wva-project/wva/fleet"
@@ -385,13 +384,6 @@ func capacityUnknown(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 		b.least, b.yields = c.now, true
 	}
 	return b, true
-}
-
-// onlyPastDemand reports whether nothing arrives or waits, and no capacity is known for the demand
-// of the scale-down window.
-func (z *sizedModel) onlyPastDemand() bool {
-	sized := func(c candidate) bool { return c.share > 0 }
-	return z.demand.latest <= 0 && !slices.ContainsFunc(z.candidates, sized)
 }
 
 func noBenefit(_ *view, z *sizedModel, c *candidate) (bound, bool) {
