@@ -85,15 +85,16 @@ func TestSeedsDrawOtherRequests(t *testing.T) {
 	}
 }
 
-// Two windows a day: the second day is chosen, scaled to its mean, and keeps the windows' lengths
-// and burstiness.
+// Two windows a day: the second day is chosen and scaled to its mean. It keeps the windows' lengths,
+// and of their burstiness what a random share of their requests has: a twentieth of arrivals with a
+// squared coefficient of variation of 181 has 10.
 func TestServeGenDayIsRegeneratedFromItsWindows(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "windows.csv")
 	text := `t_s,rate_rps,active_clients,rate_weighted_client_cv,mean_input_tokens,mean_output_tokens,rate_share_with_lengths
 0,100,5,1,500,100,1
 86400,10,5,1,400,50,1
-129600,30,5,3,800,200,1
+129600,30,5,13.454,800,200,1
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -109,7 +110,7 @@ func TestServeGenDayIsRegeneratedFromItsWindows(t *testing.T) {
 		gaps[half] = append(gaps[half], r.Arrival-c.Requests[i].Arrival)
 		prompts[half] += float64(r.Prompt)
 	}
-	for half, want := range []struct{ rate, cv, prompt float64 }{{0.5, 1, 400}, {1.5, 3, 800}} {
+	for half, want := range []struct{ rate, cv, prompt float64 }{{0.5, 1, 400}, {1.5, math.Sqrt(10), 800}} {
 		mean, cv := spread(gaps[half])
 		prompt := prompts[half] / float64(len(gaps[half]))
 		if math.Abs(1/mean/want.rate-1) > 0.05 || math.Abs(cv/want.cv-1) > 0.08 || math.Abs(prompt/want.prompt-1) > 0.03 {

@@ -80,8 +80,7 @@ func parseServeGen(from io.Reader) ([]window, error) {
 }
 
 // servegenDay returns the generator of one day of windows, whose rates are scaled to a mean. Each
-// window has arrivals of its own: gamma distributed gaps with the windows' coefficient of
-// variation.
+// window has arrivals of its own, with gamma distributed gaps.
 func servegenDay(windows []window, p map[string]float64) (func(fleet.ModelID, uint64) ([]simulation.Request, float64, error), error) {
 	begin := (p["day"] - 1) * day
 	var own []window
@@ -116,7 +115,10 @@ func servegenDay(windows []window, p map[string]float64) (func(fleet.ModelID, ui
 	}, nil
 }
 
-// generate draws the requests of a window, whose lengths spread as those of the chat requests do.
+// generate draws the requests of a window, whose lengths spread as those of the chat requests do. A
+// scale below 1 draws that share of them at random: of arrivals with a squared coefficient of
+// variation of c, a share p has one of 1 + p·(c-1) over times that are longer than their bursts. A
+// burst lasts as long as in the trace then, and is not stretched by as much as the rate is lower.
 func (w window) generate(model fleet.ModelID, seconds, scale float64, seed uint64) ([]simulation.Request, error) {
 	if w.rate == 0 {
 		return nil, nil
@@ -125,8 +127,9 @@ func (w window) generate(model fleet.ModelID, seconds, scale float64, seed uint6
 		mean = max(1, mean)
 		return simulation.Lengths{Mean: mean, P99: mean * like.P99 / like.Mean, Max: like.Max}
 	}
+	burstiness := 1 + float64(min(1, scale)*(w.cv*w.cv-1))
 	return simulation.Generate(simulation.Stream{
 		Model: model, Seed: seed, Until: seconds, Rate: simulation.Ramps(simulation.Point{PerSecond: w.rate * scale}),
-		Burstiness: w.cv * w.cv, Prompt: lengths(w.prompt, chatPrompts), Output: lengths(w.output, chatOutputs),
+		Burstiness: burstiness, Prompt: lengths(w.prompt, chatPrompts), Output: lengths(w.output, chatOutputs),
 	})
 }
