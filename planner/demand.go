@@ -36,20 +36,22 @@ type demand struct {
 	recurring   float64       // requests per second that came back, if they count; else 0
 	recurs      bool          // they are the highest demand
 	littleSpent bool          // of the error budget
-	shortened   bool          // the highest demand is that of the short scale-down window
-	steadyFor   time.Duration // that the rate has been as it is; 0: unknown
-	evenlyFor   time.Duration // the same, without bursts
-	covered     bool          // samples cover the peak window
-	peakless    bool          // the highest demand of the peak window is not known
-	idle        idleness      // whether the model may scale to zero
-	since       time.Time     // last use; zero if it was not used within the idle window
-	prompt      fleet.Reading
-	output      fleet.Reading
-	prompts     []fleet.Bucket
-	outputs     []fleet.Bucket
-	hits        fleet.Reading // share of prompts that the prefix cache holds
-	bursts      fleet.Reading // index of dispersion of the arrivals
-	ttft, itl   fleet.Reading
+	// the same of what a longer scale-down window could have spared
+	littleSparable bool
+	shortened      bool          // the highest demand is that of the short scale-down window
+	steadyFor      time.Duration // that the rate has been as it is; 0: unknown
+	evenlyFor      time.Duration // the same, without bursts
+	covered        bool          // samples cover the peak window
+	peakless       bool          // the highest demand of the peak window is not known
+	idle           idleness      // whether the model may scale to zero
+	since          time.Time     // last use; zero if it was not used within the idle window
+	prompt         fleet.Reading
+	output         fleet.Reading
+	prompts        []fleet.Bucket
+	outputs        []fleet.Bucket
+	hits           fleet.Reading // share of prompts that the prefix cache holds
+	bursts         fleet.Reading // index of dispersion of the arrivals
+	ttft, itl      fleet.Reading
 }
 
 // measureDemand calculates the demand of the model, or returns why it is unknown.
@@ -82,7 +84,7 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		d.partLength, d.starting = time.Duration(latencies.Length), m.startTimes(latencies, x.now)
 		objective, _ := m.singleObjective()
 		d.recurring = m.recurring(&d, x.policy, x.now)
-		d.littleSpent = d.hasSpentLittle(x.policy, x.now, objective.Percentile)
+		d.littleSpent, d.littleSparable = d.hasSpentLittle(x.policy, x.now, objective.Percentile)
 	}
 	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)
@@ -199,8 +201,8 @@ func (x *view) measure(m *model, d *demand) {
 	}
 	whole := highestOf(false)
 	peak = whole
-	if d.littleSpent {
-		peak = highestOf(true)
+	if short := highestOf(true); d.littleSpent || d.littleSparable && short < between*whole {
+		peak = short
 	}
 	d.shortened = max(peak, d.recurring) < whole
 	if peak > clearPeak*arrivals {

@@ -80,33 +80,10 @@ func (d *demand) budgetWindow(p Policy, now time.Time) (window budgetPart, known
 	return window, window.requests >= leastBudgetRequests
 }
 
-// littleBudget is the part of the error budget up to which a model can afford to start replicas
-// again, so that the short scale-down window counts.
-const littleBudget = 0.3
-
-// hasSpentLittle reports whether a model has spent little of its error budget: over its window, of
-// which enough is known, and the objective is met in the latest part.
-func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64) bool {
-	window, known := d.budgetWindow(p, now)
-	if !known || p.BudgetOff {
-		return false
-	}
-	parts := since(d.parts, now.Add(-p.BudgetWindow))
-	latest, seconds := parts[len(parts)-1], float64(len(parts))*d.partLength.Seconds()
-	span := latest.end.Sub(parts[0].end) + d.partLength
-	enough := seconds >= leastKnown*p.BudgetWindow.Seconds() && seconds >= mostlyKnown*span.Seconds()
-	return enough && window.meets(percentile, littleBudget) && latest.meets(percentile, 1)
-}
-
 // meets reports whether no more requests missed the objective than a share of those that may.
 func (p budgetPart) meets(percentile, share float64) bool {
 	return p.missed <= float64(share*(1-percentile))*p.requests
 }
-
-// leastKnown is the share of the error budget's window that must be known for it to count as hardly
-// spent, and mostlyKnown that of the time since the first part that is: overloaded engines fail
-// their scrapes, and their worst parts are those that are not known.
-const leastKnown, mostlyKnown = 1.0 / 3, 2.0 / 3
 
 // correctHeadroom applies the error budget to the demand of a model.
 func (z *sizedModel) correctHeadroom(x *view) {
@@ -172,8 +149,12 @@ func (z *sizedModel) budgetText(p Policy) string {
 		texts = append(texts, fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s",
 			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor()))
 	}
-	if z.demand.shortened {
-		texts = append(texts, "little of the error budget is spent: short scale-down window")
+	if d := z.demand; d.shortened {
+		apart := ""
+		if !d.littleSpent {
+			apart = ", apart from the first rise"
+		}
+		texts = append(texts, "little of the error budget is spent"+apart+": short scale-down window")
 	}
 	if d := z.demand; d.recurs && z.wanted > z.latest*(1+tiny) { // replicas are kept for it
 		texts = append(texts, fmt.Sprintf("%s req/s came back within %s and keep their replicas", rateNumber(d.recurring), hoursText(p.BudgetWindow)))

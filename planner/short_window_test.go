@@ -47,8 +47,59 @@ func TestLittleOfTheErrorBudgetIsSpent(t *testing.T) {
 			test.change(&d)
 		}
 		policy := Policy{BudgetOff: test.off}.withDefaults()
-		if got := d.hasSpentLittle(policy, epoch.Add(test.after), 0.95); got != test.little {
+		if got, _ := d.hasSpentLittle(policy, epoch.Add(test.after), 0.95); got != test.little {
 			t.Errorf("%s: %v, want %v", name, got, test.little)
+		}
+	}
+}
+
+// TestMissesOfFirstStartsAreNotSparable has parts of three minutes, with all requests missed in one
+// of them, while replicas start in it and the one before.
+func TestMissesOfFirstStartsAreNotSparable(t *testing.T) {
+	for name, test := range map[string]struct {
+		requests []float64 // of each part; below zero: not known
+		missed   int       // the part
+		idle     bool      // no replica starts
+		sparable bool      // the misses count
+	}{
+		"first of all":             {requests: []float64{100, 100, 100}, missed: 0},
+		"a step":                   {requests: []float64{10, 10, 100, 100}, missed: 2},
+		"its second part":          {requests: []float64{10, 60, 100, 100}, missed: 2},
+		"a slow rise":              {requests: []float64{50, 60, 70, 80}, missed: 3},
+		"no start":                 {requests: []float64{10, 10, 100, 100}, missed: 2, idle: true, sparable: true},
+		"a burst that is back":     {requests: []float64{100, 10, 100}, missed: 2, sparable: true},
+		"a larger one":             {requests: []float64{61, 10, 100}, missed: 2, sparable: true},
+		"a far larger one":         {requests: []float64{59, 10, 100}, missed: 2},
+		"a fall by a tenth":        {requests: []float64{100, 89, 100}, missed: 2, sparable: true},
+		"by less":                  {requests: []float64{100, 91, 100}, missed: 2},
+		"back after an hour's gap": {requests: []float64{100, -1, -1, 100}, missed: 3, sparable: true},
+		"a small one before a gap": {requests: []float64{10, -1, -1, 100}, missed: 3},
+		"back some parts ago":      {requests: []float64{100, 10, 90, 95, 100}, missed: 4, sparable: true},
+		"fewer afterwards":         {requests: []float64{10, 100, 10, 10}, missed: 1},
+	} {
+		d := demand{partLength: partLength}
+		var missed float64
+		for i, requests := range test.requests {
+			if requests >= 0 {
+				d.parts = append(d.parts, budgetPart{end: epoch.Add(time.Duration(i) * partLength), requests: requests})
+			}
+			if i == test.missed {
+				last := &d.parts[len(d.parts)-1]
+				last.missed, missed = requests, requests
+				if !test.idle {
+					d.starting = spans{{last.end.Add(-partLength), last.end}}
+				}
+			}
+		}
+		want := 0.0
+		if test.sparable {
+			want = missed
+		}
+		if got := sumOfParts(d.sparable(d.parts)).missed; got != want {
+			t.Errorf("%s: %v of %v misses count, want %v", name, got, missed, want)
+		}
+		if got := sumOfParts(d.parts).missed; got != missed {
+			t.Errorf("%s: %v misses left in the parts, want %v", name, got, missed)
 		}
 	}
 }
@@ -146,6 +197,33 @@ func TestModelsThatMeetTheirObjectiveScaleDownSooner(t *testing.T) {
 	for d, want := range map[*fleet.Decision]bool{&met: true, &spent: false, &unknown: false} {
 		if got := strings.Contains(fmt.Sprint(d.Reason), "short scale-down window"); got != want {
 			t.Errorf("%d replicas: the short window is part of the reason: %v, want %v", d.Replicas, got, want)
+		}
+	}
+}
+
+// After a fall by half, misses of the first rise to a rate are no reason for the whole window.
+// Those of a rise to a rate that was there before are one.
+func TestFallAfterAFirstRiseScalesDownSooner(t *testing.T) {
+	decide := func(short float64, before bool) fleet.Decision {
+		g := cheap(group{ready: 10, running: 10, kv: 0.2, rate: 2, objective: 50 * time.Millisecond})
+		s := newScenario(g).served(func(i int, p *fleet.LatencyPart) {
+			p.Requests, p.Replicas, p.ITL = 9000, 10, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+			switch {
+			case i < servedParts-16 && !(before && i == servedParts-19):
+				p.Requests = 900
+			case i == servedParts-15:
+				p.Started, p.ITL = 9, []fleet.Bucket{{Upper: 0.05}, {Count: 100}}
+			}
+		})
+		return s.load(func(l *fleet.Load) { l.PeakArrivals, l.ShortPeak = fleet.Observed(60), fleet.Observed(short) }).decide(t)["cheap"]
+	}
+	fell, little, again := decide(30, false), decide(40, false), decide(30, true)
+	if fell.Replicas >= little.Replicas || fell.Replicas >= again.Replicas {
+		t.Errorf("%d replicas after a fall by half, %d by a third, and %d after a second rise; want the fewest of the first", fell.Replicas, little.Replicas, again.Replicas)
+	}
+	for d, want := range map[*fleet.Decision]bool{&fell: true, &little: false, &again: false} {
+		if got := strings.Contains(fmt.Sprint(d.Reason), "apart from the first rise: short scale-down window"); got != want {
+			t.Errorf("%d replicas: the short window is part of the reason: %v, want %v; %v", d.Replicas, got, want, d.Reason)
 		}
 	}
 }
