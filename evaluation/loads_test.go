@@ -86,8 +86,8 @@ func TestSeedsDrawOtherRequests(t *testing.T) {
 }
 
 // Two windows a day: the second day is chosen and scaled to its mean. It keeps the windows'
-// lengths, and of their burstiness what a random share of their requests has: a twentieth of
-// arrivals with a squared coefficient of variation of 181 has 10.
+// lengths, and has the burstiness of a random share of their requests: a twentieth of arrivals with
+// a squared coefficient of variation of 181 has 10.
 func TestServeGenDayIsRegeneratedFromItsWindows(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "windows.csv")

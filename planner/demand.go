@@ -36,7 +36,7 @@ type demand struct {
 	recurring   float64       // requests per second that came back, if they count; else 0
 	recurs      bool          // they are the highest demand
 	littleSpent bool          // of the error budget
-	// the same of what a longer scale-down window could have spared
+	// the same for the misses that a longer scale-down window could have spared
 	littleSparable bool
 	shortened      bool          // the highest demand is that of the short scale-down window
 	steadyFor      time.Duration // that the rate has been as it is; 0: unknown
