@@ -125,8 +125,8 @@ func otherLoads() []NamedLoad {
 			build: episode,
 		},
 		{
-			Name: "servegen-day", Summary: "a day of ServeGen's 10-minute windows, each with its rate, lengths and burstiness",
-			Parameters: map[string]float64{"mean": 5, "day": 1}, FromFile: true,
+			Name: "servegen-day", Summary: "a random share of a day of ServeGen, by 10-minute windows with their rates, lengths and burstiness",
+			Parameters: map[string]float64{"mean": 20, "day": 1}, FromFile: true,
 		},
 	}
 }

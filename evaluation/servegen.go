@@ -127,7 +127,10 @@ func (w window) generate(model fleet.ModelID, seconds, scale float64, seed uint6
 		mean = max(1, mean)
 		return simulation.Lengths{Mean: mean, P99: mean * like.P99 / like.Mean, Max: like.Max}
 	}
-	burstiness := 1 + float64(min(1, scale)*(w.cv*w.cv-1))
+	burstiness := 1.0 // of a window whose variation is not known, too
+	if w.cv > 0 {
+		burstiness += float64(min(1, scale) * (w.cv*w.cv - 1))
+	}
 	return simulation.Generate(simulation.Stream{
 		Model: model, Seed: seed, Until: seconds, Rate: simulation.Ramps(simulation.Point{PerSecond: w.rate * scale}),
 		Burstiness: burstiness, Prompt: lengths(w.prompt, chatPrompts), Output: lengths(w.output, chatOutputs),

@@ -84,7 +84,8 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		d.partLength, d.starting = time.Duration(latencies.Length), m.startTimes(latencies, x.now)
 		objective, _ := m.singleObjective()
 		d.recurring = m.recurring(&d, x.policy, x.now)
-		d.littleSpent, d.littleSparable = d.hasSpentLittle(x.policy, x.now, objective.Percentile)
+		d.littleSpent, d.littleSparable = d.hasSpentLittle(x.policy, x.now, objective.Percentile,
+			m.servedParts(x.now.Add(-x.policy.BudgetWindow)))
 	}
 	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)
@@ -201,7 +202,7 @@ func (x *view) measure(m *model, d *demand) {
 	}
 	whole := highestOf(false)
 	peak = whole
-	if short := highestOf(true); d.littleSpent || d.littleSparable && short < between*whole {
+	if short := highestOf(true); d.littleSpent || d.littleSparable && d.isClearFall(whole, short) {
 		peak = short
 	}
 	d.shortened = max(peak, d.recurring) < whole

@@ -3,6 +3,8 @@ package planner
 import (
 	"slices"
 	"time"
+
+	"github.com/wva-project/wva/fleet"
 )
 
 const (
@@ -13,12 +15,15 @@ const (
 	// hardly spent, and mostlyKnown that of the time since the first part that is: overloaded
 	// engines fail their scrapes, and their worst parts are those that are not known.
 	leastKnown, mostlyKnown = 1.0 / 3, 2.0 / 3
+	// riseParts is the number of parts that a rise takes, with the queue that it leaves.
+	riseParts = 3
 )
 
 // hasSpentLittle reports whether a model has spent little of its error budget, on all misses and on
 // those that a longer scale-down window could have spared: over the budget's window, of which
-// enough is known, and the objective is met in the latest part.
-func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64) (all, sparable bool) {
+// enough is known, and the objective is met in the latest part. The served parts are those of that
+// window.
+func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64, served []fleet.LatencyPart) (all, sparable bool) {
 	if _, known := d.budgetWindow(p, now); !known || p.BudgetOff {
 		return false, false
 	}
@@ -29,31 +34,42 @@ func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64) (al
 	if !enough || !latest.meets(percentile, 1) {
 		return false, false
 	}
-	return sumOfParts(parts).meets(percentile, littleBudget), sumOfParts(d.sparable(parts)).meets(percentile, littleBudget)
+	rises := firstRises(served, d.partLength)
+	spared := slices.DeleteFunc(slices.Clone(parts), func(part budgetPart) bool {
+		return rises[part.end] && d.starting.overlaps(part.end.Add(-d.partLength), part.end)
+	})
+	little := func(parts []budgetPart) bool { return sumOfParts(parts).meets(percentile, littleBudget) }
+	return little(parts), little(spared)
 }
 
-// sparable returns the parts without the misses of starts that no longer scale-down window could
-// have avoided: those for requests that are not back, but come for the first time.
-func (d *demand) sparable(parts []budgetPart) []budgetPart {
-	counted := slices.Clone(parts)
+// firstRises returns the ends of parts whose requests come for the first time: most of them came in
+// no part before the rise, and none fell from there. No longer scale-down window would have kept
+// replicas for these. After a part that is not known none is first.
+func firstRises(parts []fleet.LatencyPart, length time.Duration) map[time.Time]bool {
+	first := map[time.Time]bool{}
+	// of all parts, of those with fewer after them, and of those before the rise
+	highest, fallen, before := 0.0, 0.0, 0.0
 	for i, part := range parts {
-		if d.starting.overlaps(part.end.Add(-d.partLength), part.end) && !d.cameBack(parts[:i+1]) {
-			counted[i].missed = 0
+		if i > 0 && part.End.Sub(parts[i-1].End) > length {
+			return first
 		}
+		if i >= riseParts {
+			before = max(before, parts[i-riseParts].Requests)
+		}
+		if part.Requests < again*highest {
+			fallen = highest
+		}
+		if most := between * part.Requests; before < most && fallen < most {
+			first[part.End] = true
+		}
+		highest = max(highest, part.Requests)
 	}
-	return counted
+	return first
 }
 
-// cameBack reports whether an earlier part had most of the requests of the last one, and fewer came
-// after it. Parts that are not known in between count as fewer.
-func (d *demand) cameBack(parts []budgetPart) bool {
-	most, highest := between*parts[len(parts)-1].requests, 0.0
-	for i, part := range parts[:len(parts)-1] {
-		highest = max(highest, part.requests)
-		unknown := parts[i+1].end.Sub(part.end) > d.partLength
-		if highest >= most && (unknown || part.requests < again*highest) {
-			return true
-		}
-	}
-	return false
+// isClearFall reports whether a rate is far below one before, by more than chance in a part of the
+// error budget.
+func (d *demand) isClearFall(before, now float64) bool {
+	seconds := d.partLength.Seconds()
+	return now < between*before && d.isRise(float64(now*seconds), float64(before*seconds), clearTop)
 }

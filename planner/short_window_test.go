@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,59 +48,108 @@ func TestLittleOfTheErrorBudgetIsSpent(t *testing.T) {
 			test.change(&d)
 		}
 		policy := Policy{BudgetOff: test.off}.withDefaults()
-		if got, _ := d.hasSpentLittle(policy, epoch.Add(test.after), 0.95); got != test.little {
+		if got, _ := d.hasSpentLittle(policy, epoch.Add(test.after), 0.95, nil); got != test.little {
 			t.Errorf("%s: %v, want %v", name, got, test.little)
 		}
 	}
 }
 
-// TestMissesOfFirstStartsAreNotSparable has parts of three minutes, with all requests missed in one
-// of them, while replicas start in it and the one before.
-func TestMissesOfFirstStartsAreNotSparable(t *testing.T) {
+// Parts of three minutes; those that are a first rise.
+func TestFirstRises(t *testing.T) {
 	for name, test := range map[string]struct {
 		requests []float64 // of each part; below zero: not known
-		missed   int       // the part
-		idle     bool      // no replica starts
-		sparable bool      // the misses count
+		first    []int
 	}{
-		"first of all":             {requests: []float64{100, 100, 100}, missed: 0},
-		"a step":                   {requests: []float64{10, 10, 100, 100}, missed: 2},
-		"its second part":          {requests: []float64{10, 60, 100, 100}, missed: 2},
-		"a slow rise":              {requests: []float64{50, 60, 70, 80}, missed: 3},
-		"no start":                 {requests: []float64{10, 10, 100, 100}, missed: 2, idle: true, sparable: true},
-		"a burst that is back":     {requests: []float64{100, 10, 100}, missed: 2, sparable: true},
-		"a larger one":             {requests: []float64{61, 10, 100}, missed: 2, sparable: true},
-		"a far larger one":         {requests: []float64{59, 10, 100}, missed: 2},
-		"a fall by a tenth":        {requests: []float64{100, 89, 100}, missed: 2, sparable: true},
-		"by less":                  {requests: []float64{100, 91, 100}, missed: 2},
-		"back after an hour's gap": {requests: []float64{100, -1, -1, 100}, missed: 3, sparable: true},
-		"a small one before a gap": {requests: []float64{10, -1, -1, 100}, missed: 3},
-		"back some parts ago":      {requests: []float64{100, 10, 90, 95, 100}, missed: 4, sparable: true},
-		"fewer afterwards":         {requests: []float64{10, 100, 10, 10}, missed: 1},
+		"a step":                        {[]float64{10, 10, 10, 100, 100, 100, 100, 100}, []int{0, 1, 2, 3, 4, 5}},
+		"one that begins within a part": {[]float64{10, 10, 10, 60, 100, 100, 100}, []int{0, 1, 2, 3, 4, 5}},
+		"with a queue that is served":   {[]float64{10, 10, 10, 60, 105, 100, 100}, []int{0, 1, 2, 3, 4, 5}},
+		"a constant rate":               {[]float64{100, 100, 100, 100, 100}, []int{0, 1, 2}},
+		"a slow rise":                   {[]float64{50, 60, 70, 80, 90}, []int{0, 1, 2}},
+		"a burst that is back":          {[]float64{10, 10, 10, 100, 10, 100}, []int{0, 1, 2, 3}},
+		"one some parts ago":            {[]float64{100, 10, 10, 10, 10, 10, 100, 100}, []int{0}},
+		"a larger one":                  {[]float64{61, 10, 10, 10, 10, 100}, []int{0}},
+		"a far larger one":              {[]float64{59, 10, 10, 10, 10, 100}, []int{0, 5}},
+		"a fall by a tenth":             {[]float64{10, 10, 10, 100, 89, 100}, []int{0, 1, 2, 3}},
+		"by less":                       {[]float64{10, 10, 10, 100, 91, 100}, []int{0, 1, 2, 3, 4, 5}},
+		"a fall and return in a part":   {[]float64{100, 100, 80, 100}, []int{0, 1}},
+		"idle before":                   {[]float64{0, 0, 0, 0, 100, 100}, []int{4, 5}},
+		"a part that is not known":      {[]float64{10, 10, 10, -1, 100}, []int{0, 1, 2}},
+		"nothing is known":              {},
 	} {
-		d := demand{partLength: partLength}
-		var missed float64
+		var parts []fleet.LatencyPart
 		for i, requests := range test.requests {
 			if requests >= 0 {
-				d.parts = append(d.parts, budgetPart{end: epoch.Add(time.Duration(i) * partLength), requests: requests})
-			}
-			if i == test.missed {
-				last := &d.parts[len(d.parts)-1]
-				last.missed, missed = requests, requests
-				if !test.idle {
-					d.starting = spans{{last.end.Add(-partLength), last.end}}
-				}
+				parts = append(parts, fleet.LatencyPart{End: epoch.Add(time.Duration(i) * partLength), Requests: requests})
 			}
 		}
-		want := 0.0
-		if test.sparable {
-			want = missed
+		first := firstRises(parts, partLength)
+		var got []int
+		for i := range test.requests {
+			if first[epoch.Add(time.Duration(i)*partLength)] {
+				got = append(got, i)
+			}
 		}
-		if got := sumOfParts(d.sparable(d.parts)).missed; got != want {
-			t.Errorf("%s: %v of %v misses count, want %v", name, got, missed, want)
+		if !slices.Equal(got, test.first) {
+			t.Errorf("%s: parts %v are a first rise, want %v", name, got, test.first)
 		}
-		if got := sumOfParts(d.parts).missed; got != missed {
-			t.Errorf("%s: %v misses left in the parts, want %v", name, got, missed)
+	}
+}
+
+// A fifth of the requests of a step missed, while replicas started.
+func TestMissesOfAFirstStartAreNotSparable(t *testing.T) {
+	for name, test := range map[string]struct {
+		change   func(d *demand, served []fleet.LatencyPart)
+		off      bool
+		sparable bool
+	}{
+		"a step":             {sparable: true},
+		"no replica started": {change: func(d *demand, _ []fleet.LatencyPart) { d.starting = nil }},
+		"one started before": {change: func(d *demand, _ []fleet.LatencyPart) {
+			d.starting = spans{{epoch.Add(-14 * partLength), epoch.Add(-13 * partLength)}}
+		}},
+		"the rate was there, with other latencies": {change: func(_ *demand, served []fleet.LatencyPart) { served[2].Requests *= 10 }},
+		"the latest part missed": {change: func(d *demand, _ []fleet.LatencyPart) {
+			d.parts[len(d.parts)-1].missed = d.parts[len(d.parts)-1].requests
+		}},
+		"few parts are known":     {change: func(d *demand, _ []fleet.LatencyPart) { d.parts = d.parts[len(d.parts)-6:] }},
+		"no part is known":        {change: func(d *demand, _ []fleet.LatencyPart) { d.parts = nil }},
+		"the error budget is off": {off: true},
+	} {
+		d := demand{parts: hourOf(0, 50), partLength: partLength, starting: spans{{epoch.Add(-13 * partLength), epoch.Add(-12 * partLength)}}}
+		var served []fleet.LatencyPart
+		for i := range d.parts {
+			if i < len(d.parts)-13 {
+				d.parts[i].requests /= 10
+			}
+			served = append(served, fleet.LatencyPart{End: d.parts[i].end, Requests: d.parts[i].requests})
+		}
+		d.parts[len(d.parts)-13].missed = d.parts[len(d.parts)-13].requests
+		if test.change != nil {
+			test.change(&d, served)
+		}
+		all, sparable := d.hasSpentLittle(Policy{BudgetOff: test.off}.withDefaults(), epoch, 0.95, served)
+		if all || sparable != test.sparable {
+			t.Errorf("%s: little is spent %v, of what could be spared %v; want false, %v", name, all, sparable, test.sparable)
+		}
+	}
+}
+
+func TestClearFall(t *testing.T) {
+	for _, test := range []struct {
+		before, now, bursts float64
+		clear               bool
+	}{
+		{10, 5.9, 1, true},
+		{10, 6.1, 1, false},
+		{10, 5.9, 40, false},  // bursts
+		{0.2, 0.09, 1, false}, // 36 requests and 16
+		{0.2, 0.01, 1, true},
+		{10, math.NaN(), 1, false},
+		{math.NaN(), 1, 1, false},
+	} {
+		d := demand{partLength: partLength, bursts: fleet.Observed(test.bursts)}
+		if got := d.isClearFall(test.before, test.now); got != test.clear {
+			t.Errorf("%v after %v req/s with a dispersion of %v: %v, want %v", test.now, test.before, test.bursts, got, test.clear)
 		}
 	}
 }
@@ -191,11 +241,14 @@ func TestModelsThatMeetTheirObjectiveScaleDownSooner(t *testing.T) {
 	if met.Replicas >= spent.Replicas || met.Replicas < 2 {
 		t.Errorf("%d replicas if the objective is met, and %d if two fifths of the budget are spent", met.Replicas, spent.Replicas)
 	}
+	if third := decide(1, fleet.Observed(40)); third.Replicas >= spent.Replicas {
+		t.Errorf("%d replicas after a fall by a third, want fewer than %d", third.Replicas, spent.Replicas)
+	}
 	if unknown.Replicas < spent.Replicas {
 		t.Errorf("%d replicas without the short window, want at least %d", unknown.Replicas, spent.Replicas)
 	}
 	for d, want := range map[*fleet.Decision]bool{&met: true, &spent: false, &unknown: false} {
-		if got := strings.Contains(fmt.Sprint(d.Reason), "short scale-down window"); got != want {
+		if got := strings.Contains(fmt.Sprint(d.Reason), "little of the error budget is spent: short scale-down window"); got != want {
 			t.Errorf("%d replicas: the short window is part of the reason: %v, want %v", d.Replicas, got, want)
 		}
 	}
