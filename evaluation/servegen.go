@@ -117,8 +117,8 @@ func servegenDay(windows []window, p map[string]float64) (func(fleet.ModelID, ui
 
 // generate draws the requests of a window, whose lengths spread as those of the chat requests do. A
 // scale below 1 draws that share of them at random: if gaps have a squared coefficient of variation
-// of c, those between a share p have 1 + p·(c-1). A burst lasts as long as in the trace then, and is
-// not stretched by as much as the rate is lower.
+// of c, those between a share p have 1 + p·(c-1). A burst lasts as long as in the trace then, and
+// is not stretched by as much as the rate is lower.
 func (w window) generate(model fleet.ModelID, seconds, scale float64, seed uint64) ([]simulation.Request, error) {
 	if w.rate == 0 {
 		return nil, nil
