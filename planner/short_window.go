@@ -24,7 +24,8 @@ const (
 // enough is known, and the objective is met in the latest part. The served parts are those of that
 // window.
 func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64, served []fleet.LatencyPart) (all, sparable bool) {
-	if _, known := d.budgetWindow(p, now); !known || p.BudgetOff {
+	window, known := d.budgetWindow(p, now)
+	if !known || p.BudgetOff {
 		return false, false
 	}
 	parts := since(d.parts, now.Add(-p.BudgetWindow))
@@ -34,12 +35,14 @@ func (d *demand) hasSpentLittle(p Policy, now time.Time, percentile float64, ser
 	if !enough || !latest.meets(percentile, 1) {
 		return false, false
 	}
+	if window.meets(percentile, littleBudget) {
+		return true, true
+	}
 	rises := firstRises(served, d.partLength)
-	spared := slices.DeleteFunc(slices.Clone(parts), func(part budgetPart) bool {
+	others := slices.DeleteFunc(slices.Clone(parts), func(part budgetPart) bool {
 		return rises[part.end] && d.starting.overlaps(part.end.Add(-d.partLength), part.end)
 	})
-	little := func(parts []budgetPart) bool { return sumOfParts(parts).meets(percentile, littleBudget) }
-	return little(parts), little(spared)
+	return false, sumOfParts(others).meets(percentile, littleBudget)
 }
 
 // firstRises returns the ends of parts whose requests come for the first time: most of them came in

@@ -95,7 +95,7 @@ func TestFirstRises(t *testing.T) {
 	}
 }
 
-// A fifth of the requests of a step missed, while replicas started.
+// All requests of the first part of a step missed, while replicas started.
 func TestMissesOfAFirstStartAreNotSparable(t *testing.T) {
 	for name, test := range map[string]struct {
 		change   func(d *demand, served []fleet.LatencyPart)
@@ -129,7 +129,7 @@ func TestMissesOfAFirstStartAreNotSparable(t *testing.T) {
 		}
 		all, sparable := d.hasSpentLittle(Policy{BudgetOff: test.off}.withDefaults(), epoch, 0.95, served)
 		if all || sparable != test.sparable {
-			t.Errorf("%s: little is spent %v, of what could be spared %v; want false, %v", name, all, sparable, test.sparable)
+			t.Errorf("%s: little is spent %v, of sparable misses %v; want false, %v", name, all, sparable, test.sparable)
 		}
 	}
 }
