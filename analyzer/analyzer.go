@@ -31,6 +31,9 @@ type Model struct {
 	// histograms; empty if unknown.
 	PromptTokens, OutputTokens fleet.Reading
 	Prompts, Outputs           []fleet.Bucket
+	// StepTokens is how many output tokens a request gets for each measured time between tokens: 1,
+	// or more with speculative decoding; absent if unknown.
+	StepTokens fleet.Reading
 	// PrefixHits is the share of prompt tokens that need no prefill.
 	PrefixHits fleet.Reading
 	// Dispersion is the index of dispersion of the model's arrivals, 1 for a Poisson process.

@@ -124,7 +124,7 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 	var seen measured
 	if v.Profile == nil {
 		var why string
-		if seen, why = measure(v).enough(v.Role); why != "" {
+		if seen, why = m.measure(v).enough(v.Role); why != "" {
 			return latency{note: why}
 		}
 	}

@@ -58,33 +58,43 @@ func (s measured) enough(role fleet.Role) (measured, string) {
 }
 
 // measure returns the means over a variant's replicas.
-func measure(v Variant) measured {
-	s := measured{floor: math.Inf(1)}
+func (m Model) measure(v Variant) measured {
+	s := measured{floor: v.shortestITL()}
 	var replicas, prefills float64
 	for _, r := range v.Replicas {
 		means := r.Calibrating()
 		rate, rated := means.Rate.Known()
 		itl, timed := means.ITL.Known()
-		if floor, known := r.ITLFloor.Known(); known && floor > 0 {
-			s.floor = min(s.floor, floor)
-		}
-		if r.Scrapes < MinScrapes || !rated || !timed || rate < minRequests {
+		served := m.servedRate(rate, means.Running.Or(0), means.ITL)
+		if r.Scrapes < MinScrapes || !rated || !timed || served == rate && rate < minRequests {
 			continue
 		}
 		replicas++
-		s.requests += rate * peakSeconds
-		s.rate += rate
+		s.requests += served * peakSeconds
+		s.rate += served
 		s.itl += itl
 		if prefill, known := means.Prefill.Known(); known && prefill > 0 {
 			prefills++
 			s.prefill += prefill
 		}
 	}
-	if math.IsInf(s.floor, 1) {
-		s.floor = 0
-	}
 	s.rate /= max(1, replicas)
 	s.itl /= max(1, replicas)
 	s.prefill /= max(1, prefills)
 	return s
+}
+
+// shortestITL returns the shortest time between tokens that its replicas have shown, in seconds; 0
+// if none did.
+func (v Variant) shortestITL() float64 {
+	shortest := math.Inf(1)
+	for _, r := range v.Replicas {
+		if floor, known := r.ITLFloor.Known(); known && floor > 0 {
+			shortest = min(shortest, floor)
+		}
+	}
+	if math.IsInf(shortest, 1) {
+		return 0
+	}
+	return shortest
 }

@@ -47,6 +47,7 @@ type average struct {
 // window holds the metrics of one window: the latest one, or the peak window.
 type window struct {
 	rate    float64 // first tokens per second
+	served  float64 // requests per second that the batch serves
 	kv      float64 // share of the KV cache in use
 	running float64 // requests in the batch
 	itl     float64 // seconds between tokens; 0 if unknown
@@ -73,7 +74,7 @@ func observe(m Model, v Variant, s Saturation) observed {
 			o.floor = floor
 		}
 		if r.MeanRate.State == fleet.Present || isUnused(r) {
-			o.each.add(r)
+			o.each.add(r, m)
 		}
 	}
 	o.settled = o.each.count > 0
@@ -91,7 +92,7 @@ func isUnused(r *fleet.Usage) bool {
 
 // add adds a replica. Without a peak window the latest window is used for it, and the other way
 // round.
-func (a *average) add(r *fleet.Usage) {
+func (a *average) add(r *fleet.Usage, m Model) {
 	a.count++
 	a.waiting += r.Waiting.Or(0)
 	if r.Scrapes >= MinScrapes && r.LeastWaiting.Or(0) > aRequest {
@@ -108,12 +109,26 @@ func (a *average) add(r *fleet.Usage) {
 	case !rated:
 		latest, latestITL = mean, meanITL
 	}
+	latest.served = m.servedRate(latest.rate, latest.running, latestITL)
+	mean.served = m.servedRate(mean.rate, mean.running, meanITL)
 	a.latest.add(latest, latestITL)
 	a.mean.add(mean, meanITL)
 }
 
+// servedRate returns the requests per second that a batch serves. It is the rate of first tokens,
+// unless requests stay for longer than turnover: while such a batch fills up more begin than end,
+// and none begins in a full one. Then it follows from those that run, by Little's law.
+func (m Model) servedRate(rate, running float64, itl fleet.Reading) float64 {
+	steps := m.OutputTokens.Or(0) / max(1, m.StepTokens.Or(math.Inf(1)))
+	if stay := steps * itl.Or(0); stay > turnover {
+		return running / stay
+	}
+	return rate
+}
+
 func (w *window) add(more window, itl fleet.Reading) {
 	w.rate += more.rate
+	w.served += more.served
 	w.kv += more.kv
 	w.running += more.running
 	if seconds, known := itl.Known(); known {
@@ -130,6 +145,7 @@ func (a *average) divide() {
 	a.growth /= a.count
 	for _, w := range []*window{&a.latest, &a.mean} {
 		w.rate /= a.count
+		w.served /= a.count
 		w.kv /= a.count
 		w.running /= a.count
 		w.itl /= max(1, w.itls)
@@ -142,10 +158,10 @@ func (o observed) enough() bool { return o.each.mean.rate*o.each.count >= minReq
 // residence returns the seconds that a request spends in a batch (Little's law), and whether enough
 // requests were seen.
 func (o observed) residence() (float64, bool) {
-	if o.each.latest.rate*o.each.count < minRequests || o.each.latest.running <= 0 {
+	if o.each.latest.served*o.each.count < minRequests || o.each.latest.running <= 0 {
 		return 0, false
 	}
-	return o.each.latest.running / o.each.latest.rate, true
+	return o.each.latest.running / o.each.latest.served, true
 }
 
 // The limits of a replica are extrapolated from the more loaded of its two windows, which is closer
@@ -188,7 +204,7 @@ const (
 )
 
 // replaced reports whether the requests of the batch are others after so many seconds.
-func (w window) replaced(seconds float64) bool { return w.running <= seconds*w.rate }
+func (w window) replaced(seconds float64) bool { return w.running <= seconds*w.served }
 
 // aRequest is how much of a queue is more than the rounding of its growth.
 const aRequest = 0.5
@@ -210,8 +226,8 @@ func (o observed) bounds(v Variant, l latency, s Saturation, part float64) []bou
 	limits := 1.0 // part of them; with a profile, its throughput has the reserve for growth
 	if !profiled {
 		request := 0.0 // seconds in the batch of now (Little's law); less than in a full one
-		if o.each.mean.rate > 0 {
-			request = o.each.mean.running / o.each.mean.rate
+		if o.each.mean.served > 0 {
+			request = o.each.mean.running / o.each.mean.served
 		}
 		limits = throughputShare(o.lead, request) / mostOfThroughput
 	}
@@ -259,7 +275,7 @@ func (o observed) untilFull(use func(window) float64, limit float64) float64 {
 	if o.floor > 0 && w.itl > 0 {
 		idle = min(1, o.floor/w.itl)
 	}
-	return w.rate * limit / (limit*(1-idle) + use(w)*idle)
+	return w.served * limit / (limit*(1-idle) + use(w)*idle)
 }
 
 // lowest returns the bound with the lowest rate; an infinite one if none is known.
@@ -293,13 +309,13 @@ func (o observed) withinLatency(v Variant, s Saturation) float64 {
 	case w.itl <= 0 || limit <= 0 || o.infeasible(v):
 		return 0
 	case o.floor > 0 && o.floor < limit && w.itl > o.floor:
-		rate := w.rate * (1 - o.floor/limit) / (1 - o.floor/w.itl)
+		rate := w.served * (1 - o.floor/limit) / (1 - o.floor/w.itl)
 		if w.itl < visibleLoad*o.floor {
-			rate = max(rate, visibleLoad*o.each.latest.rate, visibleLoad*o.each.mean.rate)
+			rate = max(rate, visibleLoad*o.each.latest.served, visibleLoad*o.each.mean.served)
 		}
 		return rate
 	case w.itl > limit: // the part of it that is load is unknown
-		return w.rate * max(limit/w.itl, 0.5)
+		return w.served * max(limit/w.itl, 0.5)
 	}
 	return 0
 }

@@ -22,6 +22,9 @@ func (e expressions) mixQuery() string {
 		tagged(outputBuckets, e.histogramOf(e.engines[engine.OutputLengths], rate)),
 		tagged(prefixHits, ratio(e.perModel(e.engines[engine.PrefixHits], rate), e.perModel(e.engines[engine.PrefixQueries], rate))),
 		e.meanLengths(promptRecent, outputRecent, e.options.PeakWindow),
+		tagged(stepTokens, ratio(
+			e.perModel(e.engines[engine.GeneratedTokens], rate),
+			e.perModel(e.engines[engine.InterTokenLatency].suffixed("_count"), rate))),
 	)
 }
 

@@ -209,6 +209,41 @@ func TestPrefixHitsOfOlderNamesAndOfSGLangAreRead(t *testing.T) {
 	})
 }
 
+// With speculative decoding a request gets several tokens at once.
+func TestTokensForEachTimeBetweenTwo(t *testing.T) {
+	ofVLLM := func(tokens, gaps float64) func(second int) []promstore.Sample {
+		return func(second int) []promstore.Sample {
+			done := float64(second)
+			samples := vllm("pod-a", 0, report{firstTokens: done, finished: done, tokenGaps: gaps * done, tokenSeconds: done})
+			return append(samples, promstore.Sample{Name: "vllm:generation_tokens_total", Labels: samples[0].Labels, Value: tokens * done})
+		}
+	}
+	for name, c := range map[string]struct {
+		report func(second int) []promstore.Sample
+		want   fleet.Reading
+	}{
+		"one":                  {ofVLLM(100, 100), fleet.Observed(1)},
+		"speculative decoding": {ofVLLM(250, 100), fleet.Observed(2.5)},
+		"no times":             {ofVLLM(100, 0), fleet.Reading{}},
+		"NaN":                  {ofVLLM(math.NaN(), 100), fleet.Reading{}},
+		"no such counter": {func(second int) []promstore.Sample {
+			return vllm("pod-a", 0, report{firstTokens: float64(second), tokenGaps: float64(second), tokenSeconds: float64(second)})
+		}, fleet.Reading{}},
+		"SGLang, which counts a gap for each": {func(second int) []promstore.Sample {
+			done := float64(second + 1)
+			return sglang("pod-a", report{firstTokens: done, finished: done, output: 70 * done, tokenGaps: 100 * done, tokenSeconds: done})
+		}, fleet.Observed(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.scrapes("pod-a", 0, 600, c.report)
+			got := w.load(fleet.SourceEngine).StepTokens
+			require.Equal(t, c.want.State, got.State)
+			require.InDelta(t, c.want.Value, got.Value, 1e-6)
+		})
+	}
+}
+
 func TestMeansOfTheBatchAndOfPrefills(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 600, func(second int) []promstore.Sample {

@@ -61,6 +61,7 @@ const (
 	outputRecent
 	outputHalf
 	outputLong
+	stepTokens // output tokens of a request for each measured time between tokens
 	prefixHits // share of tokens
 	modelTTFT
 	modelITL
@@ -117,6 +118,7 @@ var partNames = [partCount]string{
 	idleKnown: "idle_known", idleGap: "idle_gap", lastActive: "last_active",
 	promptRecent: "prompt_recent", promptHalf: "prompt_half", promptLong: "prompt_long",
 	outputRecent: "output_recent", outputHalf: "output_half", outputLong: "output_long",
+	stepTokens: "step_tokens",
 	prefixHits: "prefix_hits", modelTTFT: "model_ttft", modelITL: "model_itl",
 	promptBuckets: "prompt_buckets", outputBuckets: "output_buckets",
 	longPromptBuckets: "long_prompt_buckets", longOutputBuckets: "long_output_buckets",

@@ -18,6 +18,7 @@ const (
 	Prompts           Quantity = "prompts"
 	OutputTokens      Quantity = "output tokens"
 	Outputs           Quantity = "outputs"
+	GeneratedTokens   Quantity = "generated tokens"
 	PromptLengths     Quantity = "prompt lengths"
 	OutputLengths     Quantity = "output lengths"
 	PrefixHits        Quantity = "prefix cache hits"
@@ -82,6 +83,7 @@ func Quantities() []Description {
 		{Prompts, Counter, "requests", Sum, false, "the mean prompt length is unknown: no sizing by SLO"},
 		{OutputTokens, Counter, "tokens", Sum, false, "the mean output length is unknown: no sizing by SLO"},
 		{Outputs, Counter, "requests", Sum, false, "the mean output length is unknown: no sizing by SLO"},
+		{GeneratedTokens, Counter, "tokens", Sum, false, "requests of minutes are sized by the rate at which they start"},
 		{PromptLengths, Histogram, "tokens", Sum, false, "sizing assumes prompts of a long tail around their mean"},
 		{OutputLengths, Histogram, "tokens", Sum, false, "sizing assumes outputs of a long tail around their mean"},
 		{PrefixHits, Counter, "tokens", Sum, false, "sizing assumes no prefix cache hits"},

@@ -32,6 +32,7 @@ func SGLang() Engine {
 			metric(Prompts, "sglang:num_requests_total"),
 			metric(OutputTokens, "sglang:generation_tokens_total"),
 			metric(Outputs, "sglang:num_requests_total"),
+			metric(GeneratedTokens, "sglang:inter_token_latency_seconds_count", "sglang:time_per_output_token_seconds_count"),
 			metric(PromptLengths, "sglang:prompt_tokens_histogram"),
 			metric(OutputLengths, "sglang:generation_tokens_histogram"),
 			metric(PrefixHits, "sglang:cached_tokens_total"),

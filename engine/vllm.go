@@ -33,6 +33,7 @@ func VLLM() Engine {
 			metric(Prompts, "vllm:request_prompt_tokens_count"),
 			metric(OutputTokens, "vllm:request_generation_tokens_sum"),
 			metric(Outputs, "vllm:request_generation_tokens_count"),
+			metric(GeneratedTokens, "vllm:generation_tokens_total"),
 			metric(PromptLengths, "vllm:request_prompt_tokens"),
 			metric(OutputLengths, "vllm:request_generation_tokens"),
 			metric(PrefixHits, "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),

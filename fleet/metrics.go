@@ -136,6 +136,9 @@ type Load struct {
 	// PromptTokens and OutputTokens are the mean lengths of a request.
 	PromptTokens Reading `json:"promptTokens"`
 	OutputTokens Reading `json:"outputTokens"`
+	// StepTokens is how many output tokens a request gets for each measured time between tokens: 1,
+	// or more with speculative decoding. Absent: not known.
+	StepTokens Reading `json:"stepTokens,omitzero"`
 	// PromptLengths and OutputLengths are the histograms of the same, in ascending order; empty if
 	// unknown.
 	PromptLengths []Bucket `json:"promptLengths,omitzero"`

@@ -127,7 +127,7 @@ func (x *view) sizeModel(m *model, simulations *analyzer.Simulations) result {
 // analyze calculates the capacity of a replica of each variant.
 func (x *view) analyze(variants []*variant, d demand, simulations *analyzer.Simulations) []candidate {
 	m := analyzer.Model{
-		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output,
+		Rate: d.rate, InFlight: d.inFlight, PromptTokens: d.prompt, OutputTokens: d.output, StepTokens: d.stepTokens,
 		Prompts: d.prompts, Outputs: d.outputs, PrefixHits: d.hits, Dispersion: d.bursts, Rising: d.burst > 0, Steady: d.evenlyFor,
 	}
 	m.Variants = make([]analyzer.Variant, 0, len(variants))

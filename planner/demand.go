@@ -47,6 +47,7 @@ type demand struct {
 	since          time.Time     // last use; zero if it was not used within the idle window
 	prompt         fleet.Reading
 	output         fleet.Reading
+	stepTokens     fleet.Reading // output tokens for each measured time between tokens
 	prompts        []fleet.Bucket
 	outputs        []fleet.Bucket
 	hits           fleet.Reading // share of prompts that the prefix cache holds
@@ -271,6 +272,7 @@ func (m *model) describeRequests(d *demand) {
 		if d.prompt.State != fleet.Present || d.output.State != fleet.Present {
 			d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
 			d.prompts, d.outputs, d.hits = row.PromptLengths, row.OutputLengths, row.PrefixHits
+			d.stepTokens = row.StepTokens
 		}
 		d.ttft, d.itl = first(d.ttft, row.TTFT), first(d.itl, row.ITL)
 		d.bursts = first(d.bursts, row.Dispersion)

@@ -268,6 +268,7 @@ func later(a, b fleet.Load) fleet.Load {
 		{&b.RecentError, a.RecentError},
 		{&b.PromptTokens, a.PromptTokens},
 		{&b.OutputTokens, a.OutputTokens},
+		{&b.StepTokens, a.StepTokens},
 		{&b.PrefixHits, a.PrefixHits},
 		{&b.Dispersion, a.Dispersion},
 		{&b.TTFT, a.TTFT},
