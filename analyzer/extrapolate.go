@@ -108,7 +108,8 @@ func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 	v := a.Variants[i]
 	var candidates []Capacity
 	if reference >= 0 && reference != i && v.Speed > 0 && a.Variants[reference].Speed > 0 {
-		share := a.capacities[reference].Share.Or(0) * v.Speed / a.Variants[reference].Speed
+		speed := v.Speed / a.Variants[reference].Speed
+		share := a.capacities[reference].Share.Or(0) * speed * a.leftForLoad(i, reference, speed)
 		candidates = append(candidates, Capacity{
 			Share: fleet.Observed(share), Basis: BasisSibling, LimitedBy: a.capacities[reference].LimitedBy,
 		})
@@ -131,4 +132,15 @@ func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 	least := slices.MinFunc(candidates, func(a, b Capacity) int { return cmp.Compare(a.Share.Value, b.Share.Value) })
 	least.Load = a.capacities[i].Load
 	return least, true
+}
+
+// leftForLoad returns which part of an iteration within the ITL objective a variant with some times
+// the speed of the reference has for load, over that of the reference: an iteration of an empty
+// batch takes longer on a slower one. It is 1 if ITL does not limit the reference.
+func (a *analysis) leftForLoad(i, reference int, speed float64) float64 {
+	limit, floor := a.MaxITLShare*a.Variants[i].itl(), a.totals[reference].floor
+	if a.capacities[reference].LimitedBy != LimitITL || !(floor > 0 && floor < limit) {
+		return 1
+	}
+	return min(max(leastGain, (1-floor/speed/limit)/(1-floor/limit)), maxExtrapolation)
 }

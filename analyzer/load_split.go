@@ -98,7 +98,7 @@ func (s *loadSplit) alone(k int) loadSplit {
 func (s *loadSplit) worst() int {
 	worst, most := -1, s.total()
 	for k, m := range s.members {
-		if len(s.members) == 1 || s.Variants[m.variant].Kept || s.latencies[m.variant].misses == nil {
+		if len(s.members) == 1 || s.Variants[m.variant].Kept {
 			continue
 		}
 		others := s.alone(k)

@@ -360,13 +360,18 @@ func TestAFullBatchLowersNoCapacityOfAProfile(t *testing.T) {
 }
 
 func TestUnevenLoadSplitIsLimitedByTheFullestVariant(t *testing.T) {
-	// Both get 5/s, and one could serve four times as much: together they serve as much as two slow
+	// All get 5/s, and one could serve four times as much: together they serve as much as seven slow
 	// ones.
 	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
 	slow.PeakRate, fast.PeakRate = fleet.Observed(9), fleet.Observed(90)
-	c := Analyze(demand(Variant{Replicas: replicas(1, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})
+	c := Analyze(demand(Variant{Replicas: replicas(6, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})
 	if math.Abs(c[1].Share.Or(0)-c[0].Share.Or(0)) > 1e-9 || c[1].LimitedBy != LimitRouting {
 		t.Errorf("capacities %+v, want the fast one limited by routing to the capacity of the slow one", c)
+	}
+	// it serves more alone than with two slow ones
+	c = Analyze(demand(Variant{Replicas: replicas(2, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})
+	if rate := 15 * c[1].Share.Or(0); math.Abs(rate-28) > 1e-9 || !c[0].NoMore || 15*c[0].Share.Or(1) > 0.2 {
+		t.Errorf("capacities %+v, that is %v/s of the fast one, want 28/s and none of the slow one", c, rate)
 	}
 }
 
