@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/wva-project/wva/fleet"
@@ -109,10 +110,12 @@ func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 	var candidates []Capacity
 	if reference >= 0 && reference != i && v.Speed > 0 && a.Variants[reference].Speed > 0 {
 		speed := v.Speed / a.Variants[reference].Speed
-		share := a.capacities[reference].Share.Or(0) * speed * a.leftForLoad(i, reference, speed)
 		candidates = append(candidates, Capacity{
-			Share: fleet.Observed(share), Basis: BasisSibling, LimitedBy: a.capacities[reference].LimitedBy,
+			Share: fleet.Observed(a.capacities[reference].Share.Or(0) * speed), Basis: BasisSibling, LimitedBy: a.capacities[reference].LimitedBy,
 		})
+		if share := a.siblingWithinITL(i, reference, speed); !math.IsInf(share, 1) {
+			candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisSibling, LimitedBy: LimitITL})
+		}
 	}
 	if own && len(candidates) == 0 {
 		return Capacity{}, false
@@ -134,13 +137,20 @@ func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 	return least, true
 }
 
-// leftForLoad returns which part of an iteration within the ITL objective a variant with some times
-// the speed of the reference has for load, over that of the reference: an iteration of an empty
-// batch takes longer on a slower one. It is 1 if ITL does not limit the reference.
-func (a *analysis) leftForLoad(i, reference int, speed float64) float64 {
-	limit, floor := a.MaxITLShare*a.Variants[i].itl(), a.totals[reference].floor
-	if a.capacities[reference].LimitedBy != LimitITL || !(floor > 0 && floor < limit) {
-		return 1
+// siblingWithinITL returns the capacity that the ITL objective leaves to a variant with some times
+// the speed of the reference, as a share of the demand; infinite if the objective or the times of
+// the reference say nothing. An iteration takes 1/speed times as long, also if its batch is empty.
+func (a *analysis) siblingWithinITL(i, reference int, speed float64) float64 {
+	o, limit := a.totals[reference], a.MaxITLShare*a.Variants[i].itl()
+	floor, w := o.floor/speed, o.each.byITL()
+	demand := a.Rate.Or(0)
+	switch {
+	case limit <= 0 || o.floor <= 0 || demand <= 0:
+		return math.Inf(1)
+	case floor >= limit:
+		return leastGain * speed * a.capacities[reference].Share.Or(0)
+	case w.itl <= visibleLoad*o.floor: // what load adds to an iteration is not seen
+		return math.Inf(1)
 	}
-	return min(max(leastGain, (1-floor/speed/limit)/(1-floor/limit)), maxExtrapolation)
+	return speed * w.served * (1 - floor/limit) / (1 - o.floor/w.itl) / demand
 }

@@ -28,7 +28,7 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 	split.analysis = a
 	for i, o := range a.totals {
 		// A variant that misses the objective at any load does not limit the load of the others.
-		if share := a.capacities[i].Share.Or(0); share > 0 && o.enough() && !a.latencies[i].infeasible {
+		if share := a.capacities[i].Share.Or(0); share > 0 && o.enough() && !a.latencies[i].infeasible && !a.unable[i] {
 			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate, own: share * demand})
 		}
 	}

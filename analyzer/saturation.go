@@ -64,12 +64,16 @@ func (s Saturation) Saturated(r *fleet.Usage) bool {
 // number of requests in flight: those that fit in the KV cache and in max_num_seqs. The answer of
 // the queueing model is one more limit, instead of the limit on the mean latency.
 func saturation(m Model, latencies []latency, s Saturation) []Capacity {
+	n := len(m.Variants)
 	a := analysis{
 		Model: m, Saturation: s, latencies: latencies,
-		totals: make([]observed, len(m.Variants)), hard: make([]float64, len(m.Variants)), capacities: make([]Capacity, len(m.Variants)),
+		totals: make([]observed, n), hard: make([]float64, n), unable: make([]bool, n), capacities: make([]Capacity, n),
 	}
 	for i, v := range m.Variants {
 		a.totals[i] = observe(m, v, s)
+	}
+	for i := range m.Variants {
+		a.unable[i] = a.isUnable(i)
 	}
 	for i := range m.Variants {
 		if a.totals[i].replicas > 0 {
@@ -107,8 +111,25 @@ type analysis struct {
 	totals    []observed
 	// hard is the rate that a replica's limits allow without the queueing model, requests per
 	// second; 0 if it was not computed.
-	hard       []float64
+	hard []float64
+	// unable variants have shown that they cannot meet the ITL objective, beside others that can.
+	unable     []bool
 	capacities []Capacity
+}
+
+// isUnable reports whether variant i, without a profile, has shown no time between tokens within
+// the objective, and another variant has, or is sized for it.
+func (a *analysis) isUnable(i int) bool {
+	if a.latencies[i].known || !a.totals[i].infeasible(a.Variants[i]) {
+		return false
+	}
+	for j, v := range a.Variants {
+		l, o := a.latencies[j], a.totals[j]
+		if l.known && !l.infeasible || !l.known && o.floor > 0 && !o.infeasible(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // finish adds infeasibility and notes to the capacity of variant i, and removes a share that is no
@@ -116,7 +137,7 @@ type analysis struct {
 func (a *analysis) finish(i int) {
 	c, l := &a.capacities[i], a.latencies[i]
 	c.Infeasible, c.Remedy, c.Doubtful = l.infeasible || l.sized > 0, l.remedy, l.doubtful
-	c.NoMore = c.NoMore || l.infeasible && l.known // another variant can meet the objective
+	c.NoMore = c.NoMore || l.infeasible && l.known || a.unable[i] // another one meets the objective
 	if o, v := a.totals[i], a.Variants[i]; o.infeasible(v) && !l.known && c.Remedy == "" {
 		c.Infeasible, c.Remedy = true, fmt.Sprintf("ITL %.3g ms cannot be met at any load: a nearly empty replica needs about %.0f ms a token; "+
 			"raise itl above that or use a faster accelerator", 1e3*v.itl(), math.Ceil(1e3*o.floor))
@@ -171,6 +192,9 @@ func (a *analysis) fromReplicas(i int) Capacity {
 		least := lowest(o.bounds(v, a.latencies[i], a.Saturation, a.part(i)))
 		a.hard[i] = least.rate
 		least = lowest([]bound{least, a.latencies[i].bound()})
+		if a.unable[i] {
+			least = bound{limit: LimitITL, rate: leastRate}
+		}
 		if !math.IsInf(least.rate, 1) {
 			return Capacity{
 				Share: fleet.Observed(least.rate / demand), LimitedBy: least.limit, Basis: cmp.Or(least.basis, BasisObserved),

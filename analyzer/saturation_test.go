@@ -360,8 +360,8 @@ func TestAFullBatchLowersNoCapacityOfAProfile(t *testing.T) {
 }
 
 func TestUnevenLoadSplitIsLimitedByTheFullestVariant(t *testing.T) {
-	// All get 5/s, and one could serve four times as much: together they serve as much as seven slow
-	// ones.
+	// All get 5/s, and one could serve four times as much: together they serve as much as seven
+	// slow ones.
 	slow, fast := busy(50, 0, 0.5, 5), busy(12, 0, 0.125, 5)
 	slow.PeakRate, fast.PeakRate = fleet.Observed(9), fleet.Observed(90)
 	c := Analyze(demand(Variant{Replicas: replicas(6, slow)}, Variant{Replicas: replicas(1, fast)}), Options{})
