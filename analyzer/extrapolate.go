@@ -140,17 +140,20 @@ func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 // siblingWithinITL returns the capacity that the ITL objective leaves to a variant with some times
 // the speed of the reference, as a share of the demand; infinite if the objective or the times of
 // the reference say nothing. An iteration takes 1/speed times as long, also if its batch is empty.
+// As the speed is a guess, it is at least minStartShare of the capacity by the ratio alone: else
+// replicas without end would be started if no other variant can have more.
 func (a *analysis) siblingWithinITL(i, reference int, speed float64) float64 {
 	o, limit := a.totals[reference], a.MaxITLShare*a.Variants[i].itl()
+	least := minStartShare * speed * a.capacities[reference].Share.Or(0)
 	floor, w := o.floor/speed, o.each.byITL()
 	demand := a.Rate.Or(0)
 	switch {
 	case limit <= 0 || o.floor <= 0 || demand <= 0:
 		return math.Inf(1)
 	case floor >= limit:
-		return leastGain * speed * a.capacities[reference].Share.Or(0)
+		return least
 	case w.itl <= visibleLoad*o.floor: // what load adds to an iteration is not seen
 		return math.Inf(1)
 	}
-	return speed * w.served * (1 - floor/limit) / (1 - o.floor/w.itl) / demand
+	return max(least, speed*w.served*(1-floor/limit)/(1-o.floor/w.itl)/demand)
 }
