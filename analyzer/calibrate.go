@@ -139,7 +139,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	timed = timed && itl > 0 && w.decodes()
 	decoding := rate * decode // seconds of work a second
 	running, used := means.Running.Or(0), tokens*means.KV.Or(0)
-	if timed && used > 0 && w.hits <= fewHits && (running > longTurnover*rate || w.isChanging(running, rate, itl)) {
+	if timed && used > 0 && w.hits <= fewHits && running > longTurnover*rate {
 		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*used)) / itl
 	}
 	if timed {
@@ -157,17 +157,6 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 		e.replicas++
 		e.rate += rate
 	}
-}
-
-// changingBatch is the part by which a batch differs from the one that its requests would keep
-// full, from which on it is filling up or emptying.
-const changingBatch = 0.25
-
-// isChanging reports whether a batch of requests that stay for longer than turnover is filling up
-// or emptying: the work of the requests that begin is not the one that it does.
-func (w work) isChanging(running, rate, itl float64) bool {
-	stay := w.mix.MeanOutput() * itl
-	return stay > turnover && math.Abs(running-rate*stay) > changingBatch*rate*stay
 }
 
 // peakSeconds is the length of the window of a replica's means.

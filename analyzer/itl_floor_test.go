@@ -80,7 +80,7 @@ func TestCataloguesRatioHasTheTimeOfAnEmptyBatch(t *testing.T) {
 			}
 			own := (1 - alpha/limit) / work
 			want := min(speed*own, (1-alpha/speed/limit)/(work/speed))
-			want = max(want, minStartShare*speed*own) // it is a guess: no more than four times as many are started
+			want = max(want, minStartShare*speed*own) // a guess starts up to four times as many
 			if got := 2 * rate * c[1].Share.Or(0); math.Abs(got/want-1) > 1e-6 {
 				t.Errorf("ITL %v, %v times the throughput: %v/s, want %v/s", objective, speed, got, want)
 			}

@@ -65,7 +65,7 @@ func (m Model) measure(v Variant) measured {
 		means := r.Calibrating()
 		rate, rated := means.Rate.Known()
 		itl, timed := means.ITL.Known()
-		served := m.servedRate(rate, means.Running.Or(0), means.ITL)
+		served := servedRate(m.stepsOf(v), rate, means.Running.Or(0), itl)
 		if r.Scrapes < MinScrapes || !rated || !timed || served == rate && rate < minRequests {
 			continue
 		}

@@ -29,7 +29,11 @@ func (a *analysis) splitLoad() (split loadSplit, known bool) {
 	for i, o := range a.totals {
 		// A variant that misses the objective at any load does not limit the load of the others.
 		if share := a.capacities[i].Share.Or(0); share > 0 && o.enough() && !a.latencies[i].infeasible && !a.unable[i] {
-			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: o.each.mean.rate, own: share * demand})
+			rate := o.each.mean.rate
+			if a.latencies[i].misses == nil {
+				rate = o.each.mean.served // as its own capacity
+			}
+			split.members = append(split.members, member{variant: i, replicas: o.each.count, rate: rate, own: share * demand})
 		}
 	}
 	// One variant gets all of the demand, at whatever load.
@@ -94,14 +98,22 @@ func (s *loadSplit) alone(k int) loadSplit {
 
 // worst returns the member that attracts so many requests that the others can serve more within the
 // objective without it; -1 if there is none. A member that KEDA keeps stays, and its requests with
-// it.
+// it. Members without a curve of misses limit the load by their own capacities, with and without
+// one of them. Of those, none is left out whose batch has not turned over: how load is split is not
+// seen then.
 func (s *loadSplit) worst() int {
 	worst, most := -1, s.total()
+	hasCurve := func(m member) bool { return s.latencies[m.variant].misses != nil }
+	all := !slices.ContainsFunc(s.members, func(m member) bool { return !hasCurve(m) })
 	for k, m := range s.members {
-		if len(s.members) == 1 || s.Variants[m.variant].Kept {
+		turnsOver := hasCurve(m) || s.totals[m.variant].each.mean.replaced(turnover)
+		if len(s.members) == 1 || s.Variants[m.variant].Kept || !turnsOver {
 			continue
 		}
 		others := s.alone(k)
+		if !all {
+			others.growth = 1 / others.fullest()
+		}
 		if total := others.total(); total > most {
 			worst, most = k, total
 		}
@@ -115,7 +127,11 @@ func (a *analysis) leaveOut(m member) {
 	c.Alone, c.AloneLimit = c.Share, c.LimitedBy
 	c.Share.Value *= leastGain
 	c.LimitedBy, c.NoMore = LimitRouting, true
-	c.Note = joined(c.Note, "gets more requests than it can serve within its objective, and the others serve more without it")
+	why := "gets more requests than it can serve within its objective, and the others serve more without it"
+	if a.latencies[m.variant].misses == nil {
+		why = "is full before the others, and they serve more without it"
+	}
+	c.Note = joined(c.Note, why)
 }
 
 // lower sets the capacity of a variant that shares load to the gain of one more replica.

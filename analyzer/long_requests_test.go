@@ -56,7 +56,7 @@ func TestRequestsOfSecondsAreCountedAsTheyBegin(t *testing.T) {
 	r := busy(50, 0, 0.35, 5)
 	r.ITL, r.MeanITL, r.PeakRate = fleet.Observed(0.05), fleet.Observed(0.05), fleet.Observed(30)
 	m := demand(Variant{Replicas: replicas(2, r), Objective: fleet.Objective{ITL: time.Second}})
-	m.OutputTokens = fleet.Observed(1000) // 50 s
+	m.OutputTokens = fleet.Observed(800) // 40 s
 	want := Analyze(m, Options{})[0]
 	m.StepTokens = fleet.Observed(1)
 	if got := Analyze(m, Options{})[0]; got != want || math.Abs(got.Share.Or(0)-1) > 1e-9 {
@@ -94,30 +94,74 @@ func TestProfileIsLearnedFromABatchOfMinutes(t *testing.T) {
 	}
 }
 
-// While a batch fills up, more requests begin than it serves, and their contexts are short. The
-// batch itself shows that the profile is right.
-func TestFillingBatchIsCalibratedByItself(t *testing.T) {
-	const output, running, tokens, rate = 7000, 55, 75_000, 1.2
-	m := chat(2)
-	m.Prompts, m.Outputs, m.OutputTokens = nil, nil, fleet.Observed(output)
-	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
-	p := Seconds(h100().Cost)
-	prefill, _ := mix.Work(p, 0)
-	itl := (p.Iteration + running*p.PerSequence + tokens*p.PerContextToken) / (1 - rate*prefill)
-	r := showing(m, h100().Cost, rate)
-	r.MeanPrefill, r.MeanITL, r.MeanRunning, r.MeanKV = fleet.Reading{}, fleet.Observed(itl), fleet.Observed(running), fleet.Observed(tokens/400_000.0)
-	of := func(r fleet.Usage) correction {
-		return calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(2, r)})
+// From 45 s to 75 s the rate of the batch takes the place of that of first tokens.
+func TestRateOfTheBatchCountsFromAboutAMinuteOn(t *testing.T) {
+	for stay, want := range map[float64]float64{0: 1, 44: 1, 45: 1, 60: 0.5*1 + 0.5*30/60, 75: 30.0 / 75, 76: 30.0 / 76, math.NaN(): 1, math.Inf(1): 0} {
+		if got := servedRate(1, 1, 30, stay); math.Abs(got-want) > 1e-9 {
+			t.Errorf("30 requests that stay for %v s, and 1/s that begins: %v/s, want %v/s", stay, got, want)
+		}
 	}
-	if stay := output * itl; stay <= turnover || stay >= longTurnover || running > 0.75*rate*stay {
-		t.Fatalf("requests stay for %.0f s, and %.0f would run", stay, rate*stay)
+}
+
+// A prefill replica keeps no request until its last token.
+func TestPrefillServesWhatBegins(t *testing.T) {
+	m := Model{OutputTokens: fleet.Observed(8000), StepTokens: fleet.Observed(1)}
+	if steps := m.stepsOf(Variant{Role: fleet.RolePrefill}); steps != 0 {
+		t.Errorf("%v times between tokens of a prefill replica", steps)
 	}
-	if c := of(r); math.Abs(c.iteration-1) > 0.03 || math.Abs(c.decode-1) > 0.03 {
-		t.Errorf("%+v of a profile that is right", c)
+	if steps := m.stepsOf(Variant{Role: fleet.RoleDecode}); steps != 8000 {
+		t.Errorf("%v times between tokens of a decode replica, want 8000", steps)
 	}
-	// no cache in use is known: by the requests that begin
-	r.MeanKV = fleet.Reading{}
-	if c := of(r); c.decode > 0.85 {
-		t.Errorf("%+v by the requests that begin: the test above could not fail", c)
+}
+
+// Without the time between tokens of one window, that of the other says how long requests stay.
+func TestStayIsThatOfEitherWindow(t *testing.T) {
+	want := capacityOfMinutes(fullOfMinutes(), fleet.Observed(1))
+	for name, drop := range map[string]func(r *fleet.Usage){
+		"latest": func(r *fleet.Usage) { r.ITL = fleet.Reading{} },
+		"mean":   func(r *fleet.Usage) { r.MeanITL = fleet.Reading{} },
+	} {
+		r := fullOfMinutes()
+		r.FirstTokens = fleet.Observed(0.5)
+		drop(&r)
+		if got := capacityOfMinutes(r, fleet.Observed(1)); math.Abs(got-want) > 1e-6 {
+			t.Errorf("without the %s one %v/s, want %v/s", name, got, want)
+		}
+	}
+}
+
+// A full batch is at its capacity, and one that fills up is not, however many requests begin.
+func TestLoadIsThatOfTheBatch(t *testing.T) {
+	load := func(r fleet.Usage) float64 {
+		m := demand(Variant{Replicas: replicas(4, r), Objective: fleet.Objective{ITL: time.Second}})
+		m.Rate, m.OutputTokens, m.StepTokens = fleet.Observed(2), fleet.Observed(8000), fleet.Observed(1)
+		return Analyze(m, Options{})[0].Load.Or(0)
+	}
+	full, filling := fullOfMinutes(), fullOfMinutes()
+	full.FirstTokens, full.MeanRate = fleet.Observed(0.045), fleet.Observed(0.045)
+	filling.FirstTokens, filling.MeanRate, filling.Running, filling.KV = fleet.Observed(0.5), fleet.Observed(0.5), fleet.Observed(10), fleet.Observed(0.175)
+	if a, b := load(full), load(filling); math.Abs(a-1) > 0.01 || math.Abs(b-0.25) > 0.01 {
+		t.Errorf("load %v and %v, want 1 and a quarter", a, b)
+	}
+}
+
+// Four replicas fill up beside six full ones of the same kind: neither is left out.
+func TestReplicasThatFillUpAreNotLeftOut(t *testing.T) {
+	full, filling := fullOfMinutes(), fullOfMinutes()
+	full.FirstTokens, filling.FirstTokens = fleet.Observed(0.08), fleet.Observed(0.5)
+	filling.Running, filling.KV = fleet.Observed(10), fleet.Observed(0.175)
+	for _, r := range []*fleet.Usage{&full, &filling} {
+		r.MeanRate, r.MeanKV, r.MeanRunning = r.FirstTokens, r.KV, r.Running
+	}
+	for _, n := range []int{1, 2, 4} {
+		for _, step := range []fleet.Reading{{}, fleet.Observed(1)} {
+			m := demand(Variant{Replicas: replicas(6, full), Objective: fleet.Objective{ITL: time.Second}}, Variant{Replicas: replicas(n, filling), Objective: fleet.Objective{ITL: time.Second}})
+			m.Rate, m.OutputTokens, m.StepTokens = fleet.Observed(1), fleet.Observed(8000), step
+			for i, c := range Analyze(m, Options{}) {
+				if c.NoMore || c.Share.Or(0) < 0.01 {
+					t.Errorf("%d that fill up, step %v, variant %d: %+v", n, step, i, c)
+				}
+			}
+		}
 	}
 }

@@ -22,6 +22,7 @@ type observed struct {
 	kv               float64 // sum of the shares of KV cache in use
 	tokens           float64 // KV tokens in use; 0 if the size of the cache is unknown
 	rate             float64 // first tokens per second
+	served           float64 // requests per second that the batches serve
 
 	// Means of one replica, over those whose rates are of whole windows: the rates of a younger one
 	// are too low for its memory use. If there is none, settled is false.
@@ -57,7 +58,7 @@ type window struct {
 // observe sums up a variant's ready replicas. Replicas without KV cache use or running requests do
 // not count.
 func observe(m Model, v Variant, s Saturation) observed {
-	o := observed{rising: m.Rising, lead: m.lead(v)}
+	o, steps := observed{rising: m.Rising, lead: m.lead(v)}, m.stepsOf(v)
 	for _, r := range v.Replicas {
 		if r.KV.State != fleet.Present || r.Running.State != fleet.Present {
 			continue
@@ -68,13 +69,14 @@ func observe(m Model, v Variant, s Saturation) observed {
 		o.kv += r.KV.Value
 		o.tokens += r.KV.Value * r.KVTokens.Or(v.KVTokens)
 		o.rate += r.FirstTokens.Or(0)
+		o.served += servedRate(steps, r.FirstTokens.Or(0), r.Running.Value, r.ITL.Or(r.MeanITL.Or(0)))
 		o.busiest = max(o.busiest, r.PeakThroughput.Or(0))
 		o.peak = max(o.peak, r.PeakRate.Or(0), r.FirstTokens.Or(0))
 		if floor, known := r.ITLFloor.Known(); known && floor > 0 && (o.floor == 0 || floor < o.floor) {
 			o.floor = floor
 		}
 		if r.MeanRate.State == fleet.Present || isUnused(r) {
-			o.each.add(r, m)
+			o.each.add(r, steps)
 		}
 	}
 	o.settled = o.each.count > 0
@@ -92,7 +94,7 @@ func isUnused(r *fleet.Usage) bool {
 
 // add adds a replica. Without a peak window the latest window is used for it, and the other way
 // round.
-func (a *average) add(r *fleet.Usage, m Model) {
+func (a *average) add(r *fleet.Usage, steps float64) {
 	a.count++
 	a.waiting += r.Waiting.Or(0)
 	if r.Scrapes >= MinScrapes && r.LeastWaiting.Or(0) > aRequest {
@@ -109,21 +111,32 @@ func (a *average) add(r *fleet.Usage, m Model) {
 	case !rated:
 		latest, latestITL = mean, meanITL
 	}
-	latest.served = m.servedRate(latest.rate, latest.running, latestITL)
-	mean.served = m.servedRate(mean.rate, mean.running, meanITL)
+	latest.served = servedRate(steps, latest.rate, latest.running, latestITL.Or(meanITL.Or(0)))
+	mean.served = servedRate(steps, mean.rate, mean.running, meanITL.Or(latestITL.Or(0)))
 	a.latest.add(latest, latestITL)
 	a.mean.add(mean, meanITL)
 }
 
+// stepsOf returns how many times between tokens a request of a variant takes; 0 if unknown, or if
+// the variant does not decode.
+func (m Model) stepsOf(v Variant) float64 {
+	if v.Role == fleet.RolePrefill {
+		return 0
+	}
+	return m.OutputTokens.Or(0) / max(1, m.StepTokens.Or(math.Inf(1)))
+}
+
 // servedRate returns the requests per second that a batch serves. It is the rate of first tokens,
 // unless requests stay for longer than turnover: while such a batch fills up more begin than end,
-// and none begins in a full one. Then it follows from those that run, by Little's law.
-func (m Model) servedRate(rate, running float64, itl fleet.Reading) float64 {
-	steps := m.OutputTokens.Or(0) / max(1, m.StepTokens.Or(math.Inf(1)))
-	if stay := steps * itl.Or(0); stay > turnover {
-		return running / stay
+// and none begins in a full one. Then it follows from those that run, by Little's law. From three
+// quarters of turnover to five both count.
+func servedRate(steps, rate, running, itl float64) float64 {
+	stay := steps * itl
+	part := min(max(0, 2*(stay/turnover-0.75)), 1)
+	if !(part > 0) {
+		return rate
 	}
-	return rate
+	return float64((1-part)*rate) + float64(part*running/stay)
 }
 
 func (w *window) add(more window, itl fleet.Reading) {

@@ -198,7 +198,7 @@ func (a *analysis) fromReplicas(i int) Capacity {
 		if !math.IsInf(least.rate, 1) {
 			return Capacity{
 				Share: fleet.Observed(least.rate / demand), LimitedBy: least.limit, Basis: cmp.Or(least.basis, BasisObserved),
-				Load: fleet.Observed(o.rate / o.replicas / least.rate),
+				Load: fleet.Observed(o.served / o.replicas / least.rate),
 			}
 		}
 	}

@@ -390,7 +390,11 @@ func noBenefit(_ *view, z *sizedModel, c *candidate) (bound, bool) {
 	if !c.capacity.NoMore || z.demand.none() {
 		return bound{}, false
 	}
-	return atMost(fleet.CodeNoBenefit, c.now, "another replica would get more requests than it can serve within its objective"), true
+	within := ""
+	if c.objective.TTFT > 0 || c.objective.ITL > 0 {
+		within = " within its objective"
+	}
+	return atMost(fleet.CodeNoBenefit, c.now, "another replica would get more requests than it can serve%s", within), true
 }
 
 // annotationBounds returns the bounds by annotations of KEDA, which apply to held variants too.
