@@ -22,7 +22,13 @@ func (e explanation) maxReplicas(i int, code fleet.Code) fleet.Reason {
 	text := fmt.Sprintf("%s, %s: %s", e.asked, unservedText(e.short), limit)
 	why := reason(code, "%s", text)
 	if code == fleet.CodeMaxReplicas {
-		why.Text = shortest(text+", and so are all variants", text)
+		others := ", and so are all variants"
+		for j, c := range e.candidates {
+			if e.outcomes[j].replicas < c.Range.Max { // another rule limits it
+				others = ", and no other variant may have more"
+			}
+		}
+		why.Text = shortest(text+others, text)
 	}
 	if full := e.full(); len(full) > 0 {
 		why = reason(code, "%s", shortest(text+", and other variants lack accelerators", text)).
