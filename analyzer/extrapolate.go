@@ -77,8 +77,8 @@ func (v Variant) kvCacheSize() float64 {
 func (a *analysis) bestKnown() int {
 	best := -1
 	for i, c := range a.capacities {
-		if c.Share.State != fleet.Present {
-			continue
+		if c.Share.State != fleet.Present || c.NoMore || a.unable[i] {
+			continue // what is left of it is no capacity of its engine
 		}
 		mine := a.totals[i]
 		if best < 0 || mine.settled && !a.totals[best].settled ||
@@ -93,6 +93,9 @@ func (a *analysis) bestKnown() int {
 // whether it is better than the variant's own. It is the capacity of the reference by the
 // catalogue's ratio, or the one by the variant's arguments; the lower one if there are both.
 func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
+	if a.unable[i] {
+		return Capacity{}, false
+	}
 	own := a.capacities[i].Share.State == fleet.Present
 	if l := a.latencies[i]; l.known {
 		if demand, known := a.Rate.Known(); known && demand > 0 {
@@ -144,16 +147,16 @@ func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 // replicas without end would be started if no other variant can have more.
 func (a *analysis) siblingWithinITL(i, reference int, speed float64) float64 {
 	o, limit := a.totals[reference], a.MaxITLShare*a.Variants[i].itl()
-	least := minStartShare * speed * a.capacities[reference].Share.Or(0)
+	ratio := speed * a.capacities[reference].Share.Or(0)
 	floor, w := o.floor/speed, o.each.byITL()
-	demand := a.Rate.Or(0)
+	demand, left := a.Rate.Or(0), 1-floor/limit
 	switch {
-	case limit <= 0 || o.floor <= 0 || demand <= 0:
+	case !(limit > 0 && o.floor > 0 && demand > 0):
 		return math.Inf(1)
-	case floor >= limit:
-		return least
+	case left <= 0 || o.floor >= limit:
+		return minStartShare * ratio
 	case w.itl <= visibleLoad*o.floor: // what load adds to an iteration is not seen
-		return math.Inf(1)
+		return ratio * max(minStartShare, left/(1-o.floor/limit))
 	}
-	return max(least, speed*w.served*(1-floor/limit)/(1-o.floor/w.itl)/demand)
+	return max(minStartShare*ratio, speed*w.served*left/(1-o.floor/w.itl)/demand)
 }

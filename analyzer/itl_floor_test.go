@@ -104,9 +104,11 @@ func TestObjectiveLimitsASlowerSibling(t *testing.T) {
 	}
 	light := r
 	light.ITL, light.MeanITL = fleet.Observed(0.009), fleet.Observed(0.009)
-	for name, c := range map[string]Capacity{
-		"no objective": of(r, fleet.Objective{}, 0.25), "a light load": of(light, objective, 0.25), "a faster one": of(r, objective, 2),
-	} {
+	ratio := 0.25 * of(light, objective, 1).Share.Or(0)
+	if c := of(light, objective, 0.25); math.Abs(c.Share.Or(0)/ratio-(1-32.0/42)/(1-8.0/42)) > 1e-9 {
+		t.Errorf("%+v at a light load, want what the time of an empty batch leaves", c)
+	}
+	for name, c := range map[string]Capacity{"no objective": of(r, fleet.Objective{}, 0.25), "a faster one": of(r, objective, 2)} {
 		if c.LimitedBy != LimitKV {
 			t.Errorf("%s: %+v, want the ratio of the catalogue", name, c)
 		}
@@ -114,5 +116,57 @@ func TestObjectiveLimitsASlowerSibling(t *testing.T) {
 	least := minStartShare * 0.1 * of(light, objective, 1).Share.Or(0)
 	if c := of(light, objective, 0.1); c.LimitedBy != LimitITL || math.Abs(c.Share.Or(1)/least-1) > 1e-9 {
 		t.Errorf("%+v of a variant of which an empty batch takes 80 ms, want a quarter of the ratio", c)
+	}
+}
+
+// What counts as able or unable, and what not.
+func TestOnlyAVariantThatServesProvesThatTheObjectiveCanBeMet(t *testing.T) {
+	limit := fleet.Objective{ITL: 30 * time.Millisecond}
+	slow := Variant{Replicas: replicas(5, within(5, 0.050, 0.042)), Objective: limit}
+	able := within(15, 0.020, 0.008)
+	idle, young := able, able
+	idle.Running, idle.FirstTokens, idle.MeanRate = fleet.Observed(0), fleet.Observed(0), fleet.Observed(0)
+	young.MeanRate = fleet.Reading{}
+	loose := fleet.Objective{ITL: 100 * time.Millisecond}
+	for name, c := range map[string]struct {
+		one, other Variant
+		unable     bool
+	}{
+		"one that serves":                 {slow, Variant{Replicas: replicas(1, able), Objective: limit}, true},
+		"one that is idle":                {slow, Variant{Replicas: replicas(1, idle), Objective: limit}, false},
+		"one that has just begun":         {slow, Variant{Replicas: replicas(1, young), Objective: limit}, false},
+		"one that met a looser objective": {slow, Variant{Replicas: replicas(1, within(15, 0.080, 0.060)), Objective: loose}, false},
+		"one sized for a looser one":      {slow, Variant{Profile: h100(), Objective: slo(time.Second, 100*time.Millisecond)}, false},
+		"a slower one":                    {Variant{Replicas: slow.Replicas, Objective: limit, Speed: 3}, Variant{Replicas: replicas(1, able), Objective: limit, Speed: 1}, false},
+		"a few requests of it":            {Variant{Replicas: replicas(5, within(0.02, 0.050, 0.042)), Objective: limit}, Variant{Replicas: replicas(1, able), Objective: limit}, true},
+	} {
+		m := demand(c.one, c.other)
+		m.Prompts, m.Outputs, m.PromptTokens, m.OutputTokens = chat(1).Prompts, chat(1).Outputs, fleet.Observed(1155), fleet.Observed(211)
+		got := Analyze(m, Options{})[0]
+		if rate := m.Rate.Value * got.Share.Or(1); got.NoMore != c.unable || (rate < 1e-3) != c.unable {
+			t.Errorf("beside %s: %+v, that is %v/s", name, got, rate)
+		}
+	}
+}
+
+// The capacity of others is not derived from what is left of a variant that is left out.
+func TestVariantThatIsLeftOutIsNoReference(t *testing.T) {
+	limit := fleet.Objective{ITL: 30 * time.Millisecond}
+	slow := Variant{Replicas: replicas(5, within(5, 0.050, 0.042)), Objective: limit, Speed: 1}
+	fast := Variant{Replicas: replicas(1, within(15, 0.020, 0.008)), Objective: limit, Speed: 3.2}
+	m := demand(slow, fast, Variant{Objective: limit, Speed: 1.6})
+	if c := Analyze(m, Options{})[2]; m.Rate.Value*c.Share.Or(0) < 2 {
+		t.Errorf("%+v of a variant with half the speed of one that serves 16/s", c)
+	}
+}
+
+// Replicas of the same kind differ by chance.
+func TestTwinIsNotLeftOut(t *testing.T) {
+	one, many := busy(50, 0, 0.7*7.1/9.4, 7.1), busy(46, 0, 0.7*6.6/9.4, 6.6)
+	one.PeakRate, many.PeakRate = fleet.Observed(30), fleet.Observed(30)
+	for i, c := range Analyze(demand(Variant{Replicas: replicas(1, one)}, Variant{Replicas: replicas(20, many)}), Options{}) {
+		if c.NoMore || c.LimitedBy == LimitRouting && c.Share.Or(0) < 0.05*7/139 {
+			t.Errorf("variant %d: %+v", i, c)
+		}
 	}
 }

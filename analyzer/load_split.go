@@ -102,7 +102,7 @@ func (s *loadSplit) alone(k int) loadSplit {
 // one of them. Of those, none is left out whose batch has not turned over: how load is split is not
 // seen then.
 func (s *loadSplit) worst() int {
-	worst, most := -1, s.total()
+	worst, most, total := -1, 0.0, s.total()
 	hasCurve := func(m member) bool { return s.latencies[m.variant].misses != nil }
 	all := !slices.ContainsFunc(s.members, func(m member) bool { return !hasCurve(m) })
 	for k, m := range s.members {
@@ -110,12 +110,13 @@ func (s *loadSplit) worst() int {
 		if len(s.members) == 1 || s.Variants[m.variant].Kept || !turnsOver {
 			continue
 		}
-		others := s.alone(k)
+		others, least := s.alone(k), total
 		if !all {
 			others.growth = 1 / others.fullest()
+			least /= unevenShare // capacities by metrics differ by chance
 		}
-		if total := others.total(); total > most {
-			worst, most = k, total
+		if served := others.total(); served > max(least, most) {
+			worst, most = k, served
 		}
 	}
 	return worst

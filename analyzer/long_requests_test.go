@@ -165,3 +165,19 @@ func TestReplicasThatFillUpAreNotLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// Hardly any request begins, less than ten in a minute.
+func TestFullBatchIsEnoughToKnowItsCapacity(t *testing.T) {
+	r := fullOfMinutes()
+	r.FirstTokens = fleet.Observed(0.01)
+	if got := capacityOfMinutes(r, fleet.Observed(1)); math.Abs(got-0.1) > 1e-6 {
+		t.Errorf("%v/s, want 40 requests in 400 s", got)
+	}
+}
+
+// Requests begin, and none runs: gauges that are not of the same engine.
+func TestEmptyBatchServesWhatBegins(t *testing.T) {
+	if got := servedRate(8000, 0.5, 0, 0.05); got != 0.5 {
+		t.Errorf("%v/s, want the rate of first tokens", got)
+	}
+}

@@ -133,7 +133,7 @@ func (m Model) stepsOf(v Variant) float64 {
 func servedRate(steps, rate, running, itl float64) float64 {
 	stay := steps * itl
 	part := min(max(0, 2*(stay/turnover-0.75)), 1)
-	if !(part > 0) {
+	if !(part > 0 && running > 0) {
 		return rate
 	}
 	return float64((1-part)*rate) + float64(part*running/stay)

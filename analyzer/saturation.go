@@ -118,14 +118,20 @@ type analysis struct {
 }
 
 // isUnable reports whether variant i, without a profile, has shown no time between tokens within
-// the objective, and another variant has, or is sized for it.
+// its objective, and another variant is known to meet that: it serves within it, or is sized for
+// it. The shortest time of the last hour is not that of an empty batch if it was busy for an hour:
+// a slower variant by the catalogue proves nothing.
 func (a *analysis) isUnable(i int) bool {
-	if a.latencies[i].known || !a.totals[i].infeasible(a.Variants[i]) {
+	v := a.Variants[i]
+	if a.latencies[i].known || !a.totals[i].settled || !a.totals[i].infeasible(v) {
 		return false
 	}
-	for j, v := range a.Variants {
+	for j, other := range a.Variants {
 		l, o := a.latencies[j], a.totals[j]
-		if l.known && !l.infeasible || !l.known && o.floor > 0 && !o.infeasible(v) {
+		slower := other.Speed > 0 && other.Speed < v.Speed
+		sized := l.known && !l.infeasible && other.itl() > 0 && other.itl() <= v.itl()
+		shown := !l.known && o.settled && o.enough() && o.floor > 0 && !o.infeasible(v)
+		if !slower && (sized || shown) {
 			return true
 		}
 	}
@@ -188,13 +194,15 @@ func (a *analysis) part(i int) float64 {
 // fromReplicas returns the capacity of variant i by the metrics of its own ready replicas.
 func (a *analysis) fromReplicas(i int) Capacity {
 	v, o := a.Variants[i], a.totals[i]
-	if demand, known := a.Rate.Known(); known && demand > 0 && o.enough() {
+	demand, known := a.Rate.Known()
+	known = known && demand > 0
+	if known && a.unable[i] {
+		return Capacity{Share: fleet.Observed(leastRate / demand), LimitedBy: LimitITL, Basis: BasisObserved}
+	}
+	if known && (o.enough() || o.each.mean.served*o.each.count >= minRequests) {
 		least := lowest(o.bounds(v, a.latencies[i], a.Saturation, a.part(i)))
 		a.hard[i] = least.rate
 		least = lowest([]bound{least, a.latencies[i].bound()})
-		if a.unable[i] {
-			least = bound{limit: LimitITL, rate: leastRate}
-		}
 		if !math.IsInf(least.rate, 1) {
 			return Capacity{
 				Share: fleet.Observed(least.rate / demand), LimitedBy: least.limit, Basis: cmp.Or(least.basis, BasisObserved),

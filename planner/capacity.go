@@ -160,6 +160,7 @@ func (z *sizedModel) setAmounts(now time.Time) {
 	}
 	z.addQueue()
 	z.addRise(now)
+	z.useSlowVariants()
 	z.proveCapacity()
 	committed := z.committed()
 	z.wanted = max(z.latest, min(d.highest, committed))
@@ -186,11 +187,22 @@ func (z *sizedModel) committed() (share float64) {
 	return share
 }
 
-// addProbe selects a variant of unknown capacity for a probe, one replica that measures it: if the
-// variants of known capacity cannot serve the demand, and while no replica is ready also if it is
-// the cheapest of all. While it starts, no other replicas are started for demand that it may serve.
-func (z *sizedModel) addProbe() {
-	var capacity float64
+// useSlowVariants lets variants serve that would get more requests than they can serve within the
+// objective, if the others cannot serve the demand with all replicas that they may have: late
+// answers are better than a queue without end. They count with the capacity that they have alone.
+func (z *sizedModel) useSlowVariants() {
+	if z.mostCapacity() >= (z.latest+z.growth)*(1-tiny) {
+		return
+	}
+	for i := range z.candidates {
+		if c := &z.candidates[i]; c.capacity.NoMore && c.alone > c.share {
+			*c = c.withoutOthers()
+		}
+	}
+}
+
+// mostCapacity returns the capacity of all replicas that the candidates may have, of known capacity.
+func (z *sizedModel) mostCapacity() (capacity float64) {
 	for _, c := range z.candidates {
 		most := c.mostAllowed()
 		if c.startBlocked || c.capacity.NoMore {
@@ -198,9 +210,16 @@ func (z *sizedModel) addProbe() {
 		}
 		capacity += float64(c.share * float64(min(most, c.mostPlaceable)))
 	}
+	return capacity
+}
+
+// addProbe selects a variant of unknown capacity for a probe, one replica that measures it: if the
+// variants of known capacity cannot serve the demand, and while no replica is ready also if it is
+// the cheapest of all. While it starts, no other replicas are started for demand that it may serve.
+func (z *sizedModel) addProbe() {
 	best := z.bestProbe()
 	waking := best != none && z.ready() == 0 && best == z.cheapest()
-	if best == none || capacity >= z.wanted && !waking {
+	if best == none || z.mostCapacity() >= z.wanted && !waking {
 		return
 	}
 	z.probe = best
