@@ -78,7 +78,7 @@ func (a *analysis) bestKnown() int {
 	best := -1
 	for i, c := range a.capacities {
 		if c.Share.State != fleet.Present || c.NoMore || a.unable[i] {
-			continue // what is left of it is no capacity of its engine
+			continue // its capacity is that of the split, not of its engine
 		}
 		mine := a.totals[i]
 		if best < 0 || mine.settled && !a.totals[best].settled ||

@@ -149,7 +149,7 @@ func TestOnlyAVariantThatServesProvesThatTheObjectiveCanBeMet(t *testing.T) {
 	}
 }
 
-// The capacity of others is not derived from what is left of a variant that is left out.
+// The capacity of others is not derived from that of a variant that is left out.
 func TestVariantThatIsLeftOutIsNoReference(t *testing.T) {
 	limit := fleet.Objective{ITL: 30 * time.Millisecond}
 	slow := Variant{Replicas: replicas(5, within(5, 0.050, 0.042)), Objective: limit, Speed: 1}

@@ -201,7 +201,7 @@ func (z *sizedModel) useSlowVariants() {
 	}
 }
 
-// mostCapacity returns the capacity of all replicas that the candidates may have, of known capacity.
+// mostCapacity returns the capacity of all replicas that the candidates may have, if it is known.
 func (z *sizedModel) mostCapacity() (capacity float64) {
 	for _, c := range z.candidates {
 		most := c.mostAllowed()
