@@ -114,7 +114,8 @@ func (a *analysis) extrapolated(i, reference int) (Capacity, bool) {
 	if reference >= 0 && reference != i && v.Speed > 0 && a.Variants[reference].Speed > 0 {
 		speed := v.Speed / a.Variants[reference].Speed
 		candidates = append(candidates, Capacity{
-			Share: fleet.Observed(a.capacities[reference].Share.Or(0) * speed), Basis: BasisSibling, LimitedBy: a.capacities[reference].LimitedBy,
+			Share: fleet.Observed(a.capacities[reference].Share.Or(0) * speed),
+			Basis: BasisSibling, LimitedBy: a.capacities[reference].LimitedBy,
 		})
 		if share := a.siblingWithinITL(i, reference, speed); !math.IsInf(share, 1) {
 			candidates = append(candidates, Capacity{Share: fleet.Observed(share), Basis: BasisSibling, LimitedBy: LimitITL})
@@ -155,7 +156,7 @@ func (a *analysis) siblingWithinITL(i, reference int, speed float64) float64 {
 		return math.Inf(1)
 	case left <= 0 || o.floor >= limit:
 		return minStartShare * ratio
-	case w.itl <= visibleLoad*o.floor: // what load adds to an iteration is not seen
+	case w.itl <= visibleLoad*o.floor: // the time that load adds is not seen
 		return ratio * max(minStartShare, left/(1-o.floor/limit))
 	}
 	return max(minStartShare*ratio, speed*w.served*left/(1-o.floor/w.itl)/demand)

@@ -16,8 +16,8 @@ func within(rate, itl, floor float64) fleet.Usage {
 	return r
 }
 
-// An L40S that has never had a time between tokens of 30 ms serves nothing within that, whatever
-// its memory allows; an H100 does.
+// An L40S that has never had a time between tokens of 30 ms serves nothing within that, although
+// its memory would allow it; an H100 does.
 func TestVariantThatNeverMetTheObjectiveGetsNoMoreReplicas(t *testing.T) {
 	limit := fleet.Objective{ITL: 30 * time.Millisecond}
 	slow := Variant{Replicas: replicas(5, within(5, 0.050, 0.042)), Objective: limit}
@@ -106,7 +106,7 @@ func TestObjectiveLimitsASlowerSibling(t *testing.T) {
 	light.ITL, light.MeanITL = fleet.Observed(0.009), fleet.Observed(0.009)
 	ratio := 0.25 * of(light, objective, 1).Share.Or(0)
 	if c := of(light, objective, 0.25); math.Abs(c.Share.Or(0)/ratio-(1-32.0/42)/(1-8.0/42)) > 1e-9 {
-		t.Errorf("%+v at a light load, want what the time of an empty batch leaves", c)
+		t.Errorf("%+v at a light load, want the part that the time of an empty batch leaves", c)
 	}
 	for name, c := range map[string]Capacity{"no objective": of(r, fleet.Objective{}, 0.25), "a faster one": of(r, objective, 2)} {
 		if c.LimitedBy != LimitKV {
@@ -119,7 +119,7 @@ func TestObjectiveLimitsASlowerSibling(t *testing.T) {
 	}
 }
 
-// What counts as able or unable, and what not.
+// A variant is unable only beside one that serves within the same objective.
 func TestOnlyAVariantThatServesProvesThatTheObjectiveCanBeMet(t *testing.T) {
 	limit := fleet.Objective{ITL: 30 * time.Millisecond}
 	slow := Variant{Replicas: replicas(5, within(5, 0.050, 0.042)), Objective: limit}

@@ -25,8 +25,8 @@ func capacityOfMinutes(r fleet.Usage, stepTokens fleet.Reading) float64 {
 	return 2 * Analyze(m, Options{})[0].Share.Or(0)
 }
 
-// Hardly any request begins in a full batch, and many begin in one that fills up. What both serve
-// follows from the requests that run.
+// Hardly any request begins in a full batch, and many begin in one that fills up. The rate of
+// both follows from the requests that run.
 func TestRequestsThatBeginShowNoCapacityIfTheyStayForMinutes(t *testing.T) {
 	one := fleet.Observed(1)
 	steady := fullOfMinutes()

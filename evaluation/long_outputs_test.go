@@ -11,7 +11,7 @@ import (
 // enough; all 128 replicas were started before decision 44.
 func TestLongOutputsWithoutAProfileStartNoReplicasWithoutEnd(t *testing.T) {
 	if testing.Short() {
-		t.Skip("7 s, and far more under the race detector: shorter loads run the same goroutines")
+		t.Skip("7 s without the race detector: shorter loads run the same goroutines")
 	}
 	t.Parallel()
 	c := newCase(t, "chat", "long-outputs:minutes=15", evaluation.SetupOptions{WarmUp: 10 * time.Minute})
