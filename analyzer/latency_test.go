@@ -161,18 +161,19 @@ func TestCalibrationIsBounded(t *testing.T) {
 	if corrected := c.applied(p); corrected.Iteration > mostCorrection*1.03*h100().Cost.Alpha/1e3 || c.decode > mostCorrection*1.03 || c.prefill > mostCorrection*1.03 {
 		t.Errorf("%+v by %v, want at most the double", corrected, c)
 	}
-	idle := showing(m, h100().Cost, 0.01)
+	idle := showing(m, h100().Cost, 0.005)
 	if c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(3, idle)}); c.replicas != 0 {
 		t.Errorf("%+v from replicas that serve almost no requests", c)
 	}
 }
 
-// Long prompts are a few requests a minute for each replica. All of them together are enough.
+// Long prompts and outputs are a few requests in five minutes for each replica. All of them
+// together are enough.
 func TestReplicasWithFewRequestsEachCalibrateTogether(t *testing.T) {
 	m, slow := chat(40), h100().Cost
 	slow.Alpha, slow.Beta, slow.Gamma = 1.4*slow.Alpha, 1.4*slow.Beta, 1.4*slow.Gamma
 	for replicasOf, want := range map[int]Basis{1: BasisProfile, 2: BasisProfile, 5: BasisCalibrated, 20: BasisCalibrated} {
-		v := Variant{Profile: h100(), Objective: slo(time.Second, 40*time.Millisecond), Replicas: replicas(replicasOf, showing(m, slow, 0.06))}
+		v := Variant{Profile: h100(), Objective: slo(time.Second, 40*time.Millisecond), Replicas: replicas(replicasOf, showing(m, slow, 0.006))}
 		if c := Analyze(chat(40, v), Options{})[0]; c.Basis != want || c.Shown() != (want == BasisCalibrated) {
 			t.Errorf("%d replicas: %+v, want a capacity by %s", replicasOf, c, want)
 		}

@@ -43,8 +43,12 @@ func (r *round) chooseAlone() {
 		c := &z.candidates[best]
 		z.alone, *c = c.variant, c.withoutOthers()
 		c.bounds = r.bounds(z, c)
-		for _, other := range z.candidates {
+		for i := range z.candidates {
+			other := &z.candidates[i]
 			r.startable[other.option] = 0
+			if i != best {
+				*other = other.withoutLifetime()
+			}
 		}
 		r.startable[c.option] = n
 		if own := c.gpuType; own != nil {
@@ -133,7 +137,8 @@ func (z *sizedModel) capacityOfAll(replicas counts) (capacity float64) {
 // cheapestAlone returns the variant that serves a model alone for the lowest price, and its number
 // of replicas; none if the mix is cheaper. A start costs its start-up time, and the demand is
 // expected to last as long as it has lasted, as for a mix; but not the least lifetime of a replica:
-// the existing replicas serve the demand anyway.
+// the existing replicas serve the demand anyway. Replicas of other variants that started recently
+// may be needed again, so that their starts, with that lifetime, are paid once more.
 func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 	horizon := r.policy.Horizon
 	if lasted := z.demand.steadyFor; lasted > 0 && lasted < horizon {
@@ -143,10 +148,14 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 		starts := float64(max(0, n-c.alive())) * float64(c.startup) / float64(horizon)
 		return float64(c.price*float64(n)) + float64(c.price*starts)
 	}
-	mix, existing := 0.0, 0.0
+	again := func(c candidate) float64 {
+		return float64(c.price*float64(min(c.recentlyStarted, c.alive()))) * float64(c.pays) / float64(horizon)
+	}
+	mix, existing, recent := 0.0, 0.0, 0.0
 	for _, c := range z.candidates {
 		mix += price(c, r.startable[c.option])
 		existing += float64(c.price * float64(c.alive()))
+		recent += again(c)
 	}
 	best, least := none, min(mix, existing)
 	for j, c := range z.candidates {
@@ -165,23 +174,32 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 		if n > min(allowed.Max, c.mostPlaceable) || float64(c.price*float64(n)) > existing*(1-saving) {
 			continue
 		}
-		if own := price(c, n); own < least*(1-tiny) {
+		if own := price(c, n) + recent - again(c); own < least*(1-tiny) {
 			best, replicas, least = j, n, own
 		}
 	}
 	return best, replicas
 }
 
-// mayServeAlone reports whether a variant serves more without the others, and nothing keeps
-// replicas of these. With a latency objective its capacity has to be one within that.
+// mayServeAlone reports whether a variant serves more without the others, and nothing but their
+// least lifetime keeps replicas of these; none of them starts. With a latency objective its
+// capacity has to be one within that.
 func (r *round) mayServeAlone(z *sizedModel, c candidate) bool {
 	hasObjective := c.objective.TTFT > 0 || c.objective.ITL > 0
 	if c.alone <= c.share || c.fixed != nil || hasObjective && !c.capacity.Sized() {
 		return false
 	}
 	return !slices.ContainsFunc(z.candidates, func(other candidate) bool {
-		return other.ID != c.ID && r.domain(z, other, question{}).Min > 0
+		return other.ID != c.ID && (other.starting > 0 || r.domain(z, other.withoutLifetime(), question{}).Min > 0)
 	})
+}
+
+// withoutLifetime returns the candidate without the bound of the least lifetime. That keeps all
+// replicas of a variant of which some started recently, as the youngest stop first; but if all of
+// them stop, there are no others that it could spare.
+func (c candidate) withoutLifetime() candidate {
+	c.bounds = slices.DeleteFunc(slices.Clone(c.bounds), func(b bound) bool { return b.code == fleet.CodeMinLifetime })
+	return c
 }
 
 // withoutOthers returns the candidate with the capacity that it has if the others have no replicas.

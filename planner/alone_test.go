@@ -94,7 +94,22 @@ func TestWhoServesAlone(t *testing.T) {
 			w.Pods = append(w.Pods, fleet.Pod{Name: "l40s-late", Created: epoch.Add(-time.Hour), Waiting: "Unschedulable"})
 			w.Replicas++
 		}, ""},
-		"three are free":       {func(s *scenario) { s.node("L40S", "a", 3, 0).on("l40s", "a") }, "l40s"},
+		"three are free":                   {func(s *scenario) { s.node("L40S", "a", 3, 0).on("l40s", "a") }, "l40s"},
+		"the H100 started two minutes ago": {h100Started(2 * time.Minute), "l40s"},
+		"it did, and the demand has not lasted for longer": {func(s *scenario) {
+			h100Started(2 * time.Minute)(s)
+			s.served(func(i int, p *fleet.LatencyPart) {
+				rated(p, 16.5)
+				if i < servedParts-2 {
+					rated(p, 5)
+				}
+			})
+		}, ""},
+		"another H100 starts": {func(s *scenario) {
+			w := &s.Workloads[0]
+			w.Pods = append(w.Pods, fleet.Pod{Name: "h100-new", Created: epoch.Add(-time.Second)})
+			w.Replicas++
+		}, ""},
 		"too few are free":     {func(s *scenario) { s.node("L40S", "a", 2, 0).on("l40s", "a") }, ""},
 		"others have the rest": {func(s *scenario) { s.node("L40S", "a", 4, 2).on("l40s", "a") }, ""},
 		"the demand has lasted": {func(s *scenario) {
@@ -125,6 +140,14 @@ func TestWhoServesAlone(t *testing.T) {
 			t.Errorf("%s: %q serves alone, want %q", name, got, test.want)
 		}
 		s.decideWithin(t)
+	}
+}
+
+// h100Started lets the H100 be as old as that.
+func h100Started(age time.Duration) func(*scenario) {
+	return func(s *scenario) {
+		pod := &s.Workloads[0].Pods[0]
+		pod.Created, pod.ReadyAt = epoch.Add(-age), epoch.Add(-age/2)
 	}
 }
 

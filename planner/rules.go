@@ -38,7 +38,7 @@ func rules() []rule {
 		{fleet.CodeSaturated, "≥ existing, or enough that the replicas that are not saturated serve all of the demand", "a ready replica is at a saturation threshold", saturatedReplicas},
 		{fleet.CodeLastReplica, "≥ 1 on the cheapest variant", "the model is idle, runs, and may not scale to zero", keepLastReplica},
 		{fleet.CodeProbe, "≥ 1", "the variant's capacity is not known, and it is tried with one replica", probe},
-		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, and stopping them would save less than starting them again costs", minLifetime},
+		{fleet.CodeMinLifetime, "≥ existing if at least a tenth of them started recently, else those", "the model has requests, no other variant is to serve alone, and stopping them would save less than starting them again costs", minLifetime},
 		{fleet.CodeNotRequested, "≤ 0", "the model is scaled to zero, and no request was seen: nothing is started that nobody asked for", notRequested},
 		{fleet.CodeNotStarting, "≤ existing; of Pending replicas, one stays", "replicas do not become ready, and further ones would not either: they are not counted as capacity; ≤ existing and one more, if another variant of the namespace gets no node with the accelerator type", notStarting},
 		{fleet.CodeQuotaReached, "≤ existing, or the pods that exist and those that the quota admits", "a ResourceQuota of the namespace, a ClusterQueue of Kueue, or `maxAccelerators` of the configuration limits pods or accelerators; several variants share the rest of it", withinQuota},
