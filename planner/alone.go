@@ -47,7 +47,7 @@ func (r *round) chooseAlone() {
 			other := &z.candidates[i]
 			r.startable[other.option] = 0
 			if i != best {
-				*other = other.withoutLifetime()
+				other.bounds = withoutLifetime(other.bounds)
 			}
 		}
 		r.startable[c.option] = n
@@ -68,7 +68,7 @@ func (r *round) chooseMixes() (withdrawn bool) {
 		for i := range z.candidates {
 			c := &z.candidates[i]
 			r.startable[c.option] = r.mixed[c.option]
-			c.bounds = append(c.bounds, r.startsForCurrentDemand(z, *c))
+			c.bounds = append(r.bounds(z, c), r.startsForCurrentDemand(z, *c))
 		}
 	}
 	return withdrawn
@@ -163,8 +163,7 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 			continue
 		}
 		alone := c.withoutOthers()
-		alone.bounds = r.bounds(z, &alone)
-		allowed := r.domain(z, alone, question{})
+		allowed := r.domainAlone(z, alone)
 		number := func(demand float64) int { return int(min(math.Ceil(demand/alone.share-tiny), unlimited)) }
 		n, now := max(1, allowed.Min, number(z.current())), number(z.latest*(1+z.headroom))
 		saving := leastSaving
@@ -190,16 +189,24 @@ func (r *round) mayServeAlone(z *sizedModel, c candidate) bool {
 		return false
 	}
 	return !slices.ContainsFunc(z.candidates, func(other candidate) bool {
-		return other.ID != c.ID && (other.starting > 0 || r.domain(z, other.withoutLifetime(), question{}).Min > 0)
+		return other.ID != c.ID && (other.starting > 0 || r.domain(z, other, question{replaced: true}).Min > 0)
 	})
 }
 
-// withoutLifetime returns the candidate without the bound of the least lifetime. That keeps all
-// replicas of a variant of which some started recently, as the youngest stop first; but if all of
-// them stop, there are no others that it could spare.
-func (c candidate) withoutLifetime() candidate {
-	c.bounds = slices.DeleteFunc(slices.Clone(c.bounds), func(b bound) bool { return b.code == fleet.CodeMinLifetime })
-	return c
+// domainAlone returns the range of a variant with the capacity that it has without the others.
+func (r *round) domainAlone(z *sizedModel, alone candidate) fleet.Range {
+	inMix := alone.bounds
+	alone.bounds = r.bounds(z, &alone)
+	domain := r.domain(z, alone, question{})
+	alone.bounds = inMix
+	return domain
+}
+
+// withoutLifetime returns the bounds without that of the least lifetime. It keeps all replicas of a
+// variant of which some started recently, as the youngest stop first; but if all of them stop,
+// there are no others that it could spare.
+func withoutLifetime(bounds []bound) []bound {
+	return slices.DeleteFunc(slices.Clone(bounds), func(b bound) bool { return b.code == fleet.CodeMinLifetime })
 }
 
 // withoutOthers returns the candidate with the capacity that it has if the others have no replicas.

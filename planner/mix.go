@@ -165,6 +165,7 @@ type question struct {
 	floors    counts // replicas that variants have at least
 	most      counts // replicas that variants have at most; nil is no limit for any
 	unbounded bool   // starts are not limited to the current demand
+	replaced  bool   // as if another variant served alone: no least lifetime
 	// as if overdue replicas were ready, and no accelerators limited; for the models that have some
 	healthy bool
 }
@@ -244,6 +245,9 @@ func (r *round) pays(z *sizedModel, c candidate) time.Duration {
 // nothing from measured demand. If one variant serves alone, the others have their least number.
 func (r *round) domain(z *sizedModel, c candidate, q question) fleet.Range {
 	bounds := c.bounds
+	if q.replaced {
+		bounds = withoutLifetime(bounds)
+	}
 	if q.preempts {
 		bounds = withoutYielding(bounds)
 	}
