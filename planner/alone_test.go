@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,15 +97,7 @@ func TestWhoServesAlone(t *testing.T) {
 		}, ""},
 		"three are free":                   {func(s *scenario) { s.node("L40S", "a", 3, 0).on("l40s", "a") }, "l40s"},
 		"the H100 started two minutes ago": {h100Started(2 * time.Minute), "l40s"},
-		"it did, and the demand has not lasted for longer": {func(s *scenario) {
-			h100Started(2 * time.Minute)(s)
-			s.served(func(i int, p *fleet.LatencyPart) {
-				rated(p, 16.5)
-				if i < servedParts-2 {
-					rated(p, 5)
-				}
-			})
-		}, ""},
+		"it did, and the demand has not lasted for longer": {recentLoad, ""},
 		"another H100 starts": {func(s *scenario) {
 			w := &s.Workloads[0]
 			w.Pods = append(w.Pods, fleet.Pod{Name: "h100-new", Created: epoch.Add(-time.Second)})
@@ -140,6 +133,33 @@ func TestWhoServesAlone(t *testing.T) {
 			t.Errorf("%s: %q serves alone, want %q", name, got, test.want)
 		}
 		s.decideWithin(t)
+	}
+}
+
+// recentLoad is a demand that began six minutes ago, and started the H100.
+func recentLoad(s *scenario) {
+	h100Started(2 * time.Minute)(s)
+	s.served(func(i int, p *fleet.LatencyPart) {
+		rated(p, 16.5)
+		if i < servedParts-2 {
+			rated(p, 5)
+		}
+	})
+}
+
+// A bound that was lost by the question let recent replicas stop that no variant replaces.
+func TestTheQuestionWhoServesAloneChangesNoBounds(t *testing.T) {
+	for _, itl := range []time.Duration{23 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond} {
+		s := h100AndL40S(2, 1, [2]float64{8, 0.5}, itl)
+		recentLoad(s)
+		r := roundOf(s.Snapshot)
+		r.mix()
+		for _, c := range r.models[0].candidates {
+			want := append(r.bounds(r.models[0], &c), r.startsForCurrentDemand(r.models[0], c))
+			if !slices.Equal(c.bounds, want) {
+				t.Errorf("within %v, %s: bounds %+v, want %+v", itl, c.ID.Name, c.bounds, want)
+			}
+		}
 	}
 }
 
