@@ -183,7 +183,7 @@ func scalingSettings() []Setting {
 			upToADay("2m", func(c *Config) *time.Duration { return &c.ScaleUp.StartupTime })),
 		row("scaleDown.headroom", "0.2", "By how much the capacity after a scale-down exceeds the highest demand of the peak window, as a share of that demand; half of it for a model that profiles size for its SLO. A higher value scales down later.",
 			bind(number(0.001, 100), func(c *Config) *float64 { return &c.ScaleDown.Headroom })),
-		row("scaleDown.minReplicaLifetime", "5m", "How long a replica is kept at least after its start-up time, unless the model is idle. A longer time scales down later.",
+		row("scaleDown.minReplicaLifetime", "5m", "How long a replica is kept at least after its start-up time, unless the model is idle or another variant is to serve it alone. A longer time scales down later.",
 			upToADay("5m", func(c *Config) *time.Duration { return &c.ScaleDown.MinReplicaLifetime })),
 		row(keyZeroEnabled, "true", "Whether models may scale to zero, if no row of models says so. A model is scaled to zero if minReplicaCount or idleReplicaCount is 0 on each of its variants, and a gateway reports its requests. With false, each model keeps a replica, whatever its ScaledObjects allow.",
 			bind(boolean(), func(c *Config) *bool { return &c.ScaleToZero.Enabled })).forNamespaces(),

@@ -29,9 +29,9 @@ type Policy struct {
 	// of the window, as a share of it; half of it if a model is sized for a percentile by profiles.
 	// Between latest demand and this limit the number stays. Default 0.2.
 	ScaleDownHeadroom float64
-	// MinReplicaLifetime is how long a replica is kept at least after its start-up time, unless
-	// there is no demand at all: the demand that it was started for is in the window that long, and
-	// its start is paid for. Default 5 m.
+	// MinReplicaLifetime is how long a replica is kept at least after its start-up time: the demand
+	// that it was started for is in the window that long, and its start is paid for. It does not
+	// count if there is no demand, or if another variant is to serve alone. Default 5 m.
 	MinReplicaLifetime time.Duration
 	// Memo keeps results of sizing from one plan to the next. It changes no plan. Default: nothing
 	// is kept.
