@@ -50,9 +50,9 @@ const (
 	mostCorrection   = 2.0
 	// requestsForWindow is the number of requests with which windows deviate 1.4 times as much.
 	requestsForWindow = 30.0
-	// leastForCorrection is the number of requests in a window, at all replicas of a variant, from
-	// which on they correct its profile.
-	leastForCorrection = 5
+	// leastForCorrection is the rate of requests, per second, of all replicas of a variant, from
+	// which on they correct its profile: five in the usual window of five minutes.
+	leastForCorrection = 1.0 / 60
 	// fewHits is the share of prompts in the prefix cache up to which the KV cache in use is what
 	// requests read: blocks that several share count once.
 	fewHits = 0.1
@@ -74,7 +74,7 @@ func calibrate(p queueing.Profile, w work, v Variant) correction {
 		e.add(p, w, r, r.KVTokens.Or(v.KVTokens))
 	}
 	c := correction{iteration: 1, decode: 1, prefill: 1}
-	if e.replicas > 0 && e.requests >= leastForCorrection {
+	if e.replicas > 0 && e.rate >= leastForCorrection {
 		c = e.solve()
 		// No iteration is shorter than that of an empty batch.
 		if floor := v.shortestITL(); floor > 0 {
@@ -108,7 +108,7 @@ type estimate struct {
 	normal   [3][3]float64 // its lower triangle
 	right    [3]float64
 	replicas int
-	requests float64 // of all of them in the window
+	rate     float64 // requests per second that are evidence
 }
 
 // newEstimate returns the prior: each deviation has the same variance v, and every two of them the
@@ -158,7 +158,9 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	}
 	if timed || seen {
 		e.replicas++
-		e.requests += float64(rate * peakSeconds)
+	}
+	if timed || seen && !w.decodes() { // the first token says nothing about the others
+		e.rate += rate
 	}
 }
 

@@ -180,6 +180,21 @@ func TestReplicasWithFewRequestsEachCalibrateTogether(t *testing.T) {
 	}
 }
 
+// The time to the first token alone says nothing about decoding.
+func TestCorrectionNeedsTheTimeBetweenTokens(t *testing.T) {
+	m := chat(40)
+	for known, want := range map[bool]Basis{true: BasisCalibrated, false: BasisProfile} {
+		usage := showing(m, h100().Cost, 1)
+		if !known {
+			usage.MeanITL = fleet.Reading{}
+		}
+		v := Variant{Profile: h100(), Objective: slo(time.Second, 40*time.Millisecond), Replicas: replicas(3, usage)}
+		if c := Analyze(chat(40, v), Options{})[0]; c.Basis != want {
+			t.Errorf("time between tokens known: %v: a capacity by %s, want by %s", known, c.Basis, want)
+		}
+	}
+}
+
 func TestProfileIsLearnedUnderLoad(t *testing.T) {
 	m := chat(40)
 	objective := slo(time.Second, 40*time.Millisecond)

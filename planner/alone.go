@@ -167,7 +167,7 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 		number := func(demand float64) int { return int(min(math.Ceil(demand/alone.share-tiny), unlimited)) }
 		n, now := max(1, allowed.Min, number(z.current())), number(z.latest*(1+z.headroom))
 		saving := leastSaving
-		if n > now && c.alive() < now {
+		if n > now && c.alive() < now || c.alone <= c.share {
 			saving = largeSaving
 		}
 		if n > min(allowed.Max, c.mostPlaceable) || float64(c.price*float64(n)) > existing*(1-saving) {
@@ -180,17 +180,26 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 	return best, replicas
 }
 
-// mayServeAlone reports whether a variant serves more without the others, and nothing but their
-// least lifetime keeps replicas of these; none of them starts. With a latency objective its
-// capacity has to be one within that.
+// mayServeAlone reports whether a variant serves more without the others, or would stop recent
+// replicas of them, which a mix keeps. Nothing but their least lifetime may keep them, if it is
+// known for how long the demand has lasted, and none of them may be starting. With a latency
+// objective its capacity has to be one within that.
 func (r *round) mayServeAlone(z *sizedModel, c candidate) bool {
 	hasObjective := c.objective.TTFT > 0 || c.objective.ITL > 0
-	if c.alone <= c.share || c.fixed != nil || hasObjective && !c.capacity.Sized() {
+	if c.fixed != nil || c.share <= 0 || hasObjective && !c.capacity.Sized() {
 		return false
 	}
-	return !slices.ContainsFunc(z.candidates, func(other candidate) bool {
-		return other.ID != c.ID && (other.starting > 0 || r.domain(z, other, question{replaced: true}).Min > 0)
-	})
+	recent := false
+	for _, other := range z.candidates {
+		if other.ID == c.ID {
+			continue
+		}
+		recent = recent || other.recentlyStarted > 0
+		if other.starting > 0 || r.domain(z, other, question{replaced: z.demand.steadyFor > 0}).Min > 0 {
+			return false
+		}
+	}
+	return c.alone > c.share || recent
 }
 
 // domainAlone returns the range of a variant with the capacity that it has without the others.

@@ -95,9 +95,13 @@ func TestWhoServesAlone(t *testing.T) {
 			w.Pods = append(w.Pods, fleet.Pod{Name: "l40s-late", Created: epoch.Add(-time.Hour), Waiting: "Unschedulable"})
 			w.Replicas++
 		}, ""},
-		"three are free":                   {func(s *scenario) { s.node("L40S", "a", 3, 0).on("l40s", "a") }, "l40s"},
-		"the H100 started two minutes ago": {h100Started(2 * time.Minute), "l40s"},
-		"it did, and the demand has not lasted for longer": {recentLoad, ""},
+		"three are free": {func(s *scenario) { s.node("L40S", "a", 3, 0).on("l40s", "a") }, "l40s"},
+		"the H100 started two minutes ago": {func(s *scenario) {
+			h100Started(2 * time.Minute)(s)
+			s.served(func(_ int, p *fleet.LatencyPart) { rated(p, 16.5) })
+		}, "l40s"},
+		"it did, and nothing is known of the demand before": {h100Started(2 * time.Minute), ""},
+		"it did, and the demand has not lasted for longer":  {recentLoad, ""},
 		"another H100 starts": {func(s *scenario) {
 			w := &s.Workloads[0]
 			w.Pods = append(w.Pods, fleet.Pod{Name: "h100-new", Created: epoch.Add(-time.Second)})
@@ -145,6 +149,20 @@ func recentLoad(s *scenario) {
 			rated(p, 5)
 		}
 	})
+}
+
+// The mix keeps recent replicas, also if both variants serve as much beside each other as alone. If
+// the choice depended on how the gateway splits the load, it would change every few cycles.
+func TestOneVariantServesAloneHoweverTheLoadIsSplit(t *testing.T) {
+	for _, each := range []float64{1, 1.5, 2, 2.5, 3, 3.5} {
+		s := h100AndL40S(1, 3, [2]float64{16.5 - 3*each, each}, 100*time.Millisecond)
+		withCost(0.7)(s)
+		h100Started(2 * time.Minute)(s)
+		s.served(func(_ int, p *fleet.LatencyPart) { rated(p, 16.5) })
+		if got := s.alone(); got != "l40s" {
+			t.Errorf("%v requests/s at each L40S: %q serves alone", each, got)
+		}
+	}
 }
 
 // A bound that was lost by the question let recent replicas stop that no variant replaces.
