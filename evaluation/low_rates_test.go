@@ -7,6 +7,20 @@ import (
 	"github.com/wva-project/wva/evaluation"
 )
 
+// Small replicas that started one after the other were kept without end before decision 48: an A100
+// and ten L40S instead of two H100.
+func TestARisingLoadDoesNotGatherSmallReplicas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("6 s without the race detector: shorter loads run the same goroutines")
+	}
+	t.Parallel()
+	c := newCase(t, "qwen-three", "ramp:minutes=60,low=1,high=15", evaluation.SetupOptions{WarmUp: 10 * time.Minute})
+	got := mustRun(t, c, "wva", evaluation.Setting{})
+	if got.PeakReplicas > 9 || got.Attainment < 0.95 {
+		t.Errorf("%d replicas at most, %.2f an hour, attainment %.3f", got.PeakReplicas, got.CostPerHour, got.Attainment)
+	}
+}
+
 // Two L40S serve one output of 8,000 tokens every ten seconds. An H100 stayed beside them without
 // end before decision 47, since so few requests did not correct the profile of the L40S.
 func TestFewLongRequestsKeepNoReplicaThatIsNotNeeded(t *testing.T) {

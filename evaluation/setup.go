@@ -61,6 +61,8 @@ func Fleets() []Fleet {
 		{"chat", "Llama-3.1-8B on H100 and L40S, up to 64 replicas of each"},
 		{"chat-h100", "Llama-3.1-8B on H100 alone"},
 		{"chat-l40s", "Llama-3.1-8B on L40S alone"},
+		{"chat-three", "Llama-3.1-8B on A100, H100 and L40S, TTFT 2 s and ITL 60 ms"},
+		{"qwen-three", "Qwen3-14B on A100, H100 and L40S, TTFT 2 s and ITL 60 ms"},
 		{"episode", "Qwen3-14B on 3 to 8 H100, for the load llm-d-episode"},
 	}
 }
