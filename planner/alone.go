@@ -12,7 +12,8 @@ import (
 const (
 	leastSaving = 1.0 / 8
 	// largeSaving is that of a variant that has fewer replicas than the latest demand with its
-	// headroom needs, if a peak or the headroom of a cheaper mix needs still more.
+	// headroom needs, if a peak or the headroom of a cheaper mix needs still more; and of one that
+	// replaces replicas that started recently.
 	largeSaving = 1.0 / 3
 )
 
@@ -167,7 +168,7 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 		number := func(demand float64) int { return int(min(math.Ceil(demand/alone.share-tiny), unlimited)) }
 		n, now := max(1, allowed.Min, number(z.current())), number(z.latest*(1+z.headroom))
 		saving := leastSaving
-		if n > now && c.alive() < now || c.alone <= c.share {
+		if n > now && c.alive() < now || recent > again(c) {
 			saving = largeSaving
 		}
 		if n > min(allowed.Max, c.mostPlaceable) || float64(c.price*float64(n)) > existing*(1-saving) {
