@@ -240,6 +240,11 @@ func TestChoiceIsWithdrawn(t *testing.T) {
 	if !r.chooseMixes() || z.alone != nil || z.candidates[1].share == z.candidates[1].alone || r.startable[z.candidates[1].option] > 1 {
 		t.Errorf("after the choice is withdrawn: %+v, starts %v", z.candidates[1].capacity, r.startable)
 	}
+	for _, c := range z.candidates { // none has a limit of the choice that is withdrawn
+		if want := append(r.bounds(z, &c), r.startsForCurrentDemand(z, c)); !slices.Equal(c.bounds, want) {
+			t.Errorf("%s: bounds %+v, want %+v", c.ID.Name, c.bounds, want)
+		}
+	}
 	if r.chooseMixes() {
 		t.Error("withdrawn twice")
 	}
