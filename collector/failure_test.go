@@ -77,7 +77,8 @@ func TestPrometheusThatIsDownIsFoundOnceItIsUp(t *testing.T) {
 	lengths := loadOf(t, observation, fleet.SourceEngine)
 	present(t, 1000, lengths.PromptTokens)
 	require.Equal(t, fleet.Load{Namespace: team, Model: llama, Source: fleet.SourceEngine, Time: at(615),
-		PromptTokens: lengths.PromptTokens, OutputTokens: lengths.OutputTokens}, lengths)
+		PromptTokens: lengths.PromptTokens, OutputTokens: lengths.OutputTokens,
+		PastPromptTokens: lengths.PastPromptTokens, PastOutputTokens: lengths.PastOutputTokens}, lengths)
 
 	up()
 	require.Empty(t, c.Collect(t.Context(), at(630), collector.Windows{}).Missing, "connections that broke are not used again")

@@ -192,6 +192,9 @@ func TestLatestLengthsCountBeforeOlderOnes(t *testing.T) {
 	load := w.load(fleet.SourceEngine)
 	present(t, 1000, load.PromptTokens)
 	present(t, 400, load.OutputTokens)
+	// a third of half an hour, within the age of that answer
+	require.InDelta(t, 2333, load.PastPromptTokens.Value, 250)
+	require.InDelta(t, 167, load.PastOutputTokens.Value, 45)
 }
 
 // Older lengths complete few recent ones. Their mean is of as long a time as their histogram.

@@ -136,6 +136,10 @@ type Load struct {
 	// PromptTokens and OutputTokens are the mean lengths of a request.
 	PromptTokens Reading `json:"promptTokens"`
 	OutputTokens Reading `json:"outputTokens"`
+	// PastPromptTokens and PastOutputTokens are those means over half of the long window. Absent:
+	// not known.
+	PastPromptTokens Reading `json:"pastPromptTokens,omitzero"`
+	PastOutputTokens Reading `json:"pastOutputTokens,omitzero"`
 	// StepTokens is how many output tokens a request gets for each measured time between tokens: 1,
 	// or more with speculative decoding. Absent: not known.
 	StepTokens Reading `json:"stepTokens,omitzero"`

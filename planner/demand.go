@@ -39,7 +39,7 @@ type demand struct {
 	// the same for the misses that a longer scale-down window could have spared
 	littleSparable bool
 	shortened      bool          // the highest demand is that of the short scale-down window
-	steadyFor      time.Duration // that the rate has been as it is; 0: unknown
+	steadyFor      time.Duration // that rate and lengths have been as they are; 0: unknown
 	evenlyFor      time.Duration // the same, without bursts
 	covered        bool          // samples cover the peak window
 	peakless       bool          // the highest demand of the peak window is not known
@@ -47,6 +47,7 @@ type demand struct {
 	since          time.Time     // last use; zero if it was not used within the idle window
 	prompt         fleet.Reading
 	output         fleet.Reading
+	shorter        bool          // prompts or outputs are clearly shorter than in the past
 	stepTokens     fleet.Reading // output tokens for each measured time between tokens
 	prompts        []fleet.Bucket
 	outputs        []fleet.Bucket
@@ -88,7 +89,9 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		d.littleSpent, d.littleSparable = d.hasSpentLittle(x.policy, x.now, objective.Percentile,
 			m.servedParts(x.now.Add(-x.policy.BudgetWindow)))
 	}
-	d.steadyFor = d.lasted(x.now)
+	if d.steadyFor = d.lasted(x.now); d.shorter && (d.steadyFor == 0 || d.steadyFor > lengthsWindow) {
+		d.steadyFor = lengthsWindow
+	}
 	x.measure(m, &d)
 	d.evenlyFor = d.lastedEvenly(x.now)
 	d.idle = x.idleness(m, &d)
@@ -271,6 +274,7 @@ func (m *model) describeRequests(d *demand) {
 	for _, row := range rows {
 		if d.prompt.State != fleet.Present || d.output.State != fleet.Present {
 			d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
+			d.shorter = isShorter(row.PromptTokens, row.PastPromptTokens) || isShorter(row.OutputTokens, row.PastOutputTokens)
 			d.prompts, d.outputs, d.hits = row.PromptLengths, row.OutputLengths, row.PrefixHits
 			d.stepTokens = row.StepTokens
 		}
@@ -284,6 +288,22 @@ func (m *model) describeRequests(d *demand) {
 		}
 	}
 	m.withoutPrefill(d)
+}
+
+const (
+	// shorterBy is the part by which the requests of now are shorter than those of the past, of
+	// half an hour, if their mean length has not lasted: a replica serves more of them, and less as
+	// soon as they are as before.
+	shorterBy = 0.15
+	// lengthsWindow is the window of the mean lengths of now.
+	lengthsWindow = 5 * time.Minute
+)
+
+// isShorter reports whether a mean length is clearly below that of the past.
+func isShorter(now, past fleet.Reading) bool {
+	length, known := now.Known()
+	before, knownBefore := past.Known()
+	return known && knownBefore && length < (1-shorterBy)*before
 }
 
 // none reports whether there is no demand at all. The peak window may be longer than the retention,

@@ -268,6 +268,8 @@ func later(a, b fleet.Load) fleet.Load {
 		{&b.RecentError, a.RecentError},
 		{&b.PromptTokens, a.PromptTokens},
 		{&b.OutputTokens, a.OutputTokens},
+		{&b.PastPromptTokens, a.PastPromptTokens},
+		{&b.PastOutputTokens, a.PastOutputTokens},
 		{&b.StepTokens, a.StepTokens},
 		{&b.PrefixHits, a.PrefixHits},
 		{&b.Dispersion, a.Dispersion},

@@ -231,7 +231,8 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 
 // pays returns the time for which a start of a variant is paid. The solver compares it with the
 // horizon; but a demand is not expected to last longer than it has lasted, so that a load that
-// rises or falls starts no replicas for a saving that it will not see.
+// rises or falls, or whose requests are shorter for a while, starts no replicas for a saving that
+// it will not see.
 func (r *round) pays(z *sizedModel, c candidate) time.Duration {
 	if z.demand.steadyFor <= 0 || z.demand.steadyFor >= r.policy.Horizon {
 		return c.pays
