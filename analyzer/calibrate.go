@@ -14,6 +14,7 @@ type work struct {
 	hits     float64 // share of each prompt that is found in the prefix cache
 	chunks   float64 // iterations that a prompt is computed in; 0 if all of it is cached
 	contexts float64 // by how much contexts are longer than those of the mix; >= 1
+	steps    float64 // times between tokens of a request; 0 if unknown
 }
 
 // newWork returns the mean work of a mix of requests on an engine.
@@ -53,6 +54,9 @@ const (
 	// leastForCorrection is the rate of requests, per second, of all replicas of a variant, from
 	// which on they correct its profile: five in the usual window of five minutes.
 	leastForCorrection = 1.0 / 60
+	// fillsUp is the part of the requests that would run at the rate of a window and the time that
+	// they stay: below it the batch fills up, and more requests begin than end.
+	fillsUp = 0.75
 	// fewHits is the share of prompts in the prefix cache up to which the KV cache in use is what
 	// requests read: blocks that several share count once.
 	fewHits = 0.1
@@ -142,7 +146,9 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	timed = timed && itl > 0 && w.decodes()
 	decoding := rate * decode // seconds of work a second
 	running, used := means.Running.Or(0), tokens*means.KV.Or(0)
-	if timed && used > 0 && w.hits <= fewHits && running > longTurnover*rate {
+	stay := float64(w.steps * itl)
+	filling := stay > turnover && running < fillsUp*rate*stay
+	if timed && used > 0 && w.hits <= fewHits && (filling || running > longTurnover*rate) {
 		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*used)) / itl
 	}
 	if timed {

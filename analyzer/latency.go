@@ -135,6 +135,7 @@ func (m Model) latency(v Variant, share float64, o Options) latency {
 		return latency{note: why}
 	}
 	l, w := latency{known: true, kv: v.kvCacheSize() > 0}, newWork(mix, replica)
+	w.steps = m.stepsOf(v)
 	w.contexts = steps(mix.LongerContexts(m.knownBatch(v.Role, o)), coarseMean)
 	q := queueing.Question{Replica: replica.WithContexts(w.contexts), Mix: mix, Objective: objective}
 	if v.Profile != nil {

@@ -138,16 +138,47 @@ func TestRequestsOfMinutesAreCalibratedByTheirBatch(t *testing.T) {
 	r.MeanPrefill = fleet.Reading{}
 	r.ITL, r.MeanITL, r.Running, r.MeanRunning = fleet.Observed(itl), fleet.Observed(itl), fleet.Observed(running), fleet.Observed(running)
 	r.KV, r.MeanKV = fleet.Observed(tokens/400_000.0), fleet.Observed(tokens/400_000.0)
-	of := func(r fleet.Usage) correction {
-		c := calibrate(p, newWork(mix, queueing.Replica{BatchedTokens: 2048}), Variant{Replicas: replicas(4, r)})
-		return c
-	}
+	w := newWork(mix, queueing.Replica{BatchedTokens: 2048})
+	of := func(r fleet.Usage) correction { return calibrate(p, w, Variant{Replicas: replicas(4, r)}) }
 	if c := of(r); math.Abs(c.iteration-1) > 0.05 || math.Abs(c.decode-1) > 0.05 {
 		t.Errorf("%+v of a profile that is right", c)
 	}
 	r.MeanRunning, r.Running = fleet.Observed(rate*100), fleet.Observed(rate*100)
 	if c := of(r); c.decode < 1.2 {
 		t.Errorf("%+v of requests of seconds, whose tokens are too few for the time between tokens", c)
+	}
+}
+
+// A batch of 40 requests that have begun within a minute and stay for some: what they did so far is
+// less than all of their work.
+func TestABatchThatFillsUpDoesNotMakeAProfileFaster(t *testing.T) {
+	const running, tokens, rate = 40, 100_000, 1
+	m := chat(2)
+	m.Prompts, m.Outputs, m.OutputTokens = nil, nil, fleet.Observed(8000)
+	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
+	p := Seconds(h100().Cost)
+	prefill, _ := mix.Work(p, 0)
+	itl := (p.Iteration + running*p.PerSequence + tokens*p.PerContextToken) / (1 - rate*prefill)
+	r := showing(m, h100().Cost, rate)
+	r.MeanPrefill = fleet.Reading{}
+	r.MeanITL, r.MeanRunning, r.MeanKV = fleet.Observed(itl), fleet.Observed(running), fleet.Observed(tokens/400_000.0)
+	of := func(steps float64) correction {
+		w := newWork(mix, queueing.Replica{BatchedTokens: 2048})
+		w.steps = steps
+		return calibrate(p, w, Variant{Replicas: replicas(4, r)})
+	}
+	if c := of(8000); math.Abs(c.iteration-1) > 0.05 || math.Abs(c.decode-1) > 0.05 {
+		t.Errorf("%+v of a profile that is right", c)
+	}
+	if c := of(0); c.decode > 0.8 {
+		t.Errorf("%+v if the tokens for each time between two are not known", c)
+	}
+	if c := of(20 / itl); c != of(0) {
+		t.Errorf("%+v of requests of 20 s, as of those that begin %+v", c, of(0))
+	}
+	r.MeanRunning = fleet.Observed(rate * 8000 * itl)
+	if c := of(8000); c != of(0) {
+		t.Errorf("%+v of a full batch, as of those that begin %+v", c, of(0))
 	}
 }
 
