@@ -147,7 +147,7 @@ func (e *estimate) add(p queueing.Profile, w work, r *fleet.Usage, tokens float6
 	decoding := rate * decode // seconds of work a second
 	running, used := means.Running.Or(0), tokens*means.KV.Or(0)
 	stay := float64(w.steps * itl)
-	filling := stay > turnover && running < fillsUp*rate*stay
+	filling := stay > turnover && running > 0 && running < fillsUp*rate*stay
 	if timed && used > 0 && w.hits <= fewHits && (filling || running > longTurnover*rate) {
 		decoding = (float64(p.PerSequence*running) + float64(p.PerContextToken*used)) / itl
 	}

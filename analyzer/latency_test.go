@@ -149,36 +149,46 @@ func TestRequestsOfMinutesAreCalibratedByTheirBatch(t *testing.T) {
 	}
 }
 
-// A batch of 40 requests that have begun within a minute and stay for some: what they did so far is
-// less than all of their work.
+// Half of the requests run that would at this rate, since they have begun within a minute and stay
+// for more: what they did so far is less than all of their work.
 func TestABatchThatFillsUpDoesNotMakeAProfileFaster(t *testing.T) {
-	const running, tokens, rate = 40, 100_000, 1
+	const running, tokens, rate, outputs = 20, 50_000, 0.5, 8000
 	m := chat(2)
-	m.Prompts, m.Outputs, m.OutputTokens = nil, nil, fleet.Observed(8000)
+	m.Prompts, m.Outputs, m.OutputTokens = nil, nil, fleet.Observed(outputs)
 	mix, _ := m.mix(fleet.RoleBoth, 0, &Memo{})
 	p := Seconds(h100().Cost)
 	prefill, _ := mix.Work(p, 0)
 	itl := (p.Iteration + running*p.PerSequence + tokens*p.PerContextToken) / (1 - rate*prefill)
-	r := showing(m, h100().Cost, rate)
-	r.MeanPrefill = fleet.Reading{}
-	r.MeanITL, r.MeanRunning, r.MeanKV = fleet.Observed(itl), fleet.Observed(running), fleet.Observed(tokens/400_000.0)
-	of := func(steps float64) correction {
+	of := func(running, steps, hits float64) correction {
+		r := showing(m, h100().Cost, rate)
+		r.MeanPrefill = fleet.Reading{}
+		r.MeanITL, r.MeanRunning, r.MeanKV = fleet.Observed(itl), fleet.Observed(running), fleet.Observed(tokens/400_000.0)
 		w := newWork(mix, queueing.Replica{BatchedTokens: 2048})
-		w.steps = steps
+		w.steps, w.hits = steps, hits
 		return calibrate(p, w, Variant{Replicas: replicas(4, r)})
 	}
-	if c := of(8000); math.Abs(c.iteration-1) > 0.05 || math.Abs(c.decode-1) > 0.05 {
-		t.Errorf("%+v of a profile that is right", c)
+	begun := of(running, 0, 0)
+	if c := of(running, outputs, 0); math.Abs(c.iteration-1) > 0.05 || math.Abs(c.decode-1) > 0.05 || begun.decode > 0.8 {
+		t.Errorf("%+v of a profile that is right, and %+v by the requests that begin", c, begun)
 	}
-	if c := of(0); c.decode > 0.8 {
-		t.Errorf("%+v if the tokens for each time between two are not known", c)
+	full := rate * outputs * itl
+	for name, test := range map[string]struct {
+		running, steps float64
+		fills          bool
+	}{
+		"seven tenths of a batch": {0.7 * full, outputs, true},
+		"eight tenths":            {0.8 * full, outputs, false},
+		"requests of 50 s":        {0.3 * rate * 50, 50 / itl, false},
+		"requests of 70 s":        {0.3 * rate * 70, 70 / itl, true},
+		"none runs":               {0, outputs, false},
+		"fewer than none run":     {-5, outputs, false},
+	} {
+		if c := of(test.running, test.steps, 0); (c != begun) != test.fills {
+			t.Errorf("%s: %+v, by the requests that begin %+v", name, c, begun)
+		}
 	}
-	if c := of(20 / itl); c != of(0) {
-		t.Errorf("%+v of requests of 20 s, as of those that begin %+v", c, of(0))
-	}
-	r.MeanRunning = fleet.Observed(rate * 8000 * itl)
-	if c := of(8000); c != of(0) {
-		t.Errorf("%+v of a full batch, as of those that begin %+v", c, of(0))
+	if c, begun := of(running, outputs, 0.5), of(running, 0, 0.5); c != begun {
+		t.Errorf("with a prefix cache, whose blocks count once: %+v, by the requests that begin %+v", c, begun)
 	}
 }
 

@@ -181,3 +181,31 @@ func TestEmptyBatchServesWhatBegins(t *testing.T) {
 		t.Errorf("%v/s, want the rate of first tokens", got)
 	}
 }
+
+// A replica with a profile, whose batch has half of the requests that would run, has the capacity
+// of the profile, and not twice as much; with speculative decoding requests stay for a third.
+func TestProfileOfABatchThatFillsUp(t *testing.T) {
+	const running, tokens, rate = 20, 50_000, 0.5
+	m := chat(2)
+	m.Prompts, m.Outputs, m.OutputTokens = nil, nil, fleet.Observed(8000)
+	p := Seconds(h100().Cost)
+	itl := p.Iteration + running*p.PerSequence + tokens*p.PerContextToken
+	r := showing(m, h100().Cost, rate)
+	r.MeanPrefill, r.ITLFloor = fleet.Reading{}, fleet.Reading{}
+	r.MeanITL, r.MeanRunning, r.MeanKV = fleet.Observed(itl), fleet.Observed(running), fleet.Observed(tokens/400_000.0)
+	rateWith := func(replicas []*fleet.Usage, stepTokens fleet.Reading) float64 {
+		m.Variants = []Variant{{Profile: h100(), KVTokens: 400_000, Objective: slo(3*time.Second, 100*time.Millisecond), Replicas: replicas}}
+		m.StepTokens = stepTokens
+		rate, _ := capacityOf(m, Options{})
+		return rate
+	}
+	right := rateWith(nil, fleet.Observed(1))
+	if got := rateWith(replicas(4, r), fleet.Observed(1)); math.Abs(got/right-1) > 0.1 {
+		t.Errorf("%v/s, want that of the profile, %v/s", got, right)
+	}
+	for name, stepTokens := range map[string]fleet.Reading{"unknown": {}, "three": fleet.Observed(3)} {
+		if got := rateWith(replicas(4, r), stepTokens); got < 1.2*right {
+			t.Errorf("%v/s with %s tokens of a step, want more than %v/s, by the requests that begin", got, name, right)
+		}
+	}
+}

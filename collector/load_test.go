@@ -192,9 +192,17 @@ func TestLatestLengthsCountBeforeOlderOnes(t *testing.T) {
 	load := w.load(fleet.SourceEngine)
 	present(t, 1000, load.PromptTokens)
 	present(t, 400, load.OutputTokens)
-	// a third of half an hour, within the age of that answer
-	require.InDelta(t, 2333, load.PastPromptTokens.Value, 250)
-	require.InDelta(t, 167, load.PastOutputTokens.Value, 45)
+	// they are a third of half an hour, which ended up to seven minutes ago
+	newer := (3000 - load.PastPromptTokens.Value) / 2000
+	require.True(t, newer > 0.1 && newer < 0.34, "%+v", load.PastPromptTokens)
+	require.InDelta(t, 50+350*newer, load.PastOutputTokens.Value, 1e-6)
+
+	// half of a long window that is no longer than the peak window is no past
+	c := newCollector(t, w, func(o *collector.Options) { o.LongWindow = 10 * time.Minute })
+	load = loadOf(t, c.Collect(t.Context(), at(3600), collector.Windows{}), fleet.SourceEngine)
+	present(t, 1000, load.PromptTokens)
+	require.Equal(t, fleet.Reading{}, load.PastPromptTokens)
+	require.Equal(t, fleet.Reading{}, load.PastOutputTokens)
 }
 
 // Older lengths complete few recent ones. Their mean is of as long a time as their histogram.

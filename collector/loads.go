@@ -39,7 +39,9 @@ func (t *tables) engineLoad(load fleet.Load, who identity, about *facts) fleet.L
 	seconds, mix := t.options.PeakWindow.Seconds(), t.readings.lengthsOf(who, about, t.options.PeakWindow)
 	load.PromptTokens, load.PromptLengths = mix.lengthsOf(lengthParts{promptRecent, promptHalf, promptLong, promptBuckets, longPromptBuckets}, seconds)
 	load.OutputTokens, load.OutputLengths = mix.lengthsOf(lengthParts{outputRecent, outputHalf, outputLong, outputBuckets, longOutputBuckets}, seconds)
-	load.PastPromptTokens, load.PastOutputTokens = mean(mix, promptHalf), mean(mix, outputHalf)
+	if t.options.LongWindow/2 > t.options.PeakWindow { // else it is no past
+		load.PastPromptTokens, load.PastOutputTokens = mean(mix, promptHalf), mean(mix, outputHalf)
+	}
 	load.StepTokens, load.PrefixHits = mean(mix, stepTokens), share(mix, prefixHits)
 	arrivals := t.arrivals(about, sourceOfArrivals{rate: arrivalRate, count: arrivalCount, queue: arrivalQueue})
 	load.Dispersion = arrivals.dispersion()

@@ -52,7 +52,7 @@ func driftingSamples(i, second int) []promstore.Sample {
 func slow(o collector.Observation) map[string]string {
 	readings := make(map[string]string)
 	for _, load := range o.Loads {
-		readings[load.Model] = fmt.Sprint(load.PromptTokens, load.OutputTokens, load.PromptLengths, load.OutputLengths, load.PrefixHits)
+		readings[load.Model] = fmt.Sprint(load.PromptTokens, load.OutputTokens, load.PastPromptTokens, load.PastOutputTokens, load.PromptLengths, load.OutputLengths, load.PrefixHits)
 	}
 	for _, usage := range o.Usages {
 		readings[usage.Model] += fmt.Sprint(usage.Calibration)

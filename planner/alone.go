@@ -141,10 +141,7 @@ func (z *sizedModel) capacityOfAll(replicas counts) (capacity float64) {
 // the existing replicas serve the demand anyway. Replicas of other variants that started recently
 // may be needed again, so that their starts, with that lifetime, are paid once more.
 func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
-	horizon := r.policy.Horizon
-	if lasted := z.demand.steadyFor; lasted > 0 && lasted < horizon {
-		horizon = lasted
-	}
+	horizon := r.horizon(z)
 	price := func(c candidate, n int) float64 {
 		starts := float64(max(0, n-c.alive())) * float64(c.startup) / float64(horizon)
 		return float64(c.price*float64(n)) + float64(c.price*starts)

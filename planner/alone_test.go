@@ -70,15 +70,12 @@ func withCost(cost float64) func(*scenario) {
 	return func(s *scenario) { s.variant("l40s").Cost = cost }
 }
 
-// pastLengths gives a load with requests of 1,000 and 200 tokens other lengths before, and the L40S
-// a price that is little less than that of the H100.
+// pastLengths gives requests of 1,000 and 200 tokens other lengths before, and the L40S a price
+// that is little less than that of the H100.
 func pastLengths(prompt, output float64) func(*scenario) {
 	return func(s *scenario) {
 		withCost(0.9)(s)
-		s.load(func(l *fleet.Load) {
-			l.PromptTokens, l.OutputTokens = fleet.Observed(1000), fleet.Observed(200)
-			l.PastPromptTokens, l.PastOutputTokens = fleet.Observed(prompt), fleet.Observed(output)
-		})
+		s.load(lengths(1000, 200, prompt, output))
 	}
 }
 
@@ -114,12 +111,17 @@ func TestWhoServesAlone(t *testing.T) {
 		}, "l40s"},
 		"it did, and nothing is known of the demand before": {h100Started(2 * time.Minute), ""},
 		"it did, and the demand has not lasted for longer":  {recentLoad, ""},
-		"three for nine tenths of an H100":                  {withCost(0.9), "l40s"},
-		"and prompts are as long as before":                 {pastLengths(1100, 220), "l40s"},
-		"and prompts were a fifth longer before":            {pastLengths(1250, 200), ""},
-		"and outputs were a fifth longer before":            {pastLengths(1000, 250), ""},
-		"and requests were shorter before":                  {pastLengths(500, 100), "l40s"},
-		"prompts were longer, and it saves far more":        {func(s *scenario) { pastLengths(1250, 200)(s); withCost(0.5)(s) }, "l40s"},
+		"it did, and requests became shorter": {func(s *scenario) {
+			h100Started(2 * time.Minute)(s)
+			withCost(0.3)(s)
+			s.load(lengths(1000, 200, 1250, 200))
+		}, ""},
+		"three for nine tenths of an H100":           {withCost(0.9), "l40s"},
+		"and prompts are as long as before":          {pastLengths(1100, 220), "l40s"},
+		"and prompts were a fifth longer before":     {pastLengths(1250, 200), ""},
+		"and outputs were a fifth longer before":     {pastLengths(1000, 250), ""},
+		"and requests were shorter before":           {pastLengths(500, 100), "l40s"},
+		"prompts were longer, and it saves far more": {func(s *scenario) { pastLengths(1250, 200)(s); withCost(0.5)(s) }, "l40s"},
 		"another H100 starts": {func(s *scenario) {
 			w := &s.Workloads[0]
 			w.Pods = append(w.Pods, fleet.Pod{Name: "h100-new", Created: epoch.Add(-time.Second)})

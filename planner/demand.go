@@ -39,7 +39,7 @@ type demand struct {
 	// the same for the misses that a longer scale-down window could have spared
 	littleSparable bool
 	shortened      bool          // the highest demand is that of the short scale-down window
-	steadyFor      time.Duration // that rate and lengths have been as they are; 0: unknown
+	steadyFor      time.Duration // that the rate has been as it is; 0: unknown
 	evenlyFor      time.Duration // the same, without bursts
 	covered        bool          // samples cover the peak window
 	peakless       bool          // the highest demand of the peak window is not known
@@ -89,9 +89,7 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		d.littleSpent, d.littleSparable = d.hasSpentLittle(x.policy, x.now, objective.Percentile,
 			m.servedParts(x.now.Add(-x.policy.BudgetWindow)))
 	}
-	if d.steadyFor = d.lasted(x.now); d.shorter && (d.steadyFor == 0 || d.steadyFor > lengthsWindow) {
-		d.steadyFor = lengthsWindow
-	}
+	d.steadyFor = d.lasted(x.now)
 	x.measure(m, &d)
 	d.evenlyFor = d.lastedEvenly(x.now)
 	d.idle = x.idleness(m, &d)
@@ -271,16 +269,24 @@ func (m *model) describeRequests(d *demand) {
 	rows := slices.SortedStableFunc(slices.Values(m.engine), func(a, b fleet.Load) int {
 		return -cmp.Compare(a.PeakArrivals.Or(0), b.PeakArrivals.Or(0))
 	})
+	var pastPrompt, pastOutput fleet.Reading
 	for _, row := range rows {
 		if d.prompt.State != fleet.Present || d.output.State != fleet.Present {
+			if d.prompt.State != fleet.Present {
+				pastPrompt = row.PastPromptTokens
+			}
+			if d.output.State != fleet.Present {
+				pastOutput = row.PastOutputTokens
+			}
 			d.prompt, d.output = first(d.prompt, row.PromptTokens), first(d.output, row.OutputTokens)
-			d.shorter = isShorter(row.PromptTokens, row.PastPromptTokens) || isShorter(row.OutputTokens, row.PastOutputTokens)
 			d.prompts, d.outputs, d.hits = row.PromptLengths, row.OutputLengths, row.PrefixHits
 			d.stepTokens = row.StepTokens
 		}
 		d.ttft, d.itl = first(d.ttft, row.TTFT), first(d.itl, row.ITL)
 		d.bursts = first(d.bursts, row.Dispersion)
 	}
+	d.shorter = d.arrivals.Or(0)*lengthsWindow.Seconds() >= enoughLengths &&
+		(isShorter(d.prompt, pastPrompt) || isShorter(d.output, pastOutput))
 	busiest := 0.0
 	for _, row := range m.gateway { // it sees arrivals, engines only starts
 		if rate := row.Arrivals.Or(0); row.Dispersion.State == fleet.Present && rate >= busiest {
@@ -291,12 +297,14 @@ func (m *model) describeRequests(d *demand) {
 }
 
 const (
-	// shorterBy is the part by which the requests of now are shorter than those of the past, of
-	// half an hour, if their mean length has not lasted: a replica serves more of them, and less as
-	// soon as they are as before.
+	// shorterBy is the part by which mean lengths of now are below those of the past, of half an
+	// hour, if they are not expected to last: a replica serves more requests, and fewer as soon as
+	// these are as before.
 	shorterBy = 0.15
-	// lengthsWindow is the window of the mean lengths of now.
+	// lengthsWindow is the usual window of the lengths of now, and enoughLengths the requests of it
+	// whose mean is not shorter by chance.
 	lengthsWindow = 5 * time.Minute
+	enoughLengths = 300
 )
 
 // isShorter reports whether a mean length is clearly below that of the past.

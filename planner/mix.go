@@ -230,14 +230,27 @@ func (r *round) ask(problem *solver.Problem, z *sizedModel, q question) {
 }
 
 // pays returns the time for which a start of a variant is paid. The solver compares it with the
-// horizon; but a demand is not expected to last longer than it has lasted, so that a load that
-// rises or falls, or whose requests are shorter for a while, starts no replicas for a saving that
-// it will not see.
+// policy's horizon.
 func (r *round) pays(z *sizedModel, c candidate) time.Duration {
-	if z.demand.steadyFor <= 0 || z.demand.steadyFor >= r.policy.Horizon {
-		return c.pays
+	if horizon := r.horizon(z); horizon < r.policy.Horizon {
+		return time.Duration(float64(c.pays) * float64(r.policy.Horizon) / float64(horizon))
 	}
-	return time.Duration(float64(c.pays) * float64(r.policy.Horizon) / float64(z.demand.steadyFor))
+	return c.pays
+}
+
+// horizon returns the time within which starts have to pay for themselves. A demand is not expected
+// to last longer than it has lasted, so that a load that rises or falls starts no replicas for a
+// saving that it will not see. Nor does a served demand whose requests have become shorter: as soon
+// as they are as before, a mix that was cheaper for them is too small.
+func (r *round) horizon(z *sizedModel) time.Duration {
+	horizon := r.policy.Horizon
+	if lasted := z.demand.steadyFor; lasted > 0 {
+		horizon = min(horizon, lasted)
+	}
+	if z.demand.shorter && z.isServed() {
+		horizon = min(horizon, lengthsWindow)
+	}
+	return horizon
 }
 
 // domain returns the range of the replicas that are capacity: those that do not start, are stuck or
