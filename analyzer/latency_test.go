@@ -150,7 +150,7 @@ func TestRequestsOfMinutesAreCalibratedByTheirBatch(t *testing.T) {
 }
 
 // Half of the requests run that would at this rate, since they have begun within a minute and stay
-// for more: what they did so far is less than all of their work.
+// for more: their work is not done yet.
 func TestABatchThatFillsUpDoesNotMakeAProfileFaster(t *testing.T) {
 	const running, tokens, rate, outputs = 20, 50_000, 0.5, 8000
 	m := chat(2)
