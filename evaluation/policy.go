@@ -60,7 +60,7 @@ type Controller interface {
 // Policies returns all policies, WVA first.
 func Policies() []Policy {
 	policies := []Policy{
-		wva(), wvaPercentile(), static(), hpaQueue(), hpaInFlight(), hpaRate(), kpa(), llmd(), throughput(), clairvoyant(), instant(),
+		wva(), wvaPercentile(), static(), hpaQueue(), hpaInFlight(), hpaRate(), kpa(), llmd(), throughput(), clairvoyant(), instant(), oneLess(),
 	}
 	return slices.Concat(policies, ablations())
 }
