@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,21 +37,45 @@ type correction struct {
 	known bool
 }
 
-// correct returns the correction by the parts that are evidence: a function of those alone, so that
-// every server has the same. A window has so many of them. The factor begins neutral one window
-// ago and follows the target of each part, which is that of the window before it; a window with few
-// requests leaves it as it is.
+// correct returns the correction by the parts: a function of those alone, so that every server has
+// the same. A window has so many of them. The factor begins neutral one window ago and follows the
+// target of each part that is evidence, which is that of the evidence of the window before it; a
+// window with few requests leaves it as it is. Requests of other parts, such as those that missed
+// the objective while a replica started, raise the factor to 1 at most, as if all parts but those
+// of a first rise were evidence: more headroom would not have served them, but they have spent the
+// budget that a lowered one would spend.
 func correct(parts []budgetPart, window int, length time.Duration, percentile float64) correction {
 	c := correction{factor: 1}
 	step := math.Pow(1+budgetPerMinute, length.Minutes())
-	for k := max(0, len(parts)-window); k < len(parts); k++ {
-		c.window = sumOfParts(parts[max(0, k-window+1) : k+1])
-		if c.known = c.window.requests >= leastBudgetRequests; c.known {
-			c.factor = max(c.factor/step, min(headroomTarget(c.window, percentile), c.factor*step))
+	begin, found := len(parts), 0
+	for begin > 0 && found < window {
+		if begin--; parts[begin].isEvidence {
+			found++
 		}
+	}
+	evidence := slices.DeleteFunc(slices.Clone(parts[:begin]), func(p budgetPart) bool { return !p.isEvidence })
+	spent := slices.DeleteFunc(slices.Clone(parts[:begin]), func(p budgetPart) bool { return p.isFirstRise })
+	for k := begin; k < len(parts); k++ {
+		target := c.factor
+		if parts[k].isEvidence {
+			evidence = append(evidence, parts[k])
+			c.window = sumOfParts(lastParts(evidence, window))
+			if c.known = c.window.requests >= leastBudgetRequests; c.known {
+				target = headroomTarget(c.window, percentile)
+			}
+		}
+		if !parts[k].isFirstRise {
+			spent = append(spent, parts[k])
+		}
+		if all := sumOfParts(lastParts(spent, window)); target < 1 && all.requests >= leastBudgetRequests {
+			target = max(target, min(headroomTarget(all, percentile), 1))
+		}
+		c.factor = max(c.factor/step, min(target, c.factor*step))
 	}
 	return c
 }
+
+func lastParts(parts []budgetPart, n int) []budgetPart { return parts[max(0, len(parts)-n):] }
 
 func sumOfParts(parts []budgetPart) (sum budgetPart) {
 	for _, p := range parts {
@@ -91,7 +116,7 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	if x.policy.BudgetOff {
 		return
 	}
-	if parts := z.budgetParts(); len(parts) > 0 {
+	if parts := z.budgetParts(); slices.ContainsFunc(parts, func(p budgetPart) bool { return p.isEvidence }) {
 		objective, _ := z.singleObjective()
 		length := z.demand.partLength
 		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)

@@ -23,7 +23,7 @@ func corrected(parts []budgetPart) correction { return correct(parts, partsOfWin
 func evenParts(requests, missed float64) []budgetPart {
 	parts := make([]budgetPart, 2*partsOfWindow)
 	for i := range parts {
-		parts[i] = budgetPart{requests: requests, missed: missed * requests}
+		parts[i] = budgetPart{requests: requests, missed: missed * requests, isEvidence: true}
 	}
 	return parts
 }
@@ -62,6 +62,87 @@ func TestFewRequestsProveLittle(t *testing.T) {
 	}
 }
 
+// While replicas start, requests that miss the objective have spent the budget: they raise a
+// lowered headroom, but not above its neutral value, and they lower none.
+func TestMissesOfStartsSpendTheBudget(t *testing.T) {
+	withStarts := func(missed float64) []budgetPart {
+		parts := evenParts(100, 0)
+		for i := range parts {
+			if i%4 == 0 {
+				parts[i].isEvidence, parts[i].missed = false, missed*parts[i].requests
+			}
+		}
+		return parts
+	}
+	for _, test := range []struct {
+		name      string
+		parts     []budgetPart
+		low, high float64
+	}{
+		{"starts without misses", withStarts(0), leastHeadroom, leastHeadroom},
+		{"half of the misses that may", withStarts(0.1), 0.84, 0.87},
+		{"as many as may", withStarts(0.2), 0.999, 1},
+		{"all requests of starts", withStarts(1), 1, 1},
+	} {
+		if c := corrected(test.parts); c.factor < test.low || c.factor > test.high || !c.known || c.window.missed > 0 {
+			t.Errorf("%s: %+v, want a factor from %v to %v", test.name, c, test.low, test.high)
+		}
+	}
+	parts := evenParts(100, 0.1)
+	for i := range parts[:partsOfWindow] {
+		parts[2*i].isEvidence, parts[2*i].missed = false, 0
+	}
+	if c := corrected(parts); math.Abs(c.factor-1.15) > 0.01 {
+		t.Errorf("starts without misses: ×%v, want ×1.15", c.factor)
+	}
+	for i := range parts {
+		parts[i].isEvidence = false
+	}
+	if c := corrected(parts); c != (correction{factor: 1}) {
+		t.Errorf("no evidence at all: %+v", c)
+	}
+}
+
+// Misses of starts for requests that come for the first time count for nothing.
+func TestMissesOfAFirstRiseSpendNoBudget(t *testing.T) {
+	factor := func(before float64) float64 {
+		s := missing20().served(func(i int, p *fleet.LatencyPart) {
+			missed := 0.0
+			switch {
+			case i == servedParts-30: // a part of an earlier burst
+				p.Requests = before
+			case i >= servedParts-14:
+				p.Requests = 400
+			}
+			if i >= servedParts-14 && i < servedParts-11 {
+				p.Started, missed = 1, p.Requests
+			}
+			p.ITL = []fleet.Bucket{{Upper: 0.05, Count: p.Requests - missed}, {Count: missed}}
+			p.TTFT = []fleet.Bucket{{Upper: 2, Count: p.Requests}, {}}
+		})
+		return headroomOf(s, Policy{})
+	}
+	if first := factor(100); math.Abs(first-leastHeadroom) > 1e-9 {
+		t.Errorf("headroom ×%v after a first rise, want ×%v", first, leastHeadroom)
+	}
+	if again := factor(400); again < 0.9 {
+		t.Errorf("headroom ×%v after a burst that came before, want about 1", again)
+	}
+}
+
+// A burst of misses while replicas start raises a lowered headroom slowly.
+func TestMissesOfStartsRaiseTheHeadroomSlowly(t *testing.T) {
+	parts := evenParts(100, 0)
+	start := budgetPart{requests: 1000, missed: 1000}
+	for i := 1; i <= 3; i++ {
+		parts = append(parts, start)
+		want := leastHeadroom * math.Pow(1+budgetPerMinute, float64(i)*partLength.Minutes())
+		if c := corrected(parts); math.Abs(c.factor-want) > 1e-9 {
+			t.Errorf("%d parts with starts: ×%v, want ×%v", i, c.factor, want)
+		}
+	}
+}
+
 // TestHeadroomMovesSlowly adds parts at random: neither a jump of the misses nor the parts that
 // leave the window may change the factor by more than 2 % a minute.
 func TestHeadroomMovesSlowly(t *testing.T) {
@@ -74,7 +155,8 @@ func TestHeadroomMovesSlowly(t *testing.T) {
 		if i%50 == 0 {
 			allowed = math.Pow(10, -4*random.Float64())
 		}
-		part := budgetPart{requests: 1000 * random.Float64() * random.Float64()}
+		// first all parts are evidence
+		part := budgetPart{requests: 1000 * random.Float64() * random.Float64(), isEvidence: i < 2500 || random.IntN(4) > 0}
 		part.missed = part.requests * allowed * random.Float64()
 		history = append(history, part)
 		after := corrected(history).factor
@@ -82,7 +164,7 @@ func TestHeadroomMovesSlowly(t *testing.T) {
 			t.Fatalf("×%v became ×%v in a part", before, after)
 		}
 		before, lowest, highest = after, min(lowest, after), max(highest, after)
-		if i < 2*partsOfWindow {
+		if i < 2*partsOfWindow || i >= 2500 {
 			continue
 		}
 		if latest := corrected(history[len(history)-2*partsOfWindow:]).factor; latest != after {

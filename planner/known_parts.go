@@ -16,6 +16,10 @@ type budgetPart struct {
 	missed   float64 // the likely number of those that missed the objective
 	// the least and the most, if the bound of the objective lies within a bucket
 	fewest, most float64
+	// of the headroom: no replica started in it, and the model could have had more replicas
+	isEvidence bool
+	// replicas started in it, for requests that came for the first time
+	isFirstRise bool
 }
 
 // knownParts returns the parts whose requests are known, in the order of time; none if the model
@@ -56,14 +60,15 @@ func since(parts []budgetPart, from time.Time) []budgetPart {
 	return parts[first:]
 }
 
-// budgetParts returns the known parts that are evidence of the headroom. A part is none if a
-// replica started in it, or if the model had as many replicas as it can have.
-func (z *sizedModel) budgetParts() (parts []budgetPart) {
+// budgetParts returns the known parts, marked if they are evidence of the headroom. A part is none
+// if a replica started in it, or if the model had as many replicas as it can have.
+func (z *sizedModel) budgetParts() []budgetPart {
 	d, most := z.demand, z.mostReplicas()
-	for _, part := range d.parts {
-		if part.replicas < most && !d.starting.overlaps(part.end.Add(-d.partLength), part.end) {
-			parts = append(parts, part)
-		}
+	parts, rises := slices.Clone(d.parts), firstRises(z.servedParts(time.Time{}), d.partLength)
+	for i := range parts {
+		part := &parts[i]
+		starts := d.starting.overlaps(part.end.Add(-d.partLength), part.end)
+		part.isEvidence, part.isFirstRise = part.replicas < most && !starts, starts && rises[part.end]
 	}
 	return parts
 }

@@ -197,7 +197,8 @@ func TestPastDemandOfUnknownCapacityKeepsReplicas(t *testing.T) {
 	expect(t, s.decide(t)["cheap"], 3, fleet.CodeCapacityUnknown)
 }
 
-// Misses while replicas start do not count for the headroom; the reason has both shares.
+// Misses while replicas start raise the headroom to its neutral value at most; the reason has both
+// shares.
 func TestReasonHasTheShareWithStarts(t *testing.T) {
 	budget := func(missed float64) string {
 		s := missing20().served(func(i int, p *fleet.LatencyPart) {
@@ -209,7 +210,7 @@ func TestReasonHasTheShareWithStarts(t *testing.T) {
 		return s.decide(t)["cheap"].Reason.Detail(fleet.DetailBudget)
 	}
 	for missed, want := range map[float64]string{
-		0.5:  "100 % within SLO over 1 h (with starts 90 %), objective 95 %: headroom ×0.70",
+		0.5:  "100 % within SLO over 1 h (with starts 90 %), objective 95 %: headroom ×1.00",
 		0.04: "100 % within SLO over 1 h, objective 95 %: headroom ×0.70",
 	} {
 		if got := budget(missed); got != want {
