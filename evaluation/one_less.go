@@ -16,7 +16,7 @@ func oneLess() Policy {
 	return Policy{
 		Name:    "wva-one-less",
 		Summary: "the replicas that WVA had, with one less and at least one, for comparison only",
-		Start: func(c Case, _ Setting, f *simulation.Fleet) (Controller, error) {
+		Start: func(c Case, _ Setting, _ *simulation.Fleet) (Controller, error) {
 			o, err := Run(context.Background(), c, wva(), Setting{})
 			if err != nil {
 				return nil, err
@@ -27,7 +27,7 @@ func oneLess() Policy {
 }
 
 // replay sets the numbers of replicas of another run of the same case, with one less from the
-// beginning of the load on.
+// beginning of the load on. Until then it has those that the other run had at that time.
 type replay struct {
 	variants []simulation.VariantSpec // the cheapest first
 	changes  []Change                 // to come, by the load's time

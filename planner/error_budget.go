@@ -37,13 +37,12 @@ type correction struct {
 	known bool
 }
 
-// correct returns the correction by the parts: a function of those alone, so that every server has
-// the same. A window has so many of them. The factor begins neutral one window ago and follows the
-// target of each part that is evidence, which is that of the evidence of the window before it; a
-// window with few requests leaves it as it is. Requests of other parts, such as those that missed
-// the objective while a replica started, raise the factor to 1 at most, as if all parts but those
-// of a first rise were evidence: more headroom would not have served them, but they have spent the
-// budget that a lowered one would spend.
+// correct returns the correction by the parts that count: a function of those alone, so that every
+// server has the same. A window has so many of them. The factor begins neutral one window of
+// evidence ago and follows the target of each part that is evidence, which is that of the evidence
+// of the window before it; a window with few requests leaves it as it is. Misses while replicas
+// started are no reason for more headroom, but they have spent the budget that less of it would
+// spend: a target below 1 is at least that of all parts of the window.
 func correct(parts []budgetPart, window int, length time.Duration, percentile float64) correction {
 	c := correction{factor: 1}
 	step := math.Pow(1+budgetPerMinute, length.Minutes())
@@ -54,23 +53,17 @@ func correct(parts []budgetPart, window int, length time.Duration, percentile fl
 		}
 	}
 	evidence := slices.DeleteFunc(slices.Clone(parts[:begin]), func(p budgetPart) bool { return !p.isEvidence })
-	spent := slices.DeleteFunc(slices.Clone(parts[:begin]), func(p budgetPart) bool { return p.isFirstRise })
 	for k := begin; k < len(parts); k++ {
-		target := c.factor
-		if parts[k].isEvidence {
-			evidence = append(evidence, parts[k])
-			c.window = sumOfParts(lastParts(evidence, window))
-			if c.known = c.window.requests >= leastBudgetRequests; c.known {
-				target = headroomTarget(c.window, percentile)
-			}
+		if !parts[k].isEvidence {
+			continue
 		}
-		if !parts[k].isFirstRise {
-			spent = append(spent, parts[k])
+		evidence = append(evidence, parts[k])
+		c.window = sumOfParts(lastParts(evidence, window))
+		if c.known = c.window.requests >= leastBudgetRequests; c.known {
+			all := sumOfParts(lastParts(parts[:k+1], window))
+			target := max(headroomTarget(c.window, percentile), min(headroomTarget(all, percentile), 1))
+			c.factor = max(c.factor/step, min(target, c.factor*step))
 		}
-		if all := sumOfParts(lastParts(spent, window)); target < 1 && all.requests >= leastBudgetRequests {
-			target = max(target, min(headroomTarget(all, percentile), 1))
-		}
-		c.factor = max(c.factor/step, min(target, c.factor*step))
 	}
 	return c
 }
@@ -116,7 +109,7 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	if x.policy.BudgetOff {
 		return
 	}
-	if parts := z.budgetParts(); slices.ContainsFunc(parts, func(p budgetPart) bool { return p.isEvidence }) {
+	if parts := z.budgetParts(x.policy.BudgetWindow); len(parts) > 0 {
 		objective, _ := z.singleObjective()
 		length := z.demand.partLength
 		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)

@@ -3,6 +3,7 @@ package planner
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,43 +104,110 @@ func TestMissesOfStartsSpendTheBudget(t *testing.T) {
 	}
 }
 
-// Misses of starts for requests that come for the first time count for nothing.
+// bursts is a model that serves 100 requests in a part and 400 in those of a burst. In the starting
+// ones a replica starts, and all requests miss the objective.
+func bursts(isBurst, starts func(part int) bool) *scenario {
+	return missing20().served(func(i int, p *fleet.LatencyPart) {
+		missed := 0.0
+		if isBurst(i) {
+			p.Requests = 400
+		}
+		if starts(i) {
+			p.Started, missed = 1, p.Requests
+		}
+		p.ITL = []fleet.Bucket{{Upper: 0.05, Count: p.Requests - missed}, {Count: missed}}
+		p.TTFT = []fleet.Bucket{{Upper: 2, Count: p.Requests}, {}}
+	})
+}
+
+// Misses of starts for requests that come for the first time within a window count for nothing.
 func TestMissesOfAFirstRiseSpendNoBudget(t *testing.T) {
-	factor := func(before float64) float64 {
-		s := missing20().served(func(i int, p *fleet.LatencyPart) {
-			missed := 0.0
-			switch {
-			case i == servedParts-30: // a part of an earlier burst
-				p.Requests = before
-			case i >= servedParts-14:
-				p.Requests = 400
-			}
-			if i >= servedParts-14 && i < servedParts-11 {
-				p.Started, missed = 1, p.Requests
-			}
-			p.ITL = []fleet.Bucket{{Upper: 0.05, Count: p.Requests - missed}, {Count: missed}}
-			p.TTFT = []fleet.Bucket{{Upper: 2, Count: p.Requests}, {}}
-		})
-		return headroomOf(s, Policy{})
+	const rise = servedParts - 14
+	starts := func(i int) bool { return i >= rise && i < rise+3 }
+	after := func(earlier int) float64 {
+		return headroomOf(bursts(func(i int) bool { return i >= rise || i == earlier }, starts), Policy{})
 	}
-	if first := factor(100); math.Abs(first-leastHeadroom) > 1e-9 {
-		t.Errorf("headroom ×%v after a first rise, want ×%v", first, leastHeadroom)
-	}
-	if again := factor(400); again < 0.9 {
-		t.Errorf("headroom ×%v after a burst that came before, want about 1", again)
+	for earlier, want := range map[int]float64{servedParts: leastHeadroom, rise - 30: leastHeadroom, rise - 12: 1} {
+		if got := after(earlier); math.Abs(got-want) > 0.1 {
+			t.Errorf("a burst in part %d, misses from %d on: headroom ×%v, want ×%v", earlier, rise, got, want)
+		}
 	}
 }
 
-// A burst of misses while replicas start raises a lowered headroom slowly.
+// What came first does not depend on how much of the past is still known: as it leaves the history,
+// the headroom moves slowly.
+func TestHeadroomMovesSlowlyAsBurstsLeaveTheHistory(t *testing.T) {
+	most := math.Pow(1+budgetPerMinute, 2*partLength.Minutes()) * (1 + 1e-9)
+	for _, between := range []int{12, 17, 25, 45} {
+		before := 0.0
+		for shift := range 2 * servedParts {
+			isBurst := func(i int) bool { return (i+shift)%between < 3 }
+			factor := headroomOf(bursts(isBurst, isBurst), Policy{})
+			if ratio := factor / before; before > 0 && (ratio > most || ratio < 1/most) {
+				t.Errorf("bursts each %d parts: ×%v became ×%v", between, before, factor)
+			}
+			before = factor
+		}
+	}
+}
+
+// A burst of misses while replicas start raises a lowered headroom slowly, with each part that is
+// evidence; parts of starts alone move nothing, and neither does little evidence.
 func TestMissesOfStartsRaiseTheHeadroomSlowly(t *testing.T) {
-	parts := evenParts(100, 0)
-	start := budgetPart{requests: 1000, missed: 1000}
-	for i := 1; i <= 3; i++ {
-		parts = append(parts, start)
+	start, evidence := budgetPart{requests: 1000, missed: 1000}, budgetPart{requests: 100, isEvidence: true}
+	parts := append(evenParts(100, 0), start, start, start)
+	for i := range 4 {
 		want := leastHeadroom * math.Pow(1+budgetPerMinute, float64(i)*partLength.Minutes())
 		if c := corrected(parts); math.Abs(c.factor-want) > 1e-9 {
-			t.Errorf("%d parts with starts: ×%v, want ×%v", i, c.factor, want)
+			t.Errorf("%d parts of evidence after starts: ×%v, want ×%v", i, c.factor, want)
 		}
+		parts = append(parts, evidence)
+	}
+	with := corrected(slices.Concat(evenParts(100, 0), evenParts(100, 0.1)[:3]))
+	without := corrected(slices.Concat(evenParts(100, 0), []budgetPart{{requests: 100}, {requests: 100}}, evenParts(100, 0.1)[:3]))
+	if with.factor != without.factor {
+		t.Errorf("×%v, and ×%v with starts without misses", with.factor, without.factor)
+	}
+	few := evenParts(leastBudgetRequests/21.0, 0)
+	for i := range few {
+		few[i].isEvidence = i%2 == 0
+	}
+	if c := corrected(append(few, start, few[0])); c.factor != 1 || c.known {
+		t.Errorf("little evidence: %+v", c)
+	}
+}
+
+// The factor begins neutral one window of evidence ago, and starts before that count.
+func TestStartsAreNoPartOfTheWindowOfEvidence(t *testing.T) {
+	mixed := func(missed float64) (parts []budgetPart) {
+		for _, p := range evenParts(100, 0) {
+			parts = append(parts, budgetPart{requests: 100, missed: missed}, p)
+		}
+		return parts
+	}
+	if c := corrected(mixed(0)); c.factor != leastHeadroom || c.window.requests != partsOfWindow*100 {
+		t.Errorf("every second part is evidence: %+v, want ×%v of %d requests", c, leastHeadroom, partsOfWindow*100)
+	}
+	early := mixed(100)
+	for i := 2 * partsOfWindow; i < len(early); i++ {
+		early[i].missed = 0
+	}
+	first := early[:2*partsOfWindow+2]
+	if c := corrected(slices.Concat(first, evenParts(100, 0)[:partsOfWindow-5])); c.factor < 0.8 {
+		t.Errorf("starts that missed before the window of evidence: ×%v", c.factor)
+	}
+}
+
+// Parts at the maximum are neither evidence nor do they count as spent.
+func TestPartsAtTheMaximumCountForNothing(t *testing.T) {
+	s := missing20().served(func(i int, p *fleet.LatencyPart) {
+		p.ITL = []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+		if i%3 == 0 {
+			p.Replicas, p.ITL = 1000, []fleet.Bucket{{Upper: 0.05}, {Count: 100}}
+		}
+	})
+	if got := headroomOf(s, Policy{}); got != leastHeadroom {
+		t.Errorf("headroom ×%v, want ×%v", got, leastHeadroom)
 	}
 }
 

@@ -18,8 +18,6 @@ type budgetPart struct {
 	fewest, most float64
 	// of the headroom: no replica started in it, and the model could have had more replicas
 	isEvidence bool
-	// replicas started in it, for requests that came for the first time
-	isFirstRise bool
 }
 
 // knownParts returns the parts whose requests are known, in the order of time; none if the model
@@ -60,15 +58,24 @@ func since(parts []budgetPart, from time.Time) []budgetPart {
 	return parts[first:]
 }
 
-// budgetParts returns the known parts, marked if they are evidence of the headroom. A part is none
-// if a replica started in it, or if the model had as many replicas as it can have.
-func (z *sizedModel) budgetParts() []budgetPart {
-	d, most := z.demand, z.mostReplicas()
-	parts, rises := slices.Clone(d.parts), firstRises(z.servedParts(time.Time{}), d.partLength)
-	for i := range parts {
-		part := &parts[i]
+// budgetParts returns the known parts that count for the error budget. A part is evidence of the
+// headroom unless a replica started in it, or the model had as many replicas as it can have. Parts
+// in which replicas started count without being evidence, but for those of requests that came for
+// the first time within a window.
+func (z *sizedModel) budgetParts(window time.Duration) (parts []budgetPart) {
+	d, most, served := z.demand, z.mostReplicas(), z.servedParts(time.Time{})
+	comesFirst := func(end time.Time) bool {
+		past := slices.DeleteFunc(slices.Clone(served), func(p fleet.LatencyPart) bool {
+			return p.End.After(end) || !p.End.After(end.Add(-window))
+		})
+		return firstRises(past, d.partLength)[end]
+	}
+	for _, part := range d.parts {
 		starts := d.starting.overlaps(part.end.Add(-d.partLength), part.end)
-		part.isEvidence, part.isFirstRise = part.replicas < most && !starts, starts && rises[part.end]
+		part.isEvidence = part.replicas < most && !starts
+		if part.isEvidence || starts && !comesFirst(part.end) {
+			parts = append(parts, part)
+		}
 	}
 	return parts
 }
