@@ -13,7 +13,11 @@ func TestOneLessIsOfTheCheapestVariantThatHasSome(t *testing.T) {
 	f, err := simulation.NewFleet(c.Setup.Fleet)
 	require.NoError(t, err)
 	r := newReplay(c.Setup.Fleet.Variants, []Change{
-		{0, "chat-h100", 2}, {0, "chat-l40s", 3}, {60, "chat-l40s", 0}, {120, "chat-h100", 0}, {120, "chat-l40s", 1}, {180, "chat-l40s", 0},
+		{0, "chat-h100", 2}, {0, "chat-l40s", 3},
+		{60, "chat-l40s", 0}, {75, "chat-h100", 3},
+		{90, "chat-l40s", 2}, {105, "chat-h100", 2},
+		{120, "chat-h100", 1}, {120, "chat-l40s", 1},
+		{180, "chat-h100", 0}, {240, "chat-l40s", 0},
 	}, 30)
 	for _, want := range []struct {
 		now, next  float64
@@ -21,9 +25,13 @@ func TestOneLessIsOfTheCheapestVariantThatHasSome(t *testing.T) {
 	}{
 		{0, 30, 2, 3},    // before the load, all
 		{30, 90, 2, 2},   // the cheaper one
-		{90, 150, 1, 0},  // it has none
-		{150, 210, 0, 1}, // at least one
-		{210, 0, 0, 0},   // unless there was none
+		{90, 105, 1, 0},  // it has none
+		{105, 120, 2, 0}, // as before
+		{120, 135, 3, 1}, // it has some again
+		{135, 150, 2, 1}, // one less than two, as before
+		{150, 210, 1, 0}, // the last of the cheaper one
+		{210, 270, 0, 1}, // at least one in all
+		{270, 0, 0, 0},   // unless there was none
 	} {
 		f.Advance(want.now)
 		next, err := r.Step(t.Context(), f)

@@ -184,7 +184,7 @@ func (z *sizedModel) budgetText(p Policy) string {
 }
 
 // withStartsText returns the share of all requests within the objective, if it is a point lower:
-// those of the time in which replicas started do not count for the headroom.
+// those of the time in which replicas started are no evidence of the headroom.
 func (z *sizedModel) withStartsText(p Policy) string {
 	if len(z.demand.parts) == 0 {
 		return ""
