@@ -10,7 +10,7 @@ import (
 	"github.com/wva-project/wva/simulation"
 )
 
-// oneLess tells whether WVA has a replica too many: it replays the numbers of WVA on the same case,
+// oneLess shows if WVA has a replica too many: it replays the numbers of WVA on the same case,
 // with one replica less of the cheapest variant that has some, and at least one in all.
 func oneLess() Policy {
 	return Policy{
