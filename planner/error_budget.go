@@ -46,19 +46,16 @@ type correction struct {
 func correct(parts []budgetPart, window int, length time.Duration, percentile float64) correction {
 	c := correction{factor: 1}
 	step := math.Pow(1+budgetPerMinute, length.Minutes())
-	begin, found := len(parts), 0
-	for begin > 0 && found < window {
-		if begin--; parts[begin].isEvidence {
-			found++
-		}
-	}
-	evidence := slices.DeleteFunc(slices.Clone(parts[:begin]), func(p budgetPart) bool { return !p.isEvidence })
-	for k := begin; k < len(parts); k++ {
-		if !parts[k].isEvidence {
+	evidence := slices.DeleteFunc(slices.Clone(parts), func(p budgetPart) bool { return !p.isEvidence })
+	begin, seen := len(evidence)-window, 0
+	for k, part := range parts {
+		if !part.isEvidence {
 			continue
 		}
-		evidence = append(evidence, parts[k])
-		c.window = sumOfParts(lastParts(evidence, window))
+		if seen++; seen <= begin {
+			continue
+		}
+		c.window = sumOfParts(lastParts(evidence[:seen], window))
 		if c.known = c.window.requests >= leastBudgetRequests; c.known {
 			all := sumOfParts(lastParts(parts[:k+1], window))
 			target := max(headroomTarget(c.window, percentile), min(headroomTarget(all, percentile), 1))

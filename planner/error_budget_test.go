@@ -134,8 +134,8 @@ func TestMissesOfAFirstRiseSpendNoBudget(t *testing.T) {
 	}
 }
 
-// What came first does not depend on how much of the past is still known: as it leaves the history,
-// the headroom moves slowly.
+// A first rise remains one, and a later burst none, when more of the past leaves the history: the
+// headroom moves slowly.
 func TestHeadroomMovesSlowlyAsBurstsLeaveTheHistory(t *testing.T) {
 	most := math.Pow(1+budgetPerMinute, 2*partLength.Minutes()) * (1 + 1e-9)
 	for _, between := range []int{12, 17, 25, 45} {

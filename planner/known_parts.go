@@ -63,11 +63,9 @@ func since(parts []budgetPart, from time.Time) []budgetPart {
 // in which replicas started count without being evidence, but for those of requests that came for
 // the first time within a window.
 func (z *sizedModel) budgetParts(window time.Duration) (parts []budgetPart) {
-	d, most, served := z.demand, z.mostReplicas(), z.servedParts(time.Time{})
+	d, most := z.demand, z.mostReplicas()
 	comesFirst := func(end time.Time) bool {
-		past := slices.DeleteFunc(slices.Clone(served), func(p fleet.LatencyPart) bool {
-			return p.End.After(end) || !p.End.After(end.Add(-window))
-		})
+		past := slices.DeleteFunc(z.servedParts(end.Add(-window)), func(p fleet.LatencyPart) bool { return p.End.After(end) })
 		return firstRises(past, d.partLength)[end]
 	}
 	for _, part := range d.parts {
