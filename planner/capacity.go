@@ -36,7 +36,8 @@ type sizedModel struct {
 	mixed  *sizedModel // this model before that choice
 	last   int         // the candidate that keeps an idle model's last replica; none if none does
 	// of the headroom, by the error budget; applied to the demand
-	correction correction
+	correction  correction
+	sparesPeaks bool // it was applied to short peaks more than to the mean rate
 }
 
 // candidate is one variant and the capacity of a replica of it.

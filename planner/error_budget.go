@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -111,13 +113,51 @@ func (z *sizedModel) correctHeadroom(x *view) {
 		length := z.demand.partLength
 		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)
 	}
-	if _, rated := z.demand.rate.Known(); !rated {
+	if _, rated := z.demand.rate.Known(); rated {
+		z.applyCorrection()
+	}
+}
+
+// applyCorrection corrects the headroom of the demand. If the budget may be spent on short peaks,
+// demand above the mean rate of the latest parts counts less; the mean rate keeps its headroom.
+func (z *sizedModel) applyCorrection() {
+	d, factor := &z.demand, z.headroomFactor()
+	backlog, steady := d.latest-d.steady, float64(d.steady*factor)
+	highest := float64(d.highest * z.scaleDownFactor(factor))
+	if z.maySparePeaks() {
+		ofPeaks, mean := factorAt(peakUse, z.correction.factor), float64(d.steady*d.recentMean)
+		steady = min(steady, max(float64(d.steady*ofPeaks), float64(mean*factor)))
+		ofMean := float64(max(d.steady, mean) * z.scaleDownFactor(factor))
+		highest = min(highest, max(float64(d.highest*z.scaleDownFactor(ofPeaks)), ofMean))
+		z.sparesPeaks = steady < float64(d.steady*factor)*(1-tiny)
+	}
+	d.latest, d.steady, d.highest = steady+backlog, steady, highest
+}
+
+// maySparePeaks reports whether the budget may be spent on short peaks: it is left, and the latest
+// demand is about the mean of the latest parts, neither a steady rise nor a jump. Only replicas
+// that latency limits serve more for a while, later: beyond the throughput of one a queue grows.
+func (z *sizedModel) maySparePeaks() bool {
+	d, alive := z.demand, 0
+	for _, c := range z.candidates {
+		if c.alive() == 0 {
+			continue
+		}
+		if alive++; c.share <= 0 || c.capacity.LimitedBy != analyzer.LimitITL && c.capacity.LimitedBy != analyzer.LimitTTFT {
+			return false
+		}
+	}
+	return alive > 0 && z.correction.factor < 1 && d.rising.slope <= 0 && d.recentMean*(1+sameRate) >= 1
+}
+
+// setRecentMean sets the mean rate of the latest parts over that of the latest minute, or over the
+// constant rate: of the last two, the higher. It is not known if they do not end about now.
+func (d *demand) setRecentMean(now time.Time) {
+	last, rate := len(d.parts)-1, cmp.Or(d.constant.mean, d.arrivals.Or(0))
+	if last < 1 || rate <= 0 || now.Sub(d.parts[last].end) > 2*d.partLength || d.parts[last].end.Sub(d.parts[last-1].end) > d.partLength {
 		return
 	}
-	d, factor := &z.demand, z.headroomFactor()
-	backlog := d.latest - d.steady
-	d.steady = float64(d.steady * factor)
-	d.latest, d.highest = d.steady+backlog, d.highest*z.scaleDownFactor(factor)
+	d.recentMean = max(d.parts[last].requests, d.parts[last-1].requests) / d.partLength.Seconds() / rate
 }
 
 // quickStart is the start-up time up to which a lowered headroom counts for a scale-down in full.
@@ -139,21 +179,34 @@ func (z *sizedModel) scaleDownFactor(factor float64) float64 {
 	return 1 - float64((1-factor)*quickStart.Seconds()/startup.Seconds())
 }
 
-// capacityUse is to which part of its mean capacity a replica is used if it is sized for an
-// objective: the rest is headroom.
-const capacityUse = 2.0 / 3
+const (
+	// capacityUse is to which part of its mean capacity a replica is used if it is sized for an
+	// objective: the rest is headroom.
+	capacityUse = 2.0 / 3
+	// peakUse is the same of the highest demand, if it is a short peak.
+	peakUse = 1.0 / 3
+)
 
 // headroomFactor is the factor on the required capacity of a model: of the demand and the headroom
 // over it, the error budget corrects the headroom alone.
-func (z *sizedModel) headroomFactor() float64 {
-	const headroom = 1/capacityUse - 1
-	return (1 + float64(headroom*z.correction.factor)) / (1 + headroom)
+func (z *sizedModel) headroomFactor() float64 { return factorAt(capacityUse, z.correction.factor) }
+
+// factorAt returns the factor on the required capacity of replicas that are used to a part of it.
+func factorAt(use, correction float64) float64 {
+	headroom := 1/use - 1
+	return (1 + float64(headroom*correction)) / (1 + headroom)
 }
 
 // budgetText returns the error budget as text; "" if it is not known.
 func (z *sizedModel) budgetText(p Policy) string {
 	w := z.correction.window
-	factor := func() string { return fmt.Sprintf("headroom ×%.2f", z.correction.factor) }
+	factor := func() string {
+		text := fmt.Sprintf("headroom ×%.2f", z.correction.factor)
+		if z.sparesPeaks {
+			text += ", short peaks count less"
+		}
+		return text
+	}
 	var texts []string
 	switch {
 	case z.correction.known:

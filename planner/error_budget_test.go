@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wva-project/wva/analyzer"
 	"github.com/wva-project/wva/fleet"
 )
 
@@ -287,5 +288,82 @@ func TestLoweredHeadroomCountsLessForSlowStarts(t *testing.T) {
 	}
 	if quick, slow := decide(47, 50*time.Second), decide(47, 2*time.Minute); quick != 6 || slow != 7 {
 		t.Errorf("7 replicas become %d if they start in 50 s, want 6, and %d if in 2 min, want 7", quick, slow)
+	}
+}
+
+// Short peaks of replicas that latency limits count less while the budget is left; the mean rate
+// keeps its headroom, and so do jumps and rises.
+func TestTheBudgetIsSpentOnShortPeaks(t *testing.T) {
+	itl := func(n int) candidate {
+		return candidate{variant: &variant{now: n}, share: 1, capacity: analyzer.Capacity{LimitedBy: analyzer.LimitITL}}
+	}
+	full := candidate{variant: &variant{now: 1}, share: 1, capacity: analyzer.Capacity{LimitedBy: analyzer.LimitThroughput}}
+	for name, test := range map[string]struct {
+		factor, mean, highest float64
+		change                func(z *sizedModel)
+		steady, down          float64 // required
+	}{
+		"about the mean":        {0.7, 1, 1.2, nil, 0.9, 0.96},
+		"a peak":                {0.7, 0.95, 1, nil, 0.855, 0.9},
+		"a high peak":           {0.7, 0.8, 1, nil, 0.8, 0.9},
+		"a jump":                {0.7, 0.79, 1, nil, 0.9, 0.9},
+		"below the mean":        {0.7, 1.2, 1.2, nil, 0.9, 1.08},
+		"a high peak before":    {0.7, 1, 2, nil, 0.9, 1.6},
+		"half of the budget":    {0.85, 0.8, 1, nil, 0.9, 0.95},
+		"no budget left":        {1, 0.8, 1, nil, 1, 1},
+		"missed":                {1.5, 0.8, 1, nil, 7.0 / 6, 7.0 / 6},
+		"the mean is not known": {0.7, 0, 1.2, nil, 0.9, 1.08},
+		"a steady rise":         {0.7, 0.9, 1.2, func(z *sizedModel) { z.demand.rising.slope = 0.01 }, 0.9, 1.08},
+		"throughput limits":     {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates[0] = full }, 0.9, 1.08},
+		"throughput limits one": {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates = append(z.candidates, full) }, 0.9, 1.08},
+		"capacity not known":    {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates[0].share = 0 }, 0.9, 1.08},
+		"one without replicas": {0.7, 0.95, 1, func(z *sizedModel) {
+			z.candidates = append(z.candidates, candidate{variant: &variant{}, share: 1, capacity: full.capacity})
+		}, 0.855, 0.9},
+		"no replicas":           {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates[0] = itl(0) }, 0.9, 1.08},
+		"replicas start slowly": {0.7, 1, 1.2, func(z *sizedModel) { z.candidates[0].startup = 2 * time.Minute }, 0.9, 1.08},
+	} {
+		z := &sizedModel{correction: correction{factor: test.factor}, candidates: []candidate{itl(1)}}
+		z.demand = demand{steady: 1, latest: 1.5, highest: test.highest, recentMean: test.mean}
+		if test.change != nil {
+			test.change(z)
+		}
+		z.applyCorrection()
+		for amount, pair := range map[string][2]float64{
+			"steady": {z.demand.steady, test.steady}, "latest": {z.demand.latest, test.steady + 0.5}, "highest": {z.demand.highest, test.down},
+		} {
+			if math.Abs(pair[0]-pair[1]) > 1e-9 {
+				t.Errorf("%s: %s %v, want %v", name, amount, pair[0], pair[1])
+			}
+		}
+		if spared := test.steady < min(1, (&sizedModel{correction: z.correction}).headroomFactor())-1e-9; z.sparesPeaks != spared {
+			t.Errorf("%s: peaks count less: %v, want %v", name, z.sparesPeaks, spared)
+		}
+	}
+}
+
+// The mean rate of the latest parts is not known unless two of them end about now.
+func TestMeanOfTheLatestParts(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	part := func(ago time.Duration, requests float64) budgetPart {
+		return budgetPart{end: now.Add(-ago), requests: requests}
+	}
+	for name, test := range map[string]struct {
+		parts    []budgetPart
+		constant float64
+		want     float64
+	}{
+		"the higher one":  {[]budgetPart{part(10*time.Minute, 9000), part(4*time.Minute, 1800), part(time.Minute, 900)}, 0, 0.5},
+		"constant":        {[]budgetPart{part(4*time.Minute, 1800), part(time.Minute, 900)}, 10, 1},
+		"one part":        {[]budgetPart{part(time.Minute, 900)}, 0, 0},
+		"none":            {nil, 0, 0},
+		"a gap":           {[]budgetPart{part(7*time.Minute, 1800), part(time.Minute, 900)}, 0, 0},
+		"long ago":        {[]budgetPart{part(10*time.Minute, 1800), part(7*time.Minute, 900)}, 0, 0},
+		"a little before": {[]budgetPart{part(9*time.Minute, 1800), part(6*time.Minute, 900)}, 0, 0.5},
+	} {
+		d := demand{arrivals: fleet.Observed(20), parts: test.parts, partLength: 3 * time.Minute, constant: constantRate{mean: test.constant}}
+		if d.setRecentMean(now); math.Abs(d.recentMean-test.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, d.recentMean, test.want)
+		}
 	}
 }
