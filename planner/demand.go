@@ -41,7 +41,6 @@ type demand struct {
 	shortened      bool          // the highest demand is that of the short scale-down window
 	steadyFor      time.Duration // that the rate has been as it is; 0: unknown
 	evenlyFor      time.Duration // the same, without bursts
-	recentMean     float64       // rate of the latest parts over that of now; 0: unknown
 	covered        bool          // samples cover the peak window
 	peakless       bool          // the highest demand of the peak window is not known
 	idle           idleness      // whether the model may scale to zero
@@ -195,7 +194,6 @@ func (x *view) measure(m *model, d *demand) {
 	if d.constant.mean > 0 {
 		arrivals = d.constant.mean
 	}
-	d.setRecentMean(x.now)
 	d.drain = m.drainTime(x.policy).Seconds()
 	latest := arrivals + d.backlog/d.drain
 	highestOf := func(short bool) float64 {

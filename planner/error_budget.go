@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -114,50 +113,53 @@ func (z *sizedModel) correctHeadroom(x *view) {
 		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)
 	}
 	if _, rated := z.demand.rate.Known(); rated {
-		z.applyCorrection()
+		z.applyCorrection(z.shortPeaksAbove(x.now))
 	}
 }
 
-// applyCorrection corrects the headroom of the demand. If the budget may be spent on short peaks,
-// demand above the mean rate of the latest parts counts less; the mean rate keeps its headroom.
-func (z *sizedModel) applyCorrection() {
+// applyCorrection corrects the headroom of the demand. What exceeds a mean demand counts less, by
+// peakShare of what the correction saves of the mean; none if it is not known.
+func (z *sizedModel) applyCorrection(mean float64, known bool) {
 	d, factor := &z.demand, z.headroomFactor()
-	backlog, steady := d.latest-d.steady, float64(d.steady*factor)
-	highest := float64(d.highest * z.scaleDownFactor(factor))
-	if z.maySparePeaks() {
-		ofPeaks, mean := factorAt(peakUse, z.correction.factor), float64(d.steady*d.recentMean)
-		steady = min(steady, max(float64(d.steady*ofPeaks), float64(mean*factor)))
-		ofMean := float64(max(d.steady, mean) * z.scaleDownFactor(factor))
-		highest = min(highest, max(float64(d.highest*z.scaleDownFactor(ofPeaks)), ofMean))
-		z.sparesPeaks = steady < float64(d.steady*factor)*(1-tiny)
+	down := z.scaleDownFactor(factor)
+	backlog, steady, highest := d.latest-d.steady, float64(d.steady*factor), float64(d.highest*down)
+	if known {
+		high := max(d.steady, mean)
+		now := min(steady, max(float64(mean*factor), steady-float64(peakShare*(1-factor)*mean)))
+		before := min(highest, max(float64(high*down), highest-float64(peakShare*(1-down)*high)))
+		z.sparesPeaks = now < steady*(1-tiny) || before < highest*(1-tiny)
+		steady, highest = now, before
 	}
 	d.latest, d.steady, d.highest = steady+backlog, steady, highest
 }
 
-// maySparePeaks reports whether the budget may be spent on short peaks: it is left, and the latest
-// demand is about the mean of the latest parts, neither a steady rise nor a jump. Only replicas
-// that latency limits serve more for a while, later: beyond the throughput of one a queue grows.
-func (z *sizedModel) maySparePeaks() bool {
+// shortPeaksAbove returns the mean demand of the latest two parts of the error budget, of the
+// higher one, if the budget pays for short peaks above it: some of it is left, the latest part met
+// the objective, and all requests are counted and none of a rise. Only replicas that latency limits
+// can serve a peak, a little later: beyond the throughput of one a queue grows that stays.
+func (z *sizedModel) shortPeaksAbove(now time.Time) (mean float64, known bool) {
 	d, alive := z.demand, 0
 	for _, c := range z.candidates {
 		if c.alive() == 0 {
 			continue
 		}
 		if alive++; c.share <= 0 || c.capacity.LimitedBy != analyzer.LimitITL && c.capacity.LimitedBy != analyzer.LimitTTFT {
-			return false
+			return 0, false
 		}
 	}
-	return alive > 0 && z.correction.factor < 1 && d.rising.slope <= 0 && d.recentMean*(1+sameRate) >= 1
-}
-
-// setRecentMean sets the mean rate of the latest parts over that of the latest minute, or over the
-// constant rate: of the last two, the higher. It is not known if they do not end about now.
-func (d *demand) setRecentMean(now time.Time) {
-	last, rate := len(d.parts)-1, cmp.Or(d.constant.mean, d.arrivals.Or(0))
-	if last < 1 || rate <= 0 || now.Sub(d.parts[last].end) > 2*d.partLength || d.parts[last].end.Sub(d.parts[last-1].end) > d.partLength {
-		return
+	last := len(d.parts) - 1
+	if alive == 0 || z.correction.factor >= 1 || d.rising.slope > 0 || d.silent > 0 || z.missesNow() ||
+		last < 1 || d.partLength > longestPart || now.Sub(d.parts[last].end) > 2*d.partLength ||
+		d.parts[last].end.Sub(d.parts[last-1].end) > d.partLength {
+		return 0, false
 	}
-	d.recentMean = max(d.parts[last].requests, d.parts[last-1].requests) / d.partLength.Seconds() / rate
+	if objective, _ := z.singleObjective(); !d.parts[last].meets(objective.Percentile, 1) {
+		return 0, false
+	}
+	requests := max(d.parts[last].requests, d.parts[last-1].requests)
+	rate, _ := d.rate.Known()
+	mean = z.pool.required(requests / d.partLength.Seconds() / rate)
+	return mean, mean < math.MaxFloat64 // neither infinite nor NaN
 }
 
 // quickStart is the start-up time up to which a lowered headroom counts for a scale-down in full.
@@ -183,18 +185,18 @@ const (
 	// capacityUse is to which part of its mean capacity a replica is used if it is sized for an
 	// objective: the rest is headroom.
 	capacityUse = 2.0 / 3
-	// peakUse is the same of the highest demand, if it is a short peak.
-	peakUse = 1.0 / 3
+	// peakShare is by how much less short peaks above a mean demand count, over what a lowered
+	// headroom saves of that mean.
+	peakShare = 1.25
+	// longestPart is the length of a part from which on a peak of it is not short.
+	longestPart = 5 * time.Minute
 )
 
 // headroomFactor is the factor on the required capacity of a model: of the demand and the headroom
 // over it, the error budget corrects the headroom alone.
-func (z *sizedModel) headroomFactor() float64 { return factorAt(capacityUse, z.correction.factor) }
-
-// factorAt returns the factor on the required capacity of replicas that are used to a part of it.
-func factorAt(use, correction float64) float64 {
-	headroom := 1/use - 1
-	return (1 + float64(headroom*correction)) / (1 + headroom)
+func (z *sizedModel) headroomFactor() float64 {
+	const headroom = 1/capacityUse - 1
+	return (1 + float64(headroom*z.correction.factor)) / (1 + headroom)
 }
 
 // budgetText returns the error budget as text; "" if it is not known.

@@ -291,44 +291,32 @@ func TestLoweredHeadroomCountsLessForSlowStarts(t *testing.T) {
 	}
 }
 
-// Short peaks of replicas that latency limits count less while the budget is left; the mean rate
-// keeps its headroom, and so do jumps and rises.
-func TestTheBudgetIsSpentOnShortPeaks(t *testing.T) {
-	itl := func(n int) candidate {
-		return candidate{variant: &variant{now: n}, share: 1, capacity: analyzer.Capacity{LimitedBy: analyzer.LimitITL}}
-	}
-	full := candidate{variant: &variant{now: 1}, share: 1, capacity: analyzer.Capacity{LimitedBy: analyzer.LimitThroughput}}
+// What exceeds the mean counts less, but the mean keeps its headroom.
+func TestShortPeaksCountLess(t *testing.T) {
 	for name, test := range map[string]struct {
 		factor, mean, highest float64
-		change                func(z *sizedModel)
-		steady, down          float64 // required
+		startup               time.Duration
+		unknown               bool
+		steady, down          float64 // required; the demand is 1
+		spared                bool
 	}{
-		"about the mean":        {0.7, 1, 1.2, nil, 0.9, 0.96},
-		"a peak":                {0.7, 0.95, 1, nil, 0.855, 0.9},
-		"a high peak":           {0.7, 0.8, 1, nil, 0.8, 0.9},
-		"a jump":                {0.7, 0.79, 1, nil, 0.9, 0.9},
-		"below the mean":        {0.7, 1.2, 1.2, nil, 0.9, 1.08},
-		"a high peak before":    {0.7, 1, 2, nil, 0.9, 1.6},
-		"half of the budget":    {0.85, 0.8, 1, nil, 0.9, 0.95},
-		"no budget left":        {1, 0.8, 1, nil, 1, 1},
-		"missed":                {1.5, 0.8, 1, nil, 7.0 / 6, 7.0 / 6},
-		"the mean is not known": {0.7, 0, 1.2, nil, 0.9, 1.08},
-		"a steady rise":         {0.7, 0.9, 1.2, func(z *sizedModel) { z.demand.rising.slope = 0.01 }, 0.9, 1.08},
-		"throughput limits":     {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates[0] = full }, 0.9, 1.08},
-		"throughput limits one": {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates = append(z.candidates, full) }, 0.9, 1.08},
-		"capacity not known":    {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates[0].share = 0 }, 0.9, 1.08},
-		"one without replicas": {0.7, 0.95, 1, func(z *sizedModel) {
-			z.candidates = append(z.candidates, candidate{variant: &variant{}, share: 1, capacity: full.capacity})
-		}, 0.855, 0.9},
-		"no replicas":           {0.7, 0.9, 1.2, func(z *sizedModel) { z.candidates[0] = itl(0) }, 0.9, 1.08},
-		"replicas start slowly": {0.7, 1, 1.2, func(z *sizedModel) { z.candidates[0].startup = 2 * time.Minute }, 0.9, 1.08},
+		"the mean itself":       {0.7, 1, 1, 0, false, 0.9, 0.9, false},
+		"a small peak":          {0.7, 0.95, 1, 0, false, 0.855, 0.9, true},
+		"a high peak":           {0.7, 0.8, 1, 0, false, 0.8, 0.9, true},
+		"a jump":                {0.7, 0.08, 1, 0, false, 0.89, 0.9, true},
+		"below the mean":        {0.7, 1.2, 1.2, 0, false, 0.9, 1.08, false},
+		"above the highest":     {0.7, 3, 1.2, 0, false, 0.9, 1.08, false},
+		"a peak before":         {0.7, 1, 1.2, 0, false, 0.9, 0.955, true},
+		"a high peak before":    {0.7, 1, 2, 0, false, 0.9, 1.675, true},
+		"half of the factor":    {0.85, 0.8, 1, 0, false, 0.9, 0.95, true},
+		"no mean":               {0.7, 0.8, 1.2, 0, true, 0.9, 1.08, false},
+		"zero":                  {0.7, 0, 1.2, 0, false, 0.9, 0.955, true},
+		"replicas start slowly": {0.7, 1, 1.2, 2 * time.Minute, false, 0.9, 1.0775, true},
 	} {
-		z := &sizedModel{correction: correction{factor: test.factor}, candidates: []candidate{itl(1)}}
-		z.demand = demand{steady: 1, latest: 1.5, highest: test.highest, recentMean: test.mean}
-		if test.change != nil {
-			test.change(z)
-		}
-		z.applyCorrection()
+		z := &sizedModel{correction: correction{factor: test.factor}}
+		z.candidates = []candidate{{variant: &variant{now: 1, startup: test.startup}, share: 1}}
+		z.demand = demand{steady: 1, latest: 1.5, highest: test.highest}
+		z.applyCorrection(test.mean, !test.unknown)
 		for amount, pair := range map[string][2]float64{
 			"steady": {z.demand.steady, test.steady}, "latest": {z.demand.latest, test.steady + 0.5}, "highest": {z.demand.highest, test.down},
 		} {
@@ -336,34 +324,66 @@ func TestTheBudgetIsSpentOnShortPeaks(t *testing.T) {
 				t.Errorf("%s: %s %v, want %v", name, amount, pair[0], pair[1])
 			}
 		}
-		if spared := test.steady < min(1, (&sizedModel{correction: z.correction}).headroomFactor())-1e-9; z.sparesPeaks != spared {
-			t.Errorf("%s: peaks count less: %v, want %v", name, z.sparesPeaks, spared)
+		if z.sparesPeaks != test.spared {
+			t.Errorf("%s: peaks count less: %v", name, z.sparesPeaks)
 		}
 	}
 }
 
-// The mean rate of the latest parts is not known unless two of them end about now.
-func TestMeanOfTheLatestParts(t *testing.T) {
+// TestShortPeaksNeedAMean leaves out one condition at a time.
+func TestShortPeaksNeedAMean(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	limited := func(n int, by analyzer.Limit) candidate {
+		return candidate{variant: &variant{Variant: &fleet.Variant{}, now: n}, share: 1, capacity: analyzer.Capacity{LimitedBy: by}}
+	}
 	part := func(ago time.Duration, requests float64) budgetPart {
 		return budgetPart{end: now.Add(-ago), requests: requests}
 	}
 	for name, test := range map[string]struct {
-		parts    []budgetPart
-		constant float64
-		want     float64
+		change func(z *sizedModel)
+		mean   float64 // zero: not known
 	}{
-		"the higher one":  {[]budgetPart{part(10*time.Minute, 9000), part(4*time.Minute, 1800), part(time.Minute, 900)}, 0, 0.5},
-		"constant":        {[]budgetPart{part(4*time.Minute, 1800), part(time.Minute, 900)}, 10, 1},
-		"one part":        {[]budgetPart{part(time.Minute, 900)}, 0, 0},
-		"none":            {nil, 0, 0},
-		"a gap":           {[]budgetPart{part(7*time.Minute, 1800), part(time.Minute, 900)}, 0, 0},
-		"long ago":        {[]budgetPart{part(10*time.Minute, 1800), part(7*time.Minute, 900)}, 0, 0},
-		"a little before": {[]budgetPart{part(9*time.Minute, 1800), part(6*time.Minute, 900)}, 0, 0.5},
+		"all":                   {func(*sizedModel) {}, 0.5},
+		"TTFT limits":           {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitTTFT }, 0.5},
+		"throughput limits":     {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitThroughput }, 0},
+		"throughput limits one": {func(z *sizedModel) { z.candidates = append(z.candidates, limited(1, analyzer.LimitThroughput)) }, 0},
+		"one without replicas":  {func(z *sizedModel) { z.candidates = append(z.candidates, limited(0, analyzer.LimitThroughput)) }, 0.5},
+		"no replicas":           {func(z *sizedModel) { z.candidates[0] = limited(0, analyzer.LimitITL) }, 0},
+		"capacity not known":    {func(z *sizedModel) { z.candidates[0].share = 0 }, 0},
+		"no budget left":        {func(z *sizedModel) { z.correction.factor = 1 }, 0},
+		"a steady rise":         {func(z *sizedModel) { z.demand.rising.slope = 0.01 }, 0},
+		"a silent replica":      {func(z *sizedModel) { z.demand.silent = 1 }, 0},
+		"a queue":               {func(z *sizedModel) { z.demand.queued = 2 }, 0},
+		"late now":              {func(z *sizedModel) { z.demand.itl = fleet.Observed(0.06) }, 0},
+		"late before":           {func(z *sizedModel) { z.demand.parts[2].missed = 91 }, 0},
+		"late, within budget":   {func(z *sizedModel) { z.demand.parts[2].missed = 90 }, 0.5},
+		"the latest is higher":  {func(z *sizedModel) { z.demand.parts[2].requests = 2700 }, 0.75},
+		"one part":              {func(z *sizedModel) { z.demand.parts = z.demand.parts[2:] }, 0},
+		"no part":               {func(z *sizedModel) { z.demand.parts = nil }, 0},
+		"a gap":                 {func(z *sizedModel) { z.demand.parts[1].end = now.Add(-7 * time.Minute) }, 0},
+		"long ago": {func(z *sizedModel) {
+			z.demand.parts = []budgetPart{part(10*time.Minute, 1800), part(7*time.Minute, 1800)}
+		}, 0},
+		"a little before": {func(z *sizedModel) {
+			z.demand.parts = []budgetPart{part(9*time.Minute, 1800), part(6*time.Minute, 1800)}
+		}, 0.5},
+		"long parts": {func(z *sizedModel) {
+			z.demand.partLength = 72 * time.Minute
+			z.demand.parts = []budgetPart{part(80*time.Minute, 43200), part(8*time.Minute, 43200)}
+		}, 0},
 	} {
-		d := demand{arrivals: fleet.Observed(20), parts: test.parts, partLength: 3 * time.Minute, constant: constantRate{mean: test.constant}}
-		if d.setRecentMean(now); math.Abs(d.recentMean-test.want) > 1e-9 {
-			t.Errorf("%s: %v, want %v", name, d.recentMean, test.want)
+		v := &variant{Variant: &fleet.Variant{}, now: 1, objective: fleet.Objective{ITL: 50 * time.Millisecond, Percentile: 0.95}}
+		v.ready = 1
+		z := &sizedModel{model: &model{variants: []*variant{v}}, correction: correction{factor: 0.7}}
+		z.candidates = []candidate{{variant: v, share: 1, capacity: analyzer.Capacity{LimitedBy: analyzer.LimitITL}}}
+		z.demand = demand{
+			rate: fleet.Observed(20), partLength: 3 * time.Minute,
+			parts: []budgetPart{part(7*time.Minute, 9000), part(4*time.Minute, 1800), part(time.Minute, 1800)},
+		}
+		test.change(z)
+		mean, known := z.shortPeaksAbove(now)
+		if known != (test.mean > 0) || math.Abs(mean-test.mean) > 1e-9 {
+			t.Errorf("%s: %v, %v, want %v", name, mean, known, test.mean)
 		}
 	}
 }
