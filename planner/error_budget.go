@@ -117,8 +117,8 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	}
 }
 
-// applyCorrection corrects the headroom of the demand. What exceeds a mean demand counts less, by
-// peakShare of what the correction saves of the mean; none if it is not known.
+// applyCorrection corrects the headroom of the demand. Demand above a mean counts less, by
+// peakShare times as much as the correction saves of the mean; none does if that is not known.
 func (z *sizedModel) applyCorrection(mean float64, known bool) {
 	d, factor := &z.demand, z.headroomFactor()
 	down := z.scaleDownFactor(factor)
@@ -185,8 +185,8 @@ const (
 	// capacityUse is to which part of its mean capacity a replica is used if it is sized for an
 	// objective: the rest is headroom.
 	capacityUse = 2.0 / 3
-	// peakShare is by how much less short peaks above a mean demand count, over what a lowered
-	// headroom saves of that mean.
+	// peakShare is by how much less short peaks above a mean demand count, over the part of the
+	// mean that a lowered headroom saves.
 	peakShare = 1.25
 	// longestPart is the length of a part from which on a peak of it is not short.
 	longestPart = 5 * time.Minute

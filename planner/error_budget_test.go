@@ -300,18 +300,19 @@ func TestShortPeaksCountLess(t *testing.T) {
 		steady, down          float64 // required; the demand is 1
 		spared                bool
 	}{
-		"the mean itself":       {0.7, 1, 1, 0, false, 0.9, 0.9, false},
-		"a small peak":          {0.7, 0.95, 1, 0, false, 0.855, 0.9, true},
-		"a high peak":           {0.7, 0.8, 1, 0, false, 0.8, 0.9, true},
-		"a jump":                {0.7, 0.08, 1, 0, false, 0.89, 0.9, true},
-		"below the mean":        {0.7, 1.2, 1.2, 0, false, 0.9, 1.08, false},
-		"above the highest":     {0.7, 3, 1.2, 0, false, 0.9, 1.08, false},
-		"a peak before":         {0.7, 1, 1.2, 0, false, 0.9, 0.955, true},
-		"a high peak before":    {0.7, 1, 2, 0, false, 0.9, 1.675, true},
-		"half of the factor":    {0.85, 0.8, 1, 0, false, 0.9, 0.95, true},
-		"no mean":               {0.7, 0.8, 1.2, 0, true, 0.9, 1.08, false},
-		"zero":                  {0.7, 0, 1.2, 0, false, 0.9, 0.955, true},
-		"replicas start slowly": {0.7, 1, 1.2, 2 * time.Minute, false, 0.9, 1.0775, true},
+		"the mean itself":        {0.7, 1, 1, 0, false, 0.9, 0.9, false},
+		"a small peak":           {0.7, 0.95, 1, 0, false, 0.855, 0.9, true},
+		"a high peak":            {0.7, 0.8, 1, 0, false, 0.8, 0.9, true},
+		"a jump":                 {0.7, 0.08, 1, 0, false, 0.89, 0.9, true},
+		"below the mean":         {0.7, 1.2, 1.2, 0, false, 0.9, 1.08, false},
+		"above the highest":      {0.7, 3, 1.2, 0, false, 0.9, 1.08, false},
+		"a peak before":          {0.7, 1, 1.2, 0, false, 0.9, 0.955, true},
+		"a high peak before":     {0.7, 1, 2, 0, false, 0.9, 1.675, true},
+		"half of the factor":     {0.85, 0.8, 1, 0, false, 0.9, 0.95, true},
+		"no mean":                {0.7, 0.8, 1.2, 0, true, 0.9, 1.08, false},
+		"zero":                   {0.7, 0, 1.2, 0, false, 0.9, 0.955, true},
+		"slowly, about the mean": {0.7, 1.05, 1.1, 2 * time.Minute, false, 0.9, 0.9975, true},
+		"replicas start slowly":  {0.7, 1, 1.2, 2 * time.Minute, false, 0.9, 1.0775, true},
 	} {
 		z := &sizedModel{correction: correction{factor: test.factor}}
 		z.candidates = []candidate{{variant: &variant{now: 1, startup: test.startup}, share: 1}}
@@ -339,28 +340,32 @@ func TestShortPeaksNeedAMean(t *testing.T) {
 	part := func(ago time.Duration, requests float64) budgetPart {
 		return budgetPart{end: now.Add(-ago), requests: requests}
 	}
+	shared := pool{Pool: analyzer.Pool{Alone: 0.6, Exponent: 0.5}, mean: 0.5}
 	for name, test := range map[string]struct {
 		change func(z *sizedModel)
 		mean   float64 // zero: not known
 	}{
-		"all":                   {func(*sizedModel) {}, 0.5},
-		"TTFT limits":           {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitTTFT }, 0.5},
-		"throughput limits":     {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitThroughput }, 0},
-		"throughput limits one": {func(z *sizedModel) { z.candidates = append(z.candidates, limited(1, analyzer.LimitThroughput)) }, 0},
-		"one without replicas":  {func(z *sizedModel) { z.candidates = append(z.candidates, limited(0, analyzer.LimitThroughput)) }, 0.5},
-		"no replicas":           {func(z *sizedModel) { z.candidates[0] = limited(0, analyzer.LimitITL) }, 0},
-		"capacity not known":    {func(z *sizedModel) { z.candidates[0].share = 0 }, 0},
-		"no budget left":        {func(z *sizedModel) { z.correction.factor = 1 }, 0},
-		"a steady rise":         {func(z *sizedModel) { z.demand.rising.slope = 0.01 }, 0},
-		"a silent replica":      {func(z *sizedModel) { z.demand.silent = 1 }, 0},
-		"a queue":               {func(z *sizedModel) { z.demand.queued = 2 }, 0},
-		"late now":              {func(z *sizedModel) { z.demand.itl = fleet.Observed(0.06) }, 0},
-		"late before":           {func(z *sizedModel) { z.demand.parts[2].missed = 91 }, 0},
-		"late, within budget":   {func(z *sizedModel) { z.demand.parts[2].missed = 90 }, 0.5},
-		"the latest is higher":  {func(z *sizedModel) { z.demand.parts[2].requests = 2700 }, 0.75},
-		"one part":              {func(z *sizedModel) { z.demand.parts = z.demand.parts[2:] }, 0},
-		"no part":               {func(z *sizedModel) { z.demand.parts = nil }, 0},
-		"a gap":                 {func(z *sizedModel) { z.demand.parts[1].end = now.Add(-7 * time.Minute) }, 0},
+		"all":                      {func(*sizedModel) {}, 0.5},
+		"TTFT limits":              {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitTTFT }, 0.5},
+		"throughput limits":        {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitThroughput }, 0},
+		"throughput limits one":    {func(z *sizedModel) { z.candidates = append(z.candidates, limited(1, analyzer.LimitThroughput)) }, 0},
+		"one without replicas":     {func(z *sizedModel) { z.candidates = append(z.candidates, limited(0, analyzer.LimitThroughput)) }, 0.5},
+		"no replicas":              {func(z *sizedModel) { z.candidates[0] = limited(0, analyzer.LimitITL) }, 0},
+		"capacity not known":       {func(z *sizedModel) { z.candidates[0].share = 0 }, 0},
+		"no budget left":           {func(z *sizedModel) { z.correction.factor = 1 }, 0},
+		"a steady rise":            {func(z *sizedModel) { z.demand.rising.slope = 0.01 }, 0},
+		"a silent replica":         {func(z *sizedModel) { z.demand.silent = 1 }, 0},
+		"a queue":                  {func(z *sizedModel) { z.demand.queued = 2 }, 0},
+		"late now":                 {func(z *sizedModel) { z.demand.itl = fleet.Observed(0.06) }, 0},
+		"late before":              {func(z *sizedModel) { z.demand.parts[2].missed = 91 }, 0},
+		"late, within budget":      {func(z *sizedModel) { z.demand.parts[2].missed = 90 }, 0.5},
+		"the latest is higher":     {func(z *sizedModel) { z.demand.parts[2].requests = 2700 }, 0.75},
+		"the one before is higher": {func(z *sizedModel) { z.demand.parts[1].requests = 2700 }, 0.75},
+		"with headroom of a pool":  {func(z *sizedModel) { z.pool = shared }, shared.required(0.5)},
+		"an infinite mean":         {func(z *sizedModel) { z.demand.rate = fleet.Observed(5e-324) }, 0},
+		"one part":                 {func(z *sizedModel) { z.demand.parts = z.demand.parts[2:] }, 0},
+		"no part":                  {func(z *sizedModel) { z.demand.parts = nil }, 0},
+		"a gap":                    {func(z *sizedModel) { z.demand.parts[1].end = now.Add(-7 * time.Minute) }, 0},
 		"long ago": {func(z *sizedModel) {
 			z.demand.parts = []budgetPart{part(10*time.Minute, 1800), part(7*time.Minute, 1800)}
 		}, 0},
@@ -382,7 +387,7 @@ func TestShortPeaksNeedAMean(t *testing.T) {
 		}
 		test.change(z)
 		mean, known := z.shortPeaksAbove(now)
-		if known != (test.mean > 0) || math.Abs(mean-test.mean) > 1e-9 {
+		if known != (test.mean > 0) || known && math.Abs(mean-test.mean) > 1e-9 {
 			t.Errorf("%s: %v, %v, want %v", name, mean, known, test.mean)
 		}
 	}
