@@ -118,7 +118,8 @@ func (z *sizedModel) correctHeadroom(x *view) {
 }
 
 // applyCorrection corrects the headroom of the demand. Demand above a mean counts less, by
-// peakShare times as much as the correction saves of the mean; none does if that is not known.
+// peakShare times as much as the correction saves of the mean; none does if that is not known. For
+// a scale-down the mean keeps its headroom, too.
 func (z *sizedModel) applyCorrection(mean float64, known bool) {
 	d, factor := &z.demand, z.headroomFactor()
 	down := z.scaleDownFactor(factor)
@@ -126,7 +127,7 @@ func (z *sizedModel) applyCorrection(mean float64, known bool) {
 	if known {
 		high := max(d.steady, mean)
 		now := min(steady, max(float64(mean*factor), steady-float64(peakShare*(1-factor)*mean)))
-		before := min(highest, max(float64(high*down), highest-float64(peakShare*(1-down)*high)))
+		before := min(highest, max(float64(high*(1+z.headroom)*down), highest-float64(peakShare*(1-down)*high)))
 		z.sparesPeaks = now < steady*(1-tiny) || before < highest*(1-tiny)
 		steady, highest = now, before
 	}
@@ -157,6 +158,9 @@ func (z *sizedModel) shortPeaksAbove(now time.Time) (mean float64, known bool) {
 		return 0, false
 	}
 	requests := max(d.parts[last].requests, d.parts[last-1].requests)
+	if requests < leastBudgetRequests {
+		return 0, false
+	}
 	rate, _ := d.rate.Known()
 	mean = z.pool.required(requests / d.partLength.Seconds() / rate)
 	return mean, mean < math.MaxFloat64 // neither infinite nor NaN

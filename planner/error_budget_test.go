@@ -311,10 +311,11 @@ func TestShortPeaksCountLess(t *testing.T) {
 		"half of the factor":     {0.85, 0.8, 1, 0, false, 0.9, 0.95, true},
 		"no mean":                {0.7, 0.8, 1.2, 0, true, 0.9, 1.08, false},
 		"zero":                   {0.7, 0, 1.2, 0, false, 0.9, 0.955, true},
-		"slowly, about the mean": {0.7, 1.05, 1.1, 2 * time.Minute, false, 0.9, 0.9975, true},
+		"slowly, about the mean": {0.7, 1, 1.1, 2 * time.Minute, false, 0.9, 0.9975, true},
+		"a small peak before":    {0.7, 1, 1.1, 0, false, 0.9, 0.945, true},
 		"replicas start slowly":  {0.7, 1, 1.2, 2 * time.Minute, false, 0.9, 1.0775, true},
 	} {
-		z := &sizedModel{correction: correction{factor: test.factor}}
+		z := &sizedModel{correction: correction{factor: test.factor}, headroom: 0.05}
 		z.candidates = []candidate{{variant: &variant{now: 1, startup: test.startup}, share: 1}}
 		z.demand = demand{steady: 1, latest: 1.5, highest: test.highest}
 		z.applyCorrection(test.mean, !test.unknown)
@@ -345,21 +346,24 @@ func TestShortPeaksNeedAMean(t *testing.T) {
 		change func(z *sizedModel)
 		mean   float64 // zero: not known
 	}{
-		"all":                      {func(*sizedModel) {}, 0.5},
-		"TTFT limits":              {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitTTFT }, 0.5},
-		"throughput limits":        {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitThroughput }, 0},
-		"throughput limits one":    {func(z *sizedModel) { z.candidates = append(z.candidates, limited(1, analyzer.LimitThroughput)) }, 0},
-		"one without replicas":     {func(z *sizedModel) { z.candidates = append(z.candidates, limited(0, analyzer.LimitThroughput)) }, 0.5},
-		"no replicas":              {func(z *sizedModel) { z.candidates[0] = limited(0, analyzer.LimitITL) }, 0},
-		"capacity not known":       {func(z *sizedModel) { z.candidates[0].share = 0 }, 0},
-		"no budget left":           {func(z *sizedModel) { z.correction.factor = 1 }, 0},
-		"a steady rise":            {func(z *sizedModel) { z.demand.rising.slope = 0.01 }, 0},
-		"a silent replica":         {func(z *sizedModel) { z.demand.silent = 1 }, 0},
-		"a queue":                  {func(z *sizedModel) { z.demand.queued = 2 }, 0},
-		"late now":                 {func(z *sizedModel) { z.demand.itl = fleet.Observed(0.06) }, 0},
-		"late before":              {func(z *sizedModel) { z.demand.parts[2].missed = 91 }, 0},
-		"late, within budget":      {func(z *sizedModel) { z.demand.parts[2].missed = 90 }, 0.5},
-		"the latest is higher":     {func(z *sizedModel) { z.demand.parts[2].requests = 2700 }, 0.75},
+		"all":                   {func(*sizedModel) {}, 0.5},
+		"TTFT limits":           {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitTTFT }, 0.5},
+		"throughput limits":     {func(z *sizedModel) { z.candidates[0].capacity.LimitedBy = analyzer.LimitThroughput }, 0},
+		"throughput limits one": {func(z *sizedModel) { z.candidates = append(z.candidates, limited(1, analyzer.LimitThroughput)) }, 0},
+		"one without replicas":  {func(z *sizedModel) { z.candidates = append(z.candidates, limited(0, analyzer.LimitThroughput)) }, 0.5},
+		"no replicas":           {func(z *sizedModel) { z.candidates[0] = limited(0, analyzer.LimitITL) }, 0},
+		"capacity not known":    {func(z *sizedModel) { z.candidates[0].share = 0 }, 0},
+		"no budget left":        {func(z *sizedModel) { z.correction.factor = 1 }, 0},
+		"a steady rise":         {func(z *sizedModel) { z.demand.rising.slope = 0.01 }, 0},
+		"a silent replica":      {func(z *sizedModel) { z.demand.silent = 1 }, 0},
+		"a queue":               {func(z *sizedModel) { z.demand.queued = 2 }, 0},
+		"late now":              {func(z *sizedModel) { z.demand.itl = fleet.Observed(0.06) }, 0},
+		"late before":           {func(z *sizedModel) { z.demand.parts[2].missed = 91 }, 0},
+		"late, within budget":   {func(z *sizedModel) { z.demand.parts[2].missed = 90 }, 0.5},
+		"the latest is higher":  {func(z *sizedModel) { z.demand.parts[2].requests = 2700 }, 0.75},
+		"few requests": {func(z *sizedModel) {
+			z.demand.parts = []budgetPart{part(4*time.Minute, 199), part(time.Minute, 199)}
+		}, 0},
 		"the one before is higher": {func(z *sizedModel) { z.demand.parts[1].requests = 2700 }, 0.75},
 		"with headroom of a pool":  {func(z *sizedModel) { z.pool = shared }, shared.required(0.5)},
 		"an infinite mean":         {func(z *sizedModel) { z.demand.rate = fleet.Observed(5e-324) }, 0},
