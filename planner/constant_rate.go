@@ -69,9 +69,7 @@ func (m *model) setConstantRate(d *demand, now time.Time) {
 		}
 	}
 	latest, known := d.arrivals.Known()
-	last := len(d.parts) - 1
-	if !known || !(latest > 0) || !(deviation > 0) || last < 0 || now.Sub(d.parts[last].end) > 2*d.partLength ||
-		d.silent > 0 || d.burst > 0 {
+	if !known || !(latest > 0) || !(deviation > 0) || !d.hasRecentParts(now) || d.silent > 0 || d.burst > 0 {
 		return
 	}
 	minute := arrived{seconds: peak / (deviation * deviation)} // of a window with that error

@@ -89,11 +89,17 @@ func headroomTarget(window budgetPart, percentile float64) float64 {
 // budgetWindow returns the requests of the error budget's window, those while replicas start
 // included; false if they are few, or if nothing is known of the latest part.
 func (d *demand) budgetWindow(p Policy, now time.Time) (window budgetPart, known bool) {
-	if len(d.parts) == 0 || now.Sub(d.parts[len(d.parts)-1].end) > 2*d.partLength {
+	if !d.hasRecentParts(now) {
 		return window, false
 	}
 	window = sumOfParts(since(d.parts, now.Add(-p.BudgetWindow)))
 	return window, window.requests >= leastBudgetRequests
+}
+
+// hasRecentParts reports whether the known parts of the error budget go on until about now.
+func (d *demand) hasRecentParts(now time.Time) bool {
+	last := len(d.parts) - 1
+	return last >= 0 && now.Sub(d.parts[last].end) <= 2*d.partLength
 }
 
 // meets reports whether no more requests missed the objective than a share of those that may.
@@ -139,31 +145,34 @@ func (z *sizedModel) applyCorrection(mean float64, known bool) {
 // the objective, and all requests are counted and none of a rise. Only replicas that latency limits
 // can serve a peak, a little later: beyond the throughput of one a queue grows that stays.
 func (z *sizedModel) shortPeaksAbove(now time.Time) (mean float64, known bool) {
-	d, alive := z.demand, 0
-	for _, c := range z.candidates {
-		if c.alive() == 0 {
-			continue
-		}
-		if alive++; c.share <= 0 || c.capacity.LimitedBy != analyzer.LimitITL && c.capacity.LimitedBy != analyzer.LimitTTFT {
-			return 0, false
-		}
-	}
-	last := len(d.parts) - 1
-	if alive == 0 || z.correction.factor >= 1 || d.rising.slope > 0 || d.silent > 0 || z.missesNow() ||
-		last < 1 || d.partLength > longestPart || now.Sub(d.parts[last].end) > 2*d.partLength ||
-		d.parts[last].end.Sub(d.parts[last-1].end) > d.partLength {
+	d, last := z.demand, len(z.demand.parts)-1
+	if z.correction.factor >= 1 || d.rising.slope > 0 || d.silent > 0 || z.missesNow() || !z.latencyLimits() ||
+		last < 1 || d.partLength > longestPart || !d.hasRecentParts(now) {
 		return 0, false
 	}
-	if objective, _ := z.singleObjective(); !d.parts[last].meets(objective.Percentile, 1) {
-		return 0, false
-	}
-	requests := max(d.parts[last].requests, d.parts[last-1].requests)
-	if requests < leastBudgetRequests {
+	latest, before := d.parts[last], d.parts[last-1]
+	objective, _ := z.singleObjective()
+	requests := max(latest.requests, before.requests)
+	if latest.end.Sub(before.end) > d.partLength || !latest.meets(objective.Percentile, 1) || requests < leastBudgetRequests {
 		return 0, false
 	}
 	rate, _ := d.rate.Known()
 	mean = z.pool.required(requests / d.partLength.Seconds() / rate)
 	return mean, mean < math.MaxFloat64 // neither infinite nor NaN
+}
+
+// latencyLimits reports whether TTFT or ITL limits the replicas of each variant that has some.
+func (z *sizedModel) latencyLimits() bool {
+	alive := 0
+	for _, c := range z.candidates {
+		if c.alive() == 0 {
+			continue
+		}
+		if alive++; c.share <= 0 || c.capacity.LimitedBy != analyzer.LimitITL && c.capacity.LimitedBy != analyzer.LimitTTFT {
+			return false
+		}
+	}
+	return alive > 0
 }
 
 // quickStart is the start-up time up to which a lowered headroom counts for a scale-down in full.
@@ -189,8 +198,8 @@ const (
 	// capacityUse is to which part of its mean capacity a replica is used if it is sized for an
 	// objective: the rest is headroom.
 	capacityUse = 2.0 / 3
-	// peakShare is by how much less short peaks above a mean demand count, over the part of the
-	// mean that a lowered headroom saves.
+	// peakShare is the most that is left out of a short peak above a mean demand, over the part of
+	// the mean that a lowered headroom saves.
 	peakShare = 1.25
 	// longestPart is the length of a part from which on a peak of it is not short.
 	longestPart = 5 * time.Minute

@@ -291,7 +291,7 @@ func TestLoweredHeadroomCountsLessForSlowStarts(t *testing.T) {
 	}
 }
 
-// What exceeds the mean counts less, but the mean keeps its headroom.
+// Demand above the mean counts less, but the mean keeps its headroom.
 func TestShortPeaksCountLess(t *testing.T) {
 	for name, test := range map[string]struct {
 		factor, mean, highest float64

@@ -99,11 +99,10 @@ func (d *demand) lasted(now time.Time) time.Duration {
 // the mean rate since the last clear change counts, not one minute of it.
 func (d *demand) lastedEvenly(now time.Time) time.Duration {
 	rate, known := d.arrivals.Known()
-	last := len(d.parts) - 1
-	if !known || last < 0 || now.Sub(d.parts[last].end) > 2*d.partLength {
+	if !known || !d.hasRecentParts(now) {
 		return 0
 	}
-	first := last
+	first := len(d.parts) - 1
 	for first > 0 && d.parts[first].end.Sub(d.parts[first-1].end) <= d.partLength {
 		first--
 	}

@@ -33,7 +33,7 @@ const (
 func (d *demand) setRisingRate(ready int, now time.Time) {
 	latest, known := d.arrivals.Known()
 	last := len(d.parts) - 1
-	if !known || last < risingParts-1 || now.Sub(d.parts[last].end) > 2*d.partLength ||
+	if !known || last < risingParts-1 || !d.hasRecentParts(now) ||
 		d.partLength < leastRisingPart || d.backlog > float64(ready) {
 		return
 	}
