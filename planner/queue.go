@@ -12,7 +12,9 @@ import (
 //
 // Requests that wait at an engine are served by that engine alone, and new ones go elsewhere until
 // then: such a queue takes no more than the capacity of its replica. While replicas start, a queue
-// asks for no more than these will serve, or each cycle would count it again.
+// needs no more than these will serve, or each cycle would count it again. If all replicas together
+// would not serve the steady demand, they were started for less: capacities have fallen, and the
+// queue counts. In a burst the arrivals themselves start replicas, and the growth.
 func (z *sizedModel) addQueue() {
 	d := z.demand
 	z.latest = d.latest
@@ -28,7 +30,7 @@ func (z *sizedModel) addQueue() {
 		}
 		z.addGrowth(unit)
 	}
-	if committed := z.committed(); z.starts() && committed > 0 {
+	if committed := z.committed(); z.starts() && committed > 0 && (committed >= d.steady || d.burst > 0) {
 		z.latest = max(d.steady, min(z.latest, committed))
 	}
 }
