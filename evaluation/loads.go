@@ -119,6 +119,7 @@ func (n NamedLoad) load(text string) (Load, error) {
 			Model: model, Seed: seed, Rate: shape.rate, Until: shape.seconds, Prompt: shape.prompt, Output: shape.output,
 			Burstiness: shape.burstiness,
 		})
+		shape.lengthen(requests)
 		return requests, shape.seconds, err
 	}
 	return load, nil

@@ -3,6 +3,7 @@ package evaluation
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type shape struct {
 	seconds        float64
 	burstiness     float64
 	prompt, output simulation.Lengths
+	// by which both are multiplied in the second of three parts; 0: they stay
+	longerPrompts, longerOutputs float64
 }
 
 // The lengths of Azure's conversation trace of 2023: mean and 99th percentile.
@@ -82,6 +85,10 @@ func rateLoads() []NamedLoad {
 				return chat(p, phases(phase{m / 3, rate}, phase{5, rate * p["factor"]}, phase{m, rate}))
 			},
 		},
+		{
+			Name: "cron", Summary: "one rate, and a burst of some seconds on top of it in each period", Parameters: map[string]float64{"rate": 5, "burst": 60, "seconds": 20, "period": 10, "minutes": 60},
+			build: cron,
+		},
 	}
 }
 
@@ -102,6 +109,15 @@ func otherLoads() []NamedLoad {
 			build: func(p map[string]float64) shape {
 				s := chat(p, simulation.Ramps(point(0, p["rate"])))
 				s.output = simulation.Lengths{Mean: 8000, P99: 12_000, Max: 14_000}
+				return s
+			},
+		},
+		{
+			Name: "longer-requests", Summary: "one rate; prompts and outputs are longer in the second of three parts, by factors",
+			Parameters: map[string]float64{"rate": 12, "prompts": 1, "outputs": 3, "minutes": 60},
+			build: func(p map[string]float64) shape {
+				s := chat(p, simulation.Ramps(point(0, p["rate"])))
+				s.longerPrompts, s.longerOutputs = p["prompts"], p["outputs"]
 				return s
 			},
 		},
@@ -136,6 +152,19 @@ func chat(p map[string]float64, rate simulation.Rate) shape {
 	return shape{rate: rate, seconds: p["minutes"] * 60, prompt: chatPrompts, output: chatOutputs}
 }
 
+// lengthen multiplies the lengths of the requests of the second of three parts.
+func (s shape) lengthen(requests []simulation.Request) {
+	if s.longerPrompts <= 0 || s.longerOutputs <= 0 {
+		return
+	}
+	for i := range requests {
+		if r := &requests[i]; r.Arrival >= s.seconds/3 && r.Arrival < s.seconds*2/3 {
+			r.Prompt = max(1, int(math.Round(float64(r.Prompt)*s.longerPrompts)))
+			r.Output = max(1, int(math.Round(float64(r.Output)*s.longerOutputs)))
+		}
+	}
+}
+
 // bursts returns requests at levels that last 90 s on average. The parameter levels is their seed.
 func bursts(p map[string]float64, prompt, output simulation.Lengths) shape {
 	seconds := p["minutes"] * 60
@@ -165,6 +194,15 @@ func onOff(p map[string]float64) shape {
 	var all []phase
 	for minute := 0.0; minute < p["minutes"]; minute += p["period"] {
 		all = append(all, phase{p["period"] / 2, p["on"]}, phase{p["period"] / 2, p["off"]})
+	}
+	return chat(p, phases(all...))
+}
+
+func cron(p map[string]float64) shape {
+	var all []phase
+	burst := p["seconds"] / 60
+	for minute := 0.0; minute < p["minutes"]; minute += p["period"] {
+		all = append(all, phase{burst, p["rate"] + p["burst"]}, phase{max(0, p["period"]-burst), p["rate"]})
 	}
 	return chat(p, phases(all...))
 }

@@ -159,7 +159,7 @@ func (z *sizedModel) setAmounts(now time.Time) {
 		z.last = z.lastReplica()
 		return
 	}
-	z.addQueue()
+	z.addQueue(now)
 	z.addRise(now)
 	z.useSlowVariants()
 	z.proveCapacity()

@@ -12,10 +12,9 @@ import (
 //
 // Requests that wait at an engine are served by that engine alone, and new ones go elsewhere until
 // then: such a queue takes no more than the capacity of its replica. While replicas start, a queue
-// needs no more than these will serve, or each cycle would count it again. If all replicas together
-// would not serve the steady demand, they were started for less: capacities have fallen, and the
-// queue counts. In a burst the arrivals themselves start replicas, and the growth.
-func (z *sizedModel) addQueue() {
+// needs no more than these will serve, or each cycle would count it again. If capacities have fallen
+// since, the replicas that start were to serve less, and the queue counts.
+func (z *sizedModel) addQueue(now time.Time) {
 	d := z.demand
 	z.latest = d.latest
 	rate, rated := d.rate.Known()
@@ -30,9 +29,28 @@ func (z *sizedModel) addQueue() {
 		}
 		z.addGrowth(unit)
 	}
-	if committed := z.committed(); z.starts() && committed > 0 && (committed >= d.steady || d.burst > 0) {
+	if committed := z.committed(); z.starts() && committed > 0 && !(z.lacksSteady(committed) && d.hasNotRisen(now)) {
 		z.latest = max(d.steady, min(z.latest, committed))
 	}
+}
+
+// lacksSteady reports whether a capacity does not serve the steady demand.
+func (z *sizedModel) lacksSteady(capacity float64) bool {
+	return capacity < z.demand.steady*(1-tiny)
+}
+
+// hasNotRisen reports whether no more requests arrive than in one of the latest parts of the error
+// budget, but for chance.
+func (d *demand) hasNotRisen(now time.Time) bool {
+	arrivals, known := d.arrivals.Known()
+	if !known || d.burst > 0 || !d.hasRecentParts(now) {
+		return false
+	}
+	highest := 0.0
+	for _, part := range lastParts(d.parts, riseParts) {
+		highest = max(highest, part.requests)
+	}
+	return !d.isRise(highest, float64(arrivals*d.partLength.Seconds()), clearRise)
 }
 
 // drainTime returns the time in which a backlog is to be served: the policy's, or that of a request
