@@ -12,8 +12,8 @@ import (
 //
 // Requests that wait at an engine are served by that engine alone, and new ones go elsewhere until
 // then: such a queue takes no more than the capacity of its replica. While replicas start, a queue
-// needs no more than these will serve, or each cycle would count it again. If capacities have fallen
-// since, the replicas that start were to serve less, and the queue counts.
+// needs no more than these will serve, or each cycle would count it again. If capacities have
+// fallen since, these replicas were to serve less, and the queue counts.
 func (z *sizedModel) addQueue(now time.Time) {
 	d := z.demand
 	z.latest = d.latest
