@@ -29,14 +29,11 @@ func (z *sizedModel) addQueue(now time.Time) {
 		}
 		z.addGrowth(unit)
 	}
-	if committed := z.committed(); z.starts() && committed > 0 && !(z.lacksSteady(committed) && d.hasNotRisen(now)) {
+	committed := z.committed()
+	fallen := committed < d.steady*(1-tiny) && d.hasNotRisen(now)
+	if z.starts() && committed > 0 && !fallen {
 		z.latest = max(d.steady, min(z.latest, committed))
 	}
-}
-
-// lacksSteady reports whether a capacity does not serve the steady demand.
-func (z *sizedModel) lacksSteady(capacity float64) bool {
-	return capacity < z.demand.steady*(1-tiny)
 }
 
 // hasNotRisen reports whether no more requests arrive than in one of the latest parts of the error
