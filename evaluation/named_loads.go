@@ -191,20 +191,21 @@ func phases(all ...phase) simulation.Rate {
 }
 
 func onOff(p map[string]float64) shape {
-	var all []phase
-	for minute := 0.0; minute < p["minutes"]; minute += p["period"] {
-		all = append(all, phase{p["period"] / 2, p["on"]}, phase{p["period"] / 2, p["off"]})
-	}
-	return chat(p, phases(all...))
+	return chat(p, alternating(p["period"]*60, p["period"]*30, p["on"], p["off"]))
 }
 
 func cron(p map[string]float64) shape {
-	var all []phase
-	burst := p["seconds"] / 60
-	for minute := 0.0; minute < p["minutes"]; minute += p["period"] {
-		all = append(all, phase{burst, p["rate"] + p["burst"]}, phase{max(0, p["period"]-burst), p["rate"]})
+	return chat(p, alternating(p["period"]*60, p["seconds"], p["rate"]+p["burst"], p["rate"]))
+}
+
+// alternating returns the high rate for the first seconds of each period, and the low one after.
+func alternating(period, seconds, high, low float64) simulation.Rate {
+	return func(t float64) float64 {
+		if math.Mod(t, period) < seconds {
+			return high
+		}
+		return low
 	}
-	return chat(p, phases(all...))
 }
 
 // episode is the load of llm-d's published run, whose rates its parameter multiplies: 330 s, five
