@@ -14,6 +14,11 @@ ARGS     ?=
 VERSION  ?=
 DIST     := dist
 
+# Everything is built without cgo, as the image and e2e/cluster are, so that no package is compiled
+# twice. Only the race detector and vale need it.
+export CGO_ENABLED = 0
+race $(BIN)/vale: export CGO_ENABLED = 1
+
 .PHONY: help
 help: ## Print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +27,7 @@ help: ## Print this list
 
 .PHONY: build
 build: ## Build every command of cmd/ into bin/
-	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
+	go build -trimpath -o $(BIN)/ ./cmd/...
 
 # tools/image builds wva with the same settings as make build, so they share compiled packages.
 .PHONY: image
@@ -40,7 +45,7 @@ binaries: ## Write the binaries of a release, with checksums, to dist/binaries; 
 	for target in wva-linux-amd64 wva-linux-arm64 wvactl-{linux,darwin}-{amd64,arm64}; do \
 		IFS=- read -r command os arch <<< "$$target"; \
 		echo "building $$target"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=false \
+		GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=false \
 			-ldflags '-s -w -X main.version=$(VERSION)' -o $(DIST)/binaries/$$target ./cmd/$$command; \
 	done; \
 	cd $(DIST)/binaries && sha256sum * > SHA256SUMS
@@ -132,7 +137,7 @@ image-test: ## Build the image twice, compare, and run its binary as its user (r
 arm64: ## Check that the solver makes the same plans on arm64 (skipped without qemu-aarch64, Debian's qemu-user)
 	@command -v qemu-aarch64 >/dev/null || { echo "arm64: there is no qemu-aarch64; skipped"; exit 0; }; \
 	test=$$(mktemp); trap 'rm -f "$$test"' EXIT; \
-	GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$$test" ./solver; \
+	GOARCH=arm64 go test -c -o "$$test" ./solver; \
 	cd solver && qemu-aarch64 "$$test" -test.v -test.run TestPlansAreTheSameOnEveryMachine
 
 .PHONY: bench
@@ -174,7 +179,7 @@ deadcode: $(BIN)/deadcode ## Fail if a function is reached by no command
 	unreachable=$$($(BIN)/deadcode -test=false ./cmd/...); \
 	[ -z "$$unreachable" ] || { echo "$$unreachable"; exit 1; }
 
-# The rules are in .vale; that of the words is written from docs/glossary.md. vale is built with cgo.
+# The rules are in .vale; that of the words is written from docs/glossary.md.
 .PHONY: prose
 prose: $(BIN)/vale ## Lint Markdown pages and comments by the glossary
 	@$(BIN)/vale --no-global test .vale; \
@@ -237,8 +242,6 @@ clean: ## Remove bin/ and dist/
 ##### Tools: one module each, rebuilt when its go.mod changes
 
 # As Helm's own Makefile does: without a cluster, the version of Kubernetes is that of its client-go.
-# Without cgo it shares its compiled packages with the Helm of e2e/cluster.
-$(BIN)/helm: export CGO_ENABLED = 0
 $(BIN)/helm: LINK = $(foreach part,Major=1 Minor=$(shell sed -n 's/^\tk8s.io\/client-go v0\.\([0-9]*\)\..*/\1/p' tools/helm/go.mod),-X helm.sh/helm/v3/pkg/chartutil.k8sVersion$(part) -X helm.sh/helm/v3/pkg/lint/rules.k8sVersion$(part))
 
 $(BIN)/protoc-gen-apidoc: tools/protoc-gen-apidoc/main.go

@@ -70,6 +70,9 @@ func TestGlossaryIsTheRuleOfVale(t *testing.T) {
 // TestGlossaryWordsOfTexts reads the texts of the product, which Vale does not see: logs, errors,
 // reasons, helps.
 func TestGlossaryWordsOfTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 43 s under the race detector")
+	}
 	g := readGlossary(t)
 	for _, path := range filesBelow(t, ".", ".go") {
 		if !strings.HasSuffix(path, "_test.go") {

@@ -153,7 +153,7 @@ func TestFaultMatrix(t *testing.T) {
 			}
 			for _, fault := range faultRows() {
 				for _, query := range append([]string{everyQuery, heavyQueries}, slices.Sorted(maps.Keys(queryMarks))...) {
-					if !load.has(query) {
+					if !load.has(query) || testing.Short() && query != everyQuery {
 						continue
 					}
 					t.Run(fault.name+"/"+query, func(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 // TestNoFloodFromCountersThatWereFound covers a fleet of three replicas with a light and constant
 // load, whose counters Prometheus finds at a million.
 func TestNoFloodFromCountersThatWereFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 96 s under the race detector")
+	}
 	engines := map[string]func(*scrapedFleet){
 		"SGLang":                       func(f *scrapedFleet) { f.engine = fleet.EngineSGLang },
 		"vLLM in multiprocess mode":    func(*scrapedFleet) {},

@@ -67,6 +67,9 @@ func TestEngineUnderBothNamesIsCountedOnce(t *testing.T) {
 // TestChangeOfNamesIsNotLoad lets Prometheus be upgraded, or downgraded, while an engine runs on:
 // its counters of a million requests go on under other names.
 func TestChangeOfNamesIsNotLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 48 s under the race detector")
+	}
 	colons := func(samples []promstore.Sample) []promstore.Sample { return samples }
 	for name, c := range map[string]struct {
 		before, after func([]promstore.Sample) []promstore.Sample

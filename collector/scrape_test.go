@@ -165,6 +165,9 @@ func answerOf(e engine.Engine) answer {
 }
 
 func TestEnginesAreReadWhateverNamesPrometheusStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 94 s under the race detector")
+	}
 	for _, e := range engine.Engines() {
 		as := answerOf(e)
 		var first collector.Observation
@@ -241,6 +244,9 @@ func requirePage(t *testing.T, e engine.Engine, o collector.Observation) {
 }
 
 func TestGatewaysAreReadWhateverPrometheusAsksFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 36 s under the race detector")
+	}
 	for _, g := range engine.Gateways() {
 		for _, by := range scrapers {
 			t.Run(g.Title+" by Prometheus "+by.name, func(t *testing.T) {

@@ -25,6 +25,9 @@ func constant(minutes, perSecond int) string {
 // has warmed up: a cheaper mix may still take over. At 24 requests per second the next smaller mix
 // would be enough only if its replicas shared the load in another way.
 func TestConstantArrivalsNeverScaleUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 321 s under the race detector")
+	}
 	t.Parallel()
 	const minutes, warm = 25, 10 * 60
 	for _, perSecond := range []int{2, 6, 12, 18, 24} {

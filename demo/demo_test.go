@@ -75,6 +75,9 @@ func variant(t *testing.T, tick demo.Tick, name string) demo.VariantTick {
 }
 
 func TestEveryRequestIsServedAndTheFleetFollowsTheLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 57 s under the race detector")
+	}
 	t.Parallel()
 	s := play(t, demo.Options{Trace: strings.NewReader(hill(20, 6, 48))}).summary
 	require.Equal(t, strings.Count(hill(20, 6, 48), "\n")-1, s.Requests)
@@ -87,6 +90,9 @@ func TestEveryRequestIsServedAndTheFleetFollowsTheLoad(t *testing.T) {
 }
 
 func TestSameSeedGivesTheSameBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 61 s under the race detector")
+	}
 	t.Parallel()
 	run := func(seed uint64) []byte {
 		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 3, 20)), Scale: 1.5, Seed: seed}).raw

@@ -62,6 +62,9 @@ func TestNodesChangeDecisionsOnlyIfTheyLimitThem(t *testing.T) {
 }
 
 func TestGeneratedLoadOnFewNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 105 s under the race detector")
+	}
 	t.Parallel()
 	few := play(t, demo.Options{Pools: twoL40S})
 	t.Run("the plan never exceeds the nodes", func(t *testing.T) { planFits(t, few) })
@@ -144,6 +147,9 @@ func firstH100(t *testing.T, o outcome) int {
 // TestThePlanFitsIfBothAcceleratorTypesAreContended has more demand at the peak than capacity:
 // requests wait.
 func TestThePlanFitsIfBothAcceleratorTypesAreContended(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 250 s under the race detector")
+	}
 	t.Parallel()
 	o := play(t, demo.Options{
 		Trace: strings.NewReader(hill(10, 6, 90)),
@@ -159,6 +165,9 @@ func TestThePlanFitsIfBothAcceleratorTypesAreContended(t *testing.T) {
 }
 
 func TestBaselinesRunOnTheSameNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 80 s under the race detector")
+	}
 	t.Parallel()
 	// The peak exceeds the capacity of two accelerators. The HPA sets a third replica, which stays
 	// Pending.
@@ -178,6 +187,9 @@ func TestBaselinesRunOnTheSameNodes(t *testing.T) {
 }
 
 func TestSameSeedGivesTheSameBytesOnNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 51 s under the race detector")
+	}
 	t.Parallel()
 	run := func() []byte {
 		return play(t, demo.Options{Trace: strings.NewReader(hill(8, 3, 40)), Pools: twoL40S}).raw
@@ -187,6 +199,9 @@ func TestSameSeedGivesTheSameBytesOnNodes(t *testing.T) {
 }
 
 func TestTheTableShowsTheNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 33 s under the race detector")
+	}
 	t.Parallel()
 	var out bytes.Buffer
 	summary, err := demo.Run(t.Context(), demo.Options{Trace: strings.NewReader(hill(10, 6, 50)), Pools: twoL40S, Output: &out})

@@ -29,6 +29,9 @@ func table(t *testing.T, options demo.Options) (string, demo.Summary) {
 // the SLO for seven tenths of the static fleet's cost. An HPA on queue length misses the SLO at a
 // higher cost.
 func TestTheDefaultRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 115 s under the race detector")
+	}
 	t.Parallel()
 	text, summary := table(t, demo.Options{})
 	require.True(t, summary.SLOMet)
@@ -51,6 +54,9 @@ func TestTheDefaultRun(t *testing.T) {
 }
 
 func TestTheTableHasNodesAndHeldVariants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 107 s under the race detector")
+	}
 	t.Parallel()
 	text, _ := table(t, demo.Options{Pools: twoL40S, Faults: []demo.Fault{
 		{Type: demo.FaultPrometheus, At: 20 * time.Minute, Duration: 5 * time.Minute},
@@ -63,6 +69,9 @@ func TestTheTableHasNodesAndHeldVariants(t *testing.T) {
 }
 
 func TestTheReportIsOnePageAndTheSameForOneSeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 80 s under the race detector")
+	}
 	t.Parallel()
 	write := func(seed uint64) string {
 		var page bytes.Buffer

@@ -14,6 +14,9 @@ import (
 // that does not: the H100 must go. Saturation alone, which has no profile to size by, is the
 // yardstick.
 func TestTrickleIsServedByTheCheapVariant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 259 s under the race detector")
+	}
 	t.Parallel()
 	trace, err := os.ReadFile("../examples/traces/trickle.csv")
 	require.NoError(t, err)

@@ -23,6 +23,9 @@ func TestEachMechanismIsSwitchedOffAlone(t *testing.T) {
 }
 
 func TestMechanismsDecideByTheirSwitch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 21 s under the race detector")
+	}
 	c := plain(t, "chat-h100", "constant:rate=70,minutes=6", SetupOptions{})
 	replicas := map[string]float64{}
 	for _, name := range []string{"wva", "wva-without-sizing"} {

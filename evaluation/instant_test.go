@@ -8,6 +8,9 @@ import (
 
 // A step of ten times the load is known at the instant at which it comes, and not before.
 func TestInstantStartsAtTheRiseAndNotBefore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 22 s under the race detector")
+	}
 	c := plain(t, "chat-h100", "step:minutes=9,low=10,high=100", SetupOptions{})
 	p := instant()
 	choice := p.Choices(c.Setup)[0]

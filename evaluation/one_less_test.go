@@ -48,6 +48,9 @@ func TestOneLessIsOfTheCheapestVariantThatHasSome(t *testing.T) {
 
 // From the beginning of the load on it has one replica less than WVA, and it is cheaper.
 func TestOneLessReplaysWVA(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 53 s under the race detector")
+	}
 	c := plain(t, "chat", "constant:minutes=2,rate=40", SetupOptions{})
 	c.WarmUp = 180
 	all, err := Run(t.Context(), c, wva(), Setting{})

@@ -24,6 +24,9 @@ func TestARisingLoadDoesNotGatherSmallReplicas(t *testing.T) {
 // Two L40S serve one output of 8,000 tokens every ten seconds. An H100 stayed beside them without
 // end before decision 47, since so few requests did not correct the profile of the L40S.
 func TestFewLongRequestsKeepNoReplicaThatIsNotNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 177 s under the race detector")
+	}
 	t.Parallel()
 	c := newCase(t, "chat", "long-outputs:minutes=10,rate=0.1", evaluation.SetupOptions{WarmUp: 15 * time.Minute})
 	got := mustRun(t, c, "wva", evaluation.Setting{})

@@ -54,6 +54,9 @@ func TestOutcomesAreTheSameWithAnyNumberOfJobs(t *testing.T) {
 }
 
 func TestAnInterruptedSweepHasTheOutcomesThatAreDone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 83 s under the race detector")
+	}
 	t.Parallel()
 	why := errors.New("enough")
 	ctx, end := context.WithCancelCause(context.Background())

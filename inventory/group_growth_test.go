@@ -48,6 +48,9 @@ next:
 // The growth is never less than the nodes that Cluster Autoscaler may add, and no more than that if
 // quotas are those of disjoint groups, and of all, and nodes are alike.
 func TestGrowthWithinQuotasIsAsLargeAsAnyPlan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 27 s under the race detector")
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	exact, loose := 0, 0
 	for range 3000 {

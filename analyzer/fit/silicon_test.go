@@ -41,6 +41,9 @@ type left struct {
 }
 
 func TestMeasuredRowsArePredicted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 23 s under the race detector")
+	}
 	large, small, tiny := trials(measuredRows(t))
 	if got := medianOf(large, func(t trial) float64 { return t.full.half }); got > tpotBar {
 		t.Errorf("the median of the errors on the half that was left out is %.1f %%, above %.0f %%", 100*got, 100*tpotBar)

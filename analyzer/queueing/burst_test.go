@@ -34,6 +34,9 @@ func TestBurstsRiseToTheirLimits(t *testing.T) {
 }
 
 func TestBurstsAreThoseOfDrawnArrivals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 39 s under the race detector")
+	}
 	const dispersion, window, runs = 4, 3.0, 40_000
 	random := rand.New(rand.NewPCG(1, 1))
 	gap := gammaGap(dispersion)

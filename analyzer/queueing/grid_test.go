@@ -23,6 +23,9 @@ var (
 )
 
 func TestSizingIsAccurateOnPartOfTheGrid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 36 s under the race detector")
+	}
 	var cells []*cell
 	for _, c := range gridSpan.cells(t) {
 		if slices.ContainsFunc(smallCells, func(name string) bool { return strings.HasPrefix(c.name, "grid/"+name+"/") }) {
@@ -68,6 +71,9 @@ func TestLongOutputsAttainTheObjective(t *testing.T) {
 
 // With a full KV cache requests are preempted, in the simulation as in the truth.
 func TestSimulationOfAFullKVCacheIsAccurate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 17 s under the race detector")
+	}
 	var cells []*cell
 	for _, c := range capsSpans[1].cells(t) {
 		if slices.Contains(fullCells, c.name) {

@@ -15,6 +15,9 @@ func hostileNumbers() []float64 {
 // A question that a tenant or a metric fills with any numbers is answered or rejected in bounded
 // work: the usual answer takes less than a millisecond, the usual simulation some ten.
 func TestHostileQuestionsCostLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 18 s under the race detector")
+	}
 	random := rand.New(rand.NewPCG(3, 15))
 	var s Sizer
 	simulated := 0

@@ -17,6 +17,9 @@ const productWay = 1
 
 // Prompts and outputs that are correlated make the histograms alone optimistic.
 func TestContextsCorrectForCorrelatedLengths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 27 s under the race detector")
+	}
 	sized := map[string]bool{
 		"inputs/agents/H100 8B/2048/1/1/0.95/256/0/0/rank 0.5":         true,
 		"inputs/chat/H100 8B/2048/1/1/0.95/256/0/0/rank 0.5":           false,
