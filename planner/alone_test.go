@@ -80,6 +80,9 @@ func pastLengths(prompt, output float64) func(*scenario) {
 }
 
 func TestWhoServesAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 64 s under the race detector")
+	}
 	for name, test := range map[string]struct {
 		change func(*scenario)
 		want   string

@@ -201,6 +201,9 @@ func planWithin(t testing.TB, s fleet.Snapshot, p Policy, title string) {
 }
 
 func TestOneHostileNumberCostsLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 58 s under the race detector")
+	}
 	s := hostileTables()
 	all := numericFields("", reflect.ValueOf(s).Elem())
 	slowest, at := time.Duration(0), ""

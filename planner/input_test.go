@@ -18,6 +18,9 @@ import (
 // A dumped input gives the same plan byte for byte: 1,000 random variations of the golden
 // snapshots, under random policies, planned with a memo that is warm from all earlier ones.
 func TestInputIsDecidedAgainByteForByte(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 63 s under the race detector")
+	}
 	snapshots := goldenSnapshots(t)
 	memo, codes := &analyzer.Memo{}, map[fleet.Code]int{}
 	for seed := range uint64(1000) {

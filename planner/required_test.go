@@ -142,6 +142,9 @@ func (c truthCell) predicted(memo *analyzer.Memo) (rate, mean float64) {
 }
 
 func TestPoolsServeWhatTheSimulatorServes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 63 s under the race detector")
+	}
 	var memo analyzer.Memo
 	usable, within, worst := 0, 0, 0.0
 	for _, c := range truthCells(t) {

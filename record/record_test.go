@@ -157,6 +157,9 @@ func TestRecordingHasTheArrivalsOfEachWindow(t *testing.T) {
 }
 
 func TestRecordingKeepsBurstiness(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 25 s under the race detector")
+	}
 	constant := func(float64) float64 { return 4 }
 	for burstiness, most := range map[float64]float64{1: 2, 12: 20} {
 		world := newScraped(t, load(t, constant, burstiness, 7200))
