@@ -191,6 +191,9 @@ func fragmentedOptima(t testing.TB) (optima []fragmentedOptimum) {
 // TestFragmentedFleets checks that plans of fragmented fleets cost little more than the optimum,
 // that no bound is above it, and that the plans fit.
 func TestFragmentedFleets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 322 s under the race detector")
+	}
 	most := 40
 	if *compare {
 		most = 200

@@ -36,6 +36,9 @@ func TestAHugeDemandBesideASmallOneGetsNoNumberBelowZero(t *testing.T) {
 }
 
 func TestSolveAgreesWithTryingEveryPlanOfHugeAndTinyDemands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 33 s under the race detector")
+	}
 	random := rand.New(rand.NewPCG(20, 18))
 	var seen tally
 	const problems = 4000

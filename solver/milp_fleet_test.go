@@ -27,6 +27,9 @@ func TestSmallScarceFleetsHaveTheOptimumOfAnotherSolver(t *testing.T) {
 // The tree of the linear relaxation proves these. With twelve models it once proved plans that were
 // not the cheapest: it fixed columns by reduced costs at other prices than those of the bound.
 func TestTheLinearTreeProvesTheOptimaOfAnotherSolver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 31 s under the race detector")
+	}
 	solvers := needSolvers(t)
 	other := solvers[len(solvers)-1]
 	random := rand.New(rand.NewPCG(16, 18))

@@ -117,6 +117,9 @@ func clears(p Problem) bool {
 
 // TestNodesWithOddSizesAndGroups compares plans with every plan.
 func TestNodesWithOddSizesAndGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 174 s under the race detector")
+	}
 	tested, missed, dearer := 0, 0, 0
 	for seed := range uint64(3000) {
 		p := newMixedNodes(seed)
@@ -179,6 +182,9 @@ func TestFitsWithOddSizesAndGroups(t *testing.T) {
 // TestShortageWithOddSizesAndGroups checks the rules of a shortage: no usable capacity idle, and
 // priority first.
 func TestShortageWithOddSizesAndGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 193 s under the race detector")
+	}
 	short, idle := 0, 0
 	for seed := range uint64(4000) {
 		random := rand.New(rand.NewPCG(seed, 6))
@@ -218,6 +224,9 @@ func TestShortageWithOddSizesAndGroups(t *testing.T) {
 
 // TestReasonsWithOddSizesAndGroups checks that no reason blames the nodes if another replica fits.
 func TestReasonsWithOddSizesAndGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 81 s under the race detector")
+	}
 	blamed, wrong := 0, 0
 	for seed := range uint64(1000) {
 		p := newMixedNodes(seed)

@@ -132,6 +132,9 @@ func TestTheTwinFindsKnownOptima(t *testing.T) {
 type tally struct{ coupled, infeasible, short, exact, exactProven, other, otherProven int }
 
 func TestSolveAgreesWithTryingEveryPlanWhereDemandsCompete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 64 s under the race detector")
+	}
 	random := rand.New(rand.NewPCG(20, 1))
 	var seen tally
 	const problems = 5000
