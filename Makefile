@@ -14,7 +14,7 @@ ARGS     ?=
 VERSION  ?=
 DIST     := dist
 
-# Everything is built without cgo, as the image and e2e/cluster are, so that no package is compiled
+# Everything is built without cgo, as the image and e2e/cluster are, so that make compiles no package
 # twice. Only the race detector and vale need it.
 export CGO_ENABLED = 0
 race $(BIN)/vale: export CGO_ENABLED = 1
@@ -233,7 +233,7 @@ check-modules: ## Fail if go.mod is not tidy, or a module differs from go.sum
 
 # The tests come last, so that the output ends with their result.
 .PHONY: check
-check: build lint check-generated check-modules chart image-test arm64 adversary grid-part conformance e2e-prometheus e2e-cluster race ## Run the whole of CI
+check: build lint check-generated check-modules chart image-test arm64 adversary grid-part conformance e2e-prometheus e2e-cluster race ## Run the rest of CI, after make test
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/

@@ -42,7 +42,9 @@ func readDump(t *testing.T, file string) planner.Input {
 func wvactl(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "wvactl")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/wvactl").CombinedOutput()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/wvactl")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make test has compiled it
+	output, err := build.CombinedOutput()
 	require.NoError(t, err, string(output))
 	return binary
 }

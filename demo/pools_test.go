@@ -199,9 +199,6 @@ func TestSameSeedGivesTheSameBytesOnNodes(t *testing.T) {
 }
 
 func TestTheTableShowsTheNodes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: 33 s under the race detector")
-	}
 	t.Parallel()
 	var out bytes.Buffer
 	summary, err := demo.Run(t.Context(), demo.Options{Trace: strings.NewReader(hill(10, 6, 50)), Pools: twoL40S, Output: &out})

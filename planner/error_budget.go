@@ -125,7 +125,7 @@ func (z *sizedModel) correctHeadroom(x *view) {
 
 // applyCorrection corrects the headroom of the demand. Demand above a mean counts less, by
 // peakShare times as much as the correction saves of the mean; none does if that is not known. For
-// a scale-down the mean keeps its headroom, too.
+// a scale-down the mean keeps half of its headroom, too.
 func (z *sizedModel) applyCorrection(mean float64, known bool) {
 	d, factor := &z.demand, z.headroomFactor()
 	down := z.scaleDownFactor(factor)
@@ -133,7 +133,7 @@ func (z *sizedModel) applyCorrection(mean float64, known bool) {
 	if known {
 		high := max(d.steady, mean)
 		now := min(steady, max(float64(mean*factor), steady-float64(peakShare*(1-factor)*mean)))
-		before := min(highest, max(float64(high*(1+z.headroom)*down), highest-float64(peakShare*(1-down)*high)))
+		before := min(highest, max(float64(high*(1+float64(z.headroom/2))*down), highest-float64(peakShare*(1-down)*high)))
 		z.sparesPeaks = now < steady*(1-tiny) || before < highest*(1-tiny)
 		steady, highest = now, before
 	}

@@ -291,31 +291,32 @@ func TestLoweredHeadroomCountsLessForSlowStarts(t *testing.T) {
 	}
 }
 
-// Demand above the mean counts less, but the mean keeps its headroom.
+// Demand above the mean counts less, but the mean keeps half of its headroom.
 func TestShortPeaksCountLess(t *testing.T) {
 	for name, test := range map[string]struct {
-		factor, mean, highest float64
-		startup               time.Duration
-		unknown               bool
-		steady, down          float64 // required; the demand is 1
-		spared                bool
+		factor, mean, highest, headroom float64
+		startup                         time.Duration
+		unknown                         bool
+		steady, down                    float64 // required; the demand is 1
+		spared                          bool
 	}{
-		"the mean itself":        {0.7, 1, 1, 0, false, 0.9, 0.9, false},
-		"a small peak":           {0.7, 0.95, 1, 0, false, 0.855, 0.9, true},
-		"a high peak":            {0.7, 0.8, 1, 0, false, 0.8, 0.9, true},
-		"a jump":                 {0.7, 0.08, 1, 0, false, 0.89, 0.9, true},
-		"below the mean":         {0.7, 1.2, 1.2, 0, false, 0.9, 1.08, false},
-		"above the highest":      {0.7, 3, 1.2, 0, false, 0.9, 1.08, false},
-		"a peak before":          {0.7, 1, 1.2, 0, false, 0.9, 0.955, true},
-		"a high peak before":     {0.7, 1, 2, 0, false, 0.9, 1.675, true},
-		"half of the factor":     {0.85, 0.8, 1, 0, false, 0.9, 0.95, true},
-		"no mean":                {0.7, 0.8, 1.2, 0, true, 0.9, 1.08, false},
-		"zero":                   {0.7, 0, 1.2, 0, false, 0.9, 0.955, true},
-		"slowly, about the mean": {0.7, 1, 1.1, 2 * time.Minute, false, 0.9, 0.9975, true},
-		"a small peak before":    {0.7, 1, 1.1, 0, false, 0.9, 0.945, true},
-		"replicas start slowly":  {0.7, 1, 1.2, 2 * time.Minute, false, 0.9, 1.0775, true},
+		"the mean itself":        {0.7, 1, 1, 0.05, 0, false, 0.9, 0.9, false},
+		"a small peak":           {0.7, 0.95, 1, 0.05, 0, false, 0.855, 0.9, true},
+		"a high peak":            {0.7, 0.8, 1, 0.05, 0, false, 0.8, 0.9, true},
+		"a jump":                 {0.7, 0.08, 1, 0.05, 0, false, 0.89, 0.9, true},
+		"below the mean":         {0.7, 1.2, 1.2, 0.05, 0, false, 0.9, 1.08, false},
+		"above the highest":      {0.7, 3, 1.2, 0.05, 0, false, 0.9, 1.08, false},
+		"a peak before":          {0.7, 1, 1.2, 0.05, 0, false, 0.9, 0.955, true},
+		"a high peak before":     {0.7, 1, 2, 0.05, 0, false, 0.9, 1.675, true},
+		"half of the factor":     {0.85, 0.8, 1, 0.05, 0, false, 0.9, 0.95, true},
+		"no mean":                {0.7, 0.8, 1.2, 0.05, 0, true, 0.9, 1.08, false},
+		"zero":                   {0.7, 0, 1.2, 0.05, 0, false, 0.9, 0.955, true},
+		"slowly, about the mean": {0.7, 1, 1.05, 0.05, 2 * time.Minute, false, 0.9, 0.97375, true},
+		"a small peak before":    {0.7, 1, 1.1, 0.05, 0, false, 0.9, 0.9225, true},
+		"replicas start slowly":  {0.7, 1, 1.2, 0.05, 2 * time.Minute, false, 0.9, 1.0775, true},
+		"more headroom":          {0.7, 1, 1.1, 0.1, 0, false, 0.9, 0.945, true},
 	} {
-		z := &sizedModel{correction: correction{factor: test.factor}, headroom: 0.05}
+		z := &sizedModel{correction: correction{factor: test.factor}, headroom: test.headroom}
 		z.candidates = []candidate{{variant: &variant{now: 1, startup: test.startup}, share: 1}}
 		z.demand = demand{steady: 1, latest: 1.5, highest: test.highest}
 		z.applyCorrection(test.mean, !test.unknown)

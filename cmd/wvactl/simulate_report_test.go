@@ -10,9 +10,6 @@ import (
 )
 
 func TestSimulateWritesAReport(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: 46 s under the race detector")
-	}
 	path := filepath.Join(t.TempDir(), "report.html")
 	arguments := []string{"simulate", "--load", "step:minutes=3,low=2,high=30", "--fleet", "chat-h100", "--policy", "static,hpa-rate,clairvoyant", "--sweep"}
 	got := execute(t, "", append(arguments, "--report", path, "--jobs", "1")...)
