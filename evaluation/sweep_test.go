@@ -54,13 +54,11 @@ func TestOutcomesAreTheSameWithAnyNumberOfJobs(t *testing.T) {
 }
 
 func TestAnInterruptedSweepHasTheOutcomesThatAreDone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: 83 s under the race detector")
-	}
 	t.Parallel()
 	why := errors.New("enough")
 	ctx, end := context.WithCancelCause(context.Background())
 	o := smallSweep(t, 1)
+	o.Entries = o.Entries[1:] // the cheaper one
 	o.Progress = func(done, _ int) {
 		if done == 3 {
 			end(why)
