@@ -24,7 +24,7 @@ const (
 
 // Each pod of a data-parallel group serves: a group of four can serve four times the load of a pod.
 func dataParallelGroupsAreSizedByAllTheirPods(t *testing.T, w *world) {
-	const size = 4
+	const size, forFive = 4, 9 // requests a second for which five pods are right
 	v := spec{name: "group", model: "org/group", accelerator: "L40S", cost: 2, replicas: 2, min: 2, max: 10}
 	v.args = []string{"--data-parallel-size=4", "--data-parallel-size-local=1", "--data-parallel-hybrid-lb"}
 	w.player.ask(v.model, 1) // the first pod that is ready gets all of it
@@ -35,13 +35,13 @@ func dataParallelGroupsAreSizedByAllTheirPods(t *testing.T, w *world) {
 	w.createFor(v, "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
 	seen := w.follow(leaderWorkerSets, v.name)
 	eventually(t, deadline, "the groups are decided", func() bool { return isDecided(s.variants()[v.name]) })
-	w.player.ask(v.model, busy)
+	w.player.ask(v.model, forFive)
 	w.settlesWithin(leaderWorkerSets, v.name, 2, 2)
 	w.change(v.name, func(object map[string]any) { object["spec"].(map[string]any)["minReplicaCount"] = int64(1) })
 	w.settlesWithin(leaderWorkerSets, v.name, 1, 2)
 	require.LessOrEqual(t, seen.high(), 2, "one or two groups serve a load for five pods")
 
-	w.player.ask(v.model, 3*busy)
+	w.player.ask(v.model, 3*forFive)
 	w.settlesWithin(leaderWorkerSets, v.name, 3, 5)
 }
 

@@ -34,7 +34,7 @@ var binary string
 
 // sideBySide is how many scenarios of a cluster run at once. They mostly wait; more of them would
 // make the answers of their Prometheus late on two cores.
-const sideBySide = 8
+const sideBySide = 6
 
 func TestMain(m *testing.M) {
 	options := play.Options()

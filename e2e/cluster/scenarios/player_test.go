@@ -19,6 +19,8 @@ import (
 	"github.com/wva-project/wva/e2e/cluster"
 )
 
+const scrapeInterval = time.Second
+
 // The capacity of a simulated engine.
 const (
 	// capacity is the rate that one replica can serve without a queue, in requests a second.
@@ -34,14 +36,15 @@ const (
 
 // player is a Prometheus that has scraped, every second, the engines of all pods of a namespace
 // that are ready, and a gateway. The load of a model is spread evenly over its ready pods; without
-// one it queues at the gateway. A scrape that comes late counts all requests since the one before.
+// one it queues at the gateway. On a machine that is too busy for a scrape, the next one makes up for
+// it, so that gaps between the samples do not change the capacities that are measured.
 type player struct {
 	*testing.T
 	server    *httptest.Server
 	cluster   *cluster.Cluster
 	namespace string
 	pods      []corev1.Pod // the last ones that were read
-	scraped   time.Time    // time of the last scrape
+	scraped   time.Time    // time of the last sample
 
 	mu     sync.Mutex
 	store  *promstore.Store
@@ -127,7 +130,7 @@ func (p *player) withoutGateway(model string) {
 }
 
 func (p *player) run(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(scrapeInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -150,13 +153,6 @@ func (p *player) scrape(ctx context.Context) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	seconds := now.Sub(p.scraped).Seconds()
-	p.scraped = now
-	if p.sampled != nil {
-		p.sampled <- now
-		p.sampled = nil
-	}
 	ready := map[string][]corev1.Pod{}
 	seen := map[string]bool{}
 	for _, pod := range p.pods {
@@ -166,18 +162,26 @@ func (p *player) scrape(ctx context.Context) {
 			seen[pod.Name] = true
 		}
 	}
-	for model, perSecond := range p.loads {
-		p.gateway(now, model, perSecond*seconds, len(ready[model]) > 0)
-		for _, pod := range ready[model] {
-			p.engine(now, pod, model, perSecond*seconds/float64(len(ready[model])), seconds)
+	for due := p.scraped.Add(scrapeInterval); !due.After(time.Now()); due = due.Add(scrapeInterval) {
+		p.scraped = due
+		if p.sampled != nil {
+			p.sampled <- due
+			p.sampled = nil
 		}
-	}
-	for name := range p.totals {
-		if !seen[name] {
-			if p.store != nil {
-				_ = p.store.Gone(name, now)
+		for model, perSecond := range p.loads {
+			requests := perSecond * scrapeInterval.Seconds()
+			p.gateway(due, model, requests, len(ready[model]) > 0)
+			for _, pod := range ready[model] {
+				p.engine(due, pod, model, requests/float64(len(ready[model])))
 			}
-			delete(p.totals, name)
+		}
+		for name := range p.totals {
+			if !seen[name] {
+				if p.store != nil {
+					_ = p.store.Gone(name, due)
+				}
+				delete(p.totals, name)
+			}
 		}
 	}
 }
@@ -192,19 +196,19 @@ func isReady(pod corev1.Pod) bool {
 }
 
 // engine scrapes one pod, which has got some requests since its last scrape.
-func (p *player) engine(now time.Time, pod corev1.Pod, model string, requests, seconds float64) {
+func (p *player) engine(now time.Time, pod corev1.Pod, model string, requests float64) {
 	t := p.totals[pod.Name]
 	if t == nil {
 		t = &totals{}
 		p.totals[pod.Name] = t
 	}
-	done := min(t.waiting+requests, capacity*seconds)
+	done := min(t.waiting+requests, capacity*scrapeInterval.Seconds())
 	t.waiting += requests - done
 	t.requests += done
 	if p.store == nil {
 		return
 	}
-	served := done / seconds
+	served := done / scrapeInterval.Seconds()
 	own := promstore.Labels("namespace", pod.Namespace, "pod", pod.Name, "job", "vllm", "model_name", model, "engine", "0")
 	config := promstore.Labels("namespace", pod.Namespace, "pod", pod.Name, "job", "vllm", "engine", "0",
 		"block_size", "16", "num_gpu_blocks", "10000", "cache_dtype", "auto")

@@ -9,7 +9,7 @@ import (
 	wvav1alpha1 "github.com/wva-project/wva/proto/wva/v1alpha1"
 )
 
-func kedaScalesFromZeroToFiveAndBack(_ *testing.T, w *world) {
+func kedaScalesFromZeroToThreeAndBack(_ *testing.T, w *world) {
 	v := spec{name: "chat", model: "org/chat", accelerator: "L40S", cost: 2, min: 0, max: 10, startup: "2s"}
 	w.player.ask(v.model, 0)
 	s := w.start()

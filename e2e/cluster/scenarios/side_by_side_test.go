@@ -26,7 +26,7 @@ func TestBesideKEDA(t *testing.T) {
 	sideBySideIn(t, c, []scenario{
 		{"ConfigMapsChangePlansWithinTheirLimits", configMapsChangePlansWithinTheirLimits},
 		{"DataParallelGroupsAreSizedByAllTheirPods", dataParallelGroupsAreSizedByAllTheirPods},
-		{"KEDAScalesFromZeroToFiveAndBack", kedaScalesFromZeroToFiveAndBack},
+		{"KEDAScalesFromZeroToThreeAndBack", kedaScalesFromZeroToThreeAndBack},
 		{"KillUnderLoadLowersNothing", killUnderLoadLowersNothing},
 		{"LostNodeAtLoadLowersNothing", lostNodeAtLoadLowersNothing},
 		{"NumberThatNoHPAFollowsIsACondition", numberThatNoHPAFollowsIsACondition},

@@ -13,7 +13,8 @@ import (
 )
 
 // answers are the numbers of a server for one variant, by the interval of the plan. A plan that a
-// change triggers replaces the one before in its interval.
+// change triggers replaces the one before in its interval. Plans that lack metrics are left out: on
+// a busy machine, Prometheus answers one of two servers and not the other.
 type answers map[int64]int32
 
 // add takes over the current plan.
@@ -25,7 +26,8 @@ func (a answers) add(s *server, name string) {
 		return
 	}
 	for _, v := range plan.GetVariants() {
-		if v.GetName() == name && v.DesiredReplicas != nil {
+		answered := isDecided(v) && v.GetReason() != "MetricsMissing"
+		if v.GetName() == name && v.DesiredReplicas != nil && answered {
 			a[plan.GetPlanTime().AsTime().Add(-queryOffset).UnixNano()/int64(interval)] = v.GetDesiredReplicas()
 		}
 	}
