@@ -21,9 +21,9 @@ var (
 )
 
 // A fleet under load, as most scenarios begin: busy is the load, in requests a second, for which
-// busyReplicas replicas are right. It needs 2.4 of them, and 2.75 with the headroom of a scale-down:
-// no capacity that is measured up to 20 % too low or 35 % too high on a busy machine changes the
-// number.
+// busyReplicas replicas are right. It needs 2.4 of them, and 2.75 with the headroom of a
+// scale-down. The number stays if a busy machine measures a capacity up to 20 % too low or 35 % too
+// high.
 const (
 	busy         = 5.5
 	busyReplicas = 3

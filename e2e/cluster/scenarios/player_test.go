@@ -36,8 +36,8 @@ const (
 
 // player is a Prometheus that has scraped, every second, the engines of all pods of a namespace
 // that are ready, and a gateway. The load of a model is spread evenly over its ready pods; without
-// one it queues at the gateway. On a machine that is too busy for a scrape, the next one makes up for
-// it, so that gaps between the samples do not change the capacities that are measured.
+// one it queues at the gateway. On a machine that is too busy for a scrape, the next one makes up
+// for it, so that gaps between the samples do not change the capacities that are measured.
 type player struct {
 	*testing.T
 	server    *httptest.Server
