@@ -36,18 +36,20 @@ func (z *sizedModel) addQueue(now time.Time) {
 	}
 }
 
-// hasNotRisen reports whether no more requests arrive than in one of the latest parts of the error
-// budget, but for chance.
+// hasNotRisen reports whether no more requests arrive than in the latest parts of the error budget
+// on average, but for chance. It does not if these parts are too long, have gaps, or may lack the
+// requests of silent replicas.
 func (d *demand) hasNotRisen(now time.Time) bool {
 	arrivals, known := d.arrivals.Known()
-	if !known || d.burst > 0 || !d.hasRecentParts(now) {
+	if !known || d.burst > 0 || d.rising.slope > 0 || d.silent > 0 || d.partLength > longestPart || !d.hasRecentParts(now) {
 		return false
 	}
-	highest := 0.0
-	for _, part := range lastParts(d.parts, riseParts) {
-		highest = max(highest, part.requests)
+	parts := lastParts(d.parts, riseParts)
+	if over := parts[len(parts)-1].end.Sub(parts[0].end); over > time.Duration(len(parts)-1)*d.partLength {
+		return false
 	}
-	return !d.isRise(highest, float64(arrivals*d.partLength.Seconds()), clearRise)
+	mean := sumOfParts(parts).requests / float64(len(parts))
+	return !d.isRise(mean, float64(arrivals*d.partLength.Seconds()), clearRise)
 }
 
 // drainTime returns the time in which a backlog is to be served: the policy's, or that of a request

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,21 @@ func TestQueueCountsIfCapacitiesHaveFallen(t *testing.T) {
 	starting := func(n int) func(z *sizedModel) {
 		return func(z *sizedModel) { z.candidates[0].starting, z.candidates[0].now = n, 3+n }
 	}
+	// fourteen requests a second now, and others in the parts before
+	parts := func(rates ...float64) func(z *sizedModel) {
+		return func(z *sizedModel) {
+			z.demand.arrivals = fleet.Observed(14)
+			for k, rate := range rates {
+				z.demand.parts[k].requests = rate * 180
+			}
+		}
+	}
+	long := func(z *sizedModel) { // twelve requests a second in each hour
+		z.demand.partLength = time.Hour
+		for k := range z.demand.parts {
+			z.demand.parts[k].requests = 12 * 3600
+		}
+	}
 	for name, test := range map[string]struct {
 		change func(z *sizedModel)
 		latest float64
@@ -31,9 +47,16 @@ func TestQueueCountsIfCapacitiesHaveFallen(t *testing.T) {
 		"the rate has risen":         {func(z *sizedModel) { z.demand.arrivals = fleet.Observed(14) }, steady},
 		"by chance":                  {func(z *sizedModel) { z.demand.arrivals = fleet.Observed(12.5) }, steady + queue},
 		"it is bursty, not risen":    {func(z *sizedModel) { z.demand.arrivals, z.demand.bursts = fleet.Observed(14), fleet.Observed(9) }, steady + queue},
-		"it is as high as before":    {func(z *sizedModel) { z.demand.arrivals, z.demand.parts[1].requests = fleet.Observed(14), 14*180 }, steady + queue},
-		"it was as high long ago":    {func(z *sizedModel) { z.demand.arrivals, z.demand.parts[0].requests = fleet.Observed(14), 14*180 }, steady},
-		"the latest part lacks some": {func(z *sizedModel) { z.demand.parts[3].requests = 7 * 180 }, steady + queue},
+		"it is as high as before":    {parts(12, 14, 14, 14), steady + queue},
+		"it was as high once":        {parts(12, 14, 12, 12), steady},
+		"it was as high long ago":    {parts(14, 12, 12, 12), steady},
+		"a step minutes ago":         {parts(5, 5, 10, 14), steady},
+		"a ramp":                     {parts(9.5, 11, 12.5, 14), steady},
+		"that is known":              {func(z *sizedModel) { z.demand.rising.slope = 0.01 }, steady},
+		"a silent replica":           {func(z *sizedModel) { z.demand.silent = 1 }, steady},
+		"long parts":                 {long, steady},
+		"a gap":                      {func(z *sizedModel) { z.demand.parts = slices.Delete(z.demand.parts, 2, 3) }, steady},
+		"the latest part alone":      {func(z *sizedModel) { z.demand.parts = z.demand.parts[3:] }, steady + queue},
 		"a burst":                    {func(z *sizedModel) { z.demand.burst = 14 }, steady},
 		"no rate":                    {func(z *sizedModel) { z.demand.arrivals = fleet.Reading{} }, steady},
 		"no parts":                   {func(z *sizedModel) { z.demand.parts = nil }, steady},

@@ -95,33 +95,44 @@ func (d *demand) lasted(now time.Time) time.Duration {
 }
 
 // lastedEvenly is the same for arrivals that are as even as a Poisson process, or nearly: bursts
-// that come and go are no constant rate then. It begins again after a part that is not known, and
-// the mean rate since the last clear change counts, not one minute of it.
+// that come and go are no constant rate then. It begins again after a part that is not known. One
+// minute of a rate ends nothing unless it is clearly above the latest part: the mean since the last
+// clear change counts, or else the mean of that part.
 func (d *demand) lastedEvenly(now time.Time) time.Duration {
 	rate, known := d.arrivals.Known()
 	if !known || !d.hasRecentParts(now) {
 		return 0
 	}
-	first := len(d.parts) - 1
+	last := len(d.parts) - 1
+	first := last
 	for first > 0 && d.parts[first].end.Sub(d.parts[first-1].end) <= d.partLength {
 		first--
 	}
-	if d.constant.mean > 0 {
+	dispersion := min(d.bursts.Or(1), mostEven)
+	latest := d.parts[last].requests / d.partLength.Seconds()
+	switch {
+	case d.constant.mean > 0:
 		rate = d.constant.mean
+	case rate < latest || !d.differs(d.parts[last], rate, dispersion):
+		rate = latest
 	}
-	return d.sameFor(d.parts[first:], rate, min(d.bursts.Or(1), mostEven), now)
+	return d.sameFor(d.parts[first:], rate, dispersion, now)
 }
 
 // sameFor returns the time since the latest of some parts that clearly had another rate.
 func (d *demand) sameFor(parts []budgetPart, rate, dispersion float64, now time.Time) time.Duration {
 	since := parts[0].end.Add(-d.partLength)
-	requests := float64(rate * d.partLength.Seconds())
 	for _, part := range parts {
-		// two standard errors
-		noise := float64(2 * math.Sqrt(max(1, dispersion)*(part.requests+requests)))
-		if math.Abs(part.requests-requests) > float64(sameRate*max(part.requests, requests))+noise {
+		if d.differs(part, rate, dispersion) {
 			since = part.end
 		}
 	}
 	return max(time.Minute, now.Sub(since))
+}
+
+// differs reports whether a part clearly had another rate, by a share and two standard errors.
+func (d *demand) differs(part budgetPart, rate, dispersion float64) bool {
+	requests := float64(rate * d.partLength.Seconds())
+	noise := float64(2 * math.Sqrt(max(1, dispersion)*(part.requests+requests)))
+	return math.Abs(part.requests-requests) > float64(sameRate*max(part.requests, requests))+noise
 }

@@ -246,6 +246,14 @@ func TestRateLastsUntilItClearlyChanges(t *testing.T) {
 	if got := gap.lastedEvenly(epoch); got != 3*partLength {
 		t.Errorf("%v with a gap before the last three parts, want %v", got, 3*partLength)
 	}
+	// The parts before one of 12 requests/s had 10. A minute counts only if it is far above that.
+	for rate, want := range map[float64]time.Duration{3: time.Hour, 9: time.Hour, 12: time.Hour, 15: time.Hour, 20: time.Minute} {
+		d := demand{arrivals: fleet.Observed(rate), parts: hourOf(0, 10, 10, 10, 10, 10), partLength: partLength}
+		d.parts[len(d.parts)-1].requests = 12 * partLength.Seconds()
+		if got := d.lastedEvenly(epoch); got != want {
+			t.Errorf("a minute of %v req/s: %v, want %v", rate, got, want)
+		}
+	}
 	if got := (&demand{parts: step.parts, partLength: partLength}).lasted(epoch); got != 0 {
 		t.Errorf("without a rate: %v, want 0", got)
 	}

@@ -20,7 +20,7 @@ func rollingUpdateAtLoadKeepsTheNumber(t *testing.T, w *world) {
 	v := spec{name: "chat", model: "org/chat", accelerator: "L40S", cost: 2, min: 1, max: 20, startup: "2s"}
 	w.atLoad(v)
 	seen := w.follow(deployments, v.name)
-	patch := []byte(`{"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}`)
+	patch := []byte(`{"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 1}}, "template": {"metadata": {"annotations": {"version": "2"}}}}}`)
 	_, err := w.Client.AppsV1().Deployments(w.namespace).Patch(t.Context(), v.name, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(t, err)
 	eventually(t, deadline, "all pods are new ones", func() bool {
@@ -31,7 +31,7 @@ func rollingUpdateAtLoadKeepsTheNumber(t *testing.T, w *world) {
 	})
 	w.settles(v.name, busyReplicas)
 	require.GreaterOrEqual(t, seen.low(), busyReplicas, "no replica is taken away")
-	require.LessOrEqual(t, seen.high(), busyReplicas+2, "new replicas show no lower capacity")
+	require.LessOrEqual(t, seen.high(), busyReplicas+1, "new replicas show no lower capacity")
 }
 
 func lostNodeAtLoadLowersNothing(t *testing.T, w *world) {
