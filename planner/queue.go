@@ -36,20 +36,25 @@ func (z *sizedModel) addQueue(now time.Time) {
 	}
 }
 
-// hasNotRisen reports whether no more requests arrive than in the latest parts of the error budget
-// on average, but for chance. It does not if these parts are too long, have gaps, or may lack the
-// requests of silent replicas.
+// hasNotRisen reports whether no more requests arrive than were served in one of the latest parts of
+// the error budget, but for chance, and none of these is a rise over the one before. It does not if
+// the parts are few or too long, have gaps, or may lack the requests of silent replicas.
 func (d *demand) hasNotRisen(now time.Time) bool {
 	arrivals, known := d.arrivals.Known()
-	if !known || d.burst > 0 || d.rising.slope > 0 || d.silent > 0 || d.partLength > longestPart || !d.hasRecentParts(now) {
-		return false
-	}
 	parts := lastParts(d.parts, riseParts)
-	if over := parts[len(parts)-1].end.Sub(parts[0].end); over > time.Duration(len(parts)-1)*d.partLength {
+	if !known || d.burst > 0 || d.rising.slope > 0 || d.silent > 0 || d.partLength > longestPart ||
+		len(parts) < riseParts || !d.hasRecentParts(now) {
 		return false
 	}
-	mean := sumOfParts(parts).requests / float64(len(parts))
-	return !d.isRise(mean, float64(arrivals*d.partLength.Seconds()), clearRise)
+	highest := parts[0].requests
+	for k := 1; k < len(parts); k++ {
+		gap := parts[k].end.Sub(parts[k-1].end) > d.partLength
+		if gap || d.isRise(parts[k-1].requests, parts[k].requests, clearRise) {
+			return false
+		}
+		highest = max(highest, parts[k].requests)
+	}
+	return !d.isRise(highest, float64(arrivals*d.partLength.Seconds()), clearRise)
 }
 
 // drainTime returns the time in which a backlog is to be served: the policy's, or that of a request

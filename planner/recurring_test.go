@@ -230,7 +230,7 @@ func TestRateLastsUntilItClearlyChanges(t *testing.T) {
 		t.Errorf("a step half an hour ago: %v", got)
 	}
 	// Bursts that come and go are no constant rate, however wide their deviation.
-	bursty := demand{arrivals: fleet.Observed(5), parts: hourOf(0, 2, 8, 2, 8, 2, 8), partLength: partLength, bursts: fleet.Observed(30)}
+	bursty := demand{arrivals: fleet.Observed(5), parts: hourOf(0, 2, 8, 2, 8, 2, 5), partLength: partLength, bursts: fleet.Observed(30)}
 	if all, even := bursty.lasted(epoch), bursty.lastedEvenly(epoch); all != time.Hour || even > 10*time.Minute {
 		t.Errorf("bursts: %v, without bursts %v, want an hour and a few minutes", all, even)
 	}
