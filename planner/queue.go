@@ -36,9 +36,9 @@ func (z *sizedModel) addQueue(now time.Time) {
 	}
 }
 
-// hasNotRisen reports whether no more requests arrive than were served in one of the latest parts of
-// the error budget, but for chance, and none of these is a rise over the one before. It does not if
-// the parts are few or too long, have gaps, or may lack the requests of silent replicas.
+// hasNotRisen reports whether no more requests arrive than were served in one of the latest parts
+// of the error budget, but for chance, and none of these is a rise over the one before. It does not
+// if the parts are few or too long, have gaps, or may lack the requests of silent replicas.
 func (d *demand) hasNotRisen(now time.Time) bool {
 	arrivals, known := d.arrivals.Known()
 	parts := lastParts(d.parts, riseParts)
