@@ -173,24 +173,29 @@ func (p *player) scrape(ctx context.Context) {
 	}
 	for due := p.scraped.Add(scrapeInterval); !due.After(now); due = due.Add(scrapeInterval) {
 		p.scraped = due
-		if p.sampled != nil {
-			p.sampled <- due
-			p.sampled = nil
-		}
-		for model, perSecond := range p.loads {
-			requests := perSecond * scrapeInterval.Seconds()
-			p.gateway(due, model, requests, len(ready[model]) > 0)
-			for _, pod := range ready[model] {
-				p.engine(due, pod, model, requests/float64(len(ready[model])))
+		p.sample(due, ready)
+	}
+	for name := range p.totals {
+		if !seen[name] {
+			if p.store != nil {
+				_ = p.store.Gone(name, now)
 			}
+			delete(p.totals, name)
 		}
-		for name := range p.totals {
-			if !seen[name] {
-				if p.store != nil {
-					_ = p.store.Gone(name, due)
-				}
-				delete(p.totals, name)
-			}
+	}
+}
+
+// sample adds one sample of each gateway and of each ready pod, by model.
+func (p *player) sample(at time.Time, ready map[string][]corev1.Pod) {
+	if p.sampled != nil {
+		p.sampled <- at
+		p.sampled = nil
+	}
+	for model, perSecond := range p.loads {
+		requests := perSecond * scrapeInterval.Seconds()
+		p.gateway(at, model, requests, len(ready[model]) > 0)
+		for _, pod := range ready[model] {
+			p.engine(at, pod, model, requests/float64(len(ready[model])))
 		}
 	}
 }
