@@ -56,7 +56,7 @@ demo: ## Run the product against a simulated fleet; ARGS="--speed 0" passes flag
 
 EVALUATED = ramp step trickle-after-burst on-off spike long-prompts long-outputs llm-d-episode
 .PHONY: evaluate
-evaluate: ## Compare the policies on the named loads with three seeds, some 40 minutes on two cores; ARGS="-o csv" passes flags on
+evaluate: ## Compare the policies on the named loads with three seeds, within an hour on two cores; ARGS="-o csv" passes flags on
 	go run ./cmd/wvactl simulate $(addprefix --load ,$(EVALUATED)) --sweep --seeds 3 \
 		--policy wva,wva-percentile,static,hpa-queue,hpa-inflight,hpa-rate $(ARGS)
 
