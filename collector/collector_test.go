@@ -85,6 +85,31 @@ func TestQueriesPerCycleAreAsManyWhateverTheFleet(t *testing.T) {
 	}
 }
 
+// TestQueriesWithObjectivesAreFewAsWell covers the queries that not every fleet has: for the short
+// scale-down window and for the error budget. The first cycle has all at once. A second window, of
+// an engine and of a gateway that are scraped each minute beside others, has all but the one for
+// scrape intervals once more.
+func TestQueriesWithObjectivesAreFewAsWell(t *testing.T) {
+	const all = mostQueries + 2
+	windows := collector.Windows{ScaleDown: 15 * time.Minute, ShortScaleDown: 6 * time.Minute, TTFT: objectives.TTFT, ITL: objectives.ITL}
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 1200, steady("pod-a", 1))
+	w.collector.Collect(t.Context(), at(1200), windows)
+	require.EqualValues(t, all+queriesBefore, w.requests.Load())
+
+	two := newWorld(t)
+	two.scrapes("pod-a", 0, 1200, steady("pod-a", 1))
+	two.every(60, "pod-b", "slow", 1200, 1, nil)
+	two.scrapes("epp", 0, 1200, func(second int) []promstore.Sample {
+		return []promstore.Sample{gatewayRequests("llm_d_epp_request_total", "epp-0", "chat", llama, float64(second))}
+	})
+	for second := 0; second <= 1200; second += 60 {
+		two.scrape("slow-epp", second, gatewayRequests("llm_d_epp_request_total", "slow-epp-0", "slow", "slow", float64(second)))
+	}
+	two.collector.Collect(t.Context(), at(1200), windows)
+	require.EqualValues(t, all+all-1+2*queriesBefore, two.requests.Load())
+}
+
 func TestBurstOfCollectsMakesOneSetOfQueries(t *testing.T) {
 	w := newWorld(t, func(o *collector.Options) { o.Lag = 2 * time.Second })
 	w.scrapes("pod-a", 0, 600, steady("pod-a", 1))
