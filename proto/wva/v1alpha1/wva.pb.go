@@ -1,7 +1,7 @@
 // The operators' API: the desired replicas of every variant, the observed ones, and the reason.
 //
 // It is answered from memory, from the latest plan; a request never starts a decision. KEDA does
-// not use it: it speaks externalscaler.ExternalScaler on the same port.
+// not use it: it speaks externalscaler.ExternalScaler on a port of its own.
 //
 // Units: costs are in the user's currency per replica-hour, shares are fractions, times are UTC.
 
