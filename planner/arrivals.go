@@ -2,6 +2,7 @@ package planner
 
 import (
 	"math"
+	"slices"
 
 	"github.com/wva-project/wva/fleet"
 )
@@ -10,24 +11,44 @@ import (
 // them.
 const mostSilent = 0.1
 
-// addSilent counts the ready replicas that report nothing. As demand each counts with the highest
-// rate of a replica that reports.
-func (m *model) addSilent(d *demand) {
-	all := m.reports()
-	rate, known := d.arrivals.Known()
-	if !all.fewSilent() || !known {
-		return
+// setArrivals sets the rate of requests over all names of the model, and the ready replicas that
+// report nothing. For one name the gateways' rate replaces that of the engines, unless it misses
+// requests.
+func (m *model) setArrivals(d *demand) {
+	for _, name := range m.served {
+		rate := m.engineArrivals(name)
+		if m.isCountedByGateways(name) {
+			rate = arrivalsAt(name.gateways)
+		}
+		if value, known := rate.Known(); known {
+			d.arrivals = fleet.Observed(d.arrivals.Or(0) + value)
+		}
 	}
-	highest := 0.0
+	if _, known := d.arrivals.Known(); known {
+		d.silent = m.silent()
+		peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
+		reporting := max(1, m.reports().all()-d.silent)
+		d.silentPeak = float64(d.silent) * max(m.busiest(), peak/float64(reporting))
+	}
+}
+
+// silent returns the number of ready replicas that report nothing, if they are few enough to decide
+// without them; else zero.
+func (m *model) silent() int {
+	if all := m.reports(); all.fewSilent() {
+		return all.missing
+	}
+	return 0
+}
+
+// busiest returns the highest rate of a replica that reports. As demand each silent one has it.
+func (m *model) busiest() (highest float64) {
 	for _, v := range m.variants {
 		for _, r := range v.engines {
 			highest = max(highest, r.FirstTokens.Or(0), r.MeanRate.Or(0))
 		}
 	}
-	peak, _ := sum(m.engine, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
-	d.silent = all.missing
-	d.silentPeak = float64(all.missing) * max(highest, peak/float64(max(1, all.all()-all.missing)))
-	d.arrivals = fleet.Observed(rate + float64(float64(all.missing)*highest))
+	return highest
 }
 
 // fewSilent reports whether some replicas are silent, and so few that the rest is decided without
@@ -36,29 +57,46 @@ func (r reports) fewSilent() bool {
 	return r.missing > 0 && float64(r.missing) <= mostSilent*float64(r.all())
 }
 
-// mostPastGateway is the share of the engines' requests that may be missing at the gateway: the two
-// count at different times. If more are missing, they bypassed the gateway or have names that are
-// not known, such as those of adapters.
-const mostPastGateway = 0.5
+const (
+	// mostPastGateway is the share of the engines' requests that may be missing at the gateways: the
+	// two count at different times. If more are missing, they bypassed the gateways or have names
+	// that are not known, such as those of adapters.
+	mostPastGateway = 0.5
+	// longPastGateway is that share if engines served as many in the mean of the peak window.
+	longPastGateway = 0.2
+)
 
-// arrivals returns the rate of requests over all names of the model. For one name the gateway's
-// rate replaces that of the engines, unless it misses requests. While the gateway has a queue, and
-// just after, the engines serve more than arrives: its peak tells.
-func (m *model) arrivals() (arrivals fleet.Reading) {
-	queued, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Queued })
-	for _, name := range m.served {
-		rate := m.engineArrivals(name)
-		atGateway, known := name.gateway.Known()
-		most := max(atGateway, name.gatewayPeak.Or(0))
-		misses := atGateway <= 0 && rate.Or(0) > 0 || queued <= 0 && most < (1-mostPastGateway)*rate.Or(0)
-		if known && !misses {
-			rate = name.gateway
-		}
-		if value, known := rate.Known(); known {
-			arrivals = fleet.Observed(arrivals.Or(0) + value)
+// isCountedByGateways reports whether gateways count the requests of a name, and miss none that
+// engines serve. While a gateway has a queue, and just after, the engines serve more than arrives:
+// its peak tells.
+func (m *model) isCountedByGateways(name served) bool {
+	now, known := arrivalsAt(name.gateways).Known()
+	rate := m.engineArrivals(name).Or(0)
+	if !known || now <= 0 && rate > 0 {
+		return false
+	}
+	if queued, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Queued }); queued > 0 {
+		return true
+	}
+	mean := 0.0
+	for _, v := range m.variants {
+		for _, r := range v.engines {
+			if v.EngineModel() == name.name {
+				mean += r.MeanRate.Or(0)
+			}
 		}
 	}
-	return arrivals
+	peak, _ := sum(name.gateways, func(l fleet.Load) fleet.Reading { return l.PeakArrivals })
+	most := max(now, peak)
+	return most >= (1-mostPastGateway)*rate && most >= (1-longPastGateway)*min(rate, mean)
+}
+
+// arrivalsAt adds up the rates of some rows; absent if none is known.
+func arrivalsAt(rows []fleet.Load) fleet.Reading {
+	if rate, known := sum(rows, func(l fleet.Load) fleet.Reading { return l.Arrivals }); known {
+		return fleet.Observed(rate)
+	}
+	return fleet.Reading{}
 }
 
 // clearBurst is the number of standard errors by which the latest arrivals must exceed the mean of
@@ -68,21 +106,27 @@ const clearBurst = 3
 
 // burst returns the rate of the requests that arrived in the last half of the latest window, if it
 // is clearly above the mean of that window; else 0. One standard error is left out: the rate was
-// chosen for being high. The gateway's is that of the arrivals; engines see a request when it
-// starts.
+// chosen for being high. Gateways that count all requests have that of the arrivals; engines see a
+// request when it starts.
 func (m *model) burst(mean float64) float64 {
-	rows, part := m.gateway, 1.0
-	if _, known := sum(rows, func(l fleet.Load) fleet.Reading { return l.RecentArrivals }); !known {
-		rows, part = m.engine, m.fraction(rateOf)
-	}
 	var rate, variance float64
-	for _, row := range rows {
-		value, known := row.RecentArrivals.Known()
-		deviation, estimated := row.RecentError.Known()
-		if known && estimated {
-			rate += float64(part * value)
-			variance += float64(part * deviation * part * deviation)
+	add := func(rows []fleet.Load, part float64) {
+		for _, row := range rows {
+			value, known := row.RecentArrivals.Known()
+			deviation, estimated := row.RecentError.Known()
+			if known && estimated {
+				rate += float64(part * value)
+				variance += float64(part * deviation * part * deviation)
+			}
 		}
+	}
+	for _, name := range m.served {
+		_, recent := sum(name.gateways, func(l fleet.Load) fleet.Reading { return l.RecentArrivals })
+		if recent && m.isCountedByGateways(name) {
+			add(name.gateways, 1)
+			continue
+		}
+		add(slices.DeleteFunc(slices.Clone(m.engine), func(l fleet.Load) bool { return l.Model != name.name }), m.fraction(rateOf))
 	}
 	deviation := math.Sqrt(variance)
 	if rate-float64(clearBurst*deviation) <= mean {
@@ -100,7 +144,7 @@ func (m *model) isRatedByGateway() bool {
 
 // engineArrivals returns the rate of first tokens over all pods, deleted ones included because
 // their requests are part of the demand. It adds the growth of the queues over existing pods only:
-// the queue of a deleted pod was not served.
+// the queue of a deleted pod was not served. Few silent replicas count as much as the busiest one.
 func (m *model) engineArrivals(name served) fleet.Reading {
 	var tokens fleet.Reading
 	for _, row := range m.usagesOf(name) {
@@ -112,11 +156,16 @@ func (m *model) engineArrivals(name served) fleet.Reading {
 	if !known {
 		return fleet.Reading{}
 	}
+	few := m.silent() > 0
 	for _, v := range m.variants {
+		if v.EngineModel() != name.name {
+			continue
+		}
 		for _, r := range v.engines {
-			if v.EngineModel() == name.name {
-				rate += r.WaitingGrowth.Or(0)
-			}
+			rate += r.WaitingGrowth.Or(0)
+		}
+		if few {
+			rate += float64(float64(v.reports.missing) * m.busiest())
 		}
 	}
 	return fleet.Observed(max(0, rate))

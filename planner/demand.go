@@ -61,7 +61,8 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 	if why, unknown := x.unobserved(m); unknown {
 		return demand{}, &why
 	}
-	d := demand{arrivals: m.arrivals()}
+	d := demand{}
+	m.setArrivals(&d)
 	for _, v := range m.variants {
 		for _, r := range v.engines {
 			d.running += r.Running.Or(0)
@@ -76,7 +77,6 @@ func (x *view) measureDemand(m *model) (demand, *fleet.Reason) {
 		// no engine that could serve, and no gateway that reports a rate
 		d.arrivals = fleet.Observed(0)
 	}
-	m.addSilent(&d)
 	rows := m.peakRows()
 	d.covered = len(rows) > 0 && !slices.ContainsFunc(rows, func(row fleet.Load) bool { return !row.PeakCovered })
 	d.peakless = m.lacksPeak(&d, rows)

@@ -42,7 +42,7 @@ func (x *view) attachLoads(s fleet.Snapshot) {
 			}
 			if row, found := gateway[key]; found {
 				m.gateway = append(m.gateway, *row)
-				served.gateway, served.gatewayPeak = row.Arrivals, row.PeakArrivals
+				served.gateways = append(served.gateways, *row)
 			}
 			m.served = append(m.served, served)
 		}
@@ -91,13 +91,7 @@ func (x *view) attachAdapters(gateway map[modelKey]*fleet.Load) {
 func (m *model) addAdapter(name string, row fleet.Load) {
 	m.gateway = append(m.gateway, row)
 	at := slices.IndexFunc(m.served, func(s served) bool { return s.name == name })
-	served := &m.served[at]
-	if rate, known := row.Arrivals.Known(); known {
-		served.gateway = fleet.Observed(served.gateway.Or(0) + rate)
-	}
-	if peak, known := row.PeakArrivals.Known(); known {
-		served.gatewayPeak = fleet.Observed(served.gatewayPeak.Or(0) + peak)
-	}
+	m.served[at].gateways = append(m.served[at].gateways, row)
 }
 
 // named returns the model that has a name in the engines' metrics already; nil if there is none.

@@ -71,11 +71,9 @@ type model struct {
 
 // served is one name under which a model is served.
 type served struct {
-	name    string
-	usages  []*fleet.Usage // of all pods with that name, deleted ones included
-	gateway fleet.Reading  // the rate of requests at the gateway
-	// the highest such rate of the peak window
-	gatewayPeak fleet.Reading
+	name     string
+	usages   []*fleet.Usage // of all pods with that name, deleted ones included
+	gateways []fleet.Load   // of its requests at gateways, those of adapters included
 }
 
 // modelKey identifies a model in the engines' metrics.
