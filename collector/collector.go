@@ -85,6 +85,7 @@ func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Obser
 	o := Observation{Time: at}
 	o.Behind, o.BehindKnown = found.behind()
 	var newest time.Time
+	var all []*tables
 	for i, b := range found.batches() {
 		answered := newTables(options.within(b.window), at)
 		answered.scrapes, answered.began, answered.since = found, w.Began, now.Add(-c.options.Interval/2)
@@ -106,6 +107,10 @@ func (c *Collector) Collect(ctx context.Context, now time.Time, w Windows) Obser
 		if sample, seen := answered.newestSample(); seen && sample.After(newest) {
 			newest = sample
 		}
+		all = append(all, answered)
+	}
+	for _, answered := range all {
+		answered.all = all
 		o.Usages, o.Loads = append(o.Usages, answered.usages()...), append(o.Loads, answered.loads()...)
 		o.Missing = append(o.Missing, answered.missing()...)
 	}

@@ -49,7 +49,9 @@ func (e expressions) latencyPartsQuery(g gatewayExpressions) query {
 	}
 	if len(e.options.itl) > 0 {
 		beside := besideLimits(e.options.itl, step)
-		parts = append(parts, tagged(partRequestITL, e.histogramOf(e.engines[engine.RequestITL], beside)),
+		perRequest := e.engines[engine.RequestITL]
+		lacking := fmt.Sprintf("(%s unless %s)", e.perPod(running.as(group), itself), e.perPod(perRequest.suffixed("_count").as(group), itself))
+		parts = append(parts, tagged(partRequestITL, fmt.Sprintf("(%s unless on (%s) %s)", e.histogramOf(perRequest, beside), e.byModel, lacking)),
 			tagged(partITL, e.histogramOf(e.engines[engine.InterTokenLatency], beside)))
 	}
 	text := fmt.Sprintf("%s[%s:%s]", either(parts...), duration(e.options.budgetSpan()-time.Millisecond), duration(step))
@@ -120,12 +122,32 @@ func (t *tables) readLatencies(a answer) {
 	t.readRows(a.rows)
 }
 
+// ofParts returns the tables with the parts of a model: those of the longer one of its windows, so
+// that its gateways have the same parts as its engines.
+func (t *tables) ofParts(who identity) *tables {
+	engines, gateways := scraped{fleet.SourceEngine, who.namespace, who.model}, scraped{fleet.SourceGateway, who.namespace, who.model}
+	window := t.scrapes.window(engines)
+	if _, known := t.scrapes.of[gateways]; known {
+		window = max(window, t.scrapes.window(gateways))
+	}
+	for _, other := range t.all {
+		if other.options.Window == window {
+			return other
+		}
+	}
+	return t
+}
+
 // latencies returns the requests of a model in parts, as engines count them.
-func (t *tables) latencies(about *facts, namespace, model string) fleet.Latencies {
+func (t *tables) latencies(who identity) fleet.Latencies {
+	about, known := t.facts[who]
+	if !known {
+		return fleet.Latencies{}
+	}
 	requests, replicas := t.inParts(about.streams[partRequests]), t.inParts(about.streams[partReplicas])
 	started, scrapes := t.inParts(about.streams[partStarted]), t.inParts(about.streams[partScrapes])
 	ttft, itl, perToken := t.bucketsInParts(about, partTTFT), t.bucketsInParts(about, partRequestITL), t.bucketsInParts(about, partITL)
-	enough := t.scrapesOfPart(namespace, model)
+	enough := t.scrapesOfPart(who.namespace, who.model)
 	l := fleet.Latencies{Until: t.partsUntil, Length: fleet.Duration(t.options.budgetStep())}
 	for i, n := range requests {
 		begun := started[i] > 0
@@ -149,7 +171,11 @@ func (t *tables) latencies(about *facts, namespace, model string) fleet.Latencie
 }
 
 // waits returns the waits of a model's requests in parts, as gateways count them.
-func (t *tables) waits(about *facts) fleet.Latencies {
+func (t *tables) waits(who identity) fleet.Latencies {
+	about, known := t.facts[who]
+	if !known {
+		return fleet.Latencies{}
+	}
 	l := fleet.Latencies{Until: t.partsUntil, Length: fleet.Duration(t.options.budgetStep())}
 	for i, buckets := range t.bucketsInParts(about, partWait) {
 		if waits := lengths(buckets); waits != nil {

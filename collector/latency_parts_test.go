@@ -131,13 +131,18 @@ func TestBucketOfLatenciesThatIsNotANumberIsUnknown(t *testing.T) {
 	}
 }
 
+// withTokens adds the times between tokens of an engine, of which seven tenths are within 50 ms.
+func withTokens(pod string, engine func(pod string, rate float64) func(second int) []promstore.Sample) func(second int) []promstore.Sample {
+	return func(second int) []promstore.Sample {
+		tokens := histogramOf(pod, "vllm:inter_token_latency_seconds", []float64{50, inf}, times(200*float64(second), []float64{0.7, 1}))
+		tokens[0].Labels[len(tokens[0].Labels)-1].Value = "0.05"
+		return append(engine(pod, 1)(second), tokens...)
+	}
+}
+
 func TestTokensCountIfTheEngineHasNoMeansOfRequests(t *testing.T) {
 	w := newWorld(t)
-	w.scrapes("pod-a", 0, 900, func(second int) []promstore.Sample {
-		tokens := histogramOf("pod-a", "vllm:inter_token_latency_seconds", []float64{50, inf}, times(200*float64(second), []float64{0.7, 1}))
-		tokens[0].Labels[len(tokens[0].Labels)-1].Value = "0.05"
-		return append(steady("pod-a", 1)(second), tokens...)
-	})
+	w.scrapes("pod-a", 0, 900, withTokens("pod-a", steady))
 	for _, p := range w.latencies(fleet.SourceEngine).Parts {
 		require.True(t, p.PerToken)
 		wantLengths(t, p.ITL, []float64{0.05, 0}, []float64{0.7, 0.3})
@@ -168,6 +173,49 @@ func TestGatewaysTellTheWait(t *testing.T) {
 		wantLengths(t, p.Wait, []float64{0.25, 0}, []float64{0.8, 0.2})
 		require.InDelta(t, 360, p.Wait[0].Count+p.Wait[1].Count, 1, "two tenants, each once")
 	}
+}
+
+// If one engine of a model does not report the times of requests, those between tokens count of all.
+func TestTokensCountIfAnEngineReportsNoTimesOfRequests(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 900, withTokens("pod-a", latent))
+	w.scrapes("pod-b", 0, 900, withTokens("pod-b", steady))
+	l := w.latencies(fleet.SourceEngine)
+	require.Len(t, l.Parts, 4)
+	for _, p := range l.Parts {
+		require.True(t, p.PerToken)
+		wantLengths(t, p.ITL, []float64{0.05, 0}, []float64{0.7, 0.3})
+	}
+}
+
+// A gateway that is scraped less often than the engines has a longer window, and the parts of both
+// are those of that window.
+func TestPartsOfASlowGatewayAreThoseOfItsEngines(t *testing.T) {
+	w := newWorld(t)
+	w.scrapes("pod-a", 0, 3600, latent("pod-a", 1))
+	for second := 0; second <= 3600; second += 60 {
+		own := promstore.Labels("namespace", team, "pod", "epp", "model_name", "chat", "target_model_name", llama)
+		samples := []promstore.Sample{{Name: "llm_d_epp_request_total", Labels: own, Value: float64(second)}}
+		for bound, below := range map[string]float64{"0.25": 0.8, "+Inf": 1} {
+			samples = append(samples, promstore.Sample{
+				Name: "llm_d_epp_flow_control_request_queue_duration_seconds_bucket", Labels: with(own, "le", bound), Value: below * float64(second),
+			})
+		}
+		w.scrape("gateway", second, samples...)
+	}
+	o := w.collector.Collect(t.Context(), at(w.last), objectives)
+	require.Empty(t, o.Missing)
+	engines, gateway := loadOf(t, o, fleet.SourceEngine), loadOf(t, o, fleet.SourceGateway)
+	require.Equal(t, fleet.Duration(4*time.Minute), engines.Latencies.Length)
+	require.Equal(t, engines.Latencies.Length, gateway.Latencies.Length)
+	ends := func(l fleet.Load) (ends []time.Time) {
+		for _, part := range l.Latencies.Parts {
+			ends = append(ends, part.End)
+		}
+		return ends
+	}
+	require.Equal(t, ends(engines), ends(gateway))
+	require.Greater(t, len(ends(engines)), 10)
 }
 
 // failing is a world whose query for latencies is answered by the function while it is not nil.

@@ -20,7 +20,7 @@ func (t *tables) loads() []fleet.Load {
 			loads = append(loads, t.engineLoad(load, who, about))
 		}
 		if about.ofGateway() && t.decides(fleet.SourceGateway, who) {
-			loads = append(loads, t.gatewayLoad(load, about))
+			loads = append(loads, t.gatewayLoad(load, who, about))
 		}
 	}
 	return loads
@@ -31,7 +31,7 @@ func (f *facts) ofGateway() bool { return slices.Contains(f.known[gatewayRate:],
 
 func (t *tables) engineLoad(load fleet.Load, who identity, about *facts) fleet.Load {
 	load.Source = fleet.SourceEngine
-	load.PeakArrivals, load.ShortPeak = gauge(about, peakArrivals, false), gauge(about, shortPeak, false)
+	load.PeakArrivals, load.ShortPeak = gauge(about, peakArrivals, false), t.shortPeak(who, about, shortPeak)
 	load.PeakInFlight = gauge(about, peakInFlight, false)
 	load.PeakCovered = t.covers(about, peakCovered)
 	load.LastActive = moment(about, lastActive)
@@ -49,26 +49,35 @@ func (t *tables) engineLoad(load fleet.Load, who identity, about *facts) fleet.L
 	load.RecentArrivals, load.RecentError = t.recent(about, arrivals, recentRate)
 	load.TTFT = mean(about, modelTTFT)
 	load.ITL = mean(about, modelITL)
-	load.Latencies = t.latencies(about, load.Namespace, load.Model)
+	load.Latencies = t.ofParts(who).latencies(who)
 	return load
 }
 
-func (t *tables) gatewayLoad(load fleet.Load, about *facts) fleet.Load {
+func (t *tables) gatewayLoad(load fleet.Load, who identity, about *facts) fleet.Load {
 	load.Source = fleet.SourceGateway
 	rate, hasRate := about.value(gatewayRate)
 	born, isBorn := about.value(gatewayBorn)
 	load.Arrivals = counted(rate+born, hasRate || isBorn, about.has(gatewayResets))
 	load.Queued = gauge(about, gatewayQueued, t.stale(about, gatewaySampled))
-	load.PeakArrivals, load.ShortPeak = gauge(about, gatewayPeak, false), gauge(about, gatewayShortPeak, false)
+	load.PeakArrivals, load.ShortPeak = gauge(about, gatewayPeak, false), t.shortPeak(who, about, gatewayShortPeak)
 	arrivals := t.arrivals(about, sourceOfArrivals{rate: gatewayArrivalRate, count: gatewayArrivalCount, queue: none})
 	load.Dispersion = arrivals.dispersion()
 	load.PeakError = t.peakError(load.PeakArrivals, arrivals.stretch)
 	load.RecentArrivals, load.RecentError = t.recent(about, arrivals, gatewayRecent, gatewayLatest)
 	load.PeakCovered = t.covers(about, gatewayPeakCovered)
 	load.LastActive = moment(about, gatewayLastActive)
-	load.Latencies = t.waits(about)
+	load.Latencies = t.ofParts(who).waits(who)
 	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleGap, gatewayLastActive)
 	return load
+}
+
+// shortPeak returns the highest rate of the short scale-down window, if the parts of the error
+// budget allow one.
+func (t *tables) shortPeak(who identity, about *facts, p part) fleet.Reading {
+	if t.ofParts(who).options.shortScaleDown == 0 {
+		return fleet.Reading{}
+	}
+	return gauge(about, p, false)
 }
 
 // covers reports whether there are samples at every step of the peak window, its start included.

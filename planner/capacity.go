@@ -38,6 +38,8 @@ type sizedModel struct {
 	// of the headroom, by the error budget; applied to the demand
 	correction  correction
 	sparesPeaks bool // it was applied to short peaks more than to the mean rate
+	// the correction for a scale-down, if limits of now leave the past no evidence; else zero
+	kept correction
 }
 
 // candidate is one variant and the capacity of a replica of it.

@@ -113,22 +113,37 @@ func (z *sizedModel) correctHeadroom(x *view) {
 	if x.policy.BudgetOff {
 		return
 	}
-	if parts := z.budgetParts(x.policy.BudgetWindow); len(parts) > 0 {
-		objective, _ := z.singleObjective()
-		length := z.demand.partLength
-		z.correction = correct(parts, int(x.policy.BudgetWindow/length), length, objective.Percentile)
+	if most := z.mostReplicas(); len(z.demand.parts) > 0 {
+		z.correction = z.correctionWithin(most, x.policy)
+		limits := func(p budgetPart) bool { return p.replicas >= most }
+		if most > 0 && slices.ContainsFunc(z.demand.parts, limits) {
+			if kept := z.correctionWithin(math.MaxInt, x.policy); kept.factor > max(1, z.correction.factor) {
+				z.kept = kept
+			}
+		}
 	}
 	if _, rated := z.demand.rate.Known(); rated {
 		z.applyCorrection(z.shortPeaksAbove(x.now))
 	}
 }
 
+// correctionWithin returns the correction if the model may have so many replicas.
+func (z *sizedModel) correctionWithin(most int, p Policy) correction {
+	parts, length := z.budgetParts(p.BudgetWindow, most), z.demand.partLength
+	if len(parts) == 0 {
+		return correction{factor: 1}
+	}
+	objective, _ := z.singleObjective()
+	return correct(parts, int(p.BudgetWindow/length), length, objective.Percentile)
+}
+
 // applyCorrection corrects the headroom of the demand. Demand above a mean counts less, by
 // peakShare times as much as the correction saves of the mean; none does if that is not known. For
-// a scale-down the mean keeps half of its headroom, too.
+// a scale-down the mean keeps half of its headroom, too, and a headroom that misses have raised is
+// kept if the limits of now, such as accelerators that others took, leave the past no evidence.
 func (z *sizedModel) applyCorrection(mean float64, known bool) {
-	d, factor := &z.demand, z.headroomFactor()
-	down := z.scaleDownFactor(factor)
+	d, factor := &z.demand, headroomFactor(z.correction.factor)
+	down, kept := z.scaleDownFactor(factor), float64(d.highest*headroomFactor(z.kept.factor))
 	backlog, steady, highest := d.latest-d.steady, float64(d.steady*factor), float64(d.highest*down)
 	if known {
 		high := max(d.steady, mean)
@@ -136,6 +151,9 @@ func (z *sizedModel) applyCorrection(mean float64, known bool) {
 		before := min(highest, max(float64(high*(1+float64(z.headroom/2))*down), highest-float64(peakShare*(1-down)*high)))
 		z.sparesPeaks = now < steady*(1-tiny) || before < highest*(1-tiny)
 		steady, highest = now, before
+	}
+	if z.kept.factor > 0 {
+		highest = max(highest, kept)
 	}
 	d.latest, d.steady, d.highest = steady+backlog, steady, highest
 }
@@ -205,11 +223,11 @@ const (
 	longestPart = 5 * time.Minute
 )
 
-// headroomFactor is the factor on the required capacity of a model: of the demand and the headroom
-// over it, the error budget corrects the headroom alone.
-func (z *sizedModel) headroomFactor() float64 {
+// headroomFactor is the factor on the required capacity of a model for a correction: of the demand
+// and the headroom over it, the error budget corrects the headroom alone.
+func headroomFactor(correction float64) float64 {
 	const headroom = 1/capacityUse - 1
-	return (1 + float64(headroom*z.correction.factor)) / (1 + headroom)
+	return (1 + float64(headroom*correction)) / (1 + headroom)
 }
 
 // budgetText returns the error budget as text; "" if it is not known.
@@ -231,6 +249,9 @@ func (z *sizedModel) budgetText(p Policy) string {
 	case w.requests > 0:
 		texts = append(texts, fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s",
 			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor()))
+	}
+	if z.kept.factor > 0 && z.wanted > z.latest*(1+tiny) {
+		texts = append(texts, fmt.Sprintf("misses within %s keep headroom ×%.2f for a scale-down", hoursText(p.BudgetWindow), z.kept.factor))
 	}
 	if d := z.demand; d.shortened {
 		apart := ""

@@ -248,7 +248,7 @@ func TestHeadroomMovesSlowly(t *testing.T) {
 func TestHeadroomIsAPartOfTheRequiredCapacity(t *testing.T) {
 	for factor, want := range map[float64]float64{1: 1, leastHeadroom: 0.9, mostHeadroom: 1 + 1.0/6} {
 		z := &sizedModel{correction: correction{factor: factor}}
-		if got := z.headroomFactor(); math.Abs(got-want) > 1e-9 {
+		if got := headroomFactor(z.correction.factor); math.Abs(got-want) > 1e-9 {
 			t.Errorf("headroom ×%v: required capacity ×%v, want ×%v", factor, got, want)
 		}
 	}

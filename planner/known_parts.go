@@ -27,20 +27,28 @@ func (m *model) knownParts() (parts []budgetPart) {
 	if !single || m.latencies().Length <= 0 {
 		return nil
 	}
-	waits := m.gatewayWaits()
-	for _, row := range m.servedParts(time.Time{}) {
-		if part, seen := evidence(row, waits[row.End], objective); seen {
+	waits, counted := m.gatewayWaits()
+	served := m.servedParts(time.Time{})
+	known := objective.ITL <= 0 || mostHaveITL(served)
+	for _, row := range served {
+		wait, waited := waits[row.End]
+		part, seen := evidence(row, wait, objective)
+		if part.replicas = m.replicasOf(row.Replicas); seen && known && waited == counted {
 			parts = append(parts, part)
 		}
 	}
 	return parts
 }
 
+// mostParts is how many parts of the error budget count, the latest ones: no input makes work
+// unbounded. It is some times as many as three windows have.
+const mostParts = 240
+
 // servedParts returns the parts of the error budget that end after a time, in order, those without
 // requests too.
 func (m *model) servedParts(from time.Time) (parts []fleet.LatencyPart) {
 	known := m.latencies()
-	for _, part := range known.Parts {
+	for _, part := range known.Parts[max(0, len(known.Parts)-mostParts):] {
 		inOrder := len(parts) == 0 || part.End.After(parts[len(parts)-1].End)
 		if inOrder && part.End.After(from) && !part.End.After(known.Until) && part.Requests >= 0 && part.Requests <= mostRequests {
 			parts = append(parts, part)
@@ -59,11 +67,11 @@ func since(parts []budgetPart, from time.Time) []budgetPart {
 }
 
 // budgetParts returns the known parts that count for the error budget. A part is evidence of the
-// headroom unless a replica started in it, or the model had as many replicas as it can have. Parts
+// headroom unless a replica started in it, or the model had as many replicas as it may have. Parts
 // in which replicas started count without being evidence, but for those of requests that came for
 // the first time within a window.
-func (z *sizedModel) budgetParts(window time.Duration) (parts []budgetPart) {
-	d, most := z.demand, z.mostReplicas()
+func (z *sizedModel) budgetParts(window time.Duration, most int) (parts []budgetPart) {
+	d := z.demand
 	comesFirst := func(end time.Time) bool {
 		past := slices.DeleteFunc(z.servedParts(end.Add(-window)), func(p fleet.LatencyPart) bool { return p.End.After(end) })
 		return firstRises(past, d.partLength)[end]
@@ -106,15 +114,54 @@ func (m *model) latencies() fleet.Latencies {
 }
 
 // gatewayWaits returns the waits at the gateways in each part, by its end: those of all rows, such
-// as of adapters, together.
-func (m *model) gatewayWaits() map[time.Time][]fleet.Bucket {
-	waits := make(map[time.Time][]fleet.Bucket)
+// as of adapters, together. It reports whether gateways count waits at all: those of a part that has
+// none are not known then, and neither are those of parts that the engines do not have.
+func (m *model) gatewayWaits() (waits map[time.Time][]fleet.Bucket, counted bool) {
+	waits = make(map[time.Time][]fleet.Bucket)
 	for _, row := range m.gateway {
-		for _, part := range row.Latencies.Parts {
-			waits[part.End] = addBuckets(waits[part.End], part.Wait)
+		parts := row.Latencies.Parts
+		for _, part := range parts[max(0, len(parts)-mostParts):] {
+			if len(part.Wait) == 0 {
+				continue
+			}
+			counted = true
+			if row.Latencies.Length == m.latencies().Length {
+				waits[part.End] = addBuckets(waits[part.End], part.Wait)
+			}
 		}
 	}
-	return waits
+	return waits, counted
+}
+
+// mostHaveITL reports whether at least half of the requests of the latest parts have a time between
+// tokens: if some of a model's engines do not report it, these may be slower. A request ends in a
+// later part than it begins in, so that one part alone says nothing.
+func mostHaveITL(parts []fleet.LatencyPart) bool {
+	const latest = 20
+	requests, have := 0.0, 0.0
+	for _, part := range parts[max(0, len(parts)-latest):] {
+		if part.PerToken || len(part.ITL) == 0 {
+			continue // it counts tokens, or is not known
+		}
+		requests += part.Requests
+		for _, b := range part.ITL {
+			have += b.Count
+		}
+	}
+	return have >= requests/2
+}
+
+// replicasOf returns the number of replicas of so many pods that report: of a group, several may.
+func (m *model) replicasOf(pods int) int {
+	replicas, reporting := 0, 0
+	for _, v := range m.variants {
+		replicas += v.reporting
+		reporting += v.reportingPods
+	}
+	if reporting <= replicas {
+		return pods
+	}
+	return int(math.Ceil(float64(pods) * float64(replicas) / float64(reporting)))
 }
 
 // addBuckets adds up two histograms. If their bounds differ, the result is no histogram: it has a
@@ -193,7 +240,7 @@ func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans
 		}
 	}
 	before := time.Duration(known.Length) + m.slowestStart()
-	for _, part := range known.Parts {
+	for _, part := range known.Parts[max(0, len(known.Parts)-mostParts):] {
 		if part.Started > 0 {
 			from := part.End.Add(-before)
 			starting = append(starting, struct{ from, to time.Time }{from, part.End})
@@ -214,7 +261,7 @@ func evidence(row fleet.LatencyPart, wait []fleet.Bucket, o fleet.Objective) (pa
 		ttft, seen = attainedWithin(row.TTFT, o.TTFT)
 		known = known && seen && countsAgree(row)
 		if waited, seen := attainedWithin(wait, o.TTFT); !seen {
-			known = known && len(wait) == 0
+			known = known && len(wait) == 0 // no gateway counts waits
 		} else {
 			ttft = attained{max(0, ttft.likely+waited.likely-1), max(0, ttft.least+waited.least-1), min(ttft.most, waited.most)}
 		}
@@ -226,7 +273,6 @@ func evidence(row fleet.LatencyPart, wait []fleet.Bucket, o fleet.Objective) (pa
 	}
 	return budgetPart{
 		end:      row.End,
-		replicas: row.Replicas,
 		requests: row.Requests,
 		missed:   row.Requests * (1 - min(ttft.likely, itl.likely)),
 		fewest:   row.Requests * (1 - min(ttft.most, itl.most)),

@@ -30,6 +30,11 @@ func (s *scenario) served(change func(i int, p *fleet.LatencyPart)) *scenario {
 	})
 }
 
+// itlOf has the times between tokens of some requests, of which a share is within 50 ms.
+func itlOf(requests, within float64) []fleet.Bucket {
+	return []fleet.Bucket{{Upper: 0.05, Count: requests * within}, {Count: requests * (1 - within)}}
+}
+
 // missing20 is a model with an objective that a fifth of its requests miss.
 func missing20() *scenario {
 	g := cheap(group{ready: 3, running: 50, kv: 0.5, rate: 5, objective: 50 * time.Millisecond})
@@ -247,5 +252,97 @@ func TestPartsWithoutEvidenceMoveNothing(t *testing.T) {
 		if got := history(10, change); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: ×%v after the gap, ×%v before", name, got, want)
 		}
+	}
+}
+
+// The limits of the past are not known: if another model takes the last free accelerator, the parts
+// of the error budget are no evidence any more, but its misses still keep replicas.
+func TestOthersThatTakeAcceleratorsRemoveNoReplica(t *testing.T) {
+	decide := func(others int) fleet.Decision {
+		g := cheap(group{ready: 9, running: 50, kv: 0.5, rate: 5, objective: 50 * time.Millisecond, max: 40})
+		s := newScenario(g).served(func(_ int, p *fleet.LatencyPart) { p.Replicas, p.ITL = 9, itlOf(100, 0.6) }).node("L40S", "n", 12, others)
+		return s.on("cheap", "n", "n", "n", "n", "n", "n", "n", "n", "n").decide(t)["cheap"]
+	}
+	free, full := decide(2), decide(3)
+	if full.Replicas != free.Replicas {
+		t.Errorf("%d replicas with a free accelerator, %d without", free.Replicas, full.Replicas)
+	}
+	const want = "misses within 1 h keep headroom ×1.45 for a scale-down"
+	if got := full.Reason.Detail(fleet.DetailBudget); !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A wait at the gateway that is not known is not zero: all requests wait too long.
+func TestWaitsOfOtherPartsAreNotKnown(t *testing.T) {
+	wait := []fleet.Bucket{{Upper: 2}, {Count: 100}}
+	for name, test := range map[string]struct {
+		length time.Duration
+		until  time.Time
+		want   fleet.Reading
+	}{
+		"the same parts": {partLength, epoch, fleet.Observed(0)},
+		"other ends":     {partLength, epoch.Add(-time.Minute), fleet.Reading{}},
+		"another length": {2 * partLength, epoch, fleet.Reading{}},
+	} {
+		s := missing20().gateway(0, 15).served(func(_ int, p *fleet.LatencyPart) {
+			p.TTFT = []fleet.Bucket{{Upper: 2, Count: 100}, {}}
+		})
+		s.Variants[0].Objective = fleet.Objective{TTFT: 2 * time.Second, Percentile: 0.95}
+		g := &s.Loads[len(s.Loads)-1]
+		g.Latencies = fleet.Latencies{Until: test.until, Length: fleet.Duration(test.length)}
+		for end := test.until.Add(-3 * time.Hour); !end.After(test.until); end = end.Add(test.length) {
+			g.Latencies.Parts = append(g.Latencies.Parts, fleet.LatencyPart{End: end, Wait: wait})
+		}
+		if got := Plan(s.Snapshot, Policy{}).Models[0].Attainment; got != test.want {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
+	}
+}
+
+// If few engines of a model report times between tokens, the others may be slower.
+func TestTimesBetweenTokensOfFewRequestsAreNotThoseOfAll(t *testing.T) {
+	for requests, want := range map[float64]bool{5: false, 45: false, 55: true} {
+		s := missing20().served(func(_ int, p *fleet.LatencyPart) { p.ITL = itlOf(requests, 1) }) // of 100
+		if got, known := planHeadroom(Plan(s.Snapshot, Policy{}), s.Variants[0].Model); known != want {
+			t.Errorf("%v of 100 requests: headroom ×%v, known %v", requests, got, known)
+		}
+	}
+}
+
+// The parts count pods, of which a group has several.
+func TestPodsOfAGroupAreOneReplicaOfAPart(t *testing.T) {
+	headroom := func(pods int) float64 {
+		s := missing20().served(func(_ int, p *fleet.LatencyPart) { p.Replicas = 3 * pods })
+		s.Variants[0].Range.Max = 5
+		w := &s.Workloads[0]
+		w.GroupSize = pods
+		for i := range w.Pods {
+			for n := 1; n < pods; n++ {
+				u := s.Usages[i]
+				u.Pod += "-worker"
+				w.Pods[i].Others = append(w.Pods[i].Others, u.Pod)
+				s.Usages = append(s.Usages, u)
+			}
+		}
+		return headroomOf(s, Policy{})
+	}
+	if one, two := headroom(1), headroom(2); one != two {
+		t.Errorf("3 replicas of at most 5: ×%v with one pod each, ×%v with two", one, two)
+	}
+}
+
+// More parts than a few windows have are old, and cost nothing.
+func TestOldPartsCostNothing(t *testing.T) {
+	s := missing20().load(func(l *fleet.Load) {
+		l.Latencies.Parts, l.Latencies.Length = nil, fleet.Duration(250*time.Millisecond)
+		for i := range 100 * mostParts {
+			end := epoch.Add(-time.Duration(100*mostParts-1-i) * 250 * time.Millisecond)
+			l.Latencies.Parts = append(l.Latencies.Parts, fleet.LatencyPart{End: end, Requests: 100, Replicas: 3, Started: 1, ITL: itlOf(100, 0.8)})
+		}
+	})
+	m := newView(s.Snapshot, nil, Policy{}.withDefaults()).models[0]
+	if parts, starts := len(m.knownParts()), len(m.startTimes(m.latencies(), epoch)); parts != mostParts || starts > mostParts+3 {
+		t.Errorf("%d parts and %d starts, want %d", parts, starts, mostParts)
 	}
 }

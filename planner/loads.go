@@ -117,7 +117,7 @@ func usagesByModel(rows []fleet.Usage, models int) map[modelKey][]*fleet.Usage {
 			}
 		}
 		own := groups[at]
-		if last := len(own) - 1; last >= 0 && row.Pod < own[last].Pod {
+		if last := len(own) - 1; last >= 0 && comparePods(row, own[last]) < 0 {
 			unsorted[at] = true
 		}
 		groups[at] = append(own, row)
@@ -125,11 +125,18 @@ func usagesByModel(rows []fleet.Usage, models int) map[modelKey][]*fleet.Usage {
 	usages := make(map[modelKey][]*fleet.Usage, len(groups))
 	for i, own := range groups {
 		if unsorted[i] {
-			slices.SortFunc(own, func(a, b *fleet.Usage) int { return cmp.Compare(a.Pod, b.Pod) })
+			slices.SortFunc(own, comparePods)
 		}
 		usages[keys[i]] = own
 	}
 	return usages
+}
+
+// comparePods orders usages by pod; of two rows of one pod, the latest and then the higher one is
+// first.
+func comparePods(a, b *fleet.Usage) int {
+	return cmp.Or(cmp.Compare(a.Pod, b.Pod), b.Time.Compare(a.Time), cmp.Compare(b.FirstTokens.Or(0), a.FirstTokens.Or(0)),
+		cmp.Compare(b.Running.Or(0), a.Running.Or(0)), cmp.Compare(b.Waiting.Or(0), a.Waiting.Or(0)))
 }
 
 // peakRows returns the loads of engines that tell the highest demand of the peak window. A name
@@ -240,10 +247,17 @@ func (m *model) servedNames() []string {
 	return slices.Compact(names)
 }
 
+// olderLoad orders two loads by time, those of one time by how much they are.
+func olderLoad(a, b fleet.Load) int {
+	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Arrivals.Or(0), b.Arrivals.Or(0)), cmp.Compare(a.Queued.Or(0), b.Queued.Or(0)),
+		cmp.Compare(a.PeakArrivals.Or(0), b.PeakArrivals.Or(0)), cmp.Compare(a.PeakInFlight.Or(0), b.PeakInFlight.Or(0)),
+		cmp.Compare(len(a.Latencies.Parts), len(b.Latencies.Parts)))
+}
+
 // later returns the newer of two loads of one source. Readings that it lacks are taken from the
 // older one.
 func later(a, b fleet.Load) fleet.Load {
-	if a.Time.After(b.Time) {
+	if olderLoad(b, a) < 0 {
 		a, b = b, a
 	}
 	if b.PeakArrivals.State == fleet.Absent {

@@ -62,7 +62,7 @@ func TestNoMaxReplicasWhileTheObjectiveIsMet(t *testing.T) {
 	decide := func(within float64) fleet.Decision {
 		g := cheap(group{ready: 10, running: 50, kv: 0.72, rate: 5, objective: 50 * time.Millisecond})
 		s := newScenario(g).served(func(_ int, p *fleet.LatencyPart) {
-			p.Requests, p.Replicas, p.ITL = 9000, 10, []fleet.Bucket{{Upper: 0.05, Count: 100 * within}, {Count: 100 * (1 - within)}}
+			p.Requests, p.Replicas, p.ITL = 9000, 10, itlOf(9000, within)
 		})
 		return s.load(func(l *fleet.Load) { l.ITL = fleet.Observed(0.02) }).decide(t)["cheap"]
 	}

@@ -112,7 +112,7 @@ func (z *sizedModel) addGrowth(unit float64) {
 		}
 	}
 	rate := z.demand.rate.Value
-	served = float64(z.pool.required(served/rate) * z.headroomFactor())
+	served = float64(z.pool.required(served/rate) * headroomFactor(z.correction.factor))
 	joining := float64((z.demand.steady - max(ready, served)) * startup.Seconds())
 	if z.growth = min(joining*rate/unit, saturated); z.growth <= 0 {
 		z.growth = 0

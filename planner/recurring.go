@@ -88,7 +88,7 @@ const sameRate = 0.25
 // with another rate, or the first that is known. Zero: nothing is known.
 func (d *demand) lasted(now time.Time) time.Duration {
 	rate, known := d.arrivals.Known()
-	if !known || len(d.parts) == 0 {
+	if !known || !d.hasRecentParts(now) {
 		return 0
 	}
 	return d.sameFor(d.parts, rate, d.bursts.Or(1), now)
@@ -119,13 +119,17 @@ func (d *demand) lastedEvenly(now time.Time) time.Duration {
 	return d.sameFor(d.parts[first:], rate, dispersion, now)
 }
 
-// sameFor returns the time since the latest of some parts that clearly had another rate.
+// sameFor returns the time since the latest of some parts that clearly had another rate. Since a
+// long part only the latest minute is known.
 func (d *demand) sameFor(parts []budgetPart, rate, dispersion float64, now time.Time) time.Duration {
 	since := parts[0].end.Add(-d.partLength)
 	for _, part := range parts {
 		if d.differs(part, rate, dispersion) {
 			since = part.end
 		}
+	}
+	if latest := parts[len(parts)-1].end; since.Equal(latest) && now.Sub(latest) > longestPart {
+		return time.Minute
 	}
 	return max(time.Minute, now.Sub(since))
 }

@@ -140,12 +140,13 @@ func TestReplicasForADemandThatCameBack(t *testing.T) {
 	bursts := func(ready int, times ...int) fleet.Decision {
 		g := cheap(group{ready: ready, running: 10, kv: 0.1, rate: 1, objective: 50 * time.Millisecond})
 		s := newScenario(g).served(func(i int, p *fleet.LatencyPart) {
-			p.Requests, p.ITL = 180, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+			p.Requests = 180
 			for _, ago := range times {
 				if i == servedParts-1-ago {
 					p.Requests = 3600
 				}
 			}
+			p.ITL = itlOf(p.Requests, 1)
 		})
 		return s.load(func(l *fleet.Load) {
 			l.PeakArrivals, l.ShortPeak = fleet.Observed(12), fleet.Observed(1)
@@ -175,10 +176,11 @@ func TestScaleToZeroDoesNotWaitForBursts(t *testing.T) {
 	decide := func(change func(l *fleet.Load)) fleet.Decision {
 		g := cheap(group{ready: 3, objective: 50 * time.Millisecond})
 		s := newScenario(g).scaleToZero().served(func(i int, p *fleet.LatencyPart) {
-			p.Requests, p.ITL = 0, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+			p.Requests = 0
 			if i == servedParts-4 || i == servedParts-10 {
 				p.Requests = 3600
 			}
+			p.ITL = itlOf(p.Requests, 1)
 		})
 		return s.load(change).decide(t)["cheap"]
 	}
@@ -275,5 +277,23 @@ func TestPastDemandOfUnknownCapacityYields(t *testing.T) {
 	kept := withoutYielding([]bound{{code: fleet.CodeCapacityUnknown, least: 3, most: 3, yields: true}})
 	if len(kept) != 1 || kept[0].least != 0 || kept[0].most != 3 {
 		t.Errorf("%+v, want the limit of starts without the least number", kept)
+	}
+}
+
+// Since a long part only the latest minute of a rate is known.
+func TestRateOfALongPartHasNotLasted(t *testing.T) {
+	const length = 72 * time.Minute // of a window of 24 h
+	s := missing20().load(func(l *fleet.Load) {
+		until := epoch.Add(-length + time.Second)
+		l.Latencies = fleet.Latencies{Until: until, Length: fleet.Duration(length)}
+		for i := range servedParts {
+			n := 5 * length.Seconds() // a third of the rate now
+			l.Latencies.Parts = append(l.Latencies.Parts, fleet.LatencyPart{End: until.Add(-time.Duration(servedParts-1-i) * length), Requests: n, Replicas: 3,
+				ITL: []fleet.Bucket{{Upper: 0.05, Count: n}, {}}, TTFT: []fleet.Bucket{{Upper: 2, Count: n}, {}}})
+		}
+	})
+	x := newView(s.Snapshot, nil, Policy{BudgetWindow: 24 * time.Hour}.withDefaults())
+	if d, _ := x.measureDemand(x.models[0]); d.steadyFor > 10*time.Minute {
+		t.Errorf("a rate that may be a minute old has lasted %v", d.steadyFor)
 	}
 }

@@ -27,6 +27,10 @@ func (v *variant) readReplicas(ready []replicaReport, p Policy) {
 		if r.pods < most {
 			r.usage = nil
 		}
+		if r.usage != nil && r.pods > 0 {
+			v.reporting++
+			v.reportingPods += r.pods
+		}
 		before := v.reports.missing
 		v.read(r.usage, r.age, p)
 		if v.reports.missing > before {

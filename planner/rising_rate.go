@@ -85,7 +85,7 @@ func (z *sizedModel) addRise(now time.Time) {
 	if !rated || startup <= 0 || z.ready() == 0 {
 		return
 	}
-	reserve, factor := 1.0, z.headroomFactor()
+	reserve, factor := 1.0, headroomFactor(z.correction.factor)
 	for _, c := range z.candidates {
 		if c.share > 0 && c.ready > 0 {
 			reserve = min(reserve, c.capacity.Reserve)

@@ -220,7 +220,8 @@ func TestEvidenceOfSeveralHistograms(t *testing.T) {
 		for _, waits := range test.waits {
 			m.gateway = append(m.gateway, fleet.Load{Latencies: fleet.Latencies{Parts: []fleet.LatencyPart{{End: epoch, Wait: waits}}}})
 		}
-		part, known := evidence(fleet.LatencyPart{End: epoch, Requests: 1000, TTFT: test.ttft}, m.gatewayWaits()[epoch], objective)
+		waits, _ := m.gatewayWaits()
+		part, known := evidence(fleet.LatencyPart{End: epoch, Requests: 1000, TTFT: test.ttft}, waits[epoch], objective)
 		if known != (test.missed >= 0) || known && math.Abs(part.missed-test.missed) > 1 {
 			t.Errorf("%s: %v missed, known %v; want %v", name, part.missed, known, test.missed)
 		}
@@ -233,7 +234,7 @@ func TestModelsThatMeetTheirObjectiveScaleDownSooner(t *testing.T) {
 	decide := func(within float64, short fleet.Reading) fleet.Decision {
 		g := cheap(group{ready: 10, running: 10, kv: 0.2, rate: 2, objective: 50 * time.Millisecond})
 		s := newScenario(g).served(func(_ int, p *fleet.LatencyPart) {
-			p.Requests, p.Replicas, p.ITL = 9000, 10, []fleet.Bucket{{Upper: 0.05, Count: 100 * within}, {Count: 100 * (1 - within)}}
+			p.Requests, p.Replicas, p.ITL = 9000, 10, itlOf(9000, within)
 		})
 		return s.load(func(l *fleet.Load) { l.PeakArrivals, l.ShortPeak = fleet.Observed(60), short }).decide(t)["cheap"]
 	}
@@ -260,12 +261,12 @@ func TestFallAfterAFirstRiseScalesDownSooner(t *testing.T) {
 	decide := func(short float64, before bool) fleet.Decision {
 		g := cheap(group{ready: 10, running: 10, kv: 0.2, rate: 2, objective: 50 * time.Millisecond})
 		s := newScenario(g).served(func(i int, p *fleet.LatencyPart) {
-			p.Requests, p.Replicas, p.ITL = 9000, 10, []fleet.Bucket{{Upper: 0.05, Count: 100}, {}}
+			p.Requests, p.Replicas, p.ITL = 9000, 10, itlOf(9000, 1)
 			switch {
 			case i < servedParts-16 && !(before && i == servedParts-19):
 				p.Requests = 900
 			case i == servedParts-15:
-				p.Started, p.ITL = 9, []fleet.Bucket{{Upper: 0.05}, {Count: 100}}
+				p.Started, p.ITL = 9, itlOf(9000, 0)
 			}
 		})
 		return s.load(func(l *fleet.Load) { l.PeakArrivals, l.ShortPeak = fleet.Observed(60), fleet.Observed(short) }).decide(t)["cheap"]

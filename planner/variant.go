@@ -45,6 +45,8 @@ type variant struct {
 	mostPlaceable int     // most replicas that fit beside those of others
 	bounds        []bound // of its replicas, in the order of the rules
 	reports       reports
+	// ready replicas that report, and their pods that do: of a group, several may
+	reporting, reportingPods int
 }
 
 // knownAt returns the time of the variant's pods: earlier than now while they cannot be read. A pod
