@@ -175,7 +175,7 @@ func TestGatewaysTellTheWait(t *testing.T) {
 	}
 }
 
-// If one engine of a model does not report the times of requests, those between tokens count of all.
+// If one engine of a model does not report times of requests, those between tokens count of all.
 func TestTokensCountIfAnEngineReportsNoTimesOfRequests(t *testing.T) {
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 900, withTokens("pod-a", latent))

@@ -58,9 +58,9 @@ func (r reports) fewSilent() bool {
 }
 
 const (
-	// mostPastGateway is the share of the engines' requests that may be missing at the gateways: the
-	// two count at different times. If more are missing, they bypassed the gateways or have names
-	// that are not known, such as those of adapters.
+	// mostPastGateway is the share of the engines' requests that may be missing at the gateways:
+	// the two count at different times. If more are missing, they bypassed the gateways or have
+	// names that are not known, such as those of adapters.
 	mostPastGateway = 0.5
 	// longPastGateway is that share if engines served as many in the mean of the peak window.
 	longPastGateway = 0.2

@@ -114,8 +114,8 @@ func (m *model) latencies() fleet.Latencies {
 }
 
 // gatewayWaits returns the waits at the gateways in each part, by its end: those of all rows, such
-// as of adapters, together. It reports whether gateways count waits at all: those of a part that has
-// none are not known then, and neither are those of parts that the engines do not have.
+// as of adapters, together. It reports whether gateways count waits at all: those of a part without
+// any are not known then.
 func (m *model) gatewayWaits() (waits map[time.Time][]fleet.Bucket, counted bool) {
 	waits = make(map[time.Time][]fleet.Bucket)
 	for _, row := range m.gateway {

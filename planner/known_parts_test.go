@@ -303,7 +303,7 @@ func TestWaitsOfOtherPartsAreNotKnown(t *testing.T) {
 // If few engines of a model report times between tokens, the others may be slower.
 func TestTimesBetweenTokensOfFewRequestsAreNotThoseOfAll(t *testing.T) {
 	for requests, want := range map[float64]bool{5: false, 45: false, 55: true} {
-		s := missing20().served(func(_ int, p *fleet.LatencyPart) { p.ITL = itlOf(requests, 1) }) // of 100
+		s := missing20().served(func(_ int, p *fleet.LatencyPart) { p.ITL = itlOf(requests, 1) })
 		if got, known := planHeadroom(Plan(s.Snapshot, Policy{}), s.Variants[0].Model); known != want {
 			t.Errorf("%v of 100 requests: headroom ×%v, known %v", requests, got, known)
 		}
