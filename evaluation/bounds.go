@@ -35,7 +35,7 @@ func (c *Comparison) AddBounds(bounds []Bound) {
 }
 
 // Bounds returns a low estimate of the cost at which the objective, and the attainment of WVA if it
-// is in the points, could be reached by whom knows all requests. An attainment that no number of
+// is in the points, could be reached if all requests were known. An attainment that no number of
 // replicas of one variant reaches has no row.
 //
 // For each minute and number of replicas, the requests that are served within the objective are
