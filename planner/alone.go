@@ -43,6 +43,7 @@ func (r *round) chooseAlone() {
 		z.mixed = &mixed
 		c := &z.candidates[best]
 		z.alone, *c = c.variant, c.withoutOthers()
+		z.exists = float64(n)*c.share < z.current()*(1-tiny)
 		c.bounds = r.bounds(z, c)
 		for i := range z.candidates {
 			other := &z.candidates[i]
@@ -164,6 +165,9 @@ func (r *round) cheapestAlone(z *sizedModel) (best, replicas int) {
 		allowed := r.domainAlone(z, alone)
 		number := func(demand float64) int { return int(min(math.Ceil(demand/alone.share-tiny), unlimited)) }
 		n, now := max(1, allowed.Min, number(z.current())), number(z.latest*(1+z.headroom))
+		if enough := max(1, allowed.Min, number(z.most())); enough <= min(now, c.alive()) {
+			n = min(n, c.alive()) // none is started for additional headroom
+		}
 		saving := leastSaving
 		if n > now && c.alive() < now || recent > again(c) {
 			saving = largeSaving

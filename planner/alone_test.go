@@ -43,6 +43,24 @@ func TestCheaperVariantServesAlone(t *testing.T) {
 	}
 }
 
+// The replicas of the variant that is to serve alone exist, and are enough without the additional
+// headroom of a cheaper mix: none is started for that, and the others do not wait for it.
+func TestReplicasThatAreEnoughServeAlone(t *testing.T) {
+	for _, rate := range []float64{12.5, 13.5, 14.5} {
+		s := h100AndL40S(1, 4, [2]float64{rate, 2.5}, 100*time.Millisecond)
+		s.variant("l40s").Cost = 0.7
+		d := s.decide(t)
+		if d["h100"].Replicas != 0 || d["l40s"].Replicas != 4 {
+			t.Errorf("%v req/s: %d H100, %s, and %d L40S, %s", rate, d["h100"].Replicas, d["h100"].Reason.String(), d["l40s"].Replicas, d["l40s"].Reason.String())
+		}
+	}
+	s := h100AndL40S(1, 4, [2]float64{13.5, 2.5}, 100*time.Millisecond).load(func(l *fleet.Load) { l.PeakArrivals = fleet.Observed(30) })
+	s.variant("l40s").Cost = 0.7
+	if d := s.decide(t); d["h100"].Replicas != 1 {
+		t.Errorf("%d H100, %s, want it kept for the peak", d["h100"].Replicas, d["h100"].Reason.String())
+	}
+}
+
 func TestReasonsSayThatAVariantServesAlone(t *testing.T) {
 	s := h100AndL40S(1, 4, [2]float64{14, 2}, 100*time.Millisecond)
 	s.variant("l40s").Cost = 0.5

@@ -33,6 +33,7 @@ type sizedModel struct {
 	probe  int         // the candidate that gets a probe; none if there is none
 	waits  bool        // the probe waits for free accelerators
 	alone  *variant    // serves the model without the others; nil if a mix does
+	exists bool        // its existing replicas are enough for that without additional headroom
 	mixed  *sizedModel // this model before that choice
 	last   int         // the candidate that keeps an idle model's last replica; none if none does
 	// of the headroom, by the error budget; applied to the demand

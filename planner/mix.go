@@ -94,20 +94,26 @@ func (r *round) mix() [][]outcome {
 // just fits would be reverted with the next estimate.
 func (z *sizedModel) current() float64 {
 	if z.isServed() {
-		return max(z.wanted, z.demand.highest, z.latest+z.growth) * (1 + z.headroom)
+		return z.most() * (1 + z.headroom)
 	}
 	return z.latest + z.growth
 }
+
+// most is the most that is expected of the replicas: the latest demand, or the highest before.
+func (z *sizedModel) most() float64 { return max(z.wanted, z.demand.highest, z.latest+z.growth) }
 
 // isServed reports whether the existing replicas can serve the latest demand.
 func (z *sizedModel) isServed() bool { return z.latest+z.growth <= z.committed() }
 
 // plain is the demand of a plan in which no accelerators are short.
 func (z *sizedModel) plain() float64 {
-	if z.alone != nil {
-		return z.current()
+	switch {
+	case z.alone == nil:
+		return max(z.wanted, z.latest+z.growth)
+	case z.exists:
+		return z.most()
 	}
-	return max(z.wanted, z.latest+z.growth)
+	return z.current()
 }
 
 // startsForCurrentDemand bounds a variant by the replicas that the current demand needs.
