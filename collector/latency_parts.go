@@ -122,16 +122,11 @@ func (t *tables) readLatencies(a answer) {
 	t.readRows(a.rows)
 }
 
-// ofParts returns the tables with the parts of a model: those of the longer one of its windows, so
-// that its gateways have the same parts as its engines.
-func (t *tables) ofParts(who identity) *tables {
-	engines, gateways := scraped{fleet.SourceEngine, who.namespace, who.model}, scraped{fleet.SourceGateway, who.namespace, who.model}
-	window := t.scrapes.window(engines)
-	if _, known := t.scrapes.of[gateways]; known {
-		window = max(window, t.scrapes.window(gateways))
-	}
+// ofParts returns the tables with the parts of a namespace's models: those of the longest of its
+// windows, so that gateways have the same parts as engines, of adapters too.
+func (t *tables) ofParts(namespace string) *tables {
 	for _, other := range t.all {
-		if other.options.Window == window {
+		if other.options.Window == t.scrapes.longest[namespace] {
 			return other
 		}
 	}

@@ -191,10 +191,17 @@ func TestTokensCountIfAnEngineReportsNoTimesOfRequests(t *testing.T) {
 // A gateway that is scraped less often than the engines has a longer window, and the parts of both
 // are those of that window.
 func TestPartsOfASlowGatewayAreThoseOfItsEngines(t *testing.T) {
+	for _, target := range []string{llama, "an-adapter"} {
+		t.Run(target, func(t *testing.T) { testSlowGateway(t, target) })
+	}
+}
+
+func testSlowGateway(t *testing.T, target string) {
+	t.Helper()
 	w := newWorld(t)
 	w.scrapes("pod-a", 0, 3600, latent("pod-a", 1))
 	for second := 0; second <= 3600; second += 60 {
-		own := promstore.Labels("namespace", team, "pod", "epp", "model_name", "chat", "target_model_name", llama)
+		own := promstore.Labels("namespace", team, "pod", "epp", "model_name", "chat", "target_model_name", target)
 		samples := []promstore.Sample{{Name: "llm_d_epp_request_total", Labels: own, Value: float64(second)}}
 		for bound, below := range map[string]float64{"0.25": 0.8, "+Inf": 1} {
 			samples = append(samples, promstore.Sample{

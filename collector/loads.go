@@ -49,7 +49,7 @@ func (t *tables) engineLoad(load fleet.Load, who identity, about *facts) fleet.L
 	load.RecentArrivals, load.RecentError = t.recent(about, arrivals, recentRate)
 	load.TTFT = mean(about, modelTTFT)
 	load.ITL = mean(about, modelITL)
-	load.Latencies = t.ofParts(who).latencies(who)
+	load.Latencies = t.ofParts(who.namespace).latencies(who)
 	return load
 }
 
@@ -66,7 +66,7 @@ func (t *tables) gatewayLoad(load fleet.Load, who identity, about *facts) fleet.
 	load.RecentArrivals, load.RecentError = t.recent(about, arrivals, gatewayRecent, gatewayLatest)
 	load.PeakCovered = t.covers(about, gatewayPeakCovered)
 	load.LastActive = moment(about, gatewayLastActive)
-	load.Latencies = t.ofParts(who).waits(who)
+	load.Latencies = t.ofParts(who.namespace).waits(who)
 	load.IdleCovered = t.idleCovered(about, gatewayIdleKnown, gatewayIdleGap, gatewayLastActive)
 	return load
 }
@@ -74,7 +74,7 @@ func (t *tables) gatewayLoad(load fleet.Load, who identity, about *facts) fleet.
 // shortPeak returns the highest rate of the short scale-down window, if the parts of the error
 // budget allow one.
 func (t *tables) shortPeak(who identity, about *facts, p part) fleet.Reading {
-	if t.ofParts(who).options.shortScaleDown == 0 {
+	if t.ofParts(who.namespace).options.shortScaleDown == 0 {
 		return fleet.Reading{}
 	}
 	return gauge(about, p, false)

@@ -66,7 +66,8 @@ type scraped struct {
 type scrapeIntervals struct {
 	options Options
 	of      map[scraped]time.Duration
-	sent    time.Time // when it was asked, by the clock of this server
+	longest map[string]time.Duration // the longest window of each namespace
+	sent    time.Time                // when it was asked, by the clock of this server
 	// newest is the time that samples of engines of each namespace have reached, of the future too;
 	// zero if there are none
 	newest time.Time
@@ -76,7 +77,7 @@ type scrapeIntervals struct {
 
 // newScrapeIntervals reads the answer to the query. Without one, nothing is known.
 func newScrapeIntervals(o Options, a answer) scrapeIntervals {
-	s := scrapeIntervals{options: o, sent: a.sent, of: make(map[scraped]time.Duration)}
+	s := scrapeIntervals{options: o, sent: a.sent, of: make(map[scraped]time.Duration), longest: make(map[string]time.Duration)}
 	for row := range a.all() {
 		who := scraped{fleet.SourceEngine, a.subjects[row.subject].namespace, a.subjects[row.subject].model}
 		if row.part == newestSample {
@@ -88,6 +89,7 @@ func newScrapeIntervals(o Options, a answer) scrapeIntervals {
 		}
 		if interval := time.Duration(row.value * float64(time.Second)); interval > 0 {
 			s.of[who] = interval
+			s.longest[who.namespace] = max(s.longest[who.namespace], o.windowFor(interval))
 		}
 	}
 	s.engines = s.shortest(fleet.SourceEngine, o.Window)

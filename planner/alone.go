@@ -28,7 +28,7 @@ const (
 func (r *round) chooseAlone() {
 	wanted := r.wantedAccelerators()
 	for _, z := range r.models {
-		if z.wanted <= 0 || !z.isServed() || z.anyOverdue() || r.othersWant(z, wanted) {
+		if z.wanted <= 0 || !z.isServed() || z.anyOverdue() || z.keptDemand > 0 || r.othersWant(z, wanted) {
 			continue
 		}
 		best, n := r.cheapestAlone(z)

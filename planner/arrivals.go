@@ -59,23 +59,24 @@ func (r reports) fewSilent() bool {
 
 const (
 	// mostPastGateway is the share of the engines' requests that may be missing at the gateways:
-	// the two count at different times. If more are missing, they bypassed the gateways or have
-	// names that are not known, such as those of adapters.
+	// the two are counted at different times.
 	mostPastGateway = 0.5
 	// longPastGateway is that share if engines served as many in the mean of the peak window.
-	longPastGateway = 0.2
+	longPastGateway = 0.1
 )
 
-// isCountedByGateways reports whether gateways count the requests of a name, and miss none that
-// engines serve. While a gateway has a queue, and just after, the engines serve more than arrives:
-// its peak tells.
+// isCountedByGateways reports whether gateways count the requests of a name: engines see one when
+// it starts. While a gateway has a queue, and just after, engines serve more than arrives. Its
+// highest rate was above theirs then, or it would have none. Without either, requests of engines
+// that are missing at the gateways bypassed them, or have names that are not known, such as those
+// of adapters.
 func (m *model) isCountedByGateways(name served) bool {
 	now, known := arrivalsAt(name.gateways).Known()
 	rate := m.engineArrivals(name).Or(0)
 	if !known || now <= 0 && rate > 0 {
 		return false
 	}
-	if queued, _ := sum(m.gateway, func(l fleet.Load) fleet.Reading { return l.Queued }); queued > 0 {
+	if queued, _ := sum(name.gateways, func(l fleet.Load) fleet.Reading { return l.Queued }); queued > float64(m.ready()) {
 		return true
 	}
 	mean := 0.0

@@ -32,13 +32,14 @@ func TestGatewayCountsRequestsOfSilentReplicas(t *testing.T) {
 	}
 }
 
-// Another gateway, which is not scraped, has 45 % of the requests.
+// Another gateway, which is not scraped, has the other requests.
 func TestGatewayThatMissesRequestsLowersNoDemand(t *testing.T) {
-	s := newScenario(cheap(group{ready: 4, running: 96, kv: 0.86, rate: 12}))
-	want := s.decide(t)["cheap"].Replicas
-	s.gateway(0, 26.4)
-	if d := s.decide(t)["cheap"]; d.Replicas < want {
-		t.Errorf("%d replicas, want %d for the requests that engines serve: %v", d.Replicas, want, d.Reason)
+	for _, test := range []struct{ now, peak float64 }{{26.4, 26.4}, {0.5, 40}, {42, 42}} { // of 48
+		s := newScenario(cheap(group{ready: 4, running: 96, kv: 0.86, rate: 12})).gateway(0, test.now)
+		s.Loads[len(s.Loads)-1].PeakArrivals = fleet.Observed(test.peak)
+		if got := Plan(s.Snapshot, Policy{}).Models[0].Arrivals.Or(0); got != 48 {
+			t.Errorf("%v req/s at the gateway, peak %v: %v req/s, want the 48 that engines serve", test.now, test.peak, got)
+		}
 	}
 }
 

@@ -39,8 +39,10 @@ type sizedModel struct {
 	// of the headroom, by the error budget; applied to the demand
 	correction  correction
 	sparesPeaks bool // it was applied to short peaks more than to the mean rate
-	// the correction for a scale-down, if limits of now leave the past no evidence; else zero
-	kept correction
+	// the correction for a scale-down, if limits of now leave the past no evidence, and the highest
+	// demand with it; else zero
+	kept       correction
+	keptDemand float64
 }
 
 // candidate is one variant and the capacity of a replica of it.
@@ -170,6 +172,10 @@ func (z *sizedModel) setAmounts(now time.Time) {
 	z.wanted = max(z.latest, min(d.highest, committed))
 	z.addProbe()
 }
+
+// keeps returns the demand for which existing replicas are kept, of a model that missed its
+// objective before limits of now left the past no evidence. It starts none.
+func (z *sizedModel) keeps() float64 { return min(z.keptDemand, z.committed()) }
 
 // starts reports whether replicas are starting.
 func (z *sizedModel) starts() bool {

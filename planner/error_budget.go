@@ -143,7 +143,10 @@ func (z *sizedModel) correctionWithin(most int, p Policy) correction {
 // kept if the limits of now, such as accelerators that others took, leave the past no evidence.
 func (z *sizedModel) applyCorrection(mean float64, known bool) {
 	d, factor := &z.demand, headroomFactor(z.correction.factor)
-	down, kept := z.scaleDownFactor(factor), float64(d.highest*headroomFactor(z.kept.factor))
+	down := z.scaleDownFactor(factor)
+	if z.kept.factor > 0 {
+		z.keptDemand = float64(d.highest * headroomFactor(z.kept.factor))
+	}
 	backlog, steady, highest := d.latest-d.steady, float64(d.steady*factor), float64(d.highest*down)
 	if known {
 		high := max(d.steady, mean)
@@ -151,9 +154,6 @@ func (z *sizedModel) applyCorrection(mean float64, known bool) {
 		before := min(highest, max(float64(high*(1+float64(z.headroom/2))*down), highest-float64(peakShare*(1-down)*high)))
 		z.sparesPeaks = now < steady*(1-tiny) || before < highest*(1-tiny)
 		steady, highest = now, before
-	}
-	if z.kept.factor > 0 {
-		highest = max(highest, kept)
 	}
 	d.latest, d.steady, d.highest = steady+backlog, steady, highest
 }
@@ -250,7 +250,7 @@ func (z *sizedModel) budgetText(p Policy) string {
 		texts = append(texts, fmt.Sprintf("%.0f of %d requests over %s that a correction needs: %s",
 			w.requests, leastBudgetRequests, hoursText(p.BudgetWindow), factor()))
 	}
-	if z.kept.factor > 0 && z.wanted > z.latest*(1+tiny) {
+	if z.keeps() > z.wanted*(1+tiny) {
 		texts = append(texts, fmt.Sprintf("misses within %s keep headroom ×%.2f for a scale-down", hoursText(p.BudgetWindow), z.kept.factor))
 	}
 	if d := z.demand; d.shortened {

@@ -29,7 +29,7 @@ func (m *model) knownParts() (parts []budgetPart) {
 	}
 	waits, counted := m.gatewayWaits()
 	served := m.servedParts(time.Time{})
-	known := objective.ITL <= 0 || mostHaveITL(served)
+	known := objective.ITL <= 0 || mostHaveITL(served, objective.ITL)
 	for _, row := range served {
 		wait, waited := waits[row.End]
 		part, seen := evidence(row, wait, objective)
@@ -136,12 +136,12 @@ func (m *model) gatewayWaits() (waits map[time.Time][]fleet.Bucket, counted bool
 // mostHaveITL reports whether at least half of the requests of the latest parts have a time between
 // tokens: if some of a model's engines do not report it, these may be slower. A request ends in a
 // later part than it begins in, so that one part alone says nothing.
-func mostHaveITL(parts []fleet.LatencyPart) bool {
+func mostHaveITL(parts []fleet.LatencyPart, limit time.Duration) bool {
 	const latest = 20
 	requests, have := 0.0, 0.0
 	for _, part := range parts[max(0, len(parts)-latest):] {
-		if part.PerToken || len(part.ITL) == 0 {
-			continue // it counts tokens, or is not known
+		if _, known := attainedWithin(part.ITL, limit); !known || part.PerToken {
+			continue // or it counts tokens
 		}
 		requests += part.Requests
 		for _, b := range part.ITL {
@@ -152,16 +152,20 @@ func mostHaveITL(parts []fleet.LatencyPart) bool {
 }
 
 // replicasOf returns the number of replicas of so many pods that report: of a group, several may.
+// If the variants differ, each pod may be one.
 func (m *model) replicasOf(pods int) int {
-	replicas, reporting := 0, 0
+	each := 0
 	for _, v := range m.variants {
-		replicas += v.reporting
-		reporting += v.reportingPods
+		switch {
+		case v.reportingPods == 0 || v.reportingPods == each:
+		case each > 0:
+			return pods
+		default:
+			each = v.reportingPods
+		}
 	}
-	if reporting <= replicas {
-		return pods
-	}
-	return int(math.Ceil(float64(pods) * float64(replicas) / float64(reporting)))
+	each = max(1, each)
+	return (pods + each - 1) / each
 }
 
 // addBuckets adds up two histograms. If their bounds differ, the result is no histogram: it has a

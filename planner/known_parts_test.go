@@ -300,6 +300,19 @@ func TestWaitsOfOtherPartsAreNotKnown(t *testing.T) {
 	}
 }
 
+// Misses of the past keep replicas, and start none: without them four of the L40S serve alone.
+func TestKeptReplicasStartNoOthers(t *testing.T) {
+	s := h100AndL40S(1, 4, [2]float64{12, 2.5}, 100*time.Millisecond)
+	s.variant("l40s").Cost, s.variant("l40s").Range.Max, s.variant("h100").Range.Max = 0.4, 8, 1
+	s.served(func(_ int, p *fleet.LatencyPart) {
+		p.Replicas, p.TTFT, p.ITL = 9, []fleet.Bucket{{Upper: 2, Count: 100}, {}}, []fleet.Bucket{{Upper: 0.1, Count: 60}, {Count: 40}}
+	})
+	d := s.decide(t)
+	if d["h100"].Replicas != 1 || d["l40s"].Replicas < 1 || d["l40s"].Replicas > 4 {
+		t.Errorf("%d H100, %s, and %d L40S, %s", d["h100"].Replicas, d["h100"].Reason, d["l40s"].Replicas, d["l40s"].Reason)
+	}
+}
+
 // If few engines of a model report times between tokens, the others may be slower.
 func TestTimesBetweenTokensOfFewRequestsAreNotThoseOfAll(t *testing.T) {
 	for requests, want := range map[float64]bool{5: false, 45: false, 55: true} {
@@ -329,6 +342,36 @@ func TestPodsOfAGroupAreOneReplicaOfAPart(t *testing.T) {
 	}
 	if one, two := headroom(1), headroom(2); one != two {
 		t.Errorf("3 replicas of at most 5: ×%v with one pod each, ×%v with two", one, two)
+	}
+}
+
+// If replicas of some variants have several pods, each pod of a part may be a replica.
+func TestPodsOfAPartAreReplicas(t *testing.T) {
+	for _, test := range []struct{ each, want []int }{
+		{nil, []int{0, 1, 7}}, {[]int{1}, []int{0, 1, 7}}, {[]int{4}, []int{0, 1, 2}}, {[]int{4, 4}, []int{0, 1, 2}},
+		{[]int{4, 0}, []int{0, 1, 2}}, {[]int{8, 1}, []int{0, 1, 7}},
+	} {
+		m := &model{}
+		for _, pods := range test.each {
+			m.variants = append(m.variants, &variant{reportingPods: pods})
+		}
+		for i, pods := range []int{0, 1, 7} {
+			if got := m.replicasOf(pods); got != test.want[i] {
+				t.Errorf("%d pods, %v of each replica: %d replicas, want %d", pods, test.each, got, test.want[i])
+			}
+		}
+	}
+}
+
+// One part that is not known hides no others.
+func TestOneBadHistogramHidesNoOtherParts(t *testing.T) {
+	s := missing20().served(func(i int, p *fleet.LatencyPart) {
+		if i == servedParts-3 {
+			p.ITL = []fleet.Bucket{{Upper: 0.05, Count: math.NaN()}, {}}
+		}
+	})
+	if factor, known := planHeadroom(Plan(s.Snapshot, Policy{}), s.Variants[0].Model); !known || factor <= 1 {
+		t.Errorf("headroom ×%v, known %v", factor, known)
 	}
 }
 

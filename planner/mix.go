@@ -109,7 +109,7 @@ func (z *sizedModel) isServed() bool { return z.latest+z.growth <= z.committed()
 func (z *sizedModel) plain() float64 {
 	switch {
 	case z.alone == nil:
-		return max(z.wanted, z.latest+z.growth)
+		return max(z.wanted, z.keeps(), z.latest+z.growth)
 	case z.exists:
 		return z.most()
 	}

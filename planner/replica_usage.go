@@ -22,14 +22,11 @@ func (v *variant) readReplicas(ready []replicaReport, p Policy) {
 	most := 1
 	for _, r := range ready {
 		most = max(most, r.pods)
+		v.reportingPods = max(v.reportingPods, r.pods)
 	}
 	for _, r := range ready {
 		if r.pods < most {
 			r.usage = nil
-		}
-		if r.usage != nil && r.pods > 0 {
-			v.reporting++
-			v.reportingPods += r.pods
 		}
 		before := v.reports.missing
 		v.read(r.usage, r.age, p)

@@ -45,8 +45,7 @@ type variant struct {
 	mostPlaceable int     // most replicas that fit beside those of others
 	bounds        []bound // of its replicas, in the order of the rules
 	reports       reports
-	// ready replicas that report, and their pods that do: of a group, several may
-	reporting, reportingPods int
+	reportingPods int // of a replica: of a group, several may report; 0 if none does
 }
 
 // knownAt returns the time of the variant's pods: earlier than now while they cannot be read. A pod
