@@ -34,8 +34,9 @@ func TestGatewayCountsRequestsOfSilentReplicas(t *testing.T) {
 
 // Another gateway, which is not scraped, has the other requests.
 func TestGatewayThatMissesRequestsLowersNoDemand(t *testing.T) {
-	for _, test := range []struct{ now, peak float64 }{{26.4, 26.4}, {0.5, 40}, {42, 42}} { // of 48
-		s := newScenario(cheap(group{ready: 4, running: 96, kv: 0.86, rate: 12})).gateway(0, test.now)
+	// of 48; a few requests that wait are no queue after which engines serve more than arrives
+	for _, test := range []struct{ queued, now, peak float64 }{{0, 26.4, 26.4}, {0, 0.5, 40}, {0, 42, 42}, {4, 10, 10}} {
+		s := newScenario(cheap(group{ready: 4, running: 96, kv: 0.86, rate: 12})).gateway(test.queued, test.now)
 		s.Loads[len(s.Loads)-1].PeakArrivals = fleet.Observed(test.peak)
 		if got := Plan(s.Snapshot, Policy{}).Models[0].Arrivals.Or(0); got != 48 {
 			t.Errorf("%v req/s at the gateway, peak %v: %v req/s, want the 48 that engines serve", test.now, test.peak, got)
