@@ -53,7 +53,7 @@ type tables struct {
 	began     map[Pod]time.Time // of pods that began to serve lately
 	// the end of the latest part of the error budget; zero if there is none
 	partsUntil time.Time
-	all        []*tables // of all windows, for the parts of models with two
+	all        []*tables // of all windows, one of which has the parts of a namespace
 }
 
 func newTables(o Options, at time.Time) *tables {

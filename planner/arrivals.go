@@ -15,9 +15,10 @@ const mostSilent = 0.1
 // report nothing. For one name the gateways' rate replaces that of the engines, unless it misses
 // requests.
 func (m *model) setArrivals(d *demand) {
-	for _, name := range m.served {
-		rate := m.engineArrivals(name)
-		if m.isCountedByGateways(name) {
+	for i := range m.served {
+		name := &m.served[i]
+		rate := m.engineArrivals(*name)
+		if name.counted = m.isCountedByGateways(*name, rate.Or(0)); name.counted {
 			rate = arrivalsAt(name.gateways)
 		}
 		if value, known := rate.Known(); known {
@@ -65,14 +66,13 @@ const (
 	longPastGateway = 0.1
 )
 
-// isCountedByGateways reports whether gateways count the requests of a name: engines see one when
-// it starts. While a gateway has a queue, and just after, engines serve more than arrives. Its
+// isCountedByGateways reports whether gateways count the requests of a name, of which engines have
+// a rate: engines see one when it starts. While a gateway has a queue, and just after, engines serve more than arrives. Its
 // highest rate was above theirs then, or it would have none. Without either, requests of engines
 // that are missing at the gateways bypassed them, or have names that are not known, such as those
 // of adapters.
-func (m *model) isCountedByGateways(name served) bool {
+func (m *model) isCountedByGateways(name served, rate float64) bool {
 	now, known := arrivalsAt(name.gateways).Known()
-	rate := m.engineArrivals(name).Or(0)
 	if !known || now <= 0 && rate > 0 {
 		return false
 	}
@@ -123,7 +123,7 @@ func (m *model) burst(mean float64) float64 {
 	}
 	for _, name := range m.served {
 		_, recent := sum(name.gateways, func(l fleet.Load) fleet.Reading { return l.RecentArrivals })
-		if recent && m.isCountedByGateways(name) {
+		if recent && name.counted {
 			add(name.gateways, 1)
 			continue
 		}

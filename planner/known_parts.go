@@ -48,7 +48,7 @@ const mostParts = 240
 // requests too.
 func (m *model) servedParts(from time.Time) (parts []fleet.LatencyPart) {
 	known := m.latencies()
-	for _, part := range known.Parts[max(0, len(known.Parts)-mostParts):] {
+	for _, part := range known.Parts {
 		inOrder := len(parts) == 0 || part.End.After(parts[len(parts)-1].End)
 		if inOrder && part.End.After(from) && !part.End.After(known.Until) && part.Requests >= 0 && part.Requests <= mostRequests {
 			parts = append(parts, part)
@@ -110,7 +110,14 @@ func (m *model) latencies() fleet.Latencies {
 	if len(m.engine) != 1 {
 		return fleet.Latencies{}
 	}
-	return m.engine[0].Latencies
+	known := m.engine[0].Latencies
+	known.Parts = latestParts(known.Parts)
+	return known
+}
+
+// latestParts returns the parts that count.
+func latestParts(parts []fleet.LatencyPart) []fleet.LatencyPart {
+	return parts[max(0, len(parts)-mostParts):]
 }
 
 // gatewayWaits returns the waits at the gateways in each part, by its end: those of all rows, such
@@ -119,8 +126,7 @@ func (m *model) latencies() fleet.Latencies {
 func (m *model) gatewayWaits() (waits map[time.Time][]fleet.Bucket, counted bool) {
 	waits = make(map[time.Time][]fleet.Bucket)
 	for _, row := range m.gateway {
-		parts := row.Latencies.Parts
-		for _, part := range parts[max(0, len(parts)-mostParts):] {
+		for _, part := range latestParts(row.Latencies.Parts) {
 			if len(part.Wait) == 0 {
 				continue
 			}
@@ -135,7 +141,7 @@ func (m *model) gatewayWaits() (waits map[time.Time][]fleet.Bucket, counted bool
 
 // mostHaveITL reports whether at least half of the requests of the latest parts have a time between
 // tokens: if some of a model's engines do not report it, these may be slower. A request ends in a
-// later part than it begins in, so that one part alone says nothing.
+// later part than it begins in, so that one part alone is no evidence.
 func mostHaveITL(parts []fleet.LatencyPart, limit time.Duration) bool {
 	const latest = 20
 	requests, have := 0.0, 0.0
@@ -244,7 +250,7 @@ func (m *model) startTimes(known fleet.Latencies, now time.Time) (starting spans
 		}
 	}
 	before := time.Duration(known.Length) + m.slowestStart()
-	for _, part := range known.Parts[max(0, len(known.Parts)-mostParts):] {
+	for _, part := range known.Parts {
 		if part.Started > 0 {
 			from := part.End.Add(-before)
 			starting = append(starting, struct{ from, to time.Time }{from, part.End})

@@ -19,20 +19,18 @@ type replicaReport struct {
 // a replica with fewer of them than another one is not known in full, and counts as one that
 // reports nothing.
 func (v *variant) readReplicas(ready []replicaReport, p Policy) {
-	most := 1
 	for _, r := range ready {
-		most = max(most, r.pods)
 		v.reportingPods = max(v.reportingPods, r.pods)
 	}
 	for _, r := range ready {
-		if r.pods < most {
+		if r.pods < max(1, v.reportingPods) {
 			r.usage = nil
 		}
 		before := v.reports.missing
 		v.read(r.usage, r.age, p)
 		if v.reports.missing > before {
 			v.silentPods = append(v.silentPods, r.pod)
-			if r.lately < most && r.age >= silentFor {
+			if r.lately < max(1, v.reportingPods) && r.age >= silentFor {
 				v.longSilent = append(v.longSilent, r.pod)
 			}
 		}

@@ -74,6 +74,7 @@ type served struct {
 	name     string
 	usages   []*fleet.Usage // of all pods with that name, deleted ones included
 	gateways []fleet.Load   // of its requests at gateways, those of adapters included
+	counted  bool           // they count its requests, and miss none that engines serve
 }
 
 // modelKey identifies a model in the engines' metrics.
