@@ -66,11 +66,11 @@ const (
 	longPastGateway = 0.1
 )
 
-// isCountedByGateways reports whether gateways count the requests of a name, of which engines have
-// a rate: engines see one when it starts. While a gateway has a queue, and just after, engines serve more than arrives. Its
-// highest rate was above theirs then, or it would have none. Without either, requests of engines
-// that are missing at the gateways bypassed them, or have names that are not known, such as those
-// of adapters.
+// isCountedByGateways reports whether gateways count the requests of a name, of which engines
+// have a rate: engines see one when it starts. While a gateway has a queue, and just after,
+// engines serve more than arrives. Its highest rate was above theirs then, or it would have
+// none. Without either, requests of engines that are missing at the gateways bypassed them, or
+// have names that are not known, such as those of adapters.
 func (m *model) isCountedByGateways(name served, rate float64) bool {
 	now, known := arrivalsAt(name.gateways).Known()
 	if !known || now <= 0 && rate > 0 {
