@@ -62,7 +62,8 @@ func (r *round) makeBeforeBreak(outcomes [][]outcome) {
 }
 
 // delay raises the numbers of variants that scale down until the replicas that serve afterwards
-// have enough capacity. A variant whose scale-down is delayed gets a bound with this code.
+// have enough capacity, for the lowest price. A variant whose scale-down is delayed gets a bound
+// with this code.
 func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servingAfter func(*variant, int) int) {
 	var down []int
 	for j, c := range z.candidates {
@@ -73,6 +74,41 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servin
 	if len(down) == 0 {
 		return
 	}
+	slices.SortFunc(down, func(i, j int) int { // the most capacity for its price is kept first
+		a, b := z.candidates[i], z.candidates[j]
+		return cmp.Or(cmp.Compare(a.price*b.share, b.price*a.share), a.ID.Compare(b.ID))
+	})
+	price := func(outcomes []outcome) (sum float64) {
+		for _, j := range down {
+			sum += float64(z.candidates[j].price * float64(z.number(j, outcomes)))
+		}
+		return sum
+	}
+	kept, short := r.keepEnough(z, outcomes, down, servingAfter)
+	for i := 1; i < len(down) && !short; i++ { // or another variant first, if that costs less
+		order := slices.Concat(down[i:i+1], down[:i], down[i+1:])
+		if other, tooFew := r.keepEnough(z, outcomes, order, servingAfter); !tooFew && price(other) < price(kept)*(1-tiny) {
+			kept = other
+		}
+	}
+	for _, j := range down {
+		aim := z.number(j, outcomes)
+		o := &outcomes[j]
+		*o = kept[j]
+		if n := z.number(j, outcomes); n > aim {
+			if !o.delayed {
+				o.aim, o.delayed = aim, true
+			}
+			o.bounds = append(slices.Clip(o.bounds), z.delayBound(code, n, o.aim))
+		}
+	}
+}
+
+// keepEnough returns the outcomes with replicas of these variants kept, of one after the other,
+// until the replicas that serve afterwards have enough capacity, and whether even all have too
+// little.
+func (r *round) keepEnough(z *sizedModel, aimed []outcome, order []int, servingAfter func(*variant, int) int) (outcomes []outcome, tooFew bool) {
+	outcomes = slices.Clone(aimed)
 	left, lost := 0.0, 0.0
 	count := func(j, sign int) {
 		v := z.candidates[j].variant
@@ -83,15 +119,10 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servin
 	for j := range z.candidates {
 		count(j, 1)
 	}
-	slices.SortFunc(down, func(i, j int) int { // the most capacity for its price is kept first
-		a, b := z.candidates[i], z.candidates[j]
-		return cmp.Or(cmp.Compare(a.price*b.share, b.price*a.share), a.ID.Compare(b.ID))
-	})
 	enough := z.enough(outcomes) * (1 - tiny)
 	short := func() bool { return left < enough || (left-lost)*(1+z.headroom) < enough }
-	for _, j := range down {
+	for _, j := range order {
 		c, o := z.candidates[j], &outcomes[j]
-		aim := z.number(j, outcomes)
 		if limit := min(c.existingCapacity(), within(c.variant, o.bounds).Max, r.mostKept(z, j, outcomes)); short() && o.planned < limit {
 			least := o.planned
 			count(j, -1)
@@ -107,13 +138,8 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servin
 		if short() && !r.yields(o, c) { // the others have not shown that they could serve all
 			o.awaits = c.overdue > 0
 		}
-		if n := z.number(j, outcomes); n > aim {
-			if !o.delayed {
-				o.aim, o.delayed = aim, true
-			}
-			o.bounds = append(slices.Clip(o.bounds), z.delayBound(code, n, o.aim))
-		}
 	}
+	return outcomes, short()
 }
 
 // mostKept returns how many replicas of a variant may wait for others of its model. If those need
