@@ -85,10 +85,9 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servin
 		return sum
 	}
 	kept, short := r.keepEnough(z, outcomes, down, servingAfter)
-	for i := 1; i < len(down) && !short; i++ { // or another variant first, if that costs less
-		order := slices.Concat(down[i:i+1], down[:i], down[i+1:])
-		if other, tooFew := r.keepEnough(z, outcomes, order, servingAfter); !tooFew && price(other) < price(kept)*(1-tiny) {
-			kept = other
+	for i := 0; i < len(down) && !short; i++ { // or those of one variant, if that costs less
+		if one, tooFew := r.keepEnough(z, outcomes, down[i:i+1], servingAfter); !tooFew && price(one) < price(kept)*(1-tiny) {
+			kept = one
 		}
 	}
 	for _, j := range down {
