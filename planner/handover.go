@@ -53,18 +53,18 @@ func (r *round) number(outcomes [][]outcome) {
 // demand with the capacity that they have shown, and those that are not saturated must serve all of
 // it.
 func (r *round) makeBeforeBreak(outcomes [][]outcome) {
+	wanted := r.wantedAccelerators()
 	for i, z := range r.models {
-		r.delay(z, outcomes[i], fleet.CodeMakeBeforeBreak, (*variant).readyAfter)
+		r.delay(z, outcomes[i], fleet.CodeMakeBeforeBreak, wanted)
 		if r.floors == nil || z.unserved(outcomes[i]) <= tiny {
-			r.delay(z, outcomes[i], fleet.CodeSaturated, (*variant).unsaturatedAfter)
+			r.delay(z, outcomes[i], fleet.CodeSaturated, wanted)
 		}
 	}
 }
 
 // delay raises the numbers of variants that scale down until the replicas that serve afterwards
-// have enough capacity, for the lowest price. A variant whose scale-down is delayed gets a bound
-// with this code.
-func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servingAfter func(*variant, int) int) {
+// have enough capacity. A variant whose scale-down is delayed gets a bound with this code.
+func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, wanted map[*gpuType]int) {
 	var down []int
 	for j, c := range z.candidates {
 		if z.number(j, outcomes) < c.now {
@@ -78,17 +78,15 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, servin
 		a, b := z.candidates[i], z.candidates[j]
 		return cmp.Or(cmp.Compare(a.price*b.share, b.price*a.share), a.ID.Compare(b.ID))
 	})
-	price := func(outcomes []outcome) (sum float64) {
-		for _, j := range down {
-			sum += float64(z.candidates[j].price * float64(z.number(j, outcomes)))
-		}
-		return sum
+	servingAfter := (*variant).readyAfter
+	if code == fleet.CodeSaturated {
+		servingAfter = (*variant).unsaturatedAfter
 	}
-	kept, short := r.keepEnough(z, outcomes, down, servingAfter)
-	for i := 0; i < len(down) && !short; i++ { // or those of one variant, if that costs less
-		if one, tooFew := r.keepEnough(z, outcomes, down[i:i+1], servingAfter); !tooFew && price(one) < price(kept)*(1-tiny) {
-			kept = one
-		}
+	kept, tooFew := r.keepEnough(z, outcomes, down, servingAfter)
+	if !tooFew && z.saturated() == 0 {
+		// a low price is no reason to keep accelerators that replicas wait for
+		unwanted := slices.DeleteFunc(slices.Clone(down), func(j int) bool { return wanted[z.candidates[j].gpuType] > 0 })
+		kept = r.cheaperToKeep(z, outcomes, kept, unwanted)
 	}
 	for _, j := range down {
 		aim := z.number(j, outcomes)
@@ -139,6 +137,25 @@ func (r *round) keepEnough(z *sizedModel, aimed []outcome, order []int, servingA
 		}
 	}
 	return outcomes, short()
+}
+
+// cheaperToKeep returns the outcomes with replicas of one of these variants kept, if they alone are
+// enough and cost less than those that are kept otherwise.
+func (r *round) cheaperToKeep(z *sizedModel, aimed, kept []outcome, variants []int) []outcome {
+	price := func(outcomes []outcome) (sum float64) {
+		for j, c := range z.candidates {
+			sum += float64(c.price * float64(z.number(j, outcomes)))
+		}
+		return sum
+	}
+	least := price(kept)
+	for _, j := range variants {
+		one, tooFew := r.keepEnough(z, aimed, []int{j}, (*variant).readyAfter)
+		if own := price(one); !tooFew && own < least*(1-tiny) {
+			kept, least = one, own
+		}
+	}
+	return kept
 }
 
 // mostKept returns how many replicas of a variant may wait for others of its model. If those need

@@ -53,7 +53,7 @@ func documentedRules() []documentedRule {
 		"an accelerator type has a limit, and the demand of all models needs more of it; KEDA keeps its minimum all the same",
 		[]appliedIn{{"mix.go", "isShort"}, {"fair_parts.go", "fairParts"}},
 	}, documentedRule{
-		fleet.CodeMakeBeforeBreak, "≥ the replicas that serve until others are ready, those of the lowest price",
+		fleet.CodeMakeBeforeBreak, "≥ the replicas that serve until others are ready",
 		"the replicas that take over are not ready, or have not shown their capacity",
 		[]appliedIn{{"handover.go", "fleet.CodeMakeBeforeBreak"}},
 	}, documentedRule{

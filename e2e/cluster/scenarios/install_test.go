@@ -137,6 +137,8 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	require.NoError(t, i.Install(ctx))
 	i.done("chart: both servers are ready")
 	require.NoError(t, i.Apply(ctx, "two-gpu-types", sampleNamespace))
+	// without an answer KEDA 2.21 may take a variant for inactive: the outage is shorter than this
+	i.change(expensive, `{"spec": {"cooldownPeriod": 300}}`)
 	i.eventually("sample: a number through KEDA", func() bool { return i.hasNumber(cheap, 1) })
 	require.NoError(t, i.Apply(ctx, "scale-to-zero", zeroNamespace))
 	require.NoError(t, i.SetLoad(ctx, sampleModel, 100))
@@ -151,8 +153,6 @@ func TestInstalledByItsChartItScalesTwoVariantsAndBackToZero(t *testing.T) {
 	i.eventually("a model without load: zero", func() bool { return i.replicas(zero) == 0 })
 	require.NoError(t, i.SetLoad(ctx, zeroModel, 2))
 	i.eventually("its first request starts it", func() bool { return i.replicas(zero) > 0 })
-	// without an answer KEDA 2.21 may take a variant for inactive: the outage is shorter than this
-	i.change(expensive, `{"spec": {"cooldownPeriod": 300}}`)
 	i.steadily("uninstalled for 10 s: the workloads stay", func() {
 		_, err := i.Helm(ctx, "uninstall", "wva", "--namespace", "keda", "--wait")
 		require.NoError(t, err)
