@@ -83,7 +83,7 @@ func (r *round) delay(z *sizedModel, outcomes []outcome, code fleet.Code, wanted
 		servingAfter = (*variant).unsaturatedAfter
 	}
 	kept, tooFew := r.keepEnough(z, outcomes, down, servingAfter)
-	if !tooFew && z.saturated() == 0 {
+	if len(down) > 1 && !tooFew && z.saturated() == 0 {
 		// a low price is no reason to keep accelerators that replicas wait for
 		unwanted := slices.DeleteFunc(slices.Clone(down), func(j int) bool { return wanted[z.candidates[j].gpuType] > 0 })
 		kept = r.cheaperToKeep(z, outcomes, kept, unwanted)
